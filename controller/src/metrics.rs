@@ -90,7 +90,7 @@ fn answer<B>(request: &Request<B>, shown: &Shown) -> Response<Full<Bytes>> {
 
 /// Ready is who sees the whole cluster, leader or not.
 fn readiness(shown: &Shown) -> (StatusCode, &'static str, String) {
-    if shown.cache.with(|snapshot| snapshot.host.informed) {
+    if shown.cache.with(|snapshot| snapshot.host.synced) {
         return (StatusCode::OK, "text/plain", "ok\n".to_owned());
     }
     (StatusCode::SERVICE_UNAVAILABLE, "text/plain", "the watches are not complete\n".to_owned())

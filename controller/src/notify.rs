@@ -54,7 +54,7 @@ fn tell(states: &[NotifyState<'_>]) {
 
 fn line(cache: &Cache, dry_run: bool) -> String {
     cache.with(|snapshot| {
-        let role = match (dry_run, snapshot.epoch, snapshot.host.informed) {
+        let role = match (dry_run, snapshot.epoch, snapshot.host.synced) {
             (_, _, false) => "waiting for the API server",
             (true, ..) => "dry run",
             (false, 0, _) => "standing by",

@@ -1,5 +1,5 @@
 //! node-reaper's configuration at work: read, logged, refused where it is dangerous, and one policy more among those of
-//! the cluster. Its plug-ins give the machines back.
+//! the cluster. Its plug-ins reap the machines.
 
 mod counted;
 mod feed;
@@ -120,7 +120,7 @@ impl Reaper {
                 self.put(snapshot);
                 refusals
             };
-            let refusals = cache.with(|snapshot| snapshot.host.informed.then(|| look(snapshot)));
+            let refusals = cache.with(|snapshot| snapshot.host.synced.then(|| look(snapshot)));
             if refusals.is_some() && refusals != last {
                 self.tell(refusals.as_deref().unwrap_or_default());
                 last = refusals;

@@ -180,9 +180,9 @@ fn cordon_policy() -> Value {
     json!({
         "when": "'DiskUnhealthy' in conditions && conditions.DiskUnhealthy.status == 'True'",
         "mode": "Enforce",
-        "newNodeGrace": "0s",
+        "nodeStartupGracePeriod": "0s",
         "for": "0s",
-        "healthyFor": "1s",
+        "healthyDelay": "1s",
         "steps": [{ "cordon": {} }],
         "cordonBudget": { "maxUnavailable": "20%", "maxUnavailablePerZone": "20%" },
         "storm": { "unhealthy": "30%", "rate": { "count": 1000, "within": "1m" } },

@@ -62,7 +62,7 @@ fn policy() -> Value {
     let wide = json!({
         "cordonBudget": { "maxUnavailable": LANES, "maxUnavailablePerZone": 1 },
         "budget": {
-            "maxUnavailable": LANES, "maxUnavailablePerZone": 1, "atOnce": LANES,
+            "maxUnavailable": LANES, "maxUnavailablePerZone": 1, "maxConcurrent": LANES,
             "rate": { "count": 1000, "within": "1h" },
         },
         "pods": { "count": 1000, "within": "1m" },

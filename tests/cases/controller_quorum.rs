@@ -32,14 +32,14 @@ pub(crate) fn list(suite: &mut Suite) {
 
 /// Drain and reboot of what carries the label; guards other than those of the control plane are wide open.
 fn policy() -> Value {
-    let wide = json!({ "maxUnavailable": 3, "maxUnavailablePerZone": 3, "atOnce": 3 });
+    let wide = json!({ "maxUnavailable": 3, "maxUnavailablePerZone": 3, "maxConcurrent": 3 });
     json!({
         "when": format!("'{SICK}' in node.labels"),
         "mode": "Enforce",
         "controlPlane": "OneAtATime",
-        "newNodeGrace": "0s",
+        "nodeStartupGracePeriod": "0s",
         "for": "0s",
-        "healthyFor": "1s",
+        "healthyDelay": "1s",
         "steps": [{ "cordon": {} }, { "drain": { "timeout": "1m" } }, { "reboot": { "readyTimeout": "1m" } }],
         "cordonBudget": wide,
         "budget": wide,
@@ -98,13 +98,13 @@ impl Plane<'_> {
         self.until(reason, || self.blocked_by(node).contains(&format!("{reason}: ")));
     }
 
-    /// Turned off and on, mended by that, and given back.
+    /// Turned off and on, mended by that, and restored.
     fn wait_rebooted(&self, node: usize) {
         let name = format!("cp-{node}");
         let fenced = &self.nodes[node - 1];
         self.until("it is turned on again", || fenced.told("1") > 0 && fenced.bmc.is_on());
         self.sicken(node, false);
-        self.until("it is given back", || {
+        self.until("it is restored", || {
             let (_, found) = self.cluster.admin(&Call::get(&format!("/api/v1/nodes/{name}")));
             found["spec"]["unschedulable"] != true && phase(self.cluster, &name).is_none_or(|phase| phase == "Closed")
         });

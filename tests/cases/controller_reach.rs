@@ -59,7 +59,7 @@ fn a_node_that_one_host_reaches(cluster: &Cluster) {
         let is_long = |said: Option<Option<u64>>| said.flatten().is_some_and(|secs| secs >= LONG_ENOUGH_SECS);
         scenario.until("it has said so for long enough", |scenario| is_long(scenario.says(cut_off)));
         assert_eq!(scenario.says(1 - cut_off), Some(None), "{}", scenario.told());
-        scenario.until("the record is blocked", |scenario| scenario.blocked_by().contains("EvidenceTooYoung"));
+        scenario.until("the record is blocked", |scenario| scenario.blocked_by().contains("WithinGracePeriod"));
         scenario.stays_untouched(Duration::from_secs(10));
         scenario.host(cut_off).finds(scenario.address());
         scenario.until("it reaches it again", |scenario| scenario.says(cut_off) == Some(None));
@@ -91,25 +91,25 @@ fn hosts_that_see_nothing(cluster: &Cluster) {
     let nodes = scenario.network.all_nodes();
     // A blind leader does not even open a record: it goes blind with one open.
     scenario.lost.node.hang(true);
-    scenario.until("the record is blocked", |scenario| scenario.blocked_by().contains("EvidenceTooYoung"));
+    scenario.until("the record is blocked", |scenario| scenario.blocked_by().contains("WithinGracePeriod"));
     // Their uplinks to the nodes; the API server and the BMCs are reached another way.
     for host in [0, 1] {
         nodes.iter().for_each(|part| scenario.host(host).loses(part));
     }
-    scenario.until("its own eyes are suspected", |scenario| scenario.blocked_by().contains("SelfSuspicion"));
+    scenario.until("its own eyes are suspected", |scenario| scenario.blocked_by().contains("ControllerIsolated"));
     scenario.lose();
     scenario.stays_untouched(FAR);
     assert_eq!((scenario.says(0).flatten(), scenario.says(1).flatten()), (None, None), "{}", scenario.told());
     // The leader sees again. The other host is blind still, and a third one is dead: neither is a second witness.
     nodes.iter().for_each(|part| scenario.host(0).finds(part));
     scenario.until("it is blocked for another reason", |scenario| {
-        scenario.blocked_by().contains("EvidenceTooYoung") && !scenario.blocked_by().contains("SelfSuspicion")
+        scenario.blocked_by().contains("WithinGracePeriod") && !scenario.blocked_by().contains("ControllerIsolated")
     });
     scenario.until("the leader has said so for long", |scenario| {
         scenario.says(0).flatten().is_some_and(|secs| secs >= LONG_ENOUGH_SECS)
     });
     scenario.stays_untouched(FAR);
-    assert!(scenario.blocked_by().contains("EvidenceTooYoung"), "{}", scenario.told());
+    assert!(scenario.blocked_by().contains("WithinGracePeriod"), "{}", scenario.told());
     nodes.iter().for_each(|part| scenario.host(1).finds(part));
     scenario.until("it is turned off", |scenario| !scenario.lost.bmc.is_on());
     assert!(is_ready(&scenario), "{}", scenario.told());

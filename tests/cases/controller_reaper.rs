@@ -30,7 +30,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .real_alone("a_dangerous_configuration_is_refused_with_its_reason", a_dangerous_configuration_is_refused);
 }
 
-/// node-reaper's file, and a plug-in that gives machines back by writing down which.
+/// node-reaper's file, and a plug-in that reaps machines by writing down which.
 struct Folder(TempDir);
 
 impl Folder {
@@ -100,7 +100,7 @@ fn the_documented_configuration_drains_and_reaps(cluster: &Cluster) {
     until_within(PATIENCE, "it is acted on", || controller.log().contains("is acted on").then_some(()));
     assert!(controller.log().contains("otherwise than node-reaper"), "{}", controller.log());
     ill.say(cluster, "Ready", "False");
-    let node = until_within(PATIENCE, "its machine is given back", || folder.reaped());
+    let node = until_within(PATIENCE, "its machine is reaped", || folder.reaped());
     assert_eq!((&node["metadata"]["name"], &node["metadata"]["uid"]), (&json!("ill"), &json!(ill.uid())));
     assert_eq!(node["spec"]["providerID"], "stand-in:///ill");
     assert!(is_cordoned(cluster, "ill") && !is_cordoned(cluster, "well"));

@@ -53,7 +53,7 @@ fn an_abort_before_power_off(cluster: &Cluster) {
     // The machine answers: the record waits for evidence, with its taint and its cordon on the Node.
     scenario.lost.node.hang(true);
     scenario.until("it waits for evidence", |scenario| {
-        scenario.blocked_by().contains("EvidenceTooYoung") && !scenario.is_clean()
+        scenario.blocked_by().contains("WithinGracePeriod") && !scenario.is_clean()
     });
     command(&scenario, &["abort", LOST]);
     scenario.until("what was done is taken back", Scenario::is_clean);

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 /// 50 s of silence, storage read and taken, and the release; on a loaded machine some more.
 const RELEASED_WITHIN: Duration = Duration::from_secs(150);
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Ten rounds of the controller, each of which could give the storage back.
+/// Ten rounds of the controller, each of which could restore the storage.
 const WATCHED: Duration = Duration::from_secs(10);
 const STORAGE: &str = "nfs-data";
 const FENCES: &str = "/apis/nodewell.dev/v1alpha1/nodefences";

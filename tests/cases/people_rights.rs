@@ -183,7 +183,7 @@ fn who_aborted_and_why_is_in_the_journal(cluster: &Cluster) {
     let start = |name| StandIn::start(cluster, &make(name), std::sync::Arc::new(AlwaysOn));
     let (sick, _well) = (start("sick"), start("well"));
     let spec = json!({ "when": "conditions.?DiskPressure.?status.orValue('') == 'True'", "mode": "Enforce",
-        "newNodeGrace": "0s", "for": "0s", "healthyFor": "1h", "steps": [{ "cordon": {} }],
+        "nodeStartupGracePeriod": "0s", "for": "0s", "healthyDelay": "1h", "steps": [{ "cordon": {} }],
         "cordonBudget": { "maxUnavailable": 1 }, "storm": { "unhealthy": 1 } });
     apply_policy(cluster, "full-disks", &spec);
     let controller = Controller::start(cluster, "");

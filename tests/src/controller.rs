@@ -256,9 +256,9 @@ pub fn careful_policy(ready_timeout: &str) -> Value {
     json!({
         "when": "!node.ready || lease.present && lease.age > duration('12s')",
         "mode": "Enforce",
-        "newNodeGrace": "0s",
+        "nodeStartupGracePeriod": "0s",
         "for": "0s",
-        "healthyFor": "1s",
+        "healthyDelay": "1s",
         "steps": [{ "taint": {} }, { "cordon": {} }, { "powerCycle": { "readyTimeout": ready_timeout } }],
         "budget": { "maxUnavailable": 1, "maxUnavailablePerZone": 1 },
         "storm": { "unhealthy": 1, "cooldown": "1s" },

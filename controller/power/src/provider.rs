@@ -1,4 +1,4 @@
-//! The provider's plug-in, which gives a machine back: an executable called with `type`, `reap` or `status`, and the
+//! The provider's plug-in, which reaps a machine: an executable called with `type`, `reap` or `status`, and the
 //! Node as JSON on stdin. `type` prints the provider's name, as `providerID` begins with it. `reap` ends with 0 once it
 //! has asked for the machine's end. `status` prints `gone` or `present`; only `gone`, with status 0, means gone.
 

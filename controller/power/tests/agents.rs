@@ -142,7 +142,7 @@ async fn an_agent_ends_when_the_leaders_time_does() {
     let lived: f64 = bench.read("fence_test.lived").trim().parse().unwrap();
     assert!(
         lived < lease_deadline.until().0.as_secs_f64() + 2.0,
-        "it lived until {lived}, its leader's time was {life:?}"
+        "it lived until {lived}, its leader's time was {lease_deadline:?}"
     );
 }
 

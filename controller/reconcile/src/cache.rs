@@ -8,11 +8,11 @@ mod events;
 mod fences;
 mod figures;
 mod histogram;
-mod informed;
 mod ledger;
 mod peers;
 mod stamp;
 mod store;
+mod synced;
 mod tally;
 #[cfg(test)]
 mod tests;
@@ -33,15 +33,14 @@ use nodewell_remediation::{
 use tokio::sync::{Notify, watch};
 
 use self::{
-    causes::Causes, departed::Departed, fences::Versions, informed::Informed, ledger::Ledgers, peers::Dumps,
-    store::Store,
+    causes::Causes, departed::Departed, fences::Versions, ledger::Ledgers, peers::Dumps, store::Store, synced::Synced,
 };
 pub use self::{
     causes::Spans,
     events::{NodeEvent, NodeEvents},
     figures::{Acts, Figures},
     histogram::Histogram,
-    informed::{Limits, Source},
+    synced::{Limits, Source},
     tally::Counts,
 };
 use crate::{clock::Clock, cluster::LeaseKind};
@@ -62,7 +61,7 @@ struct Inner {
 #[derive(Debug)]
 struct State {
     snapshot: Snapshot,
-    informed: Informed,
+    synced: Synced,
     store: Store,
     versions: Versions,
     /// The newest term ever seen: in records, in the leader's Lease, in what an earlier run of this program left.
@@ -83,7 +82,7 @@ impl Cache {
     pub fn new(clock: Clock, limits: Limits) -> Self {
         let state = State {
             snapshot: Snapshot::default(),
-            informed: Informed::new(limits),
+            synced: Synced::new(limits),
             store: Store::default(),
             versions: Versions::default(),
             epochs: watch::Sender::new(0),
@@ -105,12 +104,12 @@ impl Cache {
         self.inner.changed.notified().await;
     }
 
-    /// Everything, as it is now; `informed` and crash dumps are judged at this moment. Must not be held over an await.
+    /// Everything, as it is now; `synced` and crash dumps are judged at this moment. Must not be held over an await.
     pub fn with<T>(&self, look: impl FnOnce(&mut Snapshot) -> T) -> T {
         let now = self.clock.moment();
         let mut state = self.lock();
-        let State { snapshot, informed, dumps, store, .. } = &mut *state;
-        snapshot.host.informed = informed.is_informed(now);
+        let State { snapshot, synced, dumps, store, .. } = &mut *state;
+        snapshot.host.synced = synced.is_synced(now);
         snapshot.host.unread = store.unread();
         dumps.show(snapshot, now);
         look(snapshot)
@@ -215,7 +214,7 @@ impl Cache {
         self.tell_if(true);
     }
 
-    /// What the host sees of itself; `informed` in it is ignored, since that is stored here.
+    /// What the host sees of itself; `synced` in it is ignored, since that is stored here.
     pub fn set_host(&self, change: impl FnOnce(&mut HostView)) {
         let mut state = self.lock();
         let before = state.snapshot.host.clone();
@@ -251,7 +250,7 @@ impl Cache {
         if !state.end_list(source) {
             return;
         }
-        state.informed.complete(source, self.clock.moment());
+        state.synced.complete(source, self.clock.moment());
         match source {
             Source::Nodes => {
                 state.snapshot.nodes.retain(|name, _| names.contains(name));
@@ -268,12 +267,12 @@ impl Cache {
 
     /// The watch is alive: a change or a bookmark came by it. What we read or wrote ourselves does not come by it.
     pub fn heard(&self, source: Source) {
-        self.lock().informed.hear(source, self.clock.moment());
+        self.lock().synced.hear(source, self.clock.moment());
     }
 
     /// The watch broke; nothing is known of what changes until it is [`listed`](Self::listed) again.
     pub fn lost(&self, source: Source) {
-        self.lock().informed.lose(source);
+        self.lock().synced.lose(source);
         self.tell_if(true);
     }
 

@@ -4,7 +4,7 @@
 //! for its duration; our own lasts from the moment a renewal was *sent*, less a margin. So a leader stops before the next
 //! can begin, however the clocks differ and however late an answer comes.
 //!
-//! A store that is set back to a backup takes the Lease back too. Then a term ends, a Lease that was given back in the
+//! A store that is set back to a backup takes the Lease back too. Then a term ends, a Lease that was released in the
 //! backup is not taken at once, and the next term has a number that no earlier term can have had.
 
 mod ledger;
@@ -146,13 +146,13 @@ impl<'a, C: Election> Candidate<'a, C> {
         *self.set_backs.borrow() > self.passed
     }
 
-    /// Ends the term and gives the Lease back, so that the next need not wait. Everything of the term must have ended.
+    /// Ends the term and releases the Lease, so that the next need not wait. Everything of the term must have ended.
     pub async fn resign(&mut self) {
         let Some(held) = self.end("resigned") else { return };
         let mut given = Leadership { holder: String::new(), renewed: Some(self.clock.wall()), ..held.lease };
         ledger::write(self.cache.left(), &mut given);
         if let Err(failure) = self.write(&given).await {
-            tracing::warn!(%failure, "the Lease could not be given back; the next leader waits for its end");
+            tracing::warn!(%failure, "the Lease could not be released; the next leader waits for its end");
         }
     }
 
@@ -167,7 +167,7 @@ impl<'a, C: Election> Candidate<'a, C> {
         }
     }
 
-    /// Given back, or unchanged before our own eyes for as long as it was to last; one that is missing may have been
+    /// Released, or unchanged before our own eyes for as long as it was to last; one that is missing may have been
     /// deleted under a leader that does not know it yet. Even one that names us is not taken for ours: whatever we knew of
     /// that term is over.
     fn is_free(&mut self, lease: &Leadership) -> bool {
@@ -176,8 +176,8 @@ impl<'a, C: Election> Candidate<'a, C> {
         let seen = self.seen.take().filter(|seen| seen.lease == *lease && now.since(seen.looked) <= gap);
         let since = seen.map_or(now, |seen| seen.since);
         self.seen = Some(Seen { lease: lease.clone(), since, looked: now });
-        let given_back = lease.holder.is_empty() && !lease.resource_version.is_empty();
-        given_back && !self.is_past(lease) || now.since(since) >= lease.duration.max(self.terms.duration)
+        let released = lease.holder.is_empty() && !lease.resource_version.is_empty();
+        released && !self.is_past(lease) || now.since(since) >= lease.duration.max(self.terms.duration)
     }
 
     /// It is a Lease of before the store went back: what stands in it was so once, and another one may lead.

@@ -14,7 +14,7 @@ use crate::{
     reach::{Neighbours, Prober},
 };
 
-/// Giving the Lease back is a courtesy: the next leader would wait 15 s otherwise.
+/// Releasing the Lease is a courtesy: the next leader would wait 15 s otherwise.
 const FAREWELL: Duration = Duration::from_secs(3);
 
 /// What a replica works with. Watches that fill the cache run beside it.
@@ -32,7 +32,7 @@ pub struct Replica<'a, C, P, R> {
 }
 
 impl<C: Cluster, P: Power, R: Prober> Replica<'_, C, P, R> {
-    /// Until `stop`: then everything under way is dropped first, and the Lease given back after it.
+    /// Until `stop`: then everything under way is dropped first, and the Lease is released after it.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         self.run_beside(stop, |_| std::future::pending()).await;
     }
@@ -60,7 +60,7 @@ impl<C: Cluster, P: Power, R: Prober> Replica<'_, C, P, R> {
             }
         }
         if timeout(FAREWELL, candidate.resign()).await.is_err() {
-            tracing::warn!("the Lease was not given back in time");
+            tracing::warn!("the Lease was not released in time");
         }
     }
 }

@@ -22,8 +22,8 @@ pub const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 
 /// The value of our own out-of-service taint; another writer's is never taken away.
 pub const OUT_OF_SERVICE_BY: &str = "nodewell.dev";
-/// On a Node that is cut off one storage: the boot whose pods of that storage were released. The storage is not given back
-/// to that boot, whatever becomes of the record.
+/// On a Node that is cut off one storage: the boot whose pods of that storage were released. The storage is not
+/// restored to that boot, whatever becomes of the record.
 pub const STORAGE_RELEASED: &str = "nodewell.dev/storage-released";
 /// On a `NodeFence` that is quarantined: any new value has it tried again.
 pub const RETRY: &str = "nodewell.dev/retry";

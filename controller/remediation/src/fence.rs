@@ -140,7 +140,7 @@ fn phase(input: &FenceInput<'_>) -> Next {
         Phase::Isolating => begin::isolating(input),
         Phase::Draining => begin::draining(input),
         Phase::Waiting => begin::waiting(input),
-        Phase::Guarded => power::guarded(input),
+        Phase::AwaitGuards => power::await_guards(input),
         Phase::KdumpWait => power::kdump_wait(input),
         Phase::PoweringOff => power::powering_off(input),
         Phase::Reaping => power::reaping(input),

@@ -21,7 +21,7 @@ pub use node::claimed;
 use self::{
     history::History,
     reason::{
-        DRY_RUN, EVENTS_NOT_TRUSTED, KILL_SWITCH, NOT_INFORMED, NOT_LEADING, OBSERVE, PAUSED, POLICY_UNREADABLE,
+        CACHE_NOT_SYNCED, DRY_RUN, EVENTS_NOT_TRUSTED, KILL_SWITCH, NOT_LEADING, OBSERVE, PAUSED, POLICY_UNREADABLE,
         PREDICATE_ERROR,
     },
     stage::Grade,
@@ -116,13 +116,13 @@ pub(crate) fn general(snapshot: &Snapshot) -> Vec<Blocker> {
     if let Some(who) = &snapshot.stopped {
         blockers.push(Blocker::new(KILL_SWITCH, format!("stopped by {who}; take it away to go on")));
     }
-    if !snapshot.host.informed {
-        blockers.push(Blocker::new(NOT_INFORMED, why_not_informed(snapshot)));
+    if !snapshot.host.synced {
+        blockers.push(Blocker::new(CACHE_NOT_SYNCED, why_not_synced(snapshot)));
     }
     blockers
 }
 
-fn why_not_informed(snapshot: &Snapshot) -> String {
+fn why_not_synced(snapshot: &Snapshot) -> String {
     match &snapshot.host.unread {
         Some(unread) => format!(
             "the API server's store went back, as after a restore of etcd; not listed again yet: {unread}. Records may \

@@ -100,7 +100,7 @@ pub fn survey(snapshot: &Snapshot, memory: &Memory, patience: &Patience, now: No
     if let Some(why) = &snapshot.stopped {
         return blind(&format!("stopped: {why}"));
     }
-    if !snapshot.host.informed {
+    if !snapshot.host.synced {
         return blind("the watches are not complete: an agent's silence may be ours");
     }
     let look = Look { snapshot, memory, patience, now };

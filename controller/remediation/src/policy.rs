@@ -28,12 +28,12 @@ pub struct Policy {
     /// Events alone may open a record, whichever client wrote them.
     pub trust_events: bool,
     pub held_for: Duration,
-    pub healthy_for: Duration,
+    pub healthy_delay: Duration,
     /// Every field that has a default carries it; only kinds and spans that can be read.
     pub steps: Vec<StepSpec>,
     pub mode: Mode,
     pub control_plane: ControlPlane,
-    pub new_node_grace: Duration,
+    pub node_startup_grace_period: Duration,
     /// For taints and cordons.
     pub cordon_budget: Budget,
     /// For drains, reboots, power cycles and reaps.
@@ -57,7 +57,7 @@ pub struct Budget {
     /// By node label; a node without the label is in a domain of its own name, the empty one.
     pub topology: Vec<(String, Quota)>,
     /// Nothing is no limit.
-    pub at_once: Option<u32>,
+    pub max_concurrent: Option<u32>,
     /// New nodes taken in hand; nothing is no limit.
     pub rate: Option<Rate>,
 }

@@ -140,7 +140,7 @@ pub struct HostView {
     /// Its own Node, if it is one: it never acts on that.
     pub node: Option<String>,
     /// Watches are alive and complete; false blocks everything.
-    pub informed: bool,
+    pub synced: bool,
     /// What has not been listed again since the API server's store was seen to have gone back.
     pub unread: Option<String>,
     /// Addresses it is configured to be able to reach (gateway, storage, BMC network), and cannot.

@@ -109,11 +109,11 @@ fn in_hand(cache: &Cache) -> Option<BTreeMap<String, Option<String>>> {
         for name in &snapshot.busy {
             nodes.entry(name.clone()).or_default();
         }
-        snapshot.host.informed.then_some(nodes)
+        snapshot.host.synced.then_some(nodes)
     })
 }
 
-/// Takes and renews Leases of nodes in hand, and gives back those of others.
+/// Takes and renews Leases of nodes in hand, and releases those of others.
 async fn keep(cluster: &KubeCluster, cache: &Cache, book: &Book, namespace: &str) {
     let (Some(nodes), now) = (in_hand(cache), cluster.clock().wall()) else { return };
     let standings: BTreeMap<&str, Standing> = book.standings(now).collect();
@@ -130,8 +130,8 @@ async fn keep(cluster: &KubeCluster, cache: &Cache, book: &Book, namespace: &str
     let ours = standings.iter().filter(|(_, standing)| matches!(standing, Standing::Ours(_)));
     for node in ours.map(|(node, _)| *node).filter(|node| !nodes.contains_key(*node)) {
         match claims::release(cluster.wire(), namespace, book, node).await {
-            Ok(()) => tracing::debug!(node, "the node's Lease was given back"),
-            Err(failure) => tracing::warn!(node, %failure, "the node's Lease was not given back; it is tried again"),
+            Ok(()) => tracing::debug!(node, "the node's Lease was released"),
+            Err(failure) => tracing::warn!(node, %failure, "the node's Lease was not released; it is tried again"),
         }
     }
 }

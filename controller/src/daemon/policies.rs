@@ -37,7 +37,7 @@ pub(super) async fn look_after(cluster: &KubeCluster, cache: &Cache, term: Term)
             told.clear();
             continue;
         }
-        let words = cache.with(|snapshot| snapshot.host.informed.then(|| known(snapshot)));
+        let words = cache.with(|snapshot| snapshot.host.synced.then(|| known(snapshot)));
         let Some(mut words) = words else { continue };
         count(&mut words, &cache.verdicts());
         told.retain(|name, _| words.contains_key(name));

@@ -15,8 +15,8 @@ const TICK: Duration = Duration::from_secs(1);
 /// Reads the ConfigMaps of every node once, and now and then again; never returns.
 pub(super) async fn survey(power: &NativePower<KubeCluster>, cache: &Cache) -> Infallible {
     loop {
-        // Who is not informed does not know which nodes there are, and turns none off.
-        let unread = cache.with(|snapshot| snapshot.host.informed.then(|| power.unread(snapshot.nodes.values())));
+        // A controller without a synced cache does not know which nodes there are, and turns none off.
+        let unread = cache.with(|snapshot| snapshot.host.synced.then(|| power.unread(snapshot.nodes.values())));
         power.survey(unread.unwrap_or_default()).await;
         sleep(TICK).await;
     }

@@ -70,7 +70,7 @@ impl Book {
 }
 
 fn sentence(namespace: &str, node: &str, who: &str) -> String {
-    format!("Lease {namespace}/{PREFIX}{node} is held by {who}; it acts, or let it give the Lease back")
+    format!("Lease {namespace}/{PREFIX}{node} is held by {who}; it acts, or let it release the Lease")
 }
 
 /// One without an end does not end.
@@ -145,7 +145,7 @@ pub async fn claim(wire: &Wire, namespace: &str, node: (&str, &str), now: Timest
     wire.replace::<Value>(&at, &body(namespace, node, &known, now)).await.map(drop)
 }
 
-/// Gives a Lease of ours back, as medik8s does: by deleting it.
+/// Releases a Lease of ours, as medik8s does: by deleting it.
 pub async fn release(wire: &Wire, namespace: &str, book: &Book, node: &str) -> Result<(), Failure> {
     let Some(lease) = book.0.get(node) else { return Ok(()) };
     let meta = &lease.metadata;

@@ -75,8 +75,8 @@ fn leader(page: &mut Page, snapshot: &Snapshot, dry_run: bool) {
         .sample(&[], epoch);
     page.metric("nodewell_controller_dry_run", Kind::Gauge, "1 while nothing is done, only said.")
         .sample(&[], dry_run.into());
-    page.metric("nodewell_controller_informed", Kind::Gauge, "1 while all watches are complete and alive.")
-        .sample(&[], snapshot.host.informed.into());
+    page.metric("nodewell_controller_cache_synced", Kind::Gauge, "1 while all watches are complete and alive.")
+        .sample(&[], snapshot.host.synced.into());
     page.metric("nodewell_controller_stopped", Kind::Gauge, "1 while a kill switch is set.")
         .sample(&[], snapshot.stopped.is_some().into());
     page.metric("nodewell_controller_nodes", Kind::Gauge, "Nodes seen.").sample(&[], snapshot.nodes.len() as u64);

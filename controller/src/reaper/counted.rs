@@ -32,7 +32,7 @@ impl<P> Reaping<P> {
         &self.power
     }
 
-    async fn give_back(&self, node: &Node, lease_deadline: &LeaseDeadline) -> Result<(), Failed> {
+    async fn reap_machine(&self, node: &Node, lease_deadline: &LeaseDeadline) -> Result<(), Failed> {
         // Refused, not NotBegun: that would be tried every second for ever, and only a person can mend it.
         let provider = self.plugins.of(node).map_err(Failed::Refused)?;
         provider.reap(node, &self.runner, lease_deadline).await
@@ -80,7 +80,7 @@ impl<P: Power> Power for Reaping<P> {
     }
 
     async fn reap(&self, node: &Node, lease_deadline: &LeaseDeadline) -> Result<(), Failed> {
-        let outcome = self.give_back(node, lease_deadline).await;
+        let outcome = self.reap_machine(node, lease_deadline).await;
         self.count(node, &outcome);
         outcome
     }

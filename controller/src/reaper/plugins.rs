@@ -23,7 +23,7 @@ pub enum Unfit {
     #[error("[fencing] plugins: {0}: {1}")]
     Unreadable(PathBuf, io::Error),
     #[error(
-        "two plug-ins are of type {kind:?}, {first} and {second}, and one machine is given back by one only; take one \
+        "two plug-ins are of type {kind:?}, {first} and {second}, and one machine is reaped by one only; take one \
          of them away"
     )]
     Twice { kind: String, first: PathBuf, second: PathBuf },
@@ -54,7 +54,7 @@ impl Plugins {
     }
 
     fn add(&mut self, kind: String, provider: Provider) -> Result<(), Unfit> {
-        tracing::info!(kind, path = %provider.path.display(), "a plug-in gives machines back");
+        tracing::info!(kind, path = %provider.path.display(), "a plug-in reaps machines");
         match self.by_kind.entry(kind) {
             Entry::Vacant(place) => {
                 place.insert(provider);

@@ -46,14 +46,14 @@ async fn after_two_seconds(watch: &'static str) -> (usize, bool) {
         () = follow(&way, cache.clone(), "/api/v1/nodes".to_owned(), Nodes::new(cache.clone(), clock)) => {}
         () = sleep(Duration::from_millis(1900)) => {}
     }
-    (opened.load(Ordering::Relaxed), cache.with(|snapshot| snapshot.host.informed))
+    (opened.load(Ordering::Relaxed), cache.with(|snapshot| snapshot.host.synced))
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_ends_at_once_is_opened_a_few_times_and_then_not_believed() {
-    let (opened, informed) = after_two_seconds("").await;
+    let (opened, synced) = after_two_seconds("").await;
     assert!((2..=5).contains(&opened), "{opened}");
-    assert!(!informed);
+    assert!(!synced);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,4 +1,4 @@
-//! Other remediators' Leases: honoured, taken and given back, with the rights of the packages.
+//! Other remediators' Leases: honoured, taken and released, with the rights of the packages.
 
 use std::{process::Command, sync::Arc, time::Duration};
 
@@ -137,7 +137,7 @@ async fn the_program_waits_for_a_peer_and_makes_peers_wait(server: Arc<Server>) 
     let leases = format!("/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases");
     admin(&server, "create", &leases, lease("peered", "node-maintenance", SignedDuration::ZERO)).await;
     let policy = json!({ "apiVersion": "nodewell.dev/v1alpha1", "kind": "RemediationPolicy", "metadata": { "name": "peers" },
-        "spec": { "mode": "Enforce", "newNodeGrace": "0s", "for": "0s", "healthyFor": "1s", "steps": [{ "cordon": {} }],
+        "spec": { "mode": "Enforce", "nodeStartupGracePeriod": "0s", "for": "0s", "healthyDelay": "1s", "steps": [{ "cordon": {} }],
             "when": "has(conditions.GpuUnhealthy) && conditions.GpuUnhealthy.status == 'True'",
             "cordonBudget": { "maxUnavailable": "100%", "maxUnavailablePerZone": "100%" },
             "storm": { "unhealthy": "100%", "rate": { "count": 1000, "within": "1m" }, "reachable": "0%" } } });
@@ -166,7 +166,7 @@ async fn the_program_waits_for_a_peer_and_makes_peers_wait(server: Arc<Server>) 
     assert_eq!(holder(&server, "peered").await, Some(json!(FIELD_MANAGER)), "peers are not notified");
     set_lost(&server, "False").await;
     until("uncordoned", async || !is_cordoned().await).await;
-    until("given back", async || holder(&server, "peered").await.is_none()).await;
+    until("released", async || holder(&server, "peered").await.is_none()).await;
     beating.abort();
     assert!(server.kubectl(&["delete", "remediationpolicy", "peers"]));
 }

@@ -79,7 +79,7 @@ async fn the_program_leads_cordons_and_stops_when_told(server: Arc<Server>) {
         { "type": "Ready", "status": "True", "reason": "KubeletReady" }] } });
     admin(&server, "merge", "/api/v1/nodes/faulty/status", condition).await;
     let policy = json!({ "apiVersion": "nodewell.dev/v1alpha1", "kind": "RemediationPolicy", "metadata": { "name": "gpu" },
-        "spec": { "mode": "Enforce", "newNodeGrace": "0s", "for": "0s", "steps": [{ "cordon": {} }],
+        "spec": { "mode": "Enforce", "nodeStartupGracePeriod": "0s", "for": "0s", "steps": [{ "cordon": {} }],
             "when": "has(conditions.GpuUnhealthy) && conditions.GpuUnhealthy.status == 'True'",
             "cordonBudget": { "maxUnavailable": "100%", "maxUnavailablePerZone": "100%" },
             "storm": { "unhealthy": "100%", "rate": { "count": 1000, "within": "1m" }, "reachable": "0%" } } });
@@ -108,6 +108,6 @@ async fn the_program_leads_cordons_and_stops_when_told(server: Arc<Server>) {
         .unwrap();
     until("ended", async || service.0.try_wait().unwrap().is_some()).await;
     assert_eq!(service.0.wait().unwrap().code(), Some(0), "{}", told());
-    assert_eq!(cluster.leadership().await.unwrap().unwrap().holder, "", "the Lease was not given back");
+    assert_eq!(cluster.leadership().await.unwrap().unwrap().holder, "", "the Lease was not released");
     assert!(server.kubectl(&["delete", "remediationpolicy", "gpu"]));
 }

@@ -18,7 +18,7 @@ const POLICIES: &str = "/apis/nodewell.dev/v1alpha1/remediationpolicies";
 
 fn policy(name: &str, when: &str, held_for: &str) -> String {
     json!({ "apiVersion": "nodewell.dev/v1alpha1", "kind": "RemediationPolicy", "metadata": { "name": name },
-        "spec": { "mode": "Observe", "newNodeGrace": "0s", "for": held_for, "steps": [{ "cordon": {} }], "when": when,
+        "spec": { "mode": "Observe", "nodeStartupGracePeriod": "0s", "for": held_for, "steps": [{ "cordon": {} }], "when": when,
             "cordonBudget": { "maxUnavailable": "100%", "maxUnavailablePerZone": "100%" },
             "storm": { "unhealthy": "100%", "rate": { "count": 1000, "within": "1m" }, "reachable": "0%" } } })
     .to_string()
@@ -96,7 +96,7 @@ async fn a_plan_judges_by_the_ages_of_the_api_server(server: Arc<Server>) {
     server.apply(&policy("with-events", "has(events.DiskFell) && events.DiskFell.count >= 3", "0s")).unwrap();
     let (code, one) = program(&server, &["plan", "--node", "long-lost"]);
     assert_eq!(code, Some(0), "{one}");
-    assert!(!one.contains("EvidenceTooYoung") && one.contains("policy lost: Observe, true of it for 2h"), "{one}");
+    assert!(!one.contains("WithinGracePeriod") && one.contains("policy lost: Observe, true of it for 2h"), "{one}");
     assert!(one.contains("policy with-events: Observe, true of it for "), "{one}");
     assert!(one.contains("the first by name has the say") && one.contains("not asked by a plan"), "{one}");
     assert!(server.kubectl(&["delete", "remediationpolicy", "lost", "strict", "with-events"]));

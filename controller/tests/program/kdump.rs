@@ -91,7 +91,7 @@ fn cache(clock: Clock) -> Cache {
         "metadata": { "name": "n0", "uid": "f", "resourceVersion": "1" },
         "spec": { "nodeName": "n0", "nodeUID": "uid-n0", "policy": "p",
             "steps": [{ "powerCycle": { "kdumpWait": format!("{WAIT_SECS}s") } }] },
-        "status": { "phase": "Guarded", "epoch": 1, "bootID": "boot-n0" },
+        "status": { "phase": "AwaitGuards", "epoch": 1, "bootID": "boot-n0" },
     });
     cache.apply_fence(serde_json::from_value(record).unwrap());
     cache

@@ -1,4 +1,4 @@
-//! Plug-ins, as scripts under the real keeper: each is asked for its type, and gives back the machines of that type only.
+//! Plug-ins, as scripts under the real keeper: each is asked for its type, and reaps the machines of that type only.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 

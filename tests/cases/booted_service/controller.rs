@@ -71,7 +71,7 @@ fn alone(machine: &Machine) {
     assert!(ready.starts_with("HTTP/1.0 503") && ready.contains("the watches are not complete"), "{ready}");
     assert!(page(machine, "/healthz").starts_with("HTTP/1.0 200"));
     let metrics = page(machine, "/metrics");
-    assert!(metrics.contains("nodewell_controller_informed 0\n"), "{metrics}");
+    assert!(metrics.contains("nodewell_controller_cache_synced 0\n"), "{metrics}");
     assert!(unanswered(&metrics) > 0, "{metrics}");
     eprintln!("{}", machine.sh("systemctl status --no-pager --lines=4 nodewell-controller"));
 }

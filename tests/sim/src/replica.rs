@@ -129,7 +129,7 @@ async fn watch(truth: &Shared, number: usize, cache: &Cache, clock: Clock) {
             cache.heard(source);
         }
         batch.iter().for_each(|change| know(truth, number, change));
-        truth.borrow_mut().replicas[number].informed = Moment(now.0.saturating_sub(lag));
+        truth.borrow_mut().replicas[number].synced = Moment(now.0.saturating_sub(lag));
     }
 }
 

@@ -85,7 +85,7 @@ pub struct Replica {
     pub life: u32,
     pub epoch_file: u64,
     /// Its watches delivered everything until then.
-    pub informed: Moment,
+    pub synced: Moment,
 }
 
 impl Truth {

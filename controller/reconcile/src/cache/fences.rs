@@ -80,7 +80,7 @@ impl Cache {
     #[must_use]
     pub fn newest_epoch(&self) -> Option<u64> {
         let state = self.lock();
-        state.informed.is_complete(Source::Fences).then(|| *state.epochs.borrow())
+        state.synced.is_complete(Source::Fences).then(|| *state.epochs.borrow())
     }
 
     /// A term has, or had, this number.

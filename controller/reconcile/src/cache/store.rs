@@ -95,7 +95,7 @@ impl State {
             // They have no versions here: a list is the truth.
             Source::Policies => {}
         }
-        self.informed.lose(source);
+        self.synced.lose(source);
         self.store.newest.remove(&source);
         *self.store.resets.entry(source).or_default() += 1;
         if let Some(asked) = self.store.asked.get_mut(&source) {
@@ -120,7 +120,7 @@ impl State {
         for (other, asked) in &mut self.store.asked {
             asked.is_void |= *other != source;
         }
-        ALL.into_iter().for_each(|source| self.informed.lose(source));
+        ALL.into_iter().for_each(|source| self.synced.lose(source));
         self.store.set_backs.send_modify(|count| *count += 1);
     }
 

@@ -93,23 +93,23 @@ async fn an_older_record_does_not_replace_the_written_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_hears_nothing_is_not_informed() {
+async fn a_cache_that_hears_nothing_is_not_synced() {
     let cache = cache();
-    let informed = |cache: &Cache| cache.with(|snapshot| snapshot.host.informed);
+    let synced = |cache: &Cache| cache.with(|snapshot| snapshot.host.synced);
     let none = BTreeSet::new();
     for source in [Source::Nodes, Source::KubeletLeases, Source::Fences] {
         cache.listed(source, &none);
     }
-    assert!(!informed(&cache), "policies were never listed");
+    assert!(!synced(&cache), "policies were never listed");
     cache.listed(Source::Policies, &none);
-    assert!(informed(&cache));
+    assert!(synced(&cache));
     pass(21).await;
-    assert!(!informed(&cache), "two rounds of every kubelet went by");
+    assert!(!synced(&cache), "two rounds of every kubelet went by");
     cache.heard(Source::KubeletLeases);
-    assert!(informed(&cache));
+    assert!(synced(&cache));
     cache.lost(Source::Nodes);
     cache.heard(Source::Nodes);
-    assert!(!informed(&cache), "a broken watch is complete only after the next list");
+    assert!(!synced(&cache), "a broken watch is complete only after the next list");
 }
 
 #[tokio::test(start_paused = true)]
@@ -136,7 +136,7 @@ async fn a_dump_is_known_of_a_node_in_hand_under_any_leader() {
 
 #[tokio::test(start_paused = true)]
 async fn what_we_read_or_wrote_ourselves_is_no_word_of_the_watch() {
-    let informed = |cache: &Cache| cache.with(|snapshot| snapshot.host.informed);
+    let synced = |cache: &Cache| cache.with(|snapshot| snapshot.host.synced);
     for late in [21, 151] {
         let cache = cache();
         for source in [Source::Nodes, Source::KubeletLeases, Source::Fences, Source::Policies] {
@@ -146,11 +146,11 @@ async fn what_we_read_or_wrote_ourselves_is_no_word_of_the_watch() {
         cache.apply_lease(LeaseKind::Kubelet, "a", lease(1000));
         cache.apply_node(node(Truth::True));
         cache.apply_fence(fence("1", "12"));
-        assert!(!informed(&cache), "{late} s without a word");
+        assert!(!synced(&cache), "{late} s without a word");
         for source in [Source::Nodes, Source::KubeletLeases, Source::Fences, Source::Policies] {
             cache.heard(source);
         }
-        assert!(informed(&cache));
+        assert!(synced(&cache));
     }
 }
 

@@ -127,9 +127,9 @@ async fn a_failed_decision_is_tried_again_and_a_lost_race_is_no_failure() {
 async fn a_flood_is_taken_in_portions_until_the_term_is_over() {
     let all = (0..120).map(|number| request(&format!("n{number}"), &format!("n{number}"))).collect();
     let double = Double::of(all);
-    let (_keep, lease_deadline) = lease_deadline(7);
+    let (_keep, ahead) = lease_deadline(7);
     let mut approver = Approver::new(double.clone(), Rule::default());
-    let run = approver.run(clock(), lease_deadline, |_| {});
+    let run = approver.run(clock(), ahead, |_| {});
     assert!(tokio::time::timeout(Duration::from_secs(60), run).await.is_ok(), "it ends with the term");
     assert_eq!(double.decisions.borrow().len(), 100, "at 0 and 5 s");
     let (_keep, over) = lease_deadline(0);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use nodewell_remediation::{
-    guard::reason::{DRY_RUN, NOT_INFORMED},
+    guard::reason::{CACHE_NOT_SYNCED, DRY_RUN},
     verdict::Verdict,
 };
 
@@ -25,7 +25,7 @@ struct Key {
 impl Rehearsal {
     /// Nodes with a change to log, and the message.
     pub(super) fn news(&mut self, verdicts: &[Verdict]) -> Vec<(String, String)> {
-        if verdicts.iter().flat_map(|verdict| &verdict.blockers).any(|blocker| blocker.reason == NOT_INFORMED) {
+        if verdicts.iter().flat_map(|verdict| &verdict.blockers).any(|blocker| blocker.reason == CACHE_NOT_SYNCED) {
             // Nothing is known for sure; what was logged stands.
             return Vec::new();
         }
@@ -100,10 +100,10 @@ mod tests {
         let mut rehearsal = Rehearsal::default();
         let young = |seconds: u32| {
             let text = format!("true for {seconds}s");
-            [verdict("a", &[("DryRun", "only says"), ("EvidenceTooYoung", &text)]), well("b")]
+            [verdict("a", &[("DryRun", "only says"), ("WithinGracePeriod", &text)]), well("b")]
         };
         let told = rehearsal.news(&young(1));
-        assert_eq!(told, [("a".into(), "would cordon by policy lost, but EvidenceTooYoung: true for 1s".into())]);
+        assert_eq!(told, [("a".into(), "would cordon by policy lost, but WithinGracePeriod: true for 1s".into())]);
         assert_eq!(rehearsal.news(&young(2)), [], "another number is no news");
         let free = [verdict("a", &[("DryRun", "only says")]), well("b")];
         assert_eq!(rehearsal.news(&free), [("a".into(), "would cordon by policy lost".into())]);
@@ -116,18 +116,18 @@ mod tests {
     fn who_knows_too_little_says_nothing_new() {
         let mut rehearsal = Rehearsal::default();
         let free = [verdict("a", &[("DryRun", "only says")])];
-        assert_eq!(rehearsal.news(&[verdict("a", &[("DryRun", ""), ("NotInformed", "")])]), []);
+        assert_eq!(rehearsal.news(&[verdict("a", &[("DryRun", ""), ("CacheNotSynced", "")])]), []);
         assert_eq!(rehearsal.news(&free).len(), 1);
-        assert_eq!(rehearsal.news(&[verdict("a", &[("DryRun", ""), ("NotInformed", "")])]), []);
+        assert_eq!(rehearsal.news(&[verdict("a", &[("DryRun", ""), ("CacheNotSynced", "")])]), []);
         assert_eq!(rehearsal.news(&free), [], "it was said before");
     }
 
     #[test]
     fn a_record_and_a_predicate_that_fails_are_told_too() {
-        let in_hand = Verdict { phase: Some(Phase::Guarded), ..verdict("a", &[("DryRun", "only says")]) };
+        let in_hand = Verdict { phase: Some(Phase::AwaitGuards), ..verdict("a", &[("DryRun", "only says")]) };
         let broken = Verdict { errors: vec![("gpu".into(), "no such key".into())], ..well("b") };
         let told = Rehearsal::default().news(&[in_hand, broken]);
-        assert_eq!(told[0].1, "would go on from Guarded with cordon by policy lost");
+        assert_eq!(told[0].1, "would go on from AwaitGuards with cordon by policy lost");
         assert_eq!(told[1].1, "would do nothing, but policy gpu cannot be judged: no such key");
     }
 }

@@ -48,7 +48,7 @@ impl Election for OneLease {
 }
 
 /// A cache that has listed its records: there are none.
-fn informed(clock: Clock) -> Cache {
+fn synced(clock: Clock) -> Cache {
     let cache = Cache::new(clock, Limits::default());
     cache.listed(Source::Fences, &Default::default());
     cache
@@ -56,7 +56,7 @@ fn informed(clock: Clock) -> Cache {
 
 fn candidate<'a>(cluster: &'a OneLease, name: &str, wall: i64) -> (Candidate<'a, OneLease>, Term) {
     let clock = Clock::counted(Timestamp::constant(wall, 0));
-    Candidate::new(cluster, informed(clock), clock, Terms::new(name))
+    Candidate::new(cluster, synced(clock), clock, Terms::new(name))
 }
 
 async fn run_for(candidate: &mut Candidate<'_, OneLease>, secs: u64) {
@@ -133,7 +133,7 @@ async fn who_cannot_renew_gives_up_in_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_given_back_is_taken_at_once() {
+async fn a_released_lease_is_taken_at_once() {
     let cluster = OneLease::default();
     let (mut one, first) = candidate(&cluster, "one", 0);
     run_for(&mut one, 18).await;

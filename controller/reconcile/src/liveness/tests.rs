@@ -108,7 +108,7 @@ impl Conditions for Double {
 /// Nodes whose kubelets are heard at any time; the agents' Leases were last seen to move at `seen`.
 fn snapshot(count: usize, seen: &dyn Fn(usize) -> u64) -> Snapshot {
     let mut snapshot =
-        Snapshot { host: HostView { informed: true, ..HostView::default() }, epoch: 3, ..Snapshot::default() };
+        Snapshot { host: HostView { synced: true, ..HostView::default() }, epoch: 3, ..Snapshot::default() };
     for number in 1..=count {
         let name = format!("n{number}");
         let lease = |seen| LeaseView {

@@ -89,7 +89,7 @@ pub struct NodeFenceStatus {
     pub released: u32,
     /// The Node carries the out-of-service taint since its Off was confirmed.
     pub out_of_service: bool,
-    /// A release was meant, whatever came of it: storage that was cut off is not given back to the same boot. Beyond
+    /// A release was meant, whatever came of it: storage that was cut off is not restored to the same boot. Beyond
     /// the record the Node carries this ([`super::STORAGE_RELEASED`]).
     pub release_begun: bool,
     /// The boot whose pods were released when its machine was off: should it live on, its BMC lied, whatever it reports
@@ -103,8 +103,8 @@ pub struct NodeFenceStatus {
     /// The fence cuts the node off this storage only (driver or class).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub storage_only: Option<String>,
-    /// UIDs of the pods that used that storage when it was about to be cut off: it is given back to the same boot only while
-    /// all of them are there.
+    /// UIDs of the pods that used that storage when it was about to be cut off: it is restored to the same boot only
+    /// while all of them are there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub storage_pods: Vec<String>,
     /// `renewTime` of the kubelet's Lease when power was about to be cut: any later one proves that it lives.
@@ -155,7 +155,7 @@ pub enum Phase {
     /// Waits after a step for the node to be well, or for the next step's time.
     Waiting,
     /// All guards were asked and allow the act that follows.
-    Guarded,
+    AwaitGuards,
     KdumpWait,
     PoweringOff,
     /// Off, read twice.

@@ -32,7 +32,7 @@ pub struct RemediationPolicySpec {
     pub r#for: Option<Span>,
     /// How long it must have been false before what was done is taken back (5m).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub healthy_for: Option<Span>,
+    pub healthy_delay: Option<Span>,
     /// Taken in order; each is given its time before the next.
     pub steps: Vec<StepSpec>,
     #[serde(default)]
@@ -41,8 +41,8 @@ pub struct RemediationPolicySpec {
     pub control_plane: ControlPlane,
     /// Nodes younger than this are left alone (5m).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub new_node_grace: Option<Span>,
-    /// For taints and cordons; the same as `budget` unless given, without its `atOnce` and `rate`.
+    pub node_startup_grace_period: Option<Span>,
+    /// For taints and cordons; the same as `budget` unless given, without its `maxConcurrent` and `rate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cordon_budget: Option<BudgetSpec>,
     /// For drains, reboots, power cycles and reaps.
@@ -236,7 +236,7 @@ pub struct BudgetSpec {
     pub topology: Vec<TopologySpec>,
     /// How many nodes this policy may have in hand at once (1 for power, no limit for cordons).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at_once: Option<u32>,
+    pub max_concurrent: Option<u32>,
     /// New nodes taken in hand in a window (10 in 1h for power, no limit for cordons).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<RateSpec>,

@@ -18,7 +18,7 @@ use crate::{
     fence,
     guard::{
         self, Subject,
-        reason::{BUSY, DRY_RUN, EVIDENCE_TOO_YOUNG},
+        reason::{BUSY, DRY_RUN, WITHIN_GRACE_PERIOD},
         stage::{Grade, begins_harshly, grade},
     },
     policy::{Policy, span::show, step_name},
@@ -134,7 +134,7 @@ fn blockers(pass: &Pass<'_>, subject: &Subject<'_>, since: Moment) -> Vec<Blocke
     if held < policy.held_for {
         let held = show(Duration::from_secs(held.as_secs()));
         let text = format!("policy {} is true for {held}, spec.for is {}", policy.name, show(policy.held_for));
-        blockers.push(Blocker::new(EVIDENCE_TOO_YOUNG, text));
+        blockers.push(Blocker::new(WITHIN_GRACE_PERIOD, text));
     }
     if pass.input.snapshot.busy.contains(subject.name) {
         blockers.push(Blocker::new(BUSY, "a step is under way"));

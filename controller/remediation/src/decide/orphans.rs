@@ -42,7 +42,7 @@ pub(super) fn consider(pass: &mut Pass<'_>, node: &Node, since: Option<Moment>) 
     let since = since.unwrap_or(now);
     pass.memory.orphans.insert(node.name.clone(), since);
     let asker = asker(&pass.input.snapshot.policies, node);
-    let span = asker.map_or_else(|| Policy::default().healthy_for, |policy| policy.healthy_for);
+    let span = asker.map_or_else(|| Policy::default().healthy_delay, |policy| policy.healthy_delay);
     if now.since(since) < span {
         return pass.wake(since.plus(span));
     }

@@ -8,7 +8,9 @@ use std::{
 use crate::{
     action::{Tell, Telling},
     facts::Node,
-    guard::reason::{BUSY, DRY_RUN, EVIDENCE_TOO_YOUNG, NOT_INFORMED, NOT_LEADING, OBSERVE, PAUSED, PREDICATE_ERROR},
+    guard::reason::{
+        BUSY, CACHE_NOT_SYNCED, DRY_RUN, NOT_LEADING, OBSERVE, PAUSED, PREDICATE_ERROR, WITHIN_GRACE_PERIOD,
+    },
     time::Moment,
     verdict::Verdict,
 };
@@ -20,9 +22,9 @@ const MOST: usize = 60;
 const WINDOW: Duration = Duration::from_secs(60);
 
 /// Nothing is reported: this controller does not lead, must not write, or does not know enough.
-const STANDSTILL: [&str; 3] = [NOT_LEADING, DRY_RUN, NOT_INFORMED];
+const STANDSTILL: [&str; 3] = [NOT_LEADING, DRY_RUN, CACHE_NOT_SYNCED];
 /// These end by themselves in a moment.
-const PASSING: [&str; 2] = [EVIDENCE_TOO_YOUNG, BUSY];
+const PASSING: [&str; 2] = [WITHIN_GRACE_PERIOD, BUSY];
 /// An operator wanted it so: nothing to warn of.
 const WANTED: [&str; 2] = [OBSERVE, PAUSED];
 

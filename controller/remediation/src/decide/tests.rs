@@ -42,7 +42,8 @@ fn power_cycle() -> StepSpec {
 fn policy(name: &str, steps: Vec<StepSpec>) -> Policy {
     let default = Policy::default();
     let mut budget = default.budget.clone();
-    (budget.cluster, budget.zone, budget.at_once, budget.rate) = (Quota::Percent(100), Quota::Percent(100), None, None);
+    (budget.cluster, budget.zone, budget.max_concurrent, budget.rate) =
+        (Quota::Percent(100), Quota::Percent(100), None, None);
     let rate = Rate { count: 100_000, within: Duration::from_secs(60) };
     Policy {
         name: name.into(),
@@ -60,7 +61,7 @@ fn policy(name: &str, steps: Vec<StepSpec>) -> Policy {
 /// Ten nodes of which the first `dead` are dead, and these policies.
 fn snapshot_of(dead: usize, policies: Vec<Policy>) -> Snapshot {
     let mut snapshot = Snapshot { epoch: 1, policies, ..Snapshot::default() };
-    snapshot.host.informed = true;
+    snapshot.host.synced = true;
     for name in (0..10).map(|number| format!("n{number}")) {
         snapshot.nodes.insert(name.clone(), node(&name));
     }
@@ -156,7 +157,7 @@ fn nothing_is_opened_where_nothing_may_be_done() {
         ("Paused", |snapshot| snapshot.policies[0].mode = Mode::Paused),
         ("NotLeading", |snapshot| snapshot.epoch = 0),
         ("DryRun", |snapshot| snapshot.dry_run = true),
-        ("NotInformed", |snapshot| snapshot.host.informed = false),
+        ("CacheNotSynced", |snapshot| snapshot.host.synced = false),
         ("KillSwitch", |snapshot| snapshot.stopped = Some("a file".into())),
     ];
     for (word, change) in cases {
@@ -171,14 +172,14 @@ fn nothing_is_opened_where_nothing_may_be_done() {
 #[test]
 fn a_dry_run_says_what_a_run_would_do() {
     let mut policy = policy("p", vec![cordon()]);
-    policy.cordon_budget.at_once = Some(1);
+    policy.cordon_budget.max_concurrent = Some(1);
     let mut snapshot = snapshot_of(2, vec![policy]);
     snapshot.dry_run = true;
     for second in 1000..1003 {
         let decision = run(&snapshot, Memory::default(), second);
         assert_eq!(decision.actions, []);
         assert_eq!(reasons(&decision, "n0"), ["DryRun"]);
-        assert_eq!(reasons(&decision, "n1"), ["DryRun", "AtOnce"], "the first would have the place");
+        assert_eq!(reasons(&decision, "n1"), ["DryRun", "MaxConcurrent"], "the first would have the place");
     }
 }
 
@@ -187,10 +188,10 @@ fn evidence_has_to_hold_without_a_break() {
     let mut snapshot =
         snapshot_of(1, vec![Policy { held_for: Duration::from_secs(60), ..policy("p", vec![cordon()]) }]);
     let first = run(&snapshot, Memory::default(), 1000);
-    assert_eq!(reasons(&first, "n0"), ["EvidenceTooYoung"]);
+    assert_eq!(reasons(&first, "n0"), ["WithinGracePeriod"]);
     assert_eq!(first.wake, Some(at(1001)));
     let later = run(&snapshot, first.memory.clone(), 1059);
-    assert_eq!(reasons(&later, "n0"), ["EvidenceTooYoung"]);
+    assert_eq!(reasons(&later, "n0"), ["WithinGracePeriod"]);
     assert_eq!(opened(&run(&snapshot, later.memory.clone(), 1060)), ["n0"]);
 
     let dead = snapshot.nodes["n0"].clone();
@@ -199,7 +200,7 @@ fn evidence_has_to_hold_without_a_break() {
     snapshot.nodes.insert("n0".into(), back);
     let well = run(&snapshot, later.memory, 1059);
     snapshot.nodes.insert("n0".into(), dead);
-    assert_eq!(reasons(&run(&snapshot, well.memory, 1060), "n0"), ["EvidenceTooYoung"], "the break counts");
+    assert_eq!(reasons(&run(&snapshot, well.memory, 1060), "n0"), ["WithinGracePeriod"], "the break counts");
 }
 
 #[test]
@@ -209,9 +210,9 @@ fn another_predicate_or_another_node_begins_again() {
     let first = run(&snapshot, Memory::default(), 1000);
     let mut edited = snapshot.clone();
     edited.policies[0].when = Predicate::Cel(cel::Expression::compile("!(node.ready)").unwrap());
-    assert_eq!(reasons(&run(&edited, first.memory.clone(), 1060), "n0"), ["EvidenceTooYoung"]);
+    assert_eq!(reasons(&run(&edited, first.memory.clone(), 1060), "n0"), ["WithinGracePeriod"]);
     snapshot.nodes.get_mut("n0").unwrap().uid = "another".into();
-    assert_eq!(reasons(&run(&snapshot, first.memory, 1060), "n0"), ["EvidenceTooYoung"]);
+    assert_eq!(reasons(&run(&snapshot, first.memory, 1060), "n0"), ["WithinGracePeriod"]);
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub(super) fn of(fence: &NodeFence, node: Option<&Node>, policy: &Policy) -> Wan
     let has = |kind: fn(&StepSpec) -> bool| fence.spec.steps.iter().any(kind);
     let power = has(|step| step.reboot.is_some() || step.power_cycle.is_some()) || fence.status.intent.is_some();
     let moves_pods = power || has(|step| step.drain.is_some() || step.reap.is_some());
-    let answers = node.is_some_and(Node::is_ready) && fence.status.phase < Phase::Guarded;
+    let answers = node.is_some_and(Node::is_ready) && fence.status.phase < Phase::AwaitGuards;
     Wants {
         pods: moves_pods,
         attachments: power || fence.status.phase == Phase::Recovering,

@@ -8,24 +8,24 @@ use super::{FenceInput, Next, record::Draft};
 use crate::{
     api::fence::{Blocker, NodeFenceStatus},
     guard::reason::{
-        ATTACHMENTS_LEFT, ATTACHMENTS_UNKNOWN, AWAITING_READY, CLAIMED_BY_PEER, DRY_RUN, EVIDENCE_TOO_YOUNG,
-        KILL_SWITCH, NODE_READY, NOT_INFORMED, NOT_LEADING, OBSERVE, POD_RATE, PODS_UNKNOWN, PREDICATE_FALSE,
-        REMEDIATION_SKIPPED, SELF_SUSPICION,
+        ATTACHMENTS_LEFT, ATTACHMENTS_UNKNOWN, AWAITING_READY, CACHE_NOT_SYNCED, CLAIMED_BY_PEER, CONTROLLER_ISOLATED,
+        DRY_RUN, KILL_SWITCH, NODE_READY, NOT_LEADING, OBSERVE, POD_RATE, PODS_UNKNOWN, PREDICATE_FALSE,
+        REMEDIATION_SKIPPED, WITHIN_GRACE_PERIOD,
     },
     time::Moment,
 };
 
 /// Nothing is written: this controller does not lead, must not act, or does not know enough to report anything.
-const STANDSTILL: [&str; 3] = [NOT_LEADING, DRY_RUN, NOT_INFORMED];
+const STANDSTILL: [&str; 3] = [NOT_LEADING, DRY_RUN, CACHE_NOT_SYNCED];
 
 /// What also forbids to take back what was done. Budgets, storms and the like do not: a node that is off is no help.
-const ABSOLUTE: [&str; 6] = [NOT_LEADING, DRY_RUN, NOT_INFORMED, KILL_SWITCH, REMEDIATION_SKIPPED, CLAIMED_BY_PEER];
+const ABSOLUTE: [&str; 6] = [NOT_LEADING, DRY_RUN, CACHE_NOT_SYNCED, KILL_SWITCH, REMEDIATION_SKIPPED, CLAIMED_BY_PEER];
 
 /// What forbids to take a taint or a cordon back.
-const UNDOING: [&str; 5] = [NOT_LEADING, DRY_RUN, NOT_INFORMED, KILL_SWITCH, REMEDIATION_SKIPPED];
+const UNDOING: [&str; 5] = [NOT_LEADING, DRY_RUN, CACHE_NOT_SYNCED, KILL_SWITCH, REMEDIATION_SKIPPED];
 
 /// What forbids to release the pods of a node that is off: the node is lost already, whatever budgets say.
-const RELEASE: [&str; 4] = [POD_RATE, PODS_UNKNOWN, OBSERVE, SELF_SUSPICION];
+const RELEASE: [&str; 4] = [POD_RATE, PODS_UNKNOWN, OBSERVE, CONTROLLER_ISOLATED];
 
 pub(super) fn standstill(input: &FenceInput<'_>) -> Vec<Blocker> {
     let mut blockers = among(input, &STANDSTILL);
@@ -62,7 +62,7 @@ fn among(input: &FenceInput<'_>, reasons: &[&str]) -> Vec<Blocker> {
 
 /// These end by time alone, or by what is read again.
 const TIMED: [&str; 7] = [
-    EVIDENCE_TOO_YOUNG,
+    WITHIN_GRACE_PERIOD,
     NODE_READY,
     PREDICATE_FALSE,
     AWAITING_READY,

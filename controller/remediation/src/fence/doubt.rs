@@ -47,7 +47,7 @@ pub(super) fn failed(input: &FenceInput<'_>) -> Next {
     }
     match steps::current(input.fence) {
         Some(Ok(PolicyStep::Power { .. } | PolicyStep::Reap { .. })) => {
-            Draft::of(input).enter(Phase::Guarded, "tried again").save()
+            Draft::of(input).enter(Phase::AwaitGuards, "tried again").save()
         }
         Some(Ok(PolicyStep::Taint(_) | PolicyStep::Cordon | PolicyStep::Drain(_)) | Err(_)) | None => {
             enter_step(input, status.policy_step, Draft::of(input), "tried again")

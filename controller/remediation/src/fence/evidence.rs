@@ -7,7 +7,7 @@ use super::FenceInput;
 use crate::{
     api::fence::{Blocker, DrainReport},
     facts::{Effect, Node, Taint, kubelet},
-    guard::reason::{EVIDENCE_TOO_YOUNG, NODE_READY},
+    guard::reason::{NODE_READY, WITHIN_GRACE_PERIOD},
     snapshot::PowerState,
     time::Moment,
 };
@@ -30,7 +30,7 @@ pub enum Witness {
     BmcOff(Duration),
     /// These hosts cannot reach it, each for at least so long.
     Unreachable { hosts: usize, for_at_least: Duration },
-    /// The agent gave its Lease back.
+    /// The agent released its Lease.
     Goodbye,
     /// Everything that had to go was evicted: a node that lives may lose its power.
     Drained,
@@ -139,7 +139,7 @@ fn witnesses(input: &FenceInput<'_>, silence: Duration) -> Vec<Witness> {
 }
 
 fn young(message: &str) -> Blocker {
-    Blocker::new(EVIDENCE_TOO_YOUNG, message)
+    Blocker::new(WITHIN_GRACE_PERIOD, message)
 }
 
 fn missing(input: &FenceInput<'_>, silence: Duration) -> Blocker {

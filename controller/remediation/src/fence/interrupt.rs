@@ -21,7 +21,12 @@ pub(super) fn check(input: &FenceInput<'_>) -> Option<Next> {
     match input.fence.status.phase {
         Phase::Closed => return None,
         Phase::Quarantined => return given_up_and_gone(input),
-        Phase::Pending | Phase::Isolating | Phase::Draining | Phase::Waiting | Phase::Guarded | Phase::KdumpWait => {}
+        Phase::Pending
+        | Phase::Isolating
+        | Phase::Draining
+        | Phase::Waiting
+        | Phase::AwaitGuards
+        | Phase::KdumpWait => {}
         Phase::PoweringOff | Phase::OffConfirmed | Phase::PodsReleased | Phase::PoweringOn | Phase::AwaitReady => {}
         Phase::Reaping | Phase::Recovering | Phase::InDoubt | Phase::Failed => {}
     }
@@ -149,7 +154,7 @@ fn aborted(input: &FenceInput<'_>) -> Option<Next> {
         Phase::PoweringOn | Phase::AwaitReady | Phase::Recovering | Phase::InDoubt => return None,
         Phase::Closed | Phase::Quarantined => return None,
         Phase::Pending | Phase::Isolating | Phase::Draining | Phase::Waiting => (Phase::Recovering, "aborted"),
-        Phase::Guarded | Phase::KdumpWait | Phase::Failed => (Phase::Recovering, "aborted"),
+        Phase::AwaitGuards | Phase::KdumpWait | Phase::Failed => (Phase::Recovering, "aborted"),
     };
     let by = input.fence.metadata.asked_by();
     Some(Draft::of(input).enter(phase, format!("{why}; {by}")).save())
@@ -159,7 +164,7 @@ fn aborted(input: &FenceInput<'_>) -> Option<Next> {
 fn well(input: &FenceInput<'_>) -> Option<Next> {
     let phase = match input.fence.status.phase {
         Phase::Pending | Phase::Isolating | Phase::Draining | Phase::Waiting => Phase::Recovering,
-        Phase::Guarded | Phase::KdumpWait | Phase::Failed => Phase::Recovering,
+        Phase::AwaitGuards | Phase::KdumpWait | Phase::Failed => Phase::Recovering,
         Phase::PoweringOff | Phase::Reaping => Phase::InDoubt,
         Phase::OffConfirmed | Phase::PodsReleased | Phase::PoweringOn | Phase::AwaitReady => return None,
         Phase::Recovering | Phase::InDoubt | Phase::Closed | Phase::Quarantined => return None,
@@ -169,18 +174,18 @@ fn well(input: &FenceInput<'_>) -> Option<Next> {
 
 pub(super) fn is_well(input: &FenceInput<'_>) -> bool {
     let Wanted::No { since } = input.wanted else { return false };
-    input.now.moment.since(since) >= healthy_for(input)
+    input.now.moment.since(since) >= healthy_delay(input)
 }
 
 /// Of a policy that is gone the default: what it asked for is not known, and was not nothing.
-pub(super) fn healthy_for(input: &FenceInput<'_>) -> Duration {
-    input.policy.map_or_else(|| Policy::default().healthy_for, |policy| policy.healthy_for)
+pub(super) fn healthy_delay(input: &FenceInput<'_>) -> Duration {
+    input.policy.map_or_else(|| Policy::default().healthy_delay, |policy| policy.healthy_delay)
 }
 
 /// When it will have been well for long enough, if that is yet to come.
 pub(super) fn well_at(input: &FenceInput<'_>) -> Option<Moment> {
     let Wanted::No { since } = input.wanted else { return None };
-    let at = since.plus(healthy_for(input));
+    let at = since.plus(healthy_delay(input));
     (at > input.now.moment).then_some(at)
 }
 

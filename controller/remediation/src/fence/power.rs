@@ -1,4 +1,4 @@
-//! The phases around power off: Guarded, KdumpWait, PoweringOff; and Reaping, which is as final.
+//! The phases around power off: AwaitGuards, KdumpWait, PoweringOff; and Reaping, which is as final.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use crate::{
         policy::PowerStep,
     },
     guard::reason::{
-        EVIDENCE_TOO_YOUNG, FENCE_NOT_READY, IDENTITY_UNPROVEN, METHODS_CHANGED, NO_METHODS, NODE_GONE, RESTART_LIMIT,
+        FENCE_NOT_READY, IDENTITY_UNPROVEN, METHODS_CHANGED, NO_METHODS, NODE_GONE, RESTART_LIMIT, WITHIN_GRACE_PERIOD,
     },
     method::BuiltIn,
     snapshot::FencePlan,
@@ -46,7 +46,7 @@ enum Ground<'a> {
     Reap,
 }
 
-pub(super) fn guarded(input: &FenceInput<'_>) -> Next {
+pub(super) fn await_guards(input: &FenceInput<'_>) -> Next {
     if let Some(next) = unconfirmed_taint(input).or_else(|| back_off(input)) {
         return next;
     }
@@ -98,7 +98,7 @@ fn ground<'a>(input: &FenceInput<'a>) -> Result<Ground<'a>, Vec<Blocker>> {
     blockers.extend(input.permits.power.iter().cloned());
     if is_released_and_unheard(input) {
         let message = "the kubelet's Lease cannot be read, and its Node names the boot whose pods were released";
-        blockers.push(Blocker::new(EVIDENCE_TOO_YOUNG, message));
+        blockers.push(Blocker::new(WITHIN_GRACE_PERIOD, message));
     }
     if own_node(input).is_none_or(|node| node.deleting) {
         blockers.push(Blocker::new(NODE_GONE, "the Node is being deleted"));
@@ -274,7 +274,7 @@ fn read_at(input: &FenceInput<'_>) -> Option<Timestamp> {
 }
 
 fn unread_off() -> Blocker {
-    Blocker::new(EVIDENCE_TOO_YOUNG, "the time of its BMC's last Off is not known; it is asked again")
+    Blocker::new(WITHIN_GRACE_PERIOD, "the time of its BMC's last Off is not known; it is asked again")
 }
 
 /// A node that writes its dump is left to it for the time the step allows; every guard is asked again after it.
@@ -290,9 +290,10 @@ pub(super) fn kdump_wait(input: &FenceInput<'_>) -> Next {
                 "it says that it writes a crash dump; its power is cut when it is silent, or its kdumpWait over";
             wait(input, vec![Blocker::new("Dumping", message)], Some(until.since(input.now.moment)))
         }
-        Ok(_) => {
-            Draft::of(input).with(|status| status.dump_waited = true).enter(Phase::Guarded, "it had its time").save()
-        }
+        Ok(_) => Draft::of(input)
+            .with(|status| status.dump_waited = true)
+            .enter(Phase::AwaitGuards, "it had its time")
+            .save(),
     }
 }
 
@@ -303,7 +304,7 @@ pub(super) fn powering_off(input: &FenceInput<'_>) -> Next {
         (Some(_), Ok(Ground::Reap) | Err(_)) => {
             Draft::of(input).enter(Phase::InDoubt, "the guards allow it no more").save()
         }
-        (None, _) => Draft::of(input).enter(Phase::Guarded, "nothing is meant").save(),
+        (None, _) => Draft::of(input).enter(Phase::AwaitGuards, "nothing is meant").save(),
     }
 }
 
@@ -313,6 +314,6 @@ pub(super) fn reaping(input: &FenceInput<'_>) -> Next {
         (Some(_), Ok(Ground::Cut { .. } | Ground::Passive(_)) | Err(_)) => {
             Draft::of(input).enter(Phase::InDoubt, "the guards allow it no more").save()
         }
-        (None, _) => Draft::of(input).enter(Phase::Guarded, "nothing is meant").save(),
+        (None, _) => Draft::of(input).enter(Phase::AwaitGuards, "nothing is meant").save(),
     }
 }

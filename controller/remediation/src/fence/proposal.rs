@@ -19,7 +19,7 @@ pub(super) fn names(phase: Phase) -> (ProposalStep, ProposalStatus) {
     match phase {
         Phase::Pending => (Step::Isolation, Status::New),
         Phase::Isolating | Phase::Draining | Phase::Waiting => (Step::Isolation, Status::Running),
-        Phase::Guarded => (Step::PowerManagement, Status::New),
+        Phase::AwaitGuards => (Step::PowerManagement, Status::New),
         Phase::KdumpWait | Phase::PoweringOff | Phase::InDoubt | Phase::Reaping => {
             (Step::PowerManagement, Status::Running)
         }

@@ -116,7 +116,7 @@ fn on_again(input: &FenceInput<'_>) -> Option<Next> {
             status.off = None;
             status.out_of_service = false;
         });
-        draft.enter(Phase::Guarded, "its BMC says On again").save()
+        draft.enter(Phase::AwaitGuards, "its BMC says On again").save()
     })
 }
 
@@ -182,12 +182,12 @@ fn another_boot(input: &FenceInput<'_>) -> Option<Next> {
         status.off = None;
         status.out_of_service = false;
     });
-    Some(draft.enter(Phase::Guarded, "the Node names another boot than the one that ended").save())
+    Some(draft.enter(Phase::AwaitGuards, "the Node names another boot than the one that ended").save())
 }
 
 /// A node that is cut off one storage may have booted before the cut and have reported it after the cut: what was
 /// running when the storage went is of this boot then. Its pods stay its own, or nothing could distinguish it from a
-/// boot that began after a release, and it is given its storage back.
+/// boot that began after a release, and its storage is restored.
 fn booted_since(input: &FenceInput<'_>) -> Option<Next> {
     let booted = own_node(input).is_some_and(|node| new_boot(input, node));
     (input.fence.status.storage_only.is_some() && booted).then(|| {

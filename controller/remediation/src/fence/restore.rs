@@ -65,7 +65,7 @@ fn mean_on(input: &FenceInput<'_>, plan: &FencePlan) -> Next {
     draft.intend(Irreversible::PowerOn).note("PowerOnMeant", "power on meant").save()
 }
 
-/// Storage is not given back to a boot whose pods run elsewhere by now: the record shows that, or, of a record that was
+/// Storage is not restored to a boot whose pods run elsewhere by now: the record shows that, or, of a record that was
 /// deleted, the Node.
 fn stays_off(input: &FenceInput<'_>) -> Option<Next> {
     if input.fence.status.storage_only.is_some() {

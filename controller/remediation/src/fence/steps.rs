@@ -31,7 +31,7 @@ impl PolicyStep<'_> {
         match self {
             Self::Taint(_) | Self::Cordon => Phase::Isolating,
             Self::Drain(_) => Phase::Draining,
-            Self::Power { .. } | Self::Reap { .. } => Phase::Guarded,
+            Self::Power { .. } | Self::Reap { .. } => Phase::AwaitGuards,
         }
     }
 }

@@ -12,7 +12,7 @@
 
 use super::{
     EvaluationInput, Subject,
-    reason::{AT_ONCE, BUDGET_CLUSTER, BUDGET_TOPOLOGY, BUDGET_ZONE},
+    reason::{BUDGET_CLUSTER, BUDGET_TOPOLOGY, BUDGET_ZONE, MAX_CONCURRENT},
     stage::Grade,
     tally::{self, Share, Tally},
 };
@@ -37,7 +37,7 @@ pub(super) fn blockers(input: &EvaluationInput<'_>, subject: &Subject<'_>, grade
     let question = Question { input, subject, grade, budget, field };
     let mut blockers: Vec<_> = question.cluster().into_iter().collect();
     blockers.extend(subject.node.into_iter().flat_map(|node| question.domains(node)));
-    blockers.extend(question.at_once());
+    blockers.extend(question.max_concurrent());
     blockers
 }
 
@@ -93,15 +93,17 @@ impl Question<'_> {
         }
     }
 
-    fn at_once(&self) -> Option<Blocker> {
-        let most = self.budget.at_once?;
+    fn max_concurrent(&self) -> Option<Blocker> {
+        let most = self.budget.max_concurrent?;
         let Subject { name, policy, .. } = self.subject;
         let others = self.input.tally.in_hand(&policy.name, self.grade, name);
         (others >= most as usize).then(|| {
             let (field, lives) = (self.field, if self.input.tally.is_dead(name) { "dead" } else { "living" });
-            let text =
-                format!("policy {} has {others} other {lives} nodes in hand, {field}.atOnce is {most}", policy.name);
-            Blocker::new(AT_ONCE, text)
+            let text = format!(
+                "policy {} has {others} other {lives} nodes in hand, {field}.maxConcurrent is {most}",
+                policy.name
+            );
+            Blocker::new(MAX_CONCURRENT, text)
         })
     }
 }

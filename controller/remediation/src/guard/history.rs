@@ -51,7 +51,7 @@ impl History {
         }
         self.learn_meant(snapshot, now);
         // A node that is missing from a list that is not complete is not gone, and what it inherited is in no record.
-        if snapshot.host.informed {
+        if snapshot.host.synced {
             self.cycles.retain(|node, _| snapshot.nodes.contains_key(node) || snapshot.fences.contains_key(node));
         }
     }

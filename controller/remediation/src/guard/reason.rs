@@ -14,7 +14,7 @@ pub const KILL_SWITCH: &str = "KillSwitch";
 pub const REMEDIATION_SKIPPED: &str = "RemediationSkipped";
 /// A person aborted the record (`spec.abort`). Delete the record to begin again.
 pub const ABORTED: &str = "Aborted";
-/// The Node is younger than `spec.newNodeGrace`. Wait.
+/// The Node is younger than `spec.nodeStartupGracePeriod`. Wait.
 pub const NEW_NODE: &str = "NewNode";
 /// The Node is gone, or another one has its name. The record is closed.
 pub const NODE_GONE: &str = "NodeGone";
@@ -24,8 +24,8 @@ pub const BUDGET_CLUSTER: &str = "BudgetCluster";
 pub const BUDGET_ZONE: &str = "BudgetZone";
 /// The same of a domain of `topology`.
 pub const BUDGET_TOPOLOGY: &str = "BudgetTopology";
-/// The policy has as many nodes in hand as `atOnce` allows. Wait for them.
-pub const AT_ONCE: &str = "AtOnce";
+/// The policy has as many nodes in hand as `maxConcurrent` allows. Wait for them.
+pub const MAX_CONCURRENT: &str = "MaxConcurrent";
 /// As many nodes as `rate` allows were taken in hand. Wait.
 pub const RATE: &str = "Rate";
 /// Too many nodes are not well at once. Look for the common cause: network, power, API server.
@@ -33,9 +33,9 @@ pub const STORM: &str = "Storm";
 /// There was a storm a short while ago. Wait.
 pub const STORM_COOLDOWN: &str = "StormCooldown";
 /// The judging host does not see its own network. Mend that host, or let another lead.
-pub const SELF_SUSPICION: &str = "SelfSuspicion";
+pub const CONTROLLER_ISOLATED: &str = "ControllerIsolated";
 /// The watches are not complete, or are begun again since the store went back. Look at the API server.
-pub const NOT_INFORMED: &str = "NotInformed";
+pub const CACHE_NOT_SYNCED: &str = "CacheNotSynced";
 /// A control-plane node: the policy does not allow it, or another one is out.
 pub const CONTROL_PLANE: &str = "ControlPlane";
 /// etcd would lose its quorum without this node. Bring its other members back.
@@ -62,7 +62,7 @@ pub const RESTART_LIMIT: &str = "RestartLimit";
 /// As many pods as `pods` allows were evicted or released. Wait.
 pub const POD_RATE: &str = "PodRate";
 /// The predicate has not been true for as long as `spec.for` asks. Wait.
-pub const EVIDENCE_TOO_YOUNG: &str = "EvidenceTooYoung";
+pub const WITHIN_GRACE_PERIOD: &str = "WithinGracePeriod";
 /// The node is Ready and was not drained: power would end what runs on it.
 pub const NODE_READY: &str = "NodeReady";
 /// Something is being done for this node. Wait for its end.

@@ -37,7 +37,7 @@ enum Reach {
 
 fn reach(phase: Phase) -> Reach {
     match phase {
-        Phase::Pending | Phase::Isolating | Phase::Draining | Phase::Waiting | Phase::Guarded => Reach::None,
+        Phase::Pending | Phase::Isolating | Phase::Draining | Phase::Waiting | Phase::AwaitGuards => Reach::None,
         Phase::Recovering | Phase::Closed => Reach::None,
         Phase::KdumpWait | Phase::Quarantined | Phase::Failed => Reach::Near,
         Phase::PoweringOff | Phase::OffConfirmed | Phase::PodsReleased | Phase::PoweringOn => Reach::Power,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     history::names,
-    reason::{SELF_SUSPICION, STORM, STORM_COOLDOWN},
+    reason::{CONTROLLER_ISOLATED, STORM, STORM_COOLDOWN},
 };
 use crate::{
     api::fence::Blocker,
@@ -171,13 +171,13 @@ impl StormState {
 fn blind(storm: &Storm, host: &HostView) -> Option<Blocker> {
     if !host.unreachable.is_empty() {
         let text = format!("this host cannot reach {}; it may be the one that is cut off", host.unreachable.join(", "));
-        return Some(Blocker::new(SELF_SUSPICION, text));
+        return Some(Blocker::new(CONTROLLER_ISOLATED, text));
     }
     let (reached, tried) = host.reachable_nodes?;
     let least = storm.reachable.of(tried);
     (reached < least).then(|| {
         let text =
             format!("this host reaches {reached} of {tried} nodes, at least {least} are needed (storm.reachable)");
-        Blocker::new(SELF_SUSPICION, text)
+        Blocker::new(CONTROLLER_ISOLATED, text)
     })
 }

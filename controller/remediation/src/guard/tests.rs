@@ -38,7 +38,7 @@ struct Fixture {
 impl Fixture {
     fn new() -> Self {
         let mut snapshot = Snapshot { epoch: 1, ..Snapshot::default() };
-        snapshot.host.informed = true;
+        snapshot.host.synced = true;
         snapshot.nodes = (0..10).map(|number| format!("n{number}")).map(|name| (name.clone(), node(&name))).collect();
         let policy = Policy { name: "p".into(), mode: Mode::Enforce, ..wide() };
         let (history, storms) = (History::default(), Vec::new());
@@ -103,7 +103,7 @@ fn wide() -> Policy {
         dead: Quota::Percent(100),
         zone: Quota::Percent(100),
         topology: Vec::new(),
-        at_once: None,
+        max_concurrent: None,
         rate: None,
     };
     Policy { cordon_budget: budget.clone(), budget, steps: vec![StepSpec::default()], ..default }
@@ -152,7 +152,7 @@ fn each_guard_blocks_with_its_own_reason() {
         ("NotLeading", all, |fixture| fixture.snapshot.epoch = 0),
         ("DryRun", all, |fixture| fixture.snapshot.dry_run = true),
         ("KillSwitch", all, |fixture| fixture.snapshot.stopped = Some("/etc/nodewell/pause".into())),
-        ("NotInformed", all, |fixture| fixture.snapshot.host.informed = false),
+        ("CacheNotSynced", all, |fixture| fixture.snapshot.host.synced = false),
         ("Observe", all, |fixture| fixture.policy.mode = Mode::Observe),
         ("Paused", all, |fixture| fixture.policy.mode = Mode::Paused),
         ("PolicyUnreadable", all, |fixture| fixture.unreadable = Some("line 3")),
@@ -282,7 +282,7 @@ fn an_act_that_has_begun_is_not_stopped_by_budgets_and_storms() {
         fixture.open(phase);
         assert_eq!(fixture.permits(), Permits::default(), "{phase:?}");
     }
-    for phase in [Phase::Pending, Phase::Isolating, Phase::Waiting, Phase::Guarded, Phase::Failed] {
+    for phase in [Phase::Pending, Phase::Isolating, Phase::Waiting, Phase::AwaitGuards, Phase::Failed] {
         fixture.open(phase);
         assert_eq!(reasons(&fixture.permits().power), ["Storm", "BudgetCluster"], "{phase:?}");
     }

@@ -14,11 +14,11 @@ use crate::{
 
 /// By the wall clock: nothing else is known of a Node's beginning. One from the future is new.
 pub(super) fn new_node(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> Option<Blocker> {
-    let (node, grace) = (subject.node?, subject.policy.new_node_grace);
+    let (node, grace) = (subject.node?, subject.policy.node_startup_grace_period);
     let age = Duration::try_from(input.now.wall.duration_since(node.created)).unwrap_or_default();
     (age < grace).then(|| {
         let age = show(Duration::from_secs(age.as_secs()));
-        Blocker::new(NEW_NODE, format!("the node is {age} old, spec.newNodeGrace is {}", show(grace)))
+        Blocker::new(NEW_NODE, format!("the node is {age} old, spec.nodeStartupGracePeriod is {}", show(grace)))
     })
 }
 

@@ -57,7 +57,7 @@ fn cluster(count: usize, now: u64) -> Snapshot {
         nodes: names.iter().map(|name| (name.clone(), node(name))).collect(),
         kubelet_leases: of(secs(now), 40).collect(),
         agent_leases: of(secs(0), 240).collect(),
-        host: HostView { informed: true, ..HostView::default() },
+        host: HostView { synced: true, ..HostView::default() },
         epoch: 3,
         ..Snapshot::default()
     }
@@ -170,7 +170,7 @@ fn the_only_agent_may_be_silent_while_its_kubelet_is_heard() {
 #[test]
 fn who_does_not_lead_or_does_not_see_does_nothing() {
     let spoils: [fn(&mut Snapshot); 3] =
-        [|s| s.epoch = 0, |s| s.host.informed = false, |s| s.stopped = Some("rack 4".into())];
+        [|s| s.epoch = 0, |s| s.host.synced = false, |s| s.stopped = Some("rack 4".into())];
     for spoil in spoils {
         let mut snapshot = cluster(1, 241);
         spoil(&mut snapshot);

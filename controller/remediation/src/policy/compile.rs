@@ -65,11 +65,11 @@ pub(super) fn defaults() -> Policy {
         when: Predicate::Never,
         trust_events: false,
         held_for: 5 * MINUTE,
-        healthy_for: 5 * MINUTE,
+        healthy_delay: 5 * MINUTE,
         steps: Vec::new(),
         mode: Mode::Observe,
         control_plane: ControlPlane::Never,
-        new_node_grace: 5 * MINUTE,
+        node_startup_grace_period: 5 * MINUTE,
         cordon_budget: no_more_than_one(None, None),
         budget: no_more_than_one(Some(1), Some(Rate { count: 10, within: 60 * MINUTE })),
         storm: Storm {
@@ -84,13 +84,13 @@ pub(super) fn defaults() -> Policy {
     }
 }
 
-fn no_more_than_one(at_once: Option<u32>, rate: Option<Rate>) -> Budget {
+fn no_more_than_one(max_concurrent: Option<u32>, rate: Option<Rate>) -> Budget {
     Budget {
         cluster: Quota::Count(1),
         dead: Quota::Count(1),
         zone: Quota::Count(1),
         topology: Vec::new(),
-        at_once,
+        max_concurrent,
         rate,
     }
 }
@@ -109,11 +109,15 @@ pub(super) fn compile(policy: &RemediationPolicy) -> Result<Policy, Vec<PolicyEr
         when: wrong.or("spec.when", Some(when), Predicate::Never),
         trust_events: spec.trust_events,
         held_for: wrong.span("spec.for", spec.r#for.as_ref(), default.held_for),
-        healthy_for: wrong.span("spec.healthyFor", spec.healthy_for.as_ref(), default.healthy_for),
+        healthy_delay: wrong.span("spec.healthyDelay", spec.healthy_delay.as_ref(), default.healthy_delay),
         steps: steps::read(&spec.steps, &mut wrong),
         mode: spec.mode,
         control_plane: spec.control_plane,
-        new_node_grace: wrong.span("spec.newNodeGrace", spec.new_node_grace.as_ref(), default.new_node_grace),
+        node_startup_grace_period: wrong.span(
+            "spec.nodeStartupGracePeriod",
+            spec.node_startup_grace_period.as_ref(),
+            default.node_startup_grace_period,
+        ),
         cordon_budget: budget("spec.cordonBudget", spec.cordon_budget.as_ref(), default.cordon_budget, &mut wrong),
         budget: budget("spec.budget", spec.budget.as_ref(), default.budget, &mut wrong),
         storm: storm(spec.storm.as_ref(), default.storm, &mut wrong),
@@ -134,7 +138,7 @@ fn budget(field: &str, spec: Option<&BudgetSpec>, default: Budget, wrong: &mut M
         dead: wrong.quota(&below("maxDead"), spec.max_dead.as_ref(), cluster),
         zone: wrong.quota(&below("maxUnavailablePerZone"), spec.max_unavailable_per_zone.as_ref(), default.zone),
         topology: topology(field, spec, wrong),
-        at_once: spec.at_once.or(default.at_once),
+        max_concurrent: spec.max_concurrent.or(default.max_concurrent),
         rate: match &spec.rate {
             Some(rate) => Some(wrong.rate(&below("rate"), Some(rate), whole)),
             None => default.rate,

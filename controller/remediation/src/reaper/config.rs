@@ -40,7 +40,7 @@ pub struct ReaperConfig {
     pub unhealthy: Predicate,
     pub max_unhealthy: Maximum,
     pub max_unhealthy_in_zone: Maximum,
-    pub new_node_grace: Duration,
+    pub node_startup_grace_period: Duration,
     pub drain_timeout: Duration,
     /// A drain that failed is followed by deletions with grace 0.
     pub drain_force_retry: bool,
@@ -136,7 +136,7 @@ fn config(file: &File, mistakes: &mut Vec<Mistake>) -> ReaperConfig {
             file.max_nodes_unhealthy_in_same_zone.as_ref(),
             mistakes,
         ),
-        new_node_grace: seconds(file.new_node_grace_period_seconds, 300),
+        node_startup_grace_period: seconds(file.new_node_grace_period_seconds, 300),
         drain_timeout: seconds(file.drain_timeout_seconds, 310),
         drain_force_retry: file.drain_force_retry_on_error.unwrap_or(true),
         pod_grace: seconds(file.pod_deletion_grace_period_seconds, 300),
@@ -206,7 +206,10 @@ fn check_reaping(file: &File, config: &ReaperConfig, mistakes: &mut Vec<Mistake>
 
 fn warnings(config: &ReaperConfig) -> Vec<String> {
     let odd = [
-        (config.new_node_grace.is_zero(), "newNodeGracePeriodSeconds is 0: new nodes may have no time to start"),
+        (
+            config.node_startup_grace_period.is_zero(),
+            "newNodeGracePeriodSeconds is 0: new nodes may have no time to start",
+        ),
         (
             config.drain_timeout.as_secs() < SHORTEST_DRAIN_SECS,
             "drainTimeoutSeconds is less than 30, which is what is used",

@@ -136,7 +136,7 @@ impl<'a> Judging<'a> {
 
 fn too_new(config: &ReaperConfig, node: &Node, now: Now) -> Option<Reason> {
     let age = now.wall.duration_since(node.created).max(SignedDuration::ZERO).unsigned_abs();
-    (age < config.new_node_grace).then_some(Reason::TooNew { age, grace: config.new_node_grace })
+    (age < config.node_startup_grace_period).then_some(Reason::TooNew { age, grace: config.node_startup_grace_period })
 }
 
 fn too_many_in_cluster(config: &ReaperConfig, snapshot: &Snapshot, unhealthy: &[&Node]) -> Option<Reason> {

@@ -123,7 +123,7 @@ fn every_key_is_read() {
     let config = config(text);
     assert_eq!((config.reap.text.as_str(), config.unhealthy.text.as_str()), ("Cordoned", "Ready"));
     assert_eq!((config.max_unhealthy, config.max_unhealthy_in_zone), (Maximum::Nodes(5), Maximum::Percent(20)));
-    assert_eq!((config.new_node_grace, config.pod_grace), (Duration::from_secs(1), Duration::from_secs(2)));
+    assert_eq!((config.node_startup_grace_period, config.pod_grace), (Duration::from_secs(1), Duration::from_secs(2)));
     assert_eq!((config.drain_timeout, config.compat), (Duration::from_secs(40), Compat::Strict));
     assert!(!config.drain_force_retry && !config.use_eviction && config.skip_reaping && !config.dry_run);
 }
@@ -365,7 +365,7 @@ fn the_drain_has_node_reapers_time_and_force_comes_after_it() {
 fn the_maxima_become_the_budget() {
     let amounts = |text: &str| {
         let budget = to_policy(&config(text)).0.budget.unwrap();
-        (budget.max_unavailable.unwrap(), budget.max_unavailable_per_zone.unwrap(), budget.at_once)
+        (budget.max_unavailable.unwrap(), budget.max_unavailable_per_zone.unwrap(), budget.max_concurrent)
     };
     let percent = |text: &str| Amount::Text(text.into());
     let text = "maxNodesUnhealthy: 3\nmaxNodesUnhealthyInSameZone: 20%\n";

@@ -33,11 +33,11 @@ pub fn to_policy(config: &ReaperConfig) -> (RemediationPolicySpec, Arc<dyn Judge
         when: config.reap.text.clone(),
         trust_events: false,
         r#for: Some(secs(Duration::ZERO)),
-        healthy_for: None,
+        healthy_delay: None,
         steps: steps(config),
         mode: if config.dry_run { Mode::Observe } else { Mode::Enforce },
         control_plane: ControlPlane::Never,
-        new_node_grace: Some(secs(config.new_node_grace)),
+        node_startup_grace_period: Some(secs(config.node_startup_grace_period)),
         cordon_budget: Some(budget(config)),
         budget: Some(budget(config)),
         storm: None,
@@ -110,7 +110,7 @@ fn budget(config: &ReaperConfig) -> BudgetSpec {
     BudgetSpec {
         max_unavailable: Some(amount(config.max_unhealthy)),
         max_unavailable_per_zone: Some(amount(zone)),
-        at_once: Some(1),
+        max_concurrent: Some(1),
         ..BudgetSpec::default()
     }
 }

@@ -40,7 +40,7 @@ pub(super) fn later(now: Now, span: Duration) -> Now {
 pub(super) async fn snapshot(cluster: &KubeCluster, config: &Config, now: Now) -> Result<Snapshot, Failure> {
     let wire = cluster.wire();
     let mut snapshot = Snapshot {
-        host: HostView { node: config.node_name.clone(), informed: true, ..HostView::default() },
+        host: HostView { node: config.node_name.clone(), synced: true, ..HostView::default() },
         stopped: cluster.stopped().await.map_err(Failure::of("the kill switch"))?,
         ..Snapshot::default()
     };

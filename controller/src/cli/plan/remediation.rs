@@ -10,7 +10,7 @@ use nodewell_remediation::{
     decide::{self, Memory},
     facts::{Condition, Effect, LeaseView, Node, Taint, Truth},
     fate::Remediation,
-    guard::reason::{EVIDENCE_TOO_YOUNG, IDENTITY_UNPROVEN},
+    guard::reason::{IDENTITY_UNPROVEN, WITHIN_GRACE_PERIOD},
     policy::{Policy, selector},
     snapshot::{FencePlan, Snapshot},
     time::{Moment, Now},
@@ -133,7 +133,7 @@ fn blockers(mut snapshot: Snapshot, policy: &Policy, name: &str, now: Now) -> Ve
     let verdict = decision.verdicts.into_iter().find(|verdict| verdict.node == name);
     let mut blockers: Vec<String> =
         verdict.into_iter().flat_map(|verdict| verdict.blockers).map(|blocker| blocker.reason).collect();
-    blockers.retain(|reason| reason != EVIDENCE_TOO_YOUNG);
+    blockers.retain(|reason| reason != WITHIN_GRACE_PERIOD);
     blockers
 }
 

@@ -14,7 +14,7 @@ const SEEN: [&str; 4] = [KILL_SWITCH, REMEDIATION_SKIPPED, POLICY_UNREADABLE, CL
 /// What is not asked for a plan, and may block all the same.
 pub(super) const NOT_ASKED: [&str; 2] = [
     "not asked by a plan: etcd, this host's probes, its reach of other nodes;",
-    "the controller that leads asks them, and reports EtcdQuorum and SelfSuspicion",
+    "the controller that leads asks them, and reports EtcdQuorum and ControllerIsolated",
 ];
 
 /// Puts the stored blockers of records in the place of what cannot be known here, and reports that etcd was not asked.
@@ -58,7 +58,7 @@ mod tests {
         let fence = NodeFence {
             metadata: Meta { name: "n1".into(), ..Meta::default() },
             spec: NodeFenceSpec { node_name: "n1".into(), ..NodeFenceSpec::default() },
-            status: NodeFenceStatus { blocked_by: blocker, phase: Phase::Guarded, ..NodeFenceStatus::default() },
+            status: NodeFenceStatus { blocked_by: blocker, phase: Phase::AwaitGuards, ..NodeFenceStatus::default() },
         };
         Snapshot { fences: [("n1".to_owned(), fence)].into(), ..Snapshot::default() }
     }

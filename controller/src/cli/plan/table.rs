@@ -65,7 +65,7 @@ struct Row {
 
 /// All nodes, one a line.
 pub(super) fn all(snapshot: &Snapshot, verdicts: &[Verdict], look: Look) -> String {
-    let head = ["NODE", "STATE", "POLICY", "PHASE", "NEXT", "HELD BY"].map(str::to_owned);
+    let head = ["NODE", "STATE", "POLICY", "PHASE", "NEXT", "BLOCKED BY"].map(str::to_owned);
     let mut rows = vec![Row { cells: head, paint: Some(Paint::Strong) }];
     rows.extend(verdicts.iter().map(|verdict| row(snapshot, verdict)));
     let mut widths = [0; 6];
@@ -176,7 +176,7 @@ mod tests {
         Verdict {
             node: "n1".into(),
             policy: Some("lost".into()),
-            phase: Some(Phase::Guarded),
+            phase: Some(Phase::AwaitGuards),
             next: Some("power off".into()),
             blockers: vec![
                 Blocker::new("BudgetZone", "zone a has\n2 of 1"),
@@ -195,9 +195,9 @@ mod tests {
     fn columns_are_aligned_and_reasons_are_words() {
         let text = all(&Snapshot::default(), &[verdict(), well()], Look::PLAIN);
         let expected = "\
-NODE       STATE   POLICY   PHASE     NEXT        HELD BY
-n1         -       lost     Guarded   power off   BudgetZone,DryRun,PredicateError
-worker-2   -       -        -         -           -
+NODE       STATE   POLICY   PHASE         NEXT        BLOCKED BY
+n1         -       lost     AwaitGuards   power off   BudgetZone,DryRun,PredicateError
+worker-2   -       -        -             -           -
 ";
         assert_eq!(text, expected);
     }

@@ -13,12 +13,12 @@ use crate::truth::Truth;
 const LATE: Duration = Duration::from_secs(16);
 /// A kubelet that renewed within this lives.
 const LIVES: Duration = Duration::from_secs(12);
-/// A leader that has been informed for so long begins no order any more.
+/// A leader whose cache has been synced for so long begins no order any more.
 const NOTICED: Duration = Duration::from_secs(4);
 /// The longest agent that was begun before, and then the decision.
 const SAID: Duration = Duration::from_secs(30);
-/// A replica whose watches delivered everything until so long ago is informed.
-const INFORMED: Duration = Duration::from_secs(3);
+/// A replica whose watches delivered everything until so long ago has a synced cache.
+const SYNCED: Duration = Duration::from_secs(3);
 
 const FALSE: &str = "FalseConfirmation";
 
@@ -85,9 +85,9 @@ impl Truth {
         let replica = self.replicas.get(number)?;
         let well = !self.is_cut(number) && replica.frozen <= now && replica.deaf <= now && !self.scenario.dry_run;
         // A replica that does not renew leads no more, although the Lease names it.
-        let renews = self.oracle.led.is_some_and(|(leader, at)| leader == number && now.since(at) < INFORMED);
+        let renews = self.oracle.led.is_some_and(|(leader, at)| leader == number && now.since(at) < SYNCED);
         let name = format!("{holder} in term {}", lease.transitions);
-        (well && renews && now.since(replica.informed) < INFORMED).then_some(name)
+        (well && renews && now.since(replica.synced) < SYNCED).then_some(name)
     }
 }
 

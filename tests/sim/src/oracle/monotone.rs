@@ -108,7 +108,7 @@ impl Judge {
             8 => drop(snapshot.nodes.remove(name)),
             9 => snapshot.nodes.values_mut().filter(|node| node.name == name).for_each(|node| node.conditions.clear()),
             10 => snapshot.etcd = Quorum::Unknown,
-            11 => snapshot.host.informed = false,
+            11 => snapshot.host.synced = false,
             kind => {
                 self.spoil(snapshot, kind);
                 return "I16";

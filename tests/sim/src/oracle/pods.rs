@@ -55,7 +55,7 @@ impl Truth {
 
     /// Evictions cannot be taken back, and are not looked at one by one: what the replica has seen for a while counts.
     fn stopped_long(&self, fence: &NodeFence, replica: usize) -> Option<&'static str> {
-        let known = self.replicas[replica].informed;
+        let known = self.replicas[replica].synced;
         let late = |since: Option<&Moment>| since.is_some_and(|at| known.since(*at) > LOOKS);
         let (uid, store) = (&fence.metadata.uid, &self.store);
         match () {

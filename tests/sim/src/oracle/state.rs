@@ -6,8 +6,8 @@ use nodewell_remediation::api::{CORDONED_BY, OUT_OF_SERVICE, REMEDIATION_TAINT};
 
 use crate::{scenario::Kind, truth::Truth};
 
-/// Marks that no policy would set any more wait for the default `healthyFor` (5 min), and a story ends sooner than that
-/// after its faults: one with such marks goes on until their time is over.
+/// Marks that no policy would set any more wait for the default `healthyDelay` (5 min), and a story ends sooner than
+/// that after its faults: one with such marks goes on until their time is over.
 const ORPHANS: Duration = Duration::from_secs(270);
 /// A single node that failed, with an honest BMC: its pods are let go within this of the failure.
 const RELEASE: Duration = Duration::from_secs(130);

@@ -33,11 +33,11 @@ impl Scenario {
             trust_events: false,
             when: if self.fast { format!("{WHEN}{SILENT}") } else { WHEN.into() },
             r#for: Some(Span(held.into())),
-            healthy_for: Some(Span("20s".into())),
+            healthy_delay: Some(Span("20s".into())),
             steps: self.step_specs(self.steps),
             mode: Mode::Enforce,
             control_plane: if protected { ControlPlane::Never } else { ControlPlane::OneAtATime },
-            new_node_grace: Some(Span("20s".into())),
+            node_startup_grace_period: Some(Span("20s".into())),
             cordon_budget: (!self.narrow).then(|| budget("50%", "100%", None)),
             budget: (!self.narrow).then(|| self.power_budget()),
             storm: Some(self.storm()),
@@ -63,7 +63,7 @@ impl Scenario {
             max_unavailable: Some(Amount::Count(count(MOST_DOWN))),
             max_dead: Some(Amount::Count(count(MOST_DEAD))),
             max_unavailable_per_zone: Some(Amount::Count(count(MOST_DOWN_IN_ZONE))),
-            at_once: Some(3),
+            max_concurrent: Some(3),
             ..BudgetSpec::default()
         }
     }
@@ -123,11 +123,11 @@ fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(1)
 }
 
-fn budget(cluster: &str, zone: &str, at_once: Option<u32>) -> BudgetSpec {
+fn budget(cluster: &str, zone: &str, max_concurrent: Option<u32>) -> BudgetSpec {
     BudgetSpec {
         max_unavailable: Some(Amount::Text(cluster.into())),
         max_unavailable_per_zone: Some(Amount::Text(zone.into())),
-        at_once,
+        max_concurrent,
         ..BudgetSpec::default()
     }
 }

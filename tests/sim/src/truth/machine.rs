@@ -207,6 +207,6 @@ impl Truth {
         if let Some(machine) = self.machines.get_mut(name) {
             machine.storage_cut = !on;
         }
-        self.note(format!("{name}: storage {}", if on { "given back" } else { "cut off" }));
+        self.note(format!("{name}: storage {}", if on { "restored" } else { "cut off" }));
     }
 }

@@ -52,8 +52,8 @@ fn record(cache: &Cache) -> Option<String> {
     cache.with(|snapshot| snapshot.fences.get("a").map(|fence| fence.metadata.resource_version.clone()))
 }
 
-fn informed(cache: &Cache) -> bool {
-    cache.with(|snapshot| snapshot.host.informed)
+fn synced(cache: &Cache) -> bool {
+    cache.with(|snapshot| snapshot.host.synced)
 }
 
 async fn wants_lists(cache: &Cache) -> Vec<Source> {
@@ -76,7 +76,7 @@ async fn a_list_that_goes_back_is_the_truth_and_everything_else_is_listed_too() 
     assert_eq!(known(&cache).as_deref(), Some("35"));
     let seen = cache.with(|snapshot| snapshot.nodes["a"].condition("Ready").unwrap().seen.0.as_secs());
     assert_eq!(seen, 30, "it is seen for the first time");
-    assert!(!informed(&cache), "nothing is concluded from the other sources");
+    assert!(!synced(&cache), "nothing is concluded from the other sources");
     let rest = [Source::KubeletLeases, Source::AgentLeases, Source::Fences, Source::Policies];
     assert_eq!(wants_lists(&cache).await, rest);
     let unread = cache.with(|snapshot| snapshot.host.unread.clone()).unwrap();
@@ -88,7 +88,7 @@ async fn a_list_that_goes_back_is_the_truth_and_everything_else_is_listed_too() 
             }
         });
     }
-    assert!(informed(&cache));
+    assert!(synced(&cache));
     assert_eq!((record(&cache).as_deref(), wants_lists(&cache).await.len()), (Some("33"), 0));
     assert_eq!((cache.set_backs(), cache.resets()["nodes"], cache.resets()["nodefences"]), (1, 1, 1));
     assert_eq!(cache.with(|snapshot| snapshot.host.unread.clone()), None);
@@ -99,7 +99,7 @@ async fn an_older_object_in_a_list_that_is_not_older_is_of_another_store() {
     let cache = cache();
     cache.apply_node(node(50));
     list(&cache, Source::Nodes, "1000000040", |cache| cache.list_node(node(35)));
-    assert!(!informed(&cache), "what was listed into the old cache is listed again");
+    assert!(!synced(&cache), "what was listed into the old cache is listed again");
     assert!(wants_lists(&cache).await.contains(&Source::Nodes));
     list(&cache, Source::Nodes, "1000000041", |cache| cache.list_node(node(35)));
     assert_eq!((known(&cache).as_deref(), cache.set_backs()), (Some("35"), 1));
@@ -131,7 +131,7 @@ async fn what_comes_while_a_list_is_under_way_is_no_sign() {
     end_list(&cache, Source::Nodes, "40", |cache| cache.list_node(node(35)));
     end_list(&cache, Source::Fences, "40", |cache| cache.list_fence(fence("1", 20)));
     assert_eq!((known(&cache).as_deref(), record(&cache), cache.set_backs()), (Some("50"), None, 0));
-    assert!(informed(&cache));
+    assert!(synced(&cache));
 }
 
 #[tokio::test(start_paused = true)]

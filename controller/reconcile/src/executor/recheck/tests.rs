@@ -59,17 +59,17 @@ fn cut_off(release_begun: bool) -> NodeFence {
 }
 
 #[test]
-fn storage_is_given_back_to_a_node_that_speaks_after_a_new_boot() {
+fn storage_is_restored_to_a_node_that_speaks_after_a_new_boot() {
     assert!(may_speak(&cut_off(true), Irreversible::PowerOn, &ready("new")));
 }
 
 #[test]
-fn storage_is_given_back_to_a_node_that_speaks_if_nothing_was_released() {
+fn storage_is_restored_to_a_node_that_speaks_if_nothing_was_released() {
     assert!(may_speak(&cut_off(false), Irreversible::PowerOn, &ready("old")));
 }
 
 #[test]
-fn storage_is_not_given_back_to_the_boot_whose_pods_were_released() {
+fn storage_is_not_restored_to_the_boot_whose_pods_were_released() {
     assert!(!may_speak(&cut_off(true), Irreversible::PowerOn, &ready("old")));
     assert!(!may_speak(&cut_off(true), Irreversible::PowerOn, &ready("")));
 }

@@ -74,7 +74,7 @@ async fn what_a_watch_shows_of_the_store_ends_the_term_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_was_given_back_in_a_backup_is_not_taken_at_once() {
+async fn a_lease_that_was_released_in_a_backup_is_not_taken_at_once() {
     let cluster = OneLease::default();
     let (mut one, first) = candidate(&cluster, "one", 0);
     run_for(&mut one, 18).await;

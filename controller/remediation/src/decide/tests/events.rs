@@ -143,7 +143,7 @@ fn the_time_of_events_alone_does_not_count() {
     let first = run(&snapshot, Memory::default(), 1000);
     condition(&mut snapshot, "DiskUnhealthy", Truth::True, KUBELET);
     let second = run(&snapshot, first.memory, 1100);
-    assert_eq!(reasons(&second, "n0"), ["EvidenceTooYoung"]);
+    assert_eq!(reasons(&second, "n0"), ["WithinGracePeriod"]);
     assert_eq!(opened(&run(&snapshot, second.memory, 1160)), ["n0"]);
 }
 

@@ -34,7 +34,8 @@ fn random(fates: &[Fate], policy: Policy) -> Snapshot {
 }
 
 fn record(name: &str, policy: &Policy, state: u8, step: usize) -> NodeFence {
-    let phases = [Phase::Pending, Phase::Waiting, Phase::Guarded, Phase::PoweringOff, Phase::AwaitReady, Phase::Closed];
+    let phases =
+        [Phase::Pending, Phase::Waiting, Phase::AwaitGuards, Phase::PoweringOff, Phase::AwaitReady, Phase::Closed];
     let mut fence: NodeFence = serde_json::from_value(serde_json::json!({
         "metadata": {"name": name, "uid": format!("fence-{name}")},
         "spec": {"nodeName": name, "nodeUID": format!("uid-{name}"), "policy": policy.name},
@@ -47,10 +48,10 @@ fn record(name: &str, policy: &Policy, state: u8, step: usize) -> NodeFence {
 
 fn limited(limits: (u32, u32, u32), steps: Vec<StepSpec>) -> Policy {
     let mut policy = policy("p", steps);
-    let (cluster, zone, at_once) = limits;
+    let (cluster, zone, max_concurrent) = limits;
     policy.budget.cluster = Quota::Count(cluster);
     policy.budget.zone = Quota::Count(zone);
-    policy.budget.at_once = Some(at_once);
+    policy.budget.max_concurrent = Some(max_concurrent);
     policy.cordon_budget.cluster = Quota::Count(cluster + 3);
     policy.cordon_budget.zone = Quota::Count(zone + 3);
     policy
@@ -109,7 +110,7 @@ proptest! {
         let in_hand = snapshot.fences.values().filter(|fence| crate::guard::stage::has_begun(fence, Grade::Power));
         let new = acted.iter().filter(|(name, harsh)| *harsh && is_new(name, true)).count();
         if new > 0 {
-            let most = snapshot.policies[0].budget.at_once.unwrap() as usize;
+            let most = snapshot.policies[0].budget.max_concurrent.unwrap() as usize;
             prop_assert!(in_hand.count() + new <= most.max(new) && new <= most);
         }
     }

@@ -88,7 +88,7 @@ fn marks_are_taken_up_by_a_leader_that_may_act_only() {
         |snapshot| snapshot.epoch = 0,
         |snapshot| snapshot.dry_run = true,
         |snapshot| snapshot.stopped = Some("a person".into()),
-        |snapshot| snapshot.host.informed = false,
+        |snapshot| snapshot.host.synced = false,
     ];
     for stop in stops {
         let mut snapshot = marked("p");

@@ -10,7 +10,7 @@ fn told(decision: &Decision) -> Vec<(&str, &str)> {
 /// Two dead nodes and a place for one cordon.
 fn narrow() -> Snapshot {
     let mut policy = policy("p", vec![cordon()]);
-    policy.cordon_budget.at_once = Some(1);
+    policy.cordon_budget.max_concurrent = Some(1);
     snapshot_of(2, vec![policy])
 }
 
@@ -23,7 +23,7 @@ fn a_blocker_is_told_once_with_its_inputs() {
     assert!(
         telling.warning && telling.message.starts_with("cordon by policy p is blocked (`!node.ready` true for 0s; ")
     );
-    assert!(telling.message.contains("\nAtOnce: "), "{}", telling.message);
+    assert!(telling.message.contains("\nMaxConcurrent: "), "{}", telling.message);
     let mut memory = first.memory;
     for second in 1001..2500 {
         let next = run(&snapshot, memory, second);
@@ -57,10 +57,10 @@ fn nothing_is_told_in_a_dry_run_or_without_the_lead_or_of_time_alone() {
     let changes: [Change; 4] = [
         |snapshot| snapshot.dry_run = true,
         |snapshot| snapshot.epoch = 0,
-        |snapshot| snapshot.host.informed = false,
+        |snapshot| snapshot.host.synced = false,
         |snapshot| {
             snapshot.policies[0].held_for = Duration::from_secs(60);
-            snapshot.policies[0].cordon_budget.at_once = None;
+            snapshot.policies[0].cordon_budget.max_concurrent = None;
         },
     ];
     for change in changes {

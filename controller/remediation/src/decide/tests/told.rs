@@ -26,7 +26,7 @@ fn silent_since(second: u64) -> LeaseView {
 #[test]
 fn a_failure_of_before_is_as_old_as_its_condition() {
     let snapshot = snapshot_of(1, vec![patient("!node.ready")]);
-    assert_eq!(reasons(&plan(&snapshot, 1199), "n0"), ["EvidenceTooYoung"]);
+    assert_eq!(reasons(&plan(&snapshot, 1199), "n0"), ["WithinGracePeriod"]);
     assert_eq!(opened(&plan(&snapshot, 1200)), ["n0"], "it is not Ready since 900");
     let memory = Memory::as_told(&snapshot, now(1200));
     assert_eq!(memory.word("p", "n0"), Some((&Ok(true), at(900))));
@@ -40,7 +40,7 @@ fn a_silence_is_as_old_as_it_is_too_long() {
     for name in (1..10).map(|number| format!("n{number}")) {
         snapshot.kubelet_leases.insert(name, silent_since(1335));
     }
-    assert_eq!(reasons(&plan(&snapshot, 1338), "n0"), ["EvidenceTooYoung"]);
+    assert_eq!(reasons(&plan(&snapshot, 1338), "n0"), ["WithinGracePeriod"]);
     assert_eq!(opened(&plan(&snapshot, 1345)), ["n0"], "true from 1041 on");
 }
 
@@ -48,7 +48,7 @@ fn a_silence_is_as_old_as_it_is_too_long() {
 fn of_two_conditions_the_later_one_counts() {
     let mut snapshot = snapshot_of(1, vec![patient("!node.ready && conditions.Gpu.status == 'False'")]);
     set_condition(snapshot.nodes.get_mut("n0").unwrap(), "Gpu", Truth::False, "", at(1100));
-    assert_eq!(reasons(&plan(&snapshot, 1399), "n0"), ["EvidenceTooYoung"]);
+    assert_eq!(reasons(&plan(&snapshot, 1399), "n0"), ["WithinGracePeriod"]);
     assert_eq!(opened(&plan(&snapshot, 1400)), ["n0"]);
 }
 

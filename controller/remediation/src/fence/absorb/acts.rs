@@ -34,7 +34,7 @@ fn confirmed(draft: Draft, confirmation: Confirmation) -> Draft {
 fn not_begun(draft: Draft, outcome: &Outcome) -> Draft {
     let draft = draft.forget_intent();
     let blocker = Blocker::new("NotBegun", format!("NotBegun: {}", words(outcome)));
-    draft.enter(Phase::Guarded, words(outcome)).with(|status| status.blocked_by = Some(blocker))
+    draft.enter(Phase::AwaitGuards, words(outcome)).with(|status| status.blocked_by = Some(blocker))
 }
 
 fn doubted(draft: Draft, outcome: &Outcome) -> Draft {
@@ -107,7 +107,7 @@ fn agreed(states: &[PowerState]) -> PowerState {
 fn read_again(draft: Draft, state: PowerState, outcome: &Outcome) -> Draft {
     match state {
         PowerState::Off => succeeded(draft).still_off().note("OffAgain", "Off again"),
-        PowerState::On => draft.with(not_off).enter(Phase::Guarded, "it is On again"),
+        PowerState::On => draft.with(not_off).enter(Phase::AwaitGuards, "it is On again"),
         PowerState::Unknown => again(draft, "PowerUnknown", outcome),
     }
 }

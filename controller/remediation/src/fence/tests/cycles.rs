@@ -91,7 +91,7 @@ fn a_cycle_counts_although_the_node_is_back_before_its_bmc_was_asked() {
 fn what_was_not_begun_and_what_is_no_power_off_counts_nothing() {
     let mut fixture = meant();
     ends(&mut fixture, &Op::Irreversible(IrreversibleOp::PowerOff), &Err(Failed::NotBegun("lease".into())));
-    assert_eq!((fixture.phase(), cycles(&fixture)), (Phase::Guarded, 0));
+    assert_eq!((fixture.phase(), cycles(&fixture)), (Phase::AwaitGuards, 0));
     let mut fixture = meant();
     turns_off(&mut fixture);
     let is_on_meant = |fixture: &Fixture| {

@@ -42,7 +42,7 @@ fn a_node_without_the_condition_ready_was_not_given_up() {
     let mut fixture = silent(50);
     fixture.node.as_mut().unwrap().conditions.clear();
     let blocker = may_power_off(&fixture.input()).unwrap_err();
-    assert_eq!(blocker.reason, "EvidenceTooYoung");
+    assert_eq!(blocker.reason, "WithinGracePeriod");
     assert!(blocker.message.contains("it has no condition Ready"), "{}", blocker.message);
 }
 
@@ -72,7 +72,7 @@ fn an_agent_that_lives_speaks_for_the_path() {
     let mut agent = fixture.kubelet.clone().unwrap();
     agent.seen = at(18);
     let input = crate::fence::FenceInput { agent_lease: Some(&agent), ..fixture.input() };
-    assert_eq!(may_power_off(&input).unwrap_err().reason, "EvidenceTooYoung");
+    assert_eq!(may_power_off(&input).unwrap_err().reason, "WithinGracePeriod");
 }
 
 #[test]

@@ -83,7 +83,7 @@ fn a_machine_that_was_turned_on_before_off_was_written_is_not_tainted() {
     let reading = |at, state| PowerReading { at, state };
     fixture.gathered.power = vec![reading(at, PowerState::On), reading(fixture.now.moment, PowerState::Off)];
     let Next::Act(Action::Save { fence, .. }) = fixture.next() else { panic!("{:?}", fixture.next()) };
-    assert_eq!((fence.status.phase, fence.status.off), (Phase::Guarded, None));
+    assert_eq!((fence.status.phase, fence.status.off), (Phase::AwaitGuards, None));
     fixture.gathered.power[0].at = Moment(at.0 - Duration::from_secs(2));
     let Next::Act(Action::Save { fence, .. }) = fixture.next() else { panic!("{:?}", fixture.next()) };
     assert_eq!(fence.status.phase, Phase::PodsReleased, "On was before Off");
@@ -137,7 +137,7 @@ fn another_node_of_the_name_is_left_alone() {
 #[test]
 fn a_blocker_is_written_once_and_not_again_for_new_numbers() {
     let mut fixture = dead();
-    run(&mut fixture, 10, at(Phase::Guarded));
+    run(&mut fixture, 10, at(Phase::AwaitGuards));
     assert!(matches!(fixture.next(), Next::Act(Action::Save { .. })));
     run(&mut fixture, 1, |_| false);
     fixture.pass(Duration::from_secs(3));
@@ -301,7 +301,7 @@ fn a_record_deleted_by_hand_leaves_a_node_that_the_next_record_brings_back() {
 #[test]
 fn a_person_may_ask_for_another_try_once_with_each_word() {
     let mut fixture = dead();
-    run(&mut fixture, 400, at(Phase::Guarded));
+    run(&mut fixture, 400, at(Phase::AwaitGuards));
     fixture.permits.power = vec![crate::api::fence::Blocker::new("RestartLimit", "2 in 24h")];
     run(&mut fixture, 2, |_| false);
     assert_eq!(fixture.phase(), Phase::Quarantined);

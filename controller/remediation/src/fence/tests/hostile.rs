@@ -42,7 +42,7 @@ fn cut(fixture: &mut Fixture) {
 /// Its storage is cut, the release waits for the pod rate, and a person force-deletes the pods meanwhile: their successors
 /// run elsewhere, and the boot that ran them still does.
 #[test]
-fn storage_is_not_given_back_to_a_boot_whose_pods_another_client_released() {
+fn storage_is_not_restored_to_a_boot_whose_pods_another_client_released() {
     let mut fixture = dead();
     fixture.gathered.methods = Some(Ok(only_storage()));
     fixture.storage = true;

@@ -68,7 +68,7 @@ pub(super) fn plan() -> FencePlan {
 pub(super) fn policy() -> Policy {
     Policy {
         name: "dead".into(),
-        healthy_for: Duration::from_secs(30),
+        healthy_delay: Duration::from_secs(30),
         mode: Mode::Enforce,
         fast: Some(Fast { silent_for: Duration::from_secs(15), unreachable_from: 2 }),
         ..Policy::default()

@@ -28,7 +28,7 @@ fn a_mistake_in_the_configuration_is_no_missing_configuration() {
 #[test]
 fn only_methods_that_ran_are_in_the_journal() {
     let mut fixture = dead();
-    run(&mut fixture, 400, |fixture| fixture.fence.status.phase == Phase::Guarded);
+    run(&mut fixture, 400, |fixture| fixture.fence.status.phase == Phase::AwaitGuards);
     let names = ["mark-unschedulable", "clean-pods", "port"].map(str::to_owned).to_vec();
     let (fence, telling) = absorb(
         &fixture.fence,
@@ -49,7 +49,7 @@ fn only_methods_that_ran_are_in_the_journal() {
 fn a_built_in_cordon_waits_for_the_budget_of_cordons() {
     let mut fixture = dead();
     fixture.gathered.methods = Some(Ok(FencePlan { isolation: vec!["mark-unschedulable".into()], ..plan() }));
-    run(&mut fixture, 400, |fixture| fixture.fence.status.phase == Phase::Guarded);
+    run(&mut fixture, 400, |fixture| fixture.fence.status.phase == Phase::AwaitGuards);
     fixture.permits.isolate = vec![Blocker::new("BudgetCluster", "too many")];
     for _ in 0..200 {
         fixture.pass(std::time::Duration::from_secs(1));

@@ -29,7 +29,7 @@ fn a_dead_node_is_fenced_released_and_brought_back() {
     let expected = [
         Pending,
         Isolating,
-        Guarded,
+        AwaitGuards,
         PoweringOff,
         OffConfirmed,
         PodsReleased,
@@ -109,7 +109,7 @@ fn off_is_read_again_before_a_release_is_meant_if_not_read_for_five_seconds() {
 fn a_node_that_lives_loses_no_power_before_its_drain() {
     let mut fixture = Fixture::new(steps(&["power"]));
     run(&mut fixture, 200, |_| false);
-    assert_eq!(fixture.phase(), Phase::Guarded);
+    assert_eq!(fixture.phase(), Phase::AwaitGuards);
     assert_eq!(fixture.fence.status.blocked_by.unwrap().reason, "NodeReady");
 }
 
@@ -141,12 +141,12 @@ fn a_node_that_lives_on_after_off_was_confirmed_is_quarantined_and_untainted() {
 #[test]
 fn a_node_that_was_uncordoned_since_its_drain_keeps_its_power() {
     let mut fixture = Fixture::new(steps(&["cordon", "drain", "reboot"]));
-    run(&mut fixture, 400, at(Phase::Guarded));
+    run(&mut fixture, 400, at(Phase::AwaitGuards));
     fixture.node.as_mut().unwrap().unschedulable = false;
     run(&mut fixture, 20, |_| false);
     assert_eq!(
         (fixture.phase(), fixture.fence.status.blocked_by.unwrap().reason.as_str()),
-        (Phase::Guarded, "NotCordoned")
+        (Phase::AwaitGuards, "NotCordoned")
     );
 }
 
@@ -188,7 +188,7 @@ fn a_boot_that_may_have_begun_before_the_cut_keeps_its_pods_and_gets_its_storage
 }
 
 #[test]
-fn storage_that_is_cut_off_releases_its_own_pods_and_is_not_given_back_to_the_same_boot() {
+fn storage_that_is_cut_off_releases_its_own_pods_and_is_not_restored_to_the_same_boot() {
     let mut fixture = cut_off_with_pods();
     let Next::Act(Action::Save { fence, .. }) = fixture.next() else { panic!() };
     fixture.store(*fence);
@@ -203,7 +203,7 @@ fn storage_that_is_cut_off_releases_its_own_pods_and_is_not_given_back_to_the_sa
         (fixture.fence.status.phase, fixture.fence.status.blocked_by.clone().unwrap().reason.as_str()),
         (Phase::PoweringOn, "LeftCut")
     );
-    // A person reboots it: nothing of the old boot can write any more, and its storage is given back.
+    // A person reboots it: nothing of the old boot can write any more, and its storage is restored.
     fixture.boot();
     let mut phases = run(&mut fixture, 100, at(Phase::AwaitReady));
     assert!(fixture.powered, "{phases:?}");

@@ -20,7 +20,7 @@ fn a_policy_that_is_gone_does_not_make_a_node_well_at_once() {
     fixture.policy = None;
     fixture.wanted = Wanted::No { since: fixture.now.moment };
     assert!(!is_well(&fixture.input()));
-    fixture.now.moment = fixture.now.moment.plus(Policy::default().healthy_for);
+    fixture.now.moment = fixture.now.moment.plus(Policy::default().healthy_delay);
     assert!(is_well(&fixture.input()));
 }
 
@@ -44,5 +44,5 @@ fn a_boot_that_was_not_known_when_power_was_cut_is_fenced_again() {
     fixture.fence.status.off.as_mut().unwrap().boot_id.clear();
     fixture.look();
     let Next::Act(Action::Save { fence, .. }) = fixture.next() else { panic!("{:?}", fixture.next()) };
-    assert_eq!((fence.status.phase, fence.status.off, fence.status.intent), (Phase::Guarded, None, None));
+    assert_eq!((fence.status.phase, fence.status.off, fence.status.intent), (Phase::AwaitGuards, None, None));
 }

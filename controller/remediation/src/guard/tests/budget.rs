@@ -130,8 +130,8 @@ fn a_policy_has_so_many_in_hand_and_no_more() {
         kill(fixture.snapshot.nodes.get_mut("n1").unwrap());
         other.spec.policy = "p".into();
         fixture.snapshot.fences.insert("n1".into(), other);
-        fixture.policy.budget.at_once = Some(1);
-        assert_eq!(reasons(&fixture.permits().power).contains(&"AtOnce"), power, "{phase:?}");
+        fixture.policy.budget.max_concurrent = Some(1);
+        assert_eq!(reasons(&fixture.permits().power).contains(&"MaxConcurrent"), power, "{phase:?}");
         assert!(fixture.permits().isolate.is_empty());
     }
 }
@@ -140,7 +140,7 @@ fn a_policy_has_so_many_in_hand_and_no_more() {
 fn a_given_up_node_that_works_again_takes_no_place() {
     let mut fixture = Fixture::new();
     fixture.snapshot.fences.insert("n1".into(), record("n1", Phase::Quarantined));
-    fixture.policy.budget.at_once = Some(1);
+    fixture.policy.budget.max_concurrent = Some(1);
     assert_eq!(fixture.permits(), Permits::default());
 }
 

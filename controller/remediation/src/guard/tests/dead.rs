@@ -47,10 +47,10 @@ fn a_dead_node_takes_no_place_of_a_living_one() {
     // The other way round: the liar is asked for, and `n0` is dead, drained and given up.
     let (liar, dead) = (fixture.snapshot.nodes["n1"].clone(), record("n0", Phase::Quarantined));
     fixture.snapshot.fences = [("n0".to_owned(), dead)].into();
-    let asked = |fixture: &Fixture, at_once| {
+    let asked = |fixture: &Fixture, max_concurrent| {
         let input = input(fixture);
         let policy = Policy {
-            budget: crate::policy::Budget { at_once, ..fixture.policy.budget.clone() },
+            budget: crate::policy::Budget { max_concurrent, ..fixture.policy.budget.clone() },
             ..fixture.policy.clone()
         };
         let subject = Subject {
@@ -76,7 +76,7 @@ fn the_dead_have_no_more_than_their_own_places() {
     let second = |max_dead| {
         let mut fixture = a_liar();
         fixture.policy.budget.dead = Quota::Count(max_dead);
-        (fixture.policy.budget.zone, fixture.policy.budget.at_once) = (Quota::Count(9), None);
+        (fixture.policy.budget.zone, fixture.policy.budget.max_concurrent) = (Quota::Count(9), None);
         silent_for_long(&mut fixture, "n2");
         kill(fixture.snapshot.nodes.get_mut("n2").unwrap());
         fixture
@@ -126,7 +126,7 @@ fn a_node_without_a_lease_takes_a_place_of_the_dead() {
 #[test]
 fn no_more_than_both_numbers_are_in_our_hands() {
     let mut fixture = a_liar();
-    fixture.policy.budget.at_once = None;
+    fixture.policy.budget.max_concurrent = None;
     assert_eq!(reasons(&fixture.permits().power), [""; 0], "one in hand and one dead");
     fixture.snapshot.nodes.get_mut("n2").unwrap().unschedulable = true;
     assert_eq!(reasons(&fixture.permits().power), [""; 0], "a person's cordon is nothing to the dead");

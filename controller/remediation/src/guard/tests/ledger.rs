@@ -183,7 +183,7 @@ fn a_storm_outlives_its_leader_and_old_faults_are_none() {
 #[test]
 fn a_decision_goes_on_where_the_last_leader_stopped() {
     let mut fixture = snapshot();
-    fixture.host.informed = true;
+    fixture.host.synced = true;
     let given = |memory: Memory, at: Now| decide(&fixture, memory, at);
     let first = given(Memory::default(), now(1000)).memory;
     let ledger = first.ledger(&fixture, now(1000));
@@ -202,7 +202,7 @@ fn cycles_after_one_decision(fixture: &Snapshot, memory: Memory) -> usize {
 #[test]
 fn the_next_leader_counts_cycles_that_it_saw_go_itself() {
     let mut fixture = snapshot();
-    fixture.host.informed = true;
+    fixture.host.synced = true;
     let departed = BTreeMap::from([("n1".to_owned(), BTreeMap::from([(wall(900), at(900)), (wall(950), at(950))]))]);
     assert_eq!(cycles_after_one_decision(&fixture, Memory::default()), 0);
     assert_eq!(cycles_after_one_decision(&fixture, Memory::default().with_cycles(&departed)), 2);
@@ -214,7 +214,7 @@ fn nodes_that_are_not_listed_yet_keep_their_cycles() {
     let ledger = busy().ledger(&snapshot(), now(1000));
     let mut fixture = Snapshot { nodes: BTreeMap::new(), ..snapshot() };
     assert_eq!(cycles_after_one_decision(&fixture, Memory::inherited(&ledger, now(1000))), 2);
-    fixture.host.informed = true;
+    fixture.host.synced = true;
     assert_eq!(cycles_after_one_decision(&fixture, Memory::inherited(&ledger, now(1000))), 0, "they are gone");
 }
 

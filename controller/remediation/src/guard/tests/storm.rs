@@ -74,8 +74,8 @@ fn one_node_of_three_is_no_storm_unless_none_is_allowed() {
 fn a_judge_that_is_cut_off_suspects_itself() {
     for (unreachable, reachable, said) in [
         (vec![], None, vec![]),
-        (vec!["10.0.0.1"], None, vec!["SelfSuspicion"]),
-        (vec![], Some((49, 100)), vec!["SelfSuspicion"]),
+        (vec!["10.0.0.1"], None, vec!["ControllerIsolated"]),
+        (vec![], Some((49, 100)), vec!["ControllerIsolated"]),
         (vec![], Some((50, 100)), vec![]),
         (vec![], Some((0, 0)), vec![]),
     ] {

@@ -8,8 +8,8 @@ fn each_mistake_names_its_field() {
         ("when: ''", "spec.when", "is empty"),
         ("when: 'node.redy'", "spec.when", "has no `redy`"),
         ("for: 5", "spec.for", "no duration"),
-        ("healthyFor: soon", "spec.healthyFor", "no duration"),
-        ("newNodeGrace: 1y", "spec.newNodeGrace", "no duration"),
+        ("healthyDelay: soon", "spec.healthyDelay", "no duration"),
+        ("nodeStartupGracePeriod: 1y", "spec.nodeStartupGracePeriod", "no duration"),
         (
             "selector: {matchExpressions: [{key: a, operator: Is, values: [b]}]}",
             "spec.selector.matchExpressions[0].operator",

@@ -67,9 +67,9 @@ fn every_default_is_the_careful_one() {
     let policy = compile(&with("")).unwrap();
     assert_eq!((policy.mode, policy.control_plane), (Mode::Observe, ControlPlane::Never));
     assert_eq!(policy.budget.cluster, Quota::Count(1));
-    assert_eq!((policy.budget.zone, policy.budget.at_once), (Quota::Count(1), Some(1)));
-    assert_eq!((policy.cordon_budget.cluster, policy.cordon_budget.at_once), (Quota::Count(1), None));
-    assert_eq!(policy.new_node_grace, Duration::from_secs(300));
+    assert_eq!((policy.budget.zone, policy.budget.max_concurrent), (Quota::Count(1), Some(1)));
+    assert_eq!((policy.cordon_budget.cluster, policy.cordon_budget.max_concurrent), (Quota::Count(1), None));
+    assert_eq!(policy.node_startup_grace_period, Duration::from_secs(300));
     assert_eq!(policy.storm.unhealthy, Quota::Percent(30));
     assert_eq!(policy.storm.rate, Rate { count: 5, within: Duration::from_secs(60) });
     assert_eq!((policy.storm.cooldown, policy.storm.reachable), (Duration::from_secs(600), Quota::Percent(50)));

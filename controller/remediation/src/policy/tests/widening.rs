@@ -10,11 +10,11 @@ fn loose() -> Value {
     json!({
         "metadata": {"name": "p"},
         "spec": {
-            "when": "true", "trustEvents": true, "for": "0s", "healthyFor": "1s", "mode": "Enforce", "controlPlane": "OneAtATime",
+            "when": "true", "trustEvents": true, "for": "0s", "healthyDelay": "1s", "mode": "Enforce", "controlPlane": "OneAtATime",
             "steps": [{"cordon": {}}, {"drain": {"timeout": "5m"}}, {"reboot": {}}],
-            "newNodeGrace": "0s",
+            "nodeStartupGracePeriod": "0s",
             "cordonBudget": {"maxUnavailable": 500, "maxDead": 500, "maxUnavailablePerZone": 500},
-            "budget": {"maxUnavailable": 500, "maxDead": 500, "maxUnavailablePerZone": 500, "atOnce": 50,
+            "budget": {"maxUnavailable": 500, "maxDead": 500, "maxUnavailablePerZone": 500, "maxConcurrent": 50,
                        "rate": {"count": 500, "within": "1h"}},
             "storm": {"unhealthy": "90%", "rate": {"count": 900, "within": "1m"}, "cooldown": "0s", "reachable": "0%"},
             "restarts": {"count": 20, "within": "24h"},
@@ -29,12 +29,12 @@ fn width(policy: &Policy) -> Vec<i64> {
     let count = |quota: Quota| i64::try_from(quota.of(100)).unwrap();
     let secs = |span: Duration| i64::try_from(span.as_secs()).unwrap();
     let budget = |budget: &Budget| {
-        let at_once = budget.at_once.map_or(i64::MAX, i64::from);
+        let max_concurrent = budget.max_concurrent.map_or(i64::MAX, i64::from);
         vec![
             count(budget.cluster),
             count(budget.dead),
             count(budget.zone),
-            at_once,
+            max_concurrent,
             budget.rate.map_or(i64::MAX, |rate| i64::from(rate.count)),
         ]
     };
@@ -43,8 +43,8 @@ fn width(policy: &Policy) -> Vec<i64> {
         i64::from(policy.trust_events),
         i64::from(policy.control_plane == ControlPlane::OneAtATime),
         -secs(policy.held_for),
-        -secs(policy.healthy_for),
-        -secs(policy.new_node_grace),
+        -secs(policy.healthy_delay),
+        -secs(policy.node_startup_grace_period),
         count(policy.storm.unhealthy),
         i64::from(policy.storm.rate.count),
         -secs(policy.storm.cooldown),

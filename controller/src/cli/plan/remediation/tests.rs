@@ -30,7 +30,7 @@ fn snapshot(when: &str, change: impl FnOnce(&mut Value)) -> Snapshot {
     let policy: RemediationPolicy = serde_json::from_value(policy).unwrap();
     let mut snapshot = Snapshot {
         policies: vec![Policy::compile(&policy).unwrap()],
-        host: HostView { informed: true, ..HostView::default() },
+        host: HostView { synced: true, ..HostView::default() },
         etcd: Quorum::Members { healthy: 3, total: 3 },
         epoch: 1,
         ..Snapshot::default()

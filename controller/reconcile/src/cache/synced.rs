@@ -63,13 +63,13 @@ impl Limits {
 }
 
 #[derive(Debug)]
-pub(super) struct Informed {
+pub(super) struct Synced {
     limits: Limits,
     /// When each complete source was last heard.
     heard: BTreeMap<Source, Moment>,
 }
 
-impl Informed {
+impl Synced {
     pub(super) fn new(limits: Limits) -> Self {
         Self { limits, heard: BTreeMap::new() }
     }
@@ -93,7 +93,7 @@ impl Informed {
         self.heard.contains_key(&source)
     }
 
-    pub(super) fn is_informed(&self, now: Moment) -> bool {
+    pub(super) fn is_synced(&self, now: Moment) -> bool {
         NEEDED
             .iter()
             .all(|source| self.heard.get(source).is_some_and(|heard| now.since(*heard) <= self.limits.of(*source)))
