@@ -19,7 +19,7 @@ use crate::{
     detectors::proof::{HostRoots, Prover},
     exporters::{
         self,
-        apiserver::{ApiStats, Memory, Ports},
+        apiserver::{ApiStats, EventsCheckpoint, Ports},
         metrics::{Shown, Statistics},
     },
     identity::Way,
@@ -253,11 +253,11 @@ impl Agent {
         let access = Access { grants: self.grants.subscribe(), rate: limits.rate };
         let features = ["events-follow", "clear", "inject", "report", "reasons", "inventory"];
         let api = socket::Api::new(self.shared_state.clone(), injector, access, &features);
-        let limits = (limits, Arc::clone(&self.socket_counters));
+        let counters = Arc::clone(&self.socket_counters);
         let (stop, stopped) = oneshot::channel();
         let (ended, closed) = oneshot::channel();
         self.vital.spawn_local(async move {
-            socket::serve(listener, api, limits, async move { _ = stopped.await }).await;
+            socket::serve(listener, api, limits, counters, async move { _ = stopped.await }).await;
             let _ = ended.send(());
         });
         self.socket_end = Some(SocketEnd { stop, closed });
@@ -293,8 +293,8 @@ impl Agent {
             return stats;
         }
         let settings = self.config.clone();
-        let memory = Memory::default();
-        let ports = Ports { shared_state: self.shared_state.clone(), stats: stats.clone(), notices: None, memory };
+        let checkpoint = EventsCheckpoint::default();
+        let ports = Ports { shared_state: self.shared_state.clone(), stats: stats.clone(), notices: None, checkpoint };
         let stop = self.tasks.stop().clone();
         self.tasks.supervise("apiserver", AtStop::Finish, move || {
             cluster::export(way.clone(), settings.clone(), ports.clone(), stop.clone())

@@ -39,7 +39,7 @@ pub(crate) use report::read as read_reports;
 pub use bind::{BindError, Door, SocketFile, bind};
 pub use grants::{Grant, Grantee, Grants, Types};
 pub use nodewell_client::DEFAULT_SOCKET as DEFAULT_PATH;
-pub use permits::{Counters, Refusals};
+pub use permits::{Counters, RefusedConnections};
 pub use serve::serve;
 
 /// What a peer may cost. Every bound that is hit is counted in [`Counters`].

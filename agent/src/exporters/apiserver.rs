@@ -19,7 +19,7 @@ mod lease;
 mod object;
 mod observed;
 mod outbox;
-mod refusals;
+mod rejections;
 mod retry;
 mod schedule;
 mod shared;
@@ -34,10 +34,10 @@ use tokio::{
 };
 
 pub use aggregate::EventLimits;
-pub use events::Memory;
+pub use events::EventsCheckpoint;
 pub use lease::{LeaseConfig, LeaseMode};
 pub use object::FIELD_MANAGER;
-pub use retry::RetryTiming;
+pub use retry::RetryPolicy;
 pub use schedule::NODE_MESSAGE_LIMIT_BYTES;
 pub use shared::Notice;
 pub use stats::{ApiStats, Verb};
@@ -46,7 +46,7 @@ pub use way::Way;
 pub use crate::bucket::Rate;
 
 use crate::{runtime::clock::Clock, shared_state::SharedState};
-use answer::Failure;
+use answer::RequestError;
 use connection::Connection;
 use schedule::ScheduleTiming;
 use shared::Shared;
@@ -78,7 +78,7 @@ pub struct ApiserverConfig {
     pub doubtful_after: Duration,
     /// From connecting to the last byte of the answer.
     pub request_timeout: Duration,
-    pub retry: RetryTiming,
+    pub retry: RetryPolicy,
     pub event_limits: EventLimits,
     /// How often the kubeconfig and the files it names are looked at, and how often while requests fail.
     pub file_check: Duration,
@@ -107,7 +107,7 @@ impl ApiserverConfig {
             late_answer: Duration::from_secs(30),
             doubtful_after: Duration::from_mins(1),
             request_timeout: Duration::from_secs(10),
-            retry: RetryTiming::default(),
+            retry: RetryPolicy::default(),
             event_limits: EventLimits::default(),
             file_check: Duration::from_secs(60),
             file_check_failing: Duration::from_secs(2),
@@ -135,15 +135,15 @@ pub struct Ports {
     /// Hears of conflicts with other writers; never waited for.
     pub notices: Option<mpsc::Sender<Notice>>,
     /// The same for all runs of one exporter.
-    pub memory: Memory,
+    pub checkpoint: EventsCheckpoint,
 }
 
 /// Runs until `shutdown` completes, then sends what is due within the flush grace. Needs a tokio runtime with time
-/// and I/O. Started again after a panic it goes on with its memory; after a crash, with what the store has.
+/// and I/O. Started again after a panic it goes on from its checkpoint; after a crash, with what the store has.
 pub async fn run(config: ApiserverConfig, ports: Ports, shutdown: impl Future<Output = ()>) {
-    let memory = ports.memory.clone();
+    let checkpoint = ports.checkpoint.clone();
     let shared = Shared::new(config, ports);
-    let lanes = async { tokio::join!(conditions::run(&shared), events::run(&shared, memory), lease::run(&shared)) };
+    let lanes = async { tokio::join!(conditions::run(&shared), events::run(&shared, checkpoint), lease::run(&shared)) };
     tokio::pin!(lanes);
     tokio::select! {
         _ = &mut lanes => return,
@@ -158,10 +158,10 @@ pub async fn run(config: ApiserverConfig, ports: Ports, shutdown: impl Future<Ou
 
 /// The Node could not be freed of our conditions.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("cannot withdraw our conditions from Node {node:?}: {why}")]
+#[error("cannot withdraw our conditions from Node {node:?}: {reason}")]
 pub struct WithdrawError {
     node: String,
-    why: String,
+    reason: String,
 }
 
 /// Removes all our conditions from the Node by applying none, for the removal of the package. A server that fails is
@@ -171,9 +171,9 @@ pub async fn withdraw(config: &ApiserverConfig) -> Result<(), WithdrawError> {
     let call = object::apply_conditions(&config.node_name, &object::Draft::new(), false);
     loop {
         match connection.send(&call).await {
-            Ok(_) | Err(Failure::Missing(_)) => return Ok(()),
-            Err(Failure::Busy { .. } | Failure::Broken { .. }) => sleep(WITHDRAW_AGAIN).await,
-            Err(error) => return Err(WithdrawError { node: config.node_name.clone(), why: error.to_string() }),
+            Ok(_) | Err(RequestError::Missing(_)) => return Ok(()),
+            Err(RequestError::Busy { .. } | RequestError::Broken { .. }) => sleep(WITHDRAW_AGAIN).await,
+            Err(error) => return Err(WithdrawError { node: config.node_name.clone(), reason: error.to_string() }),
         }
     }
 }

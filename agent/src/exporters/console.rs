@@ -38,7 +38,7 @@ pub async fn run(shared_state: SharedState) {
         if !screen.is_terminal && now.daemons.iter().any(|daemon| daemon.state == DaemonState::Starting) {
             now = Arc::clone(&shown);
         }
-        if screen.show(&records, (&shown, &now)).is_err() {
+        if screen.show(&records, &shown, &now).is_err() {
             // Stdout is closed: there is no reader to show anything to, and that is no failure.
             return std::future::pending().await;
         }
@@ -67,7 +67,7 @@ struct Screen {
 }
 
 impl Screen {
-    fn show(&mut self, records: &[EventRecord], (before, now): (&NodeView, &NodeView)) -> io::Result<()> {
+    fn show(&mut self, records: &[EventRecord], before: &NodeView, now: &NodeView) -> io::Result<()> {
         let look = Look::of_stdout();
         let mut text = String::new();
         if self.table_lines > 0 {

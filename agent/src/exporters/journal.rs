@@ -41,7 +41,7 @@ pub fn is_available() -> bool {
 
 /// Writes entries until `stop` ends, and then what is left. What the journal refuses is in the other exporters all the same.
 pub async fn run(shared_state: SharedState, stop: impl Future<Output = ()>) {
-    let mut exporter = Exporter { last_event: 0, shared_state, told: BTreeMap::new(), writer: Writer::default() };
+    let mut exporter = Exporter { last_event: 0, shared_state, reported: BTreeMap::new(), writer: Writer::default() };
     let mut view = exporter.shared_state.watch();
     let mut stop = pin!(stop);
     loop {
@@ -65,7 +65,7 @@ pub async fn run(shared_state: SharedState, stop: impl Future<Output = ()>) {
 struct Exporter {
     shared_state: SharedState,
     last_event: u64,
-    told: BTreeMap<Name, ConditionStatus>,
+    reported: BTreeMap<Name, ConditionStatus>,
     writer: Writer,
 }
 
@@ -73,11 +73,11 @@ impl Exporter {
     async fn write_all(&mut self, view: &NodeView) {
         while self.write_events().await {}
         for condition in &view.conditions {
-            if is_news(self.told.get(&condition.condition).copied(), condition) {
+            if is_news(self.reported.get(&condition.condition).copied(), condition) {
                 self.send(&condition_entry(condition)).await;
             }
             if condition.status != ConditionStatus::Unknown || condition.reason.as_str() != STARTING {
-                self.told.insert(condition.condition.clone(), condition.status);
+                self.reported.insert(condition.condition.clone(), condition.status);
             }
         }
     }
@@ -104,9 +104,9 @@ impl Exporter {
 }
 
 /// At the start a condition that is False, or whose monitors have not spoken yet, is not worth a line.
-fn is_news(told: Option<ConditionStatus>, now: &ConditionView) -> bool {
-    match told {
-        Some(told) => told != now.status,
+fn is_news(reported: Option<ConditionStatus>, now: &ConditionView) -> bool {
+    match reported {
+        Some(reported) => reported != now.status,
         None => match now.status {
             ConditionStatus::True => true,
             ConditionStatus::Unknown => now.reason.as_str() != STARTING,

@@ -120,7 +120,7 @@ impl Enrolment<'_> {
             self.forget()?;
             return Ok(Progress::Waiting { name: request.name().to_owned() });
         };
-        self.judged(&object, request, (pending, now))
+        self.judged(&object, request, pending, now)
     }
 
     fn pending(&self) -> Result<Option<Pending>, FolderError> {
@@ -173,7 +173,8 @@ impl Enrolment<'_> {
         &self,
         object: &Value,
         request: SigningRequest,
-        (mut pending, now): (Pending, Timestamp),
+        mut pending: Pending,
+        now: Timestamp,
     ) -> Result<Progress, EnrolError> {
         let name = request.name().to_owned();
         if let Some(why) = refusal(object) {
@@ -182,7 +183,7 @@ impl Enrolment<'_> {
             return Ok(Progress::Denied { name, why });
         }
         let Some(pem) = issued(object) else { return Ok(Progress::Waiting { name }) };
-        match fits(&pem, &request.public_key(), (self.node, now)) {
+        match fits(&pem, &request.public_key(), self.node, now) {
             Ok(()) => {
                 Ok(Progress::Issued { name, secret: Secret::of_certificate(pem, request.key_pem().into_bytes()) })
             }
@@ -210,7 +211,7 @@ fn issued(object: &Value) -> Option<Vec<u8>> {
 type Unfit = Box<dyn FnOnce(String) -> EnrolError>;
 
 /// The server that answers may be mistaken, or worse: what is not for our key, our name and our use is not taken.
-fn fits(pem: &[u8], public_key: &[u8], (node, now): (&str, Timestamp)) -> Result<(), Unfit> {
+fn fits(pem: &[u8], public_key: &[u8], node: &str, now: Timestamp) -> Result<(), Unfit> {
     let certificate = Certificate::read(pem)
         .map_err(|source| -> Unfit { Box::new(|name| EnrolError::Certificate { name, source }) })?;
     let foreign = |why| -> Result<(), Unfit> { Err(Box::new(move |name| EnrolError::Foreign { name, why })) };

@@ -1,4 +1,4 @@
-//! The account of refused reports: which peer tried what, how often, and what of it is logged to the journal. Bounded,
+//! The account of rejected reports: which peer tried what, how often, and what of it is logged to the journal. Bounded,
 //! so that no peer can fill it or the journal by trying.
 
 use std::time::Duration;
@@ -10,7 +10,7 @@ use nodewell_model::{text::cut, view::RefusedView};
 use super::peer::Identity;
 use crate::bucket::{Bucket, Rate};
 
-/// Peers and sources remembered; the one that was refused longest ago makes room.
+/// Peers and sources remembered; the one that was rejected longest ago makes room.
 const ENTRIES_LIMIT: usize = 64;
 /// How many of them are shown.
 const SHOWN_LIMIT: usize = 16;
@@ -43,26 +43,26 @@ struct Entry {
     last: Timestamp,
     why: String,
     /// When this was last logged to the journal, and how many there have been since.
-    told: Option<Duration>,
-    untold: u64,
+    logged_at: Option<Duration>,
+    unlogged: u64,
 }
 
 impl Account {
-    /// `who` was refused; `source` is what it called itself, or nothing.
-    pub(super) fn refused(&mut self, who: &Identity, (source, why): (&str, &str), now: Now) {
+    /// A report of `who` was rejected; `source` is what it called itself, or nothing.
+    pub(super) fn add(&mut self, who: &Identity, source: &str, why: &str, now: Now) {
         let (peer, source) = (word(&who.to_string()), word(source));
-        let told = self.told_of(&peer);
+        let logged_at = self.last_logged(&peer);
         let mut entry = self.take(peer, source);
         entry.count += 1;
-        entry.untold += 1;
+        entry.unlogged += 1;
         entry.last = now.wall;
         entry.why = cut(why, WHY_LIMIT_BYTES).to_owned();
-        entry.told = told;
-        let quiet = told.is_some_and(|told| now.boottime < told + QUIET);
+        entry.logged_at = logged_at;
+        let quiet = logged_at.is_some_and(|at| now.boottime < at + QUIET);
         if !quiet && self.journal.ready(JOURNAL_RATE) <= now.boottime {
             self.journal.take(JOURNAL_RATE, now.boottime);
-            tell(who, &entry);
-            (entry.told, entry.untold) = (Some(now.boottime), 0);
+            log(who, &entry);
+            (entry.logged_at, entry.unlogged) = (Some(now.boottime), 0);
         }
         self.entries.push(entry);
     }
@@ -72,8 +72,8 @@ impl Account {
     }
 
     /// When this peer was last logged to the journal, whatever it called itself: a new source is no new peer.
-    fn told_of(&self, peer: &str) -> Option<Duration> {
-        self.entries.iter().filter(|entry| entry.peer == peer).filter_map(|entry| entry.told).max()
+    fn last_logged(&self, peer: &str) -> Option<Duration> {
+        self.entries.iter().filter(|entry| entry.peer == peer).filter_map(|entry| entry.logged_at).max()
     }
 
     /// The entry out of the list; it goes back at the end.
@@ -84,7 +84,7 @@ impl Account {
         if self.entries.len() == ENTRIES_LIMIT {
             self.entries.remove(0);
         }
-        Entry { peer, source, count: 0, last: Timestamp::UNIX_EPOCH, why: String::new(), told: None, untold: 0 }
+        Entry { peer, source, count: 0, last: Timestamp::UNIX_EPOCH, why: String::new(), logged_at: None, unlogged: 0 }
     }
 }
 
@@ -95,9 +95,9 @@ impl Entry {
     }
 }
 
-fn tell(who: &Identity, entry: &Entry) {
+fn log(who: &Identity, entry: &Entry) {
     let (principal, uid) = (who.principal(), who.uid());
-    let (source, refused, why) = (&entry.source, entry.untold, &entry.why);
+    let (source, refused, why) = (&entry.source, entry.unlogged, &entry.why);
     tracing::warn!(%principal, uid, %source, refused, %why, "reports are refused");
 }
 

@@ -8,37 +8,37 @@ use nodewell_model::{
 
 use super::{
     Api,
-    answer::{Answer, Refusal, json},
+    answer::{Answer, Rejection, json},
 };
 use crate::shared_state::Command;
 
 /// `POST /v1/clear`.
-pub(super) async fn clear(api: &Api, request: ClearRequest) -> Result<Answer, Refusal> {
+pub(super) async fn clear(api: &Api, request: ClearRequest) -> Result<Answer, Rejection> {
     known_condition(api, &request)?;
     let ClearRequest { condition, reason, subject, id, evidence, as_seen } = request;
     let evidence = evidence.map(|evidence| text::message(evidence.as_bytes()));
     let request = nodewell_ledger::ClearRequest { condition, reason, subject, id, evidence, as_seen };
     match api.shared_state.ask(|done| Command::Clear { request, done }).await {
         Some(cleared) => Ok(json(StatusCode::OK, &ClearedView { cleared })),
-        None => Err(Refusal::new(
+        None => Err(Rejection::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "the ledger does not answer; the agent is stopping or stuck",
         )),
     }
 }
 
-fn known_condition(api: &Api, request: &ClearRequest) -> Result<(), Refusal> {
+fn known_condition(api: &Api, request: &ClearRequest) -> Result<(), Rejection> {
     let view = api.shared_state.view();
     if view.conditions.iter().any(|known| known.condition == request.condition) {
         return Ok(());
     }
     let known: Vec<&str> = view.conditions.iter().map(|known| known.condition.as_str()).collect();
     let error = format!("there is no condition {}; there are: {}", request.condition, known.join(", "));
-    Err(Refusal::new(StatusCode::BAD_REQUEST, error))
+    Err(Rejection::new(StatusCode::BAD_REQUEST, error))
 }
 
 /// `POST /v1/inject`.
-pub(super) fn inject(api: &Api, request: &InjectRequest) -> Result<Answer, Refusal> {
-    let answer = api.injector.prepare(request).map_err(|error| Refusal::new(StatusCode::BAD_REQUEST, error))?;
+pub(super) fn inject(api: &Api, request: &InjectRequest) -> Result<Answer, Rejection> {
+    let answer = api.injector.prepare(request).map_err(|error| Rejection::new(StatusCode::BAD_REQUEST, error))?;
     Ok(json(StatusCode::OK, &answer))
 }

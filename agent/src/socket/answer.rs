@@ -1,4 +1,4 @@
-//! Answers: JSON with a newline at its end, so that `curl` leaves a clean prompt; refusals state what to do.
+//! Answers: JSON with a newline at its end, so that `curl` leaves a clean prompt; rejections state what to do.
 
 use std::{
     convert::Infallible,
@@ -28,7 +28,7 @@ pub(super) enum AnswerBody {
 
 /// A request that was not done, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Refusal {
+pub(super) struct Rejection {
     pub(super) status: StatusCode,
     pub(super) error: String,
     /// The methods that the path takes, for a 405.
@@ -37,7 +37,7 @@ pub(super) struct Refusal {
     pub(super) retry_after_secs: Option<u32>,
 }
 
-impl Refusal {
+impl Rejection {
     pub(super) fn new(status: StatusCode, error: impl Into<String>) -> Self {
         Self { status, error: error.into(), allow: None, retry_after_secs: None }
     }

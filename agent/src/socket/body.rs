@@ -1,4 +1,4 @@
-//! Request bodies: JSON of a bounded size within a bounded time, read into a type or refused with the field's name.
+//! Request bodies: JSON of a bounded size within a bounded time, read into a type or rejected with the field's name.
 
 use std::{error::Error, time::Duration};
 
@@ -11,7 +11,7 @@ use hyper::{
 use nodewell_model::text::cut;
 use serde::de::DeserializeOwned;
 
-use super::{Limits, answer::Refusal};
+use super::{Limits, answer::Rejection};
 
 /// So much of the beginning and of the end of a long quotation is returned.
 const QUOTED_BYTES: usize = 200;
@@ -19,7 +19,7 @@ const QUOTED_BYTES: usize = 200;
 type BoxError = Box<dyn Error + Send + Sync>;
 
 /// The body of `request` as a `T`.
-pub(super) async fn read<T, B>(request: Request<B>, limits: &Limits) -> Result<T, Refusal>
+pub(super) async fn read<T, B>(request: Request<B>, limits: &Limits) -> Result<T, Rejection>
 where
     T: DeserializeOwned,
     B: Body + Unpin,
@@ -29,7 +29,7 @@ where
 }
 
 /// The body of `request`, which declares that it is JSON.
-pub(super) async fn bytes<B>(request: Request<B>, limits: &Limits) -> Result<Bytes, Refusal>
+pub(super) async fn bytes<B>(request: Request<B>, limits: &Limits) -> Result<Bytes, Rejection>
 where
     B: Body + Unpin,
     B::Error: Into<BoxError>,
@@ -38,19 +38,19 @@ where
     collect(request.into_body(), limits.body_bytes, limits.body_timeout).await
 }
 
-fn must_be_json(headers: &HeaderMap) -> Result<(), Refusal> {
+fn must_be_json(headers: &HeaderMap) -> Result<(), Rejection> {
     let given = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let media_type = given.split(';').next().unwrap_or_default().trim();
     if media_type.eq_ignore_ascii_case("application/json") {
         return Ok(());
     }
     let error = format!(
-        "the body must be JSON and say so; send the header \"Content-Type: application/json\" (it was {given:?})"
+        "the body must be JSON and declared as such; send the header \"Content-Type: application/json\" (it was {given:?})"
     );
-    Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, error))
+    Err(Rejection::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, error))
 }
 
-async fn collect<B>(body: B, limit_bytes: usize, limit: Duration) -> Result<Bytes, Refusal>
+async fn collect<B>(body: B, limit_bytes: usize, limit: Duration) -> Result<Bytes, Rejection>
 where
     B: Body + Unpin,
     B::Error: Into<BoxError>,
@@ -62,39 +62,39 @@ where
     match tokio::time::timeout(limit, Limited::new(body, limit_bytes).collect()).await {
         Ok(Ok(whole)) => Ok(whole.to_bytes()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large(limit_bytes)),
-        Ok(Err(error)) => Err(Refusal::new(StatusCode::BAD_REQUEST, format!("the body broke off: {error}"))),
+        Ok(Err(error)) => Err(Rejection::new(StatusCode::BAD_REQUEST, format!("the body broke off: {error}"))),
         Err(_) => {
             let error = format!("the body did not come within {} s", limit.as_secs_f32());
-            Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, error))
+            Err(Rejection::new(StatusCode::REQUEST_TIMEOUT, error))
         }
     }
 }
 
-fn too_large(limit_bytes: usize) -> Refusal {
+fn too_large(limit_bytes: usize) -> Rejection {
     let error = format!("the body is longer than {limit_bytes} bytes; send less at a time");
-    Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, error)
+    Rejection::new(StatusCode::PAYLOAD_TOO_LARGE, error)
 }
 
 /// Reads once without an account of the way, which costs as much again; only an error needs it.
-pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
-    serde_json::from_slice(bytes).or_else(|_| parse_and_tell(bytes))
+pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Rejection> {
+    serde_json::from_slice(bytes).or_else(|_| parse_and_locate(bytes))
 }
 
 /// Names the field that is wrong.
-fn parse_and_tell<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
-    let refuse = |place: &str, error: &serde_json::Error| {
-        let error = format!("{}: {}", shortened(place), shortened(&error.to_string()));
-        Refusal::new(StatusCode::BAD_REQUEST, error)
+fn parse_and_locate<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Rejection> {
+    let reject = |field: &str, error: &serde_json::Error| {
+        let error = format!("{}: {}", shortened(field), shortened(&error.to_string()));
+        Rejection::new(StatusCode::BAD_REQUEST, error)
     };
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
-        let place = match error.path().to_string() {
+        let field = match error.path().to_string() {
             root if root == "." => "the body".to_owned(),
             path => format!("field `{path}`"),
         };
-        refuse(&place, error.inner())
+        reject(&field, error.inner())
     })?;
-    json.end().map_err(|error| refuse("after the JSON value", &error))?;
+    json.end().map_err(|error| reject("after the JSON value", &error))?;
     Ok(value)
 }
 

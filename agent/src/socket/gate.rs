@@ -1,5 +1,5 @@
 //! Who may report, clear and inject: a peer's identity against the grants in force at that moment, and its rate. Every
-//! refusal states what would allow it, and is accounted for.
+//! rejection states what would allow it, and is accounted for.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -14,20 +14,20 @@ use tokio::sync::watch;
 use super::{
     Access,
     account::Account,
-    answer::Refusal,
+    answer::Rejection,
     grants::{Grants, Missing, Rights},
     peer::{Identity, Peer},
     rate::Rates,
 };
 use crate::{bucket::Rate, runtime::clock};
 
-/// Where the example in a refusal goes.
+/// Where the example in a rejection goes.
 const CONFIG: &str = crate::config::DEFAULT_CONFIG;
 /// What no `[[grant]]` of the config gives.
 const COUNTING: &str = "devices of the node are counted only by nodewell's own check processes, root and the agent's own \
                         user, because all counts are added up: leave the field `inventory` out";
 
-/// The one place that decides.
+/// The one type that decides.
 pub(super) struct Gate {
     grants: watch::Receiver<Arc<Grants>>,
     /// For a peer that has no grant with a rate.
@@ -52,56 +52,56 @@ impl Gate {
     }
 
     /// Whether `peer` may report now; asked before the body is read.
-    pub(super) fn rate(&self, peer: &Peer) -> Result<(), Refusal> {
+    pub(super) fn rate(&self, peer: &Peer) -> Result<(), Rejection> {
         let who = peer.identity();
         let rate = self.grants.borrow().of(who, self.owner).rate(self.rate);
         let taken = lock(&self.rates).take(who.principal(), rate, clock::boottime());
         taken.map_err(|wait| {
-            self.refused(who, "", &format!("more than {} reports/s", per_second(rate)));
+            self.note_rejection(who, "", &format!("more than {} reports/s", per_second(rate)));
             too_often(who, rate, wait)
         })
     }
 
     /// Whether `peer` may report all of `reports`. Each beyond the first is charged to its rate here.
-    pub(super) fn admit(&self, peer: &Peer, reports: &[Status]) -> Result<Granted, Refusal> {
+    pub(super) fn admit(&self, peer: &Peer, reports: &[Status]) -> Result<Granted, Rejection> {
         let who = peer.identity();
         let source = reports.first().map_or("", |report| &report.source);
         let grants = self.grants.borrow();
         let rights = grants.of(who, self.owner);
         if let Some(why) = who.shut_out() {
-            self.refused(who, source, &why);
+            self.note_rejection(who, source, &why);
             return Err(forbidden(format!("{why}; only the host's own units, users and groups may report")));
         }
         let missing = rights.missing(reports);
         if !rights.may_report() || !missing.is_nothing() {
-            self.refused(who, source, &format!("may not report {}", what(&missing)));
+            self.note_rejection(who, source, &format!("may not report {}", what(&missing)));
             return Err(forbidden(ungranted(who, &missing)));
         }
-        let rate = (rights.rate(self.rate), clock::boottime());
-        lock(&self.rates).owe(who.principal(), reports.len().saturating_sub(1), rate);
+        let (rate, now) = (rights.rate(self.rate), clock::boottime());
+        lock(&self.rates).owe(who.principal(), reports.len().saturating_sub(1), rate, now);
         Ok(Granted { principal: Arc::clone(who.principal()), on_stale: rights.on_stale() })
     }
 
     /// Whether `peer` may clear anything at all; asked before the body is read.
-    pub(super) fn may_clear_something(&self, peer: &Peer) -> Result<(), Refusal> {
+    pub(super) fn may_clear_something(&self, peer: &Peer) -> Result<(), Rejection> {
         self.act(peer, "clearing a condition", |rights| rights.may_clear_something())
     }
 
     /// Whether `peer` may end `condition`'s problems, whichever source claims them.
-    pub(super) fn may_clear(&self, peer: &Peer, condition: &Name) -> Result<(), Refusal> {
+    pub(super) fn may_clear(&self, peer: &Peer, condition: &Name) -> Result<(), Rejection> {
         self.act(peer, &format!("clearing {condition}"), |rights| rights.may_clear(condition))
     }
 
-    pub(super) fn may_inject(&self, peer: &Peer) -> Result<(), Refusal> {
+    pub(super) fn may_inject(&self, peer: &Peer) -> Result<(), Rejection> {
         self.act(peer, "injecting a problem", |rights| rights.is_unbounded())
     }
 
     /// The peers that were refused of late, newest first.
-    pub(super) fn refusals(&self) -> Vec<RefusedView> {
+    pub(super) fn rejections(&self) -> Vec<RefusedView> {
         lock(&self.account).views()
     }
 
-    fn act(&self, peer: &Peer, what: &str, may: impl Fn(&Rights<'_>) -> bool) -> Result<(), Refusal> {
+    fn act(&self, peer: &Peer, what: &str, may: impl Fn(&Rights<'_>) -> bool) -> Result<(), Rejection> {
         let who = peer.identity();
         if may(&self.grants.borrow().of(who, self.owner)) {
             return Ok(());
@@ -113,12 +113,12 @@ impl Gate {
             None => format!("{rule}, or needs a [[grant]] where there is one for it; you are {who}: try sudo"),
         };
         let why = who.shut_out().unwrap_or_else(|| "only root and the agent's own user may".to_owned());
-        self.refused(who, "", &format!("{what}: {why}"));
+        self.note_rejection(who, "", &format!("{what}: {why}"));
         Err(forbidden(error))
     }
 
-    fn refused(&self, who: &Identity, source: &str, why: &str) {
-        lock(&self.account).refused(who, (source, why), clock::now());
+    fn note_rejection(&self, who: &Identity, source: &str, why: &str) {
+        lock(&self.account).add(who, source, why, clock::now());
     }
 }
 
@@ -126,11 +126,11 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn forbidden(error: String) -> Refusal {
-    Refusal::new(StatusCode::FORBIDDEN, error)
+fn forbidden(error: String) -> Rejection {
+    Rejection::new(StatusCode::FORBIDDEN, error)
 }
 
-fn too_often(who: &Identity, rate: Rate, wait: Duration) -> Refusal {
+fn too_often(who: &Identity, rate: Rate, wait: Duration) -> Rejection {
     // Rounded up: a peer that comes back then is let in.
     let secs = wait.as_millis().div_ceil(1000).max(1);
     let error = format!(
@@ -139,7 +139,7 @@ fn too_often(who: &Identity, rate: Rate, wait: Duration) -> Refusal {
         rate.burst
     );
     let retry_after_secs = Some(u32::try_from(secs).unwrap_or(u32::MAX));
-    Refusal { retry_after_secs, ..Refusal::new(StatusCode::TOO_MANY_REQUESTS, error) }
+    Rejection { retry_after_secs, ..Rejection::new(StatusCode::TOO_MANY_REQUESTS, error) }
 }
 
 /// Reports a second, for people: `20`, `0.1`.

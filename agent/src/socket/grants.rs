@@ -17,7 +17,7 @@ const CHECK_PROCESS_RATE: u32 = 200;
 /// How long a burst lasts at the full rate, where a grant names a rate only.
 const BURST_SECS: u32 = 2;
 
-/// Names that a refusal lists; what else is missing is reported when these are granted.
+/// Names that a rejection lists; what else is missing is reported when these are granted.
 const NAMED_LIMIT: usize = 16;
 
 /// One `[[grant]]`.

@@ -17,17 +17,17 @@ use std::{
 
 use nodewell_sys::peer::{self as kernel, Credentials, Help, Hold};
 
+pub(super) use cgroup::CgroupOwner;
 use cgroup::Home;
-pub(super) use cgroup::Place;
 pub(super) use identity::Identity;
-use process::{Reading, Stat};
+use process::{ProcessReading, Stat};
 
 /// The host as peers are seen from it.
 #[derive(Debug)]
 pub(super) struct Host {
     proc_root: PathBuf,
     home: Home,
-    /// Why no peer's place can be determined here, if so.
+    /// Why no peer's cgroup can be determined here, if so.
     blind: Option<&'static str>,
     help: Help,
 }
@@ -99,34 +99,36 @@ impl Peer {
     pub(super) fn identity(&self) -> &Identity {
         self.identity.get_or_init(|| {
             let groups = std::iter::once(self.credentials.gid).chain(self.groups.iter().copied());
-            Identity::new(self.place(), self.credentials.uid, groups.collect())
+            Identity::new(self.owner(), self.credentials.uid, groups.collect())
         })
     }
 
-    fn place(&self) -> Place {
+    fn owner(&self) -> CgroupOwner {
         if let Some(why) = self.host.blind {
-            return Place::Unknown(why);
+            return CgroupOwner::Unknown(why);
         }
-        let Some(pid) = self.credentials.pid else { return Place::Container("outside".into()) };
-        let Some(reading) = Reading::of(&self.host.proc_root, pid) else {
+        let Some(pid) = self.credentials.pid else { return CgroupOwner::Container("outside".into()) };
+        let Some(reading) = ProcessReading::of(&self.host.proc_root, pid) else {
             return if matches!(self.hold.is_alive(), Ok(Some(true))) { HIDDEN } else { GONE };
         };
         if let Some(doubt) = self.doubt(&reading) {
             return doubt;
         }
-        let place = cgroup::place(&reading.cgroup, &self.host.home);
-        match place {
+        let owner = cgroup::owner(&reading.cgroup, &self.host.home);
+        match owner {
             // Whatever its cgroup is called, it is shut in; a runtime that names its cgroups like units is found here.
-            Place::Unit(name) if reading.pid_namespaces != 1 => Place::Container(name),
-            Place::Host if reading.pid_namespaces != 1 => Place::Container("a pid namespace of its own".into()),
-            place => place,
+            CgroupOwner::Unit(name) if reading.pid_namespaces != 1 => CgroupOwner::Container(name),
+            CgroupOwner::Host if reading.pid_namespaces != 1 => {
+                CgroupOwner::Container("a pid namespace of its own".into())
+            }
+            owner => owner,
         }
     }
 
     /// Why the reading may be of another process, or from after its end.
-    fn doubt(&self, reading: &Reading) -> Option<Place> {
+    fn doubt(&self, reading: &ProcessReading) -> Option<CgroupOwner> {
         if reading.stat.is_exiting {
-            return Some(Place::Unknown("its first thread has ended"));
+            return Some(CgroupOwner::Unknown("its first thread has ended"));
         }
         let same = match self.hold.is_alive() {
             Ok(Some(alive)) => alive,
@@ -138,9 +140,10 @@ impl Peer {
         }
         // The number may have changed hands between the connect and the accept; hardly to a process of the same user.
         let certain = matches!(self.hold, Hold::Exact(_)) || reading.uids.contains(&self.credentials.uid);
-        (!certain).then_some(Place::Unknown("its process has another user by now"))
+        (!certain).then_some(CgroupOwner::Unknown("its process has another user by now"))
     }
 }
 
-const HIDDEN: Place = Place::Unknown("the agent may not read its entry in /proc; is that mounted with hidepid?");
-const GONE: Place = Place::Unknown("its process ended before it was looked at");
+const HIDDEN: CgroupOwner =
+    CgroupOwner::Unknown("the agent may not read its entry in /proc; is that mounted with hidepid?");
+const GONE: CgroupOwner = CgroupOwner::Unknown("its process ended before it was looked at");

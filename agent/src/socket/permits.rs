@@ -29,7 +29,7 @@ pub struct Counters {
     /// Requests that were answered.
     pub requests: AtomicU64,
     /// Connections that were turned away.
-    pub refused: Refusals,
+    pub refused: RefusedConnections,
     /// Connections that ended by a timeout or a broken request.
     pub broken: AtomicU64,
     /// Reports by what became of them.
@@ -38,7 +38,7 @@ pub struct Counters {
 
 /// Connections turned away, by the bound they hit.
 #[derive(Debug, Default)]
-pub struct Refusals {
+pub struct RefusedConnections {
     pub all: AtomicU64,
     pub peer: AtomicU64,
 }

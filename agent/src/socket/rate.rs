@@ -28,7 +28,7 @@ impl Rates {
     }
 
     /// Takes `count` tokens of `principal`, whether they are there or not: what is missing is waited for later.
-    pub(super) fn owe(&mut self, principal: &Arc<str>, count: usize, (rate, now): (Rate, Duration)) {
+    pub(super) fn owe(&mut self, principal: &Arc<str>, count: usize, rate: Rate, now: Duration) {
         let bucket = self.bucket(principal, now);
         (0..count).for_each(|_| bucket.take(rate, now));
     }
@@ -65,7 +65,7 @@ mod tests {
     fn a_batch_is_paid_for_later() {
         let (mut rates, one) = (Rates::default(), "x.service".into());
         assert_eq!(rates.take(&one, RATE, NOW), Ok(()));
-        rates.owe(&one, 20, (RATE, NOW));
+        rates.owe(&one, 20, RATE, NOW);
         assert_eq!(rates.take(&one, RATE, NOW), Err(Duration::from_millis(50 * 20)));
     }
 

@@ -9,7 +9,7 @@ use nodewell_model::{
 
 use super::{
     Injector,
-    answer::{Answer, Refusal, json, stream},
+    answer::{Answer, Rejection, json, stream},
     follow::Follower,
 };
 use crate::shared_state::EventLog;
@@ -107,7 +107,7 @@ pub(super) struct EventsQuery {
 }
 
 impl EventsQuery {
-    pub(super) fn parse(query: &str) -> Result<Self, Refusal> {
+    pub(super) fn parse(query: &str) -> Result<Self, Rejection> {
         let mut parsed = Self::default();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, "true"));
@@ -122,13 +122,13 @@ impl EventsQuery {
     }
 }
 
-fn bad(key: &str, value: &str, takes: &str) -> Refusal {
-    Refusal::new(StatusCode::BAD_REQUEST, format!("parameter `{key}` takes {takes}, not {value:?}"))
+fn bad(key: &str, value: &str, takes: &str) -> Rejection {
+    Rejection::new(StatusCode::BAD_REQUEST, format!("parameter `{key}` takes {takes}, not {value:?}"))
 }
 
-fn unknown(key: &str) -> Refusal {
+fn unknown(key: &str) -> Rejection {
     let error = format!("unknown parameter {key:?}; there are `follow`, `after` and `limit`");
-    Refusal::new(StatusCode::BAD_REQUEST, error)
+    Rejection::new(StatusCode::BAD_REQUEST, error)
 }
 
 /// `GET /v1/events`, newest last. With `after`: the first `limit` events beyond that id; without: the newest `limit`.

@@ -3,12 +3,12 @@
 use std::error::Error;
 
 use hyper::{Request, StatusCode, body::Body};
-use nodewell_ledger::{Refusal as LedgerRefusal, ReportRefusal};
+use nodewell_ledger::{Refusal as LedgerRejection, ReportRefusal};
 use nodewell_model::{Status, api::AcceptedView, report::Invalid};
 
 use super::{
     Api, Limits,
-    answer::{Answer, Refusal, json},
+    answer::{Answer, Rejection, json},
     body,
     gate::Granted,
     peer::Peer,
@@ -31,14 +31,14 @@ struct Sent {
 }
 
 /// Takes the body of `request`, or gives the reason why not.
-pub(super) async fn report<B>(api: &Api, limits: &Limits, peer: &Peer, request: Request<B>) -> Result<Answer, Refusal>
+pub(super) async fn report<B>(api: &Api, limits: &Limits, peer: &Peer, request: Request<B>) -> Result<Answer, Rejection>
 where
     B: Body + Unpin,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
     api.gate.rate(peer)?;
     if api.shared_state.store().is_full() {
-        return Err(Refusal::for_now(StatusCode::SERVICE_UNAVAILABLE, FULL, FULL_RETRY_SECS));
+        return Err(Rejection::for_now(StatusCode::SERVICE_UNAVAILABLE, FULL, FULL_RETRY_SECS));
     }
     let sent = Sent::parse(&body::bytes(request, limits).await?)?;
     sent.check(limits)?;
@@ -53,7 +53,7 @@ where
             Ok(json(code, &AcceptedView { durable, instance: api.instance.clone() }))
         }
         Some(Err(refused)) => Err(not_taken(&refused, batch)),
-        None => Err(Refusal::for_now(
+        None => Err(Rejection::for_now(
             StatusCode::SERVICE_UNAVAILABLE,
             "the ledger does not answer; the agent is stopping or stuck: send the report again",
             RETRY_SECS,
@@ -61,16 +61,16 @@ where
     }
 }
 
-/// The reports of a body, checked as far as possible without its peer; or the message of the refusal.
+/// The reports of a body, checked as far as possible without its peer; or the message of the rejection.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn read(body: &[u8]) -> Result<Vec<Status>, String> {
-    let sent = Sent::parse(body).map_err(|refusal| refusal.error)?;
-    sent.check(&Limits::default()).map_err(|refusal| refusal.error)?;
+    let sent = Sent::parse(body).map_err(|rejection| rejection.error)?;
+    sent.check(&Limits::default()).map_err(|rejection| rejection.error)?;
     Ok(sent.reports)
 }
 
 impl Sent {
-    fn parse(bytes: &[u8]) -> Result<Self, Refusal> {
+    fn parse(bytes: &[u8]) -> Result<Self, Rejection> {
         let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
         let batch = first == Some(&b'[');
         let reports = if batch { body::parse(bytes)? } else { vec![body::parse(bytes)?] };
@@ -78,42 +78,42 @@ impl Sent {
     }
 
     /// What the types cannot express: bounds of the batch, and of what each field takes.
-    fn check(&self, limits: &Limits) -> Result<(), Refusal> {
+    fn check(&self, limits: &Limits) -> Result<(), Rejection> {
         if self.reports.len() > BATCH_LIMIT {
             let error = format!("{} reports in one batch; send at most {BATCH_LIMIT} at a time", self.reports.len());
-            return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, error));
+            return Err(Rejection::new(StatusCode::PAYLOAD_TOO_LARGE, error));
         }
         for (n, report) in self.reports.iter().enumerate() {
             let (events, limit) = (report.events.len(), limits.events_per_report);
             if events > limit {
                 let field = field(self.batch, n, "events");
                 let error = format!("field `{field}` has {events} entries; send at most {limit} in one report");
-                return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, error));
+                return Err(Rejection::new(StatusCode::PAYLOAD_TOO_LARGE, error));
             }
             report.check().map_err(|Invalid { field: within, problem }| {
                 let error = format!("field `{}` {problem}", field(self.batch, n, &within));
-                Refusal::new(StatusCode::BAD_REQUEST, error)
+                Rejection::new(StatusCode::BAD_REQUEST, error)
             })?;
         }
         Ok(())
     }
 }
 
-/// The place of `within` as a client sees it in what it sent.
+/// The path of `within` as a client sees it in what it sent.
 fn field(batch: bool, report: usize, within: &str) -> String {
     if batch { format!("[{report}].{within}") } else { within.to_owned() }
 }
 
-fn not_taken(refused: &ReportRefusal, batch: bool) -> Refusal {
+fn not_taken(refused: &ReportRefusal, batch: bool) -> Rejection {
     let part = match (refused.condition, &refused.why) {
-        (Some(n), LedgerRefusal::UnknownCondition(_)) => format!("conditions[{n}].type"),
+        (Some(n), LedgerRejection::UnknownCondition(_)) => format!("conditions[{n}].type"),
         (Some(n), _) => format!("conditions[{n}]"),
-        (None, LedgerRefusal::TooManyDaemons(_)) => "source".to_owned(),
+        (None, LedgerRejection::TooManyDaemons(_)) => "source".to_owned(),
         (None, _) => "conditions".to_owned(),
     };
     let code = match refused.why {
-        LedgerRefusal::UnknownCondition(_) => StatusCode::BAD_REQUEST,
+        LedgerRejection::UnknownCondition(_) => StatusCode::BAD_REQUEST,
         _ => StatusCode::CONFLICT,
     };
-    Refusal::new(code, format!("field `{}`: {}", field(batch, refused.report, &part), refused.why))
+    Rejection::new(code, format!("field `{}`: {}", field(batch, refused.report, &part), refused.why))
 }

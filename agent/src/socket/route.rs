@@ -7,7 +7,7 @@ use nodewell_model::api::ClearRequest;
 
 use super::{
     Api, Limits, act,
-    answer::{Answer, Refusal, json},
+    answer::{Answer, Rejection, json},
     body,
     peer::Peer,
     read::{self, EventsQuery},
@@ -57,26 +57,29 @@ where
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
     let answered = match find(request.method(), request.uri().path()) {
-        Ok(endpoint) => dispatch(api, limits, peer, (endpoint, request)).await,
-        Err(refusal) => Err(refusal),
+        Ok(endpoint) => dispatch(Context { api, limits, peer }, endpoint, request).await,
+        Err(rejection) => Err(rejection),
     };
-    answered.unwrap_or_else(Refusal::answer)
+    answered.unwrap_or_else(Rejection::answer)
 }
 
-async fn dispatch<B>(
-    api: &Api,
-    limits: &Limits,
-    peer: &Peer,
-    (endpoint, request): (Endpoint, Request<B>),
-) -> Result<Answer, Refusal>
+/// What a request meets, whatever it asks for.
+struct Context<'a> {
+    api: &'a Api,
+    limits: &'a Limits,
+    peer: &'a Peer,
+}
+
+async fn dispatch<B>(context: Context<'_>, endpoint: Endpoint, request: Request<B>) -> Result<Answer, Rejection>
 where
     B: Body + Unpin,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
+    let Context { api, limits, peer } = context;
     let view = || api.shared_state.view();
     Ok(match endpoint {
         Endpoint::Version => json(StatusCode::OK, &api.version),
-        Endpoint::Status => read::whole(&view(), api.gate.refusals()),
+        Endpoint::Status => read::whole(&view(), api.gate.rejections()),
         Endpoint::Conditions => read::conditions(&view()),
         Endpoint::Problems => read::problems(&view(), &*api.injector),
         Endpoint::Daemons => json(StatusCode::OK, &view().daemons),
@@ -99,19 +102,19 @@ where
     })
 }
 
-fn find(method: &Method, path: &str) -> Result<Endpoint, Refusal> {
+fn find(method: &Method, path: &str) -> Result<Endpoint, Rejection> {
     // HEAD is GET whose body hyper leaves out.
     let method = if method == Method::HEAD { "GET" } else { method.as_str() };
     let mut here = ROUTES.iter().filter(|route| route.path == path).peekable();
     if here.peek().is_none() {
-        return Err(Refusal::new(StatusCode::NOT_FOUND, format!("there is no such path; {}", everything())));
+        return Err(Rejection::new(StatusCode::NOT_FOUND, format!("there is no such path; {}", everything())));
     }
     if let Some(route) = here.find(|route| route.method == method) {
         return Ok(route.endpoint);
     }
     let allow = allowed(path);
     let error = format!("{path} takes {}; {}", allow.replace("GET, HEAD", "GET").replace(", ", " and "), everything());
-    Err(Refusal { allow: Some(allow), ..Refusal::new(StatusCode::METHOD_NOT_ALLOWED, error) })
+    Err(Rejection { allow: Some(allow), ..Rejection::new(StatusCode::METHOD_NOT_ALLOWED, error) })
 }
 
 fn allowed(path: &str) -> &'static str {

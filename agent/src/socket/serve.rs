@@ -55,7 +55,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub async fn serve(
     listener: UnixListener,
     api: Api,
-    (limits, counters): (Limits, Arc<Counters>),
+    limits: Limits,
+    counters: Arc<Counters>,
     stop: impl Future<Output = ()>,
 ) {
     let server = Arc::new(Server {
@@ -102,7 +103,7 @@ impl Server {
         let Ok(peer) = Peer::of(&stream, &self.host).map(Arc::new) else { return };
         match self.permits.take(&peer) {
             Ok(permit) => {
-                connections.spawn(Arc::clone(self).converse(stream, (peer, permit), stopping));
+                connections.spawn(Arc::clone(self).converse(stream, peer, permit, stopping));
             }
             Err(full) => turn_away(&stream, full),
         }
@@ -125,7 +126,8 @@ impl Server {
     async fn converse(
         self: Arc<Self>,
         stream: UnixStream,
-        (peer, _permit): (Arc<Peer>, Permit),
+        peer: Arc<Peer>,
+        _permit: Permit,
         stopping: watch::Receiver<bool>,
     ) {
         let served = AtomicBool::new(false);

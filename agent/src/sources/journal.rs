@@ -137,7 +137,7 @@ impl Journal {
             self.report_skipped(sink);
             sink.idle();
             self.last = reader.cursor().ok().or(self.last.take());
-            self.wait(&mut reader, &layout, (sink, stop))?;
+            self.wait(&mut reader, &layout, sink, stop)?;
         }
         Ok(())
     }
@@ -277,7 +277,8 @@ impl Journal {
         &mut self,
         reader: &mut Reader,
         layout: &Layout,
-        (sink, stop): (&mut dyn Sink, &Stop),
+        sink: &mut dyn Sink,
+        stop: &Stop,
     ) -> Result<(), FollowError> {
         let deadline = reader.deadline()?.map(|at| at.saturating_sub(clock::monotonic()));
         let timeout = deadline.map_or(LAYOUT_CHECK, |deadline| deadline.min(LAYOUT_CHECK));

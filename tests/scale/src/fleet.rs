@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use nodewell_agent::{
-    exporters::apiserver::{self, ApiStats, ApiserverConfig, Memory, Ports},
+    exporters::apiserver::{self, ApiStats, ApiserverConfig, EventsCheckpoint, Ports},
     shared_state::{Command, SharedState},
 };
 use nodewell_model::{
@@ -41,7 +41,7 @@ impl Exporter {
             shared_state: shared_state.clone(),
             stats: Arc::clone(&stats),
             notices: None,
-            memory: Memory::default(),
+            checkpoint: EventsCheckpoint::default(),
         };
         let task = tokio::spawn(apiserver::run(config, ports, std::future::pending()));
         Self { name, stats, shared_state, task, _commands: commands }

@@ -1,8 +1,8 @@
 //! Event records become few Event objects with exact counts: identical ones within an hour share one, and what a limit
 //! holds back is counted and sent later as the count. Pure, time is an argument.
 
-mod kept;
 mod limiter;
+mod rows;
 mod series;
 
 use std::{
@@ -14,8 +14,8 @@ use jiff::Timestamp;
 use nodewell_ledger::Now;
 use nodewell_model::{EventRecord, Name, Origin, Severity};
 
-pub(super) use kept::TakenBack;
 pub use limiter::EventLimits;
+pub(super) use rows::LoadedRows;
 pub(super) use series::hash as name_of;
 
 use super::outbox::Outbox;
@@ -65,7 +65,7 @@ pub(super) struct Aggregate {
     /// Nothing that waits is ready before: spares a walk through a full outbox for every record of a flood.
     none_ready_before: Option<Duration>,
     sweep_at: Duration,
-    /// Names of series that are not as the store last heard of them.
+    /// Names of series that are not as the store last received them of them.
     changed: BTreeSet<u64>,
 }
 
@@ -155,14 +155,14 @@ impl Aggregate {
     /// The server has this write.
     pub(super) fn delivered(&mut self, delivery: &Delivery, now: Duration) {
         self.limiter.take(&delivery.first, now);
-        self.settle(delivery, delivery.count);
+        self.mark_sent(delivery, delivery.count);
     }
 
     /// The Event was there before the POST: an earlier try of ours made it, perhaps of an agent before this one, which
     /// may have counted `on_server` of the very occurrences that we count again.
     pub(super) fn existed(&mut self, delivery: &Delivery, on_server: u64, now: Duration) {
         self.limiter.take(&delivery.first, now);
-        self.settle(delivery, on_server);
+        self.mark_sent(delivery, on_server);
     }
 
     /// The Event to be counted on is no longer there.
@@ -176,7 +176,7 @@ impl Aggregate {
 
     /// The server will never take it; returns how many occurrences that loses. It was asked all the same, so it costs
     /// what a write costs.
-    pub(super) fn refused(&mut self, delivery: &Delivery, now: Duration) -> u64 {
+    pub(super) fn rejected(&mut self, delivery: &Delivery, now: Duration) -> u64 {
         self.limiter.take(&delivery.first, now);
         self.outbox.ack(delivery.id);
         self.give_up(delivery.id)
@@ -235,7 +235,7 @@ impl Aggregate {
         id
     }
 
-    fn settle(&mut self, delivery: &Delivery, sent: u64) {
+    fn mark_sent(&mut self, delivery: &Delivery, sent: u64) {
         self.outbox.ack(delivery.id);
         let Some(series) = self.series.get_mut(&delivery.id) else { return };
         series.created = true;

@@ -21,7 +21,7 @@ pub(super) struct Taken {
 
 /// A request that did not; each variant has its own reaction.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Failure {
+pub(super) enum RequestError {
     #[error("cannot use the kubeconfig: {0}")]
     Identity(String),
     /// No server received the request.
@@ -48,7 +48,7 @@ pub(super) enum Failure {
     Broken { code: u16, message: String },
     /// The server understood the request and will not take it: our error, or a server too old.
     #[error("the API server refused it ({code}): {message}")]
-    Refused { code: u16, message: String },
+    Rejected { code: u16, message: String },
 }
 
 /// One field of one condition that another manager owns.
@@ -59,10 +59,10 @@ pub(super) struct Clash {
     pub(super) manager: String,
 }
 
-impl Failure {
+impl RequestError {
     /// Whether other content might have been taken.
     pub(super) fn is_about_content(&self) -> bool {
-        matches!(self, Self::Refused { code: 400 | 413 | 422, .. })
+        matches!(self, Self::Rejected { code: 400 | 413 | 422, .. })
     }
 }
 
@@ -111,12 +111,12 @@ struct Cause {
 }
 
 /// Reads an answer: its status code, its `Retry-After` header and its body.
-pub(super) fn judge(code: u16, retry_after: Option<&str>, body: &[u8]) -> Result<Taken, Failure> {
+pub(super) fn judge(code: u16, retry_after: Option<&str>, body: &[u8]) -> Result<Taken, RequestError> {
     if (200..300).contains(&code) {
         return Ok(serde_json::from_slice::<Object>(body).unwrap_or_default().into());
     }
     let status = serde_json::from_slice(body).unwrap_or_else(|_| Status::plain(body));
-    Err(failure(code, retry_after, status))
+    Err(error(code, retry_after, status))
 }
 
 impl From<Object> for Taken {
@@ -131,28 +131,28 @@ impl From<Object> for Taken {
     }
 }
 
-fn failure(code: u16, retry_after: Option<&str>, status: Status) -> Failure {
+fn error(code: u16, retry_after: Option<&str>, status: Status) -> RequestError {
     // The header may also hold a date; then our own back-off does.
     let after = retry_after.and_then(|text| text.trim().parse().ok()).or(status.details.retry_after_secs);
     let after = after.map(Duration::from_secs);
     let message = status.message;
     match code {
-        401 => Failure::Unauthorized(message),
-        403 => Failure::Forbidden(message),
-        404 => Failure::Missing(message),
-        409 if status.reason == "AlreadyExists" => Failure::Exists,
+        401 => RequestError::Unauthorized(message),
+        403 => RequestError::Forbidden(message),
+        404 => RequestError::Missing(message),
+        409 if status.reason == "AlreadyExists" => RequestError::Exists,
         409 => conflict(status.details.causes, message),
-        429 => Failure::Busy { code, after, message },
-        500.. if after.is_some() => Failure::Busy { code, after, message },
-        500.. => Failure::Broken { code, message },
-        _ => Failure::Refused { code, message },
+        429 => RequestError::Busy { code, after, message },
+        500.. if after.is_some() => RequestError::Busy { code, after, message },
+        500.. => RequestError::Broken { code, message },
+        _ => RequestError::Rejected { code, message },
     }
 }
 
-fn conflict(causes: Vec<Cause>, message: String) -> Failure {
+fn conflict(causes: Vec<Cause>, message: String) -> RequestError {
     let clashes: Vec<Clash> = causes.iter().filter_map(Cause::clash).collect();
     // Without causes it is the server's own optimistic lock that lost: worth another try.
-    if clashes.is_empty() { Failure::Broken { code: 409, message } } else { Failure::Clash(clashes) }
+    if clashes.is_empty() { RequestError::Broken { code: 409, message } } else { RequestError::Clash(clashes) }
 }
 
 impl Status {
@@ -182,7 +182,7 @@ impl Cause {
 mod tests {
     use super::*;
 
-    fn refused(code: u16, body: &str) -> Failure {
+    fn rejected(code: u16, body: &str) -> RequestError {
         judge(code, None, body.as_bytes()).unwrap_err()
     }
 
@@ -207,19 +207,19 @@ mod tests {
              "field":".status.conditions[type=\"KernelDeadlock\"].lastHeartbeatTime"}]},"code":409}"#;
         let clash =
             Clash { condition: "KernelDeadlock".into(), field: "lastHeartbeatTime".into(), manager: "npd".into() };
-        assert_eq!(refused(409, body), Failure::Clash(vec![clash]));
+        assert_eq!(rejected(409, body), RequestError::Clash(vec![clash]));
     }
 
     #[test]
     fn other_conflicts_are_tried_again_and_existing_objects_are_known() {
-        assert_eq!(refused(409, r#"{"reason":"AlreadyExists"}"#), Failure::Exists);
-        assert!(matches!(refused(409, r#"{"reason":"Conflict"}"#), Failure::Broken { code: 409, .. }));
+        assert_eq!(rejected(409, r#"{"reason":"AlreadyExists"}"#), RequestError::Exists);
+        assert!(matches!(rejected(409, r#"{"reason":"Conflict"}"#), RequestError::Broken { code: 409, .. }));
     }
 
     #[test]
     fn retry_after_is_read_from_the_header_or_the_body() {
         let after = |code, header, body: &str| match judge(code, header, body.as_bytes()) {
-            Err(Failure::Busy { after, .. }) => after,
+            Err(RequestError::Busy { after, .. }) => after,
             other => panic!("{other:?}"),
         };
         assert_eq!(after(429, Some("7"), "{}"), Some(Duration::from_secs(7)));
@@ -228,15 +228,17 @@ mod tests {
     }
 
     #[test]
-    fn a_proxys_own_words_are_kept_and_bounded() {
-        let Failure::Broken { message, .. } = refused(502, &format!("<html>{}", "x".repeat(9000))) else { panic!() };
+    fn a_proxys_own_message_is_reported_and_bounded() {
+        let RequestError::Broken { message, .. } = rejected(502, &format!("<html>{}", "x".repeat(9000))) else {
+            panic!()
+        };
         assert!(message.starts_with("<html>") && message.len() <= 200);
     }
 
     #[test]
     fn what_the_server_will_never_take_is_refused() {
         for code in [400, 405, 406, 410, 413, 415, 422] {
-            assert!(matches!(refused(code, "{}"), Failure::Refused { .. }), "{code}");
+            assert!(matches!(rejected(code, "{}"), RequestError::Rejected { .. }), "{code}");
         }
     }
 }

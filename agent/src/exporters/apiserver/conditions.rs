@@ -8,7 +8,7 @@ use nodewell_model::{
 };
 
 use super::{
-    answer::{Clash, Failure, Taken},
+    answer::{Clash, RequestError, Taken},
     conflicts::{CONTROLLER_MANAGER, Conflicts},
     connection::Call,
     culprits,
@@ -16,8 +16,8 @@ use super::{
     jitter::Jitter,
     object::{self, Draft},
     observed::{ObservedNode, Seen},
-    refusals::Refusals,
-    retry::Retry,
+    rejections::Rejections,
+    retry::{Attempt, Retry},
     schedule::{ApplySet, Schedule},
     shared::{Notice, Shared},
 };
@@ -29,7 +29,7 @@ struct Conditions<'a> {
     shared: &'a Shared,
     schedule: Schedule,
     conflicts: Conflicts,
-    refusals: Refusals,
+    rejections: Rejections,
     observed: ObservedNode,
     retry: Retry,
     jitter: Jitter,
@@ -47,9 +47,9 @@ pub(super) async fn run(shared: &Shared) {
     let mut doubts = shared.doubts.subscribe();
     let mut stop = shared.stop.subscribe();
     // Unknown while monitors start and False a moment later would be a change, and delay a true one behind it.
-    let settled = view.wait_for(|account| !is_starting(account));
+    let started = view.wait_for(|account| !is_starting(account));
     // Too slow a monitor, or none at all any more: what is known goes out.
-    let _ = tokio::time::timeout(shared.config.start_grace, settled).await;
+    let _ = tokio::time::timeout(shared.config.start_grace, started).await;
     loop {
         lane.schedule.want(view.borrow_and_update().conditions.iter().map(AsRef::as_ref), shared.clock.boottime());
         if *stop.borrow_and_update() {
@@ -89,7 +89,7 @@ impl<'a> Conditions<'a> {
             shared,
             schedule: Schedule::new(shared.config.schedule()),
             conflicts: Conflicts::default(),
-            refusals: Refusals::default(),
+            rejections: Rejections::default(),
             observed: ObservedNode::default(),
             retry: Retry::new(shared.config.retry),
             jitter: Jitter::new(&shared.config.node_name),
@@ -116,31 +116,31 @@ impl<'a> Conditions<'a> {
         let set = self.schedule.apply_set(started);
         match self.send(&set, self.schedule.is_urgent(started)).await {
             Ok((taken, draft)) => self.taken(&set, &taken, draft),
-            Err(failure) => self.failed(&failure, started),
+            Err(error) => self.failed(&error, started),
         }
     }
 
-    async fn send(&mut self, set: &ApplySet, urgent: bool) -> Result<(Taken, Draft), Failure> {
+    async fn send(&mut self, set: &ApplySet, urgent: bool) -> Result<(Taken, Draft), RequestError> {
         let config = &self.shared.config;
         let now = self.shared.clock.boottime();
         let mut draft = object::draft(set, self.shared.clock.wall());
         self.conflicts.hold(&mut draft, now);
-        self.refusals.leave_out(&mut draft, now);
+        self.rejections.leave_out(&mut draft, now);
         let mut force = config.take_over;
         for _ in 0..CONFLICT_ROUNDS {
             let call = object::apply_conditions(&config.node_name, &draft, force);
             let whole_answer = !urgent && self.observed.wants_comparison(now);
             match self.ask(&Call { whole_answer, ..call }, urgent).await {
-                Err(Failure::Clash(clashes)) => force |= self.give_way(clashes, &mut draft),
-                Err(failure) if failure.is_about_content() => self.leave_out_culprits(&mut draft, failure).await?,
-                Err(failure) => return Err(failure),
+                Err(RequestError::Clash(clashes)) => force |= self.give_way(clashes, &mut draft),
+                Err(error) if error.is_about_content() => self.leave_out_culprits(&mut draft, error).await?,
+                Err(error) => return Err(error),
                 Ok(taken) => return Ok((taken, draft)),
             }
         }
-        Err(Failure::Broken { code: 409, message: "other writers change the conditions faster than we do".into() })
+        Err(RequestError::Broken { code: 409, message: "other writers change the conditions faster than we do".into() })
     }
 
-    async fn ask(&self, call: &Call, urgent: bool) -> Result<Taken, Failure> {
+    async fn ask(&self, call: &Call, urgent: bool) -> Result<Taken, RequestError> {
         let connection = &self.shared.connection;
         if urgent { connection.send_urgently(call).await } else { connection.send(call).await }
     }
@@ -155,16 +155,16 @@ impl<'a> Conditions<'a> {
     }
 
     /// One condition that the server will not take must not keep the others off the Node.
-    async fn leave_out_culprits(&mut self, draft: &mut Draft, refused: Failure) -> Result<(), Failure> {
+    async fn leave_out_culprits(&mut self, draft: &mut Draft, rejected: RequestError) -> Result<(), RequestError> {
         let culprits = culprits::find(self.shared, draft).await?;
         if culprits.is_empty() {
-            return Err(refused);
+            return Err(rejected);
         }
         let again_at = self.shared.clock.boottime() + self.shared.config.heartbeat;
-        for (condition, failure) in culprits {
+        for (condition, error) in culprits {
             let Some(fields) = draft.remove(&condition) else { continue };
-            tracing::error!(%condition, %failure, "the API server refuses this condition; the others go without it");
-            self.refusals.learn(condition, &fields, (failure.to_string(), again_at));
+            tracing::error!(%condition, %error, "the API server refuses this condition; the others go without it");
+            self.rejections.learn(condition, &fields, error.to_string(), again_at);
         }
         Ok(())
     }
@@ -180,15 +180,15 @@ impl<'a> Conditions<'a> {
         self.conflicts.taken(draft, now + self.shared.config.heartbeat);
         self.learn(taken);
         self.shared.health.conflicts(self.reservations());
-        self.shared.health.succeeded_but(Lane::Conditions, self.refusals.message());
+        self.shared.health.succeeded_but(Lane::Conditions, self.rejections.message());
     }
 
-    fn failed(&mut self, failure: &Failure, started: Duration) {
+    fn failed(&mut self, error: &RequestError, started: Duration) {
         let now = self.shared.clock.boottime();
-        self.unanswered |= matches!(failure, Failure::Unanswered(_));
-        self.retry.failed_since(failure, (started, now), self.jitter.fraction());
-        self.shared.health.failed(Lane::Conditions, self.explain(failure));
-        if matches!(failure, Failure::Forbidden(_) | Failure::Refused { .. }) {
+        self.unanswered |= matches!(error, RequestError::Unanswered(_));
+        self.retry.failed_since(error, Attempt { started, ended: now }, self.jitter.fraction());
+        self.shared.health.failed(Lane::Conditions, self.explain(error));
+        if matches!(error, RequestError::Forbidden(_) | RequestError::Rejected { .. }) {
             self.shared.go_without_uid();
         }
     }
@@ -205,9 +205,9 @@ impl<'a> Conditions<'a> {
         }
         match self.ask(&object::look_at_node(&self.shared.config.node_name), true).await {
             Ok(taken) => self.learn(&taken),
-            Err(failure) => {
+            Err(error) => {
                 self.schedule.confirm_by(started);
-                self.failed(&failure, started);
+                self.failed(&error, started);
             }
         }
     }
@@ -233,7 +233,7 @@ impl<'a> Conditions<'a> {
     }
 
     fn start_over(&mut self) {
-        (self.conflicts, self.refusals) = (Conflicts::default(), Refusals::default());
+        (self.conflicts, self.rejections) = (Conflicts::default(), Rejections::default());
         self.schedule.start_over();
     }
 
@@ -257,11 +257,11 @@ impl<'a> Conditions<'a> {
         }
     }
 
-    fn explain(&self, failure: &Failure) -> String {
+    fn explain(&self, error: &RequestError) -> String {
         let node = &self.shared.config.node_name;
-        match failure {
-            Failure::Missing(_) => format!("Node {node:?} does not exist"),
-            Failure::Forbidden(_) => format!("{failure}; grant `patch` on `nodes/status` of Node {node:?}"),
+        match error {
+            RequestError::Missing(_) => format!("Node {node:?} does not exist"),
+            RequestError::Forbidden(_) => format!("{error}; grant `patch` on `nodes/status` of Node {node:?}"),
             other => other.to_string(),
         }
     }

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_in_conflict_keeps_the_words_that_stand() {
+    fn a_condition_in_conflict_keeps_the_message_that_stands() {
         let mut conflicts = Conflicts::default();
         conflicts.taken(draft(&["A"], "Old"), at(300));
         let mut wanted = draft(&["A"], "New");
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_tried_again_when_it_is_time_and_the_news_is_told_once() {
+    fn everything_is_tried_again_when_it_is_time_and_the_news_is_reported_once() {
         let mut conflicts = Conflicts::default();
         let mut wanted = draft(&["A"], "New");
         conflicts.hold(&mut wanted, at(0));

@@ -26,7 +26,7 @@ use tokio::{
 };
 
 use super::{
-    answer::{Failure, Taken, judge},
+    answer::{RequestError, Taken, judge},
     stats::{ApiStats, Verb},
     way::Way,
 };
@@ -72,7 +72,10 @@ pub(super) struct Connection {
 }
 
 /// A client and its number.
-type Known = (Client, u64);
+struct Numbered {
+    client: Client,
+    generation: u64,
+}
 
 /// Whether something waits for the result of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,7 +89,7 @@ struct Slot {
     /// What clients are made of, without reading anything again.
     stack: Option<Arc<Stack>>,
     client: Option<Client>,
-    /// Counts the clients, so that a late failure does not throw a newer client away.
+    /// Counts the clients, so that a late error does not throw a newer client away.
     generation: u64,
     /// The last request was not answered in time.
     silent: bool,
@@ -114,12 +117,12 @@ impl Connection {
     }
 
     /// Sends `call` and reads the answer, all within the request timeout.
-    pub(super) async fn send(&self, call: &Call) -> Result<Taken, Failure> {
+    pub(super) async fn send(&self, call: &Call) -> Result<Taken, RequestError> {
         self.send_as(call, Hurry::Patient).await
     }
 
     /// The same for what must get through as soon as a server answers again.
-    pub(super) async fn send_urgently(&self, call: &Call) -> Result<Taken, Failure> {
+    pub(super) async fn send_urgently(&self, call: &Call) -> Result<Taken, RequestError> {
         self.send_as(call, Hurry::Urgent).await
     }
 
@@ -146,16 +149,16 @@ impl Connection {
         true
     }
 
-    async fn send_as(&self, call: &Call, hurry: Hurry) -> Result<Taken, Failure> {
+    async fn send_as(&self, call: &Call, hurry: Hurry) -> Result<Taken, RequestError> {
         match self.ask(call, hurry).await {
-            Err(Failure::Refused { code: 406 | 415, .. }) if self.ask_plainly() => self.ask(call, hurry).await,
+            Err(RequestError::Rejected { code: 406 | 415, .. }) if self.ask_plainly() => self.ask(call, hurry).await,
             // Rotated on disk since the last look, most likely.
-            Err(Failure::Unauthorized(_)) if self.refresh().await => self.ask(call, hurry).await,
+            Err(RequestError::Unauthorized(_)) if self.refresh().await => self.ask(call, hurry).await,
             answer => answer,
         }
     }
 
-    async fn ask(&self, call: &Call, hurry: Hurry) -> Result<Taken, Failure> {
+    async fn ask(&self, call: &Call, hurry: Hurry) -> Result<Taken, RequestError> {
         let probing = hurry == Hurry::Urgent && self.slot().silent;
         let patient = async { self.once(call, self.client().await?, self.request_timeout).await };
         if !probing {
@@ -170,14 +173,14 @@ impl Connection {
 
     /// The same on a connection of its own, begun a little later, and again as long as no server accepts connections. A
     /// request that was sent is waited for: otherwise a server that is only slow would work in vain, and never be done.
-    async fn probe(&self, call: &Call, after: Duration) -> Result<Taken, Failure> {
+    async fn probe(&self, call: &Call, after: Duration) -> Result<Taken, RequestError> {
         // Not all nodes at once.
         sleep(after.mul_f64(1.0 + f64::from(random() as u8) / 1024.0)).await;
         loop {
             let fresh = self.slot().renewed();
             if let Some(fresh) = fresh {
                 match self.once(call, fresh, self.request_timeout).await {
-                    Err(Failure::Unreachable(_) | Failure::Unanswered(_)) => {}
+                    Err(RequestError::Unreachable(_) | RequestError::Unanswered(_)) => {}
                     answer => return answer,
                 }
             }
@@ -185,17 +188,18 @@ impl Connection {
         }
     }
 
-    async fn once(&self, call: &Call, (client, generation): Known, limit: Duration) -> Result<Taken, Failure> {
+    async fn once(&self, call: &Call, numbered: Numbered, limit: Duration) -> Result<Taken, RequestError> {
+        let Numbered { client, generation } = numbered;
         let request = self.request(call)?;
         let answer = timeout(limit, exchange(&client, request)).await;
         self.slot().heard(answer.is_ok(), generation);
-        let late = |_| Err(Failure::Unanswered(format!("no answer within {limit:?}")));
-        let (code, outcome) = answer.unwrap_or_else(late).unwrap_or_else(|failure| (0, Err(failure)));
+        let late = |_| Err(RequestError::Unanswered(format!("no answer within {limit:?}")));
+        let (code, outcome) = answer.unwrap_or_else(late).unwrap_or_else(|error| (0, Err(error)));
         self.stats.count(call.verb, code);
         outcome
     }
 
-    fn request(&self, call: &Call) -> Result<Request<Body>, Failure> {
+    fn request(&self, call: &Call) -> Result<Request<Body>, RequestError> {
         let accept = if call.whole_answer || self.slot().plain_answers { "application/json" } else { ACCEPT_METADATA };
         Request::builder()
             .method(if call.verb.creates() { Method::POST } else { Method::PATCH })
@@ -204,14 +208,14 @@ impl Connection {
             .header(ACCEPT, accept)
             .header(USER_AGENT, concat!("nodewell/", env!("CARGO_PKG_VERSION")))
             .body(Body::from(call.body.clone()))
-            .map_err(|error| Failure::Refused { code: 400, message: error.to_string() })
+            .map_err(|error| RequestError::Rejected { code: 400, message: error.to_string() })
     }
 
     fn ask_plainly(&self) -> bool {
         !std::mem::replace(&mut self.slot().plain_answers, true)
     }
 
-    async fn client(&self) -> Result<Known, Failure> {
+    async fn client(&self) -> Result<Numbered, RequestError> {
         let known = self.slot().known();
         match known {
             Some(known) => Ok(known),
@@ -220,9 +224,9 @@ impl Connection {
     }
 
     /// Reads the credentials; until that works the client that there was stays.
-    async fn connect(&self) -> Result<Known, Failure> {
+    async fn connect(&self) -> Result<Numbered, RequestError> {
         let Some(path) = self.way.file().cloned() else {
-            return self.slot().renewed().ok_or_else(|| Failure::Identity("no client".to_owned()));
+            return self.slot().renewed().ok_or_else(|| RequestError::Identity("no client".to_owned()));
         };
         let resolver = self.resolver.clone();
         let (files, opened) = self.read_files(move || Ok(open(&path, resolver))).await?;
@@ -230,15 +234,15 @@ impl Connection {
         // What could not be used is watched too: the file that is missing now is the one that will appear.
         slot.files = files;
         slot.stack = Some(Arc::new(opened?));
-        slot.renewed().ok_or_else(|| Failure::Identity("no client".to_owned()))
+        slot.renewed().ok_or_else(|| RequestError::Identity("no client".to_owned()))
     }
 
     /// Files may be on a disk that hangs: they are read on a thread of their own, and not waited for without end.
     async fn read_files<T: Send + 'static>(
         &self,
-        read: impl FnOnce() -> Result<T, Failure> + Send + 'static,
-    ) -> Result<T, Failure> {
-        let stuck = || Failure::Identity(format!("reading {} hangs", self.way));
+        read: impl FnOnce() -> Result<T, RequestError> + Send + 'static,
+    ) -> Result<T, RequestError> {
+        let stuck = || RequestError::Identity(format!("reading {} hangs", self.way));
         let acquired = timeout(FILES_TIMEOUT, self.reader.clone().acquire_owned()).await;
         let permit = acquired.map_err(|_| stuck())?.map_err(|_| stuck())?;
         let task = spawn_blocking(move || {
@@ -246,7 +250,7 @@ impl Connection {
             read()
         });
         match timeout(FILES_TIMEOUT, task).await {
-            Ok(joined) => joined.unwrap_or_else(|error| Err(Failure::Identity(error.to_string()))),
+            Ok(joined) => joined.unwrap_or_else(|error| Err(RequestError::Identity(error.to_string()))),
             Err(_) => Err(stuck()),
         }
     }
@@ -258,19 +262,19 @@ impl Connection {
 
 impl Slot {
     /// The client in use, or one with connections of its own where the last one was given up.
-    fn known(&mut self) -> Option<Known> {
+    fn known(&mut self) -> Option<Numbered> {
         match &self.client {
-            Some(client) => Some((client.clone(), self.generation)),
+            Some(client) => Some(Numbered { client: client.clone(), generation: self.generation }),
             None => self.renewed(),
         }
     }
 
     /// A client with connections of its own; nothing is read for it.
-    fn renewed(&mut self) -> Option<Known> {
+    fn renewed(&mut self) -> Option<Numbered> {
         let client = self.stack.as_ref()?.client();
         self.generation += 1;
         self.client = Some(client.clone());
-        Some((client, self.generation))
+        Some(Numbered { client, generation: self.generation })
     }
 
     /// Without an answer every pooled connection may be as dead.
@@ -282,9 +286,9 @@ impl Slot {
     }
 }
 
-type Outcome = (u16, Result<Taken, Failure>);
+type Outcome = (u16, Result<Taken, RequestError>);
 
-async fn exchange(client: &Client, request: Request<Body>) -> Result<Outcome, Failure> {
+async fn exchange(client: &Client, request: Request<Body>) -> Result<Outcome, RequestError> {
     let response = client.send(request).await.map_err(|error| unreachable(&error))?;
     let (parts, body) = Response::into_parts(response);
     let body = Limited::new(body, ANSWER_LIMIT_BYTES).collect().await.map_err(|error| unreachable(&*error))?;
@@ -294,19 +298,19 @@ async fn exchange(client: &Client, request: Request<Body>) -> Result<Outcome, Fa
 }
 
 /// The whole chain, each cause once: the outermost error only reports that a service failed.
-fn unreachable(error: &(dyn std::error::Error + 'static)) -> Failure {
-    let (mut words, mut never_sent) = (String::new(), false);
+fn unreachable(error: &(dyn std::error::Error + 'static)) -> RequestError {
+    let (mut message, mut never_sent) = (String::new(), false);
     let mut cause = Some(error.source().unwrap_or(error));
     while let Some(error) = cause {
         never_sent |= error.downcast_ref().is_some_and(legacy::Error::is_connect);
         let text = error.to_string();
-        if !words.contains(&text) {
-            words.push_str(if words.is_empty() { "" } else { ": " });
-            words.push_str(&text);
+        if !message.contains(&text) {
+            message.push_str(if message.is_empty() { "" } else { ": " });
+            message.push_str(&text);
         }
         cause = error.source();
     }
-    if never_sent { Failure::Unreachable(words) } else { Failure::Unanswered(words) }
+    if never_sent { RequestError::Unreachable(message) } else { RequestError::Unanswered(message) }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use nodewell_model::Name;
 
 use super::{
-    answer::{Failure, Taken},
+    answer::{RequestError, Taken},
     object::{self, Draft},
     shared::Shared,
 };
@@ -13,37 +13,37 @@ use super::{
 const QUESTIONS_LIMIT: usize = 64;
 
 /// A condition that is refused even alone, and the server's error for it.
-pub(super) type Culprit = (Name, Failure);
+pub(super) type Culprit = (Name, RequestError);
 
 /// The culprits in `draft`, which the server refused as a whole. There is none if the server refuses every draft, or
 /// everything but each condition alone.
-pub(super) async fn find(shared: &Shared, draft: &Draft) -> Result<Vec<Culprit>, Failure> {
-    if draft.len() < 2 || refusal(ask(shared, &Draft::new()).await)?.is_some() {
+pub(super) async fn find(shared: &Shared, draft: &Draft) -> Result<Vec<Culprit>, RequestError> {
+    if draft.len() < 2 || rejection(ask(shared, &Draft::new()).await)?.is_some() {
         return Ok(Vec::new());
     }
     let mut culprits = Vec::new();
     let mut suspects = halves(draft);
     for _ in 0..QUESTIONS_LIMIT {
         let Some(suspect) = suspects.pop() else { break };
-        let Some(failure) = refusal(ask(shared, &suspect).await)? else { continue };
+        let Some(error) = rejection(ask(shared, &suspect).await)? else { continue };
         match suspect.first_key_value() {
-            Some((name, _)) if suspect.len() == 1 => culprits.push((name.clone(), failure)),
+            Some((name, _)) if suspect.len() == 1 => culprits.push((name.clone(), error)),
             _ => suspects.extend(halves(&suspect)),
         }
     }
     Ok(if culprits.len() < draft.len() { culprits } else { Vec::new() })
 }
 
-async fn ask(shared: &Shared, draft: &Draft) -> Result<Taken, Failure> {
+async fn ask(shared: &Shared, draft: &Draft) -> Result<Taken, RequestError> {
     shared.connection.send(&object::try_conditions(&shared.config.node_name, draft)).await
 }
 
-/// A failure that says nothing about the content ends the search.
-fn refusal(answer: Result<Taken, Failure>) -> Result<Option<Failure>, Failure> {
+/// An error that is not about the content ends the search.
+fn rejection(answer: Result<Taken, RequestError>) -> Result<Option<RequestError>, RequestError> {
     match answer {
         Ok(_) => Ok(None),
-        Err(failure) if failure.is_about_content() => Ok(Some(failure)),
-        Err(failure) => Err(failure),
+        Err(error) if error.is_about_content() => Ok(Some(error)),
+        Err(error) => Err(error),
     }
 }
 

@@ -25,20 +25,20 @@ pub(super) struct Health {
 #[derive(Default)]
 struct State {
     last_success: Option<Timestamp>,
-    conditions: Troubles,
-    events: Troubles,
-    lease: Troubles,
+    conditions: LaneErrors,
+    events: LaneErrors,
+    lease: LaneErrors,
     conflicts: String,
     undelivered: u64,
 }
 
 /// What is wrong with one lane.
 #[derive(Default)]
-struct Troubles {
+struct LaneErrors {
     /// Nothing gets through.
-    failure: Option<String>,
+    error: Option<String>,
     /// The server answers, and will not take something of what we sent.
-    refusal: Option<String>,
+    rejection: Option<String>,
 }
 
 impl Health {
@@ -53,11 +53,11 @@ impl Health {
     }
 
     /// The server took what we sent, less what it had refused before; the caller has logged that.
-    pub(super) fn succeeded_but(&self, lane: Lane, refusal: Option<String>) {
+    pub(super) fn succeeded_but(&self, lane: Lane, rejection: Option<String>) {
         self.change(|state| {
             state.last_success = Some(self.clock.wall());
-            let troubles = std::mem::replace(state.lane(lane), Troubles { failure: None, refusal });
-            if troubles.failure.is_some() {
+            let before = std::mem::replace(state.lane(lane), LaneErrors { error: None, rejection });
+            if before.error.is_some() {
                 tracing::info!(?lane, "the API server takes what we send again");
             }
         });
@@ -65,22 +65,22 @@ impl Health {
 
     pub(super) fn failed(&self, lane: Lane, message: String) {
         self.change(|state| {
-            let failure = &mut state.lane(lane).failure;
-            if failure.as_ref() != Some(&message) {
+            let error = &mut state.lane(lane).error;
+            if error.as_ref() != Some(&message) {
                 tracing::warn!(?lane, error = %message, "the API server does not take what we send; will retry");
             }
-            *failure = Some(message);
+            *error = Some(message);
         });
     }
 
     /// The server answers, and will not have it; the caller has logged it.
-    pub(super) fn refused(&self, lane: Lane, message: String) {
-        self.change(|state| *state.lane(lane) = Troubles { failure: None, refusal: Some(message) });
+    pub(super) fn rejected(&self, lane: Lane, message: String) {
+        self.change(|state| *state.lane(lane) = LaneErrors { error: None, rejection: Some(message) });
     }
 
     /// Nothing is to be got through on this lane for now; the caller has logged why.
     pub(super) fn rests(&self, lane: Lane) {
-        self.change(|state| *state.lane(lane) = Troubles::default());
+        self.change(|state| *state.lane(lane) = LaneErrors::default());
     }
 
     pub(super) fn conflicts(&self, message: String) {
@@ -105,7 +105,7 @@ impl Health {
 }
 
 impl State {
-    fn lane(&mut self, lane: Lane) -> &mut Troubles {
+    fn lane(&mut self, lane: Lane) -> &mut LaneErrors {
         match lane {
             Lane::Conditions => &mut self.conditions,
             Lane::Events => &mut self.events,
@@ -115,7 +115,7 @@ impl State {
 
     fn view(&self) -> ApiserverView {
         let mut parts: Vec<&str> =
-            [&self.conditions, &self.events, &self.lease].into_iter().flat_map(Troubles::told).collect();
+            [&self.conditions, &self.events, &self.lease].into_iter().flat_map(LaneErrors::messages).collect();
         let failing = !parts.is_empty();
         let state = match (failing, self.last_success) {
             (true, _) => ApiserverState::Failing,
@@ -130,8 +130,8 @@ impl State {
     }
 }
 
-impl Troubles {
-    fn told(&self) -> impl Iterator<Item = &str> {
-        [&self.failure, &self.refusal].into_iter().flatten().map(String::as_str)
+impl LaneErrors {
+    fn messages(&self) -> impl Iterator<Item = &str> {
+        [&self.error, &self.rejection].into_iter().flatten().map(String::as_str)
     }
 }

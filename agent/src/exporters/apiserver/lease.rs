@@ -11,10 +11,10 @@ mod object;
 use std::time::Duration;
 
 use super::{
-    answer::{Failure, Taken},
+    answer::{RequestError, Taken},
     health::Lane,
     jitter::Jitter,
-    retry::{Retry, RetryTiming},
+    retry::{Attempt, Retry, RetryPolicy},
     shared::Shared,
 };
 
@@ -109,7 +109,7 @@ impl<'a> Lease<'a> {
         let jitter = Jitter::new(&shared.config.node_name);
         // A failed renewal must not cost the Lease: whatever failed, the next try is one renewal later at most.
         let (usual, renew) = (shared.config.retry, shared.config.lease.renew);
-        let retry = Retry::new(RetryTiming {
+        let retry = Retry::new(RetryPolicy {
             spread: usual.spread.min(renew),
             most: usual.most.min(renew),
             forbidden: usual.forbidden.min(renew),
@@ -137,10 +137,10 @@ impl<'a> Lease<'a> {
         let patch = object::Renewal { version: self.version, new_owner: news.as_deref() };
         match self.shared.connection.send(&object::renew(config, patch, wall)).await {
             Ok(taken) => self.renewed(uid, &taken),
-            Err(Failure::Broken { code: 409, .. }) if self.version.is_some() => self.altered(),
-            Err(Failure::Missing(_)) if self.renewed_at.is_some() => self.vanished(),
-            Err(Failure::Missing(_)) => self.create(uid, started).await,
-            Err(failure) => self.failed(&failure, started),
+            Err(RequestError::Broken { code: 409, .. }) if self.version.is_some() => self.altered(),
+            Err(RequestError::Missing(_)) if self.renewed_at.is_some() => self.vanished(),
+            Err(RequestError::Missing(_)) => self.create(uid, started).await,
+            Err(error) => self.failed(&error, started),
         }
     }
 
@@ -148,7 +148,7 @@ impl<'a> Lease<'a> {
         let (config, wall) = (&self.shared.config, self.shared.clock.wall());
         match self.shared.connection.send(&object::create(config, uid.as_deref(), wall)).await {
             Ok(taken) => self.renewed(uid, &taken),
-            Err(failure) => self.failed(&failure, started),
+            Err(error) => self.failed(&error, started),
         }
     }
 
@@ -184,35 +184,37 @@ impl<'a> Lease<'a> {
         self.shared.doubt();
     }
 
-    fn failed(&mut self, failure: &Failure, started: Duration) {
-        match failure {
+    fn failed(&mut self, error: &RequestError, started: Duration) {
+        match error {
             // Without a right, without the namespace, with a policy against it. One that was renewed before has a server
             // that has just started, more likely.
-            Failure::Forbidden(_) | Failure::Missing(_) | Failure::Refused { .. } if self.renewed_at.is_none() => {
-                self.not_allowed(failure);
+            RequestError::Forbidden(_) | RequestError::Missing(_) | RequestError::Rejected { .. }
+                if self.renewed_at.is_none() =>
+            {
+                self.not_allowed(error);
             }
-            failure => {
-                if matches!(failure, Failure::Unanswered(_)) {
+            error => {
+                if matches!(error, RequestError::Unanswered(_)) {
                     // It may have been carried out all the same.
                     self.version = None;
                 }
                 let now = self.shared.clock.boottime();
-                self.retry.failed_since(failure, (started, now), self.jitter.fraction());
-                self.shared.health.failed(Lane::Lease, failure.to_string());
+                self.retry.failed_since(error, Attempt { started, ended: now }, self.jitter.fraction());
+                self.shared.health.failed(Lane::Lease, error.to_string());
             }
         }
     }
 
-    fn not_allowed(&mut self, failure: &Failure) {
+    fn not_allowed(&mut self, error: &RequestError) {
         let config = self.shared.config.lease;
         self.retry.succeeded();
         self.due = self.shared.clock.boottime() + config.forbidden.mul_f64(1.0 + 0.1 * self.jitter.fraction());
         if config.mode == LeaseMode::Always {
             let message =
-                format!("{failure}; grant `create` and `patch` on `leases` in namespace {:?}", object::NAMESPACE);
+                format!("{error}; grant `create` and `patch` on `leases` in namespace {:?}", object::NAMESPACE);
             self.shared.health.failed(Lane::Lease, message);
         } else {
-            tracing::info!(%failure, "no Lease for us: the heartbeat of the conditions is the only sign of life");
+            tracing::info!(%error, "no Lease for us: the heartbeat of the conditions is the only sign of life");
             self.shared.health.rests(Lane::Lease);
         }
     }

@@ -10,7 +10,7 @@ use super::{
     ApiserverConfig,
     aggregate::Delivery,
     connection::Call,
-    schedule::{ApplySet, Words},
+    schedule::{ApplySet, ConditionContent},
     stats::Verb,
 };
 
@@ -27,16 +27,16 @@ pub(super) type Draft = BTreeMap<Name, Fields>;
 
 /// All fields of all conditions, their heartbeat at `now`.
 pub(super) fn draft(set: &ApplySet, now: Timestamp) -> Draft {
-    set.iter().map(|(name, words)| (name.clone(), fields(name, words, now))).collect()
+    set.iter().map(|(name, content)| (name.clone(), fields(name, content, now))).collect()
 }
 
-fn fields(name: &Name, words: &Words, now: Timestamp) -> Fields {
+fn fields(name: &Name, content: &ConditionContent, now: Timestamp) -> Fields {
     let pairs = [
         ("type", name.as_str().to_owned()),
-        ("status", words.status.as_str().to_owned()),
-        ("reason", words.reason.as_str().to_owned()),
-        ("message", words.message.clone()),
-        ("lastTransitionTime", seconds(words.since)),
+        ("status", content.status.as_str().to_owned()),
+        ("reason", content.reason.as_str().to_owned()),
+        ("message", content.message.clone()),
+        ("lastTransitionTime", seconds(content.since)),
         ("lastHeartbeatTime", seconds(now)),
     ];
     pairs.into_iter().map(|(key, value)| (key.to_owned(), Value::from(value))).collect()
@@ -156,14 +156,14 @@ mod tests {
 
     #[test]
     fn an_apply_names_the_node_and_nothing_but_our_conditions() {
-        let words = Words {
+        let content = ConditionContent {
             status: ConditionStatus::True,
             reason: Name::fixed("IOError"),
             message: "sda".into(),
             since: "2026-01-02T03:04:05.678Z".parse().unwrap(),
             about: 0,
         };
-        let set = ApplySet::from([(Name::fixed("DiskUnhealthy"), words)]);
+        let set = ApplySet::from([(Name::fixed("DiskUnhealthy"), content)]);
         let call = apply_conditions("n1", &draft(&set, "2026-01-02T04:00:00Z".parse().unwrap()), false);
         assert_eq!(call.path, "/api/v1/nodes/n1/status?fieldManager=nodewell&force=false");
         let body: Value = serde_json::from_slice(&call.body).unwrap();

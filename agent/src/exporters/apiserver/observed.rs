@@ -66,10 +66,10 @@ impl ObservedNode {
     }
 
     /// Compares what the server has now with what was written; gives the conditions for which the difference is news.
-    pub(super) fn compare(&mut self, told: &Draft, answered: &[Fields], now: Duration) -> Vec<Name> {
+    pub(super) fn compare(&mut self, sent: &Draft, answered: &[Fields], now: Duration) -> Vec<Name> {
         self.compared_at = Some(now);
         let altered: Vec<Name> =
-            told.iter().filter(|(_, fields)| !stands(fields, answered)).map(|(name, _)| name.clone()).collect();
+            sent.iter().filter(|(_, fields)| !stands(fields, answered)).map(|(name, _)| name.clone()).collect();
         let known = std::mem::replace(&mut self.altered, altered);
         self.altered.iter().filter(|name| !known.contains(name)).cloned().collect()
     }
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn another_object_and_a_past_version_are_told_once() {
+    fn another_object_and_a_past_version_are_reported_once() {
         let mut observed = ObservedNode::default();
         let seen = [taken("a", 7), taken("a", 9), taken("a", 8), taken("a", 8), taken("b", 20), Taken::default()]
             .map(|taken| observed.learn(&taken, at(0)));
@@ -120,15 +120,15 @@ mod tests {
 
     #[test]
     fn words_that_were_changed_or_left_out_are_named_until_they_stand() {
-        let told: Draft = ["A", "B", "C"].map(|name| (Name::fixed(name), fields(name, "ours"))).into();
+        let sent: Draft = ["A", "B", "C"].map(|name| (Name::fixed(name), fields(name, "ours"))).into();
         let mut observed = ObservedNode::default();
         assert!(observed.wants_comparison(at(0)));
         let answered = [fields("A", "ours"), fields("Ready", "kubelet's"), fields("B", "theirs")];
-        assert_eq!(observed.compare(&told, &answered, at(0)), [Name::fixed("B"), Name::fixed("C")]);
+        assert_eq!(observed.compare(&sent, &answered, at(0)), [Name::fixed("B"), Name::fixed("C")]);
         assert!(observed.message().starts_with("B, C: the Node says something else"));
         assert!(observed.wants_comparison(at(300)), "what differs is looked at again with every heartbeat");
-        assert_eq!(observed.compare(&told, &answered, at(300)), [], "news is reported once");
-        observed.compare(&told, &["A", "B", "C"].map(|name| fields(name, "ours")), at(600));
+        assert_eq!(observed.compare(&sent, &answered, at(300)), [], "news is reported once");
+        observed.compare(&sent, &["A", "B", "C"].map(|name| fields(name, "ours")), at(600));
         assert_eq!(observed.message(), "");
         assert!(!observed.wants_comparison(at(4199)) && observed.wants_comparison(at(4200)));
     }

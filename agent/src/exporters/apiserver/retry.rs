@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::answer::Failure;
+use super::answer::RequestError;
 
-/// The waits after failures.
+/// How long to wait after failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RetryTiming {
+pub struct RetryPolicy {
     /// After the first failure; doubled with each further one.
     pub first: Duration,
     /// The longest wait while something waits for delivery: with the time of a try it is what recovery takes.
@@ -23,7 +23,7 @@ pub struct RetryTiming {
     pub most_retry_after: Duration,
 }
 
-impl Default for RetryTiming {
+impl Default for RetryPolicy {
     fn default() -> Self {
         Self {
             first: Duration::from_secs(1),
@@ -40,22 +40,28 @@ impl Default for RetryTiming {
 /// The state of one lane's retries.
 #[derive(Debug, Clone)]
 pub(super) struct Retry {
-    timing: RetryTiming,
-    failed: Option<Failed>,
+    timing: RetryPolicy,
+    failed: Option<FailedAttempts>,
+}
+
+/// When one try began and ended.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Attempt {
+    pub(super) started: Duration,
+    pub(super) ended: Duration,
 }
 
 #[derive(Debug, Clone)]
-struct Failed {
-    started: Duration,
-    ended: Duration,
+struct FailedAttempts {
+    last: Attempt,
     attempts: u32,
-    kind: Kind,
+    kind: RetryKind,
     /// Jitter, 0..1, chosen at the failure.
     jitter: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Kind {
+enum RetryKind {
     /// The server may be back at any moment: urgent content shortens the wait.
     Outage,
     /// The server asked for patience.
@@ -65,7 +71,7 @@ enum Kind {
 }
 
 impl Retry {
-    pub(super) fn new(timing: RetryTiming) -> Self {
+    pub(super) fn new(timing: RetryPolicy) -> Self {
         Self { timing, failed: None }
     }
 
@@ -73,37 +79,39 @@ impl Retry {
         self.failed = None;
     }
 
-    /// For a try that took from `started` to `ended`: one that waited long enough need not wait again. `jitter` is a random
+    /// One that waited long enough need not wait again. `jitter` is a random
     /// number in 0..1: it spreads the nodes of a cluster.
-    pub(super) fn failed_since(&mut self, failure: &Failure, (started, ended): (Duration, Duration), jitter: f64) {
+    pub(super) fn failed_since(&mut self, error: &RequestError, attempt: Attempt, jitter: f64) {
         let attempts = self.failed.as_ref().map_or(0, |failed| failed.attempts).saturating_add(1);
-        self.failed = Some(Failed { started, ended, attempts, kind: self.kind(failure), jitter });
+        self.failed = Some(FailedAttempts { last: attempt, attempts, kind: self.kind(error), jitter });
     }
 
     /// When to try again; `None` if nothing failed.
     pub(super) fn due(&self, urgent: bool) -> Option<Duration> {
         let failed = self.failed.as_ref()?;
         Some(match failed.kind {
-            Kind::Outage => failed.started + self.after_outage(failed, urgent),
-            Kind::Asked(wait) => failed.ended + self.as_asked(wait, urgent, failed.jitter),
-            Kind::Patience(most) => failed.ended + self.doubled(failed, most),
+            RetryKind::Outage => failed.last.started + self.after_outage(failed, urgent),
+            RetryKind::Asked(wait) => failed.last.ended + self.as_asked(wait, urgent, failed.jitter),
+            RetryKind::Patience(most) => failed.last.ended + self.doubled(failed, most),
         })
     }
 
-    fn kind(&self, failure: &Failure) -> Kind {
-        match failure {
-            Failure::Forbidden(_) => Kind::Patience(self.timing.forbidden),
-            Failure::Missing(_) => Kind::Patience(self.timing.missing),
-            Failure::Busy { after: Some(after), .. } => Kind::Asked((*after).min(self.timing.most_retry_after)),
-            // New credentials wake us anyway; with the old ones a whole cluster would only cost handshakes.
-            Failure::Busy { after: None, .. } | Failure::Refused { .. } | Failure::Unauthorized(_) => {
-                Kind::Patience(self.timing.most)
+    fn kind(&self, error: &RequestError) -> RetryKind {
+        match error {
+            RequestError::Forbidden(_) => RetryKind::Patience(self.timing.forbidden),
+            RequestError::Missing(_) => RetryKind::Patience(self.timing.missing),
+            RequestError::Busy { after: Some(after), .. } => {
+                RetryKind::Asked((*after).min(self.timing.most_retry_after))
             }
-            _ => Kind::Outage,
+            // New credentials wake us anyway; with the old ones a whole cluster would only cost handshakes.
+            RequestError::Busy { after: None, .. } | RequestError::Rejected { .. } | RequestError::Unauthorized(_) => {
+                RetryKind::Patience(self.timing.most)
+            }
+            _ => RetryKind::Outage,
         }
     }
 
-    fn after_outage(&self, failed: &Failed, urgent: bool) -> Duration {
+    fn after_outage(&self, failed: &FailedAttempts, urgent: bool) -> Duration {
         if urgent {
             return self.doubled(failed, self.timing.most_urgent);
         }
@@ -120,7 +128,7 @@ impl Retry {
     }
 
     /// Half the wait is fixed, half is jitter.
-    fn doubled(&self, failed: &Failed, most: Duration) -> Duration {
+    fn doubled(&self, failed: &FailedAttempts, most: Duration) -> Duration {
         let doubled = self.timing.first.saturating_mul(1 << failed.attempts.saturating_sub(1).min(16));
         doubled.min(most).mul_f64(0.5 + 0.5 * failed.jitter)
     }
@@ -134,10 +142,10 @@ mod tests {
         Duration::from_secs(n)
     }
 
-    fn waits(failure: &Failure, urgent: bool, jitter: f64) -> Vec<f64> {
-        let mut retry = Retry::new(RetryTiming::default());
+    fn waits(error: &RequestError, urgent: bool, jitter: f64) -> Vec<f64> {
+        let mut retry = Retry::new(RetryPolicy::default());
         let wait = |retry: &mut Retry| {
-            retry.failed_since(failure, (secs(100), secs(100)), jitter);
+            retry.failed_since(error, Attempt { started: secs(100), ended: secs(100) }, jitter);
             (retry.due(urgent).unwrap() - secs(100)).as_secs_f64()
         };
         (0..7).map(|_| wait(&mut retry)).collect()
@@ -145,23 +153,27 @@ mod tests {
 
     #[test]
     fn urgent_content_is_tried_again_within_seconds_however_long_the_outage() {
-        let down = Failure::Unreachable("refused".into());
+        let down = RequestError::Unreachable("refused".into());
         assert_eq!(waits(&down, true, 1.0), [1.0, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5]);
         assert_eq!(waits(&down, true, 0.0)[6], 0.75);
     }
 
     #[test]
     fn a_try_that_waited_long_is_followed_at_once() {
-        let mut retry = Retry::new(RetryTiming::default());
-        retry.failed_since(&Failure::Unanswered(String::new()), (secs(100), secs(110)), 1.0);
+        let mut retry = Retry::new(RetryPolicy::default());
+        retry.failed_since(
+            &RequestError::Unanswered(String::new()),
+            Attempt { started: secs(100), ended: secs(110) },
+            1.0,
+        );
         assert!(retry.due(true).unwrap() <= secs(110));
         assert_eq!(retry.due(false), Some(secs(160)));
     }
 
     #[test]
     fn idle_nodes_come_back_evenly_over_the_spread_whenever_the_server_does() {
-        let down = Failure::Unreachable(String::new());
-        let timing = RetryTiming::default();
+        let down = RequestError::Unreachable(String::new());
+        let timing = RetryPolicy::default();
         for back in [secs(130), secs(161), secs(777)] {
             let mut per_ten_secs = [0_u32; 6];
             for node in 0..600 {
@@ -169,7 +181,7 @@ mod tests {
                 let mut retry = Retry::new(timing);
                 let mut now = secs(100);
                 while now < back {
-                    retry.failed_since(&down, (now, now), jitter);
+                    retry.failed_since(&down, Attempt { started: now, ended: now }, jitter);
                     now = retry.due(false).unwrap();
                 }
                 let late = now - back;
@@ -187,31 +199,35 @@ mod tests {
     #[test]
     fn a_retry_after_is_never_cut_short() {
         for jitter in [0.0, 0.5, 1.0] {
-            let mut retry = Retry::new(RetryTiming::default());
-            let busy = Failure::Busy { code: 429, after: Some(secs(7)), message: String::new() };
-            retry.failed_since(&busy, (secs(1), secs(2)), jitter);
+            let mut retry = Retry::new(RetryPolicy::default());
+            let busy = RequestError::Busy { code: 429, after: Some(secs(7)), message: String::new() };
+            retry.failed_since(&busy, Attempt { started: secs(1), ended: secs(2) }, jitter);
             assert!(retry.due(true).unwrap() >= secs(9) && retry.due(true).unwrap() <= secs(10));
             assert!(retry.due(false).unwrap() <= secs(69));
         }
-        let for_ever = Failure::Busy { code: 429, after: Some(secs(1_000_000)), message: String::new() };
+        let for_ever = RequestError::Busy { code: 429, after: Some(secs(1_000_000)), message: String::new() };
         assert!(waits(&for_ever, true, 1.0)[0] <= 301.0);
     }
 
     #[test]
     fn a_missing_right_is_soon_tried_again_and_then_rarely_and_a_missing_node_more_often() {
-        assert_eq!(waits(&Failure::Forbidden(String::new()), true, 1.0), [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0]);
-        assert_eq!(waits(&Failure::Missing(String::new()), true, 1.0)[4..], [16.0, 20.0, 20.0]);
+        assert_eq!(waits(&RequestError::Forbidden(String::new()), true, 1.0), [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0]);
+        assert_eq!(waits(&RequestError::Missing(String::new()), true, 1.0)[4..], [16.0, 20.0, 20.0]);
     }
 
     #[test]
     fn refused_credentials_are_not_hammered_with() {
-        assert_eq!(waits(&Failure::Unauthorized(String::new()), true, 1.0)[4..], [16.0, 30.0, 30.0]);
+        assert_eq!(waits(&RequestError::Unauthorized(String::new()), true, 1.0)[4..], [16.0, 30.0, 30.0]);
     }
 
     #[test]
     fn a_success_starts_over() {
-        let mut retry = Retry::new(RetryTiming::default());
-        retry.failed_since(&Failure::Unreachable(String::new()), (secs(1), secs(1)), 0.0);
+        let mut retry = Retry::new(RetryPolicy::default());
+        retry.failed_since(
+            &RequestError::Unreachable(String::new()),
+            Attempt { started: secs(1), ended: secs(1) },
+            0.0,
+        );
         retry.succeeded();
         assert_eq!(retry.due(true), None);
     }

@@ -26,7 +26,7 @@ pub(super) struct ScheduleTiming {
 
 /// The wanted content of one condition on the Node.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Words {
+pub(super) struct ConditionContent {
     pub(super) status: ConditionStatus,
     pub(super) reason: Name,
     pub(super) message: String,
@@ -36,7 +36,7 @@ pub(super) struct Words {
 }
 
 /// Everything one apply carries.
-pub(super) type ApplySet = BTreeMap<Name, Words>;
+pub(super) type ApplySet = BTreeMap<Name, ConditionContent>;
 
 /// What the server has, what it should have, and when the difference is due.
 #[derive(Debug)]
@@ -50,15 +50,15 @@ pub(super) struct Schedule {
 
 #[derive(Debug)]
 struct Entry {
-    wanted: Words,
-    sent: Option<Words>,
+    wanted: ConditionContent,
+    sent: Option<ConditionContent>,
     /// When the server last took a change of this condition; its first publication is none.
     changed_at: Option<Duration>,
     /// Since when the wanted status has differed from the sent one in the wanted direction.
     turned_at: Duration,
 }
 
-impl Words {
+impl ConditionContent {
     pub(super) fn of(view: &ConditionView) -> Self {
         Self {
             status: view.status,
@@ -87,19 +87,20 @@ impl Schedule {
 
     /// The newest account.
     pub(super) fn want<'a>(&mut self, views: impl IntoIterator<Item = &'a ConditionView>, now: Duration) {
-        let wanted: ApplySet = views.into_iter().map(|view| (view.condition.clone(), Words::of(view))).collect();
+        let wanted: ApplySet =
+            views.into_iter().map(|view| (view.condition.clone(), ConditionContent::of(view))).collect();
         let dropped = &mut self.dropped;
         self.conditions.retain(|name, entry| {
-            let kept = wanted.contains_key(name);
-            if !kept && entry.sent.is_some() {
+            let stays = wanted.contains_key(name);
+            if !stays && entry.sent.is_some() {
                 dropped.insert(name.clone());
             }
-            kept
+            stays
         });
-        for (name, words) in wanted {
+        for (name, content) in wanted {
             self.dropped.remove(&name);
-            self.conditions.entry(name).and_modify(|entry| entry.want(&words, now)).or_insert_with(|| Entry {
-                wanted: words,
+            self.conditions.entry(name).and_modify(|entry| entry.want(&content, now)).or_insert_with(|| Entry {
+                wanted: content,
                 sent: None,
                 changed_at: None,
                 turned_at: now,
@@ -119,15 +120,15 @@ impl Schedule {
 
     /// What an apply at this moment carries: all conditions, those that are not due as the server has them.
     pub(super) fn apply_set(&self, now: Duration) -> ApplySet {
-        self.conditions.iter().map(|(name, entry)| (name.clone(), entry.words(&self.timing, now))).collect()
+        self.conditions.iter().map(|(name, entry)| (name.clone(), entry.content(&self.timing, now))).collect()
     }
 
     /// The server took `set`. `jitter` in 0..1 lengthens the next heartbeat by up to a tenth.
     pub(super) fn taken(&mut self, set: &ApplySet, now: Duration, jitter: f64) {
         self.dropped.clear();
-        for (name, words) in set {
+        for (name, content) in set {
             match self.conditions.get_mut(name) {
-                Some(entry) => entry.taken(words, now),
+                Some(entry) => entry.taken(content, now),
                 // It went away while the request was under way.
                 None => _ = self.dropped.insert(name.clone()),
             }
@@ -155,11 +156,11 @@ impl Schedule {
 }
 
 impl Entry {
-    fn want(&mut self, words: &Words, now: Duration) {
-        if words.status != self.wanted.status {
+    fn want(&mut self, content: &ConditionContent, now: Duration) {
+        if content.status != self.wanted.status {
             self.turned_at = now;
         }
-        self.wanted = words.clone();
+        self.wanted = content.clone();
     }
 
     fn due(&self, timing: &ScheduleTiming) -> Option<Duration> {
@@ -178,23 +179,23 @@ impl Entry {
         Some(spaced.max(held))
     }
 
-    fn words(&self, timing: &ScheduleTiming, now: Duration) -> Words {
+    fn content(&self, timing: &ScheduleTiming, now: Duration) -> ConditionContent {
         let Some(sent) = &self.sent else { return self.wanted.clone() };
         // What is not due at all may still have newer figures.
         if self.due(timing).is_some_and(|due| due > now) {
             return sent.clone();
         }
         let since = if sent.status == self.wanted.status { sent.since } else { self.wanted.since };
-        Words { since, ..self.wanted.clone() }
+        ConditionContent { since, ..self.wanted.clone() }
     }
 
-    fn taken(&mut self, words: &Words, now: Duration) {
+    fn taken(&mut self, content: &ConditionContent, now: Duration) {
         // Where nothing was known before, the first knowledge is no change: a problem of the first seconds goes at once.
-        let knew = |sent: &Words| sent.status != ConditionStatus::Unknown;
-        if self.sent.as_ref().is_some_and(|sent| knew(sent) && words.differs_from(sent)) {
+        let knew = |sent: &ConditionContent| sent.status != ConditionStatus::Unknown;
+        if self.sent.as_ref().is_some_and(|sent| knew(sent) && content.differs_from(sent)) {
             self.changed_at = Some(now);
         }
-        self.sent = Some(words.clone());
+        self.sent = Some(content.clone());
     }
 }
 

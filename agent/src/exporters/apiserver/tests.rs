@@ -20,7 +20,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{ApiStats, ApiserverConfig, LeaseConfig, LeaseMode, Memory, Notice, Ports, RetryTiming, run};
+use super::{ApiStats, ApiserverConfig, EventsCheckpoint, LeaseConfig, LeaseMode, Notice, Ports, RetryPolicy, run};
 use crate::shared_state::{Command, SharedState};
 use server::{DEADLINE, Reply, Server};
 
@@ -42,7 +42,7 @@ fn config(kubeconfig: PathBuf) -> ApiserverConfig {
         min_change_interval: ms(5),
         clear_hold: ms(20),
         request_timeout: ms(2000),
-        retry: RetryTiming {
+        retry: RetryPolicy {
             first: ms(5),
             most_urgent: ms(20),
             spread: ms(50),
@@ -61,17 +61,18 @@ fn config(kubeconfig: PathBuf) -> ApiserverConfig {
 
 impl Bench {
     fn start(config: ApiserverConfig) -> Self {
-        Self::start_on(SharedState::new("n1"), Memory::default(), config)
+        Self::start_on(SharedState::new("n1"), EventsCheckpoint::default(), config)
     }
 
     fn start_on(
         (shared_state, commands): (SharedState, mpsc::Receiver<Command>),
-        memory: Memory,
+        checkpoint: EventsCheckpoint,
         config: ApiserverConfig,
     ) -> Self {
         let stats = Arc::<ApiStats>::default();
         let (sender, notices) = mpsc::channel(8);
-        let ports = Ports { shared_state: shared_state.clone(), stats: stats.clone(), notices: Some(sender), memory };
+        let ports =
+            Ports { shared_state: shared_state.clone(), stats: stats.clone(), notices: Some(sender), checkpoint };
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(run(config, ports, async {
             let _ = stopped.await;
@@ -79,7 +80,7 @@ impl Bench {
         Self { shared_state, stats, notices, stop: Some(stop), task, commands }
     }
 
-    fn say(&self, conditions: &[(&str, ConditionStatus)]) {
+    fn set(&self, conditions: &[(&str, ConditionStatus)]) {
         let condition = |&(name, status): &(&str, ConditionStatus)| ConditionView {
             condition: Name::new(name).unwrap(),
             status,
@@ -89,7 +90,7 @@ impl Bench {
             problems: Vec::new(),
         };
         let apiserver = self.shared_state.view().apiserver.clone();
-        let conditions = conditions.iter().map(|words| condition(words).into()).collect();
+        let conditions = conditions.iter().map(|wanted| condition(wanted).into()).collect();
         self.shared_state.publish(NodeView {
             node: "n1".into(),
             conditions,

@@ -27,7 +27,7 @@ impl Writer {
                     self.socket = None;
                     sleep(PAUSE).await;
                 }
-                settled => return settled,
+                result => return result,
             }
         }
     }

@@ -85,7 +85,7 @@ impl Evidence {
         let boot_id = self.mark.as_ref().map(|mark| mark.boot_id);
         let origin = Origin::Agent { boot_id: boot_id.unwrap_or_default(), started_ns: dump.id, sequence: 0 };
         let message = format!("the previous boot ended in a panic: {}", panic_text(dump));
-        finding(("KernelPanic", Severity::Critical), message, (time, origin, boot_id))
+        finding(BootFinding { reason: "KernelPanic", severity: Severity::Critical, message, time, origin, boot_id })
     }
 
     fn unexpected(&self, mark: &Mark, panic: Option<String>) -> Finding {
@@ -101,7 +101,8 @@ impl Evidence {
             message += &format!("; pstore has records left compressed: {}", self.pstore.compressed.join(", "));
         }
         let origin = Origin::Agent { boot_id: mark.boot_id, started_ns: 0, sequence: 1 };
-        finding(("UnexpectedReboot", Severity::Error), message, (began, origin, Some(mark.boot_id)))
+        let (time, boot_id) = (began, Some(mark.boot_id));
+        finding(BootFinding { reason: "UnexpectedReboot", severity: Severity::Error, message, time, origin, boot_id })
     }
 
     /// The newest sign of life, and its source.
@@ -141,11 +142,18 @@ fn panic_text(dump: &Dump) -> String {
     )
 }
 
-fn finding(
-    (reason, severity): (&'static str, Severity),
+/// What is particular to one finding on the previous boot.
+struct BootFinding {
+    reason: &'static str,
+    severity: Severity,
     message: String,
-    (time, origin, boot_id): (Timestamp, Origin, Option<BootId>),
-) -> Finding {
+    time: Timestamp,
+    origin: Origin,
+    boot_id: Option<BootId>,
+}
+
+fn finding(of: BootFinding) -> Finding {
+    let BootFinding { reason, severity, message, time, origin, boot_id } = of;
     Finding {
         source: Arc::from(SOURCE),
         kind: FindingKind::Raise,

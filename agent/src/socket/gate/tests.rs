@@ -33,48 +33,52 @@ fn report() -> Vec<Status> {
 }
 
 #[test]
-fn a_grant_lets_in_and_says_whose_word_it_is() {
+fn a_grant_allows_and_names_the_principal() {
     let (gate, _grants) = gate(&[raid_grant()]);
     let granted = gate.admit(&Peer::unit("raid-monitor.service", 7), &report()).unwrap();
     assert_eq!(granted, Granted { principal: "raid-monitor.service".into(), on_stale: OnStale::Clear });
     let granted = gate.admit(&Peer::user(0), &report()).unwrap();
     assert_eq!(granted, Granted { principal: "root".into(), on_stale: OnStale::Keep });
-    assert_eq!(gate.refusals(), []);
+    assert_eq!(gate.rejections(), []);
 }
 
 #[test]
-fn a_refusal_names_what_is_missing_and_what_would_give_it() {
+fn a_rejection_names_what_is_missing_and_what_would_give_it() {
     let (gate, _grants) = gate(&[]);
-    let refusal = gate.admit(&Peer::unit("raid-monitor.service", 7), &report()).unwrap_err();
-    assert_eq!(refusal.status, StatusCode::FORBIDDEN);
+    let rejection = gate.admit(&Peer::unit("raid-monitor.service", 7), &report()).unwrap_err();
+    assert_eq!(rejection.status, StatusCode::FORBIDDEN);
     assert_eq!(
-        refusal.error,
+        rejection.error,
         "raid-monitor.service (uid 7) may not report condition RaidProblem; to allow it, add to \
          /etc/nodewell/nodewell.toml and reload nodewell:\n[[grant]]\nunit = \"raid-monitor.service\"\n\
          conditions = [\"RaidProblem\"]\n"
     );
-    let refusal = gate.admit(&Peer::user(1000), &report()).unwrap_err();
-    assert!(refusal.error.contains("[[grant]]\nuser = 1000\nconditions = [\"RaidProblem\"]\n"), "{}", refusal.error);
+    let rejection = gate.admit(&Peer::user(1000), &report()).unwrap_err();
+    assert!(
+        rejection.error.contains("[[grant]]\nuser = 1000\nconditions = [\"RaidProblem\"]\n"),
+        "{}",
+        rejection.error
+    );
     let heartbeat: Vec<Status> = serde_json::from_str(r#"[{"source":"raid"}]"#).unwrap();
-    let refusal = gate.admit(&Peer::user(1000), &heartbeat).unwrap_err();
-    assert!(refusal.error.starts_with("uid 1000 may not report anything; "), "{}", refusal.error);
+    let rejection = gate.admit(&Peer::user(1000), &heartbeat).unwrap_err();
+    assert!(rejection.error.starts_with("uid 1000 may not report anything; "), "{}", rejection.error);
 }
 
 #[test]
-fn a_count_is_refused_with_what_to_do() {
+fn a_count_is_rejected_with_what_to_do() {
     let (gate, _grants) = gate(&[raid_grant()]);
     let mut counted = report();
     counted[0].inventory = serde_json::from_str(r#"[{"class":"disks","total":4}]"#).unwrap();
-    let refusal = gate.admit(&Peer::unit("raid-monitor.service", 7), &counted).unwrap_err();
-    assert_eq!(refusal.status, StatusCode::FORBIDDEN);
-    assert_eq!(refusal.error, format!("raid-monitor.service (uid 7) may not report an inventory; {COUNTING}"));
-    assert_eq!(gate.refusals()[0].why, "may not report an inventory");
-    let refusal = gate.admit(&Peer::user(1000), &counted).unwrap_err();
+    let rejection = gate.admit(&Peer::unit("raid-monitor.service", 7), &counted).unwrap_err();
+    assert_eq!(rejection.status, StatusCode::FORBIDDEN);
+    assert_eq!(rejection.error, format!("raid-monitor.service (uid 7) may not report an inventory; {COUNTING}"));
+    assert_eq!(gate.rejections()[0].why, "may not report an inventory");
+    let rejection = gate.admit(&Peer::user(1000), &counted).unwrap_err();
     let words = "uid 1000 may not report condition RaidProblem, an inventory; devices of the node are counted only by";
-    assert!(refusal.error.starts_with(words), "{}", refusal.error);
+    assert!(rejection.error.starts_with(words), "{}", rejection.error);
     let words = "`inventory` out; to allow the rest, add to /etc/nodewell/nodewell.toml and reload nodewell:\n\
                  [[grant]]\nuser = 1000\nconditions = [\"RaidProblem\"]\n";
-    assert!(refusal.error.ends_with(words), "{}", refusal.error);
+    assert!(rejection.error.ends_with(words), "{}", rejection.error);
     assert!(gate.admit(&Peer::unit("nodewell-disk.service", 7), &counted).is_ok());
 }
 
@@ -82,8 +86,8 @@ fn a_count_is_refused_with_what_to_do() {
 fn a_containers_root_may_nothing() {
     let (gate, _grants) = gate(&[Grant { to: Grantee::User(0), ..raid_grant() }]);
     let pod = Peer::contained("cri-containerd-1.scope", 0);
-    let refusal = gate.admit(&pod, &report()).unwrap_err();
-    assert!(refusal.error.starts_with("it runs in a container (cri-containerd-1.scope)"), "{}", refusal.error);
+    let rejection = gate.admit(&pod, &report()).unwrap_err();
+    assert!(rejection.error.starts_with("it runs in a container (cri-containerd-1.scope)"), "{}", rejection.error);
     assert!(gate.may_clear_something(&pod).is_err());
     assert!(gate.may_clear(&pod, &Name::fixed("RaidProblem")).is_err());
     assert!(gate.may_inject(&pod).unwrap_err().error.contains("on the host itself; it runs in a container"));
@@ -108,10 +112,10 @@ fn the_rate_is_each_principals_own_and_retry_after_is_true() {
     let (gate, _grants) = gate(&[raid_grant()]);
     let (one, other) = (Peer::unit("raid-monitor.service", 7), Peer::unit("raid-monitor.service", 7));
     assert!(gate.rate(&one).is_ok() && gate.rate(&other).is_ok());
-    let refusal = gate.rate(&one).unwrap_err();
-    assert_eq!(refusal.status, StatusCode::TOO_MANY_REQUESTS);
-    assert!((9..=10).contains(&refusal.retry_after_secs.unwrap()), "{refusal:?}");
-    assert!(refusal.error.contains("0.1 times a second, 2 at once"), "{refusal:?}");
+    let rejection = gate.rate(&one).unwrap_err();
+    assert_eq!(rejection.status, StatusCode::TOO_MANY_REQUESTS);
+    assert!((9..=10).contains(&rejection.retry_after_secs.unwrap()), "{rejection:?}");
+    assert!(rejection.error.contains("0.1 times a second, 2 at once"), "{rejection:?}");
     assert!(gate.rate(&Peer::user(0)).is_ok());
 }
 
@@ -128,13 +132,13 @@ fn a_batch_costs_as_many_reports_as_it_has() {
 }
 
 #[test]
-fn the_account_names_who_was_refused_and_why() {
+fn the_account_names_who_was_rejected_and_why() {
     let (gate, _grants) = gate(&[]);
     for _ in 0..3 {
         let _ = gate.admit(&Peer::user(1000), &report());
     }
     let _ = gate.may_inject(&Peer::contained("docker-1.scope", 0));
-    let views = gate.refusals();
+    let views = gate.rejections();
     assert_eq!(views.len(), 2);
     assert_eq!(views[0].peer, "container:docker-1.scope (uid 0)");
     assert_eq!((views[1].peer.as_str(), views[1].source.as_str(), views[1].count), ("uid 1000", "raid", 3));

@@ -57,7 +57,7 @@ fn without_grants_only_root_and_the_agents_user_report() {
         (Peer::contained("docker-1.scope", 0), false),
         (Peer::contained("docker-1.scope", OWNER), false),
         (Peer::contained("nodewell-disk.service", 0), false),
-        (Peer::at(crate::socket::peer::Place::Unknown("gone"), 0), false),
+        (Peer::at(crate::socket::peer::CgroupOwner::Unknown("gone"), 0), false),
     ] {
         let rights = grants.of(peer.identity(), OWNER);
         assert_eq!(rights.may_report(), may, "{peer:?}");
@@ -148,7 +148,7 @@ fn the_highest_rate_and_the_last_word_on_silence_count() {
 }
 
 #[test]
-fn clearing_takes_a_grant_that_says_so() {
+fn clearing_takes_a_grant_that_allows_it() {
     let may = Grant { clear: Types::Only(vec![name("RaidProblem")]), ..grant(Grantee::User(1000), &[]) };
     let grants = Grants::new(&[may]);
     let peer = Peer::user(1000);

@@ -1,4 +1,4 @@
-//! Where a process lives: the text of `/proc/PID/cgroup` (cgroups(7)) as a place on the host or a container. Pure.
+//! Where a process lives: the text of `/proc/PID/cgroup` (cgroups(7)) as a unit of the host, a container or neither. Pure.
 //!
 //! The first component below the slices is the systemd unit. Deeper ones are the unit's own to name, so they never
 //! count; a container anywhere on the way counts, because runtimes put containers below units, too.
@@ -7,7 +7,7 @@ use super::container;
 
 /// Where a process lives, as far as its cgroups show.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::socket) enum Place {
+pub(in crate::socket) enum CgroupOwner {
     /// On the host itself, in this systemd unit.
     Unit(Box<str>),
     /// On the host, in no unit.
@@ -61,23 +61,23 @@ impl Home {
     }
 }
 
-/// The place that `text` shows, seen from `home`.
-pub(in crate::socket) fn place(text: &str, home: &Home) -> Place {
-    let Some(lines) = Lines::parse(text) else { return Place::Unknown("its cgroup cannot be read") };
+/// The owner that `text` shows, seen from `home`.
+pub(in crate::socket) fn owner(text: &str, home: &Home) -> CgroupOwner {
+    let Some(lines) = Lines::parse(text) else { return CgroupOwner::Unknown("its cgroup cannot be read") };
     if lines.0.is_empty() && !home.bare {
-        return Place::Unknown("it has no cgroup");
+        return CgroupOwner::Unknown("it has no cgroup");
     }
     let below: Vec<(&Line<'_>, &[&str])> = lines.0.iter().map(|line| (line, home.below(line))).collect();
     if let Some(name) = below.iter().find_map(|(_, components)| foreign(components)) {
-        return Place::Container(name);
+        return CgroupOwner::Container(name);
     }
     let systemd = below.iter().filter(|(line, _)| line.is_systemds());
     let mut units: Vec<&str> = systemd.filter_map(|(_, components)| unit(components)).collect();
     units.dedup();
     match units.as_slice() {
-        [] => Place::Host,
-        [unit] => Place::Unit((*unit).into()),
-        _ => Place::Unknown("its cgroups name two units"),
+        [] => CgroupOwner::Host,
+        [unit] => CgroupOwner::Unit((*unit).into()),
+        _ => CgroupOwner::Unknown("its cgroups name two units"),
     }
 }
 

@@ -1,14 +1,14 @@
-//! The identity of a peer, once its place is known: what grants are matched against, and the name it reports under.
+//! The identity of a peer, once its cgroup is known: what grants are matched against, and the name it reports under.
 
 use std::sync::Arc;
 
-use super::cgroup::Place;
+use super::cgroup::CgroupOwner;
 
 /// The peer that connected. Only a process that is known to live on the host itself is a user, a group member or a
 /// unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::socket) struct Identity {
-    place: Place,
+    owner: CgroupOwner,
     uid: u32,
     groups: Vec<u32>,
     principal: Arc<str>,
@@ -16,9 +16,9 @@ pub(in crate::socket) struct Identity {
 
 impl Identity {
     /// `groups` begins with the effective one.
-    pub(super) fn new(place: Place, uid: u32, groups: Vec<u32>) -> Self {
-        let principal = principal(&place, uid).into();
-        Self { place, uid, groups, principal }
+    pub(super) fn new(owner: CgroupOwner, uid: u32, groups: Vec<u32>) -> Self {
+        let principal = principal(&owner, uid).into();
+        Self { owner, uid, groups, principal }
     }
 
     /// The name it reports under: `raid-monitor.service`, `root` or `uid:1000`. No peer can choose another's.
@@ -43,23 +43,23 @@ impl Identity {
     }
 
     pub(in crate::socket) fn is_unit(&self, name: &str) -> bool {
-        matches!(&self.place, Place::Unit(unit) if **unit == *name)
+        matches!(&self.owner, CgroupOwner::Unit(unit) if **unit == *name)
     }
 
     /// The service of the host's systemd that it belongs to; a user's whole service manager is no such thing.
     pub(in crate::socket) fn service(&self) -> Option<&str> {
-        match &self.place {
-            Place::Unit(unit) => service(unit),
+        match &self.owner {
+            CgroupOwner::Unit(unit) => service(unit),
             _ => None,
         }
     }
 
     /// Why no grant can be meant for it, as a sentence about it.
     pub(in crate::socket) fn shut_out(&self) -> Option<String> {
-        match &self.place {
-            Place::Container(name) => Some(format!("it runs in a container ({name})")),
-            Place::Unknown(why) => Some(format!("its identity is unknown: {why}")),
-            Place::Unit(_) | Place::Host => None,
+        match &self.owner {
+            CgroupOwner::Container(name) => Some(format!("it runs in a container ({name})")),
+            CgroupOwner::Unknown(why) => Some(format!("its identity is unknown: {why}")),
+            CgroupOwner::Unit(_) | CgroupOwner::Host => None,
         }
     }
 
@@ -68,28 +68,28 @@ impl Identity {
     }
 
     fn is_at_home(&self) -> bool {
-        matches!(self.place, Place::Unit(_) | Place::Host)
+        matches!(self.owner, CgroupOwner::Unit(_) | CgroupOwner::Host)
     }
 }
 
 /// For people: the principal, and the user where that does not show it.
 impl std::fmt::Display for Identity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match (&self.place, self.service()) {
-            (Place::Host | Place::Unit(_), None) if self.uid == 0 => f.write_str("root"),
-            (Place::Host | Place::Unit(_), None) => write!(f, "uid {}", self.uid),
+        match (&self.owner, self.service()) {
+            (CgroupOwner::Host | CgroupOwner::Unit(_), None) if self.uid == 0 => f.write_str("root"),
+            (CgroupOwner::Host | CgroupOwner::Unit(_), None) => write!(f, "uid {}", self.uid),
             _ => write!(f, "{} (uid {})", self.principal, self.uid),
         }
     }
 }
 
-fn principal(place: &Place, uid: u32) -> String {
-    match place {
-        Place::Container(name) => format!("container:{name}"),
-        Place::Unknown(_) => format!("unknown:uid:{uid}"),
-        Place::Unit(unit) if service(unit).is_some() => unit.to_string(),
-        Place::Unit(_) | Place::Host if uid == 0 => "root".to_owned(),
-        Place::Unit(_) | Place::Host => format!("uid:{uid}"),
+fn principal(owner: &CgroupOwner, uid: u32) -> String {
+    match owner {
+        CgroupOwner::Container(name) => format!("container:{name}"),
+        CgroupOwner::Unknown(_) => format!("unknown:uid:{uid}"),
+        CgroupOwner::Unit(unit) if service(unit).is_some() => unit.to_string(),
+        CgroupOwner::Unit(_) | CgroupOwner::Host if uid == 0 => "root".to_owned(),
+        CgroupOwner::Unit(_) | CgroupOwner::Host => format!("uid:{uid}"),
     }
 }
 

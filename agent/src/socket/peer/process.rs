@@ -9,7 +9,7 @@ const EXITING: u64 = 0x4;
 
 /// One reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Reading {
+pub(super) struct ProcessReading {
     pub(super) cgroup: String,
     /// Real, effective, saved and file system user of now.
     pub(super) uids: [u32; 4],
@@ -28,7 +28,7 @@ pub(super) struct Stat {
     pub(super) is_exiting: bool,
 }
 
-impl Reading {
+impl ProcessReading {
     /// `None` if the process is gone or any of it cannot be read: then nothing is known of it.
     pub(super) fn of(proc_root: &Path, pid: NonZeroU32) -> Option<Self> {
         let folder = proc_root.join(pid.to_string());
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn our_own_process_is_read() {
         let us = NonZeroU32::new(std::process::id()).unwrap();
-        let reading = Reading::of(Path::new("/proc"), us).unwrap();
+        let reading = ProcessReading::of(Path::new("/proc"), us).unwrap();
         assert_eq!(reading.uids[1], nix::unistd::geteuid().as_raw());
         assert_eq!(reading.pid_namespaces, 1);
         assert!(!reading.stat.is_exiting && reading.stat.start_ticks > 0);

@@ -9,24 +9,24 @@ use super::*;
 impl Peer {
     /// One that lives on the host, in no unit.
     pub(in crate::socket) fn user(uid: u32) -> Arc<Self> {
-        Self::at(Place::Host, uid)
+        Self::at(CgroupOwner::Host, uid)
     }
 
     pub(in crate::socket) fn unit(name: &str, uid: u32) -> Arc<Self> {
-        Self::at(Place::Unit(name.into()), uid)
+        Self::at(CgroupOwner::Unit(name.into()), uid)
     }
 
     pub(in crate::socket) fn contained(name: &str, uid: u32) -> Arc<Self> {
-        Self::at(Place::Container(name.into()), uid)
+        Self::at(CgroupOwner::Container(name.into()), uid)
     }
 
-    pub(in crate::socket) fn at(place: Place, uid: u32) -> Arc<Self> {
+    pub(in crate::socket) fn at(owner: CgroupOwner, uid: u32) -> Arc<Self> {
         static PIDS: AtomicU32 = AtomicU32::new(1);
         let pid = std::num::NonZeroU32::new(PIDS.fetch_add(1, Ordering::Relaxed));
         let credentials = Credentials { pid, uid, gid: uid };
         let host =
             Arc::new(Host { proc_root: "/nonexistent".into(), home: Home::of(""), blind: None, help: Help::Nothing });
-        let identity = OnceLock::from(Identity::new(place, uid, vec![uid]));
+        let identity = OnceLock::from(Identity::new(owner, uid, vec![uid]));
         Arc::new(Self { host, credentials, groups: Vec::new(), hold: Hold::None, start_ticks: None, identity })
     }
 }

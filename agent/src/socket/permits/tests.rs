@@ -54,7 +54,7 @@ fn a_containers_root_has_no_more_than_any_peer_and_shuts_no_peer_out() {
     let _one = take(&permits, &Peer::user(1000));
     // Another name for the container is no other peer: names are free to choose.
     assert_eq!(permits.take(&Peer::contained("other", 0)).err(), Some(Full::Peer));
-    let _root: Vec<_> = (0..2).map(|_| take(&permits, &Peer::at(crate::socket::peer::Place::Host, 0))).collect();
+    let _root: Vec<_> = (0..2).map(|_| take(&permits, &Peer::at(crate::socket::peer::CgroupOwner::Host, 0))).collect();
 }
 
 #[test]

@@ -62,7 +62,7 @@ impl Fixture {
         let counters = Arc::new(Counters::default());
         let api = api(&shared_state);
         let listener = bind(&path).unwrap();
-        let server = tokio::spawn(serve(listener, api, (limits, Arc::clone(&counters)), std::future::pending()));
+        let server = tokio::spawn(serve(listener, api, limits, Arc::clone(&counters), std::future::pending()));
         Self { path, shared_state, commands, counters, _folder: folder, _server: server }
     }
 
@@ -80,7 +80,7 @@ impl Fixture {
     }
 
     /// Everything the agent answers to `bytes` until it hangs up.
-    pub(super) async fn say(&self, bytes: &[u8]) -> String {
+    pub(super) async fn exchange(&self, bytes: &[u8]) -> String {
         let mut stream = self.connect().await;
         // A peer that is hung up on while it still talks reads its answer all the same.
         let _ = stream.write_all(bytes).await;
@@ -97,15 +97,15 @@ impl Fixture {
 
     pub(super) async fn ask(&self, method: &str, target: &str, head: &str, body: &str) -> (u16, serde_json::Value) {
         let length = body.len();
-        let said = self
-            .say(
+        let answer = self
+            .exchange(
                 format!(
                     "{method} {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{head}Content-Length: {length}\r\n\r\n{body}"
                 )
                 .as_bytes(),
             )
             .await;
-        (code(&said), serde_json::from_str(body_of(&said)).unwrap_or_default())
+        (code(&answer), serde_json::from_str(body_of(&answer)).unwrap_or_default())
     }
 }
 
@@ -116,33 +116,33 @@ pub(super) fn api(shared_state: &SharedState) -> Api {
 }
 
 pub(super) async fn read_all(stream: &mut UnixStream) -> String {
-    let mut said = Vec::new();
+    let mut answer = Vec::new();
     // A reset after the answer is how a closed connection with unread bytes looks.
-    let _ = timeout(DEADLINE, stream.read_to_end(&mut said)).await.expect("the agent hangs up in time");
-    String::from_utf8(said).unwrap()
+    let _ = timeout(DEADLINE, stream.read_to_end(&mut answer)).await.expect("the agent hangs up in time");
+    String::from_utf8(answer).unwrap()
 }
 
 /// Reads until `enough` is in what was read.
 pub(super) async fn read_until(stream: &mut UnixStream, enough: &str) -> String {
-    let mut said = String::new();
+    let mut answer = String::new();
     let reading = async {
-        while !said.contains(enough) {
+        while !answer.contains(enough) {
             let mut buffer = [0; 4096];
             let count = stream.read(&mut buffer).await.unwrap();
-            assert!(count > 0, "hung up after {said:?}");
-            said.push_str(std::str::from_utf8(&buffer[..count]).unwrap());
+            assert!(count > 0, "hung up after {answer:?}");
+            answer.push_str(std::str::from_utf8(&buffer[..count]).unwrap());
         }
     };
     timeout(DEADLINE, reading).await.expect("the agent answers in time");
-    said
+    answer
 }
 
-pub(super) fn code(said: &str) -> u16 {
-    said.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or_default()
+pub(super) fn code(answer: &str) -> u16 {
+    answer.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or_default()
 }
 
-pub(super) fn body_of(said: &str) -> &str {
-    said.split_once("\r\n\r\n").map_or("", |(_, body)| body)
+pub(super) fn body_of(answer: &str) -> &str {
+    answer.split_once("\r\n\r\n").map_or("", |(_, body)| body)
 }
 
 fn at(time: &str) -> jiff::Timestamp {

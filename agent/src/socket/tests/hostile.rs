@@ -48,25 +48,25 @@ async fn a_connection_without_a_word_ends() {
 #[tokio::test]
 async fn an_idle_connection_ends_after_its_answer() {
     let fixture = Fixture::start(short());
-    let said = fixture.say(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").await;
-    assert_eq!(code(&said), 200);
+    let answer = fixture.exchange(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").await;
+    assert_eq!(code(&answer), 200);
 }
 
 #[tokio::test]
 async fn a_body_that_never_comes_is_answered() {
     let fixture = Fixture::start(short());
     let head = "POST /v1/clear HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{";
-    let said = fixture.say(head.as_bytes()).await;
-    assert!(said.starts_with("HTTP/1.1 408 "), "{said}");
+    let answer = fixture.exchange(head.as_bytes()).await;
+    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
 }
 
 #[tokio::test]
-async fn a_declared_gigabyte_is_refused_unread() {
+async fn a_declared_gigabyte_is_rejected_unread() {
     let fixture = Fixture::start(Limits::default());
     let head =
         "POST /v1/clear HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1073741824\r\n\r\n";
-    let said = fixture.say(head.as_bytes()).await;
-    assert!(said.starts_with("HTTP/1.1 413 ") && said.contains("longer than 65536 bytes"), "{said}");
+    let answer = fixture.exchange(head.as_bytes()).await;
+    assert!(answer.starts_with("HTTP/1.1 413 ") && answer.contains("longer than 65536 bytes"), "{answer}");
 }
 
 #[tokio::test]
@@ -80,27 +80,27 @@ async fn a_chunked_flood_is_cut_off() {
         request.extend([b' '; 0x2000]);
         request.extend(b"\r\n");
     }
-    let said = fixture.say(&request).await;
-    assert!(said.starts_with("HTTP/1.1 413 "), "{said}");
+    let answer = fixture.exchange(&request).await;
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
 }
 
 #[tokio::test]
-async fn garbage_is_refused_and_harms_no_client() {
+async fn garbage_is_rejected_and_harms_no_client() {
     let fixture = Fixture::start(Limits::default());
     let binary: Vec<u8> = (0..=255).cycle().take(5000).collect();
     for garbage in [&binary[..], b"\0\0\0\0\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\r\n\r\n"] {
-        let said = fixture.say(garbage).await;
-        assert!(said.is_empty() || code(&said) >= 400, "{said}");
+        let answer = fixture.exchange(garbage).await;
+        assert!(answer.is_empty() || code(&answer) >= 400, "{answer}");
         assert_eq!(fixture.get("/healthz").await.0, 200);
     }
 }
 
 #[tokio::test]
-async fn a_head_without_bounds_is_refused() {
+async fn a_head_without_bounds_is_rejected() {
     let fixture = Fixture::start(Limits::default());
     let mut head = b"GET /healthz HTTP/1.1\r\nX-Long: ".to_vec();
     head.resize(100_000, b'a');
-    assert_eq!(code(&fixture.say(&head).await), 431);
+    assert_eq!(code(&fixture.exchange(&head).await), 431);
 }
 
 #[tokio::test]
@@ -136,7 +136,7 @@ async fn a_follower_that_does_not_read_is_dropped() {
 }
 
 #[tokio::test]
-async fn a_quiet_follower_is_kept() {
+async fn a_quiet_follower_stays_connected() {
     let fixture = Fixture::start(short());
     let mut follower = fixture.connect().await;
     follower.write_all(b"GET /v1/events?follow HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
@@ -148,7 +148,7 @@ async fn a_quiet_follower_is_kept() {
 }
 
 #[tokio::test]
-async fn the_thirty_third_connection_is_told_why_it_must_go() {
+async fn the_thirty_third_connection_learns_why_it_must_go() {
     let fixture = Fixture::start(Limits::default());
     let mut held: Vec<UnixStream> = Vec::new();
     for _ in 0..32 {
@@ -157,8 +157,8 @@ async fn the_thirty_third_connection_is_told_why_it_must_go() {
         read_until(&mut stream, "200 OK").await;
         held.push(stream);
     }
-    let said = fixture.say(b"").await;
-    assert!(said.starts_with("HTTP/1.1 503 ") && said.contains("no connection left"), "{said}");
+    let answer = fixture.exchange(b"").await;
+    assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("no connection left"), "{answer}");
     assert_eq!(fixture.counters.refused.all.load(Ordering::Relaxed), 1);
 
     held.pop();

@@ -27,7 +27,7 @@ fn assert_golden(name: &str, mut answer: Value) {
 }
 
 #[tokio::test]
-async fn every_answer_keeps_its_promised_shape() {
+async fn every_answer_has_its_promised_shape() {
     let fixture = Fixture::full();
     for (target, golden) in [
         ("/v1/version", "version"),
@@ -52,7 +52,7 @@ async fn every_answer_keeps_its_promised_shape() {
 }
 
 #[tokio::test]
-async fn the_account_of_refusals_keeps_its_promised_shape() {
+async fn the_account_of_rejections_has_its_promised_shape() {
     let fixture = Fixture::full();
     let (api, limits) = (api(&fixture.shared_state), Limits::default());
     let ask = |peer: std::sync::Arc<Peer>, method, path| {
@@ -82,10 +82,10 @@ async fn our_own_client_reads_it() {
 }
 
 #[tokio::test]
-async fn a_wrong_method_is_told_the_right_one() {
+async fn a_wrong_method_is_answered_with_the_right_one() {
     let fixture = Fixture::full();
-    let said = fixture.say(b"DELETE /v1/status HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await;
-    assert!(said.starts_with("HTTP/1.1 405 ") && said.contains("allow: GET, HEAD"), "{said}");
+    let answer = fixture.exchange(b"DELETE /v1/status HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await;
+    assert!(answer.starts_with("HTTP/1.1 405 ") && answer.contains("allow: GET, HEAD"), "{answer}");
     let (code, answer) = fixture.get("/v1/clear").await;
     assert_eq!((code, answer["error"].as_str().unwrap().starts_with("/v1/clear takes POST")), (405, true));
 }
@@ -93,9 +93,9 @@ async fn a_wrong_method_is_told_the_right_one() {
 #[tokio::test]
 async fn head_answers_without_a_body() {
     let fixture = Fixture::full();
-    let said = fixture.say(b"HEAD /v1/status HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await;
-    assert!(said.starts_with("HTTP/1.1 200 "), "{said}");
-    assert_eq!(body_of(&said), "");
+    let answer = fixture.exchange(b"HEAD /v1/status HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await;
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    assert_eq!(body_of(&answer), "");
 }
 
 #[tokio::test]
@@ -209,7 +209,7 @@ async fn clear_asks_the_ledger() {
 }
 
 #[tokio::test]
-async fn a_bad_body_is_told_which_field_is_wrong() {
+async fn the_answer_to_a_bad_body_names_the_wrong_field() {
     let fixture = Fixture::full();
     for (body, word) in [
         ("", "the body: EOF"),
@@ -227,7 +227,7 @@ async fn a_bad_body_is_told_which_field_is_wrong() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_not_json_by_its_own_word_is_refused() {
+async fn a_body_that_is_not_json_by_its_own_header_is_rejected() {
     let fixture = Fixture::full();
     let form = "Content-Type: application/x-www-form-urlencoded\r\n";
     for head in ["", form] {

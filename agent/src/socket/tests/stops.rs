@@ -32,8 +32,9 @@ fn start() -> Served {
     let (shared_state, commands) = SharedState::new("node-1");
     let (stop, stopped) = oneshot::channel::<()>();
     let listener = bind(&path).unwrap();
-    let limits = (Limits::default(), Arc::default());
-    let server = tokio::spawn(serve(listener, api(&shared_state), limits, async { _ = stopped.await }));
+    let server = tokio::spawn(serve(listener, api(&shared_state), Limits::default(), Arc::default(), async {
+        _ = stopped.await
+    }));
     Served { _folder: folder, path, commands, stop, server }
 }
 
@@ -63,13 +64,13 @@ async fn what_the_ledger_took_is_answered_with_this_run_of_the_agent() {
     let mut served = start();
     let mut stream = report(&served.path).await;
     asked(&mut served.commands).await.send(Ok(0)).unwrap();
-    let said = read_until(&mut stream, "}\n").await;
-    assert!(said.starts_with("HTTP/1.1 202 "), "{said}");
-    let answer: AcceptedView = serde_json::from_str(body_of(&said)).unwrap();
-    assert!(!answer.durable && answer.instance.len() == 16);
+    let answer = read_until(&mut stream, "}\n").await;
+    assert!(answer.starts_with("HTTP/1.1 202 "), "{answer}");
+    let accepted: AcceptedView = serde_json::from_str(body_of(&answer)).unwrap();
+    assert!(!accepted.durable && accepted.instance.len() == 16);
     // A promise to daemons: these two names.
-    let expected = format!("{{\"durable\":false,\"instance\":\"{}\"}}\n", answer.instance);
-    assert_eq!(body_of(&said), expected);
+    let expected = format!("{{\"durable\":false,\"instance\":\"{}\"}}\n", accepted.instance);
+    assert_eq!(body_of(&answer), expected);
     let mut again = report(&served.path).await;
     asked(&mut served.commands).await.send(Ok(0)).unwrap();
     assert!(read_until(&mut again, "}\n").await.ends_with(&expected), "the same run, the same instance");
@@ -80,8 +81,8 @@ async fn a_ledger_that_is_gone_is_a_503_with_a_time() {
     let mut served = start();
     let mut stream = report(&served.path).await;
     drop(asked(&mut served.commands).await);
-    let said = read_until(&mut stream, "}\n").await;
-    assert!(said.starts_with("HTTP/1.1 503 ") && said.contains("retry-after: 1"), "{said}");
+    let answer = read_until(&mut stream, "}\n").await;
+    assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("retry-after: 1"), "{answer}");
 }
 
 #[tokio::test]
@@ -92,8 +93,8 @@ async fn a_report_under_way_is_answered_after_the_stop_began() {
     served.stop.send(()).unwrap();
     tokio::time::sleep(Duration::from_millis(100)).await;
     done.send(Ok(0)).unwrap();
-    let said = read_all(&mut stream).await;
-    assert!(said.starts_with("HTTP/1.1 202 ") && said.contains("connection: close"), "{said}");
+    let answer = read_all(&mut stream).await;
+    assert!(answer.starts_with("HTTP/1.1 202 ") && answer.contains("connection: close"), "{answer}");
     timeout(DEADLINE, served.server).await.unwrap().unwrap();
 }
 
@@ -107,8 +108,8 @@ async fn what_was_sent_on_an_idle_connection_as_the_stop_began_is_answered() {
     served.stop.send(()).unwrap();
     stream.try_write(&post(r#"{"source":"raid"}"#)).unwrap();
     asked(&mut served.commands).await.send(Ok(0)).unwrap();
-    let said = read_all(&mut stream).await;
-    assert!(said.starts_with("HTTP/1.1 202 ") && said.contains("connection: close"), "{said}");
+    let answer = read_all(&mut stream).await;
+    assert!(answer.starts_with("HTTP/1.1 202 ") && answer.contains("connection: close"), "{answer}");
 }
 
 #[tokio::test]
@@ -121,8 +122,8 @@ async fn who_was_just_accepted_may_still_speak_and_no_other_client_is_accepted()
     served.stop.send(()).unwrap();
     silent.write_all(&post(r#"{"source":"raid"}"#)).await.unwrap();
     asked(&mut served.commands).await.send(Ok(0)).unwrap();
-    let said = read_all(&mut silent).await;
-    assert!(said.starts_with("HTTP/1.1 202 ") && said.contains("connection: close"), "{said}");
+    let answer = read_all(&mut silent).await;
+    assert!(answer.starts_with("HTTP/1.1 202 ") && answer.contains("connection: close"), "{answer}");
     assert_eq!(read_all(&mut idle).await, "", "an idle connection ends");
     assert!(UnixStream::connect(&served.path).await.is_err());
 }

@@ -17,15 +17,15 @@ pub(super) async fn examine(kubeconfig: &Path, node: &str) -> Option<Check> {
     let credentials = Credentials::read(kubeconfig).await.ok()?;
     let now = Timestamp::now();
     if let Some(certificate) = credentials.certificate() {
-        return Some(of_certificate(&certificate, (node, now)));
+        return Some(of_certificate(&certificate, node, now));
     }
     let claims = TokenClaims::read(credentials.secret.token.as_deref()?)?;
-    Some(of_token(&claims, (node, now)))
+    Some(of_token(&claims, node, now))
 }
 
-fn of_certificate(certificate: &Certificate, (node, now): (&str, Timestamp)) -> Check {
+fn of_certificate(certificate: &Certificate, node: &str, now: Timestamp) -> Check {
     let Certificate { common_name, not_before, not_after, .. } = certificate;
-    let told = format!("a certificate of {common_name} until {not_after}");
+    let message = format!("a certificate of {common_name} until {not_after}");
     if now < *not_before {
         let advice = "is this machine's clock right? see: timedatectl";
         return Check::fail(
@@ -37,14 +37,14 @@ fn of_certificate(certificate: &Certificate, (node, now): (&str, Timestamp)) -> 
     match certificate.kubelet_of() {
         Some(other) if other != node => Check::fail(
             NAME,
-            format!("{told}: that is Node {other}'s, and this is {node}"),
+            format!("{message}: that is Node {other}'s, and this is {node}"),
             "give each node its own credentials, or the right --node-name",
         ),
-        _ => ending(told, (*not_after, now)),
+        _ => ending(message, *not_after, now),
     }
 }
 
-fn of_token(claims: &TokenClaims, (node, now): (&str, Timestamp)) -> Check {
+fn of_token(claims: &TokenClaims, node: &str, now: Timestamp) -> Check {
     let subject = claims.subject.as_deref().unwrap_or("an unnamed subject");
     match (&claims.node, claims.expires) {
         (Some(other), _) if other != node => Check::fail(
@@ -58,7 +58,7 @@ fn of_token(claims: &TokenClaims, (node, now): (&str, Timestamp)) -> Check {
             match expires {
                 // Tokens are short-lived; their issuer renews them in time.
                 Some(end) if now < end => Check::ok(NAME, format!("a token of {subject}, {bound}, until {end}")),
-                Some(end) => ending(format!("a token of {subject}, {bound}, until {end}"), (end, now)),
+                Some(end) => ending(format!("a token of {subject}, {bound}, until {end}"), end, now),
                 None => Check::warn(
                     NAME,
                     format!("a token of {subject}, {bound}, that never ends"),
@@ -69,11 +69,11 @@ fn of_token(claims: &TokenClaims, (node, now): (&str, Timestamp)) -> Check {
     }
 }
 
-fn ending(told: String, (end, now): (Timestamp, Timestamp)) -> Check {
+fn ending(message: String, end: Timestamp, now: Timestamp) -> Check {
     match end.duration_since(now) {
-        left if left <= SignedDuration::ZERO => Check::fail(NAME, format!("{told}: over since {end}"), RENEW),
-        left if left < SOON => Check::warn(NAME, format!("{told}: that is soon"), RENEW),
-        _ => Check::ok(NAME, told),
+        left if left <= SignedDuration::ZERO => Check::fail(NAME, format!("{message}: over since {end}"), RENEW),
+        left if left < SOON => Check::warn(NAME, format!("{message}: that is soon"), RENEW),
+        _ => Check::ok(NAME, message),
     }
 }
 
@@ -100,13 +100,13 @@ mod tests {
 
     #[test]
     fn a_certificate_has_its_time_and_its_node() {
-        let verdict = |name: &str, now: &str| of_certificate(&certificate(name), ("n1", at(now))).verdict;
+        let verdict = |name: &str, now: &str| of_certificate(&certificate(name), "n1", at(now)).verdict;
         assert_eq!(verdict("system:node:n1", "2026-11-15T00:00:00Z"), Verdict::Ok);
         assert_eq!(verdict("nodewell:node:n1", "2026-11-29T12:00:00Z"), Verdict::Warn);
         assert_eq!(verdict("system:node:n1", "2026-12-01T00:00:00Z"), Verdict::Fail);
         assert_eq!(verdict("system:node:n1", "2026-10-31T00:00:00Z"), Verdict::Fail);
         assert_eq!(verdict("system:node:n2", "2026-11-15T00:00:00Z"), Verdict::Fail);
-        let over = of_certificate(&certificate("system:node:n1"), ("n1", at("2027-01-01T00:00:00Z")));
+        let over = of_certificate(&certificate("system:node:n1"), "n1", at("2027-01-01T00:00:00Z"));
         assert!(over.detail.contains("over since 2026-12-01T00:00:00Z") && over.advice.contains("nodewell enroll"));
     }
 
@@ -117,12 +117,12 @@ mod tests {
             node: node.map(str::to_owned),
             expires: expires.map(at),
         };
-        let now = ("n1", at("2026-11-15T00:00:00Z"));
-        assert_eq!(of_token(&claims(Some("n1"), Some("2026-11-15T00:10:00Z")), now).verdict, Verdict::Ok);
-        assert_eq!(of_token(&claims(Some("n1"), Some("2026-11-15T00:00:00Z")), now).verdict, Verdict::Fail);
-        assert_eq!(of_token(&claims(Some("n2"), Some("2026-11-16T00:00:00Z")), now).verdict, Verdict::Fail);
-        assert_eq!(of_token(&claims(None, None), now).verdict, Verdict::Warn);
-        let unbound = of_token(&claims(None, Some("2026-11-16T00:00:00Z")), now);
+        let now = at("2026-11-15T00:00:00Z");
+        assert_eq!(of_token(&claims(Some("n1"), Some("2026-11-15T00:10:00Z")), "n1", now).verdict, Verdict::Ok);
+        assert_eq!(of_token(&claims(Some("n1"), Some("2026-11-15T00:00:00Z")), "n1", now).verdict, Verdict::Fail);
+        assert_eq!(of_token(&claims(Some("n2"), Some("2026-11-16T00:00:00Z")), "n1", now).verdict, Verdict::Fail);
+        assert_eq!(of_token(&claims(None, None), "n1", now).verdict, Verdict::Warn);
+        let unbound = of_token(&claims(None, Some("2026-11-16T00:00:00Z")), "n1", now);
         assert!(unbound.verdict == Verdict::Ok && unbound.detail.contains("bound to no Node"), "{unbound:?}");
     }
 }

@@ -8,7 +8,7 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 - second).unwrap()
 }
 
-fn condition(name: &'static str, status: ConditionStatus, (reason, message): (&'static str, &str)) -> ConditionView {
+fn condition(name: &'static str, status: ConditionStatus, reason: &'static str, message: &str) -> ConditionView {
     ConditionView {
         condition: Name::fixed(name),
         status,
@@ -38,7 +38,7 @@ fn problem(subject: &str, message: &str) -> ProblemView {
 
 fn sick() -> NodeView {
     let message = "critical medium error, dev sdb, sector 42 op 0x0:(READ)";
-    let mut disk = condition("DiskUnhealthy", ConditionStatus::True, ("IOError", message));
+    let mut disk = condition("DiskUnhealthy", ConditionStatus::True, "IOError", message);
     let second = ProblemView {
         unconfirmed_since: Some(at(60)),
         test: true,
@@ -49,9 +49,8 @@ fn sick() -> NodeView {
     NodeView {
         node: "node-1".to_owned(),
         conditions: vec![
-            condition("KernelDeadlock", ConditionStatus::False, ("KernelHasNoDeadlock", "kernel has no deadlock"))
-                .into(),
-            condition("GpuUnhealthy", ConditionStatus::Unknown, ("MonitorStale", "gpu-monitor is silent")).into(),
+            condition("KernelDeadlock", ConditionStatus::False, "KernelHasNoDeadlock", "kernel has no deadlock").into(),
+            condition("GpuUnhealthy", ConditionStatus::Unknown, "MonitorStale", "gpu-monitor is silent").into(),
             disk.into(),
         ],
         daemons: vec![
@@ -118,9 +117,9 @@ DiskUnhealthy   True     2h     IOError              critical medium error, d...
 
 #[test]
 fn the_longest_names_do_not_wrap_at_80_columns() {
-    let long = ("NoFrequentUnregisterNetDevice", "node is functioning properly");
+    let (reason, message) = ("NoFrequentUnregisterNetDevice", "node is functioning properly");
     let mut view = sick();
-    view.conditions.push(condition("FrequentUnregisterNetDevice", ConditionStatus::False, long).into());
+    view.conditions.push(condition("FrequentUnregisterNetDevice", ConditionStatus::False, reason, message).into());
     let rows = |width| {
         let look = Look { width: Some(width), ..Look::PLAIN };
         let shown = table(&view, at(0), &look);

@@ -95,7 +95,7 @@ fn the_same_record_makes_the_same_name() {
 }
 
 #[test]
-fn after_an_hour_a_new_object_begins_and_the_old_one_is_still_settled() {
+fn after_an_hour_a_new_object_begins_and_the_old_one_is_still_delivered() {
     let mut events = aggregate();
     events.add(record(1, "IOError", "sda"), now(0));
     events.add(record(2, "IOError", "sda"), now(3599));
@@ -217,7 +217,7 @@ fn a_refused_event_is_lost_and_counted_and_the_queue_goes_on() {
     events.add(EventRecord { count: 4, ..record(1, "IOError", "sda") }, now(0));
     events.add(record(2, "AtaError", "sda"), now(0));
     let bad = ready(&mut events, 0).unwrap();
-    assert_eq!(events.refused(&bad, at(0)), 4);
+    assert_eq!(events.rejected(&bad, at(0)), 4);
     assert_eq!(drain(&mut events, 0), [(false, 1)]);
 }
 
@@ -229,7 +229,7 @@ fn a_server_that_refuses_everything_is_asked_no_more_often_than_one_that_takes_i
         events.add(record(n, "IOError", &format!("sd{n}")), now(0));
     }
     while let Some(delivery) = ready(&mut events, 0) {
-        events.refused(&delivery, at(0));
+        events.rejected(&delivery, at(0));
         asked += 1;
     }
     assert_eq!(asked, 50 + 5, "the global burst, then the reason's reserve");

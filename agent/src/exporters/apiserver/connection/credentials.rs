@@ -14,7 +14,7 @@ use kube::{
 };
 
 use super::{resolver::Resolver, stack::Stack};
-use crate::exporters::apiserver::answer::Failure;
+use crate::exporters::apiserver::answer::RequestError;
 
 /// How the kubeconfig and the files it names looked; `None` for one that is not there.
 pub(super) type Files = BTreeMap<PathBuf, Option<Stamp>>;
@@ -24,11 +24,11 @@ pub(super) type Stamp = (Option<SystemTime>, u64, u64);
 
 /// Reads the kubeconfig and what it names, and builds what clients are made of; the files are known even where nothing
 /// comes of them.
-pub(super) fn open(path: &Path, resolver: Resolver) -> (Files, Result<Stack, Failure>) {
+pub(super) fn open(path: &Path, resolver: Resolver) -> (Files, Result<Stack, RequestError>) {
     // The stamps come first: a change while we read is then seen by the next look.
     let named = Kubeconfig::read_from(path).map(|kubeconfig| named_files(&kubeconfig)).unwrap_or_default();
     let files = stamps(named.into_iter().chain([path.to_owned()]));
-    let opened = stack_of(path, resolver).map_err(|why| Failure::Identity(format!("{}: {why}", path.display())));
+    let opened = stack_of(path, resolver).map_err(|why| RequestError::Identity(format!("{}: {why}", path.display())));
     (files, opened)
 }
 
@@ -41,12 +41,12 @@ fn stack_of(path: &Path, resolver: Resolver) -> Result<Stack, String> {
     if config.proxy_url.is_some() {
         return Err("proxy-url is not supported".to_owned());
     }
-    take_in_token(&mut config)?;
+    read_token(&mut config)?;
     Stack::new(config, resolver).map_err(|error| error.to_string())
 }
 
 /// kube would read the file again and again while requests wait, and our one thread with them; we watch it instead.
-fn take_in_token(config: &mut Config) -> Result<(), String> {
+fn read_token(config: &mut Config) -> Result<(), String> {
     let Some(file) = config.auth_info.token_file.take() else { return Ok(()) };
     let token = fs::read_to_string(&file).map_err(|error| format!("tokenFile {file}: {error}"))?;
     config.auth_info.token = Some(token.trim().to_owned().into());

@@ -1,4 +1,4 @@
-//! Which files are watched, and when a new client takes the old one's place.
+//! Which files are watched, and when a new client replaces the old one.
 
 use std::fs;
 
@@ -58,11 +58,15 @@ async fn a_file_that_unusable_credentials_name_is_looked_for() {
     };
     fs::write(&path, text("")).unwrap();
     let connection = Connection::new(path.clone(), FILES_TIMEOUT, Arc::default());
-    let (_, first) = connection.connect().await.unwrap();
+    let first = connection.connect().await.unwrap().generation;
     fs::write(&path, text(r#""certificate-authority": "ca.crt","#)).unwrap();
     assert!(connection.refresh().await, "the kubeconfig changed");
-    assert_eq!(connection.client().await.unwrap().1, first, "the old client stays until a new one can be built");
+    assert_eq!(
+        connection.client().await.unwrap().generation,
+        first,
+        "the old client stays until a new one can be built"
+    );
     fs::write(folder.path().join("ca.crt"), AUTHORITY).unwrap();
     assert!(connection.refresh().await, "and so did what it names");
-    assert_eq!(connection.client().await.unwrap().1, first + 1);
+    assert_eq!(connection.client().await.unwrap().generation, first + 1);
 }

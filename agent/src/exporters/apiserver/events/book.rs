@@ -4,20 +4,20 @@
 //! The ledger puts a row for every record it reports; the book strikes it with the very rows that count the record. So
 //! in whatever state the store comes back, a record either has a row of its own or is counted in a series.
 
-mod restore;
+mod load;
 
 use std::time::Duration;
 
 use nodewell_ledger::Now;
 use nodewell_model::{EventRecord, Row, Table};
 
-use super::super::aggregate::{Aggregate, Delivery, EventLimits, Next, TakenBack, name_of};
+use super::super::aggregate::{Aggregate, Delivery, EventLimits, LoadedRows, Next, name_of};
 
 /// What an earlier run may have left for us.
 pub(super) const TABLES: [Table; 2] = [Table::Series, Table::Events];
 
 /// Keys in [`Table::Series`] that are not names of series.
-const TAKEN_IN: &str = "taken-in";
+const READ_UP_TO: &str = "read-up-to";
 const NODE_UID: &str = "node-uid";
 
 /// The account of all Events.
@@ -27,14 +27,14 @@ pub(super) struct Book {
     /// The newest record of the shared state's log that was received; 0 while there is none of this run.
     cursor: u64,
     /// The newest record that was received, of whatever run.
-    taken_in: u64,
+    read_up_to: u64,
     /// Of the Node that Events are about.
     uid: Option<String>,
     /// What an earlier run left is here.
     pub(super) is_whole: bool,
     /// Rows of records that are counted now, and of what cannot be read.
     struck: Vec<(Table, String)>,
-    /// `taken_in` or `uid` are not as the store last heard.
+    /// `read_up_to` or `uid` are not as the store last received them.
     notes_changed: bool,
 }
 
@@ -51,7 +51,7 @@ impl Book {
         Self {
             aggregate: Aggregate::new(limits),
             cursor: 0,
-            taken_in: 0,
+            read_up_to: 0,
             uid: None,
             is_whole: false,
             struck: Vec::new(),
@@ -67,8 +67,8 @@ impl Book {
         self.aggregate.next(now)
     }
 
-    /// Takes records in; returns how many occurrences that loses: records gone from the log, or no room.
-    pub(super) fn take_in(&mut self, batch: Batch, now: Now) -> u64 {
+    /// Adds records; returns how many occurrences that loses: records gone from the log, or no room.
+    pub(super) fn add(&mut self, batch: Batch, now: Now) -> u64 {
         let mut lost = 0;
         for record in batch.records {
             if batch.is_log_full {
@@ -82,13 +82,14 @@ impl Book {
 
     /// The ids between are of records that fell out of the log before we came.
     fn missed_before(&self, id: u64) -> u64 {
-        let before = if self.cursor > 0 { self.cursor } else { Some(self.taken_in).filter(|at| *at < id).unwrap_or(0) };
+        let before =
+            if self.cursor > 0 { self.cursor } else { Some(self.read_up_to).filter(|at| *at < id).unwrap_or(0) };
         id.saturating_sub(before + 1)
     }
 
     fn count(&mut self, record: EventRecord, now: Now) -> u64 {
         // Not the greatest so far: a ledger that could not read its own count begins with 1 again.
-        self.taken_in = record.id;
+        self.read_up_to = record.id;
         self.notes_changed = true;
         self.struck.push((Table::Events, record.id.to_string()));
         self.aggregate.add(record, now)
@@ -107,12 +108,12 @@ impl Book {
     }
 
     /// What became of `delivery`; returns how many occurrences that loses.
-    pub(super) fn settle(&mut self, delivery: &Delivery, outcome: Outcome, now: Duration) -> u64 {
+    pub(super) fn apply(&mut self, delivery: &Delivery, outcome: Outcome, now: Duration) -> u64 {
         match outcome {
             Outcome::Delivered => self.aggregate.delivered(delivery, now),
             Outcome::Existed { count } => self.aggregate.existed(delivery, count, now),
             Outcome::Vanished => self.aggregate.vanished(delivery),
-            Outcome::Refused => return self.aggregate.refused(delivery, now),
+            Outcome::Rejected => return self.aggregate.rejected(delivery, now),
         }
         0
     }
@@ -150,7 +151,7 @@ impl Book {
 
     fn notes(&self) -> impl Iterator<Item = Row> {
         let uid = self.uid.as_ref().and_then(|uid| serde_json::to_string(uid).ok());
-        let notes = [(TAKEN_IN, Some(self.taken_in.to_string())), (NODE_UID, uid)];
+        let notes = [(READ_UP_TO, Some(self.read_up_to.to_string())), (NODE_UID, uid)];
         notes.into_iter().map(|(key, value)| Row { table: Table::Series, key: key.to_owned(), value })
     }
 }
@@ -165,7 +166,7 @@ pub(super) enum Outcome {
     /// The Event to be counted on is no longer there.
     Vanished,
     /// The server will never take it.
-    Refused,
+    Rejected,
 }
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ fn step(schedule: &mut Schedule, now: u64) -> Option<String> {
     }
     let set = schedule.apply_set(at(now));
     schedule.taken(&set, at(now), 0.0);
-    Some(set.get("DiskUnhealthy").map_or("gone".into(), |words| format!("{}/{}", words.status, words.reason)))
+    Some(set.get("DiskUnhealthy").map_or("gone".into(), |content| format!("{}/{}", content.status, content.reason)))
 }
 
 fn healthy_at_zero() -> Schedule {
@@ -48,7 +48,7 @@ fn healthy_at_zero() -> Schedule {
 }
 
 #[test]
-fn nothing_is_due_before_there_is_anything_to_say() {
+fn nothing_is_due_before_there_is_a_condition() {
     assert_eq!(Schedule::new(TIMING).due(), None);
 }
 
@@ -109,7 +109,7 @@ fn the_hold_starts_again_with_every_clearing() {
 }
 
 #[test]
-fn a_blind_monitor_is_told_after_one_interval_and_its_return_at_once() {
+fn a_blind_monitor_is_reported_after_one_interval_and_its_return_at_once() {
     let mut schedule = healthy_at_zero();
     schedule.want(&disk(Unknown, "MonitorStale", 5), at(5));
     assert_eq!(step(&mut schedule, 14), None);
@@ -119,7 +119,7 @@ fn a_blind_monitor_is_told_after_one_interval_and_its_return_at_once() {
 }
 
 #[test]
-fn one_apply_carries_all_but_those_not_due_keep_the_servers_words() {
+fn one_apply_carries_all_but_those_not_due_have_the_servers_content() {
     let mut schedule = Schedule::new(TIMING);
     let two = |disk: ConditionStatus, kernel: ConditionStatus| {
         vec![view("DiskUnhealthy", disk, "D", 1), view("KernelUnhealthy", kernel, "K", 1)]
@@ -195,7 +195,7 @@ fn other_figures_of_the_same_problems_wait_for_the_heartbeat() {
     let set = schedule.apply_set(at(302));
     assert_eq!((set["DiskUnhealthy"].message.as_str(), set["DiskUnhealthy"].since.as_second()), ("369 degrees", 2));
     schedule.want(&hot(99, &["b"]), at(303));
-    assert!(schedule.is_urgent(at(303)), "the same words about another disk");
+    assert!(schedule.is_urgent(at(303)), "the same message about another disk");
 }
 
 fn problem(id: &str) -> ProblemView {
@@ -220,7 +220,7 @@ fn problem(id: &str) -> ProblemView {
 fn a_message_is_cut_on_a_character_boundary() {
     let mut long = view("DiskUnhealthy", True, "IOError", 1);
     long.message = format!("x{}", "ä".repeat(300));
-    assert_eq!(Words::of(&long).message.len(), NODE_MESSAGE_LIMIT_BYTES - 1);
+    assert_eq!(ConditionContent::of(&long).message.len(), NODE_MESSAGE_LIMIT_BYTES - 1);
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn a_doubt_pulls_the_heartbeat_forward_and_never_back() {
 }
 
 #[test]
-fn a_server_with_nothing_of_ours_is_told_everything_at_once_even_what_was_held() {
+fn a_server_with_nothing_of_ours_receives_everything_at_once_even_what_was_held() {
     let mut schedule = healthy_at_zero();
     schedule.want(&disk(True, "IOError", 2), at(1));
     step(&mut schedule, 1);

@@ -21,7 +21,7 @@ fn last(server: &Server) -> Vec<(String, String)> {
     server.seen(NODE).last().map(conditions).unwrap_or_default()
 }
 
-fn says(server: &Server, name: &str, status: &str) -> bool {
+fn has_status(server: &Server, name: &str, status: &str) -> bool {
     last(server).contains(&(name.to_owned(), status.to_owned()))
 }
 
@@ -29,7 +29,7 @@ fn says(server: &Server, name: &str, status: &str) -> bool {
 async fn conditions_go_out_by_one_apply_and_ask_for_metadata_only() {
     let server = Server::start().await;
     let bench = Bench::start(config(server.kubeconfig()));
-    bench.say(&[("A", False), ("B", True)]);
+    bench.set(&[("A", False), ("B", True)]);
     bench.until("connected", |view| view.state == ApiserverState::Connected).await;
     let seen = &server.seen(NODE)[0];
     assert_eq!(seen.content_type, "application/apply-patch+yaml");
@@ -44,13 +44,13 @@ async fn conditions_go_out_by_one_apply_and_ask_for_metadata_only() {
 async fn a_change_a_clearing_and_a_dropped_condition_reach_the_node() {
     let server = Server::start().await;
     let bench = Bench::start(config(server.kubeconfig()));
-    bench.say(&[("A", False), ("B", False)]);
+    bench.set(&[("A", False), ("B", False)]);
     server.until("both", |server| last(server).len() == 2).await;
-    bench.say(&[("A", True), ("B", False)]);
-    server.until("raised", |server| says(server, "A", "True")).await;
-    bench.say(&[("A", False), ("B", False)]);
-    server.until("cleared", |server| says(server, "A", "False")).await;
-    bench.say(&[("A", False)]);
+    bench.set(&[("A", True), ("B", False)]);
+    server.until("raised", |server| has_status(server, "A", "True")).await;
+    bench.set(&[("A", False), ("B", False)]);
+    server.until("cleared", |server| has_status(server, "A", "False")).await;
+    bench.set(&[("A", False)]);
     server.until("dropped", |server| last(server).len() == 1).await;
 }
 
@@ -59,7 +59,7 @@ async fn a_heartbeat_moves_only_the_heartbeat() {
     let server = Server::start().await;
     let heartbeat = Duration::from_millis(30);
     let bench = Bench::start(ApiserverConfig { heartbeat, ..config(server.kubeconfig()) });
-    bench.say(&[("A", True)]);
+    bench.set(&[("A", True)]);
     server.until("three applies", |server| server.seen(NODE).len() >= 3).await;
     let without_heartbeat = |seen: &Seen| {
         let mut condition = seen.body["status"]["conditions"][0].clone();
@@ -75,12 +75,12 @@ async fn a_server_that_is_down_is_seen_and_its_return_is_used_at_once() {
     let mut server = Server::start().await;
     server.stop().await;
     let bench = Bench::start(config(server.kubeconfig()));
-    bench.say(&[("A", True)]);
+    bench.set(&[("A", True)]);
     let view = bench.until("failing", |view| view.state == ApiserverState::Failing).await;
     assert!(view.message.contains("cannot reach the API server") && view.message.contains("refused"), "{view:?}");
     server.start_again().await;
     bench.until("connected", |view| view.state == ApiserverState::Connected && view.message.is_empty()).await;
-    assert!(says(&server, "A", "True"));
+    assert!(has_status(&server, "A", "True"));
 }
 
 #[tokio::test]
@@ -89,7 +89,7 @@ async fn a_half_open_server_costs_one_timeout_and_the_connection() {
     server.script(NODE, [Reply::Hang]);
     let request_timeout = Duration::from_millis(300);
     let bench = Bench::start(ApiserverConfig { request_timeout, ..config(server.kubeconfig()) });
-    bench.say(&[("A", True)]);
+    bench.set(&[("A", True)]);
     bench.until("connected", |view| view.state == ApiserverState::Connected).await;
     assert!(bench.answers(0) >= 1 && bench.answers(200) == 1, "{:?}", bench.stats.requests());
 }
@@ -105,7 +105,7 @@ async fn other_writers_are_reported_and_not_fought() {
     let conflict = json!({"reason": "Conflict", "details": {"causes": causes}});
     server.script(NODE, [Reply::Status(409, conflict)]);
     let mut bench = Bench::start(config(server.kubeconfig()));
-    bench.say(&[("A", True), ("B", True)]);
+    bench.set(&[("A", True), ("B", True)]);
     let view = bench.until("connected", |view| view.state == ApiserverState::Connected).await;
     assert!(view.message.contains("A is also written by \"npd\""), "{view:?}");
     assert_eq!(last(&server), [("A".into(), "-".into()), ("B".into(), "True".into())]);
@@ -118,7 +118,7 @@ async fn refused_credentials_are_read_again_from_disk() {
     let server = Server::start().await;
     server.script(NODE, std::iter::repeat_n(Reply::Status(401, json!({"message": "Unauthorized"})), 1000));
     let bench = Bench::start(config(server.kubeconfig()));
-    bench.say(&[("A", True)]);
+    bench.set(&[("A", True)]);
     bench.until("failing", |view| view.message.contains("401")).await;
     server.write_kubeconfig("secret-2");
     server.until("new token", |server| server.seen(NODE).last().unwrap().authorization == "Bearer secret-2").await;
@@ -127,11 +127,11 @@ async fn refused_credentials_are_read_again_from_disk() {
 }
 
 #[tokio::test]
-async fn new_credentials_are_used_without_a_refusal() {
+async fn new_credentials_are_used_without_a_rejection() {
     let server = Server::start().await;
     let heartbeat = Duration::from_millis(30);
     let bench = Bench::start(ApiserverConfig { heartbeat, ..config(server.kubeconfig()) });
-    bench.say(&[("A", True)]);
+    bench.set(&[("A", True)]);
     bench.until("connected", |view| view.state == ApiserverState::Connected).await;
     server.write_kubeconfig("secret-2");
     server.until("new token", |server| server.seen(NODE).last().unwrap().authorization == "Bearer secret-2").await;
@@ -144,7 +144,7 @@ async fn a_missing_kubeconfig_is_waited_for() {
     let text = std::fs::read_to_string(server.kubeconfig()).unwrap();
     std::fs::remove_file(server.kubeconfig()).unwrap();
     let bench = Bench::start(config(server.kubeconfig()));
-    bench.say(&[("A", True)]);
+    bench.set(&[("A", True)]);
     let view = bench.until("failing", |view| view.state == ApiserverState::Failing).await;
     assert!(view.message.contains("cannot use the kubeconfig"), "{view:?}");
     replace(&server.kubeconfig(), &text);
@@ -152,7 +152,7 @@ async fn a_missing_kubeconfig_is_waited_for() {
 }
 
 #[tokio::test]
-async fn every_other_answer_is_said_and_tried_again() {
+async fn every_other_answer_is_reported_and_tried_again() {
     let message = |text: &str| json!({"message": text});
     let cases = [
         (Reply::Status(403, message("no")), "grant `patch` on `nodes/status`"),
@@ -168,7 +168,7 @@ async fn every_other_answer_is_said_and_tried_again() {
         let server = Server::start().await;
         server.script(NODE, [reply]);
         let mut bench = Bench::start(config(server.kubeconfig()));
-        bench.say(&[("A", True)]);
+        bench.set(&[("A", True)]);
         bench.until(expected, |view| view.message.contains(expected)).await;
         bench.until("connected", |view| view.state == ApiserverState::Connected).await;
         bench.stop().await;
@@ -184,19 +184,19 @@ async fn a_refused_condition_does_not_hold_the_others_up() {
     let server = Server::start().await;
     server.refuse(&["C", "F"]);
     let bench = Bench::start(config(server.kubeconfig()));
-    bench.say(&["A", "B", "C", "D", "E", "F", "G"].map(|name| (name, False)));
-    let view = bench.until("said", |view| view.message.contains("C (") && view.last_success.is_some()).await;
+    bench.set(&["A", "B", "C", "D", "E", "F", "G"].map(|name| (name, False)));
+    let view = bench.until("reported", |view| view.message.contains("C (") && view.last_success.is_some()).await;
     let expected = "not on the Node, because the API server refuses it: \
         C (the API server refused it (422): denied by policy), F (the API server refused it (422): denied by policy)";
     assert_eq!((view.state, view.message.as_str()), (ApiserverState::Failing, expected));
     let types = |seen: &Seen| conditions(seen).into_iter().map(|(name, _)| name).collect::<String>();
     assert_eq!(written(&server).iter().map(types).collect::<Vec<_>>(), ["ABCDEFG", "ABDEG"]);
     let asked = server.seen(NODE).len();
-    bench.say(&["A", "B", "C", "D", "E", "F", "G"].map(|name| (name, if name == "A" { True } else { False })));
-    server.until("a change of another", |server| says(server, "A", "True")).await;
-    assert_eq!(server.seen(NODE).len(), asked + 1, "the same words are not tried again");
+    bench.set(&["A", "B", "C", "D", "E", "F", "G"].map(|name| (name, if name == "A" { True } else { False })));
+    server.until("a change of another", |server| has_status(server, "A", "True")).await;
+    assert_eq!(server.seen(NODE).len(), asked + 1, "the same content is not tried again");
     server.refuse(&["F"]);
-    bench.say(&["A", "B", "C", "D", "E", "F", "G"].map(|name| (name, True)));
+    bench.set(&["A", "B", "C", "D", "E", "F", "G"].map(|name| (name, True)));
     bench.until("C is taken", |view| view.message.contains("F (") && !view.message.contains("C (")).await;
     assert_eq!(written(&server).last().map(types).unwrap(), "ABCDEG");
 }
@@ -205,15 +205,15 @@ async fn a_refused_condition_does_not_hold_the_others_up() {
 async fn a_server_that_refuses_each_of_them_loses_none_of_what_it_has() {
     let server = Server::start().await;
     let bench = Bench::start(config(server.kubeconfig()));
-    bench.say(&[("A", False), ("B", False)]);
+    bench.set(&[("A", False), ("B", False)]);
     bench.until("connected", |view| view.state == ApiserverState::Connected).await;
     server.refuse(&["A", "B"]);
-    bench.say(&[("A", True), ("B", True)]);
+    bench.set(&[("A", True), ("B", True)]);
     bench.until("failing", |view| view.message.contains("denied by policy")).await;
     assert!(written(&server).iter().all(|seen| conditions(seen).len() == 2));
     server.refuse(&[]);
     bench.until("connected", |view| view.state == ApiserverState::Connected).await;
-    assert!(says(&server, "A", "True"));
+    assert!(has_status(&server, "A", "True"));
 }
 
 #[tokio::test]
@@ -221,7 +221,7 @@ async fn a_server_without_metadata_answers_is_asked_plainly() {
     let server = Server::start().await;
     server.script(NODE, [Reply::Status(406, json!({"reason": "NotAcceptable"}))]);
     let bench = Bench::start(config(server.kubeconfig()));
-    bench.say(&[("A", True)]);
+    bench.set(&[("A", True)]);
     bench.until("connected", |view| view.state == ApiserverState::Connected).await;
     assert_eq!(server.seen(NODE)[1].accept, "application/json");
 }
@@ -230,11 +230,11 @@ async fn a_server_without_metadata_answers_is_asked_plainly() {
 async fn what_is_due_is_sent_before_the_end() {
     let server = Server::start().await;
     let bench = &mut Bench::start(config(server.kubeconfig()));
-    bench.say(&[("A", False)]);
+    bench.set(&[("A", False)]);
     bench.until("connected", |view| view.state == ApiserverState::Connected).await;
-    bench.say(&[("A", True)]);
+    bench.set(&[("A", True)]);
     bench.stop().await;
-    assert!(says(&server, "A", "True"));
+    assert!(has_status(&server, "A", "True"));
 }
 
 #[tokio::test]

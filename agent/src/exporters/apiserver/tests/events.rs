@@ -31,17 +31,17 @@ pub(super) fn record(id: u64, reason: &'static str) -> EventRecord {
 /// An exporter that has written a condition, and so learns the Node's UID.
 fn bench(server: &Server) -> Bench {
     let bench = Bench::start(config(server.kubeconfig()));
-    bench.say(&[("A", ConditionStatus::False)]);
+    bench.set(&[("A", ConditionStatus::False)]);
     bench
 }
 
-pub(super) async fn settled(bench: &Bench) {
+pub(super) async fn delivered(bench: &Bench) {
     let sent = |view: &ApiserverView| view.state == ApiserverState::Connected && view.undelivered == 0;
     bench.until("all delivered", sent).await;
 }
 
 #[tokio::test]
-async fn an_event_names_the_node_and_keeps_its_own_times() {
+async fn an_event_names_the_node_and_has_its_own_times() {
     let server = Server::start().await;
     let bench = bench(&server);
     bench.shared_state.events().extend([record(1, "IOError")]);
@@ -84,7 +84,7 @@ async fn a_post_whose_answer_was_lost_makes_no_second_event() {
     let again = bench(&server);
     again.shared_state.events().extend([record(1, "IOError")]);
     server.until("asked twice", |server| server.seen(EVENTS).len() == 2).await;
-    settled(&again).await;
+    delivered(&again).await;
     assert_eq!((server.events().len(), again.stats.dropped_events()), (1, 0));
 }
 
@@ -92,7 +92,7 @@ async fn a_post_whose_answer_was_lost_makes_no_second_event() {
 async fn events_of_an_outage_go_out_in_order_when_the_server_is_back() {
     let mut server = Server::start().await;
     let bench = bench(&server);
-    settled(&bench).await;
+    delivered(&bench).await;
     server.stop().await;
     let reasons = ["KernelOops", "IOError", "TaskHung", "AtaError"];
     let records = |from: usize| (from..from + 2).map(|n| record(n as u64 + 1, reasons[n]));
@@ -104,7 +104,7 @@ async fn events_of_an_outage_go_out_in_order_when_the_server_is_back() {
     let sent: Vec<_> = server.seen(EVENTS).iter().map(|seen| seen.body["reason"].clone()).collect();
     assert_eq!(sent, reasons);
     assert_eq!(server.seen(EVENTS)[0].body["firstTimestamp"], "2023-11-14T22:13:21Z", "their own time");
-    settled(&bench).await;
+    delivered(&bench).await;
 }
 
 #[tokio::test]
@@ -115,14 +115,14 @@ async fn forbidden_events_do_not_stop_conditions() {
     bench.shared_state.events().extend([record(1, "IOError")]);
     let view = bench.until("failing", |view| view.state == ApiserverState::Failing).await;
     assert!(view.message.contains("grant `create` and `patch` on `events` in namespace \"default\""), "{view:?}");
-    bench.say(&[("A", ConditionStatus::True)]);
+    bench.set(&[("A", ConditionStatus::True)]);
     server
         .until("the condition", |server| {
             server.seen("/nodes/").last().unwrap().body["status"]["conditions"][0]["status"] == "True"
         })
         .await;
     server.clear_script();
-    settled(&bench).await;
+    delivered(&bench).await;
 }
 
 #[tokio::test]
@@ -143,9 +143,9 @@ async fn a_node_created_again_gets_events_of_its_own() {
     bench.shared_state.events().extend([record(1, "IOError")]);
     server.until("one event", |server| server.events().len() == 1).await;
     server.set_uid("uid-2");
-    settled(&bench).await;
+    delivered(&bench).await;
     let before = bench.shared_state.view().apiserver.last_success;
-    bench.say(&[("A", ConditionStatus::True)]);
+    bench.set(&[("A", ConditionStatus::True)]);
     bench.until("the answer was read", |view| view.last_success > before).await;
     bench.shared_state.events().extend([EventRecord { subject: Some("sdb".into()), ..record(2, "IOError") }]);
     server.until("the second event", |server| server.events().len() == 2).await;
@@ -167,23 +167,23 @@ async fn an_event_the_server_refuses_is_dropped_counted_and_blocks_nothing() {
 }
 
 #[tokio::test]
-async fn refused_events_are_said_until_one_is_taken() {
+async fn rejected_events_are_reported_until_one_is_taken() {
     let server = Server::start().await;
     server.script(EVENTS, [Reply::Status(422, json!({"message": "too long"}))]);
     let bench = bench(&server);
     bench.shared_state.events().extend([record(1, "IOError")]);
     let refused = |view: &ApiserverView| view.state == ApiserverState::Failing && view.undelivered == 0;
-    let view = bench.until("the refusal is said", refused).await;
+    let view = bench.until("the rejection is reported", refused).await;
     assert_eq!(view.message, "the newest Event is lost: the API server refused it (422): too long");
-    bench.say(&[("A", ConditionStatus::True)]);
+    bench.set(&[("A", ConditionStatus::True)]);
     server.until("conditions go on", |server| server.seen("/nodes/").len() >= 2).await;
     bench.shared_state.events().extend([record(2, "AtaError")]);
     server.until("the next one", |server| server.events().len() == 1).await;
-    settled(&bench).await;
+    delivered(&bench).await;
 }
 
 #[tokio::test]
-async fn every_passing_failure_is_tried_again_until_the_event_is_there() {
+async fn every_passing_error_is_tried_again_until_the_event_is_there() {
     let replies = [
         Reply::Status(401, json!({})),
         Reply::Status(404, json!({"message": "namespaces \"default\" not found"})),
@@ -197,7 +197,7 @@ async fn every_passing_failure_is_tried_again_until_the_event_is_there() {
     let bench = bench(&server);
     bench.shared_state.events().extend([record(1, "IOError")]);
     server.until("the event", |server| server.events().len() == 1).await;
-    settled(&bench).await;
+    delivered(&bench).await;
     let created: u64 = bench.stats.requests().iter().filter(|(verb, ..)| *verb == Verb::CreateEvent).map(|r| r.2).sum();
     assert_eq!((created, bench.stats.dropped_events()), (7, 0));
 }
@@ -208,7 +208,7 @@ async fn an_event_that_expired_on_the_server_is_made_again() {
     let bench = bench(&server);
     bench.shared_state.events().extend([record(1, "IOError")]);
     server.until("one event", |server| server.events().len() == 1).await;
-    settled(&bench).await;
+    delivered(&bench).await;
     server.script(COUNTS, [Reply::Status(404, json!({"message": "no such event"}))]);
     server.script(EVENTS, [Reply::Status(201, json!({}))]);
     bench.shared_state.events().extend([record(2, "IOError")]);
@@ -225,7 +225,7 @@ async fn what_fell_out_of_the_ring_before_we_came_is_counted() {
     let bench = bench(&server);
     bench.shared_state.events().extend(shared_state.events().since(0, EVENT_LOG_LIMIT));
     server.until("the event", |server| server.events().len() == 1).await;
-    settled(&bench).await;
+    delivered(&bench).await;
     assert_eq!((server.events()[0]["count"].as_u64(), bench.stats.dropped_events()), (Some(in_the_ring), 100));
 }
 
@@ -242,7 +242,7 @@ async fn ids_that_go_on_from_an_earlier_run_are_no_loss() {
 async fn an_event_just_before_the_end_is_still_sent() {
     let server = Server::start().await;
     let mut bench = bench(&server);
-    settled(&bench).await;
+    delivered(&bench).await;
     bench.shared_state.events().extend([record(1, "AgentStopped")]);
     bench.stop().await;
     assert_eq!(server.events().len(), 1);

@@ -18,7 +18,7 @@ fn with_lease(server: &Server, mode: LeaseMode) -> ApiserverConfig {
 
 fn start(server: &Server, mode: LeaseMode) -> Bench {
     let bench = Bench::start(with_lease(server, mode));
-    bench.say(&[("A", False)]);
+    bench.set(&[("A", False)]);
     bench
 }
 
@@ -91,7 +91,7 @@ async fn a_lease_that_ran_out_meanwhile_lets_the_conditions_be_confirmed() {
     let mut config = with_lease(&server, LeaseMode::Auto);
     config.lease.lasts = 0;
     let bench = Bench::start(config);
-    bench.say(&[("A", False)]);
+    bench.set(&[("A", False)]);
     server.until("confirmed", |server| server.seen(NODE).len() >= 2).await;
     assert_eq!((bench.answers(409), server.seen("POST").len()), (0, 1));
 }
@@ -108,11 +108,11 @@ async fn without_the_right_there_is_no_lease_and_no_complaint_and_it_is_tried_ag
 }
 
 #[tokio::test]
-async fn a_lease_that_must_be_says_what_to_grant() {
+async fn a_lease_that_must_be_reports_what_to_grant() {
     let server = Server::start().await;
     server.script(LEASE, [Reply::Status(403, json!({"message": "no"}))]);
     let bench = start(&server, LeaseMode::Always);
-    bench.until("said", |view| view.message.contains("on `leases` in namespace \"nodewell\"")).await;
+    bench.until("reported", |view| view.message.contains("on `leases` in namespace \"nodewell\"")).await;
     bench.until("granted", |view| view.message.is_empty() && view.state == ApiserverState::Connected).await;
 }
 
@@ -121,7 +121,7 @@ async fn a_missing_namespace_is_as_good_as_forbidden() {
     let server = Server::start().await;
     server.script("POST", [Reply::Status(404, json!({"message": "namespaces \"nodewell\" not found"}))]);
     let bench = start(&server, LeaseMode::Always);
-    bench.until("said", |view| view.message.contains("namespaces \"nodewell\" not found")).await;
+    bench.until("reported", |view| view.message.contains("namespaces \"nodewell\" not found")).await;
     server.until("made in the end", |server| server.lease().is_some()).await;
 }
 
@@ -130,7 +130,7 @@ async fn an_agent_that_wants_no_lease_has_none() {
     let server = Server::start().await;
     let heartbeat = Duration::from_millis(30);
     let bench = Bench::start(ApiserverConfig { heartbeat, ..with_lease(&server, LeaseMode::Never) });
-    bench.say(&[("A", False)]);
+    bench.set(&[("A", False)]);
     server.until("heartbeats", |server| server.seen(NODE).len() >= 4).await;
     assert_eq!(server.seen(LEASE).len(), 0);
 }

@@ -6,15 +6,16 @@ use nodewell_model::{EventRecord, Row, Table};
 use tempfile::TempDir;
 
 use super::{
-    events::{COUNTS, EVENTS, record, settled},
+    events::{COUNTS, EVENTS, delivered, record},
     *,
 };
 use crate::store::{Pace, Store, StoreOptions};
 
 fn bench_on(server: &Server, state: &Path) -> Bench {
     let store = Store::open(StoreOptions { directory: state.to_owned() }).unwrap();
-    let bench = Bench::start_on(SharedState::with_store("n1", store), Memory::default(), config(server.kubeconfig()));
-    bench.say(&[("A", ConditionStatus::False)]);
+    let bench =
+        Bench::start_on(SharedState::with_store("n1", store), EventsCheckpoint::default(), config(server.kubeconfig()));
+    bench.set(&[("A", ConditionStatus::False)]);
     bench
 }
 
@@ -31,12 +32,12 @@ async fn crash(mut bench: Bench, state: &Path) -> TempDir {
 }
 
 /// As the ledger does it: saved first, reported then.
-fn tell(shared_state: &SharedState, record: EventRecord) {
-    keep(shared_state, &record);
+fn report(shared_state: &SharedState, record: EventRecord) {
+    save(shared_state, &record);
     shared_state.events().extend([record]);
 }
 
-fn keep(shared_state: &SharedState, record: &EventRecord) {
+fn save(shared_state: &SharedState, record: &EventRecord) {
     let value = serde_json::to_string(record).ok();
     shared_state.store().put(vec![Row { table: Table::Events, key: record.id.to_string(), value }], Pace::Soon);
 }
@@ -46,20 +47,20 @@ fn reasons(server: &Server) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn after_a_panic_nothing_is_told_again_and_counts_go_on() {
+async fn after_a_panic_nothing_is_reported_again_and_counts_go_on() {
     let server = Server::start().await;
-    let memory = Memory::default();
-    let mut first = Bench::start_on(SharedState::new("n1"), memory.clone(), config(server.kubeconfig()));
-    first.say(&[("A", ConditionStatus::False)]);
+    let checkpoint = EventsCheckpoint::default();
+    let mut first = Bench::start_on(SharedState::new("n1"), checkpoint.clone(), config(server.kubeconfig()));
+    first.set(&[("A", ConditionStatus::False)]);
     first.shared_state.events().extend([record(1, "IOError")]);
     server.until("one event", |server| server.events().len() == 1).await;
-    settled(&first).await;
+    delivered(&first).await;
     first.abort().await;
     let Bench { shared_state, commands, .. } = first;
-    let second = Bench::start_on((shared_state, commands), memory, config(server.kubeconfig()));
+    let second = Bench::start_on((shared_state, commands), checkpoint, config(server.kubeconfig()));
     second.shared_state.events().extend([record(2, "IOError")]);
     server.until("counted", |server| server.events()[0]["count"] == 2).await;
-    settled(&second).await;
+    delivered(&second).await;
     assert_eq!((server.seen(EVENTS).len(), server.seen(COUNTS).len()), (1, 1));
 }
 
@@ -69,25 +70,25 @@ async fn after_a_crash_in_an_outage_everything_goes_out_once_and_in_order() {
     server.stop().await;
     let state = tempfile::tempdir().unwrap();
     let first = bench_on(&server, state.path());
-    tell(&first.shared_state, record(2, "IOError"));
-    tell(&first.shared_state, record(3, "AtaError"));
+    report(&first.shared_state, record(2, "IOError"));
+    report(&first.shared_state, record(3, "AtaError"));
     first.until("both wait", |view| view.undelivered == 2).await;
     // Older, and reported last: no exporter takes it over any more.
-    keep(&first.shared_state, &EventRecord { id: 4, ..record(1, "KernelOops") });
+    save(&first.shared_state, &EventRecord { id: 4, ..record(1, "KernelOops") });
     let left = crash(first, state.path()).await;
 
     let second = bench_on(&server, left.path());
     second.until("what was left waits", |view| view.undelivered == 3).await;
     server.start_again().await;
     server.until("all three", |server| server.events().len() == 3).await;
-    settled(&second).await;
+    delivered(&second).await;
     assert_eq!(reasons(&server), ["KernelOops", "IOError", "AtaError"]);
     let after = crash(second, left.path()).await;
 
     let third = bench_on(&server, after.path());
-    tell(&third.shared_state, record(5, "AtaError"));
+    report(&third.shared_state, record(5, "AtaError"));
     server.until("counted", |server| server.events().iter().any(|event| event["count"] == 2)).await;
-    settled(&third).await;
+    delivered(&third).await;
     assert_eq!((server.seen(EVENTS).len(), server.seen(COUNTS).len()), (3, 1));
 }
 
@@ -98,6 +99,6 @@ async fn a_disk_that_takes_nothing_delays_no_event() {
     let bench = bench_on(&server, state.path());
     bench.shared_state.events().extend([record(1, "IOError")]);
     server.until("the event", |server| server.events().len() == 1).await;
-    settled(&bench).await;
+    delivered(&bench).await;
     assert!(bench.shared_state.store().watch().borrow().save_error.is_some());
 }

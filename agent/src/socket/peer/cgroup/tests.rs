@@ -4,17 +4,17 @@ use super::*;
 
 const ID: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
-/// The place of a process in `path` of version 2, seen from the host.
-fn at(path: &str) -> Place {
-    place(&format!("0::{path}\n"), &Home::of("0::/system.slice/nodewell.service\n"))
+/// The owner of a process in `path` of version 2, seen from the host.
+fn at(path: &str) -> CgroupOwner {
+    owner(&format!("0::{path}\n"), &Home::of("0::/system.slice/nodewell.service\n"))
 }
 
-fn unit(name: &str) -> Place {
-    Place::Unit(name.into())
+fn unit(name: &str) -> CgroupOwner {
+    CgroupOwner::Unit(name.into())
 }
 
-fn container(name: &str) -> Place {
-    Place::Container(name.into())
+fn container(name: &str) -> CgroupOwner {
+    CgroupOwner::Container(name.into())
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn what_is_in_no_unit_is_the_host() {
         "/user/1000.user",
         "/system.slice/swap.swap",
     ] {
-        assert_eq!(at(path), Place::Host, "{path}");
+        assert_eq!(at(path), CgroupOwner::Host, "{path}");
     }
 }
 
@@ -120,50 +120,53 @@ fn text_that_the_kernel_does_not_write_is_not_believed() {
         "0::/x\nsystem.slice/x.service\n",
         "",
     ] {
-        assert!(matches!(place(text, &home), Place::Unknown(_)), "{text:?}");
+        assert!(matches!(owner(text, &home), CgroupOwner::Unknown(_)), "{text:?}");
     }
     // Where the kernel has no cgroups at all, no process has one.
-    assert_eq!(place("", &Home::of("")), Place::Host);
+    assert_eq!(owner("", &Home::of("")), CgroupOwner::Host);
     // No part of a name is taken off.
-    assert_eq!(place("0::/system.slice/x.service\r\n", &home), Place::Host);
+    assert_eq!(owner("0::/system.slice/x.service\r\n", &home), CgroupOwner::Host);
 }
 
 #[test]
-fn every_hierarchy_has_a_say() {
+fn every_hierarchy_counts() {
     let home = Home::of("0::/system.slice/nodewell.service\n");
     for (text, expected) in [
         ("4:memory:/\n1:name=systemd:/system.slice/x.service\n", unit("x.service")),
         ("1:name=systemd:/system.slice/x.service\n0::/system.slice/x.service\n", unit("x.service")),
         ("9:name=systemd:/\n0::/system.slice/x.service\n", unit("x.service")),
-        ("9:name=systemd:/\n8:pids:/\n0::/\n", Place::Host),
+        ("9:name=systemd:/\n8:pids:/\n0::/\n", CgroupOwner::Host),
         // Only systemd's own hierarchies name units.
-        ("4:cpu,cpuacct:/system.slice/x.service\n0::/\n", Place::Host),
+        ("4:cpu,cpuacct:/system.slice/x.service\n0::/\n", CgroupOwner::Host),
         (
             "1:name=systemd:/system.slice/y.service\n0::/system.slice/x.service\n",
-            Place::Unknown("its cgroups name two units"),
+            CgroupOwner::Unknown("its cgroups name two units"),
         ),
         ("4:memory:/docker/abc\n1:name=systemd:/\n0::/\n", container("abc")),
         ("4:memory:/../x\n0::/system.slice/x.service\n", container("outside")),
     ] {
-        assert_eq!(place(text, &home), expected, "{text}");
+        assert_eq!(owner(text, &home), expected, "{text}");
     }
 }
 
 #[test]
 fn in_the_agents_own_container_every_peer_is_at_home() {
-    let seen_from = |own: &str, path: &str| place(&format!("0::{path}\n"), &Home::of(&format!("0::{own}\n")));
+    let seen_from = |own: &str, path: &str| owner(&format!("0::{path}\n"), &Home::of(&format!("0::{own}\n")));
     let pod =
         |id: char| format!("/kubepods.slice/kubepods-pod1.slice/cri-containerd-{}.scope", id.to_string().repeat(64));
     let docker = format!("/docker/{ID}");
-    assert_eq!(seen_from(&pod('a'), &pod('a')), Place::Host);
+    assert_eq!(seen_from(&pod('a'), &pod('a')), CgroupOwner::Host);
     assert_eq!(seen_from(&pod('a'), &format!("{}/system.slice/x.service", pod('a'))), unit("x.service"));
-    assert!(matches!(seen_from(&pod('a'), &pod('b')), Place::Container(_)), "another container of the same pod");
-    assert_eq!(seen_from(&docker, &format!("{docker}/a/b")), Place::Host);
-    assert!(matches!(seen_from(&docker, &format!("{docker}/docker/{ID}")), Place::Container(_)), "one within ours");
+    assert!(matches!(seen_from(&pod('a'), &pod('b')), CgroupOwner::Container(_)), "another container of the same pod");
+    assert_eq!(seen_from(&docker, &format!("{docker}/a/b")), CgroupOwner::Host);
+    assert!(
+        matches!(seen_from(&docker, &format!("{docker}/docker/{ID}")), CgroupOwner::Container(_)),
+        "one within ours"
+    );
     assert_eq!(seen_from(&docker, "/system.slice/x.service"), unit("x.service"));
     // Nothing but the agent's own cgroup is surely its container where only the group of containers is known.
-    assert_eq!(seen_from("/kubepods/pod1", "/kubepods/pod1"), Place::Host);
-    assert!(matches!(seen_from("/kubepods/pod1", "/kubepods/pod2"), Place::Container(_)));
+    assert_eq!(seen_from("/kubepods/pod1", "/kubepods/pod1"), CgroupOwner::Host);
+    assert!(matches!(seen_from("/kubepods/pod1", "/kubepods/pod2"), CgroupOwner::Container(_)));
     let nspawn = "/machine.slice/systemd-nspawn@x.service/payload";
     assert_eq!(
         seen_from(&format!("{nspawn}/system.slice/nodewell.service"), &format!("{nspawn}/system.slice/x.service")),
@@ -175,24 +178,24 @@ proptest! {
     #[test]
     fn nothing_below_a_unit_changes_it(deep in "[a-z@./_-]{0,40}") {
         let found = at(&format!("/system.slice/x.service/{deep}"));
-        prop_assert!(found == unit("x.service") || matches!(found, Place::Container(_)), "{found:?}");
+        prop_assert!(found == unit("x.service") || matches!(found, CgroupOwner::Container(_)), "{found:?}");
     }
 
     #[test]
     fn nothing_below_a_container_makes_it_a_unit(deep in "[a-z@./:_-]{0,60}", pods in "kubepods(-[a-z0-9]{1,9})?(\\.slice)?") {
         for path in [format!("/{pods}/{deep}"), format!("/docker/{ID}/{deep}"), format!("/system.slice/docker-x.scope/{deep}")] {
-            prop_assert!(matches!(at(&path), Place::Container(_)), "{path}");
+            prop_assert!(matches!(at(&path), CgroupOwner::Container(_)), "{path}");
         }
     }
 
     #[test]
     fn no_text_is_too_wild(text in "\\PC{0,200}", own in "\\PC{0,100}") {
-        let _ = place(&text, &Home::of(&own));
+        let _ = owner(&text, &Home::of(&own));
     }
 
     #[test]
     fn a_unit_is_named_by_the_kernel_or_not_at_all(text in "([0-9]{1,2}:(name=systemd|cpu)?:/[a-z./]{0,30}\n){0,4}") {
-        if let Place::Unit(name) = place(&text, &Home::of("0::/\n")) {
+        if let CgroupOwner::Unit(name) = owner(&text, &Home::of("0::/\n")) {
             prop_assert!(text.contains(&*name));
         }
     }

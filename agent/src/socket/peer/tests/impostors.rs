@@ -17,20 +17,20 @@ impl Tree {
         let me = std::process::id().to_string();
         fs::create_dir(tree.0.path().join(&me)).unwrap();
         std::os::unix::fs::symlink(&me, tree.0.path().join("self")).unwrap();
-        tree.say("cgroup", UNIT).uid(nix::unistd::geteuid().as_raw()).stat(100, 0)
+        tree.write("cgroup", UNIT).uid(nix::unistd::geteuid().as_raw()).stat(100, 0)
     }
 
-    fn say(self, file: &str, text: &str) -> Self {
+    fn write(self, file: &str, text: &str) -> Self {
         fs::write(self.0.path().join("self").join(file), text).unwrap();
         self
     }
 
     fn uid(self, uid: u32) -> Self {
-        self.say("status", &format!("Name:\tx\nUid:\t{uid}\t{uid}\t{uid}\t{uid}\nNSpid:\t7\n"))
+        self.write("status", &format!("Name:\tx\nUid:\t{uid}\t{uid}\t{uid}\t{uid}\nNSpid:\t7\n"))
     }
 
     fn stat(self, start_ticks: u64, flags: u64) -> Self {
-        self.say("stat", &format!("7 (x) S 1 7 7 0 -1 {flags} 0 0 0 0 0 0 0 0 20 0 1 0 {start_ticks} 0\n"))
+        self.write("stat", &format!("7 (x) S 1 7 7 0 -1 {flags} 0 0 0 0 0 0 0 0 20 0 1 0 {start_ticks} 0\n"))
     }
 
     /// The agent itself lives on the host, whatever the peer is made to be.
@@ -43,8 +43,8 @@ impl Tree {
         Peer::of(&one, &self.host(help)).unwrap()
     }
 
-    fn place(&self) -> Place {
-        self.peer(Help::PeerPidfd).place()
+    fn owner(&self) -> CgroupOwner {
+        self.peer(Help::PeerPidfd).owner()
     }
 }
 
@@ -63,17 +63,17 @@ fn a_unit_is_known_by_whatever_help_the_kernel_gives() {
 #[test]
 fn a_process_that_lets_its_first_thread_end_leaves_no_container() {
     // What cgroup v1 shows then: the root cgroup.
-    let tree = Tree::new().say("cgroup", "1:name=systemd:/\n").stat(100, 0x4);
-    assert_eq!(tree.place(), Place::Unknown("its first thread has ended"));
+    let tree = Tree::new().write("cgroup", "1:name=systemd:/\n").stat(100, 0x4);
+    assert_eq!(tree.owner(), CgroupOwner::Unknown("its first thread has ended"));
 }
 
 #[test]
 fn a_pid_namespace_of_its_own_is_a_container_whatever_its_cgroup_is_called() {
     let nested = "Uid:\t0\t0\t0\t0\nNSpid:\t7\t1\n";
-    let tree = Tree::new().say("status", nested);
-    assert_eq!(tree.place(), Place::Container("raid-monitor.service".into()));
-    let tree = tree.say("cgroup", "0::/\n");
-    assert!(matches!(tree.place(), Place::Container(_)));
+    let tree = Tree::new().write("status", nested);
+    assert_eq!(tree.owner(), CgroupOwner::Container("raid-monitor.service".into()));
+    let tree = tree.write("cgroup", "0::/\n");
+    assert!(matches!(tree.owner(), CgroupOwner::Container(_)));
     assert!(!tree.peer(Help::PeerPidfd).identity().is_root());
 }
 
@@ -83,13 +83,13 @@ fn a_number_that_changed_hands_is_noticed() {
     // Without pidfds the start time shows it.
     let peer = tree.peer(Help::Nothing);
     let tree = tree.stat(101, 0);
-    assert_eq!(peer.place(), GONE);
+    assert_eq!(peer.owner(), GONE);
     // Without the socket's own pidfd a change of the user shows it; with it, a process may change its user.
     let tree = tree.uid(4711);
     for help in [Help::Nothing, Help::PidfdOpen] {
-        assert_eq!(tree.peer(help).place(), Place::Unknown("its process has another user by now"), "{help:?}");
+        assert_eq!(tree.peer(help).owner(), CgroupOwner::Unknown("its process has another user by now"), "{help:?}");
     }
-    assert_eq!(tree.place(), Place::Unit("raid-monitor.service".into()));
+    assert_eq!(tree.owner(), CgroupOwner::Unit("raid-monitor.service".into()));
 }
 
 #[test]
@@ -100,17 +100,17 @@ fn what_cannot_be_read_is_no_known_peer() {
         fs::remove_file(tree.0.path().join("self").join(file)).unwrap();
         let (one, _other) = UnixStream::pair().unwrap();
         let peer = Peer::of(&one, &host).unwrap();
-        assert_eq!(peer.place(), HIDDEN, "{file}");
+        assert_eq!(peer.owner(), HIDDEN, "{file}");
         assert!(!peer.identity().is_user(peer.uid()) && peer.identity().shut_out().is_some());
     }
 }
 
 #[test]
-fn a_procfs_of_another_pid_namespace_tells_nothing() {
+fn a_procfs_of_another_pid_namespace_shows_nothing() {
     let tree = Tree::new();
     fs::remove_file(tree.0.path().join("self")).unwrap();
     std::os::unix::fs::symlink("1", tree.0.path().join("self")).unwrap();
-    assert!(matches!(tree.place(), Place::Unknown(_)));
+    assert!(matches!(tree.owner(), CgroupOwner::Unknown(_)));
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn an_identity_is_looked_up_once() {
     let tree = Tree::new();
     let peer = tree.peer(Help::PeerPidfd);
     assert!(peer.identity().is_unit("raid-monitor.service"));
-    let tree = tree.say("cgroup", "0::/kubepods/podx\n");
+    let tree = tree.write("cgroup", "0::/kubepods/podx\n");
     assert!(peer.identity().is_unit("raid-monitor.service"));
-    assert_eq!(tree.place(), Place::Container("podx".into()));
+    assert_eq!(tree.owner(), CgroupOwner::Container("podx".into()));
 }

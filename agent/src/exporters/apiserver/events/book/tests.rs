@@ -43,7 +43,7 @@ fn batch(records: impl IntoIterator<Item = EventRecord>) -> Batch {
     Batch { records: records.into_iter().collect(), is_log_full: false }
 }
 
-fn keep(store: &mut Rows, rows: Vec<Row>) {
+fn save(store: &mut Rows, rows: Vec<Row>) {
     for Row { table, key, value } in rows {
         match value {
             Some(value) => store.insert((table, key), value),
@@ -52,13 +52,13 @@ fn keep(store: &mut Rows, rows: Vec<Row>) {
     }
 }
 
-fn kept(store: &Rows, tables: &[Table]) -> Vec<Row> {
+fn saved(store: &Rows, tables: &[Table]) -> Vec<Row> {
     let rows = store.iter().filter(|((table, _), _)| tables.contains(table));
     rows.map(|((table, key), value)| Row { table: *table, key: key.clone(), value: Some(value.clone()) }).collect()
 }
 
 /// The ledger's row of a record that it reports.
-fn told(record: &EventRecord) -> Row {
+fn ledger_row(record: &EventRecord) -> Row {
     let value = serde_json::to_string(record).unwrap();
     Row { table: Table::Events, key: record.id.to_string(), value: Some(value) }
 }
@@ -69,7 +69,7 @@ fn book() -> Book {
 
 fn restored(store: &Rows, secs: u64) -> Book {
     let mut book = book();
-    assert_eq!(book.restore(kept(store, &TABLES), &[], now(secs)), 0);
+    assert_eq!(book.load(saved(store, &TABLES), &[], now(secs)), 0);
     book
 }
 
@@ -84,7 +84,7 @@ fn ready(book: &mut Book, secs: u64) -> Option<Delivery> {
 fn drain(book: &mut Book, secs: u64) -> Vec<(String, bool, u64)> {
     let mut written = Vec::new();
     while let Some(delivery) = ready(book, secs) {
-        assert_eq!(book.settle(&delivery, Outcome::Delivered, now(secs).boottime), 0);
+        assert_eq!(book.apply(&delivery, Outcome::Delivered, now(secs).boottime), 0);
         written.push((delivery.first.subject.clone().unwrap(), delivery.created, delivery.count));
     }
     written
@@ -98,14 +98,14 @@ fn line(subject: &str, created: bool, count: u64) -> (String, bool, u64) {
 fn what_waits_and_what_no_exporter_took_over_goes_out_in_order_of_time() {
     let mut store = Rows::new();
     let mut first = book();
-    first.take_in(batch([record(1, 40, "sda"), record(2, 20, "sdb")]), now(0));
-    keep(&mut store, first.take_rows());
-    keep(&mut store, vec![told(&record(3, 30, "sdc")), told(&record(4, 10, "sdd"))]);
+    first.add(batch([record(1, 40, "sda"), record(2, 20, "sdb")]), now(0));
+    save(&mut store, first.take_rows());
+    save(&mut store, vec![ledger_row(&record(3, 30, "sdc")), ledger_row(&record(4, 10, "sdd"))]);
     let mut second = restored(&store, 60);
     let sent: Vec<_> = drain(&mut second, 60).into_iter().map(|(subject, ..)| subject).collect();
     assert_eq!(sent, ["sdd", "sdb", "sdc", "sda"]);
-    keep(&mut store, second.take_rows());
-    assert!(kept(&store, &[Table::Events]).is_empty());
+    save(&mut store, second.take_rows());
+    assert!(saved(&store, &[Table::Events]).is_empty());
     assert_eq!(drain(&mut restored(&store, 61), 61), []);
 }
 
@@ -113,14 +113,14 @@ fn what_waits_and_what_no_exporter_took_over_goes_out_in_order_of_time() {
 fn an_event_is_counted_on_for_its_hour_by_any_run_in_any_boot() {
     let mut store = Rows::new();
     let mut first = book();
-    first.take_in(batch([record(1, 1, "sda")]), now(0));
+    first.add(batch([record(1, 1, "sda")]), now(0));
     drain(&mut first, 0);
-    keep(&mut store, first.take_rows());
+    save(&mut store, first.take_rows());
     for (secs, expected) in [(3599, line("sda", true, 2)), (3600, line("sda", false, 1))] {
         let mut second = book();
         let booted = Now { boottime: Duration::from_secs(3), ..now(secs) };
-        second.restore(kept(&store, &TABLES), &[], booted);
-        second.take_in(batch([record(2, 2, "sda")]), booted);
+        second.load(saved(&store, &TABLES), &[], booted);
+        second.add(batch([record(2, 2, "sda")]), booted);
         assert_eq!(drain(&mut second, 0), [expected]);
     }
 }
@@ -129,12 +129,12 @@ fn an_event_is_counted_on_for_its_hour_by_any_run_in_any_boot() {
 fn a_clock_set_back_keeps_an_event_open_for_an_hour_at_most() {
     let mut store = Rows::new();
     let mut first = book();
-    first.take_in(batch([record(1, 1, "sda")]), now(90_000));
+    first.add(batch([record(1, 1, "sda")]), now(90_000));
     drain(&mut first, 90_000);
-    keep(&mut store, first.take_rows());
+    save(&mut store, first.take_rows());
     let mut second = restored(&store, 0);
-    second.take_in(batch([record(2, 2, "sda")]), now(3599));
-    second.take_in(batch([record(3, 3, "sda")]), now(3600));
+    second.add(batch([record(2, 2, "sda")]), now(3599));
+    second.add(batch([record(3, 3, "sda")]), now(3600));
     assert_eq!(drain(&mut second, 3600), [line("sda", true, 2), line("sda", false, 1)]);
 }
 
@@ -143,13 +143,13 @@ fn another_node_object_found_at_the_start_gets_new_events() {
     let mut store = Rows::new();
     let mut first = book();
     first.about("uid-1");
-    first.take_in(batch([record(1, 1, "sda")]), now(0));
+    first.add(batch([record(1, 1, "sda")]), now(0));
     drain(&mut first, 0);
-    keep(&mut store, first.take_rows());
+    save(&mut store, first.take_rows());
     for (uid, expected) in [("uid-1", line("sda", true, 2)), ("uid-2", line("sda", false, 1))] {
         let mut second = restored(&store, 1);
         second.about(uid);
-        second.take_in(batch([record(2, 2, "sda")]), now(1));
+        second.add(batch([record(2, 2, "sda")]), now(1));
         assert_eq!(drain(&mut second, 1), [expected]);
     }
 }
@@ -159,21 +159,21 @@ fn what_comes_late_stands_beside_what_came_meanwhile() {
     let mut store = Rows::new();
     let mut first = book();
     first.about("uid-1");
-    first.take_in(batch([record(1, 1, "sda"), record(2, 2, "sdb")]), now(0));
-    keep(&mut store, first.take_rows());
+    first.add(batch([record(1, 1, "sda"), record(2, 2, "sdb")]), now(0));
+    save(&mut store, first.take_rows());
     let (again, unknown) = (record(4, 4, "sdd"), record(5, 5, "sda"));
-    keep(&mut store, vec![told(&again), told(&unknown)]);
+    save(&mut store, vec![ledger_row(&again), ledger_row(&unknown)]);
     // The ledger has no rows yet either: it counts from 1 again, and finds two lines again.
     let log = [record(1, 1, "sda"), EventRecord { id: 2, ..again }, record(3, 9, "sde")];
     let mut second = book();
     second.about("uid-1");
-    second.take_in(batch(log.clone()), now(9));
+    second.add(batch(log.clone()), now(9));
     assert_eq!(drain(&mut second, 9).len(), 3);
-    second.restore(kept(&store, &TABLES), &log, now(9));
+    second.load(saved(&store, &TABLES), &log, now(9));
     assert_eq!(drain(&mut second, 9), [line("sdb", false, 1), line("sda", true, 2)]);
-    keep(&mut store, second.take_rows());
-    assert!(kept(&store, &[Table::Events]).is_empty());
-    second.take_in(batch([record(4, 10, "sdb")]), now(9));
+    save(&mut store, second.take_rows());
+    assert!(saved(&store, &[Table::Events]).is_empty());
+    second.add(batch([record(4, 10, "sdb")]), now(9));
     assert_eq!(drain(&mut second, 9), [line("sdb", true, 2)]);
 }
 
@@ -181,15 +181,15 @@ fn what_comes_late_stands_beside_what_came_meanwhile() {
 fn rows_that_cannot_be_read_are_struck_and_stop_nothing() {
     let mut store = Rows::new();
     let mut first = book();
-    first.take_in(batch([record(1, 1, "sda")]), now(0));
-    keep(&mut store, first.take_rows());
+    first.add(batch([record(1, 1, "sda")]), now(0));
+    save(&mut store, first.take_rows());
     let good = store.len();
-    keep(&mut store, vec![told(&record(2, 2, "sdb"))]);
+    save(&mut store, vec![ledger_row(&record(2, 2, "sdb"))]);
     let wrong = [(Table::Series, "00000000000000ff"), (Table::Series, "no name"), (Table::Events, "7")];
     wrong.iter().for_each(|(table, key)| _ = store.insert((*table, (*key).to_owned()), "{}".into()));
     store.insert((Table::Events, "8".into()), serde_json::to_string(&record(9, 9, "sdz")).unwrap());
     let mut second = restored(&store, 0);
-    keep(&mut store, second.take_rows());
+    save(&mut store, second.take_rows());
     assert_eq!(store.len(), good + 1, "the two that wait, and how far they were taken in: {store:?}");
     assert_eq!(drain(&mut second, 0), [line("sda", false, 1), line("sdb", false, 1)]);
 }
@@ -199,10 +199,10 @@ fn a_restart_without_news_writes_nothing() {
     let mut store = Rows::new();
     let mut first = book();
     first.about("uid-1");
-    first.take_in(batch([record(1, 1, "sda"), record(2, 2, "sdb")]), now(0));
+    first.add(batch([record(1, 1, "sda"), record(2, 2, "sdb")]), now(0));
     let one = ready(&mut first, 0).unwrap();
-    first.settle(&one, Outcome::Delivered, now(0).boottime);
-    keep(&mut store, first.take_rows());
+    first.apply(&one, Outcome::Delivered, now(0).boottime);
+    save(&mut store, first.take_rows());
     let mut second = restored(&store, 5);
     second.about("uid-1");
     assert_eq!(second.take_rows(), []);
@@ -214,9 +214,9 @@ fn rows_go_with_their_events() {
     let mut book = book();
     for hour in 0..50 {
         let n = hour + 1;
-        book.take_in(batch([record(n, n, &format!("sd{n}"))]), now(hour * 3600));
+        book.add(batch([record(n, n, &format!("sd{n}"))]), now(hour * 3600));
         drain(&mut book, hour * 3600);
-        keep(&mut store, book.take_rows());
+        save(&mut store, book.take_rows());
     }
     assert!(store.len() <= 4, "the newest, perhaps the one before, and two notes: {store:?}");
 }
@@ -227,13 +227,13 @@ fn everything_saved_again_is_what_was_saved() {
     let mut book = book();
     book.about("uid-1");
     for n in 1..=9 {
-        book.take_in(batch([record(n, n, &format!("sd{}", n % 4))]), now(n));
-        keep(&mut store, book.take_rows());
-        ready(&mut book, n).map(|delivery| book.settle(&delivery, Outcome::Delivered, now(n).boottime));
+        book.add(batch([record(n, n, &format!("sd{}", n % 4))]), now(n));
+        save(&mut store, book.take_rows());
+        ready(&mut book, n).map(|delivery| book.apply(&delivery, Outcome::Delivered, now(n).boottime));
     }
-    keep(&mut store, book.take_rows());
+    save(&mut store, book.take_rows());
     let mut again = Rows::new();
-    keep(&mut again, book.take_all_rows());
+    save(&mut again, book.take_all_rows());
     assert_eq!(again, store);
     assert_eq!(book.take_rows(), []);
 }

@@ -27,11 +27,11 @@ impl State {
     }
 
     fn node(&mut self, seen: &Seen) -> (u16, Value) {
-        if let Some(told) = seen.body["status"]["conditions"].as_array() {
-            if told.iter().any(|one| self.refused.iter().any(|refused| one["type"] == *refused)) {
+        if let Some(sent) = seen.body["status"]["conditions"].as_array() {
+            if sent.iter().any(|one| self.refused.iter().any(|refused| one["type"] == *refused)) {
                 return (422, json!({"reason": "Invalid", "message": "denied by policy"}));
             }
-            self.conditions = self.altered.clone().unwrap_or_else(|| told.clone().into());
+            self.conditions = self.altered.clone().unwrap_or_else(|| sent.clone().into());
         }
         let mut answer = json!({"metadata": {"uid": self.uid, "resourceVersion": self.version.to_string()}});
         if seen.accept == "application/json" {

@@ -10,8 +10,8 @@ use super::{
 #[derive(Debug, Clone)]
 enum Step {
     Occur(usize),
-    Tell,
-    TakeIn,
+    Report,
+    ReadLog,
     /// The disk gets on, by so many in a hundred of what waits.
     Write(usize),
     Deliver(Fate),
@@ -48,8 +48,8 @@ fn fate() -> impl Strategy<Value = Fate> {
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         8 => (0..SUBJECTS.len()).prop_map(Step::Occur),
-        6 => Just(Step::Tell),
-        6 => Just(Step::TakeIn),
+        6 => Just(Step::Report),
+        6 => Just(Step::ReadLog),
         3 => (0..=100_usize).prop_map(Step::Write),
         9 => fate().prop_map(Step::Deliver),
         3 => prop_oneof![1..120_u64, 1_500..4_000_u64].prop_map(Step::Pass),
@@ -72,13 +72,13 @@ fn play(steps: Vec<Step>, returns: &[Return]) -> World {
     let mut crash = |world: &mut World| {
         let Return { written, down_secs, reboot } = returns.next().unwrap();
         world.write(world.waiting_puts() * written / 100);
-        world.crash(limits, (*down_secs, *reboot));
+        world.crash(limits, *down_secs, *reboot);
     };
     for step in steps {
         match step {
             Step::Occur(subject) => world.occur(SUBJECTS[subject]),
-            Step::Tell => world.tell(),
-            Step::TakeIn => world.take_in(),
+            Step::Report => world.report(),
+            Step::ReadLog => world.read_log(),
             Step::Write(percent) => world.write(world.waiting_puts() * percent / 100),
             Step::Deliver(fate) => {
                 if world.deliver(fate) == Some(true) {
@@ -92,10 +92,10 @@ fn play(steps: Vec<Step>, returns: &[Return]) -> World {
             Step::Crash => crash(&mut world),
         }
     }
-    world.settle();
+    world.deliver_all();
     // A last restart finds nothing that is to be reported once more.
     crash(&mut world);
-    world.settle();
+    world.deliver_all();
     world
 }
 
@@ -107,8 +107,8 @@ proptest! {
     ) {
         let world = play(steps, &returns);
         prop_assert_eq!(world.left(), []);
-        for (subject, (said, happened)) in world.sums() {
-            prop_assert_eq!(format!("{said:b}"), format!("{happened:b}"), "{}", subject);
+        for (subject, (counted, happened)) in world.sums() {
+            prop_assert_eq!(format!("{counted:b}"), format!("{happened:b}"), "{}", subject);
         }
     }
 }

@@ -43,7 +43,7 @@ pub(super) struct World {
     // The server.
     events: BTreeMap<u64, u64>,
     /// The newest count that each name ever had, by subject.
-    told: BTreeMap<u64, (String, u64)>,
+    on_server: BTreeMap<u64, (String, u64)>,
 }
 
 impl World {
@@ -61,7 +61,7 @@ impl World {
             book: Book::new(limits),
             uids: 1,
             events: BTreeMap::new(),
-            told: BTreeMap::new(),
+            on_server: BTreeMap::new(),
         };
         world.learn_uid();
         world
@@ -88,12 +88,12 @@ impl World {
     }
 
     /// The ledger reads the log, has its records saved with how far it has read, and reports them.
-    pub(super) fn tell(&mut self) {
+    pub(super) fn report(&mut self) {
         let mut rows = Vec::new();
         for record in &self.log[self.read..] {
             self.last_id += 1;
             let record = EventRecord { id: self.last_id, ..record.clone() };
-            rows.push(told(&record));
+            rows.push(ledger_row(&record));
             self.ring.push(record);
         }
         self.read = self.log.len();
@@ -106,10 +106,10 @@ impl World {
         [row(Table::Places, self.read as u64), row(Table::Ledger, self.last_id)]
     }
 
-    pub(super) fn take_in(&mut self) {
+    pub(super) fn read_log(&mut self) {
         let new = self.ring.iter().filter(|record| record.id > self.book.cursor()).cloned();
         let new = batch(new.collect::<Vec<_>>());
-        assert_eq!(self.book.take_in(new, self.now()), 0);
+        assert_eq!(self.book.add(new, self.now()), 0);
         self.put();
     }
 
@@ -121,7 +121,7 @@ impl World {
     /// The disk writes the first `count` puts that wait.
     pub(super) fn write(&mut self, count: usize) {
         let count = count.min(self.puts.len());
-        self.puts.drain(..count).collect::<Vec<_>>().into_iter().for_each(|rows| keep(&mut self.disk, rows));
+        self.puts.drain(..count).collect::<Vec<_>>().into_iter().for_each(|rows| save(&mut self.disk, rows));
     }
 
     pub(super) fn waiting_puts(&self) -> usize {
@@ -132,14 +132,14 @@ impl World {
     pub(super) fn lose_file(&mut self) {
         self.write(usize::MAX);
         self.disk.clear();
-        let told = self.ring.iter().map(told).chain(self.ledgers_own()).collect();
-        keep(&mut self.disk, told);
+        let rows = self.ring.iter().map(ledger_row).chain(self.ledgers_own()).collect();
+        save(&mut self.disk, rows);
         let all = self.book.take_all_rows();
-        keep(&mut self.disk, all);
+        save(&mut self.disk, all);
     }
 
     /// The agent dies, the puts that were not written with it; after a while it starts again.
-    pub(super) fn crash(&mut self, limits: EventLimits, (down_secs, reboot): (u64, bool)) {
+    pub(super) fn crash(&mut self, limits: EventLimits, down_secs: u64, reboot: bool) {
         self.puts.clear();
         self.ring.clear();
         self.secs += down_secs;
@@ -149,7 +149,7 @@ impl World {
         let own = |table| self.disk.get(&(table, "own".to_owned())).map_or(0, |value| value.parse().unwrap());
         (self.read, self.last_id) = (usize::try_from(own(Table::Places)).unwrap(), own(Table::Ledger));
         self.book = Book::new(limits);
-        assert_eq!(self.book.restore(kept(&self.disk, &TABLES), &[], self.now()), 0);
+        assert_eq!(self.book.load(saved(&self.disk, &TABLES), &[], self.now()), 0);
         self.learn_uid();
     }
 
@@ -190,7 +190,7 @@ impl World {
             return Some(true);
         }
         if let Some(outcome) = answer {
-            assert_eq!(self.book.settle(&delivery, outcome, self.now().boottime), 0);
+            assert_eq!(self.book.apply(&delivery, outcome, self.now().boottime), 0);
         }
         if fate == Fate::DiesBeforePut {
             return Some(true);
@@ -208,14 +208,14 @@ impl World {
             (false, None) => {}
         }
         self.events.insert(delivery.hash, delivery.count);
-        self.told.insert(delivery.hash, (delivery.first.subject.clone().unwrap(), delivery.count));
+        self.on_server.insert(delivery.hash, (delivery.first.subject.clone().unwrap(), delivery.count));
         Outcome::Delivered
     }
 
     /// Everything comes to an end: what was read is reported, received and delivered, limits or not.
-    pub(super) fn settle(&mut self) {
-        self.tell();
-        self.take_in();
+    pub(super) fn deliver_all(&mut self) {
+        self.report();
+        self.read_log();
         for _ in 0..100_000 {
             if self.deliver(Fate::Answered).is_none() && self.book.aggregate.waiting() == 0 {
                 return self.write(usize::MAX);
@@ -227,13 +227,13 @@ impl World {
 
     /// Records that the store would hand on once more.
     pub(super) fn left(&self) -> Vec<Row> {
-        kept(&self.disk, &[Table::Events])
+        saved(&self.disk, &[Table::Events])
     }
 
     /// Of each subject, the sum that its Events count, and the one that they should.
     pub(super) fn sums(&self) -> BTreeMap<String, (u64, u64)> {
         let mut sums = BTreeMap::<String, (u64, u64)>::new();
-        for (subject, count) in self.told.values() {
+        for (subject, count) in self.on_server.values() {
             sums.entry(subject.clone()).or_default().0 += count;
         }
         for (subject, times) in &self.occurred {

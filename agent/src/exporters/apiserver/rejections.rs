@@ -9,42 +9,42 @@ use super::object::{Draft, Fields};
 
 /// What was refused, and with which content.
 #[derive(Debug, Default)]
-pub(super) struct Refusals(BTreeMap<Name, Refused>);
+pub(super) struct Rejections(BTreeMap<Name, Rejected>);
 
 #[derive(Debug)]
-struct Refused {
-    words: Fields,
-    why: String,
+struct Rejected {
+    content: Fields,
+    reason: String,
     again_at: Duration,
 }
 
-impl Refusals {
+impl Rejections {
     /// Takes what was refused out of `draft`, unless its content is another now or it is time to try it again.
     pub(super) fn leave_out(&mut self, draft: &mut Draft, now: Duration) {
-        self.0.retain(|name, refused| {
-            let same = draft.get(name).is_some_and(|fields| words(fields) == refused.words);
-            same && now < refused.again_at
+        self.0.retain(|name, rejected| {
+            let same = draft.get(name).is_some_and(|fields| content(fields) == rejected.content);
+            same && now < rejected.again_at
         });
         draft.retain(|name, _| !self.0.contains_key(name));
     }
 
     /// The server refused these fields; it is not asked again before `again_at`.
-    pub(super) fn learn(&mut self, name: Name, fields: &Fields, (why, again_at): (String, Duration)) {
-        self.0.insert(name, Refused { words: words(fields), why, again_at });
+    pub(super) fn learn(&mut self, name: Name, fields: &Fields, reason: String, again_at: Duration) {
+        self.0.insert(name, Rejected { content: content(fields), reason, again_at });
     }
 
     /// For people; `None` if nothing is refused.
     pub(super) fn message(&self) -> Option<String> {
-        let all: Vec<String> = self.0.iter().map(|(name, refused)| format!("{name} ({})", refused.why)).collect();
+        let all: Vec<String> = self.0.iter().map(|(name, rejected)| format!("{name} ({})", rejected.reason)).collect();
         (!all.is_empty()).then(|| format!("not on the Node, because the API server refuses it: {}", all.join(", ")))
     }
 }
 
 /// The heartbeat is another one each time.
-fn words(fields: &Fields) -> Fields {
-    let mut words = fields.clone();
-    words.remove("lastHeartbeatTime");
-    words
+fn content(fields: &Fields) -> Fields {
+    let mut content = fields.clone();
+    content.remove("lastHeartbeatTime");
+    content
 }
 
 #[cfg(test)]
@@ -65,31 +65,31 @@ mod tests {
         ["A", "B"].into_iter().map(|name| (Name::fixed(name), fields(name))).collect()
     }
 
-    fn left(refusals: &mut Refusals, mut draft: Draft, now: u64) -> Vec<String> {
-        refusals.leave_out(&mut draft, at(now));
+    fn left(rejections: &mut Rejections, mut draft: Draft, now: u64) -> Vec<String> {
+        rejections.leave_out(&mut draft, at(now));
         draft.keys().map(Name::to_string).collect()
     }
 
     #[test]
     fn what_was_refused_is_left_out_until_its_words_change_or_its_time_comes() {
         let refuse = || {
-            let mut refusals = Refusals::default();
-            refusals.learn(Name::fixed("A"), &draft("old", "1")["A"], ("no".to_owned(), at(300)));
-            refusals
+            let mut rejections = Rejections::default();
+            rejections.learn(Name::fixed("A"), &draft("old", "1")["A"], "no".to_owned(), at(300));
+            rejections
         };
-        let mut refusals = refuse();
-        assert_eq!(left(&mut refusals, draft("old", "2"), 10), ["B"]);
-        assert_eq!(refusals.message().unwrap(), "not on the Node, because the API server refuses it: A (no)");
-        assert_eq!(left(&mut refusals, draft("old", "3"), 300), ["A", "B"]);
-        assert_eq!(refusals.message(), None);
+        let mut rejections = refuse();
+        assert_eq!(left(&mut rejections, draft("old", "2"), 10), ["B"]);
+        assert_eq!(rejections.message().unwrap(), "not on the Node, because the API server refuses it: A (no)");
+        assert_eq!(left(&mut rejections, draft("old", "3"), 300), ["A", "B"]);
+        assert_eq!(rejections.message(), None);
         assert_eq!(left(&mut refuse(), draft("new", "2"), 10), ["A", "B"]);
     }
 
     #[test]
     fn a_condition_that_is_no_longer_ours_is_forgotten() {
-        let mut refusals = Refusals::default();
-        refusals.learn(Name::fixed("Gone"), &draft("m", "1")["A"], ("no".to_owned(), at(300)));
-        assert_eq!(left(&mut refusals, draft("m", "2"), 10), ["A", "B"]);
-        assert_eq!(refusals.message(), None);
+        let mut rejections = Rejections::default();
+        rejections.learn(Name::fixed("Gone"), &draft("m", "1")["A"], "no".to_owned(), at(300));
+        assert_eq!(left(&mut rejections, draft("m", "2"), 10), ["A", "B"]);
+        assert_eq!(rejections.message(), None);
     }
 }

@@ -25,13 +25,13 @@ const DURABLE_WITHIN: Duration = Duration::from_millis(250);
 /// What the lane of Events knows, for the one that is started after it has panicked: the store only returns what it had
 /// when the agent started.
 #[derive(Debug, Clone, Default)]
-pub struct Memory(Arc<Mutex<Option<Book>>>);
+pub struct EventsCheckpoint(Arc<Mutex<Option<Book>>>);
 
 /// Has the book saved.
-pub(super) struct Keeper {
+pub(super) struct SavedBook {
     pub(super) book: Book,
     store: Store,
-    memory: Memory,
+    checkpoint: EventsCheckpoint,
     state: watch::Receiver<StoreState>,
     resets: u64,
     /// Every row that the book has yielded was put up to here.
@@ -41,23 +41,23 @@ pub(super) struct Keeper {
 
 /// What the store reports.
 #[derive(Debug)]
-pub(super) enum News {
+pub(super) enum StoreReport {
     /// What an earlier run left.
-    Left(Vec<Row>),
+    Loaded(Vec<Row>),
     /// The file has nothing of ours any more.
     Reset,
 }
 
-impl Keeper {
-    pub(super) fn new(store: Store, memory: Memory, limits: EventLimits) -> Self {
-        let book = memory.take().unwrap_or_else(|| Book::new(limits));
+impl SavedBook {
+    pub(super) fn new(store: Store, checkpoint: EventsCheckpoint, limits: EventLimits) -> Self {
+        let book = checkpoint.take().unwrap_or_else(|| Book::new(limits));
         let mut state = store.watch();
         let resets = state.borrow_and_update().resets;
-        Self { book, store, memory, state, resets, ticket: 0, late: None }
+        Self { book, store, checkpoint, state, resets, ticket: 0, late: None }
     }
 
     /// What an earlier run left, if the disk gives it soon; else it is news one day.
-    pub(super) async fn left(&mut self) -> Option<Vec<Row>> {
+    pub(super) async fn load(&mut self) -> Option<Vec<Row>> {
         if self.book.is_whole {
             return None;
         }
@@ -71,22 +71,22 @@ impl Keeper {
     }
 
     /// Waits for the store's next report.
-    pub(super) async fn news(&mut self) -> News {
+    pub(super) async fn changed(&mut self) -> StoreReport {
         let known = self.resets;
         tokio::select! {
             rows = at_last(&mut self.late) => {
                 self.late = None;
-                News::Left(rows)
+                StoreReport::Loaded(rows)
             }
             resets = reset(&mut self.state, known) => {
                 self.resets = resets;
-                News::Reset
+                StoreReport::Reset
             }
         }
     }
 
     /// Saves every row that is not as the store last received it.
-    pub(super) fn keep(&mut self) {
+    pub(super) fn save(&mut self) {
         if !self.store.is_somewhere() {
             return self.book.drop_rows();
         }
@@ -97,31 +97,31 @@ impl Keeper {
     }
 
     /// Saves every row again.
-    pub(super) fn keep_all(&mut self) {
+    pub(super) fn save_all(&mut self) {
         let struck = self.book.take_strikes();
         self.store.put_all(&[Table::Series], self.book.take_all_rows());
         self.ticket = self.store.put(struck, Pace::Soon);
     }
 
     /// Returns once everything is saved, or the disk is not worth waiting for.
-    pub(super) async fn settled(store: Store, ticket: Ticket) {
+    pub(super) async fn wait_durable(store: Store, ticket: Ticket) {
         // The server hears of it either way.
         let _ = timeout(DURABLE_WITHIN, store.is_durable(ticket)).await;
     }
 
-    pub(super) fn place(&self) -> (Store, Ticket) {
+    pub(super) fn put_so_far(&self) -> (Store, Ticket) {
         (self.store.clone(), self.ticket)
     }
 }
 
-impl Drop for Keeper {
+impl Drop for SavedBook {
     fn drop(&mut self) {
         let book = std::mem::replace(&mut self.book, Book::new(EventLimits::default()));
-        *self.memory.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(book);
+        *self.checkpoint.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(book);
     }
 }
 
-impl Memory {
+impl EventsCheckpoint {
     fn take(&self) -> Option<Book> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

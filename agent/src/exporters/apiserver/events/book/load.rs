@@ -6,36 +6,36 @@ use nodewell_ledger::Now;
 use nodewell_model::{EventRecord, Row, Table};
 use serde::de::DeserializeOwned;
 
-use super::{Book, NODE_UID, TAKEN_IN, TakenBack, name_of};
+use super::{Book, LoadedRows, NODE_UID, READ_UP_TO, name_of};
 
 /// The rows by what they are.
 #[derive(Debug, Default)]
-struct Left {
+struct SavedRows {
     series: Vec<Row>,
     records: Vec<EventRecord>,
-    taken_in: u64,
+    read_up_to: u64,
     uid: Option<String>,
     unreadable: Vec<(Table, String)>,
 }
 
 impl Book {
-    /// Loads what an earlier run left, at the start or whenever the disk gives it. `log` is what the shared state has by
-    /// now: a record that the ledger has found again is not counted twice. Returns how many occurrences had no room.
-    pub(in crate::exporters::apiserver) fn restore(&mut self, rows: Vec<Row>, log: &[EventRecord], now: Now) -> u64 {
-        let left = Left::sort(rows);
+    /// Loads what an earlier run left, at the start or whenever the disk gives it. `log` is what the shared state has by now:
+    /// a record that the ledger has found again is not counted twice. Returns how many occurrences had no room.
+    pub(in crate::exporters::apiserver) fn load(&mut self, rows: Vec<Row>, log: &[EventRecord], now: Now) -> u64 {
+        let left = SavedRows::sort(rows);
         self.is_whole = true;
         let same_node = self.uid.is_none() || left.uid.is_none() || self.uid == left.uid;
-        let TakenBack { lost, unreadable } = self.aggregate.take_back(left.series, same_node, now);
+        let LoadedRows { lost, unreadable } = self.aggregate.load(left.series, same_node, now);
         self.struck.extend(left.unreadable);
         self.struck.extend(unreadable.into_iter().map(|key| (Table::Series, key)));
         self.uid = self.uid.take().or(left.uid);
-        self.taken_in = left.taken_in;
+        self.read_up_to = left.read_up_to;
         // A store that began empty received everything again, also what was counted already.
-        let (uncounted, counted) = left.records.into_iter().partition(|record| record.id > left.taken_in);
+        let (uncounted, counted) = left.records.into_iter().partition(|record| record.id > left.read_up_to);
         self.strike(counted);
         let no_room = self.count_uncounted(uncounted, log, now);
         if self.cursor > 0 {
-            self.taken_in = self.cursor;
+            self.read_up_to = self.cursor;
         }
         lost + no_room
     }
@@ -44,10 +44,10 @@ impl Book {
         if records.is_empty() {
             return 0;
         }
-        let told_again: HashMap<u64, u64> = log.iter().map(|record| (name_of(record), record.id)).collect();
+        let known: HashMap<u64, u64> = log.iter().map(|record| (name_of(record), record.id)).collect();
         let mut no_room = 0;
         for record in records {
-            match told_again.get(&name_of(&record)) {
+            match known.get(&name_of(&record)) {
                 None => no_room += self.count(record, now),
                 // It comes with the log, and its row goes then.
                 Some(id) if *id == record.id && *id > self.cursor => {}
@@ -62,7 +62,7 @@ impl Book {
     }
 }
 
-impl Left {
+impl SavedRows {
     fn sort(rows: Vec<Row>) -> Self {
         let mut left = Self::default();
         for row in rows {
@@ -77,7 +77,7 @@ impl Left {
     /// `None` if it cannot be understood; whether a series can, its reader finds out.
     fn take(&mut self, row: &Row) -> Option<()> {
         match (row.table, row.key.as_str()) {
-            (Table::Series, TAKEN_IN) => self.taken_in = parsed(row)?,
+            (Table::Series, READ_UP_TO) => self.read_up_to = parsed(row)?,
             (Table::Series, NODE_UID) => self.uid = Some(parsed(row)?),
             (Table::Series, _) => self.series.push(row.clone()),
             (Table::Events, key) => {

@@ -7,11 +7,20 @@ use super::{Aggregate, Key, Series};
 
 /// What came of rows.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(in crate::exporters::apiserver) struct TakenBack {
+pub(in crate::exporters::apiserver) struct LoadedRows {
     /// Occurrences for which there was no room.
     pub(in crate::exporters::apiserver) lost: u64,
     /// Keys of rows that cannot be understood.
     pub(in crate::exporters::apiserver) unreadable: Vec<String>,
+}
+
+/// What holds when rows begin to be loaded.
+#[derive(Debug, Clone, Copy)]
+struct LoadStart {
+    /// They are about the Node that this run is about.
+    same_node: bool,
+    /// Series up to this id are of this run, and counted on before others.
+    last_id: u64,
 }
 
 impl Aggregate {
@@ -38,48 +47,42 @@ impl Aggregate {
     }
 
     /// What an earlier run left, beside what has come since; only while it is about the same Node is it counted on.
-    pub(in crate::exporters::apiserver) fn take_back(
-        &mut self,
-        rows: Vec<Row>,
-        same_node: bool,
-        now: Now,
-    ) -> TakenBack {
-        let mut taken = TakenBack::default();
-        let mut kept = Vec::new();
+    pub(in crate::exporters::apiserver) fn load(&mut self, rows: Vec<Row>, same_node: bool, now: Now) -> LoadedRows {
+        let mut taken = LoadedRows::default();
+        let mut loaded = Vec::new();
         for row in rows {
             match parse(&row) {
-                Some(series) => kept.push(series),
+                Some(series) => loaded.push(series),
                 None => taken.unreadable.push(row.key),
             }
         }
-        kept.sort_by_key(|series| series.id);
-        let newer = self.last_id;
-        for series in kept {
-            taken.lost += self.go_on(series, (same_node, newer), now);
+        loaded.sort_by_key(|series| series.id);
+        let start = LoadStart { same_node, last_id: self.last_id };
+        for series in loaded {
+            taken.lost += self.go_on(series, start, now);
         }
         taken
     }
 
-    /// Up to the id `newer` they are of this run, and counted on before others.
-    fn go_on(&mut self, mut series: Series, (same_node, newer): (bool, u64), now: Now) -> u64 {
+    fn go_on(&mut self, mut series: Series, start: LoadStart, now: Now) -> u64 {
         if let Some(known) = self.names.get(&series.hash).and_then(|id| self.series.get_mut(id)) {
             self.changed.insert(series.hash);
             known.unite(series);
             return 0;
         }
         let key = Key::of(&series.first);
-        let as_kept = (series.id, series.open);
+        let as_saved = (series.id, series.open);
         self.last_id = series.id.max(self.last_id + 1);
         series.id = self.last_id;
-        series.open &= same_node && self.open.get(&key).is_none_or(|id| *id > newer);
+        series.open &= start.same_node && self.open.get(&key).is_none_or(|id| *id > start.last_id);
         series.go_on(self.limits.series, now);
-        if as_kept != (series.id, series.open) {
+        if as_saved != (series.id, series.open) {
             self.changed.insert(series.hash);
         }
-        self.place(key, series)
+        self.insert_loaded(key, series)
     }
 
-    fn place(&mut self, key: Key, series: Series) -> u64 {
+    fn insert_loaded(&mut self, key: Key, series: Series) -> u64 {
         let (open, news) = (series.open, series.has_news());
         let time = if series.created { series.last_time } else { series.first.time };
         let id = self.insert(series);
