@@ -21,13 +21,21 @@ run: toolchain ## build nodewelld and watch this machine with it (needs no clust
 build: toolchain ## build all programs, optimised
 	$(CARGO) build --release $(PACKAGES)
 
-test: toolchain deps lint unit whole guests ## everything that must pass before a change lands
+test: toolchain deps compiled ## everything that must pass before a change lands
+	@echo "Lints, unit tests, BMCs, whole-program tests and guests run side by side; each prints its output at its end."
+	@+$(MAKE) --no-print-directory --jobs=5 --output-sync=target lint quick waiting whole guests
+
+# All at once, before anything runs: compilers and tests that wait for deadlines do not mix.
+compiled:
+	$(CARGO) test --workspace --locked --no-run
+	$(CARGO) build $(PROGRAMS) --locked
+.PHONY: compiled quick waiting
 
 lint: format words clippy licences
 format:
 	$(CARGO) fmt --all --check
 clippy:
-	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	nice $(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 words:
 	@packaging/lint/words
 	@packaging/lint/examples
@@ -35,8 +43,15 @@ licences:
 	@packaging/licences
 .PHONY: format words clippy licences
 
+UNITS := $(CARGO) test --workspace --exclude nodewell-tests --exclude nodewell-vm --locked --no-fail-fast
 unit: ## unit and property tests
-	$(CARGO) test --workspace --exclude nodewell-tests --exclude nodewell-vm --locked --no-fail-fast
+	$(UNITS)
+
+# The same in two halves: what computes, and what mostly waits (for BMCs that answer late, for a real API server).
+quick:
+	$(UNITS) -- --skip bmc/ --skip cluster/
+waiting:
+	$(CARGO) test --workspace --test bmcs --test cluster --locked --no-fail-fast
 
 whole: ## whole-program tests: the real binaries against the real thing
 	$(CARGO) build $(PROGRAMS) --locked

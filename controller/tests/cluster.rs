@@ -117,13 +117,13 @@ fn main() -> ExitCode {
     let trials = trials.map(|(unmet, (name, case))| match (&server, unmet) {
         (Some(server), None) => {
             let server = Arc::clone(server);
-            Trial::test(name, move || {
+            Trial::test(format!("cluster/{name}"), move || {
                 run(&server, case);
                 Ok(())
             })
         }
         // It is ignored, with the reason in its line.
-        (_, unmet) => Trial::test(name, || Ok(())).with_ignored_flag(true).with_kind(unmet.unwrap_or_default()),
+        (_, unmet) => Trial::test(format!("cluster/{name}"), || Ok(())).with_ignored_flag(true).with_kind(unmet.unwrap_or_default()),
     });
     let conclusion = libtest_mimic::run(&arguments, trials.collect());
     // Its processes end here, not with the static lifetime of anything.

@@ -1,5 +1,7 @@
 //! The list of cases and what each needs; a case whose needs are not met here is skipped with the reason, and counted.
 
+mod longest;
+
 use std::sync::{
     Mutex,
     atomic::{AtomicUsize, Ordering},
@@ -103,10 +105,10 @@ impl Suite {
     /// A case with needs.
     pub fn case_with(&mut self, needs: &'static [Need], name: &'static str, case: fn()) -> &mut Self {
         let name = format!("{}::{name}", self.behaviour);
-        let told = name.clone();
+        let shown = name.clone();
         self.trials.push(Trial::ignorable_test(name, move || match needs.iter().find_map(|need| need.unmet()) {
-            Some(reason) => Ok(skip(told, reason)),
-            None => run(case),
+            Some(reason) => Ok(skip(shown, reason)),
+            None => run(&shown, case),
         }));
         self
     }
@@ -127,17 +129,19 @@ impl Suite {
             return self.on_real(name, Cluster::own_real, case);
         }
         let name = format!("{}::{name}", self.behaviour);
-        let told = name.clone();
-        let trial = Trial::ignorable_test(name, move || Ok(skip(told, LONG.to_owned())));
+        let shown = name.clone();
+        let trial = Trial::ignorable_test(name, move || Ok(skip(shown, LONG.to_owned())));
         self.trials.push(trial.with_kind("real"));
         self
     }
 
     /// A case with faults that only the double can play.
     pub fn on_double(&mut self, name: &'static str, case: fn(&Cluster)) -> &mut Self {
-        let trial = Trial::ignorable_test(format!("{}::{name}", self.behaviour), move || {
+        let name = format!("{}::{name}", self.behaviour);
+        let shown = format!("[double] {name}");
+        let trial = Trial::ignorable_test(name, move || {
             ON_DOUBLE.fetch_add(1, Ordering::Relaxed);
-            run(|| case(&Cluster::double()))
+            run(&shown, || case(&Cluster::double()))
         });
         self.trials.push(trial.with_kind("double"));
         self
@@ -175,14 +179,14 @@ impl Suite {
         case: fn(&Cluster),
     ) -> &mut Self {
         let name = format!("{}::{name}", self.behaviour);
-        let told = format!("[real] {name}");
+        let shown = format!("[real] {name}");
         let trial = Trial::ignorable_test(name, move || {
             let unmet = || needs.iter().find_map(|need| need.unmet());
             if let Some(reason) = real::version().err().or_else(unmet) {
-                return Ok(skip(told, reason));
+                return Ok(skip(shown, reason));
             }
             ON_REAL.fetch_add(1, Ordering::Relaxed);
-            run(|| case(&cluster()))
+            run(&shown, || case(&cluster()))
         });
         self.trials.push(trial.with_kind("real"));
         self
@@ -208,8 +212,8 @@ impl Suite {
 }
 
 /// libtest-mimic turns a panic into a failure.
-fn run(case: impl FnOnce()) -> Result<Completion, Failed> {
-    case();
+fn run(name: &str, case: impl FnOnce()) -> Result<Completion, Failed> {
+    longest::timed(name, case);
     Ok(Completion::Completed)
 }
 
@@ -233,4 +237,7 @@ fn summary() {
         eprintln!("SKIP {name}: {reason}");
     }
     eprintln!("{} skipped", skipped.len());
+    if let Some(line) = longest::line() {
+        eprintln!("{line}");
+    }
 }

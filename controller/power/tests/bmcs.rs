@@ -10,7 +10,7 @@ mod sushy;
 
 fn main() -> std::process::ExitCode {
     real::main(&[
-        ("ipmi", ipmi::CASES, nodewell_bmc::missing()),
-        ("redfish", sushy::CASES, nodewell_bmc::missing_redfish()),
+        ("bmc/ipmi", ipmi::CASES, nodewell_bmc::missing()),
+        ("bmc/redfish", sushy::CASES, nodewell_bmc::missing_redfish()),
     ])
 }
