@@ -123,7 +123,9 @@ fn main() -> ExitCode {
             })
         }
         // It is ignored, with the reason in its line.
-        (_, unmet) => Trial::test(format!("cluster/{name}"), || Ok(())).with_ignored_flag(true).with_kind(unmet.unwrap_or_default()),
+        (_, unmet) => Trial::test(format!("cluster/{name}"), || Ok(()))
+            .with_ignored_flag(true)
+            .with_kind(unmet.unwrap_or_default()),
     });
     let conclusion = libtest_mimic::run(&arguments, trials.collect());
     // Its processes end here, not with the static lifetime of anything.
