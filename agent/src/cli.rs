@@ -6,9 +6,9 @@ mod clear;
 mod completion;
 mod doctor;
 mod enroll;
+mod error;
 mod events;
 mod explain;
-mod failure;
 mod inject;
 mod out;
 mod plugin;
@@ -27,7 +27,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use nodewell_client::{Client, DEFAULT_SOCKET};
 
 use crate::config::{Config, Flags};
-use failure::Failure;
+use error::CommandError;
 use out::Out;
 
 /// The health of this node: what is wrong, since when, and what to do.
@@ -89,12 +89,12 @@ pub fn command() -> clap::Command {
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
-        Err(usage) => return failure::usage(&usage),
+        Err(usage) => return error::usage(&usage),
     };
     let mut out = Out::stdout();
-    match execute(arguments, &mut out).and_then(|code| out.flush().map(|()| code).map_err(Failure::from)) {
+    match execute(arguments, &mut out).and_then(|code| out.flush().map(|()| code).map_err(CommandError::from)) {
         Ok(code) => code,
-        Err(failure) => failure.report(),
+        Err(error) => error.report(),
     }
 }
 
@@ -103,9 +103,9 @@ fn configured_socket() -> PathBuf {
     Config::load(&Flags::default()).map_or_else(|_| DEFAULT_SOCKET.into(), |config| config.socket)
 }
 
-fn execute(arguments: Arguments, out: &mut Out) -> Result<ExitCode, Failure> {
+fn execute(arguments: Arguments, out: &mut Out) -> Result<ExitCode, CommandError> {
     let client = Client::new(arguments.global.socket.unwrap_or_else(configured_socket));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::runtime)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(CommandError::runtime)?;
     let outcome = runtime.block_on(async {
         match arguments.command {
             Command::Status(status) => status.run(&client, out).await?,

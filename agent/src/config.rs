@@ -232,7 +232,7 @@ impl Config {
 /// The checks ask for the API server's name, which the agent's kubeconfig or the kubelet's has.
 fn checks(said: &Settings) -> nodewell_checks::Settings {
     let mut checks = said.checks.clone().settled();
-    let kubelets = identity::kubelet_places(Path::new("/"), said.identity.kubelet_kubeconfig.as_deref());
+    let kubelets = identity::kubelet_kubeconfigs(Path::new("/"), said.identity.kubelet_kubeconfig.as_deref());
     checks.network.kubeconfigs = said.kubeconfig.iter().cloned().chain(kubelets).collect();
     checks
 }

@@ -7,7 +7,7 @@
 mod evidence;
 mod executor;
 mod flags;
-mod keep;
+mod history;
 mod recorder;
 mod watch;
 
@@ -29,7 +29,7 @@ use crate::runtime::notify;
 pub use flags::RepairFlags;
 
 use executor::RepairExecutor;
-use keep::Keep;
+use history::HistoryFile;
 use watch::Watch;
 
 /// How often it looks.
@@ -53,7 +53,7 @@ pub enum RepairError {
     Signals(io::Error),
     #[error("{path}: {error}; repairs are counted there, so nothing is repaired without it")]
     State { path: PathBuf, error: io::Error },
-    #[error("nowhere to count repairs: say --state-dir, or run it as nodewell-repair.service")]
+    #[error("nowhere to count repairs: name one with --state-dir, or run it as nodewell-repair.service")]
     NoState,
     #[error("another nodewelld repair works with {0}")]
     Taken(PathBuf),
@@ -76,8 +76,8 @@ pub async fn run(setup: Setup) -> Result<(), RepairError> {
         }
         return Ok(());
     }
-    let keep = Keep::open(setup.state_dir.as_deref().ok_or(RepairError::NoState)?)?;
-    let mut rounds = Rounds { watch: Watch::default(), executor: RepairExecutor::new(&setup, keep), setup };
+    let file = HistoryFile::open(setup.state_dir.as_deref().ok_or(RepairError::NoState)?)?;
+    let mut rounds = Rounds { watch: Watch::default(), executor: RepairExecutor::new(&setup, file), setup };
     notify::ready();
     tokio::select! {
         () = rounds.run() => {}
@@ -92,7 +92,7 @@ pub async fn run(setup: Setup) -> Result<(), RepairError> {
 
 /// What would be done now, a line for each unit; nothing is done.
 pub async fn plan(setup: &Setup) -> Result<Vec<String>, RepairError> {
-    let history = setup.state_dir.as_deref().map(keep::read).transpose()?.unwrap_or_default();
+    let history = setup.state_dir.as_deref().map(history::read).transpose()?.unwrap_or_default();
     let problems = problems(&setup.client).await.map_err(RepairError::Agent)?;
     let now = watch::now();
     let seen = Watch::by_their_age(&now).look(&setup.settings, &setup.manager, &problems, &now).await;

@@ -1,4 +1,4 @@
-//! `nodewell check`: every error in configuration and rules at once, each with its place.
+//! `nodewell check`: every error in configuration and rules at once, each with its file and line.
 
 use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
@@ -12,7 +12,7 @@ use nodewell_rules::{
 use serde::Serialize;
 
 use super::{
-    failure::{CONFIG, Failure},
+    error::{CONFIG, CommandError},
     out::Out,
 };
 use crate::config::{Config, Flags, settings};
@@ -48,12 +48,12 @@ struct Report {
     rules: usize,
     examples: usize,
     plugins: usize,
-    mistakes: Vec<Told>,
-    notes: Vec<Told>,
+    mistakes: Vec<DiagnosticView>,
+    notes: Vec<DiagnosticView>,
 }
 
 #[derive(Debug, Serialize)]
-struct Told {
+struct DiagnosticView {
     file: PathBuf,
     /// `None`: the file as a whole.
     line: Option<usize>,
@@ -61,7 +61,7 @@ struct Told {
 }
 
 impl Check {
-    pub(super) fn run(self, out: &mut Out) -> Result<ExitCode, Failure> {
+    pub(super) fn run(self, out: &mut Out) -> Result<ExitCode, CommandError> {
         let mut report = Report::default();
         if self.paths.is_empty() {
             report.take_configuration(self.config);
@@ -108,13 +108,13 @@ impl Report {
         let programs = programs(&loaded.set);
         self.take_rules(loaded);
         let notes = programs.into_iter().map(|Mistake { location, message }| Note::new(location, message));
-        self.notes.extend(notes.map(Told::from));
+        self.notes.extend(notes.map(DiagnosticView::from));
     }
 
     fn take_rules(&mut self, loaded: Loaded) {
         self.plugins += loaded.set.plugins.iter().map(|monitor| monitor.tasks.len()).sum::<usize>();
         self.take_mistakes(loaded.mistakes);
-        self.notes.extend(loaded.notes.into_iter().map(Told::from));
+        self.notes.extend(loaded.notes.into_iter().map(DiagnosticView::from));
         self.rules += loaded.set.rules.len();
         self.examples += loaded.set.rules.iter().map(|rule| count(&rule.examples)).sum::<usize>();
         self.take_mistakes(nodewell_rules::check_examples(&loaded.set));
@@ -126,22 +126,24 @@ impl Report {
         let set = Arc::new(set);
         for reader in 0..set.readers.len() {
             match Detector::new(Arc::clone(&set), reader) {
-                Ok(detector) => self.notes.extend(detector.slow_lane().filter_map(|slow| Told::slow(&set, &slow))),
+                Ok(detector) => {
+                    self.notes.extend(detector.slow_lane().filter_map(|slow| DiagnosticView::slow(&set, &slow)))
+                }
                 Err(mistakes) => self.take_mistakes(mistakes),
             }
         }
     }
 
     fn take_mistakes(&mut self, mistakes: Vec<Mistake>) {
-        self.mistakes.extend(mistakes.into_iter().map(Told::from));
+        self.mistakes.extend(mistakes.into_iter().map(DiagnosticView::from));
     }
 
-    fn print(&self, out: &mut Out) -> Result<(), Failure> {
-        for told in &self.mistakes {
-            out.line(&format!("{}: {}", told.place(), told.message))?;
+    fn print(&self, out: &mut Out) -> Result<(), CommandError> {
+        for diagnostic in &self.mistakes {
+            out.line(&format!("{}: {}", diagnostic.location(), diagnostic.message))?;
         }
-        for told in &self.notes {
-            out.line(&format!("{}: note: {}", told.place(), told.message))?;
+        for diagnostic in &self.notes {
+            out.line(&format!("{}: note: {}", diagnostic.location(), diagnostic.message))?;
         }
         let mistakes = match self.mistakes.len() {
             0 => "no mistake".to_owned(),
@@ -168,12 +170,12 @@ fn count(examples: &nodewell_rules::rule::Examples) -> usize {
     examples.matches.len() + examples.ignores.len() + examples.recovers.len()
 }
 
-impl Told {
+impl DiagnosticView {
     fn at(location: Location, message: String) -> Self {
         Self { file: location.file, line: Some(location.line).filter(|line| *line > 0), message }
     }
 
-    fn place(&self) -> String {
+    fn location(&self) -> String {
         let file = self.file.display();
         self.line.map_or_else(|| file.to_string(), |line| format!("{file}:{line}"))
     }
@@ -185,13 +187,13 @@ impl Told {
     }
 }
 
-impl From<Mistake> for Told {
+impl From<Mistake> for DiagnosticView {
     fn from(mistake: Mistake) -> Self {
         Self::at(mistake.location, mistake.message)
     }
 }
 
-impl From<Note> for Told {
+impl From<Note> for DiagnosticView {
     fn from(note: Note) -> Self {
         Self::at(note.location, note.message)
     }
@@ -238,9 +240,9 @@ ignores = ["mydriver: no fault"]
     }
 
     #[test]
-    fn all_mistakes_are_told_at_once() {
+    fn all_mistakes_are_reported_at_once() {
         let bad = GOOD.replace("temporary", "sometimes").replace("severity = \"warn\"", "severity = \"bad\"");
-        let lines: Vec<usize> = report(&bad).mistakes.iter().filter_map(|told| told.line).collect();
+        let lines: Vec<usize> = report(&bad).mistakes.iter().filter_map(|diagnostic| diagnostic.line).collect();
         assert_eq!(lines, [4, 6]);
     }
 }

@@ -7,7 +7,7 @@ use nodewell_model::{
     api::{ClearRequest, ClearedView},
 };
 
-use super::{failure::Failure, out::Out};
+use super::{error::CommandError, out::Out};
 
 /// End the active problems of a condition, of all reporters (root).
 #[derive(Debug, Args)]
@@ -29,16 +29,16 @@ pub(super) struct Clear {
 }
 
 impl Clear {
-    pub(super) async fn run(self, client: &Client, out: &mut Out) -> Result<(), Failure> {
+    pub(super) async fn run(self, client: &Client, out: &mut Out) -> Result<(), CommandError> {
         let Self { condition, reason, subject } = self;
         let request = ClearRequest { condition, reason, subject, id: None, evidence: None, as_seen: None };
         let ClearedView { cleared } = client.post("/v1/clear", &request).await?;
-        out.line(&said(&request, cleared))?;
+        out.line(&summary(&request, cleared))?;
         Ok(())
     }
 }
 
-fn said(request: &ClearRequest, cleared: usize) -> String {
+fn summary(request: &ClearRequest, cleared: usize) -> String {
     let reason = request.reason.as_ref().map(|reason| format!(" with reason {reason}")).unwrap_or_default();
     let subject = request.subject.as_ref().map(|subject| format!(" of {subject}")).unwrap_or_default();
     let which = format!("of {}{reason}{subject}", request.condition);
@@ -54,12 +54,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_says_what_was_cleared() {
+    fn the_summary_names_what_was_cleared() {
         let condition = Name::fixed("DiskUnhealthy");
         let mut request =
             ClearRequest { condition, reason: None, subject: None, id: None, evidence: None, as_seen: None };
-        assert_eq!(said(&request, 2), "cleared 2 problems of DiskUnhealthy");
+        assert_eq!(summary(&request, 2), "cleared 2 problems of DiskUnhealthy");
         request.subject = Some("sda".to_owned());
-        assert_eq!(said(&request, 0), "nothing to clear: there is no active problem of DiskUnhealthy of sda");
+        assert_eq!(summary(&request, 0), "nothing to clear: there is no active problem of DiskUnhealthy of sda");
     }
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 use clap_complete::{Shell, generate};
 
-use super::{failure::Failure, out::Out};
+use super::{error::CommandError, out::Out};
 
 /// Print a shell's completions of this command; packages install them.
 #[derive(Debug, Args)]
@@ -17,7 +17,7 @@ pub(super) struct Completion {
 }
 
 impl Completion {
-    pub(super) fn run(self, out: &mut Out) -> Result<(), Failure> {
+    pub(super) fn run(self, out: &mut Out) -> Result<(), CommandError> {
         let mut script = Vec::new();
         generate(self.shell, &mut super::command(), "nodewell", &mut script);
         Ok(out.text(&String::from_utf8_lossy(&script))?)

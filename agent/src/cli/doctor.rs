@@ -15,10 +15,10 @@ use std::{
 use clap::Args;
 use nodewell_client::Client;
 
-use super::{failure::Failure, out::Out, render::Look};
+use super::{error::CommandError, out::Out, render::Look};
 use crate::{
     config::{Config, Flags},
-    identity::{SAID, Way},
+    identity::{NOTES, Way},
 };
 use check::{Check, Verdict, shown, summary};
 use cluster::Cluster;
@@ -52,7 +52,7 @@ pub(super) struct Doctor {
 }
 
 impl Doctor {
-    pub(super) async fn run(self, client: &Client, out: &mut Out) -> Result<ExitCode, Failure> {
+    pub(super) async fn run(self, client: &Client, out: &mut Out) -> Result<ExitCode, CommandError> {
         let (json, other_node) = (self.json, self.other_node);
         let flags =
             Flags { config: self.config, kubeconfig: self.kubeconfig, node_name: self.node_name, ..Flags::default() };
@@ -73,8 +73,8 @@ impl Doctor {
 async fn examine(flags: &Flags, other_node: Option<String>, client: &Client) -> Vec<Check> {
     let mut checks = Vec::new();
     let config = Config::load(flags).unwrap_or_else(|mistakes| {
-        let told: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
-        checks.push(Check::fail("config", told.join("; "), "mend it, and look again with `nodewell check`"));
+        let messages: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+        checks.push(Check::fail("config", messages.join("; "), "mend it, and look again with `nodewell check`"));
         // The rest is examined as if there were no config file.
         Config::of_flags(flags)
     });
@@ -90,7 +90,7 @@ async fn examine(flags: &Flags, other_node: Option<String>, client: &Client) -> 
 
 /// What nodewell-identity.service could not do, as its last run logged it.
 fn left_by_root(folder: &Path) -> Vec<Check> {
-    let said = fs::read_to_string(folder.join(SAID)).unwrap_or_default();
+    let notes = fs::read_to_string(folder.join(NOTES)).unwrap_or_default();
     let advice = "see: journalctl -u nodewell-identity";
-    said.lines().map(|line| Check::warn("nodewell-identity", line, advice)).collect()
+    notes.lines().map(|line| Check::warn("nodewell-identity", line, advice)).collect()
 }

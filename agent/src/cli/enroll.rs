@@ -11,14 +11,14 @@ use serde::Serialize;
 use tokio::time::{Instant, sleep};
 
 use super::{
-    failure::{CONFIG, Failure, NO_INPUT, NO_PERMISSION, SOFTWARE, TEMPORARY, UNAVAILABLE},
+    error::{CONFIG, CommandError, NO_INPUT, NO_PERMISSION, SOFTWARE, TEMPORARY, UNAVAILABLE},
     out::Out,
 };
 use crate::{
     config::{Config, Flags},
     identity::{
-        Cluster, Credentials, EnrolError, FolderError, Keeper, KeeperError, Kept, Progress, Secret, Server, Trouble,
-        user_name,
+        AskError, Cluster, Credentials, EnrolError, FolderError, NodeIdentity, Progress, ProvisionError, Provisioner,
+        Secret, Server, user_name,
     },
 };
 
@@ -87,22 +87,22 @@ struct Account {
 }
 
 impl Enroll {
-    pub(super) async fn run(self, out: &mut Out) -> Result<ExitCode, Failure> {
+    pub(super) async fn run(self, out: &mut Out) -> Result<ExitCode, CommandError> {
         let config = self.config()?;
-        let keeper = Keeper::open(&config, "/".as_ref()).map_err(unopened)?;
-        if let Some(kept) = self.good_one(&keeper).await {
-            let account = Account { expires: Some(kept.certificate.not_after), ..account(&config.node_name) };
+        let provisioner = Provisioner::open(&config, "/".as_ref()).map_err(unopened)?;
+        if let Some(identity) = self.good_one(&provisioner).await {
+            let account = Account { expires: Some(identity.certificate.not_after), ..account(&config.node_name) };
             return self.end(out, account);
         }
-        let asker = self.asker(&keeper).await?;
-        let server = Server::of(&asker).await.map_err(|trouble| refused(&trouble))?;
+        let asker = self.asker(&provisioner).await?;
+        let server = Server::of(&asker).await.map_err(|error| refused(&error))?;
         let mut account = account(&config.node_name);
-        let stuck = |error: FolderError| Failure::said(SOFTWARE, error.to_string());
-        keeper.enrolment().forget_denial().map_err(stuck)?;
-        match self.answer(&keeper, &server, out).await? {
+        let stuck = |error: FolderError| CommandError::new(SOFTWARE, error.to_string());
+        provisioner.enrolment().forget_denial().map_err(stuck)?;
+        match self.answer(&provisioner, &server, out).await? {
             Progress::Issued { name, secret } => {
                 let credentials = Credentials { cluster: asker.cluster, secret };
-                keeper.keep(&credentials).map_err(|error| Failure::said(SOFTWARE, error.to_string()))?;
+                provisioner.save(&credentials).map_err(|error| CommandError::new(SOFTWARE, error.to_string()))?;
                 account.expires = credentials.certificate().map(|certificate| certificate.not_after);
                 account.request = Some(name);
             }
@@ -116,24 +116,24 @@ impl Enroll {
         self.end(out, account)
     }
 
-    fn config(&self) -> Result<Config, Failure> {
+    fn config(&self) -> Result<Config, CommandError> {
         let flags = Flags { config: self.config.clone(), node_name: self.node_name.clone(), ..Flags::default() };
         Config::load(&flags).map_err(|mistakes| {
-            let told: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
-            Failure::said(CONFIG, told.join("\n"))
+            let messages: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+            CommandError::new(CONFIG, messages.join("\n"))
         })
     }
 
     /// What is there already and needs no successor yet.
-    async fn good_one(&self, keeper: &Keeper) -> Option<Kept> {
+    async fn good_one(&self, provisioner: &Provisioner) -> Option<NodeIdentity> {
         // One that cannot be read is what this command replaces.
-        let kept = keeper.kept().await.ok().flatten()?;
-        let is_good = keeper.is_this_nodes(&kept) && Timestamp::now() < kept.renewal();
-        (is_good && !self.renew).then_some(kept)
+        let identity = provisioner.saved().await.ok().flatten()?;
+        let is_good = provisioner.is_this_nodes(&identity) && Timestamp::now() < identity.renewal();
+        (is_good && !self.renew).then_some(identity)
     }
 
-    async fn asker(&self, keeper: &Keeper) -> Result<Credentials, Failure> {
-        let unread = |error: &dyn std::error::Error| Failure::said(NO_INPUT, error.to_string());
+    async fn asker(&self, provisioner: &Provisioner) -> Result<Credentials, CommandError> {
+        let unread = |error: &dyn std::error::Error| CommandError::new(NO_INPUT, error.to_string());
         if let (Some(server), Some(token)) = (&self.server, &self.token) {
             return self.by_token(server, token);
         }
@@ -141,18 +141,18 @@ impl Enroll {
             return Credentials::read(path).await.map_err(|error| unread(&error));
         }
         let missing = || {
-            Failure::said(
+            CommandError::new(
                 NO_INPUT,
                 "no kubelet's kubeconfig was found on this machine: name one with --bootstrap-kubeconfig, or give --server and a bootstrap token",
             )
         };
-        let found = keeper.asker().await.map_err(|error| unread(&error))?.ok_or_else(missing)?;
+        let found = provisioner.asker().await.map_err(|error| unread(&error))?.ok_or_else(missing)?;
         Ok(found.credentials)
     }
 
-    fn by_token(&self, server: &str, token: &str) -> Result<Credentials, Failure> {
+    fn by_token(&self, server: &str, token: &str) -> Result<Credentials, CommandError> {
         let read = |path: &PathBuf| {
-            std::fs::read(path).map_err(|error| Failure::said(NO_INPUT, format!("{}: {error}", path.display())))
+            std::fs::read(path).map_err(|error| CommandError::new(NO_INPUT, format!("{}: {error}", path.display())))
         };
         let authority = self.certificate_authority.as_ref().map(read).transpose()?.map(ByteString);
         let (tls_server_name, insecure_skip_tls_verify, proxy_url) = (None, None, None);
@@ -162,23 +162,28 @@ impl Enroll {
     }
 
     /// Sends the request, prints how to approve it, and waits.
-    async fn answer(&self, keeper: &Keeper, server: &Server, out: &mut Out) -> Result<Progress, Failure> {
-        let (deadline, mut pause, mut told) = (Instant::now() + self.timeout, LOOK_EVERY.0, String::new());
+    async fn answer(
+        &self,
+        provisioner: &Provisioner,
+        server: &Server,
+        out: &mut Out,
+    ) -> Result<Progress, CommandError> {
+        let (deadline, mut pause, mut reported) = (Instant::now() + self.timeout, LOOK_EVERY.0, String::new());
         loop {
-            let progress = match keeper.enrolment().locked_step(server).await {
+            let progress = match provisioner.enrolment().locked_step(server).await {
                 // A server that comes and goes is waited for, once it has taken the request.
-                Err(EnrolError::Server(trouble)) if !told.is_empty() && trouble.code().is_none() => {
-                    Progress::Waiting { name: told.clone() }
+                Err(EnrolError::Server(error)) if !reported.is_empty() && error.code().is_none() => {
+                    Progress::Waiting { name: reported.clone() }
                 }
                 step => step.map_err(|error| failed(&error))?,
             };
             let Progress::Waiting { name } = &progress else { return Ok(progress) };
-            if *name != told && !self.json {
+            if *name != reported && !self.json {
                 out.line(&format!("{name} waits for approval, by an administrator of the cluster:"))?;
                 out.line(&format!("  kubectl certificate approve {name}"))?;
                 out.flush()?;
             }
-            told.clone_from(name);
+            reported.clone_from(name);
             if Instant::now() + pause > deadline {
                 return Ok(progress);
             }
@@ -187,7 +192,7 @@ impl Enroll {
         }
     }
 
-    fn end(&self, out: &mut Out, account: Account) -> Result<ExitCode, Failure> {
+    fn end(&self, out: &mut Out, account: Account) -> Result<ExitCode, CommandError> {
         let code = match account.state {
             "pending" => TEMPORARY,
             "denied" => NO_PERMISSION,
@@ -223,22 +228,22 @@ impl Account {
     }
 }
 
-fn unopened(error: KeeperError) -> Failure {
+fn unopened(error: ProvisionError) -> CommandError {
     if geteuid().is_root() {
-        return Failure::said(SOFTWARE, error.to_string());
+        return CommandError::new(SOFTWARE, error.to_string());
     }
-    Failure::said(NO_PERMISSION, format!("{error}; the key is root's: run it with sudo"))
+    CommandError::new(NO_PERMISSION, format!("{error}; the key is root's: run it with sudo"))
 }
 
-fn failed(error: &EnrolError) -> Failure {
+fn failed(error: &EnrolError) -> CommandError {
     match error {
-        EnrolError::Server(trouble) => refused(trouble),
-        other => Failure::said(SOFTWARE, other.to_string()),
+        EnrolError::Server(error) => refused(error),
+        other => CommandError::new(SOFTWARE, other.to_string()),
     }
 }
 
-fn refused(trouble: &Trouble) -> Failure {
-    let (code, what) = match trouble.code() {
+fn refused(error: &AskError) -> CommandError {
+    let (code, what) = match error.code() {
         Some(401) => (NO_PERMISSION, "; the credentials to ask with have expired, or are another cluster's"),
         Some(403) => (
             NO_PERMISSION,
@@ -248,5 +253,5 @@ fn refused(trouble: &Trouble) -> Failure {
         Some(_) => (SOFTWARE, ""),
         None => (UNAVAILABLE, ""),
     };
-    Failure::said(code, format!("cannot ask for a certificate: {trouble}{what}"))
+    CommandError::new(code, format!("cannot ask for a certificate: {error}{what}"))
 }

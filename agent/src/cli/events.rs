@@ -5,7 +5,7 @@ use nodewell_client::Client;
 use nodewell_model::view::EventView;
 
 use super::{
-    failure::{Failure, SOFTWARE, UNAVAILABLE},
+    error::{CommandError, SOFTWARE, UNAVAILABLE},
     out::Out,
     render::{Look, event_line},
 };
@@ -35,7 +35,7 @@ pub(super) struct Events {
 }
 
 impl Events {
-    pub(super) async fn run(self, client: &Client, out: &mut Out) -> Result<(), Failure> {
+    pub(super) async fn run(self, client: &Client, out: &mut Out) -> Result<(), CommandError> {
         if self.follow {
             return self.follow(client, out).await;
         }
@@ -54,7 +54,7 @@ impl Events {
         Ok(())
     }
 
-    async fn follow(self, client: &Client, out: &mut Out) -> Result<(), Failure> {
+    async fn follow(self, client: &Client, out: &mut Out) -> Result<(), CommandError> {
         let limit = self.limit.unwrap_or(FOLLOW_SHOWS);
         let mut lines = client.follow(&format!("/v1/events?follow=true&limit={limit}")).await?;
         while let Some(text) = lines.next_line().await? {
@@ -62,13 +62,13 @@ impl Events {
             out.line(&shown)?;
             out.flush()?;
         }
-        Err(Failure::said(UNAVAILABLE, "the agent ended the stream: it is stopping"))
+        Err(CommandError::new(UNAVAILABLE, "the agent ended the stream: it is stopping"))
     }
 }
 
 /// One line of a followed stream.
-pub(super) fn parse(text: &str) -> Result<EventView, Failure> {
+pub(super) fn parse(text: &str) -> Result<EventView, CommandError> {
     serde_json::from_str(text).map_err(|error| {
-        Failure::said(SOFTWARE, format!("the agent sent an event that this version cannot read: {error}"))
+        CommandError::new(SOFTWARE, format!("the agent sent an event that this version cannot read: {error}"))
     })
 }

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use self::topic::Topic;
 use super::{
-    failure::{Failure, USAGE},
+    error::{CommandError, USAGE},
     out::Out,
     rules::{RuleChoice, loaded},
 };
@@ -64,14 +64,14 @@ struct Explained {
 }
 
 impl Explain {
-    pub(super) fn run(self, out: &mut Out) -> Result<(), Failure> {
+    pub(super) fn run(self, out: &mut Out) -> Result<(), CommandError> {
         let plan: LoadPlan = self.rules.plan();
         let set = loaded(&plan)?;
         match self.reason {
             None => list::write(&set, self.json, out),
             Some(word) => {
-                let topic = Topic::parse(&word).map_err(|told| Failure::said(USAGE, told))?;
-                let explained = topic.explain(&set).map_err(|told| Failure::said(USAGE, told))?;
+                let topic = Topic::parse(&word).map_err(|told| CommandError::new(USAGE, told))?;
+                let explained = topic.explain(&set).map_err(|told| CommandError::new(USAGE, told))?;
                 if self.json {
                     return out.json(&explained);
                 }

@@ -13,7 +13,7 @@ use nodewell_model::{
 };
 
 use super::{
-    failure::{Failure, NO_PERMISSION, SOFTWARE},
+    error::{CommandError, NO_PERMISSION, SOFTWARE},
     out::Out,
 };
 use way::Way;
@@ -40,7 +40,7 @@ pub(super) struct Inject {
 }
 
 impl Inject {
-    pub(super) async fn run(self, client: &Client, out: &mut Out) -> Result<(), Failure> {
+    pub(super) async fn run(self, client: &Client, out: &mut Out) -> Result<(), CommandError> {
         let before = last_event(client).await?;
         let request = InjectRequest { reason: self.reason, condition: self.condition };
         let answer: InjectAnswer = client.post("/v1/inject", &request).await?;
@@ -59,26 +59,26 @@ impl Inject {
 }
 
 /// Whatever comes after it is news.
-async fn last_event(client: &Client) -> Result<u64, Failure> {
+async fn last_event(client: &Client) -> Result<u64, CommandError> {
     let newest: Vec<EventView> = client.get("/v1/events?limit=1").await?;
     Ok(newest.last().map_or(0, |event| event.id))
 }
 
 /// One write is one record (`Documentation/ABI/testing/dev-kmsg`).
-fn write_record(answer: &InjectAnswer) -> Result<(), Failure> {
+fn write_record(answer: &InjectAnswer) -> Result<(), CommandError> {
     let record = format!("{}\n", answer.line);
     let written =
         OpenOptions::new().append(true).open(&answer.kmsg).and_then(|mut log| log.write_all(record.as_bytes()));
     written.map_err(|error| not_written(&answer.kmsg, &error))
 }
 
-fn not_written(kmsg: &str, error: &io::Error) -> Failure {
+fn not_written(kmsg: &str, error: &io::Error) -> CommandError {
     match error.kind() {
-        io::ErrorKind::PermissionDenied => Failure::said(
+        io::ErrorKind::PermissionDenied => CommandError::new(
             NO_PERMISSION,
             format!("cannot write to {kmsg}: {error}; it takes root, and a kernel without printk.devkmsg=off"),
         ),
-        _ => Failure::said(SOFTWARE, format!("cannot write to {kmsg}: {error}")),
+        _ => CommandError::new(SOFTWARE, format!("cannot write to {kmsg}: {error}")),
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use serde::Serialize;
 
-use super::failure::Failure;
+use super::error::CommandError;
 
 /// Where a command writes.
 pub(super) struct Out {
@@ -36,14 +36,14 @@ impl Out {
     }
 
     /// `value` over several lines.
-    pub(super) fn json<T: Serialize>(&mut self, value: &T) -> Result<(), Failure> {
-        serde_json::to_writer_pretty(&mut self.writer, value).map_err(Failure::json)?;
+    pub(super) fn json<T: Serialize>(&mut self, value: &T) -> Result<(), CommandError> {
+        serde_json::to_writer_pretty(&mut self.writer, value).map_err(CommandError::json)?;
         Ok(self.line("")?)
     }
 
     /// `value` on one line.
-    pub(super) fn json_row<T: Serialize>(&mut self, value: &T) -> Result<(), Failure> {
-        serde_json::to_writer(&mut self.writer, value).map_err(Failure::json)?;
+    pub(super) fn json_row<T: Serialize>(&mut self, value: &T) -> Result<(), CommandError> {
+        serde_json::to_writer(&mut self.writer, value).map_err(CommandError::json)?;
         Ok(self.line("")?)
     }
 }

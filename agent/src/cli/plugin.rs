@@ -11,7 +11,7 @@ use nodewell_rules::{
 use tokio::task::LocalSet;
 
 use super::{
-    failure::{CONFIG, Failure, USAGE},
+    error::{CONFIG, CommandError, USAGE},
     out::Out,
     rules::{RuleChoice, loaded},
 };
@@ -53,7 +53,7 @@ struct Run {
 }
 
 impl Plugin {
-    pub(super) async fn run(self, out: &mut Out) -> Result<(), Failure> {
+    pub(super) async fn run(self, out: &mut Out) -> Result<(), CommandError> {
         let PluginCommand::Run(run) = self.command;
         // What runs shares this thread.
         LocalSet::new().run_until(run.run(out)).await
@@ -61,7 +61,7 @@ impl Plugin {
 }
 
 impl Run {
-    async fn run(self, out: &mut Out) -> Result<(), Failure> {
+    async fn run(self, out: &mut Out) -> Result<(), CommandError> {
         for task in self.tasks()? {
             let began = Instant::now();
             let node_name = Config::load(&Flags::default()).map(|config| config.node_name).unwrap_or_default();
@@ -73,19 +73,23 @@ impl Run {
         Ok(())
     }
 
-    fn tasks(&self) -> Result<Vec<PluginTask>, Failure> {
+    fn tasks(&self) -> Result<Vec<PluginTask>, CommandError> {
         let file = Path::new(&self.what);
         if file.is_file() {
             let found = load_path(file);
-            let told: Vec<String> = found.mistakes.iter().map(ToString::to_string).collect();
-            return if told.is_empty() { Ok(all(found.set)) } else { Err(Failure::said(CONFIG, told.join("\n"))) };
+            let messages: Vec<String> = found.mistakes.iter().map(ToString::to_string).collect();
+            return if messages.is_empty() {
+                Ok(all(found.set))
+            } else {
+                Err(CommandError::new(CONFIG, messages.join("\n")))
+            };
         }
         let known = all(loaded(&self.rules.plan())?);
         let names: Vec<String> = known.iter().map(|task| task.name.clone()).collect();
         let found: Vec<_> = known.into_iter().filter(|task| task.name == self.what).collect();
         if found.is_empty() {
             let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-            return Err(Failure::said(USAGE, format!("no plug-in is called {:?}; there are: {known}", self.what)));
+            return Err(CommandError::new(USAGE, format!("no plug-in is called {:?}; there are: {known}", self.what)));
         }
         Ok(found)
     }

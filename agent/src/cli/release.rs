@@ -10,7 +10,7 @@ use nodewell_rules::duration;
 use tokio::time::{Instant, sleep};
 
 use super::{
-    failure::{Failure, NO_PERMISSION, TEMPORARY, USAGE},
+    error::{CommandError, NO_PERMISSION, TEMPORARY, USAGE},
     out::Out,
 };
 use crate::check_process::{Group, ReleaseError, ReleaseFile};
@@ -70,9 +70,9 @@ pub(super) struct Reclaim {
 }
 
 impl Release {
-    pub(super) async fn run(self, client: &Client, out: &mut Out) -> Result<(), Failure> {
+    pub(super) async fn run(self, client: &Client, out: &mut Out) -> Result<(), CommandError> {
         if self.length > LONGEST {
-            return Err(Failure::said(USAGE, "a release is at most 24h long"));
+            return Err(CommandError::new(USAGE, "a release is at most 24h long"));
         }
         let group = self.devices.group();
         let release = ReleaseFile::of(client.path(), group).write(self.length).map_err(denied)?;
@@ -80,7 +80,7 @@ impl Release {
         Ok(out.line(&format!("{}: {release}; nothing of nodewell holds its devices", group.as_str()))?)
     }
 
-    async fn wait_for_readers(&self, socket: &Path) -> Result<(), Failure> {
+    async fn wait_for_readers(&self, socket: &Path) -> Result<(), CommandError> {
         let give_up = Instant::now() + self.wait;
         let group = self.devices.group();
         loop {
@@ -95,7 +95,7 @@ impl Release {
                     group.as_str(),
                     left.join(", ")
                 );
-                return Err(Failure::said(TEMPORARY, message));
+                return Err(CommandError::new(TEMPORARY, message));
             }
             sleep(LOOKS_APART).await;
         }
@@ -103,7 +103,7 @@ impl Release {
 }
 
 impl Reclaim {
-    pub(super) fn run(self, client: &Client, out: &mut Out) -> Result<(), Failure> {
+    pub(super) fn run(self, client: &Client, out: &mut Out) -> Result<(), CommandError> {
         let group = self.devices.group();
         let was_released = ReleaseFile::of(client.path(), group).remove().map_err(denied)?;
         let outcome = if was_released { "reads its devices again" } else { "had not released its devices" };
@@ -111,6 +111,6 @@ impl Reclaim {
     }
 }
 
-fn denied(error: ReleaseError) -> Failure {
-    Failure::said(NO_PERMISSION, error.to_string())
+fn denied(error: ReleaseError) -> CommandError {
+    CommandError::new(NO_PERMISSION, error.to_string())
 }

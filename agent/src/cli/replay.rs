@@ -10,7 +10,7 @@ use nodewell_rules::{Format, Replay as Run, ReplayError, ReplayFinding, ReplayOp
 
 use super::{
     age::local,
-    failure::{CONFIG, Failure, NO_INPUT},
+    error::{CONFIG, CommandError, NO_INPUT},
     out::Out,
     render::{Look, Paint, one_line, severity_paint},
     rules::{RuleChoice, loaded},
@@ -76,24 +76,24 @@ impl From<FormatName> for Format {
 }
 
 impl Replay {
-    pub(super) fn run(self, out: &mut Out) -> Result<(), Failure> {
+    pub(super) fn run(self, out: &mut Out) -> Result<(), CommandError> {
         let set = Arc::new(loaded(&self.rules.plan())?);
         let input = Input::open(&self.file)?;
         let options =
             ReplayOptions { any_facility: self.any_facility, unproven: self.unproven, ..ReplayOptions::default() };
         let run = Run::new(set, self.format.into()).with_options(options);
         let printer = Printer { out, json: self.json, look: Look::of_stdout(), zone: TimeZone::system() };
-        let told = print_all(&run, input, printer)?;
+        let summary = print_all(&run, input, printer)?;
         out.flush()?;
-        eprint_line(&told);
+        eprint_line(&summary);
         Ok(())
     }
 }
 
-fn print_all(run: &Run, input: Input, mut printer: Printer<'_>) -> Result<String, Failure> {
+fn print_all(run: &Run, input: Input, mut printer: Printer<'_>) -> Result<String, CommandError> {
     let (start, stop) = (Instant::now(), input.stop());
     let mut findings = 0_u64;
-    let mut failed: Option<Failure> = None;
+    let mut failed: Option<CommandError> = None;
     let replayed = run.run(input, |finding| {
         if failed.is_none() {
             findings += 1;
@@ -102,25 +102,25 @@ fn print_all(run: &Run, input: Input, mut printer: Printer<'_>) -> Result<String
             stop.set(failed.is_some());
         }
     });
-    if let Some(failure) = failed {
-        return Err(failure);
+    if let Some(error) = failed {
+        return Err(error);
     }
     let lines = replayed.map_err(not_replayed)?;
     Ok(format!("{lines} lines, {findings} findings, {:.1} s", start.elapsed().as_secs_f32()))
 }
 
-fn not_replayed(error: ReplayError) -> Failure {
+fn not_replayed(error: ReplayError) -> CommandError {
     match error {
         ReplayError::Rules(mistakes) => {
             let lines: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
-            Failure::said(CONFIG, lines.join("\n"))
+            CommandError::new(CONFIG, lines.join("\n"))
         }
-        ReplayError::Read(error) => Failure::said(NO_INPUT, format!("cannot read the log: {error}")),
+        ReplayError::Read(error) => CommandError::new(NO_INPUT, format!("cannot read the log: {error}")),
     }
 }
 
 fn eprint_line(line: &str) {
-    // Without stderr there is no place to write to.
+    // Without stderr there is nowhere to write to.
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
@@ -133,7 +133,7 @@ struct Printer<'a> {
 }
 
 impl Printer<'_> {
-    fn print(&mut self, finding: &ReplayFinding) -> Result<(), Failure> {
+    fn print(&mut self, finding: &ReplayFinding) -> Result<(), CommandError> {
         if self.json {
             return self.out.json_row(finding);
         }

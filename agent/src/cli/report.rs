@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    failure::{Failure, USAGE},
+    error::{CommandError, USAGE},
     out::Out,
 };
 use send::Sender;
@@ -101,19 +101,19 @@ pub(super) struct Report {
 }
 
 impl Report {
-    pub(super) async fn run(self, client: &Client, out: &mut Out) -> Result<(), Failure> {
+    pub(super) async fn run(self, client: &Client, out: &mut Out) -> Result<(), CommandError> {
         let sender = Sender::new(client, self.wait);
         if self.stdin {
             let defaults = stdin::Defaults { source: self.source, ttl_secs: self.ttl.map(|ttl| ttl.as_secs()) };
             return stdin::send_all(&sender, &defaults, self.json, out).await;
         }
         let json = self.json;
-        let status = serde_json::to_value(self.status()?).map_err(Failure::json)?;
+        let status = serde_json::to_value(self.status()?).map_err(CommandError::json)?;
         let accepted = sender.send(status).await?;
         if json { out.json(&accepted) } else { Ok(()) }
     }
 
-    fn status(self) -> Result<Status, Failure> {
+    fn status(self) -> Result<Status, CommandError> {
         let now = self.time.unwrap_or_else(Timestamp::now);
         Ok(Status {
             events: self.happened(now).into_iter().collect(),
@@ -134,12 +134,15 @@ impl Report {
         self.event.clone().map(|reason| Event { severity, timestamp, reason, message, subject })
     }
 
-    fn is(&self, transition: Timestamp) -> Result<Option<Condition>, Failure> {
+    fn is(&self, transition: Timestamp) -> Result<Option<Condition>, CommandError> {
         let Some((condition, status)) = self.condition.clone() else { return Ok(None) };
         let reason = match (self.reason.clone(), status) {
             (Some(reason), _) => reason,
             (None, ConditionStatus::True) => {
-                return Err(Failure::said(USAGE, format!("{condition}=true takes a --reason, such as RaidDegraded")));
+                return Err(CommandError::new(
+                    USAGE,
+                    format!("{condition}=true takes a --reason, such as RaidDegraded"),
+                ));
             }
             (None, ConditionStatus::False) => Name::fixed("NoProblem"),
             (None, ConditionStatus::Unknown) => Name::fixed("CannotTell"),
@@ -188,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_word_is_told_the_right_ones() {
+    fn a_wrong_word_is_answered_with_the_right_ones() {
         assert_eq!(word::<Severity>("error"), Ok(Severity::Error));
         assert!(word::<Action>("help").unwrap_err().contains("`replace-disk`"));
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use nodewell_rules::{LoadPlan, Loaded, Mistake, RuleSet, RulesFrom, load};
 
-use super::failure::{CONFIG, Failure};
+use super::error::{CONFIG, CommandError};
 use crate::config::{Config, Flags};
 
 /// `--rules`, as `nodewelld` has it.
@@ -35,12 +35,12 @@ impl RuleChoice {
 }
 
 /// The rules of `plan`; any error in them is a failure.
-pub(super) fn loaded(plan: &LoadPlan) -> Result<RuleSet, Failure> {
+pub(super) fn loaded(plan: &LoadPlan) -> Result<RuleSet, CommandError> {
     let Loaded { set, mistakes, .. } = load(plan);
-    if mistakes.is_empty() { Ok(set) } else { Err(Failure::said(CONFIG, told(&mistakes))) }
+    if mistakes.is_empty() { Ok(set) } else { Err(CommandError::new(CONFIG, message(&mistakes))) }
 }
 
-fn told(mistakes: &[Mistake]) -> String {
+fn message(mistakes: &[Mistake]) -> String {
     let lines: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
     format!("the rules have mistakes:\n{}", lines.join("\n"))
 }

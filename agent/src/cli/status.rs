@@ -8,7 +8,7 @@ use nodewell_model::view::NodeView;
 use tokio::time::sleep;
 
 use super::{
-    failure::Failure,
+    error::CommandError,
     out::Out,
     render::{Look, Paint, status_table},
 };
@@ -35,7 +35,7 @@ pub(super) struct Status {
 }
 
 impl Status {
-    pub(super) async fn run(self, client: &Client, out: &mut Out) -> Result<(), Failure> {
+    pub(super) async fn run(self, client: &Client, out: &mut Out) -> Result<(), CommandError> {
         if self.watch {
             return self.watch(client, out).await;
         }
@@ -47,7 +47,7 @@ impl Status {
         Ok(())
     }
 
-    async fn watch(self, client: &Client, out: &mut Out) -> Result<(), Failure> {
+    async fn watch(self, client: &Client, out: &mut Out) -> Result<(), CommandError> {
         // The first answer must come; the command waits for an agent that goes away later.
         let mut shown: Option<Arc<NodeView>> = None;
         let mut asked: Result<NodeView, ClientError> = Ok(client.get("/v1/status").await?);
@@ -72,7 +72,7 @@ impl Status {
         }
     }
 
-    fn write(&self, view: &NodeView, out: &mut Out) -> Result<(), Failure> {
+    fn write(&self, view: &NodeView, out: &mut Out) -> Result<(), CommandError> {
         if self.json {
             out.json_row(view)?;
             return Ok(out.flush()?);
@@ -84,7 +84,7 @@ impl Status {
 }
 
 /// Over what stood there, without a flicker: each line is cleared as it is written, then all below.
-fn redraw(out: &mut Out, text: &str) -> Result<(), Failure> {
+fn redraw(out: &mut Out, text: &str) -> Result<(), CommandError> {
     let room = Look::of_stdout().height.saturating_sub(1);
     let lines: Vec<&str> = text.lines().collect();
     let mut screen = String::from("\x1b[H");

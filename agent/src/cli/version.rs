@@ -5,7 +5,7 @@ use nodewell_client::{Client, ClientError};
 use nodewell_model::api::VersionView;
 use serde::Serialize;
 
-use super::{failure::Failure, out::Out};
+use super::{error::CommandError, out::Out};
 
 /// This program's version, and the running agent's.
 #[derive(Debug, Args)]
@@ -23,7 +23,7 @@ struct Versions {
 }
 
 impl Version {
-    pub(super) async fn run(self, client: &Client, out: &mut Out) -> Result<(), Failure> {
+    pub(super) async fn run(self, client: &Client, out: &mut Out) -> Result<(), CommandError> {
         let nodewell = env!("CARGO_PKG_VERSION");
         let asked: Result<VersionView, ClientError> = client.get("/v1/version").await;
         if self.json {

@@ -6,7 +6,7 @@ use clap::Args;
 use nodewell_rules::duration;
 
 use super::{
-    failure::{CONFIG, Failure, SOFTWARE},
+    error::{CONFIG, CommandError, SOFTWARE},
     out::Out,
 };
 use crate::{
@@ -40,13 +40,13 @@ pub(super) struct Withdraw {
 }
 
 impl Withdraw {
-    pub(super) async fn run(self, out: &mut Out) -> Result<(), Failure> {
+    pub(super) async fn run(self, out: &mut Out) -> Result<(), CommandError> {
         let timeout = self.timeout;
         let flags =
             Flags { config: self.config, kubeconfig: self.kubeconfig, node_name: self.node_name, ..Flags::default() };
         let config = Config::load(&flags).map_err(|mistakes| {
-            let told: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
-            Failure::said(CONFIG, told.join("\n"))
+            let messages: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+            CommandError::new(CONFIG, messages.join("\n"))
         })?;
         let Some(kubeconfig) = Way::of(&config).now() else {
             return Ok(out.line("no API server is configured: there is nothing to withdraw")?);
@@ -54,9 +54,9 @@ impl Withdraw {
         let node = config.node_name;
         let exporter = ApiserverConfig { request_timeout: timeout, ..ApiserverConfig::new(kubeconfig, &node) };
         let late =
-            |_| Failure::said(SOFTWARE, format!("the conditions of Node {node:?} stay: no answer in {timeout:?}"));
+            |_| CommandError::new(SOFTWARE, format!("the conditions of Node {node:?} stay: no answer in {timeout:?}"));
         let withdrawn = tokio::time::timeout(timeout, apiserver::withdraw(&exporter)).await.map_err(late)?;
-        withdrawn.map_err(|error| Failure::said(SOFTWARE, error.to_string()))?;
+        withdrawn.map_err(|error| CommandError::new(SOFTWARE, error.to_string()))?;
         Ok(out.line(&format!("Node {node} has no condition of this agent any more"))?)
     }
 }

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_told_so() {
+    fn what_is_none_is_reported_as_such() {
         assert_eq!(Certificate::read(b""), Err(CertificateError::Missing));
         let key = KeyPair::generate().unwrap().serialize_pem();
         assert_eq!(Certificate::read(key.as_bytes()), Err(CertificateError::Missing));

@@ -13,7 +13,7 @@ use super::{
     credentials::Secret,
     folder::{Folder, FolderError},
     request::{GROUP, SigningRequest, user_name},
-    server::{Server, Trouble},
+    server::{AskError, Server},
 };
 
 /// The request under way, with its key: in the folder of the keys.
@@ -30,7 +30,7 @@ pub enum EnrolError {
     #[error("cannot make a key or its request: {0}")]
     Key(#[from] rcgen::Error),
     #[error("cannot ask for a certificate: {0}")]
-    Server(#[from] Trouble),
+    Server(#[from] AskError),
     #[error("{name} was answered with something that is no certificate: {source}")]
     Certificate { name: String, source: CertificateError },
     #[error("{name} was answered with a certificate that {why}: it is not used, and a new one is asked for next time")]
@@ -124,9 +124,9 @@ impl Enrolment<'_> {
     }
 
     fn pending(&self) -> Result<Option<Pending>, FolderError> {
-        let kept = self.folder.read(PENDING)?;
+        let saved = self.folder.read(PENDING)?;
         // One that cannot be read, or is another node's, is as good as none.
-        let pending = kept.and_then(|json| serde_json::from_slice::<Pending>(&json).ok());
+        let pending = saved.and_then(|json| serde_json::from_slice::<Pending>(&json).ok());
         Ok(pending.filter(|pending| pending.node == self.node))
     }
 
@@ -152,13 +152,13 @@ impl Enrolment<'_> {
         let path = format!("{REQUESTS}/{}", request.name());
         let found = if pending.asked {
             match server.get(&path).await {
-                Err(trouble) if trouble.code() == Some(404) => return Ok(None),
+                Err(error) if error.code() == Some(404) => return Ok(None),
                 found => found?,
             }
         } else {
             match server.post(REQUESTS, request.object(self.lifetime)).await {
                 // The answer to an earlier one was lost.
-                Err(trouble) if trouble.code() == Some(409) => server.get(&path).await?,
+                Err(error) if error.code() == Some(409) => server.get(&path).await?,
                 made => made?,
             }
         };
@@ -177,7 +177,7 @@ impl Enrolment<'_> {
         now: Timestamp,
     ) -> Result<Progress, EnrolError> {
         let name = request.name().to_owned();
-        if let Some(why) = refusal(object) {
+        if let Some(why) = denial(object) {
             pending.denied = Some(Denial { at: now, why: why.clone() });
             self.note(&pending)?;
             return Ok(Progress::Denied { name, why });
@@ -196,7 +196,7 @@ impl Enrolment<'_> {
 }
 
 /// The message of the denial, or of the signer that failed.
-fn refusal(object: &Value) -> Option<String> {
+fn denial(object: &Value) -> Option<String> {
     let conditions = object["status"]["conditions"].as_array()?;
     let refusing = conditions.iter().find(|one| one["type"] == "Denied" || one["type"] == "Failed")?;
     let words = ["type", "reason", "message"].map(|key| refusing[key].as_str().unwrap_or_default());

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::Args;
 use nodewell_rules::duration;
 
-use super::keeper::{Keeper, KeeperError, Outcome, Published};
+use super::provisioner::{Outcome, ProvisionError, Provisioner, Published};
 use crate::config::{Config, Flags};
 
 const EXAMPLES: &str = "\
@@ -29,7 +29,7 @@ pub struct IdentityFlags {
     /// This node's name in the cluster [default: the config's, else the host name in lower case]
     #[arg(long, value_name = "NAME")]
     pub node_name: Option<String>,
-    /// Where state is kept; keys are in pki/ below it [default: the config's, else /var/lib/nodewell]
+    /// Where state is saved; keys are in pki/ below it [default: the config's, else /var/lib/nodewell]
     #[arg(long, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
     /// How long to wait for a request to be approved
@@ -53,14 +53,14 @@ impl IdentityFlags {
     }
 
     /// One run; what is not as it should be is in the log.
-    pub async fn run(&self, config: &Config) -> Result<(), KeeperError> {
-        let outcome = Keeper::open(config, &self.root)?.run(self.wait).await?;
-        tell(&outcome);
+    pub async fn run(&self, config: &Config) -> Result<(), ProvisionError> {
+        let outcome = Provisioner::open(config, &self.root)?.run(self.wait).await?;
+        log(&outcome);
         Ok(())
     }
 }
 
-fn tell(outcome: &Outcome) {
+fn log(outcome: &Outcome) {
     if outcome.is_news {
         outcome.notes.iter().for_each(|note| tracing::warn!("{note}"));
     }

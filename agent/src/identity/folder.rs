@@ -1,6 +1,6 @@
 //! A folder that only root writes, below one that it cannot trust: opened once, then used by its descriptor.
 //!
-//! `/var/lib/nodewell` belongs to the agent's user, who could put a link in the place of `pki`. So what is opened must
+//! `/var/lib/nodewell` belongs to the agent's user, who could replace `pki` by a link. So what is opened must
 //! be a folder, no link, of our own user, and writable by no other user.
 
 use std::{
@@ -80,7 +80,7 @@ impl Folder {
         })?;
         let folder = Self { fd, path: path.to_owned(), access };
         folder.must_be_ours()?;
-        folder.settle(folder.fd.as_fd(), access.folder_mode()).map_err(failed("give to its group"))?;
+        folder.set_access(folder.fd.as_fd(), access.folder_mode()).map_err(failed("give to its group"))?;
         Ok(folder)
     }
 
@@ -106,7 +106,7 @@ impl Folder {
         Ok(Some(content))
     }
 
-    /// Puts `content` in the place of the file in one step, durably; returns whether that changed anything.
+    /// Replaces the file by `content` in one step, durably; returns whether that changed anything.
     pub fn replace(&self, name: &str, content: &[u8]) -> Result<bool, FolderError> {
         if self.read(name)?.as_deref() == Some(content) {
             return Ok(false);
@@ -140,14 +140,14 @@ impl Folder {
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let mut file = File::from(openat(&self.fd, new.as_str(), flags, Mode::from_bits_truncate(0o600))?);
         file.write_all(content)?;
-        self.settle(file.as_fd(), self.access.file_mode())?;
+        self.set_access(file.as_fd(), self.access.file_mode())?;
         file.sync_all()?;
         renameat(&self.fd, new.as_str(), &self.fd, name)?;
         Ok(nix::unistd::fsync(&self.fd)?)
     }
 
     /// Group and mode as they are meant, whatever the umask.
-    fn settle(&self, fd: impl AsFd, mode: Mode) -> nix::Result<()> {
+    fn set_access(&self, fd: impl AsFd, mode: Mode) -> nix::Result<()> {
         let stat = fstat(fd.as_fd())?;
         if let Some(gid) = self.access.group()
             && stat.st_gid != gid.as_raw()
@@ -195,14 +195,14 @@ mod tests {
 
     #[test]
     fn what_is_written_is_ours_alone_and_only_once() {
-        let place = tempfile::tempdir().unwrap();
-        let folder = Folder::open(&place.path().join("pki"), Access::Private).unwrap();
+        let root = tempfile::tempdir().unwrap();
+        let folder = Folder::open(&root.path().join("pki"), Access::Private).unwrap();
         assert!(folder.replace("key", b"secret").unwrap());
-        let inode = || std::os::unix::fs::MetadataExt::ino(&fs::metadata(place.path().join("pki/key")).unwrap());
+        let inode = || std::os::unix::fs::MetadataExt::ino(&fs::metadata(root.path().join("pki/key")).unwrap());
         let first = inode();
         assert!(!folder.replace("key", b"secret").unwrap());
         assert_eq!(inode(), first, "the same content touches nothing");
-        assert_eq!((mode(&place.path().join("pki")), mode(&place.path().join("pki/key"))), (0o700, 0o600));
+        assert_eq!((mode(&root.path().join("pki")), mode(&root.path().join("pki/key"))), (0o700, 0o600));
         assert_eq!(folder.read("key").unwrap().as_deref(), Some(&b"secret"[..]));
         assert!(folder.remove("key").unwrap() && !folder.remove("key").unwrap());
         assert_eq!(folder.read("key").unwrap(), None);
@@ -210,39 +210,39 @@ mod tests {
 
     #[test]
     fn a_group_may_read_and_not_write() {
-        let place = tempfile::tempdir().unwrap();
+        let root = tempfile::tempdir().unwrap();
         let group = nix::unistd::getegid();
-        let folder = Folder::open(&place.path().join("identity"), Access::Group(group)).unwrap();
+        let folder = Folder::open(&root.path().join("identity"), Access::Group(group)).unwrap();
         folder.replace("kubeconfig", b"x").unwrap();
-        let modes = (mode(&place.path().join("identity")), mode(&place.path().join("identity/kubeconfig")));
+        let modes = (mode(&root.path().join("identity")), mode(&root.path().join("identity/kubeconfig")));
         assert_eq!(modes, (0o750, 0o640));
     }
 
     #[test]
-    fn a_link_in_its_place_is_not_followed() {
-        let place = tempfile::tempdir().unwrap();
-        let elsewhere = place.path().join("elsewhere");
+    fn a_link_instead_of_it_is_not_followed() {
+        let root = tempfile::tempdir().unwrap();
+        let elsewhere = root.path().join("elsewhere");
         fs::create_dir(&elsewhere).unwrap();
-        symlink(&elsewhere, place.path().join("pki")).unwrap();
-        let refused = Folder::open(&place.path().join("pki"), Access::Private).unwrap_err();
+        symlink(&elsewhere, root.path().join("pki")).unwrap();
+        let refused = Folder::open(&root.path().join("pki"), Access::Private).unwrap_err();
         assert!(matches!(refused, FolderError::NoFolder { .. }), "{refused}");
         assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
     }
 
     #[test]
     fn a_linked_file_is_not_followed_either() {
-        let place = tempfile::tempdir().unwrap();
-        let folder = Folder::open(&place.path().join("pki"), Access::Private).unwrap();
-        let target = place.path().join("target");
+        let root = tempfile::tempdir().unwrap();
+        let folder = Folder::open(&root.path().join("pki"), Access::Private).unwrap();
+        let target = root.path().join("target");
         fs::write(&target, "old").unwrap();
-        symlink(&target, place.path().join("pki/key")).unwrap();
+        symlink(&target, root.path().join("pki/key")).unwrap();
         assert!(folder.read("key").is_err());
     }
 
     #[test]
-    fn a_folder_that_others_write_is_refused() {
-        let place = tempfile::tempdir().unwrap();
-        let path = place.path().join("pki");
+    fn a_folder_that_others_write_is_rejected() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("pki");
         fs::create_dir(&path).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o770)).unwrap();
         let refused = Folder::open(&path, Access::Private).unwrap_err();
@@ -250,12 +250,12 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_of_another_user_is_refused() {
+    fn a_folder_of_another_user_is_rejected() {
         if !geteuid().is_root() {
             return;
         }
-        let place = tempfile::tempdir().unwrap();
-        let path = place.path().join("pki");
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("pki");
         fs::create_dir(&path).unwrap();
         std::os::unix::fs::chown(&path, Some(65_534), None).unwrap();
         assert!(matches!(Folder::open(&path, Access::Private), Err(FolderError::NotOurs { .. })));

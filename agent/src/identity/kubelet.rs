@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::credentials::{Credentials, CredentialsError};
 
 /// In the order in which they are tried.
-const PLACES: [(&str, &str); 7] = [
+const KUBECONFIGS: [(&str, &str); 7] = [
     ("kubeadm", "etc/kubernetes/kubelet.conf"),
     // EKS, AKS, GKE, kOps, OpenShift.
     ("kubelet", "var/lib/kubelet/kubeconfig"),
@@ -23,25 +23,25 @@ pub struct Found {
     pub credentials: Credentials,
 }
 
-/// The places below `root` where a kubeconfig may be; or only the one that was `named`.
+/// The files below `root` that may be the kubelet's kubeconfig; or only the one that was `named`.
 #[must_use]
-pub fn places(root: &Path, named: Option<&Path>) -> Vec<PathBuf> {
-    let known = || PLACES.iter().map(|(_, place)| root.join(place)).collect();
+pub fn kubeconfigs(root: &Path, named: Option<&Path>) -> Vec<PathBuf> {
+    let known = || KUBECONFIGS.iter().map(|(_, path)| root.join(path)).collect();
     named.map_or_else(known, |path| vec![path.to_owned()])
 }
 
-/// The first credentials that can be used. A place that cannot be used is an error only if no other can, and the first
+/// The first credentials that can be used. A file that cannot be used is an error only if no other can, and the first
 /// such one is reported; `None` if there is none at all.
 pub async fn find(root: &Path, named: Option<&Path>) -> Result<Option<Found>, CredentialsError> {
-    let mut trouble = None;
-    for path in places(root, named) {
+    let mut first_error = None;
+    for path in kubeconfigs(root, named) {
         match Credentials::read(&path).await {
             Ok(credentials) => return Ok(Some(Found { path, credentials })),
             Err(error) if error.is_absence() && named.is_none() => {}
-            Err(error) => trouble = trouble.or(Some(error)),
+            Err(error) => first_error = first_error.or(Some(error)),
         }
     }
-    trouble.map_or(Ok(None), Err)
+    first_error.map_or(Ok(None), Err)
 }
 
 #[cfg(test)]
@@ -59,25 +59,25 @@ mod tests {
         )
     }
 
-    fn put(root: &Path, place: &str, text: &str) {
-        let path = root.join(place);
+    fn put(root: &Path, file: &str, text: &str) {
+        let path = root.join(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
 
     #[tokio::test]
     async fn every_distribution_is_found() {
-        for (distribution, place) in PLACES {
+        for (distribution, path) in KUBECONFIGS {
             let root = tempfile::tempdir().unwrap();
-            put(root.path(), place, &kubeconfig(r#"{"token": "t"}"#));
+            put(root.path(), path, &kubeconfig(r#"{"token": "t"}"#));
             let found = find(root.path(), None).await.unwrap().expect(distribution);
-            assert_eq!(found.path, root.path().join(place));
+            assert_eq!(found.path, root.path().join(path));
             assert_eq!(found.credentials.secret.token.as_deref(), Some("t"));
         }
     }
 
     #[tokio::test]
-    async fn a_machine_without_a_kubelet_is_no_trouble() {
+    async fn a_machine_without_a_kubelet_is_no_error() {
         let root = tempfile::tempdir().unwrap();
         assert!(find(root.path(), None).await.unwrap().is_none());
         let named = root.path().join("kubelet.conf");

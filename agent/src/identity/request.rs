@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_request_says_exactly_who_and_for_what() {
+    fn the_request_names_exactly_who_and_for_what() {
         let request = SigningRequest::new("worker-7").unwrap();
         let (_, pem) = x509_parser::pem::parse_x509_pem(request.pem.as_bytes()).unwrap();
         let (_, parsed) = X509CertificationRequest::from_der(&pem.contents).unwrap();
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kept_key_asks_under_the_same_name_and_another_key_does_not() {
+    fn a_saved_key_asks_under_the_same_name_and_another_key_does_not() {
         let first = SigningRequest::new("n1").unwrap();
         let again = SigningRequest::again(&first.key_pem(), "n1").unwrap();
         assert_eq!((again.name(), again.public_key()), (first.name(), first.public_key()));

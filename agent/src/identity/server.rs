@@ -15,11 +15,11 @@ use super::credentials::Credentials;
 /// For each request; it is meant for a server that fails.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Why there is no answer, or a refusal.
+/// Why there is no answer, or a rejection.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Trouble {
+pub enum AskError {
     #[error("{message} (HTTP {code})")]
-    Refused { code: u16, message: String },
+    Rejected { code: u16, message: String },
     #[error("the server's certificate is not signed by the authority that the kubeconfig names: {0}")]
     ForeignAuthority(String),
     #[error("{0}")]
@@ -28,11 +28,11 @@ pub enum Trouble {
     Timeout,
 }
 
-impl Trouble {
-    /// What the server answered, if it refused.
+impl AskError {
+    /// What the server answered, if it rejected the request.
     #[must_use]
     pub fn code(&self) -> Option<u16> {
-        if let Self::Refused { code, .. } = self { Some(*code) } else { None }
+        if let Self::Rejected { code, .. } = self { Some(*code) } else { None }
     }
 }
 
@@ -41,26 +41,26 @@ pub struct Server(Client);
 
 impl Server {
     /// Needs a tokio runtime; nothing is sent yet.
-    pub async fn of(credentials: &Credentials) -> Result<Self, Trouble> {
-        let unusable = |error: &dyn Error| Trouble::Unreachable(whole_story(error));
+    pub async fn of(credentials: &Credentials) -> Result<Self, AskError> {
+        let unusable = |error: &dyn Error| AskError::Unreachable(whole_story(error));
         let kubeconfig = Kubeconfig::from_yaml(&credentials.kubeconfig()).map_err(|error| unusable(&error))?;
         Ok(Self(client_of(kubeconfig).await?.0))
     }
 
     /// `GET path`.
-    pub async fn get(&self, path: &str) -> Result<Value, Trouble> {
+    pub async fn get(&self, path: &str) -> Result<Value, AskError> {
         ask(&self.0, Request::get(path), Value::Null).await
     }
 
     /// `POST path`.
-    pub async fn post(&self, path: &str, body: Value) -> Result<Value, Trouble> {
+    pub async fn post(&self, path: &str, body: Value) -> Result<Value, AskError> {
         ask(&self.0, Request::post(path).header("Content-Type", "application/json"), body).await
     }
 }
 
 /// A client by this kubeconfig, and the server it names.
-pub async fn client_of(kubeconfig: Kubeconfig) -> Result<(Client, String), Trouble> {
-    let unusable = |error: &dyn Error| Trouble::Unreachable(whole_story(error));
+pub async fn client_of(kubeconfig: Kubeconfig) -> Result<(Client, String), AskError> {
+    let unusable = |error: &dyn Error| AskError::Unreachable(whole_story(error));
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
     let mut config = config.map_err(|error| unusable(&error))?;
     // The person who asks here waits for the error, now.
@@ -70,26 +70,26 @@ pub async fn client_of(kubeconfig: Kubeconfig) -> Result<(Client, String), Troub
 }
 
 /// Sends one request; the answer is JSON.
-pub async fn ask(client: &Client, request: Builder, body: Value) -> Result<Value, Trouble> {
+pub async fn ask(client: &Client, request: Builder, body: Value) -> Result<Value, AskError> {
     let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
-    let request = request.body(body).map_err(|error| Trouble::Unreachable(error.to_string()))?;
+    let request = request.body(body).map_err(|error| AskError::Unreachable(error.to_string()))?;
     match timeout(REQUEST_TIMEOUT, client.request(request)).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(kube::Error::Api(status))) => {
-            Err(Trouble::Refused { code: status.code, message: status.message.clone() })
+            Err(AskError::Rejected { code: status.code, message: status.message.clone() })
         }
         Ok(Err(error)) => Err(unreachable(whole_story(&error))),
-        Err(_) => Err(Trouble::Timeout),
+        Err(_) => Err(AskError::Timeout),
     }
 }
 
-fn unreachable(story: String) -> Trouble {
+fn unreachable(story: String) -> AskError {
     // As rustls calls a chain that ends nowhere, or at an authority of the same name with another key.
     let foreign = ["UnknownIssuer", "BadSignature", "unknown issuer", "bad signature"];
     if foreign.iter().any(|words| story.contains(words)) {
-        return Trouble::ForeignAuthority(story);
+        return AskError::ForeignAuthority(story);
     }
-    Trouble::Unreachable(story)
+    AskError::Unreachable(story)
 }
 
 /// `client error` alone is of no help: a person needs the causes.

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn other_tokens_say_nothing() {
+    fn other_tokens_have_no_claims() {
         for other in ["", "abcdef.0123456789abcdef", "a.b.c", "..", "é.é.é"] {
             assert_eq!(TokenClaims::read(other), None, "{other}");
         }

@@ -25,7 +25,7 @@ pub enum Way {
     /// None is wanted.
     Standalone,
     /// The configuration names it.
-    Told(PathBuf),
+    Configured(PathBuf),
     /// The first of these that can be read.
     Looked(Vec<PathBuf>),
 }
@@ -39,10 +39,10 @@ impl Way {
     fn below(root: &Path, config: &Config) -> Self {
         match (&config.kubeconfig, config.identity.mode) {
             _ if config.standalone => Self::Standalone,
-            (Some(told), _) => Self::Told(told.clone()),
+            (Some(path), _) => Self::Configured(path.clone()),
             (None, IdentityMode::None) => Self::Standalone,
             (None, _) => {
-                let kubelets = kubelet::places(root, config.identity.kubelet_kubeconfig.as_deref());
+                let kubelets = kubelet::kubeconfigs(root, config.identity.kubelet_kubeconfig.as_deref());
                 Self::Looked([config.identity.folder.join(KUBECONFIG)].into_iter().chain(kubelets).collect())
             }
         }
@@ -53,8 +53,8 @@ impl Way {
     pub fn now(&self) -> Option<PathBuf> {
         match self {
             Self::Standalone => None,
-            Self::Told(path) => Some(path.clone()),
-            Self::Looked(places) => places.iter().find(|path| is_usable(path)).cloned(),
+            Self::Configured(path) => Some(path.clone()),
+            Self::Looked(paths) => paths.iter().find(|path| is_usable(path)).cloned(),
         }
     }
 
@@ -79,7 +79,7 @@ impl Way {
         }
     }
 
-    /// [`Self::now`] on a thread of its own: the disks under these places may hang.
+    /// [`Self::now`] on a thread of its own: the disks under these paths may hang.
     pub async fn look(&self) -> Option<PathBuf> {
         let way = self.clone();
         spawn_blocking(move || way.now()).await.ok().flatten()
@@ -110,11 +110,11 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_comes_first_and_standalone_before_all() {
+    fn what_is_configured_comes_first_and_standalone_before_all() {
         let root = tempfile::tempdir().unwrap();
-        let told = Config { kubeconfig: Some("/k".into()), ..config(root.path()) };
-        assert_eq!(Way::of(&told), Way::Told("/k".into()));
-        assert_eq!(Way::of(&Config { standalone: true, ..told }), Way::Standalone);
+        let named = Config { kubeconfig: Some("/k".into()), ..config(root.path()) };
+        assert_eq!(Way::of(&named), Way::Configured("/k".into()));
+        assert_eq!(Way::of(&Config { standalone: true, ..named }), Way::Standalone);
         let mut none = config(root.path());
         none.identity.mode = IdentityMode::None;
         assert_eq!(Way::of(&none), Way::Standalone);

@@ -23,7 +23,7 @@ use tokio::{task::spawn_blocking, time::timeout};
 /// One collection.
 const FILE_LIMIT_BYTES: usize = 256 * 1024;
 /// So many stay, the newest.
-const FILES_KEPT: usize = 20;
+const FILES_LIMIT: usize = 20;
 /// A disk or journal that takes longer is not waited for: the repair is what matters.
 const WITHIN: Duration = Duration::from_secs(15);
 const LOG_LINES: usize = 200;
@@ -80,7 +80,7 @@ fn forget_old(folder: &Path) {
     let listed = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = listed.map(|entry| entry.path()).collect();
     files.sort();
-    let surplus = files.len().saturating_sub(FILES_KEPT);
+    let surplus = files.len().saturating_sub(FILES_LIMIT);
     files.iter().take(surplus).for_each(|file| drop(fs::remove_file(file)));
 }
 

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 use super::{
     Setup,
     evidence::{self, Case},
-    keep::Keep,
+    history::HistoryFile,
     recorder::{EventRecorder, way, words},
     watch,
 };
@@ -25,19 +25,19 @@ const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 /// One helper's hands.
 pub(super) struct RepairExecutor {
-    keep: Keep,
+    file: HistoryFile,
     recorder: EventRecorder,
     /// The first round has reported what an earlier run gave up.
-    is_settled: bool,
+    all_reported: bool,
 }
 
 impl RepairExecutor {
-    pub(super) fn new(setup: &Setup, keep: Keep) -> Self {
-        Self { keep, recorder: EventRecorder::new(&setup.client), is_settled: false }
+    pub(super) fn new(setup: &Setup, file: HistoryFile) -> Self {
+        Self { file, recorder: EventRecorder::new(&setup.client), all_reported: false }
     }
 
     pub(super) fn history(&self) -> &History {
-        &self.keep.history
+        &self.file.history
     }
 
     /// Does what was decided.
@@ -52,7 +52,7 @@ impl RepairExecutor {
         match (decision, problem) {
             (Decision::Nothing, _) | (_, None) => self.well(unit),
             (Decision::Hold(hold), Some(problem)) => {
-                let over = self.keep.history.has_given_up(&unit.unit).then_some(problem);
+                let over = self.file.history.has_given_up(&unit.unit).then_some(problem);
                 self.recorder.given_up(unit, over);
                 self.recorder.hold(unit, Some(hold));
             }
@@ -63,7 +63,7 @@ impl RepairExecutor {
 
     /// Every unit was looked at: what an earlier run gave up has been reported again.
     pub(super) fn round_is_over(&mut self) {
-        if !std::mem::replace(&mut self.is_settled, true) {
+        if !std::mem::replace(&mut self.all_reported, true) {
             self.recorder.all_said();
         }
     }
@@ -71,17 +71,17 @@ impl RepairExecutor {
     fn well(&mut self, unit: &UnitRepair) {
         self.recorder.hold(unit, None);
         self.recorder.given_up(unit, None);
-        if self.keep.history.is_healthy(&unit.unit) {
+        if self.file.history.is_healthy(&unit.unit) {
             // It comes too late for nothing: at worst it is given up once more.
-            let _ = self.keep.write();
+            let _ = self.file.write();
         }
     }
 
     fn give_up(&mut self, unit: &UnitRepair, problem: &UnitProblem) {
-        if !self.keep.history.give_up(&unit.unit, &watch::now()) {
+        if !self.file.history.give_up(&unit.unit, &watch::now()) {
             return;
         }
-        if let Err(error) = self.keep.write() {
+        if let Err(error) = self.file.write() {
             tracing::warn!(%error, "cannot write down that a unit was given up");
         }
         let (times, window) = (unit.max_attempts, words(unit.window));
@@ -95,9 +95,9 @@ impl RepairExecutor {
 
     async fn repair(&mut self, setup: &Setup, unit: &UnitRepair, problem: &UnitProblem) {
         let now = watch::now();
-        let nth = self.keep.history.count(&unit.unit, unit.window, &now) + 1;
-        self.keep.history.begin(&unit.unit, &now);
-        if let Err(error) = self.keep.write() {
+        let nth = self.file.history.count(&unit.unit, unit.window, &now) + 1;
+        self.file.history.begin(&unit.unit, &now);
+        if let Err(error) = self.file.write() {
             let message = format!("{}: not repaired, because it cannot be counted: {error}", unit.unit);
             return self.recorder.event("RepairImpossible", &unit.unit, message);
         }
@@ -114,10 +114,10 @@ impl RepairExecutor {
         );
         self.recorder.event("RepairStarted", &unit.unit, message);
         let outcome = act(&setup.manager, unit).await;
-        self.told(unit, &outcome);
-        self.keep.history.end(outcome);
+        self.report(unit, &outcome);
+        self.file.history.end(outcome);
         // The attempt itself is written down already.
-        let _ = self.keep.write();
+        let _ = self.file.write();
     }
 
     async fn collect(&self, setup: &Setup, unit: &UnitRepair, problem: &UnitProblem) -> String {
@@ -129,13 +129,13 @@ impl RepairExecutor {
         }
         let state = setup.manager.unit(&unit.unit).await;
         let case = Case { unit: unit.unit.clone(), problem: problem.clone(), state, journal: setup.journal.clone() };
-        match evidence::collect(self.keep.folder(), case).await {
+        match evidence::collect(self.file.folder(), case).await {
             Ok(file) => format!("collected in {}", file.display()),
             Err(why) => format!("nothing collected: {why}"),
         }
     }
 
-    fn told(&mut self, unit: &UnitRepair, outcome: &Outcome) {
+    fn report(&mut self, unit: &UnitRepair, outcome: &Outcome) {
         match outcome {
             Outcome::Done => self.recorder.event("RepairDone", &unit.unit, format!("{} is active again", unit.unit)),
             Outcome::Failed { message } => {
@@ -169,7 +169,7 @@ async fn act(manager: &Manager, unit: &UnitRepair) -> Outcome {
 /// Until it is active without a job, by another process than before.
 async fn wait(manager: &Manager, unit: &UnitRepair, before: Option<u32>) -> Outcome {
     let end = Instant::now() + JOB_WITHIN;
-    let mut last = "systemd did not say how it is".to_owned();
+    let mut last = "systemd did not report its state".to_owned();
     while Instant::now() < end {
         sleep(LOOK_AGAIN).await;
         match manager.unit(&unit.unit).await {

@@ -13,7 +13,7 @@ use crate::runtime::{clock, notify};
 /// The problem daemon's name.
 const SOURCE: &str = "repair";
 const TTL: Duration = Duration::from_secs(90);
-const LAST_WORD: Duration = Duration::from_secs(1);
+const LAST_REPORT: Duration = Duration::from_secs(1);
 const FAILED: &str = "ServiceRepairFailed";
 const GIVEN_UP: &str = "RepairGivenUp";
 
@@ -30,10 +30,10 @@ pub(super) struct EventRecorder {
 impl EventRecorder {
     pub(super) fn new(client: &Client) -> Self {
         let settings = ReporterSettings { ttl: TTL, starts_whole: false, ..ReporterSettings::new(SOURCE) };
-        let refused =
+        let discard =
             |discarded: Discarded| tracing::warn!(error = %discarded.error, "the agent does not take our report");
         Self {
-            reporter: Reporter::start(client.clone(), settings, refused),
+            reporter: Reporter::start(client.clone(), settings, discard),
             held: BTreeMap::new(),
             failed: BTreeMap::new(),
             is_blind: false,
@@ -73,7 +73,7 @@ impl EventRecorder {
 
     /// Why nothing is done about `unit`; logged when the reason changes.
     pub(super) fn hold(&mut self, unit: &UnitRepair, hold: Option<Hold>) {
-        let told = match hold {
+        let was_held = match hold {
             Some(hold) => {
                 let kind = std::mem::discriminant(&hold);
                 let words = format!("{kind:?}");
@@ -86,7 +86,7 @@ impl EventRecorder {
             }
             None => self.held.remove(&unit.unit),
         };
-        if told.is_some() && self.held.is_empty() {
+        if was_held.is_some() && self.held.is_empty() {
             self.status("nothing to repair");
         }
     }
@@ -111,7 +111,7 @@ impl EventRecorder {
 
     /// What is given up stays reported; what is well needs no withdrawal.
     pub(super) async fn finish(&self) {
-        let _ = tokio::time::timeout(LAST_WORD, self.reporter.settled()).await;
+        let _ = tokio::time::timeout(LAST_REPORT, self.reporter.settled()).await;
     }
 }
 

@@ -79,7 +79,7 @@ async fn asked(manager: &Manager, unit: &str) -> UnitNow {
     match manager.unit(unit).await {
         Ok(unit) => state(&unit, clock::monotonic()),
         Err(error) => {
-            tracing::warn!(unit, %error, "systemd does not say how the unit is");
+            tracing::warn!(unit, %error, "systemd does not report the state of the unit");
             UnitNow { activity: Activity::Unknown, lasted: None }
         }
     }

@@ -11,7 +11,7 @@ use kube::{Client, config::Kubeconfig};
 use serde_json::{Value, json};
 
 use super::check::Check;
-use crate::identity::{Trouble, USER_PREFIX, ask, client_of};
+use crate::identity::{AskError, USER_PREFIX, ask, client_of};
 use reach::Reach;
 use rights::Right;
 
@@ -90,15 +90,15 @@ impl Cluster {
         let (name, node) = ("own Node", &self.node);
         match ask(client, Request::get(format!("/api/v1/nodes/{node}")), Value::Null).await {
             Ok(_) => Check::ok(name, node.clone()),
-            Err(Trouble::Refused { code: 404, .. }) => Check::fail(
+            Err(AskError::Rejected { code: 404, .. }) => Check::fail(
                 name,
                 format!("there is no Node {node}"),
                 "name it with --node-name as in `kubectl get nodes`; the agent waits until the kubelet has registered it",
             ),
-            Err(Trouble::Refused { code: 403, .. }) => {
+            Err(AskError::Rejected { code: 403, .. }) => {
                 Check::ok(name, format!("{node}: this identity may not read it, which the agent does not need"))
             }
-            Err(trouble) => Check::warn(name, trouble.to_string(), "ask again"),
+            Err(error) => Check::warn(name, error.to_string(), "ask again"),
         }
     }
 
@@ -110,7 +110,7 @@ impl Cluster {
                 Ok(true) => Check::ok(right.name, "allowed"),
                 Ok(false) if right.is_optional => Check::ok(right.name, format!("not allowed: {}", right.advice())),
                 Ok(false) => Check::fail(right.name, "not allowed", right.advice()),
-                Err(trouble) => Check::warn(right.name, format!("cannot ask: {trouble}"), "ask again"),
+                Err(error) => Check::warn(right.name, format!("cannot ask: {error}"), "ask again"),
             });
         }
         checks
@@ -121,26 +121,26 @@ impl Cluster {
 async fn reach(client: &Client) -> (Check, Option<Version>) {
     let name = "API server";
     match ask(client, Request::get("/version"), Value::Null).await {
-        Ok(told) => {
-            let words = told["gitVersion"].as_str().unwrap_or("version unknown");
-            (Check::ok(name, format!("answers, {words}")), Some(Version::of(&told)))
+        Ok(found) => {
+            let words = found["gitVersion"].as_str().unwrap_or("version unknown");
+            (Check::ok(name, format!("answers, {words}")), Some(Version::of(&found)))
         }
         // Some clusters hide the version from ordinary identities; the server answers all the same.
-        Err(Trouble::Refused { code: 403, .. }) => (Check::ok(name, "answers"), Some(Version::default())),
-        Err(trouble) => {
-            let advice = advice(&trouble);
-            (Check::fail(name, trouble.to_string(), advice), None)
+        Err(AskError::Rejected { code: 403, .. }) => (Check::ok(name, "answers"), Some(Version::default())),
+        Err(error) => {
+            let advice = advice(&error);
+            (Check::fail(name, error.to_string(), advice), None)
         }
     }
 }
 
-fn advice(trouble: &Trouble) -> &'static str {
-    match trouble {
-        Trouble::Refused { code: 401, .. } => {
+fn advice(error: &AskError) -> &'static str {
+    match error {
+        AskError::Rejected { code: 401, .. } => {
             "it does not know this identity: its certificate or token has expired, or is another cluster's; \
              get one here: nodewell enroll --renew"
         }
-        Trouble::ForeignAuthority(_) => {
+        AskError::ForeignAuthority(_) => {
             "the kubeconfig's certificate-authority is another cluster's, or was renewed: take this cluster's \
              (kubectl config view --raw), and look that the address is this cluster's"
         }
@@ -150,9 +150,9 @@ fn advice(trouble: &Trouble) -> &'static str {
 
 impl Version {
     /// Clouds report versions such as `29+`.
-    fn of(told: &Value) -> Self {
+    fn of(found: &Value) -> Self {
         let number = |key: &str| {
-            let text = told[key].as_str().unwrap_or_default();
+            let text = found[key].as_str().unwrap_or_default();
             text.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap_or(0)
         };
         Self { major: number("major"), minor: number("minor") }
@@ -168,9 +168,9 @@ async fn user(client: &Client) -> User {
     let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"});
     let request = Request::post("/apis/authentication.k8s.io/v1/selfsubjectreviews");
     let answer = ask(client, request.header("Content-Type", "application/json"), review).await.unwrap_or_default();
-    let told = &answer["status"]["userInfo"];
-    let bound_to = &told["extra"]["authentication.kubernetes.io/node-name"][0];
-    User { name: told["username"].as_str().map(str::to_owned), bound_to: bound_to.as_str().map(str::to_owned) }
+    let user = &answer["status"]["userInfo"];
+    let bound_to = &user["extra"]["authentication.kubernetes.io/node-name"][0];
+    User { name: user["username"].as_str().map(str::to_owned), bound_to: bound_to.as_str().map(str::to_owned) }
 }
 
 #[cfg(test)]

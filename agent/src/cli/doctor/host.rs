@@ -53,7 +53,7 @@ impl Host {
             None => Check::fail(
                 "boot id",
                 format!("{} cannot be read", path.display()),
-                "mount procfs: without it records of two boots cannot be kept apart",
+                "mount procfs: without it records of two boots cannot be distinguished",
             ),
         }
     }

@@ -5,7 +5,7 @@ use nodewell_model::{Name, Severity};
 use nodewell_rules::RuleSet;
 use serde::Serialize;
 
-use super::super::{failure::Failure, out::Out};
+use super::super::{error::CommandError, out::Out};
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -17,7 +17,7 @@ pub(super) struct Listed {
     severity: Severity,
 }
 
-pub(super) fn write(set: &RuleSet, json: bool, out: &mut Out) -> Result<(), Failure> {
+pub(super) fn write(set: &RuleSet, json: bool, out: &mut Out) -> Result<(), CommandError> {
     let listed = listed(set);
     if json {
         return out.json(&listed);

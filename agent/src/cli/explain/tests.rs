@@ -12,7 +12,7 @@ fn explained(word: &str) -> Result<String, String> {
     Topic::parse(word)?.explain(&shipped()).map(|explained| text::shown(&explained))
 }
 
-fn says(word: &str, expected: &[&str]) {
+fn expect_text(word: &str, expected: &[&str]) {
     let text = explained(word).unwrap();
     for words in expected {
         assert!(text.contains(words), "{words:?} is not in\n{text}");
@@ -21,20 +21,20 @@ fn says(word: &str, expected: &[&str]) {
 
 #[test]
 fn a_reason_is_found_in_any_case_and_a_near_one_suggested() {
-    says("kerneloops", &["KernelOops\n", "KernelUnhealthy True", "ends      by `nodewell clear`"]);
+    expect_text("kerneloops", &["KernelOops\n", "KernelUnhealthy True", "ends      by `nodewell clear`"]);
     for (slip, meant) in [
         ("KernelOop", "KernelOops"),
         ("GpuXid79FalenOffBus", "GpuXid79FallenOffBus"),
         ("xdi:79", "xid:79"),
         ("nvme:critical-warnin", "nvme:critical-warning"),
     ] {
-        let told = explained(slip).unwrap_err();
-        assert!(told.contains(&format!("Did you mean {meant}?")), "{told}");
+        let error = explained(slip).unwrap_err();
+        assert!(error.contains(&format!("Did you mean {meant}?")), "{error}");
     }
 }
 
 #[test]
-fn a_code_says_what_it_means_how_sure_that_is_and_what_to_do() {
+fn a_code_is_explained_by_what_it_means_how_sure_that_is_and_what_to_do() {
     let fallen = [
         "GpuXid79FallenOffBus\n",
         "critical: holds GpuUnhealthy True, action reboot",
@@ -42,23 +42,29 @@ fn a_code_says_what_it_means_how_sure_that_is_and_what_to_do() {
         "RESTART_BM",
         "advice ",
     ];
-    says("xid:79", &fallen);
-    says("XID:79", &fallen);
-    says("gpuxid79fallenoffbus", &[&fallen[..], &["NVRM: GPU 0000:29:00.0: GPU has fallen off the bus."]].concat());
-    says("sxid:24007", &["NvSwitchSXid24007SourcetrackTimeout\n", "if fatal  critical: holds GpuFabricUnhealthy True"]);
-    says("xid:999", &["GpuXid999Unlisted\n", "an event only"]);
-    says("GpuXid999Unlisted", &["an event only"]);
+    expect_text("xid:79", &fallen);
+    expect_text("XID:79", &fallen);
+    expect_text(
+        "gpuxid79fallenoffbus",
+        &[&fallen[..], &["NVRM: GPU 0000:29:00.0: GPU has fallen off the bus."]].concat(),
+    );
+    expect_text(
+        "sxid:24007",
+        &["NvSwitchSXid24007SourcetrackTimeout\n", "if fatal  critical: holds GpuFabricUnhealthy True"],
+    );
+    expect_text("xid:999", &["GpuXid999Unlisted\n", "an event only"]);
+    expect_text("GpuXid999Unlisted", &["an event only"]);
 }
 
 #[test]
 fn what_disks_count_is_explained() {
-    says("smart:197", &["smart:197 (PendingSectors)\n", "growth announces a failing disk", "rising "]);
-    says("nvme:critical_warning", &["nvme:critical-warning", "NvmeSpareLow", "log page 02h"]);
+    expect_text("smart:197", &["smart:197 (PendingSectors)\n", "growth announces a failing disk", "rising "]);
+    expect_text("nvme:critical_warning", &["nvme:critical-warning", "NvmeSpareLow", "log page 02h"]);
 }
 
 #[test]
-fn what_is_no_code_is_told_so() {
-    for (word, told) in [
+fn what_is_no_code_is_reported_as_such() {
+    for (word, expected) in [
         ("xid:", "takes a number, as in xid:79"),
         ("xid:0", "zero is no Xid"),
         ("smart:1970", "takes a number"),
@@ -68,7 +74,7 @@ fn what_is_no_code_is_told_so() {
         ("Nonsense", "--list"),
     ] {
         let error = explained(word).unwrap_err();
-        assert!(error.contains(told), "{word}: {error}");
+        assert!(error.contains(expected), "{word}: {error}");
     }
 }
 

@@ -51,9 +51,9 @@ impl Rows {
 fn code(code: &Meaning) -> String {
     let head = verdict(code.severity, code.condition.as_ref(), code.action);
     let mut rows = Rows::default();
-    for (word, said) in [("if fatal", &code.fatal), ("if not", &code.nonfatal)] {
-        if let Some(said) = said {
-            rows = rows.row(word, &verdict(said.severity, said.condition.as_ref(), said.action));
+    for (word, effect) in [("if fatal", &code.fatal), ("if not", &code.nonfatal)] {
+        if let Some(effect) = effect {
+            rows = rows.row(word, &verdict(effect.severity, effect.condition.as_ref(), effect.action));
         }
     }
     let worst = code.fatal.as_ref().map_or(code.action, |fatal| fatal.action);

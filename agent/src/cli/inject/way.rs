@@ -13,8 +13,8 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::cli::{
     age::age,
+    error::{CommandError, SOFTWARE},
     events::parse,
-    failure::{Failure, SOFTWARE},
     out::Out,
 };
 
@@ -37,14 +37,14 @@ impl<'a> Way<'a> {
     }
 
     /// Prints that the next station was reached.
-    pub(super) fn step(&mut self, what: &str) -> Result<(), Failure> {
+    pub(super) fn step(&mut self, what: &str) -> Result<(), CommandError> {
         self.stations += 1;
         self.out.line(&format!("{} {what}", self.stations))?;
         Ok(self.out.flush()?)
     }
 
     /// Waits for the event of the record; events up to `before` are older than it.
-    pub(super) async fn matched(&mut self, before: u64) -> Result<(), Failure> {
+    pub(super) async fn matched(&mut self, before: u64) -> Result<(), CommandError> {
         let event = match timeout(STATION_TIMEOUT, self.event(before)).await {
             Ok(event) => event?,
             Err(_) => return Err(self.unseen()),
@@ -56,7 +56,7 @@ impl<'a> Way<'a> {
         ))
     }
 
-    async fn event(&self, before: u64) -> Result<EventView, Failure> {
+    async fn event(&self, before: u64) -> Result<EventView, CommandError> {
         let mut lines = self.client.follow(&format!("/v1/events?follow=true&after={before}")).await?;
         while let Some(line) = lines.next_line().await? {
             let event = parse(&line)?;
@@ -64,21 +64,21 @@ impl<'a> Way<'a> {
                 return Ok(event);
             }
         }
-        Err(Failure::said(SOFTWARE, "the agent stopped before it read the record"))
+        Err(CommandError::new(SOFTWARE, "the agent stopped before it read the record"))
     }
 
-    fn unseen(&self) -> Failure {
+    fn unseen(&self) -> CommandError {
         let message = format!(
             "the agent did not report the record within {} s. The kernel drops what user space writes too fast \
              (kernel.printk_devkmsg=ratelimit): wait a few seconds and try again. `nodewell status` says whether the \
              kernel log can be read",
             STATION_TIMEOUT.as_secs()
         );
-        Failure::said(SOFTWARE, message)
+        CommandError::new(SOFTWARE, message)
     }
 
     /// Waits until the rule's condition is True because of this test.
-    pub(super) async fn condition(&mut self) -> Result<(), Failure> {
+    pub(super) async fn condition(&mut self) -> Result<(), CommandError> {
         let Some(condition) = &self.answer.condition else {
             return self.step("no condition: this rule makes an event only");
         };
@@ -89,7 +89,7 @@ impl<'a> Way<'a> {
                     "the event is there, but {condition} did not become True within {} s",
                     STATION_TIMEOUT.as_secs()
                 );
-                return Err(Failure::said(SOFTWARE, message));
+                return Err(CommandError::new(SOFTWARE, message));
             }
             sleep(ASK_EVERY).await;
         }
@@ -106,7 +106,7 @@ impl<'a> Way<'a> {
     }
 
     /// Waits until the API server took something since; without a server it prints that there is none.
-    pub(super) async fn apiserver(&mut self) -> Result<(), Failure> {
+    pub(super) async fn apiserver(&mut self) -> Result<(), CommandError> {
         let deadline = Instant::now() + STATION_TIMEOUT;
         loop {
             let view: NodeView = self.client.get("/v1/status").await?;
@@ -114,7 +114,7 @@ impl<'a> Way<'a> {
             let sent = api.last_success.is_some_and(|time| time >= self.written) && api.undelivered == 0;
             let waits = matches!(api.state, ApiserverState::Connected | ApiserverState::Connecting) && !sent;
             if !waits || Instant::now() >= deadline {
-                let text = told(&view, sent);
+                let text = report(&view, sent);
                 return self.step(&text);
             }
             sleep(ASK_EVERY).await;
@@ -122,13 +122,13 @@ impl<'a> Way<'a> {
     }
 
     /// The last line: the test needs no clean-up.
-    pub(super) fn ending(&mut self) -> Result<(), Failure> {
+    pub(super) fn ending(&mut self) -> Result<(), CommandError> {
         let secs = self.answer.clears_secs;
         self.step(&format!("the test ends by itself {secs} s after it began"))
     }
 }
 
-fn told(view: &NodeView, sent: bool) -> String {
+fn report(view: &NodeView, sent: bool) -> String {
     let api = &view.apiserver;
     let last = api.last_success.map_or("never".to_owned(), |time| format!("{} ago", age(time, Timestamp::now())));
     match api.state {

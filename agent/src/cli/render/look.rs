@@ -1,4 +1,4 @@
-//! What the place where text goes can show: colours, characters, columns.
+//! What the output can show: colours, characters, columns.
 
 use std::io::IsTerminal;
 
@@ -66,8 +66,8 @@ impl Look {
             return line;
         }
         let more = self.sign("…", "...");
-        let kept = width.saturating_sub(more.chars().count());
-        line.chars().take(kept).chain(more.chars()).take(width).collect()
+        let head = width.saturating_sub(more.chars().count());
+        line.chars().take(head).chain(more.chars()).take(width).collect()
     }
 }
 

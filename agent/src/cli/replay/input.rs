@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::cli::failure::{Failure, NO_INPUT, NO_PERMISSION};
+use crate::cli::error::{CommandError, NO_INPUT, NO_PERMISSION};
 
 /// Below this a replay is over before a person looks.
 const PROGRESS_FROM_BYTES: u64 = 64 << 20;
@@ -27,21 +27,24 @@ struct Progress {
     total: u64,
     read: u64,
     start: Instant,
-    told: Instant,
+    reported_at: Instant,
 }
 
 impl Input {
-    pub(super) fn open(path: &Path) -> Result<Self, Failure> {
+    pub(super) fn open(path: &Path) -> Result<Self, CommandError> {
         if path == Path::new("-") {
             return Ok(Self::new(Box::new(io::stdin().lock()), None));
         }
         let file = File::open(path).map_err(|error| not_opened(path, &error))?;
         let metadata = file.metadata().map_err(|error| not_opened(path, &error))?;
         if metadata.is_dir() {
-            return Err(Failure::said(NO_INPUT, format!("{} is a folder; name the log file itself", path.display())));
+            return Err(CommandError::new(
+                NO_INPUT,
+                format!("{} is a folder; name the log file itself", path.display()),
+            ));
         }
-        let told = metadata.len() > PROGRESS_FROM_BYTES && io::stderr().is_terminal();
-        Ok(Self::new(Box::new(file), told.then(|| Progress::of(metadata.len()))))
+        let shows_progress = metadata.len() > PROGRESS_FROM_BYTES && io::stderr().is_terminal();
+        Ok(Self::new(Box::new(file), shows_progress.then(|| Progress::of(metadata.len()))))
     }
 
     fn new(reader: Box<dyn Read>, progress: Option<Progress>) -> Self {
@@ -69,15 +72,15 @@ impl Read for Input {
 
 impl Progress {
     fn of(total: u64) -> Self {
-        Self { total, read: 0, start: Instant::now(), told: Instant::now() }
+        Self { total, read: 0, start: Instant::now(), reported_at: Instant::now() }
     }
 
     fn advance(&mut self, count: usize) {
         self.read += count as u64;
-        if count > 0 && self.told.elapsed() < PROGRESS_EVERY {
+        if count > 0 && self.reported_at.elapsed() < PROGRESS_EVERY {
             return;
         }
-        self.told = Instant::now();
+        self.reported_at = Instant::now();
         let rate = self.read as f64 / 1e6 / self.start.elapsed().as_secs_f64().max(1e-3);
         let percent = self.read * 100 / self.total.max(1);
         // At the end the line is wiped.
@@ -86,9 +89,9 @@ impl Progress {
     }
 }
 
-fn not_opened(path: &Path, error: &io::Error) -> Failure {
+fn not_opened(path: &Path, error: &io::Error) -> CommandError {
     let code = if error.kind() == io::ErrorKind::PermissionDenied { NO_PERMISSION } else { NO_INPUT };
-    Failure::said(code, format!("cannot open {}: {error}", path.display()))
+    CommandError::new(code, format!("cannot open {}: {error}", path.display()))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use serde_json::{Deserializer, Value};
 
-use super::{super::failure::USAGE, Failure, Out, Sender};
+use super::{super::error::USAGE, CommandError, Out, Sender};
 
 /// Defaults for the reports that lack these fields.
 pub(super) struct Defaults {
@@ -16,13 +16,13 @@ pub(super) async fn send_all(
     defaults: &Defaults,
     json: bool,
     out: &mut Out,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     // Nothing else happens in this process while it waits for input.
     let values = Deserializer::from_reader(std::io::stdin().lock()).into_iter::<Value>();
     for (n, value) in (1..).zip(values) {
         let mut value = value.map_err(|error| {
             let wanted = "it takes a report, an array of reports, or one report after the other";
-            Failure::said(USAGE, format!("value {n} on standard input is not JSON: {error}; {wanted}"))
+            CommandError::new(USAGE, format!("value {n} on standard input is not JSON: {error}; {wanted}"))
         })?;
         defaults.fill(&mut value);
         let accepted = sender.send(value).await?;

@@ -93,7 +93,7 @@ async fn a_plug_in_is_run() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_used_says_why() {
+async fn what_cannot_be_used_is_reported_with_why() {
     let refused = async |user: &str| read(&kubeconfig("", user), &[]).await.unwrap_err().to_string();
     assert!(refused("{ username: u, password: p }").await.contains("a user name and password is not supported"));
     assert!(refused("{ auth-provider: { name: gcp } }").await.contains("an auth-provider is not supported"));

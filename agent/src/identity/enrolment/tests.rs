@@ -59,23 +59,23 @@ struct Bench {
     script: Shared,
     server: Server,
     folder: Folder,
-    place: TempDir,
+    root: TempDir,
 }
 
 async fn bench() -> Bench {
     let script = Shared::default();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let told = Arc::clone(&script);
+    let served = Arc::clone(&script);
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            let told = Arc::clone(&told);
+            let script = Arc::clone(&served);
             let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
-                let told = Arc::clone(&told);
+                let script = Arc::clone(&script);
                 async move {
                     let (head, body) = request.into_parts();
                     let body = body.collect().await.unwrap().to_bytes();
-                    let (code, value) = answer(&told, head.method.as_str(), head.uri.path(), &body);
+                    let (code, value) = answer(&script, head.method.as_str(), head.uri.path(), &body);
                     let mut response = Response::new(Full::new(Bytes::from(value.to_string())));
                     *response.status_mut() = code.try_into().unwrap();
                     Ok::<_, Infallible>(response)
@@ -93,9 +93,9 @@ async fn bench() -> Bench {
         proxy_url,
     };
     let server = Server::of(&Credentials { cluster, secret: Secret::default() }).await.unwrap();
-    let place = tempfile::tempdir().unwrap();
-    let folder = Folder::open(&place.path().join("pki"), Access::Private).unwrap();
-    Bench { script, server, folder, place }
+    let root = tempfile::tempdir().unwrap();
+    let folder = Folder::open(&root.path().join("pki"), Access::Private).unwrap();
+    Bench { script, server, folder, root }
 }
 
 impl Bench {
@@ -205,7 +205,7 @@ async fn only_what_fits_the_key_and_the_name_is_taken() {
         bench.issue(params.self_signed(&bench.pending_key()).unwrap().pem());
         let error = bench.step().await.unwrap_err().to_string();
         assert!(error.contains(why), "{why}: {error}");
-        assert!(!bench.place.path().join("pki/pending.json").exists(), "the key is not used again");
+        assert!(!bench.root.path().join("pki/pending.json").exists(), "the key is not used again");
     }
     let bench = bench().await;
     bench.step().await.unwrap();

@@ -5,7 +5,7 @@ use hyper::{Request, http::request::Builder};
 use kube::Client;
 use serde_json::{Value, json};
 
-use super::{Check, Cluster, NODE_USER_PREFIX, Right, Trouble, USER_PREFIX, User, Version, ask};
+use super::{AskError, Check, Cluster, NODE_USER_PREFIX, Right, USER_PREFIX, User, Version, ask};
 
 /// A node that does not exist, to ask what the identity may do to others.
 pub(super) const OTHER_NODE: &str = "nodewell-doctor-other-node";
@@ -23,9 +23,9 @@ pub(super) struct Reach<'a> {
 
 /// How a dry run ended.
 enum Tried {
-    Refused(String),
+    Rejected(String),
     Taken,
-    Unknown(Trouble),
+    Unknown(AskError),
 }
 
 impl Reach<'_> {
@@ -64,7 +64,7 @@ impl Reach<'_> {
         let name = "other Nodes";
         match Right::own_status(OTHER_NODE).allowed(self.client).await {
             Ok(false) => return Check::ok(name, "must not be written, and may not be"),
-            Err(trouble) => return Check::warn(name, format!("cannot ask: {trouble}"), "ask again"),
+            Err(error) => return Check::warn(name, format!("cannot ask: {error}"), "ask again"),
             Ok(true) => {}
         }
         match self.another_node().await {
@@ -89,8 +89,8 @@ impl Reach<'_> {
                 "use an identity of this Node only: the kubelet's, or one made by `nodewell enroll` with the policies in \
                  /usr/share/nodewell/kubernetes",
             ),
-            Tried::Refused(message) => Check::ok(name, format!("refused by admission: {message}")),
-            Tried::Unknown(trouble) => Check::warn(name, format!("cannot try {other}: {trouble}"), "ask again"),
+            Tried::Rejected(message) => Check::ok(name, format!("refused by admission: {message}")),
+            Tried::Unknown(error) => Check::warn(name, format!("cannot try {other}: {error}"), "ask again"),
         }
     }
 
@@ -98,7 +98,7 @@ impl Reach<'_> {
     /// own Node.
     async fn policy_on_own_node(&self, name: &str) -> Check {
         match self.try_status(&self.cluster.node).await {
-            Tried::Refused(message) => Check::ok(
+            Tried::Rejected(message) => Check::ok(
                 name,
                 format!(
                     "the policy that keeps to {} is in force ({message}); --other-node NAME tries one",
@@ -110,7 +110,7 @@ impl Reach<'_> {
                 "no policy keeps this identity to its Node: roles alone allow every Node",
                 APPLY_POLICIES,
             ),
-            Tried::Unknown(trouble) => Check::warn(name, format!("cannot try: {trouble}"), "ask again"),
+            Tried::Unknown(error) => Check::warn(name, format!("cannot try: {error}"), "ask again"),
         }
     }
 
@@ -125,9 +125,9 @@ impl Reach<'_> {
 
     fn other(&self, name: &str, tried: Tried) -> Check {
         match tried {
-            Tried::Refused(message) => Check::ok(name, format!("refused: {message}")),
+            Tried::Rejected(message) => Check::ok(name, format!("refused: {message}")),
             Tried::Taken => Check::warn(name, "this identity may write them", APPLY_POLICIES),
-            Tried::Unknown(trouble) => Check::warn(name, format!("cannot try: {trouble}"), "ask again"),
+            Tried::Unknown(error) => Check::warn(name, format!("cannot try: {error}"), "ask again"),
         }
     }
 
@@ -178,8 +178,8 @@ impl Reach<'_> {
         match ask(self.client, request, body).await {
             Ok(_) => Tried::Taken,
             // Roles and NodeRestriction answer 403, policies 422 unless they set another code.
-            Err(Trouble::Refused { code: 403 | 422, message }) => Tried::Refused(message),
-            Err(trouble) => Tried::Unknown(trouble),
+            Err(AskError::Rejected { code: 403 | 422, message }) => Tried::Rejected(message),
+            Err(error) => Tried::Unknown(error),
         }
     }
 }

@@ -4,7 +4,7 @@ use hyper::Request;
 use kube::Client;
 use serde_json::{Value, json};
 
-use crate::identity::{Trouble, ask};
+use crate::identity::{AskError, ask};
 
 /// Something the agent does on the API server.
 pub(super) struct Right {
@@ -51,7 +51,7 @@ impl Right {
         self.advice
     }
 
-    pub(super) async fn allowed(&self, client: &Client) -> Result<bool, Trouble> {
+    pub(super) async fn allowed(&self, client: &Client) -> Result<bool, AskError> {
         let review = json!({
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SelfSubjectAccessReview",

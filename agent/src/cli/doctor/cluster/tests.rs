@@ -50,12 +50,14 @@ fn answer(identity: Identity, method: &str, path: &str, body: &str) -> (u16, Val
         ("PATCH", "/api/v1/nodes/n2/status") if [Identity::Mighty, Identity::OwnOnOld].contains(&identity) => {
             (200, json!({}))
         }
-        ("PATCH", "/api/v1/nodes/n2/status") => (403, refusal(403, "node \"n1\" is not allowed to modify node \"n2\"")),
-        _ => (404, refusal(404, "not found")),
+        ("PATCH", "/api/v1/nodes/n2/status") => {
+            (403, rejection(403, "node \"n1\" is not allowed to modify node \"n2\""))
+        }
+        _ => (404, rejection(404, "not found")),
     }
 }
 
-fn refusal(code: u16, message: &str) -> Value {
+fn rejection(code: u16, message: &str) -> Value {
     json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "message": message, "reason": "x"})
 }
 
@@ -145,7 +147,7 @@ async fn a_server_that_is_not_there_is_one_failure() {
 }
 
 #[tokio::test]
-async fn an_unreadable_kubeconfig_says_what_to_do() {
+async fn an_unreadable_kubeconfig_is_reported_with_what_to_do() {
     let checks =
         Cluster { kubeconfig: "/nowhere/kubeconfig".into(), node: "n1".to_owned(), other_node: None }.examine().await;
     assert_eq!(checks.len(), 1);
@@ -153,11 +155,11 @@ async fn an_unreadable_kubeconfig_says_what_to_do() {
 }
 
 #[tokio::test]
-async fn what_an_old_cluster_cannot_enforce_is_said() {
+async fn what_an_old_cluster_cannot_enforce_is_reported() {
     let (_folder, cluster) = cluster(Identity::OwnOnOld, "n1").await;
     let checks = cluster.examine().await;
-    let (verdict_told, detail) = verdict(&checks, "admission policies");
-    assert_eq!(verdict_told, Verdict::Warn);
+    let (reported, detail) = verdict(&checks, "admission policies");
+    assert_eq!(reported, Verdict::Warn);
     assert!(detail.starts_with("Kubernetes 1.29 cannot keep"), "{detail}");
     assert_eq!(verdict(&checks, "other Nodes").0, Verdict::Warn);
     assert_eq!(verdict(&checks, "other Nodes' Events").0, Verdict::Warn);

@@ -135,7 +135,7 @@ fn the_longest_names_do_not_wrap_at_80_columns() {
 }
 
 #[test]
-fn colours_say_the_status() {
+fn colours_show_the_status() {
     let look = Look { colours: true, ..Look::PLAIN };
     let shown = table(&sick(), at(0), &look);
     assert!(shown.contains("\x1b[1;31mTrue   \x1b[0m"));
@@ -144,7 +144,7 @@ fn colours_say_the_status() {
 }
 
 #[test]
-fn a_healthy_standalone_node_says_so() {
+fn a_healthy_standalone_node_is_shown_as_such() {
     let mut view = sick();
     view.conditions.truncate(1);
     view.daemons.truncate(1);
@@ -212,7 +212,7 @@ Monitors that do not see everything:
 }
 
 #[test]
-fn who_was_refused_is_shown_with_why() {
+fn who_was_rejected_is_shown_with_why() {
     let refused = |peer: &str, source: &str, why: &str| nodewell_model::view::RefusedView {
         peer: peer.to_owned(),
         source: source.to_owned(),

@@ -1,4 +1,4 @@
-//! What the root oneshot does at each run: chooses whose credentials the agent gets, hands them over, and asks for own
+//! What the root oneshot does at each run: chooses whose credentials the agent gets, publishes them, and asks for own
 //! ones in time.
 
 mod run;
@@ -28,7 +28,7 @@ use run::Run;
 /// Below the state directory.
 const PKI: &str = "pki";
 /// Beside the kubeconfig: what was logged last, so that a timer does not log it every few minutes.
-pub const SAID: &str = "said";
+pub const NOTES: &str = "notes";
 /// Whose files the agent may read.
 const AGENTS_GROUP: &str = "nodewell";
 /// A renewal is asked for from this share of a certificate's life on, spread over the next twentieth, so that nodes
@@ -36,23 +36,23 @@ const AGENTS_GROUP: &str = "nodewell";
 const RENEW_FROM: f64 = 0.70;
 const RENEW_SPREAD: f64 = 0.05;
 
-/// What keeps the oneshot from its work.
+/// Why the oneshot cannot do its work.
 #[derive(Debug, thiserror::Error)]
-pub enum KeeperError {
+pub enum ProvisionError {
     #[error(transparent)]
     Folder(#[from] FolderError),
-    #[error("what was kept of this node's own identity cannot be used: {0}")]
-    Kept(CredentialsError),
+    #[error("the saved identity of this node cannot be used: {0}")]
+    Saved(CredentialsError),
 }
 
 /// This node's own identity.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct NodeIdentity {
     pub credentials: Credentials,
     pub certificate: Certificate,
 }
 
-impl Kept {
+impl NodeIdentity {
     /// When a new one is asked for.
     #[must_use]
     pub fn renewal(&self) -> Timestamp {
@@ -85,7 +85,7 @@ pub struct Outcome {
 
 /// The folders and the wishes.
 #[derive(Debug)]
-pub struct Keeper {
+pub struct Provisioner {
     pki: Folder,
     shown: Folder,
     node: String,
@@ -96,9 +96,9 @@ pub struct Keeper {
     root: PathBuf,
 }
 
-impl Keeper {
+impl Provisioner {
     /// Opens the folders that `config` names; kubelets are looked for below `root`.
-    pub fn open(config: &Config, root: &Path) -> Result<Self, KeeperError> {
+    pub fn open(config: &Config, root: &Path) -> Result<Self, ProvisionError> {
         let group = Group::from_name(AGENTS_GROUP).ok().flatten();
         let readers = group.map_or(Access::Private, |group| Access::Group(group.gid));
         let identity = &config.identity;
@@ -121,19 +121,19 @@ impl Keeper {
     }
 
     /// This node's own identity, if it has one.
-    pub async fn kept(&self) -> Result<Option<Kept>, KeeperError> {
+    pub async fn saved(&self) -> Result<Option<NodeIdentity>, ProvisionError> {
         let Some(bytes) = self.pki.read(KUBECONFIG)? else { return Ok(None) };
         let path = self.pki.path().join(KUBECONFIG);
         let text = String::from_utf8_lossy(&bytes);
         let kubeconfig = Kubeconfig::from_yaml(&text)
-            .map_err(|source| KeeperError::Kept(CredentialsError::Kubeconfig { path: path.clone(), source }))?;
-        let credentials = Credentials::of(&path, &kubeconfig).await.map_err(KeeperError::Kept)?;
+            .map_err(|source| ProvisionError::Saved(CredentialsError::Kubeconfig { path: path.clone(), source }))?;
+        let credentials = Credentials::of(&path, &kubeconfig).await.map_err(ProvisionError::Saved)?;
         let certificate = credentials.certificate();
-        Ok(certificate.map(|certificate| Kept { credentials, certificate }))
+        Ok(certificate.map(|certificate| NodeIdentity { credentials, certificate }))
     }
 
-    /// Saves a new identity of this node's own, and hands it to the agent.
-    pub fn keep(&self, credentials: &Credentials) -> Result<(), KeeperError> {
+    /// Saves a new identity of this node's own, and publishes it to the agent.
+    pub fn save(&self, credentials: &Credentials) -> Result<(), ProvisionError> {
         let _lock = self.pki.lock()?;
         self.pki.replace(KUBECONFIG, credentials.kubeconfig().as_bytes())?;
         self.enrolment().forget()?;
@@ -142,8 +142,8 @@ impl Keeper {
 
     /// Whether a saved identity is the one that this node would be given.
     #[must_use]
-    pub fn is_this_nodes(&self, kept: &Kept) -> bool {
-        kept.certificate.common_name == user_name(&self.node)
+    pub fn is_this_nodes(&self, identity: &NodeIdentity) -> bool {
+        identity.certificate.common_name == user_name(&self.node)
     }
 
     /// Whose credentials ask for certificates: the bootstrap kubeconfig's, else the kubelet's.
@@ -158,16 +158,16 @@ impl Keeper {
         kubelet::find(&self.root, self.kubelet_kubeconfig.as_deref()).await
     }
 
-    fn publish(&self, credentials: &Credentials) -> Result<bool, KeeperError> {
+    fn publish(&self, credentials: &Credentials) -> Result<bool, ProvisionError> {
         Ok(self.shown.replace(KUBECONFIG, credentials.kubeconfig().as_bytes())?)
     }
 
     /// One run. `patience` is how long it waits for the approval of what it asks for.
-    pub async fn run(&self, patience: Duration) -> Result<Outcome, KeeperError> {
+    pub async fn run(&self, patience: Duration) -> Result<Outcome, ProvisionError> {
         let mut run = Run::new(self);
         let published = run.all(patience).await?;
         let Run { notes, changed, .. } = run;
-        let is_news = self.shown.replace(SAID, notes.join("\n").as_bytes())?;
+        let is_news = self.shown.replace(NOTES, notes.join("\n").as_bytes())?;
         Ok(Outcome { published, changed, notes, is_news })
     }
 }

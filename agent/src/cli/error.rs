@@ -17,30 +17,30 @@ pub(super) const CONFIG: u8 = 78;
 
 /// Why a command did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Failure {
+pub(super) enum CommandError {
     #[error("{0}")]
     Client(#[from] ClientError),
     /// Stdout is gone; a closed pipe (`| head`) is no failure at all.
     #[error("cannot write: {0}")]
     Output(#[from] io::Error),
     #[error("{message}")]
-    Said { code: u8, message: String },
+    Message { code: u8, message: String },
 }
 
-impl Failure {
-    pub(super) fn said(code: u8, message: impl Into<String>) -> Self {
-        Self::Said { code, message: message.into() }
+impl CommandError {
+    pub(super) fn new(code: u8, message: impl Into<String>) -> Self {
+        Self::Message { code, message: message.into() }
     }
 
     pub(super) fn runtime(error: io::Error) -> Self {
-        Self::said(SOFTWARE, format!("cannot start: {error}"))
+        Self::new(SOFTWARE, format!("cannot start: {error}"))
     }
 
     /// A view of ours that does not become JSON: an error of ours.
     pub(super) fn json(error: serde_json::Error) -> Self {
         match error.io_error_kind() {
             Some(kind) => Self::Output(kind.into()),
-            None => Self::said(SOFTWARE, format!("cannot write JSON: {error}")),
+            None => Self::new(SOFTWARE, format!("cannot write JSON: {error}")),
         }
     }
 
@@ -50,7 +50,7 @@ impl Failure {
 
     fn code(&self) -> u8 {
         match self {
-            Self::Said { code, .. } => *code,
+            Self::Message { code, .. } => *code,
             Self::Output(_) => SOFTWARE,
             Self::Client(error) => client_code(error),
         }
@@ -60,7 +60,7 @@ impl Failure {
         if self.is_closed_pipe() {
             return ExitCode::SUCCESS;
         }
-        // With stderr gone as well, there is no place left to write to.
+        // With stderr gone as well, there is nowhere left to write to.
         let _ = writeln!(io::stderr(), "nodewell: {self}");
         ExitCode::from(self.code())
     }
@@ -92,18 +92,18 @@ mod tests {
 
     #[test]
     fn exit_codes_are_a_promise() {
-        let status = |code| Failure::Client(ClientError::Status { code, error: String::new(), retry_after: None });
+        let status = |code| CommandError::Client(ClientError::Status { code, error: String::new(), retry_after: None });
         assert_eq!(status(403).code(), 77);
         assert_eq!(status(400).code(), 64);
         assert_eq!((status(413).code(), status(409).code()), (64, 70));
         assert_eq!(status(503).code(), 69);
         assert_eq!(status(500).code(), 70);
-        assert_eq!(Failure::Client(ClientError::NotRunning { path: "/s".into() }).code(), 69);
+        assert_eq!(CommandError::Client(ClientError::NotRunning { path: "/s".into() }).code(), 69);
     }
 
     #[test]
-    fn a_closed_pipe_is_no_failure() {
-        assert!(Failure::Output(io::ErrorKind::BrokenPipe.into()).is_closed_pipe());
-        assert!(!Failure::Output(io::ErrorKind::StorageFull.into()).is_closed_pipe());
+    fn a_closed_pipe_is_no_error() {
+        assert!(CommandError::Output(io::ErrorKind::BrokenPipe.into()).is_closed_pipe());
+        assert!(!CommandError::Output(io::ErrorKind::StorageFull.into()).is_closed_pipe());
     }
 }

@@ -13,32 +13,32 @@ use crate::{
 };
 
 struct Machine {
-    place: TempDir,
+    root: TempDir,
     config: Config,
 }
 
 impl Machine {
     fn new(mode: IdentityMode) -> Self {
-        let place = tempfile::tempdir().unwrap();
+        let root = tempfile::tempdir().unwrap();
         let mut config = Config::of_flags(&Flags::default());
         config.node_name = "n1".to_owned();
-        config.state_dir = Some(place.path().join("state"));
-        config.identity.folder = place.path().join("identity");
+        config.state_dir = Some(root.path().join("state"));
+        config.identity.folder = root.path().join("identity");
         config.identity.mode = mode;
-        fs::create_dir(place.path().join("state")).unwrap();
-        Self { place, config }
+        fs::create_dir(root.path().join("state")).unwrap();
+        Self { root, config }
     }
 
     async fn run(&self) -> Outcome {
-        self.keeper().run(Duration::ZERO).await.unwrap()
+        self.provisioner().run(Duration::ZERO).await.unwrap()
     }
 
-    fn keeper(&self) -> Keeper {
-        Keeper::open(&self.config, self.place.path()).unwrap()
+    fn provisioner(&self) -> Provisioner {
+        Provisioner::open(&self.config, self.root.path()).unwrap()
     }
 
     fn kubelet(&self, token: &str) -> std::path::PathBuf {
-        let path = self.place.path().join("etc/kubernetes/kubelet.conf");
+        let path = self.root.path().join("etc/kubernetes/kubelet.conf");
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         let secret = Secret { certificate: None, token: Some(token.to_owned()) };
         fs::write(&path, Credentials { cluster: cluster(), secret }.kubeconfig()).unwrap();
@@ -50,12 +50,12 @@ impl Machine {
         folder.replace(KUBECONFIG, own(node, until_year).kubeconfig().as_bytes()).unwrap();
     }
 
-    fn handed(&self) -> std::path::PathBuf {
+    fn published(&self) -> std::path::PathBuf {
         self.config.identity.folder.join(KUBECONFIG)
     }
 
-    fn handed_text(&self) -> String {
-        fs::read_to_string(self.handed()).unwrap_or_default()
+    fn published_text(&self) -> String {
+        fs::read_to_string(self.published()).unwrap_or_default()
     }
 }
 
@@ -77,19 +77,19 @@ fn own(node: &str, until_year: i32) -> Credentials {
 }
 
 #[tokio::test]
-async fn the_kubelets_credentials_are_handed_over_once_and_again_when_they_change() {
+async fn the_kubelets_credentials_are_published_once_and_again_when_they_change() {
     let machine = Machine::new(IdentityMode::Auto);
     let path = machine.kubelet("first");
     let outcome = machine.run().await;
     assert_eq!((&outcome.published, outcome.changed), (&Published::Kubelet { path: path.clone() }, true));
-    assert!(outcome.notes.is_empty() && machine.handed_text().contains("first"), "{outcome:?}");
-    let inode = fs::metadata(machine.handed()).unwrap().ino();
+    assert!(outcome.notes.is_empty() && machine.published_text().contains("first"), "{outcome:?}");
+    let inode = fs::metadata(machine.published()).unwrap().ino();
     assert!(!machine.run().await.changed);
-    assert_eq!(fs::metadata(machine.handed()).unwrap().ino(), inode, "nothing is written while nothing changes");
+    assert_eq!(fs::metadata(machine.published()).unwrap().ino(), inode, "nothing is written while nothing changes");
     machine.kubelet("second");
     assert!(machine.run().await.changed);
-    assert!(machine.handed_text().contains("second"));
-    assert_ne!(fs::metadata(machine.handed()).unwrap().ino(), inode, "in one step, never half a file");
+    assert!(machine.published_text().contains("second"));
+    assert_ne!(fs::metadata(machine.published()).unwrap().ino(), inode, "in one step, never half a file");
 }
 
 #[tokio::test]
@@ -100,11 +100,11 @@ async fn a_copy_does_not_outlive_its_original_but_one_that_cannot_be_read_just_n
     fs::write(&path, "half a kubeconf").unwrap();
     let outcome = machine.run().await;
     assert!(outcome.is_news && outcome.notes[0].contains("cannot be used"), "{outcome:?}");
-    assert!(machine.handed_text().contains("first"));
-    assert!(!machine.run().await.is_news, "said once");
+    assert!(machine.published_text().contains("first"));
+    assert!(!machine.run().await.is_news, "logged once");
     fs::remove_file(&path).unwrap();
     assert_eq!(machine.run().await.published, Published::Nobody);
-    assert!(!machine.handed().exists());
+    assert!(!machine.published().exists());
 }
 
 #[tokio::test]
@@ -113,13 +113,13 @@ async fn its_own_comes_first_while_it_is_good() {
     let path = machine.kubelet("kubelets");
     machine.own("n1", 2090);
     assert!(matches!(machine.run().await.published, Published::Own { .. }));
-    assert!(machine.handed_text().contains("client-key-data"));
+    assert!(machine.published_text().contains("client-key-data"));
     machine.own("n1", 2021);
     let outcome = machine.run().await;
     assert_eq!(outcome.published, Published::Kubelet { path }, "over: the kubelet's meanwhile");
     // A renewal was tried: no server listens there.
     assert!(outcome.notes.iter().any(|note| note.contains("cannot ask for a certificate")), "{outcome:?}");
-    assert!(machine.handed_text().contains("kubelets"));
+    assert!(machine.published_text().contains("kubelets"));
 }
 
 #[tokio::test]
@@ -133,7 +133,7 @@ async fn another_nodes_certificate_is_not_used() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_of_its_own_is_told_and_the_kubelets_used() {
+async fn what_cannot_be_read_of_its_own_is_reported_and_the_kubelets_used() {
     let machine = Machine::new(IdentityMode::Auto);
     machine.kubelet("kubelets");
     let folder = Folder::open(&machine.config.state_dir.as_ref().unwrap().join(PKI), Access::Private).unwrap();
@@ -153,7 +153,7 @@ async fn the_mode_decides() {
     assert!(matches!(machine.run().await.published, Published::Kubelet { .. }));
     let none = Machine { config: Config { standalone: true, ..machine.config.clone() }, ..machine };
     assert_eq!(none.run().await.published, Published::Nobody);
-    assert!(!none.handed().exists(), "what was handed over is taken back");
+    assert!(!none.published().exists(), "what was published is removed");
 }
 
 #[tokio::test]
@@ -161,12 +161,12 @@ async fn no_certificate_is_requested_unless_configured() {
     let machine = Machine::new(IdentityMode::Auto);
     machine.kubelet("kubelets");
     assert!(machine.run().await.notes.is_empty());
-    assert!(!machine.keeper().enrolment().is_under_way().unwrap());
+    assert!(!machine.provisioner().enrolment().is_under_way().unwrap());
     let wished = Machine::new(IdentityMode::Enroll);
     wished.kubelet("kubelets");
     let outcome = wished.run().await;
     assert!(matches!(outcome.published, Published::Kubelet { .. }), "meanwhile");
-    assert!(wished.keeper().enrolment().is_under_way().unwrap(), "{outcome:?}");
+    assert!(wished.provisioner().enrolment().is_under_way().unwrap(), "{outcome:?}");
 }
 
 #[tokio::test]
@@ -191,8 +191,8 @@ proptest! {
             is_for_clients: true,
         };
         let secret = Secret::default();
-        let kept = Kept { credentials: Credentials { cluster: cluster(), secret }, certificate };
-        let share = kept.renewal().duration_since(not_before).as_secs_f64() / life.as_secs_f64();
+        let identity = NodeIdentity { credentials: Credentials { cluster: cluster(), secret }, certificate };
+        let share = identity.renewal().duration_since(not_before).as_secs_f64() / life.as_secs_f64();
         prop_assert!((0.699_999..=0.750_001).contains(&share), "{share}");
     }
 }
@@ -203,7 +203,7 @@ fn nodes_that_were_enrolled_together_are_renewed_apart() {
         .map(|number| {
             let certificate = Certificate::read(&own_pem(&format!("worker-{number}"))).unwrap();
             let secret = Secret::default();
-            Kept { credentials: Credentials { cluster: cluster(), secret }, certificate }.renewal()
+            NodeIdentity { credentials: Credentials { cluster: cluster(), secret }, certificate }.renewal()
         })
         .collect();
     assert!(renewals.len() > 950, "{} different ones", renewals.len());

@@ -18,13 +18,13 @@ const LOCK: &str = "lock";
 const FILE_LIMIT_BYTES: u64 = 1024 * 1024;
 
 /// The folder of one helper; no other process works with it meanwhile.
-pub(super) struct Keep {
+pub(super) struct HistoryFile {
     folder: PathBuf,
     pub(super) history: History,
     _lock: Flock<File>,
 }
 
-impl Keep {
+impl HistoryFile {
     /// Takes the folder, which it makes.
     pub(super) fn open(folder: &Path) -> Result<Self, RepairError> {
         let wrong = |error| RepairError::State { path: folder.to_owned(), error };
@@ -84,19 +84,19 @@ mod tests {
     #[test]
     fn what_was_begun_is_known_to_the_next_run_and_only_one_runs() {
         let folder = tempfile::tempdir().unwrap();
-        let mut keep = Keep::open(folder.path()).unwrap();
-        assert!(matches!(Keep::open(folder.path()), Err(RepairError::Taken(_))));
-        keep.history.begin("containerd.service", &now());
-        keep.write().unwrap();
-        drop(keep);
-        assert_eq!(Keep::open(folder.path()).unwrap().history.attempts().len(), 1);
+        let mut file = HistoryFile::open(folder.path()).unwrap();
+        assert!(matches!(HistoryFile::open(folder.path()), Err(RepairError::Taken(_))));
+        file.history.begin("containerd.service", &now());
+        file.write().unwrap();
+        drop(file);
+        assert_eq!(HistoryFile::open(folder.path()).unwrap().history.attempts().len(), 1);
     }
 
     #[test]
     fn a_history_that_cannot_be_understood_forbids_repairs() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(FILE), "{\"attempts\": 7}").unwrap();
-        let error = Keep::open(folder.path()).map(|_| ()).unwrap_err().to_string();
+        let error = HistoryFile::open(folder.path()).map(|_| ()).unwrap_err().to_string();
         assert!(error.contains("history.json") && error.contains("nothing is repaired"), "{error}");
     }
 }

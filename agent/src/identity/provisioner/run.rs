@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{Keeper, KeeperError, Kept, Published};
+use super::{NodeIdentity, ProvisionError, Provisioner, Published};
 use crate::{
     config::IdentityMode,
     identity::{
@@ -12,7 +12,7 @@ use crate::{
         enrolment::{EnrolError, Progress},
         kubelet::Found,
         request::user_name,
-        server::{Server, Trouble},
+        server::{AskError, Server},
         way::KUBECONFIG,
     },
 };
@@ -22,81 +22,82 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// A run under way.
 pub(super) struct Run<'a> {
-    keeper: &'a Keeper,
+    provisioner: &'a Provisioner,
     /// What is not as it should be, each with what to do.
     pub(super) notes: Vec<String>,
     pub(super) changed: bool,
 }
 
 impl<'a> Run<'a> {
-    pub(super) fn new(keeper: &'a Keeper) -> Self {
-        Self { keeper, notes: Vec::new(), changed: false }
+    pub(super) fn new(provisioner: &'a Provisioner) -> Self {
+        Self { provisioner, notes: Vec::new(), changed: false }
     }
 
-    pub(super) async fn all(&mut self, patience: Duration) -> Result<Published, KeeperError> {
-        let keeper = self.keeper;
-        if keeper.mode == IdentityMode::None {
+    pub(super) async fn all(&mut self, patience: Duration) -> Result<Published, ProvisionError> {
+        let provisioner = self.provisioner;
+        if provisioner.mode == IdentityMode::None {
             return self.withdraw();
         }
-        let kubelet = keeper.kubelet().await.unwrap_or_else(|error| {
+        let kubelet = provisioner.kubelet().await.unwrap_or_else(|error| {
             self.notes.push(format!("the kubelet's credentials cannot be used: {error}"));
             None
         });
         self.look_at_kubelet(kubelet.as_ref());
-        let kept = self.own(kubelet.as_ref()).await?;
+        let identity = self.own(kubelet.as_ref()).await?;
         let now = Timestamp::now();
-        let valid = kept.as_ref().filter(|kept| kept.certificate.is_valid_at(now));
-        let published = self.hand_over(valid, kubelet.as_ref())?;
-        if !self.wants_a_new_one(kept.as_ref(), now)? {
+        let valid = identity.as_ref().filter(|identity| identity.certificate.is_valid_at(now));
+        let published = self.publish(valid, kubelet.as_ref())?;
+        if !self.wants_a_new_one(identity.as_ref(), now)? {
             return Ok(published);
         }
         Ok(self.renewed(patience).await?.unwrap_or(published))
     }
 
-    fn withdraw(&mut self) -> Result<Published, KeeperError> {
-        self.changed = self.keeper.shown.remove(KUBECONFIG)?;
+    fn withdraw(&mut self) -> Result<Published, ProvisionError> {
+        self.changed = self.provisioner.shown.remove(KUBECONFIG)?;
         Ok(Published::Nobody)
     }
 
     /// This node's own identity, if that is wanted and the kubelet's cluster still takes it.
-    async fn own(&mut self, kubelet: Option<&Found>) -> Result<Option<Kept>, KeeperError> {
-        if self.keeper.mode == IdentityMode::Kubelet {
+    async fn own(&mut self, kubelet: Option<&Found>) -> Result<Option<NodeIdentity>, ProvisionError> {
+        if self.provisioner.mode == IdentityMode::Kubelet {
             return Ok(None);
         }
-        let kept = match self.keeper.kept().await {
-            Err(error @ KeeperError::Kept(_)) => {
+        let identity = match self.provisioner.saved().await {
+            Err(error @ ProvisionError::Saved(_)) => {
                 self.notes.push(format!("{error}; enroll again: nodewell enroll --renew"));
                 None
             }
-            kept => kept?,
+            identity => identity?,
         };
-        let kept = kept.filter(|kept| self.is_this_nodes(kept));
-        match (kept, kubelet) {
-            (Some(kept), Some(found)) if kept.credentials.cluster != found.credentials.cluster => {
-                self.follow(kept, found).await
+        let identity = identity.filter(|identity| self.is_this_nodes(identity));
+        match (identity, kubelet) {
+            (Some(identity), Some(found)) if identity.credentials.cluster != found.credentials.cluster => {
+                self.follow(identity, found).await
             }
-            (kept, _) => Ok(kept),
+            (identity, _) => Ok(identity),
         }
     }
 
-    fn is_this_nodes(&mut self, kept: &Kept) -> bool {
-        let fits = self.keeper.is_this_nodes(kept);
+    fn is_this_nodes(&mut self, identity: &NodeIdentity) -> bool {
+        let fits = self.provisioner.is_this_nodes(identity);
         if !fits {
-            let (told, wanted) = (&kept.certificate.common_name, user_name(&self.keeper.node));
-            self.notes.push(format!("the certificate in {} is {told}'s, and this is {wanted}: it is not used; enroll again: nodewell enroll --renew", self.keeper.pki.path().display()));
+            let (found, wanted) = (&identity.certificate.common_name, user_name(&self.provisioner.node));
+            self.notes.push(format!("the certificate in {} is {found}'s, and this is {wanted}: it is not used; enroll again: nodewell enroll --renew", self.provisioner.pki.path().display()));
         }
         fits
     }
 
     /// The kubelet goes by another address or authority than when we enrolled: so do we, if we are known there.
-    async fn follow(&mut self, kept: Kept, found: &Found) -> Result<Option<Kept>, KeeperError> {
-        let moved = Credentials { cluster: found.credentials.cluster.clone(), secret: kept.credentials.secret.clone() };
+    async fn follow(&mut self, identity: NodeIdentity, found: &Found) -> Result<Option<NodeIdentity>, ProvisionError> {
+        let moved =
+            Credentials { cluster: found.credentials.cluster.clone(), secret: identity.credentials.secret.clone() };
         match whoami(&moved).await {
             Ok(()) => {
-                self.keeper.pki.replace(KUBECONFIG, moved.kubeconfig().as_bytes())?;
-                Ok(Some(Kept { credentials: moved, ..kept }))
+                self.provisioner.pki.replace(KUBECONFIG, moved.kubeconfig().as_bytes())?;
+                Ok(Some(NodeIdentity { credentials: moved, ..identity }))
             }
-            Err(trouble) if trouble.code() == Some(401) => {
+            Err(error) if error.code() == Some(401) => {
                 let server = &moved.cluster.server;
                 self.notes.push(format!(
                     "{server}, the kubelet's API server, does not know this node's certificate: it is another cluster's, \
@@ -105,31 +106,31 @@ impl<'a> Run<'a> {
                 Ok(None)
             }
             // Not to be asked now: what was good before is good for now.
-            Err(_) => Ok(Some(kept)),
+            Err(_) => Ok(Some(identity)),
         }
     }
 
     fn look_at_kubelet(&mut self, kubelet: Option<&Found>) {
         let Some(found) = kubelet else { return };
-        let (path, node) = (found.path.display(), &self.keeper.node);
+        let (path, node) = (found.path.display(), &self.provisioner.node);
         let Some(certificate) = found.credentials.certificate() else { return };
         if certificate.kubelet_of().is_some_and(|other| other != node) {
             let other = certificate.kubelet_of().unwrap_or_default();
-            self.notes.push(format!("{path} is Node {other}'s, and this is {node}: say node-name = \"{other}\" in nodewell.toml, if that is this machine"));
+            self.notes.push(format!("{path} is Node {other}'s, and this is {node}: set node-name = \"{other}\" in nodewell.toml, if that is this machine"));
         }
         if certificate.not_after <= Timestamp::now() {
             self.notes.push(format!("the certificate in {path} has been over since {}: the kubelet did not renew it; see: journalctl -u kubelet", certificate.not_after));
         }
     }
 
-    fn hand_over(&mut self, own: Option<&Kept>, kubelet: Option<&Found>) -> Result<Published, KeeperError> {
+    fn publish(&mut self, own: Option<&NodeIdentity>, kubelet: Option<&Found>) -> Result<Published, ProvisionError> {
         match (own, kubelet) {
             (Some(own), _) => {
-                self.changed = self.keeper.publish(&own.credentials)?;
+                self.changed = self.provisioner.publish(&own.credentials)?;
                 Ok(Published::Own { until: own.certificate.not_after })
             }
             (None, Some(found)) => {
-                self.changed = self.keeper.publish(&found.credentials)?;
+                self.changed = self.provisioner.publish(&found.credentials)?;
                 Ok(Published::Kubelet { path: found.path.clone() })
             }
             // A copy shall not outlive its original; one whose original cannot be read just now stays.
@@ -138,17 +139,17 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn wants_a_new_one(&mut self, kept: Option<&Kept>, now: Timestamp) -> Result<bool, KeeperError> {
-        let due = kept.is_none_or(|kept| kept.renewal() <= now);
-        Ok(match self.keeper.mode {
+    fn wants_a_new_one(&mut self, identity: Option<&NodeIdentity>, now: Timestamp) -> Result<bool, ProvisionError> {
+        let due = identity.is_none_or(|identity| identity.renewal() <= now);
+        Ok(match self.provisioner.mode {
             IdentityMode::Enroll => due,
-            IdentityMode::Auto => due && (kept.is_some() || self.keeper.enrolment().is_under_way()?),
+            IdentityMode::Auto => due && (identity.is_some() || self.provisioner.enrolment().is_under_way()?),
             IdentityMode::Kubelet | IdentityMode::None => false,
         })
     }
 
-    async fn renewed(&mut self, patience: Duration) -> Result<Option<Published>, KeeperError> {
-        let asker = match self.keeper.asker().await {
+    async fn renewed(&mut self, patience: Duration) -> Result<Option<Published>, ProvisionError> {
+        let asker = match self.provisioner.asker().await {
             Ok(Some(asker)) => asker,
             Ok(None) => {
                 self.notes.push(
@@ -184,8 +185,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn take(&mut self, credentials: Credentials) -> Result<Option<Published>, KeeperError> {
-        self.keeper.keep(&credentials)?;
+    fn take(&mut self, credentials: Credentials) -> Result<Option<Published>, ProvisionError> {
+        self.provisioner.save(&credentials)?;
         self.changed = true;
         Ok(credentials.certificate().map(|certificate| Published::Own { until: certificate.not_after }))
     }
@@ -194,7 +195,7 @@ impl<'a> Run<'a> {
         let server = Server::of(&asker.credentials).await?;
         let deadline = tokio::time::Instant::now() + patience;
         loop {
-            let progress = self.keeper.enrolment().locked_step(&server).await?;
+            let progress = self.provisioner.enrolment().locked_step(&server).await?;
             let is_over = tokio::time::Instant::now() + LOOK_EVERY > deadline;
             if is_over || !matches!(progress, Progress::Waiting { .. }) {
                 return Ok(progress);
@@ -204,7 +205,7 @@ impl<'a> Run<'a> {
     }
 }
 
-async fn whoami(credentials: &Credentials) -> Result<(), Trouble> {
+async fn whoami(credentials: &Credentials) -> Result<(), AskError> {
     let review = serde_json::json!({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"});
     let server = Server::of(credentials).await?;
     server.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", review).await.map(drop)
