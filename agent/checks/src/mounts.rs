@@ -1,4 +1,4 @@
-//! Filesystems: room, errors, servers that do not answer.
+//! Filesystems: free space, errors, servers that do not answer.
 //!
 //! mountinfo lists them, and hangs at nothing; what is asked of a filesystem or of a server is one question each,
 //! because its answer may never come.
@@ -6,13 +6,13 @@
 mod errors;
 mod figures;
 mod fstab;
+mod fullness;
 mod history;
 mod judge;
 mod kind;
 pub mod mountinfo;
 mod reader;
 mod reading;
-mod room;
 mod table;
 
 pub use judge::MountsJudge;

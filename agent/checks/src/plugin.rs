@@ -1,16 +1,16 @@
 //! Plug-ins: whether a program may be run, where it runs, when, what its end means, and what of that is reported. The
 //! check process runs it.
 
-pub mod enclosure;
+pub mod cgroups;
 pub mod machine;
+pub mod orphans;
 pub mod program;
 pub mod result;
 pub mod schedule;
-pub mod strays;
 
-pub use enclosure::{Enclosure, Limits, Room};
+pub use cgroups::{Limits, PluginCgroups, RunCgroup};
 pub use machine::Machine;
-pub use program::{Program, Refused};
+pub use orphans::Orphans;
+pub use program::{Program, ProgramError};
 pub use result::{Ending, PluginStatus, RunResult, judge};
 pub use schedule::Schedule;
-pub use strays::Strays;

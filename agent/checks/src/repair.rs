@@ -7,4 +7,4 @@ pub mod settings;
 
 pub use decide::{Activity, Decision, Hold, Moment, UnitNow, UnitProblem, decide_all};
 pub use history::{Attempt, History, Outcome};
-pub use settings::{RepairSettings, UnitRepair, Way};
+pub use settings::{RepairMethod, RepairSettings, UnitRepair};

@@ -1,19 +1,19 @@
-//! Services: whether what a node lives from answers. [`look`] asks one of them once, with a deadline; the judge of each
-//! ([`ServicesJudge`]) decides what the answers mean. Pure but for [`look`] and what it is made of.
+//! Services: whether what a node lives from answers. [`Observer`] asks one of them once, with a deadline; the judge of each
+//! ([`ServicesJudge`]) decides what the answers mean. Pure but for [`Observer`] and what it is made of.
 
+mod assessment;
 mod check;
 mod discover;
 mod judge;
-mod look;
+mod observation;
 mod probe;
 mod restarts;
 mod settings;
-mod sighting;
 mod target;
 
-pub use check::{Check, Kind, Pace, checks};
+pub use check::{Check, Pace, ServiceKind, checks};
 pub use judge::{Moment, ServicesJudge};
-pub use look::{Look, Looker, UnitStatus};
+pub use observation::{Observation, Observer, UnitStatus};
 pub use probe::{Answer, Down, DownKind, Runtime, Up, probe};
 pub use restarts::FREQUENT;
 pub use settings::{OwnService, ServiceSettings, Watch};

@@ -32,7 +32,7 @@ const LIMIT_BYTES: u64 = 8 << 20;
 
 /// One look at a procfs: every file is read at its first use, and once.
 #[derive(Debug)]
-pub struct Reading {
+pub struct ProcfsReading {
     root: PathBuf,
     stat: OnceCell<cpu::Stat>,
     load: OnceCell<Option<kernel::Load>>,
@@ -42,7 +42,7 @@ pub struct Reading {
     modules: OnceCell<Option<Vec<modules::Module>>>,
 }
 
-impl Reading {
+impl ProcfsReading {
     /// Reads nothing yet.
     #[must_use]
     pub fn new(root: &Path) -> Self {

@@ -35,9 +35,9 @@ pub struct Meaning {
     pub severity: Severity,
     pub action: Action,
     /// The verdict if the line that shows the code contains `Fatal`; `None`: the line makes no difference.
-    pub fatal: Option<Verdict>,
+    pub fatal: Option<LineVerdict>,
     /// The verdict if the line reports the error as not fatal.
-    pub nonfatal: Option<Verdict>,
+    pub nonfatal: Option<LineVerdict>,
     pub meaning: Arc<str>,
     /// Where monitors of GPUs disagree, what is chosen here and why; may be empty.
     pub choice: Arc<str>,
@@ -59,7 +59,7 @@ pub(crate) struct Operators {
 /// How bad a code is, when the line that shows it states that itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Verdict {
+pub struct LineVerdict {
     #[serde(default)]
     pub condition: Option<Name>,
     pub severity: Severity,
@@ -69,7 +69,7 @@ pub struct Verdict {
 impl Meaning {
     /// The same, for a line that states whether the error is fatal.
     #[must_use]
-    pub fn said(mut self, is_fatal: bool) -> Self {
+    pub fn with_fatal(mut self, is_fatal: bool) -> Self {
         let verdict = if is_fatal { self.fatal.clone() } else { self.nonfatal.clone() };
         if let Some(verdict) = verdict {
             (self.condition, self.severity, self.action) = (verdict.condition, verdict.severity, verdict.action);
@@ -80,8 +80,8 @@ impl Meaning {
     /// The same, with what the driver reports as needed: an action of the GPU is required.
     #[must_use]
     pub fn needing(self, severity: Severity, action: Action) -> Self {
-        let said = self.said(true);
-        Self { severity: if said.operators.severity { said.severity } else { severity }, ..said }.acting(action)
+        let fatal = self.with_fatal(true);
+        Self { severity: if fatal.operators.severity { fatal.severity } else { severity }, ..fatal }.acting(action)
     }
 
     /// The same with another action, unless an operator has named one.

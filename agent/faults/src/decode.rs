@@ -83,15 +83,15 @@ impl Tables {
     /// The shipped ones with an operator's overrides.
     pub fn with_overrides(path: &Path) -> Result<Arc<Self>, OverrideError> {
         let text = overrides::read(path)?;
-        Self::overridden(&text, path).map(Arc::new)
+        Self::merged(&text, path).map(Arc::new)
     }
 
     /// The shipped ones with the overrides of `text`, the content of `path`.
-    pub fn overridden(text: &str, path: &Path) -> Result<Self, OverrideError> {
-        let words = Overrides::parse(text, path)?;
+    pub fn merged(text: &str, path: &Path) -> Result<Self, OverrideError> {
+        let overrides = Overrides::parse(text, path)?;
         let shipped = Self::shipped();
-        let xids = shipped.xids.overridden(&words, path)?;
-        Ok(Self { xids, sxids: shipped.sxids.overridden(&words, path)? })
+        let xids = shipped.xids.merged(&overrides, path)?;
+        Ok(Self { xids, sxids: shipped.sxids.merged(&overrides, path)? })
     }
 
     /// What `line` reports under a driver of `branch`: nothing, one thing, or several that it ends.
@@ -150,12 +150,12 @@ impl Tables {
 fn linked(meaning: Meaning, line: &xid::Line<'_>, branch: Option<Branch>) -> Meaning {
     let Some(report) = line.nvlink5() else { return meaning };
     let by_line = meaning.fatal.is_some();
-    let said = meaning.said(report.is_fatal);
-    let known = nvlink5::look_up(line.code, &report, branch).and_then(nvlink5::Verdict::action);
+    let meaning = meaning.with_fatal(report.is_fatal);
+    let known = nvlink5::look_up(line.code, &report, branch).and_then(nvlink5::CatalogueEntry::action);
     // A reset that the catalogue asks for where the line reports no loss would drain for nothing.
     match known.filter(|action| by_line && (report.is_fatal || *action != Action::ResetGpu)) {
-        Some(action) => said.acting(action),
-        None => said,
+        Some(action) => meaning.acting(action),
+        None => meaning,
     }
 }
 

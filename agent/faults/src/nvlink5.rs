@@ -17,7 +17,7 @@ const TEXT: &str = include_str!("../tables/nvlink5.toml");
 /// The catalogue's entry for one unit's error.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Verdict {
+pub struct CatalogueEntry {
     /// Error statuses that mean the same.
     status: Vec<u32>,
     #[serde(default = "no_subcode")]
@@ -38,7 +38,7 @@ struct Unit {
     units: Vec<String>,
     before: u32,
     from: u32,
-    verdicts: Vec<Verdict>,
+    verdicts: Vec<CatalogueEntry>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -63,7 +63,7 @@ fn table() -> &'static Table {
 /// The catalogue's verdict on `report`, an Xid `code` of a driver of `branch`. Without a branch either layout of the
 /// information word counts: the unit's name is in the line, too. `None`: it has no entry.
 #[must_use]
-pub fn look_up(code: u32, report: &Report<'_>, branch: Option<Branch>) -> Option<&'static Verdict> {
+pub fn look_up(code: u32, report: &Report<'_>, branch: Option<Branch>) -> Option<&'static CatalogueEntry> {
     let (info, status) = (report.info?, report.status?);
     let table = table();
     let fits = |unit: &&Unit| {
@@ -83,7 +83,7 @@ impl Unit {
     }
 }
 
-impl Verdict {
+impl CatalogueEntry {
     /// What to do, where the catalogue or we know better than the Xid's own entry.
     #[must_use]
     pub fn action(&self) -> Option<Action> {

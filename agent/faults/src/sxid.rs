@@ -29,8 +29,8 @@ impl Table {
         &SHIPPED
     }
 
-    pub(crate) fn overridden(&self, words: &Overrides, path: &Path) -> Result<Self, OverrideError> {
-        self.0.overridden(&words.sxid, path).map(Self)
+    pub(crate) fn merged(&self, overrides: &Overrides, path: &Path) -> Result<Self, OverrideError> {
+        self.0.merged(&overrides.sxid, path).map(Self)
     }
 
     /// What `code` means, and how the line's own severity changes that.
@@ -40,7 +40,7 @@ impl Table {
         match is_fatal {
             // A code that is unknown, and that the driver calls fatal, is not passed over.
             Some(true) if !self.0.has(code) => meaning.fatal_by_line_alone(),
-            Some(is_fatal) => meaning.said(is_fatal),
+            Some(is_fatal) => meaning.with_fatal(is_fatal),
             None => meaning,
         }
     }

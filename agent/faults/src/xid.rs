@@ -36,12 +36,12 @@ impl Table {
 
     /// The shipped table with the `[[xid]]` overrides of an operator's file.
     pub fn with_overrides(path: &Path) -> Result<Self, OverrideError> {
-        let words = Overrides::parse(&overrides::read(path)?, path)?;
-        Self::shipped().overridden(&words, path)
+        let overrides = Overrides::parse(&overrides::read(path)?, path)?;
+        Self::shipped().merged(&overrides, path)
     }
 
-    pub(crate) fn overridden(&self, words: &Overrides, path: &Path) -> Result<Self, OverrideError> {
-        self.0.overridden(&words.xid, path).map(Self)
+    pub(crate) fn merged(&self, overrides: &Overrides, path: &Path) -> Result<Self, OverrideError> {
+        self.0.merged(&overrides.xid, path).map(Self)
     }
 
     /// What `code` means for a driver of `branch`; an unknown branch is taken for the newest. `None` for zero, which

@@ -41,7 +41,7 @@ pub fn numbered(directory: &Path, prefix: &str) -> Result<Vec<(u32, PathBuf)>, R
 }
 
 /// What `error` at `path` is to the caller of a reader.
-pub fn failure(path: &Path, error: &io::Error) -> ReadError {
+pub fn read_error(path: &Path, error: &io::Error) -> ReadError {
     let message = format!("{}: {error}", path.display());
     match error.kind() {
         io::ErrorKind::PermissionDenied => ReadError::Denied { message },
@@ -60,7 +60,7 @@ fn forgive_absence<T>(path: &Path, error: &io::Error) -> Result<Option<T>, ReadE
     let gone = [nix::libc::ENOENT, nix::libc::ENODEV, nix::libc::ENXIO, nix::libc::ENOTDIR];
     match error.raw_os_error() {
         Some(code) if gone.contains(&code) => Ok(None),
-        _ => Err(failure(path, error)),
+        _ => Err(read_error(path, error)),
     }
 }
 

@@ -22,8 +22,8 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::{ReadError, Reader, Roots, settings::DiskSettings};
-use list::{Kind, Listed};
-use reading::{Health, Identity, Reading};
+use list::{DiskKind, Listed};
+use reading::{DiskReading, Health, Identity};
 
 /// Reads in a worker.
 pub struct DiskReader {
@@ -49,7 +49,7 @@ impl Reader for DiskReader {
             return Err(ReadError::Gone { what: device.to_owned() });
         };
         let (identity, health) = ask(&self.roots, &disk)?;
-        serde_json::to_value(Reading { asked, identity, health })
+        serde_json::to_value(DiskReading { asked, identity, health })
             .map_err(|error| ReadError::Failed { message: error.to_string() })
     }
 }
@@ -57,10 +57,10 @@ impl Reader for DiskReader {
 fn ask(roots: &Roots, disk: &Listed) -> Result<(Identity, Health), ReadError> {
     let nameless = |health| (Identity::default(), health);
     match disk.kind {
-        Kind::Nvme => nvme::read(roots, &disk.name).map(|(identity, reading)| (identity, Health::Nvme(reading))),
-        Kind::Array => raid::array(roots, &disk.name).map(Health::Array).map(nameless),
-        Kind::Map => raid::map(roots, &disk.name).map(Health::Map).map(nameless),
-        Kind::Ata | Kind::Scsi | Kind::Usb | Kind::Plain => ask_block(roots, disk),
+        DiskKind::Nvme => nvme::read(roots, &disk.name).map(|(identity, reading)| (identity, Health::Nvme(reading))),
+        DiskKind::Array => raid::array(roots, &disk.name).map(Health::Array).map(nameless),
+        DiskKind::Map => raid::map(roots, &disk.name).map(Health::Map).map(nameless),
+        DiskKind::Ata | DiskKind::Scsi | DiskKind::Usb | DiskKind::Plain => ask_block(roots, disk),
     }
 }
 
@@ -71,7 +71,7 @@ fn ask_block(roots: &Roots, disk: &Listed) -> Result<(Identity, Health), ReadErr
         return Ok((known, health));
     }
     let mut device = scsi::open(&roots.dev.join(&disk.name), &disk.name)?;
-    if disk.kind == Kind::Scsi {
+    if disk.kind == DiskKind::Scsi {
         return Ok((known, scsi::read(&mut device)?));
     }
     let (reported, health) = ata::read(&mut device)?;

@@ -14,7 +14,9 @@ mod reading;
 
 pub use judge::GpuJudge;
 pub use reader::GpuReader;
-pub use reading::{Access, DriverReading, Ecc, FabricState, GpuReading, Identity, Mig, News, Reading, Remap, Retired};
+pub use reading::{
+    Access, DeviceReading, DriverReading, Ecc, FabricState, GpuReading, Identity, Mig, News, Remap, Retired,
+};
 
 /// NVIDIA's driver as a device: a mismatch with its library, GPUs that are missing and have no address. It is the name
 /// of the kernel's module.

@@ -32,20 +32,20 @@ pub struct MemoryReader {
     roots: Roots,
     /// Opened by the first reading that finds it; one that refuses is not asked again.
     tracing: Option<Tracing>,
-    refused: bool,
+    tracing_failed: bool,
 }
 
 impl MemoryReader {
     #[must_use]
     pub fn new(roots: Roots, _settings: &MemorySettings) -> Self {
-        Self { roots, tracing: None, refused: false }
+        Self { roots, tracing: None, tracing_failed: false }
     }
 
     fn whole(&mut self) -> Result<MemoryReading, ReadError> {
         let mut whole = pages::read(&self.roots.proc, &self.roots.sys)?;
-        if self.tracing.is_none() && !self.refused && Tracing::is_there(&self.roots.tracing) {
+        if self.tracing.is_none() && !self.tracing_failed && Tracing::is_there(&self.roots.tracing) {
             self.tracing = Tracing::open(&self.roots.tracing);
-            self.refused = self.tracing.is_none();
+            self.tracing_failed = self.tracing.is_none();
         }
         whole.events = self.tracing.as_mut().map(Tracing::drain).unwrap_or_default();
         Ok(MemoryReading::Whole(whole))

@@ -82,7 +82,10 @@ pub fn load(plan: &LoadPlan) -> Loaded {
 
 fn read_tables(path: &Path, trouble: &mut Vec<Mistake>) -> Option<Arc<Tables>> {
     let read = Tables::with_overrides(path);
-    read.inspect_err(|error| trouble.extend(error.told().into_iter().map(|told| Mistake::of_file(path, &told)))).ok()
+    read.inspect_err(|error| {
+        trouble.extend(error.messages().into_iter().map(|message| Mistake::of_file(path, &message)))
+    })
+    .ok()
 }
 
 /// Reads one file, by its extension (`.json` is Node Problem Detector's, anything else is ours), or all of a

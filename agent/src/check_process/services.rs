@@ -6,7 +6,7 @@ mod configured;
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
-use nodewell_checks::service::{Check, Look, Looker, Moment, ServiceSettings, ServicesJudge, checks};
+use nodewell_checks::service::{Check, Moment, Observation, Observer, ServiceSettings, ServicesJudge, checks};
 use nodewell_checks::systemd::Manager;
 use nodewell_client::Client;
 use tokio::{
@@ -49,10 +49,10 @@ pub(super) struct ServicesPlan<'a> {
 
 struct Work {
     judge: ServicesJudge,
-    looker: Arc<Looker>,
+    observer: Arc<Observer>,
     state_file: Option<StateFile>,
     agenda: Agenda,
-    looks: JoinSet<Look>,
+    observations: JoinSet<Observation>,
     /// The service that each task looks at.
     asked: BTreeMap<Id, usize>,
 }
@@ -65,9 +65,9 @@ impl Services {
         let work = Work {
             agenda: Agenda::new(checks.len()),
             judge: ServicesJudge::new(checks),
-            looker: Arc::new(Looker { manager: Manager::system(), root: "/".into() }),
+            observer: Arc::new(Observer { manager: Manager::system(), root: "/".into() }),
             state_file: state_dir.map(|folder| StateFile::named(folder, NAME)),
-            looks: JoinSet::new(),
+            observations: JoinSet::new(),
             asked: BTreeMap::new(),
         };
         Self { link: Link::new(client, NAME, words), work: Mutex::new(work) }
@@ -79,8 +79,8 @@ impl Services {
         let mut status_builder = StatusBuilder::new(&self.link);
         work.load(&mut status_builder).await;
         loop {
-            let Some((n, look)) = work.next().await else { continue };
-            work.observe(n, &look);
+            let Some((n, observation)) = work.next().await else { continue };
+            work.observe(n, &observation);
             work.report(&mut status_builder).await;
             words.part(NAME, work.judge.summary());
         }
@@ -103,25 +103,25 @@ impl Work {
     }
 
     /// Starts looks that are due, and returns one that has ended; `None`: none has yet.
-    async fn next(&mut self) -> Option<(usize, Look)> {
+    async fn next(&mut self) -> Option<(usize, Observation)> {
         for n in self.agenda.due(Instant::now()) {
-            let (looker, check) = (Arc::clone(&self.looker), self.judge.check(n).clone());
+            let (observer, check) = (Arc::clone(&self.observer), self.judge.check(n).clone());
             let last = self.judge.last_target(n);
-            let task = self.looks.spawn(async move { looker.look(&check, last).await });
+            let task = self.observations.spawn(async move { observer.observation(&check, last).await });
             self.asked.insert(task.id(), n);
         }
         tokio::select! {
-            Some(ended) = self.looks.join_next_with_id() => self.ended(ended),
+            Some(ended) = self.observations.join_next_with_id() => self.ended(ended),
             () = self.agenda.wait() => None,
         }
     }
 
     /// A look that ended unasked has a fault of ours; the next one comes all the same.
-    fn ended(&mut self, ended: Result<(Id, Look), JoinError>) -> Option<(usize, Look)> {
+    fn ended(&mut self, ended: Result<(Id, Observation), JoinError>) -> Option<(usize, Observation)> {
         let id = ended.as_ref().map_or_else(JoinError::id, |(id, _)| *id);
         let n = self.asked.remove(&id)?;
         match ended {
-            Ok((_, look)) => Some((n, look)),
+            Ok((_, observation)) => Some((n, observation)),
             Err(error) => {
                 tracing::error!(service = self.judge.check(n).name, %error, "a look ended unasked, will look again");
                 self.agenda.plan(n, self.judge.check(n).pace.interval);
@@ -130,8 +130,8 @@ impl Work {
         }
     }
 
-    fn observe(&mut self, n: usize, look: &Look) {
-        self.judge.observe(n, look, &now());
+    fn observe(&mut self, n: usize, observation: &Observation) {
+        self.judge.observe(n, observation, &now());
         self.agenda.plan(n, self.judge.pause(n));
     }
 

@@ -15,9 +15,9 @@ pub fn faults(input: &[u8]) {
         let branch = Branch::of_loading_line(line).or(branch);
         decode(&Tables::shipped(), line, branch);
     }
-    match Tables::overridden(&text, Path::new("xids.toml")) {
+    match Tables::merged(&text, Path::new("xids.toml")) {
         Ok(tables) => decode(&tables, "NVRM: Xid (PCI:0000:05:00): 79, gone", branch),
-        Err(error) => assert!(error.told().iter().all(|told| !told.is_empty())),
+        Err(error) => assert!(error.messages().iter().all(|message| !message.is_empty())),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use nodewell_checks::{
-    repair::{Decision, History, Outcome, UnitProblem, UnitRepair, Way},
+    repair::{Decision, History, Outcome, RepairMethod, UnitProblem, UnitRepair},
     systemd::{ActiveState, BusError, Manager, Who},
 };
 use nodewell_client::ClientError;
@@ -157,8 +157,8 @@ impl RepairExecutor {
 async fn act(manager: &Manager, unit: &UnitRepair) -> Outcome {
     let before = manager.unit(&unit.unit).await.ok().and_then(|unit| unit.main_pid);
     let asked = match unit.way {
-        Way::Restart => manager.restart(&unit.unit).await.map(drop),
-        Way::Kill(signal) => manager.kill(&unit.unit, Who::Main, signal.number()).await,
+        RepairMethod::Restart => manager.restart(&unit.unit).await.map(drop),
+        RepairMethod::Kill(signal) => manager.kill(&unit.unit, Who::Main, signal.number()).await,
     };
     match asked {
         Ok(()) => wait(manager, unit, before).await,

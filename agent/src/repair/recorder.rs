@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use nodewell_checks::repair::{Decision, Hold, UnitProblem, UnitRepair, Way};
+use nodewell_checks::repair::{Decision, Hold, RepairMethod, UnitProblem, UnitRepair};
 use nodewell_client::{Client, Discarded, Reporter, ReporterSettings};
 use nodewell_faults::reason;
 use nodewell_model::{Condition, ConditionStatus, Event, Name, Severity};
@@ -141,10 +141,10 @@ pub(super) fn line(unit: &UnitRepair, decision: &Decision) -> String {
 }
 
 /// The act, for people.
-pub(super) fn way(way: Way) -> String {
+pub(super) fn way(way: RepairMethod) -> String {
     match way {
-        Way::Restart => "restart".to_owned(),
-        Way::Kill(signal) => format!("{} to its main process", signal.as_str()),
+        RepairMethod::Restart => "restart".to_owned(),
+        RepairMethod::Kill(signal) => format!("{} to its main process", signal.as_str()),
     }
 }
 

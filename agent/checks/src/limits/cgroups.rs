@@ -94,7 +94,7 @@ fn folders(path: &Path) -> Result<Vec<(String, PathBuf)>, ReadError> {
     let entries = match fs::read_dir(path) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(attribute::failure(path, &error)),
+        Err(error) => return Err(attribute::read_error(path, &error)),
     };
     let folders = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
     Ok(folders.filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.path()))).collect())

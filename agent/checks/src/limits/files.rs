@@ -37,7 +37,7 @@ fn bytes(path: &Path) -> Result<Option<Vec<u8>>, ReadError> {
     match read {
         Ok(_) => Ok(Some(bytes)),
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
-        Err(error) => Err(attribute::failure(path, &error)),
+        Err(error) => Err(attribute::read_error(path, &error)),
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use nodewell_hardware::{ReadError, Roots, attribute, cpu::list::CpuSet};
 
-use super::reading::{ConntrackCounts, KernelReading, Level, Memory, Pressure, Swap};
+use super::reading::{ConntrackCounts, KernelReading, Level, MemoryUsage, Pressure, Swap};
 
 /// `fs.file-max` of 2^63-1, which systemd sets, and what comes near it, is no limit: so many files fill all memory.
 const NO_LIMIT: u64 = 1 << 48;
@@ -140,9 +140,9 @@ pub(super) fn swap(vmstat: &str) -> Option<Swap> {
     Some(Swap { pages_in: value(vmstat, "pswpin")?, pages_out: value(vmstat, "pswpout")? })
 }
 
-pub(super) fn memory(meminfo: &str) -> Option<Memory> {
+pub(super) fn memory(meminfo: &str) -> Option<MemoryUsage> {
     let [total, free, slab_unreclaimable] = ["MemTotal", "MemFree", "SUnreclaim"].map(|name| value(meminfo, name));
-    Some(Memory { total: total?, free: free?, slab_unreclaimable: slab_unreclaimable? })
+    Some(MemoryUsage { total: total?, free: free?, slab_unreclaimable: slab_unreclaimable? })
 }
 
 #[cfg(test)]

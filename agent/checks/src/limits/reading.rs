@@ -39,7 +39,7 @@ pub struct KernelReading {
     pub load: f64,
     pub cpus: u32,
     pub swap: Option<Swap>,
-    pub memory: Option<Memory>,
+    pub memory: Option<MemoryUsage>,
     /// Inodes in use.
     pub inodes: Option<u64>,
     pub taints: Option<u64>,
@@ -71,7 +71,7 @@ pub struct Swap {
 
 /// Kibibytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Memory {
+pub struct MemoryUsage {
     pub total: u64,
     pub free: u64,
     pub slab_unreclaimable: u64,
@@ -109,7 +109,7 @@ pub struct Blocked {
     /// What it has used of the CPU: one that used nothing since the last look has slept all the time.
     pub ticks: u64,
     /// Where in the kernel it waits; empty where we may not know.
-    pub place: String,
+    pub wait_channel: String,
 }
 
 /// One task of this boot.

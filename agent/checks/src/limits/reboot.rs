@@ -54,9 +54,9 @@ fn newer_kernel(roots: &Roots, root: &Path) -> Option<String> {
 
 /// When the kernel's image was put there. Its time of modification is that of the build.
 fn image(root: &Path, release: &str) -> Option<i64> {
-    let places: [PathBuf; 2] =
+    let paths: [PathBuf; 2] =
         [root.join(format!("boot/vmlinuz-{release}")), root.join("lib/modules").join(release).join("vmlinuz")];
-    places.iter().find_map(|path| path.metadata().ok()).map(|image| image.ctime())
+    paths.iter().find_map(|path| path.metadata().ok()).map(|image| image.ctime())
 }
 
 /// Of the same flavour (`cloud-amd64`, `generic`, `rt`) and a higher version.

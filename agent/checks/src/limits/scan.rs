@@ -86,7 +86,7 @@ fn cpu_time() -> Duration {
 }
 
 fn scan(proc: &Path) -> Result<Scan, ReadError> {
-    let entries = proc.read_dir().map_err(|error| attribute::failure(proc, &error))?;
+    let entries = proc.read_dir().map_err(|error| attribute::read_error(proc, &error))?;
     let loadavg = attribute::text(&proc.join("loadavg"))?.unwrap_or_default();
     let mut look = Look {
         proc,
@@ -155,9 +155,15 @@ impl Look<'_> {
             return;
         }
         // `0` for a reader without permission, and for every reader where the task does not wait.
-        let place = attribute::text(&path.join("wchan")).ok().flatten().filter(|place| place != "0");
-        let place = place.map(|place| text::subject(place.as_bytes())).unwrap_or_default();
-        self.found.blocked.push(Blocked { id: stat.id, name: text::subject(stat.name), ticks: stat.ticks, place });
+        let wait_channel =
+            attribute::text(&path.join("wchan")).ok().flatten().filter(|wait_channel| wait_channel != "0");
+        let wait_channel = wait_channel.map(|wait_channel| text::subject(wait_channel.as_bytes())).unwrap_or_default();
+        self.found.blocked.push(Blocked {
+            id: stat.id,
+            name: text::subject(stat.name),
+            ticks: stat.ticks,
+            wait_channel,
+        });
     }
 
     /// `java of pod 3c1b…`

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{kind::Kind, reading::Row, room::Short};
+use super::{fullness::Shortage, kind::FilesystemKind, reading::Row};
 
 /// What outlives a restart; of one boot.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -39,7 +39,7 @@ impl MountsHistory {
 
     /// Takes the table in: what is not mounted any more is forgotten.
     pub(super) fn take(&mut self, rows: &[Row]) {
-        let disks = || rows.iter().filter(|row| row.kind == Kind::Disk);
+        let disks = || rows.iter().filter(|row| row.kind == FilesystemKind::Disk);
         let points: BTreeSet<&str> = disks().map(|row| row.point.as_str()).collect();
         self.disks.retain(|point, _| points.contains(point.as_str()));
         disks().for_each(|row| self.disks.entry(row.point.clone()).or_default().take(row));
@@ -74,11 +74,11 @@ impl Disk {
         self.is_erring
     }
 
-    pub(super) fn short(&self) -> Short {
-        Short { space: self.space_short, inodes: self.inodes_short }
+    pub(super) fn short(&self) -> Shortage {
+        Shortage { space: self.space_short, inodes: self.inodes_short }
     }
 
-    pub(super) fn set_short(&mut self, short: Short) {
+    pub(super) fn set_short(&mut self, short: Shortage) {
         (self.space_short, self.inodes_short) = (short.space, short.inodes);
     }
 }

@@ -12,10 +12,10 @@ use serde_json::Value;
 
 use self::faults::{errors, read_only, server_silent, shut_down, unusable};
 use super::{
+    fullness::Shortage,
     history::MountsHistory,
-    kind::{self, Kind},
-    reading::{Reading, Room, Row, StatfsResult, TABLE},
-    room::Short,
+    kind::{self, FilesystemKind},
+    reading::{MountsReading, Row, StatfsResult, TABLE, Usage},
 };
 use crate::settings::MountsSettings;
 
@@ -29,7 +29,7 @@ pub struct MountsJudge {
     settings: MountsSettings,
     rows: Vec<Row>,
     /// The last answer of each that was asked.
-    answers: BTreeMap<String, Result<Reading, PollError>>,
+    answers: BTreeMap<String, Result<MountsReading, PollError>>,
     /// Why the table is not known.
     listing: Option<PollError>,
     last: Vec<Verdict>,
@@ -77,10 +77,10 @@ impl MountsJudge {
     }
 
     fn measure(&mut self) {
-        for row in self.rows.iter().filter(|row| row.kind == Kind::Disk) {
+        for row in self.rows.iter().filter(|row| row.kind == FilesystemKind::Disk) {
             let disk = self.history.of(&row.point);
-            if let Some(room) = room(&self.answers, row) {
-                disk.set_short(Short::of(room, disk.short(), &self.settings));
+            if let Some(usage) = usage(&self.answers, row) {
+                disk.set_short(Shortage::of(usage, disk.short(), &self.settings));
             }
         }
     }
@@ -93,12 +93,12 @@ impl MountsJudge {
         let mut verdicts = Vec::new();
         for row in &self.rows {
             match row.kind {
-                Kind::Disk => {
+                FilesystemKind::Disk => {
                     verdicts.extend(self.full(row));
                     verdicts.extend(self.unhealthy(row));
                     verdicts.extend(self.answering(row).filter(|verdict| is_faulty(&verdict.state)));
                 }
-                Kind::Server | Kind::Fuse => verdicts.extend(self.answering(row)),
+                FilesystemKind::Server | FilesystemKind::Fuse => verdicts.extend(self.answering(row)),
             }
         }
         verdicts.extend(self.silent_servers());
@@ -109,8 +109,8 @@ impl MountsJudge {
     fn full(&self, row: &Row) -> Option<Verdict> {
         let state = match self.answers.get(&row.asked)? {
             Ok(reading) => {
-                let Some(StatfsResult::Room(room)) = reading.get(&row.point) else { return None };
-                let faults = self.short(row).faults(room);
+                let Some(StatfsResult::Usage(usage)) = reading.get(&row.point) else { return None };
+                let faults = self.short(row).faults(usage);
                 if faults.is_empty() { healthy("room is left") } else { State::Faulty(faults) }
             }
             Err(PollError::Read(ReadError::Gone { .. })) => return None,
@@ -120,10 +120,10 @@ impl MountsJudge {
     }
 
     /// The inodes of XFS come out of the space: where that is used up, they are, too.
-    fn short(&self, row: &Row) -> Short {
-        let short = self.history.get(&row.point).map_or(Short::default(), |disk| disk.short());
+    fn short(&self, row: &Row) -> Shortage {
+        let short = self.history.get(&row.point).map_or(Shortage::default(), |disk| disk.short());
         let is_one = short.space && matches!(row.filesystem.as_str(), "xfs" | "zfs");
-        Short { inodes: short.inodes && !is_one, ..short }
+        Shortage { inodes: short.inodes && !is_one, ..short }
     }
 
     /// What the kernel log reports as well: the same problems, by the same names.
@@ -147,7 +147,7 @@ impl MountsJudge {
         let state = match self.answers.get(&row.asked)? {
             Ok(reading) => match reading.get(&row.point) {
                 Some(StatfsResult::Failed(code)) => faulty_or_healthy(unusable(row, *code)),
-                Some(StatfsResult::Room(_)) | None => healthy("it answers"),
+                Some(StatfsResult::Usage(_)) | None => healthy("it answers"),
             },
             Err(PollError::NoAnswer(no_answer)) if no_answer.was_asked() => {
                 let silent = faults::silent(row, &no_answer.message);
@@ -209,16 +209,16 @@ fn condition(row: &Row) -> &'static str {
     if row.is_volume { "VolumeUnhealthy" } else { "MountHung" }
 }
 
-fn room<'a>(answers: &'a BTreeMap<String, Result<Reading, PollError>>, row: &Row) -> Option<&'a Room> {
+fn usage<'a>(answers: &'a BTreeMap<String, Result<MountsReading, PollError>>, row: &Row) -> Option<&'a Usage> {
     match answers.get(&row.asked)?.as_ref().ok()?.get(&row.point)? {
-        StatfsResult::Room(room) => Some(room),
+        StatfsResult::Usage(usage) => Some(usage),
         StatfsResult::Failed(_) => None,
     }
 }
 
-fn failed(answers: &BTreeMap<String, Result<Reading, PollError>>, row: &Row) -> Option<i32> {
+fn failed(answers: &BTreeMap<String, Result<MountsReading, PollError>>, row: &Row) -> Option<i32> {
     match answers.get(&row.asked)?.as_ref().ok()?.get(&row.point)? {
-        StatfsResult::Room(_) => None,
+        StatfsResult::Usage(_) => None,
         StatfsResult::Failed(code) => Some(*code),
     }
 }

@@ -6,8 +6,8 @@ use super::mountinfo::Mount;
 
 /// Distinguished by the type and the device number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Kind {
-    /// On a device of this machine: room, errors.
+pub(super) enum FilesystemKind {
+    /// On a device of this machine: free space, errors.
     Disk,
     /// On another machine, or on the host of this one: whether it answers.
     Server,
@@ -43,20 +43,20 @@ const PRIVATE: [&str; 6] =
 const LAYERS: [&str; 4] = ["/docker/devicemapper/", "/docker/zfs/", "/io.containerd.", "/containers/storage/"];
 
 /// `None`: nothing that could be full or hang on its own, such as tmpfs, overlay, proc and autofs.
-pub(super) fn of(mount: &Mount) -> Option<Kind> {
+pub(super) fn of(mount: &Mount) -> Option<FilesystemKind> {
     let filesystem = mount.filesystem.as_str();
     let is_layer = LAYERS.iter().any(|layer| mount.mount_point.contains(layer));
     if is_layer || IMAGES.contains(&filesystem) || PRIVATE.contains(&filesystem) {
         return None;
     }
     if SERVERS.contains(&filesystem) {
-        return Some(Kind::Server);
+        return Some(FilesystemKind::Server);
     }
     if filesystem == "fuse" || filesystem.starts_with("fuse.") {
-        return Some(Kind::Fuse);
+        return Some(FilesystemKind::Fuse);
     }
     let is_device = !mount.device_number.starts_with("0:");
-    (is_device || DISKS.contains(&filesystem)).then_some(Kind::Disk)
+    (is_device || DISKS.contains(&filesystem)).then_some(FilesystemKind::Disk)
 }
 
 /// Whether only a pod or the kubelet's plug-ins see it: below `…/kubelet/pods` and `…/kubelet/plugins`, wherever the
@@ -75,10 +75,10 @@ pub(super) fn is_nfs(asked: &str) -> bool {
 }
 
 /// What is asked: `nfs:filer`, `cifs:filer`, or the mount itself.
-pub(super) fn asked(kind: Kind, mount: &Mount) -> String {
+pub(super) fn asked(kind: FilesystemKind, mount: &Mount) -> String {
     match kind {
-        Kind::Disk | Kind::Fuse => mount.mount_point.clone(),
-        Kind::Server => match mount.filesystem.as_str() {
+        FilesystemKind::Disk | FilesystemKind::Fuse => mount.mount_point.clone(),
+        FilesystemKind::Server => match mount.filesystem.as_str() {
             "nfs" | "nfs4" => format!("{NFS}{}", nfs_server(&mount.source)),
             "cifs" | "smb3" => format!("cifs:{}", cifs_server(&mount.source)),
             other => format!("{other}:{}", mount.source),
@@ -109,12 +109,12 @@ mod tests {
     #[test]
     fn only_what_can_be_full_or_hang_is_asked() {
         for (number, point, filesystem, kind) in [
-            ("8:1", "/", "ext4", Some(Kind::Disk)),
-            ("0:40", "/", "btrfs", Some(Kind::Disk)),
-            ("8:2", "/media", "fuseblk", Some(Kind::Disk)),
-            ("0:41", "/home", "nfs4", Some(Kind::Server)),
-            ("0:42", "/mnt", "fuse.sshfs", Some(Kind::Fuse)),
-            ("0:43", "/g", "fuse.glusterfs", Some(Kind::Server)),
+            ("8:1", "/", "ext4", Some(FilesystemKind::Disk)),
+            ("0:40", "/", "btrfs", Some(FilesystemKind::Disk)),
+            ("8:2", "/media", "fuseblk", Some(FilesystemKind::Disk)),
+            ("0:41", "/home", "nfs4", Some(FilesystemKind::Server)),
+            ("0:42", "/mnt", "fuse.sshfs", Some(FilesystemKind::Fuse)),
+            ("0:43", "/g", "fuse.glusterfs", Some(FilesystemKind::Server)),
             ("7:3", "/snap/core/1", "squashfs", None),
             ("0:44", "/run", "tmpfs", None),
             ("0:45", "/run/x/rootfs", "overlay", None),
@@ -135,9 +135,9 @@ mod tests {
             ("cifs", "//filer/share", "cifs:filer"),
             ("ceph", "10.0.0.1,10.0.0.2:/", "ceph:10.0.0.1,10.0.0.2:/"),
         ] {
-            assert_eq!(asked(Kind::Server, &mount("0:9", "/m", filesystem, source)), name);
+            assert_eq!(asked(FilesystemKind::Server, &mount("0:9", "/m", filesystem, source)), name);
         }
-        assert_eq!(asked(Kind::Fuse, &mount("0:9", "/m", "fuse.sshfs", "me@filer:")), "/m");
+        assert_eq!(asked(FilesystemKind::Fuse, &mount("0:9", "/m", "fuse.sshfs", "me@filer:")), "/m");
     }
 
     #[test]

@@ -16,9 +16,9 @@ use serde_json::Value;
 
 use super::{
     errors, fstab,
-    kind::{self, Kind},
+    kind::{self, FilesystemKind},
     mountinfo::Mount,
-    reading::{Reading, Room, Row, StatfsResult, TABLE},
+    reading::{MountsReading, Row, StatfsResult, TABLE, Usage},
     table::Table,
 };
 use crate::settings::MountsSettings;
@@ -49,8 +49,8 @@ impl MountsReader {
     fn rows(&mut self) -> Result<Vec<Row>, ReadError> {
         let best = best(self.table.mounts()?, &self.ignored);
         let writable = fstab::writable(&self.settings.fstab);
-        let row = |(mount, kind): (Mount, Kind)| {
-            let name = (kind == Kind::Disk).then(|| errors::device_name(&self.roots, &mount)).flatten();
+        let row = |(mount, kind): (Mount, FilesystemKind)| {
+            let name = (kind == FilesystemKind::Disk).then(|| errors::device_name(&self.roots, &mount)).flatten();
             let counted = |name: &String| errors::counted(&self.roots.sys, &mount.filesystem, name);
             Row {
                 asked: kind::asked(kind, &mount),
@@ -70,10 +70,10 @@ impl MountsReader {
         Ok(best.into_iter().map(row).collect())
     }
 
-    fn ask(&mut self, device: &str) -> Result<Reading, ReadError> {
+    fn ask(&mut self, device: &str) -> Result<MountsReading, ReadError> {
         let best = best(self.table.mounts()?, &self.ignored);
         let asked = best.iter().filter(|(mount, kind)| kind::asked(*kind, mount) == device).take(OF_SERVER_LIMIT);
-        let results: Reading =
+        let results: MountsReading =
             asked.filter_map(|(mount, kind)| Some((mount.mount_point.clone(), ask(mount, *kind)?))).collect();
         // It was unmounted since it was listed.
         if results.is_empty() { Err(ReadError::Gone { what: device.to_owned() }) } else { Ok(results) }
@@ -97,8 +97,8 @@ impl Reader for MountsReader {
 }
 
 /// The mounts by which filesystems are known, in the order of their mount points.
-fn best(mounts: &[Mount], ignored: &[Pattern]) -> Vec<(Mount, Kind)> {
-    let mut best: BTreeMap<&str, (&Mount, Kind)> = BTreeMap::new();
+fn best(mounts: &[Mount], ignored: &[Pattern]) -> Vec<(Mount, FilesystemKind)> {
+    let mut best: BTreeMap<&str, (&Mount, FilesystemKind)> = BTreeMap::new();
     // Of two mounts at one point only the later one is seen.
     let seen: BTreeMap<&str, u64> = mounts.iter().map(|mount| (mount.mount_point.as_str(), mount.id)).collect();
     for mount in mounts.iter().filter(|mount| seen.get(mount.mount_point.as_str()) == Some(&mount.id)) {
@@ -109,7 +109,9 @@ fn best(mounts: &[Mount], ignored: &[Pattern]) -> Vec<(Mount, Kind)> {
         }
     }
     // The disk of a pod is the pod's; whether its server answers concerns the kubelet, too.
-    let counts = |(mount, kind): &(&Mount, Kind)| *kind != Kind::Disk || !kind::is_volume(&mount.mount_point);
+    let counts = |(mount, kind): &(&Mount, FilesystemKind)| {
+        *kind != FilesystemKind::Disk || !kind::is_volume(&mount.mount_point)
+    };
     let mut rows: Vec<_> = best.into_values().filter(counts).map(|(mount, kind)| (mount.clone(), kind)).collect();
     rows.sort_by(|one, other| rank(&one.0).cmp(&rank(&other.0)));
     rows.truncate(ROWS_LIMIT);
@@ -127,7 +129,7 @@ fn rank(mount: &Mount) -> (bool, bool, usize, &str) {
 }
 
 /// This may never return. `None`: it is not mounted there any more.
-fn ask(mount: &Mount, kind: Kind) -> Option<StatfsResult> {
+fn ask(mount: &Mount, kind: FilesystemKind) -> Option<StatfsResult> {
     match question(mount, kind) {
         Ok(answer) => answer,
         Err(Errno::ENOENT | Errno::ENOTDIR) => None,
@@ -136,10 +138,10 @@ fn ask(mount: &Mount, kind: Kind) -> Option<StatfsResult> {
 }
 
 /// By a descriptor that opens nothing (`O_PATH`): it triggers no automount, and takes no right.
-fn question(mount: &Mount, kind: Kind) -> Result<Option<StatfsResult>, Errno> {
+fn question(mount: &Mount, kind: FilesystemKind) -> Result<Option<StatfsResult>, Errno> {
     let place = open(mount.mount_point.as_str(), OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty())?;
-    let room = Room::from(&fstatvfs(&place)?);
-    Ok((kind != Kind::Disk || is_there(mount, &place)?).then_some(StatfsResult::Room(room)))
+    let usage = Usage::from(&fstatvfs(&place)?);
+    Ok((kind != FilesystemKind::Disk || is_there(mount, &place)?).then_some(StatfsResult::Usage(usage)))
 }
 
 /// Whether the path leads to that filesystem: another one may be mounted over a part of it. An XFS that has shut down

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use nix::sys::statvfs::Statvfs;
 use serde::{Deserialize, Serialize};
 
-use super::kind::Kind;
+use super::kind::FilesystemKind;
 
 /// The device that stands for mountinfo itself: no mount point and no server is called so.
 pub(super) const TABLE: &str = "mounts";
@@ -18,7 +18,7 @@ pub(super) struct Row {
     pub(super) number: String,
     pub(super) filesystem: String,
     pub(super) source: String,
-    pub(super) kind: Kind,
+    pub(super) kind: FilesystemKind,
     /// The device that is asked for it.
     pub(super) asked: String,
     /// As the kernel log calls the device: `sda1`, `dm-3`.
@@ -35,20 +35,20 @@ pub(super) struct Row {
 }
 
 /// Of each mount point that was asked.
-pub(super) type Reading = BTreeMap<String, StatfsResult>;
+pub(super) type MountsReading = BTreeMap<String, StatfsResult>;
 
 /// An answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum StatfsResult {
-    Room(Room),
+    Usage(Usage),
     /// The number of an error.
     Failed(i32),
 }
 
 /// `statfs(2)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(super) struct Room {
+pub(super) struct Usage {
     pub(super) used_bytes: u64,
     /// For ordinary users: what is reserved for root is not left.
     pub(super) left_bytes: u64,
@@ -57,7 +57,7 @@ pub(super) struct Room {
     pub(super) inodes_left: u64,
 }
 
-impl From<&Statvfs> for Room {
+impl From<&Statvfs> for Usage {
     fn from(found: &Statvfs) -> Self {
         let block = found.fragment_size();
         let bytes = |blocks: u64| blocks.saturating_mul(block);

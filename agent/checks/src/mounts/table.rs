@@ -58,7 +58,7 @@ impl Table {
     fn failure(&self, error: &io::Error) -> ReadError {
         match error.kind() {
             io::ErrorKind::NotFound => ReadError::Gone { what: self.path.display().to_string() },
-            _ => attribute::failure(&self.path, error),
+            _ => attribute::read_error(&self.path, error),
         }
     }
 }

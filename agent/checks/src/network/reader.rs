@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::{
     DNS, LINKS,
     names::Resolver,
-    reading::{Bond, Counters, Interface, LinksReading, Slave, Tunnel},
+    reading::{BondReading, Counters, Interface, LinksReading, Slave, TunnelReading},
     routes::{self, Tables},
 };
 use crate::settings::NetworkSettings;
@@ -189,10 +189,10 @@ impl<'a> Link<'a> {
         uppers.into_iter().filter(|upper| !self.class.join(upper).join("bonding").is_dir()).collect()
     }
 
-    fn bond(&self) -> Bond {
+    fn bond(&self) -> BondReading {
         let slaves = self.text("bonding/slaves");
         let slaves = slaves.split_ascii_whitespace().map(|name| (name.to_owned(), slave(&self.class.join(name))));
-        Bond {
+        BondReading {
             is_wanted: self.is_wanted(),
             // `802.3ad 4`: its name and number.
             mode: self.text("bonding/mode").split_ascii_whitespace().next().unwrap_or_default().to_owned(),
@@ -202,14 +202,14 @@ impl<'a> Link<'a> {
     }
 
     /// A VXLAN device that was made upon a link reports it (Linux 5.5).
-    fn tunnel(&self) -> Option<Tunnel> {
+    fn tunnel(&self) -> Option<TunnelReading> {
         if !self.text("uevent").lines().any(|line| line == "DEVTYPE=vxlan") {
             return None;
         }
         let lowers = neighbours(&self.home, "lower_");
         let [lower] = &lowers[..] else { return None };
         let lower_mtu = attribute::number(&self.class.join(lower).join("mtu"))?;
-        Some(Tunnel { mtu: self.small("mtu")?, lower: lower.clone(), lower_mtu: u32::try_from(lower_mtu).ok()? })
+        Some(TunnelReading { mtu: self.small("mtu")?, lower: lower.clone(), lower_mtu: u32::try_from(lower_mtu).ok()? })
     }
 
     /// What cannot be read counts as empty: `carrier` of an interface that is switched off.

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct LinksReading {
     pub(crate) routes: Routes,
     pub(crate) interfaces: BTreeMap<String, Interface>,
-    pub(crate) bonds: BTreeMap<String, Bond>,
-    pub(crate) tunnels: BTreeMap<String, Tunnel>,
+    pub(crate) bonds: BTreeMap<String, BondReading>,
+    pub(crate) tunnels: BTreeMap<String, TunnelReading>,
 }
 
 /// The interfaces of the default routes; `None` where the kernel shows no table.
@@ -58,7 +58,7 @@ pub(crate) struct Counters {
 /// A bond and what it is made of.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct Bond {
+pub(crate) struct BondReading {
     pub(crate) is_wanted: bool,
     /// `802.3ad`, `active-backup`.
     pub(crate) mode: String,
@@ -81,7 +81,7 @@ pub(crate) struct Slave {
 /// A tunnel whose packets leave by a link that is known.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct Tunnel {
+pub(crate) struct TunnelReading {
     pub(crate) mtu: u32,
     pub(crate) lower: String,
     pub(crate) lower_mtu: u32,

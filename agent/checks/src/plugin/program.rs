@@ -37,7 +37,7 @@ pub struct Program {
 
 /// Why a program is not run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum ProgramError {
     #[error("{0} does not exist")]
     Missing(PathBuf),
     #[error("{0} cannot be opened: {1}")]
@@ -63,10 +63,10 @@ impl Program {
     ///
     /// # Errors
     /// The first thing on the way that another user could change, or why there is nothing to run.
-    pub fn open(path: &Path) -> Result<Self, Refused> {
+    pub fn open(path: &Path) -> Result<Self, ProgramError> {
         let found = Walk::new(path)?.run()?;
         let file = openat(&found.directory, found.name.as_os_str(), READ | OFlag::O_NOFOLLOW, Mode::empty())
-            .map_err(|errno| Refused::Unopened(found.path.clone(), errno))?;
+            .map_err(|errno| ProgramError::Unopened(found.path.clone(), errno))?;
         judge_file(&found, &file)?;
         let is_script = is_script(&found, &file)?;
         Ok(Self { path: path.to_owned(), file, is_script })
@@ -114,26 +114,26 @@ struct Walk {
 }
 
 impl Walk {
-    fn new(path: &Path) -> Result<Self, Refused> {
+    fn new(path: &Path) -> Result<Self, ProgramError> {
         if !path.is_absolute() {
-            return Err(Refused::Relative(path.to_owned()));
+            return Err(ProgramError::Relative(path.to_owned()));
         }
         let mut walk = Self { rest: components(path).into(), entered: Vec::new(), links: 0 };
         walk.enter_root()?;
         Ok(walk)
     }
 
-    fn enter_root(&mut self) -> Result<(), Refused> {
+    fn enter_root(&mut self) -> Result<(), ProgramError> {
         let root = PathBuf::from("/");
         let opened = nix::fcntl::open("/", LOOK | OFlag::O_DIRECTORY, Mode::empty());
-        self.entered = vec![(opened.map_err(|errno| Refused::Unopened(root.clone(), errno))?, root)];
+        self.entered = vec![(opened.map_err(|errno| ProgramError::Unopened(root.clone(), errno))?, root)];
         Ok(())
     }
 
-    fn run(mut self) -> Result<Found, Refused> {
+    fn run(mut self) -> Result<Found, ProgramError> {
         loop {
             let Some(name) = self.rest.pop_front() else {
-                return Err(Refused::NoFile(self.here().1.clone(), "a directory"));
+                return Err(ProgramError::NoFile(self.here().1.clone(), "a directory"));
             };
             if name == ".." {
                 if self.entered.len() > 1 {
@@ -144,19 +144,19 @@ impl Walk {
             let path = self.here().1.join(&name);
             let opened =
                 openat(&self.here().0, name.as_os_str(), LOOK, Mode::empty()).map_err(|errno| match errno {
-                    Errno::ENOENT => Refused::Missing(path.clone()),
-                    errno => Refused::Unopened(path.clone(), errno),
+                    Errno::ENOENT => ProgramError::Missing(path.clone()),
+                    errno => ProgramError::Unopened(path.clone(), errno),
                 })?;
-            let stat = fstat(&opened).map_err(|errno| Refused::Unopened(path.clone(), errno))?;
+            let stat = fstat(&opened).map_err(|errno| ProgramError::Unopened(path.clone(), errno))?;
             match kind(&stat) {
                 SFlag::S_IFLNK => self.follow(&name, &path, &stat)?,
                 SFlag::S_IFDIR => {
                     judge_directory(&path, &stat)?;
                     self.entered.push((opened, path));
                 }
-                _ if !self.rest.is_empty() => return Err(Refused::Unopened(path, Errno::ENOTDIR)),
+                _ if !self.rest.is_empty() => return Err(ProgramError::Unopened(path, Errno::ENOTDIR)),
                 _ => {
-                    let (directory, _) = self.entered.pop().ok_or_else(|| Refused::Missing(path.clone()))?;
+                    let (directory, _) = self.entered.pop().ok_or_else(|| ProgramError::Missing(path.clone()))?;
                     return Ok(Found { directory, name, path });
                 }
             }
@@ -168,13 +168,14 @@ impl Walk {
     }
 
     /// A link's mode means nothing; its directory was judged, and its owner could only be another user in a sticky one.
-    fn follow(&mut self, name: &OsStr, path: &Path, stat: &FileStat) -> Result<(), Refused> {
+    fn follow(&mut self, name: &OsStr, path: &Path, stat: &FileStat) -> Result<(), ProgramError> {
         judge_owner(path, stat)?;
         self.links += 1;
         if self.links > LINKS_LIMIT {
-            return Err(Refused::Links(path.to_owned()));
+            return Err(ProgramError::Links(path.to_owned()));
         }
-        let target = readlinkat(&self.here().0, name).map_err(|errno| Refused::Unopened(path.to_owned(), errno))?;
+        let target =
+            readlinkat(&self.here().0, name).map_err(|errno| ProgramError::Unopened(path.to_owned(), errno))?;
         let target = PathBuf::from(target);
         for component in components(&target).into_iter().rev() {
             self.rest.push_front(component);
@@ -197,55 +198,55 @@ fn kind(stat: &FileStat) -> SFlag {
 }
 
 /// In a sticky directory, such as /tmp, no user can move or replace what another user owns.
-fn judge_directory(path: &Path, stat: &FileStat) -> Result<(), Refused> {
+fn judge_directory(path: &Path, stat: &FileStat) -> Result<(), ProgramError> {
     judge_owner(path, stat)?;
     if stat.st_mode & STICKY != 0 { Ok(()) } else { judge_mode(path, stat) }
 }
 
-fn judge_file(found: &Found, file: &OwnedFd) -> Result<(), Refused> {
+fn judge_file(found: &Found, file: &OwnedFd) -> Result<(), ProgramError> {
     let path = &found.path;
-    let stat = fstat(file).map_err(|errno| Refused::Unopened(path.clone(), errno))?;
+    let stat = fstat(file).map_err(|errno| ProgramError::Unopened(path.clone(), errno))?;
     match kind(&stat) {
         SFlag::S_IFREG => {}
-        SFlag::S_IFIFO => return Err(Refused::NoFile(path.clone(), "a pipe")),
-        SFlag::S_IFSOCK => return Err(Refused::NoFile(path.clone(), "a socket")),
-        _ => return Err(Refused::NoFile(path.clone(), "a device")),
+        SFlag::S_IFIFO => return Err(ProgramError::NoFile(path.clone(), "a pipe")),
+        SFlag::S_IFSOCK => return Err(ProgramError::NoFile(path.clone(), "a socket")),
+        _ => return Err(ProgramError::NoFile(path.clone(), "a device")),
     }
     judge_owner(path, &stat)?;
     judge_mode(path, &stat)?;
     let may = faccessat(&found.directory, found.name.as_os_str(), AccessFlags::X_OK, AtFlags::AT_EACCESS);
     // A filesystem that is mounted noexec has no such program either.
     if stat.st_mode & ANY_EXECUTE == 0 || may.is_err() {
-        return Err(Refused::NotExecutable(path.clone()));
+        return Err(ProgramError::NotExecutable(path.clone()));
     }
     Ok(())
 }
 
-fn judge_owner(path: &Path, stat: &FileStat) -> Result<(), Refused> {
+fn judge_owner(path: &Path, stat: &FileStat) -> Result<(), ProgramError> {
     let us = geteuid().as_raw();
     if stat.st_uid == 0 || stat.st_uid == us {
         return Ok(());
     }
     let also = if us == 0 { "" } else { " or we" };
-    Err(Refused::Owner { path: path.to_owned(), uid: stat.st_uid, also })
+    Err(ProgramError::Owner { path: path.to_owned(), uid: stat.st_uid, also })
 }
 
-fn judge_mode(path: &Path, stat: &FileStat) -> Result<(), Refused> {
+fn judge_mode(path: &Path, stat: &FileStat) -> Result<(), ProgramError> {
     if stat.st_mode & OTHERS_WRITE == 0 {
         return Ok(());
     }
-    Err(Refused::Writable { path: path.to_owned(), mode: stat.st_mode & 0o7777 })
+    Err(ProgramError::Writable { path: path.to_owned(), mode: stat.st_mode & 0o7777 })
 }
 
 /// Whether it is a script; what is neither that nor a program of this machine's would be given to a shell by the C library.
-fn is_script(found: &Found, file: &OwnedFd) -> Result<bool, Refused> {
+fn is_script(found: &Found, file: &OwnedFd) -> Result<bool, ProgramError> {
     let mut start = [0; ELF.len()];
     let file = file.as_fd().try_clone_to_owned().map(std::fs::File::from);
     let read = file.and_then(|file| file.read_at(&mut start, 0));
     match read {
         Ok(4) if start == *ELF => Ok(false),
         Ok(2..) if start.starts_with(b"#!") => Ok(true),
-        _ => Err(Refused::NoInterpreter(found.path.clone())),
+        _ => Err(ProgramError::NoInterpreter(found.path.clone())),
     }
 }
 

@@ -27,7 +27,7 @@ pub struct UnitRepair {
     /// Whose reports count: whole names of problem daemons, `source@principal`. An external daemon's grant to report is
     /// no leave to restart.
     pub sources: Vec<String>,
-    pub way: Way,
+    pub way: RepairMethod,
     /// Sent first, so that the program writes down what it is doing: `SIGUSR1` makes containerd and dockerd log all
     /// their goroutines.
     pub dump: Option<Signal>,
@@ -41,7 +41,7 @@ pub struct UnitRepair {
 
 /// What is done to a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum RepairMethod {
     /// `systemctl restart`.
     Restart,
     /// `systemctl kill --kill-whom=main`: the unit's own `Restart=` brings it back.
@@ -97,7 +97,7 @@ impl UnitRepair {
             condition,
             reasons: Vec::new(),
             sources: OWN_SOURCES.map(str::to_owned).to_vec(),
-            way: Way::Restart,
+            way: RepairMethod::Restart,
             dump: None,
             for_duration: 2 * MINUTE,
             cooldown: 5 * MINUTE,

@@ -60,7 +60,7 @@ pub struct Pace {
 pub struct Check {
     /// Unique: what is remembered has this name.
     pub name: String,
-    pub kind: Kind,
+    pub kind: ServiceKind,
     /// `None`: a container runtime that has to be found.
     pub target: Option<Target>,
     pub pace: Pace,
@@ -68,7 +68,7 @@ pub struct Check {
 
 /// What it is to the node.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
+pub enum ServiceKind {
     Kubelet,
     KubeProxy,
     Runtime,
@@ -89,7 +89,7 @@ pub enum Kind {
     },
 }
 
-impl Kind {
+impl ServiceKind {
     /// The units that may hold it, for the question whether it was stopped.
     #[must_use]
     pub fn units(&self) -> Vec<&str> {
@@ -117,7 +117,7 @@ impl Default for Pace {
 #[must_use]
 pub fn checks(settings: &ServiceSettings) -> Vec<Check> {
     let pace = settings.pace;
-    let of = |name: &str, kind: Kind, watch: &Watch, usual: Option<Target>| {
+    let of = |name: &str, kind: ServiceKind, watch: &Watch, usual: Option<Target>| {
         let target = match watch {
             Watch::Never => return None,
             Watch::Auto => usual,
@@ -126,10 +126,10 @@ pub fn checks(settings: &ServiceSettings) -> Vec<Check> {
         Some(Check { name: name.to_owned(), kind, target, pace })
     };
     let known = [
-        of("kubelet", Kind::Kubelet, &settings.kubelet, Target::kubelet()),
-        of("kube-proxy", Kind::KubeProxy, &settings.kube_proxy, Target::kube_proxy()),
-        of("container-runtime", Kind::Runtime, &settings.runtime, None),
-        of("docker", Kind::Docker, &settings.docker, Some(Target::docker())),
+        of("kubelet", ServiceKind::Kubelet, &settings.kubelet, Target::kubelet()),
+        of("kube-proxy", ServiceKind::KubeProxy, &settings.kube_proxy, Target::kube_proxy()),
+        of("container-runtime", ServiceKind::Runtime, &settings.runtime, None),
+        of("docker", ServiceKind::Docker, &settings.docker, Some(Target::docker())),
     ];
     let own = settings.own.iter().map(own);
     known.into_iter().flatten().chain(restarts(settings)).chain(own).collect()
@@ -147,7 +147,7 @@ fn restarts(settings: &ServiceSettings) -> impl Iterator<Item = Check> {
     let pace = Pace { interval: settings.pace.interval * 3, ..settings.pace };
     wanted.map(move |(condition, units)| Check {
         name: condition.to_owned(),
-        kind: Kind::Restarts(condition, units),
+        kind: ServiceKind::Restarts(condition, units),
         target: None,
         pace,
     })
@@ -155,7 +155,7 @@ fn restarts(settings: &ServiceSettings) -> impl Iterator<Item = Check> {
 
 fn own(service: &OwnService) -> Check {
     let condition = service.condition.clone().unwrap_or_else(|| Name::fixed("ServiceUnhealthy"));
-    let kind = Kind::Own { condition, is_required: service.is_required, patience: service.patience };
+    let kind = ServiceKind::Own { condition, is_required: service.is_required, patience: service.patience };
     Check { name: service.name.clone(), kind, target: Some(service.target.clone()), pace: service.pace }
 }
 

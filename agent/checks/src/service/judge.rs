@@ -1,8 +1,8 @@
 //! Judges what looks at services showed: thresholds, what belongs to this node, what is reported. Pure: time is an
 //! argument.
 
-mod course;
 mod streak;
+mod watched;
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -10,8 +10,8 @@ use jiff::Timestamp;
 use nodewell_hardware::Findings;
 use serde_json::Value;
 
-use super::{check::Check, look::Look, target::Target};
-use course::{Course, ServiceHistory};
+use super::{check::Check, observation::Observation, target::Target};
+use watched::{ServiceHistory, WatchedService};
 
 /// An unseen service is looked for so many times less often.
 const UNSEEN_FACTOR: u32 = 3;
@@ -30,78 +30,79 @@ pub struct Moment {
 
 /// Judges every service that is watched.
 pub struct ServicesJudge {
-    courses: Vec<Course>,
+    services: Vec<WatchedService>,
 }
 
 impl ServicesJudge {
     #[must_use]
     pub fn new(checks: Vec<Check>) -> Self {
-        Self { courses: checks.into_iter().map(Course::new).collect() }
+        Self { services: checks.into_iter().map(WatchedService::new).collect() }
     }
 
     /// How many there are; each has its number.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.courses.len()
+        self.services.len()
     }
 
     #[must_use]
     pub fn check(&self, n: usize) -> &Check {
-        &self.courses[n].check
+        &self.services[n].check
     }
 
     /// Where the `n`th was found last, if it had to be found.
     #[must_use]
     pub fn last_target(&self, n: usize) -> Option<Target> {
-        self.courses[n].last_target()
+        self.services[n].last_target()
     }
 
-    /// Adds a look at the `n`th.
-    pub fn observe(&mut self, n: usize, look: &Look, now: &Moment) {
-        self.courses[n].observe(look, now);
+    /// Adds an observation of the `n`th.
+    pub fn observe(&mut self, n: usize, observation: &Observation, now: &Moment) {
+        self.services[n].observe(observation, now);
     }
 
     /// After what pause the `n`th should be looked at again.
     #[must_use]
     pub fn pause(&self, n: usize) -> Duration {
-        let course = &self.courses[n];
-        let interval = course.check.pace.interval;
+        let service = &self.services[n];
+        let interval = service.check.pace.interval;
         match () {
-            () if course.is_open() => interval / OPEN_FACTOR,
-            () if !course.is_seen() => interval * UNSEEN_FACTOR,
+            () if service.is_open() => interval / OPEN_FACTOR,
+            () if !service.is_seen() => interval * UNSEEN_FACTOR,
             () => interval,
         }
     }
 
     /// The whole account, and what happened since the last one.
     pub fn findings(&mut self) -> Findings {
-        let happenings = self.courses.iter_mut().flat_map(Course::happenings).collect();
-        let verdicts = self.courses.iter().flat_map(Course::verdicts).collect();
+        let happenings = self.services.iter_mut().flat_map(WatchedService::happenings).collect();
+        let verdicts = self.services.iter().flat_map(WatchedService::verdicts).collect();
         Findings { verdicts, happenings, ..Findings::default() }
     }
 
     /// Whether nothing of what an earlier run reported can be left.
     #[must_use]
     pub fn is_decided(&self) -> bool {
-        self.courses.iter().all(Course::is_decided)
+        self.services.iter().all(WatchedService::is_decided)
     }
 
     /// What has to outlive a restart.
     #[must_use]
     pub fn save(&self) -> Value {
-        let known = self.courses.iter().filter(|course| course.is_worth_saving());
+        let known = self.services.iter().filter(|service| service.is_worth_saving());
         let histories: BTreeMap<&str, ServiceHistory> =
-            known.map(|course| (course.check.name.as_str(), course.history())).collect();
+            known.map(|service| (service.check.name.as_str(), service.history())).collect();
         serde_json::to_value(histories).unwrap_or_default()
     }
 
     /// What an earlier run saved; what is not understood, or of no check any more, is forgotten.
     pub fn load(&mut self, saved: Value) {
         let Ok(mut histories) = serde_json::from_value::<BTreeMap<String, Value>>(saved) else { return };
-        for course in &mut self.courses {
-            let history = histories.remove(&course.check.name).and_then(|history| serde_json::from_value(history).ok());
+        for service in &mut self.services {
+            let history =
+                histories.remove(&service.check.name).and_then(|history| serde_json::from_value(history).ok());
             if let Some(history) = history {
-                course.load(history);
+                service.load(history);
             }
         }
     }
@@ -109,8 +110,9 @@ impl ServicesJudge {
     /// For `systemctl status`: `kubelet 2 ms, container-runtime 4 ms`.
     #[must_use]
     pub fn summary(&self) -> String {
-        let answered = |course: &Course| Some(format!("{} {} ms", course.check.name, course.latency()?.as_millis()));
-        self.courses.iter().filter_map(answered).collect::<Vec<_>>().join(", ")
+        let answered =
+            |service: &WatchedService| Some(format!("{} {} ms", service.check.name, service.latency()?.as_millis()));
+        self.services.iter().filter_map(answered).collect::<Vec<_>>().join(", ")
     }
 }
 

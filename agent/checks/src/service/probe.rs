@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout};
 pub use cri::Runtime;
 
 use super::target::{At, HttpTarget, Target};
-use http::Page;
+use http::HttpResponse;
 
 /// How an endpoint answered, and after what time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,7 +74,7 @@ pub async fn probe(target: &Target, deadline: Duration) -> Answer {
 
 async fn ask(target: &Target) -> Result<Up, Down> {
     match target {
-        Target::Http(target) => page(target).await,
+        Target::Http(target) => get(target).await,
         Target::Tcp(address) => stream::connect(&At::Tcp(*address)).await.map(|_| Up::default()),
         Target::Unix(path) => stream::connect(&At::Unix(path.clone())).await.map(|_| Up::default()),
         Target::Cri(path) => cri::ask(path).await,
@@ -83,12 +83,12 @@ async fn ask(target: &Target) -> Result<Up, Down> {
     }
 }
 
-async fn page(target: &HttpTarget) -> Result<Up, Down> {
-    let mut page = http::get(&target.at, &target.path).await?;
-    if let Some(fallback) = target.fallback.as_ref().filter(|_| page.status == StatusCode::NOT_FOUND) {
-        page = http::get(&target.at, fallback).await?;
+async fn get(target: &HttpTarget) -> Result<Up, Down> {
+    let mut response = http::get(&target.at, &target.path).await?;
+    if let Some(fallback) = target.fallback.as_ref().filter(|_| response.status == StatusCode::NOT_FOUND) {
+        response = http::get(&target.at, fallback).await?;
     }
-    judged(&page)
+    judged(&response)
 }
 
 /// `GET /_ping` (Docker Engine API): 200 and `OK`.
@@ -96,12 +96,12 @@ async fn ping(socket: &Path) -> Result<Up, Down> {
     judged(&http::get(&At::Unix(socket.to_owned()), "/_ping").await?)
 }
 
-fn judged(page: &Page) -> Result<Up, Down> {
-    if page.status.is_success() || page.status.is_redirection() {
+fn judged(response: &HttpResponse) -> Result<Up, Down> {
+    if response.status.is_success() || response.status.is_redirection() {
         return Ok(Up::default());
     }
-    let words = if page.first_line.is_empty() { String::new() } else { format!(": {}", page.first_line) };
-    Err(Down::wrong(format!("answers {}{words}", page.status)))
+    let words = if response.first_line.is_empty() { String::new() } else { format!(": {}", response.first_line) };
+    Err(Down::wrong(format!("answers {}{words}", response.status)))
 }
 
 /// `5 s`, `1.5 s`.

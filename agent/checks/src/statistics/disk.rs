@@ -24,8 +24,8 @@ pub struct Disk {
     pub name: String,
     /// A disk of its own: no part of another one, and not made of others (LVM, RAID).
     pub is_whole: bool,
-    pub read: Way,
-    pub written: Way,
+    pub read: IoCounts,
+    pub written: IoCounts,
     /// Time in which it had something to do.
     pub busy_ms: u64,
     /// The time that all requests together have taken so far.
@@ -34,7 +34,7 @@ pub struct Disk {
 
 /// One direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Way {
+pub struct IoCounts {
     pub operations: u64,
     pub merged: u64,
     pub bytes: u64,
@@ -66,7 +66,7 @@ fn is_part(name: &str, whole: &str) -> bool {
 fn disk(line: &str) -> Option<Disk> {
     let stat = DiskStat::from_line(line).ok()?;
     let way = |operations, merged, sectors: u64, time_ms| {
-        Some(Way { operations, merged, bytes: sectors.checked_mul(SECTOR_BYTES)?, time_ms })
+        Some(IoCounts { operations, merged, bytes: sectors.checked_mul(SECTOR_BYTES)?, time_ms })
     };
     let disk = Disk {
         number: format!("{}:{}", stat.major, stat.minor),
@@ -83,7 +83,7 @@ fn disk(line: &str) -> Option<Disk> {
 impl Disk {
     /// The kernel reads the partition table of every disk that it finds.
     fn has_worked(&self) -> bool {
-        self.read != Way::default() || self.written != Way::default()
+        self.read != IoCounts::default() || self.written != IoCounts::default()
     }
 }
 

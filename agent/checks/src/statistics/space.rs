@@ -25,7 +25,7 @@ const STACK_BYTES: usize = 64 << 10;
 
 /// Where a filesystem can be asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct FilesystemMount {
     /// `major:minor`: what distinguishes filesystems.
     pub number: String,
     /// The mount's own id: a mount on top of it is another one.
@@ -64,7 +64,7 @@ impl Space {
 /// In place of a filesystem's number while a thread finds out which there are.
 const LISTING: &str = "mounts";
 
-type Ask = dyn Fn(&Place) -> Option<Space> + Send + Sync;
+type Ask = dyn Fn(&FilesystemMount) -> Option<Space> + Send + Sync;
 type Done = Box<dyn FnOnce() + Send>;
 
 /// What is known of filesystems, and the threads that ask them.
@@ -96,18 +96,22 @@ impl std::fmt::Debug for Spaces {
 
 impl Default for Spaces {
     fn default() -> Self {
-        Self::asked_by(|place| ask(place).ok().flatten())
+        Self::asked_by(|mount| ask(mount).ok().flatten())
     }
 }
 
 impl Spaces {
-    fn asked_by(ask: impl Fn(&Place) -> Option<Space> + Send + Sync + 'static) -> Self {
+    fn asked_by(ask: impl Fn(&FilesystemMount) -> Option<Space> + Send + Sync + 'static) -> Self {
         Self { inner: Arc::default(), ask: Arc::new(ask) }
     }
 
     /// Has the places that `list` names asked, by a thread of its own that runs `list` too, and calls `done` when all have
     /// answered but those that hang. Returns at once; while a round is under way it is that round that is waited for.
-    pub fn refresh(&self, list: impl FnOnce() -> Vec<Place> + Send + 'static, done: impl FnOnce() + Send + 'static) {
+    pub fn refresh(
+        &self,
+        list: impl FnOnce() -> Vec<FilesystemMount> + Send + 'static,
+        done: impl FnOnce() + Send + 'static,
+    ) {
         let mut inner = self.lock();
         inner.waiting.push(Box::new(done));
         if inner.is_asking(Instant::now()) {
@@ -148,25 +152,25 @@ impl Spaces {
         late.map(|(number, _)| number.clone()).collect()
     }
 
-    fn round(&self, number: u64, list: impl FnOnce() -> Vec<Place>) {
+    fn round(&self, number: u64, list: impl FnOnce() -> Vec<FilesystemMount>) {
         if self.lock().begin(number, LISTING) {
-            let places = list();
+            let mounts = list();
             if self.lock().goes_on(number) {
-                self.lock().forget_all_but(&places);
-                self.ask_all(number, &places);
+                self.lock().forget_all_but(&mounts);
+                self.ask_all(number, &mounts);
             }
         }
         self.lock().end(number);
     }
 
-    fn ask_all(&self, number: u64, places: &[Place]) {
-        for place in places {
-            if !self.lock().begin(number, &place.number) {
+    fn ask_all(&self, number: u64, mounts: &[FilesystemMount]) {
+        for mount in mounts {
+            if !self.lock().begin(number, &mount.number) {
                 continue;
             }
-            let space = (self.ask)(place);
+            let space = (self.ask)(mount);
             let mut inner = self.lock();
-            inner.know(place, space);
+            inner.know(mount, space);
             if !inner.goes_on(number) {
                 return;
             }
@@ -203,15 +207,15 @@ impl Inner {
         number + 1 == self.begun
     }
 
-    fn know(&mut self, place: &Place, space: Option<Space>) {
+    fn know(&mut self, mount: &FilesystemMount, space: Option<Space>) {
         match space {
-            Some(space) => drop(self.known.insert(place.number.clone(), (Instant::now(), space))),
-            None => drop(self.known.remove(&place.number)),
+            Some(space) => drop(self.known.insert(mount.number.clone(), (Instant::now(), space))),
+            None => drop(self.known.remove(&mount.number)),
         }
     }
 
-    fn forget_all_but(&mut self, places: &[Place]) {
-        self.known.retain(|number, _| places.iter().any(|place| place.number == *number));
+    fn forget_all_but(&mut self, mounts: &[FilesystemMount]) {
+        self.known.retain(|number, _| mounts.iter().any(|mount| mount.number == *number));
     }
 
     fn end(&mut self, number: u64) {
@@ -227,10 +231,10 @@ impl Inner {
 }
 
 /// `None` if another mount hides this one: what is on top would answer in its name.
-fn ask(place: &Place) -> io::Result<Option<Space>> {
+fn ask(mount: &FilesystemMount) -> io::Result<Option<Space>> {
     let directory =
-        File::options().read(true).custom_flags((OFlag::O_PATH | OFlag::O_CLOEXEC).bits()).open(&place.mount_point)?;
-    if mount_id(&directory)? != Some(place.mount) {
+        File::options().read(true).custom_flags((OFlag::O_PATH | OFlag::O_CLOEXEC).bits()).open(&mount.mount_point)?;
+    if mount_id(&directory)? != Some(mount.mount) {
         return Ok(None);
     }
     let stat = fstatvfs(&directory)?;

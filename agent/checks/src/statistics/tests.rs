@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 
-use super::{Few, Reading, cpu, disk, kernel, memory, modules, network, pressure};
+use super::{Few, ProcfsReading, cpu, disk, kernel, memory, modules, network, pressure};
 
 const STAT: &str = "\
 cpu  400 20 300 9000 50 6 7 8 9 10
@@ -155,7 +155,7 @@ fn a_pipe_in_place_of_a_file_does_not_hang_the_reader() {
     let folder = tempfile::tempdir().unwrap();
     nix::unistd::mkfifo(&folder.path().join("stat"), nix::sys::stat::Mode::S_IRWXU).unwrap();
     std::fs::create_dir(folder.path().join("meminfo")).unwrap();
-    let reading = Reading::new(folder.path());
+    let reading = ProcfsReading::new(folder.path());
     assert_eq!((reading.stat(), reading.memory()), (&cpu::Stat::default(), &memory::Memory::default()));
     assert!(reading.load().is_none() && reading.modules().is_none() && reading.stalls().is_empty());
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use nodewell_model::{Action, Name, Severity};
 use serde::Deserialize;
 
-use super::{Codes, Meaning, Operators, Verdict};
+use super::{Codes, LineVerdict, Meaning, Operators};
 use crate::Branch;
 
 /// A table's entry for one code.
@@ -15,8 +15,8 @@ pub(super) struct Entry {
     pub(super) condition: Option<Name>,
     pub(super) severity: Severity,
     pub(super) action: Action,
-    pub(super) fatal: Option<Verdict>,
-    pub(super) nonfatal: Option<Verdict>,
+    pub(super) fatal: Option<LineVerdict>,
+    pub(super) nonfatal: Option<LineVerdict>,
     pub(super) meaning: Arc<str>,
     pub(super) choice: Arc<str>,
     pub(super) vendor: Arc<str>,
@@ -76,8 +76,8 @@ struct Written {
     condition: Option<Name>,
     severity: Severity,
     action: Action,
-    fatal: Option<Verdict>,
-    nonfatal: Option<Verdict>,
+    fatal: Option<LineVerdict>,
+    nonfatal: Option<LineVerdict>,
     nvidia: String,
     meaning: String,
     #[serde(default)]
@@ -175,9 +175,9 @@ impl Changes {
         meaning.action = self.action.unwrap_or(meaning.action);
         meaning.operators.severity |= self.severity.is_some();
         meaning.operators.action |= self.action.is_some();
-        for said in [&mut meaning.fatal, &mut meaning.nonfatal].into_iter().flatten() {
-            said.severity = self.severity.unwrap_or(said.severity);
-            said.action = self.action.unwrap_or(said.action);
+        for reported in [&mut meaning.fatal, &mut meaning.nonfatal].into_iter().flatten() {
+            reported.severity = self.severity.unwrap_or(reported.severity);
+            reported.action = self.action.unwrap_or(reported.action);
         }
         if let Some(words) = &self.meaning {
             meaning.meaning = Arc::clone(words);

@@ -59,18 +59,18 @@ pub enum OverrideError {
     #[error("{}: {source}", path.display())]
     Toml { path: PathBuf, source: Box<toml::de::Error> },
     /// Every error in the file.
-    #[error("{}: {}", path.display(), mistakes.join("; "))]
-    Words { path: PathBuf, mistakes: Vec<String> },
+    #[error("{}: {}", path.display(), errors.join("; "))]
+    Invalid { path: PathBuf, errors: Vec<String> },
 }
 
 impl OverrideError {
     /// Each error by itself, without the file's name.
     #[must_use]
-    pub fn told(&self) -> Vec<String> {
+    pub fn messages(&self) -> Vec<String> {
         match self {
             Self::Read { source, .. } => vec![format!("cannot be read: {source}")],
             Self::Toml { source, .. } => vec![source.to_string()],
-            Self::Words { mistakes, .. } => mistakes.clone(),
+            Self::Invalid { errors, .. } => errors.clone(),
         }
     }
 }
@@ -88,27 +88,27 @@ impl Overrides {
 }
 
 impl Codes {
-    /// Applies `words`, the overrides of the file at `path`, to the table.
-    pub(crate) fn overridden(&self, words: &[Override], path: &Path) -> Result<Self, OverrideError> {
+    /// Applies `overrides`, those of the file at `path`, to the table.
+    pub(crate) fn merged(&self, overrides: &[Override], path: &Path) -> Result<Self, OverrideError> {
         let mut codes = self.clone();
         let table: Arc<str> = path.display().to_string().into();
-        let applied = words.iter().map(|word| codes.apply(word, &table));
-        let mistakes: Vec<String> = applied.filter_map(Result::err).collect();
-        if mistakes.is_empty() { Ok(codes) } else { Err(OverrideError::Words { path: path.to_owned(), mistakes }) }
+        let applied = overrides.iter().map(|change| codes.apply(change, &table));
+        let errors: Vec<String> = applied.filter_map(Result::err).collect();
+        if errors.is_empty() { Ok(codes) } else { Err(OverrideError::Invalid { path: path.to_owned(), errors }) }
     }
 
-    fn apply(&mut self, word: &Override, table: &Arc<str>) -> Result<(), String> {
-        let difference = word.difference(table)?;
+    fn apply(&mut self, change: &Override, table: &Arc<str>) -> Result<(), String> {
+        let difference = change.difference(table)?;
         let prefix = self.prefix;
-        match (self.entries.get_mut(&word.code), &word.name) {
-            (Some(_), Some(_)) => Err(format!("code {}: its name is fixed, scripts rely on it", word.code)),
+        match (self.entries.get_mut(&change.code), &change.name) {
+            (Some(_), Some(_)) => Err(format!("code {}: its name is fixed, scripts rely on it", change.code)),
             (Some(entry), None) => {
                 entry.differences.push(difference);
                 Ok(())
             }
             (None, name) => {
-                let entry = word.entry(prefix, name.as_deref().unwrap_or("Unlisted"), table, difference)?;
-                self.entries.insert(word.code, entry);
+                let entry = change.entry(prefix, name.as_deref().unwrap_or("Unlisted"), table, difference)?;
+                self.entries.insert(change.code, entry);
                 Ok(())
             }
         }
@@ -117,7 +117,7 @@ impl Codes {
 
 impl Override {
     fn difference(&self, table: &Arc<str>) -> Result<Difference, String> {
-        let condition = self.condition.as_deref().map(|word| self.condition(word)).transpose()?;
+        let condition = self.condition.as_deref().map(|text| self.condition(text)).transpose()?;
         let meaning = self.meaning.as_deref().map(Arc::from);
         if self.from.zip(self.before).is_some_and(|(from, before)| from >= before) {
             return Err(format!("code {}: no branch is from and before these", self.code));
@@ -132,11 +132,11 @@ impl Override {
         Ok(Difference { from: self.from, before: self.before, changes })
     }
 
-    fn condition(&self, word: &str) -> Result<Option<Name>, String> {
-        match CONDITIONS.into_iter().find(|known| *known == word) {
+    fn condition(&self, text: &str) -> Result<Option<Name>, String> {
+        match CONDITIONS.into_iter().find(|known| *known == text) {
             Some(known) => Ok(Some(Name::fixed(known))),
-            None if word == "none" => Ok(None),
-            None => Err(format!("code {}: condition takes {} or none, not {word:?}", self.code, CONDITIONS.join(", "))),
+            None if text == "none" => Ok(None),
+            None => Err(format!("code {}: condition takes {} or none, not {text:?}", self.code, CONDITIONS.join(", "))),
         }
     }
 

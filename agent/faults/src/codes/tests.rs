@@ -9,7 +9,7 @@ use crate::{Branch, codes::Overrides, xid};
 fn xids(words: &str) -> Result<super::Codes, String> {
     let overrides: Overrides = toml::from_str(words).map_err(|error| error.to_string())?;
     let path = Path::new("/etc/nodewell/xids.toml");
-    xid::Table::shipped().codes().overridden(&overrides.xid, path).map_err(|error| error.to_string())
+    xid::Table::shipped().codes().merged(&overrides.xid, path).map_err(|error| error.to_string())
 }
 
 #[test]
@@ -22,7 +22,7 @@ fn a_code_has_a_stable_reason_and_a_verdict() {
     for by_line in [145, 154] {
         let alone = xid::classify(by_line, None).unwrap();
         assert_eq!((alone.condition.clone(), alone.severity), (None, Severity::Warn));
-        assert!(alone.said(true).condition.is_some());
+        assert!(alone.with_fatal(true).condition.is_some());
     }
     let page_fault = xid::classify(31, None).unwrap();
     assert_eq!((page_fault.condition, page_fault.action), (None, Action::RestartApp));
@@ -93,9 +93,9 @@ fn a_new_code_gets_a_name() {
 fn every_error_of_a_file_is_reported() {
     let words = "[[xid]]\ncode = 79\nname = 'Other'\n[[xid]]\ncode = 200\nname = 'new thing'\n\
         [[xid]]\ncode = 62\ncondition = 'DiskUnhealthy'\n[[xid]]\ncode = 62\nfrom = 575\nbefore = 575";
-    let told = xids(words).unwrap_err();
-    for mistake in ["code 79: its name is fixed", "code 200: name takes", "code 62: condition takes", "no branch is"] {
-        assert!(told.contains(mistake), "{told}");
+    let reported = xids(words).unwrap_err();
+    for error in ["code 79: its name is fixed", "code 200: name takes", "code 62: condition takes", "no branch is"] {
+        assert!(reported.contains(error), "{reported}");
     }
     assert!(xids("[[xid]]\ncode = 79\nseverty = 'warn'").unwrap_err().contains("unknown field"));
 }

@@ -14,7 +14,7 @@ fn xid(line: &str) -> Vec<Decoded> {
 }
 
 /// Reason, condition, severity, action, subject.
-fn said(decoded: &Decoded) -> (&str, Option<&str>, Severity, Action, &str) {
+fn reported(decoded: &Decoded) -> (&str, Option<&str>, Severity, Action, &str) {
     let condition = decoded.condition.as_ref().map(|name| name.as_str());
     (decoded.reason.as_str(), condition, decoded.severity, decoded.action, decoded.subject.as_str())
 }
@@ -27,37 +27,40 @@ fn only(line: &str) -> Decoded {
 #[test]
 fn xids_mean_what_the_table_has() {
     let fallen = only("NVRM: Xid (PCI:0000:05:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.");
-    assert_eq!(said(&fallen), ("GpuXid79FallenOffBus", GPU, Severity::Critical, Action::Reboot, "0000:05:00.0"));
+    assert_eq!(reported(&fallen), ("GpuXid79FallenOffBus", GPU, Severity::Critical, Action::Reboot, "0000:05:00.0"));
     let firmware = only(
         "NVRM: Xid (PCI:0000:9b:00): 119, pid=2024380, name=nvidia-smi, Timeout after 6s of waiting for RPC response \
          from GPU4 GSP! Expected function 103 (GSP_RM_ALLOC) (0x2081 0x4).",
     );
-    assert_eq!(said(&firmware), ("GpuXid119GspRpcTimeout", GPU, Severity::Critical, Action::ResetGpu, "0000:9b:00.0"));
+    assert_eq!(
+        reported(&firmware),
+        ("GpuXid119GspRpcTimeout", GPU, Severity::Critical, Action::ResetGpu, "0000:9b:00.0")
+    );
     let timeout = only("NVRM: Xid (PCI:0000:3f:00): 46");
-    assert_eq!(said(&timeout), ("GpuXid46GpuTimeout", GPU, Severity::Critical, Action::ResetGpu, "0000:3f:00.0"));
+    assert_eq!(reported(&timeout), ("GpuXid46GpuTimeout", GPU, Severity::Critical, Action::ResetGpu, "0000:3f:00.0"));
     assert_eq!(xid("NVRM: Xid (PCI:0000:66:00): abc, x"), []);
 }
 
-fn overridden(words: &str, line: &str, branch: u32) -> Vec<Decoded> {
-    let tables = Tables::overridden(words, "/etc/nodewell/xids.toml".as_ref()).unwrap();
+fn merged(words: &str, line: &str, branch: u32) -> Vec<Decoded> {
+    let tables = Tables::merged(words, "/etc/nodewell/xids.toml".as_ref()).unwrap();
     tables.decode(Decoder::Xid, line, Some(Branch(branch)))
 }
 
 #[test]
 fn an_operators_action_stands_whatever_the_line_reports() {
     let cartridge = "NVRM: Xid (PCI:0018:01:00): 149, NETIR_LINK_EVT Fatal XC0 i0 Link 09 (0x004525c6 0x0 0x0)";
-    let said = overridden("[[xid]]\ncode = 149\naction = 'reboot'", cartridge, 580);
-    assert_eq!((said[0].condition.is_some(), said[0].action), (true, Action::Reboot));
+    let reported = merged("[[xid]]\ncode = 149\naction = 'reboot'", cartridge, 580);
+    assert_eq!((reported[0].condition.is_some(), reported[0].action), (true, Action::Reboot));
     let reset =
         "NVRM: Xid (PCI:0000:05:00): 154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)";
-    let said = overridden("[[xid]]\ncode = 154\naction = 'reboot'", reset, 580);
+    let reported = merged("[[xid]]\ncode = 154\naction = 'reboot'", reset, 580);
     assert_eq!(
-        (said[0].condition.is_some(), said[0].severity, said[0].action),
+        (reported[0].condition.is_some(), reported[0].severity, reported[0].action),
         (true, Severity::Error, Action::Reboot)
     );
-    let said = overridden("[[xid]]\ncode = 154\nseverity = 'info'\ncondition = 'none'", reset, 580);
+    let reported = merged("[[xid]]\ncode = 154\nseverity = 'info'\ncondition = 'none'", reset, 580);
     assert_eq!(
-        (said[0].condition.is_some(), said[0].severity, said[0].action),
+        (reported[0].condition.is_some(), reported[0].severity, reported[0].action),
         (false, Severity::Info, Action::ResetGpu)
     );
 }
@@ -67,8 +70,7 @@ fn what_ends_is_what_the_drivers_branch_held() {
     let words = "[[xid]]\ncode = 13\ncondition = 'GpuUnhealthy'\naction = 'reset-gpu'\nbefore = 575";
     let none =
         "NVRM: Xid (PCI:0000:05:00): 154, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)";
-    let ends_13 =
-        |branch| overridden(words, none, branch).iter().any(|end| end.reason.as_str().starts_with("GpuXid13G"));
+    let ends_13 = |branch| merged(words, none, branch).iter().any(|end| end.reason.as_str().starts_with("GpuXid13G"));
     assert!(ends_13(570) && !ends_13(580));
 }
 
@@ -76,10 +78,10 @@ fn what_ends_is_what_the_drivers_branch_held() {
 fn nvlink_5_is_as_bad_as_its_line_reports() {
     let nonfatal =
         only("NVRM: Xid (PCI:0019:01:00): 145, RLW_SRC_TRACK Nonfatal XC1 i0 Link 12 (0x040988e2 0x00000008 0x0)");
-    assert_eq!(said(&nonfatal), ("GpuXid145NvlinkRlw", None, Severity::Warn, Action::Watch, "0019:01:00.0"));
+    assert_eq!(reported(&nonfatal), ("GpuXid145NvlinkRlw", None, Severity::Warn, Action::Watch, "0019:01:00.0"));
     let cartridge = only("NVRM: Xid (PCI:0018:01:00): 149, NETIR_LINK_EVT Fatal XC0 i0 Link 09 (0x004525c6 0x0 0x0)");
     let inspect = ("GpuXid149NvlinkNetir", FABRIC, Severity::Critical, Action::InspectHardware, "0018:01:00.0");
-    assert_eq!(said(&cartridge), inspect);
+    assert_eq!(reported(&cartridge), inspect);
     let remap = only("NVRM: Xid (PCI:0018:01:00): 145, RLW_REMAP Fatal XC0 i0 Link 1 (0x04098004 0x00000040 0x0)");
     assert_eq!((remap.condition.is_some(), remap.action), (true, Action::ResetGpu));
 }
@@ -101,7 +103,7 @@ fn the_recovery_action_is_raised_and_taken_back() {
     let line =
         |from, to| format!("NVRM: Xid (PCI:0000:05:00): 154, pid=1, GPU recovery action changed from {from} to {to}");
     let reset = only(&line("0x0 (None)", "0x1 (GPU Reset Required)"));
-    assert_eq!(said(&reset), ("GpuXid154RecoveryAction", GPU, Severity::Error, Action::ResetGpu, "0000:05:00.0"));
+    assert_eq!(reported(&reset), ("GpuXid154RecoveryAction", GPU, Severity::Error, Action::ResetGpu, "0000:05:00.0"));
     let reboot = only(&line("0x1 (GPU Reset Required)", "0x2 (Node Reboot Required)"));
     assert_eq!((reboot.severity, reboot.action), (Severity::Critical, Action::Reboot));
     let ended = xid(&line("0x1 (GPU Reset Required)", "0x0 (None)"));
@@ -126,14 +128,14 @@ fn a_switchs_line_and_its_continuation_are_one() {
     let decode = |line| Tables::shipped().decode(Decoder::Sxid, line, None);
     let first = decode("nvidia-nvswitch0: SXid (PCI:0000:00:00.0): 20034, Fatal, Link 30 LTSSM Fault Up");
     let reset = ("NvSwitchSXid20034LinkTrainingFault", FABRIC, Severity::Critical, Action::ResetGpu, "0000:00:00.0");
-    assert_eq!(first.iter().map(said).collect::<Vec<_>>(), [reset]);
+    assert_eq!(first.iter().map(reported).collect::<Vec<_>>(), [reset]);
     assert_eq!(decode("nvidia-nvswitch0: SXid (PCI:0000:a9:00.0): 20034, Data {0x50610002, 0x10100030}"), []);
 }
 
 #[test]
 fn an_operators_overrides_stand_whatever_the_line_reports() {
     let words = "[[xid]]\ncode = 149\ncondition = 'none'\n[[sxid]]\ncode = 24007\ncondition = 'none'";
-    let tables = Tables::overridden(words, std::path::Path::new("xids.toml")).unwrap();
+    let tables = Tables::merged(words, std::path::Path::new("xids.toml")).unwrap();
     let link = "NVRM: Xid (PCI:0018:01:00): 149, NETIR_LINK_EVT Fatal XC0 i0 Link 09 (0x004525c6 0x0 0x0)";
     assert_eq!(tables.decode(Decoder::Xid, link, None)[0].condition, None);
     let switch = "nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): 24007, Fatal, Link 28 sourcetrack timeout error (First)";

@@ -20,8 +20,8 @@ impl<'a> Report<'a> {
     pub(crate) fn parse(rest: &'a str) -> Option<Self> {
         let words: Vec<&str> = rest.split([' ', ',']).filter(|word| !word.is_empty()).collect();
         let followed = |at: usize| words.get(at + 1).is_some_and(|next| next.starts_with("XC"));
-        let said = |at: &usize| fatality(words[*at]).is_some();
-        let known = || (0..words.len()).filter(said);
+        let reported = |at: &usize| fatality(words[*at]).is_some();
+        let known = || (0..words.len()).filter(reported);
         let at = known().rfind(|at| followed(*at)).or_else(|| known().next_back())?;
         let before = |back: usize| at.checked_sub(back).map(|at| words[at]);
         // `Link Fatal` is the catalogue's own term for what takes the link with it.

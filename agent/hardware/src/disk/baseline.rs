@@ -86,14 +86,14 @@ struct Watched {
 
 /// When a reading is, and how much reading time has passed since the one before of this disk.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Moment {
+pub(super) struct ReadTime {
     pub(super) wall: Timestamp,
     pub(super) passed: Duration,
 }
 
 /// What a counter shows against its baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Growth {
+pub(super) struct CounterGrowth {
     /// Since the last reading.
     pub(super) step: u64,
     /// Since the baseline; not 0 while it is a fault.
@@ -104,11 +104,11 @@ pub(super) struct Growth {
 
 impl Baseline {
     /// Compares a counter's value.
-    pub(super) fn counted(&mut self, counter: Counter, value: u64, moment: Moment) -> Growth {
+    pub(super) fn counted(&mut self, counter: Counter, value: u64, moment: ReadTime) -> CounterGrowth {
         let watched = self.counters.entry(counter).or_insert_with(|| Watched::first(value));
         let step = watched.step(value, moment);
         let grown = if watched.grown_since.is_some() { watched.last - watched.base } else { 0 };
-        Growth { step, grown, base: watched.base, since: watched.grown_since }
+        CounterGrowth { step, grown, base: watched.base, since: watched.grown_since }
     }
 
     /// The most paths that `map` has had in this boot, with those of now.
@@ -155,7 +155,7 @@ impl Watched {
     }
 
     /// By how much it grew.
-    fn step(&mut self, value: u64, moment: Moment) -> u64 {
+    fn step(&mut self, value: u64, moment: ReadTime) -> u64 {
         if value < self.last {
             self.fall(value);
             return 0;
@@ -184,7 +184,7 @@ impl Watched {
         self.lower = false;
         (self.last, self.base) = (value, self.base.min(value));
         if self.last == self.base {
-            self.settle();
+            self.reset_base();
         }
     }
 
@@ -199,11 +199,11 @@ impl Watched {
             self.quiet_hours += 1;
         }
         if self.quiet_hours >= QUIET_HOURS {
-            self.settle();
+            self.reset_base();
         }
     }
 
-    fn settle(&mut self) {
+    fn reset_base(&mut self) {
         *self = Self::first(self.last);
     }
 }

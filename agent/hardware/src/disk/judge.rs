@@ -14,8 +14,8 @@ use nodewell_model::{Inventory, Name};
 use serde_json::Value;
 
 use super::{
-    baseline::{Baseline, Moment},
-    reading::{Health, Reading},
+    baseline::{Baseline, ReadTime},
+    reading::{DiskReading, Health},
 };
 use crate::{
     Answer, Findings, Happening, Judge, Now, PollError, ReadError, Round, State, Verdict, settings::DiskSettings,
@@ -93,7 +93,7 @@ impl DiskJudge {
         self.known.insert(device, Known { state, class });
     }
 
-    fn assess(&mut self, device: &str, reading: &Reading, now: &Now, findings: &mut Findings) -> State {
+    fn assess(&mut self, device: &str, reading: &DiskReading, now: &Now, findings: &mut Findings) -> State {
         let (baseline, moment) = self.history.of(device, &reading.identity, now);
         let mut found = assessed(&reading.health, baseline, moment);
         if found.is_known() {
@@ -110,7 +110,7 @@ impl DiskJudge {
     }
 }
 
-fn assessed(health: &Health, baseline: &mut Baseline, moment: Moment) -> Assessment {
+fn assessed(health: &Health, baseline: &mut Baseline, moment: ReadTime) -> Assessment {
     let mut found = Assessment::default();
     match health {
         Health::Nvme(reading) => nvme::assess(reading, baseline, moment, &mut found),
@@ -170,7 +170,7 @@ fn verdict(device: &str, known: &Known) -> Verdict {
     Verdict { condition: Name::fixed(CONDITION), subject: device.to_owned(), state: known.state.clone() }
 }
 
-fn parse(value: Value) -> Result<Reading, State> {
+fn parse(value: Value) -> Result<DiskReading, State> {
     let failed = |error| ReadError::Failed { message: format!("its reading: {error}") };
     serde_json::from_value(value).map_err(|error: serde_json::Error| unknown(&PollError::Read(failed(error))))
 }

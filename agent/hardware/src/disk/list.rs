@@ -16,7 +16,7 @@ use crate::Roots;
 
 /// How a disk is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum DiskKind {
     /// A controller, not a namespace: it is what has a health log, and what dies.
     Nvme,
     /// A SATA disk: libata and SAS controllers give "ATA" as its vendor.
@@ -37,7 +37,7 @@ pub(super) enum Kind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Listed {
     pub(super) name: String,
-    pub(super) kind: Kind,
+    pub(super) kind: DiskKind,
 }
 
 /// What the operator does not want asked: globs of names, models and serial numbers.
@@ -73,13 +73,13 @@ impl Listed {
 
     fn folder(&self, roots: &Roots) -> PathBuf {
         match self.kind {
-            Kind::Nvme => roots.sys.join("class/nvme").join(&self.name),
+            DiskKind::Nvme => roots.sys.join("class/nvme").join(&self.name),
             _ => roots.sys.join("block").join(&self.name).join("device"),
         }
     }
 }
 
-fn kind(roots: &Roots, name: &str) -> Option<Kind> {
+fn kind(roots: &Roots, name: &str) -> Option<DiskKind> {
     // The name becomes a path: nothing but what the kernel calls disks.
     if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)) {
         return None;
@@ -95,16 +95,16 @@ fn kind(roots: &Roots, name: &str) -> Option<Kind> {
     let folder = roots.sys.join("block").join(name);
     match () {
         () if !folder.is_dir() => None,
-        () if lettered("vd") || lettered("xvd") => Some(Kind::Plain),
+        () if lettered("vd") || lettered("xvd") => Some(DiskKind::Plain),
         () if lettered("sd") => scsi_kind(&folder),
-        () if name.starts_with("md") && folder.join("md").is_dir() => Some(Kind::Array),
-        () if numbered("dm-") && is_multipath(&folder) => Some(Kind::Map),
+        () if name.starts_with("md") && folder.join("md").is_dir() => Some(DiskKind::Array),
+        () if numbered("dm-") && is_multipath(&folder) => Some(DiskKind::Map),
         () => None,
     }
 }
 
 /// Only disks (type 0) and zoned ones (20, include/scsi/scsi_proto.h TYPE_ZBC): not what a RAID controller shows beside them.
-fn scsi_kind(folder: &Path) -> Option<Kind> {
+fn scsi_kind(folder: &Path) -> Option<DiskKind> {
     let device = folder.join("device");
     let is_disk = matches!(sysfs::number::<u8>(&device, "type"), None | Some(0 | 20));
     let path = fs::canonicalize(folder).unwrap_or_default();
@@ -113,21 +113,21 @@ fn scsi_kind(folder: &Path) -> Option<Kind> {
     let is_remote = || is_below("session") || is_below("rport-");
     match sysfs::word(&device, "vendor").as_deref() {
         _ if !is_disk => None,
-        _ if is_below("usb") => Some(Kind::Usb),
-        _ if is_remote() => Some(Kind::Plain),
-        Some("ATA") => Some(Kind::Ata),
-        _ => Some(Kind::Scsi),
+        _ if is_below("usb") => Some(DiskKind::Usb),
+        _ if is_remote() => Some(DiskKind::Plain),
+        Some("ATA") => Some(DiskKind::Ata),
+        _ => Some(DiskKind::Scsi),
     }
 }
 
 /// Discovery and administrative controllers of fabrics have no disk behind them (`cntrltype`, Linux 5.18); a fabric's
 /// other ones are an array's volumes.
-fn nvme_kind(roots: &Roots, name: &str) -> Option<Kind> {
+fn nvme_kind(roots: &Roots, name: &str) -> Option<DiskKind> {
     let folder = roots.sys.join("class/nvme").join(name);
     let word = |name| sysfs::word(&folder, name);
     let has_disk = word("cntrltype").is_none_or(|kind| !matches!(kind.as_str(), "discovery" | "admin"));
     let is_local = word("transport").is_none_or(|transport| transport == "pcie");
-    (folder.is_dir() && has_disk).then_some(if is_local { Kind::Nvme } else { Kind::Plain })
+    (folder.is_dir() && has_disk).then_some(if is_local { DiskKind::Nvme } else { DiskKind::Plain })
 }
 
 /// By the prefix that multipath-tools give: other maps are volumes, encryption, snapshots.
@@ -139,8 +139,8 @@ fn is_multipath(folder: &Path) -> bool {
 pub(super) fn without_asking(roots: &Roots, disk: &Listed) -> Option<Health> {
     let plain = |why: &str| Some(Health::Plain { why: why.to_owned() });
     match disk.kind {
-        Kind::Plain => plain("a disk of a virtual machine or across a network, of which only its host knows more"),
-        Kind::Usb => plain("a disk behind USB, which is not asked"),
+        DiskKind::Plain => plain("a disk of a virtual machine or across a network, of which only its host knows more"),
+        DiskKind::Usb => plain("a disk behind USB, which is not asked"),
         _ => {
             let folder = disk.folder(roots);
             let state = sysfs::word(&folder, "state").filter(|state| state != "running");
@@ -155,13 +155,13 @@ pub(super) fn identity(roots: &Roots, disk: &Listed) -> Identity {
     let folder = disk.folder(roots);
     let word = |name| sysfs::word(&folder, name).unwrap_or_default();
     match disk.kind {
-        Kind::Nvme => Identity { model: word("model"), serial: word("serial"), firmware: word("firmware_rev") },
-        Kind::Ata | Kind::Scsi | Kind::Usb => {
+        DiskKind::Nvme => Identity { model: word("model"), serial: word("serial"), firmware: word("firmware_rev") },
+        DiskKind::Ata | DiskKind::Scsi | DiskKind::Usb => {
             let model = format!("{} {}", word("vendor"), word("model"));
             Identity { model: model.trim().to_owned(), serial: unit_serial(&folder), firmware: word("rev") }
         }
-        Kind::Array | Kind::Map => Identity::default(),
-        Kind::Plain => {
+        DiskKind::Array | DiskKind::Map => Identity::default(),
+        DiskKind::Plain => {
             // A virtual disk's serial number, if its host gave it one, is with the block device.
             let serial = sysfs::word(&roots.sys.join("block").join(&disk.name), "serial").unwrap_or_default();
             Identity { serial, ..Identity::default() }
@@ -181,7 +181,7 @@ fn is_ignored(roots: &Roots, disk: &Listed, ignored: &Ignored) -> bool {
     }
     let identity = identity(roots, disk);
     // People name the disk, which is the controller's first namespace.
-    let namespace = if disk.kind == Kind::Nvme { format!("{}n1", disk.name) } else { String::new() };
+    let namespace = if disk.kind == DiskKind::Nvme { format!("{}n1", disk.name) } else { String::new() };
     ignored.has(&[&disk.name, &namespace, &identity.model, &identity.serial])
 }
 

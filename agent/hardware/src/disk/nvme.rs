@@ -10,9 +10,9 @@ use std::{
 use nodewell_sys::nvme::{AdminError, identify_controller, log_page};
 
 use super::{
-    list::{self, Kind, Listed},
+    list::{self, DiskKind, Listed},
     page::PageError,
-    part::{Part, refused},
+    part::{Part, read_error},
     reading::{Identity, NvmeReading, SelfTest},
 };
 use crate::{ReadError, Roots, disk::sysfs};
@@ -48,7 +48,7 @@ impl Controller for File {
 
 /// The controller `name`, such as `nvme0`.
 pub(super) fn read(roots: &Roots, name: &str) -> Result<(Identity, NvmeReading), ReadError> {
-    let identity = list::identity(roots, &Listed { name: name.to_owned(), kind: Kind::Nvme });
+    let identity = list::identity(roots, &Listed { name: name.to_owned(), kind: DiskKind::Nvme });
     let folder = roots.sys.join("class/nvme").join(name);
     // Where the kernel does not report the state (before 4.8), the driver counts as at work.
     let state = sysfs::word(&folder, "state").unwrap_or_else(|| "live".to_owned());
@@ -58,7 +58,7 @@ pub(super) fn read(roots: &Roots, name: &str) -> Result<(Identity, NvmeReading),
     }
     let reading = match OpenOptions::new().read(true).open(roots.dev.join(name)) {
         Ok(mut device) => ask(&mut device, &identity.model)?,
-        Err(error) => NvmeReading { health: Part::of(Err(refused(name, RIGHT, &error)))?, ..NvmeReading::default() },
+        Err(error) => NvmeReading { health: Part::of(Err(read_error(name, RIGHT, &error)))?, ..NvmeReading::default() },
     };
     Ok((identity, NvmeReading { state, ..reading }))
 }
@@ -137,7 +137,7 @@ fn failed(what: &str, error: AdminError) -> ReadError {
     // Generic: invalid opcode, invalid field; command specific: invalid log page.
     const UNKNOWN_COMMAND: [u16; 3] = [0x001, 0x002, 0x109];
     match error {
-        AdminError::Io(error) => refused(what, RIGHT, &error),
+        AdminError::Io(error) => read_error(what, RIGHT, &error),
         AdminError::Status(status) if UNKNOWN_COMMAND.contains(&(status & WITHOUT_FLAGS)) => {
             ReadError::Unsupported { message: format!("{what}: {error}") }
         }

@@ -55,7 +55,7 @@ impl<T> Part<T> {
 }
 
 /// What the kernel's refusal of `what` means.
-pub(super) fn refused(what: &str, right: &str, error: &io::Error) -> ReadError {
+pub(super) fn read_error(what: &str, right: &str, error: &io::Error) -> ReadError {
     let message = format!("{what}: {error}");
     match error.raw_os_error() {
         Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => ReadError::Gone { what: what.to_owned() },

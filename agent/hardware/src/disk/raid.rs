@@ -6,7 +6,7 @@ use std::{fs::File, os::fd::AsFd, path::Path};
 use nodewell_sys::dm;
 
 use super::{
-    part::{Part, refused},
+    part::{Part, read_error},
     reading::{ArrayReading, MapPath, MapReading},
     sysfs,
 };
@@ -53,13 +53,13 @@ fn status(roots: &Roots, name: &str, number: &str) -> Result<String, ReadError> 
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return Err(ReadError::Unsupported { message: "there is no /dev/mapper/control".to_owned() });
         }
-        other => other.map_err(|error| refused("/dev/mapper/control", RIGHT, &error))?,
+        other => other.map_err(|error| read_error("/dev/mapper/control", RIGHT, &error))?,
     };
     let (major, minor) = number
         .split_once(':')
         .and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)))
         .ok_or_else(|| unreadable("its device number is none"))?;
-    let target = dm::first_target(control.as_fd(), major, minor).map_err(|error| refused(name, RIGHT, &error))?;
+    let target = dm::first_target(control.as_fd(), major, minor).map_err(|error| read_error(name, RIGHT, &error))?;
     if target.kind == "multipath" { Ok(target.status) } else { Err(unreadable("it is no multipath map")) }
 }
 

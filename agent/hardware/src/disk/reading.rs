@@ -12,7 +12,7 @@ use super::{
 
 /// One disk, array or map at one moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Reading {
+pub struct DiskReading {
     /// Just before the first question.
     pub asked: Timestamp,
     pub identity: Identity,

@@ -15,7 +15,7 @@ pub(super) use nodewell_sys::sg::Reply;
 
 use super::{
     page::PageError,
-    part::{Part, refused},
+    part::{Part, read_error},
     reading::{Health, ScsiReading},
 };
 use crate::ReadError;
@@ -56,7 +56,7 @@ impl ScsiDevice for File {
 /// Opens without waiting for a medium, and without making udev look at the disk again.
 pub(super) fn open(node: &Path, name: &str) -> Result<File, ReadError> {
     let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(node);
-    opened.map_err(|error| refused(name, RIGHT, &error))
+    opened.map_err(|error| read_error(name, RIGHT, &error))
 }
 
 /// What one command brought, or what the device answered instead.
@@ -66,7 +66,7 @@ pub(super) fn ask(
     command: &[u8],
     into: &mut [u8],
 ) -> Result<Reply, ReadError> {
-    let reply = past_attentions(device, command, into).map_err(|error| refused(what, RIGHT, &error))?;
+    let reply = past_attentions(device, command, into).map_err(|error| read_error(what, RIGHT, &error))?;
     let failed = |why: String| Err(ReadError::Failed { message: format!("{what}: {why}") });
     // DRIVER_SENSE is no error; the others are, such as DRIVER_TIMEOUT (include/scsi/scsi.h before 5.14).
     const DRIVER_SENSE: u16 = 0x08;

@@ -25,7 +25,7 @@ use self::{
 };
 use super::{
     DRIVER,
-    reading::{Access, DriverReading, GpuReading, News, Reading},
+    reading::{Access, DeviceReading, DriverReading, GpuReading, News},
 };
 use crate::{Answer, Ended, Findings, Happening, Judge, Now, PollError, ReadError, Round, settings::GpuSettings};
 
@@ -99,11 +99,11 @@ impl GpuJudge {
     fn take_answer(&mut self, name: &str, answer: Answer, now: &Now) {
         let reading = answer.and_then(|value| {
             let failed = |error| PollError::Read(ReadError::Failed { message: format!("a reading of it: {error}") });
-            serde_json::from_value::<Reading>(value).map_err(failed)
+            serde_json::from_value::<DeviceReading>(value).map_err(failed)
         });
         match reading {
-            Ok(Reading::Driver(driver)) => self.take_driver(driver),
-            Ok(Reading::Gpu(gpu)) => self.take_gpu(name, *gpu, now),
+            Ok(DeviceReading::Driver(driver)) => self.take_driver(driver),
+            Ok(DeviceReading::Gpu(gpu)) => self.take_gpu(name, *gpu, now),
             Err(error) if name == DRIVER => self.driver.no_reading = Some(DeviceState::of_error(&error)),
             Err(error) => self.device(name).lose(DeviceState::of_error(&error)),
         }

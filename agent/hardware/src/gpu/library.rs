@@ -28,7 +28,7 @@ pub(super) struct Library {
     events: Option<Events>,
     nvml: Option<Rc<Nvml>>,
     /// Why it could not be opened in this round.
-    failure: Option<Failure>,
+    open_error: Option<OpenError>,
     reopened: Option<Instant>,
     /// No GPU reports Xids, or waiting for them failed, in this round.
     is_deaf: bool,
@@ -36,7 +36,7 @@ pub(super) struct Library {
 
 /// Why there is no NVML.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Failure {
+pub(super) enum OpenError {
     /// The driver refuses the library.
     Mismatch,
     Other(ReadError),
@@ -44,26 +44,26 @@ pub(super) enum Failure {
 
 impl Library {
     pub(super) fn new(path: Option<PathBuf>) -> Self {
-        Self { path, events: None, nvml: None, failure: None, reopened: None, is_deaf: false }
+        Self { path, events: None, nvml: None, open_error: None, reopened: None, is_deaf: false }
     }
 
     /// A new round: what failed is tried again.
     pub(super) fn begin_round(&mut self) {
-        self.failure = None;
+        self.open_error = None;
         self.is_deaf = self.nvml.is_some() && self.events.is_none();
     }
 
     /// The library, opened if need be; once in a round.
-    pub(super) fn nvml(&mut self) -> Result<Rc<Nvml>, Failure> {
+    pub(super) fn nvml(&mut self) -> Result<Rc<Nvml>, OpenError> {
         if let Some(nvml) = &self.nvml {
             return Ok(Rc::clone(nvml));
         }
-        if let Some(failure) = &self.failure {
-            return Err(failure.clone());
+        if let Some(open_error) = &self.open_error {
+            return Err(open_error.clone());
         }
         match self.open() {
             Ok(nvml) => Ok(Rc::clone(self.nvml.insert(Rc::new(nvml)))),
-            Err(error) => Err(self.failure.insert(Failure::of(&error)).clone()),
+            Err(error) => Err(self.open_error.insert(OpenError::of(&error)).clone()),
         }
     }
 
@@ -141,7 +141,7 @@ fn take(events: &Events, within: Duration) -> Result<Vec<News>, NvmlError> {
     Ok(news)
 }
 
-impl Failure {
+impl OpenError {
     fn of(error: &NvmlError) -> Self {
         let gone = |what: &str| Self::Other(ReadError::Gone { what: what.to_owned() });
         match error {

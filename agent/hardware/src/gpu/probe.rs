@@ -54,7 +54,7 @@ impl<'nvml> Questions<'_, 'nvml> {
         match question(self.device) {
             Ok(value) => Some(value),
             Err(error) => {
-                self.refused(&error);
+                self.note_error(&error);
                 None
             }
         }
@@ -62,7 +62,7 @@ impl<'nvml> Questions<'_, 'nvml> {
 
     /// Of a question about one part only these two are about the whole GPU: another, such as that nothing was found, is
     /// about the part.
-    fn refused(&mut self, error: &NvmlError) {
+    fn note_error(&mut self, error: &NvmlError) {
         if let NvmlError::GpuLost | NvmlError::ResetRequired = error {
             self.access = access_of(error).unwrap_or(self.access);
         }
@@ -92,7 +92,7 @@ impl<'nvml> Questions<'_, 'nvml> {
 
     fn links(&mut self) -> Vec<Option<bool>> {
         let device = self.device;
-        links(|link| device.link_wrapper_for(link).is_active(), |error| self.refused(error))
+        links(|link| device.link_wrapper_for(link).is_active(), |error| self.note_error(error))
     }
 
     fn fabric(&mut self) -> Option<FabricState> {
@@ -111,14 +111,17 @@ impl<'nvml> Questions<'_, 'nvml> {
 }
 
 /// The links in turn, up to the first number that is none. One of unknown state is not down.
-fn links(is_active: impl Fn(u32) -> Result<bool, NvmlError>, mut refused: impl FnMut(&NvmlError)) -> Vec<Option<bool>> {
+fn links(
+    is_active: impl Fn(u32) -> Result<bool, NvmlError>,
+    mut note_error: impl FnMut(&NvmlError),
+) -> Vec<Option<bool>> {
     let mut links = Vec::new();
     for link in 0..MOST_LINKS {
         let state = is_active(link);
         if matches!(state, Err(NvmlError::InvalidArg)) {
             break;
         }
-        links.push(state.inspect_err(&mut refused).ok());
+        links.push(state.inspect_err(&mut note_error).ok());
     }
     let known_links = links.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
     links.truncate(known_links);
@@ -188,10 +191,10 @@ mod tests {
             4 => Err(NvmlError::Unknown),
             _ => Err(NvmlError::InvalidArg),
         };
-        let mut refused = Vec::new();
-        let links = links(is_active, |error| refused.push(error.to_string()));
+        let mut note_error = Vec::new();
+        let links = links(is_active, |error| note_error.push(error.to_string()));
         assert_eq!(links, [Some(true), None, Some(false), Some(true)]);
-        assert_eq!(refused.len(), 2);
+        assert_eq!(note_error.len(), 2);
     }
 
     #[test]

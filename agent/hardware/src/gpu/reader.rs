@@ -10,9 +10,9 @@ use serde_json::Value;
 use super::{
     DRIVER,
     bus::{self, BusGpu, Vendor},
-    library::{Failure, Library},
+    library::{Library, OpenError},
     probe, ras,
-    reading::{Access, DriverReading, GpuReading, Reading},
+    reading::{Access, DeviceReading, DriverReading, GpuReading},
 };
 use crate::{ReadError, Reader, Roots, settings::GpuSettings};
 
@@ -44,8 +44,8 @@ impl GpuReader {
     fn is_mismatch(&mut self) -> Result<bool, ReadError> {
         match self.library.nvml() {
             Ok(_) => Ok(false),
-            Err(Failure::Mismatch) => Ok(true),
-            Err(Failure::Other(error)) => Err(error),
+            Err(OpenError::Mismatch) => Ok(true),
+            Err(OpenError::Other(error)) => Err(error),
         }
     }
 
@@ -72,13 +72,13 @@ impl GpuReader {
     }
 
     fn nvidias(&mut self, address: &str) -> Result<GpuReading, ReadError> {
-        let mut nvml = self.library.nvml().map_err(Failure::into_error)?;
+        let mut nvml = self.library.nvml().map_err(OpenError::into_error)?;
         let is_known = |nvml: &Nvml| !matches!(nvml.device_by_pci_bus_id(address), Err(NvmlError::NotFound));
         if !is_known(&nvml) {
             // Every clone has to go, or the library stays open.
             drop(nvml);
             self.library.reopen();
-            nvml = self.library.nvml().map_err(Failure::into_error)?;
+            nvml = self.library.nvml().map_err(OpenError::into_error)?;
         }
         ask(&nvml, address)
     }
@@ -115,12 +115,12 @@ impl Reader for GpuReader {
 
     fn read(&mut self, device: &str) -> Result<Value, ReadError> {
         if device == DRIVER {
-            return to_json(&Reading::Driver(self.driver()?));
+            return to_json(&DeviceReading::Driver(self.driver()?));
         }
         if !bus::device(&self.roots.sys, device).exists() {
             return Err(gone(device));
         }
-        to_json(&Reading::Gpu(Box::new(self.gpu(device)?)))
+        to_json(&DeviceReading::Gpu(Box::new(self.gpu(device)?)))
     }
 
     /// Until the first GPU is asked, GPUs are assumed to report Xids.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// A reading of one of the devices that are listed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Reading {
+pub enum DeviceReading {
     Driver(DriverReading),
     Gpu(Box<GpuReading>),
 }

@@ -227,7 +227,7 @@ impl Judge for MemoryJudge {
 
     fn save(&mut self) -> Option<Value> {
         let moment = self.moment.clone()?;
-        let history = MemoryHistory { modules: self.history.modules.clone(), whole: self.history.whole.settled() };
+        let history = MemoryHistory { modules: self.history.modules.clone(), whole: self.history.whole.saved() };
         if self.last_saved.as_ref() == Some(&history) {
             return None;
         }

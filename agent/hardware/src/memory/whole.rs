@@ -47,7 +47,7 @@ impl WholeState {
     }
 
     /// What is saved has no part that is forgotten.
-    pub(super) fn settled(&self) -> Self {
+    pub(super) fn saved(&self) -> Self {
         let unexplained = self.unexplained.saturating_add(self.recent.unexplained());
         Self { unexplained, recent: Recent::default(), ..self.clone() }
     }

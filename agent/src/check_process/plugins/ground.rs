@@ -10,7 +10,7 @@ use nix::{
     sys::signal::{Signal, killpg},
     unistd::Pid,
 };
-use nodewell_checks::plugin::{Enclosure, Limits, Room, Strays};
+use nodewell_checks::plugin::{Limits, Orphans, PluginCgroups, RunCgroup};
 use nodewell_sys::contain::{Rlimits, adopt_orphans};
 use tokio::{sync::Semaphore, time::sleep};
 
@@ -39,8 +39,8 @@ pub(in crate::check_process) struct Ground {
 }
 
 enum Kept {
-    Rooms(Enclosure),
-    Sessions(RefCell<Strays>),
+    Rooms(PluginCgroups),
+    Sessions(RefCell<Orphans>),
 }
 
 impl Ground {
@@ -74,14 +74,14 @@ impl Ground {
         let number = self.runs.get() + 1;
         self.runs.set(number);
         let room = match &self.kept {
-            Kept::Rooms(enclosure) => {
-                let room = enclosure.room(&number.to_string());
+            Kept::Rooms(cgroups) => {
+                let room = cgroups.run_cgroup(&number.to_string());
                 room.inspect_err(|error| tracing::warn!(%error, "a plug-in runs without limits of its own")).ok()
             }
             Kept::Sessions(_) => None,
         };
-        if let Kept::Sessions(strays) = &self.kept {
-            strays.borrow_mut().starts();
+        if let Kept::Sessions(orphans) = &self.kept {
+            orphans.borrow_mut().starts();
         }
         Pen { ground: self.clone(), room, is_starting: true, program: None }
     }
@@ -95,10 +95,10 @@ impl Ground {
 
     /// At the end: ends what lost its run.
     pub(in crate::check_process) async fn clear(&self) {
-        let Kept::Sessions(strays) = &self.kept else { return };
+        let Kept::Sessions(orphans) = &self.kept else { return };
         let ended = async {
             // No program has pid 0: what is found belongs to no run.
-            while strays.borrow_mut().sweep(0) {
+            while orphans.borrow_mut().sweep(0) {
                 sleep(FIRST_LOOK).await;
             }
         };
@@ -110,22 +110,22 @@ impl Kept {
     fn prepare(is_service: bool) -> Self {
         // Only systemd can have delegated a cgroup to us: others are not ours to divide.
         if is_service {
-            match Enclosure::create(&PathBuf::from("/proc"), OWN_MEMORY_BYTES, LIMITS) {
-                Ok(enclosure) => return Self::Rooms(enclosure),
+            match PluginCgroups::create(&PathBuf::from("/proc"), OWN_MEMORY_BYTES, LIMITS) {
+                Ok(cgroups) => return Self::Rooms(cgroups),
                 Err(error) => tracing::info!(%error, "plug-ins run without cgroups of their own"),
             }
         }
         if let Err(error) = adopt_orphans() {
             tracing::warn!(%error, "what plug-ins leave behind cannot be found");
         }
-        Self::Sessions(RefCell::new(Strays::new("/proc".into())))
+        Self::Sessions(RefCell::new(Orphans::new("/proc".into())))
     }
 }
 
 /// What keeps one run together. Dropped, it ends all of it, as far as that can be done without waiting.
 pub(super) struct Pen {
     ground: std::rc::Rc<Ground>,
-    pub(super) room: Option<Room>,
+    pub(super) room: Option<RunCgroup>,
     /// Whether the result of the start is not known yet.
     is_starting: bool,
     /// The program's process, while it was not waited for.
@@ -137,23 +137,23 @@ impl Pen {
     pub(super) fn began(&mut self, pid: u32) {
         self.program = Some(pid);
         self.is_starting = false;
-        if let Kept::Sessions(strays) = &self.ground.kept {
-            strays.borrow_mut().began(pid);
+        if let Kept::Sessions(orphans) = &self.ground.kept {
+            orphans.borrow_mut().began(pid);
         }
     }
 
     /// There is no program.
     pub(super) fn did_not_start(&mut self) {
-        if let (true, Kept::Sessions(strays)) = (std::mem::take(&mut self.is_starting), &self.ground.kept) {
-            strays.borrow_mut().did_not_start();
+        if let (true, Kept::Sessions(orphans)) = (std::mem::take(&mut self.is_starting), &self.ground.kept) {
+            orphans.borrow_mut().did_not_start();
         }
     }
 
     /// The program itself was waited for.
     pub(super) fn ended(&mut self, pid: u32) {
         self.program = None;
-        if let Kept::Sessions(strays) = &self.ground.kept {
-            strays.borrow_mut().ended(pid);
+        if let Kept::Sessions(orphans) = &self.ground.kept {
+            orphans.borrow_mut().ended(pid);
         }
     }
 
@@ -172,7 +172,7 @@ impl Pen {
                     false
                 }
             }
-            (None, Kept::Sessions(strays)) => !strays.borrow_mut().sweep(pid),
+            (None, Kept::Sessions(orphans)) => !orphans.borrow_mut().sweep(pid),
             (None, Kept::Rooms(_)) => true,
         }
     }
@@ -196,10 +196,10 @@ impl Drop for Pen {
     fn drop(&mut self) {
         self.kill();
         self.did_not_start();
-        if let (Some(pid), Kept::Sessions(strays)) = (self.program, &self.ground.kept) {
+        if let (Some(pid), Kept::Sessions(orphans)) = (self.program, &self.ground.kept) {
             // It leads its group, and was not waited for.
             let _ = killpg(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL);
-            strays.borrow_mut().ended(pid);
+            orphans.borrow_mut().ended(pid);
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use nodewell_checks::service::{Check, Kind, Pace, Target};
+use nodewell_checks::service::{Check, Pace, ServiceKind, Target};
 use nodewell_rules::plugin::{Component, HealthChecker, PluginMonitor, PluginTask, Task};
 
 /// A check for each health-checker of `monitors` that holds a condition.
@@ -26,7 +26,7 @@ fn of_task(source: &str, task: &PluginTask) -> Option<Check> {
     if !checker.log_patterns.is_empty() {
         tracing::warn!(source, task = task.name, "the log patterns of a health check are not looked for; write a rule");
     }
-    let kind = Kind::Configured {
+    let kind = ServiceKind::Configured {
         condition,
         reason: task.reason.clone(),
         subject: task.subject.clone().unwrap_or_default(),
@@ -88,7 +88,7 @@ mod tests {
         let [check] = checks.as_slice() else { panic!("{checks:?}") };
         assert_eq!(check.target, Some(Target::Cri("/var/run/containerd/containerd.sock".into())));
         assert_eq!((check.pace.interval.as_secs(), check.pace.timeout.as_secs()), (10, 2));
-        let Kind::Configured { condition, reason, units, .. } = &check.kind else { panic!("{check:?}") };
+        let ServiceKind::Configured { condition, reason, units, .. } = &check.kind else { panic!("{check:?}") };
         assert_eq!((condition.as_str(), reason.as_str()), ("ContainerRuntimeUnhealthy", "ContainerdUnhealthy"));
         assert_eq!(units, &["containerd.service"]);
     }

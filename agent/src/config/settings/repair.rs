@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nodewell_checks::repair::{RepairSettings, UnitRepair, Way, settings::Signal};
+use nodewell_checks::repair::{RepairMethod, RepairSettings, UnitRepair, settings::Signal};
 use nodewell_model::Name;
 use nodewell_rules::document::{DeTable, Report, Section, tables};
 
@@ -87,12 +87,12 @@ fn sources(section: Section<'_>, report: &mut Report<'_>) -> Option<Vec<String>>
 }
 
 /// `"restart"`, or a signal for its main process.
-fn way(section: Section<'_>, report: &mut Report<'_>) -> Option<Way> {
+fn way(section: Section<'_>, report: &mut Report<'_>) -> Option<RepairMethod> {
     let word = section.string("way", report)?;
     if word.text == "restart" {
-        return Some(Way::Restart);
+        return Some(RepairMethod::Restart);
     }
-    signal((word.at, word.text), report).map(Way::Kill)
+    signal((word.at, word.text), report).map(RepairMethod::Kill)
 }
 
 fn signal((at, word): (usize, &str), report: &mut Report<'_>) -> Option<Signal> {

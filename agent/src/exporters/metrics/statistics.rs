@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use nodewell_checks::statistics::{Reading, disk::Queues, host::Host};
+use nodewell_checks::statistics::{ProcfsReading, disk::Queues, host::Host};
 use nodewell_rules::npd::stats::SystemStats;
 
 use super::exposition::Exposition;
@@ -59,7 +59,7 @@ impl State {
 
 /// What one exposition is made from.
 struct Look {
-    reading: Reading,
+    reading: ProcfsReading,
     mounts: Arc<Mounts>,
 }
 
@@ -106,7 +106,7 @@ impl Statistics {
     }
 
     fn looks(&self, roots: Vec<PathBuf>) -> Vec<Look> {
-        let look = |root: PathBuf| Look { mounts: self.filesystems.mounts(&root), reading: Reading::new(&root) };
+        let look = |root: PathBuf| Look { mounts: self.filesystems.mounts(&root), reading: ProcfsReading::new(&root) };
         roots.into_iter().map(look).collect()
     }
 

@@ -10,7 +10,7 @@ use super::{
     gauge::subject_key,
     trend::{Day, Trend},
 };
-use crate::limits::reading::{Daemon, KernelReading, Memory, TaskId};
+use crate::limits::reading::{Daemon, KernelReading, MemoryUsage, TaskId};
 
 const CONDITION: &str = "ResourceLeak";
 /// Of all pairs of hours; chance gives half of them, a day's ups and downs up to three quarters.
@@ -40,14 +40,14 @@ struct Series {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Leak {
-    kind: Kind,
+    kind: LeakKind,
     message: String,
 }
 
 /// What it is, and from how much a day on it counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Kind {
+enum LeakKind {
     Slab,
     FileHandles,
     Inodes,
@@ -58,7 +58,7 @@ enum Kind {
 /// One reading of one series.
 struct Figure {
     subject: String,
-    kind: Kind,
+    kind: LeakKind,
     owner: Option<TaskId>,
     value: u64,
     /// The least growth in a day that counts.
@@ -68,9 +68,9 @@ struct Figure {
 impl Leaks {
     pub(super) fn take_kernel(&mut self, reading: &KernelReading, now: Duration) {
         let memory = reading.memory.unwrap_or_default();
-        let slab = reading.memory.map(|memory| (Kind::Slab, memory.slab_unreclaimable));
-        let handles = reading.file_handles.map(|level| (Kind::FileHandles, level.used));
-        let inodes = reading.inodes.map(|count| (Kind::Inodes, if is_short(memory) { count } else { 0 }));
+        let slab = reading.memory.map(|memory| (LeakKind::Slab, memory.slab_unreclaimable));
+        let handles = reading.file_handles.map(|level| (LeakKind::FileHandles, level.used));
+        let inodes = reading.inodes.map(|count| (LeakKind::Inodes, if is_short(memory) { count } else { 0 }));
         for (kind, value) in [slab, handles, inodes].into_iter().flatten() {
             let subject = kind.subject().to_owned();
             self.take(Figure { subject, kind, owner: None, value, floor: kind.floor(memory) }, now);
@@ -82,11 +82,11 @@ impl Leaks {
         self.series
             .retain(|_, series| series.owner.is_none_or(|owner| daemons.iter().any(|daemon| daemon.id == owner)));
         for daemon in daemons {
-            let memory = daemon.memory.map(|value| (Kind::DaemonMemory, value));
-            let descriptors = daemon.descriptors.map(|value| (Kind::DaemonDescriptors, value));
+            let memory = daemon.memory.map(|value| (LeakKind::DaemonMemory, value));
+            let descriptors = daemon.descriptors.map(|value| (LeakKind::DaemonDescriptors, value));
             for (kind, value) in [memory, descriptors].into_iter().flatten() {
                 let subject = format!("{} of {}", kind.subject(), daemon.name);
-                let floor = kind.floor(Memory::default());
+                let floor = kind.floor(MemoryUsage::default());
                 self.take(Figure { subject, kind, owner: Some(daemon.id), value, floor }, now);
             }
         }
@@ -128,7 +128,7 @@ impl Leaks {
 }
 
 /// Less than a tenth is free: there the kernel gives back what it only remembers, and what stays is in use.
-fn is_short(memory: Memory) -> bool {
+fn is_short(memory: MemoryUsage) -> bool {
     memory.free.saturating_mul(10) < memory.total
 }
 
@@ -150,7 +150,7 @@ impl Trend {
     }
 }
 
-impl Kind {
+impl LeakKind {
     fn subject(self) -> &'static str {
         match self {
             Self::Slab => "slab",
@@ -173,7 +173,7 @@ impl Kind {
 
     /// Growth that would not matter within a month is none. In kibibytes, or in pieces.
     #[expect(clippy::cast_precision_loss, reason = "an f64 has 52 bits")]
-    fn floor(self, memory: Memory) -> f64 {
+    fn floor(self, memory: MemoryUsage) -> f64 {
         match self {
             // A node is full of it in less than two months.
             Self::Slab => (memory.total as f64 * 0.02).max(256.0 * MIB_IN_KIB),

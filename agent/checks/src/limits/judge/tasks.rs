@@ -99,13 +99,13 @@ impl Tasks {
 fn kinds(tasks: &[&Blocked]) -> String {
     let mut counts: BTreeMap<(&str, &str), u32> = BTreeMap::new();
     for task in tasks {
-        *counts.entry((&task.name, &task.place)).or_default() += 1;
+        *counts.entry((&task.name, &task.wait_channel)).or_default() += 1;
     }
     let mut counts: Vec<_> = counts.into_iter().collect();
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let word = |((name, place), count): &((&str, &str), u32)| match place.is_empty() {
+    let word = |((name, wait_channel), count): &((&str, &str), u32)| match wait_channel.is_empty() {
         true => format!("{count} × {name}"),
-        false => format!("{count} × {name} ({place})"),
+        false => format!("{count} × {name} ({wait_channel})"),
     };
     counts.iter().take(NAMED).map(word).collect::<Vec<_>>().join(", ")
 }

@@ -65,7 +65,7 @@ fn a_whole_proc_is_read_and_what_is_missing_is_left_out() {
     assert_eq!(full.pids, Some(Level { used: 80, max: 4_194_304 }));
     assert_eq!(full.conntrack, Some(Level { used: 7, max: 262_144 }));
     assert_eq!(full.swap, Some(Swap { pages_in: 3, pages_out: 4 }));
-    assert_eq!(full.memory, Some(Memory { total: 1000, free: 500, slab_unreclaimable: 20 }));
+    assert_eq!(full.memory, Some(MemoryUsage { total: 1000, free: 500, slab_unreclaimable: 20 }));
     assert_eq!((bare.cpus, full.cpus), (1, 4));
     put("1/net/stat/nf_conntrack", STAT);
     assert_eq!(read(&roots).unwrap().conntrack.unwrap().used, 500, "the network of PID 1 counts");

@@ -61,7 +61,10 @@ fn threads_are_looked_at_only_where_the_load_shows_more() {
         let mut blocked = host.scan().blocked;
         blocked.sort_by_key(|task| task.id);
         assert_eq!(blocked.len(), found, "{loadavg}");
-        assert_eq!((blocked[0].name.as_str(), blocked[0].place.as_str(), blocked[0].ticks), ("nfsd", "io_schedule", 7));
+        assert_eq!(
+            (blocked[0].name.as_str(), blocked[0].wait_channel.as_str(), blocked[0].ticks),
+            ("nfsd", "io_schedule", 7)
+        );
     }
 }
 

@@ -7,7 +7,7 @@ use nix::errno::Errno;
 use nodewell_hardware::Fault;
 use nodewell_model::{Action, Name, Severity};
 
-use crate::mounts::{kind::Kind, reading::Row};
+use crate::mounts::{kind::FilesystemKind, reading::Row};
 
 /// It is not writable, and should be.
 pub(super) fn read_only(row: &Row) -> Fault {
@@ -50,7 +50,7 @@ pub(super) fn unusable(row: &Row, code: i32) -> Option<Fault> {
             | Errno::ESHUTDOWN
     );
     // An XFS that has shut down is reported by that name.
-    let is_reported = row.kind == Kind::Disk && row.filesystem == "xfs" && error == Errno::EIO;
+    let is_reported = row.kind == FilesystemKind::Disk && row.filesystem == "xfs" && error == Errno::EIO;
     let words = io::Error::from_raw_os_error(code);
     let message = || format!("{} ({}): {words}", row.source, row.filesystem);
     (is_grave && !is_reported).then(|| Fault::new("MountUnusable", message()))

@@ -27,7 +27,7 @@ fn disk(point: &str, filesystem: &str, name: &str) -> Row {
         number: "8:1".to_owned(),
         filesystem: filesystem.to_owned(),
         source: format!("/dev/{name}"),
-        kind: Kind::Disk,
+        kind: FilesystemKind::Disk,
         asked: point.to_owned(),
         name: Some(name.to_owned()),
         is_volume: false,
@@ -38,15 +38,15 @@ fn disk(point: &str, filesystem: &str, name: &str) -> Row {
     }
 }
 
-fn remote(point: &str, kind: Kind, source: &str, asked: &str) -> Row {
+fn remote(point: &str, kind: FilesystemKind, source: &str, asked: &str) -> Row {
     let is_volume = super::kind::is_volume(point);
-    let row = disk(point, if kind == Kind::Fuse { "fuse.x" } else { "nfs4" }, "");
+    let row = disk(point, if kind == FilesystemKind::Fuse { "fuse.x" } else { "nfs4" }, "");
     Row { kind, source: source.to_owned(), asked: asked.to_owned(), name: None, is_volume, ..row }
 }
 
-fn room(used_gib: u64, left_gib: u64) -> StatfsResult {
+fn usage(used_gib: u64, left_gib: u64) -> StatfsResult {
     let (used_bytes, left_bytes) = (used_gib * GIB, left_gib * GIB);
-    StatfsResult::Room(Room { used_bytes, left_bytes, inodes: 0, inodes_left: 0 })
+    StatfsResult::Usage(Usage { used_bytes, left_bytes, inodes: 0, inodes_left: 0 })
 }
 
 fn node(rows: Vec<Row>) -> Node {
@@ -57,7 +57,7 @@ fn node(rows: Vec<Row>) -> Node {
         round: 0,
         boot: "one",
     };
-    rows.iter().for_each(|row| node.reports(row, room(10, 90)));
+    rows.iter().for_each(|row| node.reports(row, usage(10, 90)));
     node
 }
 
@@ -131,12 +131,12 @@ fn a_full_filesystem_is_reported_until_it_is_well_below() {
     let row = disk("/data", "ext4", "sda1");
     let mut node = node(vec![row.clone()]);
     assert_eq!(node.reported(), []);
-    node.reports(&row, room(95, 5));
+    node.reports(&row, usage(95, 5));
     assert_eq!(node.reported(), is("FilesystemFull", "FilesystemSpaceLow", "/data"));
-    node.reports(&row, room(86, 9));
+    node.reports(&row, usage(86, 9));
     node.restart();
     assert_eq!(node.reported(), is("FilesystemFull", "FilesystemSpaceLow", "/data"), "a restart takes nothing back");
-    node.reports(&row, room(80, 20));
+    node.reports(&row, usage(80, 20));
     assert_eq!(node.reported(), []);
 }
 
@@ -144,10 +144,10 @@ fn a_full_filesystem_is_reported_until_it_is_well_below() {
 fn inodes_of_xfs_go_with_the_space() {
     let row = disk("/data", "xfs", "sda1");
     let mut node = node(vec![row.clone()]);
-    let full = |left_gib| Room { used_bytes: 95 * GIB, left_bytes: left_gib * GIB, inodes: 1_000_000, inodes_left: 0 };
-    node.reports(&row, StatfsResult::Room(full(1)));
+    let full = |left_gib| Usage { used_bytes: 95 * GIB, left_bytes: left_gib * GIB, inodes: 1_000_000, inodes_left: 0 };
+    node.reports(&row, StatfsResult::Usage(full(1)));
     assert_eq!(node.reported(), is("FilesystemFull", "FilesystemSpaceLow", "/data"));
-    node.reports(&row, StatfsResult::Room(full(100)));
+    node.reports(&row, StatfsResult::Usage(full(100)));
     assert_eq!(
         node.reported(),
         is("FilesystemFull", "FilesystemInodesLow", "/data"),
@@ -159,7 +159,7 @@ fn inodes_of_xfs_go_with_the_space() {
 fn a_read_only_one_needs_no_room() {
     let row = Row { is_read_only: true, ..disk("/images", "ext4", "sdb") };
     let mut node = node(vec![row.clone()]);
-    node.reports(&row, room(100, 0));
+    node.reports(&row, usage(100, 0));
     assert_eq!(node.reported(), []);
 }
 
@@ -217,7 +217,7 @@ fn an_xfs_that_shut_down_is_known_by_its_answer() {
     let mut node = node(vec![row.clone()]);
     node.reports(&row, StatfsResult::Failed(nix::libc::EIO));
     assert_eq!(node.reported(), is("XfsShutdown", "XfsHasShutdown", "sda1"));
-    node.reports(&row, room(10, 90));
+    node.reports(&row, usage(10, 90));
     assert_eq!(node.reported(), []);
 }
 
@@ -249,7 +249,7 @@ fn without_a_table_everything_that_was_reported_is_unknown() {
 fn what_is_unmounted_is_forgotten() {
     let row = disk("/data", "ext4", "sda1");
     let mut node = node(vec![row.clone()]);
-    node.reports(&row, room(99, 1));
+    node.reports(&row, usage(99, 1));
     assert_eq!(node.reported().len(), 1);
     node.rows.clear();
     assert_eq!(node.verdicts(), []);

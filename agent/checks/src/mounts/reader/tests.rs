@@ -40,7 +40,7 @@ impl Machine {
         serde_json::from_value(self.reader.read(TABLE).unwrap()).unwrap()
     }
 
-    fn ask(&mut self, device: &str) -> Result<Reading, ReadError> {
+    fn ask(&mut self, device: &str) -> Result<MountsReading, ReadError> {
         self.reader.read(device).map(|value| serde_json::from_value(value).unwrap())
     }
 }
@@ -97,8 +97,8 @@ fn a_filesystem_is_asked_where_it_is_and_nowhere_else() {
         line(2, "8:200", &wrong, "ext4 /dev/sda2 rw"),
         line(3, "8:201", "/nowhere/at/all", "ext4 /dev/sda3 rw"),
     ]);
-    if let Some(StatfsResult::Room(room)) = machine.ask(&here).ok().and_then(|reading| reading.get(&here).copied()) {
-        assert!(room.used_bytes > 0 && room.left_bytes > 0, "{room:?}");
+    if let Some(StatfsResult::Usage(usage)) = machine.ask(&here).ok().and_then(|reading| reading.get(&here).copied()) {
+        assert!(usage.used_bytes > 0 && usage.left_bytes > 0, "{usage:?}");
     } else {
         // Where tests make folders on a tmpfs, its number is of no device.
         assert!(number.starts_with("0:"));

@@ -8,7 +8,7 @@ use std::{
 use nodewell_hardware::lasting::{Lasting, Patience};
 use serde::{Deserialize, Serialize};
 
-use crate::network::reading::{Bond as Reading, Interface, Slave};
+use crate::network::reading::{BondReading, Interface, Slave};
 
 /// Bits of Actor_State (IEEE 802.1AX 6.4.2.3): no partner has answered, or not for too long.
 const DEFAULTED: u32 = 0x40;
@@ -30,7 +30,7 @@ pub(super) struct Bond {
 impl Bond {
     pub(super) fn take(
         &mut self,
-        reading: &Reading,
+        reading: &BondReading,
         interfaces: &BTreeMap<String, Interface>,
         (now, for_duration): (Duration, Duration),
     ) {
@@ -80,7 +80,7 @@ impl Bond {
 }
 
 /// Why an interface does not carry its part; `None`: it does, or it was switched off.
-fn problem(bond: &Reading, slave: &Slave, interface: Option<&Interface>) -> Option<&'static str> {
+fn problem(bond: &BondReading, slave: &Slave, interface: Option<&Interface>) -> Option<&'static str> {
     if interface.is_some_and(|interface| !interface.is_wanted) {
         return None;
     }

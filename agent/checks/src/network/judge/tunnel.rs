@@ -5,7 +5,7 @@ use std::time::Duration;
 use nodewell_hardware::lasting::{Lasting, Patience};
 use serde::{Deserialize, Serialize};
 
-use crate::network::reading::Tunnel as Reading;
+use crate::network::reading::TunnelReading;
 
 /// What VXLAN adds at least (RFC 7348): Ethernet 14, IPv4 20, UDP 8, its own 8; over IPv6 20 more.
 const OVERHEAD: u32 = 50;
@@ -16,18 +16,18 @@ const OVERHEAD: u32 = 50;
 pub(super) struct Tunnel {
     too_large: Lasting,
     #[serde(skip)]
-    reading: Reading,
+    reading: TunnelReading,
 }
 
 impl Tunnel {
-    pub(super) fn take(&mut self, reading: Reading, now: Duration, for_duration: Duration) {
+    pub(super) fn take(&mut self, reading: TunnelReading, now: Duration, for_duration: Duration) {
         let is_too_large = reading.mtu.saturating_add(OVERHEAD) > reading.lower_mtu;
         self.too_large.observe(is_too_large, now, Patience { onset: for_duration, end: for_duration });
         self.reading = reading;
     }
 
     pub(super) fn problem(&self) -> Option<String> {
-        let Reading { mtu, lower, lower_mtu } = &self.reading;
+        let TunnelReading { mtu, lower, lower_mtu } = &self.reading;
         let message = || {
             format!(
                 "its MTU is {mtu}, and {OVERHEAD} bytes or more are added; {lower}, which carries it, takes {lower_mtu}"
@@ -37,7 +37,7 @@ impl Tunnel {
     }
 
     pub(super) fn message(&self) -> String {
-        let Reading { mtu, lower, lower_mtu } = &self.reading;
+        let TunnelReading { mtu, lower, lower_mtu } = &self.reading;
         format!("MTU {mtu}, over {lower} with {lower_mtu}")
     }
 }

@@ -82,7 +82,7 @@ fn a_bond_is_read_with_its_slaves() {
     file(root.path(), "sys/class/net/bonding_masters", "bond0\n");
     let up = Slave { monitor: "up".to_owned(), aggregator: Some(2), actor: Some(0x3d) };
     let slaves = [("eth0".to_owned(), up), ("eth1".to_owned(), Slave::default())].into();
-    let expected = Bond { is_wanted: true, mode: "802.3ad".to_owned(), aggregator: Some(2), slaves };
+    let expected = BondReading { is_wanted: true, mode: "802.3ad".to_owned(), aggregator: Some(2), slaves };
     assert_eq!(links(root.path()).bonds, [("bond0".to_owned(), expected)].into());
 }
 
@@ -100,7 +100,7 @@ fn a_tunnel_that_names_two_links_or_none_is_not_known() {
     let class = root.path().join("sys/class/net");
     assert!(links(root.path()).tunnels.is_empty());
     symlink(class.join("eth0"), class.join("vx0/lower_eth0")).unwrap();
-    let expected = Tunnel { mtu: 1450, lower: "eth0".to_owned(), lower_mtu: 1500 };
+    let expected = TunnelReading { mtu: 1450, lower: "eth0".to_owned(), lower_mtu: 1500 };
     assert_eq!(links(root.path()).tunnels, [("vx0".to_owned(), expected)].into());
     symlink(class.join("eth1"), class.join("vx0/lower_eth1")).unwrap();
     assert!(links(root.path()).tunnels.is_empty());

@@ -7,8 +7,8 @@ use super::*;
 use crate::{
     service::{
         At, HttpTarget,
-        check::{Kind, Pace, checks},
-        look::UnitStatus,
+        check::{Pace, ServiceKind, checks},
+        observation::UnitStatus,
         probe::{Answer, Down, DownKind, Runtime, Up},
         settings::{OwnService, ServiceSettings},
     },
@@ -27,20 +27,20 @@ fn http() -> Target {
     Target::Http(HttpTarget { at, path: "/healthz".to_owned(), fallback: None })
 }
 
-fn answered(result: Result<Up, &str>, unit: UnitStatus) -> Look {
+fn answered(result: Result<Up, &str>, unit: UnitStatus) -> Observation {
     let result = result.map_err(|message| Down { kind: DownKind::Gone, message: message.to_owned() });
-    Look::Endpoint { target: http(), answer: Answer { latency: Duration::from_millis(3), result }, unit }
+    Observation::Endpoint { target: http(), answer: Answer { latency: Duration::from_millis(3), result }, unit }
 }
 
-fn up() -> Look {
+fn up() -> Observation {
     answered(Ok(Up::default()), UnitStatus::None)
 }
 
-fn down() -> Look {
+fn down() -> Observation {
     answered(Err("connection refused"), UnitStatus::None)
 }
 
-fn runtime(not_ready: Option<&str>, network_not_ready: Option<&str>) -> Look {
+fn runtime(not_ready: Option<&str>, network_not_ready: Option<&str>) -> Observation {
     let words = |words: Option<&str>| words.map(str::to_owned);
     let runtime = Runtime {
         name: "containerd".to_owned(),
@@ -93,12 +93,12 @@ impl Node {
         (0..self.judge.count()).find(|n| self.judge.check(*n).name == name).unwrap()
     }
 
-    fn sees(&mut self, name: &str, looks: &[Look]) {
-        for look in looks {
+    fn sees(&mut self, name: &str, looks: &[Observation]) {
+        for observation in looks {
             self.monotonic += Duration::from_secs(20);
             let wall = "2026-01-01T00:00:00Z".parse().unwrap();
             let now = Moment { wall, monotonic: self.monotonic, boot_id: self.boot_id.to_owned() };
-            self.judge.observe(self.number(name), look, &now);
+            self.judge.observe(self.number(name), observation, &now);
         }
     }
 
@@ -131,10 +131,10 @@ fn what_is_not_on_this_node_is_not_published() {
     for name in ["kubelet", "kube-proxy", "docker"] {
         node.sees(name, &[down(), down(), down(), down()]);
     }
-    node.sees("container-runtime", &[Look::Nowhere]);
+    node.sees("container-runtime", &[Observation::Nowhere]);
     for name in ["FrequentKubeletRestart", "FrequentContainerdRestart", "FrequentDockerRestart", "FrequentCrioRestart"]
     {
-        node.sees(name, &[Look::Units(Ok(Vec::new()))]);
+        node.sees(name, &[Observation::Units(Ok(Vec::new()))]);
     }
     assert_eq!(node.judge.findings(), Findings::default());
     assert!(node.judge.is_decided());
@@ -203,7 +203,7 @@ fn a_runtime_that_is_not_ready_is_at_fault_and_its_network_is_not() {
 #[test]
 fn slow_answers_are_an_event_once_and_no_problem() {
     let mut node = Node::new();
-    let slow = || Look::Endpoint {
+    let slow = || Observation::Endpoint {
         target: http(),
         answer: Answer { latency: Duration::from_millis(1500), result: Ok(Up::default()) },
         unit: UnitStatus::None,
@@ -219,7 +219,7 @@ fn slow_answers_are_an_event_once_and_no_problem() {
 fn a_unit_is_judged_by_what_systemd_reports() {
     let mut node = Node::with_unit(false);
     let mut see = |unit: Unit| {
-        node.sees("a.service", &vec![Look::Unit(Ok(Some(unit))); 3]);
+        node.sees("a.service", &vec![Observation::Unit(Ok(Some(unit))); 3]);
         node.reported("ServiceUnhealthy", "a.service")
     };
     assert_eq!(see(unit(ActiveState::Active, "running", 0)), healthy());
@@ -239,21 +239,21 @@ fn a_unit_is_judged_by_what_systemd_reports() {
 #[test]
 fn a_required_unit_is_missed() {
     let mut node = Node::with_unit(true);
-    node.sees("a.service", &vec![Look::Unit(Ok(None)); 3]);
+    node.sees("a.service", &vec![Observation::Unit(Ok(None)); 3]);
     assert_eq!(node.reported("ServiceUnhealthy", "a.service").as_deref(), Some("ServiceNotRunning"));
     let mut node = Node::with_unit(false);
-    node.sees("a.service", &vec![Look::Unit(Ok(None)); 3]);
+    node.sees("a.service", &vec![Observation::Unit(Ok(None)); 3]);
     assert_eq!(node.reported("ServiceUnhealthy", "a.service"), None);
 }
 
 #[test]
 fn a_systemd_that_does_not_answer_makes_units_unknown() {
     let mut node = Node::with_unit(false);
-    node.sees("a.service", &[Look::Unit(Ok(Some(unit(ActiveState::Active, "running", 0))))]);
-    let silent = || Look::Unit(Err(BusError::NoAnswer { method: "Get", after: Duration::from_secs(5) }));
+    node.sees("a.service", &[Observation::Unit(Ok(Some(unit(ActiveState::Active, "running", 0))))]);
+    let silent = || Observation::Unit(Err(BusError::NoAnswer { method: "Get", after: Duration::from_secs(5) }));
     node.sees("a.service", &[silent(), silent(), silent()]);
     assert_eq!(node.reported("ServiceUnhealthy", "a.service").as_deref(), Some("ServiceManagerNotAnswering"));
-    let absent = Look::Unit(Err(BusError::Absent { address: "unix:path=/x".to_owned() }));
+    let absent = Observation::Unit(Err(BusError::Absent { address: "unix:path=/x".to_owned() }));
     node.sees("a.service", &[absent]);
     assert_eq!(node.reported("ServiceUnhealthy", "a.service"), None);
 }
@@ -263,8 +263,9 @@ fn restarts_of_the_nodes_services_claim_the_journals_problem() {
     let mut node = Node::new();
     let kubelet =
         |restarts| Unit { name: "kubelet.service".to_owned(), ..unit(ActiveState::Active, "running", restarts) };
-    let looks =
-        |range: std::ops::RangeInclusive<u32>| range.map(|n| Look::Units(Ok(vec![kubelet(n)]))).collect::<Vec<_>>();
+    let looks = |range: std::ops::RangeInclusive<u32>| {
+        range.map(|n| Observation::Units(Ok(vec![kubelet(n)]))).collect::<Vec<_>>()
+    };
     node.sees("FrequentKubeletRestart", &looks(3..=7));
     assert_eq!(node.reported("FrequentKubeletRestart", ""), healthy(), "four of them were seen");
     let mut node = node.restarted();
@@ -277,7 +278,7 @@ fn restarts_of_the_nodes_services_claim_the_journals_problem() {
 
 #[test]
 fn a_configured_check_has_its_own_names_and_is_always_reported() {
-    let kind = Kind::Configured {
+    let kind = ServiceKind::Configured {
         condition: Name::fixed("NodeKubeletBad"),
         reason: Name::fixed("HealthzFails"),
         subject: String::new(),

@@ -24,20 +24,20 @@ const AGENT: &str = concat!("nodewell/", env!("CARGO_PKG_VERSION"));
 
 /// What came back.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Page {
+pub(super) struct HttpResponse {
     pub(super) status: StatusCode,
     /// The first line of the body, fit to show.
     pub(super) first_line: String,
 }
 
-pub(super) async fn get(at: &At, path: &str) -> Result<Page, Down> {
+pub(super) async fn get(at: &At, path: &str) -> Result<HttpResponse, Down> {
     let stream = TokioIo::new(stream::connect(at).await?);
     let mut builder = http1::Builder::new();
     builder.max_buf_size(HEADERS_LIMIT_BYTES);
     let (sender, connection) = builder.handshake(stream).await.map_err(|error| broken(&error))?;
     let mut exchange = pin!(exchange(sender, request(at, path)?));
     tokio::select! {
-        page = &mut exchange => page,
+        response = &mut exchange => response,
         ended = connection => match ended {
             Ok(()) => exchange.await,
             Err(error) => Err(broken(&error)),
@@ -55,13 +55,13 @@ fn request(at: &At, path: &str) -> Result<Request<Empty<Bytes>>, Down> {
     closing.body(Empty::new()).map_err(|error| Down::wrong(error.to_string()))
 }
 
-async fn exchange(mut sender: SendRequest<Empty<Bytes>>, request: Request<Empty<Bytes>>) -> Result<Page, Down> {
+async fn exchange(mut sender: SendRequest<Empty<Bytes>>, request: Request<Empty<Bytes>>) -> Result<HttpResponse, Down> {
     let response = sender.send_request(request).await.map_err(|error| broken(&error))?;
     let status = response.status();
     // A status is an answer. The body is read only where it shows what is wrong.
     let is_healthy = status.is_success() || status.is_redirection();
     let body = if is_healthy { Vec::new() } else { beginning(response.into_body()).await };
-    Ok(Page { status, first_line: first_line(&body) })
+    Ok(HttpResponse { status, first_line: first_line(&body) })
 }
 
 /// As much as there is and as may be read; a body that breaks off is as long as it is.

@@ -11,17 +11,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Inner, MOST_THREADS, PATIENCE, Place, Space, Spaces, ask};
+use super::{FilesystemMount, Inner, MOST_THREADS, PATIENCE, Space, Spaces, ask};
 
 const FULL: Space = Space { size_bytes: 100, available_bytes: 5, free_bytes: 10, inodes: 0, free_inodes: 0 };
 
-fn place(number: &str) -> Place {
-    Place { number: number.to_owned(), mount: 1, mount_point: PathBuf::from("/") }
+fn mount(number: &str) -> FilesystemMount {
+    FilesystemMount { number: number.to_owned(), mount: 1, mount_point: PathBuf::from("/") }
 }
 
-fn refreshed(spaces: &Spaces, places: Vec<Place>) {
+fn refreshed(spaces: &Spaces, mounts: Vec<FilesystemMount>) {
     let (sender, done) = mpsc::channel();
-    spaces.refresh(move || places, move || sender.send(()).unwrap());
+    spaces.refresh(move || mounts, move || sender.send(()).unwrap());
     done.recv_timeout(Duration::from_secs(20)).unwrap();
 }
 
@@ -47,19 +47,19 @@ fn the_root_filesystem_has_the_figures_of_statvfs() {
     let mut words = root.split(' ');
     let mount = words.next().unwrap().parse().unwrap();
     let number = words.nth(1).unwrap().to_owned();
-    let space = ask(&Place { number: number.clone(), mount, mount_point: "/".into() }).unwrap().unwrap();
+    let space = ask(&FilesystemMount { number: number.clone(), mount, mount_point: "/".into() }).unwrap().unwrap();
     let truth = nix::sys::statvfs::statvfs("/").unwrap();
     assert_eq!(space.size_bytes, truth.blocks() * truth.fragment_size());
-    let hidden = ask(&Place { number, mount: mount + 100_000, mount_point: "/".into() }).unwrap();
+    let hidden = ask(&FilesystemMount { number, mount: mount + 100_000, mount_point: "/".into() }).unwrap();
     assert_eq!(hidden, None, "what lies on top does not answer for it");
 }
 
 #[test]
 fn a_filesystem_that_is_gone_is_no_longer_known() {
     let spaces = Spaces::asked_by(|_| Some(FULL));
-    refreshed(&spaces, vec![place("8:1"), place("8:2")]);
+    refreshed(&spaces, vec![mount("8:1"), mount("8:2")]);
     assert_eq!(spaces.known().len(), 2);
-    refreshed(&spaces, vec![place("8:2")]);
+    refreshed(&spaces, vec![mount("8:2")]);
     assert_eq!(spaces.known().into_keys().collect::<Vec<_>>(), ["8:2"]);
 }
 
@@ -68,23 +68,23 @@ fn one_that_hangs_keeps_the_others_true_and_is_asked_once() {
     let (free, held) = mpsc::channel::<()>();
     let (held, asked) = (Mutex::new(held), Arc::new(AtomicUsize::new(0)));
     let count = Arc::clone(&asked);
-    let spaces = Spaces::asked_by(move |place| {
-        if place.number == "8:1" {
+    let spaces = Spaces::asked_by(move |mount| {
+        if mount.number == "8:1" {
             count.fetch_add(1, SeqCst);
             let _ = held.lock().unwrap().recv();
         }
         Some(FULL)
     });
-    let places = || vec![place("8:1"), place("8:2")];
+    let mounts = || vec![mount("8:1"), mount("8:2")];
     let (sender, done) = mpsc::channel();
-    spaces.refresh(places, move || sender.send(()).unwrap());
+    spaces.refresh(mounts, move || sender.send(()).unwrap());
     while asked.load(SeqCst) == 0 {
         thread::yield_now();
     }
     grow_old(&spaces);
     assert_eq!(spaces.hanging(), ["8:1"]);
     for _ in 0..5 {
-        refreshed(&spaces, places());
+        refreshed(&spaces, mounts());
     }
     done.recv_timeout(Duration::from_secs(20)).unwrap();
     assert_eq!(spaces.known().into_keys().collect::<Vec<_>>(), ["8:2"]);
@@ -94,7 +94,7 @@ fn one_that_hangs_keeps_the_others_true_and_is_asked_once() {
         thread::yield_now();
     }
     assert!(spaces.hanging().is_empty());
-    refreshed(&spaces, places());
+    refreshed(&spaces, mounts());
     assert_eq!((asked.load(SeqCst), spaces.known().len()), (2, 2));
 }
 
@@ -108,12 +108,12 @@ fn no_more_than_four_threads_wait_however_many_disks_are_dead() {
         let _ = held.lock().unwrap().recv();
         None
     });
-    let places: Vec<Place> = (0..20).map(|number| place(&format!("8:{number}"))).collect();
+    let mounts: Vec<FilesystemMount> = (0..20).map(|number| mount(&format!("8:{number}"))).collect();
     for round in 1..=MOST_THREADS {
         spaces.refresh(
             {
-                let places = places.clone();
-                move || places
+                let mounts = mounts.clone();
+                move || mounts
             },
             || {},
         );
@@ -123,7 +123,7 @@ fn no_more_than_four_threads_wait_however_many_disks_are_dead() {
         grow_old(&spaces);
     }
     for _ in 0..10 {
-        refreshed(&spaces, places.clone());
+        refreshed(&spaces, mounts.clone());
     }
     assert_eq!((spaces.lock().rounds.len(), asked.load(SeqCst)), (MOST_THREADS, MOST_THREADS));
     drop(free);
@@ -142,7 +142,7 @@ fn a_list_that_hangs_is_waited_for_by_one_thread() {
         move || {
             count.fetch_add(1, SeqCst);
             let _ = held.recv();
-            vec![place("8:1")]
+            vec![mount("8:1")]
         },
         || {},
     );
@@ -151,7 +151,7 @@ fn a_list_that_hangs_is_waited_for_by_one_thread() {
     }
     grow_old(&spaces);
     for _ in 0..5 {
-        refreshed(&spaces, vec![place("8:2")]);
+        refreshed(&spaces, vec![mount("8:2")]);
     }
     assert_eq!(spaces.lock().rounds.len(), 1);
     assert!(spaces.known().is_empty());
@@ -160,7 +160,7 @@ fn a_list_that_hangs_is_waited_for_by_one_thread() {
         thread::yield_now();
     }
     assert!(spaces.known().is_empty(), "what it found so late is not asked any more");
-    refreshed(&spaces, vec![place("8:2")]);
+    refreshed(&spaces, vec![mount("8:2")]);
     assert_eq!(spaces.known().len(), 1);
 }
 

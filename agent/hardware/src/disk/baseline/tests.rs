@@ -4,8 +4,8 @@ use super::*;
 
 const ROUND: Duration = Duration::from_secs(300);
 
-fn moment(passed: Duration) -> Moment {
-    Moment { wall: Timestamp::UNIX_EPOCH, passed }
+fn moment(passed: Duration) -> ReadTime {
+    ReadTime { wall: Timestamp::UNIX_EPOCH, passed }
 }
 
 fn grown(baseline: &mut Baseline, value: u64) -> u64 {

@@ -7,7 +7,7 @@ use super::CONDITION;
 use crate::{
     Ended, Fault, State,
     disk::{
-        baseline::{Baseline, Growth},
+        baseline::{Baseline, CounterGrowth},
         part::Part,
         reading::Identity,
     },
@@ -39,7 +39,7 @@ impl Assessment {
     }
 
     /// A fault if the counter grew; a figure for people if it stands at something.
-    pub(super) fn growth(&mut self, reason: &'static str, what: &str, growth: Growth) {
+    pub(super) fn growth(&mut self, reason: &'static str, what: &str, growth: CounterGrowth) {
         let total = growth.base.saturating_add(growth.grown);
         if growth.grown > 0 {
             let message = format!("{total} {what}, {} more than the {} known before", growth.grown, growth.base);

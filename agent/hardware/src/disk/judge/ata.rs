@@ -3,7 +3,7 @@
 use super::{assessment::Assessment, self_test};
 use crate::disk::{
     ata::page::Attribute,
-    baseline::{Baseline, Counter, Moment},
+    baseline::{Baseline, Counter, ReadTime},
     page::celsius,
     reading::{AtaReading, Smart},
 };
@@ -36,12 +36,12 @@ const BY_ATTRIBUTES: [&str; 7] = [
 ];
 const BY_THRESHOLDS: [&str; 3] = ["SmartPrefail", "DiskWornOut", "DiskOverheating"];
 
-pub(super) fn assess(reading: &AtaReading, baseline: &mut Baseline, moment: Moment, found: &mut Assessment) {
+pub(super) fn assess(reading: &AtaReading, baseline: &mut Baseline, moment: ReadTime, found: &mut Assessment) {
     judge_all(reading, baseline, moment, found);
     found.retain_unread(baseline);
 }
 
-fn judge_all(reading: &AtaReading, baseline: &mut Baseline, moment: Moment, found: &mut Assessment) {
+fn judge_all(reading: &AtaReading, baseline: &mut Baseline, moment: ReadTime, found: &mut Assessment) {
     match reading.smart {
         Smart::On => {}
         Smart::Off => return found.note("SMART is switched off"),
@@ -127,7 +127,7 @@ fn hot_celsius(reading: &AtaReading) -> i16 {
 }
 
 /// Only the part of the raw value that is a count at every maker; above it some store other numbers.
-fn judge_counters(attributes: &[Attribute], baseline: &mut Baseline, moment: Moment, found: &mut Assessment) {
+fn judge_counters(attributes: &[Attribute], baseline: &mut Baseline, moment: ReadTime, found: &mut Assessment) {
     const WORD: u64 = 0xffff;
     const DOUBLE_WORD: u64 = 0xffff_ffff;
     let counters = [

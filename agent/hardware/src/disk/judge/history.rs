@@ -13,7 +13,7 @@ use super::Known;
 use crate::{
     Now,
     disk::{
-        baseline::{Baseline, Moment},
+        baseline::{Baseline, ReadTime},
         reading::Identity,
     },
     last_saved::LastSaved,
@@ -43,14 +43,14 @@ struct Disks {
 const VERSION: u32 = 1;
 
 impl DiskHistory {
-    pub(super) fn of(&mut self, device: &str, identity: &Identity, now: &Now) -> (&mut Baseline, Moment) {
+    pub(super) fn of(&mut self, device: &str, identity: &Identity, now: &Now) -> (&mut Baseline, ReadTime) {
         let key = self.key(device, identity);
         self.names.insert(device.to_owned(), key.clone());
         let before = self.read.insert(key.clone(), now.clone());
         let passed = before.map_or(Duration::ZERO, |before| passed(&before, now));
         let baseline = self.disks.entry(key).or_default();
         baseline.boot_id.clone_from(&now.boot_id);
-        (baseline, Moment { wall: now.wall, passed })
+        (baseline, ReadTime { wall: now.wall, passed })
     }
 
     /// The serial number; with the name where two disks report the same one, or a disk reports none. Not the model,

@@ -2,7 +2,7 @@
 
 use super::{assessment::Assessment, self_test};
 use crate::disk::{
-    baseline::{Baseline, Counter, Moment},
+    baseline::{Baseline, Counter, ReadTime},
     nvme::log::{ErrorEntry, HealthLog, Limits, warning},
     part::Part,
     reading::NvmeReading,
@@ -11,7 +11,7 @@ use crate::disk::{
 /// Below the warning limit by so much before it is cool again: at the limit itself it would come and go.
 const COOL_BY_CELSIUS: i16 = 5;
 
-pub(super) fn assess(reading: &NvmeReading, baseline: &mut Baseline, moment: Moment, found: &mut Assessment) {
+pub(super) fn assess(reading: &NvmeReading, baseline: &mut Baseline, moment: ReadTime, found: &mut Assessment) {
     match reading.state.as_str() {
         "live" => {}
         // drivers/nvme/host/core.c: no reset brought it back; `deleting` goes on to be gone.

@@ -2,7 +2,7 @@
 
 use super::{assessment::Assessment, self_test};
 use crate::disk::{
-    baseline::{Baseline, Counter, Moment},
+    baseline::{Baseline, Counter, ReadTime},
     reading::ScsiReading,
     scsi::log::Predicted,
 };
@@ -14,12 +14,12 @@ const COOL_BY_CELSIUS: i16 = 5;
 const BY_PAGES: [&str; 5] = ["SmartPrefail", HOT, "MediaErrorsGrowing", "DiskWornOut", "SelfTestFailed"];
 const HOT: &str = "DiskOverheating";
 
-pub(super) fn assess(reading: &ScsiReading, baseline: &mut Baseline, moment: Moment, found: &mut Assessment) {
+pub(super) fn assess(reading: &ScsiReading, baseline: &mut Baseline, moment: ReadTime, found: &mut Assessment) {
     judge_all(reading, baseline, moment, found);
     found.retain_unread(baseline);
 }
 
-fn judge_all(reading: &ScsiReading, baseline: &mut Baseline, moment: Moment, found: &mut Assessment) {
+fn judge_all(reading: &ScsiReading, baseline: &mut Baseline, moment: ReadTime, found: &mut Assessment) {
     found.carried(&reading.pages, &BY_PAGES);
     let predicted = [reading.sense.as_ref(), found.carried(&reading.predicted, &["SmartPrefail", HOT])];
     let predicts = |is: fn(&Predicted) -> bool| predicted.into_iter().flatten().find(|predicted| is(predicted));
@@ -70,7 +70,7 @@ fn judge_temperature(reading: &ScsiReading, warns: bool, baseline: &mut Baseline
     }
 }
 
-fn judge_counters(reading: &ScsiReading, baseline: &mut Baseline, moment: Moment, found: &mut Assessment) {
+fn judge_counters(reading: &ScsiReading, baseline: &mut Baseline, moment: ReadTime, found: &mut Assessment) {
     if let Some(errors) = found.carried(&reading.uncorrected_errors, &["MediaErrorsGrowing"]) {
         let growth = baseline.counted(Counter::MediaErrors, *errors, moment);
         found.growth("MediaErrorsGrowing", "uncorrected errors", growth);

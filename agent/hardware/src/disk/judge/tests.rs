@@ -71,7 +71,7 @@ fn reading(health: Health) -> Answer {
 
 fn reading_of(serial: &str, health: Health) -> Answer {
     let identity = Identity { model: "M".to_owned(), serial: serial.to_owned(), firmware: "1".to_owned() };
-    Ok(serde_json::to_value(Reading { asked: start(), identity, health }).unwrap())
+    Ok(serde_json::to_value(DiskReading { asked: start(), identity, health }).unwrap())
 }
 
 fn reasons(state: &State) -> Vec<String> {

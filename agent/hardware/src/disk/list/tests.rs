@@ -32,7 +32,7 @@ impl Tree {
         symlink(self.root.path().join(folder), self.root.path().join("block").join(name)).unwrap();
     }
 
-    fn kinds(&self, ignored: &[&str]) -> Vec<(String, Kind)> {
+    fn kinds(&self, ignored: &[&str]) -> Vec<(String, DiskKind)> {
         let ignored: Vec<_> = ignored.iter().map(|glob| (*glob).to_owned()).collect();
         let disks = disks(&self.roots(), &Ignored::new(&ignored));
         disks.into_iter().map(|disk| (disk.name, disk.kind)).collect()
@@ -63,15 +63,15 @@ fn full() -> Tree {
 #[test]
 fn disks_are_distinguished_from_what_only_looks_like_one() {
     let expected = [
-        ("dm-0", Kind::Map),
-        ("md127", Kind::Array),
-        ("nvme2", Kind::Nvme),
-        ("nvme10", Kind::Nvme),
-        ("sda", Kind::Ata),
-        ("sdb", Kind::Scsi),
-        ("sdc", Kind::Usb),
-        ("sdaa", Kind::Ata),
-        ("vda", Kind::Plain),
+        ("dm-0", DiskKind::Map),
+        ("md127", DiskKind::Array),
+        ("nvme2", DiskKind::Nvme),
+        ("nvme10", DiskKind::Nvme),
+        ("sda", DiskKind::Ata),
+        ("sdb", DiskKind::Scsi),
+        ("sdc", DiskKind::Usb),
+        ("sdaa", DiskKind::Ata),
+        ("vda", DiskKind::Plain),
     ];
     assert_eq!(full().kinds(&[]), expected.map(|(name, kind)| (name.to_owned(), kind)));
 }
@@ -85,11 +85,11 @@ fn a_volume_across_a_network_is_not_asked() {
     tree.scsi("sda", "platform/host3/session1/target3:0:0", "LIO-ORG\n");
     tree.scsi("sdb", "pci0000:00/0000:05:00.0/host1/rport-1:0-0/target1:0:0", "ATA\n");
     let expected = [
-        ("nvme0", Kind::Nvme),
-        ("nvme1", Kind::Plain),
-        ("nvme2", Kind::Plain),
-        ("sda", Kind::Plain),
-        ("sdb", Kind::Plain),
+        ("nvme0", DiskKind::Nvme),
+        ("nvme1", DiskKind::Plain),
+        ("nvme2", DiskKind::Plain),
+        ("sda", DiskKind::Plain),
+        ("sdb", DiskKind::Plain),
     ];
     assert_eq!(tree.kinds(&[]), expected.map(|(name, kind)| (name.to_owned(), kind)));
 }

@@ -36,7 +36,7 @@ fn healthy(name: &str) -> GpuReading {
 }
 
 fn answer(reading: &GpuReading) -> Answer {
-    Ok(serde_json::to_value(Reading::Gpu(Box::new(reading.clone()))).unwrap())
+    Ok(serde_json::to_value(DeviceReading::Gpu(Box::new(reading.clone()))).unwrap())
 }
 
 impl Bench {
@@ -64,7 +64,7 @@ impl Bench {
     fn round(&mut self) -> Findings {
         self.seconds += 30;
         let driver = DriverReading { read_at: self.wall(), ..self.driver.clone() };
-        let mut answers = vec![(DRIVER.to_owned(), Ok(serde_json::to_value(Reading::Driver(driver)).unwrap()))];
+        let mut answers = vec![(DRIVER.to_owned(), Ok(serde_json::to_value(DeviceReading::Driver(driver)).unwrap()))];
         let read_at = json!(self.wall());
         for (name, answer) in &self.gpus {
             let mut answer = answer.clone();

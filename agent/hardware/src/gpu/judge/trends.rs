@@ -87,18 +87,18 @@ const HOUR: Duration = Duration::from_secs(3600);
 
 /// Memory of a data centre's GPU corrects a few bits a day. A hundred within an hour are one failing place that is hit
 /// again and again; the rows are replaced at the driver's own, higher limits.
-pub(super) type Corrected = Growth<100>;
+pub(super) type Corrected = HourlyGrowth<100>;
 /// For a counter that a reset does not clear.
-pub(super) type Uncorrected = Growth<1>;
+pub(super) type Uncorrected = HourlyGrowth<1>;
 
 /// Whether a counter grew by `LIMIT` within an hour; it stays so until it grew by less than a tenth of that.
 #[derive(Debug, Default)]
-pub(super) struct Growth<const LIMIT: u64> {
+pub(super) struct HourlyGrowth<const LIMIT: u64> {
     samples: VecDeque<(Duration, u64)>,
     is_high: bool,
 }
 
-impl<const LIMIT: u64> Growth<LIMIT> {
+impl<const LIMIT: u64> HourlyGrowth<LIMIT> {
     pub(super) fn take(&mut self, at: Duration, count: Option<u64>) {
         let Some(count) = count else { return };
         if self.samples.back().is_some_and(|(_, last)| count < *last) {

@@ -26,8 +26,8 @@ const ECC: [u32; 3] = [48, 95, 140];
 
 /// The table, with an operator's overrides. The loading of the configuration refuses a file that cannot be read.
 pub(super) fn table(overrides: Option<&Path>) -> Table {
-    let overridden = overrides.and_then(|path| Table::with_overrides(path).ok());
-    overridden.unwrap_or_else(|| Table::shipped().clone())
+    let merged = overrides.and_then(|path| Table::with_overrides(path).ok());
+    merged.unwrap_or_else(|| Table::shipped().clone())
 }
 
 impl GpuJudge {

@@ -92,15 +92,15 @@ impl Machine {
 
 fn gpu(reader: &mut GpuReader, address: &str) -> GpuReading {
     match serde_json::from_value(reader.read(address).unwrap()).unwrap() {
-        Reading::Gpu(gpu) => *gpu,
-        Reading::Driver(driver) => panic!("{driver:?}"),
+        DeviceReading::Gpu(gpu) => *gpu,
+        DeviceReading::Driver(driver) => panic!("{driver:?}"),
     }
 }
 
 fn driver(reader: &mut GpuReader) -> DriverReading {
     match serde_json::from_value(reader.read(DRIVER).unwrap()).unwrap() {
-        Reading::Driver(driver) => driver,
-        Reading::Gpu(gpu) => panic!("{gpu:?}"),
+        DeviceReading::Driver(driver) => driver,
+        DeviceReading::Gpu(gpu) => panic!("{gpu:?}"),
     }
 }
 

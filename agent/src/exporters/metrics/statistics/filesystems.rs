@@ -10,7 +10,7 @@ use std::{
 use nodewell_checks::statistics::{
     Few,
     disk::Disk,
-    space::{Place, Space, Spaces},
+    space::{FilesystemMount, Space, Spaces},
 };
 use tokio::sync::oneshot;
 
@@ -91,7 +91,7 @@ impl Filesystems {
 /// A filesystem and where it is mounted.
 #[derive(Debug, Clone)]
 pub(super) struct Mounted {
-    pub(super) place: Place,
+    pub(super) place: FilesystemMount,
     pub(super) mount_point: String,
     pub(super) kind: String,
     source: String,
@@ -102,7 +102,7 @@ pub(super) struct Mounted {
 impl Mounted {
     fn new(mount: Mount) -> Self {
         Self {
-            place: Place {
+            place: FilesystemMount {
                 number: mount.device_number,
                 mount: mount.id,
                 mount_point: mount.mount_point.clone().into(),

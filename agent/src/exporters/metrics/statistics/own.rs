@@ -148,7 +148,7 @@ fn write_disks(exposition: &mut Exposition, disks: &[Disk]) {
     for disk in whole() {
         exposition.sample("nodewell_node_disk_busy_seconds_total", &[("device", &disk.name)], seconds(disk.busy_ms));
     }
-    type Column = fn(&nodewell_checks::statistics::disk::Way) -> f64;
+    type Column = fn(&nodewell_checks::statistics::disk::IoCounts) -> f64;
     let columns: [(&str, &str, Column); 3] = [
         ("nodewell_node_disk_bytes_total", "Bytes read and written.", |way| precise(way.bytes)),
         ("nodewell_node_disk_operations_total", "Requests done.", |way| precise(way.operations)),

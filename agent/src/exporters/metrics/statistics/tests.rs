@@ -198,6 +198,6 @@ async fn filesystems_say_what_statvfs_says_and_network_ones_are_not_asked() {
 
 #[test]
 fn this_machine_has_figures() {
-    let reading = Reading::new(Path::new(PROC));
+    let reading = ProcfsReading::new(Path::new(PROC));
     assert!(reading.stat().total.is_some() && reading.memory().used().is_some());
 }

@@ -57,7 +57,7 @@ fn little_growth_and_growth_of_much_is_none() {
 #[test]
 fn the_kernels_own_memory_is_judged_by_what_there_is() {
     let reading = |slab, inodes, free| KernelReading {
-        memory: Some(Memory { total: 16 * GIB, free, slab_unreclaimable: slab }),
+        memory: Some(MemoryUsage { total: 16 * GIB, free, slab_unreclaimable: slab }),
         inodes: Some(inodes),
         file_handles: Some(Level { used: 5000, max: 1_000_000 }),
         ..Default::default()

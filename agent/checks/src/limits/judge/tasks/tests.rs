@@ -13,7 +13,7 @@ fn zombies(parent: &str, pids: std::ops::Range<u32>) -> Vec<Zombie> {
 }
 
 fn blocked(pids: std::ops::Range<u32>, ticks: u64) -> Vec<Blocked> {
-    let task = |pid| Blocked { id: id(pid), name: "nfs".to_owned(), ticks, place: "rpc_wait".to_owned() };
+    let task = |pid| Blocked { id: id(pid), name: "nfs".to_owned(), ticks, wait_channel: "rpc_wait".to_owned() };
     pids.map(task).collect()
 }
 

@@ -1,6 +1,6 @@
 //! `disk` of the file: what block devices did, and how full filesystems are. Times are in milliseconds, as documented there.
 
-use nodewell_checks::statistics::disk::{Disk, Way};
+use nodewell_checks::statistics::disk::{Disk, IoCounts};
 use nodewell_rules::npd::stats::DiskChoice;
 
 use super::{super::super::exposition::precise, Figure, Kind, Samples, Seen};
@@ -101,7 +101,7 @@ fn one_each(samples: &mut Samples<'_>, seen: &Seen<'_>, value: fn(&Disk) -> u64)
     chosen(seen).for_each(|disk| samples.add(&[("device_name", &disk.name)], precise(value(disk))));
 }
 
-fn both_ways(samples: &mut Samples<'_>, seen: &Seen<'_>, value: fn(&Way) -> u64) {
+fn both_ways(samples: &mut Samples<'_>, seen: &Seen<'_>, value: fn(&IoCounts) -> u64) {
     for disk in chosen(seen) {
         for (direction, way) in [("read", &disk.read), ("write", &disk.written)] {
             samples.add(&[("device_name", &disk.name), ("direction", direction)], precise(value(way)));

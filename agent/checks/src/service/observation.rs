@@ -1,11 +1,11 @@
-//! One look at one service: its endpoint or unit is asked, and systemd where an answer of it matters.
+//! One observation of one service: its endpoint or unit is asked, and systemd where an answer of it matters.
 
 use std::{path::PathBuf, time::Duration};
 
 use tokio::time::timeout;
 
 use super::{
-    check::{Check, Kind},
+    check::{Check, ServiceKind},
     discover,
     probe::{Answer, probe},
     target::Target,
@@ -14,7 +14,7 @@ use crate::systemd::{ActiveState, BusError, ListedUnit, LoadState, Manager, Unit
 
 /// What was seen.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Look {
+pub enum Observation {
     /// An endpoint, where it is, and how its unit is if the endpoint did not answer as it should.
     Endpoint { target: Target, answer: Answer, unit: UnitStatus },
     /// A unit; `None`: not installed.
@@ -38,44 +38,44 @@ pub enum UnitStatus {
 
 /// Looks at services of one machine.
 #[derive(Debug)]
-pub struct Looker {
+pub struct Observer {
     pub manager: Manager,
     /// `/`, where the files of a kubelet lie.
     pub root: PathBuf,
 }
 
-impl Looker {
+impl Observer {
     /// Asks what `check` describes, within its deadline; `last` is where a runtime was found before. A service that was
     /// never seen is not woken: systemd starts Docker for any client that connects.
-    pub async fn look(&self, check: &Check, last: Option<Target>) -> Look {
+    pub async fn observation(&self, check: &Check, last: Option<Target>) -> Observation {
         match (&check.kind, &check.target) {
-            (Kind::Restarts(_, units), _) => Look::Units(self.installed(units, check.pace.timeout).await),
-            (_, Some(Target::Unit(name))) => Look::Unit(self.unit(name, check.pace.timeout).await),
+            (ServiceKind::Restarts(_, units), _) => Observation::Units(self.installed(units, check.pace.timeout).await),
+            (_, Some(Target::Unit(name))) => Observation::Unit(self.unit(name, check.pace.timeout).await),
             (_, Some(target)) => self.endpoint(check, target.clone()).await,
             (_, None) => {
                 let found = discover::runtime(&self.root).map(Target::Cri).or(last);
                 match found {
                     Some(target) => self.endpoint(check, target).await,
-                    None => Look::Nowhere,
+                    None => Observation::Nowhere,
                 }
             }
         }
     }
 
-    async fn endpoint(&self, check: &Check, target: Target) -> Look {
+    async fn endpoint(&self, check: &Check, target: Target) -> Observation {
         if target.may_start_it() {
             let unit = self.unit_status(&check.kind).await;
             if matches!(unit, UnitStatus::Stopped(_)) {
                 let answer = Answer::not_asked();
-                return Look::Endpoint { target, answer, unit };
+                return Observation::Endpoint { target, answer, unit };
             }
         }
         let answer = probe(&target, check.pace.timeout).await;
         let unit = if answer.result.is_ok() { UnitStatus::None } else { self.unit_status(&check.kind).await };
-        Look::Endpoint { target, answer, unit }
+        Observation::Endpoint { target, answer, unit }
     }
 
-    async fn unit_status(&self, kind: &Kind) -> UnitStatus {
+    async fn unit_status(&self, kind: &ServiceKind) -> UnitStatus {
         let names = kind.units();
         if names.is_empty() {
             return UnitStatus::None;

@@ -1,4 +1,4 @@
-//! What one look means by itself: healthy, not healthy, or unknown. Pure.
+//! What one observation means by itself: healthy, not healthy, or unknown. Pure.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use nodewell_hardware::Fault;
 use nodewell_model::{Name, Severity};
 
 use super::{
-    check::Kind,
-    look::{Look, UnitStatus},
+    check::ServiceKind,
+    observation::{Observation, UnitStatus},
     probe::{Down, Runtime},
     target::Target,
 };
@@ -16,7 +16,7 @@ use crate::systemd::{ActiveState, BusError, Unit};
 
 /// How a service looked once.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Sighting {
+pub(super) enum Assessment {
     Up {
         message: String,
         latency: Duration,
@@ -26,16 +26,16 @@ pub(super) enum Sighting {
         reason: Name,
         message: String,
     },
-    /// On its way; the next look will show.
+    /// On its way; the next observation will show.
     Pending,
     /// Not on this node.
     Absent,
 }
 
-/// What is known beside the look.
+/// What is known beside the observation.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Context<'a> {
-    pub(super) kind: &'a Kind,
+    pub(super) kind: &'a ServiceKind,
     /// Since boot, by the clock of systemd's timestamps.
     pub(super) monotonic: Duration,
     /// Of a unit: whether systemd restarts it again and again.
@@ -43,49 +43,49 @@ pub(super) struct Context<'a> {
 }
 
 impl Context<'_> {
-    pub(super) fn sighting(&self, look: &Look) -> Sighting {
-        match look {
-            Look::Endpoint { target, answer, unit } => match &answer.result {
+    pub(super) fn assessment(&self, observation: &Observation) -> Assessment {
+        match observation {
+            Observation::Endpoint { target, answer, unit } => match &answer.result {
                 Ok(up) => self.answered(target, up.runtime.as_ref(), answer.latency),
                 Err(down) => self.unanswered(target, down, unit),
             },
-            Look::Unit(Ok(Some(unit))) => self.unit(unit),
-            Look::Unit(Ok(None)) if self.is_required() => self.down("ServiceNotRunning", "it is not installed"),
-            Look::Unit(Ok(None)) | Look::Nowhere => Sighting::Absent,
-            Look::Unit(Err(error)) if error.is_absent() => Sighting::Absent,
-            Look::Unit(Err(error)) => unasked(error),
-            Look::Units(_) => Sighting::Pending,
+            Observation::Unit(Ok(Some(unit))) => self.unit(unit),
+            Observation::Unit(Ok(None)) if self.is_required() => self.down("ServiceNotRunning", "it is not installed"),
+            Observation::Unit(Ok(None)) | Observation::Nowhere => Assessment::Absent,
+            Observation::Unit(Err(error)) if error.is_absent() => Assessment::Absent,
+            Observation::Unit(Err(error)) => unasked(error),
+            Observation::Units(_) => Assessment::Pending,
         }
     }
 
-    fn answered(&self, target: &Target, runtime: Option<&Runtime>, latency: Duration) -> Sighting {
+    fn answered(&self, target: &Target, runtime: Option<&Runtime>, latency: Duration) -> Assessment {
         let pace = format!("answers within {} ms", rounded_up_millis(latency));
         match runtime {
             Some(Runtime { name, version, not_ready: Some(why), .. }) => {
                 let message = format!("{name} {version} at {target} says that it is not ready: {why}");
-                Sighting::Down(self.fault("ContainerRuntimeNotReady", message))
+                Assessment::Down(self.fault("ContainerRuntimeNotReady", message))
             }
             Some(Runtime { name, version, .. }) => {
-                Sighting::Up { message: format!("{name} {version} {pace}"), latency }
+                Assessment::Up { message: format!("{name} {version} {pace}"), latency }
             }
-            None => Sighting::Up { message: pace, latency },
+            None => Assessment::Up { message: pace, latency },
         }
     }
 
-    fn unanswered(&self, target: &Target, down: &Down, unit: &UnitStatus) -> Sighting {
+    fn unanswered(&self, target: &Target, down: &Down, unit: &UnitStatus) -> Assessment {
         match unit {
-            UnitStatus::Stopped(name) if !self.is_required() => Sighting::Unknown {
+            UnitStatus::Stopped(name) if !self.is_required() => Assessment::Unknown {
                 reason: Name::fixed("ServiceStopped"),
                 message: format!("{name} was stopped and no unit requires it; it is watched again once it runs"),
             },
             UnitStatus::Stopped(name) | UnitStatus::Wanted(name) => {
-                Sighting::Down(self.fault(self.reason(target), format!("{} (unit {name})", down.message)))
+                Assessment::Down(self.fault(self.reason(target), format!("{} (unit {name})", down.message)))
             }
-            UnitStatus::None => Sighting::Down(self.fault(self.reason(target), down.message.clone())),
+            UnitStatus::None => Assessment::Down(self.fault(self.reason(target), down.message.clone())),
         }
     }
 
-    fn unit(&self, unit: &Unit) -> Sighting {
+    fn unit(&self, unit: &Unit) -> Assessment {
         let (sub, result) = (&unit.sub, unit.result.as_deref().unwrap_or("success"));
         let looping =
             || self.down("ServiceRestarting", format!("systemd starts it again and again; it ends with {result}"));
@@ -104,11 +104,11 @@ impl Context<'_> {
         }
     }
 
-    fn on_its_way(&self, unit: &Unit) -> Sighting {
-        let Kind::Own { patience, .. } = self.kind else { return Sighting::Pending };
+    fn on_its_way(&self, unit: &Unit) -> Assessment {
+        let ServiceKind::Own { patience, .. } = self.kind else { return Assessment::Pending };
         let (sub, since) = (&unit.sub, self.monotonic.saturating_sub(unit.state_since));
         if since < *patience {
-            return Sighting::Pending;
+            return Assessment::Pending;
         }
         let mins = patience.as_secs().div_ceil(60);
         match (unit.active, sub.as_str()) {
@@ -121,18 +121,18 @@ impl Context<'_> {
     }
 
     fn is_required(&self) -> bool {
-        matches!(self.kind, Kind::Own { is_required: true, .. } | Kind::Configured { .. })
+        matches!(self.kind, ServiceKind::Own { is_required: true, .. } | ServiceKind::Configured { .. })
     }
 
-    fn down(&self, reason: &'static str, message: impl Into<String>) -> Sighting {
-        Sighting::Down(self.fault(reason, message))
+    fn down(&self, reason: &'static str, message: impl Into<String>) -> Assessment {
+        Assessment::Down(self.fault(reason, message))
     }
 
     /// A configured check takes its reason from its configuration.
     fn fault(&self, reason: &'static str, message: impl Into<String>) -> Fault {
         let fault = Fault::new(reason, message);
         match self.kind {
-            Kind::Configured { reason: configured, .. } => {
+            ServiceKind::Configured { reason: configured, .. } => {
                 let action = reason::named(configured.as_str()).map(|known| known.action);
                 Fault { reason: configured.clone(), severity: Severity::Error, action, ..fault }
             }
@@ -142,11 +142,11 @@ impl Context<'_> {
 
     fn reason(&self, target: &Target) -> &'static str {
         match self.kind {
-            Kind::Kubelet => "KubeletUnhealthy",
-            Kind::KubeProxy => "KubeProxyUnhealthy",
-            Kind::Docker => "DockerUnhealthy",
-            Kind::Runtime => runtime_reason(target),
-            Kind::Own { .. } | Kind::Configured { .. } | Kind::Restarts(..) => "ServiceUnhealthy",
+            ServiceKind::Kubelet => "KubeletUnhealthy",
+            ServiceKind::KubeProxy => "KubeProxyUnhealthy",
+            ServiceKind::Docker => "DockerUnhealthy",
+            ServiceKind::Runtime => runtime_reason(target),
+            ServiceKind::Own { .. } | ServiceKind::Configured { .. } | ServiceKind::Restarts(..) => "ServiceUnhealthy",
         }
     }
 }
@@ -162,15 +162,15 @@ fn runtime_reason(target: &Target) -> &'static str {
     }
 }
 
-fn up(message: String) -> Sighting {
-    Sighting::Up { message, latency: Duration::ZERO }
+fn up(message: String) -> Assessment {
+    Assessment::Up { message, latency: Duration::ZERO }
 }
 
-fn unasked(error: &BusError) -> Sighting {
-    Sighting::Unknown { reason: Name::fixed("ServiceManagerNotAnswering"), message: error.to_string() }
+fn unasked(error: &BusError) -> Assessment {
+    Assessment::Unknown { reason: Name::fixed("ServiceManagerNotAnswering"), message: error.to_string() }
 }
 
-/// 1, 10, 100, 1000 …: a figure that changes with every look would be reported with every look.
+/// 1, 10, 100, 1000 …: a figure that changes with every poll would be reported with every poll.
 fn rounded_up_millis(latency: Duration) -> u128 {
     (0..5).map(|power| 10_u128.pow(power)).find(|bound| latency.as_micros() <= bound * 1000).unwrap_or(100_000)
 }

@@ -1,4 +1,4 @@
-//! One service from look to look: whether it is on this node, how it stands, what is remembered of it. Pure.
+//! One service from poll to poll: whether it is on this node, its state, its history. Pure.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -12,10 +12,10 @@ use super::{
 };
 use crate::{
     service::{
-        check::{Check, Kind, Pace},
-        look::{Look, UnitStatus},
+        assessment::{Assessment, Context},
+        check::{Check, Pace, ServiceKind},
+        observation::{Observation, UnitStatus},
         restarts::{FREQUENT, Restarts},
-        sighting::{Context, Sighting},
         target::Target,
     },
     systemd::Unit,
@@ -26,7 +26,7 @@ const SLOW: Duration = Duration::from_secs(1);
 /// Interfaces and routes of pods, as one subject beside the node's interfaces.
 const NETWORK: &str = "container-network";
 
-pub(super) struct Course {
+pub(super) struct WatchedService {
     pub(super) check: Check,
     streak: Streak,
     /// The network that a container runtime reports on.
@@ -54,9 +54,9 @@ pub(super) struct ServiceHistory {
     restarts: BTreeMap<String, Restarts>,
 }
 
-impl Course {
+impl WatchedService {
     pub(super) fn new(check: Check) -> Self {
-        let seen = matches!(&check.kind, Kind::Own { is_required: true, .. } | Kind::Configured { .. });
+        let seen = matches!(&check.kind, ServiceKind::Own { is_required: true, .. } | ServiceKind::Configured { .. });
         Self {
             check,
             streak: Streak::default(),
@@ -94,7 +94,7 @@ impl Course {
         self.latency
     }
 
-    /// Whether the next look should come soon.
+    /// Whether the next poll should come soon.
     pub(super) fn is_open(&self) -> bool {
         self.streak.is_open() || self.network.is_open()
     }
@@ -105,7 +105,7 @@ impl Course {
 
     /// Whether everything that it has to report is reported.
     pub(super) fn is_decided(&self) -> bool {
-        let stands = self.streak.state().is_some() || matches!(self.check.kind, Kind::Restarts(..));
+        let stands = self.streak.state().is_some() || matches!(self.check.kind, ServiceKind::Restarts(..));
         self.was_looked_at && (!self.history.seen || stands)
     }
 
@@ -113,33 +113,33 @@ impl Course {
         std::mem::take(&mut self.happenings)
     }
 
-    pub(super) fn observe(&mut self, look: &Look, now: &Moment) {
+    pub(super) fn observe(&mut self, observation: &Observation, now: &Moment) {
         self.was_looked_at = true;
         if self.history.boot_id != now.boot_id {
             let (network_was_ready, restarts) = (false, BTreeMap::new());
             self.history =
                 ServiceHistory { boot_id: now.boot_id.clone(), network_was_ready, restarts, ..self.history.clone() };
         }
-        self.count_restarts(look, now);
-        self.note_endpoint(look);
+        self.count_restarts(observation, now);
+        self.note_endpoint(observation);
         let name = &self.check.name;
         let is_looping = self.history.restarts.get(name).is_some_and(Restarts::is_frequent);
         let context = Context { kind: &self.check.kind, monotonic: now.monotonic, is_looping };
-        let sighting = context.sighting(look);
-        self.take(sighting, now);
+        let assessment = context.assessment(observation);
+        self.take(assessment, now);
     }
 
     /// A kubelet that never came up is on this node all the same if systemd is to run it.
-    fn note_endpoint(&mut self, look: &Look) {
-        let Look::Endpoint { target, answer, unit } = look else { return };
+    fn note_endpoint(&mut self, observation: &Observation) {
+        let Observation::Endpoint { target, answer, unit } = observation else { return };
         self.latency = answer.result.is_ok().then_some(answer.latency);
-        let is_wanted = self.check.kind == Kind::Kubelet && matches!(unit, UnitStatus::Wanted(_));
+        let is_wanted = self.check.kind == ServiceKind::Kubelet && matches!(unit, UnitStatus::Wanted(_));
         self.history.seen |= answer.result.is_ok() || is_wanted;
         let Ok(up) = &answer.result else { return };
         if self.check.target.is_none() {
             self.history.target = Some(target.clone());
         }
-        if let (Kind::Runtime, Some(runtime)) = (&self.check.kind, &up.runtime) {
+        if let (ServiceKind::Runtime, Some(runtime)) = (&self.check.kind, &up.runtime) {
             self.history.network_was_ready |= runtime.network_not_ready.is_none();
             let state = match &runtime.network_not_ready {
                 None => ServiceState::Up { message: "ready".to_owned() },
@@ -152,36 +152,36 @@ impl Course {
         }
     }
 
-    fn count_restarts(&mut self, look: &Look, now: &Moment) {
-        let units: &[Unit] = match look {
-            Look::Units(Ok(units)) => units,
-            Look::Unit(Ok(Some(unit))) => std::slice::from_ref(unit),
+    fn count_restarts(&mut self, observation: &Observation, now: &Moment) {
+        let units: &[Unit] = match observation {
+            Observation::Units(Ok(units)) => units,
+            Observation::Unit(Ok(Some(unit))) => std::slice::from_ref(unit),
             _ => return,
         };
         self.history.seen |= !units.is_empty();
         for unit in units {
             let Some(count) = unit.restarts else { continue };
-            let name = if matches!(look, Look::Unit(_)) { &self.check.name } else { &unit.name };
+            let name = if matches!(observation, Observation::Unit(_)) { &self.check.name } else { &unit.name };
             self.history.restarts.entry(name.clone()).or_default().observe(count, now.monotonic);
         }
-        if let Look::Units(Ok(units)) = look {
+        if let Observation::Units(Ok(units)) = observation {
             // One that is gone restarts no more.
             self.history.restarts.retain(|name, _| units.iter().any(|unit| unit.name == *name));
         }
     }
 
-    fn take(&mut self, sighting: Sighting, now: &Moment) {
+    fn take(&mut self, assessment: Assessment, now: &Moment) {
         let pace = self.check.pace;
-        let state = match sighting {
-            Sighting::Pending => return,
-            Sighting::Absent => return self.forget(),
+        let state = match assessment {
+            Assessment::Pending => return,
+            Assessment::Absent => return self.forget(),
             _ if !self.history.seen => return,
-            Sighting::Up { message, latency } => {
+            Assessment::Up { message, latency } => {
                 self.note_pace(latency, &pace, now);
                 ServiceState::Up { message }
             }
-            Sighting::Down(fault) => ServiceState::Down(fault),
-            Sighting::Unknown { reason, message } => ServiceState::Unknown { reason, message },
+            Assessment::Down(fault) => ServiceState::Down(fault),
+            Assessment::Unknown { reason, message } => ServiceState::Unknown { reason, message },
         };
         let stopped = matches!(&state, ServiceState::Unknown { reason, .. } if reason.as_str() == "ServiceStopped");
         let message = if let ServiceState::Unknown { message, .. } = &state { message.clone() } else { String::new() };
@@ -192,7 +192,8 @@ impl Course {
 
     /// A unit that is not installed any more, or a machine without systemd.
     fn forget(&mut self) {
-        let is_expected = matches!(&self.check.kind, Kind::Own { is_required: true, .. } | Kind::Configured { .. });
+        let is_expected =
+            matches!(&self.check.kind, ServiceKind::Own { is_required: true, .. } | ServiceKind::Configured { .. });
         self.history.seen = is_expected;
         self.streak = Streak::default();
     }
@@ -207,7 +208,7 @@ impl Course {
     }
 
     pub(super) fn verdicts(&self) -> Vec<Verdict> {
-        if let Kind::Restarts(condition, _) = self.check.kind {
+        if let ServiceKind::Restarts(condition, _) = self.check.kind {
             return self.frequent(condition).into_iter().collect();
         }
         let own = self.streak.state().map(|state| verdict(self.subject_key(), state));
@@ -218,12 +219,12 @@ impl Course {
 
     fn subject_key(&self) -> SubjectKey {
         match &self.check.kind {
-            Kind::Kubelet => SubjectKey::whole(Name::fixed("KubeletUnhealthy")),
-            Kind::KubeProxy => SubjectKey::whole(Name::fixed("KubeProxyUnhealthy")),
-            Kind::Runtime | Kind::Docker => SubjectKey::whole(Name::fixed("ContainerRuntimeUnhealthy")),
-            Kind::Restarts(condition, _) => SubjectKey::whole(Name::fixed(condition)),
-            Kind::Own { condition, .. } => SubjectKey::of(condition.clone(), self.check.name.clone()),
-            Kind::Configured { condition, subject, .. } => SubjectKey::of(condition.clone(), subject.clone()),
+            ServiceKind::Kubelet => SubjectKey::whole(Name::fixed("KubeletUnhealthy")),
+            ServiceKind::KubeProxy => SubjectKey::whole(Name::fixed("KubeProxyUnhealthy")),
+            ServiceKind::Runtime | ServiceKind::Docker => SubjectKey::whole(Name::fixed("ContainerRuntimeUnhealthy")),
+            ServiceKind::Restarts(condition, _) => SubjectKey::whole(Name::fixed(condition)),
+            ServiceKind::Own { condition, .. } => SubjectKey::of(condition.clone(), self.check.name.clone()),
+            ServiceKind::Configured { condition, subject, .. } => SubjectKey::of(condition.clone(), subject.clone()),
         }
     }
 

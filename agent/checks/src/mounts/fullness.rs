@@ -4,7 +4,7 @@
 use nodewell_hardware::Fault;
 use nodewell_model::Severity;
 
-use super::{figures::rough_bytes, reading::Room};
+use super::{figures::rough_bytes, reading::Usage};
 use crate::settings::{MountsSettings, Threshold};
 
 /// A filesystem of kernels or of a boot loader: made small, and filled on purpose.
@@ -15,7 +15,7 @@ const INODES_ENOUGH: u64 = 100_000;
 
 /// What is short.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Short {
+pub(super) struct Shortage {
     pub(super) space: bool,
     pub(super) inodes: bool,
 }
@@ -27,32 +27,32 @@ struct Level {
     enough: u64,
 }
 
-impl Short {
-    /// As it is by `room`; `before` makes that it does not flap.
-    pub(super) fn of(room: &Room, before: Self, settings: &MountsSettings) -> Self {
-        let space = Level { used: room.used_bytes, left: room.left_bytes, enough: settings.space_enough_bytes };
-        let used_inodes = room.inodes.saturating_sub(room.inodes_left);
-        let inodes = Level { used: used_inodes, left: room.inodes_left, enough: INODES_ENOUGH };
+impl Shortage {
+    /// As it is by `usage`; `before` makes that it does not flap.
+    pub(super) fn of(usage: &Usage, before: Self, settings: &MountsSettings) -> Self {
+        let space = Level { used: usage.used_bytes, left: usage.left_bytes, enough: settings.space_enough_bytes };
+        let used_inodes = usage.inodes.saturating_sub(usage.inodes_left);
+        let inodes = Level { used: used_inodes, left: usage.inodes_left, enough: INODES_ENOUGH };
         let is_tiny = space.used.saturating_add(space.left) < TINY_BYTES;
         let threshold = |usual: Threshold| if is_tiny { tiny(usual) } else { usual };
         Self {
             space: space.is_short(before.space, threshold(settings.space)),
-            inodes: room.inodes > 0 && inodes.is_short(before.inodes, threshold(settings.inodes)),
+            inodes: usage.inodes > 0 && inodes.is_short(before.inodes, threshold(settings.inodes)),
         }
     }
 
-    pub(super) fn faults(self, room: &Room) -> Vec<Fault> {
+    pub(super) fn faults(self, usage: &Usage) -> Vec<Fault> {
         let mut faults = Vec::new();
         if self.space {
-            let percent = percent(room.used_bytes, room.left_bytes);
-            let left = rough_bytes(room.left_bytes);
+            let percent = percent(usage.used_bytes, usage.left_bytes);
+            let left = rough_bytes(usage.left_bytes);
             let fault = Fault::new("FilesystemSpaceLow", format!("{percent} % of the space is used, {left} left"));
-            faults.push(graver(fault, room.left_bytes == 0));
+            faults.push(graver(fault, usage.left_bytes == 0));
         }
         if self.inodes {
-            let percent = percent(room.inodes.saturating_sub(room.inodes_left), room.inodes_left);
-            let message = format!("{percent} % of the {} inodes are used", room.inodes);
-            faults.push(graver(Fault::new("FilesystemInodesLow", message), room.inodes_left == 0));
+            let percent = percent(usage.inodes.saturating_sub(usage.inodes_left), usage.inodes_left);
+            let message = format!("{percent} % of the {} inodes are used", usage.inodes);
+            faults.push(graver(Fault::new("FilesystemInodesLow", message), usage.inodes_left == 0));
         }
         faults
     }
@@ -93,12 +93,12 @@ mod tests {
 
     const GIB: u64 = 1 << 30;
 
-    fn room(used_gib: u64, left_gib: u64) -> Room {
-        Room { used_bytes: used_gib * GIB, left_bytes: left_gib * GIB, inodes: 0, inodes_left: 0 }
+    fn usage(used_gib: u64, left_gib: u64) -> Usage {
+        Usage { used_bytes: used_gib * GIB, left_bytes: left_gib * GIB, inodes: 0, inodes_left: 0 }
     }
 
-    fn short(room: Room, before: bool) -> bool {
-        Short::of(&room, Short { space: before, inodes: before }, &MountsSettings::default()).space
+    fn short(usage: Usage, before: bool) -> bool {
+        Shortage::of(&usage, Shortage { space: before, inodes: before }, &MountsSettings::default()).space
     }
 
     #[test]
@@ -113,13 +113,13 @@ mod tests {
             (0, 0, false, false, "a filesystem that says nothing"),
             (100, 0, false, true, "nothing left"),
         ] {
-            assert_eq!(short(room(used, left), before), expected, "{case}");
+            assert_eq!(short(usage(used, left), before), expected, "{case}");
         }
     }
 
     #[test]
     fn a_tiny_one_is_full_later() {
-        let boot = |left: u64| Room { used_bytes: 1000 << 20, left_bytes: left << 20, inodes: 0, inodes_left: 0 };
+        let boot = |left: u64| Usage { used_bytes: 1000 << 20, left_bytes: left << 20, inodes: 0, inodes_left: 0 };
         assert!(!short(boot(60), false), "94 %");
         assert!(short(boot(10), false), "99 %");
         assert!(!short(boot(100), true), "91 %");
@@ -128,8 +128,8 @@ mod tests {
     #[test]
     fn inodes_count_where_they_are_limited() {
         let of = |inodes, inodes_left| {
-            let room = Room { inodes, inodes_left, ..room(1, 99) };
-            Short::of(&room, Short::default(), &MountsSettings::default()).inodes
+            let usage = Usage { inodes, inodes_left, ..usage(1, 99) };
+            Shortage::of(&usage, Shortage::default(), &MountsSettings::default()).inodes
         };
         assert!(of(1_000_000, 50_000));
         assert!(!of(1_000_000, 150_000), "85 %");
@@ -140,8 +140,8 @@ mod tests {
     #[test]
     fn what_is_reserved_for_root_is_not_left() {
         // df: 95 used, 5 of 105 reserved, nothing left.
-        let full = Room { used_bytes: 95 * GIB, left_bytes: 0, inodes: 0, inodes_left: 0 };
-        let fault = Short { space: true, inodes: false }.faults(&full).remove(0);
+        let full = Usage { used_bytes: 95 * GIB, left_bytes: 0, inodes: 0, inodes_left: 0 };
+        let fault = Shortage { space: true, inodes: false }.faults(&full).remove(0);
         assert_eq!(
             (fault.severity, fault.message.as_str()),
             (Severity::Error, "100 % of the space is used, nothing left")
@@ -151,9 +151,9 @@ mod tests {
     proptest! {
         #[test]
         fn no_reading_is_too_bad(used: u64, left: u64, inodes: u64, inodes_left: u64, before: bool) {
-            let room = Room { used_bytes: used, left_bytes: left, inodes, inodes_left };
-            let short = Short::of(&room, Short { space: before, inodes: before }, &MountsSettings::default());
-            prop_assert_eq!(short.faults(&room).len(), usize::from(short.space) + usize::from(short.inodes));
+            let usage = Usage { used_bytes: used, left_bytes: left, inodes, inodes_left };
+            let short = Shortage::of(&usage, Shortage { space: before, inodes: before }, &MountsSettings::default());
+            prop_assert_eq!(short.faults(&usage).len(), usize::from(short.space) + usize::from(short.inodes));
             prop_assert!(percent(used, left) <= 100);
         }
     }

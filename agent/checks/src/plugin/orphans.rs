@@ -17,7 +17,7 @@ use nix::{
 
 /// The runs in progress and what others left.
 #[derive(Debug)]
-pub struct Strays {
+pub struct Orphans {
     proc: PathBuf,
     session: i32,
     /// Programs that are being started: one of them may be there, and its pid is not known yet.
@@ -28,7 +28,7 @@ pub struct Strays {
     suspects: BTreeMap<i32, BTreeSet<i32>>,
 }
 
-impl Strays {
+impl Orphans {
     /// For the children of this process.
     #[must_use]
     pub fn new(proc: PathBuf) -> Self {
@@ -68,7 +68,7 @@ impl Strays {
         self.suspects.retain(|suspect, _| children.iter().any(|child| child.pid == *suspect));
         let mut remains = false;
         for child in children.into_iter().filter(|child| child.session != session) {
-            if child.session == pid.cast_signed() || self.is_nobodys(child) {
+            if child.session == pid.cast_signed() || self.is_unowned(child) {
                 remains |= is_there_after_a_kill(child);
             }
         }
@@ -76,7 +76,7 @@ impl Strays {
     }
 
     /// It has left the session that it was started in, and no program that could have started it still runs.
-    fn is_nobodys(&mut self, child: Child) -> bool {
+    fn is_unowned(&mut self, child: Child) -> bool {
         if self.starting > 0 || self.running.contains(&child.pid) || self.running.contains(&child.session) {
             return false;
         }

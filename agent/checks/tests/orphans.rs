@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use nodewell_checks::plugin::Strays;
+use nodewell_checks::plugin::Orphans;
 use nodewell_sys::contain::{Containment, Rlimits, adopt_orphans, contain};
 
 fn start(script: &str) -> Child {
@@ -45,37 +45,37 @@ fn until(what: &str, mut done: impl FnMut() -> bool) {
 fn what_detaches_itself_is_ended_and_no_other_process_is() {
     adopt_orphans().unwrap();
     let [one, two, three, four, five, six] = [1, 2, 3, 4, 5, 6].map(nap);
-    let mut strays = Strays::new(PathBuf::from("/proc"));
+    let mut orphans = Orphans::new(PathBuf::from("/proc"));
     // One that was started a moment ago, and is not registered yet.
-    strays.starts();
+    orphans.starts();
     let mut early = start(&format!("sleep {six}; :"));
     until("it has started", || lives(&six));
-    assert!(!strays.sweep(1) && lives(&six));
-    strays.began(early.id());
-    assert!(!strays.sweep(1) && lives(&six));
+    assert!(!orphans.sweep(1) && lives(&six));
+    orphans.began(early.id());
+    assert!(!orphans.sweep(1) && lives(&six));
     early.kill().unwrap();
     early.wait().unwrap();
-    strays.ended(early.id());
-    until("it is swept", || !strays.sweep(early.id()) && !lives(&six));
+    orphans.ended(early.id());
+    until("it is swept", || !orphans.sweep(early.id()) && !lives(&six));
 
     // A child of our own, such as a worker, in our session.
     let mut own = Command::new("sleep").arg(&one).spawn().unwrap();
     let mut other = start(&format!("setsid sleep {two} & sleep {three}; exit 0"));
-    strays.began(other.id());
+    orphans.began(other.id());
     let mut run = start(&format!("(setsid sh -c 'trap \"\" TERM; sleep {four}; :' &) ; sleep {five} & exit 0"));
-    strays.began(run.id());
+    orphans.began(run.id());
     until("all have started", || [&two, &three, &four, &five].iter().all(|mark| lives(mark)));
     assert!(run.wait().unwrap().success());
-    strays.ended(run.id());
-    until("its session is swept", || !strays.sweep(run.id()) && !lives(&five));
+    orphans.ended(run.id());
+    until("its session is swept", || !orphans.sweep(run.id()) && !lives(&five));
     assert!(lives(&one) && lives(&two) && lives(&three), "of others that still run");
     assert!(lives(&four), "it may be of the other");
 
     other.kill().unwrap();
     other.wait().unwrap();
-    strays.ended(other.id());
+    orphans.ended(other.id());
     until("nothing is left of either", || {
-        strays.sweep(other.id());
+        orphans.sweep(other.id());
         ![&two, &three, &four].iter().any(|mark| lives(mark))
     });
     assert!(own.try_wait().unwrap().is_none(), "it is ours");

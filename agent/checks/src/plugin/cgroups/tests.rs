@@ -35,8 +35,8 @@ fn the_own_cgroup_is_found_below_its_mount() {
 #[test]
 fn limits_are_written_where_the_kernel_has_them() {
     let service = tempfile::tempdir().unwrap();
-    let room = service.path().join("plugins/1");
-    fs::create_dir_all(&room).unwrap();
+    let run = service.path().join("plugins/1");
+    fs::create_dir_all(&run).unwrap();
     fs::create_dir_all(service.path().join("check-process")).unwrap();
     for file in [
         "check-process/cgroup.procs",
@@ -47,32 +47,32 @@ fn limits_are_written_where_the_kernel_has_them() {
     ] {
         fs::write(service.path().join(file), "").unwrap();
     }
-    let enclosure = Enclosure::below(service.path(), 48 << 20, LIMITS).unwrap();
-    enclosure.room("1").unwrap();
+    let cgroups = PluginCgroups::below(service.path(), 48 << 20, LIMITS).unwrap();
+    cgroups.run_cgroup("1").unwrap();
     let read = |file: &str| fs::read_to_string(service.path().join(file)).unwrap();
     assert_eq!(read("check-process/cgroup.procs"), std::process::id().to_string());
     assert_eq!(read("check-process/memory.max"), (48 << 20).to_string());
     assert_eq!((read("plugins/1/memory.max"), read("plugins/1/pids.max")), ((64 << 20).to_string(), "8".to_owned()));
     assert_eq!(read("plugins/1/cpu.max"), "50000 100000");
-    assert!(!room.join("memory.swap.max").exists(), "no file of the kernel's is ever made");
+    assert!(!run.join("memory.swap.max").exists(), "no file of the kernel's is ever made");
 }
 
 #[test]
 fn what_detaches_itself_is_still_in_its_room() {
     let Some(tree) = Tree::mounted() else { return };
-    let room = Room { folder: tree.folder.path().join("nodewell-test-room") };
-    make(&room.folder).unwrap();
+    let run = RunCgroup { folder: tree.folder.path().join("nodewell-test-run") };
+    make(&run.folder).unwrap();
     let mut command = Command::new("/bin/sh");
     // A double fork into a session of its own, deaf to SIGTERM.
     command.arg("-c").arg("(setsid sh -c 'trap \"\" TERM; sleep 100' & ) & exit 0").stdin(Stdio::null());
     let rlimits = Rlimits { memory_bytes: 64 << 20, cpu_secs: 5, file_bytes: 1 << 20, open_files: 64 };
-    contain(&mut command, Containment { rlimits, cgroup: Some(room.entrance().unwrap()) });
+    contain(&mut command, Containment { rlimits, cgroup: Some(run.entrance().unwrap()) });
     assert!(command.status().unwrap().success());
-    assert!(!room.is_gone(), "it has left its session, not its room");
+    assert!(!run.is_gone(), "it has left its session, not its cgroup");
     let deadline = Instant::now() + Duration::from_secs(10);
-    while !room.is_gone() {
+    while !run.is_gone() {
         assert!(Instant::now() < deadline, "still there");
-        room.kill();
+        run.kill();
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -1,4 +1,4 @@
-//! Where a run is shut in: a cgroup of its own below the one that systemd has delegated to the service (cgroup v2), with
+//! Where a run is contained: a cgroup of its own below the one that systemd has delegated to the service (cgroup v2), with
 //! limits for all of its processes together. Whatever it starts, however it detaches itself, is in there.
 
 use std::{
@@ -31,7 +31,7 @@ pub struct Limits {
 
 /// Our part of the cgroup tree.
 #[derive(Debug)]
-pub struct Enclosure {
+pub struct PluginCgroups {
     /// Runs have theirs in here.
     folder: PathBuf,
     limits: Limits,
@@ -39,31 +39,31 @@ pub struct Enclosure {
 
 /// Why runs get no cgroups.
 #[derive(Debug, thiserror::Error)]
-pub enum NoEnclosure {
+pub enum CgroupError {
     #[error("this system has no cgroups of version 2 for it")]
     NoVersion2,
     #[error("{0}: {1}")]
     Refused(PathBuf, io::Error),
 }
 
-impl Enclosure {
-    /// Makes room below the service's own cgroup, into which processes of other services may not come. This process
+impl PluginCgroups {
+    /// Makes cgroups below the service's own cgroup, into which processes of other services may not come. This process
     /// moves into a leaf of its own, in which it may use `own_memory_bytes`.
     ///
     /// # Errors
     /// What the system does not have or allow; nothing is lost but the limits.
-    pub fn create(proc: &Path, own_memory_bytes: u64, limits: Limits) -> Result<Self, NoEnclosure> {
-        let service = own_cgroup(proc).ok_or(NoEnclosure::NoVersion2)?;
+    pub fn create(proc: &Path, own_memory_bytes: u64, limits: Limits) -> Result<Self, CgroupError> {
+        let service = own_cgroup(proc).ok_or(CgroupError::NoVersion2)?;
         Self::below(&service, own_memory_bytes, limits)
     }
 
-    fn below(service: &Path, own_memory_bytes: u64, limits: Limits) -> Result<Self, NoEnclosure> {
+    fn below(service: &Path, own_memory_bytes: u64, limits: Limits) -> Result<Self, CgroupError> {
         let (ours, theirs) = (service.join(OURS), service.join(THEIRS));
         for folder in [&ours, &theirs] {
             make(folder)?;
         }
         // What an earlier life of ours left there would hold its memory.
-        left_over(&theirs).for_each(|room| room.kill());
+        left_over(&theirs).for_each(|run| run.kill());
         put(&ours.join("cgroup.procs"), &std::process::id().to_string())?;
         for controller in CONTROLLERS {
             // One that the kernel or systemd does not give limits nothing.
@@ -74,26 +74,26 @@ impl Enclosure {
         Ok(Self { folder: theirs, limits })
     }
 
-    /// A fresh room.
+    /// A new cgroup for a run.
     ///
     /// # Errors
     /// The folder that cannot be made.
-    pub fn room(&self, name: &str) -> Result<Room, NoEnclosure> {
-        let room = Room { folder: self.folder.join(name) };
-        make(&room.folder)?;
+    pub fn run_cgroup(&self, name: &str) -> Result<RunCgroup, CgroupError> {
+        let run = RunCgroup { folder: self.folder.join(name) };
+        make(&run.folder)?;
         let Limits { memory_bytes, tasks, cpu_percent } = self.limits;
-        limit(&room.folder, "memory.max", &memory_bytes.to_string());
-        limit(&room.folder, "memory.swap.max", "0");
+        limit(&run.folder, "memory.max", &memory_bytes.to_string());
+        limit(&run.folder, "memory.swap.max", "0");
         // A program that lost one of its processes reports nothing that could be believed.
-        limit(&room.folder, "memory.oom.group", "1");
-        limit(&room.folder, "pids.max", &tasks.to_string());
+        limit(&run.folder, "memory.oom.group", "1");
+        limit(&run.folder, "pids.max", &tasks.to_string());
         let quota = CPU_PERIOD_MICROS * cpu_percent / 100;
-        limit(&room.folder, "cpu.max", &format!("{quota} {CPU_PERIOD_MICROS}"));
-        Ok(room)
+        limit(&run.folder, "cpu.max", &format!("{quota} {CPU_PERIOD_MICROS}"));
+        Ok(run)
     }
 }
 
-impl Drop for Enclosure {
+impl Drop for PluginCgroups {
     /// A restarted service starts in the service's own cgroup, which must be a leaf again if anything is left of this
     /// run.
     fn drop(&mut self) {
@@ -107,11 +107,11 @@ impl Drop for Enclosure {
 
 /// The cgroup of one run.
 #[derive(Debug)]
-pub struct Room {
+pub struct RunCgroup {
     folder: PathBuf,
 }
 
-impl Room {
+impl RunCgroup {
     /// The file by which a process enters.
     ///
     /// # Errors
@@ -132,7 +132,7 @@ impl Room {
         }
     }
 
-    /// Whether all is gone that was in it; the room is, too, then.
+    /// Whether all is gone that was in it; the cgroup is, too, then.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         match fs::remove_dir(&self.folder) {
@@ -150,11 +150,11 @@ impl Room {
     }
 }
 
-/// Rooms that are there already.
-fn left_over(theirs: &Path) -> impl Iterator<Item = Room> {
+/// Cgroups of runs that are there already.
+fn left_over(theirs: &Path) -> impl Iterator<Item = RunCgroup> {
     let entries = fs::read_dir(theirs).into_iter().flatten().flatten();
     let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    folders.map(|entry| Room { folder: entry.path() })
+    folders.map(|entry| RunCgroup { folder: entry.path() })
 }
 
 /// Where this process is in the tree of version 2, as a folder.
@@ -177,20 +177,20 @@ fn version_2(line: &str) -> Option<(&str, &str)> {
     after.starts_with("cgroup2 ").then_some((fields.next()?, fields.next()?))
 }
 
-fn make(folder: &Path) -> Result<(), NoEnclosure> {
+fn make(folder: &Path) -> Result<(), CgroupError> {
     match fs::create_dir(folder) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-            Err(NoEnclosure::Refused(folder.to_owned(), error))
+            Err(CgroupError::Refused(folder.to_owned(), error))
         }
         _ => Ok(()),
     }
 }
 
 /// Kernel files take a value in one write, and are never made by us.
-fn put(file: &Path, value: &str) -> Result<(), NoEnclosure> {
+fn put(file: &Path, value: &str) -> Result<(), CgroupError> {
     let open = |file: &Path| -> io::Result<File> { OpenOptions::new().write(true).open(file) };
     let written = open(file).and_then(|mut open| open.write_all(value.as_bytes()));
-    written.map_err(|error| NoEnclosure::Refused(file.to_owned(), error))
+    written.map_err(|error| CgroupError::Refused(file.to_owned(), error))
 }
 
 /// A limit that the kernel does not have is none.
