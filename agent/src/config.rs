@@ -9,19 +9,25 @@ use std::{
 };
 
 use nix::unistd::{AccessFlags, access};
+use nodewell_client::DEFAULT_SOCKET;
 use nodewell_model::{ConditionSpec, Name};
 use nodewell_rules::{LoadPlan, Mistake, RulesFrom, plugin::PluginMonitor};
 
-use crate::{
-    exporters::apiserver::{LeaseConfig, LeaseMode},
-    identity, socket,
-};
-
-pub use flags::{Command, Flags};
+pub use flags::Flags;
+pub use grant::{Grant, Grantee, Types};
+#[cfg(test)]
+pub(crate) use kubelet::KUBECONFIGS;
+pub use kubelet::kubelet_kubeconfigs;
+pub use lease::{LeaseConfig, LeaseMode};
 pub use settings::{CheckProcesses, IdentityMode, MetricsAddress, Settings};
+pub use socket::SocketLimits;
 
 pub mod flags;
+mod grant;
+mod kubelet;
+mod lease;
 pub mod settings;
+mod socket;
 
 /// Where the config is looked for unless `--config` names another path; its absence is no error.
 pub const DEFAULT_CONFIG: &str = "/etc/nodewell/nodewell.toml";
@@ -60,9 +66,9 @@ pub struct Config {
     pub repair: nodewell_checks::repair::RepairSettings,
     /// Whether the node's own figures are among the metrics.
     pub statistics: bool,
-    pub socket_limits: socket::Limits,
+    pub socket_limits: SocketLimits,
     /// Which other users may report, in the order of the files.
-    pub grants: Vec<socket::Grant>,
+    pub grants: Vec<Grant>,
 }
 
 /// `[kmsg]`.
@@ -139,7 +145,7 @@ impl Config {
             standalone: said.standalone.unwrap_or(false),
             kubeconfig: said.kubeconfig,
             socket_limits: said.socket.limits(),
-            socket: said.socket.path.unwrap_or_else(|| socket::DEFAULT_PATH.into()),
+            socket: said.socket.path.unwrap_or_else(|| DEFAULT_SOCKET.into()),
             state_dir: said.state_dir.or_else(default_state_dir),
             metrics_address: metrics.address(),
             rules: said.rules.unwrap_or_default(),
@@ -190,7 +196,7 @@ impl Config {
     #[must_use]
     pub fn grants_beyond(&self, catalogue: &[ConditionSpec]) -> Vec<Mistake> {
         let is_known = |name: &Name| catalogue.iter().any(|known| known.condition == *name);
-        let beyond = |grant: &socket::Grant| {
+        let beyond = |grant: &Grant| {
             let unknown: Vec<&str> = grant.named().filter(|name| !is_known(name)).map(Name::as_str).collect();
             let message = format!(
                 "the grant names {}, which no rule file has; declare it by [[condition]] in a file of {}",
@@ -232,7 +238,7 @@ impl Config {
 /// The checks ask for the API server's name, which the agent's kubeconfig or the kubelet's has.
 fn checks(said: &Settings) -> nodewell_checks::Settings {
     let mut checks = said.checks.clone().settled();
-    let kubelets = identity::kubelet_kubeconfigs(Path::new("/"), said.identity.kubelet_kubeconfig.as_deref());
+    let kubelets = kubelet_kubeconfigs(Path::new("/"), said.identity.kubelet_kubeconfig.as_deref());
     checks.network.kubeconfigs = said.kubeconfig.iter().cloned().chain(kubelets).collect();
     checks
 }

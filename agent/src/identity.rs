@@ -20,7 +20,7 @@ pub use credentials::{Cluster, Credentials, CredentialsError, KeyedCertificate, 
 pub use enrolment::{EnrolError, Enrolment, Progress};
 pub use flags::IdentityFlags;
 pub use folder::{Access, Folder, FolderError};
-pub use kubelet::{Found, find as find_kubelet, kubeconfigs as kubelet_kubeconfigs};
+pub use kubelet::{Found, find as find_kubelet};
 pub use provisioner::{NOTES, NodeIdentity, ProvisionError, Provisioner, Published};
 pub use request::{GROUP, SigningRequest, USER_PREFIX, user_name};
 pub use server::{AskError, Server, ask, client_of};

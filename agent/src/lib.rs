@@ -4,6 +4,7 @@
 mod bucket;
 pub mod check_process;
 pub mod cli;
+pub mod command;
 pub mod config;
 pub mod daemon;
 pub mod detectors;

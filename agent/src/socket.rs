@@ -22,7 +22,7 @@ mod tally;
 #[cfg(test)]
 mod tests;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use nodewell_model::{
     Name,
@@ -30,60 +30,16 @@ use nodewell_model::{
 };
 use tokio::sync::watch;
 
-use crate::{bucket::Rate, shared_state::SharedState};
+use crate::{bucket::Rate, config::SocketLimits, shared_state::SharedState};
 use gate::Gate;
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use report::read as read_reports;
 
 pub use bind::{BindError, Door, SocketFile, bind};
-pub use grants::{Grant, Grantee, Grants, Types};
-pub use nodewell_client::DEFAULT_SOCKET as DEFAULT_PATH;
+pub use grants::Grants;
 pub use permits::{Counters, RefusedConnections};
 pub use serve::serve;
-
-/// What a peer may cost. Every bound that is hit is counted in [`Counters`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
-    /// Connections in all, followers included.
-    pub connections: usize,
-    /// How many of them are reserved for root and the agent's own user.
-    pub reserved: usize,
-    /// Connections of one peer: a unit, a container or a user. The host's root and the agent's own user are only bound
-    /// by `connections`.
-    pub connections_per_peer: usize,
-    /// For a whole request head, counted from the connect or the answer before: so it ends idle connections too.
-    pub head_timeout: Duration,
-    /// For a whole request body.
-    pub body_timeout: Duration,
-    /// For a peer that does not take what it asked for.
-    pub write_timeout: Duration,
-    /// The longest request body, in bytes.
-    pub body_bytes: usize,
-    /// Events in one report.
-    pub events_per_report: usize,
-    /// Condition types and subjects that one daemon may hold.
-    pub subjects_per_daemon: usize,
-    /// Reports of one peer that has no grant with a rate of its own.
-    pub rate: Rate,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            connections: 32,
-            reserved: 4,
-            connections_per_peer: 4,
-            head_timeout: Duration::from_secs(5),
-            body_timeout: Duration::from_secs(10),
-            write_timeout: Duration::from_secs(10),
-            body_bytes: 64 * 1024,
-            events_per_report: 64,
-            subjects_per_daemon: 256,
-            rate: Rate { burst: 40, interval: Duration::from_millis(50) },
-        }
-    }
-}
 
 /// Knows the rules, and can make the kernel log reader expect one marked record.
 pub trait Injector: Send + Sync {

@@ -9,7 +9,8 @@ use std::{
 use clap::Parser;
 use nodewell_agent::{
     check_process::{self, Group, MonitorFlags, Settings, Setup, WorkerFlags},
-    config::{Command, Config, Flags},
+    command::{Command, CommandLine},
+    config::{Config, Flags},
     daemon,
     identity::IdentityFlags,
     pstore_collector::{self, PstoreCollectorFlags},
@@ -30,8 +31,8 @@ const CONFIG: u8 = 78;
 fn main() -> ExitCode {
     // Before anything else opens a descriptor.
     let activated = Activated::take();
-    let flags = match Flags::try_parse() {
-        Ok(flags) => flags,
+    let CommandLine { command, flags } = match CommandLine::try_parse() {
+        Ok(line) => line,
         Err(error) => {
             let code = if error.use_stderr() { USAGE } else { 0 };
             // A closed stdout is no reason to change the answer.
@@ -42,7 +43,7 @@ fn main() -> ExitCode {
     // A live table shares the terminal with us: only what an operator must act on may break into it.
     nodewell_journal::init("nodewelld", if std::io::stdout().is_terminal() { "error" } else { "info" });
     activated.log_complaints();
-    match flags.command {
+    match command {
         Some(Command::Monitor(flags)) => return monitor(flags),
         Some(Command::Worker(flags)) => return worker(&flags),
         Some(Command::CollectPstore(flags)) => return collect_pstore(&flags),

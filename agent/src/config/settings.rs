@@ -17,7 +17,7 @@ use nodewell_rules::{
     document::{DeTable, Report, Section, tables},
 };
 
-use crate::{exporters::apiserver::LeaseMode, socket::Grant};
+use crate::config::{Grant, LeaseMode};
 pub use checks::CheckSettings;
 pub use hardware::HardwareSettings;
 pub use identity::{IdentityMode, IdentitySettings};

@@ -130,7 +130,7 @@ fn grants_of_all_files_add_up_and_are_taken_by_a_reload() {
     assert_eq!(after.socket, Path::new("/b"));
     assert_eq!(after.socket_limits.rate.interval, Duration::from_mins(1));
     let to: Vec<_> = after.grants.iter().map(|grant| &grant.to).collect();
-    use crate::socket::Grantee::{Group, Unit, User};
+    use crate::config::Grantee::{Group, Unit, User};
     assert_eq!(to, [&Unit("x.service".to_owned()), &User(0), &Group(0)]);
     let (reloaded, needs_restart) = before.with_rules_of(&after);
     assert_eq!((reloaded.grants.len(), needs_restart), (3, true));

@@ -33,9 +33,9 @@ use tokio::{
     time::{sleep, timeout},
 };
 
+pub use crate::config::{LeaseConfig, LeaseMode};
 pub use aggregate::EventLimits;
 pub use events::EventsCheckpoint;
-pub use lease::{LeaseConfig, LeaseMode};
 pub use object::FIELD_MANAGER;
 pub use retry::RetryPolicy;
 pub use schedule::NODE_MESSAGE_LIMIT_BYTES;

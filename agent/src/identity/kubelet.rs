@@ -1,20 +1,9 @@
-//! Where the kubelet of each distribution stores its kubeconfig.
+//! The kubelet's credentials: the first that can be used of where distributions store them.
 
 use std::path::{Path, PathBuf};
 
 use super::credentials::{Credentials, CredentialsError};
-
-/// In the order in which they are tried.
-const KUBECONFIGS: [(&str, &str); 7] = [
-    ("kubeadm", "etc/kubernetes/kubelet.conf"),
-    // EKS, AKS, GKE, kOps, OpenShift.
-    ("kubelet", "var/lib/kubelet/kubeconfig"),
-    ("Bottlerocket", "etc/kubernetes/kubelet/kubeconfig"),
-    ("k3s", "var/lib/rancher/k3s/agent/kubelet.kubeconfig"),
-    ("RKE2", "var/lib/rancher/rke2/agent/kubelet.kubeconfig"),
-    ("k0s", "var/lib/k0s/kubelet.conf"),
-    ("MicroK8s", "var/snap/microk8s/current/credentials/kubelet.config"),
-];
+use crate::config::kubelet_kubeconfigs;
 
 /// The kubelet's credentials, and where they were.
 #[derive(Debug)]
@@ -23,18 +12,11 @@ pub struct Found {
     pub credentials: Credentials,
 }
 
-/// The files below `root` that may be the kubelet's kubeconfig; or only the one that was `named`.
-#[must_use]
-pub fn kubeconfigs(root: &Path, named: Option<&Path>) -> Vec<PathBuf> {
-    let known = || KUBECONFIGS.iter().map(|(_, path)| root.join(path)).collect();
-    named.map_or_else(known, |path| vec![path.to_owned()])
-}
-
 /// The first credentials that can be used. A file that cannot be used is an error only if no other can, and the first
 /// such one is reported; `None` if there is none at all.
 pub async fn find(root: &Path, named: Option<&Path>) -> Result<Option<Found>, CredentialsError> {
     let mut first_error = None;
-    for path in kubeconfigs(root, named) {
+    for path in kubelet_kubeconfigs(root, named) {
         match Credentials::read(&path).await {
             Ok(credentials) => return Ok(Some(Found { path, credentials })),
             Err(error) if error.is_absence() && named.is_none() => {}
@@ -49,6 +31,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::config::KUBECONFIGS;
 
     fn kubeconfig(user: &str) -> String {
         format!(

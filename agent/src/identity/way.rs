@@ -9,8 +9,7 @@ use std::{
 use kube::config::Kubeconfig;
 use tokio::{task::spawn_blocking, time::sleep};
 
-use super::kubelet;
-use crate::config::{Config, IdentityMode};
+use crate::config::{Config, IdentityMode, kubelet_kubeconfigs};
 
 /// Its name in the identity's folder.
 pub const KUBECONFIG: &str = "kubeconfig";
@@ -42,7 +41,7 @@ impl Way {
             (Some(path), _) => Self::Configured(path.clone()),
             (None, IdentityMode::None) => Self::Standalone,
             (None, _) => {
-                let kubelets = kubelet::kubeconfigs(root, config.identity.kubelet_kubeconfig.as_deref());
+                let kubelets = kubelet_kubeconfigs(root, config.identity.kubelet_kubeconfig.as_deref());
                 Self::Looked([config.identity.folder.join(KUBECONFIG)].into_iter().chain(kubelets).collect())
             }
         }

@@ -11,7 +11,7 @@ use hyper::{
 use nodewell_model::text::cut;
 use serde::de::DeserializeOwned;
 
-use super::{Limits, answer::Rejection};
+use super::{SocketLimits, answer::Rejection};
 
 /// So much of the beginning and of the end of a long quotation is returned.
 const QUOTED_BYTES: usize = 200;
@@ -19,7 +19,7 @@ const QUOTED_BYTES: usize = 200;
 type BoxError = Box<dyn Error + Send + Sync>;
 
 /// The body of `request` as a `T`.
-pub(super) async fn read<T, B>(request: Request<B>, limits: &Limits) -> Result<T, Rejection>
+pub(super) async fn read<T, B>(request: Request<B>, limits: &SocketLimits) -> Result<T, Rejection>
 where
     T: DeserializeOwned,
     B: Body + Unpin,
@@ -29,7 +29,7 @@ where
 }
 
 /// The body of `request`, which declares that it is JSON.
-pub(super) async fn bytes<B>(request: Request<B>, limits: &Limits) -> Result<Bytes, Rejection>
+pub(super) async fn bytes<B>(request: Request<B>, limits: &SocketLimits) -> Result<Bytes, Rejection>
 where
     B: Body + Unpin,
     B::Error: Into<BoxError>,

@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use super::{Limits, peer::Peer};
+use super::{SocketLimits, peer::Peer};
 use crate::runtime::clock;
 use looks::Looks;
 
@@ -52,7 +52,7 @@ pub(super) enum Full {
 
 /// Hands out permits within the limits.
 pub(super) struct Permits {
-    limits: Limits,
+    limits: SocketLimits,
     owner: u32,
     held: Arc<Mutex<Held>>,
     counters: Arc<Counters>,
@@ -73,7 +73,7 @@ pub(super) struct Permit {
 }
 
 impl Permits {
-    pub(super) fn new(limits: Limits, owner: u32, counters: Arc<Counters>) -> Self {
+    pub(super) fn new(limits: SocketLimits, owner: u32, counters: Arc<Counters>) -> Self {
         Self { limits, owner, held: Arc::default(), counters }
     }
 

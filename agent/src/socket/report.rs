@@ -7,7 +7,7 @@ use nodewell_ledger::{Refusal as LedgerRejection, ReportRefusal};
 use nodewell_model::{Status, api::AcceptedView, report::Invalid};
 
 use super::{
-    Api, Limits,
+    Api, SocketLimits,
     answer::{Answer, Rejection, json},
     body,
     gate::Granted,
@@ -31,7 +31,12 @@ struct Sent {
 }
 
 /// Takes the body of `request`, or gives the reason why not.
-pub(super) async fn report<B>(api: &Api, limits: &Limits, peer: &Peer, request: Request<B>) -> Result<Answer, Rejection>
+pub(super) async fn report<B>(
+    api: &Api,
+    limits: &SocketLimits,
+    peer: &Peer,
+    request: Request<B>,
+) -> Result<Answer, Rejection>
 where
     B: Body + Unpin,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
@@ -65,7 +70,7 @@ where
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn read(body: &[u8]) -> Result<Vec<Status>, String> {
     let sent = Sent::parse(body).map_err(|rejection| rejection.error)?;
-    sent.check(&Limits::default()).map_err(|rejection| rejection.error)?;
+    sent.check(&SocketLimits::default()).map_err(|rejection| rejection.error)?;
     Ok(sent.reports)
 }
 
@@ -78,7 +83,7 @@ impl Sent {
     }
 
     /// What the types cannot express: bounds of the batch, and of what each field takes.
-    fn check(&self, limits: &Limits) -> Result<(), Rejection> {
+    fn check(&self, limits: &SocketLimits) -> Result<(), Rejection> {
         if self.reports.len() > BATCH_LIMIT {
             let error = format!("{} reports in one batch; send at most {BATCH_LIMIT} at a time", self.reports.len());
             return Err(Rejection::new(StatusCode::PAYLOAD_TOO_LARGE, error));

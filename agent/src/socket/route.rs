@@ -6,7 +6,7 @@ use hyper::{Method, Request, StatusCode, body::Body};
 use nodewell_model::api::ClearRequest;
 
 use super::{
-    Api, Limits, act,
+    Api, SocketLimits, act,
     answer::{Answer, Rejection, json},
     body,
     peer::Peer,
@@ -51,7 +51,7 @@ const ROUTES: [Route; 11] = [
 ];
 
 /// Answers one request of `peer`.
-pub(super) async fn answer<B>(api: &Api, limits: &Limits, peer: &Peer, request: Request<B>) -> Answer
+pub(super) async fn answer<B>(api: &Api, limits: &SocketLimits, peer: &Peer, request: Request<B>) -> Answer
 where
     B: Body + Unpin,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
@@ -66,7 +66,7 @@ where
 /// What a request meets, whatever it asks for.
 struct Context<'a> {
     api: &'a Api,
-    limits: &'a Limits,
+    limits: &'a SocketLimits,
     peer: &'a Peer,
 }
 

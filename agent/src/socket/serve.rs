@@ -29,7 +29,7 @@ use tokio::{
 };
 
 use super::{
-    Api, Counters, Limits,
+    Api, Counters, SocketLimits,
     answer::Answer,
     peer::{Host, Peer},
     permits::{Full, Permit, Permits},
@@ -55,7 +55,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub async fn serve(
     listener: UnixListener,
     api: Api,
-    limits: Limits,
+    limits: SocketLimits,
     counters: Arc<Counters>,
     stop: impl Future<Output = ()>,
 ) {
@@ -91,7 +91,7 @@ pub async fn serve(
 
 struct Server {
     api: Api,
-    limits: Limits,
+    limits: SocketLimits,
     permits: Permits,
     host: Arc<Host>,
     counters: Arc<Counters>,

@@ -20,7 +20,7 @@ use std::{
 };
 
 use clap::CommandFactory;
-use nodewell_agent::{cli, config::Flags};
+use nodewell_agent::{cli, command::CommandLine};
 use nodewell_controller::cli as controller;
 
 use guide::Guide;
@@ -82,8 +82,11 @@ fn pages(folder: &Path) -> Result<(), Failure> {
     for page in every_page()? {
         write(&man.join(format!("man{}", page.section)).join(page.file_name()), page.text.as_bytes())?;
     }
-    let programs =
-        [("nodewell", cli::command()), ("nodewelld", Flags::command()), ("nodewell-controller", controller::command())];
+    let programs = [
+        ("nodewell", cli::command()),
+        ("nodewelld", CommandLine::command()),
+        ("nodewell-controller", controller::command()),
+    ];
     for file in completions::of(programs) {
         write(&folder.join(file.path), &file.text)?;
     }
@@ -92,7 +95,7 @@ fn pages(folder: &Path) -> Result<(), Failure> {
 
 fn every_page() -> io::Result<Vec<Page>> {
     let mut pages = commands::pages(cli::command(), "1", "nodewelld(8), nodewell.toml(5), nodewell-socket(7)")?;
-    pages.extend(commands::pages(Flags::command(), "8", "nodewell(1), nodewell.toml(5), nodewell-socket(7)")?);
+    pages.extend(commands::pages(CommandLine::command(), "8", "nodewell(1), nodewell.toml(5), nodewell-socket(7)")?);
     pages.extend(commands::pages(controller::command(), "8", "nodewelld(8), nodewell(1)")?);
     pages.extend([CONFIGURATION.page(), SOCKET.page(), IDENTITY.page()]);
     Ok(pages)

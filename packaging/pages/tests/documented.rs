@@ -75,7 +75,7 @@ fn the_example_of_grants_may_be_copied_as_it_is() {
     let known = |name: &nodewell_model::Name| loaded.set.conditions.iter().any(|spec| spec.condition == *name);
     let grants = settings.grants;
     assert!(!grants.is_empty());
-    assert!(grants.iter().flat_map(nodewell_agent::socket::Grant::named).all(known));
+    assert!(grants.iter().flat_map(nodewell_agent::config::Grant::named).all(known));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use nodewell_rules::document::{Report, Section};
 
 use super::Settings;
-use crate::exporters::apiserver::LeaseMode;
+use crate::config::LeaseMode;
 
 const KEYS: &[&str] = &["event-namespace", "heartbeat", "take-over", "lease", "lease-renew"];
 

@@ -7,7 +7,7 @@ use nodewell_model::Name;
 use nodewell_rules::document::{DeTable, Report, Section};
 
 use super::rate;
-use crate::socket::{Grant, Grantee, Types};
+use crate::config::{Grant, Grantee, Types};
 
 const KEYS: &[&str] =
     &["unit", "user", "group", "conditions", "reasons", "events", "clear", "rate", "burst", "on-stale"];

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use nodewell_rules::document::{Report, Section};
 
 use super::rate;
-use crate::{bucket::Rate, socket::Limits};
+use crate::{bucket::Rate, config::SocketLimits};
 
 const KEYS: &[&str] = &[
     "path",
@@ -81,11 +81,11 @@ impl SocketSettings {
 
     /// The limits that are set, and the defaults for the others.
     #[must_use]
-    pub fn limits(&self) -> Limits {
-        let default = Limits::default();
+    pub fn limits(&self) -> SocketLimits {
+        let default = SocketLimits::default();
         let count = |said: Option<u32>, otherwise: usize| said.map_or(otherwise, |said| said as usize);
         let connections = count(self.connections, default.connections);
-        Limits {
+        SocketLimits {
             connections,
             // Half of a small number stays open to all clients.
             reserved: default.reserved.min(connections / 2),

@@ -1,6 +1,6 @@
 //! The events lane: takes records from the shared state's log and delivers them as Events, oldest first. The store
-//! saves what is to be delivered before it is sent, so that a crash at any moment neither loses an occurrence nor counts
-//! it twice.
+//! saves what is to be delivered before it is sent, so that a crash at any moment neither loses an occurrence nor
+//! counts it twice.
 
 mod book;
 mod saved;

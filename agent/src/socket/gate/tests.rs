@@ -1,8 +1,7 @@
-use super::{
-    super::grants::{Grant, Grantee, Types},
-    *,
-};
 use nodewell_rules::Location;
+
+use super::*;
+use crate::config::{Grant, Grantee, Types};
 
 const OWNER: u32 = 990;
 

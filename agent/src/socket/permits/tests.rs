@@ -1,7 +1,7 @@
 use super::*;
 
 fn permits() -> Permits {
-    let limits = Limits { connections: 6, reserved: 2, connections_per_peer: 3, ..Limits::default() };
+    let limits = SocketLimits { connections: 6, reserved: 2, connections_per_peer: 3, ..SocketLimits::default() };
     Permits::new(limits, 990, Arc::default())
 }
 

@@ -16,7 +16,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::super::{Access, Api, Counters, Grants, Injector, Limits, bind, serve};
+use super::super::{Access, Api, Counters, Grants, Injector, SocketLimits, bind, serve};
 use crate::shared_state::{Command, SharedState};
 
 pub(super) const DEADLINE: Duration = Duration::from_secs(10);
@@ -55,7 +55,7 @@ impl Injector for OneRule {
 }
 
 impl Fixture {
-    pub(super) fn start(limits: Limits) -> Self {
+    pub(super) fn start(limits: SocketLimits) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("nodewell.sock");
         let (shared_state, commands) = SharedState::new("node-1");
@@ -68,7 +68,7 @@ impl Fixture {
 
     /// With an account that has every field in use.
     pub(super) fn full() -> Self {
-        let fixture = Self::start(Limits::default());
+        let fixture = Self::start(SocketLimits::default());
         fixture.shared_state.publish(view());
         fixture.shared_state.set_apiserver(view().apiserver);
         fixture.shared_state.events().extend([event(1), event(2)]);
@@ -111,7 +111,7 @@ impl Fixture {
 
 pub(super) fn api(shared_state: &SharedState) -> Api {
     let grants = tokio::sync::watch::Sender::new(Arc::new(Grants::default())).subscribe();
-    let access = Access { grants, rate: Limits::default().rate };
+    let access = Access { grants, rate: SocketLimits::default().rate };
     Api::new(shared_state.clone(), Arc::new(OneRule), access, &["events-follow", "clear", "inject"])
 }
 

@@ -9,14 +9,14 @@ use tokio::{
 };
 
 use super::{
-    super::{Counters, Limits},
+    super::{Counters, SocketLimits},
     fixture::{DEADLINE, Fixture, code, event, read_all, read_until},
 };
 
 const SHORT: Duration = Duration::from_millis(200);
 
-fn short() -> Limits {
-    Limits { head_timeout: SHORT, body_timeout: SHORT, write_timeout: SHORT, ..Limits::default() }
+fn short() -> SocketLimits {
+    SocketLimits { head_timeout: SHORT, body_timeout: SHORT, write_timeout: SHORT, ..SocketLimits::default() }
 }
 
 async fn until_broken(counters: &Counters, count: u64) {
@@ -62,7 +62,7 @@ async fn a_body_that_never_comes_is_answered() {
 
 #[tokio::test]
 async fn a_declared_gigabyte_is_rejected_unread() {
-    let fixture = Fixture::start(Limits::default());
+    let fixture = Fixture::start(SocketLimits::default());
     let head =
         "POST /v1/clear HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1073741824\r\n\r\n";
     let answer = fixture.exchange(head.as_bytes()).await;
@@ -71,7 +71,7 @@ async fn a_declared_gigabyte_is_rejected_unread() {
 
 #[tokio::test]
 async fn a_chunked_flood_is_cut_off() {
-    let fixture = Fixture::start(Limits::default());
+    let fixture = Fixture::start(SocketLimits::default());
     let mut request =
         b"POST /v1/clear HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
             .to_vec();
@@ -86,7 +86,7 @@ async fn a_chunked_flood_is_cut_off() {
 
 #[tokio::test]
 async fn garbage_is_rejected_and_harms_no_client() {
-    let fixture = Fixture::start(Limits::default());
+    let fixture = Fixture::start(SocketLimits::default());
     let binary: Vec<u8> = (0..=255).cycle().take(5000).collect();
     for garbage in [&binary[..], b"\0\0\0\0\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\r\n\r\n"] {
         let answer = fixture.exchange(garbage).await;
@@ -97,7 +97,7 @@ async fn garbage_is_rejected_and_harms_no_client() {
 
 #[tokio::test]
 async fn a_head_without_bounds_is_rejected() {
-    let fixture = Fixture::start(Limits::default());
+    let fixture = Fixture::start(SocketLimits::default());
     let mut head = b"GET /healthz HTTP/1.1\r\nX-Long: ".to_vec();
     head.resize(100_000, b'a');
     assert_eq!(code(&fixture.exchange(&head).await), 431);
@@ -105,7 +105,7 @@ async fn a_head_without_bounds_is_rejected() {
 
 #[tokio::test]
 async fn a_half_closed_request_is_no_harm() {
-    let fixture = Fixture::start(Limits::default());
+    let fixture = Fixture::start(SocketLimits::default());
     let mut stream = fixture.connect().await;
     stream.write_all(b"GET /heal").await.unwrap();
     stream.shutdown().await.unwrap();
@@ -149,7 +149,7 @@ async fn a_quiet_follower_stays_connected() {
 
 #[tokio::test]
 async fn the_thirty_third_connection_learns_why_it_must_go() {
-    let fixture = Fixture::start(Limits::default());
+    let fixture = Fixture::start(SocketLimits::default());
     let mut held: Vec<UnixStream> = Vec::new();
     for _ in 0..32 {
         let mut stream = fixture.connect().await;
@@ -168,7 +168,7 @@ async fn the_thirty_third_connection_learns_why_it_must_go() {
 
 #[tokio::test]
 async fn a_thousand_connects_leave_nothing_behind() {
-    let fixture = Fixture::start(Limits::default());
+    let fixture = Fixture::start(SocketLimits::default());
     for _ in 0..1000 {
         drop(fixture.connect().await);
     }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::shared_state::Command;
 
 use super::{
-    super::{Limits, peer::Peer, route},
+    super::{SocketLimits, peer::Peer, route},
     fixture::{Fixture, api, body_of, daemon, event, read_until, view},
 };
 
@@ -54,7 +54,7 @@ async fn every_answer_has_its_promised_shape() {
 #[tokio::test]
 async fn the_account_of_rejections_has_its_promised_shape() {
     let fixture = Fixture::full();
-    let (api, limits) = (api(&fixture.shared_state), Limits::default());
+    let (api, limits) = (api(&fixture.shared_state), SocketLimits::default());
     let ask = |peer: std::sync::Arc<Peer>, method, path| {
         let (api, limits) = (&api, &limits);
         async move {
@@ -100,7 +100,7 @@ async fn head_answers_without_a_body() {
 
 #[tokio::test]
 async fn readiness_names_who_is_missing() {
-    let fixture = Fixture::start(Limits::default());
+    let fixture = Fixture::start(SocketLimits::default());
     let (code, answer) = fixture.get("/readyz").await;
     assert_eq!((code, &answer["waiting"][0]), (503, &json!("the ledger has not given its first account yet")));
 
@@ -129,7 +129,7 @@ fn ids(answer: &Value) -> Vec<u64> {
 
 #[tokio::test]
 async fn events_are_paged_forward_and_cut_to_the_newest() {
-    let fixture = Fixture::start(Limits::default());
+    let fixture = Fixture::start(SocketLimits::default());
     fixture.shared_state.events().extend((1..=10).map(event));
     for (target, expected) in [
         ("/v1/events", (1..=10).collect()),
@@ -145,7 +145,7 @@ async fn events_are_paged_forward_and_cut_to_the_newest() {
 
 #[tokio::test]
 async fn bad_parameters_are_named() {
-    let fixture = Fixture::start(Limits::default());
+    let fixture = Fixture::start(SocketLimits::default());
     for (target, word) in [
         ("/v1/events?limit=-1", "`limit` takes a number"),
         ("/v1/events?after=x", "`after` takes an event's id"),
@@ -160,7 +160,7 @@ async fn bad_parameters_are_named() {
 
 #[tokio::test]
 async fn a_follower_gets_old_events_then_new_ones() {
-    let fixture = Fixture::start(Limits::default());
+    let fixture = Fixture::start(SocketLimits::default());
     fixture.shared_state.events().extend((1..=3).map(event));
     let mut lines = Client::new(&fixture.path).follow("/v1/events?follow=true&after=1").await.unwrap();
     for id in [2, 3, 4] {
@@ -174,7 +174,7 @@ async fn a_follower_gets_old_events_then_new_ones() {
 
 #[tokio::test]
 async fn a_follower_without_after_starts_now() {
-    let fixture = Fixture::start(Limits::default());
+    let fixture = Fixture::start(SocketLimits::default());
     fixture.shared_state.events().extend((1..=3).map(event));
     let mut stream = fixture.connect().await;
     tokio::io::AsyncWriteExt::write_all(&mut stream, b"GET /v1/events?follow HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -246,7 +246,7 @@ async fn an_unknown_reason_is_not_injected() {
 #[tokio::test]
 async fn an_ordinary_user_reads_and_changes_nothing() {
     let fixture = Fixture::full();
-    let (api, limits) = (api(&fixture.shared_state), Limits::default());
+    let (api, limits) = (api(&fixture.shared_state), SocketLimits::default());
     let stranger = Peer::user(u32::MAX - 1);
     for (method, target, code) in [("GET", "/v1/status", 200), ("POST", "/v1/clear", 403), ("POST", "/v1/inject", 403)]
     {

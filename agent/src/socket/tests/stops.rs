@@ -13,7 +13,7 @@ use tokio::{
 };
 
 use super::{
-    super::{Limits, bind, serve},
+    super::{SocketLimits, bind, serve},
     fixture::{DEADLINE, api, body_of, read_all, read_until},
 };
 use crate::shared_state::{Command, SharedState};
@@ -32,7 +32,7 @@ fn start() -> Served {
     let (shared_state, commands) = SharedState::new("node-1");
     let (stop, stopped) = oneshot::channel::<()>();
     let listener = bind(&path).unwrap();
-    let server = tokio::spawn(serve(listener, api(&shared_state), Limits::default(), Arc::default(), async {
+    let server = tokio::spawn(serve(listener, api(&shared_state), SocketLimits::default(), Arc::default(), async {
         _ = stopped.await
     }));
     Served { _folder: folder, path, commands, stop, server }
