@@ -64,7 +64,7 @@ fn a_problem_is_told_at_once(cluster: &Cluster) {
         cluster.condition(node, "KernelUnhealthy").filter(|condition_seen| condition_seen["status"] == "True")
     });
     assert_eq!(condition_seen["reason"], "KernelOops");
-    same_second(&condition_seen["lastTransitionTime"], agent.condition("KernelUnhealthy").unwrap().since);
+    same_second(&condition_seen["lastTransitionTime"], agent.condition("KernelUnhealthy").unwrap().transition);
     let apiserver =
         until("the agent is connected", || Some(agent.view().apiserver).filter(|it| it.last_success.is_some()));
     assert_eq!(serde_json::to_value(apiserver.state).unwrap(), "connected");
@@ -126,7 +126,7 @@ fn a_recovery_is_held_and_then_told(cluster: &Cluster) {
     agent.kmsg().say("test: fault on alpha");
     wait_told(cluster, (node, "TestUnhealthy"), "True");
     agent.kmsg().say("test: end on alpha");
-    let healed = agent.wait_condition("TestUnhealthy", "False").since;
+    let healed = agent.wait_condition("TestUnhealthy", "False").transition;
     assert_eq!(cluster.condition(node, "TestUnhealthy").unwrap()["status"], "True", "not yet");
     let condition_seen = until_within(Duration::from_secs(50), "the recovery is reported", || {
         cluster.condition(node, "TestUnhealthy").filter(|condition_seen| condition_seen["status"] == "False")

@@ -61,7 +61,7 @@ fn what_happened_meanwhile_arrives_in_order(cluster: &Cluster) {
     wait_told(cluster, (node, "KernelUnhealthy"), "False");
     cluster.stop();
     agent.kmsg().say(OOPS);
-    let since = agent.wait_condition("KernelUnhealthy", "True").since;
+    let since = agent.wait_condition("KernelUnhealthy", "True").transition;
     agent.kmsg().say(STALL);
     let stalled = agent.wait_event("RCUStall").timestamp;
     until("the agent knows that no server answers", || {

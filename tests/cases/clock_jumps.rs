@@ -74,7 +74,7 @@ fn the_wall_clock_may_go_anywhere() {
         agent.wait_condition("TestNoisy", "False");
     }
     let held = agent.wait_condition("TestUnhealthy", "True");
-    assert_eq!((held.since, held.problems[0].count), (raised.since, 1));
+    assert_eq!((held.transition, held.problems[0].count), (raised.transition, 1));
     let raid = agent.view().daemons.into_iter().find(|daemon| daemon.name.starts_with("raid@")).unwrap();
     assert_eq!(raid.state, DaemonState::Running, "ten minutes have not passed: {raid:?}");
     let event_seen: Vec<_> =
@@ -83,7 +83,7 @@ fn the_wall_clock_may_go_anywhere() {
     let count = || cluster.events(node, "TestLine").iter().map(|event| event["count"].as_u64().unwrap()).sum::<u64>();
     until("all are in the API", || (count() >= 5).then_some(()));
     assert_eq!(settled("the Events rest", count), 5);
-    same_second(&wait_told(&cluster, (node, "TestUnhealthy"), "True")["lastTransitionTime"], raised.since);
+    same_second(&wait_told(&cluster, (node, "TestUnhealthy"), "True")["lastTransitionTime"], raised.transition);
 }
 
 /// Timers stop in suspend; the first thing that happens after it catches up.

@@ -33,7 +33,7 @@ fn an_oops_turns_a_condition_and_makes_an_event() {
     let event = agent.wait_event("KernelOops");
     assert_eq!((event.message.as_str(), event.count), (OOPS, 1));
     assert_eq!(event.condition.unwrap().as_str(), "KernelUnhealthy");
-    assert_eq!(event.timestamp, condition.since, "both have the record's time");
+    assert_eq!(event.timestamp, condition.transition, "both have the record's time");
     let answer = agent.get("/v1/conditions").unwrap().json();
     let listed = answer.as_array().unwrap().iter().find(|listed| listed["type"] == "KernelUnhealthy").unwrap();
     assert_eq!((&listed["status"], &listed["reason"]), (&"True".into(), &"KernelOops".into()));

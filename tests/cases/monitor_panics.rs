@@ -37,7 +37,7 @@ fn its_conditions_are_unknown_and_come_back() {
     until("its death is seen", || agent.daemon("kernel-monitor").filter(|daemon| daemon.state == DaemonState::Dead));
     // Its claim stands, unconfirmed: the line that would have ended it made it panic.
     let held = agent.wait_condition("TestUnhealthy", "True");
-    assert_eq!(held.since, raised.since);
+    assert_eq!(held.transition, raised.transition);
     assert!(held.problems[0].unconfirmed_since.is_some(), "{held:?}");
     until("it is back", || agent.daemon("kernel-monitor").filter(|daemon| daemon.state == DaemonState::Running));
     agent.kmsg().say("test: end on alpha");

@@ -79,7 +79,7 @@ fn a_report_turns_a_condition_and_another_ends_it() {
     // What was answered is shown: no waiting.
     let view = agent.condition("RaidProblem").unwrap();
     assert_eq!((view.status.as_str(), view.problems.len()), ("True", 1));
-    assert_eq!(view.since.to_string(), "2026-11-21T02:00:00Z");
+    assert_eq!(view.transition.to_string(), "2026-11-21T02:00:00Z");
     assert!(view.problems[0].source.starts_with("raid-monitor@"));
     take(&agent, json!({"conditions": [raid("False", "md0")]}));
     assert_eq!(agent.condition("RaidProblem").unwrap().status.as_str(), "False");

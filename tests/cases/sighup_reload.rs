@@ -20,7 +20,7 @@ fn good_rules_are_taken_and_problems_stay() {
     agent.wait_condition("TestNoisy", "False");
     agent.kmsg().say("test: noise");
     agent.wait_condition("TestNoisy", "True");
-    assert_eq!(agent.wait_condition("TestUnhealthy", "True").since, before.since);
+    assert_eq!(agent.wait_condition("TestUnhealthy", "True").transition, before.transition);
 }
 
 fn mistakes_leave_the_old_rules_in_force() {

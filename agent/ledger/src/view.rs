@@ -32,8 +32,8 @@ pub(crate) fn condition(state: &ConditionState, daemons: &Daemons) -> Option<Con
         ConditionStatus::False => None,
     }
     .unwrap_or_else(|| (state.spec.healthy_reason.clone(), state.spec.healthy_message.clone()));
-    let since = state.transition.since.unwrap_or_default();
-    Some(ConditionView { condition: state.spec.condition.clone(), status, reason, message, since, problems })
+    let transition = state.transition.since.unwrap_or_default();
+    Some(ConditionView { condition: state.spec.condition.clone(), status, reason, message, transition, problems })
 }
 
 /// Worst first, then oldest, then by name.

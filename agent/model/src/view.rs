@@ -63,8 +63,8 @@ pub struct ConditionView {
     pub status: ConditionStatus,
     pub reason: Name,
     pub message: String,
-    /// When the status last changed, by record time.
-    pub since: Timestamp,
+    /// When the status last changed, by record time: what a report of the condition calls `transition`, too.
+    pub transition: Timestamp,
     /// Active problems, worst first, then oldest.
     #[serde(default)]
     pub problems: Vec<ProblemView>,

@@ -161,7 +161,7 @@ mod tests {
             status,
             reason: Name::fixed("DockerHung"),
             message: String::new(),
-            since: Timestamp::UNIX_EPOCH,
+            transition: Timestamp::UNIX_EPOCH,
             problems: vec![serde_json::from_value(problem).unwrap(); problems],
         }
     }

@@ -35,7 +35,7 @@ fn condition(view: &ConditionView) -> Condition {
     Condition {
         condition: view.condition.clone(),
         status: view.status,
-        transition: view.since,
+        transition: view.transition,
         reason: view.reason.clone(),
         message: view.message.clone(),
         subject: view.problems.first().and_then(|worst| worst.subject.clone()),

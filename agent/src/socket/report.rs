@@ -24,6 +24,10 @@ const FULL_RETRY_SECS: u32 = 10;
 /// Reports in one batch: a daemon has one or two to send at a time.
 const BATCH_LIMIT: usize = 64;
 
+/// Names that a condition's `transition` has elsewhere: in an agent's views before it was called so everywhere, and in
+/// Kubernetes.
+const OTHER_TIMES: [&str; 2] = ["since", "lastTransitionTime"];
+
 /// What was sent: one report, or a batch.
 struct Sent {
     reports: Vec<Status>,
@@ -78,8 +82,8 @@ impl Sent {
     fn parse(bytes: &[u8]) -> Result<Self, Rejection> {
         let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
         let batch = first == Some(&b'[');
-        let reports = if batch { body::parse(bytes)? } else { vec![body::parse(bytes)?] };
-        Ok(Self { reports, batch })
+        let parsed = if batch { body::parse(bytes) } else { body::parse(bytes).map(|report| vec![report]) };
+        Ok(Self { reports: parsed.map_err(with_our_field)?, batch })
     }
 
     /// What the types cannot express: bounds of the batch, and of what each field takes.
@@ -102,6 +106,15 @@ impl Sent {
         }
         Ok(())
     }
+}
+
+/// Answers a client that sends a condition's time under another name with ours.
+fn with_our_field(mut rejection: Rejection) -> Rejection {
+    let is_old = |name: &str| rejection.error.contains(&format!(".{name}`: unknown field `{name}`"));
+    if rejection.error.contains("conditions[") && OTHER_TIMES.iter().any(|name| is_old(name)) {
+        rejection.error.push_str("; a condition's time is in `transition`");
+    }
+    rejection
 }
 
 /// The path of `within` as a client sees it in what it sent.

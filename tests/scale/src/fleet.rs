@@ -97,7 +97,7 @@ impl Exporter {
 /// # Panics
 /// If the shipped rules have errors.
 #[must_use]
-pub fn healthy(since: Timestamp) -> Vec<Arc<ConditionView>> {
+pub fn healthy(transition: Timestamp) -> Vec<Arc<ConditionView>> {
     let loaded = load(&LoadPlan::default());
     assert!(loaded.mistakes.is_empty(), "{:?}", loaded.mistakes);
     let view = |condition: &ConditionSpec| ConditionView {
@@ -105,7 +105,7 @@ pub fn healthy(since: Timestamp) -> Vec<Arc<ConditionView>> {
         status: ConditionStatus::False,
         reason: condition.healthy_reason.clone(),
         message: condition.healthy_message.clone(),
-        since,
+        transition,
         problems: Vec::new(),
     };
     loaded.set.conditions.iter().map(|condition| Arc::new(view(condition))).collect()
@@ -116,7 +116,7 @@ pub fn healthy(since: Timestamp) -> Vec<Arc<ConditionView>> {
 /// # Panics
 /// If `condition` is no name.
 #[must_use]
-pub fn broken(healthy: &[Arc<ConditionView>], condition: &str, since: Timestamp) -> Vec<Arc<ConditionView>> {
+pub fn broken(healthy: &[Arc<ConditionView>], condition: &str, transition: Timestamp) -> Vec<Arc<ConditionView>> {
     let turned = |view: &Arc<ConditionView>| {
         if view.condition.as_str() != condition {
             return Arc::clone(view);
@@ -125,7 +125,7 @@ pub fn broken(healthy: &[Arc<ConditionView>], condition: &str, since: Timestamp)
             status: ConditionStatus::True,
             reason: Name::new(&format!("{condition}Broken")).unwrap(),
             message: "sda: I/O error, sector 123456 op 0x1:(WRITE) flags 0x800; also sdb, sdc".to_owned(),
-            since,
+            transition,
             ..ConditionView::clone(view)
         })
     };

@@ -9,7 +9,7 @@ fn a_problem_turns_its_condition_and_is_told_once() {
     assert_eq!(ledger.apply(raise("sda", 5), at(6)), Ok(Applied::Started));
     assert_eq!(ledger.apply(raise("sda", 7), at(8)), Ok(Applied::Repeated));
     let view = disk(&mut ledger);
-    assert_eq!((view.status, view.reason.as_str(), view.since), (ConditionStatus::True, "IOError", wall(5)));
+    assert_eq!((view.status, view.reason.as_str(), view.transition), (ConditionStatus::True, "IOError", wall(5)));
     let problem = &view.problems[0];
     assert_eq!((problem.count, problem.since, problem.last_seen), (2, wall(5), wall(7)));
     let events = ledger.take_events();
@@ -37,7 +37,7 @@ fn clearing_one_problem_never_hides_another() {
     ledger.apply(raise("sdb", 2), at(2)).unwrap();
     assert_eq!(ledger.apply(clear("sda", 3), at(3)), Ok(Applied::Cleared(1)));
     let view = disk(&mut ledger);
-    assert_eq!((view.status, view.since, view.problems.len()), (ConditionStatus::True, wall(1), 1));
+    assert_eq!((view.status, view.transition, view.problems.len()), (ConditionStatus::True, wall(1), 1));
     let ended = ledger.take_events().pop().unwrap();
     assert_eq!(
         (ended.reason.as_str(), ended.message.as_str()),
@@ -76,7 +76,7 @@ fn a_healthy_condition_says_when_and_why() {
     ledger.apply(clear("sda", 30), at(31)).unwrap();
     let view = disk(&mut ledger);
     assert_eq!(
-        (view.status, view.since, view.message.as_str()),
+        (view.status, view.transition, view.message.as_str()),
         (ConditionStatus::False, wall(30), "nothing is wrong")
     );
     let ended = ledger.take_events().pop().unwrap();
@@ -122,9 +122,9 @@ fn a_wall_clock_that_jumps_back_never_dates_an_end_before_its_start() {
     ledger.apply(raise("sda", 100), at(100)).unwrap();
     let jumped = Now { wall: wall(-900), ..at(101) };
     ledger.apply(clear("sda", -900), jumped).unwrap();
-    assert_eq!(disk(&mut ledger).since, wall(100));
+    assert_eq!(disk(&mut ledger).transition, wall(100));
     ledger.apply(raise("sda", -890), Now { wall: wall(-890), ..at(111) }).unwrap();
-    assert_eq!(disk(&mut ledger).since, wall(100));
+    assert_eq!(disk(&mut ledger).transition, wall(100));
 }
 
 #[test]
@@ -132,14 +132,14 @@ fn a_record_from_the_future_happened_on_arrival() {
     let mut ledger = watched();
     ledger.apply(raise("sda", 86_400), at(3)).unwrap();
     let view = disk(&mut ledger);
-    assert_eq!((view.since, view.problems[0].last_seen), (wall(3), wall(3)));
+    assert_eq!((view.transition, view.problems[0].last_seen), (wall(3), wall(3)));
 }
 
 #[test]
 fn a_record_older_than_the_agent_dates_the_condition() {
     let mut ledger = watched();
     ledger.apply(raise("sda", -3_000), at(1)).unwrap();
-    assert_eq!(disk(&mut ledger).since, wall(-3_000));
+    assert_eq!(disk(&mut ledger).transition, wall(-3_000));
 }
 
 #[test]

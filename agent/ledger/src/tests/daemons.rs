@@ -22,10 +22,13 @@ fn a_condition_is_unknown_until_its_monitor_runs() {
     let mut ledger = ledger();
     ledger.daemon(report("kernel-monitor", DaemonState::Starting), at(1)).unwrap();
     let view = disk(&mut ledger);
-    assert_eq!((view.status, view.reason.as_str(), view.since), (ConditionStatus::Unknown, "MonitorStarting", wall(1)));
+    assert_eq!(
+        (view.status, view.reason.as_str(), view.transition),
+        (ConditionStatus::Unknown, "MonitorStarting", wall(1))
+    );
     ledger.daemon(report("kernel-monitor", DaemonState::Running), at(2)).unwrap();
     let view = disk(&mut ledger);
-    assert_eq!((view.status, view.reason.as_str(), view.since), (ConditionStatus::False, "AllIsWell", wall(2)));
+    assert_eq!((view.status, view.reason.as_str(), view.transition), (ConditionStatus::False, "AllIsWell", wall(2)));
 }
 
 #[test]
@@ -39,7 +42,7 @@ fn one_blind_monitor_of_two_makes_it_unknown_and_says_why() {
     ledger.daemon(blind, at(5)).unwrap();
     let view = disk(&mut ledger);
     assert_eq!((view.status, view.reason.as_str()), (ConditionStatus::Unknown, "PermissionDenied"));
-    assert_eq!((view.message.as_str(), view.since), ("disk-monitor: cannot open /dev/kmsg", wall(5)));
+    assert_eq!((view.message.as_str(), view.transition), ("disk-monitor: cannot open /dev/kmsg", wall(5)));
     assert_eq!(ledger.daemons()[0].reason, "PermissionDenied");
 }
 
@@ -66,11 +69,11 @@ fn silence_past_the_ttl_turns_conditions_unknown_and_leaves_problems_unconfirmed
     let views = ledger.conditions();
     assert_eq!((views[0].status, views[0].problems[0].unconfirmed_since), (ConditionStatus::True, Some(wall(30))));
     assert_eq!((views[1].status, views[1].reason.as_str()), (ConditionStatus::Unknown, "MonitorStale"));
-    assert_eq!(views[1].since, wall(30));
+    assert_eq!(views[1].transition, wall(30));
     ledger.daemon(with_ttl(DaemonState::Running, 30), at(41)).unwrap();
     let views = ledger.conditions();
     assert_eq!(views[0].problems[0].unconfirmed_since, None);
-    assert_eq!((views[1].status, views[1].since), (ConditionStatus::False, wall(41)));
+    assert_eq!((views[1].status, views[1].transition), (ConditionStatus::False, wall(41)));
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn quiet_is_counted_from_the_record_on_the_clock_of_arrival() {
     assert_eq!(status(&mut ledger), ConditionStatus::True);
     ledger.advance(at(95));
     let view = disk(&mut ledger);
-    assert_eq!((view.status, view.since), (ConditionStatus::False, wall(90)));
+    assert_eq!((view.status, view.transition), (ConditionStatus::False, wall(90)));
     let ended = ledger.take_events().pop().unwrap();
     assert_eq!((ended.message.as_str(), ended.time), ("IOError on sda is over: not seen again for 1m", wall(90)));
     assert!(matches!(ended.origin, Origin::Ended { .. }));
@@ -104,7 +104,7 @@ fn a_person_clears_the_claims_of_everyone() {
     assert_eq!(ledger.clear(&one, at(2)), 1);
     assert_eq!((ledger.clear(&one, at(2)), ledger.next_deadline()), (0, None));
     assert_eq!(ledger.clear(&ClearRequest { subject: None, ..one }, at(3)), 1);
-    assert_eq!(disk(&mut ledger).since, wall(3));
+    assert_eq!(disk(&mut ledger).transition, wall(3));
     assert_eq!(ledger.take_events().pop().unwrap().source, "nodewell");
 }
 
@@ -143,7 +143,7 @@ fn a_reload_keeps_what_stays_and_ends_what_goes() {
     ledger.apply(deadlock, at(1)).unwrap();
     ledger.set_catalogue(vec![spec("DiskUnhealthy"), spec("CpuUnhealthy")], at(5));
     assert_eq!(ledger.next_deadline(), None);
-    assert_eq!(disk(&mut ledger).since, wall(1));
+    assert_eq!(disk(&mut ledger).transition, wall(1));
     let types: Vec<_> = ledger.conditions().into_iter().map(|view| view.condition).collect();
     assert_eq!(types, [Name::fixed("DiskUnhealthy")]);
     let cpu = Finding { condition: Some(Name::fixed("CpuUnhealthy")), ..raise("cpu0", 6) };

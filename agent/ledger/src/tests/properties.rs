@@ -51,7 +51,7 @@ proptest! {
         let views: BTreeMap<_, _> = ledger.conditions().into_iter().map(|view| (view.condition.clone(), view)).collect();
         for condition in CONDITIONS.map(Name::fixed) {
             let view = views.get(&condition);
-            prop_assert_eq!(view.map(|view| (view.status, view.since)), oracle.shown(&condition));
+            prop_assert_eq!(view.map(|view| (view.status, view.transition)), oracle.shown(&condition));
             prop_assert_eq!(view.map(seen).unwrap_or_default(), oracle.problems(&condition));
         }
         prop_assert_eq!(ledger.counters().raised, oracle.raised);

@@ -32,7 +32,7 @@ fn one_subject_may_have_several_faults_and_each_ends_by_itself() {
     take(&mut ledger, raid(vec![fault("SpareLow", "nvme0", 5), fault("ReadOnly", "nvme0", 6)]), 7);
     assert_eq!(reasons(&mut ledger), ["ReadOnly", "SpareLow"]);
     let view = disk(&mut ledger);
-    assert_eq!((view.reason.as_str(), view.since), ("SpareLow", wall(5)), "the oldest of the worst");
+    assert_eq!((view.reason.as_str(), view.transition), ("SpareLow", wall(5)), "the oldest of the worst");
     assert!(view.message.ends_with("; also ReadOnly nvme0"), "{}", view.message);
     take(&mut ledger, raid(vec![fault("ReadOnly", "nvme0", 6)]), 9);
     assert_eq!(reasons(&mut ledger), ["ReadOnly"]);

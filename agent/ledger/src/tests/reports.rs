@@ -43,13 +43,13 @@ fn a_problem_starts_by_its_transition_and_ends_with_the_daemons_words() {
     let mut ledger = ledger();
     take(&mut ledger, raid(vec![broken("md0", 5)]), 9);
     let view = disk(&mut ledger);
-    assert_eq!((view.status, view.since, view.reason.as_str()), (ConditionStatus::True, wall(5), "RaidDegraded"));
+    assert_eq!((view.status, view.transition, view.reason.as_str()), (ConditionStatus::True, wall(5), "RaidDegraded"));
     let problem = &view.problems[0];
     assert_eq!((problem.source.as_str(), problem.count, problem.last_seen), ("raid@root", 1, wall(9)));
     let fine = Condition { message: "rebuilt".to_owned(), ..said(Some("md0"), ConditionStatus::False, 20) };
     take(&mut ledger, raid(vec![fine]), 21);
     let view = disk(&mut ledger);
-    assert_eq!((view.status, view.since), (ConditionStatus::False, wall(20)));
+    assert_eq!((view.status, view.transition), (ConditionStatus::False, wall(20)));
     let events = ledger.take_events();
     assert_eq!((events.len(), events[1].message.as_str()), (2, "RaidDegraded on md0 is over: rebuilt"));
 }
@@ -58,9 +58,9 @@ fn a_problem_starts_by_its_transition_and_ends_with_the_daemons_words() {
 fn a_transition_is_never_in_the_future_nor_before_what_it_ends() {
     let mut ledger = ledger();
     take(&mut ledger, raid(vec![broken("md0", 500)]), 9);
-    assert_eq!(disk(&mut ledger).since, wall(9));
+    assert_eq!(disk(&mut ledger).transition, wall(9));
     take(&mut ledger, raid(vec![said(Some("md0"), ConditionStatus::False, 1)]), 12);
-    assert_eq!((status(&mut ledger), disk(&mut ledger).since), (ConditionStatus::False, wall(9)));
+    assert_eq!((status(&mut ledger), disk(&mut ledger).transition), (ConditionStatus::False, wall(9)));
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn another_reason_takes_the_place_of_the_first() {
     let failed = Condition { reason: Name::fixed("RaidFailed"), ..broken("md0", 7) };
     take(&mut ledger, raid(vec![failed]), 8);
     let view = disk(&mut ledger);
-    assert_eq!((view.problems.len(), view.reason.as_str(), view.since), (1, "RaidFailed", wall(5)));
+    assert_eq!((view.problems.len(), view.reason.as_str(), view.transition), (1, "RaidFailed", wall(5)));
     assert_eq!(ledger.take_events().len(), 3, "a start, a start, an end");
 }
 

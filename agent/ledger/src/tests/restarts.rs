@@ -24,7 +24,7 @@ fn a_restart_is_no_transition() {
     ledger.apply(raise("sda", 1), at(1)).unwrap();
     ledger.apply(clear("sda", 5), at(5)).unwrap();
     let before = disk(&mut ledger);
-    assert_eq!((before.status, before.since), (ConditionStatus::False, wall(5)));
+    assert_eq!((before.status, before.transition), (ConditionStatus::False, wall(5)));
     let mut after = restored(&ledger, BOOT, at(9));
     after.daemon(report("kernel-monitor", DaemonState::Starting), at(9)).unwrap();
     assert_eq!(disk(&mut after).status, ConditionStatus::Unknown);
@@ -34,7 +34,7 @@ fn a_restart_is_no_transition() {
     third.daemon(report("kernel-monitor", DaemonState::Running), at(11)).unwrap();
     assert_eq!(disk(&mut third), before);
     third.apply(raise("sda", 12), at(12)).unwrap();
-    assert_eq!(disk(&mut third).since, wall(12));
+    assert_eq!(disk(&mut third).transition, wall(12));
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn a_disk_that_comes_late_adds_to_what_was_learned_meanwhile() {
     let shown = disk(&mut late);
     let counts: Vec<_> = shown.problems.iter().map(|problem| (problem.subject.as_deref(), problem.count)).collect();
     assert_eq!(counts, [(Some("sda"), 2), (Some("sdb"), 1)]);
-    assert_eq!((shown.since, shown.problems[0].since), (wall(1), wall(1)));
+    assert_eq!((shown.transition, shown.problems[0].since), (wall(1), wall(1)));
     assert_eq!(late.counters().raised.values().sum::<u64>(), 3);
 }
 

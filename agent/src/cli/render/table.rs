@@ -89,7 +89,7 @@ impl Columns {
             conditions.iter().map(|condition| cell(condition)).max().unwrap_or_default().max(title.len())
         };
         let condition = widest("CONDITION", &|view| view.condition.as_str().len());
-        let since = widest("SINCE", &|view| age(view.since, now).len());
+        let since = widest("SINCE", &|view| age(view.transition, now).len());
         let reason = widest("REASON", &|view| view.reason.as_str().len());
         let whole = Self { condition, since, reason, message: usize::MAX };
         match look.width {
@@ -138,7 +138,7 @@ fn conditions(text: &mut String, conditions: &[Arc<ConditionView>], now: Timesta
     text.push('\n');
     for condition in sorted {
         let status = look.paint(status_colour(condition.status), &format!("{:<STATUS_WIDTH$}", condition.status));
-        let since = age(condition.since, now);
+        let since = age(condition.transition, now);
         let cells = [condition.condition.as_str(), &since, condition.reason.as_str(), &condition.message];
         text.push_str(&columns.row(cells, &status, look));
         for problem in &condition.problems {

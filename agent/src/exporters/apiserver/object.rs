@@ -36,7 +36,7 @@ fn fields(name: &Name, content: &ConditionContent, now: Timestamp) -> Fields {
         ("status", content.status.as_str().to_owned()),
         ("reason", content.reason.as_str().to_owned()),
         ("message", content.message.clone()),
-        ("lastTransitionTime", seconds(content.since)),
+        ("lastTransitionTime", seconds(content.transition)),
         ("lastHeartbeatTime", seconds(now)),
     ];
     pairs.into_iter().map(|(key, value)| (key.to_owned(), Value::from(value))).collect()
@@ -160,7 +160,7 @@ mod tests {
             status: ConditionStatus::True,
             reason: Name::fixed("IOError"),
             message: "sda".into(),
-            since: "2026-01-02T03:04:05.678Z".parse().unwrap(),
+            transition: "2026-01-02T03:04:05.678Z".parse().unwrap(),
             about: 0,
         };
         let set = ApplySet::from([(Name::fixed("DiskUnhealthy"), content)]);

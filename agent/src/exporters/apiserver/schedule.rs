@@ -30,7 +30,7 @@ pub(super) struct ConditionContent {
     pub(super) status: ConditionStatus,
     pub(super) reason: Name,
     pub(super) message: String,
-    pub(super) since: Timestamp,
+    pub(super) transition: Timestamp,
     /// Which problems hold it, worst first: the same message about another disk is a change.
     pub(super) about: u64,
 }
@@ -64,7 +64,7 @@ impl ConditionContent {
             status: view.status,
             reason: view.reason.clone(),
             message: text::cut(&view.message, NODE_MESSAGE_LIMIT_BYTES).to_owned(),
-            since: view.since,
+            transition: view.transition,
             about: stable_hash(&view.problems.iter().map(|problem| &problem.id).collect::<Vec<_>>()),
         }
     }
@@ -185,8 +185,9 @@ impl Entry {
         if self.due(timing).is_some_and(|due| due > now) {
             return sent.clone();
         }
-        let since = if sent.status == self.wanted.status { sent.since } else { self.wanted.since };
-        ConditionContent { since, ..self.wanted.clone() }
+        let same = sent.status == self.wanted.status;
+        let transition = if same { sent.transition } else { self.wanted.transition };
+        ConditionContent { transition, ..self.wanted.clone() }
     }
 
     fn taken(&mut self, content: &ConditionContent, now: Duration) {

@@ -86,7 +86,7 @@ impl Bench {
             status,
             reason: Name::new(&format!("{name}{status}")).unwrap(),
             message: "for people".into(),
-            since: "2026-01-02T03:04:05Z".parse::<Timestamp>().unwrap(),
+            transition: "2026-01-02T03:04:05Z".parse::<Timestamp>().unwrap(),
             problems: Vec::new(),
         };
         let apiserver = self.shared_state.view().apiserver.clone();

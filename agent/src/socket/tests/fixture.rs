@@ -176,7 +176,7 @@ pub(super) fn view() -> NodeView {
                 status: ConditionStatus::True,
                 reason: Name::fixed("Ext4Error"),
                 message: "EXT4-fs error (device sda1): ext4_find_entry".to_owned(),
-                since: at("2026-11-21T02:00:00Z"),
+                transition: at("2026-11-21T02:00:00Z"),
                 problems: vec![problem()],
             }
             .into(),
@@ -185,7 +185,7 @@ pub(super) fn view() -> NodeView {
                 status: ConditionStatus::False,
                 reason: Name::fixed("KernelHasNoDeadlock"),
                 message: "kernel has no deadlock".to_owned(),
-                since: at("2026-11-20T00:00:00Z"),
+                transition: at("2026-11-20T00:00:00Z"),
                 problems: Vec::new(),
             }
             .into(),

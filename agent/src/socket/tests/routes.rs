@@ -226,6 +226,20 @@ async fn the_answer_to_a_bad_body_names_the_wrong_field() {
     }
 }
 
+#[test]
+fn a_conditions_time_under_another_name_is_answered_with_its_field() {
+    for name in ["since", "lastTransitionTime"] {
+        let body = format!(
+            r#"{{"source":"a","conditions":[{{"type":"RaidProblem","status":true,"{name}":"2026-11-21T02:00:00Z",
+            "reason":"R","message":"m"}}]}}"#
+        );
+        let error = crate::socket::report::read(body.as_bytes()).unwrap_err();
+        let (start, end) =
+            (format!("field `conditions[0].{name}`: unknown field"), "a condition's time is in `transition`");
+        assert!(error.starts_with(&start) && error.ends_with(end), "{error}");
+    }
+}
+
 #[tokio::test]
 async fn a_body_that_is_not_json_by_its_own_header_is_rejected() {
     let fixture = Fixture::full();

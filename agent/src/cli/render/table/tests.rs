@@ -14,7 +14,7 @@ fn condition(name: &'static str, status: ConditionStatus, reason: &'static str, 
         status,
         reason: Name::fixed(reason),
         message: message.to_owned(),
-        since: at(7200),
+        transition: at(7200),
         problems: Vec::new(),
     }
 }

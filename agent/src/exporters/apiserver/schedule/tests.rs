@@ -15,19 +15,19 @@ const fn at(secs: u64) -> Duration {
     Duration::from_secs(secs)
 }
 
-fn view(name: &str, status: ConditionStatus, reason: &str, since: i64) -> ConditionView {
+fn view(name: &str, status: ConditionStatus, reason: &str, transition: i64) -> ConditionView {
     ConditionView {
         condition: Name::new(name).unwrap(),
         status,
         reason: Name::new(reason).unwrap(),
         message: format!("{reason} it is"),
-        since: Timestamp::from_second(since).unwrap(),
+        transition: Timestamp::from_second(transition).unwrap(),
         problems: Vec::new(),
     }
 }
 
-fn disk(status: ConditionStatus, reason: &str, since: i64) -> Vec<ConditionView> {
-    vec![view("DiskUnhealthy", status, reason, since)]
+fn disk(status: ConditionStatus, reason: &str, transition: i64) -> Vec<ConditionView> {
+    vec![view("DiskUnhealthy", status, reason, transition)]
 }
 
 /// Sends whatever is due at `now` and returns in short what the disk condition then is; `None` if nothing was due.
@@ -92,7 +92,7 @@ fn a_problem_that_returns_within_the_hold_was_never_away() {
     schedule.want(&disk(True, "IOError", 40), at(40));
     assert_eq!(step(&mut schedule, 100), None);
     let set = schedule.apply_set(at(100));
-    assert_eq!(set["DiskUnhealthy"].since, Timestamp::from_second(2).unwrap(), "the transition time stays");
+    assert_eq!(set["DiskUnhealthy"].transition, Timestamp::from_second(2).unwrap(), "the transition time stays");
 }
 
 #[test]
@@ -193,7 +193,10 @@ fn other_figures_of_the_same_problems_wait_for_the_heartbeat() {
     }
     assert_eq!(step(&mut schedule, 301).unwrap(), "True/Hot");
     let set = schedule.apply_set(at(302));
-    assert_eq!((set["DiskUnhealthy"].message.as_str(), set["DiskUnhealthy"].since.as_second()), ("369 degrees", 2));
+    assert_eq!(
+        (set["DiskUnhealthy"].message.as_str(), set["DiskUnhealthy"].transition.as_second()),
+        ("369 degrees", 2)
+    );
     schedule.want(&hot(99, &["b"]), at(303));
     assert!(schedule.is_urgent(at(303)), "the same message about another disk");
 }
