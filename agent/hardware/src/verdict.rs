@@ -64,6 +64,8 @@ pub struct Happening {
     pub subject: Option<String>,
     pub message: String,
     pub time: Timestamp,
+    /// The kernel logs it too, and that line makes an Event of its own.
+    pub is_in_kernel_log: bool,
 }
 
 /// The evidence that problems of a subject are over, whatever source claims them: those whose rule has `check =
@@ -113,6 +115,7 @@ impl Happening {
             subject: Some(subject.to_owned()),
             message: message.into(),
             time,
+            is_in_kernel_log: false,
         }
     }
 }

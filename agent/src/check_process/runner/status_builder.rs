@@ -128,12 +128,12 @@ impl<'a, K: Copy + Ord> StatusBuilder<'a, K> {
         self.link.retain_on_stop(all.any(|since| !compose::is_well(since)));
     }
 
-    /// A kernel line of the same Xid makes an Event of its own: ours is for a node whose kernel log cannot be read.
+    /// Events of what the kernel logs too, such as an Xid, are for a node whose kernel log the agent does not read.
     async fn happened(&self, happenings: Vec<Happening>) {
-        let is_xid = |happening: &Happening| happening.reason.as_str().starts_with("GpuXid");
-        let is_double = happenings.iter().any(is_xid) && self.link.reads_kernel_log().await;
-        for happening in happenings.into_iter().filter(|happening| !(is_double && is_xid(happening))) {
-            let Happening { reason, severity, subject, message, time } = happening;
+        let is_logged = |happening: &Happening| happening.is_in_kernel_log;
+        let is_double = happenings.iter().any(is_logged) && self.link.reads_kernel_log().await;
+        for happening in happenings.into_iter().filter(|happening| !(is_double && is_logged(happening))) {
+            let Happening { reason, severity, subject, message, time, is_in_kernel_log: _ } = happening;
             self.link.send_event(Event { severity, timestamp: time, reason, message, subject });
         }
     }

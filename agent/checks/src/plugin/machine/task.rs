@@ -180,6 +180,7 @@ impl TaskState {
             subject: self.task.subject.clone(),
             message: message + &again,
             time,
+            is_in_kernel_log: false,
         }
     }
 

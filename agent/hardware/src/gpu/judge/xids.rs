@@ -66,6 +66,7 @@ impl GpuJudge {
             subject: Some(news.device.clone()),
             message: format!("Xid {} by NVML{often}{identity}: {}", meaning.code, meaning.meaning),
             time: now.wall,
+            is_in_kernel_log: true,
         });
     }
 
