@@ -11,9 +11,9 @@ mod protocol;
 mod runner;
 mod service;
 mod services;
+mod status_line;
 mod task;
 mod task_name;
-mod words;
 pub mod worker;
 
 use std::{future, io, path::PathBuf, rc::Rc};
@@ -38,11 +38,11 @@ use crate::{config::Flags as AgentFlags, detectors::proof::HostRoots, runtime::n
 
 use filesystem::FilesystemCheck;
 use link::Link;
-use plugins::{Ground, Plugins};
+use plugins::{Confinement, Plugins};
 use protocol::WorkerConfig;
 use runner::{Runner, RunnerPlan};
 use services::{Services, ServicesPlan};
-use words::Words;
+use status_line::StatusLine;
 
 /// Lets this process end with its parent, which started it. False if that is gone already.
 #[must_use]
@@ -89,7 +89,7 @@ pub async fn run(setup: Setup) -> io::Result<()> {
 
 /// What works side by side in a check process; which of them is there is the group's matter.
 struct Parts {
-    words: Words,
+    status_line: StatusLine,
     link: Link,
     /// A problem daemon of its own: what one of them reports withdraws nothing of the other's.
     second: Option<(WorkerGroup, Link)>,
@@ -100,32 +100,33 @@ struct Parts {
 impl Parts {
     fn of(setup: &Setup) -> io::Result<Self> {
         let group = setup.group;
-        let words = Words::new(if group == Group::Check { FilesystemCheck::IDLE } else { "" });
-        let plugins = setup.plugins(&words)?;
-        let link = |name| Link::new(setup.client.clone(), name, words.clone());
+        let status_line = StatusLine::new(if group == Group::Check { FilesystemCheck::IDLE } else { "" });
+        let plugins = setup.plugins(&status_line)?;
+        let link = |name| Link::new(setup.client.clone(), name, status_line.clone());
         let second = group.second().map(|worker_group| (worker_group, link(worker_group.as_str())));
-        Ok(Self { link: link(group.as_str()), second, services: setup.services(&words), plugins, words })
+        Ok(Self { link: link(group.as_str()), second, services: setup.services(&status_line), plugins, status_line })
     }
 
     /// Ends only if one of them does, which none should.
     async fn work(&mut self, setup: &Setup) {
-        let Self { words, link, second, services, plugins } = self;
+        let Self { status_line, link, second, services, plugins } = self;
         let second_link = second.as_ref().map(|(_, link)| link);
-        let runner = Runner::new(setup.plan(setup.group.worker_group()), link, words.clone());
-        let second_runner =
-            second.as_ref().map(|(worker_group, link)| Runner::new(setup.plan(*worker_group), link, words.clone()));
+        let runner = Runner::new(setup.plan(setup.group.worker_group()), link, status_line.clone());
+        let second_runner = second
+            .as_ref()
+            .map(|(worker_group, link)| Runner::new(setup.plan(*worker_group), link, status_line.clone()));
         tokio::select! {
-            () = check(setup.group, (link, second_link), words.clone()) => {}
+            () = check(setup.group, link, second_link, status_line.clone()) => {}
             () = runner.run() => {}
             () = link.follow() => {}
-            () = service::run(words.clone()) => {}
+            () = service::run(status_line.clone()) => {}
             () = for_ever(second_runner.map(Runner::run)) => {}
-            () = for_ever(services.as_ref().map(|services| services.run(words))) => {}
+            () = for_ever(services.as_ref().map(|services| services.run(status_line))) => {}
             () = for_ever(plugins.as_mut().map(Plugins::run)) => {}
         }
     }
 
-    /// Each takes its leave.
+    /// Each sends its last report.
     async fn finish(self) {
         tokio::join!(
             self.link.finish(),
@@ -155,30 +156,30 @@ pub fn default_state_dir() -> Option<PathBuf> {
     std::env::var_os("STATE_DIRECTORY").map(PathBuf::from).filter(|made| made.is_absolute())
 }
 
-async fn check(group: Group, (link, second): (&Link, Option<&Link>), words: Words) {
+async fn check(group: Group, link: &Link, second: Option<&Link>, status_line: StatusLine) {
     match group {
-        Group::Check => FilesystemCheck::new(HostRoots::default(), words).run(link, second).await,
+        Group::Check => FilesystemCheck::new(HostRoots::default(), status_line).run(link, second).await,
         Group::Disk | Group::Gpu => future::pending().await,
     }
 }
 
 impl Setup {
     /// Services are looked at in the group that asks only what any user may ask.
-    fn services(&self, words: &Words) -> Option<Services> {
+    fn services(&self, status_line: &StatusLine) -> Option<Services> {
         let settings = self.settings.checks.services.clone().paced(self.trial.interval, self.trial.deadline);
         let is_wanted = self.group == Group::Check && settings.enabled;
         let configured = self.health_checks.clone();
         let plan = ServicesPlan { settings: &settings, configured, state_dir: self.state_dir.as_deref() };
-        is_wanted.then(|| Services::new(self.client.clone(), plan, words.clone()))
+        is_wanted.then(|| Services::new(self.client.clone(), plan, status_line.clone()))
     }
 
-    /// Before this process has children: those of a service are kept apart.
-    fn plugins(&self, words: &Words) -> io::Result<Option<Plugins>> {
+    /// Before this process has children: those of a service run in cgroups of their own.
+    fn plugins(&self, status_line: &StatusLine) -> io::Result<Option<Plugins>> {
         if self.group != Group::Check {
             return Ok(None);
         }
-        let ground = Rc::new(Ground::prepare(notify::is_service()));
-        Plugins::new(self.flags.clone(), self.client.clone(), words.clone(), ground).map(Some)
+        let confinement = Rc::new(Confinement::prepare(notify::is_service()));
+        Plugins::new(self.flags.clone(), self.client.clone(), status_line.clone(), confinement).map(Some)
     }
 
     fn plan(&self, worker_group: WorkerGroup) -> RunnerPlan {

@@ -220,7 +220,7 @@ impl Agent {
             };
             for (name, group) in CHECK_PROCESSES {
                 let children = children.clone();
-                self.tasks.supervise(name, AtStop::Finish, move || children.clone().keep(group));
+                self.tasks.supervise(name, AtStop::Finish, move || children.clone().supervise(group));
             }
         }
     }

@@ -78,7 +78,7 @@ fn started(plan: &Plan, deadline: &str) -> CheckProcess {
 const PLENTY: &str = "60s";
 
 /// Replaces `name` whole: a reader sees one or the other.
-fn say(agent: &Agent, name: &str, content: &str) {
+fn write(agent: &Agent, name: &str, content: &str) {
     let folder = agent.plan().folder();
     fs::write(folder.join("draft"), content).unwrap();
     fs::rename(folder.join("draft"), folder.join(name)).unwrap();
@@ -107,7 +107,7 @@ fn a_fault_is_told_counted_and_survives_restarts() {
     let mut agent = machine().start();
     let mut check_process = started(agent.plan(), PLENTY);
     wait_counted(&agent, "CPUs", 4);
-    say(&agent, &format!("{MODULE}/dimm_ue_count"), "1\n");
+    write(&agent, &format!("{MODULE}/dimm_ue_count"), "1\n");
     let broken = with_subject(&agent, "MemoryUnhealthy", "True", "DIMM_A1");
     let (id, since) = (broken.problems[0].id.clone(), broken.problems[0].since);
     assert!(check_process.stop().success(), "{}", check_process.log());
@@ -145,9 +145,9 @@ fn more_devices_than_a_report_holds_hang_at_once() {
     hang(&agent, NAME);
     let unknown = agent.wait_condition("MemoryUnhealthy", "Unknown");
     assert!(unknown.message.contains("300 are unknown, such as DIMM_A1: no answer within 2 s"), "{unknown:?}");
-    say(&agent, NAME, "skx_edac\n");
+    write(&agent, NAME, "skx_edac\n");
     agent.wait_condition("MemoryUnhealthy", "False");
-    say(&agent, &format!("{MODULE}/dimm_ue_count"), "1\n");
+    write(&agent, &format!("{MODULE}/dimm_ue_count"), "1\n");
     with_subject(&agent, "MemoryUnhealthy", "True", "DIMM_A1");
     hang(&agent, NAME);
     let is_unconfirmed = || {
@@ -155,7 +155,7 @@ fn more_devices_than_a_report_holds_hang_at_once() {
         problem.unconfirmed_since.is_some()
     };
     until("what was wrong is unconfirmed", || is_unconfirmed().then_some(()));
-    say(&agent, NAME, "skx_edac\n");
+    write(&agent, NAME, "skx_edac\n");
     until("it is confirmed", || (!is_unconfirmed()).then_some(()));
     assert!(!check_process.log().contains("does not take our report"), "{}", check_process.log());
 }
@@ -168,9 +168,9 @@ fn a_device_that_hangs_takes_no_other_with_it() {
     let unknown = agent.wait_condition("MemoryUnhealthy", "Unknown");
     assert_eq!(unknown.reason.as_str(), "DeviceNotAnswering");
     assert!(unknown.message.contains("no answer within 2 s"), "{}", unknown.message);
-    say(&agent, ONLINE, "0-2\n");
+    write(&agent, ONLINE, "0-2\n");
     with_subject(&agent, "CpuUnhealthy", "True", "CPU 3");
-    say(&agent, NAME, "skx_edac\n");
+    write(&agent, NAME, "skx_edac\n");
     agent.wait_condition("MemoryUnhealthy", "False");
     assert!(check_process.log().contains("its reader is killed"), "{}", check_process.log());
 }
@@ -183,7 +183,7 @@ fn a_stopped_worker_is_replaced() {
     kill(Pid::from_raw(first.cast_signed()), Signal::SIGSTOP).unwrap();
     until("another worker works", || (check_process.has_worker() && check_process.worker() != first).then_some(()));
     assert!(!runs(first));
-    say(&agent, ONLINE, "0-2\n");
+    write(&agent, ONLINE, "0-2\n");
     with_subject(&agent, "CpuUnhealthy", "True", "CPU 3");
 }
 
@@ -203,8 +203,8 @@ fn what_is_turned_off_is_not_read() {
     let agent = machine().config("[memory]\nenabled = false\n").start();
     let _check_process = started(agent.plan(), PLENTY);
     wait_counted(&agent, "CPUs", 4);
-    say(&agent, &format!("{MODULE}/dimm_ue_count"), "1\n");
-    say(&agent, ONLINE, "0-2\n");
+    write(&agent, &format!("{MODULE}/dimm_ue_count"), "1\n");
+    write(&agent, ONLINE, "0-2\n");
     with_subject(&agent, "CpuUnhealthy", "True", "CPU 3");
     assert_eq!(agent.condition("MemoryUnhealthy").unwrap().problems, []);
 }

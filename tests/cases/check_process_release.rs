@@ -49,12 +49,12 @@ fn a_release_survives_restarts_and_ends_by_itself() {
     done(&nodewell(agent.plan(), &["release", "disk", "--for", "3s"]), "released until");
     let file = agent.plan().folder().join("released/disk");
     let mut check_process = started(agent.plan());
-    check_process.wait_said("released", 1);
+    check_process.wait_logged("released", 1);
     check_process.kill();
     let check_process = started(agent.plan());
     let _ = check_process.worker();
     assert!(file.exists(), "no reader ended it");
-    check_process.wait_said("reads its devices again", 1);
+    check_process.wait_logged("reads its devices again", 1);
 }
 
 fn it_needs_no_agent() {

@@ -38,7 +38,7 @@ fn remounted_read_only(disk: &Disk) -> String {
     format!("EXT4-fs ({}): Remounting filesystem read-only", disk.name())
 }
 
-/// The agent has heard of it, and the disk is as the kernel reports.
+/// The agent knows it, and the disk is as the kernel reports.
 fn break_disk(agent: &Agent, disk: &Disk) {
     disk.mount("remount,ro");
     agent.kmsg().say(&remounted_read_only(disk));
@@ -46,7 +46,7 @@ fn break_disk(agent: &Agent, disk: &Disk) {
     assert_eq!(broken.problems[0].subject.as_deref(), Some(disk.name()));
 }
 
-/// The agent has heard of it.
+/// The agent knows it.
 fn wait_running(agent: &Agent) {
     until("the check process is listed", || agent.daemon(CHECK).filter(|check| check.state == DaemonState::Running));
 }
@@ -76,12 +76,12 @@ fn a_filesystem_that_is_unmounted_is_over() {
 fn one_started_by_hand_outlives_the_agent() {
     let (disk, plan) = (Disk::mounted(), Plan::default());
     let check_process = CheckProcess::check_of(&plan);
-    check_process.wait_said("the agent is away", 1);
+    check_process.wait_logged("the agent is away", 1);
     let mut agent = plan.start();
-    check_process.wait_said("follows the agent", 1);
+    check_process.wait_logged("follows the agent", 1);
     wait_running(&agent);
     agent.restart();
-    check_process.wait_said("follows the agent", 2);
+    check_process.wait_logged("follows the agent", 2);
     // Long before its next heartbeat.
     wait_running(&agent);
     break_disk(&agent, &disk);
@@ -122,8 +122,8 @@ fn one_stops_when_asked() {
 /// Names and advice of the check processes that `nodewell doctor` misses.
 fn missed(agent: &Agent) -> Vec<(String, String)> {
     let config = agent.plan().folder().join("nodewell.toml");
-    let said = agent.nodewell(&["doctor", "--json", "--config", config.to_str().unwrap()]).json();
-    let missed = said.as_array().unwrap().iter().filter(|check| check["verdict"] == "warn");
+    let checks = agent.nodewell(&["doctor", "--json", "--config", config.to_str().unwrap()]).json();
+    let missed = checks.as_array().unwrap().iter().filter(|check| check["verdict"] == "warn");
     let of = |check: &serde_json::Value| ["name", "advice"].map(|key| check[key].as_str().unwrap().to_owned());
     let missed = missed.map(of).map(|[name, advice]| (name, advice));
     missed.filter(|(name, _)| ["check", "disk", "gpu"].contains(&name.as_str())).collect()

@@ -118,7 +118,7 @@ fn a_program_that_hangs_takes_no_other_with_it() {
     over(&agent, "MountHung", &hanging);
     // Its reader cannot be killed: it is left alone, and the others are asked by another one.
     fuse.behave(Manner::Takes);
-    check_process.wait_said("survives SIGKILL", 1);
+    check_process.wait_logged("survives SIGKILL", 1);
     told(&agent, "MountHung", ("MountNotAnswering", &hanging));
     disk.fill();
     told(&agent, "FilesystemFull", ("FilesystemSpaceLow", &point));

@@ -171,7 +171,7 @@ fn a_restarted_check_process_forgets_no_problem() {
     assert!(check_process.stop().success());
     assert_eq!(agent.condition("Sick").unwrap().status.as_str(), "True", "a stop takes nothing back");
     let mut check_process = CheckProcess::check_of(agent.plan());
-    check_process.wait_said("follows the agent", 2);
+    check_process.wait_logged("follows the agent", 2);
     tell(agent.plan(), "check.sh", "1 broken still");
     until("it speaks again", || agent.daemon("mine@root").filter(|daemon| daemon.state == DaemonState::Running));
     assert_eq!(agent.wait_condition("Sick", "True").problems[0].since, before);

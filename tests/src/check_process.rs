@@ -122,9 +122,9 @@ impl CheckProcess {
         worker_of(self.process.pid(), self.name).is_some()
     }
 
-    /// Waits until it has logged `words` so many times.
-    pub fn wait_said(&self, words: &str, times: usize) {
-        until(words, || (self.log().matches(words).count() >= times).then_some(()));
+    /// Waits until it has logged `text` so many times.
+    pub fn wait_logged(&self, text: &str, times: usize) {
+        until(text, || (self.log().matches(text).count() >= times).then_some(()));
     }
 
     /// Everything it has logged so far.
@@ -148,7 +148,7 @@ impl CheckProcess {
 impl Drop for CheckProcess {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!("--- nodewelld monitor said:\n{}---", self.log());
+            eprintln!("--- the log of nodewelld monitor:\n{}---", self.log());
         }
     }
 }

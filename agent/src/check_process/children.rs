@@ -34,7 +34,7 @@ const STEADY: Duration = Duration::from_secs(60);
 /// For its last report; the agent's own grace is 5 s, the second half of it for what is not a source.
 const GRACE: Duration = Duration::from_secs(2);
 /// What systemd set for the agent is not for its children.
-const OUR_OWN: [&str; 6] =
+const OWN_ENVIRONMENT: [&str; 6] =
     ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"];
 
 /// Starts check processes of one agent.
@@ -54,7 +54,7 @@ pub struct Children {
 
 impl Children {
     /// Runs the check process of `group` until the stop, and starts it again when it ends.
-    pub async fn keep(mut self, group: Group) {
+    pub async fn supervise(mut self, group: Group) {
         let mut pause = FIRST_PAUSE;
         while !self.stop.is_set() {
             let began = Instant::now();
@@ -68,7 +68,7 @@ impl Children {
             if began.elapsed() > STEADY {
                 pause = FIRST_PAUSE;
             }
-            self.tell(group, &how, pause).await;
+            self.report_end(group, &how, pause).await;
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
                 () = self.stop.requested() => {}
@@ -82,18 +82,18 @@ impl Children {
         let mut command = Command::new("/proc/self/exe");
         command.arg0("nodewelld").args(["monitor", group.as_str(), "--socket"]).arg(&self.socket);
         command.arg("--parent").arg(std::process::id().to_string());
-        self.tell_flags(&mut command);
+        self.add_flags(&mut command);
         if let Some(state_dir) = &self.state_dir {
             command.arg("--state-dir").arg(state_dir.join("hardware"));
         }
-        for name in OUR_OWN {
+        for name in OWN_ENVIRONMENT {
             command.env_remove(name);
         }
         // A group of its own: Ctrl-C at a terminal is for us, and we stop it in our own time.
         command.stdin(Stdio::null()).process_group(0).kill_on_drop(true).spawn()
     }
 
-    fn tell_flags(&self, command: &mut Command) {
+    fn add_flags(&self, command: &mut Command) {
         let Flags { config, rules, npd_config, node_name, .. } = &self.flags;
         let one = |name: &'static str, value: &OsStr| [name.into(), value.to_owned()];
         let config = config.iter().map(|file| one("--config", file.as_os_str()));
@@ -122,7 +122,7 @@ impl Children {
         None
     }
 
-    async fn tell(&self, group: Group, how: &dyn Display, pause: Duration) {
+    async fn report_end(&self, group: Group, how: &dyn Display, pause: Duration) {
         let (check_process, pause_secs) = (group.as_str(), pause.as_secs());
         tracing::error!(check_process, %how, pause_secs, "check process ended unasked, will restart");
         let message = format!("nodewelld monitor {check_process} ended ({how}); it is started again in {pause_secs} s");

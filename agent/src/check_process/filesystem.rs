@@ -17,10 +17,10 @@ use crate::{
     check_process::{
         filesystem::{
             probe::{ProbeResult, Probes},
-            verdict::{PROOF_AFTER, Reading, Verdict, Watch},
+            verdict::{FilesystemReading, FilesystemVerdict, PROOF_AFTER, Watch},
         },
         link::Link,
-        words::Words,
+        status_line::StatusLine,
     },
     detectors::proof::HostRoots,
     runtime::clock,
@@ -39,7 +39,7 @@ const NEWS_APART: Duration = Duration::from_secs(1);
 /// Looks after the problems whose rules have `check = …`.
 pub(super) struct FilesystemCheck {
     roots: HostRoots,
-    words: Words,
+    status_line: StatusLine,
     probes: Probes,
     cases: BTreeMap<Watched, Case>,
 }
@@ -55,7 +55,7 @@ struct Watched {
 
 /// What the agent reports of it.
 #[derive(Debug, Clone)]
-struct Told {
+struct ReportedProblem {
     check: Check,
     id: String,
     since: Timestamp,
@@ -74,13 +74,13 @@ struct Case {
 }
 
 /// Readings of one look: problems of one device share one, because a probe answers once.
-type Readings = BTreeMap<(String, Check), Reading>;
+type Readings = BTreeMap<(String, Check), FilesystemReading>;
 
 impl FilesystemCheck {
     pub(super) const IDLE: &str = "nothing to look after";
 
-    pub(super) fn new(roots: HostRoots, words: Words) -> Self {
-        Self { roots, words, probes: Probes::default(), cases: BTreeMap::new() }
+    pub(super) fn new(roots: HostRoots, status_line: StatusLine) -> Self {
+        Self { roots, status_line, probes: Probes::default(), cases: BTreeMap::new() }
     }
 
     /// Looks whenever there is something to look at; never returns. `mounts` may claim the same problems.
@@ -89,7 +89,7 @@ impl FilesystemCheck {
             let looked = Instant::now();
             let answered = match link.problems().await {
                 Ok(problems) => {
-                    self.look((link, mounts), &problems).await;
+                    self.look(link, mounts, &problems).await;
                     true
                 }
                 // The link logs it, and news comes when the agent is back.
@@ -107,31 +107,37 @@ impl FilesystemCheck {
         }
     }
 
-    async fn look(&mut self, (link, mounts): (&Link, Option<&Link>), problems: &[ConditionProblem]) {
-        let broken: BTreeMap<Watched, Told> = problems.iter().filter_map(watched).collect();
+    async fn look(&mut self, link: &Link, mounts: Option<&Link>, problems: &[ConditionProblem]) {
+        let broken: BTreeMap<Watched, ReportedProblem> = problems.iter().filter_map(watched).collect();
         self.cases.retain(|watched, _| broken.contains_key(watched));
         let mut readings = Readings::new();
-        for (watched, told) in broken {
-            if let Verdict::Over(evidence) = self.judge(link, (&watched, &told), &mut readings) {
+        for (watched, reported) in broken {
+            if let FilesystemVerdict::Over(evidence) = self.judge(link, &watched, &reported, &mut readings) {
                 // Its heartbeat shall not claim again what is over; if it is not, its next round reports it.
                 if let Some((mounts, subject)) = mounts.zip(watched.subject.clone()) {
                     mounts.forget(&SubjectKey::of(watched.condition.clone(), subject));
                 }
-                self.end(link, (&watched, told), evidence).await;
+                self.end(link, &watched, reported, evidence).await;
             }
         }
-        self.words.work(self.summary());
+        self.status_line.work(self.summary());
     }
 
-    fn judge(&mut self, link: &Link, (watched, told): (&Watched, &Told), readings: &mut Readings) -> Verdict {
+    fn judge(
+        &mut self,
+        link: &Link,
+        watched: &Watched,
+        reported: &ReportedProblem,
+        readings: &mut Readings,
+    ) -> FilesystemVerdict {
         let reading = readings
-            .entry((watched.device.clone(), told.check))
-            .or_insert_with(|| Reading::take(&self.roots, &watched.device, told.check, &mut self.probes))
+            .entry((watched.device.clone(), reported.check))
+            .or_insert_with(|| FilesystemReading::take(&self.roots, &watched.device, reported.check, &mut self.probes))
             .clone();
         let now = clock::boottime();
-        let case = self.cases.entry(watched.clone()).or_insert_with(|| Case::new(told, link.since()));
-        if case.seen != told.seen {
-            case.seen = told.seen;
+        let case = self.cases.entry(watched.clone()).or_insert_with(|| Case::new(reported, link.since()));
+        if case.seen != reported.seen {
+            case.seen = reported.seen;
             case.watch.failed_again(now);
         }
         if reading.probe == ProbeResult::Denied && !std::mem::replace(&mut case.is_denied, true) {
@@ -140,15 +146,15 @@ impl FilesystemCheck {
         case.watch.judge(reading, now)
     }
 
-    async fn end(&mut self, link: &Link, (watched, told): (&Watched, Told), evidence: String) {
+    async fn end(&mut self, link: &Link, watched: &Watched, reported: ReportedProblem, evidence: String) {
         let Watched { condition, reason, subject, device } = watched.clone();
         let request = ClearRequest {
             condition,
             reason: Some(reason.clone()),
             subject,
-            id: Some(told.id),
+            id: Some(reported.id),
             evidence: Some(evidence.clone()),
-            as_seen: Some(told.seen),
+            as_seen: Some(reported.seen),
         };
         match link.clear(&request).await {
             // It was raised again, or another client ended it: the next look shows which.
@@ -186,9 +192,10 @@ impl FilesystemCheck {
 
 impl Case {
     /// A problem that was there before we listened is history: what has failed just now may still take a write.
-    fn new(told: &Told, since: Timestamp) -> Self {
-        let is_old = since.duration_since(told.since) > jiff::SignedDuration::try_from(PROOF_AFTER).unwrap_or_default();
-        Self { watch: Watch::new(is_old), seen: told.seen, is_denied: false, refused: None }
+    fn new(reported: &ReportedProblem, since: Timestamp) -> Self {
+        let is_old =
+            since.duration_since(reported.since) > jiff::SignedDuration::try_from(PROOF_AFTER).unwrap_or_default();
+        Self { watch: Watch::new(is_old), seen: reported.seen, is_denied: false, refused: None }
     }
 }
 
@@ -206,7 +213,7 @@ fn denied(device: &str) -> Event {
 }
 
 /// `None` for a problem that no look at the host ends.
-fn watched(problem: &ConditionProblem) -> Option<(Watched, Told)> {
+fn watched(problem: &ConditionProblem) -> Option<(Watched, ReportedProblem)> {
     let check = problem.check.as_deref().and_then(Check::named)?;
     // Recovered devices are reported by their own monitors.
     if check == Check::DeviceRecovered || problem.problem.test {
@@ -220,7 +227,7 @@ fn watched(problem: &ConditionProblem) -> Option<(Watched, Told)> {
         subject,
     };
     let ProblemView { id, since, .. } = &problem.problem;
-    Some((watched, Told { check, id: id.clone(), since: *since, seen: problem.seen() }))
+    Some((watched, ReportedProblem { check, id: id.clone(), since: *since, seen: problem.seen() }))
 }
 
 /// The device in the kernel's own message, `EXT4-fs (sda1): …` or `BTRFS error (device sdb): …`: Node Problem
@@ -238,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_device_is_read_out_of_the_kernels_words() {
+    fn a_device_is_read_out_of_the_kernels_message() {
         for (message, device) in [
             ("EXT4-fs (sda1): Remounting filesystem read-only", Some("sda1")),
             ("BTRFS info (device sdb state E): forced readonly", Some("sdb")),

@@ -92,7 +92,7 @@ impl TrialFlags {
     #[must_use]
     pub fn roots(&self) -> Roots {
         let usual = Roots::default();
-        let or = |said: &Option<PathBuf>, usual| said.clone().unwrap_or(usual);
+        let or = |given: &Option<PathBuf>, usual| given.clone().unwrap_or(usual);
         Roots {
             proc: or(&self.proc, usual.proc),
             sys: or(&self.sys, usual.sys),

@@ -12,7 +12,7 @@ use nodewell_model::{
 use serde::Deserialize;
 use tokio::{sync::Notify, time::timeout};
 
-use crate::check_process::words::Words;
+use crate::check_process::status_line::StatusLine;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// An agent that restarts is missed for no longer than this; one that is gone costs a failed connect so often.
@@ -31,7 +31,7 @@ const KERNEL_MONITOR: &str = "kernel-monitor";
 pub(super) struct Link {
     client: Client,
     reporter: Reporter,
-    words: Words,
+    status_line: StatusLine,
     news: Notify,
     since: Cell<Timestamp>,
     /// Whether it has reported of anything that it is not well.
@@ -49,11 +49,19 @@ struct News {
 
 impl Link {
     /// Reports as the problem daemon `source`. Must be called within a runtime.
-    pub(super) fn new(client: Client, source: &str, words: Words) -> Self {
+    pub(super) fn new(client: Client, source: &str, status_line: StatusLine) -> Self {
         let settings = ReporterSettings { ttl: TTL, starts_whole: false, ..ReporterSettings::new(source) };
         let reporter = Reporter::start(client.clone(), settings, log_rejections());
         let since = Cell::new(Timestamp::now());
-        Self { client, reporter, words, news: Notify::new(), since, retains: Cell::default(), counts: Cell::default() }
+        Self {
+            client,
+            reporter,
+            status_line,
+            news: Notify::new(),
+            since,
+            retains: Cell::default(),
+            counts: Cell::default(),
+        }
     }
 
     /// Follows the agent's events, over and over; never returns.
@@ -68,7 +76,7 @@ impl Link {
                 }
                 Err(error) => error,
             };
-            if self.words.away(&error.to_string()) {
+            if self.status_line.away(&error.to_string()) {
                 tracing::warn!(%error, "the agent is away; waiting for it");
             }
             tokio::time::sleep(pause).await;
@@ -77,7 +85,7 @@ impl Link {
     }
 
     fn connected(&self) {
-        if self.words.back() {
+        if self.status_line.back() {
             tracing::info!(socket = %self.client.path().display(), "follows the agent");
         }
         self.since.set(Timestamp::now());

@@ -1,8 +1,8 @@
 //! Plug-ins: programs of rule files that are run in the check process `check`. Each file of Node Problem Detector, and
 //! all native plug-ins together, report as a problem daemon of its own.
 
+mod confinement;
 mod daemon;
-mod ground;
 mod pipe;
 mod run;
 mod start;
@@ -25,26 +25,26 @@ use tokio::{
 };
 
 use crate::{
-    check_process::words::Words,
+    check_process::status_line::StatusLine,
     config::{Config, Flags},
 };
 
 use daemon::Daemon;
 use run::Job;
 
-pub(super) use ground::Ground;
+pub(super) use confinement::Confinement;
 
 /// How often it looks whether all daemons are at work.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 /// For the last reports of all daemons.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// All plug-ins of this node.
 pub(super) struct Plugins {
     flags: Flags,
     client: Client,
-    words: Words,
-    ground: Rc<Ground>,
+    status_line: StatusLine,
+    confinement: Rc<Confinement>,
     reload: Signal,
     daemons: BTreeMap<Arc<str>, Running>,
 }
@@ -52,18 +52,18 @@ pub(super) struct Plugins {
 /// A daemon at work.
 struct Running {
     monitors: Vec<PluginMonitor>,
-    stop: watch::Sender<Farewell>,
+    stop: watch::Sender<StopRequest>,
     task: JoinHandle<()>,
 }
 
-/// How a daemon is to end.
+/// Whether a daemon is to stop, and what becomes of its reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Farewell {
-    NotYet,
+enum StopRequest {
+    None,
     /// It is wanted again, later: what is wrong stays.
-    UntilLater,
+    Retain,
     /// It is no longer wanted: what it reported is over.
-    ForGood,
+    Withdraw,
 }
 
 /// A daemon's name and what it runs.
@@ -71,19 +71,24 @@ type Sources = BTreeMap<Arc<str>, Vec<PluginMonitor>>;
 
 impl Plugins {
     /// Fails only where signals cannot be listened to.
-    pub(super) fn new(flags: Flags, client: Client, words: Words, ground: Rc<Ground>) -> io::Result<Self> {
+    pub(super) fn new(
+        flags: Flags,
+        client: Client,
+        status_line: StatusLine,
+        confinement: Rc<Confinement>,
+    ) -> io::Result<Self> {
         let reload = signal(SignalKind::hangup())?;
-        Ok(Self { flags, client, words, ground, reload, daemons: BTreeMap::new() })
+        Ok(Self { flags, client, status_line, confinement, reload, daemons: BTreeMap::new() })
     }
 
     /// Runs what the rule files list, and reads them again at a reload; never returns.
     pub(super) async fn run(&mut self) {
         loop {
             if let Some(sources) = self.load().await {
-                self.take(sources).await;
+                self.apply(sources).await;
             }
             while tokio::select! { _ = self.reload.recv() => false, () = sleep(LOOK_EVERY) => true } {
-                self.revive();
+                self.restart_ended();
             }
             tracing::info!("reads its plug-ins again");
         }
@@ -93,17 +98,17 @@ impl Plugins {
     pub(super) async fn finish(mut self) {
         let names: Vec<_> = self.daemons.keys().cloned().collect();
         for name in &names {
-            self.daemons[name].stop.send_replace(Farewell::UntilLater);
+            self.daemons[name].stop.send_replace(StopRequest::Retain);
         }
         let all_ended = async {
             for (_, running) in std::mem::take(&mut self.daemons) {
                 let _ = running.task.await;
             }
         };
-        if timeout(LAST_WORDS, all_ended).await.is_err() {
+        if timeout(STOP_TIMEOUT, all_ended).await.is_err() {
             tracing::warn!("a plug-in did not end in time");
         }
-        self.ground.clear().await;
+        self.confinement.clear().await;
     }
 
     /// What is to be run; `None` where rules or configuration have errors, which the agent reports.
@@ -115,18 +120,18 @@ impl Plugins {
             tracing::warn!("rules or configuration have mistakes (see `nodewell check`): plug-ins stay as they are");
             return None;
         };
-        self.ground.name_node(node_name);
+        self.confinement.name_node(node_name);
         Some(sources(set))
     }
 
     /// Daemons whose part has not changed are not disturbed.
-    async fn take(&mut self, sources: Sources) {
+    async fn apply(&mut self, sources: Sources) {
         let known = std::mem::take(&mut self.daemons);
         for (name, running) in known {
             match sources.get(&name) {
                 Some(monitors) if *monitors == running.monitors => drop(self.daemons.insert(name, running)),
-                Some(_) => running.end(Farewell::UntilLater).await,
-                None => running.end(Farewell::ForGood).await,
+                Some(_) => running.end(StopRequest::Retain).await,
+                None => running.end(StopRequest::Withdraw).await,
             }
         }
         for (name, monitors) in sources {
@@ -135,18 +140,18 @@ impl Plugins {
                 self.daemons.insert(name, running);
             }
         }
-        self.words.part("plugins", summary(&self.daemons));
+        self.status_line.part("plugins", summary(&self.daemons));
     }
 
     fn start(&self, name: &Arc<str>, monitors: Vec<PluginMonitor>) -> Running {
-        let (stop, asked) = watch::channel(Farewell::NotYet);
-        let daemon = Daemon::new(Arc::clone(name), monitors.clone(), Rc::clone(&self.ground));
-        let task = tokio::task::spawn_local(daemon.run((self.client.clone(), self.words.clone()), asked));
+        let (stop, asked) = watch::channel(StopRequest::None);
+        let daemon = Daemon::new(Arc::clone(name), monitors.clone(), Rc::clone(&self.confinement));
+        let task = tokio::task::spawn_local(daemon.run(self.client.clone(), self.status_line.clone(), asked));
         Running { monitors, stop, task }
     }
 
     /// A daemon that ended unasked has a fault of ours: the others go on, and it is started again.
-    fn revive(&mut self) {
+    fn restart_ended(&mut self) {
         let ended = self.daemons.iter().filter(|(_, running)| running.task.is_finished());
         let ended: Vec<_> = ended.map(|(name, running)| (Arc::clone(name), running.monitors.clone())).collect();
         for (name, monitors) in ended {
@@ -158,21 +163,21 @@ impl Plugins {
 }
 
 impl Running {
-    async fn end(self, farewell: Farewell) {
-        self.stop.send_replace(farewell);
+    async fn end(self, request: StopRequest) {
+        self.stop.send_replace(request);
         let _ = self.task.await;
     }
 }
 
 /// Runs a plug-in once, for a user who tries it by hand; `None` if it is no program. Must run within a `LocalSet`.
 pub(crate) async fn try_plugin(task: &PluginTask, node_name: String) -> Option<RunResult> {
-    let ground = Rc::new(Ground::prepare(false));
-    ground.name_node(node_name);
+    let confinement = Rc::new(Confinement::prepare(false));
+    confinement.name_node(node_name);
     // No stop is sent: the sender lives as long as the run.
     let (_going, stop) = watch::channel(false);
-    let finished = Job::of(task)?.run(&ground, stop).await;
-    ground.clear().await;
-    finished.said
+    let finished = Job::of(task)?.run(&confinement, stop).await;
+    confinement.clear().await;
+    finished.result
 }
 
 /// Rules and this node's name, as the agent has them.

@@ -16,7 +16,7 @@ use crate::check_process::check_kind::CheckKind;
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    check_process::{Group, WorkerGroup, link::Link, protocol::WorkerConfig, words::Words},
+    check_process::{Group, WorkerGroup, link::Link, protocol::WorkerConfig, status_line::StatusLine},
     runtime::notify,
 };
 
@@ -52,7 +52,7 @@ pub(super) struct RunnerPlan {
 /// Runs one worker group.
 pub(super) struct Runner<'a> {
     plan: RunnerPlan,
-    words: Words,
+    status_line: StatusLine,
     worker_client: WorkerClient,
     poll_loops: Vec<PollLoop>,
     status_builder: StatusBuilder<'a, CheckKind>,
@@ -65,7 +65,7 @@ pub(super) struct Runner<'a> {
 
 impl<'a> Runner<'a> {
     /// Nothing is asked before [`Runner::run`].
-    pub(super) fn new(plan: RunnerPlan, link: &'a Link, words: Words) -> Self {
+    pub(super) fn new(plan: RunnerPlan, link: &'a Link, status_line: StatusLine) -> Self {
         let worker_client = WorkerClient::new(
             Box::new(OwnProgram { worker_group: plan.worker_group, socket: plan.socket.clone() }),
             plan.worker_config.clone(),
@@ -76,7 +76,7 @@ impl<'a> Runner<'a> {
         let release_file = ReleaseFile::of(&plan.socket, plan.group);
         Self {
             plan,
-            words,
+            status_line,
             worker_client,
             poll_loops,
             status_builder: StatusBuilder::new(link),
@@ -141,7 +141,7 @@ impl<'a> Runner<'a> {
         self.status_builder.report(poll_loop.check, findings, &poll_loop.rest).await;
         poll_loop.save(self.status_builder.reported(poll_loop.check));
         self.note_whether_all_is_reported();
-        self.words.part(self.plan.worker_group.as_str(), self.summary());
+        self.status_line.part(self.plan.worker_group.as_str(), self.summary());
     }
 
     /// Until the next round: what devices report by themselves, if they do.
@@ -193,7 +193,7 @@ impl<'a> Runner<'a> {
             self.end_worker().await;
         }
         self.status_builder.release(release);
-        self.words.part(self.plan.worker_group.as_str(), release.to_string());
+        self.status_line.part(self.plan.worker_group.as_str(), release.to_string());
     }
 
     async fn end_worker(&mut self) {
@@ -218,7 +218,7 @@ impl RunnerPlan {
         pace.interval = self.interval.unwrap_or(pace.interval);
         pace.deadline = self.deadline.unwrap_or(pace.deadline);
         let state_file = self.state_dir.as_deref().map(|folder| StateFile::of_check(folder, check));
-        PollLoop::new(check, (pace, check.judge(&self.worker_config.settings)), state_file)
+        PollLoop::new(check, pace, check.judge(&self.worker_config.settings), state_file)
     }
 }
 

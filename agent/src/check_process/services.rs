@@ -1,8 +1,8 @@
 //! Services of the node and of its operator: a problem daemon of its own in the check process `check`. All are asked
 //! beside each other, so that one that hangs delays no other.
 
-mod agenda;
 mod configured;
+mod schedule;
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
@@ -19,12 +19,12 @@ use crate::{
     check_process::{
         link::Link,
         runner::{poll_loop::Rest, state_file::StateFile, status_builder::StatusBuilder},
-        words::Words,
+        status_line::StatusLine,
     },
     runtime::clock,
 };
 
-use agenda::Agenda;
+use schedule::Schedule;
 
 pub use configured::configured;
 
@@ -51,7 +51,7 @@ struct Work {
     judge: ServicesJudge,
     observer: Arc<Observer>,
     state_file: Option<StateFile>,
-    agenda: Agenda,
+    schedule: Schedule,
     observations: JoinSet<Observation>,
     /// The service that each task looks at.
     asked: BTreeMap<Id, usize>,
@@ -59,22 +59,22 @@ struct Work {
 
 impl Services {
     /// Must be called within a runtime. Nothing is asked before [`Services::run`].
-    pub(super) fn new(client: Client, plan: ServicesPlan<'_>, words: Words) -> Self {
+    pub(super) fn new(client: Client, plan: ServicesPlan<'_>, status_line: StatusLine) -> Self {
         let ServicesPlan { settings, configured, state_dir } = plan;
         let checks: Vec<Check> = checks(settings).into_iter().chain(configured).collect();
         let work = Work {
-            agenda: Agenda::new(checks.len()),
+            schedule: Schedule::new(checks.len()),
             judge: ServicesJudge::new(checks),
             observer: Arc::new(Observer { manager: Manager::system(), root: "/".into() }),
             state_file: state_dir.map(|folder| StateFile::named(folder, NAME)),
             observations: JoinSet::new(),
             asked: BTreeMap::new(),
         };
-        Self { link: Link::new(client, NAME, words), work: Mutex::new(work) }
+        Self { link: Link::new(client, NAME, status_line), work: Mutex::new(work) }
     }
 
     /// Looks and reports, over and over; never returns.
-    pub(super) async fn run(&self, words: &Words) {
+    pub(super) async fn run(&self, status_line: &StatusLine) {
         let mut work = self.work.lock().await;
         let mut status_builder = StatusBuilder::new(&self.link);
         work.load(&mut status_builder).await;
@@ -82,7 +82,7 @@ impl Services {
             let Some((n, observation)) = work.next().await else { continue };
             work.observe(n, &observation);
             work.report(&mut status_builder).await;
-            words.part(NAME, work.judge.summary());
+            status_line.part(NAME, work.judge.summary());
         }
     }
 
@@ -104,7 +104,7 @@ impl Work {
 
     /// Starts looks that are due, and returns one that has ended; `None`: none has yet.
     async fn next(&mut self) -> Option<(usize, Observation)> {
-        for n in self.agenda.due(Instant::now()) {
+        for n in self.schedule.due(Instant::now()) {
             let (observer, check) = (Arc::clone(&self.observer), self.judge.check(n).clone());
             let last = self.judge.last_target(n);
             let task = self.observations.spawn(async move { observer.observation(&check, last).await });
@@ -112,7 +112,7 @@ impl Work {
         }
         tokio::select! {
             Some(ended) = self.observations.join_next_with_id() => self.ended(ended),
-            () = self.agenda.wait() => None,
+            () = self.schedule.wait() => None,
         }
     }
 
@@ -124,7 +124,7 @@ impl Work {
             Ok((_, observation)) => Some((n, observation)),
             Err(error) => {
                 tracing::error!(service = self.judge.check(n).name, %error, "a look ended unasked, will look again");
-                self.agenda.plan(n, self.judge.check(n).pace.interval);
+                self.schedule.plan(n, self.judge.check(n).pace.interval);
                 None
             }
         }
@@ -132,7 +132,7 @@ impl Work {
 
     fn observe(&mut self, n: usize, observation: &Observation) {
         self.judge.observe(n, observation, &now());
-        self.agenda.plan(n, self.judge.pause(n));
+        self.schedule.plan(n, self.judge.pause(n));
     }
 
     async fn report(&mut self, status_builder: &mut StatusBuilder<'_, ()>) {

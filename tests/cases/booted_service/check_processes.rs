@@ -41,8 +41,8 @@ pub(super) fn devices_are_those_of_the_unit(node: &Node) {
     // In /dev: systemd mounts the other places so that no node in them can be opened.
     machine.sh("mknod /dev/extended b 259 1048575 && mknod /dev/loop b 7 0 && mknod /dev/memory c 1 1");
     let outcome = |unit: &str, way: &str, words: &str| {
-        let said = open(unit, way);
-        assert!(said.contains(words), "{unit} {way}: {said}");
+        let output = open(unit, way);
+        assert!(output.contains(words), "{unit} {way}: {output}");
     };
     outcome(DISK, "</dev/extended", "No such device");
     for way in [">/dev/extended", "</dev/loop", "</dev/memory"] {

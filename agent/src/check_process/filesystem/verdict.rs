@@ -14,7 +14,7 @@ use crate::{
 
 /// What the host shows of a device right now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Reading {
+pub(super) struct FilesystemReading {
     /// Whether the kernel has such a block device.
     pub(super) exists: bool,
     /// The ids of its mounts.
@@ -33,7 +33,7 @@ pub(super) const PROOF_AFTER: Duration = Duration::from_secs(5);
 /// What was seen of a device since its problem began.
 #[derive(Debug)]
 pub(super) struct Watch {
-    first: Option<Reading>,
+    first: Option<FilesystemReading>,
     first_at: Duration,
     /// The errors that the filesystem had counted when it was last seen broken, or when that could first be read.
     errors: Option<u64>,
@@ -44,13 +44,13 @@ pub(super) struct Watch {
 
 /// What becomes of the problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum FilesystemVerdict {
     Stays,
     /// It is over; the evidence, for people.
     Over(String),
 }
 
-impl Reading {
+impl FilesystemReading {
     /// Looks at the host. A probe that hangs keeps only its own thread.
     pub(super) fn take(roots: &HostRoots, device: &str, check: Check, probes: &mut Probes) -> Self {
         let all = mounts::read(&roots.proc).unwrap_or_default();
@@ -82,7 +82,7 @@ impl Watch {
     }
 
     /// Judges a reading of boot time `at` against those before it.
-    pub(super) fn judge(&mut self, reading: Reading, at: Duration) -> Verdict {
+    pub(super) fn judge(&mut self, reading: FilesystemReading, at: Duration) -> FilesystemVerdict {
         let first_look = self.first.is_none();
         let fails = reading.read_only || reading.probe == ProbeResult::Failed;
         // Only a mounted filesystem shows its count.
@@ -98,28 +98,28 @@ impl Watch {
         self.seen_mounted |= !reading.mount_ids.is_empty();
         if reading.check != Check::FilesystemWritable {
             let gone = first.exists && !reading.exists;
-            return if gone { over("the device is gone") } else { Verdict::Stays };
+            return if gone { over("the device is gone") } else { FilesystemVerdict::Stays };
         }
         if reading.mount_ids.is_empty() {
             return if self.seen_mounted || reading.exists {
                 over("it is not mounted any more")
             } else {
-                Verdict::Stays
+                FilesystemVerdict::Stays
             };
         }
         // A clean new mount keeps the old count (seen on 6.18): only growth speaks against it.
         let is_broken = reading.read_only || reading.errors > self.errors;
         let is_early = !self.is_old && at < self.first_at + PROOF_AFTER;
-        if is_broken || is_early { Verdict::Stays } else { judge_mounted(&first, &reading) }
+        if is_broken || is_early { FilesystemVerdict::Stays } else { judge_mounted(&first, &reading) }
     }
 
     /// Only what is long gone ends at the first look: a filesystem that has just failed may still take a write.
-    fn judge_first(&self, reading: &Reading) -> Verdict {
+    fn judge_first(&self, reading: &FilesystemReading) -> FilesystemVerdict {
         let gone = match reading.check {
             Check::FilesystemWritable => reading.mount_ids.is_empty(),
             Check::DevicePresent | Check::DeviceRecovered => !reading.exists,
         };
-        if self.is_old && gone { over("it is not there any more") } else { Verdict::Stays }
+        if self.is_old && gone { over("it is not there any more") } else { FilesystemVerdict::Stays }
     }
 }
 
@@ -130,33 +130,40 @@ fn probe(device: &str, mounts: &[&Mount], probes: &mut Probes) -> ProbeResult {
 }
 
 /// For a filesystem that itself shows no fault.
-fn judge_mounted(first: &Reading, reading: &Reading) -> Verdict {
+fn judge_mounted(first: &FilesystemReading, reading: &FilesystemReading) -> FilesystemVerdict {
     let mounted_again = reading.mount_ids.iter().any(|id| !first.mount_ids.contains(id));
     let turned_writable = first.read_only;
     match reading.probe {
         ProbeResult::Writable => over("it takes writes again"),
         // Without the right to write there, the kernel's own flags of a new mount are the best evidence.
         ProbeResult::Denied if mounted_again || turned_writable => over("it was mounted again, writable"),
-        ProbeResult::Denied | ProbeResult::Pending | ProbeResult::Failed => Verdict::Stays,
+        ProbeResult::Denied | ProbeResult::Pending | ProbeResult::Failed => FilesystemVerdict::Stays,
     }
 }
 
-fn over(evidence: &str) -> Verdict {
-    Verdict::Over(evidence.to_owned())
+fn over(evidence: &str) -> FilesystemVerdict {
+    FilesystemVerdict::Over(evidence.to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn reading(mount_ids: &[u64], read_only: bool, errors: u64, probe: ProbeResult) -> Reading {
+    fn reading(mount_ids: &[u64], read_only: bool, errors: u64, probe: ProbeResult) -> FilesystemReading {
         let mount_ids = mount_ids.to_vec();
-        Reading { exists: true, mount_ids, read_only, errors: Some(errors), probe, check: Check::FilesystemWritable }
+        FilesystemReading {
+            exists: true,
+            mount_ids,
+            read_only,
+            errors: Some(errors),
+            probe,
+            check: Check::FilesystemWritable,
+        }
     }
 
-    fn after(first: Reading, then: Reading) -> Verdict {
+    fn after(first: FilesystemReading, then: FilesystemReading) -> FilesystemVerdict {
         let mut watch = Watch::new(false);
-        assert_eq!(watch.judge(first, Duration::ZERO), Verdict::Stays);
+        assert_eq!(watch.judge(first, Duration::ZERO), FilesystemVerdict::Stays);
         watch.judge(then, PROOF_AFTER)
     }
 
@@ -165,11 +172,14 @@ mod tests {
         let (broken, well) =
             (|| reading(&[40], true, 1, ProbeResult::Pending), || reading(&[40], false, 1, ProbeResult::Writable));
         let mut watch = Watch::new(false);
-        assert_eq!(watch.judge(broken(), Duration::ZERO), Verdict::Stays);
-        assert_eq!(watch.judge(well(), Duration::from_millis(100)), Verdict::Stays);
+        assert_eq!(watch.judge(broken(), Duration::ZERO), FilesystemVerdict::Stays);
+        assert_eq!(watch.judge(well(), Duration::from_millis(100)), FilesystemVerdict::Stays);
         let mut old = Watch::new(true);
-        assert_eq!(old.judge(broken(), Duration::ZERO), Verdict::Stays);
-        assert!(matches!(old.judge(well(), Duration::from_millis(100)), Verdict::Over(_)), "it failed long ago");
+        assert_eq!(old.judge(broken(), Duration::ZERO), FilesystemVerdict::Stays);
+        assert!(
+            matches!(old.judge(well(), Duration::from_millis(100)), FilesystemVerdict::Over(_)),
+            "it failed long ago"
+        );
     }
 
     #[test]
@@ -178,8 +188,12 @@ mod tests {
         let mut watch = Watch::new(true);
         watch.judge(reading(&[40], true, 1, ProbeResult::Pending), Duration::ZERO);
         watch.failed_again(PROOF_AFTER);
-        assert_eq!(watch.judge(well(), PROOF_AFTER), Verdict::Stays, "the write may be from before the failure");
-        assert!(matches!(watch.judge(well(), PROOF_AFTER * 2), Verdict::Over(_)));
+        assert_eq!(
+            watch.judge(well(), PROOF_AFTER),
+            FilesystemVerdict::Stays,
+            "the write may be from before the failure"
+        );
+        assert!(matches!(watch.judge(well(), PROOF_AFTER * 2), FilesystemVerdict::Over(_)));
     }
 
     #[test]
@@ -188,18 +202,18 @@ mod tests {
         watch.judge(reading(&[40], true, 1, ProbeResult::Pending), Duration::ZERO);
         watch.judge(reading(&[40], true, 3, ProbeResult::Pending), PROOF_AFTER);
         let remounted = reading(&[40], false, 3, ProbeResult::Writable);
-        assert!(matches!(watch.judge(remounted, PROOF_AFTER * 2), Verdict::Over(_)));
+        assert!(matches!(watch.judge(remounted, PROOF_AFTER * 2), FilesystemVerdict::Over(_)));
     }
 
     #[test]
     fn errors_counted_before_the_first_read_do_not_speak_against_the_mount() {
         let mut watch = Watch::new(false);
-        watch.judge(Reading { errors: None, ..reading(&[], false, 0, ProbeResult::Pending) }, Duration::ZERO);
+        watch.judge(FilesystemReading { errors: None, ..reading(&[], false, 0, ProbeResult::Pending) }, Duration::ZERO);
         let early = reading(&[41], false, 1, ProbeResult::Writable);
-        assert_eq!(watch.judge(early.clone(), Duration::from_secs(1)), Verdict::Stays);
-        let grown = Reading { errors: Some(2), ..early.clone() };
-        assert_eq!(watch.judge(grown, PROOF_AFTER), Verdict::Stays, "it counted another one since");
-        assert!(matches!(watch.judge(early, PROOF_AFTER), Verdict::Over(_)));
+        assert_eq!(watch.judge(early.clone(), Duration::from_secs(1)), FilesystemVerdict::Stays);
+        let grown = FilesystemReading { errors: Some(2), ..early.clone() };
+        assert_eq!(watch.judge(grown, PROOF_AFTER), FilesystemVerdict::Stays, "it counted another one since");
+        assert!(matches!(watch.judge(early, PROOF_AFTER), FilesystemVerdict::Over(_)));
     }
 
     #[test]
@@ -217,23 +231,26 @@ mod tests {
             (silent(), reading(&[40], false, 1, Failed), false, "6.1 says rw, the probe knows better"),
             (broken(), reading(&[], false, 1, Pending), true, "unmounted"),
         ] {
-            assert_eq!(matches!(after(first, then), Verdict::Over(_)), well, "{case}");
+            assert_eq!(matches!(after(first, then), FilesystemVerdict::Over(_)), well, "{case}");
         }
     }
 
     #[test]
     fn an_unknown_device_proves_nothing_unless_its_problem_is_old() {
-        let unknown = || Reading { exists: false, ..reading(&[], false, 0, ProbeResult::Pending) };
-        assert_eq!(after(unknown(), unknown()), Verdict::Stays);
-        assert!(matches!(Watch::new(true).judge(unknown(), Duration::ZERO), Verdict::Over(_)));
+        let unknown = || FilesystemReading { exists: false, ..reading(&[], false, 0, ProbeResult::Pending) };
+        assert_eq!(after(unknown(), unknown()), FilesystemVerdict::Stays);
+        assert!(matches!(Watch::new(true).judge(unknown(), Duration::ZERO), FilesystemVerdict::Over(_)));
     }
 
     #[test]
     fn a_device_that_vanishes_ends_its_own_problem() {
-        let device =
-            |exists| Reading { exists, check: Check::DevicePresent, ..reading(&[], false, 0, ProbeResult::Pending) };
-        assert!(matches!(after(device(true), device(false)), Verdict::Over(_)));
-        assert_eq!(after(device(true), device(true)), Verdict::Stays);
-        assert_eq!(after(device(false), device(false)), Verdict::Stays, "never was there");
+        let device = |exists| FilesystemReading {
+            exists,
+            check: Check::DevicePresent,
+            ..reading(&[], false, 0, ProbeResult::Pending)
+        };
+        assert!(matches!(after(device(true), device(false)), FilesystemVerdict::Over(_)));
+        assert_eq!(after(device(true), device(true)), FilesystemVerdict::Stays);
+        assert_eq!(after(device(false), device(false)), FilesystemVerdict::Stays, "never was there");
     }
 }

@@ -18,14 +18,14 @@ use tokio::{
 };
 
 use super::{
-    Farewell,
-    ground::Ground,
+    StopRequest,
+    confinement::Confinement,
     run::{Finished, Job},
 };
 use crate::check_process::{
     link::Link,
     runner::{poll_loop::Rest, status_builder::StatusBuilder},
-    words::Words,
+    status_line::StatusLine,
 };
 
 /// Events of tasks that have no condition are reported under this part's name.
@@ -40,7 +40,7 @@ pub(super) struct Daemon {
     jobs: Vec<Rc<Job>>,
     schedule: Schedule,
     machine: Machine,
-    ground: Rc<Ground>,
+    confinement: Rc<Confinement>,
     began: Instant,
     runs: JoinSet<(usize, Finished)>,
     stop: watch::Sender<bool>,
@@ -48,7 +48,7 @@ pub(super) struct Daemon {
 }
 
 impl Daemon {
-    pub(super) fn new(name: Arc<str>, monitors: Vec<PluginMonitor>, ground: Rc<Ground>) -> Self {
+    pub(super) fn new(name: Arc<str>, monitors: Vec<PluginMonitor>, confinement: Rc<Confinement>) -> Self {
         let mut schedule = Schedule::default();
         for monitor in &monitors {
             let times = monitor.tasks.iter().map(|task| (task.interval, first(task.interval, random())));
@@ -60,7 +60,7 @@ impl Daemon {
             jobs,
             schedule,
             machine: Machine::new(&monitors),
-            ground,
+            confinement,
             began: Instant::now(),
             runs: JoinSet::new(),
             stop: watch::Sender::new(false),
@@ -69,15 +69,20 @@ impl Daemon {
     }
 
     /// Works until it is asked to end; what runs then is ended, too.
-    pub(super) async fn run(mut self, (client, words): (Client, Words), mut asked: watch::Receiver<Farewell>) {
-        let link = Link::new(client, &self.name, words);
+    pub(super) async fn run(
+        mut self,
+        client: Client,
+        status_line: StatusLine,
+        mut asked: watch::Receiver<StopRequest>,
+    ) {
+        let link = Link::new(client, &self.name, status_line);
         let mut status_builder = StatusBuilder::new(&link);
-        let farewell = tokio::select! {
-            () = self.work(&mut status_builder) => Farewell::UntilLater,
-            farewell = farewell(&mut asked) => farewell,
+        let request = tokio::select! {
+            () = self.work(&mut status_builder) => StopRequest::Retain,
+            request = stop_request(&mut asked) => request,
         };
         self.end_runs().await;
-        if farewell == Farewell::ForGood {
+        if request == StopRequest::Withdraw {
             link.retain_on_stop(false);
         }
         link.finish().await;
@@ -88,8 +93,8 @@ impl Daemon {
         self.stop.send_replace(true);
         let all_ended = async {
             while let Some(ended) = self.runs.join_next().await {
-                if let Ok((task, Finished { left: Some(left), .. })) = ended {
-                    self.runs.spawn_local(async move { (task, left.gone().await) });
+                if let Ok((task, Finished { stuck: Some(stuck), .. })) = ended {
+                    self.runs.spawn_local(async move { (task, stuck.gone().await) });
                 }
             }
         };
@@ -118,23 +123,23 @@ impl Daemon {
         while let Some(start) = self.schedule.start(self.began.elapsed()) {
             self.note_skipped(start.task, start.skipped);
             let Some(job) = self.jobs.get(start.task).cloned() else { return };
-            let ground = Rc::clone(&self.ground);
+            let confinement = Rc::clone(&self.confinement);
             let (task, stop) = (start.task, self.stop.subscribe());
-            self.runs.spawn_local(async move { (task, job.run(&ground, stop).await) });
+            self.runs.spawn_local(async move { (task, job.run(&confinement, stop).await) });
         }
     }
 
     async fn ended(&mut self, task: usize, finished: Finished, status_builder: &mut StatusBuilder<'_, usize>) {
-        let Finished { said, left } = finished;
-        if let Some(said) = said {
+        let Finished { result, stuck } = finished;
+        if let Some(result) = result {
             let now = Now { since_start: self.began.elapsed(), wall: Timestamp::now() };
-            if let Some(account) = self.machine.observe(task, said, now) {
+            if let Some(account) = self.machine.observe(task, result, now) {
                 report(status_builder, account).await;
             }
         }
         // What cannot be ended runs on: its task does not start again before that is gone.
-        match left {
-            Some(left) => drop(self.runs.spawn_local(async move { (task, left.gone().await) })),
+        match stuck {
+            Some(stuck) => drop(self.runs.spawn_local(async move { (task, stuck.gone().await) })),
             None => {
                 let skipped = self.schedule.ended(task, self.began.elapsed());
                 self.note_skipped(task, skipped);
@@ -172,9 +177,9 @@ async fn report(status_builder: &mut StatusBuilder<'_, usize>, account: Account)
 }
 
 /// Returns when it is asked to end; the sender is dropped only when all is.
-async fn farewell(asked: &mut watch::Receiver<Farewell>) -> Farewell {
-    match asked.wait_for(|farewell| *farewell != Farewell::NotYet).await {
-        Ok(farewell) => *farewell,
-        Err(_) => Farewell::UntilLater,
+async fn stop_request(asked: &mut watch::Receiver<StopRequest>) -> StopRequest {
+    match asked.wait_for(|request| *request != StopRequest::None).await {
+        Ok(request) => *request,
+        Err(_) => StopRequest::Retain,
     }
 }

@@ -13,22 +13,22 @@ const CHUNK_BYTES: usize = 64 * 1024;
 
 /// A pipe that is read until its end.
 pub(super) struct Pipe {
-    kept: Rc<RefCell<Vec<u8>>>,
+    stored: Rc<RefCell<Vec<u8>>>,
     reading: JoinHandle<()>,
 }
 
 impl Pipe {
     /// Stores the first `limit_bytes` of what comes.
     pub(super) fn read(from: impl AsyncRead + Unpin + 'static, limit_bytes: usize) -> Self {
-        let kept = Rc::new(RefCell::new(Vec::new()));
-        let reading = tokio::task::spawn_local(drain(from, Rc::clone(&kept), limit_bytes));
-        Self { kept, reading }
+        let stored = Rc::new(RefCell::new(Vec::new()));
+        let reading = tokio::task::spawn_local(drain(from, Rc::clone(&stored), limit_bytes));
+        Self { stored, reading }
     }
 
     /// What was stored; waits for the end of the pipe no longer than `within`.
     pub(super) async fn finish(mut self, within: Duration) -> Vec<u8> {
         let _ = timeout(within, &mut self.reading).await;
-        self.kept.take()
+        self.stored.take()
     }
 }
 
@@ -38,14 +38,14 @@ impl Drop for Pipe {
     }
 }
 
-async fn drain(mut from: impl AsyncRead + Unpin, kept: Rc<RefCell<Vec<u8>>>, limit_bytes: usize) {
+async fn drain(mut from: impl AsyncRead + Unpin, stored: Rc<RefCell<Vec<u8>>>, limit_bytes: usize) {
     let mut chunk = vec![0; limit_bytes.max(512)];
     while let Ok(read @ 1..) = from.read(&mut chunk).await {
-        let mut kept = kept.borrow_mut();
-        let room = limit_bytes.saturating_sub(kept.len());
-        kept.extend_from_slice(&chunk[..read.min(room)]);
+        let mut stored = stored.borrow_mut();
+        let room = limit_bytes.saturating_sub(stored.len());
+        stored.extend_from_slice(&chunk[..read.min(room)]);
         // A program that writes more than we store may write a lot more.
-        if kept.len() == limit_bytes && chunk.len() < CHUNK_BYTES {
+        if stored.len() == limit_bytes && chunk.len() < CHUNK_BYTES {
             chunk.resize(CHUNK_BYTES, 0);
         }
     }

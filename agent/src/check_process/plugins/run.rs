@@ -1,4 +1,4 @@
-//! One run, from its start to the moment when nothing of it is left.
+//! One run, from its start to the moment when no process of it is left.
 
 use std::{os::unix::process::ExitStatusExt, path::PathBuf, process::ExitStatus, rc::Rc, time::Duration};
 
@@ -12,7 +12,7 @@ use tokio::{
 };
 
 use super::{
-    ground::{Ground, LONGEST_LOOK, Pen},
+    confinement::{Confinement, LONGEST_LOOK, RunScope},
     pipe::Pipe,
     start::Start,
 };
@@ -36,25 +36,25 @@ pub(super) struct Job {
 /// The end of a run.
 pub(super) struct Finished {
     /// Its result; `None` for what was waited for after it was reported.
-    pub(super) said: Option<RunResult>,
+    pub(super) result: Option<RunResult>,
     /// What of it could not be ended.
-    pub(super) left: Option<Left>,
+    pub(super) stuck: Option<StuckRun>,
 }
 
 /// What is there after the end of a run: it hangs in the kernel.
-pub(super) enum Left {
+pub(super) enum StuckRun {
     /// Its program cannot even be opened.
-    Opening(JoinHandle<Result<Child, Ending>>, Pen),
-    Program(Box<Child>, Pen),
+    Opening(JoinHandle<Result<Child, Ending>>, RunScope),
+    Program(Box<Child>, RunScope),
     /// Others that it started, by the pid that the program had.
-    Tree(u32, Pen),
+    Tree(u32, RunScope),
 }
 
 /// How a run went, before it is judged.
 struct Ran {
     ending: Ending,
     output: Vec<u8>,
-    left: Option<Left>,
+    stuck: Option<StuckRun>,
 }
 
 impl Job {
@@ -76,70 +76,76 @@ impl Job {
     }
 
     /// Runs it once, or until `stop` is true.
-    pub(super) async fn run(&self, ground: &Rc<Ground>, mut stop: watch::Receiver<bool>) -> Finished {
+    pub(super) async fn run(&self, confinement: &Rc<Confinement>, mut stop: watch::Receiver<bool>) -> Finished {
         // Closed only when all is dropped.
-        let _permit = ground.permits.acquire().await;
-        let Ran { ending, output, left } = self.finish(ground, &mut stop).await;
+        let _permit = confinement.permits.acquire().await;
+        let Ran { ending, output, stuck } = self.finish(confinement, &mut stop).await;
         if *stop.borrow() {
-            return Finished { said: None, left };
+            return Finished { result: None, stuck };
         }
-        if left.is_some() {
+        if stuck.is_some() {
             tracing::error!(
                 plugin = self.name,
                 ?ending,
                 "a plug-in survives SIGKILL; it is not started again before it is gone"
             );
         }
-        let said = judge(self.protocol, &ending, &output, self.output_limit_bytes);
-        Finished { said: Some(said), left }
+        let result = judge(self.protocol, &ending, &output, self.output_limit_bytes);
+        Finished { result: Some(result), stuck }
     }
 
-    async fn finish(&self, ground: &Rc<Ground>, stop: &mut watch::Receiver<bool>) -> Ran {
+    async fn finish(&self, confinement: &Rc<Confinement>, stop: &mut watch::Receiver<bool>) -> Ran {
         let deadline = Instant::now() + self.timeout;
-        let mut pen = ground.pen();
+        let mut scope = confinement.scope();
         let start = Start {
             path: self.path.clone(),
             args: self.args.clone(),
-            environment: ground.environment(),
-            rlimits: ground.rlimits(self.timeout),
-            cgroup: pen.room.as_ref().and_then(|room| room.entrance().ok()),
+            environment: confinement.environment(),
+            rlimits: confinement.rlimits(self.timeout),
+            cgroup: scope.cgroup.as_ref().and_then(|cgroup| cgroup.entrance().ok()),
         };
         let mut opening = tokio::task::spawn_blocking(move || start.run());
-        match before((deadline, stop), &mut opening).await {
-            Some(Ok(Ok(child))) => self.follow((child, pen), (deadline, stop)).await,
+        match before(deadline, stop, &mut opening).await {
+            Some(Ok(Ok(child))) => self.follow(child, scope, deadline, stop).await,
             Some(Ok(Err(ending))) => {
-                pen.did_not_start();
+                scope.did_not_start();
                 // An empty room is in no other run's way.
-                pen.emptied(0, DEATH).await;
+                scope.emptied(0, DEATH).await;
                 Ran::without_output(ending, None)
             }
             // It panicked: a fault of ours.
             Some(Err(error)) => Ran::without_output(Ending::NotStarted(error.to_string()), None),
             None => {
-                pen.kill();
-                Ran::without_output(Ending::TimedOut, Some(Left::Opening(opening, pen)))
+                scope.kill();
+                Ran::without_output(Ending::TimedOut, Some(StuckRun::Opening(opening, scope)))
             }
         }
     }
 
-    async fn follow(&self, (mut child, mut pen): (Child, Pen), until: (Instant, &mut watch::Receiver<bool>)) -> Ran {
+    async fn follow(
+        &self,
+        mut child: Child,
+        mut scope: RunScope,
+        deadline: Instant,
+        stop: &mut watch::Receiver<bool>,
+    ) -> Ran {
         let pid = child.id().unwrap_or_default();
-        pen.began(pid);
+        scope.began(pid);
         let output = child.stdout.take().map(|from| Pipe::read(from, OUTPUT_BYTES));
         let errors = child.stderr.take().map(|from| Pipe::read(from, ERRORS_BYTES));
-        let mut ending = match before(until, child.wait()).await {
+        let mut ending = match before(deadline, stop, child.wait()).await {
             Some(Ok(status)) => ending(status),
             // Only this task waits for it.
             Some(Err(error)) => Ending::NotStarted(error.to_string()),
             None => Ending::TimedOut,
         };
-        if pen.room.as_ref().is_some_and(|room| ending != Ending::Exited(0) && room.ran_out_of_memory()) {
+        if scope.cgroup.as_ref().is_some_and(|cgroup| ending != Ending::Exited(0) && cgroup.ran_out_of_memory()) {
             ending = Ending::OutOfMemory;
         }
-        let left = end(child, pen, pid).await;
-        let output = kept(output).await;
-        self.note_errors(&kept(errors).await);
-        Ran { ending, output, left }
+        let stuck = end(child, scope, pid).await;
+        let output = output_of(output).await;
+        self.note_errors(&output_of(errors).await);
+        Ran { ending, output, stuck }
     }
 
     fn note_errors(&self, errors: &[u8]) {
@@ -154,16 +160,13 @@ impl Job {
 }
 
 impl Ran {
-    fn without_output(ending: Ending, left: Option<Left>) -> Self {
-        Self { ending, output: Vec::new(), left }
+    fn without_output(ending: Ending, stuck: Option<StuckRun>) -> Self {
+        Self { ending, output: Vec::new(), stuck }
     }
 }
 
 /// What comes of `work`, unless its time is over before.
-async fn before<T>(
-    (deadline, stop): (Instant, &mut watch::Receiver<bool>),
-    work: impl Future<Output = T>,
-) -> Option<T> {
+async fn before<T>(deadline: Instant, stop: &mut watch::Receiver<bool>, work: impl Future<Output = T>) -> Option<T> {
     tokio::select! {
         done = work => Some(done),
         () = sleep_until(deadline) => None,
@@ -172,7 +175,7 @@ async fn before<T>(
     }
 }
 
-async fn kept(pipe: Option<Pipe>) -> Vec<u8> {
+async fn output_of(pipe: Option<Pipe>) -> Vec<u8> {
     match pipe {
         Some(pipe) => pipe.finish(DEATH).await,
         None => Vec::new(),
@@ -187,46 +190,46 @@ fn ending(status: ExitStatus) -> Ending {
 }
 
 /// Ends the program, if it has not, and all that it has started.
-async fn end(mut child: Child, mut pen: Pen, pid: u32) -> Option<Left> {
+async fn end(mut child: Child, mut scope: RunScope, pid: u32) -> Option<StuckRun> {
     if child.id().is_some() {
-        pen.kill();
+        scope.kill();
         // It has not been waited for: the pid is still its own.
         let _ = child.start_kill();
         if timeout(DEATH, child.wait()).await.is_err() {
-            return Some(Left::Program(Box::new(child), pen));
+            return Some(StuckRun::Program(Box::new(child), scope));
         }
     }
-    pen.ended(pid);
-    let is_gone = pen.emptied(pid, DEATH).await;
-    (!is_gone).then_some(Left::Tree(pid, pen))
+    scope.ended(pid);
+    let is_gone = scope.emptied(pid, DEATH).await;
+    (!is_gone).then_some(StuckRun::Tree(pid, scope))
 }
 
-impl Left {
+impl StuckRun {
     /// Returns when nothing of it is there.
     pub(super) async fn gone(self) -> Finished {
         match self {
-            Self::Opening(opening, mut pen) => {
+            Self::Opening(opening, mut scope) => {
                 // What starts after all was not to start.
-                let Ok(Ok(child)) = opening.await else { return Finished { said: None, left: None } };
+                let Ok(Ok(child)) = opening.await else { return Finished { result: None, stuck: None } };
                 let pid = child.id().unwrap_or_default();
-                pen.began(pid);
-                let left = end(child, pen, pid).await;
-                return Finished { said: None, left };
+                scope.began(pid);
+                let stuck = end(child, scope, pid).await;
+                return Finished { result: None, stuck };
             }
-            Self::Program(mut child, mut pen) => {
+            Self::Program(mut child, mut scope) => {
                 let pid = child.id().unwrap_or_default();
                 let _ = child.wait().await;
-                pen.ended(pid);
-                until_empty(pid, &pen).await;
+                scope.ended(pid);
+                until_empty(pid, &scope).await;
             }
-            Self::Tree(pid, pen) => until_empty(pid, &pen).await,
+            Self::Tree(pid, scope) => until_empty(pid, &scope).await,
         }
-        Finished { said: None, left: None }
+        Finished { result: None, stuck: None }
     }
 }
 
-async fn until_empty(pid: u32, pen: &Pen) {
-    while !pen.emptied(pid, DEATH).await {
+async fn until_empty(pid: u32, scope: &RunScope) {
+    while !scope.emptied(pid, DEATH).await {
         sleep(LONGEST_LOOK).await;
     }
 }

@@ -75,7 +75,7 @@ struct Backoff {
 
 impl PollLoop {
     /// Due at once.
-    pub(super) fn new(check: CheckKind, (pace, judge): (Pace, Box<dyn Judge>), state_file: Option<StateFile>) -> Self {
+    pub(super) fn new(check: CheckKind, pace: Pace, judge: Box<dyn Judge>, state_file: Option<StateFile>) -> Self {
         Self {
             check,
             pace,

@@ -67,7 +67,7 @@ fn listing(id: u64, names: &[&str], has_news: bool) -> Act {
 fn poll_loop(deadline: Duration) -> (PollLoop, RecordingJudge) {
     let judge = RecordingJudge::default();
     let pace = Pace { interval: HOUR, deadline };
-    (PollLoop::new(CheckKind::Disk, (pace, Box::new(judge.clone())), None), judge)
+    (PollLoop::new(CheckKind::Disk, pace, Box::new(judge.clone()), None), judge)
 }
 
 async fn round(poll_loop: &mut PollLoop, worker_client: &mut WorkerClient) {

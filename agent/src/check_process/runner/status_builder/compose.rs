@@ -45,8 +45,8 @@ fn worse(one: State, other: State) -> State {
 /// What is reported of `key`; what held before holds since then.
 pub(super) fn compose(key: &SubjectKey, state: State, before: &Since) -> (Vec<Condition>, Since) {
     let conditions = match state {
-        State::Healthy { message } => vec![plain(key, (ConditionStatus::False, Name::fixed(WELL)), message)],
-        State::Unknown { reason, message } => vec![plain(key, (ConditionStatus::Unknown, reason), message)],
+        State::Healthy { message } => vec![plain(key, ConditionStatus::False, Name::fixed(WELL), message)],
+        State::Unknown { reason, message } => vec![plain(key, ConditionStatus::Unknown, reason, message)],
         State::Faulty(faults) => faults.into_iter().map(|fault| faulty(key, fault, before)).collect(),
     };
     let held = |condition: &Condition| before.get(&condition.reason).copied().unwrap_or(condition.transition);
@@ -62,7 +62,7 @@ pub(super) fn compose(key: &SubjectKey, state: State, before: &Since) -> (Vec<Co
 
 /// What is reported of `key` while its device is released.
 pub(super) fn released(key: &SubjectKey, release: &Release) -> Condition {
-    plain(key, (ConditionStatus::Unknown, Name::fixed(RELEASED)), release.to_string())
+    plain(key, ConditionStatus::Unknown, Name::fixed(RELEASED), release.to_string())
 }
 
 /// Whether nothing would be lost if it were forgotten.
@@ -70,7 +70,7 @@ pub(super) fn is_well(since: &Since) -> bool {
     since.keys().all(|reason| reason.as_str() == WELL)
 }
 
-fn plain(key: &SubjectKey, (status, reason): (ConditionStatus, Name), message: String) -> Condition {
+fn plain(key: &SubjectKey, status: ConditionStatus, reason: Name, message: String) -> Condition {
     Condition {
         condition: key.condition.clone(),
         status,
@@ -86,7 +86,7 @@ fn plain(key: &SubjectKey, (status, reason): (ConditionStatus, Name), message: S
 fn faulty(key: &SubjectKey, fault: Fault, before: &Since) -> Condition {
     let Fault { reason, severity, action, message, since } = fault;
     let held = before.get(&reason).copied();
-    let condition = plain(key, (ConditionStatus::True, reason), message);
+    let condition = plain(key, ConditionStatus::True, reason, message);
     let transition = held.or(since).unwrap_or(condition.transition);
     Condition { transition, severity: Some(severity), action, ..condition }
 }

@@ -5,11 +5,11 @@ use nodewell_hardware::{NoAnswer, PollError};
 
 use super::*;
 use crate::check_process::check_kind::CheckKind;
-use crate::check_process::words::Words;
+use crate::check_process::status_line::StatusLine;
 
 /// No agent listens there.
 fn link() -> Link {
-    Link::new(Client::new("/nonexistent/nodewell.sock"), "disk", Words::new(""))
+    Link::new(Client::new("/nonexistent/nodewell.sock"), "disk", StatusLine::new(""))
 }
 
 fn reported() -> ReportedCondition {

@@ -22,7 +22,7 @@ impl Proc {
     fn put(&self, pid: u32, name: &str, state: char, parent: u32, started: u64) -> PathBuf {
         let folder = self.0.path().join(pid.to_string());
         fs::create_dir_all(&folder).unwrap();
-        fs::write(folder.join("stat"), stat(pid, name, state, parent, (1, started))).unwrap();
+        fs::write(folder.join("stat"), stat(pid, name, state, parent, 1, started)).unwrap();
         self.status(pid, UID, 0);
         folder
     }
@@ -100,7 +100,7 @@ async fn a_thread_that_hangs_makes_its_process_stuck() {
     let proc = Proc::new();
     let thread = proc.put(77, "nwd:nvme0", 'S', 1, 400).join("task/78");
     fs::create_dir_all(&thread).unwrap();
-    fs::write(thread.join("stat"), stat(78, "nwd:nvme0", 'D', 1, (2, 401))).unwrap();
+    fs::write(thread.join("stat"), stat(78, "nwd:nvme0", 'D', 1, 2, 401)).unwrap();
     assert!(proc.found().await.forbid(&at("nvme0")).is_some());
 }
 

@@ -10,11 +10,11 @@ use tokio::time::{Instant, sleep_until};
 const FIRST_WITHIN: Duration = Duration::from_secs(1);
 
 /// When each is due; `None` while it is being looked at.
-pub(super) struct Agenda {
+pub(super) struct Schedule {
     due: Vec<Option<Instant>>,
 }
 
-impl Agenda {
+impl Schedule {
     /// All are due soon.
     pub(super) fn new(count: usize) -> Self {
         let now = Instant::now();
@@ -52,15 +52,15 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn one_that_is_being_looked_at_is_not_due_and_the_others_are() {
-        let mut agenda = Agenda::new(2);
+        let mut schedule = Schedule::new(2);
         tokio::time::sleep(FIRST_WITHIN).await;
-        assert_eq!(agenda.due(Instant::now()), [0, 1]);
-        assert!(agenda.due(Instant::now()).is_empty());
-        agenda.plan(1, Duration::from_secs(20));
+        assert_eq!(schedule.due(Instant::now()), [0, 1]);
+        assert!(schedule.due(Instant::now()).is_empty());
+        schedule.plan(1, Duration::from_secs(20));
         let began = Instant::now();
-        agenda.wait().await;
+        schedule.wait().await;
         let waited = began.elapsed();
         assert!((18..=20).contains(&waited.as_secs()), "{waited:?}");
-        assert_eq!(agenda.due(Instant::now()), [1]);
+        assert_eq!(schedule.due(Instant::now()), [1]);
     }
 }

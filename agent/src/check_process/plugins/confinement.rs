@@ -31,23 +31,23 @@ pub(super) const LONGEST_LOOK: Duration = Duration::from_millis(50);
 const CLEARED_WITHIN: Duration = Duration::from_millis(500);
 
 /// Shared by all runs of this process.
-pub(in crate::check_process) struct Ground {
-    kept: Kept,
+pub(in crate::check_process) struct Confinement {
+    isolation: Isolation,
     node_name: RefCell<String>,
     pub(super) permits: Semaphore,
     runs: Cell<u64>,
 }
 
-enum Kept {
-    Rooms(PluginCgroups),
+enum Isolation {
+    Cgroups(PluginCgroups),
     Sessions(RefCell<Orphans>),
 }
 
-impl Ground {
+impl Confinement {
     /// Before this process has children.
     pub(in crate::check_process) fn prepare(is_service: bool) -> Self {
         Self {
-            kept: Kept::prepare(is_service),
+            isolation: Isolation::prepare(is_service),
             node_name: RefCell::default(),
             permits: Semaphore::new(AT_ONCE),
             runs: Cell::new(0),
@@ -70,20 +70,20 @@ impl Ground {
     }
 
     /// Where the next run takes place.
-    pub(super) fn pen(self: &std::rc::Rc<Self>) -> Pen {
+    pub(super) fn scope(self: &std::rc::Rc<Self>) -> RunScope {
         let number = self.runs.get() + 1;
         self.runs.set(number);
-        let room = match &self.kept {
-            Kept::Rooms(cgroups) => {
-                let room = cgroups.run_cgroup(&number.to_string());
-                room.inspect_err(|error| tracing::warn!(%error, "a plug-in runs without limits of its own")).ok()
+        let cgroup = match &self.isolation {
+            Isolation::Cgroups(cgroups) => {
+                let cgroup = cgroups.run_cgroup(&number.to_string());
+                cgroup.inspect_err(|error| tracing::warn!(%error, "a plug-in runs without limits of its own")).ok()
             }
-            Kept::Sessions(_) => None,
+            Isolation::Sessions(_) => None,
         };
-        if let Kept::Sessions(orphans) = &self.kept {
+        if let Isolation::Sessions(orphans) = &self.isolation {
             orphans.borrow_mut().starts();
         }
-        Pen { ground: self.clone(), room, is_starting: true, program: None }
+        RunScope { confinement: self.clone(), cgroup, is_starting: true, program: None }
     }
 
     /// What a single process may use, beside what all of a run may together.
@@ -95,7 +95,7 @@ impl Ground {
 
     /// At the end: ends what lost its run.
     pub(in crate::check_process) async fn clear(&self) {
-        let Kept::Sessions(orphans) = &self.kept else { return };
+        let Isolation::Sessions(orphans) = &self.isolation else { return };
         let ended = async {
             // No program has pid 0: what is found belongs to no run.
             while orphans.borrow_mut().sweep(0) {
@@ -106,12 +106,12 @@ impl Ground {
     }
 }
 
-impl Kept {
+impl Isolation {
     fn prepare(is_service: bool) -> Self {
         // Only systemd can have delegated a cgroup to us: others are not ours to divide.
         if is_service {
             match PluginCgroups::create(&PathBuf::from("/proc"), OWN_MEMORY_BYTES, LIMITS) {
-                Ok(cgroups) => return Self::Rooms(cgroups),
+                Ok(cgroups) => return Self::Cgroups(cgroups),
                 Err(error) => tracing::info!(%error, "plug-ins run without cgroups of their own"),
             }
         }
@@ -123,28 +123,28 @@ impl Kept {
 }
 
 /// What keeps one run together. Dropped, it ends all of it, as far as that can be done without waiting.
-pub(super) struct Pen {
-    ground: std::rc::Rc<Ground>,
-    pub(super) room: Option<RunCgroup>,
+pub(super) struct RunScope {
+    confinement: std::rc::Rc<Confinement>,
+    pub(super) cgroup: Option<RunCgroup>,
     /// Whether the result of the start is not known yet.
     is_starting: bool,
     /// The program's process, while it was not waited for.
     program: Option<u32>,
 }
 
-impl Pen {
+impl RunScope {
     /// The program was started.
     pub(super) fn began(&mut self, pid: u32) {
         self.program = Some(pid);
         self.is_starting = false;
-        if let Kept::Sessions(orphans) = &self.ground.kept {
+        if let Isolation::Sessions(orphans) = &self.confinement.isolation {
             orphans.borrow_mut().began(pid);
         }
     }
 
     /// There is no program.
     pub(super) fn did_not_start(&mut self) {
-        if let (true, Kept::Sessions(orphans)) = (std::mem::take(&mut self.is_starting), &self.ground.kept) {
+        if let (true, Isolation::Sessions(orphans)) = (std::mem::take(&mut self.is_starting), &self.confinement.isolation) {
             orphans.borrow_mut().did_not_start();
         }
     }
@@ -152,28 +152,28 @@ impl Pen {
     /// The program itself was waited for.
     pub(super) fn ended(&mut self, pid: u32) {
         self.program = None;
-        if let Kept::Sessions(orphans) = &self.ground.kept {
+        if let Isolation::Sessions(orphans) = &self.confinement.isolation {
             orphans.borrow_mut().ended(pid);
         }
     }
 
     pub(super) fn kill(&self) {
-        if let Some(room) = &self.room {
-            room.kill();
+        if let Some(cgroup) = &self.cgroup {
+            cgroup.kill();
         }
     }
 
     /// Whether nothing of the run of `pid` is left; what is, is killed.
     pub(super) fn is_empty(&self, pid: u32) -> bool {
-        match (&self.room, &self.ground.kept) {
-            (Some(room), _) => {
-                room.is_gone() || {
-                    room.kill();
+        match (&self.cgroup, &self.confinement.isolation) {
+            (Some(cgroup), _) => {
+                cgroup.is_gone() || {
+                    cgroup.kill();
                     false
                 }
             }
-            (None, Kept::Sessions(orphans)) => !orphans.borrow_mut().sweep(pid),
-            (None, Kept::Rooms(_)) => true,
+            (None, Isolation::Sessions(orphans)) => !orphans.borrow_mut().sweep(pid),
+            (None, Isolation::Cgroups(_)) => true,
         }
     }
 
@@ -192,11 +192,11 @@ impl Pen {
     }
 }
 
-impl Drop for Pen {
+impl Drop for RunScope {
     fn drop(&mut self) {
         self.kill();
         self.did_not_start();
-        if let (Some(pid), Kept::Sessions(orphans)) = (self.program, &self.ground.kept) {
+        if let (Some(pid), Isolation::Sessions(orphans)) = (self.program, &self.confinement.isolation) {
             // It leads its group, and was not waited for.
             let _ = killpg(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL);
             orphans.borrow_mut().ended(pid);
