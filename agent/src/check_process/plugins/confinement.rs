@@ -144,7 +144,9 @@ impl RunScope {
 
     /// There is no program.
     pub(super) fn did_not_start(&mut self) {
-        if let (true, Isolation::Sessions(orphans)) = (std::mem::take(&mut self.is_starting), &self.confinement.isolation) {
+        if let (true, Isolation::Sessions(orphans)) =
+            (std::mem::take(&mut self.is_starting), &self.confinement.isolation)
+        {
             orphans.borrow_mut().did_not_start();
         }
     }
