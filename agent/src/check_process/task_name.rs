@@ -1,5 +1,5 @@
-//! The name of a worker's task, which shows what the worker is asked: `nwd:nvme0`. The kernel shows it of a task in any state, also of one
-//! that hangs and whose memory cannot be looked at.
+//! The name of a worker's task, which shows what the worker is asked: `nwd:nvme0`. The kernel shows it of a task in any
+//! state, also of one that hangs and whose memory cannot be looked at.
 
 use crate::check_process::check_kind::CheckKind;
 

@@ -1,4 +1,5 @@
-//! Where runs take place: cgroups where the service has them to give, else sessions; what they may use; their environment.
+//! Where runs take place: cgroups where the service has them to give, else sessions; what they may use; their
+//! environment.
 
 use std::{
     cell::{Cell, RefCell},

@@ -109,7 +109,7 @@ impl Job {
             Some(Ok(Ok(child))) => self.follow(child, scope, deadline, stop).await,
             Some(Ok(Err(ending))) => {
                 scope.did_not_start();
-                // An empty room is in no other run's way.
+                // An empty cgroup is in no other run's way.
                 scope.emptied(0, DEATH).await;
                 Ran::without_output(ending, None)
             }

@@ -1,5 +1,5 @@
-//! The one worker of a worker group, seen from the check process. The client asks the worker one thing at a time, each
-//! with a deadline. It makes sure that a worker which does not answer is gone, or that no worker is sent where it hangs.
+//! The one worker of a worker group, seen from the check process. The client sends one request at a time, each with a
+//! deadline. It makes sure that a worker which does not answer is gone, or that its device is not asked again.
 
 use std::{io, os::unix::net::UnixStream as StdStream, time::Duration};
 
