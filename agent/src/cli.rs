@@ -48,7 +48,7 @@ Examples:
   sudo nodewell inject KernelOops       see the whole way from the kernel log to the API server
 
 Exit codes: 0 done; 64 wrong usage; 66 a file cannot be read; 69 the agent cannot
-be reached; 70 it failed; 75 not yet, try again; 77 no permission; 78 mistakes in
+be reached; 70 it failed; 75 not yet, try again; 77 no permission; 78 errors in
 configuration or rules.
 `doctor` ends with 1 when a check fails.";
 

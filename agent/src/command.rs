@@ -17,7 +17,7 @@ Examples:
                                              keep this node's conditions and events true
   nodewelld --npd-config kernel-monitor.json run Node Problem Detector's file beside the shipped rules
 
-Exit codes: 0 stopped when asked; 64 wrong usage; 70 a fault of ours; 78 a mistake in the configuration.
+Exit codes: 0 stopped when asked; 64 wrong usage; 70 a fault of ours; 78 an error in the configuration.
 SIGHUP reloads the rules; SIGTERM and SIGINT stop.";
 
 /// The node health agent: reads this machine's logs, tracks its health, and reports it to Kubernetes.

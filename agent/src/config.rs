@@ -11,7 +11,7 @@ use std::{
 use nix::unistd::{AccessFlags, access};
 use nodewell_client::DEFAULT_SOCKET;
 use nodewell_model::{ConditionSpec, Name};
-use nodewell_rules::{LoadPlan, Mistake, RulesFrom, plugin::PluginMonitor};
+use nodewell_rules::{Diagnostic, LoadPlan, RulesFrom, plugin::PluginMonitor};
 
 pub use flags::Flags;
 pub use grant::{Grant, Grantee, Types};
@@ -117,16 +117,20 @@ pub struct IdentityConfig {
 
 impl Config {
     /// Reads everything there is. All errors of all files are returned at once.
-    pub fn load(flags: &Flags) -> Result<Self, Vec<Mistake>> {
+    pub fn load(flags: &Flags) -> Result<Self, Vec<Diagnostic>> {
         let mut settings = Settings::default();
-        let mut mistakes = Vec::new();
+        let mut diagnostics = Vec::new();
         for file in files(flags) {
             match settings::read(&file) {
                 Ok(read) => settings = settings.overridden_by(read),
-                Err(found) => mistakes.extend(found),
+                Err(found) => diagnostics.extend(found),
             }
         }
-        if mistakes.is_empty() { Ok(Self::settled(settings.overridden_by(flags.settings()))) } else { Err(mistakes) }
+        if diagnostics.is_empty() {
+            Ok(Self::settled(settings.overridden_by(flags.settings())))
+        } else {
+            Err(diagnostics)
+        }
     }
 
     /// What the flags alone set.
@@ -194,7 +198,7 @@ impl Config {
 
     /// Grants of condition types that are not in `catalogue`: such reports would be refused all the same.
     #[must_use]
-    pub fn grants_beyond(&self, catalogue: &[ConditionSpec]) -> Vec<Mistake> {
+    pub fn grants_beyond(&self, catalogue: &[ConditionSpec]) -> Vec<Diagnostic> {
         let is_known = |name: &Name| catalogue.iter().any(|known| known.condition == *name);
         let beyond = |grant: &Grant| {
             let unknown: Vec<&str> = grant.named().filter(|name| !is_known(name)).map(Name::as_str).collect();
@@ -203,7 +207,7 @@ impl Config {
                 unknown.join(", "),
                 self.rules_override_dir.display()
             );
-            (!unknown.is_empty()).then(|| Mistake::new(grant.at.clone(), message))
+            (!unknown.is_empty()).then(|| Diagnostic::new(grant.at.clone(), message))
         };
         self.grants.iter().filter_map(beyond).collect()
     }

@@ -6,7 +6,7 @@ mod state;
 use std::{io, os::fd::OwnedFd, rc::Rc, sync::Arc, time::Duration};
 
 use nodewell_model::{ConditionSpec, Row};
-use nodewell_rules::{Loaded, Mistake, RuleSet, check_examples_where, load, shipped};
+use nodewell_rules::{Diagnostic, Loaded, RuleSet, check_examples_where, load, shipped};
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::{mpsc, oneshot, watch},
@@ -91,19 +91,19 @@ struct Ends {
 
 /// The rules that `config` names, if they are good as a whole, do what their examples show, and know what its grants
 /// name.
-pub fn load_rules(config: &Config) -> Result<RuleSet, Vec<Mistake>> {
-    let Loaded { mut set, mut mistakes, .. } = load(&config.load_plan());
+pub fn load_rules(config: &Config) -> Result<RuleSet, Vec<Diagnostic>> {
+    let Loaded { mut set, mut diagnostics, .. } = load(&config.load_plan());
     let own = shipped::own_conditions().into_iter();
     let missing: Vec<_> = own.filter(|own| set.conditions.iter().all(|spec| spec.condition != own.condition)).collect();
     set.conditions.extend(missing);
     // Rules with an error are not in the set. The examples of all others run, so that every error is reported at once.
     // The examples of the shipped rules ran before they were shipped.
-    mistakes.extend(check_examples_where(&set, |rule| !config::is_shipped(&rule.location.file)));
-    if mistakes.is_empty() {
-        mistakes.extend(config.grants_beyond(&set.conditions));
+    diagnostics.extend(check_examples_where(&set, |rule| !config::is_shipped(&rule.location.file)));
+    if diagnostics.is_empty() {
+        diagnostics.extend(config.grants_beyond(&set.conditions));
     }
-    mistakes.sort();
-    if mistakes.is_empty() { Ok(set) } else { Err(mistakes) }
+    diagnostics.sort();
+    if diagnostics.is_empty() { Ok(set) } else { Err(diagnostics) }
 }
 
 /// Runs the agent until SIGTERM or SIGINT. Must run within a `LocalSet`.
@@ -336,12 +336,9 @@ impl Agent {
                 self.reloads.send_replace(());
                 self.readers.fit(&mut self.tasks).await?;
             }
-            Err(mistakes) => {
-                mistakes.iter().for_each(|mistake| tracing::error!("{mistake}"));
-                tracing::error!(
-                    mistakes = mistakes.len(),
-                    "there are mistakes; the old rules and grants stay in force"
-                );
+            Err(diagnostics) => {
+                diagnostics.iter().for_each(|diagnostic| tracing::error!("{diagnostic}"));
+                tracing::error!(errors = diagnostics.len(), "there are errors; the old rules and grants stay in force");
             }
         }
         notify::ready();
@@ -349,7 +346,7 @@ impl Agent {
     }
 
     /// The config's grants, its rule files and the rules in them, as they are now.
-    fn reread(&self) -> Result<(Config, RuleSet), Vec<Mistake>> {
+    fn reread(&self) -> Result<(Config, RuleSet), Vec<Diagnostic>> {
         let (config, needs_restart) = self.config.with_rules_of(&Config::load(&self.flags)?);
         if needs_restart {
             tracing::warn!("the configuration changed beyond rules and grants; that takes effect at the next restart");

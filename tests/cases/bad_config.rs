@@ -5,10 +5,10 @@ use nodewell_tests::{agent::Plan, cli::nodewelld, suite::Suite};
 pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("bad_config")
-        .case("mistakes_of_the_config_have_lines", mistakes_of_the_config_have_lines)
-        .case("mistakes_of_the_rules_have_lines", mistakes_of_the_rules_have_lines)
-        .case("mistakes_of_an_npd_config_have_lines", mistakes_of_an_npd_config_have_lines)
-        .case("wrong_usage_is_no_config_mistake", wrong_usage_is_no_config_mistake);
+        .case("errors_of_the_config_have_lines", errors_of_the_config_have_lines)
+        .case("errors_of_the_rules_have_lines", errors_of_the_rules_have_lines)
+        .case("errors_of_an_npd_config_have_lines", errors_of_an_npd_config_have_lines)
+        .case("wrong_usage_is_no_config_error", wrong_usage_is_no_config_error);
 }
 
 const BAD_RULES: &str = r#"[[rule]]
@@ -45,20 +45,20 @@ fn expect_lines(said: &str, file: &std::path::Path, lines: &[usize]) {
     }
 }
 
-fn mistakes_of_the_config_have_lines() {
+fn errors_of_the_config_have_lines() {
     let plan = Plan::default();
     let file =
         plan.file("nodewell.toml", "node-nam = \"a\"\n[kmsg]\nfacilities = [99]\n[journal]\nlookback = \"soon\"\n");
     expect_lines(&refused(&plan), &file, &[1, 3, 5]);
 }
 
-fn mistakes_of_the_rules_have_lines() {
+fn errors_of_the_rules_have_lines() {
     let plan = Plan::default().rules(BAD_RULES);
     let file = plan.folder().join("rules/test.toml");
     expect_lines(&refused(&plan), &file, &[5, 6, 8, 13]);
 }
 
-fn mistakes_of_an_npd_config_have_lines() {
+fn errors_of_an_npd_config_have_lines() {
     let plan = Plan::default();
     let bad = "{\n \"plugin\": \"kmsg\",\n \"rules\": [\n  {\"type\": \"temporary\", \"reason\": \"A\", \"pattern\": \"(\"}\n ]\n}\n";
     let file = plan.file("bad.json", bad);
@@ -66,7 +66,7 @@ fn mistakes_of_an_npd_config_have_lines() {
     expect_lines(&refused(&plan), &file, &[4]);
 }
 
-fn wrong_usage_is_no_config_mistake() {
+fn wrong_usage_is_no_config_error() {
     let outcome = nodewelld(["--no-such-flag"]);
     assert_eq!(outcome.code, 64, "{outcome:?}");
 }

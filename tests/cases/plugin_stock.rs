@@ -114,7 +114,7 @@ fn check_tells_what_would_not_be_run() {
     assert!(told.stdout.contains(&format!("{}bad would not be run: ", line(5))), "{}", told.stdout);
     assert!(told.stdout.contains("can be written by others (mode 0777); chmod go-w it"), "{}", told.stdout);
     assert!(told.stdout.contains(&format!("{}gone would not be run: ", line(9))), "{}", told.stdout);
-    assert!(told.stdout.contains(", 3 plug-ins: 2 mistakes"), "{}", told.stdout);
+    assert!(told.stdout.contains(", 3 plug-ins: 2 errors"), "{}", told.stdout);
     let told = nodewell(["check".as_ref(), file.as_os_str()]);
     assert_eq!(told.code, 0, "a file may be for another machine: {told:?}");
     assert!(told.stdout.contains("note: bad would not be run"), "{}", told.stdout);

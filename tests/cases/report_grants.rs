@@ -145,7 +145,7 @@ fn a_wrong_grant_is_told_and_changes_nothing() {
     agent.reload();
     for line in [2, 5] {
         let place = format!("{}:{line}: ", file.display());
-        until("the mistake is reported with its place", || agent.log().contains(&place).then_some(()));
+        until("the error is reported with its line", || agent.log().contains(&place).then_some(()));
     }
     assert_eq!(report(&agent, &stranger()).code, 200);
     // One that no rule file knows is an error, too.

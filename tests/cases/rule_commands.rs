@@ -11,8 +11,8 @@ use serde_json::Value;
 pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("rule_commands")
-        .case("shipped_rules_have_no_mistake", shipped_rules_have_no_mistake)
-        .case("check_tells_every_mistake_at_once", check_tells_every_mistake_at_once)
+        .case("shipped_rules_have_no_error", shipped_rules_have_no_error)
+        .case("check_reports_every_error_at_once", check_reports_every_error_at_once)
         .case("check_knows_a_config_file", check_knows_a_config_file)
         .case("a_missing_file_has_no_line", a_missing_file_has_no_line)
         .case("a_log_that_cannot_be_read_has_its_own_exit_code", a_log_that_cannot_be_read_has_its_own_exit_code)
@@ -31,12 +31,12 @@ const LOG: &str = "\
 3,4,4000000,-;BUG: kernel NULL pointer dereference, address: 0000000000000008
 ";
 
-fn shipped_rules_have_no_mistake() {
+fn shipped_rules_have_no_error() {
     let outcome = nodewell(["check"]);
     assert_eq!(outcome.code, 0, "{outcome:?}");
 }
 
-fn check_tells_every_mistake_at_once() {
+fn check_reports_every_error_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.toml");
     let rule = |reason: &str, more: &str| {

@@ -8,7 +8,7 @@ pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("sighup_reload")
         .case("good_rules_are_taken_and_problems_stay", good_rules_are_taken_and_problems_stay)
-        .case("mistakes_leave_the_old_rules_in_force", mistakes_leave_the_old_rules_in_force);
+        .case("errors_leave_the_old_rules_in_force", errors_leave_the_old_rules_in_force);
 }
 
 fn good_rules_are_taken_and_problems_stay() {
@@ -23,12 +23,12 @@ fn good_rules_are_taken_and_problems_stay() {
     assert_eq!(agent.wait_condition("TestUnhealthy", "True").transition, before.transition);
 }
 
-fn mistakes_leave_the_old_rules_in_force() {
+fn errors_leave_the_old_rules_in_force() {
     let agent = Plan::default().rules(TEST_RULES).start();
     let file = agent.plan().file("rules/more.toml", &QUIET_RULES.replace("warn", "loud"));
     agent.reload();
     let place = format!("{}:", file.display());
-    until("the mistake is reported with its place", || agent.log().contains(&place).then_some(()));
+    until("the error is reported with its line", || agent.log().contains(&place).then_some(()));
     agent.kmsg().say("test: fault on alpha");
     agent.wait_condition("TestUnhealthy", "True");
     assert!(agent.condition("TestNoisy").is_none());

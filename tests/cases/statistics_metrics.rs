@@ -19,7 +19,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("counters_lie_between_two_reads_of_proc", counters_lie_between_two_reads_of_proc)
         .case("what_stands_still_does_not_grow_on_the_page", what_stands_still_does_not_grow_on_the_page)
         .case("a_device_that_vanished_has_no_series", a_device_that_vanished_has_no_series)
-        .case("check_tells_differences_and_mistakes_of_a_file", check_tells_differences_and_mistakes_of_a_file)
+        .case("check_reports_differences_and_errors_of_a_file", check_reports_differences_and_errors_of_a_file)
         .case("a_reload_takes_a_new_file_in", a_reload_takes_a_new_file_in)
         .case("our_own_can_be_turned_off", our_own_can_be_turned_off)
         .case("every_metric_is_in_the_guide", every_metric_is_in_the_guide)
@@ -170,7 +170,7 @@ fn a_device_that_vanished_has_no_series() {
     });
 }
 
-fn check_tells_differences_and_mistakes_of_a_file() {
+fn check_reports_differences_and_errors_of_a_file() {
     for name in FILES {
         let outcome = nodewell(["check", &format!("{STOCK}/{name}")]);
         assert_eq!(outcome.code, 0, "{}", outcome.stdout);

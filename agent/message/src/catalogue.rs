@@ -34,7 +34,7 @@ pub struct Catalogue {
 }
 
 impl Catalogue {
-    /// Reads files that are part of the program. What cannot be read is listed by [`Self::mistakes`], which a test asks.
+    /// Reads files that are part of the program. What cannot be read is listed by [`Self::errors`], which a test asks.
     #[must_use]
     pub fn read(files: &[&str]) -> Self {
         let mut catalogue = Self::default();

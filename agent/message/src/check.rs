@@ -26,28 +26,28 @@ const RETIRED: [&str; 12] = [
 impl Catalogue {
     /// Every message that breaks a rule, with the rule; empty for a catalogue that may ship.
     #[must_use]
-    pub fn mistakes(&self) -> Vec<String> {
+    pub fn diagnostics(&self) -> Vec<String> {
         let of_entries = self
             .entries()
-            .flat_map(|entry| entry.mistakes().into_iter().map(|mistake| format!("{}: {mistake}", entry.key)));
+            .flat_map(|entry| entry.diagnostics().into_iter().map(|diagnostic| format!("{}: {diagnostic}", entry.key)));
         self.broken.iter().cloned().chain(of_entries).collect()
     }
 }
 
 impl Entry {
-    fn mistakes(&self) -> Vec<String> {
-        let mut mistakes = Vec::new();
+    fn diagnostics(&self) -> Vec<String> {
+        let mut diagnostics = Vec::new();
         let places: BTreeSet<&str> = self.places().collect();
         let examples: BTreeSet<&str> = self.example.keys().map(String::as_str).collect();
         if places != examples {
-            mistakes.push(format!("its places are {places:?}, its example has {examples:?}"));
+            diagnostics.push(format!("its places are {places:?}, its example has {examples:?}"));
         }
         let shown = self.shown();
         if shown.ends_with('…') || shown.len() >= LIMIT {
-            mistakes.push(format!("more than {LIMIT} bytes with its example"));
+            diagnostics.push(format!("more than {LIMIT} bytes with its example"));
         }
         if self.text.chars().any(char::is_control) || self.text.trim() != self.text {
-            mistakes.push("has a line break, or a space at an end".to_owned());
+            diagnostics.push("has a line break, or a space at an end".to_owned());
         }
         let lower = format!(" {} ", self.text.to_lowercase());
         let has = |word: &&&str| {
@@ -57,8 +57,8 @@ impl Entry {
                 .join(" ")
                 .contains(&format!(" {word} "))
         };
-        mistakes.extend(RETIRED.iter().filter(has).map(|word| format!("says {word:?}")));
-        mistakes
+        diagnostics.extend(RETIRED.iter().filter(has).map(|word| format!("says {word:?}")));
+        diagnostics
     }
 }
 
@@ -66,19 +66,19 @@ impl Entry {
 mod tests {
     use crate::Catalogue;
 
-    fn mistakes(text: &str) -> Vec<String> {
-        Catalogue::read(&[text]).mistakes()
+    fn diagnostics(text: &str) -> Vec<String> {
+        Catalogue::read(&[text]).diagnostics()
     }
 
     #[test]
-    fn a_catalogue_that_may_ship_has_no_mistakes() {
+    fn a_catalogue_that_may_ship_has_no_errors() {
         let text = r#"message = [{ key = "Full", text = "{mount} is full: free space", example = { mount = "/" } }]"#;
-        assert_eq!(mistakes(text), [""; 0]);
+        assert_eq!(diagnostics(text), [""; 0]);
     }
 
     #[test]
     fn each_rule_is_reported() {
-        for (entry, mistake) in [
+        for (entry, diagnostic) in [
             (r#"{ key = "A", text = "{a}" }"#, "its places"),
             (r#"{ key = "A", text = "a", example = { a = "1" } }"#, "its places"),
             (r#"{ key = "A", text = " a" }"#, "a space at an end"),
@@ -88,15 +88,15 @@ mod tests {
             (r#"{ key = "A", text = "a" }, { key = "A", text = "a" }"#, "listed twice"),
             (r#"{ key = "A", words = "a" }"#, "unknown field"),
         ] {
-            let found = mistakes(&format!("message = [{entry}]")).join("\n");
-            assert!(found.contains(mistake), "{entry}: {found:?}");
+            let found = diagnostics(&format!("message = [{entry}]")).join("\n");
+            assert!(found.contains(diagnostic), "{entry}: {found:?}");
         }
         let long = format!(r#"message = [{{ key = "A", text = "{}" }}]"#, "w".repeat(300));
-        assert!(mistakes(&long).join("").contains("256"), "{:?}", mistakes(&long));
+        assert!(diagnostics(&long).join("").contains("256"), "{:?}", diagnostics(&long));
     }
 
     #[test]
     fn words_are_whole() {
-        assert_eq!(mistakes(r#"message = [{ key = "A", text = "retold, foretold and swell" }]"#), [""; 0]);
+        assert_eq!(diagnostics(r#"message = [{ key = "A", text = "retold, foretold and swell" }]"#), [""; 0]);
     }
 }

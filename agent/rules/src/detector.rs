@@ -17,8 +17,8 @@ pub(crate) use fields::Known;
 
 use self::{counting::Counter, ring::Ring, start::Start};
 use crate::{
+    diagnostic::Diagnostic,
     matcher::{Haystack, Matcher, Past, Role, Selected, SlowPattern},
-    mistake::Mistake,
     rule::{Rule, RuleSet},
 };
 
@@ -50,7 +50,7 @@ struct Judged<'a, 'r> {
 impl Detector {
     /// The detector for the rules of `set` that listen to `reader`. Regexes are checked now and compiled at their first
     /// hit.
-    pub fn new(set: Arc<RuleSet>, reader: usize) -> Result<Self, Vec<Mistake>> {
+    pub fn new(set: Arc<RuleSet>, reader: usize) -> Result<Self, Vec<Diagnostic>> {
         let matcher = Matcher::new(&set, reader)?;
         let ring = Ring::new(matcher.depth() - 1);
         let slots = slots(&set);

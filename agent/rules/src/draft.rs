@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use nodewell_model::{ConditionSpec, Name};
 
-use crate::{Location, Mistake, Note, Rule, npd::stats::SystemStats, plugin::PluginMonitor, rule::FileReader};
+use crate::{Diagnostic, Location, Note, Rule, npd::stats::SystemStats, plugin::PluginMonitor, rule::FileReader};
 
 /// One file's content.
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ pub(crate) struct Draft {
     pub(crate) uses: Vec<Use>,
     /// Names whose declaration has an error of its own: no rule is blamed for using them.
     pub(crate) broken: Vec<String>,
-    pub(crate) mistakes: Vec<Mistake>,
+    pub(crate) diagnostics: Vec<Diagnostic>,
     pub(crate) notes: Vec<Note>,
 }
 

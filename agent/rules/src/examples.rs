@@ -7,7 +7,7 @@ use nodewell_model::{Finding, FindingKind, Origin, Record};
 
 use crate::{
     detector::Detector,
-    mistake::Mistake,
+    diagnostic::Diagnostic,
     rule::{Example, Location, Rule, RuleSet},
 };
 
@@ -15,28 +15,28 @@ use crate::{
 /// `matches` raised. An example of a counting rule is either as many lines as it counts, or one that it would count.
 /// Every error is reported.
 #[must_use]
-pub fn check_examples(set: &RuleSet) -> Vec<Mistake> {
+pub fn check_examples(set: &RuleSet) -> Vec<Diagnostic> {
     check_examples_where(set, |_| true)
 }
 
 /// The same for the rules of whose kin (reader, reason and condition) one is `wanted`: running all examples compiles
 /// all patterns, which an agent that starts should not wait for where they were proven before.
 #[must_use]
-pub fn check_examples_where(set: &RuleSet, wanted: impl Fn(&Rule) -> bool) -> Vec<Mistake> {
-    let mut mistakes = Vec::new();
+pub fn check_examples_where(set: &RuleSet, wanted: impl Fn(&Rule) -> bool) -> Vec<Diagnostic> {
+    let mut diagnostics = Vec::new();
     for kin in kin(set).into_iter().filter(|kin| kin.iter().any(|rule| wanted(rule))) {
         // Of rules that could take each other's records the first listed one does: they are judged together as well.
         let mut together = (kin.len() > 1).then(|| detector(&kin)).and_then(Result::ok);
         for rule in kin {
             match detector(&[rule]) {
-                Ok(alone) => Checked { rule, alone, together: together.as_mut() }.check(&mut mistakes),
-                Err(errors) => mistakes.extend(errors),
+                Ok(alone) => Checked { rule, alone, together: together.as_mut() }.check(&mut diagnostics),
+                Err(errors) => diagnostics.extend(errors),
             }
         }
     }
-    mistakes.sort();
-    mistakes.dedup();
-    mistakes
+    diagnostics.sort();
+    diagnostics.dedup();
+    diagnostics
 }
 
 /// The rules of `set` in groups of one reader, reason and condition: at most one of each group fires for a record.
@@ -49,7 +49,7 @@ fn kin(set: &RuleSet) -> Vec<Vec<&Rule>> {
 }
 
 /// A detector for these rules of one reader and no others.
-fn detector(rules: &[&Rule]) -> Result<Detector, Vec<Mistake>> {
+fn detector(rules: &[&Rule]) -> Result<Detector, Vec<Diagnostic>> {
     let reader = rules.first().map_or(0, |rule| rule.reader);
     let rules = rules.iter().map(|rule| (*rule).clone()).collect();
     Detector::new(Arc::new(RuleSet { rules, ..RuleSet::default() }), reader)
@@ -74,42 +74,42 @@ struct Checked<'a> {
 }
 
 impl Checked<'_> {
-    fn check(mut self, mistakes: &mut Vec<Mistake>) {
+    fn check(mut self, diagnostics: &mut Vec<Diagnostic>) {
         let examples = &self.rule.examples;
         for example in &examples.matches {
-            self.check_match(example, mistakes);
+            self.check_match(example, diagnostics);
         }
         for example in &examples.ignores {
             if !raised(&fire(&mut self.alone, example, Try::Live)).is_empty() {
-                mistakes.push(self.mistake(example, "must not match, but it does"));
+                diagnostics.push(self.diagnostic(example, "must not match, but it does"));
             }
         }
         let first = examples.matches.first().map(|example| self.fired(example).0);
         let subject = first.and_then(|found| Some(raised(&found).first()?.subject.clone())).flatten();
         for example in &examples.recovers {
-            self.check_recovery(example, subject.as_deref(), mistakes);
+            self.check_recovery(example, subject.as_deref(), diagnostics);
         }
     }
 
-    fn check_match(&mut self, example: &Example, mistakes: &mut Vec<Mistake>) {
+    fn check_match(&mut self, example: &Example, diagnostics: &mut Vec<Diagnostic>) {
         let (found, how) = self.fired(example);
         let Some(finding) = raised(&found).first().copied() else {
-            return mistakes.push(self.mistake(example, "must match, but it does not"));
+            return diagnostics.push(self.diagnostic(example, "must match, but it does not"));
         };
         if example.subject.is_some() && example.subject != finding.subject {
             let words = format!("must have the subject {:?}, but it has {:?}", example.subject, finding.subject);
-            mistakes.push(self.mistake(example, &words));
+            diagnostics.push(self.diagnostic(example, &words));
         }
         if example.reason.as_deref().is_some_and(|reason| reason != finding.reason.as_str()) {
             let words = format!("must have the reason {:?}, but it has {}", example.reason, finding.reason);
-            mistakes.push(self.mistake(example, &words));
+            diagnostics.push(self.diagnostic(example, &words));
         }
         // Among rules of the same reason the message shows which pattern it was: severity and monitor are the rule's.
         let Some(together) = &mut self.together else { return };
         let said = fire(together, example, how);
         if !raised(&said).iter().any(|other| is_same(other, finding)) {
-            mistakes
-                .push(self.mistake(example, "is taken by a rule of the same reason that is listed before this one"));
+            diagnostics
+                .push(self.diagnostic(example, "is taken by a rule of the same reason that is listed before this one"));
         }
     }
 
@@ -122,20 +122,20 @@ impl Checked<'_> {
         (fire(&mut self.alone, example, Try::AtOnce), Try::AtOnce)
     }
 
-    fn check_recovery(&mut self, example: &Example, subject: Option<&str>, mistakes: &mut Vec<Mistake>) {
+    fn check_recovery(&mut self, example: &Example, subject: Option<&str>, diagnostics: &mut Vec<Diagnostic>) {
         let found = fire(&mut self.alone, example, Try::Live);
         let mut clears = found.iter().filter(|finding| finding.kind == FindingKind::Clear);
         let ends = |clear: &Finding| clear.subject.is_none() || clear.subject.as_deref() == subject;
         if !clears.any(ends) {
             let words = format!("must clear what the first example raised (subject {subject:?}), but it does not");
-            mistakes.push(self.mistake(example, &words));
+            diagnostics.push(self.diagnostic(example, &words));
         }
     }
 
-    fn mistake(&self, example: &Example, words: &str) -> Mistake {
+    fn diagnostic(&self, example: &Example, words: &str) -> Diagnostic {
         let location = Location { file: self.rule.location.file.clone(), line: example.line };
         let shown: String = example.text.chars().take(120).collect();
-        Mistake { location, message: format!("example of {} {words}: {shown:?}", self.rule.reason) }
+        Diagnostic { location, message: format!("example of {} {words}: {shown:?}", self.rule.reason) }
     }
 }
 
@@ -187,17 +187,17 @@ mod tests {
         link
     }
 
-    fn mistakes(rules: Vec<Rule>) -> Vec<String> {
+    fn diagnostics(rules: Vec<Rule>) -> Vec<String> {
         check_examples(&set_of(rules)).iter().map(ToString::to_string).collect()
     }
 
     #[test]
-    fn good_examples_are_no_mistakes() {
+    fn good_examples_are_no_errors() {
         let mut two = rule("Two", "^Zebra\nQuail");
         two.lines = 2;
         two.examples.matches = vec![example("Zebra\nQuail\n", 1)];
         two.examples.ignores = vec![example("Quail", 2)];
-        assert_eq!(mistakes(vec![link(), two]), [""; 0]);
+        assert_eq!(diagnostics(vec![link(), two]), [""; 0]);
     }
 
     #[test]
@@ -208,7 +208,7 @@ mod tests {
         link.examples.ignores.push(example(&["eth0: down"; 5].join("\n"), 12));
         link.examples.recovers.push(example("eth7: up", 13));
         link.examples.recovers.push(example("nothing", 14));
-        let told = mistakes(vec![link]);
+        let told = diagnostics(vec![link]);
         let lines: Vec<&str> = told.iter().map(|told| told.split(": ").next().unwrap()).collect();
         assert_eq!(
             lines,
@@ -222,8 +222,8 @@ mod tests {
         let mut late = rule("Disk", "^disk fire");
         late.severity = nodewell_model::Severity::Critical;
         late.examples.matches = vec![example("disk fire", 7)];
-        assert_eq!(mistakes(vec![late.clone(), rule("Disk", "^disk")]), [""; 0]);
-        let told = mistakes(vec![rule("Disk", "^disk"), late]);
+        assert_eq!(diagnostics(vec![late.clone(), rule("Disk", "^disk")]), [""; 0]);
+        let told = diagnostics(vec![rule("Disk", "^disk"), late]);
         assert!(told[0].contains("listed before"), "{told:?}");
     }
 
@@ -234,9 +234,13 @@ mod tests {
         late.examples.matches = vec![example("disk fire", 7)];
         let first = rule("Disk", "^disk");
         let others = [Rule { reader: 1, ..first.clone() }, lasting(first.clone(), "Sick"), rule("Fire", "^disk")];
-        assert_eq!(mistakes([others.to_vec(), vec![late.clone()]].concat()), [""; 0]);
+        assert_eq!(diagnostics([others.to_vec(), vec![late.clone()]].concat()), [""; 0]);
         let broken = rule("Disk", "(");
-        assert_eq!(mistakes(vec![broken, first, late]).len(), 1, "a broken rule is named and hides no other reader's");
+        assert_eq!(
+            diagnostics(vec![broken, first, late]).len(),
+            1,
+            "a broken rule is named and hides no other reader's"
+        );
     }
 
     #[test]
@@ -247,12 +251,12 @@ mod tests {
             rule
         };
         let mut rules: Vec<Rule> = (1..=150).map(numbered).collect();
-        assert_eq!(mistakes(rules.clone()), [""; 0]);
+        assert_eq!(diagnostics(rules.clone()), [""; 0]);
         let mut late = numbered(70);
         late.severity = nodewell_model::Severity::Critical;
         late.examples.matches[0].line = 2000;
         rules.push(late);
-        let told = mistakes(rules);
+        let told = diagnostics(rules);
         assert!(matches!(told.as_slice(), [told] if told.starts_with("test.toml:2000: ")), "{told:?}");
     }
 }

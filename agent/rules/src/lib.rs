@@ -4,13 +4,13 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod detector;
+pub mod diagnostic;
 pub mod document;
 pub mod duration;
 pub mod examples;
 pub mod explain;
 pub mod load;
 pub mod matcher;
-pub mod mistake;
 pub mod native;
 pub mod npd;
 pub mod pattern;
@@ -26,9 +26,9 @@ mod report;
 mod testing;
 
 pub use detector::Detector;
+pub use diagnostic::{Diagnostic, Note};
 pub use examples::{check_examples, check_examples_where};
 pub use explain::{Explanation, explain};
 pub use load::{LoadPlan, Loaded, RulesFrom, load, load_path, load_text};
-pub use mistake::{Mistake, Note};
 pub use replay::{Format, Replay, ReplayError, ReplayFinding, ReplayOptions};
 pub use rule::{Location, Reader, Rule, RuleSet};

@@ -17,7 +17,7 @@ use std::{
 
 use nodewell_faults::Tables;
 
-use crate::{Mistake, Note, RuleSet, draft::Draft, native, npd, shipped};
+use crate::{Diagnostic, Note, RuleSet, draft::Draft, native, npd, shipped};
 use files::{Format, RuleFile};
 
 /// Which rule files to read.
@@ -52,7 +52,7 @@ pub struct Loaded {
     /// In the order of files and lines.
     pub notes: Vec<Note>,
     /// In the order of files and lines.
-    pub mistakes: Vec<Mistake>,
+    pub diagnostics: Vec<Diagnostic>,
 }
 
 /// Reads everything that `plan` names. Files are read in the order of their names, native ones before Node Problem
@@ -76,14 +76,14 @@ pub fn load(plan: &LoadPlan) -> Loaded {
     }
     let mut loaded = join::join(read_all(found), &[]);
     loaded.set.tables = plan.xids.as_deref().and_then(|path| read_tables(path, &mut trouble));
-    loaded.mistakes.splice(0..0, trouble);
+    loaded.diagnostics.splice(0..0, trouble);
     loaded
 }
 
-fn read_tables(path: &Path, trouble: &mut Vec<Mistake>) -> Option<Arc<Tables>> {
+fn read_tables(path: &Path, trouble: &mut Vec<Diagnostic>) -> Option<Arc<Tables>> {
     let read = Tables::with_overrides(path);
     read.inspect_err(|error| {
-        trouble.extend(error.messages().into_iter().map(|message| Mistake::of_file(path, &message)))
+        trouble.extend(error.messages().into_iter().map(|message| Diagnostic::of_file(path, &message)))
     })
     .ok()
 }
@@ -103,7 +103,7 @@ pub fn load_path(path: &Path) -> Loaded {
         .flat_map(|draft| draft.conditions.into_iter().map(|condition| condition.spec))
         .collect();
     let mut loaded = join::join(read_all(found), &known);
-    loaded.mistakes.splice(0..0, trouble);
+    loaded.diagnostics.splice(0..0, trouble);
     loaded
 }
 
@@ -114,7 +114,7 @@ pub fn load_text(path: &Path, text: &str) -> Loaded {
     join::join(vec![read_text(&file, text)], &[])
 }
 
-fn base_files(rules: &RulesFrom, trouble: &mut Vec<Mistake>) -> Vec<RuleFile> {
+fn base_files(rules: &RulesFrom, trouble: &mut Vec<Diagnostic>) -> Vec<RuleFile> {
     match rules {
         RulesFrom::BuiltIn => shipped::FILES.iter().map(RuleFile::built_in).collect(),
         RulesFrom::Dirs(directories) => {
@@ -124,11 +124,11 @@ fn base_files(rules: &RulesFrom, trouble: &mut Vec<Mistake>) -> Vec<RuleFile> {
 }
 
 /// An agent without any rule would look healthy for ever; an operator who wants none of ours still names other files.
-fn empty(rules: &RulesFrom) -> Vec<Mistake> {
+fn empty(rules: &RulesFrom) -> Vec<Diagnostic> {
     let RulesFrom::Dirs(directories) = rules else { return Vec::new() };
     let told = "holds no rule file (*.toml), and none is named elsewhere: nothing would be looked for; put rules there \
                 or leave this directory out for the shipped ones";
-    directories.iter().map(|directory| Mistake::of_file(directory, told)).collect()
+    directories.iter().map(|directory| Diagnostic::of_file(directory, told)).collect()
 }
 
 /// Drafts of all files, each file once, native ones first.
@@ -151,7 +151,7 @@ fn read_all(found: Vec<RuleFile>) -> Vec<Draft> {
 
 fn read(file: &RuleFile) -> Draft {
     match file.text() {
-        Err(mistake) => Draft { mistakes: vec![mistake], ..Draft::default() },
+        Err(diagnostic) => Draft { diagnostics: vec![diagnostic], ..Draft::default() },
         Ok(text) => read_text(file, &text),
     }
 }

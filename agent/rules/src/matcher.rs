@@ -21,7 +21,7 @@ pub(crate) use scan::Scan;
 pub(crate) use selected::Selected;
 
 use crate::{
-    mistake::Mistake,
+    diagnostic::Diagnostic,
     rule::{Rule, RuleSet},
 };
 
@@ -48,12 +48,12 @@ pub struct SlowPattern<'a> {
 
 impl Matcher {
     /// Checks and prepares all patterns of the rules that listen to `reader`; every error is reported.
-    pub fn new(set: &RuleSet, reader: usize) -> Result<Self, Vec<Mistake>> {
+    pub fn new(set: &RuleSet, reader: usize) -> Result<Self, Vec<Diagnostic>> {
         let mut builder = Builder::default();
         for (index, rule) in set.rules.iter().enumerate().filter(|(_, rule)| rule.reader == reader) {
             builder.add_rule(rule, index);
         }
-        if builder.mistakes.is_empty() { Ok(builder.finish()) } else { Err(builder.mistakes) }
+        if builder.diagnostics.is_empty() { Ok(builder.finish()) } else { Err(builder.diagnostics) }
     }
 
     /// The patterns that hold no literal worth searching for, so that they run on every record.
@@ -104,7 +104,7 @@ struct Builder {
     /// Patterns with windows, and the sets of them that each may be known by.
     known: Vec<u32>,
     windows: Vec<Vec<Required>>,
-    mistakes: Vec<Mistake>,
+    diagnostics: Vec<Diagnostic>,
 }
 
 impl Builder {
@@ -115,7 +115,7 @@ impl Builder {
         for (role, written) in all.chain(rule.clears.patterns.iter().map(|pattern| (Role::Clear, pattern))) {
             match Pattern::new(rule, index, role, written) {
                 Ok((pattern, required)) => self.add(pattern, required),
-                Err(error) => self.mistakes.push(Mistake {
+                Err(error) => self.diagnostics.push(Diagnostic {
                     location: rule.location.clone(),
                     message: format!("pattern of {}: {error}", rule.reason),
                 }),

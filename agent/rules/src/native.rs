@@ -35,9 +35,9 @@ pub(crate) fn read(file: &Path, text: &str) -> Draft {
         keep_what_stands_before(first_error, text, &mut draft, &mut report);
     }
     for error in &errors {
-        report.mistake(error.span().map_or(0, |span| span.start), format!("not TOML: {}", one_line(error.message())));
+        report.error(error.span().map_or(0, |span| span.start), format!("not TOML: {}", one_line(error.message())));
     }
-    (draft.mistakes, draft.notes) = report.finish();
+    (draft.diagnostics, draft.notes) = report.finish();
     draft
 }
 
@@ -89,7 +89,7 @@ fn keep_what_stands_before(error: usize, text: &str, draft: &mut Draft, report: 
     let before = text.get(..error).unwrap_or(text);
     let table_start = before.rfind("\n[").map_or(0, |at| at + 1);
     let sound_lines = report.line(table_start);
-    report.mistakes.retain(|mistake| mistake.location.line < sound_lines);
+    report.diagnostics.retain(|diagnostic| diagnostic.location.line < sound_lines);
     draft.rules.retain(|rule| rule.rule.location.line < sound_lines);
     draft.plugins.retain(|plugin| plugin.location.line < sound_lines);
     draft.uses.retain(|used| used.location().line < sound_lines);

@@ -1,6 +1,6 @@
 //! "Did you mean": the known word that an unknown one was meant to be.
 
-/// The longest word compared; longer ones are no typing mistakes.
+/// The longest word compared; longer ones are no typing errors.
 const WORD_LIMIT_BYTES: usize = 64;
 /// Candidates that are looked at: a hostile file may declare many thousands.
 const CANDIDATES_LIMIT: usize = 500;

@@ -58,7 +58,7 @@ pub(crate) fn read(file: &Path, text: &str) -> Draft {
     if let Some(object) = document {
         read_any(&object, &mut draft, &mut report);
     }
-    (draft.mistakes, draft.notes) = report.finish();
+    (draft.diagnostics, draft.notes) = report.finish();
     draft
 }
 
@@ -106,7 +106,7 @@ fn read_lines(object: &Object<'_>, report: &mut Report<'_>) -> usize {
     let Some(value) = object.value("bufferSize") else { return DEFAULT_LINES };
     match value.read::<i64>("bufferSize", "a whole number", report) {
         Some(negative) if negative < 0 => {
-            report.mistake(value.at(), "\"bufferSize\" must not be negative");
+            report.error(value.at(), "\"bufferSize\" must not be negative");
             DEFAULT_LINES
         }
         Some(0) | None => DEFAULT_LINES,
@@ -126,7 +126,7 @@ fn read_duration(object: &Object<'_>, key: &str, report: &mut Report<'_>) -> Opt
         return None;
     }
     let parsed = crate::duration::parse_go(&text.text);
-    parsed.inspect_err(|error| report.mistake(text.at, format!("{key:?}: {error}"))).ok()
+    parsed.inspect_err(|error| report.error(text.at, format!("{key:?}: {error}"))).ok()
 }
 
 fn note_metrics(object: &Object<'_>, report: &mut Report<'_>) {

@@ -27,7 +27,7 @@ use self::{
     saved::{Boots, Reading, Saved},
 };
 pub use self::{format::Format, time::Calendar};
-use crate::{matcher::Scan, mistake::Mistake, rule::RuleSet};
+use crate::{diagnostic::Diagnostic, matcher::Scan, rule::RuleSet};
 
 /// Runs the rules over saved logs.
 pub struct Replay {
@@ -115,7 +115,7 @@ pub enum ReplayError {
     #[error("cannot read the log: {0}")]
     Read(#[from] io::Error),
     #[error("{} rules cannot be used, the first: {}", .0.len(), .0.first().map(ToString::to_string).unwrap_or_default())]
-    Rules(Vec<Mistake>),
+    Rules(Vec<Diagnostic>),
 }
 
 /// One run over one input.
@@ -136,7 +136,7 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(replay: &'a Replay, format: Format) -> Result<Self, Vec<Mistake>> {
+    fn new(replay: &'a Replay, format: Format) -> Result<Self, Vec<Diagnostic>> {
         let lanes = Lane::all(&replay.set, format)?;
         Ok(Self {
             options: &replay.options,

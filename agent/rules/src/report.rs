@@ -4,10 +4,10 @@ use std::path::Path;
 
 use nodewell_model::text;
 
-use crate::{Location, Mistake, Note};
+use crate::{Diagnostic, Location, Note};
 
 /// No person reads more of one file, and a file of garbage must not fill the memory.
-const MISTAKE_LIMIT: usize = 100;
+const DIAGNOSTIC_LIMIT: usize = 100;
 
 /// A line that a person can still read; what is quoted from the file may be of any length.
 const MESSAGE_LIMIT_BYTES: usize = 1000;
@@ -17,7 +17,7 @@ pub struct Report<'a> {
     file: &'a Path,
     /// Byte offset of each line's start.
     line_starts: Vec<usize>,
-    pub mistakes: Vec<Mistake>,
+    pub diagnostics: Vec<Diagnostic>,
     pub notes: Vec<Note>,
     left_out: usize,
 }
@@ -25,7 +25,7 @@ pub struct Report<'a> {
 impl<'a> Report<'a> {
     pub fn new(file: &'a Path, text: &str) -> Self {
         let line_starts = std::iter::once(0).chain(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1));
-        Self { file, line_starts: line_starts.collect(), mistakes: Vec::new(), notes: Vec::new(), left_out: 0 }
+        Self { file, line_starts: line_starts.collect(), diagnostics: Vec::new(), notes: Vec::new(), left_out: 0 }
     }
 
     pub fn file(&self) -> &'a Path {
@@ -41,9 +41,9 @@ impl<'a> Report<'a> {
         Location { file: self.file.to_owned(), line: self.line(offset) }
     }
 
-    pub fn mistake(&mut self, offset: usize, message: impl Into<String>) {
-        if self.mistakes.len() < MISTAKE_LIMIT {
-            self.mistakes.push(Mistake::new(self.location(offset), bounded(message.into())));
+    pub fn error(&mut self, offset: usize, message: impl Into<String>) {
+        if self.diagnostics.len() < DIAGNOSTIC_LIMIT {
+            self.diagnostics.push(Diagnostic::new(self.location(offset), bounded(message.into())));
         } else {
             self.left_out += 1;
         }
@@ -54,24 +54,24 @@ impl<'a> Report<'a> {
     }
 
     /// Errors of a file that this one names.
-    pub fn take(&mut self, mistakes: Vec<Mistake>) {
-        self.mistakes.extend(mistakes);
+    pub fn take(&mut self, diagnostics: Vec<Diagnostic>) {
+        self.diagnostics.extend(diagnostics);
     }
 
     /// How many errors were found so far, reported or not: a part is good if this did not grow while reading it.
     pub fn count(&self) -> usize {
-        self.mistakes.len() + self.left_out
+        self.diagnostics.len() + self.left_out
     }
 
     /// The errors and notes in the order of the lines; the last error counts those that were left out, if any.
-    pub fn finish(mut self) -> (Vec<Mistake>, Vec<Note>) {
-        self.mistakes.sort_by_key(|mistake| mistake.location.line);
+    pub fn finish(mut self) -> (Vec<Diagnostic>, Vec<Note>) {
+        self.diagnostics.sort_by_key(|diagnostic| diagnostic.location.line);
         if self.left_out > 0 {
-            let message = format!("{} more mistakes in this file", self.left_out);
-            let line = self.mistakes.last().map_or(1, |last| last.location.line);
-            self.mistakes.push(Mistake::new(Location { file: self.file.to_owned(), line }, message));
+            let message = format!("{} more errors in this file", self.left_out);
+            let line = self.diagnostics.last().map_or(1, |last| last.location.line);
+            self.diagnostics.push(Diagnostic::new(Location { file: self.file.to_owned(), line }, message));
         }
-        (self.mistakes, self.notes)
+        (self.diagnostics, self.notes)
     }
 }
 
@@ -87,15 +87,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn offsets_become_lines_and_the_number_of_mistakes_is_bounded() {
+    fn offsets_become_lines_and_the_number_of_errors_is_bounded() {
         let mut report = Report::new(Path::new("a.toml"), "one\ntwo\n\nfour");
         let lines: Vec<usize> = [0, 3, 4, 8, 9, 13, 999].iter().map(|at| report.line(*at)).collect();
         assert_eq!(lines, [1, 1, 2, 3, 4, 4, 4]);
         report.note(0, "ä".repeat(5000));
         assert_eq!(report.notes[0].message.len(), MESSAGE_LIMIT_BYTES + "…".len());
-        (0..150).for_each(|_| report.mistake(4, "bad"));
-        let (mistakes, _) = report.finish();
-        assert_eq!(mistakes.len(), 101);
-        assert_eq!(mistakes[100].to_string(), "a.toml:2: 50 more mistakes in this file");
+        (0..150).for_each(|_| report.error(4, "bad"));
+        let (diagnostics, _) = report.finish();
+        assert_eq!(diagnostics.len(), 101);
+        assert_eq!(diagnostics[100].to_string(), "a.toml:2: 50 more errors in this file");
     }
 }

@@ -20,7 +20,7 @@ fn folder() -> PathBuf {
 fn shipped() -> Arc<RuleSet> {
     let plan = LoadPlan { rules: RulesFrom::BuiltIn, ..LoadPlan::default() };
     let loaded = load(&plan);
-    assert_eq!(loaded.mistakes, []);
+    assert_eq!(loaded.diagnostics, []);
     Arc::new(loaded.set)
 }
 

@@ -19,7 +19,7 @@ use nodewell_agent::{
 };
 use nodewell_checks::systemd::{DEADLINE, Manager};
 use nodewell_client::Client;
-use nodewell_rules::{Mistake, RuleSet};
+use nodewell_rules::{Diagnostic, RuleSet};
 use nodewell_sys::memory::{Locking, load_program, lock_memory, one_malloc_arena};
 use tokio::{runtime::Runtime, task::LocalSet};
 
@@ -53,14 +53,14 @@ fn main() -> ExitCode {
     }
     match load(&flags) {
         Ok((config, rules)) => run(flags, config, rules, activated),
-        Err(mistakes) => mistaken(&mistakes),
+        Err(diagnostics) => invalid(&diagnostics),
     }
 }
 
-fn mistaken(mistakes: &[Mistake]) -> ExitCode {
+fn invalid(diagnostics: &[Diagnostic]) -> ExitCode {
     let mut out = std::io::stderr().lock();
-    mistakes.iter().for_each(|mistake| drop(writeln!(out, "{mistake}")));
-    let _ = writeln!(out, "nodewelld: {} mistake(s) in the configuration; nothing was started", mistakes.len());
+    diagnostics.iter().for_each(|diagnostic| drop(writeln!(out, "{diagnostic}")));
+    let _ = writeln!(out, "nodewelld: {} error(s) in the configuration; nothing was started", diagnostics.len());
     ExitCode::from(CONFIG)
 }
 
@@ -72,7 +72,7 @@ fn monitor(flags: MonitorFlags) -> ExitCode {
     let as_the_agent = flags.as_the_agent();
     let config = match Config::load(&as_the_agent) {
         Ok(config) => config,
-        Err(mistakes) => return mistaken(&mistakes),
+        Err(diagnostics) => return invalid(&diagnostics),
     };
     let health_checks = match flags.group {
         Group::Check => check_process::configured(&config.plugin_monitors()),
@@ -115,7 +115,7 @@ fn collect_pstore(flags: &PstoreCollectorFlags) -> ExitCode {
 fn identity(flags: &IdentityFlags) -> ExitCode {
     match Config::load(&flags.of_config()) {
         Ok(config) => started(|runtime| runtime.block_on(flags.run(&config))),
-        Err(mistakes) => mistaken(&mistakes),
+        Err(diagnostics) => invalid(&diagnostics),
     }
 }
 
@@ -123,7 +123,7 @@ fn identity(flags: &IdentityFlags) -> ExitCode {
 fn repair(flags: RepairFlags) -> ExitCode {
     let config = match Config::load(&Flags { config: flags.config, ..Flags::default() }) {
         Ok(config) => config,
-        Err(mistakes) => return mistaken(&mistakes),
+        Err(diagnostics) => return invalid(&diagnostics),
     };
     let setup = repair::Setup {
         settings: config.repair,
@@ -146,17 +146,17 @@ fn print(lines: &[String]) {
 }
 
 /// Config and rules, or every error of both.
-fn load(flags: &Flags) -> Result<(Config, RuleSet), Vec<Mistake>> {
-    let (config, mut mistakes) = match Config::load(flags) {
+fn load(flags: &Flags) -> Result<(Config, RuleSet), Vec<Diagnostic>> {
+    let (config, mut diagnostics) = match Config::load(flags) {
         Ok(config) => (config, Vec::new()),
-        Err(mistakes) => (Config::of_flags(flags), mistakes),
+        Err(diagnostics) => (Config::of_flags(flags), diagnostics),
     };
     match daemon::load_rules(&config) {
-        Ok(rules) if mistakes.is_empty() => return Ok((config, rules)),
+        Ok(rules) if diagnostics.is_empty() => return Ok((config, rules)),
         Ok(_) => {}
-        Err(more) => mistakes.extend(more),
+        Err(more) => diagnostics.extend(more),
     }
-    Err(mistakes)
+    Err(diagnostics)
 }
 
 fn run(flags: Flags, config: Config, rules: RuleSet, activated: Activated) -> ExitCode {

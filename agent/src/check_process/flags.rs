@@ -17,7 +17,7 @@ Examples:
 It waits for the agent however long that is away. Under systemd it is nodewell-NAME.service; without, the agent
 starts it by itself (`check-processes` in nodewell.toml).
 
-Exit codes: 0 stopped when asked; 64 wrong usage; 70 a fault of ours; 78 a mistake in the configuration.";
+Exit codes: 0 stopped when asked; 64 wrong usage; 70 a fault of ours; 78 an error in the configuration.";
 
 /// What to run, and where the agent is.
 #[derive(Debug, Clone, Args)]

@@ -117,7 +117,7 @@ impl Plugins {
         // Rule files may lie on a disk that does not answer.
         let loaded = tokio::task::spawn_blocking(move || load(&flags)).await.ok().flatten();
         let Some((set, node_name)) = loaded else {
-            tracing::warn!("rules or configuration have mistakes (see `nodewell check`): plug-ins stay as they are");
+            tracing::warn!("rules or configuration have errors (see `nodewell check`): plug-ins stay as they are");
             return None;
         };
         self.confinement.name_node(node_name);
@@ -184,7 +184,7 @@ pub(crate) async fn try_plugin(task: &PluginTask, node_name: String) -> Option<R
 fn load(flags: &Flags) -> Option<(RuleSet, String)> {
     let config = Config::load(flags).ok()?;
     let loaded = nodewell_rules::load(&config.load_plan());
-    loaded.mistakes.is_empty().then_some((loaded.set, config.node_name))
+    loaded.diagnostics.is_empty().then_some((loaded.set, config.node_name))
 }
 
 /// What is run as a program, by the daemon that reports it.

@@ -5,7 +5,7 @@ use std::{path::PathBuf, process::ExitCode, sync::Arc};
 use clap::Args;
 use nodewell_checks::plugin::Program;
 use nodewell_rules::{
-    Detector, LoadPlan, Loaded, Location, Mistake, Note, RuleSet, load, load_path,
+    Detector, Diagnostic, LoadPlan, Loaded, Location, Note, RuleSet, load, load_path,
     matcher::SlowPattern,
     plugin::{PluginTask, Task},
 };
@@ -28,7 +28,7 @@ Without PATH: the configuration and all rules, as nodewelld would load them.
 With PATH: these rule files or folders only (*.toml is ours, *.json is Node
 Problem Detector's; what we do differently on purpose is said in notes), or a
 config file with the rules that it names.
-Exit codes: 0 no mistake; 78 mistakes, each as FILE:LINE: what is wrong (FILE:
+Exit codes: 0 no error; 78 errors, each as FILE:LINE: what is wrong (FILE:
 what is wrong where the file as a whole is meant).")]
 pub(super) struct Check {
     /// Rule files or folders, or a config file.
@@ -37,7 +37,7 @@ pub(super) struct Check {
     /// The configuration [default: /etc/nodewell/nodewell.toml, if it exists]; FILE.d/*.toml is read after it.
     #[arg(long, value_name = "FILE", conflicts_with = "paths")]
     config: Option<PathBuf>,
-    /// As JSON: {rules, examples, plugins, mistakes[], notes[]}.
+    /// As JSON: {rules, examples, plugins, errors[], notes[]}.
     #[arg(long)]
     json: bool,
 }
@@ -48,7 +48,7 @@ struct Report {
     rules: usize,
     examples: usize,
     plugins: usize,
-    mistakes: Vec<DiagnosticView>,
+    errors: Vec<DiagnosticView>,
     notes: Vec<DiagnosticView>,
 }
 
@@ -79,7 +79,7 @@ impl Check {
         } else {
             report.print(out)?;
         }
-        Ok(if report.mistakes.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(CONFIG) })
+        Ok(if report.errors.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(CONFIG) })
     }
 }
 
@@ -88,15 +88,15 @@ impl Report {
         match Config::load(&Flags { config, ..Flags::default() }) {
             Ok(config) => {
                 let loaded = load(&config.load_plan());
-                if loaded.mistakes.is_empty() {
-                    self.take_mistakes(config.grants_beyond(&loaded.set.conditions));
+                if loaded.diagnostics.is_empty() {
+                    self.take_errors(config.grants_beyond(&loaded.set.conditions));
                 }
                 let programs = programs(&loaded.set);
                 self.take_rules(loaded);
-                self.take_mistakes(programs);
+                self.take_errors(programs);
             }
-            Err(mistakes) => {
-                self.take_mistakes(mistakes);
+            Err(diagnostics) => {
+                self.take_errors(diagnostics);
                 // The rules may have errors of their own, wherever the configuration would load them from.
                 self.take_rules(load(&LoadPlan::default()));
             }
@@ -107,17 +107,17 @@ impl Report {
     fn take_files(&mut self, loaded: Loaded) {
         let programs = programs(&loaded.set);
         self.take_rules(loaded);
-        let notes = programs.into_iter().map(|Mistake { location, message }| Note::new(location, message));
+        let notes = programs.into_iter().map(|Diagnostic { location, message }| Note::new(location, message));
         self.notes.extend(notes.map(DiagnosticView::from));
     }
 
     fn take_rules(&mut self, loaded: Loaded) {
         self.plugins += loaded.set.plugins.iter().map(|monitor| monitor.tasks.len()).sum::<usize>();
-        self.take_mistakes(loaded.mistakes);
+        self.take_errors(loaded.diagnostics);
         self.notes.extend(loaded.notes.into_iter().map(DiagnosticView::from));
         self.rules += loaded.set.rules.len();
         self.examples += loaded.set.rules.iter().map(|rule| count(&rule.examples)).sum::<usize>();
-        self.take_mistakes(nodewell_rules::check_examples(&loaded.set));
+        self.take_errors(nodewell_rules::check_examples(&loaded.set));
         self.take_detectors(loaded.set);
     }
 
@@ -129,39 +129,39 @@ impl Report {
                 Ok(detector) => {
                     self.notes.extend(detector.slow_lane().filter_map(|slow| DiagnosticView::slow(&set, &slow)))
                 }
-                Err(mistakes) => self.take_mistakes(mistakes),
+                Err(diagnostics) => self.take_errors(diagnostics),
             }
         }
     }
 
-    fn take_mistakes(&mut self, mistakes: Vec<Mistake>) {
-        self.mistakes.extend(mistakes.into_iter().map(DiagnosticView::from));
+    fn take_errors(&mut self, diagnostics: Vec<Diagnostic>) {
+        self.errors.extend(diagnostics.into_iter().map(DiagnosticView::from));
     }
 
     fn print(&self, out: &mut Out) -> Result<(), CommandError> {
-        for diagnostic in &self.mistakes {
+        for diagnostic in &self.errors {
             out.line(&format!("{}: {}", diagnostic.location(), diagnostic.message))?;
         }
         for diagnostic in &self.notes {
             out.line(&format!("{}: note: {}", diagnostic.location(), diagnostic.message))?;
         }
-        let mistakes = match self.mistakes.len() {
-            0 => "no mistake".to_owned(),
-            1 => "1 mistake".to_owned(),
-            many => format!("{many} mistakes"),
+        let errors = match self.errors.len() {
+            0 => "no error".to_owned(),
+            1 => "1 error".to_owned(),
+            many => format!("{many} errors"),
         };
         let plugins = if self.plugins == 0 { String::new() } else { format!(", {} plug-ins", self.plugins) };
-        Ok(out.line(&format!("{} rules, {} examples{plugins}: {mistakes}", self.rules, self.examples))?)
+        Ok(out.line(&format!("{} rules, {} examples{plugins}: {errors}", self.rules, self.examples))?)
     }
 }
 
 /// Programs that would not be run as they are.
-fn programs(set: &RuleSet) -> Vec<Mistake> {
+fn programs(set: &RuleSet) -> Vec<Diagnostic> {
     let tasks = set.plugins.iter().flat_map(|monitor| &monitor.tasks);
     let refused = |task: &PluginTask| {
         let Task::Run { path, .. } = &task.task else { return None };
         let refused = Program::open(path).err()?;
-        Some(Mistake::new(task.location.clone(), format!("{} would not be run: {refused}", task.name)))
+        Some(Diagnostic::new(task.location.clone(), format!("{} would not be run: {refused}", task.name)))
     };
     tasks.filter_map(refused).collect()
 }
@@ -187,9 +187,9 @@ impl DiagnosticView {
     }
 }
 
-impl From<Mistake> for DiagnosticView {
-    fn from(mistake: Mistake) -> Self {
-        Self::at(mistake.location, mistake.message)
+impl From<Diagnostic> for DiagnosticView {
+    fn from(diagnostic: Diagnostic) -> Self {
+        Self::at(diagnostic.location, diagnostic.message)
     }
 }
 
@@ -228,21 +228,21 @@ ignores = ["mydriver: no fault"]
     #[test]
     fn a_good_rule_has_its_examples_run() {
         let report = report(GOOD);
-        assert!(report.mistakes.is_empty(), "{:?}", report.mistakes);
+        assert!(report.errors.is_empty(), "{:?}", report.errors);
         assert_eq!((report.rules, report.examples), (1, 2));
     }
 
     #[test]
-    fn an_example_that_fails_is_a_mistake_with_its_line() {
+    fn an_example_that_fails_is_an_error_with_its_line() {
         let report = report(&GOOD.replace("mydriver: fault on dev0", "otherdriver: fault on dev0"));
-        assert_eq!(report.mistakes.len(), 1);
-        assert_eq!(report.mistakes[0].line, Some(10));
+        assert_eq!(report.errors.len(), 1);
+        assert_eq!(report.errors[0].line, Some(10));
     }
 
     #[test]
-    fn all_mistakes_are_reported_at_once() {
+    fn all_errors_are_reported_at_once() {
         let bad = GOOD.replace("temporary", "sometimes").replace("severity = \"warn\"", "severity = \"bad\"");
-        let lines: Vec<usize> = report(&bad).mistakes.iter().filter_map(|diagnostic| diagnostic.line).collect();
+        let lines: Vec<usize> = report(&bad).errors.iter().filter_map(|diagnostic| diagnostic.line).collect();
         assert_eq!(lines, [4, 6]);
     }
 }

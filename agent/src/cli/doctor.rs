@@ -72,8 +72,8 @@ impl Doctor {
 /// Looks at what the agent would see if it were started with these flags.
 async fn examine(flags: &Flags, other_node: Option<String>, client: &Client) -> Vec<Check> {
     let mut checks = Vec::new();
-    let config = Config::load(flags).unwrap_or_else(|mistakes| {
-        let messages: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+    let config = Config::load(flags).unwrap_or_else(|diagnostics| {
+        let messages: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
         checks.push(Check::fail("config", messages.join("; "), "mend it, and look again with `nodewell check`"));
         // The rest is examined as if there were no config file.
         Config::of_flags(flags)

@@ -37,7 +37,7 @@ its time.
 
 Exit codes: 0 enrolled, or was already; 64 wrong usage; 66 no credentials to ask
 with; 69 the API server cannot be reached; 70 it failed; 75 it is not approved
-yet; 77 denied, forbidden, or not root; 78 mistakes in the configuration.")]
+yet; 77 denied, forbidden, or not root; 78 errors in the configuration.")]
 pub(super) struct Enroll {
     /// Ask as the user of this kubeconfig [default: the kubelet's].
     #[arg(long, value_name = "FILE", conflicts_with_all = ["token", "server"])]
@@ -118,8 +118,8 @@ impl Enroll {
 
     fn config(&self) -> Result<Config, CommandError> {
         let flags = Flags { config: self.config.clone(), node_name: self.node_name.clone(), ..Flags::default() };
-        Config::load(&flags).map_err(|mistakes| {
-            let messages: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+        Config::load(&flags).map_err(|diagnostics| {
+            let messages: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
             CommandError::new(CONFIG, messages.join("\n"))
         })
     }

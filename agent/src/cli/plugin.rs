@@ -43,7 +43,7 @@ enum PluginCommand {
 
 It runs as the check process runs it (environment, limits, timeout), but with the
 rights of its caller, and without a cgroup of its own. Exit codes: 0 it was
-run, whatever it said; 64 there is no such plug-in; 78 the file has mistakes.")]
+run, whatever it said; 64 there is no such plug-in; 78 the file has errors.")]
 struct Run {
     /// The plug-in's name, or a rule file, all of whose plug-ins are run.
     #[arg(value_name = "NAME|FILE")]
@@ -77,7 +77,7 @@ impl Run {
         let file = Path::new(&self.what);
         if file.is_file() {
             let found = load_path(file);
-            let messages: Vec<String> = found.mistakes.iter().map(ToString::to_string).collect();
+            let messages: Vec<String> = found.diagnostics.iter().map(ToString::to_string).collect();
             return if messages.is_empty() {
                 Ok(all(found.set))
             } else {

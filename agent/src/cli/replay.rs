@@ -111,8 +111,8 @@ fn print_all(run: &Run, input: Input, mut printer: Printer<'_>) -> Result<String
 
 fn not_replayed(error: ReplayError) -> CommandError {
     match error {
-        ReplayError::Rules(mistakes) => {
-            let lines: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+        ReplayError::Rules(diagnostics) => {
+            let lines: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
             CommandError::new(CONFIG, lines.join("\n"))
         }
         ReplayError::Read(error) => CommandError::new(NO_INPUT, format!("cannot read the log: {error}")),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use nodewell_rules::{LoadPlan, Loaded, Mistake, RuleSet, RulesFrom, load};
+use nodewell_rules::{Diagnostic, LoadPlan, Loaded, RuleSet, RulesFrom, load};
 
 use super::error::{CONFIG, CommandError};
 use crate::config::{Config, Flags};
@@ -36,11 +36,11 @@ impl RuleChoice {
 
 /// The rules of `plan`; any error in them is a failure.
 pub(super) fn loaded(plan: &LoadPlan) -> Result<RuleSet, CommandError> {
-    let Loaded { set, mistakes, .. } = load(plan);
-    if mistakes.is_empty() { Ok(set) } else { Err(CommandError::new(CONFIG, message(&mistakes))) }
+    let Loaded { set, diagnostics, .. } = load(plan);
+    if diagnostics.is_empty() { Ok(set) } else { Err(CommandError::new(CONFIG, message(&diagnostics))) }
 }
 
-fn message(mistakes: &[Mistake]) -> String {
-    let lines: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
-    format!("the rules have mistakes:\n{}", lines.join("\n"))
+fn message(diagnostics: &[Diagnostic]) -> String {
+    let lines: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
+    format!("the rules have errors:\n{}", lines.join("\n"))
 }

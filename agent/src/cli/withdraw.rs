@@ -44,8 +44,8 @@ impl Withdraw {
         let timeout = self.timeout;
         let flags =
             Flags { config: self.config, kubeconfig: self.kubeconfig, node_name: self.node_name, ..Flags::default() };
-        let config = Config::load(&flags).map_err(|mistakes| {
-            let messages: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+        let config = Config::load(&flags).map_err(|diagnostics| {
+            let messages: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
             CommandError::new(CONFIG, messages.join("\n"))
         })?;
         let Some(kubeconfig) = Way::of(&config).now() else {

@@ -13,7 +13,7 @@ mod statistics;
 use std::{net::SocketAddr, path::PathBuf, str::FromStr, time::Duration};
 
 use nodewell_rules::{
-    Mistake,
+    Diagnostic,
     document::{DeTable, Report, Section, tables},
 };
 
@@ -106,8 +106,8 @@ impl FromStr for MetricsAddress {
 }
 
 /// Reads `file`.
-pub fn read(file: &std::path::Path) -> Result<Settings, Vec<Mistake>> {
-    let unreadable = |error: String| vec![Mistake::of_file(file, format!("cannot read the config: {error}"))];
+pub fn read(file: &std::path::Path) -> Result<Settings, Vec<Diagnostic>> {
+    let unreadable = |error: String| vec![Diagnostic::of_file(file, format!("cannot read the config: {error}"))];
     let size = std::fs::metadata(file).map_err(|error| unreadable(error.to_string()))?.len();
     if size > FILE_LIMIT_BYTES {
         return Err(unreadable(format!("it has {size} bytes, more than {FILE_LIMIT_BYTES}")));
@@ -126,16 +126,16 @@ pub fn is_config(file: &std::path::Path) -> bool {
 }
 
 /// Reads the text of `file`.
-pub fn parse(file: &std::path::Path, text: &str) -> Result<Settings, Vec<Mistake>> {
+pub fn parse(file: &std::path::Path, text: &str) -> Result<Settings, Vec<Diagnostic>> {
     let mut report = Report::new(file, text);
     let (document, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
         let message = error.message().lines().next().unwrap_or_default();
-        report.mistake(error.span().map_or(0, |span| span.start), format!("not TOML: {message}"));
+        report.error(error.span().map_or(0, |span| span.start), format!("not TOML: {message}"));
     }
     let settings = top(&document, &mut report);
-    let (mistakes, _) = report.finish();
-    if mistakes.is_empty() { Ok(settings) } else { Err(mistakes) }
+    let (diagnostics, _) = report.finish();
+    if diagnostics.is_empty() { Ok(settings) } else { Err(diagnostics) }
 }
 
 const TOP_KEYS: &[&str] = &[
@@ -223,7 +223,7 @@ fn journal(file: Section<'_>, settings: &mut Settings, report: &mut Report<'_>) 
 
 fn metrics_address(file: Section<'_>, report: &mut Report<'_>) -> Option<MetricsAddress> {
     let word = file.string("metrics-address", report)?;
-    word.text.parse().map_err(|error: String| report.mistake(word.at, error)).ok()
+    word.text.parse().map_err(|error: String| report.error(word.at, error)).ok()
 }
 
 fn path(section: Section<'_>, key: &str, report: &mut Report<'_>) -> Option<PathBuf> {

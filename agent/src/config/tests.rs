@@ -2,13 +2,13 @@ use std::{fs, path::Path};
 
 use super::*;
 
-fn mistakes(text: &str) -> Vec<String> {
+fn diagnostics(text: &str) -> Vec<String> {
     let found = settings::parse(Path::new("nodewell.toml"), text).err().unwrap_or_default();
     found.iter().map(ToString::to_string).collect()
 }
 
 #[test]
-fn every_mistake_is_told_with_its_line() {
+fn every_error_is_reported_with_its_line() {
     let text = "\
 node-nam = \"a\"
 standalone = \"yes\"
@@ -21,7 +21,7 @@ lookback = \"soon\"
 [apiserver]
 heartbeat = \"1s\"
 ";
-    let told = mistakes(text);
+    let told = diagnostics(text);
     let lines: Vec<&str> = told.iter().map(|line| line.split(": ").next().unwrap()).collect();
     assert_eq!(lines, [1, 2, 3, 6, 7, 10].map(|line| format!("nodewell.toml:{line}")), "{told:#?}");
     assert!(told[0].contains("node-name"), "a near miss names its neighbour: {}", told[0]);
@@ -39,14 +39,14 @@ fn a_lease_is_a_bool_or_auto_and_its_pace_is_bounded() {
     assert_eq!(settled("[apiserver]\nlease = false\n"), (LeaseMode::Never, 240));
     assert_eq!(settled("[apiserver]\nlease = \"auto\"\n"), (LeaseMode::Auto, 240));
     let text = "[apiserver]\nlease = \"maybe\"\nlease-renew = \"1s\"\nheartbeat = \"10m\"\n";
-    let lines: Vec<String> = mistakes(text).iter().map(|line| line.split(": ").next().unwrap().to_owned()).collect();
+    let lines: Vec<String> = diagnostics(text).iter().map(|line| line.split(": ").next().unwrap().to_owned()).collect();
     assert_eq!(lines, [2, 3, 4].map(|line| format!("nodewell.toml:{line}")));
 }
 
 #[test]
-fn broken_toml_and_bad_bytes_are_mistakes_not_panics() {
+fn broken_toml_and_bad_bytes_are_errors_not_panics() {
     for text in ["[", "a = ", "\u{0}", "x = 1\nx = 2", &"[a".repeat(1000)] {
-        assert!(!mistakes(text).is_empty(), "{text:?}");
+        assert!(!diagnostics(text).is_empty(), "{text:?}");
     }
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("bad.toml");
@@ -80,7 +80,7 @@ fn rules_given_by_flag_replace_the_shipped_ones() {
 }
 
 #[test]
-fn mistakes_in_grants_are_told_with_their_lines() {
+fn errors_in_grants_are_reported_with_their_lines() {
     let text = r#"[[grant]]
 unit = "raid-monitor"
 conditions = ["RaidProblem"]
@@ -109,7 +109,7 @@ connections = 0
 rate = 0
 path = 5
 "#;
-    let told = mistakes(text);
+    let told = diagnostics(text);
     let lines: Vec<&str> = told.iter().map(|line| line.split(": ").next().unwrap()).collect();
     let expected = [2, 6, 7, 8, 9, 11, 16, 21, 22, 25, 26, 27].map(|line| format!("nodewell.toml:{line}"));
     assert_eq!(lines, expected, "{told:#?}");
@@ -143,6 +143,6 @@ fn what_the_documentation_shows_is_good() {
     let mut examples = text.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).peekable();
     assert!(examples.peek().is_some());
     for example in examples {
-        assert_eq!(mistakes(example), Vec::<String>::new(), "{example}");
+        assert_eq!(diagnostics(example), Vec::<String>::new(), "{example}");
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use nodewell_rules::load_text;
 
 /// Errors reported for one input stay within bounds.
-const MISTAKES_LIMIT: usize = 1000;
+const DIAGNOSTICS_LIMIT: usize = 1000;
 
 /// JSON where it begins as JSON does. Each error and note names a line that is there.
 pub fn rules(input: &[u8]) {
@@ -17,11 +17,11 @@ pub fn rules(input: &[u8]) {
     };
     let loaded = load_text(Path::new(name), text);
     let lines = text.lines().count() + 1;
-    assert!(loaded.mistakes.len() <= MISTAKES_LIMIT, "{} mistakes", loaded.mistakes.len());
-    for location in loaded.mistakes.iter().map(|it| &it.location).chain(loaded.notes.iter().map(|it| &it.location)) {
+    assert!(loaded.diagnostics.len() <= DIAGNOSTICS_LIMIT, "{} errors", loaded.diagnostics.len());
+    for location in loaded.diagnostics.iter().map(|it| &it.location).chain(loaded.notes.iter().map(|it| &it.location)) {
         assert!(location.line <= lines, "{location} of {lines} lines");
     }
-    for mistake in &loaded.mistakes {
-        assert!(!mistake.message.is_empty() && !mistake.message.contains('\n'), "{mistake}");
+    for diagnostic in &loaded.diagnostics {
+        assert!(!diagnostic.message.is_empty() && !diagnostic.message.contains('\n'), "{diagnostic}");
     }
 }

@@ -210,7 +210,7 @@ fn issued(object: &Value) -> Option<Vec<u8>> {
 
 type Unfit = Box<dyn FnOnce(String) -> EnrolError>;
 
-/// The server that answers may be mistaken, or worse: what is not for our key, our name and our use is not taken.
+/// The server that answers may be wrong, or worse: what is not for our key, our name and our use is not taken.
 fn fits(pem: &[u8], public_key: &[u8], node: &str, now: Timestamp) -> Result<(), Unfit> {
     let certificate = Certificate::read(pem)
         .map_err(|source| -> Unfit { Box::new(|name| EnrolError::Certificate { name, source }) })?;

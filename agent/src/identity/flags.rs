@@ -17,7 +17,7 @@ nodewell-identity.service runs it as root: at the agent's start, when the kubele
 minutes. It hands /run/nodewell/identity/kubeconfig to the agent, which never reads root's files itself. What [identity]
 in nodewell.toml says is done; what cannot be done is logged in one line, and tried again at the next run.
 
-Exit codes: 0 done, or nothing to do; 64 wrong usage; 70 it cannot write its folders; 78 a mistake in the configuration.";
+Exit codes: 0 done, or nothing to do; 64 wrong usage; 70 it cannot write its folders; 78 an error in the configuration.";
 
 /// What to do, and with which configuration.
 #[derive(Debug, Clone, Args)]

@@ -11,7 +11,7 @@ Examples:
 
 It does nothing unless the configuration says `[repair] enabled = true`, and touches no unit but those it lists there.
 
-Exit codes: 0 stopped when asked; 64 wrong usage; 70 a fault of ours; 78 a mistake in the configuration.";
+Exit codes: 0 stopped when asked; 64 wrong usage; 70 a fault of ours; 78 an error in the configuration.";
 
 /// Which configuration, and where the agent is.
 #[derive(Debug, Clone, Args)]

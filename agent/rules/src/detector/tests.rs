@@ -212,9 +212,9 @@ fn fields_are_asked_for_and_refused() {
 fn every_bad_pattern_is_told_at_once() {
     let mut bad = rule("A", "(");
     bad.clears.patterns = vec!["[".to_owned()];
-    let mistakes = Detector::new(set_of(vec![bad, rule("B", "*")]), 0).err().unwrap();
-    assert_eq!(mistakes.len(), 3);
-    assert!(mistakes[0].to_string().starts_with("test.toml:1: pattern of A: "), "{}", mistakes[0]);
+    let diagnostics = Detector::new(set_of(vec![bad, rule("B", "*")]), 0).err().unwrap();
+    assert_eq!(diagnostics.len(), 3);
+    assert!(diagnostics[0].to_string().starts_with("test.toml:1: pattern of A: "), "{}", diagnostics[0]);
 }
 
 #[test]

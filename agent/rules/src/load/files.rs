@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::{
-    Location, Mistake,
+    Diagnostic, Location,
     shipped::{self, ShippedFile},
 };
 
@@ -60,7 +60,7 @@ impl RuleFile {
     }
 
     /// The text, or why there is none.
-    pub(super) fn text(&self) -> Result<Cow<'static, str>, Mistake> {
+    pub(super) fn text(&self) -> Result<Cow<'static, str>, Diagnostic> {
         match self.embedded {
             Some(text) => Ok(Cow::Borrowed(text)),
             None => read(&self.path).map(Cow::Owned),
@@ -69,25 +69,25 @@ impl RuleFile {
 }
 
 /// The rule files of a directory that must exist, in name order.
-pub(super) fn list(directory: &Path, trouble: &mut Vec<Mistake>) -> Vec<RuleFile> {
+pub(super) fn list(directory: &Path, trouble: &mut Vec<Diagnostic>) -> Vec<RuleFile> {
     let entries = match std::fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) => {
-            trouble.push(Mistake::of_file(directory, format!("this directory of rules cannot be read: {error}")));
+            trouble.push(Diagnostic::of_file(directory, format!("this directory of rules cannot be read: {error}")));
             return Vec::new();
         }
     };
     let mut files: Vec<RuleFile> = entries.flatten().filter_map(|entry| rule_file(&entry.path())).collect();
     files.sort_by(|a, b| a.path.cmp(&b.path));
     if files.len() > FILES_LIMIT {
-        trouble.push(Mistake::of_file(directory, format!("more than {FILES_LIMIT} rule files in one directory")));
+        trouble.push(Diagnostic::of_file(directory, format!("more than {FILES_LIMIT} rule files in one directory")));
         files.truncate(FILES_LIMIT);
     }
     files
 }
 
 /// The same for a directory that need not exist.
-pub(super) fn list_if_there(directory: &Path, trouble: &mut Vec<Mistake>) -> Vec<RuleFile> {
+pub(super) fn list_if_there(directory: &Path, trouble: &mut Vec<Diagnostic>) -> Vec<RuleFile> {
     match directory.try_exists() {
         Ok(false) => Vec::new(),
         _ => list(directory, trouble),
@@ -101,24 +101,24 @@ fn rule_file(path: &Path) -> Option<RuleFile> {
     (!hidden).then(|| RuleFile::on_disk(path, format))
 }
 
-fn read(path: &Path) -> Result<String, Mistake> {
-    let refuse = |error: std::io::Error| Mistake::of_file(path, format!("cannot be read: {error}"));
+fn read(path: &Path) -> Result<String, Diagnostic> {
+    let refuse = |error: std::io::Error| Diagnostic::of_file(path, format!("cannot be read: {error}"));
     let metadata = std::fs::metadata(path).map_err(refuse)?;
     // A link to /dev/null masks a file, as with systemd's units; a pipe or another device would never end.
     if !metadata.is_file() {
         let masked = path.canonicalize().is_ok_and(|real| real == Path::new("/dev/null"));
-        return if masked { Ok(String::new()) } else { Err(Mistake::of_file(path, "is not a regular file")) };
+        return if masked { Ok(String::new()) } else { Err(Diagnostic::of_file(path, "is not a regular file")) };
     }
     let mut bytes = Vec::new();
     File::open(path).and_then(|file| file.take(SIZE_LIMIT_BYTES + 1).read_to_end(&mut bytes)).map_err(refuse)?;
     if bytes.len() as u64 > SIZE_LIMIT_BYTES {
-        return Err(Mistake::of_file(path, format!("is larger than {} MiB: no rule file", SIZE_LIMIT_BYTES >> 20)));
+        return Err(Diagnostic::of_file(path, format!("is larger than {} MiB: no rule file", SIZE_LIMIT_BYTES >> 20)));
     }
     String::from_utf8(bytes).map_err(|error| not_utf8(path, &error))
 }
 
-fn not_utf8(path: &Path, error: &std::string::FromUtf8Error) -> Mistake {
+fn not_utf8(path: &Path, error: &std::string::FromUtf8Error) -> Diagnostic {
     let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
     let line = memchr::memchr_iter(b'\n', good).count() + 1;
-    Mistake::new(Location { file: path.to_owned(), line }, "not valid UTF-8")
+    Diagnostic::new(Location { file: path.to_owned(), line }, "not valid UTF-8")
 }

@@ -6,7 +6,7 @@ use nodewell_model::{ConditionSpec, Name};
 
 use super::{Loaded, monitors, plugins, statistics};
 use crate::{
-    Location, Mistake, Note, Reader,
+    Diagnostic, Location, Note, Reader,
     draft::{ConditionDraft, Draft, ReaderDraft, RuleDraft, SourceDraft, Use},
     nearest::did_you_mean,
     rule::{FileReader, Format},
@@ -47,7 +47,7 @@ pub(super) fn join(drafts: Vec<Draft>, known: &[ConditionSpec]) -> Loaded {
     let mut uses = Vec::new();
     let mut rules = Vec::new();
     for draft in drafts {
-        joiner.loaded.mistakes.extend(draft.mistakes);
+        joiner.loaded.diagnostics.extend(draft.diagnostics);
         joiner.loaded.notes.extend(draft.notes);
         joiner.broken.extend(draft.broken);
         draft.conditions.into_iter().for_each(|condition| joiner.declare(condition, draft.npd));
@@ -78,7 +78,7 @@ impl Joiner<'_> {
         if npd {
             self.loaded.notes.push(Note::new(location, format!("{told}; those are used")));
         } else {
-            self.loaded.mistakes.push(Mistake::new(location, told));
+            self.loaded.diagnostics.push(Diagnostic::new(location, told));
         }
     }
 
@@ -88,7 +88,7 @@ impl Joiner<'_> {
             Some((reader, _)) if *reader == draft.reader => {}
             Some((_, place)) => {
                 let told = format!("the source {name:?} is declared otherwise at {place}");
-                self.loaded.mistakes.push(Mistake::new(draft.location, told));
+                self.loaded.diagnostics.push(Diagnostic::new(draft.location, told));
             }
             None => {
                 self.sources.insert(name, (draft.reader, draft.location));
@@ -105,7 +105,7 @@ impl Joiner<'_> {
                     hint => hint,
                 };
                 let told = format!("unknown condition {:?}{hint}", name.as_str());
-                self.loaded.mistakes.push(Mistake::new(location.clone(), told));
+                self.loaded.diagnostics.push(Diagnostic::new(location.clone(), told));
             }
             Use::Source(name, location) if !self.sources.contains_key(name) && !self.broken.contains(name) => {
                 let all = self.sources.keys().map(String::as_str).chain(["kmsg", "journal"]);
@@ -114,7 +114,7 @@ impl Joiner<'_> {
                     hint => hint,
                 };
                 let told = format!("unknown source {name:?}{hint}");
-                self.loaded.mistakes.push(Mistake::new(location.clone(), told));
+                self.loaded.diagnostics.push(Diagnostic::new(location.clone(), told));
             }
             _ => {}
         }
@@ -179,7 +179,7 @@ impl Joiner<'_> {
 
     /// Whether a native rule has a pattern that another rule has already; for Node Problem Detector's only a note.
     fn is_duplicate(&mut self, draft: &RuleDraft) -> bool {
-        let mut mistaken = false;
+        let mut invalid = false;
         for (pattern, line) in draft.rule.patterns.iter().zip(&draft.pattern_lines) {
             let location = Location { file: draft.rule.location.file.clone(), line: *line };
             let wording = wording(draft, pattern);
@@ -191,19 +191,19 @@ impl Joiner<'_> {
             if draft.rule.format == Format::Npd || *format == Format::Npd {
                 self.loaded.notes.push(Note::new(location, format!("{told}; it fires once")));
             } else {
-                mistaken = true;
-                self.loaded.mistakes.push(Mistake::new(location, told));
+                invalid = true;
+                self.loaded.diagnostics.push(Diagnostic::new(location, told));
             }
         }
-        mistaken
+        invalid
     }
 
     fn finish(mut self) -> Loaded {
         monitors::make_distinct(&mut self.loaded);
         plugins::settle(&mut self.loaded);
         statistics::make_distinct(&mut self.loaded);
-        self.loaded.mistakes.sort();
-        self.loaded.mistakes.dedup();
+        self.loaded.diagnostics.sort();
+        self.loaded.diagnostics.dedup();
         self.loaded.notes.sort();
         self.loaded.notes.dedup();
         self.loaded

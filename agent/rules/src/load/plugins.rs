@@ -7,7 +7,7 @@ use std::{
 
 use super::Loaded;
 use crate::{
-    Location, Mistake, Note,
+    Diagnostic, Location, Note,
     plugin::{PluginMonitor, Task},
     rule::Format,
 };
@@ -52,12 +52,12 @@ fn spelled(name: &str) -> String {
 
 fn find_duplicates(loaded: &mut Loaded) {
     let mut known: HashMap<String, Location> = HashMap::new();
-    let Loaded { set, mistakes, .. } = loaded;
+    let Loaded { set, diagnostics, .. } = loaded;
     for plugin in set.plugins.iter().filter(|plugin| plugin.format == Format::Native) {
         for task in &plugin.tasks {
             let Some(first) = known.insert(task.name.clone(), task.location.clone()) else { continue };
             let told = format!("duplicate: a plug-in {:?} is there already, at {first}", task.name);
-            mistakes.push(Mistake::new(task.location.clone(), told));
+            diagnostics.push(Diagnostic::new(task.location.clone(), told));
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::Loaded;
-use crate::{Location, Mistake, Note, npd::stats::SystemStats};
+use crate::{Diagnostic, Location, Note, npd::stats::SystemStats};
 
 /// The first file that names a metric exports it. The same figure twice is noted; two figures of one name are an error.
 pub(super) fn make_distinct(loaded: &mut Loaded) {
@@ -20,7 +20,7 @@ pub(super) fn make_distinct(loaded: &mut Loaded) {
             } else {
                 let told =
                     format!("{} would be called {} to Prometheus, as {id} is at {first}", metric.id, metric.name);
-                loaded.mistakes.push(Mistake::new(place, told));
+                loaded.diagnostics.push(Diagnostic::new(place, told));
             }
             false
         });

@@ -39,13 +39,13 @@ fn reasons(loaded: &Loaded) -> Vec<&str> {
 
 fn messages(loaded: &Loaded) -> Vec<String> {
     let name = |location: &crate::Location| location.file.file_name().unwrap().to_string_lossy().into_owned();
-    loaded.mistakes.iter().map(|m| format!("{}:{} {}", name(&m.location), m.location.line, m.message)).collect()
+    loaded.diagnostics.iter().map(|m| format!("{}:{} {}", name(&m.location), m.location.line, m.message)).collect()
 }
 
 #[test]
-fn the_built_in_rules_have_no_mistakes() {
+fn the_built_in_rules_have_no_errors() {
     let loaded = load(&LoadPlan::default());
-    assert_eq!(loaded.mistakes, []);
+    assert_eq!(loaded.diagnostics, []);
 }
 
 #[test]
@@ -54,24 +54,24 @@ fn a_file_of_the_same_name_masks_and_others_are_added_in_name_order() {
     let over = directory(&[("b.toml", rule("Mine", "b")), ("a.toml", rule("A", "a")), (".b.toml", "!".to_owned())]);
     std::os::unix::fs::symlink("/dev/null", over.path().join("c.toml")).unwrap();
     let loaded = load(&LoadPlan { overrides: Some(over.path().to_owned()), ..from(base.path()) });
-    assert_eq!(loaded.mistakes, []);
+    assert_eq!(loaded.diagnostics, []);
     assert_eq!(reasons(&loaded), ["A", "Mine"]);
 }
 
 #[test]
-fn a_missing_directory_is_fine_for_overrides_and_a_mistake_for_rules() {
+fn a_missing_directory_is_fine_for_overrides_and_an_error_for_rules() {
     let missing = Path::new("/nonexistent/rules");
     let plan = LoadPlan { overrides: Some(missing.into()), monitors_dir: Some(missing.into()), ..LoadPlan::default() };
-    assert_eq!(load(&plan).mistakes, []);
-    let mistakes = load(&from(missing)).mistakes;
-    assert_eq!(mistakes.len(), 1);
-    assert!(mistakes[0].to_string().starts_with("/nonexistent/rules: this directory of rules cannot be read"));
+    assert_eq!(load(&plan).diagnostics, []);
+    let diagnostics = load(&from(missing)).diagnostics;
+    assert_eq!(diagnostics.len(), 1);
+    assert!(diagnostics[0].to_string().starts_with("/nonexistent/rules: this directory of rules cannot be read"));
 }
 
 #[test]
-fn a_directory_without_rules_is_a_mistake_unless_rules_are_named_elsewhere() {
+fn a_directory_without_rules_is_an_error_unless_rules_are_named_elsewhere() {
     let empty = directory(&[("README.md", "x".to_owned()), (".a.toml", rule("A", "a"))]);
-    let told = load(&from(empty.path())).mistakes;
+    let told = load(&from(empty.path())).diagnostics;
     let start = format!("{}: holds no rule file (*.toml)", empty.path().display());
     assert!(matches!(told.as_slice(), [told] if told.to_string().starts_with(&start)), "{told:?}");
     let other = directory(&[("z.json", npd("Theirs", "Sick", ""))]);
@@ -82,11 +82,11 @@ fn a_directory_without_rules_is_a_mistake_unless_rules_are_named_elsewhere() {
         LoadPlan { npd: vec![other.path().join("z.json")], ..from(empty.path()) },
         LoadPlan { rules: RulesFrom::Dirs(vec![empty.path().into(), other.path().into()]), ..LoadPlan::default() },
     ];
-    assert!(plans.iter().all(|plan| load(plan).mistakes.is_empty()));
+    assert!(plans.iter().all(|plan| load(plan).diagnostics.is_empty()));
 }
 
 #[test]
-fn files_that_cannot_be_rules_are_clear_mistakes() {
+fn files_that_cannot_be_rules_are_clear_errors() {
     let base = directory(&[("large.toml", "x".repeat(10 << 20)), ("nul.toml", "a\0 = 1\n".to_owned())]);
     fs::write(base.path().join("bytes.toml"), b"# ok\n# \xff\n").unwrap();
     fs::write(base.path().join("bytes.json"), b"{\n\"plugin\": \"\xff\"}").unwrap();
@@ -106,12 +106,12 @@ fn files_that_cannot_be_rules_are_clear_mistakes() {
 #[test]
 fn garbage_is_told_within_bounds() {
     let base = directory(&[("garbage.toml", "]=[\n".repeat(200_000)), ("open.toml", "a = [".repeat(200_000))]);
-    let mistakes = load(&from(base.path())).mistakes;
-    assert!(!mistakes.is_empty() && mistakes.len() < 250, "{}", mistakes.len());
+    let diagnostics = load(&from(base.path())).diagnostics;
+    assert!(!diagnostics.is_empty() && diagnostics.len() < 250, "{}", diagnostics.len());
 }
 
 #[test]
-fn one_files_mistakes_hide_none_of_anothers() {
+fn one_files_errors_hide_none_of_anothers() {
     let base = directory(&[("a.toml", "nonsense".to_owned()), ("b.toml", "[[rule]]\nreason = 5\n".to_owned())]);
     let told = messages(&load(&from(base.path())));
     assert!(told.iter().any(|told| told.starts_with("a.toml:1 not TOML")), "{told:?}");
@@ -134,7 +134,7 @@ fn a_condition_is_declared_once_or_alike() {
     let loaded = load(&from(base.path()));
     assert_eq!(loaded.set.conditions.len(), 1);
     assert!(messages(&loaded)[0].starts_with("c.toml:1 the condition Sick is declared in other words at "));
-    assert_eq!(loaded.mistakes.len(), 1);
+    assert_eq!(loaded.diagnostics.len(), 1);
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn node_problem_detectors_words_give_way_to_ours() {
     let base = directory(&[("a.toml", format!("{CONDITION}{}", permanent("Ours")))]);
     let monitors = directory(&[("z.json", npd("Theirs", "Sick", "other words")), ("z.toml", rule("Last", "l"))]);
     let loaded = load(&LoadPlan { monitors_dir: Some(monitors.path().to_owned()), ..from(base.path()) });
-    assert_eq!(loaded.mistakes, []);
+    assert_eq!(loaded.diagnostics, []);
     assert_eq!(reasons(&loaded), ["Ours", "Last", "Theirs"]);
     assert_eq!(loaded.set.conditions[0].healthy_message, "fine");
     assert!(loaded.notes.iter().any(|note| note.message.contains("in other words")), "{:?}", loaded.notes);
@@ -153,7 +153,7 @@ fn node_problem_detectors_words_give_way_to_ours() {
 fn a_condition_that_is_not_declared_makes_an_npd_rule_an_event() {
     let monitors = directory(&[("z.json", npd("Theirs", "Elsewhere", ""))]);
     let loaded = load(&LoadPlan { monitors_dir: Some(monitors.path().to_owned()), ..LoadPlan::default() });
-    assert_eq!(loaded.mistakes, []);
+    assert_eq!(loaded.diagnostics, []);
     let rule = loaded.set.rules.iter().find(|rule| rule.reason.as_str() == "Theirs").unwrap();
     assert_eq!((&rule.condition, rule.clears.boot), (&None, false));
     assert!(loaded.notes.iter().any(|note| note.message.starts_with("no file declares the condition Sick")));
@@ -207,7 +207,7 @@ fn two_readers_never_share_a_monitors_name() {
     let files: Vec<(&str, String)> = files.iter().map(|(name, text)| (&**name, text.clone())).collect();
     let theirs = directory(&files);
     let loaded = load(&LoadPlan { monitors_dir: Some(theirs.path().to_owned()), ..from(base.path()) });
-    assert_eq!(loaded.mistakes, []);
+    assert_eq!(loaded.diagnostics, []);
     assert_eq!(
         monitors(&loaded),
         [
@@ -255,7 +255,7 @@ fn a_reason_is_explained_by_all_its_rules() {
 }
 
 #[test]
-fn an_operators_words_on_xids_are_read_and_their_mistakes_told() {
+fn an_operators_words_on_xids_are_read_and_their_errors_reported() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("xids.toml");
     let loaded = |words: &str| {
@@ -263,11 +263,11 @@ fn an_operators_words_on_xids_are_read_and_their_mistakes_told() {
         load(&LoadPlan { xids: Some(file.clone()), ..LoadPlan::default() })
     };
     let good = loaded("[[xid]]\ncode = 63\ncondition = 'GpuUnhealthy'\naction = 'reset-gpu'");
-    assert_eq!(good.mistakes, []);
+    assert_eq!(good.diagnostics, []);
     assert!(good.set.tables().xids.classify(63, None).unwrap().condition.is_some());
     let bad = loaded("[[xid]]\ncode = 63\nname = 'Other'\n[[xid]]\ncode = 62\ncondition = 'DiskUnhealthy'");
-    assert_eq!(bad.mistakes.len(), 2, "{:?}", bad.mistakes);
+    assert_eq!(bad.diagnostics.len(), 2, "{:?}", bad.diagnostics);
     assert!(bad.set.tables.is_none(), "the shipped tables go on");
     let missing = load(&LoadPlan { xids: Some(folder.path().join("none.toml")), ..LoadPlan::default() });
-    assert!(missing.mistakes[0].message.contains("cannot be read"), "{:?}", missing.mistakes);
+    assert!(missing.diagnostics[0].message.contains("cannot be read"), "{:?}", missing.diagnostics);
 }

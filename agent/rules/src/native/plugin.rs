@@ -99,15 +99,15 @@ fn read_task(section: Section<'_>, condition: Option<Name>, report: &mut Report<
 /// No shell reads it.
 fn read_command<'a>(section: Section<'a>, report: &mut Report<'_>) -> Vec<Word<'a>> {
     if !section.has("command") {
-        report.mistake(section.at, "[[plugin]] lacks \"command\": [\"/path\", \"argument\", …]");
+        report.error(section.at, "[[plugin]] lacks \"command\": [\"/path\", \"argument\", …]");
     }
     let command = section.strings("command", report);
     if let Some(path) = command.first().filter(|path| !path.text.starts_with('/')) {
         let hint = if path.text.contains(' ') { "; no shell reads it" } else { "" };
-        report.mistake(path.at, format!("\"command\" begins with an absolute path, not {:?}{hint}", path.text));
+        report.error(path.at, format!("\"command\" begins with an absolute path, not {:?}{hint}", path.text));
     }
     for word in command.iter().filter(|word| word.text.contains('\0')) {
-        report.mistake(word.at, "\"command\" must not hold a NUL");
+        report.error(word.at, "\"command\" must not hold a NUL");
     }
     command
 }
@@ -121,7 +121,7 @@ fn read_subject(section: Section<'_>, report: &mut Report<'_>) -> Option<String>
     let word = section.has("subject").then(|| section.required("subject", report)).flatten()?;
     let shown = nodewell_model::text::subject(word.text.as_bytes());
     if shown != word.text {
-        report.mistake(word.at, format!("\"subject\" is one plain line, such as {shown:?}"));
+        report.error(word.at, format!("\"subject\" is one plain line, such as {shown:?}"));
     }
     Some(shown)
 }
@@ -129,7 +129,7 @@ fn read_subject(section: Section<'_>, report: &mut Report<'_>) -> Option<String>
 fn read_interval(section: Section<'_>, report: &mut Report<'_>) -> Duration {
     let interval = section.duration("interval", report).unwrap_or(INTERVAL);
     if interval < SHORTEST_INTERVAL {
-        report.mistake(section.place("interval"), "\"interval\" must be at least 1s");
+        report.error(section.place("interval"), "\"interval\" must be at least 1s");
     }
     interval
 }
@@ -138,7 +138,7 @@ fn read_timeout(section: Section<'_>, report: &mut Report<'_>) -> Duration {
     let timeout = section.duration("timeout", report).unwrap_or(TIMEOUT);
     if timeout > LONGEST_TIMEOUT {
         let told = "\"timeout\" must be at most 1h; what runs for longer reports over the socket";
-        report.mistake(section.place("timeout"), told);
+        report.error(section.place("timeout"), told);
     }
     timeout
 }

@@ -99,7 +99,7 @@ fn read_head<'a>(section: Section<'a>, report: &mut Report<'_>) -> Head<'a> {
 
 fn read_kind(section: Section<'_>, report: &mut Report<'_>) -> Option<Kind> {
     if !section.has("type") {
-        report.mistake(section.at, "[[rule]] lacks \"type\"; it takes temporary or permanent");
+        report.error(section.at, "[[rule]] lacks \"type\"; it takes temporary or permanent");
     }
     section.choice("type", &[("temporary", Kind::Temporary), ("permanent", Kind::Permanent)], report)
 }
@@ -107,11 +107,11 @@ fn read_kind(section: Section<'_>, report: &mut Report<'_>) -> Option<Kind> {
 fn read_condition(section: Section<'_>, kind: Option<Kind>, report: &mut Report<'_>) -> Option<Name> {
     match (kind, section.has("condition")) {
         (Some(Kind::Permanent), false) => {
-            report.mistake(section.at, "a permanent rule lacks \"condition\": the condition that it turns True");
+            report.error(section.at, "a permanent rule lacks \"condition\": the condition that it turns True");
         }
         (Some(Kind::Temporary), true) => {
             let message = "a temporary rule has no \"condition\"; leave it out or write type = \"permanent\"";
-            report.mistake(section.place("condition"), message);
+            report.error(section.place("condition"), message);
         }
         _ => {}
     }
@@ -218,7 +218,7 @@ fn default_severity(kind: Kind) -> Severity {
 
 fn read_patterns<'a>(section: Section<'a>, report: &mut Report<'_>) -> Patterns<'a> {
     if !section.has("pattern") {
-        report.mistake(section.at, "[[rule]] lacks \"pattern\"");
+        report.error(section.at, "[[rule]] lacks \"pattern\"");
     }
     Patterns::read(section, "pattern", report)
 }
@@ -237,7 +237,7 @@ fn read_proof(section: Section<'_>, patterns: &Patterns<'_>, report: &mut Report
 fn read_counting(section: Section<'_>, report: &mut Report<'_>) -> Option<Counting> {
     for (key, needed) in [("count", "window"), ("window", "count"), ("revert", "count")] {
         if section.has(key) && !section.has(needed) {
-            report.mistake(section.place(key), format!("{key:?} needs {needed:?} beside it"));
+            report.error(section.place(key), format!("{key:?} needs {needed:?} beside it"));
         }
     }
     let count = section.number("count", 2..=MOST_COUNTED, report);

@@ -37,7 +37,7 @@ impl<'a> Section<'a> {
                 none if none.is_empty() => format!("; it takes {}", keys.join(", ")),
                 hint => hint,
             };
-            report.mistake(key.span().start, format!("unknown key {word:?} in {name}{hint}"));
+            report.error(key.span().start, format!("unknown key {word:?} in {name}{hint}"));
         }
         Self { name, at, table }
     }
@@ -74,11 +74,11 @@ impl<'a> Section<'a> {
     /// A string that must be there and must not be empty.
     pub fn required(&self, key: &str, report: &mut Report<'_>) -> Option<Word<'a>> {
         if !self.has(key) {
-            report.mistake(self.at, format!("{} lacks {key:?}", self.name));
+            report.error(self.at, format!("{} lacks {key:?}", self.name));
         }
         let word = self.string(key, report)?;
         if word.text.is_empty() {
-            report.mistake(word.at, format!("{key:?} must not be empty"));
+            report.error(word.at, format!("{key:?} must not be empty"));
             return None;
         }
         Some(word)
@@ -114,7 +114,7 @@ impl<'a> Section<'a> {
         }
         let known: Vec<&str> = choices.iter().map(|(known, _)| *known).collect();
         let hint = did_you_mean(word.text, known.iter().copied());
-        report.mistake(word.at, format!("{key:?} takes {}, not {:?}{hint}", listed(&known), word.text));
+        report.error(word.at, format!("{key:?} takes {}, not {:?}{hint}", listed(&known), word.text));
         None
     }
 
@@ -144,7 +144,7 @@ pub fn strings<'a>(key: &str, value: &'a Spanned<DeValue<'a>>, report: &mut Repo
     let items = match value.get_ref() {
         DeValue::String(_) => std::slice::from_ref(value),
         DeValue::Array(items) if items.is_empty() => {
-            report.mistake(value.span().start, format!("{key:?} must not be empty"));
+            report.error(value.span().start, format!("{key:?} must not be empty"));
             &[]
         }
         DeValue::Array(items) => &**items,
@@ -158,7 +158,7 @@ pub fn strings<'a>(key: &str, value: &'a Spanned<DeValue<'a>>, report: &mut Repo
 
 fn filled<'a>(key: &str, item: &'a Spanned<DeValue<'a>>, report: &mut Report<'_>) -> Option<Word<'a>> {
     match item.get_ref().as_str() {
-        Some("") => report.mistake(item.span().start, format!("{key:?} must not hold an empty string")),
+        Some("") => report.error(item.span().start, format!("{key:?} must not hold an empty string")),
         Some(text) => return Some(Word { text, at: item.span().start }),
         None => wrong_type(key, "strings", item, report),
     }
@@ -178,7 +178,7 @@ fn whole_number(
     let fit = u32::from_str_radix(number.as_str(), number.radix()).ok().filter(|number| range.contains(number));
     if fit.is_none() {
         let (least, most) = range.into_inner();
-        report.mistake(value.span().start, format!("{key:?} takes a number from {least} to {most}, not {number}"));
+        report.error(value.span().start, format!("{key:?} takes a number from {least} to {most}, not {number}"));
     }
     fit
 }
@@ -187,7 +187,7 @@ fn whole_number(
 pub fn wrong_type(key: &str, takes: &str, value: &Spanned<DeValue<'_>>, report: &mut Report<'_>) {
     let article = if value.get_ref().type_str().starts_with(['a', 'i']) { "an" } else { "a" };
     let found = value.get_ref().type_str();
-    report.mistake(value.span().start, format!("{key:?} takes {takes}, not {article} {found}"));
+    report.error(value.span().start, format!("{key:?} takes {takes}, not {article} {found}"));
 }
 
 fn checked<T, E: std::fmt::Display>(
@@ -196,7 +196,7 @@ fn checked<T, E: std::fmt::Display>(
     outcome: Result<T, E>,
     report: &mut Report<'_>,
 ) -> Option<T> {
-    outcome.inspect_err(|error| report.mistake(word.at, format!("{key:?}: {error}"))).ok()
+    outcome.inspect_err(|error| report.error(word.at, format!("{key:?}: {error}"))).ok()
 }
 
 /// `a, b or c`.

@@ -31,11 +31,11 @@ pub(super) fn read<'a>(found: (usize, &'a DeTable<'a>), draft: &mut Draft, repor
 
 fn read_reader(section: Section<'_>, name: &str, report: &mut Report<'_>) -> FileReader {
     if !section.has("paths") {
-        report.mistake(section.at, "[[source]] lacks \"paths\"");
+        report.error(section.at, "[[source]] lacks \"paths\"");
     }
     let paths = section.strings("paths", report);
     for path in paths.iter().filter(|path| !path.text.starts_with('/')) {
-        report.mistake(path.at, format!("{:?} must be an absolute path", path.text));
+        report.error(path.at, format!("{:?} must be an absolute path", path.text));
     }
     let choices =
         [("syslog", TimestampKind::Syslog), ("rfc3339", TimestampKind::Rfc3339), ("none", TimestampKind::None)];
@@ -70,7 +70,7 @@ fn check_name(name: Word<'_>, report: &mut Report<'_>) {
     check_spelling(name, report);
     let word = name.text;
     if RESERVED.contains(&word) {
-        report.mistake(name.at, format!("the source {word:?} exists already; give this one another name"));
+        report.error(name.at, format!("the source {word:?} exists already; give this one another name"));
     }
 }
 
@@ -79,13 +79,13 @@ pub(super) fn check_spelling(name: Word<'_>, report: &mut Report<'_>) {
     let fine = word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'.' | b'_'));
     if !fine || word.len() > NAME_LIMIT_BYTES || !word.starts_with(|c: char| c.is_ascii_alphanumeric()) {
         let takes = format!("at most {NAME_LIMIT_BYTES} lower-case letters, digits and dashes");
-        report.mistake(name.at, format!("\"name\" takes {takes}, not {word:?}"));
+        report.error(name.at, format!("\"name\" takes {takes}, not {word:?}"));
     }
 }
 
 fn check_message(message: Word<'_>, report: &mut Report<'_>) {
     if let Err(error) = pattern::parse(Format::Native, message.text) {
-        report.mistake(message.at, format!("invalid regex in \"message\": {error}"));
+        report.error(message.at, format!("invalid regex in \"message\": {error}"));
     }
 }
 

@@ -29,16 +29,16 @@ fn succeeding(name: &str) -> Loaded {
 }
 
 fn only_rule(loaded: &Loaded) -> &Rule {
-    assert_eq!(loaded.mistakes, []);
+    assert_eq!(loaded.diagnostics, []);
     assert_eq!(loaded.set.rules.len(), 1);
     &loaded.set.rules[0]
 }
 
 #[test]
-fn good_files_have_no_mistakes() {
+fn good_files_have_no_errors() {
     for file in fixtures("succeeds") {
         let loaded = load_path(&file);
-        assert_eq!(loaded.mistakes, [], "{}", file.display());
+        assert_eq!(loaded.diagnostics, [], "{}", file.display());
         assert!(!loaded.set.rules.is_empty());
     }
 }
@@ -59,12 +59,12 @@ fn the_rule_that_the_guide_shows_is_a_rule() {
 }
 
 #[test]
-fn every_mistake_of_a_bad_file_is_told_with_its_line() {
+fn every_error_of_a_bad_file_is_reported_with_its_line() {
     for file in fixtures("fails") {
         let mut told = String::new();
-        for mistake in load_path(&file).mistakes {
-            let message = mistake.message.replace(&format!("{}:", file.display()), "line ");
-            writeln!(told, "{}: {message}", mistake.location.line).unwrap();
+        for diagnostic in load_path(&file).diagnostics {
+            let message = diagnostic.message.replace(&format!("{}:", file.display()), "line ");
+            writeln!(told, "{}: {message}", diagnostic.location.line).unwrap();
         }
         let expected = fs::read_to_string(file.with_extension("txt")).unwrap_or_default();
         assert_eq!(told, expected, "{}", file.display());
@@ -138,7 +138,7 @@ proptest! {
         bytes.splice(start..(start + length).min(bytes.len()), junk.bytes());
         let draft = super::read(Path::new("m.toml"), &String::from_utf8_lossy(&bytes));
         let lines = bytes.iter().filter(|b| **b == b'\n').count() + 1;
-        prop_assert!(draft.mistakes.iter().all(|mistake| (1..=lines).contains(&mistake.location.line)));
+        prop_assert!(draft.diagnostics.iter().all(|error| (1..=lines).contains(&error.location.line)));
     }
 }
 
@@ -149,7 +149,7 @@ const PLUGIN: &str = "[[condition]]\ntype = 'Sick'\nhealthy-reason = 'Well'\nhea
 #[test]
 fn a_plugin_is_read_with_its_defaults() {
     let loaded = crate::load_text(Path::new("a.toml"), PLUGIN);
-    assert_eq!(loaded.mistakes, []);
+    assert_eq!(loaded.diagnostics, []);
     let monitor = &loaded.set.plugins[0];
     let task = &monitor.tasks[0];
     assert_eq!((&*monitor.source, monitor.concurrency, task.name.as_str()), ("plugins", 1, "disk-space"));
@@ -161,11 +161,11 @@ fn a_plugin_is_read_with_its_defaults() {
 }
 
 #[test]
-fn every_mistake_of_a_plugin_is_told_with_its_line() {
+fn every_error_of_a_plugin_is_reported_with_its_line() {
     let said = |more: &str, replaced: (&str, &str)| {
         let text = format!("{}{more}\n", PLUGIN.replace(replaced.0, replaced.1));
         let loaded = crate::load_text(Path::new("a.toml"), &text);
-        loaded.mistakes.iter().map(|told| format!("{}: {}", told.location.line, told.message)).collect::<Vec<_>>()
+        loaded.diagnostics.iter().map(|told| format!("{}: {}", told.location.line, told.message)).collect::<Vec<_>>()
     };
     let same = ("", "");
     for (more, replaced, expected) in [
@@ -186,7 +186,7 @@ fn every_mistake_of_a_plugin_is_told_with_its_line() {
         assert_eq!(said(more, replaced), [expected], "{more} {replaced:?}");
     }
     let twice = format!("{PLUGIN}{}", &PLUGIN[PLUGIN.find("[[plugin]]").unwrap()..]);
-    let told = crate::load_text(Path::new("a.toml"), &twice).mistakes;
+    let told = crate::load_text(Path::new("a.toml"), &twice).diagnostics;
     assert_eq!(told.len(), 1);
     assert!(
         told[0].message.starts_with("duplicate: a plug-in \"disk-space\" is there already, at a.toml:5"),

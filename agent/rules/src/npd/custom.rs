@@ -116,7 +116,7 @@ impl Default for Shared {
 fn duration(object: &Object<'_>, key: &str, report: &mut Report<'_>) -> Option<Duration> {
     let duration = super::read_duration(object, key, report)?;
     if duration.is_zero() {
-        report.mistake(object.place(key), format!("{key:?} must be longer than nothing"));
+        report.error(object.place(key), format!("{key:?} must be longer than nothing"));
         return None;
     }
     Some(duration)
@@ -140,7 +140,7 @@ fn read_output_limit(object: &Object<'_>, report: &mut Report<'_>) -> usize {
         }
         Ok(limit) => limit,
         Err(_) => {
-            report.mistake(object.place(key), format!("{key:?} must not be negative"));
+            report.error(object.place(key), format!("{key:?} must not be negative"));
             OUTPUT_LIMIT_BYTES
         }
     }
@@ -150,7 +150,7 @@ fn read_concurrency(object: &Object<'_>, report: &mut Report<'_>) -> usize {
     let key = "concurrency";
     let Some(wanted) = number(object, key, report) else { return CONCURRENCY };
     if wanted < 1 {
-        report.mistake(object.place(key), format!("{key:?} must be at least 1"));
+        report.error(object.place(key), format!("{key:?} must be at least 1"));
     }
     if wanted > MOST_CONCURRENT {
         report.note(object.place(key), format!("{key:?} is cut to {MOST_CONCURRENT}"));

@@ -51,7 +51,7 @@ impl<'a> Document<'a> {
             Err(error) => {
                 let message = error.to_string();
                 let words = message.rsplit_once(" at line ").map_or(&*message, |(words, _)| words);
-                report.mistake(offset_of_line(text, error.line()), format!("not JSON: {words}"));
+                report.error(offset_of_line(text, error.line()), format!("not JSON: {words}"));
                 None
             }
         }
@@ -88,14 +88,14 @@ impl<'a> Value<'a> {
     pub(super) fn read<T: DeserializeOwned>(self, key: &str, takes: &str, report: &mut Report<'_>) -> Option<T> {
         let value = serde_json::from_str(self.raw).ok();
         if value.is_none() {
-            report.mistake(self.at(), format!("{key:?} takes {takes}, not {}", self.shown()));
+            report.error(self.at(), format!("{key:?} takes {takes}, not {}", self.shown()));
         }
         value
     }
 
     pub(super) fn object(self, key: &str, report: &mut Report<'_>) -> Option<Object<'a>> {
         let Ok(Entries(entries)) = serde_json::from_str::<Entries<'a>>(self.raw) else {
-            report.mistake(self.at(), format!("{key:?} takes an object, not {}", self.shown()));
+            report.error(self.at(), format!("{key:?} takes an object, not {}", self.shown()));
             return None;
         };
         let entries = entries.into_iter().map(|(key, raw)| (key, Value { document: self.document, raw: raw.get() }));
@@ -106,7 +106,7 @@ impl<'a> Value<'a> {
         match serde_json::from_str::<Vec<&RawValue>>(self.raw) {
             Ok(items) => items.into_iter().map(|raw| Value { document: self.document, raw: raw.get() }).collect(),
             Err(_) => {
-                report.mistake(self.at(), format!("{key:?} takes an array, not {}", self.shown()));
+                report.error(self.at(), format!("{key:?} takes an array, not {}", self.shown()));
                 Vec::new()
             }
         }

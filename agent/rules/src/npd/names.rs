@@ -14,7 +14,7 @@ pub(super) fn read(key: &str, text: &Text, report: &mut Report<'_>) -> Option<Na
     let name = Name::new(&respelled(&text.text)).ok();
     match &name {
         Some(name) => report.note(text.at, format!("{key:?} {:?} is reported in CamelCase: {name}", text.text)),
-        None => report.mistake(text.at, format!("{key:?}: {error}")),
+        None => report.error(text.at, format!("{key:?}: {error}")),
     }
     name
 }

@@ -41,12 +41,12 @@ pub(super) fn read(object: &Object<'_>, monitor: &str, report: &mut Report<'_>) 
         "abrt" => journal(object, "abrt-notification", report),
         "filelog" => file(object, monitor, report),
         "" => {
-            report.mistake(object.at, "no \"plugin\": Node Problem Detector knows kmsg, journald, filelog and custom");
+            report.error(object.at, "no \"plugin\": Node Problem Detector knows kmsg, journald, filelog and custom");
             None
         }
         other => {
             let shown: String = other.chars().take(64).collect();
-            report.mistake(plugin.at, format!("unknown plugin {shown:?}; it takes kmsg, journald, filelog or custom"));
+            report.error(plugin.at, format!("unknown plugin {shown:?}; it takes kmsg, journald, filelog or custom"));
             None
         }
     };
@@ -71,7 +71,7 @@ fn journal(object: &Object<'_>, default_identifier: &str, report: &mut Report<'_
     }
     note_skip_list(object, report);
     if identifier.text.is_empty() {
-        report.mistake(identifier.at, "journald needs pluginConfig.source, the SYSLOG_IDENTIFIER to read");
+        report.error(identifier.at, "journald needs pluginConfig.source, the SYSLOG_IDENTIFIER to read");
         return None;
     }
     let fields = identified(&identifier, report);
@@ -109,7 +109,7 @@ pub(super) fn identified(identifier: &Text, report: &mut Report<'_>) -> FieldFil
 fn file(object: &Object<'_>, monitor: &str, report: &mut Report<'_>) -> Option<Plugin> {
     let config = config(object, &["timestamp", "message", "timestampFormat"], report);
     let Some(config) = config else {
-        report.mistake(object.at, "filelog needs pluginConfig with timestamp, message and timestampFormat");
+        report.error(object.at, "filelog needs pluginConfig with timestamp, message and timestampFormat");
         return None;
     };
     let timestamp = regex(&config, "timestamp", report);
@@ -119,7 +119,7 @@ fn file(object: &Object<'_>, monitor: &str, report: &mut Report<'_>) -> Option<P
     let skip = skip_list(object, report);
     let path = object.text("logPath", report);
     if !path.text.starts_with('/') {
-        report.mistake(path.at, "filelog needs \"logPath\", an absolute path");
+        report.error(path.at, "filelog needs \"logPath\", an absolute path");
     }
     let reader = FileReader {
         name: monitor.into(),
@@ -141,11 +141,11 @@ fn config<'a>(object: &Object<'a>, keys: &[&str], report: &mut Report<'_>) -> Op
 fn regex(config: &Object<'_>, key: &str, report: &mut Report<'_>) -> Option<String> {
     let text = config.text(key, report);
     if text.text.is_empty() {
-        report.mistake(text.at, format!("filelog needs pluginConfig.{key}"));
+        report.error(text.at, format!("filelog needs pluginConfig.{key}"));
         return None;
     }
     let translated = pattern::parse(Format::Npd, &text.text).and_then(|_| translate_re2(&text.text));
-    translated.inspect_err(|error| report.mistake(text.at, format!("invalid regex in {key:?}: {error}"))).ok()
+    translated.inspect_err(|error| report.error(text.at, format!("invalid regex in {key:?}: {error}"))).ok()
 }
 
 /// A `message` without a capture group keeps the matched words alone, and the stock rule for bad blocks then never finds
@@ -176,7 +176,7 @@ fn any_rule_is_bound_to_the_start(object: &Object<'_>, report: &Report<'_>) -> b
 fn layout(config: &Object<'_>, report: &mut Report<'_>) -> Option<String> {
     let text = config.text("timestampFormat", report);
     let parsed = Layout::parse(&text.text);
-    parsed.inspect_err(|error| report.mistake(text.at, format!("\"timestampFormat\": {error}"))).ok()?;
+    parsed.inspect_err(|error| report.error(text.at, format!("\"timestampFormat\": {error}"))).ok()?;
     Some(text.text)
 }
 
@@ -184,7 +184,7 @@ fn skip_list(object: &Object<'_>, report: &mut Report<'_>) -> Vec<String> {
     let Some(value) = object.value("skipList") else { return Vec::new() };
     let skip: Vec<String> = value.read("skipList", "an array of strings", report).unwrap_or_default();
     if skip.iter().any(String::is_empty) {
-        report.mistake(value.at(), "\"skipList\" holds an empty string, which is in every line");
+        report.error(value.at(), "\"skipList\" holds an empty string, which is in every line");
     }
     skip
 }

@@ -93,12 +93,12 @@ fn recovers(object: &Object<'_>, condition: &Name, report: &mut Report<'_>) -> C
 /// How many lines the pattern must see, at most `window`; `None` after an error.
 pub(super) fn judge_pattern(text: &Text, window: usize, report: &mut Report<'_>) -> Option<usize> {
     if text.text.is_empty() {
-        report.mistake(text.at, "an empty \"pattern\" matches every line");
+        report.error(text.at, "an empty \"pattern\" matches every line");
         return None;
     }
     let parsed = pattern::parse(Format::Npd, &text.text);
     let hir =
-        parsed.inspect_err(|error| report.mistake(text.at, format!("invalid regex in \"pattern\": {error}"))).ok()?;
+        parsed.inspect_err(|error| report.error(text.at, format!("invalid regex in \"pattern\": {error}"))).ok()?;
     if pattern::matches_everything(&hir) {
         report.note(text.at, format!("the pattern matches every line: {:?}", text.text));
     }

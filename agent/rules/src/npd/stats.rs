@@ -107,7 +107,7 @@ fn interval(object: &Object<'_>, report: &mut Report<'_>) -> Duration {
 fn positive(object: &Object<'_>, key: &str, report: &mut Report<'_>) -> Option<Duration> {
     let duration = super::read_duration(object, key, report)?;
     if duration.is_zero() {
-        report.mistake(object.place(key), format!("{key:?} must be more than nothing"));
+        report.error(object.place(key), format!("{key:?} must be more than nothing"));
         return None;
     }
     Some(duration)
@@ -116,7 +116,7 @@ fn positive(object: &Object<'_>, key: &str, report: &mut Report<'_>) -> Option<D
 fn disks(disk: &Object<'_>, interval: Duration, report: &mut Report<'_>) -> DiskChoice {
     let timeout = positive(disk, "lsblkTimeout", report);
     if timeout.unwrap_or(LSBLK_TIMEOUT) > interval {
-        report.mistake(disk.place("lsblkTimeout"), "\"lsblkTimeout\" must not be longer than \"invokeInterval\"");
+        report.error(disk.place("lsblkTimeout"), "\"lsblkTimeout\" must not be longer than \"invokeInterval\"");
     } else if timeout.is_some() {
         report.note(disk.place("lsblkTimeout"), "\"lsblkTimeout\" is not used: no program is run to list devices");
     }
@@ -135,9 +135,7 @@ fn exclude(net: &Object<'_>, report: &mut Report<'_>) -> Option<Regex> {
     let compiled = translate_re2(&pattern.text)
         .and_then(|translated| Regex::new(&translated).map_err(|error| last_line(&error.to_string())));
     compiled
-        .inspect_err(|error| {
-            report.mistake(pattern.at, format!("invalid regex in \"excludeInterfaceRegexp\": {error}"))
-        })
+        .inspect_err(|error| report.error(pattern.at, format!("invalid regex in \"excludeInterfaceRegexp\": {error}")))
         .ok()
 }
 

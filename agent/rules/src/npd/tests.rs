@@ -17,7 +17,7 @@ use crate::{
 
 fn stock(name: &str) -> Loaded {
     let loaded = load_path(&PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/npd").join(name));
-    assert_eq!(loaded.mistakes, [], "{name}");
+    assert_eq!(loaded.diagnostics, [], "{name}");
     loaded
 }
 
@@ -26,7 +26,7 @@ fn told(text: &str) -> (Vec<String>, Vec<String>) {
     let draft = super::read(Path::new("m.json"), text);
     let shown = |line: usize, message: &str| format!("{line}: {message}");
     (
-        draft.mistakes.iter().map(|m| shown(m.location.line, &m.message)).collect(),
+        draft.diagnostics.iter().map(|m| shown(m.location.line, &m.message)).collect(),
         draft.notes.iter().map(|n| shown(n.location.line, &n.message)).collect(),
     )
 }
@@ -133,14 +133,14 @@ fn keys_count_in_any_case_and_the_last_one_wins() {
     let text = r#"{"PLUGIN": "filelog", "Plugin": "kmsg", "BufferSize": 3, "LOOKBACK": null, "delay": "1m0s",
         "RULES": [{"TYPE": "temporary", "Reason": "A", "PATTERN": "a\\nb"}]}"#;
     let draft = super::read(Path::new("dir/mine.json"), text);
-    assert_eq!(draft.mistakes, []);
+    assert_eq!(draft.diagnostics, []);
     let rule = &draft.rules[0].rule;
     assert_eq!((rule.lines, rule.lookback, &*rule.monitor), (3, Some(Duration::ZERO), "mine"));
     assert_eq!(rule.boot_delay, Some(Duration::from_secs(60)));
 }
 
 #[test]
-fn mistakes_are_told_with_their_lines() {
+fn errors_are_reported_with_their_lines() {
     for (text, expected) in [
         ("", "1: not JSON: EOF while parsing a value"),
         ("{\n\"plugin\": \"kmsg\",\n}", "3: not JSON: key must be a string"),
@@ -174,12 +174,12 @@ fn mistakes_are_told_with_their_lines() {
 }
 
 #[test]
-fn all_mistakes_of_a_file_are_told_at_once() {
+fn all_errors_of_a_file_are_reported_at_once() {
     let text = "{\"plugin\": \"filelog\", \"logPath\": \"log\",\n\"pluginConfig\": {\"timestamp\": \"(\", \"message\": \"\",\n\
                 \"timestampFormat\": \"%b\"},\n\"skipList\": [\"\"],\n\"lookback\": \"x\",\n\"rules\": [{\"reason\": \"a\"},\n{}]}";
-    let (mistakes, _) = told(text);
-    let lines: Vec<&str> = mistakes.iter().map(|told| &told[..1]).collect();
-    assert_eq!(lines, ["1", "2", "2", "3", "4", "5", "6", "7", "7"], "{mistakes:#?}");
+    let (diagnostics, _) = told(text);
+    let lines: Vec<&str> = diagnostics.iter().map(|told| &told[..1]).collect();
+    assert_eq!(lines, ["1", "2", "2", "3", "4", "5", "6", "7", "7"], "{diagnostics:#?}");
 }
 
 #[test]
@@ -212,8 +212,8 @@ fn differences_from_node_problem_detector_are_noted() {
             "2: the pattern matches every line: \".*\"",
         ),
     ] {
-        let (mistakes, notes) = told(&kmsg(rest));
-        assert_eq!(mistakes, [""; 0], "{rest}");
+        let (diagnostics, notes) = told(&kmsg(rest));
+        assert_eq!(diagnostics, [""; 0], "{rest}");
         assert!(notes.iter().any(|note| note == expected), "{rest}: {notes:#?}");
     }
 }

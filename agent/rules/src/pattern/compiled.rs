@@ -6,7 +6,7 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 use super::{kind, parser, translated};
 use crate::rule::Format;
 
-/// Far above any real rule, far below what a typing mistake like `(a{1000}){1000}` asks for: heavier patterns are not
+/// Far above any real rule, far below what a typing error like `(a{1000}){1000}` asks for: heavier patterns are not
 /// even tried.
 const WEIGHT_LIMIT: usize = 20_000;
 /// A compiled pattern may take so much memory.

@@ -13,8 +13,8 @@ use super::{
 };
 use crate::{
     detector::Detector,
+    diagnostic::Diagnostic,
     matcher::{PAST_LIMIT_BYTES, Past, PastLine},
-    mistake::Mistake,
     rule::{FileReader, Reader, RuleSet},
 };
 
@@ -48,17 +48,17 @@ pub(super) struct Behind<'a> {
 
 impl Lane {
     /// The lanes that lines of `format` can reach.
-    pub(super) fn all(set: &Arc<RuleSet>, format: Format) -> Result<Vec<Self>, Vec<Mistake>> {
-        let (mut lanes, mut mistakes) = (Vec::new(), Vec::new());
+    pub(super) fn all(set: &Arc<RuleSet>, format: Format) -> Result<Vec<Self>, Vec<Diagnostic>> {
+        let (mut lanes, mut diagnostics) = (Vec::new(), Vec::new());
         for (index, reader) in set.readers.iter().enumerate() {
             let used = set.rules.iter().any(|rule| rule.reader == index);
             let Some(listens) = Listens::to(reader, format).filter(|_| used) else { continue };
             match Detector::new(Arc::clone(set), index) {
                 Ok(detector) => lanes.push(Self { detector, listens }),
-                Err(more) => mistakes.extend(more),
+                Err(more) => diagnostics.extend(more),
             }
         }
-        if mistakes.is_empty() { Ok(lanes) } else { Err(mistakes) }
+        if diagnostics.is_empty() { Ok(lanes) } else { Err(diagnostics) }
     }
 
     /// Judges `saved`, if this lane reads it.

@@ -73,7 +73,7 @@ mod tests {
         let file = folder.path().join("health-checker-containerd.json");
         std::fs::write(&file, json).unwrap();
         let loaded = nodewell_rules::load(&plan(&file));
-        assert!(loaded.mistakes.is_empty(), "{:?}", loaded.mistakes);
+        assert!(loaded.diagnostics.is_empty(), "{:?}", loaded.diagnostics);
         configured(&loaded.set.plugins)
     }
 

@@ -100,7 +100,7 @@ async fn metrics_page(address: SocketAddr) -> Check {
         Ok(Err(error)) => Check::warn(
             name,
             format!("nothing answers on {address}: {error}"),
-            "if the agent was started with another --config or --metrics-address, that is what to ask; \"off\" is no mistake",
+            "if the agent was started with another --config or --metrics-address, that is what to ask; \"off\" is no error",
         ),
         Err(_) => Check::warn(name, format!("{address} accepts and does not answer"), "what listens there? ss -ltnp"),
     }

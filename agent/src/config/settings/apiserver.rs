@@ -22,7 +22,7 @@ pub(super) fn read(file: Section<'_>, settings: &mut Settings, report: &mut Repo
 fn event_namespace(section: Section<'_>, report: &mut Report<'_>) -> Option<String> {
     let word = section.string("event-namespace", report)?;
     if word.text != "default" && word.text != "kube-system" {
-        report.mistake(word.at, "\"event-namespace\" takes \"default\" or \"kube-system\": the API server refuses Events about Nodes elsewhere");
+        report.error(word.at, "\"event-namespace\" takes \"default\" or \"kube-system\": the API server refuses Events about Nodes elsewhere");
     }
     Some(word.text.to_owned())
 }
@@ -31,10 +31,10 @@ fn heartbeat(section: Section<'_>, report: &mut Report<'_>) -> Option<Duration> 
     let heartbeat = section.duration("heartbeat", report)?;
     let place = section.place("heartbeat");
     if heartbeat < Duration::from_secs(10) {
-        report.mistake(place, "\"heartbeat\" below 10s would load the API server; use \"5m\", as the kubelet does");
+        report.error(place, "\"heartbeat\" below 10s would load the API server; use \"5m\", as the kubelet does");
     }
     if heartbeat > Duration::from_mins(5) {
-        report.mistake(place, "\"heartbeat\" takes at most 5m: without a Lease, 15 minutes of silence count as death");
+        report.error(place, "\"heartbeat\" takes at most 5m: without a Lease, 15 minutes of silence count as death");
     }
     Some(heartbeat)
 }
@@ -47,7 +47,7 @@ fn lease(section: Section<'_>, report: &mut Report<'_>) -> Option<LeaseMode> {
     }
     let word = section.string("lease", report)?;
     if word.text != "auto" {
-        report.mistake(word.at, format!("\"lease\" takes true, false or \"auto\", not {:?}", word.text));
+        report.error(word.at, format!("\"lease\" takes true, false or \"auto\", not {:?}", word.text));
         return None;
     }
     Some(LeaseMode::Auto)
@@ -57,7 +57,7 @@ fn lease_renew(section: Section<'_>, report: &mut Report<'_>) -> Option<Duration
     let renew = section.duration("lease-renew", report)?;
     if !(Duration::from_secs(10)..=Duration::from_mins(1)).contains(&renew) {
         let place = section.place("lease-renew");
-        report.mistake(place, "\"lease-renew\" takes 10s to 1m; the Lease runs out after four times as long");
+        report.error(place, "\"lease-renew\" takes 10s to 1m; the Lease runs out after four times as long");
     }
     Some(renew)
 }

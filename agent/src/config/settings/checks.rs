@@ -46,7 +46,7 @@ pub(super) fn read(file: Section<'_>, report: &mut Report<'_>) -> CheckSettings 
 fn part(section: Section<'_>, report: &mut Report<'_>) -> Part {
     let interval = section.duration("interval", report);
     if interval.is_some_and(|interval| !(SHORTEST_INTERVAL..=LONGEST_INTERVAL).contains(&interval)) {
-        report.mistake(section.place("interval"), "\"interval\" is from 5s to a week (168h)");
+        report.error(section.place("interval"), "\"interval\" is from 5s to a week (168h)");
     }
     Part { enabled: section.boolean("enabled", report), interval }
 }

@@ -26,7 +26,7 @@ pub(super) fn read(table: (usize, &DeTable<'_>), report: &mut Report<'_>) -> Opt
     let burst = section.number("burst", rate::BURSTS, report);
     let on_stale = section.choice("on-stale", &[("keep", OnStale::Keep), ("clear", OnStale::Clear)], report);
     if report.count() == before && gives_nothing(section) {
-        report.mistake(table.0, "[[grant]] gives nothing; add \"conditions\", \"events\" or \"clear\"");
+        report.error(table.0, "[[grant]] gives nothing; add \"conditions\", \"events\" or \"clear\"");
     }
     let at = report.location(table.0);
     // Everything is read before anything is judged, so that all errors are reported at once.
@@ -51,7 +51,7 @@ fn grantee(section: Section<'_>, report: &mut Report<'_>) -> Option<Grantee> {
             id(section, "group", find, report).map(Grantee::Group)
         }
         _ => {
-            report.mistake(section.at, "[[grant]] takes exactly one of \"unit\", \"user\" and \"group\"");
+            report.error(section.at, "[[grant]] takes exactly one of \"unit\", \"user\" and \"group\"");
             None
         }
     }
@@ -62,7 +62,7 @@ fn unit(section: Section<'_>, report: &mut Report<'_>) -> Option<Grantee> {
     let is_name = (word.text.ends_with(".service") || word.text.ends_with(".scope")) && !word.text.contains('/');
     if !is_name {
         let error = format!("\"unit\" takes a unit's whole name such as raid-monitor.service, not {:?}", word.text);
-        report.mistake(word.at, error);
+        report.error(word.at, error);
     }
     is_name.then(|| Grantee::Unit(word.text.to_owned()))
 }
@@ -84,11 +84,11 @@ fn id(
     }
     match find(word.text) {
         Ok(Some(number)) => return Some(number),
-        Ok(None) => report.mistake(
+        Ok(None) => report.error(
             word.at,
             format!("{key:?}: there is no {key} {:?} on this host; create it first, or write a number", word.text),
         ),
-        Err(error) => report.mistake(word.at, format!("{key:?}: cannot look up {:?}: {error}", word.text)),
+        Err(error) => report.error(word.at, format!("{key:?}: cannot look up {:?}: {error}", word.text)),
     }
     None
 }
@@ -102,7 +102,7 @@ fn names(section: Section<'_>, key: &str, report: &mut Report<'_>) -> Vec<Name> 
     let checked = words.into_iter().filter_map(|word| match Name::new(word.text) {
         Ok(name) => Some(name),
         Err(error) => {
-            report.mistake(word.at, format!("{key:?}: {error}"));
+            report.error(word.at, format!("{key:?}: {error}"));
             None
         }
     });

@@ -102,7 +102,7 @@ fn part(section: Section<'_>, (shortest, why): (Duration, &str), report: &mut Re
         } else {
             "\"interval\" is at most a week (168h)".to_owned()
         };
-        report.mistake(section.place("interval"), message);
+        report.error(section.place("interval"), message);
     }
     Part { enabled: section.boolean("enabled", report), interval, ignore: globs(section, report) }
 }
@@ -112,7 +112,7 @@ pub(in crate::config) fn globs(section: Section<'_>, report: &mut Report<'_>) ->
     let globs = names(section, "ignore", report)?;
     for glob in &globs {
         if let Err(error) = glob::Pattern::new(glob) {
-            report.mistake(section.place("ignore"), format!("{glob:?} is no pattern of names: {error}"));
+            report.error(section.place("ignore"), format!("{glob:?} is no pattern of names: {error}"));
         }
     }
     Some(globs)

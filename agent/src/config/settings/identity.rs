@@ -57,7 +57,7 @@ pub(super) fn read(file: Section<'_>, report: &mut Report<'_>) -> IdentitySettin
     };
     if settings.certificate_lifetime.is_some_and(|lifetime| lifetime < SHORTEST_LIFETIME) {
         let place = section.place("certificate-lifetime");
-        report.mistake(place, "\"certificate-lifetime\" below 10m is refused by every API server; use \"90d\"");
+        report.error(place, "\"certificate-lifetime\" below 10m is refused by every API server; use \"90d\"");
     }
     settings
 }

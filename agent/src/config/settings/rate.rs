@@ -18,7 +18,7 @@ pub(super) fn interval(section: Section<'_>, report: &mut Report<'_>) -> Option<
     let found = parse(word.text);
     if found.is_none() {
         let takes = "takes a number of reports a second, or a word such as \"100/s\" or \"30/m\"";
-        report.mistake(word.at, format!("\"rate\" {takes}, not {:?}", word.text));
+        report.error(word.at, format!("\"rate\" {takes}, not {:?}", word.text));
     }
     found
 }

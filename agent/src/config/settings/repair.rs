@@ -41,7 +41,7 @@ fn unit(table: (usize, &DeTable<'_>), report: &mut Report<'_>) -> Option<UnitRep
     if let Some(word) = &name
         && let Some(wrong) = wrong_unit(word.text)
     {
-        report.mistake(word.at, wrong);
+        report.error(word.at, wrong);
     }
     let condition = section.required("condition", report).and_then(|word| named((word.at, word.text), report));
     let usual = UnitRepair::of(name.map_or("", |word| word.text), condition.unwrap_or(Name::fixed("Unsaid")));
@@ -61,7 +61,7 @@ fn unit(table: (usize, &DeTable<'_>), report: &mut Report<'_>) -> Option<UnitRep
         ..usual
     };
     if report.count() == before && read.cooldown > read.window {
-        report.mistake(
+        report.error(
             section.place("cooldown"),
             "\"cooldown\" is longer than \"window\": they would never count together",
         );
@@ -79,7 +79,7 @@ fn wrong_unit(name: &str) -> Option<String> {
 }
 
 fn named((at, word): (usize, &str), report: &mut Report<'_>) -> Option<Name> {
-    Name::new(word).inspect_err(|error| report.mistake(at, error.to_string())).ok()
+    Name::new(word).inspect_err(|error| report.error(at, error.to_string())).ok()
 }
 
 fn sources(section: Section<'_>, report: &mut Report<'_>) -> Option<Vec<String>> {
@@ -99,7 +99,7 @@ fn signal((at, word): (usize, &str), report: &mut Report<'_>) -> Option<Signal> 
     let known = Signal::named(word);
     if known.is_none() {
         let all = Signal::ALL.map(Signal::as_str).join(", ");
-        report.mistake(at, format!("{word:?} is none of {all}"));
+        report.error(at, format!("{word:?} is none of {all}"));
     }
     known
 }
@@ -107,7 +107,7 @@ fn signal((at, word): (usize, &str), report: &mut Report<'_>) -> Option<Signal> 
 fn window(section: Section<'_>, report: &mut Report<'_>) -> Option<Duration> {
     let window = section.duration("window", report)?;
     if !(SHORTEST_WINDOW..=LONGEST_WINDOW).contains(&window) {
-        report.mistake(section.place("window"), "\"window\" is from 1m to 30 days (720h)");
+        report.error(section.place("window"), "\"window\" is from 1m to 30 days (720h)");
     }
     Some(window)
 }
@@ -140,7 +140,7 @@ mod tests {
 
     use super::super::parse;
 
-    fn mistakes(text: &str) -> Vec<String> {
+    fn diagnostics(text: &str) -> Vec<String> {
         let found = parse(Path::new("n.toml"), text).unwrap_err();
         found.iter().map(ToString::to_string).collect()
     }
@@ -164,9 +164,9 @@ mod tests {
     }
 
     #[test]
-    fn every_mistake_is_told_with_its_line() {
+    fn every_error_is_reported_with_its_line() {
         let text = "[[repair.unit]]\nunit = \"dbus.service\"\ncondition = \"A\"\nway = \"SIGSEGV\"\n[[repair.unit]]\nunit = \"kube*\"\nwindow = \"1s\"";
-        let told = mistakes(text);
+        let told = diagnostics(text);
         let has = |words: &str| assert!(told.iter().any(|line| line.contains(words)), "{words}: {told:#?}");
         has("n.toml:2: dbus.service is needed for the repair itself");
         has("n.toml:4: \"SIGSEGV\" is none of SIGABRT");

@@ -82,8 +82,8 @@ impl Judge {
         self.detector = rules.readers.iter().position(|reader| *reader == self.reader).and_then(|reader| {
             Detector::new(rules, reader)
                 .map(|detector| detector.with_start(self.started, self.lookback).with_driver(nvidia_branch()))
-                .inspect_err(|mistakes| {
-                    mistakes.iter().for_each(|mistake| tracing::error!(%mistake, "a rule cannot be run"));
+                .inspect_err(|diagnostics| {
+                    diagnostics.iter().for_each(|diagnostic| tracing::error!(%diagnostic, "a rule cannot be run"));
                 })
                 .ok()
         });

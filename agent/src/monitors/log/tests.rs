@@ -47,7 +47,7 @@ fn bench_of(rules: &str, saved_cursors: Vec<Origin>) -> Bench {
     std::fs::write(folder.path().join("test.toml"), rules).unwrap();
     let rules = RulesFrom::Dirs(vec![folder.path().to_owned()]);
     let loaded = load(&LoadPlan { rules, ..LoadPlan::default() });
-    assert!(loaded.mistakes.is_empty(), "{:?}", loaded.mistakes);
+    assert!(loaded.diagnostics.is_empty(), "{:?}", loaded.diagnostics);
     let (sender, rules) = watch::channel(Arc::new(loaded.set));
     let (outlet, reports) = Outlet::channel();
     let checkpoint = Checkpoint::default();

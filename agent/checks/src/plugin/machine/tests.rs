@@ -11,7 +11,7 @@ use crate::plugin::result::{Ending, judge};
 fn native(plugins: &str) -> Machine {
     let text = format!("[[condition]]\ntype = 'Sick'\nhealthy-reason = 'Well'\nhealthy-message = 'fine'\n{plugins}");
     let loaded = load_text(std::path::Path::new("a.toml"), &text);
-    assert_eq!(loaded.mistakes, []);
+    assert_eq!(loaded.diagnostics, []);
     Machine::new(&loaded.set.plugins)
 }
 
@@ -27,7 +27,7 @@ fn npd(config: &str, rules: &[(&str, &str)]) -> Machine {
         rules.join(",")
     );
     let loaded = load_text(std::path::Path::new("a.json"), &text);
-    assert_eq!(loaded.mistakes, []);
+    assert_eq!(loaded.diagnostics, []);
     Machine::new(&loaded.set.plugins)
 }
 

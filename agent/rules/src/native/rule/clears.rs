@@ -15,22 +15,21 @@ pub(super) fn read(
     report: &mut Report<'_>,
 ) -> Clears {
     if !rule.has("clears") && kind == Some(Kind::Permanent) {
-        report
-            .mistake(rule.at, "a permanent rule lacks \"clears\": how its problem ends (pattern, quiet, boot, check)");
+        report.error(rule.at, "a permanent rule lacks \"clears\": how its problem ends (pattern, quiet, boot, check)");
     }
     if rule.has("clears") && kind == Some(Kind::Temporary) {
-        report.mistake(rule.place("clears"), "a temporary rule has no \"clears\": an event does not last");
+        report.error(rule.place("clears"), "a temporary rule has no \"clears\": an event does not last");
     }
     let Some(found) = rule.table("clears", report) else { return Clears::default() };
     let section = Section::new("clears", found, KEYS, report);
     let (clears, said) = read_ways(section, reader, report);
     if !said {
-        report.mistake(section.at, "\"clears\" names no way to end; say pattern, quiet, boot = true or check");
+        report.error(section.at, "\"clears\" names no way to end; say pattern, quiet, boot = true or check");
     }
     if !rule.has("decoder") {
         check_subjects(section, patterns, report);
     } else if section.has("pattern") {
-        report.mistake(section.place("pattern"), "the decoder knows which lines end a problem: leave \"pattern\" out");
+        report.error(section.place("pattern"), "the decoder knows which lines end a problem: leave \"pattern\" out");
     }
     clears
 }
@@ -60,6 +59,6 @@ fn check_subjects(section: Section<'_>, patterns: &Patterns<'_>, report: &mut Re
     if let Some(at) = recovery.with_subject()
         && patterns.with_subject().is_none()
     {
-        report.mistake(at, "the recovery captures a subject, but the rule's pattern has no (?P<subject>…)");
+        report.error(at, "the recovery captures a subject, but the rule's pattern has no (?P<subject>…)");
     }
 }

@@ -16,13 +16,11 @@ pub(super) fn read(section: Section<'_>, report: &mut Report<'_>) -> Option<Deco
         return None;
     }
     for key in SAID_BY_DECODERS.into_iter().filter(|key| section.has(key)) {
-        report.mistake(section.place(key), format!("a rule with a \"decoder\" has no {key:?}: the decoder says it"));
+        report.error(section.place(key), format!("a rule with a \"decoder\" has no {key:?}: the decoder says it"));
     }
     if !section.has("clears") {
-        report.mistake(
-            section.at,
-            "a rule with a \"decoder\" lacks \"clears\": how its problems end (boot, quiet, check)",
-        );
+        report
+            .error(section.at, "a rule with a \"decoder\" lacks \"clears\": how its problems end (boot, quiet, check)");
     }
     section.choice("decoder", &Decoder::ALL.map(|decoder| (decoder.as_str(), decoder)), report)
 }

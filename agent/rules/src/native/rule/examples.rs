@@ -15,7 +15,7 @@ const KEYS: &[&str] = &["text", "subject", "reason", "fields"];
 
 pub(super) fn read(rule: Section<'_>, clears: &Clears, report: &mut Report<'_>) -> Examples {
     if !rule.has("matches") {
-        report.mistake(rule.at, "[[rule]] lacks \"matches\": at least one line that it must find");
+        report.error(rule.at, "[[rule]] lacks \"matches\": at least one line that it must find");
     }
     check_recovers(rule, clears, report);
     Examples {
@@ -30,11 +30,11 @@ fn check_recovers(rule: Section<'_>, clears: &Clears, report: &mut Report<'_>) {
         // Its decoder knows what ends.
         _ if rule.has("decoder") => {}
         (true, true) => {
-            report.mistake(rule.place("recovers"), "\"recovers\" needs a recovery: clears = { pattern = '…' }");
+            report.error(rule.place("recovers"), "\"recovers\" needs a recovery: clears = { pattern = '…' }");
         }
         (false, false) => {
             let message = "a rule with a recovery pattern lacks \"recovers\": at least one line that ends the problem";
-            report.mistake(rule.place("clears"), message);
+            report.error(rule.place("clears"), message);
         }
         _ => {}
     }
@@ -43,7 +43,7 @@ fn check_recovers(rule: Section<'_>, clears: &Clears, report: &mut Report<'_>) {
 fn read_list(rule: Section<'_>, key: &str, report: &mut Report<'_>) -> Vec<Example> {
     let items = rule.array(key, report);
     if items.is_empty() && rule.value(key).is_some_and(|value| value.get_ref().is_array()) {
-        report.mistake(rule.place(key), format!("{key:?} must not be empty"));
+        report.error(rule.place(key), format!("{key:?} must not be empty"));
     }
     items.iter().filter_map(|item| read_example(item, key, report)).collect()
 }
@@ -51,7 +51,7 @@ fn read_list(rule: Section<'_>, key: &str, report: &mut Report<'_>) -> Vec<Examp
 fn read_example(item: &Spanned<DeValue<'_>>, key: &str, report: &mut Report<'_>) -> Option<Example> {
     let at = item.span().start;
     match item.get_ref() {
-        DeValue::String(text) if text.is_empty() => report.mistake(at, format!("{key:?} must not hold an empty line")),
+        DeValue::String(text) if text.is_empty() => report.error(at, format!("{key:?} must not hold an empty line")),
         DeValue::String(text) => return Some(plain(text, report.line(at))),
         DeValue::Table(table) => return read_table((at, table), report),
         _ => wrong_type(key, "strings or tables { text = '…' }", item, report),

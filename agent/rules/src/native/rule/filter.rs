@@ -29,6 +29,6 @@ fn read_where(section: Section<'_>, report: &mut Report<'_>) -> Vec<(String, Vec
 fn check_name(field: Word<'_>, report: &mut Report<'_>) {
     let fine = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_';
     if !field.text.bytes().all(fine) {
-        report.mistake(field.at, format!("a field is upper-case letters, digits and _, not {:?}", field.text));
+        report.error(field.at, format!("a field is upper-case letters, digits and _, not {:?}", field.text));
     }
 }

@@ -20,9 +20,9 @@ impl<'a> Patterns<'a> {
         let mut parsed = Vec::with_capacity(words.len());
         for word in &words {
             match pattern::parse(Format::Native, word.text) {
-                Err(error) => report.mistake(word.at, format!("invalid regex in {key:?}: {error}")),
+                Err(error) => report.error(word.at, format!("invalid regex in {key:?}: {error}")),
                 Ok(hir) if pattern::matches_everything(&hir) => {
-                    report.mistake(word.at, format!("{key:?} matches every line: {:?}", word.text));
+                    report.error(word.at, format!("{key:?} matches every line: {:?}", word.text));
                 }
                 Ok(hir) => parsed.push((word.at, hir)),
             }
@@ -37,7 +37,7 @@ impl<'a> Patterns<'a> {
     /// Reports each pattern that can match without setting the group `capture`, which `user` relies on.
     pub(super) fn must_capture(&self, capture: &str, user: &str, report: &mut Report<'_>) {
         for (at, _) in self.parsed.iter().filter(|(_, hir)| !pattern::always_captures(hir, capture)) {
-            report.mistake(*at, format!("{user} needs the capture (?P<{capture}>…) in every match of the pattern"));
+            report.error(*at, format!("{user} needs the capture (?P<{capture}>…) in every match of the pattern"));
         }
     }
 

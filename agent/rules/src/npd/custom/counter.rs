@@ -81,7 +81,7 @@ fn note(counting: &Counting, meaning: &Meaning<'_>, report: &mut Report<'_>) {
 
 fn source(flags: &Flags<'_>, at: usize, report: &mut Report<'_>) -> Option<(ReaderDraft, FieldFilter)> {
     let Some(source) = flags.text("journald-source") else {
-        report.mistake(at, "log-counter needs --journald-source, the SYSLOG_IDENTIFIER to read");
+        report.error(at, "log-counter needs --journald-source, the SYSLOG_IDENTIFIER to read");
         return None;
     };
     let directory = flags.text("log-path").and_then(|path| plugin::journal_in(path, report));
@@ -94,7 +94,7 @@ fn source(flags: &Flags<'_>, at: usize, report: &mut Report<'_>) -> Option<(Read
 
 fn pattern(flags: &Flags<'_>, at: usize, report: &mut Report<'_>) -> Option<(Text, usize)> {
     let Some(found) = flags.text("pattern") else {
-        report.mistake(at, "log-counter needs --pattern");
+        report.error(at, "log-counter needs --pattern");
         return None;
     };
     let pattern = Text { text: found.text.clone(), at: found.at };
@@ -124,7 +124,7 @@ fn count(flags: &Flags<'_>, report: &mut Report<'_>) -> Option<u32> {
     let Some(text) = flags.text("count") else { return Some(1) };
     let count = text.text.parse().ok().filter(|count| (1..=MOST_COUNTED).contains(count));
     if count.is_none() {
-        report.mistake(text.at, format!("--count takes a number from 1 to {MOST_COUNTED}"));
+        report.error(text.at, format!("--count takes a number from 1 to {MOST_COUNTED}"));
     }
     count
 }

@@ -39,7 +39,7 @@ impl<'a> Flags<'a> {
         let mut rest = args.iter();
         while let Some(arg) = rest.next() {
             let Some(flag) = arg.text.strip_prefix("--").filter(|flag| !flag.is_empty()) else {
-                report.mistake(arg.at, format!("{} takes flags only, not {:?}", known.program, shown(&arg.text)));
+                report.error(arg.at, format!("{} takes flags only, not {:?}", known.program, shown(&arg.text)));
                 continue;
             };
             let (name, value) = flag.split_once('=').map_or((flag, None), |(name, value)| (name, Some(value)));
@@ -49,7 +49,7 @@ impl<'a> Flags<'a> {
                 (None, true) => match rest.next() {
                     Some(next) => Text { text: next.text.clone(), at: next.at },
                     None => {
-                        report.mistake(arg.at, format!("--{name} lacks its value"));
+                        report.error(arg.at, format!("--{name} lacks its value"));
                         continue;
                     }
                 },
@@ -74,7 +74,7 @@ impl<'a> Flags<'a> {
     pub(super) fn duration(&self, name: &str, report: &mut Report<'_>) -> Option<Duration> {
         let value = self.text(name)?;
         let parsed = duration::parse_go(&value.text);
-        parsed.inspect_err(|error| report.mistake(value.at, format!("--{name}: {error}"))).ok()
+        parsed.inspect_err(|error| report.error(value.at, format!("--{name}: {error}"))).ok()
     }
 
     /// As Go's `strconv.ParseBool` has it.
@@ -84,7 +84,7 @@ impl<'a> Flags<'a> {
             "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
             "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
             other => {
-                report.mistake(value.at, format!("--{name} takes true or false, not {:?}", shown(other)));
+                report.error(value.at, format!("--{name} takes true or false, not {:?}", shown(other)));
                 None
             }
         }
@@ -102,7 +102,7 @@ impl Known<'_> {
             return;
         }
         let hint = did_you_mean(name, all());
-        report.mistake(arg.at, format!("{} has no flag --{}{hint}", self.program, shown(name)));
+        report.error(arg.at, format!("{} has no flag --{}{hint}", self.program, shown(name)));
     }
 }
 

@@ -73,7 +73,7 @@ fn component(flags: &Flags<'_>, report: &mut Report<'_>) -> Component {
     let known = Component::ALL.into_iter().find(|component| component.as_str() == word);
     known.unwrap_or_else(|| {
         let shown = nodewell_model::text::cut(&said.text, 64);
-        report.mistake(said.at, format!("--component takes kubelet, kube-proxy, docker or cri, not {shown:?}"));
+        report.error(said.at, format!("--component takes kubelet, kube-proxy, docker or cri, not {shown:?}"));
         Component::Kubelet
     })
 }
@@ -91,7 +91,7 @@ fn socket(flags: &Flags<'_>, report: &mut Report<'_>) -> PathBuf {
     let Some(said) = flags.text("cri-socket-path") else { return CRI_SOCKET.into() };
     let path = said.text.strip_prefix("unix://").unwrap_or(&said.text);
     if !path.starts_with('/') {
-        report.mistake(said.at, "--cri-socket-path takes an absolute path, or unix:// and one");
+        report.error(said.at, "--cri-socket-path takes an absolute path, or unix:// and one");
     }
     path.into()
 }
@@ -107,10 +107,10 @@ fn log_pattern(item: &str, at: usize, report: &mut Report<'_>) -> Option<LogPatt
     let parts = item.split_once(':').filter(|(_, pattern)| !pattern.is_empty());
     let count = parts.and_then(|(count, _)| count.parse().ok()).filter(|count| (1..=MOST_COUNTED).contains(count));
     let Some((count, (_, text))) = count.zip(parts) else {
-        report.mistake(at, "--log-pattern takes COUNT:PATTERN, such as 10:PLEG is not healthy");
+        report.error(at, "--log-pattern takes COUNT:PATTERN, such as 10:PLEG is not healthy");
         return None;
     };
     let translated = pattern::parse(Format::Npd, text).and_then(|_| translate_re2(text));
-    let found = translated.inspect_err(|error| report.mistake(at, format!("invalid regex in --log-pattern: {error}")));
+    let found = translated.inspect_err(|error| report.error(at, format!("invalid regex in --log-pattern: {error}")));
     Some(LogPattern { count, pattern: found.ok()? })
 }

@@ -123,7 +123,7 @@ fn condition(object: &Object<'_>, draft: &mut Draft, report: &mut Report<'_>) ->
     }
     let text = object.text("condition", report);
     if text.text.is_empty() {
-        report.mistake(object.at, "a permanent rule needs \"condition\": the condition that it turns True");
+        report.error(object.at, "a permanent rule needs \"condition\": the condition that it turns True");
         return None;
     }
     let name = names::read("condition", &text, report)?;
@@ -135,14 +135,14 @@ fn timeout(object: &Object<'_>, shared: &Shared, report: &mut Report<'_>) -> Dur
     let Some(timeout) = duration(object, "timeout", report) else { return shared.timeout };
     if timeout > shared.timeout {
         let most = crate::duration::shown(shared.timeout);
-        report.mistake(object.place("timeout"), format!("\"timeout\" is longer than that of pluginConfig, {most}"));
+        report.error(object.place("timeout"), format!("\"timeout\" is longer than that of pluginConfig, {most}"));
     }
     timeout
 }
 
 fn absolute(path: &Text, report: &mut Report<'_>) -> Option<PathBuf> {
     if path.text.is_empty() || path.text.contains('\0') {
-        report.mistake(path.at, "a rule needs \"path\", the program to run");
+        report.error(path.at, "a rule needs \"path\", the program to run");
         return None;
     }
     if path.text.starts_with('/') {

@@ -14,7 +14,7 @@ use crate::{
 
 fn stock(name: &str) -> Loaded {
     let loaded = load_path(&PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/npd").join(name));
-    assert_eq!(loaded.mistakes, [], "{name}");
+    assert_eq!(loaded.diagnostics, [], "{name}");
     loaded
 }
 
@@ -31,8 +31,8 @@ fn one(config: &str, more: &str) -> String {
     )
 }
 
-fn mistakes(json: &str) -> Vec<String> {
-    text(json).mistakes.iter().map(|told| format!("{}: {}", told.location.line, told.message)).collect()
+fn diagnostics(json: &str) -> Vec<String> {
+    text(json).diagnostics.iter().map(|told| format!("{}: {}", told.location.line, told.message)).collect()
 }
 
 fn notes(loaded: &Loaded) -> String {
@@ -88,7 +88,7 @@ fn a_health_checkers_flags_are_read_as_its_own_library_reads_them() {
         "--log-pattern=10:PLEG is not.* healthy,3:(?i)panic", "--log-pattern=1:x", "--loopback-time=5m",
         "--service=my-proxy.service", "--cri-socket-path=unix:///run/crio/crio.sock"]"#;
     let loaded = text(&one("", args));
-    assert_eq!(loaded.mistakes, []);
+    assert_eq!(loaded.diagnostics, []);
     let Task::Health(checker) = &loaded.set.plugins[0].tasks[0].task else { panic!() };
     assert_eq!(
         (checker.component, checker.unit.as_str(), checker.repair),
@@ -130,7 +130,7 @@ fn what_a_log_counter_counts_is_found_and_ends() {
 }
 
 #[test]
-fn mistakes_are_told_with_their_lines() {
+fn errors_are_reported_with_their_lines() {
     let run = "\"path\": \"/bin/true\"";
     for (json, expected) in [
         (one("\"invoke_interval\": \"0s\"", run), "2: \"invoke_interval\" must be longer than nothing"),
@@ -170,21 +170,21 @@ fn mistakes_are_told_with_their_lines() {
         ),
         (one("", "\"path\": \"health-checker\", \"args\": [\"--service\"]"), "5: --service lacks its value"),
     ] {
-        assert_eq!(mistakes(&json), [expected], "{json}");
+        assert_eq!(diagnostics(&json), [expected], "{json}");
     }
 }
 
 #[test]
-fn all_mistakes_of_a_file_are_told_at_once() {
+fn all_errors_of_a_file_are_reported_at_once() {
     let json = one("\"timeout\": 5, \"concurrency\": \"x\"", "\"path\": 1, \"args\": {}, \"invoke_interval\": \"-1s\"");
-    assert!(mistakes(&json).len() >= 5, "{:?}", mistakes(&json));
+    assert!(diagnostics(&json).len() >= 5, "{:?}", diagnostics(&json));
 }
 
 #[test]
 fn keys_count_in_any_case_and_defaults_are_theirs() {
     let loaded =
         text(&one("\"MAX_OUTPUT_LENGTH\": 5000, \"Concurrency\": 900", "\"PATH\": \"/bin/true\", \"Args\": null"));
-    assert_eq!(loaded.mistakes, []);
+    assert_eq!(loaded.diagnostics, []);
     let monitor = &loaded.set.plugins[0];
     let task = &monitor.tasks[0];
     assert_eq!((monitor.concurrency, task.output_limit_bytes), (32, 1024));

@@ -81,7 +81,7 @@ fn a_missing_year_is_the_one_that_makes_the_line_recent() {
 }
 
 #[test]
-fn a_layout_that_tells_no_time_is_a_mistake() {
+fn a_layout_that_tells_no_time_is_an_error() {
     for layout in
         ["", "%b %d %H:%M:%S", "15:04:05", "2006-01-02", "2006-01", "yyyy-MM-dd", "Month 15", &"2".repeat(300)]
     {

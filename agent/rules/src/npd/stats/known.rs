@@ -44,8 +44,8 @@ fn names(file: PathBuf, text: &str, report: &mut Report<'_>) -> Option<Vec<Strin
     let mut own = Report::new(&file, text);
     let modules = Document::parse(text, &mut own).map(|list| list.objects("the file", &mut own)).unwrap_or_default();
     let names = modules.iter().map(|module| module.text("moduleName", &mut own).text).collect();
-    let (mistakes, _) = own.finish();
-    let is_good = mistakes.is_empty();
-    report.take(mistakes);
+    let (diagnostics, _) = own.finish();
+    let is_good = diagnostics.is_empty();
+    report.take(diagnostics);
     is_good.then_some(names)
 }

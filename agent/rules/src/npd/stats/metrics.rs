@@ -155,8 +155,7 @@ fn metric(id: &'static str, value: Value<'_>, report: &mut Report<'_>) -> Option
     }
     let name = prometheus_name(&display.text);
     if TAKEN.iter().any(|taken| name.starts_with(taken)) {
-        report
-            .mistake(display.at, format!("the display name {:?} is that of a metric of nodewell's own", display.text));
+        report.error(display.at, format!("the display name {:?} is that of a metric of nodewell's own", display.text));
         return None;
     }
     Some((display.at, StatsMetric { id, name, line: report.line(display.at) }))
@@ -166,7 +165,7 @@ fn one_name_each(found: &mut Vec<Placed>, report: &mut Report<'_>) {
     let mut names: HashMap<String, &'static str> = HashMap::new();
     found.retain(|(at, metric)| match names.get(&metric.name) {
         Some(first) => {
-            report.mistake(*at, format!("{first} and {} would both be {} to Prometheus", metric.id, metric.name));
+            report.error(*at, format!("{first} and {} would both be {} to Prometheus", metric.id, metric.name));
             false
         }
         None => names.insert(metric.name.clone(), metric.id).is_none(),

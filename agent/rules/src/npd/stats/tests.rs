@@ -11,7 +11,7 @@ const STOCK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/npd");
 
 fn stock(name: &str) -> SystemStats {
     let mut loaded = load_path(&Path::new(STOCK).join(name));
-    assert_eq!(loaded.mistakes, []);
+    assert_eq!(loaded.diagnostics, []);
     loaded.set.statistics.remove(0)
 }
 
@@ -40,7 +40,7 @@ fn told(text: &str) -> (Vec<String>, Vec<String>) {
     let draft = super::super::read(Path::new("m.json"), text);
     let shown = |line: usize, message: &str| format!("{line}: {message}");
     (
-        draft.mistakes.iter().map(|m| shown(m.location.line, &m.message)).collect(),
+        draft.diagnostics.iter().map(|m| shown(m.location.line, &m.message)).collect(),
         draft.notes.iter().map(|n| shown(n.location.line, &n.message)).collect(),
     )
 }
@@ -63,7 +63,7 @@ fn keys_count_in_any_case_and_names_of_figures_do_not() {
     let text = r#"{"CPU": {"METRICSCONFIGS": {"cpu/load_1m": {"DISPLAYNAME": "a/b-1"}, "CPU/load_5m": {"displayName": "x"}}},
         "InvokeInterval": "10s"}"#;
     let (_folder, loaded) = load(&[("m.json", text)]);
-    assert_eq!(loaded.mistakes, []);
+    assert_eq!(loaded.diagnostics, []);
     let stats = &loaded.set.statistics[0];
     assert_eq!((ids(stats), &*stats.metrics[0].name), (vec!["cpu/load_1m"], "a_b_1"));
     let unknown = "unknown metric \"CPU/load_5m\" is passed over; did you mean \"cpu/load_5m\"?";
@@ -96,7 +96,7 @@ fn display_names_become_names_for_prometheus() {
 
 #[test]
 fn slips_are_told_with_their_line() {
-    for (text, mistake) in [
+    for (text, diagnostic) in [
         ("{\n\"cpu\": 3}", "2: \"cpu\" takes an object, not 3"),
         ("{\"cpu\": {\n\"metricsConfigs\": []}}", "2: \"metricsConfigs\" takes an object, not this array"),
         ("{\"cpu\": {\"metricsConfigs\": {\n\"cpu/load_1m\": 1}}}", "2: \"cpu/load_1m\" takes an object, not 1"),
@@ -128,8 +128,8 @@ fn slips_are_told_with_their_line() {
             "2: the display name \"problem/gauge\" is that of a metric of nodewell's own",
         ),
     ] {
-        let (mistakes, _) = told(text);
-        assert_eq!(mistakes, [mistake], "{text}");
+        let (diagnostics, _) = told(text);
+        assert_eq!(diagnostics, [diagnostic], "{text}");
         assert!(super::super::read(Path::new("m.json"), text).statistics.is_none(), "{text}");
     }
 }
@@ -156,14 +156,14 @@ fn differences_and_slips_that_do_no_harm_are_noted() {
              tree is an unknown one",
         ),
     ] {
-        let (mistakes, notes) = told(text);
-        assert_eq!(mistakes, [""; 0], "{text}");
+        let (diagnostics, notes) = told(text);
+        assert_eq!(diagnostics, [""; 0], "{text}");
         assert!(notes.iter().any(|told| told == note), "{text}: {notes:#?}");
     }
 }
 
 #[test]
-fn known_modules_lie_beside_the_config_and_have_mistakes_of_their_own() {
+fn known_modules_lie_beside_the_config_and_have_errors_of_their_own() {
     let text = r#"{"osFeature": {"knownModulesConfigPath": "known/mine.json",
         "metricsConfigs": {"system/os_feature": {"displayName": "f"}}}}"#;
     let (_folder, loaded) =
@@ -171,7 +171,7 @@ fn known_modules_lie_beside_the_config_and_have_mistakes_of_their_own() {
     assert_eq!(loaded.set.statistics[0].known_modules, ["a", "b"]);
     let (folder, loaded) = load(&[("m.json", text), ("known/mine.json", "[{\"moduleName\":\n7}]")]);
     let told = format!("{}/known/mine.json:2: \"moduleName\" takes a string, not 7", folder.path().display());
-    assert_eq!(loaded.mistakes.iter().map(ToString::to_string).collect::<Vec<_>>(), [told]);
+    assert_eq!(loaded.diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>(), [told]);
     assert!(loaded.set.statistics.is_empty());
 }
 
@@ -181,14 +181,14 @@ fn two_files_export_each_name_once() {
         format!("{{\"cpu\": {{\"metricsConfigs\": {{\"{id}\": {{\"displayName\": \"{name}\"}}}}}}}}")
     };
     let (_folder, same) = load(&[("a.json", &file("cpu/load_1m", "x")), ("b.json", &file("cpu/load_1m", "x"))]);
-    assert_eq!(same.mistakes, []);
+    assert_eq!(same.diagnostics, []);
     assert_eq!(same.set.statistics.iter().map(|stats| stats.metrics.len()).sum::<usize>(), 1);
     assert!(same.notes.iter().any(|note| note.message.starts_with("cpu/load_1m is exported already, by ")));
     let (folder, other) = load(&[("a.json", &file("cpu/load_1m", "x")), ("b.json", &file("cpu/load_5m", "x"))]);
     let at = |name: &str| format!("{}/{name}:1", folder.path().display());
     let told =
         format!("{}: cpu/load_5m would be called x to Prometheus, as cpu/load_1m is at {}", at("b.json"), at("a.json"));
-    assert_eq!(other.mistakes.iter().map(ToString::to_string).collect::<Vec<_>>(), [told]);
+    assert_eq!(other.diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>(), [told]);
 }
 
 proptest! {

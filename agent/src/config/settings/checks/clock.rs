@@ -30,7 +30,7 @@ pub(super) fn read(file: Section<'_>, report: &mut Report<'_>) -> Clock {
     let offset = time(section, "offset", (OFFSETS, "from 1ms to 10s"), report);
     let offset_clear = section.duration("offset-clear", report);
     if offset.zip(offset_clear).is_some_and(|(offset, clear)| clear >= offset) {
-        report.mistake(section.place("offset-clear"), "\"offset-clear\" has to be below \"offset\"");
+        report.error(section.place("offset-clear"), "\"offset-clear\" has to be below \"offset\"");
     }
     Clock {
         part: part(section, report),
@@ -50,7 +50,7 @@ fn time(
 ) -> Option<Duration> {
     let time = section.duration(key, report)?;
     if !range.contains(&time) {
-        report.mistake(section.place(key), format!("{key:?} is {words}"));
+        report.error(section.place(key), format!("{key:?} is {words}"));
     }
     Some(time)
 }
@@ -92,8 +92,8 @@ mod tests {
 
     fn parsed(text: &str) -> Result<ClockSettings, String> {
         let said = settings::parse(Path::new("n.toml"), text);
-        let told = |mistakes: Vec<nodewell_rules::Mistake>| {
-            mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+        let told = |diagnostics: Vec<nodewell_rules::Diagnostic>| {
+            diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
         };
         said.map(|said| said.checks.settled().clock).map_err(told)
     }
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_with_their_lines() {
+    fn errors_are_reported_with_their_lines() {
         let text = "[clock]\noffset = \"1m\"\noffset-clear = \"2m\"\nunsynchronised-after = \"200h\"\nstep = \"1ms\"\nntp = 1\n";
         let told = parsed(text).unwrap_err();
         for line in 2..=6 {

@@ -97,7 +97,7 @@ fn within(
     if !range.contains(&said) {
         let (shortest, longest) = (range.start().as_secs(), range.end().as_secs() / 3600);
         let from = if shortest > 0 { format!("from {shortest}s to") } else { "at most".to_owned() };
-        report.mistake(section.place(key), format!("{key:?} is {from} {longest}h"));
+        report.error(section.place(key), format!("{key:?} is {from} {longest}h"));
     }
     Some(said)
 }
@@ -105,18 +105,18 @@ fn within(
 /// `[90, 80]`: where it begins, and where it ends.
 fn levels(section: Section<'_>, key: &'static str, most: u32, report: &mut Report<'_>) -> Option<Levels> {
     section.value(key)?;
-    let mistakes = report.count();
+    let diagnostics = report.count();
     let numbers = section.numbers(key, 1..=most, report);
-    if report.count() > mistakes {
+    if report.count() > diagnostics {
         return None;
     }
     match numbers[..] {
         [high, low] if low <= high => return Some(Levels { high, low }),
-        [high, low] => report.mistake(
+        [high, low] => report.error(
             section.place(key),
             format!("{key:?} begins at {high} and would end below {low}: the first is the higher one"),
         ),
-        _ => report.mistake(section.place(key), format!("{key:?} takes two numbers: [where it begins, where it ends]")),
+        _ => report.error(section.place(key), format!("{key:?} takes two numbers: [where it begins, where it ends]")),
     }
     None
 }
@@ -124,7 +124,7 @@ fn levels(section: Section<'_>, key: &'static str, most: u32, report: &mut Repor
 fn certificates(section: Section<'_>, report: &mut Report<'_>) -> Option<Vec<PathBuf>> {
     let said = paths(section, "certificates", report)?;
     for path in said.iter().filter(|path| !path.is_absolute()) {
-        report.mistake(section.place("certificates"), format!("{} is no absolute path", path.display()));
+        report.error(section.place("certificates"), format!("{} is no absolute path", path.display()));
     }
     Some(said)
 }

@@ -48,7 +48,7 @@ pub(super) fn read(file: Section<'_>, report: &mut Report<'_>) -> Mounts {
     let section = Section::new("[mounts]", table, &KEYS, report);
     let deadline = section.duration("deadline", report);
     if deadline.is_some_and(|deadline| !DEADLINES.contains(&deadline)) {
-        report.mistake(section.place("deadline"), "\"deadline\" is from 1s to 1m");
+        report.error(section.place("deadline"), "\"deadline\" is from 1s to 1m");
     }
     Mounts {
         part: part(section, report),
@@ -63,7 +63,7 @@ pub(super) fn read(file: Section<'_>, report: &mut Report<'_>) -> Mounts {
 fn percents(section: Section<'_>, (full, clear): (&str, &str), report: &mut Report<'_>) -> Percents {
     let said = Percents { full: section.number(full, 1..=100, report), clear: section.number(clear, 0..=99, report) };
     if said.full.zip(said.clear).is_some_and(|(full, clear)| clear >= full) {
-        report.mistake(section.place(clear), format!("{clear:?} has to be below {full:?}"));
+        report.error(section.place(clear), format!("{clear:?} has to be below {full:?}"));
     }
     said
 }
@@ -118,8 +118,8 @@ mod tests {
 
     fn parsed(text: &str) -> Result<MountsSettings, String> {
         let said = settings::parse(Path::new("n.toml"), text);
-        let told = |mistakes: Vec<nodewell_rules::Mistake>| {
-            mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+        let told = |diagnostics: Vec<nodewell_rules::Diagnostic>| {
+            diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
         };
         said.map(|said| said.checks.settled().mounts).map_err(told)
     }
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_with_their_lines() {
+    fn errors_are_reported_with_their_lines() {
         let text = "[mounts]\ndeadline = \"2h\"\nspace-percent = 80\nspace-clear-percent = 80\ninodes-percent = 101\n\
                     ignore = [\"a**b\"]\nfull = 1\n";
         let told = parsed(text).unwrap_err();

@@ -66,7 +66,7 @@ fn within(
     let said = section.duration(key, report)?;
     if !(shortest..=longest).contains(&said) {
         let hours = longest.as_secs() / 3600;
-        report.mistake(section.place(key), format!("{key:?} is from {}s to {hours}h", shortest.as_secs()));
+        report.error(section.place(key), format!("{key:?} is from {}s to {hours}h", shortest.as_secs()));
     }
     Some(said)
 }
@@ -76,7 +76,7 @@ fn globs(section: Section<'_>, report: &mut Report<'_>) -> Option<Vec<String>> {
     let globs = words(section, "ignore", report)?;
     for glob in &globs {
         if let Err(error) = glob::Pattern::new(glob) {
-            report.mistake(section.place("ignore"), format!("{glob:?} is no pattern of names: {error}"));
+            report.error(section.place("ignore"), format!("{glob:?} is no pattern of names: {error}"));
         }
     }
     Some(globs)
@@ -85,10 +85,10 @@ fn globs(section: Section<'_>, report: &mut Report<'_>) -> Option<Vec<String>> {
 fn names(section: Section<'_>, report: &mut Report<'_>) -> Option<Vec<String>> {
     let names = words(section, "names", report)?;
     for name in names.iter().filter(|name| !is_name(name)) {
-        report.mistake(section.place("names"), format!("{name:?} is no name that a resolver could be asked for"));
+        report.error(section.place("names"), format!("{name:?} is no name that a resolver could be asked for"));
     }
     if names.len() > MOST_NAMES {
-        report.mistake(
+        report.error(
             section.place("names"),
             format!("\"names\" takes {MOST_NAMES} at most; one that is answered is enough"),
         );

@@ -86,7 +86,7 @@ fn watch(
         text => target(text)
             .map(Watch::At)
             .map_err(|error| {
-                report.mistake(word.at, format!("{key:?} takes \"auto\", \"never\" or where it is: {error}"))
+                report.error(word.at, format!("{key:?} takes \"auto\", \"never\" or where it is: {error}"))
             })
             .ok(),
     }
@@ -95,13 +95,13 @@ fn watch(
 fn pace(section: Section<'_>, report: &mut Report<'_>) -> PaceSaid {
     let interval = section.duration("interval", report);
     if interval.is_some_and(|interval| !(SHORTEST_INTERVAL..=LONGEST_INTERVAL).contains(&interval)) {
-        report.mistake(section.place("interval"), "\"interval\" is from 5s to a day (24h)");
+        report.error(section.place("interval"), "\"interval\" is from 5s to a day (24h)");
     }
     let timeout = section.duration("timeout", report);
     let longest = interval.unwrap_or(Pace::default().interval);
     if timeout.is_some_and(|timeout| !(SHORTEST_TIMEOUT..=longest).contains(&timeout)) {
         let message = format!("\"timeout\" is from 100ms to the interval, which is {} s", longest.as_secs());
-        report.mistake(section.place("timeout"), message);
+        report.error(section.place("timeout"), message);
     }
     PaceSaid {
         interval,

@@ -6,7 +6,7 @@ use super::*;
 use crate::config::settings;
 
 fn parsed(text: &str) -> Result<Settings, Vec<String>> {
-    let told = |mistakes: Vec<nodewell_rules::Mistake>| mistakes.iter().map(ToString::to_string).collect();
+    let told = |diagnostics: Vec<nodewell_rules::Diagnostic>| diagnostics.iter().map(ToString::to_string).collect();
     settings::parse(Path::new("n.toml"), text).map(|said| said.hardware.settled()).map_err(told)
 }
 
@@ -61,14 +61,15 @@ fn a_later_file_has_the_last_word_key_by_key() {
 }
 
 #[test]
-fn mistakes_are_told_with_their_lines() {
-    let mistakes = parsed("[disk]\ninterval = \"5s\"\nignore = [\"a**b\"]\n[cpu]\ninterval = \"1s\"\nexpected = 1\n")
-        .unwrap_err()
-        .join("\n");
+fn errors_are_reported_with_their_lines() {
+    let diagnostics =
+        parsed("[disk]\ninterval = \"5s\"\nignore = [\"a**b\"]\n[cpu]\ninterval = \"1s\"\nexpected = 1\n")
+            .unwrap_err()
+            .join("\n");
     for told in
         ["n.toml:2: \"interval\" below 60s would keep disks awake", "n.toml:3: \"a**b\"", "n.toml:5: ", "n.toml:6: "]
     {
-        assert!(mistakes.contains(told), "{told} in {mistakes}");
+        assert!(diagnostics.contains(told), "{told} in {diagnostics}");
     }
     assert!(parsed("[gpu]\ninterval = \"200h\"\n").unwrap_err()[0].contains("at most a week"));
 }

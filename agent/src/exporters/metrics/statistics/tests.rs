@@ -69,7 +69,7 @@ impl Made {
         let text = format!("{{{}, \"procPath\": {:?}{more}}}", sections.join(","), self.folder.path());
         self.write("stats.json", &text);
         let loaded = load_path(&self.folder.path().join("stats.json"));
-        assert_eq!(loaded.mistakes, []);
+        assert_eq!(loaded.diagnostics, []);
         loaded.set.statistics
     }
 

@@ -6,7 +6,7 @@ use super::*;
 use crate::config::settings;
 
 fn parsed(text: &str) -> Result<LimitsSettings, Vec<String>> {
-    let told = |mistakes: Vec<nodewell_rules::Mistake>| mistakes.iter().map(ToString::to_string).collect();
+    let told = |diagnostics: Vec<nodewell_rules::Diagnostic>| diagnostics.iter().map(ToString::to_string).collect();
     settings::parse(Path::new("n.toml"), text).map(|said| said.checks.settled().limits).map_err(told)
 }
 
@@ -58,8 +58,8 @@ fn a_later_file_has_the_last_word_key_by_key() {
 }
 
 #[test]
-fn every_mistake_is_told_with_its_line() {
-    let mistakes = parsed(
+fn every_error_is_reported_with_its_line() {
+    let diagnostics = parsed(
         "[limits]\nconntrack-percent = [80, 90]\nzombies = [1]\ntasks-percent = [101, 5]\ninterval = \"1s\"\n\
          for = \"25h\"\ncertificates = [\"a.pem\"]\nzombie = 1\nblocked-tasks = 5\n",
     )
@@ -74,10 +74,11 @@ fn every_mistake_is_told_with_its_line() {
         (8, "unknown key"),
         (9, "an array"),
     ] {
-        let told = |mistake: &&String| mistake.starts_with(&format!("n.toml:{line}:")) && mistake.contains(words);
-        assert_eq!(mistakes.iter().filter(told).count(), 1, "{line}: {mistakes:#?}");
+        let told =
+            |diagnostic: &&String| diagnostic.starts_with(&format!("n.toml:{line}:")) && diagnostic.contains(words);
+        assert_eq!(diagnostics.iter().filter(told).count(), 1, "{line}: {diagnostics:#?}");
     }
-    assert_eq!(mistakes.len(), 8, "{mistakes:#?}");
+    assert_eq!(diagnostics.len(), 8, "{diagnostics:#?}");
 }
 
 #[test]

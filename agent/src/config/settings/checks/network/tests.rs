@@ -6,7 +6,7 @@ use super::*;
 use crate::config::settings;
 
 fn parsed(text: &str) -> Result<NetworkSettings, Vec<String>> {
-    let told = |mistakes: Vec<nodewell_rules::Mistake>| mistakes.iter().map(ToString::to_string).collect();
+    let told = |diagnostics: Vec<nodewell_rules::Diagnostic>| diagnostics.iter().map(ToString::to_string).collect();
     settings::parse(Path::new("n.toml"), text).map(|said| said.checks.settled().network).map_err(told)
 }
 
@@ -47,10 +47,10 @@ fn a_later_file_has_the_last_word_key_by_key() {
 }
 
 #[test]
-fn mistakes_are_told_with_their_lines() {
+fn errors_are_reported_with_their_lines() {
     let text = "[network]\ninterval = \"1s\"\nignore = [\"a**b\"]\nfor = \"2h\"\nflaps-per-hour = 1\n\
                 names = [\"10.0.0.1\", \"a b\"]\ndefault-routes = true\n";
-    let mistakes = parsed(text).unwrap_err().join("\n");
+    let diagnostics = parsed(text).unwrap_err().join("\n");
     for told in [
         "n.toml:2: \"interval\" is from 5s to 168h",
         "n.toml:3: \"a**b\" is no pattern of names",
@@ -60,7 +60,7 @@ fn mistakes_are_told_with_their_lines() {
         "n.toml:6: \"a b\" is no name",
         "n.toml:7: ",
     ] {
-        assert!(mistakes.contains(told), "{told} in {mistakes}");
+        assert!(diagnostics.contains(told), "{told} in {diagnostics}");
     }
     let many = "[network]\nnames = [\"a\", \"b\", \"c\", \"d\", \"e\"]\n";
     assert!(parsed(many).unwrap_err()[0].contains("4 at most"));

@@ -58,7 +58,7 @@ pub(super) fn read_all(tables: Vec<(usize, &DeTable<'_>)>, report: &mut Report<'
         let Some(own) = one(table, report) else { continue };
         let name = &own.service.name;
         if read.iter().any(|other| other.service.name == *name) {
-            report.mistake(at, format!("[[service]] {name:?} stands twice"));
+            report.error(at, format!("[[service]] {name:?} stands twice"));
         } else {
             read.push(own);
         }
@@ -95,7 +95,7 @@ fn one(table: (usize, &DeTable<'_>), report: &mut Report<'_>) -> Option<Own> {
 fn target(section: Section<'_>, report: &mut Report<'_>) -> Option<Target> {
     let said: Vec<&str> = WHAT.into_iter().filter(|key| section.has(key)).collect();
     let [key] = said.as_slice() else {
-        report.mistake(
+        report.error(
             section.at,
             "[[service]] takes exactly one of \"unit\", \"http\", \"tcp\", \"unix\", \"cri\" and \"docker\"",
         );
@@ -110,7 +110,7 @@ fn target(section: Section<'_>, report: &mut Report<'_>) -> Option<Target> {
         "cri" => socket_path(word.text).map(Target::Cri),
         _ => socket_path(word.text).map(Target::Docker),
     };
-    read.map_err(|error| report.mistake(word.at, format!("{key:?}: {error}"))).ok()
+    read.map_err(|error| report.error(word.at, format!("{key:?}: {error}"))).ok()
 }
 
 fn unit(name: &str, at: usize, report: &mut Report<'_>) -> Option<Target> {
@@ -118,7 +118,7 @@ fn unit(name: &str, at: usize, report: &mut Report<'_>) -> Option<Target> {
     let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b":-_.\\@".contains(&byte));
     if !is_known || !is_plain || name.len() > UNIT_LIMIT_BYTES {
         let message = format!("\"unit\" takes the name of a unit with its suffix, such as etcd.service, not {name:?}");
-        report.mistake(at, message);
+        report.error(at, message);
         return None;
     }
     Some(Target::Unit(name.to_owned()))
@@ -133,11 +133,11 @@ fn name(section: Section<'_>, target: Option<&Target>, report: &mut Report<'_>) 
     let word = section.required("name", report)?;
     let is_plain = word.text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b":-_.@/".contains(&byte));
     if !is_plain || word.text.len() > NAME_LIMIT_BYTES {
-        report.mistake(word.at, "\"name\" takes up to 64 letters, digits and : - _ . @ /");
+        report.error(word.at, "\"name\" takes up to 64 letters, digits and : - _ . @ /");
         return None;
     }
     if TAKEN.contains(&word.text) {
-        report.mistake(word.at, format!("{:?} is what the node's own is called: see [services]", word.text));
+        report.error(word.at, format!("{:?} is what the node's own is called: see [services]", word.text));
         return None;
     }
     Some(word.text.to_owned())
@@ -147,10 +147,10 @@ fn patience(section: Section<'_>, target: Option<&Target>, report: &mut Report<'
     let patience = section.duration("patience", report)?;
     let (least, most) = PATIENCE;
     if !(least..=most).contains(&patience) {
-        report.mistake(section.place("patience"), "\"patience\" is from 5s to a day (24h)");
+        report.error(section.place("patience"), "\"patience\" is from 5s to a day (24h)");
     }
     if target.is_some_and(|target| !matches!(target, Target::Unit(_))) {
-        report.mistake(section.place("patience"), "\"patience\" is for a unit that starts or stops");
+        report.error(section.place("patience"), "\"patience\" is for a unit that starts or stops");
     }
     Some(patience)
 }

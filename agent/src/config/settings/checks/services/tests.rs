@@ -5,7 +5,7 @@ use crate::config::settings;
 
 fn read_text(text: &str) -> Result<ServiceSettings, Vec<String>> {
     let read = settings::parse(std::path::Path::new("nodewell.toml"), text);
-    let told = |mistakes: Vec<nodewell_rules::Mistake>| mistakes.iter().map(ToString::to_string).collect();
+    let told = |diagnostics: Vec<nodewell_rules::Diagnostic>| diagnostics.iter().map(ToString::to_string).collect();
     read.map(|settings| settings.checks.settled().services).map_err(told)
 }
 
@@ -44,7 +44,7 @@ condition = "RegistryUnhealthy"
 }
 
 #[test]
-fn mistakes_are_told_with_their_lines() {
+fn errors_are_reported_with_their_lines() {
     let text = r#"[services]
 interval = "1s"
 kubelet = "https://127.0.0.1:10250/healthz"

@@ -6,7 +6,7 @@ use crate::Location;
 
 /// Something that must be put right before the rules can be used.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Mistake {
+pub struct Diagnostic {
     pub location: Location,
     /// What is wrong and what to write instead, in one line.
     pub message: String,
@@ -20,7 +20,7 @@ pub struct Note {
     pub message: String,
 }
 
-impl Mistake {
+impl Diagnostic {
     /// An error at a place.
     #[must_use]
     pub fn new(location: Location, message: impl Into<String>) -> Self {
@@ -42,7 +42,7 @@ impl Note {
     }
 }
 
-impl fmt::Display for Mistake {
+impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.location, self.message)
     }
