@@ -29,7 +29,8 @@ pub(crate) fn list(suite: &mut Suite) {
 
 fn policy(when: &str, steps: &Value) -> Value {
     json!({
-        "when": when, "mode": "Enforce", "nodeStartupGracePeriod": "0s", "for": "0s", "healthyDelay": "1s", "steps": steps,
+        "when": when, "mode": "Enforce", "nodeStartupGracePeriod": "0s", "for": "0s", "healthyDelay": "1s",
+        "steps": steps,
         "budget": { "maxUnavailable": 1 }, "storm": { "unhealthy": 1, "cooldown": "1s" },
         "fast": { "silentFor": "15s", "unreachableFrom": 2 },
     })

@@ -159,7 +159,8 @@ impl Runner {
                     count => text.extend_from_slice(&buffer[..count]),
                 },
                 moved = moved(&mut lease_deadline), if stdin.is_some() => {
-                    let word = lease_deadline.as_ref().filter(|_| moved).map(|lease_deadline| format!("until {}\n", self.until_millis(lease_deadline)));
+                    let until = lease_deadline.as_ref().filter(|_| moved).map(|deadline| self.until_millis(deadline));
+                    let word = until.map(|until| format!("until {until}\n"));
                     match (word, stdin.as_mut()) {
                         // A keeper that does not listen any more is about to report.
                         (Some(word), Some(pipe)) => drop(pipe.write_all(word.as_bytes()).await),

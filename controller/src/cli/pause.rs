@@ -40,7 +40,8 @@ impl Pause {
         let path = format!("/api/v1/namespaces/{}/configmaps/{PAUSE_CONFIG_MAP}", config.namespace);
         let reason = asker::signed(cluster.wire(), &self.reason).await;
         let body = json!({
-            "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": PAUSE_CONFIG_MAP }, "data": { "reason": reason },
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": PAUSE_CONFIG_MAP },
+            "data": { "reason": reason },
         });
         // An apply also where it is made: a role can then name it.
         let manager = Manager { name: FIELD_MANAGER, force: true };

@@ -136,8 +136,10 @@ async fn the_program_waits_for_a_peer_and_makes_peers_wait(server: Arc<Server>) 
     set_lost(&server, "True").await;
     let leases = format!("/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases");
     admin(&server, "create", &leases, lease("peered", "node-maintenance", SignedDuration::ZERO)).await;
-    let policy = json!({ "apiVersion": "nodewell.dev/v1alpha1", "kind": "RemediationPolicy", "metadata": { "name": "peers" },
-        "spec": { "mode": "Enforce", "nodeStartupGracePeriod": "0s", "for": "0s", "healthyDelay": "1s", "steps": [{ "cordon": {} }],
+    let policy = json!({ "apiVersion": "nodewell.dev/v1alpha1", "kind": "RemediationPolicy",
+        "metadata": { "name": "peers" },
+        "spec": { "mode": "Enforce", "nodeStartupGracePeriod": "0s", "for": "0s", "healthyDelay": "1s",
+            "steps": [{ "cordon": {} }],
             "when": "has(conditions.GpuUnhealthy) && conditions.GpuUnhealthy.status == 'True'",
             "cordonBudget": { "maxUnavailable": "100%", "maxUnavailablePerZone": "100%" },
             "storm": { "unhealthy": "100%", "rate": { "count": 1000, "within": "1m" }, "reachable": "0%" } } });

@@ -57,7 +57,8 @@ async fn what_would_become_of_a_node_is_told_beside_the_plan(server: Arc<Server>
     manager["containers"][0]["command"] = json!(["kube-controller-manager", "--node-monitor-grace-period=20s"]);
     let label = json!({ "labels": { "component": "kube-controller-manager" } });
     make_pod(&server, ("kube-system", "kube-controller-manager-cp1"), manager, label).await;
-    let policy = json!({ "apiVersion": "nodewell.dev/v1alpha1", "kind": "RemediationPolicy", "metadata": { "name": "lost" },
+    let policy = json!({ "apiVersion": "nodewell.dev/v1alpha1", "kind": "RemediationPolicy",
+        "metadata": { "name": "lost" },
         "spec": { "when": "conditions.Ready.status != 'True'", "mode": "Observe",
             "steps": [{ "cordon": {} }, { "powerCycle": {} }] } });
     admin(&server, "create", "/apis/nodewell.dev/v1alpha1/remediationpolicies", policy).await;

@@ -78,7 +78,8 @@ async fn the_program_leads_cordons_and_stops_when_told(server: Arc<Server>) {
     let condition = json!({ "status": { "conditions": [{ "type": "GpuUnhealthy", "status": "True", "reason": "Lost" },
         { "type": "Ready", "status": "True", "reason": "KubeletReady" }] } });
     admin(&server, "merge", "/api/v1/nodes/faulty/status", condition).await;
-    let policy = json!({ "apiVersion": "nodewell.dev/v1alpha1", "kind": "RemediationPolicy", "metadata": { "name": "gpu" },
+    let policy = json!({ "apiVersion": "nodewell.dev/v1alpha1", "kind": "RemediationPolicy",
+        "metadata": { "name": "gpu" },
         "spec": { "mode": "Enforce", "nodeStartupGracePeriod": "0s", "for": "0s", "steps": [{ "cordon": {} }],
             "when": "has(conditions.GpuUnhealthy) && conditions.GpuUnhealthy.status == 'True'",
             "cordonBudget": { "maxUnavailable": "100%", "maxUnavailablePerZone": "100%" },

@@ -61,7 +61,8 @@ async fn a_record_does_not_change_but_for_abort(server: Arc<Server>) {
 
 async fn a_step_is_of_one_kind(server: Arc<Server>) {
     let policy = |steps: Value| {
-        let text = json!({ "apiVersion": "nodewell.dev/v1alpha1", "kind": "RemediationPolicy", "metadata": { "name": "p" },
+        let text = json!({ "apiVersion": "nodewell.dev/v1alpha1", "kind": "RemediationPolicy",
+            "metadata": { "name": "p" },
             "spec": { "when": "true", "steps": steps, "budget": { "maxUnavailable": "10%" } } });
         server.apply(&text.to_string())
     };

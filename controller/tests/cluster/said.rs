@@ -18,7 +18,8 @@ const POLICIES: &str = "/apis/nodewell.dev/v1alpha1/remediationpolicies";
 
 fn policy(name: &str, when: &str, held_for: &str) -> String {
     json!({ "apiVersion": "nodewell.dev/v1alpha1", "kind": "RemediationPolicy", "metadata": { "name": name },
-        "spec": { "mode": "Observe", "nodeStartupGracePeriod": "0s", "for": held_for, "steps": [{ "cordon": {} }], "when": when,
+        "spec": { "mode": "Observe", "nodeStartupGracePeriod": "0s", "for": held_for, "steps": [{ "cordon": {} }],
+            "when": when,
             "cordonBudget": { "maxUnavailable": "100%", "maxUnavailablePerZone": "100%" },
             "storm": { "unhealthy": "100%", "rate": { "count": 1000, "within": "1m" }, "reachable": "0%" } } })
     .to_string()

@@ -116,7 +116,8 @@ async fn watches_pour_what_happens(server: Arc<Server>) {
         admin(&server, "create", "/apis/coordination.k8s.io/v1/namespaces/nodewell/leases", lease).await;
         seen.wait("lease Agent watched").await;
         cluster.tell("watched", &uid, &Telling::normal("Before", "before any watch")).await;
-        let policy = json!({ "apiVersion": "nodewell.dev/v1alpha1", "kind": "RemediationPolicy", "metadata": { "name": "w" },
+        let policy = json!({ "apiVersion": "nodewell.dev/v1alpha1", "kind": "RemediationPolicy",
+            "metadata": { "name": "w" },
             "spec": { "when": "has(events.Rebooted)", "steps": [{ "cordon": {} }] } });
         server.apply(&policy.to_string()).unwrap();
         seen.wait("policy w").await;

@@ -10,7 +10,8 @@ fn loose() -> Value {
     json!({
         "metadata": {"name": "p"},
         "spec": {
-            "when": "true", "trustEvents": true, "for": "0s", "healthyDelay": "1s", "mode": "Enforce", "controlPlane": "OneAtATime",
+            "when": "true", "trustEvents": true, "for": "0s", "healthyDelay": "1s", "mode": "Enforce",
+            "controlPlane": "OneAtATime",
             "steps": [{"cordon": {}}, {"drain": {"timeout": "5m"}}, {"reboot": {}}],
             "nodeStartupGracePeriod": "0s",
             "cordonBudget": {"maxUnavailable": 500, "maxDead": 500, "maxUnavailablePerZone": 500},
