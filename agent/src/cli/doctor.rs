@@ -20,7 +20,7 @@ use crate::{
     config::{Config, Flags},
     identity::{NOTES, Way},
 };
-use check::{Check, Verdict, shown, summary};
+use check::{Check, CheckVerdict, shown, summary};
 use cluster::Cluster;
 use host::Host;
 
@@ -57,7 +57,7 @@ impl Doctor {
         let flags =
             Flags { config: self.config, kubeconfig: self.kubeconfig, node_name: self.node_name, ..Flags::default() };
         let checks = examine(&flags, other_node, client).await;
-        let failed = checks.iter().any(|check| check.verdict == Verdict::Fail);
+        let failed = checks.iter().any(|check| check.verdict == CheckVerdict::Fail);
         if json {
             out.json(&checks)?;
         } else {

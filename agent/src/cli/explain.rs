@@ -70,8 +70,8 @@ impl Explain {
         match self.reason {
             None => list::write(&set, self.json, out),
             Some(word) => {
-                let topic = Topic::parse(&word).map_err(|told| CommandError::new(USAGE, told))?;
-                let explained = topic.explain(&set).map_err(|told| CommandError::new(USAGE, told))?;
+                let topic = Topic::parse(&word).map_err(|error| CommandError::new(USAGE, error))?;
+                let explained = topic.explain(&set).map_err(|error| CommandError::new(USAGE, error))?;
                 if self.json {
                     return out.json(&explained);
                 }

@@ -23,7 +23,7 @@ use tokio::{
     sync::{Semaphore, watch},
 };
 
-pub use exposition::{Exposition, Kind};
+pub use exposition::{Exposition, MetricType};
 pub use statistics::Statistics;
 
 use crate::{exporters::apiserver::ApiStats, shared_state::SharedState, socket::Counters, store::Store};

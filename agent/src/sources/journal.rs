@@ -11,7 +11,7 @@ use nix::errno::Errno;
 use nodewell_model::Name;
 use nodewell_sys::{
     bus_error,
-    journal::{Change, Journal as Reader, JournalError, JournalLibrary},
+    journal::{Change, Journal as JournalReader, JournalError, JournalLibrary},
 };
 
 use self::{
@@ -142,7 +142,7 @@ impl Journal {
         Ok(())
     }
 
-    fn open(&mut self) -> Result<Reader, FollowError> {
+    fn open(&mut self) -> Result<JournalReader, FollowError> {
         let library = match &self.library {
             Some(library) => Arc::clone(library),
             None => Arc::new(JournalLibrary::load(&self.options.library)?),
@@ -152,8 +152,8 @@ impl Journal {
             return Err(FollowError::Blind(blind));
         }
         let mut reader = match &self.options.directory {
-            None => Reader::open(library)?,
-            Some(directory) => Reader::open_directory(library, directory)?,
+            None => JournalReader::open(library)?,
+            Some(directory) => JournalReader::open_directory(library, directory)?,
         };
         reader.set_data_threshold(FIELD_LIMIT_BYTES)?;
         for (index, (field, value)) in self.options.matches.iter().enumerate() {
@@ -167,7 +167,7 @@ impl Journal {
         Ok(reader)
     }
 
-    fn go_to_start(&mut self, reader: &mut Reader, sink: &mut dyn Sink) -> Result<(), FollowError> {
+    fn go_to_start(&mut self, reader: &mut JournalReader, sink: &mut dyn Sink) -> Result<(), FollowError> {
         match self.options.start.clone() {
             JournalStart::Head => reader.seek_head()?,
             JournalStart::Since(time) => reader.seek_realtime(u64::try_from(time.as_microsecond()).unwrap_or(0))?,
@@ -177,7 +177,7 @@ impl Journal {
         Ok(())
     }
 
-    fn go_to_tail(&mut self, reader: &mut Reader) -> Result<(), JournalError> {
+    fn go_to_tail(&mut self, reader: &mut JournalReader) -> Result<(), JournalError> {
         reader.seek_tail()?;
         if reader.step_back()? {
             self.options.start = JournalStart::After(reader.cursor()?);
@@ -188,7 +188,7 @@ impl Journal {
         reader.seek_head()
     }
 
-    fn go_behind(&mut self, cursor: &str, reader: &mut Reader, sink: &mut dyn Sink) -> Result<(), FollowError> {
+    fn go_behind(&mut self, cursor: &str, reader: &mut JournalReader, sink: &mut dyn Sink) -> Result<(), FollowError> {
         if let Err(error) = reader.seek_cursor(cursor) {
             // A cursor that is none (a damaged state file): what there is now is not read twice, and that is reported.
             self.lost(None, format!("the saved journal position is not understood ({error})"), sink);
@@ -199,7 +199,7 @@ impl Journal {
 
     /// If files come or go while nothing is left to read: vacuum takes the oldest, so what was read last shows whether
     /// it took more than that.
-    fn process(&mut self, reader: &mut Reader, sink: &mut dyn Sink) -> Result<(), FollowError> {
+    fn process(&mut self, reader: &mut JournalReader, sink: &mut dyn Sink) -> Result<(), FollowError> {
         if reader.process()? == Change::Files
             && let Some(last) = self.last.take()
         {
@@ -210,7 +210,7 @@ impl Journal {
     }
 
     /// Having sought `last`, stands on it, or takes what follows in its place; if nothing does yet, the next step finds it.
-    fn find(&mut self, last: String, reader: &mut Reader, sink: &mut dyn Sink) -> Result<(), FollowError> {
+    fn find(&mut self, last: String, reader: &mut JournalReader, sink: &mut dyn Sink) -> Result<(), FollowError> {
         let follows = reader.step()?;
         if follows && reader.is_at(&last)? {
             return if self.has_shown { Ok(()) } else { Ok(self.show_before(&last, reader, sink)?) };
@@ -223,7 +223,12 @@ impl Journal {
     }
 
     /// Shows the entries up to the one at `cursor`, at which the reader stands before and after.
-    fn show_before(&mut self, cursor: &str, reader: &mut Reader, sink: &mut dyn Sink) -> Result<(), JournalError> {
+    fn show_before(
+        &mut self,
+        cursor: &str,
+        reader: &mut JournalReader,
+        sink: &mut dyn Sink,
+    ) -> Result<(), JournalError> {
         let mut entries = 1;
         while entries < SHOWN_BEFORE && reader.step_back()? {
             entries += 1;
@@ -240,7 +245,7 @@ impl Journal {
         Ok(())
     }
 
-    fn report_vacuumed(&mut self, reader: &mut Reader, sink: &mut dyn Sink) {
+    fn report_vacuumed(&mut self, reader: &mut JournalReader, sink: &mut dyn Sink) {
         let Some(last) = self.vanished.take() else { return };
         let between = reader.cursor().ok().and_then(|here| numbers::between(&last, &here));
         if between != Some(0) {
@@ -249,7 +254,7 @@ impl Journal {
     }
 
     /// An entry that cannot be read (a damaged file) is skipped and counted; its neighbours are read.
-    fn take(&mut self, reader: &mut Reader, sink: &mut dyn Sink) {
+    fn take(&mut self, reader: &mut JournalReader, sink: &mut dyn Sink) {
         self.report_vacuumed(reader, sink);
         match take(reader, &mut self.text, sink) {
             Ok(Taken::Passed(cursor)) => {
@@ -275,7 +280,7 @@ impl Journal {
     /// Waits until the journal has changed, or for a while.
     fn wait(
         &mut self,
-        reader: &mut Reader,
+        reader: &mut JournalReader,
         layout: &Layout,
         sink: &mut dyn Sink,
         stop: &Stop,

@@ -122,7 +122,7 @@ async fn page(address: SocketAddr) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{cli::doctor::check::Verdict, config::Flags};
+    use crate::{cli::doctor::check::CheckVerdict, config::Flags};
 
     #[tokio::test]
     async fn a_missing_agent_is_a_failure_with_advice() {
@@ -132,7 +132,7 @@ mod tests {
         let metrics_address = Some(SocketAddr::from(([127, 0, 0, 1], 1)));
         let checks = examine(&client, &Config { metrics_address, ..Config::of_flags(&flags) }).await;
         assert_eq!(checks.len(), 1);
-        assert_eq!(checks[0].verdict, Verdict::Fail);
+        assert_eq!(checks[0].verdict, CheckVerdict::Fail);
         assert!(checks[0].advice.contains("nodewelld --standalone"));
     }
 
@@ -148,9 +148,9 @@ mod tests {
             ttl_secs: None,
             silent_since: None,
         };
-        assert_eq!(daemon(&view(DaemonState::Blind)).verdict, Verdict::Warn);
+        assert_eq!(daemon(&view(DaemonState::Blind)).verdict, CheckVerdict::Warn);
         assert_eq!(daemon(&view(DaemonState::Blind)).detail, "cannot see: LibraryMissing: no libsystemd");
-        assert_eq!(daemon(&view(DaemonState::Dead)).verdict, Verdict::Fail);
+        assert_eq!(daemon(&view(DaemonState::Dead)).verdict, CheckVerdict::Fail);
         let read = |records| daemon(&DaemonView { records, ..view(DaemonState::Running) }).detail;
         assert_eq!((read(1), read(2)), ("read 1 record".to_owned(), "read 2 records".to_owned()));
     }

@@ -7,7 +7,7 @@ use crate::cli::render::{Look, Paint};
 /// How bad the answer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Verdict {
+pub(super) enum CheckVerdict {
     Ok,
     /// Something is not seen or not done; the rest works.
     Warn,
@@ -19,7 +19,7 @@ pub(super) enum Verdict {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Check {
     pub(super) name: String,
-    pub(super) verdict: Verdict,
+    pub(super) verdict: CheckVerdict,
     pub(super) detail: String,
     /// What to do; empty where nothing has to be done.
     pub(super) advice: String,
@@ -27,15 +27,15 @@ pub(super) struct Check {
 
 impl Check {
     pub(super) fn ok(name: &str, detail: impl Into<String>) -> Self {
-        Self { name: name.to_owned(), verdict: Verdict::Ok, detail: detail.into(), advice: String::new() }
+        Self { name: name.to_owned(), verdict: CheckVerdict::Ok, detail: detail.into(), advice: String::new() }
     }
 
     pub(super) fn warn(name: &str, detail: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self { name: name.to_owned(), verdict: Verdict::Warn, detail: detail.into(), advice: advice.into() }
+        Self { name: name.to_owned(), verdict: CheckVerdict::Warn, detail: detail.into(), advice: advice.into() }
     }
 
     pub(super) fn fail(name: &str, detail: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self { name: name.to_owned(), verdict: Verdict::Fail, detail: detail.into(), advice: advice.into() }
+        Self { name: name.to_owned(), verdict: CheckVerdict::Fail, detail: detail.into(), advice: advice.into() }
     }
 }
 
@@ -44,9 +44,9 @@ const NAME_WIDTH: usize = 22;
 /// One line, and the advice below it. Nothing is cut: this is read when something is wrong.
 pub(super) fn shown(check: &Check, look: Look) -> String {
     let (word, paint) = match check.verdict {
-        Verdict::Ok => ("ok  ", Paint::Good),
-        Verdict::Warn => ("warn", Paint::Warning),
-        Verdict::Fail => ("fail", Paint::Bad),
+        CheckVerdict::Ok => ("ok  ", Paint::Good),
+        CheckVerdict::Warn => ("warn", Paint::Warning),
+        CheckVerdict::Fail => ("fail", Paint::Bad),
     };
     let detail = look.fit(&check.detail, usize::MAX);
     let mut text = format!("{}  {:<NAME_WIDTH$}  {detail}\n", look.paint(paint, word), check.name);
@@ -60,9 +60,9 @@ pub(super) fn shown(check: &Check, look: Look) -> String {
 /// The last line.
 pub(super) fn summary(checks: &[Check]) -> String {
     let count = |verdict| checks.iter().filter(|check| check.verdict == verdict).count();
-    let (warned, failed) = (count(Verdict::Warn), count(Verdict::Fail));
+    let (warned, failed) = (count(CheckVerdict::Warn), count(CheckVerdict::Fail));
     let plural = |count: usize| if count == 1 { "" } else { "s" };
-    format!("{} ok, {warned} warning{}, {failed} failure{}", count(Verdict::Ok), plural(warned), plural(failed))
+    format!("{} ok, {warned} warning{}, {failed} failure{}", count(CheckVerdict::Ok), plural(warned), plural(failed))
 }
 
 #[cfg(test)]

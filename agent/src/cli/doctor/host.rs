@@ -108,7 +108,7 @@ fn user() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::doctor::check::Verdict;
+    use crate::cli::doctor::check::CheckVerdict;
 
     #[test]
     fn a_machine_without_anything_fails_with_advice() {
@@ -119,8 +119,8 @@ mod tests {
             library: "libnodewell-missing.so.0".to_owned(),
         };
         let checks = host.examine();
-        let verdicts: Vec<Verdict> = checks.iter().map(|check| check.verdict).collect();
-        assert_eq!(verdicts, [Verdict::Fail, Verdict::Fail, Verdict::Fail, Verdict::Warn]);
+        let verdicts: Vec<CheckVerdict> = checks.iter().map(|check| check.verdict).collect();
+        assert_eq!(verdicts, [CheckVerdict::Fail, CheckVerdict::Fail, CheckVerdict::Fail, CheckVerdict::Warn]);
         assert!(checks.iter().all(|check| !check.advice.is_empty()));
     }
 

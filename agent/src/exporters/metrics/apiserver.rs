@@ -4,25 +4,29 @@ use nodewell_model::view::ApiserverState;
 
 use super::{
     Shown,
-    exposition::{Exposition, Kind, precise},
+    exposition::{Exposition, MetricType, precise},
 };
 
 pub(super) fn write(exposition: &mut Exposition, shown: &Shown) {
     let view = shown.shared_state.view();
-    exposition.metric("nodewell_apiserver_connected", Kind::Gauge, "1 while the API server takes what we send.");
+    exposition.metric("nodewell_apiserver_connected", MetricType::Gauge, "1 while the API server takes what we send.");
     let connected = view.apiserver.state == ApiserverState::Connected;
     exposition.sample("nodewell_apiserver_connected", &[], f64::from(u8::from(connected)));
-    exposition.metric("nodewell_apiserver_undelivered_events", Kind::Gauge, "Events that wait for delivery.");
+    exposition.metric("nodewell_apiserver_undelivered_events", MetricType::Gauge, "Events that wait for delivery.");
     exposition.sample("nodewell_apiserver_undelivered_events", &[], precise(view.apiserver.undelivered));
     exposition.metric(
         "nodewell_apiserver_requests_total",
-        Kind::Counter,
+        MetricType::Counter,
         "Requests by what they wanted and their code.",
     );
     for (verb, code, total) in shown.api.requests() {
         let labels = [("verb", verb.as_str()), ("code", &code.to_string())];
         exposition.sample("nodewell_apiserver_requests_total", &labels, precise(total));
     }
-    exposition.metric("nodewell_events_dropped_total", Kind::Counter, "Events that the API server will never count.");
+    exposition.metric(
+        "nodewell_events_dropped_total",
+        MetricType::Counter,
+        "Events that the API server will never count.",
+    );
     exposition.sample("nodewell_events_dropped_total", &[], precise(shown.api.dropped_events()));
 }

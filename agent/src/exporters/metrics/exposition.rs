@@ -12,7 +12,7 @@ pub struct Exposition {
 
 /// What a metric is, in Prometheus' terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum MetricType {
     Counter,
     Gauge,
 }
@@ -30,10 +30,10 @@ impl Exposition {
     }
 
     /// Begins a metric; its samples follow.
-    pub fn metric(&mut self, name: &str, kind: Kind, help: &str) {
+    pub fn metric(&mut self, name: &str, kind: MetricType, help: &str) {
         let kind = match kind {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
+            MetricType::Counter => "counter",
+            MetricType::Gauge => "gauge",
         };
         self.series.clear();
         // Writing to a String cannot fail.
@@ -84,10 +84,10 @@ mod tests {
     #[test]
     fn a_series_is_there_once_and_its_labels_are_escaped() {
         let mut exposition = Exposition::default();
-        exposition.metric("a", Kind::Gauge, "A.");
+        exposition.metric("a", MetricType::Gauge, "A.");
         exposition.sample("a", &[("x", "q\"b\\\n"), ("y", "")], 1.5);
         exposition.sample("a", &[("x", "q\"b\\\n"), ("y", "")], 2.0);
-        exposition.metric("b", Kind::Counter, "B.");
+        exposition.metric("b", MetricType::Counter, "B.");
         exposition.sample("b", &[], 3.0);
         let expected =
             "# HELP a A.\n# TYPE a gauge\na{x=\"q\\\"b\\\\\\n\",y=\"\"} 1.5\n# HELP b B.\n# TYPE b counter\nb 3\n";

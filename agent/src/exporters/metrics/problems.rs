@@ -9,18 +9,18 @@ use nodewell_model::{
 
 use super::{
     Shown,
-    exposition::{Exposition, Kind, count, precise},
+    exposition::{Exposition, MetricType, count, precise},
 };
 
 pub(super) fn write(exposition: &mut Exposition, shown: &Shown) {
     write_problems(exposition, shown);
     let view = shown.shared_state.view();
-    exposition.metric("nodewell_condition", Kind::Gauge, "1 for the state that each condition is in.");
+    exposition.metric("nodewell_condition", MetricType::Gauge, "1 for the state that each condition is in.");
     for condition in &view.conditions {
         let labels = [("type", condition.condition.as_str()), ("status", condition.status.as_str())];
         exposition.sample("nodewell_condition", &labels, 1.0);
     }
-    exposition.metric("nodewell_active_problems", Kind::Gauge, "Active problems of each condition.");
+    exposition.metric("nodewell_active_problems", MetricType::Gauge, "Active problems of each condition.");
     for ConditionView { condition, problems, .. } in view.conditions.iter().map(AsRef::as_ref) {
         exposition.sample("nodewell_active_problems", &[("type", condition.as_str())], count(problems.len()));
     }
@@ -29,7 +29,11 @@ pub(super) fn write(exposition: &mut Exposition, shown: &Shown) {
 
 /// A state that no device of a class is in any more is not there: `ok` always is.
 fn write_devices(exposition: &mut Exposition, hardware: &[HardwareView]) {
-    exposition.metric("nodewell_devices", Kind::Gauge, "Devices of each class by state; `ok` as far as is known.");
+    exposition.metric(
+        "nodewell_devices",
+        MetricType::Gauge,
+        "Devices of each class by state; `ok` as far as is known.",
+    );
     for HardwareView { class, well, states, .. } in hardware {
         let states = states.iter().map(|(state, count)| (state.as_str(), *count));
         for (state, count) in [("ok", *well)].into_iter().chain(states) {
@@ -52,11 +56,11 @@ fn write_problems(exposition: &mut Exposition, shown: &Shown) {
         gauges.extend(rule.condition.clone().map(|condition| ((condition, rule.reason.clone()), false)));
     }
     gauges.extend(tallies.gauges.into_iter().map(|gauge| ((gauge.condition, gauge.reason), gauge.active)));
-    exposition.metric("problem_counter", Kind::Counter, "How often each reason was seen.");
+    exposition.metric("problem_counter", MetricType::Counter, "How often each reason was seen.");
     for (reason, total) in &tallies.raised {
         exposition.sample("problem_counter", &[("reason", reason.as_str())], precise(*total));
     }
-    exposition.metric("problem_gauge", Kind::Gauge, "1 while the problem is there, 0 once it has ended.");
+    exposition.metric("problem_gauge", MetricType::Gauge, "1 while the problem is there, 0 once it has ended.");
     for ((condition, reason), active) in &gauges {
         let labels = [("reason", reason.as_str()), ("type", condition.as_str())];
         exposition.sample("problem_gauge", &labels, f64::from(u8::from(*active)));

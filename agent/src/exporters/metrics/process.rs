@@ -1,9 +1,9 @@
 //! The agent itself.
 
-use super::exposition::{Exposition, Kind, count, precise};
+use super::exposition::{Exposition, MetricType, count, precise};
 
 pub(super) fn write(exposition: &mut Exposition) {
-    exposition.metric("nodewell_build_info", Kind::Gauge, "1, with the version of the agent.");
+    exposition.metric("nodewell_build_info", MetricType::Gauge, "1, with the version of the agent.");
     exposition.sample("nodewell_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1.0);
     write_process(exposition);
 }
@@ -13,19 +13,19 @@ fn write_process(exposition: &mut Exposition) {
     let Ok(me) = procfs::process::Process::myself() else { return };
     let Ok(stat) = me.stat() else { return };
     let ticks = procfs::ticks_per_second();
-    exposition.metric("process_cpu_seconds_total", Kind::Counter, "User and system CPU time spent.");
+    exposition.metric("process_cpu_seconds_total", MetricType::Counter, "User and system CPU time spent.");
     exposition.sample("process_cpu_seconds_total", &[], precise(stat.utime + stat.stime) / precise(ticks));
     if let Ok(boot) = procfs::boot_time_secs() {
         let started = precise(boot) + precise(stat.starttime) / precise(ticks);
-        exposition.metric("process_start_time_seconds", Kind::Gauge, "When the agent was started, since 1970.");
+        exposition.metric("process_start_time_seconds", MetricType::Gauge, "When the agent was started, since 1970.");
         exposition.sample("process_start_time_seconds", &[], started);
     }
-    exposition.metric("process_resident_memory_bytes", Kind::Gauge, "Resident memory size.");
+    exposition.metric("process_resident_memory_bytes", MetricType::Gauge, "Resident memory size.");
     exposition.sample("process_resident_memory_bytes", &[], precise(stat.rss * procfs::page_size()));
-    exposition.metric("process_threads", Kind::Gauge, "Number of threads.");
+    exposition.metric("process_threads", MetricType::Gauge, "Number of threads.");
     exposition.sample("process_threads", &[], precise(stat.num_threads.unsigned_abs()));
     if let Ok(open) = me.fd_count() {
-        exposition.metric("process_open_fds", Kind::Gauge, "Number of open file descriptors.");
+        exposition.metric("process_open_fds", MetricType::Gauge, "Number of open file descriptors.");
         exposition.sample("process_open_fds", &[], count(open));
     }
 }

@@ -1,11 +1,11 @@
 //! What is saved on the disk, and what waits for it.
 
-use super::exposition::{Exposition, Kind, precise};
+use super::exposition::{Exposition, MetricType, precise};
 use crate::store::Store;
 
 pub(super) fn write(exposition: &mut Exposition, store: &Store) {
     let stats = store.stats();
-    exposition.metric("nodewell_store_up", Kind::Gauge, "1 while what the agent knows is kept on the disk.");
+    exposition.metric("nodewell_store_up", MetricType::Gauge, "1 while what the agent knows is saved on the disk.");
     let up = store.watch().borrow().save_error.is_none();
     exposition.sample("nodewell_store_up", &[], f64::from(u8::from(up)));
     let counters = [
@@ -16,13 +16,17 @@ pub(super) fn write(exposition: &mut Exposition, store: &Store) {
         ("nodewell_store_corruptions_total", "Damaged files that were moved aside.", stats.corruptions),
     ];
     for (name, help, total) in counters {
-        exposition.metric(name, Kind::Counter, help);
+        exposition.metric(name, MetricType::Counter, help);
         exposition.sample(name, &[], precise(total));
     }
-    exposition.metric("nodewell_store_waiting_rows", Kind::Gauge, "Rows that wait to be written.");
+    exposition.metric("nodewell_store_waiting_rows", MetricType::Gauge, "Rows that wait to be written.");
     exposition.sample("nodewell_store_waiting_rows", &[], precise(stats.waiting_rows));
-    exposition.metric("nodewell_store_waiting_bytes", Kind::Gauge, "Memory that they take.");
+    exposition.metric("nodewell_store_waiting_bytes", MetricType::Gauge, "Memory that they take.");
     exposition.sample("nodewell_store_waiting_bytes", &[], precise(stats.waiting_bytes));
-    exposition.metric("nodewell_store_oldest_waiting_seconds", Kind::Gauge, "Since when the oldest of them waits.");
+    exposition.metric(
+        "nodewell_store_oldest_waiting_seconds",
+        MetricType::Gauge,
+        "Since when the oldest of them waits.",
+    );
     exposition.sample("nodewell_store_oldest_waiting_seconds", &[], stats.oldest_waiting.as_secs_f64());
 }

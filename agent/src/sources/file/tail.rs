@@ -117,7 +117,7 @@ impl Tail {
         Ok(tail)
     }
 
-    /// Whether a line begins at `offset`: one that was rewritten hardly ever has one at the same place.
+    /// Whether a line begins at `offset`: one that was rewritten hardly ever has one at the same offset.
     fn begins_line(&self, offset: u64) -> bool {
         let mut before = [0];
         offset == 0 || (self.file.read_at(&mut before, offset - 1).is_ok_and(|length| length == 1) && before == *b"\n")

@@ -80,7 +80,7 @@ fn ending(message: String, end: Timestamp, now: Timestamp) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::doctor::check::Verdict;
+    use crate::cli::doctor::check::CheckVerdict;
 
     fn at(text: &str) -> Timestamp {
         text.parse().unwrap()
@@ -101,11 +101,11 @@ mod tests {
     #[test]
     fn a_certificate_has_its_time_and_its_node() {
         let verdict = |name: &str, now: &str| of_certificate(&certificate(name), "n1", at(now)).verdict;
-        assert_eq!(verdict("system:node:n1", "2026-11-15T00:00:00Z"), Verdict::Ok);
-        assert_eq!(verdict("nodewell:node:n1", "2026-11-29T12:00:00Z"), Verdict::Warn);
-        assert_eq!(verdict("system:node:n1", "2026-12-01T00:00:00Z"), Verdict::Fail);
-        assert_eq!(verdict("system:node:n1", "2026-10-31T00:00:00Z"), Verdict::Fail);
-        assert_eq!(verdict("system:node:n2", "2026-11-15T00:00:00Z"), Verdict::Fail);
+        assert_eq!(verdict("system:node:n1", "2026-11-15T00:00:00Z"), CheckVerdict::Ok);
+        assert_eq!(verdict("nodewell:node:n1", "2026-11-29T12:00:00Z"), CheckVerdict::Warn);
+        assert_eq!(verdict("system:node:n1", "2026-12-01T00:00:00Z"), CheckVerdict::Fail);
+        assert_eq!(verdict("system:node:n1", "2026-10-31T00:00:00Z"), CheckVerdict::Fail);
+        assert_eq!(verdict("system:node:n2", "2026-11-15T00:00:00Z"), CheckVerdict::Fail);
         let over = of_certificate(&certificate("system:node:n1"), "n1", at("2027-01-01T00:00:00Z"));
         assert!(over.detail.contains("over since 2026-12-01T00:00:00Z") && over.advice.contains("nodewell enroll"));
     }
@@ -118,11 +118,11 @@ mod tests {
             expires: expires.map(at),
         };
         let now = at("2026-11-15T00:00:00Z");
-        assert_eq!(of_token(&claims(Some("n1"), Some("2026-11-15T00:10:00Z")), "n1", now).verdict, Verdict::Ok);
-        assert_eq!(of_token(&claims(Some("n1"), Some("2026-11-15T00:00:00Z")), "n1", now).verdict, Verdict::Fail);
-        assert_eq!(of_token(&claims(Some("n2"), Some("2026-11-16T00:00:00Z")), "n1", now).verdict, Verdict::Fail);
-        assert_eq!(of_token(&claims(None, None), "n1", now).verdict, Verdict::Warn);
+        assert_eq!(of_token(&claims(Some("n1"), Some("2026-11-15T00:10:00Z")), "n1", now).verdict, CheckVerdict::Ok);
+        assert_eq!(of_token(&claims(Some("n1"), Some("2026-11-15T00:00:00Z")), "n1", now).verdict, CheckVerdict::Fail);
+        assert_eq!(of_token(&claims(Some("n2"), Some("2026-11-16T00:00:00Z")), "n1", now).verdict, CheckVerdict::Fail);
+        assert_eq!(of_token(&claims(None, None), "n1", now).verdict, CheckVerdict::Warn);
         let unbound = of_token(&claims(None, Some("2026-11-16T00:00:00Z")), "n1", now);
-        assert!(unbound.verdict == Verdict::Ok && unbound.detail.contains("bound to no Node"), "{unbound:?}");
+        assert!(unbound.verdict == CheckVerdict::Ok && unbound.detail.contains("bound to no Node"), "{unbound:?}");
     }
 }

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 
 use super::{reach::OTHER_NODE, *};
-use crate::cli::doctor::check::Verdict;
+use crate::cli::doctor::check::CheckVerdict;
 
 /// How the scripted identity, Node n1's, stands.
 #[derive(Clone, Copy, PartialEq)]
@@ -97,7 +97,7 @@ fn kubeconfig_for(server: &str) -> String {
     .to_string()
 }
 
-fn verdict(checks: &[Check], name: &str) -> (Verdict, String) {
+fn verdict(checks: &[Check], name: &str) -> (CheckVerdict, String) {
     let check = checks.iter().find(|check| check.name == name).unwrap();
     (check.verdict, check.detail.clone())
 }
@@ -107,7 +107,7 @@ async fn an_identity_of_this_node_only_is_all_right() {
     for identity in [Identity::Narrow, Identity::Restricted] {
         let (_folder, cluster) = cluster(identity, "n1").await;
         let checks = cluster.examine().await;
-        assert!(checks.iter().all(|check| check.verdict == Verdict::Ok), "{checks:?}");
+        assert!(checks.iter().all(|check| check.verdict == CheckVerdict::Ok), "{checks:?}");
     }
 }
 
@@ -115,7 +115,7 @@ async fn an_identity_of_this_node_only_is_all_right() {
 async fn a_mighty_identity_is_warned_of() {
     let (_folder, cluster) = cluster(Identity::Mighty, "n1").await;
     let (verdict, detail) = verdict(&cluster.examine().await, "other Nodes");
-    assert_eq!(verdict, Verdict::Warn);
+    assert_eq!(verdict, CheckVerdict::Warn);
     assert!(detail.contains("status of n2"), "{detail}");
 }
 
@@ -124,7 +124,7 @@ async fn missing_rights_fail_by_name() {
     let (_folder, cluster) = cluster(Identity::Powerless, "n1").await;
     let checks = cluster.examine().await;
     for name in ["patch nodes/status", "create events", "patch events"] {
-        assert_eq!(verdict(&checks, name).0, Verdict::Fail);
+        assert_eq!(verdict(&checks, name).0, CheckVerdict::Fail);
     }
 }
 
@@ -132,8 +132,8 @@ async fn missing_rights_fail_by_name() {
 async fn a_node_that_is_not_registered_is_named() {
     let (_folder, cluster) = cluster(Identity::Narrow, "n9").await;
     let checks = cluster.examine().await;
-    assert_eq!(verdict(&checks, "own Node"), (Verdict::Fail, "there is no Node n9".to_owned()));
-    assert_eq!(verdict(&checks, "identity").0, Verdict::Fail);
+    assert_eq!(verdict(&checks, "own Node"), (CheckVerdict::Fail, "there is no Node n9".to_owned()));
+    assert_eq!(verdict(&checks, "identity").0, CheckVerdict::Fail);
 }
 
 #[tokio::test]
@@ -142,7 +142,7 @@ async fn a_server_that_is_not_there_is_one_failure() {
     let kubeconfig = folder.path().join("kubeconfig");
     std::fs::write(&kubeconfig, kubeconfig_for("http://127.0.0.1:1")).unwrap();
     let checks = Cluster { kubeconfig, node: "n1".to_owned(), other_node: None }.examine().await;
-    assert_eq!(verdict(&checks, "API server").0, Verdict::Fail);
+    assert_eq!(verdict(&checks, "API server").0, CheckVerdict::Fail);
     assert_eq!(checks.len(), 2);
 }
 
@@ -151,7 +151,7 @@ async fn an_unreadable_kubeconfig_is_reported_with_what_to_do() {
     let checks =
         Cluster { kubeconfig: "/nowhere/kubeconfig".into(), node: "n1".to_owned(), other_node: None }.examine().await;
     assert_eq!(checks.len(), 1);
-    assert!(checks[0].verdict == Verdict::Fail && !checks[0].advice.is_empty());
+    assert!(checks[0].verdict == CheckVerdict::Fail && !checks[0].advice.is_empty());
 }
 
 #[tokio::test]
@@ -159,10 +159,10 @@ async fn what_an_old_cluster_cannot_enforce_is_reported() {
     let (_folder, cluster) = cluster(Identity::OwnOnOld, "n1").await;
     let checks = cluster.examine().await;
     let (reported, detail) = verdict(&checks, "admission policies");
-    assert_eq!(reported, Verdict::Warn);
+    assert_eq!(reported, CheckVerdict::Warn);
     assert!(detail.starts_with("Kubernetes 1.29 cannot keep"), "{detail}");
-    assert_eq!(verdict(&checks, "other Nodes").0, Verdict::Warn);
-    assert_eq!(verdict(&checks, "other Nodes' Events").0, Verdict::Warn);
+    assert_eq!(verdict(&checks, "other Nodes").0, CheckVerdict::Warn);
+    assert_eq!(verdict(&checks, "other Nodes' Events").0, CheckVerdict::Warn);
 }
 
 #[test]

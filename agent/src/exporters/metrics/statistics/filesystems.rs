@@ -62,9 +62,9 @@ impl Filesystems {
             let read: BTreeMap<PathBuf, Arc<Mounts>> =
                 roots.into_iter().map(|root| (root.clone(), Arc::new(Mounts::read(&root)))).collect();
             let mounted = read.values().flat_map(|mounts| mounts.mounted.iter());
-            let places = mounted.map(|mounted| mounted.place.clone()).collect();
+            let mounts = mounted.map(|mounted| mounted.mount.clone()).collect();
             *lists.lock().unwrap_or_else(PoisonError::into_inner) = read;
-            places
+            mounts
         };
         let (answered, done) = oneshot::channel();
         self.spaces.refresh(list, move || {
@@ -91,7 +91,7 @@ impl Filesystems {
 /// A filesystem and where it is mounted.
 #[derive(Debug, Clone)]
 pub(super) struct Mounted {
-    pub(super) place: FilesystemMount,
+    pub(super) mount: FilesystemMount,
     pub(super) mount_point: String,
     pub(super) kind: String,
     source: String,
@@ -102,7 +102,7 @@ pub(super) struct Mounted {
 impl Mounted {
     fn new(mount: Mount) -> Self {
         Self {
-            place: FilesystemMount {
+            mount: FilesystemMount {
                 number: mount.device_number,
                 mount: mount.id,
                 mount_point: mount.mount_point.clone().into(),
@@ -116,12 +116,12 @@ impl Mounted {
 
     /// `sda1`, `dm-3`; the source as mounted where the filesystem has no device number of its own (btrfs).
     pub(super) fn device<'a>(&'a self, disks: &'a [Disk]) -> &'a str {
-        let disk = disks.iter().find(|disk| disk.number == self.place.number).map(|disk| disk.name.as_str());
+        let disk = disks.iter().find(|disk| disk.number == self.mount.number).map(|disk| disk.name.as_str());
         disk.unwrap_or_else(|| self.source_name())
     }
 
     pub(super) fn is_on(&self, disk: &Disk) -> bool {
-        self.place.number == disk.number || self.source_name() == disk.name
+        self.mount.number == disk.number || self.source_name() == disk.name
     }
 
     pub(super) fn is_image(&self) -> bool {
@@ -129,7 +129,7 @@ impl Mounted {
     }
 
     pub(super) fn space<'a>(&self, spaces: &'a BTreeMap<String, Space>) -> Option<&'a Space> {
-        spaces.get(&self.place.number)
+        spaces.get(&self.mount.number)
     }
 
     fn source_name(&self) -> &str {

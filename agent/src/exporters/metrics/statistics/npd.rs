@@ -13,7 +13,7 @@ use nodewell_checks::statistics::{host::Host, space::Space};
 use nodewell_rules::npd::stats::SystemStats;
 
 use super::{
-    super::exposition::{Exposition, Kind},
+    super::exposition::{Exposition, MetricType},
     Look,
 };
 
@@ -31,7 +31,7 @@ pub(super) struct Seen<'a> {
 /// One metric: what it is and how its samples come about.
 struct Figure {
     id: &'static str,
-    kind: Kind,
+    kind: MetricType,
     help: &'static str,
     write: fn(&mut Samples<'_>, &Seen<'_>),
 }

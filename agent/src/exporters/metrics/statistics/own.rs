@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use nodewell_checks::statistics::{cpu::Stat, disk::Disk, host::Host, network::Count, space::Space};
 
 use super::{
-    super::exposition::{Exposition, Kind, count, precise},
+    super::exposition::{Exposition, MetricType, count, precise},
     Look,
     filesystems::Mounted,
 };
@@ -28,7 +28,7 @@ pub(super) fn write(exposition: &mut Exposition, seen: &Seen<'_>, hanging: usize
     write_filesystems(exposition, seen);
     exposition.metric(
         "nodewell_node_filesystems_hanging",
-        Kind::Gauge,
+        MetricType::Gauge,
         "Filesystems that do not say how full they are.",
     );
     exposition.sample("nodewell_node_filesystems_hanging", &[], count(hanging));
@@ -36,7 +36,7 @@ pub(super) fn write(exposition: &mut Exposition, seen: &Seen<'_>, hanging: usize
 }
 
 /// A metric with one sample, or none.
-fn single(exposition: &mut Exposition, name: &str, kind: Kind, help: &str, value: Option<f64>) {
+fn single(exposition: &mut Exposition, name: &str, kind: MetricType, help: &str, value: Option<f64>) {
     if let Some(value) = value {
         exposition.metric(name, kind, help);
         exposition.sample(name, &[], value);
@@ -45,13 +45,19 @@ fn single(exposition: &mut Exposition, name: &str, kind: Kind, help: &str, value
 
 fn write_host(exposition: &mut Exposition, seen: &Seen<'_>) {
     let Host { kernel_version, os_version, architecture } = seen.host;
-    exposition.metric("nodewell_node_info", Kind::Gauge, "1, with what the node runs.");
+    exposition.metric("nodewell_node_info", MetricType::Gauge, "1, with what the node runs.");
     let labels =
         [("architecture", &**architecture), ("kernel_version", &**kernel_version), ("os_version", &**os_version)];
     exposition.sample("nodewell_node_info", &labels, 1.0);
     let reading = &seen.look.reading;
     let boot = reading.stat().boot_time_secs.map(precise);
-    single(exposition, "nodewell_node_boot_time_seconds", Kind::Gauge, "When the node was started, since 1970.", boot);
+    single(
+        exposition,
+        "nodewell_node_boot_time_seconds",
+        MetricType::Gauge,
+        "When the node was started, since 1970.",
+        boot,
+    );
     let loads = [
         (
             "nodewell_node_load1",
@@ -61,20 +67,20 @@ fn write_host(exposition: &mut Exposition, seen: &Seen<'_>) {
         ("nodewell_node_load5", "The same over 5 minutes.", reading.load().map(|load| load.five)),
         ("nodewell_node_load15", "The same over 15 minutes.", reading.load().map(|load| load.fifteen)),
     ];
-    loads.into_iter().for_each(|(name, help, load)| single(exposition, name, Kind::Gauge, help, load));
+    loads.into_iter().for_each(|(name, help, load)| single(exposition, name, MetricType::Gauge, help, load));
 }
 
 fn write_cpu(exposition: &mut Exposition, stat: &Stat, ticks_per_second: u64) {
     single(
         exposition,
         "nodewell_node_cpus",
-        Kind::Gauge,
+        MetricType::Gauge,
         "CPUs online.",
         Some(count(stat.cpus.len())).filter(|cpus| *cpus > 0.0),
     );
     exposition.metric(
         "nodewell_node_cpu_seconds_total",
-        Kind::Counter,
+        MetricType::Counter,
         "Time of all CPUs; guest is part of user as well.",
     );
     for (mode, seconds) in stat.total.iter().flat_map(|total| total.seconds(ticks_per_second)) {
@@ -83,21 +89,21 @@ fn write_cpu(exposition: &mut Exposition, stat: &Stat, ticks_per_second: u64) {
     single(
         exposition,
         "nodewell_node_processes_running",
-        Kind::Gauge,
+        MetricType::Gauge,
         "Threads that run or could.",
         stat.running.map(precise),
     );
     single(
         exposition,
         "nodewell_node_processes_blocked",
-        Kind::Gauge,
+        MetricType::Gauge,
         "Threads that wait for a disk.",
         stat.blocked.map(precise),
     );
     single(
         exposition,
         "nodewell_node_forks_total",
-        Kind::Counter,
+        MetricType::Counter,
         "Processes and threads made.",
         stat.forks.map(precise),
     );
@@ -111,7 +117,7 @@ fn write_memory(exposition: &mut Exposition, seen: &Seen<'_>) {
         ("nodewell_node_swap_total_bytes", "Swap space.", "SwapTotal"),
         ("nodewell_node_swap_free_bytes", "Swap space that is free.", "SwapFree"),
     ] {
-        single(exposition, name, Kind::Gauge, help, memory.bytes(key).map(precise));
+        single(exposition, name, MetricType::Gauge, help, memory.bytes(key).map(precise));
     }
     let events = seen.look.reading.vm_events();
     for (name, help, total) in [
@@ -120,13 +126,13 @@ fn write_memory(exposition: &mut Exposition, seen: &Seen<'_>) {
         ("nodewell_node_swapped_in_pages_total", "Pages read from swap.", events.pages_swapped_in),
         ("nodewell_node_swapped_out_pages_total", "Pages written to swap.", events.pages_swapped_out),
     ] {
-        single(exposition, name, Kind::Counter, help, total.map(precise));
+        single(exposition, name, MetricType::Counter, help, total.map(precise));
     }
 }
 
 fn write_pressure(exposition: &mut Exposition, seen: &Seen<'_>) {
     let name = "nodewell_node_pressure_seconds_total";
-    exposition.metric(name, Kind::Counter, "Time in which some, or all, tasks waited for a resource.");
+    exposition.metric(name, MetricType::Counter, "Time in which some, or all, tasks waited for a resource.");
     for stall in seen.look.reading.stalls() {
         let labels = [("resource", stall.resource), ("share", stall.share.as_str())];
         exposition.sample(name, &labels, stall.total.as_secs_f64());
@@ -142,7 +148,7 @@ fn write_disks(exposition: &mut Exposition, disks: &[Disk]) {
     let whole = || disks.iter().filter(is_disk);
     exposition.metric(
         "nodewell_node_disk_busy_seconds_total",
-        Kind::Counter,
+        MetricType::Counter,
         "Time in which the disk had something to do.",
     );
     for disk in whole() {
@@ -157,7 +163,7 @@ fn write_disks(exposition: &mut Exposition, disks: &[Disk]) {
         }),
     ];
     for (name, help, column) in columns {
-        exposition.metric(name, Kind::Counter, help);
+        exposition.metric(name, MetricType::Counter, help);
         for disk in whole() {
             exposition.sample(name, &[("device", &disk.name), ("direction", "read")], column(&disk.read));
             exposition.sample(name, &[("device", &disk.name), ("direction", "write")], column(&disk.written));
@@ -177,7 +183,7 @@ fn write_network(exposition: &mut Exposition, seen: &Seen<'_>) {
         ("nodewell_node_network_errors_total", "Packets that were damaged.", Count::RxErrors, Count::TxErrors),
         ("nodewell_node_network_drops_total", "Packets that found no room.", Count::RxDropped, Count::TxDropped),
     ] {
-        exposition.metric(name, Kind::Counter, help);
+        exposition.metric(name, MetricType::Counter, help);
         for interface in seen.look.reading.interfaces().iter().filter(|interface| !interface.is_pod_side()) {
             for (direction, column) in [("receive", received), ("transmit", sent)] {
                 let labels = [("direction", direction), ("interface", &*interface.name)];
@@ -197,7 +203,7 @@ fn write_filesystems(exposition: &mut Exposition, seen: &Seen<'_>) {
         ("nodewell_node_filesystem_free_inodes", "Inodes that are free.", |space| space.free_inodes),
     ];
     for (name, help, column) in columns {
-        exposition.metric(name, Kind::Gauge, help);
+        exposition.metric(name, MetricType::Gauge, help);
         let about_inodes = name.ends_with("inodes");
         for (mounted, space) in seen.look.mounts.mounted.iter().filter_map(|mounted| Some((mounted, known(mounted)?))) {
             let device = mounted.device(seen.look.reading.disks());
@@ -213,7 +219,7 @@ fn write_left_out(exposition: &mut Exposition, seen: &Seen<'_>) {
     let Look { reading, mounts } = seen.look;
     exposition.metric(
         "nodewell_statistics_left_out",
-        Kind::Gauge,
+        MetricType::Gauge,
         "What has no series of its own, because there are too many.",
     );
     let left_out = [

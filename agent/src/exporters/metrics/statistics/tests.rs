@@ -171,7 +171,7 @@ async fn a_queue_has_a_length_from_the_second_scrape_on() {
 }
 
 #[tokio::test]
-async fn filesystems_say_what_statvfs_says_and_network_ones_are_not_asked() {
+async fn filesystems_show_what_statvfs_shows_and_network_ones_are_not_asked() {
     let made = Made::new();
     let mountinfo = fs::read_to_string("/proc/self/mountinfo").unwrap();
     let root = mountinfo.lines().rfind(|line| line.split(' ').nth(4) == Some("/")).unwrap();

@@ -1,35 +1,35 @@
 //! `cpu` of the file: the load, the scheduler's counts, where CPUs spend their time.
 
-use super::{super::super::exposition::precise, Figure, Kind};
+use super::{super::super::exposition::precise, Figure, MetricType};
 
 pub(super) const FIGURES: &[Figure] = &[
     Figure {
         id: "cpu/runnable_task_count",
-        kind: Kind::Gauge,
+        kind: MetricType::Gauge,
         help: "Tasks that run or wait for a disk, averaged over the last minute.",
         write: |samples, seen| samples.only(seen.look.reading.load().map(|load| load.one)),
     },
     Figure {
         id: "cpu/load_1m",
-        kind: Kind::Gauge,
+        kind: MetricType::Gauge,
         help: "Load average of 1 minute.",
         write: |samples, seen| samples.only(seen.look.reading.load().map(|load| load.one)),
     },
     Figure {
         id: "cpu/load_5m",
-        kind: Kind::Gauge,
+        kind: MetricType::Gauge,
         help: "Load average of 5 minutes.",
         write: |samples, seen| samples.only(seen.look.reading.load().map(|load| load.five)),
     },
     Figure {
         id: "cpu/load_15m",
-        kind: Kind::Gauge,
+        kind: MetricType::Gauge,
         help: "Load average of 15 minutes.",
         write: |samples, seen| samples.only(seen.look.reading.load().map(|load| load.fifteen)),
     },
     Figure {
         id: "cpu/usage_time",
-        kind: Kind::Counter,
+        kind: MetricType::Counter,
         help: "Time of all CPUs, in seconds; guest is part of user as well.",
         write: |samples, seen| {
             let total = seen.look.reading.stat().total.iter();
@@ -40,31 +40,31 @@ pub(super) const FIGURES: &[Figure] = &[
     },
     Figure {
         id: "system/processes_total",
-        kind: Kind::Counter,
+        kind: MetricType::Counter,
         help: "Processes and threads made since boot.",
         write: |samples, seen| samples.only(seen.look.reading.stat().forks.map(precise)),
     },
     Figure {
         id: "system/procs_running",
-        kind: Kind::Gauge,
+        kind: MetricType::Gauge,
         help: "Threads that run or could.",
         write: |samples, seen| samples.only(seen.look.reading.stat().running.map(precise)),
     },
     Figure {
         id: "system/procs_blocked",
-        kind: Kind::Gauge,
+        kind: MetricType::Gauge,
         help: "Threads that wait for a disk.",
         write: |samples, seen| samples.only(seen.look.reading.stat().blocked.map(precise)),
     },
     Figure {
         id: "system/interrupts_total",
-        kind: Kind::Counter,
+        kind: MetricType::Counter,
         help: "Interrupts since boot.",
         write: |samples, seen| samples.only(seen.look.reading.stat().interrupts.map(precise)),
     },
     Figure {
         id: "system/cpu_stat",
-        kind: Kind::Counter,
+        kind: MetricType::Counter,
         help: "Time of each CPU, in seconds; guest is part of user as well.",
         write: |samples, seen| {
             for (number, times) in seen.look.reading.stat().cpus.iter() {

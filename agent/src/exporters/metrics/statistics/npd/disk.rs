@@ -3,24 +3,24 @@
 use nodewell_checks::statistics::disk::{Disk, IoCounts};
 use nodewell_rules::npd::stats::DiskChoice;
 
-use super::{super::super::exposition::precise, Figure, Kind, Samples, Seen};
+use super::{super::super::exposition::precise, Figure, MetricType, Samples, Seen};
 
 pub(super) const FIGURES: &[Figure] = &[
     Figure {
         id: "disk/io_time",
-        kind: Kind::Counter,
+        kind: MetricType::Counter,
         help: "Time in which the device had something to do, in ms.",
         write: |samples, seen| one_each(samples, seen, |disk| disk.busy_ms),
     },
     Figure {
         id: "disk/weighted_io",
-        kind: Kind::Counter,
+        kind: MetricType::Counter,
         help: "Time that all requests together took, in ms.",
         write: |samples, seen| one_each(samples, seen, |disk| disk.weighted_ms),
     },
     Figure {
         id: "disk/avg_queue_len",
-        kind: Kind::Gauge,
+        kind: MetricType::Gauge,
         help: "Requests under way, on average.",
         write: |samples, seen| {
             for (device, length) in &seen.queues {
@@ -32,32 +32,32 @@ pub(super) const FIGURES: &[Figure] = &[
     },
     Figure {
         id: "disk/operation_count",
-        kind: Kind::Counter,
+        kind: MetricType::Counter,
         help: "Requests done.",
         write: |samples, seen| both_ways(samples, seen, |way| way.operations),
     },
     Figure {
         id: "disk/merged_operation_count",
-        kind: Kind::Counter,
+        kind: MetricType::Counter,
         help: "Requests that were joined to others.",
         write: |samples, seen| both_ways(samples, seen, |way| way.merged),
     },
     Figure {
         id: "disk/operation_bytes_count",
-        kind: Kind::Counter,
+        kind: MetricType::Counter,
         help: "Bytes read and written.",
         write: |samples, seen| both_ways(samples, seen, |way| way.bytes),
     },
     Figure {
         id: "disk/operation_time",
-        kind: Kind::Counter,
+        kind: MetricType::Counter,
         help: "Time that requests took, added up, in ms.",
         write: |samples, seen| both_ways(samples, seen, |way| way.time_ms),
     },
-    Figure { id: "disk/bytes_used", kind: Kind::Gauge, help: "Bytes of each filesystem.", write: bytes_used },
+    Figure { id: "disk/bytes_used", kind: MetricType::Gauge, help: "Bytes of each filesystem.", write: bytes_used },
     Figure {
         id: "disk/percent_used",
-        kind: Kind::Gauge,
+        kind: MetricType::Gauge,
         help: "How full each filesystem is, in percent of what all users can use.",
         write: |samples, seen| {
             for mounted in seen.look.mounts.mounted.iter() {

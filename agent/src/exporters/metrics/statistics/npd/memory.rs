@@ -1,11 +1,11 @@
 //! `memory` of the file, in bytes.
 
-use super::{super::super::exposition::precise, Figure, Kind, Samples, Seen};
+use super::{super::super::exposition::precise, Figure, MetricType, Samples, Seen};
 
 pub(super) const FIGURES: &[Figure] = &[
     Figure {
         id: "memory/bytes_used",
-        kind: Kind::Gauge,
+        kind: MetricType::Gauge,
         help: "Memory by what it is used for, in bytes; all of it together.",
         write: |samples, seen| {
             let words = [("free", "MemFree"), ("buffered", "Buffers"), ("cached", "Cached"), ("slab", "Slab")];
@@ -16,7 +16,7 @@ pub(super) const FIGURES: &[Figure] = &[
     },
     Figure {
         id: "memory/percent_used",
-        kind: Kind::Gauge,
+        kind: MetricType::Gauge,
         help: "Memory that is neither free nor buffers, cache or slab, in percent of all.",
         write: |samples, seen| {
             let memory = seen.look.reading.memory();
@@ -28,25 +28,25 @@ pub(super) const FIGURES: &[Figure] = &[
     },
     Figure {
         id: "memory/anonymous_used",
-        kind: Kind::Gauge,
+        kind: MetricType::Gauge,
         help: "Anonymous memory, in bytes.",
         write: |samples, seen| by_state(samples, seen, &[("active", "Active(anon)"), ("inactive", "Inactive(anon)")]),
     },
     Figure {
         id: "memory/page_cache_used",
-        kind: Kind::Gauge,
+        kind: MetricType::Gauge,
         help: "Page cache, in bytes.",
         write: |samples, seen| by_state(samples, seen, &[("active", "Active(file)"), ("inactive", "Inactive(file)")]),
     },
     Figure {
         id: "memory/unevictable_used",
-        kind: Kind::Gauge,
+        kind: MetricType::Gauge,
         help: "Memory that cannot be taken back, in bytes.",
         write: |samples, seen| samples.only(seen.look.reading.memory().bytes("Unevictable").map(precise)),
     },
     Figure {
         id: "memory/dirty_used",
-        kind: Kind::Gauge,
+        kind: MetricType::Gauge,
         help: "Memory that waits to be written to disks, or is on its way, in bytes.",
         write: |samples, seen| by_state(samples, seen, &[("dirty", "Dirty"), ("writeback", "Writeback")]),
     },

@@ -2,11 +2,16 @@
 
 use nodewell_checks::statistics::network::Count;
 
-use super::{super::super::exposition::precise, Figure, Kind, Samples, Seen};
+use super::{super::super::exposition::precise, Figure, MetricType, Samples, Seen};
 
 macro_rules! count {
     ($id:literal, $count:ident, $help:literal) => {
-        Figure { id: $id, kind: Kind::Counter, help: $help, write: |samples, seen| each(samples, seen, Count::$count) }
+        Figure {
+            id: $id,
+            kind: MetricType::Counter,
+            help: $help,
+            write: |samples, seen| each(samples, seen, Count::$count),
+        }
     };
 }
 

@@ -2,12 +2,12 @@
 
 use nodewell_checks::statistics::modules::Module;
 
-use super::{Figure, Kind, Samples, Seen};
+use super::{Figure, MetricType, Samples, Seen};
 
 pub(super) const FIGURES: &[Figure] = &[
     Figure {
         id: "host/uptime",
-        kind: Kind::Gauge,
+        kind: MetricType::Gauge,
         help: "Time since boot, in seconds.",
         write: |samples, seen| {
             let labels = [("kernel_version", &*seen.host.kernel_version), ("os_version", &*seen.host.os_version)];
@@ -18,7 +18,7 @@ pub(super) const FIGURES: &[Figure] = &[
     },
     Figure {
         id: "system/os_feature",
-        kind: Kind::Gauge,
+        kind: MetricType::Gauge,
         help: "1 if the system has the feature; `value` says what of it.",
         write: |samples, seen| {
             command_line_features(samples, seen);
