@@ -59,7 +59,7 @@ impl Run {
         daemon.plan().kmsg().raw(burst.as_bytes());
         daemon.plan().kmsg().lose(LINES);
         let start = Instant::now();
-        daemon.plan().kmsg().say("nfs: server filer not responding, still trying");
+        daemon.plan().kmsg().write("nfs: server filer not responding, still trying");
         let other_kind = observer.event(&node, "NfsServerNotResponding") - start;
         Self { daemon, node, other_kind }
     }

@@ -116,7 +116,7 @@ pub(crate) fn kernel_records(probe: &mut Probe) -> (u64, u64) {
 }
 
 /// Waits until the monitor of the kernel log has nothing more to read, and gives how many records it accounts for.
-pub(crate) fn settle(probe: &mut Probe) -> u64 {
+pub(crate) fn wait_idle(probe: &mut Probe) -> u64 {
     let mut last = (0, Instant::now());
     wait::until("the agent has read everything", || {
         let (read, lost) = kernel_records(probe);

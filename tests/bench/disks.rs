@@ -107,7 +107,7 @@ fn pid(guest: &Guest, name: &str) -> Option<String> {
 /// Processor time so far: the first field of `schedstat` of all its threads, in nanoseconds
 /// (Documentation/scheduler/sched-stats.rst); `stat` counts in hundredths of a second.
 fn cpu(guest: &Guest, pid: &str) -> Duration {
-    let told = guest.sh(&format!("cat /proc/{pid}/task/*/schedstat"));
+    let reported = guest.sh(&format!("cat /proc/{pid}/task/*/schedstat"));
     let first = |line: &str| line.split(' ').next()?.parse::<u64>().ok();
-    Duration::from_nanos(told.lines().filter_map(first).sum())
+    Duration::from_nanos(reported.lines().filter_map(first).sum())
 }

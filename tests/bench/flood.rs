@@ -10,7 +10,7 @@ use std::{
 use nodewell_tests::{agent::Plan, kmsg::RealKmsg};
 
 use crate::{
-    daemon::{Daemon, kernel_records, settle},
+    daemon::{Daemon, kernel_records, wait_idle},
     kernel_log::Writer,
     probe::Probe,
     setting::Setting,
@@ -32,7 +32,7 @@ pub(crate) fn rows(setting: &Setting) -> Vec<Row> {
     };
     let daemon = Daemon::start(Plan::new("bench-flood").kernel_log("/dev/kmsg").config(CONFIG));
     let mut probe = daemon.probe();
-    let (first, before) = (kmsg.say_numbered("nodewell bench: before the flood"), settle(&mut probe));
+    let (first, before) = (kmsg.write_numbered("nodewell bench: before the flood"), wait_idle(&mut probe));
     let (read_before, lost_before) = kernel_records(&mut probe);
     let (pace, peak) = (flood(if setting.quick { 1 } else { 3 }), &daemon.usage());
     let difference = unaccounted(kmsg, &mut probe, (first, before));
@@ -49,8 +49,8 @@ pub(crate) fn rows(setting: &Setting) -> Vec<Row> {
 /// that was behind by the time we looked is asked for again.
 fn unaccounted(kmsg: &RealKmsg, probe: &mut Probe, (first, before): (u64, u64)) -> f64 {
     let look = || {
-        let last = kmsg.say_numbered("nodewell bench: after the flood");
-        (precise(last) - precise(first)) - (precise(settle(probe)) - precise(before))
+        let last = kmsg.write_numbered("nodewell bench: after the flood");
+        (precise(last) - precise(first)) - (precise(wait_idle(probe)) - precise(before))
     };
     let looks: Vec<f64> = std::iter::repeat_with(look).take(5).collect();
     looks.into_iter().min_by(|a, b| a.abs().total_cmp(&b.abs())).unwrap_or(f64::NAN)

@@ -59,7 +59,7 @@ pub(crate) fn rows(setting: &Setting) -> Vec<Row> {
     vec![
         Row::median_and_p99("line → condition on the socket, state disk well", &healthy, Unit::Millis),
         Row::median_and_p99(measure, &hanging, Unit::Millis).at_most(healthy.median() + SLACK_MILLIS),
-        Row::new("reports promised to be kept while it is frozen", precise(promised), Unit::Count)
+        Row::new("reports promised to be saved while it is frozen", precise(promised), Unit::Count)
             .beside(format!("answers: {answers:?}"))
             .exactly(0.0),
     ]
@@ -69,7 +69,7 @@ pub(crate) fn rows(setting: &Setting) -> Vec<Row> {
 pub(crate) fn latencies(daemon: &Daemon, probe: &mut Probe, times: usize) -> Vec<Duration> {
     let toggle = |line: &str, wanted, probe: &mut Probe| {
         let start = Instant::now();
-        daemon.plan().kmsg().say(line);
+        daemon.plan().kmsg().write(line);
         wait_for(probe, CONDITION, wanted);
         start.elapsed()
     };

@@ -56,10 +56,10 @@ impl KernelLog {
 
 impl Writer {
     /// One line for `daemon`.
-    pub(crate) fn say(&self, daemon: &Daemon, text: &str) {
+    pub(crate) fn write(&self, daemon: &Daemon, text: &str) {
         match self {
-            Self::Real(kmsg) => kmsg.say(text),
-            Self::MadeUp => daemon.plan().kmsg().say(text),
+            Self::Real(kmsg) => kmsg.write(text),
+            Self::MadeUp => daemon.plan().kmsg().write(text),
         }
     }
 }

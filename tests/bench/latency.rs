@@ -43,10 +43,10 @@ pub(crate) fn to_socket(setting: &Setting) -> Vec<Row> {
         .map(|number| {
             let server = format!("nodewell-bench-{}-{number}", std::process::id());
             let start = Instant::now();
-            writer.say(&daemon, &format!("nfs: server {server} not responding, still trying"));
+            writer.write(&daemon, &format!("nfs: server {server} not responding, still trying"));
             wait_for(&mut probe, ConditionStatus::True);
             let took = start.elapsed();
-            writer.say(&daemon, &format!("nfs: server {server} OK"));
+            writer.write(&daemon, &format!("nfs: server {server} OK"));
             wait_for(&mut probe, ConditionStatus::False);
             took
         })
@@ -72,7 +72,7 @@ fn bare_read(kmsg: &RealKmsg) -> Duration {
     // Long enough for the thread to wait in its read.
     thread::sleep(Duration::from_millis(1));
     let start = Instant::now();
-    kmsg.say("nodewell bench: a bare line");
+    kmsg.write("nodewell bench: a bare line");
     waiting.join().unwrap() - start
 }
 
@@ -104,7 +104,7 @@ pub(crate) fn to_api(setting: &Setting) -> Vec<Row> {
     let (mut lines, mut requests) = (Times::default(), Times::default());
     for (number, (node, daemon)) in agents.iter().enumerate() {
         for line in 0..CONDITIONS {
-            lines.add(&observer, (node, line), || daemon.plan().kmsg().say(&format!("nodewell bench: fault {line}")));
+            lines.add(&observer, (node, line), || daemon.plan().kmsg().write(&format!("nodewell bench: fault {line}")));
             bare.add(&observer, line + number * CONDITIONS, &mut requests);
         }
     }

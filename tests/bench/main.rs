@@ -98,7 +98,7 @@ fn main() -> ExitCode {
         eprintln!("bench: {missing}");
         return ExitCode::FAILURE;
     }
-    programs::tell_harness();
+    programs::answer_harness();
     let rows = measure(&arguments);
     RealServer::end_shared();
     show(&rows, arguments.json);

@@ -44,13 +44,13 @@ pub(crate) fn rows(setting: &Setting) -> Vec<Row> {
 
 fn recovery(cluster: &Cluster, daemon: &Daemon, round: usize) -> Duration {
     cluster.stop();
-    daemon.plan().kmsg().say(&format!("fire: seen on r{round}"));
+    daemon.plan().kmsg().write(&format!("fire: seen on r{round}"));
     thread::sleep(AWAY);
     let back = Instant::now();
     cluster.start_again();
     wait::until("the Event is there", || {
-        let told = cluster.events(NODE, "FireSeen");
-        told.iter().any(|event| event["message"].to_string().contains(&format!("r{round}"))).then_some(())
+        let reported = cluster.events(NODE, "FireSeen");
+        reported.iter().any(|event| event["message"].to_string().contains(&format!("r{round}"))).then_some(())
     });
     back.elapsed()
 }

@@ -31,7 +31,7 @@ pub(crate) fn unmet() -> Option<String> {
 }
 
 /// The harness takes the folder from the environment, which only a new process image can be given.
-pub(crate) fn tell_harness() {
+pub(crate) fn answer_harness() {
     if env::var_os(VARIABLE).is_none() {
         let own = env::current_exe().unwrap_or_default();
         let error = Command::new(own).args(env::args_os().skip(1)).env(VARIABLE, built()).exec();

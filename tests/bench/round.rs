@@ -38,9 +38,9 @@ impl Rounds {
         let mut rounds = Self { took: Vec::new(), check_process: Vec::new(), worker: Vec::new() };
         let mut before = next(WARMING, &mut look);
         while rounds.check_process.len() < times {
-            let seen = told(&before.log).len();
+            let seen = round_times(&before.log).len();
             let now = next(seen + 1, &mut look);
-            let took = told(&now.log).split_off(seen);
+            let took = round_times(&now.log).split_off(seen);
             // Should two have come between two looks, each cost half.
             let of = u32::try_from(took.len()).unwrap_or(u32::MAX);
             rounds.check_process.push((now.check_process - before.check_process) / of);
@@ -69,7 +69,7 @@ fn next(rounds: usize, look: &mut impl FnMut() -> Look) -> Look {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let now = look();
-        if told(&now.log).len() >= rounds {
+        if round_times(&now.log).len() >= rounds {
             return now;
         }
         assert!(Instant::now() < deadline, "no round of {DISKS} disks in {PATIENCE:?}: {}", now.log);
@@ -77,7 +77,7 @@ fn next(rounds: usize, look: &mut impl FnMut() -> Look) -> Look {
 }
 
 /// How long each round took that asked all disks.
-fn told(log: &str) -> Vec<Duration> {
+fn round_times(log: &str) -> Vec<Duration> {
     let rounds = log.lines().filter(|line| field(line, "check") == Some("\"disk\""));
     let whole = rounds.filter(|line| field(line, "devices") == Some(&DISKS.to_string()));
     whole.filter_map(|line| field(line, "micros")?.parse().ok()).map(Duration::from_micros).collect()
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn only_rounds_of_all_disks_count() {
-        assert_eq!(told(LOG), [Duration::from_micros(41_234), Duration::from_micros(40)]);
+        assert_eq!(round_times(LOG), [Duration::from_micros(41_234), Duration::from_micros(40)]);
     }
 
     #[test]

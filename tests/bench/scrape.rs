@@ -30,7 +30,7 @@ pub(crate) fn rows(setting: &Setting) -> Vec<Row> {
     let both =
         Daemon::start(files.iter().fold(plan, |plan, name| plan.flag("--npd-config", format!("{STOCK}/{name}"))));
     rows.extend(scraped(&both, setting, "/metrics, and all of NPD's"));
-    rows.push(kept(&both, setting.times(10_000, 1_000)));
+    rows.push(retained(&both, setting.times(10_000, 1_000)));
     rows
 }
 
@@ -57,7 +57,7 @@ fn scraped(daemon: &Daemon, setting: &Setting, measure: &str) -> Vec<Row> {
 }
 
 /// What is resident for good after so many pages more.
-fn kept(daemon: &Daemon, pages: usize) -> Row {
+fn retained(daemon: &Daemon, pages: usize) -> Row {
     (0..pages / 10).for_each(|_| drop(page(daemon)));
     let before = daemon.usage().memory().anonymous_mib;
     (0..pages).for_each(|_| drop(page(daemon)));

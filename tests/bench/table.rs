@@ -96,7 +96,7 @@ impl Row {
     }
 
     pub(crate) fn is_missed(&self) -> bool {
-        matches!(&self.outcome, Outcome::Measured(measured) if measured.is_kept() == Some(false))
+        matches!(&self.outcome, Outcome::Measured(measured) if measured.is_within() == Some(false))
     }
 
     fn with(mut self, change: impl FnOnce(&mut Measured)) -> Self {
@@ -140,7 +140,7 @@ impl Row {
 }
 
 impl Measured {
-    fn is_kept(&self) -> Option<bool> {
+    fn is_within(&self) -> Option<bool> {
         self.limit.map(|limit| match limit {
             Limit::AtMost(limit) => self.value <= limit,
             Limit::AtLeast(limit) => self.value >= limit,
@@ -149,7 +149,7 @@ impl Measured {
     }
 
     fn verdict(&self) -> &'static str {
-        match self.is_kept() {
+        match self.is_within() {
             Some(true) => "ok",
             Some(false) => "MISSED",
             None => "",
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_that_is_not_kept_is_missed() {
+    fn a_limit_that_is_exceeded_is_missed() {
         assert!(!Row::new("start", 49.0, Unit::Millis).at_most(50.0).is_missed());
         assert!(Row::new("start", 51.0, Unit::Millis).at_most(50.0).is_missed());
         assert!(Row::new("speed", 11.9, Unit::MegaLinesPerSecond).at_least(12.0).is_missed());

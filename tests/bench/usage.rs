@@ -52,8 +52,8 @@ impl Usage {
     /// What it has caused to be written to disks.
     pub(crate) fn written_bytes(&self) -> u64 {
         let io = self.read("io");
-        let told = io.lines().find_map(|line| line.strip_prefix("write_bytes: ")?.parse().ok());
-        told.expect("the kernel reports it")
+        let reported = io.lines().find_map(|line| line.strip_prefix("write_bytes: ")?.parse().ok());
+        reported.expect("the kernel reports it")
     }
 
     pub(crate) fn thread_count(&self) -> usize {

@@ -16,9 +16,9 @@ use crate::lines::{OOPS, QUIET_RULES, TEST_RULES};
 pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("api_conditions")
-        .on_double("a_recovery_is_held_and_then_told", a_recovery_is_held_and_then_told)
-        .on_double("a_heartbeat_says_that_all_is_still_true", a_heartbeat_says_that_all_is_still_true)
-        .api("a_problem_is_told_at_once", a_problem_is_told_at_once)
+        .on_double("a_recovery_is_held_and_then_reported", a_recovery_is_held_and_then_reported)
+        .on_double("a_heartbeat_confirms_what_was_reported", a_heartbeat_confirms_what_was_reported)
+        .api("a_problem_is_reported_at_once", a_problem_is_reported_at_once)
         .api("what_the_rules_drop_is_gone", what_the_rules_drop_is_gone)
         .api("another_writer_is_reported_and_not_fought", another_writer_is_reported_and_not_fought)
         .api("a_writer_from_before_is_reported_and_not_fought", a_writer_from_before_is_reported_and_not_fought);
@@ -33,7 +33,7 @@ pub(crate) fn plan_on(cluster: &Cluster, name: &str) -> Plan {
 }
 
 /// Waits until the Node's condition has `status`.
-pub(crate) fn wait_told(cluster: &Cluster, (node, condition): (&str, &str), status: &str) -> Value {
+pub(crate) fn wait_published(cluster: &Cluster, (node, condition): (&str, &str), status: &str) -> Value {
     until(&format!("{condition} of {node} is {status} in the API"), || {
         cluster.condition(node, condition).filter(|condition_seen| condition_seen["status"] == status)
     })
@@ -46,14 +46,14 @@ pub(crate) fn same_second(condition_seen: &Value, time: Timestamp) {
 }
 
 fn oops(agent: &Agent) {
-    agent.kmsg().say(OOPS);
+    agent.kmsg().write(OOPS);
     agent.wait_condition("KernelUnhealthy", "True");
 }
 
-fn a_problem_is_told_at_once(cluster: &Cluster) {
+fn a_problem_is_reported_at_once(cluster: &Cluster) {
     let node = "reported-at-once";
     let agent = plan_on(cluster, node).start();
-    let healthy = wait_told(cluster, (node, "KernelDeadlock"), "False");
+    let healthy = wait_published(cluster, (node, "KernelDeadlock"), "False");
     assert_eq!(
         (&healthy["reason"], &healthy["message"]),
         (&json!("KernelHasNoDeadlock"), &json!("kernel has no deadlock"))
@@ -75,13 +75,13 @@ fn what_the_rules_drop_is_gone(cluster: &Cluster) {
     let plan = plan_on(cluster, node).rules(TEST_RULES);
     let more = plan.file("rules/more.toml", QUIET_RULES);
     let agent = plan.start();
-    wait_told(cluster, (node, "TestNoisy"), "False");
+    wait_published(cluster, (node, "TestNoisy"), "False");
     cluster.write_as_peer(node, "kubelet", &json!([{ "type": "Ready", "status": "True" }]));
     std::fs::remove_file(more).unwrap();
     agent.reload();
     until("the condition is gone", || cluster.condition(node, "TestNoisy").is_none().then_some(()));
-    wait_told(cluster, (node, "TestUnhealthy"), "False");
-    wait_told(cluster, (node, "Ready"), "True");
+    wait_published(cluster, (node, "TestUnhealthy"), "False");
+    wait_published(cluster, (node, "Ready"), "True");
 }
 
 fn theirs(message: &str) -> Value {
@@ -95,10 +95,10 @@ fn wait_reported(agent: &Agent, manager: &str) {
 fn another_writer_is_reported_and_not_fought(cluster: &Cluster) {
     let node = "two-writers";
     let agent = plan_on(cluster, node).start();
-    wait_told(cluster, (node, "KernelDeadlock"), "False");
+    wait_published(cluster, (node, "KernelDeadlock"), "False");
     cluster.write_as_peer(node, "node-problem-detector", &theirs("theirs"));
     oops(&agent);
-    wait_told(cluster, (node, "KernelUnhealthy"), "True");
+    wait_published(cluster, (node, "KernelUnhealthy"), "True");
     wait_reported(&agent, "node-problem-detector");
     assert_eq!(cluster.condition(node, "KernelDeadlock").unwrap()["message"], "theirs");
 }
@@ -109,23 +109,23 @@ fn a_writer_from_before_is_reported_and_not_fought(cluster: &Cluster) {
     let plan = plan_on(cluster, node);
     cluster.write_as_peer(node, "node-problem-detector", &theirs("theirs"));
     let agent = plan.start();
-    wait_told(cluster, (node, "KernelUnhealthy"), "False");
-    assert_eq!(wait_told(cluster, (node, "KernelDeadlock"), "True")["message"], "theirs");
+    wait_published(cluster, (node, "KernelUnhealthy"), "False");
+    assert_eq!(wait_published(cluster, (node, "KernelDeadlock"), "True")["message"], "theirs");
     wait_reported(&agent, "before-first-apply");
     cluster.write_as_peer(node, "node-problem-detector", &theirs("again theirs"));
     oops(&agent);
-    wait_told(cluster, (node, "KernelUnhealthy"), "True");
+    wait_published(cluster, (node, "KernelUnhealthy"), "True");
     assert_eq!(cluster.condition(node, "KernelDeadlock").unwrap()["message"], "again theirs");
 }
 
 /// A flapping disk must not write the Node every second.
-fn a_recovery_is_held_and_then_told(cluster: &Cluster) {
+fn a_recovery_is_held_and_then_reported(cluster: &Cluster) {
     let node = "held";
     let agent = plan_on(cluster, node).rules(TEST_RULES).start();
-    wait_told(cluster, (node, "TestUnhealthy"), "False");
-    agent.kmsg().say("test: fault on alpha");
-    wait_told(cluster, (node, "TestUnhealthy"), "True");
-    agent.kmsg().say("test: end on alpha");
+    wait_published(cluster, (node, "TestUnhealthy"), "False");
+    agent.kmsg().write("test: fault on alpha");
+    wait_published(cluster, (node, "TestUnhealthy"), "True");
+    agent.kmsg().write("test: end on alpha");
     let healed = agent.wait_condition("TestUnhealthy", "False").transition;
     assert_eq!(cluster.condition(node, "TestUnhealthy").unwrap()["status"], "True", "not yet");
     let condition_seen = until_within(Duration::from_secs(50), "the recovery is reported", || {
@@ -135,10 +135,10 @@ fn a_recovery_is_held_and_then_told(cluster: &Cluster) {
     assert!(Timestamp::now().duration_since(healed).as_secs() >= 29);
 }
 
-fn a_heartbeat_says_that_all_is_still_true(cluster: &Cluster) {
+fn a_heartbeat_confirms_what_was_reported(cluster: &Cluster) {
     let node = "heartbeat";
     let _agent = plan_on(cluster, node).config("[apiserver]\nheartbeat = \"10s\"\n").start();
-    let first = wait_told(cluster, (node, "KernelDeadlock"), "False");
+    let first = wait_published(cluster, (node, "KernelDeadlock"), "False");
     let next = until("the heartbeat moves", || {
         cluster
             .condition(node, "KernelDeadlock")

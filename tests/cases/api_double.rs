@@ -15,9 +15,9 @@ pub(crate) fn list(suite: &mut Suite) {
         .api("writers_have_no_names_before_the_first_apply", writers_have_no_names_before_the_first_apply)
         .api("two_appliers_conflict_by_name", two_appliers_conflict_by_name)
         .api("a_shared_condition_outlives_one_owner", a_shared_condition_outlives_one_owner)
-        .api("refusals_have_their_words", refusals_have_their_words)
+        .api("rejections_have_their_messages", rejections_have_their_messages)
         .api("events_are_made_once_and_counted", events_are_made_once_and_counted)
-        .api("an_access_review_tells_the_rights", an_access_review_tells_the_rights)
+        .api("an_access_review_shows_the_rights", an_access_review_shows_the_rights)
         .api("a_new_node_has_a_new_uid", a_new_node_has_a_new_uid)
         .api("a_patch_of_nothing_makes_no_version", a_patch_of_nothing_makes_no_version)
         .api("leases_are_made_and_locked_by_version", leases_are_made_and_locked_by_version)
@@ -122,13 +122,13 @@ fn writers_have_no_names_before_the_first_apply(cluster: &Cluster) {
 
 fn two_appliers_conflict_by_name(cluster: &Cluster) {
     let kubelet = node(cluster, "two");
-    let say = |status: &str| json!([{ "type": "A", "status": status }]);
-    assert_eq!(kubelet.call(&apply("two", "one", &say("True"))).0, 200);
-    let (code, answer) = kubelet.call(&apply("two", "other", &say("False")));
+    let apply_status = |status: &str| json!([{ "type": "A", "status": status }]);
+    assert_eq!(kubelet.call(&apply("two", "one", &apply_status("True"))).0, 200);
+    let (code, answer) = kubelet.call(&apply("two", "other", &apply_status("False")));
     let field = ".status.conditions[type=\"A\"].status";
     let message = format!("Apply failed with 1 conflict: conflict with \"one\" with subresource \"status\": {field}");
     assert_eq!((code, answer["message"].as_str()), (409, Some(message.as_str())));
-    assert_eq!(kubelet.call(&apply("two", "other&force=true", &say("False"))).0, 200);
+    assert_eq!(kubelet.call(&apply("two", "other&force=true", &apply_status("False"))).0, 200);
     assert_eq!(cluster.condition("two", "A").unwrap()["status"], "False");
 }
 
@@ -144,7 +144,7 @@ fn a_shared_condition_outlives_one_owner(cluster: &Cluster) {
     assert_eq!(types(cluster, "shared"), [""; 0]);
 }
 
-fn refusals_have_their_words(cluster: &Cluster) {
+fn rejections_have_their_messages(cluster: &Cluster) {
     let kubelet = node(cluster, "refused");
     cluster.create_node("refused-other");
     let ok = json!([{ "type": "A", "status": "True" }]);
@@ -203,7 +203,7 @@ fn events_are_made_once_and_counted(cluster: &Cluster) {
     assert_eq!(kubelet.call(&Call::get(all)).0, 403, "a node cannot list events");
 }
 
-fn an_access_review_tells_the_rights(cluster: &Cluster) {
+fn an_access_review_shows_the_rights(cluster: &Cluster) {
     let kubelet = node(cluster, "reviewed");
     let allowed = |client: &Client, verb: &str, (resource, subresource): (&str, &str)| {
         let wish = json!({ "verb": verb, "resource": resource, "subresource": subresource, "namespace": "default" });
@@ -223,11 +223,11 @@ fn an_access_review_tells_the_rights(cluster: &Cluster) {
 
 fn a_patch_of_nothing_makes_no_version(cluster: &Cluster) {
     let kubelet = node(cluster, "looked-at");
-    let (_, told) = kubelet.call(&apply("looked-at", "us", &json!([{ "type": "A", "status": "True" }])));
+    let (_, reported) = kubelet.call(&apply("looked-at", "us", &json!([{ "type": "A", "status": "True" }])));
     let look = Call::merge("/api/v1/nodes/looked-at/status?fieldManager=us", &json!({})).metadata_only();
     let (code, seen) = kubelet.call(&look);
-    assert_eq!((code, &seen["metadata"]["uid"]), (200, &told["metadata"]["uid"]), "{seen}");
-    assert_eq!(seen["metadata"]["resourceVersion"], told["metadata"]["resourceVersion"]);
+    assert_eq!((code, &seen["metadata"]["uid"]), (200, &reported["metadata"]["uid"]), "{seen}");
+    assert_eq!(seen["metadata"]["resourceVersion"], reported["metadata"]["resourceVersion"]);
     assert_eq!(kubelet.call(&Call::merge("/api/v1/nodes/missing/status", &json!({}))).0, 404);
 }
 
@@ -270,13 +270,13 @@ fn a_new_node_has_a_new_uid(cluster: &Cluster) {
 
 fn a_killed_server_comes_back_with_its_content(cluster: &Cluster) {
     let kubelet = node(cluster, "killed");
-    let say = |status: &str| apply("killed", "us", &json!([{ "type": "A", "status": status }]));
-    assert_eq!(kubelet.call(&say("True")).0, 200);
+    let apply_status = |status: &str| apply("killed", "us", &json!([{ "type": "A", "status": status }]));
+    assert_eq!(kubelet.call(&apply_status("True")).0, 200);
     cluster.stop();
-    assert_eq!(kubelet.call(&say("False")).0, 0);
+    assert_eq!(kubelet.call(&apply_status("False")).0, 0);
     cluster.start_again();
     assert_eq!(cluster.condition("killed", "A").unwrap()["status"], "True");
-    assert_eq!(kubelet.call(&say("False")).0, 200);
+    assert_eq!(kubelet.call(&apply_status("False")).0, 200);
 }
 
 fn faults_come_as_scripted(cluster: &Cluster) {

@@ -13,7 +13,7 @@ use nodewell_tests::{
 };
 
 use crate::{
-    api_conditions::{plan_on, same_second, wait_told},
+    api_conditions::{plan_on, same_second, wait_published},
     api_events::wait_events,
     lines::{OOPS, STALL},
 };
@@ -33,23 +33,23 @@ const HUNG: usize = 40;
 fn a_minute_of_outage_loses_nothing(cluster: &Cluster) {
     let node = "minute-down";
     let agent = plan_on(cluster, node).start();
-    wait_told(cluster, (node, "KernelUnhealthy"), "False");
+    wait_published(cluster, (node, "KernelUnhealthy"), "False");
     cluster.stop();
     let stopped = Instant::now();
-    agent.kmsg().say(OOPS);
+    agent.kmsg().write(OOPS);
     for task in 0..HUNG {
-        agent.kmsg().say(&format!("INFO: task worker{task}:{} blocked for more than 120 seconds.", 1000 + task));
+        agent.kmsg().write(&format!("INFO: task worker{task}:{} blocked for more than 120 seconds.", 1000 + task));
     }
     until_within(Duration::from_secs(90), "a minute has passed, and the agent still works", || {
         let alive = agent.condition("KernelUnhealthy").is_some_and(|c| c.status == ConditionStatus::True);
         (alive && stopped.elapsed() > Duration::from_secs(60)).then_some(())
     });
     cluster.start_again();
-    wait_told(cluster, (node, "KernelUnhealthy"), "True");
+    wait_published(cluster, (node, "KernelUnhealthy"), "True");
     let subjects = until("all that hung is reported", || {
-        let told = cluster.events(node, "TaskHung");
-        let messages: BTreeSet<String> = told.iter().map(|event| event["message"].to_string()).collect();
-        (messages.len() == HUNG).then_some(told.len())
+        let reported = cluster.events(node, "TaskHung");
+        let messages: BTreeSet<String> = reported.iter().map(|event| event["message"].to_string()).collect();
+        (messages.len() == HUNG).then_some(reported.len())
     });
     assert_eq!(subjects, HUNG, "none is reported twice");
     assert_eq!(cluster.events(node, "KernelOops").len(), 1);
@@ -58,19 +58,19 @@ fn a_minute_of_outage_loses_nothing(cluster: &Cluster) {
 fn what_happened_meanwhile_arrives_in_order(cluster: &Cluster) {
     let node = "server-down";
     let agent = plan_on(cluster, node).start();
-    wait_told(cluster, (node, "KernelUnhealthy"), "False");
+    wait_published(cluster, (node, "KernelUnhealthy"), "False");
     cluster.stop();
-    agent.kmsg().say(OOPS);
+    agent.kmsg().write(OOPS);
     let since = agent.wait_condition("KernelUnhealthy", "True").transition;
-    agent.kmsg().say(STALL);
+    agent.kmsg().write(STALL);
     let stalled = agent.wait_event("RCUStall").timestamp;
     until("the agent knows that no server answers", || {
         let apiserver = agent.view().apiserver;
         (serde_json::to_value(apiserver.state).unwrap() == "failing" && apiserver.undelivered >= 2).then_some(())
     });
     cluster.start_again();
-    let told = wait_told(cluster, (node, "KernelUnhealthy"), "True");
-    same_second(&told["lastTransitionTime"], since);
+    let reported = wait_published(cluster, (node, "KernelUnhealthy"), "True");
+    same_second(&reported["lastTransitionTime"], since);
     let (stall, oops) = (wait_events(cluster, node, "RCUStall"), wait_events(cluster, node, "KernelOops"));
     assert_eq!((stall.len(), oops.len()), (1, 1));
     same_second(&oops[0]["firstTimestamp"], since);
@@ -86,10 +86,10 @@ fn an_agent_that_starts_first_waits(cluster: &Cluster) {
     let plan = plan_on(cluster, node);
     cluster.stop();
     let agent = plan.start();
-    agent.kmsg().say(OOPS);
+    agent.kmsg().write(OOPS);
     agent.wait_condition("KernelUnhealthy", "True");
     cluster.start_again();
-    wait_told(cluster, (node, "KernelUnhealthy"), "True");
+    wait_published(cluster, (node, "KernelUnhealthy"), "True");
     wait_events(cluster, node, "KernelOops");
 }
 
@@ -100,16 +100,16 @@ const SOON: Duration = Duration::from_secs(4);
 fn what_waits_is_delivered_soon_after_the_return(cluster: &Cluster) {
     let node = "soon-back";
     let agent = plan_on(cluster, node).start();
-    wait_told(cluster, (node, "KernelUnhealthy"), "False");
+    wait_published(cluster, (node, "KernelUnhealthy"), "False");
     cluster.stop();
-    agent.kmsg().say(OOPS);
+    agent.kmsg().write(OOPS);
     let stopped = Instant::now();
     until("the back-off is at its longest", || (stopped.elapsed() > Duration::from_secs(8)).then_some(()));
     cluster.start_again();
     let ready = Instant::now();
     until_within(SOON, "the condition and the event are reported", || {
-        let told = cluster.condition(node, "KernelUnhealthy").is_some_and(|told| told["status"] == "True");
-        (told && cluster.events(node, "KernelOops").len() == 1).then_some(())
+        let reported = cluster.condition(node, "KernelUnhealthy").is_some_and(|reported| reported["status"] == "True");
+        (reported && cluster.events(node, "KernelOops").len() == 1).then_some(())
     });
     eprintln!("delivered {:?} after the server was ready", ready.elapsed());
 }

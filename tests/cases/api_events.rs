@@ -27,7 +27,7 @@ fn an_event_is_about_the_real_node(cluster: &Cluster) {
     let node = "about-a-node";
     let plan = plan_on(cluster, node);
     let agent = plan.start();
-    agent.kmsg().say(OOPS);
+    agent.kmsg().write(OOPS);
     let event = wait_events(cluster, node, "KernelOops").remove(0);
     let involved = &event["involvedObject"];
     assert_eq!((&involved["kind"], &involved["name"]), (&"Node".into(), &node.into()));
@@ -41,9 +41,9 @@ fn an_event_is_about_the_real_node(cluster: &Cluster) {
 fn repetitions_become_a_count(cluster: &Cluster) {
     let node = "counted-events";
     let agent = plan_on(cluster, node).start();
-    agent.kmsg().say(STALL);
+    agent.kmsg().write(STALL);
     wait_events(cluster, node, "RCUStall");
-    (0..4).for_each(|_| agent.kmsg().say(STALL));
+    (0..4).for_each(|_| agent.kmsg().write(STALL));
     let total = |events: &[Value]| events.iter().map(|event| event["count"].as_u64().unwrap()).sum::<u64>();
     until("five are counted", || (total(&cluster.events(node, "RCUStall")) == 5).then_some(()));
     assert_eq!(cluster.events(node, "RCUStall").len(), 1);
@@ -52,11 +52,11 @@ fn repetitions_become_a_count(cluster: &Cluster) {
 fn a_restart_makes_no_second_event(cluster: &Cluster) {
     let node = "restarted";
     let mut agent = plan_on(cluster, node).start();
-    agent.kmsg().say(OOPS);
+    agent.kmsg().write(OOPS);
     let first = wait_events(cluster, node, "KernelOops");
     agent.restart();
     agent.wait_condition("KernelUnhealthy", "True");
-    agent.kmsg().say(STALL);
+    agent.kmsg().write(STALL);
     wait_events(cluster, node, "RCUStall");
     let after = cluster.events(node, "KernelOops");
     assert_eq!((after.len(), &after[0]["count"]), (1, &first[0]["count"]), "{after:?}");

@@ -11,7 +11,7 @@ use nodewell_tests::{
 };
 
 use crate::{
-    api_conditions::{plan_on, wait_told},
+    api_conditions::{plan_on, wait_published},
     lines::{OOPS, STALL},
 };
 
@@ -34,23 +34,23 @@ fn state(agent: &Agent) -> String {
 fn a_silent_server_is_noticed_and_its_return_too(cluster: &Cluster) {
     let node = "half-open";
     let agent = plan_on(cluster, node).start();
-    wait_told(cluster, (node, "KernelUnhealthy"), "False");
+    wait_published(cluster, (node, "KernelUnhealthy"), "False");
     until("connected", || (state(&agent) == "connected").then_some(()));
     cluster.freeze();
-    agent.kmsg().say(OOPS);
+    agent.kmsg().write(OOPS);
     agent.wait_condition("KernelUnhealthy", "True");
     until_within(NOTICED, "the silence is noticed", || (state(&agent) == "failing").then_some(()));
     let message = agent.view().apiserver.message;
     assert!(message.contains("no answer within"), "{message}");
-    agent.kmsg().say(STALL);
+    agent.kmsg().write(STALL);
     agent.wait_event("RCUStall");
     cluster.thaw();
     until_within(RETURNED, "the condition is reported", || {
-        cluster.condition(node, "KernelUnhealthy").filter(|told| told["status"] == "True")
+        cluster.condition(node, "KernelUnhealthy").filter(|reported| reported["status"] == "True")
     });
     until_within(RETURNED, "both events are reported", || {
-        let told = ["KernelOops", "RCUStall"].map(|reason| cluster.events(node, reason).len());
-        (told == [1, 1]).then_some(())
+        let reported = ["KernelOops", "RCUStall"].map(|reason| cluster.events(node, reason).len());
+        (reported == [1, 1]).then_some(())
     });
     until("nothing waits any more", || (agent.view().apiserver.undelivered == 0).then_some(()));
 }
@@ -68,24 +68,24 @@ fn packets_that_vanish_are_noticed() {
     let far = near.replace(&cluster.as_double().address().to_string(), &wire.address().to_string());
     let kubeconfig = plan.file("kubeconfig", &far);
     let agent = plan.kubeconfig(kubeconfig).wrapped_in(wire.enter()).start();
-    wait_told(&cluster, (node, "KernelUnhealthy"), "False");
+    wait_published(&cluster, (node, "KernelUnhealthy"), "False");
     until("connected", || (state(&agent) == "connected").then_some(()));
 
     wire.cut();
     until_within(IDLE_NOTICED, "the idle connection is given up by the kernel", || {
         (connections(&agent) == 0).then_some(())
     });
-    agent.kmsg().say(OOPS);
+    agent.kmsg().write(OOPS);
     until_within(NOTICED, "the cut is noticed", || (state(&agent) == "failing").then_some(()));
     wire.join();
     until_within(RETURNED, "the condition is reported", || {
-        cluster.condition(node, "KernelUnhealthy").filter(|told| told["status"] == "True")
+        cluster.condition(node, "KernelUnhealthy").filter(|reported| reported["status"] == "True")
     });
     until_within(RETURNED, "and the event", || (cluster.events(node, "KernelOops").len() == 1).then_some(()));
 
     until("the connection is there", || (connections(&agent) > 0).then_some(()));
     wire.cut();
-    agent.kmsg().say(STALL);
+    agent.kmsg().write(STALL);
     until_within(NOTICED, "a connection in use is given up too", || (state(&agent) == "failing").then_some(()));
     wire.join();
     until_within(RETURNED, "the event is reported", || (cluster.events(node, "RCUStall").len() == 1).then_some(()));

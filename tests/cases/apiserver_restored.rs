@@ -10,7 +10,7 @@ use nodewell_tests::{
 };
 
 use crate::{
-    api_conditions::{plan_on, wait_told},
+    api_conditions::{plan_on, wait_published},
     lease::with_lease,
     lines::OOPS,
 };
@@ -18,8 +18,8 @@ use crate::{
 pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("apiserver_restored")
-        .api_alone("a_past_node_is_told_again", a_past_node_is_told_again)
-        .api_alone("a_lease_tells_of_it_before_the_heartbeat", a_lease_tells_of_it_before_the_heartbeat);
+        .api_alone("a_past_node_is_written_again", a_past_node_is_written_again)
+        .api_alone("a_lease_shows_it_before_the_heartbeat", a_lease_shows_it_before_the_heartbeat);
 }
 
 /// More than a starting API server writes itself.
@@ -27,13 +27,13 @@ const WRITES_LOST: u32 = 200;
 /// A heartbeat of ten seconds, and what an outage adds for a node with nothing to deliver.
 const TOLD_AGAIN: Duration = Duration::from_secs(90);
 
-fn a_past_node_is_told_again(cluster: &Cluster) {
+fn a_past_node_is_written_again(cluster: &Cluster) {
     let node = "restored";
     let agent = plan_on(cluster, node).config("[apiserver]\nheartbeat = \"10s\"\n").start();
-    wait_told(cluster, (node, "KernelUnhealthy"), "False");
+    wait_published(cluster, (node, "KernelUnhealthy"), "False");
     cluster.back_up();
-    agent.kmsg().say(OOPS);
-    wait_told(cluster, (node, "KernelUnhealthy"), "True");
+    agent.kmsg().write(OOPS);
+    wait_published(cluster, (node, "KernelUnhealthy"), "True");
     // What the rest of the cluster wrote in the time that is lost.
     (0..WRITES_LOST).for_each(|other| _ = cluster.create_node(&format!("lost-{other}")));
     let after = Timestamp::now();
@@ -46,25 +46,25 @@ fn a_past_node_is_told_again(cluster: &Cluster) {
     until_within(TOLD_AGAIN, "the past is noticed", || {
         agent.log().contains("the API server was restored from a backup").then_some(())
     });
-    wait_told(cluster, (node, "KernelUnhealthy"), "True");
+    wait_published(cluster, (node, "KernelUnhealthy"), "True");
     until("all is well", || agent.view().apiserver.message.is_empty().then_some(()));
 }
 
 /// The heartbeat is five minutes away: the Lease, whose version is past, makes the agent report the conditions again.
-fn a_lease_tells_of_it_before_the_heartbeat(cluster: &Cluster) {
+fn a_lease_shows_it_before_the_heartbeat(cluster: &Cluster) {
     let node = "restored-lease";
     let agent = with_lease(cluster, node);
-    wait_told(cluster, (node, "KernelUnhealthy"), "False");
+    wait_published(cluster, (node, "KernelUnhealthy"), "False");
     until("a Lease", || cluster.lease(node));
     cluster.back_up();
-    agent.kmsg().say(OOPS);
-    wait_told(cluster, (node, "KernelUnhealthy"), "True");
+    agent.kmsg().write(OOPS);
+    wait_published(cluster, (node, "KernelUnhealthy"), "True");
     let version =
         |lease: &serde_json::Value| lease["metadata"]["resourceVersion"].as_str().unwrap().parse::<u64>().unwrap();
     let before = cluster.lease(node).map(|lease| version(&lease)).unwrap();
     until("a renewal after the backup", || cluster.lease(node).filter(|lease| version(lease) > before));
     cluster.restore();
     until_within(TOLD_AGAIN, "the Node is reported again", || {
-        cluster.condition(node, "KernelUnhealthy").filter(|told| told["status"] == "True")
+        cluster.condition(node, "KernelUnhealthy").filter(|reported| reported["status"] == "True")
     });
 }

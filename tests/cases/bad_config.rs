@@ -38,10 +38,10 @@ fn refused(plan: &Plan) -> String {
     outcome.stderr
 }
 
-fn expect_lines(said: &str, file: &std::path::Path, lines: &[usize]) {
+fn expect_lines(output: &str, file: &std::path::Path, lines: &[usize]) {
     for line in lines {
         let place = format!("{}:{line}: ", file.display());
-        assert!(said.lines().any(|one| one.starts_with(&place)), "nothing about {place}in:\n{said}");
+        assert!(output.lines().any(|one| one.starts_with(&place)), "nothing about {place}in:\n{output}");
     }
 }
 

@@ -109,8 +109,8 @@ ignores = ["entry one"]
     }
 
     /// One line in the kernel log that the rules of this case know.
-    fn say(&self, kmsg: &RealKmsg, text: &str) {
-        kmsg.say(&format!("{} {text}", self.token));
+    fn write(&self, kmsg: &RealKmsg, text: &str) {
+        kmsg.write(&format!("{} {text}", self.token));
     }
 }
 
@@ -120,7 +120,7 @@ type Step = fn(&Node);
 fn whole(release: Release) {
     let node = Node::boot(release);
     let steps: [(&str, Step); 23] = [
-        ("installed, it runs and says that it stands alone", life::installed),
+        ("installed, it runs and reports that it is standalone", life::installed),
         ("any user may read", looks::any_user_may_read),
         ("the agent has no capability, and what systemd opened", looks::least_privilege),
         ("exposure is as published", looks::exposure),
@@ -135,13 +135,13 @@ fn whole(release: Release) {
         ("a taken metrics port is no fault", faults::metrics_port_taken),
         ("a report counts by the grant of its unit", reports::a_grant_counts),
         ("a restart loses no report", reports::a_restart_loses_no_report),
-        ("check processes may open what their units say", check_processes::devices_are_those_of_the_unit),
+        ("check processes may open what their units allow", check_processes::devices_are_those_of_the_unit),
         ("a GPU driver may come late", check_processes::a_gpu_driver_comes_late),
         ("a reader that is killed for its memory is replaced", check_processes::a_reader_over_its_memory_is_replaced),
         ("a stopped check process leaves no reader behind", check_processes::a_stop_leaves_no_reader),
         ("stopped, it stays stopped", life::stopped),
         ("an upgrade restarts once and keeps what is there", life::upgraded),
-        ("the kubelet's credentials are handed over and followed", identity::handed_over),
+        ("the kubelet's credentials are published and followed", identity::published),
         ("removed, it is gone; purged, nothing is left", life::removed),
     ];
     for (number, (step, run)) in steps.into_iter().enumerate() {

@@ -22,13 +22,13 @@ use nodewell_tests::{
 pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("check-process-hardware")
-        .case("a_fault_is_told_counted_and_survives_restarts", a_fault_is_told_counted_and_survives_restarts)
+        .case("a_fault_is_reported_counted_and_survives_restarts", a_fault_is_reported_counted_and_survives_restarts)
         .case("a_device_that_hangs_takes_no_other_with_it", a_device_that_hangs_takes_no_other_with_it)
         .case("more_devices_than_a_report_holds_hang_at_once", more_devices_than_a_report_holds_hang_at_once)
         .case("a_stopped_worker_is_replaced", a_stopped_worker_is_replaced)
         .case("a_worker_ends_with_its_check_process", a_worker_ends_with_its_check_process)
         .case("what_is_turned_off_is_not_read", what_is_turned_off_is_not_read)
-        .case("a_worker_by_hand_says_what_it_is", a_worker_by_hand_says_what_it_is);
+        .case("a_worker_by_hand_explains_what_it_is", a_worker_by_hand_explains_what_it_is);
 }
 
 const MODULE: &str = "sys/devices/system/edac/mc/mc0/dimm0";
@@ -103,7 +103,7 @@ fn wait_counted(agent: &Agent, class: &str, total: u32) {
     });
 }
 
-fn a_fault_is_told_counted_and_survives_restarts() {
+fn a_fault_is_reported_counted_and_survives_restarts() {
     let mut agent = machine().start();
     let mut check_process = started(agent.plan(), PLENTY);
     wait_counted(&agent, "CPUs", 4);
@@ -209,7 +209,7 @@ fn what_is_turned_off_is_not_read() {
     assert_eq!(agent.condition("MemoryUnhealthy").unwrap().problems, []);
 }
 
-fn a_worker_by_hand_says_what_it_is() {
+fn a_worker_by_hand_explains_what_it_is() {
     let parent = std::process::id().to_string();
     let outcome = nodewell_tests::cli::nodewelld(["worker", "disk", "--parent", &parent]);
     assert_ne!(outcome.code, 0, "{outcome:?}");

@@ -14,7 +14,7 @@ pub(crate) fn list(suite: &mut Suite) {
         )
         .case("a_release_survives_restarts_and_ends_by_itself", a_release_survives_restarts_and_ends_by_itself)
         .case("it_needs_no_agent", it_needs_no_agent)
-        .case("wrong_words_are_told", wrong_words_are_told);
+        .case("wrong_words_are_reported", wrong_words_are_reported);
 }
 
 fn started(plan: &Plan) -> CheckProcess {
@@ -67,7 +67,7 @@ fn it_needs_no_agent() {
     until("it works again", || check_process.has_worker().then_some(()));
 }
 
-fn wrong_words_are_told() {
+fn wrong_words_are_reported() {
     let plan = Plan::default();
     assert_eq!(nodewell(&plan, &["release", "disk", "--for", "25h"]).code, 64);
     assert_eq!(nodewell(&plan, &["release", "network"]).code, 64);

@@ -28,7 +28,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("one_ends_with_its_agent", one_ends_with_its_agent)
         .case_with(&[Need::Root], "one_stops_when_asked", one_stops_when_asked)
         .case("doctor_names_those_that_do_not_run", doctor_names_those_that_do_not_run)
-        .case("other_names_are_told", other_names_are_told);
+        .case("other_names_are_reported", other_names_are_reported);
 }
 
 /// A check process of root's, in no service.
@@ -41,7 +41,7 @@ fn remounted_read_only(disk: &Disk) -> String {
 /// The agent knows it, and the disk is as the kernel reports.
 fn break_disk(agent: &Agent, disk: &Disk) {
     disk.mount("remount,ro");
-    agent.kmsg().say(&remounted_read_only(disk));
+    agent.kmsg().write(&remounted_read_only(disk));
     let broken = agent.wait_condition("ReadonlyFilesystem", "True");
     assert_eq!(broken.problems[0].subject.as_deref(), Some(disk.name()));
 }
@@ -143,7 +143,7 @@ fn doctor_names_those_that_do_not_run() {
     assert_eq!(names(&agent), ["check"]);
 }
 
-fn other_names_are_told() {
+fn other_names_are_reported() {
     let unknown = nodewelld(["monitor", "network"]);
     assert_eq!(unknown.code, 64, "{unknown:?}");
     assert!(unknown.stderr.contains("check, disk, gpu"), "{unknown:?}");

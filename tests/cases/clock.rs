@@ -16,10 +16,14 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("on_this_machine_nothing_is_wrong", on_this_machine_nothing_is_wrong)
         .case_with(
             &[Need::ShiftedClock],
-            "one_that_was_kept_is_missed_and_comes_back",
-            one_that_was_kept_is_missed_and_comes_back,
+            "one_that_was_saved_is_missed_and_comes_back",
+            one_that_was_saved_is_missed_and_comes_back,
         )
-        .case_with(&[Need::ShiftedClock], "a_step_is_told_and_a_suspend_is_none", a_step_is_told_and_a_suspend_is_none);
+        .case_with(
+            &[Need::ShiftedClock],
+            "a_step_is_reported_and_a_suspend_is_none",
+            a_step_is_reported_and_a_suspend_is_none,
+        );
 }
 
 /// The kernel's maximum error of a clock that nothing synchronizes.
@@ -38,7 +42,7 @@ fn on_this_machine_nothing_is_wrong() {
     assert_eq!(agent.events("ClockStepped"), []);
 }
 
-fn one_that_was_kept_is_missed_and_comes_back() {
+fn one_that_was_saved_is_missed_and_comes_back() {
     let clocks = Clocks::right();
     clocks.may_be_off(UNKEPT_MICROS);
     let agent = Plan::default().config("[clock]\nunsynchronised-after = \"1s\"\n").start();
@@ -58,7 +62,7 @@ fn one_that_was_kept_is_missed_and_comes_back() {
     agent.wait_condition("ClockUnhealthy", "False");
 }
 
-fn a_step_is_told_and_a_suspend_is_none() {
+fn a_step_is_reported_and_a_suspend_is_none() {
     let clocks = Clocks::right();
     // An hour after the start of the machine.
     clocks.shift(0, 3600);

@@ -8,12 +8,12 @@ use nodewell_tests::{
     clock::Clocks,
     cluster::Cluster,
     suite::{Need, Suite},
-    wait::{settled, until, until_within},
+    wait::{stable, until, until_within},
 };
 use serde_json::{Value, json};
 
 use crate::{
-    api_conditions::{plan_on, same_second, wait_told},
+    api_conditions::{plan_on, same_second, wait_published},
     lines::{LINE_RULE, QUIET_RULES, TEST_RULES},
     report_api::RAID_RULE,
 };
@@ -47,7 +47,7 @@ fn is_near(time: Timestamp, expected: Timestamp) {
 
 /// Writes a line under the shifted clock and looks at what became of it.
 fn one_line(agent: &Agent, (subject, shift): (&str, i64)) {
-    agent.kmsg().say(&format!("test: line {subject}"));
+    agent.kmsg().write(&format!("test: line {subject}"));
     let event_seen = until("the line is reported", || {
         agent.events("TestLine").into_iter().find(|event| event.subject.as_deref() == Some(subject))
     });
@@ -57,7 +57,7 @@ fn one_line(agent: &Agent, (subject, shift): (&str, i64)) {
 fn the_wall_clock_may_go_anywhere() {
     let (cluster, clocks, node) = (Cluster::double(), Clocks::right(), "jumping");
     let agent = start(&cluster, node, &clocks, "");
-    agent.kmsg().say("test: fault on alpha");
+    agent.kmsg().write("test: fault on alpha");
     let raised = agent.wait_condition("TestUnhealthy", "True");
     let body = json!([{"source": "raid", "ttl": 600, "conditions":
         [{"type": "RaidProblem", "status": "False", "transition": "2026-11-21T02:00:00Z",
@@ -69,7 +69,7 @@ fn the_wall_clock_may_go_anywhere() {
         clocks.shift(shift, 0);
         one_line(&agent, (subject, shift));
         // Raised under the new clock, it is over after its second of quiet: not at once, and not never.
-        agent.kmsg().say("test: noise");
+        agent.kmsg().write("test: noise");
         agent.wait_condition("TestNoisy", "True");
         agent.wait_condition("TestNoisy", "False");
     }
@@ -82,8 +82,8 @@ fn the_wall_clock_may_go_anywhere() {
     assert_eq!(event_seen, jumps.map(|(subject, _)| (subject.to_owned(), 1)));
     let count = || cluster.events(node, "TestLine").iter().map(|event| event["count"].as_u64().unwrap()).sum::<u64>();
     until("all are in the API", || (count() >= 5).then_some(()));
-    assert_eq!(settled("the Events rest", count), 5);
-    same_second(&wait_told(&cluster, (node, "TestUnhealthy"), "True")["lastTransitionTime"], raised.transition);
+    assert_eq!(stable("the Events rest", count), 5);
+    same_second(&wait_published(&cluster, (node, "TestUnhealthy"), "True")["lastTransitionTime"], raised.transition);
 }
 
 /// Timers stop in suspend; the first thing that happens after it catches up.
@@ -91,9 +91,10 @@ fn a_suspend_makes_no_monitor_late() {
     let (cluster, clocks, node) = (Cluster::double(), Clocks::right(), "suspended");
     let agent = start(&cluster, node, &clocks, "");
     for (source, ttl, condition) in [("raid", 600, "RaidProblem"), ("test", 1, "TestUnhealthy")] {
-        let said = json!({"type": condition, "status": "False", "transition": "2026-11-21T02:00:00Z",
+        let report = json!({"type": condition, "status": "False", "transition": "2026-11-21T02:00:00Z",
             "reason": "AllIsWell", "message": "fine"});
-        let answer = agent.post("/v1/status", &json!({"source": source, "ttl": ttl, "conditions": [said]}).to_string());
+        let answer =
+            agent.post("/v1/status", &json!({"source": source, "ttl": ttl, "conditions": [report]}).to_string());
         assert!(answer.status.is_success(), "{}", answer.body);
     }
     // An hour asleep: the wall clock has gone on as well.
@@ -109,7 +110,7 @@ fn heartbeats_go_on_after_a_day_back() {
     let (cluster, clocks, node) = (Cluster::double(), Clocks::right(), "beating");
     let agent = start(&cluster, node, &clocks, "[apiserver]\nheartbeat = \"10s\"\n");
     agent.wait_condition("TestUnhealthy", "False");
-    wait_told(&cluster, (node, "TestUnhealthy"), "False");
+    wait_published(&cluster, (node, "TestUnhealthy"), "False");
     for shift in [-DAY, DAY] {
         clocks.shift(shift, 0);
         let beat = |event_seen: &Value| {

@@ -58,11 +58,13 @@ fn detection_goes_on() {
         machine.sh(fate);
         starts += more;
         a_line_is_heard(&machine, &kmsg, &format!("worker{number}"));
-        until(&format!("{starts} starts are seen after {fate}"), || (told_starts(&machine) == starts).then_some(()));
+        until(&format!("{starts} starts are seen after {fate}"), || {
+            (reported_starts(&machine) == starts).then_some(())
+        });
         assert_eq!(machine.agent_pid(), pid, "{fate}");
     }
     assert_eq!(machine.property("nodewell.service", "NRestarts"), "0");
-    assert_eq!(told_starts(&machine), starts);
+    assert_eq!(reported_starts(&machine), starts);
     let needs =
         machine.sh("systemctl show --property=Requires,Requisite,Wants,BindsTo,PartOf,After,Before 'nodewell*'");
     for runtime in ["containerd", "docker", "crio", "kubelet"] {
@@ -71,7 +73,7 @@ fn detection_goes_on() {
 }
 
 fn a_line_is_heard(machine: &Machine, kmsg: &FakeKmsg, task: &str) {
-    kmsg.say(&format!("INFO: task {task}:77 blocked for more than 120 seconds."));
+    kmsg.write(&format!("INFO: task {task}:77 blocked for more than 120 seconds."));
     until(&format!("{task} is heard of"), || {
         machine.events("TaskHung").into_iter().find(|event| event.message.contains(task))
     });
@@ -79,6 +81,6 @@ fn a_line_is_heard(machine: &Machine, kmsg: &FakeKmsg, task: &str) {
 }
 
 /// How often the agent has seen systemd start it.
-fn told_starts(machine: &Machine) -> u64 {
+fn reported_starts(machine: &Machine) -> u64 {
     machine.events("ContainerdStart").iter().map(|event| event.count).sum()
 }

@@ -111,7 +111,7 @@ fn what_was_done_is_in_the_metrics(cluster: &Cluster) {
     }
     let page = controller.metrics();
     let verdict = promtool(&["check", "metrics"], &page);
-    assert!(verdict.content && verdict.said.trim().is_empty(), "{}\n{page}", verdict.said);
+    assert!(verdict.content && verdict.output.trim().is_empty(), "{}\n{page}", verdict.output);
 }
 
 fn a_hung_node_is_turned_off_first(cluster: &Cluster) {

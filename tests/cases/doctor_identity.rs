@@ -43,7 +43,7 @@ impl Doctor {
     }
 
     /// All that it prints, of which the agent's absence is no part.
-    fn says(&self, node: &str, kubeconfig: &Value, more: &[&str]) -> Vec<Value> {
+    fn checks(&self, node: &str, kubeconfig: &Value, more: &[&str]) -> Vec<Value> {
         let path = self.kubeconfig(kubeconfig);
         let outcome = self.run(node, &path, more);
         outcome.json().as_array().unwrap().clone()
@@ -70,11 +70,11 @@ fn check<'a>(checks: &'a [Value], name: &str) -> (&'a str, &'a str, &'a str) {
 
 /// The check has this verdict, and these words in its detail or advice.
 #[track_caller]
-fn tells(checks: &[Value], name: &str, (verdict, words): (&str, &str)) {
-    let (told, detail, advice) = check(checks, name);
+fn expect_check(checks: &[Value], name: &str, (verdict, words): (&str, &str)) {
+    let (reported, detail, advice) = check(checks, name);
     assert!(
-        told == verdict && (detail.contains(words) || advice.contains(words)),
-        "{name}: {told}, {detail} → {advice}"
+        reported == verdict && (detail.contains(words) || advice.contains(words)),
+        "{name}: {reported}, {detail} → {advice}"
     );
 }
 
@@ -90,18 +90,18 @@ fn another_node_is_proven_out_of_reach(cluster: &Cluster) {
     node_with_agent(cluster, other);
     let doctor = Doctor::new();
     let kubeconfig = cluster.kubeconfig(&Identity::Agent(node.to_owned()));
-    let checks = doctor.says(node, &kubeconfig, &["--other-node", other]);
-    tells(&checks, "identity", ("ok", "nodewell:node:doctor-own"));
-    tells(&checks, "other Nodes", ("ok", "this identity is Node doctor-own only, not doctor-other"));
-    tells(&checks, "other Nodes' Events", ("ok", "this identity reports on Node doctor-own only"));
-    tells(&checks, "other Nodes' Leases", ("ok", "the Lease doctor-own in namespace nodewell only"));
-    tells(&checks, "the controller's Leases", ("ok", "cannot create"));
+    let checks = doctor.checks(node, &kubeconfig, &["--other-node", other]);
+    expect_check(&checks, "identity", ("ok", "nodewell:node:doctor-own"));
+    expect_check(&checks, "other Nodes", ("ok", "this identity is Node doctor-own only, not doctor-other"));
+    expect_check(&checks, "other Nodes' Events", ("ok", "this identity reports on Node doctor-own only"));
+    expect_check(&checks, "other Nodes' Leases", ("ok", "the Lease doctor-own in namespace nodewell only"));
+    expect_check(&checks, "the controller's Leases", ("ok", "cannot create"));
     for right in ["patch nodes/status", "create events", "patch events", "own Lease"] {
-        tells(&checks, right, ("ok", "allowed"));
+        expect_check(&checks, right, ("ok", "allowed"));
     }
     // Without another's name the policy is tried on the own Node. Nothing of it is stored.
-    let checks = doctor.says(node, &kubeconfig, &[]);
-    tells(&checks, "other Nodes", ("ok", "the policy that keeps to doctor-own is in force"));
+    let checks = doctor.checks(node, &kubeconfig, &[]);
+    expect_check(&checks, "other Nodes", ("ok", "the policy that keeps to doctor-own is in force"));
     let (_, stored) = cluster.admin(&Call::get(&format!("/api/v1/nodes/{node}")));
     assert_eq!(stored["metadata"]["annotations"]["nodewell.dev/doctor"], Value::Null);
 }
@@ -111,20 +111,20 @@ fn a_kubelets_identity_is_all_right(cluster: &Cluster) {
     node_with_agent(cluster, node);
     node_with_agent(cluster, other);
     let kubeconfig = cluster.kubeconfig(&Identity::Node(node.to_owned()));
-    let checks = Doctor::new().says(node, &kubeconfig, &["--other-node", other]);
-    tells(&checks, "own Node", ("ok", node));
-    tells(&checks, "other Nodes", ("ok", "is not allowed to modify node"));
-    tells(&checks, "own Lease", ("ok", "an identity of its own may have one"));
+    let checks = Doctor::new().checks(node, &kubeconfig, &["--other-node", other]);
+    expect_check(&checks, "own Node", ("ok", node));
+    expect_check(&checks, "other Nodes", ("ok", "is not allowed to modify node"));
+    expect_check(&checks, "own Lease", ("ok", "an identity of its own may have one"));
 }
 
 fn a_mighty_identity_is_warned_of(cluster: &Cluster) {
     let node = "doctor-mighty";
     node_with_agent(cluster, node);
     node_with_agent(cluster, "doctor-mightys-other");
-    let checks = Doctor::new().says(node, &cluster.kubeconfig(&Identity::Admin), &[]);
-    tells(&checks, "other Nodes", ("warn", "mightier than the agent needs"));
-    tells(&checks, "other Nodes' Events", ("warn", "nodewell-admission.yaml"));
-    tells(&checks, "other Nodes' Leases", ("warn", "may write them"));
+    let checks = Doctor::new().checks(node, &cluster.kubeconfig(&Identity::Admin), &[]);
+    expect_check(&checks, "other Nodes", ("warn", "mightier than the agent needs"));
+    expect_check(&checks, "other Nodes' Events", ("warn", "nodewell-admission.yaml"));
+    expect_check(&checks, "other Nodes' Leases", ("warn", "may write them"));
 }
 
 fn a_bound_token_is_named_with_its_node(cluster: &Cluster) {
@@ -133,12 +133,16 @@ fn a_bound_token_is_named_with_its_node(cluster: &Cluster) {
     node_with_agent(cluster, other);
     let doctor = Doctor::new();
     let bound = with_user(cluster, json!({ "token": token(cluster, Some(node)) }));
-    let checks = doctor.says(node, &bound, &["--other-node", other]);
-    tells(&checks, "credentials", ("ok", "bound to Node doctor-token, until"));
-    tells(&checks, "identity", ("ok", "system:serviceaccount:nodewell:nodewell-agent, bound to Node doctor-token"));
-    tells(&checks, "other Nodes", ("ok", "this identity is Node doctor-token only"));
-    let elsewhere = doctor.says(other, &bound, &[]);
-    tells(&elsewhere, "credentials", ("fail", "bound to Node doctor-token, and this is doctor-tokens-other"));
+    let checks = doctor.checks(node, &bound, &["--other-node", other]);
+    expect_check(&checks, "credentials", ("ok", "bound to Node doctor-token, until"));
+    expect_check(
+        &checks,
+        "identity",
+        ("ok", "system:serviceaccount:nodewell:nodewell-agent, bound to Node doctor-token"),
+    );
+    expect_check(&checks, "other Nodes", ("ok", "this identity is Node doctor-token only"));
+    let elsewhere = doctor.checks(other, &bound, &[]);
+    expect_check(&elsewhere, "credentials", ("fail", "bound to Node doctor-token, and this is doctor-tokens-other"));
 }
 
 fn an_expired_certificate_is_named(cluster: &Cluster) {
@@ -146,23 +150,23 @@ fn an_expired_certificate_is_named(cluster: &Cluster) {
     node_with_agent(cluster, node);
     let doctor = Doctor::new();
     let of = |name: &str, days| with_user(cluster, cluster.as_real().certificate((name, "nodewell:nodes"), days));
-    let checks = doctor.says(node, &of("nodewell:node:doctor-expired", (-30, -1)), &[]);
-    tells(&checks, "credentials", ("fail", "over since"));
-    tells(&checks, "credentials", ("fail", "nodewell enroll --renew"));
-    tells(&checks, "API server", ("fail", "has expired, or is another cluster's"));
-    let checks = doctor.says(node, &of("nodewell:node:doctor-expired", (1, 30)), &[]);
-    tells(&checks, "credentials", ("fail", "is this machine's clock right?"));
+    let checks = doctor.checks(node, &of("nodewell:node:doctor-expired", (-30, -1)), &[]);
+    expect_check(&checks, "credentials", ("fail", "over since"));
+    expect_check(&checks, "credentials", ("fail", "nodewell enroll --renew"));
+    expect_check(&checks, "API server", ("fail", "has expired, or is another cluster's"));
+    let checks = doctor.checks(node, &of("nodewell:node:doctor-expired", (1, 30)), &[]);
+    expect_check(&checks, "credentials", ("fail", "is this machine's clock right?"));
 }
 
 fn anothers_certificate_is_named(cluster: &Cluster) {
     let node = "doctor-swapped";
     node_with_agent(cluster, node);
     let kubeconfig = cluster.kubeconfig(&Identity::Agent("doctor-another".to_owned()));
-    let checks = Doctor::new().says(node, &kubeconfig, &[]);
-    tells(&checks, "identity", ("fail", "that is Node doctor-another's, and this is doctor-swapped"));
+    let checks = Doctor::new().checks(node, &kubeconfig, &[]);
+    expect_check(&checks, "identity", ("fail", "that is Node doctor-another's, and this is doctor-swapped"));
     let kubelets = cluster.kubeconfig(&Identity::Node("doctor-another".to_owned()));
-    let checks = Doctor::new().says(node, &kubelets, &[]);
-    tells(&checks, "credentials", ("fail", "that is Node doctor-another's"));
+    let checks = Doctor::new().checks(node, &kubelets, &[]);
+    expect_check(&checks, "credentials", ("fail", "that is Node doctor-another's"));
 }
 
 /// The second cluster is the one that all cases share.
@@ -174,15 +178,15 @@ fn another_clusters_credentials_are_named(cluster: &Cluster) {
     // Their authority, our address.
     let mut wrong_authority = cluster.kubeconfig(&identity);
     wrong_authority["clusters"][0]["cluster"]["certificate-authority"] = json!(shared.authority());
-    let checks = doctor.says(node, &wrong_authority, &[]);
-    tells(&checks, "API server", ("fail", "not signed by the authority that the kubeconfig names"));
-    tells(&checks, "API server", ("fail", "take this cluster's"));
+    let checks = doctor.checks(node, &wrong_authority, &[]);
+    expect_check(&checks, "API server", ("fail", "not signed by the authority that the kubeconfig names"));
+    expect_check(&checks, "API server", ("fail", "take this cluster's"));
     // Their certificate, our address and authority.
     let mut wrong_certificate = cluster.kubeconfig(&identity);
     wrong_certificate["users"] = shared.kubeconfig(&identity)["users"].clone();
-    let checks = doctor.says(node, &wrong_certificate, &[]);
-    tells(&checks, "credentials", ("ok", "nodewell:node:doctor-foreign"));
-    tells(&checks, "API server", ("fail", "another cluster's"));
+    let checks = doctor.checks(node, &wrong_certificate, &[]);
+    expect_check(&checks, "credentials", ("ok", "nodewell:node:doctor-foreign"));
+    expect_check(&checks, "API server", ("fail", "another cluster's"));
 }
 
 fn missing_policies_are_named(cluster: &Cluster) {
@@ -195,11 +199,11 @@ fn missing_policies_are_named(cluster: &Cluster) {
     let kubeconfig = cluster.kubeconfig(&Identity::Agent(node.to_owned()));
     let doctor = Doctor::new();
     let checks = nodewell_tests::wait::until("the roles are in force", || {
-        let checks = doctor.says(node, &kubeconfig, &[]);
+        let checks = doctor.checks(node, &kubeconfig, &[]);
         (check(&checks, "patch nodes/status").0 == "ok" && check(&checks, "own Lease").1 == "allowed").then_some(checks)
     });
-    tells(&checks, "other Nodes", ("warn", "no policy keeps this identity to its Node"));
-    tells(&checks, "other Nodes' Events", ("warn", "nodewell-admission.yaml"));
-    tells(&checks, "other Nodes' Leases", ("warn", "may write them"));
-    tells(&checks, "the controller's Leases", ("ok", "cannot create"));
+    expect_check(&checks, "other Nodes", ("warn", "no policy keeps this identity to its Node"));
+    expect_check(&checks, "other Nodes' Events", ("warn", "nodewell-admission.yaml"));
+    expect_check(&checks, "other Nodes' Leases", ("warn", "may write them"));
+    expect_check(&checks, "the controller's Leases", ("ok", "cannot create"));
 }

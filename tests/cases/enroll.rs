@@ -18,7 +18,7 @@ use nodewell_tests::{
 };
 use serde_json::{Value, json};
 
-use crate::{api_conditions::wait_told, lines::OOPS};
+use crate::{api_conditions::wait_published, lines::OOPS};
 
 /// What signs is one of its controllers.
 const SIGNER: &[Need] = &[Need::ControllerManager];
@@ -32,13 +32,13 @@ pub(crate) fn list(suite: &mut Suite) {
             a_node_is_enrolled_and_the_agent_changes_over,
         )
         .real_shared_with(SIGNER, "a_bootstrap_token_is_enough", a_bootstrap_token_is_enough)
-        .real("a_denial_is_told_and_not_asked_again", a_denial_is_told_and_not_asked_again)
+        .real("a_denial_is_reported_and_not_asked_again", a_denial_is_reported_and_not_asked_again)
         .real_shared_with(SIGNER, "the_oneshot_enrols_by_itself_and_renews", the_oneshot_enrols_by_itself_and_renews)
         .real_alone(
             "a_node_that_joined_another_cluster_is_its_kubelet_again",
             a_node_that_joined_another_cluster_is_its_kubelet_again,
         )
-        .real("who_may_not_ask_is_told_so", who_may_not_ask_is_told_so)
+        .real("who_may_not_ask_gets_an_error", who_may_not_ask_gets_an_error)
         .case("without_credentials_there_is_one_clear_line", without_credentials_there_is_one_clear_line);
 }
 
@@ -89,12 +89,12 @@ impl Machine {
         self.plan.folder().join("state/pki/kubeconfig")
     }
 
-    fn handed(&self) -> PathBuf {
+    fn published(&self) -> PathBuf {
         self.plan.folder().join("identity/kubeconfig")
     }
 
-    fn handed_client(&self) -> Client {
-        Client::new(&read(&self.handed()))
+    fn published_client(&self) -> Client {
+        Client::new(&read(&self.published()))
     }
 }
 
@@ -149,7 +149,7 @@ fn a_node_is_enrolled_and_the_agent_changes_over(cluster: &Cluster) {
     let machine = Machine::new(cluster, "enroll-me", "auto");
     // The kubelet's first: what the oneshot copies at the agent's start.
     assert_eq!(machine.oneshot().code, 0);
-    assert_eq!(whoami(&machine.handed_client()), "system:node:enroll-me");
+    assert_eq!(whoami(&machine.published_client()), "system:node:enroll-me");
     let config = machine.config();
     let enrolling = meanwhile(move || enroll(&config, &["--timeout", "60s", "--json"]));
     let request = request_of(server, "enroll-me");
@@ -159,21 +159,21 @@ fn a_node_is_enrolled_and_the_agent_changes_over(cluster: &Cluster) {
     approve(server, &request);
     let outcome = enrolling.join().unwrap();
     assert_eq!(outcome.code, 0, "{outcome:?}");
-    let told = outcome.json();
-    assert_eq!((&told["state"], &told["user"]), (&json!("enrolled"), &json!("nodewell:node:enroll-me")));
+    let reported = outcome.json();
+    assert_eq!((&reported["state"], &reported["user"]), (&json!("enrolled"), &json!("nodewell:node:enroll-me")));
 
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&machine.own()), mode(machine.own().parent().unwrap())), (0o600, 0o700));
     assert!(!machine.own().with_file_name("pending.json").exists());
-    let own = machine.handed_client();
+    let own = machine.published_client();
     assert_eq!(whoami(&own), "nodewell:node:enroll-me");
     assert_eq!(own.call(&Call::get("/api/v1/nodes/enroll-me")).0, 403, "less than the kubelet may");
     // Again: there is nothing to do. And the oneshot leaves it as it is.
     let again = machine.enroll(&["--json"]);
     assert_eq!((again.code, &again.json()["state"]), (0, &json!("enrolled")));
-    let before = fs::read(machine.handed()).unwrap();
+    let before = fs::read(machine.published()).unwrap();
     assert_eq!(machine.oneshot().code, 0);
-    assert_eq!(fs::read(machine.handed()).unwrap(), before);
+    assert_eq!(fs::read(machine.published()).unwrap(), before);
     agent_works_with_it(cluster, machine);
 }
 
@@ -181,9 +181,9 @@ fn a_node_is_enrolled_and_the_agent_changes_over(cluster: &Cluster) {
 fn agent_works_with_it(cluster: &Cluster, machine: Machine) {
     let Machine { plan, node } = machine;
     let agent: Agent = plan.with_identity().start();
-    wait_told(cluster, (&node, "KernelUnhealthy"), "False");
-    agent.kmsg().say(OOPS);
-    wait_told(cluster, (&node, "KernelUnhealthy"), "True");
+    wait_published(cluster, (&node, "KernelUnhealthy"), "False");
+    agent.kmsg().write(OOPS);
+    wait_published(cluster, (&node, "KernelUnhealthy"), "True");
     until("its Event is there", || (!cluster.events(&node, "KernelOops").is_empty()).then_some(()));
 }
 
@@ -217,10 +217,10 @@ fn a_bootstrap_token_is_enough(cluster: &Cluster) {
     let outcome = enrolling.join().unwrap();
     assert_eq!(outcome.code, 0, "{outcome:?}");
     assert!(outcome.stdout.contains("kubectl certificate approve nodewell-by-token-"), "{outcome:?}");
-    assert_eq!(whoami(&machine.handed_client()), "nodewell:node:by-token");
+    assert_eq!(whoami(&machine.published_client()), "nodewell:node:by-token");
 }
 
-fn a_denial_is_told_and_not_asked_again(cluster: &Cluster) {
+fn a_denial_is_reported_and_not_asked_again(cluster: &Cluster) {
     let server = cluster.as_real();
     let machine = Machine::new(cluster, "denied-node", "auto");
     let waiting = machine.enroll(&["--timeout", "1s"]);
@@ -230,8 +230,8 @@ fn a_denial_is_told_and_not_asked_again(cluster: &Cluster) {
     assert_eq!(server.kubectl(&["certificate", "deny", name]).code, 0);
     let oneshot = machine.oneshot();
     assert!(oneshot.code == 0 && oneshot.stderr.contains("was refused (Denied"), "{oneshot:?}");
-    assert_eq!(whoami(&machine.handed_client()), "system:node:denied-node", "the kubelet's meanwhile");
-    assert!(!machine.oneshot().stderr.contains("refused"), "said once");
+    assert_eq!(whoami(&machine.published_client()), "system:node:denied-node", "the kubelet's meanwhile");
+    assert!(!machine.oneshot().stderr.contains("refused"), "logged once");
     // A person who asks again gets a new request.
     assert_eq!(machine.enroll(&["--timeout", "1s"]).code, 75);
     assert_ne!(request_of(server, "denied-node")["metadata"]["name"], request["metadata"]["name"]);
@@ -246,7 +246,7 @@ fn the_oneshot_enrols_by_itself_and_renews(cluster: &Cluster) {
     approve(server, &request_of(server, "by-itself"));
     let enrolled = || {
         assert_eq!(machine.oneshot().code, 0);
-        (whoami(&machine.handed_client()) == "nodewell:node:by-itself").then_some(())
+        (whoami(&machine.published_client()) == "nodewell:node:by-itself").then_some(())
     };
     until("it is enrolled", enrolled);
     // What it has is old now: as after 70 % of its life. A new one is asked for, and the old one serves on.
@@ -257,15 +257,15 @@ fn the_oneshot_enrols_by_itself_and_renews(cluster: &Cluster) {
     fs::write(machine.own(), kubeconfig.to_string()).unwrap();
     let due = machine.oneshot();
     assert!(due.stderr.contains("waits for approval"), "{due:?}");
-    assert_eq!(whoami(&machine.handed_client()), "nodewell:node:by-itself", "the old one serves on");
-    let handed = fs::read_to_string(machine.handed()).unwrap();
+    assert_eq!(whoami(&machine.published_client()), "nodewell:node:by-itself", "the old one serves on");
+    let published = fs::read_to_string(machine.published()).unwrap();
     approve(server, &request_of(server, "by-itself"));
-    until("the new one is handed over", || {
+    until("the new one is published", || {
         assert_eq!(machine.oneshot().code, 0);
-        (fs::read_to_string(machine.handed()).unwrap() != handed).then_some(())
+        (fs::read_to_string(machine.published()).unwrap() != published).then_some(())
     });
     assert_ne!(fs::read_to_string(machine.own()).unwrap(), before, "with a new key");
-    assert_eq!(whoami(&machine.handed_client()), "nodewell:node:by-itself");
+    assert_eq!(whoami(&machine.published_client()), "nodewell:node:by-itself");
 }
 
 /// It was enrolled in the cluster that all cases share, and its kubelet is in this one now.
@@ -277,13 +277,13 @@ fn a_node_that_joined_another_cluster_is_its_kubelet_again(cluster: &Cluster) {
     fs::write(machine.own(), before.to_string()).unwrap();
     let outcome = machine.oneshot();
     assert!(outcome.stderr.contains("it is another cluster's, and not used; enroll again"), "{outcome:?}");
-    assert_eq!(whoami(&machine.handed_client()), "system:node:moved-node");
+    assert_eq!(whoami(&machine.published_client()), "system:node:moved-node");
     // While the server is away nothing is decided.
     cluster.stop();
     assert!(!machine.oneshot().stderr.contains("another cluster's"));
 }
 
-fn who_may_not_ask_is_told_so(cluster: &Cluster) {
+fn who_may_not_ask_gets_an_error(cluster: &Cluster) {
     let machine = Machine::new(cluster, "may-not-ask", "auto");
     let ask_as = |identity: &Identity| {
         let path = machine.plan.file("asker.conf", &cluster.kubeconfig(identity).to_string());

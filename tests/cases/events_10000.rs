@@ -66,7 +66,7 @@ fn in_a_second_are_counted_exactly(cluster: &Cluster) {
     }
     agent.kmsg().raw(storm.as_bytes());
     agent.kmsg().lose(LINES);
-    agent.kmsg().say(STALL);
+    agent.kmsg().write(STALL);
     wait_events(cluster, node, "RCUStall");
     let total = || counts(&cluster.events(node, "TestStorm")).iter().sum::<u64>();
     until("the agent counted them", || {

@@ -20,7 +20,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("renames_under_load_lose_nothing", renames_under_load_lose_nothing)
         .case("what_came_and_went_unseen_is_read", what_came_and_went_unseen_is_read)
         .case("truncations_under_load_lose_nothing_in_silence", truncations_under_load_lose_nothing_in_silence)
-        .case("what_was_cut_off_unread_is_said_to_be_lost", what_was_cut_off_unread_is_said_to_be_lost);
+        .case("what_was_cut_off_unread_is_reported_as_lost", what_was_cut_off_unread_is_reported_as_lost);
 }
 
 /// Fewer than the events that an agent stores.
@@ -47,7 +47,7 @@ impl Writer {
         Self { file: open(&path), path }
     }
 
-    fn say(&mut self, number: usize) {
+    fn write(&mut self, number: usize) {
         // In one write, as a logger does it: half a line at the moment of a rename is a line.
         let line = format!("{} host app: fault n{number}\n", Timestamp::now());
         self.file.write_all(line.as_bytes()).unwrap();
@@ -99,7 +99,7 @@ fn renames_under_load_lose_nothing() {
             10 => writer.reopen(),
             _ => {}
         }
-        writer.say(number);
+        writer.write(number);
         thread::sleep(PACE);
     }
     wait_seen(&agent, LINES - 1);
@@ -110,17 +110,17 @@ fn renames_under_load_lose_nothing() {
 fn what_came_and_went_unseen_is_read() {
     let agent = reader_of_app_log(true);
     let mut writer = Writer::of(&agent);
-    writer.say(0);
+    writer.write(0);
     wait_seen(&agent, 0);
     agent.pause();
     for number in 1..5 {
-        writer.say(number);
+        writer.write(number);
         fs::rename(&writer.path, writer.beside(&format!("log.{number}"))).unwrap();
         writer.reopen();
         // The file system's clock must show two different times for them.
         until("time passes", || (writer.rest() > TICK).then_some(()));
     }
-    writer.say(5);
+    writer.write(5);
     agent.resume();
     wait_seen(&agent, 5);
     seen(&agent).assert_once_each(0..6);
@@ -131,7 +131,7 @@ fn truncations_under_load_lose_nothing_in_silence() {
     let agent = reader_of_app_log(true);
     let mut writer = Writer::of(&agent);
     for number in 0..LINES {
-        writer.say(number);
+        writer.write(number);
         if number % (LINES / ROTATIONS) == 50 {
             writer.copy_and_truncate();
         }
@@ -148,19 +148,19 @@ fn truncations_under_load_lose_nothing_in_silence() {
     assert!(confessions >= losses as u64, "{confessions} gaps reported; missing {missing:?}");
 }
 
-fn what_was_cut_off_unread_is_said_to_be_lost() {
+fn what_was_cut_off_unread_is_reported_as_lost() {
     let agent = reader_of_app_log(true);
     let mut writer = Writer::of(&agent);
-    (0..3).for_each(|number| writer.say(number));
+    (0..3).for_each(|number| writer.write(number));
     wait_seen(&agent, 2);
     agent.pause();
-    (3..6).for_each(|number| writer.say(number));
+    (3..6).for_each(|number| writer.write(number));
     writer.copy_and_truncate();
     until("it was a while ago", || writer.rest().gt(&LATE).then_some(()));
     agent.resume();
     // Only once it was noticed: a longer file would be another story.
     until("the loss is reported", || (confessions(&agent) == 1).then_some(()));
-    writer.say(6);
+    writer.write(6);
     wait_seen(&agent, 6);
     seen(&agent).assert_once_each((0..3).chain(6..7));
 }

@@ -5,13 +5,13 @@ use nodewell_tests::{
     agent::{Agent, Plan},
     gpus::{GpuMonitor, Gpus},
     suite::{Need, Suite},
-    wait::{settled, until},
+    wait::{stable, until},
 };
 
 pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("gpu_faults")
-        .case("one_of_sixteen_that_is_lost_is_told_and_back", one_of_sixteen_that_is_lost_is_told_and_back)
+        .case("one_of_sixteen_that_is_lost_is_reported_and_back", one_of_sixteen_that_is_lost_is_reported_and_back)
         .case("gpus_that_support_nothing_are_healthy", gpus_that_support_nothing_are_healthy)
         .case("an_older_drivers_library_is_enough", an_older_drivers_library_is_enough)
         .case("several_faults_of_one_gpu_are_several_problems", several_faults_of_one_gpu_are_several_problems)
@@ -35,10 +35,10 @@ pub(crate) fn start(gpus: &Gpus) -> (Agent, GpuMonitor) {
 pub(crate) fn problems(agent: &Agent, condition: &str) -> Vec<String> {
     let problems = agent.condition(condition).map(|condition| condition.problems).unwrap_or_default();
     let subject = |subject: &Option<String>| subject.clone().unwrap_or_default();
-    let mut told: Vec<_> =
+    let mut reported: Vec<_> =
         problems.iter().map(|problem| format!("{} {}", subject(&problem.subject), problem.reason)).collect();
-    told.sort();
-    told
+    reported.sort();
+    reported
 }
 
 pub(crate) fn wait_problems(agent: &Agent, condition: &str, expected: &[&str]) {
@@ -56,7 +56,7 @@ fn wait_inventory(agent: &Agent, (total, well): (u32, u32)) {
     });
 }
 
-fn one_of_sixteen_that_is_lost_is_told_and_back() {
+fn one_of_sixteen_that_is_lost_is_reported_and_back() {
     let gpus = Gpus::new(16, "ecc=0,0,0,0");
     let (agent, _monitor) = start(&gpus);
     agent.wait_condition("GpuUnhealthy", "False");
@@ -117,7 +117,7 @@ fn another_order_after_a_reset_is_no_fault() {
     let mut lines: Vec<_> = gpus.healthy("ecc=0,0,0,0").lines().map(str::to_owned).collect();
     lines.rotate_left(1);
     gpus.script(&lines.join("\n"));
-    settled("nothing is said", || problems(&agent, "GpuUnhealthy"));
+    stable("nothing is reported", || problems(&agent, "GpuUnhealthy"));
     // It still knows which one it is about.
     gpus.add("fail all 15 0000:00:00.0");
     wait_problems(&agent, "GpuUnhealthy", &["0000:00:00.0 GpuXid79FallenOffBus"]);

@@ -5,7 +5,7 @@ use nodewell_tests::{
     check_process::runs,
     gpus::Gpus,
     suite::{Need, Suite},
-    wait::{settled, until},
+    wait::{stable, until},
 };
 
 use crate::gpu_faults::{problems, start, wait_problems};
@@ -89,7 +89,7 @@ fn a_driver_may_come_late_and_go() {
     gpus.unload_driver();
     let (agent, monitor) = start(&gpus);
     until("it has looked", || monitor.log().contains("follows the agent").then_some(()));
-    assert_eq!(settled("nothing is published", || agent.condition("GpuUnhealthy")), None);
+    assert_eq!(stable("nothing is published", || agent.condition("GpuUnhealthy")), None);
     gpus.load_driver();
     agent.wait_condition("GpuUnhealthy", "False");
     gpus.unload_driver();
@@ -109,7 +109,7 @@ fn a_release_closes_the_library() {
     assert_eq!(released.reason.as_str(), "DevicesReleased", "{}", released.message);
     monitor.wait_released();
     gpus.add("fail all 15 0000:00:00.0");
-    settled("no worker looks", || problems(&agent, "GpuUnhealthy"));
+    stable("no worker looks", || problems(&agent, "GpuUnhealthy"));
     assert!(monitor.workers().is_empty());
     assert_eq!(agent.nodewell(&["reclaim", "gpu"]).code, 0);
     wait_problems(&agent, "GpuUnhealthy", &["0000:00:00.0 GpuXid79FallenOffBus"]);

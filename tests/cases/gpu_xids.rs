@@ -4,7 +4,7 @@ use nodewell_tests::{
     agent::{Agent, Plan},
     gpus::{GpuMonitor, Gpus},
     suite::Suite,
-    wait::{settled, until},
+    wait::{stable, until},
 };
 
 use crate::gpu_faults::{problems, start, wait_problems};
@@ -15,7 +15,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("an_xid_by_nvml_and_by_the_kernel_is_one_problem", an_xid_by_nvml_and_by_the_kernel_is_one_problem)
         .case("a_gpu_that_answers_ends_the_kernels_problem", a_gpu_that_answers_ends_the_kernels_problem)
         .case("an_xid_that_was_cleared_stays_cleared", an_xid_that_was_cleared_stays_cleared)
-        .case("an_xid_that_only_ends_a_program_is_told_once", an_xid_that_only_ends_a_program_is_told_once)
+        .case("an_xid_that_only_ends_a_program_is_reported_once", an_xid_that_only_ends_a_program_is_reported_once)
         .case("a_storm_is_counted_where_the_kernel_log_is_blind", a_storm_is_counted_where_the_kernel_log_is_blind);
 }
 
@@ -38,7 +38,7 @@ fn an_xid_by_nvml_and_by_the_kernel_is_one_problem() {
     // The driver does not call it well in between.
     gpus.script(&gpus.healthy("field-230=0").replacen("field-230=0", "field-230=1", 1));
     wait_problems(&agent, "GpuUnhealthy", &["0000:00:00.0 GpuXid154RecoveryAction"]);
-    agent.kmsg().say("NVRM: Xid (PCI:0000:00:00): 119, pid=77, name=python3, Timeout after 6s of waiting for RPC");
+    agent.kmsg().write("NVRM: Xid (PCI:0000:00:00): 119, pid=77, name=python3, Timeout after 6s of waiting for RPC");
     wait_problems(&agent, "GpuUnhealthy", &[problem[0], "0000:00:00.0 GpuXid154RecoveryAction"]);
     gpus.add("event 0000:00:00.0 119");
     let one = until("both claim it", || {
@@ -59,7 +59,7 @@ fn a_gpu_that_answers_ends_the_kernels_problem() {
     let (agent, _monitor) = start(&gpus);
     agent.wait_condition("GpuUnhealthy", "False");
     gpus.add("fail all 15 0000:00:00.0");
-    agent.kmsg().say("NVRM: Xid (PCI:0000:00:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.");
+    agent.kmsg().write("NVRM: Xid (PCI:0000:00:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.");
     until("both claim it", || {
         let problems = agent.condition("GpuUnhealthy")?.problems;
         problems.first().filter(|problem| problem.source.contains(',')).map(|_| ())
@@ -77,21 +77,21 @@ fn an_xid_that_was_cleared_stays_cleared() {
     agent.wait_condition("GpuUnhealthy", "True");
     let cleared = agent.nodewell(&["clear", "GpuUnhealthy"]);
     assert_eq!(cleared.code, 0, "{cleared:?}");
-    assert_eq!(settled("its problems", || problems(&agent, "GpuUnhealthy")), [""; 0]);
+    assert_eq!(stable("its problems", || problems(&agent, "GpuUnhealthy")), [""; 0]);
 }
 
-fn an_xid_that_only_ends_a_program_is_told_once() {
+fn an_xid_that_only_ends_a_program_is_reported_once() {
     let gpus = Gpus::new(1, "ecc=0,0,0,0");
     let (agent, _monitor) = start(&gpus);
     wait_listening(&agent, &gpus);
-    agent.kmsg().say("NVRM: Xid (PCI:0000:00:00): 31, pid=77, name=python3, Ch 00000008, MMU Fault");
+    agent.kmsg().write("NVRM: Xid (PCI:0000:00:00): 31, pid=77, name=python3, Ch 00000008, MMU Fault");
     gpus.add("event 0000:00:00.0 31");
     let event = agent.wait_event("GpuXid31MemoryPageFault");
     assert_eq!(event.subject.as_deref(), Some("0000:00:00.0"));
     // An Xid after it has come through by the same way.
     gpus.add("event 0000:00:00.0 119");
     wait_problems(&agent, "GpuUnhealthy", &["0000:00:00.0 GpuXid119GspRpcTimeout"]);
-    assert_eq!(settled("the events", || agent.events("GpuXid31MemoryPageFault").len()), 1);
+    assert_eq!(stable("the events", || agent.events("GpuXid31MemoryPageFault").len()), 1);
 }
 
 fn a_storm_is_counted_where_the_kernel_log_is_blind() {

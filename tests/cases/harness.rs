@@ -13,7 +13,7 @@ pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("harness")
         .case("a_process_is_gone_when_dropped", a_process_is_gone_when_dropped)
-        .case_with(&[Need::KernelLog], "the_kernel_numbers_what_we_say", the_kernel_numbers_what_we_say)
+        .case_with(&[Need::KernelLog], "the_kernel_numbers_what_we_write", the_kernel_numbers_what_we_write)
         .case_with(&[Need::Journald], "a_private_journal_takes_entries", a_private_journal_takes_entries);
 }
 
@@ -28,10 +28,10 @@ fn a_process_is_gone_when_dropped() {
     drop(log);
 }
 
-fn the_kernel_numbers_what_we_say() {
+fn the_kernel_numbers_what_we_write() {
     let kmsg = RealKmsg::take();
-    let first = kmsg.say_numbered("nodewell tests: one");
-    assert!(kmsg.say_numbered("nodewell tests: two") > first);
+    let first = kmsg.write_numbered("nodewell tests: one");
+    assert!(kmsg.write_numbered("nodewell tests: two") > first);
 }
 
 fn a_private_journal_takes_entries() {

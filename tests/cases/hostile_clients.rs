@@ -67,8 +67,8 @@ fn survives(attack: impl FnOnce(&Agent) + Send) {
     everything_came_back(&agent);
     let grown = peak_kib(&agent).saturating_sub(memory);
     assert!(grown <= GROWTH_LIMIT_KIB, "its memory grew by {grown} KiB");
-    let said = agent.log().lines().skip(lines).map(str::to_owned).collect::<Vec<_>>();
-    assert!(said.len() <= LOG_LINES, "{} lines: {:#?}", said.len(), &said[..LOG_LINES]);
+    let output = agent.log().lines().skip(lines).map(str::to_owned).collect::<Vec<_>>();
+    assert!(output.len() <= LOG_LINES, "{} lines: {:#?}", output.len(), &output[..LOG_LINES]);
 }
 
 struct End<'a>(&'a AtomicBool);
@@ -120,7 +120,7 @@ fn post(length: &str) -> String {
 }
 
 /// Sends `bytes` and reads the whole answer; a client that is cut off reads what was sent before.
-fn say(agent: &Agent, bytes: &[u8]) -> String {
+fn exchange(agent: &Agent, bytes: &[u8]) -> String {
     let mut stream = connect(agent);
     // The agent may answer and hang up before it has read everything.
     let _ = stream.write_all(bytes);
@@ -128,17 +128,17 @@ fn say(agent: &Agent, bytes: &[u8]) -> String {
 }
 
 fn hear(stream: &mut UnixStream) -> String {
-    let mut said = Vec::new();
+    let mut answer = Vec::new();
     let mut piece = [0; 4096];
     loop {
         match stream.read(&mut piece) {
             Ok(0) => break,
-            Ok(count) => said.extend_from_slice(&piece[..count]),
+            Ok(count) => answer.extend_from_slice(&piece[..count]),
             Err(error) if error.kind() == ErrorKind::ConnectionReset => break,
             Err(error) => panic!("the agent neither answers nor hangs up: {error}"),
         }
     }
-    String::from_utf8_lossy(&said).into_owned()
+    String::from_utf8_lossy(&answer).into_owned()
 }
 
 /// A crowd that sends `start` and then byte after byte, until it is cut off; what it heard.
@@ -233,7 +233,7 @@ fn half_closed_requests_are_answered_or_dropped() {
 fn a_gigabyte_is_refused_unread() {
     survives(|agent| {
         for _ in 0..CROWD {
-            let heard = say(agent, post("Content-Length: 1073741824").as_bytes());
+            let heard = exchange(agent, post("Content-Length: 1073741824").as_bytes());
             assert!(heard.starts_with("HTTP/1.1 413 "), "{heard}");
         }
     });
@@ -280,12 +280,12 @@ fn garbage_is_refused_in_words() {
     ];
     survives(|agent| {
         for bytes in no_http {
-            let heard = say(agent, bytes);
+            let heard = exchange(agent, bytes);
             assert!(!heard.starts_with("HTTP/1.1 2"), "{heard}");
         }
         for (body, named) in no_report {
             let head = post(&format!("Content-Length: {}", body.len()));
-            let heard = say(agent, &[head.as_bytes(), body].concat());
+            let heard = exchange(agent, &[head.as_bytes(), body].concat());
             assert!(heard.starts_with("HTTP/1.1 400 ") && heard.contains(named), "{named}: {heard}");
             assert!(heard.len() < 4096, "an answer of {} bytes", heard.len());
         }
@@ -298,13 +298,13 @@ fn floods_of_headers_are_refused() {
     survives(|agent| {
         for _ in 0..CROWD {
             for head in [many.clone(), format!("X: {long}\r\n"), format!("{long}: x\r\n")] {
-                let heard = say(
+                let heard = exchange(
                     agent,
                     format!("GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{head}\r\n").as_bytes(),
                 );
                 assert!(heard.is_empty() || heard.starts_with("HTTP/1.1 4"), "{heard}");
             }
-            let heard = say(agent, format!("GET /{long} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes());
+            let heard = exchange(agent, format!("GET /{long} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes());
             assert!(heard.is_empty() || heard.starts_with("HTTP/1.1 4"), "{heard}");
         }
     });

@@ -5,7 +5,7 @@ use nodewell_tests::{agent::Plan, suite::Suite};
 
 use crate::{
     lines::{OOPS, STALL},
-    log_files::{append, reader_of_app_log, say, wait_fault},
+    log_files::{append, reader_of_app_log, wait_fault, write_line},
 };
 
 pub(crate) fn list(suite: &mut Suite) {
@@ -31,7 +31,7 @@ fn a_log_file_may_hold_anything() {
     ];
     for (name, bytes) in hostile {
         append(&log, bytes);
-        say(&agent, &format!("fault {name}"));
+        write_line(&agent, &format!("fault {name}"));
         wait_fault(&agent, name);
     }
 }
@@ -42,7 +42,7 @@ fn a_record_from_the_future_is_a_record() {
     let tomorrow = Timestamp::now() + SignedDuration::from_hours(24 * 400);
     append(&log, format!("{tomorrow} host app: fault future\n").as_bytes());
     wait_fault(&agent, "future");
-    say(&agent, "fault now");
+    write_line(&agent, "fault now");
     wait_fault(&agent, "now");
 }
 
@@ -61,7 +61,7 @@ fn a_kernel_log_may_hold_anything() {
     }
     kmsg.raw(&[b'y'; 100_000]);
     kmsg.raw(b"\n");
-    kmsg.say(STALL);
+    kmsg.write(STALL);
     agent.wait_event("RCUStall");
 }
 

@@ -36,8 +36,8 @@ fn a_test_problem_goes_the_whole_way() {
 fn a_forged_record_is_nothing() {
     let kmsg = RealKmsg::take();
     let agent = on_the_real_log();
-    kmsg.say(OOPS);
-    kmsg.say(&format!("nodewell-inject 0123456789abcdef: {OOPS}"));
+    kmsg.write(OOPS);
+    kmsg.write(&format!("nodewell-inject 0123456789abcdef: {OOPS}"));
     // Behind them, something that is believed: then both were read.
     let outcome = agent.nodewell(&["inject", "RCUStall", "--no-wait"]);
     assert_eq!(outcome.code, 0, "{outcome:?}");

@@ -40,7 +40,7 @@ fn an_absent_journal_is_unknown_and_the_rest_works() {
     let agent = plan.config(&format!("[journal]\ndirectory = {nowhere:?}\n")).start();
     let unknown = agent.wait_condition("FrequentKubeletRestart", "Unknown");
     assert!(unknown.message.contains("journal"), "{}", unknown.message);
-    agent.kmsg().say(OOPS);
+    agent.kmsg().write(OOPS);
     agent.wait_condition("KernelUnhealthy", "True");
 }
 

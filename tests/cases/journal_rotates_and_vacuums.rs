@@ -19,7 +19,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .behaviour("journal_rotates_and_vacuums")
         .case_with(needs, "rotations_under_load_lose_nothing", rotations_under_load_lose_nothing)
         .case_with(needs, "what_was_read_may_be_vacuumed", what_was_read_may_be_vacuumed)
-        .case_with(needs, "what_was_not_read_is_said_to_be_lost", what_was_not_read_is_said_to_be_lost);
+        .case_with(needs, "what_was_not_read_is_reported_as_lost", what_was_not_read_is_reported_as_lost);
 }
 
 /// Fewer than the events that an agent stores.
@@ -63,7 +63,7 @@ fn what_was_read_may_be_vacuumed() {
     assert_eq!(lost(&agent), Vec::<String>::new());
 }
 
-fn what_was_not_read_is_said_to_be_lost() {
+fn what_was_not_read_is_reported_as_lost() {
     let journal = Journal::start();
     let agent = reader(&journal);
     send_entries(&journal, 0, 10);

@@ -72,23 +72,23 @@ fn one_that_hangs_stops_no_other() {
     let agent = Plan::default().rules(&rules).wrapped_in([journal.enter(), as_a_service()].concat()).start();
     agent.wait_condition("TestUnhealthy", "False");
     journal.hang();
-    (0..FLOOD).for_each(|number| agent.kmsg().say(&format!("test: line n{number}")));
+    (0..FLOOD).for_each(|number| agent.kmsg().write(&format!("test: line n{number}")));
     // Each of these is worth lines of the agent's own log, too.
     (0..20).for_each(|_| agent.reload());
-    agent.kmsg().say("test: fault on a");
+    agent.kmsg().write("test: fault on a");
     agent.wait_condition("TestUnhealthy", "True");
     Tally::of(&agent.events("TestLine")).assert_once_each(0..FLOOD);
     assert!(agent.get("/readyz").unwrap().status.is_success());
     journal.go_on();
-    until("the journal has what was said meanwhile", || {
+    until("the journal has what was written meanwhile", || {
         let found = journal.journalctl(&["--quiet", "-o", "cat", "NODEWELL_CONDITION=TestUnhealthy"]);
         found.contains("TestUnhealthy is True").then_some(())
     });
-    let told = |filter: &str| {
+    let reported = |filter: &str| {
         let found = journal.journalctl(&["--quiet", "-o", "cat", "--output-fields=NODEWELL_COUNT", filter]);
         found.lines().filter_map(|count| count.parse::<usize>().ok()).sum::<usize>()
     };
-    let (entries, skipped) = (told("NODEWELL_REASON=TestLine"), told(SKIPPED));
+    let (entries, skipped) = (reported("NODEWELL_REASON=TestLine"), reported(SKIPPED));
     assert!(entries + skipped >= FLOOD, "{entries} in the journal and {skipped} counted of {FLOOD}");
 }
 

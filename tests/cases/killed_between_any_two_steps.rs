@@ -51,7 +51,7 @@ fn each_line_is_counted_once(cluster: &Cluster) {
         let work = |first| scope.spawn(move || some(first).for_each(|death| dies_at(cluster, *death)));
         let workers: Vec<_> = (0..AT_ONCE).map(work).collect();
         let failed = workers.into_iter().filter_map(|worker| worker.join().err()).count();
-        assert_eq!(failed, 0, "what failed is said above");
+        assert_eq!(failed, 0, "what failed is printed above");
     });
 }
 
@@ -61,24 +61,24 @@ fn dies_at(cluster: &Cluster, (point, nth): (&str, usize)) {
     if point == "store.before-aside" {
         plan.file("state/state.db", "this is no database");
     }
-    say(&plan, "before");
+    write(&plan, "before");
     let doomed = plan.wrapped_in(vec!["env".into(), format!("NODEWELL_CRASH_AT={point}:{nth}").into()]);
     let mut process = doomed.launch();
-    say(&doomed, "before");
-    let death = end_of(&mut process, (point, nth), || is_told(cluster, &node, "before"));
+    write(&doomed, "before");
+    let death = end_of(&mut process, (point, nth), || is_reported(cluster, &node, "before"));
     assert!(death == Some(Signal::SIGKILL) || nth > 1, "{node}: no run came by there");
     process.kill();
 
     let plan = doomed.wrapped_in(Vec::new());
-    say(&plan, "after");
-    say(&plan, "after");
+    write(&plan, "after");
+    write(&plan, "after");
     let mut agent = plan.start();
     until(&format!("{node}: everything is reported"), || {
-        (is_told(cluster, &node, "before") && is_told(cluster, &node, "after")).then_some(())
+        (is_reported(cluster, &node, "before") && is_reported(cluster, &node, "after")).then_some(())
     });
     // A report that would be repeated is repeated before a new one.
     agent.restart();
-    agent.kmsg().say("fire: seen on last");
+    agent.kmsg().write("fire: seen on last");
     until(&format!("{node}: the last line is seen"), || Some(counts(cluster, &node, "last")).filter(|one| *one == [1]));
     for subject in (0..SUBJECTS).flat_map(|n| [format!("before{n}"), format!("after{n}")]) {
         assert_eq!(counts(cluster, &node, &subject), [2], "{node}: {subject}");
@@ -93,18 +93,18 @@ fn plan(cluster: &Cluster, node: &str) -> Plan {
 }
 
 /// One line about each subject.
-fn say(plan: &Plan, when: &str) {
-    (0..SUBJECTS).for_each(|n| plan.kmsg().say(&format!("fire: seen on {when}{n}")));
+fn write(plan: &Plan, when: &str) {
+    (0..SUBJECTS).for_each(|n| plan.kmsg().write(&format!("fire: seen on {when}{n}")));
 }
 
 /// What the agent died of; `None` if it has reported everything and lives on.
-fn end_of(process: &mut Process, (point, nth): (&str, usize), is_told: impl Fn() -> bool) -> Option<Signal> {
+fn end_of(process: &mut Process, (point, nth): (&str, usize), has_reported: impl Fn() -> bool) -> Option<Signal> {
     let mut stopped = false;
     until(&format!("it dies at {point}:{nth}"), || {
         if let Some(status) = process.ended() {
             return Some(status.signal().and_then(|signal| Signal::try_from(signal).ok()));
         }
-        let done = is_told();
+        let done = has_reported();
         if done && point == "store.before-close" && !std::mem::replace(&mut stopped, true) {
             process.signal(Signal::SIGTERM);
         }
@@ -112,7 +112,7 @@ fn end_of(process: &mut Process, (point, nth): (&str, usize), is_told: impl Fn()
     })
 }
 
-fn is_told(cluster: &Cluster, node: &str, when: &str) -> bool {
+fn is_reported(cluster: &Cluster, node: &str, when: &str) -> bool {
     let total = |n: usize| counts(cluster, node, &format!("{when}{n}")).iter().sum::<u64>();
     (0..SUBJECTS).all(|n| total(n) >= 2)
 }

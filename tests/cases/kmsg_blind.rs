@@ -8,7 +8,7 @@ use nodewell_tests::{
     suite::{Need, Suite},
 };
 
-use crate::log_files::{FILE_RULES, say, wait_fault};
+use crate::log_files::{FILE_RULES, wait_fault, write_line};
 
 pub(crate) fn list(suite: &mut Suite) {
     suite
@@ -34,7 +34,7 @@ fn a_missing_kernel_log_is_unknown() {
     let nowhere = plan.folder().join("no-kmsg");
     let agent = plan.kernel_log(nowhere).start();
     expect_blind(&agent, "KmsgMissing");
-    say(&agent, "fault alpha");
+    write_line(&agent, "fault alpha");
     wait_fault(&agent, "alpha");
 }
 

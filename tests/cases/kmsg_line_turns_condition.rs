@@ -8,7 +8,7 @@ use crate::lines::{OOPS, STALL};
 pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("kmsg_line_turns_condition")
-        .case("a_healthy_node_says_so_in_npds_words", a_healthy_node_says_so_in_npds_words)
+        .case("a_healthy_node_has_npds_messages", a_healthy_node_has_npds_messages)
         .case("an_oops_turns_a_condition_and_makes_an_event", an_oops_turns_a_condition_and_makes_an_event)
         .case("status_json_has_what_scripts_rely_on", status_json_has_what_scripts_rely_on)
         .case("a_fifo_is_read_like_a_file", a_fifo_is_read_like_a_file)
@@ -16,7 +16,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("user_space_is_not_believed", user_space_is_not_believed);
 }
 
-fn a_healthy_node_says_so_in_npds_words() {
+fn a_healthy_node_has_npds_messages() {
     let agent = Plan::default().start();
     let healthy = agent.wait_condition("KernelDeadlock", "False");
     assert_eq!((healthy.reason.as_str(), healthy.message.as_str()), ("KernelHasNoDeadlock", "kernel has no deadlock"));
@@ -26,7 +26,7 @@ fn a_healthy_node_says_so_in_npds_words() {
 fn an_oops_turns_a_condition_and_makes_an_event() {
     let agent = Plan::default().start();
     agent.wait_condition("KernelUnhealthy", "False");
-    agent.kmsg().say(OOPS);
+    agent.kmsg().write(OOPS);
     let condition = agent.wait_condition("KernelUnhealthy", "True");
     assert_eq!(condition.reason.as_str(), "KernelOops");
     assert!(condition.message.contains(OOPS), "{}", condition.message);
@@ -42,7 +42,7 @@ fn an_oops_turns_a_condition_and_makes_an_event() {
 
 fn status_json_has_what_scripts_rely_on() {
     let agent = Plan::new("worker-7").start();
-    agent.kmsg().say(OOPS);
+    agent.kmsg().write(OOPS);
     agent.wait_condition("KernelUnhealthy", "True");
     let outcome = agent.nodewell(&["status", "--json"]);
     assert_eq!(outcome.code, 0, "{outcome:?}");
@@ -66,13 +66,13 @@ fn status_json_has_what_scripts_rely_on() {
 
 fn a_fifo_is_read_like_a_file() {
     let agent = Plan::default().with_fifo().start();
-    agent.kmsg().say(OOPS);
+    agent.kmsg().write(OOPS);
     agent.wait_condition("KernelUnhealthy", "True");
 }
 
 fn repetitions_are_counted() {
     let agent = Plan::default().start();
-    (0..5).for_each(|_| agent.kmsg().say(OOPS));
+    (0..5).for_each(|_| agent.kmsg().write(OOPS));
     let problem = until("five are counted", || {
         agent.condition("KernelUnhealthy")?.problems.into_iter().find(|problem| problem.count == 5)
     });
@@ -84,7 +84,7 @@ fn user_space_is_not_believed() {
     let agent = Plan::default().start();
     agent.kmsg().record(USER_INFO, OOPS.as_bytes());
     agent.kmsg().record(USER_INFO, format!("nodewell-inject 00112233: {OOPS}").as_bytes());
-    agent.kmsg().say(STALL);
+    agent.kmsg().write(STALL);
     agent.wait_event("RCUStall");
     assert_eq!(agent.condition("KernelUnhealthy").unwrap().status.as_str(), "False");
 }

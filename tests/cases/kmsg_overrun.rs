@@ -30,7 +30,7 @@ fn lines_seen_and_lines_lost_are_lines_written() {
     // Others write to the same log, and the kernel writes lines of its own: how far what is known is behind the newest
     // number counts, once it stays the same.
     let look = |text: &str| {
-        let newest = kmsg.say_numbered(text);
+        let newest = kmsg.write_numbered(text);
         thread::sleep(Duration::from_millis(100));
         (newest, newest.cast_signed() - known().cast_signed())
     };
@@ -40,7 +40,7 @@ fn lines_seen_and_lines_lost_are_lines_written() {
         (before == behind).then_some((newest, behind))
     });
     agent.pause();
-    (0..FLOOD).for_each(|n| kmsg.say(&format!("nodewell tests: flood {n}")));
+    (0..FLOOD).for_each(|n| kmsg.write(&format!("nodewell tests: flood {n}")));
     agent.resume();
     let last = until("all are seen or counted", || {
         let (newest, now_behind) = look("nodewell tests: after the flood");
@@ -50,8 +50,8 @@ fn lines_seen_and_lines_lost_are_lines_written() {
     assert!(lost > 0 && last - first > FLOOD, "{lost} lost of {}", last - first);
     // On a busy machine the reader falls behind more than once.
     until("every gap is reported with its count", || {
-        let told: u64 = agent.events("RecordsLost").iter().map(|gap| gap.count).sum();
-        (told == lost).then_some(())
+        let reported: u64 = agent.events("RecordsLost").iter().map(|gap| gap.count).sum();
+        (reported == lost).then_some(())
     });
     let metric = format!("nodewell_records_lost_total{{monitor=\"kernel-monitor\"}} {lost}\n");
     assert!(agent.metrics().contains(&metric), "no {metric}");

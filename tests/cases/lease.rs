@@ -11,7 +11,7 @@ use nodewell_tests::{
 };
 use serde_json::Value;
 
-use crate::api_conditions::{plan_on, wait_told};
+use crate::api_conditions::{plan_on, wait_published};
 
 pub(crate) fn list(suite: &mut Suite) {
     suite
@@ -44,14 +44,14 @@ fn a_lease_is_renewed_and_nothing_else_is_written(cluster: &Cluster) {
     let first = until("a Lease", || cluster.lease(node));
     assert_eq!((&first["spec"]["holderIdentity"], &first["spec"]["leaseDurationSeconds"]), (&node.into(), &40.into()));
     assert_eq!(owner(&first), cluster.node_uid(node).as_str());
-    let told = cluster.condition(node, "KernelUnhealthy").unwrap();
+    let reported = cluster.condition(node, "KernelUnhealthy").unwrap();
     let after =
         |before: &Value| until("a renewal", || cluster.lease(node).filter(|lease| renewed(lease) > renewed(before)));
     // The first one may come at any time: nodes that start together fall out of step by it.
     let second = after(&first);
     let third = after(&second);
     assert!(renewed(&third).duration_since(renewed(&second)).as_secs() >= 10);
-    assert_eq!(cluster.condition(node, "KernelUnhealthy").unwrap()["lastHeartbeatTime"], told["lastHeartbeatTime"]);
+    assert_eq!(cluster.condition(node, "KernelUnhealthy").unwrap()["lastHeartbeatTime"], reported["lastHeartbeatTime"]);
     let metrics = agent.metrics();
     assert!(metrics.contains("verb=\"create-lease\",code=\"201\"} 1"), "{metrics}");
 }
@@ -59,8 +59,8 @@ fn a_lease_is_renewed_and_nothing_else_is_written(cluster: &Cluster) {
 fn without_the_right_it_works_without(cluster: &Cluster) {
     let node = "unleased";
     let agent = plan_on(cluster, node).start();
-    wait_told(cluster, (node, "KernelUnhealthy"), "False");
-    until("it is said", || agent.log().contains("no Lease for us").then_some(()));
+    wait_published(cluster, (node, "KernelUnhealthy"), "False");
+    until("it is reported", || agent.log().contains("no Lease for us").then_some(()));
     assert!(agent.log().contains("can only access leases in the"));
     let apiserver = agent.view().apiserver;
     assert_eq!(
@@ -73,7 +73,7 @@ fn without_the_right_it_works_without(cluster: &Cluster) {
 fn a_lease_that_goes_with_its_node(cluster: &Cluster) {
     let node = "leased-again";
     let _agent = with_lease(cluster, node);
-    wait_told(cluster, (node, "KernelUnhealthy"), "False");
+    wait_published(cluster, (node, "KernelUnhealthy"), "False");
     until("a Lease", || cluster.lease(node));
     cluster.delete_node(node);
     let uid = cluster.create_node(node);

@@ -17,13 +17,13 @@ use serde_json::json;
 pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("limits")
-        .case("what_runs_short_is_told_and_is_over", what_runs_short_is_told_and_is_over)
-        .case("what_runs_short_is_told_over_restarts", what_runs_short_is_told_over_restarts)
-        .case("a_swap_storm_is_told_while_it_lasts", a_swap_storm_is_told_while_it_lasts)
-        .case("tasks_that_hang_or_are_not_buried_are_told", tasks_that_hang_or_are_not_buried_are_told)
+        .case("what_runs_short_is_reported_and_is_over", what_runs_short_is_reported_and_is_over)
+        .case("what_runs_short_is_reported_over_restarts", what_runs_short_is_reported_over_restarts)
+        .case("a_swap_storm_is_reported_while_it_lasts", a_swap_storm_is_reported_while_it_lasts)
+        .case("tasks_that_hang_or_are_not_reaped_are_reported", tasks_that_hang_or_are_not_reaped_are_reported)
         .case("a_leak_is_saved_and_ends_with_its_day", a_leak_is_saved_and_ends_with_its_day)
-        .case("a_certificate_is_told_until_it_is_renewed", a_certificate_is_told_until_it_is_renewed)
-        .case("what_happens_is_told_once", what_happens_is_told_once)
+        .case("a_certificate_is_reported_until_it_is_renewed", a_certificate_is_reported_until_it_is_renewed)
+        .case("what_happens_is_reported_once", what_happens_is_reported_once)
         .case("garbage_is_no_problem", garbage_is_no_problem)
         .case("this_machine_has_no_such_problem", this_machine_has_no_such_problem);
 }
@@ -110,7 +110,7 @@ fn started(plan: &Plan) -> CheckProcess {
 }
 
 /// Replaces `name` whole: a reader sees one or the other.
-fn say(agent: &Agent, name: &str, content: &str) {
+fn write(agent: &Agent, name: &str, content: &str) {
     let folder = agent.plan().folder();
     fs::create_dir_all(folder.join(name).parent().unwrap()).unwrap();
     fs::write(folder.join("draft"), content).unwrap();
@@ -137,11 +137,11 @@ fn wait_over(agent: &Agent, condition: &str) {
 
 /// The first round was judged: its state is saved.
 fn wait_judged(agent: &Agent) {
-    let kept = agent.plan().folder().join("hardware/limits.json");
-    until("limits were judged", || kept.exists().then_some(()));
+    let saved = agent.plan().folder().join("hardware/limits.json");
+    until("limits were judged", || saved.exists().then_some(()));
 }
 
-fn what_runs_short_is_told_and_is_over() {
+fn what_runs_short_is_reported_and_is_over() {
     let agent = machine().start();
     let _check_process = started(agent.plan());
     wait_judged(&agent);
@@ -149,26 +149,26 @@ fn what_runs_short_is_told_and_is_over() {
         assert_eq!(problem(&agent, condition, subject), None, "{condition} of {subject:?}");
     }
     for (condition, subject, file, bad, _) in LEVELS {
-        say(&agent, file, &level(file, bad));
+        write(&agent, file, &level(file, bad));
         wait_problem(&agent, condition, subject);
     }
     for (_, _, file, _, good) in LEVELS {
-        say(&agent, file, &level(file, good));
+        write(&agent, file, &level(file, good));
     }
     for (condition, ..) in LEVELS {
         wait_over(&agent, condition);
     }
 }
 
-fn what_runs_short_is_told_over_restarts() {
+fn what_runs_short_is_reported_over_restarts() {
     let mut agent = machine().start();
     let mut check_process = started(agent.plan());
     let (condition, subject, file, bad, _) = LEVELS[0];
-    say(&agent, file, bad);
+    write(&agent, file, bad);
     let first = wait_problem(&agent, condition, subject);
     assert_eq!(first.reason.as_str(), "ConntrackFull");
     // Between the two levels it goes on.
-    say(&agent, file, "85");
+    write(&agent, file, "85");
     assert!(check_process.stop().success(), "{}", check_process.log());
     agent.restart();
     let _check_process = started(agent.plan());
@@ -178,13 +178,13 @@ fn what_runs_short_is_told_over_restarts() {
     assert_eq!((now.id, now.since, now.count), (first.id, first.since, 1));
 }
 
-fn a_swap_storm_is_told_while_it_lasts() {
+fn a_swap_storm_is_reported_while_it_lasts() {
     let agent = machine().start();
     let _check_process = started(agent.plan());
     let mut pages = 0_u64;
     let storm = until_within(LONG, "the storm is reported", || {
         pages += 100_000;
-        say(&agent, "proc/vmstat", &format!("nr_free_pages 7\npswpin {pages}\npswpout {pages}\n"));
+        write(&agent, "proc/vmstat", &format!("nr_free_pages 7\npswpin {pages}\npswpout {pages}\n"));
         problem(&agent, "MemoryPressureHigh", "swap")
     });
     assert_eq!(storm.reason.as_str(), "SwapStorm");
@@ -193,13 +193,13 @@ fn a_swap_storm_is_told_while_it_lasts() {
 
 fn task(agent: &Agent, (pid, name, state): (u32, &str, char)) {
     let line = format!("{pid} ({name}) {state} 7 1 1 0 -1 0 0 0 0 0 3 4 0 0 20 0 1 0 {pid} 0 0\n");
-    say(agent, &format!("proc/{pid}/stat"), &line);
+    write(agent, &format!("proc/{pid}/stat"), &line);
 }
 
-fn tasks_that_hang_or_are_not_buried_are_told() {
+fn tasks_that_hang_or_are_not_reaped_are_reported() {
     let agent = machine().start();
     task(&agent, (7, "java", 'S'));
-    say(&agent, "proc/7/cgroup", "0::/kubepods.slice/kubepods-pod0d6e7d1c_3c1b_4f2a_90b1_c2d3e4f5a6b7.slice/x\n");
+    write(&agent, "proc/7/cgroup", "0::/kubepods.slice/kubepods-pod0d6e7d1c_3c1b_4f2a_90b1_c2d3e4f5a6b7.slice/x\n");
     for pid in 10..13 {
         task(&agent, (pid, "sh", 'Z'));
         task(&agent, (pid + 10, "nfsd", 'D'));
@@ -234,7 +234,7 @@ fn save_day(agent: &Agent, per_hour: u64, leak: Option<&str>) {
 
 fn a_leak_is_saved_and_ends_with_its_day() {
     let agent = machine().start();
-    say(&agent, "proc/meminfo", "MemTotal: 16000000 kB\nMemFree: 8000000 kB\nSUnreclaim: 3400000 kB\n");
+    write(&agent, "proc/meminfo", "MemTotal: 16000000 kB\nMemFree: 8000000 kB\nSUnreclaim: 3400000 kB\n");
     save_day(&agent, 100_000, None);
     let mut check_process = started(agent.plan());
     let leak = wait_problem(&agent, "ResourceLeak", "slab");
@@ -251,41 +251,41 @@ fn certificate(to_year: i32) -> String {
     params.self_signed(&KeyPair::generate().unwrap()).unwrap().pem()
 }
 
-fn a_certificate_is_told_until_it_is_renewed() {
+fn a_certificate_is_reported_until_it_is_renewed() {
     const FILE: &str = "etc/kubernetes/pki/apiserver.crt";
     let agent = machine().start();
-    say(&agent, FILE, &certificate(2021));
+    write(&agent, FILE, &certificate(2021));
     let _check_process = started(agent.plan());
     let expired = wait_problem(&agent, "CertificateExpiring", &format!("/{FILE}"));
     assert_eq!(
         (expired.reason.as_str(), expired.message.as_str()),
         ("CertificateExpired", "expired at 2021-01-01T00:00:00Z")
     );
-    say(&agent, FILE, &certificate(2090));
+    write(&agent, FILE, &certificate(2090));
     wait_over(&agent, "CertificateExpiring");
 }
 
-fn what_happens_is_told_once() {
+fn what_happens_is_reported_once() {
     let agent = machine().start();
     let uid = "0d6e7d1c-3c1b-4f2a-90b1-c2d3e4f5a6b7";
     let events = format!("sys/fs/cgroup/kubepods.slice/kubepods-pod{}.slice/memory.events", uid.replace('-', "_"));
-    say(&agent, &format!("var/log/pods/kube-system_dns-0_{uid}/dns/0.log"), "");
-    say(&agent, &events, "oom 9\noom_kill 9\n");
-    say(&agent, "proc/sys/kernel/tainted", "4096\n");
+    write(&agent, &format!("var/log/pods/kube-system_dns-0_{uid}/dns/0.log"), "");
+    write(&agent, &events, "oom 9\noom_kill 9\n");
+    write(&agent, "proc/sys/kernel/tainted", "4096\n");
     let _check_process = started(agent.plan());
     wait_judged(&agent);
     for reason in ["FrequentPodOOMKills", "KernelTainted", "RebootRequired"] {
         assert!(agent.events(reason).is_empty(), "{reason}");
     }
-    say(&agent, &events, "oom 14\noom_kill 14\n");
+    write(&agent, &events, "oom 14\noom_kill 14\n");
     let killed = agent.wait_event("FrequentPodOOMKills");
     assert_eq!(killed.subject.as_deref(), Some("kube-system/dns-0"));
     assert!(killed.message.contains(uid), "{}", killed.message);
-    say(&agent, "proc/sys/kernel/tainted", "4608\n");
+    write(&agent, "proc/sys/kernel/tainted", "4608\n");
     let tainted = agent.wait_event("KernelTainted");
     assert!(tainted.message.contains("(W)") && !tainted.message.contains("(O)"), "{}", tainted.message);
-    say(&agent, "run/reboot-required.pkgs", "linux-image-6.1.0-21-amd64\n");
-    say(&agent, "run/reboot-required", "*** System restart required ***\n");
+    write(&agent, "run/reboot-required.pkgs", "linux-image-6.1.0-21-amd64\n");
+    write(&agent, "run/reboot-required", "*** System restart required ***\n");
     assert!(agent.wait_event("RebootRequired").message.contains("linux-image-6.1.0-21-amd64"));
     let is_counted = |agent: &Agent| agent.view().hardware.iter().any(|one| one.class == "reboots");
     until("the reboot is in the inventory", || is_counted(&agent).then_some(()));
@@ -301,13 +301,13 @@ fn garbage_is_no_problem() {
     let check_process = started(agent.plan());
     wait_judged(&agent);
     for (_, _, file, ..) in LEVELS {
-        say(&agent, file, "\0\u{fffd}-1 99999999999999999999 avg300=\n");
+        write(&agent, file, "\0\u{fffd}-1 99999999999999999999 avg300=\n");
     }
     for file in ["proc/meminfo", "proc/vmstat", "proc/self/cgroup", "proc/9/stat", "etc/kubernetes/pki/apiserver.crt"] {
-        say(&agent, file, "-----BEGIN CERTIFICATE-----\n\0(\u{fffd}\n-----END CERTIFICATE-----\n");
+        write(&agent, file, "-----BEGIN CERTIFICATE-----\n\0(\u{fffd}\n-----END CERTIFICATE-----\n");
     }
     let (condition, subject, file, bad, _) = LEVELS[0];
-    say(&agent, file, bad);
+    write(&agent, file, bad);
     wait_problem(&agent, condition, subject);
     assert!(check_process.has_worker(), "{}", check_process.log());
     for condition in CONDITIONS {

@@ -53,7 +53,7 @@ pub(crate) fn append(path: &Path, bytes: &[u8]) {
     OpenOptions::new().create(true).append(true).open(path).unwrap().write_all(bytes).unwrap();
 }
 
-pub(crate) fn say(agent: &Agent, text: &str) {
+pub(crate) fn write_line(agent: &Agent, text: &str) {
     append(&agent.plan().folder().join("app.log"), format!("{} host app: {text}\n", Timestamp::now()).as_bytes());
 }
 
@@ -65,13 +65,13 @@ pub(crate) fn wait_fault(agent: &Agent, subject: &str) {
 
 fn rotation_by_rename_loses_nothing() {
     let agent = reader_of_app_log(true);
-    say(&agent, "fault one");
+    write_line(&agent, "fault one");
     wait_fault(&agent, "one");
     let folder = agent.plan().folder();
     fs::rename(folder.join("app.log"), folder.join("app.log.1")).unwrap();
     // The writer has the old file open for a while.
     append(&folder.join("app.log.1"), format!("{} host app: fault late\n", Timestamp::now()).as_bytes());
-    say(&agent, "fault two");
+    write_line(&agent, "fault two");
     wait_fault(&agent, "two");
     wait_fault(&agent, "late");
     assert_eq!(agent.events("AppFault").len(), 3);
@@ -79,18 +79,18 @@ fn rotation_by_rename_loses_nothing() {
 
 fn rotation_by_copy_loses_nothing() {
     let agent = reader_of_app_log(true);
-    say(&agent, "fault one and some more text, so that the new content is shorter");
+    write_line(&agent, "fault one and some more text, so that the new content is shorter");
     wait_fault(&agent, "one");
     let path = agent.plan().folder().join("app.log");
     OpenOptions::new().write(true).open(&path).unwrap().set_len(0).unwrap();
-    say(&agent, "fault two");
+    write_line(&agent, "fault two");
     wait_fault(&agent, "two");
     assert_eq!(agent.events("AppFault").len(), 2);
 }
 
 fn a_file_that_comes_later_is_found() {
     let agent = reader_of_app_log(false);
-    say(&agent, "fault one");
+    write_line(&agent, "fault one");
     wait_fault(&agent, "one");
 }
 

@@ -38,7 +38,7 @@ mod gpu_xids;
 mod harness;
 mod hostile_clients;
 mod hostile_lines;
-mod identity_handed_over;
+mod identity_published;
 mod identity_rights;
 mod inject;
 mod journal_entries;
@@ -130,7 +130,7 @@ fn main() -> std::process::ExitCode {
         killed_at_random::list,
         enroll::list,
         doctor_identity::list,
-        identity_handed_over::list,
+        identity_published::list,
         identity_rights::list,
         kmsg_overrun::list,
         memory_limit_hit::list,

@@ -11,7 +11,7 @@ use nodewell_tests::{
     double::Fault,
     process::Process,
     suite::{Need, Suite},
-    wait::{settled, until, until_within},
+    wait::{stable, until, until_within},
 };
 
 use crate::{
@@ -42,7 +42,7 @@ fn it_sheds_counts_and_lives() {
     memory.write("memory.limit_in_bytes", LIMIT);
     let agent = start(&cluster, &memory);
     let known = || agent.daemon("kernel-monitor").map_or(0, |monitor| monitor.records + monitor.lost);
-    let before = settled("nothing is read yet", known);
+    let before = stable("nothing is read yet", known);
     flood(&agent, &memory);
     until_within(LONG, "each line was seen or counted as lost", || {
         (known() - before >= 2 * LINES as u64).then_some(())
@@ -50,7 +50,7 @@ fn it_sheds_counts_and_lives() {
     assert_eq!(known() - before, 2 * LINES as u64);
     let counted = metric(&agent, "problem_counter{reason=\"TestLine\"}");
     assert_eq!(counted, LINES as u64);
-    agent.kmsg().say("test: line last");
+    agent.kmsg().write("test: line last");
     until("what comes later is heard", || {
         agent.events("TestLine").into_iter().find(|event| event.subject.as_deref() == Some("last"))
     });

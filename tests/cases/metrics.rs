@@ -12,8 +12,8 @@ pub(crate) fn list(suite: &mut Suite) {
 
 fn problems_are_counted_and_gauged_as_npd_does() {
     let agent = Plan::default().start();
-    agent.kmsg().say(OOPS);
-    agent.kmsg().say(OOPS);
+    agent.kmsg().write(OOPS);
+    agent.kmsg().write(OOPS);
     agent.wait_condition("KernelUnhealthy", "True");
     until("two are counted", || agent.metrics().contains("problem_counter{reason=\"KernelOops\"} 2\n").then_some(()));
     let metrics = agent.metrics();

@@ -66,7 +66,7 @@ fn the_kernel_monitor_fires_on_its_lines() {
         ("CperHardwareErrorRecoverable", "{1}[Hardware Error]: event severity: recoverable"),
     ];
     for (reason, line) in lines {
-        agent.kmsg().say(line);
+        agent.kmsg().write(line);
         fires(&agent, reason, "kernel-monitor");
     }
 }
@@ -84,7 +84,7 @@ fn permanent_rules_turn_their_conditions() {
         ("ReadonlyFilesystem", "FilesystemIsReadOnly", "EXT4-fs (nodewell-test): Remounting filesystem read-only"),
     ];
     for (condition, reason, line) in lines {
-        agent.kmsg().say(line);
+        agent.kmsg().write(line);
         assert_eq!(agent.wait_condition(condition, "True").reason.as_str(), reason);
     }
 }

@@ -21,7 +21,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .behaviour("openapi")
         .case("every_route_is_described", every_route_is_described)
         .case("real_answers_are_as_described", real_answers_are_as_described)
-        .case_with(&[Need::Root], "refusals_are_as_described", refusals_are_as_described)
+        .case_with(&[Need::Root], "rejections_are_as_described", rejections_are_as_described)
         .case("what_is_described_is_taken", what_is_described_is_taken);
 }
 
@@ -41,7 +41,7 @@ fn every_route_is_described() {
 /// An agent with a bit of everything in its account.
 fn busy() -> Agent {
     let agent = agent();
-    agent.kmsg().say(OOPS);
+    agent.kmsg().write(OOPS);
     agent.wait_event("KernelOops");
     let event = json!({"severity": "info", "timestamp": "2026-11-21T02:00:00Z", "reason": "RaidSeen", "message": "m", "subject": "md0"});
     let inventory =
@@ -84,8 +84,8 @@ fn real_answers_are_as_described() {
             over_socket(&agent.socket(), Method::from_bytes(method.as_bytes()).unwrap(), target, &body).unwrap();
         assert_eq!(answer.status.as_u16(), code, "{method} {target} {}", answer.body);
         let path = target.split('?').next().unwrap();
-        let mistakes = api.mistakes_of_answer((method, path), code, &answer.json());
-        assert!(mistakes.is_empty(), "{mistakes:#?}");
+        let errors = api.errors_of_answer((method, path), code, &answer.json());
+        assert!(errors.is_empty(), "{errors:#?}");
         assert_eq!(answer.retry_after.is_some(), api.wants_retry_after(method, path, code));
     }
 }
@@ -100,13 +100,13 @@ fn curl(agent: &Agent, before: &[&str], args: &[&str]) -> (u16, Value, bool) {
         .arg("http://localhost/v1/status")
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let (head, body) = said.rsplit_once("\r\n\r\n").unwrap_or_else(|| panic!("{output:?}"));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let (head, body) = text.rsplit_once("\r\n\r\n").unwrap_or_else(|| panic!("{output:?}"));
     let code = head.lines().rfind(|line| line.starts_with("HTTP/1.1 ")).unwrap()[9..12].parse().unwrap();
     (code, serde_json::from_str(body).unwrap(), head.to_ascii_lowercase().contains("retry-after: "))
 }
 
-fn refusals_are_as_described() {
+fn rejections_are_as_described() {
     let agent = plan("[socket]\nrate = \"1/m\"\nburst = 2\nbody-timeout = \"200ms\"\n").start();
     let folder = agent.socket().parent().unwrap().to_owned();
     std::fs::set_permissions(folder, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
@@ -123,13 +123,13 @@ fn refusals_are_as_described() {
     ] {
         let (got, body, comes_back) = curl(&agent, before, args);
         assert_eq!(got, code, "{body}");
-        let mistakes = api.mistakes_of_answer(("POST", "/v1/status"), code, &body);
-        assert!(mistakes.is_empty(), "{mistakes:#?}");
+        let errors = api.errors_of_answer(("POST", "/v1/status"), code, &body);
+        assert!(errors.is_empty(), "{errors:#?}");
         assert_eq!(comes_back, api.wants_retry_after("POST", "/v1/status", code), "{code}");
     }
     let account = agent.get("/v1/status").unwrap().json();
     assert!(account["refused"].as_array().is_some_and(|refused| !refused.is_empty()));
-    assert!(api.mistakes_of_answer(("GET", "/v1/status"), 200, &account).is_empty());
+    assert!(api.errors_of_answer(("GET", "/v1/status"), 200, &account).is_empty());
 }
 
 /// Bodies that the description lets through are read; those that it refuses are refused.
@@ -160,7 +160,7 @@ fn what_is_described_is_taken() {
         json!([{"source": "raid"}, {}]),
         json!("raid"),
     ] {
-        let described = api.mistakes_of_request(("POST", "/v1/status"), &body).is_empty();
+        let described = api.errors_of_request(("POST", "/v1/status"), &body).is_empty();
         let answer = agent.post("/v1/status", &body.to_string());
         let code = if described { 200 } else { 400 };
         assert_eq!(answer.status.as_u16(), code, "{body}: {}", answer.body);

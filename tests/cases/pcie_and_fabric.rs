@@ -73,7 +73,7 @@ fn one_error_in_counter_and_log_is_one_problem() {
     let counted = problem(&agent, "PcieUnhealthy", |_| true);
     assert_eq!((counted.reason.as_str(), counted.subject.as_deref()), ("PcieAerFatal", Some(CARD)));
     let line = "PCIe Bus Error: severity=Uncorrectable (Fatal), type=Data Link Layer, (Receiver ID)";
-    agent.plan().kmsg().say(&format!("mlx5_core {CARD}: {line}"));
+    agent.plan().kmsg().write(&format!("mlx5_core {CARD}: {line}"));
     let both = problem(&agent, "PcieUnhealthy", |problem| problem.source.contains("kernel-monitor"));
     assert_eq!(both.id, counted.id);
 }

@@ -17,7 +17,7 @@ use crate::identity_rights::{allowed, refused};
 pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("people_rights")
-        .real_alone("each_role_does_what_its_name_says", each_role_does_what_its_name_says)
+        .real_alone("each_role_does_what_its_name_promises", each_role_does_what_its_name_promises)
         .real_alone("who_aborted_and_why_is_in_the_journal", who_aborted_and_why_is_in_the_journal);
 }
 
@@ -90,7 +90,7 @@ fn apply(name: &str) -> Call {
     Call::apply(&format!("{MAPS}/{name}?fieldManager=person"), &map(name))
 }
 
-fn each_role_does_what_its_name_says(cluster: &Cluster) {
+fn each_role_does_what_its_name_promises(cluster: &Cluster) {
     bind(cluster);
     ["stopped", "retried", "ended"].into_iter().for_each(|name| open(cluster, name));
     assert_eq!(cluster.admin(&Call::post(POLICIES, &policy("theirs"))).0, 201);

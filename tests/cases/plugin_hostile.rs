@@ -18,7 +18,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("one_that_writes_a_gigabyte_is_cut", one_that_writes_a_gigabyte_is_cut)
         .case("one_that_writes_rubbish_is_shown_clean", one_that_writes_rubbish_is_shown_clean)
         .case("one_that_holds_its_pipe_open_is_not_waited_for", one_that_holds_its_pipe_open_is_not_waited_for)
-        .case("what_is_no_program_is_said", what_is_no_program_is_said)
+        .case("what_is_no_program_is_reported", what_is_no_program_is_reported)
         .case_with(&[Need::Root], "what_others_could_change_is_refused", what_others_could_change_is_refused)
         .case("one_that_vanishes_is_unknown_until_it_is_back", one_that_vanishes_is_unknown_until_it_is_back)
         .case("a_slow_one_delays_no_other", a_slow_one_delays_no_other)
@@ -115,24 +115,27 @@ fn one_that_holds_its_pipe_open_is_not_waited_for() {
     assert_eq!(agent.wait_condition("Sick", "True").problems[0].message, "quick");
 }
 
-fn what_is_no_program_is_said() {
-    let said = |path: &dyn Fn(&Plan) -> std::path::PathBuf| {
+fn what_is_no_program_is_reported() {
+    let event_of = |path: &dyn Fn(&Plan) -> std::path::PathBuf| {
         let plan = Plan::default();
         let path = path(&plan);
         let (agent, _check_process) = with_path(plan, &path, "5s");
         unknown(&agent)
     };
-    let refused = |said: (String, String), end: &str| {
-        assert!(said.0 == "PluginRefused" && said.1.ends_with(end), "{said:?}");
+    let refused = |event: (String, String), end: &str| {
+        assert!(event.0 == "PluginRefused" && event.1.ends_with(end), "{event:?}");
     };
-    refused(said(&|plan| plan.folder().to_owned()), "is a directory, not a program");
-    refused(said(&|plan| plan.folder().join("none.sh")), "none.sh does not exist");
-    refused(said(&|plan| plan.file("bin/plain.sh", "#!/bin/sh\n")), "is not executable; chmod +x it");
-    let (why, message) = said(&|plan| plan.program("lost.sh", "#!/nonexistent/interpreter\n"));
+    refused(event_of(&|plan| plan.folder().to_owned()), "is a directory, not a program");
+    refused(event_of(&|plan| plan.folder().join("none.sh")), "none.sh does not exist");
+    refused(event_of(&|plan| plan.file("bin/plain.sh", "#!/bin/sh\n")), "is not executable; chmod +x it");
+    let (why, message) = event_of(&|plan| plan.program("lost.sh", "#!/nonexistent/interpreter\n"));
     assert!(why == "PluginNotStarted" && message.contains("No such file or directory"), "{message}");
-    refused(said(&|plan| plan.program("rubbish", "\u{1}\u{2} no program\n")), "its first line must be #! and a path");
-    refused(said(&|plan| plan.program("no.sh", "echo fine\n")), "its first line must be #! and a path");
-    let (why, message) = said(&|plan| plan.program("dies.sh", "#!/bin/sh\nkill -SEGV $$\n"));
+    refused(
+        event_of(&|plan| plan.program("rubbish", "\u{1}\u{2} no program\n")),
+        "its first line must be #! and a path",
+    );
+    refused(event_of(&|plan| plan.program("no.sh", "echo fine\n")), "its first line must be #! and a path");
+    let (why, message) = event_of(&|plan| plan.program("dies.sh", "#!/bin/sh\nkill -SEGV $$\n"));
     assert!(why == "PluginKilled" && message.contains("ended by signal 11"), "{message}");
 }
 

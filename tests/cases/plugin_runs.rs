@@ -16,7 +16,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .behaviour("plugin_runs")
         .case("a_file_of_npds_turns_its_condition_and_back", a_file_of_npds_turns_its_condition_and_back)
         .case("two_rules_on_one_condition_are_two_problems", two_rules_on_one_condition_are_two_problems)
-        .case("a_temporary_rule_tells_its_edge_once", a_temporary_rule_tells_its_edge_once)
+        .case("a_temporary_rule_reports_its_edge_once", a_temporary_rule_reports_its_edge_once)
         .case("a_native_plugin_has_a_subject", a_native_plugin_has_a_subject)
         .case("a_plugin_finds_a_clean_place", a_plugin_finds_a_clean_place)
         .case("a_reload_starts_and_ends_plugins", a_reload_starts_and_ends_plugins)
@@ -28,8 +28,8 @@ pub(crate) fn list(suite: &mut Suite) {
 const AS_TOLD: &str = "#!/bin/sh\nread code words < \"$0.answer\"\necho \"$words\"\nexit \"$code\"\n";
 const EVERY_SECOND: &str = r#""invoke_interval": "1s", "timeout": "5s""#;
 
-fn tell(plan: &Plan, program: &str, told: &str) {
-    plan.file(&format!("bin/{program}.answer.new"), told);
+fn answer(plan: &Plan, program: &str, answer: &str) {
+    plan.file(&format!("bin/{program}.answer.new"), answer);
     let path = |name: &str| plan.folder().join("bin").join(name);
     fs::rename(path(&format!("{program}.answer.new")), path(&format!("{program}.answer"))).unwrap();
 }
@@ -38,7 +38,7 @@ fn tell(plan: &Plan, program: &str, told: &str) {
 fn one_rule(kind: &str) -> Plan {
     let plan = Plan::default();
     let program = plan.program("check.sh", AS_TOLD);
-    tell(&plan, "check.sh", "0 fine");
+    answer(&plan, "check.sh", "0 fine");
     plan.npd_plugins("mine", EVERY_SECOND, &[(kind, "Broken", &program)]);
     plan
 }
@@ -54,39 +54,39 @@ fn a_file_of_npds_turns_its_condition_and_back() {
     let well = agent.wait_condition("Sick", "False");
     assert_eq!((well.reason.as_str(), well.message.as_str()), ("Well", "all is fine"));
     assert_eq!(agent.daemon("mine@root").unwrap().state, DaemonState::Running);
-    tell(agent.plan(), "check.sh", "1 the moon fell down");
+    answer(agent.plan(), "check.sh", "1 the moon fell down");
     assert_eq!(sick(&agent), [("Broken".to_owned(), "the moon fell down".to_owned())]);
-    tell(agent.plan(), "check.sh", "2 what moon");
+    answer(agent.plan(), "check.sh", "2 what moon");
     let unconfirmed =
         || agent.condition("Sick").unwrap().problems.first().and_then(|problem| problem.unconfirmed_since);
     until("it is unconfirmed", unconfirmed);
     assert_eq!(agent.condition("Sick").unwrap().status.as_str(), "True", "an unknown result takes nothing back");
-    tell(agent.plan(), "check.sh", "0 it is up again");
+    answer(agent.plan(), "check.sh", "0 it is up again");
     agent.wait_condition("Sick", "False");
 }
 
 fn two_rules_on_one_condition_are_two_problems() {
     let plan = Plan::default();
     let [one, other] = ["one.sh", "other.sh"].map(|name| plan.program(name, AS_TOLD));
-    tell(&plan, "one.sh", "1 first");
-    tell(&plan, "other.sh", "1 second");
+    answer(&plan, "one.sh", "1 first");
+    answer(&plan, "other.sh", "1 second");
     plan.npd_plugins("mine", EVERY_SECOND, &[("permanent", "One", &one), ("permanent", "Other", &other)]);
     let agent = plan.start();
     let _check_process = CheckProcess::check_of(agent.plan());
     until("both are shown", || (sick(&agent).len() == 2).then_some(()));
-    tell(agent.plan(), "one.sh", "0 fine");
+    answer(agent.plan(), "one.sh", "0 fine");
     until("one is over", || (sick(&agent).len() == 1).then_some(()));
     assert_eq!(sick(&agent)[0].0, "Other");
-    tell(agent.plan(), "other.sh", "0 fine");
+    answer(agent.plan(), "other.sh", "0 fine");
     agent.wait_condition("Sick", "False");
 }
 
-fn a_temporary_rule_tells_its_edge_once() {
+fn a_temporary_rule_reports_its_edge_once() {
     let agent = one_rule("temporary").start();
     let _check_process = CheckProcess::check_of(agent.plan());
-    tell(agent.plan(), "check.sh", "1 oops");
-    let told = agent.wait_event("Broken");
-    assert_eq!((told.message.as_str(), told.count), ("oops", 1));
+    answer(agent.plan(), "check.sh", "1 oops");
+    let reported = agent.wait_event("Broken");
+    assert_eq!((reported.message.as_str(), reported.count), ("oops", 1));
     let runs = agent.plan().folder().join("runs");
     let count = format!("#!/bin/sh\necho x >> {}\necho oops\nexit 1\n", runs.display());
     agent.plan().program("check.sh", &count);
@@ -141,7 +141,7 @@ fn a_plugin_finds_a_clean_place() {
 fn a_reload_starts_and_ends_plugins() {
     let plan = Plan::default();
     let program = plan.program("check.sh", AS_TOLD);
-    tell(&plan, "check.sh", "1 broken");
+    answer(&plan, "check.sh", "1 broken");
     let mark = format!("sleep 4711.{}", std::process::id());
     let sleeper = plan.program("sleep.sh", &format!("#!/bin/sh\n{mark}\n"));
     let agent = plan.with_check_processes().start();
@@ -165,14 +165,14 @@ fn a_reload_starts_and_ends_plugins() {
 
 fn a_restarted_check_process_forgets_no_problem() {
     let agent = one_rule("permanent").start();
-    tell(agent.plan(), "check.sh", "1 broken");
+    answer(agent.plan(), "check.sh", "1 broken");
     let mut check_process = CheckProcess::check_of(agent.plan());
     let before = agent.wait_condition("Sick", "True").problems[0].since;
     assert!(check_process.stop().success());
     assert_eq!(agent.condition("Sick").unwrap().status.as_str(), "True", "a stop takes nothing back");
     let mut check_process = CheckProcess::check_of(agent.plan());
     check_process.wait_logged("follows the agent", 2);
-    tell(agent.plan(), "check.sh", "1 broken still");
+    answer(agent.plan(), "check.sh", "1 broken still");
     until("it speaks again", || agent.daemon("mine@root").filter(|daemon| daemon.state == DaemonState::Running));
     assert_eq!(agent.wait_condition("Sick", "True").problems[0].since, before);
     check_process.kill();

@@ -16,7 +16,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .behaviour("plugin_stock")
         .case("npds_stock_files_load_and_run_unchanged", npds_stock_files_load_and_run_unchanged)
         .case_with(&[Need::Other(no_nagios)], "nagios_plugins_run_as_they_are", nagios_plugins_run_as_they_are)
-        .case_with(&[Need::Root], "check_tells_what_would_not_be_run", check_tells_what_would_not_be_run)
+        .case_with(&[Need::Root], "check_reports_what_would_not_be_run", check_reports_what_would_not_be_run)
         .case("one_is_tried_by_hand", one_is_tried_by_hand)
         .case("a_reason_of_a_plugin_is_explained", a_reason_of_a_plugin_is_explained);
 }
@@ -98,7 +98,7 @@ fn nagios_plugins_run_as_they_are() {
     assert!(disk.starts_with("DISK WARNING - free space: / ") && !disk.contains('|'), "{disk}");
 }
 
-fn check_tells_what_would_not_be_run() {
+fn check_reports_what_would_not_be_run() {
     let plan = Plan::default();
     let good = plan.program("good.sh", "#!/bin/sh\n");
     let bad = plan.program("bad.sh", "#!/bin/sh\n");
@@ -108,16 +108,16 @@ fn check_tells_what_would_not_be_run() {
     let rules = rule("good", &good) + &rule("bad", &bad) + &rule("gone", &plan.folder().join("gone"));
     let file = plan.file("rules.d/mine.toml", &rules);
     let config = plan.folder().join("nodewell.toml");
-    let told = nodewell(["check".as_ref(), config.as_os_str()]);
-    assert_eq!(told.code, 78, "{told:?}");
+    let outcome = nodewell(["check".as_ref(), config.as_os_str()]);
+    assert_eq!(outcome.code, 78, "{outcome:?}");
     let line = |number: usize| format!("{}:{number}: ", file.display());
-    assert!(told.stdout.contains(&format!("{}bad would not be run: ", line(5))), "{}", told.stdout);
-    assert!(told.stdout.contains("can be written by others (mode 0777); chmod go-w it"), "{}", told.stdout);
-    assert!(told.stdout.contains(&format!("{}gone would not be run: ", line(9))), "{}", told.stdout);
-    assert!(told.stdout.contains(", 3 plug-ins: 2 errors"), "{}", told.stdout);
-    let told = nodewell(["check".as_ref(), file.as_os_str()]);
-    assert_eq!(told.code, 0, "a file may be for another machine: {told:?}");
-    assert!(told.stdout.contains("note: bad would not be run"), "{}", told.stdout);
+    assert!(outcome.stdout.contains(&format!("{}bad would not be run: ", line(5))), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("can be written by others (mode 0777); chmod go-w it"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains(&format!("{}gone would not be run: ", line(9))), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains(", 3 plug-ins: 2 errors"), "{}", outcome.stdout);
+    let outcome = nodewell(["check".as_ref(), file.as_os_str()]);
+    assert_eq!(outcome.code, 0, "a file may be for another machine: {outcome:?}");
+    assert!(outcome.stdout.contains("note: bad would not be run"), "{}", outcome.stdout);
 }
 
 fn one_is_tried_by_hand() {
@@ -125,24 +125,24 @@ fn one_is_tried_by_hand() {
     let program = plan.program("check.sh", "#!/bin/sh\necho \"$1 fell down\"\nexit 1\n");
     let rules = format!("[[plugin]]\nname = 'moon'\ncommand = [{program:?}, 'it']\nreason = 'MoonFellDown'\n");
     let file = plan.file("rules/mine.toml", &rules);
-    let told = nodewell(["plugin".as_ref(), "run".as_ref(), file.as_os_str()]);
-    assert_eq!(told.code, 0, "{told:?}");
+    let outcome = nodewell(["plugin".as_ref(), "run".as_ref(), file.as_os_str()]);
+    assert_eq!(outcome.code, 0, "{outcome:?}");
     for line in ["result   a problem", "message  it fell down", "reports  an Event, reason MoonFellDown"] {
-        assert!(told.stdout.contains(line), "{}", told.stdout);
+        assert!(outcome.stdout.contains(line), "{}", outcome.stdout);
     }
     let rules = file.parent().unwrap().as_os_str();
-    let told = nodewell(["plugin".as_ref(), "run".as_ref(), "sun".as_ref(), "--rules".as_ref(), rules]);
-    assert!(told.code == 64 && told.stderr.contains("there are: moon"), "{told:?}");
+    let outcome = nodewell(["plugin".as_ref(), "run".as_ref(), "sun".as_ref(), "--rules".as_ref(), rules]);
+    assert!(outcome.code == 64 && outcome.stderr.contains("there are: moon"), "{outcome:?}");
 }
 
 fn a_reason_of_a_plugin_is_explained() {
     let plan = Plan::default();
     let rules = "[[plugin]]\nname = 'p'\ncommand = ['/opt/check', '-x']\nreason = 'MoonFellDown'\ninterval = '5m'\n";
     let file = plan.file("rules/mine.toml", rules);
-    let told =
+    let outcome =
         nodewell(["explain".as_ref(), "moonfelldown".as_ref(), "--rules".as_ref(), file.parent().unwrap().as_os_str()]);
-    assert_eq!(told.code, 0, "{told:?}");
-    assert!(told.stdout.contains("every 5m the program /opt/check -x (npd)"), "{}", told.stdout);
-    let told = nodewell(["explain", "PluginTimedOut"]);
-    assert!(told.stdout.contains("did not answer in time"), "{}", told.stdout);
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    assert!(outcome.stdout.contains("every 5m the program /opt/check -x (npd)"), "{}", outcome.stdout);
+    let outcome = nodewell(["explain", "PluginTimedOut"]);
+    assert!(outcome.stdout.contains("did not answer in time"), "{}", outcome.stdout);
 }

@@ -5,7 +5,7 @@ use nodewell_tests::{
     boots::{Boots, note},
     cluster::Cluster,
     suite::{Need, Suite},
-    wait::{settled, until},
+    wait::{stable, until},
 };
 
 use crate::{api_conditions::plan_on, api_events::wait_events};
@@ -13,10 +13,14 @@ use crate::{api_conditions::plan_on, api_events::wait_events};
 pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("reboot_is_judged")
-        .case_with(&[Need::Root], "a_killed_machine_is_told_once", a_killed_machine_is_told_once)
-        .case_with(&[Need::Root], "a_stop_that_was_asked_for_is_not_told", a_stop_that_was_asked_for_is_not_told)
-        .case_with(&[Need::Root], "a_panic_is_told_with_its_words", a_panic_is_told_with_its_words)
-        .on_double("told_again_it_is_the_same_event", told_again_it_is_the_same_event);
+        .case_with(&[Need::Root], "a_killed_machine_is_reported_once", a_killed_machine_is_reported_once)
+        .case_with(
+            &[Need::Root],
+            "a_stop_that_was_asked_for_is_not_reported",
+            a_stop_that_was_asked_for_is_not_reported,
+        )
+        .case_with(&[Need::Root], "a_panic_is_reported_with_its_message", a_panic_is_reported_with_its_message)
+        .on_double("sent_again_it_is_the_same_event", sent_again_it_is_the_same_event);
 }
 
 const PANIC: &str = "\
@@ -45,13 +49,13 @@ fn nothing_more(agent: &mut Agent, boot: u32) {
     let before = wait_note(agent, boot);
     agent.restart();
     until("the agent notes that it runs again", || (wait_note(agent, boot) != before).then_some(()));
-    let told =
-        settled("events of a boot", || agent.events("UnexpectedReboot").len() + agent.events("KernelPanic").len());
+    let reported =
+        stable("events of a boot", || agent.events("UnexpectedReboot").len() + agent.events("KernelPanic").len());
     let judged = agent.log().matches("judged the boot before").count();
-    assert!(told <= 1 && judged == 2, "{told} events, judged {judged} times");
+    assert!(reported <= 1 && judged == 2, "{reported} events, judged {judged} times");
 }
 
-fn a_killed_machine_is_told_once() {
+fn a_killed_machine_is_reported_once() {
     let boots = Boots::default();
     let mut agent = plan(&boots).start();
     let alive = wait_note(&agent, 1);
@@ -64,7 +68,7 @@ fn a_killed_machine_is_told_once() {
     nothing_more(&mut agent, 2);
 }
 
-fn a_stop_that_was_asked_for_is_not_told() {
+fn a_stop_that_was_asked_for_is_not_reported() {
     let boots = Boots::default();
     let mut agent = plan(&boots).start();
     wait_note(&agent, 1);
@@ -78,7 +82,7 @@ fn a_stop_that_was_asked_for_is_not_told() {
     assert!(agent.log().contains("judged the boot before"));
 }
 
-fn a_panic_is_told_with_its_words() {
+fn a_panic_is_reported_with_its_message() {
     let boots = Boots::default();
     let mut agent = plan(&boots).start();
     wait_note(&agent, 1);
@@ -101,7 +105,7 @@ fn a_panic_is_told_with_its_words() {
 }
 
 /// An agent that dies before it has saved what it reported reports it again: with the same origin.
-fn told_again_it_is_the_same_event(cluster: &Cluster) {
+fn sent_again_it_is_the_same_event(cluster: &Cluster) {
     let node = "rebooted";
     let boots = Boots::default();
     let mut agent = plan_on(cluster, node).wrapped_in(boots.enter()).start();
@@ -124,5 +128,5 @@ fn told_again_it_is_the_same_event(cluster: &Cluster) {
         assert_eq!(events.len(), 1, "{events:?}");
         events[0]["count"].as_u64().unwrap()
     };
-    assert_eq!(settled("the Event rests", count), 1);
+    assert_eq!(stable("the Event rests", count), 1);
 }

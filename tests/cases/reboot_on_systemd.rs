@@ -10,7 +10,7 @@ use nodewell_tests::{
 
 pub(crate) fn list(suite: &mut Suite) {
     let needs = &[Need::LongSuite, Need::Machine(Release::Bookworm)];
-    suite.behaviour("reboot_on_systemd").case_with(needs, "each_end_is_told_for_what_it_was", each_end_is_told);
+    suite.behaviour("reboot_on_systemd").case_with(needs, "each_end_is_reported_for_what_it_was", each_end_is_reported);
 }
 
 /// A container has a boot id of its own, which a fresh /proc does not show; both directives make one. And the kernel log
@@ -35,7 +35,7 @@ fn wait_judged(machine: &Machine) {
 }
 
 /// How often the journal of this boot has an Event of ours.
-fn told(machine: &Machine, reason: &str) -> u32 {
+fn reported(machine: &Machine, reason: &str) -> u32 {
     machine
         .sh(&format!("journalctl --no-pager -b -o cat -u nodewell NODEWELL_REASON={reason} | grep -c .; true"))
         .parse()
@@ -43,7 +43,7 @@ fn told(machine: &Machine, reason: &str) -> u32 {
 }
 
 fn quiet(machine: &Machine) {
-    assert_eq!((told(machine, "KernelPanic"), told(machine, "UnexpectedReboot")), (0, 0));
+    assert_eq!((reported(machine, "KernelPanic"), reported(machine, "UnexpectedReboot")), (0, 0));
 }
 
 fn install(disk: &Disk) -> Machine {
@@ -56,7 +56,7 @@ fn install(disk: &Disk) -> Machine {
     machine
 }
 
-fn each_end_is_told() {
+fn each_end_is_reported() {
     let disk = Disk::of(Release::Bookworm);
     install(&disk).power_off();
 
@@ -85,7 +85,7 @@ fn each_end_is_told() {
     assert!(panic.message.contains("not syncing: lab panic (CPU 0, task sh, module labfault"), "{panic:?}");
     machine.sh("systemctl restart nodewell");
     wait_judged(&machine);
-    assert_eq!((told(&machine, "KernelPanic"), told(&machine, "UnexpectedReboot")), (1, 1));
+    assert_eq!((reported(&machine, "KernelPanic"), reported(&machine, "UnexpectedReboot")), (1, 1));
     machine.power_off();
     quiet(&boot(&disk));
 }

@@ -11,7 +11,7 @@ use nodewell_tests::{
 
 pub(crate) fn list(suite: &mut Suite) {
     let needs = &[Need::Machine(Release::Bookworm)];
-    suite.behaviour("repair_on_systemd").case_with(needs, "is_bounded_and_told", is_bounded_and_told);
+    suite.behaviour("repair_on_systemd").case_with(needs, "is_bounded_and_reported", is_bounded_and_reported);
 }
 
 const CONFIG: &str = r#"
@@ -53,7 +53,7 @@ fn boot() -> Machine {
 }
 
 /// One report of a daemon; the configuration believes `tester`.
-fn say(machine: &Machine, source: &str, status: &str) {
+fn report(machine: &Machine, source: &str, status: &str) {
     let report = format!(
         "nodewell report --source {source} --condition ContainerRuntimeUnhealthy={status} \
          --reason ContainerdUnhealthy --message 'no answer in 5 s'"
@@ -66,18 +66,18 @@ fn pid(machine: &Machine) -> String {
     machine.property("runtime.service", "MainPID")
 }
 
-fn is_bounded_and_told() {
+fn is_bounded_and_reported() {
     let machine = boot();
     let first = pid(&machine);
 
-    say(&machine, "stranger", "true");
+    report(&machine, "stranger", "true");
     thread::sleep(SOME_LOOKS);
     assert_eq!(pid(&machine), first, "a stranger's word restarts nothing");
-    say(&machine, "stranger", "false");
+    report(&machine, "stranger", "false");
 
-    say(&machine, "tester", "true");
+    report(&machine, "tester", "true");
     until("it is given up", || machine.events("RepairGivenUp").pop());
-    assert_eq!(machine.events("RepairStarted").len(), 2, "as often as the limit says");
+    assert_eq!(machine.events("RepairStarted").len(), 2, "as often as the limit allows");
     assert_eq!(machine.events("RepairDone").len(), 2);
     let last = pid(&machine);
     assert_ne!(last, first);
@@ -93,12 +93,12 @@ fn is_bounded_and_told() {
     assert_eq!(pid(&machine), last, "a helper that restarts still counts");
     machine.wait_condition("ServiceRepairFailed", "True");
 
-    say(&machine, "tester", "false");
+    report(&machine, "tester", "false");
     machine.wait_condition("ServiceRepairFailed", "False");
 
     machine.sh("systemctl stop runtime.service; rm /var/lib/nodewell-repair/history.json");
     machine.sh("systemctl restart nodewell-repair.service");
-    say(&machine, "tester", "true");
+    report(&machine, "tester", "true");
     let plan = until("the stop is seen", || {
         let plan = machine.sh("nodewelld repair --dry-run --state-dir /var/lib/nodewell-repair");
         plan.contains("stopped on purpose").then_some(plan)

@@ -20,7 +20,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("a_repeated_id_changes_nothing", a_repeated_id_changes_nothing)
         .case("a_full_report_replaces_and_the_last_withdraws", a_full_report_replaces_and_the_last_withdraws)
         .case("a_batch_is_taken_whole_or_not_at_all", a_batch_is_taken_whole_or_not_at_all)
-        .case("a_daemon_that_cannot_tell_makes_unknown", a_daemon_that_cannot_tell_makes_unknown)
+        .case("a_daemon_that_does_not_know_makes_unknown", a_daemon_that_does_not_know_makes_unknown)
         .case("what_is_too_much_is_refused", what_is_too_much_is_refused);
 }
 
@@ -137,10 +137,10 @@ fn a_batch_is_taken_whole_or_not_at_all() {
     assert!(error.starts_with("field `[2].conditions[0].type`: condition Nope is not in the catalogue"), "{error}");
     assert!(daemon(&agent).is_none());
     assert_eq!(post(&agent, &json!([good, report(json!({}))])).0, 200);
-    assert_eq!(post(&agent, &json!([])).0, 200, "nothing to say is no mistake");
+    assert_eq!(post(&agent, &json!([])).0, 200, "an empty batch is no error");
 }
 
-fn a_daemon_that_cannot_tell_makes_unknown() {
+fn a_daemon_that_does_not_know_makes_unknown() {
     let agent = agent();
     take(&agent, json!({"conditions": [raid("Unknown", "md0")]}));
     let view = agent.condition("RaidProblem").unwrap();

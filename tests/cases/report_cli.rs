@@ -18,7 +18,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .behaviour("report_cli")
         .case("a_script_reports_and_withdraws", a_script_reports_and_withdraws)
         .case("a_pipe_reports_value_by_value", a_pipe_reports_value_by_value)
-        .case("exit_codes_tell_refused_from_unreachable", exit_codes_tell_refused_from_unreachable);
+        .case("exit_codes_distinguish_refused_from_unreachable", exit_codes_distinguish_refused_from_unreachable);
 }
 
 fn run(agent: &Agent, args: &[&str]) {
@@ -75,14 +75,14 @@ fn a_pipe_reports_value_by_value() {
     assert_eq!(daemon.ttl_secs, Some(3600));
 }
 
-fn exit_codes_tell_refused_from_unreachable() {
+fn exit_codes_distinguish_refused_from_unreachable() {
     let agent = agent();
     let code = |args: &[&str]| agent.nodewell(&[&["report"], args].concat());
     let unknown = code(&["--condition", "Nope=true", "--reason", "X"]);
     assert_eq!(unknown.code, 64);
     assert!(unknown.stderr.contains("field `conditions[0].type`"), "{}", unknown.stderr);
     assert_eq!(code(&["--condition", "RaidProblem=true"]).code, 64, "a reason is missing");
-    assert_eq!(code(&[]).code, 64, "nothing is said");
+    assert_eq!(code(&[]).code, 64, "nothing is reported");
     assert_eq!(code(&["--heartbeat", "--ttl", "2d"]).code, 64);
     let unreachable = nodewell(["report", "--heartbeat", "--wait", "0", "--socket", "/nonexistent/socket"]);
     assert_eq!(unreachable.code, 69, "{}", unreachable.stderr);

@@ -49,9 +49,9 @@ fn run(agent: &Agent, command: &mut Command) -> String {
     let fakes = agent.plan().folder().join("fakes");
     let path = format!("{}:{}:{}", fakes.display(), folder.display(), std::env::var("PATH").unwrap());
     let output = command.env("PATH", path).env("NODEWELL_SOCKET", agent.socket()).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{command:?}: {said}{}", String::from_utf8_lossy(&output.stderr));
-    said
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{command:?}: {text}{}", String::from_utf8_lossy(&output.stderr));
+    text
 }
 
 fn with_socket(agent: &Agent, text: &str) -> String {
@@ -64,12 +64,12 @@ fn the_shell_examples_report() {
     let (calls, scripts): (Vec<_>, Vec<_>) = examples.iter().partition(|block| block.starts_with("curl"));
     assert_eq!((calls.len(), scripts.len()), (2, 1));
     for call in calls {
-        let said = run(&agent, Command::new("sh").args(["-ec", &with_socket(&agent, call)]));
-        let answer: serde_json::Value = serde_json::from_str(&said).unwrap();
+        let output = run(&agent, Command::new("sh").args(["-ec", &with_socket(&agent, call)]));
+        let answer: serde_json::Value = serde_json::from_str(&output).unwrap();
         assert!(answer.get("error").is_none(), "{answer}");
         if let Some(body) = call.split_once("-d '").map(|(_, rest)| rest.trim_end().trim_end_matches('\'')) {
-            let mistakes = api.mistakes_of_request(("POST", "/v1/status"), &serde_json::from_str(body).unwrap());
-            assert!(mistakes.is_empty(), "{mistakes:?}");
+            let errors = api.errors_of_request(("POST", "/v1/status"), &serde_json::from_str(body).unwrap());
+            assert!(errors.is_empty(), "{errors:?}");
         }
     }
     assert_eq!(agent.condition("RaidProblem").unwrap().status.as_str(), "True");
@@ -123,8 +123,8 @@ fn mdadm_becomes_a_problem_daemon() {
 fn smartd_becomes_a_problem_daemon() {
     let agent = agent();
     let smartd = |failure: &str, message: &str| {
-        let told = [("SMARTD_FAILTYPE", failure), ("SMARTD_DEVICE", "/dev/sda"), ("SMARTD_MESSAGE", message)];
-        hook(&agent, "smartd-nodewell", &[], &told);
+        let environment = [("SMARTD_FAILTYPE", failure), ("SMARTD_DEVICE", "/dev/sda"), ("SMARTD_MESSAGE", message)];
+        hook(&agent, "smartd-nodewell", &[], &environment);
     };
     let ours = |view: nodewell_model::view::ConditionView| {
         view.problems.into_iter().find(|problem| problem.source.starts_with("smartd@"))

@@ -22,11 +22,11 @@ pub(crate) fn list(suite: &mut Suite) {
         .behaviour("report_grants")
         .case_with(&[Need::Root], "root_reports_and_a_stranger_does_not", root_reports_and_a_stranger_does_not)
         .case_with(&[Need::Root], "a_grant_counts_from_the_reload_on", a_grant_counts_from_the_reload_on)
-        .case_with(&[Need::Root], "a_grants_rate_is_kept", a_grants_rate_is_kept)
+        .case_with(&[Need::Root], "a_grants_rate_is_respected", a_grants_rate_is_respected)
         .case_with(
             &[Need::Root],
-            "a_wrong_grant_is_told_and_changes_nothing",
-            a_wrong_grant_is_told_and_changes_nothing,
+            "a_wrong_grant_is_reported_and_changes_nothing",
+            a_wrong_grant_is_reported_and_changes_nothing,
         )
         .case_with(&[Need::Root], "no_grant_lets_a_client_count_devices", no_grant_lets_a_client_count_devices)
         .case_with(&[Need::Cgroup], "a_unit_reports_by_its_grant", a_unit_reports_by_its_grant)
@@ -78,18 +78,18 @@ fn start(config: &str) -> Agent {
 
 fn root_reports_and_a_stranger_does_not() {
     let agent = start("");
-    let said = report(&agent, &stranger());
-    assert_eq!(said.code, 403, "{said:?}");
+    let answer = report(&agent, &stranger());
+    assert_eq!(answer.code, 403, "{answer:?}");
     let toml = format!("[[grant]]\\nuser = {STRANGER}\\nconditions = [\\\"TestUnhealthy\\\"]\\n");
-    assert!(said.whole.contains(&toml), "{said:?}");
+    assert!(answer.whole.contains(&toml), "{answer:?}");
     assert_eq!(report(&agent, &stranger()).code, 403);
     // Every user may read, and sees which peer was refused.
     let view = agent.view();
     assert_eq!((view.refused[0].peer.as_str(), view.refused[0].count), ("uid 471100", 2));
     let status = agent.nodewell(&["status"]).stdout;
     assert!(status.contains("uid 471100  as raid  x2") || status.contains("uid 471100  as raid  ×2"), "{status}");
-    let told = agent.log().matches("reports are refused").count();
-    assert_eq!(told, 1, "{}", agent.log());
+    let reported = agent.log().matches("reports are refused").count();
+    assert_eq!(reported, 1, "{}", agent.log());
     assert!(agent.condition("TestUnhealthy").unwrap().problems.is_empty());
 
     assert_eq!(report(&agent, &[]).code, 200);
@@ -111,8 +111,8 @@ fn a_grant_counts_from_the_reload_on() {
     let condition = agent.wait_condition("TestUnhealthy", "True");
     assert_eq!(condition.problems[0].source, format!("raid@uid:{STRANGER}"));
     let events = r#"{"source":"raid","events":[{"severity":"warn","timestamp":"2026-11-21T02:00:00Z","reason":"X","message":""}]}"#;
-    let said = post(&agent, &stranger(), "/v1/status", events);
-    assert!(said.code == 403 && said.whole.contains("events = true"), "{said:?}");
+    let answer = post(&agent, &stranger(), "/v1/status", events);
+    assert!(answer.code == 403 && answer.whole.contains("events = true"), "{answer:?}");
     assert_eq!(post(&agent, &stranger(), "/v1/clear", r#"{"condition":"TestUnhealthy"}"#).code, 200);
     assert_eq!(post(&agent, &stranger(), "/v1/inject", r#"{"reason":"TestFault"}"#).code, 403);
 
@@ -121,22 +121,22 @@ fn a_grant_counts_from_the_reload_on() {
     until("the grant is taken back", || (report(&agent, &stranger()).code == 403).then_some(()));
 }
 
-fn a_grants_rate_is_kept() {
+fn a_grants_rate_is_respected() {
     let grant =
         format!("[[grant]]\nuser = \"{STRANGER}\"\nconditions = [\"TestUnhealthy\"]\nrate = \"1/m\"\nburst = 2\n");
     let agent = start(&grant);
     assert_eq!(report(&agent, &stranger()).code, 200);
     assert_eq!(report(&agent, &stranger()).code, 200);
-    let said = report(&agent, &stranger());
-    assert_eq!(said.code, 429, "{said:?}");
-    let after = said.whole.lines().find_map(|line| line.strip_prefix("retry-after: ")).unwrap();
-    assert!((50..=60).contains(&after.trim().parse::<u32>().unwrap()), "{said:?}");
+    let answer = report(&agent, &stranger());
+    assert_eq!(answer.code, 429, "{answer:?}");
+    let after = answer.whole.lines().find_map(|line| line.strip_prefix("retry-after: ")).unwrap();
+    assert!((50..=60).contains(&after.trim().parse::<u32>().unwrap()), "{answer:?}");
     // The rate of another peer is its own.
     assert_eq!(report(&agent, &[]).code, 200);
     assert!(agent.metrics().contains("nodewell_reports_total{result=\"too-often\"} 1\n"));
 }
 
-fn a_wrong_grant_is_told_and_changes_nothing() {
+fn a_wrong_grant_is_reported_and_changes_nothing() {
     let grant = format!("[[grant]]\nuser = {STRANGER}\nconditions = [\"TestUnhealthy\"]\n");
     let agent = start(&grant);
     assert_eq!(report(&agent, &stranger()).code, 200);
@@ -153,19 +153,19 @@ fn a_wrong_grant_is_told_and_changes_nothing() {
         .plan()
         .file("nodewell.toml.d/10-wrong.toml", "[[grant]]\nunit = \"x.service\"\nconditions = \"TestUnheard\"\n");
     agent.reload();
-    let told = format!("{}:1: the grant names TestUnheard", file.display());
-    until("the type is reported", || agent.log().contains(&told).then_some(()));
+    let reported = format!("{}:1: the grant names TestUnheard", file.display());
+    until("the type is reported", || agent.log().contains(&reported).then_some(()));
 }
 
 fn no_grant_lets_a_client_count_devices() {
     let grant = format!("[[grant]]\nuser = {STRANGER}\nconditions = [\"TestUnhealthy\"]\nevents = true\n");
     let agent = start(&grant);
     let counts = r#"{"source":"raid","full":true,"inventory":[{"class":"disks","total":99,"states":{"failing":98}}]}"#;
-    let said = post(&agent, &stranger(), "/v1/status", counts);
-    assert!(said.code == 403 && said.whole.contains("leave the field `inventory` out"), "{said:?}");
+    let answer = post(&agent, &stranger(), "/v1/status", counts);
+    assert!(answer.code == 403 && answer.whole.contains("leave the field `inventory` out"), "{answer:?}");
     // A batch is refused as a whole, and what is in it besides is not to blame.
-    let said = post(&agent, &stranger(), "/v1/status", &format!("[{REPORT},{counts}]"));
-    assert!(said.code == 403 && !said.whole.contains("[[grant]]"), "{said:?}");
+    let answer = post(&agent, &stranger(), "/v1/status", &format!("[{REPORT},{counts}]"));
+    assert!(answer.code == 403 && !answer.whole.contains("[[grant]]"), "{answer:?}");
     assert!(agent.view().hardware.is_empty() && agent.condition("TestUnhealthy").unwrap().problems.is_empty());
     assert_eq!(agent.view().refused[0].why, "may not report an inventory");
     assert_eq!(report(&agent, &stranger()).code, 200);
@@ -184,9 +184,9 @@ fn a_unit_reports_by_its_grant() {
     assert_eq!(condition.problems[0].source, format!("raid@{raid}"));
     // A delegated cgroup does not choose which unit it counts as.
     let cgroup = Cgroup::make(&format!("system.slice/{other}/{raid}")).unwrap();
-    let said = report(&agent, &within(&cgroup, &stranger()));
-    assert_eq!(said.code, 403, "{said:?}");
-    assert!(said.whole.contains(&format!("unit = \\\"{other}\\\"")), "{said:?}");
+    let answer = report(&agent, &within(&cgroup, &stranger()));
+    assert_eq!(answer.code, 403, "{answer:?}");
+    assert!(answer.whole.contains(&format!("unit = \\\"{other}\\\"")), "{answer:?}");
 }
 
 fn a_containers_root_is_not_root() {
@@ -200,8 +200,11 @@ fn a_containers_root_is_not_root() {
             ("/v1/clear", r#"{"condition":"TestUnhealthy"}"#),
             ("/v1/inject", r#"{"reason":"TestFault"}"#),
         ] {
-            let said = post(&agent, &wrapper, path, body);
-            assert!(said.code == 403 && said.whole.contains("it runs in a container ("), "{wrapper:?} {path} {said:?}");
+            let answer = post(&agent, &wrapper, path, body);
+            assert!(
+                answer.code == 403 && answer.whole.contains("it runs in a container ("),
+                "{wrapper:?} {path} {answer:?}"
+            );
         }
     }
     assert_eq!(agent.wait_condition("TestUnhealthy", "True").problems.len(), 1);

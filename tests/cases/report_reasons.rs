@@ -43,7 +43,7 @@ fn post(agent: &Agent, conditions: &[Value]) -> (u16, Value) {
     (answer.status.as_u16(), answer.json())
 }
 
-fn say(agent: &Agent, conditions: &[Value]) {
+fn report(agent: &Agent, conditions: &[Value]) {
     let (code, answer) = post(agent, conditions);
     assert_eq!(code, 200, "{answer}");
 }
@@ -58,17 +58,17 @@ fn problems(agent: &Agent) -> Vec<(String, u64)> {
 fn two_faults_of_one_array_begin_and_end_apart() {
     let agent = agent();
     let slow = fault("RaidSlow", "md0 resyncs");
-    say(&agent, &[fault("RaidDegraded", "md0 lost a disk"), slow.clone()]);
+    report(&agent, &[fault("RaidDegraded", "md0 lost a disk"), slow.clone()]);
     assert_eq!(problems(&agent), [("RaidDegraded".to_owned(), 1), ("RaidSlow".to_owned(), 1)]);
     let view = agent.condition("RaidProblem").unwrap();
     assert_eq!(view.message, "md0 lost a disk; also RaidSlow md0");
     let ids: Vec<String> = view.problems.into_iter().map(|problem| problem.id).collect();
     assert_ne!(ids[0], ids[1]);
-    say(&agent, std::slice::from_ref(&slow));
+    report(&agent, std::slice::from_ref(&slow));
     assert_eq!(problems(&agent), [("RaidSlow".to_owned(), 1)]);
     let ended = agent.wait_event("ProblemEnded");
     assert_eq!(ended.message, "RaidDegraded on md0 is over: it is not reported any more");
-    say(&agent, &[raid("False", "md0")]);
+    report(&agent, &[raid("False", "md0")]);
     assert_eq!(agent.condition("RaidProblem").unwrap().status.as_str(), "False");
     let starts = [agent.events("RaidDegraded").len(), agent.events("RaidSlow").len()];
     assert_eq!((starts, agent.events("RaidIsHealthy").len()), ([1, 1], 1));
@@ -92,13 +92,13 @@ fn a_report_that_contradicts_itself_is_refused() {
 fn a_killed_agent_knows_every_reason_again() {
     let mut agent = agent();
     let (degraded, slow) = (fault("RaidDegraded", "md0 lost a disk"), fault("RaidSlow", "md0 resyncs"));
-    say(&agent, &[degraded.clone(), slow.clone()]);
+    report(&agent, &[degraded.clone(), slow.clone()]);
     agent.restart();
     let both = [("RaidDegraded".to_owned(), 1), ("RaidSlow".to_owned(), 1)];
     assert_eq!(problems(&agent), both);
-    say(&agent, &[degraded, slow.clone()]);
+    report(&agent, &[degraded, slow.clone()]);
     assert_eq!(problems(&agent), both, "known again, not claimed again");
-    say(&agent, &[slow]);
+    report(&agent, &[slow]);
     assert_eq!(problems(&agent), both[1..]);
 }
 
@@ -112,15 +112,15 @@ fn other_figures_are_shown_and_cost_no_write() {
     let agent = agent();
     let hot = |celsius: u32| fault("RaidHot", &format!("{celsius} degrees"));
     let message = || agent.condition("RaidProblem").unwrap().message;
-    say(&agent, &[hot(80)]);
+    report(&agent, &[hot(80)]);
     let before = rows_written(&agent);
     for celsius in 0..50 {
-        say(&agent, &[hot(celsius)]);
+        report(&agent, &[hot(celsius)]);
         assert_eq!(message(), format!("{celsius} degrees"));
     }
     assert_eq!(rows_written(&agent), before);
-    say(&agent, &[fault("RaidHot", "on fire")]);
-    assert_ne!(rows_written(&agent), before, "other words are kept: answered 200");
+    report(&agent, &[fault("RaidHot", "on fire")]);
+    assert_ne!(rows_written(&agent), before, "other words are saved: answered 200");
 }
 
 /// Writes of the Node's status so far.
@@ -135,16 +135,16 @@ fn other_figures_do_not_write_the_node(cluster: &Cluster) {
     let plan = plan_on(cluster, node).config("[socket]\nrate = 10000\n");
     plan.file("rules.d/raid.toml", RAID_RULE);
     let agent = plan.start();
-    let told = |message: &str| {
-        let words = || cluster.condition(node, "RaidProblem").filter(|told| told["message"] == message);
-        until(&format!("the Node says {message:?}"), words)
+    let published = |message: &str| {
+        let condition = || cluster.condition(node, "RaidProblem").filter(|reported| reported["message"] == message);
+        until(&format!("the Node shows {message:?}"), condition)
     };
     let hot = |celsius: u32| fault("RaidHot", &format!("{celsius} degrees"));
-    say(&agent, &[hot(80)]);
-    told("80 degrees");
+    report(&agent, &[hot(80)]);
+    published("80 degrees");
     let before = node_writes(&agent);
     for celsius in 81..100 {
-        say(&agent, &[hot(celsius)]);
+        report(&agent, &[hot(celsius)]);
         let event = json!({"severity": "info", "timestamp": Timestamp::now(), "reason": "RaidSeen", "message": "m"});
         assert_eq!(
             agent.post("/v1/status", &json!({"source": "raid-monitor", "events": [event]}).to_string()).status,
@@ -153,8 +153,8 @@ fn other_figures_do_not_write_the_node(cluster: &Cluster) {
     }
     // Events are delivered behind them.
     until("an event is delivered", || (!cluster.events(node, "RaidSeen").is_empty()).then_some(()));
-    say(&agent, &[fault("RaidHot", "on fire")]);
-    told("on fire");
+    report(&agent, &[fault("RaidHot", "on fire")]);
+    published("on fire");
     assert_eq!(node_writes(&agent), before + 1);
 }
 
@@ -167,7 +167,7 @@ fn start(agent: &Agent, settings: ReporterSettings) -> Reporter {
     block_on(async { Reporter::start(client, settings, |lost| panic!("{lost:?}")) })
 }
 
-fn settled(reporter: &Reporter) {
+fn wait_answered(reporter: &Reporter) {
     block_on(async { tokio::time::timeout(PATIENCE, reporter.settled()).await.expect("answered in time") });
 }
 
@@ -187,7 +187,7 @@ fn broken(reason: &'static str) -> Condition {
 fn set_all(reporter: &Reporter, reasons: &[&'static str]) {
     let faults = reasons.iter().map(|reason| broken(reason)).collect();
     reporter.set_all(Name::fixed("RaidProblem"), Some("md0".to_owned()), faults);
-    settled(reporter);
+    wait_answered(&reporter);
 }
 
 fn what_is_forgotten_is_not_published() {
@@ -198,10 +198,10 @@ fn what_is_forgotten_is_not_published() {
     let well = Condition { status: ConditionStatus::False, subject: Some("md1".to_owned()), ..broken("RaidIsHealthy") };
     reporter.set(well);
     reporter.forget(Name::fixed("RaidProblem"), Some("md0".to_owned()));
-    settled(&reporter);
+    wait_answered(&reporter);
     assert_eq!(agent.condition("RaidProblem").unwrap().status.as_str(), "False", "md1 is still looked after");
     reporter.forget(Name::fixed("RaidProblem"), Some("md1".to_owned()));
-    settled(&reporter);
+    wait_answered(&reporter);
     assert!(agent.condition("RaidProblem").is_none(), "arrays that are not there are not well, either");
     assert!(agent.view().daemons.iter().any(|daemon| daemon.name.starts_with("raid-monitor@")));
 }
@@ -214,12 +214,12 @@ fn a_daemon_that_restarts_takes_nothing_back() {
     let second = start(&agent, ReporterSettings { starts_whole: false, ..settings() });
     // A report of its own first: a report of the second one has been taken.
     second.inventory(vec![]);
-    settled(&second);
+    wait_answered(&second);
     assert_eq!(problems(&agent).len(), 2, "it has not looked yet");
     set_all(&second, &["RaidSlow"]);
     assert_eq!(problems(&agent), [("RaidSlow".to_owned(), 1)]);
     second.forget(Name::fixed("RaidProblem"), Some("md0".to_owned()));
     second.all_said();
-    settled(&second);
+    wait_answered(&second);
     until("nothing of the first one is left", || agent.condition("RaidProblem").is_none().then_some(()));
 }

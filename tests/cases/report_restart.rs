@@ -18,7 +18,7 @@ use crate::report_api::agent;
 pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("report_restart")
-        .case("a_restarted_agent_is_told_everything_again", a_restarted_agent_is_told_everything_again)
+        .case("a_restarted_agent_receives_everything_again", a_restarted_agent_receives_everything_again)
         .case("a_stop_under_load_refuses_nothing", a_stop_under_load_refuses_nothing);
 }
 
@@ -53,16 +53,16 @@ fn settings() -> ReporterSettings {
     }
 }
 
-fn settled(reporter: &Reporter) {
+fn wait_answered(reporter: &Reporter) {
     block_on(async { tokio::time::timeout(PATIENCE, reporter.settled()).await.expect("answered in time") });
 }
 
-fn a_restarted_agent_is_told_everything_again() {
+fn a_restarted_agent_receives_everything_again() {
     let mut agent = agent();
     let client = Client::new(agent.socket());
     let reporter = block_on(async { Reporter::start(client, settings(), |lost| panic!("{lost:?}")) });
     reporter.set(broken());
-    settled(&reporter);
+    wait_answered(&reporter);
     assert_eq!(agent.condition("RaidProblem").unwrap().status.as_str(), "True");
     agent.restart();
     // The daemon sets nothing: a heartbeat finds another instance.
@@ -86,12 +86,12 @@ fn a_stop_under_load_refuses_nothing() {
             reporter.event(event(round * 50 + n));
             std::thread::sleep(Duration::from_millis(10));
         }
-        settled(&reporter);
+        wait_answered(&reporter);
         taken += agent.events("RaidSeen").len();
         // The next round's first reports find a socket that is going away.
         agent.stop_and_start(|| reporter.event(event(1000 + round)));
     }
-    settled(&reporter);
+    wait_answered(&reporter);
     taken += agent.events("RaidSeen").len();
     // Those reported while it stopped may be on record with an agent that is gone.
     assert!((150..=153).contains(&taken), "{taken}");

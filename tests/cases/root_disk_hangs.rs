@@ -28,8 +28,8 @@ fn detection_and_the_socket_go_on() {
     let mut agent = plan.wrapped_in(wrapper).start();
     agent.wait_condition("KernelUnhealthy", "False");
     let mut hang = root.hang();
-    agent.kmsg().say(STALL);
-    agent.kmsg().say(OOPS);
+    agent.kmsg().write(STALL);
+    agent.kmsg().write(OOPS);
     assert_eq!(agent.wait_event("RCUStall").count, 1);
     agent.wait_condition("KernelUnhealthy", "True");
     let taken = agent.post("/v1/status", REPORT);

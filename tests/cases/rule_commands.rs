@@ -20,7 +20,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("replay_gives_one_object_a_finding", replay_gives_one_object_a_finding)
         .case("replay_reads_standard_formats", replay_reads_standard_formats)
         .case("explain_knows_every_shipped_reason", explain_knows_every_shipped_reason)
-        .case("doctor_says_what_is_missing", doctor_says_what_is_missing);
+        .case("doctor_reports_what_is_missing", doctor_reports_what_is_missing);
 }
 
 const LOG: &str = "\
@@ -46,9 +46,9 @@ fn check_reports_every_error_at_once() {
     fs::write(&file, text).unwrap();
     let outcome = nodewell(["check".as_ref(), file.as_os_str()]);
     assert_eq!(outcome.code, 78, "{outcome:?}");
-    let said = outcome.stdout + &outcome.stderr;
+    let output = outcome.stdout + &outcome.stderr;
     for line in [5, 11] {
-        assert!(said.contains(&format!("{}:{line}: ", file.display())), "nothing about line {line} in {said}");
+        assert!(output.contains(&format!("{}:{line}: ", file.display())), "nothing about line {line} in {output}");
     }
 }
 
@@ -93,8 +93,8 @@ fn replayed(log: &str, more: &[&str]) -> Outcome {
 
 fn replay_gives_one_object_a_finding() {
     let found = replayed(LOG, &[]).json_lines();
-    let told: Vec<_> = found.iter().map(|f| (f["line"].as_u64().unwrap(), f["reason"].as_str().unwrap())).collect();
-    assert_eq!(told, [(2, "Ext4Error"), (5, "KernelOops")]);
+    let reported: Vec<_> = found.iter().map(|f| (f["line"].as_u64().unwrap(), f["reason"].as_str().unwrap())).collect();
+    assert_eq!(reported, [(2, "Ext4Error"), (5, "KernelOops")]);
     for key in ["line", "time", "source", "type", "condition", "reason", "severity", "subject", "message"] {
         assert!(found[0].get(key).is_some(), "no {key} in {}", found[0]);
     }
@@ -135,7 +135,7 @@ fn explain_knows_every_shipped_reason() {
     assert_eq!(nodewell(["explain", "xid:seventy"]).code, 64);
 }
 
-fn doctor_says_what_is_missing() {
+fn doctor_reports_what_is_missing() {
     let outcome = nodewell(["doctor", "--json", "--socket", "/nonexistent/nodewell.sock"]);
     assert_eq!(outcome.code, 1, "{outcome:?}");
     let checks = outcome.json();

@@ -14,10 +14,10 @@ pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("service_units")
         .case_with(&[Need::Machine(Release::Bookworm)], "systemd_252_says_how_units_are", || {
-            systemd_says_how_units_are(Release::Bookworm);
+            systemd_reports_how_units_are(Release::Bookworm);
         })
         .case_with(&[Need::LongSuite, Need::Machine(Release::Trixie)], "systemd_257_says_how_units_are", || {
-            systemd_says_how_units_are(Release::Trixie);
+            systemd_reports_how_units_are(Release::Trixie);
         });
 }
 
@@ -83,7 +83,7 @@ fn wait_reason(machine: &Machine, subject: &str, reason: Option<&str>) {
     });
 }
 
-fn systemd_says_how_units_are(release: Release) {
+fn systemd_reports_how_units_are(release: Release) {
     let machine = boot(release);
     machine.wait_condition("ServiceUnhealthy", "False");
     machine.sh("systemctl start --no-block fails loops starts kubelet");

@@ -13,12 +13,12 @@ pub(crate) fn list(suite: &mut Suite) {
 
 fn good_rules_are_taken_and_problems_stay() {
     let agent = Plan::default().rules(TEST_RULES).start();
-    agent.kmsg().say("test: fault on alpha");
+    agent.kmsg().write("test: fault on alpha");
     let before = agent.wait_condition("TestUnhealthy", "True");
     agent.plan().file("rules/more.toml", QUIET_RULES);
     agent.reload();
     agent.wait_condition("TestNoisy", "False");
-    agent.kmsg().say("test: noise");
+    agent.kmsg().write("test: noise");
     agent.wait_condition("TestNoisy", "True");
     assert_eq!(agent.wait_condition("TestUnhealthy", "True").transition, before.transition);
 }
@@ -29,7 +29,7 @@ fn errors_leave_the_old_rules_in_force() {
     agent.reload();
     let place = format!("{}:", file.display());
     until("the error is reported with its line", || agent.log().contains(&place).then_some(()));
-    agent.kmsg().say("test: fault on alpha");
+    agent.kmsg().write("test: fault on alpha");
     agent.wait_condition("TestUnhealthy", "True");
     assert!(agent.condition("TestNoisy").is_none());
 }

@@ -39,7 +39,7 @@ pub(crate) fn arrays(agent: &Agent) -> Vec<String> {
 }
 
 /// Waits until the agent reports this reason for its state directory.
-pub(crate) fn wait_trouble(agent: &Agent, reason: &str) -> ConditionView {
+pub(crate) fn wait_save_error(agent: &Agent, reason: &str) -> ConditionView {
     until(&format!("{UNWRITABLE} for {reason}"), || {
         let condition = agent.condition(UNWRITABLE)?;
         (condition.status.as_str() == "True" && condition.reason.as_str() == reason).then_some(condition)
@@ -47,6 +47,6 @@ pub(crate) fn wait_trouble(agent: &Agent, reason: &str) -> ConditionView {
 }
 
 /// Waits until all is saved again.
-pub(crate) fn wait_kept(agent: &Agent) {
+pub(crate) fn wait_saved(agent: &Agent) {
     agent.wait_condition(UNWRITABLE, "False");
 }

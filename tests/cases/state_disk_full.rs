@@ -8,7 +8,7 @@ use nodewell_tests::{
 
 use crate::{
     lines::OOPS,
-    state::{arrays, plan_on, report_array, wait_kept, wait_trouble},
+    state::{arrays, plan_on, report_array, wait_save_error, wait_saved},
 };
 
 pub(crate) fn list(suite: &mut Suite) {
@@ -22,24 +22,24 @@ pub(crate) fn list(suite: &mut Suite) {
 fn the_agent_goes_on_in_memory_and_catches_up() {
     let disk = Disk::mounted();
     let mut agent = plan_on(&disk.mount_point()).start();
-    wait_kept(&agent);
+    wait_saved(&agent);
     assert!(report_array(&agent, "before"));
     disk.fill();
-    let mut told = vec!["before".to_owned()];
-    until("a report is not promised to be kept", || {
-        told.push(format!("md{:03}", told.len()));
-        (!report_array(&agent, told.last().unwrap())).then_some(())
+    let mut reported = vec!["before".to_owned()];
+    until("a report is not promised to be saved", || {
+        reported.push(format!("md{:03}", reported.len()));
+        (!report_array(&agent, reported.last().unwrap())).then_some(())
     });
-    wait_trouble(&agent, "StateDiskFull");
-    agent.kmsg().say(OOPS);
+    wait_save_error(&agent, "StateDiskFull");
+    agent.kmsg().write(OOPS);
     agent.wait_condition("KernelUnhealthy", "True");
     assert!(!report_array(&agent, "while it is full"));
-    told.push("while it is full".to_owned());
-    told.sort();
+    reported.push("while it is full".to_owned());
+    reported.sort();
     disk.make_room();
-    wait_kept(&agent);
-    until("what waited is kept", || report_array(&agent, "before").then_some(()));
+    wait_saved(&agent);
+    until("what waited is saved", || report_array(&agent, "before").then_some(()));
     agent.restart();
-    assert_eq!(arrays(&agent), told);
+    assert_eq!(arrays(&agent), reported);
     assert_eq!(agent.condition("KernelUnhealthy").unwrap().status.as_str(), "True");
 }

@@ -10,7 +10,7 @@ use nodewell_tests::{
 
 use crate::{
     lines::OOPS,
-    state::{UNWRITABLE, arrays, plan_on, report_array, wait_kept, wait_trouble},
+    state::{UNWRITABLE, arrays, plan_on, report_array, wait_save_error, wait_saved},
 };
 
 pub(crate) fn list(suite: &mut Suite) {
@@ -26,13 +26,13 @@ fn the_api_server_hears_of_it() {
     let kubeconfig = cluster.write_kubeconfig(&Identity::Node("test-node".to_owned()), plan.folder());
     cluster.create_node("test-node");
     let mut agent = plan.kubeconfig(kubeconfig).start();
-    wait_kept(&agent);
+    wait_saved(&agent);
     assert!(report_array(&agent, "before"));
     {
         let _frozen = disk.freeze();
-        agent.kmsg().say(OOPS);
+        agent.kmsg().write(OOPS);
         agent.wait_condition("KernelUnhealthy", "True");
-        wait_trouble(&agent, "StateHangs");
+        wait_save_error(&agent, "StateHangs");
         assert!(!report_array(&agent, "while it hangs"));
         for condition in ["KernelUnhealthy", UNWRITABLE] {
             until("the API server knows", || {
@@ -40,8 +40,8 @@ fn the_api_server_hears_of_it() {
             });
         }
     }
-    wait_kept(&agent);
-    until("what waited is kept", || report_array(&agent, "while it hangs").then_some(()));
+    wait_saved(&agent);
+    until("what waited is saved", || report_array(&agent, "while it hangs").then_some(()));
     agent.restart();
     assert_eq!(arrays(&agent), ["before", "while it hangs"]);
     assert_eq!(agent.condition("KernelUnhealthy").unwrap().status.as_str(), "True");
@@ -52,12 +52,12 @@ fn the_agent_starts_all_the_same() {
     let plan = plan_on(&disk.mount_point());
     let frozen = disk.freeze();
     let mut agent = plan.start();
-    agent.kmsg().say(OOPS);
+    agent.kmsg().write(OOPS);
     agent.wait_condition("KernelUnhealthy", "True");
-    wait_trouble(&agent, "StateHangs");
+    wait_save_error(&agent, "StateHangs");
     drop(frozen);
-    wait_kept(&agent);
-    until("what waited is kept", || report_array(&agent, "later").then_some(()));
+    wait_saved(&agent);
+    until("what waited is saved", || report_array(&agent, "later").then_some(()));
     agent.restart();
     assert_eq!(arrays(&agent), ["later"]);
     assert_eq!(agent.condition("KernelUnhealthy").unwrap().status.as_str(), "True");

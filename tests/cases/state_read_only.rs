@@ -9,7 +9,7 @@ use nodewell_tests::{
 
 use crate::{
     lines::OOPS,
-    state::{arrays, plan_on, report_array, wait_kept, wait_trouble},
+    state::{arrays, plan_on, report_array, wait_save_error, wait_saved},
 };
 
 pub(crate) fn list(suite: &mut Suite) {
@@ -25,14 +25,14 @@ fn what_is_there_is_read() {
     assert!(report_array(&agent, "before"));
     agent.stop_and_start(|| until("the disk is free", || disk.try_remount("ro").then_some(())));
     assert_eq!(arrays(&agent), ["before"]);
-    wait_trouble(&agent, "StateReadOnly");
+    wait_save_error(&agent, "StateReadOnly");
     assert!(!report_array(&agent, "later"));
     assert!(disk.try_remount("rw"));
-    wait_kept(&agent);
-    until("what waited is kept", || report_array(&agent, "later").then_some(()));
+    wait_saved(&agent);
+    until("what waited is saved", || report_array(&agent, "later").then_some(()));
     agent.restart();
     assert_eq!(arrays(&agent), ["before", "later"]);
-    wait_kept(&agent);
+    wait_saved(&agent);
 }
 
 /// As a disk that fails under a running agent: the filesystem takes no more writes, and is mounted again.
@@ -44,12 +44,12 @@ fn a_filesystem_that_broke() {
     assert!(report_array(&agent, "before"));
     disk.break_filesystem();
     assert!(!report_array(&agent, "later"));
-    wait_trouble(&agent, "StateReadOnly");
-    agent.kmsg().say(OOPS);
+    wait_save_error(&agent, "StateReadOnly");
+    agent.kmsg().write(OOPS);
     agent.wait_condition("KernelUnhealthy", "True");
     // Meanwhile the agent may find the empty mount point, and later the disk again: it fills whatever it finds.
     disk.replace();
-    wait_kept(&agent);
+    wait_saved(&agent);
     until("what waited is on the disk", || {
         (report_array(&agent, "later") && disk.mount_point().join("state.db-wal").exists()).then_some(())
     });

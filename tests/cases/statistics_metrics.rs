@@ -180,9 +180,9 @@ fn check_reports_differences_and_errors_of_a_file() {
     let plan = Plan::default();
     let bad = plan.file("bad.json", "{\"cpu\": {\"metricsConfigs\": {\n\"cpu/load_1m\": {\"displayName\": 7}}}}");
     let outcome = nodewell(["check", &bad.display().to_string()]);
-    let told = format!("{}:2: \"displayName\" takes a string, not 7", bad.display());
+    let reported = format!("{}:2: \"displayName\" takes a string, not 7", bad.display());
     assert_eq!(outcome.code, 78);
-    assert!(outcome.stdout.contains(&told), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains(&reported), "{}", outcome.stdout);
 }
 
 fn a_reload_takes_a_new_file_in() {

@@ -36,10 +36,10 @@ fn alerts() -> PathBuf {
 
 fn alerts_fire_when_they_should() {
     let checked = promtool(&["check", "rules", &alerts().display().to_string()], "");
-    assert!(checked.content && checked.said.contains("SUCCESS"), "{}", checked.said);
+    assert!(checked.content && checked.output.contains("SUCCESS"), "{}", checked.output);
     let tests = packaged("prometheus/nodewell-rules.test.yaml");
     let tested = promtool(&["test", "rules", &tests.display().to_string()], "");
-    assert!(tested.content && tested.said.contains("SUCCESS"), "{}", tested.said);
+    assert!(tested.content && tested.output.contains("SUCCESS"), "{}", tested.output);
     let rules = fs::read_to_string(alerts()).unwrap();
     let (tests, guide) = (fs::read_to_string(tests).unwrap(), guide());
     for alert in rules.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")) {
@@ -77,7 +77,7 @@ fn the_dashboard_asks_what_can_be_answered() {
     let file =
         plan.file("panels.yaml", &serde_json::json!({"groups": [{"name": "panels", "rules": rules}]}).to_string());
     let checked = promtool(&["check", "rules", &file.display().to_string()], "");
-    assert!(checked.content, "{}", checked.said);
+    assert!(checked.content, "{}", checked.output);
     let page = with_stock_files().metrics();
     let text = expressions.join("\n") + &fs::read_to_string(alerts()).unwrap();
     let asked = names(&text);
@@ -100,16 +100,16 @@ fn names(text: &str) -> BTreeSet<&str> {
 /// allowed.
 fn the_page_is_what_prometheus_wants() {
     let verdict = promtool(&["check", "metrics"], &with_stock_files().metrics());
-    for complaint in verdict.said.lines() {
+    for complaint in verdict.output.lines() {
         let (name, _) = complaint.split_once(' ').unwrap_or((complaint, ""));
         let is_theirs = ["problem_", "cpu_", "disk_", "memory_", "net_", "system_", "host_"];
-        assert!(is_theirs.iter().any(|prefix| name.starts_with(prefix)), "{}", verdict.said);
+        assert!(is_theirs.iter().any(|prefix| name.starts_with(prefix)), "{}", verdict.output);
     }
 }
 
 fn a_real_server_scrapes_the_agent() {
     let agent = with_stock_files();
-    agent.kmsg().say(OOPS);
+    agent.kmsg().write(OOPS);
     agent.wait_condition("KernelUnhealthy", "True");
     let server = Prometheus::scraping(&agent.metrics_address(), &alerts());
     let value = |query: &str| server.wait(query)[0].1;

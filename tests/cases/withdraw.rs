@@ -10,7 +10,7 @@ use nodewell_tests::{
 };
 use serde_json::json;
 
-use crate::api_conditions::{plan_on, wait_told};
+use crate::api_conditions::{plan_on, wait_published};
 
 pub(crate) fn list(suite: &mut Suite) {
     suite
@@ -18,7 +18,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("without_a_cluster_there_is_nothing_to_do", without_a_cluster_there_is_nothing_to_do)
         .case("a_server_that_never_answers_costs_the_time_given", a_server_that_never_answers_costs_the_time_given)
         .api("our_conditions_go_and_others_stay", our_conditions_go_and_others_stay)
-        .api("who_may_not_write_is_told", who_may_not_write_is_told);
+        .api("who_may_not_write_is_reported", who_may_not_write_is_reported);
 }
 
 /// As the removal of the package calls it, for the Node and the kubeconfig of `plan`.
@@ -36,7 +36,7 @@ fn our_conditions_go_and_others_stay(cluster: &Cluster) {
     let flags = ["--kubeconfig", kubeconfig.to_str().unwrap(), "--node-name", node];
     cluster.write_as_peer(node, "kubelet", &json!([{ "type": "Ready", "status": "True" }]));
     let mut agent = plan.start();
-    wait_told(cluster, (node, "KernelDeadlock"), "False");
+    wait_published(cluster, (node, "KernelDeadlock"), "False");
     agent.kill();
     let outcome = withdraw(agent.plan(), &flags);
     assert_eq!(outcome.code, 0, "{outcome:?}");
@@ -50,7 +50,7 @@ fn our_conditions_go_and_others_stay(cluster: &Cluster) {
     assert_eq!(gone.code, 0, "{gone:?}");
 }
 
-fn who_may_not_write_is_told(cluster: &Cluster) {
+fn who_may_not_write_is_reported(cluster: &Cluster) {
     let node = "not-withdrawn";
     cluster.create_node(node);
     let plan = Plan::new(node);

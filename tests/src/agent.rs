@@ -381,7 +381,7 @@ impl Drop for Agent {
     fn drop(&mut self) {
         self.process.kill();
         if thread::panicking() {
-            eprintln!("--- nodewelld of {} said:\n{}---", self.plan.dir.path().display(), self.log());
+            eprintln!("--- nodewelld of {} logged:\n{}---", self.plan.dir.path().display(), self.log());
         }
     }
 }

@@ -46,8 +46,8 @@ impl Disk {
         let image = folder.path().join("image");
         File::create(&image).unwrap().set_len(bytes).unwrap();
         fs::create_dir(folder.path().join("mnt")).unwrap();
-        said("mkfs.ext4", &["-q", "-F"], &image);
-        let device = said("losetup", &["--find", "--show"], &image);
+        output_of("mkfs.ext4", &["-q", "-F"], &image);
+        let device = output_of("losetup", &["--find", "--show"], &image);
         let disk = Self { folder, device };
         disk.mount("rw");
         disk
@@ -74,7 +74,7 @@ impl Disk {
     /// # Panics
     /// If it cannot.
     pub fn mount(&self, options: &str) {
-        said("mount", &["-o", options, &self.device], &self.mount_point());
+        output_of("mount", &["-o", options, &self.device], &self.mount_point());
     }
 
     /// Changes how it is mounted; returns whether that could be done now.
@@ -90,7 +90,7 @@ impl Disk {
     /// # Panics
     /// If it cannot.
     pub fn unmount(&self) {
-        said("umount", &[], &self.mount_point());
+        output_of("umount", &[], &self.mount_point());
     }
 
     /// Takes it out and puts a copy in, on another device. The old one may live on unseen: a process that made a mount
@@ -102,7 +102,7 @@ impl Disk {
         self.unmount();
         let (image, copy) = (self.folder.path().join("image"), self.folder.path().join("copy"));
         fs::copy(&image, &copy).unwrap();
-        let old = std::mem::replace(&mut self.device, said("losetup", &["--find", "--show"], &copy));
+        let old = std::mem::replace(&mut self.device, output_of("losetup", &["--find", "--show"], &copy));
         let _ = Command::new("losetup").args(["--detach", &old]).status();
         self.mount("rw");
     }
@@ -168,7 +168,7 @@ pub struct Frozen {
 
 impl Frozen {
     fn new(mount_point: PathBuf) -> Self {
-        said("fsfreeze", &["--freeze"], &mount_point);
+        output_of("fsfreeze", &["--freeze"], &mount_point);
         let (thaw, asked) = mpsc::channel();
         let thawed = thread::spawn(move || {
             let _ = asked.recv_timeout(FROZEN_FOR);
@@ -194,7 +194,7 @@ impl Drop for Disk {
 }
 
 /// What the program printed on stdout.
-pub(crate) fn said(program: &str, args: &[&str], path: &Path) -> String {
+pub(crate) fn output_of(program: &str, args: &[&str], path: &Path) -> String {
     let output = Command::new(program).args(args).arg(path).output().unwrap();
     assert!(output.status.success(), "{program} {args:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).trim().to_owned()

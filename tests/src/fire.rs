@@ -99,7 +99,7 @@ pub fn under_fire(cluster: &Cluster, node: &str, plan: &Plan, (kills, seed): (u6
         let end = Instant::now() + Duration::from_millis(jitter.below(LONGEST_LIFE_MILLIS));
         while Instant::now() < end {
             if jitter.below(3) == 0 {
-                toll.say(plan, &mut jitter);
+                toll.write(plan, &mut jitter);
             }
             thread::sleep(Duration::from_millis(jitter.below(12)));
         }
@@ -112,27 +112,27 @@ pub fn under_fire(cluster: &Cluster, node: &str, plan: &Plan, (kills, seed): (u6
         toll.looked_healthier += u64::from(knows && status != Some("True".into()));
     }
     (0..SUBJECTS).for_each(|disk| toll.fault(plan, disk));
-    toll.settle(cluster, node, plan);
+    toll.wait_delivered(cluster, node, plan);
     toll
 }
 
 impl Toll {
-    fn say(&mut self, plan: &Plan, jitter: &mut Jitter) {
+    fn write(&mut self, plan: &Plan, jitter: &mut Jitter) {
         let disk = jitter.below(SUBJECTS);
         if jitter.below(2) == 0 {
             return self.fault(plan, disk);
         }
         self.seen += 1;
-        plan.kmsg().say(&format!("fire: seen on d{disk}"));
+        plan.kmsg().write(&format!("fire: seen on d{disk}"));
     }
 
     fn fault(&mut self, plan: &Plan, disk: u64) {
         self.faults += 1;
-        plan.kmsg().say(&format!("fire: fault on d{disk}"));
+        plan.kmsg().write(&format!("fire: fault on d{disk}"));
     }
 
     /// Lets the agent report what it has to report.
-    fn settle(&mut self, cluster: &Cluster, node: &str, plan: &Plan) {
+    fn wait_delivered(&mut self, cluster: &Cluster, node: &str, plan: &Plan) {
         let end = Instant::now() + PATIENCE;
         loop {
             let mut process = plan.launch();

@@ -234,7 +234,7 @@ impl GpuMonitor {
 impl Drop for GpuMonitor {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!("--- nodewelld monitor gpu said:\n{}---", self.log());
+            eprintln!("--- nodewelld monitor gpu logged:\n{}---", self.log());
         }
     }
 }

@@ -50,7 +50,7 @@ impl Journal {
         let mut namespace = Process::start(&argv, &dir.path().join("namespace.log")).unwrap();
         let mark = inside(&namespace, MARK);
         until("the journal's namespace is ready", || {
-            assert!(namespace.ended().is_none(), "no namespace: {}", said(dir.path(), "namespace.log"));
+            assert!(namespace.ended().is_none(), "no namespace: {}", text_of(dir.path(), "namespace.log"));
             mark.exists().then_some(())
         });
         let journald = journald(&namespace, dir.path());
@@ -141,7 +141,7 @@ fn journald(namespace: &Process, folder: &Path) -> Process {
     Process::start(&argv, &folder.join("journald.log")).unwrap()
 }
 
-fn said(folder: &Path, log: &str) -> String {
+fn text_of(folder: &Path, log: &str) -> String {
     fs::read_to_string(folder.join(log)).unwrap_or_default()
 }
 

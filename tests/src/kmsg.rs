@@ -67,7 +67,7 @@ impl FakeKmsg {
     }
 
     /// One record of the kernel's own at the level of an error, now.
-    pub fn say(&self, text: &str) {
+    pub fn write(&self, text: &str) {
         self.record(KERNEL_ERROR, text.as_bytes());
     }
 
@@ -136,7 +136,7 @@ impl RealKmsg {
     ///
     /// # Panics
     /// If the kernel does not take it.
-    pub fn say(&self, text: &str) {
+    pub fn write(&self, text: &str) {
         let mut device = &self.device;
         device.write_all(format!("<6>{text}\n").as_bytes()).unwrap();
     }
@@ -146,12 +146,12 @@ impl RealKmsg {
     /// # Panics
     /// If it cannot be read back.
     #[must_use]
-    pub fn say_numbered(&self, text: &str) -> u64 {
+    pub fn write_numbered(&self, text: &str) -> u64 {
         let mut reader = OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(DEVICE).unwrap();
         std::io::Seek::seek(&mut reader, std::io::SeekFrom::End(0)).unwrap();
         // Under a limit that another process has put back, the kernel drops our line: it is written again.
-        until("the kernel log has what was said", || {
-            self.say(text);
+        until("the kernel log has what was written", || {
+            self.write(text);
             newest_number(&mut reader, text)
         })
     }

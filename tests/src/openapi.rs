@@ -40,14 +40,14 @@ impl OpenApi {
 
     /// What is wrong with an answer to `method path`; nothing if all is well.
     #[must_use]
-    pub fn mistakes_of_answer(&self, (method, path): (&str, &str), code: u16, body: &Value) -> Vec<String> {
+    pub fn errors_of_answer(&self, (method, path): (&str, &str), code: u16, body: &Value) -> Vec<String> {
         let responses = &self.operation(method, path)["responses"];
         let response = self.resolved(&responses[code.to_string()]);
         if response.is_null() {
             return vec![format!("{method} {path}: {code} is not described")];
         }
         let schema = &response["content"]["application/json"]["schema"];
-        self.mistakes(schema, body, &format!("{method} {path} {code}"))
+        self.errors(schema, body, &format!("{method} {path} {code}"))
     }
 
     /// Whether the answer must have a `Retry-After`.
@@ -59,9 +59,9 @@ impl OpenApi {
 
     /// What is wrong with a request's body.
     #[must_use]
-    pub fn mistakes_of_request(&self, (method, path): (&str, &str), body: &Value) -> Vec<String> {
+    pub fn errors_of_request(&self, (method, path): (&str, &str), body: &Value) -> Vec<String> {
         let schema = &self.operation(method, path)["requestBody"]["content"]["application/json"]["schema"];
-        self.mistakes(schema, body, &format!("{method} {path}"))
+        self.errors(schema, body, &format!("{method} {path}"))
     }
 
     fn operation(&self, method: &str, path: &str) -> &Value {
@@ -76,7 +76,7 @@ impl OpenApi {
         }
     }
 
-    fn mistakes(&self, schema: &Value, value: &Value, place: &str) -> Vec<String> {
+    fn errors(&self, schema: &Value, value: &Value, place: &str) -> Vec<String> {
         let schema = self.resolved(schema);
         let Some(words) = schema.as_object() else { return vec![format!("{place}: no schema")] };
         let words = words.iter().filter(|(word, _)| !REMARKS.contains(&word.as_str()));
@@ -88,10 +88,10 @@ impl OpenApi {
             "properties" => return self.fields(object(wanted), value, place),
             "items" => {
                 let items = value.as_array().into_iter().flatten().enumerate();
-                return items.flat_map(|(n, item)| self.mistakes(wanted, item, &format!("{place}[{n}]"))).collect();
+                return items.flat_map(|(n, item)| self.errors(wanted, item, &format!("{place}[{n}]"))).collect();
             }
             "oneOf" => {
-                let fits = |option: &&Value| self.mistakes(option, value, place).is_empty();
+                let fits = |option: &&Value| self.errors(option, value, place).is_empty();
                 wanted.as_array().unwrap().iter().filter(fits).count() == 1
             }
             "type" => is(value, wanted.as_str().unwrap_or_default()),
@@ -113,7 +113,7 @@ impl OpenApi {
     fn fields(&self, described: &Map<String, Value>, value: &Value, place: &str) -> Vec<String> {
         let Some(fields) = value.as_object() else { return Vec::new() };
         let judged = fields.iter().flat_map(|(name, value)| match described.get(name) {
-            Some(schema) => self.mistakes(schema, value, &format!("{place}.{name}")),
+            Some(schema) => self.errors(schema, value, &format!("{place}.{name}")),
             None => vec![format!("{place}.{name} is not described")],
         });
         judged.collect()

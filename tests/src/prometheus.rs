@@ -29,7 +29,7 @@ pub fn unmet() -> Option<String> {
 #[derive(Debug)]
 pub struct Verdict {
     pub content: bool,
-    pub said: String,
+    pub output: String,
 }
 
 /// `promtool ARGS` with `input` on its standard input.
@@ -43,8 +43,8 @@ pub fn promtool(args: &[&str], input: &str) -> Verdict {
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    Verdict { content: output.status.success(), said: String::from_utf8_lossy(&said).into_owned() }
+    let text = [output.stdout, output.stderr].concat();
+    Verdict { content: output.status.success(), output: String::from_utf8_lossy(&text).into_owned() }
 }
 
 /// A running server; it is gone when it is dropped.

@@ -75,14 +75,14 @@ impl RealServer {
     /// # Errors
     /// With the end of its log if it does not come up.
     pub fn start() -> Result<Self, String> {
-        let mut trouble = String::new();
+        let mut last_error = String::new();
         for _ in 0..ATTEMPTS {
             match Self::start_once() {
                 Ok(server) => return Ok(server),
-                Err(error) => trouble = error,
+                Err(error) => last_error = error,
             }
         }
-        Err(trouble)
+        Err(last_error)
     }
 
     fn start_once() -> Result<Self, String> {
@@ -298,7 +298,7 @@ pub fn version() -> Result<String, String> {
     for name in ["etcd", "kube-apiserver"] {
         present(name)?;
     }
-    told_version("kube-apiserver")
+    stated_version("kube-apiserver")
 }
 
 /// The version of kube-controller-manager, or why there is none.
@@ -307,7 +307,7 @@ pub fn version() -> Result<String, String> {
 /// With what is missing, in one line.
 pub fn controllers_version() -> Result<String, String> {
     present("kube-controller-manager")?;
-    told_version("kube-controller-manager")
+    stated_version("kube-controller-manager")
 }
 
 /// Why there is no kube-controller-manager, if there is none.
@@ -321,7 +321,7 @@ fn present(name: &str) -> Result<(), String> {
     if binary(name).is_file() { Ok(()) } else { Err(lacks()) }
 }
 
-fn told_version(name: &str) -> Result<String, String> {
+fn stated_version(name: &str) -> Result<String, String> {
     let output = Command::new(binary(name)).arg("--version").output().map_err(|error| error.to_string())?;
     let words = String::from_utf8_lossy(&output.stdout).into_owned();
     words.split_whitespace().last().map(str::to_owned).ok_or_else(|| format!("{name} reports no version"))

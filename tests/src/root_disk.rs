@@ -15,7 +15,7 @@ use crate::{
     agent::Plan,
     cgroup::Cgroup,
     cli::binary,
-    disk::{Disk, said},
+    disk::{Disk, output_of},
     process::Process,
 };
 
@@ -77,7 +77,7 @@ impl RootDisk {
     /// process has locked. It ends when the answer is dropped.
     #[must_use]
     pub fn hang(&self) -> Hang<'_> {
-        said("fsfreeze", &["--freeze"], &self.disk.mount_point());
+        output_of("fsfreeze", &["--freeze"], &self.disk.mount_point());
         let frozen = Frozen(self);
         self.limit(1);
         // Mapped pages that are not locked are taken away here, all others with the file's.
@@ -148,6 +148,6 @@ fn below(root: &Path, path: &Path) -> PathBuf {
 
 /// What the dynamic linker loads for `program`, itself included.
 fn libraries(program: &Path) -> Vec<PathBuf> {
-    let listed = said("ldd", &[], program);
+    let listed = output_of("ldd", &[], program);
     listed.split_whitespace().filter(|word| word.starts_with('/')).map(PathBuf::from).collect()
 }

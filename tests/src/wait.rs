@@ -42,7 +42,7 @@ pub fn until_within<T>(patience: Duration, what: &str, mut look: impl FnMut() ->
 /// # Panics
 /// With `what` if it never rests.
 #[track_caller]
-pub fn settled<T: PartialEq>(what: &str, mut look: impl FnMut() -> T) -> T {
+pub fn stable<T: PartialEq>(what: &str, mut look: impl FnMut() -> T) -> T {
     let (mut last, mut since) = (look(), Instant::now());
     until(what, || {
         let now = look();

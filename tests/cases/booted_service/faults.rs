@@ -106,16 +106,16 @@ pub(super) fn killed(node: &Node) {
         if number == 100 {
             kill(Pid::from_raw(old.cast_signed()), Signal::SIGKILL).unwrap();
         }
-        node.say(&kmsg, &format!("line l{number}"));
+        node.write(&kmsg, &format!("line l{number}"));
         thread::sleep(Duration::from_millis(10));
     }
     successor(node, old);
     until("every line is there", || {
         // In the journal: the second agent does not report again what the first one has judged.
-        let told = node.machine.sh("journalctl --no-pager -u nodewell -o json NODEWELL_REASON=TestLine");
+        let reported = node.machine.sh("journalctl --no-pager -u nodewell -o json NODEWELL_REASON=TestLine");
         let subject =
             |line: &str| serde_json::from_str::<Value>(line).ok()?["NODEWELL_SUBJECT"].as_str().map(str::to_owned);
-        let seen: BTreeSet<String> = told.lines().filter_map(subject).collect();
+        let seen: BTreeSet<String> = reported.lines().filter_map(subject).collect();
         (0..300).all(|number| seen.contains(&format!("l{number}"))).then_some(())
     });
     asker.finish_after_kill();
@@ -153,7 +153,7 @@ pub(super) fn reload(node: &Node) {
     machine.wait_condition("MoreUnhealthy", "False");
     machine.write("/etc/nodewell/rules.d/bad.toml", "[[rule]]\nreason = \"X\"\n");
     machine.sh("systemctl reload nodewell.service");
-    until("the mistake is reported", || {
+    until("the error is reported", || {
         machine.sh("journalctl --no-pager -o cat -u nodewell").contains("rules.d/bad.toml:1").then_some(())
     });
     machine.wait_property("nodewell.service", "SubState", "running");
@@ -173,7 +173,7 @@ pub(super) fn journald_restarts(node: &Node) {
     entry("before");
     machine.sh("systemctl restart systemd-journald.service");
     entry("after");
-    node.say(&RealKmsg::take(), "fault on sdb");
+    node.write(&RealKmsg::take(), "fault on sdb");
     until("the agent's entries go on", || {
         let found = machine.sh("journalctl --no-pager -o cat -u nodewell NODEWELL_SUBJECT=sdb");
         found.contains("TestFault").then_some(())

@@ -14,7 +14,7 @@ contexts: [{name: c, context: {cluster: c, user: u}}]
 ";
 const HANDED: &str = "/run/nodewell/identity/kubeconfig";
 
-pub(super) fn handed_over(node: &Node) {
+pub(super) fn published(node: &Node) {
     let machine = &node.machine;
     machine.sh("systemctl is-active nodewell-identity.path nodewell-identity.timer");
     machine.write("/var/lib/kubelet/pki/token-1", "first");

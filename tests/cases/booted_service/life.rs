@@ -39,7 +39,7 @@ pub(super) fn stopped(node: &Node) {
     while Instant::now() < end {
         // It is refused or not found, sooner or later; that is what "stopped" means.
         drop(std::os::unix::net::UnixStream::connect(&socket));
-        node.say(&kmsg, "line stopped");
+        node.write(&kmsg, "line stopped");
         thread::sleep(Duration::from_millis(5));
     }
     let states = machine.run(["sh", "-c", &format!("systemctl is-active {UNITS} nodewell-check.service")]).stdout;

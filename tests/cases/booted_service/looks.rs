@@ -52,10 +52,10 @@ pub(super) fn exposure(node: &Node) {
         assert!(figure(unit) <= 3.0, "{unit}");
     }
     let units = "cd /usr/lib/systemd/system && systemd-analyze verify nodewell*.service nodewell*.socket nodewell*.path nodewell*.timer nodewell.slice";
-    let said = node.machine.sh(&format!("{units} 2>&1 || true"));
+    let output = node.machine.sh(&format!("{units} 2>&1 || true"));
     // There is no man in a minimal system.
     let complaints: Vec<&str> =
-        said.lines().filter(|line| line.contains("nodewell") && !line.contains("'man ")).collect();
+        output.lines().filter(|line| line.contains("nodewell") && !line.contains("'man ")).collect();
     assert_eq!(complaints, Vec::<&str>::new());
 }
 
@@ -71,10 +71,10 @@ pub(super) fn pstore_records(node: &Node) {
 }
 
 pub(super) fn a_kernel_line_turns_a_condition(node: &Node) {
-    node.say(&RealKmsg::take(), "fault on sda");
+    node.write(&RealKmsg::take(), "fault on sda");
     let condition = node.machine.wait_condition("TestUnhealthy", "True");
     assert_eq!(condition.problems[0].subject.as_deref(), Some("sda"));
-    until("the status line says so", || {
+    until("the status line shows it", || {
         let line = node.machine.property("nodewell.service", "StatusText");
         line.starts_with("1 problem: TestUnhealthy (TestFault)").then_some(())
     });

@@ -49,11 +49,11 @@ pub(super) fn a_grant_counts(node: &Node) {
     let taken = post(node, GRANTED, &degraded());
     assert!(taken.contains(" 200 "), "{taken}");
     until("the report turns the condition", || has_problem(node).then_some(()));
-    let told = node.machine.as_unit("other.service", &["User=nobody"], "nodewell status");
-    assert!(told.stdout.contains("impostor.service"), "who was refused is shown: {}", told.stdout);
+    let reported = node.machine.as_unit("other.service", &["User=nobody"], "nodewell status");
+    assert!(reported.stdout.contains("impostor.service"), "who was refused is shown: {}", reported.stdout);
     let last = post(node, GRANTED, &report("\"last\": true"));
     assert!(last.contains(" 200 "), "{last}");
-    until("its last word ends what it said", || (!has_problem(node)).then_some(()));
+    until("its last report ends what it reported", || (!has_problem(node)).then_some(()));
 }
 
 /// 100 reports a second, each with an event of its own, by one client that connects again when it must.

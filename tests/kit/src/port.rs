@@ -1,4 +1,4 @@
-//! Ports for programs that are told theirs.
+//! Ports for programs that are given theirs.
 
 use std::{
     fs,

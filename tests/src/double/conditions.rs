@@ -139,8 +139,8 @@ impl Conditions {
         let mut clashes = Vec::new();
         for (owner, keys) in self.owners.iter().filter(|(owner, _)| *owner != me) {
             for (condition, field) in keys {
-                let said = wanted.iter().find(|one| name(one) == condition).and_then(|one| one.get(field));
-                if said.is_some() && said != self.value(condition, field) {
+                let sent = wanted.iter().find(|one| name(one) == condition).and_then(|one| one.get(field));
+                if sent.is_some() && sent != self.value(condition, field) {
                     clashes.push(Clash { owner: owner.clone(), key: (condition.clone(), field.clone()) });
                 }
             }
@@ -184,7 +184,7 @@ impl Conditions {
 }
 
 /// What the server's schema has against an apply; the text behind the object's name.
-pub(crate) fn schema_mistake(wanted: &[Fields]) -> Option<String> {
+pub(crate) fn schema_error(wanted: &[Fields]) -> Option<String> {
     let mut seen = BTreeSet::new();
     for condition in wanted {
         let place = format!(".status.conditions[type={:?}]", name(condition));

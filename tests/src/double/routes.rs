@@ -4,7 +4,7 @@ use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::{
-    conditions::{Fields, schema_mistake},
+    conditions::{Fields, schema_error},
     leases,
     request::{Asked, User},
     status::{
@@ -20,9 +20,9 @@ const MERGE: &str = "application/merge-patch+json";
 /// The namespaces of a new cluster.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
-/// Answers `asked`; a refusal is an answer too.
+/// Answers `asked`; a rejection is an answer too.
 pub(crate) fn answer(store: &mut Store, asked: &Asked) -> Reply {
-    route(store, asked).unwrap_or_else(|refusal| refusal)
+    route(store, asked).unwrap_or_else(|rejection| rejection)
 }
 
 fn route(store: &mut Store, asked: &Asked) -> Result<Reply, Reply> {
@@ -127,8 +127,8 @@ fn apply_conditions(
     asked: &Asked,
     (node, wanted): (&str, &[Fields]),
 ) -> Result<(), Reply> {
-    if let Some(mistake) = schema_mistake(wanted) {
-        return Err(untyped(node, &mistake));
+    if let Some(error) = schema_error(wanted) {
+        return Err(untyped(node, &error));
     }
     let force = asked.query.get("force").is_some_and(|force| force == "true");
     conditions.apply(asked.manager(), wanted, force).map_err(|clashes| conflict(&clashes))

@@ -30,12 +30,12 @@ pub(crate) const EVENTS: &str = "events";
 
 pub(crate) fn not_found(kind: &str, name: &str) -> Reply {
     let details = json!({ "name": name, "kind": kind });
-    refusal(StatusCode::NOT_FOUND, &format!("{kind} {name:?} not found"), Some("NotFound"), details)
+    rejection(StatusCode::NOT_FOUND, &format!("{kind} {name:?} not found"), Some("NotFound"), details)
 }
 
 pub(crate) fn already_exists(kind: &str, name: &str) -> Reply {
     let details = json!({ "name": name, "kind": kind });
-    refusal(StatusCode::CONFLICT, &format!("{kind} {name:?} already exists"), Some("AlreadyExists"), details)
+    rejection(StatusCode::CONFLICT, &format!("{kind} {name:?} already exists"), Some("AlreadyExists"), details)
 }
 
 /// The version in the patch is not the object's.
@@ -44,11 +44,11 @@ pub(crate) fn modified(kind: &str, name: &str) -> Reply {
         "Operation cannot be fulfilled on {kind} {name:?}: the object has been modified; please apply your changes to \
          the latest version and try again"
     );
-    refusal(StatusCode::CONFLICT, &message, Some("Conflict"), json!({ "name": name, "kind": kind }))
+    rejection(StatusCode::CONFLICT, &message, Some("Conflict"), json!({ "name": name, "kind": kind }))
 }
 
 pub(crate) fn unauthorized() -> Reply {
-    refusal(StatusCode::UNAUTHORIZED, "Unauthorized", Some("Unauthorized"), Value::Null)
+    rejection(StatusCode::UNAUTHORIZED, "Unauthorized", Some("Unauthorized"), Value::Null)
 }
 
 /// RBAC or the Node authorizer refuses.
@@ -57,7 +57,7 @@ pub(crate) fn cannot(user: &User, verb: &str, resource: &str) -> Reply {
         "{resource} is forbidden: User {:?} cannot {verb} resource {resource:?} in API group \"\"",
         user.name()
     );
-    refusal(StatusCode::FORBIDDEN, &message, Some("Forbidden"), json!({ "kind": resource }))
+    rejection(StatusCode::FORBIDDEN, &message, Some("Forbidden"), json!({ "kind": resource }))
 }
 
 /// The Node authorizer restricts kubelets to their own Leases.
@@ -70,13 +70,13 @@ pub(crate) fn cannot_lease(user: &User, verb: &Method, namespace: &str) -> Reply
         user.name()
     );
     let details = json!({ "group": "coordination.k8s.io", "kind": "leases" });
-    refusal(StatusCode::FORBIDDEN, &message, Some("Forbidden"), details)
+    rejection(StatusCode::FORBIDDEN, &message, Some("Forbidden"), details)
 }
 
 /// The admission plug-in `NodeRestriction` refuses.
 pub(crate) fn other_node(own: &str, other: &str) -> Reply {
     let message = format!("nodes {other:?} is forbidden: node {own:?} is not allowed to modify node {other:?}");
-    refusal(StatusCode::FORBIDDEN, &message, Some("Forbidden"), json!({ "name": other, "kind": NODES }))
+    rejection(StatusCode::FORBIDDEN, &message, Some("Forbidden"), json!({ "name": other, "kind": NODES }))
 }
 
 /// A ValidatingAdmissionPolicy refuses, with the message of [`crate::cluster::refusing_policy`].
@@ -84,16 +84,16 @@ pub(crate) fn denied(node: &str) -> Reply {
     let words = format!("ValidatingAdmissionPolicy '{POLICY}' with binding '{POLICY}' denied request: {POLICY_WORDS}");
     let details = json!({ "name": node, "kind": NODES, "causes": [{ "message": words }] });
     let message = format!("nodes {node:?} is forbidden: {words}");
-    refusal(StatusCode::UNPROCESSABLE_ENTITY, &message, Some("Invalid"), details)
+    rejection(StatusCode::UNPROCESSABLE_ENTITY, &message, Some("Invalid"), details)
 }
 
 pub(crate) fn bad_request(message: &str) -> Reply {
-    refusal(StatusCode::BAD_REQUEST, message, Some("BadRequest"), Value::Null)
+    rejection(StatusCode::BAD_REQUEST, message, Some("BadRequest"), Value::Null)
 }
 
 pub(crate) fn unsupported_media_type() -> Reply {
     let code = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-    refusal(code, "415: Unsupported Media Type", Some("UnsupportedMediaType"), json!({}))
+    rejection(code, "415: Unsupported Media Type", Some("UnsupportedMediaType"), json!({}))
 }
 
 pub(crate) fn field_manager_required() -> Reply {
@@ -101,7 +101,7 @@ pub(crate) fn field_manager_required() -> Reply {
     let causes = json!([{ "reason": "FieldValueRequired", "message": words, "field": "fieldManager" }]);
     let details = json!({ "group": "meta.k8s.io", "kind": "PatchOptions", "causes": causes });
     let message = format!("PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: {words}");
-    refusal(StatusCode::UNPROCESSABLE_ENTITY, &message, Some("Invalid"), details)
+    rejection(StatusCode::UNPROCESSABLE_ENTITY, &message, Some("Invalid"), details)
 }
 
 pub(crate) fn foreign_namespace(event: &str, namespace: &str) -> Reply {
@@ -110,13 +110,13 @@ pub(crate) fn foreign_namespace(event: &str, namespace: &str) -> Reply {
     let causes = json!([{ "reason": "FieldValueInvalid", "message": words, "field": field }]);
     let details = json!({ "name": event, "kind": "Event", "causes": causes });
     let message = format!("Event {event:?} is invalid: {field}: {words}");
-    refusal(StatusCode::UNPROCESSABLE_ENTITY, &message, Some("Invalid"), details)
+    rejection(StatusCode::UNPROCESSABLE_ENTITY, &message, Some("Invalid"), details)
 }
 
 /// The server's answer to an apply of something that its schema does not know.
 pub(crate) fn untyped(node: &str, path_and_why: &str) -> Reply {
     let message = format!("failed to create typed patch object (/{node}; /v1, Kind=Node): {path_and_why}");
-    refusal(StatusCode::INTERNAL_SERVER_ERROR, &message, None, Value::Null)
+    rejection(StatusCode::INTERNAL_SERVER_ERROR, &message, None, Value::Null)
 }
 
 /// Other managers own what was to be set otherwise; `clashes` are sorted by manager.
@@ -127,7 +127,7 @@ pub(crate) fn conflict(clashes: &[Clash]) -> Reply {
     };
     let causes: Vec<Value> = clashes.iter().map(cause).collect();
     let message = conflict_message(clashes);
-    refusal(StatusCode::CONFLICT, &message, Some("Conflict"), json!({ "causes": causes }))
+    rejection(StatusCode::CONFLICT, &message, Some("Conflict"), json!({ "causes": causes }))
 }
 
 fn conflict_message(clashes: &[Clash]) -> String {
@@ -162,10 +162,10 @@ pub(crate) fn scripted(code: u16, retry_after: Option<u64>) -> Reply {
         _ => ("InternalError", "Internal error occurred: by script"),
     };
     let details = retry_after.map_or(Value::Null, |seconds| json!({ "retryAfterSeconds": seconds }));
-    Reply { retry_after, ..refusal(code, message, Some(reason), details) }
+    Reply { retry_after, ..rejection(code, message, Some(reason), details) }
 }
 
-fn refusal(code: StatusCode, message: &str, reason: Option<&str>, details: Value) -> Reply {
+fn rejection(code: StatusCode, message: &str, reason: Option<&str>, details: Value) -> Reply {
     let mut body = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
         "message": message, "code": code.as_u16(),

@@ -78,8 +78,8 @@ impl Release {
             .output()
             .map_err(failed)?;
         if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            let last = said.lines().rfind(|line| line.starts_with("E:")).unwrap_or("no reason given");
+            let output = String::from_utf8_lossy(&output.stderr);
+            let last = output.lines().rfind(|line| line.starts_with("E:")).unwrap_or("no reason given");
             return Err(format!("mmdebstrap cannot make Debian {}: {last}", self.name()));
         }
         fs::rename(&unfinished, tree).map_err(failed)

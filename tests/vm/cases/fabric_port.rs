@@ -57,7 +57,7 @@ fn is_down(guest: &Guest) {
         (!problems.is_empty()).then_some(problems)
     });
     let [problem] = &problems[..] else { panic!("not one problem: {problems:?}") };
-    let told = (problem.reason.as_str(), problem.subject.as_deref());
-    assert_eq!(told, ("FabricPortDown", Some(PORT)), "{problem:?}");
+    let reported = (problem.reason.as_str(), problem.subject.as_deref());
+    assert_eq!(reported, ("FabricPortDown", Some(PORT)), "{problem:?}");
     assert!(problem.message.contains(", interface eth0, card 0000:"), "{problem:?}");
 }

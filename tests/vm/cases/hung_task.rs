@@ -4,10 +4,10 @@ use nodewell_tests::suite::{Need, Suite};
 use nodewell_vm::{GUEST, disk::Image, guest::Plan};
 
 pub(crate) fn list(suite: &mut Suite) {
-    suite.behaviour("hung_task").case_with(&[Need::LongSuite, GUEST], "is_told_by_name", is_told_by_name);
+    suite.behaviour("hung_task").case_with(&[Need::LongSuite, GUEST], "is_reported_by_name", is_reported_by_name);
 }
 
-fn is_told_by_name() {
+fn is_reported_by_name() {
     let image = Image::ext4(64);
     let guest = Plan::default().nvme("disk", &image, None).modules(&["nvme", "crc32c_generic", "ext4"]).boot();
     guest.sh("mount /dev/nvme0n1 /mnt && echo 5 >/proc/sys/kernel/hung_task_timeout_secs");

@@ -12,10 +12,10 @@ pub(crate) fn list(suite: &mut Suite) {
         .case_with(&[Need::LongSuite, GUEST], "corrected_ones_are_events", corrected_ones_are_events)
         .case_with(
             &[Need::LongSuite, GUEST],
-            "a_fatal_one_is_told_after_the_reboot",
-            a_fatal_one_is_told_after_the_reboot,
+            "a_fatal_one_is_reported_after_the_reboot",
+            a_fatal_one_is_reported_after_the_reboot,
         )
-        .case_with(&[Need::LongSuite, GUEST], "lost_memory_is_told", lost_memory_is_told);
+        .case_with(&[Need::LongSuite, GUEST], "lost_memory_is_reported", lost_memory_is_reported);
 }
 
 /// Values of the machine check architecture's status registers (Intel SDM volume 3B, chapter 16): valid, enabled, with
@@ -44,7 +44,7 @@ fn corrected_ones_are_events() {
     assert_eq!(guest.condition("CpuUnhealthy").unwrap().status.as_str(), "False");
 }
 
-fn a_fatal_one_is_told_after_the_reboot() {
+fn a_fatal_one_is_reported_after_the_reboot() {
     let guest = Plan::default().reboots().boot();
     guest.monitor(FATAL);
     guest.wait_reboot();
@@ -54,7 +54,7 @@ fn a_fatal_one_is_told_after_the_reboot() {
     assert_eq!(problem.subject.as_deref(), Some("CPU 0"), "{problem:?}");
 }
 
-fn lost_memory_is_told() {
+fn lost_memory_is_reported() {
     let guest = boot();
     guest.monitor(SCRUBBED);
     guest.wait_problem("MemoryUnhealthy", "MemoryUncorrectedError");

@@ -13,7 +13,7 @@ pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("memory_errors")
         .case_with(&[Need::LongSuite, GUEST, MODULE], "corrected_ones_fill_a_bucket", corrected_ones_fill_a_bucket)
-        .case_with(&[Need::LongSuite, GUEST, MODULE], "an_uncorrected_one_is_told", an_uncorrected_one_is_told);
+        .case_with(&[Need::LongSuite, GUEST, MODULE], "an_uncorrected_one_is_reported", an_uncorrected_one_is_reported);
 }
 
 const CONFIG: &str = "check-processes = \"spawn\"\n[memory]\ninterval = \"10s\"\n";
@@ -42,15 +42,15 @@ fn corrected_ones_fill_a_bucket() {
     let event = guest.wait_event("MemoryCorrectedError", |_| true);
     assert_eq!(event.subject.as_deref(), Some("DIMM_A1"), "{event:?}");
     guest.until("the check process has counted them", || {
-        let kept = guest.run("cat $(find /var/lib/nodewell/hardware -name memory.json)").stdout;
-        kept.contains(&format!("\"corrected\":{HELD}")).then_some(())
+        let saved = guest.run("cat $(find /var/lib/nodewell/hardware -name memory.json)").stdout;
+        saved.contains(&format!("\"corrected\":{HELD}")).then_some(())
     });
     assert_eq!(guest.condition("MemoryUnhealthy").unwrap().status.as_str(), "False");
     report(&guest, "corrected", 0);
     assert_one(&guest, "MemoryCorrectedError", "DIMM_A1");
 }
 
-fn an_uncorrected_one_is_told() {
+fn an_uncorrected_one_is_reported() {
     let guest = boot();
     report(&guest, "uncorrected", 1);
     assert_one(&guest, "MemoryUncorrectedError", "DIMM_B1");
@@ -61,13 +61,13 @@ fn an_uncorrected_one_is_told() {
 fn assert_one(guest: &Guest, reason: &str, module: &str) {
     let problems = guest.until("both report it", || {
         let problems = guest.condition("MemoryUnhealthy")?.problems;
-        problems.iter().any(is_told_twice).then_some(problems)
+        problems.iter().any(is_reported_twice).then_some(problems)
     });
     let [problem] = &problems[..] else { panic!("not one problem: {problems:?}") };
     assert_eq!((problem.reason.as_str(), problem.subject.as_deref()), (reason, Some(module)), "{problem:?}");
 }
 
-fn is_told_twice(problem: &ProblemView) -> bool {
+fn is_reported_twice(problem: &ProblemView) -> bool {
     let sources: Vec<&str> = problem.source.split(", ").collect();
     sources.contains(&KERNEL_LOG) && sources.contains(&CHECK_PROCESS)
 }

@@ -30,8 +30,8 @@ fn is_read() {
     let guest = boot(&image);
     // What is saved of it: only its attributes show reallocated sectors, only it knows its serial number.
     guest.until("its attributes are saved", || {
-        let kept = guest.run("cat $(find /var/lib/nodewell/hardware -name disk.json)").stdout;
-        (kept.contains("\"sata0\"") && kept.contains("\"reallocated\"")).then_some(())
+        let saved = guest.run("cat $(find /var/lib/nodewell/hardware -name disk.json)").stdout;
+        (saved.contains("\"sata0\"") && saved.contains("\"reallocated\"")).then_some(())
     });
 }
 

@@ -98,9 +98,9 @@ fn stripped(program: &Path) -> Result<Vec<u8>, String> {
 
 /// The paths in the output of `ldd`; what the kernel brings itself has none.
 fn libraries_of(program: &Path) -> Result<Vec<String>, String> {
-    let said = output(Command::new("ldd").arg(program))?;
-    let said = String::from_utf8_lossy(&said);
-    Ok(said.split_whitespace().filter(|word| word.starts_with('/')).map(str::to_owned).collect())
+    let output = output(Command::new("ldd").arg(program))?;
+    let output = String::from_utf8_lossy(&output);
+    Ok(output.split_whitespace().filter(|word| word.starts_with('/')).map(str::to_owned).collect())
 }
 
 fn add_modules(archive: &mut Archive, kernel: &Kernel) -> Result<(), String> {

@@ -54,7 +54,7 @@ fn find() -> Result<Kernel, String> {
     let package = env::var_os(NAMED).map(PathBuf::from);
     let stem = package.as_deref().and_then(Path::file_stem).unwrap_or("newest".as_ref());
     let folder = machines().join(format!("kernel-{}", stem.display()));
-    fs::create_dir_all(machines()).map_err(|error| told(&machines(), error))?;
+    fs::create_dir_all(machines()).map_err(|error| with_path(&machines(), error))?;
     // One at a time among processes.
     let lock = File::create(machines().join("kernel.lock")).map_err(|error| error.to_string())?;
     let _lock = Flock::lock(lock, FlockArg::LockExclusive).map_err(|(_, error)| error.to_string())?;
@@ -68,16 +68,16 @@ fn find() -> Result<Kernel, String> {
 fn make(package: Option<PathBuf>, folder: &Path) -> Result<(), String> {
     let unfinished = folder.with_extension("unfinished");
     if unfinished.exists() {
-        fs::remove_dir_all(&unfinished).map_err(|error| told(&unfinished, error))?;
+        fs::remove_dir_all(&unfinished).map_err(|error| with_path(&unfinished, error))?;
     }
-    fs::create_dir_all(&unfinished).map_err(|error| told(&unfinished, error))?;
+    fs::create_dir_all(&unfinished).map_err(|error| with_path(&unfinished, error))?;
     let package = package.map_or_else(|| download(&unfinished), Ok)?;
     output(Command::new("dpkg-deb").arg("--extract").arg(&package).arg(&unfinished))?;
     let release = first_name(&unfinished.join("lib/modules"))?;
     // Paths relative to where it runs: busybox's looks below the folder that it is given.
     output(Command::new("/bin/busybox").args(["depmod", "-b", "."]).arg(&release).current_dir(&unfinished))?;
     unpack_image(&unfinished.join("boot").join(format!("vmlinuz-{release}")), &unfinished.join("vmlinux"))?;
-    fs::rename(&unfinished, folder).map_err(|error| told(folder, error))
+    fs::rename(&unfinished, folder).map_err(|error| with_path(folder, error))
 }
 
 fn download(folder: &Path) -> Result<PathBuf, String> {
@@ -92,14 +92,14 @@ fn download(folder: &Path) -> Result<PathBuf, String> {
 
 /// A bzImage carries the image behind its loader, packed; Debian packs with xz.
 fn unpack_image(packed: &Path, image: &Path) -> Result<(), String> {
-    let bytes = fs::read(packed).map_err(|error| told(packed, error))?;
+    let bytes = fs::read(packed).map_err(|error| with_path(packed, error))?;
     let start = bytes.windows(XZ.len()).position(|window| window == XZ);
     let start = start.ok_or_else(|| format!("{}: no xz stream in it", packed.display()))?;
     let unpacked = unxz(bytes[start..].to_vec())?;
     if !unpacked.starts_with(ELF) {
         return Err(format!("{}: what is packed in it is no ELF file", packed.display()));
     }
-    fs::write(image, unpacked).map_err(|error| told(image, error))
+    fs::write(image, unpacked).map_err(|error| with_path(image, error))
 }
 
 fn unxz(packed: Vec<u8>) -> Result<Vec<u8>, String> {
@@ -117,9 +117,9 @@ fn unxz(packed: Vec<u8>) -> Result<Vec<u8>, String> {
 }
 
 fn first_name(folder: &Path) -> Result<String, String> {
-    let entry = fs::read_dir(folder).map_err(|error| told(folder, error))?.next();
+    let entry = fs::read_dir(folder).map_err(|error| with_path(folder, error))?.next();
     let entry = entry.ok_or_else(|| format!("{} is empty", folder.display()))?;
-    Ok(entry.map_err(|error| told(folder, error))?.file_name().to_string_lossy().into_owned())
+    Ok(entry.map_err(|error| with_path(folder, error))?.file_name().to_string_lossy().into_owned())
 }
 
 /// Runs to its end; gives what it wrote.
@@ -129,10 +129,10 @@ pub(crate) fn output(command: &mut Command) -> Result<Vec<u8>, String> {
     if output.status.success() {
         return Ok(output.stdout);
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(format!("{program}: {}", said.trim().lines().last().unwrap_or("it failed and gave no reason")))
+    let output = String::from_utf8_lossy(&output.stderr);
+    Err(format!("{program}: {}", output.trim().lines().last().unwrap_or("it failed and gave no reason")))
 }
 
-pub(crate) fn told(path: &Path, error: std::io::Error) -> String {
+pub(crate) fn with_path(path: &Path, error: std::io::Error) -> String {
     format!("{}: {error}", path.display())
 }

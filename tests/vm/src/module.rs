@@ -12,7 +12,7 @@ use nodewell_tests::machine::machines;
 
 use crate::{
     guest::Guest,
-    kernel::{Kernel, output, told},
+    kernel::{Kernel, output, with_path},
 };
 
 /// The memory controller that fails on request: `module/faulty_memory.c`.
@@ -66,31 +66,31 @@ fn find(release: &str) -> Result<PathBuf, String> {
 fn fetch(release: &str, folder: &Path) -> Result<(), String> {
     let unfinished = folder.with_extension("unfinished");
     if unfinished.exists() {
-        fs::remove_dir_all(&unfinished).map_err(|error| told(&unfinished, error))?;
+        fs::remove_dir_all(&unfinished).map_err(|error| with_path(&unfinished, error))?;
     }
-    fs::create_dir_all(&unfinished).map_err(|error| told(&unfinished, error))?;
+    fs::create_dir_all(&unfinished).map_err(|error| with_path(&unfinished, error))?;
     let names = packages(release)?;
     output(Command::new("apt-get").args(["download", "--quiet"]).args(names).current_dir(&unfinished))?;
-    for entry in fs::read_dir(&unfinished).map_err(|error| told(&unfinished, error))?.flatten() {
+    for entry in fs::read_dir(&unfinished).map_err(|error| with_path(&unfinished, error))?.flatten() {
         output(Command::new("dpkg-deb").arg("--extract").arg(entry.path()).arg(&unfinished))?;
     }
     move_in(&unfinished.join("usr/src").join(format!("linux-headers-{release}")).join("Makefile"))?;
-    fs::rename(&unfinished, folder).map_err(|error| told(folder, error))
+    fs::rename(&unfinished, folder).map_err(|error| with_path(folder, error))
 }
 
 fn packages(release: &str) -> Result<Vec<String>, String> {
     let name = format!("linux-headers-{release}");
-    let said = output(Command::new("apt-cache").args(["depends", &name]))?;
-    let said = String::from_utf8_lossy(&said);
-    let depends = said.lines().filter_map(|line| line.trim().strip_prefix("Depends: "));
+    let output = output(Command::new("apt-cache").args(["depends", &name]))?;
+    let output = String::from_utf8_lossy(&output);
+    let depends = output.lines().filter_map(|line| line.trim().strip_prefix("Depends: "));
     let parts = depends.filter(|package| PARTS.iter().any(|part| package.starts_with(part))).map(str::to_owned);
     Ok([name.clone()].into_iter().chain(parts).collect())
 }
 
 /// It includes the other package's by its absolute path: here both lie elsewhere.
 fn move_in(makefile: &Path) -> Result<(), String> {
-    let text = fs::read_to_string(makefile).map_err(|error| told(makefile, error))?;
-    fs::write(makefile, text.replace("/usr/src/", "../")).map_err(|error| told(makefile, error))
+    let text = fs::read_to_string(makefile).map_err(|error| with_path(makefile, error))?;
+    fs::write(makefile, text.replace("/usr/src/", "../")).map_err(|error| with_path(makefile, error))
 }
 
 /// Without what debuggers read: it travels as text.
@@ -105,5 +105,5 @@ fn build(headers: &Path, module: &str) -> Result<Vec<u8>, String> {
     output(make.args(["CC=gcc", "modules"]))?;
     let built = folder.path().join(format!("{module}.ko"));
     output(Command::new("strip").arg("--strip-debug").arg(&built))?;
-    fs::read(&built).map_err(|error| told(&built, error))
+    fs::read(&built).map_err(|error| with_path(&built, error))
 }

@@ -54,12 +54,12 @@ impl Qmp {
     /// If it complains.
     #[track_caller]
     pub(crate) fn human(&mut self, command: &str) -> String {
-        let said = self.execute("human-monitor-command", &json!({ "command-line": command }));
-        let said = said.as_str().unwrap_or_default().trim();
+        let output = self.execute("human-monitor-command", &json!({ "command-line": command }));
+        let output = output.as_str().unwrap_or_default().trim();
         let complains =
-            ["error", "unknown", "invalid", "device "].iter().any(|word| said.to_lowercase().starts_with(word));
-        assert!(!complains, "{command}: {said}");
-        said.to_owned()
+            ["error", "unknown", "invalid", "device "].iter().any(|word| output.to_lowercase().starts_with(word));
+        assert!(!complains, "{command}: {output}");
+        output.to_owned()
     }
 
     fn read(&mut self) -> Value {

@@ -30,8 +30,8 @@ impl Shell {
     /// # Errors
     /// If it has not printed that within `patience`.
     pub(crate) fn ready(&mut self, patience: Duration) -> io::Result<()> {
-        let said = self.line(patience)?;
-        if said == READY { Ok(()) } else { Err(io::Error::other(format!("init said {said:?}"))) }
+        let line = self.line(patience)?;
+        if line == READY { Ok(()) } else { Err(io::Error::other(format!("init printed {line:?}"))) }
     }
 
     /// Runs a script to its end.

@@ -13,13 +13,13 @@ use nodewell_tests::{
 };
 
 use crate::{
-    api_conditions::wait_told,
+    api_conditions::wait_published,
     lines::{OOPS, STALL},
 };
 
 pub(crate) fn list(suite: &mut Suite) {
     suite
-        .behaviour("identity_handed_over")
+        .behaviour("identity_published")
         .api("credentials_that_come_later_are_taken", credentials_that_come_later_are_taken)
         .api("credentials_that_rotate_are_followed", credentials_that_rotate_are_followed)
         .on_double("a_plug_in_is_roots_to_run", a_plug_in_is_roots_to_run)
@@ -58,7 +58,7 @@ fn kubelet_has(cluster: &Cluster, (plan, identity): (&Plan, &Identity)) -> Outco
     outcome
 }
 
-fn handed(agent: &Agent) -> PathBuf {
+fn published(agent: &Agent) -> PathBuf {
     agent.plan().folder().join("identity/kubeconfig")
 }
 
@@ -67,38 +67,38 @@ fn state(agent: &Agent) -> String {
 }
 
 fn credentials_that_come_later_are_taken(cluster: &Cluster) {
-    let node = "handed-later";
+    let node = "published-later";
     let agent = plan(cluster, node).start();
     assert_eq!(state(&agent), "disabled");
-    agent.kmsg().say(OOPS);
+    agent.kmsg().write(OOPS);
     agent.wait_condition("KernelUnhealthy", "True");
     let outcome = kubelet_has(cluster, (agent.plan(), &Identity::Node(node.to_owned())));
     assert!(outcome.stderr.contains("the agent has the kubelet's credentials"), "{outcome:?}");
     // What was found before there was an API server to report to is reported.
-    wait_told(cluster, (node, "KernelUnhealthy"), "True");
+    wait_published(cluster, (node, "KernelUnhealthy"), "True");
     until("its Event is reported", || (!cluster.events(node, "KernelOops").is_empty()).then_some(()));
-    let mode = fs::metadata(handed(&agent)).unwrap().permissions().mode() & 0o777;
+    let mode = fs::metadata(published(&agent)).unwrap().permissions().mode() & 0o777;
     assert!([0o600, 0o640].contains(&mode), "{mode:o}");
 }
 
 fn credentials_that_rotate_are_followed(cluster: &Cluster) {
-    let node = "handed-again";
+    let node = "published-again";
     let plan = plan(cluster, node);
     kubelet_has(cluster, (&plan, &Identity::Unknown));
     let agent = plan.start();
     until("the server refuses it", || agent.view().apiserver.message.contains("401").then_some(()));
     kubelet_has(cluster, (agent.plan(), &Identity::Node(node.to_owned())));
-    wait_told(cluster, (node, "KernelUnhealthy"), "False");
-    agent.kmsg().say(STALL);
+    wait_published(cluster, (node, "KernelUnhealthy"), "False");
+    agent.kmsg().write(STALL);
     until("its Event is reported", || (!cluster.events(node, "RCUStall").is_empty()).then_some(()));
 }
 
 const PLUGIN: &str = r#"#!/bin/sh
-echo '{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": "node:handed-plugin"}}'
+echo '{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": "node:published-plugin"}}'
 "#;
 
 fn a_plug_in_is_roots_to_run(cluster: &Cluster) {
-    let node = "handed-plugin";
+    let node = "published-plugin";
     let plan = plan(cluster, node);
     let plugin = plan.folder().join("plugin");
     write_program(&plugin, 0o700, PLUGIN);
@@ -110,15 +110,15 @@ fn a_plug_in_is_roots_to_run(cluster: &Cluster) {
     assert_eq!(oneshot(&plan, "/").code, 0);
     fs::remove_file(kubelets).unwrap();
     fs::remove_file(plugin).unwrap();
-    let handed = fs::read_to_string(plan.folder().join("identity/kubeconfig")).unwrap();
-    assert!(handed.contains("node:handed-plugin") && !handed.contains("exec"), "{handed}");
+    let published = fs::read_to_string(plan.folder().join("identity/kubeconfig")).unwrap();
+    assert!(published.contains("node:published-plugin") && !published.contains("exec"), "{published}");
     let _agent = plan.start();
-    wait_told(cluster, (node, "KernelUnhealthy"), "False");
+    wait_published(cluster, (node, "KernelUnhealthy"), "False");
 }
 
 fn what_cannot_be_used_is_one_line() {
     let cluster = Cluster::double();
-    let plan = plan(&cluster, "handed-broken");
+    let plan = plan(&cluster, "published-broken");
     let broken =
         [("not: [yaml", "kubelet.conf"), (r#"{"kind": "Config", "apiVersion": "v1"}"#, "names no current context")];
     for (content, words) in broken {
@@ -127,7 +127,7 @@ fn what_cannot_be_used_is_one_line() {
         let warnings: Vec<&str> = outcome.stderr.lines().filter(|line| line.contains("WARN")).collect();
         assert!(outcome.code == 0 && warnings.len() == 1 && warnings[0].contains(words), "{outcome:?}");
         let again = oneshot(&plan, "/");
-        assert!(!again.stderr.contains("WARN"), "said once: {again:?}");
+        assert!(!again.stderr.contains("WARN"), "logged once: {again:?}");
     }
     // Without the folder that it lies in, the oneshot can copy nothing: that is worth an exit code.
     let lost = plan.folder().join("nodewell.toml");
