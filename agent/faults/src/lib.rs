@@ -8,6 +8,7 @@ pub mod advice;
 pub mod branch;
 pub mod codes;
 pub mod decode;
+pub mod message;
 pub mod nvlink5;
 pub mod pci;
 pub mod reason;
@@ -17,4 +18,5 @@ pub mod xid;
 
 pub use branch::Branch;
 pub use decode::{Decoded, Decoder, Tables};
+pub use message::{message, messages};
 pub use reason::Reason;

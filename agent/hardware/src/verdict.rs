@@ -1,7 +1,8 @@
 //! What a judge returns: the state of each device, and what happened.
 
 use jiff::Timestamp;
-use nodewell_faults::reason;
+use nodewell_faults::{message, reason};
+use nodewell_message::Figures;
 use nodewell_model::{Action, Inventory, Name, Severity, SubjectKey};
 
 /// The whole account of one check.
@@ -81,7 +82,32 @@ pub struct Ended {
     pub evidence: String,
 }
 
+impl State {
+    /// Healthy, with the message of `key` (`CONDITION/healthy`) in the catalogue and its figures.
+    #[must_use]
+    pub fn healthy(key: &'static str, figures: Figures<'_>) -> Self {
+        Self::Healthy { message: message(key, figures) }
+    }
+}
+
 impl Fault {
+    /// A fault with severity, action and words as the catalogues have them. `key` is the reason, or `REASON/variant` where a
+    /// reason has several messages.
+    ///
+    /// # Panics
+    /// In debug builds, if a catalogue does not know `key`, or has other figures: a bug that tests find.
+    #[must_use]
+    pub fn of(key: &'static str, figures: Figures<'_>) -> Self {
+        Self::new(reason_of(key), message(key, figures))
+    }
+
+    /// The same for a reason of rules of the kernel log, which reports the same fault: severity and action are the rule's.
+    #[must_use]
+    pub fn of_rule(key: &'static str, severity: Severity, action: Action, figures: Figures<'_>) -> Self {
+        let message = message(key, figures);
+        Self { reason: Name::fixed(reason_of(key)), severity, action: Some(action), message, since: None }
+    }
+
     /// A fault with severity and action as the catalogue has them.
     ///
     /// # Panics
@@ -100,7 +126,18 @@ impl Fault {
     }
 }
 
+/// The reason that a key of the messages begins with.
+fn reason_of(key: &'static str) -> &'static str {
+    key.split_once('/').map_or(key, |(reason, _)| reason)
+}
+
 impl Happening {
+    /// Something that happened at `time`, with its severity and words as the catalogues have them; `key` as of [`Fault::of`].
+    #[must_use]
+    pub fn of(key: &'static str, subject: &str, figures: Figures<'_>, time: Timestamp) -> Self {
+        Self::new(reason_of(key), subject, message(key, figures), time)
+    }
+
     /// Something that happened at `time`, with its severity as the catalogue has it.
     ///
     /// # Panics

@@ -1,6 +1,7 @@
 //! Writes what the packages carry beside the programs, from the programs themselves and from the guides in docs/.
 //!
 //! `nodewell-pages pages FOLDER` writes man pages and completions as they lie below /usr/share;
+//! `nodewell-pages messages` prints docs/reference/messages.md;
 //! `nodewell-pages changelog VERSION DATE` turns CHANGELOG.md (standard input) into what nfpm puts into each format.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -10,6 +11,7 @@ mod commands;
 mod completions;
 mod examples;
 mod guide;
+mod messages;
 mod roff;
 
 use std::{
@@ -52,7 +54,9 @@ const IDENTITY: Guide = Guide {
 /// What could not be done.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
-    #[error("usage: nodewell-pages pages FOLDER | nodewell-pages changelog VERSION DATE < CHANGELOG.md")]
+    #[error(
+        "usage: nodewell-pages pages FOLDER | nodewell-pages messages | nodewell-pages changelog VERSION DATE < CHANGELOG.md"
+    )]
     Usage,
     #[error("cannot write {path}: {source}")]
     Write { path: PathBuf, source: io::Error },
@@ -65,6 +69,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let outcome = match words[..] {
         ["pages", folder] => pages(Path::new(folder)),
+        ["messages"] => io::stdout().write_all(messages::page().as_bytes()).map_err(Failure::Pipe),
         ["changelog", version, date] => print_changelog(version, date),
         _ => Err(Failure::Usage),
     };

@@ -2,6 +2,7 @@
 //! content never grows.
 
 use nodewell_hardware::Fault;
+use nodewell_message::Figures;
 use nodewell_model::Severity;
 
 use super::{figures::rough_bytes, reading::Usage};
@@ -33,26 +34,27 @@ impl Shortage {
         let space = Level { used: usage.used_bytes, left: usage.left_bytes, enough: settings.space_enough_bytes };
         let used_inodes = usage.inodes.saturating_sub(usage.inodes_left);
         let inodes = Level { used: used_inodes, left: usage.inodes_left, enough: INODES_ENOUGH };
-        let is_tiny = space.used.saturating_add(space.left) < TINY_BYTES;
-        let threshold = |usual: Threshold| if is_tiny { tiny(usual) } else { usual };
+        let is_tiny = is_tiny(usage);
         Self {
-            space: space.is_short(before.space, threshold(settings.space)),
-            inodes: usage.inodes > 0 && inodes.is_short(before.inodes, threshold(settings.inodes)),
+            space: space.is_short(before.space, threshold(settings.space, is_tiny)),
+            inodes: usage.inodes > 0 && inodes.is_short(before.inodes, threshold(settings.inodes, is_tiny)),
         }
     }
 
-    pub(super) fn faults(self, usage: &Usage) -> Vec<Fault> {
+    pub(super) fn faults(self, usage: &Usage, settings: &MountsSettings) -> Vec<Fault> {
         let mut faults = Vec::new();
         if self.space {
             let percent = percent(usage.used_bytes, usage.left_bytes);
             let left = rough_bytes(usage.left_bytes);
-            let fault = Fault::new("FilesystemSpaceLow", format!("{percent} % of the space is used, {left} left"));
-            faults.push(graver(fault, usage.left_bytes == 0));
+            let limit = threshold(settings.space, is_tiny(usage)).percent;
+            let figures: Figures<'_> = &[("used", &percent), ("limit", &limit), ("left", &left)];
+            faults.push(graver(Fault::of("FilesystemSpaceLow", figures), usage.left_bytes == 0));
         }
         if self.inodes {
             let percent = percent(usage.inodes.saturating_sub(usage.inodes_left), usage.inodes_left);
-            let message = format!("{percent} % of the {} inodes are used", usage.inodes);
-            faults.push(graver(Fault::new("FilesystemInodesLow", message), usage.inodes_left == 0));
+            let limit = threshold(settings.inodes, is_tiny(usage)).percent;
+            let figures: Figures<'_> = &[("used", &percent), ("inodes", &usage.inodes), ("limit", &limit)];
+            faults.push(graver(Fault::of("FilesystemInodesLow", figures), usage.inodes_left == 0));
         }
         faults
     }
@@ -68,6 +70,14 @@ impl Level {
         let limit = if before { threshold.clear_percent } else { threshold.percent };
         self.left < enough && percent(self.used, self.left) >= u64::from(limit)
     }
+}
+
+fn is_tiny(usage: &Usage) -> bool {
+    usage.used_bytes.saturating_add(usage.left_bytes) < TINY_BYTES
+}
+
+fn threshold(usual: Threshold, is_tiny: bool) -> Threshold {
+    if is_tiny { tiny(usual) } else { usual }
 }
 
 /// An operator with a higher threshold gets a higher one here, too.
@@ -141,10 +151,13 @@ mod tests {
     fn what_is_reserved_for_root_is_not_left() {
         // df: 95 used, 5 of 105 reserved, nothing left.
         let full = Usage { used_bytes: 95 * GIB, left_bytes: 0, inodes: 0, inodes_left: 0 };
-        let fault = Shortage { space: true, inodes: false }.faults(&full).remove(0);
+        let fault = Shortage { space: true, inodes: false }.faults(&full, &MountsSettings::default()).remove(0);
         assert_eq!(
             (fault.severity, fault.message.as_str()),
-            (Severity::Error, "100 % of the space is used, nothing left")
+            (
+                Severity::Error,
+                "100 % of the space is used (limit 90 %), nothing left; free space, or grow the filesystem"
+            )
         );
     }
 
@@ -153,7 +166,7 @@ mod tests {
         fn no_reading_is_too_bad(used: u64, left: u64, inodes: u64, inodes_left: u64, before: bool) {
             let usage = Usage { used_bytes: used, left_bytes: left, inodes, inodes_left };
             let short = Shortage::of(&usage, Shortage { space: before, inodes: before }, &MountsSettings::default());
-            prop_assert_eq!(short.faults(&usage).len(), usize::from(short.space) + usize::from(short.inodes));
+            prop_assert_eq!(short.faults(&usage, &MountsSettings::default()).len(), usize::from(short.space) + usize::from(short.inodes));
             prop_assert!(percent(used, left) <= 100);
         }
     }

@@ -110,8 +110,9 @@ impl MountsJudge {
         let state = match self.answers.get(&row.asked)? {
             Ok(reading) => {
                 let Some(StatfsResult::Usage(usage)) = reading.get(&row.point) else { return None };
-                let faults = self.short(row).faults(usage);
-                if faults.is_empty() { healthy("room is left") } else { State::Faulty(faults) }
+                let faults = self.short(row).faults(usage, &self.settings);
+                let healthy = || State::healthy("FilesystemFull/healthy", &[("limit", &self.settings.space.percent)]);
+                if faults.is_empty() { healthy() } else { State::Faulty(faults) }
             }
             Err(PollError::Read(ReadError::Gone { .. })) => return None,
             Err(error) => unknown(error),
@@ -147,7 +148,7 @@ impl MountsJudge {
         let state = match self.answers.get(&row.asked)? {
             Ok(reading) => match reading.get(&row.point) {
                 Some(StatfsResult::Failed(code)) => faulty_or_healthy(unusable(row, *code)),
-                Some(StatfsResult::Usage(_)) | None => healthy("it answers"),
+                Some(StatfsResult::Usage(_)) | None => answers(),
             },
             Err(PollError::NoAnswer(no_answer)) if no_answer.was_asked() => {
                 let silent = faults::silent(row, &no_answer.message);
@@ -232,12 +233,12 @@ fn verdict(condition: &'static str, subject: &str, state: State) -> Verdict {
     Verdict { condition: Name::fixed(condition), subject: subject.to_owned(), state }
 }
 
-fn healthy(message: &str) -> State {
-    State::Healthy { message: message.to_owned() }
+fn answers() -> State {
+    State::healthy("MountHung/healthy", &[])
 }
 
 fn faulty_or_healthy(fault: Option<nodewell_hardware::Fault>) -> State {
-    fault.map_or_else(|| healthy("it answers"), |fault| State::Faulty(vec![fault]))
+    fault.map_or_else(answers, |fault| State::Faulty(vec![fault]))
 }
 
 fn is_faulty(state: &State) -> bool {

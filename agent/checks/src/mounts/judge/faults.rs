@@ -5,30 +5,32 @@ use std::io;
 
 use nix::errno::Errno;
 use nodewell_hardware::Fault;
-use nodewell_model::{Action, Name, Severity};
+use nodewell_message::Figures;
+use nodewell_model::{Action, Severity};
 
 use crate::mounts::{kind::FilesystemKind, reading::Row};
 
 /// It is not writable, and should be.
 pub(super) fn read_only(row: &Row) -> Fault {
-    let why = if row.is_cut_off { "the kernel has cut it off" } else { "its filesystem has turned read-only" };
-    of_rule("FilesystemIsReadOnly", Severity::Critical, format!("{}: {why}", row.point))
+    let key = if row.is_cut_off { "FilesystemIsReadOnly/shutdown" } else { "FilesystemIsReadOnly" };
+    of_rule(key, Severity::Critical, &[("mount", &row.point)])
 }
 
 /// It has counted errors; `None` for a filesystem that does not count.
 pub(super) fn errors(row: &Row) -> Option<Fault> {
     let reason = if row.filesystem == "btrfs" { "BtrfsError" } else { "Ext4Error" };
     let count = row.errors?;
-    Some(of_rule(reason, Severity::Error, format!("{}: it has counted further errors, {count} by now", row.point)))
+    Some(of_rule(reason, Severity::Error, &[("mount", &row.point), ("count", &count)]))
 }
 
 pub(super) fn shut_down(row: &Row) -> Fault {
-    of_rule("XfsHasShutdown", Severity::Critical, format!("{}: everything that is asked of it fails", row.point))
+    of_rule("XfsHasShutdown", Severity::Critical, &[("mount", &row.point)])
 }
 
 /// No answer at all.
 pub(super) fn silent(row: &Row, how: &str) -> Fault {
-    Fault::new("MountNotAnswering", format!("{} ({}): {how}", row.source, row.filesystem))
+    let figures: Figures<'_> = &[("source", &row.source), ("type", &row.filesystem), ("error", &how)];
+    Fault::of("MountNotAnswering", figures)
 }
 
 /// An answer that means that nothing can be had; `None` for one that shows nothing of its state.
@@ -51,17 +53,17 @@ pub(super) fn unusable(row: &Row, code: i32) -> Option<Fault> {
     );
     // An XFS that has shut down is reported by that name.
     let is_reported = row.kind == FilesystemKind::Disk && row.filesystem == "xfs" && error == Errno::EIO;
-    let words = io::Error::from_raw_os_error(code);
-    let message = || format!("{} ({}): {words}", row.source, row.filesystem);
-    (is_grave && !is_reported).then(|| Fault::new("MountUnusable", message()))
+    let error = io::Error::from_raw_os_error(code);
+    let figures: Figures<'_> = &[("source", &row.source), ("type", &row.filesystem), ("error", &error)];
+    (is_grave && !is_reported).then(|| Fault::of("MountUnusable", figures))
 }
 
 /// For all filesystems of an NFS server at once.
 pub(super) fn server_silent(points: usize, how: &str) -> Fault {
-    let message = format!("{how}; {points} filesystem(s) of it are mounted here");
-    Fault { action: Some(Action::CheckCabling), ..of_rule("NfsServerNotResponding", Severity::Error, message) }
+    let figures: Figures<'_> = &[("error", &how), ("mounts", &points)];
+    Fault::of_rule("NfsServerNotResponding", Severity::Error, Action::CheckCabling, figures)
 }
 
-fn of_rule(reason: &'static str, severity: Severity, message: String) -> Fault {
-    Fault { reason: Name::fixed(reason), severity, action: Some(Action::CheckFilesystem), message, since: None }
+fn of_rule(key: &'static str, severity: Severity, figures: Figures<'_>) -> Fault {
+    Fault::of_rule(key, severity, Action::CheckFilesystem, figures)
 }

@@ -18,10 +18,13 @@ fn all_mounts_of_a_silent_server_hang_and_the_server_is_named_once() {
         is("VolumeUnhealthy", "NfsServerNotResponding", "filer"),
     ];
     assert_eq!(reported(&verdicts), expected.concat());
-    assert_eq!(fault(&verdicts, "MountHung").message, "filer:/x (nfs4): no answer within 10 s");
+    assert_eq!(
+        fault(&verdicts, "MountHung").message,
+        "filer:/x (nfs4): no answer within 10 s; check its server and the network, else umount -f"
+    );
     assert_eq!(
         fault(&verdicts, "VolumeUnhealthy").message,
-        format!("{SILENT}; 2 filesystem(s) of it are mounted here")
+        format!("{SILENT} from the NFS server, 2 mounts of it hang; check the server and the network")
     );
     node.is("nfs:filer", Ok(json!({})));
     assert_eq!(node.reported(), []);

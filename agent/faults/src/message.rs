@@ -1,0 +1,34 @@
+//! The messages that go with the catalogue of reasons: what a condition or an Event says, with its figures.
+
+use std::sync::LazyLock;
+
+use nodewell_message::{Catalogue, Figures};
+
+/// One file for each kind of device, as of the reasons.
+const FILES: [&str; 1] = [include_str!("../messages/mounts.toml")];
+
+/// All of them, for the reference.
+#[must_use]
+pub fn messages() -> &'static Catalogue {
+    static ALL: LazyLock<Catalogue> = LazyLock::new(|| Catalogue::read(&FILES));
+    &ALL
+}
+
+/// The message of `key` with its figures: one line of at most [`nodewell_message::LIMIT`] bytes.
+///
+/// # Panics
+/// In debug builds, if the catalogue has no such message or other figures: a bug that tests find.
+#[must_use]
+pub fn message(key: &str, figures: Figures<'_>) -> String {
+    messages().compose(key, figures)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_message_may_ship() {
+        assert_eq!(messages().mistakes(), [""; 0]);
+    }
+}
