@@ -122,64 +122,60 @@ impl Config {
         let mut diagnostics = Vec::new();
         for file in files(flags) {
             match settings::read(&file) {
-                Ok(read) => settings = settings.overridden_by(read),
+                Ok(read) => settings = settings.merged(read),
                 Err(found) => diagnostics.extend(found),
             }
         }
-        if diagnostics.is_empty() {
-            Ok(Self::settled(settings.overridden_by(flags.settings())))
-        } else {
-            Err(diagnostics)
-        }
+        if diagnostics.is_empty() { Ok(Self::resolved(settings.merged(flags.settings()))) } else { Err(diagnostics) }
     }
 
     /// What the flags alone set.
     #[must_use]
     pub fn of_flags(flags: &Flags) -> Self {
-        Self::settled(flags.settings())
+        Self::resolved(flags.settings())
     }
 
-    /// The defaults, each overridden by what is set.
-    fn settled(said: Settings) -> Self {
-        let checks = checks(&said);
+    /// The defaults, each replaced by what is set.
+    fn resolved(settings: Settings) -> Self {
+        let checks = checks(&settings);
         let metrics =
-            said.metrics_address.unwrap_or(MetricsAddress::At(SocketAddr::from((Ipv4Addr::LOCALHOST, 20257))));
+            settings.metrics_address.unwrap_or(MetricsAddress::At(SocketAddr::from((Ipv4Addr::LOCALHOST, 20257))));
         Self {
-            node_name: said.node_name.unwrap_or_else(default_node_name),
-            standalone: said.standalone.unwrap_or(false),
-            kubeconfig: said.kubeconfig,
-            socket_limits: said.socket.limits(),
-            socket: said.socket.path.unwrap_or_else(|| DEFAULT_SOCKET.into()),
-            state_dir: said.state_dir.or_else(default_state_dir),
+            node_name: settings.node_name.unwrap_or_else(default_node_name),
+            standalone: settings.standalone.unwrap_or(false),
+            kubeconfig: settings.kubeconfig,
+            socket_limits: settings.socket.limits(),
+            socket: settings.socket.path.unwrap_or_else(|| DEFAULT_SOCKET.into()),
+            state_dir: settings.state_dir.or_else(default_state_dir),
             metrics_address: metrics.address(),
-            rules: said.rules.unwrap_or_default(),
-            rules_override_dir: said.rules_override_dir.unwrap_or_else(|| "/etc/nodewell/rules.d".into()),
-            npd_config: said.npd_config.unwrap_or_default(),
-            monitors_dir: said.monitors_dir.unwrap_or_else(|| "/etc/nodewell/monitors.d".into()),
-            kubelet_dir: said.kubelet_dir.unwrap_or_else(|| "/var/lib/kubelet".into()),
-            check_processes: said.check_processes.unwrap_or_default(),
+            rules: settings.rules.unwrap_or_default(),
+            rules_override_dir: settings.rules_override_dir.unwrap_or_else(|| "/etc/nodewell/rules.d".into()),
+            npd_config: settings.npd_config.unwrap_or_default(),
+            monitors_dir: settings.monitors_dir.unwrap_or_else(|| "/etc/nodewell/monitors.d".into()),
+            kubelet_dir: settings.kubelet_dir.unwrap_or_else(|| "/var/lib/kubelet".into()),
+            check_processes: settings.check_processes.unwrap_or_default(),
             kmsg: KmsgConfig {
-                path: said.kmsg_path.unwrap_or_else(|| KERNEL_LOG.into()),
-                facilities: said.kmsg_facilities.unwrap_or_else(|| vec![0]),
-                lookback: said.kmsg_lookback.unwrap_or(DEFAULT_LOOKBACK),
+                path: settings.kmsg_path.unwrap_or_else(|| KERNEL_LOG.into()),
+                facilities: settings.kmsg_facilities.unwrap_or_else(|| vec![0]),
+                lookback: settings.kmsg_lookback.unwrap_or(DEFAULT_LOOKBACK),
             },
             journal: JournalConfig {
-                enabled: said.journal_enabled.unwrap_or(true),
-                directory: said.journal_directory,
-                lookback: said.journal_lookback.unwrap_or(DEFAULT_LOOKBACK),
+                enabled: settings.journal_enabled.unwrap_or(true),
+                directory: settings.journal_directory,
+                lookback: settings.journal_lookback.unwrap_or(DEFAULT_LOOKBACK),
             },
             apiserver: ApiserverSettings {
-                event_namespace: said.event_namespace.unwrap_or_else(|| "default".to_owned()),
-                heartbeat: said.heartbeat.unwrap_or(Duration::from_mins(5)),
-                take_over: said.take_over.unwrap_or(false),
-                lease: lease(said.lease, said.lease_renew),
+                event_namespace: settings.event_namespace.unwrap_or_else(|| "default".to_owned()),
+                heartbeat: settings.heartbeat.unwrap_or(Duration::from_mins(5)),
+                take_over: settings.take_over.unwrap_or(false),
+                lease: lease(settings.lease, settings.lease_renew),
             },
-            identity: said.identity.settled(),
-            hardware: said.hardware.settled(),
+            identity: settings.identity.resolved(),
+            hardware: settings.hardware.resolved(),
             checks,
-            repair: said.repair.settled(),
-            statistics: said.statistics.enabled.unwrap_or(true),
-            grants: said.grants,
+            repair: settings.repair.resolved(),
+            statistics: settings.statistics.enabled.unwrap_or(true),
+            grants: settings.grants,
         }
     }
 
@@ -240,10 +236,10 @@ impl Config {
 }
 
 /// The checks ask for the API server's name, which the agent's kubeconfig or the kubelet's has.
-fn checks(said: &Settings) -> nodewell_checks::Settings {
-    let mut checks = said.checks.clone().settled();
-    let kubelets = kubelet_kubeconfigs(Path::new("/"), said.identity.kubelet_kubeconfig.as_deref());
-    checks.network.kubeconfigs = said.kubeconfig.iter().cloned().chain(kubelets).collect();
+fn checks(settings: &Settings) -> nodewell_checks::Settings {
+    let mut checks = settings.checks.clone().resolved();
+    let kubelets = kubelet_kubeconfigs(Path::new("/"), settings.identity.kubelet_kubeconfig.as_deref());
+    checks.network.kubeconfigs = settings.kubeconfig.iter().cloned().chain(kubelets).collect();
     checks
 }
 

@@ -3,6 +3,9 @@
 pub use toml::de::DeTable;
 
 pub use crate::{
-    native::{section::Section, tables},
+    native::{
+        section::{Section, StringAt, TableAt},
+        tables,
+    },
     report::Report,
 };

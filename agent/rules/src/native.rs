@@ -20,7 +20,7 @@ use toml::{
 };
 
 use crate::{draft::Draft, report::Report};
-use section::Section;
+use section::{Section, TableAt};
 
 const KEYS: &[&str] = &["condition", "source", "rule", "plugin"];
 
@@ -42,23 +42,23 @@ pub(crate) fn read(file: &Path, text: &str) -> Draft {
 }
 
 fn read_tables<'a>(document: &'a DeTable<'a>, draft: &mut Draft, report: &mut Report<'_>) {
-    let file = Section::new("a rule file", (0, document), KEYS, report);
-    for (at, table) in tables(file, "condition", report) {
-        condition::read((at, table), draft, report);
+    let file = Section::new("a rule file", TableAt { table: document, at: 0 }, KEYS, report);
+    for table in tables(file, "condition", report) {
+        condition::read(table, draft, report);
     }
-    for (at, table) in tables(file, "source", report) {
-        source::read((at, table), draft, report);
+    for table in tables(file, "source", report) {
+        source::read(table, draft, report);
     }
-    for (at, table) in tables(file, "rule", report) {
-        rule::read((at, table), draft, report);
+    for table in tables(file, "rule", report) {
+        rule::read(table, draft, report);
     }
-    for (at, table) in tables(file, "plugin", report) {
-        plugin::read((at, table), draft, report);
+    for table in tables(file, "plugin", report) {
+        plugin::read(table, draft, report);
     }
 }
 
-/// The tables of `[[key]]`, each with its place.
-pub fn tables<'a>(file: Section<'a>, key: &str, report: &mut Report<'_>) -> Vec<(usize, &'a DeTable<'a>)> {
+/// The tables of `[[key]]`, each with its position.
+pub fn tables<'a>(file: Section<'a>, key: &str, report: &mut Report<'_>) -> Vec<TableAt<'a>> {
     let takes = format!("tables; write [[{key}]]");
     let items = match file.value(key) {
         Some(value) if !value.get_ref().is_array() => {
@@ -70,17 +70,12 @@ pub fn tables<'a>(file: Section<'a>, key: &str, report: &mut Report<'_>) -> Vec<
     items.iter().filter_map(|item| table(item, key, &takes, report)).collect()
 }
 
-fn table<'a>(
-    item: &'a Spanned<DeValue<'a>>,
-    key: &str,
-    takes: &str,
-    report: &mut Report<'_>,
-) -> Option<(usize, &'a DeTable<'a>)> {
+fn table<'a>(item: &'a Spanned<DeValue<'a>>, key: &str, takes: &str, report: &mut Report<'_>) -> Option<TableAt<'a>> {
     let table = item.get_ref().as_table();
     if table.is_none() {
         section::wrong_type(key, takes, item, report);
     }
-    table.map(|table| (item.span().start, table))
+    table.map(|table| TableAt { table, at: item.span().start })
 }
 
 /// After a syntax error the parser guesses what was meant. What it guessed is not judged, or one slip would be reported

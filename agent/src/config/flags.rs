@@ -45,7 +45,7 @@ impl Flags {
     /// The flags of the command line, as settings.
     #[must_use]
     pub fn settings(&self) -> Settings {
-        let said = |paths: &[PathBuf]| (!paths.is_empty()).then(|| paths.to_vec());
+        let given = |paths: &[PathBuf]| (!paths.is_empty()).then(|| paths.to_vec());
         Settings {
             node_name: self.node_name.clone(),
             standalone: self.standalone.then_some(true),
@@ -53,8 +53,8 @@ impl Flags {
             socket: SocketSettings { path: self.socket.clone(), ..SocketSettings::default() },
             state_dir: self.state_dir.clone(),
             metrics_address: self.metrics_address,
-            rules: said(&self.rules),
-            npd_config: said(&self.npd_config),
+            rules: given(&self.rules),
+            npd_config: given(&self.npd_config),
             kmsg_path: self.kmsg.clone(),
             ..Settings::default()
         }

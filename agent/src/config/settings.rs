@@ -14,14 +14,14 @@ use std::{net::SocketAddr, path::PathBuf, str::FromStr, time::Duration};
 
 use nodewell_rules::{
     Diagnostic,
-    document::{DeTable, Report, Section, tables},
+    document::{DeTable, Report, Section, TableAt, tables},
 };
 
 use crate::config::{Grant, LeaseMode};
 pub use checks::CheckSettings;
 pub use hardware::HardwareSettings;
 pub use identity::{IdentityMode, IdentitySettings};
-pub use repair::RepairWords;
+pub use repair::RepairPart;
 pub use socket::SocketSettings;
 pub use statistics::StatisticsSettings;
 
@@ -57,7 +57,7 @@ pub struct Settings {
     pub identity: IdentitySettings,
     pub hardware: HardwareSettings,
     pub checks: CheckSettings,
-    pub repair: RepairWords,
+    pub repair: RepairPart,
     pub statistics: StatisticsSettings,
     /// Of all files together: one more file never takes a grant away.
     pub grants: Vec<Grant>,
@@ -173,7 +173,7 @@ const TOP_KEYS: &[&str] = &[
 ];
 
 fn top(document: &toml::Spanned<DeTable<'_>>, report: &mut Report<'_>) -> Settings {
-    let file = Section::new("the config", (0, document.get_ref()), TOP_KEYS, report);
+    let file = Section::new("the config", TableAt { table: document.get_ref(), at: 0 }, TOP_KEYS, report);
     let mut settings = Settings {
         node_name: file.string("node-name", report).map(|word| word.text.to_owned()),
         standalone: file.boolean("standalone", report),
@@ -242,12 +242,12 @@ fn paths(section: Section<'_>, key: &str, report: &mut Report<'_>) -> Option<Vec
 impl Settings {
     /// Both merged; `later` overrides.
     #[must_use]
-    pub fn overridden_by(self, later: Self) -> Self {
+    pub fn merged(self, later: Self) -> Self {
         Self {
             node_name: later.node_name.or(self.node_name),
             standalone: later.standalone.or(self.standalone),
             kubeconfig: later.kubeconfig.or(self.kubeconfig),
-            socket: self.socket.overridden_by(later.socket),
+            socket: self.socket.merged(later.socket),
             state_dir: later.state_dir.or(self.state_dir),
             metrics_address: later.metrics_address.or(self.metrics_address),
             rules: later.rules.or(self.rules),
@@ -267,11 +267,11 @@ impl Settings {
             take_over: later.take_over.or(self.take_over),
             lease: later.lease.or(self.lease),
             lease_renew: later.lease_renew.or(self.lease_renew),
-            identity: self.identity.overridden_by(later.identity),
-            hardware: self.hardware.overridden_by(later.hardware),
-            checks: self.checks.overridden_by(later.checks),
-            repair: self.repair.overridden_by(later.repair),
-            statistics: self.statistics.overridden_by(later.statistics),
+            identity: self.identity.merged(later.identity),
+            hardware: self.hardware.merged(later.hardware),
+            checks: self.checks.merged(later.checks),
+            repair: self.repair.merged(later.repair),
+            statistics: self.statistics.merged(later.statistics),
             grants: self.grants.into_iter().chain(later.grants).collect(),
         }
     }

@@ -21,23 +21,23 @@ lookback = \"soon\"
 [apiserver]
 heartbeat = \"1s\"
 ";
-    let told = diagnostics(text);
-    let lines: Vec<&str> = told.iter().map(|line| line.split(": ").next().unwrap()).collect();
-    assert_eq!(lines, [1, 2, 3, 6, 7, 10].map(|line| format!("nodewell.toml:{line}")), "{told:#?}");
-    assert!(told[0].contains("node-name"), "a near miss names its neighbour: {}", told[0]);
+    let messages = diagnostics(text);
+    let lines: Vec<&str> = messages.iter().map(|line| line.split(": ").next().unwrap()).collect();
+    assert_eq!(lines, [1, 2, 3, 6, 7, 10].map(|line| format!("nodewell.toml:{line}")), "{messages:#?}");
+    assert!(messages[0].contains("node-name"), "a near miss names its neighbour: {}", messages[0]);
 }
 
 #[test]
 fn a_lease_is_a_bool_or_auto_and_its_pace_is_bounded() {
-    let settled = |text: &str| {
-        let said = settings::parse(Path::new("nodewell.toml"), text).unwrap();
-        let lease = Config::settled(said).apiserver.lease;
+    let resolved = |text: &str| {
+        let settings = settings::parse(Path::new("nodewell.toml"), text).unwrap();
+        let lease = Config::resolved(settings).apiserver.lease;
         (lease.mode, lease.duration().as_secs())
     };
-    assert_eq!(settled(""), (LeaseMode::Auto, 240));
-    assert_eq!(settled("[apiserver]\nlease = true\nlease-renew = \"10s\"\n"), (LeaseMode::Always, 40));
-    assert_eq!(settled("[apiserver]\nlease = false\n"), (LeaseMode::Never, 240));
-    assert_eq!(settled("[apiserver]\nlease = \"auto\"\n"), (LeaseMode::Auto, 240));
+    assert_eq!(resolved(""), (LeaseMode::Auto, 240));
+    assert_eq!(resolved("[apiserver]\nlease = true\nlease-renew = \"10s\"\n"), (LeaseMode::Always, 40));
+    assert_eq!(resolved("[apiserver]\nlease = false\n"), (LeaseMode::Never, 240));
+    assert_eq!(resolved("[apiserver]\nlease = \"auto\"\n"), (LeaseMode::Auto, 240));
     let text = "[apiserver]\nlease = \"maybe\"\nlease-renew = \"1s\"\nheartbeat = \"10m\"\n";
     let lines: Vec<String> = diagnostics(text).iter().map(|line| line.split(": ").next().unwrap().to_owned()).collect();
     assert_eq!(lines, [2, 3, 4].map(|line| format!("nodewell.toml:{line}")));
@@ -109,10 +109,10 @@ connections = 0
 rate = 0
 path = 5
 "#;
-    let told = diagnostics(text);
-    let lines: Vec<&str> = told.iter().map(|line| line.split(": ").next().unwrap()).collect();
+    let messages = diagnostics(text);
+    let lines: Vec<&str> = messages.iter().map(|line| line.split(": ").next().unwrap()).collect();
     let expected = [2, 6, 7, 8, 9, 11, 16, 21, 22, 25, 26, 27].map(|line| format!("nodewell.toml:{line}"));
-    assert_eq!(lines, expected, "{told:#?}");
+    assert_eq!(lines, expected, "{messages:#?}");
 }
 
 #[test]

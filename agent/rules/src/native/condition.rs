@@ -1,9 +1,8 @@
 //! `[[condition]]`: one entry of the catalogue.
 
 use nodewell_model::ConditionSpec;
-use toml::de::DeTable;
 
-use super::section::Section;
+use super::section::{Section, TableAt};
 use crate::{
     draft::{ConditionDraft, Draft},
     report::Report,
@@ -11,7 +10,7 @@ use crate::{
 
 const KEYS: &[&str] = &["type", "healthy-reason", "healthy-message"];
 
-pub(super) fn read<'a>(found: (usize, &'a DeTable<'a>), draft: &mut Draft, report: &mut Report<'_>) {
+pub(super) fn read<'a>(found: TableAt<'a>, draft: &mut Draft, report: &mut Report<'_>) {
     let section = Section::new("[[condition]]", found, KEYS, report);
     let condition = section.required_name("type", report);
     let healthy_reason = section.required_name("healthy-reason", report);

@@ -3,11 +3,10 @@
 use std::{path::PathBuf, time::Duration};
 
 use nodewell_model::{Name, Severity, text::MESSAGE_LIMIT_BYTES};
-use toml::de::DeTable;
 
 use super::{
     rule::SEVERITIES,
-    section::{Section, Word},
+    section::{Section, StringAt, TableAt},
     source::{check_spelling, owned},
 };
 use crate::{
@@ -45,12 +44,12 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(3600);
 const OUTPUT_LIMIT_BYTES: usize = 256;
 const MOST_IN_A_ROW: u32 = 1000;
 
-pub(super) fn read<'a>(found: (usize, &'a DeTable<'a>), draft: &mut Draft, report: &mut Report<'_>) {
+pub(super) fn read<'a>(found: TableAt<'a>, draft: &mut Draft, report: &mut Report<'_>) {
     let before = report.count();
     let section = Section::new("[[plugin]]", found, KEYS, report);
     let condition = section.has("condition").then(|| section.required_name("condition", report)).flatten();
     if let Some(condition) = &condition {
-        draft.uses.push(Use::Condition(condition.clone(), report.location(section.place("condition"))));
+        draft.uses.push(Use::Condition(condition.clone(), report.location(section.position("condition"))));
     }
     let task = read_task(section, condition, report);
     let skip_initial = section.boolean("skip-initial", report).unwrap_or_default();
@@ -97,7 +96,7 @@ fn read_task(section: Section<'_>, condition: Option<Name>, report: &mut Report<
 }
 
 /// No shell reads it.
-fn read_command<'a>(section: Section<'a>, report: &mut Report<'_>) -> Vec<Word<'a>> {
+fn read_command<'a>(section: Section<'a>, report: &mut Report<'_>) -> Vec<StringAt<'a>> {
     if !section.has("command") {
         report.error(section.at, "[[plugin]] lacks \"command\": [\"/path\", \"argument\", …]");
     }
@@ -129,7 +128,7 @@ fn read_subject(section: Section<'_>, report: &mut Report<'_>) -> Option<String>
 fn read_interval(section: Section<'_>, report: &mut Report<'_>) -> Duration {
     let interval = section.duration("interval", report).unwrap_or(INTERVAL);
     if interval < SHORTEST_INTERVAL {
-        report.error(section.place("interval"), "\"interval\" must be at least 1s");
+        report.error(section.position("interval"), "\"interval\" must be at least 1s");
     }
     interval
 }
@@ -138,7 +137,7 @@ fn read_timeout(section: Section<'_>, report: &mut Report<'_>) -> Duration {
     let timeout = section.duration("timeout", report).unwrap_or(TIMEOUT);
     if timeout > LONGEST_TIMEOUT {
         let told = "\"timeout\" must be at most 1h; what runs for longer reports over the socket";
-        report.error(section.place("timeout"), told);
+        report.error(section.position("timeout"), told);
     }
     timeout
 }

@@ -8,9 +8,8 @@ mod patterns;
 
 use nodewell_faults::Decoder;
 use nodewell_model::{Action, Name, Severity};
-use toml::de::DeTable;
 
-use super::section::{Section, Word};
+use super::section::{Section, StringAt, TableAt};
 use crate::{
     draft::{Draft, ReaderDraft, RuleDraft, Use},
     report::Report,
@@ -62,14 +61,14 @@ struct Head<'a> {
     reason: Option<Name>,
     kind: Option<Kind>,
     condition: Option<Name>,
-    source: Word<'a>,
+    source: StringAt<'a>,
     severity: Option<Severity>,
     action: Option<Action>,
     decoder: Option<Decoder>,
     watches: bool,
 }
 
-pub(super) fn read<'a>(found: (usize, &'a DeTable<'a>), draft: &mut Draft, report: &mut Report<'_>) {
+pub(super) fn read<'a>(found: TableAt<'a>, draft: &mut Draft, report: &mut Report<'_>) {
     let before = report.count();
     let section = Section::new("[[rule]]", found, KEYS, report);
     let head = read_head(section, report);
@@ -89,7 +88,7 @@ fn read_head<'a>(section: Section<'a>, report: &mut Report<'_>) -> Head<'a> {
         reason,
         kind,
         condition: read_condition(section, kind, report),
-        source: section.string("source", report).unwrap_or(Word { text: "kmsg", at: section.at }),
+        source: section.string("source", report).unwrap_or(StringAt { text: "kmsg", at: section.at }),
         severity: section.choice("severity", &SEVERITIES, report),
         action: section.choice("action", &actions, report),
         decoder,
@@ -111,7 +110,7 @@ fn read_condition(section: Section<'_>, kind: Option<Kind>, report: &mut Report<
         }
         (Some(Kind::Temporary), true) => {
             let message = "a temporary rule has no \"condition\"; leave it out or write type = \"permanent\"";
-            report.error(section.place("condition"), message);
+            report.error(section.position("condition"), message);
         }
         _ => {}
     }
@@ -121,7 +120,7 @@ fn read_condition(section: Section<'_>, kind: Option<Kind>, report: &mut Report<
 /// What other files may have to declare; looked up when all are read.
 fn note_uses(head: &Head<'_>, section: Section<'_>, draft: &mut Draft, report: &Report<'_>) {
     if let Some(condition) = &head.condition {
-        draft.uses.push(Use::Condition(condition.clone(), report.location(section.place("condition"))));
+        draft.uses.push(Use::Condition(condition.clone(), report.location(section.position("condition"))));
     }
     if head.decoder.is_some() {
         draft.uses.extend(decoder::conditions().map(|name| Use::Condition(name, report.location(section.at))));
@@ -131,7 +130,7 @@ fn note_uses(head: &Head<'_>, section: Section<'_>, draft: &mut Draft, report: &
     }
 }
 
-fn reader(source: Word<'_>) -> ReaderDraft {
+fn reader(source: StringAt<'_>) -> ReaderDraft {
     match source.text {
         "kmsg" => ReaderDraft::Kmsg,
         "journal" => ReaderDraft::Journal { directory: None },
@@ -200,7 +199,7 @@ fn read_body<'a>(section: Section<'a>, report: &mut Report<'_>) -> Body<'a> {
     }
 }
 
-fn monitor(source: Word<'_>) -> &str {
+fn monitor(source: StringAt<'_>) -> &str {
     match source.text {
         "kmsg" => "kernel-monitor",
         "journal" => "journal-monitor",
@@ -237,7 +236,7 @@ fn read_proof(section: Section<'_>, patterns: &Patterns<'_>, report: &mut Report
 fn read_counting(section: Section<'_>, report: &mut Report<'_>) -> Option<Counting> {
     for (key, needed) in [("count", "window"), ("window", "count"), ("revert", "count")] {
         if section.has(key) && !section.has(needed) {
-            report.error(section.place(key), format!("{key:?} needs {needed:?} beside it"));
+            report.error(section.position(key), format!("{key:?} needs {needed:?} beside it"));
         }
     }
     let count = section.number("count", 2..=MOST_COUNTED, report);

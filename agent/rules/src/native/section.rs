@@ -8,14 +8,21 @@ use toml::{
 
 use crate::{nearest::did_you_mean, report::Report};
 
-/// A string and where it stands.
+/// A string and its position in the file.
 #[derive(Debug, Clone, Copy)]
-pub struct Word<'a> {
+pub struct StringAt<'a> {
     pub text: &'a str,
     pub at: usize,
 }
 
-/// A table, where it stands, and what it is called in messages.
+/// A table and its position in the file.
+#[derive(Debug, Clone, Copy)]
+pub struct TableAt<'a> {
+    pub table: &'a DeTable<'a>,
+    pub at: usize,
+}
+
+/// A table, its position, and what it is called in messages.
 #[derive(Clone, Copy)]
 pub struct Section<'a> {
     pub name: &'static str,
@@ -27,7 +34,7 @@ impl<'a> Section<'a> {
     /// Takes `table` and reports every key that is not in `keys`.
     pub fn new(
         name: &'static str,
-        (at, table): (usize, &'a DeTable<'a>),
+        TableAt { table, at }: TableAt<'a>,
         keys: &[&'static str],
         report: &mut Report<'_>,
     ) -> Self {
@@ -50,13 +57,13 @@ impl<'a> Section<'a> {
         self.table.iter().find(|(known, _)| known.get_ref() == key).map(|(_, value)| value)
     }
 
-    /// Where `key`'s value stands, or the table if it is not there.
-    pub fn place(&self, key: &str) -> usize {
+    /// The position of `key`'s value, or the table's if it is not there.
+    pub fn position(&self, key: &str) -> usize {
         self.value(key).map_or(self.at, |value| value.span().start)
     }
 
-    pub fn string(&self, key: &str, report: &mut Report<'_>) -> Option<Word<'a>> {
-        self.typed(key, "a string", report, DeValue::as_str).map(|(text, at)| Word { text, at })
+    pub fn string(&self, key: &str, report: &mut Report<'_>) -> Option<StringAt<'a>> {
+        self.typed(key, "a string", report, DeValue::as_str).map(|(text, at)| StringAt { text, at })
     }
 
     pub fn boolean(&self, key: &str, report: &mut Report<'_>) -> Option<bool> {
@@ -67,12 +74,12 @@ impl<'a> Section<'a> {
         self.typed(key, "an array", report, DeValue::as_array).map_or(&[], |(array, _)| array)
     }
 
-    pub fn table(&self, key: &str, report: &mut Report<'_>) -> Option<(usize, &'a DeTable<'a>)> {
-        self.typed(key, "a table such as { … }", report, DeValue::as_table).map(|(table, at)| (at, table))
+    pub fn table(&self, key: &str, report: &mut Report<'_>) -> Option<TableAt<'a>> {
+        self.typed(key, "a table such as { … }", report, DeValue::as_table).map(|(table, at)| TableAt { table, at })
     }
 
     /// A string that must be there and must not be empty.
-    pub fn required(&self, key: &str, report: &mut Report<'_>) -> Option<Word<'a>> {
+    pub fn required(&self, key: &str, report: &mut Report<'_>) -> Option<StringAt<'a>> {
         if !self.has(key) {
             report.error(self.at, format!("{} lacks {key:?}", self.name));
         }
@@ -119,7 +126,7 @@ impl<'a> Section<'a> {
     }
 
     /// A string or an array of strings.
-    pub fn strings(&self, key: &str, report: &mut Report<'_>) -> Vec<Word<'a>> {
+    pub fn strings(&self, key: &str, report: &mut Report<'_>) -> Vec<StringAt<'a>> {
         self.value(key).map(|value| strings(key, value, report)).unwrap_or_default()
     }
 
@@ -140,7 +147,7 @@ impl<'a> Section<'a> {
 }
 
 /// The strings of a value that is a string or an array of them; an empty string or array is an error.
-pub fn strings<'a>(key: &str, value: &'a Spanned<DeValue<'a>>, report: &mut Report<'_>) -> Vec<Word<'a>> {
+pub fn strings<'a>(key: &str, value: &'a Spanned<DeValue<'a>>, report: &mut Report<'_>) -> Vec<StringAt<'a>> {
     let items = match value.get_ref() {
         DeValue::String(_) => std::slice::from_ref(value),
         DeValue::Array(items) if items.is_empty() => {
@@ -156,10 +163,10 @@ pub fn strings<'a>(key: &str, value: &'a Spanned<DeValue<'a>>, report: &mut Repo
     items.iter().filter_map(|item| filled(key, item, report)).collect()
 }
 
-fn filled<'a>(key: &str, item: &'a Spanned<DeValue<'a>>, report: &mut Report<'_>) -> Option<Word<'a>> {
+fn filled<'a>(key: &str, item: &'a Spanned<DeValue<'a>>, report: &mut Report<'_>) -> Option<StringAt<'a>> {
     match item.get_ref().as_str() {
         Some("") => report.error(item.span().start, format!("{key:?} must not hold an empty string")),
-        Some(text) => return Some(Word { text, at: item.span().start }),
+        Some(text) => return Some(StringAt { text, at: item.span().start }),
         None => wrong_type(key, "strings", item, report),
     }
     None
@@ -191,7 +198,7 @@ pub fn wrong_type(key: &str, takes: &str, value: &Spanned<DeValue<'_>>, report: 
 }
 
 fn checked<T, E: std::fmt::Display>(
-    word: Word<'_>,
+    word: StringAt<'_>,
     key: &str,
     outcome: Result<T, E>,
     report: &mut Report<'_>,

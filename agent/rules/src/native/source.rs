@@ -1,8 +1,6 @@
 //! `[[source]]`: log files to follow.
 
-use toml::de::DeTable;
-
-use super::section::{Section, Word};
+use super::section::{Section, StringAt, TableAt};
 use crate::{
     draft::{Draft, SourceDraft},
     pattern,
@@ -16,7 +14,7 @@ const RESERVED: [&str; 2] = ["kmsg", "journal"];
 /// Longer names fit no metric label.
 const NAME_LIMIT_BYTES: usize = 64;
 
-pub(super) fn read<'a>(found: (usize, &'a DeTable<'a>), draft: &mut Draft, report: &mut Report<'_>) {
+pub(super) fn read<'a>(found: TableAt<'a>, draft: &mut Draft, report: &mut Report<'_>) {
     let before = report.count();
     let section = Section::new("[[source]]", found, KEYS, report);
     let name = section.required("name", report).inspect(|name| check_name(*name, report));
@@ -66,7 +64,7 @@ impl From<TimestampKind> for TimestampFormat {
     }
 }
 
-fn check_name(name: Word<'_>, report: &mut Report<'_>) {
+fn check_name(name: StringAt<'_>, report: &mut Report<'_>) {
     check_spelling(name, report);
     let word = name.text;
     if RESERVED.contains(&word) {
@@ -74,7 +72,7 @@ fn check_name(name: Word<'_>, report: &mut Report<'_>) {
     }
 }
 
-pub(super) fn check_spelling(name: Word<'_>, report: &mut Report<'_>) {
+pub(super) fn check_spelling(name: StringAt<'_>, report: &mut Report<'_>) {
     let word = name.text;
     let fine = word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'.' | b'_'));
     if !fine || word.len() > NAME_LIMIT_BYTES || !word.starts_with(|c: char| c.is_ascii_alphanumeric()) {
@@ -83,12 +81,12 @@ pub(super) fn check_spelling(name: Word<'_>, report: &mut Report<'_>) {
     }
 }
 
-fn check_message(message: Word<'_>, report: &mut Report<'_>) {
+fn check_message(message: StringAt<'_>, report: &mut Report<'_>) {
     if let Err(error) = pattern::parse(Format::Native, message.text) {
         report.error(message.at, format!("invalid regex in \"message\": {error}"));
     }
 }
 
-pub(super) fn owned(words: &[Word<'_>]) -> Vec<String> {
+pub(super) fn owned(words: &[StringAt<'_>]) -> Vec<String> {
     words.iter().map(|word| word.text.to_owned()).collect()
 }

@@ -76,12 +76,12 @@ fn note_differences(object: &Object<'_>, found: &[crate::plugin::PluginTask], re
     if runs.iter().any(|task| task.condition.is_none()) {
         let told = "a temporary rule makes an Event when its problem begins and once an hour while it lasts; Node Problem \
                     Detector makes one with every run, also where the state is unknown";
-        report.note(object.place("rules"), told);
+        report.note(object.position("rules"), told);
     }
     if runs.iter().any(|task| task.condition.is_some()) {
         let told = "a run that fails or takes too long leaves a problem as it is, unconfirmed, and says why; Node Problem \
                     Detector takes the problem back";
-        report.note(object.place("rules"), told);
+        report.note(object.position("rules"), told);
     }
 }
 
@@ -116,7 +116,7 @@ impl Default for Shared {
 fn duration(object: &Object<'_>, key: &str, report: &mut Report<'_>) -> Option<Duration> {
     let duration = super::read_duration(object, key, report)?;
     if duration.is_zero() {
-        report.error(object.place(key), format!("{key:?} must be longer than nothing"));
+        report.error(object.position(key), format!("{key:?} must be longer than nothing"));
         return None;
     }
     Some(duration)
@@ -135,12 +135,12 @@ fn read_output_limit(object: &Object<'_>, report: &mut Report<'_>) -> usize {
     let Some(limit) = number(object, key, report) else { return OUTPUT_LIMIT_BYTES };
     match usize::try_from(limit) {
         Ok(limit) if limit > MESSAGE_LIMIT_BYTES => {
-            report.note(object.place(key), format!("a message has at most {MESSAGE_LIMIT_BYTES} bytes"));
+            report.note(object.position(key), format!("a message has at most {MESSAGE_LIMIT_BYTES} bytes"));
             MESSAGE_LIMIT_BYTES
         }
         Ok(limit) => limit,
         Err(_) => {
-            report.error(object.place(key), format!("{key:?} must not be negative"));
+            report.error(object.position(key), format!("{key:?} must not be negative"));
             OUTPUT_LIMIT_BYTES
         }
     }
@@ -150,10 +150,10 @@ fn read_concurrency(object: &Object<'_>, report: &mut Report<'_>) -> usize {
     let key = "concurrency";
     let Some(wanted) = number(object, key, report) else { return CONCURRENCY };
     if wanted < 1 {
-        report.error(object.place(key), format!("{key:?} must be at least 1"));
+        report.error(object.position(key), format!("{key:?} must be at least 1"));
     }
     if wanted > MOST_CONCURRENT {
-        report.note(object.place(key), format!("{key:?} is cut to {MOST_CONCURRENT}"));
+        report.note(object.position(key), format!("{key:?} is cut to {MOST_CONCURRENT}"));
     }
     usize::try_from(wanted.clamp(1, MOST_CONCURRENT)).unwrap_or(CONCURRENCY)
 }

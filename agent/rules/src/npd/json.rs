@@ -131,14 +131,14 @@ impl<'a> Object<'a> {
         self.entries.iter().map(|(key, value)| (key.as_str(), *value))
     }
 
-    pub(super) fn place(&self, key: &str) -> usize {
+    pub(super) fn position(&self, key: &str) -> usize {
         self.value(key).map_or(self.at, Value::at)
     }
 
     /// A string; absent and null count as empty, as in Go.
     pub(super) fn text(&self, key: &str, report: &mut Report<'_>) -> Text {
         let text = self.value(key).and_then(|value| value.read(key, "a string", report));
-        Text { text: text.unwrap_or_default(), at: self.place(key) }
+        Text { text: text.unwrap_or_default(), at: self.position(key) }
     }
 
     pub(super) fn objects(&self, key: &str, report: &mut Report<'_>) -> Vec<Object<'a>> {

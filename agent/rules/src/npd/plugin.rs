@@ -158,7 +158,7 @@ fn whole_message(object: &Object<'_>, (timestamp, message): (&str, String), repo
     }
     let told = "\"message\" has no capture group: the line from the timestamp to the end of its match counts; Node \
                 Problem Detector keeps the match alone";
-    report.note(object.place("pluginConfig"), told);
+    report.note(object.position("pluginConfig"), told);
     format!("(?-u)(?:(?:{timestamp})\\s*)?(.*?(?:{message}))")
 }
 

@@ -84,7 +84,7 @@ fn recovers(object: &Object<'_>, condition: &Name, report: &mut Report<'_>) -> C
     let clears = recovery::of(condition.as_str());
     let ways = explain::ways(&clears).join(", ");
     report.note(
-        object.place("type"),
+        object.position("type"),
         format!("{condition} ends {ways}; in Node Problem Detector it stays True until that restarts"),
     );
     clears

@@ -100,14 +100,14 @@ fn interval(object: &Object<'_>, report: &mut Report<'_>) -> Duration {
     let Some(interval) = positive(object, "invokeInterval", report) else { return INTERVAL };
     let told =
         "nothing is read in between: \"invokeInterval\" is only what disk/avg_queue_len is an average of, at least";
-    report.note(object.place("invokeInterval"), told);
+    report.note(object.position("invokeInterval"), told);
     interval
 }
 
 fn positive(object: &Object<'_>, key: &str, report: &mut Report<'_>) -> Option<Duration> {
     let duration = super::read_duration(object, key, report)?;
     if duration.is_zero() {
-        report.error(object.place(key), format!("{key:?} must be more than nothing"));
+        report.error(object.position(key), format!("{key:?} must be more than nothing"));
         return None;
     }
     Some(duration)
@@ -116,9 +116,9 @@ fn positive(object: &Object<'_>, key: &str, report: &mut Report<'_>) -> Option<D
 fn disks(disk: &Object<'_>, interval: Duration, report: &mut Report<'_>) -> DiskChoice {
     let timeout = positive(disk, "lsblkTimeout", report);
     if timeout.unwrap_or(LSBLK_TIMEOUT) > interval {
-        report.error(disk.place("lsblkTimeout"), "\"lsblkTimeout\" must not be longer than \"invokeInterval\"");
+        report.error(disk.position("lsblkTimeout"), "\"lsblkTimeout\" must not be longer than \"invokeInterval\"");
     } else if timeout.is_some() {
-        report.note(disk.place("lsblkTimeout"), "\"lsblkTimeout\" is not used: no program is run to list devices");
+        report.note(disk.position("lsblkTimeout"), "\"lsblkTimeout\" is not used: no program is run to list devices");
     }
     DiskChoice { whole: flag(disk, "includeRootBlk", report), mounted: flag(disk, "includeAllAttachedBlk", report) }
 }

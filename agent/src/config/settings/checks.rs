@@ -23,7 +23,7 @@ pub struct CheckSettings {
     mounts: mounts::Mounts,
     clock: clock::Clock,
     network: network::NetworkPart,
-    services: services::Said,
+    services: services::ServicesPart,
 }
 
 /// What all tables have.
@@ -46,37 +46,37 @@ pub(super) fn read(file: Section<'_>, report: &mut Report<'_>) -> CheckSettings 
 fn part(section: Section<'_>, report: &mut Report<'_>) -> Part {
     let interval = section.duration("interval", report);
     if interval.is_some_and(|interval| !(SHORTEST_INTERVAL..=LONGEST_INTERVAL).contains(&interval)) {
-        report.error(section.place("interval"), "\"interval\" is from 5s to a week (168h)");
+        report.error(section.position("interval"), "\"interval\" is from 5s to a week (168h)");
     }
     Part { enabled: section.boolean("enabled", report), interval }
 }
 
 impl Part {
-    fn overridden_by(self, later: Self) -> Self {
+    fn merged(self, later: Self) -> Self {
         Self { enabled: later.enabled.or(self.enabled), interval: later.interval.or(self.interval) }
     }
 }
 
 impl CheckSettings {
     /// Both merged; `later` overrides.
-    pub(super) fn overridden_by(self, later: Self) -> Self {
+    pub(super) fn merged(self, later: Self) -> Self {
         Self {
-            limits: self.limits.overridden_by(later.limits),
-            mounts: self.mounts.overridden_by(later.mounts),
-            clock: self.clock.overridden_by(later.clock),
-            network: self.network.overridden_by(later.network),
-            services: self.services.overridden_by(later.services),
+            limits: self.limits.merged(later.limits),
+            mounts: self.mounts.merged(later.mounts),
+            clock: self.clock.merged(later.clock),
+            network: self.network.merged(later.network),
+            services: self.services.merged(later.services),
         }
     }
 
-    /// The defaults are the checks' own, each overridden by what is set.
-    pub(in crate::config) fn settled(self) -> Settings {
+    /// The defaults are the checks' own, each replaced by what is set.
+    pub(in crate::config) fn resolved(self) -> Settings {
         Settings {
-            limits: self.limits.settled(),
-            mounts: self.mounts.settled(),
-            clock: self.clock.settled(),
-            network: self.network.settled(),
-            services: self.services.settled(),
+            limits: self.limits.resolved(),
+            mounts: self.mounts.resolved(),
+            clock: self.clock.resolved(),
+            network: self.network.resolved(),
+            services: self.services.resolved(),
         }
     }
 }

@@ -4,7 +4,7 @@
 use nix::unistd::{Group, User};
 use nodewell_ledger::OnStale;
 use nodewell_model::Name;
-use nodewell_rules::document::{DeTable, Report, Section};
+use nodewell_rules::document::{Report, Section, TableAt};
 
 use super::rate;
 use crate::config::{Grant, Grantee, Types};
@@ -14,7 +14,7 @@ const KEYS: &[&str] =
 const WHO: [&str; 3] = ["unit", "user", "group"];
 
 /// One table; `None` where it has errors.
-pub(super) fn read(table: (usize, &DeTable<'_>), report: &mut Report<'_>) -> Option<Grant> {
+pub(super) fn read(table: TableAt<'_>, report: &mut Report<'_>) -> Option<Grant> {
     let before = report.count();
     let section = Section::new("[[grant]]", table, KEYS, report);
     let to = grantee(section, report);
@@ -26,9 +26,9 @@ pub(super) fn read(table: (usize, &DeTable<'_>), report: &mut Report<'_>) -> Opt
     let burst = section.number("burst", rate::BURSTS, report);
     let on_stale = section.choice("on-stale", &[("keep", OnStale::Keep), ("clear", OnStale::Clear)], report);
     if report.count() == before && gives_nothing(section) {
-        report.error(table.0, "[[grant]] gives nothing; add \"conditions\", \"events\" or \"clear\"");
+        report.error(table.at, "[[grant]] gives nothing; add \"conditions\", \"events\" or \"clear\"");
     }
-    let at = report.location(table.0);
+    let at = report.location(table.at);
     // Everything is read before anything is judged, so that all errors are reported at once.
     let to = to.filter(|_| report.count() == before)?;
     Some(Grant { to, conditions, reasons, events, clear, interval, burst, on_stale, at })
@@ -39,8 +39,8 @@ fn gives_nothing(section: Section<'_>) -> bool {
 }
 
 fn grantee(section: Section<'_>, report: &mut Report<'_>) -> Option<Grantee> {
-    let said: Vec<&str> = WHO.into_iter().filter(|key| section.has(key)).collect();
-    match said.as_slice() {
+    let present: Vec<&str> = WHO.into_iter().filter(|key| section.has(key)).collect();
+    match present.as_slice() {
         ["unit"] => unit(section, report),
         ["user"] => {
             let find = |name: &str| User::from_name(name).map(|found| found.map(|user| user.uid.as_raw()));
@@ -98,8 +98,8 @@ fn types(section: Section<'_>, key: &str, report: &mut Report<'_>) -> Types {
 }
 
 fn names(section: Section<'_>, key: &str, report: &mut Report<'_>) -> Vec<Name> {
-    let words = section.strings(key, report);
-    let checked = words.into_iter().filter_map(|word| match Name::new(word.text) {
+    let names = section.strings(key, report);
+    let checked = names.into_iter().filter_map(|word| match Name::new(word.text) {
         Ok(name) => Some(name),
         Err(error) => {
             report.error(word.at, format!("{key:?}: {error}"));

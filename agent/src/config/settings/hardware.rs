@@ -9,10 +9,19 @@ use nodewell_rules::document::{Report, Section};
 
 use super::path;
 
+/// The shortest interval, and why none is shorter.
+#[derive(Clone, Copy)]
+struct ShortestInterval {
+    interval: Duration,
+    why: &'static str,
+}
+
 /// What is asked of a disk keeps it awake.
-const DISK_INTERVAL: (Duration, &str) = (Duration::from_mins(1), "would keep disks awake");
+const DISK_INTERVAL: ShortestInterval =
+    ShortestInterval { interval: Duration::from_mins(1), why: "would keep disks awake" };
 /// A round of the others reads some hundred small files.
-const INTERVAL: (Duration, &str) = (Duration::from_secs(5), "would cost more than it finds");
+const INTERVAL: ShortestInterval =
+    ShortestInterval { interval: Duration::from_secs(5), why: "would cost more than it finds" };
 /// A week: what is read less often is reported too late.
 const LONGEST_INTERVAL: Duration = Duration::from_hours(7 * 24);
 
@@ -42,67 +51,67 @@ struct Part {
 }
 
 pub(super) fn read(file: Section<'_>, report: &mut Report<'_>) -> HardwareSettings {
-    let mut said = HardwareSettings::default();
-    disk(file, &mut said, report);
-    memory(file, &mut said, report);
-    cpu(file, &mut said, report);
-    pcie(file, &mut said, report);
-    fabric(file, &mut said, report);
-    gpu(file, &mut said, report);
-    said
+    let mut settings = HardwareSettings::default();
+    disk(file, &mut settings, report);
+    memory(file, &mut settings, report);
+    cpu(file, &mut settings, report);
+    pcie(file, &mut settings, report);
+    fabric(file, &mut settings, report);
+    gpu(file, &mut settings, report);
+    settings
 }
 
-fn disk(file: Section<'_>, said: &mut HardwareSettings, report: &mut Report<'_>) {
+fn disk(file: Section<'_>, settings: &mut HardwareSettings, report: &mut Report<'_>) {
     let Some(table) = file.table("disk", report) else { return };
     let section = Section::new("[disk]", table, &["enabled", "interval", "ignore"], report);
-    said.disk = part(section, DISK_INTERVAL, report);
+    settings.disk = part(section, DISK_INTERVAL, report);
 }
 
-fn memory(file: Section<'_>, said: &mut HardwareSettings, report: &mut Report<'_>) {
+fn memory(file: Section<'_>, settings: &mut HardwareSettings, report: &mut Report<'_>) {
     let Some(table) = file.table("memory", report) else { return };
     let section = Section::new("[memory]", table, &["enabled", "interval", "corrected-per-day"], report);
-    said.memory = part(section, INTERVAL, report);
-    said.corrected_per_day = section.number("corrected-per-day", 1..=1_000_000, report);
+    settings.memory = part(section, INTERVAL, report);
+    settings.corrected_per_day = section.number("corrected-per-day", 1..=1_000_000, report);
 }
 
-fn cpu(file: Section<'_>, said: &mut HardwareSettings, report: &mut Report<'_>) {
+fn cpu(file: Section<'_>, settings: &mut HardwareSettings, report: &mut Report<'_>) {
     let Some(table) = file.table("cpu", report) else { return };
     let section = Section::new("[cpu]", table, &["enabled", "interval"], report);
-    said.cpu = part(section, INTERVAL, report);
+    settings.cpu = part(section, INTERVAL, report);
 }
 
-fn pcie(file: Section<'_>, said: &mut HardwareSettings, report: &mut Report<'_>) {
+fn pcie(file: Section<'_>, settings: &mut HardwareSettings, report: &mut Report<'_>) {
     let Some(table) = file.table("pcie", report) else { return };
     let section = Section::new("[pcie]", table, &["enabled", "interval", "corrected-per-hour", "ignore"], report);
-    said.pcie = part(section, INTERVAL, report);
-    said.corrected_per_hour = section.number("corrected-per-hour", 1..=100_000_000, report);
+    settings.pcie = part(section, INTERVAL, report);
+    settings.corrected_per_hour = section.number("corrected-per-hour", 1..=100_000_000, report);
 }
 
-fn fabric(file: Section<'_>, said: &mut HardwareSettings, report: &mut Report<'_>) {
+fn fabric(file: Section<'_>, settings: &mut HardwareSettings, report: &mut Report<'_>) {
     let Some(table) = file.table("fabric", report) else { return };
     let section = Section::new("[fabric]", table, &["enabled", "interval", "expected", "ignore"], report);
-    said.fabric = part(section, INTERVAL, report);
-    said.ports = names(section, "expected", report);
+    settings.fabric = part(section, INTERVAL, report);
+    settings.ports = names(section, "expected", report);
 }
 
-fn gpu(file: Section<'_>, said: &mut HardwareSettings, report: &mut Report<'_>) {
+fn gpu(file: Section<'_>, settings: &mut HardwareSettings, report: &mut Report<'_>) {
     let Some(table) = file.table("gpu", report) else { return };
     let section = Section::new("[gpu]", table, &["enabled", "interval", "expected", "library", "xids"], report);
-    said.gpu = part(section, INTERVAL, report);
-    said.gpus = section.number("expected", 0..=1024, report);
-    said.library = path(section, "library", report);
-    said.xids = path(section, "xids", report);
+    settings.gpu = part(section, INTERVAL, report);
+    settings.gpus = section.number("expected", 0..=1024, report);
+    settings.library = path(section, "library", report);
+    settings.xids = path(section, "xids", report);
 }
 
-fn part(section: Section<'_>, (shortest, why): (Duration, &str), report: &mut Report<'_>) -> Part {
+fn part(section: Section<'_>, shortest: ShortestInterval, report: &mut Report<'_>) -> Part {
     let interval = section.duration("interval", report);
-    if let Some(interval) = interval.filter(|interval| !(shortest..=LONGEST_INTERVAL).contains(interval)) {
-        let message = if interval < shortest {
-            format!("\"interval\" below {}s {why}", shortest.as_secs())
+    if let Some(interval) = interval.filter(|interval| !(shortest.interval..=LONGEST_INTERVAL).contains(interval)) {
+        let message = if interval < shortest.interval {
+            format!("\"interval\" below {}s {}", shortest.interval.as_secs(), shortest.why)
         } else {
             "\"interval\" is at most a week (168h)".to_owned()
         };
-        report.error(section.place("interval"), message);
+        report.error(section.position("interval"), message);
     }
     Part { enabled: section.boolean("enabled", report), interval, ignore: globs(section, report) }
 }
@@ -112,7 +121,7 @@ pub(in crate::config) fn globs(section: Section<'_>, report: &mut Report<'_>) ->
     let globs = names(section, "ignore", report)?;
     for glob in &globs {
         if let Err(error) = glob::Pattern::new(glob) {
-            report.error(section.place("ignore"), format!("{glob:?} is no pattern of names: {error}"));
+            report.error(section.position("ignore"), format!("{glob:?} is no pattern of names: {error}"));
         }
     }
     Some(globs)
@@ -128,7 +137,7 @@ fn names(section: Section<'_>, key: &str, report: &mut Report<'_>) -> Option<Vec
 }
 
 impl Part {
-    fn overridden_by(self, later: Self) -> Self {
+    fn merged(self, later: Self) -> Self {
         Self {
             enabled: later.enabled.or(self.enabled),
             interval: later.interval.or(self.interval),
@@ -139,14 +148,14 @@ impl Part {
 
 impl HardwareSettings {
     /// Both merged; `later` overrides.
-    pub(super) fn overridden_by(self, later: Self) -> Self {
+    pub(super) fn merged(self, later: Self) -> Self {
         Self {
-            disk: self.disk.overridden_by(later.disk),
-            memory: self.memory.overridden_by(later.memory),
-            cpu: self.cpu.overridden_by(later.cpu),
-            pcie: self.pcie.overridden_by(later.pcie),
-            fabric: self.fabric.overridden_by(later.fabric),
-            gpu: self.gpu.overridden_by(later.gpu),
+            disk: self.disk.merged(later.disk),
+            memory: self.memory.merged(later.memory),
+            cpu: self.cpu.merged(later.cpu),
+            pcie: self.pcie.merged(later.pcie),
+            fabric: self.fabric.merged(later.fabric),
+            gpu: self.gpu.merged(later.gpu),
             corrected_per_day: later.corrected_per_day.or(self.corrected_per_day),
             corrected_per_hour: later.corrected_per_hour.or(self.corrected_per_hour),
             ports: later.ports.or(self.ports),
@@ -156,8 +165,8 @@ impl HardwareSettings {
         }
     }
 
-    /// The defaults are the hardware's own, each overridden by what is set.
-    pub(in crate::config) fn settled(self) -> Settings {
+    /// The defaults are the hardware's own, each replaced by what is set.
+    pub(in crate::config) fn resolved(self) -> Settings {
         let Settings { disk, memory, cpu, pcie, fabric, gpu } = Settings::default();
         let enabled = |part: &Part, usual| part.enabled.unwrap_or(usual);
         let interval = |part: &Part, usual| part.interval.unwrap_or(usual);

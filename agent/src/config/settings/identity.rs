@@ -56,14 +56,14 @@ pub(super) fn read(file: Section<'_>, report: &mut Report<'_>) -> IdentitySettin
         folder: path(section, "folder", report),
     };
     if settings.certificate_lifetime.is_some_and(|lifetime| lifetime < SHORTEST_LIFETIME) {
-        let place = section.place("certificate-lifetime");
+        let place = section.position("certificate-lifetime");
         report.error(place, "\"certificate-lifetime\" below 10m is refused by every API server; use \"90d\"");
     }
     settings
 }
 
 impl IdentitySettings {
-    pub(super) fn overridden_by(self, later: Self) -> Self {
+    pub(super) fn merged(self, later: Self) -> Self {
         Self {
             mode: later.mode.or(self.mode),
             kubelet_kubeconfig: later.kubelet_kubeconfig.or(self.kubelet_kubeconfig),
@@ -73,7 +73,7 @@ impl IdentitySettings {
         }
     }
 
-    pub(in crate::config) fn settled(self) -> IdentityConfig {
+    pub(in crate::config) fn resolved(self) -> IdentityConfig {
         IdentityConfig {
             mode: self.mode.unwrap_or_default(),
             kubelet_kubeconfig: self.kubelet_kubeconfig,

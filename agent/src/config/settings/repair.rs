@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use nodewell_checks::repair::{RepairMethod, RepairSettings, UnitRepair, settings::Signal};
 use nodewell_model::Name;
-use nodewell_rules::document::{DeTable, Report, Section, tables};
+use nodewell_rules::document::{Report, Section, StringAt, TableAt, tables};
 
 const KEYS: &[&str] =
     &["unit", "condition", "reasons", "sources", "way", "dump", "for", "cooldown", "max-attempts", "window"];
@@ -15,7 +15,7 @@ const LONGEST_WINDOW: Duration = Duration::from_hours(30 * 24);
 
 /// What one file or the flags set; `None` where a key is not set.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct RepairWords {
+pub struct RepairPart {
     enabled: Option<bool>,
     grace_after_boot: Option<Duration>,
     min_interval: Option<Duration>,
@@ -23,10 +23,10 @@ pub struct RepairWords {
     units: Vec<UnitRepair>,
 }
 
-pub(super) fn read(file: Section<'_>, report: &mut Report<'_>) -> RepairWords {
-    let Some(table) = file.table("repair", report) else { return RepairWords::default() };
+pub(super) fn read(file: Section<'_>, report: &mut Report<'_>) -> RepairPart {
+    let Some(table) = file.table("repair", report) else { return RepairPart::default() };
     let section = Section::new("[repair]", table, &["enabled", "grace-after-boot", "min-interval", "unit"], report);
-    RepairWords {
+    RepairPart {
         enabled: section.boolean("enabled", report),
         grace_after_boot: section.duration("grace-after-boot", report),
         min_interval: section.duration("min-interval", report),
@@ -34,7 +34,7 @@ pub(super) fn read(file: Section<'_>, report: &mut Report<'_>) -> RepairWords {
     }
 }
 
-fn unit(table: (usize, &DeTable<'_>), report: &mut Report<'_>) -> Option<UnitRepair> {
+fn unit(table: TableAt<'_>, report: &mut Report<'_>) -> Option<UnitRepair> {
     let before = report.count();
     let section = Section::new("[[repair.unit]]", table, KEYS, report);
     let name = section.required("unit", report);
@@ -43,17 +43,13 @@ fn unit(table: (usize, &DeTable<'_>), report: &mut Report<'_>) -> Option<UnitRep
     {
         report.error(word.at, wrong);
     }
-    let condition = section.required("condition", report).and_then(|word| named((word.at, word.text), report));
-    let usual = UnitRepair::of(name.map_or("", |word| word.text), condition.unwrap_or(Name::fixed("Unsaid")));
+    let condition = section.required("condition", report).and_then(|word| named(word, report));
+    let usual = UnitRepair::of(name.map_or("", |word| word.text), condition.unwrap_or(Name::fixed("Missing")));
     let read = UnitRepair {
-        reasons: section
-            .strings("reasons", report)
-            .iter()
-            .filter_map(|word| named((word.at, word.text), report))
-            .collect(),
+        reasons: section.strings("reasons", report).into_iter().filter_map(|word| named(word, report)).collect(),
         sources: sources(section, report).unwrap_or(usual.sources.clone()),
         way: way(section, report).unwrap_or(usual.way),
-        dump: section.string("dump", report).and_then(|word| signal((word.at, word.text), report)),
+        dump: section.string("dump", report).and_then(|word| signal(word, report)),
         for_duration: section.duration("for", report).unwrap_or(usual.for_duration),
         cooldown: section.duration("cooldown", report).unwrap_or(usual.cooldown),
         max_attempts: section.number("max-attempts", 1..=100, report).unwrap_or(usual.max_attempts),
@@ -62,7 +58,7 @@ fn unit(table: (usize, &DeTable<'_>), report: &mut Report<'_>) -> Option<UnitRep
     };
     if report.count() == before && read.cooldown > read.window {
         report.error(
-            section.place("cooldown"),
+            section.position("cooldown"),
             "\"cooldown\" is longer than \"window\": they would never count together",
         );
     }
@@ -78,8 +74,8 @@ fn wrong_unit(name: &str) -> Option<String> {
     is_needed.then(|| format!("{name} is needed for the repair itself; it is never restarted"))
 }
 
-fn named((at, word): (usize, &str), report: &mut Report<'_>) -> Option<Name> {
-    Name::new(word).inspect_err(|error| report.error(at, error.to_string())).ok()
+fn named(name: StringAt<'_>, report: &mut Report<'_>) -> Option<Name> {
+    Name::new(name.text).inspect_err(|error| report.error(name.at, error.to_string())).ok()
 }
 
 fn sources(section: Section<'_>, report: &mut Report<'_>) -> Option<Vec<String>> {
@@ -92,14 +88,14 @@ fn way(section: Section<'_>, report: &mut Report<'_>) -> Option<RepairMethod> {
     if word.text == "restart" {
         return Some(RepairMethod::Restart);
     }
-    signal((word.at, word.text), report).map(RepairMethod::Kill)
+    signal(word, report).map(RepairMethod::Kill)
 }
 
-fn signal((at, word): (usize, &str), report: &mut Report<'_>) -> Option<Signal> {
-    let known = Signal::named(word);
+fn signal(name: StringAt<'_>, report: &mut Report<'_>) -> Option<Signal> {
+    let known = Signal::named(name.text);
     if known.is_none() {
         let all = Signal::ALL.map(Signal::as_str).join(", ");
-        report.error(at, format!("{word:?} is none of {all}"));
+        report.error(name.at, format!("{:?} is none of {all}", name.text));
     }
     known
 }
@@ -107,14 +103,14 @@ fn signal((at, word): (usize, &str), report: &mut Report<'_>) -> Option<Signal> 
 fn window(section: Section<'_>, report: &mut Report<'_>) -> Option<Duration> {
     let window = section.duration("window", report)?;
     if !(SHORTEST_WINDOW..=LONGEST_WINDOW).contains(&window) {
-        report.error(section.place("window"), "\"window\" is from 1m to 30 days (720h)");
+        report.error(section.position("window"), "\"window\" is from 1m to 30 days (720h)");
     }
     Some(window)
 }
 
-impl RepairWords {
+impl RepairPart {
     /// Both merged; `later` overrides.
-    pub(super) fn overridden_by(self, later: Self) -> Self {
+    pub(super) fn merged(self, later: Self) -> Self {
         Self {
             enabled: later.enabled.or(self.enabled),
             grace_after_boot: later.grace_after_boot.or(self.grace_after_boot),
@@ -123,7 +119,7 @@ impl RepairWords {
         }
     }
 
-    pub(in crate::config) fn settled(self) -> RepairSettings {
+    pub(in crate::config) fn resolved(self) -> RepairSettings {
         let usual = RepairSettings::default();
         RepairSettings {
             enabled: self.enabled.unwrap_or(usual.enabled),
@@ -157,17 +153,17 @@ mod tests {
             dump = "SIGUSR1"
             max-attempts = 2
         "#;
-        let settled = parse(Path::new("n.toml"), text).unwrap().repair.settled();
-        assert!(settled.enabled);
-        assert_eq!(settled.units.len(), 1);
-        assert_eq!((settled.units[0].unit.as_str(), settled.units[0].max_attempts), ("kubelet.service", 2));
+        let resolved = parse(Path::new("n.toml"), text).unwrap().repair.resolved();
+        assert!(resolved.enabled);
+        assert_eq!(resolved.units.len(), 1);
+        assert_eq!((resolved.units[0].unit.as_str(), resolved.units[0].max_attempts), ("kubelet.service", 2));
     }
 
     #[test]
     fn every_error_is_reported_with_its_line() {
         let text = "[[repair.unit]]\nunit = \"dbus.service\"\ncondition = \"A\"\nway = \"SIGSEGV\"\n[[repair.unit]]\nunit = \"kube*\"\nwindow = \"1s\"";
-        let told = diagnostics(text);
-        let has = |words: &str| assert!(told.iter().any(|line| line.contains(words)), "{words}: {told:#?}");
+        let messages = diagnostics(text);
+        let has = |text: &str| assert!(messages.iter().any(|line| line.contains(text)), "{text}: {messages:#?}");
         has("n.toml:2: dbus.service is needed for the repair itself");
         has("n.toml:4: \"SIGSEGV\" is none of SIGABRT");
         has("n.toml:6: \"unit\" takes a service's whole name");

@@ -63,7 +63,7 @@ pub(super) fn read(file: Section<'_>, report: &mut Report<'_>) -> SocketSettings
 
 impl SocketSettings {
     /// Both merged; `later` overrides.
-    pub(super) fn overridden_by(self, later: Self) -> Self {
+    pub(super) fn merged(self, later: Self) -> Self {
         Self {
             path: later.path.or(self.path),
             connections: later.connections.or(self.connections),
@@ -83,7 +83,7 @@ impl SocketSettings {
     #[must_use]
     pub fn limits(&self) -> SocketLimits {
         let default = SocketLimits::default();
-        let count = |said: Option<u32>, otherwise: usize| said.map_or(otherwise, |said| said as usize);
+        let count = |value: Option<u32>, otherwise: usize| value.map_or(otherwise, |value| value as usize);
         let connections = count(self.connections, default.connections);
         SocketLimits {
             connections,

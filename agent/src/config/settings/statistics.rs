@@ -16,7 +16,7 @@ pub(super) fn read(file: Section<'_>, report: &mut Report<'_>) -> StatisticsSett
 
 impl StatisticsSettings {
     /// Both merged; `later` overrides.
-    pub(super) fn overridden_by(self, later: Self) -> Self {
+    pub(super) fn merged(self, later: Self) -> Self {
         Self { enabled: later.enabled.or(self.enabled) }
     }
 }

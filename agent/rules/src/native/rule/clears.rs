@@ -18,7 +18,7 @@ pub(super) fn read(
         report.error(rule.at, "a permanent rule lacks \"clears\": how its problem ends (pattern, quiet, boot, check)");
     }
     if rule.has("clears") && kind == Some(Kind::Temporary) {
-        report.error(rule.place("clears"), "a temporary rule has no \"clears\": an event does not last");
+        report.error(rule.position("clears"), "a temporary rule has no \"clears\": an event does not last");
     }
     let Some(found) = rule.table("clears", report) else { return Clears::default() };
     let section = Section::new("clears", found, KEYS, report);
@@ -29,7 +29,7 @@ pub(super) fn read(
     if !rule.has("decoder") {
         check_subjects(section, patterns, report);
     } else if section.has("pattern") {
-        report.error(section.place("pattern"), "the decoder knows which lines end a problem: leave \"pattern\" out");
+        report.error(section.position("pattern"), "the decoder knows which lines end a problem: leave \"pattern\" out");
     }
     clears
 }

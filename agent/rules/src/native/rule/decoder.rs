@@ -16,7 +16,7 @@ pub(super) fn read(section: Section<'_>, report: &mut Report<'_>) -> Option<Deco
         return None;
     }
     for key in SAID_BY_DECODERS.into_iter().filter(|key| section.has(key)) {
-        report.error(section.place(key), format!("a rule with a \"decoder\" has no {key:?}: the decoder says it"));
+        report.error(section.position(key), format!("a rule with a \"decoder\" has no {key:?}: the decoder says it"));
     }
     if !section.has("clears") {
         report

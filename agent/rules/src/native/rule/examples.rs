@@ -1,11 +1,8 @@
 //! `matches`, `ignores` and `recovers`: the lines that prove a rule.
 
-use toml::{
-    Spanned,
-    de::{DeTable, DeValue},
-};
+use toml::{Spanned, de::DeValue};
 
-use super::super::section::{Section, wrong_type};
+use super::super::section::{Section, TableAt, wrong_type};
 use crate::{
     report::Report,
     rule::{Clears, Example, Examples},
@@ -30,11 +27,11 @@ fn check_recovers(rule: Section<'_>, clears: &Clears, report: &mut Report<'_>) {
         // Its decoder knows what ends.
         _ if rule.has("decoder") => {}
         (true, true) => {
-            report.error(rule.place("recovers"), "\"recovers\" needs a recovery: clears = { pattern = '…' }");
+            report.error(rule.position("recovers"), "\"recovers\" needs a recovery: clears = { pattern = '…' }");
         }
         (false, false) => {
             let message = "a rule with a recovery pattern lacks \"recovers\": at least one line that ends the problem";
-            report.error(rule.place("clears"), message);
+            report.error(rule.position("clears"), message);
         }
         _ => {}
     }
@@ -43,7 +40,7 @@ fn check_recovers(rule: Section<'_>, clears: &Clears, report: &mut Report<'_>) {
 fn read_list(rule: Section<'_>, key: &str, report: &mut Report<'_>) -> Vec<Example> {
     let items = rule.array(key, report);
     if items.is_empty() && rule.value(key).is_some_and(|value| value.get_ref().is_array()) {
-        report.error(rule.place(key), format!("{key:?} must not be empty"));
+        report.error(rule.position(key), format!("{key:?} must not be empty"));
     }
     items.iter().filter_map(|item| read_example(item, key, report)).collect()
 }
@@ -53,7 +50,7 @@ fn read_example(item: &Spanned<DeValue<'_>>, key: &str, report: &mut Report<'_>)
     match item.get_ref() {
         DeValue::String(text) if text.is_empty() => report.error(at, format!("{key:?} must not hold an empty line")),
         DeValue::String(text) => return Some(plain(text, report.line(at))),
-        DeValue::Table(table) => return read_table((at, table), report),
+        DeValue::Table(table) => return read_table(TableAt { table, at }, report),
         _ => wrong_type(key, "strings or tables { text = '…' }", item, report),
     }
     None
@@ -63,7 +60,7 @@ fn plain(text: &str, line: usize) -> Example {
     Example { text: text.to_owned(), subject: None, reason: None, fields: Vec::new(), line }
 }
 
-fn read_table<'a>(found: (usize, &'a DeTable<'a>), report: &mut Report<'_>) -> Option<Example> {
+fn read_table<'a>(found: TableAt<'a>, report: &mut Report<'_>) -> Option<Example> {
     let section = Section::new("an example", found, KEYS, report);
     let text = section.required("text", report);
     let subject = section.string("subject", report).map(|word| word.text.to_owned());
@@ -76,7 +73,7 @@ fn read_table<'a>(found: (usize, &'a DeTable<'a>), report: &mut Report<'_>) -> O
 fn read_fields(section: Section<'_>, report: &mut Report<'_>) -> Vec<(String, String)> {
     let Some(found) = section.table("fields", report) else { return Vec::new() };
     let mut fields = Vec::new();
-    for (name, value) in found.1 {
+    for (name, value) in found.table {
         match value.get_ref().as_str() {
             Some(text) => fields.push((name.get_ref().to_string(), text.to_owned())),
             None => wrong_type(name.get_ref(), "a string", value, report),

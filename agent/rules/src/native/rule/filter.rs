@@ -1,7 +1,7 @@
 //! `where` and `without`: what a record's fields must be.
 
 use super::super::{
-    section::{Section, Word, strings},
+    section::{Section, StringAt, TableAt, strings},
     source::owned,
 };
 use crate::{report::Report, rule::FieldFilter};
@@ -13,12 +13,12 @@ pub(super) fn read(section: Section<'_>, report: &mut Report<'_>) -> FieldFilter
 }
 
 fn read_where(section: Section<'_>, report: &mut Report<'_>) -> Vec<(String, Vec<String>)> {
-    let Some((_, table)) = section.table("where", report) else { return Vec::new() };
+    let Some(TableAt { table, .. }) = section.table("where", report) else { return Vec::new() };
     let mut fields: Vec<_> = table.iter().collect();
     fields.sort_by_key(|(name, _)| name.span().start);
     let mut require = Vec::with_capacity(fields.len());
     for (name, value) in fields {
-        let word = Word { text: name.get_ref(), at: name.span().start };
+        let word = StringAt { text: name.get_ref(), at: name.span().start };
         check_name(word, report);
         require.push((word.text.to_owned(), owned(&strings(word.text, value, report))));
     }
@@ -26,7 +26,7 @@ fn read_where(section: Section<'_>, report: &mut Report<'_>) -> Vec<(String, Vec
 }
 
 /// Journal fields and kmsg's `SUBSYSTEM` and `DEVICE` are all of this form; anything else would never match.
-fn check_name(field: Word<'_>, report: &mut Report<'_>) {
+fn check_name(field: StringAt<'_>, report: &mut Report<'_>) {
     let fine = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_';
     if !field.text.bytes().all(fine) {
         report.error(field.at, format!("a field is upper-case letters, digits and _, not {:?}", field.text));

@@ -2,13 +2,13 @@
 
 use regex_syntax::hir::Hir;
 
-use super::super::section::{Section, Word};
+use super::super::section::{Section, StringAt};
 use crate::{pattern, report::Report, rule::Format};
 
 /// Patterns and what they parse to.
 #[derive(Debug, Default)]
 pub(super) struct Patterns<'a> {
-    pub(super) words: Vec<Word<'a>>,
+    pub(super) words: Vec<StringAt<'a>>,
     /// Of those that are valid.
     parsed: Vec<(usize, Hir)>,
 }

@@ -135,7 +135,7 @@ fn timeout(object: &Object<'_>, shared: &Shared, report: &mut Report<'_>) -> Dur
     let Some(timeout) = duration(object, "timeout", report) else { return shared.timeout };
     if timeout > shared.timeout {
         let most = crate::duration::shown(shared.timeout);
-        report.error(object.place("timeout"), format!("\"timeout\" is longer than that of pluginConfig, {most}"));
+        report.error(object.position("timeout"), format!("\"timeout\" is longer than that of pluginConfig, {most}"));
     }
     timeout
 }

@@ -27,38 +27,44 @@ pub(super) struct Clock {
 pub(super) fn read(file: Section<'_>, report: &mut Report<'_>) -> Clock {
     let Some(table) = file.table("clock", report) else { return Clock::default() };
     let section = Section::new("[clock]", table, &KEYS, report);
-    let offset = time(section, "offset", (OFFSETS, "from 1ms to 10s"), report);
+    let offset = time(section, "offset", Bounds { range: OFFSETS, text: "from 1ms to 10s" }, report);
     let offset_clear = section.duration("offset-clear", report);
     if offset.zip(offset_clear).is_some_and(|(offset, clear)| clear >= offset) {
-        report.error(section.place("offset-clear"), "\"offset-clear\" has to be below \"offset\"");
+        report.error(section.position("offset-clear"), "\"offset-clear\" has to be below \"offset\"");
     }
     Clock {
         part: part(section, report),
         required: section.boolean("required", report),
-        unsynchronised_after: time(section, "unsynchronised-after", (WAITS, "at most a week (168h)"), report),
+        unsynchronised_after: time(
+            section,
+            "unsynchronised-after",
+            Bounds { range: WAITS, text: "at most a week (168h)" },
+            report,
+        ),
         offset,
         offset_clear,
-        step: time(section, "step", (STEPS, "from 100ms to 1h"), report),
+        step: time(section, "step", Bounds { range: STEPS, text: "from 100ms to 1h" }, report),
     }
 }
 
-fn time(
-    section: Section<'_>,
-    key: &str,
-    (range, words): (RangeInclusive<Duration>, &str),
-    report: &mut Report<'_>,
-) -> Option<Duration> {
+/// What a time may be, and how a message puts it.
+struct Bounds {
+    range: RangeInclusive<Duration>,
+    text: &'static str,
+}
+
+fn time(section: Section<'_>, key: &str, bounds: Bounds, report: &mut Report<'_>) -> Option<Duration> {
     let time = section.duration(key, report)?;
-    if !range.contains(&time) {
-        report.error(section.place(key), format!("{key:?} is {words}"));
+    if !bounds.range.contains(&time) {
+        report.error(section.position(key), format!("{key:?} is {}", bounds.text));
     }
     Some(time)
 }
 
 impl Clock {
-    pub(super) fn overridden_by(self, later: Self) -> Self {
+    pub(super) fn merged(self, later: Self) -> Self {
         Self {
-            part: self.part.overridden_by(later.part),
+            part: self.part.merged(later.part),
             required: later.required.or(self.required),
             unsynchronised_after: later.unsynchronised_after.or(self.unsynchronised_after),
             offset: later.offset.or(self.offset),
@@ -67,7 +73,7 @@ impl Clock {
         }
     }
 
-    pub(super) fn settled(self) -> ClockSettings {
+    pub(super) fn resolved(self) -> ClockSettings {
         let usual = ClockSettings::default();
         let offset = self.offset.unwrap_or(usual.offset);
         ClockSettings {
@@ -91,11 +97,11 @@ mod tests {
     use crate::config::settings;
 
     fn parsed(text: &str) -> Result<ClockSettings, String> {
-        let said = settings::parse(Path::new("n.toml"), text);
-        let told = |diagnostics: Vec<nodewell_rules::Diagnostic>| {
+        let settings = settings::parse(Path::new("n.toml"), text);
+        let messages = |diagnostics: Vec<nodewell_rules::Diagnostic>| {
             diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
         };
-        said.map(|said| said.checks.settled().clock).map_err(told)
+        settings.map(|settings| settings.checks.resolved().clock).map_err(messages)
     }
 
     #[test]
@@ -118,9 +124,9 @@ mod tests {
     #[test]
     fn errors_are_reported_with_their_lines() {
         let text = "[clock]\noffset = \"1m\"\noffset-clear = \"2m\"\nunsynchronised-after = \"200h\"\nstep = \"1ms\"\nntp = 1\n";
-        let told = parsed(text).unwrap_err();
+        let messages = parsed(text).unwrap_err();
         for line in 2..=6 {
-            assert!(told.contains(&format!("n.toml:{line}: ")), "{line} in {told}");
+            assert!(messages.contains(&format!("n.toml:{line}: ")), "{line} in {messages}");
         }
     }
 }

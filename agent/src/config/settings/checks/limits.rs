@@ -3,7 +3,7 @@
 use std::{ops::RangeInclusive, path::PathBuf, time::Duration};
 
 use nodewell_checks::settings::{Levels, LimitsSettings};
-use nodewell_rules::document::{DeTable, Report, Section};
+use nodewell_rules::document::{Report, Section, TableAt};
 
 use super::{LONGEST_INTERVAL, SHORTEST_INTERVAL};
 use crate::config::settings::paths;
@@ -55,7 +55,7 @@ pub(super) struct LimitsPart {
     certificate_days: Option<u32>,
 }
 
-pub(super) fn read(table: (usize, &DeTable<'_>), report: &mut Report<'_>) -> LimitsPart {
+pub(super) fn read(table: TableAt<'_>, report: &mut Report<'_>) -> LimitsPart {
     let section = Section::new("[limits]", table, KEYS, report);
     let mut percent = |key| levels(section, key, 100, report);
     LimitsPart {
@@ -93,13 +93,13 @@ fn within(
     range: RangeInclusive<Duration>,
     report: &mut Report<'_>,
 ) -> Option<Duration> {
-    let said = section.duration(key, report)?;
-    if !range.contains(&said) {
+    let value = section.duration(key, report)?;
+    if !range.contains(&value) {
         let (shortest, longest) = (range.start().as_secs(), range.end().as_secs() / 3600);
         let from = if shortest > 0 { format!("from {shortest}s to") } else { "at most".to_owned() };
-        report.error(section.place(key), format!("{key:?} is {from} {longest}h"));
+        report.error(section.position(key), format!("{key:?} is {from} {longest}h"));
     }
-    Some(said)
+    Some(value)
 }
 
 /// `[90, 80]`: where it begins, and where it ends.
@@ -113,24 +113,26 @@ fn levels(section: Section<'_>, key: &'static str, most: u32, report: &mut Repor
     match numbers[..] {
         [high, low] if low <= high => return Some(Levels { high, low }),
         [high, low] => report.error(
-            section.place(key),
+            section.position(key),
             format!("{key:?} begins at {high} and would end below {low}: the first is the higher one"),
         ),
-        _ => report.error(section.place(key), format!("{key:?} takes two numbers: [where it begins, where it ends]")),
+        _ => {
+            report.error(section.position(key), format!("{key:?} takes two numbers: [where it begins, where it ends]"))
+        }
     }
     None
 }
 
 fn certificates(section: Section<'_>, report: &mut Report<'_>) -> Option<Vec<PathBuf>> {
-    let said = paths(section, "certificates", report)?;
-    for path in said.iter().filter(|path| !path.is_absolute()) {
-        report.error(section.place("certificates"), format!("{} is no absolute path", path.display()));
+    let value = paths(section, "certificates", report)?;
+    for path in value.iter().filter(|path| !path.is_absolute()) {
+        report.error(section.position("certificates"), format!("{} is no absolute path", path.display()));
     }
-    Some(said)
+    Some(value)
 }
 
 impl LimitsPart {
-    pub(super) fn overridden_by(self, later: Self) -> Self {
+    pub(super) fn merged(self, later: Self) -> Self {
         Self {
             enabled: later.enabled.or(self.enabled),
             interval: later.interval.or(self.interval),
@@ -153,7 +155,7 @@ impl LimitsPart {
         }
     }
 
-    pub(super) fn settled(self) -> LimitsSettings {
+    pub(super) fn resolved(self) -> LimitsSettings {
         let usual = LimitsSettings::default();
         LimitsSettings {
             enabled: self.enabled.unwrap_or(usual.enabled),

@@ -48,7 +48,7 @@ pub(super) fn read(file: Section<'_>, report: &mut Report<'_>) -> Mounts {
     let section = Section::new("[mounts]", table, &KEYS, report);
     let deadline = section.duration("deadline", report);
     if deadline.is_some_and(|deadline| !DEADLINES.contains(&deadline)) {
-        report.error(section.place("deadline"), "\"deadline\" is from 1s to 1m");
+        report.error(section.position("deadline"), "\"deadline\" is from 1s to 1m");
     }
     Mounts {
         part: part(section, report),
@@ -61,26 +61,27 @@ pub(super) fn read(file: Section<'_>, report: &mut Report<'_>) -> Mounts {
 }
 
 fn percents(section: Section<'_>, (full, clear): (&str, &str), report: &mut Report<'_>) -> Percents {
-    let said = Percents { full: section.number(full, 1..=100, report), clear: section.number(clear, 0..=99, report) };
-    if said.full.zip(said.clear).is_some_and(|(full, clear)| clear >= full) {
-        report.error(section.place(clear), format!("{clear:?} has to be below {full:?}"));
+    let settings =
+        Percents { full: section.number(full, 1..=100, report), clear: section.number(clear, 0..=99, report) };
+    if settings.full.zip(settings.clear).is_some_and(|(full, clear)| clear >= full) {
+        report.error(section.position(clear), format!("{clear:?} has to be below {full:?}"));
     }
-    said
+    settings
 }
 
 impl Mounts {
-    pub(super) fn overridden_by(self, later: Self) -> Self {
+    pub(super) fn merged(self, later: Self) -> Self {
         Self {
-            part: self.part.overridden_by(later.part),
+            part: self.part.merged(later.part),
             deadline: later.deadline.or(self.deadline),
             ignore: later.ignore.or(self.ignore),
-            space: self.space.overridden_by(later.space),
+            space: self.space.merged(later.space),
             space_enough_gib: later.space_enough_gib.or(self.space_enough_gib),
-            inodes: self.inodes.overridden_by(later.inodes),
+            inodes: self.inodes.merged(later.inodes),
         }
     }
 
-    pub(super) fn settled(self) -> MountsSettings {
+    pub(super) fn resolved(self) -> MountsSettings {
         let usual = MountsSettings::default();
         let enough = self.space_enough_gib.map(|gib| u64::from(gib) << 30);
         MountsSettings {
@@ -88,21 +89,21 @@ impl Mounts {
             interval: self.part.interval.unwrap_or(usual.interval),
             deadline: self.deadline.unwrap_or(usual.deadline),
             ignore: self.ignore.unwrap_or(usual.ignore),
-            space: self.space.settled(usual.space),
+            space: self.space.resolved(usual.space),
             space_enough_bytes: enough.unwrap_or(usual.space_enough_bytes),
-            inodes: self.inodes.settled(usual.inodes),
+            inodes: self.inodes.resolved(usual.inodes),
             fstab: usual.fstab,
         }
     }
 }
 
 impl Percents {
-    fn overridden_by(self, later: Self) -> Self {
+    fn merged(self, later: Self) -> Self {
         Self { full: later.full.or(self.full), clear: later.clear.or(self.clear) }
     }
 
     /// Two files may each be right and not fit together.
-    fn settled(self, usual: Threshold) -> Threshold {
+    fn resolved(self, usual: Threshold) -> Threshold {
         let percent = self.full.unwrap_or(usual.percent);
         let clear_percent = self.clear.unwrap_or(percent.saturating_sub(GAP)).min(percent.saturating_sub(1));
         Threshold { percent, clear_percent }
@@ -117,11 +118,11 @@ mod tests {
     use crate::config::settings;
 
     fn parsed(text: &str) -> Result<MountsSettings, String> {
-        let said = settings::parse(Path::new("n.toml"), text);
-        let told = |diagnostics: Vec<nodewell_rules::Diagnostic>| {
+        let settings = settings::parse(Path::new("n.toml"), text);
+        let messages = |diagnostics: Vec<nodewell_rules::Diagnostic>| {
             diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
         };
-        said.map(|said| said.checks.settled().mounts).map_err(told)
+        settings.map(|settings| settings.checks.resolved().mounts).map_err(messages)
     }
 
     #[test]
@@ -146,7 +147,7 @@ mod tests {
     fn errors_are_reported_with_their_lines() {
         let text = "[mounts]\ndeadline = \"2h\"\nspace-percent = 80\nspace-clear-percent = 80\ninodes-percent = 101\n\
                     ignore = [\"a**b\"]\nfull = 1\n";
-        let told = parsed(text).unwrap_err();
+        let messages = parsed(text).unwrap_err();
         for line in [
             "n.toml:2: ",
             "n.toml:4: \"space-clear-percent\" has to be below",
@@ -154,14 +155,14 @@ mod tests {
             "n.toml:6: ",
             "n.toml:7: ",
         ] {
-            assert!(told.contains(line), "{line} in {told}");
+            assert!(messages.contains(line), "{line} in {messages}");
         }
     }
 
     #[test]
     fn files_that_do_not_fit_together_leave_a_gap() {
         let read = |text| settings::parse(Path::new("n.toml"), text).unwrap();
-        let both = read("[mounts]\nspace-clear-percent = 80\n").overridden_by(read("[mounts]\nspace-percent = 70\n"));
-        assert_eq!(both.checks.settled().mounts.space, Threshold { percent: 70, clear_percent: 69 });
+        let both = read("[mounts]\nspace-clear-percent = 80\n").merged(read("[mounts]\nspace-percent = 70\n"));
+        assert_eq!(both.checks.resolved().mounts.space, Threshold { percent: 70, clear_percent: 69 });
     }
 }

@@ -1,9 +1,9 @@
 //! `[network]`: what of the way out is looked at, and what is too much.
 
-use std::time::Duration;
+use std::{ops::RangeInclusive, time::Duration};
 
 use nodewell_checks::settings::NetworkSettings;
-use nodewell_rules::document::{DeTable, Report, Section};
+use nodewell_rules::document::{Report, Section, TableAt};
 
 use super::{LONGEST_INTERVAL, SHORTEST_INTERVAL};
 
@@ -40,14 +40,14 @@ pub(super) struct NetworkPart {
     dns_failures: Option<u32>,
 }
 
-pub(super) fn read(table: (usize, &DeTable<'_>), report: &mut Report<'_>) -> NetworkPart {
+pub(super) fn read(table: TableAt<'_>, report: &mut Report<'_>) -> NetworkPart {
     let section = Section::new("[network]", table, KEYS, report);
     NetworkPart {
         enabled: section.boolean("enabled", report),
-        interval: within(section, "interval", (SHORTEST_INTERVAL, LONGEST_INTERVAL), report),
+        interval: within(section, "interval", SHORTEST_INTERVAL..=LONGEST_INTERVAL, report),
         ignore: globs(section, report),
         default_route: section.boolean("default-route", report),
-        for_duration: within(section, "for", (Duration::ZERO, LONGEST_WAIT), report),
+        for_duration: within(section, "for", Duration::ZERO..=LONGEST_WAIT, report),
         // One would be a cable that was moved once.
         flaps_per_hour: section.number("flaps-per-hour", 2..=100_000, report),
         errors_per_minute: section.number("errors-per-minute", 1..=100_000_000, report),
@@ -60,36 +60,37 @@ pub(super) fn read(table: (usize, &DeTable<'_>), report: &mut Report<'_>) -> Net
 fn within(
     section: Section<'_>,
     key: &'static str,
-    (shortest, longest): (Duration, Duration),
+    range: RangeInclusive<Duration>,
     report: &mut Report<'_>,
 ) -> Option<Duration> {
-    let said = section.duration(key, report)?;
-    if !(shortest..=longest).contains(&said) {
+    let value = section.duration(key, report)?;
+    if !range.contains(&value) {
+        let (shortest, longest) = range.into_inner();
         let hours = longest.as_secs() / 3600;
-        report.error(section.place(key), format!("{key:?} is from {}s to {hours}h", shortest.as_secs()));
+        report.error(section.position(key), format!("{key:?} is from {}s to {hours}h", shortest.as_secs()));
     }
-    Some(said)
+    Some(value)
 }
 
 /// Each is tried here, so that an error is reported with its line.
 fn globs(section: Section<'_>, report: &mut Report<'_>) -> Option<Vec<String>> {
-    let globs = words(section, "ignore", report)?;
+    let globs = string_list(section, "ignore", report)?;
     for glob in &globs {
         if let Err(error) = glob::Pattern::new(glob) {
-            report.error(section.place("ignore"), format!("{glob:?} is no pattern of names: {error}"));
+            report.error(section.position("ignore"), format!("{glob:?} is no pattern of names: {error}"));
         }
     }
     Some(globs)
 }
 
 fn names(section: Section<'_>, report: &mut Report<'_>) -> Option<Vec<String>> {
-    let names = words(section, "names", report)?;
+    let names = string_list(section, "names", report)?;
     for name in names.iter().filter(|name| !is_name(name)) {
-        report.error(section.place("names"), format!("{name:?} is no name that a resolver could be asked for"));
+        report.error(section.position("names"), format!("{name:?} is no name that a resolver could be asked for"));
     }
     if names.len() > MOST_NAMES {
         report.error(
-            section.place("names"),
+            section.position("names"),
             format!("\"names\" takes {MOST_NAMES} at most; one that is answered is enough"),
         );
     }
@@ -104,7 +105,7 @@ fn is_name(name: &str) -> bool {
 }
 
 /// An empty list is valid: it removes what another file named.
-fn words(section: Section<'_>, key: &'static str, report: &mut Report<'_>) -> Option<Vec<String>> {
+fn string_list(section: Section<'_>, key: &'static str, report: &mut Report<'_>) -> Option<Vec<String>> {
     let value = section.value(key)?;
     if value.get_ref().as_array().is_some_and(|items| items.is_empty()) {
         return Some(Vec::new());
@@ -113,7 +114,7 @@ fn words(section: Section<'_>, key: &'static str, report: &mut Report<'_>) -> Op
 }
 
 impl NetworkPart {
-    pub(super) fn overridden_by(self, later: Self) -> Self {
+    pub(super) fn merged(self, later: Self) -> Self {
         Self {
             enabled: later.enabled.or(self.enabled),
             interval: later.interval.or(self.interval),
@@ -128,7 +129,7 @@ impl NetworkPart {
         }
     }
 
-    pub(super) fn settled(self) -> NetworkSettings {
+    pub(super) fn resolved(self) -> NetworkSettings {
         let usual = NetworkSettings::default();
         NetworkSettings {
             enabled: self.enabled.unwrap_or(usual.enabled),

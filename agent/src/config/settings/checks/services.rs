@@ -29,9 +29,9 @@ const KEYS: &[&str] = &[
 
 /// What one file or the flags set; `None` where a key is not set.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Said {
+pub(super) struct ServicesPart {
     enabled: Option<bool>,
-    pace: PaceSaid,
+    pace: PacePart,
     kubelet: Option<Watch>,
     kube_proxy: Option<Watch>,
     runtime: Option<Watch>,
@@ -43,17 +43,17 @@ pub(super) struct Said {
 
 /// How often, how long, how many times.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct PaceSaid {
+struct PacePart {
     interval: Option<Duration>,
     timeout: Option<Duration>,
     failures: Option<u32>,
     successes: Option<u32>,
 }
 
-pub(super) fn read(file: Section<'_>, report: &mut Report<'_>) -> Said {
-    let mut said = file.table("services", report).map_or_else(Said::default, |table| {
+pub(super) fn read(file: Section<'_>, report: &mut Report<'_>) -> ServicesPart {
+    let mut services = file.table("services", report).map_or_else(ServicesPart::default, |table| {
         let section = Section::new("[services]", table, KEYS, report);
-        Said {
+        ServicesPart {
             enabled: section.boolean("enabled", report),
             pace: pace(section, report),
             kubelet: watch(section, "kubelet", http, report),
@@ -64,8 +64,8 @@ pub(super) fn read(file: Section<'_>, report: &mut Report<'_>) -> Said {
             own: Vec::new(),
         }
     });
-    said.own = own::read_all(tables(file, "service", report), report);
-    said
+    services.own = own::read_all(tables(file, "service", report), report);
+    services
 }
 
 fn http(text: &str) -> Result<Target, TargetError> {
@@ -92,18 +92,18 @@ fn watch(
     }
 }
 
-fn pace(section: Section<'_>, report: &mut Report<'_>) -> PaceSaid {
+fn pace(section: Section<'_>, report: &mut Report<'_>) -> PacePart {
     let interval = section.duration("interval", report);
     if interval.is_some_and(|interval| !(SHORTEST_INTERVAL..=LONGEST_INTERVAL).contains(&interval)) {
-        report.error(section.place("interval"), "\"interval\" is from 5s to a day (24h)");
+        report.error(section.position("interval"), "\"interval\" is from 5s to a day (24h)");
     }
     let timeout = section.duration("timeout", report);
     let longest = interval.unwrap_or(Pace::default().interval);
     if timeout.is_some_and(|timeout| !(SHORTEST_TIMEOUT..=longest).contains(&timeout)) {
         let message = format!("\"timeout\" is from 100ms to the interval, which is {} s", longest.as_secs());
-        report.error(section.place("timeout"), message);
+        report.error(section.position("timeout"), message);
     }
-    PaceSaid {
+    PacePart {
         interval,
         timeout,
         failures: section.number("failures", TIMES, report),
@@ -111,8 +111,8 @@ fn pace(section: Section<'_>, report: &mut Report<'_>) -> PaceSaid {
     }
 }
 
-impl PaceSaid {
-    fn overridden_by(self, later: Self) -> Self {
+impl PacePart {
+    fn merged(self, later: Self) -> Self {
         Self {
             interval: later.interval.or(self.interval),
             timeout: later.timeout.or(self.timeout),
@@ -122,7 +122,7 @@ impl PaceSaid {
     }
 
     /// Over `usual`; an interval that is shorter than the usual timeout takes that with it.
-    fn settled(&self, usual: Pace) -> Pace {
+    fn resolved(&self, usual: Pace) -> Pace {
         let interval = self.interval.unwrap_or(usual.interval);
         Pace {
             interval,
@@ -133,11 +133,11 @@ impl PaceSaid {
     }
 }
 
-impl Said {
-    pub(super) fn overridden_by(self, later: Self) -> Self {
+impl ServicesPart {
+    pub(super) fn merged(self, later: Self) -> Self {
         Self {
             enabled: later.enabled.or(self.enabled),
-            pace: self.pace.overridden_by(later.pace),
+            pace: self.pace.merged(later.pace),
             kubelet: later.kubelet.or(self.kubelet),
             kube_proxy: later.kube_proxy.or(self.kube_proxy),
             runtime: later.runtime.or(self.runtime),
@@ -147,9 +147,9 @@ impl Said {
         }
     }
 
-    pub(super) fn settled(self) -> ServiceSettings {
+    pub(super) fn resolved(self) -> ServiceSettings {
         let usual = ServiceSettings::default();
-        let pace = self.pace.settled(usual.pace);
+        let pace = self.pace.resolved(usual.pace);
         ServiceSettings {
             enabled: self.enabled.unwrap_or(usual.enabled),
             pace,
@@ -158,7 +158,7 @@ impl Said {
             runtime: self.runtime.unwrap_or(usual.runtime),
             docker: self.docker.unwrap_or(usual.docker),
             restarts: self.restarts.unwrap_or(usual.restarts),
-            own: self.own.into_iter().map(|own| own.settled(pace)).collect(),
+            own: self.own.into_iter().map(|own| own.resolved(pace)).collect(),
         }
     }
 }

@@ -6,8 +6,8 @@ use super::*;
 use crate::config::settings;
 
 fn parsed(text: &str) -> Result<Settings, Vec<String>> {
-    let told = |diagnostics: Vec<nodewell_rules::Diagnostic>| diagnostics.iter().map(ToString::to_string).collect();
-    settings::parse(Path::new("n.toml"), text).map(|said| said.hardware.settled()).map_err(told)
+    let messages = |diagnostics: Vec<nodewell_rules::Diagnostic>| diagnostics.iter().map(ToString::to_string).collect();
+    settings::parse(Path::new("n.toml"), text).map(|settings| settings.hardware.resolved()).map_err(messages)
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn every_key_arrives() {
 fn a_later_file_has_the_last_word_key_by_key() {
     let read = |text| settings::parse(Path::new("n.toml"), text).unwrap();
     let first = read("[disk]\nignore = [\"sda\"]\ninterval = \"2m\"\n[gpu]\nexpected = 8\n");
-    let both = first.overridden_by(read("[disk]\nignore = []\n[gpu]\nenabled = false\n")).hardware.settled();
+    let both = first.merged(read("[disk]\nignore = []\n[gpu]\nenabled = false\n")).hardware.resolved();
     assert_eq!((both.disk.ignore.len(), both.disk.interval), (0, Duration::from_secs(120)));
     assert_eq!((both.gpu.expected, both.gpu.enabled), (Some(8), false));
 }
@@ -66,10 +66,10 @@ fn errors_are_reported_with_their_lines() {
         parsed("[disk]\ninterval = \"5s\"\nignore = [\"a**b\"]\n[cpu]\ninterval = \"1s\"\nexpected = 1\n")
             .unwrap_err()
             .join("\n");
-    for told in
+    for message in
         ["n.toml:2: \"interval\" below 60s would keep disks awake", "n.toml:3: \"a**b\"", "n.toml:5: ", "n.toml:6: "]
     {
-        assert!(diagnostics.contains(told), "{told} in {diagnostics}");
+        assert!(diagnostics.contains(message), "{message} in {diagnostics}");
     }
     assert!(parsed("[gpu]\ninterval = \"200h\"\n").unwrap_err()[0].contains("at most a week"));
 }

@@ -6,8 +6,8 @@ use super::*;
 use crate::config::settings;
 
 fn parsed(text: &str) -> Result<LimitsSettings, Vec<String>> {
-    let told = |diagnostics: Vec<nodewell_rules::Diagnostic>| diagnostics.iter().map(ToString::to_string).collect();
-    settings::parse(Path::new("n.toml"), text).map(|said| said.checks.settled().limits).map_err(told)
+    let messages = |diagnostics: Vec<nodewell_rules::Diagnostic>| diagnostics.iter().map(ToString::to_string).collect();
+    settings::parse(Path::new("n.toml"), text).map(|settings| settings.checks.resolved().limits).map_err(messages)
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn every_key_arrives() {
 fn a_later_file_has_the_last_word_key_by_key() {
     let read = |text| settings::parse(Path::new("n.toml"), text).unwrap();
     let first = read("[limits]\nzombies = [9, 8]\ncertificates = [\"/a\"]\n");
-    let both = first.overridden_by(read("[limits]\ncertificates = []\nleaks = false\n")).checks.settled().limits;
+    let both = first.merged(read("[limits]\ncertificates = []\nleaks = false\n")).checks.resolved().limits;
     assert_eq!((both.zombies, both.certificates.len(), both.leaks), (Levels::new(9, 8), 0, false));
 }
 
@@ -64,7 +64,7 @@ fn every_error_is_reported_with_its_line() {
          for = \"25h\"\ncertificates = [\"a.pem\"]\nzombie = 1\nblocked-tasks = 5\n",
     )
     .unwrap_err();
-    for (line, words) in [
+    for (line, text) in [
         (2, "begins at 80 and would end below 90"),
         (3, "takes two numbers"),
         (4, "tasks-percent"),
@@ -74,9 +74,9 @@ fn every_error_is_reported_with_its_line() {
         (8, "unknown key"),
         (9, "an array"),
     ] {
-        let told =
-            |diagnostic: &&String| diagnostic.starts_with(&format!("n.toml:{line}:")) && diagnostic.contains(words);
-        assert_eq!(diagnostics.iter().filter(told).count(), 1, "{line}: {diagnostics:#?}");
+        let matches =
+            |diagnostic: &&String| diagnostic.starts_with(&format!("n.toml:{line}:")) && diagnostic.contains(text);
+        assert_eq!(diagnostics.iter().filter(matches).count(), 1, "{line}: {diagnostics:#?}");
     }
     assert_eq!(diagnostics.len(), 8, "{diagnostics:#?}");
 }
@@ -87,13 +87,13 @@ fn the_shipped_file_says_what_holds() {
     let start = shipped.find("#[limits]").unwrap();
     let rest = &shipped[start..];
     let end = rest.find("\n\n").unwrap_or(rest.len());
-    let said = rest[..end].lines().map(|line| match line.strip_prefix('#') {
+    let lines = rest[..end].lines().map(|line| match line.strip_prefix('#') {
         Some(line) if !line.starts_with(' ') => line,
         _ => "",
     });
-    let text = said.collect::<Vec<_>>().join("\n");
+    let text = lines.collect::<Vec<_>>().join("\n");
     let usual = LimitsSettings::default();
-    let told = LimitsSettings { certificates: usual.certificates.clone(), ..parsed(&text).unwrap() };
-    assert_eq!(told, usual);
+    let read = LimitsSettings { certificates: usual.certificates.clone(), ..parsed(&text).unwrap() };
+    assert_eq!(read, usual);
     assert!(text.lines().count() > KEYS.len());
 }

@@ -6,8 +6,8 @@ use super::*;
 use crate::config::settings;
 
 fn parsed(text: &str) -> Result<NetworkSettings, Vec<String>> {
-    let told = |diagnostics: Vec<nodewell_rules::Diagnostic>| diagnostics.iter().map(ToString::to_string).collect();
-    settings::parse(Path::new("n.toml"), text).map(|said| said.checks.settled().network).map_err(told)
+    let messages = |diagnostics: Vec<nodewell_rules::Diagnostic>| diagnostics.iter().map(ToString::to_string).collect();
+    settings::parse(Path::new("n.toml"), text).map(|settings| settings.checks.resolved().network).map_err(messages)
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn every_key_arrives() {
 fn a_later_file_has_the_last_word_key_by_key() {
     let read = |text| settings::parse(Path::new("n.toml"), text).unwrap();
     let first = read("[network]\nnames = [\"a.example\"]\nflaps-per-hour = 9\n");
-    let both = first.overridden_by(read("[network]\nnames = []\n")).checks.settled().network;
+    let both = first.merged(read("[network]\nnames = []\n")).checks.resolved().network;
     assert_eq!((both.names, both.flaps_per_hour), (Some(Vec::new()), 9));
 }
 
@@ -51,7 +51,7 @@ fn errors_are_reported_with_their_lines() {
     let text = "[network]\ninterval = \"1s\"\nignore = [\"a**b\"]\nfor = \"2h\"\nflaps-per-hour = 1\n\
                 names = [\"10.0.0.1\", \"a b\"]\ndefault-routes = true\n";
     let diagnostics = parsed(text).unwrap_err().join("\n");
-    for told in [
+    for message in [
         "n.toml:2: \"interval\" is from 5s to 168h",
         "n.toml:3: \"a**b\" is no pattern of names",
         "n.toml:4: \"down-for\" is from 0s to 1h",
@@ -60,7 +60,7 @@ fn errors_are_reported_with_their_lines() {
         "n.toml:6: \"a b\" is no name",
         "n.toml:7: ",
     ] {
-        assert!(diagnostics.contains(told), "{told} in {diagnostics}");
+        assert!(diagnostics.contains(message), "{message} in {diagnostics}");
     }
     let many = "[network]\nnames = [\"a\", \"b\", \"c\", \"d\", \"e\"]\n";
     assert!(parsed(many).unwrap_err()[0].contains("4 at most"));

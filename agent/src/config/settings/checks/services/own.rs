@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use nodewell_checks::service::{OwnService, Pace, Target, TargetError, socket_address, socket_path};
-use nodewell_rules::document::{DeTable, Report, Section};
+use nodewell_rules::document::{Report, Section, TableAt};
 
-use super::{PaceSaid, http, pace};
+use super::{PacePart, http, pace};
 
 const WHAT: [&str; 6] = ["unit", "http", "tcp", "unix", "cri", "docker"];
 const KEYS: &[&str] = &[
@@ -47,14 +47,14 @@ const UNIT_TYPES: [&str; 6] = [".service", ".socket", ".mount", ".timer", ".targ
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Own {
     service: OwnService,
-    pace: PaceSaid,
+    pace: PacePart,
 }
 
 /// Every table without an error.
-pub(super) fn read_all(tables: Vec<(usize, &DeTable<'_>)>, report: &mut Report<'_>) -> Vec<Own> {
+pub(super) fn read_all(tables: Vec<TableAt<'_>>, report: &mut Report<'_>) -> Vec<Own> {
     let mut read: Vec<Own> = Vec::new();
     for table in tables {
-        let at = table.0;
+        let at = table.at;
         let Some(own) = one(table, report) else { continue };
         let name = &own.service.name;
         if read.iter().any(|other| other.service.name == *name) {
@@ -68,12 +68,12 @@ pub(super) fn read_all(tables: Vec<(usize, &DeTable<'_>)>, report: &mut Report<'
 
 /// A later file's service takes the place of one with the same name.
 pub(super) fn joined(before: Vec<Own>, later: Vec<Own>) -> Vec<Own> {
-    let is_kept = |own: &Own| later.iter().all(|other| other.service.name != own.service.name);
-    let kept: Vec<Own> = before.into_iter().filter(is_kept).collect();
-    kept.into_iter().chain(later).collect()
+    let stays = |own: &Own| later.iter().all(|other| other.service.name != own.service.name);
+    let earlier: Vec<Own> = before.into_iter().filter(stays).collect();
+    earlier.into_iter().chain(later).collect()
 }
 
-fn one(table: (usize, &DeTable<'_>), report: &mut Report<'_>) -> Option<Own> {
+fn one(table: TableAt<'_>, report: &mut Report<'_>) -> Option<Own> {
     let section = Section::new("[[service]]", table, KEYS, report);
     let target = target(section, report);
     let name = name(section, target.as_ref(), report);
@@ -93,8 +93,8 @@ fn one(table: (usize, &DeTable<'_>), report: &mut Report<'_>) -> Option<Own> {
 }
 
 fn target(section: Section<'_>, report: &mut Report<'_>) -> Option<Target> {
-    let said: Vec<&str> = WHAT.into_iter().filter(|key| section.has(key)).collect();
-    let [key] = said.as_slice() else {
+    let present: Vec<&str> = WHAT.into_iter().filter(|key| section.has(key)).collect();
+    let [key] = present.as_slice() else {
         report.error(
             section.at,
             "[[service]] takes exactly one of \"unit\", \"http\", \"tcp\", \"unix\", \"cri\" and \"docker\"",
@@ -147,16 +147,16 @@ fn patience(section: Section<'_>, target: Option<&Target>, report: &mut Report<'
     let patience = section.duration("patience", report)?;
     let (least, most) = PATIENCE;
     if !(least..=most).contains(&patience) {
-        report.error(section.place("patience"), "\"patience\" is from 5s to a day (24h)");
+        report.error(section.position("patience"), "\"patience\" is from 5s to a day (24h)");
     }
     if target.is_some_and(|target| !matches!(target, Target::Unit(_))) {
-        report.error(section.place("patience"), "\"patience\" is for a unit that starts or stops");
+        report.error(section.position("patience"), "\"patience\" is for a unit that starts or stops");
     }
     Some(patience)
 }
 
 impl Own {
-    pub(super) fn settled(self, usual: Pace) -> OwnService {
-        OwnService { pace: self.pace.settled(usual), ..self.service }
+    pub(super) fn resolved(self, usual: Pace) -> OwnService {
+        OwnService { pace: self.pace.resolved(usual), ..self.service }
     }
 }

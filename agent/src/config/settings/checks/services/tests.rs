@@ -5,8 +5,8 @@ use crate::config::settings;
 
 fn read_text(text: &str) -> Result<ServiceSettings, Vec<String>> {
     let read = settings::parse(std::path::Path::new("nodewell.toml"), text);
-    let told = |diagnostics: Vec<nodewell_rules::Diagnostic>| diagnostics.iter().map(ToString::to_string).collect();
-    read.map(|settings| settings.checks.settled().services).map_err(told)
+    let messages = |diagnostics: Vec<nodewell_rules::Diagnostic>| diagnostics.iter().map(ToString::to_string).collect();
+    read.map(|settings| settings.checks.resolved().services).map_err(messages)
 }
 
 #[test]
@@ -71,18 +71,18 @@ unix = "/a"
 name = "b"
 unix = "/b"
 "#;
-    let told = read_text(text).unwrap_err();
-    let lines: Vec<&str> = told.iter().map(|line| line.split(": ").next().unwrap()).collect();
+    let messages = read_text(text).unwrap_err();
+    let lines: Vec<&str> = messages.iter().map(|line| line.split(": ").next().unwrap()).collect();
     let expected = [2, 3, 4, 5, 7, 8, 13, 14, 18, 19, 23].map(|line| format!("nodewell.toml:{line}"));
-    assert_eq!(lines, expected, "{told:#?}");
+    assert_eq!(lines, expected, "{messages:#?}");
 }
 
 #[test]
 fn a_later_file_replaces_a_service_of_the_same_name() {
     let of = |text: &str| settings::parse(std::path::Path::new("f"), text).unwrap();
     let one = "[[service]]\nname = \"a\"\nunix = \"/1\"\n[[service]]\nname = \"b\"\nunix = \"/b\"\n";
-    let joined = of(one).overridden_by(of("[[service]]\nname = \"a\"\nunix = \"/2\"\n"));
-    let own = joined.checks.settled().services.own;
+    let joined = of(one).merged(of("[[service]]\nname = \"a\"\nunix = \"/2\"\n"));
+    let own = joined.checks.resolved().services.own;
     let shown: Vec<String> = own.iter().map(|own| format!("{} {}", own.name, own.target)).collect();
     assert_eq!(shown, ["b /b", "a /2"]);
 }
