@@ -127,8 +127,8 @@ impl Rounds {
         let settings = &self.setup.settings;
         let seen = self.watch.look(settings, &self.setup.manager, problems, &now).await;
         let decisions = decide_all(settings, &seen, self.executor.history(), &now);
-        for ((unit, decision), (problem, _)) in settings.units.iter().zip(decisions).zip(&seen) {
-            self.executor.execute(&self.setup, unit, decision, problem.as_ref()).await;
+        for ((unit, decision), seen) in settings.units.iter().zip(decisions).zip(&seen) {
+            self.executor.execute(&self.setup, unit, decision, seen.problem.as_ref()).await;
         }
         self.executor.round_is_over();
     }

@@ -5,6 +5,6 @@ pub mod decide;
 pub mod history;
 pub mod settings;
 
-pub use decide::{Activity, Decision, Hold, Moment, UnitNow, UnitProblem, decide_all};
+pub use decide::{Activity, Decision, Hold, Moment, ObservedUnit, UnitNow, UnitProblem, decide_all};
 pub use history::{Attempt, History, Outcome};
 pub use settings::{RepairMethod, RepairSettings, UnitRepair};

@@ -13,7 +13,7 @@ use zbus::OwnedObjectPath;
 pub use error::BusError;
 pub use unit::{ActiveState, ListedUnit, LoadState, Unit, Watchdog};
 
-use bus::Bus;
+use bus::{Bus, Method};
 use path::unit_path;
 use unit::{Listing, Properties};
 
@@ -126,7 +126,7 @@ impl Manager {
         B: serde::Serialize + zbus::DynamicType,
         R: for<'d> zbus::wire::DynamicDeserialize<'d>,
     {
-        let reply = self.bus.call((MANAGER_PATH, MANAGER, method), body).await?;
+        let reply = self.bus.call(Method { object: MANAGER_PATH, interface: MANAGER, name: method }, body).await?;
         reply.body().deserialize().map_err(|error| BusError::unexpected(method, &error))
     }
 }

@@ -26,5 +26,5 @@ pub use judge::{Answer, Judge, NoAnswer, Now, PollError, Round};
 pub use reader::{ReadError, Reader};
 pub use roots::Roots;
 pub use settings::Settings;
-pub use unknown::unknown;
+pub use unknown::{UnknownReason, unknown};
 pub use verdict::{Ended, Fault, Findings, Happening, State, Verdict};

@@ -1,18 +1,51 @@
 //! What is reported of a device that cannot be judged.
 
+use std::fmt;
+
 use nodewell_model::Name;
 
 use crate::{PollError, ReadError, State};
+
+/// Why the state of a device is unknown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UnknownReason {
+    /// It never answers, or nothing can be asked of it.
+    NotAnswering,
+    /// Its answer is of no use.
+    Unreadable,
+    /// The check may not ask it.
+    PermissionDenied,
+    /// A check's own reason.
+    Named(Name),
+}
+
+impl From<UnknownReason> for Name {
+    /// The reason as conditions have it.
+    fn from(reason: UnknownReason) -> Self {
+        match reason {
+            UnknownReason::NotAnswering => Self::fixed("DeviceNotAnswering"),
+            UnknownReason::Unreadable => Self::fixed("DeviceUnreadable"),
+            UnknownReason::PermissionDenied => Self::fixed("PermissionDenied"),
+            UnknownReason::Named(name) => name,
+        }
+    }
+}
+
+impl fmt::Display for UnknownReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&Name::from(self.clone()), f)
+    }
+}
 
 /// A device that never answers is distinguished from one whose answer is of no use, and from one that we may not ask.
 #[must_use]
 pub fn unknown(error: &PollError) -> State {
     let (reason, message) = match error {
-        PollError::NoAnswer(no_answer) => ("DeviceNotAnswering", no_answer.message.clone()),
-        PollError::Read(error @ ReadError::Denied { .. }) => ("PermissionDenied", error.to_string()),
-        PollError::Read(error) => ("DeviceUnreadable", error.to_string()),
+        PollError::NoAnswer(no_answer) => (UnknownReason::NotAnswering, no_answer.message.clone()),
+        PollError::Read(error @ ReadError::Denied { .. }) => (UnknownReason::PermissionDenied, error.to_string()),
+        PollError::Read(error) => (UnknownReason::Unreadable, error.to_string()),
     };
-    State::Unknown { reason: Name::fixed(reason), message }
+    State::Unknown { reason, message }
 }
 
 #[cfg(test)]
@@ -36,7 +69,7 @@ pub(crate) mod tests {
     fn the_reason_is_reported_with_the_readers_own_message() {
         for (error, expected) in poll_errors() {
             let State::Unknown { reason, message } = unknown(&error) else { panic!("{error:?}") };
-            assert!(reason.as_str() == expected && message.ends_with("as a test says"), "{reason}: {message}");
+            assert!(reason.to_string() == expected && message.ends_with("as a test says"), "{reason}: {message}");
         }
     }
 }

@@ -5,6 +5,8 @@ use nodewell_faults::{message, reason};
 use nodewell_message::Figures;
 use nodewell_model::{Action, Inventory, Name, Severity, SubjectKey};
 
+use crate::UnknownReason;
+
 /// The whole account of one check.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Findings {
@@ -41,8 +43,8 @@ pub enum State {
     Healthy { message: String },
     /// Each of its faults, in any order; at least one.
     Faulty(Vec<Fault>),
-    /// The state is unknown: `DeviceNotAnswering`.
-    Unknown { reason: Name, message: String },
+    /// The state is unknown, and why.
+    Unknown { reason: UnknownReason, message: String },
 }
 
 /// One fault of one device; a reason of the catalogue ([`nodewell_faults::reason`]).

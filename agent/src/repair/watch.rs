@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use nodewell_checks::{
-    repair::{Activity, Moment, RepairSettings, UnitNow, UnitProblem, UnitRepair},
+    repair::{Activity, Moment, ObservedUnit, RepairSettings, UnitNow, UnitProblem, UnitRepair},
     systemd::{ActiveState, LoadState, Manager, Unit},
 };
 use nodewell_model::api::ConditionProblem;
@@ -36,7 +36,7 @@ impl Watch {
         manager: &Manager,
         problems: &[ConditionProblem],
         now: &Moment,
-    ) -> Vec<(Option<UnitProblem>, UnitNow)> {
+    ) -> Vec<ObservedUnit> {
         let mut seen = Vec::new();
         for unit in &settings.units {
             let problem = self.problem(unit, problems, now);
@@ -44,7 +44,7 @@ impl Watch {
                 Some(_) => asked(manager, &unit.unit).await,
                 None => UnitNow { activity: Activity::Unknown, lasted: None },
             };
-            seen.push((problem, state));
+            seen.push(ObservedUnit { problem, state });
         }
         seen
     }

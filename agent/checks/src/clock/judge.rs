@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use nodewell_hardware::{
-    Answer, Fault, Findings, Happening, Judge, Now, PollError, ReadError, Round, State, Verdict,
+    Answer, Fault, Findings, Happening, Judge, Now, PollError, ReadError, Round, State, UnknownReason, Verdict,
     last_saved::LastSaved,
     lasting::{Lasting, Patience},
     unknown::unknown,
@@ -110,7 +110,7 @@ impl ClockJudge {
         let faults = self.faults(reading);
         match &reading.sync {
             _ if !faults.is_empty() => State::Faulty(faults),
-            SyncStatus::Denied(why) => State::Unknown { reason: Name::fixed("PermissionDenied"), message: why.clone() },
+            SyncStatus::Denied(why) => State::Unknown { reason: UnknownReason::PermissionDenied, message: why.clone() },
             SyncStatus::Known(_) if self.history.was_synced => {
                 State::Healthy { message: "it is synchronised".to_owned() }
             }

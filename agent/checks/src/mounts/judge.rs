@@ -144,7 +144,7 @@ impl MountsJudge {
 
     /// Whether what is mounted there can be used.
     fn answering(&self, row: &Row) -> Option<Verdict> {
-        let is_reported_by_server = row.is_volume && kind::is_nfs(&row.asked);
+        let is_reported_by_server = row.is_volume && kind::nfs_server_of(&row.asked).is_some();
         let state = match self.answers.get(&row.asked)? {
             Ok(reading) => match reading.get(&row.point) {
                 Some(StatfsResult::Failed(code)) => faulty_or_healthy(unusable(row, *code)),
@@ -164,7 +164,7 @@ impl MountsJudge {
     /// The kernel log reports the server, once for all that is mounted from it.
     fn silent_servers(&self) -> impl Iterator<Item = Verdict> + '_ {
         self.answers.iter().filter_map(|(asked, answer)| {
-            let server = asked.strip_prefix(kind::NFS)?;
+            let server = kind::nfs_server_of(asked)?;
             let Err(PollError::NoAnswer(no_answer)) = answer else { return None };
             let points = self.rows.iter().filter(|row| row.asked == *asked).count();
             let fault = no_answer.was_asked().then(|| server_silent(points, &no_answer.message))?;

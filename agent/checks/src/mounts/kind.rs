@@ -67,11 +67,11 @@ pub(super) fn is_volume(mount_point: &str) -> bool {
 }
 
 /// How the name of an NFS server begins, where it is asked.
-pub(super) const NFS: &str = "nfs:";
+const NFS: &str = "nfs:";
 
-/// Whether it is an NFS server that is asked.
-pub(super) fn is_nfs(asked: &str) -> bool {
-    asked.starts_with(NFS)
+/// The NFS server that is asked, if it is one.
+pub(super) fn nfs_server_of(asked: &str) -> Option<&str> {
+    asked.strip_prefix(NFS)
 }
 
 /// What is asked: `nfs:filer`, `cifs:filer`, or the mount itself.

@@ -102,7 +102,7 @@ impl NetworkJudge {
         stay(&mut history.bonds, &reading.bonds, is_judged);
         for (name, bond) in &mut history.bonds {
             let Some(is) = reading.bonds.get(name) else { continue };
-            bond.take(is, &reading.interfaces, (time, for_duration));
+            bond.take(is, &reading.interfaces, time, for_duration);
         }
         stay(&mut history.tunnels, &reading.tunnels, is_judged);
         for (name, tunnel) in &mut history.tunnels {

@@ -77,7 +77,7 @@ impl Resolver {
     }
 
     #[cfg(test)]
-    pub(super) fn looking_up(mut self, lookup: Lookup, (wait, patience): (Duration, Duration)) -> Self {
+    pub(super) fn looking_up(mut self, lookup: Lookup, wait: Duration, patience: Duration) -> Self {
         (self.lookup, self.wait, self.patience) = (lookup, wait, patience);
         self
     }

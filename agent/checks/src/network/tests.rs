@@ -48,7 +48,7 @@ impl Machine {
 
     fn asking(self, lookup: super::names::Lookup) -> Self {
         let resolver = Resolver::new(self.root.path().join("proc"), &self.settings);
-        let resolver = resolver.looking_up(lookup, (Duration::from_secs(60), Duration::from_secs(60)));
+        let resolver = resolver.looking_up(lookup, Duration::from_secs(60), Duration::from_secs(60));
         Self { reader: self.reader.with_resolver(resolver), ..self }
     }
 

@@ -26,6 +26,14 @@ struct Lane {
     running: usize,
 }
 
+/// When a task runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timing {
+    pub interval: Duration,
+    /// Of the first run.
+    pub first: Duration,
+}
+
 /// A start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Start {
@@ -37,14 +45,13 @@ pub struct Start {
 }
 
 impl Schedule {
-    /// More tasks, numbered on from those before, of which at most `limit` run at once. Each is an interval and the
-    /// moment of its first run.
-    pub fn add(&mut self, limit: usize, tasks: impl IntoIterator<Item = (Duration, Duration)>) {
+    /// More tasks, numbered on from those before, of which at most `limit` run at once.
+    pub fn add(&mut self, limit: usize, tasks: impl IntoIterator<Item = Timing>) {
         let lane = self.lanes.len();
         self.lanes.push(Lane { limit: limit.max(1), running: 0 });
-        let slot = |(interval, due): (Duration, Duration)| {
+        let slot = |Timing { interval, first }: Timing| {
             // An interval of nothing would never let another task run.
-            Slot { lane, interval: interval.max(Duration::from_millis(1)), due, is_running: false }
+            Slot { lane, interval: interval.max(Duration::from_millis(1)), due: first, is_running: false }
         };
         self.slots.extend(tasks.into_iter().map(slot));
     }

@@ -47,6 +47,14 @@ pub enum Activity {
     Unknown,
 }
 
+/// A unit as it was observed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObservedUnit {
+    /// What it may be repaired for, if anything.
+    pub problem: Option<UnitProblem>,
+    pub state: UnitNow,
+}
+
 /// What is to be done about one unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
@@ -90,14 +98,15 @@ pub enum Hold {
 #[must_use]
 pub fn decide_all(
     settings: &RepairSettings,
-    seen: &[(Option<UnitProblem>, UnitNow)],
+    observed: &[ObservedUnit],
     history: &History,
     now: &Moment,
 ) -> Vec<Decision> {
     let mut is_taken = false;
-    let decisions = settings.units.iter().zip(seen).map(|(unit, (problem, state))| {
-        let Some(problem) = problem else { return Decision::Nothing };
-        match hold(settings, (unit, problem, *state), history, now) {
+    let decisions = settings.units.iter().zip(observed).map(|(unit, observed)| {
+        let Some(problem) = &observed.problem else { return Decision::Nothing };
+        let broken = BrokenUnit { unit, problem, state: observed.state };
+        match hold(settings, &broken, history, now) {
             Err(hold) => Decision::Hold(hold),
             Ok(()) if history.count(&unit.unit, unit.window, now) >= unit.max_attempts as usize => Decision::GiveUp,
             Ok(()) if std::mem::replace(&mut is_taken, true) => Decision::Hold(Hold::AnotherFirst),
@@ -107,12 +116,15 @@ pub fn decide_all(
     decisions.collect()
 }
 
-fn hold(
-    settings: &RepairSettings,
-    (unit, problem, state): (&UnitRepair, &UnitProblem, UnitNow),
-    history: &History,
-    now: &Moment,
-) -> Result<(), Hold> {
+/// A unit with a problem.
+struct BrokenUnit<'a> {
+    unit: &'a UnitRepair,
+    problem: &'a UnitProblem,
+    state: UnitNow,
+}
+
+fn hold(settings: &RepairSettings, broken: &BrokenUnit<'_>, history: &History, now: &Moment) -> Result<(), Hold> {
+    let BrokenUnit { unit, problem, state } = broken;
     if history.has_given_up(&unit.unit) {
         return Err(Hold::GivenUp);
     }

@@ -22,6 +22,10 @@ pub(super) enum Assessment {
         latency: Duration,
     },
     Down(Fault),
+    /// systemd stopped it, and no unit requires it: its state is unknown.
+    Stopped {
+        message: String,
+    },
     Unknown {
         reason: Name,
         message: String,
@@ -74,8 +78,7 @@ impl Context<'_> {
 
     fn unanswered(&self, target: &Target, down: &Down, unit: &UnitStatus) -> Assessment {
         match unit {
-            UnitStatus::Stopped(name) if !self.is_required() => Assessment::Unknown {
-                reason: Name::fixed("ServiceStopped"),
+            UnitStatus::Stopped(name) if !self.is_required() => Assessment::Stopped {
                 message: format!("{name} was stopped and no unit requires it; it is watched again once it runs"),
             },
             UnitStatus::Stopped(name) | UnitStatus::Wanted(name) => {

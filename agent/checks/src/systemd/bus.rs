@@ -19,8 +19,13 @@ pub(super) struct Bus {
     connection: Mutex<Option<Connection>>,
 }
 
-/// Object, interface, method.
-pub(super) type Target<'a> = (&'a str, &'static str, &'static str);
+/// What is called.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Method<'a> {
+    pub(super) object: &'a str,
+    pub(super) interface: &'static str,
+    pub(super) name: &'static str,
+}
 
 impl Bus {
     pub(super) fn new(address: &str, deadline: Duration) -> Self {
@@ -28,17 +33,17 @@ impl Bus {
     }
 
     /// Calls, and returns the reply; an error reply is an error.
-    pub(super) async fn call<B>(&self, target: Target<'_>, body: &B) -> Result<Message, BusError>
+    pub(super) async fn call<B>(&self, method: Method<'_>, body: &B) -> Result<Message, BusError>
     where
         B: serde::Serialize + zbus::DynamicType,
     {
-        let (path, interface, method) = target;
+        let Method { object, interface, name } = method;
         let exchange = async {
-            let connection = self.connected(method).await?;
-            let called = connection.call_method(Some(DESTINATION), path, Some(interface), method, body).await;
-            called.map_err(|error| BusError::of_call(method, error))
+            let connection = self.connected(name).await?;
+            let called = connection.call_method(Some(DESTINATION), object, Some(interface), name, body).await;
+            called.map_err(|error| BusError::of_call(name, error))
         };
-        let outcome = self.within(method, exchange).await;
+        let outcome = self.within(name, exchange).await;
         if outcome.as_ref().is_err_and(BusError::ends_connection) {
             // A late reply would have no receiver.
             self.hang_up();

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use zbus::{OwnedObjectPath, OwnedVariant};
 
-use super::{bus::Bus, error::BusError};
+use super::{
+    bus::{Bus, Method},
+    error::BusError,
+};
 
 const PROPERTIES: &str = "org.freedesktop.DBus.Properties";
 
@@ -178,7 +181,10 @@ impl<'a> Properties<'a> {
     where
         T: TryFrom<OwnedVariant>,
     {
-        let reply = self.bus.call((self.path, PROPERTIES, "Get"), &(self.interface, property)).await?;
+        let reply = self
+            .bus
+            .call(Method { object: self.path, interface: PROPERTIES, name: "Get" }, &(self.interface, property))
+            .await?;
         let value: OwnedVariant = reply.body().deserialize().map_err(|error| BusError::unexpected(property, &error))?;
         T::try_from(value).map_err(|_| BusError::unexpected(property, &zbus::Error::IncorrectType))
     }

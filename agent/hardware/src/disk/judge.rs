@@ -18,8 +18,8 @@ use super::{
     reading::{DiskReading, Health},
 };
 use crate::{
-    Answer, Findings, Happening, Judge, Now, PollError, ReadError, Round, State, Verdict, settings::DiskSettings,
-    unknown,
+    Answer, Findings, Happening, Judge, Now, PollError, ReadError, Round, State, UnknownReason, Verdict,
+    settings::DiskSettings, unknown,
 };
 use assessment::Assessment;
 use history::DiskHistory;
@@ -135,7 +135,7 @@ fn stopped(state: &str, found: &mut Assessment) {
         "offline" | "transport-offline" => {
             found.fault("DiskOffline", format!("the kernel has taken the disk out of service: {state}"));
         }
-        _ => found.set_unknown("DeviceNotAnswering", format!("the kernel holds the disk back: {state}")),
+        _ => found.set_unknown(UnknownReason::NotAnswering, format!("the kernel holds the disk back: {state}")),
     }
 }
 
@@ -212,7 +212,7 @@ fn state_name(state: &State, class: Class) -> Option<&'static str> {
     match state {
         State::Healthy { .. } => None,
         State::Faulty(_) => Some(class.names().1),
-        State::Unknown { reason, .. } if reason.as_str() == "DeviceNotAnswering" => Some("not answering"),
+        State::Unknown { reason: UnknownReason::NotAnswering, .. } => Some("not answering"),
         State::Unknown { .. } => Some("unreadable"),
     }
 }

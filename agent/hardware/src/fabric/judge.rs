@@ -184,21 +184,28 @@ impl FabricHistory {
 
     /// Ports that are there under another name are not missing.
     fn forget_renamed(&mut self, expected: &BTreeSet<String>) {
-        let listed: Vec<_> = self.ports.iter().filter(|(_, port)| port.is_listed()).collect();
-        let is_there = |missing: (&String, &Port)| listed.iter().any(|there| is_same(missing, *there));
-        let is_renamed = |(name, port): &(&String, &Port)| !port.is_listed() && is_there((name, port));
-        let renamed: Vec<String> = self.ports.iter().filter(is_renamed).map(|(name, _)| name.clone()).collect();
+        let ports = || self.ports.iter().map(|(name, port)| NamedPort { name, port });
+        let listed: Vec<_> = ports().filter(|named| named.port.is_listed()).collect();
+        let is_renamed =
+            |named: &NamedPort<'_>| !named.port.is_listed() && listed.iter().any(|there| is_same(named, there));
+        let renamed: Vec<String> = ports().filter(is_renamed).map(|named| named.name.to_owned()).collect();
         self.ports.retain(|name, _| expected.contains(name) || !renamed.contains(name));
     }
 }
 
+struct NamedPort<'a> {
+    name: &'a str,
+    port: &'a Port,
+}
+
 /// udev gives cards their names while they are already there. And the driver shows the ports of one card that are bonded
 /// (RoCE LAG) as one, `mlx5_bond_0`, and as their own again when the bond is dissolved.
-fn is_same(missing: (&String, &Port), there: (&String, &Port)) -> bool {
+fn is_same(missing: &NamedPort<'_>, there: &NamedPort<'_>) -> bool {
     let is_bond = |name: &str| name.contains("_bond_");
-    let is_renamed = !missing.1.guid().is_empty() && identity(missing.0, missing.1) == identity(there.0, there.1);
-    let is_merged = is_bond(missing.0) != is_bond(there.0);
-    is_renamed || (is_merged && card(missing.1).is_some() && card(missing.1) == card(there.1))
+    let is_renamed =
+        !missing.port.guid().is_empty() && identity(missing.name, missing.port) == identity(there.name, there.port);
+    let is_merged = is_bond(missing.name) != is_bond(there.name);
+    is_renamed || (is_merged && card(missing.port).is_some() && card(missing.port) == card(there.port))
 }
 
 /// Domain, bus and slot: the ports of a card are its functions.

@@ -7,6 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use super::reading::Vendor;
+
 /// `PCI_VENDOR_ID_NVIDIA`, `PCI_VENDOR_ID_ATI`
 const NVIDIA: &str = "0x10de";
 const AMD: &str = "0x1002";
@@ -22,12 +24,6 @@ pub(super) struct BusGpu {
     pub(super) vendor: Vendor,
     /// The driver it is bound to.
     pub(super) driver: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Vendor {
-    Nvidia,
-    Amd,
 }
 
 /// All NVIDIA and AMD GPUs, by address.

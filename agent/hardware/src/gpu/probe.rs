@@ -13,7 +13,7 @@ use nvml_wrapper::{
     },
 };
 
-use super::reading::{Access, Ecc, FabricState, GpuReading, Identity, Mig, Remap, Retired};
+use super::reading::{Access, Ecc, FabricState, GpuReading, Identity, Mig, Remap, Retired, Vendor};
 
 /// Twice `NVML_NVLINK_MAX_LINKS` of the drivers of 2025: the first number that is no link's ends the search.
 const MOST_LINKS: u32 = 36;
@@ -32,7 +32,7 @@ pub(super) fn gpu(device: &Device<'_>) -> GpuReading {
     let mut ask = Questions { device, access: Access::Answers };
     let fields = ask.fields();
     GpuReading {
-        vendor: "NVIDIA".to_owned(),
+        vendor: Vendor::Nvidia,
         identity: ask.identity(),
         ecc: ask.ecc(),
         remap: fields.remap(),

@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use super::{
     DRIVER,
-    bus::{self, BusGpu, Vendor},
+    bus::{self, BusGpu},
     library::{Library, OpenError},
     probe, ras,
-    reading::{Access, DeviceReading, DriverReading, GpuReading},
+    reading::{Access, DeviceReading, DriverReading, GpuReading, Vendor},
 };
 use crate::{ReadError, Reader, Roots, settings::GpuSettings};
 
@@ -64,7 +64,7 @@ impl GpuReader {
         } else if bus::is_off_the_bus(sys, address) {
             by_bus(Access::Lost)
         } else if ras::is_counted(sys, address) {
-            GpuReading { vendor: "AMD".to_owned(), ecc: ras::read(sys, address), ..GpuReading::default() }
+            GpuReading { vendor: Vendor::Amd, ecc: ras::read(sys, address), ..GpuReading::default() }
         } else {
             self.nvidias(address)?
         };
@@ -90,7 +90,7 @@ fn ask(nvml: &Rc<Nvml>, address: &str) -> Result<GpuReading, ReadError> {
         Ok(device) => Ok(probe::gpu(&device)),
         Err(NvmlError::NoPermission) => Err(ReadError::Denied { message: format!("{address} is not open to us") }),
         Err(error) => match probe::access_of(&error) {
-            Some(access) => Ok(GpuReading { vendor: "NVIDIA".to_owned(), access, ..GpuReading::default() }),
+            Some(access) => Ok(GpuReading { vendor: Vendor::Nvidia, access, ..GpuReading::default() }),
             None => Err(ReadError::Failed { message: format!("nvmlDeviceGetHandleByPciBusId: {error}") }),
         },
     }

@@ -33,7 +33,7 @@ pub struct DriverReading {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct GpuReading {
-    pub vendor: String,
+    pub vendor: Vendor,
     pub identity: Identity,
     pub access: Access,
     pub ecc: Option<Ecc>,
@@ -52,6 +52,18 @@ pub struct GpuReading {
     pub energy_millijoules: Option<u64>,
     /// When the reading began.
     pub read_at: Timestamp,
+}
+
+/// Who made it; unknown where only the bus was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Vendor {
+    #[default]
+    #[serde(rename = "")]
+    Unknown,
+    #[serde(rename = "NVIDIA")]
+    Nvidia,
+    #[serde(rename = "AMD")]
+    Amd,
 }
 
 /// What people know it by.

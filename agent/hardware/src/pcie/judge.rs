@@ -171,8 +171,12 @@ impl PcieHistory {
 
     /// Fatal messages that reached a root port and that the kernel could trace to no device.
     fn trace_root_errors(&mut self, now: Duration) {
-        let traced: Vec<String> =
-            self.devices.iter().filter(|(_, device)| device.errors.has_fatal()).flat_map(ways).collect();
+        let traced: Vec<String> = self
+            .devices
+            .iter()
+            .filter(|(_, device)| device.errors.has_fatal())
+            .flat_map(|(address, device)| path_up(address, device))
+            .collect();
         for (address, device) in &mut self.devices {
             let is_untraced = device.errors.root_fatal() > 0 && !traced.contains(address);
             device.untraced.observe(is_untraced, now, UNTRACED);
@@ -240,8 +244,8 @@ fn parsed(value: Value) -> Result<PcieReading, PollError> {
 }
 
 /// A device and all ports above it.
-fn ways((address, device): (&String, &Device)) -> Vec<String> {
-    std::iter::once(address).chain(&device.above).cloned().collect()
+fn path_up(address: &str, device: &Device) -> Vec<String> {
+    std::iter::once(address.to_owned()).chain(device.above.iter().cloned()).collect()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use nodewell_checks::plugin::{
     Machine, Schedule,
     machine::{Account, Now},
-    schedule::first,
+    schedule::{Timing, first},
 };
 use nodewell_client::{Client, random};
 use nodewell_hardware::Findings;
@@ -51,7 +51,10 @@ impl Daemon {
     pub(super) fn new(name: Arc<str>, monitors: Vec<PluginMonitor>, confinement: Rc<Confinement>) -> Self {
         let mut schedule = Schedule::default();
         for monitor in &monitors {
-            let times = monitor.tasks.iter().map(|task| (task.interval, first(task.interval, random())));
+            let times = monitor
+                .tasks
+                .iter()
+                .map(|task| Timing { interval: task.interval, first: first(task.interval, random()) });
             schedule.add(monitor.concurrency, times);
         }
         let jobs = monitors.iter().flat_map(|monitor| &monitor.tasks).filter_map(Job::of).map(Rc::new).collect();

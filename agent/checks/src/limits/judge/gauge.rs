@@ -9,6 +9,8 @@ use nodewell_hardware::{
 use nodewell_model::{Name, SubjectKey};
 use serde::{Deserialize, Serialize};
 
+use crate::settings::Levels;
+
 /// One figure.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Measure {
@@ -16,7 +18,7 @@ pub(super) struct Measure {
     pub(super) reason: &'static str,
     pub(super) value: f64,
     /// At this or above it is a problem, below the second it is none.
-    pub(super) levels: (f64, f64),
+    pub(super) levels: Levels,
     pub(super) message: String,
     /// What it is if it is none.
     pub(super) healthy: &'static str,
@@ -47,9 +49,8 @@ impl Gauges {
         let before = std::mem::take(&mut self.signs.0);
         for measure in &measures {
             let mut sign = before.get(&measure.sign()).cloned().unwrap_or_default();
-            let (high, low) = measure.levels;
-            let level = if sign.holds() { low } else { high };
-            sign.observe(measure.value >= level, now, patience);
+            let level = if sign.holds() { measure.levels.low } else { measure.levels.high };
+            sign.observe(measure.value >= f64::from(level), now, patience);
             if !sign.is_nothing() {
                 self.signs.0.insert(measure.sign(), sign);
             }
@@ -97,7 +98,7 @@ mod tests {
             key: subject_key("ResourceExhausted", "conntrack"),
             reason: "ConntrackFull",
             value,
-            levels: (90.0, 80.0),
+            levels: Levels::new(90, 80),
             message: "full".to_owned(),
             healthy: "room",
         }

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use nodewell_hardware::growth::{Growth, Start, Window};
-use nodewell_model::SubjectKey;
 
 use super::gauge::{Measure, subject_key};
 use crate::{
@@ -61,18 +60,7 @@ pub(super) fn of_cgroups(reading: &CgroupsReading, settings: &LimitsSettings) ->
 fn share(level: Level, subject: &str, reason: &'static str, levels: Levels) -> Measure {
     let value = percent(level);
     let message = format!("{} of {} are in use, {value:.0} %", level.used, level.max);
-    measure(subject_key(EXHAUSTED, subject), reason, (value, levels), message, ROOM)
-}
-
-fn measure(
-    key: SubjectKey,
-    reason: &'static str,
-    (value, levels): (f64, Levels),
-    message: String,
-    healthy: &'static str,
-) -> Measure {
-    let levels = (f64::from(levels.high), f64::from(levels.low));
-    Measure { key, reason, value, levels, message, healthy }
+    Measure { key: subject_key(EXHAUSTED, subject), reason, value, levels, message, healthy: ROOM }
 }
 
 /// Exact enough for a percentage.
@@ -84,13 +72,27 @@ fn percent(level: Level) -> f64 {
 fn memory(pressure: Pressure, levels: Levels) -> Measure {
     let value = f64::from(pressure.full) / 100.0;
     let message = format!("for {value:.0} % of the last five minutes no task went on for want of memory");
-    measure(subject_key("MemoryPressureHigh", ""), "TasksWaitForMemory", (value, levels), message, "tasks get memory")
+    Measure {
+        key: subject_key("MemoryPressureHigh", ""),
+        reason: "TasksWaitForMemory",
+        value,
+        levels,
+        message,
+        healthy: "tasks get memory",
+    }
 }
 
 fn io(pressure: Pressure, levels: Levels) -> Measure {
     let value = f64::from(pressure.full) / 100.0;
     let message = format!("for {value:.0} % of the last five minutes no task went on for want of a disk");
-    measure(subject_key("IoPressureHigh", ""), "TasksWaitForIo", (value, levels), message, "disks keep up")
+    Measure {
+        key: subject_key("IoPressureHigh", ""),
+        reason: "TasksWaitForIo",
+        value,
+        levels,
+        message,
+        healthy: "disks keep up",
+    }
 }
 
 /// As high as the pressure shows, and no higher than the queues show.
@@ -101,7 +103,14 @@ fn cpu(pressure: Pressure, reading: &KernelReading, levels: Levels) -> Measure {
     let message = format!(
         "for {some:.0} % of the last five minutes some task waited for a CPU, and {queue:.0} tasks for each CPU ran or waited"
     );
-    measure(subject_key("CpuPressureHigh", ""), "TasksWaitForCpu", (value, levels), message, "CPUs keep up")
+    Measure {
+        key: subject_key("CpuPressureHigh", ""),
+        reason: "TasksWaitForCpu",
+        value,
+        levels,
+        message,
+        healthy: "CPUs keep up",
+    }
 }
 
 impl Rates {
@@ -113,7 +122,14 @@ impl Rates {
         let message =
             format!("{drops} packets were thrown away within ten minutes; {races} connections could not be entered");
         let value = f64::from(u32::try_from(drops).unwrap_or(u32::MAX));
-        measure(subject_key(EXHAUSTED, "conntrack"), "ConntrackDropping", (value, levels), message, ROOM)
+        Measure {
+            key: subject_key(EXHAUSTED, "conntrack"),
+            reason: "ConntrackDropping",
+            value,
+            levels,
+            message,
+            healthy: ROOM,
+        }
     }
 
     /// Pages that go out once are room well used; those that come back at the same time are the storm.
@@ -124,13 +140,13 @@ impl Rates {
             // One reading is no rate: nothing begins by it, and nothing that an earlier run reported ends.
             let between = f64::from(levels.low).min(f64::from(levels.high) - 0.5);
             let message = "pages went to swap and came back before this was started".to_owned();
-            return measure(key, "SwapStorm", (between, levels), message, healthy);
+            return Measure { key, reason: "SwapStorm", value: between, levels, message, healthy };
         };
         let elapsed = now.saturating_sub(then);
         let in_ = per_second(before.pages_in, swap.pages_in, elapsed);
         let out = per_second(before.pages_out, swap.pages_out, elapsed);
         let message = format!("{out:.0} pages a second go to swap and {in_:.0} come back");
-        measure(key, "SwapStorm", (in_.min(out), levels), message, healthy)
+        Measure { key, reason: "SwapStorm", value: in_.min(out), levels, message, healthy }
     }
 }
 

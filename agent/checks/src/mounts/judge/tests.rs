@@ -106,7 +106,9 @@ impl Node {
 
 fn reported(verdicts: &[Verdict]) -> Vec<(String, String, String)> {
     let reported = |verdict: &Verdict| {
-        let triple = |reason: &Name| (verdict.condition.to_string(), reason.to_string(), verdict.subject.clone());
+        let triple = |reason: &dyn std::fmt::Display| {
+            (verdict.condition.to_string(), reason.to_string(), verdict.subject.clone())
+        };
         match &verdict.state {
             State::Healthy { .. } => Vec::new(),
             State::Faulty(faults) => faults.iter().map(|fault| triple(&fault.reason)).collect(),

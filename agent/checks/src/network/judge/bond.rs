@@ -32,7 +32,8 @@ impl Bond {
         &mut self,
         reading: &BondReading,
         interfaces: &BTreeMap<String, Interface>,
-        (now, for_duration): (Duration, Duration),
+        now: Duration,
+        for_duration: Duration,
     ) {
         let names: BTreeSet<String> = reading.slaves.keys().cloned().collect();
         let gone: Vec<_> = self.gone(&names, interfaces).cloned().collect();

@@ -15,7 +15,7 @@ fn named(names: &[&str]) -> NetworkSettings {
 }
 
 fn resolver(names: &[&str], lookup: Lookup) -> Resolver {
-    Resolver::new("/nowhere".into(), &named(names)).looking_up(lookup, (MINUTE, MINUTE))
+    Resolver::new("/nowhere".into(), &named(names)).looking_up(lookup, MINUTE, MINUTE)
 }
 
 fn failing(_: &str) -> Result<(), LookupError> {
@@ -69,8 +69,11 @@ fn a_resolver_that_hangs_is_asked_by_one_thread_only() {
             thread::park();
         }
     };
-    let times = (Duration::from_millis(1), Duration::ZERO);
-    let mut resolver = Resolver::new("/nowhere".into(), &named(&["a.example"])).looking_up(hanging, times);
+    let mut resolver = Resolver::new("/nowhere".into(), &named(&["a.example"])).looking_up(
+        hanging,
+        Duration::from_millis(1),
+        Duration::ZERO,
+    );
     // Nothing is known until the thread has begun.
     let reading = loop {
         match resolver.ask().unwrap() {
@@ -95,7 +98,7 @@ fn who_is_slow_is_heard_in_a_later_round() {
         Ok(())
     };
     let resolver = Resolver::new("/nowhere".into(), &named(&["a.example"]));
-    let mut resolver = resolver.looking_up(slow, (Duration::from_millis(1), MINUTE));
+    let mut resolver = resolver.looking_up(slow, Duration::from_millis(1), MINUTE);
     assert_eq!(resolver.ask().unwrap(), NamesReading::default());
     drop(closed);
     resolver.wait = MINUTE;
@@ -106,7 +109,7 @@ fn who_is_slow_is_heard_in_a_later_round() {
 #[test]
 fn an_answer_to_no_request_is_none() {
     let resolver = Resolver::new("/nowhere".into(), &named(&["a.example"]));
-    let mut resolver = resolver.looking_up(|_| Ok(()), (MINUTE, Duration::ZERO));
+    let mut resolver = resolver.looking_up(|_| Ok(()), MINUTE, Duration::ZERO);
     assert_eq!(resolver.ask().unwrap().error.unwrap(), "answered only after 0 s");
 }
 
@@ -117,7 +120,7 @@ fn a_sandbox_is_no_outage() {
         fs::create_dir_all(root.path().join(folder)).unwrap();
         fs::write(root.path().join(folder).join("dev"), format!("Inter-| Receive\n face |bytes\n{devices}")).unwrap();
     }
-    let mut resolver = Resolver::new(root.path().into(), &named(&["a.example"])).looking_up(failing, (MINUTE, MINUTE));
+    let mut resolver = Resolver::new(root.path().into(), &named(&["a.example"])).looking_up(failing, MINUTE, MINUTE);
     assert!(matches!(resolver.ask(), Err(ReadError::Unsupported { .. })));
     fs::write(root.path().join("self/net/dev"), "  lo: 0\neth0: 9\n").unwrap();
     assert!(resolver.ask().unwrap().error.is_some());
@@ -152,7 +155,7 @@ fn a_kubeconfig_that_comes_later_is_found() {
     let root = tempfile::tempdir().unwrap();
     let kubeconfigs = vec![root.path().join("none"), root.path().join("kubelet.conf")];
     let settings = NetworkSettings { kubeconfigs, ..NetworkSettings::default() };
-    let asking = || Resolver::new("/nowhere".into(), &settings).looking_up(|_| Ok(()), (MINUTE, MINUTE));
+    let asking = || Resolver::new("/nowhere".into(), &settings).looking_up(|_| Ok(()), MINUTE, MINUTE);
     assert!(matches!(asking().ask(), Err(ReadError::Gone { .. })));
     fs::write(root.path().join("kubelet.conf"), "    server: https://api.example:6443\n").unwrap();
     assert_eq!(asking().ask().unwrap().name, "api.example");

@@ -1,6 +1,6 @@
 //! Several tasks on one condition and subject: each reason is a problem of its own, and none hides another.
 
-use nodewell_hardware::{Fault, State};
+use nodewell_hardware::{Fault, State, UnknownReason};
 
 use super::task::TaskState;
 
@@ -17,7 +17,10 @@ pub(super) fn state<'a>(tasks: impl Iterator<Item = &'a TaskState> + Clone) -> O
         return Some(State::Faulty(faulty.into_iter().filter_map(fault).collect()));
     }
     if let Some(unknown_state) = unknown_state {
-        return Some(State::Unknown { reason: unknown_state.why.clone(), message: unknown_state.message.clone() });
+        return Some(State::Unknown {
+            reason: UnknownReason::Named(unknown_state.why.clone()),
+            message: unknown_state.message.clone(),
+        });
     }
     tasks.clone().all(TaskState::is_healthy).then(|| State::Healthy { message: HEALTHY.to_owned() })
 }

@@ -10,7 +10,8 @@ fn secs(secs: u64) -> Duration {
 
 fn of(limit: usize, tasks: &[(u64, u64)]) -> Schedule {
     let mut schedule = Schedule::default();
-    schedule.add(limit, tasks.iter().map(|(interval, first)| (secs(*interval), secs(*first))));
+    schedule
+        .add(limit, tasks.iter().map(|(interval, first)| Timing { interval: secs(*interval), first: secs(*first) }));
     schedule
 }
 
@@ -54,7 +55,7 @@ fn a_full_lane_makes_late_and_not_lost() {
 #[test]
 fn lanes_do_not_share() {
     let mut schedule = of(1, &[(10, 0)]);
-    schedule.add(1, [(secs(10), secs(0))]);
+    schedule.add(1, [Timing { interval: secs(10), first: secs(0) }]);
     assert_eq!((start(&mut schedule, 0), start(&mut schedule, 0)), (Some((0, 0, 0)), Some((1, 0, 0))));
 }
 
@@ -81,7 +82,7 @@ proptest! {
         steps in proptest::collection::vec((0_u64..30, 0_usize..6), 1..200),
     ) {
         let mut schedule = Schedule::default();
-        schedule.add(limit, intervals.iter().map(|interval| (secs(*interval), secs(0))));
+        schedule.add(limit, intervals.iter().map(|interval| Timing { interval: secs(*interval), first: secs(0) }));
         let mut running = vec![false; intervals.len()];
         let mut accounted = vec![0_u64; intervals.len()];
         let mut now = 0;

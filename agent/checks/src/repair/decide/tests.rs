@@ -27,9 +27,13 @@ fn unit(activity: Activity) -> UnitNow {
     UnitNow { activity, lasted: Some(60 * MINUTE) }
 }
 
+fn observed(problem: Option<UnitProblem>, state: UnitNow) -> ObservedUnit {
+    ObservedUnit { problem, state }
+}
+
 /// What is decided about the first unit while the second is healthy.
 fn first(problem: Option<UnitProblem>, state: UnitNow, history: &History, now: &Moment) -> Decision {
-    decide_all(&settings(), &[(problem, state), (None, unit(Activity::Active))], history, now)[0]
+    decide_all(&settings(), &[observed(problem, state), observed(None, unit(Activity::Active))], history, now)[0]
 }
 
 #[test]
@@ -64,7 +68,7 @@ fn a_boot_and_a_short_problem_are_waited_out() {
 #[test]
 fn two_broken_units_are_repaired_one_after_the_other() {
     let mut history = History::default();
-    let seen = [(broken(), unit(Activity::Active)), (broken(), unit(Activity::Failed))];
+    let seen = [observed(broken(), unit(Activity::Active)), observed(broken(), unit(Activity::Failed))];
     let now = decide_all(&settings(), &seen, &history, &at(60));
     assert_eq!(now, [Decision::Repair, Decision::Hold(Hold::AnotherFirst)]);
     history.begin(UNIT, &at(60));
@@ -140,7 +144,7 @@ proptest! {
             let boottime = MINUTE * (n - booted);
             let now = Moment { boottime, boot_id: boot.to_string(), wall: at(n).wall };
             let seen: Vec<_> = minute.activities.into_iter().zip(minute.are_broken)
-                .map(|(activity, is_broken)| (broken().filter(|_| is_broken), unit(activity))).collect();
+                .map(|(activity, is_broken)| observed(broken().filter(|_| is_broken), unit(activity))).collect();
             let decisions = decide_all(&settings, &seen, &history, &now);
             let acts: Vec<usize> = (0..2).filter(|n| decisions[*n] == Decision::Repair).collect();
             prop_assert!(acts.len() <= 1, "two at once");

@@ -8,9 +8,18 @@ use crate::service::check::Pace;
 /// What is reported of a service.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ServiceState {
-    Up { message: String },
+    Up {
+        message: String,
+    },
     Down(Fault),
-    Unknown { reason: Name, message: String },
+    /// systemd stopped it, and no unit requires it.
+    Stopped {
+        message: String,
+    },
+    Unknown {
+        reason: Name,
+        message: String,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +44,7 @@ impl ServiceState {
         match self {
             Self::Up { .. } => Class::Up,
             Self::Down(_) => Class::Down,
-            Self::Unknown { .. } => Class::Unknown,
+            Self::Stopped { .. } | Self::Unknown { .. } => Class::Unknown,
         }
     }
 
@@ -44,6 +53,7 @@ impl ServiceState {
         let differ = |one: &str, other: &str| one != other && !text::differ_in_figures_only(one, other);
         match (before, self) {
             (Self::Up { message: one }, Self::Up { message: other }) => differ(one, other),
+            (Self::Stopped { message: one }, Self::Stopped { message: other }) => differ(one, other),
             (Self::Down(one), Self::Down(other)) => one.reason != other.reason || differ(&one.message, &other.message),
             (Self::Unknown { reason: one, message }, Self::Unknown { reason: other, message: later }) => {
                 one != other || differ(message, later)
@@ -95,7 +105,10 @@ impl Streak {
 
     /// After good answers every bad one counts, whatever its kind.
     fn goes_on(&self, class: Class) -> bool {
-        let was_healthy = !matches!(self.state, Some(ServiceState::Down(_) | ServiceState::Unknown { .. }));
+        let was_healthy = !matches!(
+            self.state,
+            Some(ServiceState::Down(_) | ServiceState::Stopped { .. } | ServiceState::Unknown { .. })
+        );
         match self.candidate {
             Some(before) if was_healthy => (before == Class::Up) == (class == Class::Up),
             Some(before) => before == class,
@@ -125,7 +138,7 @@ mod tests {
     }
 
     fn unknown() -> ServiceState {
-        ServiceState::Unknown { reason: Name::fixed("ServiceStopped"), message: "stopped".to_owned() }
+        ServiceState::Stopped { message: "stopped".to_owned() }
     }
 
     fn changes(streak: &mut Streak, all: &[ServiceState]) -> Vec<bool> {

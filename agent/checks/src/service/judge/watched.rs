@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use nodewell_hardware::{Fault, Happening, State, Verdict};
+use nodewell_hardware::{Fault, Happening, State, UnknownReason, Verdict};
 use nodewell_model::{Action, Name, Severity, SubjectKey};
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +25,8 @@ use crate::{
 const SLOW: Duration = Duration::from_secs(1);
 /// Interfaces and routes of pods, as one subject beside the node's interfaces.
 const NETWORK: &str = "container-network";
+/// The reason of a service that systemd stopped.
+const STOPPED: &str = "ServiceStopped";
 
 pub(super) struct WatchedService {
     pub(super) check: Check,
@@ -181,12 +183,12 @@ impl WatchedService {
                 ServiceState::Up { message }
             }
             Assessment::Down(fault) => ServiceState::Down(fault),
+            Assessment::Stopped { message } => ServiceState::Stopped { message },
             Assessment::Unknown { reason, message } => ServiceState::Unknown { reason, message },
         };
-        let stopped = matches!(&state, ServiceState::Unknown { reason, .. } if reason.as_str() == "ServiceStopped");
-        let message = if let ServiceState::Unknown { message, .. } = &state { message.clone() } else { String::new() };
-        if self.streak.take(state, &pace) && stopped {
-            self.happenings.push(Happening::new("ServiceStopped", &self.check.name, message, now.wall));
+        let stopped = if let ServiceState::Stopped { message } = &state { Some(message.clone()) } else { None };
+        if let (true, Some(message)) = (self.streak.take(state, &pace), stopped) {
+            self.happenings.push(Happening::new(STOPPED, &self.check.name, message, now.wall));
         }
     }
 
@@ -253,10 +255,12 @@ impl WatchedService {
 }
 
 fn verdict(key: SubjectKey, state: &ServiceState) -> Verdict {
+    let unknown = |reason, message| State::Unknown { reason: UnknownReason::Named(reason), message };
     let state = match state.clone() {
         ServiceState::Up { message } => State::Healthy { message },
         ServiceState::Down(fault) => State::Faulty(vec![fault]),
-        ServiceState::Unknown { reason, message } => State::Unknown { reason, message },
+        ServiceState::Stopped { message } => unknown(Name::fixed(STOPPED), message),
+        ServiceState::Unknown { reason, message } => unknown(reason, message),
     };
     Verdict::new(key, state)
 }

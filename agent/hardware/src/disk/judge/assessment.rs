@@ -5,7 +5,7 @@ use nodewell_model::Name;
 
 use super::CONDITION;
 use crate::{
-    Ended, Fault, State,
+    Ended, Fault, State, UnknownReason,
     disk::{
         baseline::{Baseline, CounterGrowth},
         part::Part,
@@ -70,8 +70,8 @@ impl Assessment {
     pub(super) fn need<'a, T>(&mut self, part: &'a Part<T>) -> Option<&'a T> {
         match part {
             Part::Read(value) => return Some(value),
-            Part::Unreadable(message) => self.set_unknown("DeviceUnreadable", message.clone()),
-            Part::Denied(message) => self.set_unknown("PermissionDenied", message.clone()),
+            Part::Unreadable(message) => self.set_unknown(UnknownReason::Unreadable, message.clone()),
+            Part::Denied(message) => self.set_unknown(UnknownReason::PermissionDenied, message.clone()),
             Part::Absent => self.note("it offers no health data"),
         }
         None
@@ -104,8 +104,8 @@ impl Assessment {
         if has_other { part.read() } else { self.need(part) }
     }
 
-    pub(super) fn set_unknown(&mut self, reason: &'static str, message: String) {
-        self.unknown = Some(State::Unknown { reason: Name::fixed(reason), message });
+    pub(super) fn set_unknown(&mut self, reason: UnknownReason, message: String) {
+        self.unknown = Some(State::Unknown { reason, message });
     }
 
     /// Whether what was read is enough for a verdict.

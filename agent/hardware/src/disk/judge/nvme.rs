@@ -1,6 +1,7 @@
 //! An NVMe controller: its driver's state, its own critical warning, its counters against the baseline.
 
 use super::{assessment::Assessment, self_test};
+use crate::UnknownReason;
 use crate::disk::{
     baseline::{Baseline, Counter, ReadTime},
     nvme::log::{ErrorEntry, HealthLog, Limits, warning},
@@ -16,7 +17,7 @@ pub(super) fn assess(reading: &NvmeReading, baseline: &mut Baseline, moment: Rea
         "live" => {}
         // drivers/nvme/host/core.c: no reset brought it back; `deleting` goes on to be gone.
         "dead" => return found.fault("NVMeControllerLost", "the driver has given the controller up".to_owned()),
-        state => return found.set_unknown("DeviceNotAnswering", format!("the driver says that it is {state}")),
+        state => return found.set_unknown(UnknownReason::NotAnswering, format!("the driver says that it is {state}")),
     }
     if let Some(health) = found.need(&reading.health) {
         judge_health(health, &reading.limits, baseline, found);

@@ -13,11 +13,8 @@ use super::{
 };
 use crate::{
     Fault,
-    gpu::{Access, Ecc, GpuReading, Remap, Retired},
+    gpu::{Access, Ecc, GpuReading, Remap, Retired, Vendor},
 };
-
-/// `GpuReading::vendor`
-const AMD: &str = "AMD";
 
 /// NVIDIA replaces a board with so many retired pages; at 64 it cannot retire more (Dynamic Page Retirement).
 const MOST_RETIRED: u64 = 60;
@@ -45,7 +42,8 @@ impl GpuJudge {
 
     fn answering(&self, device: &Device, known: &Known, reading: &GpuReading) -> Vec<Fault> {
         let identity = text::identity(&known.identity);
-        let uncorrectable = if reading.vendor == AMD { amds(device, reading) } else { uncorrectable(known, reading) };
+        let uncorrectable =
+            if reading.vendor == Vendor::Amd { amds(device, reading) } else { uncorrectable(known, reading) };
         let uncorrectable = uncorrectable.filter(|_| !xids::explains_ecc(known));
         let corrected = device.corrected.is_high().then(|| Fault::new("GpuEccCorrectedGrowing", corrected(&identity)));
         let mig = device.mig_pending.is_sure().then(|| Fault::new("GpuMigModePending", mig(reading)));

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::gpu::{DriverReading, GpuReading, Identity};
+use crate::gpu::{DriverReading, GpuReading, Identity, Vendor};
 
 /// More GPUs than any machine has: a reader gone mad must not fill the disk.
 const MOST_GPUS: usize = 256;
@@ -32,7 +32,7 @@ struct SavedGpus {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
 pub(super) struct Known {
-    pub(super) vendor: String,
+    pub(super) vendor: Vendor,
     pub(super) identity: Identity,
     /// It was gone when it was last looked for.
     pub(super) is_missing: bool,
@@ -125,7 +125,7 @@ impl GpuHistory {
 
 impl Known {
     fn learn(&mut self, reading: &GpuReading) {
-        reading.vendor.clone_into(&mut self.vendor);
+        self.vendor = reading.vendor;
         self.is_missing = false;
         let reported = &reading.identity;
         for (mine, new) in [

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{DRIVER, GpuJudge, device::DeviceState, trends::Streak};
-use crate::{PollError, ReadError};
+use crate::{PollError, ReadError, gpu::Vendor};
 
 /// GPUs that are expected and have never been seen.
 #[derive(Debug, Clone, Copy, Default)]
@@ -50,7 +50,7 @@ impl GpuJudge {
             self.devices.remove(name);
             return;
         };
-        let (is_nvidias, was_missing) = (known.vendor == "NVIDIA", known.is_missing);
+        let (is_nvidias, was_missing) = (known.vendor == Vendor::Nvidia, known.is_missing);
         let driver = self.driver.reading.as_ref();
         let elsewhere = driver.is_some_and(|driver| driver.elsewhere.iter().any(|other| other == name));
         let is_certain = driver.is_some();

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::*;
 use crate::{
     Fault, NoAnswer, State, Verdict,
-    gpu::{Ecc, FabricState, Identity, Mig, Remap, Retired},
+    gpu::{Ecc, FabricState, Identity, Mig, Remap, Retired, Vendor},
 };
 
 const ONE: &str = "0000:05:00.0";
@@ -32,7 +32,7 @@ fn healthy(name: &str) -> GpuReading {
     };
     let ecc =
         Some(Ecc { corrected: Some(7), uncorrected: Some(0), corrected_ever: Some(9), uncorrected_ever: Some(4) });
-    GpuReading { vendor: "NVIDIA".into(), identity, ecc, persistence: Some(true), ..GpuReading::default() }
+    GpuReading { vendor: Vendor::Nvidia, identity, ecc, persistence: Some(true), ..GpuReading::default() }
 }
 
 fn answer(reading: &GpuReading) -> Answer {
@@ -609,7 +609,7 @@ fn amds_counters_count_by_growth_and_hold_for_an_hour() {
     let mut bench = bench();
     let counters = |uncorrected| {
         move |gpu: &mut GpuReading| {
-            gpu.vendor = "AMD".into();
+            gpu.vendor = Vendor::Amd;
             gpu.ecc = Some(Ecc { corrected: Some(0), uncorrected: Some(uncorrected), ..Ecc::default() });
         }
     };

@@ -131,7 +131,7 @@ fn all_that_is_judged_is_read() {
         serial: Some("165".into()),
     };
     let expected = GpuReading {
-        vendor: "NVIDIA".into(),
+        vendor: Vendor::Nvidia,
         identity,
         access: Access::Answers,
         ecc: Some(ecc),
@@ -150,7 +150,7 @@ fn all_that_is_judged_is_read() {
     assert_ne!(read.read_at, Timestamp::default());
 
     let nothing = gpu(&mut reader, TWO);
-    assert_eq!(nothing, GpuReading { vendor: "NVIDIA".into(), read_at: nothing.read_at, ..GpuReading::default() });
+    assert_eq!(nothing, GpuReading { vendor: Vendor::Nvidia, read_at: nothing.read_at, ..GpuReading::default() });
     assert_eq!(driver(&mut reader).version.as_deref(), Some("580.65.06"));
 }
 
@@ -317,10 +317,7 @@ fn gpus_of_others_are_not_listed_but_named() {
     assert_eq!(reader.list().unwrap(), [DRIVER, ONE, "0000:c3:00.0"]);
     assert_eq!(driver(&mut reader).elsewhere, [TWO]);
     let amd = gpu(&mut reader, "0000:c3:00.0");
-    assert_eq!(
-        (amd.vendor.as_str(), amd.ecc.unwrap().uncorrected, amd.ecc.unwrap().corrected),
-        ("AMD", Some(3), Some(4))
-    );
+    assert_eq!((amd.vendor, amd.ecc.unwrap().uncorrected, amd.ecc.unwrap().corrected), (Vendor::Amd, Some(3), Some(4)));
 }
 
 #[test]

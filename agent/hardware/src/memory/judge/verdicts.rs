@@ -11,6 +11,8 @@ use crate::{
 };
 
 const CONDITION: &str = "MemoryUnhealthy";
+/// The reason of a module that lost data.
+const UNCORRECTED: &str = "MemoryUncorrectedError";
 
 impl MemoryJudge {
     pub(super) fn findings(&self, now: &Now, happenings: Vec<Happening>) -> Findings {
@@ -60,7 +62,7 @@ impl MemoryJudge {
         }
         let mut faults = Vec::new();
         if module.lost > 0 {
-            faults.push(Fault::new("MemoryUncorrectedError", self.loss_message(module)));
+            faults.push(Fault::new(UNCORRECTED, self.loss_message(module)));
         }
         if module.bucket.is_full() {
             faults.push(Fault::new("MemoryCorrectedError", self.worn_message(module)));
@@ -130,9 +132,7 @@ fn is_controller(subject: &str) -> bool {
 fn state_name(state: &State) -> Option<&'static str> {
     match state {
         State::Healthy { .. } => None,
-        State::Faulty(faults) if faults.iter().any(|fault| fault.reason.as_str() == "MemoryUncorrectedError") => {
-            Some("failing")
-        }
+        State::Faulty(faults) if faults.iter().any(|fault| fault.reason == Name::fixed(UNCORRECTED)) => Some("failing"),
         State::Faulty(_) => Some("degrading"),
         State::Unknown { .. } => Some("not answering"),
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use nodewell_model::Inventory;
 
 use super::{Device, Fault, Findings, Name, PcieJudge, PollError, State, Verdict};
-use crate::unknown;
+use crate::{UnknownReason, unknown};
 
 impl PcieJudge {
     pub(super) fn account(&mut self) -> Findings {
@@ -69,7 +69,7 @@ impl PcieJudge {
 
 fn behind(first: &str) -> State {
     let message = format!("cannot be asked: {first} does not answer");
-    State::Unknown { reason: Name::fixed("DeviceNotAnswering"), message }
+    State::Unknown { reason: UnknownReason::NotAnswering, message }
 }
 
 impl Device {

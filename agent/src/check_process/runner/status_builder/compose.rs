@@ -46,7 +46,7 @@ fn worse(one: State, other: State) -> State {
 pub(super) fn compose(key: &SubjectKey, state: State, before: &Since) -> (Vec<Condition>, Since) {
     let conditions = match state {
         State::Healthy { message } => vec![plain(key, ConditionStatus::False, Name::fixed(WELL), message)],
-        State::Unknown { reason, message } => vec![plain(key, ConditionStatus::Unknown, reason, message)],
+        State::Unknown { reason, message } => vec![plain(key, ConditionStatus::Unknown, reason.into(), message)],
         State::Faulty(faults) => faults.into_iter().map(|fault| faulty(key, fault, before)).collect(),
     };
     let held = |condition: &Condition| before.get(&condition.reason).copied().unwrap_or(condition.transition);
@@ -115,7 +115,7 @@ mod tests {
     }
 
     fn unknown() -> State {
-        State::Unknown { reason: Name::fixed("DeviceNotAnswering"), message: String::new() }
+        State::Unknown { reason: nodewell_hardware::UnknownReason::NotAnswering, message: String::new() }
     }
 
     #[test]

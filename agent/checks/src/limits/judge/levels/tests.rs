@@ -15,7 +15,11 @@ fn high(before: KernelReading, reading: KernelReading) -> Vec<&'static str> {
     let mut rates = Rates::default();
     of_kernel(&before, Duration::from_secs(1000), &mut rates, &settings());
     let measures = of_kernel(&reading, Duration::from_secs(1060), &mut rates, &settings());
-    measures.iter().filter(|measure| measure.value >= measure.levels.0).map(|measure| measure.reason).collect()
+    measures
+        .iter()
+        .filter(|measure| measure.value >= f64::from(measure.levels.high))
+        .map(|measure| measure.reason)
+        .collect()
 }
 
 #[test]
@@ -74,7 +78,7 @@ fn a_storm_goes_both_ways() {
 fn the_first_look_at_swap_neither_begins_nor_ends_a_storm() {
     let reading = KernelReading { swap: Some(Swap { pages_in: 9, pages_out: 9 }), ..Default::default() };
     let first = of_kernel(&reading, Duration::ZERO, &mut Rates::default(), &settings());
-    let (high, low) = first[0].levels;
+    let (high, low) = (f64::from(first[0].levels.high), f64::from(first[0].levels.low));
     assert!(first[0].value < high && first[0].value >= low);
 }
 
