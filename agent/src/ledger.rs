@@ -6,7 +6,7 @@ pub mod keeper;
 use std::time::Duration;
 
 pub use keeper::Keeper;
-use nodewell_ledger::{Ledger, Limits, Now, ReportRefusal};
+use nodewell_ledger::{Ledger, Limits, Now, ReportRejection};
 use nodewell_model::{ConditionSpec, Row, view::NodeView};
 use tokio::sync::{mpsc, oneshot};
 
@@ -39,8 +39,8 @@ pub struct LedgerTask {
 
 #[derive(Debug)]
 struct Answer {
-    done: oneshot::Sender<Result<Ticket, ReportRefusal>>,
-    outcome: Result<(), ReportRefusal>,
+    done: oneshot::Sender<Result<Ticket, ReportRejection>>,
+    outcome: Result<(), ReportRejection>,
 }
 
 /// Everything the task listens to.

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use nodewell_ledger::{ClearRequest, Counters, OnStale, ReportRefusal};
+use nodewell_ledger::{ClearRequest, Counters, OnStale, ReportRejection};
 use nodewell_model::{
     EventRecord, Status,
     view::{ApiserverState, ApiserverView, DaemonView, NodeView},
@@ -50,7 +50,7 @@ pub enum Command {
         reports: Vec<Status>,
         principal: Arc<str>,
         on_stale: OnStale,
-        done: oneshot::Sender<Result<Ticket, ReportRefusal>>,
+        done: oneshot::Sender<Result<Ticket, ReportRejection>>,
     },
 }
 

@@ -120,20 +120,20 @@ impl Claim {
 impl Claim {
     /// The daemon reports it once more. Its message replaces the former one, whatever that was. Only a new transition
     /// is another occurrence; other figures in the same message (a temperature, a count) are no news.
-    pub(crate) fn restate(&mut self, said: Restated, now: Now) -> Restatement {
-        let again = self.transition != Some(said.transition);
-        let alike = (self.severity, self.action) == (said.severity, said.action);
-        let same = alike && self.message == said.message;
+    pub(crate) fn restate(&mut self, restated: Restated, now: Now) -> Restatement {
+        let again = self.transition != Some(restated.transition);
+        let alike = (self.severity, self.action) == (restated.severity, restated.action);
+        let same = alike && self.message == restated.message;
         let old = now.age_of(self.last_seen) >= SEEN_EVERY;
         if same && !again && !old {
             return Restatement::Nothing;
         }
-        let news = again || !alike || !text::differ_in_figures_only(&self.message, &said.message);
+        let news = again || !alike || !text::differ_in_figures_only(&self.message, &restated.message);
         self.count = self.count.saturating_add(u64::from(again));
-        self.since = self.since.min(said.transition.min(now.wall));
-        self.transition = Some(said.transition);
+        self.since = self.since.min(restated.transition.min(now.wall));
+        self.transition = Some(restated.transition);
         self.last_seen = self.last_seen.max(now.wall);
-        (self.severity, self.action, self.message) = (said.severity, said.action, said.message);
+        (self.severity, self.action, self.message) = (restated.severity, restated.action, restated.message);
         if news { Restatement::News } else { Restatement::Confirmed }
     }
 }

@@ -7,7 +7,7 @@ use nodewell_model::{ConditionSpec, ConditionStatus, Name, ProblemKey, view::Con
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Limits, Refusal,
+    Limits, Rejection,
     claim::{Claim, Claimant, Problem},
     daemon::Daemon,
 };
@@ -73,7 +73,7 @@ impl ConditionState {
     }
 
     /// Where a claim on `key` goes: to the problem of its subject, or, past the limits, to the one without.
-    pub(crate) fn place(&self, key: ProblemKey, full: bool, limits: &Limits) -> ProblemKey {
+    pub(crate) fn bounded_key(&self, key: ProblemKey, full: bool, limits: &Limits) -> ProblemKey {
         if key.subject.is_none() || self.problems.contains_key(&key) {
             return key;
         }
@@ -82,10 +82,10 @@ impl ConditionState {
     }
 
     /// Whether `claimant` may claim `key`.
-    pub(crate) fn admit(&mut self, key: &ProblemKey, claimant: &Claimant, limits: &Limits) -> Result<(), Refusal> {
+    pub(crate) fn admit(&mut self, key: &ProblemKey, claimant: &Claimant, limits: &Limits) -> Result<(), Rejection> {
         let claims = self.problems.get(key).map(|problem| &problem.claims);
         if claims.is_some_and(|claims| claims.len() >= limits.claims && !claims.contains_key(claimant)) {
-            return Err(Refusal::TooManySources(key.reason.clone()));
+            return Err(Rejection::TooManySources(key.reason.clone()));
         }
         if self.tallies.contains_key(&key.reason) || self.tallies.len() < limits.reasons {
             return Ok(());
@@ -96,7 +96,7 @@ impl ConditionState {
                 self.reasons_version += 1;
                 Ok(())
             }
-            None => Err(Refusal::TooManyReasons(key.condition.clone())),
+            None => Err(Rejection::TooManyReasons(key.condition.clone())),
         }
     }
 
@@ -168,7 +168,7 @@ impl ConditionState {
     }
 
     /// Derives the status; `since` moves only with it.
-    pub(crate) fn settle(&mut self, daemons: &BTreeMap<Arc<str>, Daemon>, cause: Cause) {
+    pub(crate) fn refresh(&mut self, daemons: &BTreeMap<Arc<str>, Daemon>, cause: Cause) {
         self.view = None;
         let status = self.derive(daemons);
         if self.continue_before(status) {
@@ -202,12 +202,12 @@ impl ConditionState {
     }
 
     /// A claim of the run before: what was claimed meanwhile repeats it.
-    pub(crate) fn take_in(&mut self, key: &ProblemKey, claimant: &Claimant, kept: Claim) {
+    pub(crate) fn load_claim(&mut self, key: &ProblemKey, claimant: &Claimant, saved: Claim) {
         let claims = &mut self.open(key).claims;
         match claims.remove(claimant) {
-            None => drop(claims.insert(claimant.clone(), kept)),
+            None => drop(claims.insert(claimant.clone(), saved)),
             Some(meanwhile) => {
-                let mut claim = kept;
+                let mut claim = saved;
                 claim.repeat(meanwhile);
                 claims.insert(claimant.clone(), claim);
             }

@@ -167,14 +167,14 @@ impl Daemon {
 
     /// Its own reason, or the name of its state; `None` while it runs.
     pub(crate) fn reason(&self) -> Option<Name> {
-        let word = match self.state {
+        let header = match self.state {
             DaemonState::Running => return None,
             DaemonState::Starting => "MonitorStarting",
             DaemonState::Blind => "MonitorBlind",
             DaemonState::Stale => "MonitorStale",
             DaemonState::Dead => "MonitorDead",
         };
-        Some(self.reason.clone().unwrap_or_else(|| Name::fixed(word)))
+        Some(self.reason.clone().unwrap_or_else(|| Name::fixed(header)))
     }
 
     pub(crate) fn view(&self, name: &str) -> DaemonView {

@@ -51,7 +51,7 @@ pub enum Applied {
 
 /// Why something was not taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum Rejection {
     #[error("condition {0} is not in the catalogue; declare it as a [[condition]] in a rule file")]
     UnknownCondition(Name),
     #[error("condition {0} has too many active reasons; clear some")]
@@ -69,12 +69,12 @@ pub enum Refusal {
 /// Why a batch of reports was not taken, and what in it stands in the way.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
-pub struct ReportRefusal {
-    /// The report's place in the batch.
+pub struct ReportRejection {
+    /// The report's index in the batch.
     pub report: usize,
-    /// The condition's place in the report, if it is about one.
+    /// The condition's index in the report, if it is about one.
     pub condition: Option<usize>,
-    pub why: Refusal,
+    pub why: Rejection,
 }
 
 /// What a client wants cleared: claims of all sources. `None` stands for all.
@@ -108,7 +108,7 @@ pub struct Ledger {
     pub(crate) departed: VecDeque<(Arc<str>, Ids)>,
     pub(crate) dirty: Dirty,
     /// Of the counters, what was last taken for the store.
-    pub(crate) run_kept: Option<(u64, u64)>,
+    pub(crate) saved_run: Option<(u64, u64)>,
 }
 
 impl Ledger {
@@ -131,7 +131,7 @@ impl Ledger {
             account: 0,
             departed: VecDeque::new(),
             dirty: Dirty::default(),
-            run_kept: None,
+            saved_run: None,
         }
     }
 
@@ -151,9 +151,9 @@ impl Ledger {
 
     /// Applies a finding whose guard has been proven. O(log n), but for a clear without a subject, which looks at each
     /// subject of its reason. Findings of one source come in the order of their records.
-    pub fn apply(&mut self, finding: Finding, now: Now) -> Result<Applied, Refusal> {
+    pub fn apply(&mut self, finding: Finding, now: Now) -> Result<Applied, Rejection> {
         if let Some(condition) = finding.condition.as_ref().filter(|name| !self.states.contains_key(*name)) {
-            return Err(Refusal::UnknownCondition(condition.clone()));
+            return Err(Rejection::UnknownCondition(condition.clone()));
         }
         match (finding.kind, finding.key()) {
             (FindingKind::Clear, _) => Ok(self.take_back(&finding, now)),
@@ -168,7 +168,7 @@ impl Ledger {
         Applied::Event
     }
 
-    fn raise(&mut self, finding: Finding, key: ProblemKey, now: Now) -> Result<Applied, Refusal> {
+    fn raise(&mut self, finding: Finding, key: ProblemKey, now: Now) -> Result<Applied, Rejection> {
         let lasting = Lasting::of(&finding, now);
         if lasting == Lasting::Over {
             return Ok(Applied::Over);
@@ -178,9 +178,9 @@ impl Ledger {
         }
         let full = self.problems() >= self.limits.problems;
         let Some(state) = self.states.get_mut(&key.condition) else {
-            return Err(Refusal::UnknownCondition(key.condition));
+            return Err(Rejection::UnknownCondition(key.condition));
         };
-        let key = state.place(key, full, &self.limits);
+        let key = state.bounded_key(key, full, &self.limits);
         state.admit(&key, &Claimant::of(&finding), &self.limits)?;
         self.count(&finding);
         let start = self.claim(finding, lasting, key, now);
@@ -199,7 +199,7 @@ impl Ledger {
         let claim = Claim::new(finding, lasting, now);
         let since = claim.since;
         let (before, after) = state.claim(&key, &claimant, claim);
-        state.settle(&self.daemons, Cause::Record(since));
+        state.refresh(&self.daemons, Cause::Record(since));
         self.dirty.claim(&key, &claimant);
         self.timers.reset(Due::Claim(key, claimant), before, after);
         self.changed();
@@ -305,7 +305,7 @@ fn fold(finding: &mut Finding, key: &ProblemKey) {
         return;
     }
     if let Some(subject) = std::mem::take(&mut finding.subject) {
-        let told = format!("too many subjects, also {subject}: {}", finding.message);
-        finding.message = cut(&told, MESSAGE_LIMIT_BYTES).to_owned();
+        let message = format!("too many subjects, also {subject}: {}", finding.message);
+        finding.message = cut(&message, MESSAGE_LIMIT_BYTES).to_owned();
     }
 }

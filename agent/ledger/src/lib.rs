@@ -23,21 +23,21 @@ mod daemon;
 mod dirty;
 mod events;
 mod hardware;
-mod kept;
 mod ledger;
 mod limits;
 mod now;
 mod reporter;
+mod saved;
 mod timers;
 mod view;
 
 pub use counters::{Counters, Gauge};
 pub use daemon::{DaemonReport, Gap};
-pub use kept::{TABLES, TakenIn};
-pub use ledger::{Applied, ClearRequest, Ledger, Refusal, ReportRefusal};
+pub use ledger::{Applied, ClearRequest, Ledger, Rejection, ReportRejection};
 pub use limits::Limits;
 pub use now::Now;
 pub use reporter::OnStale;
+pub use saved::{LoadedRows, TABLES};
 
 #[cfg(test)]
 mod tests;

@@ -80,7 +80,7 @@ impl Reporter {
     }
 
     /// How much that is: each reason counts.
-    pub(crate) fn spoken_of(&self) -> usize {
+    pub(crate) fn reported_count(&self) -> usize {
         let reasons = |subject| self.held.get(subject).map_or(1, BTreeSet::len);
         self.subjects().map(reasons).sum()
     }
@@ -121,14 +121,14 @@ impl Reporter {
     }
 
     /// The daemon can report it again; returns whether it could not.
-    pub(crate) fn settle(&mut self, subject: &SubjectKey) -> bool {
+    pub(crate) fn clear_unsure(&mut self, subject: &SubjectKey) -> bool {
         let before = self.unsure.len();
         self.unsure.retain(|unsure| unsure.subject != *subject);
         before != self.unsure.len()
     }
 
     /// Forgets doubts that the one about the type of `whole` stands for; returns whether there were any.
-    pub(crate) fn take_in(&mut self, whole: &SubjectKey, named: &BTreeSet<SubjectKey>) -> bool {
+    pub(crate) fn absorb(&mut self, whole: &SubjectKey, named: &BTreeSet<SubjectKey>) -> bool {
         let (before, held) = (self.unsure.len(), &self.held);
         let is_meant = |subject: &SubjectKey| {
             subject.condition == whole.condition && subject.subject.is_some() && !named.contains(subject)

@@ -91,7 +91,7 @@ impl Disk {
     fn restart(&self, boot_id: &str, now: Now) -> Ledger {
         let catalogue = vec![spec("DiskUnhealthy"), spec("KernelDeadlock")];
         let mut ledger = Ledger::new(catalogue, now).with_boot_id(boot(boot_id));
-        assert_eq!(ledger.take_in(self.rows(), now).unreadable, 0);
+        assert_eq!(ledger.load(self.rows(), now).unreadable, 0);
         ledger
     }
 

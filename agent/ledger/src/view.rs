@@ -27,7 +27,9 @@ pub(crate) fn condition(state: &ConditionState, daemons: &Daemons) -> Option<Con
     let status = state.transition.status?;
     let problems = problems(state, daemons);
     let (reason, message) = match status {
-        ConditionStatus::True => problems.first().map(|worst| (worst.reason.clone(), told(worst, &problems[1..]))),
+        ConditionStatus::True => {
+            problems.first().map(|worst| (worst.reason.clone(), condition_message(worst, &problems[1..])))
+        }
         ConditionStatus::Unknown => unseen(state, daemons),
         ConditionStatus::False => None,
     }
@@ -75,7 +77,7 @@ fn unconfirmed(key: &ProblemKey, problem: &Problem, daemons: &Daemons) -> Option
 }
 
 /// The worst problem's message, and which other subjects have problems.
-fn told(worst: &ProblemView, others: &[ProblemView]) -> String {
+fn condition_message(worst: &ProblemView, others: &[ProblemView]) -> String {
     let mut also = String::new();
     for (named, other) in others.iter().enumerate() {
         let label = label(worst, other);

@@ -96,14 +96,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn camel_case_words_are_names() {
+    fn camel_case_strings_are_names() {
         for word in ["KernelOops", "X", "CPUThermal2"] {
             assert_eq!(Name::new(word).map(|n| n.as_str().to_owned()), Ok(word.to_owned()));
         }
     }
 
     #[test]
-    fn other_words_are_refused() {
+    fn other_values_are_refused() {
         for word in ["", "kernelOops", "Kernel-Oops", "Kernel Oops", "1Kernel", "Ümlaut", &"A".repeat(129)] {
             assert!(Name::new(word).is_err(), "{word}");
         }

@@ -188,7 +188,7 @@ mod tests {
         serde_json::from_str(json).unwrap()
     }
 
-    fn told(json: &str) -> String {
+    fn messages(json: &str) -> String {
         status(json).check().unwrap_err().to_string()
     }
 
@@ -258,7 +258,7 @@ mod tests {
                 "field `inventory[0]` takes names of 1 to 32 letters",
             ),
         ] {
-            assert!(told(&json).starts_with(start), "{}", told(&json));
+            assert!(messages(&json).starts_with(start), "{}", messages(&json));
         }
     }
 }

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_status_reads_bools_and_words() {
+    fn a_status_reads_bools_and_strings() {
         for (json, status) in [
             ("true", ConditionStatus::True),
             ("false", ConditionStatus::False),

@@ -27,11 +27,11 @@ pub fn cut(text: &str, limit_bytes: usize) -> &str {
 /// Whether two messages are the same words with other figures in them: `31 °C`, `32 °C`. Equal ones are, too.
 #[must_use]
 pub fn differ_in_figures_only(one: &str, other: &str) -> bool {
-    words(one).eq(words(other))
+    without_figures(one).eq(without_figures(other))
 }
 
 /// Every figure, with its decimals, is one `0`.
-fn words(text: &str) -> impl Iterator<Item = char> {
+fn without_figures(text: &str) -> impl Iterator<Item = char> {
     let mut rest = text.chars().peekable();
     std::iter::from_fn(move || {
         let first = rest.next()?;
@@ -88,14 +88,14 @@ mod tests {
     #[test]
     fn a_message_is_cut_on_a_character_boundary() {
         let long = "ä".repeat(MESSAGE_LIMIT_BYTES);
-        let kept = message(long.as_bytes());
-        assert_eq!(kept.len(), MESSAGE_LIMIT_BYTES);
+        let cut_message = message(long.as_bytes());
+        assert_eq!(cut_message.len(), MESSAGE_LIMIT_BYTES);
         let odd = format!("x{long}");
         assert_eq!(message(odd.as_bytes()).len(), MESSAGE_LIMIT_BYTES - 1);
     }
 
     #[test]
-    fn figures_are_told_from_words() {
+    fn figures_are_told_apart_from_text() {
         for (one, other, alike) in [
             ("31 °C, 17 % worn", "42 °C, 9 % worn", true),
             ("9.5 errors an hour", "10 errors an hour", true),

@@ -20,7 +20,7 @@ use crate::{
 
 /// The tables that this task reads at its start. The exporter that delivers events reads them itself.
 pub const READ: [Table; 6] =
-    [Table::Claims, Table::Conditions, Table::Daemons, Table::Totals, Table::Ledger, Table::Places];
+    [Table::Claims, Table::Conditions, Table::Daemons, Table::Totals, Table::Ledger, Table::Cursors];
 /// How many events wait for the exporter that delivers them.
 const EVENTS_LIMIT: u64 = 10_000;
 /// The tables of which it puts every row.
@@ -75,7 +75,7 @@ impl Keeper {
 
     /// Loads the state of an earlier run.
     pub(super) fn take_in(&mut self, rows: Vec<Row>, ledger: &mut Ledger) {
-        let (places, rows): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|row| row.table == Table::Places);
+        let (places, rows): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|row| row.table == Table::Cursors);
         for (log, places) in self::places(&places) {
             self.places.entry(log.into()).or_insert(places);
         }
@@ -83,7 +83,7 @@ impl Keeper {
             return;
         }
         let now = clock::now();
-        let taken = ledger.take_in(rows, now);
+        let taken = ledger.load(rows, now);
         let retired = ledger.retire_all_but(&self.monitors, now);
         if taken.unreadable > 0 {
             tracing::warn!(rows = taken.unreadable, "rows of the state file are not understood and are dropped");
@@ -189,14 +189,14 @@ impl Keeper {
 
     fn place_row(&self, log: &Arc<str>) -> Option<Row> {
         let value = serde_json::to_string(self.places.get(log)?).ok()?;
-        Some(Row { table: Table::Places, key: log.to_string(), value: Some(value) })
+        Some(Row { table: Table::Cursors, key: log.to_string(), value: Some(value) })
     }
 }
 
 /// How far each log was read, by its rows. What is not understood is read from where a first start begins.
 #[must_use]
 pub fn places(rows: &[Row]) -> SavedCursors {
-    let of_places = rows.iter().filter(|row| row.table == Table::Places);
+    let of_places = rows.iter().filter(|row| row.table == Table::Cursors);
     let place = |row: &Row| Some((row.key.clone(), serde_json::from_str(row.value.as_deref()?).ok()?));
     of_places.filter_map(place).collect()
 }

@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use hyper::{Request, StatusCode, body::Body};
-use nodewell_ledger::{Refusal as LedgerRejection, ReportRefusal};
+use nodewell_ledger::{Rejection as LedgerRejection, ReportRejection};
 use nodewell_model::{Status, api::AcceptedView, report::Invalid};
 
 use super::{
@@ -122,7 +122,7 @@ fn field(batch: bool, report: usize, within: &str) -> String {
     if batch { format!("[{report}].{within}") } else { within.to_owned() }
 }
 
-fn not_taken(refused: &ReportRefusal, batch: bool) -> Rejection {
+fn not_taken(refused: &ReportRejection, batch: bool) -> Rejection {
     let part = match (refused.condition, &refused.why) {
         (Some(n), LedgerRejection::UnknownCondition(_)) => format!("conditions[{n}].type"),
         (Some(n), _) => format!("conditions[{n}]"),

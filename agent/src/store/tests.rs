@@ -54,14 +54,14 @@ async fn what_was_put_is_there_after_a_clean_end() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path());
     assert_eq!(saved(&store, Table::Claims).await, []);
-    store.put(vec![row(Table::Claims, "a", "1"), row(Table::Places, "a", "2")], Pace::Lazily);
-    store.put(vec![row(Table::Claims, "b", "3"), gone(Table::Places, "a")], Pace::Soon);
+    store.put(vec![row(Table::Claims, "a", "1"), row(Table::Cursors, "a", "2")], Pace::Lazily);
+    store.put(vec![row(Table::Claims, "b", "3"), gone(Table::Cursors, "a")], Pace::Soon);
     assert!(store.close(LONG).await);
     assert_eq!(std::fs::metadata(directory.path().join("state.db-wal")).unwrap().len(), 0, "all is in the file");
 
     let store = open(directory.path());
     assert_eq!(saved(&store, Table::Claims).await, pairs(&[("a", "1"), ("b", "3")]));
-    assert_eq!(saved(&store, Table::Places).await, []);
+    assert_eq!(saved(&store, Table::Cursors).await, []);
 }
 
 #[tokio::test]
@@ -91,7 +91,7 @@ async fn all_rows_replace_what_was_there() {
     let ticket = store.put(vec![row(Table::Claims, "old", "1"), row(Table::Totals, "t", "1")], Pace::Now);
     assert!(store.is_durable(ticket).await);
     store.put(vec![row(Table::Claims, "waits", "1")], Pace::Lazily);
-    store.put_all(&[Table::Claims, Table::Places], vec![row(Table::Claims, "new", "2")]);
+    store.put_all(&[Table::Claims, Table::Cursors], vec![row(Table::Claims, "new", "2")]);
     store.put(vec![row(Table::Claims, "newer", "3")], Pace::Lazily);
     assert!(store.close(LONG).await);
     let store = open(directory.path());

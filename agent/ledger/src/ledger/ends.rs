@@ -103,7 +103,7 @@ impl Ledger {
         if ended {
             state.close(key);
         }
-        state.settle(&self.daemons, Cause::Record(ending.time));
+        state.refresh(&self.daemons, Cause::Record(ending.time));
         self.dirty.claim(key, claimant);
         self.timers.reset(Due::Claim(key.clone(), claimant.clone()), claim.deadline, None);
         self.changed();
@@ -115,7 +115,7 @@ impl Ledger {
     }
 
     fn end_of(&self, (key, since): (&ProblemKey, Timestamp), claimant: &Claimant, ending: &Ending) -> EventRecord {
-        let (reason, message) = self.words_of_end(key, ending);
+        let (reason, message) = self.end_message(key, ending);
         // A crash may let it end a second time: that is the same end.
         let concluded = || Origin::Ended { problem: key.id().to_string(), since };
         EventRecord {
@@ -136,7 +136,7 @@ impl Ledger {
     }
 
     /// The condition's healthy reason when it is healthy by this end, `ProblemEnded` when something else is wrong.
-    fn words_of_end(&self, key: &ProblemKey, ending: &Ending) -> (Name, String) {
+    fn end_message(&self, key: &ProblemKey, ending: &Ending) -> (Name, String) {
         let state = self.states.get(&key.condition);
         let healthy = state.filter(|state| state.transition.status == Some(ConditionStatus::False));
         let reason = healthy.map_or_else(|| Name::fixed("ProblemEnded"), |state| state.spec.healthy_reason.clone());

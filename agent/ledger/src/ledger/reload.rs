@@ -20,15 +20,15 @@ impl Ledger {
             self.states.remove(&name);
             self.dirty.unwanted(Table::Conditions, name.to_string());
         }
-        let mut kept = std::mem::take(&mut self.states);
+        let mut saved = std::mem::take(&mut self.states);
         for spec in catalogue {
-            let mut state = kept.remove(&spec.condition).unwrap_or_else(|| ConditionState::new(spec.clone()));
+            let mut state = saved.remove(&spec.condition).unwrap_or_else(|| ConditionState::new(spec.clone()));
             // The gauges of reasons that no rule may have any more.
             state.tallies.retain(|_, tally| tally.problems > 0);
             self.states.entry(spec.condition.clone()).or_insert(ConditionState { spec, ..state });
         }
         self.forget_doubts();
-        self.settle_all(now.wall);
+        self.refresh_all(now.wall);
     }
 
     /// A monitor or daemon that will not come back: it is forgotten and its claims end. Returns how many problems
@@ -59,7 +59,7 @@ impl Ledger {
         }
         let claims = self.claims_where(|claimant, _| &*claimant.source == source);
         let ended = claims.iter().filter(|(key, claimant)| self.withdraw(key, claimant, ending)).count();
-        self.settle_all(now.wall);
+        self.refresh_all(now.wall);
         ended
     }
 

@@ -17,23 +17,23 @@ use nodewell_model::{
     Condition, ConditionStatus, Event, Finding, FindingKind, Guard, Origin, ProblemKey, Status, SubjectKey, text,
 };
 
-use super::{Ledger, ReportRefusal};
+use super::{Ledger, ReportRejection};
 use crate::{Now, OnStale, claim::Claimant, condition::Cause, events::Ending, reporter::Unsure};
 
 /// One report on its way into the ledger: its sender, its id and its time.
-struct Word<'a> {
+struct ReportHeader<'a> {
     daemon: Arc<str>,
     id: Option<&'a str>,
     now: Now,
 }
 
-impl Word<'_> {
+impl ReportHeader<'_> {
     fn claimant(&self) -> Claimant {
         Claimant { source: Arc::clone(&self.daemon), test: false }
     }
 }
 
-/// A condition of a report, with its place there.
+/// A condition of a report, with its index there.
 type Entry<'a> = (usize, &'a Condition);
 
 impl Ledger {
@@ -45,7 +45,7 @@ impl Ledger {
         principal: &str,
         on_stale: OnStale,
         now: Now,
-    ) -> Result<(), ReportRefusal> {
+    ) -> Result<(), ReportRejection> {
         let names: Vec<Arc<str>> = reports.iter().map(|status| roster::name(&status.source, principal)).collect();
         self.admit(&reports, &names)?;
         for (status, name) in reports.into_iter().zip(names) {
@@ -59,31 +59,33 @@ impl Ledger {
         if id.as_ref().is_some_and(|id| self.knows(&daemon, id)) {
             return;
         }
-        let word = Word { daemon, id: id.as_deref(), now };
+        let header = ReportHeader { daemon, id: id.as_deref(), now };
         let marks = self.dirty.marks;
-        let unsettled = self.hear(&word, &status, on_stale);
+        let unsettled = self.hear(&header, &status, on_stale);
         let named = named(&status);
-        events.iter().enumerate().for_each(|(n, event)| self.report_event(&word, n, event));
-        by_subject(conditions).iter().for_each(|(subject, said)| self.report_subject(&word, subject, said, &named));
-        self.take_inventory(&word, &status);
+        events.iter().enumerate().for_each(|(n, event)| self.report_event(&header, n, event));
+        by_subject(conditions)
+            .iter()
+            .for_each(|(subject, entries)| self.report_subject(&header, subject, entries, &named));
+        self.take_inventory(&header, &status);
         if status.full {
-            self.withdraw_unnamed(&word, &named);
+            self.withdraw_unnamed(&header, &named);
         }
         if *last {
-            self.say_goodbye(&word);
-        } else if !self.release(&word) && unsettled {
-            self.settle_all(now.wall);
+            self.sign_off(&header);
+        } else if !self.release(&header) && unsettled {
+            self.refresh_all(now.wall);
         }
         // The id of what lasts must last; a heartbeat is nothing for the disk.
         if self.dirty.marks != marks {
-            self.dirty.daemon(&word.daemon);
+            self.dirty.daemon(&header.daemon);
         }
     }
 
-    fn report_event(&mut self, word: &Word<'_>, n: usize, event: &Event) {
-        let time = event.timestamp.min(word.now.wall);
+    fn report_event(&mut self, header: &ReportHeader<'_>, n: usize, event: &Event) {
+        let time = event.timestamp.min(header.now.wall);
         let finding = Finding {
-            source: Arc::clone(&word.daemon),
+            source: Arc::clone(&header.daemon),
             kind: FindingKind::Raise,
             condition: None,
             reason: event.reason.clone(),
@@ -93,7 +95,7 @@ impl Ledger {
             time,
             last_time: time,
             count: 1,
-            origin: self.origin_of(word, "event", n),
+            origin: self.origin_of(header, "event", n),
             boot_id: self.run.boot_id,
             quiet: None,
             ends_at_boot: false,
@@ -107,111 +109,122 @@ impl Ledger {
     /// All that the report contains of `subject`: one status, or several faults.
     fn report_subject(
         &mut self,
-        word: &Word<'_>,
+        header: &ReportHeader<'_>,
         subject: &SubjectKey,
-        said: &[Entry<'_>],
+        entries: &[Entry<'_>],
         named: &BTreeSet<SubjectKey>,
     ) {
-        let [(n, condition), ..] = *said else { return };
+        let [(n, condition), ..] = *entries else { return };
         match condition.status {
-            ConditionStatus::True => self.report_faults(word, subject, said),
+            ConditionStatus::True => self.report_faults(header, subject, entries),
             ConditionStatus::False => {
-                let subjects = self.covered(word, subject, named);
-                subjects.iter().for_each(|subject| self.report_false(word, (n, condition), subject));
+                let subjects = self.covered(header, subject, named);
+                subjects.iter().for_each(|subject| self.report_false(header, (n, condition), subject));
             }
             ConditionStatus::Unknown => {
-                self.take_in_doubts(word, subject, named);
-                let mut subjects = self.covered(word, subject, named);
+                self.absorb_doubts(header, subject, named);
+                let mut subjects = self.covered(header, subject, named);
                 subjects.push(subject.clone());
-                self.report_unknown(word, condition, subjects);
+                self.report_unknown(header, condition, subjects);
             }
         }
     }
 
     /// The subjects that the daemon reports and `subject` stands for: itself, or every unnamed one of its type.
-    fn covered(&self, word: &Word<'_>, subject: &SubjectKey, named: &BTreeSet<SubjectKey>) -> Vec<SubjectKey> {
-        let Some(reporter) = self.reporter(&word.daemon) else { return Vec::new() };
+    fn covered(
+        &self,
+        header: &ReportHeader<'_>,
+        subject: &SubjectKey,
+        named: &BTreeSet<SubjectKey>,
+    ) -> Vec<SubjectKey> {
+        let Some(reporter) = self.reporter(&header.daemon) else { return Vec::new() };
         let mut subjects = reporter.subjects_of(&subject.condition);
         subjects.retain(|other| other == subject || (subject.is_whole() && !named.contains(other)));
         subjects
     }
 
-    fn report_false(&mut self, word: &Word<'_>, (n, condition): Entry<'_>, subject: &SubjectKey) {
-        self.trust_again(word, subject);
+    fn report_false(&mut self, header: &ReportHeader<'_>, (n, condition): Entry<'_>, subject: &SubjectKey) {
+        self.trust_again(header, subject);
         let message = text::message(condition.message.as_bytes());
-        for key in self.keys_of(word, subject) {
-            self.end_by_report(word, n, &key, (condition.transition, &message));
+        for key in self.keys_of(header, subject) {
+            self.end_by_report(header, n, &key, (condition.transition, &message));
         }
     }
 
     /// Withdraws the daemon's own claim, never dated before it began.
-    fn end_by_report(&mut self, word: &Word<'_>, n: usize, key: &ProblemKey, (time, evidence): (Timestamp, &str)) {
-        let since = self.held(key, &word.claimant()).map(|claim| claim.since);
-        let time = since.map_or(time, |since| time.max(since)).min(word.now.wall);
+    fn end_by_report(
+        &mut self,
+        header: &ReportHeader<'_>,
+        n: usize,
+        key: &ProblemKey,
+        (time, evidence): (Timestamp, &str),
+    ) {
+        let since = self.held(key, &header.claimant()).map(|claim| claim.since);
+        let time = since.map_or(time, |since| time.max(since)).min(header.now.wall);
         // Several may end by one entry: each has an origin of its own.
         let part = format!("end of {}", key.reason);
-        let origin = word.id.map(|_| self.origin_of(word, &part, n));
-        let ending = Ending { time, origin, ..self.conclusion(&word.daemon, evidence, word.now) };
-        self.withdraw(key, &word.claimant(), &ending);
+        let origin = header.id.map(|_| self.origin_of(header, &part, n));
+        let ending = Ending { time, origin, ..self.conclusion(&header.daemon, evidence, header.now) };
+        self.withdraw(key, &header.claimant(), &ending);
     }
 
-    fn keys_of(&self, word: &Word<'_>, subject: &SubjectKey) -> Vec<ProblemKey> {
-        self.reporter(&word.daemon).map(|reporter| reporter.keys(subject)).unwrap_or_default()
+    fn keys_of(&self, header: &ReportHeader<'_>, subject: &SubjectKey) -> Vec<ProblemKey> {
+        self.reporter(&header.daemon).map(|reporter| reporter.keys(subject)).unwrap_or_default()
     }
 
     /// A doubt about a whole type stands for those about its subjects. A subject with claims keeps its own: it shows
     /// since when they are unconfirmed.
-    fn take_in_doubts(&mut self, word: &Word<'_>, whole: &SubjectKey, named: &BTreeSet<SubjectKey>) {
+    fn absorb_doubts(&mut self, header: &ReportHeader<'_>, whole: &SubjectKey, named: &BTreeSet<SubjectKey>) {
         if whole.subject.is_some() {
             return;
         }
-        let Some(reporter) = self.reporter_mut(&word.daemon) else { return };
-        if reporter.take_in(whole, named) {
-            self.dirty.daemon(&word.daemon);
+        let Some(reporter) = self.reporter_mut(&header.daemon) else { return };
+        if reporter.absorb(whole, named) {
+            self.dirty.daemon(&header.daemon);
         }
     }
 
-    fn report_unknown(&mut self, word: &Word<'_>, condition: &Condition, subjects: Vec<SubjectKey>) {
-        let since = condition.transition.min(word.now.wall);
+    fn report_unknown(&mut self, header: &ReportHeader<'_>, condition: &Condition, subjects: Vec<SubjectKey>) {
+        let since = condition.transition.min(header.now.wall);
         let message = text::message(condition.message.as_bytes());
-        let Some(reporter) = self.reporter_mut(&word.daemon) else { return };
+        let Some(reporter) = self.reporter_mut(&header.daemon) else { return };
         let doubt = |subject| Unsure { subject, since, reason: condition.reason.clone(), message: message.clone() };
         let news = subjects.into_iter().filter(|subject| reporter.doubt(doubt(subject.clone()))).count();
         if news > 0 {
-            self.dirty.daemon(&word.daemon);
-            self.settle_one(&condition.condition, since);
+            self.dirty.daemon(&header.daemon);
+            self.refresh_one(&condition.condition, since);
         }
     }
 
     /// The daemon can report the state of `subject` again.
-    fn trust_again(&mut self, word: &Word<'_>, subject: &SubjectKey) {
-        if self.reporter_mut(&word.daemon).is_some_and(|reporter| reporter.settle(subject)) {
-            self.dirty.daemon(&word.daemon);
-            self.settle_one(&subject.condition, word.now.wall);
+    fn trust_again(&mut self, header: &ReportHeader<'_>, subject: &SubjectKey) {
+        if self.reporter_mut(&header.daemon).is_some_and(|reporter| reporter.clear_unsure(subject)) {
+            self.dirty.daemon(&header.daemon);
+            self.refresh_one(&subject.condition, header.now.wall);
         }
     }
 
-    fn settle_one(&mut self, condition: &nodewell_model::Name, time: Timestamp) {
+    fn refresh_one(&mut self, condition: &nodewell_model::Name, time: Timestamp) {
         if let Some(state) = self.states.get_mut(condition) {
-            state.settle(&self.daemons, Cause::Daemon(time));
+            state.refresh(&self.daemons, Cause::Daemon(time));
         }
         self.changed();
     }
 
     /// Counts stand until there are others; a full report without any takes them back.
-    fn take_inventory(&mut self, word: &Word<'_>, status: &Status) {
+    fn take_inventory(&mut self, header: &ReportHeader<'_>, status: &Status) {
         let Some(counted) = status.inventory.clone().or_else(|| status.full.then(Vec::new)) else { return };
-        let Some(reporter) = self.reporter_mut(&word.daemon) else { return };
+        let Some(reporter) = self.reporter_mut(&header.daemon) else { return };
         if reporter.inventory != counted {
             reporter.inventory = counted;
-            self.dirty.daemon(&word.daemon);
+            self.dirty.daemon(&header.daemon);
             self.changed();
         }
     }
 
     /// What a full report does not name is over. A doubt about a whole type names all its subjects.
-    fn withdraw_unnamed(&mut self, word: &Word<'_>, named: &BTreeSet<SubjectKey>) {
-        let Some(reporter) = self.reporter(&word.daemon) else { return };
+    fn withdraw_unnamed(&mut self, header: &ReportHeader<'_>, named: &BTreeSet<SubjectKey>) {
+        let Some(reporter) = self.reporter(&header.daemon) else { return };
         let doubted = |subject: &SubjectKey| {
             reporter.unsure.iter().any(|unsure| unsure.subject == SubjectKey::whole(subject.condition.clone()))
         };
@@ -220,17 +233,17 @@ impl Ledger {
                 || (doubted(subject) && named.contains(&SubjectKey::whole(subject.condition.clone())))
         };
         let unnamed: Vec<SubjectKey> = reporter.subjects().filter(|subject| !is_named(subject)).cloned().collect();
-        let ending = self.conclusion(&word.daemon, "its full report does not name it any more", word.now);
+        let ending = self.conclusion(&header.daemon, "its full report does not name it any more", header.now);
         for subject in unnamed {
-            self.trust_again(word, &subject);
-            self.keys_of(word, &subject).iter().for_each(|key| _ = self.withdraw(key, &word.claimant(), &ending));
+            self.trust_again(header, &subject);
+            self.keys_of(header, &subject).iter().for_each(|key| _ = self.withdraw(key, &header.claimant(), &ending));
         }
     }
 
     /// The same again if the same report comes again, even to another run of the agent.
-    fn origin_of(&mut self, word: &Word<'_>, part: &str, n: usize) -> Origin {
-        match word.id {
-            Some(id) => Origin::Peer { peer: word.daemon.to_string(), report_id: format!("{id} {part} {n}") },
+    fn origin_of(&mut self, header: &ReportHeader<'_>, part: &str, n: usize) -> Origin {
+        match header.id {
+            Some(id) => Origin::Peer { peer: header.daemon.to_string(), report_id: format!("{id} {part} {n}") },
             None => self.run.next_origin(),
         }
     }
@@ -243,14 +256,14 @@ fn named(status: &Status) -> BTreeSet<SubjectKey> {
 /// What a report contains of each subject, by the subject that it names first.
 fn by_subject(conditions: &[Condition]) -> Vec<(SubjectKey, Vec<Entry<'_>>)> {
     let mut subjects: Vec<(SubjectKey, Vec<Entry<'_>>)> = Vec::new();
-    let mut places = BTreeMap::new();
+    let mut indices = BTreeMap::new();
     for (n, condition) in conditions.iter().enumerate() {
         let subject = condition.subject_key();
-        let place = *places.entry(subject.clone()).or_insert(subjects.len());
-        if place == subjects.len() {
+        let index = *indices.entry(subject.clone()).or_insert(subjects.len());
+        if index == subjects.len() {
             subjects.push((subject, Vec::new()));
         }
-        subjects[place].1.push((n, condition));
+        subjects[index].1.push((n, condition));
     }
     subjects
 }

@@ -9,16 +9,16 @@ use nodewell_model::{
     view::DaemonState,
 };
 
-use super::{Ledger, Refusal};
+use super::{Ledger, Rejection};
 use crate::{DaemonReport, Gap, Now, condition::Cause, daemon::Daemon, timers::Due};
 
 impl Ledger {
     /// Records a daemon's report on itself; with a ttl, it has to come again in time.
-    pub fn daemon(&mut self, report: DaemonReport, now: Now) -> Result<(), Refusal> {
+    pub fn daemon(&mut self, report: DaemonReport, now: Now) -> Result<(), Rejection> {
         let name = Arc::clone(&report.name);
         let before = self.daemons.get(&name);
         if before.is_none() && self.daemons.len() >= self.limits.daemons {
-            return Err(Refusal::TooManyDaemons(name));
+            return Err(Rejection::TooManyDaemons(name));
         }
         let daemon = Daemon::new(report, before, now);
         let judged = before.is_some_and(|before| before.judges_like(&daemon));
@@ -28,7 +28,7 @@ impl Ledger {
         self.timers.reset(Due::Daemon(Arc::clone(&name)), deadline, daemon.deadline);
         self.daemons.insert(name, daemon);
         if !judged {
-            self.settle_all(now.wall);
+            self.refresh_all(now.wall);
         } else if !counted {
             self.changed();
         }
@@ -44,7 +44,7 @@ impl Ledger {
             return self.reporter_is_late(name, (deadline, time), now);
         }
         daemon.go_stale(time);
-        self.settle_all(time);
+        self.refresh_all(time);
     }
 
     /// The machine slept: no daemon could report, so each has its whole ttl again.
@@ -80,9 +80,9 @@ impl Ledger {
     }
 
     /// After a change of a daemon: whatever it watches or claims may look different.
-    pub(crate) fn settle_all(&mut self, time: Timestamp) {
+    pub(crate) fn refresh_all(&mut self, time: Timestamp) {
         for state in self.states.values_mut() {
-            state.settle(&self.daemons, Cause::Daemon(time));
+            state.refresh(&self.daemons, Cause::Daemon(time));
         }
         self.changed();
     }

@@ -1,10 +1,10 @@
 //! Raises, clears, and what a condition shows.
 
 use super::*;
-use crate::{Applied, Refusal};
+use crate::{Applied, Rejection};
 
 #[test]
-fn a_problem_turns_its_condition_and_is_told_once() {
+fn a_problem_turns_its_condition_and_is_reported_once() {
     let mut ledger = watched();
     assert_eq!(ledger.apply(raise("sda", 5), at(6)), Ok(Applied::Started));
     assert_eq!(ledger.apply(raise("sda", 7), at(8)), Ok(Applied::Repeated));
@@ -111,7 +111,7 @@ fn a_condition_outside_the_catalogue_is_refused() {
     let name = Name::fixed("MadeUp");
     for kind in [FindingKind::Raise, FindingKind::Clear] {
         let finding = Finding { kind, condition: Some(name.clone()), ..raise("sda", 1) };
-        assert_eq!(ledger.apply(finding, at(1)), Err(Refusal::UnknownCondition(name.clone())));
+        assert_eq!(ledger.apply(finding, at(1)), Err(Rejection::UnknownCondition(name.clone())));
     }
     assert!(ledger.take_events().is_empty() && ledger.counters().raised.is_empty());
 }

@@ -1,7 +1,7 @@
 //! Which daemons watch, which went silent, and what that does to a condition.
 
 use super::*;
-use crate::{Gap, Refusal};
+use crate::{Gap, Rejection};
 
 fn with_ttl(state: DaemonState, secs: u64) -> DaemonReport {
     DaemonReport { ttl: Some(Duration::from_secs(secs)), ..report("kernel-monitor", state) }
@@ -88,7 +88,7 @@ fn a_heartbeat_keeps_a_daemon_and_is_no_change() {
 }
 
 #[test]
-fn one_that_said_goodbye_is_not_stale_later() {
+fn one_that_sent_its_last_report_is_not_stale_later() {
     let mut ledger = ledger();
     ledger.daemon(with_ttl(DaemonState::Dead, 30), at(0)).unwrap();
     ledger.advance(at(100));
@@ -96,7 +96,7 @@ fn one_that_said_goodbye_is_not_stale_later() {
 }
 
 #[test]
-fn a_problem_is_confirmed_while_one_of_its_claimants_speaks() {
+fn a_problem_is_confirmed_while_one_of_its_claimants_reports() {
     let mut ledger = watched();
     ledger.apply(raise("sda", 1), at(1)).unwrap();
     ledger.apply(Finding { source: "smartd".into(), ..raise("sda", 1) }, at(1)).unwrap();
@@ -138,6 +138,6 @@ fn daemons_are_bounded() {
     let mut ledger = ledger().with_limits(crate::Limits { daemons: 1, ..Default::default() });
     ledger.daemon(report("a", DaemonState::Running), at(0)).unwrap();
     let refused = ledger.daemon(report("b", DaemonState::Running), at(0));
-    assert_eq!(refused, Err(Refusal::TooManyDaemons("b".into())));
+    assert_eq!(refused, Err(Rejection::TooManyDaemons("b".into())));
     ledger.daemon(report("a", DaemonState::Dead), at(0)).unwrap();
 }

@@ -1,7 +1,7 @@
 //! Bounds: what happens when there is too much of everything.
 
 use super::*;
-use crate::{Applied, Limits, Refusal};
+use crate::{Applied, Limits, Rejection};
 
 fn small(limits: Limits) -> Ledger {
     watched().with_limits(limits)
@@ -36,11 +36,11 @@ fn problems_are_bounded_in_all() {
 }
 
 #[test]
-fn a_new_reason_takes_the_place_of_one_that_is_over_or_none() {
+fn a_new_reason_replaces_one_that_is_over_or_none() {
     let mut ledger = small(Limits { reasons: 1, ..Limits::default() });
     let other = |secs| Finding { reason: Name::fixed("NVMeTimeout"), ..raise("nvme0", secs) };
     ledger.apply(raise("sda", 1), at(1)).unwrap();
-    let refused = Refusal::TooManyReasons(Name::fixed("DiskUnhealthy"));
+    let refused = Rejection::TooManyReasons(Name::fixed("DiskUnhealthy"));
     assert_eq!(ledger.apply(other(2), at(2)), Err(refused));
     ledger.apply(clear("sda", 3), at(3)).unwrap();
     assert_eq!(ledger.apply(other(4), at(4)), Ok(Applied::Started));
@@ -51,7 +51,7 @@ fn claims_of_one_problem_are_bounded() {
     let mut ledger = small(Limits { claims: 1, ..Limits::default() });
     ledger.apply(raise("sda", 1), at(1)).unwrap();
     let refused = ledger.apply(Finding { source: "smartd".into(), ..raise("sda", 2) }, at(2));
-    assert_eq!(refused, Err(Refusal::TooManySources(Name::fixed("IOError"))));
+    assert_eq!(refused, Err(Rejection::TooManySources(Name::fixed("IOError"))));
     assert_eq!(ledger.apply(raise("sda", 3), at(3)), Ok(Applied::Repeated));
 }
 

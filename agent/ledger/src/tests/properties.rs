@@ -7,14 +7,14 @@ use proptest::prelude::*;
 
 use super::{
     oracle::{Seen, oracle},
-    steps::{CONDITIONS, Deed, SOURCES, Step, histories, tell, timed},
+    steps::{CONDITIONS, Deed, SOURCES, Step, apply, histories, timed},
     *,
 };
 use crate::Limits;
 
-fn told(deeds: &[(Deed, Now)]) -> Ledger {
+fn after(deeds: &[(Deed, Now)]) -> Ledger {
     let mut ledger = ledger();
-    tell(&mut ledger, deeds);
+    apply(&mut ledger, deeds);
     ledger
 }
 
@@ -35,7 +35,7 @@ fn seen(view: &ConditionView) -> Vec<Seen> {
 }
 
 /// Condition, reason and subject of the problem that an event starts or ends, and whether it ends it.
-fn told_by(event: &EventRecord) -> ((Name, String, Option<String>), bool) {
+fn turn_of(event: &EventRecord) -> ((Name, String, Option<String>), bool) {
     let ends = ["AllIsWell", "ProblemEnded"].contains(&event.reason.as_str());
     let reason = if ends { event.message.split(' ').next().unwrap() } else { event.reason.as_str() };
     ((event.condition.clone().unwrap(), reason.to_owned(), event.subject.clone()), ends)
@@ -45,9 +45,9 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(600) })]
 
     #[test]
-    fn a_condition_is_what_the_whole_history_says(steps in histories()) {
+    fn a_condition_follows_from_the_whole_history(steps in histories()) {
         let deeds = timed(&steps);
-        let (mut ledger, oracle) = (told(&deeds), oracle(&deeds));
+        let (mut ledger, oracle) = (after(&deeds), oracle(&deeds));
         let views: BTreeMap<_, _> = ledger.conditions().into_iter().map(|view| (view.condition.clone(), view)).collect();
         for condition in CONDITIONS.map(Name::fixed) {
             let view = views.get(&condition);
@@ -60,9 +60,9 @@ proptest! {
     #[test]
     fn what_is_shown_does_not_depend_on_who_looked_before(steps in histories()) {
         let deeds = timed(&steps);
-        let (mut looked, mut unseen) = (ledger(), told(&deeds));
+        let (mut looked, mut unseen) = (ledger(), after(&deeds));
         for deed in &deeds {
-            tell(&mut looked, std::slice::from_ref(deed));
+            apply(&mut looked, std::slice::from_ref(deed));
             looked.conditions();
         }
         prop_assert_eq!(looked.conditions(), unseen.conditions());
@@ -73,7 +73,7 @@ proptest! {
         let mut ledger = ledger();
         let mut before = (ledger.version(), ledger.conditions(), ledger.daemons(), ledger.counters());
         for deed in timed(&steps) {
-            tell(&mut ledger, &[deed]);
+            apply(&mut ledger, &[deed]);
             let after = (ledger.version(), ledger.conditions(), ledger.daemons(), ledger.counters());
             prop_assert!(after.0 > before.0 || after == before);
             before = after;
@@ -81,25 +81,25 @@ proptest! {
     }
 
     #[test]
-    fn events_tell_each_start_and_each_end(steps in histories()) {
-        let mut ledger = told(&timed(&steps));
+    fn events_report_each_start_and_each_end(steps in histories()) {
+        let mut ledger = after(&timed(&steps));
         let mut active = BTreeMap::new();
         for (n, event) in (1..).zip(ledger.take_events()) {
             prop_assert_eq!(event.id, n);
-            let (key, ends) = told_by(&event);
+            let (key, ends) = turn_of(&event);
             let before = active.insert(key, !ends).unwrap_or(false);
             prop_assert!(before || !ends, "an end without a start: {:?}", event);
             prop_assert!(!before || ends || event.test, "a second start: {:?}", event);
         }
-        let told = active.into_iter().filter(|(_, active)| *active).map(|(key, _)| key);
+        let after = active.into_iter().filter(|(_, active)| *active).map(|(key, _)| key);
         let held = ledger.states.values().flat_map(|state| state.problems.keys());
         let held = held.map(|key| (key.condition.clone(), key.reason.to_string(), key.subject.clone()));
-        prop_assert_eq!(told.collect::<Vec<_>>(), held.collect::<Vec<_>>());
+        prop_assert_eq!(after.collect::<Vec<_>>(), held.collect::<Vec<_>>());
     }
 
     #[test]
     fn a_deadline_is_set_for_exactly_what_ends_by_itself(steps in histories()) {
-        let ledger = told(&timed(&steps));
+        let ledger = after(&timed(&steps));
         prop_assert_eq!(&ledger.timers, &ledger.deadlines());
         for state in ledger.states.values() {
             let tallied: usize = state.tallies.values().map(|tally| tally.problems).sum();
@@ -114,7 +114,7 @@ proptest! {
         let (mut never, mut disk) = (ledger(), Disk::default());
         disk.keep(&mut never);
         for deed in before {
-            tell(&mut never, std::slice::from_ref(deed));
+            apply(&mut never, std::slice::from_ref(deed));
             disk.keep(&mut never);
         }
         prop_assert_eq!(&disk, &Disk::of(&never));
@@ -122,8 +122,8 @@ proptest! {
         let mut once = disk.restart(BOOT, now);
         never.take_events();
         for half in [&[], after] {
-            tell(&mut never, half);
-            tell(&mut once, half);
+            apply(&mut never, half);
+            apply(&mut once, half);
             now = half.last().map_or(now, |(_, now)| *now);
             // Monitors report their state again; only they know how long they have been silent.
             for ledger in [&mut never, &mut once] {
@@ -157,7 +157,7 @@ proptest! {
     fn one_source_never_withdraws_what_another_claims(mut steps in histories(), secs in 0_i64..99) {
         steps.retain(|step| matches!(step, Step::Finding(_)));
         let claims = |ledger: &Ledger| ledger.claims_where(|claimant, _| &*claimant.source == "nvml");
-        let mut ledger = told(&timed(&steps));
+        let mut ledger = after(&timed(&steps));
         let before = claims(&ledger);
         for (condition, test) in [(0, false), (0, true), (1, false), (1, true)] {
             for reason in ["IOError", "TaskHung"].map(Name::fixed) {

@@ -3,7 +3,7 @@
 use nodewell_model::{Condition, Inventory, Origin, Status, view::HardwareView};
 
 use super::{
-    reports::{broken, raid, said, take},
+    reports::{broken, condition, raid, take},
     *,
 };
 
@@ -57,10 +57,10 @@ fn faults_that_stay_are_not_touched_by_those_that_come() {
 fn false_ends_every_reason_and_unknown_doubts_every_one() {
     let mut ledger = ledger();
     take(&mut ledger, raid(vec![fault("SpareLow", "nvme0", 5), fault("ReadOnly", "nvme0", 6)]), 7);
-    take(&mut ledger, raid(vec![said(Some("nvme0"), ConditionStatus::Unknown, 8)]), 8);
+    take(&mut ledger, raid(vec![condition(Some("nvme0"), ConditionStatus::Unknown, 8)]), 8);
     let unconfirmed = |problem: &nodewell_model::view::ProblemView| problem.unconfirmed_since == Some(wall(8));
     assert!(disk(&mut ledger).problems.iter().all(unconfirmed) && reasons(&mut ledger).len() == 2);
-    take(&mut ledger, raid(vec![said(Some("nvme0"), ConditionStatus::False, 9)]), 9);
+    take(&mut ledger, raid(vec![condition(Some("nvme0"), ConditionStatus::False, 9)]), 9);
     assert_eq!((status(&mut ledger), reasons(&mut ledger).len()), (ConditionStatus::False, 0));
 }
 
@@ -70,7 +70,7 @@ fn ends_by_one_report_are_events_of_their_own_even_with_an_id() {
     let all = ["SpareLow", "ReadOnly", "WornOut"].map(|reason| fault(reason, "nvme0", 5)).to_vec();
     take(&mut ledger, raid(all), 6);
     ledger.take_events();
-    let fine = raid(vec![said(Some("nvme0"), ConditionStatus::False, 9)]);
+    let fine = raid(vec![condition(Some("nvme0"), ConditionStatus::False, 9)]);
     take(&mut ledger, Status { id: Some("9".to_owned()), ..fine }, 9);
     let events = ledger.take_events();
     let mut origins: Vec<&Origin> = events.iter().map(|event| &event.origin).collect();
@@ -115,13 +115,15 @@ fn other_figures_are_shown_and_are_no_news_for_the_disk() {
 #[test]
 fn what_is_well_costs_nothing_however_it_is_worded() {
     let mut ledger = ledger();
-    let fine =
-        |message: &str| Condition { message: message.to_owned(), ..said(Some("nvme0"), ConditionStatus::False, 5) };
+    let fine = |message: &str| Condition {
+        message: message.to_owned(),
+        ..condition(Some("nvme0"), ConditionStatus::False, 5)
+    };
     take(&mut ledger, raid(vec![fine("31 degrees")]), 6);
     ledger.take_rows();
     let version = ledger.version();
-    for words in ["32 degrees", "17 % worn", "31 degrees"] {
-        take(&mut ledger, raid(vec![fine(words)]), 20);
+    for message in ["32 degrees", "17 % worn", "31 degrees"] {
+        take(&mut ledger, raid(vec![fine(message)]), 20);
     }
     assert_eq!((ledger.version(), ledger.take_rows()), (version, Vec::new()));
     assert_eq!(disk(&mut ledger).message, "nothing is wrong");
@@ -179,7 +181,7 @@ fn rows_of_an_older_version_are_read() {
         row(Table::Daemons, "raid@root", daemon),
     ];
     let mut ledger = ledger();
-    let taken = ledger.take_in(rows, at(10));
+    let taken = ledger.load(rows, at(10));
     assert_eq!((taken.claims, taken.unreadable), (1, 0));
     take(&mut ledger, raid(vec![fault("RaidDegraded", "md0", 5), fault("RaidSlow", "md0", 11)]), 11);
     assert_eq!(reasons(&mut ledger), ["RaidDegraded", "RaidSlow"]);

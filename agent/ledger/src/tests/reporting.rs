@@ -17,7 +17,7 @@ fn name(status: &Status, principal: &str) -> String {
     format!("{}@{principal}", status.source)
 }
 
-fn tell(ledger: &mut Ledger, now: &mut Now, deed: &Deed) {
+fn apply(ledger: &mut Ledger, now: &mut Now, deed: &Deed) {
     match deed {
         Deed::Report(status, principal, on_stale) => {
             ledger.report(vec![status.clone()], principal, *on_stale, *now).unwrap();
@@ -59,10 +59,10 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256) })]
 
     #[test]
-    fn reports_do_what_a_simple_account_of_them_says(deeds in histories()) {
+    fn reports_do_what_a_simple_model_of_them_does(deeds in histories()) {
         let (mut ledger, mut model, mut now) = (ledger(), Model::default(), at(0));
         for deed in &deeds {
-            tell(&mut ledger, &mut now, deed);
+            apply(&mut ledger, &mut now, deed);
             match deed {
                 Deed::Report(status, principal, on_stale) => {
                     let clears = *on_stale == OnStale::Clear;
@@ -82,11 +82,11 @@ proptest! {
             }
             let classes: BTreeMap<_, _> = ledger.hardware().into_iter().map(class).collect();
             prop_assert_eq!(classes, model.hardware());
-            let said = model.messages();
+            let reported = model.messages();
             for view in &views {
                 for one in &view.problems {
-                    let told = (view.condition.clone(), one.reason.clone(), one.subject.clone(), one.message.clone());
-                    prop_assert!(said.contains(&told), "no daemon says {:?}", told);
+                    let shown_message = (view.condition.clone(), one.reason.clone(), one.subject.clone(), one.message.clone());
+                    prop_assert!(reported.contains(&shown_message), "no daemon says {:?}", shown_message);
                 }
             }
             let names: Vec<String> = ledger.daemons().into_iter().map(|daemon| daemon.name).collect();
@@ -101,10 +101,10 @@ proptest! {
     fn a_report_with_an_id_changes_nothing_the_second_time(deeds in histories()) {
         let (mut ledger, mut now) = (ledger(), at(0));
         for deed in &deeds {
-            tell(&mut ledger, &mut now, deed);
+            apply(&mut ledger, &mut now, deed);
             if let Deed::Report(status, ..) = deed && status.id.is_some() {
                 let (before, version) = (Disk::of(&ledger), ledger.version());
-                tell(&mut ledger, &mut now, deed);
+                apply(&mut ledger, &mut now, deed);
                 prop_assert_eq!(Disk::of(&ledger), before);
                 prop_assert_eq!(ledger.version(), version);
             }
@@ -116,11 +116,11 @@ proptest! {
         let (mut ledger, mut now) = (ledger(), at(0));
         for deed in &deeds {
             let Deed::Report(status, principal, _) = deed else {
-                tell(&mut ledger, &mut now, deed);
+                apply(&mut ledger, &mut now, deed);
                 continue;
             };
             let before = of_others(&ledger, &name(status, principal));
-            tell(&mut ledger, &mut now, deed);
+            apply(&mut ledger, &mut now, deed);
             prop_assert_eq!(of_others(&ledger, &name(status, principal)), before);
         }
     }
@@ -131,7 +131,7 @@ proptest! {
         let mut before = (ledger.account_version(), ledger.conditions(), ledger.daemons(), ledger.hardware());
         for deed in &deeds {
             let version = ledger.version();
-            tell(&mut ledger, &mut now, deed);
+            apply(&mut ledger, &mut now, deed);
             let after = (ledger.account_version(), ledger.conditions(), ledger.daemons(), ledger.hardware());
             prop_assert!(after.0 > before.0 || after == before);
             prop_assert!(after.0 == before.0 || ledger.version() > version);
@@ -143,7 +143,7 @@ proptest! {
     fn a_restart_forgets_nothing_that_was_reported(deeds in histories(), cut in any::<prop::sample::Index>()) {
         let (before, after) = deeds.split_at(cut.index(deeds.len() + 1));
         let (mut never, mut now) = (ledger(), at(0));
-        before.iter().for_each(|deed| tell(&mut never, &mut now, deed));
+        before.iter().for_each(|deed| apply(&mut never, &mut now, deed));
         let mut disk = Disk::default();
         disk.keep(&mut never);
         prop_assert_eq!(&disk, &Disk::of(&never));
@@ -151,8 +151,8 @@ proptest! {
         let mut again = now;
         // A restart gives every daemon its whole ttl once more: time would make the two differ.
         let after = || after.iter().filter(|deed| matches!(deed, Deed::Report(..)));
-        after().for_each(|deed| tell(&mut never, &mut now, deed));
-        after().for_each(|deed| tell(&mut once, &mut again, deed));
+        after().for_each(|deed| apply(&mut never, &mut now, deed));
+        after().for_each(|deed| apply(&mut once, &mut again, deed));
         prop_assert_eq!(Disk::of(&never), Disk::of(&once));
         prop_assert_eq!(never.conditions(), once.conditions());
         prop_assert_eq!(never.hardware(), once.hardware());
@@ -178,11 +178,11 @@ proptest! {
             let problems: usize = ledger.states.values().map(|state| state.problems.len()).sum();
             prop_assert!(problems <= 5);
             for daemon in ledger.daemons.values() {
-                prop_assert!(daemon.reporter.as_ref().unwrap().spoken_of() <= 3);
+                prop_assert!(daemon.reporter.as_ref().unwrap().reported_count() <= 3);
             }
             prop_assert_eq!(indexed(&ledger), claimed(&ledger));
             for deed in batch.iter().filter(|deed| matches!(deed, Deed::Wait(_))) {
-                tell(&mut ledger, &mut now, deed);
+                apply(&mut ledger, &mut now, deed);
             }
         }
     }

@@ -3,9 +3,9 @@
 use nodewell_model::{Condition, Event, Status};
 
 use super::*;
-use crate::{Limits, OnStale, Refusal};
+use crate::{Limits, OnStale, Rejection};
 
-pub(super) fn said(subject: Option<&str>, status: ConditionStatus, secs: i64) -> Condition {
+pub(super) fn condition(subject: Option<&str>, status: ConditionStatus, secs: i64) -> Condition {
     Condition {
         condition: Name::fixed("DiskUnhealthy"),
         status,
@@ -19,7 +19,7 @@ pub(super) fn said(subject: Option<&str>, status: ConditionStatus, secs: i64) ->
 }
 
 pub(super) fn broken(subject: &str, secs: i64) -> Condition {
-    said(Some(subject), ConditionStatus::True, secs)
+    condition(Some(subject), ConditionStatus::True, secs)
 }
 
 pub(super) fn raid(conditions: Vec<Condition>) -> Status {
@@ -39,14 +39,14 @@ pub(super) fn subjects(ledger: &mut Ledger) -> Vec<String> {
 }
 
 #[test]
-fn a_problem_starts_by_its_transition_and_ends_with_the_daemons_words() {
+fn a_problem_starts_by_its_transition_and_ends_with_the_daemons_message() {
     let mut ledger = ledger();
     take(&mut ledger, raid(vec![broken("md0", 5)]), 9);
     let view = disk(&mut ledger);
     assert_eq!((view.status, view.transition, view.reason.as_str()), (ConditionStatus::True, wall(5), "RaidDegraded"));
     let problem = &view.problems[0];
     assert_eq!((problem.source.as_str(), problem.count, problem.last_seen), ("raid@root", 1, wall(9)));
-    let fine = Condition { message: "rebuilt".to_owned(), ..said(Some("md0"), ConditionStatus::False, 20) };
+    let fine = Condition { message: "rebuilt".to_owned(), ..condition(Some("md0"), ConditionStatus::False, 20) };
     take(&mut ledger, raid(vec![fine]), 21);
     let view = disk(&mut ledger);
     assert_eq!((view.status, view.transition), (ConditionStatus::False, wall(20)));
@@ -59,7 +59,7 @@ fn a_transition_is_never_in_the_future_nor_before_what_it_ends() {
     let mut ledger = ledger();
     take(&mut ledger, raid(vec![broken("md0", 500)]), 9);
     assert_eq!(disk(&mut ledger).transition, wall(9));
-    take(&mut ledger, raid(vec![said(Some("md0"), ConditionStatus::False, 1)]), 12);
+    take(&mut ledger, raid(vec![condition(Some("md0"), ConditionStatus::False, 1)]), 12);
     assert_eq!((status(&mut ledger), disk(&mut ledger).transition), (ConditionStatus::False, wall(9)));
 }
 
@@ -80,7 +80,7 @@ fn the_same_again_only_confirms_and_a_new_transition_counts() {
 }
 
 #[test]
-fn a_daemon_may_say_that_it_is_less_bad() {
+fn a_daemon_may_report_a_lower_severity() {
     let mut ledger = ledger();
     let bad = Condition { severity: Some(Severity::Critical), ..broken("md0", 5) };
     take(&mut ledger, raid(vec![bad]), 6);
@@ -89,7 +89,7 @@ fn a_daemon_may_say_that_it_is_less_bad() {
 }
 
 #[test]
-fn another_reason_takes_the_place_of_the_first() {
+fn another_reason_replaces_the_first() {
     let mut ledger = ledger();
     take(&mut ledger, raid(vec![broken("md0", 5)]), 6);
     let failed = Condition { reason: Name::fixed("RaidFailed"), ..broken("md0", 7) };
@@ -102,8 +102,8 @@ fn another_reason_takes_the_place_of_the_first() {
 #[test]
 fn false_without_a_subject_ends_those_that_are_not_named() {
     let mut ledger = ledger();
-    take(&mut ledger, raid(vec![broken("md0", 5), broken("md1", 5), said(None, ConditionStatus::True, 5)]), 6);
-    take(&mut ledger, raid(vec![broken("md1", 5), said(None, ConditionStatus::False, 9)]), 10);
+    take(&mut ledger, raid(vec![broken("md0", 5), broken("md1", 5), condition(None, ConditionStatus::True, 5)]), 6);
+    take(&mut ledger, raid(vec![broken("md1", 5), condition(None, ConditionStatus::False, 9)]), 10);
     assert_eq!(subjects(&mut ledger), ["md1"]);
     assert_eq!(disk(&mut ledger).problems.len(), 1);
 }
@@ -115,24 +115,24 @@ fn unknown_keeps_problems_unconfirmed_and_turns_what_is_well_unknown() {
     let unsure = Condition {
         reason: Name::fixed("MdadmHangs"),
         message: "mdadm does not answer".to_owned(),
-        ..said(None, ConditionStatus::Unknown, 9)
+        ..condition(None, ConditionStatus::Unknown, 9)
     };
     take(&mut ledger, raid(vec![unsure]), 10);
     let view = disk(&mut ledger);
     assert_eq!((view.status, view.problems[0].unconfirmed_since), (ConditionStatus::True, Some(wall(9))));
-    take(&mut ledger, raid(vec![said(Some("md0"), ConditionStatus::False, 11)]), 11);
+    take(&mut ledger, raid(vec![condition(Some("md0"), ConditionStatus::False, 11)]), 11);
     let view = disk(&mut ledger);
     assert_eq!((view.status, view.reason.as_str()), (ConditionStatus::Unknown, "MdadmHangs"));
     assert_eq!(view.message, "raid@root: mdadm does not answer");
     assert_eq!(ledger.daemons()[0].state, DaemonState::Running);
-    take(&mut ledger, raid(vec![said(None, ConditionStatus::False, 12)]), 12);
+    take(&mut ledger, raid(vec![condition(None, ConditionStatus::False, 12)]), 12);
     assert_eq!(status(&mut ledger), ConditionStatus::False);
 }
 
 #[test]
 fn a_full_report_is_all_there_is() {
     let mut ledger = ledger();
-    let other = Condition { condition: Name::fixed("KernelDeadlock"), ..said(None, ConditionStatus::False, 5) };
+    let other = Condition { condition: Name::fixed("KernelDeadlock"), ..condition(None, ConditionStatus::False, 5) };
     take(&mut ledger, raid(vec![broken("md0", 5), broken("md1", 5), other]), 6);
     assert_eq!(ledger.conditions().len(), 2);
     take(&mut ledger, Status { full: true, ..raid(vec![broken("md1", 5)]) }, 7);
@@ -169,27 +169,27 @@ fn silence_makes_stale_and_a_day_of_it_forgotten() {
 }
 
 #[test]
-fn who_promises_no_further_word_is_not_missed() {
+fn a_daemon_with_a_ttl_of_zero_is_never_stale() {
     let mut ledger = ledger();
     let by_hand = |conditions| Status { source: "hand".to_owned(), ttl_secs: Some(0), ..raid(conditions) };
     take(&mut ledger, by_hand(vec![broken("md0", 5)]), 6);
     ledger.advance(at(90_000));
     assert_eq!(disk(&mut ledger).problems[0].unconfirmed_since, None);
-    take(&mut ledger, by_hand(vec![said(Some("md0"), ConditionStatus::False, 90_001)]), 90_002);
+    take(&mut ledger, by_hand(vec![condition(Some("md0"), ConditionStatus::False, 90_001)]), 90_002);
     ledger.advance(at(300_000));
-    assert_eq!(disk(&mut ledger).status, ConditionStatus::False, "what it said holds");
+    assert_eq!(disk(&mut ledger).status, ConditionStatus::False, "what it reported holds");
     assert_eq!(ledger.daemons().len(), 1);
     take(&mut ledger, Status { source: "passer-by".to_owned(), ..by_hand(vec![]) }, 300_001);
     assert_eq!(ledger.daemons().len(), 1, "a source that has reported nothing that lasts is no daemon");
 }
 
 #[test]
-fn a_word_without_a_promise_takes_none_back() {
+fn a_ttl_of_zero_leaves_the_earlier_one() {
     let mut ledger = ledger();
     take(&mut ledger, raid(vec![]), 6);
     take(&mut ledger, Status { ttl_secs: Some(0), ..raid(vec![]) }, 20);
     ledger.advance(at(49));
-    assert_eq!(ledger.daemons()[0].state, DaemonState::Running, "any word is a sign of life");
+    assert_eq!(ledger.daemons()[0].state, DaemonState::Running, "any report is a sign of life");
     ledger.advance(at(51));
     assert_eq!(ledger.daemons()[0].state, DaemonState::Stale);
 }
@@ -242,7 +242,7 @@ fn subjects_of_one_daemon_are_bounded_and_may_be_exchanged() {
     let slow = Condition { reason: Name::fixed("RaidSlow"), ..broken("md0", 5) };
     for more in [raid(vec![broken("md2", 5)]), raid(vec![broken("md0", 5), slow])] {
         let refused = ledger.report(vec![more], "root", OnStale::Keep, at(6)).unwrap_err();
-        assert_eq!(refused.why, Refusal::TooManySubjects("raid@root".into(), 2));
+        assert_eq!(refused.why, Rejection::TooManySubjects("raid@root".into(), 2));
     }
     take(&mut ledger, Status { full: true, ..raid(vec![broken("md2", 5), broken("md3", 5)]) }, 7);
     assert_eq!(subjects(&mut ledger), ["md2", "md3"]);
@@ -256,7 +256,7 @@ fn a_silent_daemon_makes_room_and_our_own_are_never_shut_out() {
     take(&mut ledger, named("a"), 0);
     take(&mut ledger, named("b"), 5);
     let refused = ledger.report(vec![named("c")], "root", OnStale::Keep, at(6)).unwrap_err();
-    assert_eq!(refused.why, Refusal::TooManyDaemons("c@root".into()));
+    assert_eq!(refused.why, Rejection::TooManyDaemons("c@root".into()));
     ledger.daemon(report("kernel-monitor", DaemonState::Running), at(7)).unwrap();
     ledger.advance(at(31));
     take(&mut ledger, named("c"), 32);
@@ -265,7 +265,7 @@ fn a_silent_daemon_makes_room_and_our_own_are_never_shut_out() {
 }
 
 #[test]
-fn what_a_person_clears_comes_back_when_it_is_said_again() {
+fn what_a_person_clears_comes_back_when_it_is_reported_again() {
     let mut ledger = ledger();
     take(&mut ledger, raid(vec![broken("md0", 5)]), 6);
     let all = crate::ClearRequest {

@@ -64,10 +64,10 @@ fn a_disk_that_comes_late_adds_to_what_was_learned_meanwhile() {
     let mut ledger = watched();
     ledger.apply(raise("sda", 1), at(1)).unwrap();
     ledger.apply(raise("sdb", 2), at(2)).unwrap();
-    let kept = Disk::of(&ledger).rows();
+    let saved = Disk::of(&ledger).rows();
     let mut late = watched();
     late.apply(raise("sda", 20), at(20)).unwrap();
-    late.take_in(kept, at(30));
+    late.load(saved, at(30));
     let shown = disk(&mut late);
     let counts: Vec<_> = shown.problems.iter().map(|problem| (problem.subject.as_deref(), problem.count)).collect();
     assert_eq!(counts, [(Some("sda"), 2), (Some("sdb"), 1)]);
@@ -79,10 +79,10 @@ fn a_disk_that_comes_late_adds_to_what_was_learned_meanwhile() {
 fn an_end_that_a_crash_made_forgotten_is_the_same_end() {
     let mut ledger = watched();
     ledger.apply(Finding { quiet: Some(Duration::from_secs(60)), ..raise("sda", 0) }, at(0)).unwrap();
-    let kept = Disk::of(&ledger);
+    let saved = Disk::of(&ledger);
     ledger.take_events();
     ledger.advance(at(70));
-    let mut again = kept.restart(BOOT, at(80));
+    let mut again = saved.restart(BOOT, at(80));
     again.advance(at(80));
     let (first, second) = (ledger.take_events(), again.take_events());
     assert_eq!((first.len(), second.len()), (1, 1));
@@ -95,6 +95,6 @@ fn what_cannot_be_parsed_is_counted_and_struck_out() {
     let rows = rows.map(|(table, key)| Row { table, key: key.to_owned(), value: Some("{]".to_owned()) });
     let mut ledger = watched();
     ledger.take_rows();
-    assert_eq!(ledger.take_in(rows.to_vec(), at(1)).unreadable, 4);
+    assert_eq!(ledger.load(rows.to_vec(), at(1)).unreadable, 4);
     assert_eq!(ledger.take_rows().iter().filter(|row| row.value.is_none()).count(), 4);
 }

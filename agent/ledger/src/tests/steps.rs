@@ -15,7 +15,7 @@ const STATES: [DaemonState; 4] = [DaemonState::Starting, DaemonState::Running, D
 /// One call to a ledger, with ages and spans in whole seconds.
 #[derive(Debug, Clone)]
 pub(super) enum Step {
-    Finding(Said),
+    Finding(FindingStep),
     ByHand { condition: usize, reason: Option<usize>, subject: Option<u8> },
     Daemon { source: usize, state: usize, ttl: Option<u64>, watches: u8 },
     Retire(usize),
@@ -25,7 +25,7 @@ pub(super) enum Step {
 
 /// A finding, before there is a time.
 #[derive(Debug, Clone)]
-pub(super) struct Said {
+pub(super) struct FindingStep {
     source: usize,
     clears: bool,
     key: (usize, usize, Option<u8>),
@@ -58,7 +58,7 @@ fn step() -> impl Strategy<Value = Step> {
     let by_hand = (0_usize..2, prop::option::of(0_usize..2), subject);
     let daemon = (0_usize..3, 0_usize..4, prop::option::of(1_u64..60), 0_u8..4);
     prop_oneof![
-        8 => said().prop_map(Step::Finding),
+        8 => finding_step().prop_map(Step::Finding),
         1 => by_hand.prop_map(|(condition, reason, subject)| Step::ByHand { condition, reason, subject }),
         3 => daemon.prop_map(|(source, state, ttl, watches)| Step::Daemon { source, state, ttl, watches }),
         1 => (0_usize..3).prop_map(Step::Retire),
@@ -67,13 +67,13 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn said() -> impl Strategy<Value = Said> {
+fn finding_step() -> impl Strategy<Value = FindingStep> {
     let key = (0_usize..2, 0_usize..2, prop::option::of(0_u8..3));
     let times = (-20_i64..60, 0_i64..20, prop::option::of(1_u64..60));
     let flags = (prop::bool::weighted(0.3), prop::bool::weighted(0.2), any::<bool>(), prop::bool::weighted(0.2));
     (0_usize..3, key, 0_usize..3, 1_u64..5, times, flags).prop_map(|(source, key, severity, count, times, flags)| {
         let ((age, lasted, quiet), (clears, other_boot, ends_at_boot, test)) = (times, flags);
-        Said { source, clears, key, severity, age, lasted, count, quiet, other_boot, ends_at_boot, test }
+        FindingStep { source, clears, key, severity, age, lasted, count, quiet, other_boot, ends_at_boot, test }
     })
 }
 
@@ -85,7 +85,7 @@ fn key((condition, reason, subject): (usize, usize, Option<u8>)) -> ProblemKey {
     }
 }
 
-impl Said {
+impl FindingStep {
     fn at(&self, now: Now) -> Finding {
         let key = key(self.key);
         let secs = now.wall.as_second() - wall(0).as_second() - self.age;
@@ -115,7 +115,7 @@ pub(super) fn timed(steps: &[Step]) -> Vec<(Deed, Now)> {
     let mut deeds = Vec::new();
     for step in steps {
         let deed = match step {
-            Step::Finding(said) => Deed::Finding(said.at(now)),
+            Step::Finding(finding_step) => Deed::Finding(finding_step.at(now)),
             Step::ByHand { condition, reason, subject } => {
                 let key = key((*condition, reason.unwrap_or(0), *subject));
                 let reason = reason.map(|_| key.reason);
@@ -149,7 +149,7 @@ pub(super) fn timed(steps: &[Step]) -> Vec<(Deed, Now)> {
     deeds
 }
 
-pub(super) fn tell(ledger: &mut Ledger, deeds: &[(Deed, Now)]) {
+pub(super) fn apply(ledger: &mut Ledger, deeds: &[(Deed, Now)]) {
     for (deed, now) in deeds.iter().cloned() {
         match deed {
             Deed::Finding(finding) => _ = ledger.apply(finding, now).unwrap(),

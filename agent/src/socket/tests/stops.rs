@@ -50,7 +50,7 @@ async fn report(path: &PathBuf) -> UnixStream {
     stream
 }
 
-type Done = oneshot::Sender<Result<u64, nodewell_ledger::ReportRefusal>>;
+type Done = oneshot::Sender<Result<u64, nodewell_ledger::ReportRejection>>;
 
 async fn asked(commands: &mut mpsc::Receiver<Command>) -> Done {
     match timeout(DEADLINE, commands.recv()).await.unwrap().unwrap() {

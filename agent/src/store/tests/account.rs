@@ -25,7 +25,7 @@ fn failing() -> Account {
 #[test]
 fn the_most_urgent_rows_decide_when_all_are_written() {
     let (mut account, now) = (Account::default(), Instant::now());
-    account.put(vec![row(Table::Places, "a", "1")], Pace::Lazily, now);
+    account.put(vec![row(Table::Cursors, "a", "1")], Pace::Lazily, now);
     assert_eq!(account.due(), Some(now + Duration::from_secs(1800)));
     account.put(vec![row(Table::Claims, "a", "1")], Pace::Soon, now);
     assert_eq!(account.due(), Some(now + Duration::from_millis(100)));

@@ -9,9 +9,9 @@ use std::{
 
 use nodewell_model::{Condition, ConditionStatus, Name, ProblemKey, Status, SubjectKey};
 
-use super::{super::Ledger, ReportRefusal, by_subject, named, roster::principal};
+use super::{super::Ledger, ReportRejection, by_subject, named, roster::principal};
 use crate::{
-    Refusal,
+    Rejection,
     condition::ConditionState,
     reporter::{Held, Reporter},
 };
@@ -20,7 +20,7 @@ use crate::{
 #[derive(Default)]
 struct Draft<'a> {
     /// What each daemon would report.
-    spoken: BTreeMap<&'a str, Held>,
+    reported: BTreeMap<&'a str, Held>,
     ids: BTreeSet<(&'a str, &'a str)>,
     /// The daemons that would claim these too.
     claims: BTreeMap<ProblemKey, BTreeSet<&'a str>>,
@@ -31,19 +31,19 @@ struct Draft<'a> {
 }
 
 impl Ledger {
-    pub(super) fn admit(&self, reports: &[Status], names: &[Arc<str>]) -> Result<(), ReportRefusal> {
+    pub(super) fn admit(&self, reports: &[Status], names: &[Arc<str>]) -> Result<(), ReportRejection> {
         let conditions = reports.iter().map(|status| status.conditions.len()).sum();
         let mut draft = Draft { conditions, ..Draft::default() };
         for (report, (status, name)) in reports.iter().zip(names).enumerate() {
-            let refusal = |condition, why| ReportRefusal { report, condition, why };
+            let rejection = |condition, why| ReportRejection { report, condition, why };
             if status.id.as_ref().is_some_and(|id| self.knows(name, id) || !draft.ids.insert((name, id))) {
                 continue;
             }
-            self.admit_daemon(&mut draft, (name, names)).map_err(|why| refusal(None, why))?;
+            self.admit_daemon(&mut draft, (name, names)).map_err(|why| rejection(None, why))?;
             for (n, condition) in status.conditions.iter().enumerate() {
-                self.admit_condition(&mut draft, name, condition).map_err(|why| refusal(Some(n), why))?;
+                self.admit_condition(&mut draft, name, condition).map_err(|why| rejection(Some(n), why))?;
             }
-            self.admit_subjects(&mut draft, name, status).map_err(|why| refusal(None, why))?;
+            self.admit_subjects(&mut draft, name, status).map_err(|why| rejection(None, why))?;
         }
         Ok(())
     }
@@ -52,7 +52,7 @@ impl Ledger {
         &self,
         draft: &mut Draft<'a>,
         (name, batch): (&'a Arc<str>, &'a [Arc<str>]),
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Rejection> {
         if self.daemons.contains_key(name) || !draft.new.insert(name) {
             return Ok(());
         }
@@ -67,14 +67,19 @@ impl Ledger {
             || all + new > self.limits.external_daemons
             || self.daemons.len() - forgotten + new > self.limits.daemons
         {
-            return Err(Refusal::TooManyDaemons(Arc::clone(name)));
+            return Err(Rejection::TooManyDaemons(Arc::clone(name)));
         }
         Ok(())
     }
 
-    fn admit_condition<'a>(&self, draft: &mut Draft<'a>, name: &'a str, condition: &Condition) -> Result<(), Refusal> {
+    fn admit_condition<'a>(
+        &self,
+        draft: &mut Draft<'a>,
+        name: &'a str,
+        condition: &Condition,
+    ) -> Result<(), Rejection> {
         let Some(state) = self.states.get(&condition.condition) else {
-            return Err(Refusal::UnknownCondition(condition.condition.clone()));
+            return Err(Rejection::UnknownCondition(condition.condition.clone()));
         };
         let key = condition.subject_key().problem(condition.reason.clone());
         if condition.status != ConditionStatus::True || claims(state, &key, name) {
@@ -83,40 +88,40 @@ impl Ledger {
         let claimants = draft.claims.entry(key.clone()).or_default();
         claimants.insert(name);
         if state.problems.get(&key).map_or(0, |problem| problem.claims.len()) + claimants.len() > self.limits.claims {
-            return Err(Refusal::TooManySources(key.reason));
+            return Err(Rejection::TooManySources(key.reason));
         }
         self.admit_problem(draft, state, &key)
     }
 
-    fn admit_problem(&self, draft: &Draft<'_>, state: &ConditionState, key: &ProblemKey) -> Result<(), Refusal> {
+    fn admit_problem(&self, draft: &Draft<'_>, state: &ConditionState, key: &ProblemKey) -> Result<(), Rejection> {
         let is_new =
             |key: &&ProblemKey| !self.states.get(&key.condition).is_some_and(|state| state.problems.contains_key(*key));
         let new: Vec<&ProblemKey> = draft.claims.keys().filter(is_new).collect();
         let alike = new.iter().filter(|new| (&new.condition, &new.reason) == (&key.condition, &key.reason));
         let subjects = state.tallies.get(&key.reason).map_or(0, |tally| tally.subjects);
         if self.problems() + new.len() > self.limits.problems || subjects + alike.count() > self.limits.subjects {
-            return Err(Refusal::TooManyProblems);
+            return Err(Rejection::TooManyProblems);
         }
         let mut reasons: BTreeSet<&Name> =
             new.iter().filter(|new| new.condition == key.condition).map(|new| &new.reason).collect();
         reasons.extend(state.tallies.iter().filter(|(_, tally)| tally.problems > 0).map(|(reason, _)| reason));
         if reasons.len() > self.limits.reasons {
-            return Err(Refusal::TooManyReasons(key.condition.clone()));
+            return Err(Rejection::TooManyReasons(key.condition.clone()));
         }
         Ok(())
     }
 
-    fn admit_subjects<'a>(&self, draft: &mut Draft<'a>, name: &'a Arc<str>, status: &Status) -> Result<(), Refusal> {
+    fn admit_subjects<'a>(&self, draft: &mut Draft<'a>, name: &'a Arc<str>, status: &Status) -> Result<(), Rejection> {
         let limit = self.limits.reported_subjects;
-        let known = self.reporter(name).map_or(0, Reporter::spoken_of);
+        let known = self.reporter(name).map_or(0, Reporter::reported_count);
         // Far from the limit, as nearly always, there is nothing to look at.
         if known + draft.conditions <= limit {
             return Ok(());
         }
-        let spoken = draft.spoken.entry(name).or_insert_with(|| self.reporter(name).map(all).unwrap_or_default());
-        speak(spoken, status);
-        let count: usize = spoken.values().map(|reasons| reasons.len().max(1)).sum();
-        if count > limit { Err(Refusal::TooManySubjects(Arc::clone(name), limit)) } else { Ok(()) }
+        let reported = draft.reported.entry(name).or_insert_with(|| self.reporter(name).map(all).unwrap_or_default());
+        apply(reported, status);
+        let count: usize = reported.values().map(|reasons| reasons.len().max(1)).sum();
+        if count > limit { Err(Rejection::TooManySubjects(Arc::clone(name), limit)) } else { Ok(()) }
     }
 }
 
@@ -128,24 +133,24 @@ fn all(reporter: &Reporter) -> Held {
 }
 
 /// What its daemon reports after `status`.
-fn speak(spoken: &mut Held, status: &Status) {
+fn apply(reported: &mut Held, status: &Status) {
     let named = named(status);
-    for (subject, said) in by_subject(&status.conditions) {
-        let Some((_, first)) = said.first() else { continue };
+    for (subject, entries) in by_subject(&status.conditions) {
+        let Some((_, first)) = entries.first() else { continue };
         match first.status {
             ConditionStatus::True => {
-                spoken.insert(subject, said.iter().map(|(_, fault)| fault.reason.clone()).collect());
+                reported.insert(subject, entries.iter().map(|(_, fault)| fault.reason.clone()).collect());
             }
             ConditionStatus::Unknown => {
                 if subject.is_whole() {
                     let stays = |other: &SubjectKey| other.condition != subject.condition || named.contains(other);
-                    spoken.retain(|other, reasons| !reasons.is_empty() || stays(other));
+                    reported.retain(|other, reasons| !reasons.is_empty() || stays(other));
                 }
-                spoken.entry(subject).or_default();
+                reported.entry(subject).or_default();
             }
-            ConditionStatus::False if subject.subject.is_some() => _ = spoken.remove(&subject),
+            ConditionStatus::False if subject.subject.is_some() => _ = reported.remove(&subject),
             ConditionStatus::False => {
-                spoken.retain(|other, _| {
+                reported.retain(|other, _| {
                     *other != subject && (other.condition != subject.condition || named.contains(other))
                 });
             }
@@ -156,10 +161,10 @@ fn speak(spoken: &mut Held, status: &Status) {
             let whole = |other: &Condition| other.condition == subject.condition && other.subject.is_none();
             status.conditions.iter().any(|other| whole(other) && other.status == ConditionStatus::Unknown)
         };
-        spoken.retain(|subject, _| named.contains(subject) || doubted(subject));
+        reported.retain(|subject, _| named.contains(subject) || doubted(subject));
     }
     if status.last {
-        spoken.clear();
+        reported.clear();
     }
 }
 

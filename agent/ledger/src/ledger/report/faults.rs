@@ -6,61 +6,61 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use nodewell_model::{Finding, FindingKind, Guard, ProblemKey, Severity, SubjectKey, text};
 
-use super::{super::Ledger, Entry, Word};
+use super::{super::Ledger, Entry, ReportHeader};
 use crate::{
     claim::{Lasting, Restated, Restatement},
     condition::Cause,
 };
 
 impl Ledger {
-    pub(super) fn report_faults(&mut self, word: &Word<'_>, subject: &SubjectKey, faults: &[Entry<'_>]) {
-        self.trust_again(word, subject);
-        let before = self.keys_of(word, subject);
+    pub(super) fn report_faults(&mut self, header: &ReportHeader<'_>, subject: &SubjectKey, faults: &[Entry<'_>]) {
+        self.trust_again(header, subject);
+        let before = self.keys_of(header, subject);
         // The new ones first: the condition stays True in between.
         for entry in faults {
             let key = subject.problem(entry.1.reason.clone());
             if before.contains(&key) {
-                self.restate(word, *entry, &key);
+                self.restate(header, *entry, &key);
             } else {
-                self.claim_reported(word, *entry, &key);
+                self.claim_reported(header, *entry, &key);
             }
         }
-        self.end_unsaid(word, &before, faults);
+        self.end_unreported(header, &before, faults);
     }
 
     /// What was there before and is not reported any more.
-    fn end_unsaid(&mut self, word: &Word<'_>, before: &[ProblemKey], faults: &[Entry<'_>]) {
-        let said = |key: &&ProblemKey| faults.iter().any(|(_, fault)| fault.reason == key.reason);
+    fn end_unreported(&mut self, header: &ReportHeader<'_>, before: &[ProblemKey], faults: &[Entry<'_>]) {
+        let is_reported = |key: &&ProblemKey| faults.iter().any(|(_, fault)| fault.reason == key.reason);
         let new = faults.iter().find(|(_, fault)| before.iter().all(|key| key.reason != fault.reason));
-        for old in before.iter().filter(|key| !said(key)) {
+        for old in before.iter().filter(|key| !is_reported(key)) {
             match new {
                 Some((n, new)) => {
                     let evidence = format!("{} took its place", new.reason);
-                    self.end_by_report(word, *n, old, (new.transition, &evidence));
+                    self.end_by_report(header, *n, old, (new.transition, &evidence));
                 }
-                None => self.end_by_report(word, 0, old, (word.now.wall, "it is not reported any more")),
+                None => self.end_by_report(header, 0, old, (header.now.wall, "it is not reported any more")),
             }
         }
     }
 
-    fn claim_reported(&mut self, word: &Word<'_>, (n, condition): Entry<'_>, key: &ProblemKey) {
+    fn claim_reported(&mut self, header: &ReportHeader<'_>, (n, condition): Entry<'_>, key: &ProblemKey) {
         let Some(state) = self.states.get_mut(&key.condition) else { return };
         // Admitted before: this only makes room for the reason.
-        if state.admit(key, &word.claimant(), &self.limits).is_err() {
+        if state.admit(key, &header.claimant(), &self.limits).is_err() {
             return;
         }
         let finding = Finding {
-            source: Arc::clone(&word.daemon),
+            source: Arc::clone(&header.daemon),
             kind: FindingKind::Raise,
             condition: Some(key.condition.clone()),
             reason: key.reason.clone(),
             subject: key.subject.clone(),
             severity: condition.severity.unwrap_or(Severity::Warn),
             message: text::message(condition.message.as_bytes()),
-            time: condition.transition.min(word.now.wall),
-            last_time: word.now.wall,
+            time: condition.transition.min(header.now.wall),
+            last_time: header.now.wall,
             count: 1,
-            origin: self.origin_of(word, "condition", n),
+            origin: self.origin_of(header, "condition", n),
             boot_id: self.run.boot_id,
             quiet: None,
             ends_at_boot: false,
@@ -69,43 +69,43 @@ impl Ledger {
             test: false,
         };
         self.count(&finding);
-        let start = self.claim(finding, Lasting::Open, key.clone(), word.now);
-        self.note_claim(word, condition.transition, key);
+        let start = self.claim(finding, Lasting::Open, key.clone(), header.now);
+        self.note_claim(header, condition.transition, key);
         start.into_iter().for_each(|event| self.emit(event));
     }
 
-    fn note_claim(&mut self, word: &Word<'_>, transition: Timestamp, key: &ProblemKey) {
+    fn note_claim(&mut self, header: &ReportHeader<'_>, transition: Timestamp, key: &ProblemKey) {
         let problem = self.states.get_mut(&key.condition).and_then(|state| state.problems.get_mut(key));
-        if let Some(claim) = problem.and_then(|problem| problem.claims.get_mut(&word.claimant())) {
+        if let Some(claim) = problem.and_then(|problem| problem.claims.get_mut(&header.claimant())) {
             claim.transition = Some(transition);
         }
-        if let Some(reporter) = self.reporter_mut(&word.daemon) {
+        if let Some(reporter) = self.reporter_mut(&header.daemon) {
             reporter.hold(key);
         }
     }
 
-    fn restate(&mut self, word: &Word<'_>, (_, condition): Entry<'_>, key: &ProblemKey) {
+    fn restate(&mut self, header: &ReportHeader<'_>, (_, condition): Entry<'_>, key: &ProblemKey) {
         let Some(state) = self.states.get_mut(&key.condition) else { return };
         let problem = state.problems.get_mut(key);
-        let Some(claim) = problem.and_then(|problem| problem.claims.get_mut(&word.claimant())) else { return };
-        let said = Restated {
+        let Some(claim) = problem.and_then(|problem| problem.claims.get_mut(&header.claimant())) else { return };
+        let is_reported = Restated {
             transition: condition.transition,
             severity: condition.severity.unwrap_or(Severity::Warn),
             action: condition.action,
             message: text::message(condition.message.as_bytes()),
         };
         let before = claim.count;
-        let came = claim.restate(said, word.now);
+        let came = claim.restate(is_reported, header.now);
         if came == Restatement::Nothing {
             return;
         }
         let again = claim.count - before;
-        state.settle(&self.daemons, Cause::Record(condition.transition.min(word.now.wall)));
+        state.refresh(&self.daemons, Cause::Record(condition.transition.min(header.now.wall)));
         if again > 0 {
             self.count_reason(&key.reason, again);
         }
         if came == Restatement::News {
-            self.dirty.claim(key, &word.claimant());
+            self.dirty.claim(key, &header.claimant());
         }
         self.changed();
     }

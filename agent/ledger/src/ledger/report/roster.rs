@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use jiff::Timestamp;
 use nodewell_model::{Status, view::DaemonState};
 
-use super::{super::Ledger, Word};
+use super::{super::Ledger, ReportHeader};
 use crate::{
     Now, OnStale,
     claim::Claimant,
@@ -63,27 +63,27 @@ impl Ledger {
     }
 
     /// The daemon reported: it runs, until its ttl is over. Returns whether conditions have to be looked at again.
-    pub(super) fn hear(&mut self, word: &Word<'_>, status: &Status, on_stale: OnStale) -> bool {
-        self.enrol(&word.daemon, word.now);
-        let Some(daemon) = self.daemons.get_mut(&word.daemon) else { return false };
+    pub(super) fn hear(&mut self, header: &ReportHeader<'_>, status: &Status, on_stale: OnStale) -> bool {
+        self.enrol(&header.daemon, header.now);
+        let Some(daemon) = self.daemons.get_mut(&header.daemon) else { return false };
         // A report without a ttl, by hand for instance, does not take back the daemon's own.
         let (ttl, before) = (status.ttl().or(daemon.ttl), daemon.deadline);
         let returned = daemon.heard();
         let types = status.conditions.iter().map(|condition| &condition.condition);
         let watches = daemon.watch(types, status.full);
         let other_ttl = std::mem::replace(&mut daemon.ttl, ttl) != ttl;
-        daemon.deadline = ttl.map(|ttl| word.now.after(ttl));
+        daemon.deadline = ttl.map(|ttl| header.now.after(ttl));
         let deadline = daemon.deadline;
         if let Some(reporter) = daemon.reporter.as_mut() {
             reporter.on_stale = on_stale;
-            word.id.into_iter().for_each(|id| reporter.ids.remember(id));
+            header.id.into_iter().for_each(|id| reporter.ids.remember(id));
         }
-        self.timers.reset(Due::Daemon(Arc::clone(&word.daemon)), before, deadline);
+        self.timers.reset(Due::Daemon(Arc::clone(&header.daemon)), before, deadline);
         if other_ttl {
             self.changed();
         }
         if other_ttl || returned || watches {
-            self.dirty.daemon(&word.daemon);
+            self.dirty.daemon(&header.daemon);
         }
         returned || watches
     }
@@ -123,31 +123,31 @@ impl Ledger {
     }
 
     /// A client that only reports an event, and promises no more, is no daemon.
-    pub(super) fn release(&mut self, word: &Word<'_>) -> bool {
-        let done = self.daemons.get(&word.daemon).is_some_and(Daemon::is_done);
+    pub(super) fn release(&mut self, header: &ReportHeader<'_>) -> bool {
+        let done = self.daemons.get(&header.daemon).is_some_and(Daemon::is_done);
         if done {
-            self.say_goodbye(word);
+            self.sign_off(header);
         }
         done
     }
 
     /// A clean stop. The ids stay known for a while: the goodbye itself may come twice.
-    pub(super) fn say_goodbye(&mut self, word: &Word<'_>) {
-        if let Some(reporter) = self.reporter_mut(&word.daemon) {
+    pub(super) fn sign_off(&mut self, header: &ReportHeader<'_>) {
+        if let Some(reporter) = self.reporter_mut(&header.daemon) {
             let ids = std::mem::take(&mut reporter.ids);
             if self.departed.len() == DEPARTED_LIMIT {
                 self.departed.pop_front();
             }
-            self.departed.push_back((Arc::clone(&word.daemon), ids));
+            self.departed.push_back((Arc::clone(&header.daemon), ids));
             self.dirty.departed();
         }
-        let ending = self.conclusion(&word.daemon, "its daemon ended, and said so", word.now);
-        self.dismiss(&word.daemon, &ending, word.now);
+        let ending = self.conclusion(&header.daemon, "its daemon ended, and said so", header.now);
+        self.dismiss(&header.daemon, &ending, header.now);
     }
 
     fn take_departed(&mut self, name: &str) -> Ids {
-        let place = self.departed.iter().position(|(departed, _)| **departed == *name);
-        place.and_then(|place| self.departed.remove(place)).map(|(_, ids)| ids).unwrap_or_default()
+        let index = self.departed.iter().position(|(departed, _)| **departed == *name);
+        index.and_then(|index| self.departed.remove(index)).map(|(_, ids)| ids).unwrap_or_default()
     }
 
     /// A reporter's deadline has come: it goes silent, or has been silent for a day.
@@ -175,7 +175,7 @@ impl Ledger {
             return;
         }
         self.dirty.daemon(&name);
-        self.settle_all(time);
+        self.refresh_all(time);
         if clears {
             self.end_all_of(&name, (time, "its daemon went silent, and its grant says that this ends it"), now);
         }

@@ -28,7 +28,7 @@ pub(super) fn histories() -> impl Strategy<Value = Vec<Deed>> {
 
 fn reported() -> impl Strategy<Value = Deed> {
     let flags = (prop::bool::weighted(0.2), prop::bool::weighted(0.1), any::<bool>(), 0_usize..2);
-    let conditions = prop::collection::btree_map((0_usize..2, prop::option::of(0_u8..3)), said(), 0..4);
+    let conditions = prop::collection::btree_map((0_usize..2, prop::option::of(0_u8..3)), subject_step(), 0..4);
     let id = prop::option::of(0_u8..12);
     let inventory = prop::option::weighted(0.3, inventory());
     (0_usize..2, conditions, 1_u64..50, id, (0_usize..2, inventory), flags).prop_map(
@@ -62,21 +62,21 @@ fn inventory() -> impl Strategy<Value = Vec<Inventory>> {
 }
 
 /// What is reported of one subject: False, Unknown, or True for some reasons.
-type Said = (u8, BTreeMap<usize, Word>);
+type SubjectStep = (u8, BTreeMap<usize, Claimed>);
 /// Transition and message.
-type Word = (i64, usize);
+type Claimed = (i64, usize);
 
-fn said() -> impl Strategy<Value = Said> {
+fn subject_step() -> impl Strategy<Value = SubjectStep> {
     (0_u8..5, prop::collection::btree_map(0_usize..3, (0_i64..3, 0_usize..3), 1..4))
 }
 
-fn entries(((condition, subject), (status, reasons)): ((usize, Option<u8>), Said)) -> Vec<Condition> {
+fn entries(((condition, subject), (status, reasons)): ((usize, Option<u8>), SubjectStep)) -> Vec<Condition> {
     let status = match status {
         0 => ConditionStatus::False,
         1 => ConditionStatus::Unknown,
         _ => ConditionStatus::True,
     };
-    let entry = |(reason, (transition, message)): (usize, Word)| Condition {
+    let entry = |(reason, (transition, message)): (usize, Claimed)| Condition {
         condition: Name::fixed(CONDITIONS[condition]),
         status,
         transition: wall(transition * 100 - 50),

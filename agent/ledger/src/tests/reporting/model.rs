@@ -41,7 +41,7 @@ impl Model {
         known.ids.extend(ids.into_iter().flatten().chain(status.id.clone()));
         (known.silent, known.clears, known.ends) = (false, clears, second + status.ttl_secs.unwrap());
         self.events += status.events.len() as u64;
-        known.speak(status);
+        known.apply(status);
         if status.last {
             let gone = self.daemons.remove(&name).unwrap();
             self.departed.insert(name, gone.ids);
@@ -87,10 +87,10 @@ impl Model {
     /// What any daemon reports of each problem.
     pub(super) fn messages(&self) -> BTreeSet<(Name, Name, Option<String>, String)> {
         let claims = self.daemons.values().flat_map(|known| &known.claims);
-        let told = |((subject, reason), (_, _, message)): (&(SubjectKey, Name), &Claim)| {
+        let message = |((subject, reason), (_, _, message)): (&(SubjectKey, Name), &Claim)| {
             (subject.condition.clone(), reason.clone(), subject.subject.clone(), message.clone())
         };
-        claims.map(told).collect()
+        claims.map(message).collect()
     }
 
     /// For each class: all, well, lost, and whether a count is unconfirmed.
@@ -108,7 +108,7 @@ impl Model {
 }
 
 impl Known {
-    fn speak(&mut self, status: &Status) {
+    fn apply(&mut self, status: &Status) {
         let named: BTreeSet<SubjectKey> = status.conditions.iter().map(Condition::subject_key).collect();
         let all: BTreeSet<SubjectKey> =
             self.claims.keys().map(|(subject, _)| subject).chain(&self.doubts).cloned().collect();

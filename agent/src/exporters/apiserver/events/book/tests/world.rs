@@ -103,7 +103,7 @@ impl World {
 
     fn ledgers_own(&self) -> [Row; 2] {
         let row = |table, value: u64| Row { table, key: "own".into(), value: Some(value.to_string()) };
-        [row(Table::Places, self.read as u64), row(Table::Ledger, self.last_id)]
+        [row(Table::Cursors, self.read as u64), row(Table::Ledger, self.last_id)]
     }
 
     pub(super) fn read_log(&mut self) {
@@ -147,7 +147,7 @@ impl World {
             self.booted_at = self.secs;
         }
         let own = |table| self.disk.get(&(table, "own".to_owned())).map_or(0, |value| value.parse().unwrap());
-        (self.read, self.last_id) = (usize::try_from(own(Table::Places)).unwrap(), own(Table::Ledger));
+        (self.read, self.last_id) = (usize::try_from(own(Table::Cursors)).unwrap(), own(Table::Ledger));
         self.book = Book::new(limits);
         assert_eq!(self.book.load(saved(&self.disk, &TABLES), &[], self.now()), 0);
         self.learn_uid();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use nodewell_model::{Name, ProblemKey, Row, Table, view::DaemonState};
 
-use super::{ClaimKey, DEPARTED, KeptCondition, KeptDeparted, KeptRun, RUN, parsed};
+use super::{ClaimKey, DEPARTED, RUN, SavedCondition, SavedDeparted, SavedRun, parsed};
 use crate::{
     Ledger, Now,
     claim::{Claim, Claimant},
@@ -15,7 +15,7 @@ use crate::{
 
 /// What came of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct TakenIn {
+pub struct LoadedRows {
     /// Claims that hold their conditions again.
     pub claims: usize,
     /// Rows that could not be understood. They are struck from the store.
@@ -29,14 +29,14 @@ impl Ledger {
     /// wrong is well because the agent restarted, or because its disk came late. After a reboot, problems that end at
     /// boot end, tests end, quiet times count by the wall clock. Daemons have to report first: a monitor of ours
     /// reports at once that it starts, an external one has its ttl to come again.
-    pub fn take_in(&mut self, rows: Vec<Row>, now: Now) -> TakenIn {
-        let mut taken = TakenIn::default();
+    pub fn load(&mut self, rows: Vec<Row>, now: Now) -> LoadedRows {
+        let mut taken = LoadedRows::default();
         let run = rows.iter().find(|row| row.table == Table::Ledger && row.key == RUN);
-        let run: Option<KeptRun> = run.and_then(|row| parsed(row.value.as_deref()?));
+        let run: Option<SavedRun> = run.and_then(|row| parsed(row.value.as_deref()?));
         taken.rebooted = run.is_some_and(|run| self.run.boot_id.is_none() || run.boot_id != self.run.boot_id);
         for row in rows {
             let Row { table, key, value } = row;
-            let understood = value.as_deref().and_then(|value| self.take_in_row(table, &key, value, &mut taken, now));
+            let understood = value.as_deref().and_then(|value| self.load_row(table, &key, value, &mut taken, now));
             if understood.is_none() {
                 taken.unreadable += 1;
                 self.dirty.unwanted(table, key);
@@ -50,32 +50,32 @@ impl Ledger {
         self.index_claims();
         self.timers = self.deadlines();
         self.end_other_boots(now);
-        self.settle_all(now.wall);
+        self.refresh_all(now.wall);
         taken
     }
 
     /// `None` if the row contains nothing that can be understood.
-    fn take_in_row(&mut self, table: Table, key: &str, value: &str, taken: &mut TakenIn, now: Now) -> Option<()> {
+    fn load_row(&mut self, table: Table, key: &str, value: &str, taken: &mut LoadedRows, now: Now) -> Option<()> {
         match table {
             Table::Claims => {
                 let (key, claim) = (parsed(key)?, parsed(value)?);
-                taken.claims += usize::from(self.take_in_claim(key, claim, taken.rebooted, now));
+                taken.claims += usize::from(self.load_claim(key, claim, taken.rebooted, now));
             }
-            Table::Conditions => self.take_in_condition(key, parsed(value)?),
-            Table::Daemons => self.take_in_daemon(key, parsed(value)?, taken.rebooted, now),
+            Table::Conditions => self.load_condition(key, parsed(value)?),
+            Table::Daemons => self.load_daemon(key, parsed(value)?, taken.rebooted, now),
             Table::Totals => {
                 let total = self.totals.entry(Name::new(key).ok()?).or_default();
                 *total = total.saturating_add(parsed(value)?);
             }
-            Table::Ledger if key == DEPARTED => self.take_in_departed(parsed(value)?),
-            Table::Ledger => drop(parsed::<KeptRun>(value).filter(|_| key == RUN)?),
-            Table::Places | Table::Events | Table::Series => return None,
+            Table::Ledger if key == DEPARTED => self.load_departed(parsed(value)?),
+            Table::Ledger => drop(parsed::<SavedRun>(value).filter(|_| key == RUN)?),
+            Table::Cursors | Table::Events | Table::Series => return None,
         }
         Some(())
     }
 
     /// Whether it is held again: a condition may have left the catalogue.
-    fn take_in_claim(&mut self, key: ClaimKey, mut claim: Claim, rebooted: bool, now: Now) -> bool {
+    fn load_claim(&mut self, key: ClaimKey, mut claim: Claim, rebooted: bool, now: Now) -> bool {
         let (condition, reason, subject, source, test) = key;
         let (key, claimant) = (ProblemKey { condition, reason, subject }, Claimant { source, test });
         if rebooted {
@@ -84,35 +84,35 @@ impl Ledger {
         // It is written again: merged with what came meanwhile, or struck out.
         self.dirty.claim(&key, &claimant);
         let Some(state) = self.states.get_mut(&key.condition) else { return false };
-        state.take_in(&key, &claimant, claim);
+        state.load_claim(&key, &claimant, claim);
         true
     }
 
-    fn take_in_condition(&mut self, name: &str, kept: KeptCondition) {
+    fn load_condition(&mut self, name: &str, saved: SavedCondition) {
         let state = Name::new(name).ok().and_then(|name| self.states.get_mut(&name));
         let Some(state) = state else { return self.dirty.unwanted(Table::Conditions, name.to_owned()) };
-        state.before_restart = Some(kept.transition);
-        for reason in kept.reasons {
+        state.before_restart = Some(saved.transition);
+        for reason in saved.reasons {
             state.tallies.entry(reason).or_default();
         }
     }
 
     /// A daemon that has reported meanwhile has newer state.
-    fn take_in_daemon(&mut self, name: &str, mut kept: Daemon, rebooted: bool, now: Now) {
+    fn load_daemon(&mut self, name: &str, mut saved: Daemon, rebooted: bool, now: Now) {
         if self.daemons.contains_key(name) {
             return;
         }
         // It may have reported since without a write to the disk.
-        let expected = if kept.silent_since.is_some() { Some(FORGOTTEN_AFTER) } else { kept.ttl };
-        kept.deadline = expected.map(|span| now.after(span));
+        let expected = if saved.silent_since.is_some() { Some(FORGOTTEN_AFTER) } else { saved.ttl };
+        saved.deadline = expected.map(|span| now.after(span));
         if rebooted {
-            (kept.state, kept.reason, kept.message) = (DaemonState::Starting, None, String::new());
+            (saved.state, saved.reason, saved.message) = (DaemonState::Starting, None, String::new());
         }
-        self.daemons.insert(Arc::from(name), kept);
+        self.daemons.insert(Arc::from(name), saved);
     }
 
-    fn take_in_departed(&mut self, kept: KeptDeparted) {
-        for (name, ids) in kept {
+    fn load_departed(&mut self, saved: SavedDeparted) {
+        for (name, ids) in saved {
             if !self.departed.iter().any(|(known, _)| *known == name) {
                 self.departed.push_back((name, ids));
             }

@@ -1,11 +1,11 @@
 //! The ledger as rows that a store saves: only what changed is made again. A ledger loads rows at its start or, where
 //! the disk was away, whenever they come.
 
-mod take_in;
+mod load;
 
 use std::{collections::VecDeque, sync::Arc};
 
-pub use take_in::TakenIn;
+pub use load::LoadedRows;
 
 use nodewell_model::{BootId, Name, ProblemKey, Row, Table};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -24,7 +24,7 @@ type ClaimKey = (Name, Name, Option<String>, Arc<str>, bool);
 
 /// A condition's row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct KeptCondition {
+struct SavedCondition {
     #[serde(flatten)]
     transition: Transition,
     /// Reasons that held it once, for the gauges.
@@ -33,7 +33,7 @@ struct KeptCondition {
 
 /// The row of the ledger's counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct KeptRun {
+struct SavedRun {
     /// Boot times in all rows are of this boot.
     boot_id: Option<BootId>,
     last_event_id: u64,
@@ -41,7 +41,7 @@ struct KeptRun {
 }
 
 /// The row of daemons that reported a clean stop.
-type KeptDeparted = VecDeque<(Arc<str>, Ids)>;
+type SavedDeparted = VecDeque<(Arc<str>, Ids)>;
 
 impl Ledger {
     /// The rows that differ from those that were taken before; the first time, everything there is.
@@ -77,7 +77,7 @@ impl Ledger {
         self.totals.keys().for_each(|name| self.dirty.total(name));
         self.dirty.departed();
         self.states.values_mut().for_each(|state| state.saved = None);
-        self.run_kept = None;
+        self.saved_run = None;
         self.take_rows()
     }
 
@@ -106,16 +106,16 @@ impl Ledger {
                 continue;
             }
             state.saved = Some((transition, state.reasons_version));
-            let value = json(&KeptCondition { transition, reasons: state.tallies.keys().cloned().collect() });
+            let value = json(&SavedCondition { transition, reasons: state.tallies.keys().cloned().collect() });
             rows.push(Row { table: Table::Conditions, key: name.to_string(), value });
         }
     }
 
     fn run_row(&mut self, rows: &mut Vec<Row>) {
         let (last_event_id, events_dropped) = (self.events.last_id, self.events.dropped);
-        let run = KeptRun { boot_id: self.run.boot_id, last_event_id, events_dropped };
-        if self.run_kept != Some((last_event_id, events_dropped)) {
-            self.run_kept = Some((last_event_id, events_dropped));
+        let run = SavedRun { boot_id: self.run.boot_id, last_event_id, events_dropped };
+        if self.saved_run != Some((last_event_id, events_dropped)) {
+            self.saved_run = Some((last_event_id, events_dropped));
             rows.push(Row { table: Table::Ledger, key: RUN.to_owned(), value: json(&run) });
         }
     }

@@ -14,7 +14,7 @@ pub enum Table {
     /// The ledger's own counters.
     Ledger,
     /// How far each log was read.
-    Places,
+    Cursors,
     /// Events that the API server's exporter has not taken over yet.
     Events,
     /// Event objects in the making: what waits for delivery, and what is counted on.
@@ -29,7 +29,7 @@ impl Table {
         Self::Daemons,
         Self::Totals,
         Self::Ledger,
-        Self::Places,
+        Self::Cursors,
         Self::Events,
         Self::Series,
     ];
@@ -43,7 +43,7 @@ impl Table {
             Self::Daemons => "daemons",
             Self::Totals => "totals",
             Self::Ledger => "ledger",
-            Self::Places => "places",
+            Self::Cursors => "cursors",
             Self::Events => "events",
             Self::Series => "series",
         }
