@@ -29,6 +29,6 @@ mod tests {
 
     #[test]
     fn every_message_may_ship() {
-        assert_eq!(messages().mistakes(), [""; 0]);
+        assert_eq!(messages().diagnostics(), [""; 0]);
     }
 }

@@ -54,7 +54,7 @@ fn errors_are_reported_with_their_lines() {
     for message in [
         "n.toml:2: \"interval\" is from 5s to 168h",
         "n.toml:3: \"a**b\" is no pattern of names",
-        "n.toml:4: \"down-for\" is from 0s to 1h",
+        "n.toml:4: \"for\" is from 0s to 1h",
         "n.toml:5: ",
         "n.toml:6: \"10.0.0.1\" is no name",
         "n.toml:6: \"a b\" is no name",
