@@ -168,7 +168,7 @@ fn start(agent: &Agent, settings: ReporterSettings) -> Reporter {
 }
 
 fn wait_answered(reporter: &Reporter) {
-    block_on(async { tokio::time::timeout(PATIENCE, reporter.settled()).await.expect("answered in time") });
+    block_on(async { tokio::time::timeout(PATIENCE, reporter.flushed()).await.expect("answered in time") });
 }
 
 fn broken(reason: &'static str) -> Condition {
@@ -219,7 +219,7 @@ fn a_daemon_that_restarts_takes_nothing_back() {
     set_all(&second, &["RaidSlow"]);
     assert_eq!(problems(&agent), [("RaidSlow".to_owned(), 1)]);
     second.forget(Name::fixed("RaidProblem"), Some("md0".to_owned()));
-    second.all_said();
+    second.all_reported();
     wait_answered(&second);
     until("nothing of the first one is left", || agent.condition("RaidProblem").is_none().then_some(()));
 }

@@ -54,7 +54,7 @@ fn settings() -> ReporterSettings {
 }
 
 fn wait_answered(reporter: &Reporter) {
-    block_on(async { tokio::time::timeout(PATIENCE, reporter.settled()).await.expect("answered in time") });
+    block_on(async { tokio::time::timeout(PATIENCE, reporter.flushed()).await.expect("answered in time") });
 }
 
 fn a_restarted_agent_receives_everything_again() {

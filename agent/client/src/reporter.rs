@@ -45,7 +45,7 @@ pub struct ReporterSettings {
     /// Events that may wait; the oldest of the mildest go first, and are counted.
     pub events_limit: usize,
     /// Whether what is reported in the first moment is all there is. If not, an agent that has reports of an earlier
-    /// run of this daemon retains them until [`Reporter::all_said`].
+    /// run of this daemon retains them until [`Reporter::all_reported`].
     pub starts_whole: bool,
 }
 
@@ -132,8 +132,8 @@ impl Reporter {
     }
 
     /// Every condition has been reported at least once: what an earlier run reported and this one does not is over.
-    pub fn all_said(&self) {
-        self.shared.lock().all_said(Instant::now());
+    pub fn all_reported(&self) {
+        self.shared.lock().all_reported(Instant::now());
         self.shared.news.notify_one();
     }
 
@@ -150,10 +150,10 @@ impl Reporter {
     }
 
     /// Returns once everything reported so far is answered, taken or discarded.
-    pub async fn settled(&self) {
+    pub async fn flushed(&self) {
         loop {
             let taken = self.shared.taken.notified();
-            if self.shared.lock().is_settled() {
+            if self.shared.lock().is_flushed() {
                 return;
             }
             taken.await;

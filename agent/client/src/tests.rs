@@ -37,7 +37,7 @@ async fn version(path: PathBuf) -> Result<VersionView, ClientError> {
 }
 
 #[tokio::test]
-async fn a_missing_socket_says_what_to_look_at() {
+async fn a_missing_socket_names_what_to_look_at() {
     let folder = tempfile::tempdir().unwrap();
     let error = version(folder.path().join("s")).await.unwrap_err();
     assert!(matches!(error, ClientError::NotRunning { .. }));
@@ -53,7 +53,7 @@ async fn a_socket_without_a_listener_is_not_running() {
 }
 
 #[tokio::test]
-async fn an_ordinary_user_is_told_of_a_shut_socket() {
+async fn an_ordinary_user_gets_an_error_for_a_shut_socket() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s");
     let _listener = UnixListener::bind(&path).unwrap();
@@ -85,7 +85,7 @@ async fn a_good_answer_is_read() {
 }
 
 #[tokio::test]
-async fn a_refusal_brings_its_code_and_words() {
+async fn a_rejection_has_its_code_and_message() {
     let (_folder, path) = server(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 22\r\n\r\n{\"error\":\"root only\"} ");
     let error = version(path).await.unwrap_err();
     assert_eq!(error.to_string(), "root only (HTTP 403)");

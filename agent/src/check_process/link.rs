@@ -155,7 +155,7 @@ impl Link {
 
     /// What an earlier run reported and this one does not is over.
     pub(super) fn all_reported(&self) {
-        self.reporter.all_said();
+        self.reporter.all_reported();
     }
 
     /// Whether something is reported that must not be lost by a stop.
@@ -178,7 +178,7 @@ impl Link {
     /// others once they have expired.
     pub(super) async fn finish(self) {
         let is_taken = if self.is_retained_on_stop() {
-            timeout(LAST_REPORT, self.reporter.settled()).await.is_ok()
+            timeout(LAST_REPORT, self.reporter.flushed()).await.is_ok()
         } else {
             self.reporter.finish(LAST_REPORT).await
         };

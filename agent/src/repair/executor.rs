@@ -64,7 +64,7 @@ impl RepairExecutor {
     /// Every unit was looked at: what an earlier run gave up has been reported again.
     pub(super) fn round_is_over(&mut self) {
         if !std::mem::replace(&mut self.all_reported, true) {
-            self.recorder.all_said();
+            self.recorder.all_reported();
         }
     }
 

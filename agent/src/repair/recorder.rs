@@ -67,8 +67,8 @@ impl EventRecorder {
     }
 
     /// All that an earlier run gave up was reported again.
-    pub(super) fn all_said(&self) {
-        self.reporter.all_said();
+    pub(super) fn all_reported(&self) {
+        self.reporter.all_reported();
     }
 
     /// Why nothing is done about `unit`; logged when the reason changes.
@@ -111,7 +111,7 @@ impl EventRecorder {
 
     /// What is given up stays reported; what is well needs no withdrawal.
     pub(super) async fn finish(&self) {
-        let _ = tokio::time::timeout(LAST_REPORT, self.reporter.settled()).await;
+        let _ = tokio::time::timeout(LAST_REPORT, self.reporter.flushed()).await;
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use nodewell_model::{Condition, ConditionStatus, Event, Inventory, Status, text::cut};
 use serde::Serialize;
 
-use super::{ReporterSettings, doubts::SPOKEN_LIMIT, states::Changed};
+use super::{ReporterSettings, doubts::REPORTED_LIMIT, states::Changed};
 
 /// What a body may have; the agent takes 64 KiB.
 pub(super) const BODY_LIMIT_BYTES: usize = 60 * 1024;
@@ -57,7 +57,7 @@ impl Composer {
         while let Some(entry) = changed.first_entry() {
             let bytes = size_of_all(entry.get());
             let is_too_much = self.bytes + bytes > BODY_LIMIT_BYTES
-                || self.report.conditions.len() + entry.get().len() > SPOKEN_LIMIT;
+                || self.report.conditions.len() + entry.get().len() > REPORTED_LIMIT;
             if is_too_much && !self.is_empty() {
                 break;
             }

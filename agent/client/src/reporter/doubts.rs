@@ -10,7 +10,7 @@ use super::{
 };
 
 /// As many types, subjects and reasons the agent holds of one daemon, if its configuration sets nothing else.
-pub(super) const SPOKEN_LIMIT: usize = 256;
+pub(super) const REPORTED_LIMIT: usize = 256;
 /// Left for the rest of a full report: counts, and what is over.
 const WRONG_LIMIT_BYTES: usize = BODY_LIMIT_BYTES - 8 * 1024;
 /// So many fit into any report: none is longer than 768 bytes with a short message, unless its text is full of quotes.
@@ -19,7 +19,7 @@ const SURELY_FIT: usize = 64;
 /// What stands for the doubts about the subjects of one type.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Sum {
-    pub(super) word: Condition,
+    pub(super) condition: Condition,
     subjects: BTreeSet<SubjectKey>,
 }
 
@@ -38,7 +38,7 @@ impl Summing {
         let mut summing = Self::default();
         loop {
             let weight = summing.weight(bad, claimed);
-            summing.fits = weight <= SPOKEN_LIMIT && summing.fits_bytes(bad);
+            summing.fits = weight <= REPORTED_LIMIT && summing.fits_bytes(bad);
             if summing.fits && weight <= room {
                 return summing;
             }
@@ -58,10 +58,10 @@ impl Summing {
     }
 
     /// What is reported of what is wrong.
-    pub(super) fn told(&self, bad: &Changed) -> Changed {
-        let apart = bad.iter().filter(|(key, _)| !self.has(key)).map(|(key, said)| (key.clone(), said.clone()));
-        let words = self.sums.iter().map(|(name, sum)| (SubjectKey::whole(name.clone()), vec![sum.word.clone()]));
-        apart.chain(words).collect()
+    pub(super) fn reported(&self, bad: &Changed) -> Changed {
+        let apart = bad.iter().filter(|(key, _)| !self.has(key)).map(|(key, entries)| (key.clone(), entries.clone()));
+        let sums = self.sums.iter().map(|(name, sum)| (SubjectKey::whole(name.clone()), vec![sum.condition.clone()]));
+        apart.chain(sums).collect()
     }
 
     fn weight(&self, bad: &Changed, claimed: &BTreeMap<SubjectKey, usize>) -> usize {
@@ -70,22 +70,23 @@ impl Summing {
     }
 
     fn fits_bytes(&self, bad: &Changed) -> bool {
-        bad.len() <= SURELY_FIT || self.told(bad).values().flatten().map(short_size).sum::<usize>() <= WRONG_LIMIT_BYTES
+        bad.len() <= SURELY_FIT
+            || self.reported(bad).values().flatten().map(short_size).sum::<usize>() <= WRONG_LIMIT_BYTES
     }
 }
 
 impl Sum {
     fn of(doubts: &[&Condition]) -> Option<Self> {
         let subjects = doubts.iter().map(|doubt| doubt.subject_key()).collect();
-        Some(Self { word: word(doubts)?, subjects })
+        Some(Self { condition: condition(doubts)?, subjects })
     }
 }
 
 /// By type, but where something is reported of the type itself: nothing stands beside that.
 fn doubts(bad: &Changed) -> BTreeMap<&Name, Vec<&Condition>> {
     let mut doubts: BTreeMap<&Name, Vec<&Condition>> = BTreeMap::new();
-    for (key, said) in bad.iter().filter(|(key, _)| !key.is_whole()) {
-        if let [one] = said.as_slice()
+    for (key, entries) in bad.iter().filter(|(key, _)| !key.is_whole()) {
+        if let [one] = entries.as_slice()
             && one.status == ConditionStatus::Unknown
             && !bad.contains_key(&SubjectKey::whole(key.condition.clone()))
         {
@@ -96,7 +97,7 @@ fn doubts(bad: &Changed) -> BTreeMap<&Name, Vec<&Condition>> {
 }
 
 /// The commonest reason, since the first of them, with the message of one of those.
-fn word(doubts: &[&Condition]) -> Option<Condition> {
+fn condition(doubts: &[&Condition]) -> Option<Condition> {
     let mut reasons: BTreeMap<&Name, Vec<&Condition>> = BTreeMap::new();
     doubts.iter().for_each(|doubt| reasons.entry(&doubt.reason).or_default().push(doubt));
     let commonest = reasons.into_values().max_by_key(Vec::len).unwrap_or_default();

@@ -28,12 +28,12 @@ impl Link {
             if let Some(mut connection) = self.connection.take() {
                 match self.client.post_on(&mut connection, TARGET, body.clone()).await {
                     Err(ClientError::Broken { .. }) => {}
-                    answered => return self.keep(connection, answered),
+                    answered => return self.put_back(connection, answered),
                 }
             }
             let mut connection = Connection::open(&self.client.path).await?;
             let answered = self.client.post_on(&mut connection, TARGET, body).await;
-            self.keep(connection, answered)
+            self.put_back(connection, answered)
         });
         match sent.await {
             Ok(answered) => answered,
@@ -41,7 +41,7 @@ impl Link {
         }
     }
 
-    fn keep(
+    fn put_back(
         &mut self,
         connection: Connection,
         answered: Result<AcceptedView, ClientError>,

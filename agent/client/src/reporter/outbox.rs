@@ -62,7 +62,7 @@ pub(super) struct Outbox {
     /// Whether all that it reports is all there is.
     whole: bool,
     instance: Option<String>,
-    heard_at: Option<Instant>,
+    answered_at: Option<Instant>,
     retry_at: Option<Instant>,
     failures: u32,
     phase: Phase,
@@ -103,7 +103,7 @@ impl Outbox {
             under_way: None,
             full: Full::Now,
             instance: None,
-            heard_at: None,
+            answered_at: None,
             retry_at: None,
             failures: 0,
             phase: Phase::Reporting,
@@ -146,7 +146,7 @@ impl Outbox {
         self.waiting_since.get_or_insert(now);
     }
 
-    pub(super) fn all_said(&mut self, now: Instant) {
+    pub(super) fn all_reported(&mut self, now: Instant) {
         if !std::mem::replace(&mut self.whole, true) && self.full == Full::Now {
             self.waiting_since.get_or_insert(now);
         }
@@ -154,7 +154,7 @@ impl Outbox {
 
     /// Something is due now, whatever was planned.
     pub(super) fn speak(&mut self) {
-        (self.heard_at, self.retry_at) = (None, None);
+        (self.answered_at, self.retry_at) = (None, None);
     }
 
     pub(super) fn finish(&mut self) {
@@ -167,7 +167,7 @@ impl Outbox {
         self.dropped
     }
 
-    pub(super) fn is_settled(&self) -> bool {
+    pub(super) fn is_flushed(&self) -> bool {
         self.under_way.is_none() && !(self.whole && self.full == Full::Now) && !self.has_news()
     }
 
@@ -190,9 +190,9 @@ impl Outbox {
     }
 
     fn due(&self, now: Instant) -> Instant {
-        match (self.waiting_since, self.heard_at) {
+        match (self.waiting_since, self.answered_at) {
             (Some(since), _) => since + self.settings.batch_for,
-            (None, Some(heard_at)) => heard_at + self.beat(),
+            (None, Some(answered_at)) => answered_at + self.beat(),
             (None, None) => now,
         }
     }
@@ -206,13 +206,13 @@ impl Outbox {
 
     fn compose(&mut self) -> Status {
         let finishing = self.phase == Phase::Finishing;
-        let everything = !finishing && self.must_say_everything();
+        let everything = !finishing && self.must_report_everything();
         let mut composer = Composer::new(&self.settings, self.ids.next());
         if std::mem::take(&mut self.inventory_changed) || everything {
             composer.add_inventory(self.inventory.clone());
         }
         if everything {
-            self.states.say_everything();
+            self.states.report_everything();
         }
         // A goodbye withdraws them anyway.
         let changed = std::mem::take(&mut self.states.changed);
@@ -227,9 +227,9 @@ impl Outbox {
     }
 
     /// Also for a doubt about a whole type: what is named beside it is not in doubt, so all of it has to be.
-    fn must_say_everything(&mut self) -> bool {
-        let is_told_anew = self.states.sum_up();
-        if is_told_anew {
+    fn must_report_everything(&mut self) -> bool {
+        let sums_changed = self.states.sum_up();
+        if sums_changed {
             self.full = Full::Now;
         }
         let is_wanted = match self.full {
@@ -237,7 +237,7 @@ impl Outbox {
             Full::InPieces => self.states.fits(),
             Full::Now | Full::WithHeartbeat => true,
         };
-        is_told_anew || (is_wanted && self.whole)
+        sums_changed || (is_wanted && self.whole)
     }
 
     fn has_news(&self) -> bool {
@@ -262,15 +262,15 @@ impl Outbox {
 
     fn accepted(&mut self, accepted: AcceptedView, now: Instant) {
         let Some(report) = self.under_way.take() else { return };
-        let long_ago = self.heard_at.is_some_and(|heard_at| now - heard_at > self.settings.ttl);
+        let long_ago = self.answered_at.is_some_and(|answered_at| now - answered_at > self.settings.ttl);
         let another = self.instance.as_ref().is_some_and(|known| *known != accepted.instance);
         self.instance = Some(accepted.instance);
         if another {
             self.states.loosen();
         }
-        self.heard(now);
+        self.acknowledged(now);
         if report.full {
-            self.states.all_heard();
+            self.states.all_acknowledged();
         }
         if report.last {
             self.phase = Phase::Done;
@@ -282,7 +282,7 @@ impl Outbox {
 
     fn refused(&mut self, error: ClientError, now: Instant) -> Option<Discarded> {
         let report = self.under_way.take()?;
-        self.heard(now);
+        self.acknowledged(now);
         self.states.refused(&report.conditions);
         if matches!(error, ClientError::Status { code: CONFLICT, .. }) {
             self.states.tighten();
@@ -295,8 +295,8 @@ impl Outbox {
         Some(Discarded { report, error })
     }
 
-    fn heard(&mut self, now: Instant) {
-        (self.heard_at, self.retry_at, self.failures) = (Some(now), None, 0);
+    fn acknowledged(&mut self, now: Instant) {
+        (self.answered_at, self.retry_at, self.failures) = (Some(now), None, 0);
     }
 
     /// Longer each time, and never the same for two daemons that lost the same agent.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use nodewell_model::{Condition, ConditionStatus, Name, SubjectKey};
 
-use super::doubts::{SPOKEN_LIMIT, Summing};
+use super::doubts::{REPORTED_LIMIT, Summing};
 
 /// What is to be sent, all entries of a subject together: they are a set that replaces the one before.
 pub(super) type Changed = BTreeMap<SubjectKey, Vec<Condition>>;
@@ -21,8 +21,9 @@ pub(super) struct States {
     calm: BTreeMap<Name, Condition>,
     /// What the agent does not know yet.
     pub(super) changed: Changed,
-    /// Ends that the agent may not have heard, until a full report is taken: each one that knows their type names them.
-    unheard: Changed,
+    /// Ends that the agent may not have acknowledged, until a full report is taken: each one that knows their type names
+    /// them.
+    unacknowledged: Changed,
     /// How many reasons the agent holds of each subject, also of one that is unknown by now.
     claimed: BTreeMap<SubjectKey, usize>,
     summing: Summing,
@@ -32,8 +33,8 @@ pub(super) struct States {
 
 impl Default for States {
     fn default() -> Self {
-        let (bad, well, calm, changed, unheard, claimed, summing) = Default::default();
-        Self { bad, well, calm, changed, unheard, claimed, summing, room: SPOKEN_LIMIT }
+        let (bad, well, calm, changed, unacknowledged, claimed, summing) = Default::default();
+        Self { bad, well, calm, changed, unacknowledged, claimed, summing, room: REPORTED_LIMIT }
     }
 }
 
@@ -49,20 +50,20 @@ pub(super) enum Forgotten {
 impl States {
     /// Sets the last entries of `key`; returns whether they are news.
     pub(super) fn set(&mut self, key: SubjectKey, conditions: Vec<Condition>) -> bool {
-        let said = agreed(&key, conditions);
-        match said.as_slice() {
+        let entries = agreed(&key, conditions);
+        match entries.as_slice() {
             [] => return false,
             [one] if one.status == ConditionStatus::False => return self.set_well(key, one.clone()),
             _ => {}
         }
         self.well.remove(&key);
-        if said.iter().any(|one| one.status == ConditionStatus::True) {
-            self.claimed.insert(key.clone(), said.len());
+        if entries.iter().any(|one| one.status == ConditionStatus::True) {
+            self.claimed.insert(key.clone(), entries.len());
         }
-        if self.bad.insert(key.clone(), said.clone()).as_ref() == Some(&said) {
+        if self.bad.insert(key.clone(), entries.clone()).as_ref() == Some(&entries) {
             return false;
         }
-        self.changed.insert(key, said);
+        self.changed.insert(key, entries);
         true
     }
 
@@ -97,14 +98,14 @@ impl States {
     /// Whatever the agent may hold of `key` is over, with these messages: also what ended a moment ago, which it may
     /// not have received. Each is named, because another entry for the whole type may follow before this one is sent.
     /// Returns whether there was anything.
-    fn end(&mut self, key: &SubjectKey, words: impl Fn(&SubjectKey, &Condition) -> Condition) -> bool {
+    fn end(&mut self, key: &SubjectKey, end_of: impl Fn(&SubjectKey, &Condition) -> Condition) -> bool {
         self.claimed.retain(|other, _| !key.covers(other));
         let bad = self.bad.extract_if(.., |other, _| key.covers(other));
         let mut held: Changed = bad.collect();
-        let unsaid = self.changed.iter().filter(|(other, _)| key.covers(other));
-        unsaid.for_each(|(other, said)| _ = held.entry(other.clone()).or_insert_with(|| said.clone()));
-        for (other, said) in &held {
-            self.changed.insert(other.clone(), said.first().map(|last| words(other, last)).into_iter().collect());
+        let unsent = self.changed.iter().filter(|(other, _)| key.covers(other));
+        unsent.for_each(|(other, entries)| _ = held.entry(other.clone()).or_insert_with(|| entries.clone()));
+        for (other, entries) in &held {
+            self.changed.insert(other.clone(), entries.first().map(|last| end_of(other, last)).into_iter().collect());
         }
         !held.is_empty()
     }
@@ -113,7 +114,7 @@ impl States {
         self.bad.keys().chain(&self.well)
     }
 
-    /// Whether an agent that knows nothing should hear of it soon.
+    /// Whether an agent that knows nothing should be sent it soon.
     pub(super) fn is_worth_repeating(&self) -> bool {
         !self.bad.is_empty()
     }
@@ -121,13 +122,13 @@ impl States {
     /// The agent will never take a report with these.
     pub(super) fn refused(&mut self, conditions: &[Condition]) {
         for end in conditions.iter().filter(|one| one.status == ConditionStatus::False) {
-            self.unheard.insert(end.subject_key(), vec![end.clone()]);
+            self.unacknowledged.insert(end.subject_key(), vec![end.clone()]);
         }
     }
 
     /// A full report was taken: the agent knows what is so, and of nothing else.
-    pub(super) fn all_heard(&mut self) {
-        self.unheard.clear();
+    pub(super) fn all_acknowledged(&mut self) {
+        self.unacknowledged.clear();
     }
 
     /// Sums up what would be too much to report one by one; returns whether it is reported in another way than before.
@@ -150,7 +151,7 @@ impl States {
 
     /// Another agent may have other limits.
     pub(super) fn loosen(&mut self) {
-        self.room = SPOKEN_LIMIT;
+        self.room = REPORTED_LIMIT;
     }
 
     /// Whether something that is wrong is still to be reported.
@@ -162,16 +163,16 @@ impl States {
 
     /// Reports everything that is so, in a full report. Ends are among it: a doubt about a whole type would retain what
     /// is not named. A type that nothing is known of any more is not.
-    pub(super) fn say_everything(&mut self) {
-        let unsaid = std::mem::take(&mut self.changed);
-        self.unheard.extend(unsaid.into_iter().filter(|(key, _)| !self.bad.contains_key(key)));
+    pub(super) fn report_everything(&mut self) {
+        let unsent = std::mem::take(&mut self.changed);
+        self.unacknowledged.extend(unsent.into_iter().filter(|(key, _)| !self.bad.contains_key(key)));
         let types: BTreeSet<&Name> = self.keys().map(|key| &key.condition).collect();
-        let ends = self.unheard.iter().filter(|(key, _)| types.contains(&key.condition));
-        let ends = ends.map(|(key, said)| (key.clone(), said.clone()));
+        let ends = self.unacknowledged.iter().filter(|(key, _)| types.contains(&key.condition));
+        let ends = ends.map(|(key, entries)| (key.clone(), entries.clone()));
         let of_bad: BTreeSet<&Name> = self.bad.keys().map(|key| &key.condition).collect();
         let calm = self.calm.iter().filter(|(name, _)| !of_bad.contains(name));
         let calm = calm.map(|(name, condition)| (SubjectKey::whole(name.clone()), vec![condition.clone()]));
-        self.changed = ends.chain(calm).chain(self.summing.told(&self.bad)).collect();
+        self.changed = ends.chain(calm).chain(self.summing.reported(&self.bad)).collect();
     }
 }
 

@@ -24,7 +24,7 @@ const REASONS: [&str; 3] = ["RaidDegraded", "RaidSlow", "RaidWorn"];
 #[derive(Debug, Clone)]
 enum Step {
     Faults(usize, Option<u8>, BTreeSet<usize>),
-    Word(usize, Option<u8>, bool),
+    Entry(usize, Option<u8>, bool),
     Forget(usize, Option<u8>),
     Count(u32),
     Send(Fate),
@@ -46,7 +46,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let fates = [Fate::Taken, Fate::Unanswered, Fate::NotArrived, Fate::Refused, Fate::TakenByAnother];
     let step = prop_oneof![
         4 => (key(), prop::collection::btree_set(0_usize..3, 1..4)).prop_map(|((t, s), set)| Step::Faults(t, s, set)),
-        3 => (key(), prop::bool::weighted(0.3)).prop_map(|((t, s), unknown)| Step::Word(t, s, unknown)),
+        3 => (key(), prop::bool::weighted(0.3)).prop_map(|((t, s), unknown)| Step::Entry(t, s, unknown)),
         2 => key().prop_map(|(t, s)| Step::Forget(t, s)),
         1 => (0_u32..3).prop_map(Step::Count),
         5 => prop::sample::select(fates.to_vec()).prop_map(Step::Send),
@@ -58,7 +58,7 @@ fn key(condition: usize, subject: Option<u8>) -> SubjectKey {
     SubjectKey::new(Name::fixed(TYPES[condition]), subject.map(|n| format!("md{n}")))
 }
 
-fn word(key: &SubjectKey, status: ConditionStatus, reason: &'static str) -> Condition {
+fn entry(key: &SubjectKey, status: ConditionStatus, reason: &'static str) -> Condition {
     let SubjectKey { condition, subject } = key.clone();
     Condition { condition, reason: Name::fixed(reason), subject, ..super::condition(None, status) }
 }
@@ -69,25 +69,25 @@ fn disks(total: u32) -> Vec<Inventory> {
 
 /// The daemon's last reports: reasons of what is wrong; none where it is well, or unknown.
 #[derive(Debug, Default)]
-struct Said {
+struct LastReports {
     faults: BTreeMap<SubjectKey, BTreeSet<&'static str>>,
     unknown: BTreeSet<SubjectKey>,
     well: BTreeSet<SubjectKey>,
     disks: Option<u32>,
 }
 
-impl Said {
+impl LastReports {
     fn take(&mut self, step: &Step) {
         match step {
             Step::Faults(condition, subject, reasons) => {
                 let key = self.clear(*condition, *subject, false);
                 self.faults.insert(key, reasons.iter().map(|n| REASONS[*n]).collect());
             }
-            Step::Word(condition, subject, true) => {
+            Step::Entry(condition, subject, true) => {
                 let key = self.clear(*condition, *subject, false);
                 self.unknown.insert(key);
             }
-            Step::Word(condition, subject, false) => {
+            Step::Entry(condition, subject, false) => {
                 let key = self.clear(*condition, *subject, true);
                 self.well.insert(key);
             }
@@ -113,17 +113,17 @@ impl Said {
     }
 }
 
-fn say(outbox: &mut Outbox, step: &Step, now: Instant) {
+fn report_step(outbox: &mut Outbox, step: &Step, now: Instant) {
     match step {
         Step::Faults(condition, subject, reasons) => {
             let key = key(*condition, *subject);
-            let faults = reasons.iter().map(|n| word(&key, ConditionStatus::True, REASONS[*n])).collect();
+            let faults = reasons.iter().map(|n| entry(&key, ConditionStatus::True, REASONS[*n])).collect();
             outbox.set_all(key, faults, now);
         }
-        Step::Word(condition, subject, unknown) => {
+        Step::Entry(condition, subject, unknown) => {
             let key = key(*condition, *subject);
             let status = if *unknown { ConditionStatus::Unknown } else { ConditionStatus::False };
-            outbox.set_all(key.clone(), vec![word(&key, status, "RaidSeen")], now);
+            outbox.set_all(key.clone(), vec![entry(&key, status, "RaidSeen")], now);
         }
         Step::Forget(condition, subject) => outbox.forget(&key(*condition, *subject), wall(), now),
         Step::Count(total) => outbox.inventory(disks(*total), now),
@@ -203,29 +203,29 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1_000) })]
 
     #[test]
-    fn in_the_end_the_ledger_holds_what_was_said_last(steps in steps(), starts_whole in any::<bool>()) {
+    fn in_the_end_the_ledger_holds_what_was_reported_last(steps in steps(), starts_whole in any::<bool>()) {
         let settings = ReporterSettings { starts_whole, ..ReporterSettings::new("raid") };
-        let (mut world, mut said) = (World::new(), Said::default());
+        let (mut world, mut last_reports) = (World::new(), LastReports::default());
         let mut outbox = Outbox::new(settings, world.now);
         for step in &steps {
-            said.take(step);
-            say(&mut outbox, step, world.now);
+            last_reports.take(step);
+            report_step(&mut outbox, step, world.now);
             if let Step::Send(fate) = step {
                 world.send(&mut outbox, *fate);
             }
         }
-        outbox.all_said(world.now);
+        outbox.all_reported(world.now);
         // What waits, a full report with the next heartbeat where one was refused, and one more.
         for _ in 0..6 {
             world.send(&mut outbox, Fate::Taken);
         }
-        let expected: BTreeMap<SubjectKey, BTreeSet<String>> = said.faults.iter()
+        let expected: BTreeMap<SubjectKey, BTreeSet<String>> = last_reports.faults.iter()
             .map(|(key, reasons)| (key.clone(), reasons.iter().map(|reason| (*reason).to_owned()).collect()))
             .collect();
-        prop_assert_eq!(world.faults(&said.unknown), expected);
+        prop_assert_eq!(world.faults(&last_reports.unknown), expected);
         let shown: BTreeSet<Name> = world.ledger.conditions().into_iter().map(|view| view.condition).collect();
-        prop_assert_eq!(shown, said.types());
+        prop_assert_eq!(shown, last_reports.types());
         let total = world.ledger.hardware().first().map(|class| class.total);
-        prop_assert_eq!(total, said.disks);
+        prop_assert_eq!(total, last_reports.disks);
     }
 }

@@ -76,7 +76,7 @@ fn subject(n: usize) -> String {
     format!("md{n:04}")
 }
 
-fn say(outbox: &mut Outbox, numbers: std::ops::Range<usize>, status: ConditionStatus) {
+fn report_range(outbox: &mut Outbox, numbers: std::ops::Range<usize>, status: ConditionStatus) {
     for n in numbers {
         set(outbox, condition(Some(&subject(n)), status));
     }
@@ -87,10 +87,10 @@ fn subjects(numbers: std::ops::Range<usize>) -> BTreeSet<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn more_doubts_than_fit_are_one_word_about_their_type() {
+async fn more_doubts_than_fit_are_one_entry_for_their_type() {
     let (mut world, mut outbox) = (World::new(256), outbox());
-    say(&mut outbox, 0..3, ConditionStatus::True);
-    say(&mut outbox, 3..600, ConditionStatus::Unknown);
+    report_range(&mut outbox, 0..3, ConditionStatus::True);
+    report_range(&mut outbox, 3..600, ConditionStatus::Unknown);
     world.hear(&mut outbox);
     assert!(world.refused.is_empty());
     let first = &world.reports[0];
@@ -99,13 +99,13 @@ async fn more_doubts_than_fit_are_one_word_about_their_type() {
     let view = world.view();
     assert!(view.problems.len() == 3 && view.problems.iter().all(|problem| problem.unconfirmed_since.is_none()));
     // Each by its own name again, once there are few: the entry for all of them is over.
-    say(&mut outbox, 0..599, ConditionStatus::False);
+    report_range(&mut outbox, 0..599, ConditionStatus::False);
     world.hear(&mut outbox);
     assert_eq!(world.view().status, ConditionStatus::Unknown);
     let last = world.reports.iter().rev().find(|report| report.full).unwrap();
     let wrong: Vec<_> = last.conditions.iter().filter(|one| one.status != ConditionStatus::False).collect();
     assert!(wrong.len() == 1 && wrong[0].subject == Some(subject(599)), "{wrong:?}");
-    say(&mut outbox, 599..600, ConditionStatus::False);
+    report_range(&mut outbox, 599..600, ConditionStatus::False);
     world.hear(&mut outbox);
     assert_eq!(world.view().status, ConditionStatus::False);
     assert!(world.refused.is_empty());
@@ -114,21 +114,21 @@ async fn more_doubts_than_fit_are_one_word_about_their_type() {
 #[tokio::test(start_paused = true)]
 async fn what_was_wrong_stays_wrong_and_is_unconfirmed_while_all_are_in_doubt() {
     let (mut world, mut outbox) = (World::new(256), outbox());
-    say(&mut outbox, 0..200, ConditionStatus::True);
+    report_range(&mut outbox, 0..200, ConditionStatus::True);
     world.hear(&mut outbox);
     // Some are in doubt by their own names before there are too many; those with a fault count as before.
-    say(&mut outbox, 150..250, ConditionStatus::Unknown);
+    report_range(&mut outbox, 150..250, ConditionStatus::Unknown);
     world.hear(&mut outbox);
-    say(&mut outbox, 100..600, ConditionStatus::Unknown);
+    report_range(&mut outbox, 100..600, ConditionStatus::Unknown);
     world.hear(&mut outbox);
-    say(&mut outbox, 600..650, ConditionStatus::True);
+    report_range(&mut outbox, 600..650, ConditionStatus::True);
     world.hear(&mut outbox);
     assert!(world.refused.is_empty(), "{:?}", world.refused);
     let view = world.view();
     let doubted = view.problems.iter().filter(|problem| problem.unconfirmed_since.is_some());
     assert_eq!(doubted.filter_map(|problem| problem.subject.clone()).collect::<BTreeSet<_>>(), subjects(100..200));
     assert_eq!(view.problems.len(), 250);
-    say(&mut outbox, 100..600, ConditionStatus::False);
+    report_range(&mut outbox, 100..600, ConditionStatus::False);
     world.hear(&mut outbox);
     assert_eq!(world.broken(), subjects(0..100).union(&subjects(600..650)).cloned().collect());
     assert!(world.view().problems.iter().all(|problem| problem.unconfirmed_since.is_none()));
@@ -137,23 +137,23 @@ async fn what_was_wrong_stays_wrong_and_is_unconfirmed_while_all_are_in_doubt() 
 #[tokio::test(start_paused = true)]
 async fn a_report_that_does_not_hold_all_that_is_wrong_ends_nothing() {
     let (mut world, mut outbox) = (World::new(1_000), outbox());
-    say(&mut outbox, 0..400, ConditionStatus::True);
+    report_range(&mut outbox, 0..400, ConditionStatus::True);
     world.hear(&mut outbox);
     assert!(world.reports.iter().all(|report| !report.full), "none of them is all");
     assert_eq!(world.broken(), subjects(0..400));
     // It reports this once, and not with each heartbeat.
     assert_eq!(world.reports.iter().filter(|report| !report.conditions.is_empty()).count(), 2);
-    say(&mut outbox, 200..400, ConditionStatus::False);
+    report_range(&mut outbox, 200..400, ConditionStatus::False);
     world.hear(&mut outbox);
     assert!(world.reports.iter().any(|report| report.full), "it fits by now");
     assert_eq!(world.broken(), subjects(0..200));
 }
 
 #[tokio::test(start_paused = true)]
-async fn faults_go_before_doubts_and_what_is_refused_is_told() {
+async fn faults_go_before_doubts_and_what_is_refused_is_returned() {
     let (mut world, mut outbox) = (World::new(256), outbox());
-    say(&mut outbox, 0..300, ConditionStatus::Unknown);
-    say(&mut outbox, 300..600, ConditionStatus::True);
+    report_range(&mut outbox, 0..300, ConditionStatus::Unknown);
+    report_range(&mut outbox, 300..600, ConditionStatus::True);
     world.hear(&mut outbox);
     assert_eq!(world.broken().len(), 256, "as many as it holds");
     assert!(world.broken().is_subset(&subjects(300..600)));
@@ -161,17 +161,17 @@ async fn faults_go_before_doubts_and_what_is_refused_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_holds_less_is_told_less() {
+async fn an_agent_that_holds_less_gets_less() {
     let (mut world, mut outbox) = (World::new(40), outbox());
-    say(&mut outbox, 0..30, ConditionStatus::True);
-    say(&mut outbox, 30..130, ConditionStatus::Unknown);
+    report_range(&mut outbox, 0..30, ConditionStatus::True);
+    report_range(&mut outbox, 30..130, ConditionStatus::Unknown);
     world.hear(&mut outbox);
     assert_eq!(world.broken(), subjects(0..30));
     assert!(world.reports.last().is_some_and(|report| report.conditions.is_empty()), "and then there is peace");
 }
 
 #[tokio::test(start_paused = true)]
-async fn long_words_are_too_much_before_there_are_many() {
+async fn long_messages_are_too_much_before_there_are_many() {
     let (mut world, mut outbox) = (World::new(256), outbox());
     for n in 0..250 {
         let long = format!("{}{}", "s".repeat(200), subject(n));

@@ -50,7 +50,7 @@ pub(super) fn refusal(code: u16, retry_after: Option<Duration>) -> ClientError {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_report_is_full_and_has_what_was_said_in_a_moment() {
+async fn the_first_report_is_full_and_has_what_was_reported_in_a_moment() {
     let mut outbox = outbox();
     set(&mut outbox, broken("md0"));
     assert_eq!(outbox.next(Instant::now()), Next::Wait(Instant::now() + MOMENT));
@@ -93,17 +93,17 @@ async fn a_failure_repeats_the_same_report_later_and_later() {
         let broken = ClientError::Broken { message: "gone".to_owned() };
         assert!(outbox.answered(Err(broken), Instant::now()).is_none());
         let before = Instant::now();
-        assert_eq!(sent(&mut outbox).await, first, "the same id, the same words");
+        assert_eq!(sent(&mut outbox).await, first, "the same id, the same content");
         pauses.push(Instant::now() - before);
     }
     assert!(pauses[0] <= Duration::from_millis(50) && pauses[5] > Duration::from_millis(500), "{pauses:?}");
     assert!(pauses.iter().all(|pause| *pause <= Duration::from_secs(5)), "{pauses:?}");
     taken(&mut outbox, "a");
-    assert!(outbox.is_settled());
+    assert!(outbox.is_flushed());
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_agent_says_how_long_to_wait() {
+async fn retry_after_is_waited_for() {
     let mut outbox = started().await;
     outbox.event(event(Severity::Info, 1), Instant::now());
     sent(&mut outbox).await;
@@ -120,7 +120,7 @@ async fn a_refused_report_is_given_back_and_not_sent_again() {
     let report = sent(&mut outbox).await;
     let lost = outbox.answered(Err(refusal(403, None)), Instant::now()).unwrap();
     assert_eq!(lost.report, report);
-    assert!(outbox.is_settled());
+    assert!(outbox.is_flushed());
     assert!(sent(&mut outbox).await.events.is_empty(), "a heartbeat");
 }
 
@@ -135,10 +135,10 @@ async fn a_refused_full_report_comes_again_with_the_heartbeat() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_instance_is_told_everything_that_still_is_so() {
+async fn another_instance_gets_everything_that_still_holds() {
     let mut outbox = started().await;
-    for word in [broken("md0"), broken("md1"), condition(Some("md0"), ConditionStatus::False)] {
-        set(&mut outbox, word);
+    for entry in [broken("md0"), broken("md1"), condition(Some("md0"), ConditionStatus::False)] {
+        set(&mut outbox, entry);
     }
     sent(&mut outbox).await;
     taken(&mut outbox, "a");
@@ -148,7 +148,7 @@ async fn another_instance_is_told_everything_that_still_is_so() {
     let full = sent(&mut outbox).await;
     assert_eq!((full.full, full.conditions), (true, vec![broken("md1")]));
     taken(&mut outbox, "b");
-    assert!(outbox.is_settled());
+    assert!(outbox.is_flushed());
 }
 
 #[tokio::test(start_paused = true)]
@@ -165,7 +165,7 @@ async fn a_full_report_names_types_that_are_well() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_a_long_silence_everything_is_said_again() {
+async fn after_a_long_silence_everything_is_reported_again() {
     let mut outbox = started().await;
     set(&mut outbox, broken("md0"));
     sent(&mut outbox).await;
@@ -187,13 +187,13 @@ async fn of_too_many_events_the_oldest_of_the_mildest_go() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_goodbye_brings_the_events_that_wait() {
+async fn a_last_report_has_the_events_that_wait() {
     let mut outbox = started().await;
     set(&mut outbox, broken("md0"));
     outbox.event(event(Severity::Info, 1), Instant::now());
     outbox.finish();
-    let Next::Send(goodbye) = outbox.next(Instant::now()) else { panic!("it does not wait") };
-    assert!(goodbye.last && goodbye.conditions.is_empty() && goodbye.events.len() == 1);
+    let Next::Send(last_report) = outbox.next(Instant::now()) else { panic!("it does not wait") };
+    assert!(last_report.last && last_report.conditions.is_empty() && last_report.events.len() == 1);
     taken(&mut outbox, "a");
     assert_eq!(outbox.next(Instant::now()), Next::Done);
 }
@@ -209,7 +209,7 @@ async fn more_than_a_body_holds_goes_in_several() {
     }
     let mut events = 0;
     let mut subjects = std::collections::BTreeSet::new();
-    while !outbox.is_settled() {
+    while !outbox.is_flushed() {
         let report = sent(&mut outbox).await;
         assert!(serde_json::to_vec(&report).unwrap().len() < 64 * 1024 && report.events.len() <= 64);
         events += report.events.len();

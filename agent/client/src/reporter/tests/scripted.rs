@@ -30,7 +30,7 @@ enum Act {
 }
 
 #[derive(Default)]
-struct Heard {
+struct Received {
     reports: Vec<Status>,
     connections: usize,
 }
@@ -38,7 +38,7 @@ struct Heard {
 struct Agent {
     _folder: TempDir,
     path: PathBuf,
-    heard: Arc<Mutex<Heard>>,
+    received: Arc<Mutex<Received>>,
 }
 
 /// Plays `script`, then takes everything.
@@ -46,8 +46,8 @@ fn agent(script: &'static [Act]) -> Agent {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s");
     let listener = UnixListener::bind(&path).unwrap();
-    let heard = Arc::new(Mutex::new(Heard::default()));
-    let notes = Arc::clone(&heard);
+    let received = Arc::new(Mutex::new(Received::default()));
+    let notes = Arc::clone(&received);
     tokio::spawn(async move {
         let mut script = script.iter();
         while let Ok((mut stream, _)) = listener.accept().await {
@@ -60,7 +60,7 @@ fn agent(script: &'static [Act]) -> Agent {
             }
         }
     });
-    Agent { _folder: folder, path, heard }
+    Agent { _folder: folder, path, received }
 }
 
 async fn read_report(stream: &mut UnixStream) -> Option<Status> {
@@ -98,8 +98,8 @@ fn start(agent: &Agent) -> (Reporter, Arc<Mutex<Vec<Discarded>>>) {
     (reporter, discarded)
 }
 
-async fn settled(reporter: &Reporter) {
-    tokio::time::timeout(DEADLINE, reporter.settled()).await.expect("it is answered in time");
+async fn flushed(reporter: &Reporter) {
+    tokio::time::timeout(DEADLINE, reporter.flushed()).await.expect("it is answered in time");
 }
 
 #[tokio::test]
@@ -108,13 +108,13 @@ async fn one_connection_carries_everything() {
     let (reporter, _) = start(&agent);
     for n in 0..20 {
         reporter.event(event(Severity::Info, n));
-        settled(&reporter).await;
+        flushed(&reporter).await;
     }
     assert!(reporter.finish(DEADLINE).await);
-    let heard = agent.heard.lock().unwrap();
-    assert_eq!(heard.connections, 1);
-    assert_eq!(heard.reports.iter().map(|report| report.events.len()).sum::<usize>(), 20);
-    assert!(heard.reports.last().unwrap().last);
+    let received = agent.received.lock().unwrap();
+    assert_eq!(received.connections, 1);
+    assert_eq!(received.reports.iter().map(|report| report.events.len()).sum::<usize>(), 20);
+    assert!(received.reports.last().unwrap().last);
 }
 
 #[tokio::test]
@@ -130,11 +130,11 @@ async fn nothing_is_lost_or_doubled_by_an_agent_that_breaks_off() {
     let (reporter, discarded) = start(&agent);
     for n in 0..5 {
         reporter.event(event(Severity::Info, n));
-        settled(&reporter).await;
+        flushed(&reporter).await;
     }
-    let heard = agent.heard.lock().unwrap();
+    let received = agent.received.lock().unwrap();
     let mut by_id = std::collections::BTreeMap::new();
-    for report in &heard.reports {
+    for report in &received.reports {
         let known = by_id.insert(report.id.clone().unwrap(), report.clone());
         assert!(known.is_none_or(|known| known == *report), "an id names one report");
     }
@@ -146,11 +146,11 @@ async fn nothing_is_lost_or_doubled_by_an_agent_that_breaks_off() {
 async fn the_owner_hears_of_what_is_refused_for_good() {
     let agent = agent(&[Act::Take, Act::Refuse("413 Payload Too Large"), Act::Take]);
     let (reporter, discarded) = start(&agent);
-    settled(&reporter).await;
+    flushed(&reporter).await;
     reporter.event(event(Severity::Info, 1));
-    settled(&reporter).await;
+    flushed(&reporter).await;
     reporter.event(event(Severity::Info, 2));
-    settled(&reporter).await;
+    flushed(&reporter).await;
     let discarded = discarded.lock().unwrap();
     assert_eq!(discarded.len(), 1);
     assert_eq!(

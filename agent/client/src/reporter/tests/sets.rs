@@ -30,18 +30,18 @@ fn forget(outbox: &mut Outbox, subject: Option<&str>) {
 }
 
 fn is_quiet(outbox: &mut Outbox) -> bool {
-    outbox.is_settled() && matches!(outbox.next(Instant::now()), Next::Wait(until) if until > Instant::now())
+    outbox.is_flushed() && matches!(outbox.next(Instant::now()), Next::Wait(until) if until > Instant::now())
 }
 
-async fn told(outbox: &mut Outbox) -> Status {
+async fn next_report(outbox: &mut Outbox) -> Status {
     let report = sent(outbox).await;
     taken(outbox, "a");
     report
 }
 
-fn words(report: &Status) -> Vec<String> {
-    let word = |one: &Condition| format!("{} {}", one.subject.as_deref().unwrap_or("-"), one.status);
-    report.conditions.iter().map(word).collect()
+fn summary(report: &Status) -> Vec<String> {
+    let entry = |one: &Condition| format!("{} {}", one.subject.as_deref().unwrap_or("-"), one.status);
+    report.conditions.iter().map(entry).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -49,13 +49,13 @@ async fn faults_of_one_subject_travel_together_and_in_one_order() {
     let mut outbox = started().await;
     let faults = || vec![fault("md0", "RaidSlow"), fault("md0", "RaidDegraded")];
     set_all(&mut outbox, "md0", faults());
-    let report = told(&mut outbox).await;
+    let report = next_report(&mut outbox).await;
     assert_eq!(report.conditions, [fault("md0", "RaidDegraded"), fault("md0", "RaidSlow")]);
     let turned = faults().into_iter().rev().collect();
     set_all(&mut outbox, "md0", turned);
     assert!(is_quiet(&mut outbox), "the same set");
     set_all(&mut outbox, "md0", vec![fault("md0", "RaidSlow")]);
-    assert_eq!(told(&mut outbox).await.conditions, [fault("md0", "RaidSlow")], "the other one is over by it");
+    assert_eq!(next_report(&mut outbox).await.conditions, [fault("md0", "RaidSlow")], "the other one is over by it");
 }
 
 #[tokio::test(start_paused = true)]
@@ -63,48 +63,48 @@ async fn what_contradicts_itself_is_never_sent() {
     let mut outbox = started().await;
     let later = Condition { message: "lost two disks".to_owned(), ..fault("md9", "RaidDegraded") };
     set_all(&mut outbox, "md0", vec![well("md0"), fault("md0", "RaidDegraded"), later.clone()]);
-    let report = told(&mut outbox).await;
+    let report = next_report(&mut outbox).await;
     assert_eq!(report.conditions, [Condition { subject: Some("md0".to_owned()), ..later }]);
     report.check().unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn other_words_on_what_is_well_are_no_news() {
+async fn another_message_of_a_healthy_subject_is_no_news() {
     let mut outbox = started().await;
     set(&mut outbox, well("md0"));
-    assert_eq!(words(&told(&mut outbox).await), ["md0 False"]);
+    assert_eq!(summary(&next_report(&mut outbox).await), ["md0 False"]);
     set(&mut outbox, Condition { message: "31 degrees".to_owned(), ..well("md0") });
     assert!(is_quiet(&mut outbox));
     set(&mut outbox, broken("md0"));
-    told(&mut outbox).await;
+    next_report(&mut outbox).await;
     set(&mut outbox, well("md0"));
-    assert_eq!(words(&told(&mut outbox).await), ["md0 False"]);
+    assert_eq!(summary(&next_report(&mut outbox).await), ["md0 False"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_forgotten_is_over_and_not_said_again() {
+async fn what_is_forgotten_is_over_and_not_reported_again() {
     let mut outbox = started().await;
-    for word in [broken("md0"), broken("md1"), well("md2")] {
-        set(&mut outbox, word);
+    for entry in [broken("md0"), broken("md1"), well("md2")] {
+        set(&mut outbox, entry);
     }
-    told(&mut outbox).await;
+    next_report(&mut outbox).await;
     forget(&mut outbox, Some("md0"));
     forget(&mut outbox, Some("md2"));
-    let report = told(&mut outbox).await;
-    assert_eq!((report.full, words(&report)), (false, vec!["md0 False".to_owned()]));
+    let report = next_report(&mut outbox).await;
+    assert_eq!((report.full, summary(&report)), (false, vec!["md0 False".to_owned()]));
     forget(&mut outbox, Some("md0"));
     assert!(is_quiet(&mut outbox), "once is enough");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fault_that_ended_unsaid_is_not_left_behind_by_forgetting() {
+async fn a_fault_that_ended_unsent_is_not_left_behind_by_forgetting() {
     let mut outbox = started().await;
     set(&mut outbox, broken("md0"));
     set(&mut outbox, broken("md1"));
-    told(&mut outbox).await;
+    next_report(&mut outbox).await;
     set(&mut outbox, well("md0"));
     forget(&mut outbox, Some("md0"));
-    assert_eq!(words(&told(&mut outbox).await), ["md0 False"]);
+    assert_eq!(summary(&next_report(&mut outbox).await), ["md0 False"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -113,9 +113,9 @@ async fn with_its_last_subject_a_type_is_not_looked_after_any_more() {
         let mut outbox = started().await;
         set(&mut outbox, broken("md0"));
         set(&mut outbox, Condition { condition: Name::fixed("FanProblem"), ..well("fan0") });
-        told(&mut outbox).await;
+        next_report(&mut outbox).await;
         forget(&mut outbox, last);
-        let report = told(&mut outbox).await;
+        let report = next_report(&mut outbox).await;
         assert!(report.full);
         assert_eq!(report.conditions.iter().map(|one| one.condition.as_str()).collect::<Vec<_>>(), ["FanProblem"]);
     }
@@ -128,22 +128,22 @@ async fn a_refused_report_with_conditions_is_made_good_by_a_full_one() {
     sent(&mut outbox).await;
     assert!(outbox.answered(Err(refusal(409, None)), Instant::now()).is_some());
     let again = sent(&mut outbox).await;
-    assert_eq!((again.full, words(&again)), (true, vec!["md0 True".to_owned()]));
+    assert_eq!((again.full, summary(&again)), (true, vec!["md0 True".to_owned()]));
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_does_not_start_whole_takes_nothing_back_before_all_is_said() {
+async fn a_daemon_that_does_not_start_whole_ends_nothing_before_all_is_reported() {
     let settings = ReporterSettings { starts_whole: false, ..ReporterSettings::new("raid") };
     let mut outbox = Outbox::new(settings, Instant::now());
-    assert!(!told(&mut outbox).await.full, "a sign of life");
+    assert!(!next_report(&mut outbox).await.full, "a sign of life");
     set(&mut outbox, broken("md0"));
-    let report = told(&mut outbox).await;
-    assert_eq!((report.full, words(&report)), (false, vec!["md0 True".to_owned()]));
-    assert!(outbox.is_settled());
-    outbox.all_said(Instant::now());
-    assert!(!outbox.is_settled());
-    let report = told(&mut outbox).await;
-    assert_eq!((report.full, words(&report)), (true, vec!["md0 True".to_owned()]));
+    let report = next_report(&mut outbox).await;
+    assert_eq!((report.full, summary(&report)), (false, vec!["md0 True".to_owned()]));
+    assert!(outbox.is_flushed());
+    outbox.all_reported(Instant::now());
+    assert!(!outbox.is_flushed());
+    let report = next_report(&mut outbox).await;
+    assert_eq!((report.full, summary(&report)), (true, vec!["md0 True".to_owned()]));
     assert!(is_quiet(&mut outbox));
 }
 
@@ -154,9 +154,9 @@ async fn an_inventory_goes_when_it_changes_and_with_every_full_report() {
         vec![Inventory { class: "disks".to_owned(), total: 4, states }]
     };
     let mut outbox = outbox();
-    assert_eq!(told(&mut outbox).await.inventory, None, "it has never counted");
+    assert_eq!(next_report(&mut outbox).await.inventory, None, "it has never counted");
     outbox.inventory(disks(1), Instant::now());
-    assert_eq!(told(&mut outbox).await.inventory, Some(disks(1)));
+    assert_eq!(next_report(&mut outbox).await.inventory, Some(disks(1)));
     outbox.inventory(disks(1), Instant::now());
     assert!(is_quiet(&mut outbox), "the same again");
     advance(std::time::Duration::from_secs(10)).await;
