@@ -11,7 +11,7 @@ pub const POINTS: &[&str] = &[
     "store.after-report",
     "store.before-aside",
     "store.before-close",
-    "exporter.after-load",
+    "exporter.after-read",
     "exporter.before-post",
     "exporter.after-post",
     "exporter.after-put",
