@@ -145,7 +145,7 @@ impl Agent {
             stats: shared_state.stats().clone(),
             expectations: expectations.clone(),
             kernel_log: activated.kernel_log.map(Arc::new),
-            cursors: saved.as_deref().map(keeper::places).unwrap_or_default(),
+            cursors: saved.as_deref().map(keeper::cursors).unwrap_or_default(),
         });
         let tasks = Tasks::new(Stop::new()?);
         let mut agent = Self {

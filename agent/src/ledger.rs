@@ -127,7 +127,7 @@ impl LedgerTask {
                 for finding in found.findings {
                     self.take(Report::Finding(Box::new(finding)), now);
                 }
-                self.keeper.note_places(found.log, found.cursors);
+                self.keeper.note_cursors(found.log, found.cursors);
             }
             Report::Drained(done) => {
                 // The caller may have given up.

@@ -55,7 +55,7 @@ pub async fn run(shared_state: SharedState, stop: impl Future<Output = ()>) {
             () = &mut stop => break,
         }
     }
-    // The ledger may have the last reports of the sources in hand still.
+    // The ledger may still be applying the last reports of the sources.
     tokio::time::sleep(SETTLE).await;
     let last = exporter.shared_state.view();
     let _ = timeout(FLUSH_TIME, exporter.write_all(&last)).await;

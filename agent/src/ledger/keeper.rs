@@ -33,7 +33,7 @@ pub struct Keeper {
     keeps_events: bool,
     /// Our own monitors: claims of others of that kind are from rules that are gone.
     monitors: Vec<Arc<str>>,
-    places: BTreeMap<Arc<str>, Vec<Origin>>,
+    cursors: BTreeMap<Arc<str>, Vec<Origin>>,
     moved: BTreeSet<Arc<str>>,
     ticket: Ticket,
     late: Option<Pin<Box<dyn Future<Output = Vec<Row>>>>>,
@@ -64,7 +64,7 @@ impl Keeper {
             store,
             keeps_events,
             monitors,
-            places: BTreeMap::new(),
+            cursors: BTreeMap::new(),
             moved: BTreeSet::new(),
             ticket: 0,
             late: None,
@@ -75,9 +75,9 @@ impl Keeper {
 
     /// Loads the state of an earlier run.
     pub(super) fn take_in(&mut self, rows: Vec<Row>, ledger: &mut Ledger) {
-        let (places, rows): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|row| row.table == Table::Cursors);
-        for (log, places) in self::places(&places) {
-            self.places.entry(log.into()).or_insert(places);
+        let (cursors, rows): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|row| row.table == Table::Cursors);
+        for (log, cursors) in self::cursors(&cursors) {
+            self.cursors.entry(log.into()).or_insert(cursors);
         }
         if rows.is_empty() {
             return;
@@ -103,9 +103,9 @@ impl Keeper {
     }
 
     /// Notes how far a log was judged.
-    pub(super) fn note_places(&mut self, log: Arc<str>, places: Vec<Origin>) {
+    pub(super) fn note_cursors(&mut self, log: Arc<str>, cursors: Vec<Origin>) {
         self.moved.insert(Arc::clone(&log));
-        self.places.insert(log, places);
+        self.cursors.insert(log, cursors);
     }
 
     /// Puts everything that changed; the ticket of the account as it is now.
@@ -121,7 +121,7 @@ impl Keeper {
         }
         let matters = !rows.is_empty();
         let moved = std::mem::take(&mut self.moved);
-        rows.extend(moved.iter().filter_map(|log| self.place_row(log)));
+        rows.extend(moved.iter().filter_map(|log| self.cursor_row(log)));
         match (matters, awaited) {
             (true, true) => self.ticket = self.store.put(rows, Pace::Now),
             (true, false) => self.ticket = self.store.put(rows, Pace::Soon),
@@ -167,7 +167,7 @@ impl Keeper {
             }
             News::Reset => {
                 let mut rows = ledger.all_rows();
-                rows.extend(self.places.keys().filter_map(|log| self.place_row(log)));
+                rows.extend(self.cursors.keys().filter_map(|log| self.cursor_row(log)));
                 self.ticket = self.store.put_all(&OWNED, rows);
                 // The exporter that delivers them has taken them over; the store need not wait for more.
                 self.store.put_all(&[Table::Events], Vec::new());
@@ -178,7 +178,7 @@ impl Keeper {
     /// The logs have been read without knowing where an earlier run had stopped.
     fn tell_unread(&self, rows: &[Row], ledger: &mut Ledger) {
         let now = clock::now();
-        for (log, _) in places(rows) {
+        for (log, _) in cursors(rows) {
             let message = format!(
                 "the state directory could not be read at the start: what {log} received while the agent was away, and \
                  longer ago than its look-back, was not read"
@@ -187,18 +187,18 @@ impl Keeper {
         }
     }
 
-    fn place_row(&self, log: &Arc<str>) -> Option<Row> {
-        let value = serde_json::to_string(self.places.get(log)?).ok()?;
+    fn cursor_row(&self, log: &Arc<str>) -> Option<Row> {
+        let value = serde_json::to_string(self.cursors.get(log)?).ok()?;
         Some(Row { table: Table::Cursors, key: log.to_string(), value: Some(value) })
     }
 }
 
 /// How far each log was read, by its rows. What is not understood is read from where a first start begins.
 #[must_use]
-pub fn places(rows: &[Row]) -> SavedCursors {
-    let of_places = rows.iter().filter(|row| row.table == Table::Cursors);
-    let place = |row: &Row| Some((row.key.clone(), serde_json::from_str(row.value.as_deref()?).ok()?));
-    of_places.filter_map(place).collect()
+pub fn cursors(rows: &[Row]) -> SavedCursors {
+    let of_cursors = rows.iter().filter(|row| row.table == Table::Cursors);
+    let cursor = |row: &Row| Some((row.key.clone(), serde_json::from_str(row.value.as_deref()?).ok()?));
+    of_cursors.filter_map(cursor).collect()
 }
 
 /// While no exporter takes events over (there is no kubeconfig yet), the oldest make room.

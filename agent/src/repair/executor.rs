@@ -23,7 +23,7 @@ const AFTER_DUMP: Duration = Duration::from_secs(2);
 const JOB_WITHIN: Duration = Duration::from_secs(200);
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
-/// One helper's hands.
+/// Carries out one helper's repairs.
 pub(super) struct RepairExecutor {
     file: HistoryFile,
     recorder: EventRecorder,

@@ -20,7 +20,7 @@ use super::{SocketLimits, peer::Peer};
 use crate::runtime::clock;
 use looks::Looks;
 
-/// A refusal is logged after so long without one: a flood that ebbs and flows is one flood.
+/// A refused connection is logged after so long without one: a flood that ebbs and flows is one flood.
 const QUIET: Duration = Duration::from_mins(1);
 
 /// What the socket did, for the metrics.

@@ -24,7 +24,7 @@ use super::{ApiStats, ApiserverConfig, EventsCheckpoint, LeaseConfig, LeaseMode,
 use crate::shared_state::{Command, SharedState};
 use server::{DEADLINE, Reply, Server};
 
-/// The exporter at work, and the hands that move it.
+/// The exporter at work, and what moves it.
 struct Bench {
     shared_state: SharedState,
     stats: Arc<ApiStats>,

@@ -6,7 +6,7 @@ use std::{collections::HashSet, fmt::Write as _};
 #[derive(Debug, Default)]
 pub struct Exposition {
     text: String,
-    /// The labels that the metric in hand has already.
+    /// The labels that the current metric has already.
     series: HashSet<String>,
 }
 

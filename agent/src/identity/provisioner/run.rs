@@ -1,4 +1,4 @@
-//! One run: looks at what there is, hands over the best of it, and asks for a new certificate when its time has come.
+//! One run: looks at what there is, publishes the best of it, and asks for a new certificate when its time has come.
 
 use std::time::Duration;
 

@@ -225,7 +225,7 @@ impl World {
         panic!("it never comes to rest");
     }
 
-    /// Records that the store would hand on once more.
+    /// Records that the store would return once more.
     pub(super) fn left(&self) -> Vec<Row> {
         saved(&self.disk, &[Table::Events])
     }
