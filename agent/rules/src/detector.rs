@@ -82,7 +82,7 @@ impl Detector {
         let ring = std::mem::take(&mut self.ring);
         self.judge(record, &ring, Known::Everything, out);
         self.ring = ring;
-        self.ring.keep(record);
+        self.ring.push(record);
     }
 
     /// The patterns that run on every record because they hold no literal.
@@ -139,8 +139,8 @@ impl Detector {
             }
             Role::Clear => {
                 let clear = judged.clear(rule, &found);
-                let said = out[begin..].iter().any(|other| other.merges_with(&clear));
-                out.extend((!said).then_some(clear));
+                let is_cleared = out[begin..].iter().any(|other| other.merges_with(&clear));
+                out.extend((!is_cleared).then_some(clear));
             }
         }
     }

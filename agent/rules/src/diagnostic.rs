@@ -21,7 +21,7 @@ pub struct Note {
 }
 
 impl Diagnostic {
-    /// An error at a place.
+    /// An error at a location.
     #[must_use]
     pub fn new(location: Location, message: impl Into<String>) -> Self {
         Self { location, message: message.into() }
@@ -35,7 +35,7 @@ impl Diagnostic {
 }
 
 impl Note {
-    /// A note at a place.
+    /// A note at a location.
     #[must_use]
     pub fn new(location: Location, message: impl Into<String>) -> Self {
         Self { location, message: message.into() }

@@ -106,8 +106,8 @@ impl Checked<'_> {
         }
         // Among rules of the same reason the message shows which pattern it was: severity and monitor are the rule's.
         let Some(together) = &mut self.together else { return };
-        let said = fire(together, example, how);
-        if !raised(&said).iter().any(|other| is_same(other, finding)) {
+        let findings = fire(together, example, how);
+        if !raised(&findings).iter().any(|other| is_same(other, finding)) {
             diagnostics
                 .push(self.diagnostic(example, "is taken by a rule of the same reason that is listed before this one"));
         }
@@ -208,12 +208,12 @@ mod tests {
         link.examples.ignores.push(example(&["eth0: down"; 5].join("\n"), 12));
         link.examples.recovers.push(example("eth7: up", 13));
         link.examples.recovers.push(example("nothing", 14));
-        let told = diagnostics(vec![link]);
-        let lines: Vec<&str> = told.iter().map(|told| told.split(": ").next().unwrap()).collect();
+        let messages = diagnostics(vec![link]);
+        let lines: Vec<&str> = messages.iter().map(|messages| messages.split(": ").next().unwrap()).collect();
         assert_eq!(
             lines,
             ["test.toml:10", "test.toml:11", "test.toml:12", "test.toml:13", "test.toml:14"],
-            "{told:#?}"
+            "{messages:#?}"
         );
     }
 
@@ -223,8 +223,8 @@ mod tests {
         late.severity = nodewell_model::Severity::Critical;
         late.examples.matches = vec![example("disk fire", 7)];
         assert_eq!(diagnostics(vec![late.clone(), rule("Disk", "^disk")]), [""; 0]);
-        let told = diagnostics(vec![rule("Disk", "^disk"), late]);
-        assert!(told[0].contains("listed before"), "{told:?}");
+        let messages = diagnostics(vec![rule("Disk", "^disk"), late]);
+        assert!(messages[0].contains("listed before"), "{messages:?}");
     }
 
     #[test]
@@ -256,7 +256,7 @@ mod tests {
         late.severity = nodewell_model::Severity::Critical;
         late.examples.matches[0].line = 2000;
         rules.push(late);
-        let told = diagnostics(rules);
-        assert!(matches!(told.as_slice(), [told] if told.starts_with("test.toml:2000: ")), "{told:?}");
+        let messages = diagnostics(rules);
+        assert!(matches!(messages.as_slice(), [messages] if messages.starts_with("test.toml:2000: ")), "{messages:?}");
     }
 }

@@ -59,31 +59,31 @@ pub struct Loaded {
 /// Detector's, so that a file `00-mine.toml` takes precedence over the shipped ones.
 #[must_use]
 pub fn load(plan: &LoadPlan) -> Loaded {
-    let mut trouble = Vec::new();
-    let mut found = base_files(&plan.rules, &mut trouble);
+    let mut diagnostics = Vec::new();
+    let mut found = base_files(&plan.rules, &mut diagnostics);
     if let Some(directory) = &plan.overrides {
-        let overrides = files::list_if_there(directory, &mut trouble);
+        let overrides = files::list_if_there(directory, &mut diagnostics);
         found.retain(|file| !overrides.iter().any(|over| over.name() == file.name()));
         found.extend(overrides);
     }
     found.sort_by(|a, b| a.name().cmp(&b.name()));
     found.extend(plan.npd.iter().map(|path| RuleFile::on_disk(path, Format::Npd)));
     if let Some(directory) = &plan.monitors_dir {
-        found.extend(files::list_if_there(directory, &mut trouble));
+        found.extend(files::list_if_there(directory, &mut diagnostics));
     }
-    if found.is_empty() && trouble.is_empty() {
-        trouble.extend(empty(&plan.rules));
+    if found.is_empty() && diagnostics.is_empty() {
+        diagnostics.extend(empty(&plan.rules));
     }
     let mut loaded = join::join(read_all(found), &[]);
-    loaded.set.tables = plan.xids.as_deref().and_then(|path| read_tables(path, &mut trouble));
-    loaded.diagnostics.splice(0..0, trouble);
+    loaded.set.tables = plan.xids.as_deref().and_then(|path| read_tables(path, &mut diagnostics));
+    loaded.diagnostics.splice(0..0, diagnostics);
     loaded
 }
 
-fn read_tables(path: &Path, trouble: &mut Vec<Diagnostic>) -> Option<Arc<Tables>> {
+fn read_tables(path: &Path, diagnostics: &mut Vec<Diagnostic>) -> Option<Arc<Tables>> {
     let read = Tables::with_overrides(path);
     read.inspect_err(|error| {
-        trouble.extend(error.messages().into_iter().map(|message| Diagnostic::of_file(path, &message)))
+        diagnostics.extend(error.messages().into_iter().map(|message| Diagnostic::of_file(path, &message)))
     })
     .ok()
 }
@@ -92,18 +92,18 @@ fn read_tables(path: &Path, trouble: &mut Vec<Diagnostic>) -> Option<Arc<Tables>
 /// directory. Conditions that the shipped rules declare need not be declared again.
 #[must_use]
 pub fn load_path(path: &Path) -> Loaded {
-    let mut trouble = Vec::new();
+    let mut diagnostics = Vec::new();
     let found = if path.is_dir() {
-        files::list(path, &mut trouble)
+        files::list(path, &mut diagnostics)
     } else {
         vec![RuleFile::on_disk(path, Format::of(path).unwrap_or(Format::Native))]
     };
-    let known: Vec<_> = read_all(base_files(&RulesFrom::BuiltIn, &mut trouble))
+    let known: Vec<_> = read_all(base_files(&RulesFrom::BuiltIn, &mut diagnostics))
         .into_iter()
         .flat_map(|draft| draft.conditions.into_iter().map(|condition| condition.spec))
         .collect();
     let mut loaded = join::join(read_all(found), &known);
-    loaded.diagnostics.splice(0..0, trouble);
+    loaded.diagnostics.splice(0..0, diagnostics);
     loaded
 }
 
@@ -114,11 +114,11 @@ pub fn load_text(path: &Path, text: &str) -> Loaded {
     join::join(vec![read_text(&file, text)], &[])
 }
 
-fn base_files(rules: &RulesFrom, trouble: &mut Vec<Diagnostic>) -> Vec<RuleFile> {
+fn base_files(rules: &RulesFrom, diagnostics: &mut Vec<Diagnostic>) -> Vec<RuleFile> {
     match rules {
         RulesFrom::BuiltIn => shipped::FILES.iter().map(RuleFile::built_in).collect(),
         RulesFrom::Dirs(directories) => {
-            directories.iter().flat_map(|directory| files::list(directory, trouble)).collect()
+            directories.iter().flat_map(|directory| files::list(directory, diagnostics)).collect()
         }
     }
 }
@@ -126,9 +126,9 @@ fn base_files(rules: &RulesFrom, trouble: &mut Vec<Diagnostic>) -> Vec<RuleFile>
 /// An agent without any rule would look healthy for ever; an operator who wants none of ours still names other files.
 fn empty(rules: &RulesFrom) -> Vec<Diagnostic> {
     let RulesFrom::Dirs(directories) = rules else { return Vec::new() };
-    let told = "holds no rule file (*.toml), and none is named elsewhere: nothing would be looked for; put rules there \
+    let message = "holds no rule file (*.toml), and none is named elsewhere: nothing would be looked for; put rules there \
                 or leave this directory out for the shipped ones";
-    directories.iter().map(|directory| Diagnostic::of_file(directory, told)).collect()
+    directories.iter().map(|directory| Diagnostic::of_file(directory, message)).collect()
 }
 
 /// Drafts of all files, each file once, native ones first.

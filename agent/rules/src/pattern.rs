@@ -29,7 +29,7 @@ pub fn parse(format: Format, pattern: &str) -> Result<Hir, String> {
     }
     let written = translated(format, pattern)?;
     let hir = parser().parse(&written).map_err(|error| match format {
-        Format::Native => told(pattern, &error),
+        Format::Native => error_message(pattern, &error),
         // The characters of the translation are not the writer's.
         Format::Npd => kind(&error),
     })?;
@@ -110,7 +110,7 @@ fn parser() -> Parser {
 }
 
 /// The error with the character it is at; the crate's own text spans several lines.
-fn told(pattern: &str, error: &regex_syntax::Error) -> String {
+fn error_message(pattern: &str, error: &regex_syntax::Error) -> String {
     let offset = match error {
         regex_syntax::Error::Parse(error) => error.span().start.offset,
         regex_syntax::Error::Translate(error) => error.span().start.offset,
@@ -138,14 +138,14 @@ mod tests {
 
     #[test]
     fn an_invalid_pattern_is_told_with_its_character() {
-        for (pattern, told) in [
+        for (pattern, error_message) in [
             ("abc(def", "unclosed group at character 4"),
             ("ä(", "unclosed group at character 2"),
             ("a**(", "unclosed group at character 4"),
             ("[z-a]", "invalid character class range, the start must be <= the end at character 2"),
             ("(a{1000}){1000}", "the pattern is too large once its repetitions are unrolled; use smaller counts"),
         ] {
-            assert_eq!(parse(Format::Native, pattern).unwrap_err(), told, "{pattern}");
+            assert_eq!(parse(Format::Native, pattern).unwrap_err(), error_message, "{pattern}");
         }
         assert!(parse(Format::Native, &"(".repeat(10_000)).is_err());
         assert!(parse(Format::Native, &"a".repeat(100_000)).unwrap_err().contains("16384 bytes"));

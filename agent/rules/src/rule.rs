@@ -83,7 +83,7 @@ pub enum TimestampFormat {
     Go { pattern: String, layout: String },
 }
 
-/// A place in a rule file.
+/// A line of a rule file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Location {
     pub file: PathBuf,

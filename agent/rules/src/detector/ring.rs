@@ -18,7 +18,7 @@ impl Ring {
         Self { lines: VecDeque::new(), capacity }
     }
 
-    pub(super) fn keep(&mut self, record: &Record<'_>) {
+    pub(super) fn push(&mut self, record: &Record<'_>) {
         if self.capacity == 0 {
             return;
         }

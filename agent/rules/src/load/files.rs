@@ -69,28 +69,30 @@ impl RuleFile {
 }
 
 /// The rule files of a directory that must exist, in name order.
-pub(super) fn list(directory: &Path, trouble: &mut Vec<Diagnostic>) -> Vec<RuleFile> {
+pub(super) fn list(directory: &Path, diagnostics: &mut Vec<Diagnostic>) -> Vec<RuleFile> {
     let entries = match std::fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) => {
-            trouble.push(Diagnostic::of_file(directory, format!("this directory of rules cannot be read: {error}")));
+            diagnostics
+                .push(Diagnostic::of_file(directory, format!("this directory of rules cannot be read: {error}")));
             return Vec::new();
         }
     };
     let mut files: Vec<RuleFile> = entries.flatten().filter_map(|entry| rule_file(&entry.path())).collect();
     files.sort_by(|a, b| a.path.cmp(&b.path));
     if files.len() > FILES_LIMIT {
-        trouble.push(Diagnostic::of_file(directory, format!("more than {FILES_LIMIT} rule files in one directory")));
+        diagnostics
+            .push(Diagnostic::of_file(directory, format!("more than {FILES_LIMIT} rule files in one directory")));
         files.truncate(FILES_LIMIT);
     }
     files
 }
 
 /// The same for a directory that need not exist.
-pub(super) fn list_if_there(directory: &Path, trouble: &mut Vec<Diagnostic>) -> Vec<RuleFile> {
+pub(super) fn list_if_there(directory: &Path, diagnostics: &mut Vec<Diagnostic>) -> Vec<RuleFile> {
     match directory.try_exists() {
         Ok(false) => Vec::new(),
-        _ => list(directory, trouble),
+        _ => list(directory, diagnostics),
     }
 }
 

@@ -73,12 +73,12 @@ impl Joiner<'_> {
         if *first == spec {
             return;
         }
-        let place = &self.conditions[&spec.condition];
-        let told = format!("the condition {} is declared in other words at {place}", spec.condition);
+        let first = &self.conditions[&spec.condition];
+        let message = format!("the condition {} is declared in other words at {first}", spec.condition);
         if npd {
-            self.loaded.notes.push(Note::new(location, format!("{told}; those are used")));
+            self.loaded.notes.push(Note::new(location, format!("{message}; those are used")));
         } else {
-            self.loaded.diagnostics.push(Diagnostic::new(location, told));
+            self.loaded.diagnostics.push(Diagnostic::new(location, message));
         }
     }
 
@@ -86,9 +86,9 @@ impl Joiner<'_> {
         let name = draft.reader.name.to_string();
         match self.sources.get(&name) {
             Some((reader, _)) if *reader == draft.reader => {}
-            Some((_, place)) => {
-                let told = format!("the source {name:?} is declared otherwise at {place}");
-                self.loaded.diagnostics.push(Diagnostic::new(draft.location, told));
+            Some((_, first)) => {
+                let message = format!("the source {name:?} is declared otherwise at {first}");
+                self.loaded.diagnostics.push(Diagnostic::new(draft.location, message));
             }
             None => {
                 self.sources.insert(name, (draft.reader, draft.location));
@@ -104,8 +104,8 @@ impl Joiner<'_> {
                     none if none.is_empty() => "; declare it with [[condition]]".to_owned(),
                     hint => hint,
                 };
-                let told = format!("unknown condition {:?}{hint}", name.as_str());
-                self.loaded.diagnostics.push(Diagnostic::new(location.clone(), told));
+                let message = format!("unknown condition {:?}{hint}", name.as_str());
+                self.loaded.diagnostics.push(Diagnostic::new(location.clone(), message));
             }
             Use::Source(name, location) if !self.sources.contains_key(name) && !self.broken.contains(name) => {
                 let all = self.sources.keys().map(String::as_str).chain(["kmsg", "journal"]);
@@ -113,8 +113,8 @@ impl Joiner<'_> {
                     none if none.is_empty() => "; it is kmsg, journal or the name of a [[source]]".to_owned(),
                     hint => hint,
                 };
-                let told = format!("unknown source {name:?}{hint}");
-                self.loaded.diagnostics.push(Diagnostic::new(location.clone(), told));
+                let message = format!("unknown source {name:?}{hint}");
+                self.loaded.diagnostics.push(Diagnostic::new(location.clone(), message));
             }
             _ => {}
         }
@@ -151,12 +151,12 @@ impl Joiner<'_> {
 
     /// Node Problem Detector drops such a rule's finding silently.
     fn make_temporary(&mut self, draft: &mut RuleDraft, condition: &Name) {
-        let told = format!(
+        let message = format!(
             "no file declares the condition {condition}: {} is reported as an event only (Node Problem Detector \
              reports nothing)",
             draft.rule.reason
         );
-        self.loaded.notes.push(Note::new(draft.rule.location.clone(), told));
+        self.loaded.notes.push(Note::new(draft.rule.location.clone(), message));
         draft.rule.condition = None;
         draft.rule.clears = crate::rule::Clears::default();
     }
@@ -187,12 +187,12 @@ impl Joiner<'_> {
                 self.listening.insert(wording, (location, draft.rule.format));
                 continue;
             };
-            let told = format!("duplicate: {} has the same pattern at {first}", draft.rule.reason);
+            let message = format!("duplicate: {} has the same pattern at {first}", draft.rule.reason);
             if draft.rule.format == Format::Npd || *format == Format::Npd {
-                self.loaded.notes.push(Note::new(location, format!("{told}; it fires once")));
+                self.loaded.notes.push(Note::new(location, format!("{message}; it fires once")));
             } else {
                 invalid = true;
-                self.loaded.diagnostics.push(Diagnostic::new(location, told));
+                self.loaded.diagnostics.push(Diagnostic::new(location, message));
             }
         }
         invalid

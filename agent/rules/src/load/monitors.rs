@@ -28,26 +28,26 @@ struct Names {
     given: HashMap<(Arc<str>, usize), Arc<str>>,
     /// All names in use. Those that the files give come first, so that no made one takes them away.
     taken: HashSet<Arc<str>>,
-    /// Which reader keeps the name that its file gives.
-    keepers: HashMap<Arc<str>, usize>,
+    /// Which reader has the name that its file gives.
+    owners: HashMap<Arc<str>, usize>,
 }
 
 impl Names {
     fn of(set: &RuleSet) -> Self {
-        let mut keepers = HashMap::new();
+        let mut owners = HashMap::new();
         for rule in &set.rules {
-            keepers.entry(Arc::clone(&rule.monitor)).or_insert(rule.reader);
+            owners.entry(Arc::clone(&rule.monitor)).or_insert(rule.reader);
         }
-        Self { given: HashMap::new(), taken: keepers.keys().cloned().collect(), keepers }
+        Self { given: HashMap::new(), taken: owners.keys().cloned().collect(), owners }
     }
 
     /// The monitor's name, and whether it is asked for the first time.
-    fn name(&mut self, (said, index): (&Arc<str>, usize), reader: &Reader) -> (Arc<str>, bool) {
-        match self.given.entry((Arc::clone(said), index)) {
+    fn name(&mut self, (given_name, index): (&Arc<str>, usize), reader: &Reader) -> (Arc<str>, bool) {
+        match self.given.entry((Arc::clone(given_name), index)) {
             Entry::Occupied(known) => (Arc::clone(known.get()), false),
             Entry::Vacant(place) => {
-                let keeps = self.keepers.get(said) == Some(&index);
-                let name = if keeps { Arc::clone(said) } else { free_name(said, reader, &self.taken) };
+                let is_owner = self.owners.get(given_name) == Some(&index);
+                let name = if is_owner { Arc::clone(given_name) } else { free_name(given_name, reader, &self.taken) };
                 self.taken.insert(Arc::clone(&name));
                 (Arc::clone(place.insert(name)), true)
             }
@@ -55,8 +55,8 @@ impl Names {
     }
 }
 
-fn free_name(said: &str, reader: &Reader, taken: &HashSet<Arc<str>>) -> Arc<str> {
-    let base = format!("{said}-{}", kind(reader));
+fn free_name(given_name: &str, reader: &Reader, taken: &HashSet<Arc<str>>) -> Arc<str> {
+    let base = format!("{given_name}-{}", kind(reader));
     let numbered = (2_u32..).map(|number| format!("{base}-{number}"));
     let mut free = std::iter::once(base.clone()).chain(numbered).filter(|name| !taken.contains(name.as_str()));
     free.next().unwrap_or(base).into()
@@ -71,7 +71,8 @@ fn kind(reader: &Reader) -> &'static str {
     }
 }
 
-fn note(location: &Location, said: &str, name: &str) -> Note {
-    let told = format!("another source's monitor is named {said:?} already: this one is {name:?}; name it yourself");
-    Note::new(location.clone(), told)
+fn note(location: &Location, given_name: &str, name: &str) -> Note {
+    let message =
+        format!("another source's monitor is named {given_name:?} already: this one is {name:?}; name it yourself");
+    Note::new(location.clone(), message)
 }

@@ -32,8 +32,8 @@ fn rename_daemons(loaded: &mut Loaded) {
         let numbered = (2_u32..).map(|number| format!("{base}-{number}"));
         let free = std::iter::once(base.clone()).chain(numbered).find(|name| !is_taken(name)).unwrap_or(base);
         if *free != *plugin.source {
-            let told = format!("the monitor {:?} is the problem daemon {free:?} here", plugin.source);
-            notes.push(Note::new(plugin.location.clone(), told));
+            let message = format!("the monitor {:?} is the problem daemon {free:?} here", plugin.source);
+            notes.push(Note::new(plugin.location.clone(), message));
             plugin.source = free.into();
         }
     }
@@ -56,8 +56,8 @@ fn find_duplicates(loaded: &mut Loaded) {
     for plugin in set.plugins.iter().filter(|plugin| plugin.format == Format::Native) {
         for task in &plugin.tasks {
             let Some(first) = known.insert(task.name.clone(), task.location.clone()) else { continue };
-            let told = format!("duplicate: a plug-in {:?} is there already, at {first}", task.name);
-            diagnostics.push(Diagnostic::new(task.location.clone(), told));
+            let message = format!("duplicate: a plug-in {:?} is there already, at {first}", task.name);
+            diagnostics.push(Diagnostic::new(task.location.clone(), message));
         }
     }
 }

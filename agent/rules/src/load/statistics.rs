@@ -10,17 +10,17 @@ pub(super) fn make_distinct(loaded: &mut Loaded) {
     let mut names: HashMap<String, (&'static str, Location)> = HashMap::new();
     for SystemStats { location, metrics, .. } in &mut loaded.set.statistics {
         metrics.retain(|metric| {
-            let place = Location { file: location.file.clone(), line: metric.line };
+            let location_of_metric = Location { file: location.file.clone(), line: metric.line };
             let Some((id, first)) = names.get(&metric.name) else {
-                names.insert(metric.name.clone(), (metric.id, place));
+                names.insert(metric.name.clone(), (metric.id, location_of_metric));
                 return true;
             };
             if *id == metric.id {
-                loaded.notes.push(Note::new(place, format!("{id} is exported already, by {first}")));
+                loaded.notes.push(Note::new(location_of_metric, format!("{id} is exported already, by {first}")));
             } else {
-                let told =
+                let message =
                     format!("{} would be called {} to Prometheus, as {id} is at {first}", metric.id, metric.name);
-                loaded.diagnostics.push(Diagnostic::new(place, told));
+                loaded.diagnostics.push(Diagnostic::new(location_of_metric, message));
             }
             false
         });

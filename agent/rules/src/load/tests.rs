@@ -71,9 +71,9 @@ fn a_missing_directory_is_fine_for_overrides_and_an_error_for_rules() {
 #[test]
 fn a_directory_without_rules_is_an_error_unless_rules_are_named_elsewhere() {
     let empty = directory(&[("README.md", "x".to_owned()), (".a.toml", rule("A", "a"))]);
-    let told = load(&from(empty.path())).diagnostics;
+    let messages = load(&from(empty.path())).diagnostics;
     let start = format!("{}: holds no rule file (*.toml)", empty.path().display());
-    assert!(matches!(told.as_slice(), [told] if told.to_string().starts_with(&start)), "{told:?}");
+    assert!(matches!(messages.as_slice(), [messages] if messages.to_string().starts_with(&start)), "{messages:?}");
     let other = directory(&[("z.json", npd("Theirs", "Sick", ""))]);
     let [overrides, monitors_dir] = [(); 2].map(|()| Some(other.path().to_owned()));
     let plans = [
@@ -93,14 +93,14 @@ fn files_that_cannot_be_rules_are_clear_errors() {
     fs::create_dir(base.path().join("folder.toml")).unwrap();
     std::os::unix::fs::symlink("/nonexistent", base.path().join("lost.toml")).unwrap();
     std::os::unix::fs::symlink("/dev/zero", base.path().join("zero.toml")).unwrap();
-    let told = messages(&load(&from(base.path())));
-    assert_eq!(told[0], "bytes.json:2 not valid UTF-8");
-    assert_eq!(told[1], "bytes.toml:2 not valid UTF-8");
-    assert_eq!(told[2], "folder.toml:0 is not a regular file");
-    assert_eq!(told[3], "large.toml:0 is larger than 1 MiB: no rule file");
-    assert!(told[4].starts_with("lost.toml:0 cannot be read"), "{told:?}");
-    assert!(told[5].starts_with("nul.toml:1 not TOML"), "{told:?}");
-    assert_eq!(told.last().unwrap(), "zero.toml:0 is not a regular file");
+    let messages = messages(&load(&from(base.path())));
+    assert_eq!(messages[0], "bytes.json:2 not valid UTF-8");
+    assert_eq!(messages[1], "bytes.toml:2 not valid UTF-8");
+    assert_eq!(messages[2], "folder.toml:0 is not a regular file");
+    assert_eq!(messages[3], "large.toml:0 is larger than 1 MiB: no rule file");
+    assert!(messages[4].starts_with("lost.toml:0 cannot be read"), "{messages:?}");
+    assert!(messages[5].starts_with("nul.toml:1 not TOML"), "{messages:?}");
+    assert_eq!(messages.last().unwrap(), "zero.toml:0 is not a regular file");
 }
 
 #[test]
@@ -113,9 +113,9 @@ fn garbage_is_told_within_bounds() {
 #[test]
 fn one_files_errors_hide_none_of_anothers() {
     let base = directory(&[("a.toml", "nonsense".to_owned()), ("b.toml", "[[rule]]\nreason = 5\n".to_owned())]);
-    let told = messages(&load(&from(base.path())));
-    assert!(told.iter().any(|told| told.starts_with("a.toml:1 not TOML")), "{told:?}");
-    assert!(told.iter().any(|told| told.starts_with("b.toml:2 \"reason\" takes a string")), "{told:?}");
+    let messages = messages(&load(&from(base.path())));
+    assert!(messages.iter().any(|messages| messages.starts_with("a.toml:1 not TOML")), "{messages:?}");
+    assert!(messages.iter().any(|messages| messages.starts_with("b.toml:2 \"reason\" takes a string")), "{messages:?}");
 }
 
 #[test]
@@ -218,10 +218,14 @@ fn two_readers_never_share_a_monitors_name() {
             ("kernel-monitor-journald-2", 4, vec!["E", "EAgain"]),
         ]
     );
-    let told: Vec<&Note> = loaded.notes.iter().filter(|note| note.message.contains("is named")).collect();
-    let files: Vec<_> = told.iter().map(|note| note.location.file.file_name().unwrap().to_str().unwrap()).collect();
+    let messages: Vec<&Note> = loaded.notes.iter().filter(|note| note.message.contains("is named")).collect();
+    let files: Vec<_> = messages.iter().map(|note| note.location.file.file_name().unwrap().to_str().unwrap()).collect();
     assert_eq!(files, ["A.json", "C.json", "D.json", "E.json"]);
-    assert!(told[0].message.ends_with("this one is \"kernel-monitor-filelog\"; name it yourself"), "{}", told[0]);
+    assert!(
+        messages[0].message.ends_with("this one is \"kernel-monitor-filelog\"; name it yourself"),
+        "{}",
+        messages[0]
+    );
 }
 
 #[test]

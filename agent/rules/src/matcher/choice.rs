@@ -57,7 +57,7 @@ struct Chooser<'a> {
     /// For each window how many patterns have chosen it.
     uses: Vec<u32>,
     /// The bucket of the current searcher.
-    places: Vec<Option<usize>>,
+    bucket_of: Vec<Option<usize>>,
     buckets: [Bucket; BUCKETS],
     placed: Vec<u32>,
     through: Box<Through>,
@@ -80,7 +80,7 @@ impl<'a> Chooser<'a> {
             sets,
             chosen: vec![0; patterns.len()],
             uses: vec![0; windows.len()],
-            places: vec![None; windows.len()],
+            bucket_of: vec![None; windows.len()],
             windows,
             buckets: [Bucket::default(); BUCKETS],
             placed: Vec::new(),
@@ -101,12 +101,12 @@ impl<'a> Chooser<'a> {
     /// Chooses once more, now that others have chosen; what is not cheaper is left as it was.
     fn choose_again(&mut self, pattern: usize) {
         let (set, before) = (self.chosen[pattern], self.buckets);
-        let kept = self.let_go(pattern);
+        let let_gone = self.let_go(pattern);
         let cost = |buckets: &[Bucket; BUCKETS]| buckets.iter().map(Bucket::cost).sum::<f64>();
         let old = cost(&before) - cost(&self.buckets) + self.selected(pattern, set);
         match self.cheapest(pattern, old) {
             Some(cheaper) => self.take(pattern, cheaper),
-            None => self.put_back(pattern, &kept, before),
+            None => self.put_back(pattern, &let_gone, before),
         }
     }
 
@@ -179,7 +179,7 @@ impl<'a> Chooser<'a> {
             self.uses[id as usize] += 1;
             if self.uses[id as usize] == 1 {
                 let mut buckets = self.buckets;
-                self.places[id as usize] = self.put(id, &mut buckets, f64::INFINITY).map(|(bucket, _)| bucket);
+                self.bucket_of[id as usize] = self.put(id, &mut buckets, f64::INFINITY).map(|(bucket, _)| bucket);
                 self.buckets = buckets;
                 self.placed.push(id);
             }
@@ -194,7 +194,7 @@ impl<'a> Chooser<'a> {
             self.uses[id as usize] -= 1;
             if self.uses[id as usize] == 0 {
                 self.placed.retain(|placed| *placed != id);
-                gone.push((id, self.places[id as usize].take()));
+                gone.push((id, self.bucket_of[id as usize].take()));
             }
         }
         for (_, bucket) in &gone {
@@ -208,14 +208,14 @@ impl<'a> Chooser<'a> {
             self.uses[*id as usize] += 1;
         }
         for (id, place) in gone {
-            self.places[*id as usize] = *place;
+            self.bucket_of[*id as usize] = *place;
             self.placed.push(*id);
         }
         self.buckets = buckets;
     }
 
     fn bucket_of(&self, bucket: usize) -> Bucket {
-        let members = self.placed.iter().filter(|id| self.places[**id as usize] == Some(bucket));
+        let members = self.placed.iter().filter(|id| self.bucket_of[**id as usize] == Some(bucket));
         members.fold(Bucket::default(), |bucket, id| {
             bucket.with(&self.masks[*id as usize], &self.through).unwrap_or(bucket)
         })
@@ -225,7 +225,7 @@ impl<'a> Chooser<'a> {
     fn settle(&mut self) -> Vec<Vec<u32>> {
         let mut members = vec![Vec::new(); BUCKETS + 1];
         for id in self.placed.drain(..) {
-            members[self.places[id as usize].unwrap_or(BUCKETS)].push(id);
+            members[self.bucket_of[id as usize].unwrap_or(BUCKETS)].push(id);
         }
         self.buckets = [Bucket::default(); BUCKETS];
         members

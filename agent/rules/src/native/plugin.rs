@@ -136,8 +136,8 @@ fn read_interval(section: Section<'_>, report: &mut Report<'_>) -> Duration {
 fn read_timeout(section: Section<'_>, report: &mut Report<'_>) -> Duration {
     let timeout = section.duration("timeout", report).unwrap_or(TIMEOUT);
     if timeout > LONGEST_TIMEOUT {
-        let told = "\"timeout\" must be at most 1h; what runs for longer reports over the socket";
-        report.error(section.position("timeout"), told);
+        let message = "\"timeout\" must be at most 1h; what runs for longer reports over the socket";
+        report.error(section.position("timeout"), message);
     }
     timeout
 }

@@ -61,13 +61,13 @@ fn the_rule_that_the_guide_shows_is_a_rule() {
 #[test]
 fn every_error_of_a_bad_file_is_reported_with_its_line() {
     for file in fixtures("fails") {
-        let mut told = String::new();
+        let mut messages = String::new();
         for diagnostic in load_path(&file).diagnostics {
             let message = diagnostic.message.replace(&format!("{}:", file.display()), "line ");
-            writeln!(told, "{}: {message}", diagnostic.location.line).unwrap();
+            writeln!(messages, "{}: {message}", diagnostic.location.line).unwrap();
         }
         let expected = fs::read_to_string(file.with_extension("txt")).unwrap_or_default();
-        assert_eq!(told, expected, "{}", file.display());
+        assert_eq!(messages, expected, "{}", file.display());
     }
 }
 
@@ -165,7 +165,11 @@ fn every_error_of_a_plugin_is_reported_with_its_line() {
     let said = |more: &str, replaced: (&str, &str)| {
         let text = format!("{}{more}\n", PLUGIN.replace(replaced.0, replaced.1));
         let loaded = crate::load_text(Path::new("a.toml"), &text);
-        loaded.diagnostics.iter().map(|told| format!("{}: {}", told.location.line, told.message)).collect::<Vec<_>>()
+        loaded
+            .diagnostics
+            .iter()
+            .map(|messages| format!("{}: {}", messages.location.line, messages.message))
+            .collect::<Vec<_>>()
     };
     let same = ("", "");
     for (more, replaced, expected) in [
@@ -186,10 +190,10 @@ fn every_error_of_a_plugin_is_reported_with_its_line() {
         assert_eq!(said(more, replaced), [expected], "{more} {replaced:?}");
     }
     let twice = format!("{PLUGIN}{}", &PLUGIN[PLUGIN.find("[[plugin]]").unwrap()..]);
-    let told = crate::load_text(Path::new("a.toml"), &twice).diagnostics;
-    assert_eq!(told.len(), 1);
+    let messages = crate::load_text(Path::new("a.toml"), &twice).diagnostics;
+    assert_eq!(messages.len(), 1);
     assert!(
-        told[0].message.starts_with("duplicate: a plug-in \"disk-space\" is there already, at a.toml:5"),
-        "{told:?}"
+        messages[0].message.starts_with("duplicate: a plug-in \"disk-space\" is there already, at a.toml:5"),
+        "{messages:?}"
     );
 }

@@ -74,14 +74,14 @@ pub(super) fn read(object: &Object<'_>, draft: &mut Draft, report: &mut Report<'
 fn note_differences(object: &Object<'_>, found: &[crate::plugin::PluginTask], report: &mut Report<'_>) {
     let runs: Vec<_> = found.iter().filter(|task| matches!(task.task, Task::Run { .. })).collect();
     if runs.iter().any(|task| task.condition.is_none()) {
-        let told = "a temporary rule makes an Event when its problem begins and once an hour while it lasts; Node Problem \
+        let message = "a temporary rule makes an Event when its problem begins and once an hour while it lasts; Node Problem \
                     Detector makes one with every run, also where the state is unknown";
-        report.note(object.position("rules"), told);
+        report.note(object.position("rules"), message);
     }
     if runs.iter().any(|task| task.condition.is_some()) {
-        let told = "a run that fails or takes too long leaves a problem as it is, unconfirmed, and says why; Node Problem \
+        let message = "a run that fails or takes too long leaves a problem as it is, unconfirmed, and says why; Node Problem \
                     Detector takes the problem back";
-        report.note(object.position("rules"), told);
+        report.note(object.position("rules"), message);
     }
 }
 

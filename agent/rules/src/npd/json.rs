@@ -1,5 +1,5 @@
 //! JSON as Go reads it into a struct: keys in any case, the last of equal keys counts, null counts as absent. Values
-//! keep their place in the file.
+//! have their position in the file.
 
 use std::fmt;
 
@@ -11,13 +11,13 @@ use serde_json::value::RawValue;
 
 use crate::{nearest::did_you_mean, report::Report};
 
-/// One file's text; places are offsets into it.
+/// One file's text; positions are offsets into it.
 #[derive(Clone, Copy)]
 pub(super) struct Document<'a> {
     text: &'a str,
 }
 
-/// A value and its place.
+/// A value and its position.
 #[derive(Clone, Copy)]
 pub(super) struct Value<'a> {
     document: Document<'a>,
@@ -30,7 +30,7 @@ pub(super) struct Object<'a> {
     entries: Vec<(String, Value<'a>)>,
 }
 
-/// A string and its place.
+/// A string and its position.
 pub(super) struct Text {
     pub(super) text: String,
     pub(super) at: usize,

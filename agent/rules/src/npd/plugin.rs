@@ -87,8 +87,8 @@ fn journal_directory(object: &Object<'_>, report: &mut Report<'_>) -> Option<Pat
 /// The directory of another journal than the system's own.
 pub(super) fn journal_in(path: &Text, report: &mut Report<'_>) -> Option<PathBuf> {
     if SYSTEM_JOURNALS.contains(&path.text.trim_end_matches('/')) {
-        let told = "the system's journal is read wherever it is kept, in /var/log/journal or /run/log/journal";
-        report.note(path.at, told);
+        let message = "the system's journal is read wherever it is kept, in /var/log/journal or /run/log/journal";
+        report.note(path.at, message);
         return None;
     }
     (!path.text.is_empty()).then(|| PathBuf::from(&path.text))
@@ -96,12 +96,12 @@ pub(super) fn journal_in(path: &Text, report: &mut Report<'_>) -> Option<PathBuf
 
 /// What a record of the journal must be to count for `identifier`.
 pub(super) fn identified(identifier: &Text, report: &mut Report<'_>) -> FieldFilter {
-    let told = format!(
+    let message = format!(
         "SYSLOG_IDENTIFIER={} is what the writer calls itself: any process can. Native rules can ask for trusted \
          fields such as _SYSTEMD_UNIT",
         identifier.text
     );
-    report.note(identifier.at, told);
+    report.note(identifier.at, message);
     let require = vec![("SYSLOG_IDENTIFIER".to_owned(), vec![identifier.text.clone()])];
     FieldFilter { require, without: Vec::new() }
 }
@@ -156,9 +156,9 @@ fn whole_message(object: &Object<'_>, (timestamp, message): (&str, String), repo
     if groups > 0 || any_rule_is_bound_to_the_start(object, report) {
         return message;
     }
-    let told = "\"message\" has no capture group: the line from the timestamp to the end of its match counts; Node \
+    let note = "\"message\" has no capture group: the line from the timestamp to the end of its match counts; Node \
                 Problem Detector keeps the match alone";
-    report.note(object.position("pluginConfig"), told);
+    report.note(object.position("pluginConfig"), note);
     format!("(?-u)(?:(?:{timestamp})\\s*)?(.*?(?:{message}))")
 }
 

@@ -103,16 +103,16 @@ pub(super) fn judge_pattern(text: &Text, window: usize, report: &mut Report<'_>)
         report.note(text.at, format!("the pattern matches every line: {:?}", text.text));
     }
     if is_bare_alternation(&text.text) {
-        let told = "an earlier branch of a|b fires once, for the line it is in; Node Problem Detector finds that line \
+        let message = "an earlier branch of a|b fires once, for the line it is in; Node Problem Detector finds that line \
                     again with every further one until it leaves the buffer";
-        report.note(text.at, told);
+        report.note(text.at, message);
     }
     // A pattern that cannot cross a newline sees the newest line only: the same matches for less work.
     let several = pattern::may_match_newline(&hir);
     if !several && window > 1 && is_anchored(&hir) {
-        let told =
+        let message =
             "^ is the start of the line; in Node Problem Detector it is the start of the oldest line of the buffer";
-        report.note(text.at, told);
+        report.note(text.at, message);
     }
     Some(if several { window } else { 1 })
 }

@@ -80,8 +80,8 @@ pub(super) fn read(object: &Object<'_>, draft: &mut Draft, report: &mut Report<'
         metrics,
     };
     if report.count() == before {
-        let told = "a system-stats monitor: what it names is read and exported whenever /metrics is asked";
-        report.note(object.at, format!("{told} ({} metrics)", stats.metrics.len()));
+        let message = "a system-stats monitor: what it names is read and exported whenever /metrics is asked";
+        report.note(object.at, format!("{message} ({} metrics)", stats.metrics.len()));
         draft.statistics = Some(stats);
     }
 }
@@ -98,9 +98,9 @@ fn sections<'a>(object: &Object<'a>, report: &mut Report<'_>) -> Sections<'a> {
 
 fn interval(object: &Object<'_>, report: &mut Report<'_>) -> Duration {
     let Some(interval) = positive(object, "invokeInterval", report) else { return INTERVAL };
-    let told =
+    let message =
         "nothing is read in between: \"invokeInterval\" is only what disk/avg_queue_len is an average of, at least";
-    report.note(object.position("invokeInterval"), told);
+    report.note(object.position("invokeInterval"), message);
     interval
 }
 

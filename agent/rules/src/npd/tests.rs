@@ -22,7 +22,7 @@ fn stock(name: &str) -> Loaded {
 }
 
 /// What is reported of `text`: errors, then notes.
-fn told(text: &str) -> (Vec<String>, Vec<String>) {
+fn messages(text: &str) -> (Vec<String>, Vec<String>) {
     let draft = super::read(Path::new("m.json"), text);
     let shown = |line: usize, message: &str| format!("{line}: {message}");
     (
@@ -125,7 +125,7 @@ fn the_stock_disk_rule_finds_the_number_that_its_message_regex_drops() {
     assert_eq!(message, "host smartd[7]: Device: /dev/sda [SAT], 104 Currently unreadable (pending) sectors");
     assert_eq!(fired(&loaded, message), ["DiskBadBlock"]);
     let note = "\"message\" has no capture group";
-    assert!(loaded.notes.iter().any(|told| told.message.starts_with(note) && told.location.line == 3));
+    assert!(loaded.notes.iter().any(|messages| messages.message.starts_with(note) && messages.location.line == 3));
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn errors_are_reported_with_their_lines() {
         ("{\"plugin\": \"journald\"}", "1: journald needs pluginConfig.source, the SYSLOG_IDENTIFIER to read"),
         ("{\"plugin\": \"filelog\"}", "1: filelog needs pluginConfig with timestamp, message and timestampFormat"),
     ] {
-        assert_eq!(told(text).0, [expected], "{text}");
+        assert_eq!(messages(text).0, [expected], "{text}");
     }
 }
 
@@ -177,8 +177,8 @@ fn errors_are_reported_with_their_lines() {
 fn all_errors_of_a_file_are_reported_at_once() {
     let text = "{\"plugin\": \"filelog\", \"logPath\": \"log\",\n\"pluginConfig\": {\"timestamp\": \"(\", \"message\": \"\",\n\
                 \"timestampFormat\": \"%b\"},\n\"skipList\": [\"\"],\n\"lookback\": \"x\",\n\"rules\": [{\"reason\": \"a\"},\n{}]}";
-    let (diagnostics, _) = told(text);
-    let lines: Vec<&str> = diagnostics.iter().map(|told| &told[..1]).collect();
+    let (diagnostics, _) = messages(text);
+    let lines: Vec<&str> = diagnostics.iter().map(|messages| &messages[..1]).collect();
     assert_eq!(lines, ["1", "2", "2", "3", "4", "5", "6", "7", "7"], "{diagnostics:#?}");
 }
 
@@ -212,7 +212,7 @@ fn differences_from_node_problem_detector_are_noted() {
             "2: the pattern matches every line: \".*\"",
         ),
     ] {
-        let (diagnostics, notes) = told(&kmsg(rest));
+        let (diagnostics, notes) = messages(&kmsg(rest));
         assert_eq!(diagnostics, [""; 0], "{rest}");
         assert!(notes.iter().any(|note| note == expected), "{rest}: {notes:#?}");
     }

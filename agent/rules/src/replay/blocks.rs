@@ -137,11 +137,11 @@ impl<R: Read> Blocks<R> {
     }
 
     fn drop_done(&mut self) {
-        let keep = if self.look_back { self.done.min(BEHIND_BYTES) } else { 0 };
-        let from = self.done - keep;
+        let overlap = if self.look_back { self.done.min(BEHIND_BYTES) } else { 0 };
+        let from = self.done - overlap;
         self.buffer.copy_within(from..self.filled, 0);
         self.filled -= from;
-        self.done = keep;
+        self.done = overlap;
     }
 
     fn read_more(&mut self) -> io::Result<()> {

@@ -22,8 +22,8 @@ pub(super) fn read(
     }
     let Some(found) = rule.table("clears", report) else { return Clears::default() };
     let section = Section::new("clears", found, KEYS, report);
-    let (clears, said) = read_ways(section, reader, report);
-    if !said {
+    let (clears, has_way) = read_ways(section, reader, report);
+    if !has_way {
         report.error(section.at, "\"clears\" names no way to end; say pattern, quiet, boot = true or check");
     }
     if !rule.has("decoder") {
@@ -45,8 +45,8 @@ fn read_ways(section: Section<'_>, reader: &ReaderDraft, report: &mut Report<'_>
         boot: boot.unwrap_or(*reader == ReaderDraft::Kmsg),
         check: section.choice("check", &checks, report),
     };
-    let said = ["pattern", "quiet", "check"].iter().any(|key| section.has(key)) || boot == Some(true);
-    (clears, said)
+    let has_way = ["pattern", "quiet", "check"].iter().any(|key| section.has(key)) || boot == Some(true);
+    (clears, has_way)
 }
 
 /// A recovery that names a subject, or a check that looks at one, needs problems that have one.

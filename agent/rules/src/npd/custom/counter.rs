@@ -68,15 +68,15 @@ fn clears(meaning: &Meaning<'_>) -> Clears {
 
 fn note(counting: &Counting, meaning: &Meaning<'_>, report: &mut Report<'_>) {
     let window = crate::duration::shown(counting.window);
-    let mut told = format!(
+    let mut message = format!(
         "log-counter is not run: {} is a rule of ours, {} matches within {window}, counted as they come",
         meaning.reason, counting.count
     );
     if let Some(condition) = &meaning.condition {
         let ways = explain::ways(&clears(meaning)).join(", ");
-        told += &format!("; {condition} ends when {window} hold fewer, {ways}");
+        message += &format!("; {condition} ends when {window} hold fewer, {ways}");
     }
-    report.note(meaning.at, told);
+    report.note(meaning.at, message);
 }
 
 fn source(flags: &Flags<'_>, at: usize, report: &mut Report<'_>) -> Option<(ReaderDraft, FieldFilter)> {
@@ -114,8 +114,9 @@ fn counting(flags: &Flags<'_>, meaning: &Meaning<'_>, report: &mut Report<'_>) -
 
 fn without_lookback(meaning: &Meaning<'_>, report: &mut Report<'_>) -> Duration {
     let interval = crate::duration::shown(meaning.interval);
-    let told = format!("without --lookback log-counter counts nothing; here it counts over the interval, {interval}");
-    report.note(meaning.at, told);
+    let message =
+        format!("without --lookback log-counter counts nothing; here it counts over the interval, {interval}");
+    report.note(meaning.at, message);
     meaning.interval
 }
 

@@ -67,20 +67,20 @@ fn note(checker: &HealthChecker, at: usize, report: &mut Report<'_>) {
 }
 
 fn component(flags: &Flags<'_>, report: &mut Report<'_>) -> Component {
-    let Some(said) = flags.text("component") else { return Component::Kubelet };
+    let Some(flag) = flags.text("component") else { return Component::Kubelet };
     // Not a name of theirs, but what its users write.
-    let word = if said.text == "containerd" { "cri" } else { &said.text };
+    let word = if flag.text == "containerd" { "cri" } else { &flag.text };
     let known = Component::ALL.into_iter().find(|component| component.as_str() == word);
     known.unwrap_or_else(|| {
-        let shown = nodewell_model::text::cut(&said.text, 64);
-        report.error(said.at, format!("--component takes kubelet, kube-proxy, docker or cri, not {shown:?}"));
+        let shown = nodewell_model::text::cut(&flag.text, 64);
+        report.error(flag.at, format!("--component takes kubelet, kube-proxy, docker or cri, not {shown:?}"));
         Component::Kubelet
     })
 }
 
 fn unit(flags: &Flags<'_>, component: Component) -> String {
-    let said = flags.text("service").or_else(|| flags.text("systemd-service")).map(|said| said.text.as_str());
-    let name = said.unwrap_or(match component {
+    let flag = flags.text("service").or_else(|| flags.text("systemd-service")).map(|flag| flag.text.as_str());
+    let name = flag.unwrap_or(match component {
         Component::Cri => "containerd",
         other => other.as_str(),
     });
@@ -88,10 +88,10 @@ fn unit(flags: &Flags<'_>, component: Component) -> String {
 }
 
 fn socket(flags: &Flags<'_>, report: &mut Report<'_>) -> PathBuf {
-    let Some(said) = flags.text("cri-socket-path") else { return CRI_SOCKET.into() };
-    let path = said.text.strip_prefix("unix://").unwrap_or(&said.text);
+    let Some(flag) = flags.text("cri-socket-path") else { return CRI_SOCKET.into() };
+    let path = flag.text.strip_prefix("unix://").unwrap_or(&flag.text);
     if !path.starts_with('/') {
-        report.error(said.at, "--cri-socket-path takes an absolute path, or unix:// and one");
+        report.error(flag.at, "--cri-socket-path takes an absolute path, or unix:// and one");
     }
     path.into()
 }
@@ -99,7 +99,7 @@ fn socket(flags: &Flags<'_>, report: &mut Report<'_>) -> PathBuf {
 /// `COUNT:PATTERN[,COUNT:PATTERN…]`, as its flag is split.
 fn log_patterns(flags: &Flags<'_>, report: &mut Report<'_>) -> Vec<LogPattern> {
     let items: Vec<(&str, usize)> =
-        flags.all("log-pattern").flat_map(|said| said.text.split(',').map(move |item| (item, said.at))).collect();
+        flags.all("log-pattern").flat_map(|flag| flag.text.split(',').map(move |item| (item, flag.at))).collect();
     items.into_iter().filter_map(|(item, at)| log_pattern(item, at, report)).collect()
 }
 

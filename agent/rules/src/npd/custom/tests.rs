@@ -32,7 +32,7 @@ fn one(config: &str, more: &str) -> String {
 }
 
 fn diagnostics(json: &str) -> Vec<String> {
-    text(json).diagnostics.iter().map(|told| format!("{}: {}", told.location.line, told.message)).collect()
+    text(json).diagnostics.iter().map(|messages| format!("{}: {}", messages.location.line, messages.message)).collect()
 }
 
 fn notes(loaded: &Loaded) -> String {

@@ -105,7 +105,7 @@ impl Parts {
 
     fn clock<'t>(&mut self, element: &Element, text: &'t str) -> Option<&'t str> {
         let (value, rest) = number(text, 1..=2)?;
-        let (place, most) = match element {
+        let (field, most) = match element {
             Element::Hour => (&mut self.hour, 23),
             Element::Hour12 => (&mut self.hour, 12),
             Element::Minute => (&mut self.minute, 59),
@@ -113,7 +113,7 @@ impl Parts {
         };
         // Go refuses a leap second too; a record at one keeps its second.
         let value = if *element == Element::Second && value == 60 { 59 } else { value };
-        *place = i8::try_from(value).ok().filter(|value| *value <= most)?;
+        *field = i8::try_from(value).ok().filter(|value| *value <= most)?;
         Some(rest)
     }
 
@@ -178,9 +178,9 @@ fn day_of_year(year: i16, day: i16) -> Option<(i8, i8)> {
 }
 
 /// Stores a small number that is not zero.
-fn set<'t>(place: &mut Option<i8>, value: u32, rest: &'t str) -> Option<&'t str> {
-    *place = i8::try_from(value).ok().filter(|value| *value > 0);
-    place.is_some().then_some(rest)
+fn set<'t>(field: &mut Option<i8>, value: u32, rest: &'t str) -> Option<&'t str> {
+    *field = i8::try_from(value).ok().filter(|value| *value > 0);
+    field.is_some().then_some(rest)
 }
 
 /// Literal text, in which spaces stand for any number of them.

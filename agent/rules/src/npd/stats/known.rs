@@ -15,16 +15,16 @@ const LIMIT_BYTES: u64 = 1 << 20;
 /// The names in the file that `features` names, which lies beside the config unless its path is absolute.
 pub(super) fn read(features: &Object<'_>, report: &mut Report<'_>) -> Option<Vec<String>> {
     let path = features.text("knownModulesConfigPath", report);
-    let said = if path.text.is_empty() { super::KNOWN_MODULES } else { &path.text };
-    let file = report.file().parent().unwrap_or(Path::new("")).join(said);
+    let name = if path.text.is_empty() { super::KNOWN_MODULES } else { &path.text };
+    let file = report.file().parent().unwrap_or(Path::new("")).join(name);
     match text(&file) {
         Ok(text) => names(file, &text, report),
         Err(error) => {
-            let told = format!(
+            let message = format!(
                 "known modules {}: {error}; so every module from outside the kernel's tree is an unknown one",
                 file.display()
             );
-            report.note(path.at, told);
+            report.note(path.at, message);
             None
         }
     }

@@ -136,8 +136,9 @@ fn read_section(configs: &Object<'_>, ids: &[&'static str], report: &mut Report<
     let found: Vec<_> = known.filter_map(|(id, value)| metric(id, value, report)).collect();
     let missing = ids.iter().find(|id| id.starts_with("net/") && !values.contains_key(*id));
     if let (Some(missing), false) = (missing, values.is_empty()) {
-        let told = format!("without {missing:?} Node Problem Detector would not start; here the others are exported");
-        report.note(configs.at, told);
+        let message =
+            format!("without {missing:?} Node Problem Detector would not start; here the others are exported");
+        report.note(configs.at, message);
     }
     found
 }
@@ -187,10 +188,10 @@ const DIFFERENCES: [(&str, &str); 8] = [
 ];
 
 fn note_differences(found: &[Placed], report: &mut Report<'_>) {
-    for (id, told) in DIFFERENCES {
+    for (id, message) in DIFFERENCES {
         if let Some((at, _)) = found.iter().find(|(_, metric)| metric.id == id) {
             let who = if id == "net/rx_bytes" { "each of net/*" } else { id };
-            report.note(*at, format!("{who} {told}"));
+            report.note(*at, format!("{who} {message}"));
         }
     }
 }

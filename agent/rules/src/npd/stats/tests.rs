@@ -36,7 +36,7 @@ fn load(files: &[(&str, &str)]) -> (tempfile::TempDir, Loaded) {
     (folder, loaded)
 }
 
-fn told(text: &str) -> (Vec<String>, Vec<String>) {
+fn messages(text: &str) -> (Vec<String>, Vec<String>) {
     let draft = super::super::read(Path::new("m.json"), text);
     let shown = |line: usize, message: &str| format!("{line}: {message}");
     (
@@ -128,7 +128,7 @@ fn slips_are_told_with_their_line() {
             "2: the display name \"problem/gauge\" is that of a metric of nodewell's own",
         ),
     ] {
-        let (diagnostics, _) = told(text);
+        let (diagnostics, _) = messages(text);
         assert_eq!(diagnostics, [diagnostic], "{text}");
         assert!(super::super::read(Path::new("m.json"), text).statistics.is_none(), "{text}");
     }
@@ -156,9 +156,9 @@ fn differences_and_slips_that_do_no_harm_are_noted() {
              tree is an unknown one",
         ),
     ] {
-        let (diagnostics, notes) = told(text);
+        let (diagnostics, notes) = messages(text);
         assert_eq!(diagnostics, [""; 0], "{text}");
-        assert!(notes.iter().any(|told| told == note), "{text}: {notes:#?}");
+        assert!(notes.iter().any(|messages| messages == note), "{text}: {notes:#?}");
     }
 }
 
@@ -170,8 +170,8 @@ fn known_modules_lie_beside_the_config_and_have_errors_of_their_own() {
         load(&[("m.json", text), ("known/mine.json", "[{\"ModuleName\": \"a\"}, {\"moduleName\": \"b\"}]")]);
     assert_eq!(loaded.set.statistics[0].known_modules, ["a", "b"]);
     let (folder, loaded) = load(&[("m.json", text), ("known/mine.json", "[{\"moduleName\":\n7}]")]);
-    let told = format!("{}/known/mine.json:2: \"moduleName\" takes a string, not 7", folder.path().display());
-    assert_eq!(loaded.diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>(), [told]);
+    let messages = format!("{}/known/mine.json:2: \"moduleName\" takes a string, not 7", folder.path().display());
+    assert_eq!(loaded.diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>(), [messages]);
     assert!(loaded.set.statistics.is_empty());
 }
 
@@ -186,9 +186,9 @@ fn two_files_export_each_name_once() {
     assert!(same.notes.iter().any(|note| note.message.starts_with("cpu/load_1m is exported already, by ")));
     let (folder, other) = load(&[("a.json", &file("cpu/load_1m", "x")), ("b.json", &file("cpu/load_5m", "x"))]);
     let at = |name: &str| format!("{}/{name}:1", folder.path().display());
-    let told =
+    let messages =
         format!("{}: cpu/load_5m would be called x to Prometheus, as cpu/load_1m is at {}", at("b.json"), at("a.json"));
-    assert_eq!(other.diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>(), [told]);
+    assert_eq!(other.diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>(), [messages]);
 }
 
 proptest! {
