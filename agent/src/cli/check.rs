@@ -26,7 +26,7 @@ use crate::config::{Config, Flags, settings};
 
 Without PATH: the configuration and all rules, as nodewelld would load them.
 With PATH: these rule files or folders only (*.toml is ours, *.json is Node
-Problem Detector's; what we do differently on purpose is said in notes), or a
+Problem Detector's; what we do differently on purpose is in notes), or a
 config file with the rules that it names.
 Exit codes: 0 no error; 78 errors, each as FILE:LINE: what is wrong (FILE:
 what is wrong where the file as a whole is meant).")]

@@ -43,7 +43,7 @@ enum PluginCommand {
 
 It runs as the check process runs it (environment, limits, timeout), but with the
 rights of its caller, and without a cgroup of its own. Exit codes: 0 it was
-run, whatever it said; 64 there is no such plug-in; 78 the file has errors.")]
+run, whatever it answered; 64 there is no such plug-in; 78 the file has errors.")]
 struct Run {
     /// The plug-in's name, or a rule file, all of whose plug-ins are run.
     #[arg(value_name = "NAME|FILE")]
