@@ -125,7 +125,7 @@ impl Detector {
         let Some(found) = pattern.find(&judged.haystack) else { return };
         let index = pattern.rule;
         match pattern.role {
-            Role::Match if rule.decoder.is_some() => self.decode((rule, slot), &found, judged, out),
+            Role::Match if rule.decoder.is_some() => self.decode(rule, slot, &found, judged, out),
             Role::Match => {
                 let counted = self.count(index, &found.subject_text(), judged.record);
                 // Another rule of the same reason may look further back.

@@ -108,13 +108,13 @@ impl Ledger {
         self.timers.reset(Due::Claim(key.clone(), claimant.clone()), claim.deadline, None);
         self.changed();
         if ended {
-            let event = self.end_of((key, claim.since), claimant, ending);
+            let event = self.end_of(key, claim.since, claimant, ending);
             self.emit(event);
         }
         ended
     }
 
-    fn end_of(&self, (key, since): (&ProblemKey, Timestamp), claimant: &Claimant, ending: &Ending) -> EventRecord {
+    fn end_of(&self, key: &ProblemKey, since: Timestamp, claimant: &Claimant, ending: &Ending) -> EventRecord {
         let (reason, message) = self.end_message(key, ending);
         // A crash may let it end a second time: that is the same end.
         let concluded = || Origin::Ended { problem: key.id().to_string(), since };

@@ -33,6 +33,13 @@ impl ReportHeader<'_> {
     }
 }
 
+/// Why a claim ends, and since when.
+#[derive(Clone, Copy)]
+struct Evidence<'a> {
+    time: Timestamp,
+    text: &'a str,
+}
+
 /// A condition of a report, with its index there.
 type Entry<'a> = (usize, &'a Condition);
 
@@ -49,12 +56,12 @@ impl Ledger {
         let names: Vec<Arc<str>> = reports.iter().map(|status| roster::name(&status.source, principal)).collect();
         self.admit(&reports, &names)?;
         for (status, name) in reports.into_iter().zip(names) {
-            self.take_report(status, (name, on_stale), now);
+            self.take_report(status, name, on_stale, now);
         }
         Ok(())
     }
 
-    fn take_report(&mut self, status: Status, (daemon, on_stale): (Arc<str>, OnStale), now: Now) {
+    fn take_report(&mut self, status: Status, daemon: Arc<str>, on_stale: OnStale, now: Now) {
         let Status { id, events, conditions, last, .. } = &status;
         if id.as_ref().is_some_and(|id| self.knows(&daemon, id)) {
             return;
@@ -147,24 +154,19 @@ impl Ledger {
         self.trust_again(header, subject);
         let message = text::message(condition.message.as_bytes());
         for key in self.keys_of(header, subject) {
-            self.end_by_report(header, n, &key, (condition.transition, &message));
+            let evidence = Evidence { time: condition.transition, text: &message };
+            self.end_by_report(header, n, &key, evidence);
         }
     }
 
     /// Withdraws the daemon's own claim, never dated before it began.
-    fn end_by_report(
-        &mut self,
-        header: &ReportHeader<'_>,
-        n: usize,
-        key: &ProblemKey,
-        (time, evidence): (Timestamp, &str),
-    ) {
+    fn end_by_report(&mut self, header: &ReportHeader<'_>, n: usize, key: &ProblemKey, evidence: Evidence<'_>) {
         let since = self.held(key, &header.claimant()).map(|claim| claim.since);
-        let time = since.map_or(time, |since| time.max(since)).min(header.now.wall);
+        let time = since.map_or(evidence.time, |since| evidence.time.max(since)).min(header.now.wall);
         // Several may end by one entry: each has an origin of its own.
         let part = format!("end of {}", key.reason);
         let origin = header.id.map(|_| self.origin_of(header, &part, n));
-        let ending = Ending { time, origin, ..self.conclusion(&header.daemon, evidence, header.now) };
+        let ending = Ending { time, origin, ..self.conclusion(&header.daemon, evidence.text, header.now) };
         self.withdraw(key, &header.claimant(), &ending);
     }
 

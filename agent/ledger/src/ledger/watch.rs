@@ -41,7 +41,7 @@ impl Ledger {
             return;
         };
         if daemon.reporter.is_some() {
-            return self.reporter_is_late(name, (deadline, time), now);
+            return self.reporter_is_late(name, deadline, time, now);
         }
         daemon.go_stale(time);
         self.refresh_all(time);

@@ -13,7 +13,8 @@ impl Detector {
     /// Adds what the decoder of `rule` finds in a record that its pattern matched.
     pub(super) fn decode(
         &mut self,
-        (rule, slot): (&Rule, u32),
+        rule: &Rule,
+        slot: u32,
         found: &Found,
         judged: &Judged<'_, '_>,
         out: &mut Vec<Finding>,

@@ -15,7 +15,7 @@ pub(super) fn make_distinct(loaded: &mut Loaded) {
     let Loaded { set, notes, .. } = loaded;
     for rule in &mut set.rules {
         let Some(reader) = set.readers.get(rule.reader) else { continue };
-        let (name, is_new) = names.name((&rule.monitor, rule.reader), reader);
+        let (name, is_new) = names.name(&rule.monitor, rule.reader, reader);
         if is_new && name != rule.monitor {
             notes.push(note(&rule.location, &rule.monitor, &name));
         }
@@ -42,14 +42,14 @@ impl Names {
     }
 
     /// The monitor's name, and whether it is asked for the first time.
-    fn name(&mut self, (given_name, index): (&Arc<str>, usize), reader: &Reader) -> (Arc<str>, bool) {
+    fn name(&mut self, given_name: &Arc<str>, index: usize, reader: &Reader) -> (Arc<str>, bool) {
         match self.given.entry((Arc::clone(given_name), index)) {
             Entry::Occupied(known) => (Arc::clone(known.get()), false),
-            Entry::Vacant(place) => {
+            Entry::Vacant(vacant) => {
                 let is_owner = self.owners.get(given_name) == Some(&index);
                 let name = if is_owner { Arc::clone(given_name) } else { free_name(given_name, reader, &self.taken) };
                 self.taken.insert(Arc::clone(&name));
-                (Arc::clone(place.insert(name)), true)
+                (Arc::clone(vacant.insert(name)), true)
             }
         }
     }

@@ -15,6 +15,7 @@ use crate::{
     report::Report,
     rule::{Counting, FieldFilter, Format, Proof, Rule},
 };
+use clears::Raises;
 use patterns::Patterns;
 
 const KEYS: &[&str] = &[
@@ -51,7 +52,7 @@ pub(super) const SEVERITIES: [(&str, Severity); 4] =
 
 /// How long a rule's report holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum RuleKind {
     Temporary,
     Permanent,
 }
@@ -59,7 +60,7 @@ enum Kind {
 /// What a rule states of itself, beside its patterns.
 struct Head<'a> {
     reason: Option<Name>,
-    kind: Option<Kind>,
+    kind: Option<RuleKind>,
     condition: Option<Name>,
     source: StringAt<'a>,
     severity: Option<Severity>,
@@ -96,19 +97,19 @@ fn read_head<'a>(section: Section<'a>, report: &mut Report<'_>) -> Head<'a> {
     }
 }
 
-fn read_kind(section: Section<'_>, report: &mut Report<'_>) -> Option<Kind> {
+fn read_kind(section: Section<'_>, report: &mut Report<'_>) -> Option<RuleKind> {
     if !section.has("type") {
         report.error(section.at, "[[rule]] lacks \"type\"; it takes temporary or permanent");
     }
-    section.choice("type", &[("temporary", Kind::Temporary), ("permanent", Kind::Permanent)], report)
+    section.choice("type", &[("temporary", RuleKind::Temporary), ("permanent", RuleKind::Permanent)], report)
 }
 
-fn read_condition(section: Section<'_>, kind: Option<Kind>, report: &mut Report<'_>) -> Option<Name> {
+fn read_condition(section: Section<'_>, kind: Option<RuleKind>, report: &mut Report<'_>) -> Option<Name> {
     match (kind, section.has("condition")) {
-        (Some(Kind::Permanent), false) => {
+        (Some(RuleKind::Permanent), false) => {
             report.error(section.at, "a permanent rule lacks \"condition\": the condition that it turns True");
         }
-        (Some(Kind::Temporary), true) => {
+        (Some(RuleKind::Temporary), true) => {
             let message = "a temporary rule has no \"condition\"; leave it out or write type = \"permanent\"";
             report.error(section.position("condition"), message);
         }
@@ -152,7 +153,8 @@ struct Body<'a> {
 /// All of a rule is read before anything is given up, so that all of its errors are reported.
 fn read_rule(section: Section<'_>, head: Head<'_>, report: &mut Report<'_>) -> Option<RuleDraft> {
     let body = read_body(section, report);
-    let clears = clears::read((section, head.kind), (&body.patterns, &reader(head.source)), report);
+    let clears =
+        clears::read(section, head.kind, Raises { patterns: &body.patterns, reader: &reader(head.source) }, report);
     let examples = examples::read(section, &clears, report);
     let rule = Rule {
         location: report.location(section.at),
@@ -208,10 +210,10 @@ fn monitor(source: StringAt<'_>) -> &str {
 }
 
 /// What lasts is worse than what passed, unless the rule sets a severity.
-fn default_severity(kind: Kind) -> Severity {
+fn default_severity(kind: RuleKind) -> Severity {
     match kind {
-        Kind::Temporary => Severity::Warn,
-        Kind::Permanent => Severity::Error,
+        RuleKind::Temporary => Severity::Warn,
+        RuleKind::Permanent => Severity::Error,
     }
 }
 

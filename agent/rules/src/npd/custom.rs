@@ -55,7 +55,7 @@ pub(super) fn read(object: &Object<'_>, draft: &mut Draft, report: &mut Report<'
     note_metrics(object, report);
     conditions::read(object, draft, report);
     let shared = read_shared(object, report);
-    let found = task::read_all(object, (&source, &shared), draft, report);
+    let found = task::read_all(object, task::Monitor { source: &source, shared: &shared }, draft, report);
     note_differences(object, &found, report);
     if found.is_empty() {
         return;

@@ -114,7 +114,7 @@ fn file(object: &Object<'_>, monitor: &str, report: &mut Report<'_>) -> Option<P
     };
     let timestamp = regex(&config, "timestamp", report);
     let message = regex(&config, "message", report).zip(timestamp.as_deref());
-    let message = message.map(|(message, timestamp)| whole_message(object, (timestamp, message), report));
+    let message = message.map(|(message, timestamp)| whole_message(object, timestamp, message, report));
     let layout = layout(&config, report);
     let skip = skip_list(object, report);
     let path = object.text("logPath", report);
@@ -151,7 +151,7 @@ fn regex(config: &Object<'_>, key: &str, report: &mut Report<'_>) -> Option<Stri
 /// A `message` without a capture group keeps the matched words alone, and the stock rule for bad blocks then never finds
 /// the number before them. Here such a message begins after the timestamp and ends with those words, which changes
 /// nothing for a rule that is not bound to the message's start.
-fn whole_message(object: &Object<'_>, (timestamp, message): (&str, String), report: &mut Report<'_>) -> String {
+fn whole_message(object: &Object<'_>, timestamp: &str, message: String, report: &mut Report<'_>) -> String {
     let groups = pattern::parse(Format::Native, &message).map_or(1, |hir| hir.properties().explicit_captures_len());
     if groups > 0 || any_rule_is_bound_to_the_start(object, report) {
         return message;

@@ -39,7 +39,7 @@ impl Ledger {
             if status.id.as_ref().is_some_and(|id| self.knows(name, id) || !draft.ids.insert((name, id))) {
                 continue;
             }
-            self.admit_daemon(&mut draft, (name, names)).map_err(|why| rejection(None, why))?;
+            self.admit_daemon(&mut draft, name, names).map_err(|why| rejection(None, why))?;
             for (n, condition) in status.conditions.iter().enumerate() {
                 self.admit_condition(&mut draft, name, condition).map_err(|why| rejection(Some(n), why))?;
             }
@@ -51,7 +51,8 @@ impl Ledger {
     fn admit_daemon<'a>(
         &self,
         draft: &mut Draft<'a>,
-        (name, batch): (&'a Arc<str>, &'a [Arc<str>]),
+        name: &'a Arc<str>,
+        batch: &'a [Arc<str>],
     ) -> Result<(), Rejection> {
         if self.daemons.contains_key(name) || !draft.new.insert(name) {
             return Ok(());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use nodewell_model::{Finding, FindingKind, Guard, ProblemKey, Severity, SubjectKey, text};
 
-use super::{super::Ledger, Entry, ReportHeader};
+use super::{super::Ledger, Entry, Evidence, ReportHeader};
 use crate::{
     claim::{Lasting, Restated, Restatement},
     condition::Cause,
@@ -36,9 +36,14 @@ impl Ledger {
             match new {
                 Some((n, new)) => {
                     let evidence = format!("{} took its place", new.reason);
-                    self.end_by_report(header, *n, old, (new.transition, &evidence));
+                    self.end_by_report(header, *n, old, Evidence { time: new.transition, text: &evidence });
                 }
-                None => self.end_by_report(header, 0, old, (header.now.wall, "it is not reported any more")),
+                None => self.end_by_report(
+                    header,
+                    0,
+                    old,
+                    Evidence { time: header.now.wall, text: "it is not reported any more" },
+                ),
             }
         }
     }

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use jiff::Timestamp;
 use nodewell_model::{Status, view::DaemonState};
 
-use super::{super::Ledger, ReportHeader};
+use super::{super::Ledger, Evidence, ReportHeader};
 use crate::{
     Now, OnStale,
     claim::Claimant,
@@ -151,12 +151,7 @@ impl Ledger {
     }
 
     /// A reporter's deadline has come: it goes silent, or has been silent for a day.
-    pub(in crate::ledger) fn reporter_is_late(
-        &mut self,
-        name: &str,
-        (deadline, time): (Duration, Timestamp),
-        now: Now,
-    ) {
+    pub(in crate::ledger) fn reporter_is_late(&mut self, name: &str, deadline: Duration, time: Timestamp, now: Now) {
         let Some((name, daemon)) = self.daemons.get_key_value(name) else { return };
         let (name, silent) = (Arc::clone(name), daemon.silent_since.is_some());
         let clears = daemon.reporter.as_ref().is_some_and(|reporter| reporter.on_stale == OnStale::Clear);
@@ -177,14 +172,15 @@ impl Ledger {
         self.dirty.daemon(&name);
         self.refresh_all(time);
         if clears {
-            self.end_all_of(&name, (time, "its daemon went silent, and its grant says that this ends it"), now);
+            let text = "its daemon went silent, and its grant says that this ends it";
+            self.end_all_of(&name, Evidence { time, text }, now);
         }
     }
 
-    fn end_all_of(&mut self, name: &Arc<str>, (time, evidence): (Timestamp, &str), now: Now) {
+    fn end_all_of(&mut self, name: &Arc<str>, evidence: Evidence<'_>, now: Now) {
         let Some(reporter) = self.reporter(name) else { return };
         let keys = reporter.all_keys();
-        let ending = Ending { time, ..self.conclusion(name, evidence, now) };
+        let ending = Ending { time: evidence.time, ..self.conclusion(name, evidence.text, now) };
         let claimant = Claimant { source: Arc::clone(name), test: false };
         keys.iter().for_each(|key| _ = self.withdraw(key, &claimant, &ending));
     }

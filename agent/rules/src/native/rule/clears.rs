@@ -1,6 +1,6 @@
 //! `clears`: how a permanent rule's problem ends. A rule that cannot end is an error.
 
-use super::{super::section::Section, Kind, patterns::Patterns};
+use super::{super::section::Section, RuleKind, patterns::Patterns};
 use crate::{
     draft::ReaderDraft,
     report::Report,
@@ -9,25 +9,28 @@ use crate::{
 
 const KEYS: &[&str] = &["pattern", "quiet", "boot", "check"];
 
-pub(super) fn read(
-    (rule, kind): (Section<'_>, Option<Kind>),
-    (patterns, reader): (&Patterns<'_>, &ReaderDraft),
-    report: &mut Report<'_>,
-) -> Clears {
-    if !rule.has("clears") && kind == Some(Kind::Permanent) {
+/// How the rule raises what is to end.
+#[derive(Clone, Copy)]
+pub(super) struct Raises<'a> {
+    pub(super) patterns: &'a Patterns<'a>,
+    pub(super) reader: &'a ReaderDraft,
+}
+
+pub(super) fn read(rule: Section<'_>, kind: Option<RuleKind>, raises: Raises<'_>, report: &mut Report<'_>) -> Clears {
+    if !rule.has("clears") && kind == Some(RuleKind::Permanent) {
         report.error(rule.at, "a permanent rule lacks \"clears\": how its problem ends (pattern, quiet, boot, check)");
     }
-    if rule.has("clears") && kind == Some(Kind::Temporary) {
+    if rule.has("clears") && kind == Some(RuleKind::Temporary) {
         report.error(rule.position("clears"), "a temporary rule has no \"clears\": an event does not last");
     }
     let Some(found) = rule.table("clears", report) else { return Clears::default() };
     let section = Section::new("clears", found, KEYS, report);
-    let (clears, has_way) = read_ways(section, reader, report);
+    let (clears, has_way) = read_ways(section, raises.reader, report);
     if !has_way {
         report.error(section.at, "\"clears\" names no way to end; say pattern, quiet, boot = true or check");
     }
     if !rule.has("decoder") {
-        check_subjects(section, patterns, report);
+        check_subjects(section, raises.patterns, report);
     } else if section.has("pattern") {
         report.error(section.position("pattern"), "the decoder knows which lines end a problem: leave \"pattern\" out");
     }

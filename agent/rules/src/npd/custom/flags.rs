@@ -54,7 +54,7 @@ impl<'a> Flags<'a> {
                     }
                 },
             };
-            known.judge((name, arg), report);
+            known.judge(name, arg, report);
             found.push((name, value));
         }
         Self(found)
@@ -92,7 +92,7 @@ impl<'a> Flags<'a> {
 }
 
 impl Known<'_> {
-    fn judge(&self, (name, arg): (&str, &Text), report: &mut Report<'_>) {
+    fn judge(&self, name: &str, arg: &Text, report: &mut Report<'_>) {
         let all = || self.values.iter().chain(self.switches).copied();
         if all().any(|known| known == name) {
             return;

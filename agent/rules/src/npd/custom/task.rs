@@ -30,17 +30,24 @@ pub(super) struct Meaning<'a> {
     pub(super) interval: Duration,
 }
 
+/// The monitor that a file describes, beside its tasks.
+#[derive(Clone, Copy)]
+pub(super) struct Monitor<'a> {
+    pub(super) source: &'a Arc<str>,
+    pub(super) shared: &'a Shared,
+}
+
 /// The good tasks of a file; what is no task of its own goes into `draft`.
 pub(super) fn read_all(
     file: &Object<'_>,
-    (source, shared): (&Arc<str>, &Shared),
+    monitor: Monitor<'_>,
     draft: &mut Draft,
     report: &mut Report<'_>,
 ) -> Vec<PluginTask> {
     let objects = file.objects("rules", report);
     let mut tasks: Vec<PluginTask> = Vec::new();
     for object in objects {
-        let task = read(&object, (source, shared), draft, report);
+        let task = read(&object, monitor, draft, report);
         tasks.extend(task.map(|task| PluginTask { name: free_name(&task.name, &tasks), ..task }));
     }
     tasks
@@ -54,12 +61,8 @@ fn free_name(name: &str, taken: &[PluginTask]) -> String {
     free.next().unwrap_or_default()
 }
 
-fn read(
-    object: &Object<'_>,
-    (source, shared): (&Arc<str>, &Shared),
-    draft: &mut Draft,
-    report: &mut Report<'_>,
-) -> Option<PluginTask> {
+fn read(object: &Object<'_>, monitor: Monitor<'_>, draft: &mut Draft, report: &mut Report<'_>) -> Option<PluginTask> {
+    let Monitor { source, shared } = monitor;
     let before = report.count();
     object.note_unknown(&KEYS, report);
     let reason = names::read("reason", &object.text("reason", report), report);

@@ -54,13 +54,13 @@ pub(super) fn read(file: Section<'_>, report: &mut Report<'_>) -> Mounts {
         part: part(section, report),
         deadline,
         ignore: globs(section, report),
-        space: percents(section, ("space-percent", "space-clear-percent"), report),
+        space: percents(section, "space-percent", "space-clear-percent", report),
         space_enough_gib: section.number("space-enough-gib", GIB, report),
-        inodes: percents(section, ("inodes-percent", "inodes-clear-percent"), report),
+        inodes: percents(section, "inodes-percent", "inodes-clear-percent", report),
     }
 }
 
-fn percents(section: Section<'_>, (full, clear): (&str, &str), report: &mut Report<'_>) -> Percents {
+fn percents(section: Section<'_>, full: &str, clear: &str, report: &mut Report<'_>) -> Percents {
     let settings =
         Percents { full: section.number(full, 1..=100, report), clear: section.number(clear, 0..=99, report) };
     if settings.full.zip(settings.clear).is_some_and(|(full, clear)| clear >= full) {
