@@ -39,8 +39,8 @@ esac
 pub(crate) fn list(suite: &mut Suite) {
     suite.behaviour("controller_storage").real_with(
         &[Need::ControllerManager, Need::LongSuite],
-        "a_deleted_record_gives_no_storage_back_to_the_same_boot",
-        a_deleted_record_gives_no_storage_back,
+        "a_deleted_record_restores_no_storage_to_the_same_boot",
+        a_deleted_record_restores_no_storage,
     );
 }
 
@@ -133,7 +133,7 @@ fn waits(cluster: &Cluster, name: &str, other: &Value) -> Option<Value> {
     is_blocked.then(|| record["metadata"]["uid"].clone())
 }
 
-fn a_deleted_record_gives_no_storage_back(cluster: &Cluster) {
+fn a_deleted_record_restores_no_storage(cluster: &Cluster) {
     apply_manifests(cluster);
     let exports = Exports::new(&["10.0.1.11", "10.0.1.12"]);
     let machine = Arc::new(Running(Mutex::new("boot-1")));

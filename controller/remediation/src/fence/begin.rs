@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::{
     FenceInput, Next, Wanted,
-    blockers::{pause, wait},
+    blockers::{wait, wait_until},
     interrupt::{own_node, without_policy},
     record::{Draft, act},
     steps::{self, PolicyStep},
@@ -141,7 +141,7 @@ pub(super) fn back_off(input: &FenceInput<'_>) -> Option<Next> {
         Ok(_) | Err(_) => input.now.moment.since(input.entered),
     };
     let left = super::doubt::delay(status.failures).checked_sub(since).filter(|left| !left.is_zero())?;
-    Some(pause(input, input.now.moment.plus(left)))
+    Some(wait_until(input, input.now.moment.plus(left)))
 }
 
 /// What is left of the drain's time: the wall clock counts too, so that a new leader does not begin it again.

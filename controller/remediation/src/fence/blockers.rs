@@ -111,7 +111,7 @@ fn is_old(status: &NodeFenceStatus, written: Option<&Blocker>, now: Timestamp) -
 }
 
 /// Waits for nothing that a person could mend.
-pub(super) fn pause(input: &FenceInput<'_>, until: Moment) -> Next {
+pub(super) fn wait_until(input: &FenceInput<'_>, until: Moment) -> Next {
     wait(input, Vec::new(), Some(until.since(input.now.moment)))
 }
 

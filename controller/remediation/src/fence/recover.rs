@@ -3,7 +3,7 @@
 use super::{
     FenceInput, Next, Wanted,
     begin::back_off,
-    blockers::{self, pause, wait},
+    blockers::{self, wait, wait_until},
     interrupt::{booted_anew, healthy_delay, is_well, own_node},
     power::unread,
     record::{Draft, act},
@@ -93,7 +93,7 @@ fn still_ill(input: &FenceInput<'_>) -> Option<Next> {
             });
             draft.enter(Phase::Waiting, "the node is not well yet").save()
         }
-        Wanted::No { since } => pause(input, since.plus(healthy_delay(input))),
+        Wanted::No { since } => wait_until(input, since.plus(healthy_delay(input))),
         Wanted::Unknown => {
             wait(input, vec![Blocker::new(PREDICATE_ERROR, "the policy's predicate cannot be judged")], None)
         }

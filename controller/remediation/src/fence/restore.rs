@@ -3,7 +3,7 @@
 use super::{
     FenceInput, Next,
     begin::{RESTARTS, back_off, enter_step, left},
-    blockers::{self, pause, wait},
+    blockers::{self, wait, wait_until},
     doubt::{ATTEMPTS, blocked},
     interrupt::{new_boot, own_node, ready_anew},
     power::plan,
@@ -146,7 +146,7 @@ pub(super) fn await_ready(input: &FenceInput<'_>) -> Next {
     let span = steps::ready_timeout(current_step(input).unwrap_or(&PowerStep::default()));
     match span.map(|span| left(input, span)) {
         Err(blocker) => wait(input, vec![blocker], None),
-        Ok(Some(until)) => pause(input, until),
+        Ok(Some(until)) => wait_until(input, until),
         Ok(None) => never_ready(input),
     }
 }

@@ -58,12 +58,12 @@ fn forgotten(healed: u64) -> impl Fn(u64) -> Scenario {
 }
 
 #[test]
-fn sim_a_deleted_record_gives_no_storage_back_to_a_node_that_is_silent() {
+fn sim_a_deleted_record_restores_no_storage_to_a_node_that_is_silent() {
     assert_quiet("cluster left-cut record deleted", forgotten(175));
 }
 
 #[test]
-fn sim_a_deleted_record_gives_no_storage_back_to_a_node_that_lives() {
+fn sim_a_deleted_record_restores_no_storage_to_a_node_that_lives() {
     assert_quiet("cluster left-cut record deleted", forgotten(104));
 }
 
