@@ -99,7 +99,7 @@ impl Exporter {
 #[must_use]
 pub fn healthy(transition: Timestamp) -> Vec<Arc<ConditionView>> {
     let loaded = load(&LoadPlan::default());
-    assert!(loaded.mistakes.is_empty(), "{:?}", loaded.mistakes);
+    assert!(loaded.diagnostics.is_empty(), "{:?}", loaded.diagnostics);
     let view = |condition: &ConditionSpec| ConditionView {
         condition: condition.condition.clone(),
         status: ConditionStatus::False,
