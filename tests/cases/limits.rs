@@ -258,8 +258,8 @@ fn a_certificate_is_reported_until_it_is_renewed() {
     let _check_process = started(agent.plan());
     let expired = wait_problem(&agent, "CertificateExpiring", &format!("/{FILE}"));
     assert_eq!(
-        (expired.reason.as_str(), expired.message.as_str()),
-        ("CertificateExpired", "expired at 2021-01-01T00:00:00Z")
+        (expired.reason.as_str(), expired.message.split_once(';').map(|(what, _)| what)),
+        ("CertificateExpired", Some("expired at 2021-01-01T00:00:00Z"))
     );
     write(&agent, FILE, &certificate(2090));
     wait_over(&agent, "CertificateExpiring");

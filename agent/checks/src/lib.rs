@@ -3,6 +3,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod clock;
+mod figures;
 pub mod limits;
 pub mod mounts;
 pub mod network;

@@ -5,7 +5,11 @@ use std::sync::LazyLock;
 use nodewell_message::{Catalogue, Figures};
 
 /// One file for each kind of device, as of the reasons.
-const FILES: [&str; 1] = [include_str!("../messages/mounts.toml")];
+const FILES: [&str; 3] = [
+    include_str!("../messages/clock.toml"),
+    include_str!("../messages/limits.toml"),
+    include_str!("../messages/mounts.toml"),
+];
 
 /// All of them, for the reference.
 #[must_use]

@@ -18,7 +18,7 @@ pub(crate) fn page() -> String {
 fn row(entry: &Entry) -> String {
     let (name, variant) = entry.key.split_once('/').unwrap_or((&entry.key, ""));
     let shown = entry.shown().replace('|', "\\|");
-    match reason::named(name) {
+    match reason::named(name).filter(|_| !variant.starts_with("healthy")) {
         Some(reason) => {
             let condition = reason.condition.as_ref().map_or("(Event)", |condition| condition.as_str());
             format!("| `{name}` | {condition} | {} | {shown} |\n", reason.severity)

@@ -43,6 +43,15 @@ impl TimeDaemon {
             Self::Chronyd => "chronyd",
         }
     }
+
+    /// Shows its time sources; empty for `None`.
+    pub(super) fn command(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Timesyncd => "timedatectl timesync-status",
+            Self::Chronyd => "chronyc sources",
+        }
+    }
 }
 
 /// It runs, and may set the clock: with `-x` it only watches, as Debian starts it in containers.

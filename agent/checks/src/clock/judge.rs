@@ -8,15 +8,18 @@ use nodewell_hardware::{
     lasting::{Lasting, Patience},
     unknown::unknown,
 };
+use nodewell_faults::message;
+use nodewell_message::Figures;
 use nodewell_model::Name;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
+    daemon::TimeDaemon,
     offset::{Mark, deviation},
     reading::{CLOCK, ClockError, ClockReading, SyncStatus},
 };
-use crate::settings::ClockSettings;
+use crate::{figures::duration, settings::ClockSettings};
 
 /// The program that synchronises the clock resets the kernel's bound of its error, systemd-timesyncd at least every 34
 /// minutes. Without it the bound grows by 1.8 s an hour, to 16 s, its value at boot.
@@ -91,10 +94,11 @@ impl ClockJudge {
     fn step(&mut self, mark: Mark, now: &Now) -> Option<Happening> {
         let before = self.history.mark.replace(mark)?;
         let millis = before.stepped_to(mark, self.settings.step).filter(|_| now.boottime >= BOOT)?;
-        let way = if millis < 0 { "back" } else { "forward" };
-        let length = Duration::from_millis(millis.unsigned_abs()).as_secs_f64();
-        let message = format!("the wall clock stepped {length:.1} s {way}");
-        Some(Happening { subject: None, ..Happening::new("ClockStepped", "", message, now.wall) })
+        let direction = if millis < 0 { "back" } else { "forward" };
+        let seconds = format!("{:.1}", Duration::from_millis(millis.unsigned_abs()).as_secs_f64());
+        let limit = duration(self.settings.step);
+        let figures: Figures<'_> = &[("seconds", &seconds), ("direction", &direction), ("limit", &limit)];
+        Some(Happening { subject: None, ..Happening::of("ClockStepped", "", figures, now.wall) })
     }
 
     fn verdict(&self) -> Option<Verdict> {
@@ -110,40 +114,43 @@ impl ClockJudge {
         let faults = self.faults(reading);
         match &reading.sync {
             _ if !faults.is_empty() => State::Faulty(faults),
-            SyncStatus::Denied(why) => State::Unknown { reason: UnknownReason::PermissionDenied, message: why.clone() },
+            SyncStatus::Denied(error) => State::Unknown {
+                reason: UnknownReason::PermissionDenied,
+                message: message("ClockUnhealthy/denied", &[("error", error)]),
+            },
             SyncStatus::Known(_) if self.history.was_synced => {
-                State::Healthy { message: "it is synchronised".to_owned() }
+                State::healthy("ClockUnhealthy/healthy", &[("limit", &duration(self.settings.unsynchronised_after))])
             }
-            SyncStatus::Known(_) => {
-                State::Healthy { message: "it is not synchronised, and does not have to be".to_owned() }
-            }
+            SyncStatus::Known(_) => State::healthy("ClockUnhealthy/healthy-unsynchronised", &[]),
         }
     }
 
     fn faults(&self, reading: &ClockReading) -> Vec<Fault> {
         let mut faults = Vec::new();
         if self.history.lost.holds() {
-            faults.push(Fault::new("ClockNotSynchronised", self.lost_message(reading)));
+            faults.push(self.lost(reading.daemon));
         }
         if self.history.off.holds() {
-            let millis = self.settings.offset_clear.as_millis();
-            faults.push(Fault::new("ClockOffsetHigh", format!("it has been off by more than {millis} ms for minutes")));
+            let (limit, clear) = (duration(self.settings.offset), duration(self.settings.offset_clear));
+            let figures: Figures<'_> = &[("limit", &limit), ("time", &duration(OFF_FOR)), ("clear", &clear)];
+            faults.push(Fault::of("ClockOffsetHigh", figures));
         }
         let source = reading.source.as_ref();
         if let Some((source, lost)) = source.and_then(|now| Some((now, now.lost(self.history.source.as_deref())?))) {
-            let message = format!("it counts by {}, because the kernel does not trust {lost} any more", source.current);
-            faults.push(Fault::new("ClockSourceUnstable", message));
+            faults.push(Fault::of("ClockSourceUnstable", &[("source", &source.current), ("lost", &lost)]));
         }
         faults
     }
 
-    fn lost_message(&self, reading: &ClockReading) -> String {
-        let who = reading.daemon.name();
-        match (reading.daemon.is_some(), self.history.was_synced) {
-            (true, true) => format!("{who} runs, and has lost its sources of time"),
-            (true, false) => format!("{who} runs, and has not found a source of time since the start of the machine"),
-            (false, true) => "nothing synchronises it any more".to_owned(),
-            (false, false) => "nothing has synchronised it since the start of the machine".to_owned(),
+    fn lost(&self, daemon: TimeDaemon) -> Fault {
+        let limit = duration(self.settings.unsynchronised_after);
+        let of_daemon: Figures<'_> = &[("limit", &limit), ("daemon", &daemon.name()), ("command", &daemon.command())];
+        let of_none: Figures<'_> = &[("limit", &limit)];
+        match (daemon.is_some(), self.history.was_synced) {
+            (true, true) => Fault::of("ClockNotSynchronised/sources-lost", of_daemon),
+            (true, false) => Fault::of("ClockNotSynchronised/no-source-found", of_daemon),
+            (false, true) => Fault::of("ClockNotSynchronised/stopped", of_none),
+            (false, false) => Fault::of("ClockNotSynchronised/never", of_none),
         }
     }
 }

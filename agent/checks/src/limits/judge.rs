@@ -145,7 +145,7 @@ impl LimitsJudge {
         let parts = [
             self.of_part(KERNEL, || self.kernel.verdicts(), || kernel().collect()),
             self.of_part(CGROUPS, || self.cgroups.verdicts(), || self.cgroups.keys()),
-            self.of_part(TASKS, || self.tasks.verdicts(), || self.tasks.keys()),
+            self.of_part(TASKS, || self.tasks.verdicts(&self.settings), || self.tasks.keys()),
             self.of_part(FILES, files, certificates),
             if self.settings.leaks { self.leaks.verdicts() } else { Vec::new() },
         ];

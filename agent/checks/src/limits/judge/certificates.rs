@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 use nodewell_hardware::{Fault, State, Verdict};
+use nodewell_message::Figures;
 use nodewell_model::SubjectKey;
 
 use super::gauge::subject_key;
@@ -17,7 +18,7 @@ const LEFT: i64 = 12;
 /// How each certificate is; where there is none, nothing expires.
 pub(super) fn verdicts(certificates: &BTreeMap<String, Dates>, days: u32, now: Timestamp) -> Vec<Verdict> {
     let whole =
-        Verdict::new(subject_key(CONDITION, ""), State::Healthy { message: "none of them ends soon".to_owned() });
+        Verdict::new(subject_key(CONDITION, ""), State::healthy("CertificateExpiring/healthy-node", &[("limit", &days)]));
     let verdict =
         |(path, dates): (&String, &Dates)| Verdict::new(subject_key(CONDITION, path.clone()), state(*dates, days, now));
     std::iter::once(whole).chain(certificates.iter().map(verdict)).collect()
@@ -35,13 +36,14 @@ fn state(dates: Dates, days: u32, now: Timestamp) -> State {
     let end =
         Timestamp::from_second(dates.not_after).map_or_else(|_| "a time far away".to_owned(), |end| end.to_string());
     if left <= 0 {
-        return State::Faulty(vec![Fault::new("CertificateExpired", format!("expired at {end}"))]);
+        return State::Faulty(vec![Fault::of("CertificateExpired", &[("end", &end)])]);
     }
-    if left < (life / LEFT).min(i64::from(days) * 24 * 3600) {
-        let message = format!("expires at {end}, in {}", remaining(left));
-        return State::Faulty(vec![Fault::new("CertificateExpiring", message)]);
+    let limit = (life / LEFT).min(i64::from(days) * 24 * 3600);
+    if left < limit {
+        let figures: Figures<'_> = &[("end", &end), ("left", &remaining(left)), ("limit", &remaining(limit))];
+        return State::Faulty(vec![Fault::of("CertificateExpiring", figures)]);
     }
-    State::Healthy { message: format!("valid until {end}") }
+    State::healthy("CertificateExpiring/healthy", &[("end", &end)])
 }
 
 /// To its first unit.

@@ -15,13 +15,12 @@ use crate::settings::Levels;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Measure {
     pub(super) key: SubjectKey,
-    pub(super) reason: &'static str,
     pub(super) value: f64,
     /// At this or above it is a problem, below the second it is none.
     pub(super) levels: Levels,
-    pub(super) message: String,
+    pub(super) fault: Fault,
     /// What it is if it is none.
-    pub(super) healthy: &'static str,
+    pub(super) healthy: State,
 }
 
 /// All figures of one part, as they were last read.
@@ -68,15 +67,15 @@ impl Gauges {
 
     fn state(&self, measure: &Measure) -> State {
         match self.signs.0.get(&measure.sign()).is_some_and(Lasting::holds) {
-            true => State::Faulty(vec![Fault::new(measure.reason, measure.message.clone())]),
-            false => State::Healthy { message: measure.healthy.to_owned() },
+            true => State::Faulty(vec![measure.fault.clone()]),
+            false => measure.healthy.clone(),
         }
     }
 }
 
 impl Measure {
     fn sign(&self) -> String {
-        format!("{} {}", self.reason, self.key.subject.as_deref().unwrap_or_default())
+        format!("{} {}", self.fault.reason, self.key.subject.as_deref().unwrap_or_default())
     }
 }
 
@@ -96,11 +95,10 @@ mod tests {
     fn measure(value: f64) -> Measure {
         Measure {
             key: subject_key("ResourceExhausted", "conntrack"),
-            reason: "ConntrackFull",
             value,
             levels: Levels::new(90, 80),
-            message: "full".to_owned(),
-            healthy: "room",
+            fault: Fault::new("ConntrackFull", "full"),
+            healthy: State::Healthy { message: "room".to_owned() },
         }
     }
 

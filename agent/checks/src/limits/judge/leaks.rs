@@ -3,7 +3,9 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use nodewell_faults::message;
 use nodewell_hardware::{Fault, State, Verdict};
+use nodewell_message::Figures;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -116,8 +118,7 @@ impl Leaks {
     }
 
     pub(super) fn verdicts(&self) -> Vec<Verdict> {
-        let healthy = State::Healthy { message: "nothing grows without end".to_owned() };
-        let whole = Verdict::new(subject_key(CONDITION, ""), healthy);
+        let whole = Verdict::new(subject_key(CONDITION, ""), State::healthy("ResourceLeak/healthy", &[]));
         let leaks = self.series.iter().filter_map(|(subject, series)| {
             let leak = series.leak.as_ref()?;
             let fault = Fault::new(leak.kind.reason(), leak.message.clone());
@@ -139,14 +140,33 @@ impl Series {
             None => trend.is_leak(figure.floor),
             Some(_) => trend.rising > RISES_NO_MORE && trend.per_day > 0.0,
         };
-        let message = || figure.kind.message(&trend, figure.value);
+        let message = || figure.message(&trend);
         self.leak = is_leak.then(|| Leak { kind: figure.kind, message: message() });
     }
 }
 
 impl Trend {
     fn is_leak(&self, floor: f64) -> bool {
-        self.goes_on && self.rising >= RISING && self.per_day >= floor.max(self.from * SHARE)
+        self.goes_on && self.rising >= RISING && self.per_day >= self.limit(floor)
+    }
+
+    /// From this growth a day on it is a leak.
+    fn limit(&self, floor: f64) -> f64 {
+        floor.max(self.from * SHARE)
+    }
+}
+
+impl Figure {
+    #[expect(clippy::cast_precision_loss, reason = "an f64 has 52 bits")]
+    fn message(&self, trend: &Trend) -> String {
+        let scale = match self.kind {
+            LeakKind::Slab | LeakKind::DaemonMemory => MIB_IN_KIB,
+            LeakKind::FileHandles | LeakKind::Inodes | LeakKind::DaemonDescriptors => 1.0,
+        };
+        let whole = |figure: f64| format!("{:.0}", figure / scale);
+        let (grown, now, limit) = (trend.per_day, self.value as f64, trend.limit(self.floor));
+        let figures: Figures<'_> = &[("grown", &whole(grown)), ("now", &whole(now)), ("limit", &whole(limit))];
+        message(self.kind.reason(), figures)
     }
 }
 
@@ -183,16 +203,6 @@ impl LeakKind {
             Self::DaemonMemory => 128.0 * MIB_IN_KIB,
             Self::DaemonDescriptors => 500.0,
         }
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "an f64 has 52 bits")]
-    fn message(self, trend: &Trend, value: u64) -> String {
-        let (value, scale, unit) = match self {
-            Self::Slab | Self::DaemonMemory => (value as f64, MIB_IN_KIB, " MiB"),
-            Self::FileHandles | Self::Inodes | Self::DaemonDescriptors => (value as f64, 1.0, ""),
-        };
-        let (grown, now) = (trend.per_day / scale, value / scale);
-        format!("has grown by {grown:.0}{unit} within a day, nearly every hour, to {now:.0}{unit}")
     }
 }
 

@@ -2,16 +2,20 @@
 
 use std::time::Duration;
 
-use nodewell_hardware::growth::{Growth, Start, Window};
+use nodewell_hardware::{
+    Fault, State,
+    growth::{Growth, Start, Window},
+};
+use nodewell_message::Figures;
 
 use super::gauge::{Measure, subject_key};
 use crate::{
+    figures::duration,
     limits::reading::{CgroupsReading, ConntrackCounts, KernelReading, Level, Pressure, Swap},
     settings::{Levels, LimitsSettings},
 };
 
 const EXHAUSTED: &str = "ResourceExhausted";
-const ROOM: &str = "there is room";
 /// For packets thrown away by connection tracking: long enough for a burst, short enough to be over soon.
 const DROPS: Window = Window { length: Duration::from_secs(600), start: Start::Unknown };
 /// Tasks that run or wait, for each CPU. A node whose CPUs are all in use is a good node; it is one with long queues that is
@@ -59,8 +63,11 @@ pub(super) fn of_cgroups(reading: &CgroupsReading, settings: &LimitsSettings) ->
 
 fn share(level: Level, subject: &str, reason: &'static str, levels: Levels) -> Measure {
     let value = percent(level);
-    let message = format!("{} of {} are in use, {value:.0} %", level.used, level.max);
-    Measure { key: subject_key(EXHAUSTED, subject), reason, value, levels, message, healthy: ROOM }
+    let percent = format!("{value:.0}");
+    let figures: Figures<'_> =
+        &[("used", &level.used), ("max", &level.max), ("percent", &percent), ("limit", &levels.high)];
+    let healthy = State::healthy("ResourceExhausted/healthy", &[("limit", &levels.high), ("max", &level.max)]);
+    Measure { key: subject_key(EXHAUSTED, subject), value, levels, fault: Fault::of(reason, figures), healthy }
 }
 
 /// Exact enough for a percentage.
@@ -71,27 +78,25 @@ fn percent(level: Level) -> f64 {
 
 fn memory(pressure: Pressure, levels: Levels) -> Measure {
     let value = f64::from(pressure.full) / 100.0;
-    let message = format!("for {value:.0} % of the last five minutes no task went on for want of memory");
+    let figures: Figures<'_> = &[("percent", &format!("{value:.0}")), ("limit", &levels.high)];
     Measure {
         key: subject_key("MemoryPressureHigh", ""),
-        reason: "TasksWaitForMemory",
         value,
         levels,
-        message,
-        healthy: "tasks get memory",
+        fault: Fault::of("TasksWaitForMemory", figures),
+        healthy: State::healthy("MemoryPressureHigh/healthy", &[("limit", &levels.high)]),
     }
 }
 
 fn io(pressure: Pressure, levels: Levels) -> Measure {
     let value = f64::from(pressure.full) / 100.0;
-    let message = format!("for {value:.0} % of the last five minutes no task went on for want of a disk");
+    let figures: Figures<'_> = &[("percent", &format!("{value:.0}")), ("limit", &levels.high)];
     Measure {
         key: subject_key("IoPressureHigh", ""),
-        reason: "TasksWaitForIo",
         value,
         levels,
-        message,
-        healthy: "disks keep up",
+        fault: Fault::of("TasksWaitForIo", figures),
+        healthy: State::healthy("IoPressureHigh/healthy", &[("limit", &levels.high)]),
     }
 }
 
@@ -99,17 +104,19 @@ fn io(pressure: Pressure, levels: Levels) -> Measure {
 fn cpu(pressure: Pressure, reading: &KernelReading, levels: Levels) -> Measure {
     let queue = reading.load / f64::from(reading.cpus.max(1));
     let some = f64::from(pressure.some) / 100.0;
-    let value = some.min(f64::from(levels.high) * queue / LONG_QUEUE);
-    let message = format!(
-        "for {some:.0} % of the last five minutes some task waited for a CPU, and {queue:.0} tasks for each CPU ran or waited"
-    );
+    let figures: Figures<'_> = &[
+        ("percent", &format!("{some:.0}")),
+        ("limit", &levels.high),
+        ("queue", &format!("{queue:.0}")),
+        ("queue_limit", &LONG_QUEUE),
+    ];
+    let limits: Figures<'_> = &[("limit", &levels.high), ("queue_limit", &LONG_QUEUE)];
     Measure {
         key: subject_key("CpuPressureHigh", ""),
-        reason: "TasksWaitForCpu",
-        value,
+        value: some.min(f64::from(levels.high) * queue / LONG_QUEUE),
         levels,
-        message,
-        healthy: "CPUs keep up",
+        fault: Fault::of("TasksWaitForCpu", figures),
+        healthy: State::healthy("CpuPressureHigh/healthy", limits),
     }
 }
 
@@ -117,36 +124,37 @@ impl Rates {
     fn drops(&mut self, counts: ConntrackCounts, now: Duration, threshold: u32) -> Measure {
         self.drops.observe(counts.drop.saturating_add(counts.early_drop), now, DROPS);
         self.races.observe(counts.insert_failed, now, DROPS);
-        let (drops, races) = (self.drops.within(), self.races.within());
-        let levels = Levels::new(threshold, threshold.div_ceil(2));
-        let message =
-            format!("{drops} packets were thrown away within ten minutes; {races} connections could not be entered");
-        let value = f64::from(u32::try_from(drops).unwrap_or(u32::MAX));
+        let (drops, races, window) = (self.drops.within(), self.races.within(), duration(DROPS.length));
+        let figures: Figures<'_> =
+            &[("drops", &drops), ("window", &window), ("limit", &threshold), ("races", &races)];
         Measure {
             key: subject_key(EXHAUSTED, "conntrack"),
-            reason: "ConntrackDropping",
-            value,
-            levels,
-            message,
-            healthy: ROOM,
+            value: f64::from(u32::try_from(drops).unwrap_or(u32::MAX)),
+            levels: Levels::new(threshold, threshold.div_ceil(2)),
+            fault: Fault::of("ConntrackDropping", figures),
+            healthy: State::healthy(
+                "ResourceExhausted/healthy-drops",
+                &[("limit", &threshold), ("window", &window)],
+            ),
         }
     }
 
     /// Pages that go out once are room well used; those that come back at the same time are the storm.
     fn swapping(&mut self, swap: Swap, now: Duration, levels: Levels) -> Measure {
         let key = subject_key("MemoryPressureHigh", "swap");
-        let healthy = "little goes to swap and back";
+        let healthy = State::healthy("MemoryPressureHigh/healthy-swap", &[("limit", &levels.high)]);
         let Some((then, before)) = self.swap.replace((now, swap)) else {
             // One reading is no rate: nothing begins by it, and nothing that an earlier run reported ends.
             let between = f64::from(levels.low).min(f64::from(levels.high) - 0.5);
-            let message = "pages went to swap and came back before this was started".to_owned();
-            return Measure { key, reason: "SwapStorm", value: between, levels, message, healthy };
+            let fault = Fault::of("SwapStorm/before-restart", &[("limit", &levels.high)]);
+            return Measure { key, value: between, levels, fault, healthy };
         };
         let elapsed = now.saturating_sub(then);
         let in_ = per_second(before.pages_in, swap.pages_in, elapsed);
         let out = per_second(before.pages_out, swap.pages_out, elapsed);
-        let message = format!("{out:.0} pages a second go to swap and {in_:.0} come back");
-        Measure { key, reason: "SwapStorm", value: in_.min(out), levels, message, healthy }
+        let figures: Figures<'_> =
+            &[("out", &format!("{out:.0}")), ("in", &format!("{in_:.0}")), ("limit", &levels.high)];
+        Measure { key, value: in_.min(out), levels, fault: Fault::of("SwapStorm", figures), healthy }
     }
 }
 

@@ -7,9 +7,10 @@ use nodewell_hardware::{
     Happening, Now,
     growth::{Growth, Start, Window},
 };
+use nodewell_message::Figures;
 use serde::{Deserialize, Serialize};
 
-use crate::limits::reading::Pod;
+use crate::{figures::duration, limits::reading::Pod};
 
 const HOUR: Window = Window { length: Duration::from_secs(3600), start: Start::Unknown };
 /// Kills that go on for days are reported daily.
@@ -43,7 +44,7 @@ impl Pods {
             let new = || Kills { growth: fresh.clone(), reported_secs: None };
             let kills = self.pods.entry(uid.clone()).or_insert_with(new);
             if let Some(count) = kills.take(pod.oom_kills, threshold, now.boottime) {
-                happenings.push(oom_kills(uid, pod, count, now));
+                happenings.push(oom_kills((uid, pod), count, threshold, now));
             }
         }
         happenings
@@ -82,10 +83,16 @@ impl Kills {
 }
 
 /// The pod is the subject: by its name where the kubelet's folders show it, else by its uid.
-fn oom_kills(uid: &str, pod: &Pod, count: u64, now: &Now) -> Happening {
+fn oom_kills((uid, pod): (&str, &Pod), count: u64, threshold: u32, now: &Now) -> Happening {
     let subject = pod.name.as_deref().unwrap_or(uid);
-    let message = format!("pod {subject} (uid {uid}) reached its memory limit {count} times within an hour");
-    Happening::new("FrequentPodOOMKills", subject, message, now.wall)
+    let figures: Figures<'_> = &[
+        ("pod", &subject),
+        ("uid", &uid),
+        ("count", &count),
+        ("window", &duration(HOUR.length)),
+        ("limit", &threshold),
+    ];
+    Happening::of("FrequentPodOOMKills", subject, figures, now.wall)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use nodewell_hardware::Happening;
+use nodewell_message::Figures;
 use nodewell_model::Inventory;
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +31,7 @@ impl Reboots {
             return None;
         }
         self.reported = Some(now);
-        Some(Happening::new("RebootRequired", "node", message(reboot), now))
+        Some(happening(reboot, now))
     }
 
     /// Only while one is due.
@@ -40,14 +41,18 @@ impl Reboots {
     }
 }
 
-fn message(reboot: &Reboot) -> String {
-    let kernel = reboot.kernel.iter().map(|release| format!("kernel {release} is installed and an older one runs"));
-    let packages = match reboot.packages.is_empty() {
-        false => Some(format!("packages ask for it: {}", reboot.packages.join(", "))),
+fn happening(reboot: &Reboot, now: Timestamp) -> Happening {
+    let packages = reboot.packages.join(", ");
+    let due = |key, figures: Figures<'_>| Happening::of(key, "node", figures, now);
+    match (&reboot.kernel, packages.is_empty()) {
+        (Some(kernel), true) => due("RebootRequired/kernel", &[("kernel", kernel)]),
+        (Some(kernel), false) => {
+            due("RebootRequired/kernel-and-packages", &[("kernel", kernel), ("packages", &packages)])
+        }
+        (None, false) => due("RebootRequired/packages", &[("packages", &packages)]),
         // The file without a list.
-        true => reboot.kernel.is_none().then(|| "a package asked for it".to_owned()),
-    };
-    kernel.chain(packages).collect::<Vec<_>>().join("; ")
+        (None, true) => due("RebootRequired/file", &[]),
+    }
 }
 
 #[cfg(test)]
@@ -75,10 +80,13 @@ mod tests {
     fn it_reports_who_asks() {
         let message = |packages: &[&str], kernel: Option<&str>| {
             let packages = packages.iter().map(|name| (*name).to_owned()).collect();
-            message(&Reboot { packages, kernel: kernel.map(str::to_owned) })
+            let message = happening(&Reboot { packages, kernel: kernel.map(str::to_owned) }, at(0)).message;
+            message.strip_suffix("; drain the node and reboot it").unwrap().to_owned()
         };
-        assert_eq!(message(&[], None), "a package asked for it");
-        assert_eq!(message(&["a", "b"], None), "packages ask for it: a, b");
-        assert_eq!(message(&[], Some("6.12.9")), "kernel 6.12.9 is installed and an older one runs");
+        let newer = "kernel 6.12.9 is installed and an older one runs";
+        assert_eq!(message(&[], None), "/run/reboot-required exists, a package requires a reboot");
+        assert_eq!(message(&["a", "b"], None), "packages require a reboot: a, b");
+        assert_eq!(message(&[], Some("6.12.9")), newer);
+        assert_eq!(message(&["a"], Some("6.12.9")), format!("{newer}, packages require a reboot: a"));
     }
 }

@@ -3,6 +3,7 @@
 
 use jiff::Timestamp;
 use nodewell_hardware::Happening;
+use nodewell_message::Figures;
 use serde::{Deserialize, Serialize};
 
 /// What a bit means.
@@ -25,24 +26,24 @@ const fn choice(letter: char, meaning: &'static str) -> Taint {
 /// In the order of their bits (include/linux/panic.h).
 const TAINTS: [Taint; 20] = [
     choice('P', "a proprietary module was loaded"),
-    choice('F', "a module was loaded by force"),
-    choice('S', "it runs on a processor or a system that it does not support"),
-    choice('R', "a module was unloaded by force"),
+    choice('F', "a module was force-loaded"),
+    choice('S', "a processor or a system that the kernel does not support"),
+    choice('R', "a module was force-unloaded"),
     fault('M', "a processor reported a machine check"),
-    fault('B', "it found a bad page in memory, or unexpected page flags"),
-    choice('U', "a program asked for it"),
-    fault('D', "it died: an oops or a BUG"),
+    fault('B', "a bad page in memory, or unexpected page flags"),
+    choice('U', "a program asked for the taint"),
+    fault('D', "an oops or a BUG"),
     choice('A', "an ACPI table was overridden"),
-    fault('W', "it warned of itself"),
+    fault('W', "a kernel warning"),
     choice('C', "a driver of the staging tree was loaded"),
-    choice('I', "it works around a serious bug of the firmware"),
-    choice('O', "a module from outside its tree was loaded"),
-    choice('E', "a module without a signature was loaded"),
+    choice('I', "the kernel works around a serious bug of the firmware"),
+    choice('O', "an out-of-tree module was loaded"),
+    choice('E', "an unsigned module was loaded"),
     fault('L', "a soft lockup happened"),
-    choice('K', "it was patched live"),
-    choice('X', "its distributor taints it"),
-    choice('T', "it was built with struct randomization"),
-    choice('N', "a test of the kernel ran in it"),
+    choice('K', "the kernel was patched live"),
+    choice('X', "a taint of the distributor"),
+    choice('T', "the kernel was built with struct randomization"),
+    choice('N', "a test ran in the kernel"),
     choice('J', "a program used a mutating debug operation of fwctl"),
 ];
 
@@ -73,9 +74,8 @@ impl Taints {
         let new: Vec<&Taint> = (0..TAINTS.len()).filter(new).map(|bit| &TAINTS[bit]).collect();
         (self.ever, self.boot) = (Some(ever | bits), Some(self.boot.unwrap_or_default() | bits));
         let taints: Vec<_> = new.iter().map(|taint| format!("{} ({})", taint.meaning, taint.letter)).collect();
-        let message =
-            || format!("the kernel has new taints: {}; /proc/sys/kernel/tainted is {bits}", taints.join(", "));
-        (!taints.is_empty()).then(|| Happening::new("KernelTainted", "kernel", message(), now))
+        let figures: Figures<'_> = &[("taints", &taints.join(", ")), ("bits", &bits)];
+        (!taints.is_empty()).then(|| Happening::of("KernelTainted", "kernel", figures, now))
     }
 }
 
@@ -100,7 +100,7 @@ mod tests {
         let reported = replay(&mut taints, &[0x1001, 0x1001, 0x1201, 0x1201]);
         assert_eq!(reported.iter().filter(|reported| reported.is_some()).count(), 1);
         let message = reported[2].as_ref().unwrap();
-        assert!(message.contains("it warned of itself (W)") && message.contains("4609"), "{message}");
+        assert!(message.contains("a kernel warning (W)") && message.contains("4609"), "{message}");
         assert!(!message.contains("(P)"), "{message}");
     }
 

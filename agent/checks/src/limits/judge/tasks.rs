@@ -3,7 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use nodewell_faults::message;
 use nodewell_hardware::{Fault, State, Verdict};
+use nodewell_message::Figures;
 use nodewell_model::SubjectKey;
 use serde::{Deserialize, Serialize};
 
@@ -65,7 +67,7 @@ impl Tasks {
             count >= if self.problems.zombies.contains_key(parent) { levels.low } else { levels.high }
         };
         let many = counts.into_iter().filter(|(parent, count)| is_problem(parent, *count));
-        let message = |count| format!("{count} of its children have ended, and it has not asked how");
+        let message = |count| message("ZombieTasks", &[("count", &count), ("limit", &levels.high)]);
         many.map(|(parent, count)| (parent.to_owned(), message(count))).collect()
     }
 
@@ -75,7 +77,12 @@ impl Tasks {
         let still: Vec<&Blocked> = now.iter().filter(still).collect();
         let level = if self.problems.blocked.is_some() { levels.low } else { levels.high };
         let is_many = u32::try_from(still.len()).unwrap_or(u32::MAX) >= level;
-        is_many.then(|| format!("{} tasks have not moved between two looks: {}", still.len(), kinds(&still)))
+        let message = || {
+            let figures: Figures<'_> =
+                &[("count", &still.len()), ("limit", &levels.high), ("tasks", &kinds(&still))];
+            message("BlockedTasks", figures)
+        };
+        is_many.then(message)
     }
 
     pub(super) fn keys(&self) -> Vec<SubjectKey> {
@@ -84,8 +91,9 @@ impl Tasks {
         std::iter::once("").chain(parents).chain(blocked).map(|subject| subject_key(CONDITION, subject)).collect()
     }
 
-    pub(super) fn verdicts(&self) -> Vec<Verdict> {
-        let healthy = State::Healthy { message: "few tasks wait, and the dead are buried".to_owned() };
+    pub(super) fn verdicts(&self, settings: &LimitsSettings) -> Vec<Verdict> {
+        let limits: Figures<'_> = &[("zombies", &settings.zombies.high), ("blocked", &settings.blocked_tasks.high)];
+        let healthy = State::healthy("TasksUnhealthy/healthy", limits);
         let faulty = |subject: &str, reason, message: &str| {
             Verdict::new(subject_key(CONDITION, subject), State::Faulty(vec![Fault::new(reason, message)]))
         };

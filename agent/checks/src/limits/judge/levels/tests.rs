@@ -7,18 +7,18 @@ fn settings() -> LimitsSettings {
 }
 
 fn named<'a>(measures: &'a [Measure], reason: &str) -> &'a Measure {
-    measures.iter().find(|measure| measure.reason == reason).unwrap()
+    measures.iter().find(|measure| measure.fault.reason.as_str() == reason).unwrap()
 }
 
 /// Which figures are at their high level, a minute after an empty reading.
-fn high(before: KernelReading, reading: KernelReading) -> Vec<&'static str> {
+fn high(before: KernelReading, reading: KernelReading) -> Vec<String> {
     let mut rates = Rates::default();
     of_kernel(&before, Duration::from_secs(1000), &mut rates, &settings());
     let measures = of_kernel(&reading, Duration::from_secs(1060), &mut rates, &settings());
     measures
         .iter()
         .filter(|measure| measure.value >= f64::from(measure.levels.high))
-        .map(|measure| measure.reason)
+        .map(|measure| measure.fault.reason.to_string())
         .collect()
 }
 
@@ -88,7 +88,10 @@ fn cgroups_are_named() {
     let measures = of_cgroups(&CgroupsReading { tasks, ..Default::default() }, &settings());
     let measure = named(&measures, "CgroupPidsExhausted");
     assert_eq!(
-        (measure.key.subject.as_deref().unwrap_or_default(), measure.message.as_str()),
-        ("pids of kubepods.slice", "95 of 100 are in use, 95 %")
+        (measure.key.subject.as_deref().unwrap_or_default(), measure.fault.message.as_str()),
+        (
+            "pids of kubepods.slice",
+            "95 of 100 tasks exist, 95 % (limit 90 %); set podPidsLimit, and reserve pids with systemReserved"
+        )
     );
 }

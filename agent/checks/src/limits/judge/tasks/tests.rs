@@ -23,7 +23,7 @@ fn replay(looks: Vec<Scan>) -> Vec<Vec<(String, String)>> {
     let settings = LimitsSettings::default();
     let problems = |scan: Scan| {
         tasks.take(&scan, &settings);
-        let verdicts = tasks.verdicts().into_iter();
+        let verdicts = tasks.verdicts(&LimitsSettings::default()).into_iter();
         let fault = |verdict: Verdict| match verdict.state {
             State::Faulty(faults) => Some((faults[0].reason.to_string(), verdict.subject)),
             _ => None,
@@ -85,9 +85,9 @@ fn what_was_reported_holds_until_two_further_looks() {
     let mut tasks = Tasks::load(serde_json::from_value(serde_json::to_value(tasks.saved()).unwrap()).unwrap());
     assert_eq!(tasks.keys().len(), 2);
     tasks.take(&Scan::default(), &settings);
-    assert_eq!(tasks.verdicts().len(), 2);
+    assert_eq!(tasks.verdicts(&LimitsSettings::default()).len(), 2);
     tasks.take(&Scan::default(), &settings);
-    assert_eq!(tasks.verdicts().len(), 1);
+    assert_eq!(tasks.verdicts(&LimitsSettings::default()).len(), 1);
 }
 
 proptest! {
@@ -97,7 +97,7 @@ proptest! {
         for (dead, waiting) in counts {
             let scan = Scan { zombies: zombies("p", 0..dead), blocked: blocked(0..waiting, 0), daemons: Vec::new() };
             tasks.take(&scan, &LimitsSettings::default());
-            let subjects: Vec<String> = tasks.verdicts().into_iter().map(|verdict| verdict.subject).collect();
+            let subjects: Vec<String> = tasks.verdicts(&LimitsSettings::default()).into_iter().map(|verdict| verdict.subject).collect();
             prop_assert_eq!(tasks.keys().into_iter().map(|key| key.subject.unwrap_or_default()).collect::<Vec<_>>(), subjects);
         }
     }
