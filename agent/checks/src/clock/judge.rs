@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use nodewell_faults::message;
 use nodewell_hardware::{
     Answer, Fault, Findings, Happening, Judge, Now, PollError, ReadError, Round, State, UnknownReason, Verdict,
     last_saved::LastSaved,
     lasting::{Lasting, Patience},
     unknown::unknown,
 };
-use nodewell_faults::message;
 use nodewell_message::Figures;
 use nodewell_model::Name;
 use serde::{Deserialize, Serialize};

@@ -17,8 +17,10 @@ const LEFT: i64 = 12;
 
 /// How each certificate is; where there is none, nothing expires.
 pub(super) fn verdicts(certificates: &BTreeMap<String, Dates>, days: u32, now: Timestamp) -> Vec<Verdict> {
-    let whole =
-        Verdict::new(subject_key(CONDITION, ""), State::healthy("CertificateExpiring/healthy-node", &[("limit", &days)]));
+    let whole = Verdict::new(
+        subject_key(CONDITION, ""),
+        State::healthy("CertificateExpiring/healthy-node", &[("limit", &days)]),
+    );
     let verdict =
         |(path, dates): (&String, &Dates)| Verdict::new(subject_key(CONDITION, path.clone()), state(*dates, days, now));
     std::iter::once(whole).chain(certificates.iter().map(verdict)).collect()

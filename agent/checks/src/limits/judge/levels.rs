@@ -125,17 +125,13 @@ impl Rates {
         self.drops.observe(counts.drop.saturating_add(counts.early_drop), now, DROPS);
         self.races.observe(counts.insert_failed, now, DROPS);
         let (drops, races, window) = (self.drops.within(), self.races.within(), duration(DROPS.length));
-        let figures: Figures<'_> =
-            &[("drops", &drops), ("window", &window), ("limit", &threshold), ("races", &races)];
+        let figures: Figures<'_> = &[("drops", &drops), ("window", &window), ("limit", &threshold), ("races", &races)];
         Measure {
             key: subject_key(EXHAUSTED, "conntrack"),
             value: f64::from(u32::try_from(drops).unwrap_or(u32::MAX)),
             levels: Levels::new(threshold, threshold.div_ceil(2)),
             fault: Fault::of("ConntrackDropping", figures),
-            healthy: State::healthy(
-                "ResourceExhausted/healthy-drops",
-                &[("limit", &threshold), ("window", &window)],
-            ),
+            healthy: State::healthy("ResourceExhausted/healthy-drops", &[("limit", &threshold), ("window", &window)]),
         }
     }
 

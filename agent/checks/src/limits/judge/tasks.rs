@@ -78,8 +78,7 @@ impl Tasks {
         let level = if self.problems.blocked.is_some() { levels.low } else { levels.high };
         let is_many = u32::try_from(still.len()).unwrap_or(u32::MAX) >= level;
         let message = || {
-            let figures: Figures<'_> =
-                &[("count", &still.len()), ("limit", &levels.high), ("tasks", &kinds(&still))];
+            let figures: Figures<'_> = &[("count", &still.len()), ("limit", &levels.high), ("tasks", &kinds(&still))];
             message("BlockedTasks", figures)
         };
         is_many.then(message)

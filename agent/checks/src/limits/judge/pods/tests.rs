@@ -44,7 +44,10 @@ fn a_pod_that_came_after_the_first_look_was_born_with_nothing() {
     assert!(known.take(&BTreeMap::new(), 5, &now(0)).is_empty());
     let reported = known.take(&pods("u", 6), 5, &now(1));
     let message = &reported[0].message;
-    assert!(message.starts_with("pod ns/web (uid u) reached its memory limit 6 times within 1 h (limit 5); "), "{message}");
+    assert!(
+        message.starts_with("pod ns/web (uid u) reached its memory limit 6 times within 1 h (limit 5); "),
+        "{message}"
+    );
     assert_eq!(reported[0].subject.as_deref(), Some("ns/web"));
 }
 
