@@ -4,7 +4,7 @@ mod abort;
 mod accept;
 mod asker;
 mod check;
-mod failure;
+mod error;
 mod look;
 mod pause;
 mod plan;
@@ -19,7 +19,7 @@ use crate::{
     config::{Config, MetricsListen, Settings},
     kube::KubeCluster,
 };
-use failure::Failure;
+use error::CommandError;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -127,12 +127,12 @@ impl Global {
         }
     }
 
-    fn config(&self) -> Result<Config, Failure> {
-        Config::load(self.config.as_deref(), self.settings()).map_err(Failure::Mistakes)
+    fn config(&self) -> Result<Config, CommandError> {
+        Config::load(self.config.as_deref(), self.settings()).map_err(CommandError::Mistakes)
     }
 
     /// With the caller's rights.
-    async fn cluster(&self) -> Result<(Config, KubeCluster), Failure> {
+    async fn cluster(&self) -> Result<(Config, KubeCluster), CommandError> {
         let config = self.config()?;
         let cluster = crate::daemon::cluster(&config, std::sync::Arc::default()).await?;
         Ok((config, cluster))
@@ -160,19 +160,19 @@ pub fn command() -> clap::Command {
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
-        Err(usage) => return failure::usage(&usage),
+        Err(usage) => return error::usage(&usage),
     };
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
-        Err(error) => return Failure::Said(format!("cannot start: {error}")).report(),
+        Err(error) => return CommandError::Said(format!("cannot start: {error}")).report(),
     };
     let outcome = tokio::task::LocalSet::new().block_on(&runtime, execute(arguments));
     // A name server that does not answer must not hold the exit.
     runtime.shutdown_background();
-    outcome.map_or_else(Failure::report, |()| ExitCode::SUCCESS)
+    outcome.map_or_else(CommandError::report, |()| ExitCode::SUCCESS)
 }
 
-async fn execute(arguments: Arguments) -> Result<(), Failure> {
+async fn execute(arguments: Arguments) -> Result<(), CommandError> {
     let (global, command) = arguments.resolved();
     match command {
         Command::Run(run) => run.run(&global).await,

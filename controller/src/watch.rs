@@ -12,7 +12,7 @@ mod tests;
 
 use std::{cell::RefCell, collections::BTreeSet, time::Duration};
 
-use nodewell_reconcile::{clock::Clock, cluster::LeaseKind, failure::Failure};
+use nodewell_reconcile::{api_error::ApiError, clock::Clock, cluster::LeaseKind};
 use nodewell_remediation::api::{GROUP, VERSION};
 use serde::de::DeserializeOwned;
 use tokio::{
@@ -101,7 +101,7 @@ async fn follow<F: Feed, S: Sink>(way: &Way<'_>, feed: F, path: String, mut sink
                 continue;
             }
             Ok(_) => {}
-            Err(failure) => told.broken(way, &path, &failure),
+            Err(error) => told.broken(way, &path, &error),
         }
         sleep(pause).await;
         pause = (pause * 2).min(RETRY.1);
@@ -119,9 +119,9 @@ struct Way<'a> {
 struct Told(Option<String>);
 
 impl Told {
-    fn broken(&mut self, way: &Way<'_>, path: &str, failure: &Failure) {
-        let why = failure.to_string();
-        if let Failure::NoAnswer(said) = failure {
+    fn broken(&mut self, way: &Way<'_>, path: &str, error: &ApiError) {
+        let why = error.to_string();
+        if let ApiError::NoAnswer(said) = error {
             // It begins with what was asked, which is another thing each time.
             let asked = said.strip_prefix("GET ").and_then(|rest| rest.split_once(": "));
             let said = asked.map_or(said.as_str(), |(_, said)| said);
@@ -152,7 +152,7 @@ async fn round<F: Feed, S: Sink>(
     feed: &F,
     path: &str,
     (sink, told, at): (&mut S, &mut Told, &mut String),
-) -> Result<Duration, Failure> {
+) -> Result<Duration, ApiError> {
     *at = list(way, feed, path, sink, at).await?;
     told.complete(way, path);
     let mut is_first = true;
@@ -178,7 +178,7 @@ async fn list<F: Feed, S: Sink>(
     path: &str,
     sink: &mut S,
     at: &str,
-) -> Result<String, Failure> {
+) -> Result<String, ApiError> {
     let (mut names, mut began) = (BTreeSet::new(), false);
     let source = sink.source();
     source.into_iter().for_each(|source| feed.ask_list(source, at));
@@ -216,9 +216,9 @@ async fn changes<F: Feed, S: Sink>(
     path: &str,
     sink: &mut S,
     version: &mut String,
-) -> Result<Ended, Failure> {
+) -> Result<Ended, ApiError> {
     let mut changes: Changes<S::Raw> = match Changes::open(wire, path, version).await {
-        Err(failure) if forgot(&failure) => return Ok(Ended::Forgotten),
+        Err(error) if forgot(&error) => return Ok(Ended::Forgotten),
         opened => opened?,
     };
     let source = sink.source();
@@ -254,7 +254,7 @@ async fn changes<F: Feed, S: Sink>(
             Change::Forgotten => return Ok(Ended::Forgotten),
             Change::Broken(why) => {
                 lose(feed, sink);
-                return Err(Failure::NoAnswer(why));
+                return Err(ApiError::NoAnswer(why));
             }
         }
         source.into_iter().for_each(|source| feed.heard(source));
@@ -263,9 +263,9 @@ async fn changes<F: Feed, S: Sink>(
 }
 
 /// Who watches so hears nothing.
-fn useless<F: Feed, S: Sink>(feed: &F, sink: &S, why: &str) -> Failure {
+fn useless<F: Feed, S: Sink>(feed: &F, sink: &S, why: &str) -> ApiError {
     lose(feed, sink);
-    Failure::NoAnswer(why.to_owned())
+    ApiError::NoAnswer(why.to_owned())
 }
 
 /// Something is there that cannot be read: then it is not known what is there.

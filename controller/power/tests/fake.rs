@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Mutex};
 
-use nodewell_reconcile::{cluster::Configuration, failure::Failure};
+use nodewell_reconcile::{api_error::ApiError, cluster::Configuration};
 use nodewell_remediation::facts::Node;
 
 type Texts = BTreeMap<String, String>;
@@ -38,21 +38,25 @@ impl Fake {
         self.secrets.lock().unwrap().insert(name.to_owned(), data);
     }
 
-    fn answer<T>(&self, value: T) -> Result<T, Failure> {
-        if *self.down.lock().unwrap() { Err(Failure::NoAnswer("the API server is down".to_owned())) } else { Ok(value) }
+    fn answer<T>(&self, value: T) -> Result<T, ApiError> {
+        if *self.down.lock().unwrap() {
+            Err(ApiError::NoAnswer("the API server is down".to_owned()))
+        } else {
+            Ok(value)
+        }
     }
 }
 
 impl Configuration for Fake {
-    async fn config_map(&self, name: &str) -> Result<Option<Texts>, Failure> {
+    async fn config_map(&self, name: &str) -> Result<Option<Texts>, ApiError> {
         self.answer(self.maps.lock().unwrap().get(name).cloned())
     }
 
-    async fn secret(&self, name: &str) -> Result<Option<BTreeMap<String, Vec<u8>>>, Failure> {
+    async fn secret(&self, name: &str) -> Result<Option<BTreeMap<String, Vec<u8>>>, ApiError> {
         self.answer(self.secrets.lock().unwrap().get(name).cloned())
     }
 
-    async fn stopped(&self) -> Result<Option<String>, Failure> {
+    async fn stopped(&self) -> Result<Option<String>, ApiError> {
         self.answer(None)
     }
 }

@@ -21,8 +21,8 @@ use tokio::time::{sleep, timeout};
 
 use self::waits::Waits;
 use crate::{
+    api_error::ApiError,
     cluster::{Nodes, Pods},
-    failure::Failure,
 };
 
 /// A call without an answer for so long is given up, and its pod tried again.
@@ -74,9 +74,9 @@ enum Work {
 /// What came of it.
 enum Event {
     /// The UID of the Node, if there is one, and its pods.
-    Looked(Result<(Option<String>, Vec<Pod>), Failure>),
-    Called(PodRef, Result<(), Failure>),
-    Asked(PodRef, Result<Vec<Budget>, Failure>),
+    Looked(Result<(Option<String>, Vec<Pod>), ApiError>),
+    Called(PodRef, Result<(), ApiError>),
+    Asked(PodRef, Result<Vec<Budget>, ApiError>),
     Told,
 }
 
@@ -115,7 +115,7 @@ async fn perform<C: Nodes + Pods>(
 }
 
 /// What claims are matters to force alone: a pod that may be the one writer of a volume gets the grace to end.
-async fn pods<C: Pods>(cluster: &C, node: &Node, rules: &DrainRules) -> Result<Vec<Pod>, Failure> {
+async fn pods<C: Pods>(cluster: &C, node: &Node, rules: &DrainRules) -> Result<Vec<Pod>, ApiError> {
     if rules.force_on_timeout {
         cluster.pods_and_claims_on(&node.name).await
     } else {
@@ -123,9 +123,9 @@ async fn pods<C: Pods>(cluster: &C, node: &Node, rules: &DrainRules) -> Result<V
     }
 }
 
-async fn bounded<T>(call: impl Future<Output = T>) -> Result<T, Failure> {
+async fn bounded<T>(call: impl Future<Output = T>) -> Result<T, ApiError> {
     let answer = timeout(CALL, call).await;
-    answer.map_err(|_| Failure::NoAnswer(format!("none within {} s", CALL.as_secs())))
+    answer.map_err(|_| ApiError::NoAnswer(format!("none within {} s", CALL.as_secs())))
 }
 
 struct Drain<'a> {
@@ -137,7 +137,7 @@ struct Drain<'a> {
     /// As they were last listed.
     pods: Option<Vec<Pod>>,
     /// Why the last listing brought nothing.
-    trouble: Option<Failure>,
+    trouble: Option<ApiError>,
 }
 
 impl Drain<'_> {
@@ -150,8 +150,8 @@ impl Drain<'_> {
                 self.pods = Some(pods);
                 self.plan(now)
             }
-            Event::Looked(Err(failure)) => {
-                self.trouble = Some(failure);
+            Event::Looked(Err(error)) => {
+                self.trouble = Some(error);
                 Ok(vec![Work::Look { after: LOOK_AGAIN }])
             }
             Event::Called(pod, answer) => {
@@ -214,11 +214,11 @@ impl Drain<'_> {
 
     /// A list that could not be read again proves nothing.
     fn with_trouble(&self, mut report: DrainReport) -> DrainReport {
-        if let Some(failure) = &self.trouble {
+        if let Some(error) = &self.trouble {
             report.done = false;
             report
                 .refused_evictions
-                .push(format!("the pods of {} could not be listed at the end: {failure}", self.node.name));
+                .push(format!("the pods of {} could not be listed at the end: {error}", self.node.name));
         }
         report
     }
@@ -228,13 +228,13 @@ impl Drain<'_> {
 const NAMESPACE_TERMINATING: [&str; 2] = ["NamespaceTerminating", "because it is being terminated"];
 const SEVERAL_BUDGETS: &str = "more than one PodDisruptionBudget";
 
-fn answer_of(answer: Result<(), Failure>) -> Answer {
+fn answer_of(answer: Result<(), ApiError>) -> Answer {
     match answer {
         Ok(()) => Answer::Accepted,
-        Err(Failure::NotFound) => Answer::Gone,
-        Err(Failure::EvictionRefused { message, retry }) => Answer::EvictionRefused { message, retry },
-        Err(Failure::Refused { code, message }) => refused(code, message),
-        Err(failure @ (Failure::Conflict(_) | Failure::NoAnswer(_))) => Answer::Failed { message: failure.to_string() },
+        Err(ApiError::NotFound) => Answer::Gone,
+        Err(ApiError::EvictionRefused { message, retry }) => Answer::EvictionRefused { message, retry },
+        Err(ApiError::Refused { code, message }) => refused(code, message),
+        Err(error @ (ApiError::Conflict(_) | ApiError::NoAnswer(_))) => Answer::Failed { message: error.to_string() },
     }
 }
 

@@ -12,17 +12,17 @@ use nodewell_remediation::{
 };
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::{failure::Failure, lease_deadline::LeaseDeadline};
+use crate::{api_error::ApiError, lease_deadline::LeaseDeadline};
 
 /// Signing requests, as far as the approver needs them.
 pub trait Requests {
     /// All that are undecided, each with what it contains (or why that cannot be read); others may be among them.
-    fn all(&self) -> impl Future<Output = Result<Vec<Request>, Failure>>;
+    fn all(&self) -> impl Future<Output = Result<Vec<Request>, ApiError>>;
     /// Adds the condition Approved (`nodewell_remediation::enrolment::approval_body`), if the request still has this
     /// UID and resourceVersion.
-    fn approve(&self, request: &Request, message: &str) -> impl Future<Output = Result<(), Failure>>;
+    fn approve(&self, request: &Request, message: &str) -> impl Future<Output = Result<(), ApiError>>;
     /// Adds the condition Denied, under the same preconditions.
-    fn deny(&self, request: &Request, message: &str) -> impl Future<Output = Result<(), Failure>>;
+    fn deny(&self, request: &Request, message: &str) -> impl Future<Output = Result<(), ApiError>>;
 }
 
 /// What was decided since the start, for metrics.
@@ -94,7 +94,7 @@ impl<R: Requests> Approver<R> {
     pub async fn round(&mut self, clock: &impl Fn() -> Now, lease_deadline: &LeaseDeadline) {
         let all = match self.requests.all().await {
             Ok(all) => all,
-            Err(failure) => return self.blind(&failure),
+            Err(error) => return self.blind(&error),
         };
         self.failing = false;
         self.left.retain(|uid, _| all.iter().any(|request| request.uid == *uid && !request.decided));
@@ -107,10 +107,10 @@ impl<R: Requests> Approver<R> {
         }
     }
 
-    fn blind(&mut self, failure: &Failure) {
+    fn blind(&mut self, error: &ApiError) {
         self.counts.failures += 1;
         if !std::mem::replace(&mut self.failing, true) {
-            tracing::warn!(%failure, "cannot list signing requests; agents wait for their certificates");
+            tracing::warn!(%error, "cannot list signing requests; agents wait for their certificates");
         }
     }
 
@@ -135,7 +135,7 @@ impl<R: Requests> Approver<R> {
                 self.counts.approved += 1;
                 tracing::info!(request = request.name, node, "approved an agent's certificate");
             }
-            Err(failure) => self.failed(request, &failure),
+            Err(error) => self.failed(request, &error),
         }
     }
 
@@ -146,7 +146,7 @@ impl<R: Requests> Approver<R> {
                 *self.refused.entry(refusal.reason()).or_default() += 1;
                 tracing::warn!(request = request.name, by = request.username, %refusal, "denied a forged request");
             }
-            Err(failure) => self.failed(request, &failure),
+            Err(error) => self.failed(request, &error),
         }
     }
 
@@ -160,12 +160,12 @@ impl<R: Requests> Approver<R> {
     }
 
     /// The next round looks again; a conflict or a request that has gone is no error.
-    fn failed(&mut self, request: &Request, failure: &Failure) {
-        if matches!(failure, Failure::Conflict(_) | Failure::NotFound) {
+    fn failed(&mut self, request: &Request, error: &ApiError) {
+        if matches!(error, ApiError::Conflict(_) | ApiError::NotFound) {
             return;
         }
         self.counts.failures += 1;
-        tracing::warn!(request = request.name, %failure, "cannot write the decision on a signing request");
+        tracing::warn!(request = request.name, %error, "cannot write the decision on a signing request");
     }
 }
 

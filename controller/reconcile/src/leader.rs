@@ -17,10 +17,10 @@ use nodewell_remediation::time::Moment;
 use tokio::{sync::watch, time::timeout};
 
 use crate::{
+    api_error::ApiError,
     cache::Cache,
     clock::Clock,
     cluster::{Election, Leadership},
-    failure::Failure,
     lease_deadline::LeaseDeadline,
 };
 
@@ -151,8 +151,8 @@ impl<'a, C: Election> Candidate<'a, C> {
         let Some(held) = self.end("resigned") else { return };
         let mut given = Leadership { holder: String::new(), renewed: Some(self.clock.wall()), ..held.lease };
         ledger::write(self.cache.left(), &mut given);
-        if let Err(failure) = self.write(&given).await {
-            tracing::warn!(%failure, "the Lease could not be released; the next leader waits for its end");
+        if let Err(error) = self.write(&given).await {
+            tracing::warn!(%error, "the Lease could not be released; the next leader waits for its end");
         }
     }
 
@@ -163,7 +163,7 @@ impl<'a, C: Election> Candidate<'a, C> {
                     self.take(lease).await;
                 }
             }
-            Err(failure) => self.trouble("it could not be read", &failure),
+            Err(error) => self.trouble("it could not be read", &error),
         }
     }
 
@@ -208,19 +208,19 @@ impl<'a, C: Election> Candidate<'a, C> {
                 self.cache.inherit(ledger::read(&lease), elapsed);
                 self.begin(lease, sent);
             }
-            Err(failure @ Failure::NoAnswer(_)) => {
+            Err(error @ ApiError::NoAnswer(_)) => {
                 self.cache.saw_epoch(transitions);
-                self.trouble("it could not be taken", &failure);
+                self.trouble("it could not be taken", &error);
             }
             // A lost answer may have made us the holder. Nothing begins on that: the Lease then runs out like another's.
-            Err(failure @ Failure::Conflict(_)) => tracing::debug!(%failure, "another one took the leader's Lease"),
-            Err(failure) => self.trouble("it could not be taken", &failure),
+            Err(error @ ApiError::Conflict(_)) => tracing::debug!(%error, "another one took the leader's Lease"),
+            Err(error) => self.trouble("it could not be taken", &error),
         }
     }
 
     /// Why no replica leads here, once and not at each try.
-    fn trouble(&mut self, what: &str, failure: &Failure) {
-        let told = format!("{what}: {failure}");
+    fn trouble(&mut self, what: &str, error: &ApiError) {
+        let told = format!("{what}: {error}");
         if self.told.as_ref() != Some(&told) {
             tracing::warn!(why = told, "the leader's Lease cannot be had; it is tried until it can");
         }
@@ -251,8 +251,8 @@ impl<'a, C: Election> Candidate<'a, C> {
         let sent = self.clock.moment();
         match self.write(&next).await {
             Ok(lease) => self.renewed(lease, sent),
-            Err(Failure::NoAnswer(_) | Failure::Conflict(_)) => self.look_again(&next, sent).await,
-            Err(failure) => self.bear(&failure),
+            Err(ApiError::NoAnswer(_) | ApiError::Conflict(_)) => self.look_again(&next, sent).await,
+            Err(error) => self.bear(&error),
         }
     }
 
@@ -282,7 +282,7 @@ impl<'a, C: Election> Candidate<'a, C> {
             Ok(Some(lease)) if lease.renewed == meant.renewed => self.renewed(lease, sent),
             Ok(Some(lease)) => self.refresh(lease),
             Ok(None) => drop(self.end("the Lease was deleted")),
-            Err(failure) => self.bear(&failure),
+            Err(error) => self.bear(&error),
         }
     }
 
@@ -298,8 +298,8 @@ impl<'a, C: Election> Candidate<'a, C> {
         }
     }
 
-    fn bear(&mut self, failure: &Failure) {
-        tracing::warn!(%failure, "the leader's Lease was not renewed");
+    fn bear(&mut self, error: &ApiError) {
+        tracing::warn!(%error, "the leader's Lease was not renewed");
         if self.held.as_ref().is_some_and(|held| self.is_over(held)) {
             self.end("could not be renewed in time");
         }
@@ -316,7 +316,7 @@ impl<'a, C: Election> Candidate<'a, C> {
         sent.plus(self.terms.duration.saturating_sub(self.terms.margin))
     }
 
-    async fn read(&mut self) -> Result<Option<Leadership>, Failure> {
+    async fn read(&mut self) -> Result<Option<Leadership>, ApiError> {
         let read = timeout(self.patience(), self.cluster.leadership()).await.unwrap_or_else(|_| Err(late()));
         if let Ok(Some(lease)) = &read {
             self.remember(lease);
@@ -324,7 +324,7 @@ impl<'a, C: Election> Candidate<'a, C> {
         read
     }
 
-    async fn write(&mut self, lease: &Leadership) -> Result<Leadership, Failure> {
+    async fn write(&mut self, lease: &Leadership) -> Result<Leadership, ApiError> {
         let written = timeout(self.patience(), self.cluster.lead(lease)).await.unwrap_or_else(|_| Err(late()));
         if let Ok(lease) = &written {
             self.remember(lease);
@@ -349,6 +349,6 @@ impl<'a, C: Election> Candidate<'a, C> {
     }
 }
 
-fn late() -> Failure {
-    Failure::NoAnswer("the API server took too long".into())
+fn late() -> ApiError {
+    ApiError::NoAnswer("the API server took too long".into())
 }

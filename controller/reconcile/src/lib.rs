@@ -3,13 +3,13 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod api_error;
 pub mod cache;
 pub mod clock;
 pub mod cluster;
 pub mod drain;
 pub mod enrolment;
 pub mod executor;
-pub mod failure;
 pub mod leader;
 pub mod lease_deadline;
 pub mod liveness;

@@ -17,18 +17,18 @@ use nodewell_remediation::{
 };
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
-use crate::{failure::Failure, lease_deadline::LeaseDeadline};
+use crate::{api_error::ApiError, lease_deadline::LeaseDeadline};
 
 /// The API server, as far as agents' conditions need it.
 pub trait Conditions {
     /// The Node with its `managedFields`, then the agent's Lease, both by the API and not from a cache. Nothing if there is
     /// no such Node.
-    fn read(&self, node: &str) -> impl Future<Output = Result<Option<Evidence>, Failure>>;
+    fn read(&self, node: &str) -> impl Future<Output = Result<Option<Evidence>, ApiError>>;
     /// Server-side apply on `nodes/status` as the agent's field manager, by force only where its conditions lost their owner
     /// ([`StatusView::has_lost_owners`]), with `metadata.uid` and
     /// `metadata.resourceVersion` of `status` (`nodewell_remediation::liveness::apply_body`). The set is complete: what
     /// it leaves out is given up.
-    fn apply(&self, node: &str, status: &StatusView, set: &[Words]) -> impl Future<Output = Result<(), Failure>>;
+    fn apply(&self, node: &str, status: &StatusView, set: &[Words]) -> impl Future<Output = Result<(), ApiError>>;
     /// An Event on the Node.
     fn tell(&self, node: &str, uid: &str, telling: &Telling) -> impl Future<Output = ()>;
 }
@@ -139,7 +139,7 @@ impl<C: Conditions> Liveness<C> {
     async fn attend(&mut self, silence: &Silence, clock: &impl Fn() -> Now, lease_deadline: &LeaseDeadline) {
         match self.look(silence, clock, lease_deadline).await {
             Ok(rest) => self.memory.rest(&silence.node, clock().moment.plus(rest)),
-            Err(failure) => self.failed(silence, &failure, clock()),
+            Err(error) => self.failed(silence, &error, clock()),
         }
     }
 
@@ -149,7 +149,7 @@ impl<C: Conditions> Liveness<C> {
         silence: &Silence,
         clock: &impl Fn() -> Now,
         lease_deadline: &LeaseDeadline,
-    ) -> Result<Duration, Failure> {
+    ) -> Result<Duration, ApiError> {
         let node = &silence.node;
         let Some(evidence) = self.conditions.read(node).await? else { return Ok(self.pace.again) };
         let now = clock();
@@ -181,14 +181,14 @@ impl<C: Conditions> Liveness<C> {
         Telling::warning(AGENT_SILENT, message)
     }
 
-    fn failed(&mut self, silence: &Silence, failure: &Failure, now: Now) {
+    fn failed(&mut self, silence: &Silence, error: &ApiError, now: Now) {
         let node = &silence.node;
-        if let Failure::Conflict(why) = failure {
+        if let ApiError::Conflict(why) = error {
             self.counts.conflicts += 1;
             tracing::debug!(node, why, "the Node was written meanwhile: nothing was changed");
         } else {
             self.counts.failures += 1;
-            tracing::warn!(node, %failure, "cannot look after a silent agent's conditions; tried again later");
+            tracing::warn!(node, %error, "cannot look after a silent agent's conditions; tried again later");
         }
         self.memory.rest(node, now.moment.plus(self.pace.again));
     }

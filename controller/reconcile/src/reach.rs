@@ -18,10 +18,10 @@ use nodewell_remediation::{
 };
 
 use crate::{
+    api_error::ApiError,
     cache::Cache,
     clock::Clock,
     cluster::{Hosts, ReachReport},
-    failure::Failure,
 };
 
 /// Between two rounds; with the sample it is a few dozen connections.
@@ -131,7 +131,7 @@ impl<C: Hosts, P: Prober> Neighbours<'_, C, P> {
         }
         match self.cluster.reach_reports().await {
             Ok(reports) => reach.hear(reports, &self.host, self.clock.moment()),
-            Err(failure) => tracing::debug!(%failure, "what others can reach is not known"),
+            Err(error) => tracing::debug!(%error, "what others can reach is not known"),
         }
     }
 
@@ -160,15 +160,15 @@ impl Reach {
     }
 
     /// Without our report the others have one witness less: logged once.
-    fn note(&mut self, failure: Option<&Failure>) {
-        match failure {
-            Some(failure) if !self.unheard => {
-                tracing::warn!(%failure, "what is reached from here is not reported to the others");
+    fn note(&mut self, error: Option<&ApiError>) {
+        match error {
+            Some(error) if !self.unheard => {
+                tracing::warn!(%error, "what is reached from here is not reported to the others");
             }
             None if self.unheard => tracing::info!("what is reached from here is reported to the others again"),
             _ => {}
         }
-        self.unheard = failure.is_some();
+        self.unheard = error.is_some();
     }
 
     /// That a node answers is true whichever host sees it; that it does not, only if others do.

@@ -4,7 +4,7 @@ use clap::Args;
 use nodewell_remediation::api::{ASKED_BY, GROUP, VERSION};
 use serde_json::{Value, json};
 
-use super::{Failure, Global, asker, failure::print};
+use super::{CommandError, Global, asker, error::print};
 
 /// Stop one node's remediation, and take back what is safe to take back
 #[derive(Debug, Args)]
@@ -28,18 +28,20 @@ off until its power is known. It cannot be unsaid: `kubectl delete nodefence
 NODE` lets policies begin again.";
 
 impl Abort {
-    pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
+    pub(super) async fn run(self, global: &Global) -> Result<(), CommandError> {
         let (_, cluster) = global.cluster().await?;
         let node = &self.node;
         let path = format!("/apis/{GROUP}/{VERSION}/nodefences/{}", crate::kube::escaped(node));
         let what = format!("NodeFence {node}");
-        let there: Option<Value> = cluster.wire().get(&path).await.map_err(Failure::of(&what))?;
+        let there: Option<Value> = cluster.wire().get(&path).await.map_err(CommandError::of(&what))?;
         if there.is_none() {
-            return Err(Failure::Said(format!("nothing is under way for {node}: there is no NodeFence of that name")));
+            return Err(CommandError::Said(format!(
+                "nothing is under way for {node}: there is no NodeFence of that name"
+            )));
         }
         let by = asker::signed(cluster.wire(), &self.reason).await;
         let patch = json!({ "metadata": { "annotations": { ASKED_BY: by } }, "spec": { "abort": true } });
-        cluster.wire().merge::<Value>(&path, &patch).await.map_err(Failure::of(&what))?;
+        cluster.wire().merge::<Value>(&path, &patch).await.map_err(CommandError::of(&what))?;
         print(&format!("{node}: nothing irreversible is begun any more\n"))
     }
 }

@@ -11,30 +11,30 @@ use nodewell_remediation::{
 };
 use serde_json::json;
 
-use super::{Failure, Global, failure::print};
+use super::{CommandError, Global, error::print};
 use crate::daemon;
 
 const KEY: &str = "config.properties";
 
-pub(super) async fn run(global: &Global, name: &str) -> Result<(), Failure> {
+pub(super) async fn run(global: &Global, name: &str) -> Result<(), CommandError> {
     let (config, cluster) = global.cluster().await?;
     let cluster = Arc::new(cluster);
-    let node = cluster.node(name).await.map_err(Failure::of(&format!("Node {name}")))?;
-    let node = node.ok_or_else(|| Failure::Said(format!("there is no Node {name}")))?;
-    let power = daemon::power(&config, &cluster).map_err(|fatal| Failure::Said(fatal.to_string()))?;
+    let node = cluster.node(name).await.map_err(CommandError::of(&format!("Node {name}")))?;
+    let node = node.ok_or_else(|| CommandError::Said(format!("there is no Node {name}")))?;
+    let power = daemon::power(&config, &cluster).map_err(|fatal| CommandError::Said(fatal.to_string()))?;
     // Only this one node's configuration is looked at: which nodes share its plug the running controller knows.
     power.unread([&node].into_iter());
-    if let Some(unpinned) = power.unpinned(&node).await.map_err(Failure::Said)? {
-        let data = cluster.config_map(&unpinned.map).await.map_err(Failure::of(&unpinned.map))?;
+    if let Some(unpinned) = power.unpinned(&node).await.map_err(CommandError::Said)? {
+        let data = cluster.config_map(&unpinned.map).await.map_err(CommandError::of(&unpinned.map))?;
         let known = Known::from([(unpinned.map.clone(), data)]);
         print(&format!("{name}: {}\n\n{}\n", unpinned.found, command(&config.namespace, &unpinned, &known)))?;
-        return Err(Failure::Said(format!(
+        return Err(CommandError::Said(format!(
             "{name} is not turned off before its ConfigMap says so; look at the machine"
         )));
     }
     let Preflight { status, reason, message } = power.preflight(&node).await;
     let answer = format!("{name}: {reason}: {message}");
-    if status == Truth::True { print(&format!("{answer}\n")) } else { Err(Failure::Said(answer)) }
+    if status == Truth::True { print(&format!("{answer}\n")) } else { Err(CommandError::Said(answer)) }
 }
 
 /// What writes the line beside what is there, in the place of an older one.

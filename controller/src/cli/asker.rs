@@ -1,6 +1,6 @@
 //! Who calls, as the API server knows him: what stands beside an abort, a retry and a pause.
 
-use nodewell_reconcile::failure::Failure;
+use nodewell_reconcile::api_error::ApiError;
 use serde_json::{Value, json};
 
 use crate::kube::Wire;
@@ -17,7 +17,7 @@ pub(super) async fn signed(wire: &Wire, reason: &str) -> String {
     signature(&wire.create::<Value>(WHO_AM_I, &review).await, reason)
 }
 
-fn signature(review: &Result<Value, Failure>, reason: &str) -> String {
+fn signature(review: &Result<Value, ApiError>, reason: &str) -> String {
     let user = review.as_ref().ok().and_then(|review| review["status"]["userInfo"]["username"].as_str());
     let reason: String = reason.trim().chars().filter(|letter| !letter.is_control()).take(REASON_CHARS).collect();
     let user = user.unwrap_or(UNKNOWN);
@@ -34,6 +34,6 @@ mod tests {
         assert_eq!(signature(&review, " disk is\n changed "), "eva@example.com: disk is changed");
         assert_eq!(signature(&review, ""), "eva@example.com");
         assert_eq!(signature(&review, &"x".repeat(1000)).len(), "eva@example.com: ".len() + REASON_CHARS);
-        assert_eq!(signature(&Err(Failure::NotFound), "why"), format!("{UNKNOWN}: why"));
+        assert_eq!(signature(&Err(ApiError::NotFound), "why"), format!("{UNKNOWN}: why"));
     }
 }

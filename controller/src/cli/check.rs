@@ -10,7 +10,7 @@ use nodewell_remediation::{
 };
 use serde_json::{Value, json};
 
-use super::{Failure, Global, accept, failure::print};
+use super::{CommandError, Global, accept, error::print};
 use crate::{
     config::{Config, Mistake, Settings},
     reaper::{self, Reaper},
@@ -42,7 +42,7 @@ Examples:
 Each mistake is a line that begins with its file. Exit codes: 0 none; 78 some.";
 
 impl Check {
-    pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
+    pub(super) async fn run(self, global: &Global) -> Result<(), CommandError> {
         if let Some(node) = &self.node {
             return accept::run(global, node).await;
         }
@@ -50,10 +50,10 @@ impl Check {
         if self.json {
             let mistakes_told: Vec<Value> = mistakes.iter().map(Mistake::as_json).collect();
             print(&format!("{}\n", json!({ "right": right, "mistakes": mistakes_told })))?;
-            return if mistakes.is_empty() { Ok(()) } else { Err(Failure::Told) };
+            return if mistakes.is_empty() { Ok(()) } else { Err(CommandError::Told) };
         }
         print(&right.iter().map(|line| format!("{line}\n")).collect::<String>())?;
-        if mistakes.is_empty() { Ok(()) } else { Err(Failure::Mistakes(mistakes)) }
+        if mistakes.is_empty() { Ok(()) } else { Err(CommandError::Mistakes(mistakes)) }
     }
 }
 

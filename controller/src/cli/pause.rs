@@ -1,10 +1,10 @@
 //! `pause` and `resume`: the kill switch of the whole cluster.
 
 use clap::Args;
-use nodewell_reconcile::failure::Failure as Refusal;
+use nodewell_reconcile::api_error::ApiError;
 use serde_json::json;
 
-use super::{Failure, Global, asker, failure::print};
+use super::{CommandError, Global, asker, error::print};
 use crate::kube::{FIELD_MANAGER, Manager, PAUSE_CONFIG_MAP};
 
 /// Begin nothing more, on no node, until `resume`.
@@ -35,7 +35,7 @@ Examples:
 What else may stop it, `nodewell-controller plan` says.";
 
 impl Pause {
-    pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
+    pub(super) async fn run(self, global: &Global) -> Result<(), CommandError> {
         let (config, cluster) = global.cluster().await?;
         let path = format!("/api/v1/namespaces/{}/configmaps/{PAUSE_CONFIG_MAP}", config.namespace);
         let reason = asker::signed(cluster.wire(), &self.reason).await;
@@ -45,19 +45,19 @@ impl Pause {
         });
         // An apply also where it is made: a role can then name it.
         let manager = Manager { name: FIELD_MANAGER, force: true };
-        cluster.wire().apply(&path, manager, &body).await.map_err(Failure::of("ConfigMap nodewell-pause"))?;
+        cluster.wire().apply(&path, manager, &body).await.map_err(CommandError::of("ConfigMap nodewell-pause"))?;
         print("paused: nothing is begun any more; `nodewell-controller resume` goes on\n")
     }
 }
 
 impl Resume {
-    pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
+    pub(super) async fn run(self, global: &Global) -> Result<(), CommandError> {
         let (config, cluster) = global.cluster().await?;
         let path = format!("/api/v1/namespaces/{}/configmaps/{PAUSE_CONFIG_MAP}", config.namespace);
         match cluster.wire().delete(&path, &json!({}), None).await {
             Ok(()) => print("resumed; files such as /etc/nodewell/pause still pause\n"),
-            Err(Refusal::NotFound) => print("nothing was paused by the ConfigMap nodewell-pause\n"),
-            Err(refusal) => Err(Failure::of("ConfigMap nodewell-pause")(refusal)),
+            Err(ApiError::NotFound) => print("nothing was paused by the ConfigMap nodewell-pause\n"),
+            Err(error) => Err(CommandError::of("ConfigMap nodewell-pause")(error)),
         }
     }
 }

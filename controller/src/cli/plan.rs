@@ -24,8 +24,8 @@ use serde_json::{Value, json};
 
 use self::policies::Says;
 use super::{
-    Acting, Failure, Global,
-    failure::print,
+    Acting, CommandError, Global,
+    error::print,
     look::{Look, width},
 };
 use crate::clock;
@@ -68,7 +68,7 @@ struct One {
 }
 
 impl Plan {
-    pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
+    pub(super) async fn run(self, global: &Global) -> Result<(), CommandError> {
         let (config, cluster) = global.cluster().await?;
         let cluster = Arc::new(cluster);
         let clock = Clock::system(clock::slept);
@@ -83,7 +83,7 @@ impl Plan {
         stored::take_over(&snapshot, &mut verdicts);
         let mut one = None;
         if let Some(name) = &self.node {
-            let missing = || Failure::Said(format!("there is no node {name:?}"));
+            let missing = || CommandError::Said(format!("there is no node {name:?}"));
             let node = snapshot.nodes.get(name).ok_or_else(missing)?;
             verdicts.retain(|verdict| &verdict.node == name);
             one = Some(One {

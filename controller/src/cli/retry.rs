@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use nodewell_remediation::api::{ASKED_BY, GROUP, RETRY, VERSION};
 use serde_json::{Value, json};
 
-use super::{Failure, Global, asker, failure::print};
+use super::{CommandError, Global, asker, error::print};
 
 /// Try a quarantined record again
 #[derive(Debug, Args)]
@@ -27,14 +27,14 @@ It gives the NodeFence a new value of the annotation nodewell.dev/retry, which
 takes the role nodewell:fencer. The power is read before anything is done.";
 
 impl Retry {
-    pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
+    pub(super) async fn run(self, global: &Global) -> Result<(), CommandError> {
         let (_, cluster) = global.cluster().await?;
         let node = &self.node;
         let path = format!("/apis/{GROUP}/{VERSION}/nodefences/{}", crate::kube::escaped(node));
         let by = asker::signed(cluster.wire(), &self.reason).await;
         let annotations = json!({ RETRY: Timestamp::now().to_string(), ASKED_BY: by });
         let patch = json!({ "metadata": { "annotations": annotations } });
-        cluster.wire().merge::<Value>(&path, &patch).await.map_err(Failure::of(&format!("NodeFence {node}")))?;
+        cluster.wire().merge::<Value>(&path, &patch).await.map_err(CommandError::of(&format!("NodeFence {node}")))?;
         print(&format!("{node}: tried again, if it was given up\n"))
     }
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{Acting, Failure, Global};
+use super::{Acting, CommandError, Global};
 use crate::daemon;
 
 /// Run the controller; this is what it does without a command.
@@ -23,7 +23,7 @@ Several may run; one of them leads. Exit codes: 0 it was asked to stop; 70 it
 cannot run; 78 mistakes in the configuration.";
 
 impl Run {
-    pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
+    pub(super) async fn run(self, global: &Global) -> Result<(), CommandError> {
         let config = global.config()?;
         nodewell_journal::init("nodewell-controller", &config.log_level);
         Ok(daemon::run(config).await?)

@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
-use nodewell_reconcile::{cache::Cache, clock::Clock, cluster::Records, failure::Failure, leader::Term};
+use nodewell_reconcile::{api_error::ApiError, cache::Cache, clock::Clock, cluster::Records, leader::Term};
 use nodewell_remediation::{
     api::fence::{NodeFence, Phase},
     snapshot::Claims,
@@ -60,17 +60,17 @@ fn seen(read: &Read, namespace: &str, known: bool, now: Timestamp) -> Option<Cla
     match read {
         Read::Book(book) => Some(book.claims(namespace, now)),
         Read::Nobody => Some(Claims::default()),
-        Read::Closed(failure) => blocked(closed(namespace, failure)),
-        Read::Unknown(failure @ Failure::Refused { code: 403, .. }) if known => blocked(closed(namespace, failure)),
+        Read::Closed(error) => blocked(closed(namespace, error)),
+        Read::Unknown(error @ ApiError::Refused { code: 403, .. }) if known => blocked(closed(namespace, error)),
         // The right was never granted, which does not stop a cluster where no remediator claims anything.
-        Read::Unknown(Failure::Refused { code: 403, .. }) => Some(Claims::default()),
+        Read::Unknown(ApiError::Refused { code: 403, .. }) => Some(Claims::default()),
         // An API server that does not answer, or is too busy, reports nothing of claims.
         Read::Unknown(_) => None,
     }
 }
 
 fn unsaid(read: &Read, namespace: &str) -> Option<String> {
-    if let Read::Unknown(failure) = read { Some(unseen(namespace, failure)) } else { None }
+    if let Read::Unknown(error) = read { Some(unseen(namespace, error)) } else { None }
 }
 
 /// Each message once.
@@ -81,16 +81,16 @@ fn tell(told: &mut String, news: String) {
     *told = news;
 }
 
-pub(crate) fn closed(namespace: &str, failure: &Failure) -> String {
+pub(crate) fn closed(namespace: &str, error: &ApiError) -> String {
     format!(
         "namespace {namespace} is there, so other remediators may have nodes in hand, and its Leases cannot be read: \
-         {failure}; apply /usr/share/nodewell-controller/rbac-claims.yaml, or set [claims] enabled = false"
+         {error}; apply /usr/share/nodewell-controller/rbac-claims.yaml, or set [claims] enabled = false"
     )
 }
 
-pub(crate) fn unseen(namespace: &str, failure: &Failure) -> String {
+pub(crate) fn unseen(namespace: &str, error: &ApiError) -> String {
     format!(
-        "it is not known whether other remediators claim nodes: namespace {namespace} cannot be read: {failure}; \
+        "it is not known whether other remediators claim nodes: namespace {namespace} cannot be read: {error}; \
          nothing is blocked for that; apply /usr/share/nodewell-controller/rbac.yaml"
     )
 }
@@ -123,15 +123,15 @@ async fn keep(cluster: &KubeCluster, cache: &Cache, book: &Book, namespace: &str
             Some(Standing::Ours(renewed)) => is_due(*renewed, now),
             Some(Standing::Free) | None => true,
         };
-        if due && let Err(failure) = cluster.claim(node, uid).await {
-            tracing::warn!(node, %failure, "the node's Lease for other remediators was not taken");
+        if due && let Err(error) = cluster.claim(node, uid).await {
+            tracing::warn!(node, %error, "the node's Lease for other remediators was not taken");
         }
     }
     let ours = standings.iter().filter(|(_, standing)| matches!(standing, Standing::Ours(_)));
     for node in ours.map(|(node, _)| *node).filter(|node| !nodes.contains_key(*node)) {
         match claims::release(cluster.wire(), namespace, book, node).await {
             Ok(()) => tracing::debug!(node, "the node's Lease was released"),
-            Err(failure) => tracing::warn!(node, %failure, "the node's Lease was not released; it is tried again"),
+            Err(error) => tracing::warn!(node, %error, "the node's Lease was not released; it is tried again"),
         }
     }
 }
@@ -145,8 +145,8 @@ fn is_due(renewed: Option<Timestamp>, now: Timestamp) -> bool {
 mod tests {
     use super::*;
 
-    fn refused(code: u16) -> Failure {
-        Failure::Refused { code, message: "no".into() }
+    fn refused(code: u16) -> ApiError {
+        ApiError::Refused { code, message: "no".into() }
     }
 
     #[test]
@@ -157,8 +157,8 @@ mod tests {
         assert_eq!(blocks(seen(Read::Unknown(refused(403)), true)), Some(true));
         assert_eq!(blocks(seen(Read::Unknown(refused(403)), false)), Some(false));
         assert_eq!(blocks(seen(Read::Nobody, true)), Some(false));
-        for failure in [refused(429), refused(401), Failure::NoAnswer("late".into())] {
-            assert_eq!(blocks(seen(Read::Unknown(failure), true)), None);
+        for error in [refused(429), refused(401), ApiError::NoAnswer("late".into())] {
+            assert_eq!(blocks(seen(Read::Unknown(error), true)), None);
         }
         assert!(unread("x").unreadable.is_some(), "before anything was read");
     }

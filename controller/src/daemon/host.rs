@@ -62,7 +62,7 @@ pub(super) async fn probe(addresses: &[String], cache: &Cache) {
 pub(super) async fn watch_switch<C: Configuration>(cluster: &C, cache: &Cache) {
     let mut last = None;
     loop {
-        let unread = |failure| Some(format!("the kill switch cannot be read: {failure}"));
+        let unread = |error| Some(format!("the kill switch cannot be read: {error}"));
         let stopped = cluster.stopped().await.unwrap_or_else(unread);
         if stopped != last {
             match &stopped {

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, convert::Infallible, time::Duration};
 
 use jiff::Timestamp;
-use nodewell_reconcile::{cache::Cache, failure::Failure, leader::Term};
+use nodewell_reconcile::{api_error::ApiError, cache::Cache, leader::Term};
 use nodewell_remediation::{
     api::{GROUP, VERSION},
     snapshot::Snapshot,
@@ -47,8 +47,8 @@ pub(super) async fn look_after(cluster: &KubeCluster, cache: &Cache, term: Term)
             }
             match write(cluster, &name, &word).await {
                 Ok(()) => drop(told.insert(name, word)),
-                Err(failure) => {
-                    tracing::warn!(policy = name, %failure, "the policy's status cannot be written; tried again");
+                Err(error) => {
+                    tracing::warn!(policy = name, %error, "the policy's status cannot be written; tried again");
                 }
             }
         }
@@ -75,7 +75,7 @@ fn count(words: &mut BTreeMap<String, Word>, verdicts: &[Verdict]) {
 }
 
 /// node-reaper's policy is a file, and no object that could be written to.
-async fn write(cluster: &KubeCluster, name: &str, word: &Word) -> Result<(), Failure> {
+async fn write(cluster: &KubeCluster, name: &str, word: &Word) -> Result<(), ApiError> {
     let path = format!("/apis/{GROUP}/{VERSION}/remediationpolicies/{name}");
     let Some(policy) = cluster.wire().get::<Value>(&path).await? else { return Ok(()) };
     let status = status(&policy["status"], word, Timestamp::now());
@@ -85,8 +85,8 @@ async fn write(cluster: &KubeCluster, name: &str, word: &Word) -> Result<(), Fai
     let patch = json!({ "status": status });
     match cluster.wire().merge::<Value>(&format!("{path}/status"), &patch).await {
         // It was deleted meanwhile.
-        Ok(_) | Err(Failure::NotFound) => Ok(()),
-        Err(failure) => Err(failure),
+        Ok(_) | Err(ApiError::NotFound) => Ok(()),
+        Err(error) => Err(error),
     }
 }
 

@@ -62,7 +62,7 @@ impl Asker<'_> {
                 let Preflight { status, reason, message } = word;
                 tracing::info!(node = node.name, %status, reason, message, "FenceReady");
             }
-            Err(failure) => tracing::warn!(node = node.name, %failure, "FenceReady cannot be written; tried again"),
+            Err(error) => tracing::warn!(node = node.name, %error, "FenceReady cannot be written; tried again"),
         }
     }
 }

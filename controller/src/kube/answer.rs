@@ -2,32 +2,33 @@
 
 use std::time::Duration;
 
-use nodewell_reconcile::failure::Failure;
+use nodewell_reconcile::api_error::ApiError;
 use serde_json::Value;
 
-/// A refusal as it came: the code, `Retry-After` in seconds, and the body, which is a `Status` if it is anything.
+/// An answer that is no success: the code, `Retry-After` in seconds, and the body, which is a `Status` if it is anything.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Refusal<'a> {
+pub(super) struct ErrorResponse<'a> {
     pub(super) code: u16,
     pub(super) retry_after: Option<u64>,
     pub(super) body: &'a [u8],
 }
 
-/// Sorts a refusal. After a 5xx of the server, of etcd behind it or of a proxy before it, it is unknown what was done.
-pub(super) fn judge(refusal: Refusal<'_>) -> Failure {
-    let status: Value = serde_json::from_slice(refusal.body).unwrap_or_default();
-    let message = message(&status, refusal.body);
-    match refusal.code {
-        404 => Failure::NotFound,
-        409 if is_another_uid(&message) => Failure::NotFound,
-        409 => Failure::Conflict(message),
+/// Sorts an answer that is no success. After a 5xx of the server, of etcd behind it or of a proxy before it, it is
+/// unknown what was done.
+pub(super) fn judge(response: ErrorResponse<'_>) -> ApiError {
+    let status: Value = serde_json::from_slice(response.body).unwrap_or_default();
+    let message = message(&status, response.body);
+    match response.code {
+        404 => ApiError::NotFound,
+        409 if is_another_uid(&message) => ApiError::NotFound,
+        409 => ApiError::Conflict(message),
         429 if is_of_a_budget(&status) => {
-            Failure::EvictionRefused { message: refused_by_budget(&status, message), retry: retry(&status, refusal) }
+            ApiError::EvictionRefused { message: refused_by_budget(&status, message), retry: retry(&status, response) }
         }
         // kube-apiserver's own message for a pod with two budgets: this it knows not to have done.
-        500 if message.contains("more than one PodDisruptionBudget") => Failure::Refused { code: 500, message },
-        500.. => Failure::NoAnswer(format!("{message} (HTTP {})", refusal.code)),
-        code => Failure::Refused { code, message },
+        500 if message.contains("more than one PodDisruptionBudget") => ApiError::Refused { code: 500, message },
+        500.. => ApiError::NoAnswer(format!("{message} (HTTP {})", response.code)),
+        code => ApiError::Refused { code, message },
     }
 }
 
@@ -49,9 +50,9 @@ fn refused_by_budget(status: &Value, message: String) -> String {
     if told.is_empty() { message } else { format!("{message} {}", told.join(" ")) }
 }
 
-fn retry(status: &Value, refusal: Refusal<'_>) -> Option<Duration> {
+fn retry(status: &Value, response: ErrorResponse<'_>) -> Option<Duration> {
     let told = status["details"]["retryAfterSeconds"].as_u64().filter(|seconds| *seconds > 0);
-    told.or(refusal.retry_after).map(Duration::from_secs)
+    told.or(response.retry_after).map(Duration::from_secs)
 }
 
 /// No answer of a proxy becomes a page in the journal.
@@ -71,8 +72,8 @@ mod tests {
 
     use super::*;
 
-    fn judged(code: u16, body: &Value) -> Failure {
-        judge(Refusal { code, retry_after: None, body: body.to_string().as_bytes() })
+    fn judged(code: u16, body: &Value) -> ApiError {
+        judge(ErrorResponse { code, retry_after: None, body: body.to_string().as_bytes() })
     }
 
     #[test]
@@ -83,7 +84,9 @@ mod tests {
                 "reason": "DisruptionBudget", "message": "The disruption budget web needs 2 healthy pods and has 2 currently",
             }], "retryAfterSeconds": 10 },
         });
-        let Failure::EvictionRefused { message, retry } = judged(429, &body) else { panic!("not refused by a budget") };
+        let ApiError::EvictionRefused { message, retry } = judged(429, &body) else {
+            panic!("not refused by a budget")
+        };
         assert!(message.contains("disruption budget web needs 2"), "{message}");
         assert_eq!(retry, Some(Duration::from_secs(10)));
     }
@@ -92,7 +95,7 @@ mod tests {
     fn an_overloaded_server_is_no_budget() {
         assert_eq!(
             judged(429, &json!({ "message": "too many requests, please try again later" })),
-            Failure::Refused { code: 429, message: "too many requests, please try again later".into() }
+            ApiError::Refused { code: 429, message: "too many requests, please try again later".into() }
         );
     }
 
@@ -102,29 +105,29 @@ mod tests {
             "Operation cannot be fulfilled on pods \"a\": Precondition failed: UID in precondition: x, UID in object meta: y",
             "Operation cannot be fulfilled on pods \"a\": the UID in the precondition (x) does not match the UID in record (y).",
         ] {
-            assert_eq!(judged(409, &json!({ "message": message })), Failure::NotFound, "{message}");
+            assert_eq!(judged(409, &json!({ "message": message })), ApiError::NotFound, "{message}");
         }
         let conflict = judged(409, &json!({ "message": "the object has been modified" }));
-        assert_eq!(conflict, Failure::Conflict("the object has been modified".into()));
-        assert_eq!(judged(404, &json!({})), Failure::NotFound);
+        assert_eq!(conflict, ApiError::Conflict("the object has been modified".into()));
+        assert_eq!(judged(404, &json!({})), ApiError::NotFound);
     }
 
     #[test]
     fn after_an_error_of_the_server_the_outcome_is_in_doubt() {
         for code in [500, 502, 503, 504] {
             let timed_out = json!({ "message": "etcdserver: request timed out" });
-            assert!(matches!(judged(code, &timed_out), Failure::NoAnswer(_)), "{code}");
+            assert!(matches!(judged(code, &timed_out), ApiError::NoAnswer(_)), "{code}");
         }
         let two = json!({ "message": "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support." });
         for (code, answer) in [(500, two), (403, json!({ "message": "forbidden" }))] {
-            assert!(matches!(judged(code, &answer), Failure::Refused { .. }), "{code}");
+            assert!(matches!(judged(code, &answer), ApiError::Refused { .. }), "{code}");
         }
     }
 
     #[test]
     fn a_page_of_a_proxy_is_cut() {
         let page = "<html>".repeat(1000);
-        let failure = judge(Refusal { code: 502, retry_after: None, body: page.as_bytes() });
-        assert!(failure.to_string().len() < 600);
+        let error = judge(ErrorResponse { code: 502, retry_after: None, body: page.as_bytes() });
+        assert!(error.to_string().len() < 600);
     }
 }

@@ -9,7 +9,7 @@ use k8s_openapi::api::{
     coordination::v1::{Lease, LeaseSpec},
     core::v1::Namespace,
 };
-use nodewell_reconcile::failure::Failure;
+use nodewell_reconcile::api_error::ApiError;
 use nodewell_remediation::snapshot::Claims;
 use serde_json::{Value, json};
 
@@ -47,9 +47,9 @@ pub enum Read {
     /// There is no such namespace, and so no remediator that claims anything.
     Nobody,
     /// It is not even known whether there is one; why.
-    Unknown(Failure),
+    Unknown(ApiError),
     /// The namespace is there, what is in it cannot be read; why.
-    Closed(Failure),
+    Closed(ApiError),
 }
 
 impl Book {
@@ -107,16 +107,16 @@ pub async fn read(wire: &Wire, namespace: &str) -> Read {
         Ok(None) => Read::Nobody,
         Ok(Some(_)) => listed(wire, namespace, Read::Closed).await,
         // What can be listed can be read, whether or not the namespace may be.
-        Err(Failure::Refused { code: 403, .. }) => listed(wire, namespace, Read::Unknown).await,
-        Err(failure) => Read::Unknown(failure),
+        Err(ApiError::Refused { code: 403, .. }) => listed(wire, namespace, Read::Unknown).await,
+        Err(error) => Read::Unknown(error),
     }
 }
 
-async fn listed(wire: &Wire, namespace: &str, refused: impl FnOnce(Failure) -> Read) -> Read {
+async fn listed(wire: &Wire, namespace: &str, refused: impl FnOnce(ApiError) -> Read) -> Read {
     match wire.list::<Lease>(&collection(namespace), "").await {
         Ok(leases) => Read::Book(book(leases)),
-        Err(refusal @ Failure::Refused { code: 403, .. }) => refused(refusal),
-        Err(failure) => Read::Unknown(failure),
+        Err(error @ ApiError::Refused { code: 403, .. }) => refused(error),
+        Err(error) => Read::Unknown(error),
     }
 }
 
@@ -130,28 +130,28 @@ fn book(leases: Vec<Lease>) -> Book {
 
 /// Takes a node's Lease, or renews ours. The first writer wins; in a namespace that is not there no other remediator
 /// needs it.
-pub async fn claim(wire: &Wire, namespace: &str, node: (&str, &str), now: Timestamp) -> Result<(), Failure> {
+pub async fn claim(wire: &Wire, namespace: &str, node: (&str, &str), now: Timestamp) -> Result<(), ApiError> {
     let at = path(namespace, node.0);
     let Some(known) = wire.get::<Lease>(&at).await? else {
         let body = body(namespace, node, &Lease::default(), now);
         return match wire.create::<Value>(&collection(namespace), &body).await {
-            Ok(_) | Err(Failure::NotFound) => Ok(()),
-            Err(failure) => Err(failure),
+            Ok(_) | Err(ApiError::NotFound) => Ok(()),
+            Err(error) => Err(error),
         };
     };
     if let Standing::Held(who) = standing(&known, now) {
-        return Err(Failure::Conflict(sentence(namespace, node.0, &who)));
+        return Err(ApiError::Conflict(sentence(namespace, node.0, &who)));
     }
     wire.replace::<Value>(&at, &body(namespace, node, &known, now)).await.map(drop)
 }
 
 /// Releases a Lease of ours, as medik8s does: by deleting it.
-pub async fn release(wire: &Wire, namespace: &str, book: &Book, node: &str) -> Result<(), Failure> {
+pub async fn release(wire: &Wire, namespace: &str, book: &Book, node: &str) -> Result<(), ApiError> {
     let Some(lease) = book.0.get(node) else { return Ok(()) };
     let meta = &lease.metadata;
     let preconditions = json!({ "uid": meta.uid, "resourceVersion": meta.resource_version });
     match wire.delete(&path(namespace, node), &preconditions, None).await {
-        Err(Failure::NotFound) => Ok(()),
+        Err(ApiError::NotFound) => Ok(()),
         outcome => outcome,
     }
 }

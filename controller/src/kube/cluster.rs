@@ -4,11 +4,11 @@ use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use k8s_openapi::api::core::v1::{self as core, ConfigMap, Secret};
 use nodewell_reconcile::{
+    api_error::ApiError,
     clock::Clock,
     cluster::{
         Configuration, Election, Hosts, Leadership, LeaseKind, Marks, Nodes, Pods, ReachReport, Records, ReleaseMark,
     },
-    failure::Failure,
 };
 use nodewell_remediation::{
     action::Telling,
@@ -81,52 +81,52 @@ impl KubeCluster {
 }
 
 impl Nodes for KubeCluster {
-    async fn node(&self, name: &str) -> Result<Option<Node>, Failure> {
+    async fn node(&self, name: &str) -> Result<Option<Node>, ApiError> {
         let raw = self.wire.get::<core::Node>(&nodes::path(name)).await?;
-        let read = |raw| convert::node(raw, self.clock.moment()).map_err(|error| Failure::NoAnswer(error.to_string()));
+        let read = |raw| convert::node(raw, self.clock.moment()).map_err(|error| ApiError::NoAnswer(error.to_string()));
         raw.map(read).transpose()
     }
 
-    async fn lease(&self, kind: LeaseKind, node: &str) -> Result<Option<LeaseView>, Failure> {
+    async fn lease(&self, kind: LeaseKind, node: &str) -> Result<Option<LeaseView>, ApiError> {
         let path = leases::path(leases::namespace(kind, &self.settings.namespace), node);
         leases::view(&self.wire, &path, self.clock.moment()).await
     }
 }
 
 impl Marks for KubeCluster {
-    async fn taint(&self, node: &str, uid: &str, taint: &Taint) -> Result<bool, Failure> {
+    async fn taint(&self, node: &str, uid: &str, taint: &Taint) -> Result<bool, ApiError> {
         nodes::change(&self.wire, (node, uid), |raw| nodes::tainted(raw, taint)).await
     }
 
-    async fn untaint(&self, node: &str, uid: &str, taint: &Taint) -> Result<bool, Failure> {
+    async fn untaint(&self, node: &str, uid: &str, taint: &Taint) -> Result<bool, ApiError> {
         nodes::change(&self.wire, (node, uid), |raw| nodes::untainted(raw, taint)).await
     }
 
-    async fn cordon(&self, node: &str, uid: &str, by: &str) -> Result<bool, Failure> {
+    async fn cordon(&self, node: &str, uid: &str, by: &str) -> Result<bool, ApiError> {
         nodes::change(&self.wire, (node, uid), |raw| nodes::cordoned(raw, by)).await
     }
 
-    async fn cordon_seen(&self, seen: &Node, by: &str) -> Result<(bool, Option<Node>), Failure> {
+    async fn cordon_seen(&self, seen: &Node, by: &str) -> Result<(bool, Option<Node>), ApiError> {
         match nodes::cordon_seen::<core::Node>(&self.wire, seen, by).await {
             Ok(raw) => Ok((true, convert::node(raw, self.clock.moment()).ok())),
             // It was changed since: read first, then.
-            Err(Failure::Conflict(_)) => {
+            Err(ApiError::Conflict(_)) => {
                 let is_ours = self.cordon(&seen.name, &seen.uid, by).await?;
                 Ok((is_ours, self.node(&seen.name).await.ok().flatten()))
             }
-            Err(failure) => Err(failure),
+            Err(error) => Err(error),
         }
     }
 
-    async fn uncordon(&self, node: &str, uid: &str, by: &str) -> Result<bool, Failure> {
+    async fn uncordon(&self, node: &str, uid: &str, by: &str) -> Result<bool, ApiError> {
         nodes::change(&self.wire, (node, uid), |raw| nodes::uncordoned(raw, by)).await
     }
 
-    async fn mark_release(&self, seen: &Node, mark: &ReleaseMark) -> Result<(), Failure> {
+    async fn mark_release(&self, seen: &Node, mark: &ReleaseMark) -> Result<(), ApiError> {
         nodes::mark_release(&self.wire, seen, mark).await
     }
 
-    async fn unmark_release(&self, node: &str, uid: &str) -> Result<(), Failure> {
+    async fn unmark_release(&self, node: &str, uid: &str) -> Result<(), ApiError> {
         nodes::change(&self.wire, (node, uid), nodes::unmarked).await.map(drop)
     }
 
@@ -136,73 +136,73 @@ impl Marks for KubeCluster {
 }
 
 impl Pods for KubeCluster {
-    async fn pods_on(&self, node: &str) -> Result<Vec<Pod>, Failure> {
+    async fn pods_on(&self, node: &str) -> Result<Vec<Pod>, ApiError> {
         pods::on(&self.wire, node).await
     }
 
-    async fn pods_and_claims_on(&self, node: &str) -> Result<Vec<Pod>, Failure> {
+    async fn pods_and_claims_on(&self, node: &str) -> Result<Vec<Pod>, ApiError> {
         pods::with_claims(&self.wire, node).await
     }
 
-    async fn pod(&self, at: &PodRef) -> Result<Option<Pod>, Failure> {
+    async fn pod(&self, at: &PodRef) -> Result<Option<Pod>, ApiError> {
         pods::one(&self.wire, at).await
     }
 
-    async fn attachments_on(&self, node: &str) -> Result<Vec<Attachment>, Failure> {
+    async fn attachments_on(&self, node: &str) -> Result<Vec<Attachment>, ApiError> {
         pods::attachments(&self.wire, node).await
     }
 
-    async fn budgets_of(&self, pod: &Pod) -> Result<Vec<Budget>, Failure> {
+    async fn budgets_of(&self, pod: &Pod) -> Result<Vec<Budget>, ApiError> {
         pods::budgets(&self.wire, pod).await
     }
 
-    async fn evict(&self, pod: &PodRef, grace: Option<Duration>) -> Result<(), Failure> {
+    async fn evict(&self, pod: &PodRef, grace: Option<Duration>) -> Result<(), ApiError> {
         pods::evict(&self.wire, pod, grace).await
     }
 
-    async fn delete_pod(&self, pod: &PodRef, grace: Option<Duration>) -> Result<(), Failure> {
+    async fn delete_pod(&self, pod: &PodRef, grace: Option<Duration>) -> Result<(), ApiError> {
         pods::delete(&self.wire, pod, grace).await
     }
 }
 
 impl Records for KubeCluster {
-    async fn fence(&self, name: &str) -> Result<Option<NodeFence>, Failure> {
+    async fn fence(&self, name: &str) -> Result<Option<NodeFence>, ApiError> {
         self.wire.get(&fences::path(name)).await
     }
 
-    async fn claim(&self, node: &str, uid: &str) -> Result<(), Failure> {
+    async fn claim(&self, node: &str, uid: &str) -> Result<(), ApiError> {
         match &self.settings.claims {
             Some(namespace) => claims::claim(&self.wire, namespace, (node, uid), self.clock.wall()).await,
             None => Ok(()),
         }
     }
 
-    async fn open(&self, fence: &NodeFence) -> Result<NodeFence, Failure> {
+    async fn open(&self, fence: &NodeFence) -> Result<NodeFence, ApiError> {
         fences::open(&self.wire, fence).await
     }
 
-    async fn save(&self, fence: &NodeFence) -> Result<NodeFence, Failure> {
+    async fn save(&self, fence: &NodeFence) -> Result<NodeFence, ApiError> {
         fences::save(&self.wire, fence).await
     }
 
-    async fn close(&self, fence: &NodeFence) -> Result<(), Failure> {
+    async fn close(&self, fence: &NodeFence) -> Result<(), ApiError> {
         fences::close(&self.wire, fence).await
     }
 }
 
 impl Configuration for KubeCluster {
-    async fn config_map(&self, name: &str) -> Result<Option<BTreeMap<String, String>>, Failure> {
+    async fn config_map(&self, name: &str) -> Result<Option<BTreeMap<String, String>>, ApiError> {
         let map = self.wire.get::<ConfigMap>(&self.own("configmaps", name)).await?;
         Ok(map.map(|map| map.data.unwrap_or_default()))
     }
 
-    async fn secret(&self, name: &str) -> Result<Option<BTreeMap<String, Vec<u8>>>, Failure> {
+    async fn secret(&self, name: &str) -> Result<Option<BTreeMap<String, Vec<u8>>>, ApiError> {
         let secret = self.wire.get::<Secret>(&self.own("secrets", name)).await?;
         let decoded = |secret: Secret| secret.data.unwrap_or_default().into_iter().map(|(key, value)| (key, value.0));
         Ok(secret.map(|secret| decoded(secret).collect()))
     }
 
-    async fn stopped(&self) -> Result<Option<String>, Failure> {
+    async fn stopped(&self) -> Result<Option<String>, ApiError> {
         match switch::of_files(&self.settings.pause_files) {
             Some(reason) => Ok(Some(reason)),
             None => switch::of_config_map(&self.wire, &self.settings.namespace).await,
@@ -211,21 +211,21 @@ impl Configuration for KubeCluster {
 }
 
 impl Hosts for KubeCluster {
-    async fn reach_reports(&self) -> Result<Vec<ReachReport>, Failure> {
+    async fn reach_reports(&self) -> Result<Vec<ReachReport>, ApiError> {
         reach::reports(&self.wire, &self.settings.lease_namespace).await
     }
 
-    async fn report_reach(&self, report: &ReachReport) -> Result<(), Failure> {
+    async fn report_reach(&self, report: &ReachReport) -> Result<(), ApiError> {
         reach::write(&self.wire, &self.settings.lease_namespace, report).await
     }
 }
 
 impl Election for KubeCluster {
-    async fn leadership(&self) -> Result<Option<Leadership>, Failure> {
+    async fn leadership(&self) -> Result<Option<Leadership>, ApiError> {
         leases::leadership(&self.wire, &self.settings.lease_namespace, &self.settings.lease).await
     }
 
-    async fn lead(&self, lease: &Leadership) -> Result<Leadership, Failure> {
+    async fn lead(&self, lease: &Leadership) -> Result<Leadership, ApiError> {
         leases::lead(&self.wire, (&self.settings.lease_namespace, &self.settings.lease), lease).await
     }
 }

@@ -1,7 +1,7 @@
 //! Agents' conditions, read and written by the API alone: the trait `Conditions` of the reconciler of silent agents.
 
 use k8s_openapi::api::coordination::v1::Lease;
-use nodewell_reconcile::{cluster::LeaseKind, failure::Failure, liveness::Conditions};
+use nodewell_reconcile::{api_error::ApiError, cluster::LeaseKind, liveness::Conditions};
 use nodewell_remediation::{
     action::Telling,
     liveness::{AGENT, Evidence, StatusView, Words, apply_body},
@@ -29,7 +29,7 @@ impl<'a> AgentConditions<'a> {
 }
 
 impl Conditions for AgentConditions<'_> {
-    async fn read(&self, node: &str) -> Result<Option<Evidence>, Failure> {
+    async fn read(&self, node: &str) -> Result<Option<Evidence>, ApiError> {
         let Some(raw) = self.wire.get::<Value>(&nodes::path(node)).await? else { return Ok(None) };
         let path = leases::path(leases::namespace(LeaseKind::Agent, self.namespace), node);
         let lease = self.wire.get::<Lease>(&path).await?;
@@ -37,7 +37,7 @@ impl Conditions for AgentConditions<'_> {
         Ok(Some(Evidence { status: status(&raw)?, lease: lease.map(renewed) }))
     }
 
-    async fn apply(&self, node: &str, status: &StatusView, set: &[Words]) -> Result<(), Failure> {
+    async fn apply(&self, node: &str, status: &StatusView, set: &[Words]) -> Result<(), ApiError> {
         versioned(node, status)?;
         let manager = Manager { name: AGENT, force: status.has_lost_owners() };
         self.wire.apply(&status_path(node), manager, &apply_body(node, status, set)).await
@@ -53,7 +53,7 @@ fn status_path(node: &str) -> String {
 }
 
 /// What is not there is empty; a list of owners that is empty is one that a client emptied.
-fn status(raw: &Value) -> Result<StatusView, Failure> {
+fn status(raw: &Value) -> Result<StatusView, ApiError> {
     let meta = &raw["metadata"];
     let text = |name: &str| meta[name].as_str().unwrap_or_default().to_owned();
     let conditions = raw["status"]["conditions"].as_array().into_iter().flatten();
@@ -62,15 +62,15 @@ fn status(raw: &Value) -> Result<StatusView, Failure> {
         uid: text("uid"),
         resource_version: text("resourceVersion"),
         managed_fields: meta["managedFields"].clone(),
-        conditions: words.ok_or_else(|| Failure::NoAnswer("a condition of the Node is no object".to_owned()))?,
+        conditions: words.ok_or_else(|| ApiError::NoAnswer("a condition of the Node is no object".to_owned()))?,
     })
 }
 
 /// Without both preconditions it would win against an agent that has come back.
-fn versioned(node: &str, status: &StatusView) -> Result<(), Failure> {
+fn versioned(node: &str, status: &StatusView) -> Result<(), ApiError> {
     if status.uid.is_empty() || status.resource_version.is_empty() {
         let message = format!("the Node {node} was read without its uid or resourceVersion");
-        return Err(Failure::Refused { code: 0, message });
+        return Err(ApiError::Refused { code: 0, message });
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use nodewell_reconcile::failure::Failure;
+use nodewell_reconcile::api_error::ApiError;
 use nodewell_remediation::action::Telling;
 use serde_json::{Value, json};
 
@@ -26,9 +26,9 @@ pub(super) async fn tell(wire: &Wire, (node, uid): (&str, &str), telling: &Telli
     for attempt in 1..=TRIES {
         match once(wire, &event).await {
             Ok(()) => return,
-            Err(failure @ Failure::NoAnswer(_)) => last = failure.to_string(),
-            Err(failure) => {
-                last = failure.to_string();
+            Err(error @ ApiError::NoAnswer(_)) => last = error.to_string(),
+            Err(error) => {
+                last = error.to_string();
                 break;
             }
         }
@@ -37,16 +37,16 @@ pub(super) async fn tell(wire: &Wire, (node, uid): (&str, &str), telling: &Telli
     tracing::warn!(node, reason = telling.reason, error = last, "an Event was not taken by the API server");
 }
 
-async fn once(wire: &Wire, event: &Value) -> Result<(), Failure> {
+async fn once(wire: &Wire, event: &Value) -> Result<(), ApiError> {
     match wire.create::<Value>(COLLECTION, event).await {
-        Err(Failure::Conflict(_)) => again(wire, event).await,
+        Err(ApiError::Conflict(_)) => again(wire, event).await,
         outcome => outcome.map(drop),
     }
 }
 
-async fn again(wire: &Wire, event: &Value) -> Result<(), Failure> {
+async fn again(wire: &Wire, event: &Value) -> Result<(), ApiError> {
     let path = format!("{COLLECTION}/{}", event["metadata"]["name"].as_str().unwrap_or_default());
-    let before: Value = wire.get(&path).await?.ok_or(Failure::NotFound)?;
+    let before: Value = wire.get(&path).await?.ok_or(ApiError::NotFound)?;
     let count = before["count"].as_u64().unwrap_or(1) + 1;
     let patch = json!({ "count": count, "lastTimestamp": event["lastTimestamp"] });
     wire.merge::<Value>(&path, &patch).await.map(drop)

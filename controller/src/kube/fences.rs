@@ -1,6 +1,6 @@
 //! Records. Each write is a compare-and-swap on the resourceVersion and names the UID.
 
-use nodewell_reconcile::failure::Failure;
+use nodewell_reconcile::api_error::ApiError;
 use nodewell_remediation::api::{GROUP, VERSION, fence::NodeFence};
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ pub(super) fn path(name: &str) -> String {
 }
 
 /// Creates it. The server drops the status of a creation: the caller that opens it saves that next.
-pub(super) async fn open(wire: &Wire, fence: &NodeFence) -> Result<NodeFence, Failure> {
+pub(super) async fn open(wire: &Wire, fence: &NodeFence) -> Result<NodeFence, ApiError> {
     let mut body = body(fence);
     body["metadata"] = json!({
         "name": fence.metadata.name, "labels": fence.metadata.labels, "annotations": fence.metadata.annotations,
@@ -24,7 +24,7 @@ pub(super) async fn open(wire: &Wire, fence: &NodeFence) -> Result<NodeFence, Fa
     wire.create(&collection(), &body).await
 }
 
-pub(super) async fn save(wire: &Wire, fence: &NodeFence) -> Result<NodeFence, Failure> {
+pub(super) async fn save(wire: &Wire, fence: &NodeFence) -> Result<NodeFence, ApiError> {
     versioned(fence)?;
     let mut body = body(fence);
     // `managedFields` and the like are the server's own; the labels are of no concern to a write of the status.
@@ -34,17 +34,17 @@ pub(super) async fn save(wire: &Wire, fence: &NodeFence) -> Result<NodeFence, Fa
     wire.replace(&format!("{}/status", path(&fence.metadata.name)), &body).await
 }
 
-pub(super) async fn close(wire: &Wire, fence: &NodeFence) -> Result<(), Failure> {
+pub(super) async fn close(wire: &Wire, fence: &NodeFence) -> Result<(), ApiError> {
     versioned(fence)?;
     let preconditions = json!({ "uid": fence.metadata.uid, "resourceVersion": fence.metadata.resource_version });
     wire.delete(&path(&fence.metadata.name), &preconditions, None).await
 }
 
 /// A write without a version would win against every other.
-fn versioned(fence: &NodeFence) -> Result<(), Failure> {
+fn versioned(fence: &NodeFence) -> Result<(), ApiError> {
     if fence.metadata.uid.is_empty() || fence.metadata.resource_version.is_empty() {
         let message = format!("the record of {} was never stored: it has no version", fence.metadata.name);
-        return Err(Failure::Refused { code: 0, message });
+        return Err(ApiError::Refused { code: 0, message });
     }
     Ok(())
 }

@@ -2,8 +2,8 @@
 
 use k8s_openapi::api::coordination::v1::Lease;
 use nodewell_reconcile::{
+    api_error::ApiError,
     cluster::{Leadership, LeaseKind},
-    failure::Failure,
 };
 use nodewell_remediation::{facts::LeaseView, time::Moment};
 
@@ -28,11 +28,11 @@ pub(super) fn namespace(kind: LeaseKind, agents: &str) -> &str {
     }
 }
 
-pub(super) async fn view(wire: &Wire, path: &str, now: Moment) -> Result<Option<LeaseView>, Failure> {
+pub(super) async fn view(wire: &Wire, path: &str, now: Moment) -> Result<Option<LeaseView>, ApiError> {
     Ok(wire.get::<Lease>(path).await?.map(|lease| convert::lease_view(lease, now)))
 }
 
-pub(super) async fn leadership(wire: &Wire, namespace: &str, name: &str) -> Result<Option<Leadership>, Failure> {
+pub(super) async fn leadership(wire: &Wire, namespace: &str, name: &str) -> Result<Option<Leadership>, ApiError> {
     Ok(wire.get::<Lease>(&path(namespace, name)).await?.map(convert::leadership))
 }
 
@@ -41,7 +41,7 @@ pub(super) async fn lead(
     wire: &Wire,
     (namespace, name): (&str, &str),
     lease: &Leadership,
-) -> Result<Leadership, Failure> {
+) -> Result<Leadership, ApiError> {
     let body = convert::leadership_body(lease, namespace, name);
     let stored: Lease = if lease.resource_version.is_empty() {
         wire.create(&collection(namespace), &body).await?

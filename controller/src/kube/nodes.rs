@@ -1,6 +1,6 @@
 //! Taints and cordons: read, change, write if nothing was written in between; tried again a few times.
 
-use nodewell_reconcile::{cluster::ReleaseMark, failure::Failure};
+use nodewell_reconcile::{api_error::ApiError, cluster::ReleaseMark};
 use nodewell_remediation::{
     api::{CORDONED_BY, STORAGE_RELEASED},
     facts::{Node, Taint},
@@ -38,12 +38,12 @@ pub(super) async fn change(
     wire: &Wire,
     (name, uid): (&str, &str),
     change: impl Fn(&Value) -> Change,
-) -> Result<bool, Failure> {
-    let mut last = Failure::Conflict("it is changed all the time".into());
+) -> Result<bool, ApiError> {
+    let mut last = ApiError::Conflict("it is changed all the time".into());
     for _ in 0..TRIES {
-        let node: Value = wire.get(&path(name)).await?.ok_or(Failure::NotFound)?;
+        let node: Value = wire.get(&path(name)).await?.ok_or(ApiError::NotFound)?;
         if node["metadata"]["uid"].as_str() != Some(uid) {
-            return Err(Failure::NotFound);
+            return Err(ApiError::NotFound);
         }
         let (mut patch, is_ours) = match change(&node) {
             Change::Nothing => return Ok(true),
@@ -55,22 +55,22 @@ pub(super) async fn change(
         patch["metadata"]["resourceVersion"] = node["metadata"]["resourceVersion"].clone();
         match wire.merge::<Value>(&path(name), &patch).await {
             Ok(_) => return Ok(is_ours),
-            Err(conflict @ Failure::Conflict(_)) => last = conflict,
-            Err(failure) => return Err(failure),
+            Err(conflict @ ApiError::Conflict(_)) => last = conflict,
+            Err(error) => return Err(error),
         }
     }
     Err(last)
 }
 
 /// Marks the Node for a release if it still is the version that was seen: the last look and the mark are one.
-pub(super) async fn mark_release(wire: &Wire, seen: &Node, mark: &ReleaseMark) -> Result<(), Failure> {
+pub(super) async fn mark_release(wire: &Wire, seen: &Node, mark: &ReleaseMark) -> Result<(), ApiError> {
     let path = path(&seen.name);
-    let node: Value = wire.get(&path).await?.ok_or(Failure::NotFound)?;
+    let node: Value = wire.get(&path).await?.ok_or(ApiError::NotFound)?;
     if node["metadata"]["uid"].as_str() != Some(&seen.uid) {
-        return Err(Failure::NotFound);
+        return Err(ApiError::NotFound);
     }
     if node["metadata"]["resourceVersion"].as_str() != Some(&seen.resource_version) {
-        return Err(Failure::Conflict(format!("Node {} was changed since it was looked at", seen.name)));
+        return Err(ApiError::Conflict(format!("Node {} was changed since it was looked at", seen.name)));
     }
     let Change::Patch(mut patch) = marked(&node, mark) else { return Ok(()) };
     patch["metadata"]["uid"] = json!(seen.uid);
@@ -154,7 +154,7 @@ fn cordon(by: &str) -> Value {
 }
 
 /// Cordons a Node that was schedulable when it was seen, if it still is that version; it as it is then.
-pub(super) async fn cordon_seen<T: DeserializeOwned>(wire: &Wire, seen: &Node, by: &str) -> Result<T, Failure> {
+pub(super) async fn cordon_seen<T: DeserializeOwned>(wire: &Wire, seen: &Node, by: &str) -> Result<T, ApiError> {
     let mut patch = cordon(by);
     patch["metadata"]["uid"] = json!(seen.uid);
     patch["metadata"]["resourceVersion"] = json!(seen.resource_version);

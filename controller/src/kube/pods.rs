@@ -11,7 +11,7 @@ use k8s_openapi::api::{
     policy::v1::PodDisruptionBudget,
     storage::v1::{StorageClass, VolumeAttachment},
 };
-use nodewell_reconcile::failure::Failure;
+use nodewell_reconcile::api_error::ApiError;
 use nodewell_remediation::facts::{Attachment, Budget, Claim, Pod, PodRef};
 use serde_json::{Value, json};
 
@@ -28,12 +28,12 @@ fn path(at: &PodRef) -> String {
 const AT_ONCE: usize = 16;
 
 /// All pods bound to `node`; of their claims no more than the names.
-pub(super) async fn on(wire: &Wire, node: &str) -> Result<Vec<Pod>, Failure> {
+pub(super) async fn on(wire: &Wire, node: &str) -> Result<Vec<Pod>, ApiError> {
     finished(wire, raw(wire, node).await?, &BTreeMap::new()).await
 }
 
 /// The same with what their claims are: up to three requests for each.
-pub(super) async fn with_claims(wire: &Wire, node: &str) -> Result<Vec<Pod>, Failure> {
+pub(super) async fn with_claims(wire: &Wire, node: &str) -> Result<Vec<Pod>, ApiError> {
     let raw = raw(wire, node).await?;
     let wanted: BTreeSet<(String, String)> = raw.iter().flat_map(named_claims).collect();
     let found = each(wanted, |(namespace, name)| async move {
@@ -47,12 +47,12 @@ pub(super) async fn with_claims(wire: &Wire, node: &str) -> Result<Vec<Pod>, Fai
     finished(wire, raw, &claims).await
 }
 
-async fn raw(wire: &Wire, node: &str) -> Result<Vec<core::Pod>, Failure> {
+async fn raw(wire: &Wire, node: &str) -> Result<Vec<core::Pod>, ApiError> {
     let query = format!("&fieldSelector={}", escaped(&format!("spec.nodeName={node}")));
     wire.list("/api/v1/pods", &query).await
 }
 
-async fn finished(wire: &Wire, raw: Vec<core::Pod>, claims: &BTreeMap<String, Claims>) -> Result<Vec<Pod>, Failure> {
+async fn finished(wire: &Wire, raw: Vec<core::Pod>, claims: &BTreeMap<String, Claims>) -> Result<Vec<Pod>, ApiError> {
     let none = Claims::new();
     let read = raw.into_iter().filter_map(|raw| {
         let namespace = raw.metadata.namespace.clone().unwrap_or_default();
@@ -73,7 +73,7 @@ fn named_claims(raw: &core::Pod) -> Vec<(String, String)> {
     convert::claims_of(raw).into_iter().map(|name| (namespace.clone(), name)).collect()
 }
 
-pub(super) async fn one(wire: &Wire, at: &PodRef) -> Result<Option<Pod>, Failure> {
+pub(super) async fn one(wire: &Wire, at: &PodRef) -> Result<Option<Pod>, ApiError> {
     let Some(raw) = wire.get::<core::Pod>(&path(at)).await? else { return Ok(None) };
     Ok(convert::pod(raw, &Claims::new()).filter(|pod| pod.at.uid == at.uid))
 }
@@ -136,19 +136,19 @@ async fn is_gone(wire: &Wire, (namespace, name, uid): &Set) -> bool {
     }
 }
 
-pub(super) async fn attachments(wire: &Wire, node: &str) -> Result<Vec<Attachment>, Failure> {
+pub(super) async fn attachments(wire: &Wire, node: &str) -> Result<Vec<Attachment>, ApiError> {
     let raw: Vec<VolumeAttachment> = wire.list("/apis/storage.k8s.io/v1/volumeattachments", "").await?;
     Ok(raw.into_iter().filter_map(convert::attachment).filter(|one| one.node == node).collect())
 }
 
-pub(super) async fn budgets(wire: &Wire, pod: &Pod) -> Result<Vec<Budget>, Failure> {
+pub(super) async fn budgets(wire: &Wire, pod: &Pod) -> Result<Vec<Budget>, ApiError> {
     let path = format!("/apis/policy/v1/namespaces/{}/poddisruptionbudgets", escaped(&pod.at.namespace));
     let raw: Vec<PodDisruptionBudget> = wire.list(&path, "").await?;
     Ok(raw.into_iter().filter_map(|raw| convert::budget(raw, pod)).collect())
 }
 
 /// Eviction v1.
-pub(super) async fn evict(wire: &Wire, at: &PodRef, grace: Option<Duration>) -> Result<(), Failure> {
+pub(super) async fn evict(wire: &Wire, at: &PodRef, grace: Option<Duration>) -> Result<(), ApiError> {
     let body = json!({
         "apiVersion": "policy/v1", "kind": "Eviction",
         "metadata": { "name": at.name, "namespace": at.namespace },
@@ -157,7 +157,7 @@ pub(super) async fn evict(wire: &Wire, at: &PodRef, grace: Option<Duration>) -> 
     wire.create::<Value>(&format!("{}/eviction", path(at)), &body).await.map(drop)
 }
 
-pub(super) async fn delete(wire: &Wire, at: &PodRef, grace: Option<Duration>) -> Result<(), Failure> {
+pub(super) async fn delete(wire: &Wire, at: &PodRef, grace: Option<Duration>) -> Result<(), ApiError> {
     wire.delete(&path(at), &json!({ "uid": at.uid }), grace).await
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::coordination::v1::Lease;
-use nodewell_reconcile::{cluster::ReachReport, failure::Failure};
+use nodewell_reconcile::{api_error::ApiError, cluster::ReachReport};
 use serde_json::{Value, json};
 
 use super::wire::{Wire, escaped};
@@ -18,7 +18,7 @@ fn collection(namespace: &str) -> String {
     format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", escaped(namespace))
 }
 
-pub(super) async fn reports(wire: &Wire, namespace: &str) -> Result<Vec<ReachReport>, Failure> {
+pub(super) async fn reports(wire: &Wire, namespace: &str) -> Result<Vec<ReachReport>, ApiError> {
     let query = format!("&labelSelector={}", escaped(LABEL));
     let leases: Vec<Lease> = wire.list(&collection(namespace), &query).await?;
     Ok(leases.into_iter().filter_map(report).collect())
@@ -32,11 +32,11 @@ fn report(lease: Lease) -> Option<ReachReport> {
     Some(ReachReport { host, sequence: annotations.get(SEQUENCE)?.parse().ok()?, nodes })
 }
 
-pub(super) async fn write(wire: &Wire, namespace: &str, report: &ReachReport) -> Result<(), Failure> {
+pub(super) async fn write(wire: &Wire, namespace: &str, report: &ReachReport) -> Result<(), ApiError> {
     let body = body(report);
     let path = format!("{}/{}", collection(namespace), escaped(&format!("{PREFIX}{}", report.host)));
     match wire.merge::<Value>(&path, &body).await {
-        Err(Failure::NotFound) => wire.create::<Value>(&collection(namespace), &body).await.map(drop),
+        Err(ApiError::NotFound) => wire.create::<Value>(&collection(namespace), &body).await.map(drop),
         outcome => outcome.map(drop),
     }
 }

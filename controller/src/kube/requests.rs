@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
-use nodewell_reconcile::{enrolment::Requests, failure::Failure};
+use nodewell_reconcile::{api_error::ApiError, enrolment::Requests};
 use nodewell_remediation::enrolment::{Decision, Request, approval_body};
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ impl SigningRequests {
         Self { wire }
     }
 
-    async fn decide(&self, request: &Request, decision: Decision, message: &str) -> Result<(), Failure> {
+    async fn decide(&self, request: &Request, decision: Decision, message: &str) -> Result<(), ApiError> {
         undecided(request)?;
         let path = format!("{COLLECTION}/{}/approval", escaped(&request.name));
         let body = approval_body(request, decision, message, Timestamp::now());
@@ -34,7 +34,7 @@ impl SigningRequests {
 
 impl Requests for SigningRequests {
     /// Those that are decided already are left out before they are parsed: they stay on the server for an hour.
-    async fn all(&self) -> Result<Vec<Request>, Failure> {
+    async fn all(&self) -> Result<Vec<Request>, ApiError> {
         let mut open = Vec::new();
         let mut each = |object: CertificateSigningRequest| {
             if !signing::is_decided(&object) {
@@ -45,20 +45,20 @@ impl Requests for SigningRequests {
         Ok(open)
     }
 
-    async fn approve(&self, request: &Request, message: &str) -> Result<(), Failure> {
+    async fn approve(&self, request: &Request, message: &str) -> Result<(), ApiError> {
         self.decide(request, Decision::Approved, message).await
     }
 
-    async fn deny(&self, request: &Request, message: &str) -> Result<(), Failure> {
+    async fn deny(&self, request: &Request, message: &str) -> Result<(), ApiError> {
         self.decide(request, Decision::Denied, message).await
     }
 }
 
 /// A list in a merge patch takes the place of the whole one; by the version, that was the empty one.
-fn undecided(request: &Request) -> Result<(), Failure> {
+fn undecided(request: &Request) -> Result<(), ApiError> {
     if request.uid.is_empty() || request.resource_version.is_empty() || request.decided {
         let message = format!("the request {} was decided, or read without its version", request.name);
-        return Err(Failure::Refused { code: 0, message });
+        return Err(ApiError::Refused { code: 0, message });
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use nodewell_reconcile::failure::Failure;
+use nodewell_reconcile::api_error::ApiError;
 
 use super::wire::Wire;
 
@@ -29,7 +29,7 @@ fn of_file(file: &Path) -> Option<String> {
 }
 
 /// A reason, if the ConfigMap is there.
-pub(super) async fn of_config_map(wire: &Wire, namespace: &str) -> Result<Option<String>, Failure> {
+pub(super) async fn of_config_map(wire: &Wire, namespace: &str) -> Result<Option<String>, ApiError> {
     let path = format!("/api/v1/namespaces/{namespace}/configmaps/{PAUSE_CONFIG_MAP}");
     let Some(map) = wire.get::<ConfigMap>(&path).await? else { return Ok(None) };
     let reason = map.data.and_then(|data| data.get("reason").cloned()).unwrap_or_default();

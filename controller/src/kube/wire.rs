@@ -8,14 +8,14 @@ use hyper::{
     header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT},
 };
 use kube::{Client, client::Body};
-use nodewell_reconcile::failure::Failure;
+use nodewell_reconcile::api_error::ApiError;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::{
     FIELD_MANAGER,
-    answer::{Refusal, judge},
+    answer::{ErrorResponse, judge},
 };
 
 /// A page of 500 pods stays far below this.
@@ -75,16 +75,16 @@ impl Wire {
     }
 
     /// A consistent read. Nothing if it is not there.
-    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, Failure> {
+    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, ApiError> {
         match self.send(Method::GET, path, None).await {
             Ok(body) => parsed(&body).map(Some),
-            Err(Failure::NotFound) => Ok(None),
-            Err(failure) => Err(failure),
+            Err(ApiError::NotFound) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
     /// A consistent list, all pages of it.
-    pub async fn list<T: DeserializeOwned>(&self, path: &str, query: &str) -> Result<Vec<T>, Failure> {
+    pub async fn list<T: DeserializeOwned>(&self, path: &str, query: &str) -> Result<Vec<T>, ApiError> {
         let mut all = Vec::new();
         self.pages(path, query, |_, item| all.push(item)).await?;
         Ok(all)
@@ -98,7 +98,7 @@ impl Wire {
         path: &str,
         query: &str,
         mut each: impl FnMut(&str, T),
-    ) -> Result<String, Failure> {
+    ) -> Result<String, ApiError> {
         let mut next = String::new();
         for _ in 0..PAGES {
             let page = format!("{path}?limit={PAGE}{query}{next}");
@@ -110,48 +110,48 @@ impl Wire {
             }
             next = format!("&continue={}", escaped(&listed.metadata.next));
         }
-        Err(Failure::NoAnswer(format!("the list {path} has no end after {PAGES} pages")))
+        Err(ApiError::NoAnswer(format!("the list {path} has no end after {PAGES} pages")))
     }
 
-    pub async fn create<T: DeserializeOwned>(&self, path: &str, body: &Value) -> Result<T, Failure> {
+    pub async fn create<T: DeserializeOwned>(&self, path: &str, body: &Value) -> Result<T, ApiError> {
         parsed(&self.send(Method::POST, &managed(path), Some(("application/json", body))).await?)
     }
 
     /// By compare-and-swap, as far as `body` names a resourceVersion.
-    pub async fn replace<T: DeserializeOwned>(&self, path: &str, body: &Value) -> Result<T, Failure> {
+    pub async fn replace<T: DeserializeOwned>(&self, path: &str, body: &Value) -> Result<T, ApiError> {
         parsed(&self.send(Method::PUT, &managed(path), Some(("application/json", body))).await?)
     }
 
     /// A JSON merge patch; by compare-and-swap, as far as `body` names a resourceVersion.
-    pub async fn merge<T: DeserializeOwned>(&self, path: &str, body: &Value) -> Result<T, Failure> {
+    pub async fn merge<T: DeserializeOwned>(&self, path: &str, body: &Value) -> Result<T, ApiError> {
         parsed(&self.send(Method::PATCH, &managed(path), Some(("application/merge-patch+json", body))).await?)
     }
 
     /// Server-side apply as `manager`.
-    pub async fn apply(&self, path: &str, manager: Manager<'_>, body: &Value) -> Result<(), Failure> {
+    pub async fn apply(&self, path: &str, manager: Manager<'_>, body: &Value) -> Result<(), ApiError> {
         let path = format!("{path}?fieldManager={}&force={}", escaped(manager.name), manager.force);
         self.send(Method::PATCH, &path, Some(("application/apply-patch+yaml", body))).await.map(drop)
     }
 
     /// Under these preconditions (`uid`, `resourceVersion`), with this grace if there is one.
-    pub async fn delete(&self, path: &str, preconditions: &Value, grace: Option<Duration>) -> Result<(), Failure> {
+    pub async fn delete(&self, path: &str, preconditions: &Value, grace: Option<Duration>) -> Result<(), ApiError> {
         let body = delete_options(preconditions, grace);
         self.send(Method::DELETE, path, Some(("application/json", &body))).await.map(drop)
     }
 
     /// Sends and reads to the end; the body of a success.
-    async fn send(&self, method: Method, path: &str, body: Option<(&str, &Value)>) -> Result<Vec<u8>, Failure> {
+    async fn send(&self, method: Method, path: &str, body: Option<(&str, &Value)>) -> Result<Vec<u8>, ApiError> {
         let told = format!("{method} {}", path.split('?').next().unwrap_or(path));
         match timeout(self.limit, self.exchange(method, path, body)).await {
-            Ok(Err(Failure::NoAnswer(why))) => Err(Failure::NoAnswer(format!("{told}: {why}"))),
+            Ok(Err(ApiError::NoAnswer(why))) => Err(ApiError::NoAnswer(format!("{told}: {why}"))),
             Ok(outcome) => outcome,
-            Err(_) => Err(Failure::NoAnswer(format!("{told}: nothing within {} s", self.limit.as_secs_f32()))),
+            Err(_) => Err(ApiError::NoAnswer(format!("{told}: nothing within {} s", self.limit.as_secs_f32()))),
         }
     }
 
     /// Opens an answer that has no end of its own; only its beginning has to come in time.
-    pub async fn open(&self, path: &str) -> Result<Body, Failure> {
-        let late = || Failure::NoAnswer(format!("{path}: nothing within {} s", self.limit.as_secs_f32()));
+    pub async fn open(&self, path: &str) -> Result<Body, ApiError> {
+        let late = || ApiError::NoAnswer(format!("{path}: nothing within {} s", self.limit.as_secs_f32()));
         let response = timeout(self.limit, self.respond(Method::GET, path, None)).await.map_err(|_| late())??;
         if response.status().is_success() {
             Ok(response.into_body())
@@ -160,7 +160,7 @@ impl Wire {
         }
     }
 
-    async fn exchange(&self, method: Method, path: &str, body: Option<(&str, &Value)>) -> Result<Vec<u8>, Failure> {
+    async fn exchange(&self, method: Method, path: &str, body: Option<(&str, &Value)>) -> Result<Vec<u8>, ApiError> {
         read(self.respond(method, path, body).await?).await
     }
 
@@ -169,8 +169,8 @@ impl Wire {
         method: Method,
         path: &str,
         body: Option<(&str, &Value)>,
-    ) -> Result<Response<Body>, Failure> {
-        let unsent = |why: String| Failure::Refused { code: 0, message: format!("the request cannot be made: {why}") };
+    ) -> Result<Response<Body>, ApiError> {
+        let unsent = |why: String| ApiError::Refused { code: 0, message: format!("the request cannot be made: {why}") };
         let mut request = Request::builder()
             .method(method)
             .uri(path)
@@ -183,8 +183,8 @@ impl Wire {
         let request = request.body(Body::from(bytes)).map_err(|error| unsent(error.to_string()))?;
         self.client.send(request).await.map_err(|error| match error {
             // Its own name means nothing to a reader.
-            kube::Error::Service(error) => Failure::NoAnswer(told(&*error)),
-            error => Failure::NoAnswer(told(&error)),
+            kube::Error::Service(error) => ApiError::NoAnswer(told(&*error)),
+            error => ApiError::NoAnswer(told(&error)),
         })
     }
 }
@@ -203,20 +203,20 @@ pub(super) fn told(error: &dyn std::error::Error) -> String {
     text
 }
 
-async fn read(response: Response<Body>) -> Result<Vec<u8>, Failure> {
+async fn read(response: Response<Body>) -> Result<Vec<u8>, ApiError> {
     let status = response.status();
     let retry_after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
     let body = Limited::new(response.into_body(), ANSWER_LIMIT_BYTES).collect().await;
-    let body = body.map_err(|error| Failure::NoAnswer(format!("the answer broke off: {error}")))?.to_bytes();
+    let body = body.map_err(|error| ApiError::NoAnswer(format!("the answer broke off: {error}")))?.to_bytes();
     if status.is_success() {
         return Ok(body.to_vec());
     }
-    Err(judge(Refusal { code: status.as_u16(), retry_after, body: &body }))
+    Err(judge(ErrorResponse { code: status.as_u16(), retry_after, body: &body }))
 }
 
 /// What cannot be read is no answer, whatever it was an answer to.
-fn parsed<T: DeserializeOwned>(body: &[u8]) -> Result<T, Failure> {
-    serde_json::from_slice(body).map_err(|error| Failure::NoAnswer(format!("the answer cannot be read: {error}")))
+fn parsed<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
+    serde_json::from_slice(body).map_err(|error| ApiError::NoAnswer(format!("the answer cannot be read: {error}")))
 }
 
 fn managed(path: &str) -> String {

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, marker::PhantomData};
 use http_body_util::BodyExt;
 use hyper::body::Bytes;
 use kube::client::Body;
-use nodewell_reconcile::failure::Failure;
+use nodewell_reconcile::api_error::ApiError;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
@@ -44,10 +44,10 @@ pub(super) fn is_before(version: &str, known: &str) -> bool {
 }
 
 /// The server refuses to watch from that version.
-pub(super) fn forgot(failure: &Failure) -> bool {
-    match failure {
-        Failure::Refused { code, message } => *code == 410 || message.contains(TOO_LARGE),
-        Failure::NoAnswer(message) => message.contains(TOO_LARGE),
+pub(super) fn forgot(error: &ApiError) -> bool {
+    match error {
+        ApiError::Refused { code, message } => *code == 410 || message.contains(TOO_LARGE),
+        ApiError::NoAnswer(message) => message.contains(TOO_LARGE),
         _ => false,
     }
 }
@@ -81,14 +81,14 @@ struct Version {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Refusal {
+struct WatchError {
     code: u16,
     message: String,
 }
 
 impl<T: DeserializeOwned> Changes<T> {
     /// Changes since `version`, with bookmarks.
-    pub(super) async fn open(wire: &Wire, path: &str, version: &str) -> Result<Self, Failure> {
+    pub(super) async fn open(wire: &Wire, path: &str, version: &str) -> Result<Self, ApiError> {
         let query = format!("watch=true&allowWatchBookmarks=true&timeoutSeconds={LIFE_SECS}");
         let body = wire.open(&format!("{path}?{query}&resourceVersion={version}")).await?;
         Ok(Self { body, buffer: Vec::new(), lines: VecDeque::new(), of: PhantomData })
@@ -128,9 +128,9 @@ fn read<T: DeserializeOwned>(line: &[u8]) -> Change<T> {
         Err(error) => return broken(error),
     };
     if line.kind == "ERROR" {
-        let refusal: Refusal = serde_json::from_str(line.object.get()).unwrap_or_default();
-        let forgotten = refusal.code == 410 || refusal.message.contains(TOO_LARGE);
-        return if forgotten { Change::Forgotten } else { Change::Broken(refusal.message) };
+        let error: WatchError = serde_json::from_str(line.object.get()).unwrap_or_default();
+        let forgotten = error.code == 410 || error.message.contains(TOO_LARGE);
+        return if forgotten { Change::Forgotten } else { Change::Broken(error.message) };
     }
     let version = match serde_json::from_str::<Versioned>(line.object.get()) {
         Ok(object) => object.metadata.resource_version,

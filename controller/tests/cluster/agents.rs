@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use nodewell_controller::kube::{AgentConditions, SigningRequests};
 use nodewell_reconcile::{
+    api_error::ApiError,
     cluster::{Configuration, Marks, Nodes, Records},
     enrolment::Requests,
-    failure::Failure,
     liveness::Conditions,
 };
 use nodewell_remediation::{
@@ -81,11 +81,11 @@ async fn a_client_that_wrote_meanwhile_wins(server: Arc<Server>) {
     agent_says(&server, "raced", &[condition("DiskUnhealthy", "False", "DiskFine")]).await;
     let set = [condition("DiskUnhealthy", "Unknown", "AgentSilent")];
     let outcome = conditions.apply("raced", &before.status, &set).await;
-    assert!(matches!(outcome, Err(Failure::Conflict(_))), "{outcome:?}");
+    assert!(matches!(outcome, Err(ApiError::Conflict(_))), "{outcome:?}");
     let now = read(&conditions, "raced").await;
     let another = StatusView { uid: "00000000-0000-0000-0000-000000000000".into(), ..now.status.clone() };
     let outcome = conditions.apply("raced", &another, &set).await;
-    assert!(matches!(outcome, Err(Failure::Refused { code: 422, .. })), "{outcome:?}");
+    assert!(matches!(outcome, Err(ApiError::Refused { code: 422, .. })), "{outcome:?}");
     assert_eq!(reason(&read(&conditions, "raced").await, "DiskUnhealthy").as_deref(), Some("DiskFine"));
 }
 
@@ -148,7 +148,7 @@ async fn a_request_is_approved_once(server: Arc<Server>) {
     assert_eq!(refusal.reason(), "Requester");
     let stale = Request { resource_version: "1".into(), ..request.clone() };
     let outcome = requests.approve(&stale, "m").await;
-    assert!(matches!(outcome, Err(Failure::Conflict(_))), "{outcome:?}");
+    assert!(matches!(outcome, Err(ApiError::Conflict(_))), "{outcome:?}");
     let another = Request { uid: "00000000-0000-0000-0000-000000000000".into(), ..request.clone() };
     assert!(requests.approve(&another, "m").await.is_err());
     assert_eq!(conditions_of(&server, "nodewell-n1-0").await, Value::Null);
@@ -157,7 +157,7 @@ async fn a_request_is_approved_once(server: Arc<Server>) {
     assert_eq!((&conditions[0]["type"], &conditions[0]["message"]), (&json!("Approved"), &json!("asked by it")));
     assert_eq!(open(&requests, "nodewell-n1-0").await, None, "it is decided");
     let outcome = requests.deny(&request, "m").await;
-    assert!(matches!(outcome, Err(Failure::Conflict(_))), "{outcome:?}");
+    assert!(matches!(outcome, Err(ApiError::Conflict(_))), "{outcome:?}");
 }
 
 async fn a_request_is_denied(server: Arc<Server>) {
@@ -171,13 +171,13 @@ async fn a_request_is_denied(server: Arc<Server>) {
 async fn the_approver_can_do_nothing_else(server: Arc<Server>) {
     let approver = server.cluster("approver").await;
     let uid = make_node(&server, "approved").await;
-    let refused = |failure: &Failure| matches!(failure, Failure::Refused { code: 403, .. });
-    assert!(approver.node("approved").await.is_err_and(|failure| refused(&failure)));
-    assert!(approver.taint("approved", &uid, &taint("a")).await.is_err_and(|failure| refused(&failure)));
-    assert!(approver.secret("s").await.is_err_and(|failure| refused(&failure)));
-    assert!(approver.open(&fence("approved")).await.is_err_and(|failure| refused(&failure)));
+    let refused = |error: &ApiError| matches!(error, ApiError::Refused { code: 403, .. });
+    assert!(approver.node("approved").await.is_err_and(|error| refused(&error)));
+    assert!(approver.taint("approved", &uid, &taint("a")).await.is_err_and(|error| refused(&error)));
+    assert!(approver.secret("s").await.is_err_and(|error| refused(&error)));
+    assert!(approver.open(&fence("approved")).await.is_err_and(|error| refused(&error)));
     let controller = SigningRequests::new(server.cluster("controller").await.wire().clone());
-    assert!(controller.all().await.is_err_and(|failure| refused(&failure)), "and what acts on nodes cannot approve");
+    assert!(controller.all().await.is_err_and(|error| refused(&error)), "and what acts on nodes cannot approve");
     // Another signer's requests can be seen and not decided.
     for (signer, expected) in
         [("kube-apiserver-client", true), ("kubelet-serving", false), ("kube-apiserver-client-kubelet", false)]

@@ -8,8 +8,8 @@ use nodewell_controller::kube::{
     claims::{self, Read, Standing},
 };
 use nodewell_reconcile::{
+    api_error::ApiError,
     cluster::{Election, Nodes, Records},
-    failure::Failure,
 };
 use serde_json::{Value, json};
 
@@ -56,7 +56,7 @@ async fn a_namespace_that_is_not_there_claims_nothing_and_one_that_is_closed_blo
     assert!(matches!(claims::read(server.cluster("controller").await.wire(), "another").await, Read::Unknown(_)));
     assert!(server.kubectl(&["create", "namespace", NAMESPACE]));
     assert!(
-        matches!(read(&server).await, Read::Closed(Failure::Refused { code: 403, .. })),
+        matches!(read(&server).await, Read::Closed(ApiError::Refused { code: 403, .. })),
         "{:?}",
         read(&server).await
     );
@@ -77,7 +77,7 @@ async fn a_node_is_claimed_by_one_at_a_time(server: Arc<Server>) {
     for (node, age) in [("held", SignedDuration::ZERO), ("over", SignedDuration::from_hours(1))] {
         admin(&server, "create", &leases, lease(node, "NodeHealthCheck-a", age)).await;
     }
-    let Err(Failure::Conflict(why)) = cluster.claim("held", "u").await else { panic!("it was claimed") };
+    let Err(ApiError::Conflict(why)) = cluster.claim("held", "u").await else { panic!("it was claimed") };
     assert!(why.contains("medik8s-leases/node-held is held by NodeHealthCheck-a"), "{why}");
     for node in ["over", "new", "new"] {
         assert_eq!(cluster.claim(node, "u").await, Ok(()), "{node}");
@@ -92,7 +92,7 @@ async fn a_node_is_claimed_by_one_at_a_time(server: Arc<Server>) {
     assert_eq!(holder(&server, "new").await, None);
     assert_eq!(cluster.claim("over", "u").await, Ok(()));
     let old = claims::release(cluster.wire(), NAMESPACE, &book, "over").await;
-    assert!(matches!(old, Err(Failure::Conflict(_))), "it was renewed since: {old:?}");
+    assert!(matches!(old, Err(ApiError::Conflict(_))), "it was renewed since: {old:?}");
 }
 
 async fn set_lost(server: &Server, lost: &str) {

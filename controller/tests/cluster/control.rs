@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use nodewell_controller::kube::{KubeCluster, PAUSE_CONFIG_MAP};
 use nodewell_reconcile::{
+    api_error::ApiError,
     cluster::{Configuration, Election, Hosts, Leadership, LeaseKind, Marks, Nodes},
-    failure::Failure,
 };
 use nodewell_remediation::action::Telling;
 use serde_json::json;
@@ -38,9 +38,9 @@ async fn leadership_is_taken_by_one(server: Arc<Server>) {
         ..Leadership::default()
     };
     let stored = cluster.lead(&mine).await.unwrap();
-    assert!(matches!(cluster.lead(&mine).await, Err(Failure::Conflict(_))), "made twice");
+    assert!(matches!(cluster.lead(&mine).await, Err(ApiError::Conflict(_))), "made twice");
     let renewed = cluster.lead(&Leadership { transitions: 2, ..stored.clone() }).await.unwrap();
-    assert!(matches!(cluster.lead(&stored).await, Err(Failure::Conflict(_))), "a stale version leads");
+    assert!(matches!(cluster.lead(&stored).await, Err(ApiError::Conflict(_))), "a stale version leads");
     assert_eq!(cluster.leadership().await.unwrap().unwrap(), renewed);
     assert_eq!((renewed.transitions, renewed.annotations.len()), (2, 1));
 }
@@ -66,7 +66,7 @@ async fn a_node_named_like_the_leaders_lease_does_not_lead(server: Arc<Server>) 
     // It may not take an agent's Lease either.
     let wire = cluster.wire();
     let taken = wire.merge::<serde_json::Value>(&format!("{of_agents}/nodewell-controller"), &json!({})).await;
-    assert!(matches!(taken, Err(Failure::Refused { code: 403, .. })), "{taken:?}");
+    assert!(matches!(taken, Err(ApiError::Refused { code: 403, .. })), "{taken:?}");
 }
 
 async fn an_event_is_counted(server: Arc<Server>) {
@@ -113,8 +113,8 @@ async fn no_server_is_no_answer(server: Arc<Server>) {
     let requests = Arc::default();
     let client = nodewell_controller::kube::connect(Some(&path), Arc::clone(&requests)).await.unwrap();
     let cluster = KubeCluster::new(client, crate::server::clock(), crate::server::settings());
-    let failure = cluster.node("n").await.unwrap_err();
-    assert!(matches!(&failure, Failure::NoAnswer(why) if why.contains("GET /api/v1/nodes/n")), "{failure}");
+    let error = cluster.node("n").await.unwrap_err();
+    assert!(matches!(&error, ApiError::NoAnswer(why) if why.contains("GET /api/v1/nodes/n")), "{error}");
     let asked = nodewell_controller::kube::Asked { verb: "get", resource: "nodes" };
     assert_eq!(requests.so_far(), [((asked, 0), 1)].into());
 }

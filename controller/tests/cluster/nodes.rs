@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use nodewell_controller::kube::KubeCluster;
 use nodewell_reconcile::{
+    api_error::ApiError,
     cluster::{Marks, Nodes},
-    failure::Failure,
 };
 use serde_json::json;
 
@@ -79,8 +79,8 @@ async fn another_node_of_the_name_is_left_alone(server: Arc<Server>) {
     let cluster = server.cluster("controller").await;
     make_node(&server, "reborn").await;
     let gone = "00000000-0000-0000-0000-000000000000";
-    assert_eq!(cluster.taint("reborn", gone, &taint("a")).await, Err(Failure::NotFound));
-    assert_eq!(cluster.cordon("reborn", gone, "p").await, Err(Failure::NotFound));
-    assert_eq!(cluster.cordon("never-there", gone, "p").await, Err(Failure::NotFound));
+    assert_eq!(cluster.taint("reborn", gone, &taint("a")).await, Err(ApiError::NotFound));
+    assert_eq!(cluster.cordon("reborn", gone, "p").await, Err(ApiError::NotFound));
+    assert_eq!(cluster.cordon("never-there", gone, "p").await, Err(ApiError::NotFound));
     assert_eq!(cluster.node("never-there").await, Ok(None));
 }

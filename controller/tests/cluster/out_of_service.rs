@@ -7,8 +7,8 @@ use std::{
 };
 
 use nodewell_reconcile::{
+    api_error::ApiError,
     cluster::{Marks, Nodes, Pods},
-    failure::Failure,
 };
 use nodewell_remediation::{
     api::{OUT_OF_SERVICE, OUT_OF_SERVICE_BY},
@@ -64,7 +64,7 @@ async fn pods_of_a_dead_node_are_forced_away_past_their_budget(server: Arc<Serve
     wait_for_budget(&server, "ledger").await;
     node.die().await;
     let refused = cluster.evict(&pod, None).await;
-    assert!(matches!(refused, Err(Failure::EvictionRefused { .. })), "the budget guards nothing: {refused:?}");
+    assert!(matches!(refused, Err(ApiError::EvictionRefused { .. })), "the budget guards nothing: {refused:?}");
     let story = Story::of(&server, &node.name).await;
     let tainted = release(&server, &node, Effect::NoExecute).await;
     let ending = story.until_ending(&pod).await;
@@ -77,7 +77,7 @@ async fn pods_of_a_dead_node_are_forced_away_past_their_budget(server: Arc<Serve
     eprintln!("    its StatefulSet made the next {:.2} s after the taint", tainted.elapsed().as_secs_f64());
     assert_eq!(next["metadata"]["name"], json!(pod.name), "two of one name are two writers");
     // Too late: what the pods of the node were is answered no more.
-    assert_eq!(cluster.delete_pod(&pod, Some(Duration::ZERO)).await, Err(Failure::NotFound));
+    assert_eq!(cluster.delete_pod(&pod, Some(Duration::ZERO)).await, Err(ApiError::NotFound));
     leave(&server, &["statefulset/ledger", "poddisruptionbudget/ledger"], &[&node]);
 }
 

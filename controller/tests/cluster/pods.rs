@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use nodewell_reconcile::{cluster::Pods, failure::Failure};
+use nodewell_reconcile::{api_error::ApiError, cluster::Pods};
 use nodewell_remediation::facts::{Pod, PodRef};
 use serde_json::{Value, json};
 
@@ -50,7 +50,7 @@ async fn a_budget_blocks_and_names_itself(server: Arc<Server>) {
     make_budget(&server, "guarded").await;
     let refused = cluster.evict(&guarded, None).await;
     assert!(
-        matches!(&refused, Err(Failure::EvictionRefused { message, .. }) if message.contains("guarded")),
+        matches!(&refused, Err(ApiError::EvictionRefused { message, .. }) if message.contains("guarded")),
         "{refused:?}"
     );
     let pod: Pod = cluster.pod(&guarded).await.unwrap().unwrap();
@@ -59,15 +59,15 @@ async fn a_budget_blocks_and_names_itself(server: Arc<Server>) {
     let free = make_pod(&server, "free", "draining", json!({})).await;
     cluster.evict(&free, Some(Duration::ZERO)).await.unwrap();
     assert_eq!(cluster.pod(&free).await, Ok(None));
-    assert_eq!(cluster.evict(&free, None).await, Err(Failure::NotFound));
+    assert_eq!(cluster.evict(&free, None).await, Err(ApiError::NotFound));
 }
 
 async fn another_pod_of_the_name_is_neither_evicted_nor_deleted(server: Arc<Server>) {
     let cluster = server.cluster("controller").await;
     let there = make_pod(&server, "again", "draining", json!({})).await;
     let before = PodRef { uid: "00000000-0000-0000-0000-000000000000".into(), ..there.clone() };
-    assert_eq!(cluster.evict(&before, None).await, Err(Failure::NotFound));
-    assert_eq!(cluster.delete_pod(&before, Some(Duration::ZERO)).await, Err(Failure::NotFound));
+    assert_eq!(cluster.evict(&before, None).await, Err(ApiError::NotFound));
+    assert_eq!(cluster.delete_pod(&before, Some(Duration::ZERO)).await, Err(ApiError::NotFound));
     assert_eq!(cluster.pod(&before).await, Ok(None));
     assert!(cluster.pod(&there).await.unwrap().is_some());
     cluster.delete_pod(&there, Some(Duration::ZERO)).await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nodewell_reconcile::{cluster::Records, failure::Failure};
+use nodewell_reconcile::{api_error::ApiError, cluster::Records};
 use nodewell_remediation::api::fence::{Entry, Phase};
 use serde_json::{Value, json};
 
@@ -16,26 +16,26 @@ cases![a_record_is_saved_by_compare_and_swap, a_record_does_not_change_but_for_a
 async fn a_record_is_saved_by_compare_and_swap(server: Arc<Server>) {
     let cluster = server.cluster("controller").await;
     let opened = cluster.open(&fence("fenced")).await.unwrap();
-    assert!(matches!(cluster.open(&fence("fenced")).await, Err(Failure::Conflict(_))));
+    assert!(matches!(cluster.open(&fence("fenced")).await, Err(ApiError::Conflict(_))));
     let mut next = opened.clone();
     next.status.phase = Phase::Isolating;
     next.status.journal = vec![Entry { at: jiff::Timestamp::UNIX_EPOCH, epoch: 3, text: "cordoned".into() }];
     let saved = cluster.save(&next).await.unwrap();
     assert_eq!((saved.status.phase, saved.status.journal.len()), (Phase::Isolating, 1));
     assert_eq!(cluster.fence("fenced").await.unwrap().unwrap(), saved);
-    assert!(matches!(cluster.save(&next).await, Err(Failure::Conflict(_))), "a stale version wins");
-    assert!(matches!(cluster.close(&opened).await, Err(Failure::Conflict(_))), "a stale version closes");
+    assert!(matches!(cluster.save(&next).await, Err(ApiError::Conflict(_))), "a stale version wins");
+    assert!(matches!(cluster.close(&opened).await, Err(ApiError::Conflict(_))), "a stale version closes");
     cluster.close(&saved).await.unwrap();
     let again = cluster.open(&fence("fenced")).await.unwrap();
-    assert!(matches!(cluster.save(&saved).await, Err(Failure::NotFound | Failure::Conflict(_))));
+    assert!(matches!(cluster.save(&saved).await, Err(ApiError::NotFound | ApiError::Conflict(_))));
     assert!(
-        !matches!(cluster.close(&saved).await, Ok(()) | Err(Failure::NoAnswer(_))),
+        !matches!(cluster.close(&saved).await, Ok(()) | Err(ApiError::NoAnswer(_))),
         "it closes another of its name"
     );
     cluster.close(&again).await.unwrap();
-    assert_eq!(cluster.close(&again).await, Err(Failure::NotFound));
+    assert_eq!(cluster.close(&again).await, Err(ApiError::NotFound));
     assert_eq!(cluster.fence("fenced").await, Ok(None));
-    assert!(matches!(cluster.save(&fence("fenced")).await, Err(Failure::Refused { .. })), "a write without a version");
+    assert!(matches!(cluster.save(&fence("fenced")).await, Err(ApiError::Refused { .. })), "a write without a version");
 }
 
 async fn a_record_does_not_change_but_for_abort(server: Arc<Server>) {

@@ -5,10 +5,10 @@ mod writes;
 use std::{collections::BTreeMap, time::Duration};
 
 use nodewell_reconcile::{
+    api_error::ApiError,
     cluster::{
         Configuration, Election, Hosts, Leadership, LeaseKind, Marks, Nodes, Pods, ReachReport, Records, ReleaseMark,
     },
-    failure::Failure,
 };
 use nodewell_remediation::{
     action::Telling,
@@ -61,17 +61,17 @@ impl Fate {
 
 impl SimCluster {
     /// A call of the leader's that changes something: no other replica may make one.
-    async fn write<T>(&self, effect: impl FnOnce(&mut Truth) -> Result<T, Failure>) -> Result<T, Failure> {
+    async fn write<T>(&self, effect: impl FnOnce(&mut Truth) -> Result<T, ApiError>) -> Result<T, ApiError> {
         self.truth.borrow_mut().check_leads(self.replica);
         self.call(effect).await
     }
 
     /// One call: `effect` is what the API server does, at one instant.
-    async fn call<T>(&self, effect: impl FnOnce(&mut Truth) -> Result<T, Failure>) -> Result<T, Failure> {
+    async fn call<T>(&self, effect: impl FnOnce(&mut Truth) -> Result<T, ApiError>) -> Result<T, ApiError> {
         let (fate, there, back) = self.fate();
         sleep(there).await;
         match fate {
-            Fate::Refused => return Err(Failure::Refused { code: 500, message: "made up".into() }),
+            Fate::Refused => return Err(ApiError::Refused { code: 500, message: "made up".into() }),
             Fate::Lost => return self.silence().await,
             Fate::Dies => return self.die().await,
             Fate::Answered | Fate::Unheard | Fate::DiesAfter => {}
@@ -116,9 +116,9 @@ impl SimCluster {
         truth.is_cut(self.replica)
     }
 
-    async fn silence<T>(&self) -> Result<T, Failure> {
+    async fn silence<T>(&self) -> Result<T, ApiError> {
         sleep(TIMEOUT).await;
-        Err(Failure::NoAnswer("made up".into()))
+        Err(ApiError::NoAnswer("made up".into()))
     }
 
     /// The runner drops us before this returns.
@@ -129,7 +129,7 @@ impl SimCluster {
 }
 
 impl Nodes for SimCluster {
-    async fn node(&self, name: &str) -> Result<Option<Node>, Failure> {
+    async fn node(&self, name: &str) -> Result<Option<Node>, ApiError> {
         self.call(|truth| {
             let mut node = truth.store.nodes.get(name).map(|node| (**node).clone());
             if truth.scenario.mutation == Mutation::DeafToSkip {
@@ -140,7 +140,7 @@ impl Nodes for SimCluster {
         .await
     }
 
-    async fn lease(&self, kind: LeaseKind, node: &str) -> Result<Option<LeaseView>, Failure> {
+    async fn lease(&self, kind: LeaseKind, node: &str) -> Result<Option<LeaseView>, ApiError> {
         self.call(|truth| {
             if truth.scenario.mutation == Mutation::SeesDead && node == crate::replica::UNSEEN {
                 return Ok(truth.store.first_leases.get(node).cloned());
@@ -154,31 +154,31 @@ impl Nodes for SimCluster {
 }
 
 impl Marks for SimCluster {
-    async fn taint(&self, node: &str, uid: &str, taint: &Taint) -> Result<bool, Failure> {
+    async fn taint(&self, node: &str, uid: &str, taint: &Taint) -> Result<bool, ApiError> {
         self.truth.borrow_mut().taint_begins(self.replica, (node, uid), taint);
         self.write(|truth| truth.taint(self.replica, (node, uid), taint)).await
     }
 
-    async fn untaint(&self, node: &str, uid: &str, taint: &Taint) -> Result<bool, Failure> {
+    async fn untaint(&self, node: &str, uid: &str, taint: &Taint) -> Result<bool, ApiError> {
         self.write(|truth| truth.untaint(self.replica, (node, uid), taint)).await
     }
 
-    async fn cordon(&self, node: &str, uid: &str, by: &str) -> Result<bool, Failure> {
+    async fn cordon(&self, node: &str, uid: &str, by: &str) -> Result<bool, ApiError> {
         self.write(|truth| truth.cordon(self.replica, (node, uid), by)).await
     }
 
-    async fn uncordon(&self, node: &str, uid: &str, by: &str) -> Result<bool, Failure> {
+    async fn uncordon(&self, node: &str, uid: &str, by: &str) -> Result<bool, ApiError> {
         self.write(|truth| truth.uncordon(self.replica, (node, uid), by)).await
     }
 
-    async fn mark_release(&self, seen: &Node, mark: &ReleaseMark) -> Result<(), Failure> {
+    async fn mark_release(&self, seen: &Node, mark: &ReleaseMark) -> Result<(), ApiError> {
         if let ReleaseMark::OutOfService(taint) = mark {
             self.truth.borrow_mut().taint_begins(self.replica, (&seen.name, &seen.uid), taint);
         }
         self.write(|truth| truth.mark_release(self.replica, seen, mark)).await
     }
 
-    async fn unmark_release(&self, node: &str, uid: &str) -> Result<(), Failure> {
+    async fn unmark_release(&self, node: &str, uid: &str) -> Result<(), ApiError> {
         self.write(|truth| truth.unmark_release(self.replica, (node, uid))).await
     }
 
@@ -194,15 +194,15 @@ impl Marks for SimCluster {
 }
 
 impl Pods for SimCluster {
-    async fn pods_on(&self, node: &str) -> Result<Vec<Pod>, Failure> {
+    async fn pods_on(&self, node: &str) -> Result<Vec<Pod>, ApiError> {
         self.call(|truth| Ok(truth.store.pods.values().filter(|pod| pod.node == node).cloned().collect())).await
     }
 
-    async fn pod(&self, at: &PodRef) -> Result<Option<Pod>, Failure> {
+    async fn pod(&self, at: &PodRef) -> Result<Option<Pod>, ApiError> {
         self.call(|truth| Ok(truth.store.pods.get(&at.name).filter(|pod| pod.at == *at).cloned())).await
     }
 
-    async fn attachments_on(&self, node: &str) -> Result<Vec<Attachment>, Failure> {
+    async fn attachments_on(&self, node: &str) -> Result<Vec<Attachment>, ApiError> {
         self.call(|truth| {
             let attached = truth.store.attached.get(node).into_iter().flat_map(BTreeMap::keys);
             let attachment = |identity: &String| Attachment {
@@ -216,16 +216,16 @@ impl Pods for SimCluster {
         .await
     }
 
-    async fn budgets_of(&self, pod: &Pod) -> Result<Vec<Budget>, Failure> {
+    async fn budgets_of(&self, pod: &Pod) -> Result<Vec<Budget>, ApiError> {
         self.call(|truth| Ok(truth.budget_of(&pod.at.name).into_iter().collect())).await
     }
 
-    async fn evict(&self, pod: &PodRef, _grace: Option<Duration>) -> Result<(), Failure> {
+    async fn evict(&self, pod: &PodRef, _grace: Option<Duration>) -> Result<(), ApiError> {
         self.truth.borrow_mut().drain_calls(self.replica, pod, true);
         self.write(|truth| truth.evict(self.replica, pod)).await
     }
 
-    async fn delete_pod(&self, pod: &PodRef, grace: Option<Duration>) -> Result<(), Failure> {
+    async fn delete_pod(&self, pod: &PodRef, grace: Option<Duration>) -> Result<(), ApiError> {
         let releases = grace == Some(Duration::ZERO);
         if releases {
             self.truth.borrow_mut().release_begins(self.replica, pod);
@@ -237,39 +237,39 @@ impl Pods for SimCluster {
 }
 
 impl Records for SimCluster {
-    async fn fence(&self, name: &str) -> Result<Option<NodeFence>, Failure> {
+    async fn fence(&self, name: &str) -> Result<Option<NodeFence>, ApiError> {
         self.call(|truth| {
             if truth.scenario.mutation == Mutation::ClingsToCopies && truth.store.set_back > 0 {
-                return Err(Failure::NoAnswer("a copy is known".into()));
+                return Err(ApiError::NoAnswer("a copy is known".into()));
             }
             Ok(truth.store.fences.get(name).cloned())
         })
         .await
     }
 
-    async fn open(&self, fence: &NodeFence) -> Result<NodeFence, Failure> {
+    async fn open(&self, fence: &NodeFence) -> Result<NodeFence, ApiError> {
         self.write(|truth| truth.open(self.replica, fence)).await
     }
 
-    async fn save(&self, fence: &NodeFence) -> Result<NodeFence, Failure> {
+    async fn save(&self, fence: &NodeFence) -> Result<NodeFence, ApiError> {
         self.write(|truth| truth.save(self.replica, fence)).await
     }
 
-    async fn close(&self, fence: &NodeFence) -> Result<(), Failure> {
+    async fn close(&self, fence: &NodeFence) -> Result<(), ApiError> {
         self.write(|truth| truth.close(self.replica, fence)).await
     }
 }
 
 impl Configuration for SimCluster {
-    async fn config_map(&self, _name: &str) -> Result<Option<BTreeMap<String, String>>, Failure> {
+    async fn config_map(&self, _name: &str) -> Result<Option<BTreeMap<String, String>>, ApiError> {
         self.call(|_| Ok(None)).await
     }
 
-    async fn secret(&self, _name: &str) -> Result<Option<BTreeMap<String, Vec<u8>>>, Failure> {
+    async fn secret(&self, _name: &str) -> Result<Option<BTreeMap<String, Vec<u8>>>, ApiError> {
         self.call(|_| Ok(None)).await
     }
 
-    async fn stopped(&self) -> Result<Option<String>, Failure> {
+    async fn stopped(&self) -> Result<Option<String>, ApiError> {
         self.call(|truth| {
             let deaf = truth.scenario.mutation == Mutation::DeafToStop;
             Ok(truth.store.stopped.filter(|_| !deaf).map(|_| "a person said so".to_owned()))
@@ -279,21 +279,21 @@ impl Configuration for SimCluster {
 }
 
 impl Hosts for SimCluster {
-    async fn reach_reports(&self) -> Result<Vec<ReachReport>, Failure> {
+    async fn reach_reports(&self) -> Result<Vec<ReachReport>, ApiError> {
         self.call(|truth| Ok(truth.store.reach.values().cloned().collect())).await
     }
 
-    async fn report_reach(&self, report: &ReachReport) -> Result<(), Failure> {
+    async fn report_reach(&self, report: &ReachReport) -> Result<(), ApiError> {
         self.call(|truth| truth.report_reach(report)).await
     }
 }
 
 impl Election for SimCluster {
-    async fn leadership(&self) -> Result<Option<Leadership>, Failure> {
+    async fn leadership(&self) -> Result<Option<Leadership>, ApiError> {
         self.call(|truth| Ok(truth.leadership_as_seen())).await
     }
 
-    async fn lead(&self, lease: &Leadership) -> Result<Leadership, Failure> {
+    async fn lead(&self, lease: &Leadership) -> Result<Leadership, ApiError> {
         self.call(|truth| truth.lead(self.replica, lease)).await
     }
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, future::Future, time::Duration};
 
 use jiff::Timestamp;
 
-use crate::failure::Failure;
+use crate::api_error::ApiError;
 
 /// The controller's own Lease, with its version for compare-and-swap.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -21,7 +21,7 @@ pub struct Leadership {
 
 /// Who leads.
 pub trait Election {
-    fn leadership(&self) -> impl Future<Output = Result<Option<Leadership>, Failure>>;
+    fn leadership(&self) -> impl Future<Output = Result<Option<Leadership>, ApiError>>;
     /// Creates it (an empty resourceVersion) or replaces it, by compare-and-swap.
-    fn lead(&self, lease: &Leadership) -> impl Future<Output = Result<Leadership, Failure>>;
+    fn lead(&self, lease: &Leadership) -> impl Future<Output = Result<Leadership, ApiError>>;
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, future::Future};
 
-use crate::failure::Failure;
+use crate::api_error::ApiError;
 
 /// One host's report on the nodes that it tried because they looked lost.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -16,7 +16,7 @@ pub struct ReachReport {
 
 /// Each host's own report on the nodes that it cannot reach.
 pub trait Hosts {
-    fn reach_reports(&self) -> impl Future<Output = Result<Vec<ReachReport>, Failure>>;
+    fn reach_reports(&self) -> impl Future<Output = Result<Vec<ReachReport>, ApiError>>;
     /// Writes this host's own, where only it writes (annotations of a Lease of its own).
-    fn report_reach(&self, report: &ReachReport) -> impl Future<Output = Result<(), Failure>>;
+    fn report_reach(&self, report: &ReachReport) -> impl Future<Output = Result<(), ApiError>>;
 }

@@ -8,7 +8,7 @@ use nodewell_remediation::{
 };
 
 use super::Nodes;
-use crate::failure::Failure;
+use crate::api_error::ApiError;
 
 /// What a Node bears from right before its pods are released.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,25 +24,25 @@ pub enum ReleaseMark {
 pub trait Marks: Nodes {
     /// Adds the taint. False if one with this key and effect is there that has another value: it belongs to another
     /// client. Compare-and-swap inside.
-    fn taint(&self, node: &str, uid: &str, taint: &Taint) -> impl Future<Output = Result<bool, Failure>>;
+    fn taint(&self, node: &str, uid: &str, taint: &Taint) -> impl Future<Output = Result<bool, ApiError>>;
     /// Takes it away. False if one with this key and effect is there that has another value, and stays.
-    fn untaint(&self, node: &str, uid: &str, taint: &Taint) -> impl Future<Output = Result<bool, Failure>>;
+    fn untaint(&self, node: &str, uid: &str, taint: &Taint) -> impl Future<Output = Result<bool, ApiError>>;
     /// Makes it unschedulable with our mark `by`. False if another client did before.
-    fn cordon(&self, node: &str, uid: &str, by: &str) -> impl Future<Output = Result<bool, Failure>>;
+    fn cordon(&self, node: &str, uid: &str, by: &str) -> impl Future<Output = Result<bool, ApiError>>;
     /// The same for a schedulable Node as the watch saw it, on condition that it is still that version: one request where
     /// [`cordon`](Self::cordon) makes two. With the Node as it is stored now, if that became known on the way.
-    fn cordon_seen(&self, seen: &Node, by: &str) -> impl Future<Output = Result<(bool, Option<Node>), Failure>> {
+    fn cordon_seen(&self, seen: &Node, by: &str) -> impl Future<Output = Result<(bool, Option<Node>), ApiError>> {
         async { Ok((self.cordon(&seen.name, &seen.uid, by).await?, self.node(&seen.name).await.ok().flatten())) }
     }
     /// Only if it carries our mark. False if it does not, or if a person has cordoned it again: their cordon stays. The
     /// mark goes in any case.
-    fn uncordon(&self, node: &str, uid: &str, by: &str) -> impl Future<Output = Result<bool, Failure>>;
+    fn uncordon(&self, node: &str, uid: &str, by: &str) -> impl Future<Output = Result<bool, ApiError>>;
     /// Marks this Node for a release, on condition that it is still the version that was seen: nothing lies between the last
     /// look and this. One that bears the mark already, or has another's out-of-service taint, stays as it is.
-    /// [`Failure::Conflict`] if it has changed.
-    fn mark_release(&self, seen: &Node, mark: &ReleaseMark) -> impl Future<Output = Result<(), Failure>>;
+    /// [`ApiError::Conflict`] if it has changed.
+    fn mark_release(&self, seen: &Node, mark: &ReleaseMark) -> impl Future<Output = Result<(), ApiError>>;
     /// Takes [`ReleaseMark::StorageOf`] away, whatever boot it names.
-    fn unmark_release(&self, node: &str, uid: &str) -> impl Future<Output = Result<(), Failure>>;
+    fn unmark_release(&self, node: &str, uid: &str) -> impl Future<Output = Result<(), ApiError>>;
     /// An Event. A failure to emit it never stops an act; implementations try for a while and give up.
     fn tell(&self, node: &str, uid: &str, telling: &Telling) -> impl Future<Output = ()>;
 }

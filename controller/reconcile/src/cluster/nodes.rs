@@ -4,7 +4,7 @@ use std::future::Future;
 
 use nodewell_remediation::facts::{LeaseView, Node};
 
-use crate::failure::Failure;
+use crate::api_error::ApiError;
 
 /// Which of a Node's Leases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -17,6 +17,6 @@ pub enum LeaseKind {
 
 /// What is known of nodes.
 pub trait Nodes {
-    fn node(&self, name: &str) -> impl Future<Output = Result<Option<Node>, Failure>>;
-    fn lease(&self, kind: LeaseKind, node: &str) -> impl Future<Output = Result<Option<LeaseView>, Failure>>;
+    fn node(&self, name: &str) -> impl Future<Output = Result<Option<Node>, ApiError>>;
+    fn lease(&self, kind: LeaseKind, node: &str) -> impl Future<Output = Result<Option<LeaseView>, ApiError>>;
 }

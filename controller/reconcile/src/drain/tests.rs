@@ -14,7 +14,7 @@ use nodewell_remediation::{
 use proptest::prelude::*;
 
 use self::double::{Does, Double, at, node, pod};
-use crate::failure::Failure;
+use crate::api_error::ApiError;
 
 fn rules() -> DrainRules {
     DrainRules { timeout: Duration::from_secs(60), ..DrainRules::of(&DrainStep::default()).unwrap() }
@@ -50,11 +50,11 @@ async fn times_out(double: Double, rules: &DrainRules, words: &str) {
 }
 
 fn refused(code: u16, message: &str) -> Does {
-    Does::Answer(Failure::Refused { code, message: message.into() })
+    Does::Answer(ApiError::Refused { code, message: message.into() })
 }
 
 fn refused_by_budget() -> Does {
-    Does::Answer(Failure::EvictionRefused { message: "Cannot evict pod".into(), retry: None })
+    Does::Answer(ApiError::EvictionRefused { message: "Cannot evict pod".into(), retry: None })
 }
 
 #[tokio::test(start_paused = true)]
@@ -276,7 +276,7 @@ async fn a_blocked_eviction_is_tried_until_the_end_and_the_budget_named() {
 
 #[tokio::test(start_paused = true)]
 async fn retry_after_is_honoured() {
-    let busy = Failure::EvictionRefused { message: "busy".into(), retry: Some(Duration::from_secs(20)) };
+    let busy = ApiError::EvictionRefused { message: "busy".into(), retry: Some(Duration::from_secs(20)) };
     let double = Double::new(vec![pod("a")]).evict(move |_, nth| match nth {
         0 => Does::Answer(busy.clone()),
         _ => Does::End(Duration::ZERO),

@@ -39,7 +39,7 @@ type Decision = (String, &'static str, String);
 struct Double {
     all: Rc<RefCell<Vec<Request>>>,
     decisions: Rc<RefCell<Vec<Decision>>>,
-    failure: Rc<RefCell<Option<Failure>>>,
+    error: Rc<RefCell<Option<ApiError>>>,
 }
 
 impl Double {
@@ -47,9 +47,9 @@ impl Double {
         Self { all: Rc::new(RefCell::new(all)), ..Self::default() }
     }
 
-    fn decide(&self, request: &Request, what: &'static str, message: &str) -> Result<(), Failure> {
-        if let Some(failure) = self.failure.borrow_mut().take() {
-            return Err(failure);
+    fn decide(&self, request: &Request, what: &'static str, message: &str) -> Result<(), ApiError> {
+        if let Some(error) = self.error.borrow_mut().take() {
+            return Err(error);
         }
         self.decisions.borrow_mut().push((request.name.clone(), what, message.to_owned()));
         let mut all = self.all.borrow_mut();
@@ -59,15 +59,15 @@ impl Double {
 }
 
 impl Requests for Double {
-    async fn all(&self) -> Result<Vec<Request>, Failure> {
+    async fn all(&self) -> Result<Vec<Request>, ApiError> {
         Ok(self.all.borrow().clone())
     }
 
-    async fn approve(&self, request: &Request, message: &str) -> Result<(), Failure> {
+    async fn approve(&self, request: &Request, message: &str) -> Result<(), ApiError> {
         self.decide(request, "approved", message)
     }
 
-    async fn deny(&self, request: &Request, message: &str) -> Result<(), Failure> {
+    async fn deny(&self, request: &Request, message: &str) -> Result<(), ApiError> {
         self.decide(request, "denied", message)
     }
 }
@@ -114,10 +114,10 @@ async fn a_failed_decision_is_tried_again_and_a_lost_race_is_no_failure() {
     let double = Double::of(vec![request("n1", "n1")]);
     let (_keep, lease_deadline) = lease_deadline(60);
     let mut approver = Approver::new(double.clone(), Rule::default());
-    *double.failure.borrow_mut() = Some(Failure::Conflict("changed".into()));
+    *double.error.borrow_mut() = Some(ApiError::Conflict("changed".into()));
     approver.round(&clock(), &lease_deadline).await;
     assert_eq!(approver.counts(), Counts::default());
-    *double.failure.borrow_mut() = Some(Failure::NoAnswer("timeout".into()));
+    *double.error.borrow_mut() = Some(ApiError::NoAnswer("timeout".into()));
     approver.round(&clock(), &lease_deadline).await;
     approver.round(&clock(), &lease_deadline).await;
     assert_eq!(approver.counts(), Counts { approved: 1, failures: 1, ..Counts::default() });

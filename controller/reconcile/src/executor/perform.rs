@@ -11,7 +11,7 @@ use nodewell_remediation::{
 use tokio::time::sleep;
 
 use super::Executor;
-use crate::{cluster::Cluster, failure::Failure, lease_deadline::LeaseDeadline, power::Power};
+use crate::{api_error::ApiError, cluster::Cluster, lease_deadline::LeaseDeadline, power::Power};
 
 /// Between two reads of one BMC: a reading that was cached is not two readings.
 pub(super) const BETWEEN_READS: Duration = Duration::from_secs(1);
@@ -124,7 +124,7 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
             Ok(Some(node)) if node.uid == fence.spec.node_uid => Ok(node),
             Ok(Some(_)) => Err(Failed::Gone(format!("Node {name} is another one now"))),
             Ok(None) => Err(Failed::Gone(format!("Node {name} was deleted"))),
-            Err(failure) => Err(Failed::NotBegun(format!("Node {name} could not be read: {failure}"))),
+            Err(error) => Err(Failed::NotBegun(format!("Node {name} could not be read: {error}"))),
         }
     }
 }
@@ -148,16 +148,16 @@ fn changes_node(op: &Op) -> bool {
     }
 }
 
-pub(super) fn ours(answer: Result<bool, Failure>) -> Outcome {
+pub(super) fn ours(answer: Result<bool, ApiError>) -> Outcome {
     answer.map(|ours| if ours { Done::Yes } else { Done::NotOurs }).map_err(failed)
 }
 
-pub(super) fn failed(failure: Failure) -> Failed {
-    match failure {
-        Failure::NotFound => Failed::Gone("the Node is not there any more, or is another one".into()),
-        Failure::NoAnswer(_) => Failed::InDoubt(failure.to_string()),
-        Failure::Conflict(_) | Failure::EvictionRefused { .. } | Failure::Refused { .. } => {
-            Failed::Refused(failure.to_string())
+pub(super) fn failed(error: ApiError) -> Failed {
+    match error {
+        ApiError::NotFound => Failed::Gone("the Node is not there any more, or is another one".into()),
+        ApiError::NoAnswer(_) => Failed::InDoubt(error.to_string()),
+        ApiError::Conflict(_) | ApiError::EvictionRefused { .. } | ApiError::Refused { .. } => {
+            Failed::Refused(error.to_string())
         }
     }
 }

@@ -8,13 +8,13 @@ use nodewell_remediation::{
 
 use super::Executor;
 use crate::{
+    api_error::ApiError,
     cache::Source,
     cluster::{LeaseKind, Nodes, Records},
-    failure::Failure,
 };
 
 impl<C: Records, P> Executor<'_, C, P> {
-    pub(super) async fn read_fence(&self, name: &str) -> Result<Option<NodeFence>, Failure> {
+    pub(super) async fn read_fence(&self, name: &str) -> Result<Option<NodeFence>, ApiError> {
         let mark = self.cache.mark(Source::Fences, name);
         let read = self.cluster.fence(name).await?;
         if let Some(fence) = &read {
@@ -25,7 +25,7 @@ impl<C: Records, P> Executor<'_, C, P> {
 }
 
 impl<C: Nodes, P> Executor<'_, C, P> {
-    pub(super) async fn read_node(&self, name: &str) -> Result<Option<Node>, Failure> {
+    pub(super) async fn read_node(&self, name: &str) -> Result<Option<Node>, ApiError> {
         let mark = self.cache.mark(Source::Nodes, name);
         let read = self.cluster.node(name).await?;
         if let Some(node) = &read {
@@ -34,7 +34,7 @@ impl<C: Nodes, P> Executor<'_, C, P> {
         Ok(read)
     }
 
-    pub(super) async fn read_lease(&self, node: &str) -> Result<Option<LeaseView>, Failure> {
+    pub(super) async fn read_lease(&self, node: &str) -> Result<Option<LeaseView>, ApiError> {
         let mark = self.cache.mark(Source::KubeletLeases, node);
         let read = self.cluster.lease(LeaseKind::Kubelet, node).await?;
         if let Some(lease) = &read {

@@ -17,8 +17,8 @@ use nodewell_remediation::{
 
 use super::Executor;
 use crate::{
+    api_error::ApiError,
     cluster::{Cluster, LeaseKind},
-    failure::Failure,
     lease_deadline::LeaseDeadline,
     power::Power,
 };
@@ -27,7 +27,8 @@ use crate::{
 const FRESH: Duration = Duration::from_millis(800);
 const TRIES: usize = 3;
 
-type Refusal = Result<(), String>;
+/// Nothing, or why the act may not begin.
+type Check = Result<(), String>;
 
 impl<C: Cluster, P: Power> Executor<'_, C, P> {
     /// The Node, if the act may begin now.
@@ -68,17 +69,16 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
     }
 
     /// A drain is old news: pods that came since would end with the power. Of a node that is silent this is not asked.
-    async fn check_pods(&self, fence: &NodeFence, act: Irreversible, name: &str) -> Refusal {
+    async fn check_pods(&self, fence: &NodeFence, act: Irreversible, name: &str) -> Check {
         if act != Irreversible::PowerOff || !is_emptied(fence) {
             return Ok(());
         }
-        let pods =
-            self.cluster.pods_on(name).await.map_err(|failure| format!("its pods cannot be listed: {failure}"))?;
+        let pods = self.cluster.pods_on(name).await.map_err(|error| format!("its pods cannot be listed: {error}"))?;
         let back = pods.iter().find(|pod| pod.deleting.is_none() && ends_with_power(pod));
         back.map_or(Ok(()), |pod| Err(format!("{}/{} came after the drain", pod.at.namespace, pod.at.name)))
     }
 
-    fn check_node(&self, node: &Node) -> Refusal {
+    fn check_node(&self, node: &Node) -> Check {
         let own = self.cache.with(|snapshot| snapshot.host.node.clone());
         refuse_if(own.as_ref() == Some(&node.name), || "this is the host that judges".into())?;
         refuse_if(node.annotations.contains_key(SKIP_REMEDIATION), || {
@@ -93,12 +93,12 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         fence: &NodeFence,
         act: Irreversible,
         node: &Node,
-        lease: Result<Option<LeaseView>, Failure>,
-    ) -> Refusal {
+        lease: Result<Option<LeaseView>, ApiError>,
+    ) -> Check {
         if may_speak(fence, act, node) {
             return Ok(());
         }
-        let lease = lease.map_err(|failure| format!("the kubelet's Lease could not be read: {failure}"))?;
+        let lease = lease.map_err(|error| format!("the kubelet's Lease could not be read: {error}"))?;
         let Some(lease) = lease else {
             return check_without_lease(act, node);
         };
@@ -110,7 +110,7 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         refuse_if(silent < kubelet::RENEWS, || format!("the kubelet renewed its Lease {}s ago", silent.as_secs()))
     }
 
-    fn check_lease_deadline(&self, fence: &NodeFence, lease_deadline: &LeaseDeadline) -> Refusal {
+    fn check_lease_deadline(&self, fence: &NodeFence, lease_deadline: &LeaseDeadline) -> Check {
         let name = &fence.spec.node_name;
         let longest = self.cache.with(|snapshot| {
             let plan = snapshot.gathered.get(name).and_then(|gathered| gathered.methods.as_ref())?;
@@ -142,7 +142,7 @@ fn may_speak(fence: &NodeFence, act: Irreversible, node: &Node) -> bool {
 }
 
 /// A Lease that is not there is no silence: it was there when power was decided on.
-fn check_without_lease(act: Irreversible, node: &Node) -> Refusal {
+fn check_without_lease(act: Irreversible, node: &Node) -> Check {
     match act {
         Irreversible::PowerOff | Irreversible::Reap => {
             Err("the kubelet's Lease is not there any more; look at kube-node-lease".into())
@@ -158,7 +158,7 @@ fn is_emptied(fence: &NodeFence) -> bool {
 
 /// What ends a machine is meant for the boot and the Node that the record knows, and for one that no other remediator
 /// has in hand.
-fn check_standing(fence: &NodeFence, act: Irreversible, node: &Node) -> Refusal {
+fn check_standing(fence: &NodeFence, act: Irreversible, node: &Node) -> Check {
     match act {
         Irreversible::Release => return check_ended_boot(fence, node),
         Irreversible::PowerOn => return Ok(()),
@@ -171,7 +171,7 @@ fn check_standing(fence: &NodeFence, act: Irreversible, node: &Node) -> Refusal 
 }
 
 /// The pods that are released were those of the boot that ended, or that was cut off its storage.
-fn check_ended_boot(fence: &NodeFence, node: &Node) -> Refusal {
+fn check_ended_boot(fence: &NodeFence, node: &Node) -> Check {
     let status = &fence.status;
     let known = status.off.as_ref().map_or(&status.boot_id, |off| &off.boot_id);
     refuse_if(node.boot_id != *known, || "the node has booted since it was meant to be cut off".into())
@@ -183,16 +183,16 @@ fn may_have_its_storage(fence: &NodeFence, node: &Node) -> bool {
     fence.status.storage_only.is_some() && !is_cut(fence, node)
 }
 
-fn check_stopped(stopped: Result<Option<String>, Failure>) -> Refusal {
+fn check_stopped(stopped: Result<Option<String>, ApiError>) -> Check {
     match stopped {
         Ok(None) => Ok(()),
         Ok(Some(why)) => Err(format!("stopped: {why}")),
-        Err(failure) => Err(format!("the kill switch could not be read: {failure}")),
+        Err(error) => Err(format!("the kill switch could not be read: {error}")),
     }
 }
 
-fn check_record(fence: &NodeFence, meant: (Irreversible, u64), stored: Result<Option<NodeFence>, Failure>) -> Refusal {
-    let stored = stored.map_err(|failure| format!("the record could not be read: {failure}"))?;
+fn check_record(fence: &NodeFence, meant: (Irreversible, u64), stored: Result<Option<NodeFence>, ApiError>) -> Check {
+    let stored = stored.map_err(|error| format!("the record could not be read: {error}"))?;
     let stored = stored.ok_or("the record was deleted")?;
     let is_same = stored.metadata.uid == fence.metadata.uid
         && stored.metadata.resource_version == fence.metadata.resource_version;
@@ -206,7 +206,7 @@ fn check_record(fence: &NodeFence, meant: (Irreversible, u64), stored: Result<Op
     refuse_if(intent.is_none(), || "the record does not say that this was meant".into())
 }
 
-fn refuse_if(is_so: bool, why: impl FnOnce() -> String) -> Refusal {
+fn refuse_if(is_so: bool, why: impl FnOnce() -> String) -> Check {
     if is_so { Err(why()) } else { Ok(()) }
 }
 

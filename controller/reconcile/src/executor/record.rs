@@ -10,7 +10,7 @@ use nodewell_remediation::{
 use tokio::time::sleep;
 
 use super::Executor;
-use crate::{cluster::Records, failure::Failure, lease_deadline::LeaseDeadline};
+use crate::{api_error::ApiError, cluster::Records, lease_deadline::LeaseDeadline};
 
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
@@ -29,8 +29,8 @@ enum Stored {
 
 impl<C: Records, P> Executor<'_, C, P> {
     pub(super) async fn open(&self, fence: NodeFence, lease_deadline: &LeaseDeadline) -> Vec<Tell> {
-        if let Err(failure) = self.claim(&fence).await {
-            tracing::warn!(node = fence.spec.node_name, %failure, "no record was opened: the node was not claimed");
+        if let Err(error) = self.claim(&fence).await {
+            tracing::warn!(node = fence.spec.node_name, %error, "no record was opened: the node was not claimed");
             sleep(self.settings.rest).await;
             return Vec::new();
         }
@@ -45,7 +45,7 @@ impl<C: Records, P> Executor<'_, C, P> {
     }
 
     /// Other remediators stay away from a node from before our first write about it.
-    async fn claim(&self, fence: &NodeFence) -> Result<(), Failure> {
+    async fn claim(&self, fence: &NodeFence) -> Result<(), ApiError> {
         if !self.cache.with(|snapshot| snapshot.claims.are_kept) {
             return Ok(());
         }
@@ -59,7 +59,7 @@ impl<C: Records, P> Executor<'_, C, P> {
         created: NodeFence,
         meant: &NodeFence,
         lease_deadline: &LeaseDeadline,
-    ) -> Result<NodeFence, Failure> {
+    ) -> Result<NodeFence, ApiError> {
         let mut base = created;
         let mut wait = FIRST_WAIT;
         while lease_deadline.is_ahead(self.clock.moment()) {
@@ -68,12 +68,12 @@ impl<C: Records, P> Executor<'_, C, P> {
                 Stored::Next(stored) => return Ok(stored),
                 Stored::Base(stored) => base = stored,
                 Stored::Unknown => {}
-                Stored::Other => return Err(Failure::Conflict("the new record was changed".into())),
+                Stored::Other => return Err(ApiError::Conflict("the new record was changed".into())),
             }
             sleep(wait).await;
             wait = (wait * 2).min(LONGEST_WAIT);
         }
-        Err(Failure::NoAnswer("the term ended before the new record was whole".into()))
+        Err(ApiError::NoAnswer("the term ended before the new record was whole".into()))
     }
 
     pub(super) async fn save(&self, fence: NodeFence, why: Telling) -> Vec<Tell> {
@@ -83,15 +83,15 @@ impl<C: Records, P> Executor<'_, C, P> {
         self.stored(&fence, answer, why).await
     }
 
-    async fn stored(&self, meant: &NodeFence, answer: Result<NodeFence, Failure>, why: Telling) -> Vec<Tell> {
+    async fn stored(&self, meant: &NodeFence, answer: Result<NodeFence, ApiError>, why: Telling) -> Vec<Tell> {
         match answer {
             Ok(stored) => {
                 self.cache.stored(&stored);
                 self.cache.apply_fence(stored);
                 vec![words(meant, why)]
             }
-            Err(failure) => {
-                tracing::warn!(node = meant.spec.node_name, %failure, "the record was not written; it is read again");
+            Err(error) => {
+                tracing::warn!(node = meant.spec.node_name, %error, "the record was not written; it is read again");
                 self.forget(meant).await;
                 sleep(self.settings.rest).await;
                 Vec::new()
@@ -102,10 +102,10 @@ impl<C: Records, P> Executor<'_, C, P> {
     pub(super) async fn close(&self, fence: NodeFence, why: Telling) -> Vec<Tell> {
         let begun = self.clock.moment();
         let answer = self.write(self.cluster.close(&fence)).await;
-        let is_done = matches!(answer, Ok(()) | Err(Failure::NotFound));
+        let is_done = matches!(answer, Ok(()) | Err(ApiError::NotFound));
         self.cache.wrote("close", is_done, self.clock.moment().since(begun));
         match answer {
-            Ok(()) | Err(Failure::NotFound) => {
+            Ok(()) | Err(ApiError::NotFound) => {
                 // The server reports it as deleted also while a finalizer keeps it.
                 let kept = self.cluster.fence(&fence.metadata.name).await.ok().flatten();
                 match kept.filter(|kept| kept.metadata.uid == fence.metadata.uid) {
@@ -119,8 +119,8 @@ impl<C: Records, P> Executor<'_, C, P> {
                     }
                 }
             }
-            Err(failure) => {
-                tracing::warn!(node = fence.spec.node_name, %failure, "the record was not closed; it is read again");
+            Err(error) => {
+                tracing::warn!(node = fence.spec.node_name, %error, "the record was not closed; it is read again");
                 self.forget(&fence).await;
                 sleep(self.settings.rest).await;
                 Vec::new()

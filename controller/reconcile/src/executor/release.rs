@@ -16,8 +16,8 @@ use nodewell_remediation::{
 
 use super::{Executor, perform::failed};
 use crate::{
+    api_error::ApiError,
     cluster::{Cluster, ReleaseMark},
-    failure::Failure,
     lease_deadline::LeaseDeadline,
     power::Power,
 };
@@ -52,8 +52,8 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
             // It waits for no turn among other writes: nothing lies between the last look and this.
             match self.cluster.mark_release(&node, &mark(fence)?).await {
                 Ok(()) => return Ok(()),
-                Err(Failure::Conflict(why)) => last = why,
-                Err(failure) => return Err(failed(failure)),
+                Err(ApiError::Conflict(why)) => last = why,
+                Err(error) => return Err(failed(error)),
             }
         }
         Err(Failed::NotBegun(format!("the Node is changed all the time: {last}")))
@@ -77,7 +77,7 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
     async fn check_count(&self, fence: &NodeFence) -> Result<(), Failed> {
         let node = &fence.spec.node_name;
         let meant = fence.status.intent.as_ref().map_or(0, |intent| intent.pods as usize);
-        let unknown = |failure| Failed::NotBegun(format!("the pods of {node} could not be counted: {failure}"));
+        let unknown = |error| Failed::NotBegun(format!("the pods of {node} could not be counted: {error}"));
         let pods = self.cluster.pods_on(node).await.map_err(unknown)?;
         // What their claims are this list does not contain; those of a storage are deleted by name and UID alone.
         let goes = |pod: &&Pod| fence.status.storage_only.is_none() && goes(pod, None);
@@ -98,13 +98,13 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
     }
 
     /// One that is gone is let go. After a lost answer the same is asked again: its UID is unique.
-    async fn release_one(&self, pod: &PodRef) -> Result<(), Failure> {
-        let mut last = Failure::NotFound;
+    async fn release_one(&self, pod: &PodRef) -> Result<(), ApiError> {
+        let mut last = ApiError::NotFound;
         for _ in 0..TRIES {
             match self.write(self.cluster.delete_pod(pod, Some(Duration::ZERO))).await {
-                Ok(()) | Err(Failure::NotFound) => return Ok(()),
-                Err(failure @ Failure::NoAnswer(_)) => last = failure,
-                Err(failure) => return Err(failure),
+                Ok(()) | Err(ApiError::NotFound) => return Ok(()),
+                Err(error @ ApiError::NoAnswer(_)) => last = error,
+                Err(error) => return Err(error),
             }
         }
         Err(last)

@@ -24,26 +24,26 @@ struct Stored {
 }
 
 impl Election for OneLease {
-    async fn leadership(&self) -> Result<Option<Leadership>, Failure> {
+    async fn leadership(&self) -> Result<Option<Leadership>, ApiError> {
         match self.0.borrow().mute {
-            Some(_) => Err(Failure::NoAnswer("mute".into())),
+            Some(_) => Err(ApiError::NoAnswer("mute".into())),
             None => Ok(self.0.borrow().lease.clone()),
         }
     }
 
-    async fn lead(&self, lease: &Leadership) -> Result<Leadership, Failure> {
+    async fn lead(&self, lease: &Leadership) -> Result<Leadership, ApiError> {
         let mut stored = self.0.borrow_mut();
         if stored.mute == Some(false) {
-            return Err(Failure::NoAnswer("mute".into()));
+            return Err(ApiError::NoAnswer("mute".into()));
         }
         if stored.lease.as_ref().map_or("", |lease| lease.resource_version.as_str()) != lease.resource_version {
-            return Err(Failure::Conflict("version".into()));
+            return Err(ApiError::Conflict("version".into()));
         }
         stored.version += 1;
         stored.writes += 1;
         let lease = Leadership { resource_version: stored.version.to_string(), ..lease.clone() };
         stored.lease = Some(lease.clone());
-        if stored.mute.is_some() { Err(Failure::NoAnswer("mute".into())) } else { Ok(lease) }
+        if stored.mute.is_some() { Err(ApiError::NoAnswer("mute".into())) } else { Ok(lease) }
     }
 }
 

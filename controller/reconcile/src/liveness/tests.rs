@@ -25,7 +25,7 @@ struct Server {
     told: Vec<String>,
     /// Happens between the controller's read and its write.
     between: Option<fn(&mut Server)>,
-    broken: Option<Failure>,
+    broken: Option<ApiError>,
 }
 
 impl Server {
@@ -66,11 +66,11 @@ impl Double {
 }
 
 impl Conditions for Double {
-    async fn read(&self, node: &str) -> Result<Option<Evidence>, Failure> {
+    async fn read(&self, node: &str) -> Result<Option<Evidence>, ApiError> {
         let mut servers = self.0.borrow_mut();
         let Some(server) = servers.get_mut(node) else { return Ok(None) };
-        if let Some(failure) = server.broken.clone() {
-            return Err(failure);
+        if let Some(error) = server.broken.clone() {
+            return Err(error);
         }
         let fields = json!({ "f:status": { "f:conditions": { "k:{\"type\":\"DiskUnhealthy\"}": {
             "f:type": {}, "f:status": {}, "f:reason": {}, "f:message": {} } } } });
@@ -88,10 +88,10 @@ impl Conditions for Double {
         Ok(Some(evidence))
     }
 
-    async fn apply(&self, node: &str, status: &StatusView, set: &[Words]) -> Result<(), Failure> {
+    async fn apply(&self, node: &str, status: &StatusView, set: &[Words]) -> Result<(), ApiError> {
         self.on(node, |server| {
             if status.resource_version != server.version.to_string() {
-                return Err(Failure::Conflict("the object has been modified".into()));
+                return Err(ApiError::Conflict("the object has been modified".into()));
             }
             server.version += 1;
             server.conditions = set.iter().cloned().map(Value::Object).collect();
@@ -234,7 +234,7 @@ async fn many_are_written_one_after_the_other() {
 #[tokio::test(start_paused = true)]
 async fn more_than_half_at_once_is_blocked_and_nothing_is_even_read() {
     let double = Double::new(4);
-    double.on("n1", |server| server.broken = Some(Failure::NoAnswer("it was asked".into())));
+    double.on("n1", |server| server.broken = Some(ApiError::NoAnswer("it was asked".into())));
     let (_keep, lease_deadline) = lease_deadline(9_999);
     let mut reconciler = reconciler(&double);
     reconciler.round(&snapshot(4, &|number| if number <= 3 { 0 } else { 290 }), &clock(), &lease_deadline).await;
@@ -245,7 +245,7 @@ async fn more_than_half_at_once_is_blocked_and_nothing_is_even_read() {
 #[tokio::test(start_paused = true)]
 async fn a_failure_is_tried_again_after_a_minute_and_the_others_go_on() {
     let double = Double::new(5);
-    double.on("n1", |server| server.broken = Some(Failure::NoAnswer("timeout".into())));
+    double.on("n1", |server| server.broken = Some(ApiError::NoAnswer("timeout".into())));
     let (_keep, lease_deadline) = lease_deadline(9_999);
     let (clock, mut reconciler) = (clock(), reconciler(&double));
     let two = snapshot(5, &|number| if number <= 2 { 0 } else { 290 });

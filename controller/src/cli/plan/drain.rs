@@ -13,7 +13,7 @@ pub(super) async fn of(cluster: &KubeCluster, snapshot: &Snapshot, node: &str, n
     let Some(rules) = snapshot.fences.get(node).and_then(drain_at_hand) else { return Vec::new() };
     let pods = match cluster.pods_on(node).await {
         Ok(pods) => pods,
-        Err(failure) => return vec![format!("its pods cannot be read: {failure}")],
+        Err(error) => return vec![format!("its pods cannot be read: {error}")],
     };
     let awaited = awaited(&rules, &pods, now);
     let mut lines = Vec::new();
@@ -21,7 +21,7 @@ pub(super) async fn of(cluster: &KubeCluster, snapshot: &Snapshot, node: &str, n
         let budgets = if one.asks { cluster.budgets_of(one.pod).await } else { Ok(Vec::new()) };
         lines.push(match budgets {
             Ok(budgets) => one.line(&budgets),
-            Err(failure) => format!("{}; its budgets cannot be read: {failure}", one.line(&[])),
+            Err(error) => format!("{}; its budgets cannot be read: {error}", one.line(&[])),
         });
     }
     let more = awaited.len().saturating_sub(MOST);

@@ -35,7 +35,7 @@ pub(super) async fn of(
     node: &Node,
     now: Now,
 ) -> Result<Fate, String> {
-    let pods = cluster.pods_and_claims_on(&node.name).await.map_err(|failure| format!("its pods: {failure}"))?;
+    let pods = cluster.pods_and_claims_on(&node.name).await.map_err(|error| format!("its pods: {error}"))?;
     let settings = settings(cluster.wire()).await;
     let plan = fencing(cluster, config, snapshot, node).await;
     let as_configured = Snapshot { dry_run: config.dry_run, ..snapshot.clone() };

@@ -19,7 +19,7 @@ use nodewell_remediation::{
 };
 use serde_json::Value;
 
-use super::Failure;
+use super::CommandError;
 use crate::{
     config::Config,
     daemon,
@@ -37,23 +37,23 @@ pub(super) fn later(now: Now, span: Duration) -> Now {
     Now { moment: now.moment.plus(span), ..now }
 }
 
-pub(super) async fn snapshot(cluster: &KubeCluster, config: &Config, now: Now) -> Result<Snapshot, Failure> {
+pub(super) async fn snapshot(cluster: &KubeCluster, config: &Config, now: Now) -> Result<Snapshot, CommandError> {
     let wire = cluster.wire();
     let mut snapshot = Snapshot {
         host: HostView { node: config.node_name.clone(), synced: true, ..HostView::default() },
-        stopped: cluster.stopped().await.map_err(Failure::of("the kill switch"))?,
+        stopped: cluster.stopped().await.map_err(CommandError::of("the kill switch"))?,
         ..Snapshot::default()
     };
-    let nodes: Vec<core::Node> = wire.list("/api/v1/nodes", "").await.map_err(Failure::of("nodes"))?;
+    let nodes: Vec<core::Node> = wire.list("/api/v1/nodes", "").await.map_err(CommandError::of("nodes"))?;
     let nodes = nodes.into_iter().filter_map(|raw| convert::node(raw, now.moment).ok());
     snapshot.nodes = nodes.map(|node| (node.name.clone(), aged(node, now))).collect();
     snapshot.kubelet_leases = leases(cluster, KUBELET_LEASES, now).await?;
     snapshot.agent_leases = leases(cluster, &config.namespace, now).await?;
     let own = |plural: &str| format!("/apis/{GROUP}/{VERSION}/{plural}");
-    let fences: Vec<NodeFence> = wire.list(&own("nodefences"), "").await.map_err(Failure::of("NodeFences"))?;
+    let fences: Vec<NodeFence> = wire.list(&own("nodefences"), "").await.map_err(CommandError::of("NodeFences"))?;
     snapshot.fences = fences.into_iter().map(|fence| (fence.metadata.name.clone(), fence)).collect();
     let policies: Vec<Value> =
-        wire.list(&own("remediationpolicies"), "").await.map_err(Failure::of("RemediationPolicies"))?;
+        wire.list(&own("remediationpolicies"), "").await.map_err(CommandError::of("RemediationPolicies"))?;
     policies.into_iter().for_each(|raw| add_policy(&mut snapshot, raw));
     if let Some(namespace) = &config.claims_namespace {
         snapshot.claims = claims(cluster, namespace, now).await?;
@@ -65,33 +65,33 @@ pub(super) async fn snapshot(cluster: &KubeCluster, config: &Config, now: Now) -
 }
 
 /// What other remediators have in hand. A caller of a plan may see less than the controller: then it is reported.
-async fn claims(cluster: &KubeCluster, namespace: &str, now: Now) -> Result<Claims, Failure> {
+async fn claims(cluster: &KubeCluster, namespace: &str, now: Now) -> Result<Claims, CommandError> {
     match claims::read(cluster.wire(), namespace).await {
         Read::Book(book) => Ok(book.claims(namespace, now.wall)),
         Read::Nobody => Ok(Claims::default()),
-        Read::Closed(failure) => {
-            Ok(Claims { unreadable: Some(daemon::claims::closed(namespace, &failure)), ..Claims::default() })
+        Read::Closed(error) => {
+            Ok(Claims { unreadable: Some(daemon::claims::closed(namespace, &error)), ..Claims::default() })
         }
-        Read::Unknown(failure @ nodewell_reconcile::failure::Failure::Refused { code: 403, .. }) => {
-            let _ = writeln!(io::stderr(), "nodewell-controller: {}", daemon::claims::unseen(namespace, &failure));
+        Read::Unknown(error @ nodewell_reconcile::api_error::ApiError::Refused { code: 403, .. }) => {
+            let _ = writeln!(io::stderr(), "nodewell-controller: {}", daemon::claims::unseen(namespace, &error));
             Ok(Claims::default())
         }
-        Read::Unknown(failure) => Err(Failure::of("the Leases of other remediators")(failure)),
+        Read::Unknown(error) => Err(CommandError::of("the Leases of other remediators")(error)),
     }
 }
 
 /// Adds the policy of node-reaper's file; what speaks against the file in this cluster.
-pub(super) fn add_reaper(snapshot: &mut Snapshot, file: &Path, now: Now) -> Result<Vec<String>, Failure> {
-    let read = reaper::read(file).map_err(Failure::Mistakes)?;
+pub(super) fn add_reaper(snapshot: &mut Snapshot, file: &Path, now: Now) -> Result<Vec<String>, CommandError> {
+    let read = reaper::read(file).map_err(CommandError::Mistakes)?;
     // Which plug-ins there are is the controller's to know, not that of a plan's caller.
-    let reaper = Reaper::new(read.config, true).map_err(Failure::Mistakes)?;
+    let reaper = Reaper::new(read.config, true).map_err(CommandError::Mistakes)?;
     let refusals = reaper.look(snapshot, now);
     reaper.put(snapshot);
     Ok(refusals)
 }
 
-async fn add_events(cluster: &KubeCluster, snapshot: &mut Snapshot, now: Now) -> Result<(), Failure> {
-    let raw: Vec<core::Event> = cluster.wire().list(NODE_EVENTS, "").await.map_err(Failure::of("Events"))?;
+async fn add_events(cluster: &KubeCluster, snapshot: &mut Snapshot, now: Now) -> Result<(), CommandError> {
+    let raw: Vec<core::Event> = cluster.wire().list(NODE_EVENTS, "").await.map_err(CommandError::of("Events"))?;
     let mut all = NodeEvents::default();
     raw.into_iter().filter_map(|raw| convert::event(raw, now.wall)).for_each(|event| all.apply(event, true, now));
     let shown = snapshot.nodes.values().map(|node| (node.name.clone(), all.of(node)));
@@ -103,9 +103,9 @@ async fn leases(
     cluster: &KubeCluster,
     namespace: &str,
     now: Now,
-) -> Result<std::collections::BTreeMap<String, LeaseView>, Failure> {
+) -> Result<std::collections::BTreeMap<String, LeaseView>, CommandError> {
     let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases");
-    let leases: Vec<Lease> = cluster.wire().list(&path, "").await.map_err(Failure::of(&path))?;
+    let leases: Vec<Lease> = cluster.wire().list(&path, "").await.map_err(CommandError::of(&path))?;
     let named = leases.into_iter().filter_map(|raw| Some((raw.metadata.name.clone()?, raw)));
     Ok(named.map(|(name, raw)| (name, aged_lease(convert::lease_view(raw, now.moment), now))).collect())
 }

@@ -1,8 +1,8 @@
 //! What the API server does with a write: preconditions first, then the oracles, then the change.
 
 use nodewell_reconcile::{
+    api_error::ApiError,
     cluster::{Leadership, ReachReport, ReleaseMark},
-    failure::Failure,
 };
 use nodewell_remediation::{
     api::{
@@ -14,14 +14,14 @@ use nodewell_remediation::{
 
 use crate::{scenario::Mutation, truth::Truth};
 
-type Written<T> = Result<T, Failure>;
+type Written<T> = Result<T, ApiError>;
 
 impl Truth {
     pub(super) fn open(&mut self, replica: usize, fence: &NodeFence) -> Written<NodeFence> {
         let name = fence.spec.node_name.clone();
         if self.store.fences.contains_key(&name) {
             self.refused(fence);
-            return Err(Failure::Conflict("it exists".into()));
+            return Err(ApiError::Conflict("it exists".into()));
         }
         self.count("act open");
         self.audit(replica, &format!("opens the record of {name}: {}", fence.spec.cause));
@@ -69,14 +69,14 @@ impl Truth {
     }
 
     fn stored(&self, fence: &NodeFence) -> Written<NodeFence> {
-        let stored = self.store.fences.get(&fence.metadata.name).ok_or(Failure::NotFound)?;
+        let stored = self.store.fences.get(&fence.metadata.name).ok_or(ApiError::NotFound)?;
         let is_same = stored.metadata.resource_version == fence.metadata.resource_version
             && stored.metadata.uid == fence.metadata.uid;
-        if is_same { Ok(stored.clone()) } else { Err(Failure::Conflict("another version".into())) }
+        if is_same { Ok(stored.clone()) } else { Err(ApiError::Conflict("another version".into())) }
     }
 
     fn check_uid(&self, (name, uid): (&str, &str)) -> Written<()> {
-        self.store.nodes.get(name).filter(|node| node.uid == uid).map(|_| ()).ok_or(Failure::NotFound)
+        self.store.nodes.get(name).filter(|node| node.uid == uid).map(|_| ()).ok_or(ApiError::NotFound)
     }
 
     pub(super) fn taint(&mut self, replica: usize, at: (&str, &str), taint: &Taint) -> Written<bool> {
@@ -119,7 +119,7 @@ impl Truth {
     pub(super) fn mark_release(&mut self, replica: usize, seen: &Node, mark: &ReleaseMark) -> Written<()> {
         self.check_uid((&seen.name, &seen.uid))?;
         if self.store.nodes[&seen.name].resource_version != seen.resource_version {
-            return Err(Failure::Conflict("another version".into()));
+            return Err(ApiError::Conflict("another version".into()));
         }
         match mark {
             ReleaseMark::OutOfService(taint) => self.taint(replica, (&seen.name, &seen.uid), taint).map(drop),
@@ -189,9 +189,9 @@ impl Truth {
 
     /// Eviction: the budgets are asked, by the API server.
     pub(super) fn evict(&mut self, replica: usize, pod: &PodRef) -> Written<()> {
-        if let Some(failure) = self.forbidden(&pod.name).filter(|_| self.stands_for(pod).is_some()) {
+        if let Some(error) = self.forbidden(&pod.name).filter(|_| self.stands_for(pod).is_some()) {
             self.count("act evict-forbidden");
-            return Err(failure);
+            return Err(error);
         }
         self.delete_pod(replica, pod, false)
     }
@@ -202,7 +202,7 @@ impl Truth {
     }
 
     pub(super) fn delete_pod(&mut self, replica: usize, pod: &PodRef, releases: bool) -> Written<()> {
-        let stored = self.stands_for(pod).ok_or(Failure::NotFound)?;
+        let stored = self.stands_for(pod).ok_or(ApiError::NotFound)?;
         let (pod, node) = (stored.at.clone(), stored.node.clone());
         let how = if releases { "release" } else { "evict" };
         self.count(&format!("act {how}"));
@@ -237,7 +237,7 @@ impl Truth {
         let version = self.store.leadership.as_ref().map_or("", |stored| stored.resource_version.as_str());
         let ignored = self.scenario.mutation == Mutation::LeadsForEver;
         if !ignored && version != lease.resource_version {
-            return Err(Failure::Conflict("another version".into()));
+            return Err(ApiError::Conflict("another version".into()));
         }
         if self.scenario.dry_run {
             self.violate("I15", "a dry run wrote the leader's Lease");

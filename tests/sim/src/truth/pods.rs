@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use nodewell_reconcile::failure::Failure;
+use nodewell_reconcile::api_error::ApiError;
 use nodewell_remediation::{
     api::OUT_OF_SERVICE,
     facts::{Budget, Claim, Node, Owner, Pod, PodRef, Volume},
@@ -108,10 +108,10 @@ impl Truth {
 
     /// What the API server answers to an eviction that a budget forbids.
     #[must_use]
-    pub fn forbidden(&self, pod: &str) -> Option<Failure> {
+    pub fn forbidden(&self, pod: &str) -> Option<ApiError> {
         let budget = self.budget_of(pod).filter(|budget| budget.disruptions_allowed <= 0)?;
         let message = format!("Cannot evict pod as it would violate the pod's disruption budget {}", budget.name);
-        Some(Failure::EvictionRefused { message, retry: None })
+        Some(ApiError::EvictionRefused { message, retry: None })
     }
 
     /// The attach-detach controller. With the out-of-service taint it does not wait for a node that cannot answer.

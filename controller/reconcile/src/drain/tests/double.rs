@@ -11,8 +11,8 @@ use nodewell_remediation::{
 use tokio::time::{Instant, sleep};
 
 use crate::{
+    api_error::ApiError,
     cluster::{LeaseKind, Nodes, Pods},
-    failure::Failure,
 };
 
 /// What becomes of a call, and of its pod.
@@ -28,7 +28,7 @@ pub(super) enum Does {
     Slow(Duration),
     /// 404, and the pod is gone.
     Vanish,
-    Answer(Failure),
+    Answer(ApiError),
     Hang,
 }
 
@@ -186,7 +186,7 @@ impl Double {
         self.cache.borrow_mut().calls.push((self.elapsed(), call));
     }
 
-    async fn act(&self, verb: &str, acts: &Acts, pod: &PodRef, grace: Option<Duration>) -> Result<(), Failure> {
+    async fn act(&self, verb: &str, acts: &Acts, pod: &PodRef, grace: Option<Duration>) -> Result<(), ApiError> {
         let before = self.named(&format!("{verb} {}", pod.name)).len();
         let grace = grace.map(|grace| format!(" grace {}", grace.as_secs())).unwrap_or_default();
         self.record(format!("{verb} {}{grace}", pod.name));
@@ -200,13 +200,13 @@ impl Double {
                 sleep(after).await;
                 self.end(pod, Duration::ZERO)
             }
-            Does::Vanish => self.end(pod, Duration::ZERO).and(Err(Failure::NotFound)),
-            Does::Answer(failure) => Err(failure),
+            Does::Vanish => self.end(pod, Duration::ZERO).and(Err(ApiError::NotFound)),
+            Does::Answer(error) => Err(error),
             Does::Hang => pending().await,
         }
     }
 
-    fn end(&self, pod: &PodRef, after: Duration) -> Result<(), Failure> {
+    fn end(&self, pod: &PodRef, after: Duration) -> Result<(), ApiError> {
         let now = self.now();
         let mut cache = self.cache.borrow_mut();
         cache.gone_at.insert(pod.uid.clone(), now.moment.0.saturating_add(after));
@@ -234,12 +234,12 @@ impl Drop for Flight<'_> {
     }
 }
 
-fn unused<T>() -> Result<T, Failure> {
-    Err(Failure::Refused { code: 405, message: "a drain has no use for this".into() })
+fn unused<T>() -> Result<T, ApiError> {
+    Err(ApiError::Refused { code: 405, message: "a drain has no use for this".into() })
 }
 
 impl Nodes for Double {
-    async fn node(&self, _name: &str) -> Result<Option<Node>, Failure> {
+    async fn node(&self, _name: &str) -> Result<Option<Node>, ApiError> {
         self.record("node".into());
         Ok(match self.node_becomes {
             Some((after, uid)) if self.elapsed() >= after => uid.map(|uid| Node { uid: uid.into(), ..node() }),
@@ -247,41 +247,41 @@ impl Nodes for Double {
         })
     }
 
-    async fn lease(&self, _kind: LeaseKind, _node: &str) -> Result<Option<LeaseView>, Failure> {
+    async fn lease(&self, _kind: LeaseKind, _node: &str) -> Result<Option<LeaseView>, ApiError> {
         unused()
     }
 }
 
 impl Pods for Double {
-    async fn pods_on(&self, _node: &str) -> Result<Vec<Pod>, Failure> {
+    async fn pods_on(&self, _node: &str) -> Result<Vec<Pod>, ApiError> {
         self.record("list".into());
         let nth = self.cache.borrow().lists;
         self.cache.borrow_mut().lists += 1;
         match (self.list)(nth) {
-            Does::Answer(failure) => Err(failure),
+            Does::Answer(error) => Err(error),
             Does::Hang => pending().await,
             _ => Ok(self.there()),
         }
     }
 
-    async fn pod(&self, _at: &PodRef) -> Result<Option<Pod>, Failure> {
+    async fn pod(&self, _at: &PodRef) -> Result<Option<Pod>, ApiError> {
         unused()
     }
 
-    async fn attachments_on(&self, _node: &str) -> Result<Vec<Attachment>, Failure> {
+    async fn attachments_on(&self, _node: &str) -> Result<Vec<Attachment>, ApiError> {
         unused()
     }
 
-    async fn budgets_of(&self, pod: &Pod) -> Result<Vec<Budget>, Failure> {
+    async fn budgets_of(&self, pod: &Pod) -> Result<Vec<Budget>, ApiError> {
         self.record(format!("budgets {}", pod.at.name));
         Ok(self.budgets.clone())
     }
 
-    async fn evict(&self, pod: &PodRef, grace: Option<Duration>) -> Result<(), Failure> {
+    async fn evict(&self, pod: &PodRef, grace: Option<Duration>) -> Result<(), ApiError> {
         self.act("evict", &self.evict, pod, grace).await
     }
 
-    async fn delete_pod(&self, pod: &PodRef, grace: Option<Duration>) -> Result<(), Failure> {
+    async fn delete_pod(&self, pod: &PodRef, grace: Option<Duration>) -> Result<(), ApiError> {
         self.act("delete", &self.delete, pod, grace).await
     }
 }

@@ -32,7 +32,7 @@ fn ready(boot_id: &str) -> Node {
     }
 }
 
-fn aborted(act: Irreversible) -> Refusal {
+fn aborted(act: Irreversible) -> Check {
     let mut fence = meant(act);
     fence.spec.abort = true;
     check_record(&fence, (act, 1), Ok(Some(fence.clone())))

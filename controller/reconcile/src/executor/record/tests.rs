@@ -24,31 +24,31 @@ use crate::{
 /// One record; so many writes of it get no answer. Nothing else is asked for.
 struct OneRecord(RefCell<(NodeFence, u32)>);
 
-fn none<T>() -> Result<T, Failure> {
-    Err(Failure::NotFound)
+fn none<T>() -> Result<T, ApiError> {
+    Err(ApiError::NotFound)
 }
 
 impl Records for OneRecord {
-    async fn fence(&self, _: &str) -> Result<Option<NodeFence>, Failure> {
+    async fn fence(&self, _: &str) -> Result<Option<NodeFence>, ApiError> {
         Ok(Some(self.0.borrow().0.clone()))
     }
 
-    async fn open(&self, _: &NodeFence) -> Result<NodeFence, Failure> {
+    async fn open(&self, _: &NodeFence) -> Result<NodeFence, ApiError> {
         none()
     }
 
-    async fn save(&self, fence: &NodeFence) -> Result<NodeFence, Failure> {
+    async fn save(&self, fence: &NodeFence) -> Result<NodeFence, ApiError> {
         let mute = self.0.borrow().1.checked_sub(1);
         if let Some(left) = mute {
             sleep(Duration::from_secs(2)).await;
             self.0.borrow_mut().1 = left;
-            return Err(Failure::NoAnswer("mute".into()));
+            return Err(ApiError::NoAnswer("mute".into()));
         }
         self.0.borrow_mut().0 = fence.clone();
         Ok(fence.clone())
     }
 
-    async fn close(&self, _: &NodeFence) -> Result<(), Failure> {
+    async fn close(&self, _: &NodeFence) -> Result<(), ApiError> {
         none()
     }
 }

@@ -5,7 +5,7 @@ use std::{
     process::ExitCode,
 };
 
-use nodewell_reconcile::failure::Failure as Refusal;
+use nodewell_reconcile::api_error::ApiError;
 
 use crate::{config::Mistake, daemon::Fatal, kube::ConnectError};
 
@@ -15,7 +15,7 @@ const CONFIG: u8 = 78;
 
 /// Why a command did not do what it was asked.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(super) enum CommandError {
     /// Of files; each has its place.
     Mistakes(Vec<Mistake>),
     /// Errors that were printed already, as JSON.
@@ -25,7 +25,7 @@ pub(super) enum Failure {
     Output(io::Error),
 }
 
-impl Failure {
+impl CommandError {
     pub(super) fn report(self) -> ExitCode {
         let mut err = io::stderr().lock();
         match self {
@@ -43,8 +43,8 @@ impl Failure {
     }
 
     /// What the API server made of a request for `what`.
-    pub(super) fn of(what: &str) -> impl Fn(Refusal) -> Self + '_ {
-        move |refusal| Self::Said(format!("{what}: {refusal}"))
+    pub(super) fn of(what: &str) -> impl Fn(ApiError) -> Self + '_ {
+        move |error| Self::Said(format!("{what}: {error}"))
     }
 }
 
@@ -53,13 +53,13 @@ fn said(err: &mut impl Write, message: &str) -> ExitCode {
     ExitCode::from(SOFTWARE)
 }
 
-impl From<ConnectError> for Failure {
+impl From<ConnectError> for CommandError {
     fn from(error: ConnectError) -> Self {
         Self::Said(error.to_string())
     }
 }
 
-impl From<Fatal> for Failure {
+impl From<Fatal> for CommandError {
     fn from(error: Fatal) -> Self {
         if let Fatal::NodeReaper(mistakes) = error {
             return Self::Mistakes(mistakes);
@@ -76,7 +76,7 @@ pub(super) fn usage(error: &clap::Error) -> ExitCode {
 }
 
 /// To standard output, whole.
-pub(super) fn print(text: &str) -> Result<(), Failure> {
+pub(super) fn print(text: &str) -> Result<(), CommandError> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Failure::Output)
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(CommandError::Output)
 }

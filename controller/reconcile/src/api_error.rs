@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
+pub enum ApiError {
     /// 404, or a precondition named another object of that name.
     #[error("it is not there")]
     NotFound,
