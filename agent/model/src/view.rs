@@ -137,7 +137,7 @@ pub enum DaemonState {
     Running,
     /// It cannot see what it watches: no permission, no such device, no library.
     Blind,
-    /// It should have spoken by now.
+    /// It should have reported by now.
     Stale,
     /// It ended.
     Dead,

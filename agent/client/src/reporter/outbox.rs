@@ -214,7 +214,7 @@ impl Outbox {
         if everything {
             self.states.report_everything();
         }
-        // A goodbye withdraws them anyway.
+        // The last report withdraws them anyway.
         let changed = std::mem::take(&mut self.states.changed);
         self.states.changed = if finishing { Changed::new() } else { composer.add_all(changed) };
         let full = everything && self.whole && !self.states.owes_wrong();

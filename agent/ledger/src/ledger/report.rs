@@ -1,4 +1,4 @@
-//! What external daemons report: claims for each type and subject, doubts, full accounts, goodbyes.
+//! What external daemons report: claims for each type and subject, doubts, full and last reports.
 //!
 //! A report is a set, not a sequence: its faults of one type and subject are all that there are, and what it reports of
 //! a type without a subject holds for every subject that it does not name.

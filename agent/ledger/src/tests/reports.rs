@@ -1,4 +1,4 @@
-//! External daemons by example: what a report does, and what silence and goodbyes do.
+//! External daemons by example: what a report does, and what silence and last reports do.
 
 use nodewell_model::{Condition, Event, Status};
 
@@ -144,12 +144,12 @@ fn a_full_report_is_all_there_is() {
 fn the_last_report_leaves_nothing_and_may_come_twice() {
     let mut ledger = ledger();
     take(&mut ledger, raid(vec![broken("md0", 5)]), 6);
-    let goodbye = Status { last: true, id: Some("bye".to_owned()), ..raid(Vec::new()) };
-    take(&mut ledger, goodbye.clone(), 7);
+    let last_report = Status { last: true, id: Some("bye".to_owned()), ..raid(Vec::new()) };
+    take(&mut ledger, last_report.clone(), 7);
     assert!(ledger.conditions().is_empty() && ledger.daemons().is_empty());
     assert_eq!(ledger.next_deadline(), None);
     let events = ledger.take_events().len();
-    take(&mut ledger, goodbye, 8);
+    take(&mut ledger, last_report, 8);
     assert!(ledger.daemons().is_empty() && ledger.take_events().is_empty() && events == 2);
 }
 

@@ -96,7 +96,7 @@ impl FindingStep {
             reason: key.reason,
             subject: key.subject,
             severity: SEVERITIES[self.severity],
-            message: format!("said at {secs}"),
+            message: format!("reported at {secs}"),
             time: wall(secs - self.lasted),
             last_time: wall(secs),
             count: self.count,

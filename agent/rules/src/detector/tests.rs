@@ -86,9 +86,10 @@ fn the_first_listed_rule_wins_for_one_reason_and_condition() {
     let mut rules = rules;
     rules[0].severity = nodewell_model::Severity::Critical;
     let found = push_all(&mut detector(rules), &["disk fire", "disk"]);
-    let said = |at: usize| found[at].iter().map(|f| (f.reason.to_string(), f.severity.as_str())).collect::<Vec<_>>();
-    assert_eq!(said(0), [("Disk".into(), "critical"), ("Disk".into(), "warn"), ("Other".into(), "warn")]);
-    assert_eq!(said(1), [("Disk".into(), "warn"), ("Disk".into(), "warn"), ("Other".into(), "warn")]);
+    let found_at =
+        |at: usize| found[at].iter().map(|f| (f.reason.to_string(), f.severity.as_str())).collect::<Vec<_>>();
+    assert_eq!(found_at(0), [("Disk".into(), "critical"), ("Disk".into(), "warn"), ("Other".into(), "warn")]);
+    assert_eq!(found_at(1), [("Disk".into(), "warn"), ("Disk".into(), "warn"), ("Other".into(), "warn")]);
 }
 
 #[test]

@@ -162,7 +162,7 @@ fn a_plugin_is_read_with_its_defaults() {
 
 #[test]
 fn every_error_of_a_plugin_is_reported_with_its_line() {
-    let said = |more: &str, replaced: (&str, &str)| {
+    let messages_with = |more: &str, replaced: (&str, &str)| {
         let text = format!("{}{more}\n", PLUGIN.replace(replaced.0, replaced.1));
         let loaded = crate::load_text(Path::new("a.toml"), &text);
         loaded
@@ -187,7 +187,7 @@ fn every_error_of_a_plugin_is_reported_with_its_line() {
             "7: \"command\" begins with an absolute path, not \"check_disk -w\"; no shell reads it",
         ),
     ] {
-        assert_eq!(said(more, replaced), [expected], "{more} {replaced:?}");
+        assert_eq!(messages_with(more, replaced), [expected], "{more} {replaced:?}");
     }
     let twice = format!("{PLUGIN}{}", &PLUGIN[PLUGIN.find("[[plugin]]").unwrap()..]);
     let messages = crate::load_text(Path::new("a.toml"), &twice).diagnostics;

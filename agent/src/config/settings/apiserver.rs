@@ -29,12 +29,12 @@ fn event_namespace(section: Section<'_>, report: &mut Report<'_>) -> Option<Stri
 
 fn heartbeat(section: Section<'_>, report: &mut Report<'_>) -> Option<Duration> {
     let heartbeat = section.duration("heartbeat", report)?;
-    let place = section.position("heartbeat");
+    let at = section.position("heartbeat");
     if heartbeat < Duration::from_secs(10) {
-        report.error(place, "\"heartbeat\" below 10s would load the API server; use \"5m\", as the kubelet does");
+        report.error(at, "\"heartbeat\" below 10s would load the API server; use \"5m\", as the kubelet does");
     }
     if heartbeat > Duration::from_mins(5) {
-        report.error(place, "\"heartbeat\" takes at most 5m: without a Lease, 15 minutes of silence count as death");
+        report.error(at, "\"heartbeat\" takes at most 5m: without a Lease, 15 minutes of silence count as death");
     }
     Some(heartbeat)
 }
@@ -56,8 +56,8 @@ fn lease(section: Section<'_>, report: &mut Report<'_>) -> Option<LeaseMode> {
 fn lease_renew(section: Section<'_>, report: &mut Report<'_>) -> Option<Duration> {
     let renew = section.duration("lease-renew", report)?;
     if !(Duration::from_secs(10)..=Duration::from_mins(1)).contains(&renew) {
-        let place = section.position("lease-renew");
-        report.error(place, "\"lease-renew\" takes 10s to 1m; the Lease runs out after four times as long");
+        let at = section.position("lease-renew");
+        report.error(at, "\"lease-renew\" takes 10s to 1m; the Lease runs out after four times as long");
     }
     Some(renew)
 }

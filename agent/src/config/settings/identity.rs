@@ -56,8 +56,8 @@ pub(super) fn read(file: Section<'_>, report: &mut Report<'_>) -> IdentitySettin
         folder: path(section, "folder", report),
     };
     if settings.certificate_lifetime.is_some_and(|lifetime| lifetime < SHORTEST_LIFETIME) {
-        let place = section.position("certificate-lifetime");
-        report.error(place, "\"certificate-lifetime\" below 10m is refused by every API server; use \"90d\"");
+        let at = section.position("certificate-lifetime");
+        report.error(at, "\"certificate-lifetime\" below 10m is refused by every API server; use \"90d\"");
     }
     settings
 }

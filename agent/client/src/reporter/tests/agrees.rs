@@ -152,7 +152,7 @@ impl World {
             match outbox.next(self.now) {
                 Next::Send(report) => break *report,
                 Next::Wait(until) => self.now = until,
-                Next::Done => unreachable!("no test says goodbye here"),
+                Next::Done => unreachable!("no test sends a last report here"),
             }
         };
         report.check().unwrap();

@@ -40,7 +40,7 @@ impl World {
             match outbox.next(now) {
                 Next::Send(report) => self.take(*report, outbox),
                 Next::Wait(until) => now = until,
-                Next::Done => unreachable!("no test says goodbye here"),
+                Next::Done => unreachable!("no test sends a last report here"),
             }
         }
     }

@@ -182,8 +182,8 @@ async fn of_too_many_events_the_oldest_of_the_mildest_go() {
     for (n, severity) in (0..).zip(severities) {
         outbox.event(event(severity, n), Instant::now());
     }
-    let kept: Vec<String> = sent(&mut outbox).await.events.into_iter().map(|event| event.message).collect();
-    assert_eq!((kept.join(" ").as_str(), outbox.dropped()), ("0 2 4 5", 2));
+    let left: Vec<String> = sent(&mut outbox).await.events.into_iter().map(|event| event.message).collect();
+    assert_eq!((left.join(" ").as_str(), outbox.dropped()), ("0 2 4 5", 2));
 }
 
 #[tokio::test(start_paused = true)]

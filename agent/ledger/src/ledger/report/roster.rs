@@ -1,4 +1,4 @@
-//! The daemons that report: they come with their first report, and leave by a goodbye or by a day of silence.
+//! The daemons that report: they come with their first report, and leave by a last report or by a day of silence.
 
 use std::{sync::Arc, time::Duration};
 
@@ -88,7 +88,7 @@ impl Ledger {
         returned || watches
     }
 
-    /// Gives a daemon its place, if it has none yet.
+    /// Adds a daemon, if it is not there yet.
     fn enrol(&mut self, name: &Arc<str>, now: Now) {
         if self.daemons.contains_key(name) {
             return;
@@ -131,7 +131,7 @@ impl Ledger {
         done
     }
 
-    /// A clean stop. The ids stay known for a while: the goodbye itself may come twice.
+    /// A clean stop. The ids stay known for a while: the last report itself may come twice.
     pub(super) fn sign_off(&mut self, header: &ReportHeader<'_>) {
         if let Some(reporter) = self.reporter_mut(&header.daemon) {
             let ids = std::mem::take(&mut reporter.ids);
