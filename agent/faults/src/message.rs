@@ -5,16 +5,17 @@ use std::sync::LazyLock;
 use nodewell_message::{Catalogue, Figures};
 
 /// One file for each kind of device, as of the reasons.
-const FILES: [&str; 3] = [
+const FILES: &[&str] = &[
     include_str!("../messages/clock.toml"),
     include_str!("../messages/limits.toml"),
     include_str!("../messages/mounts.toml"),
+    include_str!("../messages/network.toml"),
 ];
 
 /// All of them, for the reference.
 #[must_use]
 pub fn messages() -> &'static Catalogue {
-    static ALL: LazyLock<Catalogue> = LazyLock::new(|| Catalogue::read(&FILES));
+    static ALL: LazyLock<Catalogue> = LazyLock::new(|| Catalogue::read(FILES));
     &ALL
 }
 

@@ -13,13 +13,14 @@ use glob::Pattern;
 use nodewell_hardware::{
     Answer, Fault, Findings, Happening, Judge, Now, PollError, ReadError, Round, State, Verdict, unknown,
 };
+use nodewell_message::Figures;
 use nodewell_model::{Inventory, Name};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use self::{bond::Bond, dns::Dns, link::Link, route::DefaultRoutes, tunnel::Tunnel};
 use super::{DNS, LINKS, reading::LinksReading};
-use crate::settings::NetworkSettings;
+use crate::{figures::duration, settings::NetworkSettings};
 
 /// The subject of the routes.
 const DEFAULT_ROUTE: &str = "default-route";
@@ -130,39 +131,41 @@ impl NetworkJudge {
 
     fn verdicts(&self) -> Vec<Verdict> {
         let history = &self.history;
+        let settings = &self.settings;
         let route = history
             .routes
             .is_known()
-            .then(|| self.of_links(DEFAULT_ROUTE, self.route_faults(), || history.routes.message()));
+            .then(|| self.of_links(DEFAULT_ROUTE, self.route_faults(), || history.routes.healthy()));
+        let failures = settings.dns_failures;
         let dns = history
             .dns
             .as_ref()
-            .map(|dns| verdict(DNS, state(fault("DnsUnreachable", dns.problem()), || dns.message())));
+            .map(|dns| verdict(DNS, state(dns.fault(failures).into_iter().collect(), || dns.healthy(failures))));
         let bonds = history
             .bonds
             .iter()
-            .map(|(name, bond)| self.of_links(name, self.bond_faults(name, bond), || bond.message()));
+            .map(|(name, bond)| self.of_links(name, self.bond_faults(name, bond), || bond.healthy()));
         let tunnels = history.tunnels.iter();
         let tunnels = tunnels
-            .map(|(name, tunnel)| self.of_links(name, fault("MtuMismatch", tunnel.problem()), || tunnel.message()));
+            .map(|(name, tunnel)| self.of_links(name, tunnel.fault().into_iter().collect(), || tunnel.healthy()));
         let links = history.links.iter().filter(|(name, link)| link.matters() && !history.bonds.contains_key(*name));
-        let links = links.map(|(name, link)| self.of_links(name, link.faults(), || link.message()));
+        let links = links.map(|(name, link)| self.of_links(name, link.faults(settings), || link.healthy()));
         route.into_iter().chain(dns).chain(bonds).chain(tunnels).chain(links).collect()
     }
 
     fn route_faults(&self) -> Vec<Fault> {
-        fault("DefaultRouteLost", self.history.routes.lost())
+        self.history.routes.lost().into_iter().collect()
     }
 
     /// A bond without carrier is down, not degraded.
     fn bond_faults(&self, name: &str, bond: &Bond) -> Vec<Fault> {
         let link = self.history.links.get(name);
-        let problem = bond.problem().filter(|_| !link.is_some_and(Link::is_down));
-        fault("BondDegraded", problem).into_iter().chain(link.map(Link::faults).unwrap_or_default()).collect()
+        let degraded = bond.fault().filter(|_| !link.is_some_and(Link::is_down));
+        degraded.into_iter().chain(link.map(|link| link.faults(&self.settings)).unwrap_or_default()).collect()
     }
 
-    fn of_links(&self, subject: &str, faults: Vec<Fault>, message: impl Fn() -> String) -> Verdict {
-        let state = self.poll_error.as_ref().map_or_else(|| state(faults, message), unknown);
+    fn of_links(&self, subject: &str, faults: Vec<Fault>, healthy: impl Fn() -> State) -> Verdict {
+        let state = self.poll_error.as_ref().map_or_else(|| state(faults, healthy), unknown);
         verdict(subject, state)
     }
 
@@ -178,7 +181,7 @@ impl NetworkJudge {
             None if link.is_down() => "down",
             None => "failing",
         };
-        let is_unhealthy = |link: &&&Link| self.poll_error.is_some() || !link.faults().is_empty();
+        let is_unhealthy = |link: &&&Link| self.poll_error.is_some() || !link.faults(&self.settings).is_empty();
         let mut states = BTreeMap::new();
         used.iter().filter(is_unhealthy).for_each(|link| *states.entry(state_name(&link).to_owned()).or_default() += 1);
         vec![Inventory { class: "network interfaces".to_owned(), total, states }]
@@ -235,16 +238,13 @@ fn parsed<T: DeserializeOwned>(value: Value) -> Result<T, PollError> {
 }
 
 fn overrun(name: &str, missed: u64, now: &Now) -> Happening {
-    let message = format!("{missed} packets or more were lost within 5 min, because the card had no buffer for them");
-    Happening::new("InterfaceOverruns", name, message, now.wall)
+    let figures: Figures<'_> =
+        &[("count", &missed), ("window", &duration(errors::WINDOW.length)), ("limit", &errors::MISSED_LEAST)];
+    Happening::of("InterfaceOverruns", name, figures, now.wall)
 }
 
-fn fault(reason: &'static str, message: Option<String>) -> Vec<Fault> {
-    message.map(|message| Fault::new(reason, message)).into_iter().collect()
-}
-
-fn state(faults: Vec<Fault>, message: impl Fn() -> String) -> State {
-    if faults.is_empty() { State::Healthy { message: message() } } else { State::Faulty(faults) }
+fn state(faults: Vec<Fault>, healthy: impl Fn() -> State) -> State {
+    if faults.is_empty() { healthy() } else { State::Faulty(faults) }
 }
 
 fn verdict(subject: &str, state: State) -> Verdict {

@@ -26,6 +26,7 @@ pub(super) struct Machine {
     secs: u64,
 }
 
+const DOWN: &str = "InterfaceDown: no carrier (limit 30 s); check the cable, the transceiver and the switch's port";
 const HEAD: &str = "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n";
 const DEFAULT: &str = "eth0\t00000000\t010200C0\t0003\t0\t0\t0\t00000000\t0\t0\t0\n";
 const ON_LINK: &str = "eth0\t000200C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\n";
@@ -168,7 +169,7 @@ fn a_sound_machine_is_healthy() {
     let mut machine = Machine::new();
     assert!(is_silent(&machine.during(3_600)));
     let findings = machine.after(15);
-    assert_eq!(reported(&findings, "default-route"), ["healthy: by eth0"]);
+    assert_eq!(reported(&findings, "default-route"), ["healthy: the default route goes by eth0"]);
     assert_eq!(reported(&findings, "eth0"), ["healthy: up, 1000 Mb/s"]);
     assert_eq!(reported(&findings, "dns"), ["nothing"]);
     assert_eq!((findings.inventory[0].total, findings.inventory[0].well()), (1, 1));

@@ -5,7 +5,11 @@ use std::{
     time::Duration,
 };
 
-use nodewell_hardware::lasting::{Lasting, Patience};
+use nodewell_hardware::{
+    Fault, State,
+    lasting::{Lasting, Patience},
+};
+use nodewell_message::Figures;
 use serde::{Deserialize, Serialize};
 
 use crate::network::reading::{BondReading, Interface, Slave};
@@ -65,18 +69,19 @@ impl Bond {
         self.slaves.iter().filter(move |name| is_smaller && !interfaces.contains_key(*name))
     }
 
-    pub(super) fn problem(&self) -> Option<String> {
+    pub(super) fn fault(&self) -> Option<Fault> {
         if !self.degraded.holds() {
             return None;
         }
-        let message = self.problems.iter().map(|(name, problem)| format!("{name}: {problem}"));
+        let problems: Vec<_> = self.problems.iter().map(|(name, problem)| format!("{name}: {problem}")).collect();
         let carrying = self.total.saturating_sub(self.problems.len());
-        let message = std::iter::once(format!("{carrying} of {} interfaces carry", self.total)).chain(message);
-        Some(message.collect::<Vec<_>>().join("; "))
+        let figures: Figures<'_> =
+            &[("carrying", &carrying), ("total", &self.total), ("problems", &problems.join(", "))];
+        Some(Fault::of("BondDegraded", figures))
     }
 
-    pub(super) fn message(&self) -> String {
-        format!("{} interfaces", self.total)
+    pub(super) fn healthy(&self) -> State {
+        State::healthy("NetworkUnhealthy/healthy-bond", &[("total", &self.total)])
     }
 }
 
@@ -90,7 +95,7 @@ fn problem(bond: &BondReading, slave: &Slave, interface: Option<&Interface>) -> 
         return Some("no carrier");
     }
     if !matches!(slave.monitor.as_str(), "up" | "") {
-        return Some("down in the eyes of the bond's monitor");
+        return Some("down by the bond's monitor");
     }
     if bond.mode != "802.3ad" {
         return None;
@@ -100,5 +105,5 @@ fn problem(bond: &BondReading, slave: &Slave, interface: Option<&Interface>) -> 
         return Some("no partner speaks LACP");
     }
     let is_apart = bond.aggregator.is_some() && slave.aggregator.is_some() && bond.aggregator != slave.aggregator;
-    is_apart.then_some("its partner is not that of the others")
+    is_apart.then_some("another partner than the others")
 }

@@ -1,6 +1,6 @@
 //! Judges the resolver by rounds without any answer.
 
-use nodewell_hardware::growth::rounded;
+use nodewell_hardware::{Fault, State, growth::rounded};
 use serde::{Deserialize, Serialize};
 
 use crate::network::reading::NamesReading;
@@ -49,31 +49,35 @@ impl Dns {
         }
     }
 
-    pub(super) fn problem(&self) -> Option<String> {
-        let message = || match &self.last {
-            Some(NamesReading { name, error: Some(error), .. }) => format!("{name}: {error}"),
-            Some(NamesReading { name, .. }) => format!("{name}: answered again, once"),
-            None => "no answer".to_owned(),
+    pub(super) fn fault(&self, failures: u32) -> Option<Fault> {
+        let fault = || match &self.last {
+            Some(NamesReading { name, error: Some(error), .. }) => {
+                Fault::of("DnsUnreachable", &[("name", name), ("error", error), ("limit", &failures)])
+            }
+            Some(NamesReading { name, .. }) => Fault::of("DnsUnreachable/once", &[("name", name), ("limit", &ENOUGH)]),
+            None => Fault::of("DnsUnreachable/no-answer", &[("limit", &failures)]),
         };
-        self.is_unreachable.then(message)
+        self.is_unreachable.then(fault)
     }
 
-    pub(super) fn message(&self) -> String {
+    pub(super) fn healthy(&self, failures: u32) -> State {
         match &self.last {
-            Some(reading) if reading.error.is_none() => {
-                format!("{} is answered within {}", reading.name, duration(reading.millis))
+            Some(NamesReading { name, error: None, millis, .. }) => {
+                State::healthy("NetworkUnhealthy/healthy-dns", &[("name", name), ("time", &time(*millis))])
             }
-            Some(_) => "not answered the last time".to_owned(),
-            None => "asked".to_owned(),
+            Some(NamesReading { name, .. }) => {
+                State::healthy("NetworkUnhealthy/healthy-dns-failed", &[("name", name), ("limit", &failures)])
+            }
+            None => State::healthy("NetworkUnhealthy/healthy-dns-pending", &[]),
         }
     }
 }
 
-/// A message that does not change with every answer.
-fn duration(millis: u64) -> String {
+/// One that does not change with every answer.
+fn time(millis: u64) -> String {
     match millis {
-        0..100 => "100 ms".to_owned(),
-        100..1_000 => "a second".to_owned(),
+        0..100 => "100 ms or less".to_owned(),
+        100..1_000 => "1 s or less".to_owned(),
         _ => format!("{} s or more", rounded(millis) / 1_000),
     }
 }

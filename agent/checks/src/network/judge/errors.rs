@@ -1,19 +1,22 @@
 //! Damaged packets by rate, and what a card had no room for.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, fmt::Display, time::Duration};
 
-use nodewell_hardware::growth::{Growth, Start, Window, rounded};
+use nodewell_hardware::{
+    Fault,
+    growth::{Growth, Start, Window, rounded},
+};
 use serde::{Deserialize, Serialize};
 
-use crate::{network::reading::Counters, settings::NetworkSettings};
+use crate::{figures::duration, network::reading::Counters, settings::NetworkSettings};
 
 const MINUTES: u64 = 5;
 /// What was counted before the first look is not judged.
-const WINDOW: Window = Window { length: Duration::from_secs(MINUTES * 60), start: Start::Unknown };
+pub(super) const WINDOW: Window = Window { length: Duration::from_secs(MINUTES * 60), start: Start::Unknown };
 
 /// A card whose receive ring is full drops what TCP repeats: reported once a part of a hundred is lost, and not for a
 /// burst.
-const MISSED_LEAST: u64 = 1_000;
+pub(super) const MISSED_LEAST: u64 = 1_000;
 const MISSED_PER_MILLION: u64 = 10_000;
 /// An Event is repeated at most so often.
 const REPORT_AGAIN: Duration = Duration::from_secs(3_600);
@@ -54,23 +57,29 @@ impl Errors {
         self.missed_to_report(now)
     }
 
-    pub(super) fn message(&self) -> Option<String> {
+    pub(super) fn fault(&self, settings: &NetworkSettings) -> Option<Fault> {
         if !self.raised {
             return None;
         }
         let most =
             self.kinds.iter().max_by_key(|(_, growth)| growth.within()).filter(|(_, growth)| growth.within() > 0);
-        let kind = most.map(|(kind, _)| format!(", most of them {kind}")).unwrap_or_default();
-        Some(match rounded(self.errors.within()) {
-            0 => "damaged packets, fewer of late".to_owned(),
-            count => format!("{count} damaged packets or more within {MINUTES} min{kind}"),
-        })
+        let (window, count) = (duration(WINDOW.length), rounded(self.errors.within()));
+        let (limit, per_million) = (least(settings), settings.errors_per_million);
+        let mut figures: Vec<(&str, &dyn Display)> =
+            vec![("window", &window), ("limit", &limit), ("per_million", &per_million)];
+        if count == 0 {
+            return Some(Fault::of("InterfaceErrors/fewer", &figures));
+        }
+        figures.push(("count", &count));
+        let Some((kind, _)) = most else { return Some(Fault::of("InterfaceErrors", &figures)) };
+        figures.push(("kind", kind));
+        Some(Fault::of("InterfaceErrors/kind", &figures))
     }
 
     /// As many as one of `parts` of what is too much.
     fn is_over(&self, settings: &NetworkSettings, parts: u64) -> bool {
         let errors = self.errors.within();
-        let least = u64::from(settings.errors_per_minute) * MINUTES / parts;
+        let least = least(settings) / parts;
         errors >= least.max(1)
             && is_share(errors, self.packets.within(), u64::from(settings.errors_per_million) / parts)
     }
@@ -86,6 +95,11 @@ impl Errors {
         self.reported_secs = Some(now.as_secs());
         Some(rounded(missed))
     }
+}
+
+/// So many within the window are too many.
+fn least(settings: &NetworkSettings) -> u64 {
+    u64::from(settings.errors_per_minute) * MINUTES
 }
 
 /// Whether `part` is as many of a million of all. Damaged packets are not counted among the good ones.

@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use nodewell_hardware::{
-    Fault,
+    Fault, State,
     growth::{Growth, Start, Window},
     lasting::{Lasting, Patience},
 };
+use nodewell_message::Figures;
 use serde::{Deserialize, Serialize};
 
 use super::errors::Errors;
-use crate::{network::reading::Interface, settings::NetworkSettings};
+use crate::{figures::duration, network::reading::Interface, settings::NetworkSettings};
 
 /// A card that has fallen back to a lower speed and trains again does so at once.
 const SLOW: Patience = Patience { onset: Duration::from_secs(240), end: Duration::from_secs(240) };
@@ -72,30 +73,39 @@ impl Link {
         self.slow.observe(megabits < self.best_megabits, now, SLOW);
     }
 
-    pub(super) fn faults(&self) -> Vec<Fault> {
+    pub(super) fn faults(&self, settings: &NetworkSettings) -> Vec<Fault> {
         if !self.matters() {
             return Vec::new();
         }
-        let errors = self.errors.message().map(|message| Fault::new("InterfaceErrors", message));
-        [self.down_fault(), self.flap_fault(), self.slow_fault(), errors].into_iter().flatten().collect()
+        let faults = [
+            self.down_fault(settings.for_duration),
+            self.flap_fault(settings.flaps_per_hour),
+            self.slow_fault(),
+            self.errors.fault(settings),
+        ];
+        faults.into_iter().flatten().collect()
     }
 
-    fn down_fault(&self) -> Option<Fault> {
-        let message = if self.reading.has_carrier { "it has its carrier back, not for long yet" } else { "no carrier" };
-        self.is_down().then(|| Fault::new("InterfaceDown", message))
+    fn down_fault(&self, for_duration: Duration) -> Option<Fault> {
+        let key = if self.reading.has_carrier { "InterfaceDown/back" } else { "InterfaceDown" };
+        self.is_down().then(|| Fault::of(key, &[("limit", &duration(for_duration))]))
     }
 
-    fn flap_fault(&self) -> Option<Fault> {
+    fn flap_fault(&self, limit: u32) -> Option<Fault> {
         let is_ours = self.is_flapping && self.is_ours();
         is_ours.then(|| {
-            Fault::new("InterfaceFlapping", format!("its carrier went {} times within an hour", self.downs.within()))
+            let figures: Figures<'_> =
+                &[("count", &self.downs.within()), ("window", &duration(HOUR.length)), ("limit", &limit)];
+            Fault::of("InterfaceFlapping", figures)
         })
     }
 
     fn slow_fault(&self) -> Option<Fault> {
-        let now = self.reading.megabits.map_or("slower".to_owned(), |megabits| format!("{megabits} Mb/s"));
-        let message = || format!("{now}, and has been {} Mb/s in this boot", self.best_megabits);
-        self.slow.holds().then(|| Fault::new("LinkSpeedReduced", message()))
+        let best = self.best_megabits;
+        self.slow.holds().then(|| match self.reading.megabits {
+            Some(speed) => Fault::of("LinkSpeedReduced", &[("speed", &speed), ("best", &best)]),
+            None => Fault::of("LinkSpeedReduced/unknown", &[("best", &best)]),
+        })
     }
 
     pub(super) fn is_down(&self) -> bool {
@@ -112,12 +122,12 @@ impl Link {
         !self.reading.is_fabric
     }
 
-    pub(super) fn message(&self) -> String {
+    pub(super) fn healthy(&self) -> State {
         match (self.reading.has_carrier, self.reading.megabits) {
-            (true, Some(megabits)) => format!("up, {megabits} Mb/s"),
-            (true, None) => "up".to_owned(),
-            (false, _) if !self.reading.is_wanted => "switched off".to_owned(),
-            (false, _) => "down".to_owned(),
+            (true, Some(speed)) => State::healthy("NetworkUnhealthy/healthy-link", &[("speed", &speed)]),
+            (true, None) => State::healthy("NetworkUnhealthy/healthy-link-up", &[]),
+            (false, _) if !self.reading.is_wanted => State::healthy("NetworkUnhealthy/healthy-link-off", &[]),
+            (false, _) => State::healthy("NetworkUnhealthy/healthy-link-down", &[]),
         }
     }
 }

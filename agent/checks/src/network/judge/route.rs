@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use nodewell_hardware::lasting::{Lasting, Patience};
+use nodewell_hardware::{
+    Fault, State,
+    lasting::{Lasting, Patience},
+};
 use serde::{Deserialize, Serialize};
 
 use crate::network::reading::Routes;
@@ -42,14 +45,16 @@ impl DefaultRoutes {
         !self.ipv4.by.is_empty() || !self.ipv6.by.is_empty()
     }
 
-    /// What is lost, as a message.
-    pub(super) fn lost(&self) -> Option<String> {
-        let ipv6 = Some(("IPv6", &self.ipv6)).filter(|_| self.ipv6_matters());
-        let lost = std::iter::once(("IPv4", &self.ipv4)).chain(ipv6).filter(|(_, route)| route.lost.holds());
-        let message: Vec<_> = lost
-            .map(|(family, route)| format!("no default route for {family}; it went by {}", list(&route.by)))
-            .collect();
-        (!message.is_empty()).then(|| message.join("; "))
+    /// What is lost.
+    pub(super) fn lost(&self) -> Option<Fault> {
+        let by = |route: &DefaultRoute| route.lost.holds().then(|| list(&route.by));
+        let of = |family: &str, by: String| Fault::of("DefaultRouteLost", &[("family", &family), ("interfaces", &by)]);
+        match (by(&self.ipv4), by(&self.ipv6).filter(|_| self.ipv6_matters())) {
+            (None, None) => None,
+            (Some(ipv4), None) => Some(of("IPv4", ipv4)),
+            (None, Some(ipv6)) => Some(of("IPv6", ipv6)),
+            (Some(ipv4), Some(ipv6)) => Some(Fault::of("DefaultRouteLost/both", &[("ipv4", &ipv4), ("ipv6", &ipv6)])),
+        }
     }
 
     /// Network plug-ins switch forwarding on, and the kernel then drops what routers advertised (net/ipv6/addrconf.c
@@ -58,9 +63,9 @@ impl DefaultRoutes {
         !self.is_advertised || self.ipv4.by.is_empty()
     }
 
-    pub(super) fn message(&self) -> String {
+    pub(super) fn healthy(&self) -> State {
         let by: BTreeSet<_> = self.ipv4.by.union(&self.ipv6.by).cloned().collect();
-        format!("by {}", list(&by))
+        State::healthy("NetworkUnhealthy/healthy-route", &[("interfaces", &list(&by))])
     }
 }
 

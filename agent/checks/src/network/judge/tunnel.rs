@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
-use nodewell_hardware::lasting::{Lasting, Patience};
+use nodewell_hardware::{
+    Fault, State,
+    lasting::{Lasting, Patience},
+};
+use nodewell_message::Figures;
 use serde::{Deserialize, Serialize};
 
 use crate::network::reading::TunnelReading;
@@ -26,18 +30,15 @@ impl Tunnel {
         self.reading = reading;
     }
 
-    pub(super) fn problem(&self) -> Option<String> {
+    pub(super) fn fault(&self) -> Option<Fault> {
         let TunnelReading { mtu, lower, lower_mtu } = &self.reading;
-        let message = || {
-            format!(
-                "its MTU is {mtu}, and {OVERHEAD} bytes or more are added; {lower}, which carries it, takes {lower_mtu}"
-            )
-        };
-        self.too_large.holds().then(message)
+        let figures: Figures<'_> = &[("mtu", mtu), ("overhead", &OVERHEAD), ("lower", lower), ("lower_mtu", lower_mtu)];
+        self.too_large.holds().then(|| Fault::of("MtuMismatch", figures))
     }
 
-    pub(super) fn message(&self) -> String {
+    pub(super) fn healthy(&self) -> State {
         let TunnelReading { mtu, lower, lower_mtu } = &self.reading;
-        format!("MTU {mtu}, over {lower} with {lower_mtu}")
+        let figures: Figures<'_> = &[("mtu", mtu), ("lower", lower), ("lower_mtu", lower_mtu)];
+        State::healthy("NetworkUnhealthy/healthy-tunnel", figures)
     }
 }

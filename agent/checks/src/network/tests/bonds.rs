@@ -1,5 +1,7 @@
 use super::*;
 
+const NEXT_STEP: &str = "; check their cables and the switch's ports, and its link aggregation";
+
 /// `bond0` of `eth0` and `eth1`, 802.3ad, all healthy.
 fn bond() -> Machine {
     let mut machine = Machine::new();
@@ -19,7 +21,7 @@ fn a_whole_bond_is_healthy() {
     let mut machine = bond();
     let findings = machine.during(600);
     assert!(is_silent(&findings));
-    assert_eq!(reported(&findings, "bond0"), ["healthy: 2 interfaces"]);
+    assert_eq!(reported(&findings, "bond0"), ["healthy: a bond of 2 interfaces"]);
     assert_eq!(findings.inventory[0].total, 3);
 }
 
@@ -30,7 +32,10 @@ fn one_that_is_down_degrades_its_bond_and_is_reported_by_it_alone() {
     machine.set("eth1", "carrier", 0).set("eth1", "bonding_slave/mii_status", "down");
     assert!(is_silent(&machine.during(30)));
     let findings = machine.after(15);
-    assert_eq!(reported(&findings, "bond0"), ["BondDegraded: 1 of 2 interfaces carry; eth1: no carrier"]);
+    assert_eq!(
+        reported(&findings, "bond0"),
+        [format!("BondDegraded: 1 of 2 interfaces carry, eth1: no carrier{NEXT_STEP}")]
+    );
     assert_eq!(reported(&findings, "eth1"), ["healthy: down"]);
     machine.restart();
     machine.set("eth1", "carrier", 1).set("eth1", "bonding_slave/mii_status", "up");
@@ -49,8 +54,12 @@ fn what_one_counts_its_bond_counts_too_and_is_reported_once() {
         machine.after(15);
     }
     let findings = machine.after(0);
-    assert_eq!(reported(&findings, "eth1"), ["InterfaceErrors: 200 damaged packets or more within 5 min"]);
-    assert_eq!(reported(&findings, "bond0"), ["healthy: 2 interfaces"]);
+    assert_eq!(
+        reported(&findings, "eth1"),
+        ["InterfaceErrors: 200 damaged packets or more within 5 min (limit 50, 1000 of a million); \
+             check the cable, the transceiver and the other end"]
+    );
+    assert_eq!(reported(&findings, "bond0"), ["healthy: a bond of 2 interfaces"]);
 }
 
 #[test]
@@ -61,7 +70,7 @@ fn a_bond_of_which_nothing_carries_is_down() {
         machine.set(name, "carrier", 0);
     }
     let findings = machine.during(60);
-    assert_eq!(reported(&findings, "bond0"), ["InterfaceDown: no carrier"]);
+    assert_eq!(reported(&findings, "bond0"), [DOWN]);
     assert_eq!(findings.inventory[0].states.get("down"), Some(&1));
 }
 
@@ -70,13 +79,13 @@ fn partners_that_do_not_speak_or_are_another_one_are_reported() {
     let cases = [
         ("bonding_slave/ad_actor_oper_port_state", 0x45, "no partner speaks LACP"),
         ("bonding_slave/ad_actor_oper_port_state", 0xbd, "no partner speaks LACP"),
-        ("bonding_slave/ad_aggregator_id", 2, "its partner is not that of the others"),
+        ("bonding_slave/ad_aggregator_id", 2, "another partner than the others"),
     ];
     for (file, number, problem) in cases {
         let mut machine = bond();
         machine.after(0);
         machine.set("eth1", file, number);
-        let words = format!("BondDegraded: 1 of 2 interfaces carry; eth1: {problem}");
+        let words = format!("BondDegraded: 1 of 2 interfaces carry, eth1: {problem}{NEXT_STEP}");
         assert_eq!(reported(&machine.during(60), "bond0"), [words]);
         machine.set("bond0", "bonding/mode", "active-backup 1");
         assert!(is_silent(&machine.during(60)));
@@ -88,7 +97,7 @@ fn one_that_the_monitor_does_not_reach_is_reported() {
     let mut machine = bond();
     machine.set("bond0", "bonding/mode", "active-backup 1").after(0);
     machine.set("eth1", "bonding_slave/mii_status", "going back");
-    let words = "BondDegraded: 1 of 2 interfaces carry; eth1: down in the eyes of the bond's monitor";
+    let words = format!("BondDegraded: 1 of 2 interfaces carry, eth1: down by the bond's monitor{NEXT_STEP}");
     assert_eq!(reported(&machine.during(60), "bond0"), [words]);
 }
 
@@ -100,7 +109,7 @@ fn what_an_operator_switched_off_or_took_out_is_not_missed() {
     assert!(is_silent(&machine.during(600)));
     machine.set("bond0", "bonding/slaves", "eth0");
     assert!(is_silent(&machine.during(600)));
-    assert_eq!(reported(&machine.after(15), "bond0"), ["healthy: 1 interfaces"]);
+    assert_eq!(reported(&machine.after(15), "bond0"), ["healthy: a bond of 1 interfaces"]);
 }
 
 #[test]
@@ -109,8 +118,8 @@ fn one_that_is_gone_from_the_machine_is_missed() {
     machine.after(0);
     machine.set("bond0", "bonding/slaves", "eth0");
     fs::remove_dir_all(machine.home("eth1")).unwrap();
-    let words = "BondDegraded: 1 of 2 interfaces carry; eth1: gone from the machine";
-    assert_eq!(reported(&machine.during(60), "bond0"), [words]);
+    let words = format!("BondDegraded: 1 of 2 interfaces carry, eth1: gone from the machine{NEXT_STEP}");
+    assert_eq!(reported(&machine.during(60), "bond0"), [words.clone()]);
     machine.restart();
     assert_eq!(reported(&machine.during(60), "bond0"), [words]);
     machine.card("eth1").set("eth1", "bonding_slave/mii_status", "up").set("bond0", "bonding/slaves", "eth0 eth1");

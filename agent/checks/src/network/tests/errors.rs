@@ -19,7 +19,10 @@ fn many_damaged_packets_are_a_fault_until_there_are_half_as_many() {
     let (mut machine, mut total) = (Machine::new(), (1_000, 7));
     machine.after(0);
     let findings = minutes(&mut machine, (10_000, 100), &mut total);
-    let words = "InterfaceErrors: 100 damaged packets or more within 5 min, most of them rx_crc_errors";
+    let words = "InterfaceErrors: 100 damaged packets or more within 5 min (limit 50, 1000 of a million), \
+                 mostly rx_crc_errors; \
+     \
+                 check the cable, the transceiver and the other end";
     assert_eq!(reported(&findings, "eth0"), [words]);
     assert!(!is_silent(&minutes(&mut machine, (10_000, 40), &mut total)));
     assert!(is_silent(&minutes(&mut machine, (10_000, 20), &mut total)));
@@ -65,7 +68,11 @@ fn a_restart_takes_no_errors_back_before_it_knows() {
     machine.after(0);
     assert!(!is_silent(&minutes(&mut machine, (10_000, 100), &mut total)));
     machine.restart();
-    assert_eq!(reported(&machine.after(15), "eth0"), ["InterfaceErrors: damaged packets, fewer of late"]);
+    assert_eq!(
+        reported(&machine.after(15), "eth0"),
+        ["InterfaceErrors: damaged packets, fewer within the last 5 min (limit 50, 1000 of a million); \
+          check the cable, the transceiver and the other end"]
+    );
     assert!(!is_silent(&machine.during(270)));
     assert!(is_silent(&machine.during(60)));
 }

@@ -7,10 +7,14 @@ fn a_carrier_that_is_lost_is_a_fault_until_it_has_been_back_for_a_while() {
     machine.set("eth0", "carrier", 0);
     assert_eq!(reported(&machine.during(30), "eth0"), ["healthy: down"]);
     let findings = machine.after(15);
-    assert_eq!(reported(&findings, "eth0"), ["InterfaceDown: no carrier"]);
+    assert_eq!(reported(&findings, "eth0"), [DOWN]);
     assert_eq!(findings.inventory[0].states.get("down"), Some(&1));
     machine.set("eth0", "carrier", 1);
-    assert_eq!(reported(&machine.during(30), "eth0"), ["InterfaceDown: it has its carrier back, not for long yet"]);
+    assert_eq!(
+        reported(&machine.during(30), "eth0"),
+        ["InterfaceDown: the carrier is back for less than 30 s; \
+             check the cable, the transceiver and the switch's port"]
+    );
     assert!(is_silent(&machine.after(15)));
 }
 
@@ -19,12 +23,12 @@ fn who_loses_its_address_with_the_carrier_is_missed_still() {
     let mut machine = Machine::new();
     machine.after(0);
     machine.set("eth0", "carrier", 0).file("proc/net/route", HEAD);
-    assert_eq!(reported(&machine.during(60), "eth0"), ["InterfaceDown: no carrier"]);
+    assert_eq!(reported(&machine.during(60), "eth0"), [DOWN]);
     machine.set("eth0", "carrier", 1);
     // Its address comes back later than the carrier.
     assert_eq!(reported(&machine.during(60), "eth0"), ["healthy: up"]);
     machine.set("eth0", "carrier", 0);
-    assert_eq!(reported(&machine.during(60), "eth0"), ["InterfaceDown: no carrier"]);
+    assert_eq!(reported(&machine.during(60), "eth0"), [DOWN]);
 }
 
 #[test]
@@ -59,7 +63,7 @@ fn who_has_an_address_by_a_vlan_upon_a_bridge_is_used() {
     machine.file("proc/net/if_inet6", "fd000000000000000000000000000002 04 40 00 82    br0.7\n");
     machine.after(0);
     machine.set("eth1", "carrier", 0);
-    assert_eq!(reported(&machine.during(60), "eth1"), ["InterfaceDown: no carrier"]);
+    assert_eq!(reported(&machine.during(60), "eth1"), [DOWN]);
 }
 
 #[test]
@@ -105,7 +109,11 @@ fn a_carrier_that_goes_again_and_again_is_a_fault_until_it_has_calmed_down() {
         assert!(is_silent(&machine.after(15)), "{downs}");
     }
     machine.set("eth0", "carrier_down_count", 6);
-    assert_eq!(reported(&machine.after(15), "eth0"), ["InterfaceFlapping: its carrier went 5 times within an hour"]);
+    assert_eq!(
+        reported(&machine.after(15), "eth0"),
+        ["InterfaceFlapping: the carrier was lost 5 times within 1 h (limit 5); \
+             clean or replace the cable and the transceivers"]
+    );
     assert!(!is_silent(&machine.during(3_000)));
     assert!(is_silent(&machine.during(900)));
 }
@@ -117,7 +125,11 @@ fn flaps_are_counted_by_changes_where_the_kernel_is_old() {
     machine.set("eth0", "carrier_changes", 2).after(0);
     machine.after(15);
     machine.set("eth0", "carrier_changes", 12);
-    assert_eq!(reported(&machine.after(15), "eth0"), ["InterfaceFlapping: its carrier went 5 times within an hour"]);
+    assert_eq!(
+        reported(&machine.after(15), "eth0"),
+        ["InterfaceFlapping: the carrier was lost 5 times within 1 h (limit 5); \
+             clean or replace the cable and the transceivers"]
+    );
 }
 
 #[test]
@@ -138,7 +150,8 @@ fn a_link_slower_than_it_has_been_in_this_boot_is_a_fault() {
     machine.after(0);
     machine.set("eth0", "speed", 100);
     assert!(is_silent(&machine.during(240)));
-    let slow = ["LinkSpeedReduced: 100 Mb/s, and has been 1000 Mb/s in this boot"];
+    let slow = ["LinkSpeedReduced: 100 Mb/s, was 1000 Mb/s in this boot; \
+         replace the cable, compare the settings of both ends with ethtool"];
     assert_eq!(reported(&machine.after(15), "eth0"), slow);
     machine.restart();
     assert_eq!(reported(&machine.after(15), "eth0"), slow);
@@ -195,10 +208,11 @@ fn a_tunnel_that_does_not_fit_into_its_link_is_a_fault() {
         1450,
     );
     machine.upon("flannel.1", "eth0").after(0);
-    assert_eq!(reported(&machine.after(15), "flannel.1"), ["healthy: MTU 1450, over eth0 with 1500"]);
+    assert_eq!(reported(&machine.after(15), "flannel.1"), ["healthy: MTU 1450, over eth0 with MTU 1500"]);
     machine.set("eth0", "mtu", 1400);
     assert!(is_silent(&machine.during(30)));
-    let words = "MtuMismatch: its MTU is 1450, and 50 bytes or more are added; eth0, which carries it, takes 1400";
+    let words = "MtuMismatch: MTU 1450 and 50 bytes of the tunnel exceed MTU 1400 of eth0; \
+                 restore the MTU of eth0, or restart the network plug-in's pod";
     assert_eq!(reported(&machine.after(15), "flannel.1"), [words]);
     machine.set("flannel.1", "mtu", 1350).during(30);
     assert!(is_silent(&machine.after(15)));

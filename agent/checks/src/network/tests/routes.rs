@@ -2,7 +2,8 @@ use super::*;
 
 const IPV6: &str = "00000000000000000000000000000000 00 00000000000000000000000000000000 00 fd000000000000000000000000000001 00000400 00000003 00000000 00000003     eth0\n";
 const NO_IPV6: &str = "00000000000000000000000000000000 00 00000000000000000000000000000000 00 00000000000000000000000000000000 ffffffff 00000001 00000000 00200200       lo\n";
-const LOST: &str = "DefaultRouteLost: no default route for IPv4; it went by eth0";
+const LOST: &str = "DefaultRouteLost: no default route for IPv4, it went by eth0; \
+                    see ip route, and the log of what sets it (systemd-networkd, NetworkManager, DHCP)";
 
 #[test]
 fn a_default_route_that_is_gone_is_missed_and_its_return_ends_it() {
@@ -12,7 +13,7 @@ fn a_default_route_that_is_gone_is_missed_and_its_return_ends_it() {
     assert!(is_silent(&machine.during(30)));
     assert_eq!(reported(&machine.after(15), "default-route"), [LOST]);
     machine.file("proc/net/route", &format!("{HEAD}{DEFAULT}"));
-    assert_eq!(reported(&machine.after(15), "default-route"), ["healthy: by eth0"]);
+    assert_eq!(reported(&machine.after(15), "default-route"), ["healthy: the default route goes by eth0"]);
 }
 
 #[test]
@@ -38,11 +39,12 @@ fn both_families_are_missed_each_by_itself() {
     let mut machine = Machine::new();
     machine.file("proc/net/ipv6_route", IPV6).after(0);
     machine.file("proc/net/ipv6_route", NO_IPV6);
-    let lost = ["DefaultRouteLost: no default route for IPv6; it went by eth0"];
+    let lost = ["DefaultRouteLost: no default route for IPv6, it went by eth0; \
+                see ip route, and the log of what sets it (systemd-networkd, NetworkManager, DHCP)"];
     assert_eq!(reported(&machine.during(60), "default-route"), lost);
     machine.file("proc/net/route", HEAD);
-    let both =
-        "DefaultRouteLost: no default route for IPv4; it went by eth0; no default route for IPv6; it went by eth0";
+    let both = "DefaultRouteLost: no default route, IPv4's went by eth0 and IPv6's by eth0; \
+                see ip route, and the log of what sets it (systemd-networkd, NetworkManager, DHCP)";
     assert_eq!(reported(&machine.during(60), "default-route"), [both]);
 }
 
@@ -84,5 +86,5 @@ fn the_hosts_routes_count_and_not_those_of_our_own_network() {
     let mut machine = Machine::new();
     machine.file("proc/1/net/route", &format!("{HEAD}{DEFAULT}")).file("proc/net/route", HEAD);
     assert!(is_silent(&machine.during(600)));
-    assert_eq!(reported(&machine.after(15), "default-route"), ["healthy: by eth0"]);
+    assert_eq!(reported(&machine.after(15), "default-route"), ["healthy: the default route goes by eth0"]);
 }
