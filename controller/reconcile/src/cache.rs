@@ -135,7 +135,7 @@ impl Cache {
             state.show_events(&name);
         }
         drop(state);
-        self.tell_if(loud);
+        self.notify_if(loud);
     }
 
     /// The same, as part of a list, which is the truth about everything that was known before it was asked for.
@@ -149,7 +149,7 @@ impl Cache {
         let was = state.snapshot.nodes.remove(name).is_some();
         state.snapshot.events.remove(name);
         drop(state);
-        self.tell_if(was);
+        self.notify_if(was);
     }
 
     /// By the watch or by a read; one that a later one has just overtaken is ignored.
@@ -164,7 +164,7 @@ impl Cache {
         let loud = stamp::lease(leases.get(node), &mut lease, now);
         leases.insert(node.to_owned(), lease);
         drop(state);
-        self.tell_if(loud);
+        self.notify_if(loud);
     }
 
     /// The same, as part of a list.
@@ -177,7 +177,7 @@ impl Cache {
         let mut state = self.lock();
         let was = leases(&mut state.snapshot, kind).remove(node).is_some();
         drop(state);
-        self.tell_if(was);
+        self.notify_if(was);
     }
 
     /// One that cannot be read is known by its errors, and blocks what is under way by it.
@@ -196,7 +196,7 @@ impl Cache {
             }
         }
         drop(state);
-        self.tell_if(true);
+        self.notify_if(true);
     }
 
     /// A policy that is not even of the right shape: its fields could not be parsed.
@@ -204,14 +204,14 @@ impl Cache {
         let mut state = self.lock();
         state.snapshot.add_unreadable(name, problem);
         drop(state);
-        self.tell_if(true);
+        self.notify_if(true);
     }
 
     pub fn remove_policy(&self, name: &str) {
         let mut state = self.lock();
         state.snapshot.forget_policy(name);
         drop(state);
-        self.tell_if(true);
+        self.notify_if(true);
     }
 
     /// What the host sees of itself; `synced` in it is ignored, since that is stored here.
@@ -221,7 +221,7 @@ impl Cache {
         change(&mut state.snapshot.host);
         let loud = state.snapshot.host != before;
         drop(state);
-        self.tell_if(loud);
+        self.notify_if(loud);
     }
 
     /// How etcd is, and at which addresses one member stands alone: whether that one is healthy.
@@ -231,7 +231,7 @@ impl Cache {
         state.snapshot.etcd = etcd;
         state.snapshot.etcd_members = members;
         drop(state);
-        self.tell_if(loud);
+        self.notify_if(loud);
     }
 
     /// A kill switch was set (why), or all of them were taken away.
@@ -240,7 +240,7 @@ impl Cache {
         let loud = state.snapshot.stopped != stopped;
         state.snapshot.stopped = stopped;
         drop(state);
-        self.tell_if(loud);
+        self.notify_if(loud);
     }
 
     /// A whole list was read: what is not in `names` is gone, and this source is complete from here on. Not if the store was
@@ -262,7 +262,7 @@ impl Cache {
             Source::Policies => state.snapshot.keep_policies(names),
         }
         drop(state);
-        self.tell_if(true);
+        self.notify_if(true);
     }
 
     /// The watch is alive: a change or a bookmark came by it. What we read or wrote ourselves does not come by it.
@@ -273,13 +273,13 @@ impl Cache {
     /// The watch broke; nothing is known of what changes until it is [`listed`](Self::listed) again.
     pub fn lost(&self, source: Source) {
         self.lock().synced.lose(source);
-        self.tell_if(true);
+        self.notify_if(true);
     }
 
     /// What was asked about one node.
     pub fn gather(&self, node: &str, fill: impl FnOnce(&mut Gathered)) {
         fill(self.lock().snapshot.gathered.entry(node.to_owned()).or_default());
-        self.tell_if(true);
+        self.notify_if(true);
     }
 
     /// Forgets what was asked about nodes that no question is about any more.
@@ -303,7 +303,7 @@ impl Cache {
         Arc::clone(&self.lock().verdicts)
     }
 
-    pub(crate) fn tell_if(&self, loud: bool) {
+    pub(crate) fn notify_if(&self, loud: bool) {
         if loud {
             self.inner.changed.notify_one();
         }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use nodewell_remediation::{
-    action::{Done, Failed, Outcome, Telling},
+    action::{Done, EventDraft, Failed, Outcome},
     api::fence::DrainReport,
     drain::{Answer, Call, DrainNext, DrainRules, DrainState, Limits, Way, next},
     facts::{Budget, Node, Pod, PodRef},
@@ -31,20 +31,20 @@ const CALL: Duration = Duration::from_secs(30);
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Ends with [`Done::Drain`], whether every pod is gone or not: the report has it. `clock` is the controller's own;
-/// `say` receives what is waited for.
+/// `emit` receives what is waited for.
 pub async fn drain<C: Nodes + Pods>(
     cluster: &C,
     node: &Node,
     rules: &DrainRules,
     limits: Limits,
     clock: impl Fn() -> Now,
-    say: impl AsyncFn(Telling),
+    emit: impl AsyncFn(EventDraft),
 ) -> Outcome {
     let started = clock().moment;
     let state = DrainState::new(limits);
     let mut drain = Drain { node, rules, started, state, waits: Waits::default(), pods: None, trouble: None };
     let mut work = FuturesUnordered::new();
-    let perform = |work| perform(cluster, node, rules, &say, work);
+    let perform = |work| perform(cluster, node, rules, &emit, work);
     work.push(perform(Work::Look { after: Duration::ZERO }));
     loop {
         let left = started.plus(rules.timeout).since(clock().moment);
@@ -68,7 +68,7 @@ enum Work {
     Look { after: Duration },
     Call(Call),
     Ask(Box<Pod>),
-    Tell(Telling),
+    Emit(EventDraft),
 }
 
 /// What came of it.
@@ -77,14 +77,14 @@ enum Event {
     Looked(Result<(Option<String>, Vec<Pod>), ApiError>),
     Called(PodRef, Result<(), ApiError>),
     Asked(PodRef, Result<Vec<Budget>, ApiError>),
-    Told,
+    Emitted,
 }
 
 async fn perform<C: Nodes + Pods>(
     cluster: &C,
     node: &Node,
     rules: &DrainRules,
-    say: &impl AsyncFn(Telling),
+    emit: &impl AsyncFn(EventDraft),
     work: Work,
 ) -> Event {
     match work {
@@ -107,9 +107,9 @@ async fn perform<C: Nodes + Pods>(
             let asked = bounded(cluster.budgets_of(&pod)).await.and_then(|answer| answer);
             Event::Asked(pod.at, asked)
         }
-        Work::Tell(telling) => {
-            let _ = bounded(say(telling)).await;
-            Event::Told
+        Work::Emit(event) => {
+            let _ = bounded(emit(event)).await;
+            Event::Emitted
         }
     }
 }
@@ -163,7 +163,7 @@ impl Drain<'_> {
                 self.state.budgets(&pod, budgets.unwrap_or_default());
                 Ok(Vec::new())
             }
-            Event::Told => Ok(Vec::new()),
+            Event::Emitted => Ok(Vec::new()),
         }
     }
 
@@ -175,7 +175,7 @@ impl Drain<'_> {
             return Err(Ok(Done::Drain(report)));
         }
         let mut work = vec![Work::Look { after: until.since(now.moment) }];
-        work.extend(self.waits.news(waits, now.moment).map(Work::Tell));
+        work.extend(self.waits.news(waits, now.moment).map(Work::Emit));
         for call in calls {
             self.state.called(&call.pod, call.forced, now.moment);
             work.push(Work::Call(call));

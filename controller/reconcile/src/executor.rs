@@ -18,7 +18,7 @@ use std::{future::Future, pin::Pin, time::Duration};
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use nodewell_remediation::{
-    action::{Action, Tell, Telling},
+    action::{Action, EventDraft, NodeEvent},
     decide::{Decision, Memory},
     snapshot::Snapshot,
     time::{Moment, Now},
@@ -93,9 +93,9 @@ pub struct Executor<'a, C, P> {
 /// What ended.
 #[derive(Debug)]
 enum Ended {
-    Act { node: String, words: Vec<Tell> },
+    Act { node: String, events: Vec<NodeEvent> },
     Asked { node: String, question: Question },
-    Told,
+    Emitted,
 }
 
 type Work<'a> = Pin<Box<dyn Future<Output = Ended> + 'a>>;
@@ -108,14 +108,14 @@ struct Running<'a, C, P> {
     works: FuturesUnordered<Work<'a>>,
     gathering: Gathering,
     /// Events that wait or are under way.
-    telling: usize,
+    emitting: usize,
     decided: Option<Moment>,
     /// In a dry run: what was logged already.
     rehearsal: Rehearsal,
 }
 
 /// Events that wait or are under way; past so many they are dropped: they never hold up an act.
-const TELLING: usize = 8192;
+const EMITTING_LIMIT: usize = 8192;
 
 impl<'a, C, P> Executor<'a, C, P> {
     #[must_use]
@@ -160,10 +160,10 @@ impl<'a, C: Cluster, P: Power> Executor<'a, C, P> {
     }
 
     /// An Event, when its turn has come.
-    async fn tell(&self, node: &str, uid: &str, telling: &Telling) {
+    async fn emit(&self, node: &str, uid: &str, event: &EventDraft) {
         // Never closed.
         let _turn = self.events.acquire().await;
-        self.cluster.tell(node, uid, telling).await;
+        self.cluster.emit(node, uid, event).await;
     }
 
     /// Nothing of another term is under way any more, and what was read of power then is old.
@@ -184,7 +184,7 @@ impl<'a, C: Cluster, P: Power> Running<'a, C, P> {
         let (cache, now) = (executor.cache, executor.clock.now());
         let memory = Memory::inherited(&cache.inherited(), now).with_cycles(&cache.departed());
         let (gathering, rehearsal) = (Gathering::default(), Rehearsal::default());
-        Self { executor, lease_deadline, memory, works, gathering, telling: 0, decided: None, rehearsal }
+        Self { executor, lease_deadline, memory, works, gathering, emitting: 0, decided: None, rehearsal }
     }
 
     async fn run(mut self) {
@@ -228,7 +228,7 @@ impl<'a, C: Cluster, P: Power> Running<'a, C, P> {
         self.ask(&decision.wants, now.moment);
         if !settings.dry_run {
             self.set_going(decision.actions);
-            decision.tellings.into_iter().for_each(|told| self.tell(told));
+            decision.events.into_iter().for_each(|event| self.emit(event));
         }
         let latest = now.moment.plus(settings.tick);
         decision.wake.map_or(latest, |wake| wake.min(latest)).max(now.moment.plus(settings.pause))
@@ -240,7 +240,7 @@ impl<'a, C: Cluster, P: Power> Running<'a, C, P> {
             let is_free = self.executor.cache.with(|snapshot| snapshot.busy.insert(node.clone()));
             if is_free {
                 let act = self.executor.act(action, self.lease_deadline.clone());
-                self.works.push(Box::pin(async move { Ended::Act { node, words: act.await } }));
+                self.works.push(Box::pin(async move { Ended::Act { node, events: act.await } }));
             }
         }
     }
@@ -253,36 +253,36 @@ impl<'a, C: Cluster, P: Power> Running<'a, C, P> {
 
     fn settle(&mut self, ended: Ended) {
         match ended {
-            Ended::Act { node, words } => {
+            Ended::Act { node, events } => {
                 self.executor.cache.with(|snapshot| snapshot.busy.remove(&node));
-                words.into_iter().for_each(|told| self.tell(told));
+                events.into_iter().for_each(|event| self.emit(event));
             }
             Ended::Asked { node, question } => self.gathering.answered(node, question, self.executor.clock.moment()),
-            Ended::Told => self.telling -= 1,
+            Ended::Emitted => self.emitting -= 1,
         }
     }
 
-    fn tell(&mut self, told: Tell) {
-        let Tell { node, uid, telling } = told;
-        if telling.message.is_empty() {
+    fn emit(&mut self, event: NodeEvent) {
+        let NodeEvent { node, uid, event } = event;
+        if event.message.is_empty() {
             return;
         }
-        log(&node, &telling, self.lease_deadline.epoch);
-        if self.telling >= TELLING {
+        log(&node, &event, self.lease_deadline.epoch);
+        if self.emitting >= EMITTING_LIMIT {
             tracing::warn!(node, "an Event was dropped: too many are under way");
             return;
         }
-        self.telling += 1;
+        self.emitting += 1;
         let executor = self.executor;
         self.works.push(Box::pin(async move {
-            executor.tell(&node, &uid, &telling).await;
-            Ended::Told
+            executor.emit(&node, &uid, &event).await;
+            Ended::Emitted
         }));
     }
 }
 
-fn log(node: &str, telling: &Telling, epoch: u64) {
-    tracing::info!(node, epoch, reason = telling.reason, message = telling.message, "remediation");
+fn log(node: &str, event: &EventDraft, epoch: u64) {
+    tracing::info!(node, epoch, reason = event.reason, message = event.message, "remediation");
 }
 
 /// Returns when the term has ended or was not renewed in time.

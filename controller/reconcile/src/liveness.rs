@@ -10,7 +10,7 @@
 use std::{future::Future, time::Duration};
 
 use nodewell_remediation::{
-    action::Telling,
+    action::EventDraft,
     liveness::{AGENT_SILENT, Evidence, Memory, Patience, Silence, StatusView, Survey, Verdict, Words, judge, survey},
     snapshot::Snapshot,
     time::Now,
@@ -30,7 +30,7 @@ pub trait Conditions {
     /// it leaves out is given up.
     fn apply(&self, node: &str, status: &StatusView, set: &[Words]) -> impl Future<Output = Result<(), ApiError>>;
     /// An Event on the Node.
-    fn tell(&self, node: &str, uid: &str, telling: &Telling) -> impl Future<Output = ()>;
+    fn emit(&self, node: &str, uid: &str, event: &EventDraft) -> impl Future<Output = ()>;
 }
 
 /// How fast it goes about it.
@@ -165,20 +165,20 @@ impl<C: Conditions> Liveness<C> {
             return Ok(self.pace.again);
         }
         self.conditions.apply(node, &evidence.status, set).await?;
-        let telling = self.telling(&verdict, set.len());
-        tracing::info!(node, reason = telling.reason, "{}", telling.message);
-        self.conditions.tell(node, &silence.uid, &telling).await;
+        let event = self.event(&verdict, set.len());
+        tracing::info!(node, reason = event.reason, "{}", event.message);
+        self.conditions.emit(node, &silence.uid, &event).await;
         Ok(self.patience.rest)
     }
 
-    fn telling(&mut self, verdict: &Verdict, count: usize) -> Telling {
+    fn event(&mut self, verdict: &Verdict, count: usize) -> EventDraft {
         if matches!(verdict, Verdict::Collect(_)) {
             self.counts.collected += 1;
-            return Telling::normal("AgentRemoved", "the agent was removed: its conditions are taken off the Node");
+            return EventDraft::normal("AgentRemoved", "the agent was removed: its conditions are taken off the Node");
         }
         self.counts.silenced += 1;
         let message = format!("no word from the agent: its {count} conditions are Unknown until it returns");
-        Telling::warning(AGENT_SILENT, message)
+        EventDraft::warning(AGENT_SILENT, message)
     }
 
     fn failed(&mut self, silence: &Silence, error: &ApiError, now: Now) {

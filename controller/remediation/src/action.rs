@@ -16,9 +16,9 @@ pub enum Action {
     Open(Box<NodeFence>),
     /// Writes `status` if the record is still the one that was decided upon (its resourceVersion), then reports `why`
     /// to the journal and the Node's Events.
-    Save { fence: Box<NodeFence>, why: Telling },
+    Save { fence: Box<NodeFence>, why: EventDraft },
     /// Deletes a record that has come to its end, if it is still the same.
-    Close { fence: Box<NodeFence>, why: Telling },
+    Close { fence: Box<NodeFence>, why: EventDraft },
     /// An operation on a node, for the record as it is stored: its outcome goes to [`crate::fence::absorb`].
     Perform { fence: Box<NodeFence>, op: Op },
 }
@@ -36,21 +36,21 @@ impl Action {
 
 /// An Event on a Node and a line in the journal, nothing else.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tell {
+pub struct NodeEvent {
     pub node: String,
     pub uid: String,
-    pub telling: Telling,
+    pub event: EventDraft,
 }
 
 /// The report of a decision: an Event's reason and message, with the inputs of the decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Telling {
+pub struct EventDraft {
     pub reason: String,
     pub message: String,
     pub warning: bool,
 }
 
-impl Telling {
+impl EventDraft {
     #[must_use]
     pub fn normal(reason: &str, message: impl Into<String>) -> Self {
         Self { reason: reason.into(), message: message.into(), warning: false }

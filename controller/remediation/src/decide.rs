@@ -3,13 +3,13 @@
 //! In this order: predicates are judged, storms looked for, open records asked for their next step, and what is then
 //! left of the budgets goes to new nodes, by name. Whatever is given out counts for every node after it.
 
+mod blocked_events;
 mod candidates;
 mod judged;
 mod ledger;
 mod orphans;
+mod reconstruct;
 mod records;
-mod tellings;
-mod told;
 mod vouched;
 mod wants;
 
@@ -19,9 +19,9 @@ use std::{
 };
 
 pub use self::ledger::{Cycles, Ledger, cycle_moment};
-use self::{judged::Judged, tellings::Tellings};
+use self::{blocked_events::BlockedEvents, judged::Judged};
 use crate::{
-    action::{Action, Tell},
+    action::{Action, NodeEvent},
     api::fence::Blocker,
     fence::{self, FenceInput, Next, revival::Revival},
     guard::{self, EvaluationInput, history::History, storm::StormState, tally::Tally},
@@ -47,7 +47,7 @@ pub struct Memory {
     revivals: BTreeMap<String, Revival>,
     /// Since when nodes without a record bear our marks and are well.
     orphans: BTreeMap<String, Moment>,
-    tellings: Tellings,
+    blocked_events: BlockedEvents,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -55,7 +55,7 @@ pub struct Decision {
     /// At most one for each node; none for a busy one.
     pub actions: Vec<Action>,
     /// What blocks nodes that have no record, where that is news. None in a dry run.
-    pub tellings: Vec<Tell>,
+    pub events: Vec<NodeEvent>,
     /// One for every node, and for every record whose Node is gone.
     pub verdicts: Vec<Verdict>,
     /// What should be read before the next decision, by node.

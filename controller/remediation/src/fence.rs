@@ -27,7 +27,7 @@ pub use self::{
 };
 use self::{revival::Revival, steps::PolicyStep};
 use crate::{
-    action::{Action, Op, Outcome, Telling},
+    action::{Action, EventDraft, Op, Outcome},
     api::fence::{Blocker, NodeFence, Phase},
     drain::DrainRules,
     facts::{LeaseView, Node},
@@ -158,6 +158,6 @@ fn phase(input: &FenceInput<'_>) -> Next {
 
 /// The record after `op` ended with `outcome`, and what to report of it. The caller that performs saves it.
 #[must_use]
-pub fn absorb(fence: &NodeFence, op: &Op, outcome: &Outcome, epoch: u64, now: Now) -> (NodeFence, Telling) {
+pub fn absorb(fence: &NodeFence, op: &Op, outcome: &Outcome, epoch: u64, now: Now) -> (NodeFence, EventDraft) {
     absorb::absorb(record::Draft::new(fence, epoch, now.wall), op, outcome).finish()
 }

@@ -78,7 +78,7 @@ impl Plan {
         snapshot.epoch = 1;
         let file = config.node_reaper_config.as_deref();
         let refusals = file.map(|file| read::add_reaper(&mut snapshot, file, now)).transpose()?.unwrap_or_default();
-        let decision = nodewell_remediation::decide::decide(&snapshot, Memory::as_told(&snapshot, now), now);
+        let decision = nodewell_remediation::decide::decide(&snapshot, Memory::reconstructed(&snapshot, now), now);
         let mut verdicts = decision.verdicts;
         stored::take_over(&snapshot, &mut verdicts);
         let mut one = None;

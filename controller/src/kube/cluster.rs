@@ -11,7 +11,7 @@ use nodewell_reconcile::{
     },
 };
 use nodewell_remediation::{
-    action::Telling,
+    action::EventDraft,
     api::fence::NodeFence,
     facts::{Attachment, Budget, LeaseView, Node, Pod, PodRef, Taint},
 };
@@ -130,8 +130,8 @@ impl Marks for KubeCluster {
         nodes::change(&self.wire, (node, uid), nodes::unmarked).await.map(drop)
     }
 
-    async fn tell(&self, node: &str, uid: &str, telling: &Telling) {
-        events::tell(&self.wire, (node, uid), telling).await;
+    async fn emit(&self, node: &str, uid: &str, event: &EventDraft) {
+        events::emit(&self.wire, node, uid, event).await;
     }
 }
 

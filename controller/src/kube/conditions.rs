@@ -3,7 +3,7 @@
 use k8s_openapi::api::coordination::v1::Lease;
 use nodewell_reconcile::{api_error::ApiError, cluster::LeaseKind, liveness::Conditions};
 use nodewell_remediation::{
-    action::Telling,
+    action::EventDraft,
     liveness::{AGENT, Evidence, StatusView, Words, apply_body},
 };
 use serde_json::Value;
@@ -43,8 +43,8 @@ impl Conditions for AgentConditions<'_> {
         self.wire.apply(&status_path(node), manager, &apply_body(node, status, set)).await
     }
 
-    async fn tell(&self, node: &str, uid: &str, telling: &Telling) {
-        events::tell(self.wire, (node, uid), telling).await;
+    async fn emit(&self, node: &str, uid: &str, event: &EventDraft) {
+        events::emit(self.wire, node, uid, event).await;
     }
 }
 

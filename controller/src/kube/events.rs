@@ -7,7 +7,7 @@ use std::{
 
 use jiff::Timestamp;
 use nodewell_reconcile::api_error::ApiError;
-use nodewell_remediation::action::Telling;
+use nodewell_remediation::action::EventDraft;
 use serde_json::{Value, json};
 
 use super::{FIELD_MANAGER, wire::Wire};
@@ -20,8 +20,8 @@ const APART: Duration = Duration::from_millis(500);
 const MESSAGE_LIMIT: usize = 1024;
 
 /// Tries for a while and gives up: an Event that is not heard stops nothing.
-pub(super) async fn tell(wire: &Wire, (node, uid): (&str, &str), telling: &Telling) {
-    let event = event((node, uid), telling, Timestamp::now());
+pub(super) async fn emit(wire: &Wire, node: &str, uid: &str, draft: &EventDraft) {
+    let event = event(node, uid, draft, Timestamp::now());
     let mut last = String::new();
     for attempt in 1..=TRIES {
         match once(wire, &event).await {
@@ -34,7 +34,7 @@ pub(super) async fn tell(wire: &Wire, (node, uid): (&str, &str), telling: &Telli
         }
         tokio::time::sleep(APART * attempt).await;
     }
-    tracing::warn!(node, reason = telling.reason, error = last, "an Event was not taken by the API server");
+    tracing::warn!(node, reason = draft.reason, error = last, "an Event was not taken by the API server");
 }
 
 async fn once(wire: &Wire, event: &Value) -> Result<(), ApiError> {
@@ -52,16 +52,16 @@ async fn again(wire: &Wire, event: &Value) -> Result<(), ApiError> {
     wire.merge::<Value>(&path, &patch).await.map(drop)
 }
 
-fn event((node, uid): (&str, &str), telling: &Telling, now: Timestamp) -> Value {
-    let message: String = telling.message.chars().take(MESSAGE_LIMIT).collect();
+fn event(node: &str, uid: &str, draft: &EventDraft, now: Timestamp) -> Value {
+    let message: String = draft.message.chars().take(MESSAGE_LIMIT).collect();
     let now = format!("{now:.0}");
     json!({
         "apiVersion": "v1", "kind": "Event",
-        "metadata": { "name": name((node, uid), telling), "namespace": "default" },
+        "metadata": { "name": name(node, uid, draft), "namespace": "default" },
         "involvedObject": { "apiVersion": "v1", "kind": "Node", "name": node, "uid": uid },
-        "reason": telling.reason,
+        "reason": draft.reason,
         "message": message,
-        "type": if telling.warning { "Warning" } else { "Normal" },
+        "type": if draft.warning { "Warning" } else { "Normal" },
         "source": { "component": FIELD_MANAGER },
         "reportingComponent": FIELD_MANAGER,
         "firstTimestamp": now, "lastTimestamp": now, "count": 1,
@@ -69,9 +69,9 @@ fn event((node, uid): (&str, &str), telling: &Telling, now: Timestamp) -> Value 
 }
 
 /// The same message about the same Node has the same name, whichever replica leads.
-fn name((node, uid): (&str, &str), telling: &Telling) -> String {
+fn name(node: &str, uid: &str, draft: &EventDraft) -> String {
     let mut hasher = DefaultHasher::new();
-    (uid, &telling.reason, &telling.message, telling.warning).hash(&mut hasher);
+    (uid, &draft.reason, &draft.message, draft.warning).hash(&mut hasher);
     format!("{node}.{:016x}", hasher.finish())
 }
 
@@ -80,13 +80,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_words_are_one_event_and_others_another() {
+    fn the_same_message_is_one_event_and_another_is_another() {
         let now: Timestamp = "2026-01-02T03:04:05.6Z".parse().unwrap();
-        let one = event(("n", "u"), &Telling::warning("Blocked", "budget"), now);
+        let one = event("n", "u", &EventDraft::warning("Blocked", "budget"), now);
         assert_eq!(one["type"], "Warning");
         assert_eq!(one["involvedObject"]["uid"], "u");
         assert_eq!(one["firstTimestamp"], "2026-01-02T03:04:05Z");
-        let name = |message: &str, uid: &str| super::name(("n", uid), &Telling::warning("Blocked", message));
+        let name = |message: &str, uid: &str| super::name("n", uid, &EventDraft::warning("Blocked", message));
         assert_eq!(one["metadata"]["name"], name("budget", "u"));
         assert_ne!(name("budget", "u"), name("storm", "u"));
         assert_ne!(name("budget", "u"), name("budget", "v"));
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_message_is_no_longer_than_the_server_takes() {
-        let long = event(("n", "u"), &Telling::normal("R", "é".repeat(3000)), Timestamp::UNIX_EPOCH);
+        let long = event("n", "u", &EventDraft::normal("R", "é".repeat(3000)), Timestamp::UNIX_EPOCH);
         assert_eq!(long["message"].as_str().unwrap().chars().count(), MESSAGE_LIMIT);
     }
 }

@@ -7,7 +7,7 @@ use nodewell_reconcile::{
     api_error::ApiError,
     cluster::{Configuration, Election, Hosts, Leadership, LeaseKind, Marks, Nodes},
 };
-use nodewell_remediation::action::Telling;
+use nodewell_remediation::action::EventDraft;
 use serde_json::json;
 
 use crate::{
@@ -73,7 +73,9 @@ async fn an_event_is_counted(server: Arc<Server>) {
     let cluster = server.cluster("controller").await;
     let uid = make_node(&server, "noted").await;
     for _ in 0..3 {
-        cluster.tell("noted", &uid, &Telling::warning("RemediationBlocked", "the budget of zone a is used up")).await;
+        cluster
+            .emit("noted", &uid, &EventDraft::warning("RemediationBlocked", "the budget of zone a is used up"))
+            .await;
     }
     let said = server.kubectl_says(&["describe", "node", "noted"]).unwrap();
     assert!(said.contains("RemediationBlocked") && said.contains("x3") && said.contains("zone a is used up"), "{said}");

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use nodewell_controller::feed::{Feed, NodeEvent, Source};
 use nodewell_reconcile::cluster::{LeaseKind, Marks, Records};
 use nodewell_remediation::{
-    action::Telling,
+    action::EventDraft,
     api::{fence::NodeFence, policy::RemediationPolicy},
     facts::{LeaseView, Node},
 };
@@ -115,7 +115,7 @@ async fn watches_pour_what_happens(server: Arc<Server>) {
             json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": { "name": "watched" } });
         admin(&server, "create", "/apis/coordination.k8s.io/v1/namespaces/nodewell/leases", lease).await;
         seen.wait("lease Agent watched").await;
-        cluster.tell("watched", &uid, &Telling::normal("Before", "before any watch")).await;
+        cluster.emit("watched", &uid, &EventDraft::normal("Before", "before any watch")).await;
         let policy = json!({ "apiVersion": "nodewell.dev/v1alpha1", "kind": "RemediationPolicy",
             "metadata": { "name": "w" },
             "spec": { "when": "has(events.Rebooted)", "steps": [{ "cordon": {} }] } });
@@ -128,7 +128,7 @@ async fn watches_pour_what_happens(server: Arc<Server>) {
         seen.wait("an event gone").await;
         let told = async {
             for count in 0.. {
-                cluster.tell("watched", &uid, &Telling::normal("Rebooted", format!("for the {count} time"))).await;
+                cluster.emit("watched", &uid, &EventDraft::normal("Rebooted", format!("for the {count} time"))).await;
                 tokio::time::sleep(Duration::from_millis(200)).await;
             }
         };

@@ -11,7 +11,7 @@ use nodewell_reconcile::{
     },
 };
 use nodewell_remediation::{
-    action::Telling,
+    action::EventDraft,
     api::{SKIP_REMEDIATION, fence::NodeFence},
     facts::{Attachment, Budget, LeaseView, Node, Pod, PodRef, Taint},
     time::Moment,
@@ -182,14 +182,14 @@ impl Marks for SimCluster {
         self.write(|truth| truth.unmark_release(self.replica, (node, uid))).await
     }
 
-    async fn tell(&self, node: &str, _uid: &str, telling: &Telling) {
-        let told = self.call(|truth| {
+    async fn emit(&self, node: &str, _uid: &str, event: &EventDraft) {
+        let emitted = self.call(|truth| {
             truth.count("act event");
-            truth.audit(self.replica, &format!("Event on {node}: {} {}", telling.reason, telling.message));
+            truth.audit(self.replica, &format!("Event on {node}: {} {}", event.reason, event.message));
             Ok(())
         });
         // An Event that is lost is lost.
-        let _ = told.await;
+        let _ = emitted.await;
     }
 }
 

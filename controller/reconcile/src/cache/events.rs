@@ -136,7 +136,7 @@ impl Cache {
         let super::State { events, snapshot, .. } = &mut *state;
         events.show(snapshot, &name);
         drop(state);
-        self.tell_if(true);
+        self.notify_if(true);
     }
 
     /// The API server has it no more.
@@ -146,7 +146,7 @@ impl Cache {
         let gone = events.remove(uid);
         gone.iter().for_each(|name| events.show(snapshot, name));
         drop(state);
-        self.tell_if(gone.is_some());
+        self.notify_if(gone.is_some());
     }
 
     /// A whole list was read: what is not in `uids` is gone.
@@ -157,7 +157,7 @@ impl Cache {
         let names: BTreeSet<String> = gone.iter().filter_map(|uid| events.remove(uid)).collect();
         names.iter().for_each(|name| events.show(snapshot, name));
         drop(state);
-        self.tell_if(!names.is_empty());
+        self.notify_if(!names.is_empty());
     }
 }
 

@@ -66,7 +66,7 @@ impl Cache {
             }
         }
         drop(state);
-        self.tell_if(loud);
+        self.notify_if(loud);
     }
 
     /// The same, as part of a list.
@@ -104,7 +104,7 @@ impl Cache {
             state.departed.remember(&fence, self.clock.now());
         }
         drop(state);
-        self.tell_if(is_it);
+        self.notify_if(is_it);
     }
 }
 

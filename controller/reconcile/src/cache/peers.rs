@@ -35,7 +35,7 @@ impl Cache {
         let mut state = self.lock();
         let is_news = state.snapshot.nodes.contains_key(node) && state.dumps.0.insert(node.to_owned(), now).is_none();
         drop(state);
-        self.tell_if(is_news);
+        self.notify_if(is_news);
     }
 
     /// What other remediators' Leases hold now.
@@ -44,6 +44,6 @@ impl Cache {
         let loud = state.snapshot.claims != claims;
         state.snapshot.claims = claims;
         drop(state);
-        self.tell_if(loud);
+        self.notify_if(loud);
     }
 }

@@ -157,7 +157,7 @@ impl Cache {
         }
         state.store.see(source, version);
         drop(state);
-        self.tell_if(true);
+        self.notify_if(true);
     }
 
     /// An object of a list, before it is applied. After `etcdutl snapshot restore --bump-revision` lists are not older, and
@@ -229,7 +229,7 @@ impl Cache {
             state.went_back(mark.source, &was, version);
         }
         drop(state);
-        self.tell_if(true);
+        self.notify_if(true);
     }
 
     /// The leader's own Lease was read, or stored, with this version after that one.

@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use nodewell_remediation::{
-    action::Telling,
+    action::EventDraft,
     facts::{Node, Taint},
 };
 
@@ -44,5 +44,5 @@ pub trait Marks: Nodes {
     /// Takes [`ReleaseMark::StorageOf`] away, whatever boot it names.
     fn unmark_release(&self, node: &str, uid: &str) -> impl Future<Output = Result<(), ApiError>>;
     /// An Event. A failure to emit it never stops an act; implementations try for a while and give up.
-    fn tell(&self, node: &str, uid: &str, telling: &Telling) -> impl Future<Output = ()>;
+    fn emit(&self, node: &str, uid: &str, event: &EventDraft) -> impl Future<Output = ()>;
 }

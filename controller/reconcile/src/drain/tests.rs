@@ -29,7 +29,8 @@ fn forced() -> DrainRules {
 }
 
 async fn run(double: &Double, rules: &DrainRules) -> Result<Done, Failed> {
-    super::drain(double, &node(), rules, Limits::default(), || double.now(), async |told| double.told(told).await).await
+    super::drain(double, &node(), rules, Limits::default(), || double.now(), async |event| double.emit(event).await)
+        .await
 }
 
 async fn report(double: &Double, rules: &DrainRules) -> DrainReport {
@@ -109,7 +110,7 @@ async fn a_refused_pod_does_not_keep_the_others() {
 
 /// A person could help, and the drain goes on whether the message is received or not.
 #[tokio::test(start_paused = true)]
-async fn what_is_waited_for_is_said_and_a_listener_that_hangs_delays_nothing() {
+async fn a_wait_is_reported_and_a_listener_that_hangs_delays_nothing() {
     for deaf in [false, true] {
         let budget = Budget {
             namespace: "shop".into(),
@@ -123,12 +124,12 @@ async fn what_is_waited_for_is_said_and_a_listener_that_hangs_delays_nothing() {
         let rules = DrainRules { timeout: Duration::from_secs(1200), ..rules() };
         assert!(!report(&double, &rules).await.done);
         assert_eq!(double.elapsed(), rules.timeout);
-        let said = double.named("say");
+        let emitted = double.named("emit");
         assert!(
-            said[0].starts_with("say DrainWaits: for shop/a: Cannot evict pod; PodDisruptionBudget shop/web"),
-            "{said:?}"
+            emitted[0].starts_with("emit DrainWaits: for shop/a: Cannot evict pod; PodDisruptionBudget shop/web"),
+            "{emitted:?}"
         );
-        assert_eq!(double.times("say"), [31], "the same words once in half an hour");
+        assert_eq!(double.times("emit"), [31], "the same message once in half an hour");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use nodewell_remediation::{action::Telling, time::Moment};
+use nodewell_remediation::{action::EventDraft, time::Moment};
 
 /// Budgets let pods go one after the other, and ends take their grace: what is over within this is no news.
 const FIRST: Duration = Duration::from_secs(30);
@@ -15,27 +15,27 @@ const REPEAT: Duration = Duration::from_secs(1800);
 pub(super) struct Waits {
     /// Since when each pod (`namespace/name`) stands in the way.
     since: BTreeMap<String, Moment>,
-    told: Option<(Moment, Vec<String>)>,
+    reported: Option<(Moment, Vec<String>)>,
 }
 
 impl Waits {
     /// What is to be reported now that these stand in the way, each `namespace/name: why`.
-    pub(super) fn news(&mut self, mut lines: Vec<String>, now: Moment) -> Option<Telling> {
+    pub(super) fn news(&mut self, mut lines: Vec<String>, now: Moment) -> Option<EventDraft> {
         let pod = |line: &String| line.split(": ").next().unwrap_or_default().to_owned();
         let known = std::mem::take(&mut self.since);
         self.since = lines.iter().map(pod).map(|pod| (pod.clone(), known.get(&pod).copied().unwrap_or(now))).collect();
         lines.retain(|line| self.since.get(&pod(line)).is_some_and(|since| now.since(*since) >= FIRST));
-        if lines.is_empty() || self.told.as_ref().is_some_and(|told| is_said(told, &lines, now)) {
+        if lines.is_empty() || self.reported.as_ref().is_some_and(|reported| is_reported(reported, &lines, now)) {
             return None;
         }
-        let telling = Telling::normal("DrainWaits", format!("for {}", lines.join("; ")));
-        self.told = Some((now, lines));
-        Some(telling)
+        let event = EventDraft::normal("DrainWaits", format!("for {}", lines.join("; ")));
+        self.reported = Some((now, lines));
+        Some(event)
     }
 }
 
-fn is_said((at, told): &(Moment, Vec<String>), lines: &[String], now: Moment) -> bool {
-    now.since(*at) < if told == lines { REPEAT } else { AGAIN }
+fn is_reported((at, reported): &(Moment, Vec<String>), lines: &[String], now: Moment) -> bool {
+    now.since(*at) < if reported == lines { REPEAT } else { AGAIN }
 }
 
 #[cfg(test)]
@@ -44,7 +44,7 @@ mod tests {
 
     fn said(waits: &mut Waits, lines: &[&str], at: u64) -> Option<String> {
         let lines = lines.iter().map(|line| (*line).to_owned()).collect();
-        waits.news(lines, Moment(Duration::from_secs(at))).map(|telling| telling.message)
+        waits.news(lines, Moment(Duration::from_secs(at))).map(|event| event.message)
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use nodewell_remediation::{
-    action::{Done, Failed, Outcome, Telling},
+    action::{Done, EventDraft, Failed, Outcome},
     api::{SKIP_REMEDIATION, fence::NodeFence, policy::Mode},
     drain::{DrainRules, Limits},
     policy::{Policy, Rate},
@@ -23,14 +23,14 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         let (node, by) = (self.node(fence).await?, &fence.spec.policy);
         self.cache.count(by, |counts| counts.drains += 1);
         let clock = || self.clock.now();
-        let say = async |telling: Telling| {
-            super::log(&node.name, &telling, epoch);
-            self.tell(&node.name, &node.uid, &telling).await;
+        let emit = async |event: EventDraft| {
+            super::log(&node.name, &event, epoch);
+            self.emit(&node.name, &node.uid, &event).await;
         };
         let outcome = tokio::select! {
             biased;
             why = self.forbidden(fence) => Err(Failed::NotBegun(why)),
-            outcome = drain::drain(self.cluster, &node, rules, limits(self.cache, by), clock, say) => outcome,
+            outcome = drain::drain(self.cluster, &node, rules, limits(self.cache, by), clock, emit) => outcome,
         };
         let left = match &outcome {
             Ok(Done::Drain(report)) => !report.done,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use nodewell_remediation::{
-    action::{Action, Done, Failed, IrreversibleOp, Op, Outcome, ReversibleOp, Tell},
+    action::{Action, Done, Failed, IrreversibleOp, NodeEvent, Op, Outcome, ReversibleOp},
     api::fence::NodeFence,
     facts::Node,
     snapshot::PowerState,
@@ -17,7 +17,7 @@ use crate::{api_error::ApiError, cluster::Cluster, lease_deadline::LeaseDeadline
 pub(super) const BETWEEN_READS: Duration = Duration::from_secs(1);
 
 impl<C: Cluster, P: Power> Executor<'_, C, P> {
-    pub(super) async fn act(&self, action: Action, lease_deadline: LeaseDeadline) -> Vec<Tell> {
+    pub(super) async fn act(&self, action: Action, lease_deadline: LeaseDeadline) -> Vec<NodeEvent> {
         match action {
             Action::Open(fence) => self.open(*fence, &lease_deadline).await,
             Action::Save { fence, why } => self.save(*fence, why).await,
@@ -26,7 +26,7 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         }
     }
 
-    async fn operate(&self, fence: &NodeFence, op: &Op, lease_deadline: &LeaseDeadline) -> Vec<Tell> {
+    async fn operate(&self, fence: &NodeFence, op: &Op, lease_deadline: &LeaseDeadline) -> Vec<NodeEvent> {
         let begun = self.clock.moment();
         let outcome = self.perform(fence, op, lease_deadline).await;
         self.cache.stepped(op, &outcome, self.clock.moment().since(begun));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use nodewell_remediation::{
-    action::{Op, Outcome, ReversibleOp, Tell, Telling},
+    action::{EventDraft, NodeEvent, Op, Outcome, ReversibleOp},
     api::fence::NodeFence,
     fence::absorb,
 };
@@ -28,7 +28,7 @@ enum Stored {
 }
 
 impl<C: Records, P> Executor<'_, C, P> {
-    pub(super) async fn open(&self, fence: NodeFence, lease_deadline: &LeaseDeadline) -> Vec<Tell> {
+    pub(super) async fn open(&self, fence: NodeFence, lease_deadline: &LeaseDeadline) -> Vec<NodeEvent> {
         if let Err(error) = self.claim(&fence).await {
             tracing::warn!(node = fence.spec.node_name, %error, "no record was opened: the node was not claimed");
             sleep(self.settings.rest).await;
@@ -41,7 +41,7 @@ impl<C: Records, P> Executor<'_, C, P> {
             answer = self.write_status(created, &fence, lease_deadline).await;
         }
         self.cache.wrote("open", answer.is_ok(), self.clock.moment().since(begun));
-        self.stored(&fence, answer, Telling::normal("RemediationOpened", cause)).await
+        self.stored(&fence, answer, EventDraft::normal("RemediationOpened", cause)).await
     }
 
     /// Other remediators stay away from a node from before our first write about it.
@@ -76,19 +76,19 @@ impl<C: Records, P> Executor<'_, C, P> {
         Err(ApiError::NoAnswer("the term ended before the new record was whole".into()))
     }
 
-    pub(super) async fn save(&self, fence: NodeFence, why: Telling) -> Vec<Tell> {
+    pub(super) async fn save(&self, fence: NodeFence, why: EventDraft) -> Vec<NodeEvent> {
         let begun = self.clock.moment();
         let answer = self.write(self.cluster.save(&fence)).await;
         self.cache.wrote("save", answer.is_ok(), self.clock.moment().since(begun));
         self.stored(&fence, answer, why).await
     }
 
-    async fn stored(&self, meant: &NodeFence, answer: Result<NodeFence, ApiError>, why: Telling) -> Vec<Tell> {
+    async fn stored(&self, meant: &NodeFence, answer: Result<NodeFence, ApiError>, why: EventDraft) -> Vec<NodeEvent> {
         match answer {
             Ok(stored) => {
                 self.cache.stored(&stored);
                 self.cache.apply_fence(stored);
-                vec![words(meant, why)]
+                vec![node_event(meant, why)]
             }
             Err(error) => {
                 tracing::warn!(node = meant.spec.node_name, %error, "the record was not written; it is read again");
@@ -99,7 +99,7 @@ impl<C: Records, P> Executor<'_, C, P> {
         }
     }
 
-    pub(super) async fn close(&self, fence: NodeFence, why: Telling) -> Vec<Tell> {
+    pub(super) async fn close(&self, fence: NodeFence, why: EventDraft) -> Vec<NodeEvent> {
         let begun = self.clock.moment();
         let answer = self.write(self.cluster.close(&fence)).await;
         let is_done = matches!(answer, Ok(()) | Err(ApiError::NotFound));
@@ -115,7 +115,7 @@ impl<C: Records, P> Executor<'_, C, P> {
                     }
                     None => {
                         self.cache.remove_fence(&fence.metadata.name, &fence.metadata.uid);
-                        vec![words(&fence, why)]
+                        vec![node_event(&fence, why)]
                     }
                 }
             }
@@ -146,7 +146,7 @@ impl<C: Records, P> Executor<'_, C, P> {
         op: &Op,
         outcome: &Outcome,
         lease_deadline: &LeaseDeadline,
-    ) -> Vec<Tell> {
+    ) -> Vec<NodeEvent> {
         let mut base = fence.clone();
         let mut wait = FIRST_WAIT;
         let seen = self.clock.now();
@@ -154,12 +154,12 @@ impl<C: Records, P> Executor<'_, C, P> {
             // However late it is written, a reading is as old as it is.
             let now =
                 if matches!(op, Op::Reversible(ReversibleOp::ReadPower { .. })) { seen } else { self.clock.now() };
-            let (next, telling) = absorb(&base, op, outcome, lease_deadline.epoch, now);
+            let (next, event) = absorb(&base, op, outcome, lease_deadline.epoch, now);
             match self.save_once(&base, &next).await {
                 Stored::Next(stored) => {
                     self.cache.stored(&stored);
                     self.cache.apply_fence(stored);
-                    return vec![words(fence, telling)];
+                    return vec![node_event(fence, event)];
                 }
                 Stored::Base(stored) => base = stored,
                 Stored::Unknown => {}
@@ -203,8 +203,8 @@ impl<C: Records, P> Executor<'_, C, P> {
     }
 }
 
-pub(super) fn words(fence: &NodeFence, telling: Telling) -> Tell {
-    Tell { node: fence.spec.node_name.clone(), uid: fence.spec.node_uid.clone(), telling }
+pub(super) fn node_event(fence: &NodeFence, event: EventDraft) -> NodeEvent {
+    NodeEvent { node: fence.spec.node_name.clone(), uid: fence.spec.node_uid.clone(), event }
 }
 
 #[cfg(test)]

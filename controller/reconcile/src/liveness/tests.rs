@@ -22,7 +22,7 @@ struct Server {
     renewed: String,
     conditions: Vec<Value>,
     applied: Vec<(Instant, String)>,
-    told: Vec<String>,
+    events: Vec<String>,
     /// Happens between the controller's read and its write.
     between: Option<fn(&mut Server)>,
     broken: Option<ApiError>,
@@ -100,8 +100,8 @@ impl Conditions for Double {
         })
     }
 
-    async fn tell(&self, node: &str, _: &str, telling: &Telling) {
-        self.on(node, |server| server.told.push(telling.reason.clone()));
+    async fn emit(&self, node: &str, _: &str, event: &EventDraft) {
+        self.on(node, |server| server.events.push(event.reason.clone()));
     }
 }
 
@@ -170,7 +170,7 @@ async fn a_silent_agents_conditions_become_unknown_once() {
     reconciler.round(&one_of_three(), &clock, &lease_deadline).await;
     assert_eq!(double.status("n1"), "Unknown");
     assert_eq!(double.status("n2"), "True");
-    assert_eq!(double.on("n1", |server| (server.version, server.told.clone())), (2, vec!["AgentSilent".to_owned()]));
+    assert_eq!(double.on("n1", |server| (server.version, server.events.clone())), (2, vec!["AgentSilent".to_owned()]));
     assert_eq!(reconciler.counts(), Counts { silenced: 1, ..Counts::default() });
 }
 
@@ -183,7 +183,7 @@ async fn an_agent_that_returns_between_read_and_write_wins() {
     reconciler.round(&one_of_three(), &clock(), &lease_deadline).await;
     assert_eq!(double.status("n1"), "False", "its own word");
     assert_eq!(reconciler.counts(), Counts { conflicts: 1, ..Counts::default() });
-    assert!(double.on("n1", |server| server.told.is_empty()));
+    assert!(double.on("n1", |server| server.events.is_empty()));
 }
 
 #[tokio::test(start_paused = true)]

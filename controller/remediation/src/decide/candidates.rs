@@ -39,7 +39,7 @@ pub(super) fn decide(pass: &mut Pass<'_>) {
     let snapshot = pass.input.snapshot;
     let mut words = words(pass);
     let orphans = std::mem::take(&mut pass.memory.orphans);
-    pass.memory.tellings.forget(pass.input.now.moment);
+    pass.memory.blocked_events.forget(pass.input.now.moment);
     for (name, node) in &snapshot.nodes {
         if snapshot.fences.contains_key(name) {
             continue;
@@ -83,7 +83,7 @@ fn one<'a>(pass: &mut Pass<'a>, name: &'a str, node: &'a Node, words: Words<'a>)
     let error = words.errors.first().map(|(policy, error)| format!("policy {policy}: {error}"));
     let mut verdict = Verdict { node: name.to_owned(), also: words.also, errors: words.errors, ..Verdict::default() };
     let Some((policy, answer)) = words.first else {
-        tell(pass, (node, &verdict), |_| String::new());
+        report_blockers(pass, node, &verdict, |_| String::new());
         return verdict;
     };
     let Answer { since, by_events_alone, .. } = answer;
@@ -99,17 +99,17 @@ fn one<'a>(pass: &mut Pass<'a>, name: &'a str, node: &'a Node, words: Words<'a>)
             open(pass, Candidate { name, node, policy, since });
         }
     }
-    tell(pass, (node, &verdict), |pass| cause(pass, Candidate { name, node, policy, since }));
+    report_blockers(pass, node, &verdict, |pass| cause(pass, Candidate { name, node, policy, since }));
     verdict
 }
 
 /// What blocks it, if that is news; the inputs are written only then.
-fn tell(pass: &mut Pass<'_>, of: (&Node, &Verdict), cause: impl FnOnce(&Pass<'_>) -> String) {
+fn report_blockers(pass: &mut Pass<'_>, node: &Node, verdict: &Verdict, cause: impl FnOnce(&Pass<'_>) -> String) {
     let now = pass.input.now.moment;
-    let mut tellings = std::mem::take(&mut pass.memory.tellings);
-    let told = tellings.news(of, || cause(pass), now);
-    pass.memory.tellings = tellings;
-    pass.decision.tellings.extend(told);
+    let mut events = std::mem::take(&mut pass.memory.blocked_events);
+    let event = events.news(node, verdict, || cause(pass), now);
+    pass.memory.blocked_events = events;
+    pass.decision.events.extend(event);
 }
 
 /// A node that nothing speaks against.

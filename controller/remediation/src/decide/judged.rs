@@ -55,7 +55,7 @@ impl Judged {
 }
 
 /// Answers of now with times of before: `since` gives them for a node that it is true of.
-pub(super) fn as_told(policy: &Policy, snapshot: &Snapshot, now: Now, since: impl Fn(&Node) -> Moment) -> Judged {
+pub(super) fn reconstructed(policy: &Policy, snapshot: &Snapshot, now: Now, since: impl Fn(&Node) -> Moment) -> Judged {
     let (source, selector) = (policy.when.source().to_owned(), policy.selector.clone());
     let mut answers = ask(policy, BTreeMap::new(), snapshot, now);
     for (name, answer) in answers.iter_mut().filter(|(_, answer)| answer.word == Ok(true)) {

@@ -33,7 +33,7 @@ pub(super) struct Entered {
 }
 
 /// When records came to where they are, by their own status.
-pub(super) fn as_told(snapshot: &Snapshot, now: Now) -> BTreeMap<String, Entered> {
+pub(super) fn reconstructed(snapshot: &Snapshot, now: Now) -> BTreeMap<String, Entered> {
     let entered = |fence: &NodeFence| Entered {
         uid: fence.metadata.uid.clone(),
         phase: fence.status.phase,

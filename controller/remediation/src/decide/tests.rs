@@ -1,17 +1,17 @@
 //! The whole decision, with an automaton that takes every step it is allowed to.
 
+mod blocked_events;
 mod events;
 mod laws;
 mod orphans;
-mod tellings;
-mod told;
+mod reconstruct;
 mod unread;
 
 use std::{sync::Arc, time::Duration};
 
 use super::*;
 use crate::{
-    action::{IrreversibleOp, Op, ReversibleOp, Telling},
+    action::{EventDraft, IrreversibleOp, Op, ReversibleOp},
     api::{
         fence::{Intent, Irreversible, NodeFence, Phase},
         policy::{CordonStep, Mode, PowerStep, RemediationPolicy, StepSpec},
@@ -88,7 +88,7 @@ fn greedy(input: &FenceInput<'_>) -> Next {
     }
     fence.status.phase = Phase::PoweringOff;
     fence.status.intent = Some(Intent { act: Irreversible::PowerOff, epoch: input.epoch, at: input.now.wall, pods: 0 });
-    Next::Act(Action::Save { fence, why: Telling::normal("Intent", "") })
+    Next::Act(Action::Save { fence, why: EventDraft::normal("Intent", "") })
 }
 
 fn rules() -> DrainRules {

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use super::{FenceInput, Next, proposal};
 use crate::{
-    action::{Action, Op, Telling},
+    action::{Action, EventDraft, Op},
     api::fence::{Blocker, Entry, Intent, Irreversible, JOURNAL_LINES, NodeFence, NodeFenceStatus, Phase},
     policy::step_name,
 };
@@ -16,14 +16,14 @@ pub(super) struct Draft {
     fence: NodeFence,
     at: Timestamp,
     /// In the order of their happening; reported as one.
-    tellings: Vec<Telling>,
+    events: Vec<EventDraft>,
 }
 
 impl Draft {
     pub(super) fn new(fence: &NodeFence, epoch: u64, at: Timestamp) -> Self {
         let mut fence = fence.clone();
         fence.status.epoch = epoch;
-        Self { fence, at, tellings: Vec::new() }
+        Self { fence, at, events: Vec::new() }
     }
 
     pub(super) fn of(input: &FenceInput<'_>) -> Self {
@@ -59,9 +59,9 @@ impl Draft {
         status.blocked_at = None;
         let why = why.into();
         let text = format!("{phase:?}: {why}");
-        self.tellings.push(match phase {
-            Phase::InDoubt | Phase::Failed | Phase::Quarantined => Telling::warning(&format!("Fence{phase:?}"), why),
-            _ => Telling::normal(&format!("Fence{phase:?}"), why),
+        self.events.push(match phase {
+            Phase::InDoubt | Phase::Failed | Phase::Quarantined => EventDraft::warning(&format!("Fence{phase:?}"), why),
+            _ => EventDraft::normal(&format!("Fence{phase:?}"), why),
         });
         self.write(text)
     }
@@ -84,13 +84,13 @@ impl Draft {
     /// One more line of the journal, in the same phase.
     pub(super) fn note(mut self, reason: &str, text: impl Into<String>) -> Self {
         let text = text.into();
-        self.tellings.push(Telling::normal(reason, text.clone()));
+        self.events.push(EventDraft::normal(reason, text.clone()));
         self.write(text)
     }
 
     pub(super) fn warn(self, reason: &str, text: impl Into<String>) -> Self {
         let mut draft = self.note(reason, text);
-        draft.tellings.iter_mut().last().into_iter().for_each(|telling| telling.warning = true);
+        draft.events.iter_mut().last().into_iter().for_each(|event| event.warning = true);
         draft
     }
 
@@ -176,9 +176,9 @@ impl Draft {
         self
     }
 
-    pub(super) fn finish(mut self) -> (NodeFence, Telling) {
+    pub(super) fn finish(mut self) -> (NodeFence, EventDraft) {
         proposal::stamp(&mut self.fence.status);
-        (self.fence, joined(self.tellings))
+        (self.fence, joined(self.events))
     }
 
     pub(super) fn save(self) -> Next {
@@ -189,11 +189,11 @@ impl Draft {
 
 /// All that was reported, under the reason of what is most grave, or came first: that a step ended is not lost to what
 /// follows it. Without a message nothing is reported.
-fn joined(tellings: Vec<Telling>) -> Telling {
-    let gravest = tellings.iter().find(|telling| telling.warning).or(tellings.first());
-    let Some(Telling { reason, warning, .. }) = gravest.cloned() else { return Telling::normal("Nothing", "") };
-    let messages: Vec<String> = tellings.into_iter().map(|telling| telling.message).collect();
-    Telling { reason, message: messages.join("; "), warning }
+fn joined(events: Vec<EventDraft>) -> EventDraft {
+    let gravest = events.iter().find(|event| event.warning).or(events.first());
+    let Some(EventDraft { reason, warning, .. }) = gravest.cloned() else { return EventDraft::normal("Nothing", "") };
+    let messages: Vec<String> = events.into_iter().map(|event| event.message).collect();
+    EventDraft { reason, message: messages.join("; "), warning }
 }
 
 /// This now, for the record as it is stored.

@@ -10,7 +10,7 @@ use super::{
     restore::{is_alive, is_cut},
 };
 use crate::{
-    action::{Action, ReversibleOp, Telling},
+    action::{Action, EventDraft, ReversibleOp},
     api::{
         CORDONED_BY, OUT_OF_SERVICE, OUT_OF_SERVICE_BY, STORAGE_RELEASED,
         fence::{Blocker, Phase},
@@ -149,6 +149,6 @@ pub(super) fn closed(input: &FenceInput<'_>) -> Next {
         let blocker = Blocker::new("Finalizers", "a finalizer keeps this record, which has come to its end; remove it");
         return wait(input, vec![blocker], None);
     }
-    let why = Telling::normal("FenceClosed", "the record has come to its end");
+    let why = EventDraft::normal("FenceClosed", "the record has come to its end");
     Next::Act(Action::Close { fence: Box::new(input.fence.clone()), why })
 }

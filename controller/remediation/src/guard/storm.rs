@@ -81,7 +81,7 @@ impl StormState {
 
     /// As if it had been observed since each of these became unwell. Of storms that no node is unwell of any more
     /// nothing is known.
-    pub(crate) fn as_told(storm: &Storm, unwell: &BTreeMap<&str, Moment>, now: Moment) -> Self {
+    pub(crate) fn reconstructed(storm: &Storm, unwell: &BTreeMap<&str, Moment>, now: Moment) -> Self {
         let mut times: Vec<Moment> = unwell.values().copied().collect();
         times.sort_unstable();
         // While as many as make a storm are within the window, it blocks.

@@ -129,7 +129,7 @@ fn blockers(mut snapshot: Snapshot, policy: &Policy, name: &str, now: Now) -> Ve
         alone.steps = vec![cycle.clone()];
     }
     snapshot.policies = vec![alone];
-    let decision = decide::decide(&snapshot, Memory::as_told(&snapshot, now), now);
+    let decision = decide::decide(&snapshot, Memory::reconstructed(&snapshot, now), now);
     let verdict = decision.verdicts.into_iter().find(|verdict| verdict.node == name);
     let mut blockers: Vec<String> =
         verdict.into_iter().flat_map(|verdict| verdict.blockers).map(|blocker| blocker.reason).collect();

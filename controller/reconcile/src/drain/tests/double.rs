@@ -4,7 +4,7 @@ use std::{cell::RefCell, collections::BTreeMap, future::pending, time::Duration}
 
 use jiff::Timestamp;
 use nodewell_remediation::{
-    action::Telling,
+    action::EventDraft,
     facts::{Attachment, Budget, Deletion, LeaseView, Node, Owner, Pod, PodRef},
     time::{Moment, Now},
 };
@@ -128,8 +128,8 @@ impl Double {
     }
 
     /// What the drain reports; its receiver may hang.
-    pub(super) async fn told(&self, telling: Telling) {
-        self.record(format!("say {}: {}", telling.reason, telling.message));
+    pub(super) async fn emit(&self, event: EventDraft) {
+        self.record(format!("emit {}: {}", event.reason, event.message));
         if self.deaf {
             std::future::pending::<()>().await;
         }

@@ -30,7 +30,7 @@ fn only_methods_that_ran_are_in_the_journal() {
     let mut fixture = dead();
     run(&mut fixture, 400, |fixture| fixture.fence.status.phase == Phase::AwaitGuards);
     let names = ["mark-unschedulable", "clean-pods", "port"].map(str::to_owned).to_vec();
-    let (fence, telling) = absorb(
+    let (fence, event) = absorb(
         &fixture.fence,
         &Op::Reversible(ReversibleOp::Methods(names.clone())),
         &Ok(Done::Yes),
@@ -38,11 +38,11 @@ fn only_methods_that_ran_are_in_the_journal() {
         fixture.now,
     );
     assert!(fence.status.isolated);
-    assert_eq!(telling.message, "mark-unschedulable, port");
+    assert_eq!(event.message, "mark-unschedulable, port");
     let failed = Err(Failed::NotBegun("no".into()));
-    let (_, telling) =
+    let (_, event) =
         absorb(&fixture.fence, &Op::Reversible(ReversibleOp::Methods(names)), &failed, fixture.epoch, fixture.now);
-    assert_eq!((telling.reason.as_str(), telling.message.contains("unschedulable")), ("MethodsFailed", false));
+    assert_eq!((event.reason.as_str(), event.message.contains("unschedulable")), ("MethodsFailed", false));
 }
 
 #[test]

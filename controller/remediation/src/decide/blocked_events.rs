@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    action::{Tell, Telling},
+    action::{EventDraft, NodeEvent},
     facts::Node,
     guard::reason::{
         BUSY, CACHE_NOT_SYNCED, DRY_RUN, NOT_LEADING, OBSERVE, PAUSED, PREDICATE_ERROR, WITHIN_GRACE_PERIOD,
@@ -30,7 +30,7 @@ const WANTED: [&str; 2] = [OBSERVE, PAUSED];
 
 /// What was reported of nodes without a record.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Tellings {
+pub(super) struct BlockedEvents {
     last: BTreeMap<String, Last>,
     given: VecDeque<Moment>,
 }
@@ -39,14 +39,14 @@ pub(super) struct Tellings {
 struct Last {
     uid: String,
     reasons: Vec<String>,
-    told: Moment,
+    reported: Moment,
     /// When the node was last blocked by anything.
     blocked: Moment,
 }
 
-impl Tellings {
+impl BlockedEvents {
     pub(super) fn forget(&mut self, now: Moment) {
-        self.last.retain(|_, last| now.since(last.told.max(last.blocked)) < APART);
+        self.last.retain(|_, last| now.since(last.reported.max(last.blocked)) < APART);
         while self.given.front().is_some_and(|at| now.since(*at) >= WINDOW) {
             self.given.pop_front();
         }
@@ -55,14 +55,15 @@ impl Tellings {
     /// What is to be reported of a node whose verdict has blockers, if that is news; `cause` has the inputs.
     pub(super) fn news(
         &mut self,
-        (node, verdict): (&Node, &Verdict),
+        node: &Node,
+        verdict: &Verdict,
         cause: impl FnOnce() -> String,
         now: Moment,
-    ) -> Option<Tell> {
+    ) -> Option<NodeEvent> {
         let reasons = reasons(verdict)?;
         if let Some(last) = self.last.get_mut(&node.name).filter(|last| last.uid == node.uid) {
             last.blocked = now;
-            if last.reasons == reasons || now.since(last.told) < APART {
+            if last.reasons == reasons || now.since(last.reported) < APART {
                 return None;
             }
         }
@@ -71,9 +72,9 @@ impl Tellings {
         }
         self.given.push_back(now);
         let wanted = reasons.iter().all(|reason| WANTED.contains(&reason.as_str()));
-        let telling = Telling { reason: "Blocked".into(), message: words(verdict, &cause()), warning: !wanted };
-        self.last.insert(node.name.clone(), Last { uid: node.uid.clone(), reasons, told: now, blocked: now });
-        Some(Tell { node: node.name.clone(), uid: node.uid.clone(), telling })
+        let event = EventDraft { reason: "Blocked".into(), message: message(verdict, &cause()), warning: !wanted };
+        self.last.insert(node.name.clone(), Last { uid: node.uid.clone(), reasons, reported: now, blocked: now });
+        Some(NodeEvent { node: node.name.clone(), uid: node.uid.clone(), event })
     }
 }
 
@@ -90,7 +91,7 @@ fn reasons(verdict: &Verdict) -> Option<Vec<String>> {
     (!reasons.is_empty()).then_some(reasons)
 }
 
-fn words(verdict: &Verdict, cause: &str) -> String {
+fn message(verdict: &Verdict, cause: &str) -> String {
     let blockers = verdict.blockers.iter().map(|blocker| format!("{}: {}", blocker.reason, blocker.message));
     let errors = verdict.errors.iter().filter(|_| verdict.policy.is_none());
     let errors = errors.map(|(policy, error)| format!("{PREDICATE_ERROR}: policy {policy}: {error}"));

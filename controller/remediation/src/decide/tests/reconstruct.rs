@@ -5,7 +5,7 @@ use crate::facts::LeaseView;
 
 /// As a plan does it.
 fn plan(snapshot: &Snapshot, second: u64) -> Decision {
-    run(snapshot, Memory::as_told(snapshot, now(second)), second)
+    run(snapshot, Memory::reconstructed(snapshot, now(second)), second)
 }
 
 fn patient(when: &str) -> Policy {
@@ -28,7 +28,7 @@ fn a_failure_of_before_is_as_old_as_its_condition() {
     let snapshot = snapshot_of(1, vec![patient("!node.ready")]);
     assert_eq!(reasons(&plan(&snapshot, 1199), "n0"), ["WithinGracePeriod"]);
     assert_eq!(opened(&plan(&snapshot, 1200)), ["n0"], "it is not Ready since 900");
-    let memory = Memory::as_told(&snapshot, now(1200));
+    let memory = Memory::reconstructed(&snapshot, now(1200));
     assert_eq!(memory.word("p", "n0"), Some((&Ok(true), at(900))));
     assert_eq!(memory.word("p", "n1").map(|(word, _)| word.clone()), Some(Ok(false)));
 }
@@ -65,16 +65,16 @@ fn a_storm_of_long_ago_is_over_and_one_of_now_is_not() {
 }
 
 #[test]
-fn who_watched_all_along_says_the_same() {
+fn a_leader_that_watched_all_along_decides_the_same() {
     let mut snapshot = snapshot_of(6, vec![patient("!node.ready")]);
     snapshot.policies[0].storm.rate = Rate { count: 5, within: Duration::from_secs(120) };
     snapshot.policies[0].storm.cooldown = Duration::from_secs(60);
     let mut memory = Memory::default();
     for second in (900..1300).step_by(7) {
         let watched = run(&snapshot, memory, second);
-        let told = plan(&snapshot, second);
-        assert_eq!(reasons(&watched, "n3"), reasons(&told, "n3"), "{second}");
-        assert_eq!(opened(&watched), opened(&told), "{second}");
+        let planned = plan(&snapshot, second);
+        assert_eq!(reasons(&watched, "n3"), reasons(&planned, "n3"), "{second}");
+        assert_eq!(opened(&watched), opened(&planned), "{second}");
         memory = watched.memory;
     }
 }

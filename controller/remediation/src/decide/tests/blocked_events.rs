@@ -1,10 +1,10 @@
 //! What is reported of nodes that are blocked before they have a record.
 
 use super::*;
-use crate::action::Tell;
+use crate::action::NodeEvent;
 
-fn told(decision: &Decision) -> Vec<(&str, &str)> {
-    decision.tellings.iter().map(|told| (told.node.as_str(), told.telling.message.as_str())).collect()
+fn reported(decision: &Decision) -> Vec<(&str, &str)> {
+    decision.events.iter().map(|event| (event.node.as_str(), event.event.message.as_str())).collect()
 }
 
 /// Two dead nodes and a place for one cordon.
@@ -15,19 +15,17 @@ fn narrow() -> Snapshot {
 }
 
 #[test]
-fn a_blocker_is_told_once_with_its_inputs() {
+fn a_blocker_is_reported_once_with_its_inputs() {
     let snapshot = narrow();
     let first = run(&snapshot, Memory::default(), 1000);
-    let [Tell { node, uid, telling }] = &first.tellings[..] else { panic!("{:?}", first.tellings) };
-    assert_eq!((node.as_str(), uid.as_str(), telling.reason.as_str()), ("n1", "uid-n1", "Blocked"));
-    assert!(
-        telling.warning && telling.message.starts_with("cordon by policy p is blocked (`!node.ready` true for 0s; ")
-    );
-    assert!(telling.message.contains("\nMaxConcurrent: "), "{}", telling.message);
+    let [NodeEvent { node, uid, event }] = &first.events[..] else { panic!("{:?}", first.events) };
+    assert_eq!((node.as_str(), uid.as_str(), event.reason.as_str()), ("n1", "uid-n1", "Blocked"));
+    assert!(event.warning && event.message.starts_with("cordon by policy p is blocked (`!node.ready` true for 0s; "));
+    assert!(event.message.contains("\nMaxConcurrent: "), "{}", event.message);
     let mut memory = first.memory;
     for second in 1001..2500 {
         let next = run(&snapshot, memory, second);
-        assert_eq!(told(&next), [], "{second}");
+        assert_eq!(reported(&next), [], "{second}");
         memory = next.memory;
     }
 }
@@ -38,21 +36,21 @@ fn other_reasons_are_news_but_not_before_ten_minutes() {
     let first = run(&snapshot, Memory::default(), 1000);
     snapshot.policies[0].mode = Mode::Observe;
     let early = run(&snapshot, first.memory, 1300);
-    assert!(told(&early).iter().all(|(node, _)| *node != "n1"), "{:?}", early.tellings);
+    assert!(reported(&early).iter().all(|(node, _)| *node != "n1"), "{:?}", early.events);
     let late = run(&snapshot, early.memory, 1600);
-    let [(node, message)] = told(&late)[..] else { panic!("{:?}", late.tellings) };
+    let [(node, message)] = reported(&late)[..] else { panic!("{:?}", late.events) };
     assert!(node == "n1" && message.contains("\nObserve: "), "{message}");
 }
 
 #[test]
-fn who_only_observes_warns_of_nothing() {
+fn a_policy_that_observes_warns_of_nothing() {
     let snapshot = snapshot_of(1, vec![Policy { mode: Mode::Observe, ..policy("p", vec![cordon()]) }]);
     let decision = run(&snapshot, Memory::default(), 1000);
-    assert!(!decision.tellings[0].telling.warning, "{:?}", decision.tellings);
+    assert!(!decision.events[0].event.warning, "{:?}", decision.events);
 }
 
 #[test]
-fn nothing_is_told_in_a_dry_run_or_without_the_lead_or_of_time_alone() {
+fn nothing_is_reported_in_a_dry_run_without_the_lead_or_of_time_alone() {
     type Change = fn(&mut Snapshot);
     let changes: [Change; 4] = [
         |snapshot| snapshot.dry_run = true,
@@ -66,7 +64,7 @@ fn nothing_is_told_in_a_dry_run_or_without_the_lead_or_of_time_alone() {
     for change in changes {
         let mut snapshot = narrow();
         change(&mut snapshot);
-        assert_eq!(told(&run(&snapshot, Memory::default(), 1000)), []);
+        assert_eq!(reported(&run(&snapshot, Memory::default(), 1000)), []);
     }
 }
 
@@ -79,16 +77,16 @@ fn a_storm_is_no_flood_of_events() {
     let (mut memory, mut nodes) = (Memory::default(), std::collections::BTreeSet::new());
     for second in (1000..1240).step_by(10) {
         let decision = run(&snapshot, memory, second);
-        nodes.extend(decision.tellings.iter().map(|told| told.node.clone()));
-        assert!(decision.tellings.len() <= 60);
+        nodes.extend(decision.events.iter().map(|event| event.node.clone()));
+        assert!(decision.events.len() <= 60);
         memory = decision.memory;
     }
     assert_eq!(nodes.len(), 240, "60 a minute, each node once");
 }
 
 #[test]
-fn a_predicate_that_fails_is_told_too() {
+fn a_predicate_that_fails_is_reported_too() {
     let broken = Policy { when: Predicate::Other(Arc::new(Fails)), ..policy("a", vec![cordon()]) };
     let decision = run(&snapshot_of(1, vec![broken]), Memory::default(), 1000);
-    assert_eq!(told(&decision), [("n0", "PredicateError: policy a: no such key")]);
+    assert_eq!(reported(&decision), [("n0", "PredicateError: policy a: no such key")]);
 }

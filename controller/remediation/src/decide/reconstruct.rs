@@ -19,17 +19,17 @@ impl Memory {
     /// Since when predicates are true, nodes unwell and records where they are. `seen` of conditions, Leases and Events
     /// has to be the API server's time, on our clock. Never for a leader that acts: these are other hosts' clocks.
     #[must_use]
-    pub fn as_told(snapshot: &Snapshot, now: Now) -> Self {
-        let mut memory = Self { entered: records::as_told(snapshot, now), ..Self::default() };
+    pub fn reconstructed(snapshot: &Snapshot, now: Now) -> Self {
+        let mut memory = Self { entered: records::reconstructed(snapshot, now), ..Self::default() };
         for policy in &snapshot.policies {
             let since = |node: &Node| since(policy, node, snapshot, now);
-            let judged = judged::as_told(policy, snapshot, now, since);
+            let judged = judged::reconstructed(policy, snapshot, now, since);
             let mut unwell: BTreeMap<&str, Moment> = judged.since().collect();
             for node in snapshot.nodes.values().filter(|node| !node.is_ready()) {
                 let onset = node.condition("Ready").map_or(now.moment, |ready| ready.seen);
                 unwell.entry(&node.name).and_modify(|since| *since = onset.min(*since)).or_insert(onset);
             }
-            memory.storms.insert(policy.name.clone(), StormState::as_told(&policy.storm, &unwell, now.moment));
+            memory.storms.insert(policy.name.clone(), StormState::reconstructed(&policy.storm, &unwell, now.moment));
             memory.judged.insert(policy.name.clone(), judged);
         }
         memory
