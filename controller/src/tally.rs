@@ -46,8 +46,8 @@ impl Tally {
         let mut told = self.lock();
         (told.enrolment, told.refused) = (now.counts(), now.refused().clone());
         told.waiting.clear();
-        for (_, refusal) in now.waiting() {
-            *told.waiting.entry(refusal.reason()).or_default() += 1;
+        for (_, rejection) in now.waiting() {
+            *told.waiting.entry(rejection.reason()).or_default() += 1;
         }
     }
 

@@ -7,7 +7,7 @@
 use std::{collections::BTreeMap, future::Future, time::Duration};
 
 use nodewell_remediation::{
-    enrolment::{Refusal, Request, Rule, Verdict, judge},
+    enrolment::{Rejection, Request, Rule, Verdict, judge},
     time::Now,
 };
 use tokio::time::{MissedTickBehavior, interval};
@@ -40,7 +40,7 @@ pub struct Approver<R> {
     rule: Rule,
     counts: Counts,
     /// Requests that stay pending, by UID: what was logged of each once is not logged again.
-    left: BTreeMap<String, (String, Refusal)>,
+    left: BTreeMap<String, (String, Rejection)>,
     /// How many were not approved, by reason: left for a person, or denied.
     refused: BTreeMap<&'static str, u64>,
     /// The list could not be read last time.
@@ -65,8 +65,8 @@ impl<R: Requests> Approver<R> {
     }
 
     /// What waits for a person: name and reason.
-    pub fn waiting(&self) -> impl Iterator<Item = (&str, &Refusal)> {
-        self.left.values().map(|(name, refusal)| (name.as_str(), refusal))
+    pub fn waiting(&self) -> impl Iterator<Item = (&str, &Rejection)> {
+        self.left.values().map(|(name, rejection)| (name.as_str(), rejection))
     }
 
     /// Requests that were not approved, by reason, each once.
@@ -118,9 +118,9 @@ impl<R: Requests> Approver<R> {
     async fn decide(&mut self, request: &Request) -> bool {
         match judge(request, &self.rule) {
             Verdict::Approve { node } => self.approve(request, &node).await,
-            Verdict::Deny(refusal) => self.deny(request, &refusal).await,
-            Verdict::Leave(refusal) => {
-                self.leave(request, refusal);
+            Verdict::Deny(rejection) => self.deny(request, &rejection).await,
+            Verdict::Leave(rejection) => {
+                self.leave(request, rejection);
                 return false;
             }
             Verdict::Ignore => return false,
@@ -139,23 +139,23 @@ impl<R: Requests> Approver<R> {
         }
     }
 
-    async fn deny(&mut self, request: &Request, refusal: &Refusal) {
-        match self.requests.deny(request, &refusal.to_string()).await {
+    async fn deny(&mut self, request: &Request, rejection: &Rejection) {
+        match self.requests.deny(request, &rejection.to_string()).await {
             Ok(()) => {
                 self.counts.denied += 1;
-                *self.refused.entry(refusal.reason()).or_default() += 1;
-                tracing::warn!(request = request.name, by = request.username, %refusal, "denied a forged request");
+                *self.refused.entry(rejection.reason()).or_default() += 1;
+                tracing::warn!(request = request.name, by = request.username, %rejection, "denied a forged request");
             }
             Err(error) => self.failed(request, &error),
         }
     }
 
-    fn leave(&mut self, request: &Request, refusal: Refusal) {
-        let known = self.left.get(&request.uid).is_some_and(|(_, before)| *before == refusal);
+    fn leave(&mut self, request: &Request, rejection: Rejection) {
+        let known = self.left.get(&request.uid).is_some_and(|(_, before)| *before == rejection);
         if !known {
-            tracing::warn!(request = request.name, by = request.username, %refusal, "not approved: a person decides");
-            *self.refused.entry(refusal.reason()).or_default() += 1;
-            self.left.insert(request.uid.clone(), (request.name.clone(), refusal));
+            tracing::warn!(request = request.name, by = request.username, %rejection, "not approved: a person decides");
+            *self.refused.entry(rejection.reason()).or_default() += 1;
+            self.left.insert(request.uid.clone(), (request.name.clone(), rejection));
         }
     }
 

@@ -5,14 +5,14 @@
 //! node, that group and those usages, and nothing more. What does not fit stays pending for a person, with its own
 //! message.
 
-mod refusal;
+mod rejection;
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-pub use self::refusal::Refusal;
+pub use self::rejection::Rejection;
 
 /// Signs for clients of the API server, and never without approval (Kubernetes documentation, "Kubernetes signers").
 pub const SIGNER: &str = "kubernetes.io/kube-apiserver-client";
@@ -126,9 +126,9 @@ pub enum Verdict {
     /// It is that node's, and all is as it should be.
     Approve { node: String },
     /// Stays pending; a person may approve it.
-    Leave(Refusal),
+    Leave(Rejection),
     /// Only what is clearly forged, and only if the rule says so.
-    Deny(Refusal),
+    Deny(Rejection),
     /// It has nothing to do with agents, or was decided.
     Ignore,
 }
@@ -168,8 +168,8 @@ pub fn judge(request: &Request, rule: &Rule) -> Verdict {
     }
     match check(request, rule) {
         Ok(node) => Verdict::Approve { node },
-        Err(refusal) if rule.deny_forged && refusal.is_forgery() => Verdict::Deny(refusal),
-        Err(refusal) => Verdict::Leave(refusal),
+        Err(rejection) if rule.deny_forged && rejection.is_forgery() => Verdict::Deny(rejection),
+        Err(rejection) => Verdict::Leave(rejection),
     }
 }
 
@@ -179,15 +179,15 @@ fn is_about_agents(request: &Request) -> bool {
     csr.common_names.iter().any(|name| name.starts_with(USER_PREFIX)) || csr.organizations.iter().any(|o| o == GROUP)
 }
 
-fn check(request: &Request, rule: &Rule) -> Result<String, Refusal> {
+fn check(request: &Request, rule: &Rule) -> Result<String, Rejection> {
     if request.size_bytes > rule.size_limit_bytes {
-        return Err(Refusal::Size { bytes: request.size_bytes, limit: rule.size_limit_bytes });
+        return Err(Rejection::Size { bytes: request.size_bytes, limit: rule.size_limit_bytes });
     }
-    let csr = request.csr.as_ref().map_err(|why| Refusal::Unreadable(why.clone()))?;
+    let csr = request.csr.as_ref().map_err(|why| Rejection::Unreadable(why.clone()))?;
     let node = named(csr)?;
     asked_by(request, &node)?;
     if request.signer != SIGNER {
-        return Err(Refusal::Signer(request.signer.clone()));
+        return Err(Rejection::Signer(request.signer.clone()));
     }
     usages(request)?;
     lifetime(request, rule)?;
@@ -197,16 +197,16 @@ fn check(request: &Request, rule: &Rule) -> Result<String, Refusal> {
 }
 
 /// The node that the subject names, if it is exactly ours.
-fn named(csr: &Csr) -> Result<String, Refusal> {
-    let [name] = csr.common_names.as_slice() else { return Err(Refusal::CommonNames(csr.common_names.len())) };
+fn named(csr: &Csr) -> Result<String, Rejection> {
+    let [name] = csr.common_names.as_slice() else { return Err(Rejection::CommonNames(csr.common_names.len())) };
     if csr.organizations != [GROUP] {
-        return Err(Refusal::Organizations(csr.organizations.clone()));
+        return Err(Rejection::Organizations(csr.organizations.clone()));
     }
     if let Some(other) = csr.other_subject.first() {
-        return Err(Refusal::Subject(other.clone()));
+        return Err(Rejection::Subject(other.clone()));
     }
     let node = name.strip_prefix(USER_PREFIX).filter(|node| is_node_name(node));
-    node.map(str::to_owned).ok_or_else(|| Refusal::CommonName(name.clone()))
+    node.map(str::to_owned).ok_or_else(|| Rejection::CommonName(name.clone()))
 }
 
 /// A DNS subdomain (RFC 1123), which is what Nodes are named by.
@@ -222,51 +222,51 @@ fn is_node_name(name: &str) -> bool {
 }
 
 /// The node's own kubelet, or the agent that renews.
-fn asked_by(request: &Request, node: &str) -> Result<(), Refusal> {
+fn asked_by(request: &Request, node: &str) -> Result<(), Rejection> {
     let in_group = |group: &str| request.groups.iter().any(|name| name == group);
     let by = |prefix: &str, group: &str| request.username.strip_prefix(prefix).filter(|_| in_group(group));
     let asker = by(KUBELET_PREFIX, KUBELETS).or_else(|| by(USER_PREFIX, GROUP));
     match asker {
         Some(asker) if asker == node => Ok(()),
-        Some(asker) => Err(Refusal::AnotherNode { asker: asker.to_owned(), node: node.to_owned() }),
-        None => Err(Refusal::Requester(request.username.clone())),
+        Some(asker) => Err(Rejection::AnotherNode { asker: asker.to_owned(), node: node.to_owned() }),
+        None => Err(Rejection::Requester(request.username.clone())),
     }
 }
 
-fn usages(request: &Request) -> Result<(), Refusal> {
+fn usages(request: &Request) -> Result<(), Rejection> {
     let mut asked: Vec<&str> = request.usages.iter().map(String::as_str).collect();
     asked.sort_unstable();
     asked.dedup();
-    if asked == USAGES { Ok(()) } else { Err(Refusal::Usages(request.usages.clone())) }
+    if asked == USAGES { Ok(()) } else { Err(Rejection::Usages(request.usages.clone())) }
 }
 
-fn lifetime(request: &Request, rule: &Rule) -> Result<(), Refusal> {
-    let seconds = request.expiration_seconds.ok_or(Refusal::Endless)?;
+fn lifetime(request: &Request, rule: &Rule) -> Result<(), Rejection> {
+    let seconds = request.expiration_seconds.ok_or(Rejection::Endless)?;
     let asked = Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
     let fits = (SHORTEST..=rule.longest).contains(&asked);
-    if fits { Ok(()) } else { Err(Refusal::Lifetime { seconds, longest: rule.longest }) }
+    if fits { Ok(()) } else { Err(Rejection::Lifetime { seconds, longest: rule.longest }) }
 }
 
-fn extensions(csr: &Csr) -> Result<(), Refusal> {
+fn extensions(csr: &Csr) -> Result<(), Rejection> {
     for extension in &csr.extensions {
         match extension {
             Extension::KeyUsage { digital_signature_only: true }
             | Extension::ExtendedKeyUsage { client_auth_only: true } => {}
-            Extension::KeyUsage { .. } => return Err(Refusal::KeyUsage),
-            Extension::ExtendedKeyUsage { .. } => return Err(Refusal::ExtendedKeyUsage),
-            Extension::AlternativeNames => return Err(Refusal::AlternativeNames),
-            Extension::Other(id) => return Err(Refusal::Extension(id.clone())),
+            Extension::KeyUsage { .. } => return Err(Rejection::KeyUsage),
+            Extension::ExtendedKeyUsage { .. } => return Err(Rejection::ExtendedKeyUsage),
+            Extension::AlternativeNames => return Err(Rejection::AlternativeNames),
+            Extension::Other(id) => return Err(Rejection::Extension(id.clone())),
         }
     }
     let other = csr.other_attributes.first();
-    other.map_or(Ok(()), |id| Err(Refusal::Attribute(id.clone())))
+    other.map_or(Ok(()), |id| Err(Rejection::Attribute(id.clone())))
 }
 
-fn key(csr: &Csr) -> Result<(), Refusal> {
+fn key(csr: &Csr) -> Result<(), Rejection> {
     if !csr.key.is_acceptable() {
-        return Err(Refusal::Key(csr.key.clone()));
+        return Err(Rejection::Key(csr.key.clone()));
     }
-    if csr.self_signed { Ok(()) } else { Err(Refusal::Unsigned) }
+    if csr.self_signed { Ok(()) } else { Err(Rejection::Unsigned) }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Requests that `nodewell enroll` makes, and what becomes of every changed one.
 
-use nodewell_remediation::enrolment::{GROUP, Refusal, Request, Rule, SIGNER, Verdict, judge};
+use nodewell_remediation::enrolment::{GROUP, Rejection, Request, Rule, SIGNER, Verdict, judge};
 use rcgen::{
     CertificateParams, CustomExtension, DistinguishedName, DnType, ExtendedKeyUsagePurpose, KeyPair, KeyUsagePurpose,
     PKCS_ECDSA_P384_SHA384, PKCS_ED25519, SanType,
@@ -80,8 +80,8 @@ fn everything_that_is_asked_for_is_seen() {
         (|p| p.custom_extensions.push(CustomExtension::from_oid_content(&[1, 2, 3, 4], vec![5, 0])), "Extension"),
     ];
     for (change, expected) in changes {
-        let Verdict::Leave(refusal) = verdict(with(change)) else { panic!("{expected}") };
-        assert_eq!(refusal.reason(), expected, "{refusal}");
+        let Verdict::Leave(rejection) = verdict(with(change)) else { panic!("{expected}") };
+        assert_eq!(rejection.reason(), expected, "{rejection}");
     }
 }
 
@@ -105,7 +105,7 @@ fn two_common_names_are_two() {
     let csr = facts(&parsed).unwrap();
     assert_eq!(csr.common_names.len(), 2);
     assert!(!csr.self_signed, "and its signature is broken by it");
-    assert_eq!(verdict(csr), Verdict::Leave(Refusal::CommonNames(2)));
+    assert_eq!(verdict(csr), Verdict::Leave(Rejection::CommonNames(2)));
 }
 
 /// Adds to the low byte of a length, with its carry.

@@ -144,8 +144,8 @@ async fn a_request_is_approved_once(server: Arc<Server>) {
     ask(&server, "nodewell-n1-0").await;
     let request = open(&requests, "nodewell-n1-0").await.unwrap();
     assert_eq!(request.username, "admin", "by the server's word");
-    let Verdict::Leave(refusal) = judge(&request, &Rule::default()) else { panic!("an administrator is no kubelet") };
-    assert_eq!(refusal.reason(), "Requester");
+    let Verdict::Leave(rejection) = judge(&request, &Rule::default()) else { panic!("an administrator is no kubelet") };
+    assert_eq!(rejection.reason(), "Requester");
     let stale = Request { resource_version: "1".into(), ..request.clone() };
     let outcome = requests.approve(&stale, "m").await;
     assert!(matches!(outcome, Err(ApiError::Conflict(_))), "{outcome:?}");

@@ -91,7 +91,7 @@ async fn what_fits_is_approved_once_and_what_does_not_waits_for_a_person() {
     approver.round(&clock(), &lease_deadline).await;
     let message = "asked by system:node:n1, for node n1 and nothing else".to_owned();
     assert_eq!(*double.decisions.borrow(), [("nodewell-n1-0".to_owned(), "approved", message)]);
-    let waiting: Vec<&str> = approver.waiting().map(|(_, refusal)| refusal.reason()).collect();
+    let waiting: Vec<&str> = approver.waiting().map(|(_, rejection)| rejection.reason()).collect();
     assert_eq!(waiting, ["AnotherNode"]);
     assert_eq!(*approver.refused(), [("AnotherNode", 1)].into(), "once");
     double.all.borrow_mut().clear();

@@ -42,8 +42,8 @@ fn with_csr(change: impl FnOnce(&mut Csr)) -> Request {
 fn reason(request: &Request) -> String {
     match judge(request, &Rule::default()) {
         Verdict::Approve { node } => format!("approved {node}"),
-        Verdict::Leave(refusal) => refusal.reason().to_owned(),
-        Verdict::Deny(refusal) => format!("denied {refusal}"),
+        Verdict::Leave(rejection) => rejection.reason().to_owned(),
+        Verdict::Deny(rejection) => format!("denied {rejection}"),
         Verdict::Ignore => "ignored".to_owned(),
     }
 }
@@ -128,11 +128,11 @@ fn only_the_forged_is_denied_and_only_when_asked_for() {
     let strict = Rule { deny_forged: true, ..Rule::default() };
     let verdict = |request: Request| judge(&request, &strict);
     let theft = with(|request| request.username = "system:node:worker-8".into());
-    assert!(matches!(verdict(theft), Verdict::Deny(Refusal::AnotherNode { .. })));
+    assert!(matches!(verdict(theft), Verdict::Deny(Rejection::AnotherNode { .. })));
     let masters = with_csr(|csr| csr.organizations.push("system:masters".into()));
-    assert!(matches!(verdict(masters), Verdict::Deny(Refusal::Organizations(_))));
+    assert!(matches!(verdict(masters), Verdict::Deny(Rejection::Organizations(_))));
     let clumsy = with(|request| request.expiration_seconds = None);
-    assert_eq!(verdict(clumsy), Verdict::Leave(Refusal::Endless));
+    assert_eq!(verdict(clumsy), Verdict::Leave(Rejection::Endless));
     assert!(matches!(verdict(good()), Verdict::Approve { .. }));
 }
 

@@ -6,7 +6,7 @@ use super::{GROUP, Key, SIGNER, USER_PREFIX};
 
 /// What does not fit the rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum Rejection {
     #[error("the request has {bytes} bytes and may have {limit}")]
     Size { bytes: usize, limit: usize },
     #[error("it cannot be read: {0}")]
@@ -47,7 +47,7 @@ pub enum Refusal {
     Unsigned,
 }
 
-impl Refusal {
+impl Rejection {
     /// No mistake makes such a request: a node that asks for another's name, or for another group beside ours.
     #[must_use]
     pub fn is_forgery(&self) -> bool {
