@@ -43,7 +43,7 @@ fn policy() -> Value {
         "steps": [{ "cordon": {} }, { "drain": { "timeout": "1m" } }, { "reboot": { "readyTimeout": "1m" } }],
         "cordonBudget": wide,
         "budget": wide,
-        "storm": { "unhealthy": 3, "rate": { "count": 9, "within": "1m" }, "cooldown": "1s" },
+        "storm": { "unhealthy": 3, "rate": { "count": 9, "window": "1m" }, "cooldown": "1s" },
     })
 }
 

@@ -65,7 +65,7 @@ pub struct Budget {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
     pub count: u32,
-    pub within: Duration,
+    pub window: Duration,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -142,7 +142,7 @@ async fn the_program_waits_for_a_peer_and_makes_peers_wait(server: Arc<Server>) 
             "steps": [{ "cordon": {} }],
             "when": "has(conditions.GpuUnhealthy) && conditions.GpuUnhealthy.status == 'True'",
             "cordonBudget": { "maxUnavailable": "100%", "maxUnavailablePerZone": "100%" },
-            "storm": { "unhealthy": "100%", "rate": { "count": 1000, "within": "1m" }, "reachable": "0%" } } });
+            "storm": { "unhealthy": "100%", "rate": { "count": 1000, "window": "1m" }, "reachable": "0%" } } });
     server.apply(&policy.to_string()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let log = std::fs::File::create(folder.path().join("log")).unwrap();

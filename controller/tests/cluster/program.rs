@@ -83,7 +83,7 @@ async fn the_program_leads_cordons_and_stops_when_told(server: Arc<Server>) {
         "spec": { "mode": "Enforce", "nodeStartupGracePeriod": "0s", "for": "0s", "steps": [{ "cordon": {} }],
             "when": "has(conditions.GpuUnhealthy) && conditions.GpuUnhealthy.status == 'True'",
             "cordonBudget": { "maxUnavailable": "100%", "maxUnavailablePerZone": "100%" },
-            "storm": { "unhealthy": "100%", "rate": { "count": 1000, "within": "1m" }, "reachable": "0%" } } });
+            "storm": { "unhealthy": "100%", "rate": { "count": 1000, "window": "1m" }, "reachable": "0%" } } });
     server.apply(&policy.to_string()).unwrap();
     let port = nodewell_kit::free_port();
     let folder = tempfile::tempdir().unwrap();

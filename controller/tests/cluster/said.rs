@@ -21,7 +21,7 @@ fn policy(name: &str, when: &str, held_for: &str) -> String {
         "spec": { "mode": "Observe", "nodeStartupGracePeriod": "0s", "for": held_for, "steps": [{ "cordon": {} }],
             "when": when,
             "cordonBudget": { "maxUnavailable": "100%", "maxUnavailablePerZone": "100%" },
-            "storm": { "unhealthy": "100%", "rate": { "count": 1000, "within": "1m" }, "reachable": "0%" } } })
+            "storm": { "unhealthy": "100%", "rate": { "count": 1000, "window": "1m" }, "reachable": "0%" } } })
     .to_string()
 }
 

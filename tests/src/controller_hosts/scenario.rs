@@ -40,7 +40,7 @@ impl fmt::Debug for Scenario<'_> {
 /// With room for more restarts than the careful one has.
 fn policy() -> Value {
     let mut policy = careful_policy("2m");
-    policy["restarts"] = json!({ "count": 9, "within": "24h" });
+    policy["restarts"] = json!({ "count": 9, "window": "24h" });
     policy
 }
 

@@ -81,9 +81,9 @@ fn forbids(snapshot: &Snapshot, fence: &NodeFence) -> Option<String> {
 /// Of a policy that is gone the default is used, which is the careful one.
 fn limits(cache: &Cache, policy: &str) -> Limits {
     let known = |pods: &[Policy]| pods.iter().find(|known| known.name == policy).map(|known| known.pods);
-    let Rate { count, within } =
+    let Rate { count, window } =
         cache.with(|snapshot| known(&snapshot.policies)).unwrap_or_else(|| Policy::default().pods);
-    Limits { rate: Some((count as usize, within)), ..Limits::default() }
+    Limits { rate: Some((count as usize, window)), ..Limits::default() }
 }
 
 #[cfg(test)]
@@ -138,7 +138,7 @@ mod tests {
     fn pods_go_no_faster_than_the_policy_says() {
         let cache = Cache::new(Clock::counted(jiff::Timestamp::UNIX_EPOCH), cache::Limits::default());
         assert_eq!(limits(&cache, "p").rate, Some((250, Duration::from_secs(600))));
-        let pods = Rate { count: 3, within: Duration::from_secs(60) };
+        let pods = Rate { count: 3, window: Duration::from_secs(60) };
         cache.with(|snapshot| snapshot.policies.push(Policy { name: "p".into(), pods, ..Policy::default() }));
         assert_eq!(limits(&cache, "p").rate, Some((3, Duration::from_secs(60))));
     }

@@ -253,7 +253,7 @@ pub struct TopologySpec {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RateSpec {
     pub count: u32,
-    pub within: Span,
+    pub window: Span,
 }
 
 /// Too many at once have a cause outside the nodes: nothing is begun, until it has been calm for the cooldown.

@@ -44,7 +44,7 @@ fn policy(name: &str, steps: Vec<StepSpec>) -> Policy {
     let mut budget = default.budget.clone();
     (budget.cluster, budget.zone, budget.max_concurrent, budget.rate) =
         (Quota::Percent(100), Quota::Percent(100), None, None);
-    let rate = Rate { count: 100_000, within: Duration::from_secs(60) };
+    let rate = Rate { count: 100_000, window: Duration::from_secs(60) };
     Policy {
         name: name.into(),
         when: Predicate::Cel(cel::Expression::compile("!node.ready").unwrap()),

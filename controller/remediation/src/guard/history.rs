@@ -125,11 +125,11 @@ impl History {
 
     /// Pods of other nodes than `but` that `policy` moved within the window.
     pub(crate) fn pods(&self, policy: &str, rate: Rate, but: &str, now: Moment) -> usize {
-        if self.is_blind(rate.within, now) {
+        if self.is_blind(rate.window, now) {
             return usize::MAX;
         }
         let given = self.pods.get(policy).into_iter().flatten();
-        given.filter(|(node, (at, _))| *node != but && now.since(*at) < rate.within).map(|(_, (_, pods))| pods).sum()
+        given.filter(|(node, (at, _))| *node != but && now.since(*at) < rate.window).map(|(_, (_, pods))| pods).sum()
     }
 
     /// Power cycles of `node` within the window; one from the future counts.
@@ -168,7 +168,7 @@ fn longest_window(policies: &[Policy]) -> Duration {
     let default = Policy::default();
     let windows = policies.iter().chain([&default]).flat_map(|policy| {
         let rates = [policy.budget.rate, policy.cordon_budget.rate, Some(policy.pods)];
-        rates.into_iter().flatten().map(|rate| rate.within)
+        rates.into_iter().flatten().map(|rate| rate.window)
     });
     windows.fold(Duration::ZERO, Duration::max)
 }

@@ -86,8 +86,8 @@ impl StormState {
         times.sort_unstable();
         // While as many as make a storm are within the window, it blocks.
         let storms = times.windows(storm.rate.count.max(1) as usize);
-        let storms = storms.filter(|storm_of| storm_of[storm_of.len() - 1].since(storm_of[0]) < storm.rate.within);
-        let last = storms.map(|storm_of| storm_of[0].plus(storm.rate.within).min(now)).max();
+        let storms = storms.filter(|storm_of| storm_of[storm_of.len() - 1].since(storm_of[0]) < storm.rate.window);
+        let last = storms.map(|storm_of| storm_of[0].plus(storm.rate.window).min(now)).max();
         let onsets: BTreeMap<String, Moment> = unwell.iter().map(|(name, at)| ((*name).to_owned(), *at)).collect();
         Self { unwell: onsets.keys().cloned().collect(), onsets, last, ..Self::default() }
     }
@@ -127,7 +127,7 @@ impl StormState {
         }
         self.unwell.retain(|name| unwell.contains(name.as_str()));
         self.unwell.extend(self.onsets.keys().filter(|name| unwell.contains(name.as_str())).cloned());
-        self.onsets.retain(|_, at| now.since(*at) < storm.rate.within);
+        self.onsets.retain(|_, at| now.since(*at) < storm.rate.window);
         let mut blockers: Vec<_> = self.many(storm, total).into_iter().chain(self.fast(storm)).collect();
         blockers.extend(blind(storm, host));
         if blockers.is_empty() {
@@ -147,7 +147,7 @@ impl StormState {
     }
 
     fn fast(&self, storm: &Storm) -> Option<Blocker> {
-        let (count, within) = (self.onsets.len(), span::show(storm.rate.within));
+        let (count, within) = (self.onsets.len(), span::show(storm.rate.window));
         let most = storm.rate.count;
         (count > 0 && count >= most as usize).then(|| {
             let text = format!("{count} nodes became unwell within {within}, {most} are a storm (storm.rate)");

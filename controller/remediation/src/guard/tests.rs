@@ -189,7 +189,7 @@ fn each_guard_blocks_with_its_own_reason() {
         ("EtcdQuorum", harsh, |fixture| control_plane(fixture, Quorum::Members { healthy: 2, total: 3 })),
         ("EtcdQuorum", harsh, |fixture| control_plane(fixture, Quorum::Members { healthy: 0, total: 0 })),
         ("PodRate", harsh, |fixture| {
-            fixture.policy.pods = Rate { count: 10, within: Duration::from_secs(60) };
+            fixture.policy.pods = Rate { count: 10, window: Duration::from_secs(60) };
             fixture.history.give_pods("p", "n5", 10, at(990));
         }),
         ("PodsUnknown", harsh, |fixture| {
@@ -323,9 +323,9 @@ fn a_ready_node_whose_kubelet_is_silent_is_not_alive() {
 #[test]
 fn old_restarts_and_pods_are_forgotten() {
     let mut fixture = Fixture::new();
-    fixture.policy.restarts = Rate { count: 2, within: Duration::from_secs(400) };
+    fixture.policy.restarts = Rate { count: 2, window: Duration::from_secs(400) };
     fixture.open(Phase::Waiting).status.cycles = vec![wall(100), wall(900)];
-    fixture.policy.pods = Rate { count: 10, within: Duration::from_secs(60) };
+    fixture.policy.pods = Rate { count: 10, window: Duration::from_secs(60) };
     fixture.history.give_pods("p", "n5", 10, at(900));
     assert_eq!(fixture.permits(), Permits::default());
 }
@@ -334,7 +334,7 @@ fn old_restarts_and_pods_are_forgotten() {
 #[test]
 fn pods_that_could_not_be_listed_are_not_none() {
     let mut fixture = Fixture::new();
-    fixture.policy.pods = Rate { count: 10, within: Duration::from_secs(60) };
+    fixture.policy.pods = Rate { count: 10, window: Duration::from_secs(60) };
     fixture.history.give_pods("p", "n5", 8, at(990));
     fixture.open(Phase::OffConfirmed);
     let pods = |fixture: &mut Fixture, pods| fixture.snapshot.gathered.get_mut("n0").unwrap().pods = pods;
@@ -349,7 +349,7 @@ fn pods_that_could_not_be_listed_are_not_none() {
 #[test]
 fn a_node_with_more_pods_than_the_rate_goes_when_no_others_went() {
     let mut fixture = Fixture::new();
-    fixture.policy.pods = Rate { count: 10, within: Duration::from_secs(60) };
+    fixture.policy.pods = Rate { count: 10, window: Duration::from_secs(60) };
     fixture.open(Phase::OffConfirmed);
     fixture.snapshot.gathered.get_mut("n0").unwrap().pods = Some((at(999), vec![crate::facts::Pod::default(); 50]));
     assert_eq!(fixture.permits(), Permits::default());
@@ -360,7 +360,7 @@ fn a_node_with_more_pods_than_the_rate_goes_when_no_others_went() {
 #[test]
 fn a_power_off_whose_record_was_deleted_counts() {
     let mut fixture = Fixture::new();
-    fixture.policy.restarts = Rate { count: 1, within: Duration::from_secs(400) };
+    fixture.policy.restarts = Rate { count: 1, window: Duration::from_secs(400) };
     let meant = Intent { act: Irreversible::PowerOff, epoch: 1, at: wall(900), pods: 0 };
     fixture.open(Phase::PoweringOff).status.intent = Some(meant);
     fixture.permits();

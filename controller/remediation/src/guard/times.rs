@@ -30,11 +30,11 @@ pub(super) fn rate(input: &EvaluationInput<'_>, subject: &Subject<'_>, grade: Gr
     let (budget, field) = budgets::of(subject.policy, grade);
     let rate = budget.rate?;
     let policy = &subject.policy.name;
-    let taken = input.history.taken(policy, grade, subject.name, rate.within, input.now.moment);
+    let taken = input.history.taken(policy, grade, subject.name, rate.window, input.now.moment);
     (taken >= rate.count as usize).then(|| {
         let text = format!(
             "policy {policy} took {taken} nodes in hand within {}, {field}.rate is {}",
-            show(rate.within),
+            show(rate.window),
             rate.count
         );
         Blocker::new(RATE, text)
@@ -61,7 +61,7 @@ pub(super) fn pods(input: &EvaluationInput<'_>, subject: &Subject<'_>, grade: Gr
     let most = rate.count as usize;
     let full = given >= most || given > 0 && given.saturating_add(here) > most;
     full.then(|| {
-        let window = show(rate.within);
+        let window = show(rate.window);
         let text = format!(
             "policy {} moved {given} pods of other nodes within {window}, this node has {here}, spec.pods is {most}",
             policy.name
@@ -72,11 +72,11 @@ pub(super) fn pods(input: &EvaluationInput<'_>, subject: &Subject<'_>, grade: Gr
 
 pub(super) fn restarts(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> Option<Blocker> {
     let rate = subject.policy.restarts;
-    let cycles = input.history.cycles(subject.name, rate.within, input.now);
+    let cycles = input.history.cycles(subject.name, rate.window, input.now);
     (cycles >= rate.count as usize).then(|| {
         let text = format!(
             "it was power-cycled {cycles} times within {}, spec.restarts is {}; look at the machine",
-            show(rate.within),
+            show(rate.window),
             rate.count
         );
         Blocker::new(RESTART_LIMIT, text)

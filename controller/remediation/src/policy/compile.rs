@@ -49,11 +49,11 @@ impl Mistakes {
 
     fn rate(&mut self, field: &str, rate: Option<&RateSpec>, default: Rate) -> Rate {
         let Some(rate) = rate else { return default };
-        let within = self.span(&format!("{field}.within"), Some(&rate.within), default.within);
-        if within.is_zero() {
-            self.add(format!("{field}.within"), "0 is no window");
+        let window = self.span(&format!("{field}.window"), Some(&rate.window), default.window);
+        if window.is_zero() {
+            self.add(format!("{field}.window"), "0 is no window");
         }
-        Rate { count: rate.count, within }
+        Rate { count: rate.count, window }
     }
 }
 
@@ -71,15 +71,15 @@ pub(super) fn defaults() -> Policy {
         control_plane: ControlPlane::Never,
         node_startup_grace_period: 5 * MINUTE,
         cordon_budget: no_more_than_one(None, None),
-        budget: no_more_than_one(Some(1), Some(Rate { count: 10, within: 60 * MINUTE })),
+        budget: no_more_than_one(Some(1), Some(Rate { count: 10, window: 60 * MINUTE })),
         storm: Storm {
             unhealthy: Quota::Percent(30),
-            rate: Rate { count: 5, within: MINUTE },
+            rate: Rate { count: 5, window: MINUTE },
             cooldown: 10 * MINUTE,
             reachable: Quota::Percent(50),
         },
-        restarts: Rate { count: 2, within: 24 * 60 * MINUTE },
-        pods: Rate { count: 250, within: 10 * MINUTE },
+        restarts: Rate { count: 2, window: 24 * 60 * MINUTE },
+        pods: Rate { count: 250, window: 10 * MINUTE },
         fast: None,
     }
 }
@@ -131,7 +131,7 @@ pub(super) fn compile(policy: &RemediationPolicy) -> Result<Policy, Vec<PolicyEr
 fn budget(field: &str, spec: Option<&BudgetSpec>, default: Budget, wrong: &mut Mistakes) -> Budget {
     let Some(spec) = spec else { return default };
     let below = |name: &str| format!("{field}.{name}");
-    let whole = Rate { count: 0, within: MINUTE };
+    let whole = Rate { count: 0, window: MINUTE };
     let cluster = wrong.quota(&below("maxUnavailable"), spec.max_unavailable.as_ref(), default.cluster);
     Budget {
         cluster,

@@ -41,7 +41,7 @@ impl Scenario {
             cordon_budget: (!self.narrow).then(|| budget("50%", "100%", None)),
             budget: (!self.narrow).then(|| self.power_budget()),
             storm: Some(self.storm()),
-            restarts: Some(RateSpec { count: count(restarts), within: Span("24h".into()) }),
+            restarts: Some(RateSpec { count: count(restarts), window: Span("24h".into()) }),
             pods: self.most_pods.map(|most| self.pod_rate(most)),
             fast: self.fast.then(|| FastSpec { silent_for: Some(Span("15s".into())), unreachable_from: Some(2) }),
         };
@@ -52,7 +52,7 @@ impl Scenario {
 
     fn pod_rate(&self, most: usize) -> RateSpec {
         let most = if self.mutation == Mutation::NoPodRate { 1000 } else { most };
-        RateSpec { count: count(most), within: Span(format!("{}s", PODS_WITHIN.as_secs())) }
+        RateSpec { count: count(most), window: Span(format!("{}s", PODS_WITHIN.as_secs())) }
     }
 
     fn power_budget(&self) -> BudgetSpec {
@@ -75,7 +75,7 @@ impl Scenario {
         if !matches!(self.mutation, Mutation::NoBudget | Mutation::NoStorm) {
             return storm;
         }
-        let never = RateSpec { count: 10_000, within: Span("1m".into()) };
+        let never = RateSpec { count: 10_000, window: Span("1m".into()) };
         StormSpec { unhealthy: Some(Amount::Text("100%".into())), rate: Some(never), ..storm }
     }
 

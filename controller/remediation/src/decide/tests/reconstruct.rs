@@ -55,7 +55,7 @@ fn of_two_conditions_the_later_one_counts() {
 #[test]
 fn a_storm_of_long_ago_is_over_and_one_of_now_is_not() {
     let mut snapshot = snapshot_of(6, vec![policy("p", vec![cordon()])]);
-    snapshot.policies[0].storm.rate = Rate { count: 5, within: Duration::from_secs(600) };
+    snapshot.policies[0].storm.rate = Rate { count: 5, window: Duration::from_secs(600) };
     snapshot.policies[0].storm.cooldown = Duration::from_secs(900);
     for (second, expected) in [(1000, vec!["Storm"]), (1499, vec!["Storm"]), (1500, vec!["StormCooldown"])] {
         assert_eq!(reasons(&plan(&snapshot, second), "n0"), expected, "{second}");
@@ -67,7 +67,7 @@ fn a_storm_of_long_ago_is_over_and_one_of_now_is_not() {
 #[test]
 fn a_leader_that_watched_all_along_decides_the_same() {
     let mut snapshot = snapshot_of(6, vec![patient("!node.ready")]);
-    snapshot.policies[0].storm.rate = Rate { count: 5, within: Duration::from_secs(120) };
+    snapshot.policies[0].storm.rate = Rate { count: 5, window: Duration::from_secs(120) };
     snapshot.policies[0].storm.cooldown = Duration::from_secs(60);
     let mut memory = Memory::default();
     for second in (900..1300).step_by(7) {

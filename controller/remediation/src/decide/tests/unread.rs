@@ -8,7 +8,7 @@ const DAY: u64 = 24 * 3600;
 #[test]
 fn a_policy_that_cannot_be_read_for_a_moment_remembers_whom_it_took() {
     let mut policy = policy("p", vec![cordon()]);
-    policy.cordon_budget.rate = Some(Rate { count: 1, within: Duration::from_secs(7 * DAY) });
+    policy.cordon_budget.rate = Some(Rate { count: 1, window: Duration::from_secs(7 * DAY) });
     let mut snapshot = snapshot_of(1, vec![policy.clone()]);
     let first = run(&snapshot, Memory::default(), 1000);
     assert_eq!(opened(&first), ["n0"]);
@@ -35,7 +35,7 @@ fn drains(input: &FenceInput<'_>) -> Next {
 #[test]
 fn uncounted_pods_use_up_the_rate() {
     let mut policy = policy("p", vec![cordon()]);
-    policy.pods = Rate { count: 5, within: Duration::from_secs(600) };
+    policy.pods = Rate { count: 5, window: Duration::from_secs(600) };
     let rate = policy.pods;
     let mut snapshot = snapshot_of(1, vec![policy]);
     let first = run(&snapshot, Memory::default(), 1000);

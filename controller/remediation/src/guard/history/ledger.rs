@@ -211,7 +211,7 @@ fn merged<T>(mut all: Vec<T>, merge: impl FnOnce(Vec<T>) -> Vec<T>) -> Vec<T> {
 /// How long what this policy did counts. One that is not known now, or cannot be read, may come back as it was.
 fn window(snapshot: &Snapshot, name: &str, of: impl Fn(&Policy) -> Option<Rate>) -> Option<Duration> {
     match snapshot.policies.iter().find(|policy| policy.name == name) {
-        Some(policy) => of(policy).map(|rate| rate.within),
+        Some(policy) => of(policy).map(|rate| rate.window),
         None => Some(Duration::MAX),
     }
 }
@@ -221,8 +221,8 @@ fn restarts_window(snapshot: &Snapshot) -> Duration {
     if !snapshot.unreadable_policies.is_empty() {
         return Duration::MAX;
     }
-    let windows = snapshot.policies.iter().map(|policy| policy.restarts.within);
-    windows.fold(Policy::default().restarts.within, Duration::max)
+    let windows = snapshot.policies.iter().map(|policy| policy.restarts.window);
+    windows.fold(Policy::default().restarts.window, Duration::max)
 }
 
 fn rate(policy: &Policy, harsh: bool) -> Option<Rate> {

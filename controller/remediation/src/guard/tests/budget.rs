@@ -147,22 +147,22 @@ fn a_given_up_node_that_works_again_takes_no_place() {
 #[test]
 fn so_many_are_taken_in_a_window() {
     let mut fixture = Fixture::new();
-    fixture.policy.budget.rate = Some(Rate { count: 2, within: Duration::from_secs(60) });
+    fixture.policy.budget.rate = Some(Rate { count: 2, window: Duration::from_secs(60) });
     for (name, second) in [("n1", 900), ("n2", 950), ("n3", 990)] {
         fixture.history.give("p", name, "uid", Grade::Power, at(second));
     }
     assert_eq!(reasons(&fixture.permits().power), ["Rate"]);
-    fixture.policy.budget.rate = Some(Rate { count: 3, within: Duration::from_secs(60) });
+    fixture.policy.budget.rate = Some(Rate { count: 3, window: Duration::from_secs(60) });
     assert_eq!(fixture.permits(), Permits::default());
 }
 
 #[test]
 fn a_new_leader_knows_the_rate_by_the_open_records() {
     let mut fixture = Fixture::new();
-    fixture.policy.cordon_budget.rate = Some(Rate { count: 1, within: Duration::from_secs(200) });
+    fixture.policy.cordon_budget.rate = Some(Rate { count: 1, window: Duration::from_secs(200) });
     fixture.snapshot.fences.insert("n1".into(), record("n1", Phase::Isolating));
     assert_eq!(reasons(&fixture.permits().isolate), ["Rate"], "opened at 900, it is 1000");
-    fixture.policy.cordon_budget.rate = Some(Rate { count: 1, within: Duration::from_secs(50) });
+    fixture.policy.cordon_budget.rate = Some(Rate { count: 1, window: Duration::from_secs(50) });
     assert_eq!(fixture.permits().isolate, []);
 }
 

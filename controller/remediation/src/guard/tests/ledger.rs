@@ -14,7 +14,7 @@ use crate::{
 const HOUR: u64 = 3600;
 
 fn rate(count: u32) -> Option<Rate> {
-    Some(Rate { count, within: Duration::from_secs(HOUR) })
+    Some(Rate { count, window: Duration::from_secs(HOUR) })
 }
 
 /// A policy with rates for everything.
@@ -22,8 +22,8 @@ fn policy() -> Policy {
     let mut policy = Policy { name: "p".into(), mode: Mode::Enforce, ..wide() };
     policy.budget.rate = rate(3);
     policy.cordon_budget.rate = rate(10);
-    policy.pods = Rate { count: 20, within: Duration::from_secs(600) };
-    policy.restarts = Rate { count: 2, within: Duration::from_secs(24 * HOUR) };
+    policy.pods = Rate { count: 20, window: Duration::from_secs(600) };
+    policy.restarts = Rate { count: 2, window: Duration::from_secs(24 * HOUR) };
     policy
 }
 
@@ -61,7 +61,7 @@ fn counted(history: &History, now: Now) -> (usize, usize, usize) {
     (
         history.taken("p", Grade::Power, "n9", within, now.moment),
         history.pods("p", policy.pods, "n9", now.moment),
-        history.cycles("n1", policy.restarts.within, now),
+        history.cycles("n1", policy.restarts.window, now),
     )
 }
 

@@ -23,7 +23,7 @@ fn names(count: usize) -> Vec<String> {
 #[test]
 fn too_many_at_once_are_a_storm_and_it_has_to_calm_down() {
     let mut state = StormState::default();
-    let storm = Storm { rate: Rate { count: 1000, within: Duration::from_secs(60) }, ..storm() };
+    let storm = Storm { rate: Rate { count: 1000, window: Duration::from_secs(60) }, ..storm() };
     let all = names(31);
     let all: Vec<_> = all.iter().map(String::as_str).collect();
     assert_eq!(observe(&mut state, &storm, &all[..30], 0), [""; 0]);
@@ -97,7 +97,7 @@ proptest! {
     ) {
         let storm = Storm {
             unhealthy: Quota::Count(most),
-            rate: Rate { count: rate, within: Duration::from_secs(60) },
+            rate: Rate { count: rate, window: Duration::from_secs(60) },
             cooldown: Duration::from_secs(cooldown),
             reachable: Quota::Percent(50),
         };

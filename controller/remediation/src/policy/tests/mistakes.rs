@@ -40,12 +40,12 @@ fn each_mistake_names_its_field() {
             "spec.budget.topology[1].label",
             "already",
         ),
-        ("budget: {rate: {count: 1, within: 0s}}", "spec.budget.rate.within", "no window"),
+        ("budget: {rate: {count: 1, window: 0s}}", "spec.budget.rate.window", "no window"),
         ("storm: {unhealthy: lots}", "spec.storm.unhealthy", "no amount"),
-        ("storm: {rate: {count: 5, within: x}}", "spec.storm.rate.within", "no duration"),
+        ("storm: {rate: {count: 5, window: x}}", "spec.storm.rate.window", "no duration"),
         ("storm: {cooldown: x}", "spec.storm.cooldown", "no duration"),
-        ("restarts: {count: 2, within: 1w}", "spec.restarts.within", "no duration"),
-        ("pods: {count: 2, within: ''}", "spec.pods.within", "no duration"),
+        ("restarts: {count: 2, window: 1w}", "spec.restarts.window", "no duration"),
+        ("pods: {count: 2, window: ''}", "spec.pods.window", "no duration"),
         ("fast: {silentFor: 5s}", "spec.fast.silentFor", "shorter than 10s"),
         ("fast: {unreachableFrom: 1}", "spec.fast.unreachableFrom", "fewer than 2"),
         ("steps: []", "spec.steps", "is empty"),
@@ -80,12 +80,12 @@ fn each_mistake_names_its_field() {
 #[test]
 fn every_mistake_is_reported_at_once() {
     let lines =
-        "when: 'node.redy'\nfor: x\nbudget: {maxUnavailable: x, rate: {count: 1, within: y}}\nsteps: [{reboot: {}}]";
+        "when: 'node.redy'\nfor: x\nbudget: {maxUnavailable: x, rate: {count: 1, window: y}}\nsteps: [{reboot: {}}]";
     let mistakes = compile(&with(lines)).unwrap_err();
     let fields: Vec<_> = mistakes.iter().map(|mistake| mistake.field.as_str()).collect();
     assert_eq!(
         fields,
-        ["spec.when", "spec.for", "spec.steps[0]", "spec.budget.maxUnavailable", "spec.budget.rate.within"]
+        ["spec.when", "spec.for", "spec.steps[0]", "spec.budget.maxUnavailable", "spec.budget.rate.window"]
     );
 }
 

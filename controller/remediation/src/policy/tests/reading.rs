@@ -71,9 +71,9 @@ fn every_default_is_the_careful_one() {
     assert_eq!((policy.cordon_budget.cluster, policy.cordon_budget.max_concurrent), (Quota::Count(1), None));
     assert_eq!(policy.node_startup_grace_period, Duration::from_secs(300));
     assert_eq!(policy.storm.unhealthy, Quota::Percent(30));
-    assert_eq!(policy.storm.rate, Rate { count: 5, within: Duration::from_secs(60) });
+    assert_eq!(policy.storm.rate, Rate { count: 5, window: Duration::from_secs(60) });
     assert_eq!((policy.storm.cooldown, policy.storm.reachable), (Duration::from_secs(600), Quota::Percent(50)));
-    assert_eq!(policy.restarts, Rate { count: 2, within: Duration::from_secs(86_400) });
+    assert_eq!(policy.restarts, Rate { count: 2, window: Duration::from_secs(86_400) });
     assert!(policy.fast.is_none());
 }
 

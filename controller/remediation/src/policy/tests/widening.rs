@@ -16,10 +16,10 @@ fn loose() -> Value {
             "nodeStartupGracePeriod": "0s",
             "cordonBudget": {"maxUnavailable": 500, "maxDead": 500, "maxUnavailablePerZone": 500},
             "budget": {"maxUnavailable": 500, "maxDead": 500, "maxUnavailablePerZone": 500, "maxConcurrent": 50,
-                       "rate": {"count": 500, "within": "1h"}},
-            "storm": {"unhealthy": "90%", "rate": {"count": 900, "within": "1m"}, "cooldown": "0s", "reachable": "0%"},
-            "restarts": {"count": 20, "within": "24h"},
-            "pods": {"count": 5000, "within": "10m"},
+                       "rate": {"count": 500, "window": "1h"}},
+            "storm": {"unhealthy": "90%", "rate": {"count": 900, "window": "1m"}, "cooldown": "0s", "reachable": "0%"},
+            "restarts": {"count": 20, "window": "24h"},
+            "pods": {"count": 5000, "window": "10m"},
             "fast": {"silentFor": "10s", "unreachableFrom": 2},
         }
     })
