@@ -12,7 +12,7 @@ use nodewell_remediation::enrolment::Rule;
 
 use crate::{
     config,
-    kube::{ConnectError, Requests, Settings, SigningRequests, Wire, connect},
+    kube::{ConnectError, KubeSettings, Requests, SigningRequests, Wire, connect},
     tally::Tally,
 };
 
@@ -22,7 +22,7 @@ pub async fn approver(
     requests: Arc<Requests>,
 ) -> Result<Approver<SigningRequests>, ConnectError> {
     let client = connect(Some(&config.kubeconfig), requests).await?;
-    let wire = Wire::new(client, Settings::REQUEST_TIMEOUT);
+    let wire = Wire::new(client, KubeSettings::REQUEST_TIMEOUT);
     let rule = Rule { deny_forged: config.deny_forged, ..Rule::default() };
     Ok(Approver::new(SigningRequests::new(wire), rule))
 }

@@ -28,9 +28,9 @@ Examples:
   nodewell-controller plan --node worker-7     one node, with all reasons
   nodewell-controller pause \"rack 4 is moved\"   begin nothing more, anywhere
   nodewell-controller resume                  go on
-  nodewell-controller run --no-dry-run         act where policies say Enforce
+  nodewell-controller run --no-dry-run         act where policies are Enforce
 
-Exit codes: 0 done; 64 wrong usage; 70 it failed; 78 mistakes in the
+Exit codes: 0 done; 64 wrong usage; 70 it failed; 78 errors in the
 configuration or in a policy.
 SIGTERM and SIGINT stop at once: what is under way ends with it, and is in the
 records for the next leader.";
@@ -80,10 +80,10 @@ const EVERY: &str = "Options of every command";
 /// Options of a run, and of a plan, which is to be the controller's.
 #[derive(Debug, Default, Clone, Args)]
 struct Acting {
-    /// Decide and say, do nothing [default, unless the config says otherwise]
+    /// Decide and report, do nothing [default, unless the config sets otherwise]
     #[arg(long, overrides_with = "no_dry_run")]
     dry_run: bool,
-    /// Act where policies say Enforce
+    /// Act where policies are Enforce
     #[arg(long, overrides_with = "dry_run")]
     no_dry_run: bool,
     /// The Node of this host, which is never acted on
@@ -100,9 +100,9 @@ struct Acting {
 impl Acting {
     /// What is given after the command, and where nothing is, what is given before it.
     fn or(self, before: Self) -> Self {
-        let is_said = self.dry_run || self.no_dry_run;
+        let is_given = self.dry_run || self.no_dry_run;
         let (dry_run, no_dry_run) =
-            if is_said { (self.dry_run, self.no_dry_run) } else { (before.dry_run, before.no_dry_run) };
+            if is_given { (self.dry_run, self.no_dry_run) } else { (before.dry_run, before.no_dry_run) };
         Self {
             dry_run,
             no_dry_run,
@@ -128,7 +128,7 @@ impl Global {
     }
 
     fn config(&self) -> Result<Config, CommandError> {
-        Config::load(self.config.as_deref(), self.settings()).map_err(CommandError::Mistakes)
+        Config::load(self.config.as_deref(), self.settings()).map_err(CommandError::Diagnostics)
     }
 
     /// With the caller's rights.
@@ -164,7 +164,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
-        Err(error) => return CommandError::Said(format!("cannot start: {error}")).report(),
+        Err(error) => return CommandError::Message(format!("cannot start: {error}")).report(),
     };
     let outcome = tokio::task::LocalSet::new().block_on(&runtime, execute(arguments));
     // A name server that does not answer must not hold the exit.
@@ -222,17 +222,17 @@ mod tests {
 
     #[test]
     fn wrong_usage_is_64_and_help_is_0() {
-        let code = |words: &[&str]| format!("{:?}", run(words.iter().map(OsString::from)));
+        let code = |args: &[&str]| format!("{:?}", run(args.iter().map(OsString::from)));
         assert_eq!(code(&["nodewell-controller", "--version"]), format!("{:?}", ExitCode::SUCCESS));
         assert_eq!(code(&["nodewell-controller", "plann"]), format!("{:?}", ExitCode::from(64)));
         assert_eq!(code(&["nodewell-controller", "check", "/nonexistent.toml"]), format!("{:?}", ExitCode::from(78)));
     }
 
     #[test]
-    fn the_last_word_on_a_dry_run_counts() {
-        let dry_run = |words: &[&str]| {
-            let words = ["nodewell-controller"].iter().chain(words);
-            Arguments::try_parse_from(words).unwrap().resolved().0.settings().dry_run
+    fn the_last_flag_on_a_dry_run_counts() {
+        let dry_run = |args: &[&str]| {
+            let args = ["nodewell-controller"].iter().chain(args);
+            Arguments::try_parse_from(args).unwrap().resolved().0.settings().dry_run
         };
         assert_eq!(dry_run(&[]), None);
         assert_eq!(dry_run(&["run", "--no-dry-run"]), Some(false));

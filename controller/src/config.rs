@@ -1,8 +1,8 @@
 //! The controller's configuration: `nodewell-controller.toml`, then `nodewell-controller.toml.d/*.toml`, then flags;
 //! later ones win key by key. The defaults are written once, here.
 
+mod diagnostic;
 mod listen;
-mod mistake;
 mod reader;
 mod settings;
 #[cfg(test)]
@@ -14,8 +14,8 @@ use std::{
     time::Duration,
 };
 
+pub use diagnostic::Diagnostic;
 pub use listen::{KdumpListen, MetricsListen};
-pub use mistake::Mistake;
 pub use settings::{KEYS, Settings, parse};
 
 use crate::kube::KUBELET_LEASES;
@@ -111,79 +111,80 @@ pub struct Approver {
 
 impl Config {
     /// Reads `file`, or the default one if it is there, and the files beside it; `flags` override them. All errors of
-    /// all files come back at once.
-    pub fn load(file: Option<&Path>, flags: Settings) -> Result<Self, Vec<Mistake>> {
-        let (files, mut mistakes) = files(file);
-        let mut said = Settings::default();
+    /// all files are reported at once.
+    pub fn load(file: Option<&Path>, flags: Settings) -> Result<Self, Vec<Diagnostic>> {
+        let (files, mut diagnostics) = files(file);
+        let mut merged = Settings::default();
         for file in files {
             match settings::read(&file) {
-                Ok(read) => said = said.overridden_by(read),
-                Err(found) => mistakes.extend(found),
+                Ok(read) => merged = merged.merged(read),
+                Err(found) => diagnostics.extend(found),
             }
         }
-        if !mistakes.is_empty() {
-            return Err(mistakes);
+        if !diagnostics.is_empty() {
+            return Err(diagnostics);
         }
-        Self::settled(said.overridden_by(flags)).map_err(|mistake| vec![mistake])
+        Self::resolved(merged.merged(flags)).map_err(|diagnostic| vec![diagnostic])
     }
 
     /// The defaults, each with what was configured otherwise. Only what the keys mean together can be wrong now.
-    pub fn settled(said: Settings) -> Result<Self, Mistake> {
-        let approver = approver(&said)?;
-        let listen = said.metrics_listen.unwrap_or(MetricsListen::At(SocketAddr::from((Ipv4Addr::LOCALHOST, 20258))));
-        let namespace = said.namespace.unwrap_or_else(|| "nodewell".to_owned());
+    pub fn resolved(settings: Settings) -> Result<Self, Diagnostic> {
+        let approver = approver(&settings)?;
+        let listen =
+            settings.metrics_listen.unwrap_or(MetricsListen::At(SocketAddr::from((Ipv4Addr::LOCALHOST, 20258))));
+        let namespace = settings.namespace.unwrap_or_else(|| "nodewell".to_owned());
         let leader = Leader {
-            namespace: said.lease_namespace.unwrap_or_else(|| LEASES.to_owned()),
-            lease: said.lease.unwrap_or_else(|| "nodewell-controller".to_owned()),
-            identity: said.identity,
+            namespace: settings.lease_namespace.unwrap_or_else(|| LEASES.to_owned()),
+            lease: settings.lease.unwrap_or_else(|| "nodewell-controller".to_owned()),
+            identity: settings.identity,
             // client-go's own numbers, which are well known.
-            duration: said.lease_duration.unwrap_or(Duration::from_secs(15)),
-            renew_deadline: said.renew_deadline.unwrap_or(Duration::from_secs(10)),
-            retry: said.retry.unwrap_or(Duration::from_secs(2)),
+            duration: settings.lease_duration.unwrap_or(Duration::from_secs(15)),
+            renew_deadline: settings.renew_deadline.unwrap_or(Duration::from_secs(10)),
+            retry: settings.retry.unwrap_or(Duration::from_secs(2)),
         };
         leader.check(&namespace)?;
         Ok(Self {
-            dry_run: said.dry_run.unwrap_or(true),
+            dry_run: settings.dry_run.unwrap_or(true),
             namespace,
-            kubeconfig: said.kubeconfig,
-            node_name: said.node_name,
+            kubeconfig: settings.kubeconfig,
+            node_name: settings.node_name,
             leader,
             metrics_listen: listen.address(),
-            probes: said.probes.unwrap_or_default(),
-            etcd: said.etcd,
+            probes: settings.probes.unwrap_or_default(),
+            etcd: settings.etcd,
             fencing: Fencing {
-                agents_folder: said.agents_folder.unwrap_or_else(|| AGENTS.into()),
-                plugins: said.plugins.unwrap_or_else(|| vec![PLUGINS.into()]),
+                agents_folder: settings.agents_folder.unwrap_or_else(|| AGENTS.into()),
+                plugins: settings.plugins.unwrap_or_else(|| vec![PLUGINS.into()]),
             },
-            liveness: said.liveness.unwrap_or(true),
+            liveness: settings.liveness.unwrap_or(true),
             approver,
-            kdump_listen: said.kdump_listen.and_then(KdumpListen::address),
-            claims_namespace: said
+            kdump_listen: settings.kdump_listen.and_then(KdumpListen::address),
+            claims_namespace: settings
                 .claims
                 .unwrap_or(true)
-                .then(|| said.claims_namespace.unwrap_or_else(|| CLAIMS.into())),
-            node_reaper_config: said.node_reaper_config,
-            log_level: said.log_level.unwrap_or_else(|| "info".to_owned()),
+                .then(|| settings.claims_namespace.unwrap_or_else(|| CLAIMS.into())),
+            node_reaper_config: settings.node_reaper_config,
+            log_level: settings.log_level.unwrap_or_else(|| "info".to_owned()),
         })
     }
 }
 
 impl Leader {
     /// A leader stops before another may begin, and tries more than once before it stops.
-    fn check(&self, agents: &str) -> Result<(), Mistake> {
+    fn check(&self, agents: &str) -> Result<(), Diagnostic> {
         self.check_namespace(agents)?;
         let whole = self.duration.subsec_nanos() == 0;
-        // What cannot be taken back is begun only while enough of the Lease is left for it.
+        // What cannot be undone is begun only while enough of the Lease is left for it.
         if self.duration < SHORTEST_LEASE {
             let shortest = SHORTEST_LEASE.as_secs();
-            let words =
+            let message =
                 format!("[leader] duration {:?}: shorter than {shortest}s leaves no time to act", self.duration);
-            return Err(Mistake::of_all(words));
+            return Err(Diagnostic::of_all(message));
         }
         if self.retry * 2 < self.renew_deadline && self.renew_deadline < self.duration && whole {
             return Ok(());
         }
-        Err(Mistake::of_all(format!(
+        Err(Diagnostic::of_all(format!(
             "[leader] duration {:?}, renew-deadline {:?}, retry {:?}: the duration takes whole seconds and is longer \
              than the renew-deadline, which is longer than two retries; leave them out for 15s, 10s, 2s",
             self.duration, self.renew_deadline, self.retry
@@ -193,11 +194,11 @@ impl Leader {
 
 impl Leader {
     /// Agents and kubelets write a Lease that is named like their Node: one named like the leader's would be the leader.
-    fn check_namespace(&self, agents: &str) -> Result<(), Mistake> {
+    fn check_namespace(&self, agents: &str) -> Result<(), Diagnostic> {
         if ![agents, KUBELET_LEASES].contains(&self.namespace.as_str()) {
             return Ok(());
         }
-        Err(Mistake::of_all(format!(
+        Err(Diagnostic::of_all(format!(
             "[leader] namespace is {:?}, where nodes have Leases of their own: a Node named {:?} would own the leader's; \
              leave it out for {LEASES:?}, which rbac.yaml makes",
             self.namespace, self.lease
@@ -206,27 +207,27 @@ impl Leader {
 }
 
 /// It has credentials of its own, or it is not switched on.
-fn approver(said: &Settings) -> Result<Option<Approver>, Mistake> {
-    if !said.approver.unwrap_or_default() {
+fn approver(settings: &Settings) -> Result<Option<Approver>, Diagnostic> {
+    if !settings.approver.unwrap_or_default() {
         return Ok(None);
     }
-    let Some(kubeconfig) = said.approver_kubeconfig.clone() else {
-        return Err(Mistake::of_all(
+    let Some(kubeconfig) = settings.approver_kubeconfig.clone() else {
+        return Err(Diagnostic::of_all(
             "[approver] is enabled and has no kubeconfig: name one of nodewell:approver (docs/agent-liveness.md)",
         ));
     };
-    if said.kubeconfig.as_ref() == Some(&kubeconfig) {
-        return Err(Mistake::of_all(format!(
+    if settings.kubeconfig.as_ref() == Some(&kubeconfig) {
+        return Err(Diagnostic::of_all(format!(
             "[approver] and the controller have the same kubeconfig {}: what acts on nodes does not hand out \
              certificates; make a second identity (docs/agent-liveness.md)",
             kubeconfig.display()
         )));
     }
-    Ok(Some(Approver { kubeconfig, deny_forged: said.deny_forged.unwrap_or_default() }))
+    Ok(Some(Approver { kubeconfig, deny_forged: settings.deny_forged.unwrap_or_default() }))
 }
 
 /// The file, and those of its folder in the order of their names.
-fn files(named: Option<&Path>) -> (Vec<PathBuf>, Vec<Mistake>) {
+fn files(named: Option<&Path>) -> (Vec<PathBuf>, Vec<Diagnostic>) {
     let main = named.unwrap_or(Path::new(DEFAULT_CONFIG));
     let mut files = Vec::new();
     if named.is_some() || main.exists() {
@@ -238,7 +239,7 @@ fn files(named: Option<&Path>) -> (Vec<PathBuf>, Vec<Mistake>) {
     let entries = match std::fs::read_dir(&folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return (files, Vec::new()),
-        Err(error) => return (files, vec![Mistake::of_file(&folder, format!("cannot be read: {error}"))]),
+        Err(error) => return (files, vec![Diagnostic::of_file(&folder, format!("cannot be read: {error}"))]),
     };
     let paths = entries.flatten().map(|entry| entry.path());
     let mut more: Vec<PathBuf> = paths.filter(|path| path.extension().is_some_and(|end| end == "toml")).collect();

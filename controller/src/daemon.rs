@@ -26,9 +26,9 @@ use nodewell_reconcile::{
 
 use crate::{
     approver, clock,
-    config::{Config, Mistake, PAUSE_FILES},
+    config::{Config, Diagnostic, PAUSE_FILES},
     kdump,
-    kube::{ConnectError, KubeCluster, Requests, Settings, connect},
+    kube::{ConnectError, KubeCluster, KubeSettings, Requests, connect},
     metrics, notify,
     reaper::{self, Feeding, Plugins, Reaper, Reaping, Unfit},
     tally::Tally,
@@ -50,7 +50,7 @@ pub enum Fatal {
     #[error("the path of this program is not known: {0}; fence agents run under a copy of it")]
     Program(io::Error),
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
-    NodeReaper(Vec<Mistake>),
+    NodeReaper(Vec<Diagnostic>),
     #[error(transparent)]
     Plugins(#[from] Unfit),
 }
@@ -58,13 +58,13 @@ pub enum Fatal {
 /// The cluster as the configuration names it; sends nothing yet.
 pub async fn cluster(config: &Config, requests: Arc<Requests>) -> Result<KubeCluster, ConnectError> {
     let client = connect(config.kubeconfig.as_deref(), requests).await?;
-    let settings = Settings {
+    let settings = KubeSettings {
         namespace: config.namespace.clone(),
         lease_namespace: config.leader.namespace.clone(),
         lease: config.leader.lease.clone(),
         claims: config.claims_namespace.clone(),
         pause_files: PAUSE_FILES.map(PathBuf::from).to_vec(),
-        request_timeout: Settings::REQUEST_TIMEOUT,
+        request_timeout: KubeSettings::REQUEST_TIMEOUT,
     };
     Ok(KubeCluster::new(client, Clock::system(clock::slept), settings))
 }
@@ -103,7 +103,7 @@ pub async fn run(config: Config) -> Result<(), Fatal> {
         host,
     };
     notify::ready();
-    let told = async {
+    let stopping = async {
         stopped.await;
         notify::stopping();
         tracing::info!("stopping");
@@ -121,14 +121,14 @@ pub async fn run(config: Config) -> Result<(), Fatal> {
         tokio::join!(silent, ready, claimed, policies, approver::run(approver, term.clone(), clock, &tally));
     };
     tokio::select! {
-        () = replica.run_beside(told, beside) => {}
+        () = replica.run_beside(stopping, beside) => {}
         () = watch::run(cluster.wire(), feed, clock, &config.namespace) => {}
         () = host::watch_switch(&*cluster, &cache) => {}
         () = host::probe(&config.probes, &cache) => {}
         () = etcd::ask(config.etcd.as_ref(), &cache) => {}
         never = wiring::survey(power.inner(), &cache) => match never {},
         () = notify::run(&cache, config.dry_run) => {}
-        () = epochs::keep(state, &cache) => {}
+        () = epochs::save(state, &cache) => {}
         () = guard(reaper.as_ref(), &cache, clock) => {}
         _ = kdump::run(config.kdump_listen, &cache, clock, &tally) => {}
     }
@@ -160,7 +160,7 @@ pub fn power(config: &Config, cluster: &Arc<KubeCluster>) -> Result<NativePower<
 }
 
 /// node-reaper's configuration, if there is one, announced.
-fn reaper(config: &Config, plugins: &Plugins) -> Result<Option<Reaper>, Vec<Mistake>> {
+fn reaper(config: &Config, plugins: &Plugins) -> Result<Option<Reaper>, Vec<Diagnostic>> {
     let Some(file) = &config.node_reaper_config else { return Ok(None) };
     let read = reaper::read(file)?;
     reaper::announce(file, &read, !plugins.is_empty());
@@ -191,9 +191,9 @@ fn terms(config: &Config, host: &str) -> Terms {
 
 /// The program: the controller and its commands, or the keeper of an agent.
 pub fn program() -> ExitCode {
-    let mut words = std::env::args_os();
-    if words.nth(1).is_some_and(|word| word == KEEPER) {
-        return nodewell_power::keeper::main(words);
+    let mut args = std::env::args_os();
+    if args.nth(1).is_some_and(|name| name == KEEPER) {
+        return nodewell_power::keeper::main(args);
     }
     crate::cli::run(std::env::args_os())
 }

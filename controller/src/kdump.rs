@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// A taken port, or a socket that fails, is tried again.
 const RETRY: Duration = Duration::from_secs(30);
 /// Ignored packets are logged, all of such a while in one line.
-const TOLD_APART: Duration = Duration::from_secs(60);
+const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
 /// What came so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -73,14 +73,14 @@ pub struct Ear {
     looked_up: Option<Moment>,
     counts: Counts,
     /// When ignored packets were last logged, and the counts then.
-    told: Option<(Moment, Counts)>,
+    logged: Option<(Moment, Counts)>,
 }
 
 impl Ear {
     #[must_use]
     pub fn new(cache: Cache, clock: Clock) -> Self {
         let (addresses, counts) = (Addresses::default(), Counts::default());
-        Self { cache, clock, addresses, looked_up: None, counts, told: None }
+        Self { cache, clock, addresses, looked_up: None, counts, logged: None }
     }
 
     /// What came so far.
@@ -115,11 +115,11 @@ impl Ear {
     }
 
     fn complain(&mut self, packet: Packet, now: Moment) {
-        let before = self.told.map_or_else(Counts::default, |(_, counts)| counts);
-        if self.told.is_some_and(|(at, _)| now.since(at) < TOLD_APART) {
+        let before = self.logged.map_or_else(Counts::default, |(_, counts)| counts);
+        if self.logged.is_some_and(|(at, _)| now.since(at) < LOG_INTERVAL) {
             return;
         }
-        self.told = Some((now, self.counts));
+        self.logged = Some((now, self.counts));
         let malformed = self.counts.malformed - before.malformed;
         let of_strangers = self.counts.of_strangers - before.of_strangers;
         tracing::warn!(last = %packet.from, malformed, of_strangers, "packets at the port of crash dumps were ignored");

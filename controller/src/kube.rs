@@ -17,7 +17,7 @@ mod stack;
 mod switch;
 mod wire;
 
-pub use cluster::{KubeCluster, Settings};
+pub use cluster::{KubeCluster, KubeSettings};
 pub use conditions::AgentConditions;
 pub use counted::{Asked, Requests};
 pub use requests::SigningRequests;

@@ -31,7 +31,7 @@ pub use counted::Reaping;
 pub use feed::Feeding;
 pub use plugins::{Plugins, Unfit};
 
-use crate::config::Mistake;
+use crate::config::Diagnostic;
 
 /// As often as decisions are made at least.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -52,9 +52,9 @@ struct Inner {
 ///
 /// # Errors
 /// Every error, with its line.
-pub fn read(file: &Path) -> Result<Read, Vec<Mistake>> {
+pub fn read(file: &Path) -> Result<Read, Vec<Diagnostic>> {
     let text = std::fs::read_to_string(file);
-    let text = text.map_err(|error| vec![Mistake::of_file(file, format!("cannot be read: {error}"))])?;
+    let text = text.map_err(|error| vec![Diagnostic::of_file(file, format!("cannot be read: {error}"))])?;
     parse(file, &text)
 }
 
@@ -62,14 +62,14 @@ pub fn read(file: &Path) -> Result<Read, Vec<Mistake>> {
 ///
 /// # Errors
 /// Every error, with its line.
-pub fn parse(file: &Path, text: &str) -> Result<Read, Vec<Mistake>> {
-    reaper::read(text).map_err(|mistakes| mistakes.iter().map(|mistake| placed(file, mistake)).collect())
+pub fn parse(file: &Path, text: &str) -> Result<Read, Vec<Diagnostic>> {
+    reaper::read(text).map_err(|diagnostics| diagnostics.iter().map(|diagnostic| located(file, diagnostic)).collect())
 }
 
-fn placed(file: &Path, mistake: &reaper::Mistake) -> Mistake {
-    match usize::try_from(mistake.line) {
-        Ok(line) if line > 0 => Mistake::at(file, line, &mistake.problem),
-        _ => Mistake::of_file(file, &mistake.problem),
+fn located(file: &Path, diagnostic: &reaper::Mistake) -> Diagnostic {
+    match usize::try_from(diagnostic.line) {
+        Ok(line) if line > 0 => Diagnostic::at(file, line, &diagnostic.problem),
+        _ => Diagnostic::of_file(file, &diagnostic.problem),
     }
 }
 
@@ -78,12 +78,13 @@ impl Reaper {
     ///
     /// # Errors
     /// What no policy can be made of.
-    pub fn new(config: ReaperConfig, has_plugins: bool) -> Result<Self, Vec<Mistake>> {
+    pub fn new(config: ReaperConfig, has_plugins: bool) -> Result<Self, Vec<Diagnostic>> {
         let config = ReaperConfig { skip_reaping: config.skip_reaping || !has_plugins, ..config };
         let (spec, judge) = reaper::to_policy(&config);
         let policy = Policy::compile_with(POLICY_NAME, spec, Predicate::Other(judge)).map_err(|errors| {
-            let mistake = |error| Mistake::of_all(format!("the policy made of node-reaper's configuration: {error}"));
-            errors.into_iter().map(mistake).collect::<Vec<_>>()
+            let diagnostic =
+                |error| Diagnostic::of_all(format!("the policy made of node-reaper's configuration: {error}"));
+            errors.into_iter().map(diagnostic).collect::<Vec<_>>()
         })?;
         Ok(Self(Arc::new(Inner { config, policy, allowed: AtomicBool::new(false) })))
     }
@@ -102,11 +103,11 @@ impl Reaper {
         refusals
     }
 
-    /// Among the policies, in the order of their names; in the place of any other of its name.
+    /// Among the policies, in the order of their names; instead of any other of its name.
     pub fn put(&self, snapshot: &mut Snapshot) {
         snapshot.policies.retain(|other| other.name != POLICY_NAME);
-        let place = snapshot.policies.partition_point(|other| other.name.as_str() < POLICY_NAME);
-        snapshot.policies.insert(place, self.policy());
+        let index = snapshot.policies.partition_point(|other| other.name.as_str() < POLICY_NAME);
+        snapshot.policies.insert(index, self.policy());
     }
 
     /// Looks again and again, and logs what has changed; never returns. While the watches are not complete nothing is
@@ -122,21 +123,21 @@ impl Reaper {
             };
             let refusals = cache.with(|snapshot| snapshot.host.synced.then(|| look(snapshot)));
             if refusals.is_some() && refusals != last {
-                self.tell(refusals.as_deref().unwrap_or_default());
+                self.log(refusals.as_deref().unwrap_or_default());
                 last = refusals;
             }
             sleep(LOOK_EVERY).await;
         }
     }
 
-    fn tell(&self, refusals: &[String]) {
+    fn log(&self, refusals: &[String]) {
         for reason in refusals {
             tracing::error!(reason, "node-reaper's configuration is refused: its policy only observes");
         }
         match (refusals.is_empty(), self.0.policy.mode) {
             (false, _) => {}
             (true, Mode::Enforce) => tracing::info!("node-reaper's configuration is acted on"),
-            (true, _) => tracing::info!("node-reaper's configuration says dryRun: its policy only observes"),
+            (true, _) => tracing::info!("node-reaper's configuration sets dryRun: its policy only observes"),
         }
     }
 }

@@ -78,8 +78,8 @@ pub fn parse(request: &[u8]) -> Result<Csr, SigningError> {
 
 fn of_der(error: &dyn std::fmt::Display) -> SigningError {
     // The parser's message may contain the input.
-    let words: String = error.to_string().chars().filter(|c| !c.is_control()).take(120).collect();
-    SigningError::Der(words)
+    let message: String = error.to_string().chars().filter(|c| !c.is_control()).take(120).collect();
+    SigningError::Der(message)
 }
 
 /// The API server and the signer take the first block that they find. With one block, and nothing around it, there is no

@@ -1,4 +1,4 @@
-//! What was done for agents, and heard of crash dumps, since this program's start; shown on the page of metrics.
+//! What was done for agents, and received of crash dumps, since this program's start; shown on `/metrics`.
 
 use std::{
     collections::BTreeMap,
@@ -14,11 +14,11 @@ use crate::kdump;
 
 /// Updated by the reconcilers after each of their rounds.
 #[derive(Debug, Default)]
-pub struct Tally(Mutex<Told>);
+pub struct Tally(Mutex<TallySnapshot>);
 
-/// The last report of both.
+/// The counts of one moment.
 #[derive(Debug, Clone, Default)]
-pub struct Told {
+pub struct TallySnapshot {
     pub liveness: liveness::Counts,
     /// Silent agents are left alone, because too many are silent at once or something stops everything.
     pub blocked: bool,
@@ -33,21 +33,21 @@ pub struct Told {
 impl Tally {
     /// As it is now.
     #[must_use]
-    pub fn told(&self) -> Told {
+    pub fn snapshot(&self) -> TallySnapshot {
         self.lock().clone()
     }
 
     pub(crate) fn liveness<C: Conditions>(&self, now: &Liveness<C>) {
-        let mut told = self.lock();
-        (told.liveness, told.blocked) = (now.counts(), now.blocked().is_some());
+        let mut tally = self.lock();
+        (tally.liveness, tally.blocked) = (now.counts(), now.blocked().is_some());
     }
 
     pub(crate) fn enrolment<R: Requests>(&self, now: &Approver<R>) {
-        let mut told = self.lock();
-        (told.enrolment, told.refused) = (now.counts(), now.refused().clone());
-        told.waiting.clear();
+        let mut tally = self.lock();
+        (tally.enrolment, tally.refused) = (now.counts(), now.refused().clone());
+        tally.waiting.clear();
         for (_, rejection) in now.waiting() {
-            *told.waiting.entry(rejection.reason()).or_default() += 1;
+            *tally.waiting.entry(rejection.reason()).or_default() += 1;
         }
     }
 
@@ -55,7 +55,7 @@ impl Tally {
         self.lock().dumps = now;
     }
 
-    fn lock(&self) -> MutexGuard<'_, Told> {
+    fn lock(&self) -> MutexGuard<'_, TallySnapshot> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -92,16 +92,17 @@ async fn follow_events<F: Feed>(way: &Way<'_>, feed: F, clock: Clock, mut wanted
 }
 
 /// Lists and watches one kind, again and again; never returns.
-async fn follow<F: Feed, S: Sink>(way: &Way<'_>, feed: F, path: String, mut sink: S) {
-    let (mut pause, mut told, mut at) = (RETRY.0, Told::default(), String::new());
+async fn follow<F: Feed, S: Sink>(way: &Way<'_>, feed: F, path: String, sink: S) {
+    let mut pause = RETRY.0;
+    let mut watch = Watch { sink, log: WatchLog::default(), at: String::new() };
     loop {
-        match round(way, &feed, &path, (&mut sink, &mut told, &mut at)).await {
+        match round(way, &feed, &path, &mut watch).await {
             Ok(lived) if lived >= LASTING => {
                 pause = RETRY.0;
                 continue;
             }
             Ok(_) => {}
-            Err(error) => told.broken(way, &path, &error),
+            Err(error) => watch.log.broken(way, &path, &error),
         }
         sleep(pause).await;
         pause = (pause * 2).min(RETRY.1);
@@ -114,19 +115,27 @@ struct Way<'a> {
     silence: RefCell<Option<String>>,
 }
 
+/// The watch of one kind.
+struct Watch<S> {
+    sink: S,
+    log: WatchLog,
+    /// The version to which it has come.
+    at: String,
+}
+
 /// What was last logged of a watch that is not there: once, however often it is tried.
 #[derive(Debug, Default)]
-struct Told(Option<String>);
+struct WatchLog(Option<String>);
 
-impl Told {
+impl WatchLog {
     fn broken(&mut self, way: &Way<'_>, path: &str, error: &ApiError) {
         let why = error.to_string();
-        if let ApiError::NoAnswer(said) = error {
+        if let ApiError::NoAnswer(message) = error {
             // It begins with what was asked, which is another thing each time.
-            let asked = said.strip_prefix("GET ").and_then(|rest| rest.split_once(": "));
-            let said = asked.map_or(said.as_str(), |(_, said)| said);
-            if way.silence.replace(Some(said.to_owned())).as_deref() != Some(said) {
-                tracing::warn!(error = said, "the API server does not answer; it is tried until it does");
+            let rest = message.strip_prefix("GET ").and_then(|rest| rest.split_once(": "));
+            let message = rest.map_or(message.as_str(), |(_, rest)| rest);
+            if way.silence.replace(Some(message.to_owned())).as_deref() != Some(message) {
+                tracing::warn!(error = message, "the API server does not answer; it is tried until it does");
             }
             tracing::debug!(path, error = why, "this watch is not there");
         } else if self.0.as_ref() != Some(&why) {
@@ -145,16 +154,15 @@ impl Told {
     }
 }
 
-/// One list, and watches from there until one ends before its time; how long that one lived. `at` is the version to which
-/// they have come.
+/// One list, and watches from there until one ends before its time; how long that one lived. Watches move `at` on.
 async fn round<F: Feed, S: Sink>(
     way: &Way<'_>,
     feed: &F,
     path: &str,
-    (sink, told, at): (&mut S, &mut Told, &mut String),
+    Watch { sink, log, at }: &mut Watch<S>,
 ) -> Result<Duration, ApiError> {
     *at = list(way, feed, path, sink, at).await?;
-    told.complete(way, path);
+    log.complete(way, path);
     let mut is_first = true;
     loop {
         let opened = Instant::now();
@@ -262,7 +270,7 @@ async fn changes<F: Feed, S: Sink>(
     }
 }
 
-/// Who watches so hears nothing.
+/// A watch that hears nothing.
 fn useless<F: Feed, S: Sink>(feed: &F, sink: &S, why: &str) -> ApiError {
     lose(feed, sink);
     ApiError::NoAnswer(why.to_owned())

@@ -41,8 +41,8 @@ mod claims;
 #[path = "cluster/plan.rs"]
 mod plan;
 
-#[path = "cluster/said.rs"]
-mod said;
+#[path = "cluster/reported.rs"]
+mod reported;
 
 #[path = "cluster/workload.rs"]
 mod workload;
@@ -101,7 +101,7 @@ const SUBJECTS: [Subject; 13] = [
     (Need::Nothing, agents::ALL),
     (Need::Nothing, plan::ALL),
     (Need::Nothing, claims::ALL),
-    (Need::Nothing, said::ALL),
+    (Need::Nothing, reported::ALL),
     (Need::ControllerManager, out_of_service::ALL),
     (Need::ControllerManagerAndTime, orphans::ALL),
 ];
@@ -134,14 +134,14 @@ fn main() -> ExitCode {
 }
 
 /// On what the cases run, before the first of them.
-fn tell_versions() {
+fn print_versions() {
     let programs = ["kube-apiserver", "etcd"].map(server::version).join(", ");
     let controllers = controller_manager::missing().unwrap_or_else(controller_manager::describe);
     eprintln!("real API: {programs}; {controllers}");
 }
 
 fn prepared() -> Server {
-    tell_versions();
+    print_versions();
     let server = Server::start();
     // A fresh server makes this namespace a little after it is ready.
     let _ = server.kubectl(&["create", "namespace", "kube-node-lease"]);

@@ -141,7 +141,7 @@ async fn two_nodes_on_one_plug_are_refused_both() {
         assert!(told.contains("n1") && told.contains("n2") && told.contains("on one plug"), "{told}");
     }
     assert!(matches!(room.power.off(&one, None, &room.bench.lease_deadline(60)).await, Err(Failed::NotBegun(_))));
-    room.power.keep_only(|name| name == "n1");
+    room.power.retain(|name| name == "n1");
     room.power.plan(&one).await.unwrap();
 }
 

@@ -36,7 +36,7 @@ async fn outlets_not_named_for_the_node_turn_nothing_off() {
         ("outlets=pdu/1 pdu/4", "says that n1 hangs on pdu/1 pdu/4"),
     ] {
         steps(&room, &format!("power_management=pdu1 pdu2\n{outlets}"));
-        room.power.keep_only(|_| false);
+        room.power.retain(|_| false);
         room.power.survey(room.power.unread([&node].into_iter())).await;
         let why = unproven(&room, &node).await;
         assert!(why.contains(expected), "{why}");

@@ -62,7 +62,7 @@ impl Room {
         self.cluster.map(&format!("fence-config-{name}"), "config.properties", &steps(bmc, uuid, more));
         self.power.unread([node(name, uuid)].iter());
         // As after the minute for which a configuration counts.
-        self.power.keep_only(|other| other != name);
+        self.power.retain(|other| other != name);
         node(name, UUID)
     }
 
@@ -148,7 +148,7 @@ async fn orders_of_bytes() {
     assert!(told.contains(UUID) && told.contains(OTHER), "{told}");
     let pinned = room.behind("n2", &bmc, UUID, &format!("system-uuid={UUID}"));
     let pinned = Node { system_uuid: OTHER.into(), ..pinned };
-    room.power.keep_only(|other| other == "n2");
+    room.power.retain(|other| other == "n2");
     assert_eq!(room.power.plan(&pinned).await.unwrap().identity, Some(Ok(())), "a BMC with a UUID of its own");
 }
 
@@ -264,7 +264,7 @@ async fn lies() {
     assert_eq!(room.power.preflight(&node).await.reason, "FenceReady");
     honest.behave(Behavior::Ignores);
     assert!(room.off(&node).await.is_err());
-    room.power.keep_only(|_| false);
+    room.power.retain(|_| false);
     assert_eq!(room.power.read(&node, None).await, PowerState::On, "off is what all say");
 }
 

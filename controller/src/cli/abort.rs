@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{CommandError, Global, asker, error::print};
 
-/// Stop one node's remediation, and take back what is safe to take back
+/// Stop one node's remediation, and restore what is safe to restore
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Abort {
@@ -24,7 +24,7 @@ Examples:
 
 It sets spec.abort of the NodeFence: nothing irreversible is begun any more.
 What is being done at that moment comes to its end; a machine that is off stays
-off until its power is known. It cannot be unsaid: `kubectl delete nodefence
+off until its power is known. It cannot be undone: `kubectl delete nodefence
 NODE` lets policies begin again.";
 
 impl Abort {
@@ -35,7 +35,7 @@ impl Abort {
         let what = format!("NodeFence {node}");
         let there: Option<Value> = cluster.wire().get(&path).await.map_err(CommandError::of(&what))?;
         if there.is_none() {
-            return Err(CommandError::Said(format!(
+            return Err(CommandError::Message(format!(
                 "nothing is under way for {node}: there is no NodeFence of that name"
             )));
         }

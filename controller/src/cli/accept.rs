@@ -20,24 +20,24 @@ pub(super) async fn run(global: &Global, name: &str) -> Result<(), CommandError>
     let (config, cluster) = global.cluster().await?;
     let cluster = Arc::new(cluster);
     let node = cluster.node(name).await.map_err(CommandError::of(&format!("Node {name}")))?;
-    let node = node.ok_or_else(|| CommandError::Said(format!("there is no Node {name}")))?;
-    let power = daemon::power(&config, &cluster).map_err(|fatal| CommandError::Said(fatal.to_string()))?;
+    let node = node.ok_or_else(|| CommandError::Message(format!("there is no Node {name}")))?;
+    let power = daemon::power(&config, &cluster).map_err(|fatal| CommandError::Message(fatal.to_string()))?;
     // Only this one node's configuration is looked at: which nodes share its plug the running controller knows.
     power.unread([&node].into_iter());
-    if let Some(unpinned) = power.unpinned(&node).await.map_err(CommandError::Said)? {
+    if let Some(unpinned) = power.unpinned(&node).await.map_err(CommandError::Message)? {
         let data = cluster.config_map(&unpinned.map).await.map_err(CommandError::of(&unpinned.map))?;
         let known = Known::from([(unpinned.map.clone(), data)]);
         print(&format!("{name}: {}\n\n{}\n", unpinned.found, command(&config.namespace, &unpinned, &known)))?;
-        return Err(CommandError::Said(format!(
-            "{name} is not turned off before its ConfigMap says so; look at the machine"
+        return Err(CommandError::Message(format!(
+            "{name} is not turned off before its ConfigMap confirms it; look at the machine"
         )));
     }
     let Preflight { status, reason, message } = power.preflight(&node).await;
     let answer = format!("{name}: {reason}: {message}");
-    if status == Truth::True { print(&format!("{answer}\n")) } else { Err(CommandError::Said(answer)) }
+    if status == Truth::True { print(&format!("{answer}\n")) } else { Err(CommandError::Message(answer)) }
 }
 
-/// What writes the line beside what is there, in the place of an older one.
+/// What writes the line beside what is there, instead of an older one.
 fn command(namespace: &str, unpinned: &Unpinned, known: &Known) -> String {
     let Unpinned { line, map, .. } = unpinned;
     let Some(Some(data)) = known.get(map) else {
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_keeps_what_is_there_and_replaces_what_was_said_before() {
+    fn the_command_adds_its_line_and_replaces_an_older_one() {
         let data = [(KEY.to_owned(), "power_management=a\n# don't\noutlets = x/1\n".to_owned())];
         let known = Known::from([("fence-config-n1".to_owned(), Some(data.into()))]);
         assert_eq!(

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{CommandError, Global, accept, error::print};
 use crate::{
-    config::{Config, Mistake, Settings},
+    config::{Config, Diagnostic, Settings},
     reaper::{self, Reaper},
 };
 
@@ -23,10 +23,10 @@ pub(super) struct Check {
     /// Policies (.yaml, .yml, .json), configurations (.toml), node-reaper's configuration (.yaml) [default: the controller's own configuration]
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Whether this node could be turned off, and the command that says whose its machine is; asks the cluster and the BMC
+    /// Whether this node could be turned off, and the command that confirms whose its machine is; asks the cluster and the BMC
     #[arg(long, value_name = "NODE", conflicts_with_all = ["files", "json"])]
     node: Option<String>,
-    /// As JSON, for scripts: what is right, and each mistake with its file and line
+    /// As JSON, for scripts: what is right, and each error with its file and line
     #[arg(long)]
     json: bool,
 }
@@ -39,55 +39,55 @@ Examples:
   nodewell-controller check --json             for scripts
   nodewell-controller check --node worker-1    whether it could be turned off
 
-Each mistake is a line that begins with its file. Exit codes: 0 none; 78 some.";
+Each error is a line that begins with its file. Exit codes: 0 none; 78 some.";
 
 impl Check {
     pub(super) async fn run(self, global: &Global) -> Result<(), CommandError> {
         if let Some(node) = &self.node {
             return accept::run(global, node).await;
         }
-        let (right, mistakes) = if self.files.is_empty() { own(global) } else { named(&self.files) };
+        let (right, diagnostics) = if self.files.is_empty() { own(global) } else { named(&self.files) };
         if self.json {
-            let mistakes_told: Vec<Value> = mistakes.iter().map(Mistake::as_json).collect();
-            print(&format!("{}\n", json!({ "right": right, "mistakes": mistakes_told })))?;
-            return if mistakes.is_empty() { Ok(()) } else { Err(CommandError::Told) };
+            let errors: Vec<Value> = diagnostics.iter().map(Diagnostic::as_json).collect();
+            print(&format!("{}\n", json!({ "right": right, "errors": errors })))?;
+            return if diagnostics.is_empty() { Ok(()) } else { Err(CommandError::Reported) };
         }
         print(&right.iter().map(|line| format!("{line}\n")).collect::<String>())?;
-        if mistakes.is_empty() { Ok(()) } else { Err(CommandError::Mistakes(mistakes)) }
+        if diagnostics.is_empty() { Ok(()) } else { Err(CommandError::Diagnostics(diagnostics)) }
     }
 }
 
 /// What is right, as text, and what is not.
-type Found = (Vec<String>, Vec<Mistake>);
+type Found = (Vec<String>, Vec<Diagnostic>);
 
 /// The configuration of this host, with the file that it names.
 fn own(global: &Global) -> Found {
     let config = match Config::load(global.config.as_deref(), global.settings()) {
         Ok(config) => config,
-        Err(mistakes) => return (Vec::new(), mistakes),
+        Err(diagnostics) => return (Vec::new(), diagnostics),
     };
     let mut right = vec!["the configuration is right".to_owned()];
     let Some(file) = &config.node_reaper_config else { return (right, Vec::new()) };
     match text_of(file).and_then(|text| node_reaper(file, &text)) {
         Ok(summary) => right.push(summary),
-        Err(mistakes) => return (right, mistakes),
+        Err(diagnostics) => return (right, diagnostics),
     }
     (right, Vec::new())
 }
 
 fn named(files: &[PathBuf]) -> Found {
-    let (mut right, mut mistakes) = Found::default();
+    let (mut right, mut diagnostics) = Found::default();
     for file in files {
         match checked(file) {
             Ok(what) => right.push(format!("{}: {what}", file.display())),
-            Err(found) => mistakes.extend(found),
+            Err(found) => diagnostics.extend(found),
         }
     }
-    (right, mistakes)
+    (right, diagnostics)
 }
 
 /// What it is, if it is right.
-fn checked(file: &Path) -> Result<String, Vec<Mistake>> {
+fn checked(file: &Path) -> Result<String, Vec<Diagnostic>> {
     if file.extension().is_some_and(|end| end == "toml") {
         return Config::load(Some(file), Settings::default()).map(|_| "the configuration is right".to_owned());
     }
@@ -95,8 +95,8 @@ fn checked(file: &Path) -> Result<String, Vec<Mistake>> {
     if is_of_node_reaper(&text) { node_reaper(file, &text) } else { policies(file, &text) }
 }
 
-fn text_of(file: &Path) -> Result<String, Vec<Mistake>> {
-    std::fs::read_to_string(file).map_err(|error| vec![Mistake::of_file(file, format!("cannot be read: {error}"))])
+fn text_of(file: &Path) -> Result<String, Vec<Diagnostic>> {
+    std::fs::read_to_string(file).map_err(|error| vec![Diagnostic::of_file(file, format!("cannot be read: {error}"))])
 }
 
 /// Its keys stand alone; every object of Kubernetes has a kind.
@@ -106,7 +106,7 @@ fn is_of_node_reaper(text: &str) -> bool {
 }
 
 /// What is odd about it, and what is done otherwise than by node-reaper.
-fn node_reaper(file: &Path, text: &str) -> Result<String, Vec<Mistake>> {
+fn node_reaper(file: &Path, text: &str) -> Result<String, Vec<Diagnostic>> {
     let read = reaper::parse(file, text)?;
     Reaper::new(read.config.clone(), true)?;
     let mut summary = "node-reaper's configuration is right".to_owned();
@@ -115,27 +115,27 @@ fn node_reaper(file: &Path, text: &str) -> Result<String, Vec<Mistake>> {
     Ok(summary)
 }
 
-fn policies(file: &Path, text: &str) -> Result<String, Vec<Mistake>> {
+fn policies(file: &Path, text: &str) -> Result<String, Vec<Diagnostic>> {
     let documents: Vec<Value> = serde_saphyr::from_multiple(text)
-        .map_err(|error| vec![Mistake::of_file(file, format!("not YAML: {}", first_line(&error.to_string())))])?;
-    let (mut mistakes, mut right, mut beware) = (Vec::new(), 0, String::new());
+        .map_err(|error| vec![Diagnostic::of_file(file, format!("not YAML: {}", first_line(&error.to_string())))])?;
+    let (mut diagnostics, mut right, mut beware) = (Vec::new(), 0, String::new());
     for document in documents.iter().filter(|document| document["kind"] == "RemediationPolicy") {
         match policy(document) {
             Ok(read) => {
                 right += 1;
                 beware.extend(of_events(&read).map(|line| format!("\n  beware: {line}")));
             }
-            Err(found) => mistakes.extend(found.into_iter().map(|what| Mistake::of_file(file, what))),
+            Err(found) => diagnostics.extend(found.into_iter().map(|what| Diagnostic::of_file(file, what))),
         }
     }
-    if mistakes.is_empty() && right == 0 {
-        mistakes.push(Mistake::of_file(file, "there is no RemediationPolicy in it"));
+    if diagnostics.is_empty() && right == 0 {
+        diagnostics.push(Diagnostic::of_file(file, "there is no RemediationPolicy in it"));
     }
-    if mistakes.is_empty() {
+    if diagnostics.is_empty() {
         let summary = if right == 1 { "the policy is right".to_owned() } else { format!("{right} policies are right") };
         Ok(summary + &beware)
     } else {
-        Err(mistakes)
+        Err(diagnostics)
     }
 }
 
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_that_asks_for_events_is_told_what_they_are_worth() {
+    fn a_policy_that_asks_for_events_gets_a_note_on_what_they_are_worth() {
         let summary = |when: &str, more: &str| {
             let steps = "steps: [{ cordon: {} }]";
             let text = format!(
@@ -205,12 +205,12 @@ mod tests {
         let summary = node_reaper(file, "drainTimeoutSeconds: 5\n").unwrap();
         assert!(summary.contains("beware: drainTimeoutSeconds is less than 30"), "{summary}");
         assert!(summary.contains("otherwise: drain: "), "{summary}");
-        let mistakes = node_reaper(file, "dryRun: false\nmaxNodesUnhealthy: many\n").unwrap_err();
-        assert!(mistakes[0].to_string().starts_with("r.yaml:2: maxNodesUnhealthy"), "{mistakes:?}");
+        let diagnostics = node_reaper(file, "dryRun: false\nmaxNodesUnhealthy: many\n").unwrap_err();
+        assert!(diagnostics[0].to_string().starts_with("r.yaml:2: maxNodesUnhealthy"), "{diagnostics:?}");
     }
 
     #[test]
-    fn a_file_without_a_policy_is_told() {
+    fn a_file_without_a_policy_is_reported() {
         assert_eq!(summary("kind: ConfigMap\n"), ["p.yaml: there is no RemediationPolicy in it"]);
         assert!(summary("a: [")[0].starts_with("p.yaml: not YAML: "));
     }

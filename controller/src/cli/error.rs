@@ -7,7 +7,7 @@ use std::{
 
 use nodewell_reconcile::api_error::ApiError;
 
-use crate::{config::Mistake, daemon::Fatal, kube::ConnectError};
+use crate::{config::Diagnostic, daemon::Fatal, kube::ConnectError};
 
 const USAGE: u8 = 64;
 const SOFTWARE: u8 = 70;
@@ -16,11 +16,11 @@ const CONFIG: u8 = 78;
 /// Why a command did not do what it was asked.
 #[derive(Debug)]
 pub(super) enum CommandError {
-    /// Of files; each has its place.
-    Mistakes(Vec<Mistake>),
+    /// Of files; each names its file and line.
+    Diagnostics(Vec<Diagnostic>),
     /// Errors that were printed already, as JSON.
-    Told,
-    Said(String),
+    Reported,
+    Message(String),
     /// A closed pipe (`| head`) is no failure at all.
     Output(io::Error),
 }
@@ -29,42 +29,42 @@ impl CommandError {
     pub(super) fn report(self) -> ExitCode {
         let mut err = io::stderr().lock();
         match self {
-            Self::Mistakes(mistakes) => {
-                mistakes.iter().for_each(|mistake| drop(writeln!(err, "{mistake}")));
-                let s = if mistakes.len() == 1 { "" } else { "s" };
-                let _ = writeln!(err, "nodewell-controller: {} mistake{s}", mistakes.len());
+            Self::Diagnostics(diagnostics) => {
+                diagnostics.iter().for_each(|diagnostic| drop(writeln!(err, "{diagnostic}")));
+                let s = if diagnostics.len() == 1 { "" } else { "s" };
+                let _ = writeln!(err, "nodewell-controller: {} error{s}", diagnostics.len());
                 ExitCode::from(CONFIG)
             }
-            Self::Told => ExitCode::from(CONFIG),
+            Self::Reported => ExitCode::from(CONFIG),
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-            Self::Output(error) => said(&mut err, &format!("cannot write: {error}")),
-            Self::Said(message) => said(&mut err, &message),
+            Self::Output(error) => report(&mut err, &format!("cannot write: {error}")),
+            Self::Message(message) => report(&mut err, &message),
         }
     }
 
     /// What the API server made of a request for `what`.
     pub(super) fn of(what: &str) -> impl Fn(ApiError) -> Self + '_ {
-        move |error| Self::Said(format!("{what}: {error}"))
+        move |error| Self::Message(format!("{what}: {error}"))
     }
 }
 
-fn said(err: &mut impl Write, message: &str) -> ExitCode {
+fn report(err: &mut impl Write, message: &str) -> ExitCode {
     let _ = writeln!(err, "nodewell-controller: {message}");
     ExitCode::from(SOFTWARE)
 }
 
 impl From<ConnectError> for CommandError {
     fn from(error: ConnectError) -> Self {
-        Self::Said(error.to_string())
+        Self::Message(error.to_string())
     }
 }
 
 impl From<Fatal> for CommandError {
     fn from(error: Fatal) -> Self {
-        if let Fatal::NodeReaper(mistakes) = error {
-            return Self::Mistakes(mistakes);
+        if let Fatal::NodeReaper(diagnostics) = error {
+            return Self::Diagnostics(diagnostics);
         }
-        Self::Said(error.to_string())
+        Self::Message(error.to_string())
     }
 }
 

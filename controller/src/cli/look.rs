@@ -48,8 +48,8 @@ pub(super) fn width() -> usize {
     const WIDEST: usize = 140;
     const NARROWEST: usize = 40;
     let of_terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-    let said = || std::env::var("COLUMNS").ok()?.parse().ok();
-    of_terminal().or_else(said).unwrap_or(120).clamp(NARROWEST, WIDEST)
+    let of_environment = || std::env::var("COLUMNS").ok()?.parse().ok();
+    of_terminal().or_else(of_environment).unwrap_or(120).clamp(NARROWEST, WIDEST)
 }
 
 /// On one line; a control character of another client's message never reaches the terminal.

@@ -32,7 +32,7 @@ const RESUME_EXAMPLES: &str = "\
 Examples:
   nodewell-controller resume                 policies go on where they were
 
-What else may stop it, `nodewell-controller plan` says.";
+What else may stop it, `nodewell-controller plan` shows.";
 
 impl Pause {
     pub(super) async fn run(self, global: &Global) -> Result<(), CommandError> {

@@ -22,7 +22,7 @@ use nodewell_remediation::{
 };
 use serde_json::{Value, json};
 
-use self::policies::Says;
+use self::policies::PolicyResult;
 use super::{
     Acting, CommandError, Global,
     error::print,
@@ -52,7 +52,7 @@ Examples:
 
 It reads the cluster once and decides as a leader would, with the ages that the
 API server has; nothing is written. Of a node in hand it shows what its record
-says. Etcd and other hosts are asked by the leader only. With --node the BMC of
+has. Etcd and other hosts are asked by the leader only. With --node the BMC of
 that node is asked, from this host, whether it is its own, and while it drains
 the pods that are left and their budgets. Exit codes: 0
 whatever is planned; 70 the cluster cannot be read, or there is no such node.";
@@ -60,7 +60,7 @@ whatever is planned; 70 the cluster cannot be read, or there is no such node.";
 /// The one node that was asked for.
 struct One {
     /// What each policy reports of it.
-    says: Vec<Says>,
+    policies: Vec<PolicyResult>,
     /// What its drain waits for.
     waits: Vec<String>,
     /// What would become of it, or what cannot be read.
@@ -83,11 +83,11 @@ impl Plan {
         stored::take_over(&snapshot, &mut verdicts);
         let mut one = None;
         if let Some(name) = &self.node {
-            let missing = || CommandError::Said(format!("there is no node {name:?}"));
+            let missing = || CommandError::Message(format!("there is no node {name:?}"));
             let node = snapshot.nodes.get(name).ok_or_else(missing)?;
             verdicts.retain(|verdict| &verdict.node == name);
             one = Some(One {
-                says: policies::of(&snapshot, &decision.memory, node, now.moment),
+                policies: policies::of(&snapshot, &decision.memory, node, now.moment),
                 waits: drain::of(&cluster, &snapshot, name, now).await,
                 fate: fate::of(&cluster, &config, &snapshot, node, now).await,
             });
@@ -106,7 +106,7 @@ impl Plan {
         if self.json {
             let mut nodes: Vec<Value> = verdicts.iter().map(|verdict| as_json(snapshot, verdict)).collect();
             if let ([node], Some(one)) = (nodes.as_mut_slice(), one) {
-                node["policies"] = policies::as_json(&one.says);
+                node["policies"] = policies::as_json(&one.policies);
                 node["drainWaits"] = json!(one.waits);
                 node["fate"] = fate::as_json(&one.fate);
             }
@@ -121,14 +121,14 @@ impl Plan {
         text.push_str(&table::refused(refusals, look));
         text.push_str(&budgets::shown(taken));
         match (one, verdicts) {
-            (Some(one), [verdict]) => text.push_str(&table::one(snapshot, verdict, (&one.says, &one.waits), look)),
+            (Some(one), [verdict]) => text.push_str(&table::one(snapshot, verdict, one, look)),
             _ => text.push_str(&table::all(snapshot, verdicts, look)),
         }
         if verdicts.iter().any(|verdict| verdict.next.is_some()) {
             let _ = writeln!(text, "\n{}", stored::NOT_ASKED.join("\n"));
         }
         if let Some(one) = one {
-            let _ = write!(text, "\n{}", fate::told(&one.fate, width()));
+            let _ = write!(text, "\n{}", fate::shown(&one.fate, width()));
         }
         text
     }

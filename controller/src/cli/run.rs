@@ -15,12 +15,12 @@ pub(super) struct Run {
 
 const EXAMPLES: &str = "\
 Examples:
-  nodewell-controller run --dry-run          watch and say what would be done
-  nodewell-controller run --no-dry-run       act where policies say Enforce
+  nodewell-controller run --dry-run          watch and report what would be done
+  nodewell-controller run --no-dry-run       act where policies are Enforce
   nodewell-controller run --kubeconfig /etc/nodewell/controller.kubeconfig
 
 Several may run; one of them leads. Exit codes: 0 it was asked to stop; 70 it
-cannot run; 78 mistakes in the configuration.";
+cannot run; 78 errors in the configuration.";
 
 impl Run {
     pub(super) async fn run(self, global: &Global) -> Result<(), CommandError> {

@@ -7,28 +7,28 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-use super::Mistake;
+use super::Diagnostic;
 
 /// The file, and what was wrong in it so far.
 pub(super) struct Report<'a> {
     file: &'a Path,
     text: &'a str,
-    mistakes: Vec<Mistake>,
+    diagnostics: Vec<Diagnostic>,
 }
 
 impl<'a> Report<'a> {
     pub(super) fn new(file: &'a Path, text: &'a str) -> Self {
-        Self { file, text, mistakes: Vec::new() }
+        Self { file, text, diagnostics: Vec::new() }
     }
 
-    pub(super) fn mistake(&mut self, at: &Range<usize>, message: impl Into<String>) {
+    pub(super) fn error(&mut self, at: &Range<usize>, message: impl Into<String>) {
         let before = self.text.get(..at.start.min(self.text.len())).unwrap_or_default();
         let line = before.matches('\n').count() + 1;
-        self.mistakes.push(Mistake::at(self.file, line, message));
+        self.diagnostics.push(Diagnostic::at(self.file, line, message));
     }
 
-    pub(super) fn finish(self) -> Vec<Mistake> {
-        self.mistakes
+    pub(super) fn finish(self) -> Vec<Diagnostic> {
+        self.diagnostics
     }
 }
 
@@ -44,7 +44,7 @@ impl<'a> Section<'a> {
     pub(super) fn new(name: &'a str, table: &'a DeTable<'a>, keys: &[&str], report: &mut Report<'_>) -> Self {
         for key in table.keys().filter(|key| !keys.contains(&key.get_ref().as_ref())) {
             let message = format!("{name} has no key {:?}; it takes {}", key.get_ref().as_ref(), keys.join(", "));
-            report.mistake(&key.span(), message);
+            report.error(&key.span(), message);
         }
         Self { name, table }
     }
@@ -58,7 +58,7 @@ impl<'a> Section<'a> {
     }
 
     fn wrong(&self, key: &str, wanted: &str, report: &mut Report<'_>) {
-        report.mistake(&self.span(key), format!("{key} of {} takes {wanted}", self.name));
+        report.error(&self.span(key), format!("{key} of {} takes {wanted}", self.name));
     }
 
     pub(super) fn table(&self, key: &str, report: &mut Report<'_>) -> Option<&'a DeTable<'a>> {

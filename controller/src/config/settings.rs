@@ -8,14 +8,14 @@ use std::{
 use toml::de::DeTable;
 
 use super::{
-    Etcd, KdumpListen, MetricsListen, Mistake,
+    Diagnostic, Etcd, KdumpListen, MetricsListen,
     reader::{Report, Section},
 };
 
 /// A config of more than this is not one.
 const FILE_LIMIT_BYTES: u64 = 1024 * 1024;
 
-/// What one place sets; `None` where it sets nothing.
+/// What one file, or the flags, set; `None` where it sets nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
     pub dry_run: Option<bool>,
@@ -81,8 +81,8 @@ const KDUMP: &[&str] = &["listen"];
 const CLAIMS: &[&str] = &["enabled", "namespace"];
 
 /// Reads `file`.
-pub(super) fn read(file: &Path) -> Result<Settings, Vec<Mistake>> {
-    let unreadable = |error: String| vec![Mistake::of_file(file, format!("cannot be read: {error}"))];
+pub(super) fn read(file: &Path) -> Result<Settings, Vec<Diagnostic>> {
+    let unreadable = |error: String| vec![Diagnostic::of_file(file, format!("cannot be read: {error}"))];
     let size = std::fs::metadata(file).map_err(|error| unreadable(error.to_string()))?.len();
     if size > FILE_LIMIT_BYTES {
         return Err(unreadable(format!("it has {size} bytes, more than {FILE_LIMIT_BYTES}")));
@@ -91,17 +91,17 @@ pub(super) fn read(file: &Path) -> Result<Settings, Vec<Mistake>> {
     parse(file, &text)
 }
 
-/// Reads the text of `file`; every error in it comes back.
-pub fn parse(file: &Path, text: &str) -> Result<Settings, Vec<Mistake>> {
+/// Reads the text of `file`; every error in it is reported.
+pub fn parse(file: &Path, text: &str) -> Result<Settings, Vec<Diagnostic>> {
     let mut report = Report::new(file, text);
     let (document, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
         let message = error.message().lines().next().unwrap_or_default();
-        report.mistake(&error.span().unwrap_or_default(), format!("not TOML: {message}"));
+        report.error(&error.span().unwrap_or_default(), format!("not TOML: {message}"));
     }
     let settings = top(document.get_ref(), &mut report);
-    let mistakes = report.finish();
-    if mistakes.is_empty() { Ok(settings) } else { Err(mistakes) }
+    let diagnostics = report.finish();
+    if diagnostics.is_empty() { Ok(settings) } else { Err(diagnostics) }
 }
 
 fn top(table: &DeTable<'_>, report: &mut Report<'_>) -> Settings {
@@ -127,7 +127,7 @@ fn top(table: &DeTable<'_>, report: &mut Report<'_>) -> Settings {
 
 fn metrics_listen(file: Section<'_>, report: &mut Report<'_>) -> Option<MetricsListen> {
     let word = file.string("metrics-listen", report)?;
-    word.parse().map_err(|error: String| report.mistake(&file.span("metrics-listen"), error)).ok()
+    word.parse().map_err(|error: String| report.error(&file.span("metrics-listen"), error)).ok()
 }
 
 /// `host:port` each: an address without a port can be reached by nothing we may send.
@@ -137,7 +137,7 @@ fn probes(file: Section<'_>, report: &mut Report<'_>) -> Option<Vec<String>> {
         probe.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
     };
     if let Some(wrong) = probes.iter().find(|probe| !is_whole(probe)) {
-        report.mistake(&file.span("probes"), format!("the probe {wrong:?} is not host:port, such as \"10.0.0.1:443\""));
+        report.error(&file.span("probes"), format!("the probe {wrong:?} is not host:port, such as \"10.0.0.1:443\""));
     }
     Some(probes)
 }
@@ -162,7 +162,7 @@ fn etcd(file: Section<'_>, report: &mut Report<'_>) -> Option<Etcd> {
     let (ca, cert, key) = (path("ca"), path("cert"), path("key"));
     let whole = (|| Some(Etcd { endpoints: endpoints?, ca: ca?, cert: cert?, key: key? }))();
     if whole.is_none() {
-        report.mistake(&file.span("etcd"), "[etcd] takes all of endpoints, ca, cert and key");
+        report.error(&file.span("etcd"), "[etcd] takes all of endpoints, ca, cert and key");
     }
     whole
 }
@@ -190,9 +190,9 @@ fn agents(file: Section<'_>, settings: &mut Settings, report: &mut Report<'_>) {
 fn peers(file: Section<'_>, settings: &mut Settings, report: &mut Report<'_>) {
     if let Some(table) = file.table("kdump", report) {
         let section = Section::new("[kdump]", table, KDUMP, report);
-        let word = section.string("listen", report).map(|word| word.parse());
-        settings.kdump_listen = word.and_then(|parsed: Result<KdumpListen, String>| {
-            parsed.map_err(|error| report.mistake(&section.span("listen"), error)).ok()
+        let listen = section.string("listen", report).map(|word| word.parse());
+        settings.kdump_listen = listen.and_then(|parsed: Result<KdumpListen, String>| {
+            parsed.map_err(|error| report.error(&section.span("listen"), error)).ok()
         });
     }
     let Some(table) = file.table("claims", report) else { return };
@@ -204,7 +204,7 @@ fn peers(file: Section<'_>, settings: &mut Settings, report: &mut Report<'_>) {
 impl Settings {
     /// Both merged; where both set a key, `later` wins.
     #[must_use]
-    pub fn overridden_by(self, later: Self) -> Self {
+    pub fn merged(self, later: Self) -> Self {
         Self {
             dry_run: later.dry_run.or(self.dry_run),
             namespace: later.namespace.or(self.namespace),

@@ -11,30 +11,33 @@ fn refusal(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn all_mistakes_come_at_once_each_with_its_line() {
+fn every_error_is_reported_with_its_line() {
     let refusal = refusal(
         "dry-run = \"no\"\nnamespaces = \"x\"\nprobes = [\"gateway\"]\n[leader]\nretry = \"soon\"\n[etcd]\nca = \"a\"\n",
     );
-    for (line, words) in [
+    for (line, message) in [
         ("c.toml:1: ", "dry-run of the config takes true or false"),
         ("c.toml:2: ", "no key \"namespaces\"; it takes dry-run, namespace,"),
         ("c.toml:3: ", "\"gateway\" is not host:port"),
         ("c.toml:5: ", "a duration such as"),
         ("c.toml:6: ", "[etcd] takes all of"),
     ] {
-        assert!(refusal.iter().any(|one| one.starts_with(line) && one.contains(words)), "{line}{words}: {refusal:#?}");
+        assert!(
+            refusal.iter().any(|one| one.starts_with(line) && one.contains(message)),
+            "{line}{message}: {refusal:#?}"
+        );
     }
     assert_eq!(refusal.len(), 5, "{refusal:#?}");
 }
 
 #[test]
-fn what_is_no_toml_is_told_with_its_line() {
+fn what_is_no_toml_is_reported_with_its_line() {
     assert!(refusal("dry-run = true\nnamespace = \n")[0].starts_with("c.toml:2: not TOML: "));
 }
 
 #[test]
 fn nothing_is_done_unless_configured() {
-    let config = Config::settled(Settings::default()).unwrap();
+    let config = Config::resolved(Settings::default()).unwrap();
     assert!(config.dry_run);
     assert_eq!(config.etcd, None);
     assert_eq!(config.metrics_listen.unwrap().to_string(), "127.0.0.1:20258");
@@ -58,23 +61,23 @@ fn later_files_and_flags_win_key_by_key() {
 #[test]
 fn a_file_that_was_named_must_be_there() {
     let absent = Path::new("/nonexistent/c.toml");
-    let mistakes = Config::load(Some(absent), Settings::default()).unwrap_err();
-    assert!(mistakes[0].to_string().starts_with("/nonexistent/c.toml: cannot be read"));
+    let diagnostics = Config::load(Some(absent), Settings::default()).unwrap_err();
+    assert!(diagnostics[0].to_string().starts_with("/nonexistent/c.toml: cannot be read"));
 }
 
 #[test]
 fn a_leader_stops_before_another_begins() {
     for wrong in ["duration = \"10s\"", "retry = \"5s\"", "duration = \"15500ms\"", "renew-deadline = \"16s\""] {
-        let said = parse(Path::new("c.toml"), &format!("[leader]\n{wrong}\n")).unwrap();
-        assert!(Config::settled(said).unwrap_err().to_string().contains("15s, 10s, 2s"), "{wrong}");
+        let settings = parse(Path::new("c.toml"), &format!("[leader]\n{wrong}\n")).unwrap();
+        assert!(Config::resolved(settings).unwrap_err().to_string().contains("15s, 10s, 2s"), "{wrong}");
     }
 }
 
 /// An agent's Lease is `namespace/NODE`, a kubelet's `kube-node-lease/NODE`, and a Node may be named like any Lease.
 #[test]
 fn no_node_can_be_named_like_the_leaders_lease() {
-    let settled = |text: &str| Config::settled(parse(Path::new("c.toml"), text).unwrap());
-    let config = settled("").unwrap();
+    let resolved = |text: &str| Config::resolved(parse(Path::new("c.toml"), text).unwrap());
+    let config = resolved("").unwrap();
     assert_ne!(config.leader.namespace, config.namespace);
     let wrong = [
         "[leader]\nnamespace = \"nodewell\"\n",
@@ -83,32 +86,32 @@ fn no_node_can_be_named_like_the_leaders_lease() {
         "namespace = \"x\"\n[leader]\nnamespace = \"x\"\nlease = \"y\"\n",
     ];
     for wrong in wrong {
-        let refusal = settled(wrong).unwrap_err().to_string();
+        let refusal = resolved(wrong).unwrap_err().to_string();
         assert!(refusal.contains("where nodes have Leases of their own"), "{wrong}: {refusal}");
     }
-    assert_eq!(settled("namespace = \"x\"\n").unwrap().leader.namespace, "nodewell-controller");
+    assert_eq!(resolved("namespace = \"x\"\n").unwrap().leader.namespace, "nodewell-controller");
 }
 
 #[test]
 fn the_approver_is_another_user_or_none() {
-    let settled = |text: &str| Config::settled(parse(Path::new("c.toml"), text).unwrap());
-    assert_eq!(settled("[approver]\nkubeconfig = \"/a\"\n").unwrap().approver, None, "off unless it is switched on");
-    let approver = settled("[approver]\nenabled = true\nkubeconfig = \"/a\"\n").unwrap().approver.unwrap();
+    let resolved = |text: &str| Config::resolved(parse(Path::new("c.toml"), text).unwrap());
+    assert_eq!(resolved("[approver]\nkubeconfig = \"/a\"\n").unwrap().approver, None, "off unless it is switched on");
+    let approver = resolved("[approver]\nenabled = true\nkubeconfig = \"/a\"\n").unwrap().approver.unwrap();
     assert_eq!((approver.kubeconfig.as_path(), approver.deny_forged), (Path::new("/a"), false));
     for (text, refusal) in [
         ("[approver]\nenabled = true\n", "has no kubeconfig"),
         ("kubeconfig = \"/a\"\n[approver]\nenabled = true\nkubeconfig = \"/a\"\n", "the same kubeconfig /a"),
     ] {
-        let mistake = settled(text).unwrap_err().to_string();
-        assert!(mistake.contains(refusal), "{mistake}");
+        let diagnostic = resolved(text).unwrap_err().to_string();
+        assert!(diagnostic.contains(refusal), "{diagnostic}");
     }
 }
 
 #[test]
 fn crash_dumps_are_heard_where_configured_and_claims_honoured_unless_not() {
-    let settled = |text: &str| Config::settled(parse(Path::new("c.toml"), text).unwrap()).unwrap();
-    let listen = |word: &str| settled(&format!("[kdump]\nlisten = {word:?}\n")).kdump_listen.map(|at| at.to_string());
-    assert_eq!((settled("").kdump_listen, listen("off")), (None, None));
+    let resolved = |text: &str| Config::resolved(parse(Path::new("c.toml"), text).unwrap()).unwrap();
+    let listen = |word: &str| resolved(&format!("[kdump]\nlisten = {word:?}\n")).kdump_listen.map(|at| at.to_string());
+    assert_eq!((resolved("").kdump_listen, listen("off")), (None, None));
     for (word, address) in [
         ("10.0.0.1", "10.0.0.1:7410"),
         ("0.0.0.0:1234", "0.0.0.0:1234"),
@@ -118,16 +121,16 @@ fn crash_dumps_are_heard_where_configured_and_claims_honoured_unless_not() {
         assert_eq!(listen(word).as_deref(), Some(address));
     }
     assert!(refusal("[kdump]\nlisten = \"eth0\"\n")[0].starts_with("c.toml:2: \"eth0\" is neither"));
-    assert_eq!(settled("").claims_namespace.as_deref(), Some("medik8s-leases"));
-    assert_eq!(settled("[claims]\nnamespace = \"x\"\n").claims_namespace.as_deref(), Some("x"));
-    assert_eq!(settled("[claims]\nenabled = false\nnamespace = \"x\"\n").claims_namespace, None);
+    assert_eq!(resolved("").claims_namespace.as_deref(), Some("medik8s-leases"));
+    assert_eq!(resolved("[claims]\nnamespace = \"x\"\n").claims_namespace.as_deref(), Some("x"));
+    assert_eq!(resolved("[claims]\nenabled = false\nnamespace = \"x\"\n").claims_namespace, None);
 }
 
 #[test]
 fn silent_agents_are_looked_after_unless_configured_off() {
-    let settled = |text: &str| Config::settled(parse(Path::new("c.toml"), text).unwrap()).unwrap();
-    assert!(settled("").liveness);
-    assert!(!settled("[liveness]\nenabled = false\n").liveness);
+    let resolved = |text: &str| Config::resolved(parse(Path::new("c.toml"), text).unwrap()).unwrap();
+    assert!(resolved("").liveness);
+    assert!(!resolved("[liveness]\nenabled = false\n").liveness);
     assert!(refusal("[liveness]\nafter = \"1m\"\n")[0].contains("[liveness] has no key \"after\"; it takes enabled"));
 }
 
@@ -138,12 +141,12 @@ fn the_shipped_config_changes_nothing_and_is_right_when_uncommented() {
         .lines()
         .map(|line| line.strip_prefix('#').filter(|rest| !rest.starts_with(' ')).unwrap_or(line))
         .collect();
-    Config::settled(parse(Path::new("c.toml"), &uncommented.join("\n")).unwrap()).unwrap();
+    Config::resolved(parse(Path::new("c.toml"), &uncommented.join("\n")).unwrap()).unwrap();
     for (table, keys) in KEYS {
         for key in *keys {
             let is_there =
                 uncommented.iter().any(|line| line.starts_with(&format!("{key} =")) || *line == format!("[{key}]"));
-            assert!(is_there, "packaging/nodewell-controller.toml says nothing of {table} {key}");
+            assert!(is_there, "packaging/nodewell-controller.toml does not name {table} {key}");
         }
     }
 }

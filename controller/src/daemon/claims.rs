@@ -31,26 +31,26 @@ pub(super) fn unread(namespace: &str) -> Claims {
 /// Never returns.
 pub(super) async fn look_after(cluster: &KubeCluster, cache: &Cache, term: Term, dry_run: bool) {
     let Some(namespace) = cluster.settings().claims.clone() else { return std::future::pending().await };
-    let (mut told, mut known) = (String::new(), false);
+    let (mut reported, mut known) = (String::new(), false);
     loop {
         let read = claims::read(cluster.wire(), &namespace).await;
         let news = match seen(&read, &namespace, known, cluster.clock().wall()) {
             Some(claims) => {
-                let news = claims.unreadable.clone().or_else(|| unsaid(&read, &namespace));
+                let news = claims.unreadable.clone().or_else(|| unanswered(&read, &namespace));
                 cache.set_claims(claims);
                 news
             }
             None => None,
         };
-        known = matches!(read, Read::Book(_) | Read::Closed(_)) || known && !matches!(read, Read::Nobody);
+        known = matches!(read, Read::Book(_) | Read::Closed(_)) || known && !matches!(read, Read::NoNamespace);
         if let Read::Book(book) = &read
             && !dry_run
             && leads(&term, cluster.clock())
         {
-            keep(cluster, cache, book, &namespace).await;
+            renew(cluster, cache, book, &namespace).await;
         }
-        tell(&mut told, news.unwrap_or_default());
-        sleep(if matches!(read, Read::Nobody) { SELDOM } else { APART }).await;
+        log_change(&mut reported, news.unwrap_or_default());
+        sleep(if matches!(read, Read::NoNamespace) { SELDOM } else { APART }).await;
     }
 }
 
@@ -59,7 +59,7 @@ fn seen(read: &Read, namespace: &str, known: bool, now: Timestamp) -> Option<Cla
     let blocked = |text| Some(Claims { unreadable: Some(text), ..Claims::default() });
     match read {
         Read::Book(book) => Some(book.claims(namespace, now)),
-        Read::Nobody => Some(Claims::default()),
+        Read::NoNamespace => Some(Claims::default()),
         Read::Closed(error) => blocked(closed(namespace, error)),
         Read::Unknown(error @ ApiError::Refused { code: 403, .. }) if known => blocked(closed(namespace, error)),
         // The right was never granted, which does not stop a cluster where no remediator claims anything.
@@ -69,16 +69,16 @@ fn seen(read: &Read, namespace: &str, known: bool, now: Timestamp) -> Option<Cla
     }
 }
 
-fn unsaid(read: &Read, namespace: &str) -> Option<String> {
+fn unanswered(read: &Read, namespace: &str) -> Option<String> {
     if let Read::Unknown(error) = read { Some(unseen(namespace, error)) } else { None }
 }
 
 /// Each message once.
-fn tell(told: &mut String, news: String) {
-    if *told != news && !news.is_empty() {
+fn log_change(reported: &mut String, news: String) {
+    if *reported != news && !news.is_empty() {
         tracing::error!("{news}");
     }
-    *told = news;
+    *reported = news;
 }
 
 pub(crate) fn closed(namespace: &str, error: &ApiError) -> String {
@@ -114,7 +114,7 @@ fn in_hand(cache: &Cache) -> Option<BTreeMap<String, Option<String>>> {
 }
 
 /// Takes and renews Leases of nodes in hand, and releases those of others.
-async fn keep(cluster: &KubeCluster, cache: &Cache, book: &Book, namespace: &str) {
+async fn renew(cluster: &KubeCluster, cache: &Cache, book: &Book, namespace: &str) {
     let (Some(nodes), now) = (in_hand(cache), cluster.clock().wall()) else { return };
     let standings: BTreeMap<&str, Standing> = book.standings(now).collect();
     for (node, uid) in nodes.iter().filter_map(|(node, uid)| Some((node, uid.as_ref()?))) {
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(blocks(seen(Read::Closed(refused(403)), false)), Some(true));
         assert_eq!(blocks(seen(Read::Unknown(refused(403)), true)), Some(true));
         assert_eq!(blocks(seen(Read::Unknown(refused(403)), false)), Some(false));
-        assert_eq!(blocks(seen(Read::Nobody, true)), Some(false));
+        assert_eq!(blocks(seen(Read::NoNamespace, true)), Some(false));
         for error in [refused(429), refused(401), ApiError::NoAnswer("late".into())] {
             assert_eq!(blocks(seen(Read::Unknown(error), true)), None);
         }

@@ -1,4 +1,4 @@
-//! The newest term ever seen, in a file: a restored etcd takes back the Lease and the records that count them, and all
+//! The newest term ever seen, in a file: a restored etcd has an older Lease and older records, which count the terms, and all
 //! controllers may have been restarted since.
 //!
 //! The file is advice and no condition: a disk that is full or hangs stops no leader. Without it a term's number can be
@@ -32,18 +32,18 @@ pub(super) fn load(folder: &Path, cache: &Cache) {
     }
 }
 
-/// Writes it down as it grows; never returns.
-pub(super) async fn keep(folder: Option<PathBuf>, cache: &Cache) {
+/// Saves it as it grows; never returns.
+pub(super) async fn save(folder: Option<PathBuf>, cache: &Cache) {
     let Some(folder) = folder else { return std::future::pending().await };
-    let (mut epochs, mut is_told) = (cache.epochs(), false);
+    let (mut epochs, mut is_logged) = (cache.epochs(), false);
     loop {
         let epoch = *epochs.borrow_and_update();
-        let place = folder.clone();
-        let written = tokio::task::spawn_blocking(move || write(&place, epoch)).await;
+        let target = folder.clone();
+        let written = tokio::task::spawn_blocking(move || write(&target, epoch)).await;
         if let Ok(Err(error)) = &written
-            && !std::mem::replace(&mut is_told, true)
+            && !std::mem::replace(&mut is_logged, true)
         {
-            tracing::warn!(file = %folder.join(FILE).display(), %error, "the newest term cannot be written down");
+            tracing::warn!(file = %folder.join(FILE).display(), %error, "the newest term cannot be saved");
         }
         if epochs.changed().await.is_err() {
             return std::future::pending().await;
@@ -96,7 +96,7 @@ mod tests {
             }
         };
         tokio::select! {
-            () = keep(Some(folder.path().to_owned()), &first) => {}
+            () = save(Some(folder.path().to_owned()), &first) => {}
             written = tokio::time::timeout(std::time::Duration::from_secs(10), written) => written.unwrap(),
         }
         let second = cache();
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_says_nothing_is_an_error_and_is_written_again() {
+    fn an_empty_file_is_an_error_and_is_written_again() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(FILE), "").unwrap();
         assert!(read(folder.path()).is_err());

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_kubelet_is_tried_where_it_says_that_it_listens() {
+    async fn a_kubelet_is_tried_at_the_address_that_its_node_reports() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let raw = serde_json::json!({ "metadata": { "name": "n", "uid": "u" }, "status": {

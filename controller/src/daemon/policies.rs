@@ -21,7 +21,7 @@ const MESSAGE: usize = 4096;
 
 /// What is to be shown of one policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Word {
+struct PolicyStatus {
     problem: Option<String>,
     matched: usize,
     blocked: usize,
@@ -30,23 +30,23 @@ struct Word {
 /// While `term` is ours; a dry run has none, and writes nothing. Never returns.
 pub(super) async fn look_after(cluster: &KubeCluster, cache: &Cache, term: Term) -> Infallible {
     let clock = cluster.clock();
-    let mut told: BTreeMap<String, Word> = BTreeMap::new();
+    let mut written: BTreeMap<String, PolicyStatus> = BTreeMap::new();
     loop {
         sleep(APART).await;
         if !term.borrow().as_ref().is_some_and(|lease_deadline| lease_deadline.is_ahead(clock.moment())) {
-            told.clear();
+            written.clear();
             continue;
         }
-        let words = cache.with(|snapshot| snapshot.host.synced.then(|| known(snapshot)));
-        let Some(mut words) = words else { continue };
-        count(&mut words, &cache.verdicts());
-        told.retain(|name, _| words.contains_key(name));
-        for (name, word) in words {
-            if told.get(&name) == Some(&word) {
+        let statuses = cache.with(|snapshot| snapshot.host.synced.then(|| known(snapshot)));
+        let Some(mut statuses) = statuses else { continue };
+        count(&mut statuses, &cache.verdicts());
+        written.retain(|name, _| statuses.contains_key(name));
+        for (name, status) in statuses {
+            if written.get(&name) == Some(&status) {
                 continue;
             }
-            match write(cluster, &name, &word).await {
-                Ok(()) => drop(told.insert(name, word)),
+            match write(cluster, &name, &status).await {
+                Ok(()) => drop(written.insert(name, status)),
                 Err(error) => {
                     tracing::warn!(policy = name, %error, "the policy's status cannot be written; tried again");
                 }
@@ -55,34 +55,34 @@ pub(super) async fn look_after(cluster: &KubeCluster, cache: &Cache, term: Term)
     }
 }
 
-fn known(snapshot: &Snapshot) -> BTreeMap<String, Word> {
-    let word = |problem: Option<&String>| Word { problem: problem.cloned(), matched: 0, blocked: 0 };
-    let readable = snapshot.policies.iter().map(|policy| (policy.name.clone(), word(None)));
-    let unreadable = snapshot.unreadable_policies.iter().map(|(name, problem)| (name.clone(), word(Some(problem))));
+fn known(snapshot: &Snapshot) -> BTreeMap<String, PolicyStatus> {
+    let status = |problem: Option<&String>| PolicyStatus { problem: problem.cloned(), matched: 0, blocked: 0 };
+    let readable = snapshot.policies.iter().map(|policy| (policy.name.clone(), status(None)));
+    let unreadable = snapshot.unreadable_policies.iter().map(|(name, problem)| (name.clone(), status(Some(problem))));
     readable.chain(unreadable).collect()
 }
 
 /// A node counts for each policy that is true of it, and is blocked for the one that decides.
-fn count(words: &mut BTreeMap<String, Word>, verdicts: &[Verdict]) {
+fn count(statuses: &mut BTreeMap<String, PolicyStatus>, verdicts: &[Verdict]) {
     for verdict in verdicts {
         for name in verdict.policy.iter().chain(&verdict.also) {
-            words.entry(name.clone()).and_modify(|word| word.matched += 1);
+            statuses.entry(name.clone()).and_modify(|status| status.matched += 1);
         }
         if let Some(name) = verdict.policy.as_ref().filter(|_| !verdict.blockers.is_empty()) {
-            words.entry(name.clone()).and_modify(|word| word.blocked += 1);
+            statuses.entry(name.clone()).and_modify(|status| status.blocked += 1);
         }
     }
 }
 
 /// node-reaper's policy is a file, and no object that could be written to.
-async fn write(cluster: &KubeCluster, name: &str, word: &Word) -> Result<(), ApiError> {
+async fn write(cluster: &KubeCluster, name: &str, status: &PolicyStatus) -> Result<(), ApiError> {
     let path = format!("/apis/{GROUP}/{VERSION}/remediationpolicies/{name}");
     let Some(policy) = cluster.wire().get::<Value>(&path).await? else { return Ok(()) };
-    let status = status(&policy["status"], word, Timestamp::now());
-    if policy["status"] == status {
+    let body = body(&policy["status"], status, Timestamp::now());
+    if policy["status"] == body {
         return Ok(());
     }
-    let patch = json!({ "status": status });
+    let patch = json!({ "status": body });
     match cluster.wire().merge::<Value>(&format!("{path}/status"), &patch).await {
         // It was deleted meanwhile.
         Ok(_) | Err(ApiError::NotFound) => Ok(()),
@@ -90,17 +90,17 @@ async fn write(cluster: &KubeCluster, name: &str, word: &Word) -> Result<(), Api
     }
 }
 
-fn status(before: &Value, word: &Word, now: Timestamp) -> Value {
-    let (is, reason) = if word.problem.is_none() { ("True", "Readable") } else { ("False", "Unreadable") };
-    let message = word.problem.as_deref().unwrap_or("the policy can be read and is in force");
+fn body(before: &Value, status: &PolicyStatus, now: Timestamp) -> Value {
+    let (is, reason) = if status.problem.is_none() { ("True", "Readable") } else { ("False", "Unreadable") };
+    let message = status.problem.as_deref().unwrap_or("the policy can be read and is in force");
     let message: String = message.chars().take(MESSAGE).collect();
     let known = before["conditions"].as_array().into_iter().flatten().find(|condition| condition["type"] == "Ready");
     let since = known.filter(|known| known["status"] == is).map(|known| known["lastTransitionTime"].clone());
     let since = since.unwrap_or_else(|| json!(format!("{now:.0}")));
     json!({
         "conditions": [{ "type": "Ready", "status": is, "reason": reason, "message": message, "lastTransitionTime": since }],
-        "matched": word.matched,
-        "blocked": word.blocked,
+        "matched": status.matched,
+        "blocked": status.blocked,
     })
 }
 
@@ -122,27 +122,27 @@ mod tests {
     #[test]
     fn nodes_are_counted_for_each_policy_and_blocked_for_the_first() {
         let snapshot = Snapshot { unreadable_policies: [("c".into(), "line 3".into())].into(), ..Snapshot::default() };
-        let mut words = known(&snapshot);
-        let empty = Word { problem: None, matched: 0, blocked: 0 };
-        words.extend([("a".to_owned(), empty.clone()), ("b".to_owned(), empty)]);
+        let mut statuses = known(&snapshot);
+        let empty = PolicyStatus { problem: None, matched: 0, blocked: 0 };
+        statuses.extend([("a".to_owned(), empty.clone()), ("b".to_owned(), empty)]);
         count(
-            &mut words,
+            &mut statuses,
             &[verdict(Some("a"), &["b"], true), verdict(Some("a"), &[], false), verdict(None, &[], true)],
         );
-        let shown = |name: &str| (words[name].matched, words[name].blocked);
+        let shown = |name: &str| (statuses[name].matched, statuses[name].blocked);
         assert_eq!((shown("a"), shown("b"), shown("c")), ((2, 1), (1, 0), (0, 0)));
-        assert_eq!(words["c"].problem.as_deref(), Some("line 3"));
+        assert_eq!(statuses["c"].problem.as_deref(), Some("line 3"));
     }
 
     #[test]
-    fn the_condition_keeps_its_time_until_it_turns() {
+    fn the_transition_time_changes_only_with_the_status() {
         let at = |text: &str| text.parse::<Timestamp>().unwrap();
-        let good = Word { problem: None, matched: 1, blocked: 0 };
-        let first = status(&Value::Null, &good, at("2026-01-01T00:00:00Z"));
+        let good = PolicyStatus { problem: None, matched: 1, blocked: 0 };
+        let first = body(&Value::Null, &good, at("2026-01-01T00:00:00Z"));
         assert_eq!((first["conditions"][0]["status"].as_str(), &first["matched"]), (Some("True"), &json!(1)));
-        assert_eq!(status(&first, &good, at("2026-01-01T01:00:00Z")), first, "nothing to write");
-        let bad = Word { problem: Some("spec.when: line 1".into()), ..good };
-        let turned = status(&first, &bad, at("2026-01-01T02:00:00Z"));
+        assert_eq!(body(&first, &good, at("2026-01-01T01:00:00Z")), first, "nothing to write");
+        let bad = PolicyStatus { problem: Some("spec.when: line 1".into()), ..good };
+        let turned = body(&first, &bad, at("2026-01-01T02:00:00Z"));
         let condition = &turned["conditions"][0];
         assert_eq!(condition["lastTransitionTime"], "2026-01-01T02:00:00Z");
         assert_eq!(

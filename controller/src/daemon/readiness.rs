@@ -36,21 +36,21 @@ struct Asker<'a> {
 }
 
 impl rounds::Asker for Asker<'_> {
-    fn keep_only(&self, is_there: impl Fn(&str) -> bool) {
-        self.power.keep_only(is_there);
+    fn retain(&self, is_there: impl Fn(&str) -> bool) {
+        self.power.retain(is_there);
     }
 
     async fn ask(&self, node: Node, wanted: bool) -> bool {
-        let word = self.power.preflight(&node).await;
-        if let Some(conditions) = news(&node, &word, wanted, Timestamp::now()) {
-            self.write(&node, &word, &conditions).await;
+        let preflight = self.power.preflight(&node).await;
+        if let Some(conditions) = news(&node, &preflight, wanted, Timestamp::now()) {
+            self.write(&node, &preflight, &conditions).await;
         }
-        word.status == Truth::True
+        preflight.status == Truth::True
     }
 }
 
 impl Asker<'_> {
-    async fn write(&self, node: &Node, word: &Preflight, conditions: &Value) {
+    async fn write(&self, node: &Node, preflight: &Preflight, conditions: &Value) {
         let path = format!("/api/v1/nodes/{}/status", node.name);
         let metadata = json!({ "name": node.name, "uid": node.uid });
         let status = json!({ "conditions": conditions });
@@ -59,7 +59,7 @@ impl Asker<'_> {
         let manager = Manager { name: FIELD_MANAGER, force: true };
         match self.cluster.wire().apply(&path, manager, &body).await {
             Ok(()) => {
-                let Preflight { status, reason, message } = word;
+                let Preflight { status, reason, message } = preflight;
                 tracing::info!(node = node.name, %status, reason, message, "FenceReady");
             }
             Err(error) => tracing::warn!(node = node.name, %error, "FenceReady cannot be written; tried again"),
@@ -69,22 +69,22 @@ impl Asker<'_> {
 
 /// What is to be written, if the Node itself does not have it already: another client may have taken the condition
 /// away, and a Node that was created again never had it.
-fn news(node: &Node, word: &Preflight, wanted: bool, now: Timestamp) -> Option<Value> {
+fn news(node: &Node, preflight: &Preflight, wanted: bool, now: Timestamp) -> Option<Value> {
     let there = node.condition(FENCE_READY);
-    if word.reason == "NoMethods" && !wanted {
+    if preflight.reason == "NoMethods" && !wanted {
         return there.map(|_| json!([]));
     }
-    let message: String = word.message.chars().take(MESSAGE_CHARS).collect();
-    let said = |there: &Condition| {
+    let message: String = preflight.message.chars().take(MESSAGE_CHARS).collect();
+    let is_written = |there: &Condition| {
         let beat = there.heartbeat.is_some_and(|beat| now.duration_since(beat).abs() < HEARTBEAT);
-        beat && (there.status, there.reason.as_str(), &there.message) == (word.status, word.reason, &message)
+        beat && (there.status, there.reason.as_str(), &there.message) == (preflight.status, preflight.reason, &message)
     };
-    if there.is_some_and(said) {
+    if there.is_some_and(is_written) {
         return None;
     }
-    let since = there.filter(|there| there.status == word.status).and_then(|there| there.since).unwrap_or(now);
+    let since = there.filter(|there| there.status == preflight.status).and_then(|there| there.since).unwrap_or(now);
     Some(json!([{
-        "type": FENCE_READY, "status": word.status.to_string(), "reason": word.reason, "message": message,
+        "type": FENCE_READY, "status": preflight.status.to_string(), "reason": preflight.reason, "message": message,
         "lastHeartbeatTime": format!("{now:.0}"), "lastTransitionTime": format!("{since:.0}"),
     }]))
 }
@@ -104,7 +104,7 @@ mod tests {
         convert::node(serde_json::from_value(raw).unwrap(), Moment::default()).unwrap()
     }
 
-    fn said(changed: Value) -> Node {
+    fn with_condition(changed: Value) -> Node {
         let mut condition = json!({ "type": FENCE_READY, "status": "False", "reason": "NoAnswer", "message": "m",
             "lastHeartbeatTime": "2026-01-01T23:00:00Z", "lastTransitionTime": "2025-01-01T00:00:00Z" });
         condition.as_object_mut().unwrap().extend(changed.as_object().unwrap().clone());
@@ -117,19 +117,19 @@ mod tests {
     }
 
     #[test]
-    fn what_the_node_says_already_is_not_written_again() {
-        assert_eq!(news_of(&said(json!({})), "NoAnswer", true), None);
+    fn what_the_node_reports_already_is_not_written_again() {
+        assert_eq!(news_of(&with_condition(json!({})), "NoAnswer", true), None);
     }
 
     #[test]
     fn whatever_the_node_lacks_is_written() {
         for (node, since) in [
             (node(None), NOW),
-            (said(json!({ "reason": "Other" })), "2025-01-01T00:00:00Z"),
-            (said(json!({ "message": "other" })), "2025-01-01T00:00:00Z"),
-            (said(json!({ "status": "True" })), NOW),
-            (said(json!({ "lastHeartbeatTime": "2026-01-01T17:00:00Z" })), "2025-01-01T00:00:00Z"),
-            (said(json!({ "lastHeartbeatTime": null })), "2025-01-01T00:00:00Z"),
+            (with_condition(json!({ "reason": "Other" })), "2025-01-01T00:00:00Z"),
+            (with_condition(json!({ "message": "other" })), "2025-01-01T00:00:00Z"),
+            (with_condition(json!({ "status": "True" })), NOW),
+            (with_condition(json!({ "lastHeartbeatTime": "2026-01-01T17:00:00Z" })), "2025-01-01T00:00:00Z"),
+            (with_condition(json!({ "lastHeartbeatTime": null })), "2025-01-01T00:00:00Z"),
         ] {
             let news = news_of(&node, "NoAnswer", true).unwrap();
             assert_eq!((&news[0]["lastTransitionTime"], &news[0]["lastHeartbeatTime"]), (&json!(since), &json!(NOW)));
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn a_node_without_methods_has_it_only_while_a_policy_would_fence_it() {
         assert_eq!(news_of(&node(None), "NoMethods", false), None);
-        assert_eq!(news_of(&said(json!({})), "NoMethods", false), Some(json!([])));
+        assert_eq!(news_of(&with_condition(json!({})), "NoMethods", false), Some(json!([])));
         assert!(news_of(&node(None), "NoMethods", true).is_some());
         assert!(news_of(&node(None), "FenceNotReady", false).is_some());
     }

@@ -46,13 +46,13 @@ fn is_of_a_budget(status: &Value) -> bool {
 /// The cause names the budget and its numbers; the message names neither.
 fn refused_by_budget(status: &Value, message: String) -> String {
     let causes = status["details"]["causes"].as_array().into_iter().flatten();
-    let told: Vec<&str> = causes.filter_map(|cause| cause["message"].as_str()).collect();
-    if told.is_empty() { message } else { format!("{message} {}", told.join(" ")) }
+    let messages: Vec<&str> = causes.filter_map(|cause| cause["message"].as_str()).collect();
+    if messages.is_empty() { message } else { format!("{message} {}", messages.join(" ")) }
 }
 
 fn retry(status: &Value, response: ErrorResponse<'_>) -> Option<Duration> {
-    let told = status["details"]["retryAfterSeconds"].as_u64().filter(|seconds| *seconds > 0);
-    told.or(response.retry_after).map(Duration::from_secs)
+    let given = status["details"]["retryAfterSeconds"].as_u64().filter(|seconds| *seconds > 0);
+    given.or(response.retry_after).map(Duration::from_secs)
 }
 
 /// No answer of a proxy becomes a page in the journal.
@@ -60,10 +60,14 @@ const MESSAGE_LIMIT: usize = 512;
 
 fn message(status: &Value, body: &[u8]) -> String {
     let text = match status["message"].as_str() {
-        Some(told) => told.to_owned(),
+        Some(message) => message.to_owned(),
         None => String::from_utf8_lossy(body).trim().to_owned(),
     };
-    if text.is_empty() { "the server says nothing more".to_owned() } else { text.chars().take(MESSAGE_LIMIT).collect() }
+    if text.is_empty() {
+        "the server reports nothing more".to_owned()
+    } else {
+        text.chars().take(MESSAGE_LIMIT).collect()
+    }
 }
 
 #[cfg(test)]

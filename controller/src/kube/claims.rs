@@ -45,7 +45,7 @@ pub struct Book(BTreeMap<String, Lease>);
 pub enum Read {
     Book(Book),
     /// There is no such namespace, and so no remediator that claims anything.
-    Nobody,
+    NoNamespace,
     /// It is not even known whether there is one; why.
     Unknown(ApiError),
     /// The namespace is there, what is in it cannot be read; why.
@@ -104,7 +104,7 @@ fn path(namespace: &str, node: &str) -> String {
 pub async fn read(wire: &Wire, namespace: &str) -> Read {
     let there = wire.get::<Namespace>(&format!("/api/v1/namespaces/{}", escaped(namespace))).await;
     match there {
-        Ok(None) => Read::Nobody,
+        Ok(None) => Read::NoNamespace,
         Ok(Some(_)) => listed(wire, namespace, Read::Closed).await,
         // What can be listed can be read, whether or not the namespace may be.
         Err(ApiError::Refused { code: 403, .. }) => listed(wire, namespace, Read::Unknown).await,
@@ -130,19 +130,19 @@ fn book(leases: Vec<Lease>) -> Book {
 
 /// Takes a node's Lease, or renews ours. The first writer wins; in a namespace that is not there no other remediator
 /// needs it.
-pub async fn claim(wire: &Wire, namespace: &str, node: (&str, &str), now: Timestamp) -> Result<(), ApiError> {
-    let at = path(namespace, node.0);
+pub async fn claim(wire: &Wire, namespace: &str, node: &str, uid: &str, now: Timestamp) -> Result<(), ApiError> {
+    let at = path(namespace, node);
     let Some(known) = wire.get::<Lease>(&at).await? else {
-        let body = body(namespace, node, &Lease::default(), now);
+        let body = body(namespace, node, uid, &Lease::default(), now);
         return match wire.create::<Value>(&collection(namespace), &body).await {
             Ok(_) | Err(ApiError::NotFound) => Ok(()),
             Err(error) => Err(error),
         };
     };
     if let Standing::Held(who) = standing(&known, now) {
-        return Err(ApiError::Conflict(sentence(namespace, node.0, &who)));
+        return Err(ApiError::Conflict(sentence(namespace, node, &who)));
     }
-    wire.replace::<Value>(&at, &body(namespace, node, &known, now)).await.map(drop)
+    wire.replace::<Value>(&at, &body(namespace, node, uid, &known, now)).await.map(drop)
 }
 
 /// Releases a Lease of ours, as medik8s does: by deleting it.
@@ -156,7 +156,7 @@ pub async fn release(wire: &Wire, namespace: &str, book: &Book, node: &str) -> R
     }
 }
 
-fn body(namespace: &str, (node, uid): (&str, &str), known: &Lease, now: Timestamp) -> Value {
+fn body(namespace: &str, node: &str, uid: &str, known: &Lease, now: Timestamp) -> Value {
     let spec = known.spec.clone().unwrap_or_default();
     let was_ours = spec.holder_identity.as_deref() == Some(FIELD_MANAGER);
     let time = |time: Timestamp| format!("{time:.6}");
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn a_node_is_its_holders_until_the_lease_is_over_on_any_clock() {
         let held = || Standing::Held("nhc".into());
-        for (holder, age, lasts, said) in [
+        for (holder, age, lasts, expected) in [
             ("nhc", 0, json!(60), held()),
             ("nhc", 60 + 300, json!(60), held()),
             ("nhc", 60 + 301, json!(60), Standing::Free),
@@ -209,7 +209,7 @@ mod tests {
             ("nhc", 90_000, Value::Null, held()),
             ("", 0, json!(60), Standing::Free),
         ] {
-            assert_eq!(standing(&lease(holder, age, lasts.clone()), now()), said, "{holder} {age} {lasts}");
+            assert_eq!(standing(&lease(holder, age, lasts.clone()), now()), expected, "{holder} {age} {lasts}");
         }
         assert!(matches!(standing(&lease(FIELD_MANAGER, 90_000, json!(60)), now()), Standing::Ours(Some(_))));
         assert_eq!(standing(&Lease::default(), now()), Standing::Free);
@@ -228,14 +228,14 @@ mod tests {
 
     #[test]
     fn a_lease_taken_over_counts_on_and_one_renewed_stays_acquired() {
-        let taken = body("x", ("n1", "u1"), &lease("nhc", 1000, json!(60)), now());
+        let taken = body("x", "n1", "u1", &lease("nhc", 1000, json!(60)), now());
         assert_eq!(
             (&taken["spec"]["leaseTransitions"], &taken["metadata"]["resourceVersion"]),
             (&json!(1), &json!("7"))
         );
         let again: Lease = serde_json::from_value(taken.clone()).unwrap();
         let later = now() + SignedDuration::from_secs(100);
-        let renewed = body("x", ("n1", "u1"), &again, later);
+        let renewed = body("x", "n1", "u1", &again, later);
         assert_eq!(renewed["spec"]["leaseTransitions"], json!(1));
         assert_eq!(renewed["spec"]["acquireTime"], taken["spec"]["acquireTime"]);
         assert_ne!(renewed["spec"]["renewTime"], taken["spec"]["renewTime"]);

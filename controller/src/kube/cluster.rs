@@ -23,7 +23,7 @@ use super::{
 
 /// Where the controller's own objects are, and what stops it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
+pub struct KubeSettings {
     /// Of ConfigMaps, Secrets and the agents' Leases.
     pub namespace: String,
     /// Of the controller's own Leases. Agents' Leases are named like their Nodes: in one namespace a Node could be named
@@ -35,11 +35,11 @@ pub struct Settings {
     pub claims: Option<String>,
     /// Any of these files stops everything.
     pub pause_files: Vec<PathBuf>,
-    /// The longest a request may take; see [`Settings::REQUEST_TIMEOUT`].
+    /// The longest a request may take; see [`KubeSettings::REQUEST_TIMEOUT`].
     pub request_timeout: Duration,
 }
 
-impl Settings {
+impl KubeSettings {
     /// Half of what a leader has left when it gives up renewing (10 s), so that one more try fits.
     pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 }
@@ -49,12 +49,12 @@ impl Settings {
 pub struct KubeCluster {
     wire: Wire,
     clock: Clock,
-    settings: Settings,
+    settings: KubeSettings,
 }
 
 impl KubeCluster {
     #[must_use]
-    pub fn new(client: kube::Client, clock: Clock, settings: Settings) -> Self {
+    pub fn new(client: kube::Client, clock: Clock, settings: KubeSettings) -> Self {
         Self { wire: Wire::new(client, settings.request_timeout), clock, settings }
     }
 
@@ -71,7 +71,7 @@ impl KubeCluster {
     }
 
     #[must_use]
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &KubeSettings {
         &self.settings
     }
 
@@ -172,7 +172,7 @@ impl Records for KubeCluster {
 
     async fn claim(&self, node: &str, uid: &str) -> Result<(), ApiError> {
         match &self.settings.claims {
-            Some(namespace) => claims::claim(&self.wire, namespace, (node, uid), self.clock.wall()).await,
+            Some(namespace) => claims::claim(&self.wire, namespace, node, uid, self.clock.wall()).await,
             None => Ok(()),
         }
     }

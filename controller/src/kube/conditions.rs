@@ -56,13 +56,13 @@ fn status_path(node: &str) -> String {
 fn status(raw: &Value) -> Result<StatusView, ApiError> {
     let meta = &raw["metadata"];
     let text = |name: &str| meta[name].as_str().unwrap_or_default().to_owned();
-    let conditions = raw["status"]["conditions"].as_array().into_iter().flatten();
-    let words: Option<Vec<Words>> = conditions.map(|one| one.as_object().cloned()).collect();
+    let raw_conditions = raw["status"]["conditions"].as_array().into_iter().flatten();
+    let conditions: Option<Vec<Words>> = raw_conditions.map(|one| one.as_object().cloned()).collect();
     Ok(StatusView {
         uid: text("uid"),
         resource_version: text("resourceVersion"),
         managed_fields: meta["managedFields"].clone(),
-        conditions: words.ok_or_else(|| ApiError::NoAnswer("a condition of the Node is no object".to_owned()))?,
+        conditions: conditions.ok_or_else(|| ApiError::NoAnswer("a condition of the Node is no object".to_owned()))?,
     })
 }
 

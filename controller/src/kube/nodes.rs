@@ -242,13 +242,13 @@ mod tests {
             (none("other", "nodewell"), "not ours", "not ours"),
             (taint("other", ""), "patch", "nothing"),
         ] {
-            let word = |change| match change {
+            let name = |change| match change {
                 Change::Nothing => "nothing",
                 Change::NotOurs => "not ours",
                 Change::Patch(_) => "patch",
                 Change::Disown(_) => "disown",
             };
-            assert_eq!((word(tainted(&node(), &taint)), word(untainted(&node(), &taint))), (set, taken), "{taint:?}");
+            assert_eq!((name(tainted(&node(), &taint)), name(untainted(&node(), &taint))), (set, taken), "{taint:?}");
         }
     }
 
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_cordon_of_ours_is_taken_back() {
+    fn only_a_cordon_of_ours_is_removed() {
         let ours = cordoned_node(Some("p"), FIELD_MANAGER);
         assert_eq!(cordoned(&ours, "p"), Change::Nothing);
         assert!(matches!(uncordoned(&ours, "p"), Change::Patch(patch) if patch["spec"]["unschedulable"].is_null()));

@@ -18,7 +18,7 @@ use tower::{BoxError, service_fn};
 
 use super::{
     counted::{Asked, Requests},
-    wire::told,
+    wire::with_sources,
 };
 
 /// A lost SYN is sent again after one second: two tries.
@@ -81,7 +81,7 @@ fn server(request: &Request<Body>) -> String {
 
 /// What lies under the client's own `client error (Connect)`, if anything does.
 fn unanswered(server: &str, error: &legacy::Error) -> String {
-    let why = error.source().map_or_else(|| error.to_string(), told);
+    let why = error.source().map_or_else(|| error.to_string(), with_sources);
     format!("{server}: {why}")
 }
 

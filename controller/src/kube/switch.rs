@@ -44,12 +44,12 @@ mod tests {
     #[test]
     fn a_file_stops_with_its_first_line_and_without_one_too() {
         let folder = tempfile::tempdir().unwrap();
-        let (absent, empty, said) = (folder.path().join("a"), folder.path().join("b"), folder.path().join("c"));
+        let (absent, empty, written) = (folder.path().join("a"), folder.path().join("b"), folder.path().join("c"));
         std::fs::write(&empty, "").unwrap();
-        std::fs::write(&said, "maintenance of rack 4\nby me\n").unwrap();
+        std::fs::write(&written, "maintenance of rack 4\nby me\n").unwrap();
         assert_eq!(of_files(std::slice::from_ref(&absent)), None);
         assert!(of_files(&[absent.clone(), empty]).unwrap().ends_with("is there"));
-        assert!(of_files(&[absent, said]).unwrap().ends_with(": maintenance of rack 4"));
+        assert!(of_files(&[absent, written]).unwrap().ends_with(": maintenance of rack 4"));
     }
 
     #[test]

@@ -141,11 +141,11 @@ impl Wire {
 
     /// Sends and reads to the end; the body of a success.
     async fn send(&self, method: Method, path: &str, body: Option<(&str, &Value)>) -> Result<Vec<u8>, ApiError> {
-        let told = format!("{method} {}", path.split('?').next().unwrap_or(path));
+        let request = format!("{method} {}", path.split('?').next().unwrap_or(path));
         match timeout(self.limit, self.exchange(method, path, body)).await {
-            Ok(Err(ApiError::NoAnswer(why))) => Err(ApiError::NoAnswer(format!("{told}: {why}"))),
+            Ok(Err(ApiError::NoAnswer(why))) => Err(ApiError::NoAnswer(format!("{request}: {why}"))),
             Ok(outcome) => outcome,
-            Err(_) => Err(ApiError::NoAnswer(format!("{told}: nothing within {} s", self.limit.as_secs_f32()))),
+            Err(_) => Err(ApiError::NoAnswer(format!("{request}: nothing within {} s", self.limit.as_secs_f32()))),
         }
     }
 
@@ -183,14 +183,14 @@ impl Wire {
         let request = request.body(Body::from(bytes)).map_err(|error| unsent(error.to_string()))?;
         self.client.send(request).await.map_err(|error| match error {
             // Its own name means nothing to a reader.
-            kube::Error::Service(error) => ApiError::NoAnswer(told(&*error)),
-            error => ApiError::NoAnswer(told(&error)),
+            kube::Error::Service(error) => ApiError::NoAnswer(with_sources(&*error)),
+            error => ApiError::NoAnswer(with_sources(&error)),
         })
     }
 }
 
 /// The error and what is under it: `client error (Connect)` alone explains nothing.
-pub(super) fn told(error: &dyn std::error::Error) -> String {
+pub(super) fn with_sources(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut under = error.source();
     while let Some(source) = under {

@@ -3,7 +3,7 @@
 use nodewell_remediation::{liveness::AGENT_SILENT, snapshot::Snapshot};
 
 use super::page::{Kind, Page};
-use crate::tally::Told;
+use crate::tally::TallySnapshot;
 
 /// As it stands on the Nodes, whichever replica leads.
 pub(super) fn silent(page: &mut Page, snapshot: &Snapshot) {
@@ -11,14 +11,14 @@ pub(super) fn silent(page: &mut Page, snapshot: &Snapshot) {
     page.metric(
         "nodewell_controller_agents_silent",
         Kind::Gauge,
-        "Nodes whose agent went silent, as their conditions say.",
+        "Nodes whose agent went silent, by their conditions.",
     )
     .sample(&[], marked.count() as u64);
 }
 
 /// What this program did. What waits is known to the leader alone.
-pub(super) fn done(page: &mut Page, told: &Told, leads: bool) {
-    let (nodes, requests) = (told.liveness, told.enrolment);
+pub(super) fn done(page: &mut Page, tally: &TallySnapshot, leads: bool) {
+    let (nodes, requests) = (tally.liveness, tally.enrolment);
     page.metric("nodewell_controller_agent_nodes_total", Kind::Counter, "Nodes with a silent agent, by what was done.")
         .sample(&[("outcome", "silenced")], nodes.silenced)
         .sample(&[("outcome", "collected")], nodes.collected)
@@ -27,16 +27,16 @@ pub(super) fn done(page: &mut Page, told: &Told, leads: bool) {
     page.metric(
         "nodewell_controller_agents_blocked",
         Kind::Gauge,
-        "1 while silent agents are left alone; the journal says why.",
+        "1 while silent agents are left alone; the reason is in the journal.",
     )
-    .sample(&[], (leads && told.blocked).into());
+    .sample(&[], (leads && tally.blocked).into());
     page.metric("nodewell_controller_signing_requests_total", Kind::Counter, "Decisions on agents' certificates.")
         .sample(&[("outcome", "approved")], requests.approved)
         .sample(&[("outcome", "denied")], requests.denied)
         .sample(&[("outcome", "failed")], requests.failures);
     const REFUSED: &str = "Requests that were not approved, by reason; docs/agent-liveness.md has each.";
     page.metric("nodewell_controller_signing_requests_refused_total", Kind::Counter, REFUSED);
-    for (reason, count) in &told.refused {
+    for (reason, count) in &tally.refused {
         page.sample(&[("reason", reason)], *count);
     }
     page.metric(
@@ -44,7 +44,7 @@ pub(super) fn done(page: &mut Page, told: &Told, leads: bool) {
         Kind::Gauge,
         "Requests that wait for a person, by reason.",
     );
-    for (reason, count) in told.waiting.iter().filter(|_| leads) {
+    for (reason, count) in tally.waiting.iter().filter(|_| leads) {
         page.sample(&[("reason", reason)], *count);
     }
 }
@@ -55,20 +55,20 @@ mod tests {
 
     use super::*;
 
-    fn told() -> Told {
-        Told {
+    fn tally() -> TallySnapshot {
+        TallySnapshot {
             liveness: liveness::Counts { silenced: 2, collected: 1, ..liveness::Counts::default() },
             blocked: true,
             enrolment: enrolment::Counts { approved: 3, ..enrolment::Counts::default() },
             refused: [("AnotherNode", 1)].into(),
             waiting: [("AnotherNode", 1)].into(),
-            ..Told::default()
+            ..TallySnapshot::default()
         }
     }
 
     fn text(leads: bool) -> String {
         let mut page = Page::default();
-        done(&mut page, &told(), leads);
+        done(&mut page, &tally(), leads);
         page.into_text()
     }
 

@@ -4,7 +4,7 @@ use nodewell_reconcile::cache::{Acts, Cache};
 
 use super::page::{Kind, Page};
 
-/// What cannot be taken back.
+/// What cannot be undone.
 const ALERTED: [&str; 4] = ["power_off", "power_on", "release", "reap"];
 const ENDS: [&str; 4] = ["done", "refused", "in_doubt", "timeout"];
 

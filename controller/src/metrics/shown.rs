@@ -26,9 +26,9 @@ pub(super) fn text(shown: &Shown) -> String {
     let verdicts = shown.cache.verdicts();
     blockers(&mut page, &verdicts);
     let leads = shown.cache.with(|snapshot| snapshot.epoch > 0) && !shown.dry_run;
-    let told = shown.tally.told();
-    agents::done(&mut page, &told, leads);
-    crash_dumps(&mut page, told.dumps);
+    let tally = shown.tally.snapshot();
+    agents::done(&mut page, &tally, leads);
+    crash_dumps(&mut page, tally.dumps);
     done::show(&mut page, &shown.cache);
     requests(&mut page, shown);
     if shown.node_reaper {
@@ -73,7 +73,7 @@ fn leader(page: &mut Page, snapshot: &Snapshot, dry_run: bool) {
     let epoch = if leads > 0 { snapshot.epoch } else { 0 };
     page.metric("nodewell_controller_epoch", Kind::Gauge, "The leader's term; 0 where another leads.")
         .sample(&[], epoch);
-    page.metric("nodewell_controller_dry_run", Kind::Gauge, "1 while nothing is done, only said.")
+    page.metric("nodewell_controller_dry_run", Kind::Gauge, "1 while actions are only logged, and none is done.")
         .sample(&[], dry_run.into());
     page.metric("nodewell_controller_cache_synced", Kind::Gauge, "1 while all watches are complete and alive.")
         .sample(&[], snapshot.host.synced.into());

@@ -26,7 +26,7 @@ impl Feeding {
     }
 
     /// The cluster's list does not have it.
-    fn keep(&self) {
+    fn put_policy(&self) {
         if let Some(reaper) = &self.reaper {
             self.cache.with(|snapshot| reaper.put(snapshot));
         }
@@ -76,7 +76,7 @@ impl Feed for Feeding {
     }
     fn remove_policy(&self, name: &str) {
         self.cache.remove_policy(name);
-        self.keep();
+        self.put_policy();
     }
     fn apply_event(&self, event: NodeEvent, listed: bool) {
         self.cache.apply_event(event, listed);
@@ -107,7 +107,7 @@ impl Feed for Feeding {
     }
     fn listed(&self, source: Source, names: &BTreeSet<String>) {
         self.cache.listed(source, names);
-        self.keep();
+        self.put_policy();
     }
     fn heard(&self, source: Source) {
         self.cache.heard(source);

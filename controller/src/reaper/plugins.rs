@@ -40,7 +40,7 @@ impl Plugins {
     /// out: nothing is ever done with it.
     ///
     /// # Errors
-    /// A place that is named and not there; two plug-ins of one type.
+    /// A path that is configured and not there; two plug-ins of one type.
     pub async fn load(paths: &[PathBuf], runner: &Runner) -> Result<Self, Unfit> {
         let mut plugins = Self::default();
         for path in programs(paths)? {
@@ -56,8 +56,8 @@ impl Plugins {
     fn add(&mut self, kind: String, provider: Provider) -> Result<(), Unfit> {
         tracing::info!(kind, path = %provider.path.display(), "a plug-in reaps machines");
         match self.by_kind.entry(kind) {
-            Entry::Vacant(place) => {
-                place.insert(provider);
+            Entry::Vacant(entry) => {
+                entry.insert(provider);
                 Ok(())
             }
             Entry::Occupied(first) => {
@@ -91,7 +91,7 @@ fn programs(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Unfit> {
     for path in paths.iter().flat_map(|path| parts(path)) {
         let unreadable = |error| Unfit::Unreadable(path.clone(), error);
         match fs::metadata(&path) {
-            Ok(place) if place.is_dir() => found.extend(inside(&path).map_err(unreadable)?),
+            Ok(meta) if meta.is_dir() => found.extend(inside(&path).map_err(unreadable)?),
             Ok(_) => found.push(path),
             // No administrator has to have one.
             Err(error) if error.kind() == io::ErrorKind::NotFound && path == Path::new(PLUGINS) => {}
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(programs(&[list]).unwrap(), [gce.clone(), aws.clone()]);
         assert_eq!(programs(&[inside, gce.clone(), gce.clone()]).unwrap(), [gce, aws]);
         assert!(programs(&[PLUGINS.into()]).is_ok());
-        let told = programs(&[folder.path().join("no")]).unwrap_err().to_string();
-        assert!(told.contains("[fencing] plugins") && told.contains("/no"), "{told}");
+        let error = programs(&[folder.path().join("no")]).unwrap_err().to_string();
+        assert!(error.contains("[fencing] plugins") && error.contains("/no"), "{error}");
     }
 }

@@ -55,7 +55,7 @@ fn a_control_plane_node_that_comes_turns_it_off_again() {
 }
 
 #[test]
-fn the_files_dry_run_is_kept_whatever_the_cluster_looks_like() {
+fn the_files_dry_run_holds_whatever_the_cluster_looks_like() {
     let reaper = reaper("dryRun: true\n", true);
     assert!(reaper.look(&snapshot([node("worker", None)]), NOW).is_empty());
     assert_eq!(reaper.policy().mode, Mode::Observe);
@@ -80,9 +80,9 @@ fn it_stands_among_the_policies_by_its_name_and_once() {
 }
 
 #[test]
-fn mistakes_have_their_lines() {
-    let mistakes = parse(Path::new("r.yaml"), "dryRun: false\nmaxNodesUnhealthy: many\n").unwrap_err();
-    assert!(mistakes[0].to_string().starts_with("r.yaml:2: "), "{mistakes:?}");
-    let told = read(Path::new("/nonexistent/r.yaml")).unwrap_err()[0].to_string();
-    assert!(told.starts_with("/nonexistent/r.yaml: cannot be read: "), "{told}");
+fn errors_have_their_lines() {
+    let diagnostics = parse(Path::new("r.yaml"), "dryRun: false\nmaxNodesUnhealthy: many\n").unwrap_err();
+    assert!(diagnostics[0].to_string().starts_with("r.yaml:2: "), "{diagnostics:?}");
+    let error = read(Path::new("/nonexistent/r.yaml")).unwrap_err()[0].to_string();
+    assert!(error.starts_with("/nonexistent/r.yaml: cannot be read: "), "{error}");
 }

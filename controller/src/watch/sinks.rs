@@ -157,7 +157,7 @@ impl<F> Policies<F> {
         Self { feed, asks_events: BTreeMap::new(), wants_events }
     }
 
-    fn tell(&self) {
+    fn publish(&self) {
         let wanted = self.asks_events.values().any(|asks| *asks);
         self.wants_events.send_if_modified(|now| std::mem::replace(now, wanted) != wanted);
     }
@@ -183,7 +183,7 @@ impl<F: Feed> Sink for Policies<F> {
             Ok(policy) => self.feed.apply_policy(&policy),
             Err(error) => self.feed.apply_unreadable_policy(&name, error.to_string()),
         }
-        self.tell();
+        self.publish();
         Some(name)
     }
 
@@ -191,7 +191,7 @@ impl<F: Feed> Sink for Policies<F> {
         let name = name(&raw);
         self.asks_events.remove(&name);
         self.feed.remove_policy(&name);
-        self.tell();
+        self.publish();
     }
 }
 

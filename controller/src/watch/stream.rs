@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_told_apart() {
+    fn lines_are_distinguished() {
         let object = "{\"metadata\":{\"resourceVersion\":\"7\"}}";
         for (line, expected) in [
             (format!("{{\"type\":\"ADDED\",\"object\":{object}}}\n"), "applied"),

@@ -1,4 +1,4 @@
-//! Watches over a server that answers and keeps nothing open.
+//! Watches over a server that answers and holds no connection open.
 
 mod restored;
 

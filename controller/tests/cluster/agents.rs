@@ -22,7 +22,7 @@ use crate::{
 };
 
 cases![
-    a_silent_agents_conditions_are_spoken_for_and_taken_back,
+    a_silent_agents_conditions_turn_unknown_and_are_restored,
     a_client_that_wrote_meanwhile_wins,
     an_agents_lease_is_read_with_its_node,
     collected_conditions_are_gone,
@@ -32,19 +32,19 @@ cases![
 ];
 
 fn condition(kind: &str, status: &str, reason: &str) -> Words {
-    let words = json!({ "type": kind, "status": status, "reason": reason, "message": "m",
+    let condition = json!({ "type": kind, "status": status, "reason": reason, "message": "m",
         "lastTransitionTime": "2026-01-01T00:00:00Z", "lastHeartbeatTime": "2026-01-01T00:00:00Z" });
-    words.as_object().unwrap().clone()
+    condition.as_object().unwrap().clone()
 }
 
 /// As an agent does it: everything, forced.
-async fn agent_says(server: &Server, node: &str, set: &[Words]) {
+async fn agent_reports(server: &Server, node: &str, set: &[Words]) {
     let file =
         json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": node }, "status": { "conditions": set } });
     let path = server.file("apply.json", &file.to_string());
     let manager = format!("--field-manager={AGENT}");
-    let words = ["apply", "--server-side", "--force-conflicts", "--subresource=status", &manager, "-f", &path];
-    server.kubectl_says(&words).unwrap();
+    let args = ["apply", "--server-side", "--force-conflicts", "--subresource=status", &manager, "-f", &path];
+    server.kubectl_output(&args).unwrap();
 }
 
 async fn read(conditions: &AgentConditions<'_>, node: &str) -> Evidence {
@@ -52,15 +52,15 @@ async fn read(conditions: &AgentConditions<'_>, node: &str) -> Evidence {
 }
 
 fn reason(evidence: &Evidence, kind: &str) -> Option<String> {
-    let words = evidence.status.conditions.iter().find(|words| words["type"] == kind)?;
-    Some(words["reason"].as_str().unwrap().to_owned())
+    let condition = evidence.status.conditions.iter().find(|condition| condition["type"] == kind)?;
+    Some(condition["reason"].as_str().unwrap().to_owned())
 }
 
-async fn a_silent_agents_conditions_are_spoken_for_and_taken_back(server: Arc<Server>) {
+async fn a_silent_agents_conditions_turn_unknown_and_are_restored(server: Arc<Server>) {
     let cluster = server.cluster("controller").await;
     let conditions = AgentConditions::new(&cluster);
     make_node(&server, "silent").await;
-    agent_says(&server, "silent", &[condition("DiskUnhealthy", "True", "MediumError")]).await;
+    agent_reports(&server, "silent", &[condition("DiskUnhealthy", "True", "MediumError")]).await;
     let before = read(&conditions, "silent").await;
     let unknown = [condition("DiskUnhealthy", "Unknown", "AgentSilent")];
     conditions.apply("silent", &before.status, &unknown).await.unwrap();
@@ -68,7 +68,7 @@ async fn a_silent_agents_conditions_are_spoken_for_and_taken_back(server: Arc<Se
     assert_eq!(reason(&after, "DiskUnhealthy").as_deref(), Some("AgentSilent"));
     let managers = after.status.managed_fields.as_array().unwrap().iter();
     assert_eq!(managers.filter(|entry| entry["manager"] == AGENT).count(), 1, "{after:?}");
-    agent_says(&server, "silent", &[condition("DiskUnhealthy", "False", "DiskFine")]).await;
+    agent_reports(&server, "silent", &[condition("DiskUnhealthy", "False", "DiskFine")]).await;
     assert_eq!(reason(&read(&conditions, "silent").await, "DiskUnhealthy").as_deref(), Some("DiskFine"));
 }
 
@@ -76,9 +76,9 @@ async fn a_client_that_wrote_meanwhile_wins(server: Arc<Server>) {
     let cluster = server.cluster("controller").await;
     let conditions = AgentConditions::new(&cluster);
     make_node(&server, "raced").await;
-    agent_says(&server, "raced", &[condition("DiskUnhealthy", "True", "MediumError")]).await;
+    agent_reports(&server, "raced", &[condition("DiskUnhealthy", "True", "MediumError")]).await;
     let before = read(&conditions, "raced").await;
-    agent_says(&server, "raced", &[condition("DiskUnhealthy", "False", "DiskFine")]).await;
+    agent_reports(&server, "raced", &[condition("DiskUnhealthy", "False", "DiskFine")]).await;
     let set = [condition("DiskUnhealthy", "Unknown", "AgentSilent")];
     let outcome = conditions.apply("raced", &before.status, &set).await;
     assert!(matches!(outcome, Err(ApiError::Conflict(_))), "{outcome:?}");
@@ -106,7 +106,7 @@ async fn collected_conditions_are_gone(server: Arc<Server>) {
     let cluster = server.cluster("controller").await;
     let conditions = AgentConditions::new(&cluster);
     make_node(&server, "removed").await;
-    agent_says(&server, "removed", &[condition("DiskUnhealthy", "Unknown", "AgentSilent")]).await;
+    agent_reports(&server, "removed", &[condition("DiskUnhealthy", "Unknown", "AgentSilent")]).await;
     let before = read(&conditions, "removed").await;
     conditions.apply("removed", &before.status, &[]).await.unwrap();
     assert_eq!(reason(&read(&conditions, "removed").await, "DiskUnhealthy"), None);
@@ -143,7 +143,7 @@ async fn a_request_is_approved_once(server: Arc<Server>) {
     let requests = SigningRequests::new(server.cluster("approver").await.wire().clone());
     ask(&server, "nodewell-n1-0").await;
     let request = open(&requests, "nodewell-n1-0").await.unwrap();
-    assert_eq!(request.username, "admin", "by the server's word");
+    assert_eq!(request.username, "admin", "by the server's own account");
     let Verdict::Leave(rejection) = judge(&request, &Rule::default()) else { panic!("an administrator is no kubelet") };
     assert_eq!(rejection.reason(), "Requester");
     let stale = Request { resource_version: "1".into(), ..request.clone() };

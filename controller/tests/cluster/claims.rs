@@ -50,9 +50,9 @@ async fn holder(server: &Server, node: &str) -> Option<Value> {
 }
 
 async fn a_namespace_that_is_not_there_claims_nothing_and_one_that_is_closed_blocks(server: Arc<Server>) {
-    assert!(matches!(read(&server).await, Read::Nobody), "{:?}", read(&server).await);
+    assert!(matches!(read(&server).await, Read::NoNamespace), "{:?}", read(&server).await);
     let everywhere = claims::read(server.cluster("admin").await.wire(), NAMESPACE).await;
-    assert!(matches!(everywhere, Read::Nobody), "an empty list of nothing: {everywhere:?}");
+    assert!(matches!(everywhere, Read::NoNamespace), "an empty list of nothing: {everywhere:?}");
     assert!(matches!(claims::read(server.cluster("controller").await.wire(), "another").await, Read::Unknown(_)));
     assert!(server.kubectl(&["create", "namespace", NAMESPACE]));
     assert!(
@@ -84,9 +84,10 @@ async fn a_node_is_claimed_by_one_at_a_time(server: Arc<Server>) {
         assert_eq!(holder(&server, node).await, Some(json!(FIELD_MANAGER)));
     }
     let Read::Book(book) = read(&server).await else { panic!("it cannot be read") };
-    let said = book.claims(NAMESPACE, Timestamp::now());
-    assert_eq!((said.held.keys().map(String::as_str).collect::<Vec<_>>(), said.are_kept), (vec!["held"], true));
-    let ours = book.standings(Timestamp::now()).filter(|(_, said)| matches!(said, Standing::Ours(Some(_)))).count();
+    let seen = book.claims(NAMESPACE, Timestamp::now());
+    assert_eq!((seen.held.keys().map(String::as_str).collect::<Vec<_>>(), seen.are_kept), (vec!["held"], true));
+    let ours =
+        book.standings(Timestamp::now()).filter(|(_, standing)| matches!(standing, Standing::Ours(Some(_)))).count();
     assert_eq!(ours, 2);
     assert_eq!(claims::release(cluster.wire(), NAMESPACE, &book, "new").await, Ok(()));
     assert_eq!(holder(&server, "new").await, None);
@@ -118,9 +119,9 @@ async fn beat(server: Arc<Server>) {
 }
 
 /// The program's log, shown where a case fails.
-struct Told(std::path::PathBuf);
+struct ShownLog(std::path::PathBuf);
 
-impl Drop for Told {
+impl Drop for ShownLog {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("{}", std::fs::read_to_string(&self.0).unwrap_or_default());
@@ -151,7 +152,7 @@ async fn the_program_waits_for_a_peer_and_makes_peers_wait(server: Arc<Server>) 
     command.args(["run", "--no-dry-run", "--metrics-listen", "off"]);
     let _service = Service(command.stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap());
     let cluster = server.cluster("controller").await;
-    let _told = Told(folder.path().join("log"));
+    let _shown = ShownLog(folder.path().join("log"));
     until("leading", async || cluster.leadership().await.unwrap().is_some_and(|lease| !lease.holder.is_empty())).await;
     let plan = || {
         let mut command = Command::new(env!("CARGO_BIN_EXE_nodewell-controller"));

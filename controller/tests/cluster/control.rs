@@ -77,8 +77,11 @@ async fn an_event_is_counted(server: Arc<Server>) {
             .emit("noted", &uid, &EventDraft::warning("RemediationBlocked", "the budget of zone a is used up"))
             .await;
     }
-    let said = server.kubectl_says(&["describe", "node", "noted"]).unwrap();
-    assert!(said.contains("RemediationBlocked") && said.contains("x3") && said.contains("zone a is used up"), "{said}");
+    let shown = server.kubectl_output(&["describe", "node", "noted"]).unwrap();
+    assert!(
+        shown.contains("RemediationBlocked") && shown.contains("x3") && shown.contains("zone a is used up"),
+        "{shown}"
+    );
 }
 
 async fn the_kill_switch_stops(server: Arc<Server>) {

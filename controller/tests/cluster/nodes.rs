@@ -17,7 +17,7 @@ use crate::{
 cases![
     a_taint_comes_and_goes_beside_others,
     taints_set_at_once_are_all_there,
-    only_our_cordon_is_taken_back,
+    only_our_cordon_is_removed,
     another_node_of_the_name_is_left_alone,
 ];
 
@@ -52,7 +52,7 @@ async fn taints_set_at_once_are_all_there(server: Arc<Server>) {
     assert_eq!(keys(&cluster, "busy").await, ["a", "b", "c"]);
 }
 
-async fn only_our_cordon_is_taken_back(server: Arc<Server>) {
+async fn only_our_cordon_is_removed(server: Arc<Server>) {
     let cluster = server.cluster("controller").await;
     let uid = make_node(&server, "cordoned").await;
     // The server stores who wrote what once a client has applied something, as agents do with their conditions.

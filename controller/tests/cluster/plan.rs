@@ -9,7 +9,7 @@ use crate::{
     server::Server,
 };
 
-cases![what_would_become_of_a_node_is_told_beside_the_plan];
+cases![what_would_become_of_a_node_is_shown_beside_the_plan];
 
 fn plan(server: &Server, columns: &str, more: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_nodewell-controller"));
@@ -41,7 +41,7 @@ fn spec(node: &str) -> Value {
     json!({ "nodeName": node, "containers": [{ "name": "c", "image": "i" }], "automountServiceAccountToken": false })
 }
 
-async fn what_would_become_of_a_node_is_told_beside_the_plan(server: Arc<Server>) {
+async fn what_would_become_of_a_node_is_shown_beside_the_plan(server: Arc<Server>) {
     for name in ["worker-6", "worker-7", "worker-8"] {
         make_well(&server, name).await;
     }
@@ -68,8 +68,8 @@ async fn what_would_become_of_a_node_is_told_beside_the_plan(server: Arc<Server>
         let widest =
             text.lines().skip_while(|line| !line.starts_with("If worker-7")).map(|line| line.chars().count()).max();
         assert!(widest.is_some_and(|widest| widest <= columns.parse().unwrap()), "{text}");
-        for told in ["10s–25s", "shop/db-0", "NoMethods", "flags of kube-controller-manager"] {
-            assert!(text.contains(told), "{told}:\n{text}");
+        for part in ["10s–25s", "shop/db-0", "NoMethods", "flags of kube-controller-manager"] {
+            assert!(text.contains(part), "{part}:\n{text}");
         }
     }
     let json: Value = serde_json::from_str(&plan(&server, "80", &["plan", "--json", "--node", "worker-7"])).unwrap();

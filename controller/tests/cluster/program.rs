@@ -10,12 +10,12 @@ use crate::{
     server::Server,
 };
 
-cases![people_see_the_plan_pause_and_abort, the_program_leads_cordons_and_stops_when_told,];
+cases![people_see_the_plan_pause_and_abort, the_program_leads_cordons_and_stops_on_sigterm,];
 
 /// The program itself, as an administrator; what it prints, with its exit code.
-pub(crate) fn program(server: &Server, words: &[&str]) -> (Option<i32>, String) {
+pub(crate) fn program(server: &Server, args: &[&str]) -> (Option<i32>, String) {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_nodewell-controller"));
-    command.arg("--kubeconfig").arg(server.kubeconfig("admin")).args(words);
+    command.arg("--kubeconfig").arg(server.kubeconfig("admin")).args(args);
     let output = command.output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code(), text(&output.stdout) + &text(&output.stderr))
@@ -73,7 +73,7 @@ async fn page(port: u16, path: &str) -> String {
     text
 }
 
-async fn the_program_leads_cordons_and_stops_when_told(server: Arc<Server>) {
+async fn the_program_leads_cordons_and_stops_on_sigterm(server: Arc<Server>) {
     let uid = make_node(&server, "faulty").await;
     let condition = json!({ "status": { "conditions": [{ "type": "GpuUnhealthy", "status": "True", "reason": "Lost" },
         { "type": "Ready", "status": "True", "reason": "KubeletReady" }] } });
@@ -95,7 +95,7 @@ async fn the_program_leads_cordons_and_stops_when_told(server: Arc<Server>) {
     until("ready", async || page(port, "/readyz").await.starts_with("HTTP/1.1 200")).await;
     until("leading", async || page(port, "/metrics").await.contains("nodewell_controller_leader 1\n")).await;
     let cluster = server.cluster("controller").await;
-    let told = || std::fs::read_to_string(folder.path().join("log")).unwrap();
+    let log = || std::fs::read_to_string(folder.path().join("log")).unwrap();
     let is_cordoned = async || cluster.node("faulty").await.unwrap().is_some_and(|node| node.unschedulable);
     for _ in 0..300 {
         if is_cordoned().await {
@@ -103,12 +103,12 @@ async fn the_program_leads_cordons_and_stops_when_told(server: Arc<Server>) {
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    assert!(is_cordoned().await, "{}{}", program(&server, &["plan", "--node", "faulty"]).1, told());
+    assert!(is_cordoned().await, "{}{}", program(&server, &["plan", "--node", "faulty"]).1, log());
     assert_eq!(cluster.uncordon("faulty", &uid, "another-policy").await, Ok(false));
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(service.0.id().cast_signed()), nix::sys::signal::SIGTERM)
         .unwrap();
     until("ended", async || service.0.try_wait().unwrap().is_some()).await;
-    assert_eq!(service.0.wait().unwrap().code(), Some(0), "{}", told());
+    assert_eq!(service.0.wait().unwrap().code(), Some(0), "{}", log());
     assert_eq!(cluster.leadership().await.unwrap().unwrap().holder, "", "the Lease was not released");
     assert!(server.kubectl(&["delete", "remediationpolicy", "gpu"]));
 }

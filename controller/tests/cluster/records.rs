@@ -43,7 +43,7 @@ async fn a_record_does_not_change_but_for_abort(server: Arc<Server>) {
     cluster.open(&fence("fixed")).await.unwrap();
     for change in ["{\"policy\":\"other\"}", "{\"policy\":null}", "{\"nodeUID\":\"v\"}", "{\"steps\":null}"] {
         let patch = format!("{{\"spec\":{change}}}");
-        let refused = server.kubectl_says(&["patch", "nodefence", "fixed", "--type=merge", "-p", &patch]);
+        let refused = server.kubectl_output(&["patch", "nodefence", "fixed", "--type=merge", "-p", &patch]);
         assert!(
             refused.as_ref().is_err_and(|why| why.contains("change") || why.contains("stays")),
             "{change}: {refused:?}"
@@ -52,7 +52,7 @@ async fn a_record_does_not_change_but_for_abort(server: Arc<Server>) {
     assert!(server.kubectl(&["patch", "nf", "fixed", "--type=merge", "-p", "{\"spec\":{\"abort\":true}}"]));
     assert!(cluster.fence("fixed").await.unwrap().unwrap().spec.abort);
     assert!(!server.kubectl(&["patch", "nf", "fixed", "--type=merge", "-p", "{\"spec\":{\"abort\":false}}"]));
-    let columns = server.kubectl_says(&["get", "nf", "fixed"]).unwrap();
+    let columns = server.kubectl_output(&["get", "nf", "fixed"]).unwrap();
     assert!(columns.starts_with("NAME    PHASE   STEP   STATUS   POLICY   BLOCKED BY   AGE"), "{columns}");
     let other_name = json!({ "apiVersion": "nodewell.dev/v1alpha1", "kind": "NodeFence",
         "metadata": { "name": "a" }, "spec": { "nodeName": "b", "nodeUID": "u" } });

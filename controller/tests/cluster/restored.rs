@@ -55,7 +55,7 @@ async fn a_restored_etcd_is_followed(_: Arc<Server>) {
     assert_eq!(cache.set_backs(), 0);
 
     server.restore();
-    wait(&cache, "what the backup says", |snapshot| {
+    wait(&cache, "what the backup has", |snapshot| {
         snapshot.nodes.len() == 1 && !snapshot.nodes["restored"].unschedulable && snapshot.fences.is_empty()
     })
     .await;

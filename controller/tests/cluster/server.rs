@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use nodewell_controller::kube::{KubeCluster, Settings, connect};
+use nodewell_controller::kube::{KubeCluster, KubeSettings, connect};
 use nodewell_kit::free_ports;
 use nodewell_reconcile::clock::Clock;
 use rcgen::{
@@ -120,14 +120,14 @@ impl Server {
     }
 
     /// As an administrator; whether it went well.
-    pub(crate) fn kubectl(&self, words: &[&str]) -> bool {
-        self.kubectl_says(words).is_ok()
+    pub(crate) fn kubectl(&self, args: &[&str]) -> bool {
+        self.kubectl_output(args).is_ok()
     }
 
     /// As an administrator; what it prints.
-    pub(crate) fn kubectl_says(&self, words: &[&str]) -> Result<String, String> {
+    pub(crate) fn kubectl_output(&self, args: &[&str]) -> Result<String, String> {
         let mut command = Command::new(binary("kubectl"));
-        let output = command.arg("--kubeconfig").arg(self.kubeconfig("admin")).args(words).output().unwrap();
+        let output = command.arg("--kubeconfig").arg(self.kubeconfig("admin")).args(args).output().unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
     }
@@ -135,7 +135,7 @@ impl Server {
     pub(crate) fn apply(&self, text: &str) -> Result<String, String> {
         let file = tempfile::NamedTempFile::new_in(self.dir.path()).unwrap();
         fs::write(file.path(), text).unwrap();
-        self.kubectl_says(&["apply", "--server-side", "--force-conflicts", "-f", file.path().to_str().unwrap()])
+        self.kubectl_output(&["apply", "--server-side", "--force-conflicts", "-f", file.path().to_str().unwrap()])
     }
 
     /// A file of this server's folder; its path.
@@ -201,8 +201,8 @@ pub(crate) fn clock() -> Clock {
     Clock::system(nodewell_controller::clock::slept)
 }
 
-pub(crate) fn settings() -> Settings {
-    Settings {
+pub(crate) fn settings() -> KubeSettings {
+    KubeSettings {
         namespace: "nodewell".into(),
         lease_namespace: "nodewell-controller".into(),
         lease: "nodewell-controller".into(),

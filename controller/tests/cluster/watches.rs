@@ -23,12 +23,12 @@ cases![watches_pour_what_happens,];
 struct Seen(std::rc::Rc<std::cell::RefCell<std::collections::BTreeSet<String>>>);
 
 impl Seen {
-    fn note(&self, word: String) {
-        self.0.borrow_mut().insert(word);
+    fn note(&self, text: String) {
+        self.0.borrow_mut().insert(text);
     }
 
-    async fn wait(&self, word: &str) {
-        let seen = || self.0.borrow().contains(word);
+    async fn wait(&self, text: &str) {
+        let seen = || self.0.borrow().contains(text);
         let come = async {
             while !seen() {
                 tokio::time::sleep(Duration::from_millis(20)).await;
@@ -36,7 +36,7 @@ impl Seen {
         };
         assert!(
             tokio::time::timeout(Duration::from_secs(20), come).await.is_ok(),
-            "no {word} in {:?}",
+            "no {text} in {:?}",
             self.0.borrow()
         );
     }
@@ -123,17 +123,17 @@ async fn watches_pour_what_happens(server: Arc<Server>) {
         seen.wait("policy w").await;
         // Events are watched from now on, as a policy asks for them; that of before is as good as any.
         seen.wait("listed event watched Before 1").await;
-        let words = ["-n", "default", "delete", "events", "--field-selector", "reason=Before"];
-        assert!(server.kubectl(&words));
+        let args = ["-n", "default", "delete", "events", "--field-selector", "reason=Before"];
+        assert!(server.kubectl(&args));
         seen.wait("an event gone").await;
-        let told = async {
+        let events = async {
             for count in 0.. {
                 cluster.emit("watched", &uid, &EventDraft::normal("Rebooted", format!("for the {count} time"))).await;
                 tokio::time::sleep(Duration::from_millis(200)).await;
             }
         };
         tokio::select! {
-            () = told => {}
+            () = events => {}
             () = seen.wait("event watched Rebooted") => {}
         }
         assert!(

@@ -23,8 +23,8 @@ fn described(schema: &Value, path: &str, into: &mut BTreeMap<String, BTreeSet<St
     for (name, field) in schema["properties"].as_object().into_iter().flatten() {
         let path = format!("{path}.{name}");
         let item = if field["type"] == "array" { &field["items"] } else { field };
-        let words = item["enum"].as_array().into_iter().flatten();
-        into.insert(path.clone(), words.map(|word| word.as_str().unwrap().to_owned()).collect());
+        let values = item["enum"].as_array().into_iter().flatten();
+        into.insert(path.clone(), values.map(|value| value.as_str().unwrap().to_owned()).collect());
         described(item, &path, into);
     }
 }
@@ -34,17 +34,17 @@ fn assert_same(text: &str, part: &str, read: BTreeMap<String, BTreeSet<String>>)
     described(&schema(text, part), part, &mut shipped);
     // Kubernetes' own values, which we read as text.
     shipped.entry("spec.selector.matchExpressions.operator".into()).and_modify(BTreeSet::clear);
-    for (path, words) in &mut shipped {
+    for (path, values) in &mut shipped {
         if path.ends_with("matchExpressions.operator") {
-            words.clear();
+            values.clear();
         }
     }
     let names = |fields: &BTreeMap<String, BTreeSet<String>>| fields.keys().cloned().collect::<BTreeSet<_>>();
     let missing: Vec<String> = names(&read).difference(&names(&shipped)).cloned().collect();
     let unknown: Vec<String> = names(&shipped).difference(&names(&read)).cloned().collect();
     assert!(missing.is_empty() && unknown.is_empty(), "not in the definition: {missing:?}; nowhere else: {unknown:?}");
-    for (path, words) in read {
-        assert_eq!(shipped[&path], words, "{path}");
+    for (path, values) in read {
+        assert_eq!(shipped[&path], values, "{path}");
     }
 }
 

@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 const RUNBOOK: &str = include_str!("../../../docs/remediation.md");
 
-/// The reasons of `Blocker::new("Word"` and of the guards' list, in all that decides or performs.
+/// The reasons of `Blocker::new("Reason"` and of the guards' list, in all that decides or performs.
 fn reasons(folder: &Path, found: &mut Vec<String>) {
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
         let path = entry.path();
@@ -16,14 +16,14 @@ fn reasons(folder: &Path, found: &mut Vec<String>) {
             let text = fs::read_to_string(&path).unwrap();
             let code = text.split("#[cfg(test)]").next().unwrap_or_default().to_owned();
             let marks: &[&str] = if path.ends_with("guard/reason.rs") { &["&str = \""] } else { &["Blocker::new(\""] };
-            found.extend(marks.iter().flat_map(|mark| code.split(mark).skip(1)).filter_map(word));
+            found.extend(marks.iter().flat_map(|mark| code.split(mark).skip(1)).filter_map(reason));
         }
     }
 }
 
-fn word(after: &str) -> Option<String> {
-    let word = after.split('"').next()?;
-    (word.starts_with(|letter: char| letter.is_ascii_uppercase()) && !word.contains(' ')).then(|| word.to_owned())
+fn reason(after: &str) -> Option<String> {
+    let reason = after.split('"').next()?;
+    (reason.starts_with(|letter: char| letter.is_ascii_uppercase()) && !reason.contains(' ')).then(|| reason.to_owned())
 }
 
 #[test]
@@ -34,6 +34,7 @@ fn every_reason_is_in_the_runbook() {
         reasons(&root.join(folder), &mut found);
     }
     assert!(found.len() > 20, "{found:?}");
-    let missing: Vec<String> = found.into_iter().filter(|word| !RUNBOOK.contains(&format!("**`{word}`**"))).collect();
-    assert!(missing.is_empty(), "docs/remediation.md says nothing of {missing:?}");
+    let missing: Vec<String> =
+        found.into_iter().filter(|reason| !RUNBOOK.contains(&format!("**`{reason}`**"))).collect();
+    assert!(missing.is_empty(), "docs/remediation.md does not name {missing:?}");
 }

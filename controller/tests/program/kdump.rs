@@ -188,18 +188,18 @@ impl Drop for Hears {
 async fn hear(cache: &Cache, clock: Clock) -> Hears {
     let listener = Listener::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
     let (to, tally) = (listener.address().unwrap(), Arc::new(Tally::default()));
-    let (mut ear, told) = (Ear::new(cache.clone(), clock), Arc::clone(&tally));
-    let task = tokio::task::spawn(async move { drop(listen(&listener, &mut ear, &told).await) });
+    let (mut ear, counts) = (Ear::new(cache.clone(), clock), Arc::clone(&tally));
+    let task = tokio::task::spawn(async move { drop(listen(&listener, &mut ear, &counts).await) });
     Hears { to, tally, task }
 }
 
 impl Hears {
     /// Waits until so many packets of nodes, of strangers and malformed ones were counted.
-    async fn counted(&self, wanted: (u64, u64, u64)) {
+    async fn counted(&self, wanted: [u64; 3]) {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let dumps = self.tally.told().dumps;
-            let counted = (dumps.of_nodes, dumps.of_strangers, dumps.malformed);
+            let dumps = self.tally.snapshot().dumps;
+            let counted = [dumps.of_nodes, dumps.of_strangers, dumps.malformed];
             if counted == wanted {
                 return;
             }
@@ -228,7 +228,7 @@ fn send(from: &str, to: SocketAddr, bytes: &[u8]) {
 async fn a_node_that_dumps_keeps_its_power_until_it_is_silent() {
     let (_turn, mut judge, hears) = about_to_be_cut().await;
     send("127.0.0.1", hears.to, &a_message());
-    hears.counted((1, 0, 0)).await;
+    hears.counted([1, 0, 0]).await;
     assert_eq!(judge.settle(), (Phase::KdumpWait, Some("Dumping".into())));
     pass(25);
     assert_eq!(judge.settle().0, Phase::KdumpWait, "three of its messages may be missing");
@@ -237,17 +237,17 @@ async fn a_node_that_dumps_keeps_its_power_until_it_is_silent() {
 }
 
 #[tokio::test]
-async fn a_node_that_says_it_for_ever_is_waited_for_once_and_no_longer_than_the_policy_allows() {
+async fn a_node_that_reports_a_dump_for_ever_is_waited_for_once_and_no_longer_than_the_policy_allows() {
     let (_turn, mut judge, hears) = about_to_be_cut().await;
     for count in 1..=6 {
         send("127.0.0.1", hears.to, &a_message());
-        hears.counted((count, 0, 0)).await;
+        hears.counted([count, 0, 0]).await;
         assert_eq!(judge.settle(), (Phase::KdumpWait, Some("Dumping".into())), "after {} s", (count - 1) * 10);
         pass(10);
     }
     pass(1);
     send("127.0.0.1", hears.to, &a_message());
-    hears.counted((7, 0, 0)).await;
+    hears.counted([7, 0, 0]).await;
     assert_eq!(judge.settle(), (Phase::PoweringOff, None), "it had its time");
 }
 
@@ -266,8 +266,8 @@ async fn what_is_no_message_of_a_node_delays_nothing_and_is_counted() {
     }
     send("127.0.0.99", hears.to, &a_message());
     send("127.0.0.2", hears.to, &a_message());
-    hears.counted((1, 1, wrong.len() as u64)).await;
-    assert_eq!(judge.settle(), (Phase::PoweringOff, None), "only n1 said that it dumps");
+    hears.counted([1, 1, wrong.len() as u64]).await;
+    assert_eq!(judge.settle(), (Phase::PoweringOff, None), "only n1 reported that it dumps");
     let shown = metrics::Shown {
         cache: judge.cache.clone(),
         requests: Arc::default(),
@@ -300,12 +300,12 @@ async fn a_flood_leaves_other_nodes_their_turn_and_the_next_message_is_heard() {
     }
     assert!(turns > 5, "{turns} turns");
     let deadline = Instant::now() + PATIENCE;
-    while hears.tally.told().dumps.of_nodes == 0 {
-        assert!(Instant::now() < deadline, "{:?}", hears.tally.told().dumps);
+    while hears.tally.snapshot().dumps.of_nodes == 0 {
+        assert!(Instant::now() < deadline, "{:?}", hears.tally.snapshot().dumps);
         send("127.0.0.1", hears.to, &a_message());
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    assert!(hears.tally.told().dumps.of_strangers > 0);
+    assert!(hears.tally.snapshot().dumps.of_strangers > 0);
 }
 
 #[tokio::test]
@@ -321,6 +321,6 @@ async fn the_sender_of_the_distributions_is_understood() {
     });
     let sent = sent.await.unwrap();
     assert!(sent.status.success(), "{sent:?}");
-    hears.counted((1, 0, 0)).await;
+    hears.counted([1, 0, 0]).await;
     assert_eq!(judge.settle(), (Phase::KdumpWait, Some("Dumping".into())));
 }

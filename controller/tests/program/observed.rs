@@ -57,7 +57,7 @@ fn every_metric_is_in_the_guide() {
     for (name, kind) in metrics() {
         let row = guide.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
         let row = row.unwrap_or_else(|| panic!("{name} is in no table of docs/metrics.md"));
-        assert!(row.contains(&kind), "{name} is a {kind}, the guide says {row}");
+        assert!(row.contains(&kind), "{name} is a {kind}, the guide has {row}");
     }
 }
 
@@ -94,7 +94,7 @@ fn alerts_fire_when_they_should() {
     let folder = root().join("packaging/prometheus");
     for (what, file) in [("check", "nodewell-controller-rules.yaml"), ("test", "nodewell-controller-rules.test.yaml")] {
         let tool = Command::new("promtool").args([what, "rules", file]).current_dir(&folder).output().unwrap();
-        let said = [tool.stdout, tool.stderr].concat();
-        assert!(tool.status.success(), "{}", String::from_utf8_lossy(&said));
+        let output = [tool.stdout, tool.stderr].concat();
+        assert!(tool.status.success(), "{}", String::from_utf8_lossy(&output));
     }
 }

@@ -20,8 +20,8 @@ fn runner() -> Runner {
 /// A folder of plug-ins: name, mode, and what `type` does.
 fn folder(plugins: &[(&str, u32, &str)]) -> (TempDir, Vec<PathBuf>) {
     let folder = tempfile::tempdir().unwrap();
-    for (name, mode, says) in plugins {
-        write_program(&folder.path().join(name), *mode, &format!("#!/bin/sh\n{says}\n"));
+    for (name, mode, script) in plugins {
+        write_program(&folder.path().join(name), *mode, &format!("#!/bin/sh\n{script}\n"));
     }
     let paths = vec![folder.path().to_owned()];
     (folder, paths)
@@ -41,8 +41,8 @@ async fn each_is_chosen_by_what_the_providers_id_begins_with() {
     let plugins = Plugins::load(&paths, &runner()).await.unwrap();
     assert_eq!(plugins.of(&node("aws:///zone/i-1")).unwrap().path, folder.path().join("a"));
     assert_eq!(plugins.of(&node("gce://p/z/n")).unwrap().path, folder.path().join("b"));
-    let told = plugins.of(&node("azure:///x")).unwrap_err();
-    assert!(told.contains("azure") && told.contains("gce"), "{told}");
+    let error = plugins.of(&node("azure:///x")).unwrap_err();
+    assert!(error.contains("azure") && error.contains("gce"), "{error}");
     assert!(plugins.of(&node("")).unwrap_err().contains("providerID"));
 }
 
@@ -54,7 +54,7 @@ async fn two_of_one_type_are_not_started_with() {
 }
 
 #[tokio::test]
-async fn one_that_others_may_write_or_that_does_not_say_its_type_is_left_out() {
+async fn one_that_others_may_write_or_that_does_not_print_its_type_is_left_out() {
     let plugins = [("a", 0o757, "echo aws"), ("b", 0o755, "exit 1"), ("c", 0o755, "echo two words"), ("d", 0o755, ":")];
     let (_folder, paths) = folder(&plugins);
     assert!(Plugins::load(&paths, &runner()).await.unwrap().is_empty());

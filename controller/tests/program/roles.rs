@@ -33,7 +33,7 @@ fn writes_leases(role: &Value) -> bool {
 /// controller writes none.
 #[test]
 fn the_controllers_leases_and_the_agents_cannot_meet() {
-    let config = Config::settled(Settings::default()).unwrap();
+    let config = Config::resolved(Settings::default()).unwrap();
     let (own, agents) = (config.leader.namespace.as_str(), config.namespace.as_str());
     let all = manifests();
     assert!(all.iter().any(|object| is(object, "Namespace", None) && object["metadata"]["name"] == own));

@@ -158,7 +158,7 @@ fn every_mutation_is_in_the_chapter_of_its_invariant() {
     for name in names {
         let number: u32 = name["sim_i".len()..].split('_').next().unwrap().parse().unwrap();
         let chapter = chapters.iter().find(|(other, _)| *other == number).map(|(_, chapter)| *chapter);
-        let is_told = chapter.is_some_and(|chapter| chapter.contains(&format!("mutations.rs::{name}`")));
-        assert!(is_told, "docs/safety.md, I{number}: `mutations.rs::{name}` is missing");
+        let is_named = chapter.is_some_and(|chapter| chapter.contains(&format!("mutations.rs::{name}`")));
+        assert!(is_named, "docs/safety.md, I{number}: `mutations.rs::{name}` is missing");
     }
 }

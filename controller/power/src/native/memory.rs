@@ -122,7 +122,7 @@ impl<C> NativePower<C> {
     }
 
     /// Forgets nodes that are gone; their plugs are free.
-    pub fn keep_only(&self, is_there: impl Fn(&str) -> bool) {
+    pub fn retain(&self, is_there: impl Fn(&str) -> bool) {
         self.memory().forget(is_there);
     }
 }

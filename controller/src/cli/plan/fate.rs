@@ -86,7 +86,7 @@ fn args(pod: &core::Pod) -> Vec<String> {
 }
 
 /// Lines for a terminal of this width.
-pub(super) fn told(fate: &Result<Fate, String>, width: usize) -> String {
+pub(super) fn shown(fate: &Result<Fate, String>, width: usize) -> String {
     let lines = match fate {
         Ok(fate) => render(fate, width),
         Err(why) => vec![format!("what would become of it if it failed is not known: {why}")],

@@ -9,26 +9,26 @@ use nodewell_remediation::{
 };
 use serde_json::{Value, json};
 
-/// One policy's verdict.
-pub(super) struct Says {
+/// What one policy makes of the node.
+pub(super) struct PolicyResult {
     pub(super) policy: String,
     pub(super) text: String,
 }
 
-pub(super) fn of(snapshot: &Snapshot, memory: &Memory, node: &Node, now: Moment) -> Vec<Says> {
-    let say = |policy: &Policy| Says {
+pub(super) fn of(snapshot: &Snapshot, memory: &Memory, node: &Node, now: Moment) -> Vec<PolicyResult> {
+    let result = |policy: &Policy| PolicyResult {
         policy: policy.name.clone(),
-        text: format!("{:?}, {}", policy.mode, word(policy, memory, node, now)),
+        text: format!("{:?}, {}", policy.mode, text(policy, memory, node, now)),
     };
     let unreadable = snapshot.unreadable_policies.iter();
     let unreadable =
-        unreadable.map(|(name, why)| Says { policy: name.clone(), text: format!("cannot be read: {why}") });
-    let mut all: Vec<Says> = snapshot.policies.iter().map(say).chain(unreadable).collect();
+        unreadable.map(|(name, why)| PolicyResult { policy: name.clone(), text: format!("cannot be read: {why}") });
+    let mut all: Vec<PolicyResult> = snapshot.policies.iter().map(result).chain(unreadable).collect();
     all.sort_by(|a, b| a.policy.cmp(&b.policy));
     all
 }
 
-fn word(policy: &Policy, memory: &Memory, node: &Node, now: Moment) -> String {
+fn text(policy: &Policy, memory: &Memory, node: &Node, now: Moment) -> String {
     if !selector::matches(&policy.selector, &node.labels) {
         return "does not select it".to_owned();
     }
@@ -48,6 +48,6 @@ fn word(policy: &Policy, memory: &Memory, node: &Node, now: Moment) -> String {
     }
 }
 
-pub(super) fn as_json(all: &[Says]) -> Value {
-    all.iter().map(|says| json!({ "policy": says.policy, "says": says.text })).collect()
+pub(super) fn as_json(all: &[PolicyResult]) -> Value {
+    all.iter().map(|result| json!({ "policy": result.policy, "result": result.text })).collect()
 }

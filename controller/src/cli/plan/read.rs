@@ -68,7 +68,7 @@ pub(super) async fn snapshot(cluster: &KubeCluster, config: &Config, now: Now) -
 async fn claims(cluster: &KubeCluster, namespace: &str, now: Now) -> Result<Claims, CommandError> {
     match claims::read(cluster.wire(), namespace).await {
         Read::Book(book) => Ok(book.claims(namespace, now.wall)),
-        Read::Nobody => Ok(Claims::default()),
+        Read::NoNamespace => Ok(Claims::default()),
         Read::Closed(error) => {
             Ok(Claims { unreadable: Some(daemon::claims::closed(namespace, &error)), ..Claims::default() })
         }
@@ -82,9 +82,9 @@ async fn claims(cluster: &KubeCluster, namespace: &str, now: Now) -> Result<Clai
 
 /// Adds the policy of node-reaper's file; what speaks against the file in this cluster.
 pub(super) fn add_reaper(snapshot: &mut Snapshot, file: &Path, now: Now) -> Result<Vec<String>, CommandError> {
-    let read = reaper::read(file).map_err(CommandError::Mistakes)?;
+    let read = reaper::read(file).map_err(CommandError::Diagnostics)?;
     // Which plug-ins there are is the controller's to know, not that of a plan's caller.
-    let reaper = Reaper::new(read.config, true).map_err(CommandError::Mistakes)?;
+    let reaper = Reaper::new(read.config, true).map_err(CommandError::Diagnostics)?;
     let refusals = reaper.look(snapshot, now);
     reaper.put(snapshot);
     Ok(refusals)

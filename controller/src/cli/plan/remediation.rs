@@ -38,7 +38,7 @@ pub(super) fn remediation(
         policy: policy.name.clone(),
         silent_for: fast.map(|fast| fast.silent_for),
         held_for: policy.held_for + first_steps(policy),
-        evidence: fast.map(|fast| format!("its BMC says OFF or {} hosts cannot reach it", fast.unreachable_from)),
+        evidence: fast.map(|fast| format!("its BMC reports OFF or {} hosts cannot reach it", fast.unreachable_from)),
         off: off.map(|plan| plan.longest),
         storage_only: off.and_then(|plan| plan.storage_only.clone()),
         blockers,

@@ -17,7 +17,7 @@ pub(super) const NOT_ASKED: [&str; 2] = [
     "the controller that leads asks them, and reports EtcdQuorum and ControllerIsolated",
 ];
 
-/// Puts the stored blockers of records in the place of what cannot be known here, and reports that etcd was not asked.
+/// Replaces what cannot be known here by the stored blockers of records, and reports that etcd was not asked.
 pub(super) fn take_over(snapshot: &Snapshot, verdicts: &mut [Verdict]) {
     for verdict in verdicts {
         if let Some(fence) = snapshot.fences.get(&verdict.node) {
@@ -37,11 +37,12 @@ pub(super) fn take_over(snapshot: &Snapshot, verdicts: &mut [Verdict]) {
 
 /// A record has all of its blockers in one, a line for each.
 fn apart(blocker: &Blocker) -> Vec<Blocker> {
-    let is_word = |word: &str| {
-        word.starts_with(|letter: char| letter.is_ascii_uppercase()) && word.chars().all(char::is_alphanumeric)
+    let is_reason = |reason: &str| {
+        reason.starts_with(|letter: char| letter.is_ascii_uppercase()) && reason.chars().all(char::is_alphanumeric)
     };
-    let lines = blocker.message.lines().map(|line| line.split_once(": ").filter(|(word, _)| is_word(word)));
-    let blockers: Option<Vec<Blocker>> = lines.map(|line| line.map(|(word, text)| Blocker::new(word, text))).collect();
+    let lines = blocker.message.lines().map(|line| line.split_once(": ").filter(|(reason, _)| is_reason(reason)));
+    let blockers: Option<Vec<Blocker>> =
+        lines.map(|line| line.map(|(reason, text)| Blocker::new(reason, text))).collect();
     blockers.filter(|blockers| !blockers.is_empty()).unwrap_or_else(|| vec![blocker.clone()])
 }
 
@@ -90,12 +91,12 @@ mod tests {
 
     #[test]
     fn a_sentence_with_a_colon_is_no_list_of_blockers() {
-        let snapshot = blocked(Some(Blocker::new("Attempts", "the agent said: no such plug")));
-        assert_eq!(shown(&snapshot, "n1", &[]), pairs(&[("Attempts", "the agent said: no such plug")]));
+        let snapshot = blocked(Some(Blocker::new("Attempts", "the agent reports: no such plug")));
+        assert_eq!(shown(&snapshot, "n1", &[]), pairs(&[("Attempts", "the agent reports: no such plug")]));
     }
 
     #[test]
-    fn of_etcd_it_is_said_that_it_was_not_asked() {
+    fn the_plan_reports_that_etcd_was_not_asked() {
         let listed = shown(&blocked(None), "cp1", &[("EtcdUnknown", "not known")]);
         assert_eq!(listed, pairs(&[("EtcdUnknown", "a plan does not ask etcd; the controller that leads does")]));
     }

@@ -11,7 +11,7 @@ use nodewell_remediation::{
 
 use super::{
     super::look::{Look, Paint, one_line},
-    policies::Says,
+    One,
 };
 
 /// The texts of `kubectl get nodes`.
@@ -39,7 +39,7 @@ pub(super) fn head(snapshot: &Snapshot, dry_run: bool, look: Look) -> String {
         let _ = writeln!(
             text,
             "{}",
-            look.paint(Paint::Warning, "dry run: the controller's configuration lets it only say what it would do")
+            look.paint(Paint::Warning, "dry run: the controller's configuration lets it only report what it would do")
         );
     }
     if snapshot.policies.is_empty() {
@@ -131,7 +131,7 @@ fn journal<'s>(snapshot: &'s Snapshot, verdict: &Verdict) -> impl Iterator<Item 
 }
 
 /// One node, with every reason in full.
-pub(super) fn one(snapshot: &Snapshot, verdict: &Verdict, (says, waits): (&[Says], &[String]), look: Look) -> String {
+pub(super) fn one(snapshot: &Snapshot, verdict: &Verdict, one: &One, look: Look) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
         let _ = writeln!(text, "{:<8} {value}", format!("{name}:"));
@@ -152,12 +152,12 @@ pub(super) fn one(snapshot: &Snapshot, verdict: &Verdict, (says, waits): (&[Says
     for pod in refused_evictions(snapshot, verdict) {
         line("refused", &look.paint(Paint::Warning, &one_line(pod)));
     }
-    for pod in waits {
+    for pod in &one.waits {
         line("drains", &look.paint(Paint::Warning, &one_line(pod)));
     }
-    for says in says {
-        let has_no_say = if verdict.also.contains(&says.policy) { ", but the first by name has the say" } else { "" };
-        line("asked", &format!("policy {}: {}{has_no_say}", says.policy, one_line(&says.text)));
+    for result in &one.policies {
+        let is_second = if verdict.also.contains(&result.policy) { ", but the first by name decides" } else { "" };
+        line("asked", &format!("policy {}: {}{is_second}", result.policy, one_line(&result.text)));
     }
     for entry in journal(snapshot, verdict) {
         line("journal", &entry);
@@ -170,7 +170,7 @@ mod tests {
     use nodewell_remediation::api::fence::{Blocker, Phase};
     use serde_json::json;
 
-    use super::*;
+    use super::{super::policies::PolicyResult, *};
 
     fn verdict() -> Verdict {
         Verdict {
@@ -180,11 +180,15 @@ mod tests {
             next: Some("power off".into()),
             blockers: vec![
                 Blocker::new("BudgetZone", "zone a has\n2 of 1"),
-                Blocker::new("DryRun", "say --no-dry-run"),
+                Blocker::new("DryRun", "use --no-dry-run"),
             ],
             errors: vec![("other".into(), "no such key".into())],
             ..Verdict::default()
         }
+    }
+
+    fn asked(policies: Vec<PolicyResult>) -> One {
+        One { policies, waits: Vec::new(), fate: Err(String::new()) }
     }
 
     fn well() -> Verdict {
@@ -192,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_aligned_and_reasons_are_words() {
+    fn columns_are_aligned_and_reasons_are_single_words() {
         let text = all(&Snapshot::default(), &[verdict(), well()], Look::PLAIN);
         let expected = "\
 NODE       STATE   POLICY   PHASE         NEXT        BLOCKED BY
@@ -204,10 +208,10 @@ worker-2   -       -        -             -           -
 
     #[test]
     fn one_node_shows_each_reason_in_full_and_on_one_line() {
-        let text = one(&Snapshot::default(), &verdict(), (&[], &[]), Look::PLAIN);
+        let text = one(&Snapshot::default(), &verdict(), &asked(Vec::new()), Look::PLAIN);
         assert!(text.contains("blocked: BudgetZone: zone a has 2 of 1\n"), "{text}");
         assert!(text.contains("error:   PredicateError: policy other: no such key\n"), "{text}");
-        assert!(one(&Snapshot::default(), &well(), (&[], &[]), Look::PLAIN).contains("next:    nothing\n"));
+        assert!(one(&Snapshot::default(), &well(), &asked(Vec::new()), Look::PLAIN).contains("next:    nothing\n"));
     }
 
     #[test]
@@ -219,21 +223,21 @@ worker-2   -       -        -             -           -
             json!({ "metadata": { "name": "n1" }, "spec": { "nodeName": "n1", "nodeUID": "" }, "status": status });
         let fence = serde_json::from_value(fence).unwrap();
         let snapshot = Snapshot { fences: [("n1".to_owned(), fence)].into(), ..Snapshot::default() };
-        let text = one(&snapshot, &verdict(), (&[], &[]), Look::PLAIN);
+        let text = one(&snapshot, &verdict(), &asked(Vec::new()), Look::PLAIN);
         assert!(text.contains("refused: shop/db-0: PodDisruptionBudget db\n"), "{text}");
         assert!(text.contains("journal: 2026-01-02T00:00:00Z line 3\n") && !text.contains("line 2"), "{text}");
     }
 
     #[test]
-    fn a_policy_without_a_say_is_named() {
+    fn a_policy_that_does_not_decide_is_named() {
         let shadowed = Verdict { also: vec!["reap".into()], ..verdict() };
         assert!(all(&Snapshot::default(), std::slice::from_ref(&shadowed), Look::PLAIN).contains("lost (+1)"));
-        let says =
+        let results =
             [("lost", "Observe, true of it for 2h"), ("gpu", "Enforce, does not select it"), ("reap", "Enforce, true")];
-        let says = says.map(|(policy, text)| Says { policy: policy.into(), text: text.into() });
-        let text = one(&Snapshot::default(), &shadowed, (&says, &[]), Look::PLAIN);
+        let results = results.map(|(policy, text)| PolicyResult { policy: policy.into(), text: text.into() });
+        let text = one(&Snapshot::default(), &shadowed, &asked(results.into()), Look::PLAIN);
         assert!(text.contains("asked:   policy gpu: Enforce, does not select it\n"), "{text}");
-        assert!(text.contains("asked:   policy reap: Enforce, true, but the first by name has the say\n"), "{text}");
+        assert!(text.contains("asked:   policy reap: Enforce, true, but the first by name decides\n"), "{text}");
     }
 
     #[test]

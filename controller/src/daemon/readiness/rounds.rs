@@ -12,7 +12,7 @@ use nodewell_reconcile::{cache::Cache, clock::Clock};
 use nodewell_remediation::{facts::Node, snapshot::Snapshot, time::Moment};
 use tokio::time::sleep;
 
-/// BMCs that are asked at once: one that is dead occupies its place for 20 s.
+/// BMCs that are asked at once: one that is dead occupies its slot for 20 s.
 const AT_ONCE: usize = 16;
 /// Between two looks at who is there.
 const TICK: Duration = Duration::from_secs(1);
@@ -28,7 +28,7 @@ const EACH: Duration = Duration::from_millis(120);
 /// Who asks.
 pub(super) trait Asker {
     /// Nodes that are gone are forgotten.
-    fn keep_only(&self, is_there: impl Fn(&str) -> bool);
+    fn retain(&self, is_there: impl Fn(&str) -> bool);
     /// Asks, and writes down; whether it could be fenced. `wanted`: some policy would turn it off.
     fn ask(&self, node: Node, wanted: bool) -> impl Future<Output = bool>;
 }
@@ -91,7 +91,7 @@ pub(super) async fn run<A: Asker>(asker: &A, cache: &Cache, clock: Clock, leads:
         if leads() {
             wanted = cache.with(|snapshot| is_wanted(snapshot));
             due = cache.with(|snapshot| {
-                asker.keep_only(|name| snapshot.nodes.contains_key(name));
+                asker.retain(|name| snapshot.nodes.contains_key(name));
                 rounds.0.retain(|name, _| snapshot.nodes.contains_key(name));
                 rounds.due(snapshot, wanted, clock.moment())
             });
@@ -142,7 +142,7 @@ mod tests {
     }
 
     impl Asker for Double {
-        fn keep_only(&self, _: impl Fn(&str) -> bool) {}
+        fn retain(&self, _: impl Fn(&str) -> bool) {}
 
         async fn ask(&self, node: Node, _: bool) -> bool {
             self.under_way.set(self.under_way.get() + 1);

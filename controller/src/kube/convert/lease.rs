@@ -36,8 +36,8 @@ pub fn leadership(raw: Lease) -> Leadership {
     }
 }
 
-fn seconds(told: Option<i32>) -> Duration {
-    Duration::from_secs(told.and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or_default())
+fn seconds(reported: Option<i32>) -> Duration {
+    Duration::from_secs(reported.and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or_default())
 }
 
 /// As the API server takes it.

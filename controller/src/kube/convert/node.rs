@@ -72,13 +72,13 @@ fn addresses(mut all: Vec<core::NodeAddress>) -> Vec<String> {
     all.into_iter().map(|address| address.address).collect()
 }
 
-/// An effect that this version does not know cannot be taken back by it, and is left out.
+/// An effect that this version does not know cannot be removed by it, and is left out.
 fn taint(raw: core::Taint) -> Option<Taint> {
     Some(Taint { key: raw.key, value: raw.value.unwrap_or_default(), effect: effect(&raw.effect)? })
 }
 
-pub(super) fn effect(word: &str) -> Option<Effect> {
-    match word {
+pub(super) fn effect(name: &str) -> Option<Effect> {
+    match name {
         "NoSchedule" => Some(Effect::NoSchedule),
         "PreferNoSchedule" => Some(Effect::PreferNoSchedule),
         "NoExecute" => Some(Effect::NoExecute),

@@ -55,8 +55,8 @@ fn owner(raw: &OwnerReference) -> Owner {
     Owner { kind: raw.kind.clone(), name: raw.name.clone(), uid: raw.uid.clone(), gone: false }
 }
 
-fn seconds(told: i64) -> Duration {
-    Duration::from_secs(u64::try_from(told).unwrap_or_default())
+fn seconds(reported: i64) -> Duration {
+    Duration::from_secs(u64::try_from(reported).unwrap_or_default())
 }
 
 /// `deletionTimestamp` is when the grace ends; the deletion began so long before.
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_keeps_its_owner_its_claims_and_its_grace() {
+    fn a_pod_has_its_owner_its_claims_and_its_grace() {
         let raw = raw(json!({
             "metadata": { "ownerReferences": [
                 { "apiVersion": "x", "kind": "Thing", "name": "t", "uid": "1" },
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn owners_without_a_controller_are_told_apart_from_none() {
+    fn owners_without_a_controller_differ_from_none() {
         let owned = raw(
             json!({ "metadata": { "ownerReferences": [{ "apiVersion": "x", "kind": "T", "name": "t", "uid": "1" }] } }),
         );

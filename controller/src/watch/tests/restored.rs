@@ -16,7 +16,7 @@ enum Answer {
     /// Such a version is an error.
     TooLarge,
     /// One line, and then nothing for ever.
-    Says(&'static str),
+    Sends(&'static str),
     /// It ends after a while.
     EndsAfter(u64),
     /// It has a bookmark about once a minute, and ends when its time is over.
@@ -50,9 +50,9 @@ fn ending(secs: u64) -> Answered {
 
 fn living() -> Answered {
     const LINE: &[u8] = b"{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"71\"}}}\n";
-    let lines = futures_util::stream::unfold(0, |said| async move {
+    let lines = futures_util::stream::unfold(0, |sent| async move {
         sleep(Duration::from_secs(57)).await;
-        (said < 4).then(|| (Ok::<_, Infallible>(Frame::data(Bytes::from_static(LINE))), said + 1))
+        (sent < 4).then(|| (Ok::<_, Infallible>(Frame::data(Bytes::from_static(LINE))), sent + 1))
     });
     StreamBody::new(Box::pin(lines)).boxed_unsync()
 }
@@ -74,7 +74,7 @@ fn restored(answer: Answer) -> (Wire, Arc<AtomicUsize>) {
                 response
             }
             Answer::Hangs => Response::new(body("")),
-            Answer::Says(line) => Response::new(body(line)),
+            Answer::Sends(line) => Response::new(body(line)),
             Answer::Lives => Response::new(living()),
             Answer::EndsAfter(secs) => Response::new(ending(secs)),
         };
@@ -104,7 +104,7 @@ async fn after(secs: u64, answer: Answer, beside: impl AsyncFnOnce(&Cache)) -> (
 async fn nothing(_: &Cache) {}
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_says_nothing_is_listed_again_and_the_list_is_the_truth() {
+async fn a_silent_watch_is_listed_again_and_the_list_is_the_truth() {
     assert_eq!(after(80, Answer::Hangs, nothing).await, (1, "50".to_owned()));
     assert_eq!(after(95, Answer::Hangs, nothing).await, (2, "35".to_owned()));
 }
@@ -120,7 +120,7 @@ async fn a_version_that_the_store_has_not_come_to_is_listed_again() {
 async fn a_change_that_goes_back_is_no_change() {
     let line = "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"41\"}}}\n";
     // The second watch begins at 40, and 41 is after that.
-    assert_eq!(after(60, Answer::Says(line), nothing).await, (2, "35".to_owned()));
+    assert_eq!(after(60, Answer::Sends(line), nothing).await, (2, "35".to_owned()));
 }
 
 #[tokio::test(start_paused = true)]

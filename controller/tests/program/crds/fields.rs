@@ -47,8 +47,8 @@ impl<'de> Deserializer<'de> for Asked<'_> {
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        let words = variants.iter().map(|word| (*word).to_owned()).collect();
-        self.fields.borrow_mut().insert(self.path, words);
+        let values = variants.iter().map(|word| (*word).to_owned()).collect();
+        self.fields.borrow_mut().insert(self.path, values);
         visitor.visit_enum(Variant(variants[0]))
     }
 

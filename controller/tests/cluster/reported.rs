@@ -12,7 +12,7 @@ use crate::{
     server::Server,
 };
 
-cases![what_blocks_and_what_is_wrong_is_said, a_plan_judges_by_the_ages_of_the_api_server];
+cases![what_blocks_and_what_is_wrong_is_reported, a_plan_judges_by_the_ages_of_the_api_server];
 
 const POLICIES: &str = "/apis/nodewell.dev/v1alpha1/remediationpolicies";
 
@@ -53,7 +53,7 @@ async fn status(server: &Server, policy: &str) -> Value {
     wire.get::<Value>(&format!("{POLICIES}/{policy}")).await.unwrap().unwrap()["status"].clone()
 }
 
-async fn what_blocks_and_what_is_wrong_is_said(server: Arc<Server>) {
+async fn what_blocks_and_what_is_wrong_is_reported(server: Arc<Server>) {
     // Other cases leave a policy behind; the first by name decides.
     make_node(&server, "blocked").await;
     mark(&server, "blocked", "FanLost", Timestamp::now()).await;
@@ -62,10 +62,10 @@ async fn what_blocks_and_what_is_wrong_is_said(server: Arc<Server>) {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("dry");
     let dry = service(&server, &log, "--dry-run");
-    let told = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
-    until("rehearsed", async || told("dry").contains("would cordon by policy a-watching")).await;
-    assert!(told("dry").contains("blocked"), "{}", told("dry"));
-    assert_eq!(told("dry").matches("would cordon by policy a-watching").count(), 1, "{}", told("dry"));
+    let log = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+    until("rehearsed", async || log("dry").contains("would cordon by policy a-watching")).await;
+    assert!(log("dry").contains("blocked"), "{}", log("dry"));
+    assert_eq!(log("dry").matches("would cordon by policy a-watching").count(), 1, "{}", log("dry"));
     drop(dry);
     assert!(events(&server, "blocked").await.is_empty(), "a dry run writes nothing");
     assert_eq!(status(&server, "a-watching").await, Value::Null);
@@ -76,7 +76,7 @@ async fn what_blocks_and_what_is_wrong_is_said(server: Arc<Server>) {
     assert_eq!(event["reason"], "Blocked");
     assert!(event["message"].as_str().unwrap().contains("\nObserve: "), "{event}");
     until("judged", async || status(&server, "broken").await["conditions"][0]["status"] == "False").await;
-    assert!(told("real").contains("the policy cannot be read"), "{}", told("real"));
+    assert!(log("real").contains("the policy cannot be read"), "{}", log("real"));
     until("counted", async || status(&server, "a-watching").await["matched"] == 1).await;
     let watching = status(&server, "a-watching").await;
     assert_eq!((&watching["conditions"][0]["status"], &watching["blocked"]), (&json!("True"), &json!(1)), "{watching}");
@@ -99,6 +99,6 @@ async fn a_plan_judges_by_the_ages_of_the_api_server(server: Arc<Server>) {
     assert_eq!(code, Some(0), "{one}");
     assert!(!one.contains("WithinGracePeriod") && one.contains("policy lost: Observe, true of it for 2h"), "{one}");
     assert!(one.contains("policy with-events: Observe, true of it for "), "{one}");
-    assert!(one.contains("the first by name has the say") && one.contains("not asked by a plan"), "{one}");
+    assert!(one.contains("the first by name decides") && one.contains("not asked by a plan"), "{one}");
     assert!(server.kubectl(&["delete", "remediationpolicy", "lost", "strict", "with-events"]));
 }

@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 
 /// One error, shown as `file:line: what`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mistake {
+pub struct Diagnostic {
     file: String,
     line: Option<usize>,
     message: String,
 }
 
-impl Mistake {
+impl Diagnostic {
     pub(crate) fn at(file: &Path, line: usize, message: impl Into<String>) -> Self {
         Self { file: file.display().to_string(), line: Some(line), message: message.into() }
     }
@@ -33,7 +33,7 @@ impl Mistake {
     }
 }
 
-impl fmt::Display for Mistake {
+impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
             Some(line) => write!(f, "{}:{line}: {}", self.file, self.message),
