@@ -66,7 +66,7 @@ pub fn parse(file: &Path, text: &str) -> Result<Read, Vec<Diagnostic>> {
     reaper::read(text).map_err(|diagnostics| diagnostics.iter().map(|diagnostic| located(file, diagnostic)).collect())
 }
 
-fn located(file: &Path, diagnostic: &reaper::Mistake) -> Diagnostic {
+fn located(file: &Path, diagnostic: &reaper::ReaperDiagnostic) -> Diagnostic {
     match usize::try_from(diagnostic.line) {
         Ok(line) if line > 0 => Diagnostic::at(file, line, &diagnostic.problem),
         _ => Diagnostic::of_file(file, &diagnostic.problem),

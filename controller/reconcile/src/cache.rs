@@ -184,15 +184,15 @@ impl Cache {
     pub fn apply_policy(&self, policy: &RemediationPolicy) {
         let name = policy.metadata.name.clone();
         let compiled = Policy::compile(policy)
-            .map_err(|mistakes| mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "));
+            .map_err(|diagnostics| diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "));
         let mut state = self.lock();
         match compiled {
             Ok(policy) => {
                 state.snapshot.forget_policy(&name);
                 state.snapshot.add_policy(policy);
             }
-            Err(mistakes) => {
-                state.snapshot.add_unreadable(&name, mistakes);
+            Err(diagnostics) => {
+                state.snapshot.add_unreadable(&name, diagnostics);
             }
         }
         drop(state);
@@ -327,7 +327,7 @@ trait Policies {
     fn forget_policy(&mut self, name: &str);
     fn add_policy(&mut self, policy: Policy);
     /// It is logged once for each new set of errors; whether that was so now.
-    fn add_unreadable(&mut self, name: &str, mistakes: String) -> bool;
+    fn add_unreadable(&mut self, name: &str, diagnostics: String) -> bool;
     fn keep_policies(&mut self, names: &BTreeSet<String>);
 }
 
@@ -342,13 +342,13 @@ impl Policies for Snapshot {
         self.policies.insert(place, policy);
     }
 
-    fn add_unreadable(&mut self, name: &str, mistakes: String) -> bool {
-        let is_news = self.unreadable_policies.get(name) != Some(&mistakes);
+    fn add_unreadable(&mut self, name: &str, diagnostics: String) -> bool {
+        let is_news = self.unreadable_policies.get(name) != Some(&diagnostics);
         if is_news {
-            tracing::warn!(policy = name, mistakes, "the policy cannot be read; what is under way by it is blocked");
+            tracing::warn!(policy = name, diagnostics, "the policy cannot be read; what is under way by it is blocked");
         }
         self.forget_policy(name);
-        self.unreadable_policies.insert(name.to_owned(), mistakes);
+        self.unreadable_policies.insert(name.to_owned(), diagnostics);
         is_news
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::{
     api::policy::{DrainStep, Selector, Span},
-    policy::PolicyError,
+    policy::PolicyDiagnostic,
 };
 
 pub use filter::{Sorted, sort};
@@ -37,7 +37,7 @@ const RETRY: Duration = Duration::from_secs(5);
 
 impl DrainRules {
     /// Every error at once, each with its field as it is in the step.
-    pub fn of(step: &DrainStep) -> Result<Self, Vec<PolicyError>> {
+    pub fn of(step: &DrainStep) -> Result<Self, Vec<PolicyDiagnostic>> {
         let mut errors = Vec::new();
         let mut span = |field: &str, span: &Span| read_span(field, span).map_err(|error| errors.push(error)).ok();
         let timeout = span("timeout", &step.timeout).filter(|timeout| !timeout.is_zero());
@@ -46,7 +46,7 @@ impl DrainRules {
         let wrong_operators = step.pod_selector.as_ref().map(check_selector).unwrap_or_default();
         errors.extend(wrong_operators);
         if errors.is_empty() && timeout.is_none() {
-            errors.push(PolicyError { field: "timeout".into(), problem: "0 would leave no time at all".into() });
+            errors.push(PolicyDiagnostic { field: "timeout".into(), problem: "0 would leave no time at all".into() });
         }
         match (timeout, retry) {
             (Some(timeout), Some(retry)) if errors.is_empty() => Ok(Self {
@@ -75,15 +75,15 @@ impl DrainRules {
     }
 }
 
-fn read_span(field: &str, span: &Span) -> Result<Duration, PolicyError> {
-    span.duration().map_err(|problem| PolicyError { field: field.to_owned(), problem })
+fn read_span(field: &str, span: &Span) -> Result<Duration, PolicyDiagnostic> {
+    span.duration().map_err(|problem| PolicyDiagnostic { field: field.to_owned(), problem })
 }
 
-fn check_selector(selector: &Selector) -> Vec<PolicyError> {
+fn check_selector(selector: &Selector) -> Vec<PolicyDiagnostic> {
     let known = |operator: &str| matches!(operator, "In" | "NotIn" | "Exists" | "DoesNotExist");
     let wrong = selector.match_expressions.iter().enumerate().filter(|(_, one)| !known(&one.operator));
     wrong
-        .map(|(at, one)| PolicyError {
+        .map(|(at, one)| PolicyDiagnostic {
             field: format!("podSelector.matchExpressions[{at}].operator"),
             problem: format!("{:?} is none of In, NotIn, Exists, DoesNotExist", one.operator),
         })

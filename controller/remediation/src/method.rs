@@ -37,15 +37,15 @@ pub const METHOD_PREFIX: &str = "fence-method-";
 
 /// Everything that is wrong with one node's fencing, each with the ConfigMap, key and line it is in. Never empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Mistakes(pub Vec<String>);
+pub struct MethodDiagnostics(pub Vec<String>);
 
-impl fmt::Display for Mistakes {
+impl fmt::Display for MethodDiagnostics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.join("; "))
     }
 }
 
-impl std::error::Error for Mistakes {}
+impl std::error::Error for MethodDiagnostics {}
 
 /// What the controller's own reconcilers do; agents have no part in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

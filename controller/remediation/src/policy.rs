@@ -90,19 +90,23 @@ pub struct Fast {
 /// One error: the field as `kubectl explain` writes it, and what is wrong with it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {problem}")]
-pub struct PolicyError {
+pub struct PolicyDiagnostic {
     pub field: String,
     pub problem: String,
 }
 
 impl Policy {
     /// Every error at once.
-    pub fn compile(policy: &RemediationPolicy) -> Result<Self, Vec<PolicyError>> {
+    pub fn compile(policy: &RemediationPolicy) -> Result<Self, Vec<PolicyDiagnostic>> {
         compile::compile(policy)
     }
 
     /// The same of a policy whose predicate is of another language: `spec.when` is not read.
-    pub fn compile_with(name: &str, spec: RemediationPolicySpec, when: Predicate) -> Result<Self, Vec<PolicyError>> {
+    pub fn compile_with(
+        name: &str,
+        spec: RemediationPolicySpec,
+        when: Predicate,
+    ) -> Result<Self, Vec<PolicyDiagnostic>> {
         let metadata = Meta { name: name.to_owned(), ..Meta::default() };
         let spec = RemediationPolicySpec { when: "false".to_owned(), ..spec };
         Self::compile(&RemediationPolicy { metadata, spec }).map(|policy| Self { when, ..policy })

@@ -7,7 +7,7 @@ mod deviation;
 mod maximum;
 mod translation;
 
-pub use config::{Compat, KEYS, Mistake, Predicate, Read, ReaperConfig, read};
+pub use config::{Compat, KEYS, Predicate, Read, ReaperConfig, ReaperDiagnostic, read};
 pub use decision::{Reason, Verdict, decide_one};
 pub use deviation::{deviations, refusals};
 pub use maximum::Maximum;

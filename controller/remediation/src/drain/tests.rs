@@ -93,7 +93,7 @@ fn defaults_are_kubectls_and_careful() {
 }
 
 #[test]
-fn every_mistake_of_a_step_is_told_with_its_field() {
+fn every_mistake_of_a_step_is_reported_with_its_field() {
     let wrong = Requirement { key: "a".into(), operator: "Like".into(), values: Vec::new() };
     let step = DrainStep {
         timeout: Span("soon".into()),

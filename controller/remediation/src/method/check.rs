@@ -7,8 +7,8 @@ use std::{
 };
 
 use super::{
-    Act, Agent, BuiltIn, Call, ClusterSettings, Kind, Method, Mistakes, NodeMethods, Ready, Wish, Written, fault,
-    forbidden, near,
+    Act, Agent, BuiltIn, Call, ClusterSettings, Kind, Method, MethodDiagnostics, NodeMethods, Ready, Wish, Written,
+    fault, forbidden, near,
 };
 
 /// What `fencing.py` waits for the power to change, if the metadata does not give it.
@@ -23,15 +23,18 @@ const REDFISH: &str = "fence_redfish";
 ///
 /// # Errors
 /// Everything that is wrong.
-pub fn check(found: &NodeMethods, agents: &BTreeMap<String, Result<Agent, String>>) -> Result<Ready, Mistakes> {
-    let mut checker = Checker { found, agents, mistakes: Vec::new(), notes: Vec::new() };
+pub fn check(
+    found: &NodeMethods,
+    agents: &BTreeMap<String, Result<Agent, String>>,
+) -> Result<Ready, MethodDiagnostics> {
+    let mut checker = Checker { found, agents, diagnostics: Vec::new(), notes: Vec::new() };
     let calls = found.methods.values().filter_map(|method| checker.call(method)).collect::<Vec<_>>();
     checker.built_ins();
     let storage_only = checker.storage(&calls);
     checker.without_effect();
-    let Checker { mistakes, notes, .. } = checker;
-    if !mistakes.is_empty() {
-        return Err(Mistakes(mistakes));
+    let Checker { diagnostics, notes, .. } = checker;
+    if !diagnostics.is_empty() {
+        return Err(MethodDiagnostics(diagnostics));
     }
     let is_real = |name: &&String| BuiltIn::named(name) != Some(BuiltIn::RestartInstance);
     Ok(Ready {
@@ -61,7 +64,7 @@ fn of_type(method: &Method, agent: &Agent) -> BTreeSet<String> {
 struct Checker<'a> {
     found: &'a NodeMethods,
     agents: &'a BTreeMap<String, Result<Agent, String>>,
-    mistakes: Vec<String>,
+    diagnostics: Vec<String>,
     notes: Vec<String>,
 }
 
@@ -78,12 +81,12 @@ impl Checker<'_> {
         if forbidden::proves_nothing(&method.agent) {
             return self.wrong(method, &format!("{} proves nothing about a node's power", method.agent));
         }
-        let before = self.mistakes.len();
+        let before = self.diagnostics.len();
         let options = self.options(method, agent);
         let acts = self.acts(method, agent);
         let needed = self.needed(method, agent, &options);
         let longest = self.longest(method, agent, &options);
-        (self.mistakes.len() == before).then(|| Call {
+        (self.diagnostics.len() == before).then(|| Call {
             name: method.name.clone(),
             agent: method.agent.clone(),
             options,
@@ -120,7 +123,7 @@ impl Checker<'_> {
     }
 
     fn wrong<T>(&mut self, method: &Method, text: &str) -> Option<T> {
-        self.mistakes.push(format!("{}: method {}: {text}", method.at, method.name));
+        self.diagnostics.push(format!("{}: method {}: {text}", method.at, method.name));
         None
     }
 
@@ -130,11 +133,11 @@ impl Checker<'_> {
         for (name, Written { value, at, .. }) in &method.options {
             let Some((alias, parameter)) = agent.find(name) else {
                 let near = near::names(name, agent.parameters.keys().map(String::as_str), &method.agent);
-                self.mistakes.push(format!("{at}: {} has no option {name}; {near}", method.agent));
+                self.diagnostics.push(format!("{at}: {} has no option {name}; {near}", method.agent));
                 continue;
             };
             if let Err(why) = judge((&method.agent, &alias.to), &parameter.kind, value) {
-                self.mistakes.push(format!("{at}: {name} {why}"));
+                self.diagnostics.push(format!("{at}: {name} {why}"));
             }
             if alias.deprecated {
                 self.notes.push(format!("{at}: {name} is deprecated; write {}", alias.to));
@@ -145,7 +148,8 @@ impl Checker<'_> {
                 continue;
             }
             if options.insert(alias.to.clone(), value.clone()).is_some() {
-                self.mistakes.push(format!("{at}: {name} and another name of {} are both given; keep one", alias.to));
+                self.diagnostics
+                    .push(format!("{at}: {name} and another name of {} are both given; keep one", alias.to));
             }
         }
         options
@@ -256,11 +260,11 @@ impl Checker<'_> {
         let steps = [("isolation", &found.isolation), ("recovery", &found.recovery)];
         for (step, names) in steps {
             if names.iter().any(|name| BuiltIn::named(name) == Some(BuiltIn::RestartInstance)) {
-                self.mistakes.push(format!("{step}: restart-instance is for power_management only"));
+                self.diagnostics.push(format!("{step}: restart-instance is for power_management only"));
             }
         }
         if found.isolation.iter().any(|name| BuiltIn::named(name) == Some(BuiltIn::Uncordon)) {
-            self.mistakes.push("isolation: uncordon is for recovery only".to_owned());
+            self.diagnostics.push("isolation: uncordon is for recovery only".to_owned());
         }
     }
 
@@ -270,7 +274,7 @@ impl Checker<'_> {
         let storages: BTreeSet<Option<&str>> =
             power.filter(|call| call.acts.contains(&Act::Off)).map(|call| call.storage.as_deref()).collect();
         if storages.len() > 1 {
-            self.mistakes.push(
+            self.diagnostics.push(
                 "power_management: methods with different storage= (or without) are mixed; one kind only".to_owned(),
             );
         }

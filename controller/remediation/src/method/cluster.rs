@@ -44,11 +44,11 @@ pub(super) fn settings(known: &Known, wanting: &mut Wanting) -> ClusterSettings 
             ("grace_timeout", Ok(secs)) => settings.grace_timeout = Duration::from_secs(secs.into()),
             ("giveup_retries", Ok(times)) => settings.giveup_retries = times,
             ("grace_timeout" | "giveup_retries", Err(_)) => {
-                wanting.mistake(format!("{}: {key} is {}, not a number", written.at, written.value));
+                wanting.report(format!("{}: {key} is {}, not a number", written.at, written.value));
             }
             ("policies", _) => names = words(&written.value),
             ("roles", _) => settings.roles = words(&written.value),
-            _ => wanting.mistake(format!(
+            _ => wanting.report(format!(
                 "{}: {key} is not known here; there are grace_timeout, giveup_retries, policies and roles",
                 written.at
             )),
@@ -68,12 +68,12 @@ fn policy(name: String, known: &Known, wanting: &mut Wanting) -> Option<FencePol
     for (key, written) in properties(&map, data, wanting) {
         match key.as_str() {
             "policy_name" if written.value == policy.name => {}
-            "policy_name" => wanting.mistake(format!("{}: this is the policy {}", written.at, policy.name)),
+            "policy_name" => wanting.report(format!("{}: this is the policy {}", written.at, policy.name)),
             "precentage" | "percentage" => match written.value.trim_end_matches('%').trim().parse() {
                 Ok(part @ 1..=100) => policy.percentage = Some(part),
-                _ => wanting.mistake(format!("{}: {key} is {}, not 1 to 100", written.at, written.value)),
+                _ => wanting.report(format!("{}: {key} is {}, not 1 to 100", written.at, written.value)),
             },
-            _ => wanting.mistake(format!("{}: {key} is not known here; there is percentage", written.at)),
+            _ => wanting.report(format!("{}: {key} is not known here; there is percentage", written.at)),
         }
     }
     Some(policy)
@@ -82,10 +82,10 @@ fn policy(name: String, known: &Known, wanting: &mut Wanting) -> Option<FencePol
 /// The pairs of `config.properties`; any other key of the ConfigMap is an error.
 fn properties(map: &str, data: &BTreeMap<String, String>, wanting: &mut Wanting) -> Vec<(String, super::Written)> {
     for key in data.keys().filter(|key| *key != CONFIG_KEY) {
-        wanting.mistake(format!("{map}: the key {key} is not known; there is {CONFIG_KEY}"));
+        wanting.report(format!("{map}: the key {key} is not known; there is {CONFIG_KEY}"));
     }
     let text = data.get(CONFIG_KEY).map_or("", String::as_str);
-    parse(&format!("{map}/{CONFIG_KEY}"), text, &mut wanting.mistakes)
+    parse(&format!("{map}/{CONFIG_KEY}"), text, &mut wanting.diagnostics)
 }
 
 pub(super) fn words(text: &str) -> Vec<String> {

@@ -6,20 +6,20 @@ use super::Written;
 const KEY_BYTES: usize = 64;
 
 /// The pairs of `text` in order. A value may have `=` in it; empty lines and those that begin with `#` are skipped.
-/// What is wrong goes to `mistakes`, with `place` (`ConfigMap/key`) and the line.
-pub(super) fn parse(place: &str, text: &str, mistakes: &mut Vec<String>) -> Vec<(String, Written)> {
+/// What is wrong goes to `diagnostics`, with `source` (`ConfigMap/key`) and the line.
+pub(super) fn parse(source: &str, text: &str, diagnostics: &mut Vec<String>) -> Vec<(String, Written)> {
     let mut pairs: Vec<(String, Written)> = Vec::new();
     for (index, line) in text.lines().enumerate() {
-        let (line, at) = (line.trim(), format!("{place}:{}", index + 1));
+        let (line, at) = (line.trim(), format!("{source}:{}", index + 1));
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
         match pair(line) {
             Ok((key, _)) if pairs.iter().any(|(before, _)| before == key) => {
-                mistakes.push(format!("{at}: {key} is given twice; keep one"));
+                diagnostics.push(format!("{at}: {key} is given twice; keep one"));
             }
             Ok((key, value)) => pairs.push((key.to_owned(), Written { value: value.to_owned(), at, of_node: false })),
-            Err(why) => mistakes.push(format!("{at}: {why}")),
+            Err(why) => diagnostics.push(format!("{at}: {why}")),
         }
     }
     pairs

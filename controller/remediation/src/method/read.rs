@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    BuiltIn, Claim, METHOD_PREFIX, Method, Mistakes, NodeMethods, Wish, Written,
+    BuiltIn, Claim, METHOD_PREFIX, Method, MethodDiagnostics, NodeMethods, Wish, Written,
     cluster::{CONFIG_KEY, settings, words},
     pins::{OUTLETS, Pins, SYSTEM_UUID},
     properties::parse,
@@ -24,7 +24,7 @@ pub enum Read {
     /// These ConfigMaps have to be looked up first. Never empty, and never one that is known.
     Need(BTreeSet<String>),
     Methods(Box<NodeMethods>),
-    Refused(Mistakes),
+    Refused(MethodDiagnostics),
 }
 
 /// What `known` has of the fencing of `node`, which has these labels. The node's own ConfigMap comes before that of its
@@ -52,7 +52,11 @@ pub fn read(node: &str, labels: &BTreeMap<String, String>, known: &Known) -> Rea
     if !wanting.needs.is_empty() {
         return Read::Need(wanting.needs);
     }
-    if wanting.mistakes.is_empty() { Read::Methods(Box::new(found)) } else { Read::Refused(Mistakes(wanting.mistakes)) }
+    if wanting.diagnostics.is_empty() {
+        Read::Methods(Box::new(found))
+    } else {
+        Read::Refused(MethodDiagnostics(wanting.diagnostics))
+    }
 }
 
 enum Source<'a> {
@@ -68,7 +72,7 @@ fn own_map<'a>(node: &str, known: &'a Known, wanting: &mut Wanting) -> Option<Na
     let own = [format!("fence-config-{node}"), format!("fence-config-node-{node}")];
     let both = own.each_ref().map(|name| wanting.find(known, name));
     match both {
-        [Some(_), Some(_)] => wanting.mistake(format!("{} and {} are both there; keep one", own[0], own[1])),
+        [Some(_), Some(_)] => wanting.report(format!("{} and {} are both there; keep one", own[0], own[1])),
         [Some(data), None] => return Some((own[0].clone(), data)),
         [None, Some(data)] => return Some((own[1].clone(), data)),
         [None, None] => {}
@@ -94,13 +98,13 @@ fn pins(name: &str, data: &BTreeMap<String, String>) -> Pins {
 
 /// It pins the machine and leaves the steps to the node's type.
 fn only_pins(data: &BTreeMap<String, String>) -> bool {
-    let mut mistakes = Vec::new();
+    let mut diagnostics = Vec::new();
     let text = data.get(CONFIG_KEY).map_or("", String::as_str);
-    let pairs = parse("", text, &mut mistakes);
+    let pairs = parse("", text, &mut diagnostics);
     let is_pin = |key: &str| key == OUTLETS || SYSTEM_UUID.contains(&key);
     let pins = pairs.iter().filter(|(key, _)| is_pin(key)).count();
     let is_all = pairs.iter().all(|(key, _)| is_pin(key) || key == "node_name");
-    pins > 0 && is_all && data.len() == 1 && mistakes.is_empty()
+    pins > 0 && is_all && data.len() == 1 && diagnostics.is_empty()
 }
 
 fn source<'a>(
@@ -145,13 +149,13 @@ impl Reader<'_, '_> {
         default_steps(found);
         let place = format!("{}/{CONFIG_KEY}", self.map);
         let Some(text) = self.data.get(CONFIG_KEY) else {
-            self.wanting.mistake(format!("{} has no key {CONFIG_KEY}", self.map));
+            self.wanting.report(format!("{} has no key {CONFIG_KEY}", self.map));
             return;
         };
-        for (key, written) in parse(&place, text, &mut self.wanting.mistakes) {
+        for (key, written) in parse(&place, text, &mut self.wanting.diagnostics) {
             match key.as_str() {
                 "node_name" if !self.of_node || written.value == self.node => {}
-                "node_name" => self.wanting.mistake(format!(
+                "node_name" => self.wanting.report(format!(
                     "{}: node_name is {}, but this is the ConfigMap of {}",
                     written.at, written.value, self.node
                 )),
@@ -159,7 +163,7 @@ impl Reader<'_, '_> {
                 "isolation" => found.isolation = self.names(&written),
                 "power_management" => found.power_management = self.names(&written),
                 "recovery" => found.recovery = self.names(&written),
-                _ => self.wanting.mistake(format!(
+                _ => self.wanting.report(format!(
                     "{}: {key} is not known here; there are node_name, system_uuid, outlets, isolation, \
                      power_management and recovery",
                     written.at
@@ -176,13 +180,13 @@ impl Reader<'_, '_> {
     fn pin(&mut self, key: &str, written: &Written) {
         if !self.of_node {
             let own = format!("fence-config-{}", self.node);
-            self.wanting.mistake(format!(
+            self.wanting.report(format!(
                 "{}: {key} is one machine's, and this ConfigMap is chosen by a label; write it into config.properties of {own}, \
                  alone: the steps are still taken from here",
                 written.at
             ));
         } else if written.value.is_empty() {
-            self.wanting.mistake(format!("{}: {key} is empty; write what it is, or leave it away", written.at));
+            self.wanting.report(format!("{}: {key} is empty; write what it is, or leave it away", written.at));
         }
     }
 
@@ -193,7 +197,7 @@ impl Reader<'_, '_> {
             .collect();
         for (index, name) in names.iter().enumerate() {
             if names[..index].contains(name) {
-                self.wanting.mistake(format!("{}: {name} is named twice", written.at));
+                self.wanting.report(format!("{}: {name} is named twice", written.at));
             }
         }
         names
@@ -205,8 +209,8 @@ impl Reader<'_, '_> {
         for key in self.data.keys().filter(|key| *key != CONFIG_KEY) {
             match key.strip_prefix(METHOD_PREFIX) {
                 Some(method) if named.contains(method) => {}
-                Some(method) => self.wanting.mistake(format!("{}: no step names the method {method}", self.map)),
-                None => self.wanting.mistake(format!(
+                Some(method) => self.wanting.report(format!("{}: no step names the method {method}", self.map)),
+                None => self.wanting.report(format!(
                     "{}: the key {key} is not known; there are {CONFIG_KEY} and {METHOD_PREFIX}NAME",
                     self.map
                 )),
@@ -228,7 +232,7 @@ impl Reader<'_, '_> {
         let inline = self
             .data
             .get(&inline_key)
-            .map(|text| parse(&format!("{}/{inline_key}", self.map), text, &mut self.wanting.mistakes))
+            .map(|text| parse(&format!("{}/{inline_key}", self.map), text, &mut self.wanting.diagnostics))
             .map(|pairs| of_node(pairs, self.of_node));
         if separate.is_none() && inline.is_none() {
             let because = format!("{} names the method {name}, has no key {inline_key}", self.map);
@@ -252,7 +256,7 @@ impl Reader<'_, '_> {
         };
         let pairs = self.properties(&written.value, data);
         for (_, inner) in pairs.iter().filter(|(key, _)| key == "template") {
-            self.wanting.mistake(format!("{}: a template cannot have one itself", inner.at));
+            self.wanting.report(format!("{}: a template cannot have one itself", inner.at));
         }
         pairs
     }
@@ -261,10 +265,10 @@ impl Reader<'_, '_> {
         let mut pairs = Pairs::new();
         for (key, text) in data {
             if METHOD_KEYS.contains(&key.as_str()) {
-                pairs.extend(parse(&format!("{map}/{key}"), text, &mut self.wanting.mistakes));
+                pairs.extend(parse(&format!("{map}/{key}"), text, &mut self.wanting.diagnostics));
             } else {
                 let known = METHOD_KEYS.join(" and ");
-                self.wanting.mistake(format!("{map}: the key {key} is not known; there are {known}"));
+                self.wanting.report(format!("{map}: the key {key} is not known; there are {known}"));
             }
         }
         pairs
@@ -278,8 +282,7 @@ impl Reader<'_, '_> {
         }
         if method.agent.is_empty() {
             // A template that is not there is an error of its own.
-            self.wanting
-                .mistake(format!("method {name}: agent_name is missing; name the agent, such as fence_ipmilan"));
+            self.wanting.report(format!("method {name}: agent_name is missing; name the agent, such as fence_ipmilan"));
             return None;
         }
         Some(method)
@@ -291,7 +294,7 @@ impl Reader<'_, '_> {
             "template" | "name" => {}
             "agent_name" => match agent_name(&value) {
                 Some(agent) => (method.agent, method.at) = (agent, written.at),
-                None => self.wanting.mistake(format!(
+                None => self.wanting.report(format!(
                     "{}: agent_name is {value}; write the agent's name alone, such as fence_ipmilan",
                     written.at
                 )),
@@ -299,12 +302,12 @@ impl Reader<'_, '_> {
             "action" => match wish(&value) {
                 Some(wish) => method.action = Some(wish),
                 None => {
-                    self.wanting.mistake(format!("{}: action is {value}; there are on, off and reboot", written.at))
+                    self.wanting.report(format!("{}: action is {value}; there are on, off and reboot", written.at))
                 }
             },
             "must_sucess" | "must_success" | "must_succeed" => {
                 if !matches!(value.to_ascii_lowercase().as_str(), "yes" | "true" | "on" | "1") {
-                    self.wanting.mistake(format!(
+                    self.wanting.report(format!(
                         "{}: {key}={value} is not done here: every method must succeed; leave it away",
                         written.at
                     ));
@@ -313,16 +316,16 @@ impl Reader<'_, '_> {
             "identity" if value == "configured" => method.claim = Claim::Configured,
             "identity" if value == "asked" => method.claim = Claim::Asked,
             "identity" => {
-                self.wanting.mistake(format!("{}: identity is {value}; there are asked and configured", written.at));
+                self.wanting.report(format!("{}: identity is {value}; there are asked and configured", written.at));
             }
-            "system-uuid" | "system_uuid" if !written.of_node => self.wanting.mistake(format!(
+            "system-uuid" | "system_uuid" if !written.of_node => self.wanting.report(format!(
                 "{}: {key} is one machine's, and this is chosen by a label; write it into the ConfigMap {METHOD_PREFIX}{}-{}",
                 written.at, method.name, self.node
             )),
             "system-uuid" | "system_uuid" => method.claim = Claim::Pinned(value),
             "storage" => method.storage = Some(value),
             // A client that may write ConfigMaps could otherwise have any Secret sent to an address of its own.
-            "secret" if !value.starts_with(SECRET_PREFIX) => self.wanting.mistake(format!(
+            "secret" if !value.starts_with(SECRET_PREFIX) => self.wanting.report(format!(
                 "{}: secret is {value}; only Secrets whose names begin with {SECRET_PREFIX} are read",
                 written.at
             )),
@@ -330,7 +333,7 @@ impl Reader<'_, '_> {
                 method.secret = value;
                 method.secret_needed = true;
             }
-            "script_path" => self.wanting.mistake(format!(
+            "script_path" => self.wanting.report(format!(
                 "{}: script_path is not run: cordon, uncordon and clean-pods are built in",
                 written.at
             )),

@@ -41,7 +41,7 @@ fn maps(entries: &[(&str, &str, &str)]) -> BTreeMap<String, BTreeMap<String, Str
 }
 
 /// Looks up what is asked for, as long as something is.
-fn resolve(node: &str, kind: Option<&str>, entries: &[(&str, &str, &str)]) -> Result<NodeMethods, Mistakes> {
+fn resolve(node: &str, kind: Option<&str>, entries: &[(&str, &str, &str)]) -> Result<NodeMethods, MethodDiagnostics> {
     let (maps, mut known) = (maps(entries), Known::new());
     let labels = kind.map(|kind| ("type".to_owned(), kind.to_owned())).into_iter().collect();
     for _ in 0..8 {
@@ -51,17 +51,17 @@ fn resolve(node: &str, kind: Option<&str>, entries: &[(&str, &str, &str)]) -> Re
                 known.extend(names.into_iter().map(|name| (name.clone(), maps.get(&name).cloned())));
             }
             Read::Methods(found) => return Ok(*found),
-            Read::Refused(mistakes) => return Err(mistakes),
+            Read::Refused(diagnostics) => return Err(diagnostics),
         }
     }
     panic!("it asks for ever")
 }
 
-fn ready(entries: &[(&str, &str, &str)]) -> Result<Ready, Mistakes> {
+fn ready(entries: &[(&str, &str, &str)]) -> Result<Ready, MethodDiagnostics> {
     ready_of("n1", entries)
 }
 
-fn ready_of(node: &str, entries: &[(&str, &str, &str)]) -> Result<Ready, Mistakes> {
+fn ready_of(node: &str, entries: &[(&str, &str, &str)]) -> Result<Ready, MethodDiagnostics> {
     let found = resolve(node, None, entries)?;
     let agents = found.agents().into_iter().map(|name| (name.to_owned(), Ok(Agent::parse(XML).unwrap()))).collect();
     check(&found, &agents)
@@ -74,7 +74,7 @@ fn wrong_with(lines: &str) -> String {
         ("fence-config-n1", "config.properties", "power_management=pdu"),
         ("fence-config-n1", "fence-method-pdu", text.as_str()),
     ];
-    ready(&entries).map_err(|mistakes| mistakes.to_string()).unwrap_err()
+    ready(&entries).map_err(|diagnostics| diagnostics.to_string()).unwrap_err()
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn a_node_without_any_configuration_has_no_method_for_its_power() {
 }
 
 #[test]
-fn every_mistake_is_told_at_once_with_its_place() {
+fn every_mistake_is_reported_at_once_with_its_line() {
     let entries = [
         ("fence-cluster-config", "config.properties", "grace_timeout=soon\npolicys=x"),
         ("fence-config-n1", "config.properties", "node_name=n2\npower_management=pdu pdu gone\nno equals"),

@@ -8,7 +8,7 @@ use super::Known;
 #[derive(Debug, Default)]
 pub(super) struct Wanting {
     pub(super) needs: BTreeSet<String>,
-    pub(super) mistakes: Vec<String>,
+    pub(super) diagnostics: Vec<String>,
 }
 
 impl Wanting {
@@ -20,14 +20,14 @@ impl Wanting {
         found.and_then(Option::as_ref)
     }
 
-    pub(super) fn mistake(&mut self, text: String) {
-        self.mistakes.push(text);
+    pub(super) fn report(&mut self, text: String) {
+        self.diagnostics.push(text);
     }
 
     /// An error only once it is certain that the map is not there.
     pub(super) fn absent(&mut self, known: &Known, map: &str, because: &str) {
         if known.get(map) == Some(&None) {
-            self.mistake(format!("{because}, and there is no ConfigMap {map}"));
+            self.report(format!("{because}, and there is no ConfigMap {map}"));
         }
     }
 }

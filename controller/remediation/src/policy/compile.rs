@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Budget, Fast, Policy, PolicyError, Quota, Rate, Storm, selector, steps};
+use super::{Budget, Fast, Policy, PolicyDiagnostic, Quota, Rate, Storm, selector, steps};
 use crate::{
     api::policy::{
         Amount, BudgetSpec, ControlPlane, FastSpec, Mode, RateSpec, RemediationPolicy, Selector, Span, StormSpec,
@@ -16,11 +16,11 @@ const SHORTEST_SILENCE: Duration = Duration::from_secs(10);
 
 /// Everything that is wrong, in the order of the fields.
 #[derive(Default)]
-pub(super) struct Mistakes(Vec<PolicyError>);
+pub(super) struct PolicyDiagnostics(Vec<PolicyDiagnostic>);
 
-impl Mistakes {
+impl PolicyDiagnostics {
     pub(super) fn add(&mut self, field: impl Into<String>, problem: impl Into<String>) {
-        self.0.push(PolicyError { field: field.into(), problem: problem.into() });
+        self.0.push(PolicyDiagnostic { field: field.into(), problem: problem.into() });
     }
 
     pub(super) fn extend(&mut self, field: &str, below: Vec<(String, String)>) {
@@ -95,92 +95,98 @@ fn no_more_than_one(max_concurrent: Option<u32>, rate: Option<Rate>) -> Budget {
     }
 }
 
-pub(super) fn compile(policy: &RemediationPolicy) -> Result<Policy, Vec<PolicyError>> {
+pub(super) fn compile(policy: &RemediationPolicy) -> Result<Policy, Vec<PolicyDiagnostic>> {
     let (spec, default) = (&policy.spec, defaults());
-    let mut wrong = Mistakes::default();
+    let mut diagnostics = PolicyDiagnostics::default();
     if policy.metadata.name.is_empty() {
-        wrong.add("metadata.name", "is empty");
+        diagnostics.add("metadata.name", "is empty");
     }
-    wrong.extend("spec.selector", selector::mistakes(&spec.selector));
+    diagnostics.extend("spec.selector", selector::check(&spec.selector));
     let when = cel::Expression::compile(&spec.when).map(Predicate::Cel);
     let compiled = Policy {
         name: policy.metadata.name.clone(),
         selector: spec.selector.clone(),
-        when: wrong.or("spec.when", Some(when), Predicate::Never),
+        when: diagnostics.or("spec.when", Some(when), Predicate::Never),
         trust_events: spec.trust_events,
-        held_for: wrong.span("spec.for", spec.r#for.as_ref(), default.held_for),
-        healthy_delay: wrong.span("spec.healthyDelay", spec.healthy_delay.as_ref(), default.healthy_delay),
-        steps: steps::read(&spec.steps, &mut wrong),
+        held_for: diagnostics.span("spec.for", spec.r#for.as_ref(), default.held_for),
+        healthy_delay: diagnostics.span("spec.healthyDelay", spec.healthy_delay.as_ref(), default.healthy_delay),
+        steps: steps::read(&spec.steps, &mut diagnostics),
         mode: spec.mode,
         control_plane: spec.control_plane,
-        node_startup_grace_period: wrong.span(
+        node_startup_grace_period: diagnostics.span(
             "spec.nodeStartupGracePeriod",
             spec.node_startup_grace_period.as_ref(),
             default.node_startup_grace_period,
         ),
-        cordon_budget: budget("spec.cordonBudget", spec.cordon_budget.as_ref(), default.cordon_budget, &mut wrong),
-        budget: budget("spec.budget", spec.budget.as_ref(), default.budget, &mut wrong),
-        storm: storm(spec.storm.as_ref(), default.storm, &mut wrong),
-        restarts: wrong.rate("spec.restarts", spec.restarts.as_ref(), default.restarts),
-        pods: wrong.rate("spec.pods", spec.pods.as_ref(), default.pods),
-        fast: spec.fast.as_ref().map(|fast| read_fast(fast, &mut wrong)),
+        cordon_budget: budget(
+            "spec.cordonBudget",
+            spec.cordon_budget.as_ref(),
+            default.cordon_budget,
+            &mut diagnostics,
+        ),
+        budget: budget("spec.budget", spec.budget.as_ref(), default.budget, &mut diagnostics),
+        storm: storm(spec.storm.as_ref(), default.storm, &mut diagnostics),
+        restarts: diagnostics.rate("spec.restarts", spec.restarts.as_ref(), default.restarts),
+        pods: diagnostics.rate("spec.pods", spec.pods.as_ref(), default.pods),
+        fast: spec.fast.as_ref().map(|fast| read_fast(fast, &mut diagnostics)),
     };
-    if wrong.0.is_empty() { Ok(compiled) } else { Err(wrong.0) }
+    if diagnostics.0.is_empty() { Ok(compiled) } else { Err(diagnostics.0) }
 }
 
-fn budget(field: &str, spec: Option<&BudgetSpec>, default: Budget, wrong: &mut Mistakes) -> Budget {
+fn budget(field: &str, spec: Option<&BudgetSpec>, default: Budget, diagnostics: &mut PolicyDiagnostics) -> Budget {
     let Some(spec) = spec else { return default };
     let below = |name: &str| format!("{field}.{name}");
     let whole = Rate { count: 0, window: MINUTE };
-    let cluster = wrong.quota(&below("maxUnavailable"), spec.max_unavailable.as_ref(), default.cluster);
+    let cluster = diagnostics.quota(&below("maxUnavailable"), spec.max_unavailable.as_ref(), default.cluster);
     Budget {
         cluster,
-        dead: wrong.quota(&below("maxDead"), spec.max_dead.as_ref(), cluster),
-        zone: wrong.quota(&below("maxUnavailablePerZone"), spec.max_unavailable_per_zone.as_ref(), default.zone),
-        topology: topology(field, spec, wrong),
+        dead: diagnostics.quota(&below("maxDead"), spec.max_dead.as_ref(), cluster),
+        zone: diagnostics.quota(&below("maxUnavailablePerZone"), spec.max_unavailable_per_zone.as_ref(), default.zone),
+        topology: topology(field, spec, diagnostics),
         max_concurrent: spec.max_concurrent.or(default.max_concurrent),
         rate: match &spec.rate {
-            Some(rate) => Some(wrong.rate(&below("rate"), Some(rate), whole)),
+            Some(rate) => Some(diagnostics.rate(&below("rate"), Some(rate), whole)),
             None => default.rate,
         },
     }
 }
 
-fn topology(field: &str, spec: &BudgetSpec, wrong: &mut Mistakes) -> Vec<(String, Quota)> {
+fn topology(field: &str, spec: &BudgetSpec, diagnostics: &mut PolicyDiagnostics) -> Vec<(String, Quota)> {
     let mut known: Vec<(String, Quota)> = Vec::new();
     for (at, domain) in spec.topology.iter().enumerate() {
         let field = format!("{field}.topology[{at}]");
         if domain.label.is_empty() {
-            wrong.add(format!("{field}.label"), "is empty");
+            diagnostics.add(format!("{field}.label"), "is empty");
         }
         if known.iter().any(|(label, _)| *label == domain.label) {
-            wrong.add(format!("{field}.label"), format!("`{}` is there already", domain.label));
+            diagnostics.add(format!("{field}.label"), format!("`{}` is there already", domain.label));
         }
-        let most = wrong.quota(&format!("{field}.maxUnavailable"), Some(&domain.max_unavailable), Quota::Count(0));
+        let most =
+            diagnostics.quota(&format!("{field}.maxUnavailable"), Some(&domain.max_unavailable), Quota::Count(0));
         known.push((domain.label.clone(), most));
     }
     known
 }
 
-fn storm(spec: Option<&StormSpec>, default: Storm, wrong: &mut Mistakes) -> Storm {
+fn storm(spec: Option<&StormSpec>, default: Storm, diagnostics: &mut PolicyDiagnostics) -> Storm {
     let Some(spec) = spec else { return default };
-    let reachable = wrong.quota("spec.storm.reachable", spec.reachable.as_ref(), default.reachable);
+    let reachable = diagnostics.quota("spec.storm.reachable", spec.reachable.as_ref(), default.reachable);
     Storm {
-        unhealthy: wrong.quota("spec.storm.unhealthy", spec.unhealthy.as_ref(), default.unhealthy),
-        rate: wrong.rate("spec.storm.rate", spec.rate.as_ref(), default.rate),
-        cooldown: wrong.span("spec.storm.cooldown", spec.cooldown.as_ref(), default.cooldown),
+        unhealthy: diagnostics.quota("spec.storm.unhealthy", spec.unhealthy.as_ref(), default.unhealthy),
+        rate: diagnostics.rate("spec.storm.rate", spec.rate.as_ref(), default.rate),
+        cooldown: diagnostics.span("spec.storm.cooldown", spec.cooldown.as_ref(), default.cooldown),
         reachable,
     }
 }
 
-fn read_fast(spec: &FastSpec, wrong: &mut Mistakes) -> Fast {
-    let silent_for = wrong.span("spec.fast.silentFor", spec.silent_for.as_ref(), Duration::from_secs(15));
+fn read_fast(spec: &FastSpec, diagnostics: &mut PolicyDiagnostics) -> Fast {
+    let silent_for = diagnostics.span("spec.fast.silentFor", spec.silent_for.as_ref(), Duration::from_secs(15));
     if silent_for < SHORTEST_SILENCE {
-        wrong.add("spec.fast.silentFor", "is shorter than 10s, the kubelet's own beat");
+        diagnostics.add("spec.fast.silentFor", "is shorter than 10s, the kubelet's own beat");
     }
     let unreachable_from = spec.unreachable_from.unwrap_or(2);
     if unreachable_from < 2 {
-        wrong.add("spec.fast.unreachableFrom", "fewer than 2 hosts are no second witness");
+        diagnostics.add("spec.fast.unreachableFrom", "fewer than 2 hosts are no second witness");
     }
     Fast { silent_for, unreachable_from }
 }

@@ -25,16 +25,16 @@ fn meets(requirement: &Requirement, value: Option<&String>) -> bool {
 
 /// What is wrong with it, each with the field below the selector's own.
 #[must_use]
-pub fn mistakes(selector: &Selector) -> Vec<(String, String)> {
+pub fn check(selector: &Selector) -> Vec<(String, String)> {
     let empty = selector.match_labels.keys().filter(|key| key.is_empty());
     let empty = empty.map(|_| ("matchLabels".to_owned(), "has an empty key".to_owned()));
     let wrong = selector.match_expressions.iter().enumerate().filter_map(|(at, requirement)| {
-        mistake(requirement).map(|(field, problem)| (format!("matchExpressions[{at}].{field}"), problem))
+        check_requirement(requirement).map(|(field, problem)| (format!("matchExpressions[{at}].{field}"), problem))
     });
     empty.chain(wrong).collect()
 }
 
-fn mistake(requirement: &Requirement) -> Option<(&'static str, String)> {
+fn check_requirement(requirement: &Requirement) -> Option<(&'static str, String)> {
     let some = !requirement.values.is_empty();
     match requirement.operator.as_str() {
         _ if requirement.key.is_empty() => Some(("key", "is empty".into())),

@@ -1,7 +1,7 @@
 //! The steps: each of one kind, in an order in which nothing is harsher than what came before, and with every
 //! default written out, so that a record carries all it needs.
 
-use super::{compile::Mistakes, selector};
+use super::{compile::PolicyDiagnostics, selector};
 use crate::{
     api::{
         OUT_OF_SERVICE, REMEDIATION_TAINT,
@@ -63,35 +63,35 @@ pub(crate) fn name(step: &StepSpec) -> &'static str {
 }
 
 /// Checks the steps and fills them in.
-pub(super) fn read(steps: &[StepSpec], mistakes: &mut Mistakes) -> Vec<StepSpec> {
+pub(super) fn read(steps: &[StepSpec], diagnostics: &mut PolicyDiagnostics) -> Vec<StepSpec> {
     if steps.is_empty() {
-        mistakes.add("spec.steps", "is empty; name at least one step, such as `- cordon: {}`");
+        diagnostics.add("spec.steps", "is empty; name at least one step, such as `- cordon: {}`");
     }
     let mut before = Vec::new();
     for (at, step) in steps.iter().enumerate() {
         let field = format!("spec.steps[{at}]");
         match kinds(step)[..] {
-            [] => mistakes.add(&field, "names no step: taint, cordon, drain, reboot, powerCycle or reap"),
+            [] => diagnostics.add(&field, "names no step: taint, cordon, drain, reboot, powerCycle or reap"),
             [kind] => {
-                order(kind, &before, &field, mistakes);
+                order(kind, &before, &field, diagnostics);
                 before.push(kind);
             }
             ref several => {
                 let several: Vec<_> = several.iter().map(|kind| kind.name()).collect();
-                mistakes.add(&field, format!("names {}; write one step each", several.join(" and ")));
+                diagnostics.add(&field, format!("names {}; write one step each", several.join(" and ")));
             }
         }
     }
-    steps.iter().enumerate().map(|(at, step)| fill(step, &format!("spec.steps[{at}]"), mistakes)).collect()
+    steps.iter().enumerate().map(|(at, step)| fill(step, &format!("spec.steps[{at}]"), diagnostics)).collect()
 }
 
-fn order(kind: Kind, before: &[Kind], field: &str, mistakes: &mut Mistakes) {
+fn order(kind: Kind, before: &[Kind], field: &str, diagnostics: &mut PolicyDiagnostics) {
     let name = kind.name();
     if before.contains(&kind) {
-        mistakes.add(field, format!("{name} is there already"));
+        diagnostics.add(field, format!("{name} is there already"));
     }
     if let Some(harsher) = before.iter().find(|earlier| earlier.rank() > kind.rank()) {
-        mistakes.add(field, format!("{name} comes before {}, not after", harsher.name()));
+        diagnostics.add(field, format!("{name} comes before {}, not after", harsher.name()));
     }
     let needs: &[Kind] = match kind {
         Kind::Drain => &[Kind::Cordon, Kind::Taint],
@@ -101,67 +101,70 @@ fn order(kind: Kind, before: &[Kind], field: &str, mistakes: &mut Mistakes) {
     };
     if !needs.iter().any(|need| before.contains(need)) {
         let needs: Vec<_> = needs.iter().map(|need| need.name()).collect();
-        mistakes.add(field, format!("{name} needs {} before it", needs.join(" or ")));
+        diagnostics.add(field, format!("{name} needs {} before it", needs.join(" or ")));
     }
 }
 
-fn fill(step: &StepSpec, field: &str, mistakes: &mut Mistakes) -> StepSpec {
+fn fill(step: &StepSpec, field: &str, diagnostics: &mut PolicyDiagnostics) -> StepSpec {
     // A machine that was just turned on needs a while before it can be called unwell.
     let wait = if step.reboot.is_some() || step.power_cycle.is_some() { "5m" } else { "0s" };
     StepSpec {
-        taint: step.taint.as_ref().map(|taint| fill_taint(taint, field, mistakes)),
+        taint: step.taint.as_ref().map(|taint| fill_taint(taint, field, diagnostics)),
         cordon: step.cordon.clone(),
-        drain: step.drain.as_ref().map(|drain| fill_drain(drain, field, mistakes)),
-        reboot: step.reboot.as_ref().map(|power| fill_power(power, &format!("{field}.reboot"), mistakes)),
-        power_cycle: step.power_cycle.as_ref().map(|power| fill_power(power, &format!("{field}.powerCycle"), mistakes)),
+        drain: step.drain.as_ref().map(|drain| fill_drain(drain, field, diagnostics)),
+        reboot: step.reboot.as_ref().map(|power| fill_power(power, &format!("{field}.reboot"), diagnostics)),
+        power_cycle: step
+            .power_cycle
+            .as_ref()
+            .map(|power| fill_power(power, &format!("{field}.powerCycle"), diagnostics)),
         reap: step.reap.clone(),
-        then_wait: span(step.then_wait.as_ref(), wait, &format!("{field}.thenWait"), mistakes),
+        then_wait: span(step.then_wait.as_ref(), wait, &format!("{field}.thenWait"), diagnostics),
     }
 }
 
-fn fill_taint(taint: &TaintStep, field: &str, mistakes: &mut Mistakes) -> TaintStep {
+fn fill_taint(taint: &TaintStep, field: &str, diagnostics: &mut PolicyDiagnostics) -> TaintStep {
     let key = taint.key.clone().unwrap_or_else(|| REMEDIATION_TAINT.into());
     if key.is_empty() || key.contains(char::is_whitespace) {
-        mistakes.add(format!("{field}.taint.key"), format!("`{key}` is no taint's key"));
+        diagnostics.add(format!("{field}.taint.key"), format!("`{key}` is no taint's key"));
     }
     if key == OUT_OF_SERVICE {
         let text =
             format!("`{key}` releases the node's pods; use the step powerCycle, which proves first that it is off");
-        mistakes.add(format!("{field}.taint.key"), text);
+        diagnostics.add(format!("{field}.taint.key"), text);
     }
     let effect = taint.effect.unwrap_or(Effect::NoSchedule);
     TaintStep { key: Some(key), value: Some(taint.value.clone().unwrap_or_default()), effect: Some(effect) }
 }
 
-fn fill_drain(drain: &DrainStep, field: &str, mistakes: &mut Mistakes) -> DrainStep {
+fn fill_drain(drain: &DrainStep, field: &str, diagnostics: &mut PolicyDiagnostics) -> DrainStep {
     let field = format!("{field}.drain");
     match drain.timeout.duration() {
-        Ok(timeout) if timeout.is_zero() => mistakes.add(format!("{field}.timeout"), "0 would never drain anything"),
+        Ok(timeout) if timeout.is_zero() => diagnostics.add(format!("{field}.timeout"), "0 would never drain anything"),
         Ok(_) => {}
-        Err(problem) => mistakes.add(format!("{field}.timeout"), problem),
+        Err(problem) => diagnostics.add(format!("{field}.timeout"), problem),
     }
     if let Some(pods) = &drain.pod_selector {
-        mistakes.extend(&format!("{field}.podSelector"), selector::mistakes(pods));
+        diagnostics.extend(&format!("{field}.podSelector"), selector::check(pods));
     }
     let skip = drain.skip_wait_for_delete_timeout.as_ref();
     if let Some(Err(problem)) = skip.map(Span::duration) {
-        mistakes.add(format!("{field}.skipWaitForDeleteTimeout"), problem);
+        diagnostics.add(format!("{field}.skipWaitForDeleteTimeout"), problem);
     }
-    DrainStep { retry: span(drain.retry.as_ref(), "5s", &format!("{field}.retry"), mistakes), ..drain.clone() }
+    DrainStep { retry: span(drain.retry.as_ref(), "5s", &format!("{field}.retry"), diagnostics), ..drain.clone() }
 }
 
-fn fill_power(power: &PowerStep, field: &str, mistakes: &mut Mistakes) -> PowerStep {
+fn fill_power(power: &PowerStep, field: &str, diagnostics: &mut PolicyDiagnostics) -> PowerStep {
     PowerStep {
-        ready_timeout: span(power.ready_timeout.as_ref(), "10m", &format!("{field}.readyTimeout"), mistakes),
+        ready_timeout: span(power.ready_timeout.as_ref(), "10m", &format!("{field}.readyTimeout"), diagnostics),
         leave_off: power.leave_off,
-        kdump_wait: span(power.kdump_wait.as_ref(), "0s", &format!("{field}.kdumpWait"), mistakes),
+        kdump_wait: span(power.kdump_wait.as_ref(), "0s", &format!("{field}.kdumpWait"), diagnostics),
     }
 }
 
-fn span(given: Option<&Span>, default: &str, field: &str, mistakes: &mut Mistakes) -> Option<Span> {
+fn span(given: Option<&Span>, default: &str, field: &str, diagnostics: &mut PolicyDiagnostics) -> Option<Span> {
     let span = given.cloned().unwrap_or_else(|| Span(default.into()));
     if let Err(problem) = span.duration() {
-        mistakes.add(field, problem);
+        diagnostics.add(field, problem);
     }
     Some(span)
 }

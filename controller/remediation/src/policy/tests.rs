@@ -1,12 +1,12 @@
 //! Policies from their YAML.
 
-mod mistakes;
+mod diagnostics;
 mod reading;
 mod widening;
 
 use super::*;
 
-fn compile(yaml: &str) -> Result<Policy, Vec<PolicyError>> {
+fn compile(yaml: &str) -> Result<Policy, Vec<PolicyDiagnostic>> {
     let policy: RemediationPolicy = serde_saphyr::from_str(yaml).expect(yaml);
     Policy::compile(&policy)
 }

@@ -80,7 +80,7 @@ impl Predicate {
 /// One error, with its line; 0 where it has none.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{line}: {problem}")]
-pub struct Mistake {
+pub struct ReaperDiagnostic {
     pub line: u64,
     pub problem: String,
 }
@@ -111,30 +111,30 @@ struct File {
 }
 
 /// Every error at once, but for YAML that cannot be read at all. An empty file is all defaults.
-pub fn read(text: &str) -> Result<Read, Vec<Mistake>> {
+pub fn read(text: &str) -> Result<Read, Vec<ReaperDiagnostic>> {
     let file: Option<File> = serde_saphyr::from_str(text).map_err(|error| {
         let line = error.location().map_or(0, |location| location.line());
-        vec![Mistake { line, problem: error.without_snippet().to_string() }]
+        vec![ReaperDiagnostic { line, problem: error.without_snippet().to_string() }]
     })?;
-    let mut mistakes = Vec::new();
-    let config = config(&file.unwrap_or_default(), &mut mistakes);
-    match mistakes.is_empty() {
+    let mut diagnostics = Vec::new();
+    let config = config(&file.unwrap_or_default(), &mut diagnostics);
+    match diagnostics.is_empty() {
         true => Ok(Read { warnings: warnings(&config), config: at_least_30_s(config) }),
-        false => Err(mistakes),
+        false => Err(diagnostics),
     }
 }
 
-fn config(file: &File, mistakes: &mut Vec<Mistake>) -> ReaperConfig {
-    let compat = compat(file.compat.as_ref(), mistakes);
+fn config(file: &File, diagnostics: &mut Vec<ReaperDiagnostic>) -> ReaperConfig {
+    let compat = compat(file.compat.as_ref(), diagnostics);
     let seconds = |given: Option<u32>, default| Duration::from_secs(given.unwrap_or(default).into());
     let config = ReaperConfig {
         reap: Predicate::new(given(file.reap_predicate.as_ref()).filter(|text| !text.is_empty()).unwrap_or(REAP)),
         unhealthy: Predicate::new(given(file.unhealthy_predicate.as_ref()).unwrap_or(UNHEALTHY)),
-        max_unhealthy: maximum("maxNodesUnhealthy", file.max_nodes_unhealthy.as_ref(), mistakes),
+        max_unhealthy: maximum("maxNodesUnhealthy", file.max_nodes_unhealthy.as_ref(), diagnostics),
         max_unhealthy_in_zone: maximum(
             "maxNodesUnhealthyInSameZone",
             file.max_nodes_unhealthy_in_same_zone.as_ref(),
-            mistakes,
+            diagnostics,
         ),
         node_startup_grace_period: seconds(file.new_node_grace_period_seconds, 300),
         drain_timeout: seconds(file.drain_timeout_seconds, 310),
@@ -146,8 +146,8 @@ fn config(file: &File, mistakes: &mut Vec<Mistake>) -> ReaperConfig {
         compat,
         reap_even_if_drain_failed: file.reap_even_if_drain_failed.as_ref().is_some_and(|given| given.value),
     };
-    check_predicates(file, &config, mistakes);
-    check_reaping(file, &config, mistakes);
+    check_predicates(file, &config, diagnostics);
+    check_reaping(file, &config, diagnostics);
     config
 }
 
@@ -155,30 +155,30 @@ fn given(key: Option<&Spanned<String>>) -> Option<&str> {
     key.map(|key| key.value.as_str())
 }
 
-fn mistake<T>(key: Option<&Spanned<T>>, problem: String) -> Mistake {
-    Mistake { line: key.map_or(0, |key| key.referenced.line()), problem }
+fn diagnostic<T>(key: Option<&Spanned<T>>, problem: String) -> ReaperDiagnostic {
+    ReaperDiagnostic { line: key.map_or(0, |key| key.referenced.line()), problem }
 }
 
-fn maximum(name: &str, key: Option<&Spanned<String>>, mistakes: &mut Vec<Mistake>) -> Maximum {
+fn maximum(name: &str, key: Option<&Spanned<String>>, diagnostics: &mut Vec<ReaperDiagnostic>) -> Maximum {
     Maximum::parse(given(key).unwrap_or("1")).unwrap_or_else(|problem| {
-        mistakes.push(mistake(key, format!("{name}: {problem}")));
+        diagnostics.push(diagnostic(key, format!("{name}: {problem}")));
         Maximum::Nodes(0)
     })
 }
 
-fn compat(key: Option<&Spanned<String>>, mistakes: &mut Vec<Mistake>) -> Compat {
+fn compat(key: Option<&Spanned<String>>, diagnostics: &mut Vec<ReaperDiagnostic>) -> Compat {
     match given(key) {
         None | Some("fixed") => Compat::Fixed,
         Some("strict") => Compat::Strict,
         Some(other) => {
-            mistakes.push(mistake(key, format!("compat: {other:?} is neither strict nor fixed")));
+            diagnostics.push(diagnostic(key, format!("compat: {other:?} is neither strict nor fixed")));
             Compat::Fixed
         }
     }
 }
 
 /// In `strict` they are errors of each node, as node-reaper has it.
-fn check_predicates(file: &File, config: &ReaperConfig, mistakes: &mut Vec<Mistake>) {
+fn check_predicates(file: &File, config: &ReaperConfig, diagnostics: &mut Vec<ReaperDiagnostic>) {
     if config.compat == Compat::Strict {
         return;
     }
@@ -188,19 +188,19 @@ fn check_predicates(file: &File, config: &ReaperConfig, mistakes: &mut Vec<Mista
     ];
     for (name, key, predicate) in keys {
         if let Err(problem) = &predicate.compiled {
-            mistakes.push(mistake(key, format!("{name}: {problem}")));
+            diagnostics.push(diagnostic(key, format!("{name}: {problem}")));
         }
     }
 }
 
-fn check_reaping(file: &File, config: &ReaperConfig, mistakes: &mut Vec<Mistake>) {
+fn check_reaping(file: &File, config: &ReaperConfig, diagnostics: &mut Vec<ReaperDiagnostic>) {
     let key = file.reap_even_if_drain_failed.as_ref();
     if config.reap_even_if_drain_failed && config.compat == Compat::Strict {
         let problem = "reapEvenIfDrainFailed needs compat: fixed; node-reaper's code never does that";
-        mistakes.push(mistake(key, problem.to_owned()));
+        diagnostics.push(diagnostic(key, problem.to_owned()));
     }
     if config.reap_even_if_drain_failed && config.skip_reaping {
-        mistakes.push(mistake(key, "reapEvenIfDrainFailed and skipReaping say the opposite".to_owned()));
+        diagnostics.push(diagnostic(key, "reapEvenIfDrainFailed and skipReaping say the opposite".to_owned()));
     }
 }
 

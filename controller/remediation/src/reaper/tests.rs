@@ -18,10 +18,10 @@ const NOT_READY: &str =
     "reapPredicate: \"[Conditions.Ready] != 'True'\"\nunhealthyPredicate: \"[Conditions.Ready] != 'True'\"\n";
 
 fn config(text: &str) -> ReaperConfig {
-    read(text).unwrap_or_else(|mistakes| panic!("{mistakes:?}")).config
+    read(text).unwrap_or_else(|diagnostics| panic!("{diagnostics:?}")).config
 }
 
-fn mistakes(text: &str) -> Vec<String> {
+fn diagnostics(text: &str) -> Vec<String> {
     read(text).map(|read| panic!("{read:?}")).unwrap_err().iter().map(ToString::to_string).collect()
 }
 
@@ -129,8 +129,8 @@ fn every_key_is_read() {
 }
 
 #[test]
-fn an_unknown_key_is_told_with_its_line() {
-    let found = mistakes("dryRun: true\nskipReeping: true\n");
+fn an_unknown_key_is_reported_with_its_line() {
+    let found = diagnostics("dryRun: true\nskipReeping: true\n");
     assert!(found[0].starts_with("2: ") && found[0].contains("skipReeping"), "{found:?}");
 }
 
@@ -139,16 +139,16 @@ fn a_value_of_another_kind_is_told_with_its_line() {
     for text in
         ["\ndryRun: maybe\n", "\ndrainTimeoutSeconds: -1\n", "\ndrainTimeoutSeconds: 5m\n", "\nuseEviction: 3\n"]
     {
-        let found = mistakes(text);
+        let found = diagnostics(text);
         assert!(found[0].starts_with("2: "), "{text:?}: {found:?}");
     }
-    assert_eq!(mistakes("dryRun: [\n").len(), 1);
-    assert_eq!(mistakes("dryRun: true\ndryRun: false\n").len(), 1);
+    assert_eq!(diagnostics("dryRun: [\n").len(), 1);
+    assert_eq!(diagnostics("dryRun: true\ndryRun: false\n").len(), 1);
 }
 
 #[test]
-fn every_mistake_is_told_in_one_go() {
-    let found = mistakes(
+fn every_mistake_is_reported_at_once() {
+    let found = diagnostics(
         "reapPredicate: 'Cordoned =='\nmaxNodesUnhealthy: many\nmaxNodesUnhealthyInSameZone: 101%\ncompat: loose\n",
     );
     assert_eq!(found.len(), 4, "{found:?}");
@@ -161,13 +161,13 @@ fn every_mistake_is_told_in_one_go() {
 #[test]
 fn an_empty_reap_predicate_is_the_default_and_an_empty_unhealthy_predicate_is_none() {
     assert!(config("reapPredicate: ''").reap.text.starts_with("Cordoned == false"));
-    assert!(mistakes("unhealthyPredicate: ''")[0].contains("empty"));
+    assert!(diagnostics("unhealthyPredicate: ''")[0].contains("empty"));
     let strict = read("compat: strict\nunhealthyPredicate: ''\n").unwrap();
     assert!(strict.warnings.iter().any(|line| line.contains("unhealthyPredicate fails")), "{:?}", strict.warnings);
 }
 
 #[test]
-fn what_is_odd_is_said() {
+fn oddities_are_warnings() {
     let read = read("newNodeGracePeriodSeconds: 0\ndrainTimeoutSeconds: 7\npodDeletionGracePeriodSeconds: 0\nmaxNodesUnhealthy: 100%").unwrap();
     assert_eq!(read.config.drain_timeout, Duration::from_secs(30));
     assert_eq!(read.warnings.len(), 4, "{:?}", read.warnings);
@@ -176,8 +176,8 @@ fn what_is_odd_is_said() {
 #[test]
 fn reaping_after_a_failed_drain_is_asked_for_by_a_key_and_only_in_fixed() {
     assert!(config("reapEvenIfDrainFailed: true").reap_even_if_drain_failed);
-    assert!(mistakes("compat: strict\nreapEvenIfDrainFailed: true")[0].starts_with("2: "));
-    assert!(mistakes("skipReaping: true\nreapEvenIfDrainFailed: true")[0].contains("opposite"));
+    assert!(diagnostics("compat: strict\nreapEvenIfDrainFailed: true")[0].starts_with("2: "));
+    assert!(diagnostics("skipReaping: true\nreapEvenIfDrainFailed: true")[0].contains("opposite"));
 }
 
 #[test]

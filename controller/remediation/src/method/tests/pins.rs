@@ -7,7 +7,7 @@ const UUID: &str = "00112233-4455-6677-8899-aabbccddeeff";
 const PDU: &str = "agent_name=fence_test\nip=pdu-a\nplug=3\nidentity=configured";
 
 /// As check would have it, of a node with this label.
-fn typed(entries: &[(&str, &str, &str)]) -> Result<Ready, Mistakes> {
+fn typed(entries: &[(&str, &str, &str)]) -> Result<Ready, MethodDiagnostics> {
     let found = resolve("n1", Some("big"), entries)?;
     let agents = found.agents().into_iter().map(|name| (name.to_owned(), Ok(Agent::parse(XML).unwrap()))).collect();
     check(&found, &agents)

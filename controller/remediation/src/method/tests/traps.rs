@@ -13,7 +13,7 @@ fn parameter(name: &str, mixed: &str) -> String {
 }
 
 /// One method `a` of power management of `n1`, of this agent and with these lines.
-fn checked(name: &str, agent: &Agent, lines: &str) -> Result<Ready, Mistakes> {
+fn checked(name: &str, agent: &Agent, lines: &str) -> Result<Ready, MethodDiagnostics> {
     let text = format!("agent_name={name}\n{lines}");
     let entries = [
         ("fence-config-n1", "config.properties", "power_management=a"),

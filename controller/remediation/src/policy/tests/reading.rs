@@ -95,7 +95,7 @@ fn the_shipped_examples_compile() {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let policy = compile(&std::fs::read_to_string(&path).unwrap());
-        let policy = policy.unwrap_or_else(|mistakes| panic!("{}: {mistakes:?}", path.display()));
+        let policy = policy.unwrap_or_else(|diagnostics| panic!("{}: {diagnostics:?}", path.display()));
         assert_eq!(Some(policy.name.as_str()), path.file_stem().and_then(|stem| stem.to_str()));
         names.push(policy.name);
     }

@@ -70,10 +70,10 @@ fn each_mistake_names_its_field() {
         ("steps: [{powerCycle: {kdumpWait: x}}]", "spec.steps[0].powerCycle.kdumpWait", "no duration"),
         ("steps: [{cordon: {}, thenWait: x}]", "spec.steps[0].thenWait", "no duration"),
     ] {
-        let mistakes = compile(&with(lines)).expect_err(lines);
-        assert_eq!(mistakes.len(), 1, "{lines}: {mistakes:?}");
-        assert_eq!(mistakes[0].field, field, "{lines}");
-        assert!(mistakes[0].problem.contains(word), "{lines}: {}", mistakes[0]);
+        let diagnostics = compile(&with(lines)).expect_err(lines);
+        assert_eq!(diagnostics.len(), 1, "{lines}: {diagnostics:?}");
+        assert_eq!(diagnostics[0].field, field, "{lines}");
+        assert!(diagnostics[0].problem.contains(word), "{lines}: {}", diagnostics[0]);
     }
 }
 
@@ -81,8 +81,8 @@ fn each_mistake_names_its_field() {
 fn every_mistake_is_reported_at_once() {
     let lines =
         "when: 'node.redy'\nfor: x\nbudget: {maxUnavailable: x, rate: {count: 1, window: y}}\nsteps: [{reboot: {}}]";
-    let mistakes = compile(&with(lines)).unwrap_err();
-    let fields: Vec<_> = mistakes.iter().map(|mistake| mistake.field.as_str()).collect();
+    let diagnostics = compile(&with(lines)).unwrap_err();
+    let fields: Vec<_> = diagnostics.iter().map(|diagnostic| diagnostic.field.as_str()).collect();
     assert_eq!(
         fields,
         ["spec.when", "spec.for", "spec.steps[0]", "spec.budget.maxUnavailable", "spec.budget.rate.window"]
