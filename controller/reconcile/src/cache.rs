@@ -338,8 +338,8 @@ impl Policies for Snapshot {
     }
 
     fn add_policy(&mut self, policy: Policy) {
-        let place = self.policies.partition_point(|other| other.name < policy.name);
-        self.policies.insert(place, policy);
+        let index = self.policies.partition_point(|other| other.name < policy.name);
+        self.policies.insert(index, policy);
     }
 
     fn add_unreadable(&mut self, name: &str, diagnostics: String) -> bool {

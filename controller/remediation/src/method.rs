@@ -134,7 +134,7 @@ pub enum Wish {
     Reboot,
 }
 
-/// A value and the place it comes from (`ConfigMap/key:line`).
+/// A value and where it is written (`ConfigMap/key:line`).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Written {
     pub value: String,

@@ -184,8 +184,8 @@ fn node(scenario: &Scenario, random: &mut Random) -> String {
 }
 
 fn pick<T: Copy>(of: &[T], random: &mut Random) -> T {
-    let place = usize::try_from(random.below(of.len() as u64)).unwrap_or(0);
-    of[place]
+    let index = usize::try_from(random.below(of.len() as u64)).unwrap_or(0);
+    of[index]
 }
 
 fn anything(scenario: &Scenario, random: &mut Random, node: String) -> Fault {

@@ -20,8 +20,8 @@ impl Histogram {
 
     pub fn observe(&mut self, took: Duration) {
         let seconds = took.as_secs_f64();
-        let place = self.bounds.partition_point(|bound| *bound < seconds);
-        self.counts[place] += 1;
+        let bucket = self.bounds.partition_point(|bound| *bound < seconds);
+        self.counts[bucket] += 1;
         self.sum += seconds;
     }
 

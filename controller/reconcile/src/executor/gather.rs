@@ -58,7 +58,7 @@ impl Gathering {
 }
 
 impl<C: Cluster, P: Power> Running<'_, C, P> {
-    /// Asks what is due; what finds no place now is due at the next decision too.
+    /// Asks what is due; what finds no free slot now is due at the next decision too.
     pub(super) fn ask(&mut self, wants: &BTreeMap<String, Wants>, now: Moment) {
         self.gathering.answered.retain(|(node, _), _| wants.contains_key(node));
         for (node, wants) in wants {

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_built_in_is_done_in_its_place_between_the_agents() {
+    fn built_in_methods_run_in_order_between_the_agents() {
         let names = ["port", "vlan", "cordon", "uncordon", "switch"].map(str::to_owned);
         let [port, vlan, .., switch] = &names;
         let expected = [

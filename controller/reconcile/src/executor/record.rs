@@ -128,7 +128,7 @@ impl<C: Records, P> Executor<'_, C, P> {
         }
     }
 
-    /// Puts what is stored in the place of what we believed.
+    /// Replaces the cached record by the stored one.
     pub(super) async fn forget(&self, fence: &NodeFence) -> Option<Option<NodeFence>> {
         let stored = self.read_fence(&fence.metadata.name).await.ok()?;
         match &stored {

@@ -43,7 +43,7 @@ pub(super) fn reconstructed(snapshot: &Snapshot, now: Now) -> BTreeMap<String, E
     snapshot.fences.iter().map(|(name, fence)| (name.clone(), entered(fence))).collect()
 }
 
-/// Those that have something in hand come first, then by name: no record that waits for a place waits for one behind
+/// Those that have something in hand come first, then by name: no record that waits for a slot waits for one behind
 /// it.
 pub(super) fn decide(pass: &mut Pass<'_>) {
     let snapshot = pass.input.snapshot;

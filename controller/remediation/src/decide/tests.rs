@@ -179,7 +179,7 @@ fn a_dry_run_says_what_a_run_would_do() {
         let decision = run(&snapshot, Memory::default(), second);
         assert_eq!(decision.actions, []);
         assert_eq!(reasons(&decision, "n0"), ["DryRun"]);
-        assert_eq!(reasons(&decision, "n1"), ["DryRun", "MaxConcurrent"], "the first would have the place");
+        assert_eq!(reasons(&decision, "n1"), ["DryRun", "MaxConcurrent"], "the first would have the slot");
     }
 }
 

@@ -37,7 +37,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, String> {
     let mut tokens: Vec<Token> = Vec::new();
     while reader.skip_blanks() {
         let token = reader.token(tokens.last())?;
-        check_place(tokens.last(), &token)?;
+        check_order(tokens.last(), &token)?;
         tokens.push(token);
         if tokens.len() > MOST_TOKENS {
             return Err(format!("the expression has more than {MOST_TOKENS} words and operators"));
@@ -201,7 +201,7 @@ fn may_follow_prefix(last: Option<&Token>) -> bool {
 }
 
 /// Which token may follow which, where the grammar alone would allow more.
-fn check_place(last: Option<&Token>, token: &Token) -> Result<(), String> {
+fn check_order(last: Option<&Token>, token: &Token) -> Result<(), String> {
     let wrong = match (last, token) {
         (Some(Token::Prefix(_)), Token::Prefix(_) | Token::Text(_) | Token::Date(_)) => true,
         (Some(Token::Modifier(_)), Token::Date(_)) => true,

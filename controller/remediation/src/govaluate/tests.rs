@@ -196,7 +196,7 @@ fn a_string_that_reads_as_a_date_is_a_number() {
 }
 
 #[test]
-fn a_date_has_its_places() {
+fn dates_stand_only_where_govaluate_allows_them() {
     fails("1 + '2024-01-01' == 1");
     fails("'2024-01-01' ? true : false");
     fails("-'2024-01-01' == 1");

@@ -137,7 +137,7 @@ pub struct Taken {
     /// Nodes out of service that are not dead, and how many may be.
     pub living: usize,
     pub most_living: usize,
-    /// Dead nodes, and how many may be without a place of the living.
+    /// Dead nodes, and how many may be without a slot of the living.
     pub dead: usize,
     pub most_dead: usize,
 }

@@ -12,7 +12,7 @@ use crate::{
 pub(crate) enum Life {
     /// It renews its Lease, or it is Ready; what it reports of itself may be a lie.
     Lives,
-    /// Neither alive nor dead for certain. It takes a place among the dead, and gets none of theirs.
+    /// Neither alive nor dead for certain. It takes a slot among the dead, and gets none of theirs.
     Unknown,
     /// The Lease was not renewed for as long as it lasts, and Ready is there and not True.
     Dead,

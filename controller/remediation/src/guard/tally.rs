@@ -27,7 +27,7 @@ enum Mark {
     Out,
     /// Dead for certain.
     Dead,
-    /// Dead, or not known to live: they take the places of the dead.
+    /// Dead, or not known to live: they take the slots of the dead.
     Lost,
     /// Lost, or isolated by any policy.
     Isolated,
@@ -140,7 +140,7 @@ impl<'a> Tally<'a> {
         self.mark(Mark::Out, name);
     }
 
-    /// An open record holds the place of its first act, once its turn has come.
+    /// An open record holds the slot of its first act, once its turn has come.
     pub(crate) fn reserve(&mut self, name: &'a str, fence: &'a NodeFence) {
         match fence.status.phase {
             Phase::Closed | Phase::Recovering => {}
@@ -206,7 +206,7 @@ impl<'a> Tally<'a> {
         self.is(Mark::Lost, name) && !self.is_dead(name)
     }
 
-    /// Other nodes that `policy` has in hand and that compete with `but` for its places: the lost with the lost, the
+    /// Other nodes that `policy` has in hand and that compete with `but` for its slots: the lost with the lost, the
     /// living with the living; with one whose state is not known, whichever are more. A busy node without a record may
     /// be any policy's.
     pub(crate) fn in_hand(&self, policy: &str, grade: Grade, but: &str) -> usize {
@@ -245,7 +245,7 @@ fn is_out(node: &Node) -> bool {
     !node.is_ready() || node.unschedulable || node.deleting || node.taint(OUT_OF_SERVICE).is_some()
 }
 
-/// Given up, and yet the node works: a person mended it. Or it is gone, and takes no place any more.
+/// Given up, and yet the node works: a person mended it. Or it is gone, and takes no slot any more.
 fn is_back(fence: &NodeFence, node: Option<&Node>) -> bool {
     let own = node.filter(|node| node.uid == fence.spec.node_uid);
     fence.status.phase == Phase::Quarantined && own.is_none_or(|node| !is_out(node))

@@ -1,4 +1,4 @@
-//! What is reported in a silent agent's place: the full set of its conditions, so that nothing of it is dropped, and
+//! What is reported for a silent agent: the full set of its conditions, so that nothing of it is dropped, and
 //! nothing that is not its own.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::ownership::{Ownership, OwnershipError};
 use crate::facts::Truth;
 
-/// The reason of every condition that stands in a silent agent's place.
+/// The reason of every condition that stands for a silent agent.
 pub const AGENT_SILENT: &str = "AgentSilent";
 
 /// The kubelet's and the node controllers' own: an agent that claims one of them is not believed.

@@ -147,12 +147,12 @@ type Pairs = Vec<(String, Written)>;
 impl Reader<'_, '_> {
     fn steps(&mut self, found: &mut NodeMethods) {
         default_steps(found);
-        let place = format!("{}/{CONFIG_KEY}", self.map);
+        let source = format!("{}/{CONFIG_KEY}", self.map);
         let Some(text) = self.data.get(CONFIG_KEY) else {
             self.wanting.report(format!("{} has no key {CONFIG_KEY}", self.map));
             return;
         };
-        for (key, written) in parse(&place, text, &mut self.wanting.diagnostics) {
+        for (key, written) in parse(&source, text, &mut self.wanting.diagnostics) {
             match key.as_str() {
                 "node_name" if !self.of_node || written.value == self.node => {}
                 "node_name" => self.wanting.report(format!(

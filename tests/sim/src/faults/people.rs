@@ -62,8 +62,8 @@ impl Truth {
         if open.is_empty() || self.random.chance(150) {
             return node.to_owned();
         }
-        let place = usize::try_from(self.random.below(open.len() as u64)).unwrap_or(0);
-        open[place].clone()
+        let index = usize::try_from(self.random.below(open.len() as u64)).unwrap_or(0);
+        open[index].clone()
     }
 
     fn person_cordons(&mut self, name: &str) -> bool {

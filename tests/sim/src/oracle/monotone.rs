@@ -45,7 +45,7 @@ pub fn begin(scenario: &Scenario) {
     };
     let random = Random::new(scenario.seed ^ 0x1010);
     let judge = Judge { mutation: scenario.mutation, rate, random, found: Vec::new(), asked: 0 };
-    JUDGE.with(|place| *place.borrow_mut() = Some(judge));
+    JUDGE.with(|slot| *slot.borrow_mut() = Some(judge));
 }
 
 /// What was found since it was asked last.

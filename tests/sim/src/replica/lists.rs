@@ -63,8 +63,8 @@ pub(super) async fn relist(truth: &Shared, number: usize, to: (&Cache, Clock)) -
     let cursor = truth.borrow().store.changes.len();
     take_stop(truth, to);
     let first = truth.borrow_mut().random.below(SOURCES.len() as u64);
-    for place in 0..SOURCES.len() {
-        let source = SOURCES[(place + usize::try_from(first).unwrap_or(0)) % SOURCES.len()];
+    for offset in 0..SOURCES.len() {
+        let source = SOURCES[(offset + usize::try_from(first).unwrap_or(0)) % SOURCES.len()];
         to.0.ask_list(source, "");
         let pause = truth.borrow_mut().random.millis(5, 400);
         sleep(pause).await;

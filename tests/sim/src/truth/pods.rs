@@ -54,9 +54,9 @@ impl Truth {
         if able.is_empty() {
             return;
         }
-        let place = usize::try_from(self.random.below(able.len() as u64)).unwrap_or(0);
+        let index = usize::try_from(self.random.below(able.len() as u64)).unwrap_or(0);
         // The node that fails in plain stories has something to lose.
-        let node = able.iter().find(|node| name == "web-0" && node.name == "n-0004").unwrap_or(&able[place]);
+        let node = able.iter().find(|node| name == "web-0" && node.name == "n-0004").unwrap_or(&able[index]);
         let (node, node_uid) = (node.name.clone(), node.uid.clone());
         let uid = format!("pod-{}", self.store.next_uid());
         let pod = self.pod(name, &uid, &node);

@@ -7,7 +7,7 @@ fn reported(decision: &Decision) -> Vec<(&str, &str)> {
     decision.events.iter().map(|event| (event.node.as_str(), event.event.message.as_str())).collect()
 }
 
-/// Two dead nodes and a place for one cordon.
+/// Two dead nodes and a slot for one cordon.
 fn narrow() -> Snapshot {
     let mut policy = policy("p", vec![cordon()]);
     policy.cordon_budget.max_concurrent = Some(1);

@@ -137,7 +137,7 @@ fn a_policy_has_so_many_in_hand_and_no_more() {
 }
 
 #[test]
-fn a_given_up_node_that_works_again_takes_no_place() {
+fn a_given_up_node_that_works_again_takes_no_slot() {
     let mut fixture = Fixture::new();
     fixture.snapshot.fences.insert("n1".into(), record("n1", Phase::Quarantined));
     fixture.policy.budget.max_concurrent = Some(1);
@@ -191,7 +191,7 @@ proptest! {
     }
 }
 
-/// Or a domain that was not counted would be an empty one, with every place free.
+/// Or a domain that was not counted would be an empty one, with every slot free.
 #[test]
 fn an_uncounted_domain_is_as_full_as_the_cluster() {
     let fixture = fixture(&["n1", "n2"], dead());

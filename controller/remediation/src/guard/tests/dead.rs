@@ -1,4 +1,4 @@
-//! Places of the dead beside those of the living.
+//! Slots of the dead beside those of the living.
 
 use super::{budget::WAYS, *};
 
@@ -27,7 +27,7 @@ fn input(fixture: &Fixture) -> EvaluationInput<'_> {
 }
 
 #[test]
-fn a_living_node_in_hand_takes_no_place_of_a_dead_one() {
+fn a_living_node_in_hand_takes_no_slot_of_a_dead_one() {
     assert_eq!(a_liar().permits(), Permits::default());
 }
 
@@ -42,7 +42,7 @@ fn what_is_taken_is_told_apart() {
 }
 
 #[test]
-fn a_dead_node_takes_no_place_of_a_living_one() {
+fn a_dead_node_takes_no_slot_of_a_living_one() {
     let mut fixture = a_liar();
     // The other way round: the liar is asked for, and `n0` is dead, drained and given up.
     let (liar, dead) = (fixture.snapshot.nodes["n1"].clone(), record("n0", Phase::Quarantined));
@@ -72,7 +72,7 @@ fn a_dead_node_takes_no_place_of_a_living_one() {
 }
 
 #[test]
-fn the_dead_have_no_more_than_their_own_places() {
+fn the_dead_have_no_more_than_their_own_slots() {
     let second = |max_dead| {
         let mut fixture = a_liar();
         fixture.policy.budget.dead = Quota::Count(max_dead);
@@ -88,7 +88,7 @@ fn the_dead_have_no_more_than_their_own_places() {
 
 /// A node whose Lease moves is not dead, and one that has none, or is Ready, is not known to be.
 #[test]
-fn only_who_is_dead_for_certain_has_a_place_of_the_dead() {
+fn only_a_node_dead_for_certain_has_a_slot_of_the_dead() {
     type Change = fn(&mut Fixture);
     let changes: [(&str, Change); 5] = [
         ("its Lease moved 39 s ago", |fixture| fixture.snapshot.kubelet_leases.get_mut("n0").unwrap().seen = at(961)),
@@ -107,9 +107,9 @@ fn only_who_is_dead_for_certain_has_a_place_of_the_dead() {
     }
 }
 
-/// A node that might be dead takes a place of the dead; one that lives and reports that it is not Ready takes none.
+/// A node that might be dead takes a slot of the dead; one that lives and reports that it is not Ready takes none.
 #[test]
-fn a_node_without_a_lease_takes_a_place_of_the_dead() {
+fn a_node_without_a_lease_takes_a_slot_of_the_dead() {
     for (renewed, blocked) in [(None, true), (Some(at(950)), true), (Some(at(995)), false)] {
         let mut fixture = a_liar();
         fixture.snapshot.fences.clear();

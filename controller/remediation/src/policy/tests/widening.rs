@@ -59,23 +59,23 @@ fn width(policy: &Policy) -> Vec<i64> {
     width
 }
 
-/// Every place in it, as a JSON pointer.
-fn places(value: &Value, at: &str, found: &mut Vec<String>) {
+/// Every value in it, as a JSON pointer.
+fn pointers(value: &Value, at: &str, found: &mut Vec<String>) {
     match value {
         Value::Object(map) => map.iter().for_each(|(key, below)| {
             found.push(format!("{at}/{key}"));
-            places(below, &format!("{at}/{key}"), found);
+            pointers(below, &format!("{at}/{key}"), found);
         }),
         Value::Array(list) => list.iter().enumerate().for_each(|(at_index, below)| {
             found.push(format!("{at}/{at_index}"));
-            places(below, &format!("{at}/{at_index}"), found);
+            pointers(below, &format!("{at}/{at_index}"), found);
         }),
         _ => {}
     }
 }
 
-fn remove(value: &mut Value, place: &str) {
-    let (parent, key) = place.rsplit_once('/').unwrap();
+fn remove(value: &mut Value, pointer: &str) {
+    let (parent, key) = pointer.rsplit_once('/').unwrap();
     match value.pointer_mut(parent) {
         Some(Value::Object(map)) => drop(map.remove(key)),
         Some(Value::Array(list)) => drop(list.remove(key.parse().unwrap())),
@@ -96,12 +96,12 @@ fn is_no_wider(mutated: &Value) -> bool {
 #[test]
 fn a_field_that_is_removed_allows_no_more() {
     let mut found = Vec::new();
-    places(&loose()["spec"], "/spec", &mut found);
+    pointers(&loose()["spec"], "/spec", &mut found);
     assert!(found.len() > 30);
-    for place in found {
+    for pointer in found {
         let mut mutated = loose();
-        remove(&mut mutated, &place);
-        assert!(is_no_wider(&mutated), "without {place}");
+        remove(&mut mutated, &pointer);
+        assert!(is_no_wider(&mutated), "without {pointer}");
     }
 }
 
@@ -112,9 +112,9 @@ proptest! {
         "[a-z%]{0,6}".prop_map(Value::String), "[0-9]{1,3}x".prop_map(Value::String),
     ]) {
         let mut found = Vec::new();
-        places(&loose()["spec"], "/spec", &mut found);
+        pointers(&loose()["spec"], "/spec", &mut found);
         // The predicate and names are free text; they are no limits.
-        found.retain(|place| !place.ends_with("/when"));
+        found.retain(|pointer| !pointer.ends_with("/when"));
         let mut mutated = loose();
         *mutated.pointer_mut(&found[pick % found.len()]).unwrap() = junk;
         prop_assert!(is_no_wider(&mutated), "{}", mutated);
