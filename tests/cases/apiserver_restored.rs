@@ -25,7 +25,7 @@ pub(crate) fn list(suite: &mut Suite) {
 /// More than a starting API server writes itself.
 const WRITES_LOST: u32 = 200;
 /// A heartbeat of ten seconds, and what an outage adds for a node with nothing to deliver.
-const TOLD_AGAIN: Duration = Duration::from_secs(90);
+const REPORTED_AGAIN: Duration = Duration::from_secs(90);
 
 fn a_past_node_is_written_again(cluster: &Cluster) {
     let node = "restored";
@@ -37,13 +37,13 @@ fn a_past_node_is_written_again(cluster: &Cluster) {
     // What the rest of the cluster wrote in the time that is lost.
     (0..WRITES_LOST).for_each(|other| _ = cluster.create_node(&format!("lost-{other}")));
     let after = Timestamp::now();
-    until_within(TOLD_AGAIN, "a heartbeat after them", || {
+    until_within(REPORTED_AGAIN, "a heartbeat after them", || {
         let now = cluster.condition(node, "KernelUnhealthy").unwrap();
         let heartbeat: Timestamp = now["lastHeartbeatTime"].as_str().unwrap().parse().unwrap();
         (heartbeat > after).then_some(())
     });
     cluster.restore();
-    until_within(TOLD_AGAIN, "the past is noticed", || {
+    until_within(REPORTED_AGAIN, "the past is noticed", || {
         agent.log().contains("the API server was restored from a backup").then_some(())
     });
     wait_published(cluster, (node, "KernelUnhealthy"), "True");
@@ -64,7 +64,7 @@ fn a_lease_shows_it_before_the_heartbeat(cluster: &Cluster) {
     let before = cluster.lease(node).map(|lease| version(&lease)).unwrap();
     until("a renewal after the backup", || cluster.lease(node).filter(|lease| version(lease) > before));
     cluster.restore();
-    until_within(TOLD_AGAIN, "the Node is reported again", || {
+    until_within(REPORTED_AGAIN, "the Node is reported again", || {
         cluster.condition(node, "KernelUnhealthy").filter(|reported| reported["status"] == "True")
     });
 }

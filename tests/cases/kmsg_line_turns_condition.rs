@@ -55,7 +55,7 @@ fn status_json_has_what_scripts_rely_on() {
     };
     let list = status["conditions"].as_array().unwrap();
     let condition = list.iter().find(|condition| condition["type"] == "KernelUnhealthy").unwrap();
-    has(condition, &["type", "status", "reason", "message", "since", "problems"]);
+    has(condition, &["type", "status", "reason", "message", "transition", "problems"]);
     let problem = &condition["problems"][0];
     has(problem, &["reason", "severity", "since", "last_seen", "count", "message", "source", "action"]);
     assert_eq!((&condition["status"], &problem["source"]), (&"True".into(), &"kernel-monitor".into()));

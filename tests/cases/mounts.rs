@@ -72,7 +72,7 @@ fn a_full_filesystem_is_reported_until_there_is_room() {
     assert!(on(&agent, "FilesystemFull", &point).is_none());
     disk.fill();
     let (message, _) = reported(&agent, "FilesystemFull", ("FilesystemSpaceLow", &point));
-    assert!(message.contains("100 % of the space is used, nothing left"), "{message}");
+    assert!(message.contains("100 % of the space is used (limit 98 %), nothing left; free space"), "{message}");
     disk.make_room();
     over(&agent, "FilesystemFull", &point);
 }
