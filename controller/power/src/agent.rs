@@ -103,13 +103,13 @@ impl Agents {
         lease_deadline: &LeaseDeadline,
     ) -> Result<(), Failed> {
         let run = self.run(call, act, options).map_err(Failed::NotBegun)?;
-        let named = |text: &str| format!("{} ({}) {}: {text}", call.name, call.agent, act.word());
+        let named = |text: &str| format!("{} ({}) {}: {text}", call.name, call.agent, act.name());
         let report = match self.runner.run(run, Some(lease_deadline)).await {
             Ok(report) => report,
             Err(NoReport::NotStarted(why)) => return Err(Failed::NotBegun(named(&why))),
             Err(error @ NoReport::Lost(_)) => return Err(Failed::InDoubt(named(&error.to_string()))),
         };
-        tracing::info!(method = call.name, agent = call.agent, action = act.word(), ending = ?report.ending, "fence agent ended");
+        tracing::info!(method = call.name, agent = call.agent, action = act.name(), ending = ?report.ending, "fence agent ended");
         let said = complaint(&report, &options.secrets);
         match report.ending {
             Ending::Exited(0) => Ok(()),
@@ -157,7 +157,7 @@ fn stamp(path: &std::path::Path) -> std::io::Result<Stamp> {
 
 /// One option on each line: a line end in a value would be another option.
 fn stdin(act: Act, options: &Options) -> Result<String, String> {
-    let mut text = format!("action={}\n", act.word());
+    let mut text = format!("action={}\n", act.name());
     for (name, value) in &options.values {
         if value.contains(['\n', '\r', '\0']) {
             return Err(format!("the option {name} has a line end in it; take it out of the Secret"));

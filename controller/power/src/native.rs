@@ -182,7 +182,7 @@ impl<C: Configuration> NativePower<C> {
         // A storage without a method for that lets a node in again that has been rebooted: it does so itself.
         let by_itself = act == Act::On && ready.storage_only.is_some();
         if done.is_empty() && !by_itself {
-            return Err(Failed::NotBegun(format!("no method turns it {}", act.word())));
+            return Err(Failed::NotBegun(format!("no method turns it {}", act.name())));
         }
         Ok(done)
     }

@@ -221,7 +221,7 @@ impl<'a, C: Cluster, P: Power> Running<'a, C, P> {
         self.memory = decision.memory;
         cache.leave(cache.with(|snapshot| self.memory.ledger(snapshot, now)));
         if settings.dry_run {
-            self.say(&decision.verdicts);
+            self.log_dry_run(&decision.verdicts);
         }
         cache.publish(decision.verdicts);
         cache.retain_gathered(&decision.wants);
@@ -245,7 +245,7 @@ impl<'a, C: Cluster, P: Power> Running<'a, C, P> {
         }
     }
 
-    fn say(&mut self, verdicts: &[Verdict]) {
+    fn log_dry_run(&mut self, verdicts: &[Verdict]) {
         for (node, would) in self.rehearsal.news(verdicts) {
             tracing::info!(node, would, "dry run");
         }

@@ -90,7 +90,7 @@ pub struct Candidate<'a, C> {
     set_backs: watch::Receiver<u64>,
     passed: u64,
     /// The last failure that was logged.
-    told: Option<String>,
+    last_error: Option<String>,
 }
 
 /// The Lease as it was last seen, and since when it is so.
@@ -117,8 +117,8 @@ impl<'a, C: Election> Candidate<'a, C> {
     pub fn new(cluster: &'a C, cache: Cache, clock: Clock, terms: Terms) -> (Self, Term) {
         let (term, receiver) = watch::channel(None);
         let set_backs = cache.hear_of_set_backs();
-        let (seen, held, told) = (None, None, None);
-        (Self { cluster, cache, clock, terms, term, seen, held, newest: 0, set_backs, passed: 0, told }, receiver)
+        let (seen, held, last_error) = (None, None, None);
+        (Self { cluster, cache, clock, terms, term, seen, held, newest: 0, set_backs, passed: 0, last_error }, receiver)
     }
 
     /// Never returns. Dropping it ends nothing by itself: [`resign`](Self::resign) does, or else the lease deadline.
@@ -220,11 +220,11 @@ impl<'a, C: Election> Candidate<'a, C> {
 
     /// Why no replica leads here, once and not at each try.
     fn trouble(&mut self, what: &str, error: &ApiError) {
-        let told = format!("{what}: {error}");
-        if self.told.as_ref() != Some(&told) {
-            tracing::warn!(why = told, "the leader's Lease cannot be had; it is tried until it can");
+        let last_error = format!("{what}: {error}");
+        if self.last_error.as_ref() != Some(&last_error) {
+            tracing::warn!(why = last_error, "the leader's Lease cannot be had; it is tried until it can");
         }
-        self.told = Some(told);
+        self.last_error = Some(last_error);
     }
 
     fn begin(&mut self, lease: Leadership, sent: Moment) {
@@ -234,7 +234,7 @@ impl<'a, C: Election> Candidate<'a, C> {
             return;
         }
         let (sender, receiver) = watch::channel(until);
-        (self.seen, self.told) = (None, None);
+        (self.seen, self.last_error) = (None, None);
         self.held = Some(Held { lease, sent, until: sender });
         self.term.send_replace(Some(LeaseDeadline::new(epoch, receiver)));
         tracing::info!(epoch, identity = self.terms.identity, "leads");

@@ -11,7 +11,9 @@ use std::{future::Future, time::Duration};
 
 use nodewell_remediation::{
     action::EventDraft,
-    liveness::{AGENT_SILENT, Evidence, Memory, Patience, Silence, StatusView, Survey, Verdict, Words, judge, survey},
+    liveness::{
+        AGENT_SILENT, Evidence, Memory, Patience, RawCondition, Silence, StatusView, Survey, Verdict, judge, survey,
+    },
     snapshot::Snapshot,
     time::Now,
 };
@@ -28,7 +30,12 @@ pub trait Conditions {
     /// ([`StatusView::has_lost_owners`]), with `metadata.uid` and
     /// `metadata.resourceVersion` of `status` (`nodewell_remediation::liveness::apply_body`). The set is complete: what
     /// it leaves out is given up.
-    fn apply(&self, node: &str, status: &StatusView, set: &[Words]) -> impl Future<Output = Result<(), ApiError>>;
+    fn apply(
+        &self,
+        node: &str,
+        status: &StatusView,
+        set: &[RawCondition],
+    ) -> impl Future<Output = Result<(), ApiError>>;
     /// An Event on the Node.
     fn emit(&self, node: &str, uid: &str, event: &EventDraft) -> impl Future<Output = ()>;
 }

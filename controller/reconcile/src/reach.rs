@@ -126,8 +126,8 @@ impl<C: Hosts, P: Prober> Neighbours<'_, C, P> {
         reach.sequence += 1;
         let report = reach.report(&self.host, self.clock.moment());
         if !self.dry_run {
-            let told = self.cluster.report_reach(&report).await;
-            reach.note(told.as_ref().err());
+            let answer = self.cluster.report_reach(&report).await;
+            reach.note(answer.as_ref().err());
         }
         match self.cluster.reach_reports().await {
             Ok(reports) => reach.hear(reports, &self.host, self.clock.moment()),
@@ -139,13 +139,13 @@ impl<C: Hosts, P: Prober> Neighbours<'_, C, P> {
         let reached = sample.iter().filter(|(_, reached)| *reached).count();
         let tried = (!sample.is_empty()).then_some((reached, sample.len()));
         self.cache.set_host(|host| host.reachable_nodes = tried);
-        let words = reach.words(&self.host, self.clock.moment());
-        let before = std::mem::replace(&mut reach.shown, words.keys().cloned().collect());
-        for node in before.iter().filter(|node| !words.contains_key(*node)) {
+        let reports = reach.reports(&self.host, self.clock.moment());
+        let before = std::mem::replace(&mut reach.shown, reports.keys().cloned().collect());
+        for node in before.iter().filter(|node| !reports.contains_key(*node)) {
             self.cache.gather(node, |gathered| gathered.reach.clear());
         }
-        for (node, words) in words {
-            self.cache.gather(&node, |gathered| gathered.reach = words);
+        for (node, reports) in reports {
+            self.cache.gather(&node, |gathered| gathered.reach = reports);
         }
     }
 }
@@ -206,19 +206,19 @@ impl Reach {
     }
 
     /// By node: what each host reports of it, ours among them.
-    fn words(&self, myself: &str, now: Moment) -> BTreeMap<String, BTreeMap<String, Option<Moment>>> {
-        let mut words: BTreeMap<String, BTreeMap<String, Option<Moment>>> = BTreeMap::new();
+    fn reports(&self, myself: &str, now: Moment) -> BTreeMap<String, BTreeMap<String, Option<Moment>>> {
+        let mut reports: BTreeMap<String, BTreeMap<String, Option<Moment>>> = BTreeMap::new();
         for (node, since) in self.own() {
-            words.entry(node.clone()).or_default().insert(myself.to_owned(), since);
+            reports.entry(node.clone()).or_default().insert(myself.to_owned(), since);
         }
         for (host, heard) in self.heard.iter().filter(|(_, heard)| heard.is_believed(now)) {
             let Some(at) = heard.at else { continue };
             for (node, secs) in &heard.report.nodes {
                 let since = secs.map(|secs| Moment(at.0.saturating_sub(Duration::from_secs(secs))));
-                words.entry(node.clone()).or_default().insert(host.clone(), since);
+                reports.entry(node.clone()).or_default().insert(host.clone(), since);
             }
         }
-        words
+        reports
     }
 }
 

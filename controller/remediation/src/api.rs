@@ -58,8 +58,8 @@ impl Meta {
     /// Who asked for what a person did to this object, and why, as text for a journal.
     #[must_use]
     pub fn asked_by(&self) -> String {
-        let said = self.annotations.get(ASKED_BY).map_or("", |said| said.trim());
-        let said: String = said.chars().filter(|letter| !letter.is_control()).take(ASKED_BY_CHARS).collect();
-        if said.is_empty() { "no name is given for it".to_owned() } else { format!("asked by {said}") }
+        let asked_by = self.annotations.get(ASKED_BY).map_or("", |asked_by| asked_by.trim());
+        let asked_by: String = asked_by.chars().filter(|letter| !letter.is_control()).take(ASKED_BY_CHARS).collect();
+        if asked_by.is_empty() { "no name is given for it".to_owned() } else { format!("asked by {asked_by}") }
     }
 }

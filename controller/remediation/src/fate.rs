@@ -78,7 +78,7 @@ pub struct Fate {
 
 /// Foretells it. `pods` are those on the node; `remediation` is what a policy of ours would do, if any would.
 #[must_use]
-pub fn foretell(
+pub fn forecast(
     node: &str,
     pods: &[Pod],
     (settings, around): (Settings, &Surroundings),

@@ -8,20 +8,20 @@
 //! Silence is counted by what this controller has seen pass, never by the agent's clock. A node that restarts, and more
 //! than half of the agents at once (that is our own blindness), are left alone.
 
+mod conditions;
 mod judgement;
 mod memory;
 mod ownership;
-mod words;
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
 pub use self::{
+    conditions::{AGENT_SILENT, KUBELETS, RawCondition, StatusView, apply_body},
     judgement::{Evidence, Leave, Verdict, judge},
     memory::Memory,
     ownership::{AGENT, Fields, Ownership, OwnershipError},
-    words::{AGENT_SILENT, KUBELETS, StatusView, Words, apply_body},
 };
 use crate::{
     api::fence::Phase,

@@ -84,7 +84,7 @@ pub enum Act {
 impl Act {
     /// The value of the agents' option `action`.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::On => "on",
             Self::Off => "off",

@@ -4,7 +4,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use nodewell_reconcile::{api_error::ApiError, cluster::LeaseKind, liveness::Conditions};
 use nodewell_remediation::{
     action::EventDraft,
-    liveness::{AGENT, Evidence, StatusView, Words, apply_body},
+    liveness::{AGENT, Evidence, RawCondition, StatusView, apply_body},
 };
 use serde_json::Value;
 
@@ -37,7 +37,7 @@ impl Conditions for AgentConditions<'_> {
         Ok(Some(Evidence { status: status(&raw)?, lease: lease.map(renewed) }))
     }
 
-    async fn apply(&self, node: &str, status: &StatusView, set: &[Words]) -> Result<(), ApiError> {
+    async fn apply(&self, node: &str, status: &StatusView, set: &[RawCondition]) -> Result<(), ApiError> {
         versioned(node, status)?;
         let manager = Manager { name: AGENT, force: status.has_lost_owners() };
         self.wire.apply(&status_path(node), manager, &apply_body(node, status, set)).await
@@ -57,7 +57,7 @@ fn status(raw: &Value) -> Result<StatusView, ApiError> {
     let meta = &raw["metadata"];
     let text = |name: &str| meta[name].as_str().unwrap_or_default().to_owned();
     let raw_conditions = raw["status"]["conditions"].as_array().into_iter().flatten();
-    let conditions: Option<Vec<Words>> = raw_conditions.map(|one| one.as_object().cloned()).collect();
+    let conditions: Option<Vec<RawCondition>> = raw_conditions.map(|one| one.as_object().cloned()).collect();
     Ok(StatusView {
         uid: text("uid"),
         resource_version: text("resourceVersion"),

@@ -11,7 +11,7 @@ use nodewell_reconcile::{
 };
 use nodewell_remediation::{
     enrolment::{Request, Rule, Verdict, judge},
-    liveness::{AGENT, Evidence, StatusView, Words},
+    liveness::{AGENT, Evidence, RawCondition, StatusView},
 };
 use rcgen::{CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, KeyPair, KeyUsagePurpose};
 use serde_json::{Value, json};
@@ -31,14 +31,14 @@ cases![
     the_approver_can_do_nothing_else,
 ];
 
-fn condition(kind: &str, status: &str, reason: &str) -> Words {
+fn condition(kind: &str, status: &str, reason: &str) -> RawCondition {
     let condition = json!({ "type": kind, "status": status, "reason": reason, "message": "m",
         "lastTransitionTime": "2026-01-01T00:00:00Z", "lastHeartbeatTime": "2026-01-01T00:00:00Z" });
     condition.as_object().unwrap().clone()
 }
 
 /// As an agent does it: everything, forced.
-async fn agent_reports(server: &Server, node: &str, set: &[Words]) {
+async fn agent_reports(server: &Server, node: &str, set: &[RawCondition]) {
     let file =
         json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": node }, "status": { "conditions": set } });
     let path = server.file("apply.json", &file.to_string());

@@ -77,16 +77,16 @@ impl SimPower {
                 sleep(LONGEST).await;
                 return Err(Failed::Timeout(LONGEST));
             }
-            Manner::Pretends | Manner::SaysOff | Manner::StuckOff | Manner::Flaps(_) => {}
-            Manner::Slow(late) => self.tell(node, (on, late), epoch),
-            Manner::Honest => self.tell(node, (on, Duration::ZERO), epoch),
+            Manner::Pretends | Manner::ReadsOff | Manner::StuckOff | Manner::Flaps(_) => {}
+            Manner::Slow(late) => self.answer(node, (on, late), epoch),
+            Manner::Honest => self.answer(node, (on, Duration::ZERO), epoch),
         }
         sleep(self.delay(10, 1000)).await;
         Ok(())
     }
 
     /// The BMC has it now, whatever becomes of the agent.
-    fn tell(&self, node: &Node, (on, late): (bool, Duration), epoch: u64) {
+    fn answer(&self, node: &Node, (on, late): (bool, Duration), epoch: u64) {
         let mut truth = self.truth.borrow_mut();
         let at = truth.now().plus(late);
         truth.act_lands(&node.name, if on { "on" } else { "off" }, epoch);
@@ -143,12 +143,12 @@ impl Truth {
     /// What is answered when the power of a node is asked for.
     fn read_power(&mut self, name: &str) -> PowerState {
         let (now, storage) = (self.now(), self.scenario.theme == Theme::Storage);
-        let cached = self.oracle.said_off.get(name).is_some_and(|at| now.since(*at) < CACHED);
+        let cached = self.oracle.read_off.get(name).is_some_and(|at| now.since(*at) < CACHED);
         if cached && self.scenario.mutation == Mutation::CachesReadings {
             return PowerState::Off;
         }
-        let says = self.machines.get_mut(name).map_or(PowerState::Unknown, |machine| machine.says(storage, now));
-        let state = if self.scenario.mutation == Mutation::FalseOff { PowerState::Off } else { says };
+        let read = self.machines.get_mut(name).map_or(PowerState::Unknown, |machine| machine.power_state(storage, now));
+        let state = if self.scenario.mutation == Mutation::FalseOff { PowerState::Off } else { read };
         self.power_was_read(name, state);
         state
     }

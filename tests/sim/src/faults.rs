@@ -115,7 +115,7 @@ const EDITS: [Edit; 8] = [
 pub fn plan(scenario: &Scenario) -> Vec<(Moment, Fault)> {
     let mut random = Random::new(scenario.seed ^ 0xFA17);
     let mut plan = match scenario.kind {
-        _ if !scenario.plot.is_empty() => told(&scenario.plot),
+        _ if !scenario.plot.is_empty() => plotted(&scenario.plot),
         Kind::Plain => vec![(Moment(PLAIN_AT), Fault::PowerLoss("n-0004".into()))],
         Kind::Large => vec![
             (Moment(Duration::from_secs(20)), Fault::PowerLoss("n-0004".into())),
@@ -140,7 +140,7 @@ fn store_back(scenario: &Scenario) -> Option<(Moment, Fault)> {
     is_rare.then(|| (Moment(random.millis(60_000, 180_000)), fault))
 }
 
-fn told(plot: &[(u64, Fault)]) -> Vec<(Moment, Fault)> {
+fn plotted(plot: &[(u64, Fault)]) -> Vec<(Moment, Fault)> {
     plot.iter().map(|(secs, fault)| (Moment(Duration::from_secs(*secs)), fault.clone())).collect()
 }
 

@@ -71,7 +71,7 @@ pub struct Oracle {
     pub read_on: BTreeSet<String>,
     turned_on: BTreeSet<String>,
     /// When each machine was last reported to be off.
-    pub said_off: BTreeMap<String, Moment>,
+    pub read_off: BTreeMap<String, Moment>,
     /// When each machine was reported to be off, since the last order to it landed and since it was last reported to be
     /// on.
     off_readings: BTreeMap<String, Vec<Moment>>,

@@ -148,7 +148,7 @@ pub(crate) fn know(truth: &Shared, number: usize, change: &Change) {
     let mut truth = truth.borrow_mut();
     let now = truth.now();
     let mode = match policy {
-        Policy::Said(policy) if Compiled::compile(policy).is_ok() => Some(policy.spec.mode),
+        Policy::Parsed(policy) if Compiled::compile(policy).is_ok() => Some(policy.spec.mode),
         _ => None,
     };
     let seen = &mut truth.replicas[number];
@@ -192,8 +192,8 @@ pub(crate) fn apply((cache, clock): (&Cache, Clock), change: &Change, mutation: 
 fn apply_policy(cache: &Cache, policy: &Policy, mutation: Mutation) {
     let keeps = mutation == Mutation::TakesBrokenPolicy;
     match policy {
-        Policy::Said(policy) if keeps && Compiled::compile(policy).is_err() => {}
-        Policy::Said(policy) => cache.apply_policy(policy),
+        Policy::Parsed(policy) if keeps && Compiled::compile(policy).is_err() => {}
+        Policy::Parsed(policy) => cache.apply_policy(policy),
         Policy::Garbled | Policy::Gone if keeps => {}
         Policy::Garbled => cache.apply_unreadable_policy(POLICY, "it is garbled".into()),
         Policy::Gone => cache.remove_policy(POLICY),

@@ -242,8 +242,8 @@ mod tests {
             cache.apply_event(NodeEvent { reason: format!("Forged{at}"), ..event(&format!("f{at}"), 1, 9_000) }, false);
             cache.apply_event(event("real", at, 9_000), false);
         }
-        let kept = cache.with(|snapshot| snapshot.events["a"].len());
-        assert_eq!(kept, OF_A_NODE);
+        let stored = cache.with(|snapshot| snapshot.events["a"].len());
+        assert_eq!(stored, OF_A_NODE);
         assert_eq!(shown(&cache), Some((9_999, 0)), "the one seen last stays");
     }
 

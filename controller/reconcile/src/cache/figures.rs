@@ -59,7 +59,7 @@ impl Cache {
     }
 
     pub(crate) fn stepped(&self, op: &Op, outcome: &Outcome, took: Duration) {
-        self.lock().figures.act(kind(op), word(outcome), took);
+        self.lock().figures.act(kind(op), label(outcome), took);
     }
 
     /// A write of a record: `open`, `save` or `close`.
@@ -68,12 +68,12 @@ impl Cache {
     }
 
     pub(crate) fn power_was_read(&self, state: PowerState) {
-        let word = match state {
+        let label = match state {
             PowerState::On => "on",
             PowerState::Off => "off",
             PowerState::Unknown => "unknown",
         };
-        *self.lock().figures.power_reads.entry(word).or_default() += 1;
+        *self.lock().figures.power_reads.entry(label).or_default() += 1;
     }
 }
 
@@ -98,7 +98,7 @@ fn kind(op: &Op) -> &'static str {
     }
 }
 
-fn word(outcome: &Outcome) -> &'static str {
+fn label(outcome: &Outcome) -> &'static str {
     match outcome {
         Ok(Done::NotOurs) => "not_ours",
         Ok(Done::Drain(report)) if !report.done => "incomplete",
@@ -132,6 +132,6 @@ mod tests {
         assert_eq!(figures.acts.into_keys().collect::<Vec<_>>(), acts);
         assert_eq!(figures.act_seconds["power_off"].count(), 1);
         assert_eq!(figures.power_reads, [("unknown", 1)].into());
-        assert_eq!(word(&Ok(Done::Drain(DrainReport::default()))), "incomplete");
+        assert_eq!(label(&Ok(Done::Drain(DrainReport::default()))), "incomplete");
     }
 }

@@ -10,13 +10,13 @@ use super::Cache;
 #[derive(Debug, Default)]
 pub(super) struct Ledgers {
     found: Ledger,
-    kept: Option<Ledger>,
+    saved: Option<Ledger>,
 }
 
 impl Cache {
     /// A term begins: what the leader before left, `elapsed` before now at least.
     pub(crate) fn inherit(&self, found: Ledger, elapsed: Duration) {
-        self.lock().ledgers = Ledgers { found: found.aged(elapsed), kept: None };
+        self.lock().ledgers = Ledgers { found: found.aged(elapsed), saved: None };
     }
 
     /// What the leader before left.
@@ -26,11 +26,11 @@ impl Cache {
 
     /// What would be left if this term ended now.
     pub(crate) fn leave(&self, ledger: Ledger) {
-        self.lock().ledgers.kept = Some(ledger);
+        self.lock().ledgers.saved = Some(ledger);
     }
 
     /// The same, for who writes it; nothing before this term has decided anything.
     pub(crate) fn left(&self) -> Option<Ledger> {
-        self.lock().ledgers.kept.clone()
+        self.lock().ledgers.saved.clone()
     }
 }

@@ -48,10 +48,10 @@ fn differs(before: &Node, node: &Node) -> bool {
         || before.volumes_attached != node.volumes_attached
         || before.labels != node.labels
         || before.annotations != node.annotations
-        || words(before).ne(words(node))
+        || reported_conditions(before).ne(reported_conditions(node))
 }
 
-fn words(node: &Node) -> impl Iterator<Item = (&str, Truth, &str)> {
+fn reported_conditions(node: &Node) -> impl Iterator<Item = (&str, Truth, &str)> {
     node.conditions.iter().map(|Condition { kind, status, reason, .. }| (kind.as_str(), *status, reason.as_str()))
 }
 

@@ -41,10 +41,10 @@ async fn report(double: &Double, rules: &DrainRules) -> DrainReport {
 }
 
 /// It ended at the deadline, reported this of what is left, and no call was begun then or later.
-async fn times_out(double: Double, rules: &DrainRules, words: &str) {
+async fn times_out(double: Double, rules: &DrainRules, message: &str) {
     let report = report(&double, rules).await;
     assert!(!report.done);
-    assert!(report.refused_evictions.iter().any(|line| line.contains(words)), "{words:?} is not in {report:?}");
+    assert!(report.refused_evictions.iter().any(|line| line.contains(message)), "{message:?} is not in {report:?}");
     assert_eq!(double.elapsed(), rules.timeout);
     tokio::time::sleep(Duration::from_secs(300)).await;
     assert!(double.calls().iter().all(|(when, _)| *when < rules.timeout), "{:?}", double.calls());
@@ -288,15 +288,15 @@ async fn retry_after_is_honoured() {
 
 #[tokio::test(start_paused = true)]
 async fn a_namespace_that_is_being_deleted_is_waited_for() {
-    let words = "unable to create new content in namespace shop because it is being terminated";
-    let double = Double::new(vec![pod("a")]).evict(move |_, _| refused(403, words));
+    let message = "unable to create new content in namespace shop because it is being terminated";
+    let double = Double::new(vec![pod("a")]).evict(move |_, _| refused(403, message));
     times_out(double, &rules(), "its namespace is being deleted").await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn several_budgets_on_one_pod_are_told_as_what_they_are() {
-    let words = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
-    let double = Double::new(vec![pod("a")]).evict(move |_, _| refused(500, words));
+    let message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
+    let double = Double::new(vec![pod("a")]).evict(move |_, _| refused(500, message));
     times_out(double, &rules(), "several PodDisruptionBudgets").await;
 }
 

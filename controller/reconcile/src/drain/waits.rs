@@ -42,29 +42,29 @@ fn is_reported((at, reported): &(Moment, Vec<String>), lines: &[String], now: Mo
 mod tests {
     use super::*;
 
-    fn said(waits: &mut Waits, lines: &[&str], at: u64) -> Option<String> {
+    fn news(waits: &mut Waits, lines: &[&str], at: u64) -> Option<String> {
         let lines = lines.iter().map(|line| (*line).to_owned()).collect();
         waits.news(lines, Moment(Duration::from_secs(at))).map(|event| event.message)
     }
 
     #[test]
-    fn what_lasts_is_said_and_said_again_when_it_is_another_or_forgotten() {
+    fn a_lasting_wait_is_reported_again_when_it_changes_or_is_forgotten() {
         let mut waits = Waits::default();
         let (a, b) = ("shop/a: not now", "shop/b: not now");
-        assert_eq!(said(&mut waits, &[a], 0), None);
-        assert_eq!(said(&mut waits, &[a], 29), None);
-        assert_eq!(said(&mut waits, &["shop/a: by web", b], 30).as_deref(), Some("for shop/a: by web"));
-        assert_eq!(said(&mut waits, &[a, b], 329), None);
-        assert_eq!(said(&mut waits, &[a, b], 330).as_deref(), Some("for shop/a: not now; shop/b: not now"));
-        assert_eq!(said(&mut waits, &[a, b], 2129), None);
-        assert!(said(&mut waits, &[a, b], 2130).is_some());
+        assert_eq!(news(&mut waits, &[a], 0), None);
+        assert_eq!(news(&mut waits, &[a], 29), None);
+        assert_eq!(news(&mut waits, &["shop/a: by web", b], 30).as_deref(), Some("for shop/a: by web"));
+        assert_eq!(news(&mut waits, &[a, b], 329), None);
+        assert_eq!(news(&mut waits, &[a, b], 330).as_deref(), Some("for shop/a: not now; shop/b: not now"));
+        assert_eq!(news(&mut waits, &[a, b], 2129), None);
+        assert!(news(&mut waits, &[a, b], 2130).is_some());
     }
 
     #[test]
     fn one_pod_after_the_other_is_no_news() {
         let mut waits = Waits::default();
         for (at, pod) in (0..100).map(|at| (at, format!("shop/p{}: not now", at / 20))) {
-            assert_eq!(said(&mut waits, &[&pod], at), None);
+            assert_eq!(news(&mut waits, &[&pod], at), None);
         }
     }
 }

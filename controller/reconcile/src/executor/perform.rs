@@ -32,11 +32,11 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         self.cache.stepped(op, &outcome, self.clock.moment().since(begun));
         tracing::info!(node = fence.spec.node_name, epoch = lease_deadline.epoch, ?op, ?outcome, "operation");
         self.look_at_node(fence, op).await;
-        let words = self.keep(fence, op, &outcome, lease_deadline).await;
+        let events = self.save_outcome(fence, op, &outcome, lease_deadline).await;
         if outcome.is_err() {
             sleep(self.settings.rest).await;
         }
-        words
+        events
     }
 
     /// What we changed of the Node is there before the next decision, which might do it again otherwise.

@@ -107,10 +107,10 @@ impl<C: Records, P> Executor<'_, C, P> {
         match answer {
             Ok(()) | Err(ApiError::NotFound) => {
                 // The server reports it as deleted also while a finalizer keeps it.
-                let kept = self.cluster.fence(&fence.metadata.name).await.ok().flatten();
-                match kept.filter(|kept| kept.metadata.uid == fence.metadata.uid) {
-                    Some(kept) => {
-                        self.cache.apply_fence(kept);
+                let stored = self.cluster.fence(&fence.metadata.name).await.ok().flatten();
+                match stored.filter(|stored| stored.metadata.uid == fence.metadata.uid) {
+                    Some(stored) => {
+                        self.cache.apply_fence(stored);
                         Vec::new()
                     }
                     None => {
@@ -140,7 +140,7 @@ impl<C: Records, P> Executor<'_, C, P> {
 
     /// Writes down what came of a step. A person may annotate or abort the record meanwhile: then it is written onto that.
     /// Only another writer of its status, or the end of the term, makes us give up.
-    pub(super) async fn keep(
+    pub(super) async fn save_outcome(
         &self,
         fence: &NodeFence,
         op: &Op,

@@ -10,7 +10,7 @@ use nodewell_remediation::{
 /// What was logged last, by node.
 #[derive(Debug, Default)]
 pub(super) struct Rehearsal {
-    said: BTreeMap<String, Key>,
+    logged: BTreeMap<String, Key>,
 }
 
 /// What makes a verdict another one. Numbers in messages do not: they change every second.
@@ -19,7 +19,7 @@ struct Key {
     policy: Option<String>,
     phase: Option<String>,
     next: Option<String>,
-    words: Vec<String>,
+    reasons: Vec<String>,
 }
 
 impl Rehearsal {
@@ -29,16 +29,16 @@ impl Rehearsal {
             // Nothing is known for sure; what was logged stands.
             return Vec::new();
         }
-        let before = std::mem::take(&mut self.said);
+        let before = std::mem::take(&mut self.logged);
         let mut news = Vec::new();
         for verdict in verdicts.iter().filter(|verdict| is_of_interest(verdict)) {
             let key = Key::of(verdict);
             if before.get(&verdict.node) != Some(&key) {
-                news.push((verdict.node.clone(), words(verdict)));
+                news.push((verdict.node.clone(), message(verdict)));
             }
-            self.said.insert(verdict.node.clone(), key);
+            self.logged.insert(verdict.node.clone(), key);
         }
-        let over = before.into_keys().filter(|node| !self.said.contains_key(node));
+        let over = before.into_keys().filter(|node| !self.logged.contains_key(node));
         news.extend(over.map(|node| (node, "would do nothing any more".to_owned())));
         news
     }
@@ -51,15 +51,16 @@ fn is_of_interest(verdict: &Verdict) -> bool {
 impl Key {
     fn of(verdict: &Verdict) -> Self {
         let blockers = verdict.blockers.iter().map(|blocker| blocker.reason.clone());
-        let mut words: Vec<String> = blockers.chain(verdict.errors.iter().map(|(policy, _)| policy.clone())).collect();
-        words.sort_unstable();
-        words.dedup();
+        let mut reasons: Vec<String> =
+            blockers.chain(verdict.errors.iter().map(|(policy, _)| policy.clone())).collect();
+        reasons.sort_unstable();
+        reasons.dedup();
         let phase = verdict.phase.map(|phase| format!("{phase:?}"));
-        Self { policy: verdict.policy.clone(), phase, next: verdict.next.clone(), words }
+        Self { policy: verdict.policy.clone(), phase, next: verdict.next.clone(), reasons }
     }
 }
 
-fn words(verdict: &Verdict) -> String {
+fn message(verdict: &Verdict) -> String {
     let next = verdict.next.as_deref().unwrap_or("do nothing");
     let mut text = match verdict.phase {
         Some(phase) => format!("would go on from {phase:?} with {next}"),
@@ -96,16 +97,16 @@ mod tests {
     }
 
     #[test]
-    fn each_thing_is_said_once_and_again_when_it_changes() {
+    fn each_verdict_is_logged_once_and_again_when_it_changes() {
         let mut rehearsal = Rehearsal::default();
         let young = |seconds: u32| {
             let text = format!("true for {seconds}s");
-            [verdict("a", &[("DryRun", "only says"), ("WithinGracePeriod", &text)]), well("b")]
+            [verdict("a", &[("DryRun", "only logs"), ("WithinGracePeriod", &text)]), well("b")]
         };
-        let told = rehearsal.news(&young(1));
-        assert_eq!(told, [("a".into(), "would cordon by policy lost, but WithinGracePeriod: true for 1s".into())]);
+        let news = rehearsal.news(&young(1));
+        assert_eq!(news, [("a".into(), "would cordon by policy lost, but WithinGracePeriod: true for 1s".into())]);
         assert_eq!(rehearsal.news(&young(2)), [], "another number is no news");
-        let free = [verdict("a", &[("DryRun", "only says")]), well("b")];
+        let free = [verdict("a", &[("DryRun", "only logs")]), well("b")];
         assert_eq!(rehearsal.news(&free), [("a".into(), "would cordon by policy lost".into())]);
         assert_eq!(rehearsal.news(&free), []);
         assert_eq!(rehearsal.news(&[well("a"), well("b")]), [("a".into(), "would do nothing any more".into())]);
@@ -115,19 +116,19 @@ mod tests {
     #[test]
     fn who_knows_too_little_says_nothing_new() {
         let mut rehearsal = Rehearsal::default();
-        let free = [verdict("a", &[("DryRun", "only says")])];
+        let free = [verdict("a", &[("DryRun", "only logs")])];
         assert_eq!(rehearsal.news(&[verdict("a", &[("DryRun", ""), ("CacheNotSynced", "")])]), []);
         assert_eq!(rehearsal.news(&free).len(), 1);
         assert_eq!(rehearsal.news(&[verdict("a", &[("DryRun", ""), ("CacheNotSynced", "")])]), []);
-        assert_eq!(rehearsal.news(&free), [], "it was said before");
+        assert_eq!(rehearsal.news(&free), [], "it was logged before");
     }
 
     #[test]
     fn a_record_and_a_predicate_that_fails_are_told_too() {
-        let in_hand = Verdict { phase: Some(Phase::AwaitGuards), ..verdict("a", &[("DryRun", "only says")]) };
+        let in_hand = Verdict { phase: Some(Phase::AwaitGuards), ..verdict("a", &[("DryRun", "only logs")]) };
         let broken = Verdict { errors: vec![("gpu".into(), "no such key".into())], ..well("b") };
-        let told = Rehearsal::default().news(&[in_hand, broken]);
-        assert_eq!(told[0].1, "would go on from AwaitGuards with cordon by policy lost");
-        assert_eq!(told[1].1, "would do nothing, but policy gpu cannot be judged: no such key");
+        let news = Rehearsal::default().news(&[in_hand, broken]);
+        assert_eq!(news[0].1, "would go on from AwaitGuards with cordon by policy lost");
+        assert_eq!(news[1].1, "would do nothing, but policy gpu cannot be judged: no such key");
     }
 }

@@ -88,7 +88,7 @@ impl Conditions for Double {
         Ok(Some(evidence))
     }
 
-    async fn apply(&self, node: &str, status: &StatusView, set: &[Words]) -> Result<(), ApiError> {
+    async fn apply(&self, node: &str, status: &StatusView, set: &[RawCondition]) -> Result<(), ApiError> {
         self.on(node, |server| {
             if status.resource_version != server.version.to_string() {
                 return Err(ApiError::Conflict("the object has been modified".into()));
@@ -181,7 +181,7 @@ async fn an_agent_that_returns_between_read_and_write_wins() {
     let (_keep, lease_deadline) = lease_deadline(9_999);
     let mut reconciler = reconciler(&double);
     reconciler.round(&one_of_three(), &clock(), &lease_deadline).await;
-    assert_eq!(double.status("n1"), "False", "its own word");
+    assert_eq!(double.status("n1"), "False", "its own report");
     assert_eq!(reconciler.counts(), Counts { conflicts: 1, ..Counts::default() });
     assert!(double.on("n1", |server| server.events.is_empty()));
 }
@@ -267,8 +267,8 @@ async fn nothing_is_written_after_the_term() {
     reconciler.round(&one_of_three(), &clock(), &over).await;
     assert_eq!(double.status("n1"), "True");
 
-    let (keep, lease_deadline) = lease_deadline(9_999);
-    drop(keep);
+    let (sender, lease_deadline) = lease_deadline(9_999);
+    drop(sender);
     reconciler.run(one_of_three, clock(), lease_deadline, |_| {}).await;
     assert_eq!(double.status("n1"), "True", "it ends, and does nothing more");
 }
@@ -276,17 +276,17 @@ async fn nothing_is_written_after_the_term() {
 #[tokio::test(start_paused = true)]
 async fn it_runs_until_the_term_ends() {
     let double = Double::new(3);
-    let (keep, lease_deadline) = lease_deadline(9_999);
+    let (sender, lease_deadline) = lease_deadline(9_999);
     let mut reconciler = reconciler(&double);
     let end = async move {
         tokio::time::sleep(Duration::from_secs(25)).await;
-        drop(keep);
+        drop(sender);
     };
-    let told = RefCell::new(Vec::new());
+    let reported = RefCell::new(Vec::new());
     let run =
-        reconciler.run(one_of_three, clock(), lease_deadline, |now| told.borrow_mut().push(now.counts().silenced));
+        reconciler.run(one_of_three, clock(), lease_deadline, |now| reported.borrow_mut().push(now.counts().silenced));
     tokio::join!(run, end);
     assert_eq!(double.status("n1"), "Unknown");
     assert_eq!(double.on("n1", |server| server.applied.len()), 1);
-    assert_eq!(*told.borrow(), [1, 1, 1], "at 0, 10 and 20 s");
+    assert_eq!(*reported.borrow(), [1, 1, 1], "at 0, 10 and 20 s");
 }

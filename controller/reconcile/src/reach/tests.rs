@@ -6,7 +6,7 @@ fn at(secs: u64) -> Moment {
     Moment(Duration::from_secs(secs))
 }
 
-fn word(host: &str, sequence: u64, secs: Option<u64>) -> ReachReport {
+fn report(host: &str, sequence: u64, secs: Option<u64>) -> ReachReport {
     ReachReport { host: host.into(), sequence, nodes: BTreeMap::from([("a".into(), secs)]) }
 }
 
@@ -23,33 +23,33 @@ fn a_node_is_unreachable_since_the_first_try_that_failed() {
 #[test]
 fn another_hosts_word_counts_once_it_changes_and_not_when_it_stands_still() {
     let mut reach = Reach::default();
-    reach.hear(vec![word("other", 1, Some(4)), word("me", 9, Some(9))], "me", at(10));
-    assert!(reach.words("me", at(10)).is_empty(), "it may be as old as its Lease");
-    reach.hear(vec![word("other", 2, Some(6)), word("me", 10, Some(11))], "me", at(12));
-    let words = reach.words("me", at(12));
-    assert_eq!(words["a"], BTreeMap::from([("other".into(), Some(at(6)))]), "our own is no other's");
+    reach.hear(vec![report("other", 1, Some(4)), report("me", 9, Some(9))], "me", at(10));
+    assert!(reach.reports("me", at(10)).is_empty(), "it may be as old as its Lease");
+    reach.hear(vec![report("other", 2, Some(6)), report("me", 10, Some(11))], "me", at(12));
+    let reports = reach.reports("me", at(12));
+    assert_eq!(reports["a"], BTreeMap::from([("other".into(), Some(at(6)))]), "our own is no other's");
     for now in (14..60).step_by(2) {
-        reach.hear(vec![word("other", 2, Some(6))], "me", at(now));
-        assert_eq!(reach.words("me", at(now)).is_empty(), now > 22, "at {now}");
+        reach.hear(vec![report("other", 2, Some(6))], "me", at(now));
+        assert_eq!(reach.reports("me", at(now)).is_empty(), now > 22, "at {now}");
     }
 }
 
 #[test]
 fn a_report_that_changed_between_watches_is_not_believed() {
     let mut reach = Reach::default();
-    reach.hear(vec![word("other", 1, Some(4))], "me", at(10));
-    reach.hear(vec![word("other", 7, Some(600))], "me", at(100));
-    assert!(reach.words("me", at(100)).is_empty(), "it may have died at 90");
-    reach.hear(vec![word("other", 8, Some(602))], "me", at(102));
-    assert_eq!(reach.words("me", at(102))["a"].len(), 1);
+    reach.hear(vec![report("other", 1, Some(4))], "me", at(10));
+    reach.hear(vec![report("other", 7, Some(600))], "me", at(100));
+    assert!(reach.reports("me", at(100)).is_empty(), "it may have died at 90");
+    reach.hear(vec![report("other", 8, Some(602))], "me", at(102));
+    assert_eq!(reach.reports("me", at(102))["a"].len(), 1);
 }
 
 #[test]
-fn a_blind_host_says_only_what_it_reaches() {
+fn a_blind_host_reports_only_what_it_reaches() {
     let mut reach = Reach { blind: true, ..Reach::default() };
     reach.learn(vec![("a".into(), false), ("b".into(), true)], at(10));
     assert_eq!(reach.report("me", at(20)).nodes, BTreeMap::from([("b".into(), None)]));
-    assert_eq!(reach.words("me", at(20)).into_keys().collect::<Vec<_>>(), ["b"]);
+    assert_eq!(reach.reports("me", at(20)).into_keys().collect::<Vec<_>>(), ["b"]);
     reach.blind = false;
     assert_eq!(reach.report("me", at(20)).nodes["a"], Some(10));
 }

@@ -28,7 +28,7 @@ use crate::{
 
 /// How the policies judge one node.
 #[derive(Default)]
-struct Words<'a> {
+struct PolicyMatches<'a> {
     /// The first that is true, and its answer. One that is true by Events alone gives way to one that is not.
     first: Option<(&'a Policy, Answer)>,
     also: Vec<String>,
@@ -37,15 +37,15 @@ struct Words<'a> {
 
 pub(super) fn decide(pass: &mut Pass<'_>) {
     let snapshot = pass.input.snapshot;
-    let mut words = words(pass);
+    let mut matches = policy_matches(pass);
     let orphans = std::mem::take(&mut pass.memory.orphans);
     pass.memory.blocked_events.forget(pass.input.now.moment);
     for (name, node) in &snapshot.nodes {
         if snapshot.fences.contains_key(name) {
             continue;
         }
-        let words = words.remove(name).unwrap_or_default();
-        let verdict = one(pass, name, node, words);
+        let matches = matches.remove(name).unwrap_or_default();
+        let verdict = one(pass, name, node, matches);
         if verdict.policy.is_none() && verdict.errors.is_empty() {
             orphans::consider(pass, node, orphans.get(name).copied());
         }
@@ -53,20 +53,20 @@ pub(super) fn decide(pass: &mut Pass<'_>) {
     }
 }
 
-fn words<'a>(pass: &Pass<'a>) -> BTreeMap<String, Words<'a>> {
-    let mut all: BTreeMap<String, Words<'a>> = BTreeMap::new();
+fn policy_matches<'a>(pass: &Pass<'a>) -> BTreeMap<String, PolicyMatches<'a>> {
+    let mut all: BTreeMap<String, PolicyMatches<'a>> = BTreeMap::new();
     for policy in &pass.input.snapshot.policies {
         let judged = pass.memory.judged.get(&policy.name);
         for (name, answer) in judged.into_iter().flat_map(Judged::conspicuous) {
-            all.entry(name.to_owned()).or_default().hear(policy, answer);
+            all.entry(name.to_owned()).or_default().add(policy, answer);
         }
     }
     all
 }
 
-impl<'a> Words<'a> {
-    fn hear(&mut self, policy: &'a Policy, answer: &Answer) {
-        match (&answer.word, &self.first) {
+impl<'a> PolicyMatches<'a> {
+    fn add(&mut self, policy: &'a Policy, answer: &Answer) {
+        match (&answer.result, &self.first) {
             (Ok(true), None) => self.first = Some((policy, answer.clone())),
             (Ok(true), Some((first, earlier))) if earlier.by_events_alone && answer.is_believed() => {
                 self.also.push(first.name.clone());
@@ -79,10 +79,11 @@ impl<'a> Words<'a> {
     }
 }
 
-fn one<'a>(pass: &mut Pass<'a>, name: &'a str, node: &'a Node, words: Words<'a>) -> Verdict {
-    let error = words.errors.first().map(|(policy, error)| format!("policy {policy}: {error}"));
-    let mut verdict = Verdict { node: name.to_owned(), also: words.also, errors: words.errors, ..Verdict::default() };
-    let Some((policy, answer)) = words.first else {
+fn one<'a>(pass: &mut Pass<'a>, name: &'a str, node: &'a Node, matches: PolicyMatches<'a>) -> Verdict {
+    let error = matches.errors.first().map(|(policy, error)| format!("policy {policy}: {error}"));
+    let mut verdict =
+        Verdict { node: name.to_owned(), also: matches.also, errors: matches.errors, ..Verdict::default() };
+    let Some((policy, answer)) = matches.first else {
         report_blockers(pass, node, &verdict, |_| String::new());
         return verdict;
     };

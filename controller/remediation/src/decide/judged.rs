@@ -25,7 +25,7 @@ pub(super) struct Answer {
     uid: String,
     resource_version: String,
     asked: Moment,
-    pub(super) word: Result<bool, String>,
+    pub(super) result: Result<bool, String>,
     /// It is true, and by Events alone.
     pub(super) by_events_alone: bool,
     /// Since when both without a break; an error is a break.
@@ -39,7 +39,10 @@ impl Judged {
 
     /// Those that are true, or cannot be judged: in a calm cluster few.
     pub(super) fn conspicuous(&self) -> impl Iterator<Item = (&str, &Answer)> {
-        self.answers.iter().filter(|(_, answer)| answer.word != Ok(false)).map(|(name, answer)| (name.as_str(), answer))
+        self.answers
+            .iter()
+            .filter(|(_, answer)| answer.result != Ok(false))
+            .map(|(name, answer)| (name.as_str(), answer))
     }
 
     /// Those that it is true of by more than Events, and since when.
@@ -58,7 +61,7 @@ impl Judged {
 pub(super) fn reconstructed(policy: &Policy, snapshot: &Snapshot, now: Now, since: impl Fn(&Node) -> Moment) -> Judged {
     let (source, selector) = (policy.when.source().to_owned(), policy.selector.clone());
     let mut answers = ask(policy, BTreeMap::new(), snapshot, now);
-    for (name, answer) in answers.iter_mut().filter(|(_, answer)| answer.word == Ok(true)) {
+    for (name, answer) in answers.iter_mut().filter(|(_, answer)| answer.result == Ok(true)) {
         answer.since = snapshot.nodes.get(name).map_or(now.moment, &since);
     }
     Judged { source, selector, answers }
@@ -103,13 +106,13 @@ fn ask_one(
         return None;
     }
     let judge = || match is_selected {
-        true => Heard::of(policy, node, snapshot, now),
-        false => Heard { word: Ok(false), by_events_alone: false },
+        true => Evaluation::of(policy, node, snapshot, now),
+        false => Evaluation { result: Ok(false), by_events_alone: false },
     };
     match before {
         Some((name, answer)) if is_selected && !answer.is_stale(policy, node, now.moment) => Some((name, answer)),
         Some((name, mut answer)) => {
-            answer.hear(judge(), node, now.moment);
+            answer.update(judge(), node, now.moment);
             Some((name, answer))
         }
         None => Some((node.name.clone(), Answer::first(judge(), node, now.moment))),
@@ -117,45 +120,45 @@ fn ask_one(
 }
 
 /// The answer of a predicate, and whether Events alone give it.
-struct Heard {
-    word: Result<bool, String>,
+struct Evaluation {
+    result: Result<bool, String>,
     by_events_alone: bool,
 }
 
-impl Heard {
+impl Evaluation {
     fn of(policy: &Policy, node: &Node, snapshot: &Snapshot, now: Now) -> Self {
-        let word = policy.when.judge(node, snapshot, now);
-        let by_events_alone = word == Ok(true) && vouched::by_events_alone(policy, node, snapshot, now);
-        Self { word, by_events_alone }
+        let result = policy.when.judge(node, snapshot, now);
+        let by_events_alone = result == Ok(true) && vouched::by_events_alone(policy, node, snapshot, now);
+        Self { result, by_events_alone }
     }
 }
 
 impl Answer {
-    fn first(heard: Heard, node: &Node, now: Moment) -> Self {
+    fn first(evaluation: Evaluation, node: &Node, now: Moment) -> Self {
         let (uid, resource_version) = (node.uid.clone(), node.resource_version.clone());
-        let Heard { word, by_events_alone } = heard;
-        Self { uid, resource_version, asked: now, word, by_events_alone, since: now }
+        let Evaluation { result, by_events_alone } = evaluation;
+        Self { uid, resource_version, asked: now, result, by_events_alone, since: now }
     }
 
     /// True, and by more than Events.
     pub(super) fn is_believed(&self) -> bool {
-        self.word == Ok(true) && !self.by_events_alone
+        self.result == Ok(true) && !self.by_events_alone
     }
 
     fn is_stale(&self, policy: &Policy, node: &Node, now: Moment) -> bool {
         self.resource_version != node.resource_version || policy.when.is_volatile() && now.since(self.asked) >= BEAT
     }
 
-    fn hear(&mut self, heard: Heard, node: &Node, now: Moment) {
-        let Heard { word, by_events_alone } = heard;
-        if self.word.as_ref().ok() != word.as_ref().ok() || self.by_events_alone != by_events_alone {
+    fn update(&mut self, evaluation: Evaluation, node: &Node, now: Moment) {
+        let Evaluation { result, by_events_alone } = evaluation;
+        if self.result.as_ref().ok() != result.as_ref().ok() || self.by_events_alone != by_events_alone {
             self.since = now;
         }
         self.by_events_alone = by_events_alone;
         if self.resource_version != node.resource_version {
             self.resource_version.clone_from(&node.resource_version);
         }
-        self.word = word;
+        self.result = result;
         self.asked = now;
     }
 }

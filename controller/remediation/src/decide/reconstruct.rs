@@ -43,8 +43,8 @@ impl Memory {
 
     /// The answer of `policy` for `node`, and since when; nothing if it does not select it.
     #[must_use]
-    pub fn word(&self, policy: &str, node: &str) -> Option<(&Result<bool, String>, Moment)> {
-        self.judged.get(policy)?.of(node).map(|answer| (&answer.word, answer.since))
+    pub fn result(&self, policy: &str, node: &str) -> Option<(&Result<bool, String>, Moment)> {
+        self.judged.get(policy)?.of(node).map(|answer| (&answer.result, answer.since))
     }
 }
 

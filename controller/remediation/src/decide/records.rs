@@ -113,16 +113,16 @@ impl<'a> Asked<'a> {
     }
 
     fn error(&self) -> Option<&str> {
-        self.answer.as_ref().and_then(|answer| answer.word.as_ref().err()).map(String::as_str)
+        self.answer.as_ref().and_then(|answer| answer.result.as_ref().err()).map(String::as_str)
     }
 
     /// A person's record needs no predicate: they want it.
     fn wanted(&self, fence: &NodeFence) -> Wanted {
         match &self.answer {
             _ if fence.spec.policy.is_empty() => Wanted::Yes,
-            Some(Answer { word: Ok(true), .. }) => Wanted::Yes,
-            Some(Answer { word: Ok(false), since, .. }) => Wanted::No { since: *since },
-            Some(Answer { word: Err(_), .. }) | None => Wanted::Unknown,
+            Some(Answer { result: Ok(true), .. }) => Wanted::Yes,
+            Some(Answer { result: Ok(false), since, .. }) => Wanted::No { since: *since },
+            Some(Answer { result: Err(_), .. }) | None => Wanted::Unknown,
         }
     }
 }

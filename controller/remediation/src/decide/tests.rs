@@ -160,12 +160,12 @@ fn nothing_is_opened_where_nothing_may_be_done() {
         ("CacheNotSynced", |snapshot| snapshot.host.synced = false),
         ("KillSwitch", |snapshot| snapshot.stopped = Some("a file".into())),
     ];
-    for (word, change) in cases {
+    for (reason, change) in cases {
         let mut snapshot = snapshot_of(1, vec![policy("p", vec![cordon()])]);
         change(&mut snapshot);
         let decision = run(&snapshot, Memory::default(), 1000);
-        assert_eq!(decision.actions, [], "{word}");
-        assert_eq!(reasons(&decision, "n0"), [word]);
+        assert_eq!(decision.actions, [], "{reason}");
+        assert_eq!(reasons(&decision, "n0"), [reason]);
     }
 }
 

@@ -21,12 +21,12 @@ pub(super) fn by_events_alone(policy: &Policy, node: &Node, snapshot: &Snapshot,
     let seen = only(snapshot, &node.name);
     let unseen = Snapshot { events: Default::default(), ..seen.clone() };
     let well = well(node, seen.kubelet_leases.get(&node.name), now.moment);
-    let needs_its_word = |seen: &Snapshot| {
+    let needs_own_report = |seen: &Snapshot| {
         policy.when.judge(node, seen, now) == Ok(true)
             && policy.when.judge(&well, &renewed(seen, &node.name, now.moment), now) != Ok(true)
     };
     // Without Events too: those that are missing may have been pushed out by others.
-    !needs_its_word(&seen) && !needs_its_word(&unseen)
+    !needs_own_report(&seen) && !needs_own_report(&unseen)
 }
 
 /// What an expression over this node can see.
@@ -49,7 +49,7 @@ fn well(node: &Node, lease: Option<&LeaseView>, now: Moment) -> Node {
     let is_silent = lease.is_some_and(|lease| life::is_over(lease, now));
     for condition in &mut well.conditions {
         let is_ready = condition.kind == "Ready";
-        if is_unwell(condition) && (condition.is_own_word || is_ready && is_silent) {
+        if is_unwell(condition) && (condition.is_own_report || is_ready && is_silent) {
             condition.status = if is_ready { Truth::True } else { Truth::False };
             condition.reason.clear();
             condition.message.clear();

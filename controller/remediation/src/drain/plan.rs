@@ -131,15 +131,15 @@ fn waits(rules: &DrainRules, view: &View<'_>, state: &DrainState, now: Now) -> V
 pub fn awaited<'a>(rules: &DrainRules, pods: &'a [Pod], now: Now) -> Vec<Awaited<'a>> {
     let one = |pod: &'a Pod| match sort(pod, rules, now.wall) {
         Sorted::Stays(_) => None,
-        Sorted::Refused(why) => Some(Awaited { pod, words: format!("stands in the way: {why}"), asks: false }),
+        Sorted::Refused(why) => Some(Awaited { pod, message: format!("stands in the way: {why}"), asks: false }),
         Sorted::Go => match pod.deleting {
             Some(deletion) => {
-                let words = format!("is being deleted, by {}{}", deletion.at, finalizers(pod));
-                Some(Awaited { pod, words, asks: false })
+                let message = format!("is being deleted, by {}{}", deletion.at, finalizers(pod));
+                Some(Awaited { pod, message, asks: false })
             }
             None => {
                 let asks = !rules.disable_eviction && pod.phase == "Running";
-                Some(Awaited { pod, words: "is to go".to_owned(), asks })
+                Some(Awaited { pod, message: "is to go".to_owned(), asks })
             }
         },
     };
@@ -150,7 +150,7 @@ pub fn awaited<'a>(rules: &DrainRules, pods: &'a [Pod], now: Now) -> Vec<Awaited
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Awaited<'a> {
     pub pod: &'a Pod,
-    words: String,
+    message: String,
     /// Its eviction asks the disruption budgets.
     pub asks: bool,
 }
@@ -159,12 +159,12 @@ impl Awaited<'_> {
     /// A line for people, with the budgets that select it, as far as they are known.
     #[must_use]
     pub fn line(&self, budgets: &[Budget]) -> String {
-        let words = match budgets {
+        let message = match budgets {
             [_, _, ..] => format!("several budgets select it, which eviction cannot serve: {}", named(budgets)),
             [one] if allows_nothing(one) => format!("refused by {}", named(budgets)),
-            _ => self.words.clone(),
+            _ => self.message.clone(),
         };
-        line(&self.pod.at, &words)
+        line(&self.pod.at, &message)
     }
 }
 

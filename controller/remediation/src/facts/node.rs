@@ -110,7 +110,7 @@ pub struct Condition {
     /// Since when *we* have seen this status without a change; what ages are counted from.
     pub seen: Moment,
     /// The status stands under the field manager of the node's own agent or kubelet, who may write that of no other node.
-    pub is_own_word: bool,
+    pub is_own_report: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

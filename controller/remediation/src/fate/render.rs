@@ -105,7 +105,7 @@ fn pods(fate: &Fate) -> Vec<Vec<String>> {
 }
 
 fn cluster_end(pod: &PodFate) -> String {
-    let mut words = match pod.cluster {
+    let mut text = match pod.cluster {
         ClusterEnd::Replaced(at) => format!("another one starts after {}", window(at)),
         ClusterEnd::WaitsForVolume { after_removal, .. } => waits(pod, after_removal),
         ClusterEnd::NeverReplaced => "never: its name is taken while its object is there".to_owned(),
@@ -116,12 +116,12 @@ fn cluster_end(pod: &PodFate) -> String {
         ClusterEnd::UpToOwner(at) => format!("marked after {}; the rest is up to its owner", window(at)),
     };
     if pod.needs_help() && pod.finalizers {
-        words.push_str("; its finalizers hold it too");
+        text.push_str("; its finalizers hold it too");
     }
     if pod.loses_data && !matches!(pod.cluster, ClusterEnd::Stays | ClusterEnd::Finished) {
-        words.push_str("; emptyDir is lost");
+        text.push_str("; emptyDir is lost");
     }
-    words
+    text
 }
 
 fn waits(pod: &PodFate, after_removal: Option<Duration>) -> String {

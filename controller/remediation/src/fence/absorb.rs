@@ -43,7 +43,7 @@ fn irreversible(draft: Draft, op: &IrreversibleOp, outcome: &Outcome) -> Draft {
 }
 
 /// For people: what went wrong.
-fn words(outcome: &Outcome) -> String {
+fn describe(outcome: &Outcome) -> String {
     match outcome {
         Ok(done) => format!("an answer that fits nothing: {done:?}"),
         Err(Failed::Gone(what)) => format!("gone: {what}"),
@@ -56,7 +56,7 @@ fn words(outcome: &Outcome) -> String {
 
 /// Tried again after a while, in the same phase: what can be repeated at will.
 fn again(draft: Draft, reason: &str, outcome: &Outcome) -> Draft {
-    draft.failed().warn(reason, words(outcome))
+    draft.failed().warn(reason, describe(outcome))
 }
 
 fn succeeded(draft: Draft) -> Draft {
@@ -146,7 +146,7 @@ fn drained(draft: Draft, outcome: &Outcome) -> Draft {
     let report = match outcome {
         Ok(Done::Drain(report)) => report.clone(),
         Err(Failed::NotBegun(_) | Failed::Gone(_)) => return again(draft, "DrainNotBegun", outcome),
-        _ => DrainReport { done: false, refused_evictions: vec![words(outcome)], left: 0 },
+        _ => DrainReport { done: false, refused_evictions: vec![describe(outcome)], left: 0 },
     };
     let refused = (!report.done).then(|| format!("not done: {}", report.refused_evictions.join("; ")));
     let draft = succeeded(draft).with(|status| status.drain = Some(report));

@@ -74,7 +74,7 @@ const TIMED: [&str; 7] = [
 /// Numbers in messages are that old at most.
 const REFRESH: Duration = Duration::from_secs(60);
 /// Other messages are: a person is mending what they report.
-const REWORD: Duration = Duration::from_secs(10);
+const REFRESH_CHANGED: Duration = Duration::from_secs(10);
 
 /// Waits. The blockers go into the record, and are reported, when their reasons change. For other text in their
 /// messages they are only written again, and for other numbers not more often than once a minute.
@@ -106,8 +106,8 @@ fn is_old(status: &NodeFenceStatus, written: Option<&Blocker>, now: Timestamp) -
         return false;
     }
     let age = status.blocked_at.map(|at| Duration::try_from(now.duration_since(at)).unwrap_or_default());
-    let words = |text: Option<&str>| text.map(|text| text.replace(|letter: char| letter.is_ascii_digit(), ""));
-    age.is_none_or(|age| age >= if words(stored) == words(new) { REFRESH } else { REWORD })
+    let without_digits = |text: Option<&str>| text.map(|text| text.replace(|letter: char| letter.is_ascii_digit(), ""));
+    age.is_none_or(|age| age >= if without_digits(stored) == without_digits(new) { REFRESH } else { REFRESH_CHANGED })
 }
 
 /// Waits for nothing that a person could mend.

@@ -97,7 +97,7 @@ fn release_blockers(input: &FenceInput<'_>) -> Vec<Blocker> {
     blockers
 }
 
-fn says_on(input: &FenceInput<'_>) -> bool {
+fn reads_on(input: &FenceInput<'_>) -> bool {
     let since = |at| at > input.entered || is_newer(input, at);
     let asked = input.gathered.power.iter().any(|reading| reading.state == PowerState::On && since(reading.at));
     asked || input.gathered.on_heard.is_some_and(since)
@@ -111,7 +111,7 @@ fn is_newer(input: &FenceInput<'_>, asked: Moment) -> bool {
 
 /// Its BMC reports On since: the proof is void, and it has to be fenced again.
 fn on_again(input: &FenceInput<'_>) -> Option<Next> {
-    says_on(input).then(|| {
+    reads_on(input).then(|| {
         let draft = Draft::of(input).with(|status| {
             status.off = None;
             status.out_of_service = false;
@@ -123,7 +123,7 @@ fn on_again(input: &FenceInput<'_>) -> Option<Next> {
 /// It was left off, with its pods gone, for a person to turn on: this is what was asked for, and no reason to cut it again.
 fn turned_on(input: &FenceInput<'_>) -> Option<Next> {
     let leaves_off = matches!(steps::current(input.fence), Some(Ok(PolicyStep::Power { step, .. })) if step.leave_off);
-    (leaves_off && says_on(input))
+    (leaves_off && reads_on(input))
         .then(|| Draft::of(input).enter(Phase::AwaitReady, "it was left off and its power is On again").save())
 }
 

@@ -20,7 +20,7 @@ const LATE: Duration = Duration::from_secs(15);
 const IN_TURN: Duration = Duration::from_secs(8);
 /// A kubelet that starts reports its boot id within this of its first renewal: it writes its status at once, and again
 /// every 10 s until that succeeds.
-const SAYS_BOOT: Duration = Duration::from_secs(15);
+const BOOT_REPORTED: Duration = Duration::from_secs(15);
 
 /// What was seen of a node since its record reported Off.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,11 +69,11 @@ impl Revival {
         let same = node.boot_id == self.boot_id && (node.is_ready() || was_written);
         let Some((lease, first)) = input.kubelet_lease.zip(self.renewed).filter(|_| same) else { return false };
         let alive = lease.stale_for(now) < kubelet::LIVES;
-        alive && self.is_no_late_word(lease, first) && (was_written || now.since(first) >= SAYS_BOOT)
+        alive && self.is_no_late_renewal(lease, first) && (was_written || now.since(first) >= BOOT_REPORTED)
     }
 
     /// One that is seen so much later was not made before the power went, and of two in turn not both were.
-    fn is_no_late_word(&self, lease: &LeaseView, first: Moment) -> bool {
+    fn is_no_late_renewal(&self, lease: &LeaseView, first: Moment) -> bool {
         lease.seen >= self.since.plus(LATE) || lease.seen.since(first) >= IN_TURN
     }
 

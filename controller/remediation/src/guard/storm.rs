@@ -27,7 +27,7 @@ pub(crate) struct StormState {
     onsets: BTreeMap<String, Moment>,
     last: Option<Moment>,
     /// What the policy set for storms when it could be read last.
-    said: Option<Storm>,
+    last_spec: Option<Storm>,
     /// Since when there is no such policy.
     gone: Option<Moment>,
 }
@@ -96,7 +96,7 @@ impl StormState {
     /// for storms before, else by the defaults. Which nodes it would be true of is unknown: `unready` are those that
     /// are not Ready.
     pub(crate) fn observe_unasked(&mut self, unready: BTreeSet<&str>, total: usize, host: &HostView, now: Moment) {
-        let storm = self.said.clone().unwrap_or_else(|| Policy::default().storm);
+        let storm = self.last_spec.clone().unwrap_or_else(|| Policy::default().storm);
         self.observe(&storm, unready, total, host, now);
     }
 
@@ -119,8 +119,8 @@ impl StormState {
         host: &HostView,
         now: Moment,
     ) -> Vec<Blocker> {
-        if self.said.as_ref() != Some(storm) {
-            self.said = Some(storm.clone());
+        if self.last_spec.as_ref() != Some(storm) {
+            self.last_spec = Some(storm.clone());
         }
         for name in unwell.iter().filter(|name| !self.unwell.contains(**name)) {
             self.onsets.insert((*name).to_owned(), now);

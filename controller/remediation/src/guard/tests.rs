@@ -199,13 +199,14 @@ fn each_guard_blocks_with_its_own_reason() {
         ("RestartLimit", power, |fixture| fixture.open(Phase::Waiting).status.cycles = vec![wall(100), wall(500)]),
         ("NodeReady", power, |fixture| set_condition(fixture.node(), "Ready", Truth::True, "", at(0))),
     ];
-    for (word, grades, change) in cases {
+    for (reason, grades, change) in cases {
         let mut fixture = Fixture::new();
         change(&mut fixture);
         let permits = fixture.permits();
-        let said = [&permits.isolate, &permits.drain, &permits.power].map(|blockers| reasons(blockers).contains(&word));
-        assert_eq!(said, grades, "{word}: {permits:?}");
-        assert_eq!(permits.power.len(), 1, "{word} alone: {permits:?}");
+        let blocked =
+            [&permits.isolate, &permits.drain, &permits.power].map(|blockers| reasons(blockers).contains(&reason));
+        assert_eq!(blocked, grades, "{reason}: {permits:?}");
+        assert_eq!(permits.power.len(), 1, "{reason} alone: {permits:?}");
     }
 }
 

@@ -4,8 +4,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{
     Memory, Patience, Sign, Silence,
+    conditions::{self, RawCondition, StatusView},
     ownership::{Ownership, OwnershipError},
-    words::{self, StatusView, Words},
 };
 use crate::time::{Moment, Now};
 
@@ -13,9 +13,9 @@ use crate::time::{Moment, Now};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// Applies the full set of the agent's conditions, each Unknown.
-    Silence(Vec<Words>),
+    Silence(Vec<RawCondition>),
     /// Applies what is left of the set: the agent was removed.
-    Collect(Vec<Words>),
+    Collect(Vec<RawCondition>),
     /// Nothing: why.
     Leave(Leave),
 }
@@ -67,14 +67,14 @@ fn verdict(
         return Err(Leave::NothingOfOurs);
     }
     let since = still_silent(silence, (status, *lease), &owners, memory, patience, now).ok_or(Leave::Back)?;
-    if !words::is_silenced(status, &owners) {
+    if !conditions::is_silenced(status, &owners) {
         let since = wall(now, since);
-        return Ok(Verdict::Silence(words::silenced(status, &owners, since, now.wall)));
+        return Ok(Verdict::Silence(conditions::silenced(status, &owners, since, now.wall)));
     }
     let lease_gone = memory.of(&silence.node).and_then(|seen| seen.lease_gone);
     let removed = is_removed((status, &owners), (*lease, lease_gone), patience, now);
     if removed && owners.agents.keys().any(|kind| !owners.is_shared(kind)) {
-        return Ok(Verdict::Collect(words::collected(status, &owners)));
+        return Ok(Verdict::Collect(conditions::collected(status, &owners)));
     }
     Err(Leave::Done)
 }
@@ -93,7 +93,7 @@ fn still_silent(
         // It has gone, or come, since the survey: the next one knows.
         (Sign::Lease { .. }, None) | (Sign::Heartbeats, Some(_)) => None,
         (Sign::Heartbeats, None) => {
-            let since = memory.of(&silence.node)?.quiet_since(&words::heartbeats(status, owners))?;
+            let since = memory.of(&silence.node)?.quiet_since(&conditions::heartbeats(status, owners))?;
             (now.moment.since(since) > patience.heartbeat).then_some(since)
         }
     }
@@ -111,7 +111,7 @@ fn is_removed(
         return true;
     }
     // By the wall clock: this has to outlive the controller that wrote it.
-    let marked = words::silenced_since(status, owners).map(|since| now.wall.duration_since(since));
+    let marked = conditions::silenced_since(status, owners).map(|since| now.wall.duration_since(since));
     let after = if lease.is_some() { patience.collect_leased } else { patience.collect };
     marked.is_some_and(|lasted| lasted >= SignedDuration::try_from(after).unwrap_or(SignedDuration::MAX))
 }

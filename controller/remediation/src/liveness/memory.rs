@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 
-use super::words::KUBELETS;
+use super::conditions::KUBELETS;
 use crate::{
     facts::Node,
     snapshot::Snapshot,

@@ -78,8 +78,8 @@ fn names(survey: &Survey) -> Vec<&str> {
     survey.silent.iter().map(|silence| silence.node.as_str()).collect()
 }
 
-/// Words of the API: type, status, reason, time of transition.
-fn words(kind: &str, status: &str, reason: &str, since: &str) -> Words {
+/// A condition of the API: type, status, reason, time of transition.
+fn raw(kind: &str, status: &str, reason: &str, since: &str) -> RawCondition {
     let value = json!({ "type": kind, "status": status, "reason": reason, "message": "sda: bad",
         "lastTransitionTime": since, "lastHeartbeatTime": SPOKE });
     value.as_object().unwrap().clone()
@@ -94,7 +94,7 @@ fn owned(manager: &str, operation: &str, kinds: &[&str]) -> Value {
         "fieldsV1": { "f:status": { "f:conditions": conditions } } })
 }
 
-fn evidence(conditions: Vec<Words>) -> Evidence {
+fn evidence(conditions: Vec<RawCondition>) -> Evidence {
     let managed_fields = json!([
         owned("kubelet", "Update", &["Ready"]),
         owned(AGENT, "Apply", &["DiskUnhealthy", "KernelDeadlock", "Shared"]),
@@ -104,12 +104,12 @@ fn evidence(conditions: Vec<Words>) -> Evidence {
     Evidence { status, lease: Some(Some(SPOKE.parse().unwrap())) }
 }
 
-fn said() -> Vec<Words> {
+fn reported() -> Vec<RawCondition> {
     vec![
-        words("Ready", "True", "KubeletReady", SPOKE),
-        words("DiskUnhealthy", "True", "MediumError", SPOKE),
-        words("KernelDeadlock", "Unknown", "MonitorStale", SPOKE),
-        words("Shared", "False", "Fine", SPOKE),
+        raw("Ready", "True", "KubeletReady", SPOKE),
+        raw("DiskUnhealthy", "True", "MediumError", SPOKE),
+        raw("KernelDeadlock", "Unknown", "MonitorStale", SPOKE),
+        raw("Shared", "False", "Fine", SPOKE),
     ]
 }
 
@@ -211,8 +211,8 @@ fn a_node_that_we_power_on_is_left_alone() {
 }
 
 #[test]
-fn all_of_its_own_become_unknown_and_others_keep_their_words() {
-    let Verdict::Silence(set) = judged(&evidence(said()), 300) else { panic!() };
+fn its_own_conditions_become_unknown_and_others_stay() {
+    let Verdict::Silence(set) = judged(&evidence(reported()), 300) else { panic!() };
     let kinds: Vec<&str> = set.iter().map(|one| one["type"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["DiskUnhealthy", "KernelDeadlock", "Shared"], "the full set, and Ready is not in it");
     assert_eq!(set[0]["status"], "Unknown");
@@ -222,12 +222,12 @@ fn all_of_its_own_become_unknown_and_others_keep_their_words() {
     assert_eq!(set[0]["lastTransitionTime"], "2026-01-01T00:05:00Z");
     assert_eq!(set[0]["lastHeartbeatTime"], SPOKE, "its last word stays its last word");
     assert_eq!(set[1]["lastTransitionTime"], SPOKE, "it was Unknown before");
-    assert_eq!(set[2], words("Shared", "False", "Fine", SPOKE), "another client writes it too");
+    assert_eq!(set[2], raw("Shared", "False", "Fine", SPOKE), "another client writes it too");
 }
 
 #[test]
 fn the_apply_names_the_node_that_was_read() {
-    let evidence = evidence(said());
+    let evidence = evidence(reported());
     let Verdict::Silence(set) = judged(&evidence, 300) else { panic!() };
     let body = apply_body("n1", &evidence.status, &set);
     assert_eq!(body["metadata"], json!({ "name": "n1", "uid": "uid-n1", "resourceVersion": "9" }));
@@ -237,7 +237,7 @@ fn the_apply_names_the_node_that_was_read() {
 
 #[test]
 fn a_long_message_is_cut_on_a_character() {
-    let mut conditions = said();
+    let mut conditions = reported();
     conditions[1].insert("message".into(), "ü".repeat(400).into());
     let Verdict::Silence(set) = judged(&evidence(conditions), 300) else { panic!() };
     let message = set[0]["message"].as_str().unwrap();
@@ -246,13 +246,13 @@ fn a_long_message_is_cut_on_a_character() {
 
 #[test]
 fn an_agent_that_is_back_is_left_alone() {
-    let mut renewed = evidence(said());
+    let mut renewed = evidence(reported());
     renewed.lease = Some(Some("2026-01-01T00:04:59Z".parse().unwrap()));
     assert_eq!(judged(&renewed, 300), Verdict::Leave(Leave::Back));
-    let mut gone = evidence(said());
+    let mut gone = evidence(reported());
     gone.lease = None;
     assert_eq!(judged(&gone, 300), Verdict::Leave(Leave::Back));
-    let mut another = evidence(said());
+    let mut another = evidence(reported());
     another.status.uid = "other".into();
     assert_eq!(judged(&another, 300), Verdict::Leave(Leave::AnotherNode));
 }
@@ -269,12 +269,12 @@ fn conditions_whose_owners_were_emptied_are_spoken_for() {
     let judged =
         |evidence: &Evidence, memory: &Memory| judge(&silence(), evidence, memory, &Patience::default(), at(901));
     for emptied in [Value::Null, json!([]), json!([owned("before-first-apply", "Update", &["DiskUnhealthy"])])] {
-        let mut evidence = evidence(said());
+        let mut evidence = evidence(reported());
         evidence.status.managed_fields = emptied;
         let Verdict::Silence(set) = judged(&evidence, &quiet) else { panic!("{evidence:?}") };
-        let kinds: Vec<&str> = set.iter().map(|words| words["type"].as_str().unwrap()).collect();
+        let kinds: Vec<&str> = set.iter().map(|condition| condition["type"].as_str().unwrap()).collect();
         assert_eq!(kinds, ["DiskUnhealthy", "KernelDeadlock"], "neither the kubelet's nor what no agent writes");
-        assert!(set.iter().all(|words| words["status"] == "Unknown" && words["reason"] == AGENT_SILENT));
+        assert!(set.iter().all(|condition| condition["status"] == "Unknown" && condition["reason"] == AGENT_SILENT));
         assert!(evidence.status.has_lost_owners());
         // Who is heard of writes them, whatever its name was.
         let mut moved = snapshot.clone();
@@ -289,19 +289,19 @@ fn conditions_whose_owners_were_emptied_are_spoken_for() {
             "not before it was seen"
         );
     }
-    assert!(!evidence(said()).status.has_lost_owners());
+    assert!(!evidence(reported()).status.has_lost_owners());
 }
 
 #[test]
 fn who_does_not_know_the_owners_writes_nothing() {
-    let mut blind = evidence(said());
+    let mut blind = evidence(reported());
     blind.status.managed_fields = json!({});
     assert_eq!(judged(&blind, 300), Verdict::Leave(Leave::Owners(OwnershipError::Missing)));
-    let mut foreign = evidence(said());
+    let mut foreign = evidence(reported());
     foreign.status.managed_fields =
         json!([owned("node-problem-detector", "Update", &["DiskUnhealthy", "KernelDeadlock"])]);
     assert_eq!(judged(&foreign, 300), Verdict::Leave(Leave::NothingOfOurs));
-    let mut greedy = evidence(said());
+    let mut greedy = evidence(reported());
     let npd = owned("node-problem-detector", "Update", &["DiskUnhealthy", "KernelDeadlock"]);
     greedy.status.managed_fields = json!([owned(AGENT, "Apply", &["Ready", "MemoryPressure"]), npd]);
     assert_eq!(
@@ -311,8 +311,8 @@ fn who_does_not_know_the_owners_writes_nothing() {
     );
 }
 
-fn silenced_at(since: &str) -> Vec<Words> {
-    let mut set = said();
+fn silenced_at(since: &str) -> Vec<RawCondition> {
+    let mut set = reported();
     for one in &mut set[1..3] {
         one.insert("status".into(), "Unknown".into());
         one.insert("reason".into(), AGENT_SILENT.into());
@@ -322,7 +322,7 @@ fn silenced_at(since: &str) -> Vec<Words> {
 }
 
 #[test]
-fn what_was_said_is_not_said_again() {
+fn what_was_reported_is_not_reported_again() {
     assert_eq!(judged(&evidence(silenced_at("2026-01-01T00:05:00Z")), 400), Verdict::Leave(Leave::Done));
 }
 
@@ -331,7 +331,7 @@ fn conditions_of_removed_agents_are_collected_but_for_what_others_say() {
     const DAY: u64 = 86_400;
     let marked = evidence(silenced_at("2026-01-01T00:00:00Z"));
     assert_eq!(judged(&marked, 7 * DAY - 1), Verdict::Leave(Leave::Done), "its Lease says that it will be back");
-    let collect = Verdict::Collect(vec![words("Shared", "False", "Fine", SPOKE)]);
+    let collect = Verdict::Collect(vec![raw("Shared", "False", "Fine", SPOKE)]);
     assert_eq!(judged(&marked, 7 * DAY), collect);
 
     let unleased = Evidence { lease: None, ..marked };
@@ -411,7 +411,7 @@ proptest! {
     fn what_is_written_is_exactly_the_agents_and_only_its_own_words_change(
         agents in subset(), others in subset(), present in subset(), status in "True|False|Unknown",
     ) {
-        let conditions: Vec<Words> = present.iter().map(|kind| words(kind, &status, "R", SPOKE)).collect();
+        let conditions: Vec<RawCondition> = present.iter().map(|kind| raw(kind, &status, "R", SPOKE)).collect();
         let mut all = evidence(conditions.clone());
         all.status.managed_fields = json!([owned(AGENT, "Apply", &agents), owned("another", "Update", &others)]);
         let Verdict::Silence(set) = judged(&all, 300) else { return Ok(()) };

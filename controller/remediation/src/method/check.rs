@@ -206,9 +206,9 @@ impl Checker<'_> {
             _ => BTreeSet::from([Act::Off, Act::On]),
         };
         let acts = if power { self.power(method, agent, acts) } else { acts };
-        let missing = acts.iter().find(|act| !agent.actions.contains(act.word()));
+        let missing = acts.iter().find(|act| !agent.actions.contains(act.name()));
         if let Some(act) = missing {
-            self.wrong::<()>(method, &format!("{} cannot do {}", method.agent, act.word()));
+            self.wrong::<()>(method, &format!("{} cannot do {}", method.agent, act.name()));
         }
         acts
     }
@@ -219,7 +219,7 @@ impl Checker<'_> {
             acts.insert(Act::On);
         }
         // Only the node itself can let itself in again, once it was rebooted.
-        if method.storage.is_some() && method.action != Some(Wish::On) && !agent.actions.contains(Act::On.word()) {
+        if method.storage.is_some() && method.action != Some(Wish::On) && !agent.actions.contains(Act::On.name()) {
             acts.remove(&Act::On);
         }
         if acts.contains(&Act::Off) {
@@ -301,6 +301,6 @@ fn judge((agent, name): (&str, &str), kind: &Kind, value: &str) -> Result<(), St
 }
 
 fn is_boolean(value: &str) -> bool {
-    let words = ["on", "yes", "true", "1", "off", "no", "false", "0"];
-    words.contains(&value.to_ascii_lowercase().as_str())
+    let values = ["on", "yes", "true", "1", "off", "no", "false", "0"];
+    values.contains(&value.to_ascii_lowercase().as_str())
 }

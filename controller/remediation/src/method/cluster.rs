@@ -46,8 +46,8 @@ pub(super) fn settings(known: &Known, wanting: &mut Wanting) -> ClusterSettings 
             ("grace_timeout" | "giveup_retries", Err(_)) => {
                 wanting.report(format!("{}: {key} is {}, not a number", written.at, written.value));
             }
-            ("policies", _) => names = words(&written.value),
-            ("roles", _) => settings.roles = words(&written.value),
+            ("policies", _) => names = split_list(&written.value),
+            ("roles", _) => settings.roles = split_list(&written.value),
             _ => wanting.report(format!(
                 "{}: {key} is not known here; there are grace_timeout, giveup_retries, policies and roles",
                 written.at
@@ -88,6 +88,6 @@ fn properties(map: &str, data: &BTreeMap<String, String>, wanting: &mut Wanting)
     parse(&format!("{map}/{CONFIG_KEY}"), text, &mut wanting.diagnostics)
 }
 
-pub(super) fn words(text: &str) -> Vec<String> {
+pub(super) fn split_list(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }

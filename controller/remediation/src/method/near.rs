@@ -40,11 +40,11 @@ mod tests {
     #[test]
     fn a_slip_of_the_pen_is_told_with_what_was_meant() {
         let known = || ["ip", "ipport", "lanplus", "password", "password_script", "plug"].into_iter();
-        let told = |wrong: &str| names(wrong, known(), "fence_ipmilan");
-        assert_eq!(told("lanpluss"), "is it lanplus?");
-        assert_eq!(told("pasword"), "is it password?");
-        assert_eq!(told("script"), "is it password_script?");
-        assert_eq!(told("colour"), "`fence_ipmilan -o metadata` has them all");
+        let hint = |wrong: &str| names(wrong, known(), "fence_ipmilan");
+        assert_eq!(hint("lanpluss"), "is it lanplus?");
+        assert_eq!(hint("pasword"), "is it password?");
+        assert_eq!(hint("script"), "is it password_script?");
+        assert_eq!(hint("colour"), "`fence_ipmilan -o metadata` has them all");
     }
 
     #[test]

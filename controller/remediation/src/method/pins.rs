@@ -51,8 +51,8 @@ impl Pins {
             return Err(format!("system_uuid of the ConfigMap {} is {pin:?}, which names no machine", self.map));
         }
         match compare(&node.system_uuid, pin) {
-            Err(Unproven::Mismatch { bmc: said, node: pinned }) => Err(format!(
-                "the kubelet says that its machine is {said}, the ConfigMap {} that it is {pinned}: the node is on another \
+            Err(Unproven::Mismatch { bmc: reported, node: pinned }) => Err(format!(
+                "the kubelet says that its machine is {reported}, the ConfigMap {} that it is {pinned}: the node is on another \
                  machine, or the pin is wrong; correct system_uuid, and with it what turns the machine off",
                 self.map
             )),
@@ -112,7 +112,7 @@ impl Ready {
             Claim::Configured if is_of_power && call.acts.contains(&Act::Off) => true,
             Claim::Asked if is_of_power => call.of_type.contains("plug"),
             Claim::Pinned(_) if is_of_power => false,
-            _ => call.of_type.iter().any(|name| plugs::tells_machines_apart(&call.agent, name)),
+            _ => call.of_type.iter().any(|name| plugs::distinguishes_machines(&call.agent, name)),
         }
     }
 }

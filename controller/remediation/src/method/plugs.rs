@@ -56,7 +56,7 @@ impl Plug {
 }
 
 /// Whether an option names one of an agent's machines.
-pub(super) fn tells_machines_apart(agent: &str, option: &str) -> bool {
+pub(super) fn distinguishes_machines(agent: &str, option: &str) -> bool {
     ADDRESS.contains(&option) || is_within(agent, option)
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     BuiltIn, Claim, METHOD_PREFIX, Method, MethodDiagnostics, NodeMethods, Wish, Written,
-    cluster::{CONFIG_KEY, settings, words},
+    cluster::{CONFIG_KEY, settings, split_list},
     pins::{OUTLETS, Pins, SYSTEM_UUID},
     properties::parse,
     wanting::Wanting,
@@ -87,7 +87,8 @@ fn pins(name: &str, data: &BTreeMap<String, String>) -> Pins {
     for (key, written) in parse(name, text, &mut Vec::new()) {
         match key.as_str() {
             OUTLETS => {
-                pins.outlets = Some(words(&written.value).into_iter().map(|one| one.to_ascii_lowercase()).collect())
+                pins.outlets =
+                    Some(split_list(&written.value).into_iter().map(|one| one.to_ascii_lowercase()).collect())
             }
             key if SYSTEM_UUID.contains(&key) => pins.system_uuid = Some(written.value),
             _ => {}
@@ -191,7 +192,7 @@ impl Reader<'_, '_> {
     }
 
     fn names(&mut self, written: &Written) -> Vec<String> {
-        let names: Vec<String> = words(&written.value)
+        let names: Vec<String> = split_list(&written.value)
             .iter()
             .map(|name| name.strip_prefix(METHOD_PREFIX).unwrap_or(name).to_owned())
             .collect();

@@ -149,8 +149,8 @@ fn every_mistake_is_reported_at_once_with_its_line() {
         ("fence-config-n1", "fence-method-unused", "agent_name=fence_test"),
         ("fence-config-n1", "other", ""),
     ];
-    let told = resolve("n1", None, &entries).unwrap_err().to_string();
-    for words in [
+    let error = resolve("n1", None, &entries).unwrap_err().to_string();
+    for expected in [
         "fence-cluster-config/config.properties:1: grace_timeout is soon",
         "fence-cluster-config/config.properties:2: policys is not known",
         "config.properties:1: node_name is n2",
@@ -164,13 +164,13 @@ fn every_mistake_is_reported_at_once_with_its_line() {
         "no step names the method unused",
         "the key other is not known",
     ] {
-        assert!(told.contains(words), "{words} is not in: {told}");
+        assert!(error.contains(expected), "{expected} is not in: {error}");
     }
 }
 
 #[test]
 fn options_are_held_to_the_agents_metadata() {
-    for (lines, words) in [
+    for (lines, expected) in [
         ("methd=onoff", "fence_test has no option methd; `fence_test -o metadata` has them all"),
         ("power_timeout=long", "power_timeout is long, not a whole number"),
         ("power_timeout=-1", "not a whole number"),
@@ -185,9 +185,9 @@ fn options_are_held_to_the_agents_metadata() {
         ("script_path=/x.sh", "script_path is not run"),
         ("username=a\u{7}b", "a control character"),
     ] {
-        let told = wrong_with(lines);
-        assert!(told.contains(words), "{lines}: {words} is not in: {told}");
-        assert!(!told.contains("=secret") && !told.contains(" secret "), "{told}");
+        let error = wrong_with(lines);
+        assert!(error.contains(expected), "{lines}: {expected} is not in: {error}");
+        assert!(!error.contains("=secret") && !error.contains(" secret "), "{error}");
     }
 }
 
@@ -275,8 +275,8 @@ fn two_nodes_on_one_plug_are_told_for_both() {
     assert_eq!((plugs.alone("n1"), plugs.alone("n2")), (Ok(()), Ok(())));
     plugs.set(&with("n2", "ip=pdu.example.com\nport=3"));
     for node in ["n1", "n2"] {
-        let told = plugs.alone(node).unwrap_err();
-        assert!(told.contains("n1") && told.contains("n2"), "{told}");
+        let error = plugs.alone(node).unwrap_err();
+        assert!(error.contains("n1") && error.contains("n2"), "{error}");
     }
     plugs.forget("n2");
     assert_eq!(plugs.alone("n1"), Ok(()));

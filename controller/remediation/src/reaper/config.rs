@@ -220,11 +220,12 @@ fn warnings(config: &ReaperConfig) -> Vec<String> {
             "a maximum of 100% is no protection: the whole cluster may be reaped, one node after the other",
         ),
     ];
-    let mut words: Vec<_> = odd.iter().filter(|(is_so, _)| *is_so).map(|(_, words)| (*words).to_owned()).collect();
+    let mut warnings: Vec<_> =
+        odd.iter().filter(|(is_so, _)| *is_so).map(|(_, warnings)| (*warnings).to_owned()).collect();
     for (name, predicate) in [("reapPredicate", &config.reap), ("unhealthyPredicate", &config.unhealthy)] {
-        words.extend(predicate.compiled.as_ref().err().map(|error| format!("{name} fails for every node: {error}")));
+        warnings.extend(predicate.compiled.as_ref().err().map(|error| format!("{name} fails for every node: {error}")));
     }
-    words
+    warnings
 }
 
 fn at_least_30_s(config: ReaperConfig) -> ReaperConfig {

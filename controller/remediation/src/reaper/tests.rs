@@ -152,9 +152,13 @@ fn every_mistake_is_reported_at_once() {
         "reapPredicate: 'Cordoned =='\nmaxNodesUnhealthy: many\nmaxNodesUnhealthyInSameZone: 101%\ncompat: loose\n",
     );
     assert_eq!(found.len(), 4, "{found:?}");
-    for (line, word) in [("1: ", "reapPredicate"), ("2: ", "maxNodesUnhealthy"), ("3: ", "SameZone"), ("4: ", "compat")]
+    for (line, expected) in
+        [("1: ", "reapPredicate"), ("2: ", "maxNodesUnhealthy"), ("3: ", "SameZone"), ("4: ", "compat")]
     {
-        assert!(found.iter().any(|text| text.starts_with(line) && text.contains(word)), "{line}{word}: {found:?}");
+        assert!(
+            found.iter().any(|text| text.starts_with(line) && text.contains(expected)),
+            "{line}{expected}: {found:?}"
+        );
     }
 }
 

@@ -7,7 +7,7 @@ use nodewell_reconcile::{cluster::Pods, power::Power};
 use nodewell_remediation::{
     api::fence::Blocker,
     facts::Node,
-    fate::{self, Fate, Settings, Surroundings, foretell, render},
+    fate::{self, Fate, Settings, Surroundings, forecast, render},
     guard::reason::FENCE_NOT_READY,
     snapshot::{FencePlan, Snapshot},
     time::Now,
@@ -41,7 +41,7 @@ pub(super) async fn of(
     let as_configured = Snapshot { dry_run: config.dry_run, ..snapshot.clone() };
     let remediation = remediation(&as_configured, &node.name, &plan, now);
     let around = Surroundings::of(&node.name, snapshot);
-    Ok(foretell(&node.name, &pods, (settings, &around), remediation.as_ref()))
+    Ok(forecast(&node.name, &pods, (settings, &around), remediation.as_ref()))
 }
 
 /// As this host would fence it, and asking its BMC which machine it is.

@@ -33,7 +33,7 @@ fn text(policy: &Policy, memory: &Memory, node: &Node, now: Moment) -> String {
         return "does not select it".to_owned();
     }
     let age = |since: Moment| show(std::time::Duration::from_secs(now.since(since).as_secs()));
-    match memory.word(&policy.name, &node.name) {
+    match memory.result(&policy.name, &node.name) {
         Some((Ok(true), since)) => {
             let by = if memory.is_by_events_alone(&policy.name, &node.name) {
                 ", by Events alone: it opens nothing"

@@ -72,7 +72,7 @@ fn unknown(since: Moment) -> Condition {
         since: None,
         heartbeat: None,
         seen: since,
-        is_own_word: false,
+        is_own_report: false,
     }
 }
 

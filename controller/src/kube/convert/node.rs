@@ -19,8 +19,8 @@ pub fn node(raw: core::Node, now: Moment) -> Result<Node, UnreadableNode> {
     let meta = raw.metadata;
     let own_words = managers::own_words(meta.managed_fields.as_deref().unwrap_or_default());
     let condition = |raw: core::NodeCondition| {
-        let is_own_word = own_words.contains(&raw.type_);
-        Condition { is_own_word, ..condition(raw, now) }
+        let is_own_report = own_words.contains(&raw.type_);
+        Condition { is_own_report, ..condition(raw, now) }
     };
     let (spec, status) = (raw.spec.unwrap_or_default(), raw.status.unwrap_or_default());
     let volumes_attached = volumes(&status);
@@ -99,7 +99,7 @@ fn condition(raw: core::NodeCondition, now: Moment) -> Condition {
         since: raw.last_transition_time.map(|time| time.0),
         heartbeat: raw.last_heartbeat_time.map(|time| time.0),
         seen: now,
-        is_own_word: false,
+        is_own_report: false,
     }
 }
 
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(node.annotations.len(), 1);
         let ready = node.condition("Ready").unwrap();
         assert_eq!(
-            (ready.status, ready.seen, ready.is_own_word, node.is_ready()),
+            (ready.status, ready.seen, ready.is_own_report, node.is_ready()),
             (Truth::Unknown, Moment(Duration::from_secs(7)), true, false)
         );
     }

@@ -180,7 +180,7 @@ impl Truth {
             Edit::Deletes => Policy::Gone,
             edit => {
                 self.reword(&mut policy, edit);
-                Policy::Said(Rc::new(policy))
+                Policy::Parsed(Rc::new(policy))
             }
         };
         self.store.set_policy(stored, now);

@@ -40,7 +40,7 @@ fn lie(scenario: &Scenario, random: &mut Random) -> Plot {
 
 pub(super) fn liar(random: &mut Random) -> Manner {
     match random.below(4) {
-        0 => Manner::SaysOff,
+        0 => Manner::ReadsOff,
         1 => Manner::StuckOff,
         2 => Manner::Flaps(Duration::ZERO),
         _ => Manner::Flaps(random.secs(2, 12)),

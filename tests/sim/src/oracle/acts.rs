@@ -229,7 +229,7 @@ impl Truth {
         self.oracle.read_on.insert(name.to_owned());
         match state {
             PowerState::Off => {
-                self.oracle.said_off.insert(name.to_owned(), now);
+                self.oracle.read_off.insert(name.to_owned(), now);
                 self.remember_off(name, now);
             }
             PowerState::On => self.forget_readings(name),
@@ -240,8 +240,8 @@ impl Truth {
 
     /// Off was reported of a machine since it was last turned on; or within `lasts`, for a person who turns it on after
     /// that notifies no replica.
-    pub(super) fn was_said_off(&self, name: &str, lasts: Duration) -> bool {
-        let Some((machine, off)) = self.machines.get(name).zip(self.oracle.said_off.get(name)) else { return false };
+    pub(super) fn was_read_off(&self, name: &str, lasts: Duration) -> bool {
+        let Some((machine, off)) = self.machines.get(name).zip(self.oracle.read_off.get(name)) else { return false };
         *off >= machine.booted || self.now().since(*off) <= lasts
     }
 

@@ -24,7 +24,7 @@ impl Truth {
         let (now, asked, twice) = (self.now(), self.silence_asked(), self.was_read_off_twice(name));
         let Some(machine) = self.machines.get_mut(name) else { return };
         if machine.on && machine.has_liar() && twice && now.since(machine.renewed) >= asked {
-            machine.excuse = Some(Excuse::Lied { woke: None, said_on: None });
+            machine.excuse = Some(Excuse::Lied { woke: None, read_on: None });
             self.count("cluster lies believed");
         }
     }
@@ -33,16 +33,16 @@ impl Truth {
     pub(super) fn heard(&mut self, name: &str, state: PowerState) {
         let now = self.now();
         let Some(machine) = self.machines.get_mut(name) else { return };
-        if let (PowerState::On, Some(Excuse::Lied { said_on, .. })) = (state, &mut machine.excuse) {
-            said_on.get_or_insert(now);
+        if let (PowerState::On, Some(Excuse::Lied { read_on, .. })) = (state, &mut machine.excuse) {
+            read_on.get_or_insert(now);
         }
     }
 
     /// What another leader has read no replica knows any more.
     pub fn forget_heard(&mut self) {
         for machine in self.machines.values_mut() {
-            if let Some(Excuse::Lied { said_on, .. }) = &mut machine.excuse {
-                *said_on = None;
+            if let Some(Excuse::Lied { read_on, .. }) = &mut machine.excuse {
+                *read_on = None;
             }
         }
     }

@@ -67,9 +67,9 @@ impl Truth {
         let Some((machine, node)) = self.machines.get(name).zip(self.store.nodes.get(name)) else { return false };
         let Some(confirmed) = self.oracle.confirmed.get(name).copied() else { return false };
         let speaks = machine.renewed > confirmed.plus(LATE) && now.since(machine.renewed) < LIVES;
-        let says = node.uid == fence.spec.node_uid && node.is_ready() && node.boot_id == off.boot_id;
-        let unsaid = status.storage_only.is_none() && !is_given_up(fence);
-        unsaid && says && speaks && machine.boot_id() == off.boot_id && machine.is_alive(now)
+        let claims_ready = node.uid == fence.spec.node_uid && node.is_ready() && node.boot_id == off.boot_id;
+        let unreported = status.storage_only.is_none() && !is_given_up(fence);
+        unreported && claims_ready && speaks && machine.boot_id() == off.boot_id && machine.is_alive(now)
     }
 
     fn is_skipped(&self, fence: &NodeFence) -> bool {

@@ -90,7 +90,7 @@ impl Truth {
     fn confirmed(&mut self, name: &str) {
         let now = self.now();
         self.excuse(name);
-        let was_off = self.was_said_off(name, BELIEVED);
+        let was_off = self.was_read_off(name, BELIEVED);
         let Some(machine) = self.machines.get(name) else { return };
         if machine.on && !machine.is_excused(now) && !was_off {
             self.violate("I6", format!("Off of {name} was confirmed, and was not read since it booted"));

@@ -23,7 +23,7 @@ impl Truth {
         for number in 0..self.scenario.pods {
             self.make_pod(&format!("web-{number}"));
         }
-        self.store.policy = Policy::Said(Rc::new(self.scenario.policy()));
+        self.store.policy = Policy::Parsed(Rc::new(self.scenario.policy()));
     }
 
     fn add_machine(&mut self, number: usize) {

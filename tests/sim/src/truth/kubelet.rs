@@ -119,6 +119,6 @@ fn condition(kind: &str, status: Is, reason: &str) -> Condition {
         heartbeat: None,
         seen: Moment::default(),
         // Unknown is what the node lifecycle controller writes.
-        is_own_word: status != Is::Unknown,
+        is_own_report: status != Is::Unknown,
     }
 }

@@ -51,7 +51,7 @@ pub enum Excuse {
     Deleted,
     /// Its BMC reported Off while it was silent for as long as the policy asks. It was heard again since then, or its
     /// BMC reported On.
-    Lied { woke: Option<Moment>, said_on: Option<Moment> },
+    Lied { woke: Option<Moment>, read_on: Option<Moment> },
 }
 
 /// A replica that looks before an act has seen after so long that a machine woke, or that its BMC reports On.
@@ -80,7 +80,7 @@ pub enum Manner {
     /// Answers OK and does nothing.
     Pretends,
     /// Reports Off, whatever is so.
-    SaysOff,
+    ReadsOff,
     /// The same, and a client that turns it on waits for On until the time is over.
     StuckOff,
     /// Answers OK and does nothing; reports Off and On by turns, each for so long, or for some questions where that is
@@ -132,12 +132,12 @@ impl Machine {
     }
 
     /// What its BMC reports; or the switch of its storage, where that is what is cut.
-    pub fn says(&mut self, storage: bool, now: Moment) -> PowerState {
+    pub fn power_state(&mut self, storage: bool, now: Moment) -> PowerState {
         let on = if storage { !self.storage_cut } else { self.on };
         self.bmc.asked += 1;
         let on = match self.bmc.manner {
             Manner::Hangs => return PowerState::Unknown,
-            Manner::SaysOff | Manner::StuckOff => false,
+            Manner::ReadsOff | Manner::StuckOff => false,
             Manner::Flaps(span) => self.flaps_on(span, now),
             _ => on,
         };
@@ -154,7 +154,7 @@ impl Machine {
     /// Its BMC reports what is not so.
     #[must_use]
     pub fn has_liar(&self) -> bool {
-        matches!(self.bmc.manner, Manner::SaysOff | Manner::StuckOff | Manner::Flaps(_))
+        matches!(self.bmc.manner, Manner::ReadsOff | Manner::StuckOff | Manner::Flaps(_))
     }
 
     /// Whatever is done to it now follows from what no replica can know.
@@ -164,7 +164,7 @@ impl Machine {
         match self.excuse {
             None => false,
             Some(Excuse::Deleted) => true,
-            Some(Excuse::Lied { woke, said_on }) => !known(woke) && !known(said_on),
+            Some(Excuse::Lied { woke, read_on }) => !known(woke) && !known(read_on),
         }
     }
 }

@@ -51,7 +51,7 @@ pub struct Store {
 #[derive(Debug, Clone, Default)]
 pub enum Policy {
     /// It is of the right shape; its values may still be wrong.
-    Said(Rc<RemediationPolicy>),
+    Parsed(Rc<RemediationPolicy>),
     /// Its fields cannot be parsed.
     Garbled,
     #[default]

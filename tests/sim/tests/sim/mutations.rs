@@ -128,13 +128,13 @@ fn sim_i2_notices_a_bmc_that_is_asked_once() {
 
 #[test]
 #[ignore = "minutes: `make e2e` runs them"]
-fn sim_i2_notices_power_that_is_off_in_word_only() {
+fn sim_i2_notices_power_that_only_reads_off() {
     assert_noticed(Mutation::FalseOff, "I2", power(vec![hangs(40)]));
 }
 
 #[test]
 #[ignore = "minutes: `make e2e` runs them"]
-fn sim_i3_notices_power_that_is_off_in_word_only() {
+fn sim_i3_notices_power_that_only_reads_off() {
     assert_noticed(Mutation::FalseOff, "I3", power(vec![hangs(40)]));
 }
 
@@ -296,7 +296,7 @@ fn sim_i18_notices_guards_passed_over() {
 #[test]
 #[ignore = "minutes: `make e2e` runs them"]
 fn sim_i21_notices_a_liar_that_is_trusted() {
-    let plot = vec![(20, Fault::Lies(node(4), Manner::SaysOff)), hangs(30), (120, Fault::Wake(node(4)))];
+    let plot = vec![(20, Fault::Lies(node(4), Manner::ReadsOff)), hangs(30), (120, Fault::Wake(node(4)))];
     let fast = power(plot);
     assert_noticed(Mutation::TrustsLiars, "I21", |scenario| Scenario { fast: true, most_pods: None, ..fast(scenario) });
 }

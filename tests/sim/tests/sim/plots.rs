@@ -77,8 +77,8 @@ fn wakes(manner: Manner) -> impl Fn(u64) -> Scenario {
 }
 
 #[test]
-fn sim_a_bmc_that_said_off_and_lied_gets_no_more_orders() {
-    assert_quiet("cluster liars found", wakes(Manner::SaysOff));
+fn sim_a_bmc_that_read_off_and_lied_gets_no_more_orders() {
+    assert_quiet("cluster liars found", wakes(Manner::ReadsOff));
 }
 
 #[test]
@@ -96,12 +96,12 @@ fn flaps(span: u64) -> impl Fn(u64) -> Scenario {
 }
 
 #[test]
-fn sim_a_bmc_that_says_off_and_on_by_turns_gets_no_live_machine_tainted() {
+fn sim_a_bmc_that_reads_off_and_on_by_turns_gets_no_live_machine_tainted() {
     assert_quiet("bmc Flaps", flaps(0));
 }
 
 #[test]
-fn sim_a_bmc_that_says_on_every_few_seconds_gets_no_live_machine_tainted() {
+fn sim_a_bmc_that_reads_on_every_few_seconds_gets_no_live_machine_tainted() {
     assert_quiet("bmc Flaps", flaps(3));
 }
 

@@ -50,7 +50,8 @@ fn assert_exercised(tally: &Tally) {
 /// On every core; a story is alone on its thread, so it is the same as ever.
 fn play_all(seeds: Range<u64>) -> Vec<Report> {
     let threads = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
-    let part = |number: u64| seeds.clone().filter(move |seed| seed % threads == number).map(tell).collect::<Vec<_>>();
+    let part =
+        |number: u64| seeds.clone().filter(move |seed| seed % threads == number).map(run_seed).collect::<Vec<_>>();
     let mut reports: Vec<Report> = std::thread::scope(|scope| {
         let parts: Vec<_> = (0..threads).map(|number| scope.spawn(move || part(number))).collect();
         parts.into_iter().flat_map(|part| part.join().expect("a story does not panic")).collect()
@@ -59,7 +60,7 @@ fn play_all(seeds: Range<u64>) -> Vec<Report> {
     reports
 }
 
-fn tell(seed: u64) -> Report {
+fn run_seed(seed: u64) -> Report {
     let judged = std::env::var("NODEWELL_SIM_JUDGED").ok().map(|invariant| &*invariant.leak());
     let mut report = play(Scenario { judged, ..Scenario::of(seed) });
     if std::env::var_os("NODEWELL_SIM_TRACE").is_some() {

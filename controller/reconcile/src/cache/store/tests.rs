@@ -164,7 +164,7 @@ async fn a_read_of_an_older_object_than_was_known_tells_of_it() {
     cache.compare(&mark, "1", "33");
     assert_eq!((cache.set_backs(), wants_lists(&cache).await.len()), (1, 5));
     cache.compare(&mark, "1", "33");
-    assert_eq!(cache.set_backs(), 1, "it is said once");
+    assert_eq!(cache.set_backs(), 1, "it is reported once");
     let lease = LeaseView {
         resource_version: "33".into(),
         holder: "a".into(),

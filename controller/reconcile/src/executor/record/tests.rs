@@ -73,7 +73,7 @@ async fn a_reading_that_was_written_late_is_as_old_as_it_is() {
     let (_open, until) = watch::channel(Moment(Duration::from_secs(60)));
     let outcome = Ok(Done::Power(vec![PowerState::Off; 2]));
     let step = ReversibleOp::ReadPower { times: 2 }.into();
-    executor.keep(&off_confirmed(), &step, &outcome, &LeaseDeadline::new(1, until)).await;
+    executor.save_outcome(&off_confirmed(), &step, &outcome, &LeaseDeadline::new(1, until)).await;
     assert!(clock.moment() >= Moment(Duration::from_secs(6)), "it was written late");
     let off = cluster.0.borrow().0.status.off.clone().unwrap();
     assert_eq!((off.at, off.reads), (Timestamp::constant(1000, 0), 4));

@@ -12,7 +12,7 @@ fn events(count: u64) -> EventsSeen {
 }
 
 /// Ten nodes that are well, an Event `DiskFell` about `n0`, and this predicate.
-fn told_of(when: &str) -> Snapshot {
+fn reported_by(when: &str) -> Snapshot {
     let mut policy = policy("p", vec![cordon(), power_cycle()]);
     policy.when = Predicate::Cel(cel::Expression::compile(when).unwrap());
     let mut snapshot = snapshot_of(0, vec![policy]);
@@ -20,10 +20,10 @@ fn told_of(when: &str) -> Snapshot {
     snapshot
 }
 
-fn condition(snapshot: &mut Snapshot, kind: &str, status: Truth, is_own_word: bool) {
+fn condition(snapshot: &mut Snapshot, kind: &str, status: Truth, is_own_report: bool) {
     let node = snapshot.nodes.get_mut("n0").unwrap();
     set_condition(node, kind, status, "Reported", at(900));
-    node.conditions.iter_mut().filter(|known| known.kind == kind).for_each(|known| known.is_own_word = is_own_word);
+    node.conditions.iter_mut().filter(|known| known.kind == kind).for_each(|known| known.is_own_report = is_own_report);
     node.resource_version.push('x');
 }
 
@@ -55,14 +55,14 @@ const EITHER: &str = "'DiskFell' in events || conditions.?DiskUnhealthy.?status.
 
 #[test]
 fn an_event_alone_opens_nothing_and_says_what_is_missing() {
-    let snapshot = told_of(ALONE);
+    let snapshot = reported_by(ALONE);
     assert_eq!(blocked(&snapshot), not_trusted());
     let decision = run(&snapshot, Memory::default(), 1000);
     let message = &decision.verdicts[0].blockers[0].message;
     assert!(message.contains("policy p is true by Events alone") && message.contains("spec.trustEvents"), "{message}");
     assert_eq!(
         blocked(&{
-            let mut snapshot = told_of(ALONE);
+            let mut snapshot = reported_by(ALONE);
             snapshot.policies[0].trust_events = true;
             snapshot
         }),
@@ -87,7 +87,7 @@ fn beside_an_event_the_node_itself_has_to_report_what_is_asked_for() {
         ("!('AllIsWell' in events)", Some(KUBELET), not_trusted()),
         ("!('AllIsWell' in events) && conditions.DiskUnhealthy.status == 'True'", Some(KUBELET), None),
     ] {
-        let mut snapshot = told_of(when);
+        let mut snapshot = reported_by(when);
         own.into_iter().for_each(|own| condition(&mut snapshot, "DiskUnhealthy", Truth::True, own));
         assert_eq!(blocked(&snapshot), expected, "{when} {own:?}");
     }
@@ -95,14 +95,14 @@ fn beside_an_event_the_node_itself_has_to_report_what_is_asked_for() {
 
 #[test]
 fn a_predicate_that_asks_for_no_events_needs_no_voucher() {
-    let mut snapshot = told_of("conditions.?DiskUnhealthy.?status.orValue('') == 'True'");
+    let mut snapshot = reported_by("conditions.?DiskUnhealthy.?status.orValue('') == 'True'");
     condition(&mut snapshot, "DiskUnhealthy", Truth::True, ANYBODY);
     assert_eq!(blocked(&snapshot), None);
 }
 
 /// kube-controller-manager writes Ready for a kubelet that is silent: no other client can be silent for it.
 #[test]
-fn silence_is_a_nodes_own_word() {
+fn silence_is_a_nodes_own_report() {
     for (when, ready, renewed, expected) in [
         ("'DiskFell' in events && !node.ready", Truth::Unknown, Some(900), None),
         ("'DiskFell' in events && !node.ready", Truth::Unknown, Some(961), not_trusted()),
@@ -112,7 +112,7 @@ fn silence_is_a_nodes_own_word() {
         ("'DiskFell' in events && lease.age >= 5", Truth::True, Some(990), not_trusted()),
         ("'DiskFell' in events && lease.age < 50", Truth::True, Some(980), not_trusted()),
     ] {
-        let mut snapshot = told_of(when);
+        let mut snapshot = reported_by(when);
         condition(&mut snapshot, "Ready", ready, ANYBODY);
         renewed.into_iter().for_each(|at| lease(&mut snapshot, at));
         assert_eq!(blocked(&snapshot), expected, "{when} {ready} {renewed:?}");
@@ -122,7 +122,7 @@ fn silence_is_a_nodes_own_word() {
 /// The condition that opened a record is gone and Events are left: nothing harsher is begun, and nothing taken back.
 #[test]
 fn a_record_is_not_driven_on_by_events_alone() {
-    let mut snapshot = told_of(EITHER);
+    let mut snapshot = reported_by(EITHER);
     condition(&mut snapshot, "DiskUnhealthy", Truth::True, KUBELET);
     let first = run(&snapshot, Memory::default(), 1000);
     store(&mut snapshot, &first, 1000);
@@ -138,7 +138,7 @@ fn a_record_is_not_driven_on_by_events_alone() {
 /// `spec.for` counts what is believed: an Event of long ago does not make a condition of now an old one.
 #[test]
 fn the_time_of_events_alone_does_not_count() {
-    let mut snapshot = told_of(EITHER);
+    let mut snapshot = reported_by(EITHER);
     snapshot.policies[0].held_for = Duration::from_secs(60);
     let first = run(&snapshot, Memory::default(), 1000);
     condition(&mut snapshot, "DiskUnhealthy", Truth::True, KUBELET);
@@ -149,7 +149,7 @@ fn the_time_of_events_alone_does_not_count() {
 
 #[test]
 fn events_take_the_say_from_no_other_policy() {
-    let mut snapshot = told_of(ALONE);
+    let mut snapshot = reported_by(ALONE);
     snapshot.policies.push(policy("q", vec![cordon()]));
     assert_eq!(blocked(&snapshot), not_trusted());
     kill(snapshot.nodes.get_mut("n0").unwrap());

@@ -134,8 +134,8 @@ proptest! {
         nodes.dedup();
         prop_assert_eq!(nodes.len(), decision.actions.len());
         prop_assert!(nodes.iter().all(|name| !snapshot.busy.contains(*name)));
-        let told: Vec<_> = decision.verdicts.iter().map(|verdict| &verdict.node).collect();
-        prop_assert_eq!(told, snapshot.nodes.keys().collect::<Vec<_>>());
+        let judged: Vec<_> = decision.verdicts.iter().map(|verdict| &verdict.node).collect();
+        prop_assert_eq!(judged, snapshot.nodes.keys().collect::<Vec<_>>());
     }
 
     #[test]

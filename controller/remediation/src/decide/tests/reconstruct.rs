@@ -29,8 +29,8 @@ fn a_failure_of_before_is_as_old_as_its_condition() {
     assert_eq!(reasons(&plan(&snapshot, 1199), "n0"), ["WithinGracePeriod"]);
     assert_eq!(opened(&plan(&snapshot, 1200)), ["n0"], "it is not Ready since 900");
     let memory = Memory::reconstructed(&snapshot, now(1200));
-    assert_eq!(memory.word("p", "n0"), Some((&Ok(true), at(900))));
-    assert_eq!(memory.word("p", "n1").map(|(word, _)| word.clone()), Some(Ok(false)));
+    assert_eq!(memory.result("p", "n0"), Some((&Ok(true), at(900))));
+    assert_eq!(memory.result("p", "n1").map(|(result, _)| result.clone()), Some(Ok(false)));
 }
 
 #[test]

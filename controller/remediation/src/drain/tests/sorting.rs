@@ -76,7 +76,7 @@ fn a_selector_leaves_others_alone_even_where_they_would_stand_in_the_way() {
 }
 
 #[test]
-fn what_a_drain_waits_for_can_be_said_by_a_client_that_only_reads() {
+fn a_client_that_only_reads_can_report_what_a_drain_waits_for() {
     let budget = |name: &str, disruptions_allowed| Budget {
         namespace: "shop".into(),
         name: name.into(),
@@ -100,7 +100,7 @@ fn what_a_drain_waits_for_can_be_said_by_a_client_that_only_reads() {
         "shop/e: stands in the way: no controller makes it again; force: true would delete it",
         "shop/f: is to go",
     ];
-    for (budgets, words) in [
+    for (budgets, message) in [
         (&[][..], "is to go"),
         (&[budget("web", 0)], "refused by PodDisruptionBudget shop/web (allows 0)"),
         (&[budget("web", 1)], "is to go"),
@@ -112,7 +112,7 @@ fn what_a_drain_waits_for_can_be_said_by_a_client_that_only_reads() {
         let found = lines(budgets);
         assert_eq!(
             (found[0].as_str(), &found[1..]),
-            (format!("shop/a: {words}").as_str(), &others.map(String::from)[..])
+            (format!("shop/a: {message}").as_str(), &others.map(String::from)[..])
         );
     }
     let rules = DrainRules { disable_eviction: true, ..rules() };

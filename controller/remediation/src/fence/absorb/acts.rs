@@ -1,6 +1,6 @@
 //! What came of an act that cannot be taken back, and of the question after it.
 
-use super::{again, succeeded, words};
+use super::{again, describe, succeeded};
 use crate::{
     action::{Done, Failed, Outcome},
     api::fence::{Blocker, Confirmation, Irreversible, NodeFenceStatus, Phase},
@@ -33,19 +33,19 @@ fn confirmed(draft: Draft, confirmation: Confirmation) -> Draft {
 /// Certainly nothing was done: everything is asked again.
 fn not_begun(draft: Draft, outcome: &Outcome) -> Draft {
     let draft = draft.forget_intent();
-    let blocker = Blocker::new("NotBegun", format!("NotBegun: {}", words(outcome)));
-    draft.enter(Phase::AwaitGuards, words(outcome)).with(|status| status.blocked_by = Some(blocker))
+    let blocker = Blocker::new("NotBegun", format!("NotBegun: {}", describe(outcome)));
+    draft.enter(Phase::AwaitGuards, describe(outcome)).with(|status| status.blocked_by = Some(blocker))
 }
 
 fn doubted(draft: Draft, outcome: &Outcome) -> Draft {
-    draft.failed().enter(Phase::InDoubt, words(outcome))
+    draft.failed().enter(Phase::InDoubt, describe(outcome))
 }
 
 /// Asked for before it is meant again, even if it was not begun: power is turned on once for each reading of Off.
 pub(super) fn powered_on(draft: Draft, outcome: &Outcome) -> Draft {
     match outcome {
         Ok(Done::Yes) => succeeded(draft).settle().enter(Phase::AwaitReady, "power is on"),
-        Err(Failed::NotBegun(_)) => draft.enter(Phase::InDoubt, words(outcome)),
+        Err(Failed::NotBegun(_)) => draft.enter(Phase::InDoubt, describe(outcome)),
         _ => doubted(draft, outcome),
     }
 }
@@ -65,7 +65,7 @@ pub(super) fn released(mut draft: Draft, outcome: &Outcome) -> Draft {
         }
         // Certainly the Node was not tainted: Off is read again, and everything is asked again.
         Err(Failed::NotBegun(_)) => {
-            draft.forget_intent().failed().enter(Phase::OffConfirmed, format!("not released: {}", words(outcome)))
+            draft.forget_intent().failed().enter(Phase::OffConfirmed, format!("not released: {}", describe(outcome)))
         }
         _ => doubted(draft, outcome),
     }

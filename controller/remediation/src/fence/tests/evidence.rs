@@ -22,8 +22,9 @@ fn at(secs: u64) -> Moment {
     Moment(Duration::from_secs(1000 + secs))
 }
 
-fn said(fixture: &mut Fixture, words: &[(u64, PowerState)]) {
-    fixture.gathered.power = words.iter().map(|(secs, state)| PowerReading { at: at(*secs), state: *state }).collect();
+fn set_power(fixture: &mut Fixture, readings: &[(u64, PowerState)]) {
+    fixture.gathered.power =
+        readings.iter().map(|(secs, state)| PowerReading { at: at(*secs), state: *state }).collect();
 }
 
 #[test]
@@ -87,17 +88,17 @@ fn a_bmc_is_believed_when_it_says_off_twice_a_second_apart_and_lately() {
         (&[(5, Off), (9, Off)], false),
         (&[(17, On), (18, Off), (19, Off)], true),
     ];
-    for (words, enough) in tables {
+    for (readings, enough) in tables {
         let mut fixture = silent(20);
-        said(&mut fixture, words);
-        assert_eq!(is_off(&fixture.input()).is_some(), enough, "{words:?}");
+        set_power(&mut fixture, readings);
+        assert_eq!(is_off(&fixture.input()).is_some(), enough, "{readings:?}");
     }
 }
 
 #[test]
 fn a_bmc_that_says_off_is_not_believed_of_a_node_that_spoke_since() {
     let mut fixture = silent(20);
-    said(&mut fixture, &[(18, PowerState::Off), (19, PowerState::Off)]);
+    set_power(&mut fixture, &[(18, PowerState::Off), (19, PowerState::Off)]);
     fixture.kubelet.as_mut().unwrap().seen = at(18);
     assert!(is_off(&fixture.input()).is_none());
 }
@@ -107,7 +108,7 @@ fn without_fast_evidence_in_the_policy_everything_waits_for_fifty_seconds() {
     let mut fixture = silent(20);
     fixture.policy.as_mut().unwrap().fast = None;
     fixture.gathered.reach = [("cp-1".into(), Some(at(1))), ("cp-2".into(), Some(at(1)))].into();
-    said(&mut fixture, &[(18, PowerState::Off), (19, PowerState::Off)]);
+    set_power(&mut fixture, &[(18, PowerState::Off), (19, PowerState::Off)]);
     assert!(may_power_off(&fixture.input()).is_err() && is_off(&fixture.input()).is_none());
 }
 
@@ -115,7 +116,7 @@ fn without_fast_evidence_in_the_policy_everything_waits_for_fifty_seconds() {
 fn every_witness_is_named_with_its_age() {
     let mut fixture = silent(60);
     fixture.gathered.reach = [("cp-1".into(), Some(at(1))), ("cp-2".into(), Some(at(2)))].into();
-    said(&mut fixture, &[(55, PowerState::Off), (58, PowerState::Off)]);
+    set_power(&mut fixture, &[(55, PowerState::Off), (58, PowerState::Off)]);
     let seconds = Duration::from_secs;
     let expected = [
         Witness::Silence(seconds(60)),

@@ -30,14 +30,14 @@ fn an_abort_after_off_turns_it_on_and_releases_nothing() {
 
 #[test]
 fn who_aborted_and_why_stand_in_the_journal() {
-    for (said, recorded) in [
+    for (asked_by, recorded) in [
         (Some("eva@example.com: its disk\u{7} is changed"), "aborted; asked by eva@example.com: its disk is changed"),
         (None, "aborted; no name is given for it"),
     ] {
         let mut fixture = dead();
         run(&mut fixture, 400, at(Phase::Isolating));
         fixture.fence.spec.abort = true;
-        said.map(|said| fixture.fence.metadata.annotations.insert(ASKED_BY.into(), said.into()));
+        asked_by.map(|asked_by| fixture.fence.metadata.annotations.insert(ASKED_BY.into(), asked_by.into()));
         run(&mut fixture, 400, at(Phase::Recovering));
         let journal = &fixture.fence.status.journal;
         assert!(journal.iter().any(|entry| entry.text.contains(recorded)), "{journal:?}");
@@ -216,11 +216,11 @@ fn a_policy_that_is_true_no_more_says_so_and_speaks_of_no_readiness() {
 fn what_was_done_is_told_with_what_comes_next() {
     let mut fixture = dead();
     fixture.fence.spec.steps = steps(&["cordon", "drain", "power"]);
-    let tell = |fixture: &Fixture, op: &Op, done| {
+    let absorbed = |fixture: &Fixture, op: &Op, done| {
         crate::fence::absorb(&fixture.fence, op, &Ok(done), fixture.epoch, fixture.now)
     };
     run(&mut fixture, 10, at(Phase::Isolating));
-    let (fence, recorded) = tell(&fixture, &Op::Reversible(ReversibleOp::Cordon), Done::Yes);
+    let (fence, recorded) = absorbed(&fixture, &Op::Reversible(ReversibleOp::Cordon), Done::Yes);
     assert_eq!((recorded.reason.as_str(), recorded.message.as_str()), ("Cordoned", "cordoned; ended; step 2: drain"));
     fixture.store(fence);
     let report =
@@ -229,7 +229,7 @@ fn what_was_done_is_told_with_what_comes_next() {
         Next::Act(Action::Perform { op: Op::Reversible(ReversibleOp::Drain(rules)), .. }) => rules,
         other => panic!("{other:?}"),
     };
-    let (_, recorded) = tell(&fixture, &Op::Reversible(ReversibleOp::Drain(rules)), Done::Drain(report));
+    let (_, recorded) = absorbed(&fixture, &Op::Reversible(ReversibleOp::Drain(rules)), Done::Drain(report));
     assert_eq!((recorded.reason.as_str(), recorded.warning), ("EvictionsRefused", true));
     assert_eq!(recorded.message, "not done: shop/db-0: PodDisruptionBudget db; ended; step 3: powerCycle");
 }
@@ -299,7 +299,7 @@ fn a_record_deleted_by_hand_leaves_a_node_that_the_next_record_brings_back() {
 }
 
 #[test]
-fn a_person_may_ask_for_another_try_once_with_each_word() {
+fn a_person_may_ask_for_another_try_once_with_each_value() {
     let mut fixture = dead();
     run(&mut fixture, 400, at(Phase::AwaitGuards));
     fixture.permits.power = vec![crate::api::fence::Blocker::new("RestartLimit", "2 in 24h")];

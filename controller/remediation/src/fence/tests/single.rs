@@ -90,10 +90,10 @@ fn off_is_read_again_before_a_release_is_meant_if_not_read_for_five_seconds() {
         fixture.now.moment = fixture.now.moment.plus(Duration::from_secs(secs));
         fixture.now.wall += Duration::from_secs(secs);
     };
-    let said = fixture.now.wall;
+    let reported = fixture.now.wall;
     later(&mut fixture, 3);
     let Next::Act(Action::Save { fence, .. }) = fixture.next() else { panic!() };
-    assert_eq!(fence.status.off.as_ref().map(|off| off.at), Some(said), "not when it was written");
+    assert_eq!(fence.status.off.as_ref().map(|off| off.at), Some(reported), "not when it was written");
     fixture.store(*fence);
     later(&mut fixture, 2);
     let Next::Act(Action::Save { fence, .. }) = fixture.next() else { panic!("{:?}", fixture.next()) };

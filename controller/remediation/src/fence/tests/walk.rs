@@ -113,8 +113,8 @@ fn happen(fixture: &mut Fixture, dice: &mut Dice, laws: &Laws) {
 }
 
 fn retry(fixture: &mut Fixture) {
-    let word = format!("{:?}", fixture.now.wall);
-    fixture.fence.metadata.annotations.insert(RETRY.into(), word);
+    let value = format!("{:?}", fixture.now.wall);
+    fixture.fence.metadata.annotations.insert(RETRY.into(), value);
 }
 
 fn reached_by_no_host(fixture: &mut Fixture) {
@@ -200,7 +200,7 @@ const BLANKS: [Blank; 9] = [
     ("attachments", |fixture| fixture.gathered.attachments = None),
     ("methods", |fixture| fixture.gathered.methods = None),
     ("reach", |fixture| fixture.gathered.reach.clear()),
-    ("the BMC's words", |fixture| {
+    ("the BMC's readings", |fixture| {
         if !matches!(fixture.phase(), Phase::OffConfirmed | Phase::PodsReleased | Phase::PoweringOn) {
             fixture.gathered.power.clear();
         }

@@ -76,8 +76,8 @@ fn a_plug_that_a_label_chose_is_accepted_by_the_nodes_own_word_alone() {
 fn a_kubelets_uuid_contradicts_and_never_proves() {
     let node = |uuid: &str| Node { name: "n1".into(), system_uuid: uuid.into(), ..Node::default() };
     let pins = Pins { map: "m".into(), system_uuid: Some(UUID.into()), outlets: None };
-    for said in [UUID, "", "not a UUID", "33221100-5544-7766-8899-aabbccddeeff"] {
-        assert_eq!(pins.uncontradicted(&node(said)), Ok(()), "{said}");
+    for reported in [UUID, "", "not a UUID", "33221100-5544-7766-8899-aabbccddeeff"] {
+        assert_eq!(pins.uncontradicted(&node(reported)), Ok(()), "{reported}");
     }
     let refusal = pins.uncontradicted(&node("10112233-4455-6677-8899-aabbccddeeff")).unwrap_err();
     assert!(refusal.contains("10112233") && refusal.contains(UUID), "{refusal}");

@@ -24,7 +24,7 @@ fn checked(name: &str, agent: &Agent, lines: &str) -> Result<Ready, MethodDiagno
 
 #[test]
 fn an_option_that_runs_a_program_or_has_an_agent_lie_is_refused_with_its_reason() {
-    for (option, words) in [
+    for (option, expected) in [
         ("runonwarn", "runs a program"),
         ("runonfail", "runs a program"),
         ("openrc", "runs the file"),
@@ -41,7 +41,7 @@ fn an_option_that_runs_a_program_or_has_an_agent_lie_is_refused_with_its_reason(
         let agent = with(&parameter(option, &format!("--{}=[x]", option.replace('_', "-"))));
         let refusal = checked("fence_test", &agent, &format!("ip=1\nplug=1\n{option}=1")).unwrap_err().to_string();
         assert!(refusal.contains("fence-config-n1/fence-method-a:4:"), "{refusal}");
-        assert!(refusal.contains("may not be set here: ") && refusal.contains(words), "{option}: {refusal}");
+        assert!(refusal.contains("may not be set here: ") && refusal.contains(expected), "{option}: {refusal}");
         let ready = checked("fence_test", &agent, "ip=1\nplug=1").unwrap();
         let named = option.replace('-', "_");
         assert!(!ready.calls["a"].names.values().any(|name| *name == named), "not by the Secret either: {option}");
@@ -144,14 +144,14 @@ fn a_redfish_address_is_written_as_the_agent_reads_it() {
 #[test]
 fn a_value_that_becomes_an_option_of_ssh_is_refused() {
     let proxy = "-oProxyCommand=touch${IFS}/tmp/x;#";
-    for (line, words) in [
+    for (line, expected) in [
         (format!("ip=10.0.0.1\nusername=y {proxy}"), "username is \"y -oProxy"),
         (format!("ip=10.0.0.1\nusername={proxy}"), "begins with -"),
         (format!("ip=10.0.0.1 {proxy}\nusername=y"), "has a space"),
     ] {
         let refusal = checked("fence_test", &with(""), &format!("plug=1\nidentity=configured\n{line}"));
         let refusal = refusal.map(|_| ()).unwrap_err().to_string();
-        assert!(refusal.contains(words) && refusal.contains("fence-config-n1/fence-method-a:"), "{refusal}");
+        assert!(refusal.contains(expected) && refusal.contains("fence-config-n1/fence-method-a:"), "{refusal}");
     }
 }
 

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn each_mistake_names_its_field() {
-    for (lines, field, word) in [
+    for (lines, field, expected) in [
         ("when: ''", "spec.when", "is empty"),
         ("when: 'node.redy'", "spec.when", "has no `redy`"),
         ("for: 5", "spec.for", "no duration"),
@@ -73,7 +73,7 @@ fn each_mistake_names_its_field() {
         let diagnostics = compile(&with(lines)).expect_err(lines);
         assert_eq!(diagnostics.len(), 1, "{lines}: {diagnostics:?}");
         assert_eq!(diagnostics[0].field, field, "{lines}");
-        assert!(diagnostics[0].problem.contains(word), "{lines}: {}", diagnostics[0]);
+        assert!(diagnostics[0].problem.contains(expected), "{lines}: {}", diagnostics[0]);
     }
 }
 

@@ -95,7 +95,7 @@ fn a_missing_name_says_how_to_ask() {
 
 #[test]
 fn what_can_never_be_right_is_refused_when_it_is_read() {
-    for (source, word) in [
+    for (source, expected) in [
         ("", "is empty"),
         ("condition.Ready.status == 'True'", "there is no `condition`"),
         ("node.label.x == 'y'", "`node` has no `label`"),
@@ -113,7 +113,7 @@ fn what_can_never_be_right_is_refused_when_it_is_read() {
         ("[1].all(a, [1].all(b, [1].all(c, true)))", "loops"),
     ] {
         let error = Expression::compile(source).map(|_| ()).unwrap_err();
-        assert!(error.contains(word), "{source}: {error}");
+        assert!(error.contains(expected), "{source}: {error}");
     }
     assert!(Expression::compile(&format!("true{}", " || true".repeat(900))).is_err());
     assert!(Expression::compile(&format!("{}true{}", "(".repeat(40), ")".repeat(40))).is_err());

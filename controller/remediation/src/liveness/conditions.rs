@@ -19,7 +19,7 @@ pub const KUBELETS: [&str; 5] = ["Ready", "MemoryPressure", "DiskPressure", "PID
 const MESSAGE_LIMIT_BYTES: usize = 256;
 
 /// One condition as it is applied: its fields, `type` among them, as in the API.
-pub type Words = Map<String, Value>;
+pub type RawCondition = Map<String, Value>;
 
 /// A Node's status, read by the API (not from a cache) with its managedFields.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -29,7 +29,7 @@ pub struct StatusView {
     /// `metadata.managedFields` as it stands there.
     pub managed_fields: Value,
     /// `status.conditions` as it stands there.
-    pub conditions: Vec<Words>,
+    pub conditions: Vec<RawCondition>,
 }
 
 impl StatusView {
@@ -38,7 +38,7 @@ impl StatusView {
     /// # Errors
     /// The list of owners is not understood.
     pub fn owners(&self) -> Result<Ownership, OwnershipError> {
-        let kinds = self.conditions.iter().filter_map(|words| words.get("type")?.as_str());
+        let kinds = self.conditions.iter().filter_map(|condition| condition.get("type")?.as_str());
         Ownership::read(&self.managed_fields, kinds)
     }
 
@@ -51,8 +51,8 @@ impl StatusView {
     }
 
     /// The conditions that the agent owns and that may be spoken for, with their fields as they are now.
-    pub(super) fn of_agent<'a>(&'a self, owners: &'a Ownership) -> impl Iterator<Item = (&'a str, &'a Words)> {
-        let named = self.conditions.iter().filter_map(|words| Some((words.get("type")?.as_str()?, words)));
+    pub(super) fn of_agent<'a>(&'a self, owners: &'a Ownership) -> impl Iterator<Item = (&'a str, &'a RawCondition)> {
+        let named = self.conditions.iter().filter_map(|condition| Some((condition.get("type")?.as_str()?, condition)));
         named.filter(|(kind, _)| owners.agents.contains_key(*kind) && !KUBELETS.contains(kind))
     }
 }
@@ -61,7 +61,7 @@ impl StatusView {
 /// [`StatusView::has_lost_owners`]. It is refused with 409 if the Node is another one, was written since `status` was
 /// read, or another manager owns a field that would change.
 #[must_use]
-pub fn apply_body(node: &str, status: &StatusView, set: &[Words]) -> Value {
+pub fn apply_body(node: &str, status: &StatusView, set: &[RawCondition]) -> Value {
     json!({
         "apiVersion": "v1",
         "kind": "Node",
@@ -72,52 +72,57 @@ pub fn apply_body(node: &str, status: &StatusView, set: &[Words]) -> Value {
 
 /// All of the agent's conditions, each Unknown since `now`; one that was Unknown keeps its time, one that another
 /// manager writes too keeps its content.
-pub(super) fn silenced(status: &StatusView, owners: &Ownership, silent_since: Timestamp, now: Timestamp) -> Vec<Words> {
+pub(super) fn silenced(
+    status: &StatusView,
+    owners: &Ownership,
+    silent_since: Timestamp,
+    now: Timestamp,
+) -> Vec<RawCondition> {
     let of_agent = status.of_agent(owners);
     of_agent
-        .map(|(kind, words)| match owners.is_shared(kind) {
-            true => kept(words, &owners.agents[kind]),
-            false => unknown(words, silent_since, now),
+        .map(|(kind, condition)| match owners.is_shared(kind) {
+            true => owned_fields(condition, &owners.agents[kind]),
+            false => unknown(condition, silent_since, now),
         })
         .collect()
 }
 
 /// What stays when an agent's conditions are collected: an apply without a condition that the agent made deletes the
 /// entry, and the other writer's fields with it (seen on kube-apiserver 1.36).
-pub(super) fn collected(status: &StatusView, owners: &Ownership) -> Vec<Words> {
+pub(super) fn collected(status: &StatusView, owners: &Ownership) -> Vec<RawCondition> {
     let shared = status.of_agent(owners).filter(|(kind, _)| owners.is_shared(kind));
-    shared.map(|(kind, words)| kept(words, &owners.agents[kind])).collect()
+    shared.map(|(kind, condition)| owned_fields(condition, &owners.agents[kind])).collect()
 }
 
 /// The fields that are the agent's, as they are: applying the same again is no conflict.
-fn kept(words: &Words, fields: &BTreeSet<String>) -> Words {
-    let ours = words.iter().filter(|(name, _)| *name == "type" || fields.contains(*name));
+fn owned_fields(condition: &RawCondition, fields: &BTreeSet<String>) -> RawCondition {
+    let ours = condition.iter().filter(|(name, _)| *name == "type" || fields.contains(*name));
     ours.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-fn unknown(words: &Words, silent_since: Timestamp, now: Timestamp) -> Words {
-    let was_unknown = text(words, "status") == "Unknown";
-    let before = words.get("lastTransitionTime").filter(|_| was_unknown).cloned();
+fn unknown(condition: &RawCondition, silent_since: Timestamp, now: Timestamp) -> RawCondition {
+    let was_unknown = text(condition, "status") == "Unknown";
+    let before = condition.get("lastTransitionTime").filter(|_| was_unknown).cloned();
     let pairs = [
-        ("type", Value::from(text(words, "type"))),
+        ("type", Value::from(text(condition, "type"))),
         ("status", "Unknown".into()),
         ("reason", AGENT_SILENT.into()),
-        ("message", message(words, silent_since).into()),
+        ("message", silent_message(condition, silent_since).into()),
         ("lastTransitionTime", before.unwrap_or_else(|| seconds(now).into())),
     ];
     // The last heartbeat stays: it is when the agent spoke last.
-    let heartbeat = words.get("lastHeartbeatTime").map(|at| ("lastHeartbeatTime", at.clone()));
+    let heartbeat = condition.get("lastHeartbeatTime").map(|at| ("lastHeartbeatTime", at.clone()));
     pairs.into_iter().chain(heartbeat).map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// What a broken node reported last is the first thing that a person asks.
-fn message(words: &Words, silent_since: Timestamp) -> String {
-    let (status, reason, said) = (text(words, "status"), text(words, "reason"), text(words, "message"));
-    let mut message = format!("no word from this node's agent since {}", seconds(silent_since));
+fn silent_message(condition: &RawCondition, silent_since: Timestamp) -> String {
+    let (status, reason, message) = (text(condition, "status"), text(condition, "reason"), text(condition, "message"));
+    let mut text = format!("no word from this node's agent since {}", seconds(silent_since));
     if status == "True" {
-        message.push_str(&format!("; before that True: {reason}: {said}"));
+        text.push_str(&format!("; before that True: {reason}: {message}"));
     }
-    cut(message)
+    cut(text)
 }
 
 fn cut(mut message: String) -> String {
@@ -129,33 +134,33 @@ fn cut(mut message: String) -> String {
 /// Every condition that may be spoken for reports it already.
 pub(super) fn is_silenced(status: &StatusView, owners: &Ownership) -> bool {
     let mut alone = status.of_agent(owners).filter(|(kind, _)| !owners.is_shared(kind));
-    alone.all(|(_, words)| text(words, "reason") == AGENT_SILENT && truth(words) == Truth::Unknown)
+    alone.all(|(_, condition)| text(condition, "reason") == AGENT_SILENT && truth(condition) == Truth::Unknown)
 }
 
 /// Since when the youngest of them reports it, by the wall clock of whichever controller wrote it.
 pub(super) fn silenced_since(status: &StatusView, owners: &Ownership) -> Option<Timestamp> {
     let alone = status.of_agent(owners).filter(|(kind, _)| !owners.is_shared(kind));
     let times: Option<Vec<Timestamp>> =
-        alone.map(|(_, words)| text(words, "lastTransitionTime").parse().ok()).collect();
+        alone.map(|(_, condition)| text(condition, "lastTransitionTime").parse().ok()).collect();
     times?.into_iter().max()
 }
 
 /// The agent's last heartbeats, by type.
 pub(super) fn heartbeats(status: &StatusView, owners: &Ownership) -> BTreeMap<String, Option<Timestamp>> {
     let all = status.of_agent(owners);
-    all.map(|(kind, words)| (kind.to_owned(), text(words, "lastHeartbeatTime").parse().ok())).collect()
+    all.map(|(kind, condition)| (kind.to_owned(), text(condition, "lastHeartbeatTime").parse().ok())).collect()
 }
 
-fn truth(words: &Words) -> Truth {
-    match text(words, "status") {
+fn truth(condition: &RawCondition) -> Truth {
+    match text(condition, "status") {
         "True" => Truth::True,
         "False" => Truth::False,
         _ => Truth::Unknown,
     }
 }
 
-fn text<'a>(words: &'a Words, name: &str) -> &'a str {
-    words.get(name).and_then(Value::as_str).unwrap_or_default()
+fn text<'a>(condition: &'a RawCondition, name: &str) -> &'a str {
+    condition.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// RFC 3339 in whole seconds, the only form `metav1.Time` takes.
