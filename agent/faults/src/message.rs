@@ -8,8 +8,12 @@ use nodewell_message::{Catalogue, Figures};
 const FILES: &[&str] = &[
     include_str!("../messages/clock.toml"),
     include_str!("../messages/limits.toml"),
+    include_str!("../messages/monitors.toml"),
     include_str!("../messages/mounts.toml"),
     include_str!("../messages/network.toml"),
+    include_str!("../messages/plugins.toml"),
+    include_str!("../messages/repairs.toml"),
+    include_str!("../messages/services.toml"),
 ];
 
 /// All of them, for the reference.

@@ -1,5 +1,9 @@
 //! What the end of a run means, by the protocol that its program speaks. Pure.
 
+use std::fmt::Display;
+
+use nodewell_faults::message;
+use nodewell_message::Figures;
 use nodewell_model::{Name, text};
 use nodewell_rules::plugin::Protocol;
 
@@ -39,32 +43,38 @@ pub struct RunResult {
     pub message: String,
 }
 
-/// Reasons of what is unknown; `nodewell explain` has them.
-const TIMED_OUT: &str = "PluginTimedOut";
-const REFUSED: &str = "PluginRefused";
-const NOT_STARTED: &str = "PluginNotStarted";
-const KILLED: &str = "PluginKilled";
-const SAYS_UNKNOWN: &str = "PluginSaysUnknown";
-
 /// What `ending` means, with `output` cut to `limit_bytes`.
 #[must_use]
 pub fn judge(protocol: Protocol, ending: &Ending, output: &[u8], limit_bytes: usize) -> RunResult {
-    let message = message(protocol, output, limit_bytes);
-    let unknown = |why, cause: String| {
-        let message = if message.is_empty() { cause } else { format!("{cause}; it said: {message}") };
-        RunResult { status: PluginStatus::Unknown, why: Some(Name::fixed(why)), message }
-    };
+    let output = printed(protocol, output, limit_bytes);
     match ending {
         Ending::Exited(exit_status) => match plugin_status(protocol, *exit_status) {
-            PluginStatus::Unknown => unknown(SAYS_UNKNOWN, format!("exit status {exit_status}")),
-            status => RunResult { status, why: None, message: message_or_status(message, *exit_status) },
+            PluginStatus::Unknown => {
+                let keys = ("PluginSaysUnknown", "PluginSaysUnknown/output");
+                unknown(keys, &[("status", exit_status)], &output)
+            }
+            status => RunResult { status, why: None, message: output_or_status(output, *exit_status) },
         },
-        Ending::Signalled(signal) => unknown(KILLED, format!("ended by signal {signal}")),
-        Ending::TimedOut => unknown(TIMED_OUT, "took too long and was killed".to_owned()),
-        Ending::OutOfMemory => unknown(KILLED, "needed more memory than it may, and was killed".to_owned()),
-        Ending::Refused(why) => unknown(REFUSED, format!("not run: {why}")),
-        Ending::NotStarted(why) => unknown(NOT_STARTED, format!("cannot be started: {why}")),
+        Ending::Signalled(signal) => {
+            unknown(("PluginKilled/signal", "PluginKilled/signal-output"), &[("signal", signal)], &output)
+        }
+        Ending::TimedOut => unknown(("PluginTimedOut", "PluginTimedOut/output"), &[], &output),
+        Ending::OutOfMemory => unknown(("PluginKilled/memory", "PluginKilled/memory-output"), &[], &output),
+        // Neither has printed anything.
+        Ending::Refused(error) => unknown(("PluginRefused", ""), &[("error", error)], ""),
+        Ending::NotStarted(error) => unknown(("PluginNotStarted", ""), &[("error", error)], ""),
     }
+}
+
+/// The message's keys are the one without output and the one with it.
+fn unknown((silent, printed): (&'static str, &'static str), figures: Figures<'_>, output: &str) -> RunResult {
+    let key = if output.is_empty() { silent } else { printed };
+    let mut all: Vec<(&str, &dyn Display)> = figures.to_vec();
+    if !output.is_empty() {
+        all.push(("output", &output));
+    }
+    let reason = key.split_once('/').map_or(key, |(reason, _)| reason);
+    RunResult { status: PluginStatus::Unknown, why: Some(Name::fixed(reason)), message: message(key, &all) }
 }
 
 fn plugin_status(protocol: Protocol, exit_status: i32) -> PluginStatus {
@@ -76,12 +86,12 @@ fn plugin_status(protocol: Protocol, exit_status: i32) -> PluginStatus {
     }
 }
 
-fn message_or_status(message: String, exit_status: i32) -> String {
-    if message.is_empty() { format!("exit status {exit_status}, without a word") } else { message }
+fn output_or_status(output: String, exit_status: i32) -> String {
+    if output.is_empty() { message("PluginResult/no-output", &[("status", &exit_status)]) } else { output }
 }
 
 /// The message in the output: all of it, or Nagios' first line without its figures.
-fn message(protocol: Protocol, output: &[u8], limit_bytes: usize) -> String {
+fn printed(protocol: Protocol, output: &[u8], limit_bytes: usize) -> String {
     let words = match protocol {
         Protocol::Npd => output,
         Protocol::Nagios => {
@@ -140,11 +150,16 @@ mod tests {
     fn what_could_not_be_asked_is_unknown_and_reports_why() {
         let of = |ending: Ending, output: &str| judge(Protocol::Npd, &ending, output.as_bytes(), 80);
         let late = of(Ending::TimedOut, "halfway");
-        assert_eq!(late.message, "took too long and was killed; it said: halfway");
+        let message = "took longer than its timeout and was killed, output: halfway; \
+                       run it by hand with env -i PATH=$PATH, or raise its timeout";
+        assert_eq!(late.message, message);
         assert_eq!((late.status, late.why.unwrap().as_str()), (PluginStatus::Unknown, "PluginTimedOut"));
-        assert_eq!(of(Ending::Signalled(11), "").message, "ended by signal 11");
-        assert_eq!(of(Ending::Exited(2), "").message, "exit status 2");
-        assert_eq!(of(Ending::Exited(1), "").message, "exit status 1, without a word");
+        assert_eq!(
+            of(Ending::Signalled(11), "").message,
+            "ended by signal 11; see the kernel log, and journalctl -u nodewell-check"
+        );
+        assert_eq!(of(Ending::Exited(2), "").message, "exit status 2; run it by hand with env -i PATH=$PATH");
+        assert_eq!(of(Ending::Exited(1), "").message, "exit status 1, no output; make the plug-in print what it found");
         assert_eq!(of(Ending::Refused("x".to_owned()), "").why.unwrap().as_str(), "PluginRefused");
         assert_eq!(of(Ending::NotStarted("x".to_owned()), "").why.unwrap().as_str(), "PluginNotStarted");
     }
@@ -155,7 +170,9 @@ mod tests {
             for protocol in [Protocol::Npd, Protocol::Nagios] {
                 let result = judge(protocol, &Ending::Exited(exit_status), &output, limit);
                 proptest::prop_assert!(!result.message.is_empty());
-                proptest::prop_assert!(result.message.len() <= limit.max(24) + 40);
+                let is_own = result.status == PluginStatus::Unknown || result.message.contains(", no output; ");
+                let most = if is_own { nodewell_message::LIMIT } else { limit };
+                proptest::prop_assert!(result.message.len() <= most, "{result:?}");
             }
         }
     }

@@ -2,17 +2,22 @@
 
 use std::time::Duration;
 
-use nodewell_faults::reason;
+use nodewell_faults::{message, reason};
 use nodewell_hardware::Fault;
+use nodewell_message::Figures;
 use nodewell_model::{Name, Severity};
 
 use super::{
     check::ServiceKind,
     observation::{Observation, UnitStatus},
     probe::{Down, Runtime},
+    restarts::FREQUENT,
     target::Target,
 };
-use crate::systemd::{ActiveState, BusError, Unit};
+use crate::{
+    figures::duration,
+    systemd::{ActiveState, BusError, Unit},
+};
 
 /// How a service looked once.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,6 +47,8 @@ pub(super) struct Context<'a> {
     pub(super) kind: &'a ServiceKind,
     /// Since boot, by the clock of systemd's timestamps.
     pub(super) monotonic: Duration,
+    /// So many bad answers in a row are a problem.
+    pub(super) failures: u32,
     /// Of a unit: whether systemd restarts it again and again.
     pub(super) is_looping: bool,
 }
@@ -54,7 +61,7 @@ impl Context<'_> {
                 Err(down) => self.unanswered(target, down, unit),
             },
             Observation::Unit(Ok(Some(unit))) => self.unit(unit),
-            Observation::Unit(Ok(None)) if self.is_required() => self.down("ServiceNotRunning", "it is not installed"),
+            Observation::Unit(Ok(None)) if self.is_required() => self.down("ServiceNotRunning/absent", &[]),
             Observation::Unit(Ok(None)) | Observation::Nowhere => Assessment::Absent,
             Observation::Unit(Err(error)) if error.is_absent() => Assessment::Absent,
             Observation::Unit(Err(error)) => unasked(error),
@@ -63,47 +70,51 @@ impl Context<'_> {
     }
 
     fn answered(&self, target: &Target, runtime: Option<&Runtime>, latency: Duration) -> Assessment {
-        let pace = format!("answers within {} ms", rounded_up_millis(latency));
-        match runtime {
-            Some(Runtime { name, version, not_ready: Some(why), .. }) => {
-                let message = format!("{name} {version} at {target} says that it is not ready: {why}");
-                Assessment::Down(self.fault("ContainerRuntimeNotReady", message))
+        let millis = rounded_up_millis(latency);
+        let message = match runtime {
+            Some(Runtime { name, version, not_ready: Some(error), .. }) => {
+                let figures: Figures<'_> =
+                    &[("name", name), ("version", version), ("target", target), ("error", error)];
+                return self.down("ContainerRuntimeNotReady", figures);
             }
             Some(Runtime { name, version, .. }) => {
-                Assessment::Up { message: format!("{name} {version} {pace}"), latency }
+                let figures: Figures<'_> = &[("name", name), ("version", version), ("latency", &millis)];
+                message("ServiceUnhealthy/healthy-runtime", figures)
             }
-            None => Assessment::Up { message: pace, latency },
-        }
+            None => message("ServiceUnhealthy/healthy", &[("latency", &millis)]),
+        };
+        Assessment::Up { message, latency }
     }
 
     fn unanswered(&self, target: &Target, down: &Down, unit: &UnitStatus) -> Assessment {
-        match unit {
-            UnitStatus::Stopped(name) if !self.is_required() => Assessment::Stopped {
-                message: format!("{name} was stopped and no unit requires it; it is watched again once it runs"),
-            },
-            UnitStatus::Stopped(name) | UnitStatus::Wanted(name) => {
-                Assessment::Down(self.fault(self.reason(target), format!("{} (unit {name})", down.message)))
+        let error = match unit {
+            UnitStatus::Stopped(name) if !self.is_required() => {
+                return Assessment::Stopped { message: message("ServiceStopped", &[("unit", name)]) };
             }
-            UnitStatus::None => Assessment::Down(self.fault(self.reason(target), down.message.clone())),
-        }
+            UnitStatus::Stopped(name) | UnitStatus::Wanted(name) => format!("{} (unit {name})", down.message),
+            UnitStatus::None => down.message.clone(),
+        };
+        self.down(self.reason(target), &[("error", &error), ("limit", &self.failures)])
     }
 
     fn unit(&self, unit: &Unit) -> Assessment {
         let (sub, result) = (&unit.sub, unit.result.as_deref().unwrap_or("success"));
-        let looping =
-            || self.down("ServiceRestarting", format!("systemd starts it again and again; it ends with {result}"));
         match unit.active {
-            ActiveState::Failed if result == "watchdog" => {
-                self.down("ServiceWatchdogExpired", "it gave no sign of life, and systemd ended it")
+            ActiveState::Failed if result == "watchdog" => self.down("ServiceWatchdogExpired", &[]),
+            ActiveState::Failed => self.down("ServiceFailed", &[("result", &result)]),
+            _ if self.is_looping => {
+                let (limit, window) = FREQUENT;
+                let figures: Figures<'_> = &[("limit", &limit), ("window", &duration(window)), ("result", &result)];
+                self.down("ServiceRestarting", figures)
             }
-            ActiveState::Failed => self.down("ServiceFailed", format!("its last run ended with {result}")),
-            _ if self.is_looping => looping(),
             ActiveState::Activating | ActiveState::Deactivating => self.on_its_way(unit),
-            ActiveState::Inactive if self.is_required() => {
-                self.down("ServiceNotRunning", format!("it is inactive ({sub})"))
+            ActiveState::Inactive if self.is_required() => self.down("ServiceNotRunning", &[("sub", sub)]),
+            ActiveState::Inactive => {
+                up(message("ServiceUnhealthy/healthy-inactive", &[("sub", sub), ("result", &result)]))
             }
-            ActiveState::Inactive => up(format!("inactive ({sub}), its last run ended with {result}")),
-            ActiveState::Active | ActiveState::Reloading | ActiveState::Other => up(format!("active ({sub})")),
+            ActiveState::Active | ActiveState::Reloading | ActiveState::Other => {
+                up(message("ServiceUnhealthy/healthy-active", &[("sub", sub)]))
+            }
         }
     }
 
@@ -113,13 +124,13 @@ impl Context<'_> {
         if since < *patience {
             return Assessment::Pending;
         }
-        let mins = patience.as_secs().div_ceil(60);
+        let limit = duration(*patience);
         match (unit.active, sub.as_str()) {
-            (_, "auto-restart") => self.down("ServiceRestarting", "it died and waits for its next start"),
+            (_, "auto-restart") => self.down("ServiceRestarting/waiting", &[("limit", &limit)]),
             (ActiveState::Deactivating, _) => {
-                self.down("ServiceDeactivatingTooLong", format!("stops for more than {mins} min ({sub})"))
+                self.down("ServiceDeactivatingTooLong", &[("limit", &limit), ("sub", sub)])
             }
-            _ => self.down("ServiceActivatingTooLong", format!("starts for more than {mins} min ({sub})")),
+            _ => self.down("ServiceActivatingTooLong", &[("limit", &limit), ("sub", sub)]),
         }
     }
 
@@ -127,20 +138,16 @@ impl Context<'_> {
         matches!(self.kind, ServiceKind::Own { is_required: true, .. } | ServiceKind::Configured { .. })
     }
 
-    fn down(&self, reason: &'static str, message: impl Into<String>) -> Assessment {
-        Assessment::Down(self.fault(reason, message))
-    }
-
     /// A configured check takes its reason from its configuration.
-    fn fault(&self, reason: &'static str, message: impl Into<String>) -> Fault {
-        let fault = Fault::new(reason, message);
-        match self.kind {
+    fn down(&self, key: &'static str, figures: Figures<'_>) -> Assessment {
+        let fault = Fault::of(key, figures);
+        Assessment::Down(match self.kind {
             ServiceKind::Configured { reason: configured, .. } => {
                 let action = reason::named(configured.as_str()).map(|known| known.action);
                 Fault { reason: configured.clone(), severity: Severity::Error, action, ..fault }
             }
             _ => fault,
-        }
+        })
     }
 
     fn reason(&self, target: &Target) -> &'static str {
@@ -170,7 +177,8 @@ fn up(message: String) -> Assessment {
 }
 
 fn unasked(error: &BusError) -> Assessment {
-    Assessment::Unknown { reason: Name::fixed("ServiceManagerNotAnswering"), message: error.to_string() }
+    let message = message("ServiceManagerNotAnswering", &[("error", error)]);
+    Assessment::Unknown { reason: Name::fixed("ServiceManagerNotAnswering"), message }
 }
 
 /// 1, 10, 100, 1000 …: a figure that changes with every poll would be reported with every poll.

@@ -50,7 +50,7 @@ pub enum DownKind {
 impl Answer {
     /// Of what was known not to run.
     pub(super) fn not_asked() -> Self {
-        let down = Down { kind: DownKind::Gone, message: "it does not run, and was not asked".to_owned() };
+        let down = Down { kind: DownKind::Gone, message: "not running, so no connection was tried".to_owned() };
         Self { latency: Duration::ZERO, result: Err(down) }
     }
 }

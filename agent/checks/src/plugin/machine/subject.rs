@@ -1,11 +1,10 @@
 //! Several tasks on one condition and subject: each reason is a problem of its own, and none hides another.
 
+use nodewell_faults::message;
 use nodewell_hardware::{Fault, State, UnknownReason};
+use nodewell_message::Figures;
 
 use super::task::TaskState;
-
-/// What programs print while nothing is wrong changes with every run, and is not worth a report.
-const HEALTHY: &str = "its plug-ins find nothing wrong";
 
 /// What they amount to; `None` while some have no result yet and none is faulty.
 pub(super) fn state<'a>(tasks: impl Iterator<Item = &'a TaskState> + Clone) -> Option<State> {
@@ -22,14 +21,18 @@ pub(super) fn state<'a>(tasks: impl Iterator<Item = &'a TaskState> + Clone) -> O
             message: unknown_state.message.clone(),
         });
     }
-    tasks.clone().all(TaskState::is_healthy).then(|| State::Healthy { message: HEALTHY.to_owned() })
+    // What programs print while nothing is wrong changes with every run, and is not worth a report.
+    tasks.clone().all(TaskState::is_healthy).then(|| State::healthy("PluginResult/healthy", &[]))
 }
 
 /// Beside a fault that is confirmed, the message of one that is not states so.
 fn fault(task: &TaskState) -> Option<Fault> {
     let fault = task.fault()?.clone();
     let message = match task.unknown_state() {
-        Some(unknown_state) => format!("{} (unconfirmed: {})", fault.message, unknown_state.message),
+        Some(unknown_state) => {
+            let figures: Figures<'_> = &[("message", &fault.message), ("error", &unknown_state.message)];
+            message("PluginResult/unconfirmed", figures)
+        }
         None => fault.message.clone(),
     };
     Some(Fault { message, ..fault })

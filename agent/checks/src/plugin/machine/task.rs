@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use nodewell_faults::message;
 use nodewell_hardware::{Fault, Happening};
+use nodewell_message::Figures;
 use nodewell_model::{Name, Severity, SubjectKey};
 use nodewell_rules::plugin::{PluginMonitor, PluginTask};
 
@@ -159,26 +161,30 @@ impl TaskState {
         }
         let Some(ongoing) = self.ongoing.as_mut().filter(|ongoing| ongoing.status == result.status) else {
             self.ongoing = Some(OngoingEvent { status: result.status, since: now.since_start, times: 0 });
-            return Some(self.happening(&result, String::new(), now.wall));
+            return Some(self.happening(&result, now.wall));
         };
         ongoing.times += 1;
         let lasted = now.since_start.saturating_sub(ongoing.since);
         if lasted < REPORT_AGAIN {
             return None;
         }
-        let again = format!(" ({} times more in {} min)", ongoing.times, lasted.as_secs() / 60);
-        (ongoing.since, ongoing.times) = (now.since_start, 0);
-        Some(self.happening(&result, again, now.wall))
+        let count = std::mem::take(&mut ongoing.times);
+        ongoing.since = now.since_start;
+        let mut happening = self.happening(&result, now.wall);
+        let window = format!("{} min", lasted.as_secs() / 60);
+        let figures: Figures<'_> = &[("message", &happening.message), ("count", &count), ("window", &window)];
+        happening.message = message("PluginResult/repeated", figures);
+        Some(happening)
     }
 
-    fn happening(&self, result: &RunResult, again: String, time: Timestamp) -> Happening {
+    fn happening(&self, result: &RunResult, time: Timestamp) -> Happening {
         let is_unknown = result.status == PluginStatus::Unknown;
         let message = if is_unknown { self.named(&result.message) } else { result.message.clone() };
         Happening {
             reason: if is_unknown { why(result) } else { self.task.reason.clone() },
             severity: if is_unknown { Severity::Warn } else { self.severity(result.status) },
             subject: self.task.subject.clone(),
-            message: message + &again,
+            message,
             time,
             is_in_kernel_log: false,
         }

@@ -77,7 +77,7 @@ fn npd_case_12_a_permanent_rule_becomes_true_healthy_and_unknown() {
     assert_eq!(machine.result(0, 0, "all right"), "healthy");
     assert_eq!(
         machine.result(0, 2, "cannot exec"),
-        "unknown PluginSaysUnknown plug-in R: exit status 2; it said: cannot exec"
+        "unknown PluginSaysUnknown plug-in R: exit status 2, output: cannot exec; run it by hand with env -i PATH=$PATH"
     );
 }
 
@@ -87,7 +87,10 @@ fn a_problem_that_cannot_be_confirmed_is_still_claimed() {
     machine.exit(0, 1, "boom", 0);
     machine.exit(1, 0, "", 0);
     assert!(machine.result(0, 2, "?").starts_with("unknown PluginSaysUnknown"), "the ledger keeps what was claimed");
-    assert_eq!(machine.result(1, 1, "bang"), "R boom (unconfirmed: plug-in R: exit status 2; it said: ?) + S bang");
+    assert_eq!(
+        machine.result(1, 1, "bang"),
+        "R boom (unconfirmed: plug-in R: exit status 2, output: ?; run it by hand with env -i PATH=$PATH) + S bang"
+    );
     assert_eq!(machine.result(0, 0, "fine"), "S bang");
 }
 
@@ -137,7 +140,7 @@ fn npd_case_13_a_temporary_rule_reports_edges() {
     assert_eq!(machine.reported(1, "bang", 120), ["warn R: bang"]);
     assert_eq!(
         machine.reported(2, "?", 150),
-        ["warn PluginSaysUnknown: plug-in R: exit status 2; it said: ?"],
+        ["warn PluginSaysUnknown: plug-in R: exit status 2, output: ?; run it by hand with env -i PATH=$PATH"],
         "not R"
     );
     assert!(machine.exit(0, 0, "", 0).verdict.is_none(), "no condition moves");
@@ -149,7 +152,7 @@ fn what_stays_bad_is_reported_once_an_hour() {
     let reported: Vec<String> = (0..=240).flat_map(|n| machine.reported(1, "boom", n * 30)).collect();
     assert_eq!(
         reported,
-        ["warn R: boom", "warn R: boom (120 times more in 60 min)", "warn R: boom (120 times more in 60 min)"]
+        ["warn R: boom", "warn R: boom (120 times more within 60 min)", "warn R: boom (120 times more within 60 min)"]
     );
 }
 

@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use nodewell_faults::message;
 use nodewell_hardware::{Fault, Happening, State, UnknownReason, Verdict};
+use nodewell_message::Figures;
 use nodewell_model::{Action, Name, Severity, SubjectKey};
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +13,7 @@ use super::{
     streak::{ServiceState, Streak},
 };
 use crate::{
+    figures::duration,
     service::{
         assessment::{Assessment, Context},
         check::{Check, Pace, ServiceKind},
@@ -126,7 +129,8 @@ impl WatchedService {
         self.note_endpoint(observation);
         let name = &self.check.name;
         let is_looping = self.history.restarts.get(name).is_some_and(Restarts::is_frequent);
-        let context = Context { kind: &self.check.kind, monotonic: now.monotonic, is_looping };
+        let (kind, failures) = (&self.check.kind, self.check.pace.failures);
+        let context = Context { kind, monotonic: now.monotonic, failures, is_looping };
         let assessment = context.assessment(observation);
         self.take(assessment, now);
     }
@@ -144,10 +148,10 @@ impl WatchedService {
         if let (ServiceKind::Runtime, Some(runtime)) = (&self.check.kind, &up.runtime) {
             self.history.network_was_ready |= runtime.network_not_ready.is_none();
             let state = match &runtime.network_not_ready {
-                None => ServiceState::Up { message: "ready".to_owned() },
-                Some(why) => {
-                    let message = format!("{} says that the network of pods is not ready: {why}", runtime.name);
-                    ServiceState::Down(Fault::new("ContainerNetworkNotReady", message))
+                None => ServiceState::Up { message: message("NetworkUnhealthy/healthy-pods", &[]) },
+                Some(error) => {
+                    let figures: Figures<'_> = &[("name", &runtime.name), ("error", error)];
+                    ServiceState::Down(Fault::of("ContainerNetworkNotReady", figures))
                 }
             };
             self.network.take(state, &self.check.pace);
@@ -201,11 +205,12 @@ impl WatchedService {
     }
 
     fn note_pace(&mut self, latency: Duration, pace: &Pace, now: &Moment) {
-        let is_slow = latency >= SLOW.min(pace.timeout / 2);
-        self.slow = if is_slow { self.slow.saturating_add(1) } else { 0 };
+        let limit = SLOW.min(pace.timeout / 2);
+        self.slow = if latency >= limit { self.slow.saturating_add(1) } else { 0 };
         if self.slow == pace.failures {
-            let message = format!("answers only after {} ms, {} times in a row", latency.as_millis(), self.slow);
-            self.happenings.push(Happening::new("ServiceSlow", &self.check.name, message, now.wall));
+            let (latency, limit) = (latency.as_millis(), limit.as_millis());
+            let figures: Figures<'_> = &[("latency", &latency), ("count", &self.slow), ("limit", &limit)];
+            self.happenings.push(Happening::of("ServiceSlow", &self.check.name, figures, now.wall));
         }
     }
 
@@ -236,19 +241,17 @@ impl WatchedService {
             return None;
         }
         let looping = self.history.restarts.iter().find(|(_, restarts)| restarts.is_frequent());
+        let (limit, window) = (FREQUENT.0, duration(FREQUENT.1));
         let state = match looping {
-            None => State::Healthy { message: "no restart loop".to_owned() },
-            Some((unit, _)) => State::Faulty(vec![Fault {
-                reason: Name::fixed(condition),
-                severity: Severity::Error,
-                action: Some(Action::CheckConfiguration),
-                message: format!(
-                    "systemd restarted {unit} {} times or more within {} min",
-                    FREQUENT.0,
-                    FREQUENT.1.as_secs() / 60
-                ),
-                since: None,
-            }]),
+            None => {
+                let figures: Figures<'_> = &[("limit", &limit), ("window", &window)];
+                State::Healthy { message: message(&format!("{condition}/healthy"), figures) }
+            }
+            Some((unit, _)) => {
+                let figures: Figures<'_> = &[("unit", unit), ("limit", &limit), ("window", &window)];
+                let action = Action::CheckConfiguration;
+                State::Faulty(vec![Fault::of_rule(condition, Severity::Error, action, figures)])
+            }
         };
         Some(Verdict { condition: Name::fixed(condition), subject: String::new(), state })
     }
