@@ -95,7 +95,7 @@ fn one_that_is_killed_is_started_again() {
     wait_running(&agent);
     kill(Pid::from_raw(first.cast_signed()), Signal::SIGKILL).unwrap();
     let event = agent.wait_event("CheckProcessEnded");
-    assert!(event.message.contains("monitor check ended (signal: 9 (SIGKILL))"), "{}", event.message);
+    assert!(event.message.contains("monitor check ended (signal: 9 (SIGKILL)) and restarts in "), "{}", event.message);
     until("another runs", || (agent.check_process("check") != first).then_some(()));
     wait_running(&agent);
 }

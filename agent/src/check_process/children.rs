@@ -14,6 +14,7 @@ use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
 };
+use nodewell_faults::message;
 use nodewell_model::{Finding, FindingKind, Guard, Name, Origin, Severity};
 use tokio::{
     process::{Child, Command},
@@ -125,7 +126,8 @@ impl Children {
     async fn report_end(&self, group: Group, how: &dyn Display, pause: Duration) {
         let (check_process, pause_secs) = (group.as_str(), pause.as_secs());
         tracing::error!(check_process, %how, pause_secs, "check process ended unasked, will restart");
-        let message = format!("nodewelld monitor {check_process} ended ({how}); it is started again in {pause_secs} s");
+        let message =
+            message("CheckProcessEnded", &[("check", &check_process), ("status", &how), ("pause", &pause_secs)]);
         self.outlet.send(Report::Finding(Box::new(happened(message)))).await;
     }
 }

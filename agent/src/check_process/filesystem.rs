@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 use nodewell_client::ClientError;
+use nodewell_faults::message;
 use nodewell_model::{
     Event, Name, Severity, SubjectKey,
     api::{ClearRequest, ConditionProblem, Seen},
@@ -199,14 +200,16 @@ impl Case {
     }
 }
 
+const WRITE_PROBE_DENIED: &str = "WriteProbeDenied";
+
 /// What people should know of a check process that runs without the rights it was made for.
 fn denied(device: &str) -> Event {
-    let message = format!("no right to write to the filesystem of {device}: only a new mount can show that it is well");
+    let message = message(WRITE_PROBE_DENIED, &[("device", &device)]);
     tracing::warn!(device, "{message}");
     Event {
         severity: Severity::Warn,
         timestamp: clock::now().wall,
-        reason: Name::fixed("WriteProbeDenied"),
+        reason: Name::fixed(WRITE_PROBE_DENIED),
         message,
         subject: Some(device.to_owned()),
     }

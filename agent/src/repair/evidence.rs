@@ -47,7 +47,7 @@ static IS_BUSY: AtomicBool = AtomicBool::new(false);
 /// Writes the file and returns its path, or why there is none.
 pub(super) async fn collect(state_dir: &Path, case: Case) -> Result<PathBuf, String> {
     if IS_BUSY.swap(true, Ordering::Relaxed) {
-        return Err("the last collection never came back".to_owned());
+        return Err("the last collection has not ended".to_owned());
     }
     let folder = state_dir.join(FOLDER);
     let work = spawn_blocking(move || {
@@ -57,8 +57,8 @@ pub(super) async fn collect(state_dir: &Path, case: Case) -> Result<PathBuf, Str
     });
     match timeout(WITHIN, work).await {
         Ok(Ok(outcome)) => outcome.map_err(|error| error.to_string()),
-        Ok(Err(_)) => Err("a fault of ours".to_owned()),
-        Err(_) => Err("it took too long".to_owned()),
+        Ok(Err(_)) => Err("the collection panicked".to_owned()),
+        Err(_) => Err(format!("the collection took longer than {} s", WITHIN.as_secs())),
     }
 }
 

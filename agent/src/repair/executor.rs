@@ -1,6 +1,6 @@
 //! Acts on decisions: writes down, collects, asks systemd, reports.
 
-use std::time::Duration;
+use std::{fmt::Display, time::Duration};
 
 use nodewell_checks::{
     repair::{Decision, History, Outcome, RepairMethod, UnitProblem, UnitRepair},
@@ -84,12 +84,14 @@ impl RepairExecutor {
         if let Err(error) = self.file.write() {
             tracing::warn!(%error, "cannot write down that a unit was given up");
         }
-        let (times, window) = (unit.max_attempts, words(unit.window));
-        let message = format!(
-            "{}: repaired {times} times within {window}, and still {}: {}; a person has to look",
-            unit.unit, problem.reason, problem.message
-        );
-        self.recorder.event("RepairGivenUp", &unit.unit, message);
+        let figures: &[(&str, &dyn Display)] = &[
+            ("unit", &unit.unit),
+            ("limit", &unit.max_attempts),
+            ("window", &words(unit.window)),
+            ("reason", &problem.reason),
+            ("problem", &problem.message),
+        ];
+        self.recorder.event("RepairGivenUp", &unit.unit, figures);
         self.recorder.given_up(unit, Some(problem));
     }
 
@@ -98,21 +100,32 @@ impl RepairExecutor {
         let nth = self.file.history.count(&unit.unit, unit.window, &now) + 1;
         self.file.history.begin(&unit.unit, &now);
         if let Err(error) = self.file.write() {
-            let message = format!("{}: not repaired, because it cannot be counted: {error}", unit.unit);
-            return self.recorder.event("RepairImpossible", &unit.unit, message);
+            let figures: &[(&str, &dyn Display)] = &[("unit", &unit.unit), ("error", &error)];
+            return self.recorder.event("RepairImpossible", &unit.unit, figures);
         }
         self.recorder.status(&format!("repairs {}", unit.unit));
         let collected = self.collect(setup, unit, problem).await;
-        let message = format!(
-            "{}: {}, the {nth}. of at most {} within {}, because of {}: {}; {collected}",
-            unit.unit,
-            way(unit.way),
-            unit.max_attempts,
-            words(unit.window),
-            problem.reason,
-            problem.message
-        );
-        self.recorder.event("RepairStarted", &unit.unit, message);
+        let (method, window) = (way(unit.way), words(unit.window));
+        let mut figures: Vec<(&str, &dyn Display)> = vec![
+            ("unit", &unit.unit),
+            ("method", &method),
+            ("nth", &nth),
+            ("limit", &unit.max_attempts),
+            ("window", &window),
+            ("reason", &problem.reason),
+            ("problem", &problem.message),
+        ];
+        let key = match &collected {
+            Ok(file) => {
+                figures.push(("file", file));
+                "RepairStarted"
+            }
+            Err(error) => {
+                figures.push(("error", error));
+                "RepairStarted/not-collected"
+            }
+        };
+        self.recorder.event(key, &unit.unit, &figures);
         let outcome = act(&setup.manager, unit).await;
         self.report(unit, &outcome);
         self.file.history.end(outcome);
@@ -120,7 +133,7 @@ impl RepairExecutor {
         let _ = self.file.write();
     }
 
-    async fn collect(&self, setup: &Setup, unit: &UnitRepair, problem: &UnitProblem) -> String {
+    async fn collect(&self, setup: &Setup, unit: &UnitRepair, problem: &UnitProblem) -> Result<String, String> {
         if let Some(signal) = unit.dump {
             match setup.manager.kill(&unit.unit, Who::Main, signal.number()).await {
                 Ok(()) => sleep(AFTER_DUMP).await,
@@ -129,17 +142,14 @@ impl RepairExecutor {
         }
         let state = setup.manager.unit(&unit.unit).await;
         let case = Case { unit: unit.unit.clone(), problem: problem.clone(), state, journal: setup.journal.clone() };
-        match evidence::collect(self.file.folder(), case).await {
-            Ok(file) => format!("collected in {}", file.display()),
-            Err(why) => format!("nothing collected: {why}"),
-        }
+        evidence::collect(self.file.folder(), case).await.map(|file| file.display().to_string())
     }
 
     fn report(&mut self, unit: &UnitRepair, outcome: &Outcome) {
         match outcome {
-            Outcome::Done => self.recorder.event("RepairDone", &unit.unit, format!("{} is active again", unit.unit)),
+            Outcome::Done => self.recorder.event("RepairDone", &unit.unit, &[("unit", &unit.unit)]),
             Outcome::Failed { message } => {
-                self.recorder.event("RepairFailed", &unit.unit, format!("{}: {message}", unit.unit));
+                self.recorder.event("RepairFailed", &unit.unit, &[("unit", &unit.unit), ("error", message)]);
             }
         }
     }
@@ -173,19 +183,19 @@ async fn wait(manager: &Manager, unit: &UnitRepair, before: Option<u32>) -> Outc
     while Instant::now() < end {
         sleep(LOOK_AGAIN).await;
         match manager.unit(&unit.unit).await {
-            Ok(now) if now.has_job => last = "systemd is still at it".to_owned(),
+            Ok(now) if now.has_job => last = "its job is not done".to_owned(),
             Ok(now) if now.active == ActiveState::Active && (before.is_none() || now.main_pid != before) => {
                 return Outcome::Done;
             }
             Ok(now) if now.active == ActiveState::Failed => {
                 let result = now.result.unwrap_or_default();
-                return Outcome::Failed { message: format!("it did not come up again: {result}") };
+                return Outcome::Failed { message: format!("failed again with {result}") };
             }
-            Ok(now) => last = format!("it is {}", now.sub),
+            Ok(now) => last = now.sub,
             Err(error) => last = error.to_string(),
         }
     }
-    Outcome::Failed { message: format!("not active again after {}: {last}", words(JOB_WITHIN)) }
+    Outcome::Failed { message: format!("not active within {}: {last}", words(JOB_WITHIN)) }
 }
 
 fn failed(error: &BusError) -> Outcome {

@@ -1,10 +1,10 @@
 //! What operators see of repairs: Events, a condition while one was given up, a line of status.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, fmt::Display, time::Duration};
 
 use nodewell_checks::repair::{Decision, Hold, RepairMethod, UnitProblem, UnitRepair};
 use nodewell_client::{Client, Discarded, Reporter, ReporterSettings};
-use nodewell_faults::reason;
+use nodewell_faults::{message, reason};
 use nodewell_model::{Condition, ConditionStatus, Event, Name, Severity};
 use sd_notify::NotifyState;
 
@@ -40,8 +40,10 @@ impl EventRecorder {
         }
     }
 
-    /// An Event, with its severity as the catalogue has it.
-    pub(super) fn event(&self, name: &'static str, unit: &str, message: String) {
+    /// An Event, with its severity as the catalogue has it: of the message `key` of the catalogue.
+    pub(super) fn event(&self, key: &'static str, unit: &str, figures: &[(&str, &dyn Display)]) {
+        let name = key.split_once('/').map_or(key, |(reason, _)| reason);
+        let message = message(key, figures);
         let severity = reason::named(name).map_or(Severity::Warn, |known| known.severity);
         tracing::warn!(unit, reason = name, "{message}");
         let (timestamp, reason) = (clock::now().wall, Name::fixed(name));
@@ -118,11 +120,12 @@ impl EventRecorder {
 /// The condition `well`, which is not.
 fn failed(unit: &UnitRepair, problem: &UnitProblem, well: Condition) -> Condition {
     let known = reason::named(GIVEN_UP);
-    let (max_attempts, window) = (unit.max_attempts, words(unit.window));
+    let figures: &[(&str, &dyn Display)] =
+        &[("limit", &unit.max_attempts), ("window", &words(unit.window)), ("problem", &problem.message)];
     Condition {
         status: ConditionStatus::True,
         reason: Name::fixed(GIVEN_UP),
-        message: format!("repaired {max_attempts} times within {window}, and still: {}", problem.message),
+        message: message("RepairGivenUp/condition", figures),
         severity: known.map(|known| known.severity),
         action: known.map(|known| known.action),
         ..well
@@ -148,11 +151,11 @@ pub(super) fn way(way: RepairMethod) -> String {
     }
 }
 
-/// `6h`, `20m`, `45s`.
+/// `6 h`, `20 min`, `45 s`.
 pub(super) fn words(time: Duration) -> String {
     match time.as_secs() {
-        secs if secs >= 3600 && secs % 3600 == 0 => format!("{}h", secs / 3600),
-        secs if secs >= 60 && secs % 60 == 0 => format!("{}m", secs / 60),
-        secs => format!("{secs}s"),
+        secs if secs >= 3600 && secs % 3600 == 0 => format!("{} h", secs / 3600),
+        secs if secs >= 60 && secs % 60 == 0 => format!("{} min", secs / 60),
+        secs => format!("{secs} s"),
     }
 }

@@ -130,6 +130,11 @@ impl Release {
         }
     }
 
+    /// The end, for people.
+    pub(super) fn until_text(&self) -> String {
+        self.until.strftime("%F %T %Z").to_string()
+    }
+
     fn holds(&self) -> bool {
         self.boot_id == boot_id() && clock::boottime() < Duration::from_millis(self.until_boottime_millis)
     }
@@ -137,7 +142,7 @@ impl Release {
 
 impl fmt::Display for Release {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(to, "released until {} by `nodewell release`", self.until.strftime("%F %T %Z"))
+        write!(to, "released until {} by `nodewell release`", self.until_text())
     }
 }
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use nodewell_faults::message;
 use nodewell_hardware::{Fault, State, Verdict};
 use nodewell_model::{Condition, ConditionStatus, Name, SubjectKey};
 
@@ -62,7 +63,8 @@ pub(super) fn compose(key: &SubjectKey, state: State, before: &Since) -> (Vec<Co
 
 /// What is reported of `key` while its device is released.
 pub(super) fn released(key: &SubjectKey, release: &Release) -> Condition {
-    plain(key, ConditionStatus::Unknown, Name::fixed(RELEASED), release.to_string())
+    let message = message(RELEASED, &[("until", &release.until_text())]);
+    plain(key, ConditionStatus::Unknown, Name::fixed(RELEASED), message)
 }
 
 /// Whether nothing would be lost if it were forgotten.
