@@ -12,5 +12,5 @@ pub use cgroups::{Limits, PluginCgroups, RunCgroup};
 pub use machine::Machine;
 pub use orphans::Orphans;
 pub use program::{Program, ProgramError};
-pub use result::{Ending, PluginStatus, RunResult, judge};
+pub use result::{PluginStatus, RunEnd, RunResult, judge};
 pub use schedule::Schedule;

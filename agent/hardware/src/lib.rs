@@ -27,4 +27,4 @@ pub use reader::{ReadError, Reader};
 pub use roots::Roots;
 pub use settings::Settings;
 pub use unknown::{UnknownReason, unknown};
-pub use verdict::{Ended, Fault, Findings, Happening, State, Verdict};
+pub use verdict::{DeviceEvent, Fault, Findings, RecoveryEvidence, State, Verdict};

@@ -7,15 +7,15 @@ use nodewell_model::{Action, Inventory, Name, Severity, SubjectKey};
 
 use crate::UnknownReason;
 
-/// The whole account of one check.
+/// All that one check found.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Findings {
     /// Every device that is known; one that is not named any more is forgotten.
     pub verdicts: Vec<Verdict>,
-    /// What happened since the last account.
-    pub happenings: Vec<Happening>,
-    /// Evidence that problems are over which others claim, such as rules of the kernel log.
-    pub ended: Vec<Ended>,
+    /// What happened since the last findings.
+    pub events: Vec<DeviceEvent>,
+    /// Evidence that problems are over that other sources claim, such as rules of the kernel log.
+    pub recoveries: Vec<RecoveryEvidence>,
     /// One for each class of devices.
     pub inventory: Vec<Inventory>,
 }
@@ -59,9 +59,9 @@ pub struct Fault {
     pub since: Option<Timestamp>,
 }
 
-/// Something that happened; leaves no state.
+/// Something that happened to a device, a service or the node; it leaves no state.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Happening {
+pub struct DeviceEvent {
     pub reason: Name,
     pub severity: Severity,
     pub subject: Option<String>,
@@ -74,7 +74,7 @@ pub struct Happening {
 /// The evidence that problems of a subject are over, whatever source claims them: those whose rule has `check =
 /// "device-recovered"` and that no source has claimed since.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ended {
+pub struct RecoveryEvidence {
     pub condition: Name,
     /// `None`: every reason.
     pub reason: Option<Name>,
@@ -133,7 +133,7 @@ fn reason_of(key: &'static str) -> &'static str {
     key.split_once('/').map_or(key, |(reason, _)| reason)
 }
 
-impl Happening {
+impl DeviceEvent {
     /// Something that happened at `time`, with its severity and words as the catalogues have them; `key` as of [`Fault::of`].
     #[must_use]
     pub fn of(key: &'static str, subject: &str, figures: Figures<'_>, time: Timestamp) -> Self {

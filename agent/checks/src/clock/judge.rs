@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use nodewell_faults::message;
 use nodewell_hardware::{
-    Answer, Fault, Findings, Happening, Judge, Now, PollError, ReadError, Round, State, UnknownReason, Verdict,
+    Answer, DeviceEvent, Fault, Findings, Judge, Now, PollError, ReadError, Round, State, UnknownReason, Verdict,
     last_saved::LastSaved,
     lasting::{Lasting, Patience},
     unknown::unknown,
@@ -58,14 +58,14 @@ impl ClockJudge {
         Self { settings, history: ClockHistory::default(), last_saved: LastSaved::default(), last: None }
     }
 
-    fn take(&mut self, answer: Answer, now: &Now) -> Vec<Happening> {
+    fn take(&mut self, answer: Answer, now: &Now) -> Vec<DeviceEvent> {
         let read = answer.and_then(|value| serde_json::from_value::<ClockReading>(value).map_err(unreadable));
-        let happened = read.as_ref().ok().and_then(|reading| self.read(reading, now));
+        let event = read.as_ref().ok().and_then(|reading| self.read(reading, now));
         self.last = Some(read);
-        happened.into_iter().collect()
+        event.into_iter().collect()
     }
 
-    fn read(&mut self, reading: &ClockReading, now: &Now) -> Option<Happening> {
+    fn read(&mut self, reading: &ClockReading, now: &Now) -> Option<DeviceEvent> {
         let error = match &reading.sync {
             SyncStatus::Known(error) => Some(error),
             SyncStatus::Denied(_) => None,
@@ -91,14 +91,14 @@ impl ClockJudge {
         history.off.observe(is_synced && deviation(error) >= limit, now.boottime, off);
     }
 
-    fn step(&mut self, mark: Mark, now: &Now) -> Option<Happening> {
+    fn step(&mut self, mark: Mark, now: &Now) -> Option<DeviceEvent> {
         let before = self.history.mark.replace(mark)?;
         let millis = before.stepped_to(mark, self.settings.step).filter(|_| now.boottime >= BOOT)?;
         let direction = if millis < 0 { "back" } else { "forward" };
         let seconds = format!("{:.1}", Duration::from_millis(millis.unsigned_abs()).as_secs_f64());
         let limit = duration(self.settings.step);
         let figures: Figures<'_> = &[("seconds", &seconds), ("direction", &direction), ("limit", &limit)];
-        Some(Happening { subject: None, ..Happening::of("ClockStepped", "", figures, now.wall) })
+        Some(DeviceEvent { subject: None, ..DeviceEvent::of("ClockStepped", "", figures, now.wall) })
     }
 
     fn verdict(&self) -> Option<Verdict> {
@@ -161,14 +161,14 @@ impl Judge for ClockJudge {
         if self.history.boot_id != now.boot_id {
             self.history = ClockHistory { boot_id: now.boot_id.clone(), ..ClockHistory::default() };
         }
-        let mut happenings = Vec::new();
+        let mut events = Vec::new();
         if let Err(error) = round.listed {
             self.last = Some(Err(error));
         }
         for (_, answer) in round.answers.into_iter().filter(|(device, _)| device == CLOCK) {
-            happenings.extend(self.take(answer, now));
+            events.extend(self.take(answer, now));
         }
-        Findings { verdicts: self.verdict().into_iter().collect(), happenings, ..Findings::default() }
+        Findings { verdicts: self.verdict().into_iter().collect(), events, ..Findings::default() }
     }
 
     fn save(&mut self) -> Option<Value> {

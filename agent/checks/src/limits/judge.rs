@@ -14,7 +14,7 @@ mod trend;
 use std::collections::BTreeMap;
 
 use nodewell_hardware::{
-    Answer, Findings, Happening, Judge, Now, PollError, ReadError, Round, Verdict, lasting::Patience, unknown,
+    Answer, DeviceEvent, Findings, Judge, Now, PollError, ReadError, Round, Verdict, lasting::Patience, unknown,
 };
 use nodewell_model::{Inventory, SubjectKey};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -89,7 +89,7 @@ impl LimitsJudge {
         self.taints.enter_boot();
     }
 
-    fn answer(&mut self, part: &str, answer: Answer, now: &Now) -> Result<Vec<Happening>, PollError> {
+    fn answer(&mut self, part: &str, answer: Answer, now: &Now) -> Result<Vec<DeviceEvent>, PollError> {
         match part {
             KERNEL => Ok(self.take_kernel(&parsed(answer)?, now)),
             TASKS => {
@@ -102,7 +102,7 @@ impl LimitsJudge {
         }
     }
 
-    fn take_kernel(&mut self, reading: &KernelReading, now: &Now) -> Vec<Happening> {
+    fn take_kernel(&mut self, reading: &KernelReading, now: &Now) -> Vec<DeviceEvent> {
         let measures = levels::of_kernel(reading, now.boottime, &mut self.rates, &self.settings);
         self.kernel.take(measures, now.boottime, self.patience());
         if self.settings.leaks {
@@ -119,15 +119,15 @@ impl LimitsJudge {
         }
     }
 
-    fn take_cgroups(&mut self, reading: CgroupsReading, now: &Now) -> Vec<Happening> {
+    fn take_cgroups(&mut self, reading: CgroupsReading, now: &Now) -> Vec<DeviceEvent> {
         let measures = levels::of_cgroups(&reading, &self.settings);
         self.cgroups.take(measures, now.boottime, self.patience());
-        let happenings = self.pods.take(&reading.pods, self.settings.oom_kills_per_hour, now);
+        let events = self.pods.take(&reading.pods, self.settings.oom_kills_per_hour, now);
         self.controllers = reading.controllers;
-        happenings
+        events
     }
 
-    fn take_files(&mut self, reading: FilesReading, now: &Now) -> Vec<Happening> {
+    fn take_files(&mut self, reading: FilesReading, now: &Now) -> Vec<DeviceEvent> {
         let reported = self.reboots.take(reading.reboot.as_ref(), now.wall);
         self.files = reading;
         reported.into_iter().collect()
@@ -183,17 +183,17 @@ impl Judge for LimitsJudge {
         if matches!(&self.listing, Some(PollError::Read(ReadError::Gone { .. }))) {
             return Findings::default();
         }
-        let mut happenings = Vec::new();
+        let mut events = Vec::new();
         for (part, answer) in answers {
             self.poll_errors.remove(&part);
             match self.answer(&part, answer, &now) {
-                Ok(reported) => happenings.extend(reported),
+                Ok(reported) => events.extend(reported),
                 Err(error) => {
                     self.poll_errors.insert(part, error);
                 }
             }
         }
-        Findings { verdicts: self.verdicts(&now), happenings, inventory: self.inventory(), ended: Vec::new() }
+        Findings { verdicts: self.verdicts(&now), events, inventory: self.inventory(), recoveries: Vec::new() }
     }
 
     fn save(&mut self) -> Option<Value> {

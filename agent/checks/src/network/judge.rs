@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use glob::Pattern;
 use nodewell_hardware::{
-    Answer, Fault, Findings, Happening, Judge, Now, PollError, ReadError, Round, State, Verdict, unknown,
+    Answer, DeviceEvent, Fault, Findings, Judge, Now, PollError, ReadError, Round, State, Verdict, unknown,
 };
 use nodewell_message::Figures;
 use nodewell_model::{Inventory, Name};
@@ -57,7 +57,7 @@ impl NetworkJudge {
         Self { settings, ignored, history: NetworkHistory::default(), last_saved: Value::Null, poll_error: None }
     }
 
-    fn take(&mut self, round: Round) -> Vec<Happening> {
+    fn take(&mut self, round: Round) -> Vec<DeviceEvent> {
         self.history.enter_boot(&round.now.boot_id);
         match round.listed {
             Ok(listed) => {
@@ -69,18 +69,18 @@ impl NetworkJudge {
                 return Vec::new();
             }
         }
-        let mut happenings = Vec::new();
+        let mut events = Vec::new();
         for (device, answer) in round.answers {
             match device.as_str() {
-                LINKS => happenings.extend(self.take_links(answer, &round.now)),
+                LINKS => events.extend(self.take_links(answer, &round.now)),
                 DNS => self.take_names(answer),
                 _ => {}
             }
         }
-        happenings
+        events
     }
 
-    fn take_links(&mut self, answer: Answer, now: &Now) -> Vec<Happening> {
+    fn take_links(&mut self, answer: Answer, now: &Now) -> Vec<DeviceEvent> {
         match answer.and_then(parsed::<LinksReading>) {
             Ok(reading) => {
                 self.poll_error = None;
@@ -93,7 +93,7 @@ impl NetworkJudge {
         }
     }
 
-    fn read(&mut self, mut reading: LinksReading, now: &Now) -> Vec<Happening> {
+    fn read(&mut self, mut reading: LinksReading, now: &Now) -> Vec<DeviceEvent> {
         let (history, settings, ignored) = (&mut self.history, &self.settings, &self.ignored);
         let (time, for_duration) = (now.boottime, settings.for_duration);
         let is_judged = |name: &String| !ignored.iter().any(|glob| glob.matches(name));
@@ -111,12 +111,12 @@ impl NetworkJudge {
             tunnel.take(is, time, for_duration);
         }
         stay(&mut history.links, &reading.interfaces, is_judged);
-        let mut happenings = Vec::new();
+        let mut events = Vec::new();
         for (name, link) in &mut history.links {
             let Some(is) = reading.interfaces.remove(name) else { continue };
-            happenings.extend(link.take(is, time, settings).map(|missed| overrun(name, missed, now)));
+            events.extend(link.take(is, time, settings).map(|missed| overrun(name, missed, now)));
         }
-        happenings
+        events
     }
 
     fn take_names(&mut self, answer: Answer) {
@@ -194,11 +194,11 @@ impl NetworkJudge {
 
 impl Judge for NetworkJudge {
     fn judge(&mut self, round: Round) -> Findings {
-        let happenings = self.take(round);
+        let events = self.take(round);
         if self.is_absent() {
-            return Findings { happenings, ..Findings::default() };
+            return Findings { events, ..Findings::default() };
         }
-        Findings { verdicts: self.verdicts(), happenings, inventory: self.inventory(), ..Findings::default() }
+        Findings { verdicts: self.verdicts(), events, inventory: self.inventory(), ..Findings::default() }
     }
 
     fn save(&mut self) -> Option<Value> {
@@ -237,10 +237,10 @@ fn parsed<T: DeserializeOwned>(value: Value) -> Result<T, PollError> {
     serde_json::from_value(value).map_err(|error| PollError::Read(failed(error)))
 }
 
-fn overrun(name: &str, missed: u64, now: &Now) -> Happening {
+fn overrun(name: &str, missed: u64, now: &Now) -> DeviceEvent {
     let figures: Figures<'_> =
         &[("count", &missed), ("window", &duration(errors::WINDOW.length)), ("limit", &errors::MISSED_LEAST)];
-    Happening::of("InterfaceOverruns", name, figures, now.wall)
+    DeviceEvent::of("InterfaceOverruns", name, figures, now.wall)
 }
 
 fn state(faults: Vec<Fault>, healthy: impl Fn() -> State) -> State {

@@ -161,7 +161,7 @@ pub(super) fn reported(findings: &Findings, subject: &str) -> Vec<String> {
 /// No condition, no Event.
 fn is_silent(findings: &Findings) -> bool {
     let is_healthy = |state: &State| matches!(state, State::Healthy { .. });
-    findings.happenings.is_empty() && findings.verdicts.iter().all(|verdict| is_healthy(&verdict.state))
+    findings.events.is_empty() && findings.verdicts.iter().all(|verdict| is_healthy(&verdict.state))
 }
 
 #[test]

@@ -8,7 +8,7 @@ mod tests;
 use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
-use nodewell_hardware::{Happening, Verdict};
+use nodewell_hardware::{DeviceEvent, Verdict};
 use nodewell_model::SubjectKey;
 use nodewell_rules::plugin::PluginMonitor;
 
@@ -36,7 +36,7 @@ pub struct Now {
 pub struct Account {
     /// How the condition is that its task is about; with a number, for a caller that tracks several.
     pub verdict: Option<(usize, Verdict)>,
-    pub happenings: Vec<Happening>,
+    pub events: Vec<DeviceEvent>,
     /// Whether every condition has been looked at: only then is what an earlier run reported, and this one does not,
     /// over.
     pub is_whole: bool,
@@ -62,9 +62,9 @@ impl Machine {
     /// Adds the result of a run of `task`.
     pub fn observe(&mut self, task: usize, result: RunResult, now: Now) -> Option<Account> {
         let known = self.tasks.get_mut(task)?;
-        let happenings = known.observe(result, now);
+        let events = known.observe(result, now);
         let key = known.subject_key();
-        Some(Account { verdict: key.and_then(|key| self.verdict(key)), happenings, is_whole: self.is_whole() })
+        Some(Account { verdict: key.and_then(|key| self.verdict(key)), events, is_whole: self.is_whole() })
     }
 
     fn verdict(&self, key: SubjectKey) -> Option<(usize, Verdict)> {

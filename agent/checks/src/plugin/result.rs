@@ -9,7 +9,7 @@ use nodewell_rules::plugin::Protocol;
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ending {
+pub enum RunEnd {
     Exited(i32),
     /// By this signal, which was not ours.
     Signalled(i32),
@@ -43,26 +43,26 @@ pub struct RunResult {
     pub message: String,
 }
 
-/// What `ending` means, with `output` cut to `limit_bytes`.
+/// What `end` means, with `output` cut to `limit_bytes`.
 #[must_use]
-pub fn judge(protocol: Protocol, ending: &Ending, output: &[u8], limit_bytes: usize) -> RunResult {
+pub fn judge(protocol: Protocol, end: &RunEnd, output: &[u8], limit_bytes: usize) -> RunResult {
     let output = printed(protocol, output, limit_bytes);
-    match ending {
-        Ending::Exited(exit_status) => match plugin_status(protocol, *exit_status) {
+    match end {
+        RunEnd::Exited(exit_status) => match plugin_status(protocol, *exit_status) {
             PluginStatus::Unknown => {
                 let keys = ("PluginSaysUnknown", "PluginSaysUnknown/output");
                 unknown(keys, &[("status", exit_status)], &output)
             }
             status => RunResult { status, why: None, message: output_or_status(output, *exit_status) },
         },
-        Ending::Signalled(signal) => {
+        RunEnd::Signalled(signal) => {
             unknown(("PluginKilled/signal", "PluginKilled/signal-output"), &[("signal", signal)], &output)
         }
-        Ending::TimedOut => unknown(("PluginTimedOut", "PluginTimedOut/output"), &[], &output),
-        Ending::OutOfMemory => unknown(("PluginKilled/memory", "PluginKilled/memory-output"), &[], &output),
+        RunEnd::TimedOut => unknown(("PluginTimedOut", "PluginTimedOut/output"), &[], &output),
+        RunEnd::OutOfMemory => unknown(("PluginKilled/memory", "PluginKilled/memory-output"), &[], &output),
         // Neither has printed anything.
-        Ending::Refused(error) => unknown(("PluginRefused", ""), &[("error", error)], ""),
-        Ending::NotStarted(error) => unknown(("PluginNotStarted", ""), &[("error", error)], ""),
+        RunEnd::Refused(error) => unknown(("PluginRefused", ""), &[("error", error)], ""),
+        RunEnd::NotStarted(error) => unknown(("PluginNotStarted", ""), &[("error", error)], ""),
     }
 }
 
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     fn result(protocol: Protocol, exit_status: i32, output: &str) -> (PluginStatus, String) {
-        let result = judge(protocol, &Ending::Exited(exit_status), output.as_bytes(), 80);
+        let result = judge(protocol, &RunEnd::Exited(exit_status), output.as_bytes(), 80);
         (result.status, result.message)
     }
 
@@ -141,34 +141,34 @@ mod tests {
         let long = "ä".repeat(60);
         assert_eq!(result(Protocol::Npd, 0, &long).1, "ä".repeat(40));
         assert_eq!(result(Protocol::Npd, 0, &format!("x{long}")).1.len(), 79);
-        let result = judge(Protocol::Npd, &Ending::Exited(1), b" \x1b[31mred\0 \xff\xfe end\n\n", 80);
+        let result = judge(Protocol::Npd, &RunEnd::Exited(1), b" \x1b[31mred\0 \xff\xfe end\n\n", 80);
         assert!(!result.message.chars().any(char::is_control), "{result:?}");
         assert!(result.message.ends_with("end"), "{result:?}");
     }
 
     #[test]
     fn what_could_not_be_asked_is_unknown_and_reports_why() {
-        let of = |ending: Ending, output: &str| judge(Protocol::Npd, &ending, output.as_bytes(), 80);
-        let late = of(Ending::TimedOut, "halfway");
+        let of = |end: RunEnd, output: &str| judge(Protocol::Npd, &end, output.as_bytes(), 80);
+        let late = of(RunEnd::TimedOut, "halfway");
         let message = "took longer than its timeout and was killed, output: halfway; \
                        run it by hand with env -i PATH=$PATH, or raise its timeout";
         assert_eq!(late.message, message);
         assert_eq!((late.status, late.why.unwrap().as_str()), (PluginStatus::Unknown, "PluginTimedOut"));
         assert_eq!(
-            of(Ending::Signalled(11), "").message,
+            of(RunEnd::Signalled(11), "").message,
             "ended by signal 11; see the kernel log, and journalctl -u nodewell-check"
         );
-        assert_eq!(of(Ending::Exited(2), "").message, "exit status 2; run it by hand with env -i PATH=$PATH");
-        assert_eq!(of(Ending::Exited(1), "").message, "exit status 1, no output; make the plug-in print what it found");
-        assert_eq!(of(Ending::Refused("x".to_owned()), "").why.unwrap().as_str(), "PluginRefused");
-        assert_eq!(of(Ending::NotStarted("x".to_owned()), "").why.unwrap().as_str(), "PluginNotStarted");
+        assert_eq!(of(RunEnd::Exited(2), "").message, "exit status 2; run it by hand with env -i PATH=$PATH");
+        assert_eq!(of(RunEnd::Exited(1), "").message, "exit status 1, no output; make the plug-in print what it found");
+        assert_eq!(of(RunEnd::Refused("x".to_owned()), "").why.unwrap().as_str(), "PluginRefused");
+        assert_eq!(of(RunEnd::NotStarted("x".to_owned()), "").why.unwrap().as_str(), "PluginNotStarted");
     }
 
     proptest::proptest! {
         #[test]
         fn no_output_breaks_it(output in proptest::collection::vec(proptest::num::u8::ANY, 0..300), limit in 0_usize..100, exit_status in 0..4) {
             for protocol in [Protocol::Npd, Protocol::Nagios] {
-                let result = judge(protocol, &Ending::Exited(exit_status), &output, limit);
+                let result = judge(protocol, &RunEnd::Exited(exit_status), &output, limit);
                 proptest::prop_assert!(!result.message.is_empty());
                 let is_own = result.status == PluginStatus::Unknown || result.message.contains(", no output; ");
                 let most = if is_own { nodewell_message::LIMIT } else { limit };

@@ -75,9 +75,9 @@ impl ServicesJudge {
 
     /// The whole account, and what happened since the last one.
     pub fn findings(&mut self) -> Findings {
-        let happenings = self.services.iter_mut().flat_map(WatchedService::happenings).collect();
+        let events = self.services.iter_mut().flat_map(WatchedService::events).collect();
         let verdicts = self.services.iter().flat_map(WatchedService::verdicts).collect();
-        Findings { verdicts, happenings, ..Findings::default() }
+        Findings { verdicts, events, ..Findings::default() }
     }
 
     /// Whether nothing of what an earlier run reported can be left.

@@ -12,7 +12,7 @@ use super::{
     throttle::{CALM_FOR, Throttle},
 };
 use crate::{
-    Answer, Ended, Fault, Findings, Judge, Now, PollError, ReadError, Round, State, Verdict, clock::Moment,
+    Answer, Fault, Findings, Judge, Now, PollError, ReadError, RecoveryEvidence, Round, State, Verdict, clock::Moment,
     settings::CpuSettings, unknown,
 };
 
@@ -148,7 +148,12 @@ impl CpuJudge {
             None => Findings::default(),
             Some(LastPoll::Read) => {
                 let verdicts = std::iter::once(verdict(ALL.to_owned(), self.all())).chain(self.each()).collect();
-                Findings { verdicts, inventory: vec![self.inventory()], ended: self.ended(now), ..Findings::default() }
+                Findings {
+                    verdicts,
+                    inventory: vec![self.inventory()],
+                    recoveries: self.recoveries(now),
+                    ..Findings::default()
+                }
             }
             Some(LastPoll::Unknown(state)) => {
                 let reported = self.boot.reported.0.iter().map(|cpu| verdict(format!("CPU {cpu}"), state.clone()));
@@ -189,18 +194,18 @@ impl CpuJudge {
     }
 
     /// The kernel's log claims heat, too. It reports when each CPU has cooled down, but not when the last one has.
-    fn ended(&self, now: &Now) -> Vec<Ended> {
+    fn recoveries(&self, now: &Now) -> Vec<RecoveryEvidence> {
         let calm = self.throttles.values().filter_map(Throttle::calm).min();
         // For as long again: what is over is not reported for ever.
         let Some(calm) = calm.filter(|calm| (CALM_FOR..2 * CALM_FOR).contains(calm)) else { return Vec::new() };
-        let ended = |reason| Ended {
+        let recovery = |reason| RecoveryEvidence {
             condition: Name::fixed(CONDITION),
             reason: Some(Name::fixed(reason)),
             subject: ALL.to_owned(),
             seen_before: now.wall.checked_sub(CALM_FOR).unwrap_or(now.wall),
             evidence: format!("no CPU has counted throttling for {} min", calm.as_secs() / 60),
         };
-        vec![ended("CpuThermalThrottle")]
+        vec![recovery("CpuThermalThrottle")]
     }
 
     /// CPUs that were counted are there, however they are.

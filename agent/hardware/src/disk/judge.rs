@@ -18,7 +18,7 @@ use super::{
     reading::{DiskReading, Health},
 };
 use crate::{
-    Answer, Findings, Happening, Judge, Now, PollError, ReadError, Round, State, UnknownReason, Verdict,
+    Answer, DeviceEvent, Findings, Judge, Now, PollError, ReadError, Round, State, UnknownReason, Verdict,
     settings::DiskSettings, unknown,
 };
 use assessment::Assessment;
@@ -42,7 +42,7 @@ struct Known {
 impl Known {
     /// Volumes of pods come and go on a node, so that a disk is reported only if something was wrong with it, or if it
     /// hung on a SATA or SAS bus (or on what looks like one), where disks drop off.
-    fn gone(&self, device: &str, now: &Now) -> Option<Happening> {
+    fn gone(&self, device: &str, now: &Now) -> Option<DeviceEvent> {
         let last = match &self.state {
             _ if self.class != Class::Disk => return None,
             State::Healthy { .. } if !device.starts_with("sd") => return None,
@@ -54,7 +54,7 @@ impl Known {
                 format!("it had {}", faults.join("; "))
             }
         };
-        Some(Happening::new("DiskGone", device, format!("the disk is not there any more; {last}"), now.wall))
+        Some(DeviceEvent::new("DiskGone", device, format!("the disk is not there any more; {last}"), now.wall))
     }
 }
 
@@ -75,7 +75,7 @@ impl DiskJudge {
     /// Forgets what is not there any more, and reports disks whose problems end by that.
     fn list(&mut self, listed: &[String], now: &Now, findings: &mut Findings) {
         let gone = self.known.extract_if(.., |device, _| !listed.contains(device));
-        findings.happenings.extend(gone.filter_map(|(device, known)| known.gone(&device, now)));
+        findings.events.extend(gone.filter_map(|(device, known)| known.gone(&device, now)));
     }
 
     fn answered(&mut self, device: String, answer: Answer, now: &Now, findings: &mut Findings) {
@@ -85,7 +85,7 @@ impl DiskJudge {
             // Gone between the list and the question: the same as when the next list has it not.
             Err(None) => {
                 let known = self.known.remove(&device);
-                findings.happenings.extend(known.and_then(|known| known.gone(&device, now)));
+                findings.events.extend(known.and_then(|known| known.gone(&device, now)));
                 return;
             }
         };
@@ -99,13 +99,10 @@ impl DiskJudge {
         if found.is_known() {
             baseline.save_faults(&found.faults);
         }
-        findings.happenings.extend(
-            found
-                .happenings
-                .drain(..)
-                .map(|happened| Happening::new(happened.reason, device, happened.message, now.wall)),
+        findings.events.extend(
+            found.events.drain(..).map(|event| DeviceEvent::new(event.reason, device, event.message, now.wall)),
         );
-        findings.ended.extend(found.ended(device, reading.asked));
+        findings.recoveries.extend(found.recovery_evidence(device, reading.asked));
         found.state(&reading.identity)
     }
 }

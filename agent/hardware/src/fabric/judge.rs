@@ -13,8 +13,8 @@ use serde_json::Value;
 
 use super::{port::Port, reading::PortReading};
 use crate::{
-    Answer, Ended, Findings, Happening, Judge, Now, PollError, ReadError, Round, State, Verdict, last_saved::LastSaved,
-    settings::FabricSettings, unknown,
+    Answer, DeviceEvent, Findings, Judge, Now, PollError, ReadError, RecoveryEvidence, Round, State, Verdict,
+    last_saved::LastSaved, settings::FabricSettings, unknown,
 };
 
 /// Judges in the check process.
@@ -96,10 +96,10 @@ impl FabricJudge {
         let message = |counter| format!("{counter} stands at its limit and counts no further");
         let full = changes.full.into_iter();
         findings
-            .happenings
-            .extend(full.map(|counter| Happening::new("FabricCounterFull", name, message(counter), now.wall)));
+            .events
+            .extend(full.map(|counter| DeviceEvent::new("FabricCounterFull", name, message(counter), now.wall)));
         let card = port.address().zip(changes.back);
-        findings.ended.extend(card.map(|(address, since)| recovered(name, address, since)));
+        findings.recoveries.extend(card.map(|(address, since)| recovered(name, address, since)));
     }
 
     fn account(&self) -> Findings {
@@ -152,11 +152,11 @@ impl Judge for FabricJudge {
             // The driver shows nothing at all, and the operator expects ports.
             round.listed = Ok(Vec::new());
         }
-        let Findings { happenings, ended, .. } = self.take(round);
+        let Findings { events, recoveries, .. } = self.take(round);
         if self.is_absent() {
             return Findings::default();
         }
-        Findings { happenings, ended, ..self.account() }
+        Findings { events, recoveries, ..self.account() }
     }
 
     fn save(&mut self) -> Option<Value> {
@@ -214,8 +214,8 @@ fn card(port: &Port) -> Option<&str> {
 }
 
 /// A port that is up again proves its card: what the kernel log reported of the card before is over.
-fn recovered(name: &str, address: &str, since: Timestamp) -> Ended {
-    Ended {
+fn recovered(name: &str, address: &str, since: Timestamp) -> RecoveryEvidence {
+    RecoveryEvidence {
         condition: Name::fixed("NetworkUnhealthy"),
         reason: None,
         subject: address.to_owned(),

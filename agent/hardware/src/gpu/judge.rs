@@ -27,7 +27,9 @@ use super::{
     DRIVER,
     reading::{Access, DeviceReading, DriverReading, GpuReading, News},
 };
-use crate::{Answer, Ended, Findings, Happening, Judge, Now, PollError, ReadError, Round, settings::GpuSettings};
+use crate::{
+    Answer, DeviceEvent, Findings, Judge, Now, PollError, ReadError, RecoveryEvidence, Round, settings::GpuSettings,
+};
 
 /// Judges in the check process.
 #[derive(Debug)]
@@ -44,8 +46,8 @@ pub struct GpuJudge {
     short: Short,
     /// No GPU's driver is there: nothing is published.
     is_bare: bool,
-    happenings: Vec<Happening>,
-    ended: Vec<Ended>,
+    events: Vec<DeviceEvent>,
+    recoveries: Vec<RecoveryEvidence>,
 }
 
 /// What is known of NVIDIA's driver.
@@ -69,8 +71,8 @@ impl GpuJudge {
             listed: None,
             short: Short::default(),
             is_bare: true,
-            happenings: Vec::new(),
-            ended: Vec::new(),
+            events: Vec::new(),
+            recoveries: Vec::new(),
         }
     }
 
@@ -131,7 +133,7 @@ impl GpuJudge {
         let was_off = self.history.get(name).and_then(|known| known.persistence) == Some(false);
         if reading.persistence == Some(false) && !was_off {
             let message = format!("{name}: persistence mode is off");
-            self.happenings.push(Happening::new("GpuPersistenceOff", name, message, reading.read_at));
+            self.events.push(DeviceEvent::new("GpuPersistenceOff", name, message, reading.read_at));
         }
     }
 
@@ -144,7 +146,7 @@ impl GpuJudge {
         if reading.remap.is_some() && new > 0 {
             let identity = text::identity(&reading.identity);
             let message = format!("{new} more uncorrectable memory errors, {count} in all{identity}");
-            self.happenings.push(Happening::new("GpuEccContained", name, message, reading.read_at));
+            self.events.push(DeviceEvent::new("GpuEccContained", name, message, reading.read_at));
         }
     }
 
@@ -166,8 +168,8 @@ impl GpuJudge {
 
     fn findings(&mut self) -> Findings {
         let (verdicts, inventory) = if self.is_bare { Default::default() } else { self.account() };
-        let happenings = std::mem::take(&mut self.happenings);
-        Findings { verdicts, happenings, ended: std::mem::take(&mut self.ended), inventory }
+        let events = std::mem::take(&mut self.events);
+        Findings { verdicts, events, recoveries: std::mem::take(&mut self.recoveries), inventory }
     }
 }
 

@@ -12,7 +12,7 @@ use std::{
 use nodewell_model::Name;
 
 use super::ras::MachineCheck;
-use crate::{Ended, Now};
+use crate::{Now, RecoveryEvidence};
 
 /// Reports this far apart may be of one fault: each is seen a round after it happened, and a page may wait for its lock.
 const WINDOW: Duration = Duration::from_secs(10 * 60);
@@ -140,11 +140,11 @@ fn is_near(one: Duration, other: Duration) -> bool {
 
 /// What the kernel's log may have reported of the CPU: `CPU 3` (print_mce) as memory's or, where the line does not name
 /// memory, as its own fault; `CPU:3` (amd_decode_mce) as its own.
-pub(super) fn exonerated(cpu: u32, now: &Now) -> [Ended; 3] {
+pub(super) fn exonerated(cpu: u32, now: &Now) -> [RecoveryEvidence; 3] {
     let own = ("CpuUnhealthy", "MachineCheckUncorrected");
     let memorys = ("MemoryUnhealthy", "MemoryUncorrectedError");
     let (intel, amd) = (format!("CPU {cpu}"), format!("CPU:{cpu}"));
-    [(own, intel.clone()), (memorys, intel), (own, amd)].map(|((condition, reason), subject)| Ended {
+    [(own, intel.clone()), (memorys, intel), (own, amd)].map(|((condition, reason), subject)| RecoveryEvidence {
         condition: Name::fixed(condition),
         reason: Some(Name::fixed(reason)),
         subject,

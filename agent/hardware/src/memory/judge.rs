@@ -221,8 +221,8 @@ impl Judge for MemoryJudge {
         let account = self.answers(round.answers);
         let loss = account.loss.as_deref();
         let beside = Beside { now: &round.now, loss, has_modules: self.has_modules(), capacity: self.capacity };
-        let happenings = self.history.whole.take(account.whole.as_ref(), beside);
-        self.findings(&round.now, happenings)
+        let device_events = self.history.whole.take(account.whole.as_ref(), beside);
+        self.findings(&round.now, device_events)
     }
 
     fn save(&mut self) -> Option<Value> {

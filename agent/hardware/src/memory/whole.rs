@@ -9,7 +9,7 @@ use super::{
     ras::RasEvent,
     reading::{WHOLE, Whole},
 };
-use crate::{Ended, Fault, Happening, Now, State};
+use crate::{DeviceEvent, Fault, Now, RecoveryEvidence, State};
 
 const PAGE_KB: u64 = 4;
 
@@ -53,16 +53,16 @@ impl WholeState {
     }
 
     /// Adds a round; `reading` is `None` if there was none.
-    pub(super) fn take(&mut self, reading: Option<&Whole>, beside: Beside<'_>) -> Vec<Happening> {
+    pub(super) fn take(&mut self, reading: Option<&Whole>, beside: Beside<'_>) -> Vec<DeviceEvent> {
         let at = beside.now.boottime;
         beside.loss.into_iter().for_each(|label| self.recent.add_loss(at, label));
-        let happenings = reading.map(|reading| self.read(reading, beside)).unwrap_or_default();
+        let device_events = reading.map(|reading| self.read(reading, beside)).unwrap_or_default();
         self.recent.explain(at);
         self.unexplained = self.unexplained.saturating_add(self.recent.age(at));
-        happenings
+        device_events
     }
 
-    fn read(&mut self, reading: &Whole, beside: Beside<'_>) -> Vec<Happening> {
+    fn read(&mut self, reading: &Whole, beside: Beside<'_>) -> Vec<DeviceEvent> {
         reading.events.iter().for_each(|event| self.event(event, beside));
         self.counts_losses |= reading.lost_pages.is_some();
         // Neither counter starts again within a boot: one that goes back is that of less memory.
@@ -117,11 +117,11 @@ impl WholeState {
     }
 
     /// Problems that others claim and that are explained.
-    pub(super) fn ended(&self, now: &Now) -> Vec<Ended> {
-        let mut ended = Vec::new();
+    pub(super) fn recoveries(&self, now: &Now) -> Vec<RecoveryEvidence> {
+        let mut recoveries = Vec::new();
         if let Some(label) = self.recent.joined_module(now.boottime).filter(|_| self.unexplained == 0) {
             let evidence = format!("the memory controller names the module: {label}");
-            ended.push(Ended {
+            recoveries.push(RecoveryEvidence {
                 condition: Name::fixed("MemoryUnhealthy"),
                 reason: Some(Name::fixed("MemoryUncorrectedError")),
                 subject: WHOLE.to_owned(),
@@ -129,14 +129,14 @@ impl WholeState {
                 evidence,
             });
         }
-        ended.extend(self.recent.messengers().into_iter().flat_map(|cpu| exonerated(cpu, now)));
-        ended
+        recoveries.extend(self.recent.messengers().into_iter().flat_map(|cpu| exonerated(cpu, now)));
+        recoveries
     }
 }
 
-fn retired_pages(kb: u64, now: &Now) -> Happening {
+fn retired_pages(kb: u64, now: &Now) -> DeviceEvent {
     let message = format!("{kb} kB of memory were taken out of use");
-    Happening::new("MemoryPagesRetired", WHOLE, message, now.wall)
+    DeviceEvent::new("MemoryPagesRetired", WHOLE, message, now.wall)
 }
 
 pub(super) fn plural(count: u64, word: &str) -> String {

@@ -14,7 +14,7 @@ use super::{
     reading::{PcieReading, Slot},
 };
 use crate::{
-    Fault, Findings, Happening, Judge, Now, PollError, ReadError, Round, State, Verdict,
+    DeviceEvent, Fault, Findings, Judge, Now, PollError, ReadError, Round, State, Verdict,
     last_saved::LastSaved,
     lasting::{Lasting, Patience},
     settings::PcieSettings,
@@ -80,7 +80,7 @@ impl PcieJudge {
         self.ignored.iter().any(|glob| glob.matches(device))
     }
 
-    fn take(&mut self, round: Round) -> Vec<Happening> {
+    fn take(&mut self, round: Round) -> Vec<DeviceEvent> {
         self.history.enter_boot(&round.now.boot_id);
         let now = round.now.boottime;
         match round.listed {
@@ -110,11 +110,11 @@ impl PcieJudge {
 
 impl Judge for PcieJudge {
     fn judge(&mut self, round: Round) -> Findings {
-        let happenings = self.take(round);
+        let events = self.take(round);
         if self.is_absent() {
             return Findings::default();
         }
-        Findings { happenings, ..self.account() }
+        Findings { events, ..self.account() }
     }
 
     fn save(&mut self) -> Option<Value> {
@@ -184,13 +184,16 @@ impl PcieHistory {
     }
 
     /// What left through a slot, or from behind a port where people unplug, has been taken out.
-    fn forget_removed(&mut self, now: &Now) -> Vec<Happening> {
+    fn forget_removed(&mut self, now: &Now) -> Vec<DeviceEvent> {
         let removed: Vec<String> = self.devices.keys().filter(|address| self.is_removed(address)).cloned().collect();
         for address in &removed {
             self.devices.remove(address);
         }
         let message = |address: &String| format!("{address} was taken out of its slot");
-        removed.iter().map(|address| Happening::new("PcieDeviceRemoved", address, message(address), now.wall)).collect()
+        removed
+            .iter()
+            .map(|address| DeviceEvent::new("PcieDeviceRemoved", address, message(address), now.wall))
+            .collect()
     }
 
     fn is_removed(&self, address: &str) -> bool {

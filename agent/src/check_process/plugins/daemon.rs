@@ -167,9 +167,9 @@ impl Daemon {
 }
 
 async fn report(status_builder: &mut StatusBuilder<'_, usize>, account: Account) {
-    let Account { verdict, happenings, is_whole } = account;
-    if !happenings.is_empty() {
-        status_builder.report(EVENTS, Findings { happenings, ..Findings::default() }, &Rest::Some).await;
+    let Account { verdict, events, is_whole } = account;
+    if !events.is_empty() {
+        status_builder.report(EVENTS, Findings { events, ..Findings::default() }, &Rest::Some).await;
     }
     if let Some((number, verdict)) = verdict {
         status_builder.report(number, Findings { verdicts: vec![verdict], ..Findings::default() }, &Rest::Some).await;

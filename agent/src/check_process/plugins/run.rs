@@ -2,7 +2,7 @@
 
 use std::{os::unix::process::ExitStatusExt, path::PathBuf, process::ExitStatus, rc::Rc, time::Duration};
 
-use nodewell_checks::plugin::{Ending, RunResult, judge};
+use nodewell_checks::plugin::{RunEnd, RunResult, judge};
 use nodewell_rules::plugin::{PluginTask, Protocol, Task};
 use tokio::{
     process::Child,
@@ -44,7 +44,7 @@ pub(super) struct Finished {
 /// What is there after the end of a run: it hangs in the kernel.
 pub(super) enum StuckRun {
     /// Its program cannot even be opened.
-    Opening(JoinHandle<Result<Child, Ending>>, RunScope),
+    Opening(JoinHandle<Result<Child, RunEnd>>, RunScope),
     Program(Box<Child>, RunScope),
     /// Others that it started, by the pid that the program had.
     Tree(u32, RunScope),
@@ -52,7 +52,7 @@ pub(super) enum StuckRun {
 
 /// How a run went, before it is judged.
 struct Ran {
-    ending: Ending,
+    end: RunEnd,
     output: Vec<u8>,
     stuck: Option<StuckRun>,
 }
@@ -79,18 +79,18 @@ impl Job {
     pub(super) async fn run(&self, confinement: &Rc<Confinement>, mut stop: watch::Receiver<bool>) -> Finished {
         // Closed only when all is dropped.
         let _permit = confinement.permits.acquire().await;
-        let Ran { ending, output, stuck } = self.finish(confinement, &mut stop).await;
+        let Ran { end, output, stuck } = self.finish(confinement, &mut stop).await;
         if *stop.borrow() {
             return Finished { result: None, stuck };
         }
         if stuck.is_some() {
             tracing::error!(
                 plugin = self.name,
-                ?ending,
+                ?end,
                 "a plug-in survives SIGKILL; it is not started again before it is gone"
             );
         }
-        let result = judge(self.protocol, &ending, &output, self.output_limit_bytes);
+        let result = judge(self.protocol, &end, &output, self.output_limit_bytes);
         Finished { result: Some(result), stuck }
     }
 
@@ -107,17 +107,17 @@ impl Job {
         let mut opening = tokio::task::spawn_blocking(move || start.run());
         match before(deadline, stop, &mut opening).await {
             Some(Ok(Ok(child))) => self.follow(child, scope, deadline, stop).await,
-            Some(Ok(Err(ending))) => {
+            Some(Ok(Err(end))) => {
                 scope.did_not_start();
                 // An empty cgroup is in no other run's way.
                 scope.emptied(0, DEATH).await;
-                Ran::without_output(ending, None)
+                Ran::without_output(end, None)
             }
             // It panicked: a fault of ours.
-            Some(Err(error)) => Ran::without_output(Ending::NotStarted(error.to_string()), None),
+            Some(Err(error)) => Ran::without_output(RunEnd::NotStarted(error.to_string()), None),
             None => {
                 scope.kill();
-                Ran::without_output(Ending::TimedOut, Some(StuckRun::Opening(opening, scope)))
+                Ran::without_output(RunEnd::TimedOut, Some(StuckRun::Opening(opening, scope)))
             }
         }
     }
@@ -133,19 +133,19 @@ impl Job {
         scope.began(pid);
         let output = child.stdout.take().map(|from| Pipe::read(from, OUTPUT_BYTES));
         let errors = child.stderr.take().map(|from| Pipe::read(from, ERRORS_BYTES));
-        let mut ending = match before(deadline, stop, child.wait()).await {
-            Some(Ok(status)) => ending(status),
+        let mut end = match before(deadline, stop, child.wait()).await {
+            Some(Ok(status)) => run_end(status),
             // Only this task waits for it.
-            Some(Err(error)) => Ending::NotStarted(error.to_string()),
-            None => Ending::TimedOut,
+            Some(Err(error)) => RunEnd::NotStarted(error.to_string()),
+            None => RunEnd::TimedOut,
         };
-        if scope.cgroup.as_ref().is_some_and(|cgroup| ending != Ending::Exited(0) && cgroup.ran_out_of_memory()) {
-            ending = Ending::OutOfMemory;
+        if scope.cgroup.as_ref().is_some_and(|cgroup| end != RunEnd::Exited(0) && cgroup.ran_out_of_memory()) {
+            end = RunEnd::OutOfMemory;
         }
-        let stuck = end(child, scope, pid).await;
+        let stuck = reap(child, scope, pid).await;
         let output = output_of(output).await;
         self.note_errors(&output_of(errors).await);
-        Ran { ending, output, stuck }
+        Ran { end, output, stuck }
     }
 
     fn note_errors(&self, errors: &[u8]) {
@@ -160,8 +160,8 @@ impl Job {
 }
 
 impl Ran {
-    fn without_output(ending: Ending, stuck: Option<StuckRun>) -> Self {
-        Self { ending, output: Vec::new(), stuck }
+    fn without_output(end: RunEnd, stuck: Option<StuckRun>) -> Self {
+        Self { end, output: Vec::new(), stuck }
     }
 }
 
@@ -182,15 +182,15 @@ async fn output_of(pipe: Option<Pipe>) -> Vec<u8> {
     }
 }
 
-fn ending(status: ExitStatus) -> Ending {
+fn run_end(status: ExitStatus) -> RunEnd {
     match (status.code(), status.signal()) {
-        (Some(code), _) => Ending::Exited(code),
-        (None, signal) => Ending::Signalled(signal.unwrap_or_default()),
+        (Some(code), _) => RunEnd::Exited(code),
+        (None, signal) => RunEnd::Signalled(signal.unwrap_or_default()),
     }
 }
 
 /// Ends the program, if it has not, and all that it has started.
-async fn end(mut child: Child, mut scope: RunScope, pid: u32) -> Option<StuckRun> {
+async fn reap(mut child: Child, mut scope: RunScope, pid: u32) -> Option<StuckRun> {
     if child.id().is_some() {
         scope.kill();
         // It has not been waited for: the pid is still its own.
@@ -213,7 +213,7 @@ impl StuckRun {
                 let Ok(Ok(child)) = opening.await else { return Finished { result: None, stuck: None } };
                 let pid = child.id().unwrap_or_default();
                 scope.began(pid);
-                let stuck = end(child, scope, pid).await;
+                let stuck = reap(child, scope, pid).await;
                 return Finished { result: None, stuck };
             }
             Self::Program(mut child, mut scope) => {

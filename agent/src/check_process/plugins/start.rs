@@ -6,7 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use nodewell_checks::plugin::{Ending, Program};
+use nodewell_checks::plugin::{Program, RunEnd};
 use nodewell_sys::contain::{Containment, Rlimits, contain};
 use tokio::process::Child;
 
@@ -25,15 +25,15 @@ pub(super) struct Start {
 
 impl Start {
     /// The program at work, or why it is not. Must be called within a runtime.
-    pub(super) fn run(self) -> Result<Child, Ending> {
-        let program = Program::open(&self.path).map_err(|refused| Ending::Refused(refused.to_string()))?;
+    pub(super) fn run(self) -> Result<Child, RunEnd> {
+        let program = Program::open(&self.path).map_err(|refused| RunEnd::Refused(refused.to_string()))?;
         let mut command = Command::new(program.executable());
         std::os::unix::process::CommandExt::arg0(&mut command, &self.path);
         command.args(&self.args).env_clear().envs(self.environment).current_dir("/");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         contain(&mut command, Containment { rlimits: self.rlimits, cgroup: self.cgroup });
         let child = tokio::process::Command::from(command).kill_on_drop(true).spawn();
-        let child = child.map_err(|error| Ending::NotStarted(error.to_string()))?;
+        let child = child.map_err(|error| RunEnd::NotStarted(error.to_string()))?;
         if let Some(pid) = child.id() {
             expose(pid);
         }

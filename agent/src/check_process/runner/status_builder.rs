@@ -2,25 +2,25 @@
 //! Each part of the state has a key `K`: a [`CheckKind`], or whatever else is looked after by itself.
 
 mod compose;
-mod ending;
+mod pending_recoveries;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use nodewell_hardware::{Findings, Happening, State, Verdict};
+use nodewell_hardware::{DeviceEvent, Findings, State, Verdict};
 use nodewell_model::{Event, Inventory, Name, SubjectKey};
 
 use super::{poll_loop::Rest, release::Release, state_file::ReportedCondition};
 use crate::check_process::link::Link;
 
 use compose::{Since, compose, joined, released};
-use ending::Endings;
+use pending_recoveries::PendingRecoveries;
 
 /// Reports all parts of what one problem daemon looks after.
 pub(in crate::check_process) struct StatusBuilder<'a, K> {
     link: &'a Link,
     parts: BTreeMap<K, ReportedPart>,
-    endings: Endings,
+    pending_recoveries: PendingRecoveries,
     released_until: Option<Timestamp>,
 }
 
@@ -33,7 +33,7 @@ struct ReportedPart {
 
 impl<'a, K: Copy + Ord> StatusBuilder<'a, K> {
     pub(in crate::check_process) fn new(link: &'a Link) -> Self {
-        Self { link, parts: BTreeMap::new(), endings: Endings::default(), released_until: None }
+        Self { link, parts: BTreeMap::new(), pending_recoveries: PendingRecoveries::default(), released_until: None }
     }
 
     /// What an earlier run reported, for the times in it. It is not reported again before the device was looked at.
@@ -64,11 +64,11 @@ impl<'a, K: Copy + Ord> StatusBuilder<'a, K> {
     /// Reports the state of a part, whole but for `rest`.
     pub(in crate::check_process) async fn report(&mut self, part: K, findings: Findings, rest: &Rest) {
         self.released_until = None;
-        let Findings { verdicts, happenings, ended, inventory } = findings;
+        let Findings { verdicts, events, recoveries, inventory } = findings;
         self.conditions(part, verdicts, rest);
-        self.happened(happenings).await;
+        self.happened(events).await;
         self.inventory(part, inventory);
-        self.endings.end(self.link, ended).await;
+        self.pending_recoveries.end(self.link, recoveries).await;
     }
 
     /// No reader looks after what is known so far.
@@ -129,11 +129,11 @@ impl<'a, K: Copy + Ord> StatusBuilder<'a, K> {
     }
 
     /// Events of what the kernel logs too, such as an Xid, are for a node whose kernel log the agent does not read.
-    async fn happened(&self, happenings: Vec<Happening>) {
-        let is_logged = |happening: &Happening| happening.is_in_kernel_log;
-        let is_double = happenings.iter().any(is_logged) && self.link.reads_kernel_log().await;
-        for happening in happenings.into_iter().filter(|happening| !(is_double && is_logged(happening))) {
-            let Happening { reason, severity, subject, message, time, is_in_kernel_log: _ } = happening;
+    async fn happened(&self, events: Vec<DeviceEvent>) {
+        let is_logged = |event: &DeviceEvent| event.is_in_kernel_log;
+        let is_double = events.iter().any(is_logged) && self.link.reads_kernel_log().await;
+        for event in events.into_iter().filter(|event| !(is_double && is_logged(event))) {
+            let DeviceEvent { reason, severity, subject, message, time, is_in_kernel_log: _ } = event;
             self.link.send_event(Event { severity, timestamp: time, reason, message, subject });
         }
     }

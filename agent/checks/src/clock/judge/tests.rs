@@ -123,7 +123,7 @@ fn a_new_boot_begins_again() {
     node.sync(16_000_000);
     node.reading.wall_less_boot_millis += 9_000_000;
     let findings = node.round();
-    assert_eq!((reasons(&findings).len(), findings.happenings.len()), (0, 0));
+    assert_eq!((reasons(&findings).len(), findings.events.len()), (0, 0));
     assert_eq!(node.after(30), NO_PROBLEM);
 }
 
@@ -149,15 +149,15 @@ fn a_step_is_reported_once_and_not_at_the_start_of_the_machine() {
     node.round();
     node.restart();
     node.reading.wall_less_boot_millis -= 3_600_000;
-    let happened = node.round().happenings;
-    assert_eq!((happened.len(), happened[0].reason.as_str()), (1, "ClockStepped"));
-    let message = &happened[0].message;
+    let events = node.round().events;
+    assert_eq!((events.len(), events[0].reason.as_str()), (1, "ClockStepped"));
+    let message = &events[0].message;
     assert!(message.starts_with("the wall clock stepped 3600.0 s back (limit 1 s); "), "{message}");
-    assert!(node.round().happenings.is_empty());
+    assert!(node.round().events.is_empty());
     (node.boot, node.secs) = ("two", 30);
     node.round();
     node.reading.wall_less_boot_millis += 3_600_000;
-    assert!(node.round().happenings.is_empty(), "time was set for the first time");
+    assert!(node.round().events.is_empty(), "time was set for the first time");
 }
 
 #[test]

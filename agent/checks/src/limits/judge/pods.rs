@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use nodewell_hardware::{
-    Happening, Now,
+    DeviceEvent, Now,
     growth::{Growth, Start, Window},
 };
 use nodewell_message::Figures;
@@ -35,19 +35,19 @@ struct Kills {
 }
 
 impl Pods {
-    pub(super) fn take(&mut self, pods: &BTreeMap<String, Pod>, threshold: u32, now: &Now) -> Vec<Happening> {
+    pub(super) fn take(&mut self, pods: &BTreeMap<String, Pod>, threshold: u32, now: &Now) -> Vec<DeviceEvent> {
         let fresh = if self.was_looked { Growth::from_zero() } else { Growth::default() };
         self.was_looked = true;
         self.pods.retain(|uid, _| pods.contains_key(uid));
-        let mut happenings = Vec::new();
+        let mut events = Vec::new();
         for (uid, pod) in pods {
             let new = || Kills { growth: fresh.clone(), reported_secs: None };
             let kills = self.pods.entry(uid.clone()).or_insert_with(new);
             if let Some(count) = kills.take(pod.oom_kills, threshold, now.boottime) {
-                happenings.push(oom_kills((uid, pod), count, threshold, now));
+                events.push(oom_kills((uid, pod), count, threshold, now));
             }
         }
-        happenings
+        events
     }
 
     /// A new boot creates every cgroup again.
@@ -83,7 +83,7 @@ impl Kills {
 }
 
 /// The pod is the subject: by its name where the kubelet's folders show it, else by its uid.
-fn oom_kills((uid, pod): (&str, &Pod), count: u64, threshold: u32, now: &Now) -> Happening {
+fn oom_kills((uid, pod): (&str, &Pod), count: u64, threshold: u32, now: &Now) -> DeviceEvent {
     let subject = pod.name.as_deref().unwrap_or(uid);
     let figures: Figures<'_> = &[
         ("pod", &subject),
@@ -92,7 +92,7 @@ fn oom_kills((uid, pod): (&str, &Pod), count: u64, threshold: u32, now: &Now) ->
         ("window", &duration(HOUR.length)),
         ("limit", &threshold),
     ];
-    Happening::of("FrequentPodOOMKills", subject, figures, now.wall)
+    DeviceEvent::of("FrequentPodOOMKills", subject, figures, now.wall)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nodewell_hardware::Happening;
+use nodewell_hardware::DeviceEvent;
 use nodewell_message::Figures;
 use nodewell_model::Inventory;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ pub(super) struct Reboots {
 }
 
 impl Reboots {
-    pub(super) fn take(&mut self, reboot: Option<&Reboot>, now: Timestamp) -> Option<Happening> {
+    pub(super) fn take(&mut self, reboot: Option<&Reboot>, now: Timestamp) -> Option<DeviceEvent> {
         let Some(reboot) = reboot else {
             self.reported = None;
             return None;
@@ -31,7 +31,7 @@ impl Reboots {
             return None;
         }
         self.reported = Some(now);
-        Some(happening(reboot, now))
+        Some(event(reboot, now))
     }
 
     /// Only while one is due.
@@ -41,9 +41,9 @@ impl Reboots {
     }
 }
 
-fn happening(reboot: &Reboot, now: Timestamp) -> Happening {
+fn event(reboot: &Reboot, now: Timestamp) -> DeviceEvent {
     let packages = reboot.packages.join(", ");
-    let due = |key, figures: Figures<'_>| Happening::of(key, "node", figures, now);
+    let due = |key, figures: Figures<'_>| DeviceEvent::of(key, "node", figures, now);
     match (&reboot.kernel, packages.is_empty()) {
         (Some(kernel), true) => due("RebootRequired/kernel", &[("kernel", kernel)]),
         (Some(kernel), false) => {
@@ -80,7 +80,7 @@ mod tests {
     fn it_reports_who_asks() {
         let message = |packages: &[&str], kernel: Option<&str>| {
             let packages = packages.iter().map(|name| (*name).to_owned()).collect();
-            let message = happening(&Reboot { packages, kernel: kernel.map(str::to_owned) }, at(0)).message;
+            let message = event(&Reboot { packages, kernel: kernel.map(str::to_owned) }, at(0)).message;
             message.strip_suffix("; drain the node and reboot it").unwrap().to_owned()
         };
         let newer = "kernel 6.12.9 is installed and an older one runs";

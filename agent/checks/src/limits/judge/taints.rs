@@ -2,7 +2,7 @@
 //! we first looked.
 
 use jiff::Timestamp;
-use nodewell_hardware::Happening;
+use nodewell_hardware::DeviceEvent;
 use nodewell_message::Figures;
 use serde::{Deserialize, Serialize};
 
@@ -62,7 +62,7 @@ impl Taints {
         self.boot = None;
     }
 
-    pub(super) fn take(&mut self, bits: u64, now: Timestamp) -> Option<Happening> {
+    pub(super) fn take(&mut self, bits: u64, now: Timestamp) -> Option<DeviceEvent> {
         let ever = self.ever.unwrap_or(bits);
         // At the first look of a boot it is unknown how old the faults are.
         let known = self.boot.unwrap_or(ever);
@@ -75,7 +75,7 @@ impl Taints {
         (self.ever, self.boot) = (Some(ever | bits), Some(self.boot.unwrap_or_default() | bits));
         let taints: Vec<_> = new.iter().map(|taint| format!("{} ({})", taint.meaning, taint.letter)).collect();
         let figures: Figures<'_> = &[("taints", &taints.join(", ")), ("bits", &bits)];
-        (!taints.is_empty()).then(|| Happening::of("KernelTainted", "kernel", figures, now))
+        (!taints.is_empty()).then(|| DeviceEvent::of("KernelTainted", "kernel", figures, now))
     }
 }
 

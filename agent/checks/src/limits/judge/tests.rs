@@ -86,7 +86,7 @@ fn what_is_saved_outlives_a_restart_and_not_a_boot() {
     let mut judge = LimitsJudge::new(settings());
     let reboot = FilesReading { reboot: Some(Reboot::default()), ..FilesReading::default() };
     let answers = || vec![(KERNEL, answer(conntrack(95))), (FILES, answer(&reboot))];
-    assert_eq!(judge.judge(round(now(0, "a"), answers())).happenings.len(), 1);
+    assert_eq!(judge.judge(round(now(0, "a"), answers())).events.len(), 1);
     let saved = judge.save().unwrap();
     assert_eq!(judge.save(), None);
     let loaded = || {
@@ -98,12 +98,12 @@ fn what_is_saved_outlives_a_restart_and_not_a_boot() {
     assert_eq!(same.save(), None);
     let findings = same.judge(round(now(60, "a"), answers()));
     assert_eq!(status(&findings, "ResourceExhausted", "conntrack"), Some(ConditionStatus::True));
-    assert!(findings.happenings.is_empty(), "reported already");
+    assert!(findings.events.is_empty(), "reported already");
     let findings = other.judge(round(now(60, "b"), answers()));
     assert_eq!(status(&findings, "ResourceExhausted", "conntrack"), Some(ConditionStatus::False));
     let mut forgetful = LimitsJudge::new(settings());
     forgetful.load(Value::String("garbage".to_owned()));
-    assert_eq!(forgetful.judge(round(now(0, "a"), answers())).happenings.len(), 1);
+    assert_eq!(forgetful.judge(round(now(0, "a"), answers())).events.len(), 1);
 }
 
 #[test]
@@ -152,7 +152,7 @@ proptest! {
         let mut judge = LimitsJudge::new(settings());
         let garbage = Ok(Value::String(text));
         let findings = judge.judge(round(now(0, "a"), vec![(PARTS[part], garbage)]));
-        prop_assert!(findings.happenings.is_empty());
+        prop_assert!(findings.events.is_empty());
         prop_assert!(PARTS[part] != KERNEL || status(&findings, "ResourceExhausted", "") == Some(ConditionStatus::Unknown));
     }
 

@@ -86,7 +86,7 @@ fn what_the_card_had_no_room_for_is_reported_once_an_hour() {
         machine.count("eth0", "rx_missed_errors", step * 200).count("eth0", "rx_packets", step * 10_000);
         let findings = machine.after(15);
         assert!(findings.verdicts.iter().all(|verdict| matches!(verdict.state, State::Healthy { .. })));
-        reported.extend(findings.happenings);
+        reported.extend(findings.events);
     }
     assert_eq!(reported.len(), 2, "{reported:?}");
     assert_eq!((reported[0].reason.as_str(), reported[0].subject.as_deref()), ("InterfaceOverruns", Some("eth0")));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use nodewell_faults::message;
-use nodewell_hardware::{Fault, Happening};
+use nodewell_hardware::{Fault, DeviceEvent};
 use nodewell_message::Figures;
 use nodewell_model::{Name, Severity, SubjectKey};
 use nodewell_rules::plugin::{PluginMonitor, PluginTask};
@@ -92,7 +92,7 @@ impl TaskState {
     }
 
     /// Adds a result; returns what happened, for a task that has no condition.
-    pub(super) fn observe(&mut self, result: RunResult, now: Now) -> Vec<Happening> {
+    pub(super) fn observe(&mut self, result: RunResult, now: Now) -> Vec<DeviceEvent> {
         self.count(result.status);
         let held = match result.status {
             PluginStatus::Ok => self.good >= self.task.successes,
@@ -154,14 +154,14 @@ impl TaskState {
     }
 
     /// At the edge, and once in a while as long as it holds.
-    fn report(&mut self, result: RunResult, now: Now) -> Option<Happening> {
+    fn report(&mut self, result: RunResult, now: Now) -> Option<DeviceEvent> {
         if result.status == PluginStatus::Ok {
             self.ongoing = None;
             return None;
         }
         let Some(ongoing) = self.ongoing.as_mut().filter(|ongoing| ongoing.status == result.status) else {
             self.ongoing = Some(OngoingEvent { status: result.status, since: now.since_start, times: 0 });
-            return Some(self.happening(&result, now.wall));
+            return Some(self.event(&result, now.wall));
         };
         ongoing.times += 1;
         let lasted = now.since_start.saturating_sub(ongoing.since);
@@ -170,17 +170,17 @@ impl TaskState {
         }
         let count = std::mem::take(&mut ongoing.times);
         ongoing.since = now.since_start;
-        let mut happening = self.happening(&result, now.wall);
+        let mut event = self.event(&result, now.wall);
         let window = format!("{} min", lasted.as_secs() / 60);
-        let figures: Figures<'_> = &[("message", &happening.message), ("count", &count), ("window", &window)];
-        happening.message = message("PluginResult/repeated", figures);
-        Some(happening)
+        let figures: Figures<'_> = &[("message", &event.message), ("count", &count), ("window", &window)];
+        event.message = message("PluginResult/repeated", figures);
+        Some(event)
     }
 
-    fn happening(&self, result: &RunResult, time: Timestamp) -> Happening {
+    fn event(&self, result: &RunResult, time: Timestamp) -> DeviceEvent {
         let is_unknown = result.status == PluginStatus::Unknown;
         let message = if is_unknown { self.named(&result.message) } else { result.message.clone() };
-        Happening {
+        DeviceEvent {
             reason: if is_unknown { why(result) } else { self.task.reason.clone() },
             severity: if is_unknown { Severity::Warn } else { self.severity(result.status) },
             subject: self.task.subject.clone(),

@@ -5,7 +5,7 @@ use nodewell_model::Severity;
 use nodewell_rules::load_text;
 
 use super::*;
-use crate::plugin::result::{Ending, judge};
+use crate::plugin::result::{RunEnd, judge};
 
 /// The monitors of a native file.
 fn native(plugins: &str) -> Machine {
@@ -42,7 +42,7 @@ fn plugin(name: &str, reason: &str, more: &str) -> String {
 impl Machine {
     fn exit(&mut self, task: usize, status: i32, output: &str, secs: u64) -> Account {
         let protocol = nodewell_rules::plugin::Protocol::Npd;
-        let result = judge(protocol, &Ending::Exited(status), output.as_bytes(), 80);
+        let result = judge(protocol, &RunEnd::Exited(status), output.as_bytes(), 80);
         self.observe(task, result, now(secs)).unwrap()
     }
 
@@ -53,8 +53,8 @@ impl Machine {
 
     /// The events of a run.
     fn reported(&mut self, status: i32, output: &str, secs: u64) -> Vec<String> {
-        let happenings = self.exit(0, status, output, secs).happenings;
-        happenings
+        self.exit(0, status, output, secs)
+            .events
             .iter()
             .map(|event| format!("{} {}: {}", event.severity.as_str(), event.reason, event.message))
             .collect()
@@ -188,7 +188,7 @@ fn a_fault_before_the_count_is_reached_is_not_healthy_either() {
 fn a_warning_is_no_more_than_that() {
     let mut machine = native(&plugin("a", "R", "condition = 'Sick'\nseverity = 'critical'\nprotocol = 'nagios'"));
     let mut severity = |status: i32| {
-        let result = judge(nodewell_rules::plugin::Protocol::Nagios, &Ending::Exited(status), b"x", 80);
+        let result = judge(nodewell_rules::plugin::Protocol::Nagios, &RunEnd::Exited(status), b"x", 80);
         let account = machine.observe(0, result, now(0)).unwrap();
         let State::Faulty(faults) = account.verdict.unwrap().1.state else { panic!() };
         faults[0].severity

@@ -174,7 +174,7 @@ fn one_that_an_operator_stopped_is_unknown_and_no_fault() {
     assert_eq!(node.reported("KubeletUnhealthy", ""), healthy(), "a planned restart is shorter than this");
     node.sees("kubelet", &[stopped]);
     let findings = node.judge.findings();
-    assert_eq!(findings.happenings[0].reason.as_str(), "ServiceStopped");
+    assert_eq!(findings.events[0].reason.as_str(), "ServiceStopped");
     assert_eq!(node.reported("KubeletUnhealthy", "").as_deref(), Some("ServiceStopped"));
     node.sees("kubelet", &[up()]);
     assert_eq!(node.reported("KubeletUnhealthy", ""), healthy());
@@ -210,7 +210,7 @@ fn slow_answers_are_an_event_once_and_no_problem() {
     };
     node.sees("kubelet", &[up(), slow(), slow(), slow(), slow(), slow()]);
     let findings = node.judge.findings();
-    let reported: Vec<&str> = findings.happenings.iter().map(|happening| happening.reason.as_str()).collect();
+    let reported: Vec<&str> = findings.events.iter().map(|event| event.reason.as_str()).collect();
     assert_eq!(reported, ["ServiceSlow"]);
     assert_eq!(node.reported("KubeletUnhealthy", ""), healthy());
 }

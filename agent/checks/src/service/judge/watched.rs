@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use nodewell_faults::message;
-use nodewell_hardware::{Fault, Happening, State, UnknownReason, Verdict};
+use nodewell_hardware::{Fault, DeviceEvent, State, UnknownReason, Verdict};
 use nodewell_message::Figures;
 use nodewell_model::{Action, Name, Severity, SubjectKey};
 use serde::{Deserialize, Serialize};
@@ -39,7 +39,7 @@ pub(super) struct WatchedService {
     history: ServiceHistory,
     slow: u32,
     was_looked_at: bool,
-    happenings: Vec<Happening>,
+    events: Vec<DeviceEvent>,
     latency: Option<Duration>,
 }
 
@@ -69,7 +69,7 @@ impl WatchedService {
             history: ServiceHistory { seen, ..ServiceHistory::default() },
             slow: 0,
             was_looked_at: false,
-            happenings: Vec::new(),
+            events: Vec::new(),
             latency: None,
         }
     }
@@ -114,8 +114,8 @@ impl WatchedService {
         self.was_looked_at && (!self.history.seen || stands)
     }
 
-    pub(super) fn happenings(&mut self) -> Vec<Happening> {
-        std::mem::take(&mut self.happenings)
+    pub(super) fn events(&mut self) -> Vec<DeviceEvent> {
+        std::mem::take(&mut self.events)
     }
 
     pub(super) fn observe(&mut self, observation: &Observation, now: &Moment) {
@@ -192,7 +192,7 @@ impl WatchedService {
         };
         let stopped = if let ServiceState::Stopped { message } = &state { Some(message.clone()) } else { None };
         if let (true, Some(message)) = (self.streak.take(state, &pace), stopped) {
-            self.happenings.push(Happening::new(STOPPED, &self.check.name, message, now.wall));
+            self.events.push(DeviceEvent::new(STOPPED, &self.check.name, message, now.wall));
         }
     }
 
@@ -210,7 +210,7 @@ impl WatchedService {
         if self.slow == pace.failures {
             let (latency, limit) = (latency.as_millis(), limit.as_millis());
             let figures: Figures<'_> = &[("latency", &latency), ("count", &self.slow), ("limit", &limit)];
-            self.happenings.push(Happening::of("ServiceSlow", &self.check.name, figures, now.wall));
+            self.events.push(DeviceEvent::of("ServiceSlow", &self.check.name, figures, now.wall));
         }
     }
 

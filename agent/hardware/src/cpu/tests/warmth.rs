@@ -20,10 +20,10 @@ fn minutes_of_throttling_are_a_problem_that_ends_ten_minutes_after_the_last() {
     assert_eq!(reasons(&node.looks(9), "CPU"), ["CpuThermalThrottle"]);
     let findings = node.look();
     assert_eq!(reasons(&findings, "CPU"), ["healthy"]);
-    let ended = &findings.ended[0];
-    assert_eq!((ended.reason.as_ref().unwrap().as_str(), ended.subject.as_str()), ("CpuThermalThrottle", "CPU"));
-    assert_eq!(ended.seen_before, node.now.wall - Duration::from_secs(600));
-    assert_eq!(node.looks(11).ended, [], "no end is reported for ever");
+    let recovery = &findings.recoveries[0];
+    assert_eq!((recovery.reason.as_ref().unwrap().as_str(), recovery.subject.as_str()), ("CpuThermalThrottle", "CPU"));
+    assert_eq!(recovery.seen_before, node.now.wall - Duration::from_secs(600));
+    assert_eq!(node.looks(11).recoveries, [], "no end is reported for ever");
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn a_moment_of_it_and_old_counts_are_none() {
     assert_eq!(reasons(&node.looks(5), "CPU"), ["healthy"]);
     node.hot(905, 40_100);
     assert_eq!(reasons(&node.looks(10), "CPU"), ["healthy"]);
-    assert_eq!(node.look().ended.len(), 1, "but the kernel's log may have reported it");
+    assert_eq!(node.look().recoveries.len(), 1, "but the kernel's log may have reported it");
 }
 
 #[test]

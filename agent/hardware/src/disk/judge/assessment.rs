@@ -5,7 +5,7 @@ use nodewell_model::Name;
 
 use super::CONDITION;
 use crate::{
-    Ended, Fault, State, UnknownReason,
+    Fault, RecoveryEvidence, State, UnknownReason,
     disk::{
         baseline::{Baseline, CounterGrowth},
         part::Part,
@@ -17,18 +17,18 @@ use crate::{
 #[derive(Default)]
 pub(super) struct Assessment {
     pub(super) faults: Vec<Fault>,
-    pub(super) happenings: Vec<Happened>,
+    pub(super) events: Vec<ObservedEvent>,
     /// Why the device's health is unknown, if it is.
     unknown: Option<State>,
     notes: Vec<String>,
     /// Reasons that are unknown this time, because what carries them could not be read.
     unread: Vec<&'static str>,
     /// What is proven to be over, and by what.
-    ended: Option<(&'static str, String)>,
+    recovery: Option<(&'static str, String)>,
 }
 
 /// Something that happened, at the time of the reading.
-pub(super) struct Happened {
+pub(super) struct ObservedEvent {
     pub(super) reason: &'static str,
     pub(super) message: String,
 }
@@ -49,8 +49,8 @@ impl Assessment {
         }
     }
 
-    pub(super) fn happened(&mut self, reason: &'static str, message: String) {
-        self.happenings.push(Happened { reason, message });
+    pub(super) fn event(&mut self, reason: &'static str, message: String) {
+        self.events.push(ObservedEvent { reason, message });
     }
 
     /// A figure or a term for people.
@@ -63,7 +63,7 @@ impl Assessment {
 
     /// What others claim is over.
     pub(super) fn is_over(&mut self, reason: &'static str, evidence: impl Into<String>) {
-        self.ended = Some((reason, evidence.into()));
+        self.recovery = Some((reason, evidence.into()));
     }
 
     /// The part without which the device's state is unknown.
@@ -113,9 +113,9 @@ impl Assessment {
         self.unknown.is_none()
     }
 
-    pub(super) fn ended(&self, subject: &str, seen_before: Timestamp) -> Option<Ended> {
-        let (reason, evidence) = self.ended.clone()?;
-        Some(Ended {
+    pub(super) fn recovery_evidence(&self, subject: &str, seen_before: Timestamp) -> Option<RecoveryEvidence> {
+        let (reason, evidence) = self.recovery.clone()?;
+        Some(RecoveryEvidence {
             condition: Name::fixed(CONDITION),
             reason: Some(Name::fixed(reason)),
             subject: subject.to_owned(),

@@ -150,7 +150,7 @@ fn judge_counters(attributes: &[Attribute], baseline: &mut Baseline, moment: Rea
     if let Some(raw) = raw(attributes, id::INTERFACE_CRC) {
         let growth = baseline.counted(Counter::InterfaceCrc, raw & DOUBLE_WORD, moment);
         if growth.step > 0 {
-            found.happened(
+            found.event(
                 "InterfaceCrcErrors",
                 format!("{} more damaged transfers, {} in all", growth.step, growth.base + growth.grown),
             );

@@ -99,9 +99,6 @@ fn report_errors(errors: &[ErrorEntry], baseline: &mut Baseline, found: &mut Ass
     let new: Vec<_> = errors.iter().filter(|entry| entry.count > reported && entry.is_the_devices()).collect();
     if let Some(entry) = new.first() {
         let at = format!("status {:#05x} at block {} of namespace {}", entry.status, entry.lba, entry.namespace);
-        found.happened(
-            "NvmeErrorsLogged",
-            format!("{} new errors of the device in its log, the newest: {at}", new.len()),
-        );
+        found.event("NvmeErrorsLogged", format!("{} new errors of the device in its log, the newest: {at}", new.len()));
     }
 }

@@ -138,11 +138,7 @@ fn what_was_not_asked_is_as_it_was_and_what_is_gone_is_forgotten() {
 fn a_disk_that_goes_with_its_problems_is_reported_once() {
     let mut bench = Bench::new();
     let reported = |findings: Findings| -> Vec<String> {
-        findings
-            .happenings
-            .into_iter()
-            .map(|happened| format!("{} {}", happened.subject.unwrap(), happened.message))
-            .collect()
+        findings.events.into_iter().map(|event| format!("{} {}", event.subject.unwrap(), event.message)).collect()
     };
     let failing = || reading_of("S1", nvme_with(|health| health.warning = 8));
     let plain = || reading_of("S2", Health::Plain { why: "USB".to_owned() });

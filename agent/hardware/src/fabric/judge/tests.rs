@@ -225,20 +225,21 @@ fn a_port_slower_than_it_has_been_is_a_fault_across_boots() {
 #[test]
 fn a_port_that_is_back_ends_what_the_kernel_log_reported_of_its_card() {
     let mut fabric = Fabric::ethernet();
-    assert_eq!(fabric.during(600).ended, []);
+    assert_eq!(fabric.during(600).recoveries, []);
     fabric.set(1, 3).during(30);
-    assert_eq!(fabric.set(4, 5).during(60).ended, []);
-    let ended = fabric.after(10).ended;
-    let changes: Vec<_> = ended.iter().map(|ended| (ended.condition.as_str(), ended.subject.as_str())).collect();
+    assert_eq!(fabric.set(4, 5).during(60).recoveries, []);
+    let recoveries = fabric.after(10).recoveries;
+    let changes: Vec<_> =
+        recoveries.iter().map(|recovery| (recovery.condition.as_str(), recovery.subject.as_str())).collect();
     assert_eq!(changes, [("NetworkUnhealthy", "0000:18:00.0")]);
-    assert_eq!(ended[0].seen_before + jiff::SignedDuration::from_secs(60), fabric.now().wall);
-    assert_eq!(fabric.during(600).ended, []);
+    assert_eq!(recoveries[0].seen_before + jiff::SignedDuration::from_secs(60), fabric.now().wall);
+    assert_eq!(fabric.during(600).recoveries, []);
 
     let port = fabric.ports.remove(PORT).unwrap();
     fabric.after(10);
     fabric.ports.insert(PORT.to_owned(), port);
     fabric.during(60);
-    assert_eq!(fabric.after(10).ended.len(), 1);
+    assert_eq!(fabric.after(10).recoveries.len(), 1);
 }
 
 prop_compose! {

@@ -12,7 +12,7 @@ use super::{
     xids::FALLEN_OFF_BUS,
 };
 use crate::{
-    Ended, Now,
+    Now, RecoveryEvidence,
     gpu::{Access, GpuReading},
 };
 
@@ -43,7 +43,7 @@ struct Over {
 impl GpuJudge {
     /// Two readings in a row end what they contradict, if that was seen before the first.
     pub(super) fn take_recovery(&mut self, name: &str, reading: &GpuReading, now: &Now) {
-        let (is_full, recovery) = (self.ended.len() >= MOST_AT_ONCE, &mut self.device(name).recovery);
+        let (is_full, recovery) = (self.recoveries.len() >= MOST_AT_ONCE, &mut self.device(name).recovery);
         match reading.access {
             Access::Answers => {}
             Access::Asleep => return,
@@ -76,7 +76,7 @@ impl GpuJudge {
             self.end(&name, seen_before, self.ended_by_reset(), RELOADED);
         }
         // Nothing but SXids is reported of a switch.
-        self.ended.extend(switches.iter().map(|switch| Ended {
+        self.recoveries.extend(switches.iter().map(|switch| RecoveryEvidence {
             condition: Name::fixed("GpuFabricUnhealthy"),
             reason: None,
             subject: switch.clone(),
@@ -89,7 +89,7 @@ impl GpuJudge {
     fn end(&mut self, name: &str, seen_before: Timestamp, over: Vec<Over>, evidence: &str) {
         let is_over = |code: u32| over.iter().any(|over| over.code == Some(code));
         self.history.update(name, |known| known.xids.retain(|code, _| !is_over(*code)));
-        self.ended.extend(over.into_iter().map(|over| Ended {
+        self.recoveries.extend(over.into_iter().map(|over| RecoveryEvidence {
             condition: over.condition,
             reason: Some(over.reason),
             subject: name.to_owned(),

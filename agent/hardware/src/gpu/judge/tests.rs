@@ -154,7 +154,7 @@ fn gpus_that_answer_are_healthy_and_old_counts_report_nothing() {
     }
     assert_eq!(reasons_of(&findings, ONE, "GpuFabricUnhealthy"), ["nothing"], "it has no fabric");
     assert_eq!(inventory(&findings), "2 GPUs: ");
-    assert!(findings.happenings.is_empty() && findings.ended.is_empty());
+    assert!(findings.events.is_empty() && findings.recoveries.is_empty());
 }
 
 #[test]
@@ -397,7 +397,7 @@ fn an_xid_that_holds_a_condition_is_the_kernel_logs_problem() {
     bench.round();
     let findings = bench.xid(ONE, 119, 3);
     assert_eq!(reasons(&findings, ONE), ["GpuXid119GspRpcTimeout"]);
-    assert!(findings.happenings.is_empty());
+    assert!(findings.events.is_empty());
     assert_eq!(reasons(&bench.round(), ONE), ["GpuXid119GspRpcTimeout"], "a reading does not end it");
     bench.restart();
     assert_eq!(reasons(&bench.round(), ONE), ["GpuXid119GspRpcTimeout"], "nor does a restart");
@@ -448,15 +448,15 @@ fn a_storm_of_xids_that_hold_nothing_is_reported_once_a_minute_with_its_count() 
     let mut bench = bench();
     bench.round();
     let first = bench.xid(ONE, 31, 1);
-    assert_eq!(first.happenings.len(), 1);
-    assert_eq!(first.happenings[0].reason.as_str(), "GpuXid31MemoryPageFault");
+    assert_eq!(first.events.len(), 1);
+    assert_eq!(first.events[0].reason.as_str(), "GpuXid31MemoryPageFault");
     assert_eq!(reasons(&first, ONE), ["healthy"]);
     for _ in 0..50 {
-        assert!(bench.xid(ONE, 31, 1000).happenings.is_empty());
+        assert!(bench.xid(ONE, 31, 1000).events.is_empty());
     }
     bench.seconds += 60;
     let later = bench.xid(ONE, 31, 1);
-    assert!(later.happenings[0].message.contains("(50001 times)"), "{}", later.happenings[0].message);
+    assert!(later.events[0].message.contains("(50001 times)"), "{}", later.events[0].message);
 }
 
 #[test]
@@ -466,9 +466,9 @@ fn numbers_that_are_no_xids_are_passed_over() {
     for xid in [0, 154, u64::MAX] {
         let findings = bench.xid(ONE, xid, 1);
         assert_eq!(reasons(&findings, ONE), ["healthy"]);
-        assert!(findings.happenings.is_empty(), "{xid}");
+        assert!(findings.events.is_empty(), "{xid}");
     }
-    assert_eq!(bench.xid(ONE, 77_777, 1).happenings[0].reason.as_str(), "GpuXid77777Unlisted");
+    assert_eq!(bench.xid(ONE, 77_777, 1).events[0].reason.as_str(), "GpuXid77777Unlisted");
 }
 
 #[test]
@@ -481,8 +481,8 @@ fn power_smoothing_that_is_back_ends_its_loss() {
 
 /// The reasons that are over, of one GPU.
 fn over(findings: &Findings, subject: &str) -> Vec<String> {
-    let ended = findings.ended.iter().filter(|ended| ended.subject == subject);
-    ended.filter_map(|ended| Some(ended.reason.as_ref()?.to_string())).collect()
+    let recoveries = findings.recoveries.iter().filter(|recovery| recovery.subject == subject);
+    recoveries.filter_map(|recovery| Some(recovery.reason.as_ref()?.to_string())).collect()
 }
 
 #[test]
@@ -505,8 +505,9 @@ fn the_drivers_word_that_nothing_is_needed_ends_what_a_reset_ends() {
     assert!(!over(&once, ONE).contains(&held[1].to_owned()), "once may be a reading that was under way");
     let well_since = bench.wall();
     let twice = bench.round();
-    let evidence = |ended: &&Ended| ended.reason.as_ref().is_some_and(|reason| reason.as_str() == held[1]);
-    assert_eq!(twice.ended.iter().find(evidence).unwrap().seen_before, well_since);
+    let evidence =
+        |recovery: &&RecoveryEvidence| recovery.reason.as_ref().is_some_and(|reason| reason.as_str() == held[1]);
+    assert_eq!(twice.recoveries.iter().find(evidence).unwrap().seen_before, well_since);
     assert!(well_since > seen);
     assert!(!over(&twice, ONE).contains(&held[0].to_owned()), "what wants hands is not over");
     assert_eq!(reasons(&bench.round(), ONE), [held[0]]);
@@ -521,7 +522,7 @@ fn evidence_is_as_new_as_the_last_but_one_reading() {
     // The 2nd, 3rd, 4th, 6th, 10th and 18th round.
     assert_eq!(reported.len(), 6);
     for (last_but_one, findings) in reported {
-        assert!(findings.ended.iter().all(|ended| ended.seen_before == *last_but_one));
+        assert!(findings.recoveries.iter().all(|recovery| recovery.seen_before == *last_but_one));
     }
 }
 
@@ -535,9 +536,12 @@ fn a_claim_that_is_newer_than_the_first_evidence_is_ended_by_the_next() {
     bench.round();
     // The reading began before the agent wrote the claim down.
     let claimed = bench.wall() + Duration::from_secs(2);
-    let is_evidence = |ended: &&Ended| ended.reason.as_ref().is_some_and(|reason| reason.as_str().contains("Xid119"));
-    let seen_before =
-        |findings: &Findings| findings.ended.iter().find(is_evidence).map(|ended| ended.seen_before).unwrap();
+    let is_evidence = |recovery: &&RecoveryEvidence| {
+        recovery.reason.as_ref().is_some_and(|reason| reason.as_str().contains("Xid119"))
+    };
+    let seen_before = |findings: &Findings| {
+        findings.recoveries.iter().find(is_evidence).map(|recovery| recovery.seen_before).unwrap()
+    };
     assert!(seen_before(&bench.round()) < claimed);
     assert!(seen_before(&bench.round()) > claimed);
 }
@@ -566,7 +570,7 @@ fn evidence_that_holds_is_reported_every_ten_minutes() {
 fn a_gpu_that_comes_back_is_reported_at_once() {
     let mut bench = bench();
     bench.round();
-    assert!(!bench.round().ended.is_empty());
+    assert!(!bench.round().recoveries.is_empty());
     bench.set(ONE, |gpu| gpu.access = Access::Lost);
     assert!(over(&bench.round(), ONE).is_empty());
     bench.set(ONE, |_| ());
@@ -598,7 +602,7 @@ fn evidence_of_many_gpus_comes_in_pieces() {
     for _ in 0..12 {
         let findings = bench.round();
         // What the check process buffers for an agent that is away.
-        assert!(findings.ended.len() < 1100);
+        assert!(findings.recoveries.len() < 1100);
         left.retain(|name| over(&findings, name).is_empty());
     }
     assert!(left.is_empty(), "{left:?}");
@@ -636,7 +640,7 @@ fn a_gpu_that_was_restarted_is_over_its_xids_whatever_else_the_driver_knows() {
     bench.set(ONE, used(9_000));
     let findings = bench.round();
     assert_eq!(reasons(&findings, ONE), ["healthy"]);
-    assert!(findings.ended.iter().all(|ended| ended.seen_before > last));
+    assert!(findings.recoveries.iter().all(|recovery| recovery.seen_before > last));
 }
 
 #[test]
@@ -649,8 +653,8 @@ fn a_driver_loaded_again_ends_xids_that_came_before() {
     bench.driver.module = Some(12);
     let findings = bench.round();
     assert_eq!(reasons(&findings, ONE), ["healthy"]);
-    assert!(!findings.ended.is_empty());
-    assert!(findings.ended.iter().all(|ended| ended.seen_before == last_seen));
+    assert!(!findings.recoveries.is_empty());
+    assert!(findings.recoveries.iter().all(|recovery| recovery.seen_before == last_seen));
 }
 
 #[test]
@@ -661,11 +665,13 @@ fn a_driver_loaded_again_ends_what_was_reported_of_switches() {
     let last_seen = bench.wall();
     bench.driver.module = Some(12);
     let findings = bench.round();
-    let [ended] = findings.ended.iter().filter(|ended| ended.subject == "0000:c3:00.0").collect::<Vec<_>>()[..] else {
-        panic!("{:?}", findings.ended)
+    let [recovery] =
+        findings.recoveries.iter().filter(|recovery| recovery.subject == "0000:c3:00.0").collect::<Vec<_>>()[..]
+    else {
+        panic!("{:?}", findings.recoveries)
     };
-    assert_eq!((ended.condition.as_str(), &ended.reason), ("GpuFabricUnhealthy", &None));
-    assert_eq!(ended.seen_before, last_seen);
+    assert_eq!((recovery.condition.as_str(), &recovery.reason), ("GpuFabricUnhealthy", &None));
+    assert_eq!(recovery.seen_before, last_seen);
 }
 
 #[test]
@@ -693,19 +699,19 @@ fn an_error_that_the_gpu_contained_is_an_event() {
         }
     };
     bench.set(ONE, counted(2, false));
-    assert!(bench.round().happenings.is_empty(), "an old count says nothing");
+    assert!(bench.round().events.is_empty(), "an old count says nothing");
     bench.set(ONE, counted(5, false));
     let findings = bench.round();
     assert_eq!(reasons(&findings, ONE), ["healthy"]);
-    let [reported] = &*findings.happenings else { panic!("{:?}", findings.happenings) };
+    let [reported] = &*findings.events else { panic!("{:?}", findings.events) };
     assert_eq!((reported.reason.as_str(), reported.subject.as_deref()), ("GpuEccContained", Some(ONE)));
     assert!(reported.message.starts_with("3 more uncorrectable memory errors, 5 in all"), "{}", reported.message);
     bench.set(ONE, counted(5, true));
     let findings = bench.round();
-    assert!(findings.happenings.is_empty());
+    assert!(findings.events.is_empty());
     assert_eq!(reasons(&findings, ONE), ["GpuRowRemapPending"]);
     bench.set(ONE, counted(0, false));
-    assert!(bench.round().happenings.is_empty(), "it was reset");
+    assert!(bench.round().events.is_empty(), "it was reset");
 }
 
 #[test]
@@ -806,10 +812,10 @@ fn a_mode_that_waits_for_a_reset_is_reported_and_persistence_once() {
         gpu.persistence = Some(false);
     });
     let findings = bench.round();
-    assert_eq!(findings.happenings.iter().map(|it| it.reason.as_str()).collect::<Vec<_>>(), ["GpuPersistenceOff"]);
+    assert_eq!(findings.events.iter().map(|it| it.reason.as_str()).collect::<Vec<_>>(), ["GpuPersistenceOff"]);
     let findings = bench.round();
     assert_eq!(reasons(&findings, ONE), ["GpuMigModePending"]);
-    assert!(findings.happenings.is_empty());
+    assert!(findings.events.is_empty());
 }
 
 #[test]

@@ -7,7 +7,7 @@ use nodewell_faults::{codes::Meaning, xid::Table};
 use nodewell_model::Name;
 
 use super::{GpuJudge, device::ReportedXids, history::Known, text};
-use crate::{Fault, Happening, Now, gpu::News};
+use crate::{DeviceEvent, Fault, Now, gpu::News};
 
 /// The same Xid of the same GPU is reported once a minute: a program that fails in a loop prints thousands.
 const REPORT_EVERY: Duration = Duration::from_secs(60);
@@ -60,7 +60,7 @@ impl GpuJudge {
         };
         let identity = self.history.get(&news.device).map(|known| text::identity(&known.identity)).unwrap_or_default();
         let often = if times > 1 { format!(" ({times} times)") } else { String::new() };
-        self.happenings.push(Happening {
+        self.events.push(DeviceEvent {
             reason: meaning.reason.clone(),
             severity: meaning.severity,
             subject: Some(news.device.clone()),

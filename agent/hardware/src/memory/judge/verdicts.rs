@@ -6,7 +6,7 @@ use nodewell_model::{Inventory, Name};
 
 use super::{LastPoll, MemoryJudge};
 use crate::{
-    Fault, Findings, Happening, Now, State, Verdict,
+    DeviceEvent, Fault, Findings, Now, State, Verdict,
     memory::{reading::WHOLE, state::ModuleState, whole::plural},
 };
 
@@ -15,12 +15,12 @@ const CONDITION: &str = "MemoryUnhealthy";
 const UNCORRECTED: &str = "MemoryUncorrectedError";
 
 impl MemoryJudge {
-    pub(super) fn findings(&self, now: &Now, happenings: Vec<Happening>) -> Findings {
+    pub(super) fn findings(&self, now: &Now, device_events: Vec<DeviceEvent>) -> Findings {
         let mut verdicts: Vec<_> =
             self.module_states().into_iter().map(|(label, state)| verdict(label, state)).collect();
         verdicts.extend(self.whole.as_ref().map(|last_poll| verdict(WHOLE.to_owned(), self.whole_state(last_poll))));
-        let ended = self.history.whole.ended(now);
-        Findings { inventory: inventory(&verdicts), verdicts, happenings, ended }
+        let recoveries = self.history.whole.recoveries(now);
+        Findings { inventory: inventory(&verdicts), verdicts, events: device_events, recoveries }
     }
 
     fn whole_state(&self, last_poll: &LastPoll) -> State {

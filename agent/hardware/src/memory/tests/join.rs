@@ -10,8 +10,8 @@ const UNCORRECTED: &str = "     kworker/0:2-118     [000] .....     5.304998: mc
 const MESSENGER: [(&str, &str); 3] =
     [("CpuUnhealthy", "CPU 3"), ("MemoryUnhealthy", "CPU 3"), ("CpuUnhealthy", "CPU:3")];
 
-fn ended(findings: &Findings) -> Vec<(&str, &str)> {
-    findings.ended.iter().map(|ended| (ended.condition.as_str(), ended.subject.as_str())).collect()
+fn recoveries(findings: &Findings) -> Vec<(&str, &str)> {
+    findings.recoveries.iter().map(|recovery| (recovery.condition.as_str(), recovery.subject.as_str())).collect()
 }
 
 #[test]
@@ -22,8 +22,8 @@ fn a_page_that_no_module_answers_for_is_the_nodes_problem() {
     node.corrupted_kb(4);
     let findings = node.look();
     assert_eq!(reasons(&findings, "Memory"), ["MemoryUncorrectedError"]);
-    assert_eq!(ended(&findings), []);
-    assert_eq!(findings.happenings, []);
+    assert_eq!(recoveries(&findings), []);
+    assert_eq!(findings.events, []);
     node.pass(30 * 24 * 3600);
     assert_eq!(reasons(&node.look(), "Memory"), ["MemoryUncorrectedError"]);
     node.lost_pages(0);
@@ -47,11 +47,11 @@ fn a_module_that_lost_data_answers_for_the_page_whichever_is_seen_first() {
         let findings = node.look();
         assert_eq!(reasons(&findings, DIMM), ["MemoryUncorrectedError"]);
         assert_eq!(reasons(&findings, "Memory"), ["healthy"]);
-        assert_eq!(ended(&findings), [("MemoryUnhealthy", "Memory")]);
-        assert!(findings.ended[0].evidence.contains(DIMM));
-        assert_eq!(findings.ended[0].seen_before, node.now.wall);
+        assert_eq!(recoveries(&findings), [("MemoryUnhealthy", "Memory")]);
+        assert!(findings.recoveries[0].evidence.contains(DIMM));
+        assert_eq!(findings.recoveries[0].seen_before, node.now.wall);
         node.pass(3600);
-        assert_eq!(ended(&node.look()), [], "later ones are none of it");
+        assert_eq!(recoveries(&node.look()), [], "later ones are none of it");
     }
 }
 
@@ -67,7 +67,7 @@ fn a_page_of_another_time_stays_a_problem_of_its_own() {
     node.lost_pages(2);
     let findings = node.look();
     assert_eq!(reasons(&findings, "Memory"), ["MemoryUncorrectedError"]);
-    assert_eq!(ended(&findings), []);
+    assert_eq!(recoveries(&findings), []);
 }
 
 #[test]
@@ -78,21 +78,21 @@ fn kernels_that_do_not_count_lost_pages_leave_the_verdict_to_their_log() {
     node.corrupted_kb(4);
     let findings = node.look();
     assert_eq!(reasons(&findings, "Memory"), ["healthy"]);
-    assert_eq!(findings.happenings[0].reason.as_str(), "MemoryPagesRetired");
-    assert_eq!(findings.happenings[0].subject.as_deref(), Some("Memory"));
+    assert_eq!(findings.events[0].reason.as_str(), "MemoryPagesRetired");
+    assert_eq!(findings.events[0].subject.as_deref(), Some("Memory"));
     node.mc("dimm1/dimm_ue_count", 1);
-    assert_eq!(ended(&node.look()), [("MemoryUnhealthy", "Memory")]);
+    assert_eq!(recoveries(&node.look()), [("MemoryUnhealthy", "Memory")]);
 }
 
 #[test]
 fn pages_that_were_given_up_in_time_are_an_event() {
     let mut node = Node::new();
     node.corrupted_kb(4);
-    assert_eq!(node.look().happenings, [], "they were before our time");
+    assert_eq!(node.look().events, [], "they were before our time");
     node.corrupted_kb(12);
     let findings = node.look();
-    assert_eq!(findings.happenings.len(), 1);
-    assert!(findings.happenings[0].message.contains("8 kB"));
+    assert_eq!(findings.events.len(), 1);
+    assert!(findings.events[0].message.contains("8 kB"));
     assert_eq!(reasons(&findings, "Memory"), ["healthy"]);
 }
 
@@ -103,7 +103,7 @@ fn a_page_that_failed_was_not_given_up_in_time() {
     node.look();
     node.trace(PAGE);
     node.corrupted_kb(4);
-    assert_eq!(node.look().happenings, []);
+    assert_eq!(node.look().events, []);
 }
 
 #[test]
@@ -111,12 +111,12 @@ fn a_cpu_that_was_a_messenger_once_is_so_again() {
     let mut node = Node::without_edac();
     node.look();
     node.trace(&format!("{POISON}\n{PAGE}"));
-    assert_eq!(ended(&node.look()), MESSENGER);
+    assert_eq!(recoveries(&node.look()), MESSENGER);
     node.trace("");
     node.pass(1800);
-    assert_eq!(ended(&node.look()), [], "it is over");
+    assert_eq!(recoveries(&node.look()), [], "it is over");
     node.trace(&format!("{POISON}\n{PAGE}"));
-    assert_eq!(ended(&node.look()), MESSENGER);
+    assert_eq!(recoveries(&node.look()), MESSENGER);
 }
 
 #[test]
@@ -129,9 +129,9 @@ fn an_error_that_nothing_explains_is_held_against_the_cpu_until_the_next_boot() 
     node.pass(1800);
     node.look();
     node.trace(&format!("{POISON}\n{PAGE}"));
-    assert_eq!(ended(&node.look()), []);
+    assert_eq!(recoveries(&node.look()), []);
     node.reboot(60);
-    assert_eq!(ended(&node.look()), MESSENGER);
+    assert_eq!(recoveries(&node.look()), MESSENGER);
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn memory_that_is_unplugged_takes_its_counts_along() {
     node.lost_pages(3);
     node.corrupted_kb(12);
     let findings = node.look();
-    assert_eq!(findings.happenings, []);
+    assert_eq!(findings.events, []);
     let message = |findings: &Findings| format!("{:?}", state(findings, "Memory"));
     assert_eq!(message(&findings), message(&before));
 }
@@ -156,8 +156,9 @@ fn a_machine_check_on_a_page_that_failed_is_not_the_cpus_fault() {
     node.lost_pages(1);
     let findings = node.look();
     assert_eq!(reasons(&findings, "Memory"), ["MemoryUncorrectedError"]);
-    assert_eq!(ended(&findings), MESSENGER);
-    let reasons: Vec<_> = findings.ended.iter().map(|ended| ended.reason.as_ref().unwrap().as_str()).collect();
+    assert_eq!(recoveries(&findings), MESSENGER);
+    let reasons: Vec<_> =
+        findings.recoveries.iter().map(|recovery| recovery.reason.as_ref().unwrap().as_str()).collect();
     assert_eq!(reasons, ["MachineCheckUncorrected", "MemoryUncorrectedError", "MachineCheckUncorrected"]);
 }
 
@@ -168,7 +169,7 @@ fn edac_answers_for_a_machine_check_too_and_reports_where_it_was() {
     node.trace(&format!("{POISON}\n{UNCORRECTED}"));
     node.mc("dimm1/dimm_ue_count", 1);
     let findings = node.look();
-    assert_eq!(ended(&findings), MESSENGER, "no page was taken out of use");
+    assert_eq!(recoveries(&findings), MESSENGER, "no page was taken out of use");
     let Some(State::Faulty(faults)) = state(&findings, DIMM) else { panic!("{findings:?}") };
     assert_eq!(faults[0].message, "1 uncorrected error, last a memory read error at 0x12345040");
 }
@@ -182,7 +183,7 @@ fn a_machine_check_of_the_cpu_itself_stays_its_fault() {
         node.trace(&lines);
         node.mc("dimm1/dimm_ue_count", 1);
         let findings = node.look();
-        assert!(ended(&findings).iter().all(|(condition, _)| *condition != "CpuUnhealthy"), "{findings:?}");
+        assert!(recoveries(&findings).iter().all(|(condition, _)| *condition != "CpuUnhealthy"), "{findings:?}");
     }
 }
 
@@ -195,7 +196,7 @@ fn a_memory_controllers_machine_check_is_explained_by_the_module_that_lost_data(
         node.look();
         node.trace(&line.replace("12345000", "00777000"));
         node.mc("dimm1/dimm_ue_count", 1);
-        assert_eq!(ended(&node.look()), MESSENGER, "{status}");
+        assert_eq!(recoveries(&node.look()), MESSENGER, "{status}");
     }
 }
 

@@ -105,7 +105,7 @@ fn crc_errors_are_an_event_not_a_problem() {
         let reading = disk(&[attribute(199, 200, 0, raw)]);
         let findings = bench.round(vec![("sda", super::reading(Health::Ata(reading)))]);
         assert_eq!(reasons(&findings.verdicts[0].state), [""; 0]);
-        findings.happenings.into_iter().map(|happened| happened.message).collect::<Vec<_>>()
+        findings.events.into_iter().map(|event| event.message).collect::<Vec<_>>()
     };
     assert_eq!(reported(50), [""; 0]);
     assert_eq!(reported(53), ["3 more damaged transfers, 53 in all"]);

@@ -76,10 +76,10 @@ fn a_dead_controller_is_lost_and_a_live_one_is_the_evidence_that_it_is_back() {
     let dead = NvmeReading { state: "dead".to_owned(), ..NvmeReading::default() };
     assert_eq!(reasons(&bench.one("nvme0", Health::Nvme(dead))), ["NVMeControllerLost"]);
     let findings = bench.round(vec![("nvme0", reading(nvme_with(|_| {})))]);
-    assert_eq!(findings.ended.len(), 1);
-    let ended = &findings.ended[0];
-    assert_eq!((ended.subject.as_str(), ended.seen_before), ("nvme0", start()));
-    assert_eq!(ended.reason.as_ref().map(Name::as_str), Some("NVMeControllerLost"));
+    assert_eq!(findings.recoveries.len(), 1);
+    let recovery = &findings.recoveries[0];
+    assert_eq!((recovery.subject.as_str(), recovery.seen_before), ("nvme0", start()));
+    assert_eq!(recovery.reason.as_ref().map(Name::as_str), Some("NVMeControllerLost"));
     let resetting = NvmeReading { state: "resetting".to_owned(), ..NvmeReading::default() };
     assert_eq!(reasons(&bench.one("nvme0", Health::Nvme(resetting))), ["? DeviceNotAnswering"]);
 }
@@ -90,7 +90,7 @@ fn an_unreadable_health_log_is_no_verdict_and_no_evidence() {
     let unreadable = NvmeReading { health: Part::Unreadable("all ff".to_owned()), ..healthy_nvme() };
     let findings = bench.round(vec![("nvme0", reading(Health::Nvme(unreadable)))]);
     assert_eq!(reasons(&findings.verdicts[0].state), ["? DeviceUnreadable"]);
-    assert_eq!(findings.ended, []);
+    assert_eq!(findings.recoveries, []);
     let absent = NvmeReading { health: Part::Absent, ..healthy_nvme() };
     let healthy = State::Healthy { message: "it offers no health data".to_owned() };
     assert_eq!(bench.one("nvme0", Health::Nvme(absent)), healthy);
@@ -103,7 +103,7 @@ fn only_new_errors_that_are_the_devices_are_events() {
         let entry = |&(count, status): &(u64, u16)| ErrorEntry { count, status, lba: 8, namespace: 1 };
         let errors = Part::Read(counts.iter().map(entry).collect());
         let findings = bench.round(vec![("nvme0", reading(Health::Nvme(NvmeReading { errors, ..healthy_nvme() })))]);
-        findings.happenings.into_iter().map(|happened| happened.message).collect::<Vec<_>>()
+        findings.events.into_iter().map(|event| event.message).collect::<Vec<_>>()
     };
     assert_eq!(reported(&[(3, 0x281)]), [""; 0]);
     assert_eq!(reported(&[(4, 0x002), (3, 0x281)]), [""; 0]);
@@ -122,7 +122,7 @@ fn an_empty_error_log_of_a_controller_that_has_errors_is_no_new_beginning() {
         let Health::Nvme(healthy) = nvme_with(|health| health.error_entries = entries) else { unreachable!() };
         let entry = |count| ErrorEntry { count, status: 0x281, lba: 8, namespace: 1 };
         let reading_now = NvmeReading { errors: Part::Read(count.map(entry).into_iter().collect()), ..healthy };
-        bench.round(vec![("nvme0", reading(Health::Nvme(reading_now)))]).happenings.len()
+        bench.round(vec![("nvme0", reading(Health::Nvme(reading_now)))]).events.len()
     };
     assert_eq!(reported(7, None), 0);
     assert_eq!(reported(7, Some(7)), 0, "the first sight is the baseline");

@@ -23,12 +23,12 @@ fn an_array_is_degraded_until_it_is_rebuilt() {
 fn a_whole_array_is_the_evidence_that_what_the_kernel_log_reported_is_over() {
     let mut bench = Bench::new();
     let degraded = bench.round(vec![("md0", reading_of("", array("active", Some(1), "recover")))]);
-    assert_eq!(degraded.ended, []);
+    assert_eq!(degraded.recoveries, []);
     let whole = bench.round(vec![("md0", reading_of("", array("clean", Some(0), "idle")))]);
-    assert_eq!(whole.ended[0].reason.as_ref().map(Name::as_str), Some("MdArrayDegraded"));
-    assert_eq!((whole.ended[0].subject.as_str(), whole.ended[0].seen_before), ("md0", start()));
+    assert_eq!(whole.recoveries[0].reason.as_ref().map(Name::as_str), Some("MdArrayDegraded"));
+    assert_eq!((whole.recoveries[0].subject.as_str(), whole.recoveries[0].seen_before), ("md0", start()));
     let without_redundancy = bench.round(vec![("md0", reading_of("", array("clean", None, "")))]);
-    assert_eq!(without_redundancy.ended, []);
+    assert_eq!(without_redundancy.recoveries, []);
 }
 
 #[test]

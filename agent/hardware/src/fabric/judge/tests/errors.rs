@@ -46,9 +46,9 @@ fn a_counter_that_was_set_to_zero_is_no_fault() {
 fn full(fabric: &mut Fabric, symbol_errors: u64, damaged: u64) -> Vec<String> {
     set(fabric, "symbol_error", symbol_errors);
     set(fabric, "port_rcv_errors", damaged);
-    let happenings = fabric.after(10).happenings;
-    assert!(happenings.iter().all(|happened| happened.reason.as_str() == "FabricCounterFull"));
-    happenings.into_iter().map(|happened| happened.message).collect()
+    let events = fabric.after(10).events;
+    assert!(events.iter().all(|event| event.reason.as_str() == "FabricCounterFull"));
+    events.into_iter().map(|event| event.message).collect()
 }
 
 #[test]

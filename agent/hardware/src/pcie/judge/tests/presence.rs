@@ -26,7 +26,7 @@ fn a_device_that_is_away_for_a_minute_is_none() {
     bus.after(60);
     bus.devices.insert(CARD.to_owned(), card);
     let findings = bus.after(61);
-    assert!(reasons(&findings, CARD).is_empty() && findings.happenings.is_empty());
+    assert!(reasons(&findings, CARD).is_empty() && findings.events.is_empty());
 }
 
 #[test]
@@ -65,13 +65,13 @@ fn what_leaves_through_its_slot_is_an_event() {
     bus.devices.remove(CARD);
     let slot = Slot { address: "0000:01:00".to_owned(), occupied: false };
     bus.devices.get_mut(PORT).unwrap().slots = vec![slot];
-    assert!(bus.after(60).happenings.is_empty());
+    assert!(bus.after(60).events.is_empty());
     let findings = bus.after(120);
     let reported: Vec<_> =
-        findings.happenings.iter().map(|reported| (reported.reason.as_str(), reported.subject.as_deref())).collect();
+        findings.events.iter().map(|reported| (reported.reason.as_str(), reported.subject.as_deref())).collect();
     assert_eq!(reported, [("PcieDeviceRemoved", Some(CARD))]);
     assert_eq!((findings.verdicts.len(), findings.inventory[0].total), (1, 1));
-    assert!(bus.after(60).happenings.is_empty());
+    assert!(bus.after(60).events.is_empty());
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn what_people_plug_in_and_out_may_go() {
     bus.after(0);
     bus.devices.remove(CARD);
     bus.after(60);
-    assert_eq!(bus.after(120).happenings.len(), 1);
+    assert_eq!(bus.after(120).events.len(), 1);
 }
 
 #[test]
@@ -163,5 +163,5 @@ fn counters_in_sysfs_become_a_verdict_and_an_unplugged_card_an_event() {
     tree.slot("5", &[("address", "0000:01:00"), ("adapter", "0"), ("power", "1")]);
     round(&mut reader, &mut judge, 120);
     let findings = round(&mut reader, &mut judge, 240);
-    assert_eq!(findings.happenings[0].reason.as_str(), "PcieDeviceRemoved");
+    assert_eq!(findings.events[0].reason.as_str(), "PcieDeviceRemoved");
 }

@@ -2,7 +2,7 @@
 //! reporter has claimed since.
 
 use nodewell_client::ClientError;
-use nodewell_hardware::Ended;
+use nodewell_hardware::RecoveryEvidence;
 use nodewell_model::api::{ClearRequest, ConditionProblem};
 use nodewell_rules::rule::Check;
 
@@ -13,14 +13,14 @@ const WAITING_LIMIT: usize = 4096;
 
 /// Evidence on its way.
 #[derive(Debug, Default)]
-pub(super) struct Endings {
-    waiting: Vec<Ended>,
+pub(super) struct PendingRecoveries {
+    waiting: Vec<RecoveryEvidence>,
 }
 
-impl Endings {
+impl PendingRecoveries {
     /// Ends what can be ended now.
-    pub(super) async fn end(&mut self, link: &Link, ended: Vec<Ended>) {
-        self.waiting.extend(ended);
+    pub(super) async fn end(&mut self, link: &Link, recoveries: Vec<RecoveryEvidence>) {
+        self.waiting.extend(recoveries);
         let surplus = self.waiting.len().saturating_sub(WAITING_LIMIT);
         self.waiting.drain(..surplus);
         if self.waiting.is_empty() {
@@ -38,11 +38,12 @@ impl Endings {
 
     async fn try_all(&self, link: &Link) -> Result<(), ClientError> {
         let problems = link.problems().await?;
-        for ended in &self.waiting {
-            for problem in problems.iter().filter(|problem| is_over(problem, ended)) {
+        for recovery in &self.waiting {
+            for problem in problems.iter().filter(|problem| is_over(problem, recovery)) {
                 let reason = &problem.problem.reason;
-                if link.clear(&request(problem, ended)).await? > 0 {
-                    tracing::info!(%reason, subject = ended.subject, evidence = ended.evidence, "the problem is over");
+                if link.clear(&request(problem, recovery)).await? > 0 {
+                    let RecoveryEvidence { subject, evidence, .. } = recovery;
+                    tracing::info!(%reason, subject, evidence, "the problem is over");
                 }
             }
         }
@@ -50,22 +51,22 @@ impl Endings {
     }
 }
 
-fn is_over(ConditionProblem { condition, problem, check }: &ConditionProblem, ended: &Ended) -> bool {
+fn is_over(ConditionProblem { condition, problem, check }: &ConditionProblem, recovery: &RecoveryEvidence) -> bool {
     check.as_deref().and_then(Check::named) == Some(Check::DeviceRecovered)
-        && *condition == ended.condition
-        && problem.subject.as_ref() == Some(&ended.subject)
-        && ended.reason.as_ref().is_none_or(|reason| *reason == problem.reason)
-        && problem.last_seen < ended.seen_before
+        && *condition == recovery.condition
+        && problem.subject.as_ref() == Some(&recovery.subject)
+        && recovery.reason.as_ref().is_none_or(|reason| *reason == problem.reason)
+        && problem.last_seen < recovery.seen_before
         && !problem.test
 }
 
-fn request(problem: &ConditionProblem, ended: &Ended) -> ClearRequest {
+fn request(problem: &ConditionProblem, recovery: &RecoveryEvidence) -> ClearRequest {
     ClearRequest {
-        condition: ended.condition.clone(),
+        condition: recovery.condition.clone(),
         reason: Some(problem.problem.reason.clone()),
-        subject: Some(ended.subject.clone()),
+        subject: Some(recovery.subject.clone()),
         id: Some(problem.problem.id.clone()),
-        evidence: Some(ended.evidence.clone()),
+        evidence: Some(recovery.evidence.clone()),
         as_seen: Some(problem.seen()),
     }
 }
@@ -83,8 +84,8 @@ mod tests {
         .unwrap()
     }
 
-    fn ended() -> Ended {
-        Ended {
+    fn recovery() -> RecoveryEvidence {
+        RecoveryEvidence {
             condition: nodewell_model::Name::fixed("GpuUnhealthy"),
             reason: None,
             subject: "0000:05:00.0".to_owned(),
@@ -96,13 +97,13 @@ mod tests {
     #[test]
     fn only_what_was_seen_before_the_evidence_and_waits_for_it_is_over() {
         let over = problem("device-recovered");
-        assert!(is_over(&over, &ended()));
-        assert!(!is_over(&problem("device-present"), &ended()));
-        let is_over_with = |ended: Ended| is_over(&over, &ended);
-        assert!(!is_over_with(Ended { seen_before: "2026-01-01T00:00:05Z".parse().unwrap(), ..ended() }));
-        assert!(!is_over_with(Ended { subject: "0000:06:00.0".to_owned(), ..ended() }));
-        assert!(!is_over_with(Ended { reason: Some(nodewell_model::Name::fixed("GpuLost")), ..ended() }));
-        let request = request(&over, &ended());
+        assert!(is_over(&over, &recovery()));
+        assert!(!is_over(&problem("device-present"), &recovery()));
+        let is_over_with = |recovery: RecoveryEvidence| is_over(&over, &recovery);
+        assert!(!is_over_with(RecoveryEvidence { seen_before: "2026-01-01T00:00:05Z".parse().unwrap(), ..recovery() }));
+        assert!(!is_over_with(RecoveryEvidence { subject: "0000:06:00.0".to_owned(), ..recovery() }));
+        assert!(!is_over_with(RecoveryEvidence { reason: Some(nodewell_model::Name::fixed("GpuLost")), ..recovery() }));
+        let request = request(&over, &recovery());
         assert_eq!((request.id.as_deref(), request.as_seen.map(|seen| seen.count)), (Some("1"), Some(3)));
     }
 }
