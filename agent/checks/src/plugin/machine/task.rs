@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use nodewell_faults::message;
-use nodewell_hardware::{Fault, DeviceEvent};
+use nodewell_hardware::{DeviceEvent, Fault};
 use nodewell_message::Figures;
 use nodewell_model::{Name, Severity, SubjectKey};
 use nodewell_rules::plugin::{PluginMonitor, PluginTask};

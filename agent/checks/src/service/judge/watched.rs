@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use nodewell_faults::message;
-use nodewell_hardware::{Fault, DeviceEvent, State, UnknownReason, Verdict};
+use nodewell_hardware::{DeviceEvent, Fault, State, UnknownReason, Verdict};
 use nodewell_message::Figures;
 use nodewell_model::{Action, Name, Severity, SubjectKey};
 use serde::{Deserialize, Serialize};
