@@ -110,13 +110,13 @@ impl Agents {
             Err(error @ NoReport::Lost(_)) => return Err(Failed::InDoubt(named(&error.to_string()))),
         };
         tracing::info!(method = call.name, agent = call.agent, action = act.name(), ending = ?report.ending, "fence agent ended");
-        let said = complaint(&report, &options.secrets);
+        let output = complaint(&report, &options.secrets);
         match report.ending {
             Ending::Exited(0) => Ok(()),
-            Ending::Exited(_) => Err(Failed::Refused(named(&said))),
+            Ending::Exited(_) => Err(Failed::Refused(named(&output))),
             Ending::TimedOut => Err(Failed::Timeout(call.longest)),
             Ending::NotStarted(why) => Err(Failed::NotBegun(named(&why))),
-            Ending::Signalled(_) | Ending::LeaseDeadline | Ending::Immortal => Err(Failed::InDoubt(named(&said))),
+            Ending::Signalled(_) | Ending::LeaseDeadline | Ending::Immortal => Err(Failed::InDoubt(named(&output))),
         }
     }
 
@@ -169,17 +169,17 @@ fn stdin(act: Act, options: &Options) -> Result<String, String> {
 
 /// 0 is on, 2 is off, all else is unknown (`fencing.py`); so is a status that contradicts what was printed with it.
 fn state(report: &Report) -> PowerState {
-    let says = |word: &str| report.stdout.to_ascii_uppercase().contains(&format!("STATUS: {word}"));
+    let prints = |state: &str| report.stdout.to_ascii_uppercase().contains(&format!("STATUS: {state}"));
     match report.ending {
-        Ending::Exited(0) if !says("OFF") => PowerState::On,
-        Ending::Exited(2) if !says("ON") => PowerState::Off,
+        Ending::Exited(0) if !prints("OFF") => PowerState::On,
+        Ending::Exited(2) if !prints("ON") => PowerState::Off,
         _ => PowerState::Unknown,
     }
 }
 
 /// What went wrong, without secrets.
 fn complaint(report: &Report, secrets: &[String]) -> String {
-    let said = scrub(&format!("{}\n{}", report.stdout, report.stderr), report.cut, secrets);
+    let output = scrub(&format!("{}\n{}", report.stdout, report.stderr), report.cut, secrets);
     let how = match &report.ending {
         Ending::Exited(status) => format!("exit status {status}"),
         Ending::Signalled(signal) => format!("ended by signal {signal}"),
@@ -188,5 +188,5 @@ fn complaint(report: &Report, secrets: &[String]) -> String {
         Ending::NotStarted(why) => format!("not started: {why}"),
         Ending::Immortal => "it cannot be killed: it waits in the kernel".to_owned(),
     };
-    if said.is_empty() { how } else { format!("{how}; it said: {said}") }
+    if output.is_empty() { how } else { format!("{how}; it printed: {output}") }
 }

@@ -19,6 +19,16 @@ const IPMI: [&str; 7] =
     ["fence_ipmilan", "fence_ipmilanplus", "fence_ilo3", "fence_ilo4", "fence_ilo5", "fence_idrac", "fence_imm"];
 const REDFISH: &str = "fence_redfish";
 
+/// Why the machine that a method acts on is not known to be the node's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum IdentityError {
+    /// The method's own pin names no machine: an error in the configuration.
+    #[error("{method}: system-uuid is {pin}, which is no GUID of a machine")]
+    BadPin { method: String, pin: String },
+    #[error("{method}: IdentityUnproven: {why}")]
+    Unproven { method: String, why: String },
+}
+
 /// What is to be turned off: the Node as its kubelet reports it, and what people have recorded of its machine.
 #[derive(Debug, Clone, Copy)]
 pub struct Whose<'a> {
@@ -30,31 +40,32 @@ pub struct Whose<'a> {
 ///
 /// # Errors
 /// It is not, or the proof is missing; what to do about it.
-pub async fn prove(call: &Call, options: &Options, whose: Whose<'_>, runner: &Runner) -> Result<(), String> {
+pub async fn prove(call: &Call, options: &Options, whose: Whose<'_>, runner: &Runner) -> Result<(), IdentityError> {
     let (name, Whose { node, pins }) = (&call.name, whose);
     // Before an agent gets a password for it.
     pins.uncontradicted(node).map_err(|why| unproven(name, &why))?;
     match (&call.claim, call.agent.as_str()) {
         (Claim::Configured, _) => Ok(()),
         (Claim::Pinned(pin), _) if guid_of(pin).is_none() => {
-            Err(format!("{name}: system-uuid is {pin}, which is no GUID of a machine"))
+            Err(IdentityError::BadPin { method: name.clone(), pin: pin.clone() })
         }
         (claim, agent) if IPMI.contains(&agent) || agent == REDFISH => {
-            let said = asked_bmc(agent, options, runner).await.map_err(|why| unproven(name, &why))?;
+            let reported = asked_bmc(agent, options, runner).await.map_err(|why| unproven(name, &why))?;
             let own = if let Claim::Pinned(pin) = claim { Some(pin) } else { pins.system_uuid.as_ref() };
-            let expected = own.ok_or_else(|| unproven(name, &pins.unpinned(node, &said).to_string()))?;
-            compare(&said, expected).map_err(|error| format!("{name}: {error}"))
+            let expected = own.ok_or_else(|| unproven(name, &pins.unpinned(node, &reported).to_string()))?;
+            compare(&reported, expected).map_err(|error| unproven(name, &error.to_string()))
         }
         (Claim::Asked, agent) if cloud::knows(agent) => cloud::prove(call, node).map_err(|why| unproven(name, &why)),
         (_, agent) => {
-            let why = format!("{agent} cannot be asked who it is; say identity=configured if its options are certain");
+            let why =
+                format!("{agent} cannot be asked who it is; write identity=configured if its options are certain");
             Err(unproven(name, &why))
         }
     }
 }
 
 /// What the BMC reports of its machine; nothing if there is none that could be asked.
-pub(crate) async fn asked(call: &Call, options: &Options, runner: &Runner) -> Option<Result<String, String>> {
+pub(crate) async fn asked(call: &Call, options: &Options, runner: &Runner) -> Option<Result<String, IdentityError>> {
     let agent = call.agent.as_str();
     let is_bmc = IPMI.contains(&agent) || agent == REDFISH;
     if !is_bmc {
@@ -67,8 +78,8 @@ async fn asked_bmc(agent: &str, options: &Options, runner: &Runner) -> Result<St
     if agent == REDFISH { redfish::uuid(options).await } else { ipmi::guid(options, agent, runner).await }
 }
 
-fn unproven(method: &str, why: &str) -> String {
-    format!("{method}: IdentityUnproven: {why}")
+fn unproven(method: &str, why: &str) -> IdentityError {
+    IdentityError::Unproven { method: method.to_owned(), why: why.to_owned() }
 }
 
 fn is_true(text: &str) -> bool {

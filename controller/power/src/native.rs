@@ -27,14 +27,21 @@ use nodewell_remediation::{
 
 pub use preflight::Preflight;
 
-use crate::{agent::Agents, identity, provider::Provider, runner::Runner};
+use crate::{
+    agent::Agents,
+    identity::{self, IdentityError},
+    provider::Provider,
+    runner::Runner,
+};
+use half::HalfDone;
 use memory::{Ages, Memory};
+use wiring::WiringError;
 
 /// A node's own, its type's, its methods', their templates', the cluster's: each round of questions knows the names of the
 /// next. More rounds than this are a circle.
 const ROUNDS: usize = 8;
 
-/// Where things are on this host.
+/// Where the agents are on this host, and how long answers count.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// `/usr/sbin`: has `fence_*`.
@@ -78,19 +85,20 @@ impl<C: Configuration> NativePower<C> {
     /// What is configured for the node, not older than `age`.
     async fn ready(&self, node: &Node, age: Duration) -> Result<Arc<Ready>, Blocker> {
         let now = self.runner.now();
-        if let Some(kept) = self.memory().configured(node, now, self.ages(age)) {
-            return kept;
+        if let Some(known) = self.memory().configured(node, now, self.ages(age)) {
+            return known;
         }
         let mut known = Known::new();
         let found = self.configured(node, &mut known).await;
-        self.learn(node, now, (found, &known))
+        self.learn(node, now, found, &known)
     }
 
     fn learn(
         &self,
         node: &Node,
         now: Moment,
-        (found, known): (Result<Ready, Unready>, &Known),
+        found: Result<Ready, Unready>,
+        known: &Known,
     ) -> Result<Arc<Ready>, Blocker> {
         let mut memory = self.memory();
         match &found {
@@ -118,45 +126,45 @@ impl<C: Configuration> NativePower<C> {
                         known.insert(name, data);
                     }
                 }
-                Read::Refused(mistakes) => return Err(Unready::mistaken(mistakes)),
+                Read::Refused(errors) => return Err(Unready::wrong(errors)),
                 Read::Methods(found) => {
                     let mut agents = std::collections::BTreeMap::new();
                     for name in found.agents() {
                         agents.insert(name.to_owned(), self.agents.metadata(name).await);
                     }
-                    return check(&found, &agents).map_err(Unready::mistaken);
+                    return check(&found, &agents).map_err(Unready::wrong);
                 }
             }
         }
-        Err(Unready::mistaken("the ConfigMaps name ever more of them"))
+        Err(Unready::wrong("the ConfigMaps name ever more of them"))
     }
 
     /// What is configured, not older than `age`, if it may be acted upon: this node alone hangs on its plugs, and its
     /// BMC is its own. An act does not wait for a new identity check if one was made lately, and for this very
     /// configuration: what was seen of the node right before would be old by then.
-    async fn proven(&self, node: &Node, age: Duration) -> Result<Arc<Ready>, Blocker> {
+    async fn proven(&self, node: &Node, age: Duration) -> Result<Arc<Ready>, NotProven> {
         let ready = self.ready(node, age).await?;
-        self.memory().alone(&ready).map_err(not_ready)?;
+        self.memory().alone(&ready)?;
         if ready.power(Act::Off).next().is_none() {
-            return Err(no_methods(node));
+            return Err(no_methods(node).into());
         }
         let now = self.runner.now();
-        if let Some(kept) = self.memory().identified(node, &ready, now, self.ages(self.settings.refresh)) {
-            return kept.map(|()| ready);
+        if let Some(known) = self.memory().identified(node, &ready, now, self.ages(self.settings.refresh)) {
+            return Ok(known.map(|()| ready)?);
         }
         let found = self.identify(node, &ready).await;
         self.memory().identify(node, &ready, now, found.clone());
-        found.map(|()| ready)
+        Ok(found.map(|()| ready)?)
     }
 
     async fn identify(&self, node: &Node, ready: &Ready) -> Result<(), Blocker> {
         ready.accepted().map_err(|unpinned| Blocker::new(reason::IDENTITY_UNPROVEN, unpinned.to_string()))?;
         let whose = identity::Whose { node, pins: &ready.pins };
         for call in ready.calls.values() {
-            let options = secret::options(&*self.cluster, (&ready.node, call)).await.map_err(not_ready)?;
-            // Methods of the other steps only touch what their options say, and are not believed to prove anything.
+            let options = secret::options(&*self.cluster, &ready.node, call).await.map_err(not_ready)?;
+            // Methods of the other steps only touch what their options name, and are not believed to prove anything.
             if is_of_power(ready, call) {
-                identity::prove(call, &options, whose, &self.runner).await.map_err(|why| of_identity(&why))?;
+                identity::prove(call, &options, whose, &self.runner).await.map_err(of_identity)?;
             }
         }
         Ok(())
@@ -164,18 +172,19 @@ impl<C: Configuration> NativePower<C> {
 
     async fn act(
         &self,
-        (node, storage): (&Node, Option<&str>),
+        node: &Node,
+        storage: Option<&str>,
         act: Act,
         lease_deadline: &LeaseDeadline,
     ) -> Result<Vec<String>, Failed> {
-        let ready = self.proven(node, Duration::ZERO).await.map_err(not_begun)?;
+        let ready = self.proven(node, Duration::ZERO).await.map_err(|error| not_begun(error.blocker))?;
         if ready.storage_only.as_deref() != storage {
             return Err(Failed::NotBegun(format!("the methods of {} cut something else by now", node.name)));
         }
         let mut done = Vec::new();
         for call in ready.power(act) {
-            if let Err(failed) = self.run((&ready.node, call), act, lease_deadline).await {
-                return Err(self.half_done(&ready, (call, act, failed), &done, lease_deadline).await);
+            if let Err(failed) = self.run(&ready.node, call, act, lease_deadline).await {
+                return Err(self.half_done(&ready, HalfDone { call, act, failed, done: &done }, lease_deadline).await);
             }
             done.push(call.name.clone());
         }
@@ -187,8 +196,8 @@ impl<C: Configuration> NativePower<C> {
         Ok(done)
     }
 
-    async fn run(&self, (node, call): (&str, &Call), act: Act, lease_deadline: &LeaseDeadline) -> Result<(), Failed> {
-        let options = secret::options(&*self.cluster, (node, call)).await.map_err(Failed::NotBegun)?;
+    async fn run(&self, node: &str, call: &Call, act: Act, lease_deadline: &LeaseDeadline) -> Result<(), Failed> {
+        let options = secret::options(&*self.cluster, node, call).await.map_err(Failed::NotBegun)?;
         self.agents.act(call, act, &options, lease_deadline).await
     }
 
@@ -196,7 +205,7 @@ impl<C: Configuration> NativePower<C> {
     async fn states(&self, ready: &Ready) -> States {
         let (mut all, mut each, mut complaint) = (Vec::new(), Vec::new(), None);
         for call in ready.power(Act::Status) {
-            let (state, why) = match secret::options(&*self.cluster, (&ready.node, call)).await {
+            let (state, why) = match secret::options(&*self.cluster, &ready.node, call).await {
                 Ok(options) => self.agents.status(call, &options).await,
                 Err(why) => (PowerState::Unknown, Some(why)),
             };
@@ -241,13 +250,35 @@ fn not_ready(why: impl ToString) -> Blocker {
 }
 
 /// A pin that is no GUID is an error in the configuration; all else is a BMC of unknown identity.
-fn of_identity(why: &str) -> Blocker {
-    let word = format!("{}: ", reason::IDENTITY_UNPROVEN);
-    if why.contains(&word) { Blocker::new(reason::IDENTITY_UNPROVEN, why.replace(&word, "")) } else { not_ready(why) }
+fn of_identity(error: IdentityError) -> Blocker {
+    match error {
+        IdentityError::Unproven { method, why } => Blocker::new(reason::IDENTITY_UNPROVEN, format!("{method}: {why}")),
+        IdentityError::BadPin { .. } => not_ready(error),
+    }
 }
 
 fn not_begun(blocker: Blocker) -> Failed {
     Failed::NotBegun(format!("{}: {}", blocker.reason, blocker.message))
+}
+
+/// Why nothing may be done by a node's configuration.
+#[derive(Debug)]
+struct NotProven {
+    blocker: Blocker,
+    /// Other nodes were not read yet: over in a moment after a start.
+    is_early: bool,
+}
+
+impl From<Blocker> for NotProven {
+    fn from(blocker: Blocker) -> Self {
+        Self { blocker, is_early: false }
+    }
+}
+
+impl From<WiringError> for NotProven {
+    fn from(error: WiringError) -> Self {
+        Self { is_early: matches!(error, WiringError::Unread(_)), blocker: not_ready(error) }
+    }
 }
 
 /// Why a node's configuration is no use.
@@ -263,7 +294,7 @@ impl Unready {
         Self { why, is_read: false }
     }
 
-    fn mistaken(why: impl std::fmt::Display) -> Self {
+    fn wrong(why: impl std::fmt::Display) -> Self {
         Self { why: why.to_string(), is_read: true }
     }
 }
@@ -282,8 +313,8 @@ impl<C: Configuration> Power for NativePower<C> {
     async fn plan(&self, node: &Node) -> Result<FencePlan, Blocker> {
         let ready = self.ready(node, self.settings.refresh).await?;
         let identity = match self.proven(node, self.settings.refresh).await {
-            Err(blocker) if blocker.reason != reason::IDENTITY_UNPROVEN => return Err(blocker),
-            proven => proven.map(|_| ()).map_err(|blocker| blocker.message),
+            Err(NotProven { blocker, .. }) if blocker.reason != reason::IDENTITY_UNPROVEN => return Err(blocker),
+            proven => proven.map(|_| ()).map_err(|error| error.blocker.message),
         };
         Ok(FencePlan {
             isolation: ready.isolation.clone(),
@@ -309,7 +340,7 @@ impl<C: Configuration> Power for NativePower<C> {
         storage: Option<&str>,
         lease_deadline: &LeaseDeadline,
     ) -> Result<Vec<String>, Failed> {
-        self.act((node, storage), Act::Off, lease_deadline).await
+        self.act(node, storage, Act::Off, lease_deadline).await
     }
 
     async fn on(
@@ -318,7 +349,7 @@ impl<C: Configuration> Power for NativePower<C> {
         storage: Option<&str>,
         lease_deadline: &LeaseDeadline,
     ) -> Result<Vec<String>, Failed> {
-        self.act((node, storage), Act::On, lease_deadline).await
+        self.act(node, storage, Act::On, lease_deadline).await
     }
 
     async fn methods(&self, node: &Node, names: &[String], lease_deadline: &LeaseDeadline) -> Result<(), Failed> {
@@ -330,7 +361,7 @@ impl<C: Configuration> Power for NativePower<C> {
             let missing = || begun(Failed::NotBegun(format!("the method {name} is not configured any more")), &done);
             let call = ready.calls.get(name).ok_or_else(missing)?;
             let act = if call.acts.contains(&Act::Off) { Act::Off } else { Act::On };
-            self.run((&ready.node, call), act, lease_deadline).await.map_err(|failed| begun(failed, &done))?;
+            self.run(&ready.node, call, act, lease_deadline).await.map_err(|failed| begun(failed, &done))?;
             done.push(name.clone());
         }
         Ok(())

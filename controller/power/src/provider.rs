@@ -38,11 +38,11 @@ impl Provider {
     /// It may not be run, or did not print one.
     pub async fn kind(&self, runner: &Runner) -> Result<String, String> {
         let report = self.run("type", String::new(), KIND_DEADLINE, runner, None).await;
-        let report = report.map_err(|(Trouble::NotBegun(why) | Trouble::Lost(why))| why)?;
+        let report = report.map_err(|(PluginError::NotBegun(why) | PluginError::Lost(why))| why)?;
         let kind = report.stdout.trim();
-        let is_word = !kind.is_empty() && !kind.contains(|letter: char| letter == ':' || letter.is_whitespace());
+        let is_one_word = !kind.is_empty() && !kind.contains(|letter: char| letter == ':' || letter.is_whitespace());
         match report.ending {
-            Ending::Exited(0) if is_word => Ok(kind.to_owned()),
+            Ending::Exited(0) if is_one_word => Ok(kind.to_owned()),
             _ => Err(format!("{}; it has to print one word", self.complaint("type", &report))),
         }
     }
@@ -58,8 +58,8 @@ impl Provider {
         }
         let report = match self.call("reap", node, runner, Some(lease_deadline)).await {
             Ok(report) => report,
-            Err(Trouble::NotBegun(why)) => return Err(Failed::NotBegun(why)),
-            Err(Trouble::Lost(why)) => return Err(Failed::InDoubt(why)),
+            Err(PluginError::NotBegun(why)) => return Err(Failed::NotBegun(why)),
+            Err(PluginError::Lost(why)) => return Err(Failed::InDoubt(why)),
         };
         match report.ending {
             Ending::Exited(0) => self.wait(node, runner, lease_deadline).await,
@@ -104,51 +104,54 @@ impl Provider {
         }
     }
 
-    async fn ask(&self, word: &str, node: &Node, runner: &Runner) -> Result<Report, String> {
-        self.call(word, node, runner, None).await.map_err(|(Trouble::NotBegun(why) | Trouble::Lost(why))| why)
+    async fn ask(&self, command: &str, node: &Node, runner: &Runner) -> Result<Report, String> {
+        self.call(command, node, runner, None)
+            .await
+            .map_err(|(PluginError::NotBegun(why) | PluginError::Lost(why))| why)
     }
 
     async fn call(
         &self,
-        word: &str,
+        command: &str,
         node: &Node,
         runner: &Runner,
         lease_deadline: Option<&LeaseDeadline>,
-    ) -> Result<Report, Trouble> {
-        self.run(word, node_json(node), DEADLINE, runner, lease_deadline).await
+    ) -> Result<Report, PluginError> {
+        self.run(command, node_json(node), DEADLINE, runner, lease_deadline).await
     }
 
     async fn run(
         &self,
-        word: &str,
+        command: &str,
         stdin: String,
         deadline: Duration,
         runner: &Runner,
         lease_deadline: Option<&LeaseDeadline>,
-    ) -> Result<Report, Trouble> {
-        let refused = |refused| Trouble::NotBegun(format!("the plug-in is not run: {refused}"));
+    ) -> Result<Report, PluginError> {
+        let refused = |refused| PluginError::NotBegun(format!("the plug-in is not run: {refused}"));
         program::check(&self.path).map_err(refused)?;
         let run = Run {
             program: self.path.clone(),
-            args: vec![word.to_owned()],
+            args: vec![command.to_owned()],
             env: BTreeMap::new(),
             stdin,
             deadline,
             limit_bytes: OUTPUT_BYTES,
         };
         runner.run(run, lease_deadline).await.map_err(|error| match error {
-            NoReport::NotStarted(why) => Trouble::NotBegun(why),
-            NoReport::Lost(why) => Trouble::Lost(why),
+            NoReport::NotStarted(why) => PluginError::NotBegun(why),
+            NoReport::Lost(why) => PluginError::Lost(why),
         })
     }
 
-    fn complaint(&self, word: &str, report: &Report) -> String {
-        let said = scrub(&format!("{}\n{}", report.stdout, report.stderr), report.cut, &[]);
-        format!("{} {word}: {:?}; it said: {said}", self.path.display(), report.ending)
+    fn complaint(&self, command: &str, report: &Report) -> String {
+        let output = scrub(&format!("{}\n{}", report.stdout, report.stderr), report.cut, &[]);
+        format!("{} {command}: {:?}; it printed: {output}", self.path.display(), report.ending)
     }
 }
 
-enum Trouble {
+/// Why a call has no report.
+enum PluginError {
     NotBegun(String),
     Lost(String),
 }

@@ -104,8 +104,9 @@ impl Runner {
         let written = timeout(MARGIN, stdin.write_all(line.as_bytes())).await;
         written.map_err(|_| NoReport::Lost("its keeper does not listen".to_owned()))?.map_err(|error| lost(&error))?;
         let text = timeout(patience, self.attend(stdin, stdout, limit, lease_deadline.cloned())).await;
-        let text =
-            text.map_err(|_| NoReport::Lost(format!("no word within {patience:?}")))?.map_err(|error| lost(&error))?;
+        let text = text
+            .map_err(|_| NoReport::Lost(format!("no report within {patience:?}")))?
+            .map_err(|error| lost(&error))?;
         let reaped = timeout(MARGIN, child.wait()).await;
         drop((reaped, permit));
         serde_json::from_str(&text).map_err(|error| lost(&error))
@@ -160,10 +161,10 @@ impl Runner {
                 },
                 moved = moved(&mut lease_deadline), if stdin.is_some() => {
                     let until = lease_deadline.as_ref().filter(|_| moved).map(|deadline| self.until_millis(deadline));
-                    let word = until.map(|until| format!("until {until}\n"));
-                    match (word, stdin.as_mut()) {
+                    let line = until.map(|until| format!("until {until}\n"));
+                    match (line, stdin.as_mut()) {
                         // A keeper that does not listen any more is about to report.
-                        (Some(word), Some(pipe)) => drop(pipe.write_all(word.as_bytes()).await),
+                        (Some(line), Some(pipe)) => drop(pipe.write_all(line.as_bytes()).await),
                         // The term is over: its end is the agent's.
                         _ => stdin = None,
                     }

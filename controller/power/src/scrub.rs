@@ -21,13 +21,13 @@ pub fn scrub(text: &str, cut: bool, secrets: &[String]) -> String {
     given.iter().for_each(|secret| text = text.replace(secret, REMOVED));
     if cut {
         let longest = given.first().map_or(0, |secret| secret.chars().count());
-        let kept = text.chars().count().saturating_sub(longest);
-        text = text.chars().take(kept).collect();
+        let certain = text.chars().count().saturating_sub(longest);
+        text = text.chars().take(certain).collect();
     }
-    last_words(&text)
+    end_in_one_line(&text)
 }
 
-fn last_words(text: &str) -> String {
+fn end_in_one_line(text: &str) -> String {
     let clean = |letter: char| if letter.is_control() { ' ' } else { letter };
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let line: String = lines.collect::<Vec<_>>().join("; ").chars().map(clean).collect();

@@ -57,7 +57,7 @@ async fn exit_statuses_are_what_is_believed() {
 }
 
 #[tokio::test]
-async fn a_password_that_an_agent_prints_is_not_told() {
+async fn a_password_that_an_agent_prints_is_not_reported() {
     for script in [
         "cat; cat >&2; echo 'login of hunter2-secret failed' >&2; exit 1",
         "printf 'a\\377hunter2-secret\\377' >&2; exit 1",
@@ -66,13 +66,13 @@ async fn a_password_that_an_agent_prints_is_not_told() {
         let bench = Bench::new();
         bench.script("fence_test", script);
         let failed = agents(&bench).act(&call(30), Act::Off, &options(), &bench.lease_deadline(60)).await.unwrap_err();
-        let Failed::Refused(told) = failed else { panic!("{failed:?}") };
-        assert!(!told.contains("hunter2") && told.contains("[removed]"), "{told}");
+        let Failed::Refused(why) = failed else { panic!("{failed:?}") };
+        assert!(!why.contains("hunter2") && why.contains("[removed]"), "{why}");
     }
 }
 
 #[tokio::test]
-async fn a_gigabyte_of_output_is_read_and_not_kept() {
+async fn a_gigabyte_of_output_is_read_and_not_stored() {
     let bench = Bench::new();
     bench.script("fence_test", "head -c 1000000000 /dev/zero; exit 2");
     assert_eq!(agents(&bench).status(&call(60), &options()).await.0, PowerState::Off);
@@ -115,8 +115,8 @@ async fn one_that_is_not_there_or_writable_by_others_is_not_begun() {
     assert!(matches!(act().await, Failed::NotBegun(_)));
     bench.script("fence_test", "exit 0");
     fs::set_permissions(bench.path().join("fence_test"), fs::Permissions::from_mode(0o777)).unwrap();
-    let Failed::NotBegun(told) = act().await else { panic!("it was begun") };
-    assert!(told.contains("can be written by others"), "{told}");
+    let Failed::NotBegun(why) = act().await else { panic!("it was begun") };
+    assert!(why.contains("can be written by others"), "{why}");
 }
 
 #[tokio::test]
@@ -221,7 +221,7 @@ async fn all_that_it_starts_has_its_limits_and_goes_first_when_memory_is_short()
     agents(&bench).act(&call(20), Act::Off, &options(), &bench.lease_deadline(60)).await.unwrap();
     let limits = bench.read("fence_test.limits");
     let most = [0, 1800, 1024, 512];
-    let said: Vec<u64> = limits.lines().map(|line| line.parse().unwrap_or(u64::MAX)).collect();
-    assert!(said.len() == 5 && said.iter().zip(most).all(|(said, most)| *said <= most), "{limits}");
-    assert_eq!(said[4], 500);
+    let limit_values: Vec<u64> = limits.lines().map(|line| line.parse().unwrap_or(u64::MAX)).collect();
+    assert!(limit_values.len() == 5 && limit_values.iter().zip(most).all(|(value, most)| *value <= most), "{limits}");
+    assert_eq!(limit_values[4], 500);
 }

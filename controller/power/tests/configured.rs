@@ -100,8 +100,8 @@ async fn without_a_configuration_there_is_no_method() {
     assert_eq!(room.power.plan(&node).await.unwrap_err().reason, "NoMethods");
     assert_eq!(room.power.read(&node, None).await, PowerState::Unknown);
     assert!(matches!(room.power.off(&node, None, &room.bench.lease_deadline(60)).await, Err(Failed::NotBegun(_))));
-    let told = room.power.preflight(&node).await;
-    assert_eq!((told.status, told.reason), (Truth::Unknown, "NoMethods"));
+    let preflight = room.power.preflight(&node).await;
+    assert_eq!((preflight.status, preflight.reason), (Truth::Unknown, "NoMethods"));
 }
 
 #[tokio::test]
@@ -135,10 +135,10 @@ async fn two_nodes_on_one_plug_are_refused_both() {
     room.power.plan(&one).await.unwrap();
     room.configure("n2", &[1]);
     for node in [&two, &one] {
-        let told = room.power.plan(node).await.unwrap_err();
-        assert_eq!(told.reason, "FenceNotReady");
-        let told = told.message;
-        assert!(told.contains("n1") && told.contains("n2") && told.contains("on one plug"), "{told}");
+        let blocker = room.power.plan(node).await.unwrap_err();
+        assert_eq!(blocker.reason, "FenceNotReady");
+        let message = blocker.message;
+        assert!(message.contains("n1") && message.contains("n2") && message.contains("on one plug"), "{message}");
     }
     assert!(matches!(room.power.off(&one, None, &room.bench.lease_deadline(60)).await, Err(Failed::NotBegun(_))));
     room.power.retain(|name| name == "n1");
@@ -146,7 +146,7 @@ async fn two_nodes_on_one_plug_are_refused_both() {
 }
 
 #[tokio::test]
-async fn an_agent_that_cannot_be_asked_who_it_is_needs_a_word_for_it() {
+async fn an_agent_that_cannot_be_asked_who_it_is_needs_identity_configured() {
     let room = room();
     room.configure("n1", &[1]);
     room.cluster.map("fence-config-n1", "fence-method-pdu1", "agent_name=fence_test\nip=pdu\nplug=1");
@@ -160,7 +160,7 @@ async fn an_agent_that_cannot_be_asked_who_it_is_needs_a_word_for_it() {
 }
 
 #[tokio::test]
-async fn a_secret_that_was_asked_for_and_is_missing_is_told() {
+async fn a_secret_that_was_asked_for_and_is_missing_is_reported() {
     let room = room();
     room.configure("n1", &[1]);
     let text = "agent_name=fence_test\nip=pdu\nplug=1\nidentity=configured\npassword-script=/x";
@@ -170,9 +170,9 @@ async fn a_secret_that_was_asked_for_and_is_missing_is_told() {
     assert_eq!(missing.reason, "FenceNotReady");
     assert!(missing.message.contains("no Secret secret-fence-method-pdu1-n1"), "{missing:?}");
     room.cluster.secret_of("secret-fence-method-pdu1-n1", "ip", "other");
-    let told = room.power.preflight(&node).await;
-    assert_eq!((told.status, told.reason), (Truth::False, "FenceNotReady"));
-    assert!(told.message.contains("no such option for a Secret"), "{}", told.message);
+    let preflight = room.power.preflight(&node).await;
+    assert_eq!((preflight.status, preflight.reason), (Truth::False, "FenceNotReady"));
+    assert!(preflight.message.contains("no such option for a Secret"), "{}", preflight.message);
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use nodewell_power::kdump::{Addresses, Listener, Packet, is_message};
 use super::fake::node;
 
 #[tokio::test]
-async fn messages_of_many_senders_are_told_apart_by_their_address() {
+async fn messages_of_many_senders_are_distinguished_by_their_address() {
     let listener = Listener::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
     let to = listener.address().unwrap();
     let mut message = 0x1B30_2A40_u32.to_ne_bytes().to_vec();

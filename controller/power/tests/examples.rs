@@ -46,8 +46,8 @@ fn example(name: &str) -> (Fake, Node) {
         }
     }
     let about = text.lines().find_map(|line| line.strip_prefix("# node: worker-1")).unwrap();
-    let says = |word: &str| about.split_once(word).map(|(_, value)| value.trim().to_owned()).unwrap_or_default();
-    let node = Node { provider_id: says("providerID "), ..node("worker-1", &says("systemUUID ")) };
+    let value_of = |name: &str| about.split_once(name).map(|(_, value)| value.trim().to_owned()).unwrap_or_default();
+    let node = Node { provider_id: value_of("providerID "), ..node("worker-1", &value_of("systemUUID ")) };
     (cluster, node)
 }
 
@@ -85,8 +85,8 @@ pub(crate) async fn hold_to_their_node() {
         let node = Node { provider_id: wrong.into(), ..node };
         let power = NativePower::new(Arc::new(cluster), Bench::new().runner(), Settings::default());
         power.unread([&node].into_iter());
-        let told = power.plan(&node).await.unwrap().identity.unwrap().unwrap_err();
-        assert!(told.contains("another machine"), "{name}: {told}");
+        let unproven = power.plan(&node).await.unwrap().identity.unwrap().unwrap_err();
+        assert!(unproven.contains("another machine"), "{name}: {unproven}");
     }
 }
 
@@ -104,6 +104,6 @@ pub(crate) async fn redfish_is_configured_rightly() {
     cluster.secrets.lock().unwrap().get_mut(secret).map(bound).unwrap();
     let power = NativePower::new(Arc::new(cluster), Bench::new().runner(), Settings::default());
     power.unread([&node].into_iter());
-    let told = power.plan(&node).await.unwrap().identity.unwrap().unwrap_err();
-    assert!(told.contains("refused"), "only its BMC is missing: {told}");
+    let unproven = power.plan(&node).await.unwrap().identity.unwrap().unwrap_err();
+    assert!(unproven.contains("refused"), "only its BMC is missing: {unproven}");
 }

@@ -20,7 +20,7 @@ impl Fake {
     }
 
     pub(crate) fn secret_of(&self, name: &str, key: &str, value: &str) {
-        self.bound(name, (key, value), &format!("pdu 127.0.0.1 ::1 {}", self.ports().join(" ")));
+        self.bound(name, key, value, &format!("pdu 127.0.0.1 ::1 {}", self.ports().join(" ")));
     }
 
     /// Those of this host that ConfigMaps name, as Secrets are bound to them.
@@ -32,7 +32,7 @@ impl Fake {
     }
 
     /// A Secret of n1 and n2 that goes to these addresses only.
-    pub(crate) fn bound(&self, name: &str, (key, value): (&str, &str), address: &str) {
+    pub(crate) fn bound(&self, name: &str, key: &str, value: &str, address: &str) {
         let pairs = [(key, value), ("address", address), ("node", "n1 n2")];
         let data = pairs.map(|(key, value)| (key.to_owned(), value.as_bytes().to_vec())).into();
         self.secrets.lock().unwrap().insert(name.to_owned(), data);

@@ -54,7 +54,7 @@ async fn nothing_is_turned_on_when_the_other_may_be_off() {
 }
 
 #[tokio::test]
-async fn a_supply_that_cannot_be_turned_on_again_is_told() {
+async fn a_supply_that_cannot_be_turned_on_again_is_reported() {
     let room = room();
     room.configure("n1", &[1, 2]);
     for (plug, action) in [(1, "off"), (2, "off"), (3, "on")] {
@@ -68,7 +68,7 @@ async fn a_supply_that_cannot_be_turned_on_again_is_told() {
 }
 
 #[tokio::test]
-async fn a_node_that_runs_on_one_supply_is_told_before_it_has_to_be_fenced() {
+async fn a_node_that_runs_on_one_supply_is_reported_before_it_has_to_be_fenced() {
     let room = room();
     room.configure("n1", &[1, 2]);
     std::fs::write(room.bench.path().join("plug1"), "off\n").unwrap();
@@ -79,7 +79,7 @@ async fn a_node_that_runs_on_one_supply_is_told_before_it_has_to_be_fenced() {
         status: Truth::True,
         ..nodewell_remediation::facts::Condition::default()
     });
-    let told = room.power.preflight(&node).await;
-    assert_eq!((told.status, told.reason), (Truth::False, "ReadsOff"));
-    assert!(told.message.contains("pdu1 says Off"), "{}", told.message);
+    let preflight = room.power.preflight(&node).await;
+    assert_eq!((preflight.status, preflight.reason), (Truth::False, "ReadsOff"));
+    assert!(preflight.message.contains("pdu1 reports Off"), "{}", preflight.message);
 }

@@ -20,14 +20,14 @@ const SYSTEM_UUID: &str = "674523a1-ab89-efcd-a123-456789abcdef";
 
 pub(crate) const CASES: Cases = &[
     ("off_ends_the_machine_and_on_starts_it", || run(off_and_on())),
-    ("a_wrong_password_begins_nothing_and_is_not_told", || run(wrong_password())),
+    ("a_wrong_password_begins_nothing_and_is_not_shown", || run(wrong_password())),
     ("a_closed_port_is_unknown", || run(closed_port())),
     ("a_machine_that_ignores_off_stays_on", || run(ignores_off())),
     ("another_machines_bmc_is_never_acted_upon", || run(mismatch())),
     ("a_bmc_with_a_guid_of_its_own_can_be_pinned", || run(pinned())),
     ("a_guid_in_reversed_order_is_the_same_machine", || run(reversed())),
     ("two_nodes_behind_one_bmc_are_refused", || run(shared())),
-    ("installed_agents_tell_their_options", || run(installed())),
+    ("installed_agents_list_their_options", || run(installed())),
     ("the_documentations_examples_fit_the_installed_agents", || run(crate::examples::fit_the_installed_agents())),
     ("the_documentations_examples_hold_to_their_node", || run(crate::examples::hold_to_their_node())),
     ("the_documentations_redfish_lacks_only_its_bmc", || run(crate::examples::redfish_is_configured_rightly())),
@@ -51,8 +51,9 @@ impl Room {
     fn behind(&self, name: &str, options: &str) -> Node {
         let map = format!("fence-config-{name}");
         let given = |key: &str| options.lines().find_map(|line| line.strip_prefix(key));
-        let is_said = given("identity=configured").is_some();
-        let outlets = if is_said { format!("outlets=127.0.0.1/{}", given("ipport=").unwrap()) } else { String::new() };
+        let is_configured = given("identity=configured").is_some();
+        let outlets =
+            if is_configured { format!("outlets=127.0.0.1/{}", given("ipport=").unwrap()) } else { String::new() };
         let pins = format!("power_management=bmc\nsystem_uuid={SYSTEM_UUID}\n{outlets}");
         self.cluster.map(&map, "config.properties", &pins);
         self.cluster.map(&map, "fence-method-bmc", &format!("agent_name=fence_ipmilan\n{options}"));
@@ -88,9 +89,9 @@ async fn wrong_password() {
     let (room, bmc) = (room(), machine(Manner::Obeys));
     let node = room.behind("n1", &bmc.options());
     room.cluster.secret_of("secret-fence-method-bmc-n1", "password", "not-the-word");
-    let told = room.power.preflight(&node).await;
-    assert_eq!((told.status, told.reason), (Truth::False, "IdentityUnproven"));
-    assert!(!told.message.contains("not-the-word"), "{}", told.message);
+    let preflight = room.power.preflight(&node).await;
+    assert_eq!((preflight.status, preflight.reason), (Truth::False, "IdentityUnproven"));
+    assert!(!preflight.message.contains("not-the-word"), "{}", preflight.message);
     // Without the identity's question it is the agent that fails.
     let node = room.behind("n1", &format!("{}identity=configured", bmc.options()));
     room.cluster.secret_of("secret-fence-method-bmc-n1", "password", "not-the-word");
@@ -117,8 +118,8 @@ async fn ignores_off() {
 async fn mismatch() {
     let (room, bmc) = (room(), Bmc::start("b123456789abcdefa123456789abcdef", Manner::Obeys).unwrap());
     let node = room.behind("n1", &bmc.options());
-    let told = room.power.plan(&node).await.unwrap().identity.unwrap().unwrap_err();
-    assert!(!told.contains("IdentityUnproven") && told.contains(SYSTEM_UUID), "{told}");
+    let unproven = room.power.plan(&node).await.unwrap().identity.unwrap().unwrap_err();
+    assert!(!unproven.contains("IdentityUnproven") && unproven.contains(SYSTEM_UUID), "{unproven}");
     assert!(matches!(room.power.off(&node, None, &room.bench.lease_deadline(60)).await, Err(Failed::NotBegun(_))));
     assert_eq!(room.power.read(&node, None).await, PowerState::Unknown, "nothing of it is believed");
     assert!(bmc.is_on() && !bmc.orders().iter().any(|order| order.starts_with("set")));

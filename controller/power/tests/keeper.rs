@@ -59,10 +59,10 @@ async fn a_controller_that_is_stopped_does_not_keep_its_agent_alive() {
     until(|| bench.has("fence_test.pid") && bench.has("fence_test.far")).await;
     until(|| bench.is_dead("fence_test.pid") && bench.is_dead("fence_test.far")).await;
     until(|| !bench.read("report").is_empty()).await;
-    let told: Report = serde_json::from_str(&bench.read("report")).unwrap();
+    let ended: Report = serde_json::from_str(&bench.read("report")).unwrap();
     controller.kill().unwrap();
     controller.wait().unwrap();
-    assert_eq!(told.ending, Ending::LeaseDeadline);
+    assert_eq!(ended.ending, Ending::LeaseDeadline);
 }
 
 #[tokio::test]
@@ -80,34 +80,34 @@ async fn a_keeper_that_is_killed_takes_its_agent_along() {
 fn a_time_that_is_over_begins_nothing() {
     let bench = Bench::new();
     bench.script("fence_test", "echo $$ > $0.pid");
-    let told = report(start(&serde_json::to_string(&job(&bench, 0)).unwrap()));
-    assert!(matches!(told.ending, Ending::NotStarted(_)), "{told:?}");
+    let ended = report(start(&serde_json::to_string(&job(&bench, 0)).unwrap()));
+    assert!(matches!(ended.ending, Ending::NotStarted(_)), "{ended:?}");
     assert_eq!(bench.read("fence_test.pid"), "");
 }
 
 #[test]
-fn words_that_are_no_job_begin_nothing() {
-    for words in ["", "{}", "until 7", "\u{0}"] {
-        assert!(matches!(report(start(words)).ending, Ending::NotStarted(_)), "{words}");
+fn text_that_is_no_job_begins_nothing() {
+    for text in ["", "{}", "until 7", "\u{0}"] {
+        assert!(matches!(report(start(text)).ending, Ending::NotStarted(_)), "{text}");
     }
 }
 
 #[test]
-fn a_program_that_cannot_be_executed_is_told_from_one_that_failed() {
+fn a_program_that_cannot_be_executed_differs_from_one_that_failed() {
     let bench = Bench::new();
     let keeper = start(&serde_json::to_string(&job(&bench, 60)).unwrap());
     // The pipe stays open until the report is there.
-    let told = report_while_open(keeper);
-    assert!(matches!(&told.ending, Ending::NotStarted(why) if why.contains("No such file")), "{told:?}");
+    let ended = report_while_open(keeper);
+    assert!(matches!(&ended.ending, Ending::NotStarted(why) if why.contains("No such file")), "{ended:?}");
     bench.script("fence_test", "exit 126");
-    let told = report_while_open(start(&serde_json::to_string(&job(&bench, 60)).unwrap()));
-    assert_eq!(told.ending, Ending::Exited(126));
+    let ended = report_while_open(start(&serde_json::to_string(&job(&bench, 60)).unwrap()));
+    assert_eq!(ended.ending, Ending::Exited(126));
 }
 
 /// `wait_with_output` closes stdin first, which would end the run.
 fn report_while_open(mut keeper: Child) -> Report {
     let held = keeper.stdin.take();
-    let told = report(keeper);
+    let ended = report(keeper);
     drop(held);
-    told
+    ended
 }

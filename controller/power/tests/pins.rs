@@ -58,8 +58,8 @@ async fn a_node_that_moved_to_another_machine_is_not_turned_off_by_the_old_ones_
     let why = unproven(&room, &node("n1", OTHER)).await;
     assert!(why.contains(OTHER) && why.contains(PINNED) && why.contains("fence-config-n1"), "{why}");
     // A kubelet that reports nothing does not contradict, and the machine's own report agrees.
-    for said in ["", PINNED] {
-        room.power.off(&node("n1", said), None, &room.bench.lease_deadline(60)).await.unwrap();
+    for uuid in ["", PINNED] {
+        room.power.off(&node("n1", uuid), None, &room.bench.lease_deadline(60)).await.unwrap();
     }
 }
 
@@ -83,7 +83,7 @@ async fn a_label_chooses_no_plug() {
 }
 
 #[tokio::test]
-async fn a_password_goes_nowhere_but_where_its_secret_says() {
+async fn a_password_goes_only_where_its_secret_allows() {
     let secret = "secret-fence-method-pdu1-n1";
     for (address, node_of, expected) in [
         (None, None, "it is bound to no address for no node"),
@@ -107,7 +107,7 @@ async fn a_password_goes_nowhere_but_where_its_secret_says() {
     }
     let room = room();
     room.configure("n1", &[1]);
-    room.cluster.bound(secret, ("password", "word-1234"), "pdu-2 PDU");
+    room.cluster.bound(secret, "password", "word-1234", "pdu-2 PDU");
     room.power.off(&node("n1", ""), None, &room.bench.lease_deadline(60)).await.unwrap();
     assert_eq!(room.bench.read("orders"), "off 1 word-1234\n");
 }
@@ -117,13 +117,13 @@ async fn a_password_goes_nowhere_but_where_its_secret_says() {
 async fn an_address_that_is_edited_gets_no_password() {
     let room = room();
     room.configure("n1", &[1]);
-    room.cluster.bound("secret-fence-method-pdu1-n1", ("password", "word-1234"), "pdu");
+    room.cluster.bound("secret-fence-method-pdu1-n1", "password", "word-1234", "pdu");
     let node = node("n1", "");
     room.power.plan(&node).await.unwrap();
     let text = "agent_name=fence_test\nip=evil\nplug=1\nidentity=configured";
     room.cluster.map("fence-config-n1", "fence-method-pdu1", text);
     steps(&room, "power_management=pdu1\noutlets=evil/1");
     let failed = room.power.off(&node, None, &room.bench.lease_deadline(60)).await.unwrap_err();
-    assert!(matches!(&failed, Failed::NotBegun(why) if why.contains("is not handed to evil")), "{failed:?}");
+    assert!(matches!(&failed, Failed::NotBegun(why) if why.contains("is not given to evil")), "{failed:?}");
     assert_eq!(room.bench.read("orders"), "");
 }

@@ -1,4 +1,4 @@
-//! Storage instead of power: the agent of the documentation, with a stand-in for `exportfs` that keeps a table and records.
+//! Storage instead of power: the agent of the documentation, with a stand-in for `exportfs` that has a table and records.
 
 use std::{fs, path::Path, sync::Arc};
 
@@ -67,7 +67,7 @@ async fn a_node_is_cut_off_one_export_and_no_other_and_let_in_again() {
 
 /// A record that cuts the machine's power, or another storage, asks nothing of this one's switch and does nothing by it.
 #[tokio::test]
-async fn a_storage_is_no_word_of_the_machine_nor_of_another_storage() {
+async fn a_storage_proves_nothing_of_the_machine_nor_of_another_storage() {
     let room = room(TABLE);
     let (node, lease_deadline) = (node("worker-1", ""), room.bench.lease_deadline(60));
     for other in [None, Some("san")] {

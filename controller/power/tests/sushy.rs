@@ -29,8 +29,8 @@ pub(crate) const CASES: Cases = &[
     ("off_of_one_system_leaves_its_neighbour", || run(neighbours())),
     ("a_uuid_in_either_order_or_pinned_is_the_same_machine", || run(orders_of_bytes())),
     ("another_machines_system_is_never_acted_upon", || run(wrong_system())),
-    ("a_system_under_another_name_is_told_with_its_own", || run(redirected())),
-    ("a_wrong_password_begins_nothing_and_is_not_told", || run(wrong_password())),
+    ("a_system_under_another_name_is_reported_with_its_own", || run(redirected())),
+    ("a_wrong_password_begins_nothing_and_is_not_shown", || run(wrong_password())),
     ("an_untrusted_certificate_is_not_asked_anything", || run(self_signed())),
     ("a_bmc_that_hangs_in_its_answer_is_unknown", || run(hangs())),
     ("an_order_whose_answer_never_ends_is_in_doubt_and_read_again", || run(hangs_at_orders())),
@@ -38,7 +38,7 @@ pub(crate) const CASES: Cases = &[
     ("a_system_that_ignores_off_stays_on", || run(unmoved(Behavior::Ignores))),
     ("an_account_that_may_not_order_turns_nothing_off", || run(unmoved(Behavior::Forbids))),
     ("a_bmc_that_lies_is_seen_while_the_node_is_ready_or_a_second_method_disagrees", || run(lies())),
-    ("two_nodes_on_one_system_are_refused_whatever_plug_says", || run(shared())),
+    ("two_nodes_on_one_system_are_refused_whatever_plug_is", || run(shared())),
 ];
 
 struct Room {
@@ -78,9 +78,9 @@ impl Room {
 
     /// Why it may not be fenced.
     async fn refusal(&self, node: &Node) -> String {
-        let told = self.power.preflight(node).await;
-        assert_eq!(told.status, Truth::False, "{told:?}");
-        format!("{}: {}", told.reason, told.message)
+        let preflight = self.power.preflight(node).await;
+        assert_eq!(preflight.status, Truth::False, "{preflight:?}");
+        format!("{}: {}", preflight.reason, preflight.message)
     }
 }
 
@@ -89,9 +89,9 @@ fn steps(bmc: &Redfish, uuid: &str, more: &str) -> String {
     let options = bmc.options(uuid);
     let port = options.lines().find_map(|line| line.strip_prefix("ipport=")).unwrap();
     let outlets = format!("outlets=127.0.0.1/{port}/redfish/v1/systems/{uuid}\n");
-    let is_said = more.contains("identity=configured");
+    let is_configured = more.contains("identity=configured");
     let pin = if more.contains("system-uuid") { String::new() } else { format!("system_uuid={}\n", machine_of(uuid)) };
-    format!("power_management=bmc\n{pin}{}", if is_said { &outlets } else { "" })
+    format!("power_management=bmc\n{pin}{}", if is_configured { &outlets } else { "" })
 }
 
 /// The node's machine: the system's, or `UUID` where the test puts it behind a wrong one.
@@ -144,8 +144,8 @@ async fn orders_of_bytes() {
         assert_eq!(room.power.plan(&node).await.unwrap().identity, Some(Ok(())), "{uuid}");
     }
     node.system_uuid = OTHER.into();
-    let told = room.power.plan(&node).await.unwrap().identity.unwrap().unwrap_err();
-    assert!(told.contains(UUID) && told.contains(OTHER), "{told}");
+    let unproven = room.power.plan(&node).await.unwrap().identity.unwrap().unwrap_err();
+    assert!(unproven.contains(UUID) && unproven.contains(OTHER), "{unproven}");
     let pinned = room.behind("n2", &bmc, UUID, &format!("system-uuid={UUID}"));
     let pinned = Node { system_uuid: OTHER.into(), ..pinned };
     room.power.retain(|other| other == "n2");
@@ -159,8 +159,8 @@ async fn wrong_system() {
     assert!(room.refusal(&node).await.contains("another machine's BMC"));
     assert!(matches!(room.off(&node).await, Err(Failed::NotBegun(_))));
     let node = room.behind("n1", &bmc, "no-such-system", "");
-    let told = room.refusal(&node).await;
-    assert!(told.contains("404") && told.contains("no-such-system"), "{told}");
+    let refusal = room.refusal(&node).await;
+    assert!(refusal.contains("404") && refusal.contains("no-such-system"), "{refusal}");
     assert!(matches!(room.off(&node).await, Err(Failed::NotBegun(_))));
     assert_eq!(room.power.read(&node, None).await, PowerState::Unknown);
     assert_eq!((bmc.orders(), bmc.is_on(UUID), bmc.is_on(OTHER)), (0, true, true));
@@ -169,8 +169,8 @@ async fn wrong_system() {
 async fn redirected() {
     let (room, bmc) = (room(), bmc());
     let node = room.behind("n1", &bmc, &format!("machine-{UUID}"), "");
-    let told = room.refusal(&node).await;
-    assert!(told.contains(&format!("write systems_uri=/redfish/v1/Systems/{UUID}")), "{told}");
+    let refusal = room.refusal(&node).await;
+    assert!(refusal.contains(&format!("write systems_uri=/redfish/v1/Systems/{UUID}")), "{refusal}");
     assert!(matches!(room.off(&node).await, Err(Failed::NotBegun(_))));
 }
 
@@ -178,13 +178,13 @@ async fn wrong_password() {
     let (room, bmc) = (room(), bmc());
     let node = room.behind("n1", &bmc, UUID, "");
     room.cluster.secret_of("secret-fence-method-bmc-n1", "password", "not-the-word");
-    let told = room.refusal(&node).await;
-    assert!(told.contains("401") && !told.contains("not-the-word"), "{told}");
+    let refusal = room.refusal(&node).await;
+    assert!(refusal.contains("401") && !refusal.contains("not-the-word"), "{refusal}");
     // Without the identity's question it is the agent that fails.
     let node = room.behind("n1", &bmc, UUID, "identity=configured");
     room.cluster.secret_of("secret-fence-method-bmc-n1", "password", "not-the-word");
-    let told = room.refusal(&node).await;
-    assert!(told.contains("NoAnswer") && !told.contains("not-the-word"), "{told}");
+    let refusal = room.refusal(&node).await;
+    assert!(refusal.contains("NoAnswer") && !refusal.contains("not-the-word"), "{refusal}");
     assert!(matches!(room.off(&node).await, Err(Failed::Refused(_))));
     assert_eq!((bmc.orders(), bmc.is_on(UUID)), (0, true));
 }
@@ -194,8 +194,8 @@ async fn self_signed() {
     for more in ["", "identity=configured\n"] {
         let node = room.behind("n1", &bmc, UUID, more);
         room.method("n1", "bmc", &format!("{}{more}", bmc.options(UUID)));
-        let told = room.refusal(&node).await;
-        assert!(told.contains("ertificate") || told.contains("CERTIFICATE"), "{told}");
+        let refusal = room.refusal(&node).await;
+        assert!(refusal.contains("ertificate") || refusal.contains("CERTIFICATE"), "{refusal}");
         assert!(room.off(&node).await.is_err());
         assert_eq!(room.power.read(&node, None).await, PowerState::Unknown);
     }
@@ -206,14 +206,14 @@ async fn hangs() {
     let (room, bmc) = (room(), bmc());
     bmc.behave(Behavior::Hangs);
     let node = room.behind("n1", &bmc, UUID, "power-timeout=2");
-    let told = room.refusal(&node).await;
-    assert!(told.contains("no answer within"), "{told}");
+    let refusal = room.refusal(&node).await;
+    assert!(refusal.contains("no answer within"), "{refusal}");
     // What was proven before does not help: the agent hangs as well, and has its time.
     bmc.behave(Behavior::Obeys);
     assert_eq!(room.power.plan(&node).await.unwrap().identity, Some(Ok(())));
     bmc.behave(Behavior::Hangs);
-    let told = room.refusal(&node).await;
-    assert!(told.contains("NoAnswer") && told.contains("no end within its time"), "{told}");
+    let refusal = room.refusal(&node).await;
+    assert!(refusal.contains("NoAnswer") && refusal.contains("no end within its time"), "{refusal}");
     bmc.behave(Behavior::Obeys);
     assert_eq!(room.power.read(&node, None).await, PowerState::On);
 }
@@ -265,7 +265,7 @@ async fn lies() {
     honest.behave(Behavior::Ignores);
     assert!(room.off(&node).await.is_err());
     room.power.retain(|_| false);
-    assert_eq!(room.power.read(&node, None).await, PowerState::On, "off is what all say");
+    assert_eq!(room.power.read(&node, None).await, PowerState::On, "off is what all report");
 }
 
 fn ready() -> Condition {

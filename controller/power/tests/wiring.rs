@@ -20,14 +20,14 @@ fn nodes() -> [Node; 2] {
 async fn refused(room: &Room) -> String {
     let blocker = room.power.plan(&node("n1", "")).await.unwrap_err();
     assert_eq!(blocker.reason, "FenceNotReady", "{blocker:?}");
-    let told = format!("{}: {}", blocker.reason, blocker.message);
+    let refusal = format!("{}: {}", blocker.reason, blocker.message);
     match room.power.off(&node("n1", ""), None, &room.bench.lease_deadline(60)).await.unwrap_err() {
-        Failed::NotBegun(why) => assert_eq!(why, told),
+        Failed::NotBegun(why) => assert_eq!(why, refusal),
         other => panic!("{other:?}"),
     }
     assert_eq!(room.power.read(&node("n1", ""), None).await, PowerState::Unknown);
     assert_eq!(room.bench.read("orders"), "");
-    told
+    refusal
 }
 
 #[tokio::test]
@@ -38,8 +38,8 @@ async fn a_node_whose_neighbour_was_never_read_is_not_turned_off() {
     let unread = room.power.unread(nodes().iter());
     assert_eq!(unread.len(), 2);
     assert!(refused(&room).await.contains("1 nodes were not read yet (n2)"));
-    let told = room.power.preflight(&node("n1", "")).await;
-    assert_eq!((told.status, told.reason), (Truth::Unknown, "FenceNotReady"));
+    let preflight = room.power.preflight(&node("n1", "")).await;
+    assert_eq!((preflight.status, preflight.reason), (Truth::Unknown, "FenceNotReady"));
     room.power.survey(unread).await;
     assert!(refused(&room).await.contains("on one plug"));
     assert!(room.power.unread(nodes().iter()).is_empty());
@@ -85,7 +85,7 @@ async fn what_the_api_server_does_not_answer_stays_unread() {
 }
 
 #[tokio::test]
-async fn a_neighbour_with_mistakes_counts_as_wired_to_what_it_names() {
+async fn a_neighbour_with_errors_counts_as_wired_to_what_it_names() {
     let room = room();
     room.configure("n1", &[1]);
     let wrong = |ip: &str| {
@@ -96,7 +96,7 @@ async fn a_neighbour_with_mistakes_counts_as_wired_to_what_it_names() {
     };
     wrong("PDU");
     room.power.survey(room.power.unread(nodes().iter())).await;
-    assert!(refused(&room).await.contains("the ConfigMaps of n2 name pdu too and have mistakes"));
+    assert!(refused(&room).await.contains("the ConfigMaps of n2 name pdu too and have errors"));
     wrong("another");
     room.power.survey(nodes().into()).await;
     room.power.plan(&node("n1", "")).await.unwrap();

@@ -7,7 +7,7 @@ struct Cloud {
     agent: &'static str,
     /// What `providerID` begins with.
     kind: &'static str,
-    /// Options that have to match `providerID`: a name counts only together with the place where it is one.
+    /// Options that have to match `providerID`: a name counts only together with its project, zone or resource group.
     parts: &'static [(&'static str, Part)],
 }
 
@@ -59,7 +59,7 @@ pub(super) fn prove(call: &Call, node: &Node) -> Result<(), String> {
 }
 
 fn same(call: &Call, option: &str, expected: Option<&str>, id: &str) -> Result<(), String> {
-    let expected = expected.ok_or_else(|| format!("the node's providerID {id:?} does not say its {option}"))?;
+    let expected = expected.ok_or_else(|| format!("the node's providerID {id:?} has no {option}"))?;
     match call.options.get(option) {
         Some(given) if given.eq_ignore_ascii_case(expected) => Ok(()),
         Some(given) => Err(format!("{option} is {given}, the node's providerID is {id:?}: another machine")),
@@ -71,7 +71,7 @@ fn find<'a>(path: &'a str, part: &Part) -> Option<&'a str> {
     let mut names = path.split('/').filter(|name| !name.is_empty());
     match part {
         Last(back) => names.rev().nth(*back),
-        After(word) => names.find(|name| name.eq_ignore_ascii_case(word)).and_then(|_| names.next()),
+        After(part) => names.find(|name| name.eq_ignore_ascii_case(part)).and_then(|_| names.next()),
     }
 }
 

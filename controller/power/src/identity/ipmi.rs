@@ -32,7 +32,7 @@ pub(super) async fn guid(options: &Options, agent: &str, runner: &Runner) -> Res
         env: options
             .values
             .get("password")
-            .map(|word| ("IPMI_PASSWORD".to_owned(), word.clone()))
+            .map(|password| ("IPMI_PASSWORD".to_owned(), password.clone()))
             .into_iter()
             .collect(),
         stdin: String::new(),
@@ -43,14 +43,14 @@ pub(super) async fn guid(options: &Options, agent: &str, runner: &Runner) -> Res
     if report.ending == Ending::Exited(0) {
         return Ok(report.stdout);
     }
-    let said = scrub(&format!("{}\n{}", report.stdout, report.stderr), report.cut, &options.secrets);
-    Err(format!("ipmitool does not bring the BMC's GUID ({:?}): {said}", report.ending))
+    let output = scrub(&format!("{}\n{}", report.stdout, report.stderr), report.cut, &options.secrets);
+    Err(format!("ipmitool does not bring the BMC's GUID ({:?}): {output}", report.ending))
 }
 
 fn arguments(options: &Options, agent: &str) -> Result<Vec<String>, String> {
     let given = |name: &str| options.values.get(name).map(String::as_str);
     if let Some(name) = ["target", "hexadecimal_kg"].into_iter().find(|name| given(name).is_some()) {
-        return Err(format!("a BMC with the option {name} cannot be asked who it is yet; say identity=configured"));
+        return Err(format!("a BMC with the option {name} cannot be asked who it is yet; write identity=configured"));
     }
     let is_plus = LANPLUS.contains(&agent) || given("lanplus").is_some_and(super::is_true);
     let address = given("ip").ok_or("the option ip is missing")?;

@@ -29,6 +29,13 @@ struct System {
     uuid: Option<String>,
 }
 
+/// By which the BMC is asked. No `Debug`.
+#[derive(Clone, Copy)]
+struct Account<'a> {
+    user: &'a str,
+    password: &'a str,
+}
+
 /// The UUID that the system reports; an empty text if it reports none, which names no machine.
 pub(super) async fn uuid(options: &Options) -> Result<String, String> {
     let body = timeout(DEADLINE, get(options)).await.map_err(|_| format!("no answer within {DEADLINE:?}"))??;
@@ -46,7 +53,8 @@ async fn get(options: &Options) -> Result<Bytes, String> {
     let stream = tls::connect(stream, host, trust).await.map_err(|error| no_tls(host, &error))?;
     let (mut sender, connection) =
         http1::handshake(TokioIo::new(stream)).await.map_err(|error| format!("HTTP with {host}: {error}"))?;
-    let account = (given("username").unwrap_or_default(), given("password").unwrap_or_default());
+    let account =
+        Account { user: given("username").unwrap_or_default(), password: given("password").unwrap_or_default() };
     let asked = async {
         let request = request(&authority(host, port), path, account)?;
         let answer = sender.send_request(request).await.map_err(|error| error.to_string())?;
@@ -67,7 +75,7 @@ async fn get(options: &Options) -> Result<Bytes, String> {
 
 /// BMCs leave the factory with certificates that no authority has signed.
 fn no_tls(host: &str, error: &std::io::Error) -> String {
-    format!("TLS with {host}: {error}; give it a certificate that this host trusts, or say ssl_insecure=1")
+    format!("TLS with {host}: {error}; give it a certificate that this host trusts, or write ssl_insecure=1")
 }
 
 /// As a URL has it: some BMCs answer only to their own name and port.
@@ -76,10 +84,10 @@ fn authority(host: &str, port: u16) -> String {
     if port.to_string() == DEFAULT_PORT { host } else { format!("{host}:{port}") }
 }
 
-/// The agent would follow to another place, which may be another machine's: it has to be written down.
+/// The agent would follow to another address, which may be another machine's: it has to be written down.
 fn advice<B>(answer: &Response<B>) -> String {
-    let place = answer.headers().get(LOCATION).and_then(|place| place.to_str().ok());
-    let path = place.map(|place| place.find("/redfish/").map_or(place, |at| &place[at..]));
+    let location = answer.headers().get(LOCATION).and_then(|location| location.to_str().ok());
+    let path = location.map(|location| location.find("/redfish/").map_or(location, |at| &location[at..]));
     match (path, answer.status()) {
         (Some(path), status) if status.is_redirection() => format!("; it is elsewhere: write systems_uri={path}"),
         (_, StatusCode::NOT_FOUND) => "; there is no such system: see the members of /redfish/v1/Systems".to_owned(),
@@ -90,7 +98,8 @@ fn advice<B>(answer: &Response<B>) -> String {
     }
 }
 
-fn request(host: &str, path: &str, (user, password): (&str, &str)) -> Result<Request<Empty<Bytes>>, String> {
+fn request(host: &str, path: &str, account: Account<'_>) -> Result<Request<Empty<Bytes>>, String> {
+    let Account { user, password } = account;
     let account = BASE64_STANDARD.encode(format!("{user}:{password}"));
     let mut account = HeaderValue::from_str(&format!("Basic {account}")).map_err(|_| "the account".to_owned())?;
     account.set_sensitive(true);

@@ -28,11 +28,11 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// For what is killed to be gone, and for its pipes to be read to their end.
 const LAST: Duration = Duration::from_secs(3);
 
-type Words = Lines<BufReader<pipe::Receiver>>;
+type JobLines = Lines<BufReader<pipe::Receiver>>;
 
 pub(super) async fn watch(stdin: pipe::Receiver) -> Report {
-    let mut words = BufReader::new(stdin).lines();
-    let line = match words.next_line().await {
+    let mut lines = BufReader::new(stdin).lines();
+    let line = match lines.next_line().await {
         Ok(Some(line)) => line,
         _ => return Report::not_started("no job was given"),
     };
@@ -44,7 +44,7 @@ pub(super) async fn watch(stdin: pipe::Receiver) -> Report {
         return Report::not_started("the leader's time was over before it was begun");
     }
     match spawn(&job) {
-        Ok(child) => run(child, job, words).await,
+        Ok(child) => run(child, job, lines).await,
         Err(error) => Report::not_started(error.to_string()),
     }
 }
@@ -56,7 +56,7 @@ fn spawn(job: &Job) -> std::io::Result<Child> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
 }
 
-async fn run(mut child: Child, job: Job, words: Words) -> Report {
+async fn run(mut child: Child, job: Job, lines: JobLines) -> Report {
     let Some(pid) = child.id().and_then(|pid| i32::try_from(pid).ok()).map(Pid::from_raw) else {
         return Report::not_started("it has no process");
     };
@@ -70,7 +70,7 @@ async fn run(mut child: Child, job: Job, words: Words) -> Report {
         tokio::spawn(async move { drop(stdin.write_all(text.as_bytes()).await) });
     }
     let mut times = Times::new(job.deadline, job.until_millis);
-    let ended = until_its_end(&mut child, pid, &mut times, words).await;
+    let ended = until_its_end(&mut child, pid, &mut times, lines).await;
     let died = family::end(pid).await;
     let [stdout, stderr] = outputs;
     let (stdout, stderr) = (Output::end(stdout).await, Output::end(stderr).await);
@@ -96,12 +96,12 @@ fn ending(ended: Ended, stderr: &str) -> Ending {
 }
 
 /// Waits for its end, or brings it about.
-async fn until_its_end(child: &mut Child, pid: Pid, times: &mut Times, mut words: Words) -> Ended {
+async fn until_its_end(child: &mut Child, pid: Pid, times: &mut Times, mut lines: JobLines) -> Ended {
     let mut asked: Option<Ending> = None;
     loop {
         tokio::select! {
             biased;
-            line = words.next_line() => match line {
+            line = lines.next_line() => match line {
                 Ok(Some(line)) => times.heard(&line),
                 // The controller has gone, or has given it up.
                 _ => return kill(child, pid, asked.unwrap_or(Ending::LeaseDeadline)).await,
@@ -165,26 +165,34 @@ impl Times {
     }
 }
 
+/// What was read of an output.
+#[derive(Default)]
+struct OutputRead {
+    bytes: Vec<u8>,
+    /// There was more.
+    is_cut: bool,
+}
+
 /// An output being read; the rest beyond the limit is read and thrown away.
 struct Output {
-    kept: Arc<Mutex<(Vec<u8>, bool)>>,
+    read: Arc<Mutex<OutputRead>>,
     task: JoinHandle<()>,
 }
 
 impl Output {
     fn read(mut pipe: impl AsyncRead + Unpin + Send + 'static, limit: usize) -> Self {
-        let kept = Arc::new(Mutex::new((Vec::new(), false)));
-        let into = Arc::clone(&kept);
+        let read = Arc::new(Mutex::new(OutputRead::default()));
+        let into = Arc::clone(&read);
         let task = tokio::spawn(async move {
             let mut buffer = vec![0; 64 * 1024];
             while let Ok(count @ 1..) = pipe.read(&mut buffer).await {
-                let mut kept = into.lock().unwrap_or_else(PoisonError::into_inner);
-                let room = limit.saturating_sub(kept.0.len()).min(count);
-                kept.0.extend_from_slice(&buffer[..room]);
-                kept.1 |= room < count;
+                let mut read = into.lock().unwrap_or_else(PoisonError::into_inner);
+                let room = limit.saturating_sub(read.bytes.len()).min(count);
+                read.bytes.extend_from_slice(&buffer[..room]);
+                read.is_cut |= room < count;
             }
         });
-        Self { kept, task }
+        Self { read, task }
     }
 
     async fn end(output: Option<Self>) -> (String, bool) {
@@ -192,7 +200,7 @@ impl Output {
         if timeout(LAST, &mut output.task).await.is_err() {
             output.task.abort();
         }
-        let kept = output.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        (String::from_utf8_lossy(&kept.0).into_owned(), kept.1)
+        let read = output.read.lock().unwrap_or_else(PoisonError::into_inner);
+        (String::from_utf8_lossy(&read.bytes).into_owned(), read.is_cut)
     }
 }

@@ -25,9 +25,9 @@ impl<C: Configuration> NativePower<C> {
             return Ok(None);
         }
         for call in ready.power(Act::Off).filter(|call| call.claim == Claim::Asked) {
-            let options = secret::options(&*self.cluster, (&ready.node, call)).await?;
-            if let Some(said) = identity::asked(call, &options, &self.runner).await {
-                return Ok(Some(ready.pins.unpinned(node, &said?)));
+            let options = secret::options(&*self.cluster, &ready.node, call).await?;
+            if let Some(reported) = identity::asked(call, &options, &self.runner).await {
+                return Ok(Some(ready.pins.unpinned(node, &reported.map_err(|error| error.to_string())?)));
             }
         }
         Ok(None)

@@ -9,34 +9,41 @@ use nodewell_remediation::{
 
 use super::{NativePower, begun, secret};
 
+/// An act whose methods `done` have acted when `call` failed.
+pub(super) struct HalfDone<'a> {
+    pub(super) call: &'a Call,
+    pub(super) act: Act,
+    pub(super) failed: Failed,
+    pub(super) done: &'a [String],
+}
+
 impl<C: Configuration> NativePower<C> {
-    /// What comes of an act whose methods `done` have acted when another failed. A supply that was turned off would
+    /// What comes of it. A supply that was turned off would
     /// stay so unnoticed, for a machine runs on either: it is turned on again, if the other one is on for certain.
     /// Where that is unknown, the machine may be off by now, and asking is the next thing anyway.
     pub(super) async fn half_done(
         &self,
         ready: &Ready,
-        (call, act, failed): (&Call, Act, Failed),
-        done: &[String],
+        HalfDone { call, act, failed, done }: HalfDone<'_>,
         lease_deadline: &LeaseDeadline,
     ) -> Failed {
         let untouched = matches!(failed, Failed::NotBegun(_));
         let failed = begun(failed, done);
-        if act != Act::Off || done.is_empty() || !(untouched || self.is_on((&ready.node, call)).await) {
+        if act != Act::Off || done.is_empty() || !(untouched || self.is_on(&ready.node, call).await) {
             return failed;
         }
         let mut undone = Vec::new();
         for call in done.iter().filter_map(|name| ready.calls.get(name)) {
             undone.push(match self.on_again(ready, call, lease_deadline).await {
                 Ok(()) => format!("{} was turned on again", call.name),
-                Err(why) => format!("{} stays off: {}", call.name, words(why)),
+                Err(why) => format!("{} stays off: {}", call.name, message(why)),
             });
         }
-        Failed::InDoubt(format!("{}; {}", words(failed), undone.join("; ")))
+        Failed::InDoubt(format!("{}; {}", message(failed), undone.join("; ")))
     }
 
-    async fn is_on(&self, (node, call): (&str, &Call)) -> bool {
-        let Ok(options) = secret::options(&*self.cluster, (node, call)).await else { return false };
+    async fn is_on(&self, node: &str, call: &Call) -> bool {
+        let Ok(options) = secret::options(&*self.cluster, node, call).await else { return false };
         self.agents.status(call, &options).await.0 == PowerState::On
     }
 
@@ -44,11 +51,11 @@ impl<C: Configuration> NativePower<C> {
     async fn on_again(&self, ready: &Ready, off: &Call, lease_deadline: &LeaseDeadline) -> Result<(), Failed> {
         let mut candidates = ready.power(Act::On).filter(|on| on.name == off.name || Plug::of(on) == Plug::of(off));
         let missing = || Failed::NotBegun("no method turns it on".to_owned());
-        self.run((&ready.node, candidates.next().ok_or_else(missing)?), Act::On, lease_deadline).await
+        self.run(&ready.node, candidates.next().ok_or_else(missing)?, Act::On, lease_deadline).await
     }
 }
 
-fn words(failed: Failed) -> String {
+fn message(failed: Failed) -> String {
     match failed {
         Failed::Gone(why) | Failed::NotBegun(why) | Failed::Refused(why) | Failed::InDoubt(why) => why,
         Failed::Timeout(after) => format!("no end within {} s", after.as_secs()),

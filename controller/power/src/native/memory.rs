@@ -13,7 +13,7 @@ use nodewell_remediation::{
     time::Moment,
 };
 
-use super::{NativePower, wiring::Wiring};
+use super::{NativePower, NotProven, not_ready, wiring::Wiring};
 
 #[derive(Debug, Default)]
 pub(super) struct Memory {
@@ -65,8 +65,8 @@ impl About {
 
 impl Memory {
     pub(super) fn configured(&self, node: &Node, now: Moment, ages: Ages) -> Option<Result<Arc<Ready>, Blocker>> {
-        let kept = self.nodes.get(&node.name).filter(|kept| kept.of == About::of(node))?;
-        (now.since(kept.at) < ages.of(&kept.found)).then(|| kept.found.clone())
+        let known = self.nodes.get(&node.name).filter(|known| known.of == About::of(node))?;
+        (now.since(known.at) < ages.of(&known.found)).then(|| known.found.clone())
     }
 
     /// An identity that was proven for another configuration is forgotten. Plugs of a configuration that cannot be read
@@ -76,15 +76,15 @@ impl Memory {
             self.plugs.set(ready);
         }
         let of = About::of(node);
-        let before = self.nodes.remove(&node.name).filter(|kept| kept.of == of && kept.found == found);
-        let identity = before.and_then(|kept| kept.identity);
+        let before = self.nodes.remove(&node.name).filter(|known| known.of == of && known.found == found);
+        let identity = before.and_then(|known| known.identity);
         self.nodes.insert(node.name.clone(), Remembered { of, at: now, found, identity });
     }
 
     /// No other node hangs on its plugs, as far as that has to be known.
-    pub(super) fn alone(&self, ready: &Ready) -> Result<(), String> {
-        self.plugs.alone(&ready.node)?;
-        self.wiring.check(ready)
+    pub(super) fn alone(&self, ready: &Ready) -> Result<(), NotProven> {
+        self.plugs.alone(&ready.node).map_err(not_ready)?;
+        Ok(self.wiring.check(ready)?)
     }
 
     pub(super) fn identified(
@@ -94,15 +94,15 @@ impl Memory {
         now: Moment,
         ages: Ages,
     ) -> Option<Result<(), Blocker>> {
-        let kept = self.nodes.get(&node.name).filter(|kept| kept.of == About::of(node))?;
-        let (at, identity) = kept.identity.as_ref()?;
-        (kept.found.as_ref() == Ok(ready) && now.since(*at) < ages.of(identity)).then(|| identity.clone())
+        let known = self.nodes.get(&node.name).filter(|known| known.of == About::of(node))?;
+        let (at, identity) = known.identity.as_ref()?;
+        (known.found.as_ref() == Ok(ready) && now.since(*at) < ages.of(identity)).then(|| identity.clone())
     }
 
     pub(super) fn identify(&mut self, node: &Node, ready: &Arc<Ready>, now: Moment, identity: Result<(), Blocker>) {
-        let kept = self.nodes.get_mut(&node.name).filter(|kept| kept.found.as_ref() == Ok(ready));
-        if let Some(kept) = kept.filter(|kept| kept.of == About::of(node)) {
-            kept.identity = Some((now, identity));
+        let known = self.nodes.get_mut(&node.name).filter(|known| known.found.as_ref() == Ok(ready));
+        if let Some(known) = known.filter(|known| known.of == About::of(node)) {
+            known.identity = Some((now, identity));
         }
     }
 

@@ -2,14 +2,13 @@
 
 use nodewell_reconcile::cluster::Configuration;
 use nodewell_remediation::{
-    api::fence::Blocker,
     facts::{Node, Truth},
     guard::reason,
     method::Ready,
     snapshot::PowerState,
 };
 
-use super::{NativePower, wiring::UNREAD};
+use super::{NativePower, NotProven};
 
 /// What the condition reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,25 +25,28 @@ impl<C: Configuration> NativePower<C> {
     pub async fn preflight(&self, node: &Node) -> Preflight {
         let ready = match self.proven(node, self.settings.refresh).await {
             Ok(ready) => ready,
-            Err(blocker) => return refused(blocker),
+            Err(error) => return refused(error),
         };
-        let say = |status, reason, message: String| Preflight { status, reason, message };
+        let preflight = |status, reason, message: String| Preflight { status, reason, message };
         let states = self.states(&ready).await;
         let off = states.each.iter().find(|(_, state)| *state == PowerState::Off);
         match (states.all, off) {
             // The node runs on one supply, but without the other's answer it could not be turned off.
             (state, _) if state == PowerState::Unknown || states.complaint.is_some() => {
                 let why = states.complaint;
-                say(Truth::False, "NoAnswer", why.unwrap_or_else(|| "its methods do not agree".to_owned()))
+                preflight(Truth::False, "NoAnswer", why.unwrap_or_else(|| "its methods do not agree".to_owned()))
             }
-            (PowerState::Off, _) if node.is_ready() => {
-                say(Truth::False, "ReadsOff", "the node is Ready, but its methods say that it is off".to_owned())
-            }
+            (PowerState::Off, _) if node.is_ready() => preflight(
+                Truth::False,
+                "ReadsOff",
+                "the node is Ready, but its methods report that it is off".to_owned(),
+            ),
             (PowerState::On, Some((name, _))) if node.is_ready() => {
-                let text = format!("the node is Ready, but {name} says Off and another method On; turn that supply on");
-                say(Truth::False, "ReadsOff", text)
+                let text =
+                    format!("the node is Ready, but {name} reports Off and another method On; turn that supply on");
+                preflight(Truth::False, "ReadsOff", text)
             }
-            _ => say(Truth::True, "FenceReady", by(&ready)),
+            _ => preflight(Truth::True, "FenceReady", by(&ready)),
         }
     }
 }
@@ -55,10 +57,8 @@ fn by(ready: &Ready) -> String {
     std::iter::once(by).chain(ready.notes.iter().cloned()).collect::<Vec<_>>().join("; ")
 }
 
-fn refused(blocker: Blocker) -> Preflight {
+fn refused(NotProven { blocker, is_early }: NotProven) -> Preflight {
     let known = [reason::NO_METHODS, reason::IDENTITY_UNPROVEN].into_iter().find(|known| *known == blocker.reason);
-    // Right after a start, and over in a moment.
-    let is_early = UNREAD.iter().any(|word| blocker.message.contains(word));
     let status = if known == Some(reason::NO_METHODS) || is_early { Truth::Unknown } else { Truth::False };
     Preflight { status, reason: known.unwrap_or(reason::FENCE_NOT_READY), message: blocker.message }
 }

@@ -15,7 +15,7 @@ const ANY: &str = "*";
 /// # Errors
 /// The Secret is not bound to the node and to where the method would send it, cannot be read, is missing though it was asked
 /// for, or has a key that is no option of the agent's. Never with a value in it.
-pub(super) async fn options<C: Configuration>(cluster: &C, (node, call): (&str, &Call)) -> Result<Options, String> {
+pub(super) async fn options<C: Configuration>(cluster: &C, node: &str, call: &Call) -> Result<Options, String> {
     let name = &call.secret;
     let mut options = Options { values: call.options.clone(), secrets: Vec::new() };
     let data = match cluster.secret(name).await {
@@ -42,7 +42,7 @@ pub(super) async fn options<C: Configuration>(cluster: &C, (node, call): (&str, 
         }
         options.secrets.push(text.clone());
         if options.values.insert(option.clone(), text).is_some() {
-            return Err(wrong("the option is given elsewhere as well; keep one"));
+            return Err(wrong("the option is given elsewhere as well; leave one"));
         }
     }
     for (option, value) in &call.options {
@@ -68,7 +68,7 @@ fn unbound(mut data: BTreeMap<String, Vec<u8>>, node: &str, call: &Call) -> Resu
     }
     let wanted = destinations(call);
     let names = |text: &Option<String>, one: &str| {
-        text.as_deref().is_some_and(|text| text.split_whitespace().any(|word| word == one))
+        text.as_deref().is_some_and(|text| text.split_whitespace().any(|name| name == one))
     };
     let [address, nodes] = &bound;
     let is_here = wanted.iter().all(|one| names(address, one));
@@ -76,7 +76,7 @@ fn unbound(mut data: BTreeMap<String, Vec<u8>>, node: &str, call: &Call) -> Resu
         return Ok(data);
     }
     Err(format!(
-        "method {}: Secret {} is not handed to {} for {node}: it is bound to {} for {}; if it belongs there, give it the keys \
+        "method {}: Secret {} is not given to {} for {node}: it is bound to {} for {}; if it belongs there, give it the keys \
          address: {:?} and node: {node:?} (stringData)",
         call.name,
         call.secret,

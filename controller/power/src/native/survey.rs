@@ -58,7 +58,7 @@ impl<C: Configuration> NativePower<C> {
             );
         }
         // What speaks against it matters when it is to be fenced.
-        drop(self.learn(node, now, (found, &known)));
+        drop(self.learn(node, now, found, &known));
         is_read
     }
 }

@@ -8,10 +8,19 @@ use nodewell_remediation::{
     time::Moment,
 };
 
-/// What is over once every node was read, as [`Wiring::check`] phrases it.
-pub(super) const UNREAD: [&str; 2] = ["not listed yet", "not read yet"];
 /// Nodes that are named where all of them would be too long.
 const NAMED: usize = 3;
+
+/// Why other nodes may hang on a node's plugs.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum WiringError {
+    /// Over once every node was read.
+    #[error("{0}")]
+    Unread(String),
+    /// Another node's configuration names the plug, or may name it.
+    #[error("{0}")]
+    Shared(String),
+}
 
 /// What this process has read of all nodes' configurations.
 #[derive(Debug, Default)]
@@ -50,33 +59,38 @@ impl Wiring {
     ///
     /// # Errors
     /// Other nodes may hang on the plugs of this one; which, and what to do.
-    pub(super) fn check(&self, ready: &Ready) -> Result<(), String> {
+    pub(super) fn check(&self, ready: &Ready) -> Result<(), WiringError> {
         let calls = ready.power(Act::Off).filter(|call| call.storage.is_none() && call.claim != Claim::Asked);
         let calls: Vec<&Call> = calls.collect();
         if calls.is_empty() {
             return Ok(());
         }
-        let all = self.all.as_ref().ok_or("the nodes are not listed yet, and one of them may hang on the same plug")?;
+        let unlisted =
+            || WiringError::Unread("the nodes are not listed yet, and one of them may hang on the same plug".into());
+        let all = self.all.as_ref().ok_or_else(unlisted)?;
         let unread: Vec<&str> = all.iter().map(String::as_str).filter(|name| !self.read.contains_key(*name)).collect();
         if !unread.is_empty() {
-            return Err(format!(
+            return Err(WiringError::Unread(format!(
                 "the ConfigMaps of {} nodes were not read yet ({}), and one of them may hang on the same plug; this is \
                  over when the API server has answered for all",
                 unread.len(),
                 some(&unread)
-            ));
+            )));
         }
         calls.into_iter().try_for_each(|call| self.check_doubtful(&ready.node, call))
     }
 
-    fn check_doubtful(&self, node: &str, call: &Call) -> Result<(), String> {
+    fn check_doubtful(&self, node: &str, call: &Call) -> Result<(), WiringError> {
         let address = address(call);
         let others = self.doubtful.iter().filter(|(name, text)| *name != node && names(text, &address));
         let others: Vec<&str> = others.map(|(name, _)| name.as_str()).collect();
         if others.is_empty() {
             return Ok(());
         }
-        Err(format!("the ConfigMaps of {} name {address} too and have mistakes: mend them", some(&others)))
+        Err(WiringError::Shared(format!(
+            "the ConfigMaps of {} name {address} too and have errors: mend them",
+            some(&others)
+        )))
     }
 }
 

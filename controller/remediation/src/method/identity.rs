@@ -8,12 +8,12 @@ const BYTES: usize = 16;
 /// Why a BMC is not believed to be a node's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unproven {
-    #[error("IdentityUnproven: the pin is {0:?}, which names no machine; write the GUID that its BMC says")]
+    #[error("the pin is {0:?}, which names no machine; write the GUID that its BMC says")]
     NodeUnknown(String),
-    #[error("IdentityUnproven: the BMC says {0:?}, which names no machine; pin it by system-uuid=GUID, or replace it")]
+    #[error("the BMC says {0:?}, which names no machine; pin it by system-uuid=GUID, or replace it")]
     BmcUnknown(String),
     #[error(
-        "IdentityUnproven: the BMC says that it is {bmc}, the node's pin is {node}; this is another machine's BMC, or one \
+        "the BMC says that it is {bmc}, the node's pin is {node}; this is another machine's BMC, or one \
          with a GUID of its own, which system-uuid=GUID of the method pins"
     )]
     Mismatch { bmc: String, node: String },

@@ -55,14 +55,14 @@ fn a_machine_of_this_name_in_this_place_is_the_nodes() {
 
 #[test]
 fn a_machine_of_the_same_name_elsewhere_is_another() {
-    for (agent, id, options, words) in [
+    for (agent, id, options, message) in [
         ("fence_aws", "aws:///eu-west-1a/i-0abc", &[("plug", "i-0abd")][..], "plug is i-0abd"),
         ("fence_aws", "", &[("plug", "i-0abc")], "not one of aws"),
         ("fence_aws", "gce://a/b/i-0abc", &[("plug", "i-0abc")], "not one of aws"),
         ("fence_gce", "gce://shop/b/w1", &[("plug", "w1"), ("zone", "c"), ("project", "shop")], "zone is c"),
         ("fence_gce", "gce://shop/b/w1", &[("plug", "w1"), ("zone", "b"), ("project", "lab")], "project is lab"),
         ("fence_gce", "gce://shop/b/w1", &[("plug", "w1"), ("zone", "b")], "write project=shop"),
-        ("fence_gce", "gce:///w1", &[("plug", "w1"), ("zone", "b")], "does not say its zone"),
+        ("fence_gce", "gce:///w1", &[("plug", "w1"), ("zone", "b")], "has no zone"),
         (
             "fence_azure_arm",
             AZURE,
@@ -78,7 +78,7 @@ fn a_machine_of_the_same_name_elsewhere_is_another() {
         ),
         ("fence_openstack", "openstack:///7c1e", &[], "write plug=7c1e"),
     ] {
-        let told = proven(agent, id, options).unwrap_err();
-        assert!(told.contains(words), "{agent} {options:?}: {words} is not in: {told}");
+        let error = proven(agent, id, options).unwrap_err();
+        assert!(error.contains(message), "{agent} {options:?}: {message} is not in: {error}");
     }
 }

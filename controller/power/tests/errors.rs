@@ -1,4 +1,4 @@
-//! Errors in ConfigMaps and Secrets: each is reported with its place and what to do, by the condition and by the plan,
+//! Errors in ConfigMaps and Secrets: each is reported with its file and line and what to do, by the condition and by the plan,
 //! and nothing is run by it.
 
 use nodewell_reconcile::power::Power;
@@ -9,8 +9,8 @@ use super::{configured::room, fake::node};
 const GOOD: &str = "agent_name=fence_test\nip=pdu\nplug=1\nidentity=configured";
 
 #[tokio::test]
-async fn each_is_told_with_its_place_and_what_to_do() {
-    for (method, words) in [
+async fn each_is_reported_with_its_location_and_what_to_do() {
+    for (method, parts) in [
         (
             "agent_name=fence_gone\nip=1",
             &["fence-config-n1/fence-method-pdu1:1:", "fence_gone", "install the package"][..],
@@ -44,7 +44,7 @@ async fn each_is_told_with_its_place_and_what_to_do() {
             panic!("{method}")
         };
         for text in [&refusal.message, &plan, &off] {
-            assert!(words.iter().all(|word| text.contains(word)), "{words:?} are not in: {text}");
+            assert!(parts.iter().all(|part| text.contains(part)), "{parts:?} are not in: {text}");
             assert!(!text.contains("hunter2"), "{text}");
         }
         assert_eq!(room.power.read(&node, None).await, PowerState::Unknown);
@@ -53,7 +53,7 @@ async fn each_is_told_with_its_place_and_what_to_do() {
 }
 
 #[tokio::test]
-async fn a_plug_of_two_nodes_is_told_to_both_with_what_to_do() {
+async fn a_plug_of_two_nodes_is_reported_for_both_with_what_to_do() {
     let room = room();
     room.configure("n1", &[1, 3]);
     room.configure("n2", &[2, 3]);
@@ -63,8 +63,8 @@ async fn a_plug_of_two_nodes_is_told_to_both_with_what_to_do() {
     for node in [&nodes[1], &nodes[0]] {
         let refusal = room.power.preflight(node).await;
         assert_eq!((refusal.status, refusal.reason), (Truth::False, "FenceNotReady"));
-        for words in ["n1", "n2", "on one plug", "correct the plug in the ConfigMaps of one"] {
-            assert!(refusal.message.contains(words), "{refusal:?}");
+        for part in ["n1", "n2", "on one plug", "correct the plug in the ConfigMaps of one"] {
+            assert!(refusal.message.contains(part), "{refusal:?}");
         }
     }
     assert_eq!(room.bench.read("orders"), "");
