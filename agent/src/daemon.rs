@@ -19,7 +19,7 @@ use crate::{
     detectors::proof::{HostRoots, Prover},
     exporters::{
         self,
-        apiserver::{ApiStats, EventsCheckpoint, Ports},
+        apiserver::{ApiStats, EventsCheckpoint, ExporterHandles},
         metrics::{Shown, Statistics},
     },
     identity::Way,
@@ -294,10 +294,15 @@ impl Agent {
         }
         let settings = self.config.clone();
         let checkpoint = EventsCheckpoint::default();
-        let ports = Ports { shared_state: self.shared_state.clone(), stats: stats.clone(), notices: None, checkpoint };
+        let handles = ExporterHandles {
+            shared_state: self.shared_state.clone(),
+            stats: stats.clone(),
+            notices: None,
+            checkpoint,
+        };
         let stop = self.tasks.stop().clone();
         self.tasks.supervise("apiserver", AtStop::Finish, move || {
-            cluster::export(way.clone(), settings.clone(), ports.clone(), stop.clone())
+            cluster::export(way.clone(), settings.clone(), handles.clone(), stop.clone())
         });
         stats
     }

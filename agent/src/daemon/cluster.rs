@@ -6,13 +6,13 @@ use nodewell_model::view::{ApiserverState, ApiserverView};
 
 use crate::{
     config::Config,
-    exporters::apiserver::{self, ApiserverConfig, Ports},
+    exporters::apiserver::{self, ApiserverConfig, ExporterHandles},
     identity::Way,
     runtime::Stop,
 };
 
 /// Waits for a kubeconfig, then keeps the API server up to date until it is asked to stop.
-pub(super) async fn export(way: Way, settings: Config, ports: Ports, stop: Stop) {
+pub(super) async fn export(way: Way, settings: Config, handles: ExporterHandles, stop: Stop) {
     if way.look().await.is_none() {
         tracing::warn!(
             "no kubeconfig: running standalone until nodewell-identity finds one, or --kubeconfig names one"
@@ -31,7 +31,7 @@ pub(super) async fn export(way: Way, settings: Config, ports: Ports, stop: Stop)
                 () = &mut another => tracing::info!("another kubeconfig is the one to go by now"),
             }
         };
-        export_as(kubeconfig.clone(), &settings, ports.clone(), ended).await;
+        export_as(kubeconfig.clone(), &settings, handles.clone(), ended).await;
         if stop.is_set() {
             return;
         }
@@ -39,8 +39,8 @@ pub(super) async fn export(way: Way, settings: Config, ports: Ports, stop: Stop)
 }
 
 /// Talks to the API server with this kubeconfig, until `ended`.
-async fn export_as(kubeconfig: PathBuf, settings: &Config, ports: Ports, ended: impl Future<Output = ()>) {
-    ports.shared_state.set_apiserver(ApiserverView {
+async fn export_as(kubeconfig: PathBuf, settings: &Config, handles: ExporterHandles, ended: impl Future<Output = ()>) {
+    handles.shared_state.set_apiserver(ApiserverView {
         state: ApiserverState::Connecting,
         last_success: None,
         message: String::new(),
@@ -52,5 +52,5 @@ async fn export_as(kubeconfig: PathBuf, settings: &Config, ports: Ports, ended: 
     config.heartbeat = settings.apiserver.heartbeat;
     config.take_over = settings.apiserver.take_over;
     config.lease = settings.apiserver.lease;
-    apiserver::run(config, ports, ended).await;
+    apiserver::run(config, handles, ended).await;
 }

@@ -8,10 +8,11 @@
 
 mod aggregate;
 mod answer;
+mod bisect;
+mod client_source;
 mod conditions;
 mod conflicts;
 mod connection;
-mod culprits;
 mod events;
 mod health;
 mod jitter;
@@ -24,7 +25,6 @@ mod retry;
 mod schedule;
 mod shared;
 mod stats;
-mod way;
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -35,13 +35,13 @@ use tokio::{
 
 pub use crate::config::{LeaseConfig, LeaseMode};
 pub use aggregate::EventLimits;
+pub use client_source::ClientSource;
 pub use events::EventsCheckpoint;
 pub use object::FIELD_MANAGER;
 pub use retry::RetryPolicy;
 pub use schedule::NODE_MESSAGE_LIMIT_BYTES;
 pub use shared::Notice;
 pub use stats::{ApiStats, Verb};
-pub use way::Way;
 
 pub use crate::bucket::Rate;
 
@@ -57,7 +57,7 @@ const WITHDRAW_AGAIN: Duration = Duration::from_millis(300);
 /// How the exporter is set up; [`ApiserverConfig::new`] has the defaults.
 #[derive(Debug, Clone)]
 pub struct ApiserverConfig {
-    pub way: Way,
+    pub client_source: ClientSource,
     /// The Node's name in the cluster.
     pub node_name: String,
     /// `default`, or `kube-system`: the server takes Events about cluster-wide objects nowhere else.
@@ -75,7 +75,7 @@ pub struct ApiserverConfig {
     pub late_answer: Duration,
     /// An Event comes up and the server has not confirmed the Node for so long: the agent looks at the Node, which may
     /// be another one.
-    pub doubtful_after: Duration,
+    pub stale_after: Duration,
     /// From connecting to the last byte of the answer.
     pub request_timeout: Duration,
     pub retry: RetryPolicy,
@@ -95,9 +95,9 @@ pub struct ApiserverConfig {
 impl ApiserverConfig {
     /// The defaults for this node.
     #[must_use]
-    pub fn new(way: impl Into<Way>, node_name: &str) -> Self {
+    pub fn new(client_source: impl Into<ClientSource>, node_name: &str) -> Self {
         Self {
-            way: way.into(),
+            client_source: client_source.into(),
             node_name: node_name.to_owned(),
             event_namespace: "default".to_owned(),
             start_grace: Duration::from_secs(1),
@@ -105,7 +105,7 @@ impl ApiserverConfig {
             min_change_interval: Duration::from_secs(10),
             clear_hold: Duration::from_secs(30),
             late_answer: Duration::from_secs(30),
-            doubtful_after: Duration::from_mins(1),
+            stale_after: Duration::from_mins(1),
             request_timeout: Duration::from_secs(10),
             retry: RetryPolicy::default(),
             event_limits: EventLimits::default(),
@@ -129,7 +129,7 @@ impl ApiserverConfig {
 
 /// What the exporter is connected to inside the agent; the shared state's store saves what is not delivered yet.
 #[derive(Debug, Clone)]
-pub struct Ports {
+pub struct ExporterHandles {
     pub shared_state: SharedState,
     pub stats: Arc<ApiStats>,
     /// Hears of conflicts with other writers; never waited for.
@@ -140,9 +140,9 @@ pub struct Ports {
 
 /// Runs until `shutdown` completes, then sends what is due within the flush grace. Needs a tokio runtime with time
 /// and I/O. Started again after a panic it goes on from its checkpoint; after a crash, with what the store has.
-pub async fn run(config: ApiserverConfig, ports: Ports, shutdown: impl Future<Output = ()>) {
-    let checkpoint = ports.checkpoint.clone();
-    let shared = Shared::new(config, ports);
+pub async fn run(config: ApiserverConfig, handles: ExporterHandles, shutdown: impl Future<Output = ()>) {
+    let checkpoint = handles.checkpoint.clone();
+    let shared = Shared::new(config, handles);
     let lanes = async { tokio::join!(conditions::run(&shared), events::run(&shared, checkpoint), lease::run(&shared)) };
     tokio::pin!(lanes);
     tokio::select! {
@@ -167,12 +167,12 @@ pub struct WithdrawError {
 /// Removes all our conditions from the Node by applying none, for the removal of the package. A server that fails is
 /// asked again until the caller gives up. A Node that is gone has no conditions of ours.
 pub async fn withdraw(config: &ApiserverConfig) -> Result<(), WithdrawError> {
-    let connection = Connection::new(config.way.clone(), config.request_timeout, Arc::default());
-    let call = object::apply_conditions(&config.node_name, &object::Draft::new(), false);
+    let connection = Connection::new(config.client_source.clone(), config.request_timeout, Arc::default());
+    let call = object::apply_conditions(&config.node_name, &object::ApplyPatch::new(), false);
     loop {
         match connection.send(&call).await {
             Ok(_) | Err(RequestError::Missing(_)) => return Ok(()),
-            Err(RequestError::Busy { .. } | RequestError::Broken { .. }) => sleep(WITHDRAW_AGAIN).await,
+            Err(RequestError::Busy { .. } | RequestError::ServerError { .. }) => sleep(WITHDRAW_AGAIN).await,
             Err(error) => return Err(WithdrawError { node: config.node_name.clone(), reason: error.to_string() }),
         }
     }

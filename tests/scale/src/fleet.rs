@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use nodewell_agent::{
-    exporters::apiserver::{self, ApiStats, ApiserverConfig, EventsCheckpoint, Ports},
+    exporters::apiserver::{self, ApiStats, ApiserverConfig, EventsCheckpoint, ExporterHandles},
     shared_state::{Command, SharedState},
 };
 use nodewell_model::{
@@ -37,13 +37,13 @@ impl Exporter {
         let name = config.node_name.clone();
         let (shared_state, commands) = SharedState::new(&name);
         let stats = Arc::<ApiStats>::default();
-        let ports = Ports {
+        let handles = ExporterHandles {
             shared_state: shared_state.clone(),
             stats: Arc::clone(&stats),
             notices: None,
             checkpoint: EventsCheckpoint::default(),
         };
-        let task = tokio::spawn(apiserver::run(config, ports, std::future::pending()));
+        let task = tokio::spawn(apiserver::run(config, handles, std::future::pending()));
         Self { name, stats, shared_state, task, _commands: commands }
     }
 

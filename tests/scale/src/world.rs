@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use jiff::Timestamp;
 use kube::Client;
 use nodewell_agent::{
-    exporters::apiserver::{ApiserverConfig, Way},
+    exporters::apiserver::{ApiserverConfig, ClientSource},
     runtime::clock::Clock,
 };
 use nodewell_model::view::ConditionView;
@@ -67,7 +67,7 @@ impl World {
         let clock = Clock::simulated(VIRTUAL_START.parse().unwrap());
         let config = |name: &String| {
             let client = Client::new(Door::new(Arc::clone(&server), name), "default");
-            ApiserverConfig { clock, ..ApiserverConfig::new(Way::Client(client), name) }
+            ApiserverConfig { clock, ..ApiserverConfig::new(ClientSource::Client(client), name) }
         };
         Self {
             name: "virtual time, double",

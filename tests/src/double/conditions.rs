@@ -54,12 +54,12 @@ impl fmt::Display for Owner {
 
 /// A field that another writer holds at another value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Clash {
+pub(crate) struct FieldConflict {
     pub(crate) owner: Owner,
     key: Key,
 }
 
-impl Clash {
+impl FieldConflict {
     /// As `details.causes[].field` has it.
     pub(crate) fn field(&self) -> String {
         format!(".status.conditions[type={:?}].{}", self.key.0, self.key.1)
@@ -94,19 +94,19 @@ impl Conditions {
     }
 
     /// Server-side apply: these conditions are all that `manager` wants to set.
-    pub(crate) fn apply(&mut self, manager: &str, wanted: &[Fields], force: bool) -> Result<(), Vec<Clash>> {
+    pub(crate) fn apply(&mut self, manager: &str, wanted: &[Fields], force: bool) -> Result<(), Vec<FieldConflict>> {
         let me = Owner::apply(manager);
         if !self.tracked {
             let all = self.items.iter().flat_map(keys).collect();
             self.owners = BTreeMap::from([(Owner::update(BEFORE_FIRST_APPLY), all)]);
         }
-        let clashes = self.clashes(&me, wanted);
-        if !clashes.is_empty() && !force {
-            return Err(clashes);
+        let conflicts = self.conflicts(&me, wanted);
+        if !conflicts.is_empty() && !force {
+            return Err(conflicts);
         }
         self.tracked = true;
-        for clash in clashes {
-            self.owners.entry(clash.owner).or_default().remove(&clash.key);
+        for conflict in conflicts {
+            self.owners.entry(conflict.owner).or_default().remove(&conflict.key);
         }
         let before = self.owners.remove(&me).unwrap_or_default();
         let now: BTreeSet<Key> = wanted.iter().flat_map(keys).collect();
@@ -135,17 +135,17 @@ impl Conditions {
         self.owners.retain(|_, keys| !keys.is_empty());
     }
 
-    fn clashes(&self, me: &Owner, wanted: &[Fields]) -> Vec<Clash> {
-        let mut clashes = Vec::new();
+    fn conflicts(&self, me: &Owner, wanted: &[Fields]) -> Vec<FieldConflict> {
+        let mut conflicts = Vec::new();
         for (owner, keys) in self.owners.iter().filter(|(owner, _)| *owner != me) {
             for (condition, field) in keys {
                 let sent = wanted.iter().find(|one| name(one) == condition).and_then(|one| one.get(field));
                 if sent.is_some() && sent != self.value(condition, field) {
-                    clashes.push(Clash { owner: owner.clone(), key: (condition.clone(), field.clone()) });
+                    conflicts.push(FieldConflict { owner: owner.clone(), key: (condition.clone(), field.clone()) });
                 }
             }
         }
-        clashes
+        conflicts
     }
 
     fn changed_by(&self, patch: &Fields) -> BTreeSet<Key> {

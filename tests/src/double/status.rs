@@ -3,7 +3,7 @@
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::{conditions::Clash, request::User};
+use super::{conditions::FieldConflict, request::User};
 use crate::cluster::{POLICY, POLICY_WORDS};
 
 /// What is sent back.
@@ -119,26 +119,26 @@ pub(crate) fn untyped(node: &str, path_and_why: &str) -> Reply {
     rejection(StatusCode::INTERNAL_SERVER_ERROR, &message, None, Value::Null)
 }
 
-/// Other managers own what was to be set otherwise; `clashes` are sorted by manager.
-pub(crate) fn conflict(clashes: &[Clash]) -> Reply {
-    let cause = |clash: &Clash| {
-        let message = format!("conflict with {}", clash.owner);
-        json!({ "reason": "FieldManagerConflict", "message": message, "field": clash.field() })
+/// Other managers own what was to be set otherwise; `conflicts` are sorted by manager.
+pub(crate) fn conflict(conflicts: &[FieldConflict]) -> Reply {
+    let cause = |conflict: &FieldConflict| {
+        let message = format!("conflict with {}", conflict.owner);
+        json!({ "reason": "FieldManagerConflict", "message": message, "field": conflict.field() })
     };
-    let causes: Vec<Value> = clashes.iter().map(cause).collect();
-    let message = conflict_message(clashes);
+    let causes: Vec<Value> = conflicts.iter().map(cause).collect();
+    let message = conflict_message(conflicts);
     rejection(StatusCode::CONFLICT, &message, Some("Conflict"), json!({ "causes": causes }))
 }
 
-fn conflict_message(clashes: &[Clash]) -> String {
-    if let [only] = clashes {
+fn conflict_message(conflicts: &[FieldConflict]) -> String {
+    if let [only] = conflicts {
         return format!("Apply failed with 1 conflict: conflict with {}: {}", only.owner, only.field());
     }
-    let mut message = format!("Apply failed with {} conflicts: ", clashes.len());
-    let groups: Vec<String> = clashes
+    let mut message = format!("Apply failed with {} conflicts: ", conflicts.len());
+    let groups: Vec<String> = conflicts
         .chunk_by(|one, other| one.owner == other.owner)
         .map(|group| {
-            let fields: String = group.iter().map(|clash| format!("\n- {}", clash.field())).collect();
+            let fields: String = group.iter().map(|conflict| format!("\n- {}", conflict.field())).collect();
             format!("conflicts with {}:{fields}", group[0].owner)
         })
         .collect();

@@ -114,7 +114,7 @@ impl Aggregate {
     }
 
     fn await_delivery(&mut self, id: u64, time: Timestamp) -> u64 {
-        let Some(series) = self.series.get(&id).filter(|series| series.has_news()) else { return 0 };
+        let Some(series) = self.series.get(&id).filter(|series| series.has_unsent()) else { return 0 };
         let ready = self.limiter.ready(&series.first);
         self.none_ready_before = self.none_ready_before.map(|soonest| soonest.min(ready));
         let out = self.outbox.push(id, series.first.severity, time);
@@ -241,7 +241,7 @@ impl Aggregate {
         series.created = true;
         series.sent = series.sent.max(sent);
         self.changed.insert(series.hash);
-        if series.has_news() {
+        if series.has_unsent() {
             // There was room a moment ago, and no entry was added since.
             self.outbox.push(delivery.id, series.first.severity, series.last_time);
         } else if self.open.get(&Key::of(&series.first)) != Some(&delivery.id) {

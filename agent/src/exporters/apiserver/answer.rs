@@ -8,7 +8,7 @@ use super::object::Fields;
 
 /// A request that did what it should.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Taken {
+pub(super) struct AcceptedAnswer {
     /// The object's UID, where the answer names one.
     pub(super) uid: Option<String>,
     /// An Event's count, where the answer is a whole Event.
@@ -23,7 +23,7 @@ pub(super) struct Taken {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum RequestError {
     #[error("cannot use the kubeconfig: {0}")]
-    Identity(String),
+    Credentials(String),
     /// No server received the request.
     #[error("cannot reach the API server: {0}")]
     Unreachable(String),
@@ -41,11 +41,11 @@ pub(super) enum RequestError {
     Exists,
     /// Other field managers own fields that we want to set otherwise.
     #[error("other writers own what we wanted to set (409)")]
-    Clash(Vec<Clash>),
+    FieldConflicts(Vec<FieldConflict>),
     #[error("the API server is busy ({code}): {message}")]
     Busy { code: u16, after: Option<Duration>, message: String },
     #[error("the API server failed ({code}): {message}")]
-    Broken { code: u16, message: String },
+    ServerError { code: u16, message: String },
     /// The server understood the request and will not take it: our error, or a server too old.
     #[error("the API server refused it ({code}): {message}")]
     Rejected { code: u16, message: String },
@@ -53,7 +53,7 @@ pub(super) enum RequestError {
 
 /// One field of one condition that another manager owns.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Clash {
+pub(super) struct FieldConflict {
     pub(super) condition: String,
     pub(super) field: String,
     pub(super) manager: String,
@@ -111,7 +111,7 @@ struct Cause {
 }
 
 /// Reads an answer: its status code, its `Retry-After` header and its body.
-pub(super) fn judge(code: u16, retry_after: Option<&str>, body: &[u8]) -> Result<Taken, RequestError> {
+pub(super) fn parse_answer(code: u16, retry_after: Option<&str>, body: &[u8]) -> Result<AcceptedAnswer, RequestError> {
     if (200..300).contains(&code) {
         return Ok(serde_json::from_slice::<Object>(body).unwrap_or_default().into());
     }
@@ -119,7 +119,7 @@ pub(super) fn judge(code: u16, retry_after: Option<&str>, body: &[u8]) -> Result
     Err(error(code, retry_after, status))
 }
 
-impl From<Object> for Taken {
+impl From<Object> for AcceptedAnswer {
     fn from(object: Object) -> Self {
         let Metadata { uid, version } = object.metadata;
         Self {
@@ -144,15 +144,19 @@ fn error(code: u16, retry_after: Option<&str>, status: Status) -> RequestError {
         409 => conflict(status.details.causes, message),
         429 => RequestError::Busy { code, after, message },
         500.. if after.is_some() => RequestError::Busy { code, after, message },
-        500.. => RequestError::Broken { code, message },
+        500.. => RequestError::ServerError { code, message },
         _ => RequestError::Rejected { code, message },
     }
 }
 
 fn conflict(causes: Vec<Cause>, message: String) -> RequestError {
-    let clashes: Vec<Clash> = causes.iter().filter_map(Cause::clash).collect();
+    let conflicts: Vec<FieldConflict> = causes.iter().filter_map(Cause::field_conflict).collect();
     // Without causes it is the server's own optimistic lock that lost: worth another try.
-    if clashes.is_empty() { RequestError::Broken { code: 409, message } } else { RequestError::Clash(clashes) }
+    if conflicts.is_empty() {
+        RequestError::ServerError { code: 409, message }
+    } else {
+        RequestError::FieldConflicts(conflicts)
+    }
 }
 
 impl Status {
@@ -165,12 +169,12 @@ impl Status {
 
 impl Cause {
     /// `field` is `.status.conditions[type="KernelDeadlock"].status`, `message` `conflict with "npd" … using v1`.
-    fn clash(&self) -> Option<Clash> {
+    fn field_conflict(&self) -> Option<FieldConflict> {
         if self.reason != "FieldManagerConflict" {
             return None;
         }
         let (condition, rest) = self.field.split_once("conditions[type=\"")?.1.split_once("\"]")?;
-        Some(Clash {
+        Some(FieldConflict {
             condition: condition.to_owned(),
             field: rest.trim_start_matches('.').to_owned(),
             manager: self.message.split('"').nth(1).unwrap_or("another writer").to_owned(),
@@ -183,19 +187,19 @@ mod tests {
     use super::*;
 
     fn rejected(code: u16, body: &str) -> RequestError {
-        judge(code, None, body.as_bytes()).unwrap_err()
+        parse_answer(code, None, body.as_bytes()).unwrap_err()
     }
 
     #[test]
     fn a_success_names_the_uid_whatever_else_it_holds() {
         let body =
             br#"{"kind":"PartialObjectMetadata","metadata":{"uid":"u-1","resourceVersion":"77"},"spec":{"x":1}}"#;
-        let taken = Taken { uid: Some("u-1".into()), version: Some(77), ..Taken::default() };
-        assert_eq!(judge(200, None, body), Ok(taken));
-        assert_eq!(judge(201, None, b"not json"), Ok(Taken::default()));
-        let event = Taken { count: Some(7), ..Taken::default() };
-        assert_eq!(judge(200, None, br#"{"kind":"Event","count":7}"#), Ok(event));
-        let node = judge(200, None, br#"{"status":{"conditions":[{"type":"A"}],"images":[1]}}"#).unwrap();
+        let answer = AcceptedAnswer { uid: Some("u-1".into()), version: Some(77), ..AcceptedAnswer::default() };
+        assert_eq!(parse_answer(200, None, body), Ok(answer));
+        assert_eq!(parse_answer(201, None, b"not json"), Ok(AcceptedAnswer::default()));
+        let event = AcceptedAnswer { count: Some(7), ..AcceptedAnswer::default() };
+        assert_eq!(parse_answer(200, None, br#"{"kind":"Event","count":7}"#), Ok(event));
+        let node = parse_answer(200, None, br#"{"status":{"conditions":[{"type":"A"}],"images":[1]}}"#).unwrap();
         assert_eq!(node.conditions.unwrap()[0]["type"], "A");
     }
 
@@ -205,20 +209,23 @@ mod tests {
         let body = r#"{"kind":"Status","message":"Apply failed with 1 conflict","reason":"Conflict","details":{"causes":[
             {"reason":"FieldManagerConflict","message":"conflict with \"npd\" with subresource \"status\" using v1",
              "field":".status.conditions[type=\"KernelDeadlock\"].lastHeartbeatTime"}]},"code":409}"#;
-        let clash =
-            Clash { condition: "KernelDeadlock".into(), field: "lastHeartbeatTime".into(), manager: "npd".into() };
-        assert_eq!(rejected(409, body), RequestError::Clash(vec![clash]));
+        let conflict = FieldConflict {
+            condition: "KernelDeadlock".into(),
+            field: "lastHeartbeatTime".into(),
+            manager: "npd".into(),
+        };
+        assert_eq!(rejected(409, body), RequestError::FieldConflicts(vec![conflict]));
     }
 
     #[test]
     fn other_conflicts_are_tried_again_and_existing_objects_are_known() {
         assert_eq!(rejected(409, r#"{"reason":"AlreadyExists"}"#), RequestError::Exists);
-        assert!(matches!(rejected(409, r#"{"reason":"Conflict"}"#), RequestError::Broken { code: 409, .. }));
+        assert!(matches!(rejected(409, r#"{"reason":"Conflict"}"#), RequestError::ServerError { code: 409, .. }));
     }
 
     #[test]
     fn retry_after_is_read_from_the_header_or_the_body() {
-        let after = |code, header, body: &str| match judge(code, header, body.as_bytes()) {
+        let after = |code, header, body: &str| match parse_answer(code, header, body.as_bytes()) {
             Err(RequestError::Busy { after, .. }) => after,
             other => panic!("{other:?}"),
         };
@@ -229,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_proxys_own_message_is_reported_and_bounded() {
-        let RequestError::Broken { message, .. } = rejected(502, &format!("<html>{}", "x".repeat(9000))) else {
+        let RequestError::ServerError { message, .. } = rejected(502, &format!("<html>{}", "x".repeat(9000))) else {
             panic!()
         };
         assert!(message.starts_with("<html>") && message.len() <= 200);

@@ -8,14 +8,14 @@ use nodewell_model::{
 };
 
 use super::{
-    answer::{Clash, RequestError, Taken},
+    answer::{AcceptedAnswer, FieldConflict, RequestError},
+    bisect::{self, RejectedCondition},
     conflicts::{CONTROLLER_MANAGER, Conflicts},
     connection::Call,
-    culprits,
     health::Lane,
     jitter::Jitter,
-    object::{self, Draft},
-    observed::{ObservedNode, Seen},
+    object::{self, ApplyPatch},
+    observed::{ObservedChange, ObservedNode},
     rejections::Rejections,
     retry::{Attempt, Retry},
     schedule::{ApplySet, Schedule},
@@ -43,8 +43,8 @@ struct Conditions<'a> {
 pub(super) async fn run(shared: &Shared) {
     let mut lane = Conditions::new(shared);
     let mut view = shared.shared_state.watch();
-    let mut identity = shared.identity.subscribe();
-    let mut doubts = shared.doubts.subscribe();
+    let mut credential_changes = shared.credential_changes.subscribe();
+    let mut resyncs = shared.resyncs.subscribe();
     let mut stop = shared.stop.subscribe();
     // Unknown while monitors start and False a moment later would be a change, and delay a true one behind it.
     let started = view.wait_for(|account| !is_starting(account));
@@ -58,7 +58,7 @@ pub(super) async fn run(shared: &Shared) {
         let due = lane.due();
         if due.is_none() {
             // Nothing to apply, and so no answer that would name the Node's UID.
-            shared.go_without_uid();
+            shared.use_name_as_uid();
         }
         if due.is_some_and(|due| due <= shared.clock.boottime()) {
             lane.apply().await;
@@ -70,8 +70,8 @@ pub(super) async fn run(shared: &Shared) {
             // The shared state outlives its exporters; without it there is nothing left to report.
             changed = view.changed() => if changed.is_err() { return },
             () = shared.shared_state.events().changed(lane.seen_event) => lane.look().await,
-            _ = doubts.changed() => lane.doubt(),
-            _ = identity.changed() => lane.retry.succeeded(),
+            _ = resyncs.changed() => lane.resync(),
+            _ = credential_changes.changed() => lane.retry.succeeded(),
             _ = stop.changed() => {}
             () = shared.sleep_until(due) => {}
         }
@@ -115,71 +115,74 @@ impl<'a> Conditions<'a> {
         let started = self.shared.clock.boottime();
         let set = self.schedule.apply_set(started);
         match self.send(&set, self.schedule.is_urgent(started)).await {
-            Ok((taken, draft)) => self.taken(&set, &taken, draft),
+            Ok((answer, patch)) => self.applied(&set, &answer, patch),
             Err(error) => self.failed(&error, started),
         }
     }
 
-    async fn send(&mut self, set: &ApplySet, urgent: bool) -> Result<(Taken, Draft), RequestError> {
+    async fn send(&mut self, set: &ApplySet, urgent: bool) -> Result<(AcceptedAnswer, ApplyPatch), RequestError> {
         let config = &self.shared.config;
         let now = self.shared.clock.boottime();
-        let mut draft = object::draft(set, self.shared.clock.wall());
-        self.conflicts.hold(&mut draft, now);
-        self.rejections.leave_out(&mut draft, now);
+        let mut patch = object::patch(set, self.shared.clock.wall());
+        self.conflicts.hold(&mut patch, now);
+        self.rejections.leave_out(&mut patch, now);
         let mut force = config.take_over;
         for _ in 0..CONFLICT_ROUNDS {
-            let call = object::apply_conditions(&config.node_name, &draft, force);
+            let call = object::apply_conditions(&config.node_name, &patch, force);
             let whole_answer = !urgent && self.observed.wants_comparison(now);
             match self.ask(&Call { whole_answer, ..call }, urgent).await {
-                Err(RequestError::Clash(clashes)) => force |= self.give_way(clashes, &mut draft),
-                Err(error) if error.is_about_content() => self.leave_out_culprits(&mut draft, error).await?,
+                Err(RequestError::FieldConflicts(conflicts)) => force |= self.give_way(conflicts, &mut patch),
+                Err(error) if error.is_about_content() => self.leave_out_rejected(&mut patch, error).await?,
                 Err(error) => return Err(error),
-                Ok(taken) => return Ok((taken, draft)),
+                Ok(answer) => return Ok((answer, patch)),
             }
         }
-        Err(RequestError::Broken { code: 409, message: "other writers change the conditions faster than we do".into() })
+        Err(RequestError::ServerError {
+            code: 409,
+            message: "other writers change the conditions faster than we do".into(),
+        })
     }
 
-    async fn ask(&self, call: &Call, urgent: bool) -> Result<Taken, RequestError> {
+    async fn ask(&self, call: &Call, urgent: bool) -> Result<AcceptedAnswer, RequestError> {
         let connection = &self.shared.connection;
         if urgent { connection.send_urgently(call).await } else { connection.send(call).await }
     }
 
     /// Gives up what others write; returns whether all that is left in conflict is our own controller's.
-    fn give_way(&mut self, clashes: Vec<Clash>, draft: &mut Draft) -> bool {
-        let (ours, others): (Vec<Clash>, Vec<Clash>) =
-            clashes.into_iter().partition(|clash| clash.manager == CONTROLLER_MANAGER);
-        let news = self.conflicts.give_way(&others, draft);
-        self.announce(news);
+    fn give_way(&mut self, conflicts: Vec<FieldConflict>, patch: &mut ApplyPatch) -> bool {
+        let (ours, others): (Vec<FieldConflict>, Vec<FieldConflict>) =
+            conflicts.into_iter().partition(|conflict| conflict.manager == CONTROLLER_MANAGER);
+        let new_conflicts = self.conflicts.give_way(&others, patch);
+        self.announce(new_conflicts);
         others.is_empty() && !ours.is_empty()
     }
 
     /// One condition that the server will not take must not keep the others off the Node.
-    async fn leave_out_culprits(&mut self, draft: &mut Draft, rejected: RequestError) -> Result<(), RequestError> {
-        let culprits = culprits::find(self.shared, draft).await?;
-        if culprits.is_empty() {
+    async fn leave_out_rejected(&mut self, patch: &mut ApplyPatch, rejected: RequestError) -> Result<(), RequestError> {
+        let refused = bisect::rejected_conditions(self.shared, patch).await?;
+        if refused.is_empty() {
             return Err(rejected);
         }
         let again_at = self.shared.clock.boottime() + self.shared.config.heartbeat;
-        for (condition, error) in culprits {
-            let Some(fields) = draft.remove(&condition) else { continue };
+        for RejectedCondition { condition, error } in refused {
+            let Some(fields) = patch.remove(&condition) else { continue };
             tracing::error!(%condition, %error, "the API server refuses this condition; the others go without it");
             self.rejections.learn(condition, &fields, error.to_string(), again_at);
         }
         Ok(())
     }
 
-    fn taken(&mut self, set: &ApplySet, taken: &Taken, draft: Draft) {
+    fn applied(&mut self, set: &ApplySet, answer: &AcceptedAnswer, patch: ApplyPatch) {
         let now = self.shared.clock.boottime();
-        self.schedule.taken(set, now, self.jitter.fraction());
+        self.schedule.applied(set, now, self.jitter.fraction());
         self.retry.succeeded();
         if std::mem::take(&mut self.unanswered) {
             self.schedule.confirm_by(now + self.shared.config.late_answer.mul_f64(1.0 + self.jitter.fraction()));
         }
-        self.compare(&draft, taken, now);
-        self.conflicts.taken(draft, now + self.shared.config.heartbeat);
-        self.learn(taken);
-        self.shared.health.conflicts(self.reservations());
+        self.compare(&patch, answer, now);
+        self.conflicts.applied(patch, now + self.shared.config.heartbeat);
+        self.learn(answer);
+        self.shared.health.conflicts(self.warnings());
         self.shared.health.succeeded_but(Lane::Conditions, self.rejections.message());
     }
 
@@ -189,7 +192,7 @@ impl<'a> Conditions<'a> {
         self.retry.failed_since(error, Attempt { started, ended: now }, self.jitter.fraction());
         self.shared.health.failed(Lane::Conditions, self.explain(error));
         if matches!(error, RequestError::Forbidden(_) | RequestError::Rejected { .. }) {
-            self.shared.go_without_uid();
+            self.shared.use_name_as_uid();
         }
     }
 
@@ -198,13 +201,13 @@ impl<'a> Conditions<'a> {
     async fn look(&mut self) {
         self.seen_event = self.shared.shared_state.events().last_id();
         let started = self.shared.clock.boottime();
-        let doubtful = |at| started >= at + self.shared.config.doubtful_after;
+        let is_stale = |at| started >= at + self.shared.config.stale_after;
         // While requests fail, the next try shows it.
-        if self.retry.due(false).is_some() || !self.observed.confirmed_at().is_some_and(doubtful) {
+        if self.retry.due(false).is_some() || !self.observed.confirmed_at().is_some_and(is_stale) {
             return;
         }
         match self.ask(&object::look_at_node(&self.shared.config.node_name), true).await {
-            Ok(taken) => self.learn(&taken),
+            Ok(answer) => self.learn(&answer),
             Err(error) => {
                 self.schedule.confirm_by(started);
                 self.failed(&error, started);
@@ -213,21 +216,21 @@ impl<'a> Conditions<'a> {
     }
 
     /// The server has been away for long, or has lost something: all is sent again.
-    fn doubt(&mut self) {
+    fn resync(&mut self) {
         self.schedule.confirm_by(self.shared.clock.boottime());
     }
 
     /// What was written to another or an older Node is no longer there, and its conflicts were not this one's.
-    fn learn(&mut self, taken: &Taken) {
-        match self.observed.learn(taken, self.shared.clock.boottime()) {
-            Seen::Same => {}
-            Seen::Another => self.start_over(),
-            Seen::Older => {
+    fn learn(&mut self, answer: &AcceptedAnswer) {
+        match self.observed.learn(answer, self.shared.clock.boottime()) {
+            ObservedChange::Same => {}
+            ObservedChange::Another => self.start_over(),
+            ObservedChange::Older => {
                 tracing::warn!("the Node has a past version: the API server was restored from a backup");
                 self.start_over();
             }
         }
-        if let Some(uid) = taken.uid.clone() {
+        if let Some(uid) = answer.uid.clone() {
             self.shared.learn_uid(uid);
         }
     }
@@ -237,21 +240,21 @@ impl<'a> Conditions<'a> {
         self.schedule.start_over();
     }
 
-    fn compare(&mut self, draft: &Draft, taken: &Taken, now: Duration) {
-        let Some(answered) = &taken.conditions else { return };
-        for condition in self.observed.compare(draft, answered, now) {
+    fn compare(&mut self, patch: &ApplyPatch, answer: &AcceptedAnswer, now: Duration) {
+        let Some(answered) = &answer.conditions else { return };
+        for condition in self.observed.compare(patch, answered, now) {
             tracing::warn!(%condition, "the API server changed this condition on the way to the Node");
         }
     }
 
     /// What people should know although everything was taken.
-    fn reservations(&self) -> String {
+    fn warnings(&self) -> String {
         let both = [self.conflicts.message(), self.observed.message()];
         both.into_iter().filter(|message| !message.is_empty()).collect::<Vec<_>>().join("; ")
     }
 
-    fn announce(&self, news: Vec<(Name, String)>) {
-        for (condition, manager) in news {
+    fn announce(&self, new_conflicts: Vec<(Name, String)>) {
+        for (condition, manager) in new_conflicts {
             tracing::warn!(%condition, manager, "another writer owns this condition of the Node; ours is not shown");
             self.shared.notify(Notice::ConditionConflict { condition, manager });
         }

@@ -9,8 +9,8 @@ use std::{collections::BTreeMap, time::Duration};
 use nodewell_model::Name;
 
 use super::{
-    answer::Clash,
-    object::{Draft, Fields},
+    answer::FieldConflict,
+    object::{ApplyPatch, Fields},
 };
 
 /// Our own controller's name as a writer. It writes `Unknown` for an agent that has gone silent; those fields are ours
@@ -20,54 +20,54 @@ pub(super) const CONTROLLER_MANAGER: &str = "nodewell-controller";
 /// The conditions in conflict, and what the server has of ours.
 #[derive(Debug, Default)]
 pub(super) struct Conflicts {
-    applied: Draft,
+    applied: ApplyPatch,
     held: BTreeMap<Name, Fields>,
     /// Which field manager writes which condition of ours, as far as known.
     managers: BTreeMap<Name, String>,
     full_try_due: Duration,
-    /// Whether the draft under way carries everything.
+    /// Whether the patch under way carries everything.
     trying_in_full: bool,
 }
 
 impl Conflicts {
     /// Puts what is held in place of what is wanted, unless it is time to try everything again.
-    pub(super) fn hold(&mut self, draft: &mut Draft, now: Duration) {
+    pub(super) fn hold(&mut self, patch: &mut ApplyPatch, now: Duration) {
         self.trying_in_full = self.held.is_empty() || now >= self.full_try_due;
         if self.trying_in_full {
             self.held.clear();
         }
         for (name, fields) in &self.held {
-            draft.entry(name.clone()).and_modify(|wanted| *wanted = fields.clone());
+            patch.entry(name.clone()).and_modify(|wanted| *wanted = fields.clone());
         }
     }
 
-    /// Gives up the fields in `clashes`; returns the conditions that were not in conflict before.
-    pub(super) fn give_way(&mut self, clashes: &[Clash], draft: &mut Draft) -> Vec<(Name, String)> {
-        let mut news = Vec::new();
-        for clash in clashes {
-            let Some((name, wanted)) = draft.get_key_value(clash.condition.as_str()) else { continue };
+    /// Gives up the fields in `conflicts`; returns the conditions that were not in conflict before.
+    pub(super) fn give_way(&mut self, conflicts: &[FieldConflict], patch: &mut ApplyPatch) -> Vec<(Name, String)> {
+        let mut new_conflicts = Vec::new();
+        for conflict in conflicts {
+            let Some((name, wanted)) = patch.get_key_value(conflict.condition.as_str()) else { continue };
             let name = name.clone();
             let before = self.applied.get(&name).unwrap_or(wanted);
             let held = self.held.entry(name.clone()).or_insert_with(|| before.clone());
-            release(held, &clash.field);
-            if self.managers.insert(name.clone(), clash.manager.clone()).is_none() {
-                news.push((name, clash.manager.clone()));
+            release(held, &conflict.field);
+            if self.managers.insert(name.clone(), conflict.manager.clone()).is_none() {
+                new_conflicts.push((name, conflict.manager.clone()));
             }
         }
         for (name, fields) in &self.held {
-            draft.entry(name.clone()).and_modify(|wanted| *wanted = fields.clone());
+            patch.entry(name.clone()).and_modify(|wanted| *wanted = fields.clone());
         }
-        news
+        new_conflicts
     }
 
-    /// The server took `draft`. What conflicted is tried in full again at `full_try_due`.
-    pub(super) fn taken(&mut self, draft: Draft, full_try_due: Duration) {
-        self.held.retain(|name, _| draft.contains_key(name));
+    /// The server took `patch`. What conflicted is tried in full again at `full_try_due`.
+    pub(super) fn applied(&mut self, patch: ApplyPatch, full_try_due: Duration) {
+        self.held.retain(|name, _| patch.contains_key(name));
         self.managers.retain(|name, _| self.held.contains_key(name));
         if self.trying_in_full {
             self.full_try_due = full_try_due;
         }
-        self.applied = draft;
+        self.applied = patch;
     }
 
     /// For people; empty without a conflict.
@@ -97,7 +97,7 @@ mod tests {
         Duration::from_secs(secs)
     }
 
-    fn draft(names: &[&str], reason: &str) -> Draft {
+    fn patch(names: &[&str], reason: &str) -> ApplyPatch {
         let fields = |name: &str| {
             let pairs = [("type", name), ("status", "False"), ("reason", reason), ("message", "m")];
             pairs.into_iter().map(|(key, value)| (key.to_owned(), Value::from(value))).collect()
@@ -105,20 +105,21 @@ mod tests {
         names.iter().map(|name| (Name::new(name).unwrap(), fields(name))).collect()
     }
 
-    fn clash(condition: &str, field: &str) -> Clash {
-        Clash { condition: condition.into(), field: field.into(), manager: "npd".into() }
+    fn field_conflict(condition: &str, field: &str) -> FieldConflict {
+        FieldConflict { condition: condition.into(), field: field.into(), manager: "npd".into() }
     }
 
-    fn keys(draft: &Draft, name: &str) -> String {
-        draft[name].keys().map(String::as_str).collect::<Vec<_>>().join(" ")
+    fn keys(patch: &ApplyPatch, name: &str) -> String {
+        patch[name].keys().map(String::as_str).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
     fn only_the_fields_in_conflict_are_given_up_and_others_are_untouched() {
         let mut conflicts = Conflicts::default();
-        let mut wanted = draft(&["A", "B"], "New");
-        let news = conflicts.give_way(&[clash("A", "status"), clash("A", "reason")], &mut wanted);
-        assert_eq!(news, [(Name::fixed("A"), "npd".to_owned())]);
+        let mut wanted = patch(&["A", "B"], "New");
+        let new_conflicts =
+            conflicts.give_way(&[field_conflict("A", "status"), field_conflict("A", "reason")], &mut wanted);
+        assert_eq!(new_conflicts, [(Name::fixed("A"), "npd".to_owned())]);
         assert_eq!(
             (keys(&wanted, "A"), keys(&wanted, "B")),
             ("message type".into(), "message reason status type".into())
@@ -129,13 +130,13 @@ mod tests {
     #[test]
     fn a_condition_in_conflict_keeps_the_message_that_stands() {
         let mut conflicts = Conflicts::default();
-        conflicts.taken(draft(&["A"], "Old"), at(300));
-        let mut wanted = draft(&["A"], "New");
+        conflicts.applied(patch(&["A"], "Old"), at(300));
+        let mut wanted = patch(&["A"], "New");
         conflicts.hold(&mut wanted, at(1));
-        conflicts.give_way(&[clash("A", "status")], &mut wanted);
+        conflicts.give_way(&[field_conflict("A", "status")], &mut wanted);
         assert_eq!(wanted["A"]["reason"], "Old");
-        conflicts.taken(wanted, at(301));
-        let mut later = draft(&["A"], "Newer");
+        conflicts.applied(wanted, at(301));
+        let mut later = patch(&["A"], "Newer");
         conflicts.hold(&mut later, at(300));
         assert_eq!((keys(&later, "A"), &later["A"]["reason"]), ("message reason type".into(), &Value::from("Old")));
     }
@@ -143,26 +144,26 @@ mod tests {
     #[test]
     fn everything_is_tried_again_when_it_is_time_and_the_news_is_reported_once() {
         let mut conflicts = Conflicts::default();
-        let mut wanted = draft(&["A"], "New");
+        let mut wanted = patch(&["A"], "New");
         conflicts.hold(&mut wanted, at(0));
-        conflicts.give_way(&[clash("A", "status")], &mut wanted);
-        conflicts.taken(wanted, at(300));
-        let mut again = draft(&["A"], "New");
+        conflicts.give_way(&[field_conflict("A", "status")], &mut wanted);
+        conflicts.applied(wanted, at(300));
+        let mut again = patch(&["A"], "New");
         conflicts.hold(&mut again, at(300));
         assert_eq!(keys(&again, "A"), "message reason status type");
-        assert_eq!(conflicts.give_way(&[clash("A", "status")], &mut again), []);
-        conflicts.taken(again, at(600));
-        let mut free = draft(&["A"], "New");
+        assert_eq!(conflicts.give_way(&[field_conflict("A", "status")], &mut again), []);
+        conflicts.applied(again, at(600));
+        let mut free = patch(&["A"], "New");
         conflicts.hold(&mut free, at(600));
-        conflicts.taken(free, at(900));
+        conflicts.applied(free, at(900));
         assert_eq!(conflicts.message(), "");
     }
 
     #[test]
     fn a_conflict_about_the_whole_entry_leaves_its_key() {
         let mut conflicts = Conflicts::default();
-        let mut wanted = draft(&["A"], "New");
-        conflicts.give_way(&[clash("A", ""), clash("Unknown", "status")], &mut wanted);
+        let mut wanted = patch(&["A"], "New");
+        conflicts.give_way(&[field_conflict("A", ""), field_conflict("Unknown", "status")], &mut wanted);
         assert_eq!(keys(&wanted, "A"), "type");
     }
 }

@@ -1,9 +1,9 @@
 //! The way to the API server: sends one request within its time, throws a connection away when it can no longer be
 //! trusted, and takes up new credentials.
 
+mod client_factory;
 mod credentials;
 mod resolver;
-mod stack;
 
 use std::{
     path::PathBuf,
@@ -26,13 +26,13 @@ use tokio::{
 };
 
 use super::{
-    answer::{RequestError, Taken, judge},
+    answer::{AcceptedAnswer, RequestError, parse_answer},
+    client_source::ClientSource,
     stats::{ApiStats, Verb},
-    way::Way,
 };
+use client_factory::ClientFactory;
 use credentials::{Files, open, stamps};
 use resolver::Resolver;
-use stack::Stack;
 
 /// Metadata only, where the server can; the plain object where it cannot. A whole Node may have 50 kB.
 const ACCEPT_METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
@@ -60,10 +60,10 @@ pub(super) struct Call {
 
 /// The connection, shared by all lanes.
 pub(super) struct Connection {
-    way: Way,
+    client_source: ClientSource,
     request_timeout: Duration,
     stats: Arc<ApiStats>,
-    slot: Mutex<Slot>,
+    state: Mutex<ClientState>,
     /// At most one thread reads files: a hung disk must not collect threads.
     reader: Arc<Semaphore>,
     resolver: Resolver,
@@ -72,22 +72,22 @@ pub(super) struct Connection {
 }
 
 /// A client and its number.
-struct Numbered {
+struct NumberedClient {
     client: Client,
     generation: u64,
 }
 
 /// Whether something waits for the result of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Hurry {
-    Patient,
+enum Urgency {
+    Normal,
     Urgent,
 }
 
 #[derive(Default)]
-struct Slot {
+struct ClientState {
     /// What clients are made of, without reading anything again.
-    stack: Option<Arc<Stack>>,
+    factory: Option<Arc<ClientFactory>>,
     client: Option<Client>,
     /// Counts the clients, so that a late error does not throw a newer client away.
     generation: u64,
@@ -99,17 +99,17 @@ struct Slot {
 }
 
 impl Connection {
-    pub(super) fn new(way: impl Into<Way>, request_timeout: Duration, stats: Arc<ApiStats>) -> Self {
-        let way = way.into();
-        let files = way.file().map(|file| (file.clone(), None)).into_iter().collect();
-        let stack = way.client().map(|client| Arc::new(Stack::given(client.clone())));
-        let slot = Mutex::new(Slot { files, stack, ..Slot::default() });
+    pub(super) fn new(client_source: impl Into<ClientSource>, request_timeout: Duration, stats: Arc<ApiStats>) -> Self {
+        let client_source = client_source.into();
+        let files = client_source.file().map(|file| (file.clone(), None)).into_iter().collect();
+        let factory = client_source.client().map(|client| Arc::new(ClientFactory::given(client.clone())));
+        let state = Mutex::new(ClientState { files, factory, ..ClientState::default() });
         let reader = Arc::new(Semaphore::new(1));
         Self {
-            way,
+            client_source,
             request_timeout,
             stats,
-            slot,
+            state,
             reader,
             resolver: Resolver::default(),
             changes: watch::Sender::new(0),
@@ -117,49 +117,49 @@ impl Connection {
     }
 
     /// Sends `call` and reads the answer, all within the request timeout.
-    pub(super) async fn send(&self, call: &Call) -> Result<Taken, RequestError> {
-        self.send_as(call, Hurry::Patient).await
+    pub(super) async fn send(&self, call: &Call) -> Result<AcceptedAnswer, RequestError> {
+        self.send_as(call, Urgency::Normal).await
     }
 
     /// The same for what must get through as soon as a server answers again.
-    pub(super) async fn send_urgently(&self, call: &Call) -> Result<Taken, RequestError> {
-        self.send_as(call, Hurry::Urgent).await
+    pub(super) async fn send_urgently(&self, call: &Call) -> Result<AcceptedAnswer, RequestError> {
+        self.send_as(call, Urgency::Urgent).await
     }
 
     /// Builds a new client if the kubeconfig or a file it names changed on disk; returns whether it did. A file that is
     /// half written costs nothing: the old client stays until a new one can be built.
     pub(super) async fn refresh(&self) -> bool {
-        let Way::Kubeconfig(kubeconfig) = &self.way else { return false };
-        let before = self.slot().files.clone();
+        let ClientSource::Kubeconfig(kubeconfig) = &self.client_source else { return false };
+        let before = self.state().files.clone();
         let paths: Vec<PathBuf> = before.keys().cloned().collect();
         let Ok(after) = self.read_files(move || Ok(stamps(paths))).await else { return false };
         if before == after {
             return false;
         }
-        self.slot().files = after;
+        self.state().files = after;
         match self.connect().await {
             Ok(_) => tracing::info!(kubeconfig = %kubeconfig.display(), "credentials changed on disk"),
             Err(error) => {
                 tracing::warn!(%error, "the credentials changed on disk and cannot be used yet");
                 // They are looked at again, changed or not.
-                self.slot().files.values_mut().for_each(|stamp| *stamp = None);
+                self.state().files.values_mut().for_each(|stamp| *stamp = None);
             }
         }
         self.changes.send_modify(|count| *count += 1);
         true
     }
 
-    async fn send_as(&self, call: &Call, hurry: Hurry) -> Result<Taken, RequestError> {
-        match self.ask(call, hurry).await {
-            Err(RequestError::Rejected { code: 406 | 415, .. }) if self.ask_plainly() => self.ask(call, hurry).await,
+    async fn send_as(&self, call: &Call, urgency: Urgency) -> Result<AcceptedAnswer, RequestError> {
+        match self.ask(call, urgency).await {
+            Err(RequestError::Rejected { code: 406 | 415, .. }) if self.ask_plainly() => self.ask(call, urgency).await,
             // Rotated on disk since the last look, most likely.
-            Err(RequestError::Unauthorized(_)) if self.refresh().await => self.ask(call, hurry).await,
+            Err(RequestError::Unauthorized(_)) if self.refresh().await => self.ask(call, urgency).await,
             answer => answer,
         }
     }
 
-    async fn ask(&self, call: &Call, hurry: Hurry) -> Result<Taken, RequestError> {
-        let probing = hurry == Hurry::Urgent && self.slot().silent;
+    async fn ask(&self, call: &Call, urgency: Urgency) -> Result<AcceptedAnswer, RequestError> {
+        let probing = urgency == Urgency::Urgent && self.state().silent;
         let patient = async { self.once(call, self.client().await?, self.request_timeout).await };
         if !probing {
             return patient.await;
@@ -173,11 +173,11 @@ impl Connection {
 
     /// The same on a connection of its own, begun a little later, and again as long as no server accepts connections. A
     /// request that was sent is waited for: otherwise a server that is only slow would work in vain, and never be done.
-    async fn probe(&self, call: &Call, after: Duration) -> Result<Taken, RequestError> {
+    async fn probe(&self, call: &Call, after: Duration) -> Result<AcceptedAnswer, RequestError> {
         // Not all nodes at once.
         sleep(after.mul_f64(1.0 + f64::from(random() as u8) / 1024.0)).await;
         loop {
-            let fresh = self.slot().renewed();
+            let fresh = self.state().renewed();
             if let Some(fresh) = fresh {
                 match self.once(call, fresh, self.request_timeout).await {
                     Err(RequestError::Unreachable(_) | RequestError::Unanswered(_)) => {}
@@ -188,11 +188,16 @@ impl Connection {
         }
     }
 
-    async fn once(&self, call: &Call, numbered: Numbered, limit: Duration) -> Result<Taken, RequestError> {
-        let Numbered { client, generation } = numbered;
+    async fn once(
+        &self,
+        call: &Call,
+        numbered: NumberedClient,
+        limit: Duration,
+    ) -> Result<AcceptedAnswer, RequestError> {
+        let NumberedClient { client, generation } = numbered;
         let request = self.request(call)?;
         let answer = timeout(limit, exchange(&client, request)).await;
-        self.slot().heard(answer.is_ok(), generation);
+        self.state().record_answer(answer.is_ok(), generation);
         let late = |_| Err(RequestError::Unanswered(format!("no answer within {limit:?}")));
         let (code, outcome) = answer.unwrap_or_else(late).unwrap_or_else(|error| (0, Err(error)));
         self.stats.count(call.verb, code);
@@ -200,7 +205,7 @@ impl Connection {
     }
 
     fn request(&self, call: &Call) -> Result<Request<Body>, RequestError> {
-        let accept = if call.whole_answer || self.slot().plain_answers { "application/json" } else { ACCEPT_METADATA };
+        let accept = if call.whole_answer || self.state().plain_answers { "application/json" } else { ACCEPT_METADATA };
         Request::builder()
             .method(if call.verb.creates() { Method::POST } else { Method::PATCH })
             .uri(&call.path)
@@ -212,11 +217,11 @@ impl Connection {
     }
 
     fn ask_plainly(&self) -> bool {
-        !std::mem::replace(&mut self.slot().plain_answers, true)
+        !std::mem::replace(&mut self.state().plain_answers, true)
     }
 
-    async fn client(&self) -> Result<Numbered, RequestError> {
-        let known = self.slot().known();
+    async fn client(&self) -> Result<NumberedClient, RequestError> {
+        let known = self.state().known();
         match known {
             Some(known) => Ok(known),
             None => self.connect().await,
@@ -224,17 +229,17 @@ impl Connection {
     }
 
     /// Reads the credentials; until that works the client that there was stays.
-    async fn connect(&self) -> Result<Numbered, RequestError> {
-        let Some(path) = self.way.file().cloned() else {
-            return self.slot().renewed().ok_or_else(|| RequestError::Identity("no client".to_owned()));
+    async fn connect(&self) -> Result<NumberedClient, RequestError> {
+        let Some(path) = self.client_source.file().cloned() else {
+            return self.state().renewed().ok_or_else(|| RequestError::Credentials("no client".to_owned()));
         };
         let resolver = self.resolver.clone();
         let (files, opened) = self.read_files(move || Ok(open(&path, resolver))).await?;
-        let mut slot = self.slot();
+        let mut state = self.state();
         // What could not be used is watched too: the file that is missing now is the one that will appear.
-        slot.files = files;
-        slot.stack = Some(Arc::new(opened?));
-        slot.renewed().ok_or_else(|| RequestError::Identity("no client".to_owned()))
+        state.files = files;
+        state.factory = Some(Arc::new(opened?));
+        state.renewed().ok_or_else(|| RequestError::Credentials("no client".to_owned()))
     }
 
     /// Files may be on a disk that hangs: they are read on a thread of their own, and not waited for without end.
@@ -242,7 +247,7 @@ impl Connection {
         &self,
         read: impl FnOnce() -> Result<T, RequestError> + Send + 'static,
     ) -> Result<T, RequestError> {
-        let stuck = || RequestError::Identity(format!("reading {} hangs", self.way));
+        let stuck = || RequestError::Credentials(format!("reading {} hangs", self.client_source));
         let acquired = timeout(FILES_TIMEOUT, self.reader.clone().acquire_owned()).await;
         let permit = acquired.map_err(|_| stuck())?.map_err(|_| stuck())?;
         let task = spawn_blocking(move || {
@@ -250,35 +255,35 @@ impl Connection {
             read()
         });
         match timeout(FILES_TIMEOUT, task).await {
-            Ok(joined) => joined.unwrap_or_else(|error| Err(RequestError::Identity(error.to_string()))),
+            Ok(joined) => joined.unwrap_or_else(|error| Err(RequestError::Credentials(error.to_string()))),
             Err(_) => Err(stuck()),
         }
     }
 
-    fn slot(&self) -> MutexGuard<'_, Slot> {
-        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, ClientState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Slot {
+impl ClientState {
     /// The client in use, or one with connections of its own where the last one was given up.
-    fn known(&mut self) -> Option<Numbered> {
+    fn known(&mut self) -> Option<NumberedClient> {
         match &self.client {
-            Some(client) => Some(Numbered { client: client.clone(), generation: self.generation }),
+            Some(client) => Some(NumberedClient { client: client.clone(), generation: self.generation }),
             None => self.renewed(),
         }
     }
 
     /// A client with connections of its own; nothing is read for it.
-    fn renewed(&mut self) -> Option<Numbered> {
-        let client = self.stack.as_ref()?.client();
+    fn renewed(&mut self) -> Option<NumberedClient> {
+        let client = self.factory.as_ref()?.client();
         self.generation += 1;
         self.client = Some(client.clone());
-        Some(Numbered { client, generation: self.generation })
+        Some(NumberedClient { client, generation: self.generation })
     }
 
     /// Without an answer every pooled connection may be as dead.
-    fn heard(&mut self, answered: bool, generation: u64) {
+    fn record_answer(&mut self, answered: bool, generation: u64) {
         self.silent = !answered;
         if !answered && self.generation == generation {
             self.client = None;
@@ -286,7 +291,7 @@ impl Slot {
     }
 }
 
-type Outcome = (u16, Result<Taken, RequestError>);
+type Outcome = (u16, Result<AcceptedAnswer, RequestError>);
 
 async fn exchange(client: &Client, request: Request<Body>) -> Result<Outcome, RequestError> {
     let response = client.send(request).await.map_err(|error| unreachable(&error))?;
@@ -294,7 +299,7 @@ async fn exchange(client: &Client, request: Request<Body>) -> Result<Outcome, Re
     let body = Limited::new(body, ANSWER_LIMIT_BYTES).collect().await.map_err(|error| unreachable(&*error))?;
     let retry_after = parts.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
     let code = parts.status.as_u16();
-    Ok((code, judge(code, retry_after, &body.to_bytes())))
+    Ok((code, parse_answer(code, retry_after, &body.to_bytes())))
 }
 
 /// The whole chain, each cause once: the outermost error only reports that a service failed.

@@ -2,7 +2,7 @@
 //! saves what is to be delivered before it is sent, so that a crash at any moment neither loses an occurrence nor
 //! counts it twice.
 
-mod book;
+mod delivery_state;
 mod saved;
 
 pub use saved::EventsCheckpoint;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::{
     aggregate::{Delivery, Next},
-    answer::{RequestError, Taken},
+    answer::{AcceptedAnswer, RequestError},
     connection::Call,
     health::Lane,
     jitter::Jitter,
@@ -20,15 +20,15 @@ use super::{
     shared::Shared,
 };
 use crate::{runtime::crash, shared_state::EVENT_LOG_LIMIT};
-use book::{Batch, Outcome};
-use saved::{SavedBook, StoreReport};
+use delivery_state::{Batch, Outcome};
+use saved::{SavedDeliveryState, StoreReport};
 
 /// Records taken from the log at once: the log is locked meanwhile.
 const BATCH: usize = 256;
 
 struct Events<'a> {
     shared: &'a Shared,
-    saved: SavedBook,
+    saved: SavedDeliveryState,
     retry: Retry,
     jitter: Jitter,
     /// When the last write was begun.
@@ -40,15 +40,15 @@ struct Events<'a> {
 /// Delivers Events until the stop; then sends what no limit holds back, until the first failure.
 pub(super) async fn run(shared: &Shared, checkpoint: EventsCheckpoint) {
     let store = shared.shared_state.store().clone();
-    let mut lane = Events::new(shared, SavedBook::new(store, checkpoint, shared.config.event_limits));
+    let mut lane = Events::new(shared, SavedDeliveryState::new(store, checkpoint, shared.config.event_limits));
     lane.begin().await;
     let mut uid = shared.uid.subscribe();
-    let mut identity = shared.identity.subscribe();
+    let mut credential_changes = shared.credential_changes.subscribe();
     let mut stop = shared.stop.subscribe();
     loop {
         lane.read_log();
         let known = uid.borrow_and_update().clone();
-        lane.about(known.as_deref());
+        lane.set_node_uid(known.as_deref());
         let stopping = *stop.borrow_and_update();
         let due = match (lane.next(), known) {
             (Next::Send(delivery), Some(uid)) => {
@@ -65,9 +65,9 @@ pub(super) async fn run(shared: &Shared, checkpoint: EventsCheckpoint) {
             return;
         }
         tokio::select! {
-            () = shared.shared_state.events().changed(lane.saved.book.cursor()) => {}
+            () = shared.shared_state.events().changed(lane.saved.deliveries.cursor()) => {}
             _ = uid.changed() => {}
-            _ = identity.changed() => lane.retry.succeeded(),
+            _ = credential_changes.changed() => lane.retry.succeeded(),
             _ = stop.changed() => lane.retry.succeeded(),
             () = shared.sleep_until(due) => {}
             report = lane.saved.changed() => lane.apply(report),
@@ -76,7 +76,7 @@ pub(super) async fn run(shared: &Shared, checkpoint: EventsCheckpoint) {
 }
 
 impl<'a> Events<'a> {
-    fn new(shared: &'a Shared, saved: SavedBook) -> Self {
+    fn new(shared: &'a Shared, saved: SavedDeliveryState) -> Self {
         Self {
             shared,
             saved,
@@ -98,10 +98,10 @@ impl<'a> Events<'a> {
         match report {
             StoreReport::Loaded(rows) => {
                 let log = self.shared.shared_state.events().since(0, EVENT_LOG_LIMIT);
-                let lost = self.saved.book.load(rows, &log, self.shared.clock.now());
+                let lost = self.saved.deliveries.load(rows, &log, self.shared.clock.now());
                 self.shared.stats.drop_events(lost);
                 self.saved.save();
-                self.shared.health.undelivered(self.saved.book.aggregate.waiting());
+                self.shared.health.undelivered(self.saved.deliveries.aggregate.waiting());
             }
             StoreReport::Reset => self.saved.save_all(),
         }
@@ -110,33 +110,33 @@ impl<'a> Events<'a> {
     /// Everything new in the log.
     fn read_log(&mut self) {
         let log = self.shared.shared_state.events();
-        let before = self.saved.book.cursor();
+        let before = self.saved.deliveries.cursor();
         loop {
-            let records = log.since(self.saved.book.cursor(), BATCH);
+            let records = log.since(self.saved.deliveries.cursor(), BATCH);
             if records.is_empty() {
                 break;
             }
             let is_log_full = log.last_id() - log.oldest_id() + 1 >= EVENT_LOG_LIMIT as u64;
-            let lost = self.saved.book.add(Batch { records, is_log_full }, self.shared.clock.now());
+            let lost = self.saved.deliveries.add(Batch { records, is_log_full }, self.shared.clock.now());
             self.shared.stats.drop_events(lost);
             self.saved.save();
             crash::point("exporter.after-read");
         }
-        if before != self.saved.book.cursor() {
-            self.shared.health.undelivered(self.saved.book.aggregate.waiting());
+        if before != self.saved.deliveries.cursor() {
+            self.shared.health.undelivered(self.saved.deliveries.aggregate.waiting());
         }
     }
 
-    fn about(&mut self, uid: Option<&str>) {
+    fn set_node_uid(&mut self, uid: Option<&str>) {
         if let Some(uid) = uid {
-            self.saved.book.about(uid);
+            self.saved.deliveries.set_node_uid(uid);
             self.saved.save();
         }
     }
 
     fn next(&mut self) -> Next {
         let now = self.shared.clock.boottime();
-        match (self.saved.book.next(now), self.retry.due(true)) {
+        match (self.saved.deliveries.next(now), self.retry.due(true)) {
             (Next::Send(_), Some(retry)) if retry > now => Next::At(retry),
             (next, _) => next,
         }
@@ -146,7 +146,7 @@ impl<'a> Events<'a> {
     async fn deliver(&mut self, delivery: &Delivery, uid: &str) -> bool {
         let shared = self.shared;
         let (store, ticket) = self.saved.put_so_far();
-        self.meanwhile(SavedBook::wait_durable(store, ticket)).await;
+        self.meanwhile(SavedDeliveryState::wait_durable(store, ticket)).await;
         if shared.uid.borrow().as_deref() != Some(uid) {
             // The Node was created again while the disk was slow: the next round is about the new one.
             return true;
@@ -166,7 +166,7 @@ impl<'a> Events<'a> {
         let went_on = self.react(delivery, answer);
         self.saved.save();
         crash::point("exporter.after-put");
-        shared.health.undelivered(self.saved.book.aggregate.waiting());
+        shared.health.undelivered(self.saved.deliveries.aggregate.waiting());
         went_on
     }
 
@@ -182,7 +182,7 @@ impl<'a> Events<'a> {
         }
     }
 
-    async fn send(&mut self, call: &Call) -> Result<Taken, RequestError> {
+    async fn send(&mut self, call: &Call) -> Result<AcceptedAnswer, RequestError> {
         let shared = self.shared;
         self.meanwhile(shared.connection.send_urgently(call)).await
     }
@@ -193,7 +193,7 @@ impl<'a> Events<'a> {
         loop {
             tokio::select! {
                 done = &mut work => return done,
-                () = shared.shared_state.events().changed(self.saved.book.cursor()) => self.read_log(),
+                () = shared.shared_state.events().changed(self.saved.deliveries.cursor()) => self.read_log(),
             }
         }
     }
@@ -211,7 +211,7 @@ impl<'a> Events<'a> {
                 return false;
             }
         };
-        let lost = self.saved.book.apply(delivery, outcome, self.shared.clock.boottime());
+        let lost = self.saved.deliveries.apply(delivery, outcome, self.shared.clock.boottime());
         self.shared.stats.drop_events(lost);
         self.retry.succeeded();
         if outcome != Outcome::Rejected {

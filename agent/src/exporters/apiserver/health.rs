@@ -79,7 +79,7 @@ impl Health {
     }
 
     /// Nothing is to be got through on this lane for now; the caller has logged why.
-    pub(super) fn rests(&self, lane: Lane) {
+    pub(super) fn disabled(&self, lane: Lane) {
         self.change(|state| *state.lane(lane) = LaneErrors::default());
     }
 

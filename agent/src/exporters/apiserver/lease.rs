@@ -11,7 +11,7 @@ mod object;
 use std::time::Duration;
 
 use super::{
-    answer::{RequestError, Taken},
+    answer::{AcceptedAnswer, RequestError},
     health::Lane,
     jitter::Jitter,
     retry::{Attempt, Retry, RetryPolicy},
@@ -39,7 +39,7 @@ pub(super) async fn run(shared: &Shared) {
     }
     let mut lane = Lease::new(shared);
     let mut uid = shared.uid.subscribe();
-    let mut identity = shared.identity.subscribe();
+    let mut credential_changes = shared.credential_changes.subscribe();
     let mut stop = shared.stop.subscribe();
     loop {
         if *stop.borrow_and_update() {
@@ -53,7 +53,7 @@ pub(super) async fn run(shared: &Shared) {
         }
         tokio::select! {
             _ = uid.changed() => lane.try_at_once(),
-            _ = identity.changed() => lane.try_at_once(),
+            _ = credential_changes.changed() => lane.try_at_once(),
             _ = stop.changed() => {}
             () = shared.sleep_until(due) => {}
         }
@@ -88,12 +88,12 @@ impl<'a> Lease<'a> {
     async fn renew(&mut self) {
         let started = self.shared.clock.boottime();
         let uid = self.shared.known_uid();
-        let news = uid.clone().filter(|uid| self.owner.as_ref() != Some(uid));
+        let new_owner = uid.clone().filter(|uid| self.owner.as_ref() != Some(uid));
         let (config, wall) = (&self.shared.config, self.shared.clock.wall());
-        let patch = object::Renewal { version: self.version, new_owner: news.as_deref() };
+        let patch = object::Renewal { version: self.version, new_owner: new_owner.as_deref() };
         match self.shared.connection.send(&object::renew(config, patch, wall)).await {
-            Ok(taken) => self.renewed(uid, &taken),
-            Err(RequestError::Broken { code: 409, .. }) if self.version.is_some() => self.altered(),
+            Ok(answer) => self.renewed(uid, &answer),
+            Err(RequestError::ServerError { code: 409, .. }) if self.version.is_some() => self.altered(),
             Err(RequestError::Missing(_)) if self.renewed_at.is_some() => self.vanished(),
             Err(RequestError::Missing(_)) => self.create(uid, started).await,
             Err(error) => self.failed(&error, started),
@@ -103,22 +103,22 @@ impl<'a> Lease<'a> {
     async fn create(&mut self, uid: Option<String>, started: Duration) {
         let (config, wall) = (&self.shared.config, self.shared.clock.wall());
         match self.shared.connection.send(&object::create(config, uid.as_deref(), wall)).await {
-            Ok(taken) => self.renewed(uid, &taken),
+            Ok(answer) => self.renewed(uid, &answer),
             Err(error) => self.failed(&error, started),
         }
     }
 
-    fn renewed(&mut self, owner: Option<String>, taken: &Taken) {
+    fn renewed(&mut self, owner: Option<String>, answer: &AcceptedAnswer) {
         let now = self.shared.clock.boottime();
         let ran_out = self.renewed_at.is_some_and(|at| now > at + self.shared.config.lease.duration());
         // A reader of the Lease may have taken us for dead meanwhile.
         if ran_out {
-            self.shared.doubt();
+            self.shared.resync();
         }
         // Nodes that were switched on together fall out of step with their second renewal.
         let periods =
             if self.renewed_at.is_none() { self.jitter.fraction() } else { 1.0 + 0.05 * self.jitter.fraction() };
-        (self.owner, self.renewed_at, self.version) = (owner, Some(now), taken.version);
+        (self.owner, self.renewed_at, self.version) = (owner, Some(now), answer.version);
         self.due = now + self.shared.config.lease.renew.mul_f64(periods);
         self.retry.succeeded();
         self.shared.health.succeeded(Lane::Lease);
@@ -129,7 +129,7 @@ impl<'a> Lease<'a> {
         tracing::info!("our Lease is not as we left it; was the API server restored from a backup?");
         (self.owner, self.version) = (None, None);
         self.try_at_once();
-        self.shared.doubt();
+        self.shared.resync();
     }
 
     fn vanished(&mut self) {
@@ -137,7 +137,7 @@ impl<'a> Lease<'a> {
         (self.owner, self.renewed_at, self.version) = (None, None, None);
         self.due = self.shared.clock.boottime() + self.shared.config.lease.vanished;
         self.retry.succeeded();
-        self.shared.doubt();
+        self.shared.resync();
     }
 
     fn failed(&mut self, error: &RequestError, started: Duration) {
@@ -171,7 +171,7 @@ impl<'a> Lease<'a> {
             self.shared.health.failed(Lane::Lease, message);
         } else {
             tracing::info!(%error, "no Lease for us: the heartbeat of the conditions is the only sign of life");
-            self.shared.health.rests(Lane::Lease);
+            self.shared.health.disabled(Lane::Lease);
         }
     }
 }

@@ -23,10 +23,10 @@ const OBJECT_NAME_LIMIT_BYTES: usize = 253;
 /// One condition as it is applied.
 pub(super) type Fields = Map<String, Value>;
 /// What one apply carries of each condition.
-pub(super) type Draft = BTreeMap<Name, Fields>;
+pub(super) type ApplyPatch = BTreeMap<Name, Fields>;
 
 /// All fields of all conditions, their heartbeat at `now`.
-pub(super) fn draft(set: &ApplySet, now: Timestamp) -> Draft {
+pub(super) fn patch(set: &ApplySet, now: Timestamp) -> ApplyPatch {
     set.iter().map(|(name, content)| (name.clone(), fields(name, content, now))).collect()
 }
 
@@ -42,9 +42,9 @@ fn fields(name: &Name, content: &ConditionContent, now: Timestamp) -> Fields {
     pairs.into_iter().map(|(key, value)| (key.to_owned(), Value::from(value))).collect()
 }
 
-/// A server-side apply of `draft` on the Node's status. JSON is YAML. `force` takes fields from other managers.
-pub(super) fn apply_conditions(node: &str, draft: &Draft, force: bool) -> Call {
-    apply(node, draft, &format!("force={force}"))
+/// A server-side apply of `patch` on the Node's status. JSON is YAML. `force` takes fields from other managers.
+pub(super) fn apply_conditions(node: &str, patch: &ApplyPatch, force: bool) -> Call {
+    apply(node, patch, &format!("force={force}"))
 }
 
 /// Changes nothing: the answer shows which Node object there is. A client that may write the status may not always read
@@ -60,12 +60,12 @@ pub(super) fn look_at_node(node: &str) -> Call {
 }
 
 /// The same as a question: would the server take it, whichever manager owns the fields now?
-pub(super) fn try_conditions(node: &str, draft: &Draft) -> Call {
-    apply(node, draft, "force=true&dryRun=All")
+pub(super) fn try_conditions(node: &str, patch: &ApplyPatch) -> Call {
+    apply(node, patch, "force=true&dryRun=All")
 }
 
-fn apply(node: &str, draft: &Draft, how: &str) -> Call {
-    let conditions: Vec<&Fields> = draft.values().collect();
+fn apply(node: &str, patch: &ApplyPatch, how: &str) -> Call {
+    let conditions: Vec<&Fields> = patch.values().collect();
     let body = json!({
         "apiVersion": "v1",
         "kind": "Node",
@@ -161,10 +161,10 @@ mod tests {
             reason: Name::fixed("IOError"),
             message: "sda".into(),
             transition: "2026-01-02T03:04:05.678Z".parse().unwrap(),
-            about: 0,
+            problems_hash: 0,
         };
         let set = ApplySet::from([(Name::fixed("DiskUnhealthy"), content)]);
-        let call = apply_conditions("n1", &draft(&set, "2026-01-02T04:00:00Z".parse().unwrap()), false);
+        let call = apply_conditions("n1", &patch(&set, "2026-01-02T04:00:00Z".parse().unwrap()), false);
         assert_eq!(call.path, "/api/v1/nodes/n1/status?fieldManager=nodewell&force=false");
         let body: Value = serde_json::from_slice(&call.body).unwrap();
         let condition = json!({"type": "DiskUnhealthy", "status": "True", "reason": "IOError", "message": "sda",

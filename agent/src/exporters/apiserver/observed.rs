@@ -6,8 +6,8 @@ use std::time::Duration;
 use nodewell_model::Name;
 
 use super::{
-    answer::Taken,
-    object::{Draft, Fields},
+    answer::AcceptedAnswer,
+    object::{ApplyPatch, Fields},
 };
 
 /// A whole answer (20 kB and more, against 4 kB of metadata) is asked for with one heartbeat in so long: what an
@@ -26,7 +26,7 @@ pub(super) struct ObservedNode {
 
 /// What an answer shows of the object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(super) enum ObservedChange {
     /// It is the one that we know.
     Same,
     /// It was deleted and made again.
@@ -36,23 +36,23 @@ pub(super) enum Seen {
 }
 
 impl ObservedNode {
-    pub(super) fn learn(&mut self, taken: &Taken, now: Duration) -> Seen {
+    pub(super) fn learn(&mut self, answer: &AcceptedAnswer, now: Duration) -> ObservedChange {
         self.confirmed_at = Some(now);
-        let another = taken.uid.is_some() && self.uid.is_some() && taken.uid != self.uid;
-        let older = taken.version.is_some() && taken.version < self.version;
-        self.uid = taken.uid.clone().or(self.uid.take());
-        self.version = taken.version.or(self.version);
-        let seen = if another {
-            Seen::Another
+        let another = answer.uid.is_some() && self.uid.is_some() && answer.uid != self.uid;
+        let older = answer.version.is_some() && answer.version < self.version;
+        self.uid = answer.uid.clone().or(self.uid.take());
+        self.version = answer.version.or(self.version);
+        let change = if another {
+            ObservedChange::Another
         } else if older {
-            Seen::Older
+            ObservedChange::Older
         } else {
-            Seen::Same
+            ObservedChange::Same
         };
-        if seen != Seen::Same {
+        if change != ObservedChange::Same {
             self.compared_at = None;
         }
-        seen
+        change
     }
 
     /// When the server spoke of this Node last.
@@ -65,8 +65,8 @@ impl ObservedNode {
         !self.altered.is_empty() || self.compared_at.is_none_or(|at| now >= at + COMPARE_EVERY)
     }
 
-    /// Compares what the server has now with what was written; gives the conditions for which the difference is news.
-    pub(super) fn compare(&mut self, sent: &Draft, answered: &[Fields], now: Duration) -> Vec<Name> {
+    /// Compares what the server has now with what was written; gives the conditions for which the difference is new.
+    pub(super) fn compare(&mut self, sent: &ApplyPatch, answered: &[Fields], now: Duration) -> Vec<Name> {
         self.compared_at = Some(now);
         let altered: Vec<Name> =
             sent.iter().filter(|(_, fields)| !stands(fields, answered)).map(|(name, _)| name.clone()).collect();
@@ -100,8 +100,8 @@ mod tests {
         Duration::from_secs(secs)
     }
 
-    fn taken(uid: &str, version: u64) -> Taken {
-        Taken { uid: Some(uid.into()), version: Some(version), ..Taken::default() }
+    fn applied(uid: &str, version: u64) -> AcceptedAnswer {
+        AcceptedAnswer { uid: Some(uid.into()), version: Some(version), ..AcceptedAnswer::default() }
     }
 
     fn fields(name: &str, message: &str) -> Fields {
@@ -112,15 +112,36 @@ mod tests {
     #[test]
     fn another_object_and_a_past_version_are_reported_once() {
         let mut observed = ObservedNode::default();
-        let seen = [taken("a", 7), taken("a", 9), taken("a", 8), taken("a", 8), taken("b", 20), Taken::default()]
-            .map(|taken| observed.learn(&taken, at(0)));
-        assert_eq!(seen, [Seen::Same, Seen::Same, Seen::Older, Seen::Same, Seen::Another, Seen::Same]);
-        assert_eq!(observed.learn(&taken("b", 21), at(0)), Seen::Same, "an answer without words changes nothing");
+        let changes = [
+            applied("a", 7),
+            applied("a", 9),
+            applied("a", 8),
+            applied("a", 8),
+            applied("b", 20),
+            AcceptedAnswer::default(),
+        ]
+        .map(|answer| observed.learn(&answer, at(0)));
+        assert_eq!(
+            changes,
+            [
+                ObservedChange::Same,
+                ObservedChange::Same,
+                ObservedChange::Older,
+                ObservedChange::Same,
+                ObservedChange::Another,
+                ObservedChange::Same
+            ]
+        );
+        assert_eq!(
+            observed.learn(&applied("b", 21), at(0)),
+            ObservedChange::Same,
+            "an answer without a UID changes nothing"
+        );
     }
 
     #[test]
-    fn words_that_were_changed_or_left_out_are_named_until_they_stand() {
-        let sent: Draft = ["A", "B", "C"].map(|name| (Name::fixed(name), fields(name, "ours"))).into();
+    fn fields_that_were_changed_or_left_out_are_named_until_they_stand() {
+        let sent: ApplyPatch = ["A", "B", "C"].map(|name| (Name::fixed(name), fields(name, "ours"))).into();
         let mut observed = ObservedNode::default();
         assert!(observed.wants_comparison(at(0)));
         let answered = [fields("A", "ours"), fields("Ready", "kubelet's"), fields("B", "theirs")];

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use nodewell_model::Name;
 
-use super::object::{Draft, Fields};
+use super::object::{ApplyPatch, Fields};
 
 /// What was refused, and with which content.
 #[derive(Debug, Default)]
@@ -19,13 +19,13 @@ struct Rejected {
 }
 
 impl Rejections {
-    /// Takes what was refused out of `draft`, unless its content is another now or it is time to try it again.
-    pub(super) fn leave_out(&mut self, draft: &mut Draft, now: Duration) {
+    /// Takes what was refused out of `patch`, unless its content is another now or it is time to try it again.
+    pub(super) fn leave_out(&mut self, patch: &mut ApplyPatch, now: Duration) {
         self.0.retain(|name, rejected| {
-            let same = draft.get(name).is_some_and(|fields| content(fields) == rejected.content);
+            let same = patch.get(name).is_some_and(|fields| content(fields) == rejected.content);
             same && now < rejected.again_at
         });
-        draft.retain(|name, _| !self.0.contains_key(name));
+        patch.retain(|name, _| !self.0.contains_key(name));
     }
 
     /// The server refused these fields; it is not asked again before `again_at`.
@@ -57,7 +57,7 @@ mod tests {
         Duration::from_secs(secs)
     }
 
-    fn draft(message: &str, heartbeat: &str) -> Draft {
+    fn patch(message: &str, heartbeat: &str) -> ApplyPatch {
         let fields = |name: &str| {
             let pairs = [("type", name), ("message", message), ("lastHeartbeatTime", heartbeat)];
             pairs.into_iter().map(|(key, value)| (key.to_owned(), Value::from(value))).collect()
@@ -65,31 +65,31 @@ mod tests {
         ["A", "B"].into_iter().map(|name| (Name::fixed(name), fields(name))).collect()
     }
 
-    fn left(rejections: &mut Rejections, mut draft: Draft, now: u64) -> Vec<String> {
-        rejections.leave_out(&mut draft, at(now));
-        draft.keys().map(Name::to_string).collect()
+    fn left(rejections: &mut Rejections, mut patch: ApplyPatch, now: u64) -> Vec<String> {
+        rejections.leave_out(&mut patch, at(now));
+        patch.keys().map(Name::to_string).collect()
     }
 
     #[test]
     fn what_was_refused_is_left_out_until_its_words_change_or_its_time_comes() {
         let refuse = || {
             let mut rejections = Rejections::default();
-            rejections.learn(Name::fixed("A"), &draft("old", "1")["A"], "no".to_owned(), at(300));
+            rejections.learn(Name::fixed("A"), &patch("old", "1")["A"], "no".to_owned(), at(300));
             rejections
         };
         let mut rejections = refuse();
-        assert_eq!(left(&mut rejections, draft("old", "2"), 10), ["B"]);
+        assert_eq!(left(&mut rejections, patch("old", "2"), 10), ["B"]);
         assert_eq!(rejections.message().unwrap(), "not on the Node, because the API server refuses it: A (no)");
-        assert_eq!(left(&mut rejections, draft("old", "3"), 300), ["A", "B"]);
+        assert_eq!(left(&mut rejections, patch("old", "3"), 300), ["A", "B"]);
         assert_eq!(rejections.message(), None);
-        assert_eq!(left(&mut refuse(), draft("new", "2"), 10), ["A", "B"]);
+        assert_eq!(left(&mut refuse(), patch("new", "2"), 10), ["A", "B"]);
     }
 
     #[test]
     fn a_condition_that_is_no_longer_ours_is_forgotten() {
         let mut rejections = Rejections::default();
-        rejections.learn(Name::fixed("Gone"), &draft("m", "1")["A"], "no".to_owned(), at(300));
-        assert_eq!(left(&mut rejections, draft("m", "2"), 10), ["A", "B"]);
+        rejections.learn(Name::fixed("Gone"), &patch("m", "1")["A"], "no".to_owned(), at(300));
+        assert_eq!(left(&mut rejections, patch("m", "2"), 10), ["A", "B"]);
         assert_eq!(rejections.message(), None);
     }
 }

@@ -67,7 +67,7 @@ enum RetryKind {
     /// The server asked for patience.
     Asked(Duration),
     /// The next try will not be liked better, or not soon: at most so long.
-    Patience(Duration),
+    BackOff(Duration),
 }
 
 impl Retry {
@@ -92,20 +92,20 @@ impl Retry {
         Some(match failed.kind {
             RetryKind::Outage => failed.last.started + self.after_outage(failed, urgent),
             RetryKind::Asked(wait) => failed.last.ended + self.as_asked(wait, urgent, failed.jitter),
-            RetryKind::Patience(most) => failed.last.ended + self.doubled(failed, most),
+            RetryKind::BackOff(most) => failed.last.ended + self.doubled(failed, most),
         })
     }
 
     fn kind(&self, error: &RequestError) -> RetryKind {
         match error {
-            RequestError::Forbidden(_) => RetryKind::Patience(self.timing.forbidden),
-            RequestError::Missing(_) => RetryKind::Patience(self.timing.missing),
+            RequestError::Forbidden(_) => RetryKind::BackOff(self.timing.forbidden),
+            RequestError::Missing(_) => RetryKind::BackOff(self.timing.missing),
             RequestError::Busy { after: Some(after), .. } => {
                 RetryKind::Asked((*after).min(self.timing.most_retry_after))
             }
             // New credentials wake us anyway; with the old ones a whole cluster would only cost handshakes.
             RequestError::Busy { after: None, .. } | RequestError::Rejected { .. } | RequestError::Unauthorized(_) => {
-                RetryKind::Patience(self.timing.most)
+                RetryKind::BackOff(self.timing.most)
             }
             _ => RetryKind::Outage,
         }

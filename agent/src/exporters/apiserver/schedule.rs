@@ -32,7 +32,7 @@ pub(super) struct ConditionContent {
     pub(super) message: String,
     pub(super) transition: Timestamp,
     /// Which problems hold it, worst first: the same message about another disk is a change.
-    pub(super) about: u64,
+    pub(super) problems_hash: u64,
 }
 
 /// Everything one apply carries.
@@ -65,7 +65,7 @@ impl ConditionContent {
             reason: view.reason.clone(),
             message: text::cut(&view.message, NODE_MESSAGE_LIMIT_BYTES).to_owned(),
             transition: view.transition,
-            about: stable_hash(&view.problems.iter().map(|problem| &problem.id).collect::<Vec<_>>()),
+            problems_hash: stable_hash(&view.problems.iter().map(|problem| &problem.id).collect::<Vec<_>>()),
         }
     }
 
@@ -76,7 +76,7 @@ impl ConditionContent {
     }
 
     fn differs_in_figures_only(&self, sent: &Self) -> bool {
-        self.about == sent.about && text::differ_in_figures_only(&self.message, &sent.message)
+        self.problems_hash == sent.problems_hash && text::differ_in_figures_only(&self.message, &sent.message)
     }
 }
 
@@ -124,11 +124,11 @@ impl Schedule {
     }
 
     /// The server took `set`. `jitter` in 0..1 lengthens the next heartbeat by up to a tenth.
-    pub(super) fn taken(&mut self, set: &ApplySet, now: Duration, jitter: f64) {
+    pub(super) fn applied(&mut self, set: &ApplySet, now: Duration, jitter: f64) {
         self.dropped.clear();
         for (name, content) in set {
             match self.conditions.get_mut(name) {
-                Some(entry) => entry.taken(content, now),
+                Some(entry) => entry.applied(content, now),
                 // It went away while the request was under way.
                 None => _ = self.dropped.insert(name.clone()),
             }
@@ -190,7 +190,7 @@ impl Entry {
         ConditionContent { transition, ..self.wanted.clone() }
     }
 
-    fn taken(&mut self, content: &ConditionContent, now: Duration) {
+    fn applied(&mut self, content: &ConditionContent, now: Duration) {
         // Where nothing was known before, the first knowledge is no change: a problem of the first seconds goes at once.
         let knew = |sent: &ConditionContent| sent.status != ConditionStatus::Unknown;
         if self.sent.as_ref().is_some_and(|sent| knew(sent) && content.differs_from(sent)) {

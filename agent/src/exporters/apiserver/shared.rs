@@ -9,7 +9,7 @@ use tokio::{
     time::sleep,
 };
 
-use super::{ApiserverConfig, Ports, connection::Connection, health::Health, stats::ApiStats};
+use super::{ApiserverConfig, ExporterHandles, connection::Connection, health::Health, stats::ApiStats};
 use crate::{runtime::clock::Clock, shared_state::SharedState};
 
 /// So late at most is a heartbeat after the machine was suspended.
@@ -32,27 +32,27 @@ pub(super) struct Shared {
     /// Of the Node object as it is now: a Node created again has another.
     pub(super) uid: watch::Sender<Option<String>>,
     /// Counts changes of the credentials on disk.
-    pub(super) identity: watch::Sender<u64>,
+    pub(super) credential_changes: watch::Sender<u64>,
     /// Counts the signs that the server may have lost what we wrote.
-    pub(super) doubts: watch::Sender<u64>,
+    pub(super) resyncs: watch::Sender<u64>,
     pub(super) stop: watch::Sender<bool>,
     notices: Option<mpsc::Sender<Notice>>,
 }
 
 impl Shared {
-    pub(super) fn new(config: ApiserverConfig, ports: Ports) -> Self {
-        let Ports { shared_state, stats, notices, .. } = ports;
-        let connection = Connection::new(config.way.clone(), config.request_timeout, stats.clone());
+    pub(super) fn new(config: ApiserverConfig, handles: ExporterHandles) -> Self {
+        let ExporterHandles { shared_state, stats, notices, .. } = handles;
+        let connection = Connection::new(config.client_source.clone(), config.request_timeout, stats.clone());
         Self {
             health: Health::new(shared_state.clone(), config.clock),
-            identity: connection.changes.clone(),
+            credential_changes: connection.changes.clone(),
             connection,
             clock: config.clock,
             config,
             shared_state,
             stats,
             uid: watch::Sender::new(None),
-            doubts: watch::Sender::new(0),
+            resyncs: watch::Sender::new(0),
             stop: watch::Sender::new(false),
             notices,
         }
@@ -60,12 +60,12 @@ impl Shared {
 
     pub(super) fn learn_uid(&self, uid: String) {
         self.uid.send_if_modified(|known| {
-            let news = known.as_ref() != Some(&uid);
-            if news && known.as_ref().is_some_and(|known| *known != self.config.node_name) {
+            let is_new = known.as_ref() != Some(&uid);
+            if is_new && known.as_ref().is_some_and(|known| *known != self.config.node_name) {
                 tracing::info!(uid, "the Node object was created again");
             }
             *known = Some(uid);
-            news
+            is_new
         });
     }
 
@@ -75,13 +75,13 @@ impl Shared {
     }
 
     /// The Node's conditions are to be confirmed at once.
-    pub(super) fn doubt(&self) {
-        self.doubts.send_modify(|count| *count += 1);
+    pub(super) fn resync(&self) {
+        self.resyncs.send_modify(|count| *count += 1);
     }
 
     /// Conditions may be forbidden for long, and Events must not wait for them: `kubectl describe node` also finds
     /// Events whose UID is the Node's name, as the kubelet writes them.
-    pub(super) fn go_without_uid(&self) {
+    pub(super) fn use_name_as_uid(&self) {
         self.uid.send_if_modified(|known| {
             let unknown = known.is_none();
             known.get_or_insert_with(|| self.config.node_name.clone());

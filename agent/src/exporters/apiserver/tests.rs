@@ -20,7 +20,9 @@ use tokio::{
     time::timeout,
 };
 
-use super::{ApiStats, ApiserverConfig, EventsCheckpoint, LeaseConfig, LeaseMode, Notice, Ports, RetryPolicy, run};
+use super::{
+    ApiStats, ApiserverConfig, EventsCheckpoint, ExporterHandles, LeaseConfig, LeaseMode, Notice, RetryPolicy, run,
+};
 use crate::shared_state::{Command, SharedState};
 use server::{DEADLINE, Reply, Server};
 
@@ -71,10 +73,14 @@ impl Bench {
     ) -> Self {
         let stats = Arc::<ApiStats>::default();
         let (sender, notices) = mpsc::channel(8);
-        let ports =
-            Ports { shared_state: shared_state.clone(), stats: stats.clone(), notices: Some(sender), checkpoint };
+        let handles = ExporterHandles {
+            shared_state: shared_state.clone(),
+            stats: stats.clone(),
+            notices: Some(sender),
+            checkpoint,
+        };
         let (stop, stopped) = oneshot::channel();
-        let task = tokio::spawn(run(config, ports, async {
+        let task = tokio::spawn(run(config, handles, async {
             let _ = stopped.await;
         }));
         Self { shared_state, stats, notices, stop: Some(stop), task, commands }

@@ -48,20 +48,20 @@ impl Aggregate {
 
     /// What an earlier run left, beside what has come since; only while it is about the same Node is it counted on.
     pub(in crate::exporters::apiserver) fn load(&mut self, rows: Vec<Row>, same_node: bool, now: Now) -> LoadedRows {
-        let mut taken = LoadedRows::default();
+        let mut report = LoadedRows::default();
         let mut loaded = Vec::new();
         for row in rows {
             match parse(&row) {
                 Some(series) => loaded.push(series),
-                None => taken.unreadable.push(row.key),
+                None => report.unreadable.push(row.key),
             }
         }
         loaded.sort_by_key(|series| series.id);
         let start = LoadStart { same_node, last_id: self.last_id };
         for series in loaded {
-            taken.lost += self.go_on(series, start, now);
+            report.lost += self.go_on(series, start, now);
         }
-        taken
+        report
     }
 
     fn go_on(&mut self, mut series: Series, start: LoadStart, now: Now) -> u64 {
@@ -83,13 +83,13 @@ impl Aggregate {
     }
 
     fn insert_loaded(&mut self, key: Key, series: Series) -> u64 {
-        let (open, news) = (series.open, series.has_news());
+        let (open, has_unsent) = (series.open, series.has_unsent());
         let time = if series.created { series.last_time } else { series.first.time };
         let id = self.insert(series);
         if open && let Some(before) = self.open.insert(key, id).and_then(|id| self.series.get_mut(&id)) {
             before.open = false;
         }
-        if !open && !news {
+        if !open && !has_unsent {
             self.remove(id);
         }
         self.await_delivery(id, time)

@@ -81,7 +81,7 @@ impl Series {
         self.sent = self.sent.max(earlier.sent);
     }
 
-    pub(super) fn has_news(&self) -> bool {
+    pub(super) fn has_unsent(&self) -> bool {
         self.count > self.sent
     }
 

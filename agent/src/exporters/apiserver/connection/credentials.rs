@@ -13,7 +13,7 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig},
 };
 
-use super::{resolver::Resolver, stack::Stack};
+use super::{client_factory::ClientFactory, resolver::Resolver};
 use crate::exporters::apiserver::answer::RequestError;
 
 /// How the kubeconfig and the files it names looked; `None` for one that is not there.
@@ -24,15 +24,16 @@ pub(super) type Stamp = (Option<SystemTime>, u64, u64);
 
 /// Reads the kubeconfig and what it names, and builds what clients are made of; the files are known even where nothing
 /// comes of them.
-pub(super) fn open(path: &Path, resolver: Resolver) -> (Files, Result<Stack, RequestError>) {
+pub(super) fn open(path: &Path, resolver: Resolver) -> (Files, Result<ClientFactory, RequestError>) {
     // The stamps come first: a change while we read is then seen by the next look.
     let named = Kubeconfig::read_from(path).map(|kubeconfig| named_files(&kubeconfig)).unwrap_or_default();
     let files = stamps(named.into_iter().chain([path.to_owned()]));
-    let opened = stack_of(path, resolver).map_err(|why| RequestError::Identity(format!("{}: {why}", path.display())));
+    let opened =
+        client_factory(path, resolver).map_err(|why| RequestError::Credentials(format!("{}: {why}", path.display())));
     (files, opened)
 }
 
-fn stack_of(path: &Path, resolver: Resolver) -> Result<Stack, String> {
+fn client_factory(path: &Path, resolver: Resolver) -> Result<ClientFactory, String> {
     let kubeconfig = Kubeconfig::read_from(path).map_err(|error| error.to_string())?;
     let options = KubeConfigOptions::default();
     let runtime = tokio::runtime::Handle::current();
@@ -42,7 +43,7 @@ fn stack_of(path: &Path, resolver: Resolver) -> Result<Stack, String> {
         return Err("proxy-url is not supported".to_owned());
     }
     read_token(&mut config)?;
-    Stack::new(config, resolver).map_err(|error| error.to_string())
+    ClientFactory::new(config, resolver).map_err(|error| error.to_string())
 }
 
 /// kube would read the file again and again while requests wait, and our one thread with them; we watch it instead.

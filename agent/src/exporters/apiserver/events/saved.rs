@@ -1,5 +1,5 @@
-//! The book and the store that saves it. What is to be sent is durable first, while the disk works: a crash then finds
-//! every occurrence that the server may have counted in a row, and does not count it a second time.
+//! The delivery state and the store that saves it. What is to be sent is durable first, while the disk works: a crash
+//! then finds every occurrence that the server may have counted in a row, and does not count it a second time.
 
 use std::{
     future::{Future, pending},
@@ -13,28 +13,28 @@ use tokio::{sync::watch, time::timeout};
 
 use super::{
     super::aggregate::EventLimits,
-    book::{Book, TABLES},
+    delivery_state::{DeliveryState, TABLES},
 };
 use crate::store::{Pace, Store, StoreState, Ticket};
 
 /// So long the start waits for the disk; then Events go out, and what an earlier run left comes when it comes.
-const PATIENCE: Duration = Duration::from_secs(2);
+const LOAD_TIMEOUT: Duration = Duration::from_secs(2);
 /// A disk that is slower than this delays no Event further.
 const DURABLE_WITHIN: Duration = Duration::from_millis(250);
 
 /// What the lane of Events knows, for the one that is started after it has panicked: the store only returns what it had
 /// when the agent started.
 #[derive(Debug, Clone, Default)]
-pub struct EventsCheckpoint(Arc<Mutex<Option<Book>>>);
+pub struct EventsCheckpoint(Arc<Mutex<Option<DeliveryState>>>);
 
-/// Has the book saved.
-pub(super) struct SavedBook {
-    pub(super) book: Book,
+/// Has the delivery state saved.
+pub(super) struct SavedDeliveryState {
+    pub(super) deliveries: DeliveryState,
     store: Store,
     checkpoint: EventsCheckpoint,
     state: watch::Receiver<StoreState>,
     resets: u64,
-    /// Every row that the book has yielded was put up to here.
+    /// Every row that the delivery state has yielded was put up to here.
     ticket: Ticket,
     late: Option<Pin<Box<dyn Future<Output = Vec<Row>> + Send>>>,
 }
@@ -48,20 +48,20 @@ pub(super) enum StoreReport {
     Reset,
 }
 
-impl SavedBook {
+impl SavedDeliveryState {
     pub(super) fn new(store: Store, checkpoint: EventsCheckpoint, limits: EventLimits) -> Self {
-        let book = checkpoint.take().unwrap_or_else(|| Book::new(limits));
+        let deliveries = checkpoint.take().unwrap_or_else(|| DeliveryState::new(limits));
         let mut state = store.watch();
         let resets = state.borrow_and_update().resets;
-        Self { book, store, checkpoint, state, resets, ticket: 0, late: None }
+        Self { deliveries, store, checkpoint, state, resets, ticket: 0, late: None }
     }
 
     /// What an earlier run left, if the disk gives it soon; else it is news one day.
     pub(super) async fn load(&mut self) -> Option<Vec<Row>> {
-        if self.book.is_whole {
+        if self.deliveries.is_loaded {
             return None;
         }
-        let rows = self.store.load(&TABLES, PATIENCE).await;
+        let rows = self.store.load(&TABLES, LOAD_TIMEOUT).await;
         if rows.is_none() {
             tracing::warn!("the state is not readable yet; undelivered Events of an earlier run will be sent later");
             let store = self.store.clone();
@@ -88,9 +88,9 @@ impl SavedBook {
     /// Saves every row that is not as the store last received it.
     pub(super) fn save(&mut self) {
         if !self.store.is_somewhere() {
-            return self.book.drop_rows();
+            return self.deliveries.drop_rows();
         }
-        let rows = self.book.take_rows();
+        let rows = self.deliveries.take_rows();
         if !rows.is_empty() {
             self.ticket = self.store.put(rows, Pace::Soon);
         }
@@ -98,9 +98,9 @@ impl SavedBook {
 
     /// Saves every row again.
     pub(super) fn save_all(&mut self) {
-        let struck = self.book.take_strikes();
-        self.store.put_all(&[Table::Series], self.book.take_all_rows());
-        self.ticket = self.store.put(struck, Pace::Soon);
+        let deletions = self.deliveries.take_deletions();
+        self.store.put_all(&[Table::Series], self.deliveries.take_all_rows());
+        self.ticket = self.store.put(deletions, Pace::Soon);
     }
 
     /// Returns once everything is saved, or the disk is not worth waiting for.
@@ -114,15 +114,15 @@ impl SavedBook {
     }
 }
 
-impl Drop for SavedBook {
+impl Drop for SavedDeliveryState {
     fn drop(&mut self) {
-        let book = std::mem::replace(&mut self.book, Book::new(EventLimits::default()));
-        *self.checkpoint.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(book);
+        let deliveries = std::mem::replace(&mut self.deliveries, DeliveryState::new(EventLimits::default()));
+        *self.checkpoint.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(deliveries);
     }
 }
 
 impl EventsCheckpoint {
-    fn take(&self) -> Option<Book> {
+    fn take(&self) -> Option<DeliveryState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }

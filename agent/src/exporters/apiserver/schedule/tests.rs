@@ -36,7 +36,7 @@ fn step(schedule: &mut Schedule, now: u64) -> Option<String> {
         return None;
     }
     let set = schedule.apply_set(at(now));
-    schedule.taken(&set, at(now), 0.0);
+    schedule.applied(&set, at(now), 0.0);
     Some(set.get("DiskUnhealthy").map_or("gone".into(), |content| format!("{}/{}", content.status, content.reason)))
 }
 
@@ -146,7 +146,7 @@ fn a_condition_dropped_while_the_request_was_under_way_is_still_removed() {
     schedule.want(&disk(True, "IOError", 1), at(0));
     let set = schedule.apply_set(at(0));
     schedule.want(&[], at(1));
-    schedule.taken(&set, at(1), 0.0);
+    schedule.applied(&set, at(1), 0.0);
     assert!(schedule.is_urgent(at(1)));
 }
 
@@ -156,7 +156,7 @@ fn a_heartbeat_follows_the_last_success_and_jitter_only_lengthens_it() {
     assert_eq!(schedule.due(), Some(at(300)));
     assert!(!schedule.is_urgent(at(300)));
     let set = schedule.apply_set(at(300));
-    schedule.taken(&set, at(300), 1.0);
+    schedule.applied(&set, at(300), 1.0);
     assert_eq!(schedule.due(), Some(at(630)));
 }
 
@@ -227,7 +227,7 @@ fn a_message_is_cut_on_a_character_boundary() {
 }
 
 #[test]
-fn a_doubt_pulls_the_heartbeat_forward_and_never_back() {
+fn a_resync_pulls_the_heartbeat_forward_and_never_back() {
     let mut schedule = healthy_at_zero();
     schedule.confirm_by(at(40));
     schedule.confirm_by(at(50));

@@ -4,14 +4,14 @@ use nodewell_model::view::ApiserverState;
 use serde_json::{Value, json};
 
 use super::{
-    server::{Seen, replace},
+    server::{ReceivedRequest, replace},
     *,
 };
 use ConditionStatus::{False, True};
 
 const NODE: &str = "PATCH /api/v1/nodes/n1/status";
 
-fn conditions(seen: &Seen) -> Vec<(String, String)> {
+fn conditions(seen: &ReceivedRequest) -> Vec<(String, String)> {
     let word = |condition: &Value, key: &str| condition[key].as_str().unwrap_or("-").to_owned();
     let list = seen.body["status"]["conditions"].as_array().unwrap();
     list.iter().map(|condition| (word(condition, "type"), word(condition, "status"))).collect()
@@ -61,7 +61,7 @@ async fn a_heartbeat_moves_only_the_heartbeat() {
     let bench = Bench::start(ApiserverConfig { heartbeat, ..config(server.kubeconfig()) });
     bench.set(&[("A", True)]);
     server.until("three applies", |server| server.seen(NODE).len() >= 3).await;
-    let without_heartbeat = |seen: &Seen| {
+    let without_heartbeat = |seen: &ReceivedRequest| {
         let mut condition = seen.body["status"]["conditions"][0].clone();
         assert!(condition["lastHeartbeatTime"].take().is_string());
         condition
@@ -175,7 +175,7 @@ async fn every_other_answer_is_reported_and_tried_again() {
     }
 }
 
-fn written(server: &Server) -> Vec<Seen> {
+fn written(server: &Server) -> Vec<ReceivedRequest> {
     server.seen(NODE).into_iter().filter(|seen| !seen.path.contains("dryRun")).collect()
 }
 
@@ -189,7 +189,7 @@ async fn a_refused_condition_does_not_hold_the_others_up() {
     let expected = "not on the Node, because the API server refuses it: \
         C (the API server refused it (422): denied by policy), F (the API server refused it (422): denied by policy)";
     assert_eq!((view.state, view.message.as_str()), (ApiserverState::Failing, expected));
-    let types = |seen: &Seen| conditions(seen).into_iter().map(|(name, _)| name).collect::<String>();
+    let types = |seen: &ReceivedRequest| conditions(seen).into_iter().map(|(name, _)| name).collect::<String>();
     assert_eq!(written(&server).iter().map(types).collect::<Vec<_>>(), ["ABCDEFG", "ABDEG"]);
     let asked = server.seen(NODE).len();
     bench.set(&["A", "B", "C", "D", "E", "F", "G"].map(|name| (name, if name == "A" { True } else { False })));

@@ -11,7 +11,7 @@ const LEASE: &str = "/namespaces/nodewell/leases";
 
 fn with_lease(server: &Server, mode: LeaseMode) -> ApiserverConfig {
     let ms = Duration::from_millis;
-    // It never runs out: what a busy machine delays must not make the lane doubt.
+    // It never runs out: what a busy machine delays must not make the lane resync.
     let lease = LeaseConfig { mode, renew: ms(40), lasts: 1_000_000, forbidden: ms(100), vanished: ms(10) };
     ApiserverConfig { lease, ..config(server.kubeconfig()) }
 }

@@ -24,8 +24,8 @@ async fn connected(server: &Server, config: ApiserverConfig) -> Bench {
 #[tokio::test]
 async fn a_quiet_node_that_is_another_receives_everything_at_the_next_event() {
     let server = Server::start().await;
-    let doubtful_after = Duration::ZERO;
-    let bench = connected(&server, ApiserverConfig { doubtful_after, ..config(server.kubeconfig()) }).await;
+    let stale_after = Duration::ZERO;
+    let bench = connected(&server, ApiserverConfig { stale_after, ..config(server.kubeconfig()) }).await;
     server.set_uid("uid-2");
     bench.shared_state.events().extend([super::events::record(1, "IOError")]);
     server.until("all is reported again", |server| sent_conditions(server).len() == 2).await;

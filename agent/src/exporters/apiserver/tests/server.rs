@@ -28,7 +28,7 @@ pub(super) const DEADLINE: Duration = Duration::from_secs(20);
 
 /// One request as it arrived.
 #[derive(Debug, Clone)]
-pub(super) struct Seen {
+pub(super) struct ReceivedRequest {
     pub(super) method: String,
     pub(super) path: String,
     pub(super) content_type: String,
@@ -50,7 +50,7 @@ pub(super) enum Reply {
 #[derive(Default)]
 struct State {
     uid: String,
-    seen: Vec<Seen>,
+    seen: Vec<ReceivedRequest>,
     /// By a part of the path, or `METHOD part`.
     script: BTreeMap<String, VecDeque<Reply>>,
     events: BTreeMap<String, Value>,
@@ -163,7 +163,7 @@ impl Server {
     }
 
     /// All requests whose `METHOD path` contains `part`.
-    pub(super) fn seen(&self, part: &str) -> Vec<Seen> {
+    pub(super) fn seen(&self, part: &str) -> Vec<ReceivedRequest> {
         let state = self.shared.state.lock().unwrap();
         state.seen.iter().filter(|seen| format!("{} {}", seen.method, seen.path).contains(part)).cloned().collect()
     }
@@ -186,9 +186,9 @@ impl Server {
 }
 
 pub(super) fn replace(path: &Path, text: &str) {
-    let draft = path.with_extension("draft");
-    std::fs::write(&draft, text).unwrap();
-    std::fs::rename(draft, path).unwrap();
+    let patch = path.with_extension("patch");
+    std::fs::write(&patch, text).unwrap();
+    std::fs::rename(patch, path).unwrap();
 }
 
 async fn serve(listener: TcpListener, shared: Shared) {
@@ -227,9 +227,9 @@ async fn answer(request: Request<Incoming>, shared: Shared) -> Result<Response<F
     Ok(response.body(Full::from(body.to_string())).unwrap())
 }
 
-async fn read(request: Request<Incoming>) -> Seen {
+async fn read(request: Request<Incoming>) -> ReceivedRequest {
     let header = |name: &str| request.headers().get(name).map_or("", |v| v.to_str().unwrap()).to_owned();
-    Seen {
+    ReceivedRequest {
         method: request.method().to_string(),
         path: request.uri().to_string(),
         content_type: header("content-type"),
@@ -241,7 +241,7 @@ async fn read(request: Request<Incoming>) -> Seen {
 }
 
 impl State {
-    fn scripted(&mut self, seen: &Seen) -> Option<Reply> {
+    fn scripted(&mut self, seen: &ReceivedRequest) -> Option<Reply> {
         let line = format!("{} {}", seen.method, seen.path);
         self.script.iter_mut().find(|(part, _)| line.contains(part.as_str()))?.1.pop_front()
     }

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{Seen, State};
+use super::{ReceivedRequest, State};
 
 impl State {
-    pub(super) fn friendly(&mut self, seen: &Seen) -> (u16, Value) {
+    pub(super) fn friendly(&mut self, seen: &ReceivedRequest) -> (u16, Value) {
         self.version += 1;
         if seen.path.contains("/nodes/") {
             return self.node(seen);
@@ -26,7 +26,7 @@ impl State {
         (200, event.clone())
     }
 
-    fn node(&mut self, seen: &Seen) -> (u16, Value) {
+    fn node(&mut self, seen: &ReceivedRequest) -> (u16, Value) {
         if let Some(sent) = seen.body["status"]["conditions"].as_array() {
             if sent.iter().any(|one| self.refused.iter().any(|refused| one["type"] == *refused)) {
                 return (422, json!({"reason": "Invalid", "message": "denied by policy"}));
@@ -40,7 +40,7 @@ impl State {
         (200, answer)
     }
 
-    fn lease(&mut self, seen: &Seen) -> (u16, Value) {
+    fn lease(&mut self, seen: &ReceivedRequest) -> (u16, Value) {
         let name = if seen.method == "POST" { seen.body["metadata"]["name"].as_str().unwrap() } else { "n1" };
         if seen.method != "POST" && !self.leases.contains_key(name) {
             return (404, json!({"reason": "NotFound", "message": "no such lease"}));

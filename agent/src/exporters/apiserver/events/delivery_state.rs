@@ -1,8 +1,8 @@
 //! What the lane of Events knows: its series, how far the shared state's log was received, which Node it is about. Pure:
 //! it yields the rows that a store shall save, and takes back those that an earlier run left.
 //!
-//! The ledger puts a row for every record it reports; the book strikes it with the very rows that count the record. So
-//! in whatever state the store comes back, a record either has a row of its own or is counted in a series.
+//! The ledger puts a row for every record it reports; the delivery state deletes it in the transaction that counts the
+//! record. So in whatever state the store comes back, a record either has a row of its own or is counted in a series.
 
 mod load;
 
@@ -20,9 +20,9 @@ pub(super) const TABLES: [Table; 2] = [Table::Series, Table::Events];
 const READ_UP_TO: &str = "read-up-to";
 const NODE_UID: &str = "node-uid";
 
-/// The account of all Events.
+/// The delivery of all Events.
 #[derive(Debug)]
-pub(super) struct Book {
+pub(super) struct DeliveryState {
     pub(super) aggregate: Aggregate,
     /// The newest record of the shared state's log that was received; 0 while there is none of this run.
     cursor: u64,
@@ -30,12 +30,12 @@ pub(super) struct Book {
     read_up_to: u64,
     /// Of the Node that Events are about.
     uid: Option<String>,
-    /// What an earlier run left is here.
-    pub(super) is_whole: bool,
+    /// What an earlier run left is loaded.
+    pub(super) is_loaded: bool,
     /// Rows of records that are counted now, and of what cannot be read.
-    struck: Vec<(Table, String)>,
+    rows_to_delete: Vec<(Table, String)>,
     /// `read_up_to` or `uid` are not as the store last received them.
-    notes_changed: bool,
+    metadata_changed: bool,
 }
 
 /// A batch of the shared state's log.
@@ -46,16 +46,16 @@ pub(super) struct Batch {
     pub(super) is_log_full: bool,
 }
 
-impl Book {
+impl DeliveryState {
     pub(super) fn new(limits: EventLimits) -> Self {
         Self {
             aggregate: Aggregate::new(limits),
             cursor: 0,
             read_up_to: 0,
             uid: None,
-            is_whole: false,
-            struck: Vec::new(),
-            notes_changed: false,
+            is_loaded: false,
+            rows_to_delete: Vec::new(),
+            metadata_changed: false,
         }
     }
 
@@ -90,13 +90,13 @@ impl Book {
     fn count(&mut self, record: EventRecord, now: Now) -> u64 {
         // Not the greatest so far: a ledger that could not read its own count begins with 1 again.
         self.read_up_to = record.id;
-        self.notes_changed = true;
-        self.struck.push((Table::Events, record.id.to_string()));
+        self.metadata_changed = true;
+        self.rows_to_delete.push((Table::Events, record.id.to_string()));
         self.aggregate.add(record, now)
     }
 
     /// Another UID is another Node object: no reader would see counts on the old one's Events.
-    pub(super) fn about(&mut self, uid: &str) {
+    pub(super) fn set_node_uid(&mut self, uid: &str) {
         if self.uid.as_deref() == Some(uid) {
             return;
         }
@@ -104,7 +104,7 @@ impl Book {
             self.aggregate.start_over();
         }
         self.uid = Some(uid.to_owned());
-        self.notes_changed = true;
+        self.metadata_changed = true;
     }
 
     /// What became of `delivery`; returns how many occurrences that loses.
@@ -120,39 +120,39 @@ impl Book {
 
     /// The rows that changed since they were last taken; they belong into one transaction.
     pub(super) fn take_rows(&mut self) -> Vec<Row> {
-        let mut rows = self.take_strikes();
+        let mut rows = self.take_deletions();
         rows.extend(self.aggregate.take_rows());
-        if std::mem::take(&mut self.notes_changed) {
-            rows.extend(self.notes());
+        if std::mem::take(&mut self.metadata_changed) {
+            rows.extend(self.metadata_rows());
         }
         rows
     }
 
     /// Rows of other tables that are to go, and of what could not be read.
-    pub(super) fn take_strikes(&mut self) -> Vec<Row> {
-        let struck = std::mem::take(&mut self.struck);
-        struck.into_iter().map(|(table, key)| Row { table, key, value: None }).collect()
+    pub(super) fn take_deletions(&mut self) -> Vec<Row> {
+        let rows_to_delete = std::mem::take(&mut self.rows_to_delete);
+        rows_to_delete.into_iter().map(|(table, key)| Row { table, key, value: None }).collect()
     }
 
     /// Everything that [`Table::Series`] shall hold.
     pub(super) fn take_all_rows(&mut self) -> Vec<Row> {
-        self.notes_changed = false;
+        self.metadata_changed = false;
         let mut rows = self.aggregate.take_all_rows();
-        rows.extend(self.notes());
+        rows.extend(self.metadata_rows());
         rows
     }
 
     /// For an agent without a store: no rows are saved.
     pub(super) fn drop_rows(&mut self) {
-        self.struck.clear();
-        self.notes_changed = false;
+        self.rows_to_delete.clear();
+        self.metadata_changed = false;
         self.aggregate.drop_rows();
     }
 
-    fn notes(&self) -> impl Iterator<Item = Row> {
+    fn metadata_rows(&self) -> impl Iterator<Item = Row> {
         let uid = self.uid.as_ref().and_then(|uid| serde_json::to_string(uid).ok());
-        let notes = [(READ_UP_TO, Some(self.read_up_to.to_string())), (NODE_UID, uid)];
-        notes.into_iter().map(|(key, value)| Row { table: Table::Series, key: key.to_owned(), value })
+        let metadata_rows = [(READ_UP_TO, Some(self.read_up_to.to_string())), (NODE_UID, uid)];
+        metadata_rows.into_iter().map(|(key, value)| Row { table: Table::Series, key: key.to_owned(), value })
     }
 }
 

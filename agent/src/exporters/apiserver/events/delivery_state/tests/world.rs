@@ -38,7 +38,7 @@ pub(super) struct World {
     disk: Rows,
     puts: Vec<Vec<Row>>,
     // The exporter.
-    pub(super) book: Book,
+    pub(super) state: DeliveryState,
     uids: u64,
     // The server.
     events: BTreeMap<u64, u64>,
@@ -58,7 +58,7 @@ impl World {
             ring: Vec::new(),
             disk: Rows::new(),
             puts: Vec::new(),
-            book: Book::new(limits),
+            state: DeliveryState::new(limits),
             uids: 1,
             events: BTreeMap::new(),
             on_server: BTreeMap::new(),
@@ -107,14 +107,14 @@ impl World {
     }
 
     pub(super) fn read_log(&mut self) {
-        let new = self.ring.iter().filter(|record| record.id > self.book.cursor()).cloned();
+        let new = self.ring.iter().filter(|record| record.id > self.state.cursor()).cloned();
         let new = batch(new.collect::<Vec<_>>());
-        assert_eq!(self.book.add(new, self.now()), 0);
+        assert_eq!(self.state.add(new, self.now()), 0);
         self.put();
     }
 
     fn put(&mut self) {
-        let rows = self.book.take_rows();
+        let rows = self.state.take_rows();
         self.puts.push(rows);
     }
 
@@ -134,7 +134,7 @@ impl World {
         self.disk.clear();
         let rows = self.ring.iter().map(ledger_row).chain(self.ledgers_own()).collect();
         save(&mut self.disk, rows);
-        let all = self.book.take_all_rows();
+        let all = self.state.take_all_rows();
         save(&mut self.disk, all);
     }
 
@@ -148,8 +148,8 @@ impl World {
         }
         let own = |table| self.disk.get(&(table, "own".to_owned())).map_or(0, |value| value.parse().unwrap());
         (self.read, self.last_id) = (usize::try_from(own(Table::Cursors)).unwrap(), own(Table::Ledger));
-        self.book = Book::new(limits);
-        assert_eq!(self.book.load(saved(&self.disk, &TABLES), &[], self.now()), 0);
+        self.state = DeliveryState::new(limits);
+        assert_eq!(self.state.load(saved(&self.disk, &TABLES), &[], self.now()), 0);
         self.learn_uid();
     }
 
@@ -159,7 +159,7 @@ impl World {
     }
 
     fn learn_uid(&mut self) {
-        self.book.about(&format!("uid-{}", self.uids));
+        self.state.set_node_uid(&format!("uid-{}", self.uids));
         self.put();
     }
 
@@ -171,7 +171,7 @@ impl World {
 
     /// One delivery with its fate; whether the agent died of it, `None` if there was nothing to send now.
     pub(super) fn deliver(&mut self, fate: Fate) -> Option<bool> {
-        let delivery = match self.book.next(self.now().boottime) {
+        let delivery = match self.state.next(self.now().boottime) {
             Next::Send(delivery) => *delivery,
             _ => return None,
         };
@@ -190,7 +190,7 @@ impl World {
             return Some(true);
         }
         if let Some(outcome) = answer {
-            assert_eq!(self.book.apply(&delivery, outcome, self.now().boottime), 0);
+            assert_eq!(self.state.apply(&delivery, outcome, self.now().boottime), 0);
         }
         if fate == Fate::DiesBeforePut {
             return Some(true);
@@ -217,7 +217,7 @@ impl World {
         self.report();
         self.read_log();
         for _ in 0..100_000 {
-            if self.deliver(Fate::Answered).is_none() && self.book.aggregate.waiting() == 0 {
+            if self.deliver(Fate::Answered).is_none() && self.state.aggregate.waiting() == 0 {
                 return self.write(usize::MAX);
             }
             self.pass(7);

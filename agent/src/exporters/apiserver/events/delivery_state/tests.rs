@@ -1,4 +1,4 @@
-//! What the book yields after restarts, made by hand and by chance.
+//! What the delivery state yields after restarts, made by hand and by chance.
 
 mod simulation;
 mod world;
@@ -63,28 +63,28 @@ fn ledger_row(record: &EventRecord) -> Row {
     Row { table: Table::Events, key: record.id.to_string(), value: Some(value) }
 }
 
-fn book() -> Book {
-    Book::new(EventLimits::default())
+fn state() -> DeliveryState {
+    DeliveryState::new(EventLimits::default())
 }
 
-fn restored(store: &Rows, secs: u64) -> Book {
-    let mut book = book();
-    assert_eq!(book.load(saved(store, &TABLES), &[], now(secs)), 0);
-    book
+fn restored(store: &Rows, secs: u64) -> DeliveryState {
+    let mut state = state();
+    assert_eq!(state.load(saved(store, &TABLES), &[], now(secs)), 0);
+    state
 }
 
-fn ready(book: &mut Book, secs: u64) -> Option<Delivery> {
-    match book.next(now(secs).boottime) {
+fn ready(state: &mut DeliveryState, secs: u64) -> Option<Delivery> {
+    match state.next(now(secs).boottime) {
         Next::Send(delivery) => Some(*delivery),
         _ => None,
     }
 }
 
 /// Delivers all that no limit holds back: (subject, created before, count).
-fn drain(book: &mut Book, secs: u64) -> Vec<(String, bool, u64)> {
+fn drain(state: &mut DeliveryState, secs: u64) -> Vec<(String, bool, u64)> {
     let mut written = Vec::new();
-    while let Some(delivery) = ready(book, secs) {
-        assert_eq!(book.apply(&delivery, Outcome::Delivered, now(secs).boottime), 0);
+    while let Some(delivery) = ready(state, secs) {
+        assert_eq!(state.apply(&delivery, Outcome::Delivered, now(secs).boottime), 0);
         written.push((delivery.first.subject.clone().unwrap(), delivery.created, delivery.count));
     }
     written
@@ -97,7 +97,7 @@ fn line(subject: &str, created: bool, count: u64) -> (String, bool, u64) {
 #[test]
 fn what_waits_and_what_no_exporter_took_over_goes_out_in_order_of_time() {
     let mut store = Rows::new();
-    let mut first = book();
+    let mut first = state();
     first.add(batch([record(1, 40, "sda"), record(2, 20, "sdb")]), now(0));
     save(&mut store, first.take_rows());
     save(&mut store, vec![ledger_row(&record(3, 30, "sdc")), ledger_row(&record(4, 10, "sdd"))]);
@@ -112,12 +112,12 @@ fn what_waits_and_what_no_exporter_took_over_goes_out_in_order_of_time() {
 #[test]
 fn an_event_is_counted_on_for_its_hour_by_any_run_in_any_boot() {
     let mut store = Rows::new();
-    let mut first = book();
+    let mut first = state();
     first.add(batch([record(1, 1, "sda")]), now(0));
     drain(&mut first, 0);
     save(&mut store, first.take_rows());
     for (secs, expected) in [(3599, line("sda", true, 2)), (3600, line("sda", false, 1))] {
-        let mut second = book();
+        let mut second = state();
         let booted = Now { boottime: Duration::from_secs(3), ..now(secs) };
         second.load(saved(&store, &TABLES), &[], booted);
         second.add(batch([record(2, 2, "sda")]), booted);
@@ -128,7 +128,7 @@ fn an_event_is_counted_on_for_its_hour_by_any_run_in_any_boot() {
 #[test]
 fn a_clock_set_back_keeps_an_event_open_for_an_hour_at_most() {
     let mut store = Rows::new();
-    let mut first = book();
+    let mut first = state();
     first.add(batch([record(1, 1, "sda")]), now(90_000));
     drain(&mut first, 90_000);
     save(&mut store, first.take_rows());
@@ -141,14 +141,14 @@ fn a_clock_set_back_keeps_an_event_open_for_an_hour_at_most() {
 #[test]
 fn another_node_object_found_at_the_start_gets_new_events() {
     let mut store = Rows::new();
-    let mut first = book();
-    first.about("uid-1");
+    let mut first = state();
+    first.set_node_uid("uid-1");
     first.add(batch([record(1, 1, "sda")]), now(0));
     drain(&mut first, 0);
     save(&mut store, first.take_rows());
     for (uid, expected) in [("uid-1", line("sda", true, 2)), ("uid-2", line("sda", false, 1))] {
         let mut second = restored(&store, 1);
-        second.about(uid);
+        second.set_node_uid(uid);
         second.add(batch([record(2, 2, "sda")]), now(1));
         assert_eq!(drain(&mut second, 1), [expected]);
     }
@@ -157,16 +157,16 @@ fn another_node_object_found_at_the_start_gets_new_events() {
 #[test]
 fn what_comes_late_stands_beside_what_came_meanwhile() {
     let mut store = Rows::new();
-    let mut first = book();
-    first.about("uid-1");
+    let mut first = state();
+    first.set_node_uid("uid-1");
     first.add(batch([record(1, 1, "sda"), record(2, 2, "sdb")]), now(0));
     save(&mut store, first.take_rows());
     let (again, unknown) = (record(4, 4, "sdd"), record(5, 5, "sda"));
     save(&mut store, vec![ledger_row(&again), ledger_row(&unknown)]);
     // The ledger has no rows yet either: it counts from 1 again, and finds two lines again.
     let log = [record(1, 1, "sda"), EventRecord { id: 2, ..again }, record(3, 9, "sde")];
-    let mut second = book();
-    second.about("uid-1");
+    let mut second = state();
+    second.set_node_uid("uid-1");
     second.add(batch(log.clone()), now(9));
     assert_eq!(drain(&mut second, 9).len(), 3);
     second.load(saved(&store, &TABLES), &log, now(9));
@@ -178,9 +178,9 @@ fn what_comes_late_stands_beside_what_came_meanwhile() {
 }
 
 #[test]
-fn rows_that_cannot_be_read_are_struck_and_stop_nothing() {
+fn rows_that_cannot_be_read_are_deleted_and_stop_nothing() {
     let mut store = Rows::new();
-    let mut first = book();
+    let mut first = state();
     first.add(batch([record(1, 1, "sda")]), now(0));
     save(&mut store, first.take_rows());
     let good = store.len();
@@ -197,43 +197,43 @@ fn rows_that_cannot_be_read_are_struck_and_stop_nothing() {
 #[test]
 fn a_restart_without_news_writes_nothing() {
     let mut store = Rows::new();
-    let mut first = book();
-    first.about("uid-1");
+    let mut first = state();
+    first.set_node_uid("uid-1");
     first.add(batch([record(1, 1, "sda"), record(2, 2, "sdb")]), now(0));
     let one = ready(&mut first, 0).unwrap();
     first.apply(&one, Outcome::Delivered, now(0).boottime);
     save(&mut store, first.take_rows());
     let mut second = restored(&store, 5);
-    second.about("uid-1");
+    second.set_node_uid("uid-1");
     assert_eq!(second.take_rows(), []);
 }
 
 #[test]
 fn rows_go_with_their_events() {
     let mut store = Rows::new();
-    let mut book = book();
+    let mut state = state();
     for hour in 0..50 {
         let n = hour + 1;
-        book.add(batch([record(n, n, &format!("sd{n}"))]), now(hour * 3600));
-        drain(&mut book, hour * 3600);
-        save(&mut store, book.take_rows());
+        state.add(batch([record(n, n, &format!("sd{n}"))]), now(hour * 3600));
+        drain(&mut state, hour * 3600);
+        save(&mut store, state.take_rows());
     }
-    assert!(store.len() <= 4, "the newest, perhaps the one before, and two notes: {store:?}");
+    assert!(store.len() <= 4, "the newest, perhaps the one before, and two metadata_rows: {store:?}");
 }
 
 #[test]
 fn everything_saved_again_is_what_was_saved() {
     let mut store = Rows::new();
-    let mut book = book();
-    book.about("uid-1");
+    let mut state = state();
+    state.set_node_uid("uid-1");
     for n in 1..=9 {
-        book.add(batch([record(n, n, &format!("sd{}", n % 4))]), now(n));
-        save(&mut store, book.take_rows());
-        ready(&mut book, n).map(|delivery| book.apply(&delivery, Outcome::Delivered, now(n).boottime));
+        state.add(batch([record(n, n, &format!("sd{}", n % 4))]), now(n));
+        save(&mut store, state.take_rows());
+        ready(&mut state, n).map(|delivery| state.apply(&delivery, Outcome::Delivered, now(n).boottime));
     }
-    save(&mut store, book.take_rows());
+    save(&mut store, state.take_rows());
     let mut again = Rows::new();
-    save(&mut again, book.take_all_rows());
+    save(&mut again, state.take_all_rows());
     assert_eq!(again, store);
-    assert_eq!(book.take_rows(), []);
+    assert_eq!(state.take_rows(), []);
 }

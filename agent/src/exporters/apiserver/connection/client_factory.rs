@@ -30,9 +30,9 @@ const ASK_IDLE_AFTER: Duration = Duration::from_secs(9);
 type Build = Box<dyn Fn() -> Client + Send + Sync>;
 
 /// Makes clients from credentials that were read once.
-pub(super) struct Stack(Build);
+pub(super) struct ClientFactory(Build);
 
-impl Stack {
+impl ClientFactory {
     pub(super) fn new(config: Config, resolver: Resolver) -> kube::Result<Self> {
         let https = config.rustls_https_connector_with_connector(tcp(resolver))?;
         let headers = config.extra_headers_layer()?;

@@ -1,4 +1,4 @@
-//! Rows of an earlier run become part of the book.
+//! Rows of an earlier run become part of the delivery state.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use nodewell_ledger::Now;
 use nodewell_model::{EventRecord, Row, Table};
 use serde::de::DeserializeOwned;
 
-use super::{Book, LoadedRows, NODE_UID, READ_UP_TO, name_of};
+use super::{DeliveryState, LoadedRows, NODE_UID, READ_UP_TO, name_of};
 
 /// The rows by what they are.
 #[derive(Debug, Default)]
@@ -18,21 +18,21 @@ struct SavedRows {
     unreadable: Vec<(Table, String)>,
 }
 
-impl Book {
+impl DeliveryState {
     /// Loads what an earlier run left, at the start or whenever the disk gives it. `log` is what the shared state has by now:
     /// a record that the ledger has found again is not counted twice. Returns how many occurrences had no room.
     pub(in crate::exporters::apiserver) fn load(&mut self, rows: Vec<Row>, log: &[EventRecord], now: Now) -> u64 {
         let left = SavedRows::sort(rows);
-        self.is_whole = true;
+        self.is_loaded = true;
         let same_node = self.uid.is_none() || left.uid.is_none() || self.uid == left.uid;
         let LoadedRows { lost, unreadable } = self.aggregate.load(left.series, same_node, now);
-        self.struck.extend(left.unreadable);
-        self.struck.extend(unreadable.into_iter().map(|key| (Table::Series, key)));
+        self.rows_to_delete.extend(left.unreadable);
+        self.rows_to_delete.extend(unreadable.into_iter().map(|key| (Table::Series, key)));
         self.uid = self.uid.take().or(left.uid);
         self.read_up_to = left.read_up_to;
         // A store that began empty received everything again, also what was counted already.
         let (uncounted, counted) = left.records.into_iter().partition(|record| record.id > left.read_up_to);
-        self.strike(counted);
+        self.delete_rows(counted);
         let no_room = self.count_uncounted(uncounted, log, now);
         if self.cursor > 0 {
             self.read_up_to = self.cursor;
@@ -51,14 +51,14 @@ impl Book {
                 None => no_room += self.count(record, now),
                 // It comes with the log, and its row goes then.
                 Some(id) if *id == record.id && *id > self.cursor => {}
-                Some(_) => self.strike(vec![record]),
+                Some(_) => self.delete_rows(vec![record]),
             }
         }
         no_room
     }
 
-    fn strike(&mut self, records: Vec<EventRecord>) {
-        self.struck.extend(records.into_iter().map(|record| (Table::Events, record.id.to_string())));
+    fn delete_rows(&mut self, records: Vec<EventRecord>) {
+        self.rows_to_delete.extend(records.into_iter().map(|record| (Table::Events, record.id.to_string())));
     }
 }
 

@@ -6,14 +6,14 @@ use kube::Client;
 
 /// Where the client comes from.
 #[derive(Clone)]
-pub enum Way {
+pub enum ClientSource {
     /// Built from this file, and again whenever it or a file that it names changes.
     Kubeconfig(PathBuf),
     /// Given, for good: the scale test puts a server of its own under it. No file is looked at.
     Client(Client),
 }
 
-impl Way {
+impl ClientSource {
     /// The file that decides.
     pub(super) fn file(&self) -> Option<&PathBuf> {
         match self {
@@ -31,7 +31,7 @@ impl Way {
     }
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for ClientSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Kubeconfig(path) => path.display().fmt(f),
@@ -40,13 +40,13 @@ impl fmt::Display for Way {
     }
 }
 
-impl fmt::Debug for Way {
+impl fmt::Debug for ClientSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Way({self})")
+        write!(f, "ClientSource({self})")
     }
 }
 
-impl From<PathBuf> for Way {
+impl From<PathBuf> for ClientSource {
     fn from(kubeconfig: PathBuf) -> Self {
         Self::Kubeconfig(kubeconfig)
     }
