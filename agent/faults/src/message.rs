@@ -7,13 +7,20 @@ use nodewell_message::{Catalogue, Figures};
 /// One file for each kind of device, as of the reasons.
 const FILES: &[&str] = &[
     include_str!("../messages/clock.toml"),
+    include_str!("../messages/cpu.toml"),
+    include_str!("../messages/disk.toml"),
+    include_str!("../messages/fabric.toml"),
+    include_str!("../messages/gpu.toml"),
     include_str!("../messages/limits.toml"),
+    include_str!("../messages/memory.toml"),
     include_str!("../messages/monitors.toml"),
     include_str!("../messages/mounts.toml"),
     include_str!("../messages/network.toml"),
+    include_str!("../messages/pcie.toml"),
     include_str!("../messages/plugins.toml"),
     include_str!("../messages/repairs.toml"),
     include_str!("../messages/services.toml"),
+    include_str!("../messages/unknown.toml"),
 ];
 
 /// All of them, for the reference.

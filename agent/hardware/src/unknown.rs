@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use nodewell_faults::message;
+use nodewell_message::Figures;
 use nodewell_model::Name;
 
 use crate::{PollError, ReadError, State};
@@ -40,12 +42,32 @@ impl fmt::Display for UnknownReason {
 /// A device that never answers is distinguished from one whose answer is of no use, and from one that we may not ask.
 #[must_use]
 pub fn unknown(error: &PollError) -> State {
-    let (reason, message) = match error {
-        PollError::NoAnswer(no_answer) => (UnknownReason::NotAnswering, no_answer.message.clone()),
-        PollError::Read(error @ ReadError::Denied { .. }) => (UnknownReason::PermissionDenied, error.to_string()),
-        PollError::Read(error) => (UnknownReason::Unreadable, error.to_string()),
-    };
-    State::Unknown { reason, message }
+    match error {
+        PollError::NoAnswer(no_answer) => State::not_answering("DeviceNotAnswering", &[("error", &no_answer.message)]),
+        PollError::Read(ReadError::Denied { message }) => State::denied(message),
+        PollError::Read(error) => State::unreadable(error),
+    }
+}
+
+impl State {
+    /// Unknown, because nothing answers; the message of `key` with its figures.
+    pub(crate) fn not_answering(key: &'static str, figures: Figures<'_>) -> Self {
+        Self::Unknown { reason: UnknownReason::NotAnswering, message: message(key, figures) }
+    }
+
+    /// Unknown, because what came is of no use.
+    pub(crate) fn unreadable(error: &dyn fmt::Display) -> Self {
+        Self::Unknown { reason: UnknownReason::Unreadable, message: message("DeviceUnreadable", &[("error", error)]) }
+    }
+
+    /// Unknown, because the check lacks a right.
+    #[must_use]
+    pub fn denied(error: &dyn fmt::Display) -> Self {
+        Self::Unknown {
+            reason: UnknownReason::PermissionDenied,
+            message: message("PermissionDenied", &[("error", error)]),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -69,7 +91,7 @@ pub(crate) mod tests {
     fn the_reason_is_reported_with_the_readers_own_message() {
         for (error, expected) in poll_errors() {
             let State::Unknown { reason, message } = unknown(&error) else { panic!("{error:?}") };
-            assert!(reason.to_string() == expected && message.ends_with("as a test says"), "{reason}: {message}");
+            assert!(reason.to_string() == expected && message.contains("as a test says; "), "{reason}: {message}");
         }
     }
 }

@@ -42,7 +42,7 @@ fn a_prediction_turns_and_returns() {
     guest.set_read_errors(6);
     let problem = guest.wait_problem("DiskUnhealthy", "SmartPrefail");
     assert_eq!(problem.subject.as_deref(), Some("sda"), "{problem:?}");
-    assert!(problem.message.contains("attribute 1 is 6, its threshold 6"), "{problem:?}");
+    assert!(problem.message.contains("attribute 1 is 6 (threshold 6)"), "{problem:?}");
     guest.set_read_errors(100);
     guest.wait_condition("DiskUnhealthy", "False");
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{
     list::CpuSet,
     reading::{ALL, CpuReading, Microcode},
-    throttle::{CALM_FOR, Throttle},
+    throttle::{CALM_FOR, HOT_FOR, Throttle},
 };
 use crate::{
     Answer, Fault, Findings, Judge, Now, PollError, ReadError, RecoveryEvidence, Round, State, Verdict, clock::Moment,
@@ -167,27 +167,29 @@ impl CpuJudge {
     fn all(&self) -> State {
         let mut faults = Vec::new();
         if !self.boot.throttled.is_empty() {
-            faults.push(Fault::new("CpuThermalThrottle", self.throttled_message()));
+            faults.push(self.throttling());
         }
         if self.boot.mismatched {
-            faults.push(Fault::new("MicrocodeMismatch", differing(&self.last.microcode).join("; ")));
+            let revisions = differing(&self.last.microcode).join(" and ");
+            faults.push(Fault::of("MicrocodeMismatch", &[("revisions", &revisions)]));
         }
         match faults.is_empty() {
-            true => State::Healthy { message: "not too hot, and one revision of microcode".to_owned() },
+            true => State::healthy("CpuUnhealthy/healthy", &[]),
             false => State::Faulty(faults),
         }
     }
 
-    fn throttled_message(&self) -> String {
+    fn throttling(&self) -> Fault {
         let packages: Vec<_> = self.boot.throttled.iter().map(|package| format!("package {package}")).collect();
-        format!("{} is too hot and has been throttled for minutes", packages.join(", "))
+        let (packages, minutes) = (packages.join(", "), HOT_FOR.as_secs() / 60);
+        Fault::of("CpuThermalThrottle", &[("packages", &packages), ("minutes", &minutes)])
     }
 
     fn each(&self) -> impl Iterator<Item = Verdict> + '_ {
         self.boot.reported.0.iter().map(|cpu| {
             let state = match self.boot.offline.0.contains(cpu) {
-                true => State::Faulty(vec![Fault::new("CpuOffline", "offline, and was online in this boot")]),
-                false => State::Healthy { message: "online, or switched off on purpose".to_owned() },
+                true => State::Faulty(vec![Fault::of("CpuOffline", &[("cpu", cpu)])]),
+                false => State::healthy("CpuUnhealthy/healthy-cpu", &[]),
             };
             verdict(format!("CPU {cpu}"), state)
         })

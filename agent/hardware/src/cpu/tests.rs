@@ -170,7 +170,11 @@ fn microcode_that_differs_twice_in_a_row_is_a_problem_until_it_does_not() {
     let findings = node.look();
     assert_eq!(reasons(&findings, "CPU"), ["MicrocodeMismatch"]);
     let State::Faulty(faults) = &findings.verdicts[0].state else { panic!() };
-    assert_eq!(faults[0].message, "revision 0x2006906 on CPUs 6-7, revision 0x2007006 on CPUs 0-5");
+    assert_eq!(
+        faults[0].message,
+        "microcode differs: revision 0x2006906 on CPUs 6-7, revision 0x2007006 on CPUs 0-5; drain the node and reboot, \
+         update the firmware if they still differ"
+    );
     node.restart();
     assert_eq!(reasons(&node.look(), "CPU"), ["MicrocodeMismatch"], "a restart takes nothing back");
     node.revision(0..8, "0x2007006");

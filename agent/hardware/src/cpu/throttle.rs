@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::reading::Heat;
 
 /// A moment of throttling is what a CPU is built for; minutes of it slow down what runs there.
-const HOT_FOR: Duration = Duration::from_secs(3 * 60);
+pub(super) const HOT_FOR: Duration = Duration::from_secs(3 * 60);
 /// The kernel itself waits 5 min between two warnings (drivers/thermal/intel/therm_throt.c CHECK_INTERVAL).
 pub(super) const CALM_FOR: Duration = Duration::from_secs(10 * 60);
 /// Throttled for a twentieth of the time is hot, however few the events.

@@ -43,18 +43,18 @@ impl Known {
     /// Volumes of pods come and go on a node, so that a disk is reported only if something was wrong with it, or if it
     /// hung on a SATA or SAS bus (or on what looks like one), where disks drop off.
     fn gone(&self, device: &str, now: &Now) -> Option<DeviceEvent> {
-        let last = match &self.state {
+        let (key, last) = match &self.state {
             _ if self.class != Class::Disk => return None,
             State::Healthy { .. } if !device.starts_with("sd") => return None,
-            State::Healthy { .. } => "nothing was wrong with it".to_owned(),
-            State::Unknown { message, .. } => format!("its last state was unknown: {message}"),
+            State::Healthy { .. } => return Some(DeviceEvent::of("DiskGone", device, &[], now.wall)),
+            State::Unknown { message, .. } => ("DiskGone/unknown", message.clone()),
             State::Faulty(faults) => {
                 let faults: Vec<_> =
                     faults.iter().map(|fault| format!("{}: {}", fault.reason, fault.message)).collect();
-                format!("it had {}", faults.join("; "))
+                ("DiskGone/faulty", faults.join("; "))
             }
         };
-        Some(DeviceEvent::new("DiskGone", device, format!("the disk is not there any more; {last}"), now.wall))
+        Some(DeviceEvent::of(key, device, &[("last", &last)], now.wall))
     }
 }
 
@@ -95,21 +95,19 @@ impl DiskJudge {
 
     fn assess(&mut self, device: &str, reading: &DiskReading, now: &Now, findings: &mut Findings) -> State {
         let (baseline, moment) = self.history.of(device, &reading.identity, now);
-        let mut found = assessed(&reading.health, baseline, moment);
+        let mut found = assessed(device, reading, baseline, moment);
         if found.is_known() {
             baseline.save_faults(&found.faults);
         }
-        findings.events.extend(
-            found.events.drain(..).map(|event| DeviceEvent::new(event.reason, device, event.message, now.wall)),
-        );
+        findings.events.append(&mut found.events);
         findings.recoveries.extend(found.recovery_evidence(device, reading.asked));
-        found.state(&reading.identity)
+        found.state()
     }
 }
 
-fn assessed(health: &Health, baseline: &mut Baseline, moment: ReadTime) -> Assessment {
-    let mut found = Assessment::default();
-    match health {
+fn assessed(device: &str, reading: &DiskReading, baseline: &mut Baseline, moment: ReadTime) -> Assessment {
+    let mut found = Assessment::of(device, &reading.identity, moment);
+    match &reading.health {
         Health::Nvme(reading) => nvme::assess(reading, baseline, moment, &mut found),
         Health::Ata(reading) => ata::assess(reading, baseline, moment, &mut found),
         Health::Scsi(reading) => scsi::assess(reading, baseline, moment, &mut found),
@@ -119,9 +117,9 @@ fn assessed(health: &Health, baseline: &mut Baseline, moment: ReadTime) -> Asses
         // What it had it has still: it was not asked.
         Health::Asleep => {
             found.faults = baseline.saved_faults();
-            found.note("asleep, not asked");
+            found.set_healthy("DiskUnhealthy/healthy-asleep", &[]);
         }
-        Health::Plain { why } => found.note(why),
+        Health::Plain { why } => found.set_healthy("DiskUnhealthy/healthy-unread", &[("why", why)]),
     }
     found
 }
@@ -129,10 +127,8 @@ fn assessed(health: &Health, baseline: &mut Baseline, moment: ReadTime) -> Asses
 /// `offline` is what the kernel's error handling leaves behind when nothing helped; the other states pass.
 fn stopped(state: &str, found: &mut Assessment) {
     match state {
-        "offline" | "transport-offline" => {
-            found.fault("DiskOffline", format!("the kernel has taken the disk out of service: {state}"));
-        }
-        _ => found.set_unknown(UnknownReason::NotAnswering, format!("the kernel holds the disk back: {state}")),
+        "offline" | "transport-offline" => found.fault("DiskOffline", &[("state", &state)]),
+        _ => found.set_unknown(State::not_answering("DeviceNotAnswering/disk", &[("state", &state)])),
     }
 }
 

@@ -139,8 +139,8 @@ fn is_multipath(folder: &Path) -> bool {
 pub(super) fn without_asking(roots: &Roots, disk: &Listed) -> Option<Health> {
     let plain = |why: &str| Some(Health::Plain { why: why.to_owned() });
     match disk.kind {
-        DiskKind::Plain => plain("a disk of a virtual machine or across a network, of which only its host knows more"),
-        DiskKind::Usb => plain("a disk behind USB, which is not asked"),
+        DiskKind::Plain => plain("a disk of a virtual machine or across a network, only its host knows its health"),
+        DiskKind::Usb => plain("a disk behind USB"),
         _ => {
             let folder = disk.folder(roots);
             let state = sysfs::word(&folder, "state").filter(|state| state != "running");

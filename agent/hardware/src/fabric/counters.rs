@@ -123,14 +123,15 @@ impl CounterState {
 
     /// One fault for each reason, with all its counters.
     pub(crate) fn faults(&self) -> Vec<Fault> {
-        let mut messages: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
+        let mut counters: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
         for counter in COUNTERS.iter().filter(|counter| self.raised.contains(counter.name)) {
             let Some(judged) = &counter.judged else { continue };
             let count = self.growths.get(counter.name).map_or(0, Growth::within);
-            messages.entry(judged.reason).or_default().push(format!("{} {}", counter.name, rounded(count)));
+            let counted = format!("{} {} or more (limit {})", counter.name, rounded(count), judged.per_hour);
+            counters.entry(judged.reason).or_default().push(counted);
         }
-        let message = |counts: Vec<String>| format!("within an hour, or more: {}", counts.join(", "));
-        messages.into_iter().map(|(reason, counts)| Fault::new(reason, message(counts))).collect()
+        let fault = |(reason, counters): (_, Vec<_>)| Fault::of(reason, &[("counters", &counters.join(", "))]);
+        counters.into_iter().map(fault).collect()
     }
 }
 

@@ -8,8 +8,8 @@ use super::reading::PortReading;
 use crate::growth::{Growth, Start, Window};
 
 /// A switch is updated once in half a day, not three times.
-const HALF_A_DAY: Window = Window { length: Duration::from_secs(12 * 3_600), start: Start::Unknown };
-const FLAPS: u64 = 3;
+pub(super) const HALF_A_DAY: Window = Window { length: Duration::from_secs(12 * 3_600), start: Start::Unknown };
+pub(super) const FLAPS: u64 = 3;
 
 /// How often it went down.
 #[derive(Debug, Default, Serialize, Deserialize)]

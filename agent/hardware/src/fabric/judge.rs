@@ -93,11 +93,8 @@ impl FabricJudge {
         let is_expected = self.expected.contains(name);
         let Some(port) = self.history.ports.get_mut(name) else { return };
         let changes = port.take(reading, is_expected, now);
-        let message = |counter| format!("{counter} stands at its limit and counts no further");
-        let full = changes.full.into_iter();
-        findings
-            .events
-            .extend(full.map(|counter| DeviceEvent::new("FabricCounterFull", name, message(counter), now.wall)));
+        let full = |counter| DeviceEvent::of("FabricCounterFull", name, &[("counter", &counter)], now.wall);
+        findings.events.extend(changes.full.into_iter().map(full));
         let card = port.address().zip(changes.back);
         findings.recoveries.extend(card.map(|(address, since)| recovered(name, address, since)));
     }
@@ -125,7 +122,7 @@ impl FabricJudge {
             return unknown(error);
         }
         let faults = port.faults();
-        if faults.is_empty() { State::Healthy { message: port.message() } } else { State::Faulty(faults) }
+        if faults.is_empty() { port.healthy() } else { State::Faulty(faults) }
     }
 
     /// The ports that are used; none: no line.

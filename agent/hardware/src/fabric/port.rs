@@ -1,18 +1,19 @@
 //! Judges one port against what it has been: up or down, how fast, how often it went down.
 
-use std::time::Duration;
+use std::{fmt::Display, time::Duration};
 
 use jiff::Timestamp;
+use nodewell_message::Figures;
 use serde::{Deserialize, Serialize};
 
 use super::{
     counters::CounterState,
-    downs::Downs,
+    downs::{Downs, FLAPS, HALF_A_DAY},
     reading::{PortReading, Rate},
     recovery::Recovery,
 };
 use crate::{
-    Fault, Now,
+    Fault, Now, State,
     lasting::{Lasting, Patience},
 };
 
@@ -116,7 +117,7 @@ impl Port {
 
     pub(crate) fn faults(&self) -> Vec<Fault> {
         if self.is_missing() {
-            return vec![Fault::new("FabricPortMissing", "its card or its driver does not show it any more")];
+            return vec![Fault::of("FabricPortMissing", &[])];
         }
         let Some(reading) = &self.reading else { return Vec::new() };
         let mut faults: Vec<Fault> = [self.down_fault(reading), self.slow_fault(reading), self.flap_fault(reading)]
@@ -133,20 +134,26 @@ impl Port {
         }
         let location = location(reading);
         Some(match reading.state {
-            2 | 3 => Fault::new("FabricPortNotActive", format!("linked, and no subnet manager activates it{location}")),
-            4.. => Fault::new("FabricPortDown", format!("up again, not for a minute yet{location}")),
-            _ => Fault::new("FabricPortDown", format!("down ({}){location}", physical(reading))),
+            2 | 3 => Fault::of("FabricPortNotActive", &[("location", &location)]),
+            4.. => Fault::of("FabricPortDown/back", &[("seconds", &DOWN.end.as_secs()), ("location", &location)]),
+            _ => Fault::of("FabricPortDown", &[("state", &physical(reading)), ("location", &location)]),
         })
     }
 
     fn slow_fault(&self, reading: &PortReading) -> Option<Fault> {
-        let message = || format!("{}, and has been {}{}", reading.rate.text, self.best.text, location(reading));
-        self.slow.holds().then(|| Fault::new("FabricPortSlow", message()))
+        let location = location(reading);
+        let figures: Figures<'_> = &[("rate", &reading.rate.text), ("best", &self.best.text), ("location", &location)];
+        self.slow.holds().then(|| Fault::of("FabricPortSlow", figures))
     }
 
     fn flap_fault(&self, reading: &PortReading) -> Option<Fault> {
-        let message = |count| format!("went down {count} times within 12 hours{}", location(reading));
-        self.downs.flaps().map(|count| Fault::new("FabricPortFlapping", message(count)))
+        let (hours, location) = (HALF_A_DAY.length.as_secs() / 3_600, location(reading));
+        let flapping = |count: u64| {
+            let figures: Figures<'_> =
+                &[("downs", &count), ("hours", &hours), ("limit", &FLAPS), ("location", &location)];
+            Fault::of("FabricPortFlapping", figures)
+        };
+        self.downs.flaps().map(flapping)
     }
 
     pub(crate) fn is_listed(&self) -> bool {
@@ -179,13 +186,16 @@ impl Port {
         self.address.as_deref()
     }
 
-    pub(crate) fn message(&self) -> String {
-        let Some(reading) = &self.reading else { return "not read yet".to_owned() };
+    /// What is reported of it if it has no fault.
+    pub(crate) fn healthy(&self) -> State {
+        let Some(reading) = &self.reading else { return State::healthy("NetworkUnhealthy/healthy-fabric-unread", &[]) };
+        let (location, rate, seconds) = (location(reading), &reading.rate.text, DOWN.onset.as_secs());
+        let location = ("location", &location as &dyn Display);
         match reading.is_up() {
-            true => format!("{}{}", reading.rate.text, location(reading)),
-            false if !self.was_up => "not in use".to_owned(),
-            false if reading.is_switched_off() => format!("switched off{}", location(reading)),
-            false => format!("down for a moment{}", location(reading)),
+            true => State::healthy("NetworkUnhealthy/healthy-fabric", &[("rate", rate), location]),
+            false if !self.was_up => State::healthy("NetworkUnhealthy/healthy-fabric-unused", &[]),
+            false if reading.is_switched_off() => State::healthy("NetworkUnhealthy/healthy-fabric-off", &[location]),
+            false => State::healthy("NetworkUnhealthy/healthy-fabric-short", &[("seconds", &seconds), location]),
         }
     }
 }
@@ -206,7 +216,7 @@ fn physical(reading: &PortReading) -> &'static str {
 
 /// For people who have to find it.
 fn location(reading: &PortReading) -> String {
-    let interface = reading.interface.as_ref().map(|interface| format!(", interface {}", interface.name));
-    let address = reading.address.as_ref().map(|address| format!(", card {address}"));
-    format!("{}{}", interface.unwrap_or_default(), address.unwrap_or_default())
+    let interface = reading.interface.as_ref().map(|interface| format!("interface {}", interface.name));
+    let card = reading.address.as_ref().map_or_else(|| "card unknown".to_owned(), |address| format!("card {address}"));
+    interface.into_iter().chain([card]).collect::<Vec<_>>().join(", ")
 }

@@ -16,6 +16,7 @@ mod xids;
 use std::collections::{BTreeMap, BTreeSet};
 
 use nodewell_faults::{Branch, xid::Table};
+use nodewell_message::Figures;
 use serde_json::Value;
 
 use self::{
@@ -132,8 +133,8 @@ impl GpuJudge {
     fn report_persistence(&mut self, name: &str, reading: &GpuReading) {
         let was_off = self.history.get(name).and_then(|known| known.persistence) == Some(false);
         if reading.persistence == Some(false) && !was_off {
-            let message = format!("{name}: persistence mode is off");
-            self.events.push(DeviceEvent::new("GpuPersistenceOff", name, message, reading.read_at));
+            let event = DeviceEvent::of("GpuPersistenceOff", name, &[("address", &name)], reading.read_at);
+            self.events.push(event);
         }
     }
 
@@ -144,9 +145,9 @@ impl GpuJudge {
         let last = self.device(name).uncorrected_last.replace(count);
         let new = last.and_then(|last| count.checked_sub(last)).unwrap_or(0);
         if reading.remap.is_some() && new > 0 {
-            let identity = text::identity(&reading.identity);
-            let message = format!("{new} more uncorrectable memory errors, {count} in all{identity}");
-            self.events.push(DeviceEvent::new("GpuEccContained", name, message, reading.read_at));
+            let gpu = text::gpu(&reading.identity);
+            let figures: Figures<'_> = &[("new", &new), ("total", &count), ("gpu", &gpu)];
+            self.events.push(DeviceEvent::of("GpuEccContained", name, figures, reading.read_at));
         }
     }
 

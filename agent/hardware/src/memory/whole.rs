@@ -96,23 +96,21 @@ impl WholeState {
         let pages = self.unexplained.saturating_add(self.recent.unexplained());
         let mut faults = Vec::new();
         if self.counts_losses && pages > 0 {
-            let message = format!("data was lost in {pages} {}; no module is named", plural(pages, "page"));
-            faults.push(Fault::new("MemoryUncorrectedError", message));
+            faults.push(Fault::of("MemoryUncorrectedError/pages", &[("pages", &pages)]));
         }
         if self.bucket.is_full() {
-            let message = format!("{} or more corrected errors within a day; no module is named", capacity.max(1));
-            faults.push(Fault::new("MemoryCorrectedError", message));
+            faults.push(Fault::of("MemoryCorrectedError/unnamed", &[("limit", &capacity.max(1))]));
         }
         match faults.is_empty() {
-            true => State::Healthy { message: self.healthy_message() },
+            true => self.healthy(),
             false => State::Faulty(faults),
         }
     }
 
-    fn healthy_message(&self) -> String {
+    fn healthy(&self) -> State {
         match self.corrupted_kb {
-            Some(kb @ 1..) => format!("{kb} kB are out of use until the next boot"),
-            Some(0) | None => "no page is known to have lost data".to_owned(),
+            Some(kb @ 1..) => State::healthy("MemoryUnhealthy/healthy-retired", &[("size", &kb)]),
+            Some(0) | None => State::healthy("MemoryUnhealthy/healthy-pages", &[]),
         }
     }
 
@@ -135,10 +133,5 @@ impl WholeState {
 }
 
 fn retired_pages(kb: u64, now: &Now) -> DeviceEvent {
-    let message = format!("{kb} kB of memory were taken out of use");
-    DeviceEvent::new("MemoryPagesRetired", WHOLE, message, now.wall)
-}
-
-pub(super) fn plural(count: u64, word: &str) -> String {
-    if count == 1 { word.to_owned() } else { format!("{word}s") }
+    DeviceEvent::of("MemoryPagesRetired", WHOLE, &[("size", &kb)], now.wall)
 }

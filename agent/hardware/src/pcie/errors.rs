@@ -89,16 +89,19 @@ impl ErrorState {
 
     fn fatal_fault(&self) -> Option<Fault> {
         let count = self.fatal.within();
-        let message = format!("{count} fatal {} within a day{}", errors(count), by(&self.kinds.fatal));
-        (count > 0).then(|| Fault::new("PcieAerFatal", message))
+        let fault = || match self.kinds.fatal.as_str() {
+            "" => Fault::of("PcieAerFatal", &[("errors", &count)]),
+            kind => Fault::of("PcieAerFatal/kind", &[("errors", &count), ("kind", &kind)]),
+        };
+        (count > 0).then(fault)
     }
 
     fn nonfatal_fault(&mut self) -> Option<Fault> {
         let count = self.nonfatal.within();
         let begins = count >= NONFATAL_PER_HOUR && self.nonfatal.readings() >= NONFATAL_READINGS;
         self.many_nonfatal = begins || (self.many_nonfatal && count >= NONFATAL_PER_HOUR / 2);
-        let message = format!("{} or more lost transfers within an hour{}", rounded(count), by(&self.kinds.nonfatal));
-        self.many_nonfatal.then(|| Fault::new("PcieNonFatalErrorsGrowing", message))
+        let keys = ["PcieNonFatalErrorsGrowing", "PcieNonFatalErrorsGrowing/kind"];
+        self.many_nonfatal.then(|| growing(keys, count, NONFATAL_PER_HOUR, &self.kinds.nonfatal))
     }
 
     fn correctable_fault(&mut self, per_hour: u64) -> Option<Fault> {
@@ -106,9 +109,8 @@ impl ErrorState {
         let per_hour = per_hour.max(1);
         // Half of it ends the problem, so that a rate at the border does not come and go.
         self.many_correctable = count >= per_hour || (self.many_correctable && count > per_hour / 2);
-        let message =
-            format!("{} or more corrected errors within an hour{}", rounded(count), by(&self.kinds.correctable));
-        self.many_correctable.then(|| Fault::new("PcieCorrectedErrorsGrowing", message))
+        let keys = ["PcieCorrectedErrorsGrowing", "PcieCorrectedErrorsGrowing/kind"];
+        self.many_correctable.then(|| growing(keys, count, per_hour, &self.kinds.correctable))
     }
 }
 
@@ -124,12 +126,13 @@ fn most_grown(last: &Errors, now: &Errors) -> String {
     kinds.filter(|(grown, _)| *grown > 0).max().map(|(_, kind)| kind.clone()).unwrap_or_default()
 }
 
-fn errors(count: u64) -> &'static str {
-    if count == 1 { "error" } else { "errors" }
-}
-
-fn by(kind: &str) -> String {
-    if kind.is_empty() { String::new() } else { format!(", at last mostly {kind}") }
+/// With the second key if the kind is known that grew last.
+fn growing([without, with]: [&'static str; 2], count: u64, limit: u64, kind: &str) -> Fault {
+    let errors = rounded(count);
+    match kind {
+        "" => Fault::of(without, &[("errors", &errors), ("limit", &limit)]),
+        kind => Fault::of(with, &[("errors", &errors), ("limit", &limit), ("kind", &kind)]),
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]

@@ -189,11 +189,8 @@ impl PcieHistory {
         for address in &removed {
             self.devices.remove(address);
         }
-        let message = |address: &String| format!("{address} was taken out of its slot");
-        removed
-            .iter()
-            .map(|address| DeviceEvent::new("PcieDeviceRemoved", address, message(address), now.wall))
-            .collect()
+        let event = |address: &String| DeviceEvent::of("PcieDeviceRemoved", address, &[("address", address)], now.wall);
+        removed.iter().map(event).collect()
     }
 
     fn is_removed(&self, address: &str) -> bool {

@@ -62,22 +62,24 @@ impl LinkState {
         [self.narrow_fault(link), self.slow_fault(link)].into_iter().flatten().collect()
     }
 
-    /// For people: `x16`.
-    pub(crate) fn message(&self) -> Option<String> {
-        self.last.map(|link| format!("x{}", link.now.width))
+    /// As last read.
+    pub(crate) fn width(&self) -> Option<u32> {
+        self.last.map(|link| link.now.width)
     }
 
     fn narrow_fault(&self, link: Link) -> Option<Fault> {
         let (now, most) = (link.now.width, link.most().width);
-        let message = format!("x{now}, both ends can do x{most}; {}", history(self.best.width > now));
-        self.narrow.holds().then(|| graded(Fault::new("PcieLinkNarrow", message), self.best.width > now))
+        let was_wider = self.best.width > now;
+        let key = if was_wider { "PcieLinkNarrow" } else { "PcieLinkNarrow/ever" };
+        self.narrow.holds().then(|| graded(Fault::of(key, &[("width", &now), ("most", &most)]), was_wider))
     }
 
     fn slow_fault(&self, link: Link) -> Option<Fault> {
         let (now, most) = (link.now.speed, link.most().speed);
-        let message =
-            format!("{} GT/s, both ends can do {}; {}", gigas(now), gigas(most), history(self.best.speed > now));
-        self.slow.holds().then(|| graded(Fault::new("PcieLinkSlow", message), self.best.speed > now))
+        let was_faster = self.best.speed > now;
+        let key = if was_faster { "PcieLinkSlow" } else { "PcieLinkSlow/ever" };
+        let fault = || Fault::of(key, &[("speed", &gigas(now)), ("most", &gigas(most))]);
+        self.slow.holds().then(|| graded(fault(), was_faster))
     }
 }
 
@@ -94,10 +96,6 @@ fn graded(mut fault: Fault, has_been_better: bool) -> Fault {
         fault.severity = Severity::Error;
     }
     fault
-}
-
-fn history(has_been_better: bool) -> &'static str {
-    if has_been_better { "it has been better" } else { "it has never been seen better" }
 }
 
 fn gigas(mega: u32) -> String {

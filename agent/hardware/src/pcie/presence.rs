@@ -59,12 +59,10 @@ impl Presence {
         self.vanished.is_nothing() && self.mute.is_nothing()
     }
 
-    pub(crate) fn fault(&self, description: &str) -> Option<Fault> {
+    pub(crate) fn fault(&self, device: &str) -> Option<Fault> {
         if self.is_gone() {
-            let message = format!("{description} was there in this boot and is not any more");
-            return Some(Fault::new("PcieDeviceVanished", message));
+            return Some(Fault::of("PcieDeviceVanished", &[("device", &device)]));
         }
-        let message = format!("{description} is on the list and does not answer: all ones");
-        self.is_mute().then(|| Fault::new("PcieDeviceNotResponding", message))
+        self.is_mute().then(|| Fault::of("PcieDeviceNotResponding", &[("device", &device)]))
     }
 }

@@ -1,25 +1,37 @@
 //! What is found out about one device while its reading is gone through.
 
+use std::fmt::Display;
+
 use jiff::Timestamp;
+use nodewell_message::Figures;
 use nodewell_model::Name;
 
 use super::CONDITION;
 use crate::{
-    Fault, RecoveryEvidence, State, UnknownReason,
+    DeviceEvent, Fault, RecoveryEvidence, State,
     disk::{
-        baseline::{Baseline, CounterGrowth},
+        baseline::{Baseline, CounterGrowth, ReadTime},
         part::Part,
         reading::Identity,
     },
 };
 
+/// All of the rated writes are used.
+pub(super) const WORN_PERCENT: u8 = 100;
+
 /// Grows while a reading is judged.
-#[derive(Default)]
 pub(super) struct Assessment {
+    device: String,
+    wall: Timestamp,
+    /// What people know the disk by; it stands with its faults: that is the disk to pull out.
+    disk: String,
     pub(super) faults: Vec<Fault>,
-    pub(super) events: Vec<ObservedEvent>,
+    pub(super) events: Vec<DeviceEvent>,
     /// Why the device's health is unknown, if it is.
     unknown: Option<State>,
+    /// Why it is healthy, where there are no figures.
+    healthy: Option<State>,
+    /// Figures of a healthy disk.
     notes: Vec<String>,
     /// Reasons that are unknown this time, because what carries them could not be read.
     unread: Vec<&'static str>,
@@ -27,33 +39,71 @@ pub(super) struct Assessment {
     recovery: Option<(&'static str, String)>,
 }
 
-/// Something that happened, at the time of the reading.
-pub(super) struct ObservedEvent {
-    pub(super) reason: &'static str,
-    pub(super) message: String,
-}
-
 impl Assessment {
-    pub(super) fn fault(&mut self, reason: &'static str, message: String) {
-        self.faults.push(Fault::new(reason, message));
+    pub(super) fn of(device: &str, identity: &Identity, moment: ReadTime) -> Self {
+        Self {
+            device: device.to_owned(),
+            wall: moment.wall,
+            disk: label(identity),
+            faults: Vec::new(),
+            events: Vec::new(),
+            unknown: None,
+            healthy: None,
+            notes: Vec::new(),
+            unread: Vec::new(),
+            recovery: None,
+        }
+    }
+
+    /// A fault of the disk; its message has `{disk}` beside these figures.
+    pub(super) fn fault(&mut self, key: &'static str, figures: Figures<'_>) {
+        let fault = Fault::of(key, &self.with_disk(figures));
+        self.faults.push(fault);
     }
 
     /// A fault if the counter grew; a figure for people if it stands at something.
     pub(super) fn growth(&mut self, reason: &'static str, what: &str, growth: CounterGrowth) {
         let total = growth.base.saturating_add(growth.grown);
         if growth.grown > 0 {
-            let message = format!("{total} {what}, {} more than the {} known before", growth.grown, growth.base);
-            self.faults.push(Fault { since: growth.since, ..Fault::new(reason, message) });
+            let fault = Fault::of(reason, &self.with_disk(&[("total", &total), ("base", &growth.base)]));
+            self.faults.push(Fault { since: growth.since, ..fault });
         } else if total > 0 {
             self.note(format!("{total} {what}, not growing"));
         }
     }
 
-    pub(super) fn event(&mut self, reason: &'static str, message: String) {
-        self.events.push(ObservedEvent { reason, message });
+    /// Something that happened, at the time of the reading; figures as of [`Self::fault`].
+    pub(super) fn event(&mut self, key: &'static str, figures: Figures<'_>) {
+        let event = DeviceEvent::of(key, &self.device, &self.with_disk(figures), self.wall);
+        self.events.push(event);
     }
 
-    /// A figure or a term for people.
+    fn with_disk<'a>(&'a self, figures: Figures<'a>) -> Vec<(&'a str, &'a dyn Display)> {
+        figures.iter().copied().chain([("disk", &self.disk as &dyn Display)]).collect()
+    }
+
+    /// `limit` with its unit, or whose it is.
+    pub(super) fn overheating(&mut self, celsius: Option<i16>, limit: &str) {
+        let temperature = celsius.map_or_else(|| "unknown".to_owned(), |celsius| format!("{celsius} °C"));
+        self.fault("DiskOverheating", &[("temperature", &temperature), ("limit", &limit)]);
+    }
+
+    pub(super) fn note_temperature(&mut self, celsius: Option<i16>) {
+        if let Some(celsius) = celsius {
+            self.note(format!("{celsius} °C"));
+        }
+    }
+
+    pub(super) fn worn(&mut self, used_percent: u8) {
+        self.fault("DiskWornOut", &[("used", &used_percent), ("limit", &WORN_PERCENT)]);
+    }
+
+    /// Healthy, for another reason than its figures.
+    pub(super) fn set_healthy(&mut self, key: &'static str, figures: Figures<'_>) {
+        self.healthy = Some(State::healthy(key, figures));
+    }
+
+    /// A figure for people.
     pub(super) fn note(&mut self, notes: impl Into<String>) {
         let notes = notes.into();
         if !self.notes.contains(&notes) {
@@ -70,9 +120,9 @@ impl Assessment {
     pub(super) fn need<'a, T>(&mut self, part: &'a Part<T>) -> Option<&'a T> {
         match part {
             Part::Read(value) => return Some(value),
-            Part::Unreadable(message) => self.set_unknown(UnknownReason::Unreadable, message.clone()),
-            Part::Denied(message) => self.set_unknown(UnknownReason::PermissionDenied, message.clone()),
-            Part::Absent => self.note("it offers no health data"),
+            Part::Unreadable(message) => self.set_unknown(State::unreadable(message)),
+            Part::Denied(message) => self.set_unknown(State::denied(message)),
+            Part::Absent => self.set_healthy("DiskUnhealthy/healthy-no-data", &[]),
         }
         None
     }
@@ -104,8 +154,8 @@ impl Assessment {
         if has_other { part.read() } else { self.need(part) }
     }
 
-    pub(super) fn set_unknown(&mut self, reason: UnknownReason, message: String) {
-        self.unknown = Some(State::Unknown { reason, message });
+    pub(super) fn set_unknown(&mut self, unknown: State) {
+        self.unknown = Some(unknown);
     }
 
     /// Whether what was read is enough for a verdict.
@@ -125,26 +175,26 @@ impl Assessment {
     }
 
     /// A fault is one whatever else cannot be read.
-    pub(super) fn state(mut self, identity: &Identity) -> State {
+    pub(super) fn state(self) -> State {
         if !self.faults.is_empty() {
-            for fault in &mut self.faults {
-                fault.message = join(&fault.message, identity);
-            }
             return State::Faulty(self.faults);
         }
-        self.unknown.unwrap_or_else(|| {
-            let notes = if self.notes.is_empty() { "no fault is known".to_owned() } else { self.notes.join(", ") };
-            State::Healthy { message: notes }
-        })
+        if let Some(unknown) = self.unknown {
+            return unknown;
+        }
+        if !self.notes.is_empty() {
+            return State::healthy("DiskUnhealthy/healthy-figures", &[("figures", &self.notes.join(", "))]);
+        }
+        self.healthy.unwrap_or_else(|| State::healthy("DiskUnhealthy/healthy", &[]))
     }
 }
 
-/// Its identity stands with its faults: that is the disk to pull out.
-fn join(message: &str, identity: &Identity) -> String {
+/// `SAMSUNG MZQL23T8HCLS, serial number S64HNE0R500012`, as far as it is known.
+fn label(identity: &Identity) -> String {
     match (identity.model.as_str(), identity.serial.as_str()) {
-        ("", "") => message.to_owned(),
-        (model, "") => format!("{message} ({model})"),
-        ("", serial) => format!("{message} (serial number {serial})"),
-        (model, serial) => format!("{message} ({model}, serial number {serial})"),
+        ("", "") => "model unknown".to_owned(),
+        (model, "") => model.to_owned(),
+        ("", serial) => format!("serial number {serial}"),
+        (model, serial) => format!("{model}, serial number {serial}"),
     }
 }

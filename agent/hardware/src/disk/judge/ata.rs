@@ -44,8 +44,8 @@ pub(super) fn assess(reading: &AtaReading, baseline: &mut Baseline, moment: Read
 fn judge_all(reading: &AtaReading, baseline: &mut Baseline, moment: ReadTime, found: &mut Assessment) {
     match reading.smart {
         Smart::On => {}
-        Smart::Off => return found.note("SMART is switched off"),
-        Smart::Unsupported => return found.note("it has no SMART"),
+        Smart::Off => return found.set_healthy("DiskUnhealthy/healthy-smart-off", &[]),
+        Smart::Unsupported => return found.set_healthy("DiskUnhealthy/healthy-no-smart", &[]),
     }
     found.carried(&reading.failing, &["SmartPrefail"]);
     found.carried(&reading.thresholds, &BY_THRESHOLDS);
@@ -78,19 +78,19 @@ fn judge_prediction(failing: Option<&bool>, attributes: &[Attribute], found: &mu
     };
     let (failed, aged) = (reached(true), reached(false));
     match (failing, failed.is_empty()) {
-        (Some(true), true) => found.fault("SmartPrefail", "the disk predicts its failure".to_owned()),
-        (_, false) => found.fault("SmartPrefail", format!("the disk predicts its failure: {failed}")),
+        (Some(true), true) => found.fault("SmartPrefail", &[]),
+        (_, false) => found.fault("SmartPrefail/attributes", &[("attributes", &failed)]),
         (Some(false), true) => found.note("the disk predicts no failure"),
         (None, true) => {}
     }
     if !aged.is_empty() {
-        found.fault("DiskWornOut", aged);
+        found.fault("DiskWornOut/attributes", &[("attributes", &aged)]);
     }
 }
 
 fn description(attribute: &Attribute) -> String {
     let Attribute { id, value, threshold, .. } = attribute;
-    format!("attribute {id} is {value}, its threshold {}", threshold.unwrap_or_default())
+    format!("attribute {id} is {value} (threshold {})", threshold.unwrap_or_default())
 }
 
 fn raw(attributes: &[Attribute], wanted: u8) -> Option<u64> {
@@ -111,12 +111,10 @@ fn judge_temperature(reading: &AtaReading, attributes: &[Attribute], baseline: &
     let is_at_limit = attributes.iter().any(|attribute| is_temperature(attribute) && attribute.is_within(by));
     let limit = hot_celsius(reading);
     baseline.is_hot = is_at_limit || now.is_some_and(|now| now >= limit - i16::from(by));
-    let notes = now.map_or_else(|| "its temperature is not known".to_owned(), |now| format!("{now} °C"));
     match (baseline.is_hot, is_at_limit) {
-        (true, true) => found.fault("DiskOverheating", format!("{notes}, the disk's own limit is reached")),
-        (true, false) => found.fault("DiskOverheating", format!("{notes}, {limit} °C is too hot for such a disk")),
-        (false, _) if now.is_some() => found.note(notes),
-        (false, _) => {}
+        (true, true) => found.overheating(now, "the disk's own"),
+        (true, false) => found.overheating(now, &format!("{limit} °C")),
+        (false, _) => found.note_temperature(now),
     }
 }
 
@@ -150,10 +148,8 @@ fn judge_counters(attributes: &[Attribute], baseline: &mut Baseline, moment: Rea
     if let Some(raw) = raw(attributes, id::INTERFACE_CRC) {
         let growth = baseline.counted(Counter::InterfaceCrc, raw & DOUBLE_WORD, moment);
         if growth.step > 0 {
-            found.event(
-                "InterfaceCrcErrors",
-                format!("{} more damaged transfers, {} in all", growth.step, growth.base + growth.grown),
-            );
+            let total = growth.base + growth.grown;
+            found.event("InterfaceCrcErrors", &[("new", &growth.step), ("total", &total)]);
         }
     }
 }

@@ -1,7 +1,12 @@
 //! An NVMe controller: its driver's state, its own critical warning, its counters against the baseline.
 
-use super::{assessment::Assessment, self_test};
-use crate::UnknownReason;
+use nodewell_message::Figures;
+
+use super::{
+    assessment::{Assessment, WORN_PERCENT},
+    self_test,
+};
+use crate::State;
 use crate::disk::{
     baseline::{Baseline, Counter, ReadTime},
     nvme::log::{ErrorEntry, HealthLog, Limits, warning},
@@ -16,8 +21,10 @@ pub(super) fn assess(reading: &NvmeReading, baseline: &mut Baseline, moment: Rea
     match reading.state.as_str() {
         "live" => {}
         // drivers/nvme/host/core.c: no reset brought it back; `deleting` goes on to be gone.
-        "dead" => return found.fault("NVMeControllerLost", "the driver has given the controller up".to_owned()),
-        state => return found.set_unknown(UnknownReason::NotAnswering, format!("the driver says that it is {state}")),
+        "dead" => return found.fault("NVMeControllerLost", &[]),
+        state => {
+            return found.set_unknown(State::not_answering("DeviceNotAnswering/nvme", &[("state", &state)]));
+        }
     }
     if let Some(health) = found.need(&reading.health) {
         judge_health(health, &reading.limits, baseline, found);
@@ -38,25 +45,24 @@ pub(super) fn assess(reading: &NvmeReading, baseline: &mut Baseline, moment: Rea
 fn judge_health(health: &HealthLog, limits: &Part<Limits>, baseline: &mut Baseline, found: &mut Assessment) {
     let HealthLog { spare_percent: spare, spare_threshold_percent: threshold, .. } = health;
     let has_warning = |bit: u8| health.warning & bit != 0;
-    if has_warning(warning::SPARE) || spare < threshold {
-        found.fault("NvmeSpareLow", format!("spare {spare} %, the device's threshold is {threshold} %"));
+    let bits = format!("{:#04x}", health.warning);
+    if spare < threshold {
+        found.fault("NvmeSpareLow", &[("spare", spare), ("limit", threshold)]);
+    } else if has_warning(warning::SPARE) {
+        found.fault("NvmeSpareLow/warning", &[("warning", &bits), ("spare", spare)]);
     }
     let warnings = [
-        (warning::RELIABILITY, "NvmeReliabilityDegraded", "the device says that it is not reliable any more"),
-        (warning::READ_ONLY, "NvmeReadOnly", "the device takes no writes any more"),
-        (warning::VOLATILE_BACKUP, "NvmeVolatileBackupFailed", "the device cannot save its cache when power fails"),
-        (
-            warning::PERSISTENT_MEMORY,
-            "NvmePersistentMemoryFailed",
-            "the device's persistent memory is not to be trusted",
-        ),
+        (warning::RELIABILITY, "NvmeReliabilityDegraded"),
+        (warning::READ_ONLY, "NvmeReadOnly"),
+        (warning::VOLATILE_BACKUP, "NvmeVolatileBackupFailed"),
+        (warning::PERSISTENT_MEMORY, "NvmePersistentMemoryFailed"),
     ];
-    for (_, reason, message) in warnings.into_iter().filter(|(bit, ..)| has_warning(*bit)) {
-        found.fault(reason, format!("{message}: critical warning {:#04x}", health.warning));
+    for (_, reason) in warnings.into_iter().filter(|(bit, _)| has_warning(*bit)) {
+        found.fault(reason, &[("warning", &bits)]);
     }
     judge_temperature(health, limits, baseline, found);
-    if health.used_percent >= 100 {
-        found.fault("DiskWornOut", format!("{} % of its rated life is used", health.used_percent));
+    if health.used_percent >= WORN_PERCENT {
+        found.worn(health.used_percent);
     } else {
         found.note(format!("{} % worn", health.used_percent));
     }
@@ -74,19 +80,18 @@ fn judge_temperature(health: &HealthLog, limits: &Part<Limits>, baseline: &mut B
     let warns = health.warning & warning::TEMPERATURE != 0;
     let still_hot = baseline.is_hot && (is_lost || is_above(limits.warning_celsius, COOL_BY_CELSIUS));
     baseline.is_hot = warns || is_above(limits.critical_celsius, 0) || still_hot;
-    let now = health.celsius.map_or_else(|| "its temperature is not known".to_owned(), |now| format!("{now} °C"));
     if baseline.is_hot {
-        found.fault("DiskOverheating", format!("{now}, {}", limit_description(limits)));
-    } else if health.celsius.is_some() {
-        found.note(now);
+        found.overheating(health.celsius, &limit_description(limits));
+    } else {
+        found.note_temperature(health.celsius);
     }
 }
 
 fn limit_description(limits: Limits) -> String {
     match (limits.warning_celsius, limits.critical_celsius) {
-        (Some(warning), Some(critical)) => format!("it warns from {warning} °C on, {critical} °C is critical"),
-        (Some(limit), None) | (None, Some(limit)) => format!("its limit is {limit} °C"),
-        (None, None) => "beyond a threshold of the device".to_owned(),
+        (Some(warning), Some(critical)) => format!("{warning} °C, critical {critical} °C"),
+        (Some(limit), None) | (None, Some(limit)) => format!("{limit} °C"),
+        (None, None) => "the disk's own".to_owned(),
     }
 }
 
@@ -98,7 +103,9 @@ fn report_errors(errors: &[ErrorEntry], baseline: &mut Baseline, found: &mut Ass
     let Some(reported) = reported.filter(|reported| *reported <= newest) else { return };
     let new: Vec<_> = errors.iter().filter(|entry| entry.count > reported && entry.is_the_devices()).collect();
     if let Some(entry) = new.first() {
-        let at = format!("status {:#05x} at block {} of namespace {}", entry.status, entry.lba, entry.namespace);
-        found.event("NvmeErrorsLogged", format!("{} new errors of the device in its log, the newest: {at}", new.len()));
+        let (count, status) = (new.len(), format!("{:#05x}", entry.status));
+        let figures: Figures<'_> =
+            &[("new", &count), ("status", &status), ("block", &entry.lba), ("namespace", &entry.namespace)];
+        found.event("NvmeErrorsLogged", figures);
     }
 }

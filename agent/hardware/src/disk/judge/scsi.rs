@@ -1,6 +1,9 @@
 //! A SCSI or SAS disk: its own prediction, its limits, error counters against the baseline.
 
-use super::{assessment::Assessment, self_test};
+use super::{
+    assessment::{Assessment, WORN_PERCENT},
+    self_test,
+};
 use crate::disk::{
     baseline::{Baseline, Counter, ReadTime},
     reading::ScsiReading,
@@ -25,7 +28,7 @@ fn judge_all(reading: &ScsiReading, baseline: &mut Baseline, moment: ReadTime, f
     let predicts = |is: fn(&Predicted) -> bool| predicted.into_iter().flatten().find(|predicted| is(predicted));
     if let Some(predicted) = predicts(Predicted::is_failure) {
         let code = format!("{:02x}/{:02x}", predicted.code, predicted.qualifier);
-        found.fault("SmartPrefail", format!("the disk predicts its failure (sense code {code})"));
+        found.fault("SmartPrefail/sense", &[("code", &code)]);
     }
     judge_temperature(reading, predicts(Predicted::is_heat).is_some(), baseline, found);
     // Without its list of pages no more is known than the defects.
@@ -61,12 +64,10 @@ fn judge_temperature(reading: &ScsiReading, warns: bool, baseline: &mut Baseline
     let by = if baseline.is_hot { COOL_BY_CELSIUS } else { 0 };
     let is_above = matches!((now, limit), (Some(now), Some(limit)) if now >= limit - by);
     baseline.is_hot = warns || is_above;
-    let notes = now.map_or_else(|| "its temperature is not known".to_owned(), |now| format!("{now} °C"));
     match (baseline.is_hot, limit) {
-        (true, Some(limit)) => found.fault(HOT, format!("{notes}, its limit is {limit} °C")),
-        (true, None) => found.fault(HOT, format!("{notes}, the disk says that it is too hot")),
-        (false, _) if now.is_some() => found.note(notes),
-        (false, _) => {}
+        (true, Some(limit)) => found.overheating(now, &format!("{limit} °C")),
+        (true, None) => found.overheating(now, "the disk's own"),
+        (false, _) => found.note_temperature(now),
     }
 }
 
@@ -80,7 +81,7 @@ fn judge_counters(reading: &ScsiReading, baseline: &mut Baseline, moment: ReadTi
         found.growth("ReallocatedSectorsGrowing", "grown defects", growth);
     }
     match found.carried(&reading.used_percent, &["DiskWornOut"]) {
-        Some(used @ 100..) => found.fault("DiskWornOut", format!("{used} % of its rated life is used")),
+        Some(used) if *used >= WORN_PERCENT => found.worn(*used),
         Some(used) => found.note(format!("{used} % worn")),
         None => {}
     }

@@ -25,11 +25,12 @@ pub(super) fn judge(
     if !was_known && age.is_none_or(|age| age > OLD_HOURS) {
         baseline.old_self_test = Some(test.at_hours);
     }
-    let ago = age.map_or_else(String::new, |age| format!(", {age} h ago"));
-    let notes = format!("self-test: {}, after {} h of running{ago}", test.result, test.at_hours);
-    if baseline.old_self_test == Some(test.at_hours) {
-        found.note(notes);
-    } else {
-        found.fault("SelfTestFailed", notes);
+    let SelfTest { result, at_hours: hours, .. } = test;
+    match age {
+        _ if baseline.old_self_test == Some(*hours) => {
+            found.note(format!("old self-test after {hours} h of running: {result}"));
+        }
+        Some(ago) => found.fault("SelfTestFailed/age", &[("hours", hours), ("ago", &ago), ("result", result)]),
+        None => found.fault("SelfTestFailed", &[("hours", hours), ("result", result)]),
     }
 }

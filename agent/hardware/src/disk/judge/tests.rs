@@ -145,8 +145,12 @@ fn a_disk_that_goes_with_its_problems_is_reported_once() {
     bench.round(vec![("nvme0", failing()), ("nvme1", reading_of("S3", nvme_with(|_| {}))), ("sda", plain())]);
     let gone = reported(bench.round(Vec::new()));
     assert_eq!(gone.len(), 2, "a volume that was healthy goes without an Event: {gone:?}");
-    assert!(gone[0].starts_with("nvme0 the disk is not there any more; it had NvmeReadOnly: "), "{gone:?}");
-    assert_eq!(gone[1], "sda the disk is not there any more; nothing was wrong with it");
+    assert!(gone[0].starts_with("nvme0 the disk is gone, its last state was NvmeReadOnly: "), "{gone:?}");
+    assert_eq!(
+        gone[1],
+        "sda the disk is gone, without a known fault; unless it was taken out, see the kernel log, check seat, cable \
+         and power"
+    );
     assert_eq!(reported(bench.round(Vec::new())), [""; 0]);
     // Between the list and the question.
     bench.one("nvme0", nvme_with(|health| health.warning = 8));

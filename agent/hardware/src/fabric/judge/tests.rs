@@ -122,7 +122,7 @@ fn message(findings: &Findings) -> String {
 fn a_port_that_is_up_is_healthy() {
     let mut fabric = Fabric::ordinary();
     let findings = fabric.after(0);
-    assert_eq!(reported(&findings, PORT), ["healthy: 400 Gb/sec (4X NDR)"]);
+    assert_eq!(reported(&findings, PORT), ["healthy: 400 Gb/sec (4X NDR), card unknown"]);
     assert_eq!((findings.inventory[0].total, findings.inventory[0].well()), (1, 1));
 }
 
@@ -133,7 +133,10 @@ fn a_port_that_was_up_and_is_down_for_four_minutes_is_a_fault() {
     assert!(is_healthy(&fabric.set(1, 2).during(240)));
     let findings = fabric.during(10);
     assert_eq!(reported(&findings, PORT), ["FabricPortDown"]);
-    assert_eq!(message(&findings), "down (polling: no partner)");
+    assert_eq!(
+        message(&findings),
+        "down (polling: no partner); check cable, transceiver and the switch's port (card unknown)"
+    );
     assert_eq!(findings.inventory[0].states, BTreeMap::from([("down".to_owned(), 1)]));
     assert_eq!(reported(&fabric.set(4, 5).during(60), PORT), ["FabricPortDown"]);
     assert!(is_healthy(&fabric.during(10)));
@@ -150,7 +153,7 @@ fn a_port_that_waits_for_its_subnet_manager_is_reported_so() {
 fn a_port_that_was_never_up_is_not_missed_unless_expected() {
     let mut fabric = Fabric::ordinary();
     let findings = fabric.set(1, 2).during(600);
-    assert_eq!(reported(&findings, PORT), ["healthy: not in use"]);
+    assert_eq!(reported(&findings, PORT), ["healthy: the port is not in use"]);
     assert_eq!(findings.inventory, []);
 
     let expected = vec![PORT.to_owned(), "mlx5_1/1".to_owned()];
@@ -185,19 +188,22 @@ fn a_restart_neither_ends_nor_hastens_a_fault() {
 fn what_an_operator_switched_off_is_no_fault() {
     let mut fabric = Fabric::ordinary();
     fabric.after(0);
-    assert_eq!(reported(&fabric.set(1, 3).during(600), PORT), ["healthy: switched off"]);
+    assert_eq!(reported(&fabric.set(1, 3).during(600), PORT), ["healthy: switched off (card unknown)"]);
 
     let mut fabric = Fabric::ethernet();
     fabric.after(0);
     fabric.interface().is_wanted = false;
     assert_eq!(
         reported(&fabric.set(1, 3).during(600), PORT),
-        ["healthy: switched off, interface ens1, card 0000:18:00.0"]
+        ["healthy: switched off (interface ens1, card 0000:18:00.0)"]
     );
     fabric.interface().is_wanted = true;
     let findings = fabric.during(250);
     assert_eq!(reported(&findings, PORT), ["FabricPortDown"]);
-    assert_eq!(message(&findings), "down (no carrier), interface ens1, card 0000:18:00.0");
+    assert_eq!(
+        message(&findings),
+        "down (no carrier); check cable, transceiver and the switch's port (interface ens1, card 0000:18:00.0)"
+    );
 }
 
 #[test]
@@ -217,7 +223,11 @@ fn a_port_slower_than_it_has_been_is_a_fault_across_boots() {
     assert!(is_healthy(&fabric.during(240)));
     let findings = fabric.during(10);
     assert_eq!(reported(&findings, PORT), ["FabricPortSlow"]);
-    assert_eq!(message(&findings), "200 Gb/sec (2X NDR), and has been 400 Gb/sec (4X NDR)");
+    assert_eq!(
+        message(&findings),
+        "200 Gb/sec (2X NDR), best so far 400 Gb/sec (4X NDR); clean and reseat the cable and transceivers \
+         (card unknown)"
+    );
     fabric.port().rate = Rate { tenths: 4_000, text: "400 Gb/sec (4X NDR)".to_owned() };
     assert!(is_healthy(&fabric.during(250)));
 }

@@ -9,11 +9,7 @@ use super::{
     history::Known,
     presence, text,
 };
-use crate::{
-    Fault, PollError, State, Verdict,
-    gpu::{Access, GpuReading},
-    unknown,
-};
+use crate::{Fault, PollError, State, Verdict, gpu::Access, unknown};
 
 impl GpuJudge {
     pub(super) fn account(&self) -> (Vec<Verdict>, Vec<Inventory>) {
@@ -37,8 +33,7 @@ impl GpuJudge {
         match &device.state {
             DeviceState::Unasked | DeviceState::Released => return None,
             DeviceState::Missing => {
-                let message = format!("not on the bus any more{}", text::identity(&known.identity));
-                faults.push(Fault::new("GpuMissing", message));
+                faults.push(Fault::of("GpuMissing", &[("gpu", &text::gpu(&known.identity))]));
             }
             DeviceState::Answered(reading) => add(&mut faults, self.gpu_faults(device, known, reading)),
             DeviceState::Unfound(_) => {}
@@ -48,7 +43,11 @@ impl GpuJudge {
                 add(&mut faults, last.collect());
             }
         }
-        Some(if faults.is_empty() { faultless(&device.state, known) } else { State::Faulty(faults) })
+        Some(if faults.is_empty() {
+            faultless(&device.state, || healthy(&device.state, known))
+        } else {
+            State::Faulty(faults)
+        })
     }
 
     /// Nothing, for a GPU without a fabric, or one that is gone, which the other condition reports.
@@ -73,31 +72,29 @@ impl GpuJudge {
         if !faults.is_empty() {
             return Some(State::Faulty(faults));
         }
-        has_fabric.then(|| faultless(&device.state, known))
+        let healthy = || State::healthy("GpuFabricUnhealthy/healthy", &[("links", &known.links.len())]);
+        has_fabric.then(|| faultless(&device.state, healthy))
     }
 
     fn of_driver(&self) -> Option<Verdict> {
         let state = match (&self.driver.no_reading, &self.driver.reading) {
             (Some(DeviceState::Released), _) | (None, None) => return None,
-            (Some(state), _) => faultless(state, &Known::default()),
+            (Some(state), _) => faultless(state, || healthy(state, &Known::default())),
             (None, Some(reading)) => {
-                let version = reading.version.as_deref().unwrap_or("of unknown version");
+                let version = reading.version.as_deref().unwrap_or("unknown");
                 let faults = self.driver_faults(reading.mismatch, version);
-                let healthy = State::Healthy { message: format!("driver {version}") };
-                if faults.is_empty() { healthy } else { State::Faulty(faults) }
+                let healthy = || State::healthy("GpuUnhealthy/healthy-driver", &[("version", &version)]);
+                if faults.is_empty() { healthy() } else { State::Faulty(faults) }
             }
         };
         Some(Verdict { condition: unhealthy(), subject: DRIVER.to_owned(), state })
     }
 
     fn driver_faults(&self, is_mismatch: bool, version: &str) -> Vec<Fault> {
-        let mismatch = is_mismatch.then(|| {
-            let message = format!("the loaded driver is {version}, and its library is of another version");
-            Fault::new("GpuDriverMismatch", message)
-        });
+        let mismatch = is_mismatch.then(|| Fault::of("GpuDriverMismatch", &[("version", &version)]));
         let short = Some(self.short.count()).filter(|short| *short > 0).map(|short| {
-            let expected = text::gpus(self.settings.expected.unwrap_or(0));
-            Fault::new("GpuCountLow", format!("{short} of {expected} that are expected were never seen"))
+            let expected = self.settings.expected.unwrap_or(0);
+            Fault::of("GpuCountLow", &[("missing", &short), ("expected", &expected)])
         });
         mismatch.into_iter().chain(short).collect()
     }
@@ -134,17 +131,17 @@ fn add(faults: &mut Vec<Fault>, more: Vec<Fault>) {
 }
 
 /// The state of a device that has no fault.
-fn faultless(state: &DeviceState, known: &Known) -> State {
+fn faultless(state: &DeviceState, healthy: impl FnOnce() -> State) -> State {
     match state {
         DeviceState::Unknown(error) | DeviceState::Unfound(error) => unknown(error),
-        other => State::Healthy { message: healthy(other.reading(), known) },
+        _ => healthy(),
     }
 }
 
-fn healthy(reading: Option<&GpuReading>, known: &Known) -> String {
+fn healthy(state: &DeviceState, known: &Known) -> State {
     let name = known.identity.name.as_deref().unwrap_or("a GPU");
-    let asleep = if reading.is_some_and(|reading| reading.access == Access::Asleep) { ", asleep" } else { "" };
-    format!("{name}{asleep}")
+    let is_asleep = state.reading().is_some_and(|reading| reading.access == Access::Asleep);
+    State::healthy(if is_asleep { "GpuUnhealthy/healthy-asleep" } else { "GpuUnhealthy/healthy" }, &[("name", &name)])
 }
 
 /// What the inventory shows of a GPU that is not healthy.

@@ -38,22 +38,21 @@ pub(super) fn faults(device: &Device, known: &Known, reading: &GpuReading) -> Ve
 fn links(known: &Known, reading: &GpuReading) -> Option<Fault> {
     let down = links_down(known, reading);
     let numbers: Vec<_> = down.iter().map(ToString::to_string).collect();
-    let message = format!("NVLink {} of {} down", numbers.join(", "), known.links.len());
-    (!down.is_empty()).then(|| Fault::new("GpuNvlinkDown", message))
+    let (numbers, total) = (numbers.join(", "), known.links.len());
+    (!down.is_empty()).then(|| Fault::of("GpuNvlinkDown", &[("links", &numbers), ("total", &total)]))
 }
 
 fn state(device: &Device, fabric: FabricState) -> Option<Fault> {
     if is_unready(fabric) {
         let waited = device.fabric_waited;
-        let message = "not registered with the fabric; is nvidia-fabricmanager running?";
-        return (waited >= PATIENCE).then(|| Fault::new("GpuFabricNotReady", message));
+        let fault = || Fault::of("GpuFabricNotReady", &[("seconds", &PATIENCE.as_secs())]);
+        return (waited >= PATIENCE).then(fault);
     }
     if fabric.status != 0 {
-        let message = format!("registering with the fabric failed with NVML code {}", fabric.status);
-        return Some(Fault::new("GpuFabricFailed", message));
+        return Some(Fault::of("GpuFabricFailed", &[("code", &fabric.status)]));
     }
     let wrong = wrongs(fabric.health_mask);
-    (!wrong.is_empty()).then(|| Fault::new("GpuFabricDegraded", wrong.join(", ")))
+    (!wrong.is_empty()).then(|| Fault::of("GpuFabricDegraded", &[("problems", &wrong.join(", "))]))
 }
 
 /// What the health mask reports as wrong (`NVML_GPU_FABRIC_HEALTH_MASK_*`). In each pair of bits 1 is yes, 2 no, 0

@@ -1,6 +1,7 @@
 //! The faults of one GPU that answered, or for which the bus or the driver reports why it does not.
 
-use nodewell_faults::{codes::Meaning, xid::Recovery};
+use nodewell_faults::{codes::Meaning, message, xid::Recovery};
+use nodewell_message::Figures;
 use nodewell_model::{Action, Severity};
 
 use super::{
@@ -8,7 +9,7 @@ use super::{
     device::Device,
     history::Known,
     text,
-    trends::Brake,
+    trends::{Brake, Corrected, Uncorrected},
     xids::{self, FALLEN_OFF_BUS, NO_POWER, RECOVERY_ACTION},
 };
 use crate::{
@@ -16,61 +17,60 @@ use crate::{
     gpu::{Access, Ecc, GpuReading, Remap, Retired, Vendor},
 };
 
-/// NVIDIA replaces a board with so many retired pages; at 64 it cannot retire more (Dynamic Page Retirement).
-const MOST_RETIRED: u64 = 60;
+/// NVIDIA replaces a board with so many retired pages (Dynamic Page Retirement).
+const MANY_RETIRED: u64 = 60;
+/// It cannot retire more.
+const MOST_RETIRED: u64 = 64;
 
 impl GpuJudge {
     /// What holds `GpuUnhealthy`, apart from Xids.
     pub(super) fn gpu_faults(&self, device: &Device, known: &Known, reading: &GpuReading) -> Vec<Fault> {
-        let identity = text::identity(&known.identity);
+        let gpu = text::gpu(&known.identity);
+        let figures: Figures<'_> = &[("gpu", &gpu)];
         match reading.access {
             Access::Answers => self.answering(device, known, reading),
             Access::Asleep => Vec::new(),
-            Access::Lost => self.xid(FALLEN_OFF_BUS, format!("fallen off the bus{identity}")),
-            Access::NoPower => self.xid(NO_POWER, format!("its power cables are not attached{identity}")),
-            Access::ResetRequired => self.recovery(Some(1), &identity),
-            Access::NoInterrupts => {
-                vec![Fault::new("GpuInterruptsLost", format!("its interrupts do not arrive{identity}"))]
-            }
-            Access::Unlisted if device.unlisted.is_sure() => {
-                let message = format!("on the bus, and the driver does not offer it{identity}");
-                vec![Fault::new("GpuInitFailed", message)]
-            }
+            Access::Lost => self.xid(FALLEN_OFF_BUS, message("GpuXid79FallenOffBus", figures)),
+            Access::NoPower => self.xid(NO_POWER, message("GpuXid54AuxiliaryPowerMissing", figures)),
+            Access::ResetRequired => self.recovery(Some(1), &gpu),
+            Access::NoInterrupts => vec![Fault::of("GpuInterruptsLost", figures)],
+            Access::Unlisted if device.unlisted.is_sure() => vec![Fault::of("GpuInitFailed", figures)],
             Access::Unlisted => Vec::new(),
         }
     }
 
     fn answering(&self, device: &Device, known: &Known, reading: &GpuReading) -> Vec<Fault> {
-        let identity = text::identity(&known.identity);
+        let gpu = text::gpu(&known.identity);
         let uncorrectable =
             if reading.vendor == Vendor::Amd { amds(device, reading) } else { uncorrectable(known, reading) };
         let uncorrectable = uncorrectable.filter(|_| !xids::explains_ecc(known));
-        let corrected = device.corrected.is_high().then(|| Fault::new("GpuEccCorrectedGrowing", corrected(&identity)));
-        let mig = device.mig_pending.is_sure().then(|| Fault::new("GpuMigModePending", mig(reading)));
-        let mut faults = self.recovery(reading.recovery, &identity);
+        let corrected = device.corrected.is_high().then(|| corrected(&gpu));
+        let mig = device.mig_pending.is_sure().then(|| mig(reading));
+        let mut faults = self.recovery(reading.recovery, &gpu);
         faults.extend(uncorrectable.into_iter().chain(corrected).chain(mig));
-        faults.extend(reading.remap.into_iter().flat_map(|remap| remapped(remap, &identity)));
-        faults.extend(reading.retired.into_iter().flat_map(|retired| pages(retired, &identity)));
+        faults.extend(reading.remap.into_iter().flat_map(|remap| remapped(remap, &gpu)));
+        faults.extend(reading.retired.into_iter().flat_map(|retired| pages(retired, &gpu)));
         faults.extend(device.slowdown.brakes().map(braked));
         faults
     }
 
     /// The driver's report of what the GPU needs: what Xid 154 reports in the kernel log.
-    fn recovery(&self, number: Option<u64>, identity: &str) -> Vec<Fault> {
+    fn recovery(&self, number: Option<u64>, gpu: &str) -> Vec<Fault> {
         let Some(number) = number else { return Vec::new() };
         let recovery = u32::try_from(number).ok().and_then(Recovery::numbered);
-        let needs = match recovery {
+        let figures: Figures<'_> = &[("gpu", &gpu)];
+        let message = match recovery {
             Some(Recovery::None) => return Vec::new(),
-            Some(Recovery::GpuReset) => "a reset",
-            Some(Recovery::NodeReboot) => "a reboot of the node",
-            Some(Recovery::DrainPeers) => "its traffic with other GPUs to end",
-            Some(Recovery::DrainAndReset) => "a reset once its programs have ended",
-            None => "something that this version does not know",
+            Some(Recovery::GpuReset) => message("GpuXid154RecoveryAction/reset", figures),
+            Some(Recovery::NodeReboot) => message("GpuXid154RecoveryAction/reboot", figures),
+            Some(Recovery::DrainPeers) => message("GpuXid154RecoveryAction/drain-peers", figures),
+            Some(Recovery::DrainAndReset) => message("GpuXid154RecoveryAction/drain-reset", figures),
+            None => message("GpuXid154RecoveryAction/unknown", &[("number", &number), ("gpu", &gpu)]),
         };
         let (severity, action) =
             recovery.map_or((Severity::Warn, Action::Watch), |needs| (needs.severity(), needs.action()));
         let meaning = self.meaning(RECOVERY_ACTION).map(|meaning| meaning.needing(severity, action));
-        reported_by_xid(meaning, format!("the driver says that it needs {needs}{identity}"))
+        reported_by_xid(meaning, message)
     }
 
     fn xid(&self, code: u32, message: String) -> Vec<Fault> {
@@ -99,56 +99,51 @@ fn uncorrectable(known: &Known, reading: &GpuReading) -> Option<Fault> {
         return None;
     }
     let Ecc { uncorrected, uncorrected_ever, .. } = reading.ecc?;
-    let identity = text::identity(&known.identity);
-    let message = match (uncorrected, uncorrected_ever) {
+    let (key, count) = match (uncorrected, uncorrected_ever) {
         (Some(0), _) => return None,
-        (Some(count), _) => format!("{count} uncorrectable memory errors since its reset{identity}"),
-        (None, Some(count)) if known.has_grown => format!("{count} uncorrectable memory errors, growing{identity}"),
+        (Some(count), _) => ("GpuEccUncorrectable", count),
+        (None, Some(count)) if known.has_grown => ("GpuEccUncorrectable/growing", count),
         (None, _) => return None,
     };
-    Some(Fault::new("GpuEccUncorrectable", message))
+    Some(Fault::of(key, &[("errors", &count), ("gpu", &text::gpu(&known.identity))]))
 }
 
 /// amdgpu resets a GPU with such an error by itself, and its counter stays.
 fn amds(device: &Device, reading: &GpuReading) -> Option<Fault> {
     let count = reading.ecc?.uncorrected?;
-    let message = format!("{count} errors that it could not correct, and more within the last hour");
-    device.uncorrected.is_high().then(|| Fault::new("AmdGpuUncorrectedError", message))
+    let figures: Figures<'_> = &[("errors", &count), ("limit", &Uncorrected::LIMIT)];
+    device.uncorrected.is_high().then(|| Fault::of("AmdGpuUncorrectedError", figures))
 }
 
-fn corrected(identity: &str) -> String {
-    format!("a hundred and more corrected memory errors within an hour{identity}")
+fn corrected(gpu: &str) -> Fault {
+    Fault::of("GpuEccCorrectedGrowing", &[("limit", &Corrected::LIMIT), ("gpu", &gpu)])
 }
 
-fn remapped(remap: Remap, identity: &str) -> impl Iterator<Item = Fault> {
-    let failed = remap.failed.then(|| {
-        Fault::new("GpuRowRemapFailed", format!("a bad memory row could not be replaced by a spare one{identity}"))
-    });
-    let pending = remap.pending.then(|| {
-        Fault::new("GpuRowRemapPending", format!("a bad memory row waits for a reset to be replaced{identity}"))
-    });
+fn remapped(remap: Remap, gpu: &str) -> impl Iterator<Item = Fault> {
+    let failed = remap.failed.then(|| Fault::of("GpuRowRemapFailed", &[("gpu", &gpu)]));
+    let pending = remap.pending.then(|| Fault::of("GpuRowRemapPending", &[("gpu", &gpu)]));
     failed.into_iter().chain(pending)
 }
 
-fn pages(retired: Retired, identity: &str) -> impl Iterator<Item = Fault> {
-    let pending = retired.pending.then(|| {
-        Fault::new("GpuPageRetirementPending", format!("a bad memory page waits for a reset to be retired{identity}"))
-    });
-    let many = retired.pages.filter(|pages| *pages >= MOST_RETIRED).map(|pages| {
-        Fault::new("GpuPagesRetired", format!("{pages} memory pages are retired; there is room for 64{identity}"))
+fn pages(retired: Retired, gpu: &str) -> impl Iterator<Item = Fault> {
+    let pending = retired.pending.then(|| Fault::of("GpuPageRetirementPending", &[("gpu", &gpu)]));
+    let many = retired.pages.filter(|pages| *pages >= MANY_RETIRED).map(|pages| {
+        let figures: Figures<'_> =
+            &[("pages", &pages), ("limit", &MANY_RETIRED), ("most", &MOST_RETIRED), ("gpu", &gpu)];
+        Fault::of("GpuPagesRetired", figures)
     });
     pending.into_iter().chain(many)
 }
 
-fn mig(reading: &GpuReading) -> String {
+fn mig(reading: &GpuReading) -> Fault {
     let next = reading.mig.map_or(0, |mig| mig.pending);
-    format!("multi-instance mode is to be {} after a reset", if next == 0 { "off" } else { "on" })
+    Fault::of("GpuMigModePending", &[("mode", if next == 0 { &"off" } else { &"on" })])
 }
 
 fn braked(brake: Brake) -> Fault {
     match brake {
-        Brake::Thermal => Fault::new("GpuThermalSlowdown", "too hot: the hardware halves its clocks"),
-        Brake::Power => Fault::new("GpuPowerBrake", "the machine's power supply makes it halve its clocks"),
-        Brake::Other => Fault::new("GpuHardwareSlowdown", "the hardware halves its clocks for its own power draw"),
+        Brake::Thermal => Fault::of("GpuThermalSlowdown", &[]),
+        Brake::Power => Fault::of("GpuPowerBrake", &[]),
+        Brake::Other => Fault::of("GpuHardwareSlowdown", &[]),
     }
 }

@@ -75,7 +75,7 @@ impl GpuJudge {
         }
         match (&self.driver.reading, &self.driver.no_reading) {
             (Some(_), _) => {
-                let message = "not on the bus at the first look; it is looked for again".to_owned();
+                let message = "not on the bus at the first poll".to_owned();
                 DeviceState::Unfound(PollError::Read(ReadError::Failed { message }))
             }
             (None, Some(DeviceState::Unknown(error))) => DeviceState::Unfound(error.clone()),

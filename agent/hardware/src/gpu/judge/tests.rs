@@ -206,7 +206,10 @@ fn faults_name_the_board_and_an_action() {
     let lost = fault(&findings, ONE, "GpuXid79FallenOffBus");
     assert_eq!(
         lost.message,
-        format!("fallen off the bus (H100, serial of {ONE}, GPU-{ONE})").replace("serial of", "serial serial of")
+        format!(
+            "the GPU has fallen off the bus; drain the node and power-cycle it, inspect the GPU if this happens again \
+             (H100, serial serial of {ONE}, GPU-{ONE})"
+        )
     );
     assert_eq!(lost.action, Some(nodewell_model::Action::Reboot));
     assert_eq!(inventory(&findings), "2 GPUs: 1 lost");
@@ -336,7 +339,11 @@ fn an_operator_sets_how_many_there_have_to_be() {
     assert_eq!(reasons(&bench.round(), DRIVER), ["healthy"]);
     let findings = bench.round();
     assert_eq!(reasons(&findings, DRIVER), ["GpuCountLow"]);
-    assert_eq!(fault(&findings, DRIVER, "GpuCountLow").message, "1 of 3 GPUs that are expected were never seen");
+    assert_eq!(
+        fault(&findings, DRIVER, "GpuCountLow").message,
+        "GPUs that were never seen: 1 (expected 3); compare with lspci -d 10de:, correct `expected` in [gpu] \
+         if it is wrong"
+    );
     assert_eq!(inventory(&findings), "3 GPUs: 1 lost");
 
     bench.judge.settings.expected = Some(1);
@@ -456,7 +463,7 @@ fn a_storm_of_xids_that_hold_nothing_is_reported_once_a_minute_with_its_count() 
     }
     bench.seconds += 60;
     let later = bench.xid(ONE, 31, 1);
-    assert!(later.events[0].message.contains("(50001 times)"), "{}", later.events[0].message);
+    assert!(later.events[0].message.contains(", 50001 times: "), "{}", later.events[0].message);
 }
 
 #[test]
@@ -772,7 +779,10 @@ fn links_that_were_up_once_are_missed_and_others_are_not() {
     assert_eq!(reasons_of(&bench.round(), ONE, "GpuFabricUnhealthy"), ["healthy"], "once may be a training");
     let findings = bench.round();
     assert_eq!(reasons_of(&findings, ONE, "GpuFabricUnhealthy"), ["GpuNvlinkDown"]);
-    assert_eq!(fault(&findings, ONE, "GpuNvlinkDown").message, "NVLink 1 of 2 down");
+    assert_eq!(
+        fault(&findings, ONE, "GpuNvlinkDown").message,
+        "NVLink 1 of 2 down; see the kernel log for Xid 74 and SXids, reset the GPUs of the fabric"
+    );
     assert_eq!(reasons(&findings, ONE), ["healthy"]);
     assert_eq!(inventory(&findings), "2 GPUs: 1 failing");
     bench.set(ONE, |gpu| {

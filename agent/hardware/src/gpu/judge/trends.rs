@@ -99,6 +99,9 @@ pub(super) struct HourlyGrowth<const LIMIT: u64> {
 }
 
 impl<const LIMIT: u64> HourlyGrowth<LIMIT> {
+    /// From so many on within an hour.
+    pub(super) const LIMIT: u64 = LIMIT;
+
     pub(super) fn take(&mut self, at: Duration, count: Option<u64>) {
         let Some(count) = count else { return };
         if self.samples.back().is_some_and(|(_, last)| count < *last) {

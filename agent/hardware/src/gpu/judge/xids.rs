@@ -1,9 +1,9 @@
 //! Xids that NVML reports: those that hold a condition are retained until they are over, the others are Events.
 
-use std::{path::Path, time::Duration};
+use std::{fmt::Display, path::Path, time::Duration};
 
 use jiff::Timestamp;
-use nodewell_faults::{codes::Meaning, xid::Table};
+use nodewell_faults::{codes::Meaning, message, xid::Table};
 use nodewell_model::Name;
 
 use super::{GpuJudge, device::ReportedXids, history::Known, text};
@@ -58,13 +58,13 @@ impl GpuJudge {
         else {
             return;
         };
-        let identity = self.history.get(&news.device).map(|known| text::identity(&known.identity)).unwrap_or_default();
-        let often = if times > 1 { format!(" ({times} times)") } else { String::new() };
+        let known = self.history.get(&news.device).map(|known| known.identity.clone());
+        let gpu = text::gpu(&known.unwrap_or_default());
         self.events.push(DeviceEvent {
             reason: meaning.reason.clone(),
             severity: meaning.severity,
             subject: Some(news.device.clone()),
-            message: format!("Xid {} by NVML{often}{identity}: {}", meaning.code, meaning.meaning),
+            message: described(meaning, times, &gpu),
             time: now.wall,
             is_in_kernel_log: true,
         });
@@ -83,13 +83,22 @@ impl GpuJudge {
 }
 
 fn fault(meaning: &Meaning, known: &Known, since: Timestamp) -> Fault {
-    let identity = text::identity(&known.identity);
     Fault {
         reason: meaning.reason.clone(),
         severity: meaning.severity,
         action: Some(meaning.action),
-        message: format!("Xid {} by NVML{identity}: {}", meaning.code, meaning.meaning),
+        message: described(meaning, 1, &text::gpu(&known.identity)),
         since: Some(since),
+    }
+}
+
+fn described(meaning: &Meaning, times: u64, gpu: &str) -> String {
+    let sentence = meaning.meaning.trim_end_matches('.');
+    let figures: [(&str, &dyn Display); 4] =
+        [("code", &meaning.code), ("meaning", &sentence), ("reason", &meaning.reason), ("gpu", &gpu)];
+    match times {
+        ..=1 => message("GpuXid", &figures),
+        _ => message("GpuXid/times", &[&figures[..], &[("times", &times)]].concat()),
     }
 }
 

@@ -7,7 +7,7 @@ use nodewell_model::{Inventory, Name};
 use super::{LastPoll, MemoryJudge};
 use crate::{
     DeviceEvent, Fault, Findings, Now, State, Verdict,
-    memory::{reading::WHOLE, state::ModuleState, whole::plural},
+    memory::{reading::WHOLE, state::ModuleState},
 };
 
 const CONDITION: &str = "MemoryUnhealthy";
@@ -62,38 +62,42 @@ impl MemoryJudge {
         }
         let mut faults = Vec::new();
         if module.lost > 0 {
-            faults.push(Fault::new(UNCORRECTED, self.loss_message(module)));
+            faults.push(self.loss(module));
         }
         if module.bucket.is_full() {
-            faults.push(Fault::new("MemoryCorrectedError", self.worn_message(module)));
+            faults.push(self.wear(module));
         }
         match faults.is_empty() {
-            true => State::Healthy { message: healthy_message(module) },
+            true => self.healthy(module),
             false => State::Faulty(faults),
         }
     }
 
-    fn loss_message(&self, module: &ModuleState) -> String {
-        let detail = self.details.get(&module.label).map(|detail| format!(", last a {detail}")).unwrap_or_default();
-        format!("{} uncorrected {}{detail}", module.lost, plural(module.lost, "error"))
+    fn loss(&self, module: &ModuleState) -> Fault {
+        let errors = &module.lost;
+        match self.details.get(&module.label) {
+            Some(last) => Fault::of("MemoryUncorrectedError/last", &[("errors", errors), ("last", last)]),
+            None => Fault::of(UNCORRECTED, &[("errors", errors)]),
+        }
     }
 
-    /// What changes with time alone is not in it: it would be reported again and again.
-    fn worn_message(&self, module: &ModuleState) -> String {
-        let counted = module.corrected.unwrap_or(0);
-        format!("{} or more corrected errors within a day; its counter stands at {counted}", self.capacity.max(1))
+    /// What changes with time alone is not in its message: it would be reported again and again.
+    fn wear(&self, module: &ModuleState) -> Fault {
+        let (limit, count) = (self.capacity.max(1), module.corrected.unwrap_or(0));
+        Fault::of("MemoryCorrectedError", &[("limit", &limit), ("count", &count)])
+    }
+
+    fn healthy(&self, module: &ModuleState) -> State {
+        let limit = self.capacity.max(1);
+        match module.corrected.unwrap_or(0) {
+            0 => State::healthy("MemoryUnhealthy/healthy", &[]),
+            count => State::healthy("MemoryUnhealthy/healthy-corrected", &[("count", &count), ("limit", &limit)]),
+        }
     }
 }
 
 fn verdict(subject: String, state: State) -> Verdict {
     Verdict { condition: Name::fixed(CONDITION), subject, state }
-}
-
-fn healthy_message(module: &ModuleState) -> String {
-    match module.corrected.unwrap_or(0) {
-        0 => "no error".to_owned(),
-        counted => format!("no uncorrected error; {counted} corrected"),
-    }
 }
 
 /// The worse of two: a fault is reported as one, and nothing is healthy beside what is unknown.

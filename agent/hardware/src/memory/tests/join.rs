@@ -171,7 +171,11 @@ fn edac_answers_for_a_machine_check_too_and_reports_where_it_was() {
     let findings = node.look();
     assert_eq!(recoveries(&findings), MESSENGER, "no page was taken out of use");
     let Some(State::Faulty(faults)) = state(&findings, DIMM) else { panic!("{findings:?}") };
-    assert_eq!(faults[0].message, "1 uncorrected error, last a memory read error at 0x12345040");
+    assert_eq!(
+        faults[0].message,
+        "uncorrected errors in this boot: 1, the last a memory read error at 0x12345040; drain the node and \
+         replace the module"
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use nodewell_model::Inventory;
 
 use super::{Device, Fault, Findings, Name, PcieJudge, PollError, State, Verdict};
-use crate::{UnknownReason, unknown};
+use crate::unknown;
 
 impl PcieJudge {
     pub(super) fn account(&mut self) -> Findings {
@@ -39,7 +39,7 @@ impl PcieJudge {
         let mute_above = self.mute_above(address);
         let device = self.history.devices.get_mut(address)?;
         let state = match mute_above {
-            Some(first) if listing.is_none() => behind(&first),
+            Some(port) if listing.is_none() => State::not_answering("DeviceNotAnswering/pcie", &[("port", &port)]),
             _ => device.state(listing.as_ref(), per_hour),
         };
         Some(Verdict { condition: Name::fixed("PcieUnhealthy"), subject: address.to_owned(), state })
@@ -67,11 +67,6 @@ impl PcieJudge {
     }
 }
 
-fn behind(first: &str) -> State {
-    let message = format!("cannot be asked: {first} does not answer");
-    State::Unknown { reason: UnknownReason::NotAnswering, message }
-}
-
 impl Device {
     /// Whether there is something to report: it has been read once, or there is a reason why it has not.
     fn is_known(&self) -> bool {
@@ -84,7 +79,7 @@ impl Device {
             return unknown(poll_error);
         }
         let faults = self.faults(corrected_per_hour);
-        if faults.is_empty() { State::Healthy { message: self.message() } } else { State::Faulty(faults) }
+        if faults.is_empty() { self.healthy() } else { State::Faulty(faults) }
     }
 
     fn faults(&mut self, corrected_per_hour: u32) -> Vec<Fault> {
@@ -94,22 +89,24 @@ impl Device {
             faults.extend(self.link.faults());
         }
         if self.untraced.holds() && !self.errors.has_fatal() {
-            let message = "a fatal error reached this root port from a device below that could not be asked";
-            faults.push(Fault::new("PcieAerFatal", message));
+            faults.push(Fault::of("PcieAerFatal/root", &[]));
         }
         faults
     }
 
     fn description(&self) -> String {
         match self.reading.as_ref().and_then(|reading| reading.driver.as_deref()) {
-            Some(driver) => format!("device {} ({driver})", self.id),
-            None => format!("device {}", self.id),
+            Some(driver) => format!("{} ({driver})", self.id),
+            None => self.id.clone(),
         }
     }
 
-    fn message(&self) -> String {
-        let link = self.link.message().map(|message| format!(", link {message}"));
-        format!("{}{}", self.description(), link.unwrap_or_default())
+    fn healthy(&self) -> State {
+        let device = self.description();
+        match self.link.width() {
+            Some(width) => State::healthy("PcieUnhealthy/healthy-link", &[("device", &device), ("width", &width)]),
+            None => State::healthy("PcieUnhealthy/healthy", &[("device", &device)]),
+        }
     }
 
     /// For the inventory.

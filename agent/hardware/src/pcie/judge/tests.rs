@@ -122,7 +122,10 @@ fn a_fatal_error_is_a_fault_for_a_day() {
     bus.card().aer = fatal(1);
     let findings = bus.after(60);
     assert_eq!(reasons(&findings, CARD), ["PcieAerFatal"]);
-    assert_eq!(message(&findings, CARD), "1 fatal error within a day, at last mostly SDES");
+    assert_eq!(
+        message(&findings, CARD),
+        "fatal errors within a day: 1, lately mostly SDES; reseat the card or riser, update its firmware"
+    );
     assert_eq!(findings.inventory[0].states, BTreeMap::from([("failing".to_owned(), 1)]));
     assert_eq!(reasons(&bus.after(86_400), CARD), ["PcieAerFatal"]);
     assert!(reasons(&bus.after(60), CARD).is_empty());
@@ -191,7 +194,11 @@ fn corrected_errors_are_a_fault_by_their_rate_alone() {
     bus.card().aer = correctable(total + 100);
     let findings = bus.after(60);
     assert_eq!(reasons(&findings, CARD), ["PcieCorrectedErrorsGrowing"]);
-    assert_eq!(message(&findings, CARD), "1000 or more corrected errors within an hour, at last mostly BadTLP");
+    assert_eq!(
+        message(&findings, CARD),
+        "1000 or more corrected errors within an hour (limit 1000), lately mostly BadTLP; reseat the card, \
+         riser or cable"
+    );
 }
 
 #[test]

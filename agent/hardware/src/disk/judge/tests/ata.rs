@@ -30,7 +30,8 @@ fn the_disks_own_prediction_counts() {
     let mut bench = Bench::new();
     let failing = AtaReading { failing: Part::Read(true), ..disk(&[attribute(5, 3, 36, 4000)]) };
     let State::Faulty(faults) = bench.one("sda", Health::Ata(failing)) else { panic!("not faulty") };
-    let message = "the disk predicts its failure: attribute 5 is 3, its threshold 36 (M, serial number S1)";
+    let message = "the disk predicts its own failure, attribute 5 is 3 (threshold 36); save the data and replace the \
+                   disk now (M, serial number S1)";
     assert_eq!((faults.len(), faults[0].reason.as_str(), faults[0].message.as_str()), (1, "SmartPrefail", message));
     // A controller that drops the status leaves the attribute.
     let silent = AtaReading { failing: Part::Absent, ..disk(&[attribute(1, 6, 6, 0)]) };
@@ -98,6 +99,9 @@ fn other_numbers_in_the_upper_bytes_are_not_counted() {
     assert_eq!(raw(&mut bench, 5, 0x0007_0003_0000), [""; 0]);
 }
 
+const CRC: &str = "3 more damaged transfers, 53 in all; reseat or replace the cable, check backplane and power \
+                   (M, serial number S1)";
+
 #[test]
 fn crc_errors_are_an_event_not_a_problem() {
     let mut bench = Bench::new();
@@ -108,7 +112,7 @@ fn crc_errors_are_an_event_not_a_problem() {
         findings.events.into_iter().map(|event| event.message).collect::<Vec<_>>()
     };
     assert_eq!(reported(50), [""; 0]);
-    assert_eq!(reported(53), ["3 more damaged transfers, 53 in all"]);
+    assert_eq!(reported(53), [CRC]);
     assert_eq!(reported(53), [""; 0]);
 }
 

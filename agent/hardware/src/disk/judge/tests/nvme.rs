@@ -32,7 +32,10 @@ fn figures_are_judged_by_the_devices_own_limits() {
     let spare = bench.one("nvme0", nvme_with(|health| health.spare_percent = 9));
     assert_eq!(reasons(&spare), ["NvmeSpareLow"]);
     let State::Faulty(faults) = spare else { panic!("{spare:?}") };
-    assert_eq!(faults[0].message, "spare 9 %, the device's threshold is 10 % (M, serial number S1)");
+    assert_eq!(
+        faults[0].message,
+        "9 % of the spare blocks are left (limit 10 %); move the data and replace the disk (M, serial number S1)"
+    );
     assert_eq!(reasons(&bench.one("nvme0", nvme_with(|health| health.spare_percent = 10))), [""; 0]);
     assert_eq!(reasons(&bench.one("nvme0", nvme_with(|health| health.used_percent = 100))), ["DiskWornOut"]);
     assert_eq!(reasons(&bench.one("nvme0", nvme_with(|health| health.used_percent = 99))), [""; 0]);
@@ -60,13 +63,19 @@ fn old_media_errors_are_no_fault_and_new_ones_are() {
     assert_eq!(reasons(&bench.one("nvme0", errors(5))), [""; 0]);
     let State::Faulty(faults) = bench.one("nvme0", errors(6)) else { panic!("not faulty") };
     assert_eq!(faults[0].reason.as_str(), "MediaErrorsGrowing");
-    assert_eq!(faults[0].message, "6 unrecovered errors, 1 more than the 5 known before (M, serial number S1)");
+    let message = |total| {
+        format!(
+            "uncorrected errors: {total} (baseline 5); run a self-test or a scrub, replace the disk if more come \
+             (M, serial number S1)"
+        )
+    };
+    assert_eq!(faults[0].message, message(6));
     assert_eq!(faults[0].since, Some(start() + SignedDuration::from_secs(900)));
     assert_eq!(reasons(&bench.one("nvme0", errors(6))), ["MediaErrorsGrowing"]);
     // It survives a restart, and a second growth does not start over.
     bench.restart();
     let State::Faulty(faults) = bench.one("nvme0", errors(8)) else { panic!("not faulty") };
-    assert_eq!(faults[0].message, "8 unrecovered errors, 3 more than the 5 known before (M, serial number S1)");
+    assert_eq!(faults[0].message, message(8));
     assert_eq!(faults[0].since, Some(start() + SignedDuration::from_secs(900)));
 }
 
@@ -92,7 +101,7 @@ fn an_unreadable_health_log_is_no_verdict_and_no_evidence() {
     assert_eq!(reasons(&findings.verdicts[0].state), ["? DeviceUnreadable"]);
     assert_eq!(findings.recoveries, []);
     let absent = NvmeReading { health: Part::Absent, ..healthy_nvme() };
-    let healthy = State::Healthy { message: "it offers no health data".to_owned() };
+    let healthy = State::Healthy { message: "the disk offers no health data".to_owned() };
     assert_eq!(bench.one("nvme0", Health::Nvme(absent)), healthy);
 }
 
@@ -108,7 +117,9 @@ fn only_new_errors_that_are_the_devices_are_events() {
     assert_eq!(reported(&[(3, 0x281)]), [""; 0]);
     assert_eq!(reported(&[(4, 0x002), (3, 0x281)]), [""; 0]);
     let new = reported(&[(6, 0x281), (5, 0x280), (4, 0x002), (3, 0x281)]);
-    assert_eq!(new, ["2 new errors of the device in its log, the newest: status 0x281 at block 8 of namespace 1"]);
+    let message = "2 new errors in the disk's own log, the newest has status 0x281 at block 8 of namespace 1; \
+                   replace the disk if I/O errors follow (M, serial number S1)";
+    assert_eq!(new, [message]);
     assert_eq!(reported(&[(6, 0x281)]), [""; 0]);
     // The log was restarted: a baseline again.
     assert_eq!(reported(&[(1, 0x281)]), [""; 0]);

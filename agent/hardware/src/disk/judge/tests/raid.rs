@@ -41,7 +41,10 @@ fn a_map_names_the_paths_that_failed() {
     };
     assert_eq!(reasons(&bench.one("dm-3", map([true, true]))), [""; 0]);
     let State::Faulty(faults) = bench.one("dm-3", map([true, false])) else { panic!("not faulty") };
-    assert_eq!(faults[0].message, "mpatha: 1 of 2 paths failed: sdc (M, serial number S1)");
+    assert_eq!(
+        faults[0].message,
+        "mpatha: 1 of 2 paths work, failed: sdc; see multipath -ll, check port, cable, switch and storage controller"
+    );
     let denied = MapReading { name: "mpatha".to_owned(), paths: Part::Denied("CAP_SYS_ADMIN".to_owned()) };
     assert_eq!(reasons(&bench.one("dm-3", Health::Map(denied))), ["? PermissionDenied"]);
 }
@@ -57,16 +60,19 @@ fn a_map_that_lost_paths_or_all_of_them_is_degraded_until_the_next_boot() {
     let with = |bench: &mut Bench, name, count| {
         let findings = bench.round(vec![("dm-3", map(name, count))]);
         match &findings.verdicts[0].state {
-            State::Faulty(faults) => faults[0].message.trim_end_matches(" (M)").to_owned(),
+            State::Faulty(faults) => {
+                let (paths, _) = faults[0].message.split_once("; see multipath -ll, check port, ").unwrap();
+                paths.to_owned()
+            }
             _ => String::new(),
         }
     };
-    assert_eq!(with(&mut bench, "mpatha", 0), "mpatha: it has no path");
+    assert_eq!(with(&mut bench, "mpatha", 0), "mpatha: 0 of 0 paths work");
     assert_eq!(with(&mut bench, "mpatha", 1), "");
     assert_eq!(with(&mut bench, "mpatha", 3), "");
-    assert_eq!(with(&mut bench, "mpatha", 2), "mpatha: 1 of 3 paths are gone");
+    assert_eq!(with(&mut bench, "mpatha", 2), "mpatha: 2 of 3 paths work");
     bench.restart();
-    assert_eq!(with(&mut bench, "mpatha", 0), "mpatha: 3 of 3 paths are gone");
+    assert_eq!(with(&mut bench, "mpatha", 0), "mpatha: 0 of 3 paths work");
     // Another map gets the number; and a new boot counts from zero.
     assert_eq!(with(&mut bench, "mpathb", 2), "");
     bench.restart();

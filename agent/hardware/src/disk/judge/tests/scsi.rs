@@ -55,7 +55,7 @@ fn counters_that_grow_are_faults_and_old_ones_are_not() {
 #[test]
 fn a_volume_that_offers_nothing_is_healthy_and_a_garbled_one_unknown() {
     let mut bench = Bench::new();
-    let healthy = State::Healthy { message: "it offers no health data".to_owned() };
+    let healthy = State::Healthy { message: "the disk offers no health data".to_owned() };
     assert_eq!(bench.one("sdb", Health::Scsi(ScsiReading::default())), healthy);
     let garbled = ScsiReading { pages: Part::Unreadable("every byte is ff".to_owned()), ..ScsiReading::default() };
     assert_eq!(state(&mut bench, garbled), ["? DeviceUnreadable"]);

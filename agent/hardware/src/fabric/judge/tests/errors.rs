@@ -14,7 +14,10 @@ fn errors_are_judged_by_their_rate_and_not_by_what_was_counted_before() {
     set(&mut fabric, "symbol_error", 40_120);
     let findings = fabric.after(10);
     assert_eq!(reported(&findings, PORT), ["FabricSymbolErrors"]);
-    assert_eq!(message(&findings), "within an hour, or more: symbol_error 100");
+    assert_eq!(
+        message(&findings),
+        "errors within an hour: symbol_error 100 or more (limit 120); clean or replace the cable and transceivers"
+    );
     assert_eq!(findings.inventory[0].states, BTreeMap::from([("failing".to_owned(), 1)]));
     assert!(is_healthy(&fabric.during(4_000)));
 }
@@ -30,7 +33,11 @@ fn all_counters_of_a_reason_are_one_fault() {
     set(&mut fabric, "local_link_integrity_errors", 3);
     let findings = fabric.after(10);
     assert_eq!(reported(&findings, PORT), ["FabricLinkErrors"]);
-    assert_eq!(message(&findings), "within an hour, or more: link_error_recovery 10, local_link_integrity_errors 2");
+    assert_eq!(
+        message(&findings),
+        "errors within an hour: link_error_recovery 10 or more (limit 10), local_link_integrity_errors 2 or more \
+         (limit 2); clean or replace the cable and transceivers"
+    );
 }
 
 #[test]
@@ -58,7 +65,10 @@ fn a_counter_that_stops_at_its_limit_while_others_grow_is_reported_once() {
         assert_eq!(full(&mut fabric, symbol_errors, damaged), [""; 0]);
     }
     fabric.restart();
-    assert_eq!(full(&mut fabric, 65_535, 3), ["symbol_error stands at its limit and counts no further"]);
+    assert_eq!(
+        full(&mut fabric, 65_535, 3),
+        ["symbol_error is full and counts no further; set the counters to zero with perfquery -R"]
+    );
     fabric.restart();
     assert_eq!(full(&mut fabric, 65_535, 4), [""; 0]);
     // Set to zero, and 32 bits wide after all.
@@ -91,7 +101,10 @@ fn three_downs_within_half_a_day_are_flapping() {
     set(&mut fabric, "link_downed", 8);
     let findings = fabric.after(3_600);
     assert_eq!(reported(&findings, PORT), ["FabricPortFlapping"]);
-    assert_eq!(message(&findings), "went down 3 times within 12 hours");
+    assert_eq!(
+        message(&findings),
+        "went down 3 times within 12 h (limit 3); clean or replace the cable and transceivers (card unknown)"
+    );
     fabric.restart();
     assert_eq!(reported(&fabric.after(36_000), PORT), ["FabricPortFlapping"]);
     assert!(is_healthy(&fabric.after(4 * 3_600)));

@@ -78,7 +78,10 @@ fn a_port_that_goes_down_in_sysfs_becomes_a_verdict_and_then_its_card_goes() {
     tree.port(PORT, &[("state", "1: DOWN"), ("phys_state", "2: Polling"), ("rate", "2.5 Gb/sec (1X SDR)")]);
     let findings = during(260);
     assert_eq!(reported(&findings, PORT), ["FabricPortDown"]);
-    assert_eq!(message(&findings), "down (polling: no partner), card 0000:18:00.0");
+    assert_eq!(
+        message(&findings),
+        "down (polling: no partner); check cable, transceiver and the switch's port (card 0000:18:00.0)"
+    );
     tree.remove("mlx5_0");
     assert_eq!(reported(&during(260), PORT), ["FabricPortMissing"]);
 }

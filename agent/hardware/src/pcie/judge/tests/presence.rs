@@ -122,10 +122,16 @@ fn of_a_branch_that_does_not_answer_its_root_is_at_fault() {
     mute(&mut bus, second);
     let findings = mute(&mut bus, CARD);
     assert_eq!(reasons(&findings, second), ["Unknown: DeviceNotAnswering"]);
-    assert_eq!(message(&findings, second), "cannot be asked: 0000:01:00.0 does not answer");
+    assert_eq!(
+        message(&findings, second),
+        "0000:01:00.0, which leads to this device, does not answer; see what is reported of 0000:01:00.0"
+    );
     let findings = mute(&mut bus, PORT);
     for address in [CARD, second] {
-        assert_eq!(message(&findings, address), "cannot be asked: 0000:00:01.0 does not answer");
+        assert_eq!(
+            message(&findings, address),
+            "0000:00:01.0, which leads to this device, does not answer; see what is reported of 0000:00:01.0"
+        );
     }
     let findings = bus.after(60);
     assert_eq!(reasons(&findings, PORT), ["PcieDeviceNotResponding"]);
@@ -157,7 +163,10 @@ fn counters_in_sysfs_become_a_verdict_and_an_unplugged_card_an_event() {
     tree.device(sysfs::CARD, &[("aer_dev_fatal", "Undefined 0\nDLP 1\nTOTAL_ERR_FATAL 1")]);
     let findings = round(&mut reader, &mut judge, 60);
     assert_eq!(reasons(&findings, CARD), ["PcieAerFatal"]);
-    assert_eq!(message(&findings, CARD), "1 fatal error within a day, at last mostly DLP");
+    assert_eq!(
+        message(&findings, CARD),
+        "fatal errors within a day: 1, lately mostly DLP; reseat the card or riser, update its firmware"
+    );
 
     tree.remove(sysfs::CARD);
     tree.slot("5", &[("address", "0000:01:00"), ("adapter", "0"), ("power", "1")]);
