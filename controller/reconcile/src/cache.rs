@@ -140,7 +140,7 @@ impl Cache {
 
     /// The same, as part of a list, which is the truth about everything that was known before it was asked for.
     pub fn list_node(&self, node: Node) {
-        self.check_listed(Source::Nodes, (&node.name, &node.uid), &node.resource_version);
+        self.check_listed(Source::Nodes, &node.name, &node.uid, &node.resource_version);
         self.apply_node(node);
     }
 
@@ -169,7 +169,7 @@ impl Cache {
 
     /// The same, as part of a list.
     pub fn list_lease(&self, kind: LeaseKind, node: &str, lease: LeaseView) {
-        self.check_listed(kind.into(), (node, ""), &lease.resource_version);
+        self.check_listed(kind.into(), node, "", &lease.resource_version);
         self.apply_lease(kind, node, lease);
     }
 

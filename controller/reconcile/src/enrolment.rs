@@ -7,7 +7,7 @@
 use std::{collections::BTreeMap, future::Future, time::Duration};
 
 use nodewell_remediation::{
-    enrolment::{Rejection, Request, Rule, Verdict, judge},
+    enrolment::{Rejection, Request, RequestVerdict, Rule, judge},
     time::Now,
 };
 use tokio::time::{MissedTickBehavior, interval};
@@ -117,13 +117,13 @@ impl<R: Requests> Approver<R> {
     /// Whether a decision was written, or tried.
     async fn decide(&mut self, request: &Request) -> bool {
         match judge(request, &self.rule) {
-            Verdict::Approve { node } => self.approve(request, &node).await,
-            Verdict::Deny(rejection) => self.deny(request, &rejection).await,
-            Verdict::Leave(rejection) => {
+            RequestVerdict::Approve { node } => self.approve(request, &node).await,
+            RequestVerdict::Deny(rejection) => self.deny(request, &rejection).await,
+            RequestVerdict::Leave(rejection) => {
                 self.leave(request, rejection);
                 return false;
             }
-            Verdict::Ignore => return false,
+            RequestVerdict::Ignore => return false,
         }
         true
     }

@@ -12,7 +12,8 @@ use std::{future::Future, time::Duration};
 use nodewell_remediation::{
     action::EventDraft,
     liveness::{
-        AGENT_SILENT, Evidence, Memory, Patience, RawCondition, Silence, StatusView, Survey, Verdict, judge, survey,
+        AGENT_SILENT, Evidence, Patience, RawCondition, Silence, SilenceMemory, SilenceVerdict, StatusView, Survey,
+        judge, survey,
     },
     snapshot::Snapshot,
     time::Now,
@@ -73,7 +74,7 @@ pub struct Liveness<C> {
     conditions: C,
     patience: Patience,
     pace: Pace,
-    memory: Memory,
+    memory: SilenceMemory,
     blocked: Option<String>,
     counts: Counts,
 }
@@ -81,7 +82,7 @@ pub struct Liveness<C> {
 impl<C: Conditions> Liveness<C> {
     #[must_use]
     pub fn new(conditions: C, patience: Patience, pace: Pace) -> Self {
-        Self { conditions, patience, pace, memory: Memory::default(), blocked: None, counts: Counts::default() }
+        Self { conditions, patience, pace, memory: SilenceMemory::default(), blocked: None, counts: Counts::default() }
     }
 
     #[must_use]
@@ -161,8 +162,8 @@ impl<C: Conditions> Liveness<C> {
         let Some(evidence) = self.conditions.read(node).await? else { return Ok(self.pace.again) };
         let now = clock();
         let verdict = judge(silence, &evidence, &self.memory, &self.patience, now);
-        let (Verdict::Silence(set) | Verdict::Collect(set)) = &verdict else {
-            if let Verdict::Leave(why) = &verdict {
+        let (SilenceVerdict::Silence(set) | SilenceVerdict::Collect(set)) = &verdict else {
+            if let SilenceVerdict::Leave(why) = &verdict {
                 tracing::debug!(node, %why, "a silent agent's conditions are left as they are");
             }
             return Ok(self.patience.rest);
@@ -178,8 +179,8 @@ impl<C: Conditions> Liveness<C> {
         Ok(self.patience.rest)
     }
 
-    fn event(&mut self, verdict: &Verdict, count: usize) -> EventDraft {
-        if matches!(verdict, Verdict::Collect(_)) {
+    fn event(&mut self, verdict: &SilenceVerdict, count: usize) -> EventDraft {
+        if matches!(verdict, SilenceVerdict::Collect(_)) {
             self.counts.collected += 1;
             return EventDraft::normal("AgentRemoved", "the agent was removed: its conditions are taken off the Node");
         }

@@ -122,7 +122,7 @@ impl Key {
 
 /// What becomes of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RequestVerdict {
     /// It is that node's, and all is as it should be.
     Approve { node: String },
     /// Stays pending; a person may approve it.
@@ -162,14 +162,14 @@ pub fn approval_body(request: &Request, decision: Decision, message: &str, now: 
 
 /// Holds one request against the rule.
 #[must_use]
-pub fn judge(request: &Request, rule: &Rule) -> Verdict {
+pub fn judge(request: &Request, rule: &Rule) -> RequestVerdict {
     if request.decided || !is_about_agents(request) {
-        return Verdict::Ignore;
+        return RequestVerdict::Ignore;
     }
     match check(request, rule) {
-        Ok(node) => Verdict::Approve { node },
-        Err(rejection) if rule.deny_forged && rejection.is_forgery() => Verdict::Deny(rejection),
-        Err(rejection) => Verdict::Leave(rejection),
+        Ok(node) => RequestVerdict::Approve { node },
+        Err(rejection) if rule.deny_forged && rejection.is_forgery() => RequestVerdict::Deny(rejection),
+        Err(rejection) => RequestVerdict::Leave(rejection),
     }
 }
 

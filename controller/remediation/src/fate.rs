@@ -18,7 +18,7 @@ pub use self::{
     ours::{OurPath, Remediation},
     pods::{ClusterEnd, OurEnd, PodFate},
     render::render,
-    settings::Settings,
+    settings::ForecastSettings,
 };
 use crate::facts::Pod;
 
@@ -67,7 +67,7 @@ fn maybe_seconds<S: Serializer>(span: &Option<Duration>, serializer: S) -> Resul
 pub struct Fate {
     pub node: String,
     /// What the times are made of.
-    pub settings: Settings,
+    pub settings: ForecastSettings,
     pub cluster: NodePath,
     /// Nothing if no policy would act on a failed node.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -76,18 +76,19 @@ pub struct Fate {
     pub pods: Vec<PodFate>,
 }
 
-/// Foretells it. `pods` are those on the node; `remediation` is what a policy of ours would do, if any would.
+/// Forecasts it. `pods` are those on the node; `remediation` is what a policy of ours would do, if any would.
 #[must_use]
 pub fn forecast(
     node: &str,
     pods: &[Pod],
-    (settings, around): (Settings, &Surroundings),
+    settings: ForecastSettings,
+    around: &Surroundings,
     remediation: Option<&Remediation>,
 ) -> Fate {
     let cluster = NodePath::of(&settings, around);
     let ours = remediation.map(|remediation| OurPath::of(remediation, &settings));
     let mut pods: Vec<PodFate> =
-        pods.iter().map(|pod| PodFate::of(pod, (&settings, &cluster), remediation.zip(ours.as_ref()))).collect();
+        pods.iter().map(|pod| PodFate::of(pod, &settings, &cluster, remediation.zip(ours.as_ref()))).collect();
     pods.sort_by(|left, right| (left.rank(), &left.pod).cmp(&(right.rank(), &right.pod)));
     Fate { node: node.to_owned(), settings, cluster, ours, pods }
 }

@@ -19,8 +19,8 @@ use jiff::Timestamp;
 
 pub use self::{
     conditions::{AGENT_SILENT, KUBELETS, RawCondition, StatusView, apply_body},
-    judgement::{Evidence, Leave, Verdict, judge},
-    memory::Memory,
+    judgement::{Evidence, Leave, SilenceVerdict, judge},
+    memory::SilenceMemory,
     ownership::{AGENT, Fields, Ownership, OwnershipError},
 };
 use crate::{
@@ -92,7 +92,7 @@ pub struct Survey {
 
 /// Which agents are silent. `memory` must have observed this snapshot.
 #[must_use]
-pub fn survey(snapshot: &Snapshot, memory: &Memory, patience: &Patience, now: Now) -> Survey {
+pub fn survey(snapshot: &Snapshot, memory: &SilenceMemory, patience: &Patience, now: Now) -> Survey {
     let blind = |why: &str| Survey { silent: Vec::new(), blocked: Some(why.to_owned()) };
     if snapshot.epoch == 0 {
         return blind("this controller does not lead");
@@ -118,7 +118,7 @@ pub fn survey(snapshot: &Snapshot, memory: &Memory, patience: &Patience, now: No
 
 struct Look<'a> {
     snapshot: &'a Snapshot,
-    memory: &'a Memory,
+    memory: &'a SilenceMemory,
     patience: &'a Patience,
     now: Now,
 }

@@ -23,7 +23,7 @@ use std::{
     time::Duration,
 };
 
-pub use agent::{Agent, Kind, Parameter, Unreadable};
+pub use agent::{Agent, Parameter, ParameterKind, Unreadable};
 pub use check::check;
 pub use cluster::{ClusterSettings, FencePolicy};
 pub use identity::{Unproven, compare, guid_of};

@@ -72,7 +72,7 @@ impl Cache {
     /// The same, as part of a list.
     pub fn list_fence(&self, fence: NodeFence) {
         let Meta { name, uid, resource_version, .. } = &fence.metadata;
-        self.check_listed(Source::Fences, (name, uid), resource_version);
+        self.check_listed(Source::Fences, name, uid, resource_version);
         self.apply_fence(fence);
     }
 

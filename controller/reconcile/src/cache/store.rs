@@ -162,7 +162,7 @@ impl Cache {
 
     /// An object of a list, before it is applied. After `etcdutl snapshot restore --bump-revision` lists are not older, and
     /// the objects in them are: then this list goes into an empty cache, and is asked for once more.
-    pub(super) fn check_listed(&self, source: Source, (name, uid): (&str, &str), version: &str) {
+    pub(super) fn check_listed(&self, source: Source, name: &str, uid: &str, version: &str) {
         let mut state = self.lock();
         let known = state.version_of(source, name);
         let is_newer = known.zip(number(version)).is_some_and(|(known, listed)| listed > known);

@@ -59,7 +59,7 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         );
         let node = node?;
         check_stopped(stopped)
-            .and_then(|()| check_record(fence, (act, epoch), stored))
+            .and_then(|()| check_record(fence, act, epoch, stored))
             .and_then(|()| self.check_node(&node))
             .and_then(|()| self.check_silence(fence, act, &node, lease))
             .and_then(|()| check_standing(fence, act, &node))
@@ -191,18 +191,23 @@ fn check_stopped(stopped: Result<Option<String>, ApiError>) -> Check {
     }
 }
 
-fn check_record(fence: &NodeFence, meant: (Irreversible, u64), stored: Result<Option<NodeFence>, ApiError>) -> Check {
+fn check_record(
+    fence: &NodeFence,
+    act: Irreversible,
+    epoch: u64,
+    stored: Result<Option<NodeFence>, ApiError>,
+) -> Check {
     let stored = stored.map_err(|error| format!("the record could not be read: {error}"))?;
     let stored = stored.ok_or("the record was deleted")?;
     let is_same = stored.metadata.uid == fence.metadata.uid
         && stored.metadata.resource_version == fence.metadata.resource_version;
     refuse_if(!is_same, || "the record was changed by another client".into())?;
     // To turn it on again is how an abort is carried out.
-    refuse_if(stored.spec.abort && meant.0 != Irreversible::PowerOn, || "a person aborted it".into())?;
+    refuse_if(stored.spec.abort && act != Irreversible::PowerOn, || "a person aborted it".into())?;
     refuse_if(stored.metadata.annotations.contains_key(SKIP_REMEDIATION), || {
         format!("the record is skipped by its annotation {SKIP_REMEDIATION}")
     })?;
-    let intent = stored.status.intent.as_ref().filter(|intent| (intent.act, intent.epoch) == meant);
+    let intent = stored.status.intent.as_ref().filter(|intent| (intent.act, intent.epoch) == (act, epoch));
     refuse_if(intent.is_none(), || "the record does not say that this was meant".into())
 }
 

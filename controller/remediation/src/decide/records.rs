@@ -60,10 +60,10 @@ pub(super) fn decide(pass: &mut Pass<'_>) {
 
 fn revivals(pass: &Pass<'_>) -> BTreeMap<String, Revival> {
     let snapshot = pass.input.snapshot;
-    let seen = |name: &String| (snapshot.nodes.get(name), snapshot.kubelet_leases.get(name));
-    let observe = |(name, fence)| {
+    let observe = |(name, fence): (&String, &NodeFence)| {
         let before = pass.memory.revivals.get(name);
-        let revival = Revival::observe(before, fence, seen(name), pass.input.now.moment)?;
+        let (node, lease) = (snapshot.nodes.get(name), snapshot.kubelet_leases.get(name));
+        let revival = Revival::observe(before, fence, node, lease, pass.input.now.moment)?;
         Some((name.clone(), revival))
     };
     snapshot.fences.iter().filter_map(observe).collect()

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::{Settings, Window};
+use super::{ForecastSettings, Window};
 use crate::snapshot::Snapshot;
 
 /// The node's zone, and the others.
@@ -51,7 +51,7 @@ pub enum ZoneState {
 }
 
 impl ZoneState {
-    fn of(settings: &Settings, around: &Surroundings) -> Self {
+    fn of(settings: &ForecastSettings, around: &Surroundings) -> Self {
         let (total, down) = (around.zone_nodes.max(1), around.zone_not_ready + 1);
         // Far below the 52 bits that f64 keeps whole.
         #[allow(clippy::cast_precision_loss)]
@@ -65,7 +65,7 @@ impl ZoneState {
     }
 
     /// Nodes tainted a second; nothing if none.
-    fn rate(self, settings: &Settings, around: &Surroundings) -> f64 {
+    fn rate(self, settings: &ForecastSettings, around: &Surroundings) -> f64 {
         match self {
             Self::Normal | Self::FullDisruption => settings.eviction_rate,
             Self::PartialDisruption if around.zone_nodes > settings.large_cluster_threshold => {
@@ -88,7 +88,7 @@ pub struct NodePath {
 }
 
 impl NodePath {
-    pub(super) fn of(settings: &Settings, around: &Surroundings) -> Self {
+    pub(super) fn of(settings: &ForecastSettings, around: &Surroundings) -> Self {
         let zone = ZoneState::of(settings, around);
         // The last renewal was up to a renewal's distance before the failure; the controller looks once a period.
         let renewal = settings.lease_duration / 4;

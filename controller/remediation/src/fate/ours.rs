@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::{Settings, Window, maybe_seconds};
+use super::{ForecastSettings, Window, maybe_seconds};
 
 /// What a policy would do with this node, as far as times depend on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,7 +52,7 @@ const READS: Duration = Duration::from_secs(1);
 const RELEASE: Duration = Duration::from_secs(2);
 
 impl OurPath {
-    pub(super) fn of(remediation: &Remediation, settings: &Settings) -> Self {
+    pub(super) fn of(remediation: &Remediation, settings: &ForecastSettings) -> Self {
         let renewal = settings.lease_duration / 4;
         let silent = match remediation.silent_for {
             Some(silence) => Window::new(silence.saturating_sub(renewal), silence),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::{NodePath, OurPath, Remediation, Settings, Window, maybe_seconds};
+use super::{ForecastSettings, NodePath, OurPath, Remediation, Window, maybe_seconds};
 use crate::facts::{Claim, Effect, Pod, Toleration, Volume};
 
 /// Set with Ready=Unknown; `node.kubernetes.io/not-ready` is for a kubelet that reports itself not ready.
@@ -77,7 +77,8 @@ pub enum OurEnd {
 impl PodFate {
     pub(super) fn of(
         pod: &Pod,
-        (settings, node): (&Settings, &NodePath),
+        settings: &ForecastSettings,
+        node: &NodePath,
         ours: Option<(&Remediation, &OurPath)>,
     ) -> Self {
         let marked = marked(pod, node);
@@ -120,7 +121,7 @@ fn belongs_to_node(pod: &Pod) -> bool {
     pod.mirror || pod.owner.as_ref().is_some_and(|owner| matches!(owner.kind.as_str(), "DaemonSet" | "Node"))
 }
 
-fn cluster_end(pod: &Pod, marked: Option<Window>, settings: &Settings) -> ClusterEnd {
+fn cluster_end(pod: &Pod, marked: Option<Window>, settings: &ForecastSettings) -> ClusterEnd {
     if pod.is_finished() {
         return ClusterEnd::Finished;
     }

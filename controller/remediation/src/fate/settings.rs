@@ -13,7 +13,7 @@ use super::{maybe_seconds, seconds};
 /// "kube-controller-manager".
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Settings {
+pub struct ForecastSettings {
     /// `nodeLeaseDurationSeconds` of the kubelet, 40 s; it renews after a quarter of that (KEP-589).
     #[serde(rename = "nodeLeaseDurationSeconds", serialize_with = "seconds")]
     pub lease_duration: Duration,
@@ -45,7 +45,7 @@ pub struct Settings {
     pub notes: Vec<String>,
 }
 
-impl Settings {
+impl ForecastSettings {
     /// The defaults of Kubernetes 1.`minor`; of the newest, if that is not known.
     #[must_use]
     pub fn defaults(minor: Option<u32>) -> Self {
@@ -159,32 +159,32 @@ mod tests {
 
     #[test]
     fn defaults_follow_the_version() {
-        assert_eq!(Settings::defaults(Some(31)).monitor_grace, Duration::from_secs(40));
-        assert_eq!(Settings::defaults(Some(32)).monitor_grace, Duration::from_secs(50));
-        assert!(Settings::defaults(None).notes[0].contains("neither version nor flags"));
+        assert_eq!(ForecastSettings::defaults(Some(31)).monitor_grace, Duration::from_secs(40));
+        assert_eq!(ForecastSettings::defaults(Some(32)).monitor_grace, Duration::from_secs(50));
+        assert!(ForecastSettings::defaults(None).notes[0].contains("neither version nor flags"));
     }
 
     #[test]
     fn flags_are_read_in_every_form() {
         let line = "kube-controller-manager --node-monitor-grace-period=1m30s -node-monitor-period 2s \
                     --node-eviction-rate=0.5 --disable-force-detach-on-timeout --large-cluster-size-threshold=10 --v=2";
-        let settings = Settings::from_args(&args(line), Some(33));
+        let settings = ForecastSettings::from_args(&args(line), Some(33));
         assert_eq!(settings.monitor_grace, Duration::from_secs(90));
         assert_eq!(settings.monitor_period, Duration::from_secs(2));
         assert_eq!((settings.eviction_rate, settings.large_cluster_threshold), (0.5, 10));
         assert_eq!(settings.force_detach_after, None);
         assert_eq!(settings.notes.len(), 1);
-        let kept = Settings::from_args(&args("x --disable-force-detach-on-timeout=false"), None);
+        let kept = ForecastSettings::from_args(&args("x --disable-force-detach-on-timeout=false"), None);
         assert!(kept.force_detach_after.is_some());
     }
 
     #[test]
     fn what_cannot_be_read_is_named_and_has_its_default() {
         for odd in ["soon", "", "5", "5x", "-3s", "1e400s", "..s"] {
-            let settings = Settings::from_args(&[format!("--node-monitor-grace-period={odd}")], None);
+            let settings = ForecastSettings::from_args(&[format!("--node-monitor-grace-period={odd}")], None);
             assert_eq!(settings.monitor_grace, Duration::from_secs(50), "{odd}");
             assert_eq!(settings.notes.len(), 2, "{odd}");
         }
-        assert_eq!(Settings::from_args(&args("--node-eviction-rate=NaN"), None).eviction_rate, 0.1);
+        assert_eq!(ForecastSettings::from_args(&args("--node-eviction-rate=NaN"), None).eviction_rate, 0.1);
     }
 }

@@ -32,7 +32,7 @@ fn around() -> Surroundings {
 }
 
 fn fate_of(pods: &[Pod], around: &Surroundings, remediation: Option<&Remediation>) -> Fate {
-    forecast("worker-7", pods, (Settings::defaults(Some(33)), around), remediation)
+    forecast("worker-7", pods, ForecastSettings::defaults(Some(33)), around, remediation)
 }
 
 fn end(pod: Pod) -> ClusterEnd {
@@ -60,7 +60,8 @@ fn a_stateless_pod_is_replaced_after_350_seconds() {
     let fate = fate_of(&[pod("web", Some("ReplicaSet"))], &around(), None);
     assert_eq!(fate.cluster.unknown, window(40, 55));
     assert_eq!(fate.pods[0].cluster, ClusterEnd::Replaced(window(340, 355)), "50 s + 300 s, give or take");
-    let before = forecast("n", &[pod("web", Some("ReplicaSet"))], (Settings::defaults(Some(31)), &around()), None);
+    let before =
+        forecast("n", &[pod("web", Some("ReplicaSet"))], ForecastSettings::defaults(Some(31)), &around(), None);
     assert_eq!(before.pods[0].cluster, ClusterEnd::Replaced(window(330, 345)), "340 s before 1.32");
 }
 

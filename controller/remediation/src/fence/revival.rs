@@ -42,7 +42,8 @@ impl Revival {
     pub fn observe(
         before: Option<&Self>,
         fence: &NodeFence,
-        (node, lease): (Option<&Node>, Option<&LeaseView>),
+        node: Option<&Node>,
+        lease: Option<&LeaseView>,
         now: Moment,
     ) -> Option<Self> {
         let status = &fence.status;

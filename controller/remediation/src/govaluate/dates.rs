@@ -77,7 +77,7 @@ pub(super) fn seconds(text: &str) -> Option<f64> {
 }
 
 fn read(formats: &[&[Piece]], text: &str) -> Option<f64> {
-    let mut reading = Reading { rest: text, year: 0, month: 1, day: 1, ..Reading::default() };
+    let mut reading = DateParser { rest: text, year: 0, month: 1, day: 1, ..DateParser::default() };
     for piece in formats.iter().copied().flatten() {
         reading.piece(*piece)?;
     }
@@ -85,7 +85,7 @@ fn read(formats: &[&[Piece]], text: &str) -> Option<f64> {
 }
 
 #[derive(Debug, Default)]
-struct Reading<'a> {
+struct DateParser<'a> {
     rest: &'a str,
     year: i16,
     month: i8,
@@ -96,7 +96,7 @@ struct Reading<'a> {
     offset: i64,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> DateParser<'a> {
     fn piece(&mut self, piece: Piece) -> Option<()> {
         match piece {
             Weekday => self.name(&WEEKDAYS).map(|_| ()),

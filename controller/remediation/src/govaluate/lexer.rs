@@ -33,7 +33,7 @@ const TERNARIES: [&str; 3] = ["?", ":", "??"];
 
 /// All tokens, each in a place where the language allows it.
 pub(super) fn tokens(text: &str) -> Result<Vec<Token>, String> {
-    let mut reader = Reader { characters: text.chars().collect(), at: 0 };
+    let mut reader = Lexer { characters: text.chars().collect(), at: 0 };
     let mut tokens: Vec<Token> = Vec::new();
     while reader.skip_blanks() {
         let token = reader.token(tokens.last())?;
@@ -50,12 +50,12 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, String> {
     }
 }
 
-struct Reader {
+struct Lexer {
     characters: Vec<char>,
     at: usize,
 }
 
-impl Reader {
+impl Lexer {
     /// False at the end.
     fn skip_blanks(&mut self) -> bool {
         while self.peek().is_some_and(char::is_whitespace) {

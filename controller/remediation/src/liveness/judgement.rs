@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
-    Memory, Patience, Sign, Silence,
+    Patience, Sign, Silence, SilenceMemory,
     conditions::{self, RawCondition, StatusView},
     ownership::{Ownership, OwnershipError},
 };
@@ -11,7 +11,7 @@ use crate::time::{Moment, Now};
 
 /// What is to be done about one node.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum SilenceVerdict {
     /// Applies the full set of the agent's conditions, each Unknown.
     Silence(Vec<RawCondition>),
     /// Applies what is left of the set: the agent was removed.
@@ -45,17 +45,23 @@ pub struct Evidence {
 
 /// What is to be applied, if anything.
 #[must_use]
-pub fn judge(silence: &Silence, evidence: &Evidence, memory: &Memory, patience: &Patience, now: Now) -> Verdict {
-    verdict(silence, evidence, memory, patience, now).unwrap_or_else(Verdict::Leave)
+pub fn judge(
+    silence: &Silence,
+    evidence: &Evidence,
+    memory: &SilenceMemory,
+    patience: &Patience,
+    now: Now,
+) -> SilenceVerdict {
+    verdict(silence, evidence, memory, patience, now).unwrap_or_else(SilenceVerdict::Leave)
 }
 
 fn verdict(
     silence: &Silence,
     Evidence { status, lease }: &Evidence,
-    memory: &Memory,
+    memory: &SilenceMemory,
     patience: &Patience,
     now: Now,
-) -> Result<Verdict, Leave> {
+) -> Result<SilenceVerdict, Leave> {
     if status.uid != silence.uid {
         return Err(Leave::AnotherNode);
     }
@@ -66,15 +72,15 @@ fn verdict(
     if status.of_agent(&owners).next().is_none() {
         return Err(Leave::NothingOfOurs);
     }
-    let since = still_silent(silence, (status, *lease), &owners, memory, patience, now).ok_or(Leave::Back)?;
+    let since = still_silent(silence, status, *lease, &owners, memory, patience, now).ok_or(Leave::Back)?;
     if !conditions::is_silenced(status, &owners) {
         let since = wall(now, since);
-        return Ok(Verdict::Silence(conditions::silenced(status, &owners, since, now.wall)));
+        return Ok(SilenceVerdict::Silence(conditions::silenced(status, &owners, since, now.wall)));
     }
     let lease_gone = memory.of(&silence.node).and_then(|seen| seen.lease_gone);
-    let removed = is_removed((status, &owners), (*lease, lease_gone), patience, now);
+    let removed = is_removed(status, &owners, *lease, lease_gone, patience, now);
     if removed && owners.agents.keys().any(|kind| !owners.is_shared(kind)) {
-        return Ok(Verdict::Collect(conditions::collected(status, &owners)));
+        return Ok(SilenceVerdict::Collect(conditions::collected(status, &owners)));
     }
     Err(Leave::Done)
 }
@@ -82,9 +88,10 @@ fn verdict(
 /// Since when, if what the API server reports now is what we knew.
 fn still_silent(
     silence: &Silence,
-    (status, lease): (&StatusView, Option<Option<Timestamp>>),
+    status: &StatusView,
+    lease: Option<Option<Timestamp>>,
     owners: &Ownership,
-    memory: &Memory,
+    memory: &SilenceMemory,
     patience: &Patience,
     now: Now,
 ) -> Option<Moment> {
@@ -101,8 +108,10 @@ fn still_silent(
 
 /// Whether no agent is expected to report them any more.
 fn is_removed(
-    (status, owners): (&StatusView, &Ownership),
-    (lease, lease_gone): (Option<Option<Timestamp>>, Option<Moment>),
+    status: &StatusView,
+    owners: &Ownership,
+    lease: Option<Option<Timestamp>>,
+    lease_gone: Option<Moment>,
     patience: &Patience,
     now: Now,
 ) -> bool {

@@ -13,7 +13,7 @@ use crate::{
 
 /// Heartbeats, boots and Leases as they were seen to move, by node.
 #[derive(Debug, Clone, Default)]
-pub struct Memory {
+pub struct SilenceMemory {
     seen: BTreeMap<String, Seen>,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Seen {
     rest: Option<Moment>,
 }
 
-impl Memory {
+impl SilenceMemory {
     /// Records what the snapshot shows. Nodes that are gone are forgotten.
     #[must_use]
     pub fn observe(mut self, snapshot: &Snapshot, now: Now) -> Self {

@@ -70,7 +70,7 @@ fn renew(snapshot: &mut Snapshot, names: &[&str], now: u64) {
 }
 
 fn look(snapshot: &Snapshot, now: u64) -> Survey {
-    let memory = Memory::default().observe(snapshot, at(0)).observe(snapshot, at(now));
+    let memory = SilenceMemory::default().observe(snapshot, at(0)).observe(snapshot, at(now));
     survey(snapshot, &memory, &Patience::default(), at(now))
 }
 
@@ -122,8 +122,8 @@ fn silence() -> Silence {
     }
 }
 
-fn judged(evidence: &Evidence, now: u64) -> Verdict {
-    judge(&silence(), evidence, &Memory::default(), &Patience::default(), at(now))
+fn judged(evidence: &Evidence, now: u64) -> SilenceVerdict {
+    judge(&silence(), evidence, &SilenceMemory::default(), &Patience::default(), at(now))
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn without_a_lease_heartbeats_are_given_fifteen_minutes_of_our_own_clock() {
     assert_eq!(names(&look(&snapshot, 901)), ["n1"]);
     assert!(look(&snapshot, 900).silent.is_empty());
     // Its own clock may show whatever it likes: what moves is alive.
-    let memory = Memory::default().observe(&snapshot, at(0));
+    let memory = SilenceMemory::default().observe(&snapshot, at(0));
     snapshot.nodes.get_mut("n1").unwrap().conditions[1].heartbeat = Some("2020-01-01T00:00:00Z".parse().unwrap());
     let memory = memory.observe(&snapshot, at(600));
     assert!(survey(&snapshot, &memory, &Patience::default(), at(901)).silent.is_empty());
@@ -190,7 +190,7 @@ fn a_node_that_restarts_is_given_ten_minutes() {
 
     let mut booted = cluster(4, 300);
     renew(&mut booted, &["n2", "n3", "n4"], 300);
-    let memory = Memory::default().observe(&booted, at(0));
+    let memory = SilenceMemory::default().observe(&booted, at(0));
     booted.nodes.get_mut("n1").unwrap().boot_id = "boot-2".into();
     let memory = memory.observe(&booted, at(299));
     assert!(survey(&booted, &memory, &Patience::default(), at(300)).silent.is_empty(), "it has just started");
@@ -212,7 +212,7 @@ fn a_node_that_we_power_on_is_left_alone() {
 
 #[test]
 fn its_own_conditions_become_unknown_and_others_stay() {
-    let Verdict::Silence(set) = judged(&evidence(reported()), 300) else { panic!() };
+    let SilenceVerdict::Silence(set) = judged(&evidence(reported()), 300) else { panic!() };
     let kinds: Vec<&str> = set.iter().map(|one| one["type"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["DiskUnhealthy", "KernelDeadlock", "Shared"], "the full set, and Ready is not in it");
     assert_eq!(set[0]["status"], "Unknown");
@@ -228,7 +228,7 @@ fn its_own_conditions_become_unknown_and_others_stay() {
 #[test]
 fn the_apply_names_the_node_that_was_read() {
     let evidence = evidence(reported());
-    let Verdict::Silence(set) = judged(&evidence, 300) else { panic!() };
+    let SilenceVerdict::Silence(set) = judged(&evidence, 300) else { panic!() };
     let body = apply_body("n1", &evidence.status, &set);
     assert_eq!(body["metadata"], json!({ "name": "n1", "uid": "uid-n1", "resourceVersion": "9" }));
     assert_eq!(body["status"]["conditions"].as_array().unwrap().len(), 3);
@@ -239,7 +239,7 @@ fn the_apply_names_the_node_that_was_read() {
 fn a_long_message_is_cut_on_a_character() {
     let mut conditions = reported();
     conditions[1].insert("message".into(), "ü".repeat(400).into());
-    let Verdict::Silence(set) = judged(&evidence(conditions), 300) else { panic!() };
+    let SilenceVerdict::Silence(set) = judged(&evidence(conditions), 300) else { panic!() };
     let message = set[0]["message"].as_str().unwrap();
     assert!(message.len() <= 256 && message.ends_with('ü'));
 }
@@ -248,13 +248,13 @@ fn a_long_message_is_cut_on_a_character() {
 fn an_agent_that_is_back_is_left_alone() {
     let mut renewed = evidence(reported());
     renewed.lease = Some(Some("2026-01-01T00:04:59Z".parse().unwrap()));
-    assert_eq!(judged(&renewed, 300), Verdict::Leave(Leave::Back));
+    assert_eq!(judged(&renewed, 300), SilenceVerdict::Leave(Leave::Back));
     let mut gone = evidence(reported());
     gone.lease = None;
-    assert_eq!(judged(&gone, 300), Verdict::Leave(Leave::Back));
+    assert_eq!(judged(&gone, 300), SilenceVerdict::Leave(Leave::Back));
     let mut another = evidence(reported());
     another.status.uid = "other".into();
-    assert_eq!(judged(&another, 300), Verdict::Leave(Leave::AnotherNode));
+    assert_eq!(judged(&another, 300), SilenceVerdict::Leave(Leave::AnotherNode));
 }
 
 /// A client that may write a Node's metadata may empty the list of owners; that is no way to have old reports stand for
@@ -265,13 +265,14 @@ fn conditions_whose_owners_were_emptied_are_spoken_for() {
     let beating = |kind: &str| condition(kind, Truth::False, SPOKE);
     let kinds = ["Ready", "DiskUnhealthy", "KernelDeadlock", "Shared"];
     snapshot.nodes.get_mut("n1").unwrap().conditions = kinds.map(beating).into();
-    let quiet = Memory::default().observe(&snapshot, at(0)).observe(&snapshot, at(901));
-    let judged =
-        |evidence: &Evidence, memory: &Memory| judge(&silence(), evidence, memory, &Patience::default(), at(901));
+    let quiet = SilenceMemory::default().observe(&snapshot, at(0)).observe(&snapshot, at(901));
+    let judged = |evidence: &Evidence, memory: &SilenceMemory| {
+        judge(&silence(), evidence, memory, &Patience::default(), at(901))
+    };
     for emptied in [Value::Null, json!([]), json!([owned("before-first-apply", "Update", &["DiskUnhealthy"])])] {
         let mut evidence = evidence(reported());
         evidence.status.managed_fields = emptied;
-        let Verdict::Silence(set) = judged(&evidence, &quiet) else { panic!("{evidence:?}") };
+        let SilenceVerdict::Silence(set) = judged(&evidence, &quiet) else { panic!("{evidence:?}") };
         let kinds: Vec<&str> = set.iter().map(|condition| condition["type"].as_str().unwrap()).collect();
         assert_eq!(kinds, ["DiskUnhealthy", "KernelDeadlock"], "neither the kubelet's nor what no agent writes");
         assert!(set.iter().all(|condition| condition["status"] == "Unknown" && condition["reason"] == AGENT_SILENT));
@@ -280,12 +281,12 @@ fn conditions_whose_owners_were_emptied_are_spoken_for() {
         let mut moved = snapshot.clone();
         moved.nodes.get_mut("n1").unwrap().conditions[2] =
             condition("KernelDeadlock", Truth::False, "2026-01-01T00:01:00Z");
-        let beats = Memory::default().observe(&snapshot, at(0)).observe(&moved, at(300));
-        let Verdict::Silence(set) = judged(&evidence, &beats) else { panic!("{evidence:?}") };
+        let beats = SilenceMemory::default().observe(&snapshot, at(0)).observe(&moved, at(300));
+        let SilenceVerdict::Silence(set) = judged(&evidence, &beats) else { panic!("{evidence:?}") };
         assert_eq!(set.len(), 1, "{set:?}");
         assert_eq!(
-            judged(&evidence, &Memory::default()),
-            Verdict::Leave(Leave::NothingOfOurs),
+            judged(&evidence, &SilenceMemory::default()),
+            SilenceVerdict::Leave(Leave::NothingOfOurs),
             "not before it was seen"
         );
     }
@@ -296,17 +297,17 @@ fn conditions_whose_owners_were_emptied_are_spoken_for() {
 fn who_does_not_know_the_owners_writes_nothing() {
     let mut blind = evidence(reported());
     blind.status.managed_fields = json!({});
-    assert_eq!(judged(&blind, 300), Verdict::Leave(Leave::Owners(OwnershipError::Missing)));
+    assert_eq!(judged(&blind, 300), SilenceVerdict::Leave(Leave::Owners(OwnershipError::Missing)));
     let mut foreign = evidence(reported());
     foreign.status.managed_fields =
         json!([owned("node-problem-detector", "Update", &["DiskUnhealthy", "KernelDeadlock"])]);
-    assert_eq!(judged(&foreign, 300), Verdict::Leave(Leave::NothingOfOurs));
+    assert_eq!(judged(&foreign, 300), SilenceVerdict::Leave(Leave::NothingOfOurs));
     let mut greedy = evidence(reported());
     let npd = owned("node-problem-detector", "Update", &["DiskUnhealthy", "KernelDeadlock"]);
     greedy.status.managed_fields = json!([owned(AGENT, "Apply", &["Ready", "MemoryPressure"]), npd]);
     assert_eq!(
         judged(&greedy, 300),
-        Verdict::Leave(Leave::NothingOfOurs),
+        SilenceVerdict::Leave(Leave::NothingOfOurs),
         "Ready is the kubelet's, whatever client applied it"
     );
 }
@@ -323,15 +324,15 @@ fn silenced_at(since: &str) -> Vec<RawCondition> {
 
 #[test]
 fn what_was_reported_is_not_reported_again() {
-    assert_eq!(judged(&evidence(silenced_at("2026-01-01T00:05:00Z")), 400), Verdict::Leave(Leave::Done));
+    assert_eq!(judged(&evidence(silenced_at("2026-01-01T00:05:00Z")), 400), SilenceVerdict::Leave(Leave::Done));
 }
 
 #[test]
 fn conditions_of_removed_agents_are_collected_but_for_what_others_say() {
     const DAY: u64 = 86_400;
     let marked = evidence(silenced_at("2026-01-01T00:00:00Z"));
-    assert_eq!(judged(&marked, 7 * DAY - 1), Verdict::Leave(Leave::Done), "its Lease says that it will be back");
-    let collect = Verdict::Collect(vec![raw("Shared", "False", "Fine", SPOKE)]);
+    assert_eq!(judged(&marked, 7 * DAY - 1), SilenceVerdict::Leave(Leave::Done), "its Lease says that it will be back");
+    let collect = SilenceVerdict::Collect(vec![raw("Shared", "False", "Fine", SPOKE)]);
     assert_eq!(judged(&marked, 7 * DAY), collect);
 
     let unleased = Evidence { lease: None, ..marked };
@@ -342,9 +343,9 @@ fn conditions_of_removed_agents_are_collected_but_for_what_others_say() {
     seen.conditions =
         ["DiskUnhealthy", "KernelDeadlock", "Shared"].map(|kind| condition(kind, Truth::False, SPOKE)).into();
     snapshot.nodes.insert("n1".into(), seen);
-    let memory = Memory::default().observe(&snapshot, at(0));
+    let memory = SilenceMemory::default().observe(&snapshot, at(0));
     let judge_at = |now| judge(&silence, &unleased, &memory, &Patience::default(), at(now));
-    assert_eq!(judge_at(DAY - 1), Verdict::Leave(Leave::Done));
+    assert_eq!(judge_at(DAY - 1), SilenceVerdict::Leave(Leave::Done));
     assert_eq!(judge_at(DAY), collect);
 }
 
@@ -353,21 +354,21 @@ fn a_lease_that_was_deleted_means_that_the_agent_left() {
     let mut snapshot = cluster(1, 0);
     snapshot.nodes.get_mut("n1").unwrap().conditions =
         ["DiskUnhealthy", "KernelDeadlock", "Shared"].map(|kind| condition(kind, Truth::False, SPOKE)).into();
-    let memory = Memory::default().observe(&snapshot, at(0));
+    let memory = SilenceMemory::default().observe(&snapshot, at(0));
     snapshot.agent_leases.clear();
     let memory = memory.observe(&snapshot, at(1000));
     let evidence = Evidence { lease: None, ..evidence(silenced_at("2026-01-01T00:15:00Z")) };
     let silence = Silence { sign: Sign::Heartbeats, ..silence() };
     let judge_at = |now| judge(&silence, &evidence, &memory, &Patience::default(), at(now));
-    assert_eq!(judge_at(1599), Verdict::Leave(Leave::Done));
-    assert!(matches!(judge_at(1600), Verdict::Collect(_)));
+    assert_eq!(judge_at(1599), SilenceVerdict::Leave(Leave::Done));
+    assert!(matches!(judge_at(1600), SilenceVerdict::Collect(_)));
 }
 
 #[test]
 fn a_node_that_was_looked_at_rests_until_its_agent_is_heard_of() {
     let mut snapshot = cluster(4, 2000);
     renew(&mut snapshot, &["n2", "n3", "n4"], 2000);
-    let mut memory = Memory::default().observe(&snapshot, at(0));
+    let mut memory = SilenceMemory::default().observe(&snapshot, at(0));
     memory.rest("n1", secs(3000));
     assert!(survey(&snapshot, &memory, &Patience::default(), at(2000)).silent.is_empty());
     snapshot.nodes.get_mut("n1").unwrap().conditions[1].heartbeat = Some("2026-01-01T00:10:00Z".parse().unwrap());
@@ -414,7 +415,7 @@ proptest! {
         let conditions: Vec<RawCondition> = present.iter().map(|kind| raw(kind, &status, "R", SPOKE)).collect();
         let mut all = evidence(conditions.clone());
         all.status.managed_fields = json!([owned(AGENT, "Apply", &agents), owned("another", "Update", &others)]);
-        let Verdict::Silence(set) = judged(&all, 300) else { return Ok(()) };
+        let SilenceVerdict::Silence(set) = judged(&all, 300) else { return Ok(()) };
         let kinds: Vec<&str> = set.iter().map(|one| one["type"].as_str().unwrap()).collect();
         let expected: Vec<&str> = present.iter().copied()
             .filter(|kind| agents.contains(kind) && !KUBELETS.contains(kind)).collect();
@@ -431,6 +432,6 @@ proptest! {
         // Reported once, it is not reported again.
         let mut after = all.clone();
         after.status.conditions = set;
-        prop_assert_eq!(judged(&after, 400), Verdict::Leave(Leave::Done));
+        prop_assert_eq!(judged(&after, 400), SilenceVerdict::Leave(Leave::Done));
     }
 }

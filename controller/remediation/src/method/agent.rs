@@ -32,13 +32,13 @@ pub struct Alias {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameter {
-    pub kind: Kind,
+    pub kind: ParameterKind,
     pub required: bool,
     pub default: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
+pub enum ParameterKind {
     Text,
     Integer,
     /// Seconds.
@@ -152,16 +152,16 @@ fn long_option(node: Node<'_, '_>) -> Option<String> {
     Some(long[..end.unwrap_or(long.len())].replace('-', "_"))
 }
 
-fn kind(content: Option<Node<'_, '_>>) -> Kind {
-    let Some(content) = content else { return Kind::Text };
+fn kind(content: Option<Node<'_, '_>>) -> ParameterKind {
+    let Some(content) = content else { return ParameterKind::Text };
     match content.attribute("type") {
-        Some("integer") => Kind::Integer,
-        Some("second") => Kind::Second,
-        Some("boolean") => Kind::Boolean,
+        Some("integer") => ParameterKind::Integer,
+        Some("second") => ParameterKind::Second,
+        Some("boolean") => ParameterKind::Boolean,
         Some("select") => {
             let values = content.children().filter(|node| node.has_tag_name("option"));
-            Kind::Select(values.filter_map(|node| node.attribute("value")).map(str::to_owned).collect())
+            ParameterKind::Select(values.filter_map(|node| node.attribute("value")).map(str::to_owned).collect())
         }
-        _ => Kind::Text,
+        _ => ParameterKind::Text,
     }
 }

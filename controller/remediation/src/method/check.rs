@@ -7,8 +7,8 @@ use std::{
 };
 
 use super::{
-    Act, Agent, BuiltIn, Call, ClusterSettings, Kind, Method, MethodDiagnostics, NodeMethods, Ready, Wish, Written,
-    fault, forbidden, near,
+    Act, Agent, BuiltIn, Call, ClusterSettings, Method, MethodDiagnostics, NodeMethods, ParameterKind, Ready, Wish,
+    Written, fault, forbidden, near,
 };
 
 /// What `fencing.py` waits for the power to change, if the metadata does not give it.
@@ -136,7 +136,7 @@ impl Checker<'_> {
                 self.diagnostics.push(format!("{at}: {} has no option {name}; {near}", method.agent));
                 continue;
             };
-            if let Err(why) = judge((&method.agent, &alias.to), &parameter.kind, value) {
+            if let Err(why) = judge(&method.agent, &alias.to, &parameter.kind, value) {
                 self.diagnostics.push(format!("{at}: {name} {why}"));
             }
             if alias.deprecated {
@@ -282,7 +282,7 @@ impl Checker<'_> {
     }
 }
 
-fn judge((agent, name): (&str, &str), kind: &Kind, value: &str) -> Result<(), String> {
+fn judge(agent: &str, name: &str, kind: &ParameterKind, value: &str) -> Result<(), String> {
     if forbidden::is_secret(name) {
         return Err("is a secret; put it into the method's Secret, under this name as the key".to_owned());
     }
@@ -290,13 +290,15 @@ fn judge((agent, name): (&str, &str), kind: &Kind, value: &str) -> Result<(), St
         return Err(format!("may not be set here: {why}"));
     }
     match kind {
-        Kind::Text => fault(agent, name, value).map_or(Ok(()), |why| Err(format!("is {value:?}, which {why}"))),
-        Kind::Integer | Kind::Second if value.parse::<u32>().is_ok() => Ok(()),
-        Kind::Integer | Kind::Second => Err(format!("is {value}, not a whole number")),
-        Kind::Boolean if is_boolean(value) => Ok(()),
-        Kind::Boolean => Err(format!("is {value}; there are on, yes, true, 1 and off, no, false, 0")),
-        Kind::Select(values) if values.iter().any(|one| one == value) => Ok(()),
-        Kind::Select(values) => Err(format!("is {value}; there are {}", values.join(", "))),
+        ParameterKind::Text => {
+            fault(agent, name, value).map_or(Ok(()), |why| Err(format!("is {value:?}, which {why}")))
+        }
+        ParameterKind::Integer | ParameterKind::Second if value.parse::<u32>().is_ok() => Ok(()),
+        ParameterKind::Integer | ParameterKind::Second => Err(format!("is {value}, not a whole number")),
+        ParameterKind::Boolean if is_boolean(value) => Ok(()),
+        ParameterKind::Boolean => Err(format!("is {value}; there are on, yes, true, 1 and off, no, false, 0")),
+        ParameterKind::Select(values) if values.iter().any(|one| one == value) => Ok(()),
+        ParameterKind::Select(values) => Err(format!("is {value}; there are {}", values.join(", "))),
     }
 }
 

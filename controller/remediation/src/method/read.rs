@@ -43,7 +43,7 @@ pub fn read(node: &str, labels: &BTreeMap<String, String>, known: &Known) -> Rea
         Source::Unknown => {}
         Source::Default => default_steps(&mut found),
         Source::Map { name, data, of_node } => {
-            let mut reader = Reader { node, known, wanting: &mut wanting, map: &name, data, of_node };
+            let mut reader = MethodReader { node, known, wanting: &mut wanting, map: &name, data, of_node };
             reader.steps(&mut found);
             reader.methods(&mut found);
             found.source = Some(name);
@@ -134,7 +134,7 @@ fn default_steps(found: &mut NodeMethods) {
 }
 
 /// One ConfigMap of steps being read.
-struct Reader<'a, 'w> {
+struct MethodReader<'a, 'w> {
     node: &'a str,
     known: &'a Known,
     wanting: &'w mut Wanting,
@@ -145,7 +145,7 @@ struct Reader<'a, 'w> {
 
 type Pairs = Vec<(String, Written)>;
 
-impl Reader<'_, '_> {
+impl MethodReader<'_, '_> {
     fn steps(&mut self, found: &mut NodeMethods) {
         default_steps(found);
         let source = format!("{}/{CONFIG_KEY}", self.map);

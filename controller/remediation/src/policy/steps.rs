@@ -12,7 +12,7 @@ use crate::{
 
 /// What a step does, mildest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum StepKind {
     Taint,
     Cordon,
     Drain,
@@ -21,7 +21,7 @@ enum Kind {
     Reap,
 }
 
-impl Kind {
+impl StepKind {
     fn name(self) -> &'static str {
         match self {
             Self::Taint => "taint",
@@ -42,14 +42,14 @@ impl Kind {
     }
 }
 
-fn kinds(step: &StepSpec) -> Vec<Kind> {
+fn kinds(step: &StepSpec) -> Vec<StepKind> {
     [
-        (step.taint.is_some(), Kind::Taint),
-        (step.cordon.is_some(), Kind::Cordon),
-        (step.drain.is_some(), Kind::Drain),
-        (step.reboot.is_some(), Kind::Reboot),
-        (step.power_cycle.is_some(), Kind::PowerCycle),
-        (step.reap.is_some(), Kind::Reap),
+        (step.taint.is_some(), StepKind::Taint),
+        (step.cordon.is_some(), StepKind::Cordon),
+        (step.drain.is_some(), StepKind::Drain),
+        (step.reboot.is_some(), StepKind::Reboot),
+        (step.power_cycle.is_some(), StepKind::PowerCycle),
+        (step.reap.is_some(), StepKind::Reap),
     ]
     .into_iter()
     .filter_map(|(given, kind)| given.then_some(kind))
@@ -85,7 +85,7 @@ pub(super) fn read(steps: &[StepSpec], diagnostics: &mut PolicyDiagnostics) -> V
     steps.iter().enumerate().map(|(at, step)| fill(step, &format!("spec.steps[{at}]"), diagnostics)).collect()
 }
 
-fn order(kind: Kind, before: &[Kind], field: &str, diagnostics: &mut PolicyDiagnostics) {
+fn order(kind: StepKind, before: &[StepKind], field: &str, diagnostics: &mut PolicyDiagnostics) {
     let name = kind.name();
     if before.contains(&kind) {
         diagnostics.add(field, format!("{name} is there already"));
@@ -93,10 +93,10 @@ fn order(kind: Kind, before: &[Kind], field: &str, diagnostics: &mut PolicyDiagn
     if let Some(harsher) = before.iter().find(|earlier| earlier.rank() > kind.rank()) {
         diagnostics.add(field, format!("{name} comes before {}, not after", harsher.name()));
     }
-    let needs: &[Kind] = match kind {
-        Kind::Drain => &[Kind::Cordon, Kind::Taint],
-        Kind::Reboot => &[Kind::Drain],
-        Kind::Reap => &[Kind::Drain, Kind::PowerCycle],
+    let needs: &[StepKind] = match kind {
+        StepKind::Drain => &[StepKind::Cordon, StepKind::Taint],
+        StepKind::Reboot => &[StepKind::Drain],
+        StepKind::Reap => &[StepKind::Drain, StepKind::PowerCycle],
         _ => return,
     };
     if !needs.iter().any(|need| before.contains(need)) {

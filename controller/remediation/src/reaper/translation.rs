@@ -16,7 +16,7 @@ use crate::{
 use super::{
     Maximum,
     config::{Compat, ReaperConfig},
-    decision::{Reason, Verdict, decide_one},
+    decision::{ReaperVerdict, Reason, decide_one},
 };
 
 /// What the policy is called in records, Events and metrics.
@@ -57,9 +57,9 @@ pub struct ReaperJudge {
 impl Judge for ReaperJudge {
     fn judge(&self, node: &Node, snapshot: &Snapshot, now: Now) -> Result<bool, String> {
         match decide_one(&self.config, node, snapshot, now)? {
-            Verdict::Reap => Ok(true),
-            Verdict::Not(Reason::NotMeant | Reason::TooNew { .. }) => Ok(false),
-            Verdict::Not(reason) => Err(reason.to_string()),
+            ReaperVerdict::Reap => Ok(true),
+            ReaperVerdict::Not(Reason::NotMeant | Reason::TooNew { .. }) => Ok(false),
+            ReaperVerdict::Not(reason) => Err(reason.to_string()),
         }
     }
 

@@ -7,7 +7,7 @@ use nodewell_reconcile::{cluster::Pods, power::Power};
 use nodewell_remediation::{
     api::fence::Blocker,
     facts::Node,
-    fate::{self, Fate, Settings, Surroundings, forecast, render},
+    fate::{self, Fate, ForecastSettings, Surroundings, forecast, render},
     guard::reason::FENCE_NOT_READY,
     snapshot::{FencePlan, Snapshot},
     time::Now,
@@ -41,7 +41,7 @@ pub(super) async fn of(
     let as_configured = Snapshot { dry_run: config.dry_run, ..snapshot.clone() };
     let remediation = remediation(&as_configured, &node.name, &plan, now);
     let around = Surroundings::of(&node.name, snapshot);
-    Ok(forecast(&node.name, &pods, (settings, &around), remediation.as_ref()))
+    Ok(forecast(&node.name, &pods, settings, &around, remediation.as_ref()))
 }
 
 /// As this host would fence it, and asking its BMC which machine it is.
@@ -62,14 +62,14 @@ async fn fencing(
 }
 
 /// The cluster's own, as far as they can be seen.
-async fn settings(wire: &Wire) -> Settings {
+async fn settings(wire: &Wire) -> ForecastSettings {
     let version: Option<Value> = wire.get("/version").await.ok().flatten();
     let minor = version.as_ref().and_then(minor);
     let query = format!("&labelSelector={}", crate::kube::escaped(CONTROLLER_MANAGER));
     let pods: Vec<core::Pod> = wire.list("/api/v1/namespaces/kube-system/pods", &query).await.unwrap_or_default();
     match pods.iter().map(args).find(|args| !args.is_empty()) {
-        Some(args) => Settings::from_args(&args, minor),
-        None => Settings::defaults(minor),
+        Some(args) => ForecastSettings::from_args(&args, minor),
+        None => ForecastSettings::defaults(minor),
     }
 }
 
@@ -123,7 +123,7 @@ mod tests {
               "args": ["--node-monitor-grace-period=20s"] },
         ] } }))
         .unwrap();
-        let settings = Settings::from_args(&args(&pod), None);
+        let settings = ForecastSettings::from_args(&args(&pod), None);
         assert_eq!(settings.monitor_grace, Duration::from_secs(20));
         assert!(args(&core::Pod::default()).is_empty());
     }

@@ -35,7 +35,7 @@ fn ready(boot_id: &str) -> Node {
 fn aborted(act: Irreversible) -> Check {
     let mut fence = meant(act);
     fence.spec.abort = true;
-    check_record(&fence, (act, 1), Ok(Some(fence.clone())))
+    check_record(&fence, act, 1, Ok(Some(fence.clone())))
 }
 
 /// Or the machine would be off for ever, in doubt again and again.

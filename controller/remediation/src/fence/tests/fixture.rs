@@ -123,8 +123,8 @@ impl Fixture {
     }
 
     fn watch(&mut self) {
-        let seen = (self.node.as_ref(), self.kubelet.as_ref());
-        self.revival = Revival::observe(self.revival.as_ref(), &self.fence, seen, self.now.moment);
+        let (node, lease) = (self.node.as_ref(), self.kubelet.as_ref());
+        self.revival = Revival::observe(self.revival.as_ref(), &self.fence, node, lease, self.now.moment);
     }
 
     pub(super) fn pass(&mut self, span: Duration) {
