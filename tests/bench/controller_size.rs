@@ -206,7 +206,7 @@ fn prepared(nodes: usize) -> Cluster {
             "metadata": { "name": name(number), "labels": { "topology.kubernetes.io/zone": format!("z{}", number % 3) } },
         });
         assert_eq!(client.call(&Call::post("/api/v1/nodes", &node)).0, 201);
-        tell(client, number, "False");
+        report(client, number, "False");
     });
     cluster
 }
@@ -224,7 +224,7 @@ fn name(number: usize) -> String {
     format!("bench-node-{number}")
 }
 
-fn tell(client: &Client, number: usize, disk: &str) {
+fn report(client: &Client, number: usize, disk: &str) {
     let now = Timestamp::now().to_string();
     let condition = |kind: &str, status: &str| json!({ "type": kind, "status": status, "lastHeartbeatTime": now, "lastTransitionTime": now });
     // An address that answers: a controller that reaches few of its nodes suspects itself, and holds.
@@ -256,7 +256,7 @@ fn cordon_round(cluster: &Cluster, cordons: &Receiver<Seen>, round: usize) -> Ve
     thread::scope(|scope| {
         scope.spawn(|| {
             in_parallel(cluster, FAILING, |client, number| {
-                tell(client, first + number, "True");
+                report(client, first + number, "True");
                 failed.lock().expect("no writer panics").insert(name(first + number), Instant::now());
             });
         });
@@ -271,7 +271,7 @@ fn cordon_round(cluster: &Cluster, cordons: &Receiver<Seen>, round: usize) -> Ve
     });
     let failed = failed.into_inner().expect("no writer panics");
     let times = failed.iter().map(|(node, at)| seen[node].saturating_duration_since(*at)).collect();
-    in_parallel(cluster, FAILING, |client, number| tell(client, first + number, "False"));
+    in_parallel(cluster, FAILING, |client, number| report(client, first + number, "False"));
     until_within(PATIENCE, "all are uncordoned", || cordoned(cluster).is_empty().then_some(()));
     times
 }

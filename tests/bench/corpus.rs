@@ -35,7 +35,7 @@ pub(crate) struct Corpus {
 impl Corpus {
     /// `lines` lines, one in `one_hit_in` of them the example of a shipped rule.
     pub(crate) fn new(set: &RuleSet, lines: usize, one_hit_in: usize) -> Self {
-        let (faults, near_misses) = (examples(set, Kind::Fault), examples(set, Kind::NearMiss));
+        let (faults, near_misses) = (examples(set, LineKind::Fault), examples(set, LineKind::NearMiss));
         let mut corpus = Self { bytes: Vec::with_capacity(lines * (LINE_BYTES + 1)), lines, hits: 0 };
         let mut random = Random(0x9e37_79b9_7f4a_7c15);
         for number in 0..lines {
@@ -56,18 +56,18 @@ impl Corpus {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum LineKind {
     Fault,
     NearMiss,
 }
 
 /// A line of this kind from every shipped rule for the kernel log that fires on one line alone.
-fn examples(set: &RuleSet, kind: Kind) -> Vec<String> {
+fn examples(set: &RuleSet, kind: LineKind) -> Vec<String> {
     let on_kernel_log = |reader: usize| set.readers.get(reader) == Some(&Reader::Kmsg);
     let rules = set.rules.iter().filter(|rule| on_kernel_log(rule.reader) && rule.counting.is_none());
     let of_kind = rules.filter_map(|rule| match kind {
-        Kind::Fault => rule.examples.matches.first(),
-        Kind::NearMiss => rule.examples.ignores.first(),
+        LineKind::Fault => rule.examples.matches.first(),
+        LineKind::NearMiss => rule.examples.ignores.first(),
     });
     let texts = of_kind.map(|example| example.text.clone());
     texts.filter(|text| text.bytes().all(|byte| (b' '..=b'~').contains(&byte))).collect()
@@ -120,6 +120,6 @@ mod tests {
     fn a_file_of_hits_has_nothing_else() {
         let set = load(&LoadPlan::default()).set;
         assert_eq!(Corpus::new(&set, 100, 1).hits, 100);
-        assert!(examples(&set, Kind::Fault).len() > 20 && examples(&set, Kind::NearMiss).len() > 20);
+        assert!(examples(&set, LineKind::Fault).len() > 20 && examples(&set, LineKind::NearMiss).len() > 20);
     }
 }

@@ -84,7 +84,7 @@ fn die(cluster: &Cluster, fenced: &Fenced, lane: u32, round: usize) -> Duration 
     let node = name(lane);
     let pod = format!("db-{lane}");
     fenced.node.run_pod(cluster, &pod);
-    let boot = fenced.node.told_boot();
+    let boot = fenced.node.reported_boot();
     // Anywhere between two renewals of its Lease.
     let phase_of_lease = (u64::from(lane) * 3 + round as u64 * 7) % 10;
     thread::sleep(Duration::from_millis(3_000 + phase_of_lease * 1_000));
@@ -93,7 +93,7 @@ fn die(cluster: &Cluster, fenced: &Fenced, lane: u32, round: usize) -> Duration 
     let path = format!("/api/v1/namespaces/default/pods/{pod}");
     until_within(PATIENCE, "the pod is released", || released(cluster, &path));
     let took = died.elapsed();
-    until_within(PATIENCE, "the node is back", || fenced.node.told_boot().filter(|now| Some(now) != boot.as_ref()));
+    until_within(PATIENCE, "the node is back", || fenced.node.reported_boot().filter(|now| Some(now) != boot.as_ref()));
     until_within(PATIENCE, "the record is closed", || phase(cluster, &node).is_none().then_some(()));
     took
 }

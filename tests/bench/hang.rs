@@ -46,7 +46,7 @@ pub(crate) fn rows(setting: &Setting) -> Vec<Row> {
     wait_for(&mut probe, UNWRITABLE, ConditionStatus::False);
     let times = setting.times(300, 50);
     let healthy = Samples::millis(&latencies(&daemon, &mut probe, times));
-    // The API server is away too: reports have no other place than memory.
+    // The API server is away too: reports have no other store than memory.
     cluster.stop();
     let frozen = disk.freeze();
     // From the first write on that does not return: the store has not reported yet that it hangs.

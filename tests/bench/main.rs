@@ -122,8 +122,8 @@ fn measure(arguments: &Arguments) -> Vec<Row> {
 /// The harness panics where something does not work; the other measures go on.
 fn attempt(name: &str, group: impl FnOnce() -> Vec<Row>) -> Vec<Row> {
     catch_unwind(AssertUnwindSafe(group)).unwrap_or_else(|panic| {
-        let words = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
-        vec![Row::not_run(name, words.unwrap_or("it panicked").lines().next().unwrap_or_default())]
+        let message = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+        vec![Row::not_run(name, message.unwrap_or("it panicked").lines().next().unwrap_or_default())]
     })
 }
 

@@ -37,7 +37,7 @@ const NO_LIMITS: &str = "[journal]\nenabled = false\n[socket]\nrate = 1000000\nb
 
 /// What a report contains.
 #[derive(Debug, Clone, Copy)]
-enum Kind {
+enum ReportKind {
     /// That the daemon lives.
     Heartbeat,
     /// An Event.
@@ -55,17 +55,17 @@ pub(crate) fn rows(setting: &Setting) -> Vec<Row> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let load = Load { daemon: &daemon, runtime, window: Duration::from_secs(setting.times(3, 1) as u64) };
     let rounds = setting.times(5, 3);
-    let mut rows = load.throughput("reports/s over the socket, one a request, all kinds", (Kind::Mixed, 1), rounds);
+    let mut rows = load.throughput("reports/s over the socket, one a request, all kinds", ReportKind::Mixed, 1, rounds);
     rows[0] = rows[0].clone().at_least(TARGET_PER_SECOND);
     for (what, kind) in [
-        ("heartbeats", Kind::Heartbeat),
-        ("events", Kind::Event),
-        ("problems still there", Kind::Confirmation),
-        ("problems that come or go", Kind::Change),
+        ("heartbeats", ReportKind::Heartbeat),
+        ("events", ReportKind::Event),
+        ("problems still there", ReportKind::Confirmation),
+        ("problems that come or go", ReportKind::Change),
     ] {
-        rows.extend(load.throughput(&format!("  only {what}"), (kind, 1), setting.times(3, 1)));
+        rows.extend(load.throughput(&format!("  only {what}"), kind, 1, setting.times(3, 1)));
     }
-    rows.extend(load.throughput(&format!("  {BATCH} a request, all kinds"), (Kind::Mixed, BATCH), rounds));
+    rows.extend(load.throughput(&format!("  {BATCH} a request, all kinds"), ReportKind::Mixed, BATCH, rounds));
     rows.push(load.steady());
     rows.push(Row::new("  peak RSS after all of it", daemon.usage().peak_mib(), Unit::MebiBytes));
     rows
@@ -80,7 +80,7 @@ struct Load<'a> {
 
 impl Load<'_> {
     /// Reports a second, and what the agent's CPU needs for one.
-    fn throughput(&self, measure: &str, (kind, batch): (Kind, u64), rounds: usize) -> Vec<Row> {
+    fn throughput(&self, measure: &str, kind: ReportKind, batch: u64, rounds: usize) -> Vec<Row> {
         let (mut rates, mut costs) = (Vec::new(), Vec::new());
         for _ in 0..rounds {
             let (start, cpu) = (Instant::now(), self.daemon.usage().cpu());
@@ -96,7 +96,7 @@ impl Load<'_> {
     }
 
     /// Every connection sends its next request when the answer is there; how many reports were taken.
-    async fn flood(&self, kind: Kind, batch: u64) -> f64 {
+    async fn flood(&self, kind: ReportKind, batch: u64) -> f64 {
         let end = Instant::now() + self.window;
         let mut lanes = JoinSet::new();
         for _ in 0..CONNECTIONS {
@@ -141,7 +141,7 @@ async fn punctual(socket: PathBuf, start: tokio::time::Instant, numbers: impl It
     for number in numbers {
         let due = start + Duration::from_secs(1) * number / STEADY_PER_SECOND;
         sleep_until(due).await;
-        connection.report(Kind::Mixed, 1).await;
+        connection.report(ReportKind::Mixed, 1).await;
         times.push(due.elapsed());
     }
     times
@@ -162,7 +162,7 @@ impl Connection {
         Self { stream, request: Vec::new(), answer: vec![0; 4096] }
     }
 
-    async fn report(&mut self, kind: Kind, batch: u64) {
+    async fn report(&mut self, kind: ReportKind, batch: u64) {
         let body = body(kind, batch);
         self.request.clear();
         let head = "POST /v1/status HTTP/1.1\r\nHost: nodewell\r\nContent-Type: application/json\r\nContent-Length: ";
@@ -180,7 +180,7 @@ impl Connection {
     }
 }
 
-fn body(kind: Kind, batch: u64) -> String {
+fn body(kind: ReportKind, batch: u64) -> String {
     if batch == 1 {
         return report(kind, REPORT.fetch_add(1, Ordering::Relaxed));
     }
@@ -188,10 +188,10 @@ fn body(kind: Kind, batch: u64) -> String {
     format!("[{}]", reports.join(","))
 }
 
-fn report(kind: Kind, number: u64) -> String {
-    let kinds = [Kind::Heartbeat, Kind::Event, Kind::Confirmation, Kind::Change];
+fn report(kind: ReportKind, number: u64) -> String {
+    let kinds = [ReportKind::Heartbeat, ReportKind::Event, ReportKind::Confirmation, ReportKind::Change];
     let kind = match kind {
-        Kind::Mixed => kinds[(number % 4) as usize],
+        ReportKind::Mixed => kinds[(number % 4) as usize],
         one => one,
     };
     let mut text = format!(r#"{{"source":"bench-daemon","id":"{number}","ttl":180"#);
@@ -199,20 +199,20 @@ fn report(kind: Kind, number: u64) -> String {
     // Subjects that are confirmed never change, so that a confirmation is one.
     let subject = number / 4 % SUBJECTS;
     let _ = match kind {
-        Kind::Event => write!(
+        ReportKind::Event => write!(
             text,
             r#","events":[{{"severity":"warn","timestamp":"{time}","reason":"BenchEvent","message":"event {number} of the bench","subject":"e{subject}"}}]"#
         ),
-        Kind::Confirmation => write!(
+        ReportKind::Confirmation => write!(
             text,
             r#","conditions":[{{"type":"DiskUnhealthy","status":"True","transition":"{time}","reason":"BenchFault","message":"the same as before","subject":"d{subject}"}}]"#
         ),
-        Kind::Change => write!(
+        ReportKind::Change => write!(
             text,
             r#","conditions":[{{"type":"KernelUnhealthy","status":"{}","transition":"{time}","reason":"BenchChange","message":"change {number}","subject":"c{subject}"}}]"#,
             if (number / 4 / SUBJECTS).is_multiple_of(2) { "True" } else { "False" }
         ),
-        Kind::Heartbeat | Kind::Mixed => Ok(()),
+        ReportKind::Heartbeat | ReportKind::Mixed => Ok(()),
     };
     text.push('}');
     text

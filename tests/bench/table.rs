@@ -70,8 +70,8 @@ impl Row {
         Self { measure: measure.into(), outcome: Outcome::NotRun(reason.into()) }
     }
 
-    pub(crate) fn beside(self, words: impl Into<String>) -> Self {
-        self.with(|measured| measured.spread = words.into())
+    pub(crate) fn beside(self, spread: impl Into<String>) -> Self {
+        self.with(|measured| measured.spread = spread.into())
     }
 
     pub(crate) fn at_most(self, limit: f64) -> Self {
@@ -87,8 +87,8 @@ impl Row {
     }
 
     /// What Node Problem Detector v1.37.0-alpha.1 was measured to need on a machine of this kind (docs/measurements.md).
-    pub(crate) fn npd(self, words: &'static str) -> Self {
-        self.with(|measured| measured.npd = words)
+    pub(crate) fn npd(self, text: &'static str) -> Self {
+        self.with(|measured| measured.npd = text)
     }
 
     pub(crate) fn was_run(&self) -> bool {

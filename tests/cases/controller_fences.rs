@@ -70,14 +70,15 @@ fn a_dead_node_is_found_off_and_comes_back(cluster: &Cluster) {
     let controller = Controller::start(cluster, "");
     controller
         .until(RELEASED_WITHIN, "the BMC has been asked who it is", || (!fenced.bmc.orders().is_empty()).then_some(()));
-    let boot = fenced.node.told_boot();
+    let boot = fenced.node.reported_boot();
     fenced.kill();
     wait_released(cluster, &controller, RELEASED_WITHIN);
     let orders = fenced.bmc.orders();
     assert!(!orders.iter().any(|order| order.contains("set power 0")), "it was off already: {orders:?}");
-    controller
-        .until(RELEASED_WITHIN, "it runs again", || fenced.node.told_boot().filter(|now| Some(now) != boot.as_ref()));
-    controller.until(RELEASED_WITHIN, "everything is taken back", || is_at_peace(cluster, "dead"));
+    controller.until(RELEASED_WITHIN, "it runs again", || {
+        fenced.node.reported_boot().filter(|now| Some(now) != boot.as_ref())
+    });
+    controller.until(RELEASED_WITHIN, "everything is restored", || is_at_peace(cluster, "dead"));
     let events = cluster.admin(&Call::get("/api/v1/namespaces/default/events")).1.to_string();
     assert!(events.contains("nodewell-controller"), "{events}");
 }
@@ -94,7 +95,7 @@ fn what_was_done_is_in_the_metrics(cluster: &Cluster) {
     controller.until(RELEASED_WITHIN, "both can be fenced", || has(ready));
     fenced.kill();
     wait_released(cluster, &controller, RELEASED_WITHIN);
-    controller.until(RELEASED_WITHIN, "everything is taken back", || is_at_peace(cluster, "counted"));
+    controller.until(RELEASED_WITHIN, "everything is restored", || is_at_peace(cluster, "counted"));
     for line in [
         "nodewell_controller_leader 1\n",
         "nodewell_controller_actions_total{action=\"open\",outcome=\"done\"} 1\n",
@@ -131,7 +132,7 @@ fn a_hung_node_is_turned_off_first(cluster: &Cluster) {
     wait_released(cluster, &controller, RELEASED_WITHIN);
     let offs = fenced.bmc.orders().iter().filter(|order| order.contains("set power 0")).count();
     assert_eq!(offs, 1, "{:?}", fenced.bmc.orders());
-    controller.until(HUNG_WITHIN, "everything is taken back", || is_at_peace(cluster, "hung"));
+    controller.until(HUNG_WITHIN, "everything is restored", || is_at_peace(cluster, "hung"));
 }
 
 fn a_zone_that_goes_dark(cluster: &Cluster) {
@@ -181,7 +182,7 @@ fn a_leader_killed_at_any_step(cluster: &Cluster) {
         controller.until(HUNG_WITHIN, "the pod is released", || {
             pod(cluster, &format!("db-{number}")).is_none().then_some(())
         });
-        controller.until(HUNG_WITHIN, "everything is taken back", || is_at_peace(cluster, &name));
+        controller.until(HUNG_WITHIN, "everything is restored", || is_at_peace(cluster, &name));
         let ons = fenced.bmc.orders().iter().filter(|order| order.contains("set power 1")).count();
         assert!(ons <= 2, "killed at {at}: {:?}", fenced.bmc.orders());
         assert!(fenced.bmc.is_on(), "killed at {at}");

@@ -50,12 +50,12 @@ fn a_killed_leader(cluster: &Cluster) {
             scenario.mend_when_off();
         }
         scenario.wait_recovered();
-        assert_eq!(scenario.host(leader).agents().passed(action), passed, "killed at {action}\n{}", scenario.told());
+        assert_eq!(scenario.host(leader).agents().passed(action), passed, "killed at {action}\n{}", scenario.report());
         assert_eq!(
             (scenario.acts("off"), scenario.acts("on")),
             (round, round),
             "killed at {action}\n{}",
-            scenario.told()
+            scenario.report()
         );
     }
 }
@@ -64,10 +64,10 @@ fn a_killed_leader(cluster: &Cluster) {
 /// they asked it, until the term was over.
 fn assert_idle_since(scenario: &Scenario<'_>, asked: usize) {
     let agents = scenario.host(0).agents();
-    assert_eq!(agents.passed("off"), 0, "{}", scenario.told());
-    assert_eq!(agents.begun("on"), 0, "{}", scenario.told());
-    assert_eq!(agents.begun("status"), asked, "{}", scenario.told());
-    assert_eq!((scenario.acts("off"), scenario.acts("on")), (1, 1), "{}", scenario.told());
+    assert_eq!(agents.passed("off"), 0, "{}", scenario.report());
+    assert_eq!(agents.begun("on"), 0, "{}", scenario.report());
+    assert_eq!(agents.begun("status"), asked, "{}", scenario.report());
+    assert_eq!((scenario.acts("off"), scenario.acts("on")), (1, 1), "{}", scenario.report());
 }
 
 fn a_stopped_leader(cluster: &Cluster) {
@@ -100,7 +100,7 @@ fn a_leader_cut_off_the_api(cluster: &Cluster) {
     assert_idle_since(&scenario, asked);
     scenario.host(0).join_api();
     scenario.until("it sees the cluster again", |scenario| scenario.controller(0).is_ready());
-    assert_eq!(scenario.leader(), Some(1), "{}", scenario.told());
+    assert_eq!(scenario.leader(), Some(1), "{}", scenario.report());
     assert_idle_since(&scenario, asked);
 }
 

@@ -23,7 +23,11 @@ pub(crate) fn list(suite: &mut Suite) {
             "a_kubelet_that_enrols_its_agent_is_approved",
             a_kubelet_that_enrols_its_agent_is_approved,
         )
-        .real_with(&[Need::LongSuite], "a_silent_agent_is_spoken_for", a_silent_agent_is_spoken_for);
+        .real_with(
+            &[Need::LongSuite],
+            "a_silent_agents_conditions_turn_unknown",
+            a_silent_agents_conditions_turn_unknown,
+        );
 }
 
 /// The approver, with the rights of its role alone.
@@ -60,18 +64,18 @@ fn lease(node: &str, seconds: u64) -> Value {
         "spec": { "holderIdentity": node, "leaseDurationSeconds": seconds, "renewTime": "2026-01-01T00:00:00.000000Z" } })
 }
 
-fn agent_says(cluster: &Cluster, node: &str, status: &str) {
+fn agent_reports(cluster: &Cluster, node: &str, status: &str) {
     let condition = json!({ "type": "DiskUnhealthy", "status": status, "reason": "MediumError", "message": "sda",
         "lastTransitionTime": "2026-01-01T00:00:00Z", "lastHeartbeatTime": "2026-01-01T00:00:00Z" });
     let body = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": node },
         "status": { "conditions": [condition] } });
-    // Not forced: what is taken back was never another manager's.
+    // Not forced: what is restored was never another manager's.
     let path = format!("/api/v1/nodes/{node}/status?fieldManager=nodewell");
     let (code, answer) = cluster.admin(&Call::apply(&path, &body));
     assert_eq!(code, 200, "{answer}");
 }
 
-fn a_silent_agent_is_spoken_for(cluster: &Cluster) {
+fn a_silent_agents_conditions_turn_unknown(cluster: &Cluster) {
     apply_manifests(cluster);
     cluster.create_node("silent");
     cluster.write_as_peer(
@@ -84,16 +88,16 @@ fn a_silent_agent_is_spoken_for(cluster: &Cluster) {
         let (code, answer) = cluster.admin(&Call::post(&leases(namespace), &lease("silent", seconds)));
         assert_eq!(code, 201, "{answer}");
     }
-    agent_says(cluster, "silent", "True");
+    agent_reports(cluster, "silent", "True");
     let controller = Controller::start(cluster, "");
     until_within(SILENT_WITHIN, "the condition is Unknown", || {
         renew(cluster, "silent");
         cluster.condition("silent", "DiskUnhealthy").filter(|condition| condition["reason"] == "AgentSilent")
     });
-    let told = cluster.condition("silent", "DiskUnhealthy").unwrap();
-    assert!(told["message"].to_string().contains("before that True: MediumError: sda"), "{told}");
+    let condition = cluster.condition("silent", "DiskUnhealthy").unwrap();
+    assert!(condition["message"].to_string().contains("before that True: MediumError: sda"), "{condition}");
     let counted = "nodewell_controller_agent_nodes_total{outcome=\"silenced\"} 1\n";
     until_within(SILENT_WITHIN, "it is counted", || controller.metrics().contains(counted).then_some(()));
-    agent_says(cluster, "silent", "False");
-    assert_eq!(cluster.condition("silent", "DiskUnhealthy").unwrap()["status"], "False", "taken back without a fight");
+    agent_reports(cluster, "silent", "False");
+    assert_eq!(cluster.condition("silent", "DiskUnhealthy").unwrap()["status"], "False", "restored without a fight");
 }

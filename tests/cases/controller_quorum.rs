@@ -74,7 +74,7 @@ impl Plane<'_> {
 
     /// Which of them were ever turned off.
     fn offs(&self) -> [bool; 3] {
-        [0, 1, 2].map(|node: usize| self.nodes[node].told("0") > 0)
+        [0, 1, 2].map(|node: usize| self.nodes[node].orders("0") > 0)
     }
 
     fn until(&self, what: &str, mut is_so: impl FnMut() -> bool) {
@@ -89,9 +89,9 @@ impl Plane<'_> {
         });
     }
 
-    /// How often it has logged these words.
-    fn said(&self, words: &str) -> usize {
-        self.controller.log().matches(words).count()
+    /// How often it has logged this text.
+    fn logged(&self, text: &str) -> usize {
+        self.controller.log().matches(text).count()
     }
 
     fn wait_blocked(&self, node: usize, reason: &str) {
@@ -102,7 +102,7 @@ impl Plane<'_> {
     fn wait_rebooted(&self, node: usize) {
         let name = format!("cp-{node}");
         let fenced = &self.nodes[node - 1];
-        self.until("it is turned on again", || fenced.told("1") > 0 && fenced.bmc.is_on());
+        self.until("it is turned on again", || fenced.orders("1") > 0 && fenced.bmc.is_on());
         self.sicken(node, false);
         self.until("it is restored", || {
             let (_, found) = self.cluster.admin(&Call::get(&format!("/api/v1/nodes/{name}")));
@@ -135,9 +135,9 @@ fn control_planes_go_one_at_a_time(cluster: &Cluster) {
     etcd.start(2);
     plane.until("the first is turned off", || plane.offs() == [true, false, false]);
     // A member that hangs is none.
-    let said = plane.said(TWO);
+    let before = plane.logged(TWO);
     etcd.signal(2, Signal::SIGSTOP);
-    plane.until("its silence is noticed", || plane.said(TWO) > said);
+    plane.until("its silence is noticed", || plane.logged(TWO) > before);
     plane.wait_rebooted(1);
     plane.wait_blocked(2, "EtcdQuorum");
     plane.nothing_more_is_turned_off([true, false, false]);
@@ -149,9 +149,9 @@ fn control_planes_go_one_at_a_time(cluster: &Cluster) {
     plane.sicken(3, true);
     plane.until("its own host is blocked", || plane.plan(3).contains("OwnHost"));
     plane.nothing_more_is_turned_off([true, true, false]);
-    let said = plane.said(UNKNOWN);
+    let before = plane.logged(UNKNOWN);
     etcd.kill(0);
     etcd.kill(1);
-    plane.until("etcd is not known any more", || plane.said(UNKNOWN) > said);
+    plane.until("etcd is not known any more", || plane.logged(UNKNOWN) > before);
     plane.nothing_more_is_turned_off([true, true, false]);
 }

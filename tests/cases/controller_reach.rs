@@ -32,23 +32,23 @@ fn is_ready(scenario: &Scenario<'_>) -> bool {
     conditions.iter().any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
 }
 
-/// The number before ` s` that follows `words`.
-fn seconds_after(text: &str, words: &str) -> Option<u64> {
-    text.split_once(words)?.1.split_once(" s")?.0.trim().parse().ok()
+/// The number before ` s` that follows `before`.
+fn seconds_after(text: &str, before: &str) -> Option<u64> {
+    text.split_once(before)?.1.split_once(" s")?.0.trim().parse().ok()
 }
 
 fn a_node_that_neither_host_reaches(cluster: &Cluster) {
     let scenario = Scenario::start(cluster, 60);
     scenario.lose();
     scenario.until("it is turned off", |scenario| !scenario.lost.bmc.is_on());
-    assert!(is_ready(&scenario), "{}", scenario.told());
+    assert!(is_ready(&scenario), "{}", scenario.report());
     let journal = fence(cluster, LOST).unwrap()["status"]["journal"].to_string();
     assert!(journal.contains("unreachable from 2 hosts"), "{journal}");
     let silence = seconds_after(&journal, "Leases silent for ").unwrap();
     assert!((15..50).contains(&silence), "{silence} s in {journal}");
     scenario.mend_when_off();
     scenario.wait_recovered();
-    assert_eq!((scenario.acts("off"), scenario.acts("on")), (1, 1), "{}", scenario.told());
+    assert_eq!((scenario.acts("off"), scenario.acts("on")), (1, 1), "{}", scenario.report());
 }
 
 fn a_node_that_one_host_reaches(cluster: &Cluster) {
@@ -56,18 +56,18 @@ fn a_node_that_one_host_reaches(cluster: &Cluster) {
     scenario.lost.node.hang(true);
     for cut_off in [1, 0] {
         scenario.host(cut_off).loses(scenario.address());
-        let is_long = |said: Option<Option<u64>>| said.flatten().is_some_and(|secs| secs >= LONG_ENOUGH_SECS);
-        scenario.until("it has said so for long enough", |scenario| is_long(scenario.says(cut_off)));
-        assert_eq!(scenario.says(1 - cut_off), Some(None), "{}", scenario.told());
+        let is_long = |reach: Option<Option<u64>>| reach.flatten().is_some_and(|secs| secs >= LONG_ENOUGH_SECS);
+        scenario.until("it has reported so for long enough", |scenario| is_long(scenario.reported_reach(cut_off)));
+        assert_eq!(scenario.reported_reach(1 - cut_off), Some(None), "{}", scenario.report());
         scenario.until("the record is blocked", |scenario| scenario.blocked_by().contains("WithinGracePeriod"));
         scenario.stays_untouched(Duration::from_secs(10));
         scenario.host(cut_off).finds(scenario.address());
-        scenario.until("it reaches it again", |scenario| scenario.says(cut_off) == Some(None));
+        scenario.until("it reaches it again", |scenario| scenario.reported_reach(cut_off) == Some(None));
     }
     // The same silence, and now no host reaches it.
     scenario.lose();
     scenario.until("it is turned off", |scenario| !scenario.lost.bmc.is_on());
-    assert!(is_ready(&scenario), "{}", scenario.told());
+    assert!(is_ready(&scenario), "{}", scenario.report());
 }
 
 /// A report of a host that died long ago.
@@ -99,18 +99,23 @@ fn hosts_that_see_nothing(cluster: &Cluster) {
     scenario.until("its own eyes are suspected", |scenario| scenario.blocked_by().contains("ControllerIsolated"));
     scenario.lose();
     scenario.stays_untouched(FAR);
-    assert_eq!((scenario.says(0).flatten(), scenario.says(1).flatten()), (None, None), "{}", scenario.told());
+    assert_eq!(
+        (scenario.reported_reach(0).flatten(), scenario.reported_reach(1).flatten()),
+        (None, None),
+        "{}",
+        scenario.report()
+    );
     // The leader sees again. The other host is blind still, and a third one is dead: neither is a second witness.
     nodes.iter().for_each(|part| scenario.host(0).finds(part));
     scenario.until("it is blocked for another reason", |scenario| {
         scenario.blocked_by().contains("WithinGracePeriod") && !scenario.blocked_by().contains("ControllerIsolated")
     });
-    scenario.until("the leader has said so for long", |scenario| {
-        scenario.says(0).flatten().is_some_and(|secs| secs >= LONG_ENOUGH_SECS)
+    scenario.until("the leader has reported so for long", |scenario| {
+        scenario.reported_reach(0).flatten().is_some_and(|secs| secs >= LONG_ENOUGH_SECS)
     });
     scenario.stays_untouched(FAR);
-    assert!(scenario.blocked_by().contains("WithinGracePeriod"), "{}", scenario.told());
+    assert!(scenario.blocked_by().contains("WithinGracePeriod"), "{}", scenario.report());
     nodes.iter().for_each(|part| scenario.host(1).finds(part));
     scenario.until("it is turned off", |scenario| !scenario.lost.bmc.is_on());
-    assert!(is_ready(&scenario), "{}", scenario.told());
+    assert!(is_ready(&scenario), "{}", scenario.report());
 }

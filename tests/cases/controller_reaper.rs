@@ -73,10 +73,10 @@ fn start_node(cluster: &Cluster, name: &str, label: Option<&str>) -> StandIn {
     let labels = label.map(|label| (label.to_owned(), String::new())).into_iter().collect();
     let make = Make { name, labels, system_uuid: String::new(), address: "127.0.0.1".to_owned() };
     let node = StandIn::start(cluster, &make, Arc::new(AlwaysOn));
-    until_within(PATIENCE, "its kubelet has spoken", || node.told_boot());
+    until_within(PATIENCE, "its kubelet has spoken", || node.reported_boot());
     let provider = json!({ "spec": { "providerID": format!("stand-in:///{name}") } });
     assert_eq!(cluster.admin(&Call::merge(&format!("/api/v1/nodes/{name}"), &provider)).0, 200);
-    node.say(cluster, "DiskPressure", "False");
+    node.report(cluster, "DiskPressure", "False");
     node
 }
 
@@ -99,7 +99,7 @@ fn the_documented_configuration_drains_and_reaps(cluster: &Cluster) {
     let controller = folder.start(cluster);
     until_within(PATIENCE, "it is acted on", || controller.log().contains("is acted on").then_some(()));
     assert!(controller.log().contains("otherwise than node-reaper"), "{}", controller.log());
-    ill.say(cluster, "Ready", "False");
+    ill.report(cluster, "Ready", "False");
     let node = until_within(PATIENCE, "its machine is reaped", || folder.reaped());
     assert_eq!((&node["metadata"]["name"], &node["metadata"]["uid"]), (&json!("ill"), &json!(ill.uid())));
     assert_eq!(node["spec"]["providerID"], "stand-in:///ill");
@@ -121,7 +121,7 @@ fn a_dangerous_configuration_is_refused(cluster: &Cluster) {
     let controller = folder.start(cluster);
     let why = "true of control-plane nodes";
     until_within(PATIENCE, "it is refused", || controller.log().contains(why).then_some(()));
-    ill.say(cluster, "Ready", "False");
+    ill.report(cluster, "Ready", "False");
     let plan = until_within(PATIENCE, "the plan would cordon it", || {
         let plan = controller.command(&["plan"]);
         plan.stdout.contains("Observe").then_some(plan)

@@ -16,7 +16,7 @@ pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("controller_stopped")
         .real_with(NEEDS, "a_pause_before_power_off_lasts_until_it_is_resumed", a_pause_before_power_off)
-        .real_with(NEEDS, "an_abort_before_power_off_takes_everything_back", an_abort_before_power_off)
+        .real_with(NEEDS, "an_abort_before_power_off_restores_everything", an_abort_before_power_off)
         .real_with(NEEDS, "a_pause_and_an_abort_after_power_off_turn_it_on_and_release_nothing", after_power_off);
 }
 
@@ -29,7 +29,7 @@ fn command(scenario: &Scenario<'_>, args: &[&str]) {
 
 fn wait_evidence(scenario: &Scenario<'_>) {
     scenario.until("both hosts have seen enough", |scenario| {
-        [0, 1].iter().all(|host| scenario.says(*host).flatten().is_some_and(|secs| secs >= 10))
+        [0, 1].iter().all(|host| scenario.reported_reach(*host).flatten().is_some_and(|secs| secs >= 10))
     });
 }
 
@@ -41,11 +41,11 @@ fn a_pause_before_power_off(cluster: &Cluster) {
     scenario.lose();
     wait_evidence(&scenario);
     scenario.stays_untouched(FAR);
-    assert!(scenario.is_clean(), "nothing at all is begun\n{}", scenario.told());
+    assert!(scenario.is_clean(), "nothing at all is begun\n{}", scenario.report());
     command(&scenario, &["resume"]);
     scenario.mend_when_off();
     scenario.wait_recovered();
-    assert_eq!((scenario.acts("off"), scenario.acts("on")), (1, 1), "{}", scenario.told());
+    assert_eq!((scenario.acts("off"), scenario.acts("on")), (1, 1), "{}", scenario.report());
 }
 
 fn an_abort_before_power_off(cluster: &Cluster) {
@@ -56,13 +56,13 @@ fn an_abort_before_power_off(cluster: &Cluster) {
         scenario.blocked_by().contains("WithinGracePeriod") && !scenario.is_clean()
     });
     command(&scenario, &["abort", LOST]);
-    scenario.until("what was done is taken back", Scenario::is_clean);
+    scenario.until("what was done is undone", Scenario::is_clean);
     // All the evidence there is, and nothing is done any more.
     scenario.lose();
     wait_evidence(&scenario);
     scenario.stays_untouched(FAR);
-    assert!(scenario.is_clean() && scenario.blocked_by().contains("Aborted"), "{}", scenario.told());
-    // An abort cannot be taken back; without the record policies begin again.
+    assert!(scenario.is_clean() && scenario.blocked_by().contains("Aborted"), "{}", scenario.report());
+    // An abort cannot be undone; without the record policies begin again.
     let path = format!("/apis/nodewell.dev/v1alpha1/nodefences/{LOST}");
     assert_eq!(cluster.admin(&Call::delete(&path)).0, 200);
     scenario.mend_when_off();
@@ -87,7 +87,7 @@ fn after_power_off(cluster: &Cluster) {
     scenario.until("its pod stays", {
         let over = std::time::Instant::now() + FAR;
         move |scenario| {
-            assert!(scenario.has_pod() && !scenario.lost.bmc.is_on(), "{}", scenario.told());
+            assert!(scenario.has_pod() && !scenario.lost.bmc.is_on(), "{}", scenario.report());
             std::time::Instant::now() > over
         }
     });
@@ -96,7 +96,7 @@ fn after_power_off(cluster: &Cluster) {
     scenario.mend_when_off();
     command(&scenario, &["resume"]);
     scenario.until("it runs again", |scenario| scenario.lost.bmc.is_on());
-    scenario.until("everything is taken back", Scenario::is_clean);
-    assert!(scenario.has_pod(), "an abort releases nothing\n{}", scenario.told());
-    assert_eq!((scenario.acts("off"), scenario.acts("on")), (1, 1), "{}", scenario.told());
+    scenario.until("everything is restored", Scenario::is_clean);
+    assert!(scenario.has_pod(), "an abort releases nothing\n{}", scenario.report());
+    assert_eq!((scenario.acts("off"), scenario.acts("on")), (1, 1), "{}", scenario.report());
 }

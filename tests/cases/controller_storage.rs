@@ -1,4 +1,4 @@
-//! A node that is cut off one storage, by the agent of the documentation: what was released outlives the record that says so.
+//! A node that is cut off one storage, by the agent of the documentation: what was released outlives the record that has it.
 
 use std::{
     fs,
@@ -162,7 +162,7 @@ fn a_deleted_record_restores_no_storage(cluster: &Cluster) {
     });
     // The old boot reports again, and claims that all is well: it is the one that was cut.
     cut.hang(false);
-    cut.say(cluster, "Ready", "True");
+    cut.report(cluster, "Ready", "True");
     let over = Instant::now() + WATCHED;
     controller.until(WATCHED * 2, "ten rounds go by", || {
         assert_eq!(exports.given(), 0, "the old boot has its storage again\n{}", controller.log());

@@ -18,10 +18,10 @@ mod check_processes;
 mod clock;
 mod clock_jumps;
 mod container_runtime_restarts;
+mod controller_errors;
 mod controller_fences;
 mod controller_hosts;
 mod controller_identity;
-mod controller_mistakes;
 mod controller_quorum;
 mod controller_reach;
 mod controller_reaper;
@@ -101,7 +101,7 @@ fn main() -> std::process::ExitCode {
         controller_fences::list,
         controller_hosts::list,
         controller_identity::list,
-        controller_mistakes::list,
+        controller_errors::list,
         controller_quorum::list,
         controller_reach::list,
         controller_reaper::list,

@@ -187,7 +187,7 @@ fn who_aborted_and_why_is_in_the_journal(cluster: &Cluster) {
         "cordonBudget": { "maxUnavailable": 1 }, "storm": { "unhealthy": 1 } });
     apply_policy(cluster, "full-disks", &spec);
     let controller = Controller::start(cluster, "");
-    sick.say(cluster, "DiskPressure", "True");
+    sick.report(cluster, "DiskPressure", "True");
     let phase_of = |record: &Value| record["status"]["phase"].as_str().map(str::to_owned);
     controller.until(PATIENCE, "it is in hand", || fence(cluster, "sick").as_ref().and_then(phase_of));
     let folder = tempfile::tempdir().unwrap();

@@ -47,9 +47,9 @@ impl Boots {
     ///
     /// # Panics
     /// If it fails.
-    pub fn panicked(&self, words: &str) {
+    pub fn panicked(&self, message: &str) {
         let now = Timestamp::now().as_second();
-        let (older, newer) = words.split_at(words.find('\n').map_or(0, |end| end + 1));
+        let (older, newer) = message.split_at(message.find('\n').map_or(0, |end| end + 1));
         let record = |part: u32, text: &str| {
             let name = format!("dmesg-efi-{now}{part:02}001");
             fs::write(self.dir.path().join("pstore").join(name), format!("Panic#1 Part{part}\n{text}")).unwrap();
@@ -78,8 +78,8 @@ impl Boots {
     /// What to put before a command that is to live in these boots.
     #[must_use]
     pub fn enter(&self) -> Vec<OsString> {
-        let words = ["unshare", "--mount", "--propagation", "private", "sh", "-c", SCRIPT, "sh"];
-        let mut argv: Vec<OsString> = words.map(OsString::from).to_vec();
+        let argv = ["unshare", "--mount", "--propagation", "private", "sh", "-c", SCRIPT, "sh"];
+        let mut argv: Vec<OsString> = argv.map(OsString::from).to_vec();
         argv.extend([self.boot_id().into_os_string(), self.dir.path().join("copy").into_os_string()]);
         argv
     }

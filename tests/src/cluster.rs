@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 pub use client::{Call, Client};
 use policy::refusing_policy;
-pub(crate) use policy::{POLICY, POLICY_WORDS};
+pub(crate) use policy::{POLICY, POLICY_MESSAGE};
 
 use crate::{
     double::{Double, Fault},

@@ -27,7 +27,7 @@ pub use self::{
 use crate::{
     cluster::Cluster,
     controller::Controller,
-    fencing::Place,
+    fencing::MachineAddress,
     runtime::{block_on, runtime},
 };
 
@@ -86,21 +86,21 @@ impl Network {
 
     /// Where a node is, from 100 on; its kernel answers there from now on.
     #[must_use]
-    pub fn place(&self, number: u8) -> Place {
+    pub fn address(&self, number: u8) -> MachineAddress {
         assert!((100..200).contains(&number), "the addresses of nodes are from 100 on");
         self.add(&number.to_string());
         let (prefix, power_timeout_secs) = (&self.prefix, POWER_TIMEOUT_SECS);
-        Place { node: format!("{prefix}.{number}"), bmc: format!("{prefix}.2"), power_timeout_secs }
+        MachineAddress { node: format!("{prefix}.{number}"), bmc: format!("{prefix}.2"), power_timeout_secs }
     }
 
     /// No host reaches the node there any more; its BMC has a cable of its own.
-    pub fn unplug(&self, place: &Place) {
-        ip(&["addr", "del", &format!("{}/32", place.node), "dev", &self.bridge]);
+    pub fn unplug(&self, address: &MachineAddress) {
+        ip(&["addr", "del", &format!("{}/32", address.node), "dev", &self.bridge]);
     }
 
     /// It is reached again.
-    pub fn plug(&self, place: &Place) {
-        ip(&["addr", "add", &format!("{}/32", place.node), "dev", &self.bridge]);
+    pub fn plug(&self, address: &MachineAddress) {
+        ip(&["addr", "add", &format!("{}/32", address.node), "dev", &self.bridge]);
     }
 
     /// All nodes there can be.
@@ -212,7 +212,7 @@ fn bridge() -> (String, String) {
     static TAKEN: Mutex<u8> = Mutex::new(0);
     let mut taken = TAKEN.lock().unwrap();
     let name = format!("nwb{}x{}", std::process::id() % 100_000, *taken);
-    let used = ip_says(&["-o", "-4", "addr"]);
+    let used = ip_output(&["-o", "-4", "addr"]);
     let first = std::process::id() % 200 + u32::from(*taken) * 7;
     let free = (0..250).map(|step| format!("10.214.{}", (first + step) % 250));
     let prefix = free.into_iter().find(|prefix| !used.contains(&format!(" {prefix}."))).unwrap();
@@ -230,10 +230,10 @@ fn hardware(link: &str) -> String {
 }
 
 fn ip(args: &[&str]) {
-    drop(ip_says(args));
+    drop(ip_output(args));
 }
 
-fn ip_says(args: &[&str]) -> String {
+fn ip_output(args: &[&str]) -> String {
     let output = Command::new("ip").args(args).output().unwrap();
     assert!(output.status.success(), "ip {}: {}", args.join(" "), String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).into_owned()

@@ -22,16 +22,16 @@ pub struct Fenced {
     pub bmc: Arc<Bmc>,
 }
 
-/// Where a machine is reached.
+/// The addresses of a machine.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct MachineAddress {
     pub node: String,
     pub bmc: String,
     /// `power-timeout` of its fence agent: half of it is how long one act may take.
     pub power_timeout_secs: u32,
 }
 
-impl Default for Place {
+impl Default for MachineAddress {
     fn default() -> Self {
         Self { node: "127.0.0.1".to_owned(), bmc: "127.0.0.1".to_owned(), power_timeout_secs: 3 }
     }
@@ -52,7 +52,7 @@ impl Fenced {
     /// If the BMC cannot be simulated or the server will not have the objects.
     #[must_use]
     pub fn start(cluster: &Cluster, name: &str, number: u32, labels: &[(&str, &str)]) -> Self {
-        Self::start_at(cluster, name, number, labels, &Place::default())
+        Self::start_at(cluster, name, number, labels, &MachineAddress::default())
     }
 
     /// The same, elsewhere than on loopback.
@@ -60,14 +60,20 @@ impl Fenced {
     /// # Panics
     /// If the BMC cannot be simulated or the server will not have the objects.
     #[must_use]
-    pub fn start_at(cluster: &Cluster, name: &str, number: u32, labels: &[(&str, &str)], place: &Place) -> Self {
+    pub fn start_at(
+        cluster: &Cluster,
+        name: &str,
+        number: u32,
+        labels: &[(&str, &str)],
+        address: &MachineAddress,
+    ) -> Self {
         let (guid, system_uuid) = identity(number);
-        let bmc = Arc::new(Bmc::start_at(&place.bmc, &guid, Manner::Obeys).unwrap());
-        let patience = format!("power-timeout={}", place.power_timeout_secs);
+        let bmc = Arc::new(Bmc::start_at(&address.bmc, &guid, Manner::Obeys).unwrap());
+        let patience = format!("power-timeout={}", address.power_timeout_secs);
         // A simulated BMC listens at a port of its own, and the Secret is bound to that.
         let options = bmc.options();
         let port = options.lines().find_map(|line| line.strip_prefix("ipport=")).unwrap();
-        let address = format!("{}:{port}", place.bmc);
+        let endpoint = format!("{}:{port}", address.bmc);
         let method = format!("agent_name=fence_ipmilan\n{}", bmc.options().replace("power-timeout=3", &patience));
         let data = json!({
             "config.properties": format!("power_management=ipmi\nsystem_uuid={system_uuid}"), "fence-method-ipmi": method,
@@ -86,18 +92,18 @@ impl Fenced {
             &json!({
                 "apiVersion": "v1", "kind": "Secret",
                 "metadata": { "name": format!("secret-fence-method-ipmi-{name}") },
-                "stringData": { "password": PASSWORD, "address": address, "node": name },
+                "stringData": { "password": PASSWORD, "address": endpoint, "node": name },
             }),
         );
         let labels: BTreeMap<String, String> =
             labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        let make = Make { name, labels, system_uuid, address: place.node.clone() };
+        let make = Make { name, labels, system_uuid, address: address.node.clone() };
         Self { node: StandIn::start(cluster, &make, Arc::clone(&bmc) as Arc<dyn Machine>), bmc }
     }
 
     /// How often its BMC was ordered to turn it off (`0`) or on (`1`).
     #[must_use]
-    pub fn told(&self, power: &str) -> usize {
+    pub fn orders(&self, power: &str) -> usize {
         let order = format!("set power {power}");
         self.bmc.orders().iter().filter(|done| done.contains(&order)).count()
     }

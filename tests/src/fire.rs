@@ -107,7 +107,7 @@ pub fn under_fire(cluster: &Cluster, node: &str, plan: &Plan, (kills, seed): (u6
         if outage {
             cluster.start_again();
         }
-        let status = cluster.condition(node, "FireUnhealthy").map(|told| told["status"].clone());
+        let status = cluster.condition(node, "FireUnhealthy").map(|condition| condition["status"].clone());
         knows |= status == Some("True".into());
         toll.looked_healthier += u64::from(knows && status != Some("True".into()));
     }

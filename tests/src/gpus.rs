@@ -119,8 +119,8 @@ impl Gpus {
         let mut bytes = fs::read(self.library()).unwrap();
         for function in functions {
             let name = format!("\0{function}\0").into_bytes();
-            let place = bytes.windows(name.len()).position(|window| window == name).expect(function);
-            bytes[place + 1] = b'x';
+            let index = bytes.windows(name.len()).position(|window| window == name).expect(function);
+            bytes[index + 1] = b'x';
         }
         fs::write(self.library(), bytes).unwrap();
     }

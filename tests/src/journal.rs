@@ -44,8 +44,8 @@ impl Journal {
         let dir = TempDir::with_prefix("nodewell-journal-").unwrap();
         let settings = dir.path().join("journald.conf");
         fs::write(&settings, SETTINGS).unwrap();
-        let words = ["unshare", "--mount", "--propagation", "private", "sh", "-c", SCRIPT, "sh"];
-        let mut argv: Vec<OsString> = words.map(OsString::from).to_vec();
+        let argv = ["unshare", "--mount", "--propagation", "private", "sh", "-c", SCRIPT, "sh"];
+        let mut argv: Vec<OsString> = argv.map(OsString::from).to_vec();
         argv.push(settings.into_os_string());
         let mut namespace = Process::start(&argv, &dir.path().join("namespace.log")).unwrap();
         let mark = inside(&namespace, MARK);

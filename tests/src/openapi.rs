@@ -76,22 +76,22 @@ impl OpenApi {
         }
     }
 
-    fn errors(&self, schema: &Value, value: &Value, place: &str) -> Vec<String> {
+    fn errors(&self, schema: &Value, value: &Value, path: &str) -> Vec<String> {
         let schema = self.resolved(schema);
-        let Some(words) = schema.as_object() else { return vec![format!("{place}: no schema")] };
-        let words = words.iter().filter(|(word, _)| !REMARKS.contains(&word.as_str()));
-        words.flat_map(|(word, wanted)| self.judge((word, wanted), (schema, value), place)).collect()
+        let Some(keywords) = schema.as_object() else { return vec![format!("{path}: no schema")] };
+        let keywords = keywords.iter().filter(|(word, _)| !REMARKS.contains(&word.as_str()));
+        keywords.flat_map(|(word, wanted)| self.judge((word, wanted), (schema, value), path)).collect()
     }
 
-    fn judge(&self, (word, wanted): (&str, &Value), (schema, value): (&Value, &Value), place: &str) -> Vec<String> {
+    fn judge(&self, (word, wanted): (&str, &Value), (schema, value): (&Value, &Value), path: &str) -> Vec<String> {
         let holds = match word {
-            "properties" => return self.fields(object(wanted), value, place),
+            "properties" => return self.fields(object(wanted), value, path),
             "items" => {
                 let items = value.as_array().into_iter().flatten().enumerate();
-                return items.flat_map(|(n, item)| self.errors(wanted, item, &format!("{place}[{n}]"))).collect();
+                return items.flat_map(|(n, item)| self.errors(wanted, item, &format!("{path}[{n}]"))).collect();
             }
             "oneOf" => {
-                let fits = |option: &&Value| self.errors(option, value, place).is_empty();
+                let fits = |option: &&Value| self.errors(option, value, path).is_empty();
                 wanted.as_array().unwrap().iter().filter(fits).count() == 1
             }
             "type" => is(value, wanted.as_str().unwrap_or_default()),
@@ -105,16 +105,16 @@ impl OpenApi {
             "maxItems" => value.as_array().is_none_or(|items| items.len() as u64 <= wanted.as_u64().unwrap()),
             // Every object is closed here.
             "additionalProperties" => true,
-            other => return vec![format!("{place}: the description says {other:?}, which nothing checks")],
+            other => return vec![format!("{path}: the description has {other:?}, which nothing checks")],
         };
-        if holds { Vec::new() } else { vec![format!("{place}: {value} is not {word} {wanted} of {schema}")] }
+        if holds { Vec::new() } else { vec![format!("{path}: {value} is not {word} {wanted} of {schema}")] }
     }
 
-    fn fields(&self, described: &Map<String, Value>, value: &Value, place: &str) -> Vec<String> {
+    fn fields(&self, described: &Map<String, Value>, value: &Value, path: &str) -> Vec<String> {
         let Some(fields) = value.as_object() else { return Vec::new() };
         let judged = fields.iter().flat_map(|(name, value)| match described.get(name) {
-            Some(schema) => self.errors(schema, value, &format!("{place}.{name}")),
-            None => vec![format!("{place}.{name} is not described")],
+            Some(schema) => self.errors(schema, value, &format!("{path}.{name}")),
+            None => vec![format!("{path}.{name} is not described")],
         });
         judged.collect()
     }
@@ -128,7 +128,7 @@ fn is(value: &Value, kind: &str) -> bool {
         "integer" => value.is_i64() || value.is_u64(),
         "boolean" => value.is_boolean(),
         "null" => value.is_null(),
-        other => panic!("the description says type {other:?}, which nothing checks"),
+        other => panic!("the description has type {other:?}, which nothing checks"),
     }
 }
 

@@ -27,7 +27,7 @@ pub fn unmet() -> Option<String> {
 
 /// What promtool printed, and whether it was content.
 #[derive(Debug)]
-pub struct Verdict {
+pub struct PromtoolOutput {
     pub content: bool,
     pub output: String,
 }
@@ -37,14 +37,14 @@ pub struct Verdict {
 /// # Panics
 /// If it cannot be run.
 #[must_use]
-pub fn promtool(args: &[&str], input: &str) -> Verdict {
+pub fn promtool(args: &[&str], input: &str) -> PromtoolOutput {
     let mut command = Command::new("promtool");
     command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     let text = [output.stdout, output.stderr].concat();
-    Verdict { content: output.status.success(), output: String::from_utf8_lossy(&text).into_owned() }
+    PromtoolOutput { content: output.status.success(), output: String::from_utf8_lossy(&text).into_owned() }
 }
 
 /// A running server; it is gone when it is dropped.

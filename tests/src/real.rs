@@ -323,6 +323,6 @@ fn present(name: &str) -> Result<(), String> {
 
 fn stated_version(name: &str) -> Result<String, String> {
     let output = Command::new(binary(name)).arg("--version").output().map_err(|error| error.to_string())?;
-    let words = String::from_utf8_lossy(&output.stdout).into_owned();
-    words.split_whitespace().last().map(str::to_owned).ok_or_else(|| format!("{name} reports no version"))
+    let version = String::from_utf8_lossy(&output.stdout).into_owned();
+    version.split_whitespace().last().map(str::to_owned).ok_or_else(|| format!("{name} reports no version"))
 }

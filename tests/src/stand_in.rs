@@ -52,7 +52,7 @@ pub struct StandIn {
     stop: Arc<AtomicBool>,
     /// The kubelet hangs: the machine runs, and the API server hears nothing of it.
     hung: Arc<AtomicBool>,
-    told: Arc<Mutex<Option<String>>>,
+    reported: Arc<Mutex<Option<String>>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -69,7 +69,7 @@ impl StandIn {
         assert_eq!(code, 201, "{node}");
         let uid = node["metadata"]["uid"].as_str().unwrap().to_owned();
         let (stop, hung) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-        let told = Arc::new(Mutex::new(None));
+        let reported = Arc::new(Mutex::new(None));
         let kubelet = Kubelet {
             client: cluster.client(&Identity::Admin),
             node: make.name.to_owned(),
@@ -79,10 +79,10 @@ impl StandIn {
             machine,
             stop: Arc::clone(&stop),
             hung: Arc::clone(&hung),
-            told: Arc::clone(&told),
+            reported: Arc::clone(&reported),
         };
         let thread = Some(thread::spawn(move || kubelet.run()));
-        Self { name: make.name.to_owned(), uid, stop, hung, told, thread }
+        Self { name: make.name.to_owned(), uid, stop, hung, reported, thread }
     }
 
     #[must_use]
@@ -102,18 +102,18 @@ impl StandIn {
 
     /// The boot that the kubelet has reported last.
     #[must_use]
-    pub fn told_boot(&self) -> Option<String> {
-        self.told.lock().unwrap().clone()
+    pub fn reported_boot(&self) -> Option<String> {
+        self.reported.lock().unwrap().clone()
     }
 
     /// A condition as the kubelet would report it.
     ///
     /// # Panics
     /// If the server will not have it.
-    pub fn say(&self, cluster: &Cluster, kind: &str, status: &str) {
-        let said = json!({ "status": { "conditions": [condition(kind, status)] } });
+    pub fn report(&self, cluster: &Cluster, kind: &str, status: &str) {
+        let body = json!({ "status": { "conditions": [condition(kind, status)] } });
         let path = format!("/api/v1/nodes/{}/status", self.name);
-        let (code, answer) = cluster.admin(&Call::strategic_merge(&path, &said));
+        let (code, answer) = cluster.admin(&Call::strategic_merge(&path, &body));
         assert_eq!(code, 200, "{answer}");
     }
 
@@ -184,7 +184,7 @@ struct Kubelet {
     machine: Arc<dyn Machine>,
     stop: Arc<AtomicBool>,
     hung: Arc<AtomicBool>,
-    told: Arc<Mutex<Option<String>>>,
+    reported: Arc<Mutex<Option<String>>>,
 }
 
 impl Kubelet {
@@ -195,9 +195,9 @@ impl Kubelet {
         while !self.stop.load(Ordering::Relaxed) {
             let runs = self.machine.boot().filter(|_| !self.hung.load(Ordering::Relaxed));
             if let Some(now) = runs {
-                if boot.as_ref() != Some(&now) && self.tell(&now) {
+                if boot.as_ref() != Some(&now) && self.report_boot(&now) {
                     (boot, renewed) = (Some(now.clone()), None);
-                    *self.told.lock().unwrap() = Some(now);
+                    *self.reported.lock().unwrap() = Some(now);
                 }
                 if renewed.is_none_or(|at| at.elapsed() >= RENEW_EVERY) && self.renew() {
                     renewed = Some(Instant::now());
@@ -211,7 +211,7 @@ impl Kubelet {
         }
     }
 
-    fn tell(&self, boot: &str) -> bool {
+    fn report_boot(&self, boot: &str) -> bool {
         let status = json!({ "status": {
             "conditions": [condition("Ready", "True"), condition("MemoryPressure", "False")],
             "addresses": [{ "type": "InternalIP", "address": self.address }],

@@ -72,7 +72,7 @@ impl Bmc {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let port = free_port();
         let machine = Machine::new(folder.path());
-        write(folder.path(), guid, (address, port), manner);
+        write(folder.path(), guid, address, port, manner);
         let simulator = Command::new("ipmi_sim")
             .args(["-n", "-c", "lan.conf", "-f", "bmc.emu", "-s", "state"])
             .current_dir(folder.path())
@@ -158,7 +158,7 @@ impl Drop for Bmc {
     }
 }
 
-fn write(folder: &Path, guid: &str, (address, port): (&str, u16), manner: Manner) {
+fn write(folder: &Path, guid: &str, address: &str, port: u16, manner: Manner) {
     let here = folder.display();
     fs::create_dir(folder.join("state")).unwrap();
     fs::write(

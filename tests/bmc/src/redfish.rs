@@ -84,9 +84,9 @@ impl Redfish {
 
     /// How it does from now on.
     pub fn behave(&self, behavior: Behavior) {
-        let (new, place) = (self.folder.path().join("manner.new"), self.folder.path().join("manner"));
+        let (new, target) = (self.folder.path().join("manner.new"), self.folder.path().join("manner"));
         fs::write(&new, word(behavior)).unwrap();
-        fs::rename(new, place).unwrap();
+        fs::rename(new, target).unwrap();
     }
 
     /// Whether the system's process lives.
@@ -170,9 +170,9 @@ fn word(behavior: Behavior) -> &'static str {
 }
 
 fn machine(folder: &Path, uuid: &str) -> Machine {
-    let place = folder.join(uuid);
-    fs::create_dir(&place).unwrap();
-    let machine = Machine::new(&place);
+    let machine_folder = folder.join(uuid);
+    fs::create_dir(&machine_folder).unwrap();
+    let machine = Machine::new(&machine_folder);
     machine.order("1");
     machine
 }
@@ -193,27 +193,27 @@ fn tools() -> PathBuf {
 
 /// Two programs of tests may want it at once.
 fn install() -> Result<(), String> {
-    let (place, installed) = (tools(), tools().join("installed"));
-    fs::create_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
-    let lock = fs::File::create(place.with_extension("lock")).map_err(|error| error.to_string())?;
+    let (venv_folder, installed) = (tools(), tools().join("installed"));
+    fs::create_dir_all(&venv_folder).map_err(|error| format!("{}: {error}", venv_folder.display()))?;
+    let lock = fs::File::create(venv_folder.with_extension("lock")).map_err(|error| error.to_string())?;
     lock.lock().map_err(|error| error.to_string())?;
     if fs::read_to_string(&installed).is_ok_and(|text| text == REQUIREMENTS) {
         return Ok(());
     }
-    let _ = fs::remove_dir_all(&place);
-    let list = place.with_extension("txt");
+    let _ = fs::remove_dir_all(&venv_folder);
+    let list = venv_folder.with_extension("txt");
     fs::write(&list, REQUIREMENTS).map_err(|error| error.to_string())?;
-    let venv = run(Command::new("python3").args(["-m", "venv"]).arg(&place));
+    let venv = run(Command::new("python3").args(["-m", "venv"]).arg(&venv_folder));
     venv.map_err(|why| format!("python3 with venv is missing: apt-get install python3-venv ({why})"))?;
     let pip = ["--disable-pip-version-check", "install", "--quiet", "--require-hashes", "--only-binary", ":all:", "-r"];
-    run(Command::new(place.join("bin/pip")).args(pip).arg(&list))
+    run(Command::new(venv_folder.join("bin/pip")).args(pip).arg(&list))
         .map_err(|why| format!("sushy-tools cannot be had from PyPI: {why}"))?;
     fs::write(installed, REQUIREMENTS).map_err(|error| error.to_string())
 }
 
 fn run(command: &mut Command) -> Result<(), String> {
     let done = command.stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
-    let said = String::from_utf8_lossy(&done.stderr);
-    let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it says nothing");
+    let stderr = String::from_utf8_lossy(&done.stderr);
+    let last = stderr.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("no output");
     if done.status.success() { Ok(()) } else { Err(last.trim().to_owned()) }
 }

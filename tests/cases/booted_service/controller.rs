@@ -32,7 +32,7 @@ pub(super) fn whole(release: Release) {
         ("the journal reads well", journal),
         ("it has no capability and its exposure is as published", exposure),
         ("what it runs is held to its limits", limited),
-        ("a mistake in its configuration is reported and not tried again", mistaken),
+        ("an error in its configuration is reported and not tried again", wrong_config),
         ("a stop is prompt", stopped),
         ("an upgrade restarts it once and keeps what is there", upgraded),
         ("removed, it is gone; purged, nothing is left", removed),
@@ -153,7 +153,7 @@ fn limited(machine: &Machine) {
     machine.sh("systemctl restart nodewell-controller");
 }
 
-fn mistaken(machine: &Machine) {
+fn wrong_config(machine: &Machine) {
     machine.write("/etc/nodewell/nodewell-controller.toml.d/50-mine.toml", "dry-runn = true\n");
     let outcome = machine.run(["systemctl", "restart", UNIT]);
     assert_ne!(outcome.code, 0, "{outcome:?}");

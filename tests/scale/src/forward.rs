@@ -43,7 +43,7 @@ impl Counter {
 }
 
 /// Forwards `from` to `to` while `open` is true; while it is not, nothing listens and every connection is closed.
-pub async fn forward((from, to): (SocketAddr, SocketAddr), mut open: watch::Receiver<bool>, counter: Counter) {
+pub async fn forward(from: SocketAddr, to: SocketAddr, mut open: watch::Receiver<bool>, counter: Counter) {
     loop {
         if open.wait_for(|open| *open).await.is_err() {
             return;

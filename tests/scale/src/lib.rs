@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+pub mod cluster;
 pub mod fleet;
 pub mod forward;
 pub mod memory;
@@ -12,4 +13,3 @@ pub mod report;
 pub mod scenario;
 pub mod server;
 pub mod truth;
-pub mod world;

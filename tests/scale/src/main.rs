@@ -6,12 +6,12 @@ use std::{process::ExitCode, time::Duration};
 
 use clap::Parser;
 use nodewell_scale::{
+    cluster::Cluster,
     memory,
     real::Setting,
     report::{Fact, Report},
     scenario::{self, Outage},
     server::Limits,
-    world::World,
 };
 use tokio::runtime::Builder;
 
@@ -95,42 +95,42 @@ type Show<'a> = &'a mut dyn FnMut(&Report);
 /// What one exporter takes of memory, on a server that is not there.
 fn at_rest(arguments: &Arguments, show: Show<'_>) {
     on_virtual_time(async {
-        let mut world = World::virtual_time(arguments.nodes, arguments.limits());
-        world.open.send_replace(false);
-        let (before, from) = (memory::resident_bytes(), world.now());
-        world.everybody().iter().for_each(|_| world.start_next());
+        let mut cluster = Cluster::virtual_time(arguments.nodes, arguments.limits());
+        cluster.open.send_replace(false);
+        let (before, from) = (memory::resident_bytes(), cluster.now());
+        cluster.all().iter().for_each(|_| cluster.start_next());
         tokio::time::sleep(Duration::from_secs(10)).await;
         let grown = memory::resident_bytes().saturating_sub(before);
         #[expect(clippy::cast_precision_loss, reason = "for people")]
         let each = grown as f64 / arguments.nodes as f64 / 1024.0;
-        let figures = world.meter.figures(from, world.now());
+        let figures = cluster.meter.figures(from, cluster.now());
         let facts = vec![Fact::new("memory of one exporter and its shared state", each, "KiB")];
         let scenario = "start while the server is away".to_owned();
-        show(&Report { scenario, world: world.name, nodes: arguments.nodes, figures, facts });
+        show(&Report { scenario, cluster: cluster.name, nodes: arguments.nodes, figures, facts });
     });
 }
 
 /// All exporters start in the same second: the heartbeats that follow are as close as they can be.
 fn at_once(arguments: &Arguments, show: Show<'_>) {
     on_virtual_time(async {
-        let mut world = World::virtual_time(arguments.nodes, arguments.limits());
-        show(&scenario::start(&mut world, Duration::ZERO).await);
-        show(&scenario::idle(&world, "idle, after a start in the same second", arguments.window()).await);
+        let mut cluster = Cluster::virtual_time(arguments.nodes, arguments.limits());
+        show(&scenario::start(&mut cluster, Duration::ZERO).await);
+        show(&scenario::idle(&cluster, "idle, after a start in the same second", arguments.window()).await);
     });
 }
 
 /// The start takes as long as a heartbeat: so lie the heartbeats of a cluster that has run for long.
 fn one_after_the_other(arguments: &Arguments, show: Show<'_>) {
     on_virtual_time(async {
-        let mut world = World::virtual_time(arguments.nodes, arguments.limits());
-        show(&scenario::start(&mut world, Duration::from_secs(300)).await);
-        show(&scenario::idle(&world, "idle", arguments.window()).await);
-        show(&scenario::rack(&mut world, arguments.rack).await);
+        let mut cluster = Cluster::virtual_time(arguments.nodes, arguments.limits());
+        show(&scenario::start(&mut cluster, Duration::from_secs(300)).await);
+        show(&scenario::idle(&cluster, "idle", arguments.window()).await);
+        show(&scenario::rack(&mut cluster, arguments.rack).await);
         let some = Outage { lasting: arguments.window(), one_in: 20, is_limited: true };
-        scenario::outage(&mut world, some).await.iter().for_each(&mut *show);
-        show(&scenario::idle(&world, "idle, after an outage", arguments.window()).await);
+        scenario::outage(&mut cluster, some).await.iter().for_each(&mut *show);
+        show(&scenario::idle(&cluster, "idle, after an outage", arguments.window()).await);
         let all = Outage { lasting: EVERYBODYS_OUTAGE, one_in: 1, is_limited: false };
-        scenario::outage(&mut world, all).await.iter().for_each(show);
+        scenario::outage(&mut cluster, all).await.iter().for_each(show);
     });
 }
 
@@ -139,8 +139,8 @@ fn one_after_the_other(arguments: &Arguments, show: Show<'_>) {
 fn slow_server(arguments: &Arguments, show: Show<'_>) {
     on_virtual_time(async {
         let limits = Limits { work: SLOW, ..arguments.limits() };
-        let mut world = World::virtual_time(arguments.nodes.min(300), limits);
-        show(&scenario::start(&mut world, Duration::ZERO).await);
+        let mut cluster = Cluster::virtual_time(arguments.nodes.min(300), limits);
+        show(&scenario::start(&mut cluster, Duration::ZERO).await);
     });
 }
 
@@ -148,13 +148,13 @@ fn real_time(arguments: &Arguments, show: Show<'_>) {
     let setting = Setting::new(arguments.real);
     let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime needs only an epoll");
     runtime.block_on(async {
-        let mut world = World::real_time(&setting).await;
-        show(&scenario::start(&mut world, Duration::ZERO).await);
-        show(&scenario::rack(&mut world, arguments.rack.min(arguments.real / 3)).await);
+        let mut cluster = Cluster::real_time(&setting).await;
+        show(&scenario::start(&mut cluster, Duration::ZERO).await);
+        show(&scenario::rack(&mut cluster, arguments.rack.min(arguments.real / 3)).await);
         let some = Outage { lasting: REAL_OUTAGE, one_in: 20, is_limited: false };
-        scenario::outage(&mut world, some).await.iter().for_each(&mut *show);
+        scenario::outage(&mut cluster, some).await.iter().for_each(&mut *show);
         let window = Duration::from_secs(60 * arguments.real_minutes);
-        show(&scenario::idle(&world, "idle, after an outage", window).await);
+        show(&scenario::idle(&cluster, "idle, after an outage", window).await);
     });
 }
 

@@ -31,7 +31,7 @@ impl Traffic {
 
 type Second = BTreeMap<&'static str, Traffic>;
 
-/// Counts by second of the world's time; shared by all components that see a request pass.
+/// Counts by second of the cluster's time; shared by all components that see a request pass.
 #[derive(Debug, Default)]
 pub struct Meter {
     seconds: Mutex<BTreeMap<u64, Second>>,

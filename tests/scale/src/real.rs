@@ -65,7 +65,7 @@ impl Setting {
         let forwarder = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
         let admin = Blocking::new(&server.kubeconfig(&Identity::Admin));
         let names = fleet::names(count);
-        let place = |name: &String| {
+        let kubeconfig_of = |name: &String| {
             create_node(&admin, name);
             let mut kubeconfig = server.kubeconfig(&Identity::Node(name.clone()));
             kubeconfig["clusters"][0]["cluster"]["server"] = format!("https://{forwarder}").into();
@@ -73,7 +73,7 @@ impl Setting {
             std::fs::write(&path, kubeconfig.to_string()).unwrap();
             path
         };
-        let kubeconfigs = names.iter().map(place).collect();
+        let kubeconfigs = names.iter().map(kubeconfig_of).collect();
         Self { server, names, kubeconfigs, forwarder, _folder: folder }
     }
 
@@ -150,9 +150,8 @@ impl Real {
         let admin = Admin::new(&setting.server.kubeconfig(&Identity::Admin)).await;
         let stats = Arc::<Mutex<Vec<Arc<ApiStats>>>>::default();
         let counter = Counter { meter: Arc::clone(&meter), start };
-        let route = (setting.forwarder, setting.server.address());
         let tasks = vec![
-            tokio::spawn(forward::forward(route, open, counter.clone())),
+            tokio::spawn(forward::forward(setting.forwarder, setting.server.address(), open, counter.clone())),
             tokio::spawn(sample(Arc::clone(&stats), counter)),
             tokio::spawn(follow(admin.clone(), Arc::clone(&truth), start)),
         ];

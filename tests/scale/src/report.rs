@@ -11,7 +11,7 @@ use crate::meter::{Figures, Load};
 pub struct Report {
     pub scenario: String,
     /// Which time and which server.
-    pub world: &'static str,
+    pub cluster: &'static str,
     pub nodes: usize,
     pub figures: Figures,
     pub facts: Vec<Fact>,
@@ -40,13 +40,13 @@ impl Fact {
 
     /// Whether the limit is met. What was never reached is not a number, and meets none.
     #[must_use]
-    pub fn is_kept(&self) -> bool {
+    pub fn is_met(&self) -> bool {
         self.limit.is_none_or(|limit| self.value <= limit)
     }
 
     fn line(&self) -> String {
         let limit = self.limit.map_or(String::new(), |limit| {
-            format!("  (at most {limit:.2}: {})", if self.is_kept() { "kept" } else { "MISSED" })
+            format!("  (at most {limit:.2}: {})", if self.is_met() { "met" } else { "MISSED" })
         });
         format!("  {}: {:.2} {}{limit}\n", self.what, self.value, self.unit)
     }
@@ -55,7 +55,7 @@ impl Fact {
 impl Report {
     /// What missed its limit.
     pub fn missed(&self) -> impl Iterator<Item = &Fact> {
-        self.facts.iter().filter(|fact| !fact.is_kept())
+        self.facts.iter().filter(|fact| !fact.is_met())
     }
 
     /// One JSON object.
@@ -68,9 +68,9 @@ impl Report {
             })
         };
         let verbs = self.figures.by_verb.iter().map(|(verb, one)| ((*verb).to_owned(), load(one)));
-        let fact = |fact: &Fact| json!({ "what": fact.what, "value": fact.value, "unit": fact.unit, "limit": fact.limit, "kept": fact.is_kept() });
+        let fact = |fact: &Fact| json!({ "what": fact.what, "value": fact.value, "unit": fact.unit, "limit": fact.limit, "met": fact.is_met() });
         json!({
-            "scenario": self.scenario, "world": self.world, "nodes": self.nodes,
+            "scenario": self.scenario, "cluster": self.cluster, "nodes": self.nodes,
             "seconds": self.figures.window.as_secs_f64(), "all": load(&self.figures.all),
             "by-verb": verbs.collect::<serde_json::Map<_, _>>(),
             "facts": self.facts.iter().map(fact).collect::<Vec<_>>(),
@@ -85,7 +85,7 @@ impl Report {
     pub fn text(&self) -> String {
         let Figures { window, by_verb, all } = &self.figures;
         let mut text =
-            format!("{} — {}, {} nodes, {:.0} s\n", self.scenario, self.world, self.nodes, window.as_secs_f64());
+            format!("{} — {}, {} nodes, {:.0} s\n", self.scenario, self.cluster, self.nodes, window.as_secs_f64());
         let head = ["requests", "total", "mean/s", "peak/s", "KiB up", "KiB down"];
         let [verb, total, mean, peak, up, down] = head;
         writeln!(text, "  {verb:<18}{total:>10}{mean:>10}{peak:>8}{up:>12}{down:>12}").unwrap();
@@ -104,10 +104,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_never_came_about_keeps_no_limit() {
+    fn what_never_came_about_meets_no_limit() {
         let fact = |value| Fact::new("right after", value, "s").at_most(2.0);
-        assert!(fact(2.0).is_kept());
-        assert!(!fact(2.1).is_kept());
-        assert!(!fact(f64::NAN).is_kept());
+        assert!(fact(2.0).is_met());
+        assert!(!fact(2.1).is_met());
+        assert!(!fact(f64::NAN).is_met());
     }
 }

@@ -1,4 +1,4 @@
-//! The scenarios, the same for both worlds: what happens, and what is measured of it.
+//! The scenarios, the same for the double and the real server: what happens, and what is measured of it.
 
 mod idle;
 mod outage;
@@ -13,9 +13,9 @@ pub use rack::rack;
 pub use start::start;
 
 use crate::{
+    cluster::Cluster,
     report::{Fact, Report},
     truth::latest,
-    world::World,
 };
 
 /// Nothing here takes so long; what does is reported as never.
@@ -24,11 +24,12 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// The condition that breaks, one that is in the shipped rules.
 const CONDITION: &str = "DiskUnhealthy";
 
-/// How many conditions and Events of the world are not as they should be: each must be there, each counted once.
-async fn wrongs(world: &World) -> [Fact; 2] {
-    let uncounted: u64 = world.miscounted().await;
+/// How many conditions and Events of the cluster are not as they should be: each must be there, each counted once.
+async fn wrongs(cluster: &Cluster) -> [Fact; 2] {
+    let uncounted: u64 = cluster.miscounted().await;
     [
-        Fact::new("Nodes that show something else than their agent knows", count(world.truth.wrong()), "").at_most(0.0),
+        Fact::new("Nodes that show something else than their agent knows", count(cluster.truth.wrong()), "")
+            .at_most(0.0),
         Fact::new("occurrences lost or counted twice", whole(uncounted), "").at_most(0.0),
     ]
 }
@@ -42,9 +43,9 @@ fn delays(what: &str, times: &[Option<Duration>], from: Duration) -> [Fact; 2] {
     [Fact::new(format!("{what}, median"), median, "s"), Fact::new(format!("{what}, last"), last, "s")]
 }
 
-fn report(world: &World, scenario: impl Into<String>, (from, to): (Duration, Duration)) -> Report {
-    let figures = world.meter.figures(from, to);
-    Report { scenario: scenario.into(), world: world.name, nodes: world.size(), figures, facts: Vec::new() }
+fn report(cluster: &Cluster, scenario: impl Into<String>, from: Duration, to: Duration) -> Report {
+    let figures = cluster.meter.figures(from, to);
+    Report { scenario: scenario.into(), cluster: cluster.name, nodes: cluster.size(), figures, facts: Vec::new() }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts of nodes and requests are small")]

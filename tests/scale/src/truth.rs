@@ -9,10 +9,10 @@ use std::{
 use nodewell_model::view::ConditionView;
 use serde_json::Value;
 
-/// What is known of all Nodes; times are the world's.
+/// What is known of all Nodes; times are since the cluster began.
 #[derive(Debug)]
 pub struct Truth {
-    places: HashMap<String, usize>,
+    indices: HashMap<String, usize>,
     nodes: Mutex<Vec<Node>>,
 }
 
@@ -29,8 +29,8 @@ impl Truth {
     /// Nothing is wanted of these Nodes yet.
     #[must_use]
     pub fn new(names: &[String]) -> Self {
-        let places = names.iter().enumerate().map(|(place, name)| (name.clone(), place)).collect();
-        Self { places, nodes: Mutex::new(vec![Node::default(); names.len()]) }
+        let indices = names.iter().enumerate().map(|(index, name)| (name.clone(), index)).collect();
+        Self { indices, nodes: Mutex::new(vec![Node::default(); names.len()]) }
     }
 
     /// From now on the server should show this of `node`.
@@ -42,10 +42,10 @@ impl Truth {
 
     /// The server has this of Node `name` since `at`.
     pub fn shown(&self, name: &str, conditions: &[Value], at: Duration) {
-        let Some(&place) = self.places.get(name) else { return };
-        let node = &mut self.lock()[place];
+        let Some(&index) = self.indices.get(name) else { return };
+        let node = &mut self.lock()[index];
         node.written_at.get_or_insert(at);
-        let right = node.wanted.iter().all(|wanted| conditions.iter().any(|shown| says(shown, wanted)));
+        let right = node.wanted.iter().all(|wanted| conditions.iter().any(|shown| is_shown(shown, wanted)));
         node.right_at = right.then(|| node.right_at.unwrap_or(at));
     }
 
@@ -91,7 +91,7 @@ pub fn latest(times: &[Option<Duration>]) -> Option<Duration> {
     times.iter().copied().collect::<Option<Vec<Duration>>>()?.into_iter().max()
 }
 
-fn says(shown: &Value, wanted: &ConditionView) -> bool {
+fn is_shown(shown: &Value, wanted: &ConditionView) -> bool {
     shown["type"] == wanted.condition.as_str()
         && shown["status"] == wanted.status.as_str()
         && shown["reason"] == wanted.reason.as_str()

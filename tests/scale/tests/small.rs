@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use nodewell_scale::{
+    cluster::Cluster,
     report::Report,
     scenario::{self, Outage},
     server::Limits,
-    world::World,
 };
 use tokio::runtime::Builder;
 
@@ -19,7 +19,7 @@ fn on_virtual_time<T>(story: impl Future<Output = T>) -> T {
     runtime.expect("a runtime needs no more than memory").block_on(story)
 }
 
-fn assert_kept(reports: &[Report]) {
+fn assert_met(reports: &[Report]) {
     for report in reports {
         assert_eq!(report.missed().count(), 0, "{}", report.text());
     }
@@ -28,39 +28,39 @@ fn assert_kept(reports: &[Report]) {
 #[test]
 fn an_idle_cluster_costs_no_more_than_its_heartbeats() {
     on_virtual_time(async {
-        let mut world = World::virtual_time(NODES, LIMITS);
-        let start = scenario::start(&mut world, Duration::from_secs(300)).await;
-        let idle = scenario::idle(&world, "idle", Duration::from_secs(600)).await;
+        let mut cluster = Cluster::virtual_time(NODES, LIMITS);
+        let start = scenario::start(&mut cluster, Duration::from_secs(300)).await;
+        let idle = scenario::idle(&cluster, "idle", Duration::from_secs(600)).await;
         // In ten minutes each node has one or two heartbeats to send, and nothing but those.
         let writes = idle.figures.requests("patch-node-status");
         assert!((NODES as u64..=2 * NODES as u64).contains(&writes), "{}", idle.text());
         // Six a second on average, at random moments: thirty in one are no chance.
         assert!(idle.figures.all.peak <= NODES as u64 / 10, "{}", idle.text());
-        assert_kept(&[start, idle]);
+        assert_met(&[start, idle]);
     });
 }
 
 #[test]
-fn a_rack_that_fails_is_told_and_counted_once() {
+fn a_rack_that_fails_is_reported_and_counted_once() {
     on_virtual_time(async {
-        let mut world = World::virtual_time(NODES, LIMITS);
-        let start = scenario::start(&mut world, Duration::ZERO).await;
-        let rack = scenario::rack(&mut world, NODES / 3).await;
+        let mut cluster = Cluster::virtual_time(NODES, LIMITS);
+        let start = scenario::start(&mut cluster, Duration::ZERO).await;
+        let rack = scenario::rack(&mut cluster, NODES / 3).await;
         assert_eq!(rack.figures.requests("create-event"), NODES as u64, "three for each node of the rack");
-        assert_kept(&[start, rack]);
+        assert_met(&[start, rack]);
     });
 }
 
 #[test]
 fn after_an_outage_news_come_first_and_heartbeats_spread() {
     on_virtual_time(async {
-        let mut world = World::virtual_time(NODES, LIMITS);
-        let start = scenario::start(&mut world, Duration::ZERO).await;
+        let mut cluster = Cluster::virtual_time(NODES, LIMITS);
+        let start = scenario::start(&mut cluster, Duration::ZERO).await;
         let plan = Outage { lasting: Duration::from_secs(340), one_in: 20, is_limited: true };
-        let [away, back] = scenario::outage(&mut world, plan).await;
+        let [away, back] = scenario::outage(&mut cluster, plan).await;
         assert!(away.figures.requests("unanswered") > 0, "{}", away.text());
         assert!(back.figures.by_verb["patch-node-status"].peak <= NODES as u64 / 5, "{}", back.text());
-        assert_kept(&[start, away, back]);
+        assert_met(&[start, away, back]);
     });
 }
 
@@ -68,10 +68,10 @@ fn after_an_outage_news_come_first_and_heartbeats_spread() {
 fn a_server_with_one_seat_is_waited_for_in_patience() {
     on_virtual_time(async {
         let narrow = Limits { seats: 1, queue: 20, work: Duration::from_millis(50) };
-        let mut world = World::virtual_time(NODES, narrow);
-        let start = scenario::start(&mut world, Duration::ZERO).await;
+        let mut cluster = Cluster::virtual_time(NODES, narrow);
+        let start = scenario::start(&mut cluster, Duration::ZERO).await;
         assert!(start.figures.requests("turned-away") > 0, "{}", start.text());
-        assert_kept(&[start]);
+        assert_met(&[start]);
     });
 }
 
@@ -79,12 +79,12 @@ fn a_server_with_one_seat_is_waited_for_in_patience() {
 #[test]
 fn what_the_server_does_not_show_is_wrong() {
     on_virtual_time(async {
-        let mut world = World::virtual_time(2, LIMITS);
-        scenario::start(&mut world, Duration::ZERO).await;
-        world.open.send_replace(false);
-        world.say(1, nodewell_scale::fleet::broken(&world.healthy, "DiskUnhealthy", world.clock.wall()));
-        world.happen(1, "IOError", "sda");
-        let idle = scenario::idle(&world, "idle", Duration::from_secs(20)).await;
+        let mut cluster = Cluster::virtual_time(2, LIMITS);
+        scenario::start(&mut cluster, Duration::ZERO).await;
+        cluster.open.send_replace(false);
+        cluster.report(1, nodewell_scale::fleet::broken(&cluster.healthy, "DiskUnhealthy", cluster.clock.wall()));
+        cluster.happen(1, "IOError", "sda");
+        let idle = scenario::idle(&cluster, "idle", Duration::from_secs(20)).await;
         assert_eq!(idle.missed().count(), 2, "{}", idle.text());
     });
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 /// The name of the policy that [`super::Cluster::refuse_condition`] makes, and its message.
 pub(crate) const POLICY: &str = "nodewell-tests";
-pub(crate) const POLICY_WORDS: &str = "not this condition";
+pub(crate) const POLICY_MESSAGE: &str = "not this condition";
 
 /// A policy against Nodes with `condition`, and what puts it in force.
 pub(super) fn refusing_policy(condition: &str) -> [(&'static str, Value); 2] {
@@ -19,7 +19,7 @@ pub(super) fn refusing_policy(condition: &str) -> [(&'static str, Value); 2] {
     let policy = json!({
         "failurePolicy": "Fail",
         "matchConstraints": { "resourceRules": nodes },
-        "validations": [{ "expression": expression, "message": POLICY_WORDS }],
+        "validations": [{ "expression": expression, "message": POLICY_MESSAGE }],
     });
     let binding = json!({ "policyName": POLICY, "validationActions": ["Deny"] });
     [

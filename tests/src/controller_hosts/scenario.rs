@@ -11,7 +11,7 @@ use super::{Host, Network};
 use crate::{
     cluster::{Call, Cluster},
     controller::{Controller, apply_manifests, apply_policy, careful_policy, fence, phase},
-    fencing::{Fenced, Place},
+    fencing::{Fenced, MachineAddress},
 };
 
 /// Whatever has to come, on a busy machine: silence, the leader's Lease, back-off and a restart one after the other.
@@ -26,7 +26,7 @@ pub struct Scenario<'a> {
     pub cluster: &'a Cluster,
     pub network: Network,
     pub lost: Fenced,
-    place: Place,
+    address: MachineAddress,
     controllers: [Controller; 2],
     _well: [Fenced; 2],
 }
@@ -54,16 +54,16 @@ impl<'a> Scenario<'a> {
     pub fn start(cluster: &'a Cluster, number: u32) -> Self {
         apply_manifests(cluster);
         let network = Network::start(cluster, 2);
-        let place = network.place(100);
-        let lost = Fenced::start_at(cluster, LOST, number, &[], &place);
+        let address = network.address(100);
+        let lost = Fenced::start_at(cluster, LOST, number, &[], &address);
         let well = [1u8, 2].map(|one| {
-            let place = network.place(100 + one);
-            Fenced::start_at(cluster, &format!("well-{one}"), number + u32::from(one), &[], &place)
+            let address = network.address(100 + one);
+            Fenced::start_at(cluster, &format!("well-{one}"), number + u32::from(one), &[], &address)
         });
         lost.node.run_pod(cluster, "db-0");
         apply_policy(cluster, "dead-nodes", &policy());
         let controllers = [0, 1].map(|host| network.host(host).controller(cluster, ""));
-        let mut scenario = Self { cluster, network, lost, place, controllers, _well: well };
+        let mut scenario = Self { cluster, network, lost, address, controllers, _well: well };
         scenario.controllers[0].start_again();
         scenario.wait_leader(0);
         scenario.controllers[1].start_again();
@@ -94,19 +94,19 @@ impl<'a> Scenario<'a> {
     /// The node's address.
     #[must_use]
     pub fn address(&self) -> &str {
-        &self.place.node
+        &self.address.node
     }
 
     /// The kubelet falls silent and the machine does not answer any more, but it runs.
     pub fn lose(&self) {
         self.lost.node.hang(true);
-        self.network.unplug(&self.place);
+        self.network.unplug(&self.address);
     }
 
     /// Once its power is off: from the next boot on it is well.
     pub fn mend_when_off(&self) {
         self.until("it is turned off", |scenario| !scenario.lost.bmc.is_on());
-        self.network.plug(&self.place);
+        self.network.plug(&self.address);
         self.lost.node.hang(false);
     }
 
@@ -139,18 +139,18 @@ impl<'a> Scenario<'a> {
 
     /// What `host` reports of the node: for so many seconds it cannot be reached, or that it can (`Some(None)`).
     #[must_use]
-    pub fn says(&self, host: usize) -> Option<Option<u64>> {
+    pub fn reported_reach(&self, host: usize) -> Option<Option<u64>> {
         let path = format!("{LEASES}/nodewell-controller-reach-{}", self.host(host).name);
         let (_, lease) = self.cluster.admin(&Call::get(&path));
-        let words = lease["metadata"]["annotations"]["nodewell.dev/reach"].as_str()?;
-        let words: Value = serde_json::from_str(words).ok()?;
-        words.get(LOST).map(Value::as_u64)
+        let reach = lease["metadata"]["annotations"]["nodewell.dev/reach"].as_str()?;
+        let reach: Value = serde_json::from_str(reach).ok()?;
+        reach.get(LOST).map(Value::as_u64)
     }
 
     /// Why the record is blocked, a line for each reason; empty if it is not.
     #[must_use]
     pub fn blocked_by(&self) -> String {
-        let blocker = fence(self.cluster, LOST).map(|fence| fence["status"]["hold"]["message"].clone());
+        let blocker = fence(self.cluster, LOST).map(|fence| fence["status"]["blockedBy"]["message"].clone());
         blocker.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned()
     }
 
@@ -174,11 +174,11 @@ impl<'a> Scenario<'a> {
         !taints.iter().any(ours) && node["spec"]["unschedulable"] != true
     }
 
-    /// Its pod is released, its machine runs, and everything is taken back.
+    /// Its pod is released, its machine runs, and everything is restored.
     pub fn wait_recovered(&self) {
         self.until("its pod is released", |scenario| !scenario.has_pod());
         self.until("it runs again", |scenario| scenario.lost.bmc.is_on());
-        self.until("everything is taken back", |scenario| {
+        self.until("everything is restored", |scenario| {
             scenario.is_clean() && scenario.phase().is_none_or(|phase| phase == "Closed")
         });
     }
@@ -187,8 +187,8 @@ impl<'a> Scenario<'a> {
     pub fn stays_untouched(&self, span: Duration) {
         let over = Instant::now() + span;
         self.until(&format!("{span:?} go by"), |scenario| {
-            assert!(scenario.lost.bmc.is_on() && scenario.has_pod(), "{}", scenario.told());
-            assert_eq!(scenario.lost.told("0"), 0, "{}", scenario.told());
+            assert!(scenario.lost.bmc.is_on() && scenario.has_pod(), "{}", scenario.report());
+            assert_eq!(scenario.lost.orders("0"), 0, "{}", scenario.report());
             Instant::now() > over
         });
     }
@@ -200,14 +200,14 @@ impl<'a> Scenario<'a> {
     pub fn until(&self, what: &str, mut is_so: impl FnMut(&Self) -> bool) {
         let deadline = Instant::now() + WITHIN;
         while !is_so(self) {
-            assert!(Instant::now() < deadline, "waited {WITHIN:?} in vain: {what}\n{}", self.told());
+            assert!(Instant::now() < deadline, "waited {WITHIN:?} in vain: {what}\n{}", self.report());
             std::thread::sleep(Duration::from_millis(50));
         }
     }
 
     /// What both controllers have logged, and the orders to the BMC.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn report(&self) -> String {
         let [a, b] = &self.controllers;
         let record = fence(self.cluster, LOST).unwrap_or_default();
         format!("--- a\n{}\n--- b\n{}\n--- {record}\n{:?}", a.log(), b.log(), self.lost.bmc.orders())

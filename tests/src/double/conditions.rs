@@ -175,11 +175,11 @@ impl Conditions {
     }
 
     fn item(&mut self, condition: &str) -> &mut Fields {
-        let place = self.items.iter().position(|item| name(item) == condition).unwrap_or_else(|| {
+        let index = self.items.iter().position(|item| name(item) == condition).unwrap_or_else(|| {
             self.items.push(Fields::from_iter([("type".to_owned(), condition.into())]));
             self.items.len() - 1
         });
-        &mut self.items[place]
+        &mut self.items[index]
     }
 }
 
@@ -187,17 +187,17 @@ impl Conditions {
 pub(crate) fn schema_error(wanted: &[Fields]) -> Option<String> {
     let mut seen = BTreeSet::new();
     for condition in wanted {
-        let place = format!(".status.conditions[type={:?}]", name(condition));
+        let path = format!(".status.conditions[type={:?}]", name(condition));
         if !seen.insert(name(condition)) {
             return Some(format!(".status.conditions: duplicate entries for key [type={:?}]", name(condition)));
         }
         for (field, value) in condition {
             if !SCHEMA.contains(&field.as_str()) {
-                return Some(format!("{place}.{field}: field not declared in schema"));
+                return Some(format!("{path}.{field}: field not declared in schema"));
             }
             if !value.is_string() {
                 let got = format!("&value.valueUnstructured{{Value:{value}}}");
-                return Some(format!("{place}.{field}: expected string, got {got}"));
+                return Some(format!("{path}.{field}: expected string, got {got}"));
             }
         }
     }

@@ -219,12 +219,12 @@ pub(crate) fn merge(target: &mut Value, patch: &Value) {
 fn review(asked: &Asked) -> Result<Reply, Reply> {
     let mut review = json_of(asked)?;
     let wish = &review["spec"]["resourceAttributes"];
-    let words = (wish["verb"].as_str(), wish["resource"].as_str(), wish["subresource"].as_str().unwrap_or_default());
+    let action = (wish["verb"].as_str(), wish["resource"].as_str(), wish["subresource"].as_str().unwrap_or_default());
     let allowed = match asked.user {
         User::Admin => true,
         User::Stranger => false,
         User::Node(_) => matches!(
-            words,
+            action,
             (Some("patch"), Some("nodes"), "" | "status") | (Some("create" | "patch"), Some("events"), "")
         ),
     };

@@ -4,7 +4,7 @@ use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::{conditions::FieldConflict, request::User};
-use crate::cluster::{POLICY, POLICY_WORDS};
+use crate::cluster::{POLICY, POLICY_MESSAGE};
 
 /// What is sent back.
 #[derive(Debug, Clone)]
@@ -81,9 +81,10 @@ pub(crate) fn other_node(own: &str, other: &str) -> Reply {
 
 /// A ValidatingAdmissionPolicy refuses, with the message of [`crate::cluster::refusing_policy`].
 pub(crate) fn denied(node: &str) -> Reply {
-    let words = format!("ValidatingAdmissionPolicy '{POLICY}' with binding '{POLICY}' denied request: {POLICY_WORDS}");
-    let details = json!({ "name": node, "kind": NODES, "causes": [{ "message": words }] });
-    let message = format!("nodes {node:?} is forbidden: {words}");
+    let cause =
+        format!("ValidatingAdmissionPolicy '{POLICY}' with binding '{POLICY}' denied request: {POLICY_MESSAGE}");
+    let details = json!({ "name": node, "kind": NODES, "causes": [{ "message": cause }] });
+    let message = format!("nodes {node:?} is forbidden: {cause}");
     rejection(StatusCode::UNPROCESSABLE_ENTITY, &message, Some("Invalid"), details)
 }
 
@@ -97,19 +98,19 @@ pub(crate) fn unsupported_media_type() -> Reply {
 }
 
 pub(crate) fn field_manager_required() -> Reply {
-    let words = "Required value: is required for apply patch";
-    let causes = json!([{ "reason": "FieldValueRequired", "message": words, "field": "fieldManager" }]);
+    let cause = "Required value: is required for apply patch";
+    let causes = json!([{ "reason": "FieldValueRequired", "message": cause, "field": "fieldManager" }]);
     let details = json!({ "group": "meta.k8s.io", "kind": "PatchOptions", "causes": causes });
-    let message = format!("PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: {words}");
+    let message = format!("PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: {cause}");
     rejection(StatusCode::UNPROCESSABLE_ENTITY, &message, Some("Invalid"), details)
 }
 
 pub(crate) fn foreign_namespace(event: &str, namespace: &str) -> Reply {
-    let words = format!("Invalid value: {namespace:?}: does not match event.namespace");
+    let cause = format!("Invalid value: {namespace:?}: does not match event.namespace");
     let field = "involvedObject.namespace";
-    let causes = json!([{ "reason": "FieldValueInvalid", "message": words, "field": field }]);
+    let causes = json!([{ "reason": "FieldValueInvalid", "message": cause, "field": field }]);
     let details = json!({ "name": event, "kind": "Event", "causes": causes });
-    let message = format!("Event {event:?} is invalid: {field}: {words}");
+    let message = format!("Event {event:?} is invalid: {field}: {cause}");
     rejection(StatusCode::UNPROCESSABLE_ENTITY, &message, Some("Invalid"), details)
 }
 

@@ -7,9 +7,9 @@ use tokio::time::sleep;
 
 use super::{CONDITION, PATIENCE, count, delays, rack::mend, report, wrongs};
 use crate::{
+    cluster::Cluster,
     fleet::broken,
     report::{Fact, Report},
-    world::World,
 };
 
 /// Nodes with something undelivered are right so soon after the server's return.
@@ -30,48 +30,47 @@ pub struct Outage {
 }
 
 /// Two reports: while the server is away, and after its return.
-pub async fn outage(world: &mut World, plan: Outage) -> [Report; 2] {
-    let (eager, idle): (Vec<usize>, Vec<usize>) =
-        world.everybody().into_iter().partition(|node| node % plan.one_in == 0);
-    let from = world.next_second().await;
-    world.open.send_replace(false);
+pub async fn outage(cluster: &mut Cluster, plan: Outage) -> [Report; 2] {
+    let (eager, idle): (Vec<usize>, Vec<usize>) = cluster.all().into_iter().partition(|node| node % plan.one_in == 0);
+    let from = cluster.next_second().await;
+    cluster.open.send_replace(false);
     // Not the last seconds: what happens in the very moment of the return measures something else.
     let pause = plan.lasting.mul_f64(0.9) / u32::try_from(eager.len()).unwrap_or(u32::MAX).max(1);
     for &node in &eager {
         sleep(pause).await;
-        world.say(node, broken(&world.healthy, CONDITION, world.clock.wall()));
-        ["sda", "sdb"].iter().for_each(|disk| world.happen(node, "IOError", disk));
+        cluster.report(node, broken(&cluster.healthy, CONDITION, cluster.clock.wall()));
+        ["sda", "sdb"].iter().for_each(|disk| cluster.happen(node, "IOError", disk));
     }
     let back = from + plan.lasting;
-    sleep(back.saturating_sub(world.now())).await;
-    let title = format!("outage of {} s, {} nodes have something to say", plan.lasting.as_secs(), eager.len());
-    let away = report(world, format!("{title}: away"), (from, back));
-    world.truth.expect_writes();
-    world.open.send_replace(true);
-    let mut facts = recovery(world, (&eager, &idle), back, plan).await;
-    let mut after = report(world, format!("{title}: back"), (back, back + WINDOW));
-    facts.extend(mend(world, &eager).await);
-    facts.extend(wrongs(world).await);
+    sleep(back.saturating_sub(cluster.now())).await;
+    let title = format!("outage of {} s, {} nodes have something to report", plan.lasting.as_secs(), eager.len());
+    let away = report(cluster, format!("{title}: away"), from, back);
+    cluster.truth.expect_writes();
+    cluster.open.send_replace(true);
+    let mut facts = recovery(cluster, &eager, &idle, back, plan).await;
+    let mut after = report(cluster, format!("{title}: back"), back, back + WINDOW);
+    facts.extend(mend(cluster, &eager).await);
+    facts.extend(wrongs(cluster).await);
     after.facts = facts;
     [away, after]
 }
 
-async fn recovery(world: &World, (eager, idle): (&[usize], &[usize]), back: Duration, plan: Outage) -> Vec<Fact> {
-    world.until(PATIENCE, |world| world.truth.all_right_at(eager).is_some()).await;
-    let [median, last] = delays("something to say: right after", &world.truth.right_at(eager), back);
+async fn recovery(cluster: &Cluster, eager: &[usize], idle: &[usize], back: Duration, plan: Outage) -> Vec<Fact> {
+    cluster.until(PATIENCE, |cluster| cluster.truth.all_right_at(eager).is_some()).await;
+    let [median, last] = delays("something to report: right after", &cluster.truth.right_at(eager), back);
     let last = if plan.is_limited { last.at_most(RECOVERY_SECS) } else { last };
-    let delivered = world.delivered(eager, PATIENCE).await;
+    let delivered = cluster.delivered(eager, PATIENCE).await;
     let mut facts = vec![median, last, Fact::new("their Events there after", delivered - back.as_secs_f64(), "s")];
-    sleep((back + WINDOW).saturating_sub(world.now())).await;
-    let written = world.truth.written_at(idle);
+    sleep((back + WINDOW).saturating_sub(cluster.now())).await;
+    let written = cluster.truth.written_at(idle);
     if written.iter().any(Option::is_some) {
         let heard: Vec<Option<Duration>> = written.iter().copied().filter(Option::is_some).collect();
-        facts.push(Fact::new("nothing to say: written", count(heard.len()), ""));
-        facts.extend(delays("nothing to say: written after", &heard, back));
+        facts.push(Fact::new("nothing to report: written", count(heard.len()), ""));
+        facts.extend(delays("nothing to report: written after", &heard, back));
     }
     if plan.lasting > LONGEST_HEARTBEAT {
         let unheard = written.len() - written.iter().flatten().count();
-        facts.push(Fact::new("nothing to say, and not written", count(unheard), "").at_most(0.0));
+        facts.push(Fact::new("nothing to report, and not written", count(unheard), "").at_most(0.0));
     }
     facts
 }

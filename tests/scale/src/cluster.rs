@@ -1,4 +1,4 @@
-//! All exporters, the server they meet, and the time they live in: what a scenario moves and looks at.
+//! The cluster under load: all exporters, their server, and the time they live in. A scenario moves it and looks at it.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -30,7 +30,7 @@ const VIRTUAL_START: &str = "2026-01-01T00:00:00Z";
 
 /// N exporters and their server.
 #[derive(Debug)]
-pub struct World {
+pub struct Cluster {
     /// The name in a table's heading.
     pub name: &'static str,
     pub exporters: Vec<Exporter>,
@@ -44,17 +44,17 @@ pub struct World {
     /// Occurrences so far, by node.
     happened: Vec<u64>,
     start: Instant,
-    server: Kept,
+    server: Backend,
 }
 
-/// Where the server's content can be looked at.
+/// The server, whose content can be looked at.
 #[derive(Debug)]
-enum Kept {
+enum Backend {
     Double(Arc<Server>),
     Real(Box<Real>),
 }
 
-impl World {
+impl Cluster {
     /// Virtual time: to be called on a runtime whose clock is paused.
     ///
     /// # Panics
@@ -80,7 +80,7 @@ impl World {
             open,
             clock,
             start: Instant::now(),
-            server: Kept::Double(server),
+            server: Backend::Double(server),
         }
     }
 
@@ -101,11 +101,11 @@ impl World {
             open,
             clock: Clock::default(),
             start,
-            server: Kept::Real(Box::new(real)),
+            server: Backend::Real(Box::new(real)),
         }
     }
 
-    /// Since this world began.
+    /// Since this cluster began.
     #[must_use]
     pub fn now(&self) -> Duration {
         self.start.elapsed()
@@ -126,7 +126,7 @@ impl World {
 
     /// All nodes.
     #[must_use]
-    pub fn everybody(&self) -> Vec<usize> {
+    pub fn all(&self) -> Vec<usize> {
         (0..self.size()).collect()
     }
 
@@ -135,17 +135,17 @@ impl World {
     /// # Panics
     /// If all have started.
     pub fn start_next(&mut self) {
-        let place = self.exporters.len();
-        let exporter = Exporter::start(self.configs[place].clone());
-        if let Kept::Real(real) = &self.server {
+        let node = self.exporters.len();
+        let exporter = Exporter::start(self.configs[node].clone());
+        if let Backend::Real(real) = &self.server {
             real.watch_requests(Arc::clone(&exporter.stats));
         }
         self.exporters.push(exporter);
-        self.say(place, self.healthy.clone());
+        self.report(node, self.healthy.clone());
     }
 
     /// The agent of `node` knows this from now on, and the server should.
-    pub fn say(&self, node: usize, conditions: Vec<Arc<ConditionView>>) {
+    pub fn report(&self, node: usize, conditions: Vec<Arc<ConditionView>>) {
         self.truth.want(node, conditions.clone());
         self.exporters[node].publish(conditions);
     }
@@ -162,7 +162,7 @@ impl World {
     /// Waits until none of `nodes` has an Event to deliver; the time in seconds, not a number if that takes longer
     /// than `limit`.
     pub async fn delivered(&self, nodes: &[usize], limit: Duration) -> f64 {
-        let all = |world: &Self| nodes.iter().all(|&node| world.exporters[node].undelivered() == 0);
+        let all = |cluster: &Self| nodes.iter().all(|&node| cluster.exporters[node].undelivered() == 0);
         if self.until(limit, all).await { self.now().as_secs_f64() } else { f64::NAN }
     }
 
@@ -192,16 +192,16 @@ impl World {
     /// All Events on the server.
     pub async fn events(&self) -> Vec<Value> {
         match &self.server {
-            Kept::Double(server) => server.double.events(),
-            Kept::Real(real) => real.events().await,
+            Backend::Double(server) => server.double.events(),
+            Backend::Real(real) => real.events().await,
         }
     }
 
     /// What etcd has written, where there is one.
     pub async fn etcd(&self) -> Option<real::Etcd> {
         match &self.server {
-            Kept::Double(_) => None,
-            Kept::Real(real) => Some(real.etcd().await),
+            Backend::Double(_) => None,
+            Backend::Real(real) => Some(real.etcd().await),
         }
     }
 }

@@ -21,10 +21,10 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(crate) fn list(suite: &mut Suite) {
     suite
-        .behaviour("controller_mistakes")
+        .behaviour("controller_errors")
         .real_alone("a_policy_that_breaks_blocks_what_it_began", a_policy_that_breaks_blocks_what_it_began)
         .real_alone("a_budget_that_never_allows_and_a_node_that_goes", a_budget_that_never_allows_and_a_node_that_goes)
-        .real_with(&[BMC], "a_fence_configuration_with_mistakes_is_no_fence", a_fence_configuration_with_mistakes);
+        .real_with(&[BMC], "a_fence_configuration_with_errors_is_no_fence", a_fence_configuration_with_errors);
 }
 
 fn policy(when: &str, steps: &Value) -> Value {
@@ -58,19 +58,19 @@ fn described(cluster: &Cluster, kind: &str, name: &str) -> String {
     cluster.as_real().kubectl(&["describe", kind, name]).stdout
 }
 
-/// `kubectl describe` of the object shows all of `words`.
-fn until_described(controller: &Controller, cluster: &Cluster, (kind, name): (&str, &str), words: &[&str]) {
-    controller.until(PATIENCE, &format!("describe {kind} {name} says {words:?}"), || {
+/// `kubectl describe` of the object shows all of `parts`.
+fn until_described(controller: &Controller, cluster: &Cluster, kind: &str, name: &str, parts: &[&str]) {
+    controller.until(PATIENCE, &format!("describe {kind} {name} shows {parts:?}"), || {
         let text = described(cluster, kind, name);
-        words.iter().all(|word| text.contains(word)).then_some(())
+        parts.iter().all(|part| text.contains(part)).then_some(())
     });
 }
 
-fn until_planned(controller: &Controller, node: &str, words: &[&str]) {
-    controller.until(PATIENCE, &format!("plan of {node} says {words:?}"), || {
+fn until_planned(controller: &Controller, node: &str, parts: &[&str]) {
+    controller.until(PATIENCE, &format!("plan of {node} shows {parts:?}"), || {
         let plan = controller.command(&["plan", "--node", node]);
         let text = plan.stdout + &plan.stderr;
-        words.iter().all(|word| text.contains(word)).then_some(())
+        parts.iter().all(|part| text.contains(part)).then_some(())
     });
 }
 
@@ -88,15 +88,15 @@ fn a_policy_that_breaks_blocks_what_it_began(cluster: &Cluster) {
     controller.until(PATIENCE, "the marked one is cordoned", || is_cordoned(cluster, "marked").then_some(()));
     // The other one has no such label, which the expression does not ask for first.
     until_planned(&controller, "plain", &["PredicateError", "has("]);
-    until_described(&controller, cluster, ("node", "plain"), &["Blocked", "PredicateError"]);
+    until_described(&controller, cluster, "node", "plain", &["Blocked", "PredicateError"]);
     let path = format!("{POLICIES}/by-label");
     change(cluster, &path, &json!({ "spec": { "when": "node.labels.gpu ==" } }));
-    until_described(&controller, cluster, ("remediationpolicy", "by-label"), &["spec.when"]);
-    until_described(&controller, cluster, ("nodefence", "marked"), &["PolicyUnreadable"]);
+    until_described(&controller, cluster, "remediationpolicy", "by-label", &["spec.when"]);
+    until_described(&controller, cluster, "nodefence", "marked", &["PolicyUnreadable"]);
     until_planned(&controller, "marked", &["PolicyUnreadable", "spec.when"]);
     assert!(is_cordoned(cluster, "marked") && !is_cordoned(cluster, "plain"));
     change(cluster, &path, &json!({ "spec": { "when": "has(node.labels.gpu) && node.labels.gpu == 'worse'" } }));
-    controller.until(PATIENCE, "once it is mended its cordon is taken back", || {
+    controller.until(PATIENCE, "once it is mended its cordon is removed", || {
         (!is_cordoned(cluster, "marked") && phase(cluster, "marked").is_none()).then_some(())
     });
 }
@@ -116,8 +116,8 @@ fn a_budget_that_never_allows_and_a_node_that_goes(cluster: &Cluster) {
     let steps = json!([{ "cordon": {} }, { "drain": { "timeout": "1h", "retry": "1s" } }]);
     apply_policy(cluster, "full-disks", &policy("conditions.?DiskPressure.?status.orValue('') == 'True'", &steps));
     let controller = Controller::start(cluster, "");
-    full.say(cluster, "DiskPressure", "True");
-    until_described(&controller, cluster, ("node", "full"), &["DrainWaits", "default/db-0", "PodDisruptionBudget"]);
+    full.report(cluster, "DiskPressure", "True");
+    until_described(&controller, cluster, "node", "full", &["DrainWaits", "default/db-0", "PodDisruptionBudget"]);
     until_planned(&controller, "full", &["Draining", "default/db-0: refused by PodDisruptionBudget default/db"]);
     drop(full);
     cluster.delete_node("full");
@@ -127,7 +127,7 @@ fn a_budget_that_never_allows_and_a_node_that_goes(cluster: &Cluster) {
     assert!(has_pod(cluster, "db-0"), "{}", controller.log());
 }
 
-fn a_fence_configuration_with_mistakes(cluster: &Cluster) {
+fn a_fence_configuration_with_errors(cluster: &Cluster) {
     apply_manifests(cluster);
     let (dead, _well) = (Fenced::start(cluster, "dead", 1, &[]), Fenced::start(cluster, "well", 2, &[]));
     dead.node.run_pod(cluster, "db-0");
@@ -140,29 +140,29 @@ fn a_fence_configuration_with_mistakes(cluster: &Cluster) {
     change(cluster, &config, &method(&format!("{options}\nlan_plus=1")));
     let controller = Controller::start(cluster, "");
     let no_option = "fence_ipmilan has no option lan_plus";
-    until_described(&controller, cluster, ("node", "dead"), &["FenceReady", no_option]);
+    until_described(&controller, cluster, "node", "dead", &["FenceReady", no_option]);
     dead.kill();
-    until_described(&controller, cluster, ("nodefence", "dead"), &["FenceNotReady", no_option]);
+    until_described(&controller, cluster, "nodefence", "dead", &["FenceNotReady", no_option]);
     until_planned(&controller, "dead", &["FenceNotReady", no_option]);
     // Each is edited in the middle of the fence.
     change(cluster, &config, &method(&options.replace("fence_ipmilan", "fence_nothing")));
-    until_described(&controller, cluster, ("nodefence", "dead"), &["fence_nothing"]);
+    until_described(&controller, cluster, "nodefence", "dead", &["fence_nothing"]);
     change(cluster, &config, &method(&format!("{options}\nlanplus=1\nlanplus=0")));
-    until_described(&controller, cluster, ("nodefence", "dead"), &["lanplus is given twice"]);
+    until_described(&controller, cluster, "nodefence", "dead", &["lanplus is given twice"]);
     let by_hand = fence(cluster, "dead").unwrap()["metadata"]["uid"].clone();
     assert_eq!(cluster.admin(&Call::delete(&format!("{FENCES}/dead"))).0, 200);
     let again = |record: Value| (record["metadata"]["uid"] != by_hand).then_some(());
     controller.until(PATIENCE, "a new record for the one deleted by hand", || fence(cluster, "dead").and_then(again));
     let secret = format!("{IN_NODEWELL}/secrets/secret-fence-method-ipmi-dead");
-    let kept = cluster.admin(&Call::get(&secret)).1["data"].clone();
+    let data = cluster.admin(&Call::get(&secret)).1["data"].clone();
     assert_eq!(cluster.admin(&Call::delete(&secret)).0, 200);
     change(cluster, &config, &method(&format!("{options}\nsecret=secret-fence-method-ipmi-dead")));
-    until_described(&controller, cluster, ("nodefence", "dead"), &["FenceNotReady", "there is no Secret"]);
+    until_described(&controller, cluster, "nodefence", "dead", &["FenceNotReady", "there is no Secret"]);
     let taints = node(cluster, "dead")["spec"]["taints"].to_string();
     assert!(has_pod(cluster, "db-0") && !taints.contains("out-of-service"), "{taints}\n{}", controller.log());
-    assert_eq!((dead.told("0"), dead.told("1")), (0, 0), "{:?}", dead.bmc.orders());
+    assert_eq!((dead.orders("0"), dead.orders("1")), (0, 0), "{:?}", dead.bmc.orders());
     let metadata = json!({ "name": "secret-fence-method-ipmi-dead" });
-    let secret = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": kept });
+    let secret = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data });
     assert_eq!(cluster.admin(&Call::post(&format!("{IN_NODEWELL}/secrets"), &secret)).0, 201);
     controller.until(PATIENCE, "its pod is released", || (!has_pod(cluster, "db-0")).then_some(()));
 }
