@@ -25,9 +25,9 @@ use tokio::signal::unix::{SignalKind, signal};
 
 pub use check_kind::Settings;
 pub use children::Children;
-pub use flags::{Group, MonitorFlags, TrialFlags, WorkerFlags, WorkerGroup};
+pub use flags::{Group, MonitorFlags, TestFlags, WorkerFlags, WorkerGroup};
 pub use runner::{Release, ReleaseError, ReleaseFile};
-pub use services::configured;
+pub use services::npd_health_checks;
 
 pub(crate) use plugins::try_plugin;
 pub(crate) use runner::GPU_DRIVERS;
@@ -62,7 +62,7 @@ pub struct Setup {
     /// The config's parts on hardware and checks.
     pub settings: Settings,
     pub state_dir: Option<PathBuf>,
-    pub trial: TrialFlags,
+    pub test_flags: TestFlags,
     /// Health checks of Node Problem Detector's configuration.
     pub health_checks: Vec<Check>,
     /// Where rules and plug-ins are, as set for the agent.
@@ -73,54 +73,54 @@ pub struct Setup {
 pub async fn run(setup: Setup) -> io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut parts = Parts::of(&setup)?;
+    let mut components = Components::of(&setup)?;
     // It works as soon as it waits: the agent may come later than we do.
     notify::ready();
     tokio::select! {
-        () = parts.work(&setup) => {}
+        () = components.work(&setup) => {}
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
     }
     notify::stopping();
     tracing::info!("stopping");
-    parts.finish().await;
+    components.finish().await;
     Ok(())
 }
 
-/// What works side by side in a check process; which of them is there is the group's matter.
-struct Parts {
+/// What works side by side in a check process; the group decides which of them are there.
+struct Components {
     status_line: StatusLine,
     link: Link,
-    /// A problem daemon of its own: what one of them reports withdraws nothing of the other's.
-    second: Option<(WorkerGroup, Link)>,
+    /// The runner of mounts is a problem daemon of its own: what one of them reports withdraws nothing of the other's.
+    mounts: Option<(WorkerGroup, Link)>,
     services: Option<Services>,
     plugins: Option<Plugins>,
 }
 
-impl Parts {
+impl Components {
     fn of(setup: &Setup) -> io::Result<Self> {
         let group = setup.group;
         let status_line = StatusLine::new(if group == Group::Check { FilesystemCheck::IDLE } else { "" });
         let plugins = setup.plugins(&status_line)?;
         let link = |name| Link::new(setup.client.clone(), name, status_line.clone());
-        let second = group.second().map(|worker_group| (worker_group, link(worker_group.as_str())));
-        Ok(Self { link: link(group.as_str()), second, services: setup.services(&status_line), plugins, status_line })
+        let mounts = group.mounts_group().map(|worker_group| (worker_group, link(worker_group.as_str())));
+        Ok(Self { link: link(group.as_str()), mounts, services: setup.services(&status_line), plugins, status_line })
     }
 
     /// Ends only if one of them does, which none should.
     async fn work(&mut self, setup: &Setup) {
-        let Self { status_line, link, second, services, plugins } = self;
-        let second_link = second.as_ref().map(|(_, link)| link);
+        let Self { status_line, link, mounts, services, plugins } = self;
+        let mounts_link = mounts.as_ref().map(|(_, link)| link);
         let runner = Runner::new(setup.plan(setup.group.worker_group()), link, status_line.clone());
-        let second_runner = second
+        let mounts_runner = mounts
             .as_ref()
             .map(|(worker_group, link)| Runner::new(setup.plan(*worker_group), link, status_line.clone()));
         tokio::select! {
-            () = check(setup.group, link, second_link, status_line.clone()) => {}
+            () = check(setup.group, link, mounts_link, status_line.clone()) => {}
             () = runner.run() => {}
             () = link.follow() => {}
             () = service::run(status_line.clone()) => {}
-            () = for_ever(second_runner.map(Runner::run)) => {}
+            () = for_ever(mounts_runner.map(Runner::run)) => {}
             () = for_ever(services.as_ref().map(|services| services.run(status_line))) => {}
             () = for_ever(plugins.as_mut().map(Plugins::run)) => {}
         }
@@ -130,7 +130,7 @@ impl Parts {
     async fn finish(self) {
         tokio::join!(
             self.link.finish(),
-            if_there(self.second.map(|(_, link)| link.finish())),
+            if_there(self.mounts.map(|(_, link)| link.finish())),
             if_there(self.services.map(Services::finish)),
             if_there(self.plugins.map(Plugins::finish)),
         );
@@ -156,9 +156,9 @@ pub fn default_state_dir() -> Option<PathBuf> {
     std::env::var_os("STATE_DIRECTORY").map(PathBuf::from).filter(|made| made.is_absolute())
 }
 
-async fn check(group: Group, link: &Link, second: Option<&Link>, status_line: StatusLine) {
+async fn check(group: Group, link: &Link, mounts: Option<&Link>, status_line: StatusLine) {
     match group {
-        Group::Check => FilesystemCheck::new(HostRoots::default(), status_line).run(link, second).await,
+        Group::Check => FilesystemCheck::new(HostRoots::default(), status_line).run(link, mounts).await,
         Group::Disk | Group::Gpu => future::pending().await,
     }
 }
@@ -166,10 +166,10 @@ async fn check(group: Group, link: &Link, second: Option<&Link>, status_line: St
 impl Setup {
     /// Services are looked at in the group that asks only what any user may ask.
     fn services(&self, status_line: &StatusLine) -> Option<Services> {
-        let settings = self.settings.checks.services.clone().paced(self.trial.interval, self.trial.deadline);
+        let settings = self.settings.checks.services.clone().paced(self.test_flags.interval, self.test_flags.deadline);
         let is_wanted = self.group == Group::Check && settings.enabled;
-        let configured = self.health_checks.clone();
-        let plan = ServicesPlan { settings: &settings, configured, state_dir: self.state_dir.as_deref() };
+        let npd_health_checks = self.health_checks.clone();
+        let plan = ServicesPlan { settings: &settings, npd_health_checks, state_dir: self.state_dir.as_deref() };
         is_wanted.then(|| Services::new(self.client.clone(), plan, status_line.clone()))
     }
 
@@ -186,11 +186,11 @@ impl Setup {
         RunnerPlan {
             group: self.group,
             worker_group,
-            worker_config: WorkerConfig { roots: self.trial.roots(), settings: self.settings.clone() },
+            worker_config: WorkerConfig { roots: self.test_flags.roots(), settings: self.settings.clone() },
             state_dir: self.state_dir.clone(),
             socket: self.client.path().to_owned(),
-            interval: self.trial.interval,
-            deadline: self.trial.deadline,
+            interval: self.test_flags.interval,
+            deadline: self.test_flags.deadline,
         }
     }
 }

@@ -172,7 +172,7 @@ fn a_device_that_hangs_takes_no_other_with_it() {
     with_subject(&agent, "CpuUnhealthy", "True", "CPU 3");
     write(&agent, NAME, "skx_edac\n");
     agent.wait_condition("MemoryUnhealthy", "False");
-    assert!(check_process.log().contains("its reader is killed"), "{}", check_process.log());
+    assert!(check_process.log().contains("its worker is killed"), "{}", check_process.log());
 }
 
 fn a_stopped_worker_is_replaced() {

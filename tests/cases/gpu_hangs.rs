@@ -34,7 +34,7 @@ fn a_gpu_that_does_not_answer_is_unknown_and_back() {
     let before = monitor.workers();
     gpus.add("hang nvmlDeviceGetTotalEccErrors 0000:01:00.0");
     wait_unknown(&agent);
-    until("its reader is killed", || before.iter().all(|worker| !runs(*worker)).then_some(()));
+    until("its worker is killed", || before.iter().all(|worker| !runs(*worker)).then_some(()));
     // The other one is asked in a fresh process.
     gpus.add("fail all 15 0000:00:00.0");
     wait_problems(&agent, "GpuUnhealthy", &["0000:00:00.0 GpuXid79FallenOffBus"]);

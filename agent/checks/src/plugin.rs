@@ -2,15 +2,15 @@
 //! check process runs it.
 
 pub mod cgroups;
-pub mod machine;
 pub mod orphans;
 pub mod program;
 pub mod result;
 pub mod schedule;
+pub mod states;
 
 pub use cgroups::{Limits, PluginCgroups, RunCgroup};
-pub use machine::Machine;
 pub use orphans::Orphans;
 pub use program::{Program, ProgramError};
 pub use result::{PluginStatus, RunEnd, RunResult, judge};
 pub use schedule::Schedule;
+pub use states::PluginStates;

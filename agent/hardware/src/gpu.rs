@@ -15,7 +15,7 @@ mod reading;
 pub use judge::GpuJudge;
 pub use reader::GpuReader;
 pub use reading::{
-    Access, DeviceReading, DriverReading, Ecc, FabricState, GpuReading, Identity, Mig, News, Remap, Retired, Vendor,
+    Access, DeviceReading, DriverReading, Ecc, FabricState, GpuReading, Identity, Mig, Remap, Retired, Vendor, XidEvent,
 };
 
 /// NVIDIA's driver as a device: a mismatch with its library, GPUs that are missing and have no address. It is the name

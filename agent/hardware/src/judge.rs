@@ -45,7 +45,7 @@ pub enum PollError {
 pub struct NoAnswer {
     /// When it was asked.
     pub since: Timestamp,
-    /// For people: `no answer within 20 s`, `its reader, pid 77, is stuck in the kernel`, `not asked: the readers of 2
+    /// For people: `no answer within 20 s`, `its worker, pid 77, is stuck in the kernel`, `not asked: the workers of 2
     /// others are stuck in the kernel`.
     pub message: String,
     was_asked: bool,
@@ -57,7 +57,7 @@ impl NoAnswer {
         Self { since, message: message.into(), was_asked: true }
     }
 
-    /// Of a device that was not asked, because the readers of others hang: `why`.
+    /// Of a device that was not asked, because the workers of others hang: `why`.
     #[must_use]
     pub fn not_asked(since: Timestamp, why: &str) -> Self {
         Self { since, message: format!("not asked: {why}"), was_asked: false }
@@ -76,8 +76,8 @@ pub trait Judge {
     fn judge(&mut self, round: Round) -> Findings;
 
     /// Judges what [`crate::Reader::wait`] returned, and returns the same.
-    fn news(&mut self, news: Vec<Value>, now: &Now) -> Findings {
-        let _ = (news, now);
+    fn events(&mut self, events: Vec<Value>, now: &Now) -> Findings {
+        let _ = (events, now);
         Findings::default()
     }
 

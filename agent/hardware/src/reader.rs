@@ -16,7 +16,7 @@ pub trait Reader {
     fn read(&mut self, device: &str) -> Result<Value, ReadError>;
 
     /// Whether [`Reader::wait`] is worth calling.
-    fn has_news(&self) -> bool {
+    fn has_events(&self) -> bool {
         false
     }
 

@@ -75,7 +75,7 @@ fn monitor(flags: MonitorFlags) -> ExitCode {
         Err(diagnostics) => return invalid(&diagnostics),
     };
     let health_checks = match flags.group {
-        Group::Check => check_process::configured(&config.plugin_monitors()),
+        Group::Check => check_process::npd_health_checks(&config.plugin_monitors()),
         Group::Disk | Group::Gpu => Vec::new(),
     };
     let setup = Setup {
@@ -83,7 +83,7 @@ fn monitor(flags: MonitorFlags) -> ExitCode {
         client: Client::new(flags.socket.unwrap_or(config.socket)),
         settings: Settings { hardware: config.hardware, checks: config.checks },
         state_dir: flags.state_dir.or_else(check_process::default_state_dir),
-        trial: flags.trial,
+        test_flags: flags.test_flags,
         health_checks,
         flags: as_the_agent,
     };

@@ -44,7 +44,7 @@ pub enum CheckKind {
 
 /// How often a check runs, and how long one device may take to answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pace {
+pub struct PollTiming {
     pub interval: Duration,
     pub deadline: Duration,
 }
@@ -85,7 +85,7 @@ impl CheckKind {
     }
 
     #[must_use]
-    pub fn pace(self, settings: &Settings) -> Pace {
+    pub fn timing(self, settings: &Settings) -> PollTiming {
         let (interval, deadline_secs) = match self {
             // The block layer gives a command 30 s and more before it resets the device: ours ask for less.
             Self::Disk => (settings.hardware.disk.interval, 20),
@@ -101,7 +101,7 @@ impl CheckKind {
             Self::Clock => (settings.checks.clock.interval, 10),
             Self::Network => (settings.checks.network.interval, 10),
         };
-        Pace { interval, deadline: Duration::from_secs(deadline_secs) }
+        PollTiming { interval, deadline: Duration::from_secs(deadline_secs) }
     }
 
     #[must_use]

@@ -18,7 +18,7 @@ use crate::{
     check_process::{
         filesystem::{
             probe::{ProbeResult, Probes},
-            verdict::{FilesystemReading, FilesystemVerdict, PROOF_AFTER, Watch},
+            verdict::{FilesystemHistory, FilesystemReading, FilesystemVerdict, PROOF_AFTER},
         },
         link::Link,
         status_line::StatusLine,
@@ -35,19 +35,19 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// How soon it looks again while a write is under way; one that takes longer is looked at with the others.
 const PROBE_WAIT: Duration = Duration::from_millis(100);
 /// Problems that begin one after the other are looked at together.
-const NEWS_APART: Duration = Duration::from_secs(1);
+const MIN_LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Looks after the problems whose rules have `check = …`.
 pub(super) struct FilesystemCheck {
     roots: HostRoots,
     status_line: StatusLine,
     probes: Probes,
-    cases: BTreeMap<Watched, Case>,
+    problems: BTreeMap<WatchedProblem, ProblemState>,
 }
 
 /// A problem under watch.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Watched {
+struct WatchedProblem {
     condition: Name,
     reason: Name,
     subject: Option<String>,
@@ -65,8 +65,8 @@ struct ReportedProblem {
 
 /// What is known of it here.
 #[derive(Debug)]
-struct Case {
-    watch: Watch,
+struct ProblemState {
+    history: FilesystemHistory,
     seen: Seen,
     /// Reported once: without the right to write, a new mount is the only evidence.
     is_denied: bool,
@@ -81,7 +81,7 @@ impl FilesystemCheck {
     pub(super) const IDLE: &str = "nothing to look after";
 
     pub(super) fn new(roots: HostRoots, status_line: StatusLine) -> Self {
-        Self { roots, status_line, probes: Probes::default(), cases: BTreeMap::new() }
+        Self { roots, status_line, probes: Probes::default(), problems: BTreeMap::new() }
     }
 
     /// Looks whenever there is something to look at; never returns. `mounts` may claim the same problems.
@@ -93,24 +93,24 @@ impl FilesystemCheck {
                     self.look(link, mounts, &problems).await;
                     true
                 }
-                // The link logs it, and news comes when the agent is back.
+                // The link logs it, and wakes this loop when the agent is back.
                 Err(error) => {
                     tracing::debug!(%error, "the problems were not read");
                     false
                 }
             };
-            let idle = answered && self.cases.is_empty();
+            let idle = answered && self.problems.is_empty();
             let pause = if self.probes.have_begun() { PROBE_WAIT } else { LOOK_EVERY };
             tokio::select! {
-                () = link.news() => tokio::time::sleep_until(looked + NEWS_APART).await,
+                () = link.problem_change() => tokio::time::sleep_until(looked + MIN_LOOK_INTERVAL).await,
                 () = tokio::time::sleep(pause), if !idle => {}
             }
         }
     }
 
     async fn look(&mut self, link: &Link, mounts: Option<&Link>, problems: &[ConditionProblem]) {
-        let broken: BTreeMap<Watched, ReportedProblem> = problems.iter().filter_map(watched).collect();
-        self.cases.retain(|watched, _| broken.contains_key(watched));
+        let broken: BTreeMap<WatchedProblem, ReportedProblem> = problems.iter().filter_map(watched).collect();
+        self.problems.retain(|watched, _| broken.contains_key(watched));
         let mut readings = Readings::new();
         for (watched, reported) in broken {
             if let FilesystemVerdict::Over(evidence) = self.judge(link, &watched, &reported, &mut readings) {
@@ -127,7 +127,7 @@ impl FilesystemCheck {
     fn judge(
         &mut self,
         link: &Link,
-        watched: &Watched,
+        watched: &WatchedProblem,
         reported: &ReportedProblem,
         readings: &mut Readings,
     ) -> FilesystemVerdict {
@@ -136,19 +136,19 @@ impl FilesystemCheck {
             .or_insert_with(|| FilesystemReading::take(&self.roots, &watched.device, reported.check, &mut self.probes))
             .clone();
         let now = clock::boottime();
-        let case = self.cases.entry(watched.clone()).or_insert_with(|| Case::new(reported, link.since()));
-        if case.seen != reported.seen {
-            case.seen = reported.seen;
-            case.watch.failed_again(now);
+        let state = self.problems.entry(watched.clone()).or_insert_with(|| ProblemState::new(reported, link.since()));
+        if state.seen != reported.seen {
+            state.seen = reported.seen;
+            state.history.failed_again(now);
         }
-        if reading.probe == ProbeResult::Denied && !std::mem::replace(&mut case.is_denied, true) {
+        if reading.probe == ProbeResult::Denied && !std::mem::replace(&mut state.is_denied, true) {
             link.send_event(denied(&watched.device));
         }
-        case.watch.judge(reading, now)
+        state.history.judge(reading, now)
     }
 
-    async fn end(&mut self, link: &Link, watched: &Watched, reported: ReportedProblem, evidence: String) {
-        let Watched { condition, reason, subject, device } = watched.clone();
+    async fn end(&mut self, link: &Link, watched: &WatchedProblem, reported: ReportedProblem, evidence: String) {
+        let WatchedProblem { condition, reason, subject, device } = watched.clone();
         let request = ClearRequest {
             condition,
             reason: Some(reason.clone()),
@@ -162,41 +162,41 @@ impl FilesystemCheck {
             Ok(0) => {}
             Ok(_) => {
                 tracing::info!(%reason, device, evidence, "the problem is over");
-                self.cases.remove(watched);
+                self.problems.remove(watched);
             }
             Err(error) => self.refused(watched, &error),
         }
     }
 
     /// It is tried again with the next look.
-    fn refused(&mut self, watched: &Watched, error: &ClientError) {
-        let Some(case) = self.cases.get_mut(watched) else { return };
+    fn refused(&mut self, watched: &WatchedProblem, error: &ClientError) {
+        let Some(state) = self.problems.get_mut(watched) else { return };
         let why = error.to_string();
-        if case.refused.as_ref() != Some(&why) {
+        if state.refused.as_ref() != Some(&why) {
             tracing::warn!(reason = %watched.reason, device = watched.device, %error, "the agent did not end the problem");
-            case.refused = Some(why);
+            state.refused = Some(why);
         }
     }
 
     fn summary(&self) -> String {
-        let Some((first, case)) = self.cases.iter().next() else { return Self::IDLE.to_owned() };
-        let mut line = format!("looks after {} problem(s); {} on {}", self.cases.len(), first.reason, first.device);
-        if case.is_denied {
+        let Some((first, state)) = self.problems.iter().next() else { return Self::IDLE.to_owned() };
+        let mut line = format!("looks after {} problem(s); {} on {}", self.problems.len(), first.reason, first.device);
+        if state.is_denied {
             line.push_str(": no right to write there");
         }
-        if let Some(why) = &case.refused {
+        if let Some(why) = &state.refused {
             line.push_str(&format!(": cannot end it: {why}"));
         }
         line
     }
 }
 
-impl Case {
+impl ProblemState {
     /// A problem that was there before we listened is history: what has failed just now may still take a write.
     fn new(reported: &ReportedProblem, since: Timestamp) -> Self {
         let is_old =
             since.duration_since(reported.since) > jiff::SignedDuration::try_from(PROOF_AFTER).unwrap_or_default();
-        Self { watch: Watch::new(is_old), seen: reported.seen, is_denied: false, refused: None }
+        Self { history: FilesystemHistory::new(is_old), seen: reported.seen, is_denied: false, refused: None }
     }
 }
 
@@ -216,14 +216,14 @@ fn denied(device: &str) -> Event {
 }
 
 /// `None` for a problem that no look at the host ends.
-fn watched(problem: &ConditionProblem) -> Option<(Watched, ReportedProblem)> {
+fn watched(problem: &ConditionProblem) -> Option<(WatchedProblem, ReportedProblem)> {
     let check = problem.check.as_deref().and_then(Check::named)?;
     // Recovered devices are reported by their own monitors.
     if check == Check::DeviceRecovered || problem.problem.test {
         return None;
     }
     let subject = problem.problem.subject.clone();
-    let watched = Watched {
+    let watched = WatchedProblem {
         condition: problem.condition.clone(),
         reason: problem.problem.reason.clone(),
         device: subject.clone().or_else(|| device_in(&problem.problem.message))?,

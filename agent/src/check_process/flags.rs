@@ -46,7 +46,7 @@ pub struct MonitorFlags {
     #[arg(long, value_name = "NAME")]
     pub node_name: Option<String>,
     #[command(flatten)]
-    pub trial: TrialFlags,
+    pub test_flags: TestFlags,
     /// End with this process, which started us
     #[arg(long, value_name = "PID", hide = true)]
     pub parent: Option<i32>,
@@ -66,9 +66,9 @@ impl MonitorFlags {
     }
 }
 
-/// Another machine than the one we are on, and another pace: for tests.
+/// Another machine than the one we are on, and another timing: for tests.
 #[derive(Debug, Clone, Default, Args)]
-pub struct TrialFlags {
+pub struct TestFlags {
     #[arg(long, value_name = "DIR", hide = true)]
     pub proc: Option<PathBuf>,
     #[arg(long, value_name = "DIR", hide = true)]
@@ -87,7 +87,7 @@ pub struct TrialFlags {
     pub deadline: Option<Duration>,
 }
 
-impl TrialFlags {
+impl TestFlags {
     /// Where the readers look.
     #[must_use]
     pub fn roots(&self) -> Roots {
@@ -136,9 +136,9 @@ impl Group {
         }
     }
 
-    /// Another one, with a worker of its own.
+    /// The group of mounts, which has a worker of its own.
     #[must_use]
-    pub fn second(self) -> Option<WorkerGroup> {
+    pub fn mounts_group(self) -> Option<WorkerGroup> {
         (self == Self::Check).then_some(WorkerGroup::Mounts)
     }
 }

@@ -1,4 +1,4 @@
-//! The agent as a check process sees it: news of problems as a wake-up, the problems when asked, a way to end them.
+//! The agent as a check process sees it: a wake-up when problems change, the problems when asked, a way to end them.
 
 use std::{cell::Cell, collections::BTreeSet, time::Duration};
 
@@ -32,16 +32,16 @@ pub(super) struct Link {
     client: Client,
     reporter: Reporter,
     status_line: StatusLine,
-    news: Notify,
+    problem_change: Notify,
     since: Cell<Timestamp>,
     /// Whether it has reported of anything that it is not well.
     retains: Cell<bool>,
     counts: Cell<bool>,
 }
 
-/// What is read of an event.
+/// The part of an event that is read.
 #[derive(Debug, Deserialize)]
-struct News {
+struct EventHeader {
     id: u64,
     /// Only the start and the end of a problem have one.
     condition: Option<Name>,
@@ -57,7 +57,7 @@ impl Link {
             client,
             reporter,
             status_line,
-            news: Notify::new(),
+            problem_change: Notify::new(),
             since,
             retains: Cell::default(),
             counts: Cell::default(),
@@ -91,7 +91,7 @@ impl Link {
         self.since.set(Timestamp::now());
         // It may be another one, which does not know us.
         self.reporter.speak();
-        self.news.notify_one();
+        self.problem_change.notify_one();
     }
 
     /// Listens until the agent ends the stream.
@@ -100,10 +100,10 @@ impl Link {
         loop {
             match lines.next_line().await {
                 Ok(Some(line)) => {
-                    // What is not understood may have been news.
-                    let event = serde_json::from_str::<News>(&line).ok();
-                    if event.as_ref().is_none_or(|event| is_news(event, last)) {
-                        self.news.notify_one();
+                    // What is not understood may have concerned problems.
+                    let event = serde_json::from_str::<EventHeader>(&line).ok();
+                    if event.as_ref().is_none_or(|event| concerns_problems(event, last)) {
+                        self.problem_change.notify_one();
                     }
                     last = event.map(|event| event.id);
                 }
@@ -114,8 +114,8 @@ impl Link {
     }
 
     /// Returns once something may have changed since it returned last.
-    pub(super) async fn news(&self) {
-        self.news.notified().await;
+    pub(super) async fn problem_change(&self) {
+        self.problem_change.notified().await;
     }
 
     /// Since when this agent is followed.
@@ -205,7 +205,7 @@ fn log_rejections() -> impl FnMut(Discarded) + Send + 'static {
 }
 
 /// A problem began or ended, or events were missed: a reader that is too slow sees it from a jump in the ids.
-fn is_news(event: &News, last: Option<u64>) -> bool {
+fn concerns_problems(event: &EventHeader, last: Option<u64>) -> bool {
     event.condition.is_some() || last.is_some_and(|last| event.id != last + 1)
 }
 
@@ -213,17 +213,17 @@ fn is_news(event: &News, last: Option<u64>) -> bool {
 mod tests {
     use super::*;
 
-    fn event(json: &str) -> News {
+    fn event(json: &str) -> EventHeader {
         serde_json::from_str(json).unwrap()
     }
 
     #[test]
-    fn only_problems_and_missed_events_are_news() {
+    fn only_problems_and_missed_events_are_read_again() {
         let temporary =
             event(r#"{"id":5,"severity":"warn","reason":"OOMKilling","message":"m","source":"s","count":1}"#);
-        assert!(!is_news(&temporary, None));
-        assert!(!is_news(&temporary, Some(4)));
-        assert!(is_news(&temporary, Some(2)));
-        assert!(is_news(&event(r#"{"id":5,"condition":"ReadonlyFilesystem"}"#), Some(4)));
+        assert!(!concerns_problems(&temporary, None));
+        assert!(!concerns_problems(&temporary, Some(4)));
+        assert!(concerns_problems(&temporary, Some(2)));
+        assert!(concerns_problems(&event(r#"{"id":5,"condition":"ReadonlyFilesystem"}"#), Some(4)));
     }
 }

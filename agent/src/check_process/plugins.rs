@@ -120,7 +120,7 @@ impl Plugins {
             tracing::warn!("rules or configuration have errors (see `nodewell check`): plug-ins stay as they are");
             return None;
         };
-        self.confinement.name_node(node_name);
+        self.confinement.set_node_name(node_name);
         Some(sources(set))
     }
 
@@ -172,7 +172,7 @@ impl Running {
 /// Runs a plug-in once, for a user who tries it by hand; `None` if it is no program. Must run within a `LocalSet`.
 pub(crate) async fn try_plugin(task: &PluginTask, node_name: String) -> Option<RunResult> {
     let confinement = Rc::new(Confinement::prepare(false));
-    confinement.name_node(node_name);
+    confinement.set_node_name(node_name);
     // No stop is sent: the sender lives as long as the run.
     let (_going, stop) = watch::channel(false);
     let finished = Job::of(task)?.run(&confinement, stop).await;

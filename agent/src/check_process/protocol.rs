@@ -49,10 +49,10 @@ pub(super) enum ReplyBody {
     Devices {
         names: Vec<String>,
         /// Whether waiting is worth while.
-        has_news: bool,
+        has_events: bool,
     },
     Reading(Value),
-    News(Vec<Value>),
+    Events(Vec<Value>),
     Error(ReadError),
 }
 

@@ -1,12 +1,12 @@
 //! Runs the checks of one worker group: asks their devices in rounds, by a worker process, and lets each check's judge
 //! decide what the answers mean.
 
+pub(super) mod condition_reporter;
 mod drivers;
 pub(super) mod poll_loop;
 mod process;
 mod release;
 pub(super) mod state_file;
-pub(super) mod status_builder;
 mod stuck_workers;
 mod worker_client;
 
@@ -20,11 +20,11 @@ use crate::{
     runtime::notify,
 };
 
+use condition_reporter::ConditionReporter;
 use drivers::{Change, Drivers};
 use poll_loop::PollLoop;
-use process::OwnProgram;
+use process::SelfExec;
 use state_file::StateFile;
-use status_builder::StatusBuilder;
 use stuck_workers::Ownership;
 use worker_client::WorkerClient;
 
@@ -55,7 +55,7 @@ pub(super) struct Runner<'a> {
     status_line: StatusLine,
     worker_client: WorkerClient,
     poll_loops: Vec<PollLoop>,
-    status_builder: StatusBuilder<'a, CheckKind>,
+    condition_reporter: ConditionReporter<'a, CheckKind>,
     drivers: Drivers,
     release_file: ReleaseFile,
     is_released: bool,
@@ -67,7 +67,7 @@ impl<'a> Runner<'a> {
     /// Nothing is asked before [`Runner::run`].
     pub(super) fn new(plan: RunnerPlan, link: &'a Link, status_line: StatusLine) -> Self {
         let worker_client = WorkerClient::new(
-            Box::new(OwnProgram { worker_group: plan.worker_group, socket: plan.socket.clone() }),
+            Box::new(SelfExec { worker_group: plan.worker_group, socket: plan.socket.clone() }),
             plan.worker_config.clone(),
         );
         let wanted = plan.worker_group.checks().iter().filter(|check| check.is_enabled(&plan.worker_config.settings));
@@ -79,7 +79,7 @@ impl<'a> Runner<'a> {
             status_line,
             worker_client,
             poll_loops,
-            status_builder: StatusBuilder::new(link),
+            condition_reporter: ConditionReporter::new(link),
             drivers,
             release_file,
             is_released: false,
@@ -91,9 +91,9 @@ impl<'a> Runner<'a> {
     pub(super) async fn run(mut self) {
         self.load().await;
         loop {
-            if self.tend().await == Tended::MustEnd {
+            if self.maintain().await == Maintenance::MustEnd {
                 self.end_worker().await;
-                return self.status_builder.retain_on_stop();
+                return self.condition_reporter.retain_on_stop();
             }
             match self.next_due() {
                 Some((at, n)) if !self.is_released && at <= Instant::now() => self.round(n).await,
@@ -107,7 +107,7 @@ impl<'a> Runner<'a> {
         let proc = &self.plan.worker_config.roots.proc;
         self.worker_client.stuck.find(proc, &Ownership::new(self.plan.worker_group, proc)).await;
         for poll_loop in &mut self.poll_loops {
-            self.status_builder.load(poll_loop.check, poll_loop.load().await);
+            self.condition_reporter.load(poll_loop.check, poll_loop.load().await);
         }
         self.note_whether_all_is_reported();
     }
@@ -116,10 +116,10 @@ impl<'a> Runner<'a> {
         if !self.poll_loops.iter().all(|poll_loop| poll_loop.was_judged) {
             return;
         }
-        self.status_builder.all_reported();
+        self.condition_reporter.all_reported();
         if !std::mem::replace(&mut self.is_settled, true) {
             // Without it the start's code stays as well: not worth a message.
-            let _ = nodewell_sys::memory::let_go_of_code();
+            let _ = nodewell_sys::memory::drop_code_pages();
         }
     }
 
@@ -138,8 +138,8 @@ impl<'a> Runner<'a> {
             self.worker_client.end(self.poll_loops[n].check).await;
         }
         let poll_loop = &mut self.poll_loops[n];
-        self.status_builder.report(poll_loop.check, findings, &poll_loop.rest).await;
-        poll_loop.save(self.status_builder.reported(poll_loop.check));
+        self.condition_reporter.report(poll_loop.check, findings, &poll_loop.unreached).await;
+        poll_loop.save(self.condition_reporter.reported(poll_loop.check));
         self.note_whether_all_is_reported();
         self.status_line.part(self.plan.worker_group.as_str(), self.summary());
     }
@@ -151,8 +151,8 @@ impl<'a> Runner<'a> {
         match self.poll_loops.iter_mut().find(|poll_loop| poll_loop.listens()).filter(|_| !self.is_released) {
             Some(poll_loop) => {
                 if let Some(findings) = poll_loop.listen(&mut self.worker_client, pause).await {
-                    self.status_builder.report(poll_loop.check, findings, &poll_loop.rest).await;
-                    poll_loop.save(self.status_builder.reported(poll_loop.check));
+                    self.condition_reporter.report(poll_loop.check, findings, &poll_loop.unreached).await;
+                    poll_loop.save(self.condition_reporter.reported(poll_loop.check));
                 }
             }
             None => sleep(pause).await,
@@ -160,31 +160,31 @@ impl<'a> Runner<'a> {
     }
 
     /// Looks after the worker: whether devices are released, drivers, stuck workers.
-    async fn tend(&mut self) -> Tended {
+    async fn maintain(&mut self) -> Maintenance {
         if self.worker_client.stuck.reap() {
-            self.hurry();
+            self.poll_all_now();
         }
         match self.drivers.change() {
             Change::None => {}
             Change::Came if notify::is_service() => {
                 tracing::info!("a GPU driver came; the service restarts, for the right to its devices");
-                return Tended::MustEnd;
+                return Maintenance::MustEnd;
             }
             Change::Came | Change::Went => {
                 tracing::info!("a GPU driver came or went; the GPUs are read again");
                 self.end_worker().await;
-                self.hurry();
+                self.poll_all_now();
             }
         }
         match self.release_file.now() {
             Some(release) => self.release(&release).await,
             None if std::mem::take(&mut self.is_released) => {
                 tracing::info!("reads its devices again");
-                self.hurry();
+                self.poll_all_now();
             }
             None => {}
         }
-        Tended::GoesOn
+        Maintenance::GoesOn
     }
 
     async fn release(&mut self, release: &Release) {
@@ -192,7 +192,7 @@ impl<'a> Runner<'a> {
             tracing::info!(until = %release.until, "released");
             self.end_worker().await;
         }
-        self.status_builder.release(release);
+        self.condition_reporter.release(release);
         self.status_line.part(self.plan.worker_group.as_str(), release.to_string());
     }
 
@@ -202,8 +202,8 @@ impl<'a> Runner<'a> {
         }
     }
 
-    fn hurry(&mut self) {
-        self.poll_loops.iter_mut().for_each(PollLoop::hurry);
+    fn poll_all_now(&mut self) {
+        self.poll_loops.iter_mut().for_each(PollLoop::poll_now);
     }
 
     fn summary(&self) -> String {
@@ -214,17 +214,17 @@ impl<'a> Runner<'a> {
 
 impl RunnerPlan {
     fn poll_loop(&self, check: CheckKind) -> PollLoop {
-        let mut pace = check.pace(&self.worker_config.settings);
-        pace.interval = self.interval.unwrap_or(pace.interval);
-        pace.deadline = self.deadline.unwrap_or(pace.deadline);
+        let mut timing = check.timing(&self.worker_config.settings);
+        timing.interval = self.interval.unwrap_or(timing.interval);
+        timing.deadline = self.deadline.unwrap_or(timing.deadline);
         let state_file = self.state_dir.as_deref().map(|folder| StateFile::of_check(folder, check));
-        PollLoop::new(check, pace, check.judge(&self.worker_config.settings), state_file)
+        PollLoop::new(check, timing, check.judge(&self.worker_config.settings), state_file)
     }
 }
 
 /// Whether this process can go on.
 #[derive(Debug, PartialEq, Eq)]
-enum Tended {
+enum Maintenance {
     GoesOn,
     /// systemd resolves the unit's `DeviceAllow=` only at a start: a driver that comes later has devices outside of it.
     MustEnd,

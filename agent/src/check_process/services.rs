@@ -1,7 +1,7 @@
 //! Services of the node and of its operator: a problem daemon of its own in the check process `check`. All are asked
 //! beside each other, so that one that hangs delays no other.
 
-mod configured;
+mod npd_health_checks;
 mod schedule;
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
@@ -18,7 +18,7 @@ use tokio::{
 use crate::{
     check_process::{
         link::Link,
-        runner::{poll_loop::Rest, state_file::StateFile, status_builder::StatusBuilder},
+        runner::{condition_reporter::ConditionReporter, poll_loop::Unreached, state_file::StateFile},
         status_line::StatusLine,
     },
     runtime::clock,
@@ -26,7 +26,7 @@ use crate::{
 
 use schedule::Schedule;
 
-pub use configured::configured;
+pub use npd_health_checks::npd_health_checks;
 
 /// Its name as a problem daemon, and of its file.
 const NAME: &str = "services";
@@ -42,7 +42,7 @@ pub(super) struct Services {
 pub(super) struct ServicesPlan<'a> {
     pub(super) settings: &'a ServiceSettings,
     /// Health checks of Node Problem Detector's configuration.
-    pub(super) configured: Vec<Check>,
+    pub(super) npd_health_checks: Vec<Check>,
     /// Where it stores its state; `None`: nowhere.
     pub(super) state_dir: Option<&'a Path>,
 }
@@ -60,8 +60,8 @@ struct Work {
 impl Services {
     /// Must be called within a runtime. Nothing is asked before [`Services::run`].
     pub(super) fn new(client: Client, plan: ServicesPlan<'_>, status_line: StatusLine) -> Self {
-        let ServicesPlan { settings, configured, state_dir } = plan;
-        let checks: Vec<Check> = checks(settings).into_iter().chain(configured).collect();
+        let ServicesPlan { settings, npd_health_checks, state_dir } = plan;
+        let checks: Vec<Check> = checks(settings).into_iter().chain(npd_health_checks).collect();
         let work = Work {
             schedule: Schedule::new(checks.len()),
             judge: ServicesJudge::new(checks),
@@ -76,12 +76,12 @@ impl Services {
     /// Looks and reports, over and over; never returns.
     pub(super) async fn run(&self, status_line: &StatusLine) {
         let mut work = self.work.lock().await;
-        let mut status_builder = StatusBuilder::new(&self.link);
-        work.load(&mut status_builder).await;
+        let mut condition_reporter = ConditionReporter::new(&self.link);
+        work.load(&mut condition_reporter).await;
         loop {
             let Some((n, observation)) = work.next().await else { continue };
             work.observe(n, &observation);
-            work.report(&mut status_builder).await;
+            work.report(&mut condition_reporter).await;
             status_line.part(NAME, work.judge.summary());
         }
     }
@@ -93,13 +93,13 @@ impl Services {
 }
 
 impl Work {
-    async fn load(&mut self, status_builder: &mut StatusBuilder<'_, ()>) {
+    async fn load(&mut self, condition_reporter: &mut ConditionReporter<'_, ()>) {
         let Some(state_file) = &mut self.state_file else { return };
         let saved = state_file.load().await;
         if let Some(judge) = saved.judge {
             self.judge.load(judge);
         }
-        status_builder.load((), saved.reported);
+        condition_reporter.load((), saved.reported);
     }
 
     /// Starts looks that are due, and returns one that has ended; `None`: none has yet.
@@ -135,14 +135,14 @@ impl Work {
         self.schedule.plan(n, self.judge.pause(n));
     }
 
-    async fn report(&mut self, status_builder: &mut StatusBuilder<'_, ()>) {
-        let rest = if self.judge.is_decided() { Rest::None } else { Rest::Some };
-        status_builder.report((), self.judge.findings(), &rest).await;
-        if rest == Rest::None {
-            status_builder.all_reported();
+    async fn report(&mut self, condition_reporter: &mut ConditionReporter<'_, ()>) {
+        let rest = if self.judge.is_decided() { Unreached::None } else { Unreached::Some };
+        condition_reporter.report((), self.judge.findings(), &rest).await;
+        if rest == Unreached::None {
+            condition_reporter.all_reported();
         }
         if let Some(state_file) = &mut self.state_file {
-            state_file.save(Some(self.judge.save()), status_builder.reported(()));
+            state_file.save(Some(self.judge.save()), condition_reporter.reported(()));
         }
     }
 }

@@ -49,7 +49,7 @@ pub fn run(worker_group: WorkerGroup) -> Result<(), WorkerError> {
         check_process.write_all(&worker.answer(&request)).map_err(WorkerError::Send)?;
         // What only the start ran is needed no more. Without it that stays as well: not worth a message.
         if !std::mem::replace(&mut is_settled, true) {
-            let _ = nodewell_sys::memory::let_go_of_code();
+            let _ = nodewell_sys::memory::drop_code_pages();
         }
     }
     Ok(())
@@ -82,10 +82,10 @@ impl Worker {
         let reader =
             readers.entry(check).or_insert_with(|| check.reader(worker_config.roots.clone(), &worker_config.settings));
         let body = match &request.operation {
-            Operation::List => reader.list().map(|names| ReplyBody::Devices { names, has_news: reader.has_news() }),
+            Operation::List => reader.list().map(|names| ReplyBody::Devices { names, has_events: reader.has_events() }),
             Operation::Read { device } => reader.read(device).map(ReplyBody::Reading),
             Operation::Wait { within_millis } => {
-                reader.wait(Duration::from_millis(*within_millis)).map(ReplyBody::News)
+                reader.wait(Duration::from_millis(*within_millis)).map(ReplyBody::Events)
             }
         };
         body.unwrap_or_else(ReplyBody::Error)

@@ -60,7 +60,7 @@ fn populate(pages: &Range<usize>) -> io::Result<()> {
 /// Unmaps the code that was read in so far, of the program and its libraries: what is needed again is mapped again from
 /// the page cache, 64 KiB around it. A start runs much that no later round needs. Not for a process that has to go on
 /// while its disk is dead, nor while another thread unloads a library.
-pub fn let_go_of_code() -> io::Result<()> {
+pub fn drop_code_pages() -> io::Result<()> {
     let maps = fs::read_to_string("/proc/self/maps")?;
     maps.lines().filter(|line| is_code(line)).filter_map(readable_file).try_for_each(|pages| drop_pages(&pages))
 }
@@ -130,8 +130,8 @@ mod tests {
     }
 
     #[test]
-    fn code_that_was_let_go_of_runs_again() {
-        alone("code_that_was_let_go_of_runs_again", || let_go_of_code().unwrap());
+    fn code_whose_pages_were_dropped_runs_again() {
+        alone("code_whose_pages_were_dropped_runs_again", || drop_code_pages().unwrap());
     }
 
     /// In a process of its own: a library that another test unloads meanwhile would leave its addresses to other code.

@@ -116,7 +116,7 @@ impl RunCgroup {
     ///
     /// # Errors
     /// As the kernel has it.
-    pub fn entrance(&self) -> io::Result<OwnedFd> {
+    pub fn procs_fd(&self) -> io::Result<OwnedFd> {
         OpenOptions::new().write(true).open(self.folder.join("cgroup.procs")).map(OwnedFd::from)
     }
 

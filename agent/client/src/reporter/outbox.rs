@@ -168,7 +168,7 @@ impl Outbox {
     }
 
     pub(super) fn is_flushed(&self) -> bool {
-        self.under_way.is_none() && !(self.whole && self.full == Full::Now) && !self.has_news()
+        self.under_way.is_none() && !(self.whole && self.full == Full::Now) && !self.has_unsent()
     }
 
     pub(super) fn next(&mut self, now: Instant) -> Next {
@@ -222,8 +222,8 @@ impl Outbox {
             self.full = if full { Full::No } else { Full::InPieces };
         }
         composer.add_events(&mut self.events);
-        self.waiting_since = self.waiting_since.filter(|_| self.has_news());
-        composer.report(full, finishing && !self.has_news())
+        self.waiting_since = self.waiting_since.filter(|_| self.has_unsent());
+        composer.report(full, finishing && !self.has_unsent())
     }
 
     /// Also for a doubt about a whole type: what is named beside it is not in doubt, so all of it has to be.
@@ -240,7 +240,7 @@ impl Outbox {
         sums_changed || (is_wanted && self.whole)
     }
 
-    fn has_news(&self) -> bool {
+    fn has_unsent(&self) -> bool {
         !self.states.changed.is_empty() || !self.events.is_empty() || self.inventory_changed
     }
 

@@ -26,7 +26,7 @@ use self::{
 };
 use super::{
     DRIVER,
-    reading::{Access, DeviceReading, DriverReading, GpuReading, News},
+    reading::{Access, DeviceReading, DriverReading, GpuReading, XidEvent},
 };
 use crate::{
     Answer, DeviceEvent, Findings, Judge, Now, PollError, ReadError, RecoveryEvidence, Round, settings::GpuSettings,
@@ -185,12 +185,12 @@ impl Judge for GpuJudge {
         self.findings()
     }
 
-    fn news(&mut self, news: Vec<Value>, now: &Now) -> Findings {
+    fn events(&mut self, events: Vec<Value>, now: &Now) -> Findings {
         self.history.begin_boot(&now.boot_id);
-        for value in news {
+        for value in events {
             // The kernel log, too, reports what is not understood here.
-            if let Ok(news) = serde_json::from_value::<News>(value) {
-                self.take_xid(&news, now);
+            if let Ok(event) = serde_json::from_value::<XidEvent>(value) {
+                self.take_xid(&event, now);
             }
         }
         self.findings()

@@ -11,7 +11,7 @@ use std::{
 use nodewell_sys::nvml::Events;
 use nvml_wrapper::{Nvml, error::NvmlError};
 
-use super::reading::News;
+use super::reading::XidEvent;
 use crate::ReadError;
 
 /// NVML takes its list of GPUs when it starts; without persistence mode a start takes seconds, so it is rare.
@@ -31,7 +31,7 @@ pub(super) struct Library {
     open_error: Option<OpenError>,
     reopened: Option<Instant>,
     /// No GPU reports Xids, or waiting for them failed, in this round.
-    is_deaf: bool,
+    event_set_failed: bool,
 }
 
 /// Why there is no NVML.
@@ -44,13 +44,13 @@ pub(super) enum OpenError {
 
 impl Library {
     pub(super) fn new(path: Option<PathBuf>) -> Self {
-        Self { path, events: None, nvml: None, open_error: None, reopened: None, is_deaf: false }
+        Self { path, events: None, nvml: None, open_error: None, reopened: None, event_set_failed: false }
     }
 
     /// A new round: what failed is tried again.
     pub(super) fn begin_round(&mut self) {
         self.open_error = None;
-        self.is_deaf = self.nvml.is_some() && self.events.is_none();
+        self.event_set_failed = self.nvml.is_some() && self.events.is_none();
     }
 
     /// The library, opened if need be; once in a round.
@@ -94,7 +94,7 @@ impl Library {
     /// Watches those of `devices` that can report Xids, unless some are watched already.
     pub(super) fn watch(&mut self, devices: &[String]) {
         let (None, Some(nvml)) = (&self.events, &self.nvml) else { return };
-        self.is_deaf = true;
+        self.event_set_failed = true;
         let Ok(mut events) = Events::open(nvml) else { return };
         for name in devices {
             // One that is lost or does not support it leaves the others watched.
@@ -102,16 +102,16 @@ impl Library {
                 let _ = events.watch(&device, name);
             }
         }
-        self.is_deaf = events.is_idle();
+        self.event_set_failed = events.is_idle();
         self.events = (!events.is_idle()).then_some(events);
     }
 
-    pub(super) fn is_deaf(&self) -> bool {
-        self.is_deaf
+    pub(super) fn event_set_failed(&self) -> bool {
+        self.event_set_failed
     }
 
     /// Waits for the first Xid and takes what else is there.
-    pub(super) fn news(&mut self, within: Duration) -> Result<Vec<News>, ReadError> {
+    pub(super) fn xid_events(&mut self, within: Duration) -> Result<Vec<XidEvent>, ReadError> {
         let Some(events) = &self.events else {
             // The caller has to wait here: it would ask again at once.
             thread::sleep(within);
@@ -120,25 +120,25 @@ impl Library {
         let taken = take(events, within);
         if taken.is_err() {
             // A set that fails once fails at once and always, as after the loss of a GPU: the next round makes another.
-            (self.events, self.is_deaf) = (None, true);
+            (self.events, self.event_set_failed) = (None, true);
         }
         taken.map_err(|error| ReadError::Failed { message: format!("nvmlEventSetWait: {error}") })
     }
 }
 
-fn take(events: &Events, within: Duration) -> Result<Vec<News>, NvmlError> {
-    let mut news: Vec<News> = Vec::new();
+fn take(events: &Events, within: Duration) -> Result<Vec<XidEvent>, NvmlError> {
+    let mut xids: Vec<XidEvent> = Vec::new();
     let mut next = events.wait(within)?;
     for _ in 0..MOST_AT_ONCE {
         let Some(event) = next else { break };
-        match news.iter_mut().find(|known| known.device == event.device && known.xid == event.xid) {
+        match xids.iter_mut().find(|known| known.device == event.device && known.xid == event.xid) {
             Some(known) => known.times += 1,
-            None => news.push(News { device: event.device, xid: event.xid, times: 1 }),
+            None => xids.push(XidEvent { device: event.device, xid: event.xid, times: 1 }),
         }
         // What is taken is returned; a set that fails does so again at the next wait.
         next = events.wait(Duration::ZERO).unwrap_or(None);
     }
-    Ok(news)
+    Ok(xids)
 }
 
 impl OpenError {

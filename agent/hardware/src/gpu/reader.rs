@@ -124,12 +124,12 @@ impl Reader for GpuReader {
     }
 
     /// Until the first GPU is asked, GPUs are assumed to report Xids.
-    fn has_news(&self) -> bool {
-        !self.nvidia.is_empty() && !self.library.is_deaf()
+    fn has_events(&self) -> bool {
+        !self.nvidia.is_empty() && !self.library.event_set_failed()
     }
 
     fn wait(&mut self, within: Duration) -> Result<Vec<Value>, ReadError> {
-        self.library.news(within)?.iter().map(to_json).collect()
+        self.library.xid_events(within)?.iter().map(to_json).collect()
     }
 }
 

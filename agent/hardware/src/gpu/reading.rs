@@ -140,7 +140,7 @@ pub struct Mig {
 
 /// Xids that NVML reported: one entry for each GPU and code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct News {
+pub struct XidEvent {
     pub device: String,
     pub xid: u64,
     pub times: u64,

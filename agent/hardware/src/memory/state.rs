@@ -42,20 +42,20 @@ impl ModuleState {
     /// Adds counters; returns how many uncorrected errors are new.
     pub(super) fn count(&mut self, errors: Errors, counting: Counting) -> u64 {
         if let Some(now) = errors.corrected {
-            let news = match self.corrected {
+            let new_errors = match self.corrected {
                 Some(before) => growth(before, now, counting.anew),
                 // Those of a longer time prove nothing about a day.
                 None if counting.secs.is_some_and(|secs| secs <= DAY_SECS) => now,
                 None => 0,
             };
-            self.bucket.add(news, counting.capacity);
+            self.bucket.add(new_errors, counting.capacity);
             self.corrected = Some(now);
         }
         let Some(now) = errors.uncorrected else { return 0 };
-        let news = growth(self.uncorrected.unwrap_or(0), now, counting.anew);
-        self.lost = self.lost.saturating_add(news);
+        let new_errors = growth(self.uncorrected.unwrap_or(0), now, counting.anew);
+        self.lost = self.lost.saturating_add(new_errors);
         self.uncorrected = Some(now);
-        news
+        new_errors
     }
 
     /// Whether there is anything to report of what has no module.

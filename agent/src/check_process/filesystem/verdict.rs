@@ -32,7 +32,7 @@ pub(super) const PROOF_AFTER: Duration = Duration::from_secs(5);
 
 /// What was seen of a device since its problem began.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct FilesystemHistory {
     first: Option<FilesystemReading>,
     first_at: Duration,
     /// The errors that the filesystem had counted when it was last seen broken, or when that could first be read.
@@ -70,7 +70,7 @@ impl FilesystemReading {
     }
 }
 
-impl Watch {
+impl FilesystemHistory {
     #[must_use]
     pub(super) fn new(is_old: bool) -> Self {
         Self { first: None, first_at: Duration::ZERO, errors: None, seen_mounted: false, is_old }
@@ -162,19 +162,19 @@ mod tests {
     }
 
     fn after(first: FilesystemReading, then: FilesystemReading) -> FilesystemVerdict {
-        let mut watch = Watch::new(false);
-        assert_eq!(watch.judge(first, Duration::ZERO), FilesystemVerdict::Stays);
-        watch.judge(then, PROOF_AFTER)
+        let mut history = FilesystemHistory::new(false);
+        assert_eq!(history.judge(first, Duration::ZERO), FilesystemVerdict::Stays);
+        history.judge(then, PROOF_AFTER)
     }
 
     #[test]
     fn a_write_just_after_the_failure_proves_nothing() {
         let (broken, well) =
             (|| reading(&[40], true, 1, ProbeResult::Pending), || reading(&[40], false, 1, ProbeResult::Writable));
-        let mut watch = Watch::new(false);
-        assert_eq!(watch.judge(broken(), Duration::ZERO), FilesystemVerdict::Stays);
-        assert_eq!(watch.judge(well(), Duration::from_millis(100)), FilesystemVerdict::Stays);
-        let mut old = Watch::new(true);
+        let mut history = FilesystemHistory::new(false);
+        assert_eq!(history.judge(broken(), Duration::ZERO), FilesystemVerdict::Stays);
+        assert_eq!(history.judge(well(), Duration::from_millis(100)), FilesystemVerdict::Stays);
+        let mut old = FilesystemHistory::new(true);
         assert_eq!(old.judge(broken(), Duration::ZERO), FilesystemVerdict::Stays);
         assert!(
             matches!(old.judge(well(), Duration::from_millis(100)), FilesystemVerdict::Over(_)),
@@ -185,35 +185,36 @@ mod tests {
     #[test]
     fn a_problem_raised_again_needs_its_proof_again() {
         let well = || reading(&[41], false, 1, ProbeResult::Writable);
-        let mut watch = Watch::new(true);
-        watch.judge(reading(&[40], true, 1, ProbeResult::Pending), Duration::ZERO);
-        watch.failed_again(PROOF_AFTER);
+        let mut history = FilesystemHistory::new(true);
+        history.judge(reading(&[40], true, 1, ProbeResult::Pending), Duration::ZERO);
+        history.failed_again(PROOF_AFTER);
         assert_eq!(
-            watch.judge(well(), PROOF_AFTER),
+            history.judge(well(), PROOF_AFTER),
             FilesystemVerdict::Stays,
             "the write may be from before the failure"
         );
-        assert!(matches!(watch.judge(well(), PROOF_AFTER * 2), FilesystemVerdict::Over(_)));
+        assert!(matches!(history.judge(well(), PROOF_AFTER * 2), FilesystemVerdict::Over(_)));
     }
 
     #[test]
     fn errors_counted_while_it_was_broken_do_not_speak_against_the_remount() {
-        let mut watch = Watch::new(false);
-        watch.judge(reading(&[40], true, 1, ProbeResult::Pending), Duration::ZERO);
-        watch.judge(reading(&[40], true, 3, ProbeResult::Pending), PROOF_AFTER);
+        let mut history = FilesystemHistory::new(false);
+        history.judge(reading(&[40], true, 1, ProbeResult::Pending), Duration::ZERO);
+        history.judge(reading(&[40], true, 3, ProbeResult::Pending), PROOF_AFTER);
         let remounted = reading(&[40], false, 3, ProbeResult::Writable);
-        assert!(matches!(watch.judge(remounted, PROOF_AFTER * 2), FilesystemVerdict::Over(_)));
+        assert!(matches!(history.judge(remounted, PROOF_AFTER * 2), FilesystemVerdict::Over(_)));
     }
 
     #[test]
     fn errors_counted_before_the_first_read_do_not_speak_against_the_mount() {
-        let mut watch = Watch::new(false);
-        watch.judge(FilesystemReading { errors: None, ..reading(&[], false, 0, ProbeResult::Pending) }, Duration::ZERO);
+        let mut history = FilesystemHistory::new(false);
+        history
+            .judge(FilesystemReading { errors: None, ..reading(&[], false, 0, ProbeResult::Pending) }, Duration::ZERO);
         let early = reading(&[41], false, 1, ProbeResult::Writable);
-        assert_eq!(watch.judge(early.clone(), Duration::from_secs(1)), FilesystemVerdict::Stays);
+        assert_eq!(history.judge(early.clone(), Duration::from_secs(1)), FilesystemVerdict::Stays);
         let grown = FilesystemReading { errors: Some(2), ..early.clone() };
-        assert_eq!(watch.judge(grown, PROOF_AFTER), FilesystemVerdict::Stays, "it counted another one since");
-        assert!(matches!(watch.judge(early, PROOF_AFTER), FilesystemVerdict::Over(_)));
+        assert_eq!(history.judge(grown, PROOF_AFTER), FilesystemVerdict::Stays, "it counted another one since");
+        assert!(matches!(history.judge(early, PROOF_AFTER), FilesystemVerdict::Over(_)));
     }
 
     #[test]
@@ -239,7 +240,7 @@ mod tests {
     fn an_unknown_device_proves_nothing_unless_its_problem_is_old() {
         let unknown = || FilesystemReading { exists: false, ..reading(&[], false, 0, ProbeResult::Pending) };
         assert_eq!(after(unknown(), unknown()), FilesystemVerdict::Stays);
-        assert!(matches!(Watch::new(true).judge(unknown(), Duration::ZERO), FilesystemVerdict::Over(_)));
+        assert!(matches!(FilesystemHistory::new(true).judge(unknown(), Duration::ZERO), FilesystemVerdict::Over(_)));
     }
 
     #[test]

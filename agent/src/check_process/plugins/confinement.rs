@@ -55,7 +55,7 @@ impl Confinement {
         }
     }
 
-    pub(super) fn name_node(&self, name: String) {
+    pub(super) fn set_node_name(&self, name: String) {
         self.node_name.replace(name);
     }
 

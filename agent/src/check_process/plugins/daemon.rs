@@ -4,9 +4,9 @@ use std::{rc::Rc, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use nodewell_checks::plugin::{
-    Machine, Schedule,
-    machine::{Account, Now},
+    PluginStates, Schedule,
     schedule::{Timing, first},
+    states::{Now, RunReport},
 };
 use nodewell_client::{Client, random};
 use nodewell_hardware::Findings;
@@ -24,7 +24,7 @@ use super::{
 };
 use crate::check_process::{
     link::Link,
-    runner::{poll_loop::Rest, status_builder::StatusBuilder},
+    runner::{condition_reporter::ConditionReporter, poll_loop::Unreached},
     status_line::StatusLine,
 };
 
@@ -39,7 +39,7 @@ pub(super) struct Daemon {
     name: Arc<str>,
     jobs: Vec<Rc<Job>>,
     schedule: Schedule,
-    machine: Machine,
+    states: PluginStates,
     confinement: Rc<Confinement>,
     began: Instant,
     runs: JoinSet<(usize, Finished)>,
@@ -62,7 +62,7 @@ impl Daemon {
             name,
             jobs,
             schedule,
-            machine: Machine::new(&monitors),
+            states: PluginStates::new(&monitors),
             confinement,
             began: Instant::now(),
             runs: JoinSet::new(),
@@ -79,9 +79,9 @@ impl Daemon {
         mut asked: watch::Receiver<StopRequest>,
     ) {
         let link = Link::new(client, &self.name, status_line);
-        let mut status_builder = StatusBuilder::new(&link);
+        let mut condition_reporter = ConditionReporter::new(&link);
         let request = tokio::select! {
-            () = self.work(&mut status_builder) => StopRequest::Retain,
+            () = self.work(&mut condition_reporter) => StopRequest::Retain,
             request = stop_request(&mut asked) => request,
         };
         self.end_runs().await;
@@ -107,7 +107,7 @@ impl Daemon {
         self.runs.shutdown().await;
     }
 
-    async fn work(&mut self, status_builder: &mut StatusBuilder<'_, usize>) {
+    async fn work(&mut self, condition_reporter: &mut ConditionReporter<'_, usize>) {
         loop {
             self.start_due();
             let next = self.schedule.next().map(|due| self.began + due);
@@ -115,7 +115,7 @@ impl Daemon {
                 Some(ended) = self.runs.join_next() => {
                     // One that panicked would never end for the schedule: then its daemon is started again.
                     let Ok((task, finished)) = ended else { return };
-                    self.ended(task, finished, status_builder).await;
+                    self.ended(task, finished, condition_reporter).await;
                 }
                 () = sleep_until(next.unwrap_or(self.began)), if next.is_some() => {}
             }
@@ -132,12 +132,12 @@ impl Daemon {
         }
     }
 
-    async fn ended(&mut self, task: usize, finished: Finished, status_builder: &mut StatusBuilder<'_, usize>) {
+    async fn ended(&mut self, task: usize, finished: Finished, condition_reporter: &mut ConditionReporter<'_, usize>) {
         let Finished { result, stuck } = finished;
         if let Some(result) = result {
             let now = Now { since_start: self.began.elapsed(), wall: Timestamp::now() };
-            if let Some(account) = self.machine.observe(task, result, now) {
-                report(status_builder, account).await;
+            if let Some(run_report) = self.states.observe(task, result, now) {
+                report(condition_reporter, run_report).await;
             }
         }
         // What cannot be ended runs on: its task does not start again before that is gone.
@@ -166,16 +166,18 @@ impl Daemon {
     }
 }
 
-async fn report(status_builder: &mut StatusBuilder<'_, usize>, account: Account) {
-    let Account { verdict, events, is_whole } = account;
+async fn report(condition_reporter: &mut ConditionReporter<'_, usize>, run_report: RunReport) {
+    let RunReport { verdict, events, is_whole } = run_report;
     if !events.is_empty() {
-        status_builder.report(EVENTS, Findings { events, ..Findings::default() }, &Rest::Some).await;
+        condition_reporter.report(EVENTS, Findings { events, ..Findings::default() }, &Unreached::Some).await;
     }
     if let Some((number, verdict)) = verdict {
-        status_builder.report(number, Findings { verdicts: vec![verdict], ..Findings::default() }, &Rest::Some).await;
+        condition_reporter
+            .report(number, Findings { verdicts: vec![verdict], ..Findings::default() }, &Unreached::Some)
+            .await;
     }
     if is_whole {
-        status_builder.all_reported();
+        condition_reporter.all_reported();
     }
 }
 

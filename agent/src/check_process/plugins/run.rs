@@ -102,7 +102,7 @@ impl Job {
             args: self.args.clone(),
             environment: confinement.environment(),
             rlimits: confinement.rlimits(self.timeout),
-            cgroup: scope.cgroup.as_ref().and_then(|cgroup| cgroup.entrance().ok()),
+            cgroup: scope.cgroup.as_ref().and_then(|cgroup| cgroup.procs_fd().ok()),
         };
         let mut opening = tokio::task::spawn_blocking(move || start.run());
         match before(deadline, stop, &mut opening).await {

@@ -35,14 +35,14 @@ impl Start {
         let child = tokio::process::Command::from(command).kill_on_drop(true).spawn();
         let child = child.map_err(|error| RunEnd::NotStarted(error.to_string()))?;
         if let Some(pid) = child.id() {
-            expose(pid);
+            set_oom_score_adj(pid);
         }
         Ok(child)
     }
 }
 
 /// What cannot be set stays as it is: that is never less protected.
-fn expose(pid: u32) {
+fn set_oom_score_adj(pid: u32) {
     let file = Path::new("/proc").join(pid.to_string()).join("oom_score_adj");
     if let Err(error) = std::fs::write(file, OOM_SCORE) {
         tracing::debug!(%error, pid, "a plug-in is as protected from the kernel as we are");

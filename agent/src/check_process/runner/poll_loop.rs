@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use crate::check_process::check_kind::{CheckKind, Pace};
+use crate::check_process::check_kind::{CheckKind, PollTiming};
 use nodewell_client::random;
 use nodewell_hardware::{Answer, Findings, Judge, Now, PollError, ReadError, Round};
 use tokio::time::Instant;
@@ -31,7 +31,7 @@ const SILENT_LIMIT: usize = 2;
 /// One check, from round to round.
 pub(super) struct PollLoop {
     pub(super) check: CheckKind,
-    pace: Pace,
+    timing: PollTiming,
     judge: Box<dyn Judge>,
     state_file: Option<StateFile>,
     pub(super) due: Instant,
@@ -44,9 +44,9 @@ pub(super) struct PollLoop {
     took: BTreeMap<String, Duration>,
     /// Devices that do not know the command, as the worker of that number found.
     unsupported: BTreeMap<String, u64>,
-    has_news: bool,
-    /// Until then there is no wait for news: the last one did not return.
-    deaf_until: Instant,
+    has_events: bool,
+    /// Until then there is no wait for events: the last one did not return.
+    events_paused_until: Instant,
     /// Neither driver nor device.
     pub(super) is_absent: bool,
     /// Whether there was a list in this run, or nothing to list.
@@ -54,12 +54,12 @@ pub(super) struct PollLoop {
     /// Whether every device was looked at once.
     pub(super) was_judged: bool,
     /// What the last round did not reach.
-    pub(super) rest: Rest,
+    pub(super) unreached: Unreached,
 }
 
 /// What a round left open: for it the reports of an earlier run stay.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::check_process) enum Rest {
+pub(in crate::check_process) enum Unreached {
     None,
     /// Too many were silent before some were asked.
     Some,
@@ -75,10 +75,15 @@ struct Backoff {
 
 impl PollLoop {
     /// Due at once.
-    pub(super) fn new(check: CheckKind, pace: Pace, judge: Box<dyn Judge>, state_file: Option<StateFile>) -> Self {
+    pub(super) fn new(
+        check: CheckKind,
+        timing: PollTiming,
+        judge: Box<dyn Judge>,
+        state_file: Option<StateFile>,
+    ) -> Self {
         Self {
             check,
-            pace,
+            timing,
             judge,
             state_file,
             due: Instant::now(),
@@ -87,12 +92,12 @@ impl PollLoop {
             backoffs: BTreeMap::new(),
             took: BTreeMap::new(),
             unsupported: BTreeMap::new(),
-            has_news: false,
-            deaf_until: Instant::now(),
+            has_events: false,
+            events_paused_until: Instant::now(),
             is_absent: false,
             was_listed: false,
             was_judged: false,
-            rest: Rest::None,
+            unreached: Unreached::None,
         }
     }
 
@@ -114,8 +119,8 @@ impl PollLoop {
     }
 
     /// Everything is asked again as soon as possible.
-    pub(super) fn hurry(&mut self) {
-        (self.due, self.deaf_until) = (Instant::now(), Instant::now());
+    pub(super) fn poll_now(&mut self) {
+        (self.due, self.events_paused_until) = (Instant::now(), Instant::now());
         self.backoffs.clear();
     }
 
@@ -127,7 +132,7 @@ impl PollLoop {
     ) -> Option<Findings> {
         let began = Instant::now();
         let listed = self.list(worker_client).await;
-        self.rest = Rest::None;
+        self.unreached = Unreached::None;
         let answers = match &listed {
             Ok(devices) => self.ask_all(worker_client, devices.clone(), stop).await?,
             Err(PollError::NoAnswer(no_answer)) => {
@@ -154,21 +159,21 @@ impl PollLoop {
     fn note_list(&mut self, listed: &Result<Vec<String>, PollError>) {
         self.is_absent = matches!(listed, Err(PollError::Read(ReadError::Gone { .. })));
         match listed {
-            Err(error) if !self.is_absent && !self.was_listed => self.rest = Rest::All(error.clone()),
+            Err(error) if !self.is_absent && !self.was_listed => self.unreached = Unreached::All(error.clone()),
             _ => self.was_listed = true,
         }
-        self.was_judged |= self.rest == Rest::None;
+        self.was_judged |= self.unreached == Unreached::None;
     }
 
     /// What devices reported by themselves within `pause`.
     pub(super) async fn listen(&mut self, worker_client: &mut WorkerClient, pause: Duration) -> Option<Findings> {
         let operation = Operation::Wait { within_millis: u64::try_from(pause.as_millis()).unwrap_or_default() };
-        match worker_client.request(self.check, operation, pause + self.pace.deadline).await.into() {
-            Ok(ReplyBody::News(news)) if news.is_empty() => None,
-            Ok(ReplyBody::News(news)) => Some(self.judge.news(news, &now())),
+        match worker_client.request(self.check, operation, pause + self.timing.deadline).await.into() {
+            Ok(ReplyBody::Events(events)) if events.is_empty() => None,
+            Ok(ReplyBody::Events(events)) => Some(self.judge.events(events, &now())),
             // A round shows which device it is.
             _ => {
-                self.deaf_until = Instant::now() + self.pace.deadline * PAUSE_DEADLINES;
+                self.events_paused_until = Instant::now() + self.timing.deadline * PAUSE_DEADLINES;
                 self.due = Instant::now();
                 None
             }
@@ -177,15 +182,15 @@ impl PollLoop {
 
     /// Whether waiting for what devices report by themselves is worth while.
     pub(super) fn listens(&self) -> bool {
-        self.has_news && self.deaf_until <= Instant::now()
+        self.has_events && self.events_paused_until <= Instant::now()
     }
 
     async fn list(&mut self, worker_client: &mut WorkerClient) -> Result<Vec<String>, PollError> {
         let answer: Result<ReplyBody, PollError> =
-            worker_client.request(self.check, Operation::List, self.pace.deadline).await.into();
-        self.has_news = false;
-        if let ReplyBody::Devices { names, has_news } = answer? {
-            self.has_news = has_news;
+            worker_client.request(self.check, Operation::List, self.timing.deadline).await.into();
+        self.has_events = false;
+        if let ReplyBody::Devices { names, has_events } = answer? {
+            self.has_events = has_events;
             self.known = distinct(names);
         }
         Ok(self.known.clone())
@@ -210,27 +215,27 @@ impl PollLoop {
                 continue;
             }
             if silent >= SILENT_LIMIT {
-                self.rest = Rest::Some;
+                self.unreached = Unreached::Some;
                 break;
             }
             let answer = self.read(worker_client, &device).await;
             // One whose reader is stuck is not asked, and costs nothing.
-            let is_dear = self.took.get(&device).is_some_and(|took| *took >= self.pace.deadline);
-            silent += usize::from(is_dear && matches!(answer, Err(PollError::NoAnswer(_))));
+            let timed_out = self.took.get(&device).is_some_and(|took| *took >= self.timing.deadline);
+            silent += usize::from(timed_out && matches!(answer, Err(PollError::NoAnswer(_))));
             answers.push((device, answer));
         }
         Some(answers)
     }
 
     fn is_asked(&self, device: &str, worker: u64) -> bool {
-        let rests = self.backoffs.get(device).is_some_and(|backoff| backoff.again > Instant::now());
-        !rests && self.unsupported.get(device) != Some(&worker)
+        let backs_off = self.backoffs.get(device).is_some_and(|backoff| backoff.again > Instant::now());
+        !backs_off && self.unsupported.get(device) != Some(&worker)
     }
 
     async fn read(&mut self, worker_client: &mut WorkerClient, device: &str) -> Answer {
         let began = Instant::now();
         let operation = Operation::Read { device: device.to_owned() };
-        let outcome = worker_client.request(self.check, operation, self.pace.deadline).await;
+        let outcome = worker_client.request(self.check, operation, self.timing.deadline).await;
         let is_lost = outcome.is_lost();
         self.took.insert(device.to_owned(), began.elapsed());
         let answer = match Result::<ReplyBody, PollError>::from(outcome) {
@@ -253,17 +258,17 @@ impl PollLoop {
     fn wait_for(&mut self, device: &str) {
         let times = self.backoffs.get(device).map_or(0, |backoff| backoff.times);
         let factor = 2_u32.saturating_pow(times.saturating_add(1)).min(PAUSE_DEADLINES);
-        let again = Instant::now() + self.pace.deadline * factor;
+        let again = Instant::now() + self.timing.deadline * factor;
         self.backoffs.insert(device.to_owned(), Backoff { times: times.saturating_add(1), again });
     }
 
     /// The next round, a little early by chance: nodes that started together shall not ask together. What a round did
     /// not reach is asked at once, while the silent ones rest.
     fn plan(&mut self, began: Instant) {
-        let interval = if self.is_absent { self.pace.interval * ABSENT_FACTOR } else { self.pace.interval };
+        let interval = if self.is_absent { self.timing.interval * ABSENT_FACTOR } else { self.timing.interval };
         let tenth = u64::try_from(interval.as_millis() / 10).unwrap_or_default();
         let early = Duration::from_millis(random() % (tenth + 1));
-        let next = if self.rest == Rest::Some { began } else { began + interval - early };
+        let next = if self.unreached == Unreached::Some { began } else { began + interval - early };
         self.due = next.max(Instant::now());
     }
 

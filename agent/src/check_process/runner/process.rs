@@ -13,13 +13,13 @@ use std::{
 use crate::check_process::WorkerGroup;
 
 /// Starts workers; the tests have one of their own.
-pub(in crate::check_process) trait Start {
+pub(in crate::check_process) trait SpawnWorker {
     /// A fresh worker, and the socket to it.
-    fn start(&self) -> io::Result<(Box<dyn Task>, UnixStream)>;
+    fn spawn(&self) -> io::Result<(Box<dyn WorkerProcess>, UnixStream)>;
 }
 
 /// A process of ours, or of an earlier life of ours.
-pub(in crate::check_process) trait Task {
+pub(in crate::check_process) trait WorkerProcess {
     fn pid(&self) -> u32;
 
     /// SIGKILL; what hangs in the kernel dies when the kernel lets it go.
@@ -31,14 +31,14 @@ pub(in crate::check_process) trait Task {
 
 /// Starts this very program as a worker.
 #[derive(Debug)]
-pub(in crate::check_process) struct OwnProgram {
+pub(in crate::check_process) struct SelfExec {
     pub(in crate::check_process) worker_group: WorkerGroup,
-    /// The agent's: `nodewell release` finds by it which agent a reader belongs to.
+    /// The agent's: `nodewell release` finds by it which agent a worker belongs to.
     pub(in crate::check_process) socket: PathBuf,
 }
 
-impl Start for OwnProgram {
-    fn start(&self) -> io::Result<(Box<dyn Task>, UnixStream)> {
+impl SpawnWorker for SelfExec {
+    fn spawn(&self) -> io::Result<(Box<dyn WorkerProcess>, UnixStream)> {
         let (ours, theirs) = UnixStream::pair()?;
         // Whatever lies at its path by now: both sides have to use one protocol.
         let mut command = Command::new("/proc/self/exe");
@@ -56,7 +56,7 @@ impl Start for OwnProgram {
     }
 }
 
-impl Task for Child {
+impl WorkerProcess for Child {
     fn pid(&self) -> u32 {
         self.id()
     }

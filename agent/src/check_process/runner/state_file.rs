@@ -51,14 +51,14 @@ pub(in crate::check_process) struct StateFile {
     last: SavedState,
     /// What could not be read is not written over either: a later run may read it.
     is_read: bool,
-    outbox: Arc<Outbox>,
+    latest_write: Arc<LatestWrite>,
 }
 
 /// The latest text for the thread; it replaces one that was not written yet.
 #[derive(Default)]
-struct Outbox {
+struct LatestWrite {
     text: Mutex<Option<Vec<u8>>>,
-    news: Condvar,
+    changed: Condvar,
 }
 
 impl StateFile {
@@ -70,17 +70,17 @@ impl StateFile {
     /// Of a part of the check process that has no [`CheckKind`].
     pub(in crate::check_process) fn named(folder: &Path, name: &str) -> Self {
         let file = folder.join(format!("{name}.json"));
-        Self { file, last: SavedState::default(), is_read: false, outbox: Arc::default() }
+        Self { file, last: SavedState::default(), is_read: false, latest_write: Arc::default() }
     }
 
     /// What was saved. Damage is put aside; what cannot be read now stays as it is, and this run starts without saved
     /// state.
     pub(in crate::check_process) async fn load(&mut self) -> SavedState {
-        let (file, outbox) = (self.file.clone(), Arc::clone(&self.outbox));
+        let (file, latest_write) = (self.file.clone(), Arc::clone(&self.latest_write));
         let (done, read) = oneshot::channel();
         let thread = thread::Builder::new().name("state-file".to_owned()).stack_size(STACK_BYTES).spawn(move || {
             let _ = done.send(read_file(&file));
-            outbox.write_for_ever(&file);
+            latest_write.write_for_ever(&file);
         });
         let state = match thread {
             Ok(_) => timeout(LOAD_TIMEOUT, read).await.ok().and_then(Result::ok),
@@ -113,15 +113,15 @@ impl StateFile {
         }
         if let Ok(text) = serde_json::to_vec(&next) {
             self.last = next;
-            self.outbox.put(text);
+            self.latest_write.put(text);
         }
     }
 }
 
-impl Outbox {
+impl LatestWrite {
     fn put(&self, text: Vec<u8>) {
         *self.text.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
-        self.news.notify_one();
+        self.changed.notify_one();
     }
 
     fn take(&self) -> Vec<u8> {
@@ -130,7 +130,7 @@ impl Outbox {
             if let Some(text) = text.take() {
                 return text;
             }
-            text = self.news.wait(text).unwrap_or_else(PoisonError::into_inner);
+            text = self.changed.wait(text).unwrap_or_else(PoisonError::into_inner);
         }
     }
 

@@ -11,7 +11,7 @@ use nodewell_hardware::NoAnswer;
 
 use tokio::time::sleep;
 
-use super::{process::Task, worker_client::DEATH};
+use super::{process::WorkerProcess, worker_client::DEATH};
 use crate::{
     check_process::{
         WorkerGroup,
@@ -36,26 +36,30 @@ struct StuckWorker {
     task_name: TaskName,
     /// When it was asked, or found.
     since: Timestamp,
-    task: Box<dyn Task>,
+    process: Box<dyn WorkerProcess>,
 }
 
 impl StuckWorkers {
-    pub(super) fn add(&mut self, task_name: TaskName, since: Timestamp, task: Box<dyn Task>) {
-        tracing::error!(pid = task.pid(), at = task_name.device(), "a reader hangs in the kernel and survives SIGKILL");
+    pub(super) fn add(&mut self, task_name: TaskName, since: Timestamp, process: Box<dyn WorkerProcess>) {
+        tracing::error!(
+            pid = process.pid(),
+            at = task_name.device(),
+            "a worker hangs in the kernel and survives SIGKILL"
+        );
         self.count += 1;
-        self.stuck.push(StuckWorker { task_name, since, task });
+        self.stuck.push(StuckWorker { task_name, since, process });
     }
 
     /// Lets go of those that are gone. Returns whether any was.
     pub(super) fn reap(&mut self) -> bool {
         let before = self.stuck.len();
-        self.stuck.retain_mut(|worker| match worker.task.ended() {
+        self.stuck.retain_mut(|worker| match worker.process.ended() {
             Some(how) => {
                 tracing::info!(
-                    pid = worker.task.pid(),
+                    pid = worker.process.pid(),
                     at = worker.task_name.device(),
                     how,
-                    "a reader that hung is gone"
+                    "a worker that hung is gone"
                 );
                 false
             }
@@ -67,11 +71,11 @@ impl StuckWorkers {
     /// Why nothing is asked there.
     pub(super) fn forbid(&self, task_name: &TaskName) -> Option<NoAnswer> {
         if let Some(worker) = self.stuck.iter().find(|worker| worker.task_name.is_same(task_name)) {
-            let message = format!("its reader, pid {}, is stuck in the kernel", worker.task.pid());
+            let message = format!("its worker, pid {}, is stuck in the kernel", worker.process.pid());
             return Some(NoAnswer::asked(worker.since, message));
         }
         let last = self.stuck.last().filter(|_| self.are_many())?;
-        let why = format!("the readers of {} others are stuck in the kernel", self.stuck.len());
+        let why = format!("the workers of {} others are stuck in the kernel", self.stuck.len());
         Some(NoAnswer::not_asked(last.since, &why))
     }
 
@@ -85,10 +89,10 @@ impl StuckWorkers {
         let named: Vec<&str> = self.stuck.iter().map(|worker| worker.task_name.device()).collect();
         let count = self.count;
         (!named.is_empty())
-            .then(|| format!("readers stuck in the kernel at {}; {count} since the start", named.join(", ")))
+            .then(|| format!("workers stuck in the kernel at {}; {count} since the start", named.join(", ")))
     }
 
-    /// Finds the readers that an earlier run of this check process left behind: ours, stuck, and without a live parent.
+    /// Finds the workers that an earlier run of this check process left behind: ours, stuck, and without a live parent.
     pub(super) async fn find(&mut self, proc: &Path, ours: &Ownership) {
         if Orphan::all(proc, ours).next().is_some() {
             // Those that were at work a moment ago are dying with their check process.
@@ -100,7 +104,7 @@ impl StuckWorkers {
     }
 }
 
-/// How a reader of ours is recognised. Any user can name a process as ours are named.
+/// How a worker of ours is recognised. Any user can name a process as ours are named.
 pub(super) struct Ownership {
     worker_group: WorkerGroup,
     uid: u32,
@@ -127,7 +131,7 @@ struct Orphan {
     folder: PathBuf,
     pid: u32,
     task_name: TaskName,
-    /// Distinguishes it from a later task with its pid.
+    /// Distinguishes it from a later process with its pid.
     started: u64,
 }
 
@@ -150,7 +154,7 @@ impl Orphan {
     }
 }
 
-impl Task for Orphan {
+impl WorkerProcess for Orphan {
     fn pid(&self) -> u32 {
         self.pid
     }

@@ -16,7 +16,7 @@ use tokio::{
 };
 
 use super::{
-    process::{Start, Task},
+    process::{SpawnWorker, WorkerProcess},
     stuck_workers::StuckWorkers,
 };
 use crate::check_process::{
@@ -49,7 +49,7 @@ impl Outcome {
 
 /// Sends requests to the worker, and starts one where there is none.
 pub(in crate::check_process) struct WorkerClient {
-    start: Box<dyn Start>,
+    spawn_worker: Box<dyn SpawnWorker>,
     worker_config: WorkerConfig,
     worker: Option<Worker>,
     pub(super) stuck: StuckWorkers,
@@ -60,7 +60,7 @@ pub(in crate::check_process) struct WorkerClient {
 }
 
 struct Worker {
-    task: Box<dyn Task>,
+    process: Box<dyn WorkerProcess>,
     lines: BufReader<OwnedReadHalf>,
     requests: OwnedWriteHalf,
 }
@@ -72,8 +72,8 @@ enum RequestError {
 }
 
 impl WorkerClient {
-    pub(in crate::check_process) fn new(start: Box<dyn Start>, worker_config: WorkerConfig) -> Self {
-        Self { start, worker_config, worker: None, stuck: StuckWorkers::default(), workers: 0, last_id: 0 }
+    pub(in crate::check_process) fn new(spawn_worker: Box<dyn SpawnWorker>, worker_config: WorkerConfig) -> Self {
+        Self { spawn_worker, worker_config, worker: None, stuck: StuckWorkers::default(), workers: 0, last_id: 0 }
     }
 
     /// Asks, and waits for the answer no longer than `deadline`, and for the end of a worker that gives none.
@@ -97,7 +97,7 @@ impl WorkerClient {
         let worker = match &mut self.worker {
             Some(worker) => worker,
             none => {
-                let worker = none.insert(Worker::start(&*self.start)?);
+                let worker = none.insert(Worker::spawn(&*self.spawn_worker)?);
                 self.workers += 1;
                 worker.send(&self.worker_config).await?;
                 worker
@@ -115,17 +115,17 @@ impl WorkerClient {
 
     /// One that ended between two requests, killed for its memory for example, is no device's error.
     fn drop_ended(&mut self) {
-        if let Some(how) = self.worker.as_mut().and_then(|worker| worker.task.ended()) {
-            tracing::warn!(how, "the reader ended while it was idle; another one is started");
+        if let Some(how) = self.worker.as_mut().and_then(|worker| worker.process.ended()) {
+            tracing::warn!(how, "the worker ended while it was idle; another one is started");
             self.worker = None;
         }
     }
 
     async fn silent(&mut self, task_name: TaskName, since: Timestamp, deadline: Duration) -> Outcome {
-        tracing::warn!(at = task_name.device(), "no answer in time; its reader is killed");
+        tracing::warn!(at = task_name.device(), "no answer in time; its worker is killed");
         let message = match self.kill_worker(&task_name, since).await {
             KillOutcome::Gone(_) => format!("no answer within {} s", deadline.as_secs_f32()),
-            KillOutcome::Stuck(pid) => format!("its reader, pid {pid}, is stuck in the kernel"),
+            KillOutcome::Stuck(pid) => format!("its worker, pid {pid}, is stuck in the kernel"),
         };
         Outcome::NoAnswer(NoAnswer::asked(since, message))
     }
@@ -133,11 +133,11 @@ impl WorkerClient {
     async fn broken(&mut self, task_name: TaskName, since: Timestamp, error: RequestError) -> Outcome {
         let how = match (self.kill_worker(&task_name, since).await, error) {
             (KillOutcome::Stuck(pid), _) => {
-                let message = format!("its reader, pid {pid}, is stuck in the kernel");
+                let message = format!("its worker, pid {pid}, is stuck in the kernel");
                 return Outcome::NoAnswer(NoAnswer::asked(since, message));
             }
-            (KillOutcome::Gone(Some(how)), RequestError::WorkerGone) => format!("its reader ended: {how}"),
-            (KillOutcome::Gone(None), RequestError::WorkerGone) => "its reader ended".to_owned(),
+            (KillOutcome::Gone(Some(how)), RequestError::WorkerGone) => format!("its worker ended: {how}"),
+            (KillOutcome::Gone(None), RequestError::WorkerGone) => "its worker ended".to_owned(),
             (_, RequestError::Broken(how)) => how,
         };
         tracing::warn!(at = task_name.device(), how, "no answer");
@@ -146,22 +146,22 @@ impl WorkerClient {
 
     /// Kills the worker and sees whether it dies.
     async fn kill_worker(&mut self, task_name: &TaskName, since: Timestamp) -> KillOutcome {
-        let Some(Worker { mut task, .. }) = self.worker.take() else { return KillOutcome::Gone(None) };
+        let Some(Worker { mut process, .. }) = self.worker.take() else { return KillOutcome::Gone(None) };
         // One that has ended by itself is distinguished from one that we end.
-        let mut ended = task.ended();
+        let mut ended = process.ended();
         if ended.is_none() {
-            task.kill();
+            process.kill();
             for _ in 0..DEATH.as_millis() / DEATH_LOOKS_APART.as_millis() {
                 sleep(DEATH_LOOKS_APART).await;
-                ended = task.ended();
+                ended = process.ended();
                 if ended.is_some() {
                     break;
                 }
             }
         }
         if ended.is_none() {
-            let pid = task.pid();
-            self.stuck.add(task_name.clone(), since, task);
+            let pid = process.pid();
+            self.stuck.add(task_name.clone(), since, process);
             return KillOutcome::Stuck(pid);
         }
         KillOutcome::Gone(ended)
@@ -186,11 +186,11 @@ enum KillOutcome {
 }
 
 impl Worker {
-    fn start(start: &dyn Start) -> Result<Self, RequestError> {
-        let failed = |error: io::Error| RequestError::Broken(format!("no reader can be started: {error}"));
-        let (mut task, stream) = start.start().map_err(failed)?;
-        let (lines, requests) = connected(stream).inspect_err(|_| task.kill()).map_err(failed)?;
-        Ok(Self { task, lines, requests })
+    fn spawn(spawn_worker: &dyn SpawnWorker) -> Result<Self, RequestError> {
+        let failed = |error: io::Error| RequestError::Broken(format!("no worker can be started: {error}"));
+        let (mut process, stream) = spawn_worker.spawn().map_err(failed)?;
+        let (lines, requests) = connected(stream).inspect_err(|_| process.kill()).map_err(failed)?;
+        Ok(Self { process, lines, requests })
     }
 
     async fn send(&mut self, what: &impl serde::Serialize) -> Result<(), RequestError> {
@@ -207,9 +207,9 @@ impl Worker {
         match line.pop() {
             None => Err(RequestError::WorkerGone),
             Some(b'\n') => serde_json::from_slice(&line)
-                .map_err(|error| RequestError::Broken(format!("its reader sends what is no reply: {error}"))),
+                .map_err(|error| RequestError::Broken(format!("its worker sends what is no reply: {error}"))),
             Some(_) if line.len() + 1 < LINE_LIMIT_BYTES => Err(RequestError::WorkerGone),
-            Some(_) => Err(RequestError::Broken(format!("its reader sends more than {LINE_LIMIT_BYTES} bytes"))),
+            Some(_) => Err(RequestError::Broken(format!("its worker sends more than {LINE_LIMIT_BYTES} bytes"))),
         }
     }
 }
@@ -226,7 +226,7 @@ fn matching(body: ReplyBody, operation: &Operation) -> Result<ReplyBody, Request
         (ReplyBody::Error(_), _)
         | (ReplyBody::Devices { .. }, Operation::List)
         | (ReplyBody::Reading(_), Operation::Read { .. })
-        | (ReplyBody::News(_), Operation::Wait { .. }) => Ok(body),
+        | (ReplyBody::Events(_), Operation::Wait { .. }) => Ok(body),
         _ => Err(RequestError::Broken("its reply is to another request".to_owned())),
     }
 }

@@ -66,7 +66,7 @@ fn what_detaches_itself_is_still_in_its_room() {
     // A double fork into a session of its own, deaf to SIGTERM.
     command.arg("-c").arg("(setsid sh -c 'trap \"\" TERM; sleep 100' & ) & exit 0").stdin(Stdio::null());
     let rlimits = Rlimits { memory_bytes: 64 << 20, cpu_secs: 5, file_bytes: 1 << 20, open_files: 64 };
-    contain(&mut command, Containment { rlimits, cgroup: Some(run.entrance().unwrap()) });
+    contain(&mut command, Containment { rlimits, cgroup: Some(run.procs_fd().unwrap()) });
     assert!(command.status().unwrap().success());
     assert!(!run.is_gone(), "it has left its session, not its cgroup");
     let deadline = Instant::now() + Duration::from_secs(10);

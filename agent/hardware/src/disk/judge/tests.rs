@@ -171,7 +171,7 @@ fn a_machine_without_disks_publishes_nothing() {
 fn without_a_list_all_is_unknown_and_nothing_is_forgotten() {
     let no_answer = PollError::NoAnswer(NoAnswer::asked(start(), String::new()));
     let denied = PollError::Read(ReadError::Denied { message: "/sys".to_owned() });
-    let failed = PollError::Read(ReadError::Failed { message: "its reader ended".to_owned() });
+    let failed = PollError::Read(ReadError::Failed { message: "its worker ended".to_owned() });
     let reasons_of =
         [(no_answer, "? DeviceNotAnswering"), (denied, "? PermissionDenied"), (failed, "? DeviceUnreadable")];
     for (error, expected) in reasons_of {

@@ -89,8 +89,8 @@ impl Bench {
 
     fn xid(&mut self, name: &str, xid: u64, times: u64) -> Findings {
         self.seconds += 1;
-        let news = json!(News { device: name.into(), xid, times });
-        self.judge.news(vec![news], &self.now())
+        let events = json!(XidEvent { device: name.into(), xid, times });
+        self.judge.events(vec![events], &self.now())
     }
 
     fn restart(&mut self) {
@@ -322,7 +322,7 @@ proptest! {
             let now = Now { wall, boottime: Duration::from_secs(boottime), boot_id: (boottime % 3).to_string() };
             let listed = Ok(vec![DRIVER.to_owned(), ONE.to_owned()]);
             let round = Round { now: now.clone(), listed, answers: vec![(ONE.to_owned(), Ok(reading))] };
-            let findings = [judge.judge(round), judge.news(vec![json!({"device": ONE, "xid": xid, "times": xid})], &now)];
+            let findings = [judge.judge(round), judge.events(vec![json!({"device": ONE, "xid": xid, "times": xid})], &now)];
             for findings in findings {
                 let mut keys: Vec<_> =
                     findings.verdicts.iter().map(|verdict| (verdict.condition.clone(), verdict.subject.clone())).collect();

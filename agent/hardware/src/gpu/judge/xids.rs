@@ -7,7 +7,7 @@ use nodewell_faults::{codes::Meaning, message, xid::Table};
 use nodewell_model::Name;
 
 use super::{GpuJudge, device::ReportedXids, history::Known, text};
-use crate::{DeviceEvent, Fault, Now, gpu::News};
+use crate::{DeviceEvent, Fault, Now, gpu::XidEvent};
 
 /// The same Xid of the same GPU is reported once a minute: a program that fails in a loop prints thousands.
 const REPORT_EVERY: Duration = Duration::from_secs(60);
@@ -31,18 +31,18 @@ pub(super) fn table(overrides: Option<&Path>) -> Table {
 }
 
 impl GpuJudge {
-    pub(super) fn take_xid(&mut self, news: &News, now: &Now) {
-        let Ok(code) = u32::try_from(news.xid) else { return };
+    pub(super) fn take_xid(&mut self, event: &XidEvent, now: &Now) {
+        let Ok(code) = u32::try_from(event.xid) else { return };
         if code == SMOOTHING_BACK {
-            self.history.update(&news.device, |known| _ = known.xids.remove(&SMOOTHING_OFF));
+            self.history.update(&event.device, |known| _ = known.xids.remove(&SMOOTHING_OFF));
         }
         let Some(meaning) = self.table.classify(code, self.branch()) else { return };
         if code == RECOVERY_ACTION {
             return;
         }
         match &meaning.condition {
-            Some(_) => self.hold(&news.device, code, now),
-            None => self.report_xid(news, &meaning, now),
+            Some(_) => self.hold(&event.device, code, now),
+            None => self.report_xid(event, &meaning, now),
         }
     }
 
@@ -53,17 +53,17 @@ impl GpuJudge {
         self.history.update(name, |known| _ = known.xids.entry(code).or_insert(now.wall));
     }
 
-    fn report_xid(&mut self, news: &News, meaning: &Meaning, now: &Now) {
-        let Some(times) = due(&mut self.device(&news.device).reported_xids, meaning.code, news.times, now.boottime)
+    fn report_xid(&mut self, event: &XidEvent, meaning: &Meaning, now: &Now) {
+        let Some(times) = due(&mut self.device(&event.device).reported_xids, meaning.code, event.times, now.boottime)
         else {
             return;
         };
-        let known = self.history.get(&news.device).map(|known| known.identity.clone());
+        let known = self.history.get(&event.device).map(|known| known.identity.clone());
         let gpu = text::gpu(&known.unwrap_or_default());
         self.events.push(DeviceEvent {
             reason: meaning.reason.clone(),
             severity: meaning.severity,
-            subject: Some(news.device.clone()),
+            subject: Some(event.device.clone()),
             message: described(meaning, times, &gpu),
             time: now.wall,
             is_in_kernel_log: true,

@@ -9,7 +9,7 @@ use std::{
 use tempfile::TempDir;
 
 use super::*;
-use crate::gpu::{Ecc, FabricState, Mig, News, Remap, Retired};
+use crate::gpu::{Ecc, FabricState, Mig, Remap, Retired, XidEvent};
 
 const ONE: &str = "0000:05:00.0";
 const TWO: &str = "0000:b6:00.0";
@@ -255,7 +255,7 @@ fn an_older_drivers_library_lacks_functions_and_works() {
     reader.list().unwrap();
     driver(&mut reader);
     reader.list().unwrap();
-    assert!(!reader.has_news(), "a set that cannot be freed is not made");
+    assert!(!reader.has_events(), "a set that cannot be freed is not made");
     let read = gpu(&mut reader, ONE);
     assert_eq!((read.fabric, read.mig, read.remap, read.recovery), (None, None, None, None));
     assert_eq!(read.ecc.unwrap().uncorrected, Some(1));
@@ -297,7 +297,7 @@ fn a_driver_without_gpus_is_read_without_the_library() {
     machine.add("fail nvmlInit_v2 999");
     let mut reader = machine.reader();
     assert_eq!(reader.list().unwrap(), [DRIVER]);
-    assert!(!reader.has_news());
+    assert!(!reader.has_events());
     assert!(!driver(&mut reader).mismatch);
 }
 
@@ -344,19 +344,19 @@ fn xids_are_waited_for_and_a_storm_is_counted() {
     let machine = Machine::new(&[(ONE, ""), (TWO, "no-events")]);
     machine.add(&format!("event {ONE} 13 7"));
     let mut reader = machine.reader();
-    assert!(!reader.has_news(), "no GPU is known");
+    assert!(!reader.has_events(), "no GPU is known");
     reader.list().unwrap();
-    assert!(reader.has_news(), "nothing better is known yet");
+    assert!(reader.has_events(), "nothing better is known yet");
     driver(&mut reader);
-    assert!(reader.has_news());
-    let wait = |reader: &mut GpuReader| -> Vec<News> {
-        let news = reader.wait(Duration::from_millis(20)).unwrap();
-        news.into_iter().map(|news| serde_json::from_value(news).unwrap()).collect()
+    assert!(reader.has_events());
+    let wait = |reader: &mut GpuReader| -> Vec<XidEvent> {
+        let events = reader.wait(Duration::from_millis(20)).unwrap();
+        events.into_iter().map(|events| serde_json::from_value(events).unwrap()).collect()
     };
     assert!(wait(&mut reader).is_empty(), "what was before is not news");
     machine.add(&format!("event {ONE} 31 1000\nevent {ONE} 79\nevent {TWO} 79"));
-    let news = |xid, times| News { device: ONE.into(), xid, times };
-    assert_eq!(wait(&mut reader), [news(31, 1000), news(79, 1)]);
+    let events = |xid, times| XidEvent { device: ONE.into(), xid, times };
+    assert_eq!(wait(&mut reader), [events(31, 1000), events(79, 1)]);
     assert!(wait(&mut reader).is_empty());
 }
 
@@ -368,8 +368,8 @@ fn a_wait_that_fails_is_not_tried_until_the_next_round() {
     driver(&mut reader);
     machine.add("fail nvmlEventSetWait_v2 15");
     assert!(reader.wait(Duration::ZERO).is_err());
-    assert!(!reader.has_news());
+    assert!(!reader.has_events());
     machine.script(&format!("gpu {ONE}\n"));
     driver(&mut reader);
-    assert!(reader.has_news());
+    assert!(reader.has_events());
 }

@@ -23,8 +23,8 @@ impl Judge for RecordingJudge {
         Findings::default()
     }
 
-    fn news(&mut self, news: Vec<serde_json::Value>, now: &Now) -> Findings {
-        let answers = news.into_iter().map(|news| ("news".to_owned(), Ok(news))).collect();
+    fn events(&mut self, events: Vec<serde_json::Value>, now: &Now) -> Findings {
+        let answers = events.into_iter().map(|events| ("events".to_owned(), Ok(events))).collect();
         self.judge(Round { now: now.clone(), listed: Ok(Vec::new()), answers })
     }
 }
@@ -59,15 +59,15 @@ fn disks(act: Act) -> Fake {
     })
 }
 
-fn listing(id: u64, names: &[&str], has_news: bool) -> Act {
+fn listing(id: u64, names: &[&str], has_events: bool) -> Act {
     let names = names.iter().map(ToString::to_string).collect();
-    Act::Send(line(id, ReplyBody::Devices { names, has_news }))
+    Act::Send(line(id, ReplyBody::Devices { names, has_events }))
 }
 
 fn poll_loop(deadline: Duration) -> (PollLoop, RecordingJudge) {
     let judge = RecordingJudge::default();
-    let pace = Pace { interval: HOUR, deadline };
-    (PollLoop::new(CheckKind::Disk, pace, Box::new(judge.clone()), None), judge)
+    let timing = PollTiming { interval: HOUR, deadline };
+    (PollLoop::new(CheckKind::Disk, timing, Box::new(judge.clone()), None), judge)
 }
 
 async fn round(poll_loop: &mut PollLoop, worker_client: &mut WorkerClient) {
@@ -99,7 +99,7 @@ async fn one_that_hangs_delays_only_itself() {
     let mut answers = judge.last();
     answers.sort();
     assert_eq!(answers, [of("sda", "silent"), of("sdb", "read"), of("sdc", "read")]);
-    poll_loop.hurry();
+    poll_loop.poll_now();
     round(&mut poll_loop, &mut worker_client).await;
     assert_eq!(judge.last().last(), Some(&of("sda", "silent")), "the slow one is asked last");
 }
@@ -109,18 +109,18 @@ async fn one_that_costs_a_worker_is_asked_less_often_until_everything_is_asked_a
     for (act, label) in [(Act::Hang, "silent"), (Act::Die, "failed"), (Act::Send(b"nonsense\n".to_vec()), "failed")] {
         let (mut poll_loop, judge) = poll_loop(HOUR);
         if label == "silent" {
-            poll_loop.pace.deadline = FAIR;
+            poll_loop.timing.deadline = FAIR;
         }
         let fake = disks(act);
         let mut worker_client = worker_client_with(&fake);
         round(&mut poll_loop, &mut worker_client).await;
         assert!(judge.last().contains(&of("sda", label)), "{:?}", judge.last());
-        poll_loop.pace.deadline = HOUR;
+        poll_loop.timing.deadline = HOUR;
         poll_loop.wait_for("sda");
         round(&mut poll_loop, &mut worker_client).await;
         assert_eq!(judge.last().len(), 2, "it rests");
-        poll_loop.pace.deadline = FAIR;
-        poll_loop.hurry();
+        poll_loop.timing.deadline = FAIR;
+        poll_loop.poll_now();
         round(&mut poll_loop, &mut worker_client).await;
         assert!(judge.last().contains(&of("sda", label)));
     }
@@ -162,7 +162,7 @@ async fn a_device_that_does_not_know_the_command_is_asked_once_in_a_workers_life
 async fn when_the_list_hangs_the_known_ones_are_unknown() {
     let (mut poll_loop, judge) = poll_loop(HOUR);
     round(&mut poll_loop, &mut worker_client_with(&disks(Act::Answer))).await;
-    poll_loop.pace.deadline = SHORT;
+    poll_loop.timing.deadline = SHORT;
     round(&mut poll_loop, &mut worker_client_with(&Fake::new(|_| Act::Hang))).await;
     assert!(matches!(judge.listed(), Err(PollError::NoAnswer(_))));
     assert!(judge.last().len() == 3 && judge.last().iter().all(|(_, label)| *label == "silent"));
@@ -179,7 +179,7 @@ async fn a_check_without_a_driver_runs_less_often() {
     assert!(poll_loop.is_absent);
     assert!(matches!(judge.listed(), Err(PollError::Read(ReadError::Gone { .. }))));
     assert!(poll_loop.due > Instant::now() + HOUR * 8);
-    poll_loop.hurry();
+    poll_loop.poll_now();
     assert!(poll_loop.due <= Instant::now());
 }
 
@@ -187,15 +187,15 @@ async fn a_check_without_a_driver_runs_less_often() {
 async fn what_devices_report_by_themselves_is_judged_and_a_wait_that_hangs_leads_to_a_round() {
     let (mut poll_loop, judge) = poll_loop(HOUR);
     round(&mut poll_loop, &mut worker_client_with(&disks(Act::Answer))).await;
-    let xid = Fake::new(|request| Act::Send(line(request.id, ReplyBody::News(vec![json!({"xid": 79})]))));
+    let xid = Fake::new(|request| Act::Send(line(request.id, ReplyBody::Events(vec![json!({"xid": 79})]))));
     assert!(poll_loop.listen(&mut worker_client_with(&xid), SHORT).await.is_some());
-    assert_eq!(judge.last(), [of("news", "read")]);
-    assert!(poll_loop.listen(&mut worker_client_with(&disks(Act::Answer)), SHORT).await.is_none(), "no news");
-    poll_loop.pace.deadline = SHORT;
+    assert_eq!(judge.last(), [of("events", "read")]);
+    assert!(poll_loop.listen(&mut worker_client_with(&disks(Act::Answer)), SHORT).await.is_none(), "no events");
+    poll_loop.timing.deadline = SHORT;
     assert!(poll_loop.listen(&mut worker_client_with(&Fake::new(|_| Act::Hang)), SHORT).await.is_none());
     assert!(poll_loop.due <= Instant::now());
-    poll_loop.pace.deadline = HOUR;
-    poll_loop.deaf_until = Instant::now() + HOUR;
+    poll_loop.timing.deadline = HOUR;
+    poll_loop.events_paused_until = Instant::now() + HOUR;
     assert!(!poll_loop.listens(), "the next wait would hang too");
 }
 
@@ -211,14 +211,14 @@ async fn a_round_that_is_stopped_is_no_round() {
 async fn without_any_list_no_device_was_looked_at() {
     let (mut poll_loop, _) = poll_loop(SHORT);
     round(&mut poll_loop, &mut worker_client_with(&Fake::new(|_| Act::Hang))).await;
-    assert!(matches!(poll_loop.rest, Rest::All(PollError::NoAnswer(_))));
+    assert!(matches!(poll_loop.unreached, Unreached::All(PollError::NoAnswer(_))));
     assert!(!poll_loop.was_judged);
-    poll_loop.pace.deadline = HOUR;
+    poll_loop.timing.deadline = HOUR;
     round(&mut poll_loop, &mut worker_client_with(&disks(Act::Answer))).await;
-    assert!(poll_loop.was_judged && poll_loop.rest == Rest::None);
-    poll_loop.pace.deadline = SHORT;
+    assert!(poll_loop.was_judged && poll_loop.unreached == Unreached::None);
+    poll_loop.timing.deadline = SHORT;
     round(&mut poll_loop, &mut worker_client_with(&Fake::new(|_| Act::Hang))).await;
-    assert_eq!(poll_loop.rest, Rest::None, "which there are is known");
+    assert_eq!(poll_loop.unreached, Unreached::None, "which there are is known");
 }
 
 #[tokio::test]
@@ -232,11 +232,11 @@ async fn after_two_silent_ones_a_round_ends_and_the_next_reaches_the_rest() {
     let mut worker_client = worker_client_with(&fake);
     round(&mut poll_loop, &mut worker_client).await;
     assert_eq!(judge.last(), [of("sda", "silent"), of("sdb", "silent")]);
-    assert!(!poll_loop.was_judged && poll_loop.rest == Rest::Some);
+    assert!(!poll_loop.was_judged && poll_loop.unreached == Unreached::Some);
     assert!(poll_loop.due <= Instant::now());
     // The silent ones rest for longer than anything here takes.
     poll_loop.backoffs.values_mut().for_each(|backoff| backoff.again += HOUR);
     round(&mut poll_loop, &mut worker_client).await;
     assert_eq!(judge.last(), [of("sdc", "read")]);
-    assert!(poll_loop.was_judged && poll_loop.rest == Rest::None);
+    assert!(poll_loop.was_judged && poll_loop.unreached == Unreached::None);
 }

@@ -53,7 +53,7 @@ async fn an_orphan_at_a_device_is_respected_until_it_is_gone() {
     let folder = proc.put(77, "nwd:nvme0", 'D', 1, 400);
     let mut stuck = proc.found().await;
     let no_answer = stuck.forbid(&at("nvme0")).unwrap();
-    assert_eq!(no_answer.message, "its reader, pid 77, is stuck in the kernel");
+    assert_eq!(no_answer.message, "its worker, pid 77, is stuck in the kernel");
     assert!(stuck.forbid(&at("nvme1")).is_none());
     assert!(!stuck.reap());
     fs::remove_dir_all(folder).unwrap();
@@ -98,7 +98,7 @@ async fn a_sleeping_process_with_our_name_is_not_ours() {
 #[tokio::test(start_paused = true)]
 async fn a_thread_that_hangs_makes_its_process_stuck() {
     let proc = Proc::new();
-    let thread = proc.put(77, "nwd:nvme0", 'S', 1, 400).join("task/78");
+    let thread = proc.put(77, "nwd:nvme0", 'S', 1, 400).join("process/78");
     fs::create_dir_all(&thread).unwrap();
     fs::write(thread.join("stat"), stat(78, "nwd:nvme0", 'D', 1, 2, 401)).unwrap();
     assert!(proc.found().await.forbid(&at("nvme0")).is_some());
@@ -122,5 +122,5 @@ async fn a_service_knows_its_own_by_the_cgroup_whatever_their_user() {
     }
     let cgroup = Some("0::/nodewell.slice/nodewell-disk.service\n".to_owned());
     let found = proc.found_by(Ownership { worker_group: WorkerGroup::Disk, uid: UID, cgroup }).await;
-    assert_eq!(found.summary().unwrap(), "readers stuck in the kernel at sd77; 1 since the start");
+    assert_eq!(found.summary().unwrap(), "workers stuck in the kernel at sd77; 1 since the start");
 }

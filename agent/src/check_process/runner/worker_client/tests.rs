@@ -47,7 +47,7 @@ async fn one_worker_answers_one_request_after_the_other() {
         assert_eq!(read(&mut worker_client, device, PLENTY).await, reading(device));
     }
     let listed = worker_client.request(CheckKind::Disk, Operation::List, PLENTY).await;
-    assert_eq!(listed, Outcome::Reply(ReplyBody::Devices { names: vec!["sda".to_owned()], has_news: false }));
+    assert_eq!(listed, Outcome::Reply(ReplyBody::Devices { names: vec!["sda".to_owned()], has_events: false }));
     assert_eq!(fake.started(), 1);
     assert_eq!(fake.worker_config(), Some(worker_config()));
 }
@@ -67,17 +67,17 @@ async fn one_that_hangs_is_killed_and_the_next_request_has_a_fresh_one() {
 async fn while_one_cannot_be_killed_its_device_is_not_asked_again() {
     let fake = but_sda(Act::HangForGood);
     let mut worker_client = worker_client_with(&fake);
-    assert_eq!(no_answer(read(&mut worker_client, "sda", SHORT).await), "its reader, pid 1, is stuck in the kernel");
+    assert_eq!(no_answer(read(&mut worker_client, "sda", SHORT).await), "its worker, pid 1, is stuck in the kernel");
     assert_eq!(read(&mut worker_client, "sdb", PLENTY).await, reading("sdb"));
     let before = fake.asked();
-    assert_eq!(no_answer(read(&mut worker_client, "sda", PLENTY).await), "its reader, pid 1, is stuck in the kernel");
+    assert_eq!(no_answer(read(&mut worker_client, "sda", PLENTY).await), "its worker, pid 1, is stuck in the kernel");
     assert_eq!(fake.asked(), before, "it was not asked");
-    assert_eq!(worker_client.stuck.summary().unwrap(), "readers stuck in the kernel at sda; 1 since the start");
+    assert_eq!(worker_client.stuck.summary().unwrap(), "workers stuck in the kernel at sda; 1 since the start");
     assert!(!worker_client.stuck.reap());
     fake.let_go(1);
     assert!(worker_client.stuck.reap());
     assert_eq!(worker_client.stuck.summary(), None);
-    assert_eq!(no_answer(read(&mut worker_client, "sda", SHORT).await), "its reader, pid 2, is stuck in the kernel");
+    assert_eq!(no_answer(read(&mut worker_client, "sda", SHORT).await), "its worker, pid 2, is stuck in the kernel");
 }
 
 #[tokio::test]
@@ -90,7 +90,7 @@ async fn after_two_that_are_stuck_no_device_is_asked_until_one_is_gone() {
     assert!(worker_client.stuck.are_many());
     assert_eq!(
         no_answer(read(&mut worker_client, "sdc", PLENTY).await),
-        "not asked: the readers of 2 others are stuck in the kernel"
+        "not asked: the workers of 2 others are stuck in the kernel"
     );
     assert_eq!(fake.started(), 2);
     fake.let_go(1);
@@ -102,7 +102,7 @@ async fn after_two_that_are_stuck_no_device_is_asked_until_one_is_gone() {
 async fn one_that_dies_is_reported_and_replaced() {
     let fake = but_sda(Act::Die);
     let mut worker_client = worker_client_with(&fake);
-    assert_eq!(broken(read(&mut worker_client, "sda", PLENTY).await), "its reader ended: signal: 11");
+    assert_eq!(broken(read(&mut worker_client, "sda", PLENTY).await), "its worker ended: signal: 11");
     assert_eq!(read(&mut worker_client, "sdb", PLENTY).await, reading("sdb"));
     assert_eq!(fake.started(), 2);
 }
@@ -124,7 +124,7 @@ async fn nonsense_is_no_reply_and_costs_the_worker() {
         (&b"nonsense\n"[..], "what is no reply"),
         (b"\xff\xfe\n", "what is no reply"),
         (b"{\"id\":1,\"body\":{\"reading\":[[[[\n", "what is no reply"),
-        (b"{\"id\":1,\"body\":{\"devices\":{\"names\":[],\"has_news\":true}}}\n", "its reply is to another request"),
+        (b"{\"id\":1,\"body\":{\"devices\":{\"names\":[],\"has_events\":true}}}\n", "its reply is to another request"),
         (&long, "more than 1048576 bytes"),
     ] {
         let fake = but_sda(Act::Send(bytes.to_vec()));
@@ -170,7 +170,7 @@ async fn where_no_process_can_be_started_that_is_reported() {
     let fake = Fake::new(|_| Act::Answer);
     fake.refuse();
     let how = broken(read(&mut worker_client_with(&fake), "sda", PLENTY).await);
-    assert!(how.starts_with("no reader can be started: "), "{how}");
+    assert!(how.starts_with("no worker can be started: "), "{how}");
 }
 
 #[tokio::test]
@@ -191,5 +191,5 @@ async fn a_real_process_that_is_stopped_dies_and_one_that_ends_is_reported_with_
     assert_eq!(worker_client.stuck.summary(), None);
     let mut worker_client =
         WorkerClient::new(Box::new(shell("read worker_config; read request; exit 3")), worker_config());
-    assert_eq!(broken(read(&mut worker_client, "sda", PLENTY).await), "its reader ended: exit status: 3");
+    assert_eq!(broken(read(&mut worker_client, "sda", PLENTY).await), "its worker ended: exit status: 3");
 }

@@ -51,9 +51,9 @@ fn a_volume_of_a_program_is_a_volume() {
 fn who_was_not_asked_does_not_hang() {
     let mut node = node(vec![remote("/home", FilesystemKind::Server, "filer:/x", "nfs:filer")]);
     node.verdicts();
-    node.is("nfs:filer", not_asked("the readers of 2 others are stuck in the kernel"));
+    node.is("nfs:filer", not_asked("the workers of 2 others are stuck in the kernel"));
     assert_eq!(node.reported(), is("MountHung", "DeviceNotAnswering", "/home"));
-    node.is("nfs:filer", no_answer("its reader, pid 77, is stuck in the kernel"));
+    node.is("nfs:filer", no_answer("its worker, pid 77, is stuck in the kernel"));
     assert_eq!(node.reported()[0].1, "MountNotAnswering");
 }
 

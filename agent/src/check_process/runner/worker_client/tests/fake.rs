@@ -19,7 +19,7 @@ use nix::sys::socket::{MsgFlags, recv};
 use nodewell_hardware::Roots;
 use serde_json::json;
 
-use super::super::{Start, Task, WorkerClient};
+use super::super::{SpawnWorker, WorkerClient, WorkerProcess};
 use crate::check_process::protocol::{Operation, Reply, ReplyBody, Request, WorkerConfig};
 
 /// More than all that a client asks at once.
@@ -99,8 +99,8 @@ impl Fake {
     }
 }
 
-impl Start for Fake {
-    fn start(&self) -> io::Result<(Box<dyn Task>, UnixStream)> {
+impl SpawnWorker for Fake {
+    fn spawn(&self) -> io::Result<(Box<dyn WorkerProcess>, UnixStream)> {
         let mut seen = self.seen.lock().unwrap();
         if seen.refuses {
             return Err(io::Error::from(io::ErrorKind::OutOfMemory));
@@ -113,7 +113,7 @@ impl Start for Fake {
         // One that hangs stays behind, as the real one would.
         thread::spawn(move || {
             fake.work(pid, &theirs);
-            // Its task holds the socket too, and must not keep it open.
+            // Its process holds the socket too, and must not keep it open.
             theirs.shutdown(Shutdown::Both)
         });
         Ok((Box::new(FakeTask { pid, seen: Arc::clone(&self.seen), inbox }), ours))
@@ -174,7 +174,7 @@ fn take_line(mut from: &UnixStream) {
     from.read_exact(&mut vec![0; line.len() + 1]).unwrap();
 }
 
-impl Task for FakeTask {
+impl WorkerProcess for FakeTask {
     fn pid(&self) -> u32 {
         self.pid
     }
@@ -202,9 +202,9 @@ impl Task for FakeTask {
 
 fn answer(request: &Request) -> Vec<u8> {
     let body = match &request.operation {
-        Operation::List => ReplyBody::Devices { names: vec!["sda".to_owned()], has_news: false },
+        Operation::List => ReplyBody::Devices { names: vec!["sda".to_owned()], has_events: false },
         Operation::Read { device } => ReplyBody::Reading(json!({ "of": device })),
-        Operation::Wait { .. } => ReplyBody::News(Vec::new()),
+        Operation::Wait { .. } => ReplyBody::Events(Vec::new()),
     };
     line(request.id, body)
 }
@@ -239,8 +239,8 @@ pub(super) fn shell(script: &'static str) -> Shell {
     Shell(script)
 }
 
-impl Start for Shell {
-    fn start(&self) -> io::Result<(Box<dyn Task>, UnixStream)> {
+impl SpawnWorker for Shell {
+    fn spawn(&self) -> io::Result<(Box<dyn WorkerProcess>, UnixStream)> {
         let (ours, theirs) = UnixStream::pair()?;
         let mut command = Command::new("sh");
         command.args(["-c", self.0]).stdin(Stdio::from(OwnedFd::from(theirs)));

@@ -10,14 +10,14 @@ use jiff::Timestamp;
 use nodewell_hardware::{DeviceEvent, Findings, State, Verdict};
 use nodewell_model::{Event, Inventory, Name, SubjectKey};
 
-use super::{poll_loop::Rest, release::Release, state_file::ReportedCondition};
+use super::{poll_loop::Unreached, release::Release, state_file::ReportedCondition};
 use crate::check_process::link::Link;
 
 use compose::{Since, compose, joined, released};
 use pending_recoveries::PendingRecoveries;
 
 /// Reports all parts of what one problem daemon looks after.
-pub(in crate::check_process) struct StatusBuilder<'a, K> {
+pub(in crate::check_process) struct ConditionReporter<'a, K> {
     link: &'a Link,
     parts: BTreeMap<K, ReportedPart>,
     pending_recoveries: PendingRecoveries,
@@ -31,7 +31,7 @@ struct ReportedPart {
     inventory: Vec<Inventory>,
 }
 
-impl<'a, K: Copy + Ord> StatusBuilder<'a, K> {
+impl<'a, K: Copy + Ord> ConditionReporter<'a, K> {
     pub(in crate::check_process) fn new(link: &'a Link) -> Self {
         Self { link, parts: BTreeMap::new(), pending_recoveries: PendingRecoveries::default(), released_until: None }
     }
@@ -61,11 +61,11 @@ impl<'a, K: Copy + Ord> StatusBuilder<'a, K> {
         subjects.flat_map(of_key).collect()
     }
 
-    /// Reports the state of a part, whole but for `rest`.
-    pub(in crate::check_process) async fn report(&mut self, part: K, findings: Findings, rest: &Rest) {
+    /// Reports the state of a part, whole but for `unreached`.
+    pub(in crate::check_process) async fn report(&mut self, part: K, findings: Findings, unreached: &Unreached) {
         self.released_until = None;
         let Findings { verdicts, events, recoveries, inventory } = findings;
-        self.conditions(part, verdicts, rest);
+        self.conditions(part, verdicts, unreached);
         self.happened(events).await;
         self.inventory(part, inventory);
         self.pending_recoveries.end(self.link, recoveries).await;
@@ -86,7 +86,7 @@ impl<'a, K: Copy + Ord> StatusBuilder<'a, K> {
         self.link.all_reported();
     }
 
-    fn conditions(&mut self, part: K, verdicts: Vec<Verdict>, rest: &Rest) {
+    fn conditions(&mut self, part: K, verdicts: Vec<Verdict>, unreached: &Unreached) {
         let reported = self.parts.entry(part).or_default();
         let verdicts = joined(verdicts);
         let gone: BTreeSet<SubjectKey> =
@@ -95,11 +95,11 @@ impl<'a, K: Copy + Ord> StatusBuilder<'a, K> {
             self.set(part, key, state);
         }
         for key in gone {
-            match rest {
-                Rest::None => self.forget(part, &key),
+            match unreached {
+                Unreached::None => self.forget(part, &key),
                 // What an earlier run reported of it, the agent still has.
-                Rest::Some => {}
-                Rest::All(error) => self.set(part, key, nodewell_hardware::unknown(error)),
+                Unreached::Some => {}
+                Unreached::All(error) => self.set(part, key, nodewell_hardware::unknown(error)),
             }
         }
         self.note_retained();

@@ -28,23 +28,23 @@ fn silent() -> PollError {
 #[tokio::test]
 async fn a_stop_before_the_first_round_withdraws_nothing() {
     let link = link();
-    let mut status_builder = StatusBuilder::new(&link);
+    let mut condition_reporter = ConditionReporter::new(&link);
     assert!(!link.is_retained_on_stop());
-    status_builder.load(CheckKind::Disk, vec![reported()]);
+    condition_reporter.load(CheckKind::Disk, vec![reported()]);
     assert!(link.is_retained_on_stop());
 }
 
 #[tokio::test]
 async fn what_was_not_looked_at_stays_reported() {
     let link = link();
-    let mut status_builder = StatusBuilder::new(&link);
-    status_builder.load(CheckKind::Disk, vec![reported()]);
-    for rest in [Rest::Some, Rest::All(silent())] {
-        status_builder.report(CheckKind::Disk, Findings::default(), &rest).await;
-        assert!(status_builder.reported(CheckKind::Disk).contains(&reported()), "{rest:?}");
+    let mut condition_reporter = ConditionReporter::new(&link);
+    condition_reporter.load(CheckKind::Disk, vec![reported()]);
+    for unreached in [Unreached::Some, Unreached::All(silent())] {
+        condition_reporter.report(CheckKind::Disk, Findings::default(), &unreached).await;
+        assert!(condition_reporter.reported(CheckKind::Disk).contains(&reported()), "{unreached:?}");
         assert!(link.is_retained_on_stop());
     }
-    status_builder.report(CheckKind::Disk, Findings::default(), &Rest::None).await;
-    assert_eq!(status_builder.reported(CheckKind::Disk), []);
+    condition_reporter.report(CheckKind::Disk, Findings::default(), &Unreached::None).await;
+    assert_eq!(condition_reporter.reported(CheckKind::Disk), []);
     assert!(!link.is_retained_on_stop());
 }

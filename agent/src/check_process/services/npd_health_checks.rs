@@ -8,7 +8,7 @@ use nodewell_rules::plugin::{Component, HealthChecker, PluginMonitor, PluginTask
 
 /// A check for each health-checker of `monitors` that holds a condition.
 #[must_use]
-pub fn configured(monitors: &[PluginMonitor]) -> Vec<Check> {
+pub fn npd_health_checks(monitors: &[PluginMonitor]) -> Vec<Check> {
     let tasks = monitors.iter().flat_map(|monitor| monitor.tasks.iter().map(move |task| (&*monitor.source, task)));
     tasks.filter_map(|(source, task)| of_task(source, task)).collect()
 }
@@ -74,7 +74,7 @@ mod tests {
         std::fs::write(&file, json).unwrap();
         let loaded = nodewell_rules::load(&plan(&file));
         assert!(loaded.diagnostics.is_empty(), "{:?}", loaded.diagnostics);
-        configured(&loaded.set.plugins)
+        npd_health_checks(&loaded.set.plugins)
     }
 
     fn plan(file: &Path) -> nodewell_rules::LoadPlan {

@@ -8,15 +8,15 @@ use super::*;
 use crate::plugin::result::{RunEnd, judge};
 
 /// The monitors of a native file.
-fn native(plugins: &str) -> Machine {
+fn native(plugins: &str) -> PluginStates {
     let text = format!("[[condition]]\ntype = 'Sick'\nhealthy-reason = 'Well'\nhealthy-message = 'fine'\n{plugins}");
     let loaded = load_text(std::path::Path::new("a.toml"), &text);
     assert_eq!(loaded.diagnostics, []);
-    Machine::new(&loaded.set.plugins)
+    PluginStates::new(&loaded.set.plugins)
 }
 
 /// Node Problem Detector's file with these rules: type, reason.
-fn npd(config: &str, rules: &[(&str, &str)]) -> Machine {
+fn npd(config: &str, rules: &[(&str, &str)]) -> PluginStates {
     let rule = |(kind, reason): &(&str, &str)| {
         format!("{{\"type\": \"{kind}\", \"condition\": \"Sick\", \"reason\": \"{reason}\", \"path\": \"/x\"}}")
     };
@@ -28,7 +28,7 @@ fn npd(config: &str, rules: &[(&str, &str)]) -> Machine {
     );
     let loaded = load_text(std::path::Path::new("a.json"), &text);
     assert_eq!(loaded.diagnostics, []);
-    Machine::new(&loaded.set.plugins)
+    PluginStates::new(&loaded.set.plugins)
 }
 
 fn now(secs: u64) -> Now {
@@ -39,8 +39,8 @@ fn plugin(name: &str, reason: &str, more: &str) -> String {
     format!("[[plugin]]\nname = '{name}'\ncommand = '/x'\nreason = '{reason}'\n{more}\n")
 }
 
-impl Machine {
-    fn exit(&mut self, task: usize, status: i32, output: &str, secs: u64) -> Account {
+impl PluginStates {
+    fn exit(&mut self, task: usize, status: i32, output: &str, secs: u64) -> RunReport {
         let protocol = nodewell_rules::plugin::Protocol::Npd;
         let result = judge(protocol, &RunEnd::Exited(status), output.as_bytes(), 80);
         self.observe(task, result, now(secs)).unwrap()
@@ -72,84 +72,84 @@ fn shown(state: &State) -> String {
 
 #[test]
 fn npd_case_12_a_permanent_rule_becomes_true_healthy_and_unknown() {
-    let mut machine = npd("", &[("permanent", "R")]);
-    assert_eq!(machine.result(0, 1, "boom"), "R boom");
-    assert_eq!(machine.result(0, 0, "all right"), "healthy");
+    let mut states = npd("", &[("permanent", "R")]);
+    assert_eq!(states.result(0, 1, "boom"), "R boom");
+    assert_eq!(states.result(0, 0, "all right"), "healthy");
     assert_eq!(
-        machine.result(0, 2, "cannot exec"),
+        states.result(0, 2, "cannot exec"),
         "unknown PluginSaysUnknown plug-in R: exit status 2, output: cannot exec; run it by hand with env -i PATH=$PATH"
     );
 }
 
 #[test]
 fn a_problem_that_cannot_be_confirmed_is_still_claimed() {
-    let mut machine = npd("", &[("permanent", "R"), ("permanent", "S")]);
-    machine.exit(0, 1, "boom", 0);
-    machine.exit(1, 0, "", 0);
-    assert!(machine.result(0, 2, "?").starts_with("unknown PluginSaysUnknown"), "the ledger keeps what was claimed");
+    let mut states = npd("", &[("permanent", "R"), ("permanent", "S")]);
+    states.exit(0, 1, "boom", 0);
+    states.exit(1, 0, "", 0);
+    assert!(states.result(0, 2, "?").starts_with("unknown PluginSaysUnknown"), "the ledger keeps what was claimed");
     assert_eq!(
-        machine.result(1, 1, "bang"),
+        states.result(1, 1, "bang"),
         "R boom (unconfirmed: plug-in R: exit status 2, output: ?; run it by hand with env -i PATH=$PATH) + S bang"
     );
-    assert_eq!(machine.result(0, 0, "fine"), "S bang");
+    assert_eq!(states.result(0, 0, "fine"), "S bang");
 }
 
 #[test]
 fn two_rules_on_one_condition_are_two_problems() {
-    let mut machine = npd("", &[("permanent", "A"), ("permanent", "B")]);
-    assert_eq!(machine.result(0, 1, "a"), "A a");
-    assert_eq!(machine.result(1, 1, "b"), "A a + B b");
-    assert_eq!(machine.result(0, 0, "fine"), "B b");
-    assert_eq!(machine.result(1, 0, "also"), "healthy");
+    let mut states = npd("", &[("permanent", "A"), ("permanent", "B")]);
+    assert_eq!(states.result(0, 1, "a"), "A a");
+    assert_eq!(states.result(1, 1, "b"), "A a + B b");
+    assert_eq!(states.result(0, 0, "fine"), "B b");
+    assert_eq!(states.result(1, 0, "also"), "healthy");
 }
 
 #[test]
 fn healthy_is_reported_when_all_have_looked() {
-    let mut machine = npd("", &[("permanent", "A"), ("permanent", "B")]);
-    assert_eq!(machine.result(0, 0, "a"), "nothing");
-    let account = machine.exit(1, 0, "b", 0);
-    assert!(account.is_whole);
-    assert_eq!(shown(&account.verdict.unwrap().1.state), "healthy");
+    let mut states = npd("", &[("permanent", "A"), ("permanent", "B")]);
+    assert_eq!(states.result(0, 0, "a"), "nothing");
+    let report = states.exit(1, 0, "b", 0);
+    assert!(report.is_whole);
+    assert_eq!(shown(&report.verdict.unwrap().1.state), "healthy");
 }
 
 #[test]
 fn skip_initial_status_reports_nothing_before_something_was_wrong() {
-    let mut machine = npd("\"skip_initial_status\": true", &[("permanent", "R")]);
-    assert_eq!(machine.result(0, 0, "a"), "nothing");
-    assert_eq!(machine.result(0, 1, "b"), "R b");
-    assert_eq!(machine.result(0, 0, "c"), "healthy");
+    let mut states = npd("\"skip_initial_status\": true", &[("permanent", "R")]);
+    assert_eq!(states.result(0, 0, "a"), "nothing");
+    assert_eq!(states.result(0, 1, "b"), "R b");
+    assert_eq!(states.result(0, 0, "c"), "healthy");
 }
 
 #[test]
 fn a_message_that_changes_is_shown_only_if_asked_for() {
     let flag = "\"enable_message_change_based_condition_update\": true";
     for (config, second) in [("", "R one"), (flag, "R two")] {
-        let mut machine = npd(config, &[("permanent", "R")]);
-        assert_eq!(machine.result(0, 1, "one"), "R one");
-        assert_eq!(machine.result(0, 1, "two"), second);
+        let mut states = npd(config, &[("permanent", "R")]);
+        assert_eq!(states.result(0, 1, "one"), "R one");
+        assert_eq!(states.result(0, 1, "two"), second);
     }
 }
 
 #[test]
 fn npd_case_13_a_temporary_rule_reports_edges() {
-    let mut machine = npd("", &[("temporary", "R")]);
-    assert_eq!(machine.reported(0, "fine", 0), [""; 0]);
-    assert_eq!(machine.reported(1, "boom", 30), ["warn R: boom"]);
-    assert_eq!(machine.reported(1, "boom", 60), [""; 0], "the same again is no news");
-    assert_eq!(machine.reported(0, "fine", 90), [""; 0]);
-    assert_eq!(machine.reported(1, "bang", 120), ["warn R: bang"]);
+    let mut states = npd("", &[("temporary", "R")]);
+    assert_eq!(states.reported(0, "fine", 0), [""; 0]);
+    assert_eq!(states.reported(1, "boom", 30), ["warn R: boom"]);
+    assert_eq!(states.reported(1, "boom", 60), [""; 0], "the same again is no news");
+    assert_eq!(states.reported(0, "fine", 90), [""; 0]);
+    assert_eq!(states.reported(1, "bang", 120), ["warn R: bang"]);
     assert_eq!(
-        machine.reported(2, "?", 150),
+        states.reported(2, "?", 150),
         ["warn PluginSaysUnknown: plug-in R: exit status 2, output: ?; run it by hand with env -i PATH=$PATH"],
         "not R"
     );
-    assert!(machine.exit(0, 0, "", 0).verdict.is_none(), "no condition moves");
+    assert!(states.exit(0, 0, "", 0).verdict.is_none(), "no condition moves");
 }
 
 #[test]
 fn what_stays_bad_is_reported_once_an_hour() {
-    let mut machine = npd("", &[("temporary", "R")]);
-    let reported: Vec<String> = (0..=240).flat_map(|n| machine.reported(1, "boom", n * 30)).collect();
+    let mut states = npd("", &[("temporary", "R")]);
+    let reported: Vec<String> = (0..=240).flat_map(|n| states.reported(1, "boom", n * 30)).collect();
     assert_eq!(
         reported,
         ["warn R: boom", "warn R: boom (120 times more within 60 min)", "warn R: boom (120 times more within 60 min)"]
@@ -158,10 +158,10 @@ fn what_stays_bad_is_reported_once_an_hour() {
 
 #[test]
 fn so_many_in_a_row_begin_and_end_a_problem() {
-    let mut machine = native(&plugin("a", "R", "condition = 'Sick'\nfailures = 3\nsuccesses = 2"));
-    assert_eq!(machine.result(0, 0, "fine"), "healthy");
-    assert_eq!(machine.result(0, 1, "1"), "healthy");
-    assert_eq!(machine.result(0, 0, "fine"), "healthy");
+    let mut states = native(&plugin("a", "R", "condition = 'Sick'\nfailures = 3\nsuccesses = 2"));
+    assert_eq!(states.result(0, 0, "fine"), "healthy");
+    assert_eq!(states.result(0, 1, "1"), "healthy");
+    assert_eq!(states.result(0, 0, "fine"), "healthy");
     for (status, output, result) in [
         (1, "1", "healthy"),
         (2, "?", "healthy"),
@@ -172,25 +172,25 @@ fn so_many_in_a_row_begin_and_end_a_problem() {
         (0, "x", "R 3"),
         (0, "y", "healthy"),
     ] {
-        assert_eq!(machine.result(0, status, output), result, "{status} {output}");
+        assert_eq!(states.result(0, status, output), result, "{status} {output}");
     }
 }
 
 #[test]
 fn a_fault_before_the_count_is_reached_is_not_healthy_either() {
-    let mut machine = native(&plugin("a", "R", "condition = 'Sick'\nfailures = 2"));
-    let account = machine.exit(0, 1, "1", 0);
-    assert!(account.verdict.is_none() && !account.is_whole);
-    assert_eq!(machine.result(0, 1, "2"), "R 2");
+    let mut states = native(&plugin("a", "R", "condition = 'Sick'\nfailures = 2"));
+    let report = states.exit(0, 1, "1", 0);
+    assert!(report.verdict.is_none() && !report.is_whole);
+    assert_eq!(states.result(0, 1, "2"), "R 2");
 }
 
 #[test]
 fn a_warning_is_no_more_than_that() {
-    let mut machine = native(&plugin("a", "R", "condition = 'Sick'\nseverity = 'critical'\nprotocol = 'nagios'"));
+    let mut states = native(&plugin("a", "R", "condition = 'Sick'\nseverity = 'critical'\nprotocol = 'nagios'"));
     let mut severity = |status: i32| {
         let result = judge(nodewell_rules::plugin::Protocol::Nagios, &RunEnd::Exited(status), b"x", 80);
-        let account = machine.observe(0, result, now(0)).unwrap();
-        let State::Faulty(faults) = account.verdict.unwrap().1.state else { panic!() };
+        let report = states.observe(0, result, now(0)).unwrap();
+        let State::Faulty(faults) = report.verdict.unwrap().1.state else { panic!() };
         faults[0].severity
     };
     assert_eq!([severity(1), severity(2), severity(1)], [Severity::Warn, Severity::Critical, Severity::Warn]);
@@ -199,9 +199,9 @@ fn a_warning_is_no_more_than_that() {
 #[test]
 fn subjects_are_looked_at_by_themselves() {
     let more = |subject: &str| format!("condition = 'Sick'\nsubject = '{subject}'");
-    let mut machine = native(&(plugin("a", "R", &more("md0")) + &plugin("b", "R", &more("md1"))));
+    let mut states = native(&(plugin("a", "R", &more("md0")) + &plugin("b", "R", &more("md1"))));
     let mut result = |task: usize, status: i32| {
-        let (number, verdict) = machine.exit(task, status, "x", 0).verdict.unwrap();
+        let (number, verdict) = states.exit(task, status, "x", 0).verdict.unwrap();
         (number, verdict.subject, shown(&verdict.state))
     };
     assert_eq!(result(0, 1), (0, "md0".to_owned(), "R x".to_owned()));

@@ -18,7 +18,7 @@ use task::TaskState;
 
 /// What is known of all tasks of one daemon.
 #[derive(Debug)]
-pub struct Machine {
+pub struct PluginStates {
     tasks: Vec<TaskState>,
     /// The tasks of each.
     subjects: BTreeMap<SubjectKey, Vec<usize>>,
@@ -33,7 +33,7 @@ pub struct Now {
 
 /// What is to be reported after a run.
 #[derive(Debug)]
-pub struct Account {
+pub struct RunReport {
     /// How the condition is that its task is about; with a number, for a caller that tracks several.
     pub verdict: Option<(usize, Verdict)>,
     pub events: Vec<DeviceEvent>,
@@ -42,7 +42,7 @@ pub struct Account {
     pub is_whole: bool,
 }
 
-impl Machine {
+impl PluginStates {
     /// The tasks of all `monitors`, numbered in their order.
     #[must_use]
     pub fn new(monitors: &[PluginMonitor]) -> Self {
@@ -60,11 +60,11 @@ impl Machine {
     }
 
     /// Adds the result of a run of `task`.
-    pub fn observe(&mut self, task: usize, result: RunResult, now: Now) -> Option<Account> {
+    pub fn observe(&mut self, task: usize, result: RunResult, now: Now) -> Option<RunReport> {
         let known = self.tasks.get_mut(task)?;
         let events = known.observe(result, now);
         let key = known.subject_key();
-        Some(Account { verdict: key.and_then(|key| self.verdict(key)), events, is_whole: self.is_whole() })
+        Some(RunReport { verdict: key.and_then(|key| self.verdict(key)), events, is_whole: self.is_whole() })
     }
 
     fn verdict(&self, key: SubjectKey) -> Option<(usize, Verdict)> {
