@@ -194,9 +194,9 @@ fn thread_body(opener: Opener, setup: LogSetup) -> impl FnMut(&Stop) {
 fn report_death(setup: LogSetup) -> impl FnMut(Ended) {
     move |how| {
         tracing::error!(reader = ?setup.reader, ?how, "a source's thread ended unasked, will restart");
-        let message = "its thread ended and is started again; see the agent's log";
+        let message = nodewell_faults::message("MonitorDied", &[]);
         // The borrow of the rules ends before anything waits: a reload changes them on the thread that empties the outlet.
-        let reports = dead_reports(&setup.rules.borrow(), &setup.reader, message);
+        let reports = dead_reports(&setup.rules.borrow(), &setup.reader, &message);
         for report in reports {
             setup.outlet.blocking_send(Report::Daemon(Box::new(report)));
         }

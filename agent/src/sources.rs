@@ -11,6 +11,8 @@ mod testing;
 mod wait;
 
 use jiff::Timestamp;
+use nodewell_faults::{message, message::reason_of};
+use nodewell_message::Figures;
 use nodewell_model::{Name, Origin, Record};
 
 use crate::runtime::Stop;
@@ -64,4 +66,18 @@ pub enum SourceState {
         reason: Name,
         message: String,
     },
+}
+
+impl Gap {
+    /// A loss at `time`, with the message of `key` and its figures.
+    pub(crate) fn of(key: &str, figures: Figures<'_>, lost: Option<u64>, time: Timestamp) -> Self {
+        Self { lost, time, message: message(key, figures) }
+    }
+}
+
+impl SourceState {
+    /// It cannot see; `key` begins with the reason.
+    pub(crate) fn blind(key: &'static str, figures: Figures<'_>) -> Self {
+        Self::Blind { reason: Name::fixed(reason_of(key)), message: message(key, figures) }
+    }
 }

@@ -24,6 +24,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use nodewell_faults::{message, message::reason_of};
+use nodewell_message::Figures;
 use nodewell_model::{Name, Row, Table};
 use tokio::{
     sync::{oneshot, watch},
@@ -78,9 +80,11 @@ impl SaveError {
     pub const REASONS: [&str; 6] =
         ["StateDiskFull", "StateReadOnly", "StateMissing", "StateHangs", "StateInUse", "StateUnwritable"];
 
-    fn new(reason: &'static str, message: String) -> Self {
+    /// With the message of `key`, which begins with its reason.
+    fn of(key: &'static str, figures: Figures<'_>) -> Self {
+        let reason = reason_of(key);
         debug_assert!(Self::REASONS.contains(&reason), "{reason} is not listed");
-        Self { reason: Name::fixed(reason), message }
+        Self { reason: Name::fixed(reason), message: message(key, figures) }
     }
 }
 

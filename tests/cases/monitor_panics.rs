@@ -59,5 +59,5 @@ fn nothing_is_lost_in_silence_or_reported_twice() {
     assert_eq!(reported(&agent), expected);
     let lost = agent.events("RecordsLost");
     assert_eq!((lost.len(), lost[0].count, lost[0].source.as_str()), (1, 1, "kernel-monitor"));
-    assert!(lost[0].message.contains("failed on a record"), "{lost:?}");
+    assert!(lost[0].message.contains("panicked on a record"), "{lost:?}");
 }

@@ -67,7 +67,7 @@ fn two_faults_of_one_array_begin_and_end_apart() {
     report(&agent, std::slice::from_ref(&slow));
     assert_eq!(problems(&agent), [("RaidSlow".to_owned(), 1)]);
     let ended = agent.wait_event("ProblemEnded");
-    assert_eq!(ended.message, "RaidDegraded on md0 is over: it is not reported any more");
+    assert_eq!(ended.message, "RaidDegraded on md0 is over: its daemon no longer reports it");
     report(&agent, &[raid("False", "md0")]);
     assert_eq!(agent.condition("RaidProblem").unwrap().status.as_str(), "False");
     let starts = [agent.events("RaidDegraded").len(), agent.events("RaidSlow").len()];

@@ -6,12 +6,16 @@ use nodewell_message::{Catalogue, Figures};
 
 /// One file for each kind of device, as of the reasons.
 const FILES: &[&str] = &[
+    include_str!("../messages/agent.toml"),
+    include_str!("../messages/boot.toml"),
     include_str!("../messages/clock.toml"),
     include_str!("../messages/cpu.toml"),
     include_str!("../messages/disk.toml"),
     include_str!("../messages/fabric.toml"),
     include_str!("../messages/gpu.toml"),
+    include_str!("../messages/ledger.toml"),
     include_str!("../messages/limits.toml"),
+    include_str!("../messages/logs.toml"),
     include_str!("../messages/memory.toml"),
     include_str!("../messages/monitors.toml"),
     include_str!("../messages/mounts.toml"),
@@ -30,13 +34,20 @@ pub fn messages() -> &'static Catalogue {
     &ALL
 }
 
-/// The message of `key` with its figures: one line of at most [`nodewell_message::LIMIT`] bytes.
+/// The message of `key` with its figures: one line of at most [`nodewell_message::LIMIT`] bytes, or
+/// [`nodewell_message::EVENT_LIMIT`] for an Event that quotes others.
 ///
 /// # Panics
 /// In debug builds, if the catalogue has no such message or other figures: a bug that tests find.
 #[must_use]
 pub fn message(key: &str, figures: Figures<'_>) -> String {
     messages().compose(key, figures)
+}
+
+/// The reason that a key begins with.
+#[must_use]
+pub fn reason_of(key: &'static str) -> &'static str {
+    key.split_once('/').map_or(key, |(reason, _)| reason)
 }
 
 #[cfg(test)]

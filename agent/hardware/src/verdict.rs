@@ -1,7 +1,7 @@
 //! What a judge returns: the state of each device, and what happened.
 
 use jiff::Timestamp;
-use nodewell_faults::{message, reason};
+use nodewell_faults::{message, message::reason_of, reason};
 use nodewell_message::Figures;
 use nodewell_model::{Action, Inventory, Name, Severity, SubjectKey};
 
@@ -126,11 +126,6 @@ impl Fault {
             since: None,
         }
     }
-}
-
-/// The reason that a key of the messages begins with.
-fn reason_of(key: &'static str) -> &'static str {
-    key.split_once('/').map_or(key, |(reason, _)| reason)
 }
 
 impl DeviceEvent {

@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
+use nodewell_faults::message;
 use nodewell_model::{
     Name, Origin, ProblemKey,
     text::{MESSAGE_LIMIT_BYTES, cut},
@@ -130,7 +131,7 @@ impl Daemon {
         self.state = DaemonState::Stale;
         self.reason = None;
         self.message = match self.ttl.and_then(|ttl| jiff::SignedDuration::try_from(ttl).ok()) {
-            Some(ttl) => format!("not heard of for {ttl:#}"),
+            Some(ttl) => message("MonitorStale", &[("ttl", &format!("{ttl:#}"))]),
             None => String::new(),
         };
         self.deadline = None;
@@ -175,6 +176,19 @@ impl Daemon {
             DaemonState::Dead => "MonitorDead",
         };
         Some(self.reason.clone().unwrap_or_else(|| Name::fixed(header)))
+    }
+
+    /// Its own message, or what its state means; empty while it runs.
+    pub(crate) fn message(&self) -> String {
+        let key = match self.state {
+            _ if !self.message.is_empty() => return self.message.clone(),
+            DaemonState::Running => return String::new(),
+            DaemonState::Starting => "MonitorStarting",
+            DaemonState::Blind => "MonitorBlind",
+            DaemonState::Stale => "MonitorStale/silent",
+            DaemonState::Dead => "MonitorDead",
+        };
+        message(key, &[])
     }
 
     pub(crate) fn view(&self, name: &str) -> DaemonView {

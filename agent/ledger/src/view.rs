@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use jiff::Timestamp;
 use nodewell_model::{
     ConditionStatus, Name, ProblemKey,
-    text::{MESSAGE_LIMIT_BYTES, cut},
+    text::{MESSAGE_LIMIT_BYTES, cut, line},
     view::{ConditionView, DaemonState, ProblemView},
 };
 
@@ -34,6 +34,7 @@ pub(crate) fn condition(state: &ConditionState, daemons: &Daemons) -> Option<Con
         ConditionStatus::False => None,
     }
     .unwrap_or_else(|| (state.spec.healthy_reason.clone(), state.spec.healthy_message.clone()));
+    let message = line(&message, MESSAGE_LIMIT_BYTES);
     let transition = state.transition.since.unwrap_or_default();
     Some(ConditionView { condition: state.spec.condition.clone(), status, reason, message, transition, problems })
 }
@@ -108,10 +109,7 @@ fn unseen(state: &ConditionState, daemons: &Daemons) -> Option<(Name, String)> {
     let (name, daemon) = worst;
     if daemon.state == DaemonState::Running {
         let doubt = daemon.doubt_of(&state.spec.condition)?;
-        let message = format!("{name}: {}", doubt.message);
-        return Some((doubt.reason.clone(), cut(&message, MESSAGE_LIMIT_BYTES).to_owned()));
+        return Some((doubt.reason.clone(), format!("{name}: {}", doubt.message)));
     }
-    let message =
-        if daemon.message.is_empty() { format!("{name}: no message") } else { format!("{name}: {}", daemon.message) };
-    Some((daemon.reason()?, cut(&message, MESSAGE_LIMIT_BYTES).to_owned()))
+    Some((daemon.reason()?, format!("{name}: {}", daemon.message())))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::template::{Figures, Piece, fill, pieces};
+use crate::template::{EVENT_LIMIT, Figures, LIMIT, Piece, fill, pieces};
 
 /// One message.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -17,6 +17,9 @@ pub struct Entry {
     /// A figure for each place, for the reference.
     #[serde(default)]
     pub example: BTreeMap<String, String>,
+    /// Only Events have it, and it quotes others (lines of a log, evidence): [`EVENT_LIMIT`] is its limit.
+    #[serde(default)]
+    pub quotes: bool,
 }
 
 #[derive(Deserialize)]
@@ -58,7 +61,7 @@ impl Catalogue {
         self.entries.values()
     }
 
-    /// The message of `key` with its figures: one line of at most [`crate::LIMIT`] bytes.
+    /// The message of `key` with its figures: one line of at most [`Entry::limit`] bytes.
     ///
     /// # Panics
     /// In debug builds, if there is no such message or if its figures are others than these: a bug that tests find.
@@ -69,7 +72,7 @@ impl Catalogue {
             return key.to_owned();
         };
         debug_assert!(entry.fits(figures), "{key}: the figures of {:?} are not those given", entry.text);
-        fill(&entry.text, figures)
+        fill(&entry.text, figures, entry.limit())
     }
 }
 
@@ -79,7 +82,13 @@ impl Entry {
     pub fn shown(&self) -> String {
         let figures: Vec<(&str, &dyn std::fmt::Display)> =
             self.example.iter().map(|(name, figure)| (name.as_str(), figure as &dyn std::fmt::Display)).collect();
-        fill(&self.text, &figures)
+        fill(&self.text, &figures, self.limit())
+    }
+
+    /// The most bytes that it has with its figures.
+    #[must_use]
+    pub fn limit(&self) -> usize {
+        if self.quotes { EVENT_LIMIT } else { LIMIT }
     }
 
     /// Names of its places.

@@ -46,20 +46,24 @@ impl Entry {
         if shown.ends_with('…') || shown.len() >= LIMIT {
             diagnostics.push(format!("more than {LIMIT} bytes with its example"));
         }
-        if self.text.chars().any(char::is_control) || self.text.trim() != self.text {
-            diagnostics.push("has a line break, or a space at an end".to_owned());
-        }
-        let lower = format!(" {} ", self.text.to_lowercase());
-        let has = |word: &&&str| {
-            lower
-                .split(|sign: char| !sign.is_alphanumeric())
-                .collect::<Vec<_>>()
-                .join(" ")
-                .contains(&format!(" {word} "))
-        };
-        diagnostics.extend(RETIRED.iter().filter(has).map(|word| format!("says {word:?}")));
+        diagnostics.extend(text_diagnostics(&self.text));
         diagnostics
     }
+}
+
+/// The rules that any message's `text` breaks, also one that another file has, such as a rule file's.
+#[must_use]
+pub fn text_diagnostics(text: &str) -> Vec<String> {
+    let mut diagnostics = Vec::new();
+    if text.chars().any(char::is_control) || text.trim() != text {
+        diagnostics.push("has a line break, or a space at an end".to_owned());
+    }
+    let lower = format!(" {} ", text.to_lowercase());
+    let has = |word: &&&str| {
+        lower.split(|sign: char| !sign.is_alphanumeric()).collect::<Vec<_>>().join(" ").contains(&format!(" {word} "))
+    };
+    diagnostics.extend(RETIRED.iter().filter(has).map(|word| format!("says {word:?}")));
+    diagnostics
 }
 
 #[cfg(test)]

@@ -9,4 +9,5 @@ mod check;
 mod template;
 
 pub use catalogue::{Catalogue, Entry};
-pub use template::{Figures, LIMIT};
+pub use check::text_diagnostics;
+pub use template::{EVENT_LIMIT, Figures, LIMIT};

@@ -4,6 +4,8 @@ use std::fmt::Display;
 
 /// The most bytes of a message. A condition shows its first problems whole, and what follows them is cut.
 pub const LIMIT: usize = 256;
+/// The most bytes of an Event's message that quotes others; the API server takes no more.
+pub const EVENT_LIMIT: usize = 1024;
 /// What stands where a figure was cut.
 const CUT: &str = "…";
 /// A figure of that many bytes is shown whole, however long the others are.
@@ -43,14 +45,14 @@ fn next_figure(text: &str) -> Option<(&str, &str, &str)> {
     Some((words, name, after))
 }
 
-/// `text` with its figures, in one line and at most [`LIMIT`] bytes. Long figures are cut, never the words: the next step stays
+/// `text` with its figures, in one line and at most `limit` bytes. Long figures are cut, never the words: the next step stays
 /// readable. A place without a figure shows its name in braces.
-pub(crate) fn fill(text: &str, figures: Figures<'_>) -> String {
+pub(crate) fn fill(text: &str, figures: Figures<'_>, limit: usize) -> String {
     let pieces = pieces(text);
     let shown: Vec<Option<String>> = pieces.iter().map(|piece| value(*piece, figures)).collect();
     let words: usize =
         pieces.iter().zip(&shown).filter(|(_, value)| value.is_none()).map(|(piece, _)| width(*piece)).sum();
-    let share = share(LIMIT.saturating_sub(words), shown.iter().flatten().map(String::len).collect());
+    let share = share(limit.saturating_sub(words), shown.iter().flatten().map(String::len).collect());
     let mut message = String::new();
     for (piece, value) in pieces.iter().zip(shown) {
         match (value, piece) {
@@ -59,7 +61,7 @@ pub(crate) fn fill(text: &str, figures: Figures<'_>) -> String {
             (None, Piece::Figure(name)) => message.push_str(&format!("{{{name}}}")),
         }
     }
-    cut(&message, LIMIT)
+    cut(&message, limit)
 }
 
 /// What stands at `piece`: one line, whatever the figure's own text holds.
@@ -109,25 +111,25 @@ mod tests {
     fn figures_stand_in_their_places() {
         let figures: Figures<'_> = &[("mount", &"/var/lib"), ("percent", &97), ("limit", &95)];
         assert_eq!(
-            fill("{mount} is {percent} % full (limit {limit} %)", figures),
+            fill("{mount} is {percent} % full (limit {limit} %)", figures, LIMIT),
             "/var/lib is 97 % full (limit 95 %)"
         );
     }
 
     #[test]
     fn a_place_without_a_figure_and_a_lone_brace_are_shown() {
-        assert_eq!(fill("{a} and {b", &[]), "{a} and {b");
+        assert_eq!(fill("{a} and {b", &[], LIMIT), "{a} and {b");
     }
 
     #[test]
     fn a_figure_is_one_line() {
-        assert_eq!(fill("{text}.", &[("text", &"a\nb\r\n\u{1b}c")]), "a b c.");
+        assert_eq!(fill("{text}.", &[("text", &"a\nb\r\n\u{1b}c")], LIMIT), "a b c.");
     }
 
     #[test]
     fn a_long_figure_is_cut_and_the_words_and_the_short_figures_stay() {
         let (path, error) = ("/p".repeat(4000), "EIO");
-        let message = fill("{path} fails with {error}: unmount it", &[("path", &path), ("error", &error)]);
+        let message = fill("{path} fails with {error}: unmount it", &[("path", &path), ("error", &error)], LIMIT);
         assert!(message.len() <= LIMIT && message.len() > LIMIT - 4, "{}", message.len());
         assert!(message.ends_with("… fails with EIO: unmount it"), "{message}");
     }
@@ -135,13 +137,13 @@ mod tests {
     #[test]
     fn what_two_long_figures_take_is_shared_between_them() {
         let (a, b) = ("a".repeat(1000), "é".repeat(1000));
-        let message = fill("{a} {b}", &[("a", &a), ("b", &b)]);
+        let message = fill("{a} {b}", &[("a", &a), ("b", &b)], LIMIT);
         assert!(message.len() <= LIMIT, "{}", message.len());
         assert!(message.matches('a').count() > 100 && message.matches('é').count() > 50, "{message}");
     }
 
     #[test]
     fn words_that_are_too_long_are_cut_too() {
-        assert!(fill(&"w".repeat(1000), &[]).len() <= LIMIT);
+        assert!(fill(&"w".repeat(1000), &[], LIMIT).len() <= LIMIT);
     }
 }

@@ -18,6 +18,16 @@ pub fn subject(raw: &[u8]) -> String {
     cleaned(raw, SUBJECT_LIMIT_BYTES, false)
 }
 
+/// `text` in one line of at most `limit_bytes` bytes: line breaks and other control characters become spaces.
+#[must_use]
+pub fn line(text: &str, limit_bytes: usize) -> String {
+    if !text.contains(char::is_control) {
+        return cut(text, limit_bytes).to_owned();
+    }
+    let parts = text.split(char::is_control).map(str::trim).filter(|part| !part.is_empty());
+    cut(&parts.collect::<Vec<_>>().join(" "), limit_bytes).to_owned()
+}
+
 /// The longest prefix of `text` that has at most `limit_bytes` bytes and ends on a character boundary.
 #[must_use]
 pub fn cut(text: &str, limit_bytes: usize) -> &str {
@@ -109,6 +119,13 @@ mod tests {
         ] {
             assert_eq!(differ_in_figures_only(one, other), alike, "{one} / {other}");
         }
+    }
+
+    #[test]
+    fn a_line_has_no_line_break_and_ends_at_its_limit() {
+        assert_eq!(line("a  b ", 99), "a  b ");
+        assert_eq!(line("a\r\n\n\tb \n", 99), "a b");
+        assert_eq!(line("a\nä", 3), "a ");
     }
 
     #[test]

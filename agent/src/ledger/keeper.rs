@@ -179,10 +179,7 @@ impl Keeper {
     fn tell_unread(&self, rows: &[Row], ledger: &mut Ledger) {
         let now = clock::now();
         for (log, _) in cursors(rows) {
-            let message = format!(
-                "the state directory could not be read at the start: what {log} received while the agent was away, and \
-                 longer ago than its look-back, was not read"
-            );
+            let message = nodewell_faults::message("RecordsLost/state-unreadable", &[("log", &log)]);
             ledger.gap(Gap { source: log.into(), lost: None, message, time: now.wall, origin: None }, now);
         }
     }

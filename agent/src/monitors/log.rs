@@ -198,8 +198,7 @@ impl Drop for LogMonitor {
     fn drop(&mut self) {
         self.flush();
         if self.judging {
-            let message = "the monitor failed on a record, which is passed over; see the agent's log".to_owned();
-            self.gap(Gap { lost: Some(1), message, time: Timestamp::now() });
+            self.gap(Gap::of("RecordsLost/panic", &[], Some(1), Timestamp::now()));
         }
         self.send_found(Vec::new(), clock::boottime());
     }

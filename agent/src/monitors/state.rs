@@ -96,7 +96,7 @@ impl StateMonitor {
         };
         let raised = self.finding(FindingKind::Raise, save_error.reason.clone(), save_error.message.clone());
         self.send(Finding { action: Some(action), severity: Severity::Error, ..raised }).await;
-        self.clear_all_but(Some(&save_error.reason), "something else is in the way now").await;
+        self.clear_all_but(Some(&save_error.reason), "another error prevents saving now").await;
     }
 
     async fn clear_all(&mut self) {

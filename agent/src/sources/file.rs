@@ -17,7 +17,8 @@ use std::{
 
 use jiff::Timestamp;
 use nix::fcntl::OFlag;
-use nodewell_model::{Name, Origin};
+use nodewell_message::Figures;
+use nodewell_model::Origin;
 use nodewell_rules::rule::FileReader;
 
 pub use self::timestamp::{Stamped, rfc3339, syslog};
@@ -91,7 +92,7 @@ pub struct LogFiles {
     /// Files that were there but must not be read: once they may be, their old lines are old.
     denied: HashSet<FileKey>,
     /// What went wrong with a file at the last reading.
-    unreadable: Option<String>,
+    unreadable: Option<SourceState>,
     scanned_at: Option<Duration>,
     /// The same by the clock that files have.
     looked_at: Option<SystemTime>,
@@ -188,8 +189,8 @@ impl LogFiles {
                 tail.detached_at = Some(clock::monotonic());
                 self.tails.push(tail);
             } else {
-                let message = "a log file was rotated away before it was read: lines may have been lost".to_owned();
-                sink.gap(Gap { lost: None, time: Timestamp::now(), message });
+                let files = self.patterns.join(" ");
+                sink.gap(Gap::of("RecordsLost/file-gone", &[("files", &files)], None, Timestamp::now()));
             }
         }
     }
@@ -234,16 +235,15 @@ impl LogFiles {
     }
 
     fn report_state(&mut self, sink: &mut dyn Sink) {
-        let state = if let Some(message) = &self.unreadable {
-            SourceState::Blind { reason: Name::fixed("LogFileUnreadable"), message: message.clone() }
+        let files = self.patterns.join(" ");
+        let state = if let Some(unreadable) = &self.unreadable {
+            unreadable.clone()
         } else if !self.tails.is_empty() {
             SourceState::Running
         } else if self.denied.is_empty() {
-            let message = format!("no file matches {}; read as soon as one does", self.patterns.join(" "));
-            SourceState::Blind { reason: Name::fixed("LogFileMissing"), message }
+            SourceState::blind("LogFileMissing", &[("files", &files)])
         } else {
-            let message = format!("{} must not be read; add the user to the group adm", self.patterns.join(" "));
-            SourceState::Blind { reason: Name::fixed("PermissionDenied"), message }
+            SourceState::blind("PermissionDenied/file", &[("files", &files)])
         };
         self.state.report(state, sink);
     }
@@ -255,7 +255,10 @@ impl LogFiles {
             match tail.read(&self.lines, sink) {
                 Ok(unfinished) => more |= unfinished,
                 // Not at its end, but trying at once would only spin: with the next change or rescan.
-                Err(error) => unreadable = Some(format!("cannot read {}: {error}; is its disk well?", tail.name)),
+                Err(error) => {
+                    let figures: Figures<'_> = &[("file", &tail.name), ("error", &error)];
+                    unreadable = Some(SourceState::blind("LogFileUnreadable", figures));
+                }
             }
         }
         if self.unreadable != unreadable {

@@ -8,7 +8,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use nix::errno::Errno;
-use nodewell_model::Name;
+use nodewell_message::Figures;
 use nodewell_sys::{
     bus_error,
     journal::{Change, Journal as JournalReader, JournalError, JournalLibrary},
@@ -191,7 +191,7 @@ impl Journal {
     fn go_behind(&mut self, cursor: &str, reader: &mut JournalReader, sink: &mut dyn Sink) -> Result<(), FollowError> {
         if let Err(error) = reader.seek_cursor(cursor) {
             // A cursor that is none (a damaged state file): what there is now is not read twice, and that is reported.
-            self.lost(None, format!("the saved journal position is not understood ({error})"), sink);
+            lost("RecordsLost/journal-cursor", &[("error", &error)], None, sink);
             return Ok(self.go_to_tail(reader)?);
         }
         self.find(cursor.to_owned(), reader, sink)
@@ -249,7 +249,7 @@ impl Journal {
         let Some(last) = self.vanished.take() else { return };
         let between = reader.cursor().ok().and_then(|here| numbers::between(&last, &here));
         if between != Some(0) {
-            self.lost(None, "entries were vacuumed from the journal before they could be read".to_owned(), sink);
+            lost("RecordsLost/journal-vacuumed", &[], None, sink);
         }
     }
 
@@ -269,12 +269,8 @@ impl Journal {
     fn report_skipped(&mut self, sink: &mut dyn Sink) {
         let skipped = std::mem::take(&mut self.skipped);
         if skipped > 0 {
-            self.lost(Some(skipped), format!("{skipped} journal entries are damaged"), sink);
+            lost("RecordsLost/journal-damaged", &[("lost", &skipped)], Some(skipped), sink);
         }
-    }
-
-    fn lost(&self, lost: Option<u64>, message: String, sink: &mut dyn Sink) {
-        sink.gap(Gap { lost, time: Timestamp::now(), message });
     }
 
     /// Waits until the journal has changed, or for a while.
@@ -296,25 +292,25 @@ impl Journal {
         }
     }
 
-    fn blind(&self, error: FollowError) -> Option<SourceState> {
-        let (reason, message) = match error {
+    fn blind(error: FollowError) -> Option<SourceState> {
+        let retry = Backoff::LONGEST_SECS;
+        Some(match error {
             FollowError::Moved => return None,
-            FollowError::Blind(state) => return Some(state),
-            FollowError::Disk => {
-                ("JournalUnreadable", "the disk under the journal answers with errors; opened again later".to_owned())
-            }
+            FollowError::Blind(state) => state,
+            FollowError::Disk => SourceState::blind("JournalUnreadable/disk", &[("retry", &retry)]),
             FollowError::Failed(error) => match error.errno() {
-                None => {
-                    ("JournalUnavailable", format!("{error}; install systemd's library (libsystemd0, systemd-libs)"))
-                }
+                None => SourceState::blind("JournalUnavailable", &[("error", &error)]),
                 Some(Errno::EACCES | Errno::EPERM) => {
-                    ("PermissionDenied", format!("{error}; add the user to the group systemd-journal"))
+                    SourceState::blind("PermissionDenied/journal", &[("error", &error)])
                 }
-                Some(_) => ("JournalUnreadable", format!("{error}; opened again at growing intervals")),
+                Some(_) => SourceState::blind("JournalUnreadable", &[("error", &error), ("retry", &retry)]),
             },
-        };
-        Some(SourceState::Blind { reason: Name::fixed(reason), message })
+        })
     }
+}
+
+fn lost(key: &str, figures: Figures<'_>, lost: Option<u64>, sink: &mut dyn Sink) {
+    sink.gap(Gap::of(key, figures, lost, Timestamp::now()));
 }
 
 impl Source for Journal {
@@ -325,7 +321,7 @@ impl Source for Journal {
         while !stop.is_set() {
             let Err(error) = self.follow(sink, stop) else { continue };
             self.report_skipped(sink);
-            let Some(blind) = self.blind(error) else { continue };
+            let Some(blind) = Self::blind(error) else { continue };
             self.state.report(blind, sink);
             sink.idle();
             wait(stop, &[], Some(self.backoff.pause()));

@@ -7,6 +7,7 @@ mod parse;
 pub(crate) mod stamp;
 
 use std::{
+    fmt::Display,
     io::{self, ErrorKind, SeekFrom},
     os::fd::OwnedFd,
     path::PathBuf,
@@ -14,7 +15,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use nodewell_model::{BootId, Name};
+use nodewell_model::BootId;
 
 use self::{
     device::{Device, Look},
@@ -179,14 +180,12 @@ impl Kmsg {
             KmsgInput::Open { otherwise, .. } if self.passes_over_descriptor => otherwise.display().to_string(),
             KmsgInput::Open { .. } => "the kernel log as systemd opened it".to_owned(),
         };
-        let (reason, advice) = match error.kind() {
-            ErrorKind::NotFound => ("KmsgMissing", "the kernel log device is not there; in a container, pass it in"),
-            ErrorKind::PermissionDenied => {
-                ("PermissionDenied", "run as root, with CAP_SYSLOG, or let systemd open it (ListenSpecial=/dev/kmsg)")
-            }
-            _ => ("KmsgUnreadable", "tried again at growing intervals, at most a minute apart"),
-        };
-        SourceState::Blind { reason: Name::fixed(reason), message: format!("cannot read {input}: {error}; {advice}") }
+        let (log, retry) = (("log", &input as &dyn Display), ("retry", &Backoff::LONGEST_SECS as &dyn Display));
+        match error.kind() {
+            ErrorKind::NotFound => SourceState::blind("KmsgMissing", &[log, ("error", error)]),
+            ErrorKind::PermissionDenied => SourceState::blind("PermissionDenied/kernel-log", &[log, ("error", error)]),
+            _ => SourceState::blind("KmsgUnreadable", &[log, ("error", error), retry]),
+        }
     }
 }
 

@@ -44,7 +44,8 @@ pub(crate) struct Backoff {
 }
 
 impl Backoff {
-    const LONGEST_SECS: u64 = 60;
+    /// The longest pause.
+    pub(crate) const LONGEST_SECS: u64 = 60;
 
     /// The next pause.
     pub(crate) fn pause(&mut self) -> Duration {

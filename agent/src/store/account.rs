@@ -20,7 +20,7 @@ const LIMIT_WHILE_FAILING_BYTES: usize = 8 * 1024 * 1024;
 /// While the disk is only slow. It leaves room for what all owners put at once after a reset.
 const LIMIT_BYTES: usize = 4 * LIMIT_WHILE_FAILING_BYTES;
 /// A write on a busy disk takes less; a heartbeat to the API server takes more.
-const HANGS_AFTER: Duration = Duration::from_secs(2);
+pub(super) const HANGS_AFTER: Duration = Duration::from_secs(2);
 /// After a reset nothing is written before every owner has put its rows again, but not for longer than this: an owner
 /// may have ended.
 const OWED_FOR: Duration = Duration::from_secs(5);
@@ -157,11 +157,11 @@ impl Account {
     }
 
     /// The disk does not answer.
-    pub(super) fn hangs(&mut self, message: String) {
+    pub(super) fn hangs(&mut self, hangs: SaveError) {
         if let Some((_, reported)) = &mut self.at_work {
             *reported = true;
             self.before_hang = self.state.save_error.take();
-            self.fails(SaveError::new("StateHangs", message));
+            self.fails(hangs);
         }
     }
 

@@ -15,8 +15,10 @@ use crate::runtime::crash;
 
 /// The file's name; its write-ahead log is the same with `-wal`.
 pub(super) const FILE: &str = "state.db";
-/// In pages of 4 KiB: 64 MiB.
-const PAGES_LIMIT: u32 = 16 * 1024;
+/// The file's largest size.
+pub(super) const LIMIT_MIB: u32 = 64;
+/// The same in pages of 4 KiB.
+const PAGES_LIMIT: u32 = LIMIT_MIB * 1024 / 4;
 /// A log that a burst has made longer than this is cut at once.
 const LOG_LIMIT_BYTES: u64 = 8 * 1024 * 1024;
 /// Free pages are given back from here on: 1 MiB after a burst.

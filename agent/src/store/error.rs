@@ -2,9 +2,10 @@
 
 use std::{io, path::Path};
 
+use nodewell_message::Figures;
 use rusqlite::ErrorCode;
 
-use super::SaveError;
+use super::{SaveError, database::LIMIT_MIB};
 
 /// What went wrong with the file.
 #[derive(Debug, thiserror::Error)]
@@ -17,12 +18,12 @@ pub(super) enum DatabaseError {
     #[error("{0}")]
     Damaged(String),
     /// The file was opened, but writing is not allowed.
-    #[error("only reading is allowed")]
+    #[error("the file is read-only")]
     ReadOnly,
     /// The path names another file than the open one, or none.
-    #[error("the file was removed or replaced")]
+    #[error("state.db was removed or replaced")]
     Replaced,
-    #[error("the file was written by a newer nodewell (its schema is {found}, this one knows {known})")]
+    #[error("a newer nodewell wrote state.db (schema {found}, this version knows {known})")]
     Newer { found: i64, known: i64 },
 }
 
@@ -55,20 +56,19 @@ impl DatabaseError {
     /// As a message for people: what, where, what to do.
     pub(super) fn save_error(&self, directory: &Path) -> SaveError {
         let directory = directory.display();
-        let (reason, advice) = match self.kind() {
-            ErrorKind::Full => ("StateDiskFull", "make room there; state.db itself may grow to 64 MiB"),
-            ErrorKind::ReadOnly => ("StateReadOnly", "mount its filesystem writable again"),
-            ErrorKind::Missing => ("StateMissing", "make the directory, writable for nodewell"),
-            ErrorKind::InUse => ("StateInUse", "stop the other agent, or the process that has state.db open"),
-            ErrorKind::Corrupt => ("StateUnwritable", "move state.db away; the agent makes a new one"),
-            ErrorKind::Unwritable if matches!(self, Self::Newer { .. }) => {
-                ("StateUnwritable", "install that version again, or move state.db away")
+        let key = match self.kind() {
+            ErrorKind::Full => {
+                let figures: Figures<'_> = &[("directory", &directory), ("error", self), ("limit", &LIMIT_MIB)];
+                return SaveError::of("StateDiskFull", figures);
             }
-            ErrorKind::Replaced | ErrorKind::Unwritable => {
-                ("StateUnwritable", "see that the directory and state.db belong to nodewell and that the disk works")
-            }
+            ErrorKind::ReadOnly => "StateReadOnly",
+            ErrorKind::Missing => "StateMissing",
+            ErrorKind::InUse => "StateInUse",
+            ErrorKind::Corrupt => "StateUnwritable/damaged",
+            ErrorKind::Unwritable if matches!(self, Self::Newer { .. }) => "StateUnwritable/newer",
+            ErrorKind::Replaced | ErrorKind::Unwritable => "StateUnwritable",
         };
-        SaveError::new(reason, format!("no state can be saved in {directory}: {self}; {advice}"))
+        SaveError::of(key, &[("directory", &directory), ("error", self)])
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
 use tokio::sync::watch;
 
 use super::{
-    StoreState,
+    SaveError, StoreState,
     account::{Account, End, Request},
     pending::Pending,
 };
@@ -119,7 +119,7 @@ impl Shared {
     }
 
     /// The watcher: reports it when the disk does not answer. It ends with the store.
-    pub(super) fn watch_for_hangs(&self, message: &str) {
+    pub(super) fn watch_for_hangs(&self, hangs: &SaveError) {
         let mut account = self.lock();
         while account.end != Some(End::Abandon) {
             let now = Instant::now();
@@ -130,8 +130,8 @@ impl Shared {
                 }
                 Some(_) => {
                     drop(account);
-                    tracing::warn!("{message}");
-                    self.change_and_show(|account| account.hangs(message.to_owned()));
+                    tracing::warn!("{}", hangs.message);
+                    self.change_and_show(|account| account.hangs(hangs.clone()));
                     self.lock()
                 }
             };

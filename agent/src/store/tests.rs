@@ -9,13 +9,17 @@ use std::{path::Path, time::Duration};
 
 use nodewell_model::{Row, Table};
 
-use super::{Pace, Store, StoreOptions, StoreState};
+use super::{Pace, SaveError, Store, StoreOptions, StoreState};
 
 /// Long enough for any disk; no test waits so long when all is well.
 const LONG: Duration = Duration::from_secs(30);
 
 fn open(directory: &Path) -> Store {
     Store::open(StoreOptions { directory: directory.to_owned() }).unwrap()
+}
+
+fn hangs() -> SaveError {
+    SaveError::of("StateHangs", &[("directory", &"/var/lib/nodewell"), ("limit", &2)])
 }
 
 fn row(table: Table, key: &str, value: &str) -> Row {

@@ -9,7 +9,12 @@ use std::{
     time::Duration,
 };
 
-use super::{SaveError, account::End, shared::Shared, writer::Writer};
+use super::{
+    SaveError,
+    account::{End, HANGS_AFTER},
+    shared::Shared,
+    writer::Writer,
+};
 
 /// SQLite needs some ten KiB for our statements.
 const WRITER_STACK_BYTES: usize = 256 * 1024;
@@ -19,13 +24,11 @@ const PAUSE_AFTER_PANIC: Duration = Duration::from_secs(5);
 
 /// Starts both; they end with the store.
 pub(super) fn spawn(shared: &Arc<Shared>, directory: PathBuf) -> io::Result<()> {
-    let message = format!(
-        "no state can be saved in {}: a write there does not return; look after its disk, nothing else waits for it",
-        directory.display()
-    );
+    let limit = HANGS_AFTER.as_secs();
+    let hangs = SaveError::of("StateHangs", &[("directory", &directory.display()), ("limit", &limit)]);
     let watched = Arc::clone(shared);
     let watcher = Builder::new().name("store-watch".to_owned()).stack_size(WATCHER_STACK_BYTES);
-    watcher.spawn(move || watched.watch_for_hangs(&message))?;
+    watcher.spawn(move || watched.watch_for_hangs(&hangs))?;
     let written = Arc::clone(shared);
     let writer = Builder::new().name("store".to_owned()).stack_size(WRITER_STACK_BYTES);
     writer.spawn(move || write(&written, &directory))?;
@@ -39,7 +42,7 @@ fn write(shared: &Arc<Shared>, directory: &Path) {
         shared.change_and_show(|account| {
             account.work_ended();
             account.give_up();
-            account.fails(SaveError::new("StateUnwritable", FAULT.to_owned()));
+            account.fails(SaveError::of("StateUnwritable/panic", &[]));
         });
         sleep(PAUSE_AFTER_PANIC);
         if shared.lock().end == Some(End::Abandon) {
@@ -48,5 +51,3 @@ fn write(shared: &Arc<Shared>, directory: &Path) {
     }
     shared.mark_ended();
 }
-
-const FAULT: &str = "the thread that saves state has panicked; this is a fault of nodewell, please report it";

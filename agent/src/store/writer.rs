@@ -9,6 +9,8 @@ use std::{
 };
 
 use jiff::Timestamp;
+use nodewell_faults::message;
+use nodewell_message::Figures;
 use nodewell_model::{Row, Table};
 
 use super::{
@@ -219,9 +221,10 @@ impl Writer {
         crash::point("store.before-aside");
         let moved = self.shared.at_work(|| aside::move_aside(&self.directory, Timestamp::now()));
         let Ok(file) = moved else { return false };
-        let message =
-            format!("the state in {} was damaged ({error}); it is now {}", self.directory.display(), file.display());
-        tracing::warn!("{message}; what was saved there is lost");
+        let figures: Figures<'_> =
+            &[("directory", &self.directory.display()), ("error", error), ("file", &file.display())];
+        let message = message("StateCorrupt", figures);
+        tracing::warn!("{message}");
         self.shared.change_and_show(|account| account.was_corrupt(Corruption { file, message }));
         true
     }

@@ -2,17 +2,34 @@
 
 use nodewell_faults::reason;
 use nodewell_message::Entry;
+use nodewell_model::ConditionSpec;
+use nodewell_rules::LoadPlan;
 
 const HEAD: &str = "# Messages\n\n\
     Every message that the agent writes into a NodeCondition or an Event by itself, with example figures: what stands in\n\
-    place of `97` is the node's own. A condition's message has the subject (a device, a mount point) before it. Messages\n\
-    of rules of the kernel log are the log's own lines; those of plug-ins and daemons are theirs. A message is one line of at\n\
-    most 256 bytes. `nodewell explain REASON` says what a reason means and what to do.\n";
+    place of `97` is the node's own. A condition's message has the subject (a device, a mount point) before it.\n\
+    Messages of rules of the kernel log are the log's own lines; those of plug-ins and daemons are theirs. A message is\n\
+    one line of at most 256 bytes, in an Event that quotes others (the kernel, a daemon) of at most 1024.\n\
+    `nodewell explain REASON` says what a reason means and what to do. `(healthy)` is the message while nothing is\n\
+    wrong: of a condition, or of one of its subjects.\n";
 
 /// The page.
 pub(crate) fn page() -> String {
-    let rows = nodewell_faults::messages().entries().map(row).collect::<String>();
+    let composed = nodewell_faults::messages().entries().map(|entry| (entry.key.clone(), row(entry)));
+    let declared = conditions().into_iter().map(|spec| (spec.condition.to_string(), healthy_row(&spec)));
+    let mut rows: Vec<(String, String)> = composed.chain(declared).collect();
+    rows.sort();
+    let rows: String = rows.into_iter().map(|(_, row)| row).collect();
     format!("{HEAD}\n| reason | condition | severity | message |\n|---|---|---|---|\n{rows}")
+}
+
+/// What the shipped rules declare.
+fn conditions() -> Vec<ConditionSpec> {
+    nodewell_rules::load(&LoadPlan::default()).set.conditions
+}
+
+fn healthy_row(spec: &ConditionSpec) -> String {
+    format!("| (healthy) | {} | | {} |\n", spec.condition, spec.healthy_message)
 }
 
 fn row(entry: &Entry) -> String {
@@ -24,6 +41,7 @@ fn row(entry: &Entry) -> String {
             format!("| `{name}` | {condition} | {} | {shown} |\n", reason.severity)
         }
         None if variant.starts_with("healthy") => format!("| (healthy) | {name} | | {shown} |\n"),
+        None if entry.quotes => format!("| `{name}` | (Event) | | {shown} |\n"),
         None => format!("| `{name}` | | | {shown} |\n"),
     }
 }
@@ -33,6 +51,14 @@ mod tests {
     use super::*;
 
     const SHIPPED: &str = include_str!("../../../docs/reference/messages.md");
+
+    #[test]
+    fn the_shipped_rules_healthy_messages_may_ship() {
+        for spec in conditions() {
+            assert_eq!(nodewell_message::text_diagnostics(&spec.healthy_message), [""; 0], "{}", spec.condition);
+            assert!(spec.healthy_message.len() < nodewell_message::LIMIT, "{}", spec.condition);
+        }
+    }
 
     #[test]
     fn the_page_is_that_of_the_catalogues() {

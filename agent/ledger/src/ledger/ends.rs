@@ -1,10 +1,10 @@
 //! How problems end: a clear, a quiet time, a person's request, a reload. Never by a restart.
 
+use std::fmt::Display;
+
 use jiff::{SignedDuration, Timestamp};
-use nodewell_model::{
-    ConditionStatus, EventRecord, Finding, Name, Origin, ProblemKey, Severity,
-    text::{MESSAGE_LIMIT_BYTES, cut},
-};
+use nodewell_faults::message;
+use nodewell_model::{ConditionStatus, EventRecord, Finding, Name, Origin, ProblemKey, Severity};
 
 use super::{Applied, ClearRequest, Ledger};
 use crate::{
@@ -140,8 +140,12 @@ impl Ledger {
         let state = self.states.get(&key.condition);
         let healthy = state.filter(|state| state.transition.status == Some(ConditionStatus::False));
         let reason = healthy.map_or_else(|| Name::fixed("ProblemEnded"), |state| state.spec.healthy_reason.clone());
-        let on = key.subject.as_ref().map(|subject| format!(" on {subject}")).unwrap_or_default();
-        let message = format!("{}{on} is over: {}", key.reason, ending.evidence);
-        (reason, cut(&message, MESSAGE_LIMIT_BYTES).to_owned())
+        let (ended, evidence) =
+            (("reason", &key.reason as &dyn Display), ("evidence", &ending.evidence as &dyn Display));
+        let message = match &key.subject {
+            Some(subject) => message("ProblemEnded/subject", &[ended, ("subject", subject), evidence]),
+            None => message("ProblemEnded", &[ended, evidence]),
+        };
+        (reason, message)
     }
 }

@@ -235,7 +235,7 @@ impl Ledger {
                 || (doubted(subject) && named.contains(&SubjectKey::whole(subject.condition.clone())))
         };
         let unnamed: Vec<SubjectKey> = reporter.subjects().filter(|subject| !is_named(subject)).cloned().collect();
-        let ending = self.conclusion(&header.daemon, "its full report does not name it any more", header.now);
+        let ending = self.conclusion(&header.daemon, "its daemon's full report no longer names it", header.now);
         for subject in unnamed {
             self.trust_again(header, &subject);
             self.keys_of(header, &subject).iter().for_each(|key| _ = self.withdraw(key, &header.claimant(), &ending));

@@ -95,6 +95,17 @@ fn the_worst_speaks_then_the_oldest_and_names_the_others() {
 }
 
 #[test]
+fn a_conditions_message_is_one_line_and_its_problems_keeps_its_lines() {
+    let mut ledger = watched();
+    let oops = Finding { message: "BUG: lab oops\n  Call Trace:\r\n\t<TASK>".to_owned(), ..raise("sda", 1) };
+    ledger.apply(oops, at(1)).unwrap();
+    ledger.apply(raise("sdb", 2), at(2)).unwrap();
+    let condition = disk(&mut ledger);
+    assert_eq!(condition.message, "BUG: lab oops Call Trace: <TASK>; also sdb");
+    assert!(condition.problems[0].message.contains('\n'));
+}
+
+#[test]
 fn a_message_stays_bounded_whatever_else_is_broken() {
     let mut ledger = watched();
     for n in 0..500 {

@@ -53,7 +53,7 @@ fn of_several_that_do_not_see_the_worst_is_named() {
     ledger.daemon(report("b", DaemonState::Dead), at(1)).unwrap();
     ledger.daemon(report("c", DaemonState::Blind), at(1)).unwrap();
     let view = disk(&mut ledger);
-    assert_eq!((view.reason.as_str(), view.message.as_str()), ("MonitorDead", "b: no message"));
+    assert_eq!((view.reason.as_str(), view.message.as_str()), ("MonitorDead", "b: has ended; start it again"));
 }
 
 #[test]

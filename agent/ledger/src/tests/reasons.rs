@@ -38,7 +38,7 @@ fn one_subject_may_have_several_faults_and_each_ends_by_itself() {
     assert_eq!(reasons(&mut ledger), ["ReadOnly"]);
     let events = ledger.take_events();
     let last = events.last().unwrap();
-    assert_eq!(last.message, "SpareLow on nvme0 is over: it is not reported any more");
+    assert_eq!(last.message, "SpareLow on nvme0 is over: its daemon no longer reports it");
     assert_eq!((last.reason.as_str(), last.time, events.len()), ("ProblemEnded", wall(9), 3));
 }
 

@@ -92,7 +92,7 @@ pub(super) fn create_event(config: &ApiserverConfig, uid: &str, delivery: &Deliv
         "involvedObject": {"apiVersion": "v1", "kind": "Node", "name": node_name, "uid": uid},
         "type": if record.severity == Severity::Info { "Normal" } else { "Warning" },
         "reason": record.reason,
-        "message": text::cut(&delivery.message, text::MESSAGE_LIMIT_BYTES),
+        "message": text::line(&delivery.message, text::MESSAGE_LIMIT_BYTES),
         "source": {"component": record.source, "host": node_name},
         "reportingComponent": FIELD_MANAGER,
         "reportingInstance": node_name,
@@ -112,7 +112,7 @@ pub(super) fn create_event(config: &ApiserverConfig, uid: &str, delivery: &Deliv
 /// The absolute count: sent twice it has the same effect.
 pub(super) fn count_event(config: &ApiserverConfig, delivery: &Delivery) -> Call {
     let body = json!({
-        "message": text::cut(&delivery.message, text::MESSAGE_LIMIT_BYTES),
+        "message": text::line(&delivery.message, text::MESSAGE_LIMIT_BYTES),
         "lastTimestamp": seconds(delivery.last_time),
         "count": count(delivery),
     });
@@ -150,9 +150,16 @@ pub(super) fn seconds(time: Timestamp) -> String {
 
 #[cfg(test)]
 mod tests {
-    use nodewell_model::ConditionStatus;
+    use std::{path::PathBuf, time::Duration};
+
+    use nodewell_ledger::Now;
+    use nodewell_model::{BootId, ConditionStatus, EventRecord, Origin, view::ConditionView};
 
     use super::*;
+    use crate::exporters::apiserver::{
+        aggregate::{Aggregate, EventLimits, Next},
+        schedule::NODE_MESSAGE_LIMIT_BYTES,
+    };
 
     #[test]
     fn an_apply_names_the_node_and_nothing_but_our_conditions() {
@@ -172,5 +179,59 @@ mod tests {
         let expected = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"},
             "status": {"conditions": [condition]}});
         assert_eq!(body, expected);
+    }
+
+    /// Whatever a log line, a plug-in or a client wrote.
+    #[test]
+    fn every_message_is_one_line_within_its_limit() {
+        for message in ["\n".repeat(5000), "oops:\n Call Trace\r\n\t<TASK>\n".repeat(300), "ä\u{1b}".repeat(2000)] {
+            let view = ConditionView {
+                condition: Name::fixed("DiskUnhealthy"),
+                status: ConditionStatus::True,
+                reason: Name::fixed("IOError"),
+                message: message.clone(),
+                transition: Timestamp::UNIX_EPOCH,
+                problems: Vec::new(),
+            };
+            let set = ApplySet::from([(view.condition.clone(), ConditionContent::of(&view))]);
+            let applied = apply_conditions("n1", &patch(&set, Timestamp::UNIX_EPOCH), false);
+            let body: Value = serde_json::from_slice(&applied.body).unwrap();
+            is_line(&body["status"]["conditions"][0]["message"], NODE_MESSAGE_LIMIT_BYTES);
+
+            let delivery = delivery(message);
+            let config = ApiserverConfig::new(PathBuf::from("/kubeconfig"), "n1");
+            for call in [create_event(&config, "uid", &delivery), count_event(&config, &delivery)] {
+                let body: Value = serde_json::from_slice(&call.body).unwrap();
+                is_line(&body["message"], text::MESSAGE_LIMIT_BYTES);
+            }
+        }
+    }
+
+    fn delivery(message: String) -> Delivery {
+        let time = Timestamp::UNIX_EPOCH;
+        let record = EventRecord {
+            id: 1,
+            origin: Origin::Agent { boot_id: BootId::default(), started_ns: 0, sequence: 1 },
+            boot_id: None,
+            severity: Severity::Error,
+            time,
+            last_time: time,
+            reason: Name::fixed("IOError"),
+            message,
+            subject: None,
+            source: "kernel-monitor".into(),
+            condition: None,
+            count: 1,
+            test: false,
+        };
+        let mut aggregate = Aggregate::new(EventLimits::default());
+        aggregate.add(record, Now { wall: time, boottime: Duration::ZERO });
+        let Next::Send(delivery) = aggregate.next(Duration::ZERO) else { panic!("nothing holds it back") };
+        *delivery
+    }
+
+    fn is_line(message: &Value, limit_bytes: usize) {
+        let message = message.as_str().unwrap();
+        assert!(message.len() <= limit_bytes && !message.contains(char::is_control), "{message:?}");
     }
 }

@@ -13,7 +13,7 @@ use std::{
 use jiff::Timestamp;
 use nodewell_model::{ConditionStatus, Name, problem::stable_hash, text, view::ConditionView};
 
-/// The longest message written to a Node: every heartbeat of every node stores it again.
+/// The longest message written to a Node, in one line: every heartbeat of every node stores it again.
 pub const NODE_MESSAGE_LIMIT_BYTES: usize = 256;
 
 /// The intervals of the schedule.
@@ -63,7 +63,7 @@ impl ConditionContent {
         Self {
             status: view.status,
             reason: view.reason.clone(),
-            message: text::cut(&view.message, NODE_MESSAGE_LIMIT_BYTES).to_owned(),
+            message: text::line(&view.message, NODE_MESSAGE_LIMIT_BYTES),
             transition: view.transition,
             problems_hash: stable_hash(&view.problems.iter().map(|problem| &problem.id).collect::<Vec<_>>()),
         }

@@ -1,9 +1,10 @@
 //! What is concluded from the evidence on the last boot's end: values in, findings out.
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt::Display, sync::Arc, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
-use nodewell_model::{BootId, Finding, FindingKind, Guard, Name, Origin, Severity, text};
+use nodewell_faults::message;
+use nodewell_model::{BootId, Finding, FindingKind, Guard, Name, Origin, Severity};
 
 use super::{
     journal::JournalEnd,
@@ -51,7 +52,7 @@ impl Evidence {
         }
         panics.truncate(PANICS_LIMIT);
         let reported = panics.iter().rev().map(|dump| self.panic(dump));
-        let newest = panics.first().map(|dump| panic_text(dump));
+        let newest = panics.first().copied();
         let unexpected = self.mark.as_ref().filter(|mark| self.was_unexpected(mark, newest.is_some()));
         reported.chain(unexpected.map(|mark| self.unexpected(mark, newest))).collect()
     }
@@ -84,22 +85,37 @@ impl Evidence {
         let time = dump.time.unwrap_or(self.began()).min(self.now);
         let boot_id = self.mark.as_ref().map(|mark| mark.boot_id);
         let origin = Origin::Agent { boot_id: boot_id.unwrap_or_default(), started_ns: dump.id, sequence: 0 };
-        let message = format!("the previous boot ended in a panic: {}", panic_text(dump));
+        let message = match panic_of(&dump.text) {
+            Some(panic) => message("KernelPanic", &[("panic", &panic)]),
+            None => message("KernelPanic/no-line", &[("lines", &last_of(dump))]),
+        };
         finding(BootFinding { reason: "KernelPanic", severity: Severity::Critical, message, time, origin, boot_id })
     }
 
-    fn unexpected(&self, mark: &Mark, panic: Option<String>) -> Finding {
+    fn unexpected(&self, mark: &Mark, panic: Option<&Dump>) -> Finding {
         let (seen, by) = self.last_sign(mark);
         // A clock that was set in between does not make it come back before it went.
         let began = self.began().max(seen);
-        let why = panic.map(|panic| format!("the kernel panicked: {panic}")).or_else(|| self.last_kernel_messages());
-        let why = why.unwrap_or_else(|| "nothing was left that shows why (power, a watchdog, a reset)".to_owned());
-        let mut message = format!(
-            "the node went down without a shutdown and came back at {began:.0}; last seen alive at {seen:.0} ({by}); {why}"
-        );
-        if !self.pstore.compressed.is_empty() {
-            message += &format!("; pstore has records left compressed: {}", self.pstore.compressed.join(", "));
-        }
+        let (seen, back) = (format!("{seen:.0}"), format!("{began:.0}"));
+        let panic = panic.map(panic_text);
+        let lines = self.last_kernel_messages();
+        let records = Some(self.pstore.compressed.join(", ")).filter(|records| !records.is_empty());
+        let mut figures: Vec<(&str, &dyn Display)> = vec![("seen", &seen), ("by", &by), ("back", &back)];
+        figures.extend(records.as_ref().map(|records| ("records", records as &dyn Display)));
+        let is_compressed = records.is_some();
+        let key = match (&panic, &lines) {
+            (Some(panic), _) => {
+                figures.push(("panic", panic));
+                if is_compressed { "UnexpectedReboot/panic-compressed" } else { "UnexpectedReboot/panic" }
+            }
+            (None, Some(lines)) => {
+                figures.push(("lines", lines));
+                if is_compressed { "UnexpectedReboot/log-compressed" } else { "UnexpectedReboot/log" }
+            }
+            (None, None) if is_compressed => "UnexpectedReboot/compressed",
+            (None, None) => "UnexpectedReboot",
+        };
+        let message = message(key, &figures);
         let origin = Origin::Agent { boot_id: mark.boot_id, started_ns: 0, sequence: 1 };
         let (time, boot_id) = (began, Some(mark.boot_id));
         finding(BootFinding { reason: "UnexpectedReboot", severity: Severity::Error, message, time, origin, boot_id })
@@ -107,7 +123,7 @@ impl Evidence {
 
     /// The newest sign of life, and its source.
     fn last_sign(&self, mark: &Mark) -> (Timestamp, &'static str) {
-        let own = (mark.alive, "by the agent's own note, which it writes once an hour");
+        let own = (mark.alive, "the agent's own note, written once an hour");
         let journal = self.journal.as_ref().map(|end| (end.last, "the journal's last entry"));
         let dump = self.news().filter_map(|dump| dump.time).max().map(|time| (time, "the last kernel messages"));
         let signs = [Some(own), journal, dump].into_iter().flatten();
@@ -120,7 +136,7 @@ impl Evidence {
             self.news().filter(|dump| dump.reason != DumpReason::Other).map(|dump| last_lines(&dump.text, LAST_LINES));
         let logged = self.journal.iter().map(|end| end.kernel.clone());
         let lines = left.chain(logged).find(|lines| !lines.is_empty())?;
-        Some(format!("the last kernel messages: {}", lines.join(" | ")))
+        Some(lines.join(" | "))
     }
 }
 
@@ -132,14 +148,13 @@ fn has_panic(dump: &Dump) -> bool {
 /// it.
 fn panic_text(dump: &Dump) -> String {
     panic_of(&dump.text).map_or_else(
-        || {
-            format!(
-                "its line is not in the record, which ends with: {}",
-                last_lines(&dump.text, LAST_LINES).join(" | ")
-            )
-        },
+        || format!("the record lacks the panic's line and ends with: {}", last_of(dump)),
         |panic| panic.to_string(),
     )
+}
+
+fn last_of(dump: &Dump) -> String {
+    last_lines(&dump.text, LAST_LINES).join(" | ")
 }
 
 /// What is particular to one finding on the previous boot.
@@ -161,7 +176,7 @@ fn finding(of: BootFinding) -> Finding {
         reason: Name::fixed(reason),
         subject: None,
         severity,
-        message: text::message(message.as_bytes()),
+        message,
         time,
         last_time: time,
         count: 1,

@@ -8,6 +8,7 @@ use std::{
 };
 
 use jiff::Timestamp;
+use nodewell_message::Figures;
 
 use super::{
     LogFiles,
@@ -71,8 +72,8 @@ impl LogFiles {
             tail.detached_at = Some(clock::monotonic());
             self.tails.push(tail);
         } else {
-            let message = format!("{} was rotated away before it was read", left.path.display());
-            sink.gap(Gap { lost: None, time: Timestamp::now(), message });
+            let figures: Figures<'_> = &[("file", &left.path.display())];
+            sink.gap(Gap::of("RecordsLost/file-rotated", figures, None, Timestamp::now()));
         }
     }
 }

@@ -112,7 +112,7 @@ impl Tail {
             tail.remember_head()?;
         }
         if known_through.is_some_and(|offset| offset >= metadata.len() || !tail.begins_line(offset)) {
-            tail.restart("was truncated before it was read", sink);
+            tail.restart("RecordsLost/file-truncated", sink);
         }
         Ok(tail)
     }
@@ -161,7 +161,7 @@ impl Tail {
         }
         if self.head_changed()? {
             self.pass(lines, Flush::End, sink);
-            self.restart("was truncated and rewritten", sink);
+            self.restart("RecordsLost/file-rewritten", sink);
             return Ok(length);
         }
         self.framer.filled(length);
@@ -179,7 +179,7 @@ impl Tail {
         if self.had_it_all(&metadata) {
             self.begin_anew();
         } else {
-            self.restart("was truncated before it was read to its end", sink);
+            self.restart("RecordsLost/file-truncated", sink);
         }
         Ok(())
     }
@@ -244,10 +244,9 @@ impl Tail {
         Ok(())
     }
 
-    fn restart(&mut self, what: &str, sink: &mut dyn Sink) {
+    fn restart(&mut self, key: &str, sink: &mut dyn Sink) {
         self.begin_anew();
-        let message = format!("{} {what}: lines may have been lost", self.name);
-        sink.gap(Gap { lost: None, time: Timestamp::now(), message });
+        sink.gap(Gap::of(key, &[("file", &self.name)], None, Timestamp::now()));
     }
 
     fn begin_anew(&mut self) {

@@ -8,8 +8,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use nodewell_model::Name;
-
 use crate::sources::SourceState;
 
 /// The system's own, persistent and volatile (`systemd-journald.service(8)`).
@@ -62,15 +60,11 @@ impl JournalDirectory {
 
     fn why(&self, denied: Option<&Path>, present: bool) -> SourceState {
         let roots = self.roots.iter().map(|root| root.display().to_string()).collect::<Vec<_>>().join(" and ");
-        let (reason, message) = match (denied, present) {
-            (Some(path), _) => (
-                "PermissionDenied",
-                format!("{} must not be read; add the user to the group systemd-journal", path.display()),
-            ),
-            (None, true) => ("JournalEmpty", format!("no journal file in {roots}; is systemd-journald running?")),
-            (None, false) => ("JournalMissing", format!("no {roots}; is systemd-journald running?")),
-        };
-        SourceState::Blind { reason: Name::fixed(reason), message }
+        match (denied, present) {
+            (Some(path), _) => SourceState::blind("PermissionDenied/journal-file", &[("path", &path.display())]),
+            (None, true) => SourceState::blind("JournalEmpty", &[("directories", &roots)]),
+            (None, false) => SourceState::blind("JournalMissing", &[("directories", &roots)]),
+        }
     }
 
     /// The roots and the folders in them.

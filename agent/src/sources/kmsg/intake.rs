@@ -76,8 +76,7 @@ impl Intake {
         let Some(lost) = expected.and_then(|expected| sequence.checked_sub(expected)).filter(|lost| *lost > 0) else {
             return;
         };
-        let message = format!("{lost} kernel log records were overwritten before they could be read");
-        sink.gap(Gap { lost: Some(lost), time: read_at.wall, message });
+        sink.gap(Gap::of("RecordsLost/kernel-log", &[("lost", &lost)], Some(lost), read_at.wall));
     }
 
     fn pass(&mut self, record: &KmsgRecord<'_>, read_at: ReadTime, past: Past, sink: &mut dyn Sink) {

@@ -6,7 +6,7 @@ use nodewell_model::{Row, Table};
 
 use super::{
     super::{Pace, account::Account},
-    row,
+    hangs, row,
 };
 
 const MIB: usize = 1024 * 1024;
@@ -18,7 +18,7 @@ fn big(key: &str, bytes: usize) -> Vec<Row> {
 fn failing() -> Account {
     let mut account = Account::default();
     account.work_begins(Instant::now());
-    account.hangs("a disk that hangs".to_owned());
+    account.hangs(hangs());
     account
 }
 
@@ -106,10 +106,10 @@ fn after_a_reset_nothing_is_written_before_all_owners_have_put_their_rows() {
 fn only_a_disk_that_does_not_answer_hangs() {
     let mut account = Account::default();
     assert_eq!(account.hangs_at(), None);
-    account.hangs("too late: it has answered".to_owned());
+    account.hangs(hangs());
     assert_eq!(account.state.save_error, None);
     account.work_begins(Instant::now());
-    account.hangs("now".to_owned());
+    account.hangs(hangs());
     assert_eq!(account.state.save_error.as_ref().map(|save_error| save_error.reason.as_str()), Some("StateHangs"));
     assert_eq!(account.hangs_at(), None, "it is reported once");
     assert!(account.work_ended());

@@ -6,7 +6,7 @@ use nodewell_model::{Row, Table};
 
 use super::{
     super::{Pace, Store, shared::Shared},
-    LONG, open, pairs, row, saved, until,
+    LONG, hangs, open, pairs, row, saved, until,
 };
 
 async fn reason(store: &Store) -> String {
@@ -74,7 +74,7 @@ fn a_disk_that_does_not_answer_is_reported_to_hang_until_it_does() {
     let (writer, watcher) = (shared.clone(), shared.clone());
     let threads = [
         std::thread::spawn(move || writer.at_work(|| disk.recv().unwrap())),
-        std::thread::spawn(move || watcher.watch_for_hangs("it hangs")),
+        std::thread::spawn(move || watcher.watch_for_hangs(&hangs())),
     ];
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let mut states = shared.watch();

@@ -35,14 +35,14 @@ impl Ledger {
         for old in before.iter().filter(|key| !is_reported(key)) {
             match new {
                 Some((n, new)) => {
-                    let evidence = format!("{} took its place", new.reason);
+                    let evidence = format!("{} is reported in its place", new.reason);
                     self.end_by_report(header, *n, old, Evidence { time: new.transition, text: &evidence });
                 }
                 None => self.end_by_report(
                     header,
                     0,
                     old,
-                    Evidence { time: header.now.wall, text: "it is not reported any more" },
+                    Evidence { time: header.now.wall, text: "its daemon no longer reports it" },
                 ),
             }
         }

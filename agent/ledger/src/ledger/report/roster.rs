@@ -118,7 +118,7 @@ impl Ledger {
     }
 
     pub(super) fn forget(&mut self, name: &Arc<str>, now: Now) {
-        let ending = self.conclusion(name, "its daemon was not heard of for a day", now);
+        let ending = self.conclusion(name, "no report of its daemon for a day", now);
         self.dismiss(name, &ending, now);
     }
 
@@ -141,7 +141,7 @@ impl Ledger {
             self.departed.push_back((Arc::clone(&header.daemon), ids));
             self.dirty.departed();
         }
-        let ending = self.conclusion(&header.daemon, "its daemon ended, and said so", header.now);
+        let ending = self.conclusion(&header.daemon, "its daemon has ended and reported that", header.now);
         self.dismiss(&header.daemon, &ending, header.now);
     }
 
@@ -172,7 +172,7 @@ impl Ledger {
         self.dirty.daemon(&name);
         self.refresh_all(time);
         if clears {
-            let text = "its daemon went silent, and its grant says that this ends it";
+            let text = "its daemon is silent, and its grant has on-stale = \"clear\"";
             self.end_all_of(&name, Evidence { time, text }, now);
         }
     }

@@ -56,9 +56,9 @@ fn an_agent_that_was_not_stopped_saw_an_unexpected_reboot() {
     let findings = evidence(Some(mark(false))).findings();
     assert_eq!((findings.len(), findings[0].reason.as_str()), (1, "UnexpectedReboot"));
     assert_eq!((findings[0].severity, findings[0].time), (Severity::Error, at("2026-11-20T10:20:00Z")));
-    let expected = "the node went down without a shutdown and came back at 2026-11-20T10:20:00Z; last seen alive at \
-                    2026-11-20T10:00:00Z (by the agent's own note, which it writes once an hour); nothing was left that \
-                    shows why (power, a watchdog, a reset)";
+    let expected = "no shutdown before the reboot: last seen alive at 2026-11-20T10:00:00Z (the agent's own note, \
+                    written once an hour), back at 2026-11-20T10:20:00Z; no panic and no kernel message is left, check power, \
+                    watchdog and the BMC's log";
     assert_eq!(findings[0].message, expected);
 }
 
@@ -76,7 +76,10 @@ fn the_journal_overrules_the_agents_own_note() {
     let journal = ended("2026-11-20T10:19:00Z", false, &["nvme0: controller is down"]);
     let findings = Evidence { journal, ..evidence(Some(mark(true))) }.findings();
     assert!(findings[0].message.contains("last seen alive at 2026-11-20T10:19:00Z (the journal's last entry)"));
-    assert!(findings[0].message.ends_with("the last kernel messages: nvme0: controller is down"), "{findings:?}");
+    assert!(
+        findings[0].message.contains("; the last kernel messages: nvme0: controller is down; check"),
+        "{findings:?}"
+    );
 }
 
 #[test]
@@ -87,8 +90,10 @@ fn a_panic_is_reported_with_its_time_and_explains_the_reboot() {
     assert_eq!(reported, [("KernelPanic", Severity::Critical), ("UnexpectedReboot", Severity::Error)]);
     assert_eq!(findings[0].time, at("2026-11-20T10:18:00Z"));
     let line = "Kernel panic - not syncing: lab panic (12 s after boot)";
-    assert_eq!(findings[0].message, format!("the previous boot ended in a panic: {line}"));
-    assert!(findings[1].message.ends_with(&format!("the kernel panicked: {line}")), "{}", findings[1].message);
+    let advice = "get the dump with `nodewelld collect-pstore --to DIR`";
+    assert_eq!(findings[0].message, format!("the previous boot ended in a panic: {line}; {advice}"));
+    let why = format!("; the kernel panicked: {line}; see the Event KernelPanic");
+    assert!(findings[1].message.ends_with(&why), "{}", findings[1].message);
     assert!(findings[1].message.contains("last seen alive at 2026-11-20T10:18:00Z"));
 }
 
@@ -140,7 +145,11 @@ fn an_oops_alone_is_the_last_word_before_a_reset() {
     let oops = dump(DumpReason::Oops, Some("2026-11-20T10:18:00Z"), "<1>[    9.0] BUG: lab oops");
     let findings = with(vec![oops], evidence(Some(mark(false)))).findings();
     assert_eq!(findings.len(), 1);
-    assert!(findings[0].message.ends_with("the last kernel messages: BUG: lab oops"), "{}", findings[0].message);
+    assert!(
+        findings[0].message.contains("; the last kernel messages: BUG: lab oops; check"),
+        "{}",
+        findings[0].message
+    );
 }
 
 #[test]
@@ -158,8 +167,25 @@ fn a_panic_whose_line_is_cut_off_and_a_compressed_record_are_reported_as_such() 
     let mut evidence = with(vec![cut], evidence(Some(mark(false))));
     evidence.pstore.compressed = vec!["dmesg-efi-1.enc.z".to_owned()];
     let findings = evidence.findings();
-    assert!(findings[0].message.contains("its line is not in the record, which ends with: do_exit"), "{findings:?}");
-    assert!(findings[1].message.ends_with("pstore has records left compressed: dmesg-efi-1.enc.z"), "{findings:?}");
+    assert!(findings[0].message.contains("the record lacks its line and ends with: do_exit"), "{findings:?}");
+    assert!(findings[1].message.ends_with("compressed records in pstore have more: dmesg-efi-1.enc.z"), "{findings:?}");
+}
+
+/// What the kernel logged is the kernel's: a long line is cut, and all that we add stays.
+#[test]
+fn a_message_is_one_line_with_its_advice_however_long_the_kernels_lines_are() {
+    let long = format!("{PANIC} {}", "p".repeat(5000));
+    let oops = format!("<1>[    9.0] BUG: {}", "o".repeat(5000));
+    for text in [long, oops] {
+        let findings =
+            with(vec![dump(DumpReason::Oops, Some("2026-11-20T10:18:00Z"), &text)], evidence(Some(mark(false))))
+                .findings();
+        for message in findings.iter().map(|finding| &finding.message) {
+            assert!(message.len() <= nodewell_message::EVENT_LIMIT && !message.contains('\n'), "{message}");
+            let advice = ["--to DIR`", "see the Event KernelPanic", "the BMC's log"];
+            assert!(advice.iter().any(|advice| message.ends_with(advice)), "{message}");
+        }
+    }
 }
 
 #[test]
