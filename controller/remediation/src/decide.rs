@@ -18,8 +18,11 @@ use std::{
     time::Duration,
 };
 
-pub use self::ledger::{Cycles, Ledger, cycle_moment};
 use self::{blocked_events::BlockedEvents, judged::Judged};
+pub use self::{
+    ledger::{Cycles, Ledger, cycle_moment},
+    orphans::ORPHANED,
+};
 use crate::{
     action::{Action, NodeEvent},
     api::fence::Blocker,

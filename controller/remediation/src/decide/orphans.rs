@@ -14,6 +14,9 @@ use crate::{
     time::Moment,
 };
 
+/// The cause of a record that only takes back marks of ours.
+pub const ORPHANED: &str = "it bears marks of ours and had no record; they are taken back";
+
 /// What of the node is ours, in the eyes of a record of `policy`. A cordon is of the policy that its mark names; the mark
 /// alone is no cordon.
 pub(super) fn marks(node: &Node, policy: &str) -> Ours {
@@ -99,7 +102,7 @@ fn record(pass: &Pass<'_>, node: &Node, asker: Option<&Policy>) -> NodeFence {
         spec: NodeFenceSpec {
             node_name: node.name.clone(),
             node_uid: node.uid.clone(),
-            cause: "it bears marks of ours and had no record; they are taken back".into(),
+            cause: ORPHANED.into(),
             steps: asker.map(|policy| policy.steps.clone()).unwrap_or_default(),
             abort: asker.is_none(),
             policy,

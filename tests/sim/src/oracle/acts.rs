@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use nodewell_remediation::{api::fence::NodeFence, snapshot::PowerState};
+use nodewell_remediation::{api::fence::NodeFence, decide::ORPHANED, snapshot::PowerState};
 
 use super::Agent;
 use crate::{
@@ -247,6 +247,6 @@ impl Truth {
 
     /// Whether this record only takes back what is ours: its last one was lost.
     pub(super) fn only_takes_back(fence: &NodeFence) -> bool {
-        fence.spec.cause.starts_with("it bears marks of ours")
+        fence.spec.cause == ORPHANED
     }
 }

@@ -9,7 +9,7 @@ use nodewell_remediation::{
         fence::{Blocker, NodeFence, Phase},
         policy::Mode,
     },
-    decide::{Decision, Memory, decide},
+    decide::{Decision, Memory, ORPHANED, decide},
     facts::{LeaseView, Truth},
     snapshot::{Quorum, Snapshot},
     time::{Moment, Now},
@@ -137,7 +137,7 @@ fn harshness_of(decision: &Decision, snapshot: &Snapshot) -> BTreeMap<String, u8
 fn harshness(action: &Action, snapshot: &Snapshot) -> u8 {
     match action {
         // A record that only takes back is opened where a policy wants nothing.
-        Action::Open(fence) => u8::from(!fence.spec.cause.starts_with("it bears marks of ours")),
+        Action::Open(fence) => u8::from(fence.spec.cause != ORPHANED),
         Action::Save { fence, .. } => meant(fence, snapshot),
         Action::Perform { op, .. } => match op {
             Op::Reversible(ReversibleOp::Taint(_)) | Op::Reversible(ReversibleOp::Cordon) => 1,
