@@ -20,7 +20,7 @@ use crate::{
     exporters::{
         self,
         apiserver::{ApiStats, EventsCheckpoint, ExporterHandles},
-        metrics::{Shown, Statistics},
+        metrics::{MetricSources, Statistics},
     },
     identity::Way,
     injection::RuleInjector,
@@ -311,7 +311,7 @@ impl Agent {
         let Some(address) = self.config.metrics_address else { return };
         match exporters::metrics::bind(address).await {
             Ok(listener) => {
-                let shown = Shown {
+                let sources = MetricSources {
                     shared_state: self.shared_state.clone(),
                     rules: self.rules.subscribe(),
                     api,
@@ -319,7 +319,7 @@ impl Agent {
                     store: self.shared_state.store().clone(),
                     statistics: Rc::new(Statistics::new(self.config.statistics)),
                 };
-                self.vital.spawn_local(exporters::metrics::serve(listener, shown));
+                self.vital.spawn_local(exporters::metrics::serve(listener, sources));
             }
             // Node Problem Detector may still hold the port; everything else works.
             Err(error) => tracing::error!(%address, %error, "no metrics: the address cannot be bound"),

@@ -6,7 +6,6 @@
 
 pub mod cpu;
 pub mod disk;
-mod few;
 pub mod host;
 pub mod kernel;
 pub mod memory;
@@ -14,8 +13,9 @@ pub mod modules;
 pub mod network;
 pub mod pressure;
 pub mod space;
+mod truncated;
 
-pub use few::Few;
+pub use truncated::Truncated;
 
 use std::{
     cell::OnceCell,
@@ -37,8 +37,8 @@ pub struct ProcfsReading {
     stat: OnceCell<cpu::Stat>,
     load: OnceCell<Option<kernel::Load>>,
     memory: OnceCell<memory::Memory>,
-    disks: OnceCell<Few<disk::Disk>>,
-    interfaces: OnceCell<Few<network::Interface>>,
+    disks: OnceCell<Truncated<disk::Disk>>,
+    interfaces: OnceCell<Truncated<network::Interface>>,
     modules: OnceCell<Option<Vec<modules::Module>>>,
 }
 
@@ -78,12 +78,12 @@ impl ProcfsReading {
     }
 
     #[must_use]
-    pub fn disks(&self) -> &Few<disk::Disk> {
+    pub fn disks(&self) -> &Truncated<disk::Disk> {
         self.disks.get_or_init(|| disk::parse(&self.bytes("diskstats")))
     }
 
     #[must_use]
-    pub fn interfaces(&self) -> &Few<network::Interface> {
+    pub fn interfaces(&self) -> &Truncated<network::Interface> {
         self.interfaces.get_or_init(|| network::parse(&self.bytes("net/dev")))
     }
 

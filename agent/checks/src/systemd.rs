@@ -30,13 +30,13 @@ pub const DEADLINE: Duration = Duration::from_secs(10);
 
 /// Which processes of a unit a signal is for (`KillUnit`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Who {
+pub enum KillWhom {
     Main,
     Control,
     All,
 }
 
-impl Who {
+impl KillWhom {
     /// The string on the wire.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -117,7 +117,7 @@ impl Manager {
     /// # Errors
     /// [`BusError::Denied`] without the right, [`BusError::NoSuchUnit`] also where it has no such process, or when
     /// systemd cannot be asked.
-    pub async fn kill(&self, name: &str, who: Who, signal: i32) -> Result<(), BusError> {
+    pub async fn kill(&self, name: &str, who: KillWhom, signal: i32) -> Result<(), BusError> {
         self.call("KillUnit", &(name, who.as_str(), signal)).await
     }
 

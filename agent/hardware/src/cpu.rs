@@ -3,12 +3,12 @@
 //! Machine checks are the kernel log's (rules/shipped/hardware.toml); those that are about memory are the memory
 //! check's.
 
-mod heat;
 pub mod judge;
 pub mod list;
 pub mod microcode;
 pub mod reading;
 mod throttle;
+mod throttle_reading;
 
 use std::path::{Path, PathBuf};
 
@@ -52,7 +52,7 @@ impl CpuReader {
             siblings: siblings(&cpus),
             siblings_off: matches!(smt.trim(), "off" | "forceoff"),
             microcode: microcode::revisions(&cpuinfo),
-            heat: heat::read(&cpus),
+            throttling: throttle_reading::read(&cpus),
         })
     }
 }

@@ -1,8 +1,8 @@
 //! Fabrics: ports of InfiniBand and RoCE cards that go down, flap, slow down or make errors.
 
 mod counters;
-mod downs;
 mod judge;
+mod link_downs;
 mod port;
 mod reader;
 mod reading;

@@ -7,13 +7,13 @@
 pub mod attribute;
 pub mod clock;
 pub mod cpu;
+pub mod debounce;
 pub mod disk;
 pub mod fabric;
 pub mod gpu;
 pub mod growth;
 pub mod judge;
 pub mod last_saved;
-pub mod lasting;
 pub mod memory;
 pub mod pcie;
 pub mod reader;

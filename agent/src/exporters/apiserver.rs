@@ -2,7 +2,7 @@
 //! detection never waits for it.
 //!
 //! Conditions go out by server-side apply on `nodes/status`, Events as core/v1 in one namespace, and a Lease is renewed
-//! as a sign of life. The lanes are independent: one that is forbidden or refused does not stop the others. RBAC needed:
+//! as a sign of life. The loops are independent: one that is forbidden or refused does not stop the others. RBAC needed:
 //! `patch` on `nodes/status` of the own Node, `create` and `patch` on `events` in that namespace, and if there is to be
 //! a Lease, on `leases` in the namespace `nodewell` (`packaging/rbac/`).
 
@@ -143,15 +143,15 @@ pub struct ExporterHandles {
 pub async fn run(config: ApiserverConfig, handles: ExporterHandles, shutdown: impl Future<Output = ()>) {
     let checkpoint = handles.checkpoint.clone();
     let shared = Shared::new(config, handles);
-    let lanes = async { tokio::join!(conditions::run(&shared), events::run(&shared, checkpoint), lease::run(&shared)) };
-    tokio::pin!(lanes);
+    let loops = async { tokio::join!(conditions::run(&shared), events::run(&shared, checkpoint), lease::run(&shared)) };
+    tokio::pin!(loops);
     tokio::select! {
-        _ = &mut lanes => return,
+        _ = &mut loops => return,
         () = shared.watch_files() => return,
         () = shutdown => {}
     }
     shared.stop.send_replace(true);
-    if timeout(shared.config.flush_grace, lanes).await.is_err() {
+    if timeout(shared.config.flush_grace, loops).await.is_err() {
         tracing::warn!("the API server did not answer the last requests in time");
     }
 }

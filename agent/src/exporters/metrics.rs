@@ -36,7 +36,7 @@ const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What the exposition is made from.
 #[derive(Debug, Clone)]
-pub struct Shown {
+pub struct MetricSources {
     pub shared_state: SharedState,
     pub rules: watch::Receiver<Arc<RuleSet>>,
     pub api: Arc<ApiStats>,
@@ -51,7 +51,7 @@ pub async fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
 }
 
 /// Serves `GET /metrics` until the task is dropped.
-pub async fn serve(listener: TcpListener, shown: Shown) {
+pub async fn serve(listener: TcpListener, sources: MetricSources) {
     let permits = Arc::new(Semaphore::new(CONNECTION_LIMIT));
     loop {
         let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
@@ -60,11 +60,11 @@ pub async fn serve(listener: TcpListener, shown: Shown) {
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
-        let shown = shown.clone();
+        let sources = sources.clone();
         tokio::task::spawn_local(async move {
             let service = service_fn(|request| {
-                let shown = &shown;
-                async move { Ok::<_, Infallible>(answer(&request, shown).await) }
+                let sources = &sources;
+                async move { Ok::<_, Infallible>(answer(&request, sources).await) }
             });
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
@@ -77,10 +77,10 @@ pub async fn serve(listener: TcpListener, shown: Shown) {
     }
 }
 
-async fn answer<B>(request: &Request<B>, shown: &Shown) -> Response<Full<Bytes>> {
+async fn answer<B>(request: &Request<B>, sources: &MetricSources) -> Response<Full<Bytes>> {
     let (status, kind, body) = match (request.method(), request.uri().path()) {
         (&Method::GET | &Method::HEAD, "/metrics") => {
-            (StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text(shown).await)
+            (StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text(sources).await)
         }
         (_, "/metrics") => (StatusCode::METHOD_NOT_ALLOWED, "text/plain", "only GET\n".to_owned()),
         _ => (StatusCode::NOT_FOUND, "text/plain", "metrics are at /metrics\n".to_owned()),
@@ -91,16 +91,16 @@ async fn answer<B>(request: &Request<B>, shown: &Shown) -> Response<Full<Bytes>>
     response
 }
 
-async fn text(shown: &Shown) -> String {
-    let rules = Arc::clone(&shown.rules.borrow());
-    let statistics = shown.statistics.text(&rules.statistics).await;
+async fn text(sources: &MetricSources) -> String {
+    let rules = Arc::clone(&sources.rules.borrow());
+    let statistics = sources.statistics.text(&rules.statistics).await;
     let mut exposition = Exposition::default();
-    problems::write(&mut exposition, shown);
-    monitors::write(&mut exposition, &shown.shared_state);
-    apiserver::write(&mut exposition, shown);
-    socket::write(&mut exposition, &shown.socket);
-    if shown.store.is_somewhere() {
-        store::write(&mut exposition, &shown.store);
+    problems::write(&mut exposition, sources);
+    monitors::write(&mut exposition, &sources.shared_state);
+    apiserver::write(&mut exposition, sources);
+    socket::write(&mut exposition, &sources.socket);
+    if sources.store.is_somewhere() {
+        store::write(&mut exposition, &sources.store);
     }
     process::write(&mut exposition);
     exposition.append(&statistics);

@@ -4,7 +4,7 @@ use std::{fmt::Display, time::Duration};
 
 use nodewell_checks::{
     repair::{Decision, History, Outcome, RepairMethod, UnitProblem, UnitRepair},
-    systemd::{ActiveState, BusError, Manager, Who},
+    systemd::{ActiveState, BusError, KillWhom, Manager},
 };
 use nodewell_client::ClientError;
 use tokio::time::{Instant, sleep};
@@ -135,7 +135,7 @@ impl RepairExecutor {
 
     async fn collect(&self, setup: &Setup, unit: &UnitRepair, problem: &UnitProblem) -> Result<String, String> {
         if let Some(signal) = unit.dump {
-            match setup.manager.kill(&unit.unit, Who::Main, signal.number()).await {
+            match setup.manager.kill(&unit.unit, KillWhom::Main, signal.number()).await {
                 Ok(()) => sleep(AFTER_DUMP).await,
                 Err(error) => tracing::info!(unit = unit.unit, %error, "no dump before the repair"),
             }
@@ -168,7 +168,7 @@ async fn act(manager: &Manager, unit: &UnitRepair) -> Outcome {
     let before = manager.unit(&unit.unit).await.ok().and_then(|unit| unit.main_pid);
     let asked = match unit.way {
         RepairMethod::Restart => manager.restart(&unit.unit).await.map(drop),
-        RepairMethod::Kill(signal) => manager.kill(&unit.unit, Who::Main, signal.number()).await,
+        RepairMethod::Kill(signal) => manager.kill(&unit.unit, KillWhom::Main, signal.number()).await,
     };
     match asked {
         Ok(()) => wait(manager, unit, before).await,

@@ -5,8 +5,8 @@ use std::time::Duration;
 use nodewell_faults::message;
 use nodewell_hardware::{
     Answer, DeviceEvent, Fault, Findings, Judge, Now, PollError, ReadError, Round, State, UnknownReason, Verdict,
+    debounce::{Debounce, DebounceTimes},
     last_saved::LastSaved,
-    lasting::{Lasting, Patience},
     unknown::unknown,
 };
 use nodewell_message::Figures;
@@ -46,8 +46,8 @@ struct ClockHistory {
     mark: Option<Mark>,
     /// The clock was synchronised in this boot.
     was_synced: bool,
-    lost: Lasting,
-    off: Lasting,
+    lost: Debounce,
+    off: Debounce,
     /// A good one, that it counted by in this boot.
     source: Option<String>,
 }
@@ -84,10 +84,10 @@ impl ClockJudge {
         let is_synced = (0..SYNCED_BELOW_MICROS).contains(&error.max_micros);
         history.was_synced |= is_synced;
         let is_missed = history.was_synced || settings.required || reading.daemon.is_some();
-        let lost = Patience { onset: settings.unsynchronised_after, end: Duration::ZERO };
+        let lost = DebounceTimes { for_duration: settings.unsynchronised_after, keep_firing_for: Duration::ZERO };
         history.lost.observe(!is_synced && is_missed, now.boottime, lost);
         let limit = if history.off.holds() { settings.offset_clear } else { settings.offset };
-        let off = Patience { onset: OFF_FOR, end: OFF_FOR };
+        let off = DebounceTimes { for_duration: OFF_FOR, keep_firing_for: OFF_FOR };
         history.off.observe(is_synced && deviation(error) >= limit, now.boottime, off);
     }
 

@@ -14,7 +14,7 @@ mod trend;
 use std::collections::BTreeMap;
 
 use nodewell_hardware::{
-    Answer, DeviceEvent, Findings, Judge, Now, PollError, ReadError, Round, Verdict, lasting::Patience, unknown,
+    Answer, DeviceEvent, Findings, Judge, Now, PollError, ReadError, Round, Verdict, debounce::DebounceTimes, unknown,
 };
 use nodewell_model::{Inventory, SubjectKey};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -104,7 +104,7 @@ impl LimitsJudge {
 
     fn take_kernel(&mut self, reading: &KernelReading, now: &Now) -> Vec<DeviceEvent> {
         let measures = levels::of_kernel(reading, now.boottime, &mut self.rates, &self.settings);
-        self.kernel.take(measures, now.boottime, self.patience());
+        self.kernel.take(measures, now.boottime, self.times());
         if self.settings.leaks {
             self.leaks.take_kernel(reading, now.boottime);
         }
@@ -121,7 +121,7 @@ impl LimitsJudge {
 
     fn take_cgroups(&mut self, reading: CgroupsReading, now: &Now) -> Vec<DeviceEvent> {
         let measures = levels::of_cgroups(&reading, &self.settings);
-        self.cgroups.take(measures, now.boottime, self.patience());
+        self.cgroups.take(measures, now.boottime, self.times());
         let events = self.pods.take(&reading.pods, self.settings.oom_kills_per_hour, now);
         self.controllers = reading.controllers;
         events
@@ -133,8 +133,8 @@ impl LimitsJudge {
         reported.into_iter().collect()
     }
 
-    fn patience(&self) -> Patience {
-        Patience { onset: self.settings.for_duration, end: self.settings.keep_firing_for }
+    fn times(&self) -> DebounceTimes {
+        DebounceTimes { for_duration: self.settings.for_duration, keep_firing_for: self.settings.keep_firing_for }
     }
 
     fn verdicts(&self, now: &Now) -> Vec<Verdict> {

@@ -7,13 +7,13 @@ use std::time::Duration;
 #[derive(Debug, Default)]
 pub struct Schedule {
     slots: Vec<Slot>,
-    lanes: Vec<Lane>,
+    groups: Vec<ConcurrencyGroup>,
 }
 
 /// One task.
 #[derive(Debug)]
 struct Slot {
-    lane: usize,
+    group: usize,
     interval: Duration,
     due: Duration,
     is_running: bool,
@@ -21,7 +21,7 @@ struct Slot {
 
 /// Tasks that share a limit.
 #[derive(Debug)]
-struct Lane {
+struct ConcurrencyGroup {
     limit: usize,
     running: usize,
 }
@@ -47,11 +47,11 @@ pub struct Start {
 impl Schedule {
     /// More tasks, numbered on from those before, of which at most `limit` run at once.
     pub fn add(&mut self, limit: usize, tasks: impl IntoIterator<Item = Timing>) {
-        let lane = self.lanes.len();
-        self.lanes.push(Lane { limit: limit.max(1), running: 0 });
+        let group = self.groups.len();
+        self.groups.push(ConcurrencyGroup { limit: limit.max(1), running: 0 });
         let slot = |Timing { interval, first }: Timing| {
             // An interval of nothing would never let another task run.
-            Slot { lane, interval: interval.max(Duration::from_millis(1)), due: first, is_running: false }
+            Slot { group, interval: interval.max(Duration::from_millis(1)), due: first, is_running: false }
         };
         self.slots.extend(tasks.into_iter().map(slot));
     }
@@ -61,7 +61,7 @@ impl Schedule {
         let ready = self.slots.iter().enumerate().filter(|(_, slot)| slot.due <= now && self.may_run(slot));
         let task = ready.min_by_key(|(_, slot)| slot.due).map(|(task, _)| task)?;
         let slot = &mut self.slots[task];
-        self.lanes[slot.lane].running += 1;
+        self.groups[slot.group].running += 1;
         slot.is_running = true;
         let due = slot.due;
         // What it is late by is skipped, all but the tick that it runs for.
@@ -75,7 +75,7 @@ impl Schedule {
     pub fn ended(&mut self, task: usize, now: Duration) -> u64 {
         let Some(slot) = self.slots.get_mut(task).filter(|slot| slot.is_running) else { return 0 };
         slot.is_running = false;
-        self.lanes[slot.lane].running -= 1;
+        self.groups[slot.group].running -= 1;
         if slot.due > now {
             return 0;
         }
@@ -91,8 +91,8 @@ impl Schedule {
     }
 
     fn may_run(&self, slot: &Slot) -> bool {
-        let lane = &self.lanes[slot.lane];
-        !slot.is_running && lane.running < lane.limit
+        let group = &self.groups[slot.group];
+        !slot.is_running && group.running < group.limit
     }
 }
 

@@ -3,7 +3,7 @@
 //! Not by the procfs crate: it forgets the numbers of CPUs, which have holes while one is offline, passes over `intr`, and
 //! gives up the whole file for one line.
 
-use super::{Few, count, lines};
+use super::{Truncated, count, lines};
 
 /// What a CPU did, in the order of the columns. `guest` is part of `user` as well, `guest_nice` of `nice`.
 pub const MODES: [&str; 10] =
@@ -17,7 +17,7 @@ pub struct Stat {
     /// Of all CPUs together.
     pub total: Option<Times>,
     /// By the number of the CPU.
-    pub cpus: Few<(u32, Times)>,
+    pub cpus: Truncated<(u32, Times)>,
     /// Since boot, of all kinds.
     pub interrupts: Option<u64>,
     pub context_switches: Option<u64>,
@@ -66,7 +66,7 @@ pub fn parse(bytes: &[u8]) -> Stat {
     }
     cpus.sort_by_key(|(number, _)| *number);
     cpus.dedup_by_key(|(number, _)| *number);
-    Stat { cpus: Few::new(cpus, MOST_CPUS), ..stat }
+    Stat { cpus: Truncated::new(cpus, MOST_CPUS), ..stat }
 }
 
 fn cpu(key: &str) -> Option<u32> {

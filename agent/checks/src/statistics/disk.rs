@@ -7,7 +7,7 @@ use std::{
 
 use procfs::DiskStat;
 
-use super::{Few, lines};
+use super::{Truncated, lines};
 
 /// A large storage node has some hundred.
 const MOST: usize = 512;
@@ -44,7 +44,7 @@ pub struct IoCounts {
 /// Reads the file's text: devices that never did anything are left out, such as a loop device without a file; no name
 /// twice, and not more than 512 devices, whole disks first.
 #[must_use]
-pub fn parse(bytes: &[u8]) -> Few<Disk> {
+pub fn parse(bytes: &[u8]) -> Truncated<Disk> {
     let mut found: Vec<Disk> = lines(bytes).filter_map(disk).collect();
     let names: Vec<String> = found.iter().map(|disk| disk.name.clone()).collect();
     for disk in &mut found {
@@ -52,7 +52,7 @@ pub fn parse(bytes: &[u8]) -> Few<Disk> {
     }
     found.sort_by(|a, b| (!a.is_whole, &a.name).cmp(&(!b.is_whole, &b.name)));
     found.dedup_by(|a, b| a.name == b.name);
-    Few::new(found, MOST)
+    Truncated::new(found, MOST)
 }
 
 /// `sda1` of `sda`, `nvme0n1p2` of `nvme0n1` (`add_partition`, block/partitions/core.c): a digit at the end of the disk's

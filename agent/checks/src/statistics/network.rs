@@ -2,7 +2,7 @@
 //!
 //! Not by the procfs crate: an interface's name may be any bytes but blanks, `/` and `:`, and it wants text.
 
-use super::{Few, count, name};
+use super::{Truncated, count, name};
 
 /// A node has tens of interfaces of its own; each pod adds one.
 const MOST: usize = 512;
@@ -52,11 +52,11 @@ impl Interface {
 
 /// Reads the file's text: no name twice, and not more than 512 interfaces, the node's own first.
 #[must_use]
-pub fn parse(bytes: &[u8]) -> Few<Interface> {
+pub fn parse(bytes: &[u8]) -> Truncated<Interface> {
     let mut found: Vec<Interface> = bytes.split(|byte| *byte == b'\n').filter_map(interface).collect();
     found.sort_by(|a, b| (a.is_pod_side(), &a.name).cmp(&(b.is_pod_side(), &b.name)));
     found.dedup_by(|a, b| a.name == b.name);
-    Few::new(found, MOST)
+    Truncated::new(found, MOST)
 }
 
 fn interface(line: &[u8]) -> Option<Interface> {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 
-use super::{Few, ProcfsReading, cpu, disk, kernel, memory, modules, network, pressure};
+use super::{ProcfsReading, Truncated, cpu, disk, kernel, memory, modules, network, pressure};
 
 const STAT: &str = "\
 cpu  400 20 300 9000 50 6 7 8 9 10
@@ -88,7 +88,7 @@ fn whole_disks_are_distinguished_from_their_parts_and_from_what_is_made_of_them(
     assert_eq!((sda.written.merged, sda.written.bytes, sda.busy_ms, sda.weighted_ms), (6, 7 * 512, 10, 11));
 }
 
-fn disk_of(weighted_ms: u64) -> Few<disk::Disk> {
+fn disk_of(weighted_ms: u64) -> Truncated<disk::Disk> {
     disk::parse(format!("8 0 sda 1 2 3 4 5 6 7 8 0 10 {weighted_ms}\n").as_bytes())
 }
 

@@ -22,7 +22,7 @@ use super::*;
 
 /// What the tests' systemd does with calls.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Mood {
+enum FakeBehaviour {
     Answers,
     /// Answers the hello and then nothing.
     Hangs,
@@ -42,7 +42,7 @@ struct FakeBus {
 }
 
 impl FakeBus {
-    fn start(mood: Mood) -> Self {
+    fn start(behaviour: FakeBehaviour) -> Self {
         let folder = TempDir::new().unwrap();
         let listener = UnixListener::bind(folder.path().join("bus")).unwrap();
         listener.set_nonblocking(true).unwrap();
@@ -52,7 +52,7 @@ impl FakeBus {
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 counter.fetch_add(1, Ordering::Relaxed);
-                tokio::spawn(serve(stream.into_std().unwrap(), mood));
+                tokio::spawn(serve(stream.into_std().unwrap(), behaviour));
             }
         });
         Self { folder, connections, task }
@@ -73,7 +73,7 @@ fn address(path: PathBuf) -> String {
     format!("unix:path={}", path.display())
 }
 
-async fn serve(stream: std::os::unix::net::UnixStream, mood: Mood) {
+async fn serve(stream: std::os::unix::net::UnixStream, behaviour: FakeBehaviour) {
     let mut calls = nodewell_kit::serve_bus(stream).await;
     while let Some(Ok(call)) = calls.next().await {
         if call.message_type() != Type::MethodCall {
@@ -81,26 +81,26 @@ async fn serve(stream: std::os::unix::net::UnixStream, mood: Mood) {
         }
         if call.header().member().unwrap().as_str() == "Hello" {
             Connection::from(&calls).reply(&call.header(), &":1.1").await.unwrap();
-        } else if mood == Mood::Drops {
+        } else if behaviour == FakeBehaviour::Drops {
             return;
-        } else if mood != Mood::Hangs {
-            answer(&calls, &call, mood).await;
+        } else if behaviour != FakeBehaviour::Hangs {
+            answer(&calls, &call, behaviour).await;
         }
     }
 }
 
-async fn answer(calls: &MessageStream, call: &Message, mood: Mood) {
+async fn answer(calls: &MessageStream, call: &Message, behaviour: FakeBehaviour) {
     let (bus, header) = (Connection::from(calls), call.header());
-    let error = match mood {
-        Mood::Denies => Some("org.freedesktop.DBus.Error.AccessDenied"),
-        Mood::Missing => Some("org.freedesktop.DBus.Error.ServiceUnknown"),
+    let error = match behaviour {
+        FakeBehaviour::Denies => Some("org.freedesktop.DBus.Error.AccessDenied"),
+        FakeBehaviour::Missing => Some("org.freedesktop.DBus.Error.ServiceUnknown"),
         _ => None,
     };
     if let Some(name) = error {
         return bus.reply_error(&header, name, &"said so").await.unwrap();
     }
     match header.member().unwrap().as_str() {
-        "Get" => property(&bus, call, mood).await,
+        "Get" => property(&bus, call, behaviour).await,
         "ListUnitsByNames" => {
             let (names,): (Vec<String>,) = call.body().deserialize().unwrap();
             let listed: Vec<_> = names.iter().map(|name| listing(name)).collect();
@@ -140,12 +140,12 @@ fn listing(name: &str) -> super::unit::Listing {
     )
 }
 
-async fn property(bus: &Connection, call: &Message, mood: Mood) {
+async fn property(bus: &Connection, call: &Message, behaviour: FakeBehaviour) {
     let header = call.header();
     assert_eq!(header.path().unwrap().as_str(), "/org/freedesktop/systemd1/unit/kubelet_2eservice");
     let (_, name): (String, String) = call.body().deserialize().unwrap();
     let value: Variant<'_> = match name.as_str() {
-        _ if mood == Mood::Strange => Variant::from(7.5_f64),
+        _ if behaviour == FakeBehaviour::Strange => Variant::from(7.5_f64),
         "LoadState" => "loaded".into(),
         "ActiveState" => "failed".into(),
         "SubState" => "failed".into(),
@@ -170,7 +170,7 @@ const LATE: Duration = Duration::from_secs(20);
 
 #[tokio::test]
 async fn a_unit_is_read_also_from_a_systemd_that_does_not_count_restarts() {
-    let bus = FakeBus::start(Mood::Answers);
+    let bus = FakeBus::start(FakeBehaviour::Answers);
     let unit = bus.manager(LATE).unit("kubelet.service").await.unwrap();
     assert_eq!((unit.load, unit.active, unit.has_job), (LoadState::Loaded, ActiveState::Failed, false));
     assert_eq!((unit.active_since.as_millis(), unit.state_since.as_millis()), (1000, 2500));
@@ -181,7 +181,7 @@ async fn a_unit_is_read_also_from_a_systemd_that_does_not_count_restarts() {
 
 #[tokio::test]
 async fn many_units_are_one_call_on_one_connection() {
-    let bus = FakeBus::start(Mood::Answers);
+    let bus = FakeBus::start(FakeBehaviour::Answers);
     let manager = bus.manager(LATE);
     for _ in 0..3 {
         let listed = manager.units(&["a.service", "b.service"]).await.unwrap();
@@ -193,22 +193,22 @@ async fn many_units_are_one_call_on_one_connection() {
 
 #[tokio::test]
 async fn a_restart_and_a_signal_return_the_answer_of_systemd() {
-    let bus = FakeBus::start(Mood::Answers);
+    let bus = FakeBus::start(FakeBehaviour::Answers);
     let manager = bus.manager(LATE);
     assert_eq!(manager.restart("kubelet.service").await.unwrap(), "/org/freedesktop/systemd1/job/7");
-    manager.kill("kubelet.service", Who::Main, 15).await.unwrap();
-    let unknown = manager.kill("other.service", Who::All, 9).await;
+    manager.kill("kubelet.service", KillWhom::Main, 15).await.unwrap();
+    let unknown = manager.kill("other.service", KillWhom::All, 9).await;
     assert!(matches!(unknown, Err(BusError::NoSuchUnit { .. })), "{unknown:?}");
 }
 
 #[tokio::test]
 async fn refusals_are_distinguished() {
-    let denied = FakeBus::start(Mood::Denies).manager(LATE).restart("a.service").await;
+    let denied = FakeBus::start(FakeBehaviour::Denies).manager(LATE).restart("a.service").await;
     let expected = BusError::Denied { method: "RestartUnit", message: "said so".to_owned() };
     assert_eq!(denied, Err(expected));
-    let bus = FakeBus::start(Mood::Missing);
+    let bus = FakeBus::start(FakeBehaviour::Missing);
     assert!(bus.manager(LATE).units(&["a.service"]).await.unwrap_err().is_absent());
-    let bus = FakeBus::start(Mood::Strange);
+    let bus = FakeBus::start(FakeBehaviour::Strange);
     let strange = bus.manager(LATE).unit("kubelet.service").await;
     assert!(matches!(strange, Err(BusError::Unexpected { .. })), "{strange:?}");
 }
@@ -233,7 +233,7 @@ async fn a_bus_that_is_not_there_or_speaks_something_else_is_an_answer() {
 
 #[tokio::test]
 async fn a_bus_that_hangs_is_given_up_and_connected_again() {
-    let bus = FakeBus::start(Mood::Hangs);
+    let bus = FakeBus::start(FakeBehaviour::Hangs);
     let manager = bus.manager(SOON);
     for _ in 0..2 {
         let silent = manager.units(&["a.service"]).await;
@@ -249,14 +249,14 @@ async fn a_bus_that_hangs_is_given_up_and_connected_again() {
 
 #[tokio::test]
 async fn a_bus_that_restarts_is_found_again() {
-    let bus = FakeBus::start(Mood::Drops);
+    let bus = FakeBus::start(FakeBehaviour::Drops);
     let manager = bus.manager(LATE);
     let broken = manager.units(&["a.service"]).await;
     assert!(matches!(broken, Err(BusError::Broken { .. })), "{broken:?}");
     let socket = bus.folder.path().join("bus");
     bus.task.abort();
     std::fs::remove_file(&socket).unwrap();
-    let FakeBus { folder: other, .. } = &FakeBus::start(Mood::Answers);
+    let FakeBus { folder: other, .. } = &FakeBus::start(FakeBehaviour::Answers);
     std::os::unix::fs::symlink(other.path().join("bus"), &socket).unwrap();
     assert_eq!(manager.units(&["a.service"]).await.unwrap().len(), 1);
 }

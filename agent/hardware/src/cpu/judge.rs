@@ -134,10 +134,10 @@ impl CpuJudge {
     }
 
     fn measure_heat(&mut self, reading: &CpuReading, now: &Now) {
-        let packages: BTreeSet<_> = reading.heat.iter().map(|heat| heat.package).collect();
+        let packages: BTreeSet<_> = reading.throttling.iter().map(|reading| reading.package).collect();
         self.throttles.retain(|package, _| packages.contains(package));
-        for heat in &reading.heat {
-            self.throttles.entry(heat.package).or_default().take(now.boottime, heat);
+        for reading in &reading.throttling {
+            self.throttles.entry(reading.package).or_default().take(now.boottime, reading);
         }
         let throttled = self.throttles.iter().filter(|(_, throttle)| throttle.is_throttled);
         self.boot.throttled = throttled.map(|(package, _)| *package).collect();

@@ -19,7 +19,7 @@ pub struct CpuReading {
     /// An operator switched simultaneous multithreading off.
     pub siblings_off: bool,
     pub microcode: Vec<Microcode>,
-    pub heat: Vec<Heat>,
+    pub throttling: Vec<ThrottleReading>,
 }
 
 /// CPUs of one kind that run one revision.
@@ -33,7 +33,7 @@ pub struct Microcode {
 
 /// How often the CPUs of one package were throttled because they were too hot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Heat {
+pub struct ThrottleReading {
     pub package: u32,
     pub cpus: u32,
     /// Of the package, and of its cores together.

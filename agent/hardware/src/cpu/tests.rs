@@ -147,8 +147,11 @@ fn all_of_it_is_read() {
     let reading: CpuReading = serde_json::from_value(node.reader().read(ALL).unwrap()).unwrap();
     assert_eq!((reading.online.to_string(), reading.siblings.to_string()), ("0-7".to_owned(), "4-7".to_owned()));
     assert_eq!(reading.microcode[0].kind, "6/85/7");
-    assert_eq!((reading.heat[0].cpus, reading.heat[0].events, reading.heat[0].millis), (4, 3 + 3 + 20, Some(70)));
-    assert_eq!((reading.heat[1].events, reading.heat[1].millis), (0, None));
+    assert_eq!(
+        (reading.throttling[0].cpus, reading.throttling[0].events, reading.throttling[0].millis),
+        (4, 3 + 3 + 20, Some(70))
+    );
+    assert_eq!((reading.throttling[1].events, reading.throttling[1].millis), (0, None));
 }
 
 #[test]

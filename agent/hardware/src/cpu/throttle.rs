@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::reading::Heat;
+use super::reading::ThrottleReading;
 
 /// A moment of throttling is what a CPU is built for; minutes of it slow down what runs there.
 pub(super) const HOT_FOR: Duration = Duration::from_secs(3 * 60);
@@ -14,7 +14,7 @@ const HOT_SHARE: u64 = 20;
 /// One package.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Throttle {
-    last: Option<(Duration, Heat)>,
+    last: Option<(Duration, ThrottleReading)>,
     hot: Duration,
     /// `None` before the first event of this boot.
     calm: Option<Duration>,
@@ -28,16 +28,16 @@ impl Throttle {
     }
 
     /// Adds what was counted up to `at`, by the clock since boot.
-    pub(super) fn take(&mut self, at: Duration, heat: &Heat) {
-        let before = self.last.replace((at, heat.clone()));
+    pub(super) fn take(&mut self, at: Duration, reading: &ThrottleReading) {
+        let before = self.last.replace((at, reading.clone()));
         let Some((then, before)) = before else { return };
         let elapsed = at.saturating_sub(then);
         if elapsed.is_zero() {
             return;
         }
         // A counter that goes back is that of fewer CPUs: some were taken offline.
-        let events = heat.events.saturating_sub(before.events);
-        let millis = heat.millis.zip(before.millis).map(|(now, before)| now.saturating_sub(before));
+        let events = reading.events.saturating_sub(before.events);
+        let millis = reading.millis.zip(before.millis).map(|(now, before)| now.saturating_sub(before));
         match (events, millis) {
             (0, None | Some(0)) => self.cool_down(elapsed),
             _ => self.heat_up(is_hot(events, millis, elapsed), elapsed),
@@ -67,7 +67,7 @@ impl Throttle {
     }
 
     pub(super) fn cpus(&self) -> u32 {
-        self.last.as_ref().map_or(0, |(_, heat)| heat.cpus)
+        self.last.as_ref().map_or(0, |(_, reading)| reading.cpus)
     }
 }
 

@@ -8,7 +8,7 @@ use super::{
     scsi::{ScsiDevice, ask, sense::Registers, sense::Sense, unbelievable},
 };
 use crate::ReadError;
-use page::{About, Thresholds};
+use page::{IdentifyDevice, Thresholds};
 
 const PASS_THROUGH_16: u8 = 0x85;
 const BLOCK_BYTES: usize = 512;
@@ -43,15 +43,15 @@ pub(super) fn read(device: &mut impl ScsiDevice) -> Result<(Option<Identity>, He
         return Ok((None, Health::Asleep));
     }
     let block = data(device, "IDENTIFY DEVICE", &Command { command: IDENTIFY_DEVICE, ..Command::default() })?;
-    let about = About::parse(&block).map_err(unbelievable)?;
-    let reading = match about.smart {
-        Smart::On => smart(device, &about)?,
+    let identify = IdentifyDevice::parse(&block).map_err(unbelievable)?;
+    let reading = match identify.smart {
+        Smart::On => smart(device, &identify)?,
         off => AtaReading { smart: off, ..AtaReading::default() },
     };
-    Ok((Some(about.identity), Health::Ata(reading)))
+    Ok((Some(identify.identity), Health::Ata(reading)))
 }
 
-fn smart(device: &mut impl ScsiDevice, about: &About) -> Result<AtaReading, ReadError> {
+fn smart(device: &mut impl ScsiDevice, identify: &IdentifyDevice) -> Result<AtaReading, ReadError> {
     let failing = Part::of(is_failing(device))?;
     // Obsolete since ATA-8, but where it is there it is the device's own report.
     let thresholds = Part::of(smart_block(device, READ_THRESHOLDS, 0).and_then(|block| thresholds(&block)))?;
@@ -59,11 +59,11 @@ fn smart(device: &mut impl ScsiDevice, about: &About) -> Result<AtaReading, Read
         .and_then(|block| page::attributes(&block, thresholds.read()).map_err(unbelievable));
     Ok(AtaReading {
         smart: Smart::On,
-        is_solid_state: about.is_solid_state,
+        is_solid_state: identify.is_solid_state,
         failing,
         attributes: Part::of(attributes)?,
         thresholds: thresholds.map(drop),
-        self_test: if about.has_self_test_log { Part::of(self_test(device))? } else { Part::Absent },
+        self_test: if identify.has_self_test_log { Part::of(self_test(device))? } else { Part::Absent },
     })
 }
 

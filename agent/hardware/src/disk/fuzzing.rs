@@ -16,7 +16,7 @@ fn nvme_pages(bytes: &[u8]) {
         assert!(health.spare_percent <= 100 && health.celsius.is_none_or(|now| (-40..=125).contains(&now)));
     }
     assert!(nvme::log::errors(bytes).iter().all(|entry| entry.count != 0));
-    let _ = (nvme::log::About::parse(bytes), nvme::log::latest_self_test(bytes));
+    let _ = (nvme::log::IdentifyController::parse(bytes), nvme::log::latest_self_test(bytes));
 }
 
 /// With the checksum that the disk would have given them, too: else nothing gets past it.
@@ -31,7 +31,7 @@ fn ata_blocks(bytes: &[u8]) {
         let thresholds = ata::page::Thresholds::parse(block).ok();
         let attributes = ata::page::attributes(block, thresholds.as_ref()).unwrap_or_default();
         assert!(attributes.iter().all(|attribute| attribute.id != 0 && attribute.raw < 1 << 48));
-        let _ = (ata::page::About::parse(block), ata::page::self_test(block));
+        let _ = (ata::page::IdentifyDevice::parse(block), ata::page::self_test(block));
     }
 }
 

@@ -16,7 +16,7 @@ use super::{
     reading::{Identity, NvmeReading, SelfTest},
 };
 use crate::{ReadError, Roots, disk::sysfs};
-use log::{About, ErrorEntry, HealthLog};
+use log::{ErrorEntry, HealthLog, IdentifyController};
 
 /// Log identifiers of the NVMe base specification.
 const ERROR_LOG: u8 = 0x01;
@@ -64,31 +64,34 @@ pub(super) fn read(roots: &Roots, name: &str) -> Result<(Identity, NvmeReading),
 }
 
 fn ask(device: &mut impl Controller, model: &str) -> Result<NvmeReading, ReadError> {
-    let about = Part::of(about(device))?;
+    let identify = Part::of(identify(device))?;
     let health = Part::of(health(device, model))?;
     Ok(NvmeReading {
         state: String::new(),
-        errors: Part::of(errors(device, &about, health.read()))?,
-        self_test: asked(&about, |about| self_test(device, about))?,
-        limits: about.map(|about| about.limits),
+        errors: Part::of(errors(device, &identify, health.read()))?,
+        self_test: asked(&identify, |identify| self_test(device, identify))?,
+        limits: identify.map(|identify| identify.limits),
         health,
     })
 }
 
 /// By what the controller reports of itself; what cannot be asked because that cannot be read is unreadable, too.
-fn asked<T>(about: &Part<About>, ask: impl FnOnce(&About) -> Result<T, ReadError>) -> Result<Part<T>, ReadError> {
-    match about {
-        Part::Read(about) => Part::of(ask(about)),
+fn asked<T>(
+    identify: &Part<IdentifyController>,
+    ask: impl FnOnce(&IdentifyController) -> Result<T, ReadError>,
+) -> Result<Part<T>, ReadError> {
+    match identify {
+        Part::Read(identify) => Part::of(ask(identify)),
         Part::Unreadable(why) => Ok(Part::Unreadable(why.clone())),
         Part::Denied(why) => Ok(Part::Denied(why.clone())),
         Part::Absent => Ok(Part::Absent),
     }
 }
 
-fn about(device: &mut impl Controller) -> Result<About, ReadError> {
+fn identify(device: &mut impl Controller) -> Result<IdentifyController, ReadError> {
     let mut page = [0; 4096];
     device.identify(&mut page).map_err(|error| failed("Identify", error))?;
-    About::parse(&page).map_err(unbelievable)
+    IdentifyController::parse(&page).map_err(unbelievable)
 }
 
 fn health(device: &mut impl Controller, model: &str) -> Result<HealthLog, ReadError> {
@@ -105,7 +108,7 @@ fn health(device: &mut impl Controller, model: &str) -> Result<HealthLog, ReadEr
 /// Only if there are any: the log of a controller that never had an error is not asked for.
 fn errors(
     device: &mut impl Controller,
-    about: &Part<About>,
+    identify: &Part<IdentifyController>,
     health: Option<&HealthLog>,
 ) -> Result<Vec<ErrorEntry>, ReadError> {
     let Some(health) = health else {
@@ -115,15 +118,15 @@ fn errors(
         return Ok(Vec::new());
     }
     // A controller that does not report how many it stores has the one that it counted.
-    let entries = about.read().map_or(1, |about| about.error_log_entries.clamp(1, ERRORS_READ));
+    let entries = identify.read().map_or(1, |identify| identify.error_log_entries.clamp(1, ERRORS_READ));
     let mut page = vec![0; entries * log::ERROR_BYTES];
     device.log(ERROR_LOG, &mut page).map_err(|error| failed("error log", error))?;
     Ok(log::errors(&page))
 }
 
 /// Asked only of controllers that know self-tests: a refused question would itself be a new entry of the error log.
-fn self_test(device: &mut impl Controller, about: &About) -> Result<Option<SelfTest>, ReadError> {
-    if !about.has_self_test {
+fn self_test(device: &mut impl Controller, identify: &IdentifyController) -> Result<Option<SelfTest>, ReadError> {
+    if !identify.has_self_test {
         return Err(ReadError::Unsupported { message: "the controller has no self-test".to_owned() });
     }
     let mut page = [0; log::SELF_TEST_BYTES];

@@ -8,18 +8,20 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     counters::CounterState,
-    downs::{Downs, FLAPS, HALF_A_DAY},
+    link_downs::{FLAPS, HALF_A_DAY, LinkDowns},
     reading::{PortReading, Rate},
     recovery::Recovery,
 };
 use crate::{
     Fault, Now, State,
-    lasting::{Lasting, Patience},
+    debounce::{Debounce, DebounceTimes},
 };
 
 /// A port that trains again, a switch that restarts or a card whose firmware is reset is back before.
-pub(crate) const DOWN: Patience = Patience { onset: Duration::from_secs(240), end: Duration::from_secs(60) };
-const SLOW: Patience = Patience { onset: Duration::from_secs(240), end: Duration::from_secs(240) };
+pub(crate) const DOWN: DebounceTimes =
+    DebounceTimes { for_duration: Duration::from_secs(240), keep_firing_for: Duration::from_secs(60) };
+const SLOW: DebounceTimes =
+    DebounceTimes { for_duration: Duration::from_secs(240), keep_firing_for: Duration::from_secs(240) };
 
 /// One port.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -36,14 +38,14 @@ pub(crate) struct Port {
     seen: bool,
     #[serde(default)]
     best: Rate,
-    #[serde(default, skip_serializing_if = "Lasting::is_nothing")]
-    missing: Lasting,
-    #[serde(default, skip_serializing_if = "Lasting::is_nothing")]
-    down: Lasting,
-    #[serde(default, skip_serializing_if = "Lasting::is_nothing")]
-    slow: Lasting,
+    #[serde(default, skip_serializing_if = "Debounce::is_nothing")]
+    missing: Debounce,
+    #[serde(default, skip_serializing_if = "Debounce::is_nothing")]
+    down: Debounce,
+    #[serde(default, skip_serializing_if = "Debounce::is_nothing")]
+    slow: Debounce,
     #[serde(default)]
-    downs: Downs,
+    downs: LinkDowns,
     #[serde(default)]
     counters: CounterState,
     #[serde(default, skip_serializing_if = "Recovery::is_nothing")]
@@ -135,7 +137,10 @@ impl Port {
         let location = location(reading);
         Some(match reading.state {
             2 | 3 => Fault::of("FabricPortNotActive", &[("location", &location)]),
-            4.. => Fault::of("FabricPortDown/back", &[("seconds", &DOWN.end.as_secs()), ("location", &location)]),
+            4.. => Fault::of(
+                "FabricPortDown/back",
+                &[("seconds", &DOWN.keep_firing_for.as_secs()), ("location", &location)],
+            ),
             _ => Fault::of("FabricPortDown", &[("state", &physical(reading)), ("location", &location)]),
         })
     }
@@ -189,7 +194,7 @@ impl Port {
     /// What is reported of it if it has no fault.
     pub(crate) fn healthy(&self) -> State {
         let Some(reading) = &self.reading else { return State::healthy("NetworkUnhealthy/healthy-fabric-unread", &[]) };
-        let (location, rate, seconds) = (location(reading), &reading.rate.text, DOWN.onset.as_secs());
+        let (location, rate, seconds) = (location(reading), &reading.rate.text, DOWN.for_duration.as_secs());
         let location = ("location", &location as &dyn Display);
         match reading.is_up() {
             true => State::healthy("NetworkUnhealthy/healthy-fabric", &[("rate", rate), location]),

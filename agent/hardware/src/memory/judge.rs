@@ -11,7 +11,7 @@ use super::{
     ras::RasEvent,
     reading::{Controller, Errors, MemoryReading, WHOLE, Whole},
     state::{Counting, ModuleState},
-    whole::{Beside, WholeState},
+    whole::{RoundContext, WholeState},
 };
 use crate::{
     Answer, Findings, Judge, Now, PollError, ReadError, Round, State, clock::Moment, settings::MemorySettings, unknown,
@@ -220,8 +220,8 @@ impl Judge for MemoryJudge {
         }
         let account = self.answers(round.answers);
         let loss = account.loss.as_deref();
-        let beside = Beside { now: &round.now, loss, has_modules: self.has_modules(), capacity: self.capacity };
-        let device_events = self.history.whole.take(account.whole.as_ref(), beside);
+        let context = RoundContext { now: &round.now, loss, has_modules: self.has_modules(), capacity: self.capacity };
+        let device_events = self.history.whole.take(account.whole.as_ref(), context);
         self.findings(&round.now, device_events)
     }
 

@@ -32,7 +32,7 @@ pub(super) struct WholeState {
 
 /// What a round brought, beside the reading.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Beside<'a> {
+pub(super) struct RoundContext<'a> {
     pub(super) now: &'a Now,
     /// The module that lost data in this round.
     pub(super) loss: Option<&'a str>,
@@ -53,39 +53,39 @@ impl WholeState {
     }
 
     /// Adds a round; `reading` is `None` if there was none.
-    pub(super) fn take(&mut self, reading: Option<&Whole>, beside: Beside<'_>) -> Vec<DeviceEvent> {
-        let at = beside.now.boottime;
-        beside.loss.into_iter().for_each(|label| self.recent.add_loss(at, label));
-        let device_events = reading.map(|reading| self.read(reading, beside)).unwrap_or_default();
+    pub(super) fn take(&mut self, reading: Option<&Whole>, context: RoundContext<'_>) -> Vec<DeviceEvent> {
+        let at = context.now.boottime;
+        context.loss.into_iter().for_each(|label| self.recent.add_loss(at, label));
+        let device_events = reading.map(|reading| self.read(reading, context)).unwrap_or_default();
         self.recent.explain(at);
         self.unexplained = self.unexplained.saturating_add(self.recent.age(at));
         device_events
     }
 
-    fn read(&mut self, reading: &Whole, beside: Beside<'_>) -> Vec<DeviceEvent> {
-        reading.events.iter().for_each(|event| self.event(event, beside));
+    fn read(&mut self, reading: &Whole, context: RoundContext<'_>) -> Vec<DeviceEvent> {
+        reading.events.iter().for_each(|event| self.event(event, context));
         self.counts_losses |= reading.lost_pages.is_some();
         // Neither counter starts again within a boot: one that goes back is that of less memory.
         let retired_kb = reading.corrupted_kb.map_or(0, |kb| kb.saturating_sub(self.corrupted_kb.unwrap_or(kb)));
         let retired = reading.corrupted_kb.map(|kb| kb / PAGE_KB).filter(|_| !self.counts_losses);
         let pages = reading.lost_pages.or(retired);
         let lost = pages.map_or(0, |pages| pages.saturating_sub(self.pages.unwrap_or(0)));
-        self.recent.add_pages(beside.now.boottime, lost);
+        self.recent.add_pages(context.now.boottime, lost);
         self.pages = pages.or(self.pages);
         self.corrupted_kb = reading.corrupted_kb.or(self.corrupted_kb);
         let reported = if self.counts_losses { lost } else { reading.failed_pages() };
         let unreported_kb = retired_kb.saturating_sub(reported.saturating_mul(PAGE_KB));
-        (unreported_kb > 0).then(|| retired_pages(unreported_kb, beside.now)).into_iter().collect()
+        (unreported_kb > 0).then(|| retired_pages(unreported_kb, context.now)).into_iter().collect()
     }
 
-    fn event(&mut self, event: &RasEvent, beside: Beside<'_>) {
-        let at = beside.now.boottime;
+    fn event(&mut self, event: &RasEvent, context: RoundContext<'_>) {
+        let at = context.now.boottime;
         match event {
             RasEvent::Page { frame } => self.recent.add_failed_page(at, *frame),
             RasEvent::Memory(memory) if !memory.corrected => self.recent.add_frame(at, memory.frame()),
             RasEvent::MachineCheck(check) if check.is_uncorrected() => self.recent.add_check(at, check),
-            RasEvent::MachineCheck(check) if check.is_of_memory() && !beside.has_modules => {
-                self.bucket.add(1, beside.capacity);
+            RasEvent::MachineCheck(check) if check.is_of_memory() && !context.has_modules => {
+                self.bucket.add(1, context.capacity);
             }
             RasEvent::Memory(_) | RasEvent::MachineCheck(_) | RasEvent::Lost { .. } => {}
         }

@@ -15,15 +15,16 @@ use super::{
 };
 use crate::{
     DeviceEvent, Fault, Findings, Judge, Now, PollError, ReadError, Round, State, Verdict,
+    debounce::{Debounce, DebounceTimes},
     last_saved::LastSaved,
-    lasting::{Lasting, Patience},
     settings::PcieSettings,
 };
 
 mod account;
 
 /// The counter of a root port and that of the device may be read on both sides of an error: seen at two readings.
-const UNTRACED: Patience = Patience { onset: Duration::from_secs(1), end: Duration::from_secs(1) };
+const UNTRACED: DebounceTimes =
+    DebounceTimes { for_duration: Duration::from_secs(1), keep_firing_for: Duration::from_secs(1) };
 
 /// Judges in the check process.
 #[derive(Debug)]
@@ -56,8 +57,8 @@ struct Device {
     removable: bool,
     #[serde(default)]
     errors: ErrorState,
-    #[serde(default, skip_serializing_if = "Lasting::is_nothing")]
-    untraced: Lasting,
+    #[serde(default, skip_serializing_if = "Debounce::is_nothing")]
+    untraced: Debounce,
     #[serde(default, skip_serializing_if = "LinkState::is_nothing")]
     link: LinkState,
     #[serde(default, skip_serializing_if = "Presence::is_nothing")]

@@ -8,11 +8,12 @@ use serde::{Deserialize, Serialize};
 use super::reading::{Lanes, Link};
 use crate::{
     Fault,
-    lasting::{Lasting, Patience},
+    debounce::{Debounce, DebounceTimes},
 };
 
 /// A link that trains again, because its device was reset, is there again within seconds.
-const PATIENCE: Patience = Patience { onset: Duration::from_secs(180), end: Duration::from_secs(300) };
+const TIMES: DebounceTimes =
+    DebounceTimes { for_duration: Duration::from_secs(180), keep_firing_for: Duration::from_secs(300) };
 
 /// What may be judged: drivers of GPUs lower speeds, some of them widths, while there is nothing to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,10 +27,10 @@ pub(crate) struct Judged {
 pub(crate) struct LinkState {
     /// The most that it has run at.
     best: Lanes,
-    #[serde(default, skip_serializing_if = "Lasting::is_nothing")]
-    narrow: Lasting,
-    #[serde(default, skip_serializing_if = "Lasting::is_nothing")]
-    slow: Lasting,
+    #[serde(default, skip_serializing_if = "Debounce::is_nothing")]
+    narrow: Debounce,
+    #[serde(default, skip_serializing_if = "Debounce::is_nothing")]
+    slow: Debounce,
     #[serde(skip)]
     last: Option<Link>,
 }
@@ -52,8 +53,8 @@ impl LinkState {
         self.best.width = self.best.width.max(link.now.width);
         self.best.speed = self.best.speed.max(link.now.speed);
         let most = link.most();
-        self.narrow.observe(judged.width && link.now.width < most.width, now, PATIENCE);
-        self.slow.observe(judged.speed && link.now.speed < most.speed, now, PATIENCE);
+        self.narrow.observe(judged.width && link.now.width < most.width, now, TIMES);
+        self.slow.observe(judged.speed && link.now.speed < most.speed, now, TIMES);
         self.last = Some(link);
     }
 

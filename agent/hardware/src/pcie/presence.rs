@@ -6,20 +6,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Fault,
-    lasting::{Lasting, Patience},
+    debounce::{Debounce, DebounceTimes},
 };
 
 /// Firmware updates of network cards take their device off the bus and bring it back, within a minute or two.
-const VANISHED: Patience = Patience { onset: Duration::from_secs(120), end: Duration::ZERO };
+const VANISHED: DebounceTimes =
+    DebounceTimes { for_duration: Duration::from_secs(120), keep_firing_for: Duration::ZERO };
 /// A device that is being reset answers again within a second or two (PCI Express Base Specification 6.6.1).
-const MUTE: Patience = Patience { onset: Duration::from_secs(30), end: Duration::ZERO };
+const MUTE: DebounceTimes = DebounceTimes { for_duration: Duration::from_secs(30), keep_firing_for: Duration::ZERO };
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Presence {
-    #[serde(default, skip_serializing_if = "Lasting::is_nothing")]
-    vanished: Lasting,
-    #[serde(default, skip_serializing_if = "Lasting::is_nothing")]
-    mute: Lasting,
+    #[serde(default, skip_serializing_if = "Debounce::is_nothing")]
+    vanished: Debounce,
+    #[serde(default, skip_serializing_if = "Debounce::is_nothing")]
+    mute: Debounce,
     #[serde(skip)]
     is_listed: bool,
     /// By the latest reading, however long.

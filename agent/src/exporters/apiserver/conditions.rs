@@ -1,4 +1,4 @@
-//! The conditions lane: performs what the schedule decides, one server-side apply at a time.
+//! The conditions loop: performs what the schedule decides, one server-side apply at a time.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::{
     bisect::{self, RejectedCondition},
     conflicts::{CONTROLLER_MANAGER, Conflicts},
     connection::Call,
-    health::Lane,
+    health::ControlLoop,
     jitter::Jitter,
     object::{self, ApplyPatch},
     observed::{ObservedChange, ObservedNode},
@@ -41,7 +41,7 @@ struct Conditions<'a> {
 
 /// Keeps the Node's conditions true until the stop; then sends what is due, once.
 pub(super) async fn run(shared: &Shared) {
-    let mut lane = Conditions::new(shared);
+    let mut control_loop = Conditions::new(shared);
     let mut view = shared.shared_state.watch();
     let mut credential_changes = shared.credential_changes.subscribe();
     let mut resyncs = shared.resyncs.subscribe();
@@ -51,17 +51,19 @@ pub(super) async fn run(shared: &Shared) {
     // Too slow a monitor, or none at all any more: what is known goes out.
     let _ = tokio::time::timeout(shared.config.start_grace, started).await;
     loop {
-        lane.schedule.want(view.borrow_and_update().conditions.iter().map(AsRef::as_ref), shared.clock.boottime());
+        control_loop
+            .schedule
+            .want(view.borrow_and_update().conditions.iter().map(AsRef::as_ref), shared.clock.boottime());
         if *stop.borrow_and_update() {
-            return lane.flush().await;
+            return control_loop.flush().await;
         }
-        let due = lane.due();
+        let due = control_loop.due();
         if due.is_none() {
             // Nothing to apply, and so no answer that would name the Node's UID.
             shared.use_name_as_uid();
         }
         if due.is_some_and(|due| due <= shared.clock.boottime()) {
-            lane.apply().await;
+            control_loop.apply().await;
             continue;
         }
         tokio::select! {
@@ -69,9 +71,9 @@ pub(super) async fn run(shared: &Shared) {
             biased;
             // The shared state outlives its exporters; without it there is nothing left to report.
             changed = view.changed() => if changed.is_err() { return },
-            () = shared.shared_state.events().changed(lane.seen_event) => lane.look().await,
-            _ = resyncs.changed() => lane.resync(),
-            _ = credential_changes.changed() => lane.retry.succeeded(),
+            () = shared.shared_state.events().changed(control_loop.seen_event) => control_loop.look().await,
+            _ = resyncs.changed() => control_loop.resync(),
+            _ = credential_changes.changed() => control_loop.retry.succeeded(),
             _ = stop.changed() => {}
             () = shared.sleep_until(due) => {}
         }
@@ -183,14 +185,14 @@ impl<'a> Conditions<'a> {
         self.conflicts.applied(patch, now + self.shared.config.heartbeat);
         self.learn(answer);
         self.shared.health.conflicts(self.warnings());
-        self.shared.health.succeeded_but(Lane::Conditions, self.rejections.message());
+        self.shared.health.succeeded_but(ControlLoop::Conditions, self.rejections.message());
     }
 
     fn failed(&mut self, error: &RequestError, started: Duration) {
         let now = self.shared.clock.boottime();
         self.unanswered |= matches!(error, RequestError::Unanswered(_));
         self.retry.failed_since(error, Attempt { started, ended: now }, self.jitter.fraction());
-        self.shared.health.failed(Lane::Conditions, self.explain(error));
+        self.shared.health.failed(ControlLoop::Conditions, self.explain(error));
         if matches!(error, RequestError::Forbidden(_) | RequestError::Rejected { .. }) {
             self.shared.use_name_as_uid();
         }

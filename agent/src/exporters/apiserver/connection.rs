@@ -58,7 +58,7 @@ pub(super) struct Call {
     pub(super) whole_answer: bool,
 }
 
-/// The connection, shared by all lanes.
+/// The connection, shared by all loops.
 pub(super) struct Connection {
     client_source: ClientSource,
     request_timeout: Duration,

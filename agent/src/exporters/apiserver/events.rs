@@ -1,4 +1,4 @@
-//! The events lane: takes records from the shared state's log and delivers them as Events, oldest first. The store
+//! The events loop: takes records from the shared state's log and delivers them as Events, oldest first. The store
 //! saves what is to be delivered before it is sent, so that a crash at any moment neither loses an occurrence nor
 //! counts it twice.
 
@@ -13,7 +13,7 @@ use super::{
     aggregate::{Delivery, Next},
     answer::{AcceptedAnswer, RequestError},
     connection::Call,
-    health::Lane,
+    health::ControlLoop,
     jitter::Jitter,
     object,
     retry::{Attempt, Retry},
@@ -40,19 +40,19 @@ struct Events<'a> {
 /// Delivers Events until the stop; then sends what no limit holds back, until the first failure.
 pub(super) async fn run(shared: &Shared, checkpoint: EventsCheckpoint) {
     let store = shared.shared_state.store().clone();
-    let mut lane = Events::new(shared, SavedDeliveryState::new(store, checkpoint, shared.config.event_limits));
-    lane.begin().await;
+    let mut control_loop = Events::new(shared, SavedDeliveryState::new(store, checkpoint, shared.config.event_limits));
+    control_loop.begin().await;
     let mut uid = shared.uid.subscribe();
     let mut credential_changes = shared.credential_changes.subscribe();
     let mut stop = shared.stop.subscribe();
     loop {
-        lane.read_log();
+        control_loop.read_log();
         let known = uid.borrow_and_update().clone();
-        lane.set_node_uid(known.as_deref());
+        control_loop.set_node_uid(known.as_deref());
         let stopping = *stop.borrow_and_update();
-        let due = match (lane.next(), known) {
+        let due = match (control_loop.next(), known) {
             (Next::Send(delivery), Some(uid)) => {
-                let failed = !lane.deliver(&delivery, &uid).await;
+                let failed = !control_loop.deliver(&delivery, &uid).await;
                 if stopping && failed {
                     return;
                 }
@@ -65,12 +65,12 @@ pub(super) async fn run(shared: &Shared, checkpoint: EventsCheckpoint) {
             return;
         }
         tokio::select! {
-            () = shared.shared_state.events().changed(lane.saved.deliveries.cursor()) => {}
+            () = shared.shared_state.events().changed(control_loop.saved.deliveries.cursor()) => {}
             _ = uid.changed() => {}
-            _ = credential_changes.changed() => lane.retry.succeeded(),
-            _ = stop.changed() => lane.retry.succeeded(),
+            _ = credential_changes.changed() => control_loop.retry.succeeded(),
+            _ = stop.changed() => control_loop.retry.succeeded(),
             () = shared.sleep_until(due) => {}
-            report = lane.saved.changed() => lane.apply(report),
+            report = control_loop.saved.changed() => control_loop.apply(report),
         }
     }
 }
@@ -215,14 +215,14 @@ impl<'a> Events<'a> {
         self.shared.stats.drop_events(lost);
         self.retry.succeeded();
         if outcome != Outcome::Rejected {
-            self.shared.health.succeeded(Lane::Events);
+            self.shared.health.succeeded(ControlLoop::Events);
         }
         true
     }
 
     /// One bad object must not block the queue.
     fn rejected(&mut self, delivery: &Delivery, error: &RequestError) {
-        self.shared.health.rejected(Lane::Events, format!("the newest Event is lost: {error}"));
+        self.shared.health.rejected(ControlLoop::Events, format!("the newest Event is lost: {error}"));
         if !std::mem::replace(&mut self.has_logged_rejection, true) {
             tracing::error!(reason = %delivery.first.reason, %error, "the API server refused an Event; dropped");
         }
@@ -242,6 +242,6 @@ impl<'a> Events<'a> {
             RequestError::Missing(_) => format!("namespace {namespace:?} does not exist"),
             other => other.to_string(),
         };
-        self.shared.health.failed(Lane::Events, message);
+        self.shared.health.failed(ControlLoop::Events, message);
     }
 }

@@ -1,4 +1,4 @@
-//! How the connection stands, put together from all lanes for the shared state; logs transitions, not repetitions.
+//! How the connection stands, put together from all loops for the shared state; logs transitions, not repetitions.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,15 +7,15 @@ use nodewell_model::view::{ApiserverState, ApiserverView};
 
 use crate::{runtime::clock::Clock, shared_state::SharedState};
 
-/// The independent streams to the server.
+/// The independent control loops of the exporter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Lane {
+pub(super) enum ControlLoop {
     Conditions,
     Events,
     Lease,
 }
 
-/// The state of all lanes; the shared state shows it.
+/// The state of all loops; the shared state shows it.
 pub(super) struct Health {
     shared_state: SharedState,
     clock: Clock,
@@ -25,16 +25,16 @@ pub(super) struct Health {
 #[derive(Default)]
 struct State {
     last_success: Option<Timestamp>,
-    conditions: LaneErrors,
-    events: LaneErrors,
-    lease: LaneErrors,
+    conditions: LoopErrors,
+    events: LoopErrors,
+    lease: LoopErrors,
     conflicts: String,
     undelivered: u64,
 }
 
-/// What is wrong with one lane.
+/// What is wrong with one loop.
 #[derive(Default)]
-struct LaneErrors {
+struct LoopErrors {
     /// Nothing gets through.
     error: Option<String>,
     /// The server answers, and will not take something of what we sent.
@@ -48,39 +48,39 @@ impl Health {
         health
     }
 
-    pub(super) fn succeeded(&self, lane: Lane) {
-        self.succeeded_but(lane, None);
+    pub(super) fn succeeded(&self, control_loop: ControlLoop) {
+        self.succeeded_but(control_loop, None);
     }
 
     /// The server took what we sent, less what it had refused before; the caller has logged that.
-    pub(super) fn succeeded_but(&self, lane: Lane, rejection: Option<String>) {
+    pub(super) fn succeeded_but(&self, control_loop: ControlLoop, rejection: Option<String>) {
         self.change(|state| {
             state.last_success = Some(self.clock.wall());
-            let before = std::mem::replace(state.lane(lane), LaneErrors { error: None, rejection });
+            let before = std::mem::replace(state.control_loop(control_loop), LoopErrors { error: None, rejection });
             if before.error.is_some() {
-                tracing::info!(?lane, "the API server takes what we send again");
+                tracing::info!(?control_loop, "the API server takes what we send again");
             }
         });
     }
 
-    pub(super) fn failed(&self, lane: Lane, message: String) {
+    pub(super) fn failed(&self, control_loop: ControlLoop, message: String) {
         self.change(|state| {
-            let error = &mut state.lane(lane).error;
+            let error = &mut state.control_loop(control_loop).error;
             if error.as_ref() != Some(&message) {
-                tracing::warn!(?lane, error = %message, "the API server does not take what we send; will retry");
+                tracing::warn!(?control_loop, error = %message, "the API server does not take what we send; will retry");
             }
             *error = Some(message);
         });
     }
 
     /// The server answers, and will not have it; the caller has logged it.
-    pub(super) fn rejected(&self, lane: Lane, message: String) {
-        self.change(|state| *state.lane(lane) = LaneErrors { error: None, rejection: Some(message) });
+    pub(super) fn rejected(&self, control_loop: ControlLoop, message: String) {
+        self.change(|state| *state.control_loop(control_loop) = LoopErrors { error: None, rejection: Some(message) });
     }
 
-    /// Nothing is to be got through on this lane for now; the caller has logged why.
-    pub(super) fn disabled(&self, lane: Lane) {
-        self.change(|state| *state.lane(lane) = LaneErrors::default());
+    /// Nothing is to be got through on this loop for now; the caller has logged why.
+    pub(super) fn disabled(&self, control_loop: ControlLoop) {
+        self.change(|state| *state.control_loop(control_loop) = LoopErrors::default());
     }
 
     pub(super) fn conflicts(&self, message: String) {
@@ -105,24 +105,24 @@ impl Health {
 }
 
 impl State {
-    fn lane(&mut self, lane: Lane) -> &mut LaneErrors {
-        match lane {
-            Lane::Conditions => &mut self.conditions,
-            Lane::Events => &mut self.events,
-            Lane::Lease => &mut self.lease,
+    fn control_loop(&mut self, control_loop: ControlLoop) -> &mut LoopErrors {
+        match control_loop {
+            ControlLoop::Conditions => &mut self.conditions,
+            ControlLoop::Events => &mut self.events,
+            ControlLoop::Lease => &mut self.lease,
         }
     }
 
     fn view(&self) -> ApiserverView {
         let mut parts: Vec<&str> =
-            [&self.conditions, &self.events, &self.lease].into_iter().flat_map(LaneErrors::messages).collect();
+            [&self.conditions, &self.events, &self.lease].into_iter().flat_map(LoopErrors::messages).collect();
         let failing = !parts.is_empty();
         let state = match (failing, self.last_success) {
             (true, _) => ApiserverState::Failing,
             (false, None) => ApiserverState::Connecting,
             (false, Some(_)) => ApiserverState::Connected,
         };
-        // The lanes usually fail for one reason.
+        // The loops usually fail for one reason.
         parts.dedup();
         parts.extend(Some(self.conflicts.as_str()).filter(|text| !text.is_empty()));
         let message = parts.join("; ");
@@ -130,7 +130,7 @@ impl State {
     }
 }
 
-impl LaneErrors {
+impl LoopErrors {
     fn messages(&self) -> impl Iterator<Item = &str> {
         [&self.error, &self.rejection].into_iter().flatten().map(String::as_str)
     }

@@ -1,4 +1,4 @@
-//! The Lease lane: a sign of life in an object of its own, so that a dead agent is seen within minutes without Node
+//! The Lease loop: a sign of life in an object of its own, so that a dead agent is seen within minutes without Node
 //! writes. It needs `create` and `patch` on `leases` in the namespace `nodewell`; where the identity has no such right
 //! (a kubelet's has not) the conditions' `lastHeartbeatTime` is the only sign.
 //!
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use super::{
     answer::{AcceptedAnswer, RequestError},
-    health::Lane,
+    health::ControlLoop,
     jitter::Jitter,
     retry::{Attempt, Retry, RetryPolicy},
     shared::Shared,
@@ -37,7 +37,7 @@ pub(super) async fn run(shared: &Shared) {
     if shared.config.lease.mode == LeaseMode::Never {
         return;
     }
-    let mut lane = Lease::new(shared);
+    let mut control_loop = Lease::new(shared);
     let mut uid = shared.uid.subscribe();
     let mut credential_changes = shared.credential_changes.subscribe();
     let mut stop = shared.stop.subscribe();
@@ -46,14 +46,14 @@ pub(super) async fn run(shared: &Shared) {
             return;
         }
         let known = uid.borrow_and_update().is_some();
-        let due = known.then(|| lane.due());
+        let due = known.then(|| control_loop.due());
         if due.is_some_and(|due| due <= shared.clock.boottime()) {
-            lane.renew().await;
+            control_loop.renew().await;
             continue;
         }
         tokio::select! {
-            _ = uid.changed() => lane.try_at_once(),
-            _ = credential_changes.changed() => lane.try_at_once(),
+            _ = uid.changed() => control_loop.try_at_once(),
+            _ = credential_changes.changed() => control_loop.try_at_once(),
             _ = stop.changed() => {}
             () = shared.sleep_until(due) => {}
         }
@@ -121,7 +121,7 @@ impl<'a> Lease<'a> {
         (self.owner, self.renewed_at, self.version) = (owner, Some(now), answer.version);
         self.due = now + self.shared.config.lease.renew.mul_f64(periods);
         self.retry.succeeded();
-        self.shared.health.succeeded(Lane::Lease);
+        self.shared.health.succeeded(ControlLoop::Lease);
     }
 
     /// It is renewed at once as it is now.
@@ -156,7 +156,7 @@ impl<'a> Lease<'a> {
                 }
                 let now = self.shared.clock.boottime();
                 self.retry.failed_since(error, Attempt { started, ended: now }, self.jitter.fraction());
-                self.shared.health.failed(Lane::Lease, error.to_string());
+                self.shared.health.failed(ControlLoop::Lease, error.to_string());
             }
         }
     }
@@ -168,10 +168,10 @@ impl<'a> Lease<'a> {
         if config.mode == LeaseMode::Always {
             let message =
                 format!("{error}; grant `create` and `patch` on `leases` in namespace {:?}", object::NAMESPACE);
-            self.shared.health.failed(Lane::Lease, message);
+            self.shared.health.failed(ControlLoop::Lease, message);
         } else {
             tracing::info!(%error, "no Lease for us: the heartbeat of the conditions is the only sign of life");
-            self.shared.health.disabled(Lane::Lease);
+            self.shared.health.disabled(ControlLoop::Lease);
         }
     }
 }

@@ -37,7 +37,7 @@ impl Default for RetryPolicy {
     }
 }
 
-/// The state of one lane's retries.
+/// The state of one loop's retries.
 #[derive(Debug, Clone)]
 pub(super) struct Retry {
     timing: RetryPolicy,

@@ -1,4 +1,4 @@
-//! What the lanes of the exporter share: the connection, its health, the Node's UID, the signals "stop" and "try
+//! What the loops of the exporter share: the connection, its health, the Node's UID, the signals "stop" and "try
 //! again".
 
 use std::{sync::Arc, time::Duration};

@@ -3,12 +3,12 @@
 use nodewell_model::view::ApiserverState;
 
 use super::{
-    Shown,
+    MetricSources,
     exposition::{Exposition, MetricType, precise},
 };
 
-pub(super) fn write(exposition: &mut Exposition, shown: &Shown) {
-    let view = shown.shared_state.view();
+pub(super) fn write(exposition: &mut Exposition, sources: &MetricSources) {
+    let view = sources.shared_state.view();
     exposition.metric("nodewell_apiserver_connected", MetricType::Gauge, "1 while the API server takes what we send.");
     let connected = view.apiserver.state == ApiserverState::Connected;
     exposition.sample("nodewell_apiserver_connected", &[], f64::from(u8::from(connected)));
@@ -19,7 +19,7 @@ pub(super) fn write(exposition: &mut Exposition, shown: &Shown) {
         MetricType::Counter,
         "Requests by what they wanted and their code.",
     );
-    for (verb, code, total) in shown.api.requests() {
+    for (verb, code, total) in sources.api.requests() {
         let labels = [("verb", verb.as_str()), ("code", &code.to_string())];
         exposition.sample("nodewell_apiserver_requests_total", &labels, precise(total));
     }
@@ -28,5 +28,5 @@ pub(super) fn write(exposition: &mut Exposition, shown: &Shown) {
         MetricType::Counter,
         "Events that the API server will never count.",
     );
-    exposition.sample("nodewell_events_dropped_total", &[], precise(shown.api.dropped_events()));
+    exposition.sample("nodewell_events_dropped_total", &[], precise(sources.api.dropped_events()));
 }

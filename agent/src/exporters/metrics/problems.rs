@@ -8,13 +8,13 @@ use nodewell_model::{
 };
 
 use super::{
-    Shown,
+    MetricSources,
     exposition::{Exposition, MetricType, count, precise},
 };
 
-pub(super) fn write(exposition: &mut Exposition, shown: &Shown) {
-    write_problems(exposition, shown);
-    let view = shown.shared_state.view();
+pub(super) fn write(exposition: &mut Exposition, sources: &MetricSources) {
+    write_problems(exposition, sources);
+    let view = sources.shared_state.view();
     exposition.metric("nodewell_condition", MetricType::Gauge, "1 for the state that each condition is in.");
     for condition in &view.conditions {
         let labels = [("type", condition.condition.as_str()), ("status", condition.status.as_str())];
@@ -44,9 +44,9 @@ fn write_devices(exposition: &mut Exposition, hardware: &[HardwareView]) {
 
 /// Like Node Problem Detector, every reason that a rule could find is there from the start, with 0. Not those that a
 /// table decides, hundreds of them, nor gauges of hardware that the node may not have.
-fn write_problems(exposition: &mut Exposition, shown: &Shown) {
-    let mut tallies = shown.shared_state.tallies();
-    let rules = shown.rules.borrow();
+fn write_problems(exposition: &mut Exposition, sources: &MetricSources) {
+    let mut tallies = sources.shared_state.tallies();
+    let rules = sources.rules.borrow();
     let plain = || rules.rules.iter().filter(|rule| rule.decoder.is_none());
     for rule in plain() {
         tallies.raised.entry(rule.reason.clone()).or_default();

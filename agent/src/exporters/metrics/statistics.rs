@@ -48,17 +48,17 @@ struct State {
 
 impl State {
     /// Stores what the next scrape needs for an average.
-    fn queue_lengths(&mut self, monitor: &SystemStats, look: &Look, now: Instant) -> Vec<(String, f64)> {
+    fn queue_lengths(&mut self, monitor: &SystemStats, sample: &ProcSample, now: Instant) -> Vec<(String, f64)> {
         if monitor.metrics.iter().all(|metric| metric.id != "disk/avg_queue_len") {
             return Vec::new();
         }
         let queues = self.queues.entry(monitor.location.file.clone()).or_default();
-        queues.lengths(look.reading.disks(), now, monitor.interval)
+        queues.lengths(sample.reading.disks(), now, monitor.interval)
     }
 }
 
 /// What one exposition is made from.
-struct Look {
+struct ProcSample {
     reading: ProcfsReading,
     mounts: Arc<Mounts>,
 }
@@ -90,8 +90,8 @@ impl Statistics {
         }
         let roots = self.roots(monitors);
         self.filesystems.refresh(roots.clone(), self.patience).await;
-        let looks = self.looks(roots);
-        let text = self.write(monitors, &looks, Instant::now());
+        let samples = self.samples(roots);
+        let text = self.write(monitors, &samples, Instant::now());
         self.state.borrow_mut().last = Some((Instant::now(), text.clone()));
         text
     }
@@ -105,26 +105,32 @@ impl Statistics {
         roots
     }
 
-    fn looks(&self, roots: Vec<PathBuf>) -> Vec<Look> {
-        let look = |root: PathBuf| Look { mounts: self.filesystems.mounts(&root), reading: ProcfsReading::new(&root) };
-        roots.into_iter().map(look).collect()
+    fn samples(&self, roots: Vec<PathBuf>) -> Vec<ProcSample> {
+        let sample =
+            |root: PathBuf| ProcSample { mounts: self.filesystems.mounts(&root), reading: ProcfsReading::new(&root) };
+        roots.into_iter().map(sample).collect()
     }
 
-    fn write(&self, monitors: &[SystemStats], looks: &[Look], now: Instant) -> String {
+    fn write(&self, monitors: &[SystemStats], samples: &[ProcSample], now: Instant) -> String {
         let mut exposition = Exposition::default();
         let spaces = self.filesystems.spaces();
-        let look_at = |root: &Path| looks.iter().find(|look| look.reading.root() == root);
-        if let Some(look) = self.own.as_deref().and_then(look_at) {
-            let seen = own::Seen { look, host: &self.host, spaces: &spaces, ticks_per_second: self.ticks_per_second };
-            own::write(&mut exposition, &seen, self.filesystems.hanging());
+        let sample_of = |root: &Path| samples.iter().find(|sample| sample.reading.root() == root);
+        if let Some(sample) = self.own.as_deref().and_then(sample_of) {
+            let inputs = own::MetricInputs {
+                sample,
+                host: &self.host,
+                spaces: &spaces,
+                ticks_per_second: self.ticks_per_second,
+            };
+            own::write(&mut exposition, &inputs, self.filesystems.hanging());
         }
         let mut state = self.state.borrow_mut();
         state.queues.retain(|file, _| monitors.iter().any(|monitor| monitor.location.file == *file));
         for monitor in monitors {
-            let Some(look) = look_at(&monitor.proc) else { continue };
-            let queues = state.queue_lengths(monitor, look, now);
+            let Some(sample) = sample_of(&monitor.proc) else { continue };
+            let queues = state.queue_lengths(monitor, sample, now);
             let (host, spaces, ticks_per_second) = (&self.host, &spaces, self.ticks_per_second);
-            npd::write(&mut exposition, &npd::Seen { monitor, look, host, spaces, queues, ticks_per_second });
+            npd::write(&mut exposition, &npd::MetricInputs { monitor, sample, host, spaces, queues, ticks_per_second });
         }
         exposition.into_text()
     }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use nodewell_hardware::{
     Fault, State, Verdict,
-    lasting::{Lasting, Patience},
+    debounce::{Debounce, DebounceTimes},
 };
 use nodewell_model::{Name, SubjectKey};
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ pub(super) struct Gauges {
 
 /// What is saved of them: by reason and subject, those that are not simply low.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Signs(BTreeMap<String, Lasting>);
+pub(super) struct Signs(BTreeMap<String, Debounce>);
 
 impl Gauges {
     pub(super) fn load(signs: Signs) -> Self {
@@ -44,12 +44,12 @@ impl Gauges {
     }
 
     /// A figure that is not read any more is forgotten.
-    pub(super) fn take(&mut self, measures: Vec<Measure>, now: Duration, patience: Patience) {
+    pub(super) fn take(&mut self, measures: Vec<Measure>, now: Duration, times: DebounceTimes) {
         let before = std::mem::take(&mut self.signs.0);
         for measure in &measures {
             let mut sign = before.get(&measure.sign()).cloned().unwrap_or_default();
             let level = if sign.holds() { measure.levels.low } else { measure.levels.high };
-            sign.observe(measure.value >= f64::from(level), now, patience);
+            sign.observe(measure.value >= f64::from(level), now, times);
             if !sign.is_nothing() {
                 self.signs.0.insert(measure.sign(), sign);
             }
@@ -66,7 +66,7 @@ impl Gauges {
     }
 
     fn state(&self, measure: &Measure) -> State {
-        match self.signs.0.get(&measure.sign()).is_some_and(Lasting::holds) {
+        match self.signs.0.get(&measure.sign()).is_some_and(Debounce::holds) {
             true => State::Faulty(vec![measure.fault.clone()]),
             false => measure.healthy.clone(),
         }
@@ -90,7 +90,8 @@ mod tests {
 
     use super::*;
 
-    const PATIENCE: Patience = Patience { onset: Duration::from_secs(120), end: Duration::from_secs(300) };
+    const TIMES: DebounceTimes =
+        DebounceTimes { for_duration: Duration::from_secs(120), keep_firing_for: Duration::from_secs(300) };
 
     fn measure(value: f64) -> Measure {
         Measure {
@@ -105,7 +106,7 @@ mod tests {
     fn replay(readings: &[(u64, f64)]) -> Vec<bool> {
         let mut gauges = Gauges::default();
         let take = |(secs, value): &(u64, f64)| {
-            gauges.take(vec![measure(*value)], Duration::from_secs(*secs), PATIENCE);
+            gauges.take(vec![measure(*value)], Duration::from_secs(*secs), TIMES);
             matches!(gauges.verdicts()[0].state, State::Faulty(_))
         };
         readings.iter().map(take).collect()
@@ -127,11 +128,11 @@ mod tests {
     fn what_is_not_read_any_more_is_forgotten() {
         let mut gauges = Gauges::default();
         for secs in [0, 120] {
-            gauges.take(vec![measure(95.0)], Duration::from_secs(secs), PATIENCE);
+            gauges.take(vec![measure(95.0)], Duration::from_secs(secs), TIMES);
         }
-        gauges.take(Vec::new(), Duration::from_secs(180), PATIENCE);
+        gauges.take(Vec::new(), Duration::from_secs(180), TIMES);
         assert!(gauges.verdicts().is_empty());
-        gauges.take(vec![measure(95.0)], Duration::from_secs(240), PATIENCE);
+        gauges.take(vec![measure(95.0)], Duration::from_secs(240), TIMES);
         assert!(matches!(gauges.verdicts()[0].state, State::Healthy { .. }));
     }
 

@@ -7,7 +7,7 @@ use std::{
 
 use nodewell_hardware::{
     Fault, State,
-    lasting::{Lasting, Patience},
+    debounce::{Debounce, DebounceTimes},
 };
 use nodewell_message::Figures;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ const EXPIRED: u32 = 0x80;
 pub(super) struct Bond {
     /// What it was made of when it was last whole.
     slaves: BTreeSet<String>,
-    degraded: Lasting,
+    degraded: Debounce,
     #[serde(skip)]
     problems: BTreeMap<String, &'static str>,
     #[serde(skip)]
@@ -51,7 +51,8 @@ impl Bond {
             self.slaves = names;
         }
         self.total = self.slaves.len();
-        let is_believed = self.degraded.observe(is_degraded, now, Patience { onset: for_duration, end: for_duration });
+        let is_believed =
+            self.degraded.observe(is_degraded, now, DebounceTimes { for_duration, keep_firing_for: for_duration });
         // Its message stays while it waits to be believed healthy again.
         if is_degraded || !is_believed {
             self.problems = problems;

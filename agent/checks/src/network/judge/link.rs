@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use nodewell_hardware::{
     Fault, State,
+    debounce::{Debounce, DebounceTimes},
     growth::{Growth, Start, Window},
-    lasting::{Lasting, Patience},
 };
 use nodewell_message::Figures;
 use serde::{Deserialize, Serialize};
@@ -14,9 +14,10 @@ use super::errors::Errors;
 use crate::{figures::duration, network::reading::Interface, settings::NetworkSettings};
 
 /// A card that has fallen back to a lower speed and trains again does so at once.
-const SLOW: Patience = Patience { onset: Duration::from_secs(240), end: Duration::from_secs(240) };
+const SLOW: DebounceTimes =
+    DebounceTimes { for_duration: Duration::from_secs(240), keep_firing_for: Duration::from_secs(240) };
 /// An interface that lost its address together with the carrier gets it back some time after it.
-const USED: Patience = Patience { onset: Duration::ZERO, end: Duration::from_secs(600) };
+const USED: DebounceTimes = DebounceTimes { for_duration: Duration::ZERO, keep_firing_for: Duration::from_secs(600) };
 const HOUR: Window = Window { length: Duration::from_secs(3_600), start: Start::Unknown };
 
 /// One interface, in this boot.
@@ -24,9 +25,9 @@ const HOUR: Window = Window { length: Duration::from_secs(3_600), start: Start::
 #[serde(default)]
 pub(super) struct Link {
     /// Whether it carried addresses or routes while it had a carrier.
-    used: Lasting,
-    down: Lasting,
-    slow: Lasting,
+    used: Debounce,
+    down: Debounce,
+    slow: Debounce,
     best_megabits: u32,
     downs: Growth,
     is_flapping: bool,
@@ -50,9 +51,9 @@ impl Link {
     }
 
     fn take_carrier(&mut self, now: Duration, for_duration: Duration) {
-        let patience = Patience { onset: for_duration, end: for_duration };
+        let times = DebounceTimes { for_duration, keep_firing_for: for_duration };
         let is_missed = self.is_ours() && self.used.holds() && self.reading.is_wanted;
-        self.down.observe(is_missed && !self.reading.has_carrier, now, patience);
+        self.down.observe(is_missed && !self.reading.has_carrier, now, times);
     }
 
     fn take_downs(&mut self, was_wanted: bool, now: Duration, limit: u64) {

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use nodewell_hardware::{
     Fault, State,
-    lasting::{Lasting, Patience},
+    debounce::{Debounce, DebounceTimes},
 };
 use serde::{Deserialize, Serialize};
 
@@ -26,18 +26,18 @@ pub(super) struct DefaultRoutes {
 struct DefaultRoute {
     /// By which interfaces it went when it was last there; empty: never in this boot.
     by: BTreeSet<String>,
-    lost: Lasting,
+    lost: Debounce,
 }
 
 impl DefaultRoutes {
     pub(super) fn take(&mut self, routes: Routes, now: Duration, for_duration: Duration) {
         // What is there is there: routers are not a matter of trust.
-        let patience = Patience { onset: for_duration, end: Duration::ZERO };
+        let times = DebounceTimes { for_duration, keep_firing_for: Duration::ZERO };
         if routes.ipv6.as_ref().is_some_and(|by| !by.is_empty()) {
             self.is_advertised = routes.is_advertised;
         }
-        self.ipv4.take(routes.ipv4, now, patience);
-        self.ipv6.take(routes.ipv6, now, patience);
+        self.ipv4.take(routes.ipv4, now, times);
+        self.ipv6.take(routes.ipv6, now, times);
     }
 
     /// Whether there has been one in this boot.
@@ -70,9 +70,9 @@ impl DefaultRoutes {
 }
 
 impl DefaultRoute {
-    fn take(&mut self, by: Option<BTreeSet<String>>, now: Duration, patience: Patience) {
+    fn take(&mut self, by: Option<BTreeSet<String>>, now: Duration, times: DebounceTimes) {
         let Some(by) = by else { return };
-        self.lost.observe(by.is_empty() && !self.by.is_empty(), now, patience);
+        self.lost.observe(by.is_empty() && !self.by.is_empty(), now, times);
         if !by.is_empty() {
             self.by = by;
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use nodewell_hardware::{
     Fault, State,
-    lasting::{Lasting, Patience},
+    debounce::{Debounce, DebounceTimes},
 };
 use nodewell_message::Figures;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ const OVERHEAD: u32 = 50;
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Tunnel {
-    too_large: Lasting,
+    too_large: Debounce,
     #[serde(skip)]
     reading: TunnelReading,
 }
@@ -26,7 +26,7 @@ pub(super) struct Tunnel {
 impl Tunnel {
     pub(super) fn take(&mut self, reading: TunnelReading, now: Duration, for_duration: Duration) {
         let is_too_large = reading.mtu.saturating_add(OVERHEAD) > reading.lower_mtu;
-        self.too_large.observe(is_too_large, now, Patience { onset: for_duration, end: for_duration });
+        self.too_large.observe(is_too_large, now, DebounceTimes { for_duration, keep_firing_for: for_duration });
         self.reading = reading;
     }
 

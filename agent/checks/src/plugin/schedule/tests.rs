@@ -75,7 +75,7 @@ fn the_first_run_is_soon_and_spread() {
 }
 
 proptest! {
-    /// Against a clock that jumps as it likes: no overlap, no lane over its limit, no tick twice, none unaccounted for.
+    /// Against a clock that jumps as it likes: no overlap, no group over its limit, no tick twice, none unaccounted for.
     #[test]
     fn ticks_are_used_or_skipped_once(
         intervals in proptest::collection::vec(1_u64..20, 1..6), limit in 1_usize..4,

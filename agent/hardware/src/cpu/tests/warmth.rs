@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::cpu::{reading::Heat, throttle::Throttle};
+use crate::cpu::{reading::ThrottleReading, throttle::Throttle};
 
 #[test]
 fn minutes_of_throttling_are_a_problem_that_ends_ten_minutes_after_the_last() {
@@ -53,8 +53,8 @@ fn heat_now_and_then_within_minutes_is_one_problem() {
 fn few_events_that_last_are_heat_too() {
     let mut throttle = Throttle::default();
     for round in 0..3 {
-        let heat = Heat { package: 0, cpus: 4, events: 1, millis: Some(round * 30_000) };
-        throttle.take(Duration::from_secs(300 * round), &heat);
+        let reading = ThrottleReading { package: 0, cpus: 4, events: 1, millis: Some(round * 30_000) };
+        throttle.take(Duration::from_secs(300 * round), &reading);
     }
     assert!(throttle.is_throttled);
 }
@@ -64,27 +64,30 @@ fn many_short_events_are_no_heat_where_their_time_is_counted() {
     let mut throttle = Throttle::default();
     // Ten moments a minute, of two milliseconds each.
     for round in 0..20 {
-        let heat = Heat { package: 0, cpus: 4, events: round * 10, millis: Some(round * 20) };
-        throttle.take(Duration::from_secs(60 * round), &heat);
+        let reading = ThrottleReading { package: 0, cpus: 4, events: round * 10, millis: Some(round * 20) };
+        throttle.take(Duration::from_secs(60 * round), &reading);
         assert!(!throttle.is_throttled, "{round}");
     }
     assert_eq!(throttle.calm(), Some(Duration::ZERO));
     // The same is heat where the time is not counted.
     for round in 20..24 {
-        throttle.take(Duration::from_secs(60 * round), &Heat { package: 0, cpus: 4, events: round * 10, millis: None });
+        throttle.take(
+            Duration::from_secs(60 * round),
+            &ThrottleReading { package: 0, cpus: 4, events: round * 10, millis: None },
+        );
     }
     assert!(throttle.is_throttled);
 }
 
 #[test]
 fn a_rare_event_is_no_heat_but_no_calm_either() {
-    let heat = |events| Heat { package: 0, cpus: 4, events, millis: None };
+    let reading = |events| ThrottleReading { package: 0, cpus: 4, events, millis: None };
     let mut throttle = Throttle::default();
     for round in 0..10 {
-        throttle.take(Duration::from_secs(300 * round), &heat(round));
+        throttle.take(Duration::from_secs(300 * round), &reading(round));
     }
     assert_eq!((throttle.is_throttled, throttle.calm()), (false, Some(Duration::ZERO)));
-    throttle.take(Duration::from_secs(300 * 12), &heat(9));
+    throttle.take(Duration::from_secs(300 * 12), &reading(9));
     assert_eq!(throttle.calm(), Some(Duration::from_secs(900)));
 }
 
@@ -118,7 +121,7 @@ proptest! {
     ) {
         let mut throttle = Throttle::default();
         for (events, millis, secs) in readings {
-            throttle.take(Duration::from_secs(secs), &Heat { package: 0, cpus: 1, events, millis });
+            throttle.take(Duration::from_secs(secs), &ThrottleReading { package: 0, cpus: 1, events, millis });
             prop_assert!(!throttle.is_throttled || throttle.calm().is_some());
         }
     }

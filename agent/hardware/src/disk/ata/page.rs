@@ -14,7 +14,7 @@ const BYTES: usize = 512;
 
 /// What IDENTIFY DEVICE returns.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct About {
+pub struct IdentifyDevice {
     pub identity: Identity,
     pub smart: Smart,
     pub is_solid_state: bool,
@@ -38,7 +38,7 @@ pub struct Attribute {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Thresholds(BTreeMap<u8, u8>);
 
-impl About {
+impl IdentifyDevice {
     pub fn parse(bytes: &[u8]) -> Result<Self, PageError> {
         const PAGE: &str = "disk's identity";
         let block = page::whole::<BYTES>(PAGE, bytes)?;

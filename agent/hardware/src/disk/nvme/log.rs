@@ -71,7 +71,7 @@ fn kelvin(kelvin: u64) -> Option<i16> {
 
 /// What of Identify Controller matters here.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct About {
+pub struct IdentifyController {
     pub has_self_test: bool,
     pub error_log_entries: usize,
     pub limits: Limits,
@@ -84,7 +84,7 @@ pub struct Limits {
     pub critical_celsius: Option<i16>,
 }
 
-impl About {
+impl IdentifyController {
     pub fn parse(bytes: &[u8]) -> Result<Self, PageError> {
         const SELF_TEST: u64 = 1 << 4;
         let page = page::whole::<4096>("controller's identity", bytes)?;

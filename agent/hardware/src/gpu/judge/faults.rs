@@ -9,7 +9,7 @@ use super::{
     device::Device,
     history::Known,
     text,
-    trends::{Brake, Corrected, Uncorrected},
+    trends::{Corrected, SlowdownKind, Uncorrected},
     xids::{self, FALLEN_OFF_BUS, NO_POWER, RECOVERY_ACTION},
 };
 use crate::{
@@ -50,7 +50,7 @@ impl GpuJudge {
         faults.extend(uncorrectable.into_iter().chain(corrected).chain(mig));
         faults.extend(reading.remap.into_iter().flat_map(|remap| remapped(remap, &gpu)));
         faults.extend(reading.retired.into_iter().flat_map(|retired| pages(retired, &gpu)));
-        faults.extend(device.slowdown.brakes().map(braked));
+        faults.extend(device.slowdown.slowdowns().map(slowed));
         faults
     }
 
@@ -140,10 +140,10 @@ fn mig(reading: &GpuReading) -> Fault {
     Fault::of("GpuMigModePending", &[("mode", if next == 0 { &"off" } else { &"on" })])
 }
 
-fn braked(brake: Brake) -> Fault {
-    match brake {
-        Brake::Thermal => Fault::of("GpuThermalSlowdown", &[]),
-        Brake::Power => Fault::of("GpuPowerBrake", &[]),
-        Brake::Other => Fault::of("GpuHardwareSlowdown", &[]),
+fn slowed(kind: SlowdownKind) -> Fault {
+    match kind {
+        SlowdownKind::Thermal => Fault::of("GpuThermalSlowdown", &[]),
+        SlowdownKind::Power => Fault::of("GpuPowerBrake", &[]),
+        SlowdownKind::Other => Fault::of("GpuHardwareSlowdown", &[]),
     }
 }

@@ -30,7 +30,7 @@ const MOST_SAMPLES: u32 = 128;
 
 /// One kind of slowdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Brake {
+pub(super) enum SlowdownKind {
     /// `nvmlClocksEventReasonHwThermalSlowdown`
     Thermal,
     /// `nvmlClocksEventReasonHwPowerBrakeSlowdown`
@@ -39,7 +39,7 @@ pub(super) enum Brake {
     Other,
 }
 
-impl Brake {
+impl SlowdownKind {
     pub(super) const ALL: [Self; 3] = [Self::Thermal, Self::Power, Self::Other];
 
     fn is_in(self, bits: u64) -> bool {
@@ -56,7 +56,7 @@ impl Brake {
 #[derive(Debug, Default)]
 pub(super) struct Slowdown {
     samples: VecDeque<(Duration, u64)>,
-    /// Those that were reported last, by [`Brake::ALL`].
+    /// Those that were reported last, by [`SlowdownKind::ALL`].
     reported: [bool; 3],
 }
 
@@ -64,16 +64,16 @@ impl Slowdown {
     pub(super) fn take(&mut self, at: Duration, bits: Option<u64>) {
         let Some(bits) = bits else { return };
         push(&mut self.samples, SLOWDOWN_WINDOW, at, bits);
-        self.reported = Brake::ALL.map(|brake| self.is_on(brake, self.reported[brake as usize]));
+        self.reported = SlowdownKind::ALL.map(|kind| self.is_on(kind, self.reported[kind as usize]));
     }
 
-    pub(super) fn brakes(&self) -> impl Iterator<Item = Brake> + '_ {
-        Brake::ALL.into_iter().filter(|brake| self.reported[*brake as usize])
+    pub(super) fn slowdowns(&self) -> impl Iterator<Item = SlowdownKind> + '_ {
+        SlowdownKind::ALL.into_iter().filter(|kind| self.reported[*kind as usize])
     }
 
     /// On from half of the readings, off below a tenth: it does not flap in between.
-    fn is_on(&self, brake: Brake, was_on: bool) -> bool {
-        let with = self.samples.iter().filter(|(_, bits)| brake.is_in(*bits)).count();
+    fn is_on(&self, kind: SlowdownKind, was_on: bool) -> bool {
+        let with = self.samples.iter().filter(|(_, bits)| kind.is_in(*bits)).count();
         if was_on { with * 10 >= self.samples.len() } else { self.has_enough() && with * 2 >= self.samples.len() }
     }
 
@@ -161,20 +161,20 @@ mod tests {
 
     #[test]
     fn a_short_brake_is_ordinary_and_a_long_one_is_reported() {
-        assert_eq!(slowdown([0x48; 4]).brakes().count(), 0, "too early to say");
-        assert_eq!(slowdown([0x48; 5]).brakes().collect::<Vec<_>>(), [Brake::Thermal]);
-        assert_eq!(slowdown([0x88; 20]).brakes().collect::<Vec<_>>(), [Brake::Power]);
-        assert_eq!(slowdown([0x8; 20]).brakes().collect::<Vec<_>>(), [Brake::Other]);
+        assert_eq!(slowdown([0x48; 4]).slowdowns().count(), 0, "too early to say");
+        assert_eq!(slowdown([0x48; 5]).slowdowns().collect::<Vec<_>>(), [SlowdownKind::Thermal]);
+        assert_eq!(slowdown([0x88; 20]).slowdowns().collect::<Vec<_>>(), [SlowdownKind::Power]);
+        assert_eq!(slowdown([0x8; 20]).slowdowns().collect::<Vec<_>>(), [SlowdownKind::Other]);
         // Idle, application clocks, software power cap, software thermal: the ordinary work of a governor.
-        assert_eq!(slowdown([0x27; 20]).brakes().count(), 0);
-        assert_eq!(slowdown([0, 0, 0x48, 0, 0, 0, 0, 0]).brakes().count(), 0);
+        assert_eq!(slowdown([0x27; 20]).slowdowns().count(), 0);
+        assert_eq!(slowdown([0, 0, 0x48, 0, 0, 0, 0, 0]).slowdowns().count(), 0);
     }
 
     #[test]
     fn it_ends_when_a_window_has_nearly_none() {
         let on_then_off = |off: usize| slowdown([0x48; 10].into_iter().chain(std::iter::repeat_n(0, off)));
-        assert_eq!(on_then_off(12).brakes().count(), 1);
-        assert_eq!(on_then_off(21).brakes().count(), 0);
+        assert_eq!(on_then_off(12).slowdowns().count(), 1);
+        assert_eq!(on_then_off(21).slowdowns().count(), 0);
     }
 
     #[test]

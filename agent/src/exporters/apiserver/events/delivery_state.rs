@@ -1,4 +1,4 @@
-//! What the lane of Events knows: its series, how far the shared state's log was received, which Node it is about. Pure:
+//! What the loop of Events knows: its series, how far the shared state's log was received, which Node it is about. Pure:
 //! it yields the rows that a store shall save, and takes back those that an earlier run left.
 //!
 //! The ledger puts a row for every record it reports; the delivery state deletes it in the transaction that counts the

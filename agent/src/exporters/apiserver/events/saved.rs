@@ -22,7 +22,7 @@ const LOAD_TIMEOUT: Duration = Duration::from_secs(2);
 /// A disk that is slower than this delays no Event further.
 const DURABLE_WITHIN: Duration = Duration::from_millis(250);
 
-/// What the lane of Events knows, for the one that is started after it has panicked: the store only returns what it had
+/// What the loop of Events knows, for the one that is started after it has panicked: the store only returns what it had
 /// when the agent started.
 #[derive(Debug, Clone, Default)]
 pub struct EventsCheckpoint(Arc<Mutex<Option<DeliveryState>>>);

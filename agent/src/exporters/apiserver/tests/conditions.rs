@@ -1,4 +1,4 @@
-//! The conditions lane.
+//! The conditions loop.
 
 use nodewell_model::view::ApiserverState;
 use serde_json::{Value, json};

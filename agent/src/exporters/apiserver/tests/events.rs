@@ -1,4 +1,4 @@
-//! The events lane.
+//! The events loop.
 
 use nodewell_model::{BootId, EventRecord, Origin, Severity, view::ApiserverState};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! The Lease lane.
+//! The Lease loop.
 
 use nodewell_model::view::ApiserverState;
 use serde_json::json;
@@ -11,7 +11,7 @@ const LEASE: &str = "/namespaces/nodewell/leases";
 
 fn with_lease(server: &Server, mode: LeaseMode) -> ApiserverConfig {
     let ms = Duration::from_millis;
-    // It never runs out: what a busy machine delays must not make the lane resync.
+    // It never runs out: what a busy machine delays must not make the loop resync.
     let lease = LeaseConfig { mode, renew: ms(40), lasts: 1_000_000, forbidden: ms(100), vanished: ms(10) };
     ApiserverConfig { lease, ..config(server.kubeconfig()) }
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use nodewell_checks::statistics::{
-    Few,
+    Truncated,
     disk::Disk,
     space::{FilesystemMount, Space, Spaces},
 };
@@ -39,7 +39,7 @@ pub(super) struct Filesystems {
 /// What one procfs shows of mounts.
 #[derive(Debug, Default)]
 pub(super) struct Mounts {
-    pub(super) mounted: Few<Mounted>,
+    pub(super) mounted: Truncated<Mounted>,
     pub(super) has_unified_cgroups: bool,
 }
 
@@ -139,7 +139,7 @@ impl Mounted {
 
 /// The filesystems of the node's own devices, in the order of their mount points; of one that is mounted in several
 /// places the shortest, which is no bind mount as a rule. Of more than 256 those with the shortest ways to them.
-fn mounted(mounts: Vec<Mount>) -> Few<Mounted> {
+fn mounted(mounts: Vec<Mount>) -> Truncated<Mounted> {
     let mut found: BTreeMap<String, Mounted> = BTreeMap::new();
     for mount in mounts.into_iter().filter(is_local) {
         let known = found.get(&mount.device_number);
@@ -149,7 +149,7 @@ fn mounted(mounts: Vec<Mount>) -> Few<Mounted> {
     }
     let mut found: Vec<Mounted> = found.into_values().collect();
     found.sort_by_key(|mounted| mounted.mount_point.len());
-    let mut few = Few::new(found, MOST);
+    let mut few = Truncated::new(found, MOST);
     few.sort_by(|a, b| a.mount_point.cmp(&b.mount_point));
     few
 }

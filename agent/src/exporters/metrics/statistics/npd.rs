@@ -14,13 +14,13 @@ use nodewell_rules::npd::stats::SystemStats;
 
 use super::{
     super::exposition::{Exposition, MetricType},
-    Look,
+    ProcSample,
 };
 
 /// What one monitor's metrics are made from.
-pub(super) struct Seen<'a> {
+pub(super) struct MetricInputs<'a> {
     pub(super) monitor: &'a SystemStats,
-    pub(super) look: &'a Look,
+    pub(super) sample: &'a ProcSample,
     pub(super) host: &'a Host,
     pub(super) spaces: &'a BTreeMap<String, Space>,
     /// The average queue of each disk.
@@ -29,11 +29,11 @@ pub(super) struct Seen<'a> {
 }
 
 /// One metric: what it is and how its samples come about.
-struct Figure {
+struct MetricDefinition {
     id: &'static str,
     kind: MetricType,
     help: &'static str,
-    write: fn(&mut Samples<'_>, &Seen<'_>),
+    write: fn(&mut Samples<'_>, &MetricInputs<'_>),
 }
 
 /// Where a metric's samples go.
@@ -53,17 +53,18 @@ impl Samples<'_> {
     }
 }
 
-const FIGURES: [&[Figure]; 5] = [cpu::FIGURES, disk::FIGURES, memory::FIGURES, network::FIGURES, system::FIGURES];
+const DEFINITIONS: [&[MetricDefinition]; 5] =
+    [cpu::DEFINITIONS, disk::DEFINITIONS, memory::DEFINITIONS, network::DEFINITIONS, system::DEFINITIONS];
 
-fn figure(id: &str) -> Option<&'static Figure> {
-    FIGURES.into_iter().flatten().find(|figure| figure.id == id)
+fn definition(id: &str) -> Option<&'static MetricDefinition> {
+    DEFINITIONS.into_iter().flatten().find(|definition| definition.id == id)
 }
 
-pub(super) fn write(exposition: &mut Exposition, seen: &Seen<'_>) {
-    for metric in &seen.monitor.metrics {
-        let Some(figure) = figure(metric.id) else { continue };
-        exposition.metric(&metric.name, figure.kind, figure.help);
-        (figure.write)(&mut Samples { exposition, name: &metric.name }, seen);
+pub(super) fn write(exposition: &mut Exposition, inputs: &MetricInputs<'_>) {
+    for metric in &inputs.monitor.metrics {
+        let Some(definition) = definition(metric.id) else { continue };
+        exposition.metric(&metric.name, definition.kind, definition.help);
+        (definition.write)(&mut Samples { exposition, name: &metric.name }, inputs);
     }
 }
 
@@ -75,7 +76,7 @@ mod tests {
     fn every_metric_that_a_file_may_name_is_a_figure() {
         let ids: Vec<&str> =
             nodewell_rules::npd::stats::METRICS.iter().flat_map(|(_, ids)| ids.iter().copied()).collect();
-        assert_eq!(ids.len(), FIGURES.iter().map(|figures| figures.len()).sum::<usize>());
-        ids.iter().for_each(|id| assert!(figure(id).is_some(), "{id}"));
+        assert_eq!(ids.len(), DEFINITIONS.iter().map(|figures| figures.len()).sum::<usize>());
+        ids.iter().for_each(|id| assert!(definition(id).is_some(), "{id}"));
     }
 }

@@ -6,33 +6,33 @@ use nodewell_checks::statistics::{cpu::Stat, disk::Disk, host::Host, network::Co
 
 use super::{
     super::exposition::{Exposition, MetricType, count, precise},
-    Look,
+    ProcSample,
     filesystems::Mounted,
 };
 
 /// What our own metrics are made from.
-pub(super) struct Seen<'a> {
-    pub(super) look: &'a Look,
+pub(super) struct MetricInputs<'a> {
+    pub(super) sample: &'a ProcSample,
     pub(super) host: &'a Host,
     pub(super) spaces: &'a BTreeMap<String, Space>,
     pub(super) ticks_per_second: u64,
 }
 
-pub(super) fn write(exposition: &mut Exposition, seen: &Seen<'_>, hanging: usize) {
-    write_host(exposition, seen);
-    write_cpu(exposition, seen.look.reading.stat(), seen.ticks_per_second);
-    write_memory(exposition, seen);
-    write_pressure(exposition, seen);
-    write_disks(exposition, seen.look.reading.disks());
-    write_network(exposition, seen);
-    write_filesystems(exposition, seen);
+pub(super) fn write(exposition: &mut Exposition, inputs: &MetricInputs<'_>, hanging: usize) {
+    write_host(exposition, inputs);
+    write_cpu(exposition, inputs.sample.reading.stat(), inputs.ticks_per_second);
+    write_memory(exposition, inputs);
+    write_pressure(exposition, inputs);
+    write_disks(exposition, inputs.sample.reading.disks());
+    write_network(exposition, inputs);
+    write_filesystems(exposition, inputs);
     exposition.metric(
         "nodewell_node_filesystems_hanging",
         MetricType::Gauge,
         "Filesystems that do not say how full they are.",
     );
     exposition.sample("nodewell_node_filesystems_hanging", &[], count(hanging));
-    write_left_out(exposition, seen);
+    write_left_out(exposition, inputs);
 }
 
 /// A metric with one sample, or none.
@@ -43,13 +43,13 @@ fn single(exposition: &mut Exposition, name: &str, kind: MetricType, help: &str,
     }
 }
 
-fn write_host(exposition: &mut Exposition, seen: &Seen<'_>) {
-    let Host { kernel_version, os_version, architecture } = seen.host;
+fn write_host(exposition: &mut Exposition, inputs: &MetricInputs<'_>) {
+    let Host { kernel_version, os_version, architecture } = inputs.host;
     exposition.metric("nodewell_node_info", MetricType::Gauge, "1, with what the node runs.");
     let labels =
         [("architecture", &**architecture), ("kernel_version", &**kernel_version), ("os_version", &**os_version)];
     exposition.sample("nodewell_node_info", &labels, 1.0);
-    let reading = &seen.look.reading;
+    let reading = &inputs.sample.reading;
     let boot = reading.stat().boot_time_secs.map(precise);
     single(
         exposition,
@@ -109,8 +109,8 @@ fn write_cpu(exposition: &mut Exposition, stat: &Stat, ticks_per_second: u64) {
     );
 }
 
-fn write_memory(exposition: &mut Exposition, seen: &Seen<'_>) {
-    let memory = seen.look.reading.memory();
+fn write_memory(exposition: &mut Exposition, inputs: &MetricInputs<'_>) {
+    let memory = inputs.sample.reading.memory();
     for (name, help, key) in [
         ("nodewell_node_memory_total_bytes", "Memory that the kernel manages.", "MemTotal"),
         ("nodewell_node_memory_available_bytes", "What programs could get without swapping.", "MemAvailable"),
@@ -119,7 +119,7 @@ fn write_memory(exposition: &mut Exposition, seen: &Seen<'_>) {
     ] {
         single(exposition, name, MetricType::Gauge, help, memory.bytes(key).map(precise));
     }
-    let events = seen.look.reading.vm_events();
+    let events = inputs.sample.reading.vm_events();
     for (name, help, total) in [
         ("nodewell_node_oom_kills_total", "Processes killed for memory, by the node or a cgroup.", events.oom_kills),
         ("nodewell_node_major_page_faults_total", "Page faults that had to wait for a disk.", events.major_faults),
@@ -130,10 +130,10 @@ fn write_memory(exposition: &mut Exposition, seen: &Seen<'_>) {
     }
 }
 
-fn write_pressure(exposition: &mut Exposition, seen: &Seen<'_>) {
+fn write_pressure(exposition: &mut Exposition, inputs: &MetricInputs<'_>) {
     let name = "nodewell_node_pressure_seconds_total";
     exposition.metric(name, MetricType::Counter, "Time in which some, or all, tasks waited for a resource.");
-    for stall in seen.look.reading.stalls() {
+    for stall in inputs.sample.reading.stalls() {
         let labels = [("resource", stall.resource), ("share", stall.share.as_str())];
         exposition.sample(name, &labels, stall.total.as_secs_f64());
     }
@@ -176,7 +176,7 @@ fn seconds(milliseconds: u64) -> f64 {
 }
 
 /// The node's own interfaces: pods' come and go by the hundred, and the kubelet knows them better.
-fn write_network(exposition: &mut Exposition, seen: &Seen<'_>) {
+fn write_network(exposition: &mut Exposition, inputs: &MetricInputs<'_>) {
     for (name, help, received, sent) in [
         ("nodewell_node_network_bytes_total", "Bytes through each interface.", Count::RxBytes, Count::TxBytes),
         ("nodewell_node_network_packets_total", "Packets through each interface.", Count::RxPackets, Count::TxPackets),
@@ -184,7 +184,7 @@ fn write_network(exposition: &mut Exposition, seen: &Seen<'_>) {
         ("nodewell_node_network_drops_total", "Packets that found no room.", Count::RxDropped, Count::TxDropped),
     ] {
         exposition.metric(name, MetricType::Counter, help);
-        for interface in seen.look.reading.interfaces().iter().filter(|interface| !interface.is_pod_side()) {
+        for interface in inputs.sample.reading.interfaces().iter().filter(|interface| !interface.is_pod_side()) {
             for (direction, column) in [("receive", received), ("transmit", sent)] {
                 let labels = [("direction", direction), ("interface", &*interface.name)];
                 exposition.sample(name, &labels, precise(interface.count(column)));
@@ -193,8 +193,8 @@ fn write_network(exposition: &mut Exposition, seen: &Seen<'_>) {
     }
 }
 
-fn write_filesystems(exposition: &mut Exposition, seen: &Seen<'_>) {
-    let known = |mounted: &Mounted| mounted.space(seen.spaces).copied().filter(|_| !mounted.is_image());
+fn write_filesystems(exposition: &mut Exposition, inputs: &MetricInputs<'_>) {
+    let known = |mounted: &Mounted| mounted.space(inputs.spaces).copied().filter(|_| !mounted.is_image());
     type Column = fn(Space) -> u64;
     let columns: [(&str, &str, Column); 4] = [
         ("nodewell_node_filesystem_size_bytes", "Size of each filesystem.", |space| space.size_bytes),
@@ -205,8 +205,10 @@ fn write_filesystems(exposition: &mut Exposition, seen: &Seen<'_>) {
     for (name, help, column) in columns {
         exposition.metric(name, MetricType::Gauge, help);
         let about_inodes = name.ends_with("inodes");
-        for (mounted, space) in seen.look.mounts.mounted.iter().filter_map(|mounted| Some((mounted, known(mounted)?))) {
-            let device = mounted.device(seen.look.reading.disks());
+        for (mounted, space) in
+            inputs.sample.mounts.mounted.iter().filter_map(|mounted| Some((mounted, known(mounted)?)))
+        {
+            let device = mounted.device(inputs.sample.reading.disks());
             let labels = [("device", device), ("fstype", &mounted.kind), ("mountpoint", &mounted.mount_point)];
             if !about_inodes || space.inodes > 0 {
                 exposition.sample(name, &labels, precise(column(space)));
@@ -215,8 +217,8 @@ fn write_filesystems(exposition: &mut Exposition, seen: &Seen<'_>) {
     }
 }
 
-fn write_left_out(exposition: &mut Exposition, seen: &Seen<'_>) {
-    let Look { reading, mounts } = seen.look;
+fn write_left_out(exposition: &mut Exposition, inputs: &MetricInputs<'_>) {
+    let ProcSample { reading, mounts } = inputs.sample;
     exposition.metric(
         "nodewell_statistics_left_out",
         MetricType::Gauge,

@@ -160,13 +160,13 @@ async fn what_vanished_has_no_series_and_what_was_never_there_neither() {
 async fn a_queue_has_a_length_from_the_second_scrape_on() {
     let made = Made::new();
     let (statistics, monitors) = (made.statistics(false), made.monitors(""));
-    let looks = statistics.looks(statistics.roots(&monitors));
+    let samples = statistics.samples(statistics.roots(&monitors));
     let start = Instant::now();
-    let first = statistics.write(&monitors, &looks, start);
+    let first = statistics.write(&monitors, &samples, start);
     assert!(!first.contains("disk_avg_queue_len{"), "{first}");
     made.write("diskstats", &DISKS.replace(" 1500 31", " 1500 60031"));
-    let looks = statistics.looks(statistics.roots(&monitors));
-    let second = statistics.write(&monitors, &looks, start + Duration::from_secs(15));
+    let samples = statistics.samples(statistics.roots(&monitors));
+    let second = statistics.write(&monitors, &samples, start + Duration::from_secs(15));
     assert!(second.contains("\ndisk_avg_queue_len{device_name=\"sda\"} 4\n"), "{second}");
 }
 

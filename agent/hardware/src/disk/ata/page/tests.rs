@@ -63,14 +63,15 @@ pub(crate) fn self_tests(newest: u8, entries: &[(usize, u8, u16)]) -> [u8; BYTES
 
 #[test]
 fn the_identity_is_read() {
-    let about = About::parse(&identity()).unwrap();
-    let words = (about.identity.model.as_str(), about.identity.serial.as_str(), about.identity.firmware.as_str());
+    let identify = IdentifyDevice::parse(&identity()).unwrap();
+    let words =
+        (identify.identity.model.as_str(), identify.identity.serial.as_str(), identify.identity.firmware.as_str());
     assert_eq!(words, ("ACME DISK 4TB", "S1Z9", "FW01"));
-    assert_eq!((about.smart, about.is_solid_state, about.has_self_test_log), (Smart::On, true, true));
+    assert_eq!((identify.smart, identify.is_solid_state, identify.has_self_test_log), (Smart::On, true, true));
     let smart = |change: fn(&mut [u8; BYTES])| {
         let mut block = identity();
         change(&mut block);
-        About::parse(&block).unwrap().smart
+        IdentifyDevice::parse(&block).unwrap().smart
     };
     assert_eq!(smart(|block| block[2 * 85] = 0), Smart::Off);
     assert_eq!(smart(|block| block[2 * 82] = 0), Smart::Unsupported);
@@ -81,8 +82,8 @@ fn the_identity_is_read() {
 fn an_identity_that_carries_a_checksum_must_match_it() {
     let mut block = identity();
     block[510] = 0xa5;
-    assert!(About::parse(&summed(block)).is_ok());
-    assert_eq!(About::parse(&block), Err(PageError::Checksum { page: "disk's identity" }));
+    assert!(IdentifyDevice::parse(&summed(block)).is_ok());
+    assert_eq!(IdentifyDevice::parse(&block), Err(PageError::Checksum { page: "disk's identity" }));
 }
 
 #[test]
@@ -108,7 +109,7 @@ fn garbage_is_no_reading() {
     for byte in [0, 0xff] {
         let blank = Err(PageError::Blank { page: "SMART data", byte });
         assert_eq!(attributes(&[byte; BYTES], None), blank);
-        assert!(About::parse(&[byte; BYTES]).is_err());
+        assert!(IdentifyDevice::parse(&[byte; BYTES]).is_err());
         assert!(Thresholds::parse(&[byte; BYTES]).is_err());
     }
     let mut damaged = data(&[(5, 1, 100, 0)]);
@@ -135,7 +136,7 @@ proptest! {
         let blocks = [bytes.clone(), bytes.first_chunk::<BYTES>().map(|block| summed(*block).to_vec()).unwrap_or_default()];
         for block in blocks {
             let limits = Thresholds::parse(&block).ok();
-            let _ = (About::parse(&block), attributes(&block, limits.as_ref()), self_test(&block));
+            let _ = (IdentifyDevice::parse(&block), attributes(&block, limits.as_ref()), self_test(&block));
         }
     }
 }

@@ -68,7 +68,10 @@ fn identify_reports_limits_and_whether_there_are_self_tests() {
     page[266..268].copy_from_slice(&343_u16.to_le_bytes());
     page[268..270].copy_from_slice(&353_u16.to_le_bytes());
     let limits = Limits { warning_celsius: Some(70), critical_celsius: Some(80) };
-    assert_eq!(About::parse(&page), Ok(About { has_self_test: true, error_log_entries: 64, limits }));
+    assert_eq!(
+        IdentifyController::parse(&page),
+        Ok(IdentifyController { has_self_test: true, error_log_entries: 64, limits })
+    );
 }
 
 fn error(count: u64, status: u16) -> [u8; ERROR_BYTES] {
@@ -125,6 +128,6 @@ proptest! {
         if let Ok(health) = HealthLog::parse(&bytes) {
             prop_assert!(health.spare_percent <= 100 && health.celsius.is_none_or(|now| (-40..=125).contains(&now)));
         }
-        let _ = (About::parse(&bytes), errors(&bytes), latest_self_test(&bytes));
+        let _ = (IdentifyController::parse(&bytes), errors(&bytes), latest_self_test(&bytes));
     }
 }

@@ -1,75 +1,75 @@
 //! `cpu` of the file: the load, the scheduler's counts, where CPUs spend their time.
 
-use super::{super::super::exposition::precise, Figure, MetricType};
+use super::{super::super::exposition::precise, MetricDefinition, MetricType};
 
-pub(super) const FIGURES: &[Figure] = &[
-    Figure {
+pub(super) const DEFINITIONS: &[MetricDefinition] = &[
+    MetricDefinition {
         id: "cpu/runnable_task_count",
         kind: MetricType::Gauge,
         help: "Tasks that run or wait for a disk, averaged over the last minute.",
-        write: |samples, seen| samples.only(seen.look.reading.load().map(|load| load.one)),
+        write: |samples, inputs| samples.only(inputs.sample.reading.load().map(|load| load.one)),
     },
-    Figure {
+    MetricDefinition {
         id: "cpu/load_1m",
         kind: MetricType::Gauge,
         help: "Load average of 1 minute.",
-        write: |samples, seen| samples.only(seen.look.reading.load().map(|load| load.one)),
+        write: |samples, inputs| samples.only(inputs.sample.reading.load().map(|load| load.one)),
     },
-    Figure {
+    MetricDefinition {
         id: "cpu/load_5m",
         kind: MetricType::Gauge,
         help: "Load average of 5 minutes.",
-        write: |samples, seen| samples.only(seen.look.reading.load().map(|load| load.five)),
+        write: |samples, inputs| samples.only(inputs.sample.reading.load().map(|load| load.five)),
     },
-    Figure {
+    MetricDefinition {
         id: "cpu/load_15m",
         kind: MetricType::Gauge,
         help: "Load average of 15 minutes.",
-        write: |samples, seen| samples.only(seen.look.reading.load().map(|load| load.fifteen)),
+        write: |samples, inputs| samples.only(inputs.sample.reading.load().map(|load| load.fifteen)),
     },
-    Figure {
+    MetricDefinition {
         id: "cpu/usage_time",
         kind: MetricType::Counter,
         help: "Time of all CPUs, in seconds; guest is part of user as well.",
-        write: |samples, seen| {
-            let total = seen.look.reading.stat().total.iter();
-            for (state, seconds) in total.flat_map(|total| total.seconds(seen.ticks_per_second)) {
+        write: |samples, inputs| {
+            let total = inputs.sample.reading.stat().total.iter();
+            for (state, seconds) in total.flat_map(|total| total.seconds(inputs.ticks_per_second)) {
                 samples.add(&[("state", state)], seconds);
             }
         },
     },
-    Figure {
+    MetricDefinition {
         id: "system/processes_total",
         kind: MetricType::Counter,
         help: "Processes and threads made since boot.",
-        write: |samples, seen| samples.only(seen.look.reading.stat().forks.map(precise)),
+        write: |samples, inputs| samples.only(inputs.sample.reading.stat().forks.map(precise)),
     },
-    Figure {
+    MetricDefinition {
         id: "system/procs_running",
         kind: MetricType::Gauge,
         help: "Threads that run or could.",
-        write: |samples, seen| samples.only(seen.look.reading.stat().running.map(precise)),
+        write: |samples, inputs| samples.only(inputs.sample.reading.stat().running.map(precise)),
     },
-    Figure {
+    MetricDefinition {
         id: "system/procs_blocked",
         kind: MetricType::Gauge,
         help: "Threads that wait for a disk.",
-        write: |samples, seen| samples.only(seen.look.reading.stat().blocked.map(precise)),
+        write: |samples, inputs| samples.only(inputs.sample.reading.stat().blocked.map(precise)),
     },
-    Figure {
+    MetricDefinition {
         id: "system/interrupts_total",
         kind: MetricType::Counter,
         help: "Interrupts since boot.",
-        write: |samples, seen| samples.only(seen.look.reading.stat().interrupts.map(precise)),
+        write: |samples, inputs| samples.only(inputs.sample.reading.stat().interrupts.map(precise)),
     },
-    Figure {
+    MetricDefinition {
         id: "system/cpu_stat",
         kind: MetricType::Counter,
         help: "Time of each CPU, in seconds; guest is part of user as well.",
-        write: |samples, seen| {
-            for (number, times) in seen.look.reading.stat().cpus.iter() {
+        write: |samples, inputs| {
+            for (number, times) in inputs.sample.reading.stat().cpus.iter() {
                 let cpu = format!("cpu{number}");
-                for (mode, seconds) in times.seconds(seen.ticks_per_second) {
+                for (mode, seconds) in times.seconds(inputs.ticks_per_second) {
                     samples.add(&[("cpu", &cpu), ("stage", stage(mode))], seconds);
                 }
             }

@@ -3,77 +3,82 @@
 use nodewell_checks::statistics::disk::{Disk, IoCounts};
 use nodewell_rules::npd::stats::DiskChoice;
 
-use super::{super::super::exposition::precise, Figure, MetricType, Samples, Seen};
+use super::{super::super::exposition::precise, MetricDefinition, MetricInputs, MetricType, Samples};
 
-pub(super) const FIGURES: &[Figure] = &[
-    Figure {
+pub(super) const DEFINITIONS: &[MetricDefinition] = &[
+    MetricDefinition {
         id: "disk/io_time",
         kind: MetricType::Counter,
         help: "Time in which the device had something to do, in ms.",
-        write: |samples, seen| one_each(samples, seen, |disk| disk.busy_ms),
+        write: |samples, inputs| one_each(samples, inputs, |disk| disk.busy_ms),
     },
-    Figure {
+    MetricDefinition {
         id: "disk/weighted_io",
         kind: MetricType::Counter,
         help: "Time that all requests together took, in ms.",
-        write: |samples, seen| one_each(samples, seen, |disk| disk.weighted_ms),
+        write: |samples, inputs| one_each(samples, inputs, |disk| disk.weighted_ms),
     },
-    Figure {
+    MetricDefinition {
         id: "disk/avg_queue_len",
         kind: MetricType::Gauge,
         help: "Requests under way, on average.",
-        write: |samples, seen| {
-            for (device, length) in &seen.queues {
-                if chosen(seen).any(|disk| disk.name == *device) {
+        write: |samples, inputs| {
+            for (device, length) in &inputs.queues {
+                if chosen(inputs).any(|disk| disk.name == *device) {
                     samples.add(&[("device_name", device)], *length);
                 }
             }
         },
     },
-    Figure {
+    MetricDefinition {
         id: "disk/operation_count",
         kind: MetricType::Counter,
         help: "Requests done.",
-        write: |samples, seen| both_ways(samples, seen, |way| way.operations),
+        write: |samples, inputs| both_ways(samples, inputs, |way| way.operations),
     },
-    Figure {
+    MetricDefinition {
         id: "disk/merged_operation_count",
         kind: MetricType::Counter,
         help: "Requests that were joined to others.",
-        write: |samples, seen| both_ways(samples, seen, |way| way.merged),
+        write: |samples, inputs| both_ways(samples, inputs, |way| way.merged),
     },
-    Figure {
+    MetricDefinition {
         id: "disk/operation_bytes_count",
         kind: MetricType::Counter,
         help: "Bytes read and written.",
-        write: |samples, seen| both_ways(samples, seen, |way| way.bytes),
+        write: |samples, inputs| both_ways(samples, inputs, |way| way.bytes),
     },
-    Figure {
+    MetricDefinition {
         id: "disk/operation_time",
         kind: MetricType::Counter,
         help: "Time that requests took, added up, in ms.",
-        write: |samples, seen| both_ways(samples, seen, |way| way.time_ms),
+        write: |samples, inputs| both_ways(samples, inputs, |way| way.time_ms),
     },
-    Figure { id: "disk/bytes_used", kind: MetricType::Gauge, help: "Bytes of each filesystem.", write: bytes_used },
-    Figure {
+    MetricDefinition {
+        id: "disk/bytes_used",
+        kind: MetricType::Gauge,
+        help: "Bytes of each filesystem.",
+        write: bytes_used,
+    },
+    MetricDefinition {
         id: "disk/percent_used",
         kind: MetricType::Gauge,
         help: "How full each filesystem is, in percent of what all users can use.",
-        write: |samples, seen| {
-            for mounted in seen.look.mounts.mounted.iter() {
-                let percent = mounted.space(seen.spaces).and_then(|space| space.used_percent());
-                let device = mounted.device(seen.look.reading.disks());
+        write: |samples, inputs| {
+            for mounted in inputs.sample.mounts.mounted.iter() {
+                let percent = mounted.space(inputs.spaces).and_then(|space| space.used_percent());
+                let device = mounted.device(inputs.sample.reading.disks());
                 percent.into_iter().for_each(|percent| samples.add(&[("device_name", device)], percent));
             }
         },
     },
 ];
 
-fn bytes_used(samples: &mut Samples<'_>, seen: &Seen<'_>) {
+fn bytes_used(samples: &mut Samples<'_>, inputs: &MetricInputs<'_>) {
     for (mounted, space) in
-        seen.look.mounts.mounted.iter().filter_map(|mounted| Some((mounted, mounted.space(seen.spaces)?)))
+        inputs.sample.mounts.mounted.iter().filter_map(|mounted| Some((mounted, mounted.space(inputs.spaces)?)))
     {
-        let device = mounted.device(seen.look.reading.disks());
+        let device = mounted.device(inputs.sample.reading.disks());
         for (state, bytes) in [("free", space.available_bytes), ("used", space.used_bytes())] {
             let labels = [
                 ("device_name", device),
@@ -87,22 +92,22 @@ fn bytes_used(samples: &mut Samples<'_>, seen: &Seen<'_>) {
 }
 
 /// Those that the file asks for; all, if it asks for none in particular.
-fn chosen<'a>(seen: &'a Seen<'_>) -> impl Iterator<Item = &'a Disk> {
-    seen.look.reading.disks().iter().filter(|disk| is_chosen(disk, seen))
+fn chosen<'a>(inputs: &'a MetricInputs<'_>) -> impl Iterator<Item = &'a Disk> {
+    inputs.sample.reading.disks().iter().filter(|disk| is_chosen(disk, inputs))
 }
 
-fn is_chosen(disk: &Disk, seen: &Seen<'_>) -> bool {
-    let choice = seen.monitor.disks;
-    let is_mounted = || seen.look.mounts.mounted.iter().any(|mounted| mounted.is_on(disk));
+fn is_chosen(disk: &Disk, inputs: &MetricInputs<'_>) -> bool {
+    let choice = inputs.monitor.disks;
+    let is_mounted = || inputs.sample.mounts.mounted.iter().any(|mounted| mounted.is_on(disk));
     choice == DiskChoice::default() || choice.whole && disk.is_whole || choice.mounted && is_mounted()
 }
 
-fn one_each(samples: &mut Samples<'_>, seen: &Seen<'_>, value: fn(&Disk) -> u64) {
-    chosen(seen).for_each(|disk| samples.add(&[("device_name", &disk.name)], precise(value(disk))));
+fn one_each(samples: &mut Samples<'_>, inputs: &MetricInputs<'_>, value: fn(&Disk) -> u64) {
+    chosen(inputs).for_each(|disk| samples.add(&[("device_name", &disk.name)], precise(value(disk))));
 }
 
-fn both_ways(samples: &mut Samples<'_>, seen: &Seen<'_>, value: fn(&IoCounts) -> u64) {
-    for disk in chosen(seen) {
+fn both_ways(samples: &mut Samples<'_>, inputs: &MetricInputs<'_>, value: fn(&IoCounts) -> u64) {
+    for disk in chosen(inputs) {
         for (direction, way) in [("read", &disk.read), ("write", &disk.written)] {
             samples.add(&[("device_name", &disk.name), ("direction", direction)], precise(value(way)));
         }

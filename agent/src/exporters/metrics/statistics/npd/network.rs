@@ -2,20 +2,20 @@
 
 use nodewell_checks::statistics::network::Count;
 
-use super::{super::super::exposition::precise, Figure, MetricType, Samples, Seen};
+use super::{super::super::exposition::precise, MetricDefinition, MetricInputs, MetricType, Samples};
 
 macro_rules! count {
     ($id:literal, $count:ident, $help:literal) => {
-        Figure {
+        MetricDefinition {
             id: $id,
             kind: MetricType::Counter,
             help: $help,
-            write: |samples, seen| each(samples, seen, Count::$count),
+            write: |samples, inputs| each(samples, inputs, Count::$count),
         }
     };
 }
 
-pub(super) const FIGURES: &[Figure] = &[
+pub(super) const DEFINITIONS: &[MetricDefinition] = &[
     count!("net/rx_bytes", RxBytes, "Bytes received."),
     count!("net/rx_packets", RxPackets, "Packets received."),
     count!("net/rx_errors", RxErrors, "Received packets that were damaged."),
@@ -34,10 +34,11 @@ pub(super) const FIGURES: &[Figure] = &[
     count!("net/tx_compressed", TxCompressed, "Compressed packets sent."),
 ];
 
-fn each(samples: &mut Samples<'_>, seen: &Seen<'_>, count: Count) {
-    let excluded =
-        |name: &str| seen.monitor.exclude_interfaces.as_ref().is_some_and(|pattern| pattern.is_match(name.as_bytes()));
-    for interface in seen.look.reading.interfaces().iter().filter(|interface| !excluded(&interface.name)) {
+fn each(samples: &mut Samples<'_>, inputs: &MetricInputs<'_>, count: Count) {
+    let excluded = |name: &str| {
+        inputs.monitor.exclude_interfaces.as_ref().is_some_and(|pattern| pattern.is_match(name.as_bytes()))
+    };
+    for interface in inputs.sample.reading.interfaces().iter().filter(|interface| !excluded(&interface.name)) {
         samples.add(&[("interface_name", &interface.name)], precise(interface.count(count)));
     }
 }

@@ -2,27 +2,27 @@
 
 use nodewell_checks::statistics::modules::Module;
 
-use super::{Figure, MetricType, Samples, Seen};
+use super::{MetricDefinition, MetricInputs, MetricType, Samples};
 
-pub(super) const FIGURES: &[Figure] = &[
-    Figure {
+pub(super) const DEFINITIONS: &[MetricDefinition] = &[
+    MetricDefinition {
         id: "host/uptime",
         kind: MetricType::Gauge,
         help: "Time since boot, in seconds.",
-        write: |samples, seen| {
-            let labels = [("kernel_version", &*seen.host.kernel_version), ("os_version", &*seen.host.os_version)];
-            let uptime = seen.look.reading.uptime_secs();
+        write: |samples, inputs| {
+            let labels = [("kernel_version", &*inputs.host.kernel_version), ("os_version", &*inputs.host.os_version)];
+            let uptime = inputs.sample.reading.uptime_secs();
             // Whole seconds, as there.
             uptime.into_iter().for_each(|uptime| samples.add(&labels, uptime.floor()));
         },
     },
-    Figure {
+    MetricDefinition {
         id: "system/os_feature",
         kind: MetricType::Gauge,
         help: "1 if the system has the feature; `value` says what of it.",
-        write: |samples, seen| {
-            command_line_features(samples, seen);
-            module_features(samples, seen);
+        write: |samples, inputs| {
+            command_line_features(samples, inputs);
+            module_features(samples, inputs);
         },
     },
 ];
@@ -30,10 +30,10 @@ pub(super) const FIGURES: &[Figure] = &[
 /// The names of unknown modules are a label: as many as a person reads.
 const UNKNOWN_LIMIT_BYTES: usize = 512;
 
-fn command_line_features(samples: &mut Samples<'_>, seen: &Seen<'_>) {
+fn command_line_features(samples: &mut Samples<'_>, inputs: &MetricInputs<'_>) {
     let mut feature = |name: &str, is_on: bool| samples.add(&[("os_feature", name)], f64::from(u8::from(is_on)));
-    feature("UnifiedCgroupHierarchy", seen.look.mounts.has_unified_cgroups);
-    let Some(line) = seen.look.reading.command_line() else { return };
+    feature("UnifiedCgroupHierarchy", inputs.sample.mounts.has_unified_cgroups);
+    let Some(line) = inputs.sample.reading.command_line() else { return };
     let is_set = |key: &str| words(&line).any(|word| word.split_once('=') == Some((key, "1")));
     feature("KTD", is_set("csm.enabled"));
     feature("KernelModuleIntegrity", is_set("module.sig_enforce") && is_set("loadpin.enabled"));
@@ -49,12 +49,12 @@ fn words(line: &str) -> impl Iterator<Item = String> {
     parts.map(|word| word.replace('"', ""))
 }
 
-fn module_features(samples: &mut Samples<'_>, seen: &Seen<'_>) {
-    let Some(modules) = seen.look.reading.modules() else { return };
+fn module_features(samples: &mut Samples<'_>, inputs: &MetricInputs<'_>) {
+    let Some(modules) = inputs.sample.reading.modules() else { return };
     let is_gpu = |module: &Module| module.name.contains("nvidia");
     let gpu = f64::from(u8::from(modules.iter().any(is_gpu)));
     samples.add(&[("os_feature", "GPUSupport")], gpu);
-    let known = &seen.monitor.known_modules;
+    let known = &inputs.monitor.known_modules;
     let is_foreign = |module: &&Module| module.is_out_of_tree || module.is_proprietary;
     let unknown: Vec<&str> = modules
         .iter()

@@ -7,28 +7,28 @@ use serde::{Deserialize, Serialize};
 /// How long it takes to believe it, and to believe that it is over. It takes two readings at least where this is not
 /// zero, however rarely they come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
-    pub onset: Duration,
-    pub end: Duration,
+pub struct DebounceTimes {
+    pub for_duration: Duration,
+    pub keep_firing_for: Duration,
 }
 
 /// One sign.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Lasting {
+pub struct Debounce {
     holds: bool,
     /// Since when the readings have shown the opposite of `holds`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     contrary_secs: Option<u64>,
 }
 
-impl Lasting {
+impl Debounce {
     /// Adds a reading, and returns whether the sign is to be believed.
-    pub fn observe(&mut self, present: bool, now: Duration, patience: Patience) -> bool {
+    pub fn observe(&mut self, present: bool, now: Duration, times: DebounceTimes) -> bool {
         if present == self.holds {
             self.contrary_secs = None;
             return self.holds;
         }
-        let needed = if present { patience.onset } else { patience.end };
+        let needed = if present { times.for_duration } else { times.keep_firing_for };
         // A clock behind the first reading is that of another boot.
         let since = self.contrary_secs.map_or(now.as_secs(), |since| since.min(now.as_secs()));
         if now.as_secs() - since >= needed.as_secs() && (self.contrary_secs.is_some() || needed.is_zero()) {
@@ -52,11 +52,12 @@ impl Lasting {
 mod tests {
     use super::*;
 
-    const PATIENCE: Patience = Patience { onset: Duration::from_secs(180), end: Duration::from_secs(300) };
+    const TIMES: DebounceTimes =
+        DebounceTimes { for_duration: Duration::from_secs(180), keep_firing_for: Duration::from_secs(300) };
 
     fn replay(readings: &[(u64, bool)]) -> Vec<bool> {
-        let mut sign = Lasting::default();
-        readings.iter().map(|(secs, present)| sign.observe(*present, Duration::from_secs(*secs), PATIENCE)).collect()
+        let mut sign = Debounce::default();
+        readings.iter().map(|(secs, present)| sign.observe(*present, Duration::from_secs(*secs), TIMES)).collect()
     }
 
     #[test]
@@ -81,8 +82,8 @@ mod tests {
 
     #[test]
     fn no_patience_believes_at_once() {
-        let mut sign = Lasting::default();
-        let none = Patience { onset: Duration::ZERO, end: Duration::ZERO };
+        let mut sign = Debounce::default();
+        let none = DebounceTimes { for_duration: Duration::ZERO, keep_firing_for: Duration::ZERO };
         assert!(sign.observe(true, Duration::from_secs(7), none));
         assert!(!sign.observe(false, Duration::from_secs(7), none));
     }

@@ -4,12 +4,12 @@ use std::ops::{Deref, DerefMut};
 
 /// The first of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Few<T> {
+pub struct Truncated<T> {
     shown: Vec<T>,
     left_out: usize,
 }
 
-impl<T> Few<T> {
+impl<T> Truncated<T> {
     /// The first `most` of `all`.
     #[must_use]
     pub fn new(mut all: Vec<T>, most: usize) -> Self {
@@ -25,20 +25,20 @@ impl<T> Few<T> {
     }
 }
 
-impl<T> Default for Few<T> {
+impl<T> Default for Truncated<T> {
     fn default() -> Self {
         Self { shown: Vec::new(), left_out: 0 }
     }
 }
 
-impl<T> Deref for Few<T> {
+impl<T> Deref for Truncated<T> {
     type Target = [T];
     fn deref(&self) -> &[T] {
         &self.shown
     }
 }
 
-impl<T> DerefMut for Few<T> {
+impl<T> DerefMut for Truncated<T> {
     fn deref_mut(&mut self) -> &mut [T] {
         &mut self.shown
     }

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::reading::Heat;
+use super::reading::ThrottleReading;
 use crate::attribute;
 
 /// The counters of one package or core, which each of its CPUs shows.
@@ -24,7 +24,7 @@ struct Package {
 }
 
 /// Reads the counters of each package from the directories of its CPUs; none where the CPU does not count.
-pub(super) fn read(cpus: &[(u32, PathBuf)]) -> Vec<Heat> {
+pub(super) fn read(cpus: &[(u32, PathBuf)]) -> Vec<ThrottleReading> {
     let mut packages: BTreeMap<u32, Package> = BTreeMap::new();
     for (_, cpu) in cpus {
         let Some(core) = counted(cpu, "core") else { continue };
@@ -37,7 +37,7 @@ pub(super) fn read(cpus: &[(u32, PathBuf)]) -> Vec<Heat> {
         let die = topology("die_id").unwrap_or(0);
         package.cores.entry(die << 32 | topology("core_id").unwrap_or(0)).or_default().join(core);
     }
-    packages.into_iter().map(|(id, package)| package.heat(id)).collect()
+    packages.into_iter().map(|(id, package)| package.reading(id)).collect()
 }
 
 fn counted(cpu: &Path, of: &str) -> Option<Counted> {
@@ -53,10 +53,10 @@ impl Counted {
 }
 
 impl Package {
-    fn heat(&self, package: u32) -> Heat {
+    fn reading(&self, package: u32) -> ThrottleReading {
         let all = || self.cores.values().chain([&self.own]);
         let events = all().fold(0, |sum: u64, counted| sum.saturating_add(counted.events));
         let millis = all().filter_map(|counted| counted.millis).reduce(u64::saturating_add);
-        Heat { package, cpus: self.cpus, events, millis }
+        ThrottleReading { package, cpus: self.cpus, events, millis }
     }
 }
