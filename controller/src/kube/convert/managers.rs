@@ -12,7 +12,7 @@ const KUBELET: &str = "kubelet";
 /// Types of the conditions whose status the kubelet or the agent wrote last. A client chooses the name that it writes
 /// under, but kubelets and agents may write the status of their own Node only, so that the name is as good as the
 /// write. Where the fields were cleared no writer vouches for anything.
-pub(super) fn own_words(entries: &[ManagedFieldsEntry]) -> BTreeSet<String> {
+pub(super) fn own_types(entries: &[ManagedFieldsEntry]) -> BTreeSet<String> {
     entries.iter().filter(|entry| is_own(entry)).flat_map(statuses).collect()
 }
 
@@ -41,7 +41,7 @@ mod tests {
 
     fn read(entries: Value) -> Vec<String> {
         let entries: Vec<ManagedFieldsEntry> = serde_json::from_value(entries).unwrap();
-        own_words(&entries).into_iter().collect()
+        own_types(&entries).into_iter().collect()
     }
 
     /// `manager` owns this much of the condition DiskUnhealthy, by a write of `subresource`.

@@ -17,9 +17,9 @@ pub struct UnreadableNode(&'static str);
 /// What is stored of a Node. All conditions count as first seen `now`: a caller that knew it before carries that over.
 pub fn node(raw: core::Node, now: Moment) -> Result<Node, UnreadableNode> {
     let meta = raw.metadata;
-    let own_words = managers::own_words(meta.managed_fields.as_deref().unwrap_or_default());
+    let own_types = managers::own_types(meta.managed_fields.as_deref().unwrap_or_default());
     let condition = |raw: core::NodeCondition| {
-        let is_own_report = own_words.contains(&raw.type_);
+        let is_own_report = own_types.contains(&raw.type_);
         Condition { is_own_report, ..condition(raw, now) }
     };
     let (spec, status) = (raw.spec.unwrap_or_default(), raw.status.unwrap_or_default());
