@@ -43,13 +43,13 @@ impl<'a> Scenario<'a> {
     fn start(cluster: &'a Cluster) -> Self {
         apply_manifests(cluster);
         let fenced = Fenced::start(cluster, "released", 60, &[(ZONE, "a")]);
-        let well = Fenced::start(cluster, "well", 61, &[(ZONE, "b")]);
+        let healthy = Fenced::start(cluster, "well", 61, &[(ZONE, "b")]);
         fenced.node.run_pod(cluster, "db-0");
         apply_policy(cluster, "dead-nodes", &careful_policy("1m"));
         let controller = Controller::start(cluster, "");
         let known = || (!fenced.bmc.orders().is_empty()).then_some(());
         controller.until(RELEASED_WITHIN, "the BMC has been asked who it is", known);
-        Self { cluster, fenced, controller, _well: well }
+        Self { cluster, fenced, controller, _well: healthy }
     }
 
     fn watch(&self, collection: &str, name: &str) -> Watch {

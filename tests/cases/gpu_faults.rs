@@ -50,9 +50,9 @@ fn inventory(agent: &Agent) -> Option<HardwareView> {
 }
 
 /// It comes with the same report as the conditions, and may be shown after them.
-fn wait_inventory(agent: &Agent, (total, well): (u32, u32)) {
-    until(&format!("{well} of {total} GPUs are well"), || {
-        inventory(agent).filter(|line| (line.total, line.well) == (total, well)).map(|_| ())
+fn wait_inventory(agent: &Agent, (total, healthy): (u32, u32)) {
+    until(&format!("{healthy} of {total} GPUs are well"), || {
+        inventory(agent).filter(|line| (line.total, line.healthy) == (total, healthy)).map(|_| ())
     });
 }
 
@@ -145,5 +145,5 @@ fn a_real_gpu_is_healthy_by_its_own_library() {
     let agent = Plan::default().start();
     let _monitor = GpuMonitor::on_this_machine(agent.plan());
     agent.wait_condition("GpuUnhealthy", "False");
-    assert!(inventory(&agent).is_some_and(|line| line.total > 0 && line.well == line.total));
+    assert!(inventory(&agent).is_some_and(|line| line.total > 0 && line.healthy == line.total));
 }

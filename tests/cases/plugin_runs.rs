@@ -51,8 +51,8 @@ fn sick(agent: &Agent) -> Vec<(String, String)> {
 fn a_file_of_npds_turns_its_condition_and_back() {
     let agent = one_rule("permanent").start();
     let _check_process = CheckProcess::check_of(agent.plan());
-    let well = agent.wait_condition("Sick", "False");
-    assert_eq!((well.reason.as_str(), well.message.as_str()), ("Well", "all is fine"));
+    let healthy = agent.wait_condition("Sick", "False");
+    assert_eq!((healthy.reason.as_str(), healthy.message.as_str()), ("Well", "all is fine"));
     assert_eq!(agent.daemon("mine@root").unwrap().state, DaemonState::Running);
     answer(agent.plan(), "check.sh", "1 the moon fell down");
     assert_eq!(sick(&agent), [("Broken".to_owned(), "the moon fell down".to_owned())]);

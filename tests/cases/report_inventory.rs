@@ -44,8 +44,8 @@ fn devices_are_shown_by_class() {
     let account: Value = serde_json::from_str(&agent.nodewell(&["status", "--json"]).stdout).unwrap();
     assert_eq!(
         account["hardware"],
-        json!([{"class": "disks", "total": 6, "well": 5, "states": {"failing": 1}},
-               {"class": "GPUs", "total": 8, "well": 5, "states": {"lost": 1, "not answering": 2}}])
+        json!([{"class": "disks", "total": 6, "healthy": 5, "states": {"failing": 1}},
+               {"class": "GPUs", "total": 8, "healthy": 5, "states": {"lost": 1, "not answering": 2}}])
     );
     let metrics = agent.metrics();
     for line in [
@@ -66,7 +66,7 @@ fn a_count_stands_while_its_daemon_is_silent() {
     assert_eq!(post(&agent, &fleeting).0, 200);
     let silent = || class(&agent, "disks").filter(|disks| disks.unconfirmed_since.is_some());
     let disks = until("the count is unconfirmed", silent);
-    assert_eq!((disks.total, disks.well), (4, 4));
+    assert_eq!((disks.total, disks.healthy), (4, 4));
     let table = agent.nodewell(&["status"]).stdout;
     assert!(table.contains("\n  4 disks  ok  unconfirmed for "), "{table}");
     assert_eq!(post(&agent, &json!({"source": "disks", "ttl": 60})).0, 200);
@@ -77,7 +77,7 @@ fn a_count_outlives_the_agent_and_goes_with_its_daemon() {
     let mut agent = agent();
     count(&agent, "disks", json!([{"class": "disks", "total": 4, "states": {"failing": 1}}]));
     agent.restart();
-    assert_eq!(class(&agent, "disks").map(|disks| (disks.total, disks.well)), Some((4, 3)));
+    assert_eq!(class(&agent, "disks").map(|disks| (disks.total, disks.healthy)), Some((4, 3)));
     count(&agent, "disks", json!([]));
     assert_eq!(class(&agent, "disks"), None, "none are left");
     count(&agent, "disks", json!([{"class": "disks", "total": 4}]));

@@ -195,8 +195,9 @@ fn what_is_forgotten_is_not_published() {
     let reporter = start(&agent, settings());
     set_all(&reporter, &["RaidDegraded", "RaidSlow"]);
     assert_eq!(problems(&agent).len(), 2);
-    let well = Condition { status: ConditionStatus::False, subject: Some("md1".to_owned()), ..broken("RaidIsHealthy") };
-    reporter.set(well);
+    let healthy =
+        Condition { status: ConditionStatus::False, subject: Some("md1".to_owned()), ..broken("RaidIsHealthy") };
+    reporter.set(healthy);
     reporter.forget(Name::fixed("RaidProblem"), Some("md0".to_owned()));
     wait_answered(&reporter);
     assert_eq!(agent.condition("RaidProblem").unwrap().status.as_str(), "False", "md1 is still looked after");

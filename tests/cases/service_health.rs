@@ -8,7 +8,7 @@ use nodewell_tests::{
     agent::{Agent, Plan},
     check_process::CheckProcess,
     containerd::{self, Containerd},
-    kubelet::{Kubelet, Mood},
+    kubelet::{Kubelet, KubeletBehaviour},
     suite::{Need, Suite},
     wait::until,
 };
@@ -54,22 +54,22 @@ fn a_kubelet_is_watched_through_all_its_moods() {
     let kubelet = Kubelet::start();
     let agent = plan(&format!("kubelet = {:?}", kubelet.url())).start();
     let _check_process = watch(agent.plan());
-    let well = agent.wait_condition("KubeletUnhealthy", "False");
-    assert_eq!(well.reason.as_str(), "KubeletIsHealthy");
+    let healthy = agent.wait_condition("KubeletUnhealthy", "False");
+    assert_eq!(healthy.reason.as_str(), "KubeletIsHealthy");
     let moods = [
-        (Mood::Down, "nothing listens (connection refused)"),
-        (Mood::Hung, "no answer within 2 s"),
-        (Mood::Unwell, "answers 500 Internal Server Error: [-]syncloop failed: reason withheld"),
-        (Mood::Endless, "answers 500 Internal Server Error: xxxxx"),
+        (KubeletBehaviour::Down, "nothing listens (connection refused)"),
+        (KubeletBehaviour::Hung, "no answer within 2 s"),
+        (KubeletBehaviour::Unhealthy, "answers 500 Internal Server Error: [-]syncloop failed: reason withheld"),
+        (KubeletBehaviour::Endless, "answers 500 Internal Server Error: xxxxx"),
     ];
-    for (mood, words) in moods {
-        kubelet.is(mood);
+    for (behaviour, words) in moods {
+        kubelet.is(behaviour);
         let found = reason(&agent, "KubeletUnhealthy", "KubeletUnhealthy");
-        assert!(found.message.contains(words), "{mood:?}: {}", found.message);
-        kubelet.is(Mood::Well);
+        assert!(found.message.contains(words), "{behaviour:?}: {}", found.message);
+        kubelet.is(KubeletBehaviour::Healthy);
         agent.wait_condition("KubeletUnhealthy", "False");
     }
-    kubelet.is(Mood::Slow(1200));
+    kubelet.is(KubeletBehaviour::Slow(1200));
     let slow = agent.wait_event("ServiceSlow");
     assert!(slow.message.contains("answers only after 1"), "{}", slow.message);
     assert_eq!(agent.condition("KubeletUnhealthy").unwrap().status.as_str(), "False");
@@ -78,13 +78,13 @@ fn a_kubelet_is_watched_through_all_its_moods() {
 fn what_was_never_seen_is_not_published() {
     let kubelet = Kubelet::start();
     // Whatever listens there, it was never well: another program may have that port.
-    kubelet.is(Mood::Unwell);
+    kubelet.is(KubeletBehaviour::Unhealthy);
     let agent = plan(&format!("kubelet = {:?}", kubelet.url())).start();
     let _check_process = watch(agent.plan());
     until("the check process reports", || agent.daemon("services@root"));
     until("it was asked often enough to be a problem", || (kubelet.asked() > 5).then_some(()));
     assert!(agent.condition("KubeletUnhealthy").is_none());
-    kubelet.is(Mood::Well);
+    kubelet.is(KubeletBehaviour::Healthy);
     agent.wait_condition("KubeletUnhealthy", "False");
 }
 
@@ -96,14 +96,14 @@ fn what_was_seen_is_missed_after_a_restart_of_ours() {
     let saved = agent.plan().folder().join("hardware/services.json");
     until("it is saved", || fs::read_to_string(&saved).ok().filter(|text| text.contains("\"seen\":true")));
     check_process.kill();
-    kubelet.is(Mood::Down);
+    kubelet.is(KubeletBehaviour::Down);
     let mut check_process = watch(agent.plan());
     reason(&agent, "KubeletUnhealthy", "KubeletUnhealthy");
     // A problem survives a stop of the check process that claims it.
     check_process.stop();
     let _check_process = watch(agent.plan());
     assert_eq!(agent.condition("KubeletUnhealthy").unwrap().status.as_str(), "True");
-    kubelet.is(Mood::Well);
+    kubelet.is(KubeletBehaviour::Healthy);
     agent.wait_condition("KubeletUnhealthy", "False");
 }
 
@@ -157,8 +157,8 @@ fn containerd_comes_and_goes() {
     let mut containerd = Containerd::start();
     let agent = plan(&format!("container-runtime = {:?}", containerd.socket())).start();
     let _check_process = watch(agent.plan());
-    let well = agent.wait_condition("ContainerRuntimeUnhealthy", "False");
-    assert_eq!(well.reason.as_str(), "ContainerRuntimeIsHealthy");
+    let healthy = agent.wait_condition("ContainerRuntimeUnhealthy", "False");
+    assert_eq!(healthy.reason.as_str(), "ContainerRuntimeIsHealthy");
     containerd.stop();
     let gone = reason(&agent, "ContainerRuntimeUnhealthy", "ContainerdUnhealthy");
     let message = &gone.message;

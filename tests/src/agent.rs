@@ -363,10 +363,10 @@ impl Agent {
     }
 
     fn wait_ready(&mut self) {
-        let well = |status: StatusCode| status == StatusCode::OK;
+        let healthy = |status: StatusCode| status == StatusCode::OK;
         until("nodewelld answers /readyz", || {
             assert!(self.process.ended().is_none(), "nodewelld ended by itself");
-            self.get("/readyz").filter(|answer| well(answer.status))
+            self.get("/readyz").filter(|answer| healthy(answer.status))
         });
     }
 

@@ -1,4 +1,4 @@
-//! A stand-in for the kubelet: its health endpoint, in any mood.
+//! A stand-in for the kubelet: its health endpoint, in any behaviour.
 
 use std::{
     io::{Read, Write},
@@ -15,12 +15,12 @@ use nodewell_kit::free_port;
 
 /// How it answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mood {
-    Well,
+pub enum KubeletBehaviour {
+    Healthy,
     /// After so many milliseconds.
     Slow(u64),
     /// 500, with the kubelet's own message.
-    Unwell,
+    Unhealthy,
     /// It accepts, and never answers.
     Hung,
     /// 500, with a body that does not end.
@@ -33,7 +33,7 @@ pub enum Mood {
 #[derive(Debug)]
 pub struct Kubelet {
     address: SocketAddr,
-    mood: Arc<Mutex<Mood>>,
+    behaviour: Arc<Mutex<KubeletBehaviour>>,
     stop: Arc<AtomicBool>,
     asked: Arc<AtomicUsize>,
     thread: Option<JoinHandle<()>>,
@@ -48,11 +48,11 @@ impl Kubelet {
     pub fn start() -> Self {
         let listener = TcpListener::bind(("127.0.0.1", free_port())).unwrap();
         let address = listener.local_addr().unwrap();
-        let (mood, stop) = (Arc::new(Mutex::new(Mood::Well)), Arc::new(AtomicBool::new(false)));
+        let (behaviour, stop) = (Arc::new(Mutex::new(KubeletBehaviour::Healthy)), Arc::new(AtomicBool::new(false)));
         let asked = Arc::new(AtomicUsize::new(0));
-        let (its_mood, its_stop, its_asked) = (Arc::clone(&mood), Arc::clone(&stop), Arc::clone(&asked));
+        let (its_mood, its_stop, its_asked) = (Arc::clone(&behaviour), Arc::clone(&stop), Arc::clone(&asked));
         let thread = thread::spawn(move || serve(listener, &its_mood, &its_stop, &its_asked));
-        Self { address, mood, stop, asked, thread: Some(thread) }
+        Self { address, behaviour, stop, asked, thread: Some(thread) }
     }
 
     /// `http://127.0.0.1:PORT/healthz`
@@ -68,8 +68,8 @@ impl Kubelet {
     }
 
     /// From the next connection on.
-    pub fn is(&self, mood: Mood) {
-        *self.mood.lock().unwrap_or_else(PoisonError::into_inner) = mood;
+    pub fn is(&self, behaviour: KubeletBehaviour) {
+        *self.behaviour.lock().unwrap_or_else(PoisonError::into_inner) = behaviour;
     }
 }
 
@@ -82,19 +82,19 @@ impl Drop for Kubelet {
     }
 }
 
-fn serve(listener: TcpListener, mood: &Mutex<Mood>, stop: &AtomicBool, asked: &AtomicUsize) {
+fn serve(listener: TcpListener, behaviour: &Mutex<KubeletBehaviour>, stop: &AtomicBool, asked: &AtomicUsize) {
     let address = listener.local_addr().unwrap();
     let mut listener = Some(listener);
     let mut held = Vec::new();
     while !stop.load(Ordering::Relaxed) {
-        let now = *mood.lock().unwrap_or_else(PoisonError::into_inner);
-        if now == Mood::Down {
+        let now = *behaviour.lock().unwrap_or_else(PoisonError::into_inner);
+        if now == KubeletBehaviour::Down {
             listener = None;
             held.clear();
         }
         let accepted = match &listener {
             Some(listener) => listener.set_nonblocking(true).and_then(|()| listener.accept()).ok(),
-            None if now != Mood::Down => {
+            None if now != KubeletBehaviour::Down => {
                 listener = TcpListener::bind(address).ok();
                 None
             }
@@ -102,7 +102,7 @@ fn serve(listener: TcpListener, mood: &Mutex<Mood>, stop: &AtomicBool, asked: &A
         };
         asked.fetch_add(usize::from(accepted.is_some()), Ordering::Relaxed);
         match accepted {
-            Some((stream, _)) if now == Mood::Hung => held.push(stream),
+            Some((stream, _)) if now == KubeletBehaviour::Hung => held.push(stream),
             Some((stream, _)) => {
                 thread::spawn(move || answer(stream, now));
             }
@@ -111,21 +111,21 @@ fn serve(listener: TcpListener, mood: &Mutex<Mood>, stop: &AtomicBool, asked: &A
     }
 }
 
-fn answer(mut stream: TcpStream, mood: Mood) {
+fn answer(mut stream: TcpStream, behaviour: KubeletBehaviour) {
     let _ = stream.set_nonblocking(false);
     let _ = stream.read(&mut [0; 1024]);
-    if let Mood::Slow(millis) = mood {
+    if let KubeletBehaviour::Slow(millis) = behaviour {
         thread::sleep(Duration::from_millis(millis));
     }
-    let head = match mood {
-        Mood::Endless => "HTTP/1.1 500 Internal Server Error\r\nTransfer-Encoding: chunked\r\n\r\n",
-        Mood::Unwell => {
+    let head = match behaviour {
+        KubeletBehaviour::Endless => "HTTP/1.1 500 Internal Server Error\r\nTransfer-Encoding: chunked\r\n\r\n",
+        KubeletBehaviour::Unhealthy => {
             "HTTP/1.1 500 Internal Server Error\r\nContent-Length: 46\r\n\r\n[+]ping ok\n[-]syncloop failed: reason withheld"
         }
         _ => "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
     };
     let mut sent = stream.write_all(head.as_bytes());
-    while mood == Mood::Endless && sent.is_ok() {
+    while behaviour == KubeletBehaviour::Endless && sent.is_ok() {
         sent = stream.write_all(b"5\r\nxxxxx\r\n");
     }
 }

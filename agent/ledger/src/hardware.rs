@@ -20,12 +20,12 @@ fn add(classes: &mut BTreeMap<String, HardwareView>, inventory: &Inventory, daem
     let class = classes.entry(inventory.class.to_lowercase()).or_insert_with(|| HardwareView {
         class: inventory.class.clone(),
         total: 0,
-        well: 0,
+        healthy: 0,
         states: BTreeMap::new(),
         unconfirmed_since: None,
     });
     class.total = class.total.saturating_add(inventory.total);
-    class.well = class.well.saturating_add(inventory.well());
+    class.healthy = class.healthy.saturating_add(inventory.healthy());
     for (state, count) in &inventory.states {
         let sum = class.states.entry(state.clone()).or_default();
         *sum = sum.saturating_add(*count);

@@ -20,7 +20,7 @@ pub struct Inventory {
 impl Inventory {
     /// How many are well.
     #[must_use]
-    pub fn well(&self) -> u32 {
-        self.states.values().fold(self.total, |well, count| well.saturating_sub(*count))
+    pub fn healthy(&self) -> u32 {
+        self.states.values().fold(self.total, |healthy, count| healthy.saturating_sub(*count))
     }
 }

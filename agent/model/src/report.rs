@@ -150,9 +150,9 @@ impl Inventory {
         if self.states.len() > STATES_LIMIT {
             return Err(format!("takes {STATES_LIMIT} states, not {}", self.states.len()));
         }
-        let unwell = self.states.values().fold(0, |sum: u64, count| sum + u64::from(*count));
-        if unwell > u64::from(self.total) {
-            return Err(format!("has {unwell} that are not well of {} in all", self.total));
+        let unhealthy = self.states.values().fold(0, |sum: u64, count| sum + u64::from(*count));
+        if unhealthy > u64::from(self.total) {
+            return Err(format!("has {unhealthy} that are not well of {} in all", self.total));
         }
         Ok(())
     }

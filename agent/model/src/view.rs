@@ -33,7 +33,7 @@ pub struct HardwareView {
     /// All of them, also those that are expected and gone.
     pub total: u32,
     /// As far as is known.
-    pub well: u32,
+    pub healthy: u32,
     /// The others, by one word each: `lost`, `failing`, `not answering`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub states: BTreeMap<String, u32>,

@@ -50,7 +50,7 @@ impl RepairExecutor {
     ) {
         self.recorder.sees();
         match (decision, problem) {
-            (Decision::Nothing, _) | (_, None) => self.well(unit),
+            (Decision::Nothing, _) | (_, None) => self.report_healthy(unit),
             (Decision::Hold(hold), Some(problem)) => {
                 let over = self.file.history.has_given_up(&unit.unit).then_some(problem);
                 self.recorder.given_up(unit, over);
@@ -68,7 +68,7 @@ impl RepairExecutor {
         }
     }
 
-    fn well(&mut self, unit: &UnitRepair) {
+    fn report_healthy(&mut self, unit: &UnitRepair) {
         self.recorder.hold(unit, None);
         self.recorder.given_up(unit, None);
         if self.file.history.is_healthy(&unit.unit) {

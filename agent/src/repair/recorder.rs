@@ -55,7 +55,7 @@ impl EventRecorder {
         if self.failed.insert(unit.unit.clone(), over.is_some()) == Some(over.is_some()) {
             return;
         }
-        let well = Condition {
+        let healthy = Condition {
             condition: Name::fixed(FAILED),
             status: ConditionStatus::False,
             transition: clock::now().wall,
@@ -65,7 +65,7 @@ impl EventRecorder {
             severity: None,
             action: None,
         };
-        self.reporter.set(over.map_or(well.clone(), |problem| failed(unit, problem, well)));
+        self.reporter.set(over.map_or(healthy.clone(), |problem| failed(unit, problem, healthy)));
     }
 
     /// All that an earlier run gave up was reported again.
@@ -118,7 +118,7 @@ impl EventRecorder {
 }
 
 /// The condition `well`, which is not.
-fn failed(unit: &UnitRepair, problem: &UnitProblem, well: Condition) -> Condition {
+fn failed(unit: &UnitRepair, problem: &UnitProblem, healthy: Condition) -> Condition {
     let known = reason::named(GIVEN_UP);
     let figures: &[(&str, &dyn Display)] =
         &[("limit", &unit.max_attempts), ("window", &words(unit.window)), ("problem", &problem.message)];
@@ -128,7 +128,7 @@ fn failed(unit: &UnitRepair, problem: &UnitProblem, well: Condition) -> Conditio
         message: message("RepairGivenUp/condition", figures),
         severity: known.map(|known| known.severity),
         action: known.map(|known| known.action),
-        ..well
+        ..healthy
     }
 }
 

@@ -177,9 +177,9 @@ mod tests {
     #[test]
     fn the_line_names_the_problems_the_blind_monitors_and_the_state_of_the_api_server() {
         use ConditionStatus::{False, True, Unknown};
-        let well = || vec![condition("A", False, 0)];
-        assert_eq!(line(well(), ApiserverState::Disabled, 0), "no problem; standalone, no API server");
-        assert_eq!(line(well(), ApiserverState::Connected, 0), "no problem; API server up to date");
+        let healthy = || vec![condition("A", False, 0)];
+        assert_eq!(line(healthy(), ApiserverState::Disabled, 0), "no problem; standalone, no API server");
+        assert_eq!(line(healthy(), ApiserverState::Connected, 0), "no problem; API server up to date");
         assert_eq!(
             line(vec![condition("A", True, 2), condition("B", Unknown, 0)], ApiserverState::Failing, 3),
             "2 problems: A (DockerHung); 1 of 2 conditions unknown: B; API server fails, 3 events wait: connection refused"

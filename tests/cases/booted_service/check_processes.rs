@@ -68,7 +68,7 @@ pub(super) fn a_gpu_driver_comes_late(node: &Node) {
     let before = machine.main_pid(GPU).unwrap();
     until("it lets go of its reader", || worker(node).is_none().then_some(()));
     machine.sh(&format!("mkdir -p {FOLDER}/module/nvidia && echo 580.65.06 >{FOLDER}/module/nvidia/version"));
-    until("the GPUs are counted", || are_well(node).then_some(()));
+    until("the GPUs are counted", || are_healthy(node).then_some(()));
     assert_ne!(machine.main_pid(GPU), Some(before), "it restarted");
     assert_eq!(machine.property(GPU, "Result"), "success");
 }
@@ -87,7 +87,7 @@ pub(super) fn a_reader_over_its_memory_is_replaced(node: &Node) {
     until("the kernel kills it", || (!runs(old)).then_some(()));
     assert!(cgroup.read("memory.oom_control").contains("oom_kill 1"), "for its memory");
     until("another one reads", || worker(node).filter(|new| *new != old));
-    until("the GPUs are well", || are_well(node).then_some(()));
+    until("the GPUs are well", || are_healthy(node).then_some(()));
     assert_eq!(machine.main_pid(GPU), check_process, "the service went on");
     assert_eq!(machine.property(GPU, "OOMPolicy"), "continue");
     let log = machine.sh(&format!("journalctl --no-pager -o cat -u {GPU}"));
@@ -107,10 +107,10 @@ pub(super) fn a_stop_leaves_no_reader(node: &Node) {
 }
 
 /// Both of them, as the agent reports them.
-fn are_well(node: &Node) -> bool {
+fn are_healthy(node: &Node) -> bool {
     let answer = node.machine.ask("/v1/status").map_or_else(String::new, |answer| answer.body);
     let hardware = serde_json::from_str::<NodeView>(&answer).map(|view| view.hardware).unwrap_or_default();
-    hardware.iter().any(|one| one.class == "GPUs" && (one.total, one.well) == (2, 2))
+    hardware.iter().any(|one| one.class == "GPUs" && (one.total, one.healthy) == (2, 2))
 }
 
 /// The process that reads for the check process, as this machine numbers it.

@@ -28,7 +28,7 @@ pub enum Fault {
     /// It hangs, and does not come up again by itself.
     Breaks(String),
     /// Ready, and of no use.
-    FallsIll(String),
+    BecomesUnhealthy(String),
     /// From now on its BMC has this way.
     Lies(String, Manner),
     ZoneCut(String),
@@ -156,9 +156,9 @@ fn one(scenario: &Scenario, random: &mut Random) -> Fault {
     let node = node(scenario, random);
     let themed = random.chance(500);
     match (scenario.theme, random.below(4)) {
-        (Theme::Drains, _) if themed => Fault::FallsIll(node),
+        (Theme::Drains, _) if themed => Fault::BecomesUnhealthy(node),
         (Theme::ControlPlane, kind) if themed => control_plane(scenario, random, kind),
-        (Theme::Provider, 0..=2) if themed => Fault::FallsIll(node),
+        (Theme::Provider, 0..=2) if themed => Fault::BecomesUnhealthy(node),
         (Theme::People, 0) if themed => Fault::Edit(pick(&EDITS, random)),
         (Theme::People, 1..) if themed => Fault::Person(pick(&PERSONS, random), node),
         (Theme::Storage, 0) if themed => Fault::Person(Person::Reboots, node),
@@ -201,7 +201,7 @@ fn anything(scenario: &Scenario, random: &mut Random, node: String) -> Fault {
         16 => Fault::ZoneCut(zone),
         17 => Fault::ZonePower(zone),
         18 | 19 => Fault::Breaks(node),
-        20 | 21 => Fault::FallsIll(node),
+        20 | 21 => Fault::BecomesUnhealthy(node),
         22 => Fault::Edit(pick(&EDITS, random)),
         23..=26 => Fault::Person(pick(&PERSONS, random), node),
         27 => Fault::Stop,

@@ -56,14 +56,14 @@ impl<'a> Scenario<'a> {
         let network = Network::start(cluster, 2);
         let address = network.address(100);
         let lost = Fenced::start_at(cluster, LOST, number, &[], &address);
-        let well = [1u8, 2].map(|one| {
+        let healthy = [1u8, 2].map(|one| {
             let address = network.address(100 + one);
             Fenced::start_at(cluster, &format!("well-{one}"), number + u32::from(one), &[], &address)
         });
         lost.node.run_pod(cluster, "db-0");
         apply_policy(cluster, "dead-nodes", &policy());
         let controllers = [0, 1].map(|host| network.host(host).controller(cluster, ""));
-        let mut scenario = Self { cluster, network, lost, address, controllers, _well: well };
+        let mut scenario = Self { cluster, network, lost, address, controllers, _well: healthy };
         scenario.controllers[0].start_again();
         scenario.wait_leader(0);
         scenario.controllers[1].start_again();

@@ -35,7 +35,7 @@ fn its_cable_is_pulled() {
     guest.sh(MAKE);
     wait_state(&guest, "4: ACTIVE");
     guest.start_agent(CONFIG);
-    guest.wait_hardware("fabric ports", |ports| (ports.total, ports.well) == (1, 1));
+    guest.wait_hardware("fabric ports", |ports| (ports.total, ports.healthy) == (1, 1));
     guest.wait_condition("NetworkUnhealthy", "False");
     guest.qmp("set_link", &json!({ "name": "card", "up": false }));
     wait_state(&guest, "1: DOWN");
@@ -43,7 +43,7 @@ fn its_cable_is_pulled() {
     guest.qmp("set_link", &json!({ "name": "card", "up": true }));
     wait_state(&guest, "4: ACTIVE");
     guest.wait_condition("NetworkUnhealthy", "False");
-    guest.wait_hardware("fabric ports", |ports| (ports.total, ports.well) == (1, 1));
+    guest.wait_hardware("fabric ports", |ports| (ports.total, ports.healthy) == (1, 1));
 }
 
 fn wait_state(guest: &Guest, state: &str) {

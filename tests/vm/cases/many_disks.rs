@@ -18,7 +18,7 @@ fn are_read_in_one_round() {
     let guest = plan.modules(&["nvme"]).boot();
     guest.start_agent(CONFIG);
     let disks = guest.wait_hardware("disks", |disks| disks.total == DISKS);
-    assert_eq!(disks.well, DISKS, "{disks:?}");
+    assert_eq!(disks.healthy, DISKS, "{disks:?}");
     // By the guest's own clock: how fast the emulated machine is, this one decides.
     eprintln!("the processes of the check process `disk` after one round of {DISKS} disks:\n{}", guest.sh(USAGE));
 }

@@ -27,7 +27,7 @@ fn boot() -> Guest {
     let guest = Plan::default().boot();
     guest.load(FAULTY_MEMORY);
     guest.start_agent(CONFIG);
-    guest.wait_hardware("memory modules", |modules| (modules.total, modules.well) == (2, 2));
+    guest.wait_hardware("memory modules", |modules| (modules.total, modules.healthy) == (2, 2));
     guest
 }
 

@@ -33,7 +33,7 @@ const BITS: [(u64, &str); 5] = [
 fn boot(image: &Image) -> Guest {
     let guest = Plan::default().nvme("disk", image, None).modules(&["nvme"]).boot();
     guest.start_agent(CONFIG);
-    guest.wait_hardware("disks", |disks| disks.well == 1);
+    guest.wait_hardware("disks", |disks| disks.healthy == 1);
     guest.wait_condition("DiskUnhealthy", "False");
     guest
 }

@@ -20,7 +20,7 @@ const CONFIG: &str = "check-processes = \"spawn\"\n[disk]\ninterval = \"1m\"\n";
 fn boot(image: &Image) -> Guest {
     let guest = Plan::default().sata("sata0", image, 0).modules(&["ahci", "sd_mod", "sg"]).boot();
     guest.start_agent(CONFIG);
-    guest.wait_hardware("disks", |disks| (disks.total, disks.well) == (1, 1));
+    guest.wait_hardware("disks", |disks| (disks.total, disks.healthy) == (1, 1));
     guest.wait_condition("DiskUnhealthy", "False");
     guest
 }

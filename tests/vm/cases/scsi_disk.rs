@@ -28,7 +28,7 @@ fn is_well_by_what_is_known() {
     let plan = Plan::default().scsi("scsi0", &image).nvme("other", &other, None);
     let guest = plan.modules(&["virtio_scsi", "sd_mod", "sg", "nvme"]).boot();
     guest.start_agent(CONFIG);
-    guest.wait_hardware("disks", |disks| (disks.total, disks.well) == (2, 2));
+    guest.wait_hardware("disks", |disks| (disks.total, disks.healthy) == (2, 2));
     guest.wait_condition("DiskUnhealthy", "False");
     another_round(&guest, 1, 1);
     another_round(&guest, 0, 2);
@@ -37,9 +37,9 @@ fn is_well_by_what_is_known() {
 }
 
 /// The disk beside it shows when a round is over: it has as many well ones then.
-fn another_round(guest: &Guest, warning: u64, well: u32) {
+fn another_round(guest: &Guest, warning: u64, healthy: u32) {
     guest.set("other", "smart_critical_warning", warning);
-    guest.wait_hardware("disks", |disks| (disks.total, disks.well) == (2, well));
+    guest.wait_hardware("disks", |disks| (disks.total, disks.healthy) == (2, healthy));
     let disks = guest.condition("DiskUnhealthy").unwrap();
     let of_scsi = disks.problems.iter().filter(|problem| problem.subject.as_deref() == Some("sda")).count();
     assert_eq!(of_scsi, 0, "{disks:?}");

@@ -63,7 +63,7 @@ fn two_of_them_end_all_questions() {
 /// All three disks are read, and well.
 fn start(guest: &Guest) {
     guest.start_agent(CONFIG);
-    guest.wait_hardware("disks", |disks| disks.well == 3);
+    guest.wait_hardware("disks", |disks| disks.healthy == 3);
     guest.wait_condition("DiskUnhealthy", "False");
 }
 
@@ -116,6 +116,6 @@ fn wait_stuck_readers(guest: &Guest, count: u32) {
 
 fn wait_release(guest: &Guest) {
     guest.until("nothing hangs", || guest.sh(HANGING).is_empty().then_some(()));
-    guest.wait_hardware("disks", |disks| disks.well == 3);
+    guest.wait_hardware("disks", |disks| disks.healthy == 3);
     guest.wait_condition("DiskUnhealthy", "False");
 }

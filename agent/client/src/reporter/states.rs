@@ -16,7 +16,7 @@ pub(super) struct States {
     /// What is worth sending again: everything that is True or Unknown.
     bad: Changed,
     /// What is well.
-    well: BTreeSet<SubjectKey>,
+    healthy: BTreeSet<SubjectKey>,
     /// The last entry of each type that was about nothing being wrong: a full report names every type with it.
     calm: BTreeMap<Name, Condition>,
     /// What the agent does not know yet.
@@ -33,8 +33,8 @@ pub(super) struct States {
 
 impl Default for States {
     fn default() -> Self {
-        let (bad, well, calm, changed, unacknowledged, claimed, summing) = Default::default();
-        Self { bad, well, calm, changed, unacknowledged, claimed, summing, room: REPORTED_LIMIT }
+        let (bad, healthy, calm, changed, unacknowledged, claimed, summing) = Default::default();
+        Self { bad, healthy, calm, changed, unacknowledged, claimed, summing, room: REPORTED_LIMIT }
     }
 }
 
@@ -53,10 +53,10 @@ impl States {
         let entries = agreed(&key, conditions);
         match entries.as_slice() {
             [] => return false,
-            [one] if one.status == ConditionStatus::False => return self.set_well(key, one.clone()),
+            [one] if one.status == ConditionStatus::False => return self.set_healthy(key, one.clone()),
             _ => {}
         }
-        self.well.remove(&key);
+        self.healthy.remove(&key);
         if entries.iter().any(|one| one.status == ConditionStatus::True) {
             self.claimed.insert(key.clone(), entries.len());
         }
@@ -68,13 +68,13 @@ impl States {
     }
 
     /// Messages on what is well may differ each time, with a temperature in them: that alone is no news.
-    fn set_well(&mut self, key: SubjectKey, condition: Condition) -> bool {
+    fn set_healthy(&mut self, key: SubjectKey, condition: Condition) -> bool {
         self.calm.insert(key.condition.clone(), Condition { subject: None, ..condition.clone() });
         let ended = self.end(&key, |key, _| Condition { subject: key.subject.clone(), ..condition.clone() });
         if key.is_whole() {
-            self.well.retain(|other| other.condition != key.condition);
+            self.healthy.retain(|other| other.condition != key.condition);
         }
-        if !self.well.insert(key.clone()) && !ended {
+        if !self.healthy.insert(key.clone()) && !ended {
             return false;
         }
         self.changed.insert(key, vec![condition]);
@@ -87,7 +87,7 @@ impl States {
             return Forgotten::Nothing;
         }
         self.end(key, |_, last| over(last, time));
-        self.well.retain(|other| !key.covers(other));
+        self.healthy.retain(|other| !key.covers(other));
         if self.keys().any(|other| other.condition == key.condition) {
             return Forgotten::Subject;
         }
@@ -111,7 +111,7 @@ impl States {
     }
 
     fn keys(&self) -> impl Iterator<Item = &SubjectKey> {
-        self.bad.keys().chain(&self.well)
+        self.bad.keys().chain(&self.healthy)
     }
 
     /// Whether an agent that knows nothing should be sent it soon.

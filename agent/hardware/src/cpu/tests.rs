@@ -136,7 +136,7 @@ fn a_healthy_node_is_healthy() {
     assert_eq!(findings.verdicts.len(), 1);
     assert_eq!(reasons(&findings, "CPU"), ["healthy"]);
     assert_eq!((findings.inventory[0].class.as_str(), findings.inventory[0].total), ("CPUs", 8));
-    assert_eq!(findings.inventory[0].well(), 8);
+    assert_eq!(findings.inventory[0].healthy(), 8);
 }
 
 #[test]

@@ -136,7 +136,7 @@ fn devices_are_added_up_by_class_and_stay_while_their_daemon_is_silent() {
     let fans = Inventory { class: "Fans".to_owned(), ..disks(3, 0) };
     take(&mut ledger, counting("smart", vec![disks(2, 1), fans]), 9);
     let shown = |ledger: &Ledger| -> Vec<(String, u32, u32, Option<Timestamp>)> {
-        let row = |one: HardwareView| (one.class, one.total, one.well, one.unconfirmed_since);
+        let row = |one: HardwareView| (one.class, one.total, one.healthy, one.unconfirmed_since);
         ledger.hardware().into_iter().map(row).collect()
     };
     let all = |since| vec![("disks".to_owned(), 6, 4, since), ("Fans".to_owned(), 3, 3, None)];

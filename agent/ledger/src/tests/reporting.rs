@@ -32,7 +32,7 @@ fn apply(ledger: &mut Ledger, now: &mut Now, deed: &Deed) {
 
 fn class(view: HardwareView) -> (String, (u32, u32, u32, bool)) {
     let lost = view.states.get("lost").copied().unwrap_or_default();
-    (view.class, (view.total, view.well, lost, view.unconfirmed_since.is_some()))
+    (view.class, (view.total, view.healthy, lost, view.unconfirmed_since.is_some()))
 }
 
 /// Claims of every daemon but `name`.

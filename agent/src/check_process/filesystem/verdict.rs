@@ -169,31 +169,31 @@ mod tests {
 
     #[test]
     fn a_write_just_after_the_failure_proves_nothing() {
-        let (broken, well) =
+        let (broken, healthy) =
             (|| reading(&[40], true, 1, ProbeResult::Pending), || reading(&[40], false, 1, ProbeResult::Writable));
         let mut history = FilesystemHistory::new(false);
         assert_eq!(history.judge(broken(), Duration::ZERO), FilesystemVerdict::Stays);
-        assert_eq!(history.judge(well(), Duration::from_millis(100)), FilesystemVerdict::Stays);
+        assert_eq!(history.judge(healthy(), Duration::from_millis(100)), FilesystemVerdict::Stays);
         let mut old = FilesystemHistory::new(true);
         assert_eq!(old.judge(broken(), Duration::ZERO), FilesystemVerdict::Stays);
         assert!(
-            matches!(old.judge(well(), Duration::from_millis(100)), FilesystemVerdict::Over(_)),
+            matches!(old.judge(healthy(), Duration::from_millis(100)), FilesystemVerdict::Over(_)),
             "it failed long ago"
         );
     }
 
     #[test]
     fn a_problem_raised_again_needs_its_proof_again() {
-        let well = || reading(&[41], false, 1, ProbeResult::Writable);
+        let healthy = || reading(&[41], false, 1, ProbeResult::Writable);
         let mut history = FilesystemHistory::new(true);
         history.judge(reading(&[40], true, 1, ProbeResult::Pending), Duration::ZERO);
         history.failed_again(PROOF_AFTER);
         assert_eq!(
-            history.judge(well(), PROOF_AFTER),
+            history.judge(healthy(), PROOF_AFTER),
             FilesystemVerdict::Stays,
             "the write may be from before the failure"
         );
-        assert!(matches!(history.judge(well(), PROOF_AFTER * 2), FilesystemVerdict::Over(_)));
+        assert!(matches!(history.judge(healthy(), PROOF_AFTER * 2), FilesystemVerdict::Over(_)));
     }
 
     #[test]
@@ -222,7 +222,7 @@ mod tests {
         use ProbeResult::{Denied, Failed, Pending, Writable};
         let broken = || reading(&[40], true, 1, Pending);
         let silent = || reading(&[40], false, 1, Failed);
-        for (first, then, well, case) in [
+        for (first, then, healthy, case) in [
             (broken(), reading(&[40], true, 1, Pending), false, "still read-only"),
             (broken(), reading(&[41], false, 1, Writable), true, "mounted again and writable"),
             (broken(), reading(&[41], false, 1, Failed), false, "mounted again, but a write fails"),
@@ -232,7 +232,7 @@ mod tests {
             (silent(), reading(&[40], false, 1, Failed), false, "6.1 says rw, the probe knows better"),
             (broken(), reading(&[], false, 1, Pending), true, "unmounted"),
         ] {
-            assert_eq!(matches!(after(first, then), FilesystemVerdict::Over(_)), well, "{case}");
+            assert_eq!(matches!(after(first, then), FilesystemVerdict::Over(_)), healthy, "{case}");
         }
     }
 

@@ -125,7 +125,7 @@ impl<'a, K: Copy + Ord> ConditionReporter<'a, K> {
 
     fn note_retained(&self) {
         let mut all = self.parts.values().flat_map(|reported| reported.subjects.values());
-        self.link.retain_on_stop(all.any(|since| !compose::is_well(since)));
+        self.link.retain_on_stop(all.any(|since| !compose::is_healthy(since)));
     }
 
     /// Events of what the kernel logs too, such as an Xid, are for a node whose kernel log the agent does not read.

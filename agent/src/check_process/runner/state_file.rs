@@ -135,13 +135,13 @@ impl LatestWrite {
     }
 
     fn write_for_ever(&self, file: &Path) {
-        let mut is_well = true;
+        let mut is_healthy = true;
         loop {
             match write_file(file, &self.take()) {
-                Ok(()) => is_well = true,
+                Ok(()) => is_healthy = true,
                 // Once: the disk stays as it is, and there is a round every minute.
                 Err(error) => {
-                    if std::mem::replace(&mut is_well, false) {
+                    if std::mem::replace(&mut is_healthy, false) {
                         tracing::warn!(file = %file.display(), %error, "the state cannot be saved");
                     }
                 }

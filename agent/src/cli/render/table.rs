@@ -173,14 +173,14 @@ fn problem_line(problem: &ProblemView, condition: &ConditionView, now: Timestamp
 }
 
 fn daemons(text: &mut String, daemons: &[DaemonView], look: &Look) {
-    let unwell: Vec<&DaemonView> =
+    let unhealthy: Vec<&DaemonView> =
         daemons.iter().filter(|daemon| daemon.state != DaemonState::Running && !daemon.is_external()).collect();
-    if unwell.is_empty() {
+    if unhealthy.is_empty() {
         return;
     }
     text.push_str("\nMonitors that do not see everything:\n");
-    let width = unwell.iter().map(|daemon| daemon.name.chars().count()).max().unwrap_or_default();
-    for daemon in unwell {
+    let width = unhealthy.iter().map(|daemon| daemon.name.chars().count()).max().unwrap_or_default();
+    for daemon in unhealthy {
         let (word, paint) = daemon_state(daemon.state);
         let why = [daemon.reason.as_str(), daemon.message.as_str()].into_iter().filter(|part| !part.is_empty());
         let why = one_line(&why.collect::<Vec<_>>().join(": "));

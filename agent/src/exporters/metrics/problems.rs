@@ -34,9 +34,9 @@ fn write_devices(exposition: &mut Exposition, hardware: &[HardwareView]) {
         MetricType::Gauge,
         "Devices of each class by state; `ok` as far as is known.",
     );
-    for HardwareView { class, well, states, .. } in hardware {
+    for HardwareView { class, healthy, states, .. } in hardware {
         let states = states.iter().map(|(state, count)| (state.as_str(), *count));
-        for (state, count) in [("ok", *well)].into_iter().chain(states) {
+        for (state, count) in [("ok", *healthy)].into_iter().chain(states) {
             exposition.sample("nodewell_devices", &[("class", class), ("state", state)], count.into());
         }
     }

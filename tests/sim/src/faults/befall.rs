@@ -46,7 +46,7 @@ impl Truth {
             Fault::Heal(node) => return self.machine(node, |machine| machine.cut = false),
             Fault::KubeletDies(node) => return self.machine(node, |machine| machine.kubelet_dead = true),
             Fault::Breaks(node) => return self.machine(node, |machine| machine.broken = true),
-            Fault::FallsIll(node) => return self.machine(node, |machine| machine.ill = true),
+            Fault::BecomesUnhealthy(node) => return self.machine(node, |machine| machine.ill = true),
             Fault::Lies(node, manner) => return self.machine(node, |machine| machine.bmc.manner = *manner),
             Fault::ZoneCut(zone) => self.zone(zone).iter().for_each(|node| {
                 self.machine(node, |machine| machine.cut = true);

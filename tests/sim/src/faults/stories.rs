@@ -31,7 +31,7 @@ fn lie(scenario: &Scenario, random: &mut Random) -> Plot {
     let manner = liar(random);
     let (falls_silent, wakes) = match random.below(3) {
         0 => (Fault::Cut(node.clone()), Fault::Heal(node.clone())),
-        1 if scenario.theme == Theme::Drains => (Fault::FallsIll(node.clone()), Fault::Wake(node.clone())),
+        1 if scenario.theme == Theme::Drains => (Fault::BecomesUnhealthy(node.clone()), Fault::Wake(node.clone())),
         _ => (Fault::Hang(node.clone()), Fault::Wake(node.clone())),
     };
     let at = |after: Duration| Moment(began + after);

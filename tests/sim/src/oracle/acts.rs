@@ -185,25 +185,25 @@ impl Truth {
             let text = format!("{beside} nodes of one zone are down by us: {down:?}");
             self.violate("I1", text);
         }
-        self.check_unwell(name);
+        self.check_unhealthy(name);
     }
 
-    /// Nodes that every replica has known for a while to be unwell count too. To take down one that lives, some of them
+    /// Nodes that every replica has known for a while to be unhealthy count too. To take down one that lives, some of them
     /// are the allowance of the dead.
-    fn check_unwell(&mut self, name: &str) {
+    fn check_unhealthy(&mut self, name: &str) {
         let now = self.now();
         let long = Duration::from_secs(75);
-        let unwell: Vec<&String> = self
+        let unhealthy: Vec<&String> = self
             .machines
             .values()
             .filter(|machine| now.since(machine.renewed.max(self.blind_until)) > long)
             .filter(|machine| self.store.nodes.get(&machine.name).is_some_and(|node| !node.is_ready()))
             .map(|machine| &machine.name)
             .collect();
-        let others = unwell.iter().filter(|other| other.as_str() != name).count();
-        let is_unwell = unwell.iter().any(|other| other.as_str() == name);
-        if others + 1 > if is_unwell { MOST_DOWN } else { self.scenario.most_down() } {
-            let text = format!("off of {name} while {others} others are unwell: {unwell:?}");
+        let others = unhealthy.iter().filter(|other| other.as_str() != name).count();
+        let is_unhealthy = unhealthy.iter().any(|other| other.as_str() == name);
+        if others + 1 > if is_unhealthy { MOST_DOWN } else { self.scenario.most_down() } {
+            let text = format!("off of {name} while {others} others are unhealthy: {unhealthy:?}");
             self.violate("I9", text);
         }
     }

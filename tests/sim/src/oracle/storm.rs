@@ -13,7 +13,7 @@ use crate::{scenario::COOLDOWN, truth::Truth};
 /// s later: five within this are five in the same minute for every replica.
 const RATE: usize = 5;
 const WITHIN: Duration = Duration::from_secs(10);
-/// A node whose first sign is longer ago did not become unwell when it was given up. It was ill and Ready before, or
+/// A node whose first sign is longer ago did not become unhealthy when it was given up. It was ill and Ready before, or
 /// the cluster itself was blind: without an API server no node is given up, and then all at once that fell silent in
 /// minutes.
 const FIRST_SIGN: Duration = Duration::from_secs(40);
@@ -26,13 +26,13 @@ const MEANT: Duration = Duration::from_secs(12);
 
 #[derive(Debug, Default)]
 pub(super) struct Storm {
-    unwell: BTreeSet<String>,
+    unhealthy: BTreeSet<String>,
     /// Since when each node is not Ready, or the policy is true of it, without a break.
     signs: BTreeMap<String, Moment>,
     onsets: BTreeMap<String, Moment>,
-    /// So many are unwell at once.
+    /// So many are unhealthy at once.
     share: Spell,
-    /// So many became unwell in a short time.
+    /// So many became unhealthy in a short time.
     rate: Spell,
 }
 
@@ -60,7 +60,7 @@ impl Spell {
 impl Truth {
     pub(super) fn watch_storm(&mut self) {
         let now = self.now();
-        let unwell: BTreeSet<String> =
+        let unhealthy: BTreeSet<String> =
             self.store.nodes.values().filter(|node| !node.is_ready()).map(|node| node.name.clone()).collect();
         let total = self.store.nodes.len();
         let signs = self.signs();
@@ -69,14 +69,14 @@ impl Truth {
         for name in signs {
             storm.signs.entry(name).or_insert(now);
         }
-        for name in unwell.difference(&storm.unwell) {
+        for name in unhealthy.difference(&storm.unhealthy) {
             if storm.signs.get(name).is_none_or(|first| now.since(*first) <= FIRST_SIGN) {
                 storm.onsets.insert(name.clone(), now);
             }
         }
         storm.onsets.retain(|_, at| now.since(*at) < WITHIN);
-        let is_share = unwell.len() * 100 > 30 * total;
-        storm.unwell = unwell;
+        let is_share = unhealthy.len() * 100 > 30 * total;
+        storm.unhealthy = unhealthy;
         let mut is_new = is_share && storm.share.lasts(now, now);
         if storm.onsets.len() >= RATE {
             let signs = storm.onsets.keys().filter_map(|name| storm.signs.get(name)).copied();
@@ -87,17 +87,17 @@ impl Truth {
         }
     }
 
-    /// Nodes that every replica that watches takes for unwell.
+    /// Nodes that every replica that watches takes for unhealthy.
     fn signs(&self) -> BTreeSet<String> {
         let (now, fast) = (self.now(), self.scenario.fast);
-        let is_ill = |node: &facts::Node| {
+        let is_unhealthy = |node: &facts::Node| {
             node.condition("KernelDeadlock").is_some_and(|condition| condition.status == facts::Truth::True)
         };
         let is_silent =
             |name: &str| self.machines.get(name).is_some_and(|machine| now.since(machine.renewed) >= SILENT);
         let nodes = self.store.nodes.values();
-        let unwell = nodes.filter(|node| !node.is_ready() || is_ill(node) || fast && is_silent(&node.name));
-        unwell.map(|node| node.name.clone()).collect()
+        let unhealthy = nodes.filter(|node| !node.is_ready() || is_unhealthy(node) || fast && is_silent(&node.name));
+        unhealthy.map(|node| node.name.clone()).collect()
     }
 
     /// Only of a leader that led before the storm and saw all of it: another one has not seen it, and blocks by what it

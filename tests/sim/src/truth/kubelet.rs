@@ -36,7 +36,7 @@ impl Truth {
         let (boot_id, ill) = (machine.boot_id(), machine.ill);
         if is_due {
             self.renew(name, now);
-            self.store.edit_node(name, now, |node| well(node, &boot_id, ill));
+            self.store.edit_node(name, now, |node| healthy(node, &boot_id, ill));
         }
         self.run_pods(name);
     }
@@ -95,7 +95,7 @@ impl Truth {
     }
 }
 
-fn well(node: &mut Node, boot_id: &str, ill: bool) {
+fn healthy(node: &mut Node, boot_id: &str, ill: bool) {
     node.boot_id = boot_id.to_owned();
     set_ready(node, Is::True, "KubeletReady");
     if ill {

@@ -12,7 +12,8 @@ use nodewell_sim::{
 /// from the beginning to the end, and is cordoned for it; then `n-0004` dies. I17 asks that its pods are released in
 /// time, and I1 that no more than one living and one dead node are down by the controller.
 fn one_lies_and_one_dies(seed: u64) -> Scenario {
-    let plot = vec![(5, Fault::FallsIll("n-0005".into())), (PLAIN_AT.as_secs(), Fault::PowerLoss("n-0004".into()))];
+    let plot =
+        vec![(5, Fault::BecomesUnhealthy("n-0005".into())), (PLAIN_AT.as_secs(), Fault::PowerLoss("n-0004".into()))];
     Scenario {
         kind: Kind::Plain,
         theme: Theme::Power,

@@ -243,7 +243,7 @@ fn sim_i13_notices_pods_deleted_by_their_names() {
 }
 
 fn three_fall_ill() -> Plot {
-    [(40, 4), (60, 5), (80, 6)].map(|(at, number)| (at, Fault::FallsIll(node(number)))).to_vec()
+    [(40, 4), (60, 5), (80, 6)].map(|(at, number)| (at, Fault::BecomesUnhealthy(node(number)))).to_vec()
 }
 
 #[test]

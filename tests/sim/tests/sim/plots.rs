@@ -90,7 +90,7 @@ fn sim_a_bmc_that_fails_slowly_and_lied_gets_no_more_orders() {
 fn flaps(span: u64) -> impl Fn(u64) -> Scenario {
     move |seed| {
         let manner = Manner::Flaps(Duration::from_secs(span));
-        let plot = vec![(20, Fault::Lies(n4(), manner)), (30, Fault::FallsIll(n4()))];
+        let plot = vec![(20, Fault::Lies(n4(), manner)), (30, Fault::BecomesUnhealthy(n4()))];
         staged(seed, Theme::Drains, Steps::TaintDrainPowerCycle, plot)
     }
 }

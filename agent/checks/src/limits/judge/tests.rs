@@ -112,7 +112,7 @@ fn controllers_of_version_1_are_counted() {
     let controllers = [("cpu".to_owned(), true), ("memory".to_owned(), false)].into();
     let reading = CgroupsReading { controllers, ..CgroupsReading::default() };
     let inventory = judge.judge(round(now(0, "a"), vec![(CGROUPS, answer(reading))])).inventory;
-    assert_eq!((inventory[0].total, inventory[0].well()), (2, 1));
+    assert_eq!((inventory[0].total, inventory[0].healthy()), (2, 1));
 }
 
 #[test]

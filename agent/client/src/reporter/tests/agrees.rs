@@ -72,7 +72,7 @@ fn disks(total: u32) -> Vec<Inventory> {
 struct LastReports {
     faults: BTreeMap<SubjectKey, BTreeSet<&'static str>>,
     unknown: BTreeSet<SubjectKey>,
-    well: BTreeSet<SubjectKey>,
+    healthy: BTreeSet<SubjectKey>,
     disks: Option<u32>,
 }
 
@@ -89,7 +89,7 @@ impl LastReports {
             }
             Step::Entry(condition, subject, false) => {
                 let key = self.clear(*condition, *subject, true);
-                self.well.insert(key);
+                self.healthy.insert(key);
             }
             Step::Forget(condition, subject) => drop(self.clear(*condition, *subject, true)),
             Step::Count(total) => self.disks = Some(*total),
@@ -103,12 +103,12 @@ impl LastReports {
         let over = |other: &SubjectKey| *other == key || (whole && key.is_whole() && other.condition == key.condition);
         self.faults.retain(|other, _| !over(other));
         self.unknown.retain(|other| !over(other));
-        self.well.retain(|other| !over(other));
+        self.healthy.retain(|other| !over(other));
         key
     }
 
     fn types(&self) -> BTreeSet<Name> {
-        let keys = self.faults.keys().chain(&self.unknown).chain(&self.well);
+        let keys = self.faults.keys().chain(&self.unknown).chain(&self.healthy);
         keys.map(|key| key.condition.clone()).collect()
     }
 }

@@ -16,7 +16,7 @@ fn fault(subject: &str, reason: &'static str) -> Condition {
     Condition { reason: Name::fixed(reason), ..broken(subject) }
 }
 
-fn well(subject: &str) -> Condition {
+fn healthy(subject: &str) -> Condition {
     condition(Some(subject), ConditionStatus::False)
 }
 
@@ -62,7 +62,7 @@ async fn faults_of_one_subject_travel_together_and_in_one_order() {
 async fn what_contradicts_itself_is_never_sent() {
     let mut outbox = started().await;
     let later = Condition { message: "lost two disks".to_owned(), ..fault("md9", "RaidDegraded") };
-    set_all(&mut outbox, "md0", vec![well("md0"), fault("md0", "RaidDegraded"), later.clone()]);
+    set_all(&mut outbox, "md0", vec![healthy("md0"), fault("md0", "RaidDegraded"), later.clone()]);
     let report = next_report(&mut outbox).await;
     assert_eq!(report.conditions, [Condition { subject: Some("md0".to_owned()), ..later }]);
     report.check().unwrap();
@@ -71,20 +71,20 @@ async fn what_contradicts_itself_is_never_sent() {
 #[tokio::test(start_paused = true)]
 async fn another_message_of_a_healthy_subject_is_no_news() {
     let mut outbox = started().await;
-    set(&mut outbox, well("md0"));
+    set(&mut outbox, healthy("md0"));
     assert_eq!(summary(&next_report(&mut outbox).await), ["md0 False"]);
-    set(&mut outbox, Condition { message: "31 degrees".to_owned(), ..well("md0") });
+    set(&mut outbox, Condition { message: "31 degrees".to_owned(), ..healthy("md0") });
     assert!(is_quiet(&mut outbox));
     set(&mut outbox, broken("md0"));
     next_report(&mut outbox).await;
-    set(&mut outbox, well("md0"));
+    set(&mut outbox, healthy("md0"));
     assert_eq!(summary(&next_report(&mut outbox).await), ["md0 False"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_is_forgotten_is_over_and_not_reported_again() {
     let mut outbox = started().await;
-    for entry in [broken("md0"), broken("md1"), well("md2")] {
+    for entry in [broken("md0"), broken("md1"), healthy("md2")] {
         set(&mut outbox, entry);
     }
     next_report(&mut outbox).await;
@@ -102,7 +102,7 @@ async fn a_fault_that_ended_unsent_is_not_left_behind_by_forgetting() {
     set(&mut outbox, broken("md0"));
     set(&mut outbox, broken("md1"));
     next_report(&mut outbox).await;
-    set(&mut outbox, well("md0"));
+    set(&mut outbox, healthy("md0"));
     forget(&mut outbox, Some("md0"));
     assert_eq!(summary(&next_report(&mut outbox).await), ["md0 False"]);
 }
@@ -112,7 +112,7 @@ async fn with_its_last_subject_a_type_is_not_looked_after_any_more() {
     for last in [Some("md0"), None] {
         let mut outbox = started().await;
         set(&mut outbox, broken("md0"));
-        set(&mut outbox, Condition { condition: Name::fixed("FanProblem"), ..well("fan0") });
+        set(&mut outbox, Condition { condition: Name::fixed("FanProblem"), ..healthy("fan0") });
         next_report(&mut outbox).await;
         forget(&mut outbox, last);
         let report = next_report(&mut outbox).await;

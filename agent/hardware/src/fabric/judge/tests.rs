@@ -123,7 +123,7 @@ fn a_port_that_is_up_is_healthy() {
     let mut fabric = Fabric::ordinary();
     let findings = fabric.after(0);
     assert_eq!(reported(&findings, PORT), ["healthy: 400 Gb/sec (4X NDR), card unknown"]);
-    assert_eq!((findings.inventory[0].total, findings.inventory[0].well()), (1, 1));
+    assert_eq!((findings.inventory[0].total, findings.inventory[0].healthy()), (1, 1));
 }
 
 #[test]

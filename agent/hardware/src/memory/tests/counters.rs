@@ -9,7 +9,7 @@ fn a_healthy_node_is_healthy() {
     assert_eq!(findings.verdicts.len(), 3);
     assert!(findings.verdicts.iter().all(|verdict| matches!(verdict.state, State::Healthy { .. })), "{findings:?}");
     assert_eq!((findings.inventory[0].class.as_str(), findings.inventory[0].total), ("memory modules", 2));
-    assert_eq!(findings.inventory[0].well(), 2);
+    assert_eq!(findings.inventory[0].healthy(), 2);
 }
 
 #[test]

@@ -111,7 +111,7 @@ fn a_bus_without_faults_is_healthy() {
     let findings = bus.after(0);
     assert!(reasons(&findings, CARD).is_empty() && reasons(&findings, PORT).is_empty());
     assert_eq!(message(&findings, CARD), "device 15b3:1021");
-    assert_eq!((findings.inventory[0].total, findings.inventory[0].well()), (2, 2));
+    assert_eq!((findings.inventory[0].total, findings.inventory[0].healthy()), (2, 2));
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn worse(one: State, other: State) -> State {
         }
         (faulty @ State::Faulty(_), _) | (_, faulty @ State::Faulty(_)) => faulty,
         (unknown @ State::Unknown { .. }, _) | (_, unknown @ State::Unknown { .. }) => unknown,
-        (well, State::Healthy { .. }) => well,
+        (healthy, State::Healthy { .. }) => healthy,
     }
 }
 
@@ -68,7 +68,7 @@ pub(super) fn released(key: &SubjectKey, release: &Release) -> Condition {
 }
 
 /// Whether nothing would be lost if it were forgotten.
-pub(super) fn is_well(since: &Since) -> bool {
+pub(super) fn is_healthy(since: &Since) -> bool {
     since.keys().all(|reason| reason.as_str() == WELL)
 }
 
@@ -112,7 +112,7 @@ mod tests {
         Verdict::new(key(), state)
     }
 
-    fn well() -> State {
+    fn healthy() -> State {
         State::Healthy { message: "31 °C".to_owned() }
     }
 
@@ -132,10 +132,10 @@ mod tests {
         let (_, since) = compose(&key(), unknown(), &since);
         let (after, since) = compose(&key(), State::Faulty(vec![fault("A", None)]), &since);
         assert_eq!((after[0].transition, since.len()), (began, 1), "it was unknown in between");
-        let (third, since) = compose(&key(), well(), &since);
+        let (third, since) = compose(&key(), healthy(), &since);
         assert_eq!((third[0].status, third.len()), (ConditionStatus::False, 1));
-        assert!(is_well(&since));
-        let (again, _) = compose(&key(), well(), &since);
+        assert!(is_healthy(&since));
+        let (again, _) = compose(&key(), healthy(), &since);
         assert_eq!(again[0].transition, third[0].transition);
     }
 
@@ -143,10 +143,10 @@ mod tests {
     fn two_verdicts_on_one_subject_lose_no_fault() {
         let faulty = || State::Faulty(vec![fault("A", None)]);
         let of = |states: [State; 2]| joined(states.map(verdict).to_vec()).remove(&key()).unwrap();
-        assert_eq!(of([well(), faulty()]), faulty());
+        assert_eq!(of([healthy(), faulty()]), faulty());
         assert_eq!(of([faulty(), unknown()]), faulty());
-        assert_eq!(of([unknown(), well()]), unknown());
-        assert_eq!(of([well(), unknown()]), unknown());
+        assert_eq!(of([unknown(), healthy()]), unknown());
+        assert_eq!(of([healthy(), unknown()]), unknown());
         let State::Faulty(both) = of([faulty(), State::Faulty(vec![fault("B", None)])]) else { panic!() };
         assert_eq!(both.len(), 2);
     }

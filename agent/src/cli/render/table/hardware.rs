@@ -29,11 +29,11 @@ fn class(one: &HardwareView) -> &str {
 /// What is not well first: `1 lost, 7 ok`.
 fn how(one: &HardwareView, now: Timestamp) -> String {
     let mut parts: Vec<String> = one.states.iter().map(|(state, count)| format!("{count} {state}")).collect();
-    match (parts.is_empty(), one.well) {
+    match (parts.is_empty(), one.healthy) {
         (true, 0) => parts.push("none".to_owned()),
         (true, _) => parts.push("ok".to_owned()),
         (false, 0) => {}
-        (false, well) => parts.push(format!("{well} ok")),
+        (false, healthy) => parts.push(format!("{healthy} ok")),
     }
     let silent = one.unconfirmed_since.map(|since| format!("{GAP}unconfirmed for {}", age(since, now)));
     parts.join(", ") + &silent.unwrap_or_default()

@@ -89,6 +89,6 @@ fn disks_arrays_and_maps_are_counted_apart() {
         ("sda", reading_of("S2", Health::Plain { why: "USB".to_owned() })),
     ];
     let inventory = bench.round(answers).inventory;
-    let lines: Vec<_> = inventory.iter().map(|line| (line.class.as_str(), line.total, line.well())).collect();
+    let lines: Vec<_> = inventory.iter().map(|line| (line.class.as_str(), line.total, line.healthy())).collect();
     assert_eq!(lines, [("disks", 2, 2), ("disk arrays", 1, 0)]);
 }

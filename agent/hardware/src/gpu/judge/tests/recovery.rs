@@ -20,12 +20,12 @@ fn the_drivers_word_that_nothing_is_needed_ends_what_a_reset_ends() {
     bench.set(ONE, |gpu| gpu.recovery = Some(0));
     let once = bench.round();
     assert!(!over(&once, ONE).contains(&held[1].to_owned()), "once may be a reading that was under way");
-    let well_since = bench.wall();
+    let healthy_since = bench.wall();
     let twice = bench.round();
     let evidence =
         |recovery: &&RecoveryEvidence| recovery.reason.as_ref().is_some_and(|reason| reason.as_str() == held[1]);
-    assert_eq!(twice.recoveries.iter().find(evidence).unwrap().seen_before, well_since);
-    assert!(well_since > seen);
+    assert_eq!(twice.recoveries.iter().find(evidence).unwrap().seen_before, healthy_since);
+    assert!(healthy_since > seen);
     assert!(!over(&twice, ONE).contains(&held[0].to_owned()), "what wants hands is not over");
     assert_eq!(reasons(&bench.round(), ONE), [held[0]]);
 }
