@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use jiff::Timestamp;
 use nodewell_model::{
     ConditionStatus, Name, ProblemKey,
-    text::{MESSAGE_LIMIT_BYTES, cut, line},
+    text::{MESSAGE_LIMIT_BYTES, about, cut, line},
     view::{ConditionView, DaemonState, ProblemView},
 };
 
@@ -89,7 +89,7 @@ fn condition_message(worst: &ProblemView, others: &[ProblemView]) -> String {
         also.push_str(if named == 0 { "; also " } else { ", " });
         also.push_str(&label);
     }
-    format!("{}{also}", cut(&worst.message, MESSAGE_LIMIT_BYTES - also.len()))
+    format!("{}{also}", cut(&about(worst.subject.as_deref(), &worst.message), MESSAGE_LIMIT_BYTES - also.len()))
 }
 
 fn label(worst: &ProblemView, other: &ProblemView) -> String {

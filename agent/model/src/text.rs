@@ -1,9 +1,13 @@
 //! Text from outside, made fit to show: bounded, printable, valid UTF-8.
 
+use std::borrow::Cow;
+
 /// The longest message stored, in bytes.
 pub const MESSAGE_LIMIT_BYTES: usize = 1024;
 /// The longest subject stored, in bytes.
 pub const SUBJECT_LIMIT_BYTES: usize = 256;
+/// As much of a subject is shown before a message.
+const SHOWN_SUBJECT_BYTES: usize = 64;
 
 /// `raw` as a message: invalid UTF-8 and control characters replaced, newlines kept, cut at
 /// [`MESSAGE_LIMIT_BYTES`] on a character boundary.
@@ -26,6 +30,17 @@ pub fn line(text: &str, limit_bytes: usize) -> String {
     }
     let parts = text.split(char::is_control).map(str::trim).filter(|part| !part.is_empty());
     cut(&parts.collect::<Vec<_>>().join(" "), limit_bytes).to_owned()
+}
+
+/// `message` with what it is about before it, unless it names that by itself, as a line of a log does.
+#[must_use]
+pub fn about<'m>(subject: Option<&str>, message: &'m str) -> Cow<'m, str> {
+    match subject {
+        Some(subject) if !subject.is_empty() && !message.contains(subject) => {
+            Cow::Owned(format!("{}: {message}", cut(subject, SHOWN_SUBJECT_BYTES)))
+        }
+        _ => Cow::Borrowed(message),
+    }
 }
 
 /// The longest prefix of `text` that has at most `limit_bytes` bytes and ends on a character boundary.
@@ -88,6 +103,15 @@ fn cleaned(raw: &[u8], limit_bytes: usize, newlines: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_message_names_what_it_is_about_once() {
+        assert_eq!(about(Some("/var/lib"), "97 % of the space is used"), "/var/lib: 97 % of the space is used");
+        assert_eq!(about(Some("sda1"), "EXT4-fs error (device sda1)"), "EXT4-fs error (device sda1)");
+        assert_eq!(about(None, "m"), "m");
+        assert_eq!(about(Some(""), "m"), "m");
+        assert_eq!(about(Some(&"s".repeat(200)), "m").len(), SHOWN_SUBJECT_BYTES + ": m".len());
+    }
 
     #[test]
     fn control_characters_and_bad_utf8_are_replaced() {

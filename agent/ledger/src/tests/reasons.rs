@@ -105,7 +105,7 @@ fn other_figures_are_shown_and_are_no_news_for_the_disk() {
     ledger.take_rows();
     for secs in 7..40 {
         take(&mut ledger, raid(vec![hot(75 + secs, 5)]), secs);
-        assert_eq!(disk(&mut ledger).message, format!("{} degrees", 75 + secs));
+        assert_eq!(disk(&mut ledger).message, format!("nvme0: {} degrees", 75 + secs));
     }
     assert_eq!((ledger.take_rows(), disk(&mut ledger).problems[0].count), (Vec::new(), 1));
     take(&mut ledger, raid(vec![Condition { message: "on fire".to_owned(), ..hot(0, 5) }]), 41);

@@ -92,7 +92,7 @@ pub(super) fn create_event(config: &ApiserverConfig, uid: &str, delivery: &Deliv
         "involvedObject": {"apiVersion": "v1", "kind": "Node", "name": node_name, "uid": uid},
         "type": if record.severity == Severity::Info { "Normal" } else { "Warning" },
         "reason": record.reason,
-        "message": text::line(&delivery.message, text::MESSAGE_LIMIT_BYTES),
+        "message": shown(delivery),
         "source": {"component": record.source, "host": node_name},
         "reportingComponent": FIELD_MANAGER,
         "reportingInstance": node_name,
@@ -109,10 +109,15 @@ pub(super) fn create_event(config: &ApiserverConfig, uid: &str, delivery: &Deliv
     }
 }
 
+/// What it is about, and what happened, in one line.
+fn shown(delivery: &Delivery) -> String {
+    text::line(&text::about(delivery.first.subject.as_deref(), &delivery.message), text::MESSAGE_LIMIT_BYTES)
+}
+
 /// The absolute count: sent twice it has the same effect.
 pub(super) fn count_event(config: &ApiserverConfig, delivery: &Delivery) -> Call {
     let body = json!({
-        "message": text::line(&delivery.message, text::MESSAGE_LIMIT_BYTES),
+        "message": shown(delivery),
         "lastTimestamp": seconds(delivery.last_time),
         "count": count(delivery),
     });
