@@ -98,7 +98,7 @@ async fn a_sleeping_process_with_our_name_is_not_ours() {
 #[tokio::test(start_paused = true)]
 async fn a_thread_that_hangs_makes_its_process_stuck() {
     let proc = Proc::new();
-    let thread = proc.put(77, "nwd:nvme0", 'S', 1, 400).join("process/78");
+    let thread = proc.put(77, "nwd:nvme0", 'S', 1, 400).join("task/78");
     fs::create_dir_all(&thread).unwrap();
     fs::write(thread.join("stat"), stat(78, "nwd:nvme0", 'D', 1, 2, 401)).unwrap();
     assert!(proc.found().await.forbid(&at("nvme0")).is_some());

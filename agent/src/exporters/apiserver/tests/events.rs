@@ -53,7 +53,7 @@ async fn an_event_names_the_node_and_has_its_own_times() {
         "apiVersion": "v1", "kind": "Event",
         "metadata": {"name": name, "namespace": "default"},
         "involvedObject": {"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "uid-1"},
-        "type": "Warning", "reason": "IOError", "message": "100 % of 1",
+        "type": "Warning", "reason": "IOError", "message": "sda: 100 % of 1",
         "source": {"component": "kernel-monitor", "host": "n1"},
         "reportingComponent": "nodewell", "reportingInstance": "n1",
         "firstTimestamp": "2023-11-14T22:13:21Z", "lastTimestamp": "2023-11-14T22:15:01Z", "count": 1,
@@ -72,7 +72,7 @@ async fn repetitions_become_a_count_on_the_same_event() {
     assert_eq!(server.events().len(), 1);
     let patch = &server.seen(COUNTS)[0];
     assert_eq!(patch.content_type, "application/merge-patch+json");
-    assert_eq!(server.events()[0]["message"], "100 % of 1000");
+    assert_eq!(server.events()[0]["message"], "sda: 100 % of 1000");
 }
 
 #[tokio::test]
