@@ -67,7 +67,7 @@ fn line(cache: &Cache, dry_run: bool) -> String {
         if snapshot.nodes.is_empty() && open == 0 {
             return format!("{role}{stopped}");
         }
-        format!("{role}; {} nodes, {open} in hand{quarantined}{stopped}", snapshot.nodes.len())
+        format!("{role}; {} nodes, {open} under remediation{quarantined}{stopped}", snapshot.nodes.len())
     })
 }
 

@@ -18,7 +18,8 @@ const NEEDS: &[Need] = &[Need::Other(nodewell_bmc::missing), Need::ControllerMan
 const ACTING: &str = "node-lifecycle-controller,taint-eviction-controller,pod-garbage-collector-controller";
 /// Silence of 15 s, power read, and the release; on a loaded machine some more.
 const RELEASED_WITHIN: Duration = Duration::from_secs(90);
-/// The power of a node in hand is read every 2 s, whatever is done to it. Pods that go sooner waited for none.
+/// The power of a node under remediation is read every 2 s, whatever is done to it. Pods that go sooner waited for
+/// none.
 const BEFORE_ANY_READING: Duration = Duration::from_secs(1);
 const FENCES: &str = "/apis/nodewell.dev/v1alpha1/nodefences";
 const PODS: &str = "/api/v1/namespaces/default/pods";
@@ -26,8 +27,8 @@ const PODS: &str = "/api/v1/namespaces/default/pods";
 pub(crate) fn list(suite: &mut Suite) {
     suite.behaviour("controller_release").real_with(
         NEEDS,
-        "the_release_is_meant_and_the_power_read_before_the_taint",
-        the_release_is_meant_and_the_power_read_before_the_taint,
+        "the_release_is_intended_and_the_power_read_before_the_taint",
+        the_release_is_intended_and_the_power_read_before_the_taint,
     );
 }
 
@@ -75,7 +76,7 @@ fn is_tainted(change: &Change) -> bool {
     taints.any(|taint| taint["key"] == "node.kubernetes.io/out-of-service")
 }
 
-fn means_release(change: &Change) -> bool {
+fn intends_release(change: &Change) -> bool {
     let status = &change.object["status"];
     status["phase"] == "PodsReleased" && status["intent"]["act"] == "Release"
 }
@@ -85,7 +86,7 @@ fn print_step(what: &str, change: &Change, from: &Change) {
     eprintln!("    {after:+7.3} s resourceVersion {:>6} {what}", change.version);
 }
 
-fn the_release_is_meant_and_the_power_read_before_the_taint(cluster: &Cluster) {
+fn the_release_is_intended_and_the_power_read_before_the_taint(cluster: &Cluster) {
     let _controllers = cluster.as_real().start_controllers(ACTING);
     let scenario = Scenario::start(cluster);
     let node = scenario.watch("/api/v1/nodes", "released");
@@ -94,12 +95,12 @@ fn the_release_is_meant_and_the_power_read_before_the_taint(cluster: &Cluster) {
     scenario.fenced.kill();
     let killed = Timestamp::now();
     let tainted = scenario.first(&node, "the taint is there", is_tainted);
-    let meant = scenario.first(&record, "the release is meant", means_release);
+    let intended = scenario.first(&record, "the release is intended", intends_release);
     let gone = scenario.first(&pod, "the pod is gone", |change| change.is_gone);
     let ending = scenario.first(&pod, "the pod was asked to end", |change| {
         change.is_gone || !change.object["metadata"]["deletionTimestamp"].is_null()
     });
-    print_step("release meant in the NodeFence", &meant, &tainted);
+    print_step("release intended in the NodeFence", &intended, &tainted);
     print_step("out-of-service taint on the Node", &tainted, &tainted);
     print_step("pod asked to end", &ending, &tainted);
     print_step("pod gone", &gone, &tainted);
@@ -107,8 +108,8 @@ fn the_release_is_meant_and_the_power_read_before_the_taint(cluster: &Cluster) {
     let asked = scenario.asked_between(tainted.at, gone.at);
     eprintln!("    asked of the BMC before the taint, in s since its machine died: {read:.2?}");
     eprintln!("    asked of it between the taint and the pod's end, in s since the taint: {asked:.2?}");
-    let order = [meant.version, tainted.version, ending.version];
-    assert!(order.is_sorted(), "meant, tainted, asked to end: {order:?}");
+    let order = [intended.version, tainted.version, ending.version];
+    assert!(order.is_sorted(), "intended, tainted, asked to end: {order:?}");
     assert!(gone.version >= ending.version);
     let readings = read.iter().filter(|(_, order)| order == "get power").count();
     assert!(readings >= 2, "the taint stands on {readings} readings of Off: {read:?}");

@@ -189,7 +189,7 @@ fn who_aborted_and_why_is_in_the_journal(cluster: &Cluster) {
     let controller = Controller::start(cluster, "");
     sick.report(cluster, "DiskPressure", "True");
     let phase_of = |record: &Value| record["status"]["phase"].as_str().map(str::to_owned);
-    controller.until(PATIENCE, "it is in hand", || fence(cluster, "sick").as_ref().and_then(phase_of));
+    controller.until(PATIENCE, "it is under remediation", || fence(cluster, "sick").as_ref().and_then(phase_of));
     let folder = tempfile::tempdir().unwrap();
     cluster.write_kubeconfig(&OPERATOR, folder.path());
     let outcome = controller.command_of(folder.path(), &["abort", "sick", "its disk is changed"]);

@@ -64,7 +64,8 @@ pub fn is_message(bytes: &[u8]) -> bool {
     [little, big].contains(&(MAGIC, VERSION))
 }
 
-/// Which node has which address. Of two nodes with one address both are meant: to wait for one too many costs a minute.
+/// Which node has which address. Of two nodes with one address both are meant: to wait for one too many costs a
+/// minute.
 #[derive(Debug, Clone, Default)]
 pub struct Addresses(BTreeMap<IpAddr, Vec<String>>);
 

@@ -24,7 +24,7 @@ use std::{
 
 use nodewell_remediation::{
     api::policy::RemediationPolicy,
-    decide::Wants,
+    decide::GatherRequest,
     facts::{LeaseView, Node},
     policy::Policy,
     snapshot::{Gathered, HostView, Quorum, Snapshot},
@@ -283,10 +283,10 @@ impl Cache {
     }
 
     /// Forgets what was asked about nodes that no question is about any more.
-    pub(crate) fn retain_gathered(&self, wanted: &BTreeMap<String, Wants>) {
+    pub(crate) fn retain_gathered(&self, requests: &BTreeMap<String, GatherRequest>) {
         let mut state = self.lock();
         let Snapshot { gathered, fences, .. } = &mut state.snapshot;
-        gathered.retain(|name, _| wanted.contains_key(name) || fences.contains_key(name));
+        gathered.retain(|name, _| requests.contains_key(name) || fences.contains_key(name));
     }
 
     pub(crate) fn publish(&self, verdicts: Vec<Verdict>) {

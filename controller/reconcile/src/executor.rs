@@ -224,8 +224,8 @@ impl<'a, C: Cluster, P: Power> Running<'a, C, P> {
             self.log_dry_run(&decision.verdicts);
         }
         cache.publish(decision.verdicts);
-        cache.retain_gathered(&decision.wants);
-        self.ask(&decision.wants, now.moment);
+        cache.retain_gathered(&decision.gather);
+        self.ask(&decision.gather, now.moment);
         if !settings.dry_run {
             self.set_going(decision.actions);
             decision.events.into_iter().for_each(|event| self.emit(event));

@@ -135,7 +135,7 @@ impl<'a, C: Election> Candidate<'a, C> {
         }
     }
 
-    /// Whatever this term wrote may be unwritten, and records of it would be taken for what it just meant.
+    /// Whatever this term wrote may be unwritten, and records of it would be taken for what it just intended.
     fn end_if_set_back(&mut self) {
         if self.is_set_back() {
             self.end("the API server's store went back");
@@ -275,11 +275,11 @@ impl<'a, C: Election> Candidate<'a, C> {
     }
 
     /// After a lost answer or a conflict: what is stored shows whether the renewal arrived.
-    async fn look_again(&mut self, meant: &Leadership, sent: Moment) {
+    async fn look_again(&mut self, intended: &Leadership, sent: Moment) {
         match self.read().await {
             _ if self.is_set_back() => self.end_if_set_back(),
             Ok(Some(lease)) if !self.is_mine(&lease) => drop(self.end("another one leads")),
-            Ok(Some(lease)) if lease.renewed == meant.renewed => self.renewed(lease, sent),
+            Ok(Some(lease)) if lease.renewed == intended.renewed => self.renewed(lease, sent),
             Ok(Some(lease)) => self.refresh(lease),
             Ok(None) => drop(self.end("the Lease was deleted")),
             Err(error) => self.bear(&error),

@@ -5,13 +5,13 @@
 
 mod blocked_events;
 mod candidates;
+mod gather_requests;
 mod judged;
 mod ledger;
 mod orphans;
 mod reconstruct;
 mod records;
 mod vouched;
-mod wants;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -62,7 +62,7 @@ pub struct Decision {
     /// One for every node, and for every record whose Node is gone.
     pub verdicts: Vec<Verdict>,
     /// What should be read before the next decision, by node.
-    pub wants: BTreeMap<String, Wants>,
+    pub gather: BTreeMap<String, GatherRequest>,
     pub memory: Memory,
     /// When to decide again although nothing changed.
     pub wake: Option<Moment>,
@@ -70,7 +70,7 @@ pub struct Decision {
 
 /// What is read about one node; see [`crate::snapshot::Gathered`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Wants {
+pub struct GatherRequest {
     pub pods: bool,
     pub attachments: bool,
     pub methods: bool,

@@ -36,7 +36,7 @@ use crate::{
     time::{Moment, Now},
 };
 
-/// All that the automaton looks at. It does not know other nodes: what they forbid is in `permits`.
+/// All that the automaton looks at. It does not know other nodes: what they forbid is in `guard_blockers`.
 #[derive(Debug, Clone)]
 pub struct FenceInput<'a> {
     pub fence: &'a NodeFence,
@@ -47,8 +47,8 @@ pub struct FenceInput<'a> {
     pub gathered: &'a Gathered,
     /// The policy as it is now; nothing if it is gone or cannot be read.
     pub policy: Option<&'a Policy>,
-    pub wanted: Wanted,
-    pub permits: &'a Permits,
+    pub predicate: PredicateState,
+    pub guard_blockers: &'a GuardBlockers,
     /// When this controller first saw the record in its present phase; timers count from here.
     pub entered: Moment,
     /// What was seen of the node since its Off was confirmed.
@@ -78,7 +78,7 @@ pub fn drain_at_hand(fence: &NodeFence) -> Option<DrainRules> {
 
 /// The answer of the policy's predicate for the node now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wanted {
+pub enum PredicateState {
     /// It still needs remediation.
     Yes,
     /// It has been well since.
@@ -89,7 +89,7 @@ pub enum Wanted {
 
 /// What blocks this node by the guards; an empty list allows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Permits {
+pub struct GuardBlockers {
     /// Taint and cordon.
     pub isolate: Vec<Blocker>,
     /// Drain.
@@ -109,7 +109,7 @@ pub enum Next {
 }
 
 /// The next thing for this record. An irreversible step is only given out when the record as stored means that very
-/// act, by this epoch, and meant it a moment ago. A caller that performs it and cannot store its outcome does not
+/// act, by this epoch, and intended it a moment ago. A caller that performs it and cannot store its outcome does not
 /// perform it again: the intent grows old, and then the first thing is to ask for the power's state.
 #[must_use]
 pub fn next(input: &FenceInput<'_>) -> Next {

@@ -33,7 +33,7 @@ use crate::{
         policy::Mode,
     },
     facts::Node,
-    fence::Permits,
+    fence::GuardBlockers,
     policy::Policy,
     snapshot::Snapshot,
     time::Now,
@@ -66,7 +66,7 @@ pub(crate) struct Subject<'a> {
 }
 
 /// The answers of all guards for one node.
-pub(crate) fn permits(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> Permits {
+pub(crate) fn all_blockers(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> GuardBlockers {
     let always = always(input, subject);
     let list = |grade| {
         let mut blockers = always.clone();
@@ -77,7 +77,7 @@ pub(crate) fn permits(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> Per
         }
         blockers
     };
-    Permits { isolate: list(Grade::Isolate), drain: list(Grade::Drain), power: list(Grade::Power) }
+    GuardBlockers { isolate: list(Grade::Isolate), drain: list(Grade::Drain), power: list(Grade::Power) }
 }
 
 /// What stops even an act that has begun.

@@ -7,6 +7,7 @@
 mod agent;
 mod check;
 mod cluster;
+mod config_maps;
 mod forbidden;
 mod identity;
 mod near;
@@ -15,7 +16,6 @@ mod plugs;
 mod properties;
 mod read;
 mod values;
-mod wanting;
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -47,7 +47,7 @@ pub struct Policy {
     pub fast: Option<Fast>,
 }
 
-/// How many nodes may be out of service, and how many in hand.
+/// How many nodes may be out of service, and how many under remediation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Budget {
     pub cluster: Quota,
@@ -58,7 +58,7 @@ pub struct Budget {
     pub topology: Vec<(String, Quota)>,
     /// Nothing is no limit.
     pub max_concurrent: Option<u32>,
-    /// New nodes taken in hand; nothing is no limit.
+    /// New nodes whose remediation began; nothing is no limit.
     pub rate: Option<Rate>,
 }
 

@@ -26,7 +26,7 @@ pub struct Snapshot {
     pub policies: Vec<Policy>,
     /// Policies that cannot: name and what is wrong. They block what is under way by them.
     pub unreadable_policies: BTreeMap<String, String>,
-    /// What was asked about single nodes that are in hand.
+    /// What was asked about single nodes that are under remediation.
     pub gathered: BTreeMap<String, Gathered>,
     /// Nodes with an action under way: nothing else is given out for them.
     pub busy: BTreeSet<String>,
@@ -93,14 +93,14 @@ pub struct Gathered {
     pub dumping: Option<Moment>,
 }
 
-/// Nodes that other remediators have in hand, as their Leases (`medik8s-leases/node-NAME`) show.
+/// Nodes that other controllers remediate, as their Leases (`medik8s-leases/node-NAME`) show.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Claims {
     /// By node: which Lease is held, by whom.
     pub held: BTreeMap<String, String>,
     /// There are such Leases, or there may be, and they cannot be read: why. It blocks every node.
     pub unreadable: Option<String>,
-    /// There are such Leases in this cluster: a remediator that takes a node in hand takes its Lease first.
+    /// There are such Leases in this cluster: a remediator that begins to remediate a node takes its Lease first.
     pub are_kept: bool,
 }
 

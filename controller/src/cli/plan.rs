@@ -16,7 +16,7 @@ use nodewell_reconcile::clock::Clock;
 use nodewell_remediation::{
     decide::Memory,
     fate::Fate,
-    guard::budgets::{Taken, taken},
+    guard::budgets::{BudgetUsage, usage},
     snapshot::Snapshot,
     verdict::Verdict,
 };
@@ -51,7 +51,7 @@ Examples:
   nodewell-controller plan --json            for scripts
 
 It reads the cluster once and decides as a leader would, with the ages that the
-API server has; nothing is written. Of a node in hand it shows what its record
+API server has; nothing is written. Of a node under remediation it shows what its record
 has. Etcd and other hosts are asked by the leader only. With --node the BMC of
 that node is asked, from this host, whether it is its own, and while it drains
 the pods that are left and their budgets. Exit codes: 0
@@ -92,14 +92,14 @@ impl Plan {
                 fate: fate::of(&cluster, &config, &snapshot, node, now).await,
             });
         }
-        let taken = taken(&snapshot, now.moment);
-        print(&self.shown(&snapshot, (&verdicts, &refusals, &taken), one.as_ref(), config.dry_run))
+        let usage = usage(&snapshot, now.moment);
+        print(&self.shown(&snapshot, (&verdicts, &refusals, &usage), one.as_ref(), config.dry_run))
     }
 
     fn shown(
         &self,
         snapshot: &Snapshot,
-        (verdicts, refusals, taken): (&[Verdict], &[String], &[Taken]),
+        (verdicts, refusals, usage): (&[Verdict], &[String], &[BudgetUsage]),
         one: Option<&One>,
         dry_run: bool,
     ) -> String {
@@ -112,14 +112,14 @@ impl Plan {
             }
             let of_all = json!({
                 "dryRun": dry_run, "stopped": snapshot.stopped, "nodeReaperRefused": refusals, "nodes": nodes,
-                "budgets": budgets::as_json(taken),
+                "budgets": budgets::as_json(usage),
             });
             return format!("{of_all}\n");
         }
         let look = Look::of_stdout();
         let mut text = table::head(snapshot, dry_run, look);
         text.push_str(&table::refused(refusals, look));
-        text.push_str(&budgets::shown(taken));
+        text.push_str(&budgets::shown(usage));
         match (one, verdicts) {
             (Some(one), [verdict]) => text.push_str(&table::one(snapshot, verdict, one, look)),
             _ => text.push_str(&table::all(snapshot, verdicts, look)),

@@ -1,5 +1,5 @@
-//! Nodes that other remediators have in hand: every replica reads their Leases, and the leader holds Leases of its own
-//! for the nodes that it has in hand.
+//! Nodes that other controllers remediate: every replica reads their Leases, and the leader holds Leases of its own
+//! for the nodes that it remediates.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -83,7 +83,7 @@ fn log_change(reported: &mut String, news: String) {
 
 pub(crate) fn closed(namespace: &str, error: &ApiError) -> String {
     format!(
-        "namespace {namespace} is there, so other remediators may have nodes in hand, and its Leases cannot be read: \
+        "namespace {namespace} is there, so other remediators may remediate nodes, and its Leases cannot be read: \
          {error}; apply /usr/share/nodewell-controller/rbac-claims.yaml, or set [claims] enabled = false"
     )
 }
@@ -99,11 +99,12 @@ fn leads(term: &Term, clock: Clock) -> bool {
     term.borrow().as_ref().is_some_and(|lease_deadline| lease_deadline.is_ahead(clock.moment()))
 }
 
-/// Nodes in hand, and the UIDs of their Nodes. What was given up is a person's, who may want another operator's help.
-fn in_hand(cache: &Cache) -> Option<BTreeMap<String, Option<String>>> {
-    let is_in_hand = |fence: &NodeFence| !matches!(fence.status.phase, Phase::Closed | Phase::Quarantined);
+/// Nodes under remediation, and the UIDs of their Nodes. What was given up is a person's, who may want another
+/// operator's help.
+fn under_remediation(cache: &Cache) -> Option<BTreeMap<String, Option<String>>> {
+    let is_under_remediation = |fence: &NodeFence| !matches!(fence.status.phase, Phase::Closed | Phase::Quarantined);
     cache.with(|snapshot| {
-        let fences = snapshot.fences.iter().filter(|(_, fence)| is_in_hand(fence));
+        let fences = snapshot.fences.iter().filter(|(_, fence)| is_under_remediation(fence));
         let mut nodes: BTreeMap<_, _> =
             fences.map(|(name, fence)| (name.clone(), Some(fence.spec.node_uid.clone()))).collect();
         for name in &snapshot.busy {
@@ -113,9 +114,9 @@ fn in_hand(cache: &Cache) -> Option<BTreeMap<String, Option<String>>> {
     })
 }
 
-/// Takes and renews Leases of nodes in hand, and releases those of others.
+/// Takes and renews Leases of nodes under remediation, and releases those of others.
 async fn renew(cluster: &KubeCluster, cache: &Cache, book: &Book, namespace: &str) {
-    let (Some(nodes), now) = (in_hand(cache), cluster.clock().wall()) else { return };
+    let (Some(nodes), now) = (under_remediation(cache), cluster.clock().wall()) else { return };
     let standings: BTreeMap<&str, Standing> = book.standings(now).collect();
     for (node, uid) in nodes.iter().filter_map(|(node, uid)| Some((node, uid.as_ref()?))) {
         let due = match standings.get(node.as_str()) {

@@ -1,4 +1,4 @@
-//! Leases by which remediators show each other which node they have in hand: `node-NAME` in a namespace of their own,
+//! Leases by which remediators show each other which node they remediate: `node-NAME` in a namespace of their own,
 //! as medik8s' operators do (NodeHealthCheck, NodeMaintenance). The holder of the Lease acts, every other remediator
 //! waits for its end.
 

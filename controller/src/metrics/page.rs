@@ -39,7 +39,7 @@ impl Page {
         self
     }
 
-    /// All series of one histogram of the metric in hand.
+    /// All series of one histogram of the current metric.
     pub(super) fn histogram(&mut self, labels: &[(&str, &str)], values: &Histogram) -> &mut Self {
         for (bound, count) in values.buckets() {
             let bound = bound.map_or_else(|| "+Inf".to_owned(), |bound| bound.to_string());
@@ -51,7 +51,8 @@ impl Page {
         self
     }
 
-    /// One sample of the metric in hand. A second one with the same labels is left out: Prometheus would refuse the page.
+    /// One sample of the current metric. A second one with the same labels is left out: Prometheus would refuse the
+    /// page.
     pub(super) fn sample(&mut self, labels: &[(&str, &str)], value: u64) -> &mut Self {
         let labels = written(labels);
         if self.series.insert(labels.clone()) {

@@ -1,4 +1,4 @@
-//! What is shown of the cache: who leads, what is in hand, what is blocked and why.
+//! What is shown of the cache: who leads, what is under remediation, what is blocked and why.
 
 use std::collections::BTreeMap;
 

@@ -14,7 +14,7 @@
 //! | I15 dry run | every write |
 //! | I18 edges | [`records`] |
 //! | I20 clocks | half of the seeds have skewed ones; the same seed with and without has to do the same (`tests/sim.rs`) |
-//! | I21 BMCs that were found to lie | [`liars`], every second, and when an agent begins or is meant to |
+//! | I21 BMCs that were found to lie | [`liars`], every second, and when an agent begins or is to |
 //!
 //! What follows from a BMC's lie about a machine that was silent for as long as the policy asks is not the controller's
 //! fault, until the machine is heard again or the BMC reports otherwise: [`excuse`].

@@ -2,7 +2,8 @@
 //! turned off all the same, and the limit on restarts counts it. Every replica remembers what its own watches showed, since
 //! a record may go while no replica leads.
 //!
-//! A power off that was meant when the record was seen last counts, although it may not have begun: its end is not known.
+//! A power off that was intended when the record was seen last counts, although it may not have begun: its end is not
+//! known.
 
 use std::collections::BTreeMap;
 
@@ -88,12 +89,12 @@ impl Departed {
     }
 }
 
-/// Cycles that a record had and has no more. One that was meant may have got another time when it ended.
+/// Cycles that a record had and has no more. One that was intended may have got another time when it ended.
 fn forgotten(before: &NodeFence, again: &NodeFence) -> Vec<Timestamp> {
     let has_more = again.status.cycles.len() > before.status.cycles.len();
-    let meant = before.status.intent.as_ref().map(|intent| intent.at);
+    let intended = before.status.intent.as_ref().map(|intent| intent.at);
     let known: Vec<Timestamp> = again.power_cycles().collect();
-    let has_ended = |at: &Timestamp| has_more && Some(*at) == meant;
+    let has_ended = |at: &Timestamp| has_more && Some(*at) == intended;
     before.power_cycles().filter(|at| !known.contains(at)).filter(|at| !has_ended(at)).collect()
 }
 
@@ -132,7 +133,7 @@ mod tests {
         Cache::new(Clock::counted(at(1000)), Limits::default())
     }
 
-    /// A record of node "a" with a cycle of an earlier record, one of its own, and one that is meant.
+    /// A record of node "a" with a cycle of an earlier record, one of its own, and one that is intended.
     fn fence(uid: &str, version: &str) -> NodeFence {
         let metadata = Meta { name: "a".into(), uid: uid.into(), resource_version: version.into(), ..Meta::default() };
         let intent = Intent { act: Irreversible::PowerOff, epoch: 1, at: at(30), pods: 0 };

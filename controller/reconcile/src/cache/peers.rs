@@ -1,4 +1,4 @@
-//! What arrives beside the watches: nodes that write crash dumps, and nodes that other remediators have in hand.
+//! What arrives beside the watches: nodes that write crash dumps, and nodes that other controllers remediate.
 
 use std::{collections::BTreeMap, time::Duration};
 

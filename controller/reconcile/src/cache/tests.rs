@@ -85,7 +85,7 @@ async fn an_older_record_does_not_replace_the_written_one() {
     cache.apply_fence(fence("1", "9"));
     assert_eq!(cache.with(|snapshot| snapshot.fences["a"].metadata.resource_version.clone()), "12");
     cache.remove_fence("a", "0");
-    assert!(cache.with(|snapshot| snapshot.fences.contains_key("a")), "another record of the name was meant");
+    assert!(cache.with(|snapshot| snapshot.fences.contains_key("a")), "it is another record of the name");
     cache.remove_fence("a", "1");
     cache.listed(Source::Fences, &BTreeSet::new());
     cache.apply_fence(fence("1", "12"));
@@ -113,7 +113,7 @@ async fn a_cache_that_hears_nothing_is_not_synced() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dump_is_known_of_a_node_in_hand_under_any_leader() {
+async fn a_dump_of_a_node_under_remediation_is_known_under_any_leader() {
     let cache = cache();
     let dumping =
         |cache: &Cache| cache.with(|snapshot| snapshot.gathered.get("a").and_then(|gathered| gathered.dumping));

@@ -9,8 +9,8 @@ use crate::api_error::ApiError;
 /// Records, by compare-and-swap only.
 pub trait Records {
     fn fence(&self, name: &str) -> impl Future<Output = Result<Option<NodeFence>, ApiError>>;
-    /// Takes the node's Lease, which shows other remediators that it is in hand, or renews ours. Another's is a
-    /// [`ApiError::Conflict`] that names it. Only asked where such Leases are in use.
+    /// Takes the node's Lease, which shows other remediators that it is under remediation, or renews ours. Another's is
+    /// a [`ApiError::Conflict`] that names it. Only asked where such Leases are in use.
     fn claim(&self, node: &str, uid: &str) -> impl Future<Output = Result<(), ApiError>> {
         let _ = (node, uid);
         std::future::ready(Ok(()))

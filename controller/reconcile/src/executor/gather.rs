@@ -7,7 +7,7 @@ use std::{
 
 use nodewell_remediation::{
     api::fence::{Blocker, NodeFenceStatus},
-    decide::Wants,
+    decide::GatherRequest,
     facts::Node,
     guard::reason::FENCE_NOT_READY,
     snapshot::{FencePlan, PowerReading, PowerState, Snapshot},
@@ -59,10 +59,10 @@ impl Gathering {
 
 impl<C: Cluster, P: Power> Running<'_, C, P> {
     /// Asks what is due; what finds no free slot now is due at the next decision too.
-    pub(super) fn ask(&mut self, wants: &BTreeMap<String, Wants>, now: Moment) {
-        self.gathering.answered.retain(|(node, _), _| wants.contains_key(node));
-        for (node, wants) in wants {
-            for (question, age) in questions(wants) {
+    pub(super) fn ask(&mut self, requests: &BTreeMap<String, GatherRequest>, now: Moment) {
+        self.gathering.answered.retain(|(node, _), _| requests.contains_key(node));
+        for (node, request) in requests {
+            for (question, age) in questions(request) {
                 let has_place = self.gathering.asked.len() < self.executor.settings.questions;
                 if has_place && self.gathering.is_due(node, question, age, now) {
                     self.ask_one(node.clone(), question);
@@ -81,11 +81,11 @@ impl<C: Cluster, P: Power> Running<'_, C, P> {
     }
 }
 
-fn questions(wants: &Wants) -> impl Iterator<Item = (Question, Duration)> {
-    let pods = wants.pods.then_some((Question::Pods, PODS));
-    let attachments = wants.attachments.then_some((Question::Attachments, PODS));
-    let methods = wants.methods.then_some((Question::Methods, METHODS));
-    let power = wants.power.map(|age| (Question::Power, age.max(POWER)));
+fn questions(request: &GatherRequest) -> impl Iterator<Item = (Question, Duration)> {
+    let pods = request.pods.then_some((Question::Pods, PODS));
+    let attachments = request.attachments.then_some((Question::Attachments, PODS));
+    let methods = request.methods.then_some((Question::Methods, METHODS));
+    let power = request.power.map(|age| (Question::Power, age.max(POWER)));
     [pods, attachments, methods, power].into_iter().flatten()
 }
 
@@ -165,9 +165,9 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         self.cache.power_was_read(state);
         let heard = self.clock.moment();
         // What a switch reported is no reading of a machine that its BMC is to cut off by now, nor the other way round.
-        let is_meant =
+        let is_intended =
             self.cache.with(|snapshot| what_is_cut(snapshot, &node.name)).is_some_and(|cut| cut.as_deref() == storage);
-        if !is_meant {
+        if !is_intended {
             return state;
         }
         self.cache.gather(&node.name, |gathered| {

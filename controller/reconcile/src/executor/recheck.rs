@@ -156,8 +156,8 @@ fn is_emptied(fence: &NodeFence) -> bool {
     fence.status.drain.as_ref().is_some_and(DrainReport::emptied)
 }
 
-/// What ends a machine is meant for the boot and the Node that the record knows, and for one that no other remediator
-/// has in hand.
+/// What ends a machine is meant for the boot and the Node that the record knows, and for one that no other
+/// remediator remediates.
 fn check_standing(fence: &NodeFence, act: Irreversible, node: &Node) -> Check {
     match act {
         Irreversible::Release => return check_ended_boot(fence, node),
@@ -166,7 +166,7 @@ fn check_standing(fence: &NodeFence, act: Irreversible, node: &Node) -> Check {
     }
     // A boot that only one of both names may have begun since.
     let rebooted = node.boot_id != fence.status.boot_id;
-    refuse_if(rebooted, || "the node has booted since this was meant".into())?;
+    refuse_if(rebooted, || "the node has booted since this was intended".into())?;
     claimed(node).map_or(Ok(()), |blocker| Err(format!("{}: {}", blocker.reason, blocker.message)))
 }
 
@@ -174,7 +174,7 @@ fn check_standing(fence: &NodeFence, act: Irreversible, node: &Node) -> Check {
 fn check_ended_boot(fence: &NodeFence, node: &Node) -> Check {
     let status = &fence.status;
     let known = status.off.as_ref().map_or(&status.boot_id, |off| &off.boot_id);
-    refuse_if(node.boot_id != *known, || "the node has booted since it was meant to be cut off".into())
+    refuse_if(node.boot_id != *known, || "the node has booted since it was intended to be cut off".into())
 }
 
 /// A node that is cut off one storage speaks on. It gets the storage back when nothing was released, or when it has booted
@@ -208,7 +208,7 @@ fn check_record(
         format!("the record is skipped by its annotation {SKIP_REMEDIATION}")
     })?;
     let intent = stored.status.intent.as_ref().filter(|intent| (intent.act, intent.epoch) == (act, epoch));
-    refuse_if(intent.is_none(), || "the record does not say that this was meant".into())
+    refuse_if(intent.is_none(), || "the record does not say that this was intended".into())
 }
 
 fn refuse_if(is_so: bool, why: impl FnOnce() -> String) -> Check {

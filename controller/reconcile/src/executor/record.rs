@@ -57,13 +57,13 @@ impl<C: Records, P> Executor<'_, C, P> {
     async fn write_status(
         &self,
         created: NodeFence,
-        meant: &NodeFence,
+        intended: &NodeFence,
         lease_deadline: &LeaseDeadline,
     ) -> Result<NodeFence, ApiError> {
         let mut base = created;
         let mut wait = FIRST_WAIT;
         while lease_deadline.is_ahead(self.clock.moment()) {
-            let next = NodeFence { status: meant.status.clone(), ..base.clone() };
+            let next = NodeFence { status: intended.status.clone(), ..base.clone() };
             match self.save_once(&base, &next).await {
                 Stored::Next(stored) => return Ok(stored),
                 Stored::Base(stored) => base = stored,
@@ -83,16 +83,21 @@ impl<C: Records, P> Executor<'_, C, P> {
         self.stored(&fence, answer, why).await
     }
 
-    async fn stored(&self, meant: &NodeFence, answer: Result<NodeFence, ApiError>, why: EventDraft) -> Vec<NodeEvent> {
+    async fn stored(
+        &self,
+        intended: &NodeFence,
+        answer: Result<NodeFence, ApiError>,
+        why: EventDraft,
+    ) -> Vec<NodeEvent> {
         match answer {
             Ok(stored) => {
                 self.cache.stored(&stored);
                 self.cache.apply_fence(stored);
-                vec![node_event(meant, why)]
+                vec![node_event(intended, why)]
             }
             Err(error) => {
-                tracing::warn!(node = meant.spec.node_name, %error, "the record was not written; it is read again");
-                self.forget(meant).await;
+                tracing::warn!(node = intended.spec.node_name, %error, "the record was not written; it is read again");
+                self.forget(intended).await;
                 sleep(self.settings.rest).await;
                 Vec::new()
             }

@@ -125,9 +125,9 @@ mod tests {
 
     #[test]
     fn a_record_and_a_predicate_that_fails_are_told_too() {
-        let in_hand = Verdict { phase: Some(Phase::AwaitGuards), ..verdict("a", &[("DryRun", "only logs")]) };
+        let open = Verdict { phase: Some(Phase::AwaitGuards), ..verdict("a", &[("DryRun", "only logs")]) };
         let broken = Verdict { errors: vec![("gpu".into(), "no such key".into())], ..well("b") };
-        let news = Rehearsal::default().news(&[in_hand, broken]);
+        let news = Rehearsal::default().news(&[open, broken]);
         assert_eq!(news[0].1, "would go on from AwaitGuards with cordon by policy lost");
         assert_eq!(news[1].1, "would do nothing, but policy gpu cannot be judged: no such key");
     }

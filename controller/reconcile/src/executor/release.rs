@@ -65,7 +65,7 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
             return Err(Failed::NotBegun("there is no proof that the node is off".into()));
         }
         let node = self.node(fence).await?;
-        let since = meant_at(fence, self.clock.now())?;
+        let since = intended_at(fence, self.clock.now())?;
         match self.read_power(&node, fence.status.storage_only.as_deref()).await {
             PowerState::Off if !self.was_read_on(&node.name, since) => Ok(()),
             PowerState::On | PowerState::Off => Err(Failed::NotBegun("it is On again".into())),
@@ -76,15 +76,15 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
     /// No more pods than the guards were asked for. A list that is not there is not an empty one.
     async fn check_count(&self, fence: &NodeFence) -> Result<(), Failed> {
         let node = &fence.spec.node_name;
-        let meant = fence.status.intent.as_ref().map_or(0, |intent| intent.pods as usize);
+        let intended = fence.status.intent.as_ref().map_or(0, |intent| intent.pods as usize);
         let unknown = |error| Failed::NotBegun(format!("the pods of {node} could not be counted: {error}"));
         let pods = self.cluster.pods_on(node).await.map_err(unknown)?;
         // What their claims are this list does not contain; those of a storage are deleted by name and UID alone.
         let goes = |pod: &&Pod| fence.status.storage_only.is_none() && goes(pod, None);
         let here = pods.iter().filter(goes).count();
         let more =
-            || Failed::NotBegun(format!("{here} pods would go, and {meant} were counted; they are counted again"));
-        if here > meant { Err(more()) } else { Ok(()) }
+            || Failed::NotBegun(format!("{here} pods would go, and {intended} were counted; they are counted again"));
+        if here > intended { Err(more()) } else { Ok(()) }
     }
 
     async fn release_batch(&self, pods: &[PodRef]) -> Result<u32, Failed> {
@@ -111,11 +111,11 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
     }
 }
 
-/// When the release was meant, on our own clock: a reading of On since then forbids it.
-fn meant_at(fence: &NodeFence, now: Now) -> Result<Moment, Failed> {
+/// When the release was intended, on our own clock: a reading of On since then forbids it.
+fn intended_at(fence: &NodeFence, now: Now) -> Result<Moment, Failed> {
     let age =
         fence.status.intent.as_ref().and_then(|intent| Duration::try_from(now.wall.duration_since(intent.at)).ok());
-    let unknown = || Failed::NotBegun("the time of the meant release is not known: the clock was set back".into());
+    let unknown = || Failed::NotBegun("the time of the intended release is not known: the clock was set back".into());
     age.map(|age| Moment(now.moment.0.saturating_sub(age))).ok_or_else(unknown)
 }
 
@@ -153,7 +153,7 @@ mod tests {
 
     use super::*;
 
-    fn meant(at: i64) -> NodeFence {
+    fn intended(at: i64) -> NodeFence {
         let mut fence =
             NodeFence { metadata: Default::default(), spec: Default::default(), status: Default::default() };
         let at = Timestamp::constant(at, 0);
@@ -166,17 +166,17 @@ mod tests {
     }
 
     #[test]
-    fn a_word_of_on_counts_from_when_the_release_was_meant() {
-        assert_eq!(meant_at(&meant(1000), now(1007)), Ok(Moment(Duration::from_secs(93))));
-        assert_eq!(meant_at(&meant(1000), now(1000)), Ok(Moment(Duration::from_secs(100))));
+    fn a_word_of_on_counts_from_when_the_release_was_intended() {
+        assert_eq!(intended_at(&intended(1000), now(1007)), Ok(Moment(Duration::from_secs(93))));
+        assert_eq!(intended_at(&intended(1000), now(1000)), Ok(Moment(Duration::from_secs(100))));
     }
 
     /// Or a reading of On that came in between would be older than the release.
     #[test]
-    fn a_release_meant_at_an_unknown_time_is_not_begun() {
-        assert!(matches!(meant_at(&meant(1001), now(1000)), Err(Failed::NotBegun(_))), "from the future");
-        let mut none = meant(1000);
+    fn a_release_intended_at_an_unknown_time_is_not_begun() {
+        assert!(matches!(intended_at(&intended(1001), now(1000)), Err(Failed::NotBegun(_))), "from the future");
+        let mut none = intended(1000);
         none.status.intent = None;
-        assert!(matches!(meant_at(&none, now(1000)), Err(Failed::NotBegun(_))), "nothing is meant");
+        assert!(matches!(intended_at(&none, now(1000)), Err(Failed::NotBegun(_))), "nothing is intended");
     }
 }

@@ -89,7 +89,7 @@ pub struct NodeFenceStatus {
     pub released: u32,
     /// The Node carries the out-of-service taint since its Off was confirmed.
     pub out_of_service: bool,
-    /// A release was meant, whatever came of it: storage that was cut off is not restored to the same boot. Beyond
+    /// A release was intended, whatever came of it: storage that was cut off is not restored to the same boot. Beyond
     /// the record the Node carries this ([`super::STORAGE_RELEASED`]).
     pub release_begun: bool,
     /// The boot whose pods were released when its machine was off: should it live on, its BMC lied, whatever it reports
@@ -125,17 +125,18 @@ pub struct NodeFenceStatus {
     /// Times of this record's power cycles.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cycles: Vec<Timestamp>,
-    /// The last [`JOURNAL_LINES`] things that were meant, done and seen.
+    /// The last [`JOURNAL_LINES`] things that were intended, done and seen.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub journal: Vec<Entry>,
 }
 
 impl NodeFence {
-    /// Times of the node's power cycles, as far as this record knows: earlier ones, its own, and one that is meant.
+    /// Times of the node's power cycles, as far as this record knows: earlier ones, its own, and one that is intended.
     pub fn power_cycles(&self) -> impl Iterator<Item = Timestamp> {
         let status = &self.status;
-        let meant = status.intent.iter().filter(|intent| intent.act == Irreversible::PowerOff).map(|intent| intent.at);
-        status.earlier_cycles.iter().chain(&status.cycles).copied().chain(meant)
+        let intended =
+            status.intent.iter().filter(|intent| intent.act == Irreversible::PowerOff).map(|intent| intent.at);
+        status.earlier_cycles.iter().chain(&status.cycles).copied().chain(intended)
     }
 }
 
@@ -160,7 +161,7 @@ pub enum Phase {
     PoweringOff,
     /// Off, read twice.
     OffConfirmed,
-    /// The release is meant or done: the out-of-service taint, and with it the deletion of the node's pods.
+    /// The release is intended or done: the out-of-service taint, and with it the deletion of the node's pods.
     PodsReleased,
     PoweringOn,
     AwaitReady,

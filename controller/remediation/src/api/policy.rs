@@ -234,10 +234,10 @@ pub struct BudgetSpec {
     /// Of each value of any label: racks, PDUs, switches.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub topology: Vec<TopologySpec>,
-    /// How many nodes this policy may have in hand at once (1 for power, no limit for cordons).
+    /// How many nodes this policy may remediate at once (1 for power, no limit for cordons).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_concurrent: Option<u32>,
-    /// New nodes taken in hand in a window (10 in 1h for power, no limit for cordons).
+    /// New nodes whose remediation began in a window (10 in 1h for power, no limit for cordons).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<RateSpec>,
 }

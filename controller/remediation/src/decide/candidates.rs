@@ -125,11 +125,11 @@ struct Candidate<'a> {
 /// Against the first step; later ones are asked for when their time comes.
 fn blockers(pass: &Pass<'_>, subject: &Subject<'_>, since: Moment) -> Vec<Blocker> {
     let policy = subject.policy;
-    let permits = guard::permits(&pass.input, subject);
+    let guard_blockers = guard::all_blockers(&pass.input, subject);
     let mut blockers = match policy.steps.first().map_or(Grade::Power, grade) {
-        Grade::Isolate => permits.isolate,
-        Grade::Drain => permits.drain,
-        Grade::Power => permits.power,
+        Grade::Isolate => guard_blockers.isolate,
+        Grade::Drain => guard_blockers.drain,
+        Grade::Power => guard_blockers.power,
     };
     let held = pass.input.now.moment.since(since);
     if held < policy.held_for {

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use super::{Pass, judged::Answer, wants};
+use super::{Pass, gather_requests, judged::Answer};
 use crate::{
     action::{Action, IrreversibleOp, Op, ReversibleOp},
     api::{
@@ -10,7 +10,7 @@ use crate::{
         fence::{Blocker, Irreversible, NodeFence, Phase},
         policy::Mode,
     },
-    fence::{FenceInput, Next, Wanted, revival::Revival},
+    fence::{FenceInput, Next, PredicateState, revival::Revival},
     guard::{
         self, Subject,
         history::moment,
@@ -43,7 +43,7 @@ pub(super) fn reconstructed(snapshot: &Snapshot, now: Now) -> BTreeMap<String, E
     snapshot.fences.iter().map(|(name, fence)| (name.clone(), entered(fence))).collect()
 }
 
-/// Those that have something in hand come first, then by name: no record that waits for a slot waits for one behind
+/// Those that have begun come first, then by name: no record that waits for a slot waits for one behind
 /// it.
 pub(super) fn decide(pass: &mut Pass<'_>) {
     let snapshot = pass.input.snapshot;
@@ -89,7 +89,7 @@ fn one<'a>(pass: &mut Pass<'a>, name: &'a str, fence: &'a NodeFence, by_hand: &P
         let next = next(pass, &subject, &asked, entered);
         take(pass, &subject, next, &mut verdict);
     }
-    pass.decision.wants.insert(name.to_owned(), wants::of(fence, subject.node, &asked.policy));
+    pass.decision.gather.insert(name.to_owned(), gather_requests::of(fence, subject.node, &asked.policy));
     pass.verdicts.insert(name, verdict);
 }
 
@@ -117,12 +117,12 @@ impl<'a> Asked<'a> {
     }
 
     /// A person's record needs no predicate: they want it.
-    fn wanted(&self, fence: &NodeFence) -> Wanted {
+    fn predicate_state(&self, fence: &NodeFence) -> PredicateState {
         match &self.answer {
-            _ if fence.spec.policy.is_empty() => Wanted::Yes,
-            Some(Answer { result: Ok(true), .. }) => Wanted::Yes,
-            Some(Answer { result: Ok(false), since, .. }) => Wanted::No { since: *since },
-            Some(Answer { result: Err(_), .. }) | None => Wanted::Unknown,
+            _ if fence.spec.policy.is_empty() => PredicateState::Yes,
+            Some(Answer { result: Ok(true), .. }) => PredicateState::Yes,
+            Some(Answer { result: Ok(false), since, .. }) => PredicateState::No { since: *since },
+            Some(Answer { result: Err(_), .. }) | None => PredicateState::Unknown,
         }
     }
 }
@@ -137,8 +137,8 @@ fn next(pass: &Pass<'_>, subject: &Subject<'_>, asked: &Asked<'_>, entered: Mome
         agent_lease: snapshot.agent_leases.get(name),
         gathered: snapshot.gathered.get(name).unwrap_or(&Gathered::default()),
         policy: asked.is_known.then_some(&*asked.policy),
-        wanted: asked.wanted(fence),
-        permits: &guard::permits(&pass.input, subject),
+        predicate: asked.predicate_state(fence),
+        guard_blockers: &guard::all_blockers(&pass.input, subject),
         entered,
         revival: pass.memory.revivals.get(name),
         epoch: snapshot.epoch,
@@ -188,7 +188,7 @@ fn begin_verdict(name: &str, fence: &NodeFence) -> Verdict {
 fn take(pass: &mut Pass<'_>, subject: &Subject<'_>, next: Next, verdict: &mut Verdict) {
     match next {
         Next::Act(_) if pass.is_idle() || is_left_alone(subject) => {
-            verdict.blockers.extend(guard::permits(&pass.input, subject).power);
+            verdict.blockers.extend(guard::all_blockers(&pass.input, subject).power);
         }
         Next::Act(action) => {
             count(pass, subject, &action);
@@ -224,7 +224,7 @@ fn count(pass: &mut Pass<'_>, subject: &Subject<'_>, action: &Action) {
     }
 }
 
-/// A release counts from when it is meant, before another node's is: nothing stops it after the act.
+/// A release counts from when it is intended, before another node's is: nothing stops it after the act.
 fn moves_pods(action: &Action) -> bool {
     match action {
         Action::Perform { op: Op::Irreversible(op), .. } => op.intent() == Irreversible::Release,
@@ -240,7 +240,7 @@ fn moves_pods(action: &Action) -> bool {
     }
 }
 
-/// How harsh an action is, if it takes anything in hand.
+/// How harsh an action is, if it disrupts anything.
 fn grade_of(action: &Action) -> Option<Grade> {
     match action {
         Action::Perform { op: Op::Reversible(op), .. } => match op {

@@ -18,7 +18,7 @@ use crate::{
     },
     drain::DrainRules,
     facts::{Node, Truth},
-    fence::Wanted,
+    fence::PredicateState,
     guard::stage::{Grade, grade},
     policy::{Policy, Quota, Rate, Storm},
     predicate::{Judge, Predicate, cel},
@@ -75,11 +75,11 @@ fn greedy(input: &FenceInput<'_>) -> Next {
         return Next::Wait { until: None, blockers: Vec::new() };
     };
     let (blockers, op) = match grade(step) {
-        Grade::Isolate => (&input.permits.isolate, Op::Reversible(ReversibleOp::Cordon)),
-        Grade::Drain => (&input.permits.drain, Op::Reversible(ReversibleOp::Drain(rules()))),
-        Grade::Power => (&input.permits.power, Op::Irreversible(IrreversibleOp::PowerOff)),
+        Grade::Isolate => (&input.guard_blockers.isolate, Op::Reversible(ReversibleOp::Cordon)),
+        Grade::Drain => (&input.guard_blockers.drain, Op::Reversible(ReversibleOp::Drain(rules()))),
+        Grade::Power => (&input.guard_blockers.power, Op::Irreversible(IrreversibleOp::PowerOff)),
     };
-    if !blockers.is_empty() || input.wanted != Wanted::Yes {
+    if !blockers.is_empty() || input.predicate != PredicateState::Yes {
         return Next::Wait { until: None, blockers: blockers.clone() };
     }
     let mut fence = Box::new(input.fence.clone());
@@ -361,15 +361,21 @@ fn nothing_is_given_out_for_a_busy_or_skipped_node() {
 fn what_is_needed_of_a_node_is_asked_for() {
     let mut snapshot = snapshot_of(1, vec![policy("p", vec![cordon(), power_cycle()])]);
     let first = run(&snapshot, Memory::default(), 1000);
-    assert!(first.wants.is_empty(), "nothing before a record is open");
+    assert!(first.gather.is_empty(), "nothing before a record is open");
     store(&mut snapshot, &first, 1000);
-    let wants = run(&snapshot, first.memory.clone(), 1001).wants["n0"];
+    let request = run(&snapshot, first.memory.clone(), 1001).gather["n0"];
     assert_eq!(
-        wants,
-        Wants { pods: true, attachments: true, methods: true, power: Some(Duration::from_secs(2)), reach: false }
+        request,
+        GatherRequest {
+            pods: true,
+            attachments: true,
+            methods: true,
+            power: Some(Duration::from_secs(2)),
+            reach: false
+        }
     );
     snapshot.fences.get_mut("n0").unwrap().spec.steps.pop();
-    assert_eq!(run(&snapshot, first.memory, 1001).wants["n0"], Wants::default(), "a cordon needs nothing");
+    assert_eq!(run(&snapshot, first.memory, 1001).gather["n0"], GatherRequest::default(), "a cordon needs nothing");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::{
-    FenceInput, Next, Wanted,
+    FenceInput, Next, PredicateState,
     blockers::{wait, wait_until},
     interrupt::{own_node, without_policy},
     record::{Draft, act},
@@ -71,12 +71,14 @@ pub(super) fn unwanted(input: &FenceInput<'_>) -> Vec<Blocker> {
             format!("policy {:?} is gone or cannot be read; mend it or abort this record", input.fence.spec.policy);
         blockers.push(Blocker::new(POLICY_UNREADABLE, message));
     }
-    match input.wanted {
-        Wanted::Yes => {}
-        Wanted::No { .. } => {
+    match input.predicate {
+        PredicateState::Yes => {}
+        PredicateState::No { .. } => {
             blockers.push(Blocker::new(PREDICATE_FALSE, "the policy's predicate is true of it no more"))
         }
-        Wanted::Unknown => blockers.push(Blocker::new(PREDICATE_ERROR, "the policy's predicate cannot be judged")),
+        PredicateState::Unknown => {
+            blockers.push(Blocker::new(PREDICATE_ERROR, "the policy's predicate cannot be judged"))
+        }
     }
     blockers
 }
@@ -109,7 +111,7 @@ fn tainting(input: &FenceInput<'_>, step: &TaintStep) -> Next {
         return back_off(input).unwrap_or_else(|| act(input, ReversibleOp::Taint(taint)));
     }
     let text = format!("taint {}", taint.key);
-    Draft::of(input).note("TaintMeant", text).with(|status| status.ours.taints.push(taint)).save()
+    Draft::of(input).note("TaintIntended", text).with(|status| status.ours.taints.push(taint)).save()
 }
 
 /// The cordon carries our mark, which is memory enough.
@@ -126,7 +128,7 @@ fn cordoning(input: &FenceInput<'_>) -> Next {
 
 fn isolation_blockers(input: &FenceInput<'_>) -> Vec<Blocker> {
     let mut blockers = unwanted(input);
-    blockers.extend(input.permits.isolate.iter().cloned());
+    blockers.extend(input.guard_blockers.isolate.iter().cloned());
     blockers
 }
 
@@ -158,7 +160,7 @@ pub(super) fn draining(input: &FenceInput<'_>) -> Next {
         return step_done(input, Draft::of(input), "drain ended");
     }
     let mut blockers = unwanted(input);
-    blockers.extend(input.permits.drain.iter().cloned());
+    blockers.extend(input.guard_blockers.drain.iter().cloned());
     if !blockers.is_empty() {
         return wait(input, blockers, None);
     }

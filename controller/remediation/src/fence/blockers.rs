@@ -46,13 +46,15 @@ pub(super) fn undoing(input: &FenceInput<'_>) -> Vec<Blocker> {
 
 pub(super) fn release(input: &FenceInput<'_>) -> Vec<Blocker> {
     let mut blockers = absolute(input);
-    blockers.extend(input.permits.power.iter().filter(|blocker| RELEASE.contains(&blocker.reason.as_str())).cloned());
+    blockers.extend(
+        input.guard_blockers.power.iter().filter(|blocker| RELEASE.contains(&blocker.reason.as_str())).cloned(),
+    );
     blockers
 }
 
 fn among(input: &FenceInput<'_>, reasons: &[&str]) -> Vec<Blocker> {
-    let permits = input.permits;
-    let all = permits.isolate.iter().chain(&permits.drain).chain(&permits.power);
+    let guard_blockers = input.guard_blockers;
+    let all = guard_blockers.isolate.iter().chain(&guard_blockers.drain).chain(&guard_blockers.power);
     let mut blockers: Vec<Blocker> =
         all.filter(|blocker| reasons.contains(&blocker.reason.as_str())).cloned().collect();
     blockers.sort();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use super::{FenceInput, Next, Wanted, record::Draft};
+use super::{FenceInput, Next, PredicateState, record::Draft};
 use crate::{
     api::fence::{Blocker, Intent, Irreversible, Phase},
     facts::{Node, kubelet},
@@ -50,9 +50,9 @@ fn gone(input: &FenceInput<'_>) -> Option<Next> {
     }
     let status = &input.fence.status;
     let powerless = status.off.is_some() && !matches!(status.phase, Phase::AwaitReady | Phase::Recovering);
-    let meant = status.intent.as_ref().is_some_and(|intent| intent.act != Irreversible::Reap);
+    let intended = status.intent.as_ref().is_some_and(|intent| intent.act != Irreversible::Reap);
     let draft = Draft::of(input);
-    if powerless || meant {
+    if powerless || intended {
         let message = "the Node is gone while its machine is, or may be, off; turn it on or take it out of service";
         return Some(draft.settle().quarantine(Blocker::new(NODE_GONE, message)).save());
     }
@@ -121,7 +121,7 @@ fn old_intent(input: &FenceInput<'_>) -> Option<Next> {
     if status.phase == Phase::InDoubt || (is_young(input, intent) && belongs(intent.act, status.phase)) {
         return None;
     }
-    let why = format!("{:?} was meant by epoch {} and its end is not known", intent.act, intent.epoch);
+    let why = format!("{:?} was intended by epoch {} and its end is not known", intent.act, intent.epoch);
     Some(Draft::of(input).enter(Phase::InDoubt, why).save())
 }
 
@@ -146,9 +146,9 @@ fn aborted(input: &FenceInput<'_>) -> Option<Next> {
         return None;
     }
     let (phase, why) = match input.fence.status.phase {
-        Phase::PoweringOff | Phase::Reaping => (Phase::InDoubt, "aborted while an act was meant"),
+        Phase::PoweringOff | Phase::Reaping => (Phase::InDoubt, "aborted while an act was intended"),
         Phase::OffConfirmed | Phase::PodsReleased if input.fence.status.intent.is_some() => {
-            (Phase::InDoubt, "aborted while a release was meant")
+            (Phase::InDoubt, "aborted while a release was intended")
         }
         Phase::OffConfirmed | Phase::PodsReleased => (Phase::PoweringOn, "aborted; power on takes it back"),
         Phase::PoweringOn | Phase::AwaitReady | Phase::Recovering | Phase::InDoubt => return None,
@@ -173,7 +173,7 @@ fn well(input: &FenceInput<'_>) -> Option<Next> {
 }
 
 pub(super) fn is_well(input: &FenceInput<'_>) -> bool {
-    let Wanted::No { since } = input.wanted else { return false };
+    let PredicateState::No { since } = input.predicate else { return false };
     input.now.moment.since(since) >= healthy_delay(input)
 }
 
@@ -184,7 +184,7 @@ pub(super) fn healthy_delay(input: &FenceInput<'_>) -> Duration {
 
 /// When it will have been well for long enough, if that is yet to come.
 pub(super) fn well_at(input: &FenceInput<'_>) -> Option<Moment> {
-    let Wanted::No { since } = input.wanted else { return None };
+    let PredicateState::No { since } = input.predicate else { return None };
     let at = since.plus(healthy_delay(input));
     (at > input.now.moment).then_some(at)
 }

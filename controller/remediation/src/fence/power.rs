@@ -69,7 +69,7 @@ pub(super) fn await_guards(input: &FenceInput<'_>) -> Next {
         Ok(Ground::Reap) => Draft::of(input)
             .with(|status| status.jobs = vec!["reap".into()])
             .intend(Irreversible::Reap)
-            .enter(Phase::Reaping, "reap meant")
+            .enter(Phase::Reaping, "reap intended")
             .save(),
     }
 }
@@ -95,7 +95,7 @@ fn is_released_and_unheard(input: &FenceInput<'_>) -> bool {
 /// Asks everything; all that speaks against it comes back, not only the first.
 fn ground<'a>(input: &FenceInput<'a>) -> Result<Ground<'a>, Vec<Blocker>> {
     let mut blockers = unwanted(input);
-    blockers.extend(input.permits.power.iter().cloned());
+    blockers.extend(input.guard_blockers.power.iter().cloned());
     if is_released_and_unheard(input) {
         let message = "the kubelet's Lease cannot be read, and its Node names the boot whose pods were released";
         blockers.push(Blocker::new(WITHIN_GRACE_PERIOD, message));
@@ -195,7 +195,8 @@ fn cut(input: &FenceInput<'_>, plan: &FencePlan, step: &PowerStep, witnesses: &[
     let isolated = input.fence.status.isolated && input.fence.status.failures == 0;
     if !plan.isolation.is_empty() && !isolated {
         // A cordon is one, whatever asks for it.
-        let blockers = if plan.isolation.iter().any(|name| cordons(name)) { &input.permits.isolate[..] } else { &[] };
+        let blockers =
+            if plan.isolation.iter().any(|name| cordons(name)) { &input.guard_blockers.isolate[..] } else { &[] };
         if !blockers.is_empty() {
             return wait(input, blockers.to_vec(), None);
         }
@@ -206,7 +207,7 @@ fn cut(input: &FenceInput<'_>, plan: &FencePlan, step: &PowerStep, witnesses: &[
         Ok(span) if !span.is_zero() && dumps(input) && !input.fence.status.dump_waited => {
             Draft::of(input).enter(Phase::KdumpWait, "it writes a crash dump").save()
         }
-        Ok(_) => mean_off(input, plan, witnesses),
+        Ok(_) => intend_off(input, plan, witnesses),
     }
 }
 
@@ -218,14 +219,14 @@ fn dumps(input: &FenceInput<'_>) -> bool {
     input.gathered.dumping.is_some_and(|last| input.now.moment.since(last) < DUMP_SILENCE)
 }
 
-fn mean_off(input: &FenceInput<'_>, plan: &FencePlan, witnesses: &[Witness]) -> Next {
+fn intend_off(input: &FenceInput<'_>, plan: &FencePlan, witnesses: &[Witness]) -> Next {
     let draft = Draft::of(input).with(|status| {
         remember(input, status);
         status.jobs = plan.power_management.iter().map(|method| format!("{method}/off")).collect();
         status.storage_only.clone_from(&plan.storage_only);
         status.storage_pods = pods_of_storage(input, plan);
     });
-    let why = format!("power off meant: {}", evidence::sentence(witnesses));
+    let why = format!("power off intended: {}", evidence::sentence(witnesses));
     draft.intend(Irreversible::PowerOff).enter(Phase::PoweringOff, why).save()
 }
 
@@ -304,7 +305,7 @@ pub(super) fn powering_off(input: &FenceInput<'_>) -> Next {
         (Some(_), Ok(Ground::Reap) | Err(_)) => {
             Draft::of(input).enter(Phase::InDoubt, "the guards allow it no more").save()
         }
-        (None, _) => Draft::of(input).enter(Phase::AwaitGuards, "nothing is meant").save(),
+        (None, _) => Draft::of(input).enter(Phase::AwaitGuards, "nothing is intended").save(),
     }
 }
 
@@ -314,6 +315,6 @@ pub(super) fn reaping(input: &FenceInput<'_>) -> Next {
         (Some(_), Ok(Ground::Cut { .. } | Ground::Passive(_)) | Err(_)) => {
             Draft::of(input).enter(Phase::InDoubt, "the guards allow it no more").save()
         }
-        (None, _) => Draft::of(input).enter(Phase::AwaitGuards, "nothing is meant").save(),
+        (None, _) => Draft::of(input).enter(Phase::AwaitGuards, "nothing is intended").save(),
     }
 }

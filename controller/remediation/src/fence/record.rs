@@ -119,15 +119,15 @@ impl Draft {
         })
     }
 
-    /// What was meant has come to its end. A power off counts as a cycle then, once, even if it is unknown whether it
-    /// was begun; of one that certainly was not [`Self::forget_intent`] leaves nothing.
+    /// What was intended has come to its end. A power off counts as a cycle then, once, even if it is unknown whether
+    /// it was begun; of one that certainly was not [`Self::forget_intent`] leaves nothing.
     pub(super) fn settle(mut self) -> Self {
         let at = self.at;
         let status = self.status();
-        let meant = status.intent.take().filter(|intent| intent.act == Irreversible::PowerOff);
+        let intended = status.intent.take().filter(|intent| intent.act == Irreversible::PowerOff);
         // It is known again by its own time, not by the order of times: the cycle before it may be of another leader's
         // clock, which was ahead.
-        if meant.is_some_and(|meant| !status.cycles.contains(&meant.at)) {
+        if intended.is_some_and(|intended| !status.cycles.contains(&intended.at)) {
             status.cycles.push(at);
         }
         self
@@ -135,16 +135,16 @@ impl Draft {
 
     /// A power off was begun and its end is unknown: it counts already, under the time of its intent. That is of this
     /// leader's own clock, or it would not have been begun.
-    pub(super) fn count_meant(mut self) -> Self {
+    pub(super) fn count_intended(mut self) -> Self {
         let status = self.status();
-        let meant = status.intent.as_ref().filter(|intent| intent.act == Irreversible::PowerOff);
-        if let Some(at) = meant.map(|meant| meant.at).filter(|at| !status.cycles.contains(at)) {
+        let intended = status.intent.as_ref().filter(|intent| intent.act == Irreversible::PowerOff);
+        if let Some(at) = intended.map(|intended| intended.at).filter(|at| !status.cycles.contains(at)) {
             status.cycles.push(at);
         }
         self
     }
 
-    /// What was meant was certainly not begun.
+    /// What was intended was certainly not begun.
     pub(super) fn forget_intent(self) -> Self {
         self.with(|status| status.intent = None)
     }

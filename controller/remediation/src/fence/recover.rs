@@ -1,7 +1,7 @@
 //! What is ours is taken back, in the order in which it is safe: Recovering and Closed.
 
 use super::{
-    FenceInput, Next, Wanted,
+    FenceInput, Next, PredicateState,
     begin::back_off,
     blockers::{self, wait, wait_until},
     interrupt::{booted_anew, healthy_delay, is_well, own_node},
@@ -85,16 +85,16 @@ fn still_ill(input: &FenceInput<'_>) -> Option<Next> {
     if input.fence.spec.abort || is_well(input) {
         return None;
     }
-    Some(match input.wanted {
-        Wanted::Yes => {
+    Some(match input.predicate {
+        PredicateState::Yes => {
             let draft = Draft::of(input).with(|status| {
                 status.off = None;
                 status.out_of_service = false;
             });
             draft.enter(Phase::Waiting, "the node is not well yet").save()
         }
-        Wanted::No { since } => wait_until(input, since.plus(healthy_delay(input))),
-        Wanted::Unknown => {
+        PredicateState::No { since } => wait_until(input, since.plus(healthy_delay(input))),
+        PredicateState::Unknown => {
             wait(input, vec![Blocker::new(PREDICATE_ERROR, "the policy's predicate cannot be judged")], None)
         }
     })

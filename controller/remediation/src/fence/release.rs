@@ -1,5 +1,5 @@
-//! The phases in which the power is off: Off read again, the release meant, and then the out-of-service taint and the pods
-//! in one act.
+//! The phases in which the power is off: Off read again, the release intended, and then the out-of-service taint and
+//! the pods in one act.
 
 use std::time::Duration;
 
@@ -59,8 +59,8 @@ pub(super) fn off_confirmed(input: &FenceInput<'_>) -> Next {
     }
 }
 
-/// Everything that a release needs comes before it is meant: nothing stops it once the Node is tainted. Kubernetes itself
-/// deletes every pod that does not tolerate the taint, and asks no disruption budget.
+/// Everything that a release needs comes before it is intended: nothing stops it once the Node is tainted. Kubernetes
+/// itself deletes every pod that does not tolerate the taint, and asks no disruption budget.
 fn prepare(input: &FenceInput<'_>, off: &Confirmation) -> Next {
     let blockers = release_blockers(input);
     if !blockers.is_empty() {
@@ -75,7 +75,7 @@ fn prepare(input: &FenceInput<'_>, off: &Confirmation) -> Next {
         return nothing_left(input);
     }
     match is_recent(input, off) && off.reads >= READS {
-        true => counted(input).map_or_else(|| pods_unknown(input), |count| mean_release(input, count)),
+        true => counted(input).map_or_else(|| pods_unknown(input), |count| intend_release(input, count)),
         false => act(input, ReversibleOp::ReadPower { times: READS }),
     }
 }
@@ -158,7 +158,7 @@ pub(super) fn pods_released(input: &FenceInput<'_>) -> Next {
     }
 }
 
-/// It is meant, by this leader and a moment ago.
+/// It is intended, by this leader and a moment ago.
 fn release(input: &FenceInput<'_>) -> Next {
     let Some(pods) = pods(input) else { return pods_unknown(input) };
     if release_blockers(input).is_empty() {
@@ -191,13 +191,13 @@ fn another_boot(input: &FenceInput<'_>) -> Option<Next> {
 fn booted_since(input: &FenceInput<'_>) -> Option<Next> {
     let booted = own_node(input).is_some_and(|node| new_boot(input, node));
     (input.fence.status.storage_only.is_some() && booted).then(|| {
-        let why = "it has booted since its power off was meant; nothing more is released";
+        let why = "it has booted since its power off was intended; nothing more is released";
         Draft::of(input).enter(Phase::PoweringOn, why).save()
     })
 }
 
 /// The taint is remembered as ours before it is set, so that it is not forgotten whatever happens in between.
-fn mean_release(input: &FenceInput<'_>, count: usize) -> Next {
+fn intend_release(input: &FenceInput<'_>, count: usize) -> Next {
     let draft = Draft::of(input).intend_release(count).with(|status| {
         status.release_begun = true;
         let taint = out_of_service();
@@ -209,7 +209,7 @@ fn mean_release(input: &FenceInput<'_>, count: usize) -> Next {
             status.ours.taints.push(taint);
         }
     });
-    draft.enter(Phase::PodsReleased, format!("release of {count} pods meant")).save()
+    draft.enter(Phase::PodsReleased, format!("release of {count} pods intended")).save()
 }
 
 /// How many pods go: of a node that loses its power all that do not tolerate the taint, whatever owns them. Nothing if

@@ -41,7 +41,7 @@ pub(super) fn powering_on(input: &FenceInput<'_>) -> Next {
     }
     match ready_to_power_on(input) {
         Err(blockers) => wait(input, blockers, None),
-        Ok(plan) => back_off(input).unwrap_or_else(|| mean_on(input, plan)),
+        Ok(plan) => back_off(input).unwrap_or_else(|| intend_on(input, plan)),
     }
 }
 
@@ -58,11 +58,11 @@ fn ready_to_power_on<'a>(input: &FenceInput<'a>) -> Result<&'a FencePlan, Vec<Bl
     }
 }
 
-fn mean_on(input: &FenceInput<'_>, plan: &FencePlan) -> Next {
+fn intend_on(input: &FenceInput<'_>, plan: &FencePlan) -> Next {
     let draft = Draft::of(input).with(|status| {
         status.jobs = plan.power_management.iter().map(|method| format!("{method}/on")).collect();
     });
-    draft.intend(Irreversible::PowerOn).note("PowerOnMeant", "power on meant").save()
+    draft.intend(Irreversible::PowerOn).note("PowerOnIntended", "power on intended").save()
 }
 
 /// Storage is not restored to a boot whose pods run elsewhere by now: the record shows that, or, of a record that was

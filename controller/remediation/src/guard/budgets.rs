@@ -96,11 +96,11 @@ impl Question<'_> {
     fn max_concurrent(&self) -> Option<Blocker> {
         let most = self.budget.max_concurrent?;
         let Subject { name, policy, .. } = self.subject;
-        let others = self.input.tally.in_hand(&policy.name, self.grade, name);
+        let others = self.input.tally.under_remediation(&policy.name, self.grade, name);
         (others >= most as usize).then(|| {
             let (field, lives) = (self.field, if self.input.tally.is_dead(name) { "dead" } else { "living" });
             let text = format!(
-                "policy {} has {others} other {lives} nodes in hand, {field}.maxConcurrent is {most}",
+                "policy {} has {others} other {lives} nodes under remediation, {field}.maxConcurrent is {most}",
                 policy.name
             );
             Blocker::new(MAX_CONCURRENT, text)
@@ -123,14 +123,15 @@ fn over_dead(Limit { living, dead }: Limit, share: Share) -> Option<String> {
     (!is_allowed).then(|| {
         let both = living + dead;
         format!(
-            "with this node {lost} nodes are dead and {held} dead or in hand, at most {dead} and {both} of {total} may be"
+            "with this node {lost} nodes are dead and {held} dead or under remediation, at most {dead} and {both} of \
+             {total} may be"
         )
     })
 }
 
 /// How much of one budget is taken in the whole cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Taken {
+pub struct BudgetUsage {
     pub policy: String,
     /// `budget` or `cordonBudget`.
     pub field: &'static str,
@@ -144,12 +145,12 @@ pub struct Taken {
 
 /// Both budgets of each policy, as they are taken now.
 #[must_use]
-pub fn taken(snapshot: &Snapshot, now: Moment) -> Vec<Taken> {
+pub fn usage(snapshot: &Snapshot, now: Moment) -> Vec<BudgetUsage> {
     let (total, out, dead) = Tally::new(snapshot, now).totals();
     let of_policy = |policy: &Policy, grade| {
         let (budget, field) = of(policy, grade);
         let (most_living, most_dead) = (budget.cluster.of(total), budget.dead.of(total));
-        Taken { policy: policy.name.clone(), field, living: out - dead, most_living, dead, most_dead }
+        BudgetUsage { policy: policy.name.clone(), field, living: out - dead, most_living, dead, most_dead }
     };
     let both = |policy| [Grade::Isolate, Grade::Power].map(|grade| of_policy(policy, grade));
     snapshot.policies.iter().flat_map(both).collect()

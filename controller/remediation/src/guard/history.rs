@@ -1,4 +1,4 @@
-//! What was taken in hand, and when: the memory of rates. After a change of the leader the one before has left its
+//! Which remediations began, and when: the memory of rates. After a change of the leader the one before has left its
 //! ledger, and open records have the rest.
 
 mod ledger;
@@ -26,13 +26,13 @@ pub type Cycles = BTreeMap<Timestamp, Moment>;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct History {
     /// By policy and whether it was harsh: node and record, and when.
-    taken: BTreeMap<(String, bool), BTreeMap<(String, String), Moment>>,
+    started: BTreeMap<(String, bool), BTreeMap<(String, String), Moment>>,
     /// By policy and node: pods given to be evicted or released, the most there were of one node; when last.
     pods: BTreeMap<String, BTreeMap<String, (Moment, usize)>>,
     /// Power cycles of nodes, also of records that were closed.
     cycles: BTreeMap<String, Cycles>,
-    /// Power offs that are meant, of nodes: the record that means it, and since when.
-    meant: BTreeMap<String, (String, Timestamp)>,
+    /// Power offs that are intended, of nodes: the record that intends it, and since when.
+    intended: BTreeMap<String, (String, Timestamp)>,
     /// What was done before this cannot be known: every window that reaches further back counts as used up.
     blind: Option<Moment>,
 }
@@ -49,21 +49,21 @@ impl History {
             self.remember_cycles(node, &fence.status.earlier_cycles, now);
             self.remember_cycles(node, &fence.status.cycles, now);
         }
-        self.learn_meant(snapshot, now);
+        self.learn_intended(snapshot, now);
         // A node that is missing from a list that is not complete is not gone, and what it inherited is in no record.
         if snapshot.host.synced {
             self.cycles.retain(|node, _| snapshot.nodes.contains_key(node) || snapshot.fences.contains_key(node));
         }
     }
 
-    /// A client that deletes a record does not stop what it meant: its end will not be reported, so that it counts.
-    fn learn_meant(&mut self, snapshot: &Snapshot, now: Now) {
-        let meant = |fence: &NodeFence| {
+    /// A client that deletes a record does not stop what it intended: its end will not be reported, so that it counts.
+    fn learn_intended(&mut self, snapshot: &Snapshot, now: Now) {
+        let intended = |fence: &NodeFence| {
             let intent = fence.status.intent.as_ref().filter(|intent| intent.act == Irreversible::PowerOff)?;
             Some((fence.metadata.uid.clone(), intent.at))
         };
-        let all = snapshot.fences.iter().filter_map(|(node, fence)| Some((node.clone(), meant(fence)?))).collect();
-        for (node, (uid, at)) in std::mem::replace(&mut self.meant, all) {
+        let all = snapshot.fences.iter().filter_map(|(node, fence)| Some((node.clone(), intended(fence)?))).collect();
+        for (node, (uid, at)) in std::mem::replace(&mut self.intended, all) {
             if snapshot.fences.get(&node).is_none_or(|fence| fence.metadata.uid != uid) {
                 self.remember_cycles(&node, [&at], now);
             }
@@ -72,10 +72,10 @@ impl History {
 
     fn take(&mut self, node: &str, fence: &NodeFence, harsh: bool, at: Moment) {
         let uid = fence.metadata.uid.clone();
-        let taken = self.taken.entry((fence.spec.policy.clone(), harsh)).or_default();
+        let started = self.started.entry((fence.spec.policy.clone(), harsh)).or_default();
         // What was given out in a pass had no UID yet.
-        let given = taken.remove(&(node.to_owned(), String::new()));
-        taken.entry((node.to_owned(), uid)).or_insert(given.unwrap_or(at));
+        let given = started.remove(&(node.to_owned(), String::new()));
+        started.entry((node.to_owned(), uid)).or_insert(given.unwrap_or(at));
     }
 
     pub(crate) fn remember_departed(&mut self, departed: &BTreeMap<String, Cycles>) {
@@ -104,8 +104,8 @@ impl History {
     /// `node` was given to `policy` in this pass.
     pub(crate) fn give(&mut self, policy: &str, node: &str, fence: &str, grade: Grade, now: Moment) {
         for harsh in [false, grade != Grade::Isolate] {
-            let taken = self.taken.entry((policy.to_owned(), harsh)).or_default();
-            taken.entry((node.to_owned(), fence.to_owned())).or_insert(now);
+            let started = self.started.entry((policy.to_owned(), harsh)).or_default();
+            started.entry((node.to_owned(), fence.to_owned())).or_insert(now);
         }
     }
 
@@ -114,13 +114,13 @@ impl History {
         *given = (now, given.1.max(pods));
     }
 
-    /// Nodes that `policy` took in hand within the window, without `but`.
-    pub(crate) fn taken(&self, policy: &str, grade: Grade, but: &str, within: Duration, now: Moment) -> usize {
+    /// Nodes that `policy` began to remediate within the window, without `but`.
+    pub(crate) fn started_within(&self, policy: &str, grade: Grade, but: &str, within: Duration, now: Moment) -> usize {
         if self.is_blind(within, now) {
             return usize::MAX;
         }
-        let taken = self.taken.get(&(policy.to_owned(), grade != Grade::Isolate)).into_iter().flatten();
-        taken.filter(|((node, _), at)| node != but && now.since(**at) < within).count()
+        let started = self.started.get(&(policy.to_owned(), grade != Grade::Isolate)).into_iter().flatten();
+        started.filter(|((node, _), at)| node != but && now.since(**at) < within).count()
     }
 
     /// Pods of other nodes than `but` that `policy` moved within the window.
@@ -152,9 +152,9 @@ impl History {
         let longest = longest_window(&snapshot.policies);
         let is_over =
             |policy: &str, at: Moment| now.since(at) >= longest && !snapshot.unreadable_policies.contains_key(policy);
-        self.taken.retain(|(policy, _), taken| {
-            taken.retain(|_, at| !is_over(policy, *at));
-            !taken.is_empty()
+        self.started.retain(|(policy, _), started| {
+            started.retain(|_, at| !is_over(policy, *at));
+            !started.is_empty()
         });
         self.pods.retain(|policy, given| {
             given.retain(|_, (at, _)| !is_over(policy, *at));

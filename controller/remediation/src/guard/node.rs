@@ -68,7 +68,7 @@ fn own_host(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> Option<Blocke
     own.then(|| Blocker::new(OWN_HOST, "this controller runs on it; another replica has to act"))
 }
 
-/// Another actor has it in hand: an autoscaler, or a peer.
+/// Another actor remediates it: an autoscaler, or a peer.
 #[must_use]
 pub fn claimed(node: &Node) -> Option<Blocker> {
     autoscaler(node).or_else(|| peers(node))

@@ -24,9 +24,9 @@ pub const BUDGET_CLUSTER: &str = "BudgetCluster";
 pub const BUDGET_ZONE: &str = "BudgetZone";
 /// The same of a domain of `topology`.
 pub const BUDGET_TOPOLOGY: &str = "BudgetTopology";
-/// The policy has as many nodes in hand as `maxConcurrent` allows. Wait for them.
+/// The policy has as many nodes under remediation as `maxConcurrent` allows. Wait for them.
 pub const MAX_CONCURRENT: &str = "MaxConcurrent";
-/// As many nodes as `rate` allows were taken in hand. Wait.
+/// As many nodes as `rate` allows began to be remediated. Wait.
 pub const RATE: &str = "Rate";
 /// Too many nodes are not well at once. Look for the common cause: network, power, API server.
 pub const STORM: &str = "Storm";

@@ -1,4 +1,4 @@
-//! How far a record is: what it has in hand, and what has begun and is not to be stopped half way.
+//! How far a record is: what it remediates, and what has begun and is not to be stopped half way.
 
 use crate::api::{
     fence::{NodeFence, Phase},
@@ -29,7 +29,7 @@ pub(crate) fn grade(step: &StepSpec) -> Grade {
 #[derive(PartialEq, Eq)]
 enum Reach {
     None,
-    /// Its act is about to begin, or has failed: the node is in hand.
+    /// Its act is about to begin, or has failed: the node is under remediation.
     Near,
     /// It may be off, or about to be gone.
     Power,
@@ -55,7 +55,7 @@ pub(crate) fn is_under_way(fence: &NodeFence, grade: Grade) -> bool {
     }
 }
 
-/// The record has a node in hand by an act of this grade, under way or ended: it is not back yet.
+/// The record remediates a node by an act of this grade, under way or ended: it is not back yet.
 pub(crate) fn has_begun(fence: &NodeFence, grade: Grade) -> bool {
     let status = &fence.status;
     if status.phase == Phase::Closed {
@@ -73,7 +73,7 @@ pub(crate) fn has_begun(fence: &NodeFence, grade: Grade) -> bool {
     }
 }
 
-/// Its first step is a harsh one already, so that to open it is to take a node in hand.
+/// Its first step is a harsh one already, so that opening the record begins to remediate the node.
 pub(crate) fn begins_harshly(steps: &[StepSpec]) -> bool {
     steps.first().is_none_or(|step| grade(step) != Grade::Isolate)
 }

@@ -32,7 +32,7 @@ enum Mark {
     /// Lost, or isolated by any policy.
     Isolated,
     /// Lost, or drained or powered by any policy.
-    Taken,
+    Disrupted,
 }
 
 const MARKS: usize = 5;
@@ -65,7 +65,7 @@ pub(crate) struct Tally<'a> {
     /// By policy: nodes isolated, or further.
     isolated: BTreeMap<&'a str, Names<'a>>,
     /// By policy: nodes drained or powered, or further.
-    taken: BTreeMap<&'a str, Names<'a>>,
+    disrupted: BTreeMap<&'a str, Names<'a>>,
     /// Busy nodes without a record, which may be in any policy's hands.
     strays: Names<'a>,
 }
@@ -77,8 +77,8 @@ impl<'a> Tally<'a> {
         let domains = labels.chain([ZONE]).map(|label| (label, BTreeMap::new())).collect();
         let strays =
             snapshot.busy.iter().filter(|name| !snapshot.fences.contains_key(*name)).map(String::as_str).collect();
-        let (isolated, taken) = (BTreeMap::new(), BTreeMap::new());
-        let mut tally = Self { snapshot, marked: Default::default(), domains, isolated, taken, strays };
+        let (isolated, disrupted) = (BTreeMap::new(), BTreeMap::new());
+        let mut tally = Self { snapshot, marked: Default::default(), domains, isolated, disrupted, strays };
         snapshot.nodes.values().for_each(|node| tally.count(node));
         tally.mark_what_is_dead(now);
         tally.mark_what_is_out(now);
@@ -96,8 +96,8 @@ impl<'a> Tally<'a> {
         for node in snapshot.nodes.values() {
             let marks: &[Mark] = match life::of(snapshot, node, now) {
                 Life::Lives => &[],
-                Life::Unknown => &[Mark::Lost, Mark::Isolated, Mark::Taken],
-                Life::Dead => &[Mark::Dead, Mark::Lost, Mark::Isolated, Mark::Taken],
+                Life::Unknown => &[Mark::Lost, Mark::Isolated, Mark::Disrupted],
+                Life::Dead => &[Mark::Dead, Mark::Lost, Mark::Isolated, Mark::Disrupted],
             };
             marks.iter().for_each(|mark| self.mark(*mark, &node.name));
         }
@@ -115,7 +115,7 @@ impl<'a> Tally<'a> {
         }
         // Whatever is under way for a busy node, it may be the harshest.
         for name in &snapshot.busy {
-            [Mark::Out, Mark::Isolated, Mark::Taken].into_iter().for_each(|mark| self.mark(mark, name));
+            [Mark::Out, Mark::Isolated, Mark::Disrupted].into_iter().for_each(|mark| self.mark(mark, name));
         }
         for (name, fence) in &snapshot.fences {
             let busy = snapshot.busy.contains(name);
@@ -133,8 +133,8 @@ impl<'a> Tally<'a> {
         let strays = &self.strays;
         self.isolated.entry(policy).or_insert_with(|| strays.clone()).insert(name);
         if grade != Grade::Isolate {
-            self.taken.entry(policy).or_insert_with(|| strays.clone()).insert(name);
-            self.mark(Mark::Taken, name);
+            self.disrupted.entry(policy).or_insert_with(|| strays.clone()).insert(name);
+            self.mark(Mark::Disrupted, name);
         }
         self.mark(Mark::Isolated, name);
         self.mark(Mark::Out, name);
@@ -197,7 +197,7 @@ impl<'a> Tally<'a> {
             out: with(Mark::Out),
             others_dead: with(Mark::Dead) - 1,
             lost: with(Mark::Lost),
-            held: with(if grade == Grade::Isolate { Mark::Isolated } else { Mark::Taken }),
+            held: with(if grade == Grade::Isolate { Mark::Isolated } else { Mark::Disrupted }),
         }
     }
 
@@ -206,11 +206,11 @@ impl<'a> Tally<'a> {
         self.is(Mark::Lost, name) && !self.is_dead(name)
     }
 
-    /// Other nodes that `policy` has in hand and that compete with `but` for its slots: the lost with the lost, the
+    /// Other nodes that `policy` remediates and that compete with `but` for its slots: the lost with the lost, the
     /// living with the living; with one whose state is not known, whichever are more. A busy node without a record may
     /// be any policy's.
-    pub(crate) fn in_hand(&self, policy: &str, grade: Grade, but: &str) -> usize {
-        let hands = if grade == Grade::Isolate { &self.isolated } else { &self.taken };
+    pub(crate) fn under_remediation(&self, policy: &str, grade: Grade, but: &str) -> usize {
+        let hands = if grade == Grade::Isolate { &self.isolated } else { &self.disrupted };
         let hands = hands.get(policy).unwrap_or(&self.strays);
         let rivals = |competes: &dyn Fn(&str) -> bool| {
             hands.iter().filter(|name| **name != but && (competes(name) || self.strays.contains(**name))).count()

@@ -68,7 +68,7 @@ impl Fixture {
         self.fence.insert(fence)
     }
 
-    fn permits(&mut self) -> Permits {
+    fn all_blockers(&mut self) -> GuardBlockers {
         self.snapshot.policies = vec![self.policy.clone()];
         let fence = self.snapshot.fences.get_mut("n0").zip(self.fence.as_ref());
         fence.into_iter().for_each(|(stored, fence)| stored.clone_from(fence));
@@ -92,7 +92,7 @@ impl Fixture {
             error: self.error,
             by_events_alone: self.by_events_alone,
         };
-        permits(&input, &subject)
+        all_blockers(&input, &subject)
     }
 }
 
@@ -138,7 +138,7 @@ fn reasons(blockers: &[Blocker]) -> Vec<&str> {
 
 #[test]
 fn nothing_blocks_a_dead_node_in_a_calm_cluster() {
-    assert_eq!(Fixture::new().permits(), Permits::default());
+    assert_eq!(Fixture::new().all_blockers(), GuardBlockers::default());
 }
 
 /// What a change of the cluster makes the guards answer to isolate, drain and power.
@@ -202,11 +202,11 @@ fn each_guard_blocks_with_its_own_reason() {
     for (reason, grades, change) in cases {
         let mut fixture = Fixture::new();
         change(&mut fixture);
-        let permits = fixture.permits();
-        let blocked =
-            [&permits.isolate, &permits.drain, &permits.power].map(|blockers| reasons(blockers).contains(&reason));
-        assert_eq!(blocked, grades, "{reason}: {permits:?}");
-        assert_eq!(permits.power.len(), 1, "{reason} alone: {permits:?}");
+        let guard_blockers = fixture.all_blockers();
+        let blocked = [&guard_blockers.isolate, &guard_blockers.drain, &guard_blockers.power]
+            .map(|blockers| reasons(blockers).contains(&reason));
+        assert_eq!(blocked, grades, "{reason}: {guard_blockers:?}");
+        assert_eq!(guard_blockers.power.len(), 1, "{reason} alone: {guard_blockers:?}");
     }
 }
 
@@ -237,7 +237,7 @@ fn all_guards_are_listed_not_only_the_first() {
     fixture.policy.budget.cluster = Quota::Count(0);
     label(&mut fixture, CONTROL_PLANE[1], "");
     annotate(&mut fixture, api::SKIP_REMEDIATION);
-    let power = fixture.permits().power;
+    let power = fixture.all_blockers().power;
     assert_eq!(
         reasons(&power),
         ["DryRun", "KillSwitch", "Observe", "RemediationSkipped", "ControlPlane", "BudgetCluster"]
@@ -248,7 +248,7 @@ fn all_guards_are_listed_not_only_the_first() {
 fn a_quorum_that_survives_lets_one_go() {
     let mut fixture = Fixture::new();
     control_plane(&mut fixture, Quorum::Members { healthy: 3, total: 3 });
-    assert_eq!(fixture.permits(), Permits::default());
+    assert_eq!(fixture.all_blockers(), GuardBlockers::default());
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn a_dead_member_of_three_may_go_where_it_is_known_to_be_the_dead_one() {
         control_plane(&mut fixture, Quorum::Members { healthy: 2, total: 3 });
         fixture.snapshot.etcd_members = members.iter().map(|(at, healthy)| ((*at).to_owned(), *healthy)).collect();
         fixture.node().addresses = addresses.iter().map(|at| (*at).to_owned()).collect();
-        reasons(&fixture.permits().power).into_iter().map(str::to_owned).collect::<Vec<_>>()
+        reasons(&fixture.all_blockers().power).into_iter().map(str::to_owned).collect::<Vec<_>>()
     };
     let members = [("10.0.0.1", true), ("10.0.0.2", true), ("10.0.0.3", false)];
     assert_eq!(two_of_three(&members, &["10.0.0.3", "cp-3"]), Vec::<String>::new());
@@ -281,15 +281,15 @@ fn an_act_that_has_begun_is_not_stopped_by_budgets_and_storms() {
     fixture.policy.mode = Mode::Paused;
     for phase in [Phase::PoweringOff, Phase::OffConfirmed, Phase::PodsReleased, Phase::PoweringOn, Phase::AwaitReady] {
         fixture.open(phase);
-        assert_eq!(fixture.permits(), Permits::default(), "{phase:?}");
+        assert_eq!(fixture.all_blockers(), GuardBlockers::default(), "{phase:?}");
     }
     for phase in [Phase::Pending, Phase::Isolating, Phase::Waiting, Phase::AwaitGuards, Phase::Failed] {
         fixture.open(phase);
-        assert_eq!(reasons(&fixture.permits().power), ["Storm", "BudgetCluster"], "{phase:?}");
+        assert_eq!(reasons(&fixture.all_blockers().power), ["Storm", "BudgetCluster"], "{phase:?}");
     }
     fixture.open(Phase::OffConfirmed);
     fixture.snapshot.stopped = Some("a file".into());
-    assert_eq!(reasons(&fixture.permits().power), ["KillSwitch"]);
+    assert_eq!(reasons(&fixture.all_blockers().power), ["KillSwitch"]);
 }
 
 #[test]
@@ -298,7 +298,7 @@ fn a_ready_node_is_powered_only_after_a_whole_drain() {
     set_condition(fixture.node(), "Ready", Truth::True, "", at(0));
     for (done, blocked) in [(false, true), (true, false)] {
         fixture.open(Phase::Waiting).status.drain = Some(DrainReport { done, refused_evictions: Vec::new(), left: 0 });
-        assert_eq!(reasons(&fixture.permits().power).contains(&"NodeReady"), blocked);
+        assert_eq!(reasons(&fixture.all_blockers().power).contains(&"NodeReady"), blocked);
     }
 }
 
@@ -317,7 +317,7 @@ fn a_ready_node_whose_kubelet_is_silent_is_not_alive() {
         };
         fixture.snapshot.kubelet_leases.insert("n0".into(), lease);
         fixture.policy.fast = fast.then_some(Fast { silent_for: Duration::from_secs(15), unreachable_from: 2 });
-        assert_eq!(reasons(&fixture.permits().power).contains(&"NodeReady"), blocked, "{fast} {stale}");
+        assert_eq!(reasons(&fixture.all_blockers().power).contains(&"NodeReady"), blocked, "{fast} {stale}");
     }
 }
 
@@ -328,7 +328,7 @@ fn old_restarts_and_pods_are_forgotten() {
     fixture.open(Phase::Waiting).status.cycles = vec![wall(100), wall(900)];
     fixture.policy.pods = Rate { count: 10, window: Duration::from_secs(60) };
     fixture.history.give_pods("p", "n5", 10, at(900));
-    assert_eq!(fixture.permits(), Permits::default());
+    assert_eq!(fixture.all_blockers(), GuardBlockers::default());
 }
 
 /// 8 of 10 went; this node has 5, and the list of them fails.
@@ -340,11 +340,11 @@ fn pods_that_could_not_be_listed_are_not_none() {
     fixture.open(Phase::OffConfirmed);
     let pods = |fixture: &mut Fixture, pods| fixture.snapshot.gathered.get_mut("n0").unwrap().pods = pods;
     pods(&mut fixture, Some((at(999), vec![crate::facts::Pod::default(); 5])));
-    assert_eq!(reasons(&fixture.permits().power), ["PodRate"]);
+    assert_eq!(reasons(&fixture.all_blockers().power), ["PodRate"]);
     pods(&mut fixture, None);
-    assert_eq!(reasons(&fixture.permits().power), ["PodsUnknown"]);
+    assert_eq!(reasons(&fixture.all_blockers().power), ["PodsUnknown"]);
     pods(&mut fixture, Some((at(999), vec![crate::facts::Pod::default(); 2])));
-    assert_eq!(fixture.permits(), Permits::default());
+    assert_eq!(fixture.all_blockers(), GuardBlockers::default());
 }
 
 #[test]
@@ -353,22 +353,22 @@ fn a_node_with_more_pods_than_the_rate_goes_when_no_others_went() {
     fixture.policy.pods = Rate { count: 10, window: Duration::from_secs(60) };
     fixture.open(Phase::OffConfirmed);
     fixture.snapshot.gathered.get_mut("n0").unwrap().pods = Some((at(999), vec![crate::facts::Pod::default(); 50]));
-    assert_eq!(fixture.permits(), Permits::default());
+    assert_eq!(fixture.all_blockers(), GuardBlockers::default());
     fixture.history.give_pods("p", "n5", 1, at(990));
-    assert_eq!(reasons(&fixture.permits().power), ["PodRate"]);
+    assert_eq!(reasons(&fixture.all_blockers().power), ["PodRate"]);
 }
 
 #[test]
 fn a_power_off_whose_record_was_deleted_counts() {
     let mut fixture = Fixture::new();
     fixture.policy.restarts = Rate { count: 1, window: Duration::from_secs(400) };
-    let meant = Intent { act: Irreversible::PowerOff, epoch: 1, at: wall(900), pods: 0 };
-    fixture.open(Phase::PoweringOff).status.intent = Some(meant);
-    fixture.permits();
+    let intended = Intent { act: Irreversible::PowerOff, epoch: 1, at: wall(900), pods: 0 };
+    fixture.open(Phase::PoweringOff).status.intent = Some(intended);
+    fixture.all_blockers();
     assert_eq!(fixture.history.cycles_of("n0"), [], "its own record says it");
     fixture.fence = None;
     fixture.snapshot.fences.clear();
-    assert_eq!(reasons(&fixture.permits().power), ["RestartLimit"]);
+    assert_eq!(reasons(&fixture.all_blockers().power), ["RestartLimit"]);
 }
 
 #[test]
@@ -376,10 +376,10 @@ fn restarts_of_closed_records_are_remembered() {
     let mut fixture = Fixture::new();
     let status = &mut fixture.open(Phase::Waiting).status;
     (status.earlier_cycles, status.cycles) = (vec![wall(500)], vec![wall(900)]);
-    fixture.permits();
+    fixture.all_blockers();
     fixture.fence = None;
     fixture.snapshot.fences.clear();
-    assert_eq!(reasons(&fixture.permits().power), ["RestartLimit"]);
+    assert_eq!(reasons(&fixture.all_blockers().power), ["RestartLimit"]);
 }
 
 #[test]
@@ -388,7 +388,7 @@ fn every_message_has_its_numbers() {
     fixture.policy.budget.cluster = Quota::Percent(20);
     kill(fixture.snapshot.nodes.get_mut("n1").unwrap());
     kill(fixture.snapshot.nodes.get_mut("n2").unwrap());
-    let power = fixture.permits().power;
+    let power = fixture.all_blockers().power;
     assert_eq!(power.len(), 1);
     assert_eq!(
         power[0].message,
@@ -396,7 +396,7 @@ fn every_message_has_its_numbers() {
     );
 }
 
-/// Whatever a record says: a harsher stage is in hand wherever a milder one is, and closed is out of hand.
+/// Whatever a record says: where a harsher stage has begun a milder one has, and in a closed record none has.
 #[test]
 fn stages_are_ordered() {
     for phase in [Phase::Pending, Phase::Isolating, Phase::Draining, Phase::Failed, Phase::InDoubt, Phase::Closed] {
@@ -410,7 +410,7 @@ fn stages_are_ordered() {
 
 /// The API server's clock says when a record was created, a leader's own when it cut power.
 #[test]
-fn a_cycle_of_this_record_has_a_node_in_hand_whatever_the_clocks_say() {
+fn a_cycle_of_this_record_counts_whatever_the_clocks_say() {
     for cut in [wall(300), wall(1500)] {
         let mut fence = record("n0", Phase::Waiting);
         fence.metadata.creation_timestamp = Some(wall(900));

@@ -22,7 +22,7 @@ pub(super) fn new_node(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> Op
     })
 }
 
-/// A node in hand is not taken again.
+/// A node under remediation does not count again.
 pub(super) fn rate(input: &EvaluationInput<'_>, subject: &Subject<'_>, grade: Grade) -> Option<Blocker> {
     if subject.fence.is_some_and(|fence| has_begun(fence, grade)) {
         return None;
@@ -30,10 +30,10 @@ pub(super) fn rate(input: &EvaluationInput<'_>, subject: &Subject<'_>, grade: Gr
     let (budget, field) = budgets::of(subject.policy, grade);
     let rate = budget.rate?;
     let policy = &subject.policy.name;
-    let taken = input.history.taken(policy, grade, subject.name, rate.window, input.now.moment);
-    (taken >= rate.count as usize).then(|| {
+    let started = input.history.started_within(policy, grade, subject.name, rate.window, input.now.moment);
+    (started >= rate.count as usize).then(|| {
         let text = format!(
-            "policy {policy} took {taken} nodes in hand within {}, {field}.rate is {}",
+            "policy {policy} began to remediate {started} nodes within {}, {field}.rate is {}",
             show(rate.window),
             rate.count
         );
@@ -41,7 +41,7 @@ pub(super) fn rate(input: &EvaluationInput<'_>, subject: &Subject<'_>, grade: Gr
     })
 }
 
-/// Pods of this node that would be evicted or released now. Of a node that a record has in hand they are read, and pods
+/// Pods of this node that would be evicted or released now. Of a node that a record remediates they are read, and pods
 /// that could not be counted are not none. A node whose pods alone are more than the rate goes when no other's went.
 pub(super) fn pods(input: &EvaluationInput<'_>, subject: &Subject<'_>, grade: Grade) -> Option<Blocker> {
     if grade == Grade::Isolate {
@@ -54,7 +54,7 @@ pub(super) fn pods(input: &EvaluationInput<'_>, subject: &Subject<'_>, grade: Gr
         (Some((_, pods)), _) => pods.len(),
         // Before there is a record they are not asked for, and to open one moves none.
         (None, None) => 0,
-        // A power off that is meant moves none; a list that is late must not leave it in doubt.
+        // A power off that is intended moves none; a list that is late must not leave it in doubt.
         (None, Some(fence)) if fence.status.phase == Phase::PoweringOff => 0,
         (None, Some(_)) => return Some(Blocker::new(PODS_UNKNOWN, "the node's pods have not been counted yet")),
     };

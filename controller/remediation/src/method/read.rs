@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     BuiltIn, Claim, METHOD_PREFIX, Method, MethodDiagnostics, NodeMethods, Wish, Written,
     cluster::{CONFIG_KEY, settings, split_list},
+    config_maps::ConfigMapReader,
     pins::{OUTLETS, Pins, SYSTEM_UUID},
     properties::parse,
-    wanting::Wanting,
 };
 
 /// The node's label that names its type.
@@ -31,31 +31,31 @@ pub enum Read {
 /// type; options of a template give way to those of the method, and these to those of the node.
 #[must_use]
 pub fn read(node: &str, labels: &BTreeMap<String, String>, known: &Known) -> Read {
-    let mut wanting = Wanting::default();
+    let mut reader = ConfigMapReader::default();
     let mut found = NodeMethods { node: node.to_owned(), ..NodeMethods::default() };
-    found.cluster = settings(known, &mut wanting);
-    let own = own_map(node, known, &mut wanting);
+    found.cluster = settings(known, &mut reader);
+    let own = own_map(node, known, &mut reader);
     found.pins.map = own.as_ref().map_or_else(|| format!("fence-config-{node}"), |(name, _)| name.clone());
     if let Some((name, data)) = &own {
         found.pins = pins(name, data);
     }
-    match source(own, labels, known, &mut wanting) {
+    match source(own, labels, known, &mut reader) {
         Source::Unknown => {}
         Source::Default => default_steps(&mut found),
         Source::Map { name, data, of_node } => {
-            let mut reader = MethodReader { node, known, wanting: &mut wanting, map: &name, data, of_node };
+            let mut reader = MethodReader { node, known, reader: &mut reader, map: &name, data, of_node };
             reader.steps(&mut found);
             reader.methods(&mut found);
             found.source = Some(name);
         }
     }
-    if !wanting.needs.is_empty() {
-        return Read::Need(wanting.needs);
+    if !reader.needs.is_empty() {
+        return Read::Need(reader.needs);
     }
-    if wanting.diagnostics.is_empty() {
+    if reader.diagnostics.is_empty() {
         Read::Methods(Box::new(found))
     } else {
-        Read::Refused(MethodDiagnostics(wanting.diagnostics))
+        Read::Refused(MethodDiagnostics(reader.diagnostics))
     }
 }
 
@@ -68,11 +68,11 @@ enum Source<'a> {
 /// A ConfigMap by its name.
 type Named<'a> = (String, &'a BTreeMap<String, String>);
 
-fn own_map<'a>(node: &str, known: &'a Known, wanting: &mut Wanting) -> Option<Named<'a>> {
+fn own_map<'a>(node: &str, known: &'a Known, reader: &mut ConfigMapReader) -> Option<Named<'a>> {
     let own = [format!("fence-config-{node}"), format!("fence-config-node-{node}")];
-    let both = own.each_ref().map(|name| wanting.find(known, name));
+    let both = own.each_ref().map(|name| reader.find(known, name));
     match both {
-        [Some(_), Some(_)] => wanting.report(format!("{} and {} are both there; keep one", own[0], own[1])),
+        [Some(_), Some(_)] => reader.report(format!("{} and {} are both there; keep one", own[0], own[1])),
         [Some(data), None] => return Some((own[0].clone(), data)),
         [None, Some(data)] => return Some((own[1].clone(), data)),
         [None, None] => {}
@@ -112,14 +112,14 @@ fn source<'a>(
     own: Option<Named<'a>>,
     labels: &BTreeMap<String, String>,
     known: &'a Known,
-    wanting: &mut Wanting,
+    reader: &mut ConfigMapReader,
 ) -> Source<'a> {
     if let Some((name, data)) = own.filter(|(_, data)| !(labels.contains_key(TYPE_LABEL) && only_pins(data))) {
         return Source::Map { name, data, of_node: true };
     }
     let Some(kind) = labels.get(TYPE_LABEL) else { return Source::Default };
     let name = format!("fence-config-type-{kind}");
-    match wanting.find(known, &name) {
+    match reader.find(known, &name) {
         Some(data) => Source::Map { name, data, of_node: false },
         None if known.contains_key(&name) => Source::Default,
         None => Source::Unknown,
@@ -137,7 +137,7 @@ fn default_steps(found: &mut NodeMethods) {
 struct MethodReader<'a, 'w> {
     node: &'a str,
     known: &'a Known,
-    wanting: &'w mut Wanting,
+    reader: &'w mut ConfigMapReader,
     map: &'a str,
     data: &'a BTreeMap<String, String>,
     of_node: bool,
@@ -150,13 +150,13 @@ impl MethodReader<'_, '_> {
         default_steps(found);
         let source = format!("{}/{CONFIG_KEY}", self.map);
         let Some(text) = self.data.get(CONFIG_KEY) else {
-            self.wanting.report(format!("{} has no key {CONFIG_KEY}", self.map));
+            self.reader.report(format!("{} has no key {CONFIG_KEY}", self.map));
             return;
         };
-        for (key, written) in parse(&source, text, &mut self.wanting.diagnostics) {
+        for (key, written) in parse(&source, text, &mut self.reader.diagnostics) {
             match key.as_str() {
                 "node_name" if !self.of_node || written.value == self.node => {}
-                "node_name" => self.wanting.report(format!(
+                "node_name" => self.reader.report(format!(
                     "{}: node_name is {}, but this is the ConfigMap of {}",
                     written.at, written.value, self.node
                 )),
@@ -164,7 +164,7 @@ impl MethodReader<'_, '_> {
                 "isolation" => found.isolation = self.names(&written),
                 "power_management" => found.power_management = self.names(&written),
                 "recovery" => found.recovery = self.names(&written),
-                _ => self.wanting.report(format!(
+                _ => self.reader.report(format!(
                     "{}: {key} is not known here; there are node_name, system_uuid, outlets, isolation, \
                      power_management and recovery",
                     written.at
@@ -181,13 +181,13 @@ impl MethodReader<'_, '_> {
     fn pin(&mut self, key: &str, written: &Written) {
         if !self.of_node {
             let own = format!("fence-config-{}", self.node);
-            self.wanting.report(format!(
+            self.reader.report(format!(
                 "{}: {key} is one machine's, and this ConfigMap is chosen by a label; write it into config.properties of {own}, \
                  alone: the steps are still taken from here",
                 written.at
             ));
         } else if written.value.is_empty() {
-            self.wanting.report(format!("{}: {key} is empty; write what it is, or leave it away", written.at));
+            self.reader.report(format!("{}: {key} is empty; write what it is, or leave it away", written.at));
         }
     }
 
@@ -198,7 +198,7 @@ impl MethodReader<'_, '_> {
             .collect();
         for (index, name) in names.iter().enumerate() {
             if names[..index].contains(name) {
-                self.wanting.report(format!("{}: {name} is named twice", written.at));
+                self.reader.report(format!("{}: {name} is named twice", written.at));
             }
         }
         names
@@ -210,8 +210,8 @@ impl MethodReader<'_, '_> {
         for key in self.data.keys().filter(|key| *key != CONFIG_KEY) {
             match key.strip_prefix(METHOD_PREFIX) {
                 Some(method) if named.contains(method) => {}
-                Some(method) => self.wanting.report(format!("{}: no step names the method {method}", self.map)),
-                None => self.wanting.report(format!(
+                Some(method) => self.reader.report(format!("{}: no step names the method {method}", self.map)),
+                None => self.reader.report(format!(
                     "{}: the key {key} is not known; there are {CONFIG_KEY} and {METHOD_PREFIX}NAME",
                     self.map
                 )),
@@ -227,17 +227,17 @@ impl MethodReader<'_, '_> {
     /// Template, then method, then the node's own; for a type, what it sets gives way to the method's ConfigMap.
     fn method(&mut self, name: &str) -> Option<Method> {
         let map = format!("{METHOD_PREFIX}{name}-{}", self.node);
-        let separate = self.wanting.find(self.known, &map).map(|data| (map.clone(), data));
+        let separate = self.reader.find(self.known, &map).map(|data| (map.clone(), data));
         let separate = separate.map(|(map, data)| of_node(self.properties(&map, data), true));
         let inline_key = format!("{METHOD_PREFIX}{name}");
         let inline = self
             .data
             .get(&inline_key)
-            .map(|text| parse(&format!("{}/{inline_key}", self.map), text, &mut self.wanting.diagnostics))
+            .map(|text| parse(&format!("{}/{inline_key}", self.map), text, &mut self.reader.diagnostics))
             .map(|pairs| of_node(pairs, self.of_node));
         if separate.is_none() && inline.is_none() {
             let because = format!("{} names the method {name}, has no key {inline_key}", self.map);
-            self.wanting.absent(self.known, &map, &because);
+            self.reader.absent(self.known, &map, &because);
             return None;
         }
         let mut layers: Vec<Pairs> = separate.into_iter().chain(inline).collect();
@@ -251,13 +251,13 @@ impl MethodReader<'_, '_> {
     }
 
     fn template(&mut self, written: &Written) -> Pairs {
-        let Some(data) = self.wanting.find(self.known, &written.value) else {
-            self.wanting.absent(self.known, &written.value, &format!("{}: a template is named", written.at));
+        let Some(data) = self.reader.find(self.known, &written.value) else {
+            self.reader.absent(self.known, &written.value, &format!("{}: a template is named", written.at));
             return Pairs::new();
         };
         let pairs = self.properties(&written.value, data);
         for (_, inner) in pairs.iter().filter(|(key, _)| key == "template") {
-            self.wanting.report(format!("{}: a template cannot have one itself", inner.at));
+            self.reader.report(format!("{}: a template cannot have one itself", inner.at));
         }
         pairs
     }
@@ -266,10 +266,10 @@ impl MethodReader<'_, '_> {
         let mut pairs = Pairs::new();
         for (key, text) in data {
             if METHOD_KEYS.contains(&key.as_str()) {
-                pairs.extend(parse(&format!("{map}/{key}"), text, &mut self.wanting.diagnostics));
+                pairs.extend(parse(&format!("{map}/{key}"), text, &mut self.reader.diagnostics));
             } else {
                 let known = METHOD_KEYS.join(" and ");
-                self.wanting.report(format!("{map}: the key {key} is not known; there are {known}"));
+                self.reader.report(format!("{map}: the key {key} is not known; there are {known}"));
             }
         }
         pairs
@@ -283,7 +283,7 @@ impl MethodReader<'_, '_> {
         }
         if method.agent.is_empty() {
             // A template that is not there is an error of its own.
-            self.wanting.report(format!("method {name}: agent_name is missing; name the agent, such as fence_ipmilan"));
+            self.reader.report(format!("method {name}: agent_name is missing; name the agent, such as fence_ipmilan"));
             return None;
         }
         Some(method)
@@ -295,7 +295,7 @@ impl MethodReader<'_, '_> {
             "template" | "name" => {}
             "agent_name" => match agent_name(&value) {
                 Some(agent) => (method.agent, method.at) = (agent, written.at),
-                None => self.wanting.report(format!(
+                None => self.reader.report(format!(
                     "{}: agent_name is {value}; write the agent's name alone, such as fence_ipmilan",
                     written.at
                 )),
@@ -303,12 +303,12 @@ impl MethodReader<'_, '_> {
             "action" => match wish(&value) {
                 Some(wish) => method.action = Some(wish),
                 None => {
-                    self.wanting.report(format!("{}: action is {value}; there are on, off and reboot", written.at))
+                    self.reader.report(format!("{}: action is {value}; there are on, off and reboot", written.at))
                 }
             },
             "must_sucess" | "must_success" | "must_succeed" => {
                 if !matches!(value.to_ascii_lowercase().as_str(), "yes" | "true" | "on" | "1") {
-                    self.wanting.report(format!(
+                    self.reader.report(format!(
                         "{}: {key}={value} is not done here: every method must succeed; leave it away",
                         written.at
                     ));
@@ -317,16 +317,16 @@ impl MethodReader<'_, '_> {
             "identity" if value == "configured" => method.claim = Claim::Configured,
             "identity" if value == "asked" => method.claim = Claim::Asked,
             "identity" => {
-                self.wanting.report(format!("{}: identity is {value}; there are asked and configured", written.at));
+                self.reader.report(format!("{}: identity is {value}; there are asked and configured", written.at));
             }
-            "system-uuid" | "system_uuid" if !written.of_node => self.wanting.report(format!(
+            "system-uuid" | "system_uuid" if !written.of_node => self.reader.report(format!(
                 "{}: {key} is one machine's, and this is chosen by a label; write it into the ConfigMap {METHOD_PREFIX}{}-{}",
                 written.at, method.name, self.node
             )),
             "system-uuid" | "system_uuid" => method.claim = Claim::Pinned(value),
             "storage" => method.storage = Some(value),
             // A client that may write ConfigMaps could otherwise have any Secret sent to an address of its own.
-            "secret" if !value.starts_with(SECRET_PREFIX) => self.wanting.report(format!(
+            "secret" if !value.starts_with(SECRET_PREFIX) => self.reader.report(format!(
                 "{}: secret is {value}; only Secrets whose names begin with {SECRET_PREFIX} are read",
                 written.at
             )),
@@ -334,7 +334,7 @@ impl MethodReader<'_, '_> {
                 method.secret = value;
                 method.secret_needed = true;
             }
-            "script_path" => self.wanting.report(format!(
+            "script_path" => self.reader.report(format!(
                 "{}: script_path is not run: cordon, uncordon and clean-pods are built in",
                 written.at
             )),

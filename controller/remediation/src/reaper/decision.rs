@@ -27,7 +27,7 @@ pub enum ReaperVerdict {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
     /// `reapPredicate` is false: nothing is wrong with it.
-    NotMeant,
+    PredicateFalse,
     TooNew {
         age: Duration,
         grace: Duration,
@@ -46,7 +46,7 @@ pub enum Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotMeant => f.write_str("reapPredicate is false"),
+            Self::PredicateFalse => f.write_str("reapPredicate is false"),
             Self::TooNew { age, grace } => {
                 write!(f, "it is {} s old, newNodeGracePeriodSeconds is {}", age.as_secs(), grace.as_secs())
             }
@@ -66,7 +66,7 @@ impl fmt::Display for Reason {
 pub fn decide_one(config: &ReaperConfig, node: &Node, snapshot: &Snapshot, now: Now) -> Result<ReaperVerdict, String> {
     let judging = Judging::new(config, snapshot, now);
     if !judging.is_reapable(node)? {
-        return Ok(ReaperVerdict::Not(Reason::NotMeant));
+        return Ok(ReaperVerdict::Not(Reason::PredicateFalse));
     }
     if config.compat == Compat::Fixed && node.is_control_plane() {
         return Ok(ReaperVerdict::Not(Reason::ControlPlane));

@@ -58,7 +58,7 @@ impl Judge for ReaperJudge {
     fn judge(&self, node: &Node, snapshot: &Snapshot, now: Now) -> Result<bool, String> {
         match decide_one(&self.config, node, snapshot, now)? {
             ReaperVerdict::Reap => Ok(true),
-            ReaperVerdict::Not(Reason::NotMeant | Reason::TooNew { .. }) => Ok(false),
+            ReaperVerdict::Not(Reason::PredicateFalse | Reason::TooNew { .. }) => Ok(false),
             ReaperVerdict::Not(reason) => Err(reason.to_string()),
         }
     }

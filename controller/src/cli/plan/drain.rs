@@ -1,4 +1,4 @@
-//! What the drain of a node that is in hand waits for: read for that node alone.
+//! What the drain of a node that is under remediation waits for: read for that node alone.
 
 use nodewell_reconcile::cluster::Pods;
 use nodewell_remediation::{drain::awaited, fence::drain_at_hand, snapshot::Snapshot, time::Now};

@@ -64,7 +64,7 @@ pub(super) async fn snapshot(cluster: &KubeCluster, config: &Config, now: Now) -
     Ok(snapshot)
 }
 
-/// What other remediators have in hand. A caller of a plan may see less than the controller: then it is reported.
+/// What other controllers remediate. A caller of a plan may see less than the controller: then it is reported.
 async fn claims(cluster: &KubeCluster, namespace: &str, now: Now) -> Result<Claims, CommandError> {
     match claims::read(cluster.wire(), namespace).await {
         Read::Book(book) => Ok(book.claims(namespace, now.wall)),

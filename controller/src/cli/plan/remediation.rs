@@ -45,7 +45,7 @@ pub(super) fn remediation(
     })
 }
 
-/// The cache with this node gone for an hour, and nothing in hand of it.
+/// The cache with this node gone for an hour, and nothing under remediation of it.
 fn failed(snapshot: &Snapshot, before: &Node, now: Moment) -> Snapshot {
     let since = ago(now, LONG_AGO);
     let mut node = before.clone();

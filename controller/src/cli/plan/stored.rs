@@ -1,5 +1,5 @@
-//! What is shown of a node in hand is what its leader wrote into the record: the leader asked BMCs, pods and other
-//! hosts, not the caller of the plan.
+//! What is shown of a node under remediation is what its leader wrote into the record: the leader asked BMCs, pods and
+//! other hosts, not the caller of the plan.
 
 use nodewell_remediation::{
     api::fence::Blocker,

@@ -51,8 +51,8 @@ impl Truth {
 
     /// As a controller would that takes the taint for a mark like any other.
     fn taint_early(&mut self, replica: usize, fence: &NodeFence) -> Written<()> {
-        let meant = fence.status.intent.as_ref().is_some_and(|intent| intent.act == Irreversible::PowerOff);
-        if meant {
+        let intended = fence.status.intent.as_ref().is_some_and(|intent| intent.act == Irreversible::PowerOff);
+        if intended {
             let taint =
                 Taint { key: OUT_OF_SERVICE.into(), value: OUT_OF_SERVICE_BY.into(), effect: Effect::NoExecute };
             self.taint(replica, (&fence.spec.node_name, &fence.spec.node_uid), &taint)?;

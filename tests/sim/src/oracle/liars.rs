@@ -1,4 +1,4 @@
-//! I21: a BMC that was found to have lied gets no more orders, none is meant, and its record states so soon.
+//! I21: a BMC that was found to have lied gets no more orders, none is intended, and its record states so soon.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ impl Truth {
         }
     }
 
-    /// An agent begins on its BMC, or is meant to.
+    /// An agent begins on its BMC, or is to.
     pub(super) fn check_liar(&mut self, name: &str, act: &str) {
         let now = self.now();
         let shown = self.oracle.shown.get(name).is_some_and(|(_, since)| now.since(*since) > NOTICED);

@@ -138,7 +138,7 @@ fn harshness(action: &Action, snapshot: &Snapshot) -> u8 {
     match action {
         // A record that only takes back is opened where a policy wants nothing.
         Action::Open(fence) => u8::from(fence.spec.cause != ORPHANED),
-        Action::Save { fence, .. } => meant(fence, snapshot),
+        Action::Save { fence, .. } => intended(fence, snapshot),
         Action::Perform { op, .. } => match op {
             Op::Reversible(ReversibleOp::Taint(_)) | Op::Reversible(ReversibleOp::Cordon) => 1,
             Op::Reversible(ReversibleOp::Drain(_)) => 2,
@@ -156,7 +156,7 @@ fn harshness(action: &Action, snapshot: &Snapshot) -> u8 {
 }
 
 /// A new intent, or a new confirmation of Off, is as harsh as what it allows.
-fn meant(fence: &NodeFence, snapshot: &Snapshot) -> u8 {
+fn intended(fence: &NodeFence, snapshot: &Snapshot) -> u8 {
     let (is, was) = (&fence.status, snapshot.fences.get(&fence.metadata.name).map(|fence| &fence.status));
     let intends = is.intent.is_some() && was.is_none_or(|was| was.intent != is.intent);
     let confirms = is.off.is_some() && was.is_none_or(|was| was.off.is_none());
@@ -187,7 +187,7 @@ fn broken(mutation: Mutation, snapshot: &Snapshot, memory: Memory, now: Now) -> 
         }
         Mutation::NeverAsks => {
             let mut decision = decide(snapshot, memory, now);
-            decision.wants.values_mut().for_each(|wants| wants.power = None);
+            decision.gather.values_mut().for_each(|wants| wants.power = None);
             decision.actions.iter_mut().for_each(ask_nothing);
             decision
         }

@@ -16,8 +16,8 @@ use crate::{
 
 /// From the record in Draining to the drain's own clock, and back to a call.
 const SLACK: Duration = Duration::from_secs(2);
-/// A release that was meant is begun within so long, or not at all.
-pub(super) const MEANT: Duration = Duration::from_secs(14);
+/// A release that was intended is begun within so long, or not at all.
+pub(super) const INTENDED: Duration = Duration::from_secs(14);
 /// A drain looks at what may stop it so often.
 const LOOKS: Duration = Duration::from_secs(3);
 
@@ -76,7 +76,7 @@ impl Truth {
         if self.store.stopped.is_some_and(|at| now.since(at) > STOP) {
             self.violate("I11", format!("pod {} is released although everything is stopped", pod.name));
         }
-        self.check_policy(replica, &format!("release of pod {}", pod.name), MEANT);
+        self.check_policy(replica, &format!("release of pod {}", pod.name), INTENDED);
     }
 
     pub fn deleted(&mut self, replica: usize, (pod, node): (&PodRef, &str), releases: bool) {

@@ -50,7 +50,7 @@ impl Truth {
         let orders =
             next.intent.as_ref().filter(|intent| matches!(intent.act, Irreversible::PowerOn | Irreversible::PowerOff));
         if let Some(intent) = orders.filter(|_| stored.status.intent != next.intent) {
-            self.check_liar(&stored.spec.node_name, &format!("{:?} is meant: an order", intent.act));
+            self.check_liar(&stored.spec.node_name, &format!("{:?} is intended: an order", intent.act));
         }
         for reason in new_reasons(&stored.status, next) {
             self.count(&format!("blocker {reason}"));

@@ -21,8 +21,8 @@ const FIRST_SIGN: Duration = Duration::from_secs(40);
 const SILENT: Duration = Duration::from_secs(15);
 /// From what is so to what every replica knows.
 const KNOWN: Duration = Duration::from_secs(3);
-/// What was meant before is begun within so long.
-const MEANT: Duration = Duration::from_secs(12);
+/// What was intended before is begun within so long.
+const INTENDED: Duration = Duration::from_secs(12);
 
 #[derive(Debug, Default)]
 pub(super) struct Storm {
@@ -102,12 +102,12 @@ impl Truth {
 
     /// Only of a leader that led before the storm and saw all of it: another one has not seen it, and blocks by what it
     /// sees.
-    pub(super) fn check_storm(&mut self, replica: usize, what: &str, was_meant: bool) {
+    pub(super) fn check_storm(&mut self, replica: usize, what: &str, was_intended: bool) {
         let now = self.now();
         let storm = &self.oracle.storm;
         let seen = &self.replicas[replica];
         let blind = [seen.deaf, seen.cut, seen.frozen, self.store.down, self.blind_until, seen.term.1];
-        let after = if was_meant { MEANT } else { KNOWN };
+        let after = if was_intended { INTENDED } else { KNOWN };
         let is_broken = |spell: &&Spell| {
             let is_seen = blind.iter().all(|until| until.plus(KNOWN) <= spell.seen_from);
             let is_known = spell.began.is_some_and(|began| now.since(began) > after);

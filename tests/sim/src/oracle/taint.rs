@@ -11,7 +11,7 @@ use nodewell_remediation::{
     time::Moment,
 };
 
-use super::pods::MEANT;
+use super::pods::INTENDED;
 use crate::{scenario::Theme, truth::Truth};
 
 /// Two readings nearer than this to each other are one.
@@ -38,7 +38,7 @@ impl Truth {
             return;
         }
         self.check_stop(name, "out-of-service taint of");
-        self.check_policy(replica, &format!("out-of-service taint of {name}"), MEANT);
+        self.check_policy(replica, &format!("out-of-service taint of {name}"), INTENDED);
         self.check_lives(name);
     }
 
@@ -52,7 +52,7 @@ impl Truth {
             self.violate("I2", format!("out-of-service taint on {name}, after an order that came since it was begun"));
         }
         let uids = self.check_running(name);
-        self.check_meant(replica, name);
+        self.check_intended(replica, name);
         self.count_pods(name, &uids);
     }
 
@@ -83,7 +83,7 @@ impl Truth {
     }
 
     /// The intent stands in the record that is stored, of this very Node.
-    fn check_meant(&mut self, replica: usize, name: &str) {
+    fn check_intended(&mut self, replica: usize, name: &str) {
         let epoch = self.replicas[replica].term.0;
         let intent = self.intent_of(name);
         if intent.as_ref().is_none_or(|intent| (intent.act, intent.epoch) != (Irreversible::Release, epoch)) {

@@ -10,7 +10,7 @@ pub enum Mutation {
     NoPodRate,
     /// I2, I3: power is reported as off whatever it is.
     FalseOff,
-    /// I2: the out-of-service taint is set when power off is meant, and not after it.
+    /// I2: the out-of-service taint is set when power off is intended, and not after it.
     TaintsFirst,
     /// I2: a BMC's reading is repeated from a cache, as if it had been asked.
     CachesReadings,

@@ -11,7 +11,7 @@ use nodewell_remediation::{
 
 use super::*;
 
-fn meant(act: Irreversible) -> NodeFence {
+fn intended(act: Irreversible) -> NodeFence {
     let intent = Some(Intent { act, epoch: 1, at: Timestamp::UNIX_EPOCH, pods: 0 });
     NodeFence {
         metadata: Meta { name: "n".into(), uid: "u".into(), resource_version: "1".into(), ..Meta::default() },
@@ -33,7 +33,7 @@ fn ready(boot_id: &str) -> Node {
 }
 
 fn aborted(act: Irreversible) -> Check {
-    let mut fence = meant(act);
+    let mut fence = intended(act);
     fence.spec.abort = true;
     check_record(&fence, act, 1, Ok(Some(fence.clone())))
 }
@@ -52,7 +52,7 @@ fn an_aborted_record_begins_nothing_else() {
 }
 
 fn cut_off(release_begun: bool) -> NodeFence {
-    let mut fence = meant(Irreversible::PowerOn);
+    let mut fence = intended(Irreversible::PowerOn);
     fence.status.storage_only = Some("san".into());
     fence.status.release_begun = release_begun;
     fence
@@ -81,7 +81,7 @@ fn storage_is_not_cut_off_a_node_that_speaks() {
 }
 
 fn drained(left: u32) -> NodeFence {
-    let mut fence = meant(Irreversible::PowerOff);
+    let mut fence = intended(Irreversible::PowerOff);
     fence.status.drain = Some(DrainReport { done: true, refused_evictions: Vec::new(), left });
     fence
 }
@@ -95,7 +95,7 @@ fn a_node_may_speak_only_if_nothing_runs_there_that_the_act_would_end() {
 
 #[test]
 fn the_pods_of_a_storage_go_while_the_node_speaks_and_only_once_it_is_cut_off() {
-    let mut cut = meant(Irreversible::Release);
+    let mut cut = intended(Irreversible::Release);
     cut.status.storage_only = Some("san".into());
     assert!(!may_speak(&cut, Irreversible::Release, &ready("old")), "nothing was confirmed");
     cut.status.off = Some(confirmation());
@@ -112,7 +112,7 @@ fn confirmation() -> Confirmation {
 #[test]
 fn the_pods_of_a_boot_that_the_record_does_not_know_are_not_released() {
     for storage in [None, Some("san".to_owned())] {
-        let mut cut = meant(Irreversible::Release);
+        let mut cut = intended(Irreversible::Release);
         cut.status.off = Some(confirmation());
         cut.status.storage_only = storage.clone();
         assert_eq!(check_standing(&cut, Irreversible::Release, &ready("old")), Ok(()));
@@ -125,7 +125,7 @@ fn the_pods_of_a_boot_that_the_record_does_not_know_are_not_released() {
 /// Whatever became of the record that cut it off.
 #[test]
 fn a_boot_whose_pods_were_released_does_not_get_its_storage_back() {
-    let mut fresh = meant(Irreversible::PowerOn);
+    let mut fresh = intended(Irreversible::PowerOn);
     fresh.status.storage_only = Some("san".into());
     let mut node = ready("old");
     assert!(may_speak(&fresh, Irreversible::PowerOn, &node));
@@ -139,7 +139,7 @@ fn a_boot_whose_pods_were_released_does_not_get_its_storage_back() {
 
 #[test]
 fn a_node_that_booted_since_or_that_an_autoscaler_takes_away_is_left_alone() {
-    let fence = meant(Irreversible::PowerOff);
+    let fence = intended(Irreversible::PowerOff);
     assert_eq!(check_standing(&fence, Irreversible::PowerOff, &ready("old")), Ok(()));
     assert!(check_standing(&fence, Irreversible::PowerOff, &ready("new")).is_err());
     assert_eq!(check_standing(&fence, Irreversible::PowerOn, &ready("new")), Ok(()));
@@ -161,11 +161,11 @@ fn without_a_lease_nothing_ends_a_machine() {
     }
 }
 
-/// One that was not named when the act was meant may have begun since.
+/// One that was not named when the act was intended may have begun since.
 #[test]
 fn a_boot_that_one_side_does_not_name_is_another() {
     for act in [Irreversible::PowerOff, Irreversible::Reap, Irreversible::Release] {
-        let mut fence = meant(act);
+        let mut fence = intended(act);
         assert!(check_standing(&fence, act, &ready("")).is_err(), "{act:?}: the Node names none");
         fence.status.boot_id.clear();
         assert!(check_standing(&fence, act, &ready("new")).is_err(), "{act:?}: the record names none");

@@ -16,7 +16,7 @@ pub(super) fn powered_off(draft: Draft, outcome: &Outcome) -> Draft {
     match outcome {
         Ok(Done::Off(confirmation)) if confirmation.reads >= READS => confirmed(draft, confirmation.clone()),
         Err(Failed::NotBegun(_) | Failed::Gone(_)) => not_begun(draft, outcome),
-        _ => doubted(draft.count_meant(), outcome),
+        _ => doubted(draft.count_intended(), outcome),
     }
 }
 
@@ -41,7 +41,7 @@ fn doubted(draft: Draft, outcome: &Outcome) -> Draft {
     draft.failed().enter(Phase::InDoubt, describe(outcome))
 }
 
-/// Asked for before it is meant again, even if it was not begun: power is turned on once for each reading of Off.
+/// Asked for before it is intended again, even if it was not begun: power is turned on once for each reading of Off.
 pub(super) fn powered_on(draft: Draft, outcome: &Outcome) -> Draft {
     match outcome {
         Ok(Done::Yes) => succeeded(draft).settle().enter(Phase::AwaitReady, "power is on"),

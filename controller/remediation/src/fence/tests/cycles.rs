@@ -14,8 +14,8 @@ use crate::{
     fence::absorb,
 };
 
-/// Power off is meant, and the next thing is to do it.
-fn meant() -> Fixture {
+/// Power off is intended, and the next thing is to do it.
+fn intended() -> Fixture {
     let mut fixture = dead();
     run(&mut fixture, 400, at(Phase::PoweringOff));
     fixture
@@ -42,7 +42,7 @@ fn cycles(fixture: &Fixture) -> usize {
 
 #[test]
 fn a_cycle_counts_after_one_of_a_clock_that_was_ahead() {
-    let mut fixture = meant();
+    let mut fixture = intended();
     fixture.fence.status.cycles = vec![ahead(&fixture)];
     turns_off(&mut fixture);
     assert_eq!((fixture.phase(), cycles(&fixture)), (Phase::OffConfirmed, 2));
@@ -51,7 +51,7 @@ fn a_cycle_counts_after_one_of_a_clock_that_was_ahead() {
 #[test]
 fn a_cycle_in_doubt_counts_at_once_and_not_again_when_its_end_is_known() {
     for on in [false, true] {
-        let mut fixture = meant();
+        let mut fixture = intended();
         fixture.fence.status.cycles = vec![ahead(&fixture)];
         ends(&mut fixture, &Op::Irreversible(IrreversibleOp::PowerOff), &Err(Failed::Timeout(Duration::from_secs(20))));
         assert_eq!((fixture.phase(), cycles(&fixture)), (Phase::InDoubt, 2));
@@ -64,7 +64,7 @@ fn a_cycle_in_doubt_counts_at_once_and_not_again_when_its_end_is_known() {
 #[test]
 fn a_cycle_counts_whose_leader_died_before_it_was_reported() {
     for (on, phase) in [(false, Phase::OffConfirmed), (true, Phase::Failed)] {
-        let mut fixture = meant();
+        let mut fixture = intended();
         fixture.turn(false);
         fixture.epoch += 1;
         // Another actor may have turned it on again by the time that its BMC is asked.
@@ -77,7 +77,7 @@ fn a_cycle_counts_whose_leader_died_before_it_was_reported() {
 
 #[test]
 fn a_cycle_counts_although_the_node_is_back_before_its_bmc_was_asked() {
-    let mut fixture = meant();
+    let mut fixture = intended();
     fixture.turn(false);
     fixture.epoch += 1;
     run(&mut fixture, 1, at(Phase::InDoubt));
@@ -89,15 +89,15 @@ fn a_cycle_counts_although_the_node_is_back_before_its_bmc_was_asked() {
 
 #[test]
 fn what_was_not_begun_and_what_is_no_power_off_counts_nothing() {
-    let mut fixture = meant();
+    let mut fixture = intended();
     ends(&mut fixture, &Op::Irreversible(IrreversibleOp::PowerOff), &Err(Failed::NotBegun("lease".into())));
     assert_eq!((fixture.phase(), cycles(&fixture)), (Phase::AwaitGuards, 0));
-    let mut fixture = meant();
+    let mut fixture = intended();
     turns_off(&mut fixture);
-    let is_on_meant = |fixture: &Fixture| {
+    let is_on_intended = |fixture: &Fixture| {
         fixture.fence.status.intent.as_ref().is_some_and(|intent| intent.act == Irreversible::PowerOn)
     };
-    run(&mut fixture, 60, is_on_meant);
+    run(&mut fixture, 60, is_on_intended);
     ends(&mut fixture, &Op::Irreversible(IrreversibleOp::PowerOn), &Err(Failed::Timeout(Duration::from_secs(20))));
     run(&mut fixture, 60, at(Phase::PoweringOn));
     assert_eq!((fixture.phase(), cycles(&fixture)), (Phase::PoweringOn, 1));

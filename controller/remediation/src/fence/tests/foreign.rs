@@ -8,7 +8,7 @@ use super::{
 use crate::{
     api::{OUT_OF_SERVICE, fence::Phase},
     facts::{Effect, Taint},
-    fence::Wanted,
+    fence::PredicateState,
 };
 
 fn theirs(key: &str) -> Taint {
@@ -27,7 +27,7 @@ fn an_out_of_service_taint_set_by_another_client_in_place_of_ours_stays() {
     run(&mut fixture, 400, at(Phase::AwaitReady));
     assert!(fixture.fence.status.ours.taints.iter().any(|taint| taint.key == OUT_OF_SERVICE));
     swap(&mut fixture, &theirs(OUT_OF_SERVICE));
-    fixture.wanted = Wanted::No { since: fixture.now.moment };
+    fixture.predicate = PredicateState::No { since: fixture.now.moment };
     run(&mut fixture, 400, at(Phase::Closed));
     let node = fixture.node.as_ref().unwrap();
     assert_eq!((fixture.phase(), node.taints.clone()), (Phase::Closed, vec![theirs(OUT_OF_SERVICE)]));
@@ -37,12 +37,12 @@ fn an_out_of_service_taint_set_by_another_client_in_place_of_ours_stays() {
 #[test]
 fn a_taint_of_the_steps_that_another_value_stands_for_is_not_taken_back() {
     let mut fixture = Fixture::new(steps(&["taint", "cordon"]));
-    let meant = |fixture: &Fixture| fixture.fence.status.ours.taints.first().cloned();
-    run(&mut fixture, 5, |fixture| meant(fixture).is_some());
-    let taint = Taint { value: "nodeshutdown".into(), ..meant(&fixture).unwrap() };
+    let intended = |fixture: &Fixture| fixture.fence.status.ours.taints.first().cloned();
+    run(&mut fixture, 5, |fixture| intended(fixture).is_some());
+    let taint = Taint { value: "nodeshutdown".into(), ..intended(&fixture).unwrap() };
     swap(&mut fixture, &taint);
     run(&mut fixture, 5, |_| false);
-    fixture.wanted = Wanted::No { since: fixture.now.moment };
+    fixture.predicate = PredicateState::No { since: fixture.now.moment };
     run(&mut fixture, 400, at(Phase::Closed));
     assert_eq!((fixture.phase(), fixture.node.unwrap().taints), (Phase::Closed, vec![taint]));
 }

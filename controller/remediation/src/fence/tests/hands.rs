@@ -13,7 +13,7 @@ use crate::{
         ASKED_BY, OUT_OF_SERVICE, RETRY,
         fence::{Blocker, DrainReport, Phase},
     },
-    fence::{Next, Wanted},
+    fence::{Next, PredicateState},
     snapshot::{PowerReading, PowerState},
     time::Moment,
 };
@@ -66,7 +66,7 @@ fn who_turns_on_what_was_left_off_is_not_cut_off_again() {
     let mut phases = run(&mut fixture, 100, |_| false);
     assert!(fixture.node.as_ref().unwrap().taint(OUT_OF_SERVICE).is_some(), "{phases:?}");
     fixture.alive = true;
-    fixture.wanted = Wanted::No { since: fixture.now.moment };
+    fixture.predicate = PredicateState::No { since: fixture.now.moment };
     phases.extend(run(&mut fixture, 400, at(Phase::Closed)));
     assert_eq!((fixture.phase(), fixture.fence.status.cycles.len()), (Phase::Closed, cycles), "{phases:?}");
     assert!(!phases.contains(&Phase::PoweringOff), "{phases:?}");
@@ -149,11 +149,11 @@ fn the_numbers_of_a_blocker_are_written_again_once_a_minute_and_not_told() {
     let mut fixture = dead();
     run(&mut fixture, 10, at(Phase::Isolating));
     let recorded = |seconds: u32| vec![Blocker::new("Storm", format!("{seconds} nodes are not well"))];
-    fixture.permits.isolate = recorded(3);
+    fixture.guard_blockers.isolate = recorded(3);
     let Next::Act(Action::Save { fence, why }) = fixture.next() else { panic!("{:?}", fixture.next()) };
     assert_eq!((why.reason.as_str(), why.warning), ("Blocked", true));
     fixture.store(*fence);
-    fixture.permits.isolate = recorded(4);
+    fixture.guard_blockers.isolate = recorded(4);
     fixture.pass(Duration::from_secs(59));
     assert!(matches!(fixture.next(), Next::Wait { .. }), "{:?}", fixture.next());
     fixture.pass(Duration::from_secs(1));
@@ -169,10 +169,10 @@ fn the_numbers_of_a_blocker_are_written_again_once_a_minute_and_not_told() {
 fn other_words_of_a_blocker_are_written_soon_for_a_person_is_mending_what_they_say() {
     let mut fixture = dead();
     run(&mut fixture, 10, at(Phase::Isolating));
-    fixture.permits.isolate = vec![Blocker::new("Storm", "the line 3 has a typo")];
+    fixture.guard_blockers.isolate = vec![Blocker::new("Storm", "the line 3 has a typo")];
     let Next::Act(Action::Save { fence, .. }) = fixture.next() else { panic!("{:?}", fixture.next()) };
     fixture.store(*fence);
-    fixture.permits.isolate = vec![Blocker::new("Storm", "line 3 is right, and the Secret is missing")];
+    fixture.guard_blockers.isolate = vec![Blocker::new("Storm", "line 3 is right, and the Secret is missing")];
     fixture.pass(Duration::from_secs(9));
     assert!(matches!(fixture.next(), Next::Wait { .. }), "{:?}", fixture.next());
     fixture.pass(Duration::from_secs(1));
@@ -185,7 +185,7 @@ fn a_policy_that_breaks_while_it_waits_is_told_at_once() {
     let mut fixture = dead();
     fixture.fence.spec.steps = steps(&["cordon"]);
     run(&mut fixture, 10, at(Phase::Waiting));
-    (fixture.policy, fixture.wanted) = (None, Wanted::Unknown);
+    (fixture.policy, fixture.predicate) = (None, PredicateState::Unknown);
     let Next::Act(Action::Save { fence, .. }) = fixture.next() else { panic!("{:?}", fixture.next()) };
     assert_eq!(fence.status.blocked_by.as_ref().unwrap().reason, "PolicyUnreadable");
     assert_eq!(fence.status.phase, Phase::Waiting);
@@ -196,8 +196,8 @@ fn a_predicate_that_errs_or_is_false_is_no_blocker_while_it_waits_anyway() {
     let mut fixture = dead();
     fixture.fence.spec.steps = steps(&["cordon"]);
     run(&mut fixture, 10, at(Phase::Waiting));
-    for wanted in [Wanted::Unknown, Wanted::Yes] {
-        fixture.wanted = wanted;
+    for predicate in [PredicateState::Unknown, PredicateState::Yes] {
+        fixture.predicate = predicate;
         assert!(matches!(fixture.next(), Next::Wait { blockers, .. } if blockers.is_empty()), "{:?}", fixture.next());
     }
 }
@@ -206,7 +206,7 @@ fn a_predicate_that_errs_or_is_false_is_no_blocker_while_it_waits_anyway() {
 fn a_policy_that_is_true_no_more_says_so_and_speaks_of_no_readiness() {
     let mut fixture = dead();
     run(&mut fixture, 2, |_| false);
-    fixture.wanted = Wanted::No { since: fixture.now.moment };
+    fixture.predicate = PredicateState::No { since: fixture.now.moment };
     fixture.fence.status.ours.cordon = false;
     let blockers = super::super::begin::unwanted(&fixture.input());
     assert_eq!(blockers.iter().map(|blocker| blocker.reason.as_str()).collect::<Vec<_>>(), ["PredicateFalse"]);
@@ -245,7 +245,7 @@ fn a_taint_that_was_there_before_is_not_ours_to_take() {
     };
     fixture.node.as_mut().unwrap().taints.push(taint);
     run(&mut fixture, 10, at(Phase::Waiting));
-    fixture.wanted = Wanted::No { since: fixture.now.moment };
+    fixture.predicate = PredicateState::No { since: fixture.now.moment };
     run(&mut fixture, 60, at(Phase::Closed));
     let node = fixture.node.unwrap();
     assert_eq!((node.taints.len(), node.unschedulable), (1, false));
@@ -256,7 +256,7 @@ fn cordoned_and_forgotten() -> Fixture {
     let mut fixture = Fixture::new(steps(&["cordon"]));
     run(&mut fixture, 10, at(Phase::Waiting));
     fixture.fence.status.ours.cordon = false;
-    fixture.wanted = Wanted::No { since: fixture.now.moment };
+    fixture.predicate = PredicateState::No { since: fixture.now.moment };
     fixture
 }
 
@@ -288,7 +288,7 @@ fn a_record_deleted_by_hand_leaves_a_node_that_the_next_record_brings_back() {
     fixture.fence = Fixture::new(steps(&["cordon", "power"])).fence;
     fixture.entered = fixture.now.moment;
     run(&mut fixture, 400, at(Phase::AwaitReady));
-    fixture.wanted = Wanted::No { since: fixture.now.moment };
+    fixture.predicate = PredicateState::No { since: fixture.now.moment };
     run(&mut fixture, 400, at(Phase::Closed));
     let node = fixture.node.as_ref().unwrap();
     assert!(
@@ -302,7 +302,7 @@ fn a_record_deleted_by_hand_leaves_a_node_that_the_next_record_brings_back() {
 fn a_person_may_ask_for_another_try_once_with_each_value() {
     let mut fixture = dead();
     run(&mut fixture, 400, at(Phase::AwaitGuards));
-    fixture.permits.power = vec![crate::api::fence::Blocker::new("RestartLimit", "2 in 24h")];
+    fixture.guard_blockers.power = vec![crate::api::fence::Blocker::new("RestartLimit", "2 in 24h")];
     run(&mut fixture, 2, |_| false);
     assert_eq!(fixture.phase(), Phase::Quarantined);
     fixture.fence.metadata.annotations.insert(RETRY.into(), "replaced the board".into());
@@ -336,7 +336,7 @@ fn an_aborted_record_stays_until_the_node_is_well_or_a_person_deletes_it() {
     assert!(!run(&mut fixture, 30, |_| false).contains(&Phase::PoweringOff));
     assert_eq!(fixture.fence.status.blocked_by.as_ref().unwrap().reason, "Aborted");
     assert!(matches!(fixture.next(), Next::Wait { .. }), "closed, it would be opened again at once");
-    fixture.wanted = Wanted::No { since: fixture.now.moment };
+    fixture.predicate = PredicateState::No { since: fixture.now.moment };
     fixture.now.moment = fixture.now.moment.plus(Duration::from_secs(3600));
     assert!(matches!(fixture.next(), Next::Act(Action::Close { .. })));
 }

@@ -13,7 +13,7 @@ use crate::{
         fence::{Blocker, Phase},
     },
     facts::{Claim, Pod, Volume},
-    fence::{Next, Wanted, absorb},
+    fence::{Next, PredicateState, absorb},
     guard::reason::POD_RATE,
     snapshot::FencePlan,
 };
@@ -47,10 +47,10 @@ fn storage_is_not_restored_to_a_boot_whose_pods_another_client_released() {
     fixture.gathered.methods = Some(Ok(only_storage()));
     fixture.storage = true;
     cut(&mut fixture);
-    fixture.permits.power = vec![Blocker::new(POD_RATE, "other nodes' pods went")];
+    fixture.guard_blockers.power = vec![Blocker::new(POD_RATE, "other nodes' pods went")];
     rounds(&mut fixture, 30, &[ceph_pod()]);
     assert_eq!((fixture.phase(), fixture.powered), (Phase::OffConfirmed, false));
-    fixture.permits.power.clear();
+    fixture.guard_blockers.power.clear();
     rounds(&mut fixture, 30, &[]);
     assert!(!fixture.powered, "{:?}: {:?}", fixture.phase(), fixture.fence.status.journal);
 }
@@ -58,7 +58,7 @@ fn storage_is_not_restored_to_a_boot_whose_pods_another_client_released() {
 /// The BMC does not answer; a person configures a storage instead. That the storage reports Off proves nothing of the
 /// machine.
 #[test]
-fn off_by_another_kind_of_method_than_was_meant_releases_nothing() {
+fn off_by_another_kind_of_method_than_was_intended_releases_nothing() {
     let mut fixture = dead();
     run(&mut fixture, 400, at(Phase::PoweringOff));
     let (op, lost) = (Op::from(IrreversibleOp::PowerOff), Err(Failed::InDoubt("the BMC does not answer".into())));
@@ -95,7 +95,7 @@ fn a_bmc_that_lied_is_found_out_by_its_own_word_too() {
     fixture.store(fence);
     (fixture.alive, fixture.claims_off) = (true, false);
     run(&mut fixture, 60, at(Phase::Quarantined));
-    fixture.wanted = Wanted::No { since: fixture.now.moment };
+    fixture.predicate = PredicateState::No { since: fixture.now.moment };
     let phases = run(&mut fixture, 200, at(Phase::Quarantined));
     assert_eq!(fixture.boots, 1);
     assert_eq!(fixture.phase(), Phase::Quarantined, "{phases:?}: {:?}", fixture.fence.status.journal);

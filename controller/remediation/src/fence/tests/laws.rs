@@ -7,7 +7,7 @@ use crate::{
         OUT_OF_SERVICE,
         fence::{Irreversible, JOURNAL_LINES, NodeFence, Phase},
     },
-    fence::{Next, Wanted, edges::is_edge},
+    fence::{Next, PredicateState, edges::is_edge},
 };
 
 /// What the laws need of the past.
@@ -15,12 +15,12 @@ use crate::{
 pub(super) struct Laws {
     /// A power act's end is unknown.
     pub(super) doubt: bool,
-    /// Power was read as off since it was last meant to be turned on.
+    /// Power was read as off since it was last intended to be turned on.
     pub(super) read: bool,
     /// Another actor plays with the power button.
     pub(super) meddled: bool,
-    /// Power offs that this record meant, and those of them that were, or may have been, begun.
-    pub(super) meant: usize,
+    /// Power offs that this record intended, and those of them that were, or may have been, begun.
+    pub(super) intended: usize,
     pub(super) begun: usize,
     pub(super) steps: u32,
     pub(super) ends: u32,
@@ -39,14 +39,15 @@ impl Laws {
             // It is Ready with a new boot, or its BMC is not believed any more: nothing is left to be asked.
             self.doubt = false;
         }
-        let meant = |fence: &NodeFence| fence.status.intent.as_ref().map(|intent| (intent.act, intent.at));
-        if meant(before) != meant(after) && meant(after).is_some_and(|(act, _)| act == Irreversible::PowerOn) {
-            assert!(self.read, "power on was meant again without a reading");
+        let intended = |fence: &NodeFence| fence.status.intent.as_ref().map(|intent| (intent.act, intent.at));
+        if intended(before) != intended(after) && intended(after).is_some_and(|(act, _)| act == Irreversible::PowerOn) {
+            assert!(self.read, "power on was intended again without a reading");
             self.read = false;
         }
-        if meant(before) != meant(after) && meant(after).is_some_and(|(act, _)| act == Irreversible::PowerOff) {
+        if intended(before) != intended(after) && intended(after).is_some_and(|(act, _)| act == Irreversible::PowerOff)
+        {
             self.counted(before);
-            self.meant += 1;
+            self.intended += 1;
         }
     }
 
@@ -54,8 +55,8 @@ impl Laws {
     /// heard of it.
     fn counted(&self, fence: &NodeFence) {
         let cycles = fence.status.cycles.len();
-        let (begun, meant) = (self.begun, self.meant);
-        assert!((begun..=meant).contains(&cycles), "{cycles} cycles of {begun} to {meant}: {:?}", fence.status);
+        let (begun, intended) = (self.begun, self.intended);
+        assert!((begun..=intended).contains(&cycles), "{cycles} cycles of {begun} to {intended}: {:?}", fence.status);
     }
 
     pub(super) fn step(&mut self, fixture: &Fixture, op: &Op) {
@@ -82,8 +83,8 @@ impl Laws {
         let drained = fixture.fence.status.drain.as_ref().is_some_and(|report| report.done);
         let silent = fixture.kubelet.as_ref().is_some_and(|lease| lease.stale_for(fixture.now.moment).as_secs() >= 15);
         assert!(drained || silent, "power off of a node that lives");
-        assert_eq!(fixture.wanted, Wanted::Yes);
-        assert!(fixture.permits.power.iter().all(|blocker| blocker.reason == "RestartLimit"));
+        assert_eq!(fixture.predicate, PredicateState::Yes);
+        assert!(fixture.guard_blockers.power.iter().all(|blocker| blocker.reason == "RestartLimit"));
     }
 
     fn off(&self, fixture: &Fixture, op: &Op) {
@@ -109,7 +110,7 @@ impl Laws {
 
     pub(super) fn closed(&mut self, fixture: &Fixture) {
         self.counted(&fixture.fence);
-        (self.meant, self.begun) = (0, 0);
+        (self.intended, self.begun) = (0, 0);
         self.ends += 1;
         assert_eq!(fixture.phase(), Phase::Closed);
         let Some(node) = &fixture.node else { return };
@@ -142,8 +143,8 @@ fn rank_of_op(op: &Op) -> u32 {
 }
 
 fn rank_of_save(before: &NodeFence, after: &NodeFence) -> u32 {
-    let meant = after.status.intent.as_ref().filter(|_| before.status.intent.is_none()).map(|intent| intent.act);
-    match (meant, after.status.phase) {
+    let intended = after.status.intent.as_ref().filter(|_| before.status.intent.is_none()).map(|intent| intent.act);
+    match (intended, after.status.phase) {
         (Some(Irreversible::Release | Irreversible::Reap), _) => 7,
         (Some(Irreversible::PowerOff), _) => 6,
         (_, phase) if phase == before.status.phase => 0,

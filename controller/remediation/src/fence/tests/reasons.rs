@@ -50,7 +50,7 @@ fn a_built_in_cordon_waits_for_the_budget_of_cordons() {
     let mut fixture = dead();
     fixture.gathered.methods = Some(Ok(FencePlan { isolation: vec!["mark-unschedulable".into()], ..plan() }));
     run(&mut fixture, 400, |fixture| fixture.fence.status.phase == Phase::AwaitGuards);
-    fixture.permits.isolate = vec![Blocker::new("BudgetCluster", "too many")];
+    fixture.guard_blockers.isolate = vec![Blocker::new("BudgetCluster", "too many")];
     for _ in 0..200 {
         fixture.pass(std::time::Duration::from_secs(1));
         if let Next::Act(crate::action::Action::Perform { op, .. }) = fixture.next() {

@@ -14,7 +14,7 @@ use crate::{
         fence::{Irreversible, Phase},
     },
     facts::{Claim, Volume},
-    fence::{Next, Wanted},
+    fence::{Next, PredicateState},
     snapshot::FencePlan,
     time::Moment,
 };
@@ -24,7 +24,7 @@ fn a_dead_node_is_fenced_released_and_brought_back() {
     use Phase::*;
     let mut fixture = dead();
     let mut phases = run(&mut fixture, 400, at(AwaitReady));
-    fixture.wanted = Wanted::No { since: fixture.now.moment };
+    fixture.predicate = PredicateState::No { since: fixture.now.moment };
     phases.extend(run(&mut fixture, 400, at(Closed)));
     let expected = [
         Pending,
@@ -82,7 +82,7 @@ fn a_bmc_that_says_off_needs_no_power_off() {
 
 /// Another actor may have turned it on since: the taint is the release.
 #[test]
-fn off_is_read_again_before_a_release_is_meant_if_not_read_for_five_seconds() {
+fn off_is_read_again_before_a_release_is_intended_if_not_read_for_five_seconds() {
     let mut fixture = dead();
     fixture.powered = false;
     run(&mut fixture, 400, |fixture| seconds(fixture) >= 14);
@@ -127,7 +127,7 @@ fn a_node_that_lives_on_after_off_was_confirmed_is_quarantined_and_untainted() {
     let mut fixture = dead();
     run(&mut fixture, 400, |fixture| fixture.fence.status.out_of_service);
     (fixture.powered, fixture.alive) = (true, true);
-    fixture.permits.power = vec![crate::api::fence::Blocker::new("PodRate", "")];
+    fixture.guard_blockers.power = vec![crate::api::fence::Blocker::new("PodRate", "")];
     fixture.gathered.power.clear();
     for _ in 0..30 {
         fixture.pass(Duration::from_secs(1));
@@ -159,7 +159,7 @@ fn a_bmc_that_lies_is_found_out_by_the_boot_that_lives_on() {
     assert_eq!(fixture.boots, 1);
 }
 
-/// Off its storage alone, with pods of that storage and of others; the release is the next thing to be meant.
+/// Off its storage alone, with pods of that storage and of others; the release is the next thing to be intended.
 fn cut_off_with_pods() -> Fixture {
     let mut fixture = dead();
     fixture.gathered.methods = Some(Ok(FencePlan { storage_only: Some("ceph".into()), ..plan() }));
@@ -207,7 +207,7 @@ fn storage_that_is_cut_off_releases_its_own_pods_and_is_not_restored_to_the_same
     fixture.boot();
     let mut phases = run(&mut fixture, 100, at(Phase::AwaitReady));
     assert!(fixture.powered, "{phases:?}");
-    fixture.wanted = Wanted::No { since: fixture.now.moment };
+    fixture.predicate = PredicateState::No { since: fixture.now.moment };
     phases.extend(run(&mut fixture, 400, at(Phase::Closed)));
     assert_eq!(fixture.fence.status.phase, Phase::Closed, "{phases:?}");
 }

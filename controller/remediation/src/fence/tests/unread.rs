@@ -10,7 +10,7 @@ use super::{
 use crate::{
     action::Action,
     api::fence::Phase,
-    fence::{Next, Wanted, begin::back_off, interrupt::is_well},
+    fence::{Next, PredicateState, begin::back_off, interrupt::is_well},
     policy::Policy,
 };
 
@@ -18,7 +18,7 @@ use crate::{
 fn a_policy_that_is_gone_does_not_make_a_node_well_at_once() {
     let mut fixture = Fixture::new(steps(&["cordon"]));
     fixture.policy = None;
-    fixture.wanted = Wanted::No { since: fixture.now.moment };
+    fixture.predicate = PredicateState::No { since: fixture.now.moment };
     assert!(!is_well(&fixture.input()));
     fixture.now.moment = fixture.now.moment.plus(Policy::default().healthy_delay);
     assert!(is_well(&fixture.input()));

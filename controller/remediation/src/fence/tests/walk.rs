@@ -15,7 +15,7 @@ use crate::{
         RETRY,
         fence::{Blocker, Phase},
     },
-    fence::{Next, Wanted, absorb},
+    fence::{Next, PredicateState, absorb},
     snapshot::FencePlan,
     time::Moment,
 };
@@ -78,7 +78,7 @@ fn open_another(fixture: &mut Fixture) {
     fixture.fence = fresh.fence;
     fixture.node = fixture.node.take().or(fresh.node);
     fixture.entered = fixture.now.moment;
-    fixture.wanted = Wanted::Yes;
+    fixture.predicate = PredicateState::Yes;
 }
 
 /// What the cluster does by itself.
@@ -87,13 +87,13 @@ fn happen(fixture: &mut Fixture, dice: &mut Dice, laws: &Laws) {
     match dice.roll(60) {
         0..4 => fixture.alive = false,
         4 => fixture.alive = true,
-        5 => fixture.wanted = Wanted::No { since: fixture.now.moment },
-        6..10 => fixture.wanted = Wanted::Yes,
-        10 => fixture.wanted = Wanted::Unknown,
-        11 => fixture.permits.power = vec![Blocker::new("BudgetZone", "")],
-        12 if dice.one_in(6) => fixture.permits.power = vec![Blocker::new("RestartLimit", "")],
-        13 => fixture.permits.isolate = vec![Blocker::new("KillSwitch", "")],
-        14..18 => fixture.permits = Default::default(),
+        5 => fixture.predicate = PredicateState::No { since: fixture.now.moment },
+        6..10 => fixture.predicate = PredicateState::Yes,
+        10 => fixture.predicate = PredicateState::Unknown,
+        11 => fixture.guard_blockers.power = vec![Blocker::new("BudgetZone", "")],
+        12 if dice.one_in(6) => fixture.guard_blockers.power = vec![Blocker::new("RestartLimit", "")],
+        13 => fixture.guard_blockers.isolate = vec![Blocker::new("KillSwitch", "")],
+        14..18 => fixture.guard_blockers = Default::default(),
         18 => fixture.policy = None,
         19..22 => fixture.policy = Some(policy()),
         22 => fixture.gathered.methods = Some(Err(Blocker::new("NoMethods", "no ConfigMap"))),
@@ -208,7 +208,7 @@ const BLANKS: [Blank; 9] = [
     ("the Node", |fixture| fixture.node = None),
     ("the kubelet's Lease", |fixture| fixture.kubelet = None),
     ("the policy", |fixture| fixture.policy = None),
-    ("a judgement", |fixture| fixture.wanted = Wanted::Unknown),
+    ("a judgement", |fixture| fixture.predicate = PredicateState::Unknown),
 ];
 
 proptest! {

@@ -27,7 +27,7 @@ const CYCLES: usize = 1000;
 #[serde(rename_all = "camelCase", default)]
 pub struct Ledger {
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    taken: Vec<Taken>,
+    started: Vec<StartedRemediation>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pods: Vec<Pods>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -40,9 +40,9 @@ pub struct Ledger {
     pub(super) is_lost: bool,
 }
 
-/// Nodes that a policy took in hand.
+/// Nodes that a policy began to remediate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Taken {
+struct StartedRemediation {
     policy: String,
     harsh: bool,
     /// Empty where it stands for several.
@@ -96,7 +96,7 @@ impl Ledger {
     #[must_use]
     pub fn aged(mut self, elapsed: Duration) -> Self {
         let more = elapsed.as_secs();
-        let ages = self.taken.iter_mut().map(|taken| &mut taken.age);
+        let ages = self.started.iter_mut().map(|started| &mut started.age);
         let ages = ages.chain(self.pods.iter_mut().map(|pods| &mut pods.age));
         for age in ages.chain(self.cycles.iter_mut().map(|cycle| &mut cycle.age)) {
             *age = age.saturating_add(more);
@@ -109,11 +109,11 @@ impl Ledger {
 impl History {
     /// What is to be passed on.
     pub(crate) fn ledger(&self, snapshot: &Snapshot, now: Now) -> Ledger {
-        let taken = merged(self.taken_lately(snapshot, now), |all: Vec<Taken>| {
-            let mut rest: BTreeMap<(String, bool), Taken> = BTreeMap::new();
+        let started = merged(self.started_lately(snapshot, now), |all: Vec<StartedRemediation>| {
+            let mut rest: BTreeMap<(String, bool), StartedRemediation> = BTreeMap::new();
             for one in all {
                 let key = (one.policy.clone(), one.harsh);
-                let of = rest.entry(key).or_insert_with(|| Taken { count: 0, ..one.clone() });
+                let of = rest.entry(key).or_insert_with(|| StartedRemediation { count: 0, ..one.clone() });
                 (of.node, of.record) = (String::new(), String::new());
                 (of.age, of.count) = (of.age.min(one.age), of.count + one.count);
             }
@@ -128,16 +128,16 @@ impl History {
             }
             rest.into_values().collect()
         });
-        Ledger { taken, pods, cycles: self.cycled(snapshot, now), ..Ledger::default() }
+        Ledger { started, pods, cycles: self.cycled(snapshot, now), ..Ledger::default() }
     }
 
     /// The newest first.
-    fn taken_lately(&self, snapshot: &Snapshot, now: Now) -> Vec<Taken> {
+    fn started_lately(&self, snapshot: &Snapshot, now: Now) -> Vec<StartedRemediation> {
         let mut all = Vec::new();
-        for ((policy, harsh), taken) in &self.taken {
+        for ((policy, harsh), started) in &self.started {
             let Some(within) = window(snapshot, policy, |policy| rate(policy, *harsh)) else { continue };
-            let recent = taken.iter().filter(|(_, at)| now.moment.since(**at) < within);
-            all.extend(recent.map(|((node, record), at)| Taken {
+            let recent = started.iter().filter(|(_, at)| now.moment.since(**at) < within);
+            all.extend(recent.map(|((node, record), at)| StartedRemediation {
                 policy: policy.clone(),
                 harsh: *harsh,
                 node: node.clone(),
@@ -146,7 +146,7 @@ impl History {
                 count: 1,
             }));
         }
-        all.sort_by_key(|taken| taken.age);
+        all.sort_by_key(|started| started.age);
         all
     }
 
@@ -182,11 +182,11 @@ impl History {
     /// As the leader before left it.
     pub(crate) fn inherited(ledger: &Ledger, now: Now) -> Self {
         let mut history = Self { blind: ledger.is_lost.then_some(now.moment), ..Self::default() };
-        for Taken { policy, harsh, node, record, age, count } in &ledger.taken {
-            let taken = history.taken.entry((policy.clone(), *harsh)).or_default();
+        for StartedRemediation { policy, harsh, node, record, age, count } in &ledger.started {
+            let started = history.started.entry((policy.clone(), *harsh)).or_default();
             for number in 0..*count {
                 let record = if node.is_empty() { format!("{number}") } else { record.clone() };
-                taken.insert((node.clone(), record), ago(*age, now));
+                started.insert((node.clone(), record), ago(*age, now));
             }
         }
         for Pods { policy, node, age, pods } in &ledger.pods {

@@ -64,9 +64,9 @@ fn whatever_is_out_counts() {
     for (way, make) in WAYS {
         let mut fixture = fixture(&["n1", "n2"], make);
         fixture.policy.budget.cluster = Quota::Count(2);
-        assert_eq!(reasons(&fixture.permits().power), ["BudgetCluster"], "{way}");
+        assert_eq!(reasons(&fixture.all_blockers().power), ["BudgetCluster"], "{way}");
         fixture.policy.budget.cluster = Quota::Count(3);
-        assert_eq!(fixture.permits(), Permits::default(), "{way}");
+        assert_eq!(fixture.all_blockers(), GuardBlockers::default(), "{way}");
     }
 }
 
@@ -76,7 +76,7 @@ fn each_zone_has_its_own_budget() {
     for (out, blocked) in [(&["n1"][..], true), (&["n5", "n6"], false), (&["n9"], false)] {
         let mut fixture = fixture(out, dead);
         fixture.policy.budget.zone = Quota::Count(1);
-        assert_eq!(reasons(&fixture.permits().power).contains(&"BudgetZone"), blocked, "{out:?}");
+        assert_eq!(reasons(&fixture.all_blockers().power).contains(&"BudgetZone"), blocked, "{out:?}");
     }
 }
 
@@ -85,13 +85,13 @@ fn a_share_is_one_of_the_zone_rounded_down_and_at_least_one() {
     let mut fixture = fixture(&["n1"], dead());
     for (share, blocked) in [(0, true), (1, true), (39, true), (40, false)] {
         fixture.policy.budget.zone = Quota::Percent(share);
-        assert_eq!(!reasons(&fixture.permits().power).is_empty(), blocked, "{share}% of 5, and two are out");
+        assert_eq!(!reasons(&fixture.all_blockers().power).is_empty(), blocked, "{share}% of 5, and two are out");
     }
     let mut alone = self::fixture(&[], dead());
     for (share, blocked) in [(0, true), (1, false)] {
         alone.policy.budget.zone = Quota::Percent(share);
         alone.policy.budget.cluster = Quota::Percent(share);
-        assert_eq!(!reasons(&alone.permits().power).is_empty(), blocked, "{share}% of 5, and one is out");
+        assert_eq!(!reasons(&alone.all_blockers().power).is_empty(), blocked, "{share}% of 5, and one is out");
     }
 }
 
@@ -101,11 +101,11 @@ fn any_label_is_a_domain_and_those_without_are_one_too() {
     for (out, blocked) in [(&["n2"][..], true), (&["n1"], false)] {
         let mut fixture = fixture(out, dead);
         fixture.policy.budget.topology = vec![("rack".into(), Quota::Count(1))];
-        assert_eq!(reasons(&fixture.permits().power).contains(&"BudgetTopology"), blocked, "{out:?}");
+        assert_eq!(reasons(&fixture.all_blockers().power).contains(&"BudgetTopology"), blocked, "{out:?}");
     }
     let mut fixture = fixture(&["n3"], dead);
     fixture.policy.budget.topology = vec![("switch".into(), Quota::Count(1))];
-    let power = fixture.permits().power;
+    let power = fixture.all_blockers().power;
     assert_eq!(reasons(&power), ["BudgetTopology"]);
     assert!(power[0].message.contains("switch=``"), "{power:?}");
 }
@@ -114,14 +114,14 @@ fn any_label_is_a_domain_and_those_without_are_one_too() {
 fn cordons_have_a_budget_of_their_own() {
     let mut fixture = fixture(&["n1", "n2"], cordoned());
     fixture.policy.budget.cluster = Quota::Count(1);
-    let permits = fixture.permits();
-    assert_eq!((reasons(&permits.isolate), reasons(&permits.drain)), (vec![], vec!["BudgetCluster"]));
+    let guard_blockers = fixture.all_blockers();
+    assert_eq!((reasons(&guard_blockers.isolate), reasons(&guard_blockers.drain)), (vec![], vec!["BudgetCluster"]));
     fixture.policy.cordon_budget.cluster = Quota::Count(2);
-    assert_eq!(reasons(&fixture.permits().isolate), ["BudgetCluster"]);
+    assert_eq!(reasons(&fixture.all_blockers().isolate), ["BudgetCluster"]);
 }
 
 #[test]
-fn a_policy_has_so_many_in_hand_and_no_more() {
+fn a_policy_remediates_so_many_at_once_and_no_more() {
     for (phase, power) in
         [(Phase::Isolating, false), (Phase::Draining, true), (Phase::Quarantined, true), (Phase::Closed, false)]
     {
@@ -131,8 +131,8 @@ fn a_policy_has_so_many_in_hand_and_no_more() {
         other.spec.policy = "p".into();
         fixture.snapshot.fences.insert("n1".into(), other);
         fixture.policy.budget.max_concurrent = Some(1);
-        assert_eq!(reasons(&fixture.permits().power).contains(&"MaxConcurrent"), power, "{phase:?}");
-        assert!(fixture.permits().isolate.is_empty());
+        assert_eq!(reasons(&fixture.all_blockers().power).contains(&"MaxConcurrent"), power, "{phase:?}");
+        assert!(fixture.all_blockers().isolate.is_empty());
     }
 }
 
@@ -141,7 +141,7 @@ fn a_given_up_node_that_works_again_takes_no_slot() {
     let mut fixture = Fixture::new();
     fixture.snapshot.fences.insert("n1".into(), record("n1", Phase::Quarantined));
     fixture.policy.budget.max_concurrent = Some(1);
-    assert_eq!(fixture.permits(), Permits::default());
+    assert_eq!(fixture.all_blockers(), GuardBlockers::default());
 }
 
 #[test]
@@ -151,9 +151,9 @@ fn so_many_are_taken_in_a_window() {
     for (name, second) in [("n1", 900), ("n2", 950), ("n3", 990)] {
         fixture.history.give("p", name, "uid", Grade::Power, at(second));
     }
-    assert_eq!(reasons(&fixture.permits().power), ["Rate"]);
+    assert_eq!(reasons(&fixture.all_blockers().power), ["Rate"]);
     fixture.policy.budget.rate = Some(Rate { count: 3, window: Duration::from_secs(60) });
-    assert_eq!(fixture.permits(), Permits::default());
+    assert_eq!(fixture.all_blockers(), GuardBlockers::default());
 }
 
 #[test]
@@ -161,9 +161,9 @@ fn a_new_leader_knows_the_rate_by_the_open_records() {
     let mut fixture = Fixture::new();
     fixture.policy.cordon_budget.rate = Some(Rate { count: 1, window: Duration::from_secs(200) });
     fixture.snapshot.fences.insert("n1".into(), record("n1", Phase::Isolating));
-    assert_eq!(reasons(&fixture.permits().isolate), ["Rate"], "opened at 900, it is 1000");
+    assert_eq!(reasons(&fixture.all_blockers().isolate), ["Rate"], "opened at 900, it is 1000");
     fixture.policy.cordon_budget.rate = Some(Rate { count: 1, window: Duration::from_secs(50) });
-    assert_eq!(fixture.permits().isolate, []);
+    assert_eq!(fixture.all_blockers().isolate, []);
 }
 
 proptest! {
@@ -182,7 +182,7 @@ proptest! {
             for (number, way) in few.iter().chain(more.iter().filter(|_| extra)) {
                 WAYS[*way].1(&mut fixture, &format!("n{number}"));
             }
-            fixture.permits().power
+            fixture.all_blockers().power
         };
         let (before, after) = (blockers(false), blockers(true));
         for blocker in reasons(&before) {

@@ -27,17 +27,17 @@ fn input(fixture: &Fixture) -> EvaluationInput<'_> {
 }
 
 #[test]
-fn a_living_node_in_hand_takes_no_slot_of_a_dead_one() {
-    assert_eq!(a_liar().permits(), Permits::default());
+fn a_living_node_under_remediation_takes_no_slot_of_a_dead_one() {
+    assert_eq!(a_liar().all_blockers(), GuardBlockers::default());
 }
 
 #[test]
-fn what_is_taken_is_told_apart() {
+fn budget_usage_counts_living_and_dead_apart() {
     let mut fixture = a_liar();
-    fixture.permits();
-    let taken = budgets::taken(&fixture.snapshot, at(1000));
+    fixture.all_blockers();
+    let usage = budgets::usage(&fixture.snapshot, at(1000));
     let reported: Vec<_> =
-        taken.iter().map(|one| (one.field, one.living, one.most_living, one.dead, one.most_dead)).collect();
+        usage.iter().map(|one| (one.field, one.living, one.most_living, one.dead, one.most_dead)).collect();
     assert_eq!(reported, [("cordonBudget", 1, 1, 1, 1), ("budget", 1, 1, 1, 1)]);
 }
 
@@ -81,9 +81,9 @@ fn the_dead_have_no_more_than_their_own_slots() {
         kill(fixture.snapshot.nodes.get_mut("n2").unwrap());
         fixture
     };
-    assert_eq!(reasons(&second(1).permits().power), ["BudgetCluster"], "n0 and n2 are dead");
-    assert_eq!(reasons(&second(2).permits().power), [""; 0]);
-    assert_eq!(reasons(&second(0).permits().power), ["BudgetCluster"], "then they count with all others");
+    assert_eq!(reasons(&second(1).all_blockers().power), ["BudgetCluster"], "n0 and n2 are dead");
+    assert_eq!(reasons(&second(2).all_blockers().power), [""; 0]);
+    assert_eq!(reasons(&second(0).all_blockers().power), ["BudgetCluster"], "then they count with all others");
 }
 
 /// A node whose Lease moves is not dead, and one that has none, or is Ready, is not known to be.
@@ -102,7 +102,7 @@ fn only_a_node_dead_for_certain_has_a_slot_of_the_dead() {
     for (what, change) in changes {
         let mut fixture = a_liar();
         change(&mut fixture);
-        let blockers = fixture.permits().power;
+        let blockers = fixture.all_blockers().power;
         assert!(reasons(&blockers).contains(&"BudgetCluster"), "{what}: {blockers:?}");
     }
 }
@@ -118,7 +118,7 @@ fn a_node_without_a_lease_takes_a_slot_of_the_dead() {
             silent_for_long(&mut fixture, "n2");
             fixture.snapshot.kubelet_leases.get_mut("n2").unwrap().seen = renewed;
         }
-        assert_eq!(!reasons(&fixture.permits().power).is_empty(), blocked, "{renewed:?}");
+        assert_eq!(!reasons(&fixture.all_blockers().power).is_empty(), blocked, "{renewed:?}");
     }
 }
 
@@ -127,15 +127,16 @@ fn a_node_without_a_lease_takes_a_slot_of_the_dead() {
 fn no_more_than_both_numbers_are_in_our_hands() {
     let mut fixture = a_liar();
     fixture.policy.budget.max_concurrent = None;
-    assert_eq!(reasons(&fixture.permits().power), [""; 0], "one in hand and one dead");
+    assert_eq!(reasons(&fixture.all_blockers().power), [""; 0], "one under remediation and one dead");
     fixture.snapshot.nodes.get_mut("n2").unwrap().unschedulable = true;
-    assert_eq!(reasons(&fixture.permits().power), [""; 0], "a person's cordon is nothing to the dead");
+    assert_eq!(reasons(&fixture.all_blockers().power), [""; 0], "a person's cordon is nothing to the dead");
     fixture.snapshot.fences.insert("n2".into(), record("n2", Phase::Failed));
-    assert_eq!(reasons(&fixture.permits().power), ["BudgetCluster", "BudgetZone"]);
+    assert_eq!(reasons(&fixture.all_blockers().power), ["BudgetCluster", "BudgetZone"]);
 }
 
 proptest! {
-    /// Whatever is out, dead or in hand: as many as both numbers allow, and no more, are taken one after the other.
+    /// Whatever is out, dead or under remediation: as many as both numbers allow, and no more, are taken one after the
+    /// other.
     #[test]
     fn both_numbers_are_the_bound(
         limits in (0_u32..4, 0_u32..4),

@@ -54,12 +54,12 @@ fn handed_over(history: &History, at: Now, elapsed: u64, then: Now) -> History {
     History::inherited(&ledger.aged(Duration::from_secs(elapsed)), then)
 }
 
-/// Nodes taken harshly, pods moved, cycles of `n1`; as guards count them for `n9`.
+/// Remediations that began harshly, pods moved, cycles of `n1`; as guards count them for `n9`.
 fn counted(history: &History, now: Now) -> (usize, usize, usize) {
     let policy = policy();
     let within = Duration::from_secs(HOUR);
     (
-        history.taken("p", Grade::Power, "n9", within, now.moment),
+        history.started_within("p", Grade::Power, "n9", within, now.moment),
         history.pods("p", policy.pods, "n9", now.moment),
         history.cycles("n1", policy.restarts.window, now),
     )
@@ -127,11 +127,11 @@ fn more_than_fits_is_still_counted() {
 fn a_ledger_that_cannot_be_read_used_everything_up_for_its_windows() {
     let mut fixture = Fixture::new();
     fixture.policy = policy();
-    assert_eq!(fixture.permits().power, []);
+    assert_eq!(fixture.all_blockers().power, []);
     fixture.history = History::inherited(&Ledger::lost(), now(1000));
-    assert_eq!(reasons(&fixture.permits().power), ["Rate", "PodRate"]);
+    assert_eq!(reasons(&fixture.all_blockers().power), ["Rate", "PodRate"]);
     fixture.history = History::inherited(&Ledger::lost(), Now { moment: Moment::default(), wall: wall(0) });
-    assert_eq!(reasons(&fixture.permits().power), ["Rate"], "1000 s are more than the window of pods");
+    assert_eq!(reasons(&fixture.all_blockers().power), ["Rate"], "1000 s are more than the window of pods");
 }
 
 #[test]
@@ -140,10 +140,10 @@ fn a_rate_without_a_limit_is_not_handed_over() {
     free.policies[0].budget.rate = None;
     free.policies[0].cordon_budget.rate = None;
     let text = serde_json::to_string(&busy().ledger(&free, now(1100))).unwrap();
-    assert!(!text.contains("taken") && text.contains("pods"), "{text}");
+    assert!(!text.contains("started") && text.contains("pods"), "{text}");
     free.policies.clear();
     let text = serde_json::to_string(&busy().ledger(&free, now(1100))).unwrap();
-    assert!(text.contains("taken"), "its policy may come back: {text}");
+    assert!(text.contains("started"), "its policy may come back: {text}");
 }
 
 #[test]
@@ -222,16 +222,16 @@ proptest! {
     /// I20: neither leader's wall clock makes a difference.
     #[test]
     fn no_clock_widens_what_is_permitted(
-        taken in proptest::collection::vec(0_u64..5000, 0..8), skew in -100_000_i64..100_000, elapsed in 0_u64..5000,
+        started in proptest::collection::vec(0_u64..5000, 0..8), skew in -100_000_i64..100_000, elapsed in 0_u64..5000,
     ) {
         let mut before = History::default();
-        for (number, second) in taken.iter().enumerate() {
+        for (number, second) in started.iter().enumerate() {
             before.give("p", &format!("n{number}"), "r", Grade::Power, at(*second));
         }
         let end = now(5000);
         let then = Now { moment: at(1_000_000), wall: wall(5000 + skew) };
         let after = handed_over(&before, end, elapsed, then);
-        let truly = taken.iter().filter(|second| 5000 - **second + elapsed < HOUR).count();
+        let truly = started.iter().filter(|second| 5000 - **second + elapsed < HOUR).count();
         prop_assert_eq!(counted(&after, then).0, truly);
     }
 }

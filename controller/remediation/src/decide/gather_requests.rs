@@ -1,8 +1,8 @@
-//! What is to be read of a node that is in hand.
+//! What is to be read of a node that is under remediation.
 
 use std::time::Duration;
 
-use super::Wants;
+use super::GatherRequest;
 use crate::{
     api::{
         fence::{NodeFence, Phase},
@@ -17,15 +17,15 @@ const OFTEN: Duration = Duration::from_secs(2);
 /// A node that answers.
 const SELDOM: Duration = Duration::from_secs(30);
 
-pub(super) fn of(fence: &NodeFence, node: Option<&Node>, policy: &Policy) -> Wants {
+pub(super) fn of(fence: &NodeFence, node: Option<&Node>, policy: &Policy) -> GatherRequest {
     if matches!(fence.status.phase, Phase::Closed | Phase::Quarantined) {
-        return Wants::default();
+        return GatherRequest::default();
     }
     let has = |kind: fn(&StepSpec) -> bool| fence.spec.steps.iter().any(kind);
     let power = has(|step| step.reboot.is_some() || step.power_cycle.is_some()) || fence.status.intent.is_some();
     let moves_pods = power || has(|step| step.drain.is_some() || step.reap.is_some());
     let answers = node.is_some_and(Node::is_ready) && fence.status.phase < Phase::AwaitGuards;
-    Wants {
+    GatherRequest {
         pods: moves_pods,
         attachments: power || fence.status.phase == Phase::Recovering,
         methods: moves_pods,

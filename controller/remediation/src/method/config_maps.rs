@@ -6,12 +6,12 @@ use super::Known;
 
 /// What is missing and what is wrong so far.
 #[derive(Debug, Default)]
-pub(super) struct Wanting {
+pub(super) struct ConfigMapReader {
     pub(super) needs: BTreeSet<String>,
     pub(super) diagnostics: Vec<String>,
 }
 
-impl Wanting {
+impl ConfigMapReader {
     pub(super) fn find<'a>(&mut self, known: &'a Known, map: &str) -> Option<&'a BTreeMap<String, String>> {
         let found = known.get(map);
         if found.is_none() {
