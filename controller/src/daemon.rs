@@ -89,7 +89,7 @@ pub async fn run(config: Config) -> Result<(), Fatal> {
     cache.set_host(|view| view.node.clone_from(&config.node_name));
     let state = epochs::folder();
     state.iter().for_each(|folder| epochs::load(folder, &cache));
-    config.claims_namespace.iter().for_each(|namespace| cache.set_claims(claims::unread(namespace)));
+    config.claims_namespace.iter().for_each(|namespace| cache.set_peer_leases(claims::unread(namespace)));
     tracing::info!(host, dry_run = config.dry_run, namespace = config.namespace, "started");
     serve_metrics(&config, &cache, requests, &tally).await;
     let replica = Replica {

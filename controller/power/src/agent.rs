@@ -12,7 +12,7 @@ use std::{
 use nodewell_reconcile::lease_deadline::LeaseDeadline;
 use nodewell_remediation::{
     action::Failed,
-    method::{Act, Agent, Call},
+    method::{Act, Call, FenceAgent},
     snapshot::PowerState,
 };
 
@@ -35,7 +35,7 @@ pub struct Agents {
     folder: PathBuf,
     runner: Runner,
     /// By name, with the file they were read from.
-    read: Mutex<BTreeMap<String, (Stamp, Agent)>>,
+    read: Mutex<BTreeMap<String, (Stamp, FenceAgent)>>,
 }
 
 /// Another file, or another content of it.
@@ -61,7 +61,7 @@ impl Agents {
     ///
     /// # Errors
     /// There is none that may be run, or its metadata cannot be read.
-    pub async fn metadata(&self, name: &str) -> Result<Agent, String> {
+    pub async fn metadata(&self, name: &str) -> Result<FenceAgent, String> {
         let path = self.folder.join(name);
         program::check(&path).map_err(|refused| format!("not run: {refused}"))?;
         let stamp = stamp(&path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -82,12 +82,12 @@ impl Agents {
         if report.ending != Ending::Exited(0) {
             return Err(format!("it does not report its metadata: {}", complaint(&report, &[])));
         }
-        let agent = Agent::parse(report.stdout.trim()).map_err(|error| error.to_string())?;
+        let agent = FenceAgent::parse(report.stdout.trim()).map_err(|error| error.to_string())?;
         self.cache().insert(name.to_owned(), (stamp, agent.clone()));
         Ok(agent)
     }
 
-    fn cache(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, (Stamp, Agent)>> {
+    fn cache(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, (Stamp, FenceAgent)>> {
         self.read.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -7,7 +7,7 @@ mod tls;
 
 use nodewell_remediation::{
     facts::Node,
-    method::{Call, Claim, Pins, compare, guid_of},
+    method::{Call, IdentityMethod, Pins, compare, guid_of},
 };
 
 use crate::{agent::Options, runner::Runner};
@@ -44,18 +44,21 @@ pub async fn prove(call: &Call, options: &Options, whose: Whose<'_>, runner: &Ru
     let (name, Whose { node, pins }) = (&call.name, whose);
     // Before an agent gets a password for it.
     pins.uncontradicted(node).map_err(|why| unproven(name, &why))?;
-    match (&call.claim, call.agent.as_str()) {
-        (Claim::Configured, _) => Ok(()),
-        (Claim::Pinned(pin), _) if guid_of(pin).is_none() => {
+    match (&call.identity_method, call.agent.as_str()) {
+        (IdentityMethod::Configured, _) => Ok(()),
+        (IdentityMethod::Pinned(pin), _) if guid_of(pin).is_none() => {
             Err(IdentityError::BadPin { method: name.clone(), pin: pin.clone() })
         }
-        (claim, agent) if IPMI.contains(&agent) || agent == REDFISH => {
+        (identity_method, agent) if IPMI.contains(&agent) || agent == REDFISH => {
             let reported = asked_bmc(agent, options, runner).await.map_err(|why| unproven(name, &why))?;
-            let own = if let Claim::Pinned(pin) = claim { Some(pin) } else { pins.system_uuid.as_ref() };
+            let own =
+                if let IdentityMethod::Pinned(pin) = identity_method { Some(pin) } else { pins.system_uuid.as_ref() };
             let expected = own.ok_or_else(|| unproven(name, &pins.unpinned(node, &reported).to_string()))?;
             compare(&reported, expected).map_err(|error| unproven(name, &error.to_string()))
         }
-        (Claim::Asked, agent) if cloud::knows(agent) => cloud::prove(call, node).map_err(|why| unproven(name, &why)),
+        (IdentityMethod::Asked, agent) if cloud::knows(agent) => {
+            cloud::prove(call, node).map_err(|why| unproven(name, &why))
+        }
         (_, agent) => {
             let why =
                 format!("{agent} cannot be asked who it is; write identity=configured if its options are certain");

@@ -20,7 +20,7 @@ use nodewell_remediation::{
     api::fence::Blocker,
     facts::Node,
     guard::reason,
-    method::{Act, BuiltIn, Call, Known, Read, Ready, check, read},
+    method::{Act, BuiltIn, Call, Known, Read, ValidatedMethods, check, read},
     snapshot::{FencePlan, PowerState},
     time::Moment,
 };
@@ -83,7 +83,7 @@ impl<C: Configuration> NativePower<C> {
     }
 
     /// What is configured for the node, not older than `age`.
-    async fn ready(&self, node: &Node, age: Duration) -> Result<Arc<Ready>, Blocker> {
+    async fn validated(&self, node: &Node, age: Duration) -> Result<Arc<ValidatedMethods>, Blocker> {
         let now = self.runner.now();
         if let Some(known) = self.memory().configured(node, now, self.ages(age)) {
             return known;
@@ -97,9 +97,9 @@ impl<C: Configuration> NativePower<C> {
         &self,
         node: &Node,
         now: Moment,
-        found: Result<Ready, Unready>,
+        found: Result<ValidatedMethods, Unready>,
         known: &Known,
-    ) -> Result<Arc<Ready>, Blocker> {
+    ) -> Result<Arc<ValidatedMethods>, Blocker> {
         let mut memory = self.memory();
         match &found {
             Ok(_) => memory.wiring.read(&node.name, now, None),
@@ -116,7 +116,7 @@ impl<C: Configuration> NativePower<C> {
     }
 
     /// `known` has what is known of ConfigMaps already, and has all that was looked up afterwards.
-    async fn configured(&self, node: &Node, known: &mut Known) -> Result<Ready, Unready> {
+    async fn configured(&self, node: &Node, known: &mut Known) -> Result<ValidatedMethods, Unready> {
         for _ in 0..ROUNDS {
             match read(&node.name, &node.labels, known) {
                 Read::Need(names) => {
@@ -129,7 +129,7 @@ impl<C: Configuration> NativePower<C> {
                 Read::Refused(errors) => return Err(Unready::wrong(errors)),
                 Read::Methods(found) => {
                     let mut agents = std::collections::BTreeMap::new();
-                    for name in found.agents() {
+                    for name in found.fence_agents() {
                         agents.insert(name.to_owned(), self.agents.metadata(name).await);
                     }
                     return check(&found, &agents).map_err(Unready::wrong);
@@ -142,28 +142,28 @@ impl<C: Configuration> NativePower<C> {
     /// What is configured, not older than `age`, if it may be acted upon: this node alone hangs on its plugs, and its
     /// BMC is its own. An act does not wait for a new identity check if one was made lately, and for this very
     /// configuration: what was seen of the node right before would be old by then.
-    async fn proven(&self, node: &Node, age: Duration) -> Result<Arc<Ready>, NotProven> {
-        let ready = self.ready(node, age).await?;
-        self.memory().alone(&ready)?;
-        if ready.power(Act::Off).next().is_none() {
+    async fn proven(&self, node: &Node, age: Duration) -> Result<Arc<ValidatedMethods>, NotProven> {
+        let validated = self.validated(node, age).await?;
+        self.memory().alone(&validated)?;
+        if validated.power(Act::Off).next().is_none() {
             return Err(no_methods(node).into());
         }
         let now = self.runner.now();
-        if let Some(known) = self.memory().identified(node, &ready, now, self.ages(self.settings.refresh)) {
-            return Ok(known.map(|()| ready)?);
+        if let Some(known) = self.memory().identified(node, &validated, now, self.ages(self.settings.refresh)) {
+            return Ok(known.map(|()| validated)?);
         }
-        let found = self.identify(node, &ready).await;
-        self.memory().identify(node, &ready, now, found.clone());
-        Ok(found.map(|()| ready)?)
+        let found = self.identify(node, &validated).await;
+        self.memory().identify(node, &validated, now, found.clone());
+        Ok(found.map(|()| validated)?)
     }
 
-    async fn identify(&self, node: &Node, ready: &Ready) -> Result<(), Blocker> {
-        ready.accepted().map_err(|unpinned| Blocker::new(reason::IDENTITY_UNPROVEN, unpinned.to_string()))?;
-        let whose = identity::Whose { node, pins: &ready.pins };
-        for call in ready.calls.values() {
-            let options = secret::options(&*self.cluster, &ready.node, call).await.map_err(not_ready)?;
+    async fn identify(&self, node: &Node, validated: &ValidatedMethods) -> Result<(), Blocker> {
+        validated.accepted().map_err(|unpinned| Blocker::new(reason::IDENTITY_UNPROVEN, unpinned.to_string()))?;
+        let whose = identity::Whose { node, pins: &validated.pins };
+        for call in validated.calls.values() {
+            let options = secret::options(&*self.cluster, &validated.node, call).await.map_err(not_ready)?;
             // Methods of the other steps only touch what their options name, and are not believed to prove anything.
-            if is_of_power(ready, call) {
+            if is_of_power(validated, call) {
                 identity::prove(call, &options, whose, &self.runner).await.map_err(of_identity)?;
             }
         }
@@ -177,19 +177,21 @@ impl<C: Configuration> NativePower<C> {
         act: Act,
         lease_deadline: &LeaseDeadline,
     ) -> Result<Vec<String>, Failed> {
-        let ready = self.proven(node, Duration::ZERO).await.map_err(|error| not_begun(error.blocker))?;
-        if ready.storage_only.as_deref() != storage {
+        let validated = self.proven(node, Duration::ZERO).await.map_err(|error| not_begun(error.blocker))?;
+        if validated.storage_only.as_deref() != storage {
             return Err(Failed::NotBegun(format!("the methods of {} cut something else by now", node.name)));
         }
         let mut done = Vec::new();
-        for call in ready.power(act) {
-            if let Err(failed) = self.run(&ready.node, call, act, lease_deadline).await {
-                return Err(self.half_done(&ready, HalfDone { call, act, failed, done: &done }, lease_deadline).await);
+        for call in validated.power(act) {
+            if let Err(failed) = self.run(&validated.node, call, act, lease_deadline).await {
+                return Err(self
+                    .half_done(&validated, HalfDone { call, act, failed, done: &done }, lease_deadline)
+                    .await);
             }
             done.push(call.name.clone());
         }
         // A storage without a method for that lets a node in again that has been rebooted: it does so itself.
-        let by_itself = act == Act::On && ready.storage_only.is_some();
+        let by_itself = act == Act::On && validated.storage_only.is_some();
         if done.is_empty() && !by_itself {
             return Err(Failed::NotBegun(format!("no method turns it {}", act.name())));
         }
@@ -202,10 +204,10 @@ impl<C: Configuration> NativePower<C> {
     }
 
     /// The state that each method reports, all of them merged, and the first complaint.
-    async fn states(&self, ready: &Ready) -> States {
+    async fn states(&self, validated: &ValidatedMethods) -> States {
         let (mut all, mut each, mut complaint) = (Vec::new(), Vec::new(), None);
-        for call in ready.power(Act::Status) {
-            let (state, why) = match secret::options(&*self.cluster, &ready.node, call).await {
+        for call in validated.power(Act::Status) {
+            let (state, why) = match secret::options(&*self.cluster, &validated.node, call).await {
                 Ok(options) => self.agents.status(call, &options).await,
                 Err(why) => (PowerState::Unknown, Some(why)),
             };
@@ -234,8 +236,8 @@ fn together(all: &[PowerState]) -> PowerState {
     }
 }
 
-fn is_of_power(ready: &Ready, call: &Call) -> bool {
-    ready.power_management.contains(&call.name)
+fn is_of_power(validated: &ValidatedMethods, call: &Call) -> bool {
+    validated.power_management.contains(&call.name)
 }
 
 fn no_methods(node: &Node) -> Blocker {
@@ -311,25 +313,25 @@ fn begun(failed: Failed, done: &[String]) -> Failed {
 
 impl<C: Configuration> Power for NativePower<C> {
     async fn plan(&self, node: &Node) -> Result<FencePlan, Blocker> {
-        let ready = self.ready(node, self.settings.refresh).await?;
+        let validated = self.validated(node, self.settings.refresh).await?;
         let identity = match self.proven(node, self.settings.refresh).await {
             Err(NotProven { blocker, .. }) if blocker.reason != reason::IDENTITY_UNPROVEN => return Err(blocker),
             proven => proven.map(|_| ()).map_err(|error| error.blocker.message),
         };
         Ok(FencePlan {
-            isolation: ready.isolation.clone(),
-            power_management: ready.power_management.clone(),
-            recovery: ready.recovery.clone(),
-            longest: ready.longest(),
+            isolation: validated.isolation.clone(),
+            power_management: validated.power_management.clone(),
+            recovery: validated.recovery.clone(),
+            longest: validated.longest(),
             identity: Some(identity),
-            storage_only: ready.storage_only.clone(),
+            storage_only: validated.storage_only.clone(),
         })
     }
 
     async fn read(&self, node: &Node, storage: Option<&str>) -> PowerState {
         match self.proven(node, self.settings.refresh).await {
-            Ok(ready) if ready.storage_only.as_deref() != storage => PowerState::Unknown,
-            Ok(ready) => self.states(&ready).await.all,
+            Ok(validated) if validated.storage_only.as_deref() != storage => PowerState::Unknown,
+            Ok(validated) => self.states(&validated).await.all,
             Err(_) => PowerState::Unknown,
         }
     }
@@ -353,15 +355,15 @@ impl<C: Configuration> Power for NativePower<C> {
     }
 
     async fn methods(&self, node: &Node, names: &[String], lease_deadline: &LeaseDeadline) -> Result<(), Failed> {
-        let ready = self.ready(node, Duration::ZERO).await.map_err(not_begun)?;
+        let validated = self.validated(node, Duration::ZERO).await.map_err(not_begun)?;
         // The machine's identity is not checked for these.
-        ready.accepted().map_err(|unpinned| Failed::NotBegun(unpinned.to_string()))?;
+        validated.accepted().map_err(|unpinned| Failed::NotBegun(unpinned.to_string()))?;
         let mut done = Vec::new();
         for name in names.iter().filter(|name| BuiltIn::named(name).is_none()) {
             let missing = || begun(Failed::NotBegun(format!("the method {name} is not configured any more")), &done);
-            let call = ready.calls.get(name).ok_or_else(missing)?;
+            let call = validated.calls.get(name).ok_or_else(missing)?;
             let act = if call.acts.contains(&Act::Off) { Act::Off } else { Act::On };
-            self.run(&ready.node, call, act, lease_deadline).await.map_err(|failed| begun(failed, &done))?;
+            self.run(&validated.node, call, act, lease_deadline).await.map_err(|failed| begun(failed, &done))?;
             done.push(name.clone());
         }
         Ok(())

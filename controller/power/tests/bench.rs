@@ -12,7 +12,7 @@ use std::{
 use nodewell_power::{keeper::boottime_millis, runner::Runner};
 use nodewell_reconcile::lease_deadline::LeaseDeadline;
 use nodewell_remediation::{
-    method::{Act, Call, Claim},
+    method::{Act, Call, IdentityMethod},
     time::Moment,
 };
 use tokio::{sync::watch, time::sleep};
@@ -86,7 +86,7 @@ pub(crate) fn call(longest_secs: u64) -> Call {
         secret_needed: false,
         needed: [].into(),
         names: BTreeMap::new(),
-        claim: Claim::Asked,
+        identity_method: IdentityMethod::Asked,
         of_type: std::collections::BTreeSet::new(),
         storage: None,
         acts: [Act::Off, Act::On, Act::Status].into(),

@@ -6,7 +6,7 @@ use nodewell_bmc::{Bmc, Manner, PASSWORD};
 use nodewell_kit::free_port;
 use nodewell_power::native::{NativePower, Settings};
 use nodewell_reconcile::power::Power;
-use nodewell_remediation::{action::Failed, facts::Node, facts::Truth, method::Agent, snapshot::PowerState};
+use nodewell_remediation::{action::Failed, facts::Node, facts::Truth, method::FenceAgent, snapshot::PowerState};
 
 use crate::{
     bench::Bench,
@@ -162,7 +162,8 @@ async fn installed() {
     for name in
         ["fence_ipmilan", "fence_ilo4", "fence_redfish", "fence_aws", "fence_apc_snmp", "fence_scsi", "fence_kdump"]
     {
-        let agent: Agent = tokio::time::timeout(Duration::from_secs(30), agents.metadata(name)).await.unwrap().unwrap();
+        let agent: FenceAgent =
+            tokio::time::timeout(Duration::from_secs(30), agents.metadata(name)).await.unwrap().unwrap();
         assert!(agent.actions.contains("off") && agent.parameters.contains_key("action"), "{name}: {agent:?}");
     }
 }

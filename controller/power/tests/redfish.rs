@@ -6,7 +6,7 @@ use nodewell_power::{
     agent::Options,
     identity::{IdentityError, Whose, prove},
 };
-use nodewell_remediation::method::{Call, Claim, Pins};
+use nodewell_remediation::method::{Call, IdentityMethod, Pins};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpListener,
@@ -65,9 +65,13 @@ fn pins() -> Pins {
     Pins { map: "fence-config-n1".into(), system_uuid: Some(UUID.into()), outlets: None }
 }
 
-async fn asked(answer: &'static str, insecure: &str, claim: Claim) -> (Result<(), IdentityError>, String) {
+async fn asked(
+    answer: &'static str,
+    insecure: &str,
+    identity_method: IdentityMethod,
+) -> (Result<(), IdentityError>, String) {
     let (port, serve) = bmc(answer).await;
-    let call = Call { agent: "fence_redfish".into(), claim, ..call(5) };
+    let call = Call { agent: "fence_redfish".into(), identity_method, ..call(5) };
     let proven = prove(
         &call,
         &options(port, insecure),
@@ -82,17 +86,17 @@ const GOOD: &str = "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{\"UUID\": \"001
 
 #[tokio::test]
 async fn the_systems_uuid_proves_it() {
-    let (proven, request) = asked(GOOD, "1", Claim::Asked).await;
+    let (proven, request) = asked(GOOD, "1", IdentityMethod::Asked).await;
     assert_eq!(proven, Ok(()));
     assert!(request.starts_with("GET /redfish/v1/Systems/1 HTTP/1.1\r\n"), "{request}");
     assert!(request.to_ascii_lowercase().contains("authorization: basic zmvuy2u6d29yzc0xmjm0"), "{request}");
-    let (proven, _) = asked(GOOD, "1", Claim::Pinned(UUID.into())).await;
+    let (proven, _) = asked(GOOD, "1", IdentityMethod::Pinned(UUID.into())).await;
     assert_eq!(proven, Ok(()));
 }
 
 #[tokio::test]
 async fn anything_else_proves_nothing() {
-    let (proven, _) = asked(GOOD, "1", Claim::Pinned(OTHER.into())).await;
+    let (proven, _) = asked(GOOD, "1", IdentityMethod::Pinned(OTHER.into())).await;
     assert!(matches!(proven, Err(IdentityError::Unproven { .. })), "{proven:?}");
     for answer in [
         "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{\"UUID\": \"00112233-4455-6677-8899-aabbccddeef0\"}",
@@ -102,7 +106,7 @@ async fn anything_else_proves_nothing() {
         "nonsense",
         "",
     ] {
-        let (proven, _) = asked(answer, "1", Claim::Asked).await;
+        let (proven, _) = asked(answer, "1", IdentityMethod::Asked).await;
         let error = proven.unwrap_err();
         assert!(matches!(error, IdentityError::Unproven { .. }), "{answer}: {error:?}");
         assert!(!error.to_string().contains("word-1234"), "{answer}: {error}");
@@ -111,7 +115,7 @@ async fn anything_else_proves_nothing() {
 
 #[tokio::test]
 async fn an_untrusted_certificate_is_not_given_the_password() {
-    let (proven, request) = asked(GOOD, "0", Claim::Asked).await;
+    let (proven, request) = asked(GOOD, "0", IdentityMethod::Asked).await;
     assert!(proven.unwrap_err().to_string().contains("TLS"));
     assert_eq!(request, "");
 }
@@ -120,7 +124,7 @@ async fn an_untrusted_certificate_is_not_given_the_password() {
 #[tokio::test]
 async fn what_the_kubelet_reports_proves_nothing() {
     let (port, serve) = bmc(GOOD).await;
-    let call = Call { agent: "fence_redfish".into(), claim: Claim::Asked, ..call(5) };
+    let call = Call { agent: "fence_redfish".into(), identity_method: IdentityMethod::Asked, ..call(5) };
     let none = Pins { map: "fence-config-n1".into(), ..Pins::default() };
     let of_node = node("n1", UUID);
     let whose = Whose { node: &of_node, pins: &none };

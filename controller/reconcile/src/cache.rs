@@ -7,8 +7,8 @@ mod departed;
 mod events;
 mod fences;
 mod figures;
+mod handover;
 mod histogram;
-mod ledger;
 mod peers;
 mod stamp;
 mod store;
@@ -33,7 +33,8 @@ use nodewell_remediation::{
 use tokio::sync::{Notify, watch};
 
 use self::{
-    causes::Causes, departed::Departed, fences::Versions, ledger::Ledgers, peers::Dumps, store::Store, synced::Synced,
+    causes::Causes, departed::Departed, fences::Versions, handover::Handovers, peers::Dumps, store::Store,
+    synced::Synced,
 };
 pub use self::{
     causes::Spans,
@@ -67,7 +68,7 @@ struct State {
     /// The newest term ever seen: in records, in the leader's Lease, in what an earlier run of this program left.
     epochs: watch::Sender<u64>,
     dumps: Dumps,
-    ledgers: Ledgers,
+    handovers: Handovers,
     departed: Departed,
     events: NodeEvents,
     verdicts: Arc<Vec<Verdict>>,
@@ -87,7 +88,7 @@ impl Cache {
             versions: Versions::default(),
             epochs: watch::Sender::new(0),
             dumps: Dumps::default(),
-            ledgers: Ledgers::default(),
+            handovers: Handovers::default(),
             departed: Departed::default(),
             events: NodeEvents::default(),
             verdicts: Arc::default(),

@@ -219,7 +219,7 @@ impl<'a, C: Cluster, P: Power> Running<'a, C, P> {
         cache.decided(clock.moment().since(now.moment));
         self.decided = Some(now.moment);
         self.memory = decision.memory;
-        cache.leave(cache.with(|snapshot| self.memory.ledger(snapshot, now)));
+        cache.leave(cache.with(|snapshot| self.memory.handover(snapshot, now)));
         if settings.dry_run {
             self.log_dry_run(&decision.verdicts);
         }

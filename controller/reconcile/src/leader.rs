@@ -7,7 +7,7 @@
 //! A store that is set back to a backup takes the Lease back too. Then a term ends, a Lease that was released in the
 //! backup is not taken at once, and the next term has a number that no earlier term can have had.
 
-mod ledger;
+mod handover;
 #[cfg(test)]
 mod tests;
 
@@ -150,7 +150,7 @@ impl<'a, C: Election> Candidate<'a, C> {
     pub async fn resign(&mut self) {
         let Some(held) = self.end("resigned") else { return };
         let mut given = Leadership { holder: String::new(), renewed: Some(self.clock.wall()), ..held.lease };
-        ledger::write(self.cache.left(), &mut given);
+        handover::write(self.cache.left(), &mut given);
         if let Err(error) = self.write(&given).await {
             tracing::warn!(%error, "the Lease could not be released; the next leader waits for its end");
         }
@@ -205,7 +205,7 @@ impl<'a, C: Election> Candidate<'a, C> {
                 self.passed = set_backs;
                 // Unchanged for so long before our own eyes: its content is that much older, at least.
                 let elapsed = self.seen.as_ref().map_or(Duration::ZERO, |seen| sent.since(seen.since));
-                self.cache.inherit(ledger::read(&lease), elapsed);
+                self.cache.inherit(handover::read(&lease), elapsed);
                 self.begin(lease, sent);
             }
             Err(error @ ApiError::NoAnswer(_)) => {
@@ -247,7 +247,7 @@ impl<'a, C: Election> Candidate<'a, C> {
             return;
         }
         let mut next = Leadership { renewed: Some(self.clock.wall()), ..held.lease.clone() };
-        ledger::write(self.cache.left(), &mut next);
+        handover::write(self.cache.left(), &mut next);
         let sent = self.clock.moment();
         match self.write(&next).await {
             Ok(lease) => self.renewed(lease, sent),

@@ -6,8 +6,8 @@
 mod blocked_events;
 mod candidates;
 mod gather_requests;
+mod handover;
 mod judged;
-mod ledger;
 mod orphans;
 mod reconstruct;
 mod records;
@@ -20,7 +20,7 @@ use std::{
 
 use self::{blocked_events::BlockedEvents, judged::Judged};
 pub use self::{
-    ledger::{Cycles, Ledger, cycle_moment},
+    handover::{Cycles, Handover, cycle_moment},
     orphans::ORPHANED,
 };
 use crate::{
@@ -38,7 +38,7 @@ const BEAT: Duration = Duration::from_secs(1);
 
 /// What a decision needs of the ones before: since when predicates hold, when storms were seen. It may be lost (then
 /// everything is seen for the first time, which only delays), never shared. What no open record has of rates and storms
-/// is passed on by [`Memory::ledger`] and [`Memory::inherited`].
+/// is passed on by [`Memory::handover`] and [`Memory::inherited`].
 #[derive(Debug, Clone, Default)]
 pub struct Memory {
     judged: BTreeMap<String, Judged>,

@@ -12,7 +12,7 @@ use crate::{
     policy::PolicyDiagnostic,
 };
 
-pub use filter::{Sorted, sort};
+pub use filter::{PodDeleteStatus, classify};
 pub use plan::{Awaited, Call, DrainNext, Way, awaited, ends_with_power, next};
 pub use state::{Answer, DrainState, Limits};
 

@@ -9,4 +9,4 @@ mod pod;
 pub use catalogue::CATALOGUE;
 pub use lease::LeaseView;
 pub use node::{CONTROL_PLANE, Condition, Effect, FENCE_READY, Node, OLD_ZONE, Taint, Truth, ZONE};
-pub use pod::{Attachment, Budget, Claim, Deletion, Owner, Pod, PodRef, Toleration, Volume};
+pub use pod::{Attachment, Budget, Deletion, Owner, Pod, PodRef, Toleration, Volume, VolumeClaim};

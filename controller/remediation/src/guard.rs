@@ -24,7 +24,7 @@ use self::{
         CACHE_NOT_SYNCED, DRY_RUN, EVENTS_NOT_TRUSTED, KILL_SWITCH, NOT_LEADING, OBSERVE, PAUSED, POLICY_UNREADABLE,
         PREDICATE_ERROR,
     },
-    stage::Grade,
+    stage::DisruptionLevel,
     tally::Tally,
 };
 use crate::{
@@ -68,23 +68,28 @@ pub(crate) struct Subject<'a> {
 /// The answers of all guards for one node.
 pub(crate) fn all_blockers(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> GuardBlockers {
     let always = always(input, subject);
-    let list = |grade| {
+    let list = |level| {
         let mut blockers = always.clone();
-        if subject.fence.is_some_and(|fence| stage::is_under_way(fence, grade)) {
-            blockers.extend(times::pods(input, subject, grade));
+        if subject.fence.is_some_and(|fence| stage::is_under_way(fence, level)) {
+            blockers.extend(times::pods(input, subject, level));
         } else {
-            blockers.extend(before(input, subject, grade));
+            blockers.extend(before(input, subject, level));
         }
         blockers
     };
-    GuardBlockers { isolate: list(Grade::Isolate), drain: list(Grade::Drain), power: list(Grade::Power) }
+    GuardBlockers {
+        isolate: list(DisruptionLevel::Isolate),
+        drain: list(DisruptionLevel::Drain),
+        power: list(DisruptionLevel::Power),
+    }
 }
 
 /// What stops even an act that has begun.
 fn always(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> Vec<Blocker> {
     let mut blockers = general(input.snapshot);
     if let Some(problem) = subject.unreadable {
-        let text = format!("policy {}: {problem}; nothing harsher is done until it can be read", subject.policy.name);
+        let text =
+            format!("policy {}: {problem}; nothing more disruptive is done until it can be read", subject.policy.name);
         blockers.push(Blocker::new(POLICY_UNREADABLE, text));
     } else {
         blockers.extend(observes(subject.policy));
@@ -133,7 +138,7 @@ fn why_not_synced(snapshot: &Snapshot) -> String {
 }
 
 /// What stops an act that has not begun.
-fn before(input: &EvaluationInput<'_>, subject: &Subject<'_>, grade: Grade) -> Vec<Blocker> {
+fn before(input: &EvaluationInput<'_>, subject: &Subject<'_>, level: DisruptionLevel) -> Vec<Blocker> {
     let policy = subject.policy;
     let mut blockers = Vec::new();
     if policy.mode == Mode::Paused && subject.fence.is_none() {
@@ -155,13 +160,13 @@ fn before(input: &EvaluationInput<'_>, subject: &Subject<'_>, grade: Grade) -> V
     }
     blockers.extend(input.storms.get(&policy.name).into_iter().flatten().cloned());
     blockers.extend(times::new_node(input, subject));
-    blockers.extend(node::control_plane(input, subject, grade));
-    blockers.extend(budgets::blockers(input, subject, grade));
-    blockers.extend(times::rate(input, subject, grade));
-    if grade != Grade::Isolate {
-        blockers.extend(times::pods(input, subject, grade));
+    blockers.extend(node::control_plane(input, subject, level));
+    blockers.extend(budgets::blockers(input, subject, level));
+    blockers.extend(times::rate(input, subject, level));
+    if level != DisruptionLevel::Isolate {
+        blockers.extend(times::pods(input, subject, level));
     }
-    if grade == Grade::Power {
+    if level == DisruptionLevel::Power {
         blockers.extend(times::restarts(input, subject));
         blockers.extend(node::ready(input, subject));
     }

@@ -1,8 +1,9 @@
 //! How a node is fenced: the proposal's ConfigMaps, merged, checked against the agents' own metadata.
 //!
 //! The path: [`Known`] ConfigMaps → [`read()`] (which names what else it needs) → [`NodeMethods`] → [`check()`] against
-//! each agent's [`Agent`] metadata → [`Ready`]: what is given to the agents, without their secrets. An error anywhere
-//! refuses all of it: a node that is configured wrongly is not fenced, and the errors are reported all at once.
+//! each agent's [`FenceAgent`] metadata → [`ValidatedMethods`]: what is given to the agents, without their secrets. An
+//! error anywhere refuses all of it: a node that is configured wrongly is not fenced, and the errors are reported all
+//! at once.
 
 mod agent;
 mod check;
@@ -23,7 +24,7 @@ use std::{
     time::Duration,
 };
 
-pub use agent::{Agent, Parameter, ParameterKind, Unreadable};
+pub use agent::{FenceAgent, Parameter, ParameterKind, Unreadable};
 pub use check::check;
 pub use cluster::{ClusterSettings, FencePolicy};
 pub use identity::{Unproven, compare, guid_of};
@@ -95,7 +96,7 @@ impl Act {
 
 /// How it is known that what a method acts on is this node.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Claim {
+pub enum IdentityMethod {
     /// By what the BMC or the provider reports of itself.
     #[default]
     Asked,
@@ -117,7 +118,7 @@ pub struct Method {
     pub action: Option<Wish>,
     /// Options as they were written, and where: the last layer that names one wins.
     pub options: BTreeMap<String, Written>,
-    pub claim: Claim,
+    pub identity_method: IdentityMethod,
     /// `storage`: what this cuts the node off, which is not the power.
     pub storage: Option<String>,
     /// The Secret that has its password; each of its keys is an option.
@@ -161,7 +162,7 @@ pub struct NodeMethods {
 impl NodeMethods {
     /// The agents whose metadata [`check()`] asks for.
     #[must_use]
-    pub fn agents(&self) -> BTreeSet<&str> {
+    pub fn fence_agents(&self) -> BTreeSet<&str> {
         self.methods.values().map(|method| method.agent.as_str()).collect()
     }
 }
@@ -179,7 +180,7 @@ pub struct Call {
     pub needed: BTreeSet<String>,
     /// The options that the Secret's keys may name, by every name the agent knows, with the one each is given by.
     pub names: BTreeMap<String, String>,
-    pub claim: Claim,
+    pub identity_method: IdentityMethod,
     /// Options that were written for all nodes with a label, by the agent's own names.
     pub of_type: BTreeSet<String>,
     pub storage: Option<String>,
@@ -191,7 +192,7 @@ pub struct Call {
 
 /// Everything that is known of a node's fencing without asking an agent or a BMC.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Ready {
+pub struct ValidatedMethods {
     pub node: String,
     /// In order, with the built-in ones.
     pub isolation: Vec<String>,
@@ -205,7 +206,7 @@ pub struct Ready {
     pub notes: Vec<String>,
 }
 
-impl Ready {
+impl ValidatedMethods {
     /// The calls of power management that take part in `act`, in order.
     pub fn power(&self, act: Act) -> impl Iterator<Item = &Call> {
         let calls = self.power_management.iter().filter_map(|name| self.calls.get(name));

@@ -33,7 +33,7 @@ pub struct Snapshot {
     /// Events on Nodes that the API server still has: node → reason → their sum. Only if a policy asks for Events.
     pub events: BTreeMap<String, BTreeMap<String, EventsSeen>>,
     pub host: HostView,
-    pub claims: Claims,
+    pub peer_leases: PeerLeases,
     pub etcd: Quorum,
     /// Addresses at which one etcd member stands and no other, and whether that one is healthy.
     pub etcd_members: BTreeMap<String, bool>,
@@ -95,7 +95,7 @@ pub struct Gathered {
 
 /// Nodes that other controllers remediate, as their Leases (`medik8s-leases/node-NAME`) show.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Claims {
+pub struct PeerLeases {
     /// By node: which Lease is held, by whom.
     pub held: BTreeMap<String, String>,
     /// There are such Leases, or there may be, and they cannot be read: why. It blocks every node.

@@ -2,7 +2,7 @@
 
 mod budgets;
 mod drain;
-mod fate;
+mod forecast;
 mod policies;
 mod read;
 mod remediation;
@@ -15,7 +15,7 @@ use clap::Args;
 use nodewell_reconcile::clock::Clock;
 use nodewell_remediation::{
     decide::Memory,
-    fate::Fate,
+    forecast::NodeForecast,
     guard::budgets::{BudgetUsage, usage},
     snapshot::Snapshot,
     verdict::Verdict,
@@ -64,7 +64,7 @@ struct One {
     /// What its drain waits for.
     waits: Vec<String>,
     /// What would become of it, or what cannot be read.
-    fate: Result<Fate, String>,
+    forecast: Result<NodeForecast, String>,
 }
 
 impl Plan {
@@ -89,7 +89,7 @@ impl Plan {
             one = Some(One {
                 policies: policies::of(&snapshot, &decision.memory, node, now.moment),
                 waits: drain::of(&cluster, &snapshot, name, now).await,
-                fate: fate::of(&cluster, &config, &snapshot, node, now).await,
+                forecast: forecast::of(&cluster, &config, &snapshot, node, now).await,
             });
         }
         let usage = usage(&snapshot, now.moment);
@@ -108,7 +108,7 @@ impl Plan {
             if let ([node], Some(one)) = (nodes.as_mut_slice(), one) {
                 node["policies"] = policies::as_json(&one.policies);
                 node["drainWaits"] = json!(one.waits);
-                node["fate"] = fate::as_json(&one.fate);
+                node["forecast"] = forecast::as_json(&one.forecast);
             }
             let of_all = json!({
                 "dryRun": dry_run, "stopped": snapshot.stopped, "nodeReaperRefused": refusals, "nodes": nodes,
@@ -128,7 +128,7 @@ impl Plan {
             let _ = writeln!(text, "\n{}", stored::NOT_ASKED.join("\n"));
         }
         if let Some(one) = one {
-            let _ = write!(text, "\n{}", fate::shown(&one.fate, width()));
+            let _ = write!(text, "\n{}", forecast::shown(&one.forecast, width()));
         }
         text
     }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use nodewell_reconcile::{api_error::ApiError, cache::Cache, clock::Clock, cluster::Records, leader::Term};
 use nodewell_remediation::{
     api::fence::{NodeFence, Phase},
-    snapshot::Claims,
+    snapshot::PeerLeases,
 };
 use tokio::time::sleep;
 
@@ -23,9 +23,9 @@ const APART: Duration = Duration::from_secs(10);
 const SELDOM: Duration = Duration::from_secs(60);
 
 /// Before anything is known of them.
-pub(super) fn unread(namespace: &str) -> Claims {
+pub(super) fn unread(namespace: &str) -> PeerLeases {
     let text = format!("the Leases of other remediators ({namespace}) have not been read yet");
-    Claims { unreadable: Some(text), ..Claims::default() }
+    PeerLeases { unreadable: Some(text), ..PeerLeases::default() }
 }
 
 /// Never returns.
@@ -37,7 +37,7 @@ pub(super) async fn look_after(cluster: &KubeCluster, cache: &Cache, term: Term,
         let news = match seen(&read, &namespace, known, cluster.clock().wall()) {
             Some(claims) => {
                 let news = claims.unreadable.clone().or_else(|| unanswered(&read, &namespace));
-                cache.set_claims(claims);
+                cache.set_peer_leases(claims);
                 news
             }
             None => None,
@@ -55,15 +55,15 @@ pub(super) async fn look_after(cluster: &KubeCluster, cache: &Cache, term: Term,
 }
 
 /// What is believed from here on; nothing leaves what was. `known`: there was such a namespace.
-fn seen(read: &Read, namespace: &str, known: bool, now: Timestamp) -> Option<Claims> {
-    let blocked = |text| Some(Claims { unreadable: Some(text), ..Claims::default() });
+fn seen(read: &Read, namespace: &str, known: bool, now: Timestamp) -> Option<PeerLeases> {
+    let blocked = |text| Some(PeerLeases { unreadable: Some(text), ..PeerLeases::default() });
     match read {
         Read::Book(book) => Some(book.claims(namespace, now)),
-        Read::NoNamespace => Some(Claims::default()),
+        Read::NoNamespace => Some(PeerLeases::default()),
         Read::Closed(error) => blocked(closed(namespace, error)),
         Read::Unknown(error @ ApiError::Refused { code: 403, .. }) if known => blocked(closed(namespace, error)),
         // The right was never granted, which does not stop a cluster where no remediator claims anything.
-        Read::Unknown(ApiError::Refused { code: 403, .. }) => Some(Claims::default()),
+        Read::Unknown(ApiError::Refused { code: 403, .. }) => Some(PeerLeases::default()),
         // An API server that does not answer, or is too busy, reports nothing of claims.
         Read::Unknown(_) => None,
     }
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn what_is_known_to_be_there_and_cannot_be_read_blocks_and_silence_changes_nothing() {
         let seen = |read: Read, known| seen(&read, "x", known, Timestamp::UNIX_EPOCH);
-        let blocks = |claims: Option<Claims>| claims.map(|claims| claims.unreadable.is_some());
+        let blocks = |claims: Option<PeerLeases>| claims.map(|claims| claims.unreadable.is_some());
         assert_eq!(blocks(seen(Read::Closed(refused(403)), false)), Some(true));
         assert_eq!(blocks(seen(Read::Unknown(refused(403)), true)), Some(true));
         assert_eq!(blocks(seen(Read::Unknown(refused(403)), false)), Some(false));

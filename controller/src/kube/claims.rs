@@ -10,7 +10,7 @@ use k8s_openapi::api::{
     core::v1::Namespace,
 };
 use nodewell_reconcile::api_error::ApiError;
-use nodewell_remediation::snapshot::Claims;
+use nodewell_remediation::snapshot::PeerLeases;
 use serde_json::{Value, json};
 
 use super::{
@@ -60,12 +60,12 @@ impl Book {
 
     /// What decisions need of it.
     #[must_use]
-    pub fn claims(&self, namespace: &str, now: Timestamp) -> Claims {
+    pub fn claims(&self, namespace: &str, now: Timestamp) -> PeerLeases {
         let held = self.standings(now).filter_map(|(node, standing)| match standing {
             Standing::Held(who) => Some((node.to_owned(), sentence(namespace, node, &who))),
             Standing::Free | Standing::Ours(_) => None,
         });
-        Claims { held: held.collect(), unreadable: None, are_kept: true }
+        PeerLeases { held: held.collect(), unreadable: None, are_kept: true }
     }
 }
 

@@ -12,7 +12,7 @@ use k8s_openapi::api::{
     storage::v1::{StorageClass, VolumeAttachment},
 };
 use nodewell_reconcile::api_error::ApiError;
-use nodewell_remediation::facts::{Attachment, Budget, Claim, Pod, PodRef};
+use nodewell_remediation::facts::{Attachment, Budget, Pod, PodRef, VolumeClaim};
 use serde_json::{Value, json};
 
 use super::{
@@ -79,15 +79,15 @@ pub(super) async fn one(wire: &Wire, at: &PodRef) -> Result<Option<Pod>, ApiErro
 }
 
 /// What can be found out about a claim; the rest stays unknown, which no caller takes for permission.
-async fn claim(wire: &Wire, namespace: &str, name: &str) -> Claim {
+async fn claim(wire: &Wire, namespace: &str, name: &str) -> VolumeClaim {
     let path = format!("/api/v1/namespaces/{}/persistentvolumeclaims/{}", escaped(namespace), escaped(name));
-    let unknown = Claim { name: name.to_owned(), ..Claim::default() };
+    let unknown = VolumeClaim { name: name.to_owned(), ..VolumeClaim::default() };
     let Ok(Some(raw)) = wire.get::<PersistentVolumeClaim>(&path).await else { return unknown };
     let spec = raw.spec.unwrap_or_default();
     let modes = raw.status.and_then(|status| status.access_modes).or(spec.access_modes).unwrap_or_default();
     let single = |mode: &String| matches!(mode.as_str(), "ReadWriteOnce" | "ReadWriteOncePod");
     let driver = driver(wire, spec.volume_name.as_deref(), spec.storage_class_name.as_deref()).await;
-    Claim {
+    VolumeClaim {
         one_node_only: (!modes.is_empty()).then(|| modes.iter().all(single)),
         storage_class: spec.storage_class_name,
         driver,

@@ -73,8 +73,12 @@ async fn what_would_become_of_a_node_is_shown_beside_the_plan(server: Arc<Server
         }
     }
     let json: Value = serde_json::from_str(&plan(&server, "80", &["plan", "--json", "--node", "worker-7"])).unwrap();
-    let fate = &json["nodes"][0]["fate"];
-    assert_eq!(fate["settings"]["nodeMonitorGracePeriodSeconds"], 20.0);
-    assert_eq!((&fate["ours"]["policy"], fate["pods"].as_array().unwrap().len()), (&json!("lost"), 2), "{fate}");
+    let forecast = &json["nodes"][0]["forecast"];
+    assert_eq!(forecast["settings"]["nodeMonitorGracePeriodSeconds"], 20.0);
+    assert_eq!(
+        (&forecast["remediation"]["policy"], forecast["pods"].as_array().unwrap().len()),
+        (&json!("lost"), 2),
+        "{forecast}"
+    );
     assert!(server.kubectl(&["delete", "remediationpolicy", "lost"]));
 }

@@ -90,14 +90,14 @@ async fn pods_of_a_node_come_with_their_claims(server: Arc<Server>) {
     make_pod(&server, "elsewhere", "other-node", json!({})).await;
     let pods = cluster.pods_and_claims_on("storage-node").await.unwrap();
     assert_eq!(pods.len(), 1);
-    use nodewell_remediation::facts::{Claim, Volume};
-    let known = Claim {
+    use nodewell_remediation::facts::{Volume, VolumeClaim};
+    let known = VolumeClaim {
         name: "data".into(),
         storage_class: Some("fast".into()),
         driver: Some("disks.example.com".into()),
         one_node_only: Some(true),
     };
-    let unknown = Claim { name: "nobodys".into(), ..Claim::default() };
+    let unknown = VolumeClaim { name: "nobodys".into(), ..VolumeClaim::default() };
     assert_eq!(pods[0].volumes[..2], [Volume::Claim(known), Volume::Claim(unknown)]);
     assert_eq!(cluster.attachments_on("storage-node").await, Ok(Vec::new()));
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use nodewell_reconcile::cluster::Configuration;
 use nodewell_remediation::{
     facts::Node,
-    method::{Act, Claim, Unpinned},
+    method::{Act, IdentityMethod, Unpinned},
 };
 
 use super::{NativePower, secret};
@@ -17,17 +17,17 @@ impl<C: Configuration> NativePower<C> {
     /// # Errors
     /// What has to be mended before the check can run.
     pub async fn unpinned(&self, node: &Node) -> Result<Option<Unpinned>, String> {
-        let ready = self.ready(node, Duration::ZERO).await.map_err(|blocker| blocker.message)?;
-        if let Err(unpinned) = ready.accepted() {
+        let validated = self.validated(node, Duration::ZERO).await.map_err(|blocker| blocker.message)?;
+        if let Err(unpinned) = validated.accepted() {
             return Ok(Some(unpinned));
         }
-        if ready.pins.system_uuid.is_some() {
+        if validated.pins.system_uuid.is_some() {
             return Ok(None);
         }
-        for call in ready.power(Act::Off).filter(|call| call.claim == Claim::Asked) {
-            let options = secret::options(&*self.cluster, &ready.node, call).await?;
+        for call in validated.power(Act::Off).filter(|call| call.identity_method == IdentityMethod::Asked) {
+            let options = secret::options(&*self.cluster, &validated.node, call).await?;
             if let Some(reported) = identity::asked(call, &options, &self.runner).await {
-                return Ok(Some(ready.pins.unpinned(node, &reported.map_err(|error| error.to_string())?)));
+                return Ok(Some(validated.pins.unpinned(node, &reported.map_err(|error| error.to_string())?)));
             }
         }
         Ok(None)

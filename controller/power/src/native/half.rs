@@ -3,7 +3,7 @@
 use nodewell_reconcile::{cluster::Configuration, lease_deadline::LeaseDeadline};
 use nodewell_remediation::{
     action::Failed,
-    method::{Act, Call, Plug, Ready},
+    method::{Act, Call, Plug, ValidatedMethods},
     snapshot::PowerState,
 };
 
@@ -23,18 +23,18 @@ impl<C: Configuration> NativePower<C> {
     /// Where that is unknown, the machine may be off by now, and asking is the next thing anyway.
     pub(super) async fn half_done(
         &self,
-        ready: &Ready,
+        validated: &ValidatedMethods,
         HalfDone { call, act, failed, done }: HalfDone<'_>,
         lease_deadline: &LeaseDeadline,
     ) -> Failed {
         let untouched = matches!(failed, Failed::NotBegun(_));
         let failed = begun(failed, done);
-        if act != Act::Off || done.is_empty() || !(untouched || self.is_on(&ready.node, call).await) {
+        if act != Act::Off || done.is_empty() || !(untouched || self.is_on(&validated.node, call).await) {
             return failed;
         }
         let mut undone = Vec::new();
-        for call in done.iter().filter_map(|name| ready.calls.get(name)) {
-            undone.push(match self.on_again(ready, call, lease_deadline).await {
+        for call in done.iter().filter_map(|name| validated.calls.get(name)) {
+            undone.push(match self.on_again(validated, call, lease_deadline).await {
                 Ok(()) => format!("{} was turned on again", call.name),
                 Err(why) => format!("{} stays off: {}", call.name, message(why)),
             });
@@ -48,10 +48,15 @@ impl<C: Configuration> NativePower<C> {
     }
 
     /// By the method itself, or by the one that turns the same plug on.
-    async fn on_again(&self, ready: &Ready, off: &Call, lease_deadline: &LeaseDeadline) -> Result<(), Failed> {
-        let mut candidates = ready.power(Act::On).filter(|on| on.name == off.name || Plug::of(on) == Plug::of(off));
+    async fn on_again(
+        &self,
+        validated: &ValidatedMethods,
+        off: &Call,
+        lease_deadline: &LeaseDeadline,
+    ) -> Result<(), Failed> {
+        let mut candidates = validated.power(Act::On).filter(|on| on.name == off.name || Plug::of(on) == Plug::of(off));
         let missing = || Failed::NotBegun("no method turns it on".to_owned());
-        self.run(&ready.node, candidates.next().ok_or_else(missing)?, Act::On, lease_deadline).await
+        self.run(&validated.node, candidates.next().ok_or_else(missing)?, Act::On, lease_deadline).await
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
 use nodewell_remediation::{
     api::fence::Blocker,
     facts::Node,
-    method::{Plugs, Ready},
+    method::{Plugs, ValidatedMethods},
     time::Moment,
 };
 
@@ -26,7 +26,7 @@ pub(super) struct Memory {
 struct Remembered {
     of: About,
     at: Moment,
-    found: Result<Arc<Ready>, Blocker>,
+    found: Result<Arc<ValidatedMethods>, Blocker>,
     identity: Option<(Moment, Result<(), Blocker>)>,
 }
 
@@ -64,16 +64,21 @@ impl About {
 }
 
 impl Memory {
-    pub(super) fn configured(&self, node: &Node, now: Moment, ages: Ages) -> Option<Result<Arc<Ready>, Blocker>> {
+    pub(super) fn configured(
+        &self,
+        node: &Node,
+        now: Moment,
+        ages: Ages,
+    ) -> Option<Result<Arc<ValidatedMethods>, Blocker>> {
         let known = self.nodes.get(&node.name).filter(|known| known.of == About::of(node))?;
         (now.since(known.at) < ages.of(&known.found)).then(|| known.found.clone())
     }
 
     /// An identity that was proven for another configuration is forgotten. Plugs of a configuration that cannot be read
     /// any more stay: they may still be wired so.
-    pub(super) fn configure(&mut self, node: &Node, now: Moment, found: Result<Arc<Ready>, Blocker>) {
-        if let Ok(ready) = &found {
-            self.plugs.set(ready);
+    pub(super) fn configure(&mut self, node: &Node, now: Moment, found: Result<Arc<ValidatedMethods>, Blocker>) {
+        if let Ok(validated) = &found {
+            self.plugs.set(validated);
         }
         let of = About::of(node);
         let before = self.nodes.remove(&node.name).filter(|known| known.of == of && known.found == found);
@@ -82,25 +87,31 @@ impl Memory {
     }
 
     /// No other node hangs on its plugs, as far as that has to be known.
-    pub(super) fn alone(&self, ready: &Ready) -> Result<(), NotProven> {
-        self.plugs.alone(&ready.node).map_err(not_ready)?;
-        Ok(self.wiring.check(ready)?)
+    pub(super) fn alone(&self, validated: &ValidatedMethods) -> Result<(), NotProven> {
+        self.plugs.alone(&validated.node).map_err(not_ready)?;
+        Ok(self.wiring.check(validated)?)
     }
 
     pub(super) fn identified(
         &self,
         node: &Node,
-        ready: &Arc<Ready>,
+        validated: &Arc<ValidatedMethods>,
         now: Moment,
         ages: Ages,
     ) -> Option<Result<(), Blocker>> {
         let known = self.nodes.get(&node.name).filter(|known| known.of == About::of(node))?;
         let (at, identity) = known.identity.as_ref()?;
-        (known.found.as_ref() == Ok(ready) && now.since(*at) < ages.of(identity)).then(|| identity.clone())
+        (known.found.as_ref() == Ok(validated) && now.since(*at) < ages.of(identity)).then(|| identity.clone())
     }
 
-    pub(super) fn identify(&mut self, node: &Node, ready: &Arc<Ready>, now: Moment, identity: Result<(), Blocker>) {
-        let known = self.nodes.get_mut(&node.name).filter(|known| known.found.as_ref() == Ok(ready));
+    pub(super) fn identify(
+        &mut self,
+        node: &Node,
+        validated: &Arc<ValidatedMethods>,
+        now: Moment,
+        identity: Result<(), Blocker>,
+    ) {
+        let known = self.nodes.get_mut(&node.name).filter(|known| known.found.as_ref() == Ok(validated));
         if let Some(known) = known.filter(|known| known.of == About::of(node)) {
             known.identity = Some((now, identity));
         }

@@ -4,7 +4,7 @@ use nodewell_reconcile::cluster::Configuration;
 use nodewell_remediation::{
     facts::{Node, Truth},
     guard::reason,
-    method::Ready,
+    method::ValidatedMethods,
     snapshot::PowerState,
 };
 
@@ -23,12 +23,12 @@ pub struct Preflight {
 impl<C: Configuration> NativePower<C> {
     /// Reads the configuration, proves the BMC's identity and asks it for the power's state. Changes nothing.
     pub async fn preflight(&self, node: &Node) -> Preflight {
-        let ready = match self.proven(node, self.settings.refresh).await {
-            Ok(ready) => ready,
+        let validated = match self.proven(node, self.settings.refresh).await {
+            Ok(validated) => validated,
             Err(error) => return refused(error),
         };
         let preflight = |status, reason, message: String| Preflight { status, reason, message };
-        let states = self.states(&ready).await;
+        let states = self.states(&validated).await;
         let off = states.each.iter().find(|(_, state)| *state == PowerState::Off);
         match (states.all, off) {
             // The node runs on one supply, but without the other's answer it could not be turned off.
@@ -46,15 +46,15 @@ impl<C: Configuration> NativePower<C> {
                     format!("the node is Ready, but {name} reports Off and another method On; turn that supply on");
                 preflight(Truth::False, "ReadsOff", text)
             }
-            _ => preflight(Truth::True, "FenceReady", by(&ready)),
+            _ => preflight(Truth::True, "FenceReady", by(&validated)),
         }
     }
 }
 
 /// With what had better be written otherwise.
-fn by(ready: &Ready) -> String {
-    let by = format!("by {}", ready.power_management.join(", "));
-    std::iter::once(by).chain(ready.notes.iter().cloned()).collect::<Vec<_>>().join("; ")
+fn by(validated: &ValidatedMethods) -> String {
+    let by = format!("by {}", validated.power_management.join(", "));
+    std::iter::once(by).chain(validated.notes.iter().cloned()).collect::<Vec<_>>().join("; ")
 }
 
 fn refused(NotProven { blocker, is_early }: NotProven) -> Preflight {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use nodewell_remediation::{
-    method::{Act, Call, Claim, Known, Ready},
+    method::{Act, Call, IdentityMethod, Known, ValidatedMethods},
     time::Moment,
 };
 
@@ -59,8 +59,10 @@ impl Wiring {
     ///
     /// # Errors
     /// Other nodes may hang on the plugs of this one; which, and what to do.
-    pub(super) fn check(&self, ready: &Ready) -> Result<(), WiringError> {
-        let calls = ready.power(Act::Off).filter(|call| call.storage.is_none() && call.claim != Claim::Asked);
+    pub(super) fn check(&self, validated: &ValidatedMethods) -> Result<(), WiringError> {
+        let calls = validated
+            .power(Act::Off)
+            .filter(|call| call.storage.is_none() && call.identity_method != IdentityMethod::Asked);
         let calls: Vec<&Call> = calls.collect();
         if calls.is_empty() {
             return Ok(());
@@ -77,7 +79,7 @@ impl Wiring {
                 some(&unread)
             )));
         }
-        calls.into_iter().try_for_each(|call| self.check_doubtful(&ready.node, call))
+        calls.into_iter().try_for_each(|call| self.check_doubtful(&validated.node, call))
     }
 
     fn check_doubtful(&self, node: &str, call: &Call) -> Result<(), WiringError> {

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use nodewell_remediation::{
-    snapshot::{Claims, Snapshot},
+    snapshot::{PeerLeases, Snapshot},
     time::Moment,
 };
 
@@ -39,10 +39,10 @@ impl Cache {
     }
 
     /// What other remediators' Leases hold now.
-    pub fn set_claims(&self, claims: Claims) {
+    pub fn set_peer_leases(&self, leases: PeerLeases) {
         let mut state = self.lock();
-        let loud = state.snapshot.claims != claims;
-        state.snapshot.claims = claims;
+        let loud = state.snapshot.peer_leases != leases;
+        state.snapshot.peer_leases = leases;
         drop(state);
         self.notify_if(loud);
     }

@@ -46,7 +46,7 @@ impl<C: Records, P> Executor<'_, C, P> {
 
     /// Other remediators stay away from a node from before our first write about it.
     async fn claim(&self, fence: &NodeFence) -> Result<(), ApiError> {
-        if !self.cache.with(|snapshot| snapshot.claims.are_kept) {
+        if !self.cache.with(|snapshot| snapshot.peer_leases.are_kept) {
             return Ok(());
         }
         self.write(self.cluster.claim(&fence.spec.node_name, &fence.spec.node_uid)).await

@@ -156,7 +156,7 @@ async fn a_lease_made_again_does_not_count_from_the_start() {
     assert_eq!(leads(&term), Some(8));
 }
 
-fn a_ledger(age: u64) -> nodewell_remediation::decide::Ledger {
+fn a_handover(age: u64) -> nodewell_remediation::decide::Handover {
     let pods = serde_json::json!({ "pods": [{ "policy": "p", "node": "n1", "age": age, "pods": 7 }] });
     serde_json::from_value(pods).unwrap()
 }
@@ -166,7 +166,7 @@ async fn the_next_leader_finds_what_the_one_before_left_and_counts_only_time_tha
     let cluster = OneLease::default();
     let (mut one, _) = candidate(&cluster, "one", 0);
     run_for(&mut one, 18).await;
-    one.cache.leave(a_ledger(30));
+    one.cache.leave(a_handover(30));
     run_for(&mut one, 3).await;
     // It ends without a message. The next one's clock is years ahead, and it waits for its own 15 s.
     let (mut two, term) = candidate(&cluster, "two", 1_000_000_000);
@@ -179,11 +179,11 @@ async fn the_next_leader_finds_what_the_one_before_left_and_counts_only_time_tha
     two.resign().await;
     let (mut three, term) = candidate(&cluster, "three", 0);
     run_for(&mut three, 1).await;
-    assert_eq!((leads(&term), three.cache.inherited()), (Some(3), a_ledger(30)));
+    assert_eq!((leads(&term), three.cache.inherited()), (Some(3), a_handover(30)));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_ledger_that_cannot_be_read_is_not_an_empty_one() {
+async fn a_handover_that_cannot_be_read_is_not_an_empty_one() {
     let cluster = OneLease::default();
     let annotations = [("nodewell.dev/rates".to_owned(), "too long".to_owned())].into();
     cluster.0.borrow_mut().lease =
@@ -191,5 +191,5 @@ async fn a_ledger_that_cannot_be_read_is_not_an_empty_one() {
     cluster.0.borrow_mut().version = 1;
     let (mut one, term) = candidate(&cluster, "one", 0);
     run_for(&mut one, 1).await;
-    assert_eq!((leads(&term), one.cache.inherited()), (Some(1), nodewell_remediation::decide::Ledger::lost()));
+    assert_eq!((leads(&term), one.cache.inherited()), (Some(1), nodewell_remediation::decide::Handover::lost()));
 }

@@ -19,7 +19,7 @@ use crate::{
     guard::{
         self, Subject,
         reason::{BUSY, DRY_RUN, WITHIN_GRACE_PERIOD},
-        stage::{Grade, begins_harshly, grade},
+        stage::{DisruptionLevel, begins_disruptively, disruption_level},
     },
     policy::{Policy, span::show, step_name},
     time::Moment,
@@ -126,10 +126,10 @@ struct Candidate<'a> {
 fn blockers(pass: &Pass<'_>, subject: &Subject<'_>, since: Moment) -> Vec<Blocker> {
     let policy = subject.policy;
     let guard_blockers = guard::all_blockers(&pass.input, subject);
-    let mut blockers = match policy.steps.first().map_or(Grade::Power, grade) {
-        Grade::Isolate => guard_blockers.isolate,
-        Grade::Drain => guard_blockers.drain,
-        Grade::Power => guard_blockers.power,
+    let mut blockers = match policy.steps.first().map_or(DisruptionLevel::Power, disruption_level) {
+        DisruptionLevel::Isolate => guard_blockers.isolate,
+        DisruptionLevel::Drain => guard_blockers.drain,
+        DisruptionLevel::Power => guard_blockers.power,
     };
     let held = pass.input.now.moment.since(since);
     if held < policy.held_for {
@@ -144,10 +144,10 @@ fn blockers(pass: &Pass<'_>, subject: &Subject<'_>, since: Moment) -> Vec<Blocke
 }
 
 fn give<'a>(pass: &mut Pass<'a>, name: &'a str, policy: &'a Policy) {
-    let grade = if begins_harshly(&policy.steps) { Grade::Power } else { Grade::Isolate };
+    let level = if begins_disruptively(&policy.steps) { DisruptionLevel::Power } else { DisruptionLevel::Isolate };
     let now = pass.input.now.moment;
-    pass.input.tally.give(name, &policy.name, grade);
-    pass.input.history.give(&policy.name, name, "", grade, now);
+    pass.input.tally.give(name, &policy.name, level);
+    pass.input.history.give(&policy.name, name, "", level, now);
 }
 
 fn open(pass: &mut Pass<'_>, candidate: Candidate<'_>) {

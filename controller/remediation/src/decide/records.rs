@@ -15,7 +15,7 @@ use crate::{
         self, Subject,
         history::moment,
         reason::BUSY,
-        stage::{Grade, has_begun},
+        stage::{DisruptionLevel, has_begun},
     },
     policy::{Policy, step_name},
     snapshot::{Gathered, Snapshot},
@@ -51,7 +51,7 @@ pub(super) fn decide(pass: &mut Pass<'_>) {
     pass.memory.revivals = revivals(pass);
     let by_hand = Policy { mode: Mode::Enforce, ..Policy::default() };
     let (begun, waiting): (Vec<_>, Vec<_>) =
-        snapshot.fences.iter().partition(|(_, fence)| has_begun(fence, Grade::Power));
+        snapshot.fences.iter().partition(|(_, fence)| has_begun(fence, DisruptionLevel::Power));
     for (name, fence) in begun.into_iter().chain(waiting) {
         one(pass, name, fence, &by_hand);
         pass.input.tally.reserve(name, fence);
@@ -212,9 +212,9 @@ fn count(pass: &mut Pass<'_>, subject: &Subject<'_>, action: &Action) {
     let Some((name, fence)) = pass.input.snapshot.fences.get_key_value(subject.name) else { return };
     let now = pass.input.now.moment;
     let policy = &fence.spec.policy;
-    if let Some(grade) = grade_of(action) {
-        pass.input.tally.give(name, policy, grade);
-        pass.input.history.give(policy, name, &fence.metadata.uid, grade, now);
+    if let Some(level) = level_of(action) {
+        pass.input.tally.give(name, policy, level);
+        pass.input.history.give(policy, name, &fence.metadata.uid, level, now);
     }
     if moves_pods(action) {
         // Those that DaemonSets own go with the taint, too. Pods that were not counted use up the whole rate.
@@ -240,24 +240,28 @@ fn moves_pods(action: &Action) -> bool {
     }
 }
 
-/// How harsh an action is, if it disrupts anything.
-fn grade_of(action: &Action) -> Option<Grade> {
+/// How disruptive an action is, if it disrupts anything.
+fn level_of(action: &Action) -> Option<DisruptionLevel> {
     match action {
         Action::Perform { op: Op::Reversible(op), .. } => match op {
-            ReversibleOp::Taint(_) | ReversibleOp::Cordon => Some(Grade::Isolate),
-            ReversibleOp::Drain(_) => Some(Grade::Drain),
-            ReversibleOp::Methods(_) => Some(Grade::Power),
+            ReversibleOp::Taint(_) | ReversibleOp::Cordon => Some(DisruptionLevel::Isolate),
+            ReversibleOp::Drain(_) => Some(DisruptionLevel::Drain),
+            ReversibleOp::Methods(_) => Some(DisruptionLevel::Power),
             ReversibleOp::Untaint(_)
             | ReversibleOp::Uncordon
             | ReversibleOp::ForgetRelease
             | ReversibleOp::ReadPower { .. } => None,
         },
         Action::Perform { op: Op::Irreversible(op), .. } => match op {
-            IrreversibleOp::PowerOff | IrreversibleOp::Reap | IrreversibleOp::Release { .. } => Some(Grade::Power),
+            IrreversibleOp::PowerOff | IrreversibleOp::Reap | IrreversibleOp::Release { .. } => {
+                Some(DisruptionLevel::Power)
+            }
             IrreversibleOp::PowerOn => None,
         },
         // A phase that is written is one that is entered.
-        Action::Save { fence, .. } => [Grade::Power, Grade::Isolate].into_iter().find(|grade| has_begun(fence, *grade)),
+        Action::Save { fence, .. } => {
+            [DisruptionLevel::Power, DisruptionLevel::Isolate].into_iter().find(|level| has_begun(fence, *level))
+        }
         Action::Open(_) | Action::Close { .. } => None,
     }
 }

@@ -19,7 +19,7 @@ use crate::{
     drain::DrainRules,
     facts::{Node, Truth},
     fence::PredicateState,
-    guard::stage::{Grade, grade},
+    guard::stage::{DisruptionLevel, disruption_level},
     policy::{Policy, Quota, Rate, Storm},
     predicate::{Judge, Predicate, cel},
     testing::{at, node, now, set_condition, wall},
@@ -74,10 +74,10 @@ fn greedy(input: &FenceInput<'_>) -> Next {
     let Some(step) = input.fence.spec.steps.get(input.fence.status.policy_step) else {
         return Next::Wait { until: None, blockers: Vec::new() };
     };
-    let (blockers, op) = match grade(step) {
-        Grade::Isolate => (&input.guard_blockers.isolate, Op::Reversible(ReversibleOp::Cordon)),
-        Grade::Drain => (&input.guard_blockers.drain, Op::Reversible(ReversibleOp::Drain(rules()))),
-        Grade::Power => (&input.guard_blockers.power, Op::Irreversible(IrreversibleOp::PowerOff)),
+    let (blockers, op) = match disruption_level(step) {
+        DisruptionLevel::Isolate => (&input.guard_blockers.isolate, Op::Reversible(ReversibleOp::Cordon)),
+        DisruptionLevel::Drain => (&input.guard_blockers.drain, Op::Reversible(ReversibleOp::Drain(rules()))),
+        DisruptionLevel::Power => (&input.guard_blockers.power, Op::Irreversible(IrreversibleOp::PowerOff)),
     };
     if !blockers.is_empty() || input.predicate != PredicateState::Yes {
         return Next::Wait { until: None, blockers: blockers.clone() };

@@ -12,7 +12,7 @@ use super::DrainRules;
 
 /// What is to become of one pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Sorted {
+pub enum PodDeleteStatus {
     /// It has to go; a drain ends when it is gone.
     Go,
     /// It stays, and the drain does not wait for it.
@@ -23,27 +23,28 @@ pub enum Sorted {
 
 /// The message names the field of the drain step that would decide otherwise.
 #[must_use]
-pub fn sort(pod: &Pod, rules: &DrainRules, now: Timestamp) -> Sorted {
+pub fn classify(pod: &Pod, rules: &DrainRules, now: Timestamp) -> PodDeleteStatus {
     let filters = [selected, not_deleting_for_long, no_daemon_set, no_mirror, no_local_data, managed];
-    filters.iter().find_map(|filter| filter(pod, rules, now)).unwrap_or(Sorted::Go)
+    filters.iter().find_map(|filter| filter(pod, rules, now)).unwrap_or(PodDeleteStatus::Go)
 }
 
 /// First, because kubectl asks the API server for nothing but these: other pods cannot stand in the way either.
-fn selected(pod: &Pod, rules: &DrainRules, _now: Timestamp) -> Option<Sorted> {
+fn selected(pod: &Pod, rules: &DrainRules, _now: Timestamp) -> Option<PodDeleteStatus> {
     let selector = rules.pod_selector.as_ref()?;
-    (!selects(selector, pod)).then(|| Sorted::Stays("podSelector does not select it".to_owned()))
+    (!selects(selector, pod)).then(|| PodDeleteStatus::Stays("podSelector does not select it".to_owned()))
 }
 
-fn not_deleting_for_long(pod: &Pod, rules: &DrainRules, now: Timestamp) -> Option<Sorted> {
+fn not_deleting_for_long(pod: &Pod, rules: &DrainRules, now: Timestamp) -> Option<PodDeleteStatus> {
     // kubectl's 0 is off.
     let (limit, deletion) = (rules.skip_deleting_for.filter(|limit| !limit.is_zero())?, pod.deleting?);
     let limit = SignedDuration::try_from(limit).ok()?;
     let age = now.duration_since(deletion.at);
-    (age > limit)
-        .then(|| Sorted::Stays(format!("it should have been gone {} s ago (skipWaitForDeleteTimeout)", age.as_secs())))
+    (age > limit).then(|| {
+        PodDeleteStatus::Stays(format!("it should have been gone {} s ago (skipWaitForDeleteTimeout)", age.as_secs()))
+    })
 }
 
-fn no_daemon_set(pod: &Pod, rules: &DrainRules, _now: Timestamp) -> Option<Sorted> {
+fn no_daemon_set(pod: &Pod, rules: &DrainRules, _now: Timestamp) -> Option<PodDeleteStatus> {
     let owner = pod.owner.as_ref().filter(|owner| owner.kind == "DaemonSet")?;
     if pod.is_finished() {
         return None;
@@ -51,17 +52,17 @@ fn no_daemon_set(pod: &Pod, rules: &DrainRules, _now: Timestamp) -> Option<Sorte
     match (owner.gone, rules.ignore_daemon_sets) {
         (true, _) if rules.force => None,
         (true, _) => Some(refused(format!("its DaemonSet {} is gone and nothing makes it again", owner.name), "force")),
-        (false, true) => Some(Sorted::Stays(format!("DaemonSet {} would make it again at once", owner.name))),
+        (false, true) => Some(PodDeleteStatus::Stays(format!("DaemonSet {} would make it again at once", owner.name))),
         (false, false) => Some(refused(format!("DaemonSet {} manages it", owner.name), "ignoreDaemonSets")),
     }
 }
 
 /// The kubelet runs them from a file; the API server only shows them.
-fn no_mirror(pod: &Pod, _rules: &DrainRules, _now: Timestamp) -> Option<Sorted> {
-    pod.mirror.then(|| Sorted::Stays("a static pod: only the node itself can stop it".to_owned()))
+fn no_mirror(pod: &Pod, _rules: &DrainRules, _now: Timestamp) -> Option<PodDeleteStatus> {
+    pod.mirror.then(|| PodDeleteStatus::Stays("a static pod: only the node itself can stop it".to_owned()))
 }
 
-fn no_local_data(pod: &Pod, rules: &DrainRules, _now: Timestamp) -> Option<Sorted> {
+fn no_local_data(pod: &Pod, rules: &DrainRules, _now: Timestamp) -> Option<PodDeleteStatus> {
     let name = pod.volumes.iter().find_map(|volume| match volume {
         Volume::EmptyDir { name } => Some(name),
         _ => None,
@@ -70,7 +71,7 @@ fn no_local_data(pod: &Pod, rules: &DrainRules, _now: Timestamp) -> Option<Sorte
     lost.then(|| refused(format!("the data of its emptyDir volume {name} would be lost"), "deleteEmptyDirData"))
 }
 
-fn managed(pod: &Pod, rules: &DrainRules, _now: Timestamp) -> Option<Sorted> {
+fn managed(pod: &Pod, rules: &DrainRules, _now: Timestamp) -> Option<PodDeleteStatus> {
     if pod.is_finished() || pod.owner.is_some() || rules.force {
         return None;
     }
@@ -81,8 +82,8 @@ fn managed(pod: &Pod, rules: &DrainRules, _now: Timestamp) -> Option<Sorted> {
     Some(refused(why.to_owned(), "force"))
 }
 
-fn refused(why: String, field: &str) -> Sorted {
-    Sorted::Refused(format!("{why}; {field}: true would delete it"))
+fn refused(why: String, field: &str) -> PodDeleteStatus {
+    PodDeleteStatus::Refused(format!("{why}; {field}: true would delete it"))
 }
 
 /// An operator that is not known selects nothing: fewer pods are deleted, never more.

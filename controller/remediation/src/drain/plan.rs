@@ -10,7 +10,7 @@ use crate::{
 
 use super::{
     DrainRules,
-    filter::{Sorted, sort},
+    filter::{PodDeleteStatus, classify},
     state::{DrainState, Tries},
 };
 
@@ -82,10 +82,10 @@ impl<'a> View<'a> {
     fn of(rules: &DrainRules, pods: &'a [Pod], now: Now) -> Self {
         let mut view = Self { go: Vec::new(), refused: Vec::new(), left: 0 };
         for pod in pods {
-            match sort(pod, rules, now.wall) {
-                Sorted::Go => view.go.push(pod),
-                Sorted::Stays(_) => view.left += u32::from(ends_with_power(pod)),
-                Sorted::Refused(why) => view.refused.push(line(&pod.at, &why)),
+            match classify(pod, rules, now.wall) {
+                PodDeleteStatus::Go => view.go.push(pod),
+                PodDeleteStatus::Stays(_) => view.left += u32::from(ends_with_power(pod)),
+                PodDeleteStatus::Refused(why) => view.refused.push(line(&pod.at, &why)),
             }
         }
         view.go.sort_by_key(|pod| (!pod.is_finished(), pod.ready, &pod.at));
@@ -129,10 +129,12 @@ fn waits(rules: &DrainRules, view: &View<'_>, state: &DrainState, now: Now) -> V
 /// The pods that a drain under way waits for, for a reader that only looks, and whether their budgets matter.
 #[must_use]
 pub fn awaited<'a>(rules: &DrainRules, pods: &'a [Pod], now: Now) -> Vec<Awaited<'a>> {
-    let one = |pod: &'a Pod| match sort(pod, rules, now.wall) {
-        Sorted::Stays(_) => None,
-        Sorted::Refused(why) => Some(Awaited { pod, message: format!("stands in the way: {why}"), asks: false }),
-        Sorted::Go => match pod.deleting {
+    let one = |pod: &'a Pod| match classify(pod, rules, now.wall) {
+        PodDeleteStatus::Stays(_) => None,
+        PodDeleteStatus::Refused(why) => {
+            Some(Awaited { pod, message: format!("stands in the way: {why}"), asks: false })
+        }
+        PodDeleteStatus::Go => match pod.deleting {
             Some(deletion) => {
                 let message = format!("is being deleted, by {}{}", deletion.at, finalizers(pod));
                 Some(Awaited { pod, message, asks: false })

@@ -53,19 +53,19 @@ fn now(after: u64) -> Now {
     }
 }
 
-fn sorted(pod: &Pod, rules: &DrainRules) -> Sorted {
-    sort(pod, rules, now(0).wall)
+fn sorted(pod: &Pod, rules: &DrainRules) -> PodDeleteStatus {
+    classify(pod, rules, now(0).wall)
 }
 
 fn refusal(pod: &Pod, rules: &DrainRules) -> String {
     match sorted(pod, rules) {
-        Sorted::Refused(why) => why,
+        PodDeleteStatus::Refused(why) => why,
         other => panic!("{other:?}"),
     }
 }
 
 fn stays(pod: &Pod, rules: &DrainRules) -> bool {
-    matches!(sorted(pod, rules), Sorted::Stays(_))
+    matches!(sorted(pod, rules), PodDeleteStatus::Stays(_))
 }
 
 fn names(next: &DrainNext) -> Vec<&str> {
@@ -114,7 +114,7 @@ fn no_time_at_all_is_a_mistake_and_no_skip_is_none() {
     assert_eq!(errors[0].to_string(), "timeout: 0 would leave no time at all");
     let step = DrainStep { skip_wait_for_delete_timeout: none("0s"), retry: none("0s"), ..DrainStep::default() };
     let rules = DrainRules::of(&step).unwrap();
-    assert_eq!(sorted(&deleting(pod("a"), 9_000), &rules), Sorted::Go);
+    assert_eq!(sorted(&deleting(pod("a"), 9_000), &rules), PodDeleteStatus::Go);
     let mut state = DrainState::default();
     state.answered(&at("a"), refused_by_budget("no"), rules.retry, now(0).moment);
     assert!(next(&rules, &[pod("a")], &mut state, STARTED, now(0)).calls.is_empty());

@@ -60,8 +60,9 @@ impl Pod {
     /// could still write while its successor does.
     #[must_use]
     pub fn is_only_on(&self, storage: &str) -> bool {
-        let is_on =
-            |claim: &Claim| [&claim.storage_class, &claim.driver].into_iter().flatten().any(|name| name == storage);
+        let is_on = |claim: &VolumeClaim| {
+            [&claim.storage_class, &claim.driver].into_iter().flatten().any(|name| name == storage)
+        };
         let mut claims = self.volumes.iter().filter_map(Volume::claim).peekable();
         claims.peek().is_some() && claims.all(is_on)
     }
@@ -107,20 +108,20 @@ pub enum Volume {
     EmptyDir {
         name: String,
     },
-    Claim(Claim),
+    Claim(VolumeClaim),
     /// Config, secrets, host paths and the like: nothing that keeps a pod at its node.
     Other,
 }
 
 impl Volume {
-    fn claim(&self) -> Option<&Claim> {
+    fn claim(&self) -> Option<&VolumeClaim> {
         if let Self::Claim(claim) = self { Some(claim) } else { None }
     }
 }
 
 /// A claim, as far as it was looked up.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Claim {
+pub struct VolumeClaim {
     pub name: String,
     pub storage_class: Option<String>,
     pub driver: Option<String>,

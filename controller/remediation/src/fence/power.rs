@@ -35,14 +35,14 @@ const DUMP_SILENCE: Duration = Duration::from_secs(30);
 const NOT_BEGUN: Duration = Duration::from_secs(1);
 
 /// Why an act may be done, once every guard was asked.
-enum Ground<'a> {
+enum PowerDecision<'a> {
     Cut {
         plan: &'a FencePlan,
         step: &'a PowerStep,
         witnesses: Vec<Witness>,
     },
     /// It is off already.
-    Passive(Vec<Witness>),
+    AlreadyOff(Vec<Witness>),
     Reap,
 }
 
@@ -59,14 +59,14 @@ pub(super) fn await_guards(input: &FenceInput<'_>) -> Next {
             blockers: input.fence.status.blocked_by.clone().into_iter().collect(),
         };
     }
-    match ground(input) {
+    match power_decision(input) {
         Err(blockers) => match blockers.iter().find(|blocker| blocker.reason == RESTART_LIMIT) {
             Some(limit) => Draft::of(input).quarantine(limit.clone()).save(),
             None => wait(input, blockers, None),
         },
-        Ok(Ground::Cut { plan, step, witnesses }) => cut(input, plan, step, &witnesses),
-        Ok(Ground::Passive(witnesses)) => passive(input, &witnesses),
-        Ok(Ground::Reap) => Draft::of(input)
+        Ok(PowerDecision::Cut { plan, step, witnesses }) => cut(input, plan, step, &witnesses),
+        Ok(PowerDecision::AlreadyOff(witnesses)) => passive(input, &witnesses),
+        Ok(PowerDecision::Reap) => Draft::of(input)
             .with(|status| status.jobs = vec!["reap".into()])
             .intend(Irreversible::Reap)
             .enter(Phase::Reaping, "reap intended")
@@ -93,7 +93,7 @@ fn is_released_and_unheard(input: &FenceInput<'_>) -> bool {
 }
 
 /// Asks everything; all that speaks against it comes back, not only the first.
-fn ground<'a>(input: &FenceInput<'a>) -> Result<Ground<'a>, Vec<Blocker>> {
+fn power_decision<'a>(input: &FenceInput<'a>) -> Result<PowerDecision<'a>, Vec<Blocker>> {
     let mut blockers = unwanted(input);
     blockers.extend(input.guard_blockers.power.iter().cloned());
     if is_released_and_unheard(input) {
@@ -103,14 +103,14 @@ fn ground<'a>(input: &FenceInput<'a>) -> Result<Ground<'a>, Vec<Blocker>> {
     if own_node(input).is_none_or(|node| node.deleting) {
         blockers.push(Blocker::new(NODE_GONE, "the Node is being deleted"));
     }
-    let ground = match steps::current(input.fence) {
-        Some(Ok(PolicyStep::Power { step, releases })) => power_ground(input, step, releases),
-        Some(Ok(PolicyStep::Reap { even_if_drain_failed })) => reap_ground(input, even_if_drain_failed),
+    let decision = match steps::current(input.fence) {
+        Some(Ok(PolicyStep::Power { step, releases })) => decide_power(input, step, releases),
+        Some(Ok(PolicyStep::Reap { even_if_drain_failed })) => decide_reap(input, even_if_drain_failed),
         Some(Ok(_)) | None => Err(vec![Blocker::new("BadStep", "this step of the record is no act of power")]),
         Some(Err(blocker)) => Err(vec![blocker]),
     };
-    match ground {
-        Ok(ground) if blockers.is_empty() => Ok(ground),
+    match decision {
+        Ok(decision) if blockers.is_empty() => Ok(decision),
         Ok(_) => Err(blockers),
         Err(more) => Err({
             blockers.extend(more);
@@ -119,7 +119,11 @@ fn ground<'a>(input: &FenceInput<'a>) -> Result<Ground<'a>, Vec<Blocker>> {
     }
 }
 
-fn power_ground<'a>(input: &FenceInput<'a>, step: &'a PowerStep, releases: bool) -> Result<Ground<'a>, Vec<Blocker>> {
+fn decide_power<'a>(
+    input: &FenceInput<'a>,
+    step: &'a PowerStep,
+    releases: bool,
+) -> Result<PowerDecision<'a>, Vec<Blocker>> {
     let mut blockers = Vec::new();
     let plan = plan(input).map_err(|blocker| blockers.push(blocker)).ok();
     if !releases && !input.fence.status.drain.as_ref().is_some_and(DrainReport::emptied) {
@@ -130,12 +134,12 @@ fn power_ground<'a>(input: &FenceInput<'a>, step: &'a PowerStep, releases: bool)
     }
     let off = evidence::is_off(input).filter(|_| plan.is_some_and(|plan| plan.storage_only.is_none()));
     let witnesses = match off {
-        Some(witnesses) if blockers.is_empty() => return Ok(Ground::Passive(witnesses)),
+        Some(witnesses) if blockers.is_empty() => return Ok(PowerDecision::AlreadyOff(witnesses)),
         Some(witnesses) => Ok(witnesses),
         None => evidence::may_power_off(input),
     };
     match (witnesses, plan) {
-        (Ok(witnesses), Some(plan)) if blockers.is_empty() => Ok(Ground::Cut { plan, step, witnesses }),
+        (Ok(witnesses), Some(plan)) if blockers.is_empty() => Ok(PowerDecision::Cut { plan, step, witnesses }),
         (witnesses, _) => Err({
             blockers.extend(witnesses.err());
             blockers
@@ -143,10 +147,10 @@ fn power_ground<'a>(input: &FenceInput<'a>, step: &'a PowerStep, releases: bool)
     }
 }
 
-fn reap_ground<'a>(input: &FenceInput<'_>, even_if_drain_failed: bool) -> Result<Ground<'a>, Vec<Blocker>> {
+fn decide_reap<'a>(input: &FenceInput<'_>, even_if_drain_failed: bool) -> Result<PowerDecision<'a>, Vec<Blocker>> {
     let drain = input.fence.status.drain.as_ref();
     if drain.is_some_and(|report| report.emptied() || even_if_drain_failed) {
-        return Ok(Ground::Reap);
+        return Ok(PowerDecision::Reap);
     }
     let message = "a reap comes only after a drain that left nothing, unless evenIfDrainFailed; look at status.drain";
     Err(vec![Blocker::new("DrainFailed", message)])
@@ -300,9 +304,9 @@ pub(super) fn kdump_wait(input: &FenceInput<'_>) -> Next {
 
 /// The intent is stored: only if everything still allows it, the act. Else nothing proves that it was not begun.
 pub(super) fn powering_off(input: &FenceInput<'_>) -> Next {
-    match (&input.fence.status.intent, ground(input)) {
-        (Some(_), Ok(Ground::Cut { .. } | Ground::Passive(_))) => act(input, IrreversibleOp::PowerOff),
-        (Some(_), Ok(Ground::Reap) | Err(_)) => {
+    match (&input.fence.status.intent, power_decision(input)) {
+        (Some(_), Ok(PowerDecision::Cut { .. } | PowerDecision::AlreadyOff(_))) => act(input, IrreversibleOp::PowerOff),
+        (Some(_), Ok(PowerDecision::Reap) | Err(_)) => {
             Draft::of(input).enter(Phase::InDoubt, "the guards allow it no more").save()
         }
         (None, _) => Draft::of(input).enter(Phase::AwaitGuards, "nothing is intended").save(),
@@ -310,9 +314,9 @@ pub(super) fn powering_off(input: &FenceInput<'_>) -> Next {
 }
 
 pub(super) fn reaping(input: &FenceInput<'_>) -> Next {
-    match (&input.fence.status.intent, ground(input)) {
-        (Some(_), Ok(Ground::Reap)) => act(input, IrreversibleOp::Reap),
-        (Some(_), Ok(Ground::Cut { .. } | Ground::Passive(_)) | Err(_)) => {
+    match (&input.fence.status.intent, power_decision(input)) {
+        (Some(_), Ok(PowerDecision::Reap)) => act(input, IrreversibleOp::Reap),
+        (Some(_), Ok(PowerDecision::Cut { .. } | PowerDecision::AlreadyOff(_)) | Err(_)) => {
             Draft::of(input).enter(Phase::InDoubt, "the guards allow it no more").save()
         }
         (None, _) => Draft::of(input).enter(Phase::AwaitGuards, "nothing is intended").save(),

@@ -13,7 +13,7 @@
 use super::{
     EvaluationInput, Subject,
     reason::{BUDGET_CLUSTER, BUDGET_TOPOLOGY, BUDGET_ZONE, MAX_CONCURRENT},
-    stage::Grade,
+    stage::DisruptionLevel,
     tally::{self, Share, Tally},
 };
 use crate::{
@@ -24,17 +24,17 @@ use crate::{
     time::Moment,
 };
 
-/// The budget of acts of this grade, and its field.
-pub(super) fn of(policy: &Policy, grade: Grade) -> (&Budget, &'static str) {
-    match grade {
-        Grade::Isolate => (&policy.cordon_budget, "cordonBudget"),
-        Grade::Drain | Grade::Power => (&policy.budget, "budget"),
+/// The budget of acts of this level, and its field.
+pub(super) fn of(policy: &Policy, level: DisruptionLevel) -> (&Budget, &'static str) {
+    match level {
+        DisruptionLevel::Isolate => (&policy.cordon_budget, "cordonBudget"),
+        DisruptionLevel::Drain | DisruptionLevel::Power => (&policy.budget, "budget"),
     }
 }
 
-pub(super) fn blockers(input: &EvaluationInput<'_>, subject: &Subject<'_>, grade: Grade) -> Vec<Blocker> {
-    let (budget, field) = of(subject.policy, grade);
-    let question = Question { input, subject, grade, budget, field };
+pub(super) fn blockers(input: &EvaluationInput<'_>, subject: &Subject<'_>, level: DisruptionLevel) -> Vec<Blocker> {
+    let (budget, field) = of(subject.policy, level);
+    let question = Question { input, subject, level, budget, field };
     let mut blockers: Vec<_> = question.cluster().into_iter().collect();
     blockers.extend(subject.node.into_iter().flat_map(|node| question.domains(node)));
     blockers.extend(question.max_concurrent());
@@ -45,14 +45,14 @@ pub(super) fn blockers(input: &EvaluationInput<'_>, subject: &Subject<'_>, grade
 struct Question<'a> {
     input: &'a EvaluationInput<'a>,
     subject: &'a Subject<'a>,
-    grade: Grade,
+    level: DisruptionLevel,
     budget: &'a Budget,
     field: &'static str,
 }
 
 impl Question<'_> {
     fn cluster(&self) -> Option<Blocker> {
-        let share = self.input.tally.cluster(self.subject.name, self.grade);
+        let share = self.input.tally.cluster(self.subject.name, self.level);
         let limit = Limit { living: self.budget.cluster.of(share.total), dead: self.budget.dead.of(share.total) };
         let text = self.over(limit, share)?;
         let field = self.field;
@@ -76,7 +76,7 @@ impl Question<'_> {
 
     /// As many dead ones as of the living, and no more than of the whole cluster.
     fn domain(&self, node: &Node, label: &str, quota: Quota) -> Option<String> {
-        let share = self.input.tally.domain(node, label, self.grade);
+        let share = self.input.tally.domain(node, label, self.level);
         let living = quota.of(share.total);
         let dead = living.min(self.budget.dead.of(self.input.snapshot.nodes.len()));
         self.over(Limit { living, dead }, share)
@@ -96,7 +96,7 @@ impl Question<'_> {
     fn max_concurrent(&self) -> Option<Blocker> {
         let most = self.budget.max_concurrent?;
         let Subject { name, policy, .. } = self.subject;
-        let others = self.input.tally.under_remediation(&policy.name, self.grade, name);
+        let others = self.input.tally.under_remediation(&policy.name, self.level, name);
         (others >= most as usize).then(|| {
             let (field, lives) = (self.field, if self.input.tally.is_dead(name) { "dead" } else { "living" });
             let text = format!(
@@ -147,12 +147,12 @@ pub struct BudgetUsage {
 #[must_use]
 pub fn usage(snapshot: &Snapshot, now: Moment) -> Vec<BudgetUsage> {
     let (total, out, dead) = Tally::new(snapshot, now).totals();
-    let of_policy = |policy: &Policy, grade| {
-        let (budget, field) = of(policy, grade);
+    let of_policy = |policy: &Policy, level| {
+        let (budget, field) = of(policy, level);
         let (most_living, most_dead) = (budget.cluster.of(total), budget.dead.of(total));
         BudgetUsage { policy: policy.name.clone(), field, living: out - dead, most_living, dead, most_dead }
     };
-    let both = |policy| [Grade::Isolate, Grade::Power].map(|grade| of_policy(policy, grade));
+    let both = |policy| [DisruptionLevel::Isolate, DisruptionLevel::Power].map(|level| of_policy(policy, level));
     snapshot.policies.iter().flat_map(both).collect()
 }
 

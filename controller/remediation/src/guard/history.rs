@@ -1,15 +1,15 @@
 //! Which remediations began, and when: the memory of rates. After a change of the leader the one before has left its
-//! ledger, and open records have the rest.
+//! handover, and open records have the rest.
 
-mod ledger;
+mod handover;
 
 use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 
-pub use self::ledger::Ledger;
-pub(crate) use self::ledger::names;
-use super::stage::{Grade, begins_harshly, has_begun};
+pub use self::handover::Handover;
+pub(crate) use self::handover::names;
+use super::stage::{DisruptionLevel, begins_disruptively, has_begun};
 use crate::{
     api::fence::{Irreversible, NodeFence},
     policy::{Policy, Rate},
@@ -25,7 +25,7 @@ pub type Cycles = BTreeMap<Timestamp, Moment>;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct History {
-    /// By policy and whether it was harsh: node and record, and when.
+    /// By policy and whether it was disruptive: node and record, and when.
     started: BTreeMap<(String, bool), BTreeMap<(String, String), Moment>>,
     /// By policy and node: pods given to be evicted or released, the most there were of one node; when last.
     pods: BTreeMap<String, BTreeMap<String, (Moment, usize)>>,
@@ -43,7 +43,7 @@ impl History {
         for (node, fence) in &snapshot.fences {
             let opened = fence.metadata.creation_timestamp.map_or(now.moment, |wall| moment(wall, now));
             self.take(node, fence, false, opened);
-            if has_begun(fence, Grade::Power) || begins_harshly(&fence.spec.steps) {
+            if has_begun(fence, DisruptionLevel::Power) || begins_disruptively(&fence.spec.steps) {
                 self.take(node, fence, true, opened);
             }
             self.remember_cycles(node, &fence.status.earlier_cycles, now);
@@ -70,9 +70,9 @@ impl History {
         }
     }
 
-    fn take(&mut self, node: &str, fence: &NodeFence, harsh: bool, at: Moment) {
+    fn take(&mut self, node: &str, fence: &NodeFence, disruptive: bool, at: Moment) {
         let uid = fence.metadata.uid.clone();
-        let started = self.started.entry((fence.spec.policy.clone(), harsh)).or_default();
+        let started = self.started.entry((fence.spec.policy.clone(), disruptive)).or_default();
         // What was given out in a pass had no UID yet.
         let given = started.remove(&(node.to_owned(), String::new()));
         started.entry((node.to_owned(), uid)).or_insert(given.unwrap_or(at));
@@ -102,9 +102,9 @@ impl History {
     }
 
     /// `node` was given to `policy` in this pass.
-    pub(crate) fn give(&mut self, policy: &str, node: &str, fence: &str, grade: Grade, now: Moment) {
-        for harsh in [false, grade != Grade::Isolate] {
-            let started = self.started.entry((policy.to_owned(), harsh)).or_default();
+    pub(crate) fn give(&mut self, policy: &str, node: &str, fence: &str, level: DisruptionLevel, now: Moment) {
+        for disruptive in [false, level != DisruptionLevel::Isolate] {
+            let started = self.started.entry((policy.to_owned(), disruptive)).or_default();
             started.entry((node.to_owned(), fence.to_owned())).or_insert(now);
         }
     }
@@ -115,11 +115,18 @@ impl History {
     }
 
     /// Nodes that `policy` began to remediate within the window, without `but`.
-    pub(crate) fn started_within(&self, policy: &str, grade: Grade, but: &str, within: Duration, now: Moment) -> usize {
+    pub(crate) fn started_within(
+        &self,
+        policy: &str,
+        level: DisruptionLevel,
+        but: &str,
+        within: Duration,
+        now: Moment,
+    ) -> usize {
         if self.is_blind(within, now) {
             return usize::MAX;
         }
-        let started = self.started.get(&(policy.to_owned(), grade != Grade::Isolate)).into_iter().flatten();
+        let started = self.started.get(&(policy.to_owned(), level != DisruptionLevel::Isolate)).into_iter().flatten();
         started.filter(|((node, _), at)| node != but && now.since(**at) < within).count()
     }
 
@@ -178,7 +185,7 @@ fn age(at: Timestamp, now: Now) -> Duration {
 }
 
 /// A wall time on our own clock; one from the future, or from before our clock began, is the nearest there is. It is
-/// another's clock where the leader changed: the time in the ledger stands before it.
+/// another's clock where the leader changed: the time in the handover stands before it.
 #[must_use]
 pub fn moment(wall: Timestamp, now: Now) -> Moment {
     Moment(now.moment.0.saturating_sub(age(wall, now)))

@@ -1,6 +1,6 @@
 //! Whether a kubelet lives on a node, by what no other client can report for it: its own Lease, and Ready beside it.
 
-use super::stage::{Grade, is_under_way};
+use super::stage::{DisruptionLevel, is_under_way};
 use crate::{
     facts::{LeaseView, Node, kubelet},
     snapshot::Snapshot,
@@ -39,5 +39,5 @@ pub(crate) fn is_over(lease: &LeaseView, now: Moment) -> bool {
 
 /// We turn it off or on just now: its silence is not news, and Ready will follow.
 fn is_powered(snapshot: &Snapshot, name: &str) -> bool {
-    snapshot.fences.get(name).is_some_and(|fence| is_under_way(fence, Grade::Power))
+    snapshot.fences.get(name).is_some_and(|fence| is_under_way(fence, DisruptionLevel::Power))
 }

@@ -8,12 +8,12 @@ use super::{
         ABORTED, AUTOSCALER, CLAIMED_BY_PEER, CONTROL_PLANE, ETCD_QUORUM, ETCD_UNKNOWN, NODE_GONE, NODE_READY,
         OWN_HOST, REMEDIATION_SKIPPED,
     },
-    stage::Grade,
+    stage::DisruptionLevel,
 };
 use crate::{
     api::{self, fence::Blocker, policy::ControlPlane},
     facts::{Node, kubelet},
-    snapshot::{Claims, Quorum},
+    snapshot::{PeerLeases, Quorum},
 };
 
 /// Taints by which autoscalers announce that they are taking a node away (cluster-autoscaler, Karpenter 1 and before).
@@ -38,13 +38,13 @@ pub(super) fn blockers(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> Ve
         return blockers;
     };
     blockers.extend(claimed(node));
-    blockers.extend(claim(&input.snapshot.claims, subject.name));
+    blockers.extend(claimed_by_peer(&input.snapshot.peer_leases, subject.name));
     blockers
 }
 
-/// Claims that cannot be read block every node: any of them may be claimed.
-fn claim(claims: &Claims, node: &str) -> Option<Blocker> {
-    let text = claims.held.get(node).or(claims.unreadable.as_ref())?;
+/// Leases of peers that cannot be read block every node: any of them may be claimed.
+fn claimed_by_peer(leases: &PeerLeases, node: &str) -> Option<Blocker> {
+    let text = leases.held.get(node).or(leases.unreadable.as_ref())?;
     Some(Blocker::new(CLAIMED_BY_PEER, text.clone()))
 }
 
@@ -90,7 +90,11 @@ fn peers(node: &Node) -> Option<Blocker> {
 }
 
 /// One control-plane node at a time, and only while etcd keeps its quorum without it.
-pub(super) fn control_plane(input: &EvaluationInput<'_>, subject: &Subject<'_>, grade: Grade) -> Vec<Blocker> {
+pub(super) fn control_plane(
+    input: &EvaluationInput<'_>,
+    subject: &Subject<'_>,
+    level: DisruptionLevel,
+) -> Vec<Blocker> {
     if !subject.node.is_some_and(Node::is_control_plane) {
         return Vec::new();
     }
@@ -106,7 +110,7 @@ pub(super) fn control_plane(input: &EvaluationInput<'_>, subject: &Subject<'_>, 
         blockers.push(Blocker::new(CONTROL_PLANE, text));
     }
     // To cordon one takes nothing from etcd.
-    if grade != Grade::Isolate {
+    if level != DisruptionLevel::Isolate {
         let lost = subject.node.is_none_or(|node| takes_a_member(&input.snapshot.etcd_members, node));
         blockers.extend(quorum(input.snapshot.etcd, lost));
     }

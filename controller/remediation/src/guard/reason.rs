@@ -55,7 +55,8 @@ pub const PREDICATE_ERROR: &str = "PredicateError";
 /// A predicate is true by Events alone, and any client may have written those. Ask for a condition, or set
 /// `trustEvents`.
 pub const EVENTS_NOT_TRUSTED: &str = "EventsNotTrusted";
-/// The record's predicate is true of the node no more: nothing harsher is begun, and soon what was done is taken back.
+/// The record's predicate is true of the node no more: nothing more disruptive is begun, and soon what was done is
+/// taken back.
 pub const PREDICATE_FALSE: &str = "PredicateFalse";
 /// The node was power-cycled as often as `restarts` allows. A person has to look at it.
 pub const RESTART_LIMIT: &str = "RestartLimit";

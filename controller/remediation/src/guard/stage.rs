@@ -5,9 +5,9 @@ use crate::api::{
     policy::StepSpec,
 };
 
-/// How harsh an act is; guards differ.
+/// How disruptive an act is; guards differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Grade {
+pub(crate) enum DisruptionLevel {
     /// Taint and cordon.
     Isolate,
     Drain,
@@ -15,19 +15,19 @@ pub(crate) enum Grade {
     Power,
 }
 
-pub(crate) fn grade(step: &StepSpec) -> Grade {
+pub(crate) fn disruption_level(step: &StepSpec) -> DisruptionLevel {
     if step.taint.is_some() || step.cordon.is_some() {
-        Grade::Isolate
+        DisruptionLevel::Isolate
     } else if step.drain.is_some() {
-        Grade::Drain
+        DisruptionLevel::Drain
     } else {
-        Grade::Power
+        DisruptionLevel::Power
     }
 }
 
 /// What a phase alone shows of power.
 #[derive(PartialEq, Eq)]
-enum Reach {
+enum PowerProgress {
     None,
     /// Its act is about to begin, or has failed: the node is under remediation.
     Near,
@@ -35,45 +35,51 @@ enum Reach {
     Power,
 }
 
-fn reach(phase: Phase) -> Reach {
+fn power_progress(phase: Phase) -> PowerProgress {
     match phase {
-        Phase::Pending | Phase::Isolating | Phase::Draining | Phase::Waiting | Phase::AwaitGuards => Reach::None,
-        Phase::Recovering | Phase::Closed => Reach::None,
-        Phase::KdumpWait | Phase::Quarantined | Phase::Failed => Reach::Near,
-        Phase::PoweringOff | Phase::OffConfirmed | Phase::PodsReleased | Phase::PoweringOn => Reach::Power,
-        Phase::AwaitReady | Phase::Reaping | Phase::InDoubt => Reach::Power,
+        Phase::Pending | Phase::Isolating | Phase::Draining | Phase::Waiting | Phase::AwaitGuards => {
+            PowerProgress::None
+        }
+        Phase::Recovering | Phase::Closed => PowerProgress::None,
+        Phase::KdumpWait | Phase::Quarantined | Phase::Failed => PowerProgress::Near,
+        Phase::PoweringOff | Phase::OffConfirmed | Phase::PodsReleased | Phase::PoweringOn => PowerProgress::Power,
+        Phase::AwaitReady | Phase::Reaping | Phase::InDoubt => PowerProgress::Power,
     }
 }
 
-/// An act of this grade has begun for certain, and has not ended.
-pub(crate) fn is_under_way(fence: &NodeFence, grade: Grade) -> bool {
+/// An act of this level has begun for certain, and has not ended.
+pub(crate) fn is_under_way(fence: &NodeFence, level: DisruptionLevel) -> bool {
     let status = &fence.status;
-    match grade {
-        Grade::Isolate => has_begun(fence, Grade::Isolate),
-        Grade::Drain => status.phase == Phase::Draining || is_under_way(fence, Grade::Power),
-        Grade::Power => status.intent.is_some() || status.off.is_some() || reach(status.phase) == Reach::Power,
+    match level {
+        DisruptionLevel::Isolate => has_begun(fence, DisruptionLevel::Isolate),
+        DisruptionLevel::Drain => status.phase == Phase::Draining || is_under_way(fence, DisruptionLevel::Power),
+        DisruptionLevel::Power => {
+            status.intent.is_some() || status.off.is_some() || power_progress(status.phase) == PowerProgress::Power
+        }
     }
 }
 
-/// The record remediates a node by an act of this grade, under way or ended: it is not back yet.
-pub(crate) fn has_begun(fence: &NodeFence, grade: Grade) -> bool {
+/// The record remediates a node by an act of this level, under way or ended: it is not back yet.
+pub(crate) fn has_begun(fence: &NodeFence, level: DisruptionLevel) -> bool {
     let status = &fence.status;
     if status.phase == Phase::Closed {
         return false;
     }
-    let power = is_under_way(fence, Grade::Power) || !status.cycles.is_empty() || reach(status.phase) != Reach::None;
+    let power = is_under_way(fence, DisruptionLevel::Power)
+        || !status.cycles.is_empty()
+        || power_progress(status.phase) != PowerProgress::None;
     let drain = power || status.phase == Phase::Draining || status.drain.is_some();
-    match grade {
-        Grade::Isolate => {
+    match level {
+        DisruptionLevel::Isolate => {
             let ours = &status.ours;
             drain || ours.cordon || !ours.taints.is_empty() || status.phase != Phase::Pending
         }
         // One budget is for both.
-        Grade::Drain | Grade::Power => drain,
+        DisruptionLevel::Drain | DisruptionLevel::Power => drain,
     }
 }
 
-/// Its first step is a harsh one already, so that opening the record begins to remediate the node.
-pub(crate) fn begins_harshly(steps: &[StepSpec]) -> bool {
-    steps.first().is_none_or(|step| grade(step) != Grade::Isolate)
+/// Its first step is a disruptive one already, so that opening the record begins to remediate the node.
+pub(crate) fn begins_disruptively(steps: &[StepSpec]) -> bool {
+    steps.first().is_none_or(|step| disruption_level(step) != DisruptionLevel::Isolate)
 }

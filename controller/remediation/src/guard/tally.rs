@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     life::{self, Life},
-    stage::{Grade, begins_harshly, has_begun},
+    stage::{DisruptionLevel, begins_disruptively, has_begun},
 };
 use crate::{
     api::{
@@ -53,7 +53,7 @@ pub(crate) struct Share {
     pub(crate) others_dead: usize,
     /// Dead, or not known to live.
     pub(crate) lost: usize,
-    /// Those, and what is in our hands by acts of the grade.
+    /// Those, and what is in our hands by acts of the level.
     pub(crate) held: usize,
 }
 
@@ -113,26 +113,26 @@ impl<'a> Tally<'a> {
         for (name, _) in leases.filter(|(name, _)| snapshot.nodes.contains_key(*name)) {
             self.mark(Mark::Out, name);
         }
-        // Whatever is under way for a busy node, it may be the harshest.
+        // Whatever is under way for a busy node, it may be the most disruptive.
         for name in &snapshot.busy {
             [Mark::Out, Mark::Isolated, Mark::Disrupted].into_iter().for_each(|mark| self.mark(mark, name));
         }
         for (name, fence) in &snapshot.fences {
             let busy = snapshot.busy.contains(name);
-            if busy || has_begun(fence, Grade::Isolate) {
-                self.give(name, &fence.spec.policy, Grade::Isolate);
+            if busy || has_begun(fence, DisruptionLevel::Isolate) {
+                self.give(name, &fence.spec.policy, DisruptionLevel::Isolate);
             }
-            if (busy || has_begun(fence, Grade::Power)) && !is_back(fence, snapshot.nodes.get(name)) {
-                self.give(name, &fence.spec.policy, Grade::Power);
+            if (busy || has_begun(fence, DisruptionLevel::Power)) && !is_back(fence, snapshot.nodes.get(name)) {
+                self.give(name, &fence.spec.policy, DisruptionLevel::Power);
             }
         }
     }
 
     /// `name` is, or is about to be, in the hands of `policy`.
-    pub(crate) fn give(&mut self, name: &'a str, policy: &'a str, grade: Grade) {
+    pub(crate) fn give(&mut self, name: &'a str, policy: &'a str, level: DisruptionLevel) {
         let strays = &self.strays;
         self.isolated.entry(policy).or_insert_with(|| strays.clone()).insert(name);
-        if grade != Grade::Isolate {
+        if level != DisruptionLevel::Isolate {
             self.disrupted.entry(policy).or_insert_with(|| strays.clone()).insert(name);
             self.mark(Mark::Disrupted, name);
         }
@@ -145,8 +145,8 @@ impl<'a> Tally<'a> {
         match fence.status.phase {
             Phase::Closed | Phase::Recovering => {}
             Phase::Quarantined if is_back(fence, self.snapshot.nodes.get(name)) => {}
-            _ if begins_harshly(&fence.spec.steps) => self.give(name, &fence.spec.policy, Grade::Power),
-            _ => self.give(name, &fence.spec.policy, Grade::Isolate),
+            _ if begins_disruptively(&fence.spec.steps) => self.give(name, &fence.spec.policy, DisruptionLevel::Power),
+            _ => self.give(name, &fence.spec.policy, DisruptionLevel::Isolate),
         }
     }
 
@@ -176,28 +176,28 @@ impl<'a> Tally<'a> {
     }
 
     /// Of the whole cluster, with `name`.
-    pub(crate) fn cluster(&self, name: &str, grade: Grade) -> Share {
+    pub(crate) fn cluster(&self, name: &str, level: DisruptionLevel) -> Share {
         let marked = std::array::from_fn(|mark| self.marked[mark].len());
-        self.share(&Domain { total: self.snapshot.nodes.len(), marked }, name, grade)
+        self.share(&Domain { total: self.snapshot.nodes.len(), marked }, name, level)
     }
 
     /// Of `node`'s domain by `label`, with it.
-    pub(crate) fn domain(&self, node: &Node, label: &str, grade: Grade) -> Share {
+    pub(crate) fn domain(&self, node: &Node, label: &str, level: DisruptionLevel) -> Share {
         match self.domains.get(label).and_then(|values| values.get(domain(Some(node), label))) {
-            Some(counted) => self.share(counted, &node.name, grade),
+            Some(counted) => self.share(counted, &node.name, level),
             // One that was not counted is as full as the cluster.
-            None => self.cluster(&node.name, grade),
+            None => self.cluster(&node.name, level),
         }
     }
 
-    fn share(&self, domain: &Domain, name: &str, grade: Grade) -> Share {
+    fn share(&self, domain: &Domain, name: &str, level: DisruptionLevel) -> Share {
         let with = |mark: Mark| domain.marked[mark as usize] + usize::from(!self.is(mark, name));
         Share {
             total: domain.total,
             out: with(Mark::Out),
             others_dead: with(Mark::Dead) - 1,
             lost: with(Mark::Lost),
-            held: with(if grade == Grade::Isolate { Mark::Isolated } else { Mark::Disrupted }),
+            held: with(if level == DisruptionLevel::Isolate { Mark::Isolated } else { Mark::Disrupted }),
         }
     }
 
@@ -209,8 +209,8 @@ impl<'a> Tally<'a> {
     /// Other nodes that `policy` remediates and that compete with `but` for its slots: the lost with the lost, the
     /// living with the living; with one whose state is not known, whichever are more. A busy node without a record may
     /// be any policy's.
-    pub(crate) fn under_remediation(&self, policy: &str, grade: Grade, but: &str) -> usize {
-        let hands = if grade == Grade::Isolate { &self.isolated } else { &self.disrupted };
+    pub(crate) fn under_remediation(&self, policy: &str, level: DisruptionLevel, but: &str) -> usize {
+        let hands = if level == DisruptionLevel::Isolate { &self.isolated } else { &self.disrupted };
         let hands = hands.get(policy).unwrap_or(&self.strays);
         let rivals = |competes: &dyn Fn(&str) -> bool| {
             hands.iter().filter(|name| **name != but && (competes(name) || self.strays.contains(**name))).count()

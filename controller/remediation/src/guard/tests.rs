@@ -2,7 +2,7 @@
 
 mod budget;
 mod dead;
-mod ledger;
+mod handover;
 mod storm;
 
 use std::time::Duration;
@@ -146,7 +146,7 @@ fn nothing_blocks_a_dead_node_in_a_calm_cluster() {
 fn each_guard_blocks_with_its_own_reason() {
     type Change = fn(&mut Fixture);
     let all = [true; 3];
-    let harsh = [false, true, true];
+    let disruptive = [false, true, true];
     let power = [false, false, true];
     let cases: [(&str, [bool; 3], Change); 34] = [
         ("NotLeading", all, |fixture| fixture.snapshot.epoch = 0),
@@ -173,8 +173,10 @@ fn each_guard_blocks_with_its_own_reason() {
         ("ClaimedByPeer", all, |fixture| annotate(fixture, "cluster.x-k8s.io/skip-remediation")),
         ("ClaimedByPeer", all, |fixture| annotate(fixture, "cluster.x-k8s.io/paused")),
         ("ClaimedByPeer", all, |fixture| annotate(fixture, "weave.works/kured-reboot-in-progress")),
-        ("ClaimedByPeer", all, |fixture| drop(fixture.snapshot.claims.held.insert("n0".into(), "held by nhc".into()))),
-        ("ClaimedByPeer", all, |fixture| fixture.snapshot.claims.unreadable = Some("forbidden".into())),
+        ("ClaimedByPeer", all, |fixture| {
+            drop(fixture.snapshot.peer_leases.held.insert("n0".into(), "held by nhc".into()))
+        }),
+        ("ClaimedByPeer", all, |fixture| fixture.snapshot.peer_leases.unreadable = Some("forbidden".into())),
         ("NewNode", all, |fixture| fixture.node().created = wall(800)),
         ("NewNode", all, |fixture| fixture.node().created = wall(5000)),
         ("Storm", all, |fixture| fixture.storms = vec![Blocker::new(reason::STORM, "")]),
@@ -185,27 +187,27 @@ fn each_guard_blocks_with_its_own_reason() {
             other.labels.insert(CONTROL_PLANE[0].into(), String::new());
             kill(other);
         }),
-        ("EtcdUnknown", harsh, |fixture| control_plane(fixture, Quorum::Unknown)),
-        ("EtcdQuorum", harsh, |fixture| control_plane(fixture, Quorum::Members { healthy: 2, total: 3 })),
-        ("EtcdQuorum", harsh, |fixture| control_plane(fixture, Quorum::Members { healthy: 0, total: 0 })),
-        ("PodRate", harsh, |fixture| {
+        ("EtcdUnknown", disruptive, |fixture| control_plane(fixture, Quorum::Unknown)),
+        ("EtcdQuorum", disruptive, |fixture| control_plane(fixture, Quorum::Members { healthy: 2, total: 3 })),
+        ("EtcdQuorum", disruptive, |fixture| control_plane(fixture, Quorum::Members { healthy: 0, total: 0 })),
+        ("PodRate", disruptive, |fixture| {
             fixture.policy.pods = Rate { count: 10, window: Duration::from_secs(60) };
             fixture.history.give_pods("p", "n5", 10, at(990));
         }),
-        ("PodsUnknown", harsh, |fixture| {
+        ("PodsUnknown", disruptive, |fixture| {
             fixture.open(Phase::Waiting);
             fixture.snapshot.gathered.clear();
         }),
         ("RestartLimit", power, |fixture| fixture.open(Phase::Waiting).status.cycles = vec![wall(100), wall(500)]),
         ("NodeReady", power, |fixture| set_condition(fixture.node(), "Ready", Truth::True, "", at(0))),
     ];
-    for (reason, grades, change) in cases {
+    for (reason, levels, change) in cases {
         let mut fixture = Fixture::new();
         change(&mut fixture);
         let guard_blockers = fixture.all_blockers();
         let blocked = [&guard_blockers.isolate, &guard_blockers.drain, &guard_blockers.power]
             .map(|blockers| reasons(blockers).contains(&reason));
-        assert_eq!(blocked, grades, "{reason}: {guard_blockers:?}");
+        assert_eq!(blocked, levels, "{reason}: {guard_blockers:?}");
         assert_eq!(guard_blockers.power.len(), 1, "{reason} alone: {guard_blockers:?}");
     }
 }
@@ -396,16 +398,16 @@ fn every_message_has_its_numbers() {
     );
 }
 
-/// Whatever a record says: where a harsher stage has begun a milder one has, and in a closed record none has.
+/// Whatever a record says: where a more disruptive stage has begun a milder one has, and in a closed record none has.
 #[test]
 fn stages_are_ordered() {
     for phase in [Phase::Pending, Phase::Isolating, Phase::Draining, Phase::Failed, Phase::InDoubt, Phase::Closed] {
         let fence = record("n0", phase);
-        assert!(!has_begun(&fence, Grade::Power) || has_begun(&fence, Grade::Isolate), "{phase:?}");
+        assert!(!has_begun(&fence, DisruptionLevel::Power) || has_begun(&fence, DisruptionLevel::Isolate), "{phase:?}");
     }
     let mut closed = record("n0", Phase::Closed);
     closed.status.drain = Some(DrainReport::default());
-    assert!(!has_begun(&closed, Grade::Isolate));
+    assert!(!has_begun(&closed, DisruptionLevel::Isolate));
 }
 
 /// The API server's clock says when a record was created, a leader's own when it cut power.
@@ -415,8 +417,8 @@ fn a_cycle_of_this_record_counts_whatever_the_clocks_say() {
         let mut fence = record("n0", Phase::Waiting);
         fence.metadata.creation_timestamp = Some(wall(900));
         fence.status.earlier_cycles = vec![cut];
-        assert!(!has_begun(&fence, Grade::Power), "those before it have not");
+        assert!(!has_begun(&fence, DisruptionLevel::Power), "those before it have not");
         fence.status.cycles = vec![cut];
-        assert!(has_begun(&fence, Grade::Power));
+        assert!(has_begun(&fence, DisruptionLevel::Power));
     }
 }

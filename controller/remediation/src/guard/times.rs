@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{
     EvaluationInput, Subject, budgets,
     reason::{NEW_NODE, POD_RATE, PODS_UNKNOWN, RATE, RESTART_LIMIT},
-    stage::{Grade, has_begun},
+    stage::{DisruptionLevel, has_begun},
 };
 use crate::{
     api::fence::{Blocker, Phase},
@@ -23,14 +23,14 @@ pub(super) fn new_node(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> Op
 }
 
 /// A node under remediation does not count again.
-pub(super) fn rate(input: &EvaluationInput<'_>, subject: &Subject<'_>, grade: Grade) -> Option<Blocker> {
-    if subject.fence.is_some_and(|fence| has_begun(fence, grade)) {
+pub(super) fn rate(input: &EvaluationInput<'_>, subject: &Subject<'_>, level: DisruptionLevel) -> Option<Blocker> {
+    if subject.fence.is_some_and(|fence| has_begun(fence, level)) {
         return None;
     }
-    let (budget, field) = budgets::of(subject.policy, grade);
+    let (budget, field) = budgets::of(subject.policy, level);
     let rate = budget.rate?;
     let policy = &subject.policy.name;
-    let started = input.history.started_within(policy, grade, subject.name, rate.window, input.now.moment);
+    let started = input.history.started_within(policy, level, subject.name, rate.window, input.now.moment);
     (started >= rate.count as usize).then(|| {
         let text = format!(
             "policy {policy} began to remediate {started} nodes within {}, {field}.rate is {}",
@@ -43,8 +43,8 @@ pub(super) fn rate(input: &EvaluationInput<'_>, subject: &Subject<'_>, grade: Gr
 
 /// Pods of this node that would be evicted or released now. Of a node that a record remediates they are read, and pods
 /// that could not be counted are not none. A node whose pods alone are more than the rate goes when no other's went.
-pub(super) fn pods(input: &EvaluationInput<'_>, subject: &Subject<'_>, grade: Grade) -> Option<Blocker> {
-    if grade == Grade::Isolate {
+pub(super) fn pods(input: &EvaluationInput<'_>, subject: &Subject<'_>, level: DisruptionLevel) -> Option<Blocker> {
+    if level == DisruptionLevel::Isolate {
         return None;
     }
     let (policy, rate) = (subject.policy, subject.policy.pods);

@@ -10,7 +10,7 @@ const LIMIT_NODES: u32 = 20_000;
 
 /// An agent's options and actions.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Agent {
+pub struct FenceAgent {
     /// As the metadata has it; an agent that is a link to another has the other's.
     pub name: String,
     /// By the names the agent prefers, with `_` for `-`.
@@ -59,7 +59,7 @@ pub enum Unreadable {
     Shape(String),
 }
 
-impl Agent {
+impl FenceAgent {
     /// Reads `xml`. A DTD, and so any entity of the document's own, is refused.
     ///
     /// # Errors

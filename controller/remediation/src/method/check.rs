@@ -7,8 +7,8 @@ use std::{
 };
 
 use super::{
-    Act, Agent, BuiltIn, Call, ClusterSettings, Method, MethodDiagnostics, NodeMethods, ParameterKind, Ready, Wish,
-    Written, fault, forbidden, near,
+    Act, BuiltIn, Call, ClusterSettings, FenceAgent, Method, MethodDiagnostics, NodeMethods, ParameterKind,
+    ValidatedMethods, Wish, Written, fault, forbidden, near,
 };
 
 /// What `fencing.py` waits for the power to change, if the metadata does not give it.
@@ -25,8 +25,8 @@ const REDFISH: &str = "fence_redfish";
 /// Everything that is wrong.
 pub fn check(
     found: &NodeMethods,
-    agents: &BTreeMap<String, Result<Agent, String>>,
-) -> Result<Ready, MethodDiagnostics> {
+    agents: &BTreeMap<String, Result<FenceAgent, String>>,
+) -> Result<ValidatedMethods, MethodDiagnostics> {
     let mut checker = Checker { found, agents, diagnostics: Vec::new(), notes: Vec::new() };
     let calls = found.methods.values().filter_map(|method| checker.call(method)).collect::<Vec<_>>();
     checker.built_ins();
@@ -37,7 +37,7 @@ pub fn check(
         return Err(MethodDiagnostics(diagnostics));
     }
     let is_real = |name: &&String| BuiltIn::named(name) != Some(BuiltIn::RestartInstance);
-    Ok(Ready {
+    Ok(ValidatedMethods {
         node: found.node.clone(),
         isolation: found.isolation.clone(),
         power_management: found.power_management.iter().filter(is_real).cloned().collect(),
@@ -50,20 +50,20 @@ pub fn check(
 }
 
 /// Every name by which a key of the Secret may give an option.
-fn secret_names(name: &str, agent: &Agent) -> BTreeMap<String, String> {
+fn secret_names(name: &str, agent: &FenceAgent) -> BTreeMap<String, String> {
     let allowed = agent.names.iter().filter(|(_, alias)| forbidden::may_be_secret(name, &alias.to));
     allowed.map(|(name, alias)| (name.clone(), alias.to.clone())).collect()
 }
 
 /// The client that sets the node's label chooses them.
-fn of_type(method: &Method, agent: &Agent) -> BTreeSet<String> {
+fn of_type(method: &Method, agent: &FenceAgent) -> BTreeSet<String> {
     let by_label = method.options.iter().filter(|(_, written)| !written.of_node);
     by_label.filter_map(|(name, _)| agent.find(name)).map(|(alias, _)| alias.to.clone()).collect()
 }
 
 struct Checker<'a> {
     found: &'a NodeMethods,
-    agents: &'a BTreeMap<String, Result<Agent, String>>,
+    agents: &'a BTreeMap<String, Result<FenceAgent, String>>,
     diagnostics: Vec<String>,
     notes: Vec<String>,
 }
@@ -94,7 +94,7 @@ impl Checker<'_> {
             secret_needed: method.secret_needed,
             needed,
             names: secret_names(&method.agent, agent),
-            claim: method.claim.clone(),
+            identity_method: method.identity_method.clone(),
             of_type: of_type(method, agent),
             storage: method.storage.clone(),
             acts,
@@ -128,7 +128,7 @@ impl Checker<'_> {
     }
 
     /// By their preferred names.
-    fn options(&mut self, method: &Method, agent: &Agent) -> BTreeMap<String, String> {
+    fn options(&mut self, method: &Method, agent: &FenceAgent) -> BTreeMap<String, String> {
         let mut options = BTreeMap::new();
         for (name, Written { value, at, .. }) in &method.options {
             let Some((alias, parameter)) = agent.find(name) else {
@@ -156,7 +156,7 @@ impl Checker<'_> {
     }
 
     /// Options without which the agent would not start. The Secret may still bring some of them.
-    fn needed(&mut self, method: &Method, agent: &Agent, options: &BTreeMap<String, String>) -> BTreeSet<String> {
+    fn needed(&mut self, method: &Method, agent: &FenceAgent, options: &BTreeMap<String, String>) -> BTreeSet<String> {
         let required =
             agent.parameters.iter().filter(|(_, parameter)| parameter.required && parameter.default.is_none());
         let missing = required.map(|(name, _)| name).filter(|name| !options.contains_key(*name) && *name != "action");
@@ -189,7 +189,7 @@ impl Checker<'_> {
         }
     }
 
-    fn acts(&mut self, method: &Method, agent: &Agent) -> BTreeSet<Act> {
+    fn acts(&mut self, method: &Method, agent: &FenceAgent) -> BTreeSet<Act> {
         let name = &method.name;
         let [isolation, power, recovery] =
             [&self.found.isolation, &self.found.power_management, &self.found.recovery].map(|step| step.contains(name));
@@ -214,7 +214,7 @@ impl Checker<'_> {
     }
 
     /// What turns off has to be asked whether it did.
-    fn power(&mut self, method: &Method, agent: &Agent, mut acts: BTreeSet<Act>) -> BTreeSet<Act> {
+    fn power(&mut self, method: &Method, agent: &FenceAgent, mut acts: BTreeSet<Act>) -> BTreeSet<Act> {
         if method.action == Some(Wish::Off) && !self.has_other_for_on(method) {
             acts.insert(Act::On);
         }
@@ -238,7 +238,7 @@ impl Checker<'_> {
         others.filter_map(|name| self.found.methods.get(name)).any(|other| other.action == Some(Wish::On))
     }
 
-    fn longest(&mut self, method: &Method, agent: &Agent, options: &BTreeMap<String, String>) -> Duration {
+    fn longest(&mut self, method: &Method, agent: &FenceAgent, options: &BTreeMap<String, String>) -> Duration {
         let seconds = |name: &str| {
             let given = options.get(name);
             let default = agent.parameters.get(name).and_then(|parameter| parameter.default.as_ref());

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, fmt};
 
-use super::{Act, Call, Claim, Ready, Unproven, compare, guid_of, plugs};
+use super::{Act, Call, IdentityMethod, Unproven, ValidatedMethods, compare, guid_of, plugs};
 use crate::facts::Node;
 
 /// The keys of `config.properties` that pin a machine.
@@ -74,7 +74,7 @@ impl Pins {
     }
 }
 
-impl Ready {
+impl ValidatedMethods {
     /// Every outlet that a method turns off and cannot ask whose it is was named for this node, as was every one that a label
     /// chose, in any step; and every one that was named is turned off: one supply that is forgotten leaves the machine on.
     ///
@@ -108,10 +108,10 @@ impl Ready {
     /// ask; the others act on their options.
     fn is_mute(&self, call: &Call) -> bool {
         let is_of_power = self.power_management.contains(&call.name) && call.storage.is_none();
-        match call.claim {
-            Claim::Configured if is_of_power && call.acts.contains(&Act::Off) => true,
-            Claim::Asked if is_of_power => call.of_type.contains("plug"),
-            Claim::Pinned(_) if is_of_power => false,
+        match call.identity_method {
+            IdentityMethod::Configured if is_of_power && call.acts.contains(&Act::Off) => true,
+            IdentityMethod::Asked if is_of_power => call.of_type.contains("plug"),
+            IdentityMethod::Pinned(_) if is_of_power => false,
             _ => call.of_type.iter().any(|name| plugs::distinguishes_machines(&call.agent, name)),
         }
     }

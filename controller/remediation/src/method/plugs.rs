@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Act, Call, Ready, forbidden};
+use super::{Act, Call, ValidatedMethods, forbidden};
 
 /// What is turned off: the address a method talks to, and the outlet, machine or system there.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -128,9 +128,9 @@ pub struct Plugs {
 
 impl Plugs {
     /// Replaces what is known of the node.
-    pub fn set(&mut self, ready: &Ready) {
-        let plugs = ready.power(Act::Off).filter(|call| call.storage.is_none()).flat_map(Plug::of).collect();
-        self.nodes.insert(ready.node.clone(), plugs);
+    pub fn set(&mut self, validated: &ValidatedMethods) {
+        let plugs = validated.power(Act::Off).filter(|call| call.storage.is_none()).flat_map(Plug::of).collect();
+        self.nodes.insert(validated.node.clone(), plugs);
     }
 
     /// Its configuration, or the node, is gone.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    BuiltIn, Claim, METHOD_PREFIX, Method, MethodDiagnostics, NodeMethods, Wish, Written,
+    BuiltIn, IdentityMethod, METHOD_PREFIX, Method, MethodDiagnostics, NodeMethods, Wish, Written,
     cluster::{CONFIG_KEY, settings, split_list},
     config_maps::ConfigMapReader,
     pins::{OUTLETS, Pins, SYSTEM_UUID},
@@ -314,8 +314,8 @@ impl MethodReader<'_, '_> {
                     ));
                 }
             }
-            "identity" if value == "configured" => method.claim = Claim::Configured,
-            "identity" if value == "asked" => method.claim = Claim::Asked,
+            "identity" if value == "configured" => method.identity_method = IdentityMethod::Configured,
+            "identity" if value == "asked" => method.identity_method = IdentityMethod::Asked,
             "identity" => {
                 self.reader.report(format!("{}: identity is {value}; there are asked and configured", written.at));
             }
@@ -323,7 +323,7 @@ impl MethodReader<'_, '_> {
                 "{}: {key} is one machine's, and this is chosen by a label; write it into the ConfigMap {METHOD_PREFIX}{}-{}",
                 written.at, method.name, self.node
             )),
-            "system-uuid" | "system_uuid" => method.claim = Claim::Pinned(value),
+            "system-uuid" | "system_uuid" => method.identity_method = IdentityMethod::Pinned(value),
             "storage" => method.storage = Some(value),
             // A client that may write ConfigMaps could otherwise have any Secret sent to an address of its own.
             "secret" if !value.starts_with(SECRET_PREFIX) => self.reader.report(format!(

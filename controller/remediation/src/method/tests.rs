@@ -57,13 +57,14 @@ fn resolve(node: &str, kind: Option<&str>, entries: &[(&str, &str, &str)]) -> Re
     panic!("it asks for ever")
 }
 
-fn ready(entries: &[(&str, &str, &str)]) -> Result<Ready, MethodDiagnostics> {
-    ready_of("n1", entries)
+fn validated(entries: &[(&str, &str, &str)]) -> Result<ValidatedMethods, MethodDiagnostics> {
+    validated_of("n1", entries)
 }
 
-fn ready_of(node: &str, entries: &[(&str, &str, &str)]) -> Result<Ready, MethodDiagnostics> {
+fn validated_of(node: &str, entries: &[(&str, &str, &str)]) -> Result<ValidatedMethods, MethodDiagnostics> {
     let found = resolve(node, None, entries)?;
-    let agents = found.agents().into_iter().map(|name| (name.to_owned(), Ok(Agent::parse(XML).unwrap()))).collect();
+    let agents =
+        found.fence_agents().into_iter().map(|name| (name.to_owned(), Ok(FenceAgent::parse(XML).unwrap()))).collect();
     check(&found, &agents)
 }
 
@@ -74,7 +75,7 @@ fn wrong_with(lines: &str) -> String {
         ("fence-config-n1", "config.properties", "power_management=pdu"),
         ("fence-config-n1", "fence-method-pdu", text.as_str()),
     ];
-    ready(&entries).map_err(|diagnostics| diagnostics.to_string()).unwrap_err()
+    validated(&entries).map_err(|diagnostics| diagnostics.to_string()).unwrap_err()
 }
 
 #[test]
@@ -97,17 +98,17 @@ fn the_proposals_example_is_read_with_its_template() {
     let found = resolve("n1", None, &entries).unwrap();
     assert_eq!(found.cluster.policies, [FencePolicy { name: "half".into(), percentage: Some(50) }]);
     assert_eq!((found.cluster.grace_timeout.as_secs(), found.cluster.giveup_retries), (7, 3));
-    let ready = ready(&entries).unwrap();
-    assert_eq!(ready.power_management, ["eaton", "clean-pods"]);
-    assert_eq!(ready.recovery, ["uncordon"], "the proposal's default means the opposite of what it says");
-    let call = &ready.calls["eaton"];
+    let validated = validated(&entries).unwrap();
+    assert_eq!(validated.power_management, ["eaton", "clean-pods"]);
+    assert_eq!(validated.recovery, ["uncordon"], "the proposal's default means the opposite of what it says");
+    let call = &validated.calls["eaton"];
     let options: Vec<(&str, &str)> = call.options.iter().map(|(name, value)| (&**name, &**value)).collect();
     assert_eq!(options, [("ip", "1.2.3.4"), ("plug", "3"), ("power_timeout", "9"), ("username", "a=b")]);
     assert_eq!((call.agent.as_str(), call.longest.as_secs()), ("fence_test", 28));
     assert_eq!(call.secret, "secret-fence-method-eaton-n1");
-    assert!(ready.notes.iter().any(|note| note.contains("write ip")), "{:?}", ready.notes);
+    assert!(validated.notes.iter().any(|note| note.contains("write ip")), "{:?}", validated.notes);
     let idle = "fence-cluster-config: grace_timeout, giveup_retries, percentage of fence-policy-half has no effect";
-    assert!(ready.notes.iter().any(|note| note.starts_with(idle)), "{:?}", ready.notes);
+    assert!(validated.notes.iter().any(|note| note.starts_with(idle)), "{:?}", validated.notes);
 }
 
 #[test]
@@ -136,8 +137,8 @@ fn a_node_without_any_configuration_has_no_method_for_its_power() {
         (found.source.as_deref(), found.power_management.as_slice()),
         (None, &["restart-instance".to_owned()][..])
     );
-    let ready = ready(&[]).unwrap();
-    assert!(ready.power_management.is_empty() && ready.power(Act::Off).next().is_none());
+    let validated = validated(&[]).unwrap();
+    assert!(validated.power_management.is_empty() && validated.power(Act::Off).next().is_none());
 }
 
 #[test]
@@ -197,7 +198,7 @@ fn what_an_agent_needs_has_to_be_given() {
         ("fence-config-n1", "config.properties", "power_management=pdu"),
         ("fence-config-n1", "fence-method-pdu", "agent_name=fence_test\nip=1"),
     ];
-    assert!(ready(&entries).unwrap_err().to_string().contains("needs the option plug"));
+    assert!(validated(&entries).unwrap_err().to_string().contains("needs the option plug"));
 }
 
 #[test]
@@ -205,8 +206,8 @@ fn a_password_script_stands_for_the_secret() {
     let text = "agent_name=fence_test\nip=1\nplug=1\npassword-script=/usr/sbin/fetch_passwd";
     let entries =
         [("fence-config-n1", "config.properties", "power_management=a"), ("fence-config-n1", "fence-method-a", text)];
-    let ready = ready(&entries).unwrap();
-    assert!(ready.calls["a"].secret_needed && !ready.calls["a"].options.contains_key("password_script"));
+    let validated = validated(&entries).unwrap();
+    assert!(validated.calls["a"].secret_needed && !validated.calls["a"].options.contains_key("password_script"));
 }
 
 #[test]
@@ -219,7 +220,7 @@ fn an_agent_that_is_not_there_or_unfit_refuses_the_configuration() {
     let agents = BTreeMap::from([("fence_gone".to_owned(), Err("not run: no such file".to_owned()))]);
     assert!(check(&found, &agents).unwrap_err().to_string().contains("fence_gone: not run"));
     let fabric = XML.replace("<action name=\"reboot\"/>", "");
-    let of = |xml: &str| BTreeMap::from([("fence_gone".to_owned(), Ok(Agent::parse(xml).unwrap()))]);
+    let of = |xml: &str| BTreeMap::from([("fence_gone".to_owned(), Ok(FenceAgent::parse(xml).unwrap()))]);
     assert!(check(&found, &of(&fabric)).unwrap_err().to_string().contains("add storage=DRIVER"));
     let blind = XML.replace("<action name=\"status\"/>", "");
     assert!(check(&found, &of(&blind)).unwrap_err().to_string().contains("cannot do status"));
@@ -232,13 +233,13 @@ fn a_method_for_a_storage_makes_the_whole_plan_one_for_it() {
         ("fence-config-n1", "config.properties", "power_management=san"),
         ("fence-config-n1", "fence-method-san", text),
     ];
-    assert_eq!(ready(&storage).unwrap().storage_only.as_deref(), Some("san.example.com"));
+    assert_eq!(validated(&storage).unwrap().storage_only.as_deref(), Some("san.example.com"));
     let mixed = [
         ("fence-config-n1", "config.properties", "power_management=san pdu"),
         ("fence-config-n1", "fence-method-san", text),
         ("fence-config-n1", "fence-method-pdu", "agent_name=fence_test\nip=1\nplug=1"),
     ];
-    assert!(ready(&mixed).unwrap_err().to_string().contains("are mixed"));
+    assert!(validated(&mixed).unwrap_err().to_string().contains("are mixed"));
 }
 
 #[test]
@@ -250,16 +251,20 @@ fn off_and_on_may_be_two_methods() {
         ("fence-config-n1", "fence-method-down", off.as_str()),
         ("fence-config-n1", "fence-method-up", on.as_str()),
     ];
-    let names = |ready: &Ready, act| ready.power(act).map(|call| call.name.clone()).collect::<Vec<_>>();
-    let ready_pair = ready(&pair).unwrap();
-    assert_eq!((names(&ready_pair, Act::Off), names(&ready_pair, Act::On)), (vec!["down".into()], vec!["up".into()]));
-    assert_eq!(names(&ready_pair, Act::Status), ["down"]);
+    let names =
+        |validated: &ValidatedMethods, act| validated.power(act).map(|call| call.name.clone()).collect::<Vec<_>>();
+    let validated_pair = validated(&pair).unwrap();
+    assert_eq!(
+        (names(&validated_pair, Act::Off), names(&validated_pair, Act::On)),
+        (vec!["down".into()], vec!["up".into()])
+    );
+    assert_eq!(names(&validated_pair, Act::Status), ["down"]);
     let reboot = options("action=reboot");
     let single = [
         ("fence-config-n1", "config.properties", "power_management=a"),
         ("fence-config-n1", "fence-method-a", &*reboot),
     ];
-    let single = ready(&single).unwrap();
+    let single = validated(&single).unwrap();
     assert_eq!((names(&single, Act::Off), names(&single, Act::On)), (vec!["a".into()], vec!["a".into()]));
 }
 
@@ -267,7 +272,8 @@ fn off_and_on_may_be_two_methods() {
 fn two_nodes_on_one_plug_are_told_for_both() {
     let with = |node: &str, lines: &str| {
         let (map, text) = (format!("fence-config-{node}"), format!("agent_name=fence_test\n{lines}"));
-        ready_of(node, &[(&map, "config.properties", "power_management=a"), (&map, "fence-method-a", &text)]).unwrap()
+        validated_of(node, &[(&map, "config.properties", "power_management=a"), (&map, "fence-method-a", &text)])
+            .unwrap()
     };
     let mut plugs = Plugs::default();
     plugs.set(&with("n1", "ip=PDU.example.com\nplug=3"));
@@ -291,11 +297,11 @@ fn hostile_metadata_is_refused() {
         "<resource-agent name='x'><parameters/></resource-agent>",
         "<!DOCTYPE a [<!ENTITY b \"bb\">]><resource-agent><actions><action name='&b;'/></actions></resource-agent>",
     ] {
-        assert!(Agent::parse(xml).is_err(), "{xml}");
+        assert!(FenceAgent::parse(xml).is_err(), "{xml}");
     }
     let deep = format!("<resource-agent>{}", "<a>".repeat(50_000));
-    assert!(Agent::parse(&deep).is_err());
-    assert!(matches!(Agent::parse(&" ".repeat(300_000)), Err(Unreadable::Long(_))));
+    assert!(FenceAgent::parse(&deep).is_err());
+    assert!(matches!(FenceAgent::parse(&" ".repeat(300_000)), Err(Unreadable::Long(_))));
 }
 
 #[test]
@@ -322,8 +328,8 @@ proptest! {
         let text = format!("agent_name=fence_test\nip=1\nplug=1\n{method}");
         let config = format!("power_management=a\n{config}");
         let entries = [("fence-config-n1", "config.properties", config.as_str()), ("fence-config-n1", "fence-method-a", text.as_str())];
-        if let Ok(ready) = ready(&entries) {
-            for call in ready.calls.values() {
+        if let Ok(validated) = validated(&entries) {
+            for call in validated.calls.values() {
                 prop_assert!(call.options.values().all(|value| !value.contains(['\n', '\r', '\0'])));
             }
         }
@@ -340,7 +346,7 @@ proptest! {
 
     #[test]
     fn any_metadata_is_read_or_refused(xml in "\\PC{0,200}", cut in 0usize..2000) {
-        let _ = Agent::parse(&xml);
-        let _ = Agent::parse(XML.get(..cut).unwrap_or(XML));
+        let _ = FenceAgent::parse(&xml);
+        let _ = FenceAgent::parse(XML.get(..cut).unwrap_or(XML));
     }
 }

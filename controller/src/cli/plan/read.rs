@@ -14,7 +14,7 @@ use nodewell_remediation::{
     api::{GROUP, VERSION, fence::NodeFence, policy::RemediationPolicy},
     facts::{LeaseView, Node},
     policy::Policy,
-    snapshot::{Claims, HostView, Snapshot},
+    snapshot::{HostView, PeerLeases, Snapshot},
     time::{Moment, Now},
 };
 use serde_json::Value;
@@ -56,7 +56,7 @@ pub(super) async fn snapshot(cluster: &KubeCluster, config: &Config, now: Now) -
         wire.list(&own("remediationpolicies"), "").await.map_err(CommandError::of("RemediationPolicies"))?;
     policies.into_iter().for_each(|raw| add_policy(&mut snapshot, raw));
     if let Some(namespace) = &config.claims_namespace {
-        snapshot.claims = claims(cluster, namespace, now).await?;
+        snapshot.peer_leases = claims(cluster, namespace, now).await?;
     }
     if snapshot.policies.iter().any(|policy| policy.when.source().contains("event")) {
         add_events(cluster, &mut snapshot, now).await?;
@@ -65,16 +65,16 @@ pub(super) async fn snapshot(cluster: &KubeCluster, config: &Config, now: Now) -
 }
 
 /// What other controllers remediate. A caller of a plan may see less than the controller: then it is reported.
-async fn claims(cluster: &KubeCluster, namespace: &str, now: Now) -> Result<Claims, CommandError> {
+async fn claims(cluster: &KubeCluster, namespace: &str, now: Now) -> Result<PeerLeases, CommandError> {
     match claims::read(cluster.wire(), namespace).await {
         Read::Book(book) => Ok(book.claims(namespace, now.wall)),
-        Read::NoNamespace => Ok(Claims::default()),
+        Read::NoNamespace => Ok(PeerLeases::default()),
         Read::Closed(error) => {
-            Ok(Claims { unreadable: Some(daemon::claims::closed(namespace, &error)), ..Claims::default() })
+            Ok(PeerLeases { unreadable: Some(daemon::claims::closed(namespace, &error)), ..PeerLeases::default() })
         }
         Read::Unknown(error @ nodewell_reconcile::api_error::ApiError::Refused { code: 403, .. }) => {
             let _ = writeln!(io::stderr(), "nodewell-controller: {}", daemon::claims::unseen(namespace, &error));
-            Ok(Claims::default())
+            Ok(PeerLeases::default())
         }
         Read::Unknown(error) => Err(CommandError::of("the Leases of other remediators")(error)),
     }

@@ -9,7 +9,7 @@ use nodewell_remediation::{
     },
     decide::{self, Memory},
     facts::{Condition, Effect, LeaseView, Node, Taint, Truth},
-    fate::Remediation,
+    forecast::Remediation,
     guard::reason::{IDENTITY_UNPROVEN, WITHIN_GRACE_PERIOD},
     policy::{Policy, selector},
     snapshot::{FencePlan, Snapshot},

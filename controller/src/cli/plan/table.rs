@@ -188,7 +188,7 @@ mod tests {
     }
 
     fn asked(policies: Vec<PolicyResult>) -> One {
-        One { policies, waits: Vec::new(), fate: Err(String::new()) }
+        One { policies, waits: Vec::new(), forecast: Err(String::new()) }
     }
 
     fn well() -> Verdict {

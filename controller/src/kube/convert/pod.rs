@@ -6,7 +6,7 @@ use k8s_openapi::{
     api::{core::v1 as core, policy::v1::PodDisruptionBudget, storage::v1::VolumeAttachment},
     apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference},
 };
-use nodewell_remediation::facts::{Attachment, Budget, Claim, Deletion, Owner, Pod, PodRef, Toleration, Volume};
+use nodewell_remediation::facts::{Attachment, Budget, Deletion, Owner, Pod, PodRef, Toleration, Volume, VolumeClaim};
 
 use super::{node::effect, selector::selects};
 
@@ -16,7 +16,7 @@ const MIRROR: &str = "kubernetes.io/config.mirror";
 const DEFAULT_GRACE_SECS: i64 = 30;
 
 /// Claims that were looked up, by name, in the pod's namespace.
-pub type Claims = BTreeMap<String, Claim>;
+pub type Claims = BTreeMap<String, VolumeClaim>;
 
 /// A pod with what is known of its claims. Nothing without a name and a UID.
 #[must_use]
@@ -82,7 +82,9 @@ fn volume(raw: &core::Volume, pod: &str, claims: &Claims) -> Volume {
         return Volume::EmptyDir { name: raw.name.clone() };
     }
     match claim_name(raw, pod) {
-        Some(name) => Volume::Claim(claims.get(&name).cloned().unwrap_or(Claim { name, ..Claim::default() })),
+        Some(name) => {
+            Volume::Claim(claims.get(&name).cloned().unwrap_or(VolumeClaim { name, ..VolumeClaim::default() }))
+        }
         None => Volume::Other,
     }
 }
@@ -163,13 +165,16 @@ mod tests {
             "status": { "phase": "Running", "conditions": [{ "type": "Ready", "status": "True" }] },
         }));
         assert_eq!(claims_of(&raw), ["data-web-0", "web-0-scratch"]);
-        let known = Claim { name: "data-web-0".into(), one_node_only: Some(true), ..Claim::default() };
+        let known = VolumeClaim { name: "data-web-0".into(), one_node_only: Some(true), ..VolumeClaim::default() };
         let pod = pod(raw, &[(known.name.clone(), known.clone())].into()).unwrap();
         assert_eq!(pod.owner.unwrap().kind, "StatefulSet");
         assert!(!pod.owned_by_others && pod.ready && !pod.mirror);
         assert_eq!(pod.grace, Duration::from_secs(30));
         assert_eq!(pod.volumes[0], Volume::Claim(known));
-        assert_eq!(pod.volumes[1], Volume::Claim(Claim { name: "web-0-scratch".into(), ..Claim::default() }));
+        assert_eq!(
+            pod.volumes[1],
+            Volume::Claim(VolumeClaim { name: "web-0-scratch".into(), ..VolumeClaim::default() })
+        );
         assert_eq!(pod.volumes[2..], [Volume::EmptyDir { name: "tmp".into() }, Volume::Other]);
         assert_eq!((pod.tolerations[0].exists, pod.tolerations[0].seconds), (true, Some(300)));
     }

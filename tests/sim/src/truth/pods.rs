@@ -6,7 +6,7 @@ use std::time::Duration;
 use nodewell_reconcile::api_error::ApiError;
 use nodewell_remediation::{
     api::OUT_OF_SERVICE,
-    facts::{Budget, Claim, Node, Owner, Pod, PodRef, Volume},
+    facts::{Budget, Node, Owner, Pod, PodRef, Volume, VolumeClaim},
     time::Moment,
 };
 
@@ -67,11 +67,11 @@ impl Truth {
 
     fn pod(&self, name: &str, uid: &str, node: &str) -> Pod {
         let cuttable = self.scenario.theme == Theme::Storage && uses_san(name);
-        let claim = Claim {
+        let claim = VolumeClaim {
             name: format!("data-{name}"),
             one_node_only: Some(true),
             storage_class: cuttable.then(|| SAN.to_owned()),
-            ..Claim::default()
+            ..VolumeClaim::default()
         };
         Pod {
             at: PodRef { namespace: "default".into(), name: name.into(), uid: uid.into() },

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use nodewell_remediation::method::Claim;
+use nodewell_remediation::method::IdentityMethod;
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn proven(agent: &str, id: &str, options: &[(&str, &str)]) -> Result<(), String>
         secret_needed: false,
         needed: [].into(),
         names: BTreeMap::new(),
-        claim: Claim::Asked,
+        identity_method: IdentityMethod::Asked,
         of_type: std::collections::BTreeSet::new(),
         storage: None,
         acts: [].into(),

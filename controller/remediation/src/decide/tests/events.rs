@@ -119,7 +119,8 @@ fn silence_is_a_nodes_own_report() {
     }
 }
 
-/// The condition that opened a record is gone and Events are left: nothing harsher is begun, and nothing taken back.
+/// The condition that opened a record is gone and Events are left: nothing more disruptive is begun, and nothing taken
+/// back.
 #[test]
 fn a_record_is_not_driven_on_by_events_alone() {
     let mut snapshot = reported_by(EITHER);

@@ -60,18 +60,18 @@ fn limited(limits: (u32, u32, u32), steps: Vec<StepSpec>) -> Policy {
 fn out_of_service(snapshot: &Snapshot, name: &str) -> bool {
     let node = &snapshot.nodes[name];
     let fence = snapshot.fences.get(name);
-    let begun = fence.is_some_and(|fence| crate::guard::stage::has_begun(fence, Grade::Isolate));
+    let begun = fence.is_some_and(|fence| crate::guard::stage::has_begun(fence, DisruptionLevel::Isolate));
     !node.is_ready() || node.unschedulable || begun || snapshot.busy.contains(name)
 }
 
-/// Nodes that are newly acted upon, and whether harshly.
+/// Nodes that are newly acted upon, and whether disruptively.
 fn acted(decision: &Decision) -> Vec<(&str, bool)> {
-    let harsh = |action: &Action| match action {
-        Action::Open(fence) => crate::guard::stage::begins_harshly(&fence.spec.steps),
+    let disruptive = |action: &Action| match action {
+        Action::Open(fence) => crate::guard::stage::begins_disruptively(&fence.spec.steps),
         Action::Perform { op, .. } => !matches!(op, Op::Reversible(ReversibleOp::Cordon)),
         _ => true,
     };
-    decision.actions.iter().map(|action| (action.node(), harsh(action))).collect()
+    decision.actions.iter().map(|action| (action.node(), disruptive(action))).collect()
 }
 
 fn fates() -> impl Strategy<Value = Vec<Fate>> {
@@ -90,16 +90,16 @@ proptest! {
         let snapshot = random(&fates, limited(limits, steps));
         let decision = run(&snapshot, Memory::default(), 1000);
         let acted = acted(&decision);
-        let is_new = |name: &str, harsh: bool| {
-            let grade = if harsh { Grade::Power } else { Grade::Isolate };
-            !snapshot.fences.get(name).is_some_and(|fence| crate::guard::stage::is_under_way(fence, grade))
+        let is_new = |name: &str, disruptive: bool| {
+            let level = if disruptive { DisruptionLevel::Power } else { DisruptionLevel::Isolate };
+            !snapshot.fences.get(name).is_some_and(|fence| crate::guard::stage::is_under_way(fence, level))
         };
         let out: Vec<&str> = snapshot.nodes.keys().map(String::as_str)
             .filter(|name| out_of_service(&snapshot, name) || acted.iter().any(|(acted, _)| acted == name)).collect();
-        for (name, harsh) in acted.iter().filter(|(name, harsh)| is_new(name, *harsh)) {
-            let budget = if *harsh { &snapshot.policies[0].budget } else { &snapshot.policies[0].cordon_budget };
-            // Cordons of a looser budget may come after a harsh act; they are not its doing.
-            if *harsh && acted.iter().any(|(_, harsh)| !harsh) {
+        for (name, disruptive) in acted.iter().filter(|(name, disruptive)| is_new(name, *disruptive)) {
+            let budget = if *disruptive { &snapshot.policies[0].budget } else { &snapshot.policies[0].cordon_budget };
+            // Cordons of a looser budget may come after a disruptive act; they are not its doing.
+            if *disruptive && acted.iter().any(|(_, disruptive)| !disruptive) {
                 continue;
             }
             prop_assert!(out.len() <= budget.cluster.of(fates.len()), "{name}: {out:?}");
@@ -107,8 +107,8 @@ proptest! {
             let there = out.iter().filter(|name| snapshot.nodes[**name].zone() == zone).count();
             prop_assert!(there <= budget.zone.of(fates.len()), "{name}: {out:?}");
         }
-        let begun = snapshot.fences.values().filter(|fence| crate::guard::stage::has_begun(fence, Grade::Power));
-        let new = acted.iter().filter(|(name, harsh)| *harsh && is_new(name, true)).count();
+        let begun = snapshot.fences.values().filter(|fence| crate::guard::stage::has_begun(fence, DisruptionLevel::Power));
+        let new = acted.iter().filter(|(name, disruptive)| *disruptive && is_new(name, true)).count();
         if new > 0 {
             let most = snapshot.policies[0].budget.max_concurrent.unwrap() as usize;
             prop_assert!(begun.count() + new <= most.max(new) && new <= most);

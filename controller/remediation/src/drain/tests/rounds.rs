@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     api::fence::DrainReport,
-    facts::{Budget, Claim},
+    facts::{Budget, VolumeClaim},
 };
 
 #[test]
@@ -172,7 +172,7 @@ fn when_all_that_is_left_was_refused_for_good_the_drain_ends() {
 #[test]
 fn the_end_of_the_total_is_left_to_force_where_it_is_asked_for() {
     let rules = DrainRules { force_on_timeout: true, ..rules() };
-    let claim = Volume::Claim(Claim { one_node_only: Some(true), ..Claim::default() });
+    let claim = Volume::Claim(VolumeClaim { one_node_only: Some(true), ..VolumeClaim::default() });
     let pods = [
         deleting(pod("hangs"), 10_030),
         pod("web"),
@@ -253,7 +253,7 @@ proptest! {
         prop_assert!(step.calls.is_empty() || (after < 600 && step.verdict.is_none()));
         prop_assert!(step.until <= now(600).moment);
         for call in &step.calls {
-            let called = pods.iter().find(|pod| pod.at == call.pod && sort(pod, &rules, now(after).wall) == Sorted::Go);
+            let called = pods.iter().find(|pod| pod.at == call.pod && classify(pod, &rules, now(after).wall) == PodDeleteStatus::Go);
             prop_assert!(called.is_some());
         }
     }

@@ -9,7 +9,7 @@ fn a_daemon_sets_pod_stays_or_stands_in_the_way() {
     assert!(stays(&one, &rules()));
     assert!(refusal(&one, &DrainRules { ignore_daemon_sets: false, ..rules() }).contains("ignoreDaemonSets"));
     let finished = Pod { phase: "Failed".into(), ..one };
-    assert_eq!(sorted(&finished, &rules()), Sorted::Go);
+    assert_eq!(sorted(&finished, &rules()), PodDeleteStatus::Go);
 }
 
 #[test]
@@ -17,7 +17,7 @@ fn the_pod_of_a_daemon_set_that_is_gone_needs_force() {
     let mut orphan = Pod { owner: owner("DaemonSet"), ..pod("d") };
     orphan.owner.as_mut().unwrap().gone = true;
     assert!(refusal(&orphan, &rules()).contains("force: true"));
-    assert_eq!(sorted(&orphan, &DrainRules { force: true, ..rules() }), Sorted::Go);
+    assert_eq!(sorted(&orphan, &DrainRules { force: true, ..rules() }), PodDeleteStatus::Go);
 }
 
 #[test]
@@ -31,8 +31,8 @@ fn an_empty_dir_needs_the_flag_unless_the_pod_is_finished() {
     let one = Pod { volumes: vec![Volume::EmptyDir { name: "cache".into() }], ..pod("c") };
     let why = refusal(&one, &rules());
     assert!(why.contains("cache") && why.contains("deleteEmptyDirData"), "{why}");
-    assert_eq!(sorted(&one, &DrainRules { delete_empty_dir_data: true, ..rules() }), Sorted::Go);
-    assert_eq!(sorted(&Pod { phase: "Succeeded".into(), ..one }, &rules()), Sorted::Go);
+    assert_eq!(sorted(&one, &DrainRules { delete_empty_dir_data: true, ..rules() }), PodDeleteStatus::Go);
+    assert_eq!(sorted(&Pod { phase: "Succeeded".into(), ..one }, &rules()), PodDeleteStatus::Go);
 }
 
 #[test]
@@ -40,15 +40,15 @@ fn a_pod_that_nothing_makes_again_needs_force() {
     let bare = Pod { owner: None, ..pod("bare") };
     assert!(refusal(&bare, &rules()).contains("force"));
     assert!(refusal(&Pod { owned_by_others: true, ..bare.clone() }, &rules()).contains("none of its owners"));
-    assert_eq!(sorted(&bare, &DrainRules { force: true, ..rules() }), Sorted::Go);
-    assert_eq!(sorted(&Pod { phase: "Succeeded".into(), ..bare }, &rules()), Sorted::Go);
+    assert_eq!(sorted(&bare, &DrainRules { force: true, ..rules() }), PodDeleteStatus::Go);
+    assert_eq!(sorted(&Pod { phase: "Succeeded".into(), ..bare }, &rules()), PodDeleteStatus::Go);
 }
 
 #[test]
 fn a_pod_that_is_deleting_for_too_long_is_not_waited_for() {
     let rules = DrainRules { skip_deleting_for: Some(Duration::from_secs(60)), ..rules() };
     assert!(stays(&deleting(pod("old"), 10_000 - 61), &rules));
-    assert_eq!(sorted(&deleting(pod("new"), 10_000 - 60), &rules), Sorted::Go);
+    assert_eq!(sorted(&deleting(pod("new"), 10_000 - 60), &rules), PodDeleteStatus::Go);
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn a_selector_leaves_others_alone_even_where_they_would_stand_in_the_way() {
         (requirement("DoesNotExist", &[]), false),
         (requirement("Like", &["web"]), false),
     ] {
-        assert_eq!(sorted(&pod("p"), &with(one.clone())) == Sorted::Go, goes, "{one:?}");
+        assert_eq!(sorted(&pod("p"), &with(one.clone())) == PodDeleteStatus::Go, goes, "{one:?}");
     }
     assert!(stays(&Pod { owner: None, ..pod("bare") }, &with(requirement("In", &["db"]))));
 }

@@ -18,8 +18,9 @@ fn pod(volumes: Vec<Volume>) -> Pod {
 
 fn volumes() -> impl Strategy<Value = Vec<Volume>> {
     let name = || prop::option::of(prop::sample::select(vec!["san".to_owned(), "nfs".to_owned()]));
-    let claim = (name(), name())
-        .prop_map(|(storage_class, driver)| Volume::Claim(Claim { storage_class, driver, ..Claim::default() }));
+    let claim = (name(), name()).prop_map(|(storage_class, driver)| {
+        Volume::Claim(VolumeClaim { storage_class, driver, ..VolumeClaim::default() })
+    });
     let other = prop_oneof![Just(Volume::Other), Just(Volume::EmptyDir { name: "tmp".into() })];
     prop::collection::vec(prop_oneof![claim, other], 0..5)
 }
@@ -29,7 +30,7 @@ proptest! {
     #[test]
     fn a_pod_on_one_storage_has_claims_and_each_names_it(volumes in volumes(), more in volumes()) {
         let is_only = pod(volumes.clone()).is_only_on("san");
-        let claims: Vec<Claim> = volumes.iter().filter_map(Volume::claim).cloned().collect();
+        let claims: Vec<VolumeClaim> = volumes.iter().filter_map(Volume::claim).cloned().collect();
         let all = claims.iter().all(|claim| claim.driver.as_deref() == Some("san") || claim.storage_class.as_deref() == Some("san"));
         prop_assert_eq!(is_only, all && !claims.is_empty());
         let whole = pod([volumes, more].concat());

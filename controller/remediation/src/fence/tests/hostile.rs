@@ -12,14 +12,14 @@ use crate::{
         OUT_OF_SERVICE,
         fence::{Blocker, Phase},
     },
-    facts::{Claim, Pod, Volume},
+    facts::{Pod, Volume, VolumeClaim},
     fence::{Next, PredicateState, absorb},
     guard::reason::POD_RATE,
     snapshot::FencePlan,
 };
 
 fn ceph_pod() -> Pod {
-    let claim = Claim { storage_class: Some("ceph".into()), ..Claim::default() };
+    let claim = VolumeClaim { storage_class: Some("ceph".into()), ..VolumeClaim::default() };
     Pod { volumes: vec![Volume::Claim(claim)], ..pod("db-0") }
 }
 

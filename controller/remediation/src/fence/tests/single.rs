@@ -13,7 +13,7 @@ use crate::{
         OUT_OF_SERVICE,
         fence::{Irreversible, Phase},
     },
-    facts::{Claim, Volume},
+    facts::{Volume, VolumeClaim},
     fence::{Next, PredicateState},
     snapshot::FencePlan,
     time::Moment,
@@ -165,11 +165,12 @@ fn cut_off_with_pods() -> Fixture {
     fixture.gathered.methods = Some(Ok(FencePlan { storage_only: Some("ceph".into()), ..plan() }));
     fixture.storage = true;
     run(&mut fixture, 400, at(Phase::OffConfirmed));
-    let volume = |class: &str| Volume::Claim(Claim { storage_class: Some(class.into()), ..Claim::default() });
+    let volume =
+        |class: &str| Volume::Claim(VolumeClaim { storage_class: Some(class.into()), ..VolumeClaim::default() });
     let mut pods = vec![pod("db-0"), pod("web-0"), pod("local-0"), pod("both-0"), pod("unknown-0")];
     (pods[0].volumes, pods[2].volumes) = (vec![volume("ceph"), Volume::Other], vec![volume("local")]);
     pods[3].volumes = vec![volume("ceph"), volume("local")];
-    pods[4].volumes = vec![volume("ceph"), Volume::Claim(Claim::default())];
+    pods[4].volumes = vec![volume("ceph"), Volume::Claim(VolumeClaim::default())];
     fixture.gathered.pods = Some((fixture.now.moment, pods));
     fixture
 }

@@ -149,7 +149,7 @@ fn so_many_are_taken_in_a_window() {
     let mut fixture = Fixture::new();
     fixture.policy.budget.rate = Some(Rate { count: 2, window: Duration::from_secs(60) });
     for (name, second) in [("n1", 900), ("n2", 950), ("n3", 990)] {
-        fixture.history.give("p", name, "uid", Grade::Power, at(second));
+        fixture.history.give("p", name, "uid", DisruptionLevel::Power, at(second));
     }
     assert_eq!(reasons(&fixture.all_blockers().power), ["Rate"]);
     fixture.policy.budget.rate = Some(Rate { count: 3, window: Duration::from_secs(60) });
@@ -196,6 +196,6 @@ proptest! {
 fn an_uncounted_domain_is_as_full_as_the_cluster() {
     let fixture = fixture(&["n1", "n2"], dead());
     let tally = Tally::new(&fixture.snapshot, at(1000));
-    let uncounted = tally.domain(&fixture.snapshot.nodes["n0"], "uncounted", Grade::Power);
-    assert_eq!(uncounted, tally.cluster("n0", Grade::Power));
+    let uncounted = tally.domain(&fixture.snapshot.nodes["n0"], "uncounted", DisruptionLevel::Power);
+    assert_eq!(uncounted, tally.cluster("n0", DisruptionLevel::Power));
 }

@@ -62,7 +62,10 @@ fn a_dead_node_takes_no_slot_of_a_living_one() {
             error: None,
             by_events_alone: false,
         };
-        reasons(&budgets::blockers(&input, &subject, Grade::Drain)).into_iter().map(str::to_owned).collect::<Vec<_>>()
+        reasons(&budgets::blockers(&input, &subject, DisruptionLevel::Drain))
+            .into_iter()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
     };
     assert_eq!(asked(&fixture, Some(1)), Vec::<String>::new());
     // One dead node more than their allowance counts for every node.
@@ -161,7 +164,7 @@ proptest! {
                 let input = input(&fixture);
                 let node = fixture.snapshot.nodes.get(&name);
                 let subject = Subject { name: &name, node, fence: None, policy: &policy, unreadable: None, error: None, by_events_alone: false };
-                budgets::blockers(&input, &subject, Grade::Power).is_empty()
+                budgets::blockers(&input, &subject, DisruptionLevel::Power).is_empty()
             };
             if allowed {
                 fixture.snapshot.fences.insert(name.clone(), record(&name, Phase::PoweringOff));

@@ -7,9 +7,10 @@ const UUID: &str = "00112233-4455-6677-8899-aabbccddeeff";
 const PDU: &str = "agent_name=fence_test\nip=pdu-a\nplug=3\nidentity=configured";
 
 /// As check would have it, of a node with this label.
-fn typed(entries: &[(&str, &str, &str)]) -> Result<Ready, MethodDiagnostics> {
+fn typed(entries: &[(&str, &str, &str)]) -> Result<ValidatedMethods, MethodDiagnostics> {
     let found = resolve("n1", Some("big"), entries)?;
-    let agents = found.agents().into_iter().map(|name| (name.to_owned(), Ok(Agent::parse(XML).unwrap()))).collect();
+    let agents =
+        found.fence_agents().into_iter().map(|name| (name.to_owned(), Ok(FenceAgent::parse(XML).unwrap()))).collect();
     check(&found, &agents)
 }
 
@@ -49,9 +50,12 @@ fn a_nodes_own_configmap_that_only_pins_leaves_the_steps_to_the_type() {
     let refusal = typed(&of_type).unwrap().accepted().unwrap_err();
     assert_eq!((refusal.line.as_str(), refusal.map.as_str()), ("outlets=pdu-a/3", "fence-config-n1"));
     let own = ("fence-config-node-n1", "config.properties", "node_name=n1\nsystem_uuid=x\noutlets=PDU-A/3");
-    let ready = typed(&[of_type[0], of_type[1], own]).unwrap();
-    assert_eq!(ready.accepted(), Ok(()));
-    assert_eq!((ready.pins.map.as_str(), ready.pins.system_uuid.as_deref()), ("fence-config-node-n1", Some("x")));
+    let validated = typed(&[of_type[0], of_type[1], own]).unwrap();
+    assert_eq!(validated.accepted(), Ok(()));
+    assert_eq!(
+        (validated.pins.map.as_str(), validated.pins.system_uuid.as_deref()),
+        ("fence-config-node-n1", Some("x"))
+    );
     // One with steps of its own, and one that is empty, are all that counts, as ever.
     for steps in ["outlets=pdu-a/3\nisolation=cordon", ""] {
         let own = ("fence-config-n1", "config.properties", steps);
@@ -93,7 +97,7 @@ fn a_password_goes_to_the_hosts_that_the_options_name() {
         ("fence-config-n1", "config.properties", "power_management=pdu"),
         ("fence-config-n1", "fence-method-pdu", "agent_name=fence_test\nip=A.example\nplug=3"),
     ];
-    let mut call = ready(&entries).unwrap().calls.remove("pdu").unwrap();
+    let mut call = validated(&entries).unwrap().calls.remove("pdu").unwrap();
     // Options of other agents.
     let more = [("auth_url", "https://x"), ("metadata_endpoint", "m"), ("proxyhost", "p"), ("target", "0x24")];
     call.options.extend(more.map(|(name, value)| (name.to_owned(), value.to_owned())));
@@ -152,14 +156,14 @@ fn all_by_which_a_label_could_choose_another_machine_is_in_the_line() {
         ("fence-config-type-big", "config.properties", "power_management=pdu"),
         ("fence-config-type-big", "fence-method-pdu", PDU),
     ];
-    let mut ready = typed(&entries).unwrap();
-    let call = ready.calls.get_mut("pdu").unwrap();
+    let mut validated = typed(&entries).unwrap();
+    let call = validated.calls.get_mut("pdu").unwrap();
     call.options.extend([("managed".to_owned(), "Rack 2".to_owned()), ("key".to_owned(), "A1".to_owned())]);
-    assert_eq!(ready.accepted().unwrap_err().line, "outlets=pdu-a/3", "the node's own");
-    ready.calls.get_mut("pdu").unwrap().of_type.extend(["managed".to_owned(), "key".to_owned()]);
-    assert_eq!(ready.accepted().unwrap_err().line, "outlets=pdu-a/3/rack_2");
-    ready.calls.get_mut("pdu").unwrap().agent = "fence_scsi".to_owned();
-    assert_eq!(ready.accepted().unwrap_err().line, "outlets=pdu-a/3/a1/rack_2");
+    assert_eq!(validated.accepted().unwrap_err().line, "outlets=pdu-a/3", "the node's own");
+    validated.calls.get_mut("pdu").unwrap().of_type.extend(["managed".to_owned(), "key".to_owned()]);
+    assert_eq!(validated.accepted().unwrap_err().line, "outlets=pdu-a/3/rack_2");
+    validated.calls.get_mut("pdu").unwrap().agent = "fence_scsi".to_owned();
+    assert_eq!(validated.accepted().unwrap_err().line, "outlets=pdu-a/3/a1/rack_2");
 }
 
 /// Another program may listen at another port of the host.
@@ -169,7 +173,7 @@ fn a_secret_is_bound_to_an_unusual_port() {
         ("fence-config-n1", "config.properties", "power_management=pdu"),
         ("fence-config-n1", "fence-method-pdu", "agent_name=fence_test\nip=a\nplug=3"),
     ];
-    let mut call = ready(&entries).unwrap().calls.remove("pdu").unwrap();
+    let mut call = validated(&entries).unwrap().calls.remove("pdu").unwrap();
     for (ip, port, bound) in [
         ("a", "443", "a"),
         ("a", "2222", "a:2222"),

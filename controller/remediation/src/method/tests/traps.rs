@@ -3,9 +3,9 @@
 use super::*;
 
 /// `XML` with more parameters, which agents of fence-agents 4.12 have by these names.
-fn with(parameters: &str) -> Agent {
+fn with(parameters: &str) -> FenceAgent {
     let more = format!("{parameters}</parameters>");
-    Agent::parse(&XML.replace("</parameters>", &more)).unwrap()
+    FenceAgent::parse(&XML.replace("</parameters>", &more)).unwrap()
 }
 
 fn parameter(name: &str, mixed: &str) -> String {
@@ -13,7 +13,7 @@ fn parameter(name: &str, mixed: &str) -> String {
 }
 
 /// One method `a` of power management of `n1`, of this agent and with these lines.
-fn checked(name: &str, agent: &Agent, lines: &str) -> Result<Ready, MethodDiagnostics> {
+fn checked(name: &str, agent: &FenceAgent, lines: &str) -> Result<ValidatedMethods, MethodDiagnostics> {
     let text = format!("agent_name={name}\n{lines}");
     let entries = [
         ("fence-config-n1", "config.properties", "power_management=a"),
@@ -42,9 +42,9 @@ fn an_option_that_runs_a_program_or_has_an_agent_lie_is_refused_with_its_reason(
         let refusal = checked("fence_test", &agent, &format!("ip=1\nplug=1\n{option}=1")).unwrap_err().to_string();
         assert!(refusal.contains("fence-config-n1/fence-method-a:4:"), "{refusal}");
         assert!(refusal.contains("may not be set here: ") && refusal.contains(expected), "{option}: {refusal}");
-        let ready = checked("fence_test", &agent, "ip=1\nplug=1").unwrap();
+        let validated = checked("fence_test", &agent, "ip=1\nplug=1").unwrap();
         let named = option.replace('-', "_");
-        assert!(!ready.calls["a"].names.values().any(|name| *name == named), "not by the Secret either: {option}");
+        assert!(!validated.calls["a"].names.values().any(|name| *name == named), "not by the Secret either: {option}");
     }
 }
 
@@ -58,23 +58,28 @@ fn agents_that_do_not_touch_the_power_are_none() {
 
 #[test]
 fn a_plug_that_only_means_the_address_does_not_make_two_of_one() {
-    let agent = Agent::parse(
+    let agent = FenceAgent::parse(
         &XML.replace("--plug=[id]", "--plug=[ip]").replace(r#"name="plug" required="1""#, r#"name="plug""#),
     )
     .unwrap();
     let of = |node: &str, plug: &str| {
-        let mut ready = checked("fence_test", &agent, &format!("ip=1\nport={plug}")).unwrap();
-        assert!(!ready.calls["a"].options.contains_key("plug"));
-        assert!(ready.notes.iter().any(|note| note.contains("says nothing to fence_test")), "{:?}", ready.notes);
-        node.clone_into(&mut ready.node);
-        ready
+        let mut validated = checked("fence_test", &agent, &format!("ip=1\nport={plug}")).unwrap();
+        assert!(!validated.calls["a"].options.contains_key("plug"));
+        assert!(
+            validated.notes.iter().any(|note| note.contains("says nothing to fence_test")),
+            "{:?}",
+            validated.notes
+        );
+        node.clone_into(&mut validated.node);
+        validated
     };
     let mut plugs = Plugs::default();
     plugs.set(&of("n1", "1"));
     plugs.set(&of("n2", "2"));
     assert!(plugs.alone("n1").is_err());
     // With port_as_ip it might do without, by the metadata.
-    let may_lack = Agent::parse(&XML.replace("--plug=[id]", "--plug=[ip]").replace(r#"required="1""#, "")).unwrap();
+    let may_lack =
+        FenceAgent::parse(&XML.replace("--plug=[id]", "--plug=[ip]").replace(r#"required="1""#, "")).unwrap();
     assert!(checked("fence_test", &may_lack, "plug=1").unwrap_err().to_string().contains("needs the option ip"));
 }
 
@@ -82,9 +87,9 @@ fn a_plug_that_only_means_the_address_does_not_make_two_of_one() {
 fn one_of_several_plugs_is_enough_to_be_turned_off_together() {
     let agent = with(&parameter("plug_separator", "--plug-separator=[char]"));
     let of = |node: &str, lines: &str| {
-        let mut ready = checked("fence_test", &agent, &format!("ip=1\n{lines}")).unwrap();
-        node.clone_into(&mut ready.node);
-        ready
+        let mut validated = checked("fence_test", &agent, &format!("ip=1\n{lines}")).unwrap();
+        node.clone_into(&mut validated.node);
+        validated
     };
     for (both, one, alone) in [
         ("plug=1,2", "plug=2", false),
@@ -108,13 +113,13 @@ fn what_only_the_node_itself_can_do_is_not_done_here() {
         .replace(r#"<action name="on" automatic="0"/>"#, r#"<action name="on" on_target="1" automatic="1"/>"#)
         .replace(r#"<action name="reboot"/>"#, "")
         .replace("</parameters>", &format!("{}</parameters>", parameter("key", "-k, --key=[key]")));
-    let agent = Agent::parse(&on_target).unwrap();
+    let agent = FenceAgent::parse(&on_target).unwrap();
     let storage = "ip=1\nplug=1\nkey=a1\nstorage=san";
     for more in ["", "\naction=off"] {
-        let ready = checked("fence_scsi", &agent, &format!("{storage}{more}")).unwrap();
-        assert_eq!(ready.calls["a"].acts, BTreeSet::from([Act::Off, Act::Status]));
-        assert!(ready.power(Act::On).next().is_none());
-        assert!(!ready.calls["a"].names.contains_key("key"), "it says which node is meant, and stays in sight");
+        let validated = checked("fence_scsi", &agent, &format!("{storage}{more}")).unwrap();
+        assert_eq!(validated.calls["a"].acts, BTreeSet::from([Act::Off, Act::Status]));
+        assert!(validated.power(Act::On).next().is_none());
+        assert!(!validated.calls["a"].names.contains_key("key"), "it says which node is meant, and stays in sight");
     }
     assert!(
         checked("fence_scsi", &agent, &format!("{storage}\naction=on"))

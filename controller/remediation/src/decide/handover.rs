@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Memory;
-pub use crate::guard::history::{Cycles, Ledger, moment as cycle_moment};
+pub use crate::guard::history::{Cycles, Handover, moment as cycle_moment};
 use crate::{
     guard::{history::History, storm::StormState},
     snapshot::Snapshot,
@@ -13,17 +13,17 @@ use crate::{
 impl Memory {
     /// What the next leader has to know, in case there is one.
     #[must_use]
-    pub fn ledger(&self, snapshot: &Snapshot, now: Now) -> Ledger {
+    pub fn handover(&self, snapshot: &Snapshot, now: Now) -> Handover {
         let storms = self.storms.iter().map(|(policy, state)| (policy.clone(), state.past(now.moment)));
-        self.history.ledger(snapshot, now).with_storms(storms.collect())
+        self.history.handover(snapshot, now).with_storms(storms.collect())
     }
 
     /// As the leader before left it.
     #[must_use]
-    pub fn inherited(ledger: &Ledger, now: Now) -> Self {
-        let storms = ledger.storms.iter();
+    pub fn inherited(handover: &Handover, now: Now) -> Self {
+        let storms = handover.storms.iter();
         let storms = storms.map(|(policy, past)| (policy.clone(), StormState::inherited(past, now.moment))).collect();
-        Self { history: History::inherited(ledger, now), storms, ..Self::default() }
+        Self { history: History::inherited(handover, now), storms, ..Self::default() }
     }
 
     /// And what this replica saw itself: power cycles, by node, of records that are gone.

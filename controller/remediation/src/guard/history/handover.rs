@@ -25,7 +25,7 @@ const CYCLES: usize = 1000;
 /// The whole of it; ages are whole seconds, rounded down, at the moment of its making.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Ledger {
+pub struct Handover {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     started: Vec<StartedRemediation>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -44,7 +44,7 @@ pub struct Ledger {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct StartedRemediation {
     policy: String,
-    harsh: bool,
+    disruptive: bool,
     /// Empty where it stands for several.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     node: String,
@@ -81,8 +81,8 @@ fn is_one(count: &usize) -> bool {
     *count == 1
 }
 
-impl Ledger {
-    /// Of a ledger that was there and could not be read: it is unknown what was done.
+impl Handover {
+    /// Of a handover that was there and could not be read: it is unknown what was done.
     #[must_use]
     pub fn lost() -> Self {
         Self { is_lost: true, ..Self::default() }
@@ -108,11 +108,11 @@ impl Ledger {
 
 impl History {
     /// What is to be passed on.
-    pub(crate) fn ledger(&self, snapshot: &Snapshot, now: Now) -> Ledger {
+    pub(crate) fn handover(&self, snapshot: &Snapshot, now: Now) -> Handover {
         let started = merged(self.started_lately(snapshot, now), |all: Vec<StartedRemediation>| {
             let mut rest: BTreeMap<(String, bool), StartedRemediation> = BTreeMap::new();
             for one in all {
-                let key = (one.policy.clone(), one.harsh);
+                let key = (one.policy.clone(), one.disruptive);
                 let of = rest.entry(key).or_insert_with(|| StartedRemediation { count: 0, ..one.clone() });
                 (of.node, of.record) = (String::new(), String::new());
                 (of.age, of.count) = (of.age.min(one.age), of.count + one.count);
@@ -128,18 +128,18 @@ impl History {
             }
             rest.into_values().collect()
         });
-        Ledger { started, pods, cycles: self.cycled(snapshot, now), ..Ledger::default() }
+        Handover { started, pods, cycles: self.cycled(snapshot, now), ..Handover::default() }
     }
 
     /// The newest first.
     fn started_lately(&self, snapshot: &Snapshot, now: Now) -> Vec<StartedRemediation> {
         let mut all = Vec::new();
-        for ((policy, harsh), started) in &self.started {
-            let Some(within) = window(snapshot, policy, |policy| rate(policy, *harsh)) else { continue };
+        for ((policy, disruptive), started) in &self.started {
+            let Some(within) = window(snapshot, policy, |policy| rate(policy, *disruptive)) else { continue };
             let recent = started.iter().filter(|(_, at)| now.moment.since(**at) < within);
             all.extend(recent.map(|((node, record), at)| StartedRemediation {
                 policy: policy.clone(),
-                harsh: *harsh,
+                disruptive: *disruptive,
                 node: node.clone(),
                 record: record.clone(),
                 age: now.moment.since(*at).as_secs(),
@@ -180,19 +180,19 @@ impl History {
     }
 
     /// As the leader before left it.
-    pub(crate) fn inherited(ledger: &Ledger, now: Now) -> Self {
-        let mut history = Self { blind: ledger.is_lost.then_some(now.moment), ..Self::default() };
-        for StartedRemediation { policy, harsh, node, record, age, count } in &ledger.started {
-            let started = history.started.entry((policy.clone(), *harsh)).or_default();
+    pub(crate) fn inherited(handover: &Handover, now: Now) -> Self {
+        let mut history = Self { blind: handover.is_lost.then_some(now.moment), ..Self::default() };
+        for StartedRemediation { policy, disruptive, node, record, age, count } in &handover.started {
+            let started = history.started.entry((policy.clone(), *disruptive)).or_default();
             for number in 0..*count {
                 let record = if node.is_empty() { format!("{number}") } else { record.clone() };
                 started.insert((node.clone(), record), ago(*age, now));
             }
         }
-        for Pods { policy, node, age, pods } in &ledger.pods {
+        for Pods { policy, node, age, pods } in &handover.pods {
             history.pods.entry(policy.clone()).or_default().insert(node.clone(), (ago(*age, now), *pods));
         }
-        for Cycle { node, at, age } in &ledger.cycles {
+        for Cycle { node, at, age } in &handover.cycles {
             history.cycles.entry(node.clone()).or_default().insert(*at, ago(*age, now));
         }
         history
@@ -225,8 +225,8 @@ fn restarts_window(snapshot: &Snapshot) -> Duration {
     windows.fold(Policy::default().restarts.window, Duration::max)
 }
 
-fn rate(policy: &Policy, harsh: bool) -> Option<Rate> {
-    if harsh { policy.budget.rate } else { policy.cordon_budget.rate }
+fn rate(policy: &Policy, disruptive: bool) -> Option<Rate> {
+    if disruptive { policy.budget.rate } else { policy.cordon_budget.rate }
 }
 
 /// Our own clock may have begun later than that: a moment before its beginning is its beginning, which only counts longer.
@@ -234,7 +234,7 @@ fn ago(age: u64, now: Now) -> Moment {
     Moment(now.moment.0.saturating_sub(Duration::from_secs(age)))
 }
 
-/// Names of nodes, for a ledger: too many are none, and all are seen for the first time by the next leader.
+/// Names of nodes, for a handover: too many are none, and all are seen for the first time by the next leader.
 pub(crate) fn names(all: &BTreeSet<String>) -> Option<BTreeSet<String>> {
     (all.len() <= ENTRIES).then(|| all.clone())
 }

@@ -1,8 +1,8 @@
-//! A fate as lines of text: first what happens when, then what becomes of each pod, then where the times come from.
+//! A forecast as lines of text: first what happens when, then what becomes of each pod, then where the times come from.
 
 use std::time::Duration;
 
-use super::{ClusterEnd, Fate, OurEnd, OurPath, PodFate, Window, ZoneState};
+use super::{ClusterOutcome, NodeForecast, PodForecast, RemediationOutcome, RemediationTimeline, Window, ZoneState};
 
 /// Between two columns.
 const GAP: usize = 2;
@@ -11,76 +11,81 @@ const NARROWEST: usize = 12;
 
 /// Lines for a terminal of `width` columns; none has spaces at its end.
 #[must_use]
-pub fn render(fate: &Fate, width: usize) -> Vec<String> {
-    let mut lines = wrap(&format!("If {} failed now, from that moment on:", fate.node), width);
+pub fn render(forecast: &NodeForecast, width: usize) -> Vec<String> {
+    let mut lines = wrap(&format!("If {} failed now, from that moment on:", forecast.node), width);
     lines.push(String::new());
-    lines.extend(table(&timeline(fate), width));
+    lines.extend(table(&timeline(forecast), width));
     lines.push(String::new());
-    if fate.pods.is_empty() {
+    if forecast.pods.is_empty() {
         lines.push("It has no pods.".to_owned());
     } else {
-        lines.extend(table(&pods(fate), width));
+        lines.extend(table(&pods(forecast), width));
         lines.push(String::new());
-        lines.extend(wrap(&summary(fate), width));
+        lines.extend(wrap(&summary(forecast), width));
     }
-    for note in &fate.settings.notes {
+    for note in &forecast.settings.notes {
         lines.extend(wrap(&format!("times from: {note}"), width));
     }
     lines
 }
 
-fn timeline(fate: &Fate) -> Vec<Vec<String>> {
-    let mut events: Vec<(Window, &str, String)> = cluster_events(fate);
-    events.extend(fate.ours.iter().flat_map(our_events));
+fn timeline(forecast: &NodeForecast) -> Vec<Vec<String>> {
+    let mut events: Vec<(Window, &str, String)> = cluster_events(forecast);
+    events.extend(forecast.remediation.iter().flat_map(remediation_events));
     events.sort_by_key(|event| event.0);
     let head = ["WHEN", "WHO", "WHAT"].map(str::to_owned).to_vec();
     let rows = events.into_iter().map(|(at, who, what)| vec![window(at), who.to_owned(), what]);
-    let never = never_events(fate).into_iter().map(|(who, what)| vec!["never".to_owned(), who.to_owned(), what]);
+    let never = never_events(forecast).into_iter().map(|(who, what)| vec!["never".to_owned(), who.to_owned(), what]);
     std::iter::once(head).chain(rows).chain(never).collect()
 }
 
-fn cluster_events(fate: &Fate) -> Vec<(Window, &'static str, String)> {
+fn cluster_events(forecast: &NodeForecast) -> Vec<(Window, &'static str, String)> {
     let mut events = vec![(
-        fate.cluster.unknown,
+        forecast.cluster.unknown,
         "cluster",
         "Ready becomes Unknown; no new pods, and its pods leave their services".to_owned(),
     )];
-    if let Some(tainted) = fate.cluster.tainted {
+    if let Some(tainted) = forecast.cluster.tainted {
         events.push((tainted, "cluster", "taint unreachable:NoExecute; tolerations begin to run".to_owned()));
     }
-    if let Some(first) = fate.pods.iter().filter_map(|pod| pod.marked).min() {
+    if let Some(first) = forecast.pods.iter().filter_map(|pod| pod.deletion).min() {
         events.push((first, "cluster", "the first pods are marked for deletion; their objects stay".to_owned()));
     }
     events
 }
 
-fn our_events(ours: &OurPath) -> Vec<(Window, &'static str, String)> {
-    let evidence = ours.evidence.as_ref().map(|evidence| format!(", and {evidence}")).unwrap_or_default();
+fn remediation_events(remediation: &RemediationTimeline) -> Vec<(Window, &'static str, String)> {
+    let evidence = remediation.evidence.as_ref().map(|evidence| format!(", and {evidence}")).unwrap_or_default();
     let mut events =
-        vec![(ours.silent, "nodewell", format!("the kubelet's Lease is silent for long enough{evidence}"))];
-    if ours.begins != ours.silent {
-        events.push((ours.begins, "nodewell", format!("policy {} has held for long enough", ours.policy)));
+        vec![(remediation.silent, "nodewell", format!("the kubelet's Lease is silent for long enough{evidence}"))];
+    if remediation.begins != remediation.silent {
+        events.push((
+            remediation.begins,
+            "nodewell",
+            format!("policy {} has held for long enough", remediation.policy),
+        ));
     }
-    events.extend(ours.off.map(|at| (at, "nodewell", "power confirmed off (read twice)".to_owned())));
-    events
-        .extend(ours.released.map(|at| (at, "nodewell", "taint out-of-service; pods and volumes released".to_owned())));
+    events.extend(remediation.off.map(|at| (at, "nodewell", "power confirmed off (read twice)".to_owned())));
+    events.extend(
+        remediation.released.map(|at| (at, "nodewell", "taint out-of-service; pods and volumes released".to_owned())),
+    );
     events
 }
 
-fn never_events(fate: &Fate) -> Vec<(&'static str, String)> {
+fn never_events(forecast: &NodeForecast) -> Vec<(&'static str, String)> {
     let mut never = Vec::new();
-    if fate.cluster.tainted.is_none() {
-        never.push(("cluster", untainted(fate.cluster.zone).to_owned()));
+    if forecast.cluster.tainted.is_none() {
+        never.push(("cluster", untainted(forecast.cluster.zone).to_owned()));
     }
-    let Some(ours) = &fate.ours else {
+    let Some(remediation) = &forecast.remediation else {
         never.push(("nodewell", "acts: no policy is about this node".to_owned()));
         return never;
     };
-    if ours.released.is_none() {
+    if remediation.released.is_none() {
         never.push(("nodewell", "releases pods: this node cannot be fenced".to_owned()));
     }
-    if !ours.blockers.is_empty() {
-        never.push(("nodewell", format!("acts as things stand: {}", ours.blockers.join(", "))));
+    if !remediation.blockers.is_empty() {
+        never.push(("nodewell", format!("acts as things stand: {}", remediation.blockers.join(", "))));
     }
     never
 }
@@ -92,39 +97,39 @@ fn untainted(zone: ZoneState) -> &'static str {
     }
 }
 
-fn pods(fate: &Fate) -> Vec<Vec<String>> {
+fn pods(forecast: &NodeForecast) -> Vec<Vec<String>> {
     let mut head = vec!["POD", "OWNER", "THE CLUSTER"];
-    head.extend(fate.ours.iter().map(|_| "NODEWELL"));
-    let rows = fate.pods.iter().map(|pod| {
+    head.extend(forecast.remediation.iter().map(|_| "NODEWELL"));
+    let rows = forecast.pods.iter().map(|pod| {
         let owner = pod.owner.clone().unwrap_or_else(|| "none".to_owned());
-        let mut row = vec![pod.pod.clone(), owner, cluster_end(pod)];
-        row.extend(pod.ours.map(our_end));
+        let mut row = vec![pod.pod.clone(), owner, cluster_outcome(pod)];
+        row.extend(pod.remediation.map(remediation_outcome));
         row
     });
     std::iter::once(head.into_iter().map(str::to_owned).collect()).chain(rows).collect()
 }
 
-fn cluster_end(pod: &PodFate) -> String {
+fn cluster_outcome(pod: &PodForecast) -> String {
     let mut text = match pod.cluster {
-        ClusterEnd::Replaced(at) => format!("another one starts after {}", window(at)),
-        ClusterEnd::WaitsForVolume { after_removal, .. } => waits(pod, after_removal),
-        ClusterEnd::NeverReplaced => "never: its name is taken while its object is there".to_owned(),
-        ClusterEnd::Lost => "lost: nothing makes another one".to_owned(),
-        ClusterEnd::Stays => "stays with the node".to_owned(),
-        ClusterEnd::NotEvicted => "never: it is not evicted".to_owned(),
-        ClusterEnd::Finished => "had ended before".to_owned(),
-        ClusterEnd::UpToOwner(at) => format!("marked after {}; the rest is up to its owner", window(at)),
+        ClusterOutcome::Replaced(at) => format!("another one starts after {}", window(at)),
+        ClusterOutcome::WaitsForVolume { after_removal, .. } => waits(pod, after_removal),
+        ClusterOutcome::NeverReplaced => "never: its name is taken while its object is there".to_owned(),
+        ClusterOutcome::Lost => "lost: nothing makes another one".to_owned(),
+        ClusterOutcome::Stays => "stays with the node".to_owned(),
+        ClusterOutcome::NotEvicted => "never: it is not evicted".to_owned(),
+        ClusterOutcome::Finished => "had ended before".to_owned(),
+        ClusterOutcome::UpToOwner(at) => format!("marked after {}; the rest is up to its owner", window(at)),
     };
     if pod.needs_help() && pod.finalizers {
         text.push_str("; its finalizers hold it too");
     }
-    if pod.loses_data && !matches!(pod.cluster, ClusterEnd::Stays | ClusterEnd::Finished) {
+    if pod.loses_data && !matches!(pod.cluster, ClusterOutcome::Stays | ClusterOutcome::Finished) {
         text.push_str("; emptyDir is lost");
     }
     text
 }
 
-fn waits(pod: &PodFate, after_removal: Option<Duration>) -> String {
+fn waits(pod: &PodForecast, after_removal: Option<Duration>) -> String {
     let volumes = pod.held_volumes.join(", ");
     match after_removal {
         Some(after) => format!("never: {volumes} stays attached until {} after its object is gone", span(after)),
@@ -132,22 +137,25 @@ fn waits(pod: &PodFate, after_removal: Option<Duration>) -> String {
     }
 }
 
-fn our_end(end: OurEnd) -> String {
+fn remediation_outcome(end: RemediationOutcome) -> String {
     match end {
-        OurEnd::Released(at) => format!("released after {}", window(at)),
-        OurEnd::Lost(at) => format!("deleted after {}: lost", window(at)),
-        OurEnd::Stays => "stays".to_owned(),
-        OurEnd::AsCluster => "no difference".to_owned(),
+        RemediationOutcome::Released(at) => format!("released after {}", window(at)),
+        RemediationOutcome::Lost(at) => format!("deleted after {}: lost", window(at)),
+        RemediationOutcome::Stays => "stays".to_owned(),
+        RemediationOutcome::AsCluster => "no difference".to_owned(),
     }
 }
 
-fn summary(fate: &Fate) -> String {
-    let count = |test: &dyn Fn(&&PodFate) -> bool| fate.pods.iter().filter(test).count();
+fn summary(forecast: &NodeForecast) -> String {
+    let count = |test: &dyn Fn(&&PodForecast) -> bool| forecast.pods.iter().filter(test).count();
     let stuck = count(&|pod| pod.needs_help());
-    let freed = count(&|pod| pod.needs_help() && matches!(pod.ours, Some(OurEnd::Released(_))));
-    let ours =
-        if fate.ours.is_some() && stuck > 0 { format!("; nodewell frees {freed} of these") } else { String::new() };
-    format!("{stuck} of {} pods never come back by themselves{ours}.", fate.pods.len())
+    let freed = count(&|pod| pod.needs_help() && matches!(pod.remediation, Some(RemediationOutcome::Released(_))));
+    let remediation = if forecast.remediation.is_some() && stuck > 0 {
+        format!("; nodewell frees {freed} of these")
+    } else {
+        String::new()
+    };
+    format!("{stuck} of {} pods never come back by themselves{remediation}.", forecast.pods.len())
 }
 
 /// `40s–55s`, or one of them if they are the same to the second.

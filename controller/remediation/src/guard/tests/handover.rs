@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::{
-    decide::{Ledger, Memory, decide},
-    guard::{history::History, stage::Grade, storm::StormState},
+    decide::{Handover, Memory, decide},
+    guard::{history::History, stage::DisruptionLevel, storm::StormState},
     policy::Storm,
     snapshot::HostView,
     time::{Moment, Now},
@@ -36,7 +36,7 @@ fn snapshot() -> Snapshot {
 fn busy() -> History {
     let mut history = History::default();
     for number in 1..4 {
-        history.give("p", &format!("n{number}"), &format!("fence-n{number}"), Grade::Power, at(1000));
+        history.give("p", &format!("n{number}"), &format!("fence-n{number}"), DisruptionLevel::Power, at(1000));
         history.give_pods("p", &format!("n{number}"), 5, at(1000));
     }
     let mut fences = snapshot();
@@ -49,17 +49,17 @@ fn busy() -> History {
 
 /// Passed on as text, and read by a leader whose clocks show this.
 fn handed_over(history: &History, at: Now, elapsed: u64, then: Now) -> History {
-    let text = serde_json::to_string(&history.ledger(&snapshot(), at)).unwrap();
-    let ledger: Ledger = serde_json::from_str(&text).unwrap();
-    History::inherited(&ledger.aged(Duration::from_secs(elapsed)), then)
+    let text = serde_json::to_string(&history.handover(&snapshot(), at)).unwrap();
+    let handover: Handover = serde_json::from_str(&text).unwrap();
+    History::inherited(&handover.aged(Duration::from_secs(elapsed)), then)
 }
 
-/// Remediations that began harshly, pods moved, cycles of `n1`; as guards count them for `n9`.
+/// Remediations that began disruptively, pods moved, cycles of `n1`; as guards count them for `n9`.
 fn counted(history: &History, now: Now) -> (usize, usize, usize) {
     let policy = policy();
     let within = Duration::from_secs(HOUR);
     (
-        history.started_within("p", Grade::Power, "n9", within, now.moment),
+        history.started_within("p", DisruptionLevel::Power, "n9", within, now.moment),
         history.pods("p", policy.pods, "n9", now.moment),
         history.cycles("n1", policy.restarts.window, now),
     )
@@ -113,24 +113,24 @@ fn an_open_record_is_counted_once() {
 fn more_than_fits_is_still_counted() {
     let mut before = History::default();
     for number in 0..3000_u64 {
-        before.give("p", &format!("n{number}"), "r", Grade::Power, at(number / 10));
+        before.give("p", &format!("n{number}"), "r", DisruptionLevel::Power, at(number / 10));
         before.give_pods("p", &format!("n{number}"), 2, at(number / 10));
     }
     let then = now(300);
-    let text = serde_json::to_string(&before.ledger(&snapshot(), then)).unwrap();
+    let text = serde_json::to_string(&before.handover(&snapshot(), then)).unwrap();
     assert!(text.len() < 150_000, "{} bytes", text.len());
     let after = handed_over(&before, then, 0, then);
     assert_eq!(counted(&after, then), (3000, 6000, 0));
 }
 
 #[test]
-fn a_ledger_that_cannot_be_read_used_everything_up_for_its_windows() {
+fn a_handover_that_cannot_be_read_used_everything_up_for_its_windows() {
     let mut fixture = Fixture::new();
     fixture.policy = policy();
     assert_eq!(fixture.all_blockers().power, []);
-    fixture.history = History::inherited(&Ledger::lost(), now(1000));
+    fixture.history = History::inherited(&Handover::lost(), now(1000));
     assert_eq!(reasons(&fixture.all_blockers().power), ["Rate", "PodRate"]);
-    fixture.history = History::inherited(&Ledger::lost(), Now { moment: Moment::default(), wall: wall(0) });
+    fixture.history = History::inherited(&Handover::lost(), Now { moment: Moment::default(), wall: wall(0) });
     assert_eq!(reasons(&fixture.all_blockers().power), ["Rate"], "1000 s are more than the window of pods");
 }
 
@@ -139,10 +139,10 @@ fn a_rate_without_a_limit_is_not_handed_over() {
     let mut free = snapshot();
     free.policies[0].budget.rate = None;
     free.policies[0].cordon_budget.rate = None;
-    let text = serde_json::to_string(&busy().ledger(&free, now(1100))).unwrap();
+    let text = serde_json::to_string(&busy().handover(&free, now(1100))).unwrap();
     assert!(!text.contains("started") && text.contains("pods"), "{text}");
     free.policies.clear();
-    let text = serde_json::to_string(&busy().ledger(&free, now(1100))).unwrap();
+    let text = serde_json::to_string(&busy().handover(&free, now(1100))).unwrap();
     assert!(text.contains("started"), "its policy may come back: {text}");
 }
 
@@ -167,7 +167,7 @@ fn a_storm_outlives_its_leader_and_old_faults_are_none() {
     let mut next = over(&calm, at(7 * HOUR), at(90 * HOUR));
     assert_eq!(observe(&mut next, 6, at(90 * HOUR)), "", "they were unwell before");
     assert_eq!(observe(&mut next, 8, at(90 * HOUR)), "");
-    assert_eq!(observe(&mut StormState::default(), 6, at(90 * HOUR)), "Storm", "without a ledger that is not known");
+    assert_eq!(observe(&mut StormState::default(), 6, at(90 * HOUR)), "Storm", "without a handover that is not known");
     // Four just before the change and one after it are five within the minute.
     let mut wild = StormState::default();
     assert_eq!(observe(&mut wild, 4, at(HOUR)), "");
@@ -186,16 +186,16 @@ fn a_decision_goes_on_where_the_last_leader_stopped() {
     fixture.host.synced = true;
     let given = |memory: Memory, at: Now| decide(&fixture, memory, at);
     let first = given(Memory::default(), now(1000)).memory;
-    let ledger = first.ledger(&fixture, now(1000));
-    let again = Memory::inherited(&ledger, now(1000)).ledger(&fixture, now(1000));
-    assert_eq!(again, ledger);
+    let handover = first.handover(&fixture, now(1000));
+    let again = Memory::inherited(&handover, now(1000)).handover(&fixture, now(1000));
+    assert_eq!(again, handover);
 }
 
 /// Cycles of records that are closed or gone, as the next leader writes them down at the end of its first decision.
 fn cycles_after_one_decision(fixture: &Snapshot, memory: Memory) -> usize {
     let memory = decide(fixture, memory, now(1000)).memory;
-    let ledger = serde_json::to_value(memory.ledger(&snapshot(), now(1000))).unwrap();
-    ledger["cycles"].as_array().map_or(0, Vec::len)
+    let handover = serde_json::to_value(memory.handover(&snapshot(), now(1000))).unwrap();
+    handover["cycles"].as_array().map_or(0, Vec::len)
 }
 
 /// A person deletes a record while no replica leads; the next leader has seen it go.
@@ -211,11 +211,11 @@ fn the_next_leader_counts_cycles_that_it_saw_go_itself() {
 /// A term begins when the records are listed; the nodes may still be on their way.
 #[test]
 fn nodes_that_are_not_listed_yet_keep_their_cycles() {
-    let ledger = busy().ledger(&snapshot(), now(1000));
+    let handover = busy().handover(&snapshot(), now(1000));
     let mut fixture = Snapshot { nodes: BTreeMap::new(), ..snapshot() };
-    assert_eq!(cycles_after_one_decision(&fixture, Memory::inherited(&ledger, now(1000))), 2);
+    assert_eq!(cycles_after_one_decision(&fixture, Memory::inherited(&handover, now(1000))), 2);
     fixture.host.synced = true;
-    assert_eq!(cycles_after_one_decision(&fixture, Memory::inherited(&ledger, now(1000))), 0, "they are gone");
+    assert_eq!(cycles_after_one_decision(&fixture, Memory::inherited(&handover, now(1000))), 0, "they are gone");
 }
 
 proptest! {
@@ -226,7 +226,7 @@ proptest! {
     ) {
         let mut before = History::default();
         for (number, second) in started.iter().enumerate() {
-            before.give("p", &format!("n{number}"), "r", Grade::Power, at(*second));
+            before.give("p", &format!("n{number}"), "r", DisruptionLevel::Power, at(*second));
         }
         let end = now(5000);
         let then = Now { moment: at(1_000_000), wall: wall(5000 + skew) };
@@ -242,7 +242,7 @@ fn power_cycles_are_handed_over_while_a_policy_cannot_be_read() {
     let mut unread = snapshot();
     unread.unreadable_policies.insert("q".into(), "spec.restarts: a typo".into());
     let later = now(1000 + 7 * 24 * HOUR);
-    let handed = |snapshot: &Snapshot| History::inherited(&busy().ledger(snapshot, later), later).cycles_of("n1");
+    let handed = |snapshot: &Snapshot| History::inherited(&busy().handover(snapshot, later), later).cycles_of("n1");
     assert!(handed(&snapshot()).is_empty(), "no window reaches so far back");
     assert_eq!(handed(&unread), [wall(500), wall(900)]);
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::facts::{Claim, Owner, Pod, PodRef, Toleration, Volume};
+use crate::facts::{Owner, Pod, PodRef, Toleration, Volume, VolumeClaim};
 
 fn pod(name: &str, owner: Option<&str>) -> Pod {
     Pod {
@@ -24,19 +24,24 @@ fn toleration(key: &str, seconds: Option<i64>) -> Toleration {
 }
 
 fn claim(name: &str, one_node_only: Option<bool>) -> Volume {
-    Volume::Claim(Claim { name: name.into(), one_node_only, driver: Some("csi.x".into()), ..Claim::default() })
+    Volume::Claim(VolumeClaim {
+        name: name.into(),
+        one_node_only,
+        driver: Some("csi.x".into()),
+        ..VolumeClaim::default()
+    })
 }
 
-fn around() -> Surroundings {
-    Surroundings { zone_nodes: 10, zone_not_ready: 0, others_ready: true }
+fn zone_counts() -> ZoneCounts {
+    ZoneCounts { zone_nodes: 10, zone_not_ready: 0, others_ready: true }
 }
 
-fn fate_of(pods: &[Pod], around: &Surroundings, remediation: Option<&Remediation>) -> Fate {
-    forecast("worker-7", pods, ForecastSettings::defaults(Some(33)), around, remediation)
+fn forecast_of(pods: &[Pod], zone_counts: &ZoneCounts, remediation: Option<&Remediation>) -> NodeForecast {
+    forecast("worker-7", pods, ForecastSettings::defaults(Some(33)), zone_counts, remediation)
 }
 
-fn end(pod: Pod) -> ClusterEnd {
-    fate_of(&[pod], &around(), None).pods[0].cluster
+fn end(pod: Pod) -> ClusterOutcome {
+    forecast_of(&[pod], &zone_counts(), None).pods[0].cluster
 }
 
 fn window(earliest: u64, latest: u64) -> Window {
@@ -57,12 +62,17 @@ fn remediation() -> Remediation {
 
 #[test]
 fn a_stateless_pod_is_replaced_after_350_seconds() {
-    let fate = fate_of(&[pod("web", Some("ReplicaSet"))], &around(), None);
-    assert_eq!(fate.cluster.unknown, window(40, 55));
-    assert_eq!(fate.pods[0].cluster, ClusterEnd::Replaced(window(340, 355)), "50 s + 300 s, give or take");
-    let before =
-        forecast("n", &[pod("web", Some("ReplicaSet"))], ForecastSettings::defaults(Some(31)), &around(), None);
-    assert_eq!(before.pods[0].cluster, ClusterEnd::Replaced(window(330, 345)), "340 s before 1.32");
+    let forecast = forecast_of(&[pod("web", Some("ReplicaSet"))], &zone_counts(), None);
+    assert_eq!(forecast.cluster.unknown, window(40, 55));
+    assert_eq!(forecast.pods[0].cluster, ClusterOutcome::Replaced(window(340, 355)), "50 s + 300 s, give or take");
+    let before = super::forecast(
+        "n",
+        &[pod("web", Some("ReplicaSet"))],
+        ForecastSettings::defaults(Some(31)),
+        &zone_counts(),
+        None,
+    );
+    assert_eq!(before.pods[0].cluster, ClusterOutcome::Replaced(window(330, 345)), "340 s before 1.32");
 }
 
 #[test]
@@ -71,19 +81,20 @@ fn each_kind_of_owner_has_its_own_end() {
         change(&mut pod);
         end(pod)
     };
-    assert_eq!(end(pod("db-0", Some("StatefulSet"))), ClusterEnd::NeverReplaced);
-    assert_eq!(end(pod("agent", Some("DaemonSet"))), ClusterEnd::Stays);
-    assert_eq!(end(pod("bare", None)), ClusterEnd::Lost);
-    assert_eq!(end(pod("job", Some("Job"))), ClusterEnd::Replaced(window(340, 355)));
-    assert_eq!(end(pod("odd", Some("VirtualMachine"))), ClusterEnd::UpToOwner(window(340, 355)));
-    assert_eq!(with(pod("etcd", Some("Node")), &|pod| pod.mirror = true), ClusterEnd::Stays);
-    assert_eq!(with(pod("done", None), &|pod| pod.phase = "Succeeded".into()), ClusterEnd::Finished);
+    assert_eq!(end(pod("db-0", Some("StatefulSet"))), ClusterOutcome::NeverReplaced);
+    assert_eq!(end(pod("agent", Some("DaemonSet"))), ClusterOutcome::Stays);
+    assert_eq!(end(pod("bare", None)), ClusterOutcome::Lost);
+    assert_eq!(end(pod("job", Some("Job"))), ClusterOutcome::Replaced(window(340, 355)));
+    assert_eq!(end(pod("odd", Some("VirtualMachine"))), ClusterOutcome::UpToOwner(window(340, 355)));
+    assert_eq!(with(pod("etcd", Some("Node")), &|pod| pod.mirror = true), ClusterOutcome::Stays);
+    assert_eq!(with(pod("done", None), &|pod| pod.phase = "Succeeded".into()), ClusterOutcome::Finished);
     let deployment = || pod("web", Some("ReplicaSet"));
     let held = |claim: Volume| with(deployment(), &|pod| pod.volumes = vec![claim.clone()]);
-    let waits = ClusterEnd::WaitsForVolume { replaced: window(340, 355), after_removal: Some(Duration::from_mins(6)) };
+    let waits =
+        ClusterOutcome::WaitsForVolume { replaced: window(340, 355), after_removal: Some(Duration::from_mins(6)) };
     assert_eq!(held(claim("data", Some(true))), waits);
     assert_eq!(held(claim("data", None)), waits, "not read: better one too many");
-    assert_eq!(held(claim("data", Some(false))), ClusterEnd::Replaced(window(340, 355)));
+    assert_eq!(held(claim("data", Some(false))), ClusterOutcome::Replaced(window(340, 355)));
 }
 
 #[test]
@@ -94,22 +105,22 @@ fn tolerations_decide_when_a_pod_is_marked() {
         end(pod)
     };
     let unreachable = "node.kubernetes.io/unreachable";
-    assert_eq!(with(vec![]), ClusterEnd::Replaced(window(40, 55)), "at once");
-    assert_eq!(with(vec![toleration(unreachable, None)]), ClusterEnd::NotEvicted, "never");
-    assert_eq!(with(vec![toleration("", Some(10))]), ClusterEnd::Replaced(window(50, 65)), "every key");
+    assert_eq!(with(vec![]), ClusterOutcome::Replaced(window(40, 55)), "at once");
+    assert_eq!(with(vec![toleration(unreachable, None)]), ClusterOutcome::NotEvicted, "never");
+    assert_eq!(with(vec![toleration("", Some(10))]), ClusterOutcome::Replaced(window(50, 65)), "every key");
     let two = vec![toleration(unreachable, None), toleration(unreachable, Some(5))];
-    assert_eq!(with(two), ClusterEnd::Replaced(window(45, 60)), "the shortest counts");
+    assert_eq!(with(two), ClusterOutcome::Replaced(window(45, 60)), "the shortest counts");
     let negative = with(vec![toleration(unreachable, Some(-7))]);
-    assert_eq!(negative, ClusterEnd::Replaced(window(40, 55)));
+    assert_eq!(negative, ClusterOutcome::Replaced(window(40, 55)));
     let mut other = toleration(unreachable, Some(5));
     other.effect = Some(crate::facts::Effect::NoSchedule);
-    assert_eq!(with(vec![other]), ClusterEnd::Replaced(window(40, 55)), "another effect tolerates nothing here");
+    assert_eq!(with(vec![other]), ClusterOutcome::Replaced(window(40, 55)), "another effect tolerates nothing here");
 }
 
 #[test]
 fn the_zone_decides_whether_anything_is_evicted() {
     let state = |zone_nodes, zone_not_ready, others_ready| {
-        let path = fate_of(&[], &Surroundings { zone_nodes, zone_not_ready, others_ready }, None).cluster;
+        let path = forecast_of(&[], &ZoneCounts { zone_nodes, zone_not_ready, others_ready }, None).cluster;
         (path.zone, path.tainted)
     };
     assert_eq!(state(10, 0, true), (ZoneState::Normal, Some(window(40, 55))));
@@ -126,15 +137,26 @@ fn the_zone_decides_whether_anything_is_evicted() {
 #[test]
 fn ours_is_beside_it() {
     let pods = [pod("db-0", Some("StatefulSet")), pod("bare", None), pod("agent", Some("DaemonSet"))];
-    let fate = fate_of(&pods, &around(), Some(&remediation()));
-    let ours = fate.ours.as_ref().unwrap();
+    let forecast = forecast_of(&pods, &zone_counts(), Some(&remediation()));
+    let ours = forecast.remediation.as_ref().unwrap();
     assert_eq!(ours.silent, window(5, 15));
     assert_eq!((ours.off, ours.released), (Some(window(6, 23)), Some(window(6, 25))));
-    let ends: Vec<Option<OurEnd>> = fate.pods.iter().map(|pod| pod.ours).collect();
-    assert_eq!(ends, [OurEnd::Released(window(6, 25)), OurEnd::Lost(window(6, 25)), OurEnd::Stays].map(Some));
+    let ends: Vec<Option<RemediationOutcome>> = forecast.pods.iter().map(|pod| pod.remediation).collect();
+    assert_eq!(
+        ends,
+        [
+            RemediationOutcome::Released(window(6, 25)),
+            RemediationOutcome::Lost(window(6, 25)),
+            RemediationOutcome::Stays
+        ]
+        .map(Some)
+    );
 
     let unfenced = Remediation { off: None, ..remediation() };
-    assert_eq!(fate_of(&pods, &around(), Some(&unfenced)).pods[0].ours, Some(OurEnd::AsCluster));
+    assert_eq!(
+        forecast_of(&pods, &zone_counts(), Some(&unfenced)).pods[0].remediation,
+        Some(RemediationOutcome::AsCluster)
+    );
 }
 
 #[test]
@@ -142,17 +164,21 @@ fn a_method_for_one_storage_releases_only_its_pods() {
     let mut stored = pod("db-0", Some("StatefulSet"));
     stored.volumes = vec![claim("data", Some(true))];
     let only = Remediation { storage_only: Some("csi.x".into()), ..remediation() };
-    let fate = fate_of(&[stored, pod("db-1", Some("StatefulSet"))], &around(), Some(&only));
-    assert!(matches!(fate.pods[0].ours, Some(OurEnd::Released(_))));
-    assert_eq!(fate.pods[1].ours, Some(OurEnd::AsCluster));
+    let forecast = forecast_of(&[stored, pod("db-1", Some("StatefulSet"))], &zone_counts(), Some(&only));
+    assert!(matches!(forecast.pods[0].remediation, Some(RemediationOutcome::Released(_))));
+    assert_eq!(forecast.pods[1].remediation, Some(RemediationOutcome::AsCluster));
 }
 
-fn whole() -> Fate {
+fn whole() -> NodeForecast {
     let mut shared = pod("web-5d9c", Some("ReplicaSet"));
     shared.volumes = vec![claim("uploads", Some(true)), Volume::EmptyDir { name: "tmp".into() }];
     let mut deleting = pod("db-0", Some("StatefulSet"));
     deleting.finalizers = true;
-    fate_of(&[pod("api-7f", Some("ReplicaSet")), shared, deleting, pod("debug", None)], &around(), Some(&remediation()))
+    forecast_of(
+        &[pod("api-7f", Some("ReplicaSet")), shared, deleting, pod("debug", None)],
+        &zone_counts(),
+        Some(&remediation()),
+    )
 }
 
 #[test]
@@ -171,14 +197,14 @@ fn as_json_times_are_seconds() {
     assert_eq!(json["pods"][0]["cluster"], "NeverReplaced");
     assert_eq!(json["pods"][1]["cluster"]["WaitsForVolume"]["afterRemovalSeconds"], 360.0);
     assert_eq!(json["settings"]["forceDetachAfterSeconds"], 360.0);
-    assert_eq!(json["ours"]["released"]["latestSeconds"], 25.0);
+    assert_eq!(json["remediation"]["released"]["latestSeconds"], 25.0);
 }
 
 proptest! {
     #[test]
     fn no_line_is_too_long_and_no_word_is_lost(width in 60_usize..200, name in "[a-z0-9-]{1,63}") {
-        let fate = fate_of(&[pod(&name, Some("ReplicaSet"))], &around(), Some(&remediation()));
-        let lines = render(&fate, width);
+        let forecast = forecast_of(&[pod(&name, Some("ReplicaSet"))], &zone_counts(), Some(&remediation()));
+        let lines = render(&forecast, width);
         for line in &lines {
             prop_assert!(line.chars().count() <= width, "{line}");
             prop_assert_eq!(line.trim_end(), line.as_str());
@@ -188,8 +214,8 @@ proptest! {
     #[test]
     fn nothing_of_the_clusters_is_earlier_with_more_nodes_down(down in 0_usize..200, total in 1_usize..200) {
         let at = |zone_not_ready| {
-            let around = Surroundings { zone_nodes: total, zone_not_ready, others_ready: true };
-            fate_of(&[], &around, None).cluster
+            let zone_counts = ZoneCounts { zone_nodes: total, zone_not_ready, others_ready: true };
+            forecast_of(&[], &zone_counts, None).cluster
         };
         let (fewer, more) = (at(down), at(down + 1));
         prop_assert_eq!(fewer.unknown, more.unknown);

@@ -4,8 +4,8 @@
 //! written down from the sources of Kubernetes; each number names its own.
 
 mod cluster;
-mod ours;
 mod pods;
+mod remediation;
 mod render;
 mod settings;
 
@@ -14,9 +14,9 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 
 pub use self::{
-    cluster::{NodePath, Surroundings, ZoneState},
-    ours::{OurPath, Remediation},
-    pods::{ClusterEnd, OurEnd, PodFate},
+    cluster::{ClusterTimeline, ZoneCounts, ZoneState},
+    pods::{ClusterOutcome, PodForecast, RemediationOutcome},
+    remediation::{Remediation, RemediationTimeline},
     render::render,
     settings::ForecastSettings,
 };
@@ -64,16 +64,16 @@ fn maybe_seconds<S: Serializer>(span: &Option<Duration>, serializer: S) -> Resul
 /// What would become of a node and its pods if it failed now.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Fate {
+pub struct NodeForecast {
     pub node: String,
     /// What the times are made of.
     pub settings: ForecastSettings,
-    pub cluster: NodePath,
+    pub cluster: ClusterTimeline,
     /// Nothing if no policy would act on a failed node.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ours: Option<OurPath>,
+    pub remediation: Option<RemediationTimeline>,
     /// What never comes back by itself first.
-    pub pods: Vec<PodFate>,
+    pub pods: Vec<PodForecast>,
 }
 
 /// Forecasts it. `pods` are those on the node; `remediation` is what a policy of ours would do, if any would.
@@ -82,15 +82,15 @@ pub fn forecast(
     node: &str,
     pods: &[Pod],
     settings: ForecastSettings,
-    around: &Surroundings,
+    zone_counts: &ZoneCounts,
     remediation: Option<&Remediation>,
-) -> Fate {
-    let cluster = NodePath::of(&settings, around);
-    let ours = remediation.map(|remediation| OurPath::of(remediation, &settings));
-    let mut pods: Vec<PodFate> =
-        pods.iter().map(|pod| PodFate::of(pod, &settings, &cluster, remediation.zip(ours.as_ref()))).collect();
+) -> NodeForecast {
+    let cluster = ClusterTimeline::of(&settings, zone_counts);
+    let timeline = remediation.map(|remediation| RemediationTimeline::of(remediation, &settings));
+    let mut pods: Vec<PodForecast> =
+        pods.iter().map(|pod| PodForecast::of(pod, &settings, &cluster, remediation.zip(timeline.as_ref()))).collect();
     pods.sort_by(|left, right| (left.rank(), &left.pod).cmp(&(right.rank(), &right.pod)));
-    Fate { node: node.to_owned(), settings, cluster, ours, pods }
+    NodeForecast { node: node.to_owned(), settings, cluster, remediation: timeline, pods }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use nodewell_reconcile::{cluster::Pods, power::Power};
 use nodewell_remediation::{
     api::fence::Blocker,
     facts::Node,
-    fate::{self, Fate, ForecastSettings, Surroundings, forecast, render},
+    forecast::{self, ForecastSettings, NodeForecast, ZoneCounts, forecast, render},
     guard::reason::FENCE_NOT_READY,
     snapshot::{FencePlan, Snapshot},
     time::Now,
@@ -34,14 +34,14 @@ pub(super) async fn of(
     snapshot: &Snapshot,
     node: &Node,
     now: Now,
-) -> Result<Fate, String> {
+) -> Result<NodeForecast, String> {
     let pods = cluster.pods_and_claims_on(&node.name).await.map_err(|error| format!("its pods: {error}"))?;
     let settings = settings(cluster.wire()).await;
     let plan = fencing(cluster, config, snapshot, node).await;
     let as_configured = Snapshot { dry_run: config.dry_run, ..snapshot.clone() };
     let remediation = remediation(&as_configured, &node.name, &plan, now);
-    let around = Surroundings::of(&node.name, snapshot);
-    Ok(forecast(&node.name, &pods, settings, &around, remediation.as_ref()))
+    let zone_counts = ZoneCounts::of(&node.name, snapshot);
+    Ok(forecast(&node.name, &pods, settings, &zone_counts, remediation.as_ref()))
 }
 
 /// As this host would fence it, and asking its BMC which machine it is.
@@ -86,18 +86,18 @@ fn args(pod: &core::Pod) -> Vec<String> {
 }
 
 /// Lines for a terminal of this width.
-pub(super) fn shown(fate: &Result<Fate, String>, width: usize) -> String {
-    let lines = match fate {
-        Ok(fate) => render(fate, width),
+pub(super) fn shown(forecast: &Result<NodeForecast, String>, width: usize) -> String {
+    let lines = match forecast {
+        Ok(forecast) => render(forecast, width),
         Err(why) => vec![format!("what would become of it if it failed is not known: {why}")],
     };
     lines.iter().map(|line| one_line(line) + "\n").collect()
 }
 
 /// Data, or why there is none.
-pub(super) fn as_json(fate: &Result<Fate, String>) -> Value {
-    match fate {
-        Ok(fate) => serde_json::to_value::<&fate::Fate>(fate).unwrap_or_default(),
+pub(super) fn as_json(forecast: &Result<NodeForecast, String>) -> Value {
+    match forecast {
+        Ok(forecast) => serde_json::to_value::<&forecast::NodeForecast>(forecast).unwrap_or_default(),
         Err(why) => serde_json::json!({ "error": why }),
     }
 }

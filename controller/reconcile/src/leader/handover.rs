@@ -1,6 +1,6 @@
-//! The ledger in the Lease: the leader alone writes it, with each renewal, which it makes anyway.
+//! The handover in the Lease: the leader alone writes it, with each renewal, which it makes anyway.
 
-use nodewell_remediation::decide::Ledger;
+use nodewell_remediation::decide::Handover;
 
 use crate::cluster::Leadership;
 
@@ -9,18 +9,18 @@ const ANNOTATION: &str = "nodewell.dev/rates";
 const LIMIT_BYTES: usize = 200_000;
 
 /// What the leader before left. Nothing is nothing; what cannot be read used everything up.
-pub(super) fn read(lease: &Leadership) -> Ledger {
-    let Some(text) = lease.annotations.get(ANNOTATION) else { return Ledger::default() };
+pub(super) fn read(lease: &Leadership) -> Handover {
+    let Some(text) = lease.annotations.get(ANNOTATION) else { return Handover::default() };
     serde_json::from_str(text).unwrap_or_else(|error| {
         let what = "the Lease's annotation nodewell.dev/rates cannot be read: rates count as used up for their windows";
         tracing::error!(%error, "{what}");
-        Ledger::lost()
+        Handover::lost()
     })
 }
 
 /// One that is too long is left as a text that cannot be read.
-pub(super) fn write(ledger: Option<Ledger>, lease: &mut Leadership) {
-    let Some(text) = ledger.and_then(|ledger| serde_json::to_string(&ledger).ok()) else { return };
+pub(super) fn write(handover: Option<Handover>, lease: &mut Leadership) {
+    let Some(text) = handover.and_then(|handover| serde_json::to_string(&handover).ok()) else { return };
     let text = if text.len() > LIMIT_BYTES { "too long".to_owned() } else { text };
     lease.annotations.insert(ANNOTATION.to_owned(), text);
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::{ForecastSettings, NodePath, OurPath, Remediation, Window, maybe_seconds};
-use crate::facts::{Claim, Effect, Pod, Toleration, Volume};
+use super::{ClusterTimeline, ForecastSettings, Remediation, RemediationTimeline, Window, maybe_seconds};
+use crate::facts::{Effect, Pod, Toleration, Volume, VolumeClaim};
 
 /// Set with Ready=Unknown; `node.kubernetes.io/not-ready` is for a kubelet that reports itself not ready.
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
@@ -13,7 +13,7 @@ const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 /// One pod's two ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct PodFate {
+pub struct PodForecast {
     /// `namespace/name`.
     pub pod: String,
     /// `Kind/name` of what controls it; nothing for a bare pod.
@@ -22,10 +22,10 @@ pub struct PodFate {
     /// When the cluster marks it for deletion. Marked is not gone: the object stays until its kubelet reports that it
     /// ended.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub marked: Option<Window>,
-    pub cluster: ClusterEnd,
+    pub deletion: Option<Window>,
+    pub cluster: ClusterOutcome,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ours: Option<OurEnd>,
+    pub remediation: Option<RemediationOutcome>,
     /// Claims that one node only may use at a time.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub held_volumes: Vec<String>,
@@ -37,8 +37,8 @@ pub struct PodFate {
 
 /// What the cluster itself comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub enum ClusterEnd {
-    /// Its controller starts another one as soon as this one is marked.
+pub enum ClusterOutcome {
+    /// Its controller starts another one as soon as this one is marked for deletion.
     Replaced(Window),
     /// It is replaced, and the replacement waits for a volume that stays attached to the failed node. For
     /// `after_removal` after the old pod's *object* is gone, which nothing removes; never if that is switched off.
@@ -63,7 +63,7 @@ pub enum ClusterEnd {
 
 /// What it comes to with us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub enum OurEnd {
+pub enum RemediationOutcome {
     /// Its object is gone, and its volumes are free: whatever controls it starts it elsewhere.
     Released(Window),
     /// It is deleted, and nothing makes another one.
@@ -74,21 +74,21 @@ pub enum OurEnd {
     AsCluster,
 }
 
-impl PodFate {
+impl PodForecast {
     pub(super) fn of(
         pod: &Pod,
         settings: &ForecastSettings,
-        node: &NodePath,
-        ours: Option<(&Remediation, &OurPath)>,
+        node: &ClusterTimeline,
+        timeline: Option<(&Remediation, &RemediationTimeline)>,
     ) -> Self {
-        let marked = marked(pod, node);
-        let cluster = cluster_end(pod, marked, settings);
+        let deletion = deletion(pod, node);
+        let cluster = cluster_outcome(pod, deletion, settings);
         Self {
             pod: format!("{}/{}", pod.at.namespace, pod.at.name),
             owner: pod.owner.as_ref().map(|owner| format!("{}/{}", owner.kind, owner.name)),
-            marked,
+            deletion,
             cluster,
-            ours: ours.map(|(remediation, path)| our_end(pod, remediation, path)),
+            remediation: timeline.map(|(remediation, path)| remediation_outcome(pod, remediation, path)),
             held_volumes: held(pod).map(|claim| claim.name.clone()).collect(),
             finalizers: pod.finalizers,
             loses_data: pod.volumes.iter().any(|volume| matches!(volume, Volume::EmptyDir { .. })),
@@ -98,14 +98,14 @@ impl PodFate {
     /// The worst first.
     pub(super) fn rank(&self) -> u8 {
         match self.cluster {
-            ClusterEnd::NeverReplaced => 0,
-            ClusterEnd::WaitsForVolume { .. } => 1,
-            ClusterEnd::Lost => 2,
-            ClusterEnd::NotEvicted => 3,
-            ClusterEnd::UpToOwner(_) => 4,
-            ClusterEnd::Replaced(_) => 5,
-            ClusterEnd::Stays => 6,
-            ClusterEnd::Finished => 7,
+            ClusterOutcome::NeverReplaced => 0,
+            ClusterOutcome::WaitsForVolume { .. } => 1,
+            ClusterOutcome::Lost => 2,
+            ClusterOutcome::NotEvicted => 3,
+            ClusterOutcome::UpToOwner(_) => 4,
+            ClusterOutcome::Replaced(_) => 5,
+            ClusterOutcome::Stays => 6,
+            ClusterOutcome::Finished => 7,
         }
     }
 
@@ -121,32 +121,32 @@ fn belongs_to_node(pod: &Pod) -> bool {
     pod.mirror || pod.owner.as_ref().is_some_and(|owner| matches!(owner.kind.as_str(), "DaemonSet" | "Node"))
 }
 
-fn cluster_end(pod: &Pod, marked: Option<Window>, settings: &ForecastSettings) -> ClusterEnd {
+fn cluster_outcome(pod: &Pod, deletion: Option<Window>, settings: &ForecastSettings) -> ClusterOutcome {
     if pod.is_finished() {
-        return ClusterEnd::Finished;
+        return ClusterOutcome::Finished;
     }
     if belongs_to_node(pod) {
-        return ClusterEnd::Stays;
+        return ClusterOutcome::Stays;
     }
     let Some(owner) = &pod.owner else {
-        return if marked.is_some() { ClusterEnd::Lost } else { ClusterEnd::NotEvicted };
+        return if deletion.is_some() { ClusterOutcome::Lost } else { ClusterOutcome::NotEvicted };
     };
     // Whatever its volumes: the name is taken until the object is gone, evicted or not.
     if owner.kind == "StatefulSet" {
-        return ClusterEnd::NeverReplaced;
+        return ClusterOutcome::NeverReplaced;
     }
-    let Some(marked) = marked else { return ClusterEnd::NotEvicted };
+    let Some(deletion) = deletion else { return ClusterOutcome::NotEvicted };
     match owner.kind.as_str() {
         // Pods that are being deleted do not count (`IsPodActive`); Jobs so unless podReplacementPolicy is Failed.
         "ReplicaSet" | "ReplicationController" | "Job" if held(pod).next().is_some() => {
-            ClusterEnd::WaitsForVolume { replaced: marked, after_removal: settings.force_detach_after }
+            ClusterOutcome::WaitsForVolume { replaced: deletion, after_removal: settings.force_detach_after }
         }
-        "ReplicaSet" | "ReplicationController" | "Job" => ClusterEnd::Replaced(marked),
-        _ => ClusterEnd::UpToOwner(marked),
+        "ReplicaSet" | "ReplicationController" | "Job" => ClusterOutcome::Replaced(deletion),
+        _ => ClusterOutcome::UpToOwner(deletion),
     }
 }
 
-fn held(pod: &Pod) -> impl Iterator<Item = &Claim> {
+fn held(pod: &Pod) -> impl Iterator<Item = &VolumeClaim> {
     pod.volumes.iter().filter_map(|volume| match volume {
         // A claim that was not looked up may be held: better to name one too many.
         Volume::Claim(claim) if claim.one_node_only != Some(false) => Some(claim),
@@ -156,7 +156,7 @@ fn held(pod: &Pod) -> impl Iterator<Item = &Claim> {
 
 /// When the taint eviction controller deletes it: after the shortest of the tolerations that match
 /// (`pkg/controller/tainteviction`), at once if none does, never if all of them are without an end.
-fn marked(pod: &Pod, node: &NodePath) -> Option<Window> {
+fn deletion(pod: &Pod, node: &ClusterTimeline) -> Option<Window> {
     if pod.deleting.is_some() {
         return Some(Window::new(Duration::ZERO, Duration::ZERO));
     }
@@ -176,17 +176,17 @@ fn tolerates(toleration: &Toleration) -> bool {
     key && effect && (toleration.exists || toleration.value.is_empty())
 }
 
-fn our_end(pod: &Pod, remediation: &Remediation, path: &OurPath) -> OurEnd {
+fn remediation_outcome(pod: &Pod, remediation: &Remediation, path: &RemediationTimeline) -> RemediationOutcome {
     if pod.is_finished() || belongs_to_node(pod) {
-        return OurEnd::Stays;
+        return RemediationOutcome::Stays;
     }
     match path.released {
         Some(at) if remediation.storage_only.as_ref().is_none_or(|storage| pod.is_only_on(storage)) => {
             match pod.owner {
-                Some(_) => OurEnd::Released(at),
-                None => OurEnd::Lost(at),
+                Some(_) => RemediationOutcome::Released(at),
+                None => RemediationOutcome::Lost(at),
             }
         }
-        _ => OurEnd::AsCluster,
+        _ => RemediationOutcome::AsCluster,
     }
 }

@@ -27,7 +27,7 @@ pub struct Remediation {
 /// When this controller does what.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct OurPath {
+pub struct RemediationTimeline {
     pub policy: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<String>,
@@ -51,7 +51,7 @@ const READS: Duration = Duration::from_secs(1);
 /// From the taint to the last pod's deletion: two requests, and one for each pod.
 const RELEASE: Duration = Duration::from_secs(2);
 
-impl OurPath {
+impl RemediationTimeline {
     pub(super) fn of(remediation: &Remediation, settings: &ForecastSettings) -> Self {
         let renewal = settings.lease_duration / 4;
         let silent = match remediation.silent_for {
