@@ -101,7 +101,7 @@ fn a_conditions_message_is_one_line_and_its_problems_keeps_its_lines() {
     ledger.apply(oops, at(1)).unwrap();
     ledger.apply(raise("sdb", 2), at(2)).unwrap();
     let condition = disk(&mut ledger);
-    assert_eq!(condition.message, "BUG: lab oops Call Trace: <TASK>; also sdb");
+    assert_eq!(condition.message, "sda: BUG: lab oops Call Trace: <TASK>; also sdb");
     assert!(condition.problems[0].message.contains('\n'));
 }
 
