@@ -20,7 +20,7 @@ use nodewell_remediation::{
     api::fence::Blocker,
     facts::Node,
     guard::reason,
-    method::{Act, BuiltIn, Call, Known, Read, ValidatedMethods, check, read},
+    method::{Act, BuiltIn, Call, KnownConfigMaps, Read, ValidatedMethods, check, read},
     snapshot::{FencePlan, PowerState},
     time::Moment,
 };
@@ -88,7 +88,7 @@ impl<C: Configuration> NativePower<C> {
         if let Some(known) = self.memory().configured(node, now, self.ages(age)) {
             return known;
         }
-        let mut known = Known::new();
+        let mut known = KnownConfigMaps::new();
         let found = self.configured(node, &mut known).await;
         self.learn(node, now, found, &known)
     }
@@ -98,7 +98,7 @@ impl<C: Configuration> NativePower<C> {
         node: &Node,
         now: Moment,
         found: Result<ValidatedMethods, Unready>,
-        known: &Known,
+        known: &KnownConfigMaps,
     ) -> Result<Arc<ValidatedMethods>, Blocker> {
         let mut memory = self.memory();
         match &found {
@@ -116,7 +116,7 @@ impl<C: Configuration> NativePower<C> {
     }
 
     /// `known` has what is known of ConfigMaps already, and has all that was looked up afterwards.
-    async fn configured(&self, node: &Node, known: &mut Known) -> Result<ValidatedMethods, Unready> {
+    async fn configured(&self, node: &Node, known: &mut KnownConfigMaps) -> Result<ValidatedMethods, Unready> {
         for _ in 0..ROUNDS {
             match read(&node.name, &node.labels, known) {
                 Read::Need(names) => {

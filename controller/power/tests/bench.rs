@@ -87,7 +87,7 @@ pub(crate) fn call(longest_secs: u64) -> Call {
         needed: [].into(),
         names: BTreeMap::new(),
         identity_method: IdentityMethod::Asked,
-        of_type: std::collections::BTreeSet::new(),
+        from_label: std::collections::BTreeSet::new(),
         storage: None,
         acts: [Act::Off, Act::On, Act::Status].into(),
         longest: Duration::from_secs(longest_secs),

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use nodewell_power::native::{NativePower, Settings};
 use nodewell_reconcile::power::Power;
-use nodewell_remediation::{action::Failed, facts::Truth, snapshot::PowerState};
+use nodewell_remediation::{action::Failed, facts::ConditionStatus, snapshot::PowerState};
 
 use super::{
     bench::Bench,
@@ -101,7 +101,7 @@ async fn without_a_configuration_there_is_no_method() {
     assert_eq!(room.power.read(&node, None).await, PowerState::Unknown);
     assert!(matches!(room.power.off(&node, None, &room.bench.lease_deadline(60)).await, Err(Failed::NotBegun(_))));
     let preflight = room.power.preflight(&node).await;
-    assert_eq!((preflight.status, preflight.reason), (Truth::Unknown, "NoMethods"));
+    assert_eq!((preflight.status, preflight.reason), (ConditionStatus::Unknown, "NoMethods"));
 }
 
 #[tokio::test]
@@ -171,7 +171,7 @@ async fn a_secret_that_was_asked_for_and_is_missing_is_reported() {
     assert!(missing.message.contains("no Secret secret-fence-method-pdu1-n1"), "{missing:?}");
     room.cluster.secret_of("secret-fence-method-pdu1-n1", "ip", "other");
     let preflight = room.power.preflight(&node).await;
-    assert_eq!((preflight.status, preflight.reason), (Truth::False, "FenceNotReady"));
+    assert_eq!((preflight.status, preflight.reason), (ConditionStatus::False, "FenceNotReady"));
     assert!(preflight.message.contains("no such option for a Secret"), "{}", preflight.message);
 }
 
@@ -185,7 +185,7 @@ async fn a_second_supply_that_fails_leaves_it_in_doubt() {
     room.cluster.secret_of("secret-fence-method-pdu2-n1", "passwort", "fine-word");
     let failed = room.power.off(&node, None, &room.bench.lease_deadline(60)).await.unwrap_err();
     assert!(!matches!(failed, Failed::Refused(_)), "{failed:?}");
-    assert_eq!(room.power.preflight(&node).await.status, Truth::False);
+    assert_eq!(room.power.preflight(&node).await.status, ConditionStatus::False);
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Machines with two supplies of which one does not obey.
 
 use nodewell_reconcile::power::Power;
-use nodewell_remediation::{action::Failed, facts::Truth, snapshot::PowerState};
+use nodewell_remediation::{action::Failed, facts::ConditionStatus, snapshot::PowerState};
 
 use super::{
     configured::{Room, room},
@@ -73,13 +73,13 @@ async fn a_node_that_runs_on_one_supply_is_reported_before_it_has_to_be_fenced()
     room.configure("n1", &[1, 2]);
     std::fs::write(room.bench.path().join("plug1"), "off\n").unwrap();
     let mut node = node("n1", "");
-    assert_eq!(room.power.preflight(&node).await.status, Truth::True, "it is not Ready: it may be half off");
+    assert_eq!(room.power.preflight(&node).await.status, ConditionStatus::True, "it is not Ready: it may be half off");
     node.conditions.push(nodewell_remediation::facts::Condition {
         kind: "Ready".into(),
-        status: Truth::True,
+        status: ConditionStatus::True,
         ..nodewell_remediation::facts::Condition::default()
     });
     let preflight = room.power.preflight(&node).await;
-    assert_eq!((preflight.status, preflight.reason), (Truth::False, "ReadsOff"));
+    assert_eq!((preflight.status, preflight.reason), (ConditionStatus::False, "ReadsOff"));
     assert!(preflight.message.contains("pdu1 reports Off"), "{}", preflight.message);
 }

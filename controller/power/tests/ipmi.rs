@@ -6,7 +6,9 @@ use nodewell_bmc::{Bmc, Manner, PASSWORD};
 use nodewell_kit::free_port;
 use nodewell_power::native::{NativePower, Settings};
 use nodewell_reconcile::power::Power;
-use nodewell_remediation::{action::Failed, facts::Node, facts::Truth, method::FenceAgent, snapshot::PowerState};
+use nodewell_remediation::{
+    action::Failed, facts::ConditionStatus, facts::Node, method::FenceAgent, snapshot::PowerState,
+};
 
 use crate::{
     bench::Bench,
@@ -90,7 +92,7 @@ async fn wrong_password() {
     let node = room.behind("n1", &bmc.options());
     room.cluster.secret_of("secret-fence-method-bmc-n1", "password", "not-the-word");
     let preflight = room.power.preflight(&node).await;
-    assert_eq!((preflight.status, preflight.reason), (Truth::False, "IdentityUnproven"));
+    assert_eq!((preflight.status, preflight.reason), (ConditionStatus::False, "IdentityUnproven"));
     assert!(!preflight.message.contains("not-the-word"), "{}", preflight.message);
     // Without the identity's question it is the agent that fails.
     let node = room.behind("n1", &format!("{}identity=configured", bmc.options()));

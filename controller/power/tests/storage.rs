@@ -4,7 +4,7 @@ use std::{fs, path::Path, sync::Arc};
 
 use nodewell_power::native::{NativePower, Settings};
 use nodewell_reconcile::power::Power;
-use nodewell_remediation::{action::Failed, facts::Truth, snapshot::PowerState};
+use nodewell_remediation::{action::Failed, facts::ConditionStatus, snapshot::PowerState};
 
 use super::{
     bench::Bench,
@@ -84,7 +84,7 @@ async fn an_export_for_a_whole_network_cuts_no_node_off_and_is_reported() {
         let room = room(&format!("{TABLE}/srv/data {client}(rw)\n"));
         let node = node("worker-1", "");
         let refusal = room.power.preflight(&node).await;
-        assert_eq!((refusal.status, refusal.reason), (Truth::False, "NoAnswer"), "{client}");
+        assert_eq!((refusal.status, refusal.reason), (ConditionStatus::False, "NoAnswer"), "{client}");
         assert!(refusal.message.contains("more than single nodes"), "{client}: {refusal:?}");
         assert!(matches!(
             room.power.off(&node, Some("nfs-data"), &room.bench.lease_deadline(60)).await,

@@ -8,7 +8,7 @@ use nodewell_power::native::{NativePower, Settings};
 use nodewell_reconcile::power::Power;
 use nodewell_remediation::{
     action::Failed,
-    facts::{Condition, Node, Truth},
+    facts::{Condition, ConditionStatus, Node},
     snapshot::PowerState,
     time::Moment,
 };
@@ -79,7 +79,7 @@ impl Room {
     /// Why it may not be fenced.
     async fn refusal(&self, node: &Node) -> String {
         let preflight = self.power.preflight(node).await;
-        assert_eq!(preflight.status, Truth::False, "{preflight:?}");
+        assert_eq!(preflight.status, ConditionStatus::False, "{preflight:?}");
         format!("{}: {}", preflight.reason, preflight.message)
     }
 }
@@ -269,7 +269,12 @@ async fn lies() {
 }
 
 fn ready() -> Condition {
-    Condition { kind: "Ready".into(), status: Truth::True, seen: Moment(Duration::ZERO), ..Condition::default() }
+    Condition {
+        kind: "Ready".into(),
+        status: ConditionStatus::True,
+        seen: Moment(Duration::ZERO),
+        ..Condition::default()
+    }
 }
 
 async fn shared() {

@@ -13,8 +13,8 @@ use futures_util::{StreamExt, stream::FuturesUnordered};
 use nodewell_remediation::{
     action::{Done, EventDraft, Failed, Outcome},
     api::fence::DrainReport,
-    drain::{Answer, Call, DrainNext, DrainRules, DrainState, Limits, Way, next},
-    facts::{Budget, Node, Pod, PodRef},
+    drain::{Call, DrainNext, DrainRules, DrainState, EvictionResult, Limits, RemovalKind, next},
+    facts::{DisruptionBudget, Node, Pod, PodRef},
     time::{Moment, Now},
 };
 use tokio::time::{sleep, timeout};
@@ -76,7 +76,7 @@ enum Event {
     /// The UID of the Node, if there is one, and its pods.
     Looked(Result<(Option<String>, Vec<Pod>), ApiError>),
     Called(PodRef, Result<(), ApiError>),
-    Asked(PodRef, Result<Vec<Budget>, ApiError>),
+    Asked(PodRef, Result<Vec<DisruptionBudget>, ApiError>),
     Emitted,
 }
 
@@ -96,9 +96,9 @@ async fn perform<C: Nodes + Pods>(
         }
         Work::Call(call) => {
             let made = async {
-                match call.way {
-                    Way::Evict => cluster.evict(&call.pod, call.grace).await,
-                    Way::Delete => cluster.delete_pod(&call.pod, call.grace).await,
+                match call.kind {
+                    RemovalKind::Evict => cluster.evict(&call.pod, call.grace).await,
+                    RemovalKind::Delete => cluster.delete_pod(&call.pod, call.grace).await,
                 }
             };
             Event::Called(call.pod.clone(), bounded(made).await.and_then(|answer| answer))
@@ -228,27 +228,29 @@ impl Drain<'_> {
 const NAMESPACE_TERMINATING: [&str; 2] = ["NamespaceTerminating", "because it is being terminated"];
 const SEVERAL_BUDGETS: &str = "more than one PodDisruptionBudget";
 
-fn answer_of(answer: Result<(), ApiError>) -> Answer {
+fn answer_of(answer: Result<(), ApiError>) -> EvictionResult {
     match answer {
-        Ok(()) => Answer::Accepted,
-        Err(ApiError::NotFound) => Answer::Gone,
-        Err(ApiError::EvictionRefused { message, retry }) => Answer::EvictionRefused { message, retry },
+        Ok(()) => EvictionResult::Accepted,
+        Err(ApiError::NotFound) => EvictionResult::Gone,
+        Err(ApiError::EvictionRefused { message, retry }) => EvictionResult::EvictionRefused { message, retry },
         Err(ApiError::Refused { code, message }) => refused(code, message),
-        Err(error @ (ApiError::Conflict(_) | ApiError::NoAnswer(_))) => Answer::Failed { message: error.to_string() },
+        Err(error @ (ApiError::Conflict(_) | ApiError::NoAnswer(_))) => {
+            EvictionResult::Failed { message: error.to_string() }
+        }
     }
 }
 
-fn refused(code: u16, message: String) -> Answer {
+fn refused(code: u16, message: String) -> EvictionResult {
     if code == 403 && NAMESPACE_TERMINATING.iter().any(|words| message.contains(words)) {
-        return Answer::NamespaceTerminating;
+        return EvictionResult::NamespaceTerminating;
     }
     if code == 500 && message.contains(SEVERAL_BUDGETS) {
-        return Answer::SeveralBudgets { message };
+        return EvictionResult::SeveralBudgets { message };
     }
     let message = format!("{message} (HTTP {code})");
     match code {
-        400..=499 => Answer::Refused { message },
-        _ => Answer::Failed { message },
+        400..=499 => EvictionResult::Refused { message },
+        _ => EvictionResult::Failed { message },
     }
 }
 

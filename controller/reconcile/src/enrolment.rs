@@ -7,7 +7,7 @@
 use std::{collections::BTreeMap, future::Future, time::Duration};
 
 use nodewell_remediation::{
-    enrolment::{Rejection, Request, RequestVerdict, Rule, judge},
+    enrolment::{ApprovalDecision, Rejection, Request, Rule, judge},
     time::Now,
 };
 use tokio::time::{MissedTickBehavior, interval};
@@ -117,13 +117,13 @@ impl<R: Requests> Approver<R> {
     /// Whether a decision was written, or tried.
     async fn decide(&mut self, request: &Request) -> bool {
         match judge(request, &self.rule) {
-            RequestVerdict::Approve { node } => self.approve(request, &node).await,
-            RequestVerdict::Deny(rejection) => self.deny(request, &rejection).await,
-            RequestVerdict::Leave(rejection) => {
+            ApprovalDecision::Approve { node } => self.approve(request, &node).await,
+            ApprovalDecision::Deny(rejection) => self.deny(request, &rejection).await,
+            ApprovalDecision::Leave(rejection) => {
                 self.leave(request, rejection);
                 return false;
             }
-            RequestVerdict::Ignore => return false,
+            ApprovalDecision::Ignore => return false,
         }
         true
     }

@@ -231,7 +231,7 @@ impl<'a, C: Cluster, P: Power> Running<'a, C, P> {
             decision.events.into_iter().for_each(|event| self.emit(event));
         }
         let latest = now.moment.plus(settings.tick);
-        decision.wake.map_or(latest, |wake| wake.min(latest)).max(now.moment.plus(settings.pause))
+        decision.requeue_at.map_or(latest, |wake| wake.min(latest)).max(now.moment.plus(settings.pause))
     }
 
     fn set_going(&mut self, actions: Vec<Action>) {

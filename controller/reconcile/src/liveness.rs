@@ -12,8 +12,8 @@ use std::{future::Future, time::Duration};
 use nodewell_remediation::{
     action::EventDraft,
     liveness::{
-        AGENT_SILENT, Evidence, Patience, RawCondition, Silence, SilenceMemory, SilenceVerdict, StatusView, Survey,
-        judge, survey,
+        AGENT_SILENT, Evidence, LivenessAction, RawCondition, Silence, SilenceMemory, SilenceTimeouts, StatusView,
+        Survey, judge, survey,
     },
     snapshot::Snapshot,
     time::Now,
@@ -72,7 +72,7 @@ pub struct Counts {
 #[derive(Debug)]
 pub struct Liveness<C> {
     conditions: C,
-    patience: Patience,
+    timeouts: SilenceTimeouts,
     pace: Pace,
     memory: SilenceMemory,
     blocked: Option<String>,
@@ -81,8 +81,8 @@ pub struct Liveness<C> {
 
 impl<C: Conditions> Liveness<C> {
     #[must_use]
-    pub fn new(conditions: C, patience: Patience, pace: Pace) -> Self {
-        Self { conditions, patience, pace, memory: SilenceMemory::default(), blocked: None, counts: Counts::default() }
+    pub fn new(conditions: C, timeouts: SilenceTimeouts, pace: Pace) -> Self {
+        Self { conditions, timeouts, pace, memory: SilenceMemory::default(), blocked: None, counts: Counts::default() }
     }
 
     #[must_use]
@@ -121,7 +121,7 @@ impl<C: Conditions> Liveness<C> {
     pub async fn round(&mut self, snapshot: &Snapshot, clock: &impl Fn() -> Now, lease_deadline: &LeaseDeadline) {
         let now = clock();
         self.memory = std::mem::take(&mut self.memory).observe(snapshot, now);
-        let Survey { silent, blocked } = survey(snapshot, &self.memory, &self.patience, now);
+        let Survey { silent, blocked } = survey(snapshot, &self.memory, &self.timeouts, now);
         self.block(blocked);
         for (at, silence) in silent.iter().enumerate() {
             if at > 0 {
@@ -146,7 +146,7 @@ impl<C: Conditions> Liveness<C> {
 
     async fn attend(&mut self, silence: &Silence, clock: &impl Fn() -> Now, lease_deadline: &LeaseDeadline) {
         match self.look(silence, clock, lease_deadline).await {
-            Ok(rest) => self.memory.rest(&silence.node, clock().moment.plus(rest)),
+            Ok(rest) => self.memory.recheck_after(&silence.node, clock().moment.plus(rest)),
             Err(error) => self.failed(silence, &error, clock()),
         }
     }
@@ -161,12 +161,12 @@ impl<C: Conditions> Liveness<C> {
         let node = &silence.node;
         let Some(evidence) = self.conditions.read(node).await? else { return Ok(self.pace.again) };
         let now = clock();
-        let verdict = judge(silence, &evidence, &self.memory, &self.patience, now);
-        let (SilenceVerdict::Silence(set) | SilenceVerdict::Collect(set)) = &verdict else {
-            if let SilenceVerdict::Leave(why) = &verdict {
+        let verdict = judge(silence, &evidence, &self.memory, &self.timeouts, now);
+        let (LivenessAction::MarkUnknown(set) | LivenessAction::Collect(set)) = &verdict else {
+            if let LivenessAction::Leave(why) = &verdict {
                 tracing::debug!(node, %why, "a silent agent's conditions are left as they are");
             }
-            return Ok(self.patience.rest);
+            return Ok(self.timeouts.recheck_after);
         };
         // The read may have taken long.
         if !lease_deadline.is_ahead(now.moment) {
@@ -176,11 +176,11 @@ impl<C: Conditions> Liveness<C> {
         let event = self.event(&verdict, set.len());
         tracing::info!(node, reason = event.reason, "{}", event.message);
         self.conditions.emit(node, &silence.uid, &event).await;
-        Ok(self.patience.rest)
+        Ok(self.timeouts.recheck_after)
     }
 
-    fn event(&mut self, verdict: &SilenceVerdict, count: usize) -> EventDraft {
-        if matches!(verdict, SilenceVerdict::Collect(_)) {
+    fn event(&mut self, verdict: &LivenessAction, count: usize) -> EventDraft {
+        if matches!(verdict, LivenessAction::Collect(_)) {
             self.counts.collected += 1;
             return EventDraft::normal("AgentRemoved", "the agent was removed: its conditions are taken off the Node");
         }
@@ -198,7 +198,7 @@ impl<C: Conditions> Liveness<C> {
             self.counts.failures += 1;
             tracing::warn!(node, %error, "cannot look after a silent agent's conditions; tried again later");
         }
-        self.memory.rest(node, now.moment.plus(self.pace.again));
+        self.memory.recheck_after(node, now.moment.plus(self.pace.again));
     }
 }
 

@@ -19,7 +19,7 @@ pub enum Action {
     Save { fence: Box<NodeFence>, why: EventDraft },
     /// Deletes a record that has come to its end, if it is still the same.
     Close { fence: Box<NodeFence>, why: EventDraft },
-    /// An operation on a node, for the record as it is stored: its outcome goes to [`crate::fence::absorb`].
+    /// An operation on a node, for the record as it is stored: its outcome goes to [`crate::fence::apply_outcome`].
     Perform { fence: Box<NodeFence>, op: Op },
 }
 

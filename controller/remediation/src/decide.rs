@@ -5,20 +5,20 @@
 
 mod blocked_events;
 mod candidates;
+mod events_only;
 mod gather_requests;
 mod handover;
 mod judged;
 mod orphans;
 mod reconstruct;
 mod records;
-mod vouched;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
 };
 
-use self::{blocked_events::BlockedEvents, judged::Judged};
+use self::{blocked_events::BlockedEvents, judged::PredicateCache};
 pub use self::{
     handover::{Cycles, Handover, cycle_moment},
     orphans::ORPHANED,
@@ -26,7 +26,7 @@ pub use self::{
 use crate::{
     action::{Action, NodeEvent},
     api::fence::Blocker,
-    fence::{self, FenceInput, Next, revival::Revival},
+    fence::{self, FenceInput, Next, post_off_activity::PostOffActivity},
     guard::{self, EvaluationInput, history::History, storm::StormState, tally::Tally},
     snapshot::Snapshot,
     time::{Moment, Now},
@@ -41,13 +41,13 @@ const BEAT: Duration = Duration::from_secs(1);
 /// is passed on by [`Memory::handover`] and [`Memory::inherited`].
 #[derive(Debug, Clone, Default)]
 pub struct Memory {
-    judged: BTreeMap<String, Judged>,
+    judged: BTreeMap<String, PredicateCache>,
     storms: BTreeMap<String, StormState>,
     history: History,
     /// When records were first seen as they are: phase by node.
     entered: BTreeMap<String, records::Entered>,
     /// What was seen of nodes whose Off is confirmed.
-    revivals: BTreeMap<String, Revival>,
+    post_off_activities: BTreeMap<String, PostOffActivity>,
     /// Since when nodes without a record bear our marks and are well.
     orphans: BTreeMap<String, Moment>,
     blocked_events: BlockedEvents,
@@ -65,7 +65,7 @@ pub struct Decision {
     pub gather: BTreeMap<String, GatherRequest>,
     pub memory: Memory,
     /// When to decide again although nothing changed.
-    pub wake: Option<Moment>,
+    pub requeue_at: Option<Moment>,
 }
 
 /// What is read about one node; see [`crate::snapshot::Gathered`].
@@ -118,16 +118,16 @@ impl Pass<'_> {
         !guard::general(self.input.snapshot).is_empty()
     }
 
-    fn wake(&mut self, at: Moment) {
+    fn requeue_at(&mut self, at: Moment) {
         // Not the present instant again: that would spin.
         let at = at.max(self.input.now.moment.plus(Duration::from_millis(10)));
-        self.decision.wake = Some(self.decision.wake.map_or(at, |earlier| earlier.min(at)));
+        self.decision.requeue_at = Some(self.decision.requeue_at.map_or(at, |earlier| earlier.min(at)));
     }
 
     fn finish(mut self) -> Decision {
         let blocked = self.verdicts.values().any(|verdict| !verdict.blockers.is_empty());
         if blocked || self.input.snapshot.policies.iter().any(|policy| policy.when.is_volatile()) {
-            self.wake(self.input.now.moment.plus(BEAT));
+            self.requeue_at(self.input.now.moment.plus(BEAT));
         }
         self.memory.history = self.input.history;
         self.decision.memory = self.memory;
@@ -150,10 +150,10 @@ fn storms(snapshot: &Snapshot, memory: &mut Memory, now: Now) -> BTreeMap<String
     });
     let mut blockers = BTreeMap::new();
     for policy in &snapshot.policies {
-        let matched = memory.judged.get(&policy.name).into_iter().flat_map(Judged::true_of);
-        let unwell = matched.chain(unready.iter().copied()).collect();
+        let matched = memory.judged.get(&policy.name).into_iter().flat_map(PredicateCache::true_of);
+        let unhealthy = matched.chain(unready.iter().copied()).collect();
         let state = memory.storms.entry(policy.name.clone()).or_default();
-        let storm = state.observe(&policy.storm, unwell, total, &snapshot.host, now.moment);
+        let storm = state.observe(&policy.storm, unhealthy, total, &snapshot.host, now.moment);
         blockers.insert(policy.name.clone(), storm);
     }
     blockers

@@ -8,13 +8,13 @@ mod state;
 use std::time::Duration;
 
 use crate::{
-    api::policy::{DrainStep, Selector, Span},
+    api::policy::{DrainStep, DurationString, Selector},
     policy::PolicyDiagnostic,
 };
 
 pub use filter::{PodDeleteStatus, classify};
-pub use plan::{Awaited, Call, DrainNext, Way, awaited, ends_with_power, next};
-pub use state::{Answer, DrainState, Limits};
+pub use plan::{Awaited, Call, DrainNext, RemovalKind, awaited, ends_with_power, next};
+pub use state::{DrainState, EvictionResult, Limits};
 
 /// A drain step with every default filled in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +39,8 @@ impl DrainRules {
     /// Every error at once, each with its field as it is in the step.
     pub fn of(step: &DrainStep) -> Result<Self, Vec<PolicyDiagnostic>> {
         let mut errors = Vec::new();
-        let mut span = |field: &str, span: &Span| read_span(field, span).map_err(|error| errors.push(error)).ok();
+        let mut span =
+            |field: &str, span: &DurationString| read_span(field, span).map_err(|error| errors.push(error)).ok();
         let timeout = span("timeout", &step.timeout).filter(|timeout| !timeout.is_zero());
         let skip = step.skip_wait_for_delete_timeout.as_ref().map(|text| span("skipWaitForDeleteTimeout", text));
         let retry = step.retry.as_ref().map_or(Some(RETRY), |text| span("retry", text));
@@ -75,7 +76,7 @@ impl DrainRules {
     }
 }
 
-fn read_span(field: &str, span: &Span) -> Result<Duration, PolicyDiagnostic> {
+fn read_span(field: &str, span: &DurationString) -> Result<Duration, PolicyDiagnostic> {
     span.duration().map_err(|problem| PolicyDiagnostic { field: field.to_owned(), problem })
 }
 

@@ -21,7 +21,7 @@ pub const USER_PREFIX: &str = "nodewell:node:";
 /// The one group of agents.
 pub const GROUP: &str = "nodewell:nodes";
 const KUBELET_PREFIX: &str = "system:node:";
-const KUBELETS: &str = "system:nodes";
+const KUBELET_GROUP: &str = "system:nodes";
 /// In any order.
 const USAGES: [&str; 2] = ["client auth", "digital signature"];
 /// The shortest that the API takes (`expirationSeconds`, certificates.k8s.io/v1).
@@ -122,7 +122,7 @@ impl Key {
 
 /// What becomes of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RequestVerdict {
+pub enum ApprovalDecision {
     /// It is that node's, and all is as it should be.
     Approve { node: String },
     /// Stays pending; a person may approve it.
@@ -162,14 +162,14 @@ pub fn approval_body(request: &Request, decision: Decision, message: &str, now: 
 
 /// Holds one request against the rule.
 #[must_use]
-pub fn judge(request: &Request, rule: &Rule) -> RequestVerdict {
+pub fn judge(request: &Request, rule: &Rule) -> ApprovalDecision {
     if request.decided || !is_about_agents(request) {
-        return RequestVerdict::Ignore;
+        return ApprovalDecision::Ignore;
     }
     match check(request, rule) {
-        Ok(node) => RequestVerdict::Approve { node },
-        Err(rejection) if rule.deny_forged && rejection.is_forgery() => RequestVerdict::Deny(rejection),
-        Err(rejection) => RequestVerdict::Leave(rejection),
+        Ok(node) => ApprovalDecision::Approve { node },
+        Err(rejection) if rule.deny_forged && rejection.is_forgery() => ApprovalDecision::Deny(rejection),
+        Err(rejection) => ApprovalDecision::Leave(rejection),
     }
 }
 
@@ -225,7 +225,7 @@ fn is_node_name(name: &str) -> bool {
 fn asked_by(request: &Request, node: &str) -> Result<(), Rejection> {
     let in_group = |group: &str| request.groups.iter().any(|name| name == group);
     let by = |prefix: &str, group: &str| request.username.strip_prefix(prefix).filter(|_| in_group(group));
-    let asker = by(KUBELET_PREFIX, KUBELETS).or_else(|| by(USER_PREFIX, GROUP));
+    let asker = by(KUBELET_PREFIX, KUBELET_GROUP).or_else(|| by(USER_PREFIX, GROUP));
     match asker {
         Some(asker) if asker == node => Ok(()),
         Some(asker) => Err(Rejection::AnotherNode { asker: asker.to_owned(), node: node.to_owned() }),

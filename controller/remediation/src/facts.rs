@@ -8,5 +8,5 @@ mod pod;
 
 pub use catalogue::CATALOGUE;
 pub use lease::LeaseView;
-pub use node::{CONTROL_PLANE, Condition, Effect, FENCE_READY, Node, OLD_ZONE, Taint, Truth, ZONE};
-pub use pod::{Attachment, Budget, Deletion, Owner, Pod, PodRef, Toleration, Volume, VolumeClaim};
+pub use node::{CONTROL_PLANE, Condition, ConditionStatus, Effect, FENCE_READY, Node, OLD_ZONE, Taint, ZONE};
+pub use pod::{Attachment, Deletion, DisruptionBudget, Owner, Pod, PodRef, Toleration, Volume, VolumeClaim};

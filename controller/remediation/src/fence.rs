@@ -1,31 +1,31 @@
 //! The automaton of one record: what its next step is, and what the record has after a step.
 //! `docs/remediation-states.md` has its edges, each with its guard; [`edges`] has them for the tests.
 
-mod absorb;
+mod apply_outcome;
 mod begin;
 mod blockers;
 mod doubt;
 pub mod edges;
 pub mod evidence;
 mod interrupt;
+pub mod post_off_activity;
 mod power;
 mod proposal;
 mod record;
 mod recover;
 mod release;
 mod restore;
-pub mod revival;
 mod steps;
 #[cfg(test)]
 mod tests;
 
 use jiff::Timestamp;
 
+use self::{post_off_activity::PostOffActivity, steps::PolicyStep};
 pub use self::{
     release::{goes, out_of_service},
     restore::is_cut,
 };
-use self::{revival::Revival, steps::PolicyStep};
 use crate::{
     action::{Action, EventDraft, Op, Outcome},
     api::fence::{Blocker, NodeFence, Phase},
@@ -52,7 +52,7 @@ pub struct FenceInput<'a> {
     /// When this controller first saw the record in its present phase; timers count from here.
     pub entered: Moment,
     /// What was seen of the node since its Off was confirmed.
-    pub revival: Option<&'a Revival>,
+    pub post_off_activity: Option<&'a PostOffActivity>,
     pub epoch: u64,
     pub now: Now,
 }
@@ -158,6 +158,6 @@ fn phase(input: &FenceInput<'_>) -> Next {
 
 /// The record after `op` ended with `outcome`, and what to report of it. The caller that performs saves it.
 #[must_use]
-pub fn absorb(fence: &NodeFence, op: &Op, outcome: &Outcome, epoch: u64, now: Now) -> (NodeFence, EventDraft) {
-    absorb::absorb(record::Draft::new(fence, epoch, now.wall), op, outcome).finish()
+pub fn apply_outcome(fence: &NodeFence, op: &Op, outcome: &Outcome, epoch: u64, now: Now) -> (NodeFence, EventDraft) {
+    apply_outcome::apply_outcome(record::Draft::new(fence, epoch, now.wall), op, outcome).finish()
 }

@@ -18,8 +18,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 pub use self::{
-    conditions::{AGENT_SILENT, KUBELETS, RawCondition, StatusView, apply_body},
-    judgement::{Evidence, Leave, SilenceVerdict, judge},
+    conditions::{AGENT_SILENT, KUBELET_CONDITIONS, RawCondition, StatusView, apply_body},
+    judgement::{Evidence, Leave, LivenessAction, judge},
     memory::SilenceMemory,
     ownership::{AGENT, Fields, Ownership, OwnershipError},
 };
@@ -32,7 +32,7 @@ use crate::{
 
 /// How long silence lasts before it means something. Every default is the careful one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
+pub struct SilenceTimeouts {
     /// Of an agent without a Lease: it writes its conditions every 5 to 5.5 minutes.
     pub heartbeat: Duration,
     /// A Lease sets itself how long it lasts, but never less than this.
@@ -46,10 +46,10 @@ pub struct Patience {
     /// The same, after its Lease was taken away. An agent that lives makes it again within a minute.
     pub withdrawn: Duration,
     /// A node at which there was nothing to do is not looked at again before, unless its agent is heard of.
-    pub rest: Duration,
+    pub recheck_after: Duration,
 }
 
-impl Default for Patience {
+impl Default for SilenceTimeouts {
     fn default() -> Self {
         Self {
             heartbeat: Duration::from_mins(15),
@@ -58,7 +58,7 @@ impl Default for Patience {
             collect: Duration::from_hours(24),
             collect_leased: Duration::from_hours(24 * 7),
             withdrawn: Duration::from_mins(10),
-            rest: Duration::from_mins(30),
+            recheck_after: Duration::from_mins(30),
         }
     }
 }
@@ -92,7 +92,7 @@ pub struct Survey {
 
 /// Which agents are silent. `memory` must have observed this snapshot.
 #[must_use]
-pub fn survey(snapshot: &Snapshot, memory: &SilenceMemory, patience: &Patience, now: Now) -> Survey {
+pub fn survey(snapshot: &Snapshot, memory: &SilenceMemory, timeouts: &SilenceTimeouts, now: Now) -> Survey {
     let blind = |why: &str| Survey { silent: Vec::new(), blocked: Some(why.to_owned()) };
     if snapshot.epoch == 0 {
         return blind("this controller does not lead");
@@ -103,27 +103,27 @@ pub fn survey(snapshot: &Snapshot, memory: &SilenceMemory, patience: &Patience, 
     if !snapshot.host.synced {
         return blind("the watches are not complete: an agent's silence may be ours");
     }
-    let look = Look { snapshot, memory, patience, now };
-    let known = snapshot.nodes.values().filter(|node| look.is_known(node)).count();
-    let fresh = snapshot.nodes.values().filter(|node| look.is_newly_silent(node)).count();
-    if fresh * 2 > known && !look.sees_kubelets_of_few(known) {
+    let input = SurveyInput { snapshot, memory, timeouts, now };
+    let known = snapshot.nodes.values().filter(|node| input.is_known(node)).count();
+    let fresh = snapshot.nodes.values().filter(|node| input.is_newly_silent(node)).count();
+    if fresh * 2 > known && !input.sees_kubelets_of_few(known) {
         return blind(&format!(
             "{fresh} of {known} agents went silent: that is the network we look through, or the API"
         ));
     }
-    let mut silent: Vec<Silence> = snapshot.nodes.values().filter_map(|node| look.to_be_judged(node)).collect();
+    let mut silent: Vec<Silence> = snapshot.nodes.values().filter_map(|node| input.to_be_judged(node)).collect();
     silent.sort_by_key(|silence| silence.since);
     Survey { silent, blocked: None }
 }
 
-struct Look<'a> {
+struct SurveyInput<'a> {
     snapshot: &'a Snapshot,
     memory: &'a SilenceMemory,
-    patience: &'a Patience,
+    timeouts: &'a SilenceTimeouts,
     now: Now,
 }
 
-impl Look<'_> {
+impl SurveyInput<'_> {
     /// It has an agent, or may have one, that was not marked silent before.
     fn is_known(&self, node: &Node) -> bool {
         !is_marked(node) && (self.lease(node).is_some() || self.seen_beating(node).is_some())
@@ -153,20 +153,20 @@ impl Look<'_> {
 
     /// Silent for longer than a living agent ever is.
     fn silence(&self, node: &Node) -> Option<Silence> {
-        let (since, sign, patience) = match self.lease(node) {
+        let (since, sign, timeouts) = match self.lease(node) {
             Some(lease) => {
-                let lasts = lease.duration.max(self.patience.lease);
+                let lasts = lease.duration.max(self.timeouts.lease);
                 (lease.seen, Sign::Lease { renewed: lease.renewed }, lasts)
             }
-            None => (self.seen_beating(node)?, Sign::Heartbeats, self.patience.heartbeat),
+            None => (self.seen_beating(node)?, Sign::Heartbeats, self.timeouts.heartbeat),
         };
-        let is_over = self.now.moment.since(since) > patience;
+        let is_over = self.now.moment.since(since) > timeouts;
         is_over.then(|| Silence { node: node.name.clone(), uid: node.uid.clone(), since, sign })
     }
 
     fn to_be_judged(&self, node: &Node) -> Option<Silence> {
         let seen = self.memory.of(&node.name)?;
-        if node.deleting || seen.is_resting(self.now.moment) {
+        if node.deleting || seen.waits_for_recheck(self.now.moment) {
             return None;
         }
         self.silence(node).filter(|silence| !self.may_be_rebooting(node, silence))
@@ -174,12 +174,12 @@ impl Look<'_> {
 
     fn may_be_rebooting(&self, node: &Node, silence: &Silence) -> bool {
         let Some(seen) = self.memory.of(&node.name) else { return true };
-        if seen.since_reboot(self.now.moment).is_some_and(|since| since < self.patience.reboot) {
+        if seen.since_reboot(self.now.moment).is_some_and(|since| since < self.timeouts.reboot) {
             return true;
         }
         let in_our_hands = self.snapshot.fences.get(&node.name).is_some_and(|fence| is_on_its_way(fence.status.phase));
         let kubelet_gone = !self.kubelet_lives(&node.name) || !node.is_ready();
-        in_our_hands || kubelet_gone && self.now.moment.since(silence.since) < self.patience.reboot
+        in_our_hands || kubelet_gone && self.now.moment.since(silence.since) < self.timeouts.reboot
     }
 }
 

@@ -1,9 +1,9 @@
 //! How a node is fenced: the proposal's ConfigMaps, merged, checked against the agents' own metadata.
 //!
-//! The path: [`Known`] ConfigMaps → [`read()`] (which names what else it needs) → [`NodeMethods`] → [`check()`] against
-//! each agent's [`FenceAgent`] metadata → [`ValidatedMethods`]: what is given to the agents, without their secrets. An
-//! error anywhere refuses all of it: a node that is configured wrongly is not fenced, and the errors are reported all
-//! at once.
+//! The path: [`KnownConfigMaps`] → [`read()`] (which names what else it needs) → [`NodeMethods`] →
+//! [`check()`] against each agent's [`FenceAgent`] metadata → [`ValidatedMethods`]: what is given to the agents,
+//! without their secrets. An error anywhere refuses all of it: a node that is configured wrongly is not fenced, and the
+//! errors are reported all at once.
 
 mod agent;
 mod check;
@@ -11,11 +11,11 @@ mod cluster;
 mod config_maps;
 mod forbidden;
 mod identity;
-mod near;
 mod pins;
 mod plugs;
 mod properties;
 mod read;
+mod suggestions;
 mod values;
 
 use std::{
@@ -30,8 +30,8 @@ pub use cluster::{ClusterSettings, FencePolicy};
 pub use identity::{Unproven, compare, guid_of};
 pub use pins::{Pins, Unpinned};
 pub use plugs::{Plug, Plugs, destinations};
-pub use read::{Known, Read, read};
-pub use values::fault;
+pub use read::{KnownConfigMaps, Read, read};
+pub use values::check_value;
 
 /// What stands before a method's name in a ConfigMap's; allowed in lists of methods as well.
 pub const METHOD_PREFIX: &str = "fence-method-";
@@ -115,9 +115,9 @@ pub struct Method {
     /// Where that is written.
     pub at: String,
     /// `action`, if one is given.
-    pub action: Option<Wish>,
+    pub action: Option<RequestedAction>,
     /// Options as they were written, and where: the last layer that names one wins.
-    pub options: BTreeMap<String, Written>,
+    pub options: BTreeMap<String, SourcedValue>,
     pub identity_method: IdentityMethod,
     /// `storage`: what this cuts the node off, which is not the power.
     pub storage: Option<String>,
@@ -129,7 +129,7 @@ pub struct Method {
 
 /// The proposal's `action`. `reboot` takes part in off and in on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wish {
+pub enum RequestedAction {
     On,
     Off,
     Reboot,
@@ -137,7 +137,7 @@ pub enum Wish {
 
 /// A value and where it is written (`ConfigMap/key:line`).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Written {
+pub struct SourcedValue {
     pub value: String,
     pub at: String,
     /// It was written for this node, or chosen by what was: not by a label, which the node's kubelet may set.
@@ -182,7 +182,7 @@ pub struct Call {
     pub names: BTreeMap<String, String>,
     pub identity_method: IdentityMethod,
     /// Options that were written for all nodes with a label, by the agent's own names.
-    pub of_type: BTreeSet<String>,
+    pub from_label: BTreeSet<String>,
     pub storage: Option<String>,
     /// In the acts of which it takes part.
     pub acts: BTreeSet<Act>,

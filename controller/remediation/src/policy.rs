@@ -72,7 +72,7 @@ pub struct Rate {
 pub struct Storm {
     /// More nodes than this that are not well are a storm. A share is never less than one node: one is no storm.
     pub unhealthy: Quota,
-    /// So many nodes, or more, that became unwell within the window are one.
+    /// So many nodes, or more, that became unhealthy within the window are one.
     pub rate: Rate,
     pub cooldown: Duration,
     /// If the judging host can reach less of the nodes than this, the fault is its own.

@@ -8,7 +8,7 @@ mod maximum;
 mod translation;
 
 pub use config::{Compat, KEYS, Predicate, Read, ReaperConfig, ReaperDiagnostic, read};
-pub use decision::{ReaperVerdict, Reason, decide_one};
+pub use decision::{ReapDecision, Reason, decide_one};
 pub use deviation::{deviations, refusals};
 pub use maximum::Maximum;
 pub use translation::{POLICY_NAME, ReaperJudge, to_policy};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::{
-    facts::{Condition, Node, Truth},
+    facts::{Condition, ConditionStatus, Node},
     time::{Moment, Now},
 };
 
@@ -35,11 +35,11 @@ pub(crate) fn node(name: &str) -> Node {
         boot_id: format!("boot-{name}"),
         ..Node::default()
     };
-    set_condition(&mut node, "Ready", Truth::True, "KubeletReady", at(0));
+    set_condition(&mut node, "Ready", ConditionStatus::True, "KubeletReady", at(0));
     node
 }
 
-pub(crate) fn set_condition(node: &mut Node, kind: &str, status: Truth, reason: &str, seen: Moment) {
+pub(crate) fn set_condition(node: &mut Node, kind: &str, status: ConditionStatus, reason: &str, seen: Moment) {
     node.conditions.retain(|condition| condition.kind != kind);
     let (kind, reason) = (kind.to_owned(), reason.to_owned());
     node.conditions.push(Condition { kind, status, reason, seen, ..Condition::default() });

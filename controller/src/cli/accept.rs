@@ -6,8 +6,8 @@ use std::sync::Arc;
 use nodewell_power::native::Preflight;
 use nodewell_reconcile::cluster::{Configuration, Nodes};
 use nodewell_remediation::{
-    facts::Truth,
-    method::{Known, Unpinned},
+    facts::ConditionStatus,
+    method::{KnownConfigMaps, Unpinned},
 };
 use serde_json::json;
 
@@ -26,7 +26,7 @@ pub(super) async fn run(global: &Global, name: &str) -> Result<(), CommandError>
     power.unread([&node].into_iter());
     if let Some(unpinned) = power.unpinned(&node).await.map_err(CommandError::Message)? {
         let data = cluster.config_map(&unpinned.map).await.map_err(CommandError::of(&unpinned.map))?;
-        let known = Known::from([(unpinned.map.clone(), data)]);
+        let known = KnownConfigMaps::from([(unpinned.map.clone(), data)]);
         print(&format!("{name}: {}\n\n{}\n", unpinned.found, command(&config.namespace, &unpinned, &known)))?;
         return Err(CommandError::Message(format!(
             "{name} is not turned off before its ConfigMap confirms it; look at the machine"
@@ -34,11 +34,11 @@ pub(super) async fn run(global: &Global, name: &str) -> Result<(), CommandError>
     }
     let Preflight { status, reason, message } = power.preflight(&node).await;
     let answer = format!("{name}: {reason}: {message}");
-    if status == Truth::True { print(&format!("{answer}\n")) } else { Err(CommandError::Message(answer)) }
+    if status == ConditionStatus::True { print(&format!("{answer}\n")) } else { Err(CommandError::Message(answer)) }
 }
 
 /// What writes the line beside what is there, instead of an older one.
-fn command(namespace: &str, unpinned: &Unpinned, known: &Known) -> String {
+fn command(namespace: &str, unpinned: &Unpinned, known: &KnownConfigMaps) -> String {
     let Unpinned { line, map, .. } = unpinned;
     let Some(Some(data)) = known.get(map) else {
         return format!(
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn the_command_adds_its_line_and_replaces_an_older_one() {
         let data = [(KEY.to_owned(), "power_management=a\n# don't\noutlets = x/1\n".to_owned())];
-        let known = Known::from([("fence-config-n1".to_owned(), Some(data.into()))]);
+        let known = KnownConfigMaps::from([("fence-config-n1".to_owned(), Some(data.into()))]);
         assert_eq!(
             command("ns", &unpinned("outlets=x/1 x/2"), &known),
             r#"kubectl -n ns patch configmap fence-config-n1 --type merge -p '{"data":{"config.properties":"power_management=a\n# don'\''t\noutlets=x/1 x/2\n"}}'"#
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_node_that_has_no_configmap_gets_one() {
-        let known = Known::from([("fence-config-n1".to_owned(), None)]);
+        let known = KnownConfigMaps::from([("fence-config-n1".to_owned(), None)]);
         assert_eq!(
             command("ns", &unpinned("system_uuid=1-2"), &known),
             "kubectl -n ns create configmap fence-config-n1 --from-literal='config.properties=system_uuid=1-2'"

@@ -6,7 +6,7 @@ use nodewell_reconcile::{
     leader::{Term, in_each},
     liveness::{Liveness, Pace},
 };
-use nodewell_remediation::{liveness::Patience, snapshot::Snapshot};
+use nodewell_remediation::{liveness::SilenceTimeouts, snapshot::Snapshot};
 
 use crate::{
     kube::{AgentConditions, KubeCluster},
@@ -16,7 +16,7 @@ use crate::{
 /// In each term of ours; never returns.
 pub(super) async fn look_after(cluster: &KubeCluster, cache: &Cache, term: Term, tally: &Tally) {
     let clock: Clock = cluster.clock();
-    let mut liveness = Liveness::new(AgentConditions::new(cluster), Patience::default(), Pace::default());
+    let mut liveness = Liveness::new(AgentConditions::new(cluster), SilenceTimeouts::default(), Pace::default());
     let snapshot = || cache.with(|snapshot| seen(snapshot));
     in_each(term, clock, async |lease_deadline| {
         liveness.run(snapshot, || clock.now(), lease_deadline, |now| tally.liveness(now)).await

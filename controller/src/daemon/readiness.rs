@@ -5,7 +5,7 @@ mod rounds;
 use jiff::{SignedDuration, Timestamp};
 use nodewell_power::native::{NativePower, Preflight};
 use nodewell_reconcile::{cache::Cache, clock::Clock, leader::Term};
-use nodewell_remediation::facts::{Condition, FENCE_READY, Node, Truth};
+use nodewell_remediation::facts::{Condition, ConditionStatus, FENCE_READY, Node};
 use serde_json::{Value, json};
 
 use crate::kube::{FIELD_MANAGER, KubeCluster, Manager};
@@ -45,7 +45,7 @@ impl rounds::Asker for Asker<'_> {
         if let Some(conditions) = news(&node, &preflight, wanted, Timestamp::now()) {
             self.write(&node, &preflight, &conditions).await;
         }
-        preflight.status == Truth::True
+        preflight.status == ConditionStatus::True
     }
 }
 
@@ -112,7 +112,7 @@ mod tests {
     }
 
     fn news_of(node: &Node, reason: &'static str, wanted: bool) -> Option<Value> {
-        let status = if reason == "NoMethods" { Truth::Unknown } else { Truth::False };
+        let status = if reason == "NoMethods" { ConditionStatus::Unknown } else { ConditionStatus::False };
         news(node, &Preflight { status, reason, message: "m".into() }, wanted, NOW.parse().unwrap())
     }
 

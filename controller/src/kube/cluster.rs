@@ -13,7 +13,7 @@ use nodewell_reconcile::{
 use nodewell_remediation::{
     action::EventDraft,
     api::fence::NodeFence,
-    facts::{Attachment, Budget, LeaseView, Node, Pod, PodRef, Taint},
+    facts::{Attachment, DisruptionBudget, LeaseView, Node, Pod, PodRef, Taint},
 };
 
 use super::{
@@ -152,7 +152,7 @@ impl Pods for KubeCluster {
         pods::attachments(&self.wire, node).await
     }
 
-    async fn budgets_of(&self, pod: &Pod) -> Result<Vec<Budget>, ApiError> {
+    async fn budgets_of(&self, pod: &Pod) -> Result<Vec<DisruptionBudget>, ApiError> {
         pods::budgets(&self.wire, pod).await
     }
 

@@ -12,7 +12,7 @@ use k8s_openapi::api::{
     storage::v1::{StorageClass, VolumeAttachment},
 };
 use nodewell_reconcile::api_error::ApiError;
-use nodewell_remediation::facts::{Attachment, Budget, Pod, PodRef, VolumeClaim};
+use nodewell_remediation::facts::{Attachment, DisruptionBudget, Pod, PodRef, VolumeClaim};
 use serde_json::{Value, json};
 
 use super::{
@@ -141,7 +141,7 @@ pub(super) async fn attachments(wire: &Wire, node: &str) -> Result<Vec<Attachmen
     Ok(raw.into_iter().filter_map(convert::attachment).filter(|one| one.node == node).collect())
 }
 
-pub(super) async fn budgets(wire: &Wire, pod: &Pod) -> Result<Vec<Budget>, ApiError> {
+pub(super) async fn budgets(wire: &Wire, pod: &Pod) -> Result<Vec<DisruptionBudget>, ApiError> {
     let path = format!("/apis/policy/v1/namespaces/{}/poddisruptionbudgets", escaped(&pod.at.namespace));
     let raw: Vec<PodDisruptionBudget> = wire.list(&path, "").await?;
     Ok(raw.into_iter().filter_map(|raw| convert::budget(raw, pod)).collect())

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use nodewell_remediation::{
-    facts::{Condition, Truth},
+    facts::{Condition, ConditionStatus},
     snapshot::Snapshot,
 };
 
@@ -29,16 +29,16 @@ pub(super) fn show(page: &mut Page, snapshot: &Snapshot) {
     }
     const UNFENCEABLE: &str = "1 for each node that cannot be fenced now, a hundred of them at most.";
     page.metric("nodewell_controller_unfenceable", Kind::Gauge, UNFENCEABLE);
-    for (node, condition) in all().filter(|(_, condition)| condition.status == Truth::False).take(NAMED) {
+    for (node, condition) in all().filter(|(_, condition)| condition.status == ConditionStatus::False).take(NAMED) {
         page.sample(&[("node", node), ("reason", reason(condition))], 1);
     }
 }
 
 fn status(condition: &Condition) -> &'static str {
     match condition.status {
-        Truth::True => "True",
-        Truth::False => "False",
-        Truth::Unknown => "Unknown",
+        ConditionStatus::True => "True",
+        ConditionStatus::False => "False",
+        ConditionStatus::Unknown => "Unknown",
     }
 }
 

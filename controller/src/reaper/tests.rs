@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use nodewell_remediation::{
-    facts::{CONTROL_PLANE, Condition, Truth},
+    facts::{CONTROL_PLANE, Condition, ConditionStatus},
     time::Moment,
 };
 
@@ -25,7 +25,7 @@ fn node(name: &str, label: Option<&str>) -> nodewell_remediation::facts::Node {
         uid: name.into(),
         resource_version: "1".into(),
         labels,
-        conditions: vec![Condition { kind: "Ready".into(), status: Truth::True, ..Condition::default() }],
+        conditions: vec![Condition { kind: "Ready".into(), status: ConditionStatus::True, ..Condition::default() }],
         ..nodewell_remediation::facts::Node::default()
     }
 }

@@ -1,6 +1,6 @@
 //! Requests that `nodewell enroll` makes, and what becomes of every changed one.
 
-use nodewell_remediation::enrolment::{GROUP, Rejection, Request, RequestVerdict, Rule, SIGNER, judge};
+use nodewell_remediation::enrolment::{ApprovalDecision, GROUP, Rejection, Request, Rule, SIGNER, judge};
 use rcgen::{
     CertificateParams, CustomExtension, DistinguishedName, DnType, ExtendedKeyUsagePurpose, KeyPair, KeyUsagePurpose,
     PKCS_ECDSA_P384_SHA384, PKCS_ED25519, SanType,
@@ -29,7 +29,7 @@ fn with(change: impl FnOnce(&mut CertificateParams)) -> Csr {
     parse(pem(&params).as_bytes()).unwrap()
 }
 
-fn verdict(csr: Csr) -> RequestVerdict {
+fn verdict(csr: Csr) -> ApprovalDecision {
     let request = Request {
         name: "nodewell-n1-0".into(),
         uid: String::new(),
@@ -53,7 +53,7 @@ fn what_enroll_makes_is_read_and_approved() {
     assert_eq!(csr.organizations, [GROUP]);
     assert_eq!((&csr.key, csr.self_signed), (&Key::Ec(256), true));
     assert!(csr.other_subject.is_empty() && csr.other_attributes.is_empty());
-    assert_eq!(verdict(csr), RequestVerdict::Approve { node: "n1".into() });
+    assert_eq!(verdict(csr), ApprovalDecision::Approve { node: "n1".into() });
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn everything_that_is_asked_for_is_seen() {
         (|p| p.custom_extensions.push(CustomExtension::from_oid_content(&[1, 2, 3, 4], vec![5, 0])), "Extension"),
     ];
     for (change, expected) in changes {
-        let RequestVerdict::Leave(rejection) = verdict(with(change)) else { panic!("{expected}") };
+        let ApprovalDecision::Leave(rejection) = verdict(with(change)) else { panic!("{expected}") };
         assert_eq!(rejection.reason(), expected, "{rejection}");
     }
 }
@@ -105,7 +105,7 @@ fn two_common_names_are_two() {
     let csr = facts(&parsed).unwrap();
     assert_eq!(csr.common_names.len(), 2);
     assert!(!csr.self_signed, "and its signature is broken by it");
-    assert_eq!(verdict(csr), RequestVerdict::Leave(Rejection::CommonNames(2)));
+    assert_eq!(verdict(csr), ApprovalDecision::Leave(Rejection::CommonNames(2)));
 }
 
 /// Adds to the low byte of a length, with its carry.
@@ -151,7 +151,7 @@ fn flipped_bytes_never_panic_and_nothing_else_than_was_signed_is_approved() {
             let mut odd = der.clone();
             odd[at] ^= bits;
             let Ok((_, parsed)) = X509CertificationRequest::from_der(&odd) else { continue };
-            if matches!(verdict(facts(&parsed).unwrap()), RequestVerdict::Approve { .. }) {
+            if matches!(verdict(facts(&parsed).unwrap()), ApprovalDecision::Approve { .. }) {
                 assert_eq!(parsed.certification_request_info.raw, signed(&der), "byte {at} ^ {bits:#x}");
             }
         }
@@ -208,10 +208,10 @@ fn an_object_of_the_api_is_judged_as_a_whole() {
         request(&serde_json::from_value(object).unwrap())
     };
     let rule = Rule::default();
-    assert_eq!(judge(&request_of(serde_json::json!({})), &rule), RequestVerdict::Approve { node: "n1".into() });
+    assert_eq!(judge(&request_of(serde_json::json!({})), &rule), ApprovalDecision::Approve { node: "n1".into() });
     let denied = serde_json::json!({ "conditions": [{ "type": "Denied", "status": "True" }] });
-    assert_eq!(judge(&request_of(denied), &rule), RequestVerdict::Ignore);
+    assert_eq!(judge(&request_of(denied), &rule), ApprovalDecision::Ignore);
     let issued = serde_json::json!({ "certificate": "QQ==" });
-    assert_eq!(judge(&request_of(issued), &rule), RequestVerdict::Ignore);
-    assert_eq!(judge(&request(&CertificateSigningRequest::default()), &rule), RequestVerdict::Ignore, "empty");
+    assert_eq!(judge(&request_of(issued), &rule), ApprovalDecision::Ignore);
+    assert_eq!(judge(&request(&CertificateSigningRequest::default()), &rule), ApprovalDecision::Ignore, "empty");
 }

@@ -10,7 +10,7 @@ use nodewell_reconcile::{
     liveness::Conditions,
 };
 use nodewell_remediation::{
-    enrolment::{Request, RequestVerdict, Rule, judge},
+    enrolment::{ApprovalDecision, Request, Rule, judge},
     liveness::{AGENT, Evidence, RawCondition, StatusView},
 };
 use rcgen::{CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, KeyPair, KeyUsagePurpose};
@@ -144,7 +144,7 @@ async fn a_request_is_approved_once(server: Arc<Server>) {
     ask(&server, "nodewell-n1-0").await;
     let request = open(&requests, "nodewell-n1-0").await.unwrap();
     assert_eq!(request.username, "admin", "by the server's own account");
-    let RequestVerdict::Leave(rejection) = judge(&request, &Rule::default()) else {
+    let ApprovalDecision::Leave(rejection) = judge(&request, &Rule::default()) else {
         panic!("an administrator is no kubelet")
     };
     assert_eq!(rejection.reason(), "Requester");

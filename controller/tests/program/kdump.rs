@@ -29,7 +29,7 @@ use nodewell_remediation::{
     action::{Action, IrreversibleOp, Op},
     api::fence::{NodeFence, Phase},
     decide::{Memory, decide},
-    facts::{Condition, LeaseView, Node, Truth},
+    facts::{Condition, ConditionStatus, LeaseView, Node},
     snapshot::{FencePlan, PowerReading, PowerState},
 };
 use serde_json::json;
@@ -63,7 +63,7 @@ fn a_message() -> Vec<u8> {
     message(0x1B30_2A40, 1)
 }
 
-fn node(name: &str, address: &str, ready: Truth) -> Node {
+fn node(name: &str, address: &str, ready: ConditionStatus) -> Node {
     let condition = Condition { kind: "Ready".into(), status: ready, ..Condition::default() };
     Node {
         name: name.into(),
@@ -84,7 +84,7 @@ fn cache(clock: Clock) -> Cache {
     } });
     cache.apply_policy(&serde_json::from_value(policy).unwrap());
     for number in 0..10 {
-        let ready = if number == 0 { Truth::Unknown } else { Truth::True };
+        let ready = if number == 0 { ConditionStatus::Unknown } else { ConditionStatus::True };
         cache.apply_node(node(&format!("n{number}"), &format!("127.0.0.{}", number + 1), ready));
     }
     let record = json!({

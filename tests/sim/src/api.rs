@@ -13,7 +13,7 @@ use nodewell_reconcile::{
 use nodewell_remediation::{
     action::EventDraft,
     api::{SKIP_REMEDIATION, fence::NodeFence},
-    facts::{Attachment, Budget, LeaseView, Node, Pod, PodRef, Taint},
+    facts::{Attachment, DisruptionBudget, LeaseView, Node, Pod, PodRef, Taint},
     time::Moment,
 };
 use tokio::time::sleep;
@@ -216,7 +216,7 @@ impl Pods for SimCluster {
         .await
     }
 
-    async fn budgets_of(&self, pod: &Pod) -> Result<Vec<Budget>, ApiError> {
+    async fn budgets_of(&self, pod: &Pod) -> Result<Vec<DisruptionBudget>, ApiError> {
         self.call(|truth| Ok(truth.budget_of(&pod.at.name).into_iter().collect())).await
     }
 

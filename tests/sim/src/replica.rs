@@ -21,7 +21,7 @@ use nodewell_reconcile::{
 };
 use nodewell_remediation::{
     api::policy::Mode,
-    facts::{LeaseView, Truth},
+    facts::{ConditionStatus, LeaseView},
     policy::Policy as Compiled,
     snapshot::Quorum,
     time::Moment,
@@ -161,7 +161,7 @@ pub(crate) fn apply((cache, clock): (&Cache, Clock), change: &Change, mutation: 
     match change {
         Change::Node(node) if mutation == Mutation::SeesDead && node.name == UNSEEN => {
             let mut node = (**node).clone();
-            node.conditions.iter_mut().for_each(|condition| condition.status = Truth::Unknown);
+            node.conditions.iter_mut().for_each(|condition| condition.status = ConditionStatus::Unknown);
             cache.apply_node(node);
         }
         Change::Node(node) => cache.apply_node((**node).clone()),

@@ -2,7 +2,7 @@
 
 use nodewell_reconcile::cluster::Configuration;
 use nodewell_remediation::{
-    facts::{Node, Truth},
+    facts::{ConditionStatus, Node},
     guard::reason,
     method::ValidatedMethods,
     snapshot::PowerState,
@@ -14,7 +14,7 @@ use super::{NativePower, NotProven};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preflight {
     /// False if something has to be mended; Unknown if nothing is configured or was read yet, which is no error.
-    pub status: Truth,
+    pub status: ConditionStatus,
     /// `FenceReady`, `NoMethods`, `FenceNotReady`, `IdentityUnproven`, `NoAnswer` or `ReadsOff`.
     pub reason: &'static str,
     pub message: String,
@@ -34,19 +34,23 @@ impl<C: Configuration> NativePower<C> {
             // The node runs on one supply, but without the other's answer it could not be turned off.
             (state, _) if state == PowerState::Unknown || states.complaint.is_some() => {
                 let why = states.complaint;
-                preflight(Truth::False, "NoAnswer", why.unwrap_or_else(|| "its methods do not agree".to_owned()))
+                preflight(
+                    ConditionStatus::False,
+                    "NoAnswer",
+                    why.unwrap_or_else(|| "its methods do not agree".to_owned()),
+                )
             }
             (PowerState::Off, _) if node.is_ready() => preflight(
-                Truth::False,
+                ConditionStatus::False,
                 "ReadsOff",
                 "the node is Ready, but its methods report that it is off".to_owned(),
             ),
             (PowerState::On, Some((name, _))) if node.is_ready() => {
                 let text =
                     format!("the node is Ready, but {name} reports Off and another method On; turn that supply on");
-                preflight(Truth::False, "ReadsOff", text)
+                preflight(ConditionStatus::False, "ReadsOff", text)
             }
-            _ => preflight(Truth::True, "FenceReady", by(&validated)),
+            _ => preflight(ConditionStatus::True, "FenceReady", by(&validated)),
         }
     }
 }
@@ -59,6 +63,7 @@ fn by(validated: &ValidatedMethods) -> String {
 
 fn refused(NotProven { blocker, is_early }: NotProven) -> Preflight {
     let known = [reason::NO_METHODS, reason::IDENTITY_UNPROVEN].into_iter().find(|known| *known == blocker.reason);
-    let status = if known == Some(reason::NO_METHODS) || is_early { Truth::Unknown } else { Truth::False };
+    let status =
+        if known == Some(reason::NO_METHODS) || is_early { ConditionStatus::Unknown } else { ConditionStatus::False };
     Preflight { status, reason: known.unwrap_or(reason::FENCE_NOT_READY), message: blocker.message }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use nodewell_reconcile::cluster::Configuration;
-use nodewell_remediation::method::{Call, destinations, fault};
+use nodewell_remediation::method::{Call, check_value, destinations};
 
 use crate::agent::Options;
 
@@ -37,7 +37,7 @@ pub(super) async fn options<C: Configuration>(cluster: &C, node: &str, call: &Ca
         if text.is_empty() || text.contains(['\n', '\r', '\0']) {
             return Err(wrong("it has to be one line, which is not empty"));
         }
-        if let Some(why) = fault(&call.agent, option, &text) {
+        if let Some(why) = check_value(&call.agent, option, &text) {
             return Err(wrong(&format!("the value {why}")));
         }
         options.secrets.push(text.clone());
@@ -46,7 +46,7 @@ pub(super) async fn options<C: Configuration>(cluster: &C, node: &str, call: &Ca
         }
     }
     for (option, value) in &call.options {
-        if let Some(why) = fault(&call.agent, option, value) {
+        if let Some(why) = check_value(&call.agent, option, value) {
             return Err(format!("method {}: {option} is {value:?}, which {why}", call.name));
         }
     }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use nodewell_reconcile::cluster::Configuration;
-use nodewell_remediation::{facts::Node, method::Known};
+use nodewell_remediation::{facts::Node, method::KnownConfigMaps};
 
 use super::NativePower;
 
@@ -33,7 +33,7 @@ impl<C: Configuration> NativePower<C> {
 
     /// Reads them, eight at once. Ends early when the API server does not answer: the rest is unread still.
     pub async fn survey(&self, nodes: Vec<Node>) {
-        let (queue, shared) = (Mutex::new(nodes.into_iter()), Mutex::new(Known::new()));
+        let (queue, shared) = (Mutex::new(nodes.into_iter()), Mutex::new(KnownConfigMaps::new()));
         let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
         let lane = || async {
             while let Some(node) = next() {
@@ -46,7 +46,7 @@ impl<C: Configuration> NativePower<C> {
     }
 
     /// False if the API server did not answer. What nodes have in common is asked for once in a survey.
-    async fn survey_one(&self, node: &Node, shared: &Mutex<Known>) -> bool {
+    async fn survey_one(&self, node: &Node, shared: &Mutex<KnownConfigMaps>) -> bool {
         let common = || shared.lock().unwrap_or_else(PoisonError::into_inner);
         let mut known = common().clone();
         let (now, before) = (self.runner.now(), known.len());

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use nodewell_remediation::{
-    method::{Act, Call, IdentityMethod, Known, ValidatedMethods},
+    method::{Act, Call, IdentityMethod, KnownConfigMaps, ValidatedMethods},
     time::Moment,
 };
 
@@ -38,7 +38,7 @@ impl Wiring {
     }
 
     /// The API server has returned all that there is of the node; `doubtful` if that has errors.
-    pub(super) fn read(&mut self, node: &str, now: Moment, doubtful: Option<&Known>) {
+    pub(super) fn read(&mut self, node: &str, now: Moment, doubtful: Option<&KnownConfigMaps>) {
         self.read.insert(node.to_owned(), now);
         match doubtful {
             Some(known) => drop(self.doubtful.insert(node.to_owned(), text(known))),
@@ -111,7 +111,7 @@ fn names(text: &str, address: &str) -> bool {
     })
 }
 
-fn text(known: &Known) -> String {
+fn text(known: &KnownConfigMaps) -> String {
     let values = known.values().flatten().flat_map(|data| data.values());
     values.map(|text| text.to_ascii_lowercase()).collect::<Vec<_>>().join("\n")
 }

@@ -188,7 +188,7 @@ mod tests {
     /// The wall clock shows 10,000 s now.
     fn cache() -> Cache {
         let cache = Cache::new(Clock::counted(Timestamp::constant(10_000, 0)), Limits::default());
-        cache.apply_node(tests::node(nodewell_remediation::facts::Truth::True));
+        cache.apply_node(tests::node(nodewell_remediation::facts::ConditionStatus::True));
         cache
     }
 
@@ -249,7 +249,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn another_node_of_the_name_inherits_no_events() {
-        let again = || Node { uid: "2".into(), ..tests::node(nodewell_remediation::facts::Truth::True) };
+        let again = || Node { uid: "2".into(), ..tests::node(nodewell_remediation::facts::ConditionStatus::True) };
         let cache = cache();
         cache.apply_event(event("e", 1, 9_000), true);
         cache.apply_node(Node { resource_version: "5".into(), ..again() });

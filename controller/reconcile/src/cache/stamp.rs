@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use nodewell_remediation::{
-    facts::{Condition, LeaseView, Node, Truth, kubelet},
+    facts::{Condition, ConditionStatus, LeaseView, Node, kubelet},
     time::Moment,
 };
 
@@ -51,7 +51,7 @@ fn differs(before: &Node, node: &Node) -> bool {
         || reported_conditions(before).ne(reported_conditions(node))
 }
 
-fn reported_conditions(node: &Node) -> impl Iterator<Item = (&str, Truth, &str)> {
+fn reported_conditions(node: &Node) -> impl Iterator<Item = (&str, ConditionStatus, &str)> {
     node.conditions.iter().map(|Condition { kind, status, reason, .. }| (kind.as_str(), *status, reason.as_str()))
 }
 

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use jiff::Timestamp;
 use nodewell_remediation::{
     api::{Meta, fence::NodeFence},
-    facts::{Condition, LeaseView, Node, Truth},
+    facts::{Condition, ConditionStatus, LeaseView, Node},
     time::Moment,
 };
 
@@ -15,7 +15,7 @@ fn cache() -> Cache {
     Cache::new(Clock::counted(Timestamp::UNIX_EPOCH), Limits::default())
 }
 
-pub(super) fn node(status: Truth) -> Node {
+pub(super) fn node(status: ConditionStatus) -> Node {
     Node {
         name: "a".into(),
         uid: "1".into(),
@@ -52,13 +52,13 @@ pub(super) async fn pass(secs: u64) {
 async fn a_status_is_as_old_as_we_have_seen_it() {
     let cache = cache();
     pass(5).await;
-    cache.apply_node(node(Truth::True));
+    cache.apply_node(node(ConditionStatus::True));
     pass(5).await;
-    cache.apply_node(node(Truth::True));
+    cache.apply_node(node(ConditionStatus::True));
     assert_eq!(ready_since(&cache), Duration::from_secs(5));
-    cache.apply_node(node(Truth::Unknown));
+    cache.apply_node(node(ConditionStatus::Unknown));
     assert_eq!(ready_since(&cache), Duration::from_secs(10));
-    let again = Node { uid: "2".into(), ..node(Truth::Unknown) };
+    let again = Node { uid: "2".into(), ..node(ConditionStatus::Unknown) };
     pass(5).await;
     cache.apply_node(again);
     assert_eq!(ready_since(&cache), Duration::from_secs(15), "another Node of the name is seen for the first time");
@@ -120,7 +120,7 @@ async fn a_dump_of_a_node_under_remediation_is_known_under_any_leader() {
     cache.dumps("a");
     cache.apply_fence(fence("1", "1"));
     assert_eq!(dumping(&cache), None, "no Node has that name");
-    cache.apply_node(node(Truth::Unknown));
+    cache.apply_node(node(ConditionStatus::Unknown));
     pass(5).await;
     cache.dumps("a");
     assert_eq!(dumping(&cache), Some(Moment(Duration::from_secs(5))));
@@ -144,7 +144,7 @@ async fn what_we_read_or_wrote_ourselves_is_no_word_of_the_watch() {
         }
         pass(late).await;
         cache.apply_lease(LeaseKind::Kubelet, "a", lease(1000));
-        cache.apply_node(node(Truth::True));
+        cache.apply_node(node(ConditionStatus::True));
         cache.apply_fence(fence("1", "12"));
         assert!(!synced(&cache), "{late} s without a word");
         for source in [Source::Nodes, Source::KubeletLeases, Source::Fences, Source::Policies] {

@@ -2,7 +2,7 @@
 
 use std::{future::Future, time::Duration};
 
-use nodewell_remediation::facts::{Attachment, Budget, Pod, PodRef};
+use nodewell_remediation::facts::{Attachment, DisruptionBudget, Pod, PodRef};
 
 use crate::api_error::ApiError;
 
@@ -18,7 +18,7 @@ pub trait Pods {
     fn pod(&self, at: &PodRef) -> impl Future<Output = Result<Option<Pod>, ApiError>>;
     fn attachments_on(&self, node: &str) -> impl Future<Output = Result<Vec<Attachment>, ApiError>>;
     /// The budgets that select this pod.
-    fn budgets_of(&self, pod: &Pod) -> impl Future<Output = Result<Vec<Budget>, ApiError>>;
+    fn budgets_of(&self, pod: &Pod) -> impl Future<Output = Result<Vec<DisruptionBudget>, ApiError>>;
     /// Eviction v1 with the UID as precondition; 404 and 409 on the UID are [`ApiError::NotFound`].
     fn evict(&self, pod: &PodRef, grace: Option<Duration>) -> impl Future<Output = Result<(), ApiError>>;
     /// With the UID as precondition.

@@ -8,7 +8,7 @@ use nodewell_remediation::{
     action::{Done, Failed},
     api::{fence::DrainReport, policy::DrainStep},
     drain::{DrainRules, Limits},
-    facts::{Budget, Owner},
+    facts::{DisruptionBudget, Owner},
 };
 
 use proptest::prelude::*;
@@ -112,7 +112,7 @@ async fn a_refused_pod_does_not_keep_the_others() {
 #[tokio::test(start_paused = true)]
 async fn a_wait_is_reported_and_a_listener_that_hangs_delays_nothing() {
     for deaf in [false, true] {
-        let budget = Budget {
+        let budget = DisruptionBudget {
             namespace: "shop".into(),
             name: "web".into(),
             pods: vec!["a".into()],
@@ -260,7 +260,7 @@ async fn a_list_that_fails_once_is_read_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_blocked_eviction_is_tried_until_the_end_and_the_budget_named() {
-    let budget = Budget {
+    let budget = DisruptionBudget {
         namespace: "shop".into(),
         name: "web".into(),
         pods: vec!["a".into()],

@@ -5,7 +5,7 @@ use std::time::Duration;
 use nodewell_remediation::{
     action::{EventDraft, NodeEvent, Op, Outcome, ReversibleOp},
     api::fence::NodeFence,
-    fence::absorb,
+    fence::apply_outcome,
 };
 use tokio::time::sleep;
 
@@ -159,7 +159,7 @@ impl<C: Records, P> Executor<'_, C, P> {
             // However late it is written, a reading is as old as it is.
             let now =
                 if matches!(op, Op::Reversible(ReversibleOp::ReadPower { .. })) { seen } else { self.clock.now() };
-            let (next, event) = absorb(&base, op, outcome, lease_deadline.epoch, now);
+            let (next, event) = apply_outcome(&base, op, outcome, lease_deadline.epoch, now);
             match self.save_once(&base, &next).await {
                 Stored::Next(stored) => {
                     self.cache.stored(&stored);

@@ -4,7 +4,7 @@ use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
 use jiff::{SignedDuration, Timestamp};
 use nodewell_remediation::{
-    facts::{Condition, LeaseView, Node, Truth},
+    facts::{Condition, ConditionStatus, LeaseView, Node},
     snapshot::HostView,
     time::Moment,
 };
@@ -126,7 +126,7 @@ fn snapshot(count: usize, seen: &dyn Fn(usize) -> u64) -> Snapshot {
 }
 
 fn node(name: &str) -> Node {
-    let ready = Condition { kind: "Ready".into(), status: Truth::True, ..Condition::default() };
+    let ready = Condition { kind: "Ready".into(), status: ConditionStatus::True, ..Condition::default() };
     Node {
         name: name.into(),
         uid: format!("uid-{name}"),
@@ -153,7 +153,7 @@ fn lease_deadline(until: u64) -> (watch::Sender<Moment>, LeaseDeadline) {
 }
 
 fn reconciler(double: &Double) -> Liveness<Double> {
-    Liveness::new(double.clone(), Patience::default(), Pace::default())
+    Liveness::new(double.clone(), SilenceTimeouts::default(), Pace::default())
 }
 
 /// The first of three is silent.

@@ -29,10 +29,10 @@ pub struct RemediationPolicySpec {
     pub trust_events: bool,
     /// For how long it must have been true without a break (5m).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub r#for: Option<Span>,
+    pub r#for: Option<DurationString>,
     /// How long it must have been false before what was done is taken back (5m).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub healthy_delay: Option<Span>,
+    pub healthy_delay: Option<DurationString>,
     /// Taken in order; each is given its time before the next.
     pub steps: Vec<StepSpec>,
     #[serde(default)]
@@ -41,7 +41,7 @@ pub struct RemediationPolicySpec {
     pub control_plane: ControlPlane,
     /// Nodes younger than this are left alone (5m).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub node_startup_grace_period: Option<Span>,
+    pub node_startup_grace_period: Option<DurationString>,
     /// For taints and cordons; the same as `budget` unless given, without its `maxConcurrent` and `rate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cordon_budget: Option<BudgetSpec>,
@@ -82,7 +82,7 @@ pub enum ControlPlane {
 /// A duration as people write it: `30s`, `5m`, `1h30m`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Span(pub String);
+pub struct DurationString(pub String);
 
 /// A Kubernetes label selector.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -125,7 +125,7 @@ pub struct StepSpec {
     /// How long to wait for the node to be well after this step, before the next (5m after a reboot or a power cycle, 0s
     /// after others).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub then_wait: Option<Span>,
+    pub then_wait: Option<DurationString>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -150,7 +150,7 @@ pub struct CordonStep {}
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct DrainStep {
     /// The total; not one call is made after it (10m).
-    pub timeout: Span,
+    pub timeout: DurationString,
     /// Overrides the pods' own grace period.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grace_period_seconds: Option<u32>,
@@ -163,18 +163,18 @@ pub struct DrainStep {
     pub force_on_timeout: bool,
     /// Pods already deleting for longer than this are not waited for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub skip_wait_for_delete_timeout: Option<Span>,
+    pub skip_wait_for_delete_timeout: Option<DurationString>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pod_selector: Option<Selector>,
     /// Between two tries at a pod whose budget refuses (5s).
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub retry: Option<Span>,
+    pub retry: Option<DurationString>,
 }
 
 impl Default for DrainStep {
     fn default() -> Self {
         Self {
-            timeout: Span("10m".into()),
+            timeout: DurationString("10m".into()),
             grace_period_seconds: None,
             ignore_daemon_sets: true,
             delete_empty_dir_data: false,
@@ -193,13 +193,13 @@ impl Default for DrainStep {
 pub struct PowerStep {
     /// How long the node may take from power on to Ready (10m).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ready_timeout: Option<Span>,
+    pub ready_timeout: Option<DurationString>,
     /// Left off after the pods are released: a person looks at it.
     #[serde(default)]
     pub leave_off: bool,
     /// How long a node that reports a crash dump is left to it (0s: not at all).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kdump_wait: Option<Span>,
+    pub kdump_wait: Option<DurationString>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -253,7 +253,7 @@ pub struct TopologySpec {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RateSpec {
     pub count: u32,
-    pub window: Span,
+    pub window: DurationString,
 }
 
 /// Too many at once have a cause outside the nodes: nothing is begun, until it has been calm for the cooldown.
@@ -264,12 +264,12 @@ pub struct StormSpec {
     /// is 0).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unhealthy: Option<Amount>,
-    /// So many nodes that became unwell in a window are a storm (5 in 1m).
+    /// So many nodes that became unhealthy in a window are a storm (5 in 1m).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<RateSpec>,
     /// Calm for so long before anything is begun again (10m).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cooldown: Option<Span>,
+    pub cooldown: Option<DurationString>,
     /// Nothing is begun while less of the nodes than this can be reached from the host that judges (50%).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reachable: Option<Amount>,
@@ -281,7 +281,7 @@ pub struct StormSpec {
 pub struct FastSpec {
     /// Silence of the kubelet's Lease before a BMC's answer OFF is acted on (15s).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub silent_for: Option<Span>,
+    pub silent_for: Option<DurationString>,
     /// Control-plane hosts that cannot reach the node, before it is powered off (2; fewer are never enough).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreachable_from: Option<u32>,

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use super::{
     Pass,
-    judged::{Answer, Judged},
+    judged::{PredicateCache, PredicateResult},
     orphans,
 };
 use crate::{
@@ -30,7 +30,7 @@ use crate::{
 #[derive(Default)]
 struct PolicyMatches<'a> {
     /// The first that is true, and its answer. One that is true by Events alone gives way to one that is not.
-    first: Option<(&'a Policy, Answer)>,
+    first: Option<(&'a Policy, PredicateResult)>,
     also: Vec<String>,
     errors: Vec<(String, String)>,
 }
@@ -57,7 +57,7 @@ fn policy_matches<'a>(pass: &Pass<'a>) -> BTreeMap<String, PolicyMatches<'a>> {
     let mut all: BTreeMap<String, PolicyMatches<'a>> = BTreeMap::new();
     for policy in &pass.input.snapshot.policies {
         let judged = pass.memory.judged.get(&policy.name);
-        for (name, answer) in judged.into_iter().flat_map(Judged::conspicuous) {
+        for (name, answer) in judged.into_iter().flat_map(PredicateCache::true_or_failed) {
             all.entry(name.to_owned()).or_default().add(policy, answer);
         }
     }
@@ -65,10 +65,10 @@ fn policy_matches<'a>(pass: &Pass<'a>) -> BTreeMap<String, PolicyMatches<'a>> {
 }
 
 impl<'a> PolicyMatches<'a> {
-    fn add(&mut self, policy: &'a Policy, answer: &Answer) {
+    fn add(&mut self, policy: &'a Policy, answer: &PredicateResult) {
         match (&answer.result, &self.first) {
             (Ok(true), None) => self.first = Some((policy, answer.clone())),
-            (Ok(true), Some((first, earlier))) if earlier.by_events_alone && answer.is_believed() => {
+            (Ok(true), Some((first, earlier))) if earlier.by_events_alone && answer.is_true_beyond_events() => {
                 self.also.push(first.name.clone());
                 self.first = Some((policy, answer.clone()));
             }
@@ -87,7 +87,7 @@ fn one<'a>(pass: &mut Pass<'a>, name: &'a str, node: &'a Node, matches: PolicyMa
         report_blockers(pass, node, &verdict, |_| String::new());
         return verdict;
     };
-    let Answer { since, by_events_alone, .. } = answer;
+    let PredicateResult { since, by_events_alone, .. } = answer;
     let (unreadable, error) = (None, error.as_deref());
     let subject = Subject { name, node: Some(node), fence: None, policy, unreadable, error, by_events_alone };
     verdict.policy = Some(policy.name.clone());
@@ -95,7 +95,7 @@ fn one<'a>(pass: &mut Pass<'a>, name: &'a str, node: &'a Node, matches: PolicyMa
     verdict.blockers = blockers(pass, &subject, since);
     // In a dry run what would be given out counts as well, so that it shows what a run would do.
     if policy.mode == Mode::Enforce && verdict.blockers.iter().all(|blocker| blocker.reason == DRY_RUN) {
-        give(pass, name, policy);
+        charge(pass, name, policy);
         if verdict.blockers.is_empty() {
             open(pass, Candidate { name, node, policy, since });
         }
@@ -143,11 +143,11 @@ fn blockers(pass: &Pass<'_>, subject: &Subject<'_>, since: Moment) -> Vec<Blocke
     blockers
 }
 
-fn give<'a>(pass: &mut Pass<'a>, name: &'a str, policy: &'a Policy) {
+fn charge<'a>(pass: &mut Pass<'a>, name: &'a str, policy: &'a Policy) {
     let level = if begins_disruptively(&policy.steps) { DisruptionLevel::Power } else { DisruptionLevel::Isolate };
     let now = pass.input.now.moment;
-    pass.input.tally.give(name, &policy.name, level);
-    pass.input.history.give(&policy.name, name, "", level, now);
+    pass.input.tally.charge(name, &policy.name, level);
+    pass.input.history.charge(&policy.name, name, "", level, now);
 }
 
 fn open(pass: &mut Pass<'_>, candidate: Candidate<'_>) {
@@ -172,7 +172,7 @@ fn record(pass: &Pass<'_>, candidate: Candidate<'_>) -> NodeFence {
             epoch: pass.input.snapshot.epoch,
             boot_id: node.boot_id.clone(),
             system_uuid: node.system_uuid.clone(),
-            ours: orphans::marks(node, &policy.name),
+            ours: orphans::own_changes(node, &policy.name),
             earlier_cycles: pass.input.history.cycles_of(name),
             ..NodeFenceStatus::default()
         },

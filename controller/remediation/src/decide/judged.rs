@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{BEAT, vouched};
+use super::{BEAT, events_only};
 use crate::{
     api::policy::Selector,
     facts::Node,
@@ -13,15 +13,15 @@ use crate::{
 
 /// One policy's answers.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Judged {
+pub(super) struct PredicateCache {
     /// The question: an edited one is asked again.
     source: String,
     selector: Selector,
-    answers: BTreeMap<String, Answer>,
+    answers: BTreeMap<String, PredicateResult>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Answer {
+pub(super) struct PredicateResult {
     uid: String,
     resource_version: String,
     asked: Moment,
@@ -32,13 +32,13 @@ pub(super) struct Answer {
     pub(super) since: Moment,
 }
 
-impl Judged {
-    pub(super) fn of(&self, node: &str) -> Option<&Answer> {
+impl PredicateCache {
+    pub(super) fn of(&self, node: &str) -> Option<&PredicateResult> {
         self.answers.get(node)
     }
 
     /// Those that are true, or cannot be judged: in a calm cluster few.
-    pub(super) fn conspicuous(&self) -> impl Iterator<Item = (&str, &Answer)> {
+    pub(super) fn true_or_failed(&self) -> impl Iterator<Item = (&str, &PredicateResult)> {
         self.answers
             .iter()
             .filter(|(_, answer)| answer.result != Ok(false))
@@ -47,33 +47,38 @@ impl Judged {
 
     /// Those that it is true of by more than Events, and since when.
     pub(super) fn since(&self) -> impl Iterator<Item = (&str, Moment)> {
-        let held = self.answers.iter().filter(|(_, answer)| answer.is_believed());
+        let held = self.answers.iter().filter(|(_, answer)| answer.is_true_beyond_events());
         held.map(|(name, answer)| (name.as_str(), answer.since))
     }
 
     /// The same without times. A client that writes Events makes no storm.
     pub(super) fn true_of(&self) -> impl Iterator<Item = &str> {
-        self.answers.iter().filter(|(_, answer)| answer.is_believed()).map(|(name, _)| name.as_str())
+        self.answers.iter().filter(|(_, answer)| answer.is_true_beyond_events()).map(|(name, _)| name.as_str())
     }
 }
 
 /// Answers of now with times of before: `since` gives them for a node that it is true of.
-pub(super) fn reconstructed(policy: &Policy, snapshot: &Snapshot, now: Now, since: impl Fn(&Node) -> Moment) -> Judged {
+pub(super) fn reconstructed(
+    policy: &Policy,
+    snapshot: &Snapshot,
+    now: Now,
+    since: impl Fn(&Node) -> Moment,
+) -> PredicateCache {
     let (source, selector) = (policy.when.source().to_owned(), policy.selector.clone());
     let mut answers = ask(policy, BTreeMap::new(), snapshot, now);
     for (name, answer) in answers.iter_mut().filter(|(_, answer)| answer.result == Ok(true)) {
         answer.since = snapshot.nodes.get(name).map_or(now.moment, &since);
     }
-    Judged { source, selector, answers }
+    PredicateCache { source, selector, answers }
 }
 
-pub(super) fn judge_all(memory: &mut BTreeMap<String, Judged>, snapshot: &Snapshot, now: Now) {
+pub(super) fn judge_all(memory: &mut BTreeMap<String, PredicateCache>, snapshot: &Snapshot, now: Now) {
     memory.retain(|name, _| snapshot.policies.iter().any(|policy| policy.name == *name));
     for policy in &snapshot.policies {
         let judged = memory.entry(policy.name.clone()).or_default();
         if judged.source != policy.when.source() || judged.selector != policy.selector {
             let (source, selector) = (policy.when.source().to_owned(), policy.selector.clone());
-            *judged = Judged { source, selector, answers: BTreeMap::new() };
+            *judged = PredicateCache { source, selector, answers: BTreeMap::new() };
         }
         let known = std::mem::take(&mut judged.answers);
         judged.answers = ask(policy, known, snapshot, now);
@@ -81,7 +86,12 @@ pub(super) fn judge_all(memory: &mut BTreeMap<String, Judged>, snapshot: &Snapsh
 }
 
 /// Both maps are in the order of names, so that they are walked side by side: 5,000 nodes are not looked up each.
-fn ask(policy: &Policy, known: BTreeMap<String, Answer>, snapshot: &Snapshot, now: Now) -> BTreeMap<String, Answer> {
+fn ask(
+    policy: &Policy,
+    known: BTreeMap<String, PredicateResult>,
+    snapshot: &Snapshot,
+    now: Now,
+) -> BTreeMap<String, PredicateResult> {
     let mut known = known.into_iter().peekable();
     let mut answers = Vec::with_capacity(snapshot.nodes.len());
     for (name, node) in &snapshot.nodes {
@@ -96,11 +106,11 @@ fn ask(policy: &Policy, known: BTreeMap<String, Answer>, snapshot: &Snapshot, no
 /// of the policy is open.
 fn ask_one(
     policy: &Policy,
-    before: Option<(String, Answer)>,
+    before: Option<(String, PredicateResult)>,
     node: &Node,
     snapshot: &Snapshot,
     now: Now,
-) -> Option<(String, Answer)> {
+) -> Option<(String, PredicateResult)> {
     let is_selected = selector::matches(&policy.selector, &node.labels);
     if !is_selected && snapshot.fences.get(&node.name).is_none_or(|fence| fence.spec.policy != policy.name) {
         return None;
@@ -115,7 +125,7 @@ fn ask_one(
             answer.update(judge(), node, now.moment);
             Some((name, answer))
         }
-        None => Some((node.name.clone(), Answer::first(judge(), node, now.moment))),
+        None => Some((node.name.clone(), PredicateResult::first(judge(), node, now.moment))),
     }
 }
 
@@ -128,12 +138,12 @@ struct Evaluation {
 impl Evaluation {
     fn of(policy: &Policy, node: &Node, snapshot: &Snapshot, now: Now) -> Self {
         let result = policy.when.judge(node, snapshot, now);
-        let by_events_alone = result == Ok(true) && vouched::by_events_alone(policy, node, snapshot, now);
+        let by_events_alone = result == Ok(true) && events_only::by_events_alone(policy, node, snapshot, now);
         Self { result, by_events_alone }
     }
 }
 
-impl Answer {
+impl PredicateResult {
     fn first(evaluation: Evaluation, node: &Node, now: Moment) -> Self {
         let (uid, resource_version) = (node.uid.clone(), node.resource_version.clone());
         let Evaluation { result, by_events_alone } = evaluation;
@@ -141,7 +151,7 @@ impl Answer {
     }
 
     /// True, and by more than Events.
-    pub(super) fn is_believed(&self) -> bool {
+    pub(super) fn is_true_beyond_events(&self) -> bool {
         self.result == Ok(true) && !self.by_events_alone
     }
 

@@ -19,7 +19,7 @@ pub const ORPHANED: &str = "it bears marks of ours and had no record; they are t
 
 /// What of the node is ours, in the eyes of a record of `policy`. A cordon is of the policy that its mark names; the mark
 /// alone is no cordon.
-pub(super) fn marks(node: &Node, policy: &str) -> Ours {
+pub(super) fn own_changes(node: &Node, policy: &str) -> Ours {
     let cordon = node.unschedulable && cordoned_by(node).is_some_and(|by| by == policy);
     Ours { cordon, taints: node.taints.iter().filter(|taint| is_ours(taint)).cloned().collect() }
 }
@@ -47,7 +47,7 @@ pub(super) fn consider(pass: &mut Pass<'_>, node: &Node, since: Option<Moment>) 
     let asker = asker(&pass.input.snapshot.policies, node);
     let span = asker.map_or_else(|| Policy::default().healthy_delay, |policy| policy.healthy_delay);
     if now.since(since) < span {
-        return pass.wake(since.plus(span));
+        return pass.requeue_at(since.plus(span));
     }
     let fence = record(pass, node, asker);
     pass.decision.actions.push(Action::Open(Box::new(fence)));
@@ -95,7 +95,7 @@ fn record(pass: &Pass<'_>, node: &Node, asker: Option<&Policy>) -> NodeFence {
             epoch: pass.input.snapshot.epoch,
             boot_id: node.boot_id.clone(),
             system_uuid: node.system_uuid.clone(),
-            ours: marks(node, &policy),
+            ours: own_changes(node, &policy),
             earlier_cycles: pass.input.history.cycles_of(&node.name),
             ..NodeFenceStatus::default()
         },

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use super::{Memory, judged, records};
 use crate::{
-    facts::{Node, Truth},
+    facts::{ConditionStatus, Node},
     guard::storm::StormState,
     policy::{Policy, selector},
     snapshot::{EventsSeen, Snapshot},
@@ -16,20 +16,21 @@ use crate::{
 const FINE: Duration = Duration::from_secs(1);
 
 impl Memory {
-    /// Since when predicates are true, nodes unwell and records where they are. `seen` of conditions, Leases and Events
-    /// has to be the API server's time, on our clock. Never for a leader that acts: these are other hosts' clocks.
+    /// Since when predicates are true, nodes unhealthy and records where they are. `seen` of conditions, Leases and
+    /// Events has to be the API server's time, on our clock. Never for a leader that acts: these are other hosts'
+    /// clocks.
     #[must_use]
     pub fn reconstructed(snapshot: &Snapshot, now: Now) -> Self {
         let mut memory = Self { entered: records::reconstructed(snapshot, now), ..Self::default() };
         for policy in &snapshot.policies {
             let since = |node: &Node| since(policy, node, snapshot, now);
             let judged = judged::reconstructed(policy, snapshot, now, since);
-            let mut unwell: BTreeMap<&str, Moment> = judged.since().collect();
+            let mut unhealthy: BTreeMap<&str, Moment> = judged.since().collect();
             for node in snapshot.nodes.values().filter(|node| !node.is_ready()) {
                 let onset = node.condition("Ready").map_or(now.moment, |ready| ready.seen);
-                unwell.entry(&node.name).and_modify(|since| *since = onset.min(*since)).or_insert(onset);
+                unhealthy.entry(&node.name).and_modify(|since| *since = onset.min(*since)).or_insert(onset);
             }
-            memory.storms.insert(policy.name.clone(), StormState::reconstructed(&policy.storm, &unwell, now.moment));
+            memory.storms.insert(policy.name.clone(), StormState::reconstructed(&policy.storm, &unhealthy, now.moment));
             memory.judged.insert(policy.name.clone(), judged);
         }
         memory
@@ -51,7 +52,7 @@ impl Memory {
 /// Since when without a break `policy` has been true of `node`, which it is now. Back from change to change: before one,
 /// what changed was the other way round. What leaves no time behind, labels and taints, counts as old.
 fn since(policy: &Policy, node: &Node, snapshot: &Snapshot, now: Now) -> Moment {
-    let past = Past::of(node, snapshot, now);
+    let past = StormHandover::of(node, snapshot, now);
     let is_true = |at: Moment| selector::matches(&policy.selector, &node.labels) && past.judge(policy, at);
     let mut held = now.moment;
     for change in past.changes() {
@@ -77,14 +78,14 @@ fn turn(mut no: Moment, mut yes: Moment, is_true: impl Fn(Moment) -> bool) -> Mo
 }
 
 /// One node's facts at other times.
-struct Past<'a> {
+struct StormHandover<'a> {
     node: &'a Node,
     /// Nothing but this node's Leases and Events.
     around: Snapshot,
     now: Now,
 }
 
-impl<'a> Past<'a> {
+impl<'a> StormHandover<'a> {
     fn of(node: &'a Node, snapshot: &Snapshot, now: Now) -> Self {
         let mut around = Snapshot::default();
         let name = &node.name;
@@ -127,12 +128,12 @@ impl<'a> Past<'a> {
 }
 
 /// What a condition was before it became this. Before Unknown it had reported that all is well.
-fn before(status: Truth, kind: &str) -> Truth {
+fn before(status: ConditionStatus, kind: &str) -> ConditionStatus {
     match status {
-        Truth::True => Truth::False,
-        Truth::False => Truth::True,
-        Truth::Unknown if kind.ends_with("Ready") => Truth::True,
-        Truth::Unknown => Truth::False,
+        ConditionStatus::True => ConditionStatus::False,
+        ConditionStatus::False => ConditionStatus::True,
+        ConditionStatus::Unknown if kind.ends_with("Ready") => ConditionStatus::True,
+        ConditionStatus::Unknown => ConditionStatus::False,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use super::{Pass, gather_requests, judged::Answer};
+use super::{Pass, gather_requests, judged::PredicateResult};
 use crate::{
     action::{Action, IrreversibleOp, Op, ReversibleOp},
     api::{
@@ -10,7 +10,7 @@ use crate::{
         fence::{Blocker, Irreversible, NodeFence, Phase},
         policy::Mode,
     },
-    fence::{FenceInput, Next, PredicateState, revival::Revival},
+    fence::{FenceInput, Next, PredicateState, post_off_activity::PostOffActivity},
     guard::{
         self, Subject,
         history::moment,
@@ -48,30 +48,30 @@ pub(super) fn reconstructed(snapshot: &Snapshot, now: Now) -> BTreeMap<String, E
 pub(super) fn decide(pass: &mut Pass<'_>) {
     let snapshot = pass.input.snapshot;
     pass.memory.entered.retain(|name, _| snapshot.fences.contains_key(name));
-    pass.memory.revivals = revivals(pass);
-    let by_hand = Policy { mode: Mode::Enforce, ..Policy::default() };
+    pass.memory.post_off_activities = post_off_activities(pass);
+    let default_policy = Policy { mode: Mode::Enforce, ..Policy::default() };
     let (begun, waiting): (Vec<_>, Vec<_>) =
         snapshot.fences.iter().partition(|(_, fence)| has_begun(fence, DisruptionLevel::Power));
     for (name, fence) in begun.into_iter().chain(waiting) {
-        one(pass, name, fence, &by_hand);
+        one(pass, name, fence, &default_policy);
         pass.input.tally.reserve(name, fence);
     }
 }
 
-fn revivals(pass: &Pass<'_>) -> BTreeMap<String, Revival> {
+fn post_off_activities(pass: &Pass<'_>) -> BTreeMap<String, PostOffActivity> {
     let snapshot = pass.input.snapshot;
     let observe = |(name, fence): (&String, &NodeFence)| {
-        let before = pass.memory.revivals.get(name);
+        let before = pass.memory.post_off_activities.get(name);
         let (node, lease) = (snapshot.nodes.get(name), snapshot.kubelet_leases.get(name));
-        let revival = Revival::observe(before, fence, node, lease, pass.input.now.moment)?;
-        Some((name.clone(), revival))
+        let post_off_activity = PostOffActivity::observe(before, fence, node, lease, pass.input.now.moment)?;
+        Some((name.clone(), post_off_activity))
     };
     snapshot.fences.iter().filter_map(observe).collect()
 }
 
-fn one<'a>(pass: &mut Pass<'a>, name: &'a str, fence: &'a NodeFence, by_hand: &Policy) {
+fn one<'a>(pass: &mut Pass<'a>, name: &'a str, fence: &'a NodeFence, default_policy: &Policy) {
     let entered = enter(pass, name, fence);
-    let asked = Asked::of(pass, name, fence, by_hand);
+    let asked = RecordPolicy::of(pass, name, fence, default_policy);
     let subject = Subject {
         name,
         node: pass.input.snapshot.nodes.get(name).filter(|node| node.uid == fence.spec.node_uid),
@@ -94,20 +94,20 @@ fn one<'a>(pass: &mut Pass<'a>, name: &'a str, fence: &'a NodeFence, by_hand: &P
 }
 
 /// What the policy of a record says now.
-struct Asked<'a> {
+struct RecordPolicy<'a> {
     /// Its own, or one with every limit at its default.
     policy: Cow<'a, Policy>,
     is_known: bool,
     unreadable: Option<String>,
-    answer: Option<Answer>,
+    answer: Option<PredicateResult>,
 }
 
-impl<'a> Asked<'a> {
-    fn of(pass: &Pass<'a>, name: &str, fence: &NodeFence, by_hand: &Policy) -> Self {
+impl<'a> RecordPolicy<'a> {
+    fn of(pass: &Pass<'a>, name: &str, fence: &NodeFence, default_policy: &Policy) -> Self {
         let (snapshot, wanted) = (pass.input.snapshot, &fence.spec.policy);
         let known = snapshot.policies.iter().find(|policy| policy.name == *wanted);
         let answer = pass.memory.judged.get(wanted).and_then(|judged| judged.of(name)).cloned();
-        let limits = || Cow::Owned(Policy { name: wanted.clone(), ..by_hand.clone() });
+        let limits = || Cow::Owned(Policy { name: wanted.clone(), ..default_policy.clone() });
         let policy = known.map_or_else(limits, Cow::Borrowed);
         Self { policy, is_known: known.is_some(), unreadable: unreadable(snapshot, fence, known.is_some()), answer }
     }
@@ -120,14 +120,14 @@ impl<'a> Asked<'a> {
     fn predicate_state(&self, fence: &NodeFence) -> PredicateState {
         match &self.answer {
             _ if fence.spec.policy.is_empty() => PredicateState::Yes,
-            Some(Answer { result: Ok(true), .. }) => PredicateState::Yes,
-            Some(Answer { result: Ok(false), since, .. }) => PredicateState::No { since: *since },
-            Some(Answer { result: Err(_), .. }) | None => PredicateState::Unknown,
+            Some(PredicateResult { result: Ok(true), .. }) => PredicateState::Yes,
+            Some(PredicateResult { result: Ok(false), since, .. }) => PredicateState::No { since: *since },
+            Some(PredicateResult { result: Err(_), .. }) | None => PredicateState::Unknown,
         }
     }
 }
 
-fn next(pass: &Pass<'_>, subject: &Subject<'_>, asked: &Asked<'_>, entered: Moment) -> Next {
+fn next(pass: &Pass<'_>, subject: &Subject<'_>, asked: &RecordPolicy<'_>, entered: Moment) -> Next {
     let (snapshot, name) = (pass.input.snapshot, subject.name);
     let Some(fence) = subject.fence else { return Next::Wait { until: None, blockers: Vec::new() } };
     (pass.automaton)(&FenceInput {
@@ -140,7 +140,7 @@ fn next(pass: &Pass<'_>, subject: &Subject<'_>, asked: &Asked<'_>, entered: Mome
         predicate: asked.predicate_state(fence),
         guard_blockers: &guard::all_blockers(&pass.input, subject),
         entered,
-        revival: pass.memory.revivals.get(name),
+        post_off_activity: pass.memory.post_off_activities.get(name),
         epoch: snapshot.epoch,
         now: pass.input.now,
     })
@@ -196,7 +196,7 @@ fn take(pass: &mut Pass<'_>, subject: &Subject<'_>, next: Next, verdict: &mut Ve
         }
         Next::Wait { until, blockers } => {
             verdict.blockers.extend(blockers);
-            until.into_iter().for_each(|until| pass.wake(until));
+            until.into_iter().for_each(|until| pass.requeue_at(until));
         }
     }
 }
@@ -213,14 +213,14 @@ fn count(pass: &mut Pass<'_>, subject: &Subject<'_>, action: &Action) {
     let now = pass.input.now.moment;
     let policy = &fence.spec.policy;
     if let Some(level) = level_of(action) {
-        pass.input.tally.give(name, policy, level);
-        pass.input.history.give(policy, name, &fence.metadata.uid, level, now);
+        pass.input.tally.charge(name, policy, level);
+        pass.input.history.charge(policy, name, &fence.metadata.uid, level, now);
     }
     if moves_pods(action) {
         // Those that DaemonSets own go with the taint, too. Pods that were not counted use up the whole rate.
         let read = pass.input.snapshot.gathered.get(name).and_then(|gathered| gathered.pods.as_ref());
         let pods = read.map_or(subject.policy.pods.count as usize, |(_, pods)| pods.len());
-        pass.input.history.give_pods(policy, name, pods, now);
+        pass.input.history.charge_pods(policy, name, pods, now);
     }
 }
 

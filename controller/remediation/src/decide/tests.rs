@@ -17,7 +17,7 @@ use crate::{
         policy::{CordonStep, Mode, PowerStep, RemediationPolicy, StepSpec},
     },
     drain::DrainRules,
-    facts::{Node, Truth},
+    facts::{ConditionStatus, Node},
     fence::PredicateState,
     guard::stage::{DisruptionLevel, disruption_level},
     policy::{Policy, Quota, Rate, Storm},
@@ -26,7 +26,7 @@ use crate::{
 };
 
 fn kill(node: &mut Node) {
-    set_condition(node, "Ready", Truth::Unknown, "NodeStatusUnknown", at(900));
+    set_condition(node, "Ready", ConditionStatus::Unknown, "NodeStatusUnknown", at(900));
     node.resource_version.push('x');
 }
 
@@ -189,7 +189,7 @@ fn evidence_has_to_hold_without_a_break() {
         snapshot_of(1, vec![Policy { held_for: Duration::from_secs(60), ..policy("p", vec![cordon()]) }]);
     let first = run(&snapshot, Memory::default(), 1000);
     assert_eq!(reasons(&first, "n0"), ["WithinGracePeriod"]);
-    assert_eq!(first.wake, Some(at(1001)));
+    assert_eq!(first.requeue_at, Some(at(1001)));
     let later = run(&snapshot, first.memory.clone(), 1059);
     assert_eq!(reasons(&later, "n0"), ["WithinGracePeriod"]);
     assert_eq!(opened(&run(&snapshot, later.memory.clone(), 1060)), ["n0"]);
@@ -388,16 +388,16 @@ fn a_phase_is_entered_when_it_is_first_seen() {
     store(&mut snapshot, &first, 1000);
     let wake = |snapshot: &Snapshot, memory: Memory, second| decide_by(wait, snapshot, memory, now(second));
     let second = wake(&snapshot, first.memory, 1010);
-    assert_eq!(second.wake, Some(at(1070)));
+    assert_eq!(second.requeue_at, Some(at(1070)));
     let third = wake(&snapshot, second.memory, 1020);
-    assert_eq!(third.wake, Some(at(1070)), "it goes on counting");
+    assert_eq!(third.requeue_at, Some(at(1070)), "it goes on counting");
     snapshot.fences.get_mut("n0").unwrap().status.phase = Phase::Waiting;
-    assert_eq!(wake(&snapshot, third.memory, 1030).wake, Some(at(1090)));
+    assert_eq!(wake(&snapshot, third.memory, 1030).requeue_at, Some(at(1090)));
 }
 
 #[test]
 fn a_well_cluster_sleeps() {
-    assert_eq!(run(&snapshot_of(0, vec![policy("p", vec![cordon()])]), Memory::default(), 1000).wake, None);
+    assert_eq!(run(&snapshot_of(0, vec![policy("p", vec![cordon()])]), Memory::default(), 1000).requeue_at, None);
 }
 
 #[test]

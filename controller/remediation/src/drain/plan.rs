@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     api::fence::DrainReport,
-    facts::{Budget, Pod, PodRef, Volume},
+    facts::{DisruptionBudget, Pod, PodRef, Volume},
     time::{Moment, Now},
 };
 
@@ -20,7 +20,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 const MOST_LINES: usize = 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum RemovalKind {
     /// Asks the disruption budgets.
     Evict,
     Delete,
@@ -30,7 +30,7 @@ pub enum Way {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
     pub pod: PodRef,
-    pub way: Way,
+    pub kind: RemovalKind,
     /// Nothing for the pod's own.
     pub grace: Option<Duration>,
     /// After the time for evictions.
@@ -160,7 +160,7 @@ pub struct Awaited<'a> {
 impl Awaited<'_> {
     /// A line for people, with the budgets that select it, as far as they are known.
     #[must_use]
-    pub fn line(&self, budgets: &[Budget]) -> String {
+    pub fn line(&self, budgets: &[DisruptionBudget]) -> String {
         let message = match budgets {
             [_, _, ..] => format!("several budgets select it, which eviction cannot serve: {}", named(budgets)),
             [one] if allows_nothing(one) => format!("refused by {}", named(budgets)),
@@ -174,7 +174,7 @@ fn finalizers(pod: &Pod) -> &'static str {
     if pod.finalizers { "; it has finalizers" } else { "" }
 }
 
-fn allows_nothing(budget: &Budget) -> bool {
+fn allows_nothing(budget: &DisruptionBudget) -> bool {
     budget.disruptions_allowed <= 0
 }
 
@@ -213,10 +213,10 @@ fn blocking(tries: &Tries) -> String {
 }
 
 /// The budgets that allow nothing; all of them if none reports that now.
-fn named(budgets: &[Budget]) -> String {
+fn named(budgets: &[DisruptionBudget]) -> String {
     let tight: Vec<_> = budgets.iter().filter(|budget| allows_nothing(budget)).collect();
     let named: Vec<_> = if tight.is_empty() { budgets.iter().collect() } else { tight };
-    let name = |budget: &&Budget| {
+    let name = |budget: &&DisruptionBudget| {
         let message = Some(&budget.message).filter(|text| !text.is_empty()).map(|text| format!(", {text}"));
         format!(
             "{}/{} (allows {}{})",
@@ -246,9 +246,9 @@ fn is_due(pod: &Pod, state: &DrainState, force: bool, now: Moment) -> bool {
 }
 
 fn call(pod: &Pod, rules: &DrainRules, force: bool) -> Call {
-    let way = if force || rules.disable_eviction { Way::Delete } else { Way::Evict };
+    let kind = if force || rules.disable_eviction { RemovalKind::Delete } else { RemovalKind::Evict };
     let grace = if force { Some(forced_grace(pod)) } else { rules.grace };
-    Call { pod: pod.at.clone(), way, grace, forced: force }
+    Call { pod: pod.at.clone(), kind, grace, forced: force }
 }
 
 /// 0 takes a pod out of the API whether it still runs or not, and its controller starts another. Where two at once

@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    facts::{Budget, PodRef},
+    facts::{DisruptionBudget, PodRef},
     time::Moment,
 };
 
@@ -35,7 +35,7 @@ impl Default for Limits {
 
 /// What came of an eviction or a deletion.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum EvictionResult {
     Accepted,
     /// There is no such pod any more, or another one of its name.
     Gone,
@@ -84,7 +84,7 @@ pub(super) struct Tries {
     /// Why it is still there.
     pub(super) why: Option<String>,
     /// The budgets that select it, once they were asked for.
-    pub(super) budgets: Option<Vec<Budget>>,
+    pub(super) budgets: Option<Vec<DisruptionBudget>>,
     pub(super) refused_by_budget: bool,
 }
 
@@ -102,22 +102,25 @@ impl DrainState {
         tries.forced |= forced;
     }
 
-    pub fn answered(&mut self, pod: &PodRef, answer: Answer, retry: Duration, now: Moment) {
+    pub fn answered(&mut self, pod: &PodRef, answer: EvictionResult, retry: Duration, now: Moment) {
         let tries = self.pods.entry(pod.clone()).or_default();
         tries.in_flight = false;
-        tries.refused_by_budget = matches!(answer, Answer::EvictionRefused { .. } | Answer::SeveralBudgets { .. });
+        tries.refused_by_budget =
+            matches!(answer, EvictionResult::EvictionRefused { .. } | EvictionResult::SeveralBudgets { .. });
         match answer {
-            Answer::Accepted | Answer::Gone => tries.wait(UNTIL_DELETING, "its eviction was accepted", now),
-            Answer::EvictionRefused { message, retry: asked } => {
+            EvictionResult::Accepted | EvictionResult::Gone => {
+                tries.wait(UNTIL_DELETING, "its eviction was accepted", now)
+            }
+            EvictionResult::EvictionRefused { message, retry: asked } => {
                 tries.back_off(retry.max(asked.unwrap_or_default()), &message, now);
             }
-            Answer::NamespaceTerminating => tries.back_off(retry, "its namespace is being deleted", now),
-            Answer::SeveralBudgets { message } => {
+            EvictionResult::NamespaceTerminating => tries.back_off(retry, "its namespace is being deleted", now),
+            EvictionResult::SeveralBudgets { message } => {
                 let why = format!("several PodDisruptionBudgets select it, which eviction cannot serve: {message}");
                 tries.back_off(LONGEST_PAUSE.min(retry * 6), &why, now);
             }
-            Answer::Failed { message } => tries.back_off(retry, &message, now),
-            Answer::Refused { message } => {
+            EvictionResult::Failed { message } => tries.back_off(retry, &message, now),
+            EvictionResult::Refused { message } => {
                 tries.refused = true;
                 tries.back_off(retry, &message, now);
             }
@@ -130,7 +133,7 @@ impl DrainState {
     }
 
     /// The budgets that select a pod whose eviction one of them refuses.
-    pub fn budgets(&mut self, pod: &PodRef, budgets: Vec<Budget>) {
+    pub fn budgets(&mut self, pod: &PodRef, budgets: Vec<DisruptionBudget>) {
         self.pods.entry(pod.clone()).or_default().budgets = Some(budgets);
     }
 

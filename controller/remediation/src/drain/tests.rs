@@ -79,8 +79,8 @@ fn make(next: &DrainNext, state: &mut DrainState, after: u64) {
     }
 }
 
-fn refused_by_budget(message: &str) -> Answer {
-    Answer::EvictionRefused { message: message.into(), retry: None }
+fn refused_by_budget(message: &str) -> EvictionResult {
+    EvictionResult::EvictionRefused { message: message.into(), retry: None }
 }
 
 #[test]
@@ -96,9 +96,9 @@ fn defaults_are_kubectls_and_careful() {
 fn every_mistake_of_a_step_is_reported_with_its_field() {
     let wrong = Requirement { key: "a".into(), operator: "Like".into(), values: Vec::new() };
     let step = DrainStep {
-        timeout: Span("soon".into()),
-        retry: Some(Span("-5s".into())),
-        skip_wait_for_delete_timeout: Some(Span("1".into())),
+        timeout: DurationString("soon".into()),
+        retry: Some(DurationString("-5s".into())),
+        skip_wait_for_delete_timeout: Some(DurationString("1".into())),
         pod_selector: Some(Selector { match_expressions: vec![wrong], ..Selector::default() }),
         ..DrainStep::default()
     };
@@ -109,8 +109,9 @@ fn every_mistake_of_a_step_is_reported_with_its_field() {
 
 #[test]
 fn no_time_at_all_is_a_mistake_and_no_skip_is_none() {
-    let none = |text: &str| Some(Span(text.into()));
-    let errors = DrainRules::of(&DrainStep { timeout: Span("0s".into()), ..DrainStep::default() }).unwrap_err();
+    let none = |text: &str| Some(DurationString(text.into()));
+    let errors =
+        DrainRules::of(&DrainStep { timeout: DurationString("0s".into()), ..DrainStep::default() }).unwrap_err();
     assert_eq!(errors[0].to_string(), "timeout: 0 would leave no time at all");
     let step = DrainStep { skip_wait_for_delete_timeout: none("0s"), retry: none("0s"), ..DrainStep::default() };
     let rules = DrainRules::of(&step).unwrap();

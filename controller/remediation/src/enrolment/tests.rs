@@ -41,10 +41,10 @@ fn with_csr(change: impl FnOnce(&mut Csr)) -> Request {
 
 fn reason(request: &Request) -> String {
     match judge(request, &Rule::default()) {
-        RequestVerdict::Approve { node } => format!("approved {node}"),
-        RequestVerdict::Leave(rejection) => rejection.reason().to_owned(),
-        RequestVerdict::Deny(rejection) => format!("denied {rejection}"),
-        RequestVerdict::Ignore => "ignored".to_owned(),
+        ApprovalDecision::Approve { node } => format!("approved {node}"),
+        ApprovalDecision::Leave(rejection) => rejection.reason().to_owned(),
+        ApprovalDecision::Deny(rejection) => format!("denied {rejection}"),
+        ApprovalDecision::Ignore => "ignored".to_owned(),
     }
 }
 
@@ -128,12 +128,12 @@ fn only_the_forged_is_denied_and_only_when_asked_for() {
     let strict = Rule { deny_forged: true, ..Rule::default() };
     let verdict = |request: Request| judge(&request, &strict);
     let theft = with(|request| request.username = "system:node:worker-8".into());
-    assert!(matches!(verdict(theft), RequestVerdict::Deny(Rejection::AnotherNode { .. })));
+    assert!(matches!(verdict(theft), ApprovalDecision::Deny(Rejection::AnotherNode { .. })));
     let masters = with_csr(|csr| csr.organizations.push("system:masters".into()));
-    assert!(matches!(verdict(masters), RequestVerdict::Deny(Rejection::Organizations(_))));
+    assert!(matches!(verdict(masters), ApprovalDecision::Deny(Rejection::Organizations(_))));
     let clumsy = with(|request| request.expiration_seconds = None);
-    assert_eq!(verdict(clumsy), RequestVerdict::Leave(Rejection::Endless));
-    assert!(matches!(verdict(good()), RequestVerdict::Approve { .. }));
+    assert_eq!(verdict(clumsy), ApprovalDecision::Leave(Rejection::Endless));
+    assert!(matches!(verdict(good()), ApprovalDecision::Approve { .. }));
 }
 
 #[test]

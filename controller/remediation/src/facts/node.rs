@@ -62,14 +62,14 @@ impl Node {
     /// Ready is True. A Node without the condition is not ready.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.condition("Ready").is_some_and(|ready| ready.status == Truth::True)
+        self.condition("Ready").is_some_and(|ready| ready.status == ConditionStatus::True)
     }
 
     /// The kubelet, or the node lifecycle controller for it, reports that it is not. A Node without the condition
     /// reports nothing.
     #[must_use]
     pub fn is_not_ready(&self) -> bool {
-        self.condition("Ready").is_some_and(|ready| ready.status != Truth::True)
+        self.condition("Ready").is_some_and(|ready| ready.status != ConditionStatus::True)
     }
 
     #[must_use]
@@ -80,14 +80,14 @@ impl Node {
 
 /// A condition's status. What is neither `True` nor `False` is Unknown.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Truth {
+pub enum ConditionStatus {
     True,
     False,
     #[default]
     Unknown,
 }
 
-impl fmt::Display for Truth {
+impl fmt::Display for ConditionStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::True => "True",
@@ -100,7 +100,7 @@ impl fmt::Display for Truth {
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Condition {
     pub kind: String,
-    pub status: Truth,
+    pub status: ConditionStatus,
     pub reason: String,
     pub message: String,
     /// `lastTransitionTime`, by another host's clock.

@@ -140,7 +140,7 @@ pub struct Attachment {
 
 /// A PodDisruptionBudget, to name the one that refuses an eviction; the API server enforces it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Budget {
+pub struct DisruptionBudget {
     pub namespace: String,
     pub name: String,
     /// `spec.selector.matchLabels` and expressions, already applied by the caller that made this: the pods' names it

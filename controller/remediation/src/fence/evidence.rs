@@ -31,7 +31,7 @@ pub enum Witness {
     /// These hosts cannot reach it, each for at least so long.
     Unreachable { hosts: usize, for_at_least: Duration },
     /// The agent released its Lease.
-    Goodbye,
+    LeaseReleased,
     /// Everything that had to go was evicted: a node that lives may lose its power.
     Drained,
 }
@@ -44,7 +44,7 @@ impl fmt::Display for Witness {
             Self::Unreachable { hosts, for_at_least } => {
                 write!(f, "unreachable from {hosts} hosts for {} s", for_at_least.as_secs())
             }
-            Self::Goodbye => f.write_str("agent said goodbye"),
+            Self::LeaseReleased => f.write_str("agent released its Lease"),
             Self::Drained => f.write_str("drained"),
         }
     }
@@ -133,7 +133,7 @@ fn witnesses(input: &FenceInput<'_>, silence: Duration) -> Vec<Witness> {
     let unreachable = unreachable(input).filter(|(hosts, _)| *hosts > 0);
     witnesses.extend(unreachable.map(|(hosts, for_at_least)| Witness::Unreachable { hosts, for_at_least }));
     if input.agent_lease.is_some_and(|lease| lease.holder.is_empty()) {
-        witnesses.push(Witness::Goodbye);
+        witnesses.push(Witness::LeaseReleased);
     }
     witnesses
 }

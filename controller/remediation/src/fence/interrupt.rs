@@ -71,7 +71,7 @@ fn given_up_and_gone(input: &FenceInput<'_>) -> Option<Next> {
 
 /// It lives on with the boot that was confirmed to have ended: its BMC lies, or is another machine's.
 fn false_confirmation(input: &FenceInput<'_>) -> Option<Next> {
-    if input.fence.status.giving_up.is_some() || !input.revival?.is_proven(input, own_node(input)?) {
+    if input.fence.status.giving_up.is_some() || !input.post_off_activity?.is_proven(input, own_node(input)?) {
         return None;
     }
     let message =

@@ -6,10 +6,10 @@ use super::{
     blockers::{self, wait, wait_until},
     doubt::{ATTEMPTS, blocked},
     interrupt::{new_boot, own_node, ready_anew},
+    post_off_activity::is_suspected,
     power::plan,
     record::{Draft, act},
     release::{left_off, pods_unknown, recent_pods},
-    revival::is_suspected,
     steps::{self, PolicyStep},
 };
 use crate::{

@@ -6,7 +6,7 @@ use crate::{
     api::{
         OUT_OF_SERVICE, REMEDIATION_TAINT,
         fence::{Blocker, NodeFence, Phase},
-        policy::{DrainStep, PowerStep, Span, StepSpec, TaintStep},
+        policy::{DrainStep, DurationString, PowerStep, StepSpec, TaintStep},
     },
     drain::DrainRules,
     facts::{Effect, Taint},
@@ -75,11 +75,11 @@ fn unreadable(message: String) -> Blocker {
 }
 
 /// `30s`, `5m`, `1h30m`.
-pub(super) fn span(span: &Span) -> Result<Duration, Blocker> {
+pub(super) fn span(span: &DurationString) -> Result<Duration, Blocker> {
     span.duration().map_err(unreadable)
 }
 
-fn span_or(given: Option<&Span>, default: Duration) -> Result<Duration, Blocker> {
+fn span_or(given: Option<&DurationString>, default: Duration) -> Result<Duration, Blocker> {
     given.map_or(Ok(default), span)
 }
 

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::{Expression, Value};
 use crate::{
-    facts::{Condition, Effect, LeaseView, Node, Taint, Truth},
+    facts::{Condition, ConditionStatus, Effect, LeaseView, Node, Taint},
     snapshot::Snapshot,
     time::{Moment, Now},
 };
@@ -28,8 +28,8 @@ fn node() -> Node {
         annotations: [("note".into(), "keep".into())].into(),
         taints: vec![Taint { key: "gpu".into(), value: String::new(), effect: Effect::NoSchedule }],
         conditions: vec![
-            condition("Ready", Truth::Unknown, "NodeStatusUnknown"),
-            condition("DiskPressure", Truth::False, ""),
+            condition("Ready", ConditionStatus::Unknown, "NodeStatusUnknown"),
+            condition("DiskPressure", ConditionStatus::False, ""),
         ],
         ..Node::default()
     }

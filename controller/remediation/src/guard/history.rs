@@ -102,14 +102,14 @@ impl History {
     }
 
     /// `node` was given to `policy` in this pass.
-    pub(crate) fn give(&mut self, policy: &str, node: &str, fence: &str, level: DisruptionLevel, now: Moment) {
+    pub(crate) fn charge(&mut self, policy: &str, node: &str, fence: &str, level: DisruptionLevel, now: Moment) {
         for disruptive in [false, level != DisruptionLevel::Isolate] {
             let started = self.started.entry((policy.to_owned(), disruptive)).or_default();
             started.entry((node.to_owned(), fence.to_owned())).or_insert(now);
         }
     }
 
-    pub(crate) fn give_pods(&mut self, policy: &str, node: &str, pods: usize, now: Moment) {
+    pub(crate) fn charge_pods(&mut self, policy: &str, node: &str, pods: usize, now: Moment) {
         let given = self.pods.entry(policy.to_owned()).or_default().entry(node.to_owned()).or_insert((now, 0));
         *given = (now, given.1.max(pods));
     }

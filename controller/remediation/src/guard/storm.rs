@@ -1,5 +1,5 @@
-//! Storms: many nodes unwell at once, or many in a short while, or a judge that does not see its own network. A storm
-//! blocks until it has been calm for the cooldown.
+//! Storms: many nodes unhealthy at once, or many in a short while, or a judge that does not see its own network. A
+//! storm blocks until it has been calm for the cooldown.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,11 +19,11 @@ use crate::{
     time::Moment,
 };
 
-/// What one policy's storms were; where no leader left it to the next, all that is unwell has just become so.
+/// What one policy's storms were; where no leader left it to the next, all that is unhealthy has just become so.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StormState {
-    unwell: BTreeSet<String>,
-    /// When nodes became unwell, the last time for each.
+    unhealthy: BTreeSet<String>,
+    /// When nodes became unhealthy, the last time for each.
     onsets: BTreeMap<String, Moment>,
     last: Option<Moment>,
     /// What the policy set for storms when it could be read last.
@@ -38,10 +38,10 @@ const REMEMBERED: Duration = Duration::from_secs(24 * 3600);
 /// What the next leader has to know of one policy's storms; ages in whole seconds, rounded down.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(crate) struct Past {
-    /// Who was unwell: of these none has just become so. Nothing if they were too many.
-    unwell: BTreeSet<String>,
-    /// How long ago nodes became unwell.
+pub(crate) struct StormHandover {
+    /// Who was unhealthy: of these none has just become so. Nothing if they were too many.
+    unhealthy: BTreeSet<String>,
+    /// How long ago nodes became unhealthy.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     onsets: BTreeMap<String, u64>,
     /// How long ago there was a storm.
@@ -49,7 +49,7 @@ pub(crate) struct Past {
     last: Option<u64>,
 }
 
-impl Past {
+impl StormHandover {
     /// So many seconds later.
     pub(crate) fn pass(&mut self, seconds: u64) {
         self.onsets.values_mut().chain(self.last.as_mut()).for_each(|age| *age = age.saturating_add(seconds));
@@ -58,38 +58,38 @@ impl Past {
 
 impl StormState {
     /// What is to be passed on.
-    pub(crate) fn past(&self, now: Moment) -> Past {
+    pub(crate) fn past(&self, now: Moment) -> StormHandover {
         let age = |at: &Moment| now.since(*at).as_secs();
         let onsets = self.onsets.iter().map(|(name, at)| (name.clone(), age(at))).collect();
         let last = self.last.as_ref().map(age);
-        match names(&self.unwell) {
-            Some(unwell) => Past { unwell, onsets, last },
-            None => Past { last, ..Past::default() },
+        match names(&self.unhealthy) {
+            Some(unhealthy) => StormHandover { unhealthy, onsets, last },
+            None => StormHandover { last, ..StormHandover::default() },
         }
     }
 
     /// As the leader before left it.
-    pub(crate) fn inherited(past: &Past, now: Moment) -> Self {
+    pub(crate) fn inherited(past: &StormHandover, now: Moment) -> Self {
         let at = |age: u64| Moment(now.0.saturating_sub(Duration::from_secs(age)));
         Self {
-            unwell: past.unwell.clone(),
+            unhealthy: past.unhealthy.clone(),
             onsets: past.onsets.iter().map(|(name, age)| (name.clone(), at(*age))).collect(),
             last: past.last.map(at),
             ..Self::default()
         }
     }
 
-    /// As if it had been observed since each of these became unwell. Of storms that no node is unwell of any more
+    /// As if it had been observed since each of these became unhealthy. Of storms that no node is unhealthy of any more
     /// nothing is known.
-    pub(crate) fn reconstructed(storm: &Storm, unwell: &BTreeMap<&str, Moment>, now: Moment) -> Self {
-        let mut times: Vec<Moment> = unwell.values().copied().collect();
+    pub(crate) fn reconstructed(storm: &Storm, unhealthy: &BTreeMap<&str, Moment>, now: Moment) -> Self {
+        let mut times: Vec<Moment> = unhealthy.values().copied().collect();
         times.sort_unstable();
         // While as many as make a storm are within the window, it blocks.
         let storms = times.windows(storm.rate.count.max(1) as usize);
         let storms = storms.filter(|storm_of| storm_of[storm_of.len() - 1].since(storm_of[0]) < storm.rate.window);
         let last = storms.map(|storm_of| storm_of[0].plus(storm.rate.window).min(now)).max();
-        let onsets: BTreeMap<String, Moment> = unwell.iter().map(|(name, at)| ((*name).to_owned(), *at)).collect();
-        Self { unwell: onsets.keys().cloned().collect(), onsets, last, ..Self::default() }
+        let onsets: BTreeMap<String, Moment> = unhealthy.iter().map(|(name, at)| ((*name).to_owned(), *at)).collect();
+        Self { unhealthy: onsets.keys().cloned().collect(), onsets, last, ..Self::default() }
     }
 
     /// The same while the policy cannot be asked, so that an error in it ends no storm and no cooldown: by what it set
@@ -114,7 +114,7 @@ impl StormState {
     pub(crate) fn observe(
         &mut self,
         storm: &Storm,
-        unwell: BTreeSet<&str>,
+        unhealthy: BTreeSet<&str>,
         total: usize,
         host: &HostView,
         now: Moment,
@@ -122,11 +122,11 @@ impl StormState {
         if self.last_spec.as_ref() != Some(storm) {
             self.last_spec = Some(storm.clone());
         }
-        for name in unwell.iter().filter(|name| !self.unwell.contains(**name)) {
+        for name in unhealthy.iter().filter(|name| !self.unhealthy.contains(**name)) {
             self.onsets.insert((*name).to_owned(), now);
         }
-        self.unwell.retain(|name| unwell.contains(name.as_str()));
-        self.unwell.extend(self.onsets.keys().filter(|name| unwell.contains(name.as_str())).cloned());
+        self.unhealthy.retain(|name| unhealthy.contains(name.as_str()));
+        self.unhealthy.extend(self.onsets.keys().filter(|name| unhealthy.contains(name.as_str())).cloned());
         self.onsets.retain(|_, at| now.since(*at) < storm.rate.window);
         let mut blockers: Vec<_> = self.many(storm, total).into_iter().chain(self.fast(storm)).collect();
         blockers.extend(blind(storm, host));
@@ -139,7 +139,7 @@ impl StormState {
 
     fn many(&self, storm: &Storm, total: usize) -> Option<Blocker> {
         let most = storm.unhealthy.of(total);
-        let count = self.unwell.len();
+        let count = self.unhealthy.len();
         (count > most).then(|| {
             let text = format!("{count} of {total} nodes are not well, more than {most} are a storm (storm.unhealthy)");
             Blocker::new(STORM, text)
@@ -150,7 +150,7 @@ impl StormState {
         let (count, within) = (self.onsets.len(), span::show(storm.rate.window));
         let most = storm.rate.count;
         (count > 0 && count >= most as usize).then(|| {
-            let text = format!("{count} nodes became unwell within {within}, {most} are a storm (storm.rate)");
+            let text = format!("{count} nodes became unhealthy within {within}, {most} are a storm (storm.rate)");
             Blocker::new(STORM, text)
         })
     }

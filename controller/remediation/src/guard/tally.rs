@@ -22,7 +22,7 @@ type Names<'a> = BTreeSet<&'a str>;
 
 /// What nodes are counted for.
 #[derive(Clone, Copy)]
-enum Mark {
+enum NodeCategory {
     /// Out of service, whyever.
     Out,
     /// Dead for certain.
@@ -35,12 +35,12 @@ enum Mark {
     Disrupted,
 }
 
-const MARKS: usize = 5;
+const CATEGORIES: usize = 5;
 
 #[derive(Default)]
 struct Domain {
     total: usize,
-    marked: [usize; MARKS],
+    by_category: [usize; CATEGORIES],
 }
 
 /// Numbers of the cluster or of one domain, each with the node in question.
@@ -59,7 +59,7 @@ pub(crate) struct Share {
 
 pub(crate) struct Tally<'a> {
     snapshot: &'a Snapshot,
-    marked: [Names<'a>; MARKS],
+    by_category: [Names<'a>; CATEGORIES],
     /// By label and value.
     domains: BTreeMap<&'a str, BTreeMap<&'a str, Domain>>,
     /// By policy: nodes isolated, or further.
@@ -67,7 +67,7 @@ pub(crate) struct Tally<'a> {
     /// By policy: nodes drained or powered, or further.
     disrupted: BTreeMap<&'a str, Names<'a>>,
     /// Busy nodes without a record, which may be in any policy's hands.
-    strays: Names<'a>,
+    unattributed: Names<'a>,
 }
 
 impl<'a> Tally<'a> {
@@ -75,13 +75,13 @@ impl<'a> Tally<'a> {
         let labels = snapshot.policies.iter().flat_map(|policy| [&policy.cordon_budget, &policy.budget]);
         let labels = labels.flat_map(|budget| budget.topology.iter().map(|(label, _)| label.as_str()));
         let domains = labels.chain([ZONE]).map(|label| (label, BTreeMap::new())).collect();
-        let strays =
+        let unattributed =
             snapshot.busy.iter().filter(|name| !snapshot.fences.contains_key(*name)).map(String::as_str).collect();
         let (isolated, disrupted) = (BTreeMap::new(), BTreeMap::new());
-        let mut tally = Self { snapshot, marked: Default::default(), domains, isolated, disrupted, strays };
+        let mut tally = Self { snapshot, by_category: Default::default(), domains, isolated, disrupted, unattributed };
         snapshot.nodes.values().for_each(|node| tally.count(node));
-        tally.mark_what_is_dead(now);
-        tally.mark_what_is_out(now);
+        tally.count_dead(now);
+        tally.count_out(now);
         tally
     }
 
@@ -91,53 +91,57 @@ impl<'a> Tally<'a> {
         }
     }
 
-    fn mark_what_is_dead(&mut self, now: Moment) {
+    fn count_dead(&mut self, now: Moment) {
         let snapshot = self.snapshot;
         for node in snapshot.nodes.values() {
-            let marks: &[Mark] = match life::of(snapshot, node, now) {
+            let categories: &[NodeCategory] = match life::of(snapshot, node, now) {
                 Life::Lives => &[],
-                Life::Unknown => &[Mark::Lost, Mark::Isolated, Mark::Disrupted],
-                Life::Dead => &[Mark::Dead, Mark::Lost, Mark::Isolated, Mark::Disrupted],
+                Life::Unknown => &[NodeCategory::Lost, NodeCategory::Isolated, NodeCategory::Disrupted],
+                Life::Dead => {
+                    &[NodeCategory::Dead, NodeCategory::Lost, NodeCategory::Isolated, NodeCategory::Disrupted]
+                }
             };
-            marks.iter().for_each(|mark| self.mark(*mark, &node.name));
+            categories.iter().for_each(|category| self.count_as(*category, &node.name));
         }
     }
 
-    fn mark_what_is_out(&mut self, now: Moment) {
+    fn count_out(&mut self, now: Moment) {
         let snapshot = self.snapshot;
         for node in snapshot.nodes.values().filter(|node| is_out(node)) {
-            self.mark(Mark::Out, &node.name);
+            self.count_as(NodeCategory::Out, &node.name);
         }
         // Not Ready is reported 40 to 50 s later; a budget does not wait for that.
         let leases = snapshot.kubelet_leases.iter().filter(|(_, lease)| lease.stale_for(now) > kubelet::LATE);
         for (name, _) in leases.filter(|(name, _)| snapshot.nodes.contains_key(*name)) {
-            self.mark(Mark::Out, name);
+            self.count_as(NodeCategory::Out, name);
         }
         // Whatever is under way for a busy node, it may be the most disruptive.
         for name in &snapshot.busy {
-            [Mark::Out, Mark::Isolated, Mark::Disrupted].into_iter().for_each(|mark| self.mark(mark, name));
+            [NodeCategory::Out, NodeCategory::Isolated, NodeCategory::Disrupted]
+                .into_iter()
+                .for_each(|category| self.count_as(category, name));
         }
         for (name, fence) in &snapshot.fences {
             let busy = snapshot.busy.contains(name);
             if busy || has_begun(fence, DisruptionLevel::Isolate) {
-                self.give(name, &fence.spec.policy, DisruptionLevel::Isolate);
+                self.charge(name, &fence.spec.policy, DisruptionLevel::Isolate);
             }
             if (busy || has_begun(fence, DisruptionLevel::Power)) && !is_back(fence, snapshot.nodes.get(name)) {
-                self.give(name, &fence.spec.policy, DisruptionLevel::Power);
+                self.charge(name, &fence.spec.policy, DisruptionLevel::Power);
             }
         }
     }
 
     /// `name` is, or is about to be, in the hands of `policy`.
-    pub(crate) fn give(&mut self, name: &'a str, policy: &'a str, level: DisruptionLevel) {
-        let strays = &self.strays;
-        self.isolated.entry(policy).or_insert_with(|| strays.clone()).insert(name);
+    pub(crate) fn charge(&mut self, name: &'a str, policy: &'a str, level: DisruptionLevel) {
+        let unattributed = &self.unattributed;
+        self.isolated.entry(policy).or_insert_with(|| unattributed.clone()).insert(name);
         if level != DisruptionLevel::Isolate {
-            self.disrupted.entry(policy).or_insert_with(|| strays.clone()).insert(name);
-            self.mark(Mark::Disrupted, name);
+            self.disrupted.entry(policy).or_insert_with(|| unattributed.clone()).insert(name);
+            self.count_as(NodeCategory::Disrupted, name);
         }
-        self.mark(Mark::Isolated, name);
-        self.mark(Mark::Out, name);
+        self.count_as(NodeCategory::Isolated, name);
+        self.count_as(NodeCategory::Out, name);
     }
 
     /// An open record holds the slot of its first act, once its turn has come.
@@ -145,40 +149,42 @@ impl<'a> Tally<'a> {
         match fence.status.phase {
             Phase::Closed | Phase::Recovering => {}
             Phase::Quarantined if is_back(fence, self.snapshot.nodes.get(name)) => {}
-            _ if begins_disruptively(&fence.spec.steps) => self.give(name, &fence.spec.policy, DisruptionLevel::Power),
-            _ => self.give(name, &fence.spec.policy, DisruptionLevel::Isolate),
+            _ if begins_disruptively(&fence.spec.steps) => {
+                self.charge(name, &fence.spec.policy, DisruptionLevel::Power)
+            }
+            _ => self.charge(name, &fence.spec.policy, DisruptionLevel::Isolate),
         }
     }
 
-    fn mark(&mut self, mark: Mark, name: &'a str) {
-        if !self.marked[mark as usize].insert(name) {
+    fn count_as(&mut self, category: NodeCategory, name: &'a str) {
+        if !self.by_category[category as usize].insert(name) {
             return;
         }
         let node = self.snapshot.nodes.get(name);
         for (label, values) in &mut self.domains {
-            values.entry(domain(node, label)).or_default().marked[mark as usize] += 1;
+            values.entry(domain(node, label)).or_default().by_category[category as usize] += 1;
         }
     }
 
     /// How many nodes there are, are out of service, and are dead of those.
     pub(crate) fn totals(&self) -> (usize, usize, usize) {
-        let of = |mark: Mark| self.marked[mark as usize].len();
-        (self.snapshot.nodes.len(), of(Mark::Out), of(Mark::Dead))
+        let of = |category: NodeCategory| self.by_category[category as usize].len();
+        (self.snapshot.nodes.len(), of(NodeCategory::Out), of(NodeCategory::Dead))
     }
 
-    fn is(&self, mark: Mark, name: &str) -> bool {
-        self.marked[mark as usize].contains(name)
+    fn is(&self, category: NodeCategory, name: &str) -> bool {
+        self.by_category[category as usize].contains(name)
     }
 
     /// Dead for certain.
     pub(crate) fn is_dead(&self, name: &str) -> bool {
-        self.is(Mark::Dead, name)
+        self.is(NodeCategory::Dead, name)
     }
 
     /// Of the whole cluster, with `name`.
     pub(crate) fn cluster(&self, name: &str, level: DisruptionLevel) -> Share {
-        let marked = std::array::from_fn(|mark| self.marked[mark].len());
-        self.share(&Domain { total: self.snapshot.nodes.len(), marked }, name, level)
+        let by_category = std::array::from_fn(|category| self.by_category[category].len());
+        self.share(&Domain { total: self.snapshot.nodes.len(), by_category }, name, level)
     }
 
     /// Of `node`'s domain by `label`, with it.
@@ -191,19 +197,24 @@ impl<'a> Tally<'a> {
     }
 
     fn share(&self, domain: &Domain, name: &str, level: DisruptionLevel) -> Share {
-        let with = |mark: Mark| domain.marked[mark as usize] + usize::from(!self.is(mark, name));
+        let with =
+            |category: NodeCategory| domain.by_category[category as usize] + usize::from(!self.is(category, name));
         Share {
             total: domain.total,
-            out: with(Mark::Out),
-            others_dead: with(Mark::Dead) - 1,
-            lost: with(Mark::Lost),
-            held: with(if level == DisruptionLevel::Isolate { Mark::Isolated } else { Mark::Disrupted }),
+            out: with(NodeCategory::Out),
+            others_dead: with(NodeCategory::Dead) - 1,
+            lost: with(NodeCategory::Lost),
+            held: with(if level == DisruptionLevel::Isolate {
+                NodeCategory::Isolated
+            } else {
+                NodeCategory::Disrupted
+            }),
         }
     }
 
     /// It may be dead, and may live.
     pub(crate) fn is_unknown(&self, name: &str) -> bool {
-        self.is(Mark::Lost, name) && !self.is_dead(name)
+        self.is(NodeCategory::Lost, name) && !self.is_dead(name)
     }
 
     /// Other nodes that `policy` remediates and that compete with `but` for its slots: the lost with the lost, the
@@ -211,12 +222,12 @@ impl<'a> Tally<'a> {
     /// be any policy's.
     pub(crate) fn under_remediation(&self, policy: &str, level: DisruptionLevel, but: &str) -> usize {
         let hands = if level == DisruptionLevel::Isolate { &self.isolated } else { &self.disrupted };
-        let hands = hands.get(policy).unwrap_or(&self.strays);
+        let hands = hands.get(policy).unwrap_or(&self.unattributed);
         let rivals = |competes: &dyn Fn(&str) -> bool| {
-            hands.iter().filter(|name| **name != but && (competes(name) || self.strays.contains(**name))).count()
+            hands.iter().filter(|name| **name != but && (competes(name) || self.unattributed.contains(**name))).count()
         };
-        let dead = || rivals(&|name| self.is(Mark::Lost, name));
-        let living = || rivals(&|name| !self.is(Mark::Dead, name));
+        let dead = || rivals(&|name| self.is(NodeCategory::Lost, name));
+        let living = || rivals(&|name| !self.is(NodeCategory::Dead, name));
         match (self.is_dead(but), self.is_unknown(but)) {
             (true, _) => dead(),
             (false, true) => dead().max(living()),
@@ -226,7 +237,7 @@ impl<'a> Tally<'a> {
 
     /// Other control-plane nodes that are out.
     pub(crate) fn control_plane_out(&self, but: &str) -> Vec<&'a str> {
-        let nodes = self.marked[Mark::Out as usize].iter().filter(|name| **name != but);
+        let nodes = self.by_category[NodeCategory::Out as usize].iter().filter(|name| **name != but);
         nodes.filter(|name| self.snapshot.nodes.get(**name).is_some_and(Node::is_control_plane)).copied().collect()
     }
 }

@@ -16,7 +16,7 @@ use crate::{
         fence::{DrainReport, Intent, Irreversible, NodeFenceSpec, NodeFenceStatus, Ours, Phase},
         policy::{ControlPlane, StepSpec},
     },
-    facts::{CONTROL_PLANE, Effect, LeaseView, Taint, Truth},
+    facts::{CONTROL_PLANE, ConditionStatus, Effect, LeaseView, Taint},
     guard::stage::has_begun,
     policy::{Fast, Quota, Rate},
     snapshot::Quorum,
@@ -129,7 +129,7 @@ fn record(name: &str, phase: Phase) -> NodeFence {
 }
 
 fn kill(node: &mut Node) {
-    set_condition(node, "Ready", Truth::Unknown, "NodeStatusUnknown", at(900));
+    set_condition(node, "Ready", ConditionStatus::Unknown, "NodeStatusUnknown", at(900));
 }
 
 fn reasons(blockers: &[Blocker]) -> Vec<&str> {
@@ -192,14 +192,14 @@ fn each_guard_blocks_with_its_own_reason() {
         ("EtcdQuorum", disruptive, |fixture| control_plane(fixture, Quorum::Members { healthy: 0, total: 0 })),
         ("PodRate", disruptive, |fixture| {
             fixture.policy.pods = Rate { count: 10, window: Duration::from_secs(60) };
-            fixture.history.give_pods("p", "n5", 10, at(990));
+            fixture.history.charge_pods("p", "n5", 10, at(990));
         }),
         ("PodsUnknown", disruptive, |fixture| {
             fixture.open(Phase::Waiting);
             fixture.snapshot.gathered.clear();
         }),
         ("RestartLimit", power, |fixture| fixture.open(Phase::Waiting).status.cycles = vec![wall(100), wall(500)]),
-        ("NodeReady", power, |fixture| set_condition(fixture.node(), "Ready", Truth::True, "", at(0))),
+        ("NodeReady", power, |fixture| set_condition(fixture.node(), "Ready", ConditionStatus::True, "", at(0))),
     ];
     for (reason, levels, change) in cases {
         let mut fixture = Fixture::new();
@@ -297,7 +297,7 @@ fn an_act_that_has_begun_is_not_stopped_by_budgets_and_storms() {
 #[test]
 fn a_ready_node_is_powered_only_after_a_whole_drain() {
     let mut fixture = Fixture::new();
-    set_condition(fixture.node(), "Ready", Truth::True, "", at(0));
+    set_condition(fixture.node(), "Ready", ConditionStatus::True, "", at(0));
     for (done, blocked) in [(false, true), (true, false)] {
         fixture.open(Phase::Waiting).status.drain = Some(DrainReport { done, refused_evictions: Vec::new(), left: 0 });
         assert_eq!(reasons(&fixture.all_blockers().power).contains(&"NodeReady"), blocked);
@@ -308,7 +308,7 @@ fn a_ready_node_is_powered_only_after_a_whole_drain() {
 fn a_ready_node_whose_kubelet_is_silent_is_not_alive() {
     for (fast, stale, blocked) in [(true, 14, true), (true, 15, false), (false, 39, true), (false, 40, false)] {
         let mut fixture = Fixture::new();
-        set_condition(fixture.node(), "Ready", Truth::True, "", at(0));
+        set_condition(fixture.node(), "Ready", ConditionStatus::True, "", at(0));
         let seen = at(1000 - stale);
         let lease = LeaseView {
             resource_version: String::new(),
@@ -329,7 +329,7 @@ fn old_restarts_and_pods_are_forgotten() {
     fixture.policy.restarts = Rate { count: 2, window: Duration::from_secs(400) };
     fixture.open(Phase::Waiting).status.cycles = vec![wall(100), wall(900)];
     fixture.policy.pods = Rate { count: 10, window: Duration::from_secs(60) };
-    fixture.history.give_pods("p", "n5", 10, at(900));
+    fixture.history.charge_pods("p", "n5", 10, at(900));
     assert_eq!(fixture.all_blockers(), GuardBlockers::default());
 }
 
@@ -338,7 +338,7 @@ fn old_restarts_and_pods_are_forgotten() {
 fn pods_that_could_not_be_listed_are_not_none() {
     let mut fixture = Fixture::new();
     fixture.policy.pods = Rate { count: 10, window: Duration::from_secs(60) };
-    fixture.history.give_pods("p", "n5", 8, at(990));
+    fixture.history.charge_pods("p", "n5", 8, at(990));
     fixture.open(Phase::OffConfirmed);
     let pods = |fixture: &mut Fixture, pods| fixture.snapshot.gathered.get_mut("n0").unwrap().pods = pods;
     pods(&mut fixture, Some((at(999), vec![crate::facts::Pod::default(); 5])));
@@ -356,7 +356,7 @@ fn a_node_with_more_pods_than_the_rate_goes_when_no_others_went() {
     fixture.open(Phase::OffConfirmed);
     fixture.snapshot.gathered.get_mut("n0").unwrap().pods = Some((at(999), vec![crate::facts::Pod::default(); 50]));
     assert_eq!(fixture.all_blockers(), GuardBlockers::default());
-    fixture.history.give_pods("p", "n5", 1, at(990));
+    fixture.history.charge_pods("p", "n5", 1, at(990));
     assert_eq!(reasons(&fixture.all_blockers().power), ["PodRate"]);
 }
 

@@ -7,13 +7,14 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::ownership::{Ownership, OwnershipError};
-use crate::facts::Truth;
+use crate::facts::ConditionStatus;
 
 /// The reason of every condition that stands for a silent agent.
 pub const AGENT_SILENT: &str = "AgentSilent";
 
 /// The kubelet's and the node controllers' own: an agent that claims one of them is not believed.
-pub const KUBELETS: [&str; 5] = ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"];
+pub const KUBELET_CONDITIONS: [&str; 5] =
+    ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"];
 
 /// Messages of conditions that the agent writes are no longer than this either.
 const MESSAGE_LIMIT_BYTES: usize = 256;
@@ -53,7 +54,7 @@ impl StatusView {
     /// The conditions that the agent owns and that may be spoken for, with their fields as they are now.
     pub(super) fn of_agent<'a>(&'a self, owners: &'a Ownership) -> impl Iterator<Item = (&'a str, &'a RawCondition)> {
         let named = self.conditions.iter().filter_map(|condition| Some((condition.get("type")?.as_str()?, condition)));
-        named.filter(|(kind, _)| owners.agents.contains_key(*kind) && !KUBELETS.contains(kind))
+        named.filter(|(kind, _)| owners.agents.contains_key(*kind) && !KUBELET_CONDITIONS.contains(kind))
     }
 }
 
@@ -134,7 +135,8 @@ fn cut(mut message: String) -> String {
 /// Every condition that may be spoken for reports it already.
 pub(super) fn is_silenced(status: &StatusView, owners: &Ownership) -> bool {
     let mut alone = status.of_agent(owners).filter(|(kind, _)| !owners.is_shared(kind));
-    alone.all(|(_, condition)| text(condition, "reason") == AGENT_SILENT && truth(condition) == Truth::Unknown)
+    alone
+        .all(|(_, condition)| text(condition, "reason") == AGENT_SILENT && truth(condition) == ConditionStatus::Unknown)
 }
 
 /// Since when the youngest of them reports it, by the wall clock of whichever controller wrote it.
@@ -151,11 +153,11 @@ pub(super) fn heartbeats(status: &StatusView, owners: &Ownership) -> BTreeMap<St
     all.map(|(kind, condition)| (kind.to_owned(), text(condition, "lastHeartbeatTime").parse().ok())).collect()
 }
 
-fn truth(condition: &RawCondition) -> Truth {
+fn truth(condition: &RawCondition) -> ConditionStatus {
     match text(condition, "status") {
-        "True" => Truth::True,
-        "False" => Truth::False,
-        _ => Truth::Unknown,
+        "True" => ConditionStatus::True,
+        "False" => ConditionStatus::False,
+        _ => ConditionStatus::Unknown,
     }
 }
 

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
-    Patience, Sign, Silence, SilenceMemory,
+    Sign, Silence, SilenceMemory, SilenceTimeouts,
     conditions::{self, RawCondition, StatusView},
     ownership::{Ownership, OwnershipError},
 };
@@ -11,9 +11,9 @@ use crate::time::{Moment, Now};
 
 /// What is to be done about one node.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SilenceVerdict {
+pub enum LivenessAction {
     /// Applies the full set of the agent's conditions, each Unknown.
-    Silence(Vec<RawCondition>),
+    MarkUnknown(Vec<RawCondition>),
     /// Applies what is left of the set: the agent was removed.
     Collect(Vec<RawCondition>),
     /// Nothing: why.
@@ -49,38 +49,38 @@ pub fn judge(
     silence: &Silence,
     evidence: &Evidence,
     memory: &SilenceMemory,
-    patience: &Patience,
+    timeouts: &SilenceTimeouts,
     now: Now,
-) -> SilenceVerdict {
-    verdict(silence, evidence, memory, patience, now).unwrap_or_else(SilenceVerdict::Leave)
+) -> LivenessAction {
+    verdict(silence, evidence, memory, timeouts, now).unwrap_or_else(LivenessAction::Leave)
 }
 
 fn verdict(
     silence: &Silence,
     Evidence { status, lease }: &Evidence,
     memory: &SilenceMemory,
-    patience: &Patience,
+    timeouts: &SilenceTimeouts,
     now: Now,
-) -> Result<SilenceVerdict, Leave> {
+) -> Result<LivenessAction, Leave> {
     if status.uid != silence.uid {
         return Err(Leave::AnotherNode);
     }
     let mut owners = status.owners()?;
     // Another writer whose name was lost too may write them (Node Problem Detector): its writes are seen.
     let seen = memory.of(&silence.node);
-    owners.keep_lost(|kind| seen.is_some_and(|seen| seen.is_quiet(kind, now.moment, patience.heartbeat)));
+    owners.keep_lost(|kind| seen.is_some_and(|seen| seen.is_quiet(kind, now.moment, timeouts.heartbeat)));
     if status.of_agent(&owners).next().is_none() {
         return Err(Leave::NothingOfOurs);
     }
-    let since = still_silent(silence, status, *lease, &owners, memory, patience, now).ok_or(Leave::Back)?;
+    let since = still_silent(silence, status, *lease, &owners, memory, timeouts, now).ok_or(Leave::Back)?;
     if !conditions::is_silenced(status, &owners) {
         let since = wall(now, since);
-        return Ok(SilenceVerdict::Silence(conditions::silenced(status, &owners, since, now.wall)));
+        return Ok(LivenessAction::MarkUnknown(conditions::silenced(status, &owners, since, now.wall)));
     }
     let lease_gone = memory.of(&silence.node).and_then(|seen| seen.lease_gone);
-    let removed = is_removed(status, &owners, *lease, lease_gone, patience, now);
+    let removed = is_removed(status, &owners, *lease, lease_gone, timeouts, now);
     if removed && owners.agents.keys().any(|kind| !owners.is_shared(kind)) {
-        return Ok(SilenceVerdict::Collect(conditions::collected(status, &owners)));
+        return Ok(LivenessAction::Collect(conditions::collected(status, &owners)));
     }
     Err(Leave::Done)
 }
@@ -92,7 +92,7 @@ fn still_silent(
     lease: Option<Option<Timestamp>>,
     owners: &Ownership,
     memory: &SilenceMemory,
-    patience: &Patience,
+    timeouts: &SilenceTimeouts,
     now: Now,
 ) -> Option<Moment> {
     match (silence.sign, lease) {
@@ -101,7 +101,7 @@ fn still_silent(
         (Sign::Lease { .. }, None) | (Sign::Heartbeats, Some(_)) => None,
         (Sign::Heartbeats, None) => {
             let since = memory.of(&silence.node)?.quiet_since(&conditions::heartbeats(status, owners))?;
-            (now.moment.since(since) > patience.heartbeat).then_some(since)
+            (now.moment.since(since) > timeouts.heartbeat).then_some(since)
         }
     }
 }
@@ -112,16 +112,16 @@ fn is_removed(
     owners: &Ownership,
     lease: Option<Option<Timestamp>>,
     lease_gone: Option<Moment>,
-    patience: &Patience,
+    timeouts: &SilenceTimeouts,
     now: Now,
 ) -> bool {
-    let taken_away = lease_gone.is_some_and(|since| now.moment.since(since) >= patience.withdrawn);
+    let taken_away = lease_gone.is_some_and(|since| now.moment.since(since) >= timeouts.withdrawn);
     if lease.is_none() && taken_away {
         return true;
     }
     // By the wall clock: this has to outlive the controller that wrote it.
     let marked = conditions::silenced_since(status, owners).map(|since| now.wall.duration_since(since));
-    let after = if lease.is_some() { patience.collect_leased } else { patience.collect };
+    let after = if lease.is_some() { timeouts.collect_leased } else { timeouts.collect };
     marked.is_some_and(|lasted| lasted >= SignedDuration::try_from(after).unwrap_or(SignedDuration::MAX))
 }
 

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 
-use super::conditions::KUBELETS;
+use super::conditions::KUBELET_CONDITIONS;
 use crate::{
     facts::Node,
     snapshot::Snapshot,
@@ -29,7 +29,7 @@ pub(super) struct Seen {
     had_lease: bool,
     pub(super) lease_gone: Option<Moment>,
     /// Nothing is looked for before.
-    rest: Option<Moment>,
+    recheck_after: Option<Moment>,
 }
 
 impl SilenceMemory {
@@ -54,9 +54,9 @@ impl SilenceMemory {
     }
 
     /// The node was looked at and there is nothing to do before `until`, unless the agent is heard of.
-    pub fn rest(&mut self, node: &str, until: Moment) {
+    pub fn recheck_after(&mut self, node: &str, until: Moment) {
         if let Some(seen) = self.seen.get_mut(node) {
-            seen.rest = Some(until);
+            seen.recheck_after = Some(until);
         }
     }
 }
@@ -70,7 +70,7 @@ impl Seen {
             heartbeats: BTreeMap::new(),
             had_lease: false,
             lease_gone: None,
-            rest: None,
+            recheck_after: None,
         }
     }
 
@@ -84,12 +84,12 @@ impl Seen {
             (false, since) => since,
         };
         self.had_lease |= has_lease;
-        let foreign = node.conditions.iter().filter(|condition| !KUBELETS.contains(&condition.kind.as_str()));
+        let foreign = node.conditions.iter().filter(|condition| !KUBELET_CONDITIONS.contains(&condition.kind.as_str()));
         let beats = foreign.filter_map(|condition| Some((condition.kind.clone(), condition.heartbeat?)));
         let mut newer = BTreeMap::new();
         for (kind, at) in beats {
             let known = self.heartbeats.get(&kind).filter(|(before, _)| *before == at);
-            self.rest = self.rest.filter(|_| known.is_some());
+            self.recheck_after = self.recheck_after.filter(|_| known.is_some());
             newer.insert(kind, known.copied().unwrap_or((at, now)));
         }
         self.heartbeats = newer;
@@ -103,9 +103,9 @@ impl Seen {
         times?.into_iter().max()
     }
 
-    /// The heartbeat of this condition was seen, and has not moved for longer than `patience`.
-    pub(super) fn is_quiet(&self, kind: &str, now: Moment, patience: Duration) -> bool {
-        self.heartbeats.get(kind).is_some_and(|(_, since)| now.since(*since) > patience)
+    /// The heartbeat of this condition was seen, and has not moved for longer than `timeouts`.
+    pub(super) fn is_quiet(&self, kind: &str, now: Moment, timeouts: Duration) -> bool {
+        self.heartbeats.get(kind).is_some_and(|(_, since)| now.since(*since) > timeouts)
     }
 
     /// Since when *some* condition that is not the kubelet's has not been written: a reason to look closer.
@@ -118,7 +118,7 @@ impl Seen {
         self.rebooted.then(|| now.since(self.boot.1))
     }
 
-    pub(super) fn is_resting(&self, now: Moment) -> bool {
-        self.rest.is_some_and(|until| now < until)
+    pub(super) fn waits_for_recheck(&self, now: Moment) -> bool {
+        self.recheck_after.is_some_and(|until| now < until)
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{
     api::fence::NodeFence,
-    facts::{Condition, Truth},
+    facts::{Condition, ConditionStatus},
     snapshot::HostView,
 };
 
@@ -22,7 +22,7 @@ fn at(seconds: u64) -> Now {
     Now { moment: secs(seconds), wall }
 }
 
-fn condition(kind: &str, status: Truth, heartbeat: &str) -> Condition {
+fn condition(kind: &str, status: ConditionStatus, heartbeat: &str) -> Condition {
     let heartbeat = Some(heartbeat.parse().unwrap());
     Condition { kind: kind.into(), status, reason: "R".into(), heartbeat, seen: secs(0), ..Condition::default() }
 }
@@ -33,7 +33,10 @@ fn node(name: &str) -> Node {
         uid: format!("uid-{name}"),
         resource_version: "7".into(),
         created: SPOKE.parse().unwrap(),
-        conditions: vec![condition("Ready", Truth::True, SPOKE), condition("DiskUnhealthy", Truth::False, SPOKE)],
+        conditions: vec![
+            condition("Ready", ConditionStatus::True, SPOKE),
+            condition("DiskUnhealthy", ConditionStatus::False, SPOKE),
+        ],
         boot_id: "boot-1".into(),
         ..Node::default()
     }
@@ -71,7 +74,7 @@ fn renew(snapshot: &mut Snapshot, names: &[&str], now: u64) {
 
 fn look(snapshot: &Snapshot, now: u64) -> Survey {
     let memory = SilenceMemory::default().observe(snapshot, at(0)).observe(snapshot, at(now));
-    survey(snapshot, &memory, &Patience::default(), at(now))
+    survey(snapshot, &memory, &SilenceTimeouts::default(), at(now))
 }
 
 fn names(survey: &Survey) -> Vec<&str> {
@@ -122,8 +125,8 @@ fn silence() -> Silence {
     }
 }
 
-fn judged(evidence: &Evidence, now: u64) -> SilenceVerdict {
-    judge(&silence(), evidence, &SilenceMemory::default(), &Patience::default(), at(now))
+fn judged(evidence: &Evidence, now: u64) -> LivenessAction {
+    judge(&silence(), evidence, &SilenceMemory::default(), &SilenceTimeouts::default(), at(now))
 }
 
 #[test]
@@ -145,7 +148,7 @@ fn without_a_lease_heartbeats_are_given_fifteen_minutes_of_our_own_clock() {
     let memory = SilenceMemory::default().observe(&snapshot, at(0));
     snapshot.nodes.get_mut("n1").unwrap().conditions[1].heartbeat = Some("2020-01-01T00:00:00Z".parse().unwrap());
     let memory = memory.observe(&snapshot, at(600));
-    assert!(survey(&snapshot, &memory, &Patience::default(), at(901)).silent.is_empty());
+    assert!(survey(&snapshot, &memory, &SilenceTimeouts::default(), at(901)).silent.is_empty());
 }
 
 #[test]
@@ -193,7 +196,7 @@ fn a_node_that_restarts_is_given_ten_minutes() {
     let memory = SilenceMemory::default().observe(&booted, at(0));
     booted.nodes.get_mut("n1").unwrap().boot_id = "boot-2".into();
     let memory = memory.observe(&booted, at(299));
-    assert!(survey(&booted, &memory, &Patience::default(), at(300)).silent.is_empty(), "it has just started");
+    assert!(survey(&booted, &memory, &SilenceTimeouts::default(), at(300)).silent.is_empty(), "it has just started");
 }
 
 #[test]
@@ -212,7 +215,7 @@ fn a_node_that_we_power_on_is_left_alone() {
 
 #[test]
 fn its_own_conditions_become_unknown_and_others_stay() {
-    let SilenceVerdict::Silence(set) = judged(&evidence(reported()), 300) else { panic!() };
+    let LivenessAction::MarkUnknown(set) = judged(&evidence(reported()), 300) else { panic!() };
     let kinds: Vec<&str> = set.iter().map(|one| one["type"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["DiskUnhealthy", "KernelDeadlock", "Shared"], "the full set, and Ready is not in it");
     assert_eq!(set[0]["status"], "Unknown");
@@ -228,7 +231,7 @@ fn its_own_conditions_become_unknown_and_others_stay() {
 #[test]
 fn the_apply_names_the_node_that_was_read() {
     let evidence = evidence(reported());
-    let SilenceVerdict::Silence(set) = judged(&evidence, 300) else { panic!() };
+    let LivenessAction::MarkUnknown(set) = judged(&evidence, 300) else { panic!() };
     let body = apply_body("n1", &evidence.status, &set);
     assert_eq!(body["metadata"], json!({ "name": "n1", "uid": "uid-n1", "resourceVersion": "9" }));
     assert_eq!(body["status"]["conditions"].as_array().unwrap().len(), 3);
@@ -239,7 +242,7 @@ fn the_apply_names_the_node_that_was_read() {
 fn a_long_message_is_cut_on_a_character() {
     let mut conditions = reported();
     conditions[1].insert("message".into(), "ü".repeat(400).into());
-    let SilenceVerdict::Silence(set) = judged(&evidence(conditions), 300) else { panic!() };
+    let LivenessAction::MarkUnknown(set) = judged(&evidence(conditions), 300) else { panic!() };
     let message = set[0]["message"].as_str().unwrap();
     assert!(message.len() <= 256 && message.ends_with('ü'));
 }
@@ -248,13 +251,13 @@ fn a_long_message_is_cut_on_a_character() {
 fn an_agent_that_is_back_is_left_alone() {
     let mut renewed = evidence(reported());
     renewed.lease = Some(Some("2026-01-01T00:04:59Z".parse().unwrap()));
-    assert_eq!(judged(&renewed, 300), SilenceVerdict::Leave(Leave::Back));
+    assert_eq!(judged(&renewed, 300), LivenessAction::Leave(Leave::Back));
     let mut gone = evidence(reported());
     gone.lease = None;
-    assert_eq!(judged(&gone, 300), SilenceVerdict::Leave(Leave::Back));
+    assert_eq!(judged(&gone, 300), LivenessAction::Leave(Leave::Back));
     let mut another = evidence(reported());
     another.status.uid = "other".into();
-    assert_eq!(judged(&another, 300), SilenceVerdict::Leave(Leave::AnotherNode));
+    assert_eq!(judged(&another, 300), LivenessAction::Leave(Leave::AnotherNode));
 }
 
 /// A client that may write a Node's metadata may empty the list of owners; that is no way to have old reports stand for
@@ -262,17 +265,17 @@ fn an_agent_that_is_back_is_left_alone() {
 #[test]
 fn conditions_whose_owners_were_emptied_are_spoken_for() {
     let mut snapshot = cluster(1, 1000);
-    let beating = |kind: &str| condition(kind, Truth::False, SPOKE);
+    let beating = |kind: &str| condition(kind, ConditionStatus::False, SPOKE);
     let kinds = ["Ready", "DiskUnhealthy", "KernelDeadlock", "Shared"];
     snapshot.nodes.get_mut("n1").unwrap().conditions = kinds.map(beating).into();
     let quiet = SilenceMemory::default().observe(&snapshot, at(0)).observe(&snapshot, at(901));
     let judged = |evidence: &Evidence, memory: &SilenceMemory| {
-        judge(&silence(), evidence, memory, &Patience::default(), at(901))
+        judge(&silence(), evidence, memory, &SilenceTimeouts::default(), at(901))
     };
     for emptied in [Value::Null, json!([]), json!([owned("before-first-apply", "Update", &["DiskUnhealthy"])])] {
         let mut evidence = evidence(reported());
         evidence.status.managed_fields = emptied;
-        let SilenceVerdict::Silence(set) = judged(&evidence, &quiet) else { panic!("{evidence:?}") };
+        let LivenessAction::MarkUnknown(set) = judged(&evidence, &quiet) else { panic!("{evidence:?}") };
         let kinds: Vec<&str> = set.iter().map(|condition| condition["type"].as_str().unwrap()).collect();
         assert_eq!(kinds, ["DiskUnhealthy", "KernelDeadlock"], "neither the kubelet's nor what no agent writes");
         assert!(set.iter().all(|condition| condition["status"] == "Unknown" && condition["reason"] == AGENT_SILENT));
@@ -280,13 +283,13 @@ fn conditions_whose_owners_were_emptied_are_spoken_for() {
         // Who is heard of writes them, whatever its name was.
         let mut moved = snapshot.clone();
         moved.nodes.get_mut("n1").unwrap().conditions[2] =
-            condition("KernelDeadlock", Truth::False, "2026-01-01T00:01:00Z");
+            condition("KernelDeadlock", ConditionStatus::False, "2026-01-01T00:01:00Z");
         let beats = SilenceMemory::default().observe(&snapshot, at(0)).observe(&moved, at(300));
-        let SilenceVerdict::Silence(set) = judged(&evidence, &beats) else { panic!("{evidence:?}") };
+        let LivenessAction::MarkUnknown(set) = judged(&evidence, &beats) else { panic!("{evidence:?}") };
         assert_eq!(set.len(), 1, "{set:?}");
         assert_eq!(
             judged(&evidence, &SilenceMemory::default()),
-            SilenceVerdict::Leave(Leave::NothingOfOurs),
+            LivenessAction::Leave(Leave::NothingOfOurs),
             "not before it was seen"
         );
     }
@@ -297,17 +300,17 @@ fn conditions_whose_owners_were_emptied_are_spoken_for() {
 fn who_does_not_know_the_owners_writes_nothing() {
     let mut blind = evidence(reported());
     blind.status.managed_fields = json!({});
-    assert_eq!(judged(&blind, 300), SilenceVerdict::Leave(Leave::Owners(OwnershipError::Missing)));
+    assert_eq!(judged(&blind, 300), LivenessAction::Leave(Leave::Owners(OwnershipError::Missing)));
     let mut foreign = evidence(reported());
     foreign.status.managed_fields =
         json!([owned("node-problem-detector", "Update", &["DiskUnhealthy", "KernelDeadlock"])]);
-    assert_eq!(judged(&foreign, 300), SilenceVerdict::Leave(Leave::NothingOfOurs));
+    assert_eq!(judged(&foreign, 300), LivenessAction::Leave(Leave::NothingOfOurs));
     let mut greedy = evidence(reported());
     let npd = owned("node-problem-detector", "Update", &["DiskUnhealthy", "KernelDeadlock"]);
     greedy.status.managed_fields = json!([owned(AGENT, "Apply", &["Ready", "MemoryPressure"]), npd]);
     assert_eq!(
         judged(&greedy, 300),
-        SilenceVerdict::Leave(Leave::NothingOfOurs),
+        LivenessAction::Leave(Leave::NothingOfOurs),
         "Ready is the kubelet's, whatever client applied it"
     );
 }
@@ -324,15 +327,15 @@ fn silenced_at(since: &str) -> Vec<RawCondition> {
 
 #[test]
 fn what_was_reported_is_not_reported_again() {
-    assert_eq!(judged(&evidence(silenced_at("2026-01-01T00:05:00Z")), 400), SilenceVerdict::Leave(Leave::Done));
+    assert_eq!(judged(&evidence(silenced_at("2026-01-01T00:05:00Z")), 400), LivenessAction::Leave(Leave::Done));
 }
 
 #[test]
 fn conditions_of_removed_agents_are_collected_but_for_what_others_say() {
     const DAY: u64 = 86_400;
     let marked = evidence(silenced_at("2026-01-01T00:00:00Z"));
-    assert_eq!(judged(&marked, 7 * DAY - 1), SilenceVerdict::Leave(Leave::Done), "its Lease says that it will be back");
-    let collect = SilenceVerdict::Collect(vec![raw("Shared", "False", "Fine", SPOKE)]);
+    assert_eq!(judged(&marked, 7 * DAY - 1), LivenessAction::Leave(Leave::Done), "its Lease says that it will be back");
+    let collect = LivenessAction::Collect(vec![raw("Shared", "False", "Fine", SPOKE)]);
     assert_eq!(judged(&marked, 7 * DAY), collect);
 
     let unleased = Evidence { lease: None, ..marked };
@@ -341,11 +344,11 @@ fn conditions_of_removed_agents_are_collected_but_for_what_others_say() {
     snapshot.agent_leases.clear();
     let mut seen = node("n1");
     seen.conditions =
-        ["DiskUnhealthy", "KernelDeadlock", "Shared"].map(|kind| condition(kind, Truth::False, SPOKE)).into();
+        ["DiskUnhealthy", "KernelDeadlock", "Shared"].map(|kind| condition(kind, ConditionStatus::False, SPOKE)).into();
     snapshot.nodes.insert("n1".into(), seen);
     let memory = SilenceMemory::default().observe(&snapshot, at(0));
-    let judge_at = |now| judge(&silence, &unleased, &memory, &Patience::default(), at(now));
-    assert_eq!(judge_at(DAY - 1), SilenceVerdict::Leave(Leave::Done));
+    let judge_at = |now| judge(&silence, &unleased, &memory, &SilenceTimeouts::default(), at(now));
+    assert_eq!(judge_at(DAY - 1), LivenessAction::Leave(Leave::Done));
     assert_eq!(judge_at(DAY), collect);
 }
 
@@ -353,15 +356,15 @@ fn conditions_of_removed_agents_are_collected_but_for_what_others_say() {
 fn a_lease_that_was_deleted_means_that_the_agent_left() {
     let mut snapshot = cluster(1, 0);
     snapshot.nodes.get_mut("n1").unwrap().conditions =
-        ["DiskUnhealthy", "KernelDeadlock", "Shared"].map(|kind| condition(kind, Truth::False, SPOKE)).into();
+        ["DiskUnhealthy", "KernelDeadlock", "Shared"].map(|kind| condition(kind, ConditionStatus::False, SPOKE)).into();
     let memory = SilenceMemory::default().observe(&snapshot, at(0));
     snapshot.agent_leases.clear();
     let memory = memory.observe(&snapshot, at(1000));
     let evidence = Evidence { lease: None, ..evidence(silenced_at("2026-01-01T00:15:00Z")) };
     let silence = Silence { sign: Sign::Heartbeats, ..silence() };
-    let judge_at = |now| judge(&silence, &evidence, &memory, &Patience::default(), at(now));
-    assert_eq!(judge_at(1599), SilenceVerdict::Leave(Leave::Done));
-    assert!(matches!(judge_at(1600), SilenceVerdict::Collect(_)));
+    let judge_at = |now| judge(&silence, &evidence, &memory, &SilenceTimeouts::default(), at(now));
+    assert_eq!(judge_at(1599), LivenessAction::Leave(Leave::Done));
+    assert!(matches!(judge_at(1600), LivenessAction::Collect(_)));
 }
 
 #[test]
@@ -369,11 +372,11 @@ fn a_node_that_was_looked_at_rests_until_its_agent_is_heard_of() {
     let mut snapshot = cluster(4, 2000);
     renew(&mut snapshot, &["n2", "n3", "n4"], 2000);
     let mut memory = SilenceMemory::default().observe(&snapshot, at(0));
-    memory.rest("n1", secs(3000));
-    assert!(survey(&snapshot, &memory, &Patience::default(), at(2000)).silent.is_empty());
+    memory.recheck_after("n1", secs(3000));
+    assert!(survey(&snapshot, &memory, &SilenceTimeouts::default(), at(2000)).silent.is_empty());
     snapshot.nodes.get_mut("n1").unwrap().conditions[1].heartbeat = Some("2026-01-01T00:10:00Z".parse().unwrap());
     let memory = memory.observe(&snapshot, at(2000));
-    assert_eq!(names(&survey(&snapshot, &memory, &Patience::default(), at(2000))), ["n1"]);
+    assert_eq!(names(&survey(&snapshot, &memory, &SilenceTimeouts::default(), at(2000))), ["n1"]);
 }
 
 /// Any JSON, some of it close to managedFields.
@@ -415,10 +418,10 @@ proptest! {
         let conditions: Vec<RawCondition> = present.iter().map(|kind| raw(kind, &status, "R", SPOKE)).collect();
         let mut all = evidence(conditions.clone());
         all.status.managed_fields = json!([owned(AGENT, "Apply", &agents), owned("another", "Update", &others)]);
-        let SilenceVerdict::Silence(set) = judged(&all, 300) else { return Ok(()) };
+        let LivenessAction::MarkUnknown(set) = judged(&all, 300) else { return Ok(()) };
         let kinds: Vec<&str> = set.iter().map(|one| one["type"].as_str().unwrap()).collect();
         let expected: Vec<&str> = present.iter().copied()
-            .filter(|kind| agents.contains(kind) && !KUBELETS.contains(kind)).collect();
+            .filter(|kind| agents.contains(kind) && !KUBELET_CONDITIONS.contains(kind)).collect();
         prop_assert_eq!(&kinds, &expected, "the full set");
         for one in &set {
             let before = conditions.iter().find(|before| before["type"] == one["type"]).unwrap();
@@ -432,6 +435,6 @@ proptest! {
         // Reported once, it is not reported again.
         let mut after = all.clone();
         after.status.conditions = set;
-        prop_assert_eq!(judged(&after, 400), SilenceVerdict::Leave(Leave::Done));
+        prop_assert_eq!(judged(&after, 400), LivenessAction::Leave(Leave::Done));
     }
 }

@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     Act, BuiltIn, Call, ClusterSettings, FenceAgent, Method, MethodDiagnostics, NodeMethods, ParameterKind,
-    ValidatedMethods, Wish, Written, fault, forbidden, near,
+    RequestedAction, SourcedValue, ValidatedMethods, check_value, forbidden, suggestions,
 };
 
 /// What `fencing.py` waits for the power to change, if the metadata does not give it.
@@ -56,7 +56,7 @@ fn secret_names(name: &str, agent: &FenceAgent) -> BTreeMap<String, String> {
 }
 
 /// The client that sets the node's label chooses them.
-fn of_type(method: &Method, agent: &FenceAgent) -> BTreeSet<String> {
+fn from_label(method: &Method, agent: &FenceAgent) -> BTreeSet<String> {
     let by_label = method.options.iter().filter(|(_, written)| !written.of_node);
     by_label.filter_map(|(name, _)| agent.find(name)).map(|(alias, _)| alias.to.clone()).collect()
 }
@@ -95,7 +95,7 @@ impl Checker<'_> {
             needed,
             names: secret_names(&method.agent, agent),
             identity_method: method.identity_method.clone(),
-            of_type: of_type(method, agent),
+            from_label: from_label(method, agent),
             storage: method.storage.clone(),
             acts,
             longest,
@@ -130,9 +130,9 @@ impl Checker<'_> {
     /// By their preferred names.
     fn options(&mut self, method: &Method, agent: &FenceAgent) -> BTreeMap<String, String> {
         let mut options = BTreeMap::new();
-        for (name, Written { value, at, .. }) in &method.options {
+        for (name, SourcedValue { value, at, .. }) in &method.options {
             let Some((alias, parameter)) = agent.find(name) else {
-                let near = near::names(name, agent.parameters.keys().map(String::as_str), &method.agent);
+                let near = suggestions::names(name, agent.parameters.keys().map(String::as_str), &method.agent);
                 self.diagnostics.push(format!("{at}: {} has no option {name}; {near}", method.agent));
                 continue;
             };
@@ -197,9 +197,9 @@ impl Checker<'_> {
             self.wrong::<()>(method, "it is in more than one step; make one method for each");
         }
         let acts = match (method.action, isolation, recovery) {
-            (Some(Wish::On), ..) | (None, false, true) => BTreeSet::from([Act::On]),
-            (Some(Wish::Off), ..) | (None, true, false) => BTreeSet::from([Act::Off]),
-            (Some(Wish::Reboot), true, _) | (Some(Wish::Reboot), _, true) => {
+            (Some(RequestedAction::On), ..) | (None, false, true) => BTreeSet::from([Act::On]),
+            (Some(RequestedAction::Off), ..) | (None, true, false) => BTreeSet::from([Act::Off]),
+            (Some(RequestedAction::Reboot), true, _) | (Some(RequestedAction::Reboot), _, true) => {
                 self.wrong::<()>(method, "reboot is for power_management only");
                 BTreeSet::new()
             }
@@ -215,11 +215,14 @@ impl Checker<'_> {
 
     /// What turns off has to be asked whether it did.
     fn power(&mut self, method: &Method, agent: &FenceAgent, mut acts: BTreeSet<Act>) -> BTreeSet<Act> {
-        if method.action == Some(Wish::Off) && !self.has_other_for_on(method) {
+        if method.action == Some(RequestedAction::Off) && !self.has_other_for_on(method) {
             acts.insert(Act::On);
         }
         // Only the node itself can let itself in again, once it was rebooted.
-        if method.storage.is_some() && method.action != Some(Wish::On) && !agent.actions.contains(Act::On.name()) {
+        if method.storage.is_some()
+            && method.action != Some(RequestedAction::On)
+            && !agent.actions.contains(Act::On.name())
+        {
             acts.remove(&Act::On);
         }
         if acts.contains(&Act::Off) {
@@ -235,7 +238,7 @@ impl Checker<'_> {
     /// The proposal's pairs of methods for a PDU: one with `action=off`, one with `action=on`.
     fn has_other_for_on(&self, method: &Method) -> bool {
         let others = self.found.power_management.iter().filter(|name| **name != method.name);
-        others.filter_map(|name| self.found.methods.get(name)).any(|other| other.action == Some(Wish::On))
+        others.filter_map(|name| self.found.methods.get(name)).any(|other| other.action == Some(RequestedAction::On))
     }
 
     fn longest(&mut self, method: &Method, agent: &FenceAgent, options: &BTreeMap<String, String>) -> Duration {
@@ -291,7 +294,7 @@ fn judge(agent: &str, name: &str, kind: &ParameterKind, value: &str) -> Result<(
     }
     match kind {
         ParameterKind::Text => {
-            fault(agent, name, value).map_or(Ok(()), |why| Err(format!("is {value:?}, which {why}")))
+            check_value(agent, name, value).map_or(Ok(()), |why| Err(format!("is {value:?}, which {why}")))
         }
         ParameterKind::Integer | ParameterKind::Second if value.parse::<u32>().is_ok() => Ok(()),
         ParameterKind::Integer | ParameterKind::Second => Err(format!("is {value}, not a whole number")),

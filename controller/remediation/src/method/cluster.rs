@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use super::{config_maps::ConfigMapReader, properties::parse, read::Known};
+use super::{config_maps::ConfigMapReader, properties::parse, read::KnownConfigMaps};
 
 pub(super) const CLUSTER: &str = "fence-cluster-config";
 const POLICY_PREFIX: &str = "fence-policy-";
@@ -34,7 +34,7 @@ pub struct FencePolicy {
     pub percentage: Option<u8>,
 }
 
-pub(super) fn settings(known: &Known, reader: &mut ConfigMapReader) -> ClusterSettings {
+pub(super) fn settings(known: &KnownConfigMaps, reader: &mut ConfigMapReader) -> ClusterSettings {
     let mut settings = ClusterSettings::default();
     let Some(data) = reader.find(known, CLUSTER) else { return settings };
     let mut names = Vec::new();
@@ -58,7 +58,7 @@ pub(super) fn settings(known: &Known, reader: &mut ConfigMapReader) -> ClusterSe
     settings
 }
 
-fn policy(name: String, known: &Known, reader: &mut ConfigMapReader) -> Option<FencePolicy> {
+fn policy(name: String, known: &KnownConfigMaps, reader: &mut ConfigMapReader) -> Option<FencePolicy> {
     let map = format!("{POLICY_PREFIX}{name}");
     let Some(data) = reader.find(known, &map) else {
         reader.absent(known, &map, &format!("{CLUSTER} names the policy {name}"));
@@ -84,7 +84,7 @@ fn properties(
     map: &str,
     data: &BTreeMap<String, String>,
     reader: &mut ConfigMapReader,
-) -> Vec<(String, super::Written)> {
+) -> Vec<(String, super::SourcedValue)> {
     for key in data.keys().filter(|key| *key != CONFIG_KEY) {
         reader.report(format!("{map}: the key {key} is not known; there is {CONFIG_KEY}"));
     }

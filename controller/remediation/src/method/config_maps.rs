@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Known;
+use super::KnownConfigMaps;
 
 /// What is missing and what is wrong so far.
 #[derive(Debug, Default)]
@@ -12,7 +12,7 @@ pub(super) struct ConfigMapReader {
 }
 
 impl ConfigMapReader {
-    pub(super) fn find<'a>(&mut self, known: &'a Known, map: &str) -> Option<&'a BTreeMap<String, String>> {
+    pub(super) fn find<'a>(&mut self, known: &'a KnownConfigMaps, map: &str) -> Option<&'a BTreeMap<String, String>> {
         let found = known.get(map);
         if found.is_none() {
             self.needs.insert(map.to_owned());
@@ -25,7 +25,7 @@ impl ConfigMapReader {
     }
 
     /// An error only once it is certain that the map is not there.
-    pub(super) fn absent(&mut self, known: &Known, map: &str, because: &str) {
+    pub(super) fn absent(&mut self, known: &KnownConfigMaps, map: &str, because: &str) {
         if known.get(map) == Some(&None) {
             self.report(format!("{because}, and there is no ConfigMap {map}"));
         }

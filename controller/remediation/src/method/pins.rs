@@ -83,7 +83,7 @@ impl ValidatedMethods {
     pub fn accepted(&self) -> Result<(), Unpinned> {
         let power = || self.power(Act::Off).filter(|call| call.storage.is_none());
         let wanted: BTreeSet<String> =
-            self.calls.values().filter(|call| self.is_mute(call)).flat_map(plugs::outlets).collect();
+            self.calls.values().filter(|call| self.cannot_be_asked(call)).flat_map(plugs::outlets).collect();
         let given = self.pins.outlets.clone().unwrap_or_default();
         let all: BTreeSet<String> = power().flat_map(plugs::outlets).chain(wanted.iter().cloned()).collect();
         if wanted.is_subset(&given) && given.is_subset(&all) || all.is_empty() {
@@ -106,13 +106,13 @@ impl ValidatedMethods {
 
     /// Only a person can name the machine: it cannot be asked, or a label of the node chose it. Only methods of power
     /// ask; the others act on their options.
-    fn is_mute(&self, call: &Call) -> bool {
+    fn cannot_be_asked(&self, call: &Call) -> bool {
         let is_of_power = self.power_management.contains(&call.name) && call.storage.is_none();
         match call.identity_method {
             IdentityMethod::Configured if is_of_power && call.acts.contains(&Act::Off) => true,
-            IdentityMethod::Asked if is_of_power => call.of_type.contains("plug"),
+            IdentityMethod::Asked if is_of_power => call.from_label.contains("plug"),
             IdentityMethod::Pinned(_) if is_of_power => false,
-            _ => call.of_type.iter().any(|name| plugs::distinguishes_machines(&call.agent, name)),
+            _ => call.from_label.iter().any(|name| plugs::distinguishes_machines(&call.agent, name)),
         }
     }
 }

@@ -66,7 +66,7 @@ fn is_within(agent: &str, option: &str) -> bool {
 
 /// A call's plugs as `outlets` names them, with all by which a label could have chosen others.
 pub(super) fn outlets(call: &Call) -> Vec<String> {
-    let chosen = call.of_type.iter().filter(|name| is_within(&call.agent, name));
+    let chosen = call.from_label.iter().filter(|name| is_within(&call.agent, name));
     let more: Vec<String> = chosen.filter_map(|name| call.options.get(name)).map(|value| shown(value)).collect();
     let whole = |plug: &Plug| std::iter::once(plug.outlet()).chain(more.clone()).collect::<Vec<_>>().join("/");
     Plug::of(call).iter().map(whole).collect()

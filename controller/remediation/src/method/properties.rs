@@ -1,14 +1,14 @@
 //! `key=value` lines, as all values of the proposal's ConfigMaps are.
 
-use super::Written;
+use super::SourcedValue;
 
 /// A key is longer than anything an agent knows.
 const KEY_BYTES: usize = 64;
 
 /// The pairs of `text` in order. A value may have `=` in it; empty lines and those that begin with `#` are skipped.
 /// What is wrong goes to `diagnostics`, with `source` (`ConfigMap/key`) and the line.
-pub(super) fn parse(source: &str, text: &str, diagnostics: &mut Vec<String>) -> Vec<(String, Written)> {
-    let mut pairs: Vec<(String, Written)> = Vec::new();
+pub(super) fn parse(source: &str, text: &str, diagnostics: &mut Vec<String>) -> Vec<(String, SourcedValue)> {
+    let mut pairs: Vec<(String, SourcedValue)> = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let (line, at) = (line.trim(), format!("{source}:{}", index + 1));
         if line.is_empty() || line.starts_with('#') {
@@ -18,7 +18,9 @@ pub(super) fn parse(source: &str, text: &str, diagnostics: &mut Vec<String>) -> 
             Ok((key, _)) if pairs.iter().any(|(before, _)| before == key) => {
                 diagnostics.push(format!("{at}: {key} is given twice; keep one"));
             }
-            Ok((key, value)) => pairs.push((key.to_owned(), Written { value: value.to_owned(), at, of_node: false })),
+            Ok((key, value)) => {
+                pairs.push((key.to_owned(), SourcedValue { value: value.to_owned(), at, of_node: false }))
+            }
             Err(why) => diagnostics.push(format!("{at}: {why}")),
         }
     }

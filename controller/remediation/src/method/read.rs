@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    BuiltIn, IdentityMethod, METHOD_PREFIX, Method, MethodDiagnostics, NodeMethods, Wish, Written,
+    BuiltIn, IdentityMethod, METHOD_PREFIX, Method, MethodDiagnostics, NodeMethods, RequestedAction, SourcedValue,
     cluster::{CONFIG_KEY, settings, split_list},
     config_maps::ConfigMapReader,
     pins::{OUTLETS, Pins, SYSTEM_UUID},
@@ -16,7 +16,7 @@ const METHOD_KEYS: [&str; 2] = ["method.properties", "template.properties"];
 const SECRET_PREFIX: &str = "secret-fence-method-";
 
 /// `data` of ConfigMaps by name; `None` is one that is certainly not there.
-pub type Known = BTreeMap<String, Option<BTreeMap<String, String>>>;
+pub type KnownConfigMaps = BTreeMap<String, Option<BTreeMap<String, String>>>;
 
 /// How far [`read`] came.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub enum Read {
 /// What `known` has of the fencing of `node`, which has these labels. The node's own ConfigMap comes before that of its
 /// type; options of a template give way to those of the method, and these to those of the node.
 #[must_use]
-pub fn read(node: &str, labels: &BTreeMap<String, String>, known: &Known) -> Read {
+pub fn read(node: &str, labels: &BTreeMap<String, String>, known: &KnownConfigMaps) -> Read {
     let mut reader = ConfigMapReader::default();
     let mut found = NodeMethods { node: node.to_owned(), ..NodeMethods::default() };
     found.cluster = settings(known, &mut reader);
@@ -68,7 +68,7 @@ enum Source<'a> {
 /// A ConfigMap by its name.
 type Named<'a> = (String, &'a BTreeMap<String, String>);
 
-fn own_map<'a>(node: &str, known: &'a Known, reader: &mut ConfigMapReader) -> Option<Named<'a>> {
+fn own_map<'a>(node: &str, known: &'a KnownConfigMaps, reader: &mut ConfigMapReader) -> Option<Named<'a>> {
     let own = [format!("fence-config-{node}"), format!("fence-config-node-{node}")];
     let both = own.each_ref().map(|name| reader.find(known, name));
     match both {
@@ -111,7 +111,7 @@ fn only_pins(data: &BTreeMap<String, String>) -> bool {
 fn source<'a>(
     own: Option<Named<'a>>,
     labels: &BTreeMap<String, String>,
-    known: &'a Known,
+    known: &'a KnownConfigMaps,
     reader: &mut ConfigMapReader,
 ) -> Source<'a> {
     if let Some((name, data)) = own.filter(|(_, data)| !(labels.contains_key(TYPE_LABEL) && only_pins(data))) {
@@ -136,14 +136,14 @@ fn default_steps(found: &mut NodeMethods) {
 /// One ConfigMap of steps being read.
 struct MethodReader<'a, 'w> {
     node: &'a str,
-    known: &'a Known,
+    known: &'a KnownConfigMaps,
     reader: &'w mut ConfigMapReader,
     map: &'a str,
     data: &'a BTreeMap<String, String>,
     of_node: bool,
 }
 
-type Pairs = Vec<(String, Written)>;
+type Pairs = Vec<(String, SourcedValue)>;
 
 impl MethodReader<'_, '_> {
     fn steps(&mut self, found: &mut NodeMethods) {
@@ -178,7 +178,7 @@ impl MethodReader<'_, '_> {
     }
 
     /// Taken by [`pins`]; here it is reported where it has no effect.
-    fn pin(&mut self, key: &str, written: &Written) {
+    fn pin(&mut self, key: &str, written: &SourcedValue) {
         if !self.of_node {
             let own = format!("fence-config-{}", self.node);
             self.reader.report(format!(
@@ -191,7 +191,7 @@ impl MethodReader<'_, '_> {
         }
     }
 
-    fn names(&mut self, written: &Written) -> Vec<String> {
+    fn names(&mut self, written: &SourcedValue) -> Vec<String> {
         let names: Vec<String> = split_list(&written.value)
             .iter()
             .map(|name| name.strip_prefix(METHOD_PREFIX).unwrap_or(name).to_owned())
@@ -250,7 +250,7 @@ impl MethodReader<'_, '_> {
         self.merge(name, layers)
     }
 
-    fn template(&mut self, written: &Written) -> Pairs {
+    fn template(&mut self, written: &SourcedValue) -> Pairs {
         let Some(data) = self.reader.find(self.known, &written.value) else {
             self.reader.absent(self.known, &written.value, &format!("{}: a template is named", written.at));
             return Pairs::new();
@@ -289,7 +289,7 @@ impl MethodReader<'_, '_> {
         Some(method)
     }
 
-    fn take(&mut self, method: &mut Method, key: String, written: Written) {
+    fn take(&mut self, method: &mut Method, key: String, written: SourcedValue) {
         let value = written.value.clone();
         match key.as_str() {
             "template" | "name" => {}
@@ -347,7 +347,7 @@ impl MethodReader<'_, '_> {
 }
 
 fn of_node(pairs: Pairs, of_node: bool) -> Pairs {
-    pairs.into_iter().map(|(key, written)| (key, Written { of_node, ..written })).collect()
+    pairs.into_iter().map(|(key, written)| (key, SourcedValue { of_node, ..written })).collect()
 }
 
 /// `fence-ipmilan` and `fence_ipmilan` are the same; a path, or anything that is no agent, is none.
@@ -360,11 +360,11 @@ fn agent_name(text: &str) -> Option<String> {
 }
 
 /// Fabric agents call these enable and disable.
-fn wish(text: &str) -> Option<Wish> {
+fn wish(text: &str) -> Option<RequestedAction> {
     match text.to_ascii_lowercase().as_str() {
-        "on" | "enable" => Some(Wish::On),
-        "off" | "disable" => Some(Wish::Off),
-        "reboot" => Some(Wish::Reboot),
+        "on" | "enable" => Some(RequestedAction::On),
+        "off" | "disable" => Some(RequestedAction::Off),
+        "reboot" => Some(RequestedAction::Reboot),
         _ => None,
     }
 }

@@ -42,7 +42,7 @@ fn maps(entries: &[(&str, &str, &str)]) -> BTreeMap<String, BTreeMap<String, Str
 
 /// Looks up what is asked for, as long as something is.
 fn resolve(node: &str, kind: Option<&str>, entries: &[(&str, &str, &str)]) -> Result<NodeMethods, MethodDiagnostics> {
-    let (maps, mut known) = (maps(entries), Known::new());
+    let (maps, mut known) = (maps(entries), KnownConfigMaps::new());
     let labels = kind.map(|kind| ("type".to_owned(), kind.to_owned())).into_iter().collect();
     for _ in 0..8 {
         match read(node, &labels, &known) {
@@ -122,12 +122,12 @@ fn the_nodes_own_words_come_before_the_methods_and_a_types_after() {
     ];
     let plug = |found: &NodeMethods| found.methods["pdu"].options["plug"].value.clone();
     assert_eq!(plug(&resolve("n1", Some("big"), &own).unwrap()), "1");
-    let of_type = [
+    let from_label = [
         ("fence-config-type-big", "config.properties", "power_management=pdu"),
         ("fence-config-type-big", "fence-method-pdu", "plug=1"),
         method,
     ];
-    assert_eq!(plug(&resolve("n1", Some("big"), &of_type).unwrap()), "2");
+    assert_eq!(plug(&resolve("n1", Some("big"), &from_label).unwrap()), "2");
 }
 
 #[test]

@@ -38,7 +38,7 @@ const DASH: &str = "begins with -; a program would read it as an option";
 
 /// What is wrong with a value of an agent's option, however it came there. Never with the value in it.
 #[must_use]
-pub fn fault(agent: &str, option: &str, value: &str) -> Option<&'static str> {
+pub fn check_value(agent: &str, option: &str, value: &str) -> Option<&'static str> {
     // Passwords may be any text; that they are one line is seen to where a Secret is read.
     if forbidden::is_secret(option) || option == "community" {
         return None;
@@ -117,12 +117,12 @@ mod tests {
             ("plug", "/dc/vm/x", "1 -o x"),
             ("command_prompt", "[a b]", "a\tb"),
         ] {
-            assert_eq!(fault("fence_test", option, good), None, "{option}={good}");
-            assert!(fault("fence_test", option, bad).is_some(), "{option}={bad}");
+            assert_eq!(check_value("fence_test", option, good), None, "{option}={good}");
+            assert!(check_value("fence_test", option, bad).is_some(), "{option}={bad}");
         }
-        assert_eq!(fault("fence_vmware_rest", "plug", "worker 1"), None);
+        assert_eq!(check_value("fence_vmware_rest", "plug", "worker 1"), None);
         for (option, any) in [("password", "-a b\t@#"), ("snmp_priv_passwd", " x"), ("community", "a b")] {
-            assert_eq!(fault("fence_test", option, any), None, "passwords are whatever they are");
+            assert_eq!(check_value("fence_test", option, any), None, "passwords are whatever they are");
         }
     }
 }

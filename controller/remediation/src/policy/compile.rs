@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::{Budget, Fast, Policy, PolicyDiagnostic, Quota, Rate, Storm, selector, steps};
 use crate::{
     api::policy::{
-        Amount, BudgetSpec, ControlPlane, FastSpec, Mode, RateSpec, RemediationPolicy, Selector, Span, StormSpec,
+        Amount, BudgetSpec, ControlPlane, DurationString, FastSpec, Mode, RateSpec, RemediationPolicy, Selector,
+        StormSpec,
     },
     predicate::{Predicate, cel},
 };
@@ -39,8 +40,8 @@ impl PolicyDiagnostics {
         }
     }
 
-    fn span(&mut self, field: &str, span: Option<&Span>, default: Duration) -> Duration {
-        self.or(field, span.map(Span::duration), default)
+    fn span(&mut self, field: &str, span: Option<&DurationString>, default: Duration) -> Duration {
+        self.or(field, span.map(DurationString::duration), default)
     }
 
     fn quota(&mut self, field: &str, amount: Option<&Amount>, default: Quota) -> Quota {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::api::policy::Span;
+use crate::api::policy::DurationString;
 
 /// Longer ones are errors: nothing of ours waits for a year.
 const LONGEST: Duration = Duration::from_secs(366 * 86_400);
@@ -10,7 +10,7 @@ const LONGEST: Duration = Duration::from_secs(366 * 86_400);
 /// Units in the order they have to be written, in milliseconds.
 const UNITS: [(&str, u64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
 
-impl Span {
+impl DurationString {
     /// Its value; see [`parse`].
     pub fn duration(&self) -> Result<Duration, String> {
         parse(&self.0)

@@ -5,7 +5,7 @@ use super::{compile::PolicyDiagnostics, selector};
 use crate::{
     api::{
         OUT_OF_SERVICE, REMEDIATION_TAINT,
-        policy::{DrainStep, PowerStep, Span, StepSpec, TaintStep},
+        policy::{DrainStep, DurationString, PowerStep, StepSpec, TaintStep},
     },
     facts::Effect,
 };
@@ -106,7 +106,7 @@ fn order(kind: StepKind, before: &[StepKind], field: &str, diagnostics: &mut Pol
 }
 
 fn fill(step: &StepSpec, field: &str, diagnostics: &mut PolicyDiagnostics) -> StepSpec {
-    // A machine that was just turned on needs a while before it can be called unwell.
+    // A machine that was just turned on needs a while before it can be called unhealthy.
     let wait = if step.reboot.is_some() || step.power_cycle.is_some() { "5m" } else { "0s" };
     StepSpec {
         taint: step.taint.as_ref().map(|taint| fill_taint(taint, field, diagnostics)),
@@ -147,7 +147,7 @@ fn fill_drain(drain: &DrainStep, field: &str, diagnostics: &mut PolicyDiagnostic
         diagnostics.extend(&format!("{field}.podSelector"), selector::check(pods));
     }
     let skip = drain.skip_wait_for_delete_timeout.as_ref();
-    if let Some(Err(problem)) = skip.map(Span::duration) {
+    if let Some(Err(problem)) = skip.map(DurationString::duration) {
         diagnostics.add(format!("{field}.skipWaitForDeleteTimeout"), problem);
     }
     DrainStep { retry: span(drain.retry.as_ref(), "5s", &format!("{field}.retry"), diagnostics), ..drain.clone() }
@@ -161,8 +161,13 @@ fn fill_power(power: &PowerStep, field: &str, diagnostics: &mut PolicyDiagnostic
     }
 }
 
-fn span(given: Option<&Span>, default: &str, field: &str, diagnostics: &mut PolicyDiagnostics) -> Option<Span> {
-    let span = given.cloned().unwrap_or_else(|| Span(default.into()));
+fn span(
+    given: Option<&DurationString>,
+    default: &str,
+    field: &str,
+    diagnostics: &mut PolicyDiagnostics,
+) -> Option<DurationString> {
+    let span = given.cloned().unwrap_or_else(|| DurationString(default.into()));
     if let Err(problem) = span.duration() {
         diagnostics.add(field, problem);
     }

@@ -18,7 +18,7 @@ use super::{
 };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ReaperVerdict {
+pub enum ReapDecision {
     Reap,
     Not(Reason),
 }
@@ -63,23 +63,23 @@ impl fmt::Display for Reason {
 }
 
 /// In node-reaper's order. Errors (a predicate that cannot be judged on *any* node, a missing zone) reap nothing.
-pub fn decide_one(config: &ReaperConfig, node: &Node, snapshot: &Snapshot, now: Now) -> Result<ReaperVerdict, String> {
+pub fn decide_one(config: &ReaperConfig, node: &Node, snapshot: &Snapshot, now: Now) -> Result<ReapDecision, String> {
     let judging = Judging::new(config, snapshot, now);
     if !judging.is_reapable(node)? {
-        return Ok(ReaperVerdict::Not(Reason::PredicateFalse));
+        return Ok(ReapDecision::Not(Reason::PredicateFalse));
     }
     if config.compat == Compat::Fixed && node.is_control_plane() {
-        return Ok(ReaperVerdict::Not(Reason::ControlPlane));
+        return Ok(ReapDecision::Not(Reason::ControlPlane));
     }
     if let Some(reason) = too_new(config, node, now) {
-        return Ok(ReaperVerdict::Not(reason));
+        return Ok(ReapDecision::Not(reason));
     }
     let unhealthy = judging.unhealthy()?;
     if let Some(reason) = too_many_in_cluster(config, snapshot, &unhealthy) {
-        return Ok(ReaperVerdict::Not(reason));
+        return Ok(ReapDecision::Not(reason));
     }
     let zone = too_many_in_zone(config, node, snapshot, &unhealthy)?;
-    Ok(zone.map_or(ReaperVerdict::Reap, ReaperVerdict::Not))
+    Ok(zone.map_or(ReapDecision::Reap, ReapDecision::Not))
 }
 
 /// Evaluates the predicates as `compat` has it.

@@ -1,7 +1,7 @@
 //! What is done otherwise than by node-reaper, and configurations that are not started with.
 
 use crate::{
-    facts::{Condition, Node, Truth},
+    facts::{Condition, ConditionStatus, Node},
     snapshot::Snapshot,
     time::{Moment, Now},
 };
@@ -73,7 +73,7 @@ pub fn refusals(config: &ReaperConfig, snapshot: &Snapshot, now: Now) -> Vec<Str
 /// not.
 fn control_plane(config: &ReaperConfig, snapshot: &Snapshot, now: Now) -> Option<String> {
     let judging = Judging::new(config, snapshot, now);
-    let taken = |node: &&Node| unwell(node).iter().any(|node| judging.is_reapable(node) == Ok(true));
+    let taken = |node: &&Node| unhealthy(node).iter().any(|node| judging.is_reapable(node) == Ok(true));
     let names: Vec<_> = snapshot
         .nodes
         .values()
@@ -83,7 +83,7 @@ fn control_plane(config: &ReaperConfig, snapshot: &Snapshot, now: Now) -> Option
         .collect();
     (!names.is_empty()).then(|| {
         format!(
-            "dryRun: false, and reapPredicate is true of control-plane nodes that are unwell ({}); add \
+            "dryRun: false, and reapPredicate is true of control-plane nodes that are unhealthy ({}); add \
              `&& [Labels.node-role.kubernetes.io/control-plane] == ()` to it",
             names.join(", ")
         )
@@ -91,8 +91,8 @@ fn control_plane(config: &ReaperConfig, snapshot: &Snapshot, now: Now) -> Option
 }
 
 /// The node as it is, and as it would be in the usual failures.
-fn unwell(node: &Node) -> Vec<Node> {
-    let with = |ready: Truth, others: Truth| {
+fn unhealthy(node: &Node) -> Vec<Node> {
+    let with = |ready: ConditionStatus, others: ConditionStatus| {
         let status = |condition: &Condition| if condition.kind == "Ready" { ready } else { others };
         let turned = |condition: &Condition| Condition {
             status: status(condition),
@@ -104,15 +104,15 @@ fn unwell(node: &Node) -> Vec<Node> {
     };
     vec![
         node.clone(),
-        with(Truth::Unknown, Truth::Unknown),
-        with(Truth::False, Truth::False),
-        with(Truth::Unknown, Truth::False),
-        with(Truth::False, Truth::True),
-        with(Truth::True, Truth::True),
+        with(ConditionStatus::Unknown, ConditionStatus::Unknown),
+        with(ConditionStatus::False, ConditionStatus::False),
+        with(ConditionStatus::Unknown, ConditionStatus::False),
+        with(ConditionStatus::False, ConditionStatus::True),
+        with(ConditionStatus::True, ConditionStatus::True),
     ]
 }
 
-/// A predicate that is true of every node does not separate the well from the unwell.
+/// A predicate that is true of every node does not separate the well from the unhealthy.
 fn everything(config: &ReaperConfig, snapshot: &Snapshot, now: Now) -> Option<String> {
     let judging = Judging::new(config, snapshot, now);
     let all = snapshot.nodes.len();

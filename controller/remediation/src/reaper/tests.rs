@@ -8,7 +8,7 @@ use super::*;
 use crate::{
     api::policy::{Amount, Mode},
     drain::DrainRules,
-    facts::{Condition, Node, OLD_ZONE, Truth, ZONE},
+    facts::{Condition, ConditionStatus, Node, OLD_ZONE, ZONE},
     snapshot::Snapshot,
     time::{Moment, Now},
 };
@@ -34,9 +34,9 @@ fn node(name: &str, zone: &str, ready: bool) -> Node {
         labels: [(OLD_ZONE.into(), zone.into()), (ZONE.into(), zone.into())].into(),
         provider_id: "aws:///zone/i-1".into(),
         conditions: vec![
-            condition("Ready", if ready { Truth::True } else { Truth::Unknown }),
-            condition("MemoryPressure", Truth::False),
-            condition("DiskPressure", Truth::False),
+            condition("Ready", if ready { ConditionStatus::True } else { ConditionStatus::Unknown }),
+            condition("MemoryPressure", ConditionStatus::False),
+            condition("DiskPressure", ConditionStatus::False),
         ],
         ..Node::default()
     }
@@ -57,13 +57,13 @@ fn at(second: i64) -> Now {
     Now { moment: Moment::default(), wall: Timestamp::from_second(second).unwrap() }
 }
 
-fn decide(text: &str, name: &str, snapshot: &Snapshot) -> Result<ReaperVerdict, String> {
+fn decide(text: &str, name: &str, snapshot: &Snapshot) -> Result<ReapDecision, String> {
     decide_one(&config(text), &snapshot.nodes[name], snapshot, at(100_000))
 }
 
 fn not(text: &str, name: &str, snapshot: &Snapshot) -> String {
     match decide(text, name, snapshot) {
-        Ok(ReaperVerdict::Not(reason)) => reason.to_string(),
+        Ok(ReapDecision::Not(reason)) => reason.to_string(),
         other => panic!("{other:?}"),
     }
 }
@@ -204,7 +204,7 @@ fn a_node_that_is_well_is_not_reaped() {
 fn a_single_unready_node_is_reaped() {
     for mode in ["strict", "fixed"] {
         let text = format!("{NOT_READY}compat: {mode}\n");
-        assert_eq!(decide(&text, "a-bad0", &cluster(&[zone("a", 1, 9)])), Ok(ReaperVerdict::Reap), "{mode}");
+        assert_eq!(decide(&text, "a-bad0", &cluster(&[zone("a", 1, 9)])), Ok(ReapDecision::Reap), "{mode}");
     }
 }
 
@@ -213,7 +213,7 @@ fn too_many_unhealthy_nodes_in_the_cluster_or_the_zone_stop_it() {
     let snapshot = cluster(&[zone("a", 1, 9), zone("b", 1, 9)]);
     assert_eq!(not(NOT_READY, "a-bad0", &snapshot), "2 of 20 nodes are unhealthy, maxNodesUnhealthy is 1");
     let text = format!("{NOT_READY}maxNodesUnhealthy: 5\n");
-    assert_eq!(decide(&text, "a-bad0", &snapshot), Ok(ReaperVerdict::Reap));
+    assert_eq!(decide(&text, "a-bad0", &snapshot), Ok(ReapDecision::Reap));
     let snapshot = cluster(&[zone("a", 2, 9), zone("b", 0, 9)]);
     assert!(not(&text, "a-bad0", &snapshot).contains("zone a"));
 }
@@ -222,9 +222,9 @@ fn too_many_unhealthy_nodes_in_the_cluster_or_the_zone_stop_it() {
 fn a_new_node_is_left_alone() {
     let snapshot = cluster(&[zone("a", 1, 9)]);
     let judged = |second| decide_one(&config(NOT_READY), &snapshot.nodes["a-bad0"], &snapshot, at(second)).unwrap();
-    assert!(matches!(judged(299), ReaperVerdict::Not(Reason::TooNew { .. })));
-    assert!(matches!(judged(-50), ReaperVerdict::Not(Reason::TooNew { .. })));
-    assert_eq!(judged(300), ReaperVerdict::Reap);
+    assert!(matches!(judged(299), ReapDecision::Not(Reason::TooNew { .. })));
+    assert!(matches!(judged(-50), ReapDecision::Not(Reason::TooNew { .. })));
+    assert_eq!(judged(300), ReapDecision::Reap);
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn a_share_of_the_zone_is_of_the_cluster_in_strict_and_of_the_zone_in_fixed() {
     // 2 of 4 in the zone, 2 of 20 in the cluster.
     let snapshot = cluster(&[zone("a", 2, 2), zone("b", 0, 16)]);
     let text = format!("{NOT_READY}maxNodesUnhealthy: 50%\nmaxNodesUnhealthyInSameZone: 10%\n");
-    assert_eq!(decide(&format!("{text}compat: strict\n"), "a-bad0", &snapshot), Ok(ReaperVerdict::Reap));
+    assert_eq!(decide(&format!("{text}compat: strict\n"), "a-bad0", &snapshot), Ok(ReapDecision::Reap));
     assert!(not(&text, "a-bad0", &snapshot).starts_with("2 of 4"));
 }
 
@@ -250,15 +250,15 @@ fn without_the_beta_label_strict_fails_and_fixed_looks_further() {
     };
     let strict = format!("{NOT_READY}compat: strict\n");
     assert!(decide(&strict, "a-bad0", &bare(true)).unwrap_err().contains("failure-domain.beta.kubernetes.io/zone"));
-    assert_eq!(decide(NOT_READY, "a-bad0", &bare(true)), Ok(ReaperVerdict::Reap));
-    assert_eq!(decide(NOT_READY, "a-bad0", &bare(false)), Ok(ReaperVerdict::Reap));
+    assert_eq!(decide(NOT_READY, "a-bad0", &bare(true)), Ok(ReapDecision::Reap));
+    assert_eq!(decide(NOT_READY, "a-bad0", &bare(false)), Ok(ReapDecision::Reap));
 }
 
 #[test]
 fn the_default_never_reaps_today_in_strict_and_does_in_fixed() {
     let snapshot = cluster(&[zone("a", 1, 9)]);
     assert!(not("compat: strict", "a-bad0", &snapshot).starts_with("10 of 10"));
-    assert_eq!(decide("", "a-bad0", &snapshot), Ok(ReaperVerdict::Reap));
+    assert_eq!(decide("", "a-bad0", &snapshot), Ok(ReapDecision::Reap));
 }
 
 #[test]
@@ -275,7 +275,7 @@ fn fixed_never_reaps_a_control_plane_node() {
     nodes[0].labels.insert("node-role.kubernetes.io/control-plane".into(), String::new());
     let snapshot = cluster(&[nodes]);
     assert!(not(NOT_READY, "a-bad0", &snapshot).contains("control-plane"));
-    assert_eq!(decide(&format!("{NOT_READY}compat: strict\n"), "a-bad0", &snapshot), Ok(ReaperVerdict::Reap));
+    assert_eq!(decide(&format!("{NOT_READY}compat: strict\n"), "a-bad0", &snapshot), Ok(ReapDecision::Reap));
 }
 
 #[test]
@@ -285,7 +285,7 @@ fn our_own_cordon_does_not_end_what_it_began() {
     let by_others = cluster(std::slice::from_ref(&nodes));
     assert_eq!(not("", "a-bad0", &by_others), "reapPredicate is false");
     nodes[0].annotations.insert(crate::api::CORDONED_BY.into(), POLICY_NAME.into());
-    assert_eq!(decide("", "a-bad0", &cluster(&[nodes])), Ok(ReaperVerdict::Reap));
+    assert_eq!(decide("", "a-bad0", &cluster(&[nodes])), Ok(ReapDecision::Reap));
 }
 
 #[test]

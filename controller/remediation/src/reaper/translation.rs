@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use crate::{
     api::policy::{
-        Amount, BudgetSpec, ControlPlane, CordonStep, DrainStep, Mode, ReapStep, RemediationPolicySpec, Selector, Span,
-        StepSpec,
+        Amount, BudgetSpec, ControlPlane, CordonStep, DrainStep, DurationString, Mode, ReapStep, RemediationPolicySpec,
+        Selector, StepSpec,
     },
     facts::Node,
     predicate::Judge,
@@ -16,7 +16,7 @@ use crate::{
 use super::{
     Maximum,
     config::{Compat, ReaperConfig},
-    decision::{ReaperVerdict, Reason, decide_one},
+    decision::{ReapDecision, Reason, decide_one},
 };
 
 /// What the policy is called in records, Events and metrics.
@@ -57,9 +57,9 @@ pub struct ReaperJudge {
 impl Judge for ReaperJudge {
     fn judge(&self, node: &Node, snapshot: &Snapshot, now: Now) -> Result<bool, String> {
         match decide_one(&self.config, node, snapshot, now)? {
-            ReaperVerdict::Reap => Ok(true),
-            ReaperVerdict::Not(Reason::PredicateFalse | Reason::TooNew { .. }) => Ok(false),
-            ReaperVerdict::Not(reason) => Err(reason.to_string()),
+            ReapDecision::Reap => Ok(true),
+            ReapDecision::Not(Reason::PredicateFalse | Reason::TooNew { .. }) => Ok(false),
+            ReapDecision::Not(reason) => Err(reason.to_string()),
         }
     }
 
@@ -122,6 +122,6 @@ fn amount(most: Maximum) -> Amount {
     }
 }
 
-fn secs(span: Duration) -> Span {
-    Span(format!("{}s", span.as_secs()))
+fn secs(span: Duration) -> DurationString {
+    DurationString(format!("{}s", span.as_secs()))
 }

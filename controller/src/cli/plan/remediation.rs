@@ -5,10 +5,10 @@ use std::time::Duration;
 use nodewell_remediation::{
     api::{
         fence::Blocker,
-        policy::{Span, StepSpec},
+        policy::{DurationString, StepSpec},
     },
     decide::{self, Memory},
-    facts::{Condition, Effect, LeaseView, Node, Taint, Truth},
+    facts::{Condition, ConditionStatus, Effect, LeaseView, Node, Taint},
     forecast::Remediation,
     guard::reason::{IDENTITY_UNPROVEN, WITHIN_GRACE_PERIOD},
     policy::{Policy, selector},
@@ -66,7 +66,7 @@ fn failed(snapshot: &Snapshot, before: &Node, now: Moment) -> Snapshot {
 fn unknown(since: Moment) -> Condition {
     Condition {
         kind: "Ready".to_owned(),
-        status: Truth::Unknown,
+        status: ConditionStatus::Unknown,
         reason: "NodeStatusUnknown".to_owned(),
         message: "Kubelet stopped posting node status.".to_owned(),
         since: None,
@@ -117,7 +117,7 @@ fn first_steps(policy: &Policy) -> Duration {
 }
 
 /// The policy is compiled: its spans can be read.
-fn span(span: &Span) -> Duration {
+fn span(span: &DurationString) -> Duration {
     span.duration().unwrap_or_default()
 }
 

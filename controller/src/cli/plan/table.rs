@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use nodewell_remediation::{
-    facts::{Node, Truth},
+    facts::{ConditionStatus, Node},
     guard::reason::PREDICATE_ERROR,
     snapshot::Snapshot,
     verdict::Verdict,
@@ -17,9 +17,9 @@ use super::{
 /// The texts of `kubectl get nodes`.
 pub(in crate::cli) fn state(node: &Node) -> String {
     let ready = match node.condition("Ready").map(|ready| ready.status) {
-        Some(Truth::True) => "Ready",
-        Some(Truth::False) => "NotReady",
-        Some(Truth::Unknown) | None => "Unknown",
+        Some(ConditionStatus::True) => "Ready",
+        Some(ConditionStatus::False) => "NotReady",
+        Some(ConditionStatus::Unknown) | None => "Unknown",
     };
     let cordoned = if node.unschedulable { ",SchedulingDisabled" } else { "" };
     format!("{ready}{cordoned}")

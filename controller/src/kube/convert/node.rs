@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1 as core;
 use nodewell_remediation::{
-    facts::{Condition, Effect, Node, Taint, Truth},
+    facts::{Condition, ConditionStatus, Effect, Node, Taint},
     time::Moment,
 };
 
@@ -90,9 +90,9 @@ fn condition(raw: core::NodeCondition, now: Moment) -> Condition {
     Condition {
         kind: raw.type_,
         status: match raw.status.as_str() {
-            "True" => Truth::True,
-            "False" => Truth::False,
-            _ => Truth::Unknown,
+            "True" => ConditionStatus::True,
+            "False" => ConditionStatus::False,
+            _ => ConditionStatus::Unknown,
         },
         reason: raw.reason.unwrap_or_default(),
         message: raw.message.unwrap_or_default(),
@@ -145,7 +145,7 @@ mod tests {
         let ready = node.condition("Ready").unwrap();
         assert_eq!(
             (ready.status, ready.seen, ready.is_own_report, node.is_ready()),
-            (Truth::Unknown, Moment(Duration::from_secs(7)), true, false)
+            (ConditionStatus::Unknown, Moment(Duration::from_secs(7)), true, false)
         );
     }
 

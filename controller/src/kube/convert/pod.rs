@@ -6,7 +6,9 @@ use k8s_openapi::{
     api::{core::v1 as core, policy::v1::PodDisruptionBudget, storage::v1::VolumeAttachment},
     apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference},
 };
-use nodewell_remediation::facts::{Attachment, Budget, Deletion, Owner, Pod, PodRef, Toleration, Volume, VolumeClaim};
+use nodewell_remediation::facts::{
+    Attachment, Deletion, DisruptionBudget, Owner, Pod, PodRef, Toleration, Volume, VolumeClaim,
+};
 
 use super::{node::effect, selector::selects};
 
@@ -116,13 +118,13 @@ pub fn attachment(raw: VolumeAttachment) -> Option<Attachment> {
 
 /// The budget, if it selects this pod.
 #[must_use]
-pub fn budget(raw: PodDisruptionBudget, pod: &Pod) -> Option<Budget> {
+pub fn budget(raw: PodDisruptionBudget, pod: &Pod) -> Option<DisruptionBudget> {
     let spec = raw.spec.unwrap_or_default();
     if !selects(spec.selector.as_ref(), &pod.labels) {
         return None;
     }
     let status = raw.status.unwrap_or_default();
-    Some(Budget {
+    Some(DisruptionBudget {
         namespace: raw.metadata.namespace?,
         name: raw.metadata.name?,
         pods: vec![pod.at.name.clone()],

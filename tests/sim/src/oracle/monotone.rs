@@ -10,7 +10,7 @@ use nodewell_remediation::{
         policy::Mode,
     },
     decide::{Decision, Memory, ORPHANED, decide},
-    facts::{LeaseView, Truth},
+    facts::{ConditionStatus, LeaseView},
     snapshot::{Quorum, Snapshot},
     time::{Moment, Now},
 };
@@ -220,7 +220,10 @@ fn trusting(snapshot: &Snapshot) -> Snapshot {
     for fence in snapshot.fences.values() {
         let Some(off) = &fence.status.off else { continue };
         let ended = believed.nodes.get_mut(&fence.spec.node_name).filter(|node| node.boot_id == off.boot_id);
-        ended.into_iter().flat_map(|node| &mut node.conditions).for_each(|condition| condition.status = Truth::Unknown);
+        ended
+            .into_iter()
+            .flat_map(|node| &mut node.conditions)
+            .for_each(|condition| condition.status = ConditionStatus::Unknown);
     }
     believed
 }

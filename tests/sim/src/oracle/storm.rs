@@ -91,7 +91,7 @@ impl Truth {
     fn signs(&self) -> BTreeSet<String> {
         let (now, fast) = (self.now(), self.scenario.fast);
         let is_unhealthy = |node: &facts::Node| {
-            node.condition("KernelDeadlock").is_some_and(|condition| condition.status == facts::Truth::True)
+            node.condition("KernelDeadlock").is_some_and(|condition| condition.status == facts::ConditionStatus::True)
         };
         let is_silent =
             |name: &str| self.machines.get(name).is_some_and(|machine| now.since(machine.renewed) >= SILENT);

@@ -3,8 +3,8 @@
 use nodewell_remediation::api::{
     Meta,
     policy::{
-        Amount, BudgetSpec, ControlPlane, CordonStep, DrainStep, FastSpec, Mode, PowerStep, RateSpec, ReapStep,
-        RemediationPolicy, RemediationPolicySpec, Span, StepSpec, StormSpec, TaintStep,
+        Amount, BudgetSpec, ControlPlane, CordonStep, DrainStep, DurationString, FastSpec, Mode, PowerStep, RateSpec,
+        ReapStep, RemediationPolicy, RemediationPolicySpec, StepSpec, StormSpec, TaintStep,
     },
 };
 
@@ -32,18 +32,20 @@ impl Scenario {
             selector: Default::default(),
             trust_events: false,
             when: if self.fast { format!("{WHEN}{SILENT}") } else { WHEN.into() },
-            r#for: Some(Span(held.into())),
-            healthy_delay: Some(Span("20s".into())),
+            r#for: Some(DurationString(held.into())),
+            healthy_delay: Some(DurationString("20s".into())),
             steps: self.step_specs(self.steps),
             mode: Mode::Enforce,
             control_plane: if protected { ControlPlane::Never } else { ControlPlane::OneAtATime },
-            node_startup_grace_period: Some(Span("20s".into())),
+            node_startup_grace_period: Some(DurationString("20s".into())),
             cordon_budget: (!self.narrow).then(|| budget("50%", "100%", None)),
             budget: (!self.narrow).then(|| self.power_budget()),
             storm: Some(self.storm()),
-            restarts: Some(RateSpec { count: count(restarts), window: Span("24h".into()) }),
+            restarts: Some(RateSpec { count: count(restarts), window: DurationString("24h".into()) }),
             pods: self.most_pods.map(|most| self.pod_rate(most)),
-            fast: self.fast.then(|| FastSpec { silent_for: Some(Span("15s".into())), unreachable_from: Some(2) }),
+            fast: self
+                .fast
+                .then(|| FastSpec { silent_for: Some(DurationString("15s".into())), unreachable_from: Some(2) }),
         };
         let metadata =
             Meta { name: POLICY.into(), uid: "policy".into(), resource_version: "1".into(), ..Meta::default() };
@@ -52,7 +54,7 @@ impl Scenario {
 
     fn pod_rate(&self, most: usize) -> RateSpec {
         let most = if self.mutation == Mutation::NoPodRate { 1000 } else { most };
-        RateSpec { count: count(most), window: Span(format!("{}s", PODS_WITHIN.as_secs())) }
+        RateSpec { count: count(most), window: DurationString(format!("{}s", PODS_WITHIN.as_secs())) }
     }
 
     fn power_budget(&self) -> BudgetSpec {
@@ -71,11 +73,11 @@ impl Scenario {
     /// Shorter than the default, so that a story has time for what comes after a storm.
     fn storm(&self) -> StormSpec {
         let cooldown = if self.mutation == Mutation::NoCooldown { "0s" } else { "30s" };
-        let storm = StormSpec { cooldown: Some(Span(cooldown.into())), ..StormSpec::default() };
+        let storm = StormSpec { cooldown: Some(DurationString(cooldown.into())), ..StormSpec::default() };
         if !matches!(self.mutation, Mutation::NoBudget | Mutation::NoStorm) {
             return storm;
         }
-        let never = RateSpec { count: 10_000, window: Span("1m".into()) };
+        let never = RateSpec { count: 10_000, window: DurationString("1m".into()) };
         StormSpec { unhealthy: Some(Amount::Text("100%".into())), rate: Some(never), ..storm }
     }
 
@@ -86,7 +88,7 @@ impl Scenario {
         let taint = StepSpec { taint: Some(TaintStep::default()), ..StepSpec::default() };
         let drain = StepSpec { drain: Some(self.drain()), ..StepSpec::default() };
         let reap = ReapStep { even_if_drain_failed: self.even_if_drain_failed };
-        let reap = StepSpec { reap: Some(reap), then_wait: Some(Span("30s".into())), ..StepSpec::default() };
+        let reap = StepSpec { reap: Some(reap), then_wait: Some(DurationString("30s".into())), ..StepSpec::default() };
         match steps {
             Steps::CordonPowerCycle => vec![cordon, self.cycle()],
             Steps::TaintDrainPowerCycle => vec![taint, drain, self.cycle()],
@@ -96,22 +98,30 @@ impl Scenario {
     }
 
     fn cycle(&self) -> StepSpec {
-        StepSpec { power_cycle: Some(self.power()), then_wait: Some(Span("20s".into())), ..StepSpec::default() }
+        StepSpec {
+            power_cycle: Some(self.power()),
+            then_wait: Some(DurationString("20s".into())),
+            ..StepSpec::default()
+        }
     }
 
     fn reboot(&self) -> StepSpec {
-        StepSpec { reboot: Some(self.power()), then_wait: Some(Span("20s".into())), ..StepSpec::default() }
+        StepSpec { reboot: Some(self.power()), then_wait: Some(DurationString("20s".into())), ..StepSpec::default() }
     }
 
     fn power(&self) -> PowerStep {
         let patience = if self.kind == Kind::Plain { "3m" } else { "75s" };
-        PowerStep { ready_timeout: Some(Span(patience.into())), leave_off: self.leave_off, ..PowerStep::default() }
+        PowerStep {
+            ready_timeout: Some(DurationString(patience.into())),
+            leave_off: self.leave_off,
+            ..PowerStep::default()
+        }
     }
 
     fn drain(&self) -> DrainStep {
         let timeout = if self.mutation == Mutation::DrainsOn { 600 } else { DRAIN.as_secs() };
         DrainStep {
-            timeout: Span(format!("{timeout}s")),
+            timeout: DurationString(format!("{timeout}s")),
             force_on_timeout: self.forces,
             disable_eviction: self.mutation == Mutation::AsksNoBudget,
             ..DrainStep::default()

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, rc::Rc, time::Duration};
 
 use nodewell_remediation::{
-    facts::{CONTROL_PLANE, Deletion, Effect, Node, Taint, Truth as Is, ZONE},
+    facts::{CONTROL_PLANE, ConditionStatus as Is, Deletion, Effect, Node, Taint, ZONE},
     time::Moment,
 };
 

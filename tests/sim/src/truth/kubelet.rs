@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use nodewell_remediation::{
     api::OUT_OF_SERVICE,
-    facts::{Condition, Deletion, LeaseView, Node, Truth as Is},
+    facts::{Condition, ConditionStatus as Is, Deletion, LeaseView, Node},
     time::Moment,
 };
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use nodewell_reconcile::api_error::ApiError;
 use nodewell_remediation::{
     api::OUT_OF_SERVICE,
-    facts::{Budget, Node, Owner, Pod, PodRef, Volume, VolumeClaim},
+    facts::{DisruptionBudget, Node, Owner, Pod, PodRef, Volume, VolumeClaim},
     time::Moment,
 };
 
@@ -86,7 +86,7 @@ impl Truth {
 
     /// The budget that selects a pod, if one does.
     #[must_use]
-    pub fn budget_of(&self, pod: &str) -> Option<Budget> {
+    pub fn budget_of(&self, pod: &str) -> Option<DisruptionBudget> {
         let group = group(pod);
         let most_missing = match group {
             2 => 1,
@@ -97,7 +97,7 @@ impl Truth {
         let serving = pods.iter().filter(|pod| pod.ready && pod.deleting.is_none()).count();
         let wanted = (0..self.scenario.pods as u64).filter(|number| number % 4 == group).count();
         let allowed = i64::try_from(serving).unwrap_or(0) + most_missing - i64::try_from(wanted).unwrap_or(0);
-        Some(Budget {
+        Some(DisruptionBudget {
             namespace: "default".into(),
             name: format!("pdb-{group}"),
             pods: pods.iter().map(|pod| pod.at.name.clone()).collect(),

@@ -17,7 +17,7 @@ fn proven(agent: &str, id: &str, options: &[(&str, &str)]) -> Result<(), String>
         needed: [].into(),
         names: BTreeMap::new(),
         identity_method: IdentityMethod::Asked,
-        of_type: std::collections::BTreeSet::new(),
+        from_label: std::collections::BTreeSet::new(),
         storage: None,
         acts: [].into(),
         longest: Duration::ZERO,

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, time::Duration};
 use jiff::Timestamp;
 use nodewell_remediation::{
     api::{Meta, fence::NodeFence},
-    facts::{LeaseView, Node, Truth},
+    facts::{ConditionStatus, LeaseView, Node},
 };
 use tokio::time::timeout;
 
@@ -36,7 +36,7 @@ fn end_list(cache: &Cache, source: Source, version: &str, objects: impl FnOnce(&
 }
 
 fn node(version: u64) -> Node {
-    Node { resource_version: version.to_string(), ..tests::node(Truth::Unknown) }
+    Node { resource_version: version.to_string(), ..tests::node(ConditionStatus::Unknown) }
 }
 
 fn fence(uid: &str, version: u64) -> NodeFence {

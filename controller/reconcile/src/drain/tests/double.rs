@@ -5,7 +5,7 @@ use std::{cell::RefCell, collections::BTreeMap, future::pending, time::Duration}
 use jiff::Timestamp;
 use nodewell_remediation::{
     action::EventDraft,
-    facts::{Attachment, Budget, Deletion, LeaseView, Node, Owner, Pod, PodRef},
+    facts::{Attachment, Deletion, DisruptionBudget, LeaseView, Node, Owner, Pod, PodRef},
     time::{Moment, Now},
 };
 use tokio::time::{Instant, sleep};
@@ -39,7 +39,7 @@ pub(super) struct Double {
     evict: Acts,
     delete: Acts,
     list: Box<dyn Fn(usize) -> Does>,
-    budgets: Vec<Budget>,
+    budgets: Vec<DisruptionBudget>,
     /// The receiver of a message never returns.
     deaf: bool,
     node_becomes: Option<(Duration, Option<&'static str>)>,
@@ -112,7 +112,7 @@ impl Double {
         Self { list: Box::new(acts), ..self }
     }
 
-    pub(super) fn budget(mut self, budget: Budget) -> Self {
+    pub(super) fn budget(mut self, budget: DisruptionBudget) -> Self {
         self.budgets.push(budget);
         self
     }
@@ -272,7 +272,7 @@ impl Pods for Double {
         unused()
     }
 
-    async fn budgets_of(&self, pod: &Pod) -> Result<Vec<Budget>, ApiError> {
+    async fn budgets_of(&self, pod: &Pod) -> Result<Vec<DisruptionBudget>, ApiError> {
         self.record(format!("budgets {}", pod.at.name));
         Ok(self.budgets.clone())
     }

@@ -6,7 +6,7 @@ use nodewell_remediation::{
         Meta, STORAGE_RELEASED,
         fence::{Confirmation, Intent, NodeFenceSpec, NodeFenceStatus},
     },
-    facts::{Condition, Truth},
+    facts::{Condition, ConditionStatus},
 };
 
 use super::*;
@@ -21,7 +21,7 @@ fn intended(act: Irreversible) -> NodeFence {
 }
 
 fn ready(boot_id: &str) -> Node {
-    let ready = Condition { kind: "Ready".into(), status: Truth::True, ..Condition::default() };
+    let ready = Condition { kind: "Ready".into(), status: ConditionStatus::True, ..Condition::default() };
     Node {
         name: "n".into(),
         uid: "n".into(),

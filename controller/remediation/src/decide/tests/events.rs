@@ -20,7 +20,7 @@ fn reported_by(when: &str) -> Snapshot {
     snapshot
 }
 
-fn condition(snapshot: &mut Snapshot, kind: &str, status: Truth, is_own_report: bool) {
+fn condition(snapshot: &mut Snapshot, kind: &str, status: ConditionStatus, is_own_report: bool) {
     let node = snapshot.nodes.get_mut("n0").unwrap();
     set_condition(node, kind, status, "Reported", at(900));
     node.conditions.iter_mut().filter(|known| known.kind == kind).for_each(|known| known.is_own_report = is_own_report);
@@ -88,7 +88,7 @@ fn beside_an_event_the_node_itself_has_to_report_what_is_asked_for() {
         ("!('AllIsWell' in events) && conditions.DiskUnhealthy.status == 'True'", Some(KUBELET), None),
     ] {
         let mut snapshot = reported_by(when);
-        own.into_iter().for_each(|own| condition(&mut snapshot, "DiskUnhealthy", Truth::True, own));
+        own.into_iter().for_each(|own| condition(&mut snapshot, "DiskUnhealthy", ConditionStatus::True, own));
         assert_eq!(blocked(&snapshot), expected, "{when} {own:?}");
     }
 }
@@ -96,7 +96,7 @@ fn beside_an_event_the_node_itself_has_to_report_what_is_asked_for() {
 #[test]
 fn a_predicate_that_asks_for_no_events_needs_no_voucher() {
     let mut snapshot = reported_by("conditions.?DiskUnhealthy.?status.orValue('') == 'True'");
-    condition(&mut snapshot, "DiskUnhealthy", Truth::True, ANYBODY);
+    condition(&mut snapshot, "DiskUnhealthy", ConditionStatus::True, ANYBODY);
     assert_eq!(blocked(&snapshot), None);
 }
 
@@ -104,13 +104,13 @@ fn a_predicate_that_asks_for_no_events_needs_no_voucher() {
 #[test]
 fn silence_is_a_nodes_own_report() {
     for (when, ready, renewed, expected) in [
-        ("'DiskFell' in events && !node.ready", Truth::Unknown, Some(900), None),
-        ("'DiskFell' in events && !node.ready", Truth::Unknown, Some(961), not_trusted()),
-        ("'DiskFell' in events && !node.ready", Truth::Unknown, None, not_trusted()),
-        ("'DiskFell' in events || !node.ready", Truth::Unknown, Some(900), None),
-        ("'DiskFell' in events && lease.age >= 15", Truth::True, Some(980), None),
-        ("'DiskFell' in events && lease.age >= 5", Truth::True, Some(990), not_trusted()),
-        ("'DiskFell' in events && lease.age < 50", Truth::True, Some(980), not_trusted()),
+        ("'DiskFell' in events && !node.ready", ConditionStatus::Unknown, Some(900), None),
+        ("'DiskFell' in events && !node.ready", ConditionStatus::Unknown, Some(961), not_trusted()),
+        ("'DiskFell' in events && !node.ready", ConditionStatus::Unknown, None, not_trusted()),
+        ("'DiskFell' in events || !node.ready", ConditionStatus::Unknown, Some(900), None),
+        ("'DiskFell' in events && lease.age >= 15", ConditionStatus::True, Some(980), None),
+        ("'DiskFell' in events && lease.age >= 5", ConditionStatus::True, Some(990), not_trusted()),
+        ("'DiskFell' in events && lease.age < 50", ConditionStatus::True, Some(980), not_trusted()),
     ] {
         let mut snapshot = reported_by(when);
         condition(&mut snapshot, "Ready", ready, ANYBODY);
@@ -124,14 +124,14 @@ fn silence_is_a_nodes_own_report() {
 #[test]
 fn a_record_is_not_driven_on_by_events_alone() {
     let mut snapshot = reported_by(EITHER);
-    condition(&mut snapshot, "DiskUnhealthy", Truth::True, KUBELET);
+    condition(&mut snapshot, "DiskUnhealthy", ConditionStatus::True, KUBELET);
     let first = run(&snapshot, Memory::default(), 1000);
     store(&mut snapshot, &first, 1000);
     snapshot.fences.get_mut("n0").unwrap().status.policy_step = 1;
     kill(snapshot.nodes.get_mut("n0").unwrap());
     let acts = |snapshot: &Snapshot| run(snapshot, first.memory.clone(), 1001).actions.len();
     assert_eq!(acts(&snapshot), 1, "power off");
-    condition(&mut snapshot, "DiskUnhealthy", Truth::False, KUBELET);
+    condition(&mut snapshot, "DiskUnhealthy", ConditionStatus::False, KUBELET);
     assert_eq!(acts(&snapshot), 0);
     assert!(reasons(&run(&snapshot, first.memory.clone(), 1001), "n0").contains(&"EventsNotTrusted"));
 }
@@ -142,7 +142,7 @@ fn the_time_of_events_alone_does_not_count() {
     let mut snapshot = reported_by(EITHER);
     snapshot.policies[0].held_for = Duration::from_secs(60);
     let first = run(&snapshot, Memory::default(), 1000);
-    condition(&mut snapshot, "DiskUnhealthy", Truth::True, KUBELET);
+    condition(&mut snapshot, "DiskUnhealthy", ConditionStatus::True, KUBELET);
     let second = run(&snapshot, first.memory, 1100);
     assert_eq!(reasons(&second, "n0"), ["WithinGracePeriod"]);
     assert_eq!(opened(&run(&snapshot, second.memory, 1160)), ["n0"]);

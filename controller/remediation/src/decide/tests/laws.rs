@@ -121,7 +121,7 @@ proptest! {
         let (mut one, mut two) = (run(&snapshot, Memory::default(), 1000), run(&snapshot.clone(), Memory::default(), 1000));
         for second in [1001, 1030, 1100] {
             prop_assert_eq!((&one.actions, &one.verdicts), (&two.actions, &two.verdicts));
-            prop_assert_eq!((&one.gather, one.wake), (&two.gather, two.wake));
+            prop_assert_eq!((&one.gather, one.requeue_at), (&two.gather, two.requeue_at));
             (one, two) = (run(&snapshot, one.memory, second), run(&snapshot, two.memory, second));
         }
     }
@@ -178,7 +178,9 @@ fn five_thousand_nodes_and_three_policies_take_milliseconds() {
     for name in (0..5000).map(|number| format!("n{number:04}")) {
         let mut node = node(&name);
         (0..20).for_each(|number| drop(node.labels.insert(format!("label-{number}"), "value".into())));
-        (0..15).for_each(|number| set_condition(&mut node, &format!("Kind{number}"), Truth::False, "Fine", at(0)));
+        (0..15).for_each(|number| {
+            set_condition(&mut node, &format!("Kind{number}"), ConditionStatus::False, "Fine", at(0))
+        });
         node.labels.insert(ZONE.into(), format!("z{}", name.len() % 3));
         snapshot.nodes.insert(name, node);
     }

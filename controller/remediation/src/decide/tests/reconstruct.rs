@@ -47,7 +47,7 @@ fn a_silence_is_as_old_as_it_is_too_long() {
 #[test]
 fn of_two_conditions_the_later_one_counts() {
     let mut snapshot = snapshot_of(1, vec![patient("!node.ready && conditions.Gpu.status == 'False'")]);
-    set_condition(snapshot.nodes.get_mut("n0").unwrap(), "Gpu", Truth::False, "", at(1100));
+    set_condition(snapshot.nodes.get_mut("n0").unwrap(), "Gpu", ConditionStatus::False, "", at(1100));
     assert_eq!(reasons(&plan(&snapshot, 1399), "n0"), ["WithinGracePeriod"]);
     assert_eq!(opened(&plan(&snapshot, 1400)), ["n0"]);
 }
@@ -61,7 +61,7 @@ fn a_storm_of_long_ago_is_over_and_one_of_now_is_not() {
         assert_eq!(reasons(&plan(&snapshot, second), "n0"), expected, "{second}");
     }
     assert_eq!(reasons(&plan(&snapshot, 2399), "n0"), ["StormCooldown"]);
-    assert_eq!(opened(&plan(&snapshot, 2400)).len(), 6, "unwell since 900, a storm until 1500, calm for 15 min");
+    assert_eq!(opened(&plan(&snapshot, 2400)).len(), 6, "unhealthy since 900, a storm until 1500, calm for 15 min");
 }
 
 #[test]

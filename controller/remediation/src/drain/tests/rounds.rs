@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     api::fence::DrainReport,
-    facts::{Budget, VolumeClaim},
+    facts::{DisruptionBudget, VolumeClaim},
 };
 
 #[test]
@@ -42,7 +42,7 @@ fn nothing_to_evict_is_done() {
 fn evictions_name_the_pods_uid_and_the_wanted_grace() {
     let rules = DrainRules { grace: Some(Duration::from_secs(7)), ..rules() };
     let next = next(&rules, &[pod("a")], &mut DrainState::default(), STARTED, now(0));
-    let wanted = Call { pod: at("a"), way: Way::Evict, grace: Some(Duration::from_secs(7)), forced: false };
+    let wanted = Call { pod: at("a"), kind: RemovalKind::Evict, grace: Some(Duration::from_secs(7)), forced: false };
     assert_eq!(next.calls, [wanted]);
     assert_eq!(next.until, now(1).moment);
 }
@@ -51,7 +51,7 @@ fn evictions_name_the_pods_uid_and_the_wanted_grace() {
 fn without_eviction_pods_are_deleted() {
     let rules = DrainRules { disable_eviction: true, ..rules() };
     let next = next(&rules, &[pod("a")], &mut DrainState::default(), STARTED, now(0));
-    assert_eq!((next.calls[0].way, next.calls[0].grace), (Way::Delete, None));
+    assert_eq!((next.calls[0].kind, next.calls[0].grace), (RemovalKind::Delete, None));
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn no_more_than_20_are_in_flight() {
     assert_eq!(first.calls.len(), 20);
     make(&first, &mut state, 0);
     assert!(next(&rules(), &pods, &mut state, STARTED, now(1)).calls.is_empty());
-    state.answered(&first.calls[0].pod, Answer::Accepted, rules().retry, now(1).moment);
+    state.answered(&first.calls[0].pod, EvictionResult::Accepted, rules().retry, now(1).moment);
     assert_eq!(names(&next(&rules(), &pods, &mut state, STARTED, now(2))), ["p20"]);
 }
 
@@ -110,7 +110,7 @@ fn a_blocked_pod_is_tried_again_after_pauses_that_grow() {
 #[test]
 fn retry_after_is_honoured() {
     let mut state = DrainState::default();
-    let answer = Answer::EvictionRefused { message: "busy".into(), retry: Some(Duration::from_secs(40)) };
+    let answer = EvictionResult::EvictionRefused { message: "busy".into(), retry: Some(Duration::from_secs(40)) };
     state.answered(&at("a"), answer, rules().retry, now(0).moment);
     assert!(next(&rules(), &[pod("a")], &mut state, STARTED, now(39)).calls.is_empty());
     assert_eq!(next(&rules(), &[pod("a")], &mut state, STARTED, now(40)).calls.len(), 1);
@@ -121,7 +121,7 @@ fn the_budget_that_blocks_is_asked_for_once_and_named() {
     let mut state = DrainState::default();
     state.answered(&at("a"), refused_by_budget("Cannot evict pod"), rules().retry, now(0).moment);
     assert_eq!(next(&rules(), &[pod("a")], &mut state, STARTED, now(1)).ask, [at("a")]);
-    let budget = |name: &str, allowed| Budget {
+    let budget = |name: &str, allowed| DisruptionBudget {
         namespace: "shop".into(),
         name: name.into(),
         pods: vec!["a".into()],
@@ -140,7 +140,7 @@ fn what_does_not_go_is_known_while_it_is_waited_for() {
     let pods = [pod("a"), pod("b"), deleting(pod("c"), 10_005)];
     assert!(next(&rules(), &pods, &mut state, STARTED, now(0)).waits.is_empty());
     state.answered(&at("a"), refused_by_budget("not now"), rules().retry, now(0).moment);
-    state.answered(&at("b"), Answer::NamespaceTerminating, rules().retry, now(0).moment);
+    state.answered(&at("b"), EvictionResult::NamespaceTerminating, rules().retry, now(0).moment);
     let waits = next(&rules(), &pods, &mut state, STARTED, now(1)).waits;
     assert_eq!(waits, ["shop/a: not now", "shop/b: its namespace is being deleted"]);
     let late = next(&rules(), &pods, &mut state, STARTED, now(6)).waits;
@@ -150,9 +150,9 @@ fn what_does_not_go_is_known_while_it_is_waited_for() {
 #[test]
 fn several_budgets_and_a_dying_namespace_have_reasons_of_their_own() {
     let mut state = DrainState::default();
-    let several = Answer::SeveralBudgets { message: "more than one".into() };
+    let several = EvictionResult::SeveralBudgets { message: "more than one".into() };
     state.answered(&at("a"), several, rules().retry, now(0).moment);
-    state.answered(&at("b"), Answer::NamespaceTerminating, rules().retry, now(0).moment);
+    state.answered(&at("b"), EvictionResult::NamespaceTerminating, rules().retry, now(0).moment);
     assert_eq!(names(&next(&rules(), &[pod("a"), pod("b")], &mut state, STARTED, now(5))), ["b"]);
     let verdict = next(&rules(), &[pod("a"), pod("b")], &mut state, STARTED, now(600)).verdict.unwrap();
     assert!(verdict.refused_evictions[0].contains("several PodDisruptionBudgets"), "{verdict:?}");
@@ -163,7 +163,7 @@ fn several_budgets_and_a_dying_namespace_have_reasons_of_their_own() {
 fn when_all_that_is_left_was_refused_for_good_the_drain_ends() {
     let mut state = DrainState::default();
     let _ = next(&rules(), &[pod("a"), pod("b")], &mut state, STARTED, now(0));
-    state.answered(&at("a"), Answer::Refused { message: "forbidden".into() }, rules().retry, now(0).moment);
+    state.answered(&at("a"), EvictionResult::Refused { message: "forbidden".into() }, rules().retry, now(0).moment);
     assert_eq!(next(&rules(), &[pod("a"), pod("b")], &mut state, STARTED, now(1)).verdict, None);
     let verdict = next(&rules(), &[pod("a")], &mut state, STARTED, now(9)).verdict.unwrap();
     assert_eq!(verdict.refused_evictions, ["shop/a: forbidden"]);
@@ -180,15 +180,15 @@ fn the_end_of_the_total_is_left_to_force_where_it_is_asked_for() {
         Pod { volumes: vec![claim], ..pod("writer") },
     ];
     let mut state = DrainState::default();
-    assert_eq!(next(&rules, &pods, &mut state, STARTED, now(569)).calls[0].way, Way::Evict);
+    assert_eq!(next(&rules, &pods, &mut state, STARTED, now(569)).calls[0].kind, RemovalKind::Evict);
     let forced = next(&rules, &pods, &mut state, STARTED, now(570));
     let graces: BTreeMap<_, _> =
         forced.calls.iter().map(|call| (call.pod.name.as_str(), call.grace.unwrap().as_secs())).collect();
     assert_eq!(graces, BTreeMap::from([("hangs", 0), ("web", 0), ("db", 1), ("writer", 1)]));
-    assert!(forced.calls.iter().all(|call| call.way == Way::Delete));
+    assert!(forced.calls.iter().all(|call| call.kind == RemovalKind::Delete));
     make(&forced, &mut state, 570);
     for call in &forced.calls {
-        state.answered(&call.pod, Answer::Accepted, rules.retry, now(570).moment);
+        state.answered(&call.pod, EvictionResult::Accepted, rules.retry, now(570).moment);
     }
     assert!(next(&rules, &pods, &mut state, STARTED, now(571)).calls.is_empty());
     assert_eq!(next(&rules, &pods, &mut state, STARTED, now(580)).calls.len(), 4);
@@ -199,9 +199,9 @@ fn force_comes_early_when_nothing_else_can_help() {
     let rules = DrainRules { force_on_timeout: true, ..rules() };
     let mut state = DrainState::default();
     let _ = next(&rules, &[pod("a")], &mut state, STARTED, now(0));
-    state.answered(&at("a"), Answer::Refused { message: "forbidden".into() }, rules.retry, now(0).moment);
+    state.answered(&at("a"), EvictionResult::Refused { message: "forbidden".into() }, rules.retry, now(0).moment);
     let forced = next(&rules, &[pod("a")], &mut state, STARTED, now(1));
-    assert_eq!((forced.calls[0].way, forced.verdict), (Way::Delete, None));
+    assert_eq!((forced.calls[0].kind, forced.verdict), (RemovalKind::Delete, None));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Which pods go, which stay, and which stand in the way.
 
 use super::*;
-use crate::facts::Budget;
+use crate::facts::DisruptionBudget;
 
 #[test]
 fn a_daemon_sets_pod_stays_or_stands_in_the_way() {
@@ -77,7 +77,7 @@ fn a_selector_leaves_others_alone_even_where_they_would_stand_in_the_way() {
 
 #[test]
 fn a_client_that_only_reads_can_report_what_a_drain_waits_for() {
-    let budget = |name: &str, disruptions_allowed| Budget {
+    let budget = |name: &str, disruptions_allowed| DisruptionBudget {
         namespace: "shop".into(),
         name: name.into(),
         pods: Vec::new(),
@@ -92,7 +92,7 @@ fn a_client_that_only_reads_can_report_what_a_drain_waits_for() {
         Pod { phase: "Succeeded".into(), ..pod("f") },
     ];
     let awaited = awaited(&rules(), &pods, now(0));
-    let lines = |budgets: &[Budget]| -> Vec<String> {
+    let lines = |budgets: &[DisruptionBudget]| -> Vec<String> {
         awaited.iter().map(|one| one.line(if one.asks { budgets } else { &[] })).collect()
     };
     let others = [

@@ -6,7 +6,7 @@ use super::{fixture::Fixture, parts::steps};
 use crate::{
     action::Action,
     api::fence::Phase,
-    fence::{Next, absorb},
+    fence::{Next, apply_outcome},
 };
 
 /// Goes on, a second a round, until `done`; returns the phases it came through.
@@ -24,7 +24,7 @@ pub(super) fn run(fixture: &mut Fixture, rounds: u32, done: impl Fn(&Fixture) ->
             Next::Act(Action::Save { fence, .. }) => fixture.store(*fence),
             Next::Act(Action::Perform { op, .. }) => {
                 let outcome = fixture.perform(&op);
-                let (fence, _) = absorb(&fixture.fence, &op, &outcome, fixture.epoch, fixture.now);
+                let (fence, _) = apply_outcome(&fixture.fence, &op, &outcome, fixture.epoch, fixture.now);
                 fixture.store(fence);
             }
             _ => {}

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     action::{Failed, IrreversibleOp, Op, Outcome},
     api::fence::{Irreversible, Phase},
-    fence::absorb,
+    fence::apply_outcome,
 };
 
 /// Power off is intended, and the next thing is to do it.
@@ -27,7 +27,7 @@ fn ahead(fixture: &Fixture) -> Timestamp {
 }
 
 fn ends(fixture: &mut Fixture, op: &Op, outcome: &Outcome) {
-    let (fence, _) = absorb(&fixture.fence, op, outcome, fixture.epoch, fixture.now);
+    let (fence, _) = apply_outcome(&fixture.fence, op, outcome, fixture.epoch, fixture.now);
     fixture.store(fence);
 }
 

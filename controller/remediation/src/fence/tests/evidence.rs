@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{fixture::Fixture, parts::steps};
 use crate::{
-    facts::Truth,
+    facts::ConditionStatus,
     fence::evidence::{Witness, is_off, may_power_off},
     snapshot::{PowerReading, PowerState},
     time::Moment,
@@ -14,7 +14,7 @@ use crate::{
 fn silent(secs: u64) -> Fixture {
     let mut fixture = Fixture::new(steps(&["power"]));
     fixture.now.moment = Moment(Duration::from_secs(1000 + secs));
-    fixture.node.as_mut().unwrap().conditions[0].status = Truth::Unknown;
+    fixture.node.as_mut().unwrap().conditions[0].status = ConditionStatus::Unknown;
     fixture
 }
 
@@ -29,9 +29,12 @@ fn set_power(fixture: &mut Fixture, readings: &[(u64, PowerState)]) {
 
 #[test]
 fn silence_alone_is_enough_after_fifty_seconds_of_a_node_that_is_not_ready() {
-    for (secs, ready, enough) in
-        [(49, Truth::Unknown, false), (50, Truth::Unknown, true), (50, Truth::False, true), (50, Truth::True, false)]
-    {
+    for (secs, ready, enough) in [
+        (49, ConditionStatus::Unknown, false),
+        (50, ConditionStatus::Unknown, true),
+        (50, ConditionStatus::False, true),
+        (50, ConditionStatus::True, false),
+    ] {
         let mut fixture = silent(secs);
         fixture.node.as_mut().unwrap().conditions[0].status = ready;
         assert_eq!(may_power_off(&fixture.input()).is_ok(), enough, "{secs} s, Ready {ready}");

@@ -12,8 +12,8 @@ use crate::{
         fence::{Confirmation, DrainReport, NodeFence, NodeFenceSpec, NodeFenceStatus, Phase},
         policy::StepSpec,
     },
-    facts::{LeaseView, Node, Pod, Truth},
-    fence::{FenceInput, GuardBlockers, Next, PredicateState, out_of_service, revival::Revival},
+    facts::{ConditionStatus, LeaseView, Node, Pod},
+    fence::{FenceInput, GuardBlockers, Next, PredicateState, out_of_service, post_off_activity::PostOffActivity},
     policy::Policy,
     snapshot::{Gathered, PowerReading, PowerState},
     time::{Moment, Now},
@@ -34,7 +34,7 @@ pub(super) struct Fixture {
     pub(super) predicate: PredicateState,
     pub(super) guard_blockers: GuardBlockers,
     pub(super) entered: Moment,
-    pub(super) revival: Option<Revival>,
+    pub(super) post_off_activity: Option<PostOffActivity>,
     pub(super) epoch: u64,
     pub(super) now: Now,
     /// The machine itself.
@@ -74,7 +74,7 @@ impl Fixture {
             predicate: PredicateState::Yes,
             guard_blockers: GuardBlockers::default(),
             entered: now.moment,
-            revival: None,
+            post_off_activity: None,
             epoch: 7,
             now,
             powered: true,
@@ -99,7 +99,7 @@ impl Fixture {
             predicate: self.predicate,
             guard_blockers: &self.guard_blockers,
             entered: self.entered,
-            revival: self.revival.as_ref(),
+            post_off_activity: self.post_off_activity.as_ref(),
             epoch: self.epoch,
             now: self.now,
         }
@@ -124,7 +124,8 @@ impl Fixture {
 
     fn watch(&mut self) {
         let (node, lease) = (self.node.as_ref(), self.kubelet.as_ref());
-        self.revival = Revival::observe(self.revival.as_ref(), &self.fence, node, lease, self.now.moment);
+        self.post_off_activity =
+            PostOffActivity::observe(self.post_off_activity.as_ref(), &self.fence, node, lease, self.now.moment);
     }
 
     pub(super) fn pass(&mut self, span: Duration) {
@@ -136,7 +137,7 @@ impl Fixture {
         }
         let stale = self.kubelet.as_ref().is_none_or(|lease| lease.stale_for(self.now.moment).as_secs() > 40);
         if stale {
-            self.ready(Truth::Unknown);
+            self.ready(ConditionStatus::Unknown);
         }
         self.look();
         self.watch();
@@ -151,10 +152,10 @@ impl Fixture {
         if let Some(node) = &mut self.node {
             node.boot_id = boot;
         }
-        self.ready(Truth::True);
+        self.ready(ConditionStatus::True);
     }
 
-    fn ready(&mut self, status: Truth) {
+    fn ready(&mut self, status: ConditionStatus) {
         let now = self.now.moment;
         let ready = self.node.as_mut().map(|node| &mut node.conditions[0]);
         if let Some(ready) = ready.filter(|ready| ready.status != status) {

@@ -216,11 +216,11 @@ fn a_policy_that_is_true_no_more_says_so_and_speaks_of_no_readiness() {
 fn what_was_done_is_told_with_what_comes_next() {
     let mut fixture = dead();
     fixture.fence.spec.steps = steps(&["cordon", "drain", "power"]);
-    let absorbed = |fixture: &Fixture, op: &Op, done| {
-        crate::fence::absorb(&fixture.fence, op, &Ok(done), fixture.epoch, fixture.now)
+    let applied = |fixture: &Fixture, op: &Op, done| {
+        crate::fence::apply_outcome(&fixture.fence, op, &Ok(done), fixture.epoch, fixture.now)
     };
     run(&mut fixture, 10, at(Phase::Isolating));
-    let (fence, recorded) = absorbed(&fixture, &Op::Reversible(ReversibleOp::Cordon), Done::Yes);
+    let (fence, recorded) = applied(&fixture, &Op::Reversible(ReversibleOp::Cordon), Done::Yes);
     assert_eq!((recorded.reason.as_str(), recorded.message.as_str()), ("Cordoned", "cordoned; ended; step 2: drain"));
     fixture.store(fence);
     let report =
@@ -229,7 +229,7 @@ fn what_was_done_is_told_with_what_comes_next() {
         Next::Act(Action::Perform { op: Op::Reversible(ReversibleOp::Drain(rules)), .. }) => rules,
         other => panic!("{other:?}"),
     };
-    let (_, recorded) = absorbed(&fixture, &Op::Reversible(ReversibleOp::Drain(rules)), Done::Drain(report));
+    let (_, recorded) = applied(&fixture, &Op::Reversible(ReversibleOp::Drain(rules)), Done::Drain(report));
     assert_eq!((recorded.reason.as_str(), recorded.warning), ("EvictionsRefused", true));
     assert_eq!(recorded.message, "not done: shop/db-0: PodDisruptionBudget db; ended; step 3: powerCycle");
 }

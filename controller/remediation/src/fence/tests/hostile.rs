@@ -13,7 +13,7 @@ use crate::{
         fence::{Blocker, Phase},
     },
     facts::{Pod, Volume, VolumeClaim},
-    fence::{Next, PredicateState, absorb},
+    fence::{Next, PredicateState, apply_outcome},
     guard::reason::POD_RATE,
     snapshot::FencePlan,
 };
@@ -62,7 +62,7 @@ fn off_by_another_kind_of_method_than_was_intended_releases_nothing() {
     let mut fixture = dead();
     run(&mut fixture, 400, at(Phase::PoweringOff));
     let (op, lost) = (Op::from(IrreversibleOp::PowerOff), Err(Failed::InDoubt("the BMC does not answer".into())));
-    let (fence, _) = absorb(&fixture.fence, &op, &lost, fixture.epoch, fixture.now);
+    let (fence, _) = apply_outcome(&fixture.fence, &op, &lost, fixture.epoch, fixture.now);
     fixture.store(fence);
     assert_eq!((fixture.phase(), fixture.powered), (Phase::InDoubt, true));
     fixture.gathered.methods = Some(Ok(only_storage()));
@@ -91,7 +91,7 @@ fn a_bmc_that_lied_is_found_out_by_its_own_word_too() {
     fixture.perform(&op).unwrap();
     assert!(fixture.node.as_ref().unwrap().taint(OUT_OF_SERVICE).is_some());
     let lost = Err(Failed::InDoubt("the answer was lost".into()));
-    let (fence, _) = absorb(&fixture.fence, &op, &lost, fixture.epoch, fixture.now);
+    let (fence, _) = apply_outcome(&fixture.fence, &op, &lost, fixture.epoch, fixture.now);
     fixture.store(fence);
     (fixture.alive, fixture.claims_off) = (true, false);
     run(&mut fixture, 60, at(Phase::Quarantined));

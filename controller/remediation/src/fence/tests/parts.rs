@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use super::fixture::NODE;
 use crate::{
-    api::policy::{CordonStep, DrainStep, Mode, PowerStep, ReapStep, Span, StepSpec, TaintStep},
-    facts::{Condition, LeaseView, Node, Pod, PodRef, Truth},
+    api::policy::{CordonStep, DrainStep, DurationString, Mode, PowerStep, ReapStep, StepSpec, TaintStep},
+    facts::{Condition, ConditionStatus, LeaseView, Node, Pod, PodRef},
     policy::{Fast, Policy},
     snapshot::FencePlan,
     time::Now,
 };
 
-pub(super) fn span(text: &str) -> Option<Span> {
-    Some(Span(text.into()))
+pub(super) fn span(text: &str) -> Option<DurationString> {
+    Some(DurationString(text.into()))
 }
 
 pub(super) fn step(kind: &str) -> StepSpec {
@@ -33,7 +33,8 @@ pub(super) fn steps(kinds: &[&str]) -> Vec<StepSpec> {
 }
 
 pub(super) fn node(now: Now) -> Node {
-    let ready = Condition { kind: "Ready".into(), status: Truth::True, seen: now.moment, ..Condition::default() };
+    let ready =
+        Condition { kind: "Ready".into(), status: ConditionStatus::True, seen: now.moment, ..Condition::default() };
     Node {
         name: NODE.into(),
         uid: "uid-1".into(),

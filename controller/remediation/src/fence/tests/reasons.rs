@@ -4,7 +4,7 @@ use super::{course::dead, course::run, parts::plan};
 use crate::{
     action::{Done, Failed, IrreversibleOp, Op, ReversibleOp},
     api::fence::{Blocker, Phase},
-    fence::{Next, absorb},
+    fence::{Next, apply_outcome},
     snapshot::FencePlan,
 };
 
@@ -30,7 +30,7 @@ fn only_methods_that_ran_are_in_the_journal() {
     let mut fixture = dead();
     run(&mut fixture, 400, |fixture| fixture.fence.status.phase == Phase::AwaitGuards);
     let names = ["mark-unschedulable", "clean-pods", "port"].map(str::to_owned).to_vec();
-    let (fence, event) = absorb(
+    let (fence, event) = apply_outcome(
         &fixture.fence,
         &Op::Reversible(ReversibleOp::Methods(names.clone())),
         &Ok(Done::Yes),
@@ -40,8 +40,13 @@ fn only_methods_that_ran_are_in_the_journal() {
     assert!(fence.status.isolated);
     assert_eq!(event.message, "mark-unschedulable, port");
     let failed = Err(Failed::NotBegun("no".into()));
-    let (_, event) =
-        absorb(&fixture.fence, &Op::Reversible(ReversibleOp::Methods(names)), &failed, fixture.epoch, fixture.now);
+    let (_, event) = apply_outcome(
+        &fixture.fence,
+        &Op::Reversible(ReversibleOp::Methods(names)),
+        &failed,
+        fixture.epoch,
+        fixture.now,
+    );
     assert_eq!((event.reason.as_str(), event.message.contains("unschedulable")), ("MethodsFailed", false));
 }
 

@@ -15,7 +15,7 @@ use crate::{
         RETRY,
         fence::{Blocker, Phase},
     },
-    fence::{Next, PredicateState, absorb},
+    fence::{Next, PredicateState, apply_outcome},
     snapshot::FencePlan,
     time::Moment,
 };
@@ -147,7 +147,7 @@ fn perform(fixture: &mut Fixture, dice: &mut Dice, laws: &mut Laws, op: &Op) {
         return crash(fixture, dice);
     }
     laws.ended(op, Some(&outcome));
-    let (after, _) = absorb(&fixture.fence, op, &outcome, fixture.epoch, fixture.now);
+    let (after, _) = apply_outcome(&fixture.fence, op, &outcome, fixture.epoch, fixture.now);
     laws.written(&fixture.fence, &after);
     fixture.store(after);
 }

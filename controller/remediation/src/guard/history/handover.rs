@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::History;
 use crate::{
-    guard::storm::Past,
+    guard::storm::StormHandover,
     policy::{Policy, Rate},
     snapshot::Snapshot,
     time::{Moment, Now},
@@ -34,7 +34,7 @@ pub struct Handover {
     cycles: Vec<Cycle>,
     /// By policy.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub(crate) storms: BTreeMap<String, Past>,
+    pub(crate) storms: BTreeMap<String, StormHandover>,
     /// There was one and it cannot be read: every rate counts as used up for its window.
     #[serde(skip)]
     pub(super) is_lost: bool,
@@ -88,7 +88,7 @@ impl Handover {
         Self { is_lost: true, ..Self::default() }
     }
 
-    pub(crate) fn with_storms(self, storms: BTreeMap<String, Past>) -> Self {
+    pub(crate) fn with_storms(self, storms: BTreeMap<String, StormHandover>) -> Self {
         Self { storms, ..self }
     }
 

@@ -149,7 +149,7 @@ fn so_many_are_taken_in_a_window() {
     let mut fixture = Fixture::new();
     fixture.policy.budget.rate = Some(Rate { count: 2, window: Duration::from_secs(60) });
     for (name, second) in [("n1", 900), ("n2", 950), ("n3", 990)] {
-        fixture.history.give("p", name, "uid", DisruptionLevel::Power, at(second));
+        fixture.history.charge("p", name, "uid", DisruptionLevel::Power, at(second));
     }
     assert_eq!(reasons(&fixture.all_blockers().power), ["Rate"]);
     fixture.policy.budget.rate = Some(Rate { count: 3, window: Duration::from_secs(60) });

@@ -99,7 +99,7 @@ fn only_a_node_dead_for_certain_has_a_slot_of_the_dead() {
             fixture.snapshot.kubelet_leases.get_mut("n0").unwrap().duration = Duration::from_secs(101);
         }),
         ("it has no Lease", |fixture| drop(fixture.snapshot.kubelet_leases.remove("n0"))),
-        ("it is Ready", |fixture| set_condition(fixture.node(), "Ready", Truth::True, "KubeletReady", at(0))),
+        ("it is Ready", |fixture| set_condition(fixture.node(), "Ready", ConditionStatus::True, "KubeletReady", at(0))),
         ("no condition says whether it is Ready", |fixture| fixture.node().conditions.clear()),
     ];
     for (what, change) in changes {
@@ -148,7 +148,7 @@ proptest! {
         let mut fixture = a_liar();
         fixture.snapshot.fences.clear();
         fixture.snapshot.nodes.get_mut("n1").unwrap().unschedulable = false;
-        set_condition(fixture.node(), "Ready", Truth::True, "KubeletReady", at(0));
+        set_condition(fixture.node(), "Ready", ConditionStatus::True, "KubeletReady", at(0));
         fixture.snapshot.kubelet_leases.clear();
         let policy = Policy {
             budget: crate::policy::Budget { cluster: Quota::Count(limits.0), dead: Quota::Count(limits.1), ..wide().budget },

@@ -36,8 +36,8 @@ fn snapshot() -> Snapshot {
 fn busy() -> History {
     let mut history = History::default();
     for number in 1..4 {
-        history.give("p", &format!("n{number}"), &format!("fence-n{number}"), DisruptionLevel::Power, at(1000));
-        history.give_pods("p", &format!("n{number}"), 5, at(1000));
+        history.charge("p", &format!("n{number}"), &format!("fence-n{number}"), DisruptionLevel::Power, at(1000));
+        history.charge_pods("p", &format!("n{number}"), 5, at(1000));
     }
     let mut fences = snapshot();
     let mut record = record("n1", Phase::Recovering);
@@ -113,8 +113,8 @@ fn an_open_record_is_counted_once() {
 fn more_than_fits_is_still_counted() {
     let mut before = History::default();
     for number in 0..3000_u64 {
-        before.give("p", &format!("n{number}"), "r", DisruptionLevel::Power, at(number / 10));
-        before.give_pods("p", &format!("n{number}"), 2, at(number / 10));
+        before.charge("p", &format!("n{number}"), "r", DisruptionLevel::Power, at(number / 10));
+        before.charge_pods("p", &format!("n{number}"), 2, at(number / 10));
     }
     let then = now(300);
     let text = serde_json::to_string(&before.handover(&snapshot(), then)).unwrap();
@@ -165,7 +165,7 @@ fn a_storm_outlives_its_leader_and_old_faults_are_none() {
         assert_eq!(observe(&mut calm, count, at(count as u64 * HOUR)), "");
     }
     let mut next = over(&calm, at(7 * HOUR), at(90 * HOUR));
-    assert_eq!(observe(&mut next, 6, at(90 * HOUR)), "", "they were unwell before");
+    assert_eq!(observe(&mut next, 6, at(90 * HOUR)), "", "they were unhealthy before");
     assert_eq!(observe(&mut next, 8, at(90 * HOUR)), "");
     assert_eq!(observe(&mut StormState::default(), 6, at(90 * HOUR)), "Storm", "without a handover that is not known");
     // Four just before the change and one after it are five within the minute.
@@ -226,7 +226,7 @@ proptest! {
     ) {
         let mut before = History::default();
         for (number, second) in started.iter().enumerate() {
-            before.give("p", &format!("n{number}"), "r", DisruptionLevel::Power, at(*second));
+            before.charge("p", &format!("n{number}"), "r", DisruptionLevel::Power, at(*second));
         }
         let end = now(5000);
         let then = Now { moment: at(1_000_000), wall: wall(5000 + skew) };

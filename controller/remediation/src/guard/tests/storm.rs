@@ -9,10 +9,10 @@ fn storm() -> Storm {
     Policy::default().storm
 }
 
-/// What is reported at each second of this many unwell nodes of 100.
+/// What is reported at each second of this many unhealthy nodes of 100.
 fn observe(state: &mut StormState, storm: &Storm, names: &[&str], second: u64) -> Vec<String> {
-    let unwell: BTreeSet<&str> = names.iter().copied().collect();
-    let blockers = state.observe(storm, unwell, 100, &HostView::default(), at(second));
+    let unhealthy: BTreeSet<&str> = names.iter().copied().collect();
+    let blockers = state.observe(storm, unhealthy, 100, &HostView::default(), at(second));
     blockers.into_iter().map(|blocker| blocker.reason).collect()
 }
 
@@ -55,17 +55,17 @@ fn too_many_in_a_while_are_a_storm() {
 fn a_node_that_flaps_counts_once() {
     let mut state = StormState::default();
     for second in 0..40 {
-        let unwell: &[&str] = if second % 2 == 0 { &["n1"] } else { &[] };
-        assert_eq!(observe(&mut state, &storm(), unwell, second), [""; 0]);
+        let unhealthy: &[&str] = if second % 2 == 0 { &["n1"] } else { &[] };
+        assert_eq!(observe(&mut state, &storm(), unhealthy, second), [""; 0]);
     }
 }
 
 #[test]
 fn one_node_of_three_is_no_storm_unless_none_is_allowed() {
-    let unwell = || BTreeSet::from(["n1"]);
+    let nodes = || BTreeSet::from(["n1"]);
     let say = |unhealthy| {
         let storm = Storm { unhealthy, ..storm() };
-        StormState::default().observe(&storm, unwell(), 3, &HostView::default(), at(0)).len()
+        StormState::default().observe(&storm, nodes(), 3, &HostView::default(), at(0)).len()
     };
     assert_eq!((say(Quota::Percent(30)), say(Quota::Count(0)), say(Quota::Percent(0))), (0, 1, 1));
 }

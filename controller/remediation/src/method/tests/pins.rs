@@ -43,14 +43,14 @@ fn a_types_configmap_names_no_machine() {
 
 #[test]
 fn a_nodes_own_configmap_that_only_pins_leaves_the_steps_to_the_type() {
-    let of_type = [
+    let from_label = [
         ("fence-config-type-big", "config.properties", "power_management=pdu"),
         ("fence-config-type-big", "fence-method-pdu", PDU),
     ];
-    let refusal = typed(&of_type).unwrap().accepted().unwrap_err();
+    let refusal = typed(&from_label).unwrap().accepted().unwrap_err();
     assert_eq!((refusal.line.as_str(), refusal.map.as_str()), ("outlets=pdu-a/3", "fence-config-n1"));
     let own = ("fence-config-node-n1", "config.properties", "node_name=n1\nsystem_uuid=x\noutlets=PDU-A/3");
-    let validated = typed(&[of_type[0], of_type[1], own]).unwrap();
+    let validated = typed(&[from_label[0], from_label[1], own]).unwrap();
     assert_eq!(validated.accepted(), Ok(()));
     assert_eq!(
         (validated.pins.map.as_str(), validated.pins.system_uuid.as_deref()),
@@ -59,21 +59,21 @@ fn a_nodes_own_configmap_that_only_pins_leaves_the_steps_to_the_type() {
     // One with steps of its own, and one that is empty, are all that counts, as ever.
     for steps in ["outlets=pdu-a/3\nisolation=cordon", ""] {
         let own = ("fence-config-n1", "config.properties", steps);
-        assert!(typed(&[of_type[0], of_type[1], own]).unwrap().power(Act::Off).next().is_none(), "{steps}");
+        assert!(typed(&[from_label[0], from_label[1], own]).unwrap().power(Act::Off).next().is_none(), "{steps}");
     }
 }
 
 #[test]
 fn a_plug_that_a_label_chose_is_accepted_by_the_nodes_own_word_alone() {
     let asked = "agent_name=fence_test\nip=cloud\nplug=i-1";
-    let of_type = [
+    let from_label = [
         ("fence-config-type-big", "config.properties", "power_management=vm"),
         ("fence-config-type-big", "fence-method-vm", asked),
     ];
-    assert_eq!(typed(&of_type).unwrap().accepted().unwrap_err().line, "outlets=cloud/i-1");
+    assert_eq!(typed(&from_label).unwrap().accepted().unwrap_err().line, "outlets=cloud/i-1");
     let separate = ("fence-method-vm-n1", "method.properties", "port=i-1");
     let without = ("fence-config-type-big", "fence-method-vm", "agent_name=fence_test\nip=cloud");
-    assert_eq!(typed(&[of_type[0], without, separate]).unwrap().accepted(), Ok(()), "it was written for this node");
+    assert_eq!(typed(&[from_label[0], without, separate]).unwrap().accepted(), Ok(()), "it was written for this node");
 }
 
 #[test]
@@ -114,12 +114,12 @@ fn a_plug_of_a_storage_that_a_label_chose_is_accepted_by_the_nodes_own_word_alon
     let san = "agent_name=fence_test\nip=switch\nidentity=configured\nstorage=fc";
     let with_plug = format!("{san}\nplug=7");
     let steps = ("fence-config-type-big", "config.properties", "power_management=san");
-    let of_type = [steps, ("fence-config-type-big", "fence-method-san", with_plug.as_str())];
-    assert_eq!(typed(&of_type).unwrap().accepted().unwrap_err().line, "outlets=switch/7");
+    let from_label = [steps, ("fence-config-type-big", "fence-method-san", with_plug.as_str())];
+    assert_eq!(typed(&from_label).unwrap().accepted().unwrap_err().line, "outlets=switch/7");
     let own = ("fence-config-n1", "config.properties", "outlets=switch/7");
-    assert_eq!(typed(&[of_type[0], of_type[1], own]).unwrap().accepted(), Ok(()));
+    assert_eq!(typed(&[from_label[0], from_label[1], own]).unwrap().accepted(), Ok(()));
     let other = ("fence-config-n1", "config.properties", "outlets=switch/8");
-    assert!(typed(&[of_type[0], of_type[1], other]).unwrap().accepted().is_err());
+    assert!(typed(&[from_label[0], from_label[1], other]).unwrap().accepted().is_err());
     // No method asks a switch whose port it is: which switch is chosen by the label as well.
     let port = ("fence-method-san-n1", "method.properties", "plug=7");
     let of_label = typed(&[steps, ("fence-config-type-big", "fence-method-san", san), port]).unwrap();
@@ -137,12 +137,13 @@ fn a_plug_of_any_step_that_a_label_chose_is_accepted_by_the_nodes_own_word_alone
         ("power_management=pdu port", "on"),
     ] {
         let port = format!("agent_name=fence_test\nip=switch\nplug=7\naction={action}");
-        let of_type = [
+        let from_label = [
             ("fence-config-type-big", "config.properties", steps),
             ("fence-config-type-big", "fence-method-port", port.as_str()),
             ("fence-config-type-big", "fence-method-pdu", PDU),
         ];
-        let with = |outlets| [of_type[0], of_type[1], of_type[2], ("fence-config-n1", "config.properties", outlets)];
+        let with =
+            |outlets| [from_label[0], from_label[1], from_label[2], ("fence-config-n1", "config.properties", outlets)];
         let refusal = typed(&with("outlets=pdu-a/3")).unwrap().accepted().unwrap_err();
         assert_eq!(refusal.line, "outlets=pdu-a/3 switch/7", "{steps}");
         assert_eq!(typed(&with("outlets=pdu-a/3 switch/7")).unwrap().accepted(), Ok(()), "{steps}");
@@ -160,7 +161,7 @@ fn all_by_which_a_label_could_choose_another_machine_is_in_the_line() {
     let call = validated.calls.get_mut("pdu").unwrap();
     call.options.extend([("managed".to_owned(), "Rack 2".to_owned()), ("key".to_owned(), "A1".to_owned())]);
     assert_eq!(validated.accepted().unwrap_err().line, "outlets=pdu-a/3", "the node's own");
-    validated.calls.get_mut("pdu").unwrap().of_type.extend(["managed".to_owned(), "key".to_owned()]);
+    validated.calls.get_mut("pdu").unwrap().from_label.extend(["managed".to_owned(), "key".to_owned()]);
     assert_eq!(validated.accepted().unwrap_err().line, "outlets=pdu-a/3/rack_2");
     validated.calls.get_mut("pdu").unwrap().agent = "fence_scsi".to_owned();
     assert_eq!(validated.accepted().unwrap_err().line, "outlets=pdu-a/3/a1/rack_2");

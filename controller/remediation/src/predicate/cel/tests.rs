@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    facts::{Effect, LeaseView, Taint, Truth},
+    facts::{ConditionStatus, Effect, LeaseView, Taint},
     snapshot::EventsSeen,
     testing,
     time::Moment,
@@ -17,7 +17,7 @@ fn facts() -> (Node, Snapshot) {
     node.labels.insert("gpu".into(), "a100".into());
     node.labels.insert(crate::facts::ZONE.into(), "z1".into());
     node.taints.push(Taint { key: "k".into(), value: "v".into(), effect: Effect::NoSchedule });
-    testing::set_condition(&mut node, "GpuUnhealthy", Truth::True, "Xid79", testing::at(940));
+    testing::set_condition(&mut node, "GpuUnhealthy", ConditionStatus::True, "Xid79", testing::at(940));
     let mut snapshot = Snapshot::default();
     let lease = LeaseView {
         resource_version: String::new(),
@@ -198,7 +198,7 @@ fn a_node_costs_microseconds() {
     let (mut node, snapshot) = facts();
     for number in 0..20 {
         node.labels.insert(format!("label-{number}"), "value".into());
-        testing::set_condition(&mut node, &format!("Kind{number}"), Truth::False, "Fine", Moment::default());
+        testing::set_condition(&mut node, &format!("Kind{number}"), ConditionStatus::False, "Fine", Moment::default());
     }
     for source in [
         "conditions.Ready.status != 'True' && lease.present && lease.age > 40 && node.labels.gpu == 'a100'",

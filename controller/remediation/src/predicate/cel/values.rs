@@ -9,7 +9,7 @@ use cel::common::{
 
 use super::check::{Keys, NODE};
 use crate::{
-    facts::{Condition, LeaseView, Node, Taint, Truth},
+    facts::{Condition, ConditionStatus, LeaseView, Node, Taint},
     snapshot::{EventsSeen, Snapshot},
     time::Now,
 };
@@ -72,9 +72,9 @@ fn age(view: &View<'_>) -> Duration {
 
 fn condition<'v>(found: &'v Condition, now: Now) -> Box<dyn Val + 'v> {
     let status = match found.status {
-        Truth::True => "True",
-        Truth::False => "False",
-        Truth::Unknown => "Unknown",
+        ConditionStatus::True => "True",
+        ConditionStatus::False => "False",
+        ConditionStatus::Unknown => "Unknown",
     };
     map([
         ("status".into(), text(status)),

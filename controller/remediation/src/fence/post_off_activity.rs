@@ -24,7 +24,7 @@ const BOOT_REPORTED: Duration = Duration::from_secs(15);
 
 /// What was seen of a node since its record reported Off.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Revival {
+pub struct PostOffActivity {
     /// The boot that was confirmed to have ended.
     boot_id: String,
     /// When this controller first saw that confirmation.
@@ -35,7 +35,7 @@ pub struct Revival {
     renewed: Option<Moment>,
 }
 
-impl Revival {
+impl PostOffActivity {
     /// What is known now, from what was known before; nothing while no boot of the whole machine was confirmed to have
     /// ended.
     #[must_use]
@@ -50,15 +50,16 @@ impl Revival {
         // Its pods were let go as those of a boot that had ended, whatever its BMC reports by now.
         let ended = status.off.as_ref().map_or(&status.released_boot, |off| &off.boot_id);
         let ended = Some(ended).filter(|boot| status.storage_only.is_none() && !boot.is_empty())?;
-        let mut revival = before.filter(|before| before.boot_id == *ended).cloned().unwrap_or_else(|| Self {
+        let mut post_off_activity = before.filter(|before| before.boot_id == *ended).cloned().unwrap_or_else(|| Self {
             boot_id: ended.clone(),
             since: now,
             heartbeat: node.and_then(heartbeat),
             renewed: None,
         });
-        let renewed = lease.filter(|lease| lease.seen > revival.since && lease.renewed != status.lease_renewed);
-        revival.renewed = revival.renewed.or(renewed.map(|lease| lease.seen));
-        Some(revival)
+        let renewed =
+            lease.filter(|lease| lease.seen > post_off_activity.since && lease.renewed != status.lease_renewed);
+        post_off_activity.renewed = post_off_activity.renewed.or(renewed.map(|lease| lease.seen));
+        Some(post_off_activity)
     }
 
     /// The boot that ended writes its Node, or is Ready, and renews its Lease. A new boot renews, too, and may do so

@@ -13,7 +13,7 @@ use crate::{
     method::BuiltIn,
 };
 
-pub(super) fn absorb(draft: Draft, op: &Op, outcome: &Outcome) -> Draft {
+pub(super) fn apply_outcome(draft: Draft, op: &Op, outcome: &Outcome) -> Draft {
     match op {
         Op::Reversible(op) => reversible(draft, op, outcome),
         Op::Irreversible(op) => irreversible(draft, op, outcome),

@@ -6,7 +6,7 @@
 //! and the silence of its kubelet's Lease.
 
 use crate::{
-    facts::{Condition, LeaseView, Node, Truth, kubelet},
+    facts::{Condition, ConditionStatus, LeaseView, Node, kubelet},
     guard::life,
     policy::Policy,
     snapshot::Snapshot,
@@ -50,7 +50,7 @@ fn well(node: &Node, lease: Option<&LeaseView>, now: Moment) -> Node {
     for condition in &mut well.conditions {
         let is_ready = condition.kind == "Ready";
         if is_unwell(condition) && (condition.is_own_report || is_ready && is_silent) {
-            condition.status = if is_ready { Truth::True } else { Truth::False };
+            condition.status = if is_ready { ConditionStatus::True } else { ConditionStatus::False };
             condition.reason.clear();
             condition.message.clear();
         }
@@ -61,8 +61,8 @@ fn well(node: &Node, lease: Option<&LeaseView>, now: Moment) -> Node {
 /// By the convention of all but Ready, True is what is wrong.
 fn is_unwell(condition: &Condition) -> bool {
     match condition.kind.as_str() {
-        "Ready" => condition.status != Truth::True,
-        _ => condition.status == Truth::True,
+        "Ready" => condition.status != ConditionStatus::True,
+        _ => condition.status == ConditionStatus::True,
     }
 }
 
