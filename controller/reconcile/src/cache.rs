@@ -26,9 +26,9 @@ use nodewell_remediation::{
     api::policy::RemediationPolicy,
     decide::GatherRequest,
     facts::{LeaseView, Node},
+    node_report::NodeReport,
     policy::Policy,
     snapshot::{Gathered, HostView, Quorum, Snapshot},
-    verdict::Verdict,
 };
 use tokio::sync::{Notify, watch};
 
@@ -71,7 +71,7 @@ struct State {
     handovers: Handovers,
     departed: Departed,
     events: NodeEvents,
-    verdicts: Arc<Vec<Verdict>>,
+    node_reports: Arc<Vec<NodeReport>>,
     /// By policy.
     counts: BTreeMap<String, Counts>,
     figures: Figures,
@@ -91,7 +91,7 @@ impl Cache {
             handovers: Handovers::default(),
             departed: Departed::default(),
             events: NodeEvents::default(),
-            verdicts: Arc::default(),
+            node_reports: Arc::default(),
             counts: BTreeMap::new(),
             figures: Figures::default(),
             causes: Causes::default(),
@@ -290,18 +290,18 @@ impl Cache {
         gathered.retain(|name, _| requests.contains_key(name) || fences.contains_key(name));
     }
 
-    pub(crate) fn publish(&self, verdicts: Vec<Verdict>) {
+    pub(crate) fn publish(&self, node_reports: Vec<NodeReport>) {
         let now = self.clock.moment();
         let mut state = self.lock();
         let State { causes, snapshot, .. } = &mut *state;
-        causes.learn(&verdicts, snapshot, now);
-        state.verdicts = Arc::new(verdicts);
+        causes.learn(&node_reports, snapshot, now);
+        state.node_reports = Arc::new(node_reports);
     }
 
     /// What the last decision reports of every node.
     #[must_use]
-    pub fn verdicts(&self) -> Arc<Vec<Verdict>> {
-        Arc::clone(&self.lock().verdicts)
+    pub fn node_reports(&self) -> Arc<Vec<NodeReport>> {
+        Arc::clone(&self.lock().node_reports)
     }
 
     pub(crate) fn notify_if(&self, loud: bool) {

@@ -20,9 +20,9 @@ use futures_util::{StreamExt, stream::FuturesUnordered};
 use nodewell_remediation::{
     action::{Action, EventDraft, NodeEvent},
     decide::{Decision, Memory},
+    node_report::NodeReport,
     snapshot::Snapshot,
     time::{Moment, Now},
-    verdict::Verdict,
 };
 use tokio::sync::{Semaphore, watch};
 
@@ -221,9 +221,9 @@ impl<'a, C: Cluster, P: Power> Running<'a, C, P> {
         self.memory = decision.memory;
         cache.leave(cache.with(|snapshot| self.memory.handover(snapshot, now)));
         if settings.dry_run {
-            self.log_dry_run(&decision.verdicts);
+            self.log_dry_run(&decision.node_reports);
         }
-        cache.publish(decision.verdicts);
+        cache.publish(decision.node_reports);
         cache.retain_gathered(&decision.gather);
         self.ask(&decision.gather, now.moment);
         if !settings.dry_run {
@@ -245,8 +245,8 @@ impl<'a, C: Cluster, P: Power> Running<'a, C, P> {
         }
     }
 
-    fn log_dry_run(&mut self, verdicts: &[Verdict]) {
-        for (node, would) in self.rehearsal.news(verdicts) {
+    fn log_dry_run(&mut self, node_reports: &[NodeReport]) {
+        for (node, would) in self.rehearsal.news(node_reports) {
             tracing::info!(node, would, "dry run");
         }
     }

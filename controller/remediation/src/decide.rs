@@ -28,9 +28,9 @@ use crate::{
     api::fence::Blocker,
     fence::{self, FenceInput, Next, post_off_activity::PostOffActivity},
     guard::{self, EvaluationInput, history::History, storm::StormState, tally::Tally},
+    node_report::NodeReport,
     snapshot::Snapshot,
     time::{Moment, Now},
-    verdict::Verdict,
 };
 
 /// Ages are whole seconds; nothing that depends on them is looked at more often.
@@ -60,7 +60,7 @@ pub struct Decision {
     /// What blocks nodes that have no record, where that is news. None in a dry run.
     pub events: Vec<NodeEvent>,
     /// One for every node, and for every record whose Node is gone.
-    pub verdicts: Vec<Verdict>,
+    pub node_reports: Vec<NodeReport>,
     /// What should be read before the next decision, by node.
     pub gather: BTreeMap<String, GatherRequest>,
     pub memory: Memory,
@@ -97,7 +97,7 @@ fn decide_by(automaton: Automaton, snapshot: &Snapshot, mut memory: Memory, now:
     history.learn(snapshot, now);
     let storms = storms(snapshot, &mut memory, now);
     let input = EvaluationInput { snapshot, now, tally: Tally::new(snapshot, now.moment), history, storms };
-    let mut pass = Pass { automaton, input, memory, decision: Decision::default(), verdicts: BTreeMap::new() };
+    let mut pass = Pass { automaton, input, memory, decision: Decision::default(), node_reports: BTreeMap::new() };
     records::decide(&mut pass);
     candidates::decide(&mut pass);
     pass.finish()
@@ -109,7 +109,7 @@ struct Pass<'a> {
     input: EvaluationInput<'a>,
     memory: Memory,
     decision: Decision,
-    verdicts: BTreeMap<&'a str, Verdict>,
+    node_reports: BTreeMap<&'a str, NodeReport>,
 }
 
 impl Pass<'_> {
@@ -125,13 +125,13 @@ impl Pass<'_> {
     }
 
     fn finish(mut self) -> Decision {
-        let blocked = self.verdicts.values().any(|verdict| !verdict.blockers.is_empty());
+        let blocked = self.node_reports.values().any(|node_report| !node_report.blockers.is_empty());
         if blocked || self.input.snapshot.policies.iter().any(|policy| policy.when.is_volatile()) {
             self.requeue_at(self.input.now.moment.plus(BEAT));
         }
         self.memory.history = self.input.history;
         self.decision.memory = self.memory;
-        self.decision.verdicts = self.verdicts.into_values().collect();
+        self.decision.node_reports = self.node_reports.into_values().collect();
         self.decision
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! The path of the data: [`facts`] and [`api`] objects → a [`snapshot::Snapshot`] → [`decide`](decide::decide), which asks
 //! [`policy`] (predicate, steps), [`guard`] and, for each open record, [`fence`] → [`action::Action`]s and
-//! [`verdict::Verdict`]s.
+//! [`node_report::NodeReport`]s.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod action;
@@ -19,6 +19,7 @@ pub mod govaluate;
 pub mod guard;
 pub mod liveness;
 pub mod method;
+pub mod node_report;
 pub mod policy;
 pub mod predicate;
 pub mod reaper;
@@ -26,4 +27,3 @@ pub mod snapshot;
 #[cfg(test)]
 mod testing;
 pub mod time;
-pub mod verdict;

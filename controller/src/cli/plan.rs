@@ -17,8 +17,8 @@ use nodewell_remediation::{
     decide::Memory,
     forecast::NodeForecast,
     guard::budgets::{BudgetUsage, usage},
+    node_report::NodeReport,
     snapshot::Snapshot,
-    verdict::Verdict,
 };
 use serde_json::{Value, json};
 
@@ -79,13 +79,13 @@ impl Plan {
         let file = config.node_reaper_config.as_deref();
         let refusals = file.map(|file| read::add_reaper(&mut snapshot, file, now)).transpose()?.unwrap_or_default();
         let decision = nodewell_remediation::decide::decide(&snapshot, Memory::reconstructed(&snapshot, now), now);
-        let mut verdicts = decision.verdicts;
-        stored::take_over(&snapshot, &mut verdicts);
+        let mut node_reports = decision.node_reports;
+        stored::take_over(&snapshot, &mut node_reports);
         let mut one = None;
         if let Some(name) = &self.node {
             let missing = || CommandError::Message(format!("there is no node {name:?}"));
             let node = snapshot.nodes.get(name).ok_or_else(missing)?;
-            verdicts.retain(|verdict| &verdict.node == name);
+            node_reports.retain(|node_report| &node_report.node == name);
             one = Some(One {
                 policies: policies::of(&snapshot, &decision.memory, node, now.moment),
                 waits: drain::of(&cluster, &snapshot, name, now).await,
@@ -93,18 +93,18 @@ impl Plan {
             });
         }
         let usage = usage(&snapshot, now.moment);
-        print(&self.shown(&snapshot, (&verdicts, &refusals, &usage), one.as_ref(), config.dry_run))
+        print(&self.shown(&snapshot, (&node_reports, &refusals, &usage), one.as_ref(), config.dry_run))
     }
 
     fn shown(
         &self,
         snapshot: &Snapshot,
-        (verdicts, refusals, usage): (&[Verdict], &[String], &[BudgetUsage]),
+        (node_reports, refusals, usage): (&[NodeReport], &[String], &[BudgetUsage]),
         one: Option<&One>,
         dry_run: bool,
     ) -> String {
         if self.json {
-            let mut nodes: Vec<Value> = verdicts.iter().map(|verdict| as_json(snapshot, verdict)).collect();
+            let mut nodes: Vec<Value> = node_reports.iter().map(|node_report| as_json(snapshot, node_report)).collect();
             if let ([node], Some(one)) = (nodes.as_mut_slice(), one) {
                 node["policies"] = policies::as_json(&one.policies);
                 node["drainWaits"] = json!(one.waits);
@@ -120,11 +120,11 @@ impl Plan {
         let mut text = table::head(snapshot, dry_run, look);
         text.push_str(&table::refused(refusals, look));
         text.push_str(&budgets::shown(usage));
-        match (one, verdicts) {
-            (Some(one), [verdict]) => text.push_str(&table::one(snapshot, verdict, one, look)),
-            _ => text.push_str(&table::all(snapshot, verdicts, look)),
+        match (one, node_reports) {
+            (Some(one), [node_report]) => text.push_str(&table::one(snapshot, node_report, one, look)),
+            _ => text.push_str(&table::all(snapshot, node_reports, look)),
         }
-        if verdicts.iter().any(|verdict| verdict.next.is_some()) {
+        if node_reports.iter().any(|node_report| node_report.next.is_some()) {
             let _ = writeln!(text, "\n{}", stored::NOT_ASKED.join("\n"));
         }
         if let Some(one) = one {
@@ -137,18 +137,18 @@ impl Plan {
 /// No age on the API server is of use beyond this.
 const READ_BACK: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
-fn as_json(snapshot: &Snapshot, verdict: &Verdict) -> Value {
+fn as_json(snapshot: &Snapshot, node_report: &NodeReport) -> Value {
     let errors: Vec<Value> =
-        verdict.errors.iter().map(|(policy, error)| json!({ "policy": policy, "error": error })).collect();
+        node_report.errors.iter().map(|(policy, error)| json!({ "policy": policy, "error": error })).collect();
     json!({
-        "node": verdict.node,
-        "state": snapshot.nodes.get(&verdict.node).map(table::state),
-        "policy": verdict.policy,
-        "also": verdict.also,
-        "phase": verdict.phase,
-        "next": verdict.next,
-        "blockedBy": verdict.blockers,
-        "refusedEvictions": table::refused_evictions(snapshot, verdict),
+        "node": node_report.node,
+        "state": snapshot.nodes.get(&node_report.node).map(table::state),
+        "policy": node_report.policy,
+        "also": node_report.also,
+        "phase": node_report.phase,
+        "next": node_report.next,
+        "blockedBy": node_report.blockers,
+        "refusedEvictions": table::refused_evictions(snapshot, node_report),
         "errors": errors,
     })
 }

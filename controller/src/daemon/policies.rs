@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use nodewell_reconcile::{api_error::ApiError, cache::Cache, leader::Term};
 use nodewell_remediation::{
     api::{GROUP, VERSION},
+    node_report::NodeReport,
     snapshot::Snapshot,
-    verdict::Verdict,
 };
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -39,7 +39,7 @@ pub(super) async fn look_after(cluster: &KubeCluster, cache: &Cache, term: Term)
         }
         let statuses = cache.with(|snapshot| snapshot.host.synced.then(|| known(snapshot)));
         let Some(mut statuses) = statuses else { continue };
-        count(&mut statuses, &cache.verdicts());
+        count(&mut statuses, &cache.node_reports());
         written.retain(|name, _| statuses.contains_key(name));
         for (name, status) in statuses {
             if written.get(&name) == Some(&status) {
@@ -63,12 +63,12 @@ fn known(snapshot: &Snapshot) -> BTreeMap<String, PolicyStatus> {
 }
 
 /// A node counts for each policy that is true of it, and is blocked for the one that decides.
-fn count(statuses: &mut BTreeMap<String, PolicyStatus>, verdicts: &[Verdict]) {
-    for verdict in verdicts {
-        for name in verdict.policy.iter().chain(&verdict.also) {
+fn count(statuses: &mut BTreeMap<String, PolicyStatus>, node_reports: &[NodeReport]) {
+    for node_report in node_reports {
+        for name in node_report.policy.iter().chain(&node_report.also) {
             statuses.entry(name.clone()).and_modify(|status| status.matched += 1);
         }
-        if let Some(name) = verdict.policy.as_ref().filter(|_| !verdict.blockers.is_empty()) {
+        if let Some(name) = node_report.policy.as_ref().filter(|_| !node_report.blockers.is_empty()) {
             statuses.entry(name.clone()).and_modify(|status| status.blocked += 1);
         }
     }
@@ -110,12 +110,12 @@ mod tests {
 
     use super::*;
 
-    fn verdict(policy: Option<&str>, also: &[&str], blocked: bool) -> Verdict {
-        Verdict {
+    fn node_report(policy: Option<&str>, also: &[&str], blocked: bool) -> NodeReport {
+        NodeReport {
             policy: policy.map(str::to_owned),
             also: also.iter().map(|name| (*name).to_owned()).collect(),
             blockers: blocked.then(|| Blocker::new("Storm", "")).into_iter().collect(),
-            ..Verdict::default()
+            ..NodeReport::default()
         }
     }
 
@@ -127,7 +127,7 @@ mod tests {
         statuses.extend([("a".to_owned(), empty.clone()), ("b".to_owned(), empty)]);
         count(
             &mut statuses,
-            &[verdict(Some("a"), &["b"], true), verdict(Some("a"), &[], false), verdict(None, &[], true)],
+            &[node_report(Some("a"), &["b"], true), node_report(Some("a"), &[], false), node_report(None, &[], true)],
         );
         let shown = |name: &str| (statuses[name].matched, statuses[name].blocked);
         assert_eq!((shown("a"), shown("b"), shown("c")), ((2, 1), (1, 0), (0, 0)));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use nodewell_reconcile::cache::Counts;
-use nodewell_remediation::{reaper, snapshot::Snapshot, verdict::Verdict};
+use nodewell_remediation::{node_report::NodeReport, reaper, snapshot::Snapshot};
 
 use super::{
     Shown, agents, done, fenceable,
@@ -23,8 +23,8 @@ pub(super) fn text(shown: &Shown) -> String {
         agents::silent(&mut page, snapshot);
     });
     cache(&mut page, shown);
-    let verdicts = shown.cache.verdicts();
-    blockers(&mut page, &verdicts);
+    let node_reports = shown.cache.node_reports();
+    blockers(&mut page, &node_reports);
     let leads = shown.cache.with(|snapshot| snapshot.epoch > 0) && !shown.dry_run;
     let tally = shown.tally.snapshot();
     agents::done(&mut page, &tally, leads);
@@ -97,9 +97,9 @@ fn fences(page: &mut Page, snapshot: &Snapshot) {
     }
 }
 
-fn blockers(page: &mut Page, verdicts: &[Verdict]) {
+fn blockers(page: &mut Page, node_reports: &[NodeReport]) {
     let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
-    for blocker in verdicts.iter().flat_map(|verdict| &verdict.blockers) {
+    for blocker in node_reports.iter().flat_map(|node_report| &node_report.blockers) {
         *reasons.entry(&blocker.reason).or_default() += 1;
     }
     let storm = STORM.iter().any(|reason| reasons.contains_key(reason));
@@ -113,7 +113,7 @@ fn blockers(page: &mut Page, verdicts: &[Verdict]) {
     for (reason, count) in reasons {
         page.sample(&[("reason", reason)], count);
     }
-    let errors = verdicts.iter().filter(|verdict| !verdict.errors.is_empty()).count();
+    let errors = node_reports.iter().filter(|node_report| !node_report.errors.is_empty()).count();
     page.metric("nodewell_controller_predicate_errors", Kind::Gauge, "Nodes of which a predicate cannot be judged.")
         .sample(&[], errors as u64);
 }

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nodewell_remediation::{api::fence::NodeFence, snapshot::Snapshot, time::Moment, verdict::Verdict};
+use nodewell_remediation::{api::fence::NodeFence, node_report::NodeReport, snapshot::Snapshot, time::Moment};
 
 use super::{Cache, histogram::Histogram};
 
@@ -54,9 +54,12 @@ pub(super) struct Causes {
 
 impl Causes {
     /// What a decision reports of every node.
-    pub(super) fn learn(&mut self, verdicts: &[Verdict], snapshot: &Snapshot, now: Moment) {
-        let wanted: BTreeSet<&str> =
-            verdicts.iter().filter(|verdict| verdict.policy.is_some()).map(|verdict| verdict.node.as_str()).collect();
+    pub(super) fn learn(&mut self, node_reports: &[NodeReport], snapshot: &Snapshot, now: Moment) {
+        let wanted: BTreeSet<&str> = node_reports
+            .iter()
+            .filter(|node_report| node_report.policy.is_some())
+            .map(|node_report| node_report.node.as_str())
+            .collect();
         self.open.retain(|node, _| wanted.contains(node.as_str()) || snapshot.fences.contains_key(node));
         for node in wanted {
             if !self.open.contains_key(node) && !snapshot.fences.contains_key(node) {
@@ -119,8 +122,8 @@ mod tests {
         fence
     }
 
-    fn verdict(node: &str) -> Verdict {
-        Verdict { node: node.into(), policy: Some("p".into()), ..Verdict::default() }
+    fn node_report(node: &str) -> NodeReport {
+        NodeReport { node: node.into(), policy: Some("p".into()), ..NodeReport::default() }
     }
 
     fn at(seconds: u64) -> Moment {
@@ -130,12 +133,12 @@ mod tests {
     #[test]
     fn a_cause_is_measured_from_its_beginning_and_each_mark_once() {
         let (mut causes, mut snapshot) = (Causes::default(), Snapshot::default());
-        causes.learn(&[verdict("n")], &snapshot, at(10));
+        causes.learn(&[node_report("n")], &snapshot, at(10));
         let mut fence = fence("n");
         fence.status.ours.cordon = true;
         causes.stored(&fence, at(12));
         snapshot.fences.insert("n".into(), fence.clone());
-        causes.learn(&[verdict("n")], &snapshot, at(20));
+        causes.learn(&[node_report("n")], &snapshot, at(20));
         fence.status.released = 3;
         causes.stored(&fence, at(30));
         causes.stored(&fence, at(40));
@@ -150,7 +153,7 @@ mod tests {
         let (mut causes, mut snapshot) = (Causes::default(), Snapshot::default());
         let mut fence = fence("n");
         snapshot.fences.insert("n".into(), fence.clone());
-        causes.learn(&[verdict("n")], &snapshot, at(10));
+        causes.learn(&[node_report("n")], &snapshot, at(10));
         fence.status.ours.cordon = true;
         causes.stored(&fence, at(12));
         assert_eq!(causes.spans, Spans::default());
@@ -159,9 +162,9 @@ mod tests {
     #[test]
     fn a_cause_that_passed_begins_again() {
         let (mut causes, snapshot) = (Causes::default(), Snapshot::default());
-        causes.learn(&[verdict("n")], &snapshot, at(10));
+        causes.learn(&[node_report("n")], &snapshot, at(10));
         causes.learn(&[], &snapshot, at(20));
-        causes.learn(&[verdict("n")], &snapshot, at(30));
+        causes.learn(&[node_report("n")], &snapshot, at(30));
         let mut fence = fence("n");
         fence.status.ours.cordon = true;
         causes.stored(&fence, at(31));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use nodewell_remediation::{
     guard::reason::{CACHE_NOT_SYNCED, DRY_RUN},
-    verdict::Verdict,
+    node_report::NodeReport,
 };
 
 /// What was logged last, by node.
@@ -13,7 +13,7 @@ pub(super) struct Rehearsal {
     logged: BTreeMap<String, Key>,
 }
 
-/// What makes a verdict another one. Numbers in messages do not: they change every second.
+/// What makes a node_report another one. Numbers in messages do not: they change every second.
 #[derive(Debug, PartialEq, Eq)]
 struct Key {
     policy: Option<String>,
@@ -24,19 +24,23 @@ struct Key {
 
 impl Rehearsal {
     /// Nodes with a change to log, and the message.
-    pub(super) fn news(&mut self, verdicts: &[Verdict]) -> Vec<(String, String)> {
-        if verdicts.iter().flat_map(|verdict| &verdict.blockers).any(|blocker| blocker.reason == CACHE_NOT_SYNCED) {
+    pub(super) fn news(&mut self, node_reports: &[NodeReport]) -> Vec<(String, String)> {
+        if node_reports
+            .iter()
+            .flat_map(|node_report| &node_report.blockers)
+            .any(|blocker| blocker.reason == CACHE_NOT_SYNCED)
+        {
             // Nothing is known for sure; what was logged stands.
             return Vec::new();
         }
         let before = std::mem::take(&mut self.logged);
         let mut news = Vec::new();
-        for verdict in verdicts.iter().filter(|verdict| is_of_interest(verdict)) {
-            let key = Key::of(verdict);
-            if before.get(&verdict.node) != Some(&key) {
-                news.push((verdict.node.clone(), message(verdict)));
+        for node_report in node_reports.iter().filter(|node_report| is_of_interest(node_report)) {
+            let key = Key::of(node_report);
+            if before.get(&node_report.node) != Some(&key) {
+                news.push((node_report.node.clone(), message(node_report)));
             }
-            self.logged.insert(verdict.node.clone(), key);
+            self.logged.insert(node_report.node.clone(), key);
         }
         let over = before.into_keys().filter(|node| !self.logged.contains_key(node));
         news.extend(over.map(|node| (node, "would do nothing any more".to_owned())));
@@ -44,34 +48,34 @@ impl Rehearsal {
     }
 }
 
-fn is_of_interest(verdict: &Verdict) -> bool {
-    verdict.policy.is_some() || verdict.phase.is_some() || !verdict.errors.is_empty()
+fn is_of_interest(node_report: &NodeReport) -> bool {
+    node_report.policy.is_some() || node_report.phase.is_some() || !node_report.errors.is_empty()
 }
 
 impl Key {
-    fn of(verdict: &Verdict) -> Self {
-        let blockers = verdict.blockers.iter().map(|blocker| blocker.reason.clone());
+    fn of(node_report: &NodeReport) -> Self {
+        let blockers = node_report.blockers.iter().map(|blocker| blocker.reason.clone());
         let mut reasons: Vec<String> =
-            blockers.chain(verdict.errors.iter().map(|(policy, _)| policy.clone())).collect();
+            blockers.chain(node_report.errors.iter().map(|(policy, _)| policy.clone())).collect();
         reasons.sort_unstable();
         reasons.dedup();
-        let phase = verdict.phase.map(|phase| format!("{phase:?}"));
-        Self { policy: verdict.policy.clone(), phase, next: verdict.next.clone(), reasons }
+        let phase = node_report.phase.map(|phase| format!("{phase:?}"));
+        Self { policy: node_report.policy.clone(), phase, next: node_report.next.clone(), reasons }
     }
 }
 
-fn message(verdict: &Verdict) -> String {
-    let next = verdict.next.as_deref().unwrap_or("do nothing");
-    let mut text = match verdict.phase {
+fn message(node_report: &NodeReport) -> String {
+    let next = node_report.next.as_deref().unwrap_or("do nothing");
+    let mut text = match node_report.phase {
         Some(phase) => format!("would go on from {phase:?} with {next}"),
         None => format!("would {next}"),
     };
-    if let Some(policy) = &verdict.policy {
+    if let Some(policy) = &node_report.policy {
         text = format!("{text} by policy {policy}");
     }
-    let blockers = verdict.blockers.iter().filter(|blocker| blocker.reason != DRY_RUN);
+    let blockers = node_report.blockers.iter().filter(|blocker| blocker.reason != DRY_RUN);
     let blockers = blockers.map(|blocker| format!("{}: {}", blocker.reason, blocker.message));
-    let errors = verdict.errors.iter().map(|(policy, error)| format!("policy {policy} cannot be judged: {error}"));
+    let errors = node_report.errors.iter().map(|(policy, error)| format!("policy {policy} cannot be judged: {error}"));
     let against: Vec<String> = blockers.chain(errors).collect();
     if against.is_empty() { text } else { format!("{text}, but {}", against.join("; ")) }
 }
@@ -82,31 +86,31 @@ mod tests {
 
     use super::*;
 
-    fn verdict(node: &str, blockers: &[(&str, &str)]) -> Verdict {
-        Verdict {
+    fn node_report(node: &str, blockers: &[(&str, &str)]) -> NodeReport {
+        NodeReport {
             node: node.into(),
             policy: Some("lost".into()),
             next: Some("cordon".into()),
             blockers: blockers.iter().map(|(reason, message)| Blocker::new(reason, *message)).collect(),
-            ..Verdict::default()
+            ..NodeReport::default()
         }
     }
 
-    fn well(node: &str) -> Verdict {
-        Verdict { node: node.into(), ..Verdict::default() }
+    fn well(node: &str) -> NodeReport {
+        NodeReport { node: node.into(), ..NodeReport::default() }
     }
 
     #[test]
-    fn each_verdict_is_logged_once_and_again_when_it_changes() {
+    fn each_node_report_is_logged_once_and_again_when_it_changes() {
         let mut rehearsal = Rehearsal::default();
         let young = |seconds: u32| {
             let text = format!("true for {seconds}s");
-            [verdict("a", &[("DryRun", "only logs"), ("WithinGracePeriod", &text)]), well("b")]
+            [node_report("a", &[("DryRun", "only logs"), ("WithinGracePeriod", &text)]), well("b")]
         };
         let news = rehearsal.news(&young(1));
         assert_eq!(news, [("a".into(), "would cordon by policy lost, but WithinGracePeriod: true for 1s".into())]);
         assert_eq!(rehearsal.news(&young(2)), [], "another number is no news");
-        let free = [verdict("a", &[("DryRun", "only logs")]), well("b")];
+        let free = [node_report("a", &[("DryRun", "only logs")]), well("b")];
         assert_eq!(rehearsal.news(&free), [("a".into(), "would cordon by policy lost".into())]);
         assert_eq!(rehearsal.news(&free), []);
         assert_eq!(rehearsal.news(&[well("a"), well("b")]), [("a".into(), "would do nothing any more".into())]);
@@ -116,17 +120,17 @@ mod tests {
     #[test]
     fn who_knows_too_little_says_nothing_new() {
         let mut rehearsal = Rehearsal::default();
-        let free = [verdict("a", &[("DryRun", "only logs")])];
-        assert_eq!(rehearsal.news(&[verdict("a", &[("DryRun", ""), ("CacheNotSynced", "")])]), []);
+        let free = [node_report("a", &[("DryRun", "only logs")])];
+        assert_eq!(rehearsal.news(&[node_report("a", &[("DryRun", ""), ("CacheNotSynced", "")])]), []);
         assert_eq!(rehearsal.news(&free).len(), 1);
-        assert_eq!(rehearsal.news(&[verdict("a", &[("DryRun", ""), ("CacheNotSynced", "")])]), []);
+        assert_eq!(rehearsal.news(&[node_report("a", &[("DryRun", ""), ("CacheNotSynced", "")])]), []);
         assert_eq!(rehearsal.news(&free), [], "it was logged before");
     }
 
     #[test]
     fn a_record_and_a_predicate_that_fails_are_told_too() {
-        let open = Verdict { phase: Some(Phase::AwaitGuards), ..verdict("a", &[("DryRun", "only logs")]) };
-        let broken = Verdict { errors: vec![("gpu".into(), "no such key".into())], ..well("b") };
+        let open = NodeReport { phase: Some(Phase::AwaitGuards), ..node_report("a", &[("DryRun", "only logs")]) };
+        let broken = NodeReport { errors: vec![("gpu".into(), "no such key".into())], ..well("b") };
         let news = Rehearsal::default().news(&[open, broken]);
         assert_eq!(news[0].1, "would go on from AwaitGuards with cordon by policy lost");
         assert_eq!(news[1].1, "would do nothing, but policy gpu cannot be judged: no such key");

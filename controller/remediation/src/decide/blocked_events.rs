@@ -11,8 +11,8 @@ use crate::{
     guard::reason::{
         BUSY, CACHE_NOT_SYNCED, DRY_RUN, NOT_LEADING, OBSERVE, PAUSED, PREDICATE_ERROR, WITHIN_GRACE_PERIOD,
     },
+    node_report::NodeReport,
     time::Moment,
-    verdict::Verdict,
 };
 
 /// Between two reports about one node at least: what flaps is reported once.
@@ -52,15 +52,15 @@ impl BlockedEvents {
         }
     }
 
-    /// What is to be reported of a node whose verdict has blockers, if that is news; `cause` has the inputs.
+    /// What is to be reported of a node whose node_report has blockers, if that is news; `cause` has the inputs.
     pub(super) fn news(
         &mut self,
         node: &Node,
-        verdict: &Verdict,
+        node_report: &NodeReport,
         cause: impl FnOnce() -> String,
         now: Moment,
     ) -> Option<NodeEvent> {
-        let reasons = reasons(verdict)?;
+        let reasons = reasons(node_report)?;
         if let Some(last) = self.last.get_mut(&node.name).filter(|last| last.uid == node.uid) {
             last.blocked = now;
             if last.reasons == reasons || now.since(last.reported) < APART {
@@ -72,31 +72,31 @@ impl BlockedEvents {
         }
         self.given.push_back(now);
         let wanted = reasons.iter().all(|reason| WANTED.contains(&reason.as_str()));
-        let event = EventDraft { reason: "Blocked".into(), message: message(verdict, &cause()), warning: !wanted };
+        let event = EventDraft { reason: "Blocked".into(), message: message(node_report, &cause()), warning: !wanted };
         self.last.insert(node.name.clone(), Last { uid: node.uid.clone(), reasons, reported: now, blocked: now });
         Some(NodeEvent { node: node.name.clone(), uid: node.uid.clone(), event })
     }
 }
 
 /// In order; nothing if there is nothing that an operator has to know.
-fn reasons(verdict: &Verdict) -> Option<Vec<String>> {
-    let mut reasons: Vec<String> = verdict.blockers.iter().map(|blocker| blocker.reason.clone()).collect();
+fn reasons(node_report: &NodeReport) -> Option<Vec<String>> {
+    let mut reasons: Vec<String> = node_report.blockers.iter().map(|blocker| blocker.reason.clone()).collect();
     if reasons.iter().any(|reason| STANDSTILL.contains(&reason.as_str())) {
         return None;
     }
     reasons.retain(|reason| !PASSING.contains(&reason.as_str()));
-    reasons.extend(verdict.errors.first().map(|_| PREDICATE_ERROR.to_owned()));
+    reasons.extend(node_report.errors.first().map(|_| PREDICATE_ERROR.to_owned()));
     reasons.sort_unstable();
     reasons.dedup();
     (!reasons.is_empty()).then_some(reasons)
 }
 
-fn message(verdict: &Verdict, cause: &str) -> String {
-    let blockers = verdict.blockers.iter().map(|blocker| format!("{}: {}", blocker.reason, blocker.message));
-    let errors = verdict.errors.iter().filter(|_| verdict.policy.is_none());
+fn message(node_report: &NodeReport, cause: &str) -> String {
+    let blockers = node_report.blockers.iter().map(|blocker| format!("{}: {}", blocker.reason, blocker.message));
+    let errors = node_report.errors.iter().filter(|_| node_report.policy.is_none());
     let errors = errors.map(|(policy, error)| format!("{PREDICATE_ERROR}: policy {policy}: {error}"));
     let against = blockers.chain(errors).collect::<Vec<_>>().join("\n");
-    match (&verdict.policy, &verdict.next) {
+    match (&node_report.policy, &node_report.next) {
         (Some(policy), Some(next)) => format!("{next} by policy {policy} is blocked ({cause})\n{against}"),
         _ => against,
     }

@@ -21,9 +21,9 @@ use crate::{
         reason::{BUSY, DRY_RUN, WITHIN_GRACE_PERIOD},
         stage::{DisruptionLevel, begins_disruptively, disruption_level},
     },
+    node_report::NodeReport,
     policy::{Policy, span::show, step_name},
     time::Moment,
-    verdict::Verdict,
 };
 
 /// How the policies judge one node.
@@ -45,11 +45,11 @@ pub(super) fn decide(pass: &mut Pass<'_>) {
             continue;
         }
         let matches = matches.remove(name).unwrap_or_default();
-        let verdict = one(pass, name, node, matches);
-        if verdict.policy.is_none() && verdict.errors.is_empty() {
+        let node_report = one(pass, name, node, matches);
+        if node_report.policy.is_none() && node_report.errors.is_empty() {
             orphans::consider(pass, node, orphans.get(name).copied());
         }
-        pass.verdicts.insert(name, verdict);
+        pass.node_reports.insert(name, node_report);
     }
 }
 
@@ -79,36 +79,41 @@ impl<'a> PolicyMatches<'a> {
     }
 }
 
-fn one<'a>(pass: &mut Pass<'a>, name: &'a str, node: &'a Node, matches: PolicyMatches<'a>) -> Verdict {
+fn one<'a>(pass: &mut Pass<'a>, name: &'a str, node: &'a Node, matches: PolicyMatches<'a>) -> NodeReport {
     let error = matches.errors.first().map(|(policy, error)| format!("policy {policy}: {error}"));
-    let mut verdict =
-        Verdict { node: name.to_owned(), also: matches.also, errors: matches.errors, ..Verdict::default() };
+    let mut node_report =
+        NodeReport { node: name.to_owned(), also: matches.also, errors: matches.errors, ..NodeReport::default() };
     let Some((policy, answer)) = matches.first else {
-        report_blockers(pass, node, &verdict, |_| String::new());
-        return verdict;
+        report_blockers(pass, node, &node_report, |_| String::new());
+        return node_report;
     };
     let PredicateResult { since, by_events_alone, .. } = answer;
     let (unreadable, error) = (None, error.as_deref());
     let subject = Subject { name, node: Some(node), fence: None, policy, unreadable, error, by_events_alone };
-    verdict.policy = Some(policy.name.clone());
-    verdict.next = policy.steps.first().map(|step| step_name(step).to_owned());
-    verdict.blockers = blockers(pass, &subject, since);
+    node_report.policy = Some(policy.name.clone());
+    node_report.next = policy.steps.first().map(|step| step_name(step).to_owned());
+    node_report.blockers = blockers(pass, &subject, since);
     // In a dry run what would be given out counts as well, so that it shows what a run would do.
-    if policy.mode == Mode::Enforce && verdict.blockers.iter().all(|blocker| blocker.reason == DRY_RUN) {
+    if policy.mode == Mode::Enforce && node_report.blockers.iter().all(|blocker| blocker.reason == DRY_RUN) {
         charge(pass, name, policy);
-        if verdict.blockers.is_empty() {
+        if node_report.blockers.is_empty() {
             open(pass, Candidate { name, node, policy, since });
         }
     }
-    report_blockers(pass, node, &verdict, |pass| cause(pass, Candidate { name, node, policy, since }));
-    verdict
+    report_blockers(pass, node, &node_report, |pass| cause(pass, Candidate { name, node, policy, since }));
+    node_report
 }
 
 /// What blocks it, if that is news; the inputs are written only then.
-fn report_blockers(pass: &mut Pass<'_>, node: &Node, verdict: &Verdict, cause: impl FnOnce(&Pass<'_>) -> String) {
+fn report_blockers(
+    pass: &mut Pass<'_>,
+    node: &Node,
+    node_report: &NodeReport,
+    cause: impl FnOnce(&Pass<'_>) -> String,
+) {
     let now = pass.input.now.moment;
     let mut events = std::mem::take(&mut pass.memory.blocked_events);
-    let event = events.news(node, verdict, || cause(pass), now);
+    let event = events.news(node, node_report, || cause(pass), now);
     pass.memory.blocked_events = events;
     pass.decision.events.extend(event);
 }

@@ -17,10 +17,10 @@ use crate::{
         reason::BUSY,
         stage::{DisruptionLevel, has_begun},
     },
+    node_report::NodeReport,
     policy::{Policy, step_name},
     snapshot::{Gathered, Snapshot},
     time::{Moment, Now},
-    verdict::Verdict,
 };
 
 /// A record as it was first seen.
@@ -81,16 +81,16 @@ fn one<'a>(pass: &mut Pass<'a>, name: &'a str, fence: &'a NodeFence, default_pol
         error: asked.error(),
         by_events_alone: asked.answer.as_ref().is_some_and(|answer| answer.by_events_alone),
     };
-    let mut verdict = begin_verdict(name, fence);
-    verdict.errors.extend(asked.error().map(|error| (asked.policy.name.clone(), error.to_owned())));
+    let mut node_report = begin_node_report(name, fence);
+    node_report.errors.extend(asked.error().map(|error| (asked.policy.name.clone(), error.to_owned())));
     if pass.input.snapshot.busy.contains(name) {
-        verdict.blockers.push(Blocker::new(BUSY, "a step is under way"));
+        node_report.blockers.push(Blocker::new(BUSY, "a step is under way"));
     } else {
         let next = next(pass, &subject, &asked, entered);
-        take(pass, &subject, next, &mut verdict);
+        take(pass, &subject, next, &mut node_report);
     }
     pass.decision.gather.insert(name.to_owned(), gather_requests::of(fence, subject.node, &asked.policy));
-    pass.verdicts.insert(name, verdict);
+    pass.node_reports.insert(name, node_report);
 }
 
 /// What the policy of a record says now.
@@ -174,28 +174,28 @@ fn unreadable(snapshot: &Snapshot, fence: &NodeFence, known: bool) -> Option<Str
     }
 }
 
-fn begin_verdict(name: &str, fence: &NodeFence) -> Verdict {
+fn begin_node_report(name: &str, fence: &NodeFence) -> NodeReport {
     let step = fence.spec.steps.get(fence.status.policy_step);
-    Verdict {
+    NodeReport {
         node: name.to_owned(),
         policy: (!fence.spec.policy.is_empty()).then(|| fence.spec.policy.clone()),
         phase: Some(fence.status.phase),
         next: step.map(|step| step_name(step).to_owned()),
-        ..Verdict::default()
+        ..NodeReport::default()
     }
 }
 
-fn take(pass: &mut Pass<'_>, subject: &Subject<'_>, next: Next, verdict: &mut Verdict) {
+fn take(pass: &mut Pass<'_>, subject: &Subject<'_>, next: Next, node_report: &mut NodeReport) {
     match next {
         Next::Act(_) if pass.is_idle() || is_left_alone(subject) => {
-            verdict.blockers.extend(guard::all_blockers(&pass.input, subject).power);
+            node_report.blockers.extend(guard::all_blockers(&pass.input, subject).power);
         }
         Next::Act(action) => {
             count(pass, subject, &action);
             pass.decision.actions.push(action);
         }
         Next::Wait { until, blockers } => {
-            verdict.blockers.extend(blockers);
+            node_report.blockers.extend(blockers);
             until.into_iter().for_each(|until| pass.requeue_at(until));
         }
     }

@@ -115,8 +115,8 @@ fn opened(decision: &Decision) -> Vec<&str> {
 }
 
 fn reasons<'d>(decision: &'d Decision, name: &str) -> Vec<&'d str> {
-    let verdict = decision.verdicts.iter().find(|verdict| verdict.node == name).unwrap();
-    verdict.blockers.iter().map(|blocker| blocker.reason.as_str()).collect()
+    let node_report = decision.node_reports.iter().find(|node_report| node_report.node == name).unwrap();
+    node_report.blockers.iter().map(|blocker| blocker.reason.as_str()).collect()
 }
 
 /// The records that a decision opened, as the API would have them.
@@ -144,9 +144,9 @@ fn a_dead_node_gets_a_record_that_says_why() {
         fence.spec.cause,
         "`!node.ready` true for 0s; Ready=Unknown (NodeStatusUnknown) for 1m40s, no kubelet Lease"
     );
-    assert_eq!(decision.verdicts.len(), 10, "one for every node");
-    assert_eq!(decision.verdicts[0].next.as_deref(), Some("cordon"));
-    assert_eq!(decision.verdicts[1], Verdict { node: "n1".into(), ..Verdict::default() });
+    assert_eq!(decision.node_reports.len(), 10, "one for every node");
+    assert_eq!(decision.node_reports[0].next.as_deref(), Some("cordon"));
+    assert_eq!(decision.node_reports[1], NodeReport { node: "n1".into(), ..NodeReport::default() });
 }
 
 #[test]
@@ -221,8 +221,8 @@ fn the_first_policy_by_name_has_the_say() {
     let snapshot = snapshot_of(1, vec![first, policy("b", vec![cordon()])]);
     let decision = run(&snapshot, Memory::default(), 1000);
     assert_eq!(decision.actions, []);
-    let verdict = &decision.verdicts[0];
-    assert_eq!((verdict.policy.as_deref(), &verdict.also[..]), (Some("a"), &["b".to_owned()][..]));
+    let node_report = &decision.node_reports[0];
+    assert_eq!((node_report.policy.as_deref(), &node_report.also[..]), (Some("a"), &["b".to_owned()][..]));
 }
 
 #[derive(Debug)]
@@ -241,7 +241,7 @@ fn an_error_blocks_its_node_and_no_other() {
     let decision = run(&snapshot, Memory::default(), 1000);
     assert_eq!(opened(&decision), ["n1"]);
     assert_eq!(reasons(&decision, "n0"), ["PredicateError"]);
-    assert_eq!(decision.verdicts[0].errors, [("a".to_owned(), "no such key".to_owned())]);
+    assert_eq!(decision.node_reports[0].errors, [("a".to_owned(), "no such key".to_owned())]);
 }
 
 #[test]

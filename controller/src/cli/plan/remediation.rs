@@ -130,9 +130,9 @@ fn blockers(mut snapshot: Snapshot, policy: &Policy, name: &str, now: Now) -> Ve
     }
     snapshot.policies = vec![alone];
     let decision = decide::decide(&snapshot, Memory::reconstructed(&snapshot, now), now);
-    let verdict = decision.verdicts.into_iter().find(|verdict| verdict.node == name);
+    let node_report = decision.node_reports.into_iter().find(|node_report| node_report.node == name);
     let mut blockers: Vec<String> =
-        verdict.into_iter().flat_map(|verdict| verdict.blockers).map(|blocker| blocker.reason).collect();
+        node_report.into_iter().flat_map(|node_report| node_report.blockers).map(|blocker| blocker.reason).collect();
     blockers.retain(|reason| reason != WITHIN_GRACE_PERIOD);
     blockers
 }

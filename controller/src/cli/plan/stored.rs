@@ -4,8 +4,8 @@
 use nodewell_remediation::{
     api::fence::Blocker,
     guard::reason::{CLAIMED_BY_PEER, ETCD_UNKNOWN, KILL_SWITCH, POLICY_UNREADABLE, REMEDIATION_SKIPPED},
+    node_report::NodeReport,
     snapshot::Snapshot,
-    verdict::Verdict,
 };
 
 /// Any client that can read the cluster sees these at once.
@@ -18,17 +18,17 @@ pub(super) const NOT_ASKED: [&str; 2] = [
 ];
 
 /// Replaces what cannot be known here by the stored blockers of records, and reports that etcd was not asked.
-pub(super) fn take_over(snapshot: &Snapshot, verdicts: &mut [Verdict]) {
-    for verdict in verdicts {
-        if let Some(fence) = snapshot.fences.get(&verdict.node) {
+pub(super) fn take_over(snapshot: &Snapshot, node_reports: &mut [NodeReport]) {
+    for node_report in node_reports {
+        if let Some(fence) = snapshot.fences.get(&node_report.node) {
             let mut blockers = fence.status.blocked_by.as_ref().map(apart).unwrap_or_default();
-            verdict.blockers.retain(|blocker| SEEN.contains(&blocker.reason.as_str()));
-            let live = std::mem::take(&mut verdict.blockers);
+            node_report.blockers.retain(|blocker| SEEN.contains(&blocker.reason.as_str()));
+            let live = std::mem::take(&mut node_report.blockers);
             blockers.retain(|blocker| live.iter().all(|other| other.reason != blocker.reason));
-            verdict.blockers = live.into_iter().chain(blockers).collect();
+            node_report.blockers = live.into_iter().chain(blockers).collect();
         }
-        for blocker in verdict.blockers.iter_mut().filter(|blocker| blocker.reason == ETCD_UNKNOWN) {
-            if !snapshot.fences.contains_key(&verdict.node) {
+        for blocker in node_report.blockers.iter_mut().filter(|blocker| blocker.reason == ETCD_UNKNOWN) {
+            if !snapshot.fences.contains_key(&node_report.node) {
                 "a plan does not ask etcd; the controller that leads does".clone_into(&mut blocker.message);
             }
         }
@@ -66,9 +66,9 @@ mod tests {
 
     fn shown(snapshot: &Snapshot, node: &str, blockers: &[(&str, &str)]) -> Vec<(String, String)> {
         let blockers = blockers.iter().map(|(reason, message)| Blocker::new(reason, *message)).collect();
-        let mut verdicts = [Verdict { node: node.into(), blockers, ..Verdict::default() }];
-        take_over(snapshot, &mut verdicts);
-        verdicts[0].blockers.iter().map(|blocker| (blocker.reason.clone(), blocker.message.clone())).collect()
+        let mut node_reports = [NodeReport { node: node.into(), blockers, ..NodeReport::default() }];
+        take_over(snapshot, &mut node_reports);
+        node_reports[0].blockers.iter().map(|blocker| (blocker.reason.clone(), blocker.message.clone())).collect()
     }
 
     fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use nodewell_remediation::{
     facts::{ConditionStatus, Node},
     guard::reason::PREDICATE_ERROR,
+    node_report::NodeReport,
     snapshot::Snapshot,
-    verdict::Verdict,
 };
 
 use super::{
@@ -64,10 +64,10 @@ struct Row {
 }
 
 /// All nodes, one a line.
-pub(super) fn all(snapshot: &Snapshot, verdicts: &[Verdict], look: Look) -> String {
+pub(super) fn all(snapshot: &Snapshot, node_reports: &[NodeReport], look: Look) -> String {
     let head = ["NODE", "STATE", "POLICY", "PHASE", "NEXT", "BLOCKED BY"].map(str::to_owned);
     let mut rows = vec![Row { cells: head, paint: Some(Paint::Strong) }];
-    rows.extend(verdicts.iter().map(|verdict| row(snapshot, verdict)));
+    rows.extend(node_reports.iter().map(|node_report| row(snapshot, node_report)));
     let mut widths = [0; 6];
     for row in &rows {
         for (width, cell) in widths.iter_mut().zip(&row.cells) {
@@ -84,14 +84,14 @@ pub(super) fn all(snapshot: &Snapshot, verdicts: &[Verdict], look: Look) -> Stri
     text
 }
 
-fn row(snapshot: &Snapshot, verdict: &Verdict) -> Row {
+fn row(snapshot: &Snapshot, node_report: &NodeReport) -> Row {
     let or_dash = |text: Option<String>| text.filter(|text| !text.is_empty()).unwrap_or_else(|| "-".to_owned());
-    let mut blockers: Vec<&str> = verdict.blockers.iter().map(|blocker| blocker.reason.as_str()).collect();
-    if !verdict.errors.is_empty() {
+    let mut blockers: Vec<&str> = node_report.blockers.iter().map(|blocker| blocker.reason.as_str()).collect();
+    if !node_report.errors.is_empty() {
         blockers.push(PREDICATE_ERROR);
     }
     blockers.dedup();
-    let paint = match (&verdict.next, blockers.is_empty()) {
+    let paint = match (&node_report.next, blockers.is_empty()) {
         (Some(_), true) => Some(Paint::Bad),
         (Some(_), false) => Some(Paint::Warning),
         (None, false) => Some(Paint::Warning),
@@ -99,11 +99,11 @@ fn row(snapshot: &Snapshot, verdict: &Verdict) -> Row {
     };
     Row {
         cells: [
-            one_line(&verdict.node),
-            or_dash(snapshot.nodes.get(&verdict.node).map(state)),
-            or_dash(verdict.policy.as_ref().map(|policy| with_others(policy, verdict.also.len()))),
-            or_dash(verdict.phase.map(|phase| format!("{phase:?}"))),
-            or_dash(verdict.next.as_deref().map(one_line)),
+            one_line(&node_report.node),
+            or_dash(snapshot.nodes.get(&node_report.node).map(state)),
+            or_dash(node_report.policy.as_ref().map(|policy| with_others(policy, node_report.also.len()))),
+            or_dash(node_report.phase.map(|phase| format!("{phase:?}"))),
+            or_dash(node_report.next.as_deref().map(one_line)),
             or_dash(Some(blockers.join(","))),
         ],
         paint,
@@ -116,50 +116,51 @@ fn with_others(policy: &str, others: usize) -> String {
 }
 
 /// What a drain could not move, as its record has it.
-pub(super) fn refused_evictions<'s>(snapshot: &'s Snapshot, verdict: &Verdict) -> &'s [String] {
-    let drain = snapshot.fences.get(&verdict.node).and_then(|fence| fence.status.drain.as_ref());
+pub(super) fn refused_evictions<'s>(snapshot: &'s Snapshot, node_report: &NodeReport) -> &'s [String] {
+    let drain = snapshot.fences.get(&node_report.node).and_then(|fence| fence.status.drain.as_ref());
     drain.filter(|drain| !drain.done).map(|drain| drain.refused_evictions.as_slice()).unwrap_or_default()
 }
 
 /// How much of a record's journal is shown.
 const LINES: usize = 5;
 
-fn journal<'s>(snapshot: &'s Snapshot, verdict: &Verdict) -> impl Iterator<Item = String> + use<'s> {
-    let journal = snapshot.fences.get(&verdict.node).map(|fence| fence.status.journal.as_slice()).unwrap_or_default();
+fn journal<'s>(snapshot: &'s Snapshot, node_report: &NodeReport) -> impl Iterator<Item = String> + use<'s> {
+    let journal =
+        snapshot.fences.get(&node_report.node).map(|fence| fence.status.journal.as_slice()).unwrap_or_default();
     let last = &journal[journal.len().saturating_sub(LINES)..];
     last.iter().map(|entry| format!("{:.0} {}", entry.at, one_line(&entry.text)))
 }
 
 /// One node, with every reason in full.
-pub(super) fn one(snapshot: &Snapshot, verdict: &Verdict, one: &One, look: Look) -> String {
+pub(super) fn one(snapshot: &Snapshot, node_report: &NodeReport, one: &One, look: Look) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
         let _ = writeln!(text, "{:<8} {value}", format!("{name}:"));
     };
-    line("node", &look.paint(Paint::Strong, &one_line(&verdict.node)));
-    line("state", &snapshot.nodes.get(&verdict.node).map(state).unwrap_or_default());
-    line("policy", verdict.policy.as_deref().unwrap_or("none is true of it"));
-    if let Some(phase) = verdict.phase {
+    line("node", &look.paint(Paint::Strong, &one_line(&node_report.node)));
+    line("state", &snapshot.nodes.get(&node_report.node).map(state).unwrap_or_default());
+    line("policy", node_report.policy.as_deref().unwrap_or("none is true of it"));
+    if let Some(phase) = node_report.phase {
         line("phase", &format!("{phase:?}"));
     }
-    line("next", &verdict.next.as_deref().map_or_else(|| look.paint(Paint::Good, "nothing"), one_line));
-    for blocker in &verdict.blockers {
+    line("next", &node_report.next.as_deref().map_or_else(|| look.paint(Paint::Good, "nothing"), one_line));
+    for blocker in &node_report.blockers {
         line("blocked", &format!("{}: {}", look.paint(Paint::Warning, &blocker.reason), one_line(&blocker.message)));
     }
-    for (policy, error) in &verdict.errors {
+    for (policy, error) in &node_report.errors {
         line("error", &look.paint(Paint::Bad, &format!("{PREDICATE_ERROR}: policy {policy}: {}", one_line(error))));
     }
-    for pod in refused_evictions(snapshot, verdict) {
+    for pod in refused_evictions(snapshot, node_report) {
         line("refused", &look.paint(Paint::Warning, &one_line(pod)));
     }
     for pod in &one.waits {
         line("drains", &look.paint(Paint::Warning, &one_line(pod)));
     }
     for result in &one.policies {
-        let is_second = if verdict.also.contains(&result.policy) { ", but the first by name decides" } else { "" };
+        let is_second = if node_report.also.contains(&result.policy) { ", but the first by name decides" } else { "" };
         line("asked", &format!("policy {}: {}{is_second}", result.policy, one_line(&result.text)));
     }
-    for entry in journal(snapshot, verdict) {
+    for entry in journal(snapshot, node_report) {
         line("journal", &entry);
     }
     text
@@ -172,8 +173,8 @@ mod tests {
 
     use super::{super::policies::PolicyResult, *};
 
-    fn verdict() -> Verdict {
-        Verdict {
+    fn node_report() -> NodeReport {
+        NodeReport {
             node: "n1".into(),
             policy: Some("lost".into()),
             phase: Some(Phase::AwaitGuards),
@@ -183,7 +184,7 @@ mod tests {
                 Blocker::new("DryRun", "use --no-dry-run"),
             ],
             errors: vec![("other".into(), "no such key".into())],
-            ..Verdict::default()
+            ..NodeReport::default()
         }
     }
 
@@ -191,13 +192,13 @@ mod tests {
         One { policies, waits: Vec::new(), forecast: Err(String::new()) }
     }
 
-    fn well() -> Verdict {
-        Verdict { node: "worker-2".into(), ..Verdict::default() }
+    fn well() -> NodeReport {
+        NodeReport { node: "worker-2".into(), ..NodeReport::default() }
     }
 
     #[test]
     fn columns_are_aligned_and_reasons_are_single_words() {
-        let text = all(&Snapshot::default(), &[verdict(), well()], Look::PLAIN);
+        let text = all(&Snapshot::default(), &[node_report(), well()], Look::PLAIN);
         let expected = "\
 NODE       STATE   POLICY   PHASE         NEXT        BLOCKED BY
 n1         -       lost     AwaitGuards   power off   BudgetZone,DryRun,PredicateError
@@ -208,7 +209,7 @@ worker-2   -       -        -             -           -
 
     #[test]
     fn one_node_shows_each_reason_in_full_and_on_one_line() {
-        let text = one(&Snapshot::default(), &verdict(), &asked(Vec::new()), Look::PLAIN);
+        let text = one(&Snapshot::default(), &node_report(), &asked(Vec::new()), Look::PLAIN);
         assert!(text.contains("blocked: BudgetZone: zone a has 2 of 1\n"), "{text}");
         assert!(text.contains("error:   PredicateError: policy other: no such key\n"), "{text}");
         assert!(one(&Snapshot::default(), &well(), &asked(Vec::new()), Look::PLAIN).contains("next:    nothing\n"));
@@ -223,14 +224,14 @@ worker-2   -       -        -             -           -
             json!({ "metadata": { "name": "n1" }, "spec": { "nodeName": "n1", "nodeUID": "" }, "status": status });
         let fence = serde_json::from_value(fence).unwrap();
         let snapshot = Snapshot { fences: [("n1".to_owned(), fence)].into(), ..Snapshot::default() };
-        let text = one(&snapshot, &verdict(), &asked(Vec::new()), Look::PLAIN);
+        let text = one(&snapshot, &node_report(), &asked(Vec::new()), Look::PLAIN);
         assert!(text.contains("refused: shop/db-0: PodDisruptionBudget db\n"), "{text}");
         assert!(text.contains("journal: 2026-01-02T00:00:00Z line 3\n") && !text.contains("line 2"), "{text}");
     }
 
     #[test]
     fn a_policy_that_does_not_decide_is_named() {
-        let shadowed = Verdict { also: vec!["reap".into()], ..verdict() };
+        let shadowed = NodeReport { also: vec!["reap".into()], ..node_report() };
         assert!(all(&Snapshot::default(), std::slice::from_ref(&shadowed), Look::PLAIN).contains("lost (+1)"));
         let results =
             [("lost", "Observe, true of it for 2h"), ("gpu", "Enforce, does not select it"), ("reap", "Enforce, true")];

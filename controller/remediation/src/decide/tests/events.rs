@@ -58,7 +58,7 @@ fn an_event_alone_opens_nothing_and_says_what_is_missing() {
     let snapshot = reported_by(ALONE);
     assert_eq!(blocked(&snapshot), not_trusted());
     let decision = run(&snapshot, Memory::default(), 1000);
-    let message = &decision.verdicts[0].blockers[0].message;
+    let message = &decision.node_reports[0].blockers[0].message;
     assert!(message.contains("policy p is true by Events alone") && message.contains("spec.trustEvents"), "{message}");
     assert_eq!(
         blocked(&{
@@ -156,6 +156,6 @@ fn events_take_the_say_from_no_other_policy() {
     kill(snapshot.nodes.get_mut("n0").unwrap());
     let decision = run(&snapshot, Memory::default(), 1000);
     assert_eq!(opened(&decision), ["n0"]);
-    let verdict = &decision.verdicts[0];
-    assert_eq!((verdict.policy.as_deref(), verdict.also.as_slice()), (Some("q"), &["p".to_owned()][..]));
+    let node_report = &decision.node_reports[0];
+    assert_eq!((node_report.policy.as_deref(), node_report.also.as_slice()), (Some("q"), &["p".to_owned()][..]));
 }

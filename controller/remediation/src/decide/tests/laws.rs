@@ -120,14 +120,14 @@ proptest! {
         let snapshot = random(&fates, limited(limits, steps));
         let (mut one, mut two) = (run(&snapshot, Memory::default(), 1000), run(&snapshot.clone(), Memory::default(), 1000));
         for second in [1001, 1030, 1100] {
-            prop_assert_eq!((&one.actions, &one.verdicts), (&two.actions, &two.verdicts));
+            prop_assert_eq!((&one.actions, &one.node_reports), (&two.actions, &two.node_reports));
             prop_assert_eq!((&one.gather, one.requeue_at), (&two.gather, two.requeue_at));
             (one, two) = (run(&snapshot, one.memory, second), run(&snapshot, two.memory, second));
         }
     }
 
     #[test]
-    fn at_most_one_action_for_a_node_and_a_verdict_for_each(fates in fates(), steps in step_lists()) {
+    fn at_most_one_action_for_a_node_and_a_node_report_for_each(fates in fates(), steps in step_lists()) {
         let snapshot = random(&fates, policy("p", steps));
         let decision = run(&snapshot, Memory::default(), 1000);
         let mut nodes: Vec<_> = decision.actions.iter().map(Action::node).collect();
@@ -135,7 +135,7 @@ proptest! {
         nodes.dedup();
         prop_assert_eq!(nodes.len(), decision.actions.len());
         prop_assert!(nodes.iter().all(|name| !snapshot.busy.contains(*name)));
-        let judged: Vec<_> = decision.verdicts.iter().map(|verdict| &verdict.node).collect();
+        let judged: Vec<_> = decision.node_reports.iter().map(|node_report| &node_report.node).collect();
         prop_assert_eq!(judged, snapshot.nodes.keys().collect::<Vec<_>>());
     }
 

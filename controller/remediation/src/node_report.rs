@@ -3,7 +3,7 @@
 use crate::api::fence::{Blocker, Phase};
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Verdict {
+pub struct NodeReport {
     pub node: String,
     /// The policy whose predicate is true of it; of several the first by name.
     pub policy: Option<String>,
