@@ -51,10 +51,10 @@ Examples:
   nodewell-controller plan --json            for scripts
 
 It reads the cluster once and decides as a leader would, with the ages that the
-API server has; nothing is written. Of a node under remediation it shows what its record
-has. Etcd and other hosts are asked by the leader only. With --node the BMC of
-that node is asked, from this host, whether it is its own, and while it drains
-the pods that are left and their budgets. Exit codes: 0
+API server has; nothing is written. Of a node under remediation it shows what
+its record has. Only the leader asks etcd and other hosts. With --node it asks
+the BMC of that node, from this host, whether it is the node's own, and while
+the node drains it shows the pods that are left and their budgets. Exit codes: 0
 whatever is planned; 70 the cluster cannot be read, or there is no such node.";
 
 /// The one node that was asked for.
