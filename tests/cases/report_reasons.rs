@@ -116,7 +116,7 @@ fn other_figures_are_shown_and_cost_no_write() {
     let before = rows_written(&agent);
     for celsius in 0..50 {
         report(&agent, &[hot(celsius)]);
-        assert_eq!(message(), format!("{celsius} degrees"));
+        assert_eq!(message(), format!("md0: {celsius} degrees"));
     }
     assert_eq!(rows_written(&agent), before);
     report(&agent, &[fault("RaidHot", "on fire")]);
@@ -141,7 +141,7 @@ fn other_figures_do_not_write_the_node(cluster: &Cluster) {
     };
     let hot = |celsius: u32| fault("RaidHot", &format!("{celsius} degrees"));
     report(&agent, &[hot(80)]);
-    published("80 degrees");
+    published("md0: 80 degrees");
     let before = node_writes(&agent);
     for celsius in 81..100 {
         report(&agent, &[hot(celsius)]);
@@ -154,7 +154,7 @@ fn other_figures_do_not_write_the_node(cluster: &Cluster) {
     // Events are delivered behind them.
     until("an event is delivered", || (!cluster.events(node, "RaidSeen").is_empty()).then_some(()));
     report(&agent, &[fault("RaidHot", "on fire")]);
-    published("on fire");
+    published("md0: on fire");
     assert_eq!(node_writes(&agent), before + 1);
 }
 
@@ -187,7 +187,7 @@ fn broken(reason: &'static str) -> Condition {
 fn set_all(reporter: &Reporter, reasons: &[&'static str]) {
     let faults = reasons.iter().map(|reason| broken(reason)).collect();
     reporter.set_all(Name::fixed("RaidProblem"), Some("md0".to_owned()), faults);
-    wait_answered(&reporter);
+    wait_answered(reporter);
 }
 
 fn what_is_forgotten_is_not_published() {

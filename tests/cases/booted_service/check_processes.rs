@@ -91,7 +91,7 @@ pub(super) fn a_reader_over_its_memory_is_replaced(node: &Node) {
     assert_eq!(machine.main_pid(GPU), check_process, "the service went on");
     assert_eq!(machine.property(GPU, "OOMPolicy"), "continue");
     let log = machine.sh(&format!("journalctl --no-pager -o cat -u {GPU}"));
-    assert!(log.contains("reader ended"), "{log}");
+    assert!(log.contains("worker ended"), "{log}");
 }
 
 /// Its reader does not even take SIGTERM; nothing is left, and the stop did not have to wait for a limit.
