@@ -119,7 +119,7 @@ fn one_that_is_gone_from_the_machine_is_missed() {
     machine.set("bond0", "bonding/slaves", "eth0");
     fs::remove_dir_all(machine.home("eth1")).unwrap();
     let words = format!("BondDegraded: 1 of 2 interfaces carry, eth1: gone from the machine{NEXT_STEP}");
-    assert_eq!(reported(&machine.during(60), "bond0"), [words.clone()]);
+    assert_eq!(reported(&machine.during(60), "bond0"), std::slice::from_ref(&words));
     machine.restart();
     assert_eq!(reported(&machine.during(60), "bond0"), [words]);
     machine.card("eth1").set("eth1", "bonding_slave/mii_status", "up").set("bond0", "bonding/slaves", "eth0 eth1");
