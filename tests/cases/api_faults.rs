@@ -40,7 +40,8 @@ fn starts_as(cluster: &Cluster, (node, identity): (&str, &Identity), message: &s
     until(&format!("the agent reports {message}"), || agent.view().apiserver.message.contains(message).then_some(()));
     assert!(cluster.condition(node, "KernelUnhealthy").is_none());
     cluster.write_kubeconfig(&Identity::Node(node.to_owned()), agent.plan().folder());
-    let patience = Duration::from_secs(60);
+    // With nothing to report urgently the agent spreads its next try over a minute.
+    let patience = Duration::from_secs(150);
     until_within(patience, "the new identity is used", || cluster.condition(node, "KernelUnhealthy"));
     until("nothing is wrong any more", || agent.view().apiserver.message.is_empty().then_some(()));
 }
