@@ -32,9 +32,9 @@ pub struct Credentials {
 
 /// `SO_PEERCRED`.
 pub fn credentials(socket: BorrowedFd<'_>) -> io::Result<Credentials> {
-    let told = getsockopt(&socket, sockopt::PeerCredentials)?;
-    let pid = u32::try_from(told.pid()).ok().and_then(NonZeroU32::new);
-    Ok(Credentials { pid, uid: told.uid(), gid: told.gid() })
+    let peer = getsockopt(&socket, sockopt::PeerCredentials)?;
+    let pid = u32::try_from(peer.pid()).ok().and_then(NonZeroU32::new);
+    Ok(Credentials { pid, uid: peer.uid(), gid: peer.gid() })
 }
 
 /// `SO_PEERGROUPS` (Linux 4.13): the supplementary groups at the connect.

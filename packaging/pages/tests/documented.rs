@@ -17,8 +17,8 @@ const ROUTES: &str = include_str!("../../../agent/src/socket/golden/not-found.js
 fn keys_of(table: &str) -> Vec<String> {
     let text = format!("{table}\nxyzxyzxyz = 1\n");
     let diagnostics = parse(Path::new("nodewell.toml"), &text).err().unwrap_or_default();
-    let told = diagnostics.iter().map(ToString::to_string).find(|told| told.contains("xyzxyzxyz")).unwrap_or_default();
-    let keys = told.split_once("it takes ").map(|(_, keys)| keys.to_owned()).unwrap_or_default();
+    let text = diagnostics.iter().map(ToString::to_string).find(|text| text.contains("xyzxyzxyz")).unwrap_or_default();
+    let keys = text.split_once("it takes ").map(|(_, keys)| keys.to_owned()).unwrap_or_default();
     keys.split(", ").filter(|key| !key.is_empty()).map(str::to_owned).collect()
 }
 

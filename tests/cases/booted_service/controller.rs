@@ -96,8 +96,8 @@ fn journal(machine: &Machine) {
     until("it has been tried often", || (unanswered(&page(machine, "/metrics")) > 25).then_some(()));
     let log = lines();
     eprintln!("{}", machine.sh(&format!("journalctl --no-pager -u {UNIT} -o short")));
-    let told = log.lines().filter(|line| line.contains("Connection refused")).count();
-    assert!(told <= 3, "{told} lines say the same:\n{log}");
+    let count = log.lines().filter(|line| line.contains("Connection refused")).count();
+    assert!(count <= 3, "{count} lines say the same:\n{log}");
     let fields = machine.sh(&format!("journalctl --no-pager -u {UNIT} -o json -p warning | tail -1"));
     let fields: serde_json::Value = serde_json::from_str(&fields).unwrap();
     assert_eq!(fields["SYSLOG_IDENTIFIER"], "nodewell-controller");

@@ -28,14 +28,14 @@ static HANDLES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Answers a call that is about no device.
 pub(crate) fn of_library(call: &str, answer: impl FnOnce(&Script) -> Code) -> Code {
-    let script = told(call, None);
+    let script = script_when_free(call, None);
     script.failure(call, None).unwrap_or_else(|| answer(&script))
 }
 
 /// Answers a call about the device of a handle.
 pub(crate) fn of_device(call: &str, handle: Handle, answer: impl FnOnce(&Gpu) -> Code) -> Code {
     let Some(address) = address(handle) else { return INVALID_ARGUMENT };
-    let script = told(call, Some(&address));
+    let script = script_when_free(call, Some(&address));
     if let Some(code) = script.failure(call, Some(&address)) {
         return code;
     }
@@ -45,7 +45,7 @@ pub(crate) fn of_device(call: &str, handle: Handle, answer: impl FnOnce(&Gpu) ->
 
 /// Gives out the handle of an address, unless the script specifies that this fails.
 pub(crate) fn give_handle(call: &str, address: &str, handle: *mut Handle) -> Code {
-    let script = told(call, Some(address));
+    let script = script_when_free(call, Some(address));
     if let Some(code) = script.failure(call, Some(address)) {
         return code;
     }
@@ -97,7 +97,7 @@ pub(crate) fn write_text(buffer: *mut c_char, length: c_uint, text: Option<&str>
 }
 
 /// The script, once it no longer specifies that this call hangs.
-fn told(call: &str, address: Option<&str>) -> Arc<Script> {
+fn script_when_free(call: &str, address: Option<&str>) -> Arc<Script> {
     loop {
         let script = Script::read();
         if !script.hangs(call, address) {

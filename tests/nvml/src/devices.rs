@@ -119,7 +119,7 @@ pub(crate) unsafe extern "C" fn nvmlDeviceGetGpuFabricInfoV(handle: Handle, info
         if version != (2 << 24 | 36) {
             return VERSION_MISMATCH;
         }
-        FabricInfo::of(gpu, version).map_or(NOT_SUPPORTED, |told| answer::write(info, told))
+        FabricInfo::of(gpu, version).map_or(NOT_SUPPORTED, |found| answer::write(info, found))
     })
 }
 

@@ -155,8 +155,8 @@ impl MemoryJudge {
     /// Returns the name of a module that lost data.
     fn take_controller(&mut self, name: &str, controller: Controller) -> Option<String> {
         let before = self.controllers.get(name).and_then(|known| known.counting_secs);
-        let anew = before.zip(controller.counting_secs).map(|(before, now)| now < before);
-        let counting = Counting { capacity: self.capacity, secs: controller.counting_secs, anew };
+        let restarted = before.zip(controller.counting_secs).map(|(before, now)| now < before);
+        let counting = Counting { capacity: self.capacity, secs: controller.counting_secs, restarted };
         let slots: Vec<_> = controller.modules.iter().map(|module| format!("{name}/{}", module.slot)).collect();
         let unplaced = (name.to_owned(), name.to_owned(), controller.unplaced);
         let labels = controller.modules.into_iter().zip(&slots).map(|(module, slot)| {

@@ -26,7 +26,7 @@ pub(super) struct Counting {
     /// How long they have been counting.
     pub(super) secs: Option<u64>,
     /// Whether they were reset since they were last read, if that is known.
-    pub(super) anew: Option<bool>,
+    pub(super) restarted: Option<bool>,
 }
 
 impl ModuleState {
@@ -43,7 +43,7 @@ impl ModuleState {
     pub(super) fn count(&mut self, errors: Errors, counting: Counting) -> u64 {
         if let Some(now) = errors.corrected {
             let new_errors = match self.corrected {
-                Some(before) => growth(before, now, counting.anew),
+                Some(before) => growth(before, now, counting.restarted),
                 // Those of a longer time prove nothing about a day.
                 None if counting.secs.is_some_and(|secs| secs <= DAY_SECS) => now,
                 None => 0,
@@ -52,7 +52,7 @@ impl ModuleState {
             self.corrected = Some(now);
         }
         let Some(now) = errors.uncorrected else { return 0 };
-        let new_errors = growth(self.uncorrected.unwrap_or(0), now, counting.anew);
+        let new_errors = growth(self.uncorrected.unwrap_or(0), now, counting.restarted);
         self.lost = self.lost.saturating_add(new_errors);
         self.uncorrected = Some(now);
         new_errors
@@ -66,8 +66,8 @@ impl ModuleState {
 
 /// What is new of a counter. One that goes back was reset (`reset_counters`, a driver loaded again); if it is known
 /// that it did not, it is garbage.
-fn growth(before: u64, now: u64, anew: Option<bool>) -> u64 {
-    match anew {
+fn growth(before: u64, now: u64, restarted: Option<bool>) -> u64 {
+    match restarted {
         Some(true) => now,
         Some(false) => now.saturating_sub(before),
         None => now.checked_sub(before).unwrap_or(now),

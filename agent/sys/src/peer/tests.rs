@@ -26,11 +26,11 @@ fn our_own_socket_pair_is_us() {
 #[test]
 fn groups_are_all_there_however_many() {
     let (one, _other) = UnixStream::pair().unwrap();
-    let told = groups(one.as_fd()).unwrap();
+    let found = groups(one.as_fd()).unwrap();
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("Groups:")).unwrap();
     let own: Vec<u32> = line.split_whitespace().map(|group| group.parse().unwrap()).collect();
-    assert_eq!(told, own);
+    assert_eq!(found, own);
     // For a buffer that is too small the kernel reports how much there is.
     if !own.is_empty() {
         assert_eq!(read_groups(one.as_fd(), &mut []), Err((Errno::ERANGE, own.len())));
