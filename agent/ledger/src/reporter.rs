@@ -44,13 +44,39 @@ pub(crate) struct Reporter {
     pub(crate) held: Held,
 }
 
+/// What an `Unknown` is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Extent {
+    /// What it names, and no more.
+    #[default]
+    Itself,
+    /// The type as such, and each subject that the daemon does not name.
+    WithSubjects,
+    /// Only such subjects: the daemon has since reported a fault of the type as such.
+    OnlySubjects,
+}
+
 /// One `Unknown` of a daemon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Unsure {
     pub(crate) subject: SubjectKey,
+    #[serde(default, skip_serializing_if = "Extent::is_itself")]
+    pub(crate) extent: Extent,
     pub(crate) since: Timestamp,
     pub(crate) reason: Name,
     pub(crate) message: String,
+}
+
+impl Extent {
+    fn is_itself(&self) -> bool {
+        *self == Self::Itself
+    }
+
+    /// With an `Unknown` of the same once more: what is in doubt already stays so.
+    fn with(self, again: Self) -> Self {
+        if self == Self::Itself { again } else { Self::WithSubjects }
+    }
 }
 
 /// The newest report ids of one daemon.
@@ -115,9 +141,25 @@ impl Reporter {
             self.unsure.push(unsure);
             return true;
         };
-        let same = (&known.reason, &known.message) == (&unsure.reason, &unsure.message);
-        (known.reason, known.message) = (unsure.reason, unsure.message);
+        let extent = known.extent.with(unsure.extent);
+        let same = (&known.reason, &known.message, known.extent) == (&unsure.reason, &unsure.message, extent);
+        let since = if known.extent == Extent::OnlySubjects { unsure.since } else { known.since };
+        *known = Unsure { extent, since, ..unsure };
         !same
+    }
+
+    /// The daemon reports a fault of it; returns whether it was unknown. A fault without a subject is no news of the
+    /// subjects.
+    pub(crate) fn know_of(&mut self, subject: &SubjectKey) -> bool {
+        let known = self.unsure.iter_mut().find(|unsure| unsure.subject == *subject);
+        match known.map(|known| &mut known.extent) {
+            Some(Extent::OnlySubjects) => false,
+            Some(extent @ Extent::WithSubjects) => {
+                *extent = Extent::OnlySubjects;
+                true
+            }
+            Some(Extent::Itself) | None => self.clear_unsure(subject),
+        }
     }
 
     /// The daemon can report it again; returns whether it could not.
@@ -144,7 +186,11 @@ impl Reporter {
 
     /// Since when the daemon has not known whether `key` is still there.
     pub(crate) fn unsure_since(&self, key: &ProblemKey) -> Option<Timestamp> {
-        let of = |unsure: &&Unsure| unsure.subject.condition == key.condition && unsure.subject.subject == key.subject;
+        let of = |unsure: &&Unsure| {
+            unsure.subject.condition == key.condition
+                && unsure.subject.subject == key.subject
+                && unsure.extent != Extent::OnlySubjects
+        };
         self.unsure.iter().find(of).map(|unsure| unsure.since)
     }
 

@@ -18,7 +18,13 @@ use nodewell_model::{
 };
 
 use super::{Ledger, ReportRejection};
-use crate::{Now, OnStale, claim::Claimant, condition::Cause, events::Ending, reporter::Unsure};
+use crate::{
+    Now, OnStale,
+    claim::Claimant,
+    condition::Cause,
+    events::Ending,
+    reporter::{Extent, Unsure},
+};
 
 /// One report on its way into the ledger: its sender, its id and its time.
 struct ReportHeader<'a> {
@@ -129,9 +135,10 @@ impl Ledger {
                 subjects.iter().for_each(|subject| self.report_false(header, (n, condition), subject));
             }
             ConditionStatus::Unknown => {
+                let extent = self.extent_of(header, subject, named);
                 self.absorb_doubts(header, subject, named);
-                let mut subjects = self.covered(header, subject, named);
-                subjects.push(subject.clone());
+                let others = self.covered(header, subject, named).into_iter().map(|other| (other, Extent::Itself));
+                let subjects = others.chain([(subject.clone(), extent)]).collect();
                 self.report_unknown(header, condition, subjects);
             }
         }
@@ -174,6 +181,15 @@ impl Ledger {
         self.reporter(&header.daemon).map(|reporter| reporter.keys(subject)).unwrap_or_default()
     }
 
+    /// What an `Unknown` of `subject` is about. One without a subject is about subjects too where there are any: the
+    /// daemon reports something of one, in this report or before.
+    fn extent_of(&self, header: &ReportHeader<'_>, subject: &SubjectKey, named: &BTreeSet<SubjectKey>) -> Extent {
+        let is_one = |other: &SubjectKey| other.condition == subject.condition && !other.is_whole();
+        let before = || self.reporter(&header.daemon).is_some_and(|reporter| reporter.subjects().any(is_one));
+        let has_subjects = subject.is_whole() && (named.iter().any(is_one) || before());
+        if has_subjects { Extent::WithSubjects } else { Extent::Itself }
+    }
+
     /// A doubt about a whole type stands for those about its subjects. A subject with claims keeps its own: it shows
     /// since when they are unconfirmed.
     fn absorb_doubts(&mut self, header: &ReportHeader<'_>, whole: &SubjectKey, named: &BTreeSet<SubjectKey>) {
@@ -186,12 +202,20 @@ impl Ledger {
         }
     }
 
-    fn report_unknown(&mut self, header: &ReportHeader<'_>, condition: &Condition, subjects: Vec<SubjectKey>) {
+    fn report_unknown(
+        &mut self,
+        header: &ReportHeader<'_>,
+        condition: &Condition,
+        subjects: Vec<(SubjectKey, Extent)>,
+    ) {
         let since = condition.transition.min(header.now.wall);
         let message = text::message(condition.message.as_bytes());
         let Some(reporter) = self.reporter_mut(&header.daemon) else { return };
-        let doubt = |subject| Unsure { subject, since, reason: condition.reason.clone(), message: message.clone() };
-        let news = subjects.into_iter().filter(|subject| reporter.doubt(doubt(subject.clone()))).count();
+        let doubt = |(subject, extent)| {
+            let (reason, message) = (condition.reason.clone(), message.clone());
+            Unsure { subject, extent, since, reason, message }
+        };
+        let news = subjects.into_iter().map(doubt).filter(|unsure| reporter.doubt(unsure.clone())).count();
         if news > 0 {
             self.dirty.daemon(&header.daemon);
             self.refresh_one(&condition.condition, since);
@@ -200,7 +224,18 @@ impl Ledger {
 
     /// The daemon can report the state of `subject` again.
     fn trust_again(&mut self, header: &ReportHeader<'_>, subject: &SubjectKey) {
-        if self.reporter_mut(&header.daemon).is_some_and(|reporter| reporter.clear_unsure(subject)) {
+        let resolved = self.reporter_mut(&header.daemon).is_some_and(|reporter| reporter.clear_unsure(subject));
+        self.resolved(header, subject, resolved);
+    }
+
+    /// The daemon reports a fault of `subject`.
+    fn know_of(&mut self, header: &ReportHeader<'_>, subject: &SubjectKey) {
+        let resolved = self.reporter_mut(&header.daemon).is_some_and(|reporter| reporter.know_of(subject));
+        self.resolved(header, subject, resolved);
+    }
+
+    fn resolved(&mut self, header: &ReportHeader<'_>, subject: &SubjectKey, resolved: bool) {
+        if resolved {
             self.dirty.daemon(&header.daemon);
             self.refresh_one(&subject.condition, header.now.wall);
         }
@@ -224,17 +259,22 @@ impl Ledger {
         }
     }
 
-    /// What a full report does not name is over. A doubt about a whole type names all its subjects.
+    /// What a full report does not name is over. A doubt about a whole type names all its subjects; one that a fault of
+    /// the type has left of an earlier report names none.
     fn withdraw_unnamed(&mut self, header: &ReportHeader<'_>, named: &BTreeSet<SubjectKey>) {
         let Some(reporter) = self.reporter(&header.daemon) else { return };
+        let left = |unsure: &&Unsure| unsure.extent == Extent::OnlySubjects;
+        let left: Vec<SubjectKey> = reporter.unsure.iter().filter(left).map(|unsure| unsure.subject.clone()).collect();
         let doubted = |subject: &SubjectKey| {
-            reporter.unsure.iter().any(|unsure| unsure.subject == SubjectKey::whole(subject.condition.clone()))
+            let whole = SubjectKey::whole(subject.condition.clone());
+            !left.contains(&whole) && reporter.unsure.iter().any(|unsure| unsure.subject == whole)
         };
         let is_named = |subject: &SubjectKey| {
             named.contains(subject)
                 || (doubted(subject) && named.contains(&SubjectKey::whole(subject.condition.clone())))
         };
         let unnamed: Vec<SubjectKey> = reporter.subjects().filter(|subject| !is_named(subject)).cloned().collect();
+        left.iter().for_each(|whole| self.trust_again(header, whole));
         let ending = self.conclusion(&header.daemon, "its daemon's full report no longer names it", header.now);
         for subject in unnamed {
             self.trust_again(header, &subject);

@@ -9,7 +9,7 @@ use nodewell_model::{ProblemKey, Status, view::HardwareView};
 use proptest::prelude::*;
 
 use super::{steps::CONDITIONS, *};
-use crate::{Limits, OnStale, claim::Claimant};
+use crate::{ClearRequest, Limits, OnStale, claim::Claimant};
 use histories::{Deed, histories};
 use model::Model;
 
@@ -26,6 +26,11 @@ fn apply(ledger: &mut Ledger, now: &mut Now, deed: &Deed) {
             now.wall += jiff::SignedDuration::from_secs(i64::from(*secs));
             now.boottime += Duration::from_secs(u64::from(*secs));
             ledger.advance(*now);
+        }
+        Deed::ByHand(condition) => {
+            let condition = Name::fixed(condition);
+            let all = ClearRequest { condition, reason: None, subject: None, id: None, evidence: None, as_seen: None };
+            ledger.clear(&all, *now);
         }
     }
 }
@@ -69,6 +74,7 @@ proptest! {
                     model.report(status, name(status, principal), clears, now.boottime.as_secs());
                 }
                 Deed::Wait(_) => model.second(now.boottime.as_secs()),
+                Deed::ByHand(condition) => model.clear(&Name::fixed(condition)),
             }
             let views = ledger.conditions();
             for condition in CONDITIONS.map(Name::fixed) {
@@ -168,7 +174,7 @@ proptest! {
         for batch in deeds.chunks(width) {
             let reports: Vec<Status> = batch.iter().filter_map(|deed| match deed {
                 Deed::Report(status, ..) => Some(status.clone()),
-                Deed::Wait(_) => None,
+                Deed::Wait(_) | Deed::ByHand(_) => None,
             }).collect();
             let before = Disk::of(&ledger);
             match ledger.report(reports.clone(), "root", OnStale::Keep, now) {
@@ -181,7 +187,7 @@ proptest! {
                 prop_assert!(daemon.reporter.as_ref().unwrap().reported_count() <= 3);
             }
             prop_assert_eq!(indexed(&ledger), claimed(&ledger));
-            for deed in batch.iter().filter(|deed| matches!(deed, Deed::Wait(_))) {
+            for deed in batch.iter().filter(|deed| !matches!(deed, Deed::Report(..))) {
                 apply(&mut ledger, &mut now, deed);
             }
         }

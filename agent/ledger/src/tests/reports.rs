@@ -38,6 +38,17 @@ pub(super) fn subjects(ledger: &mut Ledger) -> Vec<String> {
     subjects
 }
 
+fn everything_of_disks() -> crate::ClearRequest {
+    crate::ClearRequest {
+        condition: Name::fixed("DiskUnhealthy"),
+        reason: None,
+        subject: None,
+        id: None,
+        evidence: None,
+        as_seen: None,
+    }
+}
+
 #[test]
 fn a_problem_starts_by_its_transition_and_ends_with_the_daemons_message() {
     let mut ledger = ledger();
@@ -204,6 +215,58 @@ fn a_grant_may_end_problems_with_the_silence() {
 }
 
 #[test]
+fn a_subject_in_doubt_stays_so_after_a_fault_of_its_type_that_ended_by_silence() {
+    let mut ledger = ledger();
+    take(&mut ledger, raid(vec![condition(Some("md0"), ConditionStatus::Unknown, 5)]), 6);
+    take(&mut ledger, raid(vec![condition(None, ConditionStatus::Unknown, 7)]), 7);
+    let fault = raid(vec![condition(None, ConditionStatus::True, 8)]);
+    ledger.report(vec![fault], "root", OnStale::Clear, at(8)).unwrap();
+    ledger.advance(at(40));
+    assert_eq!((status(&mut ledger), disk(&mut ledger).problems.len()), (ConditionStatus::Unknown, 0));
+    take(&mut ledger, raid(vec![]), 41);
+    assert_eq!(status(&mut ledger), ConditionStatus::Unknown, "the daemon has reported nothing of md0 since");
+}
+
+#[test]
+fn a_fault_without_a_subject_leaves_the_subjects_in_doubt_that_an_unknown_stood_for() {
+    let everything = || condition(None, ConditionStatus::Unknown, 6);
+    let named = [
+        vec![raid(vec![condition(Some("md0"), ConditionStatus::Unknown, 5)]), raid(vec![everything()])],
+        vec![raid(vec![condition(Some("md1"), ConditionStatus::False, 5), everything()])],
+        vec![raid(vec![everything()])],
+    ];
+    let expected = [ConditionStatus::Unknown, ConditionStatus::Unknown, ConditionStatus::False];
+    for (reports, expected) in named.into_iter().zip(expected) {
+        let mut ledger = ledger();
+        reports.into_iter().for_each(|report| take(&mut ledger, report, 6));
+        take(&mut ledger, raid(vec![condition(None, ConditionStatus::True, 7)]), 7);
+        assert_eq!(disk(&mut ledger).problems[0].unconfirmed_since, None);
+        let mut ledger = Disk::of(&ledger).restart(BOOT, at(8));
+        ledger.clear(&everything_of_disks(), at(8));
+        assert_eq!(status(&mut ledger), expected, "only of a daemon that has subjects");
+        take(&mut ledger, raid(vec![condition(None, ConditionStatus::True, 9)]), 9);
+        take(&mut ledger, raid(vec![condition(None, ConditionStatus::Unknown, 10)]), 10);
+        assert_eq!(disk(&mut ledger).problems[0].unconfirmed_since, Some(wall(10)));
+        take(&mut ledger, raid(vec![condition(None, ConditionStatus::False, 11)]), 11);
+        assert_eq!(status(&mut ledger), ConditionStatus::False);
+    }
+}
+
+#[test]
+fn a_full_report_with_a_fault_of_the_type_takes_back_what_was_in_doubt_before() {
+    let mut ledger = ledger();
+    let fault = || condition(None, ConditionStatus::True, 7);
+    take(&mut ledger, raid(vec![broken("md0", 5)]), 5);
+    take(&mut ledger, raid(vec![condition(None, ConditionStatus::Unknown, 6)]), 6);
+    take(&mut ledger, raid(vec![fault()]), 7);
+    assert_eq!(subjects(&mut ledger), ["md0"]);
+    take(&mut ledger, Status { full: true, ..raid(vec![fault()]) }, 8);
+    assert_eq!((subjects(&mut ledger).len(), disk(&mut ledger).problems.len()), (0, 1));
+    ledger.clear(&everything_of_disks(), at(9));
+    assert_eq!(status(&mut ledger), ConditionStatus::False);
+}
+
+#[test]
 fn a_heartbeat_and_a_repeated_id_are_no_change() {
     let mut ledger = ledger();
     let first = Status {
@@ -268,15 +331,7 @@ fn a_silent_daemon_makes_room_and_our_own_are_never_shut_out() {
 fn what_a_person_clears_comes_back_when_it_is_reported_again() {
     let mut ledger = ledger();
     take(&mut ledger, raid(vec![broken("md0", 5)]), 6);
-    let all = crate::ClearRequest {
-        condition: Name::fixed("DiskUnhealthy"),
-        reason: None,
-        subject: None,
-        id: None,
-        evidence: None,
-        as_seen: None,
-    };
-    assert_eq!(ledger.clear(&all, at(7)), 1);
+    assert_eq!(ledger.clear(&everything_of_disks(), at(7)), 1);
     take(&mut ledger, raid(vec![broken("md0", 5)]), 8);
     assert_eq!(subjects(&mut ledger), ["md0"]);
 }

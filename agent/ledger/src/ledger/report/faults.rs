@@ -14,7 +14,7 @@ use crate::{
 
 impl Ledger {
     pub(super) fn report_faults(&mut self, header: &ReportHeader<'_>, subject: &SubjectKey, faults: &[Entry<'_>]) {
-        self.trust_again(header, subject);
+        self.know_of(header, subject);
         let before = self.keys_of(header, subject);
         // The new ones first: the condition stays True in between.
         for entry in faults {

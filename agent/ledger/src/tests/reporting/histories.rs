@@ -15,6 +15,8 @@ use super::{
 pub(super) enum Deed {
     Report(Status, &'static str, OnStale),
     Wait(u8),
+    /// A person ends every problem of the condition.
+    ByHand(&'static str),
 }
 
 const SOURCES: [&str; 2] = ["raid", "smart"];
@@ -23,7 +25,8 @@ const REASONS: [&str; 3] = ["IOError", "SpareLow", "TaskHung"];
 const MESSAGES: [&str; 3] = ["31 degrees", "32 degrees", "hot"];
 
 pub(super) fn histories() -> impl Strategy<Value = Vec<Deed>> {
-    prop::collection::vec(prop_oneof![5 => reported(), 1 => (0_u8..40).prop_map(Deed::Wait)], 1..40)
+    let by_hand = prop::sample::select(&CONDITIONS[..]).prop_map(Deed::ByHand);
+    prop::collection::vec(prop_oneof![10 => reported(), 2 => (0_u8..40).prop_map(Deed::Wait), 1 => by_hand], 1..40)
 }
 
 fn reported() -> impl Strategy<Value = Deed> {

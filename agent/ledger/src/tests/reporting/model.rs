@@ -15,6 +15,8 @@ type Claim = (Timestamp, u64, String);
 pub(super) struct Known {
     claims: BTreeMap<(SubjectKey, Name), Claim>,
     doubts: BTreeSet<SubjectKey>,
+    /// Types in which subjects are in doubt that are not named one by one.
+    of_subjects: BTreeSet<Name>,
     watches: BTreeSet<Name>,
     inventory: Vec<Inventory>,
     silent: bool,
@@ -57,14 +59,24 @@ impl Model {
         }
     }
 
+    /// A person ends every problem of the condition; what the daemons do not know stays so.
+    pub(super) fn clear(&mut self, condition: &Name) {
+        for known in self.daemons.values_mut() {
+            known.claims.retain(|(subject, _), _| subject.condition != *condition);
+        }
+    }
+
     pub(super) fn status(&self, condition: &Name) -> Option<ConditionStatus> {
         if self.daemons.values().any(|known| known.claims.keys().any(|(subject, _)| subject.condition == *condition)) {
             return Some(ConditionStatus::True);
         }
         let mut watching = self.daemons.values().filter(|known| known.watches.contains(condition)).peekable();
         watching.peek()?;
-        let blind =
-            watching.any(|known| known.silent || known.doubts.iter().any(|doubt| doubt.condition == *condition));
+        let blind = watching.any(|known| {
+            known.silent
+                || known.of_subjects.contains(condition)
+                || known.doubts.iter().any(|doubt| doubt.condition == *condition)
+        });
         Some(if blind { ConditionStatus::Unknown } else { ConditionStatus::False })
     }
 
@@ -123,6 +135,8 @@ impl Known {
         for condition in &status.conditions {
             self.watches.insert(condition.condition.clone());
             let own = condition.subject_key();
+            let is_one = |other: &SubjectKey| other.condition == own.condition && other.subject.is_some();
+            let has_subjects = all.iter().chain(&named).any(is_one);
             let others = all
                 .iter()
                 .filter(|other| other.condition == own.condition && own.is_whole() && !named.contains(*other));
@@ -132,8 +146,14 @@ impl Known {
                 ConditionStatus::False => {
                     self.claims.retain(|(subject, _), _| !meant.contains(subject));
                     self.doubts.retain(|subject| !meant.contains(subject));
+                    self.of_subjects.retain(|name| condition.subject.is_some() || *name != condition.condition);
                 }
-                ConditionStatus::Unknown => self.doubts.extend(meant),
+                ConditionStatus::Unknown => {
+                    if condition.subject.is_none() && has_subjects {
+                        self.of_subjects.insert(condition.condition.clone());
+                    }
+                    self.doubts.extend(meant);
+                }
             }
         }
         if status.full {
@@ -146,6 +166,7 @@ impl Known {
             };
             self.claims.retain(|(subject, _), _| named.contains(subject) || whole(subject));
             self.doubts.retain(|subject| named.contains(subject) || whole(subject));
+            self.of_subjects.retain(|name| whole(&SubjectKey::whole(name.clone())));
         }
     }
 
