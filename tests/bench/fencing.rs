@@ -63,11 +63,11 @@ fn policy() -> Value {
         "cordonBudget": { "maxUnavailable": LANES, "maxUnavailablePerZone": 1 },
         "budget": {
             "maxUnavailable": LANES, "maxUnavailablePerZone": 1, "maxConcurrent": LANES,
-            "rate": { "count": 1000, "within": "1h" },
+            "rate": { "count": 1000, "window": "1h" },
         },
-        "pods": { "count": 1000, "within": "1m" },
-        "restarts": { "count": 1000, "within": "1h" },
-        "storm": { "unhealthy": LANES + 1, "rate": { "count": 1000, "within": "1m" }, "cooldown": "1s" },
+        "pods": { "count": 1000, "window": "1m" },
+        "powerCycles": { "count": 1000, "window": "1h" },
+        "storm": { "unhealthy": LANES + 1, "rate": { "count": 1000, "window": "1m" }, "cooldown": "1s" },
     });
     let mut policy = careful_policy("1m");
     for (guard, limits) in wide.as_object().expect("it is one") {

@@ -167,7 +167,7 @@ fn before(input: &EvaluationInput<'_>, subject: &Subject<'_>, level: DisruptionL
         blockers.extend(times::pods(input, subject, level));
     }
     if level == DisruptionLevel::Power {
-        blockers.extend(times::restarts(input, subject));
+        blockers.extend(times::power_cycles(input, subject));
         blockers.extend(node::ready(input, subject));
     }
     blockers

@@ -40,7 +40,7 @@ pub struct Policy {
     pub budget: Budget,
     pub storm: Storm,
     /// Power cycles of one node.
-    pub restarts: Rate,
+    pub power_cycles: Rate,
     /// Pods evicted or released by this policy.
     pub pods: Rate,
     /// Acting before the cluster itself would; nothing if it is not to.

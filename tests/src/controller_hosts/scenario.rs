@@ -37,10 +37,10 @@ impl fmt::Debug for Scenario<'_> {
     }
 }
 
-/// With room for more restarts than the careful one has.
+/// With room for more power cycles than the careful one has.
 fn policy() -> Value {
     let mut policy = careful_policy("2m");
-    policy["restarts"] = json!({ "count": 9, "window": "24h" });
+    policy["powerCycles"] = json!({ "count": 9, "window": "24h" });
     policy
 }
 

@@ -1,6 +1,6 @@
 //! Power cycles in records that are gone. A person deletes a record, a restored store has forgotten it: the machine was
-//! turned off all the same, and the limit on restarts counts it. Every replica remembers what its own watches showed, since
-//! a record may go while no replica leads.
+//! turned off all the same, and the limit on power cycles counts it. Every replica remembers what its own watches showed,
+//! since a record may go while no replica leads.
 //!
 //! A power off that was intended when the record was seen last counts, although it may not have begun: its end is not
 //! known.
@@ -59,7 +59,7 @@ impl Departed {
         }
     }
 
-    /// A machine that is registered again under the name of another has its own restarts.
+    /// A machine that is registered again under the name of another has its own power cycles.
     pub(super) fn see_node(&mut self, name: &str, uid: &str) {
         if self.known.get(name).is_some_and(|machine| machine.uid != uid) {
             self.known.remove(name);
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn another_machine_of_that_name_begins_without_restarts() {
+    fn another_machine_of_that_name_begins_without_power_cycles() {
         let cache = cache();
         cache.apply_fence(fence("u1", "5"));
         cache.remove_fence("a", "u1");

@@ -70,8 +70,8 @@ pub struct NodeFenceStatus {
     pub boot_id: String,
     #[serde(rename = "systemUUID", skip_serializing_if = "String::is_empty")]
     pub system_uuid: String,
-    /// How often the steps were begun again.
-    pub restarts: u32,
+    /// How often the steps were gone through and begun again.
+    pub step_rounds: u32,
     /// Attempts of the act at hand that failed.
     pub failures: u32,
     /// An irreversible act that was begun and of whose end nothing is known yet.

@@ -52,7 +52,7 @@ pub struct RemediationPolicySpec {
     pub storm: Option<StormSpec>,
     /// Power cycles of one node in a window; past it the node is quarantined (2 in 24h).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub restarts: Option<RateSpec>,
+    pub power_cycles: Option<RateSpec>,
     /// Pods that may be released or evicted in a window by this policy (250 in 10m).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pods: Option<RateSpec>,

@@ -19,14 +19,14 @@ use crate::{
     },
     drain::DrainRules,
     facts::Taint,
-    guard::reason::{POLICY_UNREADABLE, PREDICATE_ERROR, PREDICATE_FALSE, RESTART_LIMIT},
+    guard::reason::{POLICY_UNREADABLE, PREDICATE_ERROR, PREDICATE_FALSE, STEP_ROUND_LIMIT},
     time::Moment,
 };
 
 /// How long a node is watched after the last step before the steps are begun again.
 pub(super) const LAST_WAIT: Duration = Duration::from_secs(300);
 /// How often the steps are begun again before a person has to look.
-pub(super) const RESTARTS: u32 = 5;
+pub(super) const STEP_ROUNDS: u32 = 5;
 
 /// Remembers what the node was before the first act.
 pub(super) fn pending(input: &FenceInput<'_>) -> Next {
@@ -221,12 +221,12 @@ fn again(input: &FenceInput<'_>) -> Next {
         let message = "every step was taken and the node is not well; it waits for a person";
         return wait(input, vec![Blocker::new("StepsExhausted", message)], None);
     }
-    if status.restarts >= RESTARTS {
-        let message = format!("all steps, taken {RESTARTS} times, did not help; look at the machine");
-        return Draft::of(input).quarantine(Blocker::new(RESTART_LIMIT, message)).save();
+    if status.step_rounds >= STEP_ROUNDS {
+        let message = format!("all steps, taken {STEP_ROUNDS} times, did not help; look at the machine");
+        return Draft::of(input).quarantine(Blocker::new(STEP_ROUND_LIMIT, message)).save();
     }
     let fresh = Draft::of(input).with(|status| {
-        status.restarts += 1;
+        status.step_rounds += 1;
         status.policy_step = 0;
         status.drain = None;
         status.dump_waited = false;

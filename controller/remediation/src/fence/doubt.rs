@@ -65,7 +65,7 @@ pub(super) fn quarantined(input: &FenceInput<'_>) -> Next {
     let draft = Draft::of(input).with(|status| {
         status.retried.clone_from(value);
         status.failures = 0;
-        status.restarts = 0;
+        status.step_rounds = 0;
         status.tried = None;
     });
     let by = input.fence.metadata.asked_by();

@@ -23,7 +23,8 @@ use crate::{
         policy::PowerStep,
     },
     guard::reason::{
-        FENCE_NOT_READY, IDENTITY_UNPROVEN, METHODS_CHANGED, NO_METHODS, NODE_GONE, RESTART_LIMIT, WITHIN_GRACE_PERIOD,
+        FENCE_NOT_READY, IDENTITY_UNPROVEN, METHODS_CHANGED, NO_METHODS, NODE_GONE, POWER_CYCLE_LIMIT,
+        WITHIN_GRACE_PERIOD,
     },
     method::BuiltIn,
     snapshot::FencePlan,
@@ -60,7 +61,7 @@ pub(super) fn await_guards(input: &FenceInput<'_>) -> Next {
         };
     }
     match power_decision(input) {
-        Err(blockers) => match blockers.iter().find(|blocker| blocker.reason == RESTART_LIMIT) {
+        Err(blockers) => match blockers.iter().find(|blocker| blocker.reason == POWER_CYCLE_LIMIT) {
             Some(limit) => Draft::of(input).quarantine(limit.clone()).save(),
             None => wait(input, blockers, None),
         },

@@ -2,7 +2,7 @@
 
 use super::{
     FenceInput, Next,
-    begin::{RESTARTS, back_off, enter_step, left},
+    begin::{STEP_ROUNDS, back_off, enter_step, left},
     blockers::{self, wait, wait_until},
     doubt::{ATTEMPTS, blocked},
     interrupt::{new_boot, own_node, ready_anew},
@@ -169,10 +169,10 @@ fn never_ready(input: &FenceInput<'_>) -> Next {
     if status.policy_step + 1 < input.fence.spec.steps.len() {
         return enter_step(input, status.policy_step + 1, draft, "turned on, but not Ready in time");
     }
-    if status.restarts >= RESTARTS {
+    if status.step_rounds >= STEP_ROUNDS {
         let blocker = Blocker::new("NeverReady", "it was turned on and off, and is not Ready; look at its console");
         return draft.quarantine(blocker).save();
     }
-    let draft = draft.with(|status| status.restarts += 1).failed();
+    let draft = draft.with(|status| status.step_rounds += 1).failed();
     draft.enter(Phase::Failed, "turned on, but not Ready in time").save()
 }

@@ -58,8 +58,10 @@ pub const EVENTS_NOT_TRUSTED: &str = "EventsNotTrusted";
 /// The record's predicate is true of the node no more: nothing more disruptive is begun, and soon what was done is
 /// taken back.
 pub const PREDICATE_FALSE: &str = "PredicateFalse";
-/// The node was power-cycled as often as `restarts` allows. A person has to look at it.
-pub const RESTART_LIMIT: &str = "RestartLimit";
+/// The node was power-cycled as often as `powerCycles` allows. A person has to look at it.
+pub const POWER_CYCLE_LIMIT: &str = "PowerCycleLimit";
+/// All steps were gone through as often as the controller does it, and the node is not well. A person has to look at it.
+pub const STEP_ROUND_LIMIT: &str = "StepRoundLimit";
 /// As many pods as `pods` allows were evicted or released. Wait.
 pub const POD_RATE: &str = "PodRate";
 /// The predicate has not been true for as long as `spec.for` asks. Wait.

@@ -198,7 +198,7 @@ fn each_guard_blocks_with_its_own_reason() {
             fixture.open(Phase::Waiting);
             fixture.snapshot.gathered.clear();
         }),
-        ("RestartLimit", power, |fixture| fixture.open(Phase::Waiting).status.cycles = vec![wall(100), wall(500)]),
+        ("PowerCycleLimit", power, |fixture| fixture.open(Phase::Waiting).status.cycles = vec![wall(100), wall(500)]),
         ("NodeReady", power, |fixture| set_condition(fixture.node(), "Ready", ConditionStatus::True, "", at(0))),
     ];
     for (reason, levels, change) in cases {
@@ -324,9 +324,9 @@ fn a_ready_node_whose_kubelet_is_silent_is_not_alive() {
 }
 
 #[test]
-fn old_restarts_and_pods_are_forgotten() {
+fn old_power_cycles_and_pods_are_forgotten() {
     let mut fixture = Fixture::new();
-    fixture.policy.restarts = Rate { count: 2, window: Duration::from_secs(400) };
+    fixture.policy.power_cycles = Rate { count: 2, window: Duration::from_secs(400) };
     fixture.open(Phase::Waiting).status.cycles = vec![wall(100), wall(900)];
     fixture.policy.pods = Rate { count: 10, window: Duration::from_secs(60) };
     fixture.history.charge_pods("p", "n5", 10, at(900));
@@ -363,25 +363,25 @@ fn a_node_with_more_pods_than_the_rate_goes_when_no_others_went() {
 #[test]
 fn a_power_off_whose_record_was_deleted_counts() {
     let mut fixture = Fixture::new();
-    fixture.policy.restarts = Rate { count: 1, window: Duration::from_secs(400) };
+    fixture.policy.power_cycles = Rate { count: 1, window: Duration::from_secs(400) };
     let intended = Intent { act: Irreversible::PowerOff, epoch: 1, at: wall(900), pods: 0 };
     fixture.open(Phase::PoweringOff).status.intent = Some(intended);
     fixture.all_blockers();
     assert_eq!(fixture.history.cycles_of("n0"), [], "its own record says it");
     fixture.fence = None;
     fixture.snapshot.fences.clear();
-    assert_eq!(reasons(&fixture.all_blockers().power), ["RestartLimit"]);
+    assert_eq!(reasons(&fixture.all_blockers().power), ["PowerCycleLimit"]);
 }
 
 #[test]
-fn restarts_of_closed_records_are_remembered() {
+fn power_cycles_of_closed_records_are_remembered() {
     let mut fixture = Fixture::new();
     let status = &mut fixture.open(Phase::Waiting).status;
     (status.earlier_cycles, status.cycles) = (vec![wall(500)], vec![wall(900)]);
     fixture.all_blockers();
     fixture.fence = None;
     fixture.snapshot.fences.clear();
-    assert_eq!(reasons(&fixture.all_blockers().power), ["RestartLimit"]);
+    assert_eq!(reasons(&fixture.all_blockers().power), ["PowerCycleLimit"]);
 }
 
 #[test]

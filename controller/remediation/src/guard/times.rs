@@ -1,10 +1,10 @@
-//! Guards of time: new nodes, rates of nodes and of pods, restarts of one node.
+//! Guards of time: new nodes, rates of nodes and of pods, power cycles of one node.
 
 use std::time::Duration;
 
 use super::{
     EvaluationInput, Subject, budgets,
-    reason::{NEW_NODE, POD_RATE, PODS_UNKNOWN, RATE, RESTART_LIMIT},
+    reason::{NEW_NODE, POD_RATE, PODS_UNKNOWN, POWER_CYCLE_LIMIT, RATE},
     stage::{DisruptionLevel, has_begun},
 };
 use crate::{
@@ -70,15 +70,15 @@ pub(super) fn pods(input: &EvaluationInput<'_>, subject: &Subject<'_>, level: Di
     })
 }
 
-pub(super) fn restarts(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> Option<Blocker> {
-    let rate = subject.policy.restarts;
+pub(super) fn power_cycles(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> Option<Blocker> {
+    let rate = subject.policy.power_cycles;
     let cycles = input.history.cycles(subject.name, rate.window, input.now);
     (cycles >= rate.count as usize).then(|| {
         let text = format!(
-            "it was power-cycled {cycles} times within {}, spec.restarts is {}; look at the machine",
+            "it was power-cycled {cycles} times within {}, spec.powerCycles is {}; look at the machine",
             show(rate.window),
             rate.count
         );
-        Blocker::new(RESTART_LIMIT, text)
+        Blocker::new(POWER_CYCLE_LIMIT, text)
     })
 }

@@ -79,7 +79,7 @@ pub(super) fn defaults() -> Policy {
             cooldown: 10 * MINUTE,
             reachable: Quota::Percent(50),
         },
-        restarts: Rate { count: 2, window: 24 * 60 * MINUTE },
+        power_cycles: Rate { count: 2, window: 24 * 60 * MINUTE },
         pods: Rate { count: 250, window: 10 * MINUTE },
         fast: None,
     }
@@ -127,7 +127,7 @@ pub(super) fn compile(policy: &RemediationPolicy) -> Result<Policy, Vec<PolicyDi
         ),
         budget: budget("spec.budget", spec.budget.as_ref(), default.budget, &mut diagnostics),
         storm: storm(spec.storm.as_ref(), default.storm, &mut diagnostics),
-        restarts: diagnostics.rate("spec.restarts", spec.restarts.as_ref(), default.restarts),
+        power_cycles: diagnostics.rate("spec.powerCycles", spec.power_cycles.as_ref(), default.power_cycles),
         pods: diagnostics.rate("spec.pods", spec.pods.as_ref(), default.pods),
         fast: spec.fast.as_ref().map(|fast| read_fast(fast, &mut diagnostics)),
     };

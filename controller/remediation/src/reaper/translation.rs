@@ -41,7 +41,7 @@ pub fn to_policy(config: &ReaperConfig) -> (RemediationPolicySpec, Arc<dyn Judge
         cordon_budget: Some(budget(config)),
         budget: Some(budget(config)),
         storm: None,
-        restarts: None,
+        power_cycles: None,
         pods: None,
         fast: None,
     };

@@ -24,7 +24,7 @@ pub enum Mutation {
     /// I6: an act in doubt is tried again without asking for the power's state.
     NeverAsks,
     /// I7: power cycles are not counted.
-    NoRestartLimit,
+    NoPowerCycleLimit,
     /// I8: every etcd member is always reported as healthy.
     BlindToQuorum,
     /// I8: the policy allows control-plane nodes, and the scenario does not know.

@@ -26,7 +26,7 @@ impl Scenario {
     pub fn policy(&self) -> RemediationPolicy {
         let held = if self.fast { "0s" } else { "50s" };
         let held = if self.mutation == Mutation::Sluggish { "1h" } else { held };
-        let restarts = if self.mutation == Mutation::NoRestartLimit { 1000 } else { MOST_CYCLES };
+        let cycles = if self.mutation == Mutation::NoPowerCycleLimit { 1000 } else { MOST_CYCLES };
         let protected = !self.fences_control_plane && self.mutation != Mutation::TouchesControlPlane;
         let spec = RemediationPolicySpec {
             selector: Default::default(),
@@ -41,7 +41,7 @@ impl Scenario {
             cordon_budget: (!self.narrow).then(|| budget("50%", "100%", None)),
             budget: (!self.narrow).then(|| self.power_budget()),
             storm: Some(self.storm()),
-            restarts: Some(RateSpec { count: count(restarts), window: DurationString("24h".into()) }),
+            power_cycles: Some(RateSpec { count: count(cycles), window: DurationString("24h".into()) }),
             pods: self.most_pods.map(|most| self.pod_rate(most)),
             fast: self
                 .fast

@@ -170,7 +170,7 @@ fn sim_i6_notices_an_act_repeated_without_a_question() {
 fn sim_i7_notices_power_cycles_without_a_limit() {
     let breaks = power(vec![(30, Fault::Breaks(node(4)))]);
     let longer = |scenario| Scenario { trouble: Duration::from_secs(440), ..breaks(scenario) };
-    assert_noticed(Mutation::NoRestartLimit, "I7", longer);
+    assert_noticed(Mutation::NoPowerCycleLimit, "I7", longer);
 }
 
 #[test]

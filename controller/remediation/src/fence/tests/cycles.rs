@@ -11,7 +11,7 @@ use super::{
 use crate::{
     action::{Failed, IrreversibleOp, Op, Outcome},
     api::fence::{Irreversible, Phase},
-    fence::apply_outcome,
+    fence::{apply_outcome, begin::STEP_ROUNDS},
 };
 
 /// Power off is intended, and the next thing is to do it.
@@ -105,7 +105,7 @@ fn what_was_not_begun_and_what_is_no_power_off_counts_nothing() {
 
 #[test]
 fn cycles_before_a_record_begin_no_steps_of_its_own_again() {
-    for (earlier, own, restarts) in [(1, 0, 0), (0, 1, 1)] {
+    for (earlier, own, rounds) in [(1, 0, 0), (0, 1, 1)] {
         let mut fixture = dead();
         let step = fixture.fence.spec.steps.len() - 1;
         let now = fixture.now.wall;
@@ -113,10 +113,24 @@ fn cycles_before_a_record_begin_no_steps_of_its_own_again() {
         (status.phase, status.policy_step) = (Phase::Waiting, step);
         (status.earlier_cycles, status.cycles) = (vec![now; earlier], vec![now; own]);
         run(&mut fixture, 900, |fixture| {
-            fixture.fence.status.restarts > 0 || fixture.fence.status.blocked_by.is_some()
+            fixture.fence.status.step_rounds > 0 || fixture.fence.status.blocked_by.is_some()
         });
-        assert_eq!(fixture.fence.status.restarts, restarts, "{:?}", fixture.fence.status);
+        assert_eq!(fixture.fence.status.step_rounds, rounds, "{:?}", fixture.fence.status);
         let blocked = fixture.fence.status.blocked_by.as_ref().map(|blocker| blocker.reason.as_str());
-        assert_eq!(blocked, (restarts == 0).then_some("StepsExhausted"));
+        assert_eq!(blocked, (rounds == 0).then_some("StepsExhausted"));
     }
+}
+
+#[test]
+fn the_last_round_of_steps_is_given_up_under_a_reason_of_its_own() {
+    let mut fixture = dead();
+    let step = fixture.fence.spec.steps.len() - 1;
+    let now = fixture.now.wall;
+    let status = &mut fixture.fence.status;
+    (status.phase, status.policy_step) = (Phase::Waiting, step);
+    (status.cycles, status.step_rounds) = (vec![now], STEP_ROUNDS);
+    run(&mut fixture, 900, at(Phase::Quarantined));
+    let status = &fixture.fence.status;
+    assert_eq!((status.phase, status.step_rounds), (Phase::Quarantined, STEP_ROUNDS));
+    assert_eq!(status.blocked_by.as_ref().unwrap().reason, "StepRoundLimit");
 }

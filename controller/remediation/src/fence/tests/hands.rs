@@ -106,7 +106,7 @@ fn an_out_of_service_taint_that_was_taken_away_is_set_again_before_any_pod_goes(
 fn a_node_that_was_given_up_and_taken_away_closes_the_record() {
     let mut fixture = dead();
     fixture.fence.status.phase = Phase::Quarantined;
-    fixture.fence.status.blocked_by = Some(Blocker::new("RestartLimit", ""));
+    fixture.fence.status.blocked_by = Some(Blocker::new("PowerCycleLimit", ""));
     fixture.node = None;
     run(&mut fixture, 2, |_| false);
     assert_eq!(fixture.phase(), Phase::Closed);
@@ -302,7 +302,7 @@ fn a_record_deleted_by_hand_leaves_a_node_that_the_next_record_brings_back() {
 fn a_person_may_ask_for_another_try_once_with_each_value() {
     let mut fixture = dead();
     run(&mut fixture, 400, at(Phase::AwaitGuards));
-    fixture.guard_blockers.power = vec![crate::api::fence::Blocker::new("RestartLimit", "2 in 24h")];
+    fixture.guard_blockers.power = vec![crate::api::fence::Blocker::new("PowerCycleLimit", "2 in 24h")];
     run(&mut fixture, 2, |_| false);
     assert_eq!(fixture.phase(), Phase::Quarantined);
     fixture.fence.metadata.annotations.insert(RETRY.into(), "replaced the board".into());

@@ -84,7 +84,7 @@ impl Laws {
         let silent = fixture.kubelet.as_ref().is_some_and(|lease| lease.stale_for(fixture.now.moment).as_secs() >= 15);
         assert!(drained || silent, "power off of a node that lives");
         assert_eq!(fixture.predicate, PredicateState::Yes);
-        assert!(fixture.guard_blockers.power.iter().all(|blocker| blocker.reason == "RestartLimit"));
+        assert!(fixture.guard_blockers.power.iter().all(|blocker| blocker.reason == "PowerCycleLimit"));
     }
 
     fn off(&self, fixture: &Fixture, op: &Op) {

@@ -91,7 +91,7 @@ fn happen(fixture: &mut Fixture, dice: &mut Dice, laws: &Laws) {
         6..10 => fixture.predicate = PredicateState::Yes,
         10 => fixture.predicate = PredicateState::Unknown,
         11 => fixture.guard_blockers.power = vec![Blocker::new("BudgetZone", "")],
-        12 if dice.one_in(6) => fixture.guard_blockers.power = vec![Blocker::new("RestartLimit", "")],
+        12 if dice.one_in(6) => fixture.guard_blockers.power = vec![Blocker::new("PowerCycleLimit", "")],
         13 => fixture.guard_blockers.isolate = vec![Blocker::new("KillSwitch", "")],
         14..18 => fixture.guard_blockers = Default::default(),
         18 => fixture.policy = None,

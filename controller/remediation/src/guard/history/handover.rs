@@ -167,7 +167,7 @@ impl History {
     }
 
     fn cycled(&self, snapshot: &Snapshot, now: Now) -> Vec<Cycle> {
-        let longest = restarts_window(snapshot);
+        let longest = power_cycles_window(snapshot);
         let all =
             self.cycles.iter().flat_map(|(node, cycles)| cycles.iter().map(move |(at, moment)| (node, at, moment)));
         let mut all: Vec<_> = all
@@ -217,12 +217,12 @@ fn window(snapshot: &Snapshot, name: &str, of: impl Fn(&Policy) -> Option<Rate>)
 }
 
 /// How long power cycles count, by any policy; the limit of one that cannot be read is not known.
-fn restarts_window(snapshot: &Snapshot) -> Duration {
+fn power_cycles_window(snapshot: &Snapshot) -> Duration {
     if !snapshot.unreadable_policies.is_empty() {
         return Duration::MAX;
     }
-    let windows = snapshot.policies.iter().map(|policy| policy.restarts.window);
-    windows.fold(Policy::default().restarts.window, Duration::max)
+    let windows = snapshot.policies.iter().map(|policy| policy.power_cycles.window);
+    windows.fold(Policy::default().power_cycles.window, Duration::max)
 }
 
 fn rate(policy: &Policy, disruptive: bool) -> Option<Rate> {

@@ -23,7 +23,7 @@ fn policy() -> Policy {
     policy.budget.rate = rate(3);
     policy.cordon_budget.rate = rate(10);
     policy.pods = Rate { count: 20, window: Duration::from_secs(600) };
-    policy.restarts = Rate { count: 2, window: Duration::from_secs(24 * HOUR) };
+    policy.power_cycles = Rate { count: 2, window: Duration::from_secs(24 * HOUR) };
     policy
 }
 
@@ -61,7 +61,7 @@ fn counted(history: &History, now: Now) -> (usize, usize, usize) {
     (
         history.started_within("p", DisruptionLevel::Power, "n9", within, now.moment),
         history.pods("p", policy.pods, "n9", now.moment),
-        history.cycles("n1", policy.restarts.window, now),
+        history.cycles("n1", policy.power_cycles.window, now),
     )
 }
 
@@ -236,11 +236,11 @@ proptest! {
     }
 }
 
-/// What it says of `restarts` when it is mended is not known: it may reach far back.
+/// What it says of `powerCycles` when it is mended is not known: it may reach far back.
 #[test]
 fn power_cycles_are_handed_over_while_a_policy_cannot_be_read() {
     let mut unread = snapshot();
-    unread.unreadable_policies.insert("q".into(), "spec.restarts: a typo".into());
+    unread.unreadable_policies.insert("q".into(), "spec.powerCycles: a typo".into());
     let later = now(1000 + 7 * 24 * HOUR);
     let handed = |snapshot: &Snapshot| History::inherited(&busy().handover(snapshot, later), later).cycles_of("n1");
     assert!(handed(&snapshot()).is_empty(), "no window reaches so far back");

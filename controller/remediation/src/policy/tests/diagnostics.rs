@@ -44,7 +44,7 @@ fn each_mistake_names_its_field() {
         ("storm: {unhealthy: lots}", "spec.storm.unhealthy", "no amount"),
         ("storm: {rate: {count: 5, window: x}}", "spec.storm.rate.window", "no duration"),
         ("storm: {cooldown: x}", "spec.storm.cooldown", "no duration"),
-        ("restarts: {count: 2, window: 1w}", "spec.restarts.window", "no duration"),
+        ("powerCycles: {count: 2, window: 1w}", "spec.powerCycles.window", "no duration"),
         ("pods: {count: 2, window: ''}", "spec.pods.window", "no duration"),
         ("fast: {silentFor: 5s}", "spec.fast.silentFor", "shorter than 10s"),
         ("fast: {unreachableFrom: 1}", "spec.fast.unreachableFrom", "fewer than 2"),

@@ -73,7 +73,7 @@ fn every_default_is_the_careful_one() {
     assert_eq!(policy.storm.unhealthy, Quota::Percent(30));
     assert_eq!(policy.storm.rate, Rate { count: 5, window: Duration::from_secs(60) });
     assert_eq!((policy.storm.cooldown, policy.storm.reachable), (Duration::from_secs(600), Quota::Percent(50)));
-    assert_eq!(policy.restarts, Rate { count: 2, window: Duration::from_secs(86_400) });
+    assert_eq!(policy.power_cycles, Rate { count: 2, window: Duration::from_secs(86_400) });
     assert!(policy.fast.is_none());
 }
 

@@ -18,7 +18,7 @@ fn loose() -> Value {
             "budget": {"maxUnavailable": 500, "maxDead": 500, "maxUnavailablePerZone": 500, "maxConcurrent": 50,
                        "rate": {"count": 500, "window": "1h"}},
             "storm": {"unhealthy": "90%", "rate": {"count": 900, "window": "1m"}, "cooldown": "0s", "reachable": "0%"},
-            "restarts": {"count": 20, "window": "24h"},
+            "powerCycles": {"count": 20, "window": "24h"},
             "pods": {"count": 5000, "window": "10m"},
             "fast": {"silentFor": "10s", "unreachableFrom": 2},
         }
@@ -50,7 +50,7 @@ fn width(policy: &Policy) -> Vec<i64> {
         i64::from(policy.storm.rate.count),
         -secs(policy.storm.cooldown),
         -count(policy.storm.reachable),
-        i64::from(policy.restarts.count),
+        i64::from(policy.power_cycles.count),
         i64::from(policy.pods.count),
         i64::from(policy.fast.is_some()),
         i64::try_from(policy.steps.len()).unwrap(),
