@@ -42,10 +42,10 @@ fn a_node_that_neither_host_reaches(cluster: &Cluster) {
     scenario.lose();
     scenario.until("it is turned off", |scenario| !scenario.lost.bmc.is_on());
     assert!(is_ready(&scenario), "{}", scenario.report());
-    let journal = fence(cluster, LOST).unwrap()["status"]["journal"].to_string();
-    assert!(journal.contains("unreachable from 2 hosts"), "{journal}");
-    let silence = seconds_after(&journal, "Leases silent for ").unwrap();
-    assert!((15..50).contains(&silence), "{silence} s in {journal}");
+    let log = fence(cluster, LOST).unwrap()["status"]["log"].to_string();
+    assert!(log.contains("unreachable from 2 hosts"), "{log}");
+    let silence = seconds_after(&log, "Leases silent for ").unwrap();
+    assert!((15..50).contains(&silence), "{silence} s in {log}");
     scenario.mend_when_off();
     scenario.wait_recovered();
     assert_eq!((scenario.acts("off"), scenario.acts("on")), (1, 1), "{}", scenario.report());

@@ -18,7 +18,7 @@ pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("people_rights")
         .real_alone("each_role_does_what_its_name_promises", each_role_does_what_its_name_promises)
-        .real_alone("who_aborted_and_why_is_in_the_journal", who_aborted_and_why_is_in_the_journal);
+        .real_alone("who_aborted_and_why_is_in_the_log", who_aborted_and_why_is_in_the_log);
 }
 
 const OPERATOR: Identity = Identity::Person("operator");
@@ -176,7 +176,7 @@ fn takes_no_other_way(who: &Client, name: &str) {
     }
 }
 
-fn who_aborted_and_why_is_in_the_journal(cluster: &Cluster) {
+fn who_aborted_and_why_is_in_the_log(cluster: &Cluster) {
     bind(cluster);
     assert_eq!(cluster.admin(&Call::delete(&format!("{FENCES}/probe"))).0, 200);
     let make = |name| Make { name, address: "127.0.0.1".to_owned(), ..Make::default() };
@@ -197,9 +197,9 @@ fn who_aborted_and_why_is_in_the_journal(cluster: &Cluster) {
     let why = "eva@operator: its disk is changed";
     let annotations = fence(cluster, "sick").unwrap()["metadata"]["annotations"].clone();
     assert_eq!(annotations["nodewell.dev/asked-by"], why, "{annotations}");
-    controller.until(PATIENCE, "the journal says who and why", || {
-        let journal = fence(cluster, "sick")?["status"]["journal"].to_string();
-        (journal.contains("aborted") && journal.contains(why)).then_some(())
+    controller.until(PATIENCE, "the log has who and why", || {
+        let log = fence(cluster, "sick")?["status"]["log"].to_string();
+        (log.contains("aborted") && log.contains(why)).then_some(())
     });
     let outcome = controller.command_of(folder.path(), &["retry", "sick"]);
     assert!(outcome.code != 0 && outcome.stderr.contains("nodewell:fencer"), "{outcome:?}");

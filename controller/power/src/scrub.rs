@@ -1,6 +1,6 @@
 //! Makes an agent's output fit to be shown: without secrets, in one line, not too long.
 
-/// A line of a journal, an Event, a record's journal.
+/// A line of a journal, an Event, a record's log.
 const LIMIT_CHARS: usize = 400;
 const REMOVED: &str = "[removed]";
 /// A password as short as this would have its letters removed everywhere, which reveals it.

@@ -55,7 +55,7 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// Who asked for what a person did to this object, and why, as text for a journal.
+    /// Who asked for what a person did to this object, and why, as text for a log.
     #[must_use]
     pub fn asked_by(&self) -> String {
         let asked_by = self.annotations.get(ASKED_BY).map_or("", |asked_by| asked_by.trim());

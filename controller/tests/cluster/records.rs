@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use nodewell_reconcile::{api_error::ApiError, cluster::Records};
-use nodewell_remediation::api::fence::{Entry, Phase};
+use nodewell_remediation::api::fence::{LogEntry, Phase};
 use serde_json::{Value, json};
 
 use crate::{
@@ -19,9 +19,9 @@ async fn a_record_is_saved_by_compare_and_swap(server: Arc<Server>) {
     assert!(matches!(cluster.open(&fence("fenced")).await, Err(ApiError::Conflict(_))));
     let mut next = opened.clone();
     next.status.phase = Phase::Isolating;
-    next.status.journal = vec![Entry { at: jiff::Timestamp::UNIX_EPOCH, epoch: 3, text: "cordoned".into() }];
+    next.status.log = vec![LogEntry { at: jiff::Timestamp::UNIX_EPOCH, epoch: 3, text: "cordoned".into() }];
     let saved = cluster.save(&next).await.unwrap();
-    assert_eq!((saved.status.phase, saved.status.journal.len()), (Phase::Isolating, 1));
+    assert_eq!((saved.status.phase, saved.status.log.len()), (Phase::Isolating, 1));
     assert_eq!(cluster.fence("fenced").await.unwrap().unwrap(), saved);
     assert!(matches!(cluster.save(&next).await, Err(ApiError::Conflict(_))), "a stale version wins");
     assert!(matches!(cluster.close(&opened).await, Err(ApiError::Conflict(_))), "a stale version closes");

@@ -125,9 +125,9 @@ pub struct NodeFenceStatus {
     /// Times of this record's power cycles.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cycles: Vec<Timestamp>,
-    /// The last [`JOURNAL_LINES`] things that were intended, done and seen.
+    /// The last [`LOG_ENTRIES`] things that were intended, done and seen.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub journal: Vec<Entry>,
+    pub log: Vec<LogEntry>,
 }
 
 impl NodeFence {
@@ -140,8 +140,8 @@ impl NodeFence {
     }
 }
 
-/// A Node's object is not a log; the journal on the hosts has everything.
-pub const JOURNAL_LINES: usize = 40;
+/// A record is no place for everything: the journal on the hosts has that.
+pub const LOG_ENTRIES: usize = 40;
 
 /// The states of the fencing automaton, in the order of a fence that goes well. `docs/remediation-states.md` has the
 /// edges.
@@ -282,7 +282,7 @@ pub struct Ours {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct LogEntry {
     pub at: Timestamp,
     pub epoch: u64,
     pub text: String,

@@ -39,7 +39,7 @@ pub(super) fn in_doubt(input: &FenceInput<'_>) -> Next {
 pub(super) fn failed(input: &FenceInput<'_>) -> Next {
     let status = &input.fence.status;
     if status.failures >= ATTEMPTS {
-        let message = format!("{ATTEMPTS} tries failed; look at the journal of this record, then at the machine");
+        let message = format!("{ATTEMPTS} tries failed; look at the log of this record, then at the machine");
         return Draft::of(input).quarantine(Blocker::new("Attempts", message)).save();
     }
     if let Some(next) = power::unconfirmed_taint(input).or_else(|| back_off(input)) {

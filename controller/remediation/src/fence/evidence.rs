@@ -50,7 +50,7 @@ impl fmt::Display for Witness {
     }
 }
 
-/// All of them in one line, for the journal.
+/// All of them in one line, for the log.
 #[must_use]
 pub fn sentence(witnesses: &[Witness]) -> String {
     witnesses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")

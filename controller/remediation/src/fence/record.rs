@@ -1,4 +1,4 @@
-//! Writing a record: every change goes through a [`Draft`], which keeps the journal, the proposal's names and the
+//! Writing a record: every change goes through a [`Draft`], which keeps the log, the proposal's names and the
 //! messages for the Node's Events in step with the phase.
 
 use jiff::Timestamp;
@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use super::{FenceInput, Next, proposal};
 use crate::{
     action::{Action, EventDraft, Op},
-    api::fence::{Blocker, Entry, Intent, Irreversible, JOURNAL_LINES, NodeFence, NodeFenceStatus, Phase},
+    api::fence::{Blocker, Intent, Irreversible, LOG_ENTRIES, LogEntry, NodeFence, NodeFenceStatus, Phase},
     policy::step_name,
 };
 
@@ -81,7 +81,7 @@ impl Draft {
         self.enter(phase, format!("{why}; step {}: {name}", index + 1))
     }
 
-    /// One more line of the journal, in the same phase.
+    /// One more entry of the log, in the same phase.
     pub(super) fn note(mut self, reason: &str, text: impl Into<String>) -> Self {
         let text = text.into();
         self.events.push(EventDraft::normal(reason, text.clone()));
@@ -168,11 +168,11 @@ impl Draft {
     }
 
     fn write(mut self, text: String) -> Self {
-        let entry = Entry { at: self.at, epoch: self.fence.status.epoch, text };
-        let journal = &mut self.fence.status.journal;
-        journal.push(entry);
-        let surplus = journal.len().saturating_sub(JOURNAL_LINES);
-        journal.drain(..surplus);
+        let entry = LogEntry { at: self.at, epoch: self.fence.status.epoch, text };
+        let log = &mut self.fence.status.log;
+        log.push(entry);
+        let surplus = log.len().saturating_sub(LOG_ENTRIES);
+        log.drain(..surplus);
         self
     }
 

@@ -121,13 +121,12 @@ pub(super) fn refused_evictions<'s>(snapshot: &'s Snapshot, node_report: &NodeRe
     drain.filter(|drain| !drain.done).map(|drain| drain.refused_evictions.as_slice()).unwrap_or_default()
 }
 
-/// How much of a record's journal is shown.
+/// How much of a record's log is shown.
 const LINES: usize = 5;
 
-fn journal<'s>(snapshot: &'s Snapshot, node_report: &NodeReport) -> impl Iterator<Item = String> + use<'s> {
-    let journal =
-        snapshot.fences.get(&node_report.node).map(|fence| fence.status.journal.as_slice()).unwrap_or_default();
-    let last = &journal[journal.len().saturating_sub(LINES)..];
+fn log<'s>(snapshot: &'s Snapshot, node_report: &NodeReport) -> impl Iterator<Item = String> + use<'s> {
+    let log = snapshot.fences.get(&node_report.node).map(|fence| fence.status.log.as_slice()).unwrap_or_default();
+    let last = &log[log.len().saturating_sub(LINES)..];
     last.iter().map(|entry| format!("{:.0} {}", entry.at, one_line(&entry.text)))
 }
 
@@ -160,8 +159,8 @@ pub(super) fn one(snapshot: &Snapshot, node_report: &NodeReport, one: &One, look
         let is_second = if node_report.also.contains(&result.policy) { ", but the first by name decides" } else { "" };
         line("asked", &format!("policy {}: {}{is_second}", result.policy, one_line(&result.text)));
     }
-    for entry in journal(snapshot, node_report) {
-        line("journal", &entry);
+    for entry in log(snapshot, node_report) {
+        line("log", &entry);
     }
     text
 }
@@ -216,9 +215,9 @@ worker-2   -       -        -             -           -
     }
 
     #[test]
-    fn a_drains_blockers_and_the_journals_end_are_shown() {
+    fn a_drains_blockers_and_the_logs_end_are_shown() {
         let status = json!({ "drain": { "done": false, "refusedEvictions": ["shop/db-0: PodDisruptionBudget db"] },
-            "journal": (1..=7).map(|line| json!({ "at": "2026-01-02T00:00:00Z", "epoch": 1, "text": format!("line {line}") }))
+            "log": (1..=7).map(|line| json!({ "at": "2026-01-02T00:00:00Z", "epoch": 1, "text": format!("line {line}") }))
                 .collect::<Vec<_>>() });
         let fence =
             json!({ "metadata": { "name": "n1" }, "spec": { "nodeName": "n1", "nodeUID": "" }, "status": status });
@@ -226,7 +225,7 @@ worker-2   -       -        -             -           -
         let snapshot = Snapshot { fences: [("n1".to_owned(), fence)].into(), ..Snapshot::default() };
         let text = one(&snapshot, &node_report(), &asked(Vec::new()), Look::PLAIN);
         assert!(text.contains("refused: shop/db-0: PodDisruptionBudget db\n"), "{text}");
-        assert!(text.contains("journal: 2026-01-02T00:00:00Z line 3\n") && !text.contains("line 2"), "{text}");
+        assert!(text.contains("log:     2026-01-02T00:00:00Z line 3\n") && !text.contains("line 2"), "{text}");
     }
 
     #[test]

@@ -29,7 +29,7 @@ fn an_abort_after_off_turns_it_on_and_releases_nothing() {
 }
 
 #[test]
-fn who_aborted_and_why_stand_in_the_journal() {
+fn who_aborted_and_why_stand_in_the_log() {
     for (asked_by, recorded) in [
         (Some("eva@example.com: its disk\u{7} is changed"), "aborted; asked by eva@example.com: its disk is changed"),
         (None, "aborted; no name is given for it"),
@@ -39,8 +39,8 @@ fn who_aborted_and_why_stand_in_the_journal() {
         fixture.fence.spec.abort = true;
         asked_by.map(|asked_by| fixture.fence.metadata.annotations.insert(ASKED_BY.into(), asked_by.into()));
         run(&mut fixture, 400, at(Phase::Recovering));
-        let journal = &fixture.fence.status.journal;
-        assert!(journal.iter().any(|entry| entry.text.contains(recorded)), "{journal:?}");
+        let log = &fixture.fence.status.log;
+        assert!(log.iter().any(|entry| entry.text.contains(recorded)), "{log:?}");
     }
 }
 
@@ -158,7 +158,7 @@ fn the_numbers_of_a_blocker_are_written_again_once_a_minute_and_not_told() {
     assert!(matches!(fixture.next(), Next::Wait { .. }), "{:?}", fixture.next());
     fixture.pass(Duration::from_secs(1));
     let Next::Act(Action::Save { fence, why }) = fixture.next() else { panic!("{:?}", fixture.next()) };
-    assert_eq!((why.message.as_str(), fence.status.journal.len()), ("", fixture.fence.status.journal.len()));
+    assert_eq!((why.message.as_str(), fence.status.log.len()), ("", fixture.fence.status.log.len()));
     assert!(fence.status.blocked_by.as_ref().unwrap().message.contains("4 nodes"), "{:?}", fence.status.blocked_by);
     fixture.store(*fence);
     fixture.pass(Duration::from_secs(61));

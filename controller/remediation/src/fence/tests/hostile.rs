@@ -52,7 +52,7 @@ fn storage_is_not_restored_to_a_boot_whose_pods_another_client_released() {
     assert_eq!((fixture.phase(), fixture.powered), (Phase::OffConfirmed, false));
     fixture.guard_blockers.power.clear();
     rounds(&mut fixture, 30, &[]);
-    assert!(!fixture.powered, "{:?}: {:?}", fixture.phase(), fixture.fence.status.journal);
+    assert!(!fixture.powered, "{:?}: {:?}", fixture.phase(), fixture.fence.status.log);
 }
 
 /// The BMC does not answer; a person configures a storage instead. That the storage reports Off proves nothing of the
@@ -68,7 +68,7 @@ fn off_by_another_kind_of_method_than_was_intended_releases_nothing() {
     fixture.gathered.methods = Some(Ok(only_storage()));
     fixture.claims_off = true;
     run(&mut fixture, 30, |fixture| fixture.node.as_ref().unwrap().taint(OUT_OF_SERVICE).is_some());
-    assert!(fixture.node.as_ref().unwrap().taint(OUT_OF_SERVICE).is_none(), "{:?}", fixture.fence.status.journal);
+    assert!(fixture.node.as_ref().unwrap().taint(OUT_OF_SERVICE).is_none(), "{:?}", fixture.fence.status.log);
 }
 
 /// A label of the Node, which its kubelet sets, chooses the methods: between the intent and the act it chose others.
@@ -98,5 +98,5 @@ fn a_bmc_that_lied_is_found_out_by_its_own_word_too() {
     fixture.predicate = PredicateState::No { since: fixture.now.moment };
     let phases = run(&mut fixture, 200, at(Phase::Quarantined));
     assert_eq!(fixture.boots, 1);
-    assert_eq!(fixture.phase(), Phase::Quarantined, "{phases:?}: {:?}", fixture.fence.status.journal);
+    assert_eq!(fixture.phase(), Phase::Quarantined, "{phases:?}: {:?}", fixture.fence.status.log);
 }

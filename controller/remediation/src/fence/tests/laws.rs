@@ -5,7 +5,7 @@ use crate::{
     action::{Action, Done, Failed, IrreversibleOp, Op, Outcome, ReversibleOp},
     api::{
         OUT_OF_SERVICE,
-        fence::{Irreversible, JOURNAL_LINES, NodeFence, Phase},
+        fence::{Irreversible, LOG_ENTRIES, NodeFence, Phase},
     },
     fence::{Next, PredicateState, edges::is_edge},
 };
@@ -29,8 +29,8 @@ pub(super) struct Laws {
 impl Laws {
     pub(super) fn written(&mut self, before: &NodeFence, after: &NodeFence) {
         let (from, to) = (before.status.phase, after.status.phase);
-        assert!(is_edge(from, to), "{from:?} → {to:?}: {:?}", after.status.journal.last());
-        assert!(after.status.journal.len() <= JOURNAL_LINES);
+        assert!(is_edge(from, to), "{from:?} → {to:?}: {:?}", after.status.log.last());
+        assert!(after.status.log.len() <= LOG_ENTRIES);
         assert!(after.status.step.is_some() && after.status.status.is_some());
         if from != Phase::OffConfirmed && to == Phase::OffConfirmed {
             self.read = true;
