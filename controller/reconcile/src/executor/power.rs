@@ -40,6 +40,6 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
 
     fn confirmation(&self, fence: &NodeFence, by: Vec<String>, epoch: u64) -> Confirmation {
         let boot_id = fence.status.boot_id.clone();
-        Confirmation { at: self.clock.wall(), reads: PROOF, by, boot_id, passive: false, epoch }
+        Confirmation { at: self.clock.wall(), reads: PROOF, by, boot_id, already_off: false, epoch }
     }
 }

@@ -240,9 +240,9 @@ pub struct Confirmation {
     /// The boot that ended.
     #[serde(rename = "bootID", default)]
     pub boot_id: String,
-    /// Nothing of ours turned it off.
+    /// It was off before the power was to be cut; nothing was ordered.
     #[serde(default)]
-    pub passive: bool,
+    pub already_off: bool,
     pub epoch: u64,
 }
 

@@ -66,7 +66,7 @@ pub(super) fn await_guards(input: &FenceInput<'_>) -> Next {
             None => wait(input, blockers, None),
         },
         Ok(PowerDecision::Cut { plan, step, witnesses }) => cut(input, plan, step, &witnesses),
-        Ok(PowerDecision::AlreadyOff(witnesses)) => passive(input, &witnesses),
+        Ok(PowerDecision::AlreadyOff(witnesses)) => already_off(input, &witnesses),
         Ok(PowerDecision::Reap) => Draft::of(input)
             .with(|status| status.jobs = vec!["reap".into()])
             .intend(Irreversible::Reap)
@@ -255,7 +255,7 @@ fn remember(input: &FenceInput<'_>, status: &mut NodeFenceStatus) {
     status.out_of_service = false;
 }
 
-fn passive(input: &FenceInput<'_>, witnesses: &[Witness]) -> Next {
+fn already_off(input: &FenceInput<'_>, witnesses: &[Witness]) -> Next {
     let why = format!("off already: {}", evidence::sentence(witnesses));
     let Some(at) = read_at(input) else { return wait(input, vec![unread_off()], None) };
     let draft = Draft::of(input).with(|status| {
@@ -266,7 +266,7 @@ fn passive(input: &FenceInput<'_>, witnesses: &[Witness]) -> Next {
             reads: 2,
             by: witnesses.iter().map(ToString::to_string).collect(),
             boot_id: status.boot_id.clone(),
-            passive: true,
+            already_off: true,
             epoch: input.epoch,
         });
     });

@@ -104,7 +104,7 @@ fn the_pods_of_a_storage_go_while_the_node_speaks_and_only_once_it_is_cut_off() 
 
 fn confirmation() -> Confirmation {
     let at = Timestamp::UNIX_EPOCH;
-    Confirmation { at, reads: 2, by: Vec::new(), boot_id: "old".into(), passive: false, epoch: 1 }
+    Confirmation { at, reads: 2, by: Vec::new(), boot_id: "old".into(), already_off: false, epoch: 1 }
 }
 
 /// It may have begun to write before the storage was cut off, and would get it back as a new boot. Of a machine that is off

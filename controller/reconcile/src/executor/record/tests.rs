@@ -55,7 +55,7 @@ impl Records for OneRecord {
 
 fn off_confirmed() -> NodeFence {
     let at = Timestamp::UNIX_EPOCH;
-    let off = Confirmation { at, reads: 2, by: Vec::new(), boot_id: "old".into(), passive: false, epoch: 1 };
+    let off = Confirmation { at, reads: 2, by: Vec::new(), boot_id: "old".into(), already_off: false, epoch: 1 };
     NodeFence {
         metadata: Meta { name: "n".into(), uid: "u".into(), resource_version: "1".into(), ..Meta::default() },
         spec: NodeFenceSpec { node_name: "n".into(), node_uid: "n".into(), ..NodeFenceSpec::default() },

@@ -144,7 +144,7 @@ fn found_off(mut draft: Draft) -> Draft {
         reads: READS,
         by: vec!["status after an act in doubt".into()],
         boot_id: status.boot_id.clone(),
-        passive: false,
+        already_off: false,
         epoch: status.epoch,
     };
     confirmed(draft, confirmation)

@@ -265,7 +265,7 @@ impl Fixture {
             reads: 2,
             by: vec!["ipmi".into()],
             boot_id: String::new(),
-            passive: false,
+            already_off: false,
             epoch: self.epoch,
         })
     }

@@ -76,7 +76,7 @@ fn a_bmc_that_says_off_needs_no_power_off() {
     let phases = run(&mut fixture, 400, |fixture| fixture.fence.status.out_of_service);
     assert!(!phases.contains(&Phase::PoweringOff), "{phases:?}");
     assert!(seconds(&fixture) < 20);
-    assert!(fixture.fence.status.off.as_ref().unwrap().passive);
+    assert!(fixture.fence.status.off.as_ref().unwrap().already_off);
     assert!(fixture.node.unwrap().taint(OUT_OF_SERVICE).is_some());
 }
 
