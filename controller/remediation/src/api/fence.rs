@@ -110,15 +110,15 @@ pub struct NodeFenceStatus {
     /// `renewTime` of the kubelet's Lease when power was about to be cut: any later one proves that it lives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lease_renewed: Option<Timestamp>,
-    /// When an act was last tried and failed; the next try waits from here.
+    /// When an act failed last; the next try waits from here.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tried: Option<Timestamp>,
+    pub last_failure: Option<Timestamp>,
     /// Why it will be quarantined once the out-of-service taint is gone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub giving_up: Option<Blocker>,
-    /// The last value of annotation [`super::RETRY`] that was obeyed.
+    /// The last value of annotation [`super::RETRY`] that was acted upon.
     #[serde(skip_serializing_if = "String::is_empty")]
-    pub retried: String,
+    pub observed_retry: String,
     /// Times of the node's power cycles by records before this one, for the limit of a window.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub earlier_cycles: Vec<Timestamp>,

@@ -62,7 +62,7 @@ fn again(draft: Draft, reason: &str, outcome: &Outcome) -> Draft {
 fn succeeded(draft: Draft) -> Draft {
     draft.with(|status| {
         status.failures = 0;
-        status.tried = None;
+        status.last_failure = None;
     })
 }
 

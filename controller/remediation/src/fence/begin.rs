@@ -135,8 +135,8 @@ fn isolation_blockers(input: &FenceInput<'_>) -> Vec<Blocker> {
 /// Between two tries of a step that failed and can be tried again at will.
 pub(super) fn back_off(input: &FenceInput<'_>) -> Option<Next> {
     let status = &input.fence.status;
-    let tried = status.tried.filter(|_| status.failures > 0)?;
-    let by_wall = Duration::try_from(input.now.wall.duration_since(tried));
+    let failed = status.last_failure.filter(|_| status.failures > 0)?;
+    let by_wall = Duration::try_from(input.now.wall.duration_since(failed));
     let since = match by_wall {
         Ok(since) if status.epoch == input.epoch => since,
         // Another leader's clock says nothing of ours, nor does ours that was set back since.

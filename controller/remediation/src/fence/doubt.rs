@@ -58,15 +58,15 @@ pub(super) fn failed(input: &FenceInput<'_>) -> Next {
 /// A person deletes the record, or asks for another try with a value that was not there before.
 pub(super) fn quarantined(input: &FenceInput<'_>) -> Next {
     let asked = input.fence.metadata.annotations.get(RETRY).filter(|value| !value.is_empty());
-    let Some(value) = asked.filter(|value| **value != input.fence.status.retried) else {
+    let Some(value) = asked.filter(|value| **value != input.fence.status.observed_retry) else {
         let blockers = input.fence.status.blocked_by.clone().into_iter().collect();
         return wait_as_stored(blockers);
     };
     let draft = Draft::of(input).with(|status| {
-        status.retried.clone_from(value);
+        status.observed_retry.clone_from(value);
         status.failures = 0;
         status.step_rounds = 0;
-        status.tried = None;
+        status.last_failure = None;
     });
     let by = input.fence.metadata.asked_by();
     draft.enter(Phase::InDoubt, format!("a person asked for another try: {value}; {by}")).save()

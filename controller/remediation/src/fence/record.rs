@@ -72,7 +72,7 @@ impl Draft {
         let status = &mut self.fence.status;
         status.policy_step = index;
         status.failures = 0;
-        status.tried = None;
+        status.last_failure = None;
         status.since = Some(at);
         if phase == Phase::Draining {
             status.drain = None;
@@ -152,7 +152,7 @@ impl Draft {
     /// One more try that failed.
     pub(super) fn failed(mut self) -> Self {
         self.fence.status.failures = self.fence.status.failures.saturating_add(1);
-        self.fence.status.tried = Some(self.at);
+        self.fence.status.last_failure = Some(self.at);
         self
     }
 

@@ -29,7 +29,7 @@ fn a_policy_that_is_gone_does_not_make_a_node_well_at_once() {
 fn a_try_from_the_future_is_followed_by_no_other_at_once() {
     let mut fixture = Fixture::new(steps(&["cordon"]));
     let status = &mut fixture.fence.status;
-    (status.epoch, status.failures, status.tried) = (7, 1, Some(fixture.now.wall + Duration::from_secs(600)));
+    (status.epoch, status.failures, status.last_failure) = (7, 1, Some(fixture.now.wall + Duration::from_secs(600)));
     assert!(back_off(&fixture.input()).is_some());
     fixture.now.moment = fixture.now.moment.plus(Duration::from_secs(6));
     assert!(back_off(&fixture.input()).is_none());
