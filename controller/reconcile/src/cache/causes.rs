@@ -78,7 +78,7 @@ impl Causes {
         let Some(cause) = self.open.get_mut(&fence.spec.node_name) else { return };
         let status = &fence.status;
         let marks = [
-            (Mark::Cordoned, status.ours.cordon, &mut self.spans.cordoned),
+            (Mark::Cordoned, status.own_changes.cordon, &mut self.spans.cordoned),
             (Mark::Off, status.off.is_some(), &mut self.spans.off),
             (Mark::Released, status.released > 0, &mut self.spans.released),
         ];
@@ -135,7 +135,7 @@ mod tests {
         let (mut causes, mut snapshot) = (Causes::default(), Snapshot::default());
         causes.learn(&[node_report("n")], &snapshot, at(10));
         let mut fence = fence("n");
-        fence.status.ours.cordon = true;
+        fence.status.own_changes.cordon = true;
         causes.stored(&fence, at(12));
         snapshot.fences.insert("n".into(), fence.clone());
         causes.learn(&[node_report("n")], &snapshot, at(20));
@@ -154,7 +154,7 @@ mod tests {
         let mut fence = fence("n");
         snapshot.fences.insert("n".into(), fence.clone());
         causes.learn(&[node_report("n")], &snapshot, at(10));
-        fence.status.ours.cordon = true;
+        fence.status.own_changes.cordon = true;
         causes.stored(&fence, at(12));
         assert_eq!(causes.spans, Spans::default());
     }
@@ -166,7 +166,7 @@ mod tests {
         causes.learn(&[], &snapshot, at(20));
         causes.learn(&[node_report("n")], &snapshot, at(30));
         let mut fence = fence("n");
-        fence.status.ours.cordon = true;
+        fence.status.own_changes.cordon = true;
         causes.stored(&fence, at(31));
         assert_eq!(causes.spans.cordoned.sum(), 1.0);
     }

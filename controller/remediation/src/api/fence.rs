@@ -83,8 +83,8 @@ pub struct NodeFenceStatus {
     pub off: Option<Confirmation>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drain: Option<DrainReport>,
-    /// What we put on the Node and have to take back.
-    pub ours: Ours,
+    /// What the controller set on the Node and has to take back.
+    pub own_changes: OwnChanges,
     /// Pods released so far.
     pub released: u32,
     /// The Node carries the out-of-service taint since its Off was confirmed.
@@ -275,7 +275,7 @@ fn is_zero(count: &u32) -> bool {
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Ours {
+pub struct OwnChanges {
     pub cordon: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub taints: Vec<Taint>,

@@ -177,7 +177,7 @@ fn record(pass: &Pass<'_>, candidate: Candidate<'_>) -> NodeFence {
             epoch: pass.input.snapshot.epoch,
             boot_id: node.boot_id.clone(),
             system_uuid: node.system_uuid.clone(),
-            ours: orphans::own_changes(node, &policy.name),
+            own_changes: orphans::own_changes(node, &policy.name),
             earlier_cycles: pass.input.history.cycles_of(name),
             ..NodeFenceStatus::default()
         },

@@ -6,7 +6,7 @@ use crate::{
     action::Action,
     api::{
         self, CORDONED_BY, Meta, OUT_OF_SERVICE, OUT_OF_SERVICE_BY, REMEDIATION_TAINT,
-        fence::{NodeFence, NodeFenceSpec, NodeFenceStatus, Ours},
+        fence::{NodeFence, NodeFenceSpec, NodeFenceStatus, OwnChanges},
         policy::StepSpec,
     },
     facts::{Node, Taint, kubelet},
@@ -19,9 +19,9 @@ pub const ORPHANED: &str = "it bears marks of ours and had no record; they are t
 
 /// What of the node is ours, in the eyes of a record of `policy`. A cordon is of the policy that its mark names; the mark
 /// alone is no cordon.
-pub(super) fn own_changes(node: &Node, policy: &str) -> Ours {
+pub(super) fn own_changes(node: &Node, policy: &str) -> OwnChanges {
     let cordon = node.unschedulable && cordoned_by(node).is_some_and(|by| by == policy);
-    Ours { cordon, taints: node.taints.iter().filter(|taint| is_ours(taint)).cloned().collect() }
+    OwnChanges { cordon, taints: node.taints.iter().filter(|taint| is_ours(taint)).cloned().collect() }
 }
 
 /// Who uncordons by hand leaves the mark behind. It is taken away as well: a cordon that a person sets later would look
@@ -95,7 +95,7 @@ fn record(pass: &Pass<'_>, node: &Node, asker: Option<&Policy>) -> NodeFence {
             epoch: pass.input.snapshot.epoch,
             boot_id: node.boot_id.clone(),
             system_uuid: node.system_uuid.clone(),
-            ours: own_changes(node, &policy),
+            own_changes: own_changes(node, &policy),
             earlier_cycles: pass.input.history.cycles_of(&node.name),
             ..NodeFenceStatus::default()
         },

@@ -78,7 +78,7 @@ fn tainted(draft: Draft, taint: &Taint, outcome: &Outcome) -> Draft {
 }
 
 fn own(status: &mut NodeFenceStatus, taint: &Taint, ours: bool) {
-    let taints = &mut status.ours.taints;
+    let taints = &mut status.own_changes.taints;
     if !ours {
         taints.retain(|other| other != taint);
     } else if !has(taints, taint) {
@@ -93,7 +93,7 @@ fn untainted(draft: Draft, taint: &Taint, outcome: &Outcome) -> Draft {
         _ => return again(draft, "UntaintFailed", outcome),
     };
     let draft = succeeded(draft).with(|status| {
-        status.ours.taints.retain(|other| other != taint);
+        status.own_changes.taints.retain(|other| other != taint);
         status.out_of_service &= taint.key != OUT_OF_SERVICE;
     });
     draft.note("Untainted", format!("taint {} {text}", taint.key))
@@ -105,7 +105,7 @@ fn cordoned(draft: Draft, outcome: &Outcome) -> Draft {
         Ok(Done::NotOurs) => (false, "cordoned before, by another client"),
         _ => return again(draft, "CordonFailed", outcome),
     };
-    let draft = succeeded(draft).with(|status| status.ours.cordon |= ours);
+    let draft = succeeded(draft).with(|status| status.own_changes.cordon |= ours);
     advance(draft.note("Cordoned", text), Phase::Isolating)
 }
 
@@ -115,7 +115,7 @@ fn uncordoned(draft: Draft, outcome: &Outcome) -> Draft {
         Ok(Done::NotOurs) => "no cordon of it is ours by now",
         _ => return again(draft, "UncordonFailed", outcome),
     };
-    succeeded(draft).with(|status| status.ours.cordon = false).note("Uncordoned", text)
+    succeeded(draft).with(|status| status.own_changes.cordon = false).note("Uncordoned", text)
 }
 
 fn forgotten(draft: Draft, outcome: &Outcome) -> Draft {

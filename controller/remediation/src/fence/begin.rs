@@ -98,7 +98,7 @@ pub(super) fn isolating(input: &FenceInput<'_>) -> Next {
 fn tainting(input: &FenceInput<'_>, step: &TaintStep) -> Next {
     let taint = steps::taint(step);
     let there = own_node(input).is_some_and(|node| has(&node.taints, &taint));
-    let ours = has(&input.fence.status.ours.taints, &taint);
+    let ours = has(&input.fence.status.own_changes.taints, &taint);
     if there {
         let why = if ours { "tainted" } else { "another client's taint was there" };
         return step_done(input, Draft::of(input), why);
@@ -111,12 +111,12 @@ fn tainting(input: &FenceInput<'_>, step: &TaintStep) -> Next {
         return back_off(input).unwrap_or_else(|| act(input, ReversibleOp::Taint(taint)));
     }
     let text = format!("taint {}", taint.key);
-    Draft::of(input).note("TaintIntended", text).with(|status| status.ours.taints.push(taint)).save()
+    Draft::of(input).note("TaintIntended", text).with(|status| status.own_changes.taints.push(taint)).save()
 }
 
 /// The cordon carries our mark, which is memory enough.
 fn cordoning(input: &FenceInput<'_>) -> Next {
-    if input.fence.status.ours.cordon && own_node(input).is_some_and(|node| node.unschedulable) {
+    if input.fence.status.own_changes.cordon && own_node(input).is_some_and(|node| node.unschedulable) {
         return step_done(input, Draft::of(input), "cordoned");
     }
     let blockers = isolation_blockers(input);

@@ -88,7 +88,7 @@ fn drained(input: &FenceInput<'_>) -> bool {
 
 /// Nothing new comes onto it: a drain is worth nothing on a node that another actor has uncordoned since.
 fn is_shut(input: &FenceInput<'_>) -> bool {
-    let ours = &input.fence.status.ours.taints;
+    let ours = &input.fence.status.own_changes.taints;
     let shuts = |taint: &Taint| taint.effect != Effect::PreferNoSchedule && ours.contains(taint);
     input.node.is_some_and(|node| node.unschedulable || node.taints.iter().any(shuts))
 }

@@ -82,7 +82,7 @@ fn is_after(input: &FenceInput<'_>, reason: &str) -> bool {
 /// Our out-of-service taint on a node whose Off is confirmed no more lets others force pods away: it goes first.
 pub(super) fn unconfirmed_taint(input: &FenceInput<'_>) -> Option<Next> {
     let status = &input.fence.status;
-    let ours = status.ours.taints.iter().find(|taint| taint.key == OUT_OF_SERVICE);
+    let ours = status.own_changes.taints.iter().find(|taint| taint.key == OUT_OF_SERVICE);
     ours.filter(|_| status.off.is_none()).map(|ours| act(input, ReversibleOp::Untaint(ours.clone())))
 }
 

@@ -51,7 +51,7 @@ fn into_service(input: &FenceInput<'_>, node: &Node) -> Option<Next> {
 /// As the Node shows it, or as the record remembers it: the Node may be an old copy.
 fn our_out_of_service<'a>(input: &FenceInput<'a>, node: &'a Node) -> Option<&'a Taint> {
     let shown = node.taint(OUT_OF_SERVICE).filter(|taint| taint.value == OUT_OF_SERVICE_BY);
-    shown.or_else(|| input.fence.status.ours.taints.iter().find(|taint| taint.key == OUT_OF_SERVICE))
+    shown.or_else(|| input.fence.status.own_changes.taints.iter().find(|taint| taint.key == OUT_OF_SERVICE))
 }
 
 fn in_service_blockers(input: &FenceInput<'_>, node: &Node) -> Vec<Blocker> {
@@ -118,7 +118,7 @@ fn methods(input: &FenceInput<'_>) -> Option<Next> {
 
 /// Asked for even if the Node does not show them: that may be an old copy, and taking away what is not there costs nothing.
 fn marks(input: &FenceInput<'_>, node: &Node) -> Option<Next> {
-    let ours = &input.fence.status.ours;
+    let ours = &input.fence.status.own_changes;
     let next = if let Some(taint) = ours.taints.first() {
         act(input, ReversibleOp::Untaint(taint.clone()))
     } else if ours.cordon || has_our_mark(input, node) {

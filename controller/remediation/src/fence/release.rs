@@ -205,8 +205,8 @@ fn intend_release(input: &FenceInput<'_>, count: usize) -> Next {
             return;
         }
         status.released_boot = status.off.as_ref().map(|off| off.boot_id.clone()).unwrap_or_default();
-        if !has(&status.ours.taints, &taint) {
-            status.ours.taints.push(taint);
+        if !has(&status.own_changes.taints, &taint) {
+            status.own_changes.taints.push(taint);
         }
     });
     draft.enter(Phase::PodsReleased, format!("release of {count} pods intended")).save()

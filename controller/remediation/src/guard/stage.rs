@@ -71,8 +71,8 @@ pub(crate) fn has_begun(fence: &NodeFence, level: DisruptionLevel) -> bool {
     let drain = power || status.phase == Phase::Draining || status.drain.is_some();
     match level {
         DisruptionLevel::Isolate => {
-            let ours = &status.ours;
-            drain || ours.cordon || !ours.taints.is_empty() || status.phase != Phase::Pending
+            let own = &status.own_changes;
+            drain || own.cordon || !own.taints.is_empty() || status.phase != Phase::Pending
         }
         // One budget is for both.
         DisruptionLevel::Drain | DisruptionLevel::Power => drain,

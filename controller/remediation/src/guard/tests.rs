@@ -13,7 +13,7 @@ use super::*;
 use crate::{
     api::{
         self, Meta, OUT_OF_SERVICE,
-        fence::{DrainReport, Intent, Irreversible, NodeFenceSpec, NodeFenceStatus, Ours, Phase},
+        fence::{DrainReport, Intent, Irreversible, NodeFenceSpec, NodeFenceStatus, OwnChanges, Phase},
         policy::{ControlPlane, StepSpec},
     },
     facts::{CONTROL_PLANE, ConditionStatus, Effect, LeaseView, Taint},

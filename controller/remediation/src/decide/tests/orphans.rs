@@ -41,8 +41,8 @@ fn marks_without_a_record_get_one_again_when_the_node_was_well_for_long_enough()
     let decision = after_a_while(&mut marked("p"), 2000);
     let [Action::Open(fence)] = &decision.actions[..] else { panic!("{:?}", decision.actions) };
     assert_eq!((fence.spec.policy.as_str(), fence.spec.steps.len(), fence.spec.abort), ("p", 2, false));
-    assert!(fence.status.ours.cordon);
-    let keys: Vec<&str> = fence.status.ours.taints.iter().map(|taint| taint.key.as_str()).collect();
+    assert!(fence.status.own_changes.cordon);
+    let keys: Vec<&str> = fence.status.own_changes.taints.iter().map(|taint| taint.key.as_str()).collect();
     assert_eq!(keys, [REMEDIATION_TAINT, OUT_OF_SERVICE]);
 }
 
@@ -54,7 +54,11 @@ fn the_mark_that_a_person_left_when_they_uncordoned_is_one_too() {
     (node.unschedulable, node.taints) = (false, Vec::new());
     let decision = after_a_while(&mut snapshot, 2000);
     let [Action::Open(fence)] = &decision.actions[..] else { panic!("{:?}", decision.actions) };
-    assert_eq!((fence.spec.policy.as_str(), fence.status.ours.cordon), ("p", false), "the mark alone is no cordon");
+    assert_eq!(
+        (fence.spec.policy.as_str(), fence.status.own_changes.cordon),
+        ("p", false),
+        "the mark alone is no cordon"
+    );
 }
 
 #[test]
@@ -62,7 +66,7 @@ fn marks_of_a_policy_that_is_gone_are_only_taken_back() {
     let decision = after_a_while(&mut marked("gone"), 2000);
     let [Action::Open(fence)] = &decision.actions[..] else { panic!("{:?}", decision.actions) };
     assert_eq!((fence.spec.policy.as_str(), fence.spec.steps.len(), fence.spec.abort), ("gone", 0, true));
-    assert!(fence.status.ours.cordon);
+    assert!(fence.status.own_changes.cordon);
 }
 
 #[test]

@@ -207,7 +207,7 @@ fn a_policy_that_is_true_no_more_says_so_and_speaks_of_no_readiness() {
     let mut fixture = dead();
     run(&mut fixture, 2, |_| false);
     fixture.predicate = PredicateState::No { since: fixture.now.moment };
-    fixture.fence.status.ours.cordon = false;
+    fixture.fence.status.own_changes.cordon = false;
     let blockers = super::super::begin::unwanted(&fixture.input());
     assert_eq!(blockers.iter().map(|blocker| blocker.reason.as_str()).collect::<Vec<_>>(), ["PredicateFalse"]);
 }
@@ -255,7 +255,7 @@ fn a_taint_that_was_there_before_is_not_ours_to_take() {
 fn cordoned_and_forgotten() -> Fixture {
     let mut fixture = Fixture::new(steps(&["cordon"]));
     run(&mut fixture, 10, at(Phase::Waiting));
-    fixture.fence.status.ours.cordon = false;
+    fixture.fence.status.own_changes.cordon = false;
     fixture.predicate = PredicateState::No { since: fixture.now.moment };
     fixture
 }

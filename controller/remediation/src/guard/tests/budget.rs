@@ -46,7 +46,7 @@ pub(super) const WAYS: [(&str, Make); 9] = [
     }),
     ("marked by us", |fixture, name| {
         let mut fence = record(name, Phase::Pending);
-        fence.status.ours = Ours { cordon: true, taints: Vec::new() };
+        fence.status.own_changes = OwnChanges { cordon: true, taints: Vec::new() };
         fixture.snapshot.fences.insert(name.into(), fence);
     }),
 ];
