@@ -34,7 +34,7 @@ pub(crate) struct History {
     /// Power offs that are intended, of nodes: the record that intends it, and since when.
     intended: BTreeMap<String, (String, Timestamp)>,
     /// What was done before this cannot be known: every window that reaches further back counts as used up.
-    blind: Option<Moment>,
+    unknown_before: Option<Moment>,
 }
 
 impl History {
@@ -123,7 +123,7 @@ impl History {
         within: Duration,
         now: Moment,
     ) -> usize {
-        if self.is_blind(within, now) {
+        if self.is_incomplete(within, now) {
             return usize::MAX;
         }
         let started = self.started.get(&(policy.to_owned(), level != DisruptionLevel::Isolate)).into_iter().flatten();
@@ -132,7 +132,7 @@ impl History {
 
     /// Pods of other nodes than `but` that `policy` moved within the window.
     pub(crate) fn pods(&self, policy: &str, rate: Rate, but: &str, now: Moment) -> usize {
-        if self.is_blind(rate.window, now) {
+        if self.is_incomplete(rate.window, now) {
             return usize::MAX;
         }
         let given = self.pods.get(policy).into_iter().flatten();
@@ -145,8 +145,9 @@ impl History {
         cycles.filter(|(_, at)| now.moment.since(**at) < within).count()
     }
 
-    fn is_blind(&self, within: Duration, now: Moment) -> bool {
-        self.blind.is_some_and(|since| now.since(since) < within)
+    /// Whether the window reaches back to a time of which it is not known what was done.
+    fn is_incomplete(&self, within: Duration, now: Moment) -> bool {
+        self.unknown_before.is_some_and(|before| now.since(before) < within)
     }
 
     /// Times of a node's power cycles, for a record that is opened.

@@ -181,7 +181,7 @@ impl History {
 
     /// As the leader before left it.
     pub(crate) fn inherited(handover: &Handover, now: Now) -> Self {
-        let mut history = Self { blind: handover.is_lost.then_some(now.moment), ..Self::default() };
+        let mut history = Self { unknown_before: handover.is_lost.then_some(now.moment), ..Self::default() };
         for StartedRemediation { policy, disruptive, node, record, age, count } in &handover.started {
             let started = history.started.entry((policy.clone(), *disruptive)).or_default();
             for number in 0..*count {
