@@ -165,16 +165,16 @@ impl SurveyInput<'_> {
     }
 
     fn to_be_judged(&self, node: &Node) -> Option<Silence> {
-        let seen = self.memory.of(&node.name)?;
-        if node.deleting || seen.waits_for_recheck(self.now.moment) {
+        let signs = self.memory.of(&node.name)?;
+        if node.deleting || signs.waits_for_recheck(self.now.moment) {
             return None;
         }
         self.silence(node).filter(|silence| !self.may_be_rebooting(node, silence))
     }
 
     fn may_be_rebooting(&self, node: &Node, silence: &Silence) -> bool {
-        let Some(seen) = self.memory.of(&node.name) else { return true };
-        if seen.since_reboot(self.now.moment).is_some_and(|since| since < self.timeouts.reboot) {
+        let Some(signs) = self.memory.of(&node.name) else { return true };
+        if signs.since_reboot(self.now.moment).is_some_and(|since| since < self.timeouts.reboot) {
             return true;
         }
         let in_our_hands = self.snapshot.fences.get(&node.name).is_some_and(|fence| is_on_its_way(fence.status.phase));

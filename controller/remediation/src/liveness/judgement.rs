@@ -67,8 +67,8 @@ fn verdict(
     }
     let mut owners = status.owners()?;
     // Another writer whose name was lost too may write them (Node Problem Detector): its writes are seen.
-    let seen = memory.of(&silence.node);
-    owners.keep_lost(|kind| seen.is_some_and(|seen| seen.is_quiet(kind, now.moment, timeouts.heartbeat)));
+    let signs = memory.of(&silence.node);
+    owners.keep_lost(|kind| signs.is_some_and(|signs| signs.is_quiet(kind, now.moment, timeouts.heartbeat)));
     if status.of_agent(&owners).next().is_none() {
         return Err(Leave::NothingOfOurs);
     }
@@ -77,7 +77,7 @@ fn verdict(
         let since = wall(now, since);
         return Ok(LivenessAction::MarkUnknown(conditions::silenced(status, &owners, since, now.wall)));
     }
-    let lease_gone = memory.of(&silence.node).and_then(|seen| seen.lease_gone);
+    let lease_gone = memory.of(&silence.node).and_then(|signs| signs.lease_gone);
     let removed = is_removed(status, &owners, *lease, lease_gone, timeouts, now);
     if removed && owners.agents.keys().any(|kind| !owners.is_shared(kind)) {
         return Ok(LivenessAction::Collect(conditions::collected(status, &owners)));

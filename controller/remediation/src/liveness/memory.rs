@@ -14,11 +14,11 @@ use crate::{
 /// Heartbeats, boots and Leases as they were seen to move, by node.
 #[derive(Debug, Clone, Default)]
 pub struct SilenceMemory {
-    seen: BTreeMap<String, Seen>,
+    nodes: BTreeMap<String, SignsOfLife>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Seen {
+pub(super) struct SignsOfLife {
     uid: String,
     boot: (String, Moment),
     /// How the boot was first met: at our own start every boot is new to us, and none is a reboot.
@@ -36,32 +36,32 @@ impl SilenceMemory {
     /// Records what the snapshot shows. Nodes that are gone are forgotten.
     #[must_use]
     pub fn observe(mut self, snapshot: &Snapshot, now: Now) -> Self {
-        self.seen.retain(|name, _| snapshot.nodes.contains_key(name));
+        self.nodes.retain(|name, _| snapshot.nodes.contains_key(name));
         for (name, node) in &snapshot.nodes {
-            let fresh = self.seen.get(name).is_none_or(|seen| seen.uid != node.uid);
+            let fresh = self.nodes.get(name).is_none_or(|signs| signs.uid != node.uid);
             if fresh {
-                self.seen.insert(name.clone(), Seen::new(node, now.moment));
+                self.nodes.insert(name.clone(), SignsOfLife::new(node, now.moment));
             }
-            if let Some(seen) = self.seen.get_mut(name) {
-                seen.observe(node, snapshot.agent_leases.contains_key(name), now.moment);
+            if let Some(signs) = self.nodes.get_mut(name) {
+                signs.observe(node, snapshot.agent_leases.contains_key(name), now.moment);
             }
         }
         self
     }
 
-    pub(super) fn of(&self, node: &str) -> Option<&Seen> {
-        self.seen.get(node)
+    pub(super) fn of(&self, node: &str) -> Option<&SignsOfLife> {
+        self.nodes.get(node)
     }
 
     /// The node was looked at and there is nothing to do before `until`, unless the agent is heard of.
     pub fn recheck_after(&mut self, node: &str, until: Moment) {
-        if let Some(seen) = self.seen.get_mut(node) {
-            seen.recheck_after = Some(until);
+        if let Some(signs) = self.nodes.get_mut(node) {
+            signs.recheck_after = Some(until);
         }
     }
 }
 
-impl Seen {
+impl SignsOfLife {
     fn new(node: &Node, now: Moment) -> Self {
         Self {
             uid: node.uid.clone(),
