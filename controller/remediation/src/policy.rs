@@ -2,8 +2,8 @@
 
 mod amount;
 mod compile;
+pub mod duration;
 pub mod selector;
-pub mod span;
 mod steps;
 
 use std::time::Duration;

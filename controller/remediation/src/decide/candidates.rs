@@ -22,7 +22,7 @@ use crate::{
         stage::{DisruptionLevel, begins_disruptively, disruption_level},
     },
     node_report::NodeReport,
-    policy::{Policy, span::show, step_name},
+    policy::{Policy, duration::show, step_name},
     time::Moment,
 };
 

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     api::fence::Blocker,
-    policy::{Policy, Storm, span},
+    policy::{Policy, Storm, duration},
     snapshot::HostView,
     time::Moment,
 };
@@ -147,7 +147,7 @@ impl StormState {
     }
 
     fn fast(&self, storm: &Storm) -> Option<Blocker> {
-        let (count, within) = (self.onsets.len(), span::show(storm.rate.window));
+        let (count, within) = (self.onsets.len(), duration::show(storm.rate.window));
         let most = storm.rate.count;
         (count > 0 && count >= most as usize).then(|| {
             let text = format!("{count} nodes became unhealthy within {within}, {most} are a storm (storm.rate)");
@@ -158,10 +158,10 @@ impl StormState {
     fn calming(&self, cooldown: Duration, now: Moment) -> Option<Blocker> {
         let calm = now.since(self.last?);
         (calm < cooldown).then(|| {
-            let left = span::show(Duration::from_secs((cooldown - calm).as_secs().max(1)));
+            let left = duration::show(Duration::from_secs((cooldown - calm).as_secs().max(1)));
             Blocker::new(
                 STORM_COOLDOWN,
-                format!("calm again; {left} left of {} (storm.cooldown)", span::show(cooldown)),
+                format!("calm again; {left} left of {} (storm.cooldown)", duration::show(cooldown)),
             )
         })
     }

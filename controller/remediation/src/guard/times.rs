@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     api::fence::{Blocker, Phase},
-    policy::span::show,
+    policy::duration::show,
 };
 
 /// By the wall clock: nothing else is known of a Node's beginning. One from the future is new.

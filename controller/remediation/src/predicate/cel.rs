@@ -26,7 +26,7 @@ use cel::{
 };
 
 use self::check::Uses;
-use crate::{facts::Node, policy::span, snapshot::Snapshot, time::Now};
+use crate::{facts::Node, policy::duration, snapshot::Snapshot, time::Now};
 
 /// Longer expressions are refused (bytes): a policy is read by people.
 pub const LONGEST: usize = 4096;
@@ -99,7 +99,7 @@ fn duration<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Ex
     let failed = |message: String| ExecutionError::FunctionError { function: "duration".into(), message };
     let text = arguments.first().and_then(|text| text.downcast_ref::<CelString<'_>>());
     let text = text.ok_or_else(|| failed("takes a text such as '5m'".into()))?;
-    let seconds = span::parse(text.inner()).map_err(failed)?.as_secs();
+    let seconds = duration::parse(text.inner()).map_err(failed)?.as_secs();
     Ok(CowVal::owned(CelInt::from(i64::try_from(seconds).unwrap_or(i64::MAX))))
 }
 

@@ -3,7 +3,7 @@
 use nodewell_remediation::{
     decide::Memory,
     facts::Node,
-    policy::{Policy, selector, span::show},
+    policy::{Policy, duration::show, selector},
     snapshot::Snapshot,
     time::Moment,
 };

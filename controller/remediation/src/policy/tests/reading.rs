@@ -12,11 +12,11 @@ fn spans_are_read_as_people_write_them() {
     for (text, millis) in
         [("0s", 0), ("30s", 30_000), ("5m", 300_000), ("1h30m", 5_400_000), ("2d", 172_800_000), ("1s500ms", 1500)]
     {
-        assert_eq!(span::parse(text), Ok(Duration::from_millis(millis)), "{text}");
+        assert_eq!(duration::parse(text), Ok(Duration::from_millis(millis)), "{text}");
     }
     for text in ["", "5", "m", "5 m", "30m1h", "1m1m", "-5m", "1.5h", "5x", "5M", "99999999999999999999s", "500d", "٣s"]
     {
-        assert!(span::parse(text).is_err(), "{text}");
+        assert!(duration::parse(text).is_err(), "{text}");
     }
 }
 
@@ -107,12 +107,12 @@ proptest! {
     #[test]
     fn a_span_that_is_shown_is_read_as_itself(millis in 0_u64..31_622_400_000) {
         let span = Duration::from_millis(millis);
-        prop_assert_eq!(span::parse(&span::show(span)), Ok(span));
+        prop_assert_eq!(duration::parse(&duration::show(span)), Ok(span));
     }
 
     #[test]
     fn no_text_is_too_strange_for_a_span(text in ".{0,12}") {
-        let _ = span::parse(&text);
+        let _ = duration::parse(&text);
         let _ = Quota::read(&Amount::Text(text));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 
-use crate::policy::span;
+use crate::policy::duration;
 
 /// Parts of an expression; a policy's has ten to a hundred.
 const PARTS: usize = 800;
@@ -183,7 +183,7 @@ impl Walk {
         }
         if let ("duration", [IdedExpr { expr: Expr::Literal(LiteralValue::String(text)), .. }]) = (name, &call.args[..])
         {
-            span::parse(text.inner()).map_err(|problem| format!("duration('{}'): {problem}", text.inner()))?;
+            duration::parse(text.inner()).map_err(|problem| format!("duration('{}'): {problem}", text.inner()))?;
         }
         call.target.iter().try_for_each(|target| self.expression(target))?;
         call.args.iter().try_for_each(|argument| self.expression(argument))

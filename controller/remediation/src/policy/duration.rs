@@ -55,8 +55,8 @@ fn too_long(text: &str) -> String {
 
 /// As [`parse`] reads it: the greatest units first, none that is 0.
 #[must_use]
-pub fn show(span: Duration) -> String {
-    let mut left = u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
+pub fn show(duration: Duration) -> String {
+    let mut left = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     let mut text = String::new();
     for (unit, millis) in UNITS {
         if left / millis > 0 {
