@@ -81,13 +81,13 @@ pub fn binary(name: &str) -> PathBuf {
 fn built() -> PathBuf {
     let own = env::current_exe().unwrap();
     let folder = own.ancestors().nth(2).expect("a test binary lies in target/PROFILE/deps").to_owned();
-    if let Some(cargo) = env::var_os("CARGO") {
-        let mut command = Command::new(cargo);
+    if env::var_os("CARGO").is_some() {
+        let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let mut command = nodewell_kit::cargo(workspace);
         // With the features of the whole workspace, as make builds them.
         command.args(["build", "--quiet", "--workspace", "--bin", "nodewelld", "--bin", "nodewell"]);
         command.args(folder.ends_with("release").then_some("--release"));
-        let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-        let status = command.current_dir(workspace).status().unwrap();
+        let status = command.status().unwrap();
         assert!(status.success(), "nodewell-agent does not build");
     }
     folder

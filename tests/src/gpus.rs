@@ -7,7 +7,6 @@ use std::{
     fs,
     os::unix::fs::symlink,
     path::{Path, PathBuf},
-    process::Command,
     sync::OnceLock,
 };
 
@@ -251,8 +250,7 @@ fn library() -> &'static Path {
         let test = env::current_exe().unwrap();
         // cargo marks its folder so that backups pass it over.
         let target = test.ancestors().find(|folder| folder.join("CACHEDIR.TAG").exists()).unwrap();
-        let mut build = Command::new(env!("CARGO"));
-        build.current_dir(env!("CARGO_MANIFEST_DIR"));
+        let mut build = nodewell_kit::cargo(Path::new(env!("CARGO_MANIFEST_DIR")));
         build.args(["build", "--quiet", "-p", "nodewell-fake-nvml", "--target-dir"]).arg(target);
         assert!(build.status().unwrap().success(), "the simulated library is built");
         target.join("debug/libnodewell_fake_nvml.so")

@@ -2,7 +2,6 @@ use std::{
     env, fs,
     os::unix::fs::symlink,
     path::{Path, PathBuf},
-    process::Command,
     sync::LazyLock,
 };
 
@@ -18,14 +17,8 @@ const TWO: &str = "0000:b6:00.0";
 static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
     let test = env::current_exe().unwrap();
     let target = test.ancestors().nth(3).unwrap();
-    let mut build = Command::new(env!("CARGO"));
-    build.current_dir(env!("CARGO_MANIFEST_DIR")).args([
-        "build",
-        "--quiet",
-        "-p",
-        "nodewell-fake-nvml",
-        "--target-dir",
-    ]);
+    let mut build = nodewell_kit::cargo(Path::new(env!("CARGO_MANIFEST_DIR")));
+    build.args(["build", "--quiet", "-p", "nodewell-fake-nvml", "--target-dir"]);
     assert!(build.arg(target).status().unwrap().success());
     target.join("debug/libnodewell_fake_nvml.so")
 });
