@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 use nodewell_tests::{
     cluster::{Call, Cluster},
-    controller::{Controller, apply_manifests, apply_policy, fence, phase},
+    controller::{Controller, apply_manifests, apply_policy, blocked_by, phase},
     etcd::Etcd,
     fencing::Fenced,
     suite::{Need, Suite},
@@ -62,9 +62,7 @@ impl Plane<'_> {
     }
 
     fn blocked_by(&self, node: usize) -> String {
-        let blocker =
-            fence(self.cluster, &format!("cp-{node}")).map(|fence| fence["status"]["blockedBy"]["message"].clone());
-        blocker.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned()
+        blocked_by(self.cluster, &format!("cp-{node}"))
     }
 
     /// The output of `plan` about it: a record is not even opened for what may not be begun.

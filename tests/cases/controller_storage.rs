@@ -129,7 +129,7 @@ fn can_be_fenced(cluster: &Cluster, name: &str) -> Option<()> {
 /// A record that waits for a person to reboot the machine; another one than `other`.
 fn waits(cluster: &Cluster, name: &str, other: &Value) -> Option<Value> {
     let record = fence(cluster, name)?;
-    let is_blocked = record["status"]["blockedBy"]["reason"] == "LeftCut" && record["metadata"]["uid"] != *other;
+    let is_blocked = record["status"]["blockedBy"][0]["reason"] == "LeftCut" && record["metadata"]["uid"] != *other;
     is_blocked.then(|| record["metadata"]["uid"].clone())
 }
 

@@ -285,6 +285,20 @@ pub fn fence(cluster: &Cluster, node: &str) -> Option<Value> {
     (code == 200).then_some(fence)
 }
 
+/// Why its record is blocked, `REASON: message` each; empty if it is not.
+#[must_use]
+pub fn blocked_by(cluster: &Cluster, node: &str) -> String {
+    let blockers = fence(cluster, node).map(|fence| fence["status"]["blockedBy"].clone()).unwrap_or_default();
+    let listed = blockers.as_array().into_iter().flatten().map(|blocker| {
+        format!(
+            "{}: {}",
+            blocker["reason"].as_str().unwrap_or_default(),
+            blocker["message"].as_str().unwrap_or_default()
+        )
+    });
+    listed.collect::<Vec<String>>().join("; ")
+}
+
 /// The phase of its record; `None` without one.
 #[must_use]
 pub fn phase(cluster: &Cluster, node: &str) -> Option<String> {

@@ -9,6 +9,7 @@ mod survey;
 mod wiring;
 
 use std::{
+    fmt::Display,
     path::PathBuf,
     sync::{Arc, Mutex},
     time::Duration,
@@ -158,7 +159,7 @@ impl<C: Configuration> NativePower<C> {
     }
 
     async fn identify(&self, node: &Node, validated: &ValidatedMethods) -> Result<(), Blocker> {
-        validated.accepted().map_err(|unpinned| Blocker::new(reason::IDENTITY_UNPROVEN, unpinned.to_string()))?;
+        validated.accepted().map_err(|unpinned| Blocker::of(reason::IDENTITY_UNPROVEN, &[("error", &unpinned)]))?;
         let whose = identity::Whose { node, pins: &validated.pins };
         for call in validated.calls.values() {
             let options = secret::options(&*self.cluster, &validated.node, call).await.map_err(not_ready)?;
@@ -241,26 +242,26 @@ fn is_of_power(validated: &ValidatedMethods, call: &Call) -> bool {
 }
 
 fn no_methods(node: &Node) -> Blocker {
-    let name = &node.name;
-    let text = format!("nothing is configured that turns {name} off; write a ConfigMap fence-config-{name}");
-    Blocker::new(reason::NO_METHODS, text)
+    Blocker::of(reason::NO_METHODS, &[("node", &node.name)])
 }
 
 /// What has to be mended, or is to be looked at again.
-fn not_ready(why: impl ToString) -> Blocker {
-    Blocker::new(reason::FENCE_NOT_READY, why.to_string())
+fn not_ready(why: impl Display) -> Blocker {
+    Blocker::of(reason::FENCE_NOT_READY, &[("error", &why)])
 }
 
 /// A pin that is no GUID is an error in the configuration; all else is a BMC of unknown identity.
 fn of_identity(error: IdentityError) -> Blocker {
     match error {
-        IdentityError::Unproven { method, why } => Blocker::new(reason::IDENTITY_UNPROVEN, format!("{method}: {why}")),
+        IdentityError::Unproven { method, why } => {
+            Blocker::of(reason::IDENTITY_UNPROVEN, &[("error", &format!("{method}: {why}"))])
+        }
         IdentityError::BadPin { .. } => not_ready(error),
     }
 }
 
 fn not_begun(blocker: Blocker) -> Failed {
-    Failed::NotBegun(format!("{}: {}", blocker.reason, blocker.message))
+    Failed::NotBegun(blocker.to_string())
 }
 
 /// Why nothing may be done by a node's configuration.

@@ -101,7 +101,7 @@ async fn without_a_configuration_there_is_no_method() {
     assert_eq!(room.power.read(&node, None).await, PowerState::Unknown);
     assert!(matches!(room.power.off(&node, None, &room.bench.lease_deadline(60)).await, Err(Failed::NotBegun(_))));
     let preflight = room.power.preflight(&node).await;
-    assert_eq!((preflight.status, preflight.reason), (ConditionStatus::Unknown, "NoMethods"));
+    assert_eq!((preflight.status, preflight.reason.as_str()), (ConditionStatus::Unknown, "NoMethods"));
 }
 
 #[tokio::test]
@@ -171,7 +171,7 @@ async fn a_secret_that_was_asked_for_and_is_missing_is_reported() {
     assert!(missing.message.contains("no Secret secret-fence-method-pdu1-n1"), "{missing:?}");
     room.cluster.secret_of("secret-fence-method-pdu1-n1", "ip", "other");
     let preflight = room.power.preflight(&node).await;
-    assert_eq!((preflight.status, preflight.reason), (ConditionStatus::False, "FenceNotReady"));
+    assert_eq!((preflight.status, preflight.reason.as_str()), (ConditionStatus::False, "FenceNotReady"));
     assert!(preflight.message.contains("no such option for a Secret"), "{}", preflight.message);
 }
 

@@ -38,7 +38,7 @@ async fn each_is_reported_with_its_location_and_what_to_do() {
         room.cluster.map("fence-config-n1", "config.properties", "power_management=pdu1\noutlets=1");
         let node = node("n1", "");
         let refusal = room.power.preflight(&node).await;
-        assert_eq!((refusal.status, refusal.reason), (ConditionStatus::False, "FenceNotReady"), "{refusal:?}");
+        assert_eq!((refusal.status, refusal.reason.as_str()), (ConditionStatus::False, "FenceNotReady"), "{refusal:?}");
         let plan = room.power.plan(&node).await.unwrap_err().message;
         let Err(Failed::NotBegun(off)) = room.power.off(&node, None, &room.bench.lease_deadline(60)).await else {
             panic!("{method}")
@@ -62,7 +62,7 @@ async fn a_plug_of_two_nodes_is_reported_for_both_with_what_to_do() {
     let _ = room.power.plan(&nodes[0]).await;
     for node in [&nodes[1], &nodes[0]] {
         let refusal = room.power.preflight(node).await;
-        assert_eq!((refusal.status, refusal.reason), (ConditionStatus::False, "FenceNotReady"));
+        assert_eq!((refusal.status, refusal.reason.as_str()), (ConditionStatus::False, "FenceNotReady"));
         for part in ["n1", "n2", "on one plug", "correct the plug in the ConfigMaps of one"] {
             assert!(refusal.message.contains(part), "{refusal:?}");
         }

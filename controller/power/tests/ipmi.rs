@@ -92,7 +92,7 @@ async fn wrong_password() {
     let node = room.behind("n1", &bmc.options());
     room.cluster.secret_of("secret-fence-method-bmc-n1", "password", "not-the-word");
     let preflight = room.power.preflight(&node).await;
-    assert_eq!((preflight.status, preflight.reason), (ConditionStatus::False, "IdentityUnproven"));
+    assert_eq!((preflight.status, preflight.reason.as_str()), (ConditionStatus::False, "IdentityUnproven"));
     assert!(!preflight.message.contains("not-the-word"), "{}", preflight.message);
     // Without the identity's question it is the agent that fails.
     let node = room.behind("n1", &format!("{}identity=configured", bmc.options()));

@@ -84,7 +84,7 @@ async fn an_export_for_a_whole_network_cuts_no_node_off_and_is_reported() {
         let room = room(&format!("{TABLE}/srv/data {client}(rw)\n"));
         let node = node("worker-1", "");
         let refusal = room.power.preflight(&node).await;
-        assert_eq!((refusal.status, refusal.reason), (ConditionStatus::False, "NoAnswer"), "{client}");
+        assert_eq!((refusal.status, refusal.reason.as_str()), (ConditionStatus::False, "NoAnswer"), "{client}");
         assert!(refusal.message.contains("more than single nodes"), "{client}: {refusal:?}");
         assert!(matches!(
             room.power.off(&node, Some("nfs-data"), &room.bench.lease_deadline(60)).await,

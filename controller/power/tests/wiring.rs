@@ -39,7 +39,7 @@ async fn a_node_whose_neighbour_was_never_read_is_not_turned_off() {
     assert_eq!(unread.len(), 2);
     assert!(refused(&room).await.contains("1 nodes were not read yet (n2)"));
     let preflight = room.power.preflight(&node("n1", "")).await;
-    assert_eq!((preflight.status, preflight.reason), (ConditionStatus::Unknown, "FenceNotReady"));
+    assert_eq!((preflight.status, preflight.reason.as_str()), (ConditionStatus::Unknown, "FenceNotReady"));
     room.power.survey(unread).await;
     assert!(refused(&room).await.contains("on one plug"));
     assert!(room.power.unread(nodes().iter()).is_empty());

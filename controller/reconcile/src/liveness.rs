@@ -15,6 +15,7 @@ use nodewell_remediation::{
         AGENT_SILENT, Evidence, LivenessAction, RawCondition, Silence, SilenceMemory, SilenceTimeouts, StatusView,
         Survey, judge, survey,
     },
+    message::Message,
     snapshot::Snapshot,
     time::Now,
 };
@@ -182,11 +183,10 @@ impl<C: Conditions> Liveness<C> {
     fn event(&mut self, verdict: &LivenessAction, count: usize) -> EventDraft {
         if matches!(verdict, LivenessAction::Collect(_)) {
             self.counts.collected += 1;
-            return EventDraft::normal("AgentRemoved", "the agent was removed: its conditions are taken off the Node");
+            return EventDraft::normal(Message::plain("AgentRemoved"));
         }
         self.counts.silenced += 1;
-        let message = format!("no word from the agent: its {count} conditions are Unknown until it returns");
-        EventDraft::warning(AGENT_SILENT, message)
+        EventDraft::warning(Message::of(AGENT_SILENT, &[("count", &count)]))
     }
 
     fn failed(&mut self, silence: &Silence, error: &ApiError, now: Now) {

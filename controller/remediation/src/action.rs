@@ -1,11 +1,12 @@
 //! What can be done to a cluster, each a value; and what came of it.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use crate::{
     api::fence::{Confirmation, DrainReport, Irreversible, NodeFence},
     drain::DrainRules,
     facts::{PodRef, Taint},
+    message::Message,
     snapshot::PowerState,
 };
 
@@ -43,7 +44,7 @@ pub struct NodeEvent {
 }
 
 /// The report of a decision: an Event's reason and message, with the inputs of the decision.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EventDraft {
     pub reason: String,
     pub message: String,
@@ -52,13 +53,13 @@ pub struct EventDraft {
 
 impl EventDraft {
     #[must_use]
-    pub fn normal(reason: &str, message: impl Into<String>) -> Self {
-        Self { reason: reason.into(), message: message.into(), warning: false }
+    pub fn normal(Message { reason, text }: Message) -> Self {
+        Self { reason, message: text, warning: false }
     }
 
     #[must_use]
-    pub fn warning(reason: &str, message: impl Into<String>) -> Self {
-        Self { reason: reason.into(), message: message.into(), warning: true }
+    pub fn warning(message: Message) -> Self {
+        Self { warning: true, ..Self::normal(message) }
     }
 }
 
@@ -160,4 +161,16 @@ pub enum Failed {
     InDoubt(String),
     /// No end within its time.
     Timeout(Duration),
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Gone(what) => write!(f, "gone: {what}"),
+            Self::NotBegun(why) => write!(f, "not begun: {why}"),
+            Self::Refused(why) => write!(f, "refused: {why}"),
+            Self::InDoubt(why) => write!(f, "in doubt: {why}"),
+            Self::Timeout(after) => write!(f, "no end within {} s", after.as_secs()),
+        }
+    }
 }

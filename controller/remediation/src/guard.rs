@@ -16,8 +16,6 @@ mod times;
 
 use std::collections::BTreeMap;
 
-pub use node::claimed;
-
 use self::{
     history::History,
     reason::{
@@ -34,10 +32,12 @@ use crate::{
     },
     facts::Node,
     fence::GuardBlockers,
+    message::Figures,
     policy::Policy,
     snapshot::Snapshot,
     time::Now,
 };
+pub use node::claimed;
 
 /// The whole of one pass: what is out, what was given out, which storms there are.
 pub(crate) struct EvaluationInput<'a> {
@@ -88,9 +88,8 @@ pub(crate) fn all_blockers(input: &EvaluationInput<'_>, subject: &Subject<'_>) -
 fn always(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> Vec<Blocker> {
     let mut blockers = general(input.snapshot);
     if let Some(problem) = subject.unreadable {
-        let text =
-            format!("policy {}: {problem}; nothing more disruptive is done until it can be read", subject.policy.name);
-        blockers.push(Blocker::new(POLICY_UNREADABLE, text));
+        let figures: Figures<'_> = &[("policy", &subject.policy.name), ("error", &problem)];
+        blockers.push(Blocker::of(POLICY_UNREADABLE, figures));
     } else {
         blockers.extend(observes(subject.policy));
     }
@@ -100,10 +99,7 @@ fn always(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> Vec<Blocker> {
 
 fn observes(policy: &Policy) -> Option<Blocker> {
     match policy.mode {
-        Mode::Observe => {
-            let text = format!("policy {} only observes; set spec.mode to Enforce to act", policy.name);
-            Some(Blocker::new(OBSERVE, text))
-        }
+        Mode::Observe => Some(Blocker::of(OBSERVE, &[("policy", &policy.name)])),
         Mode::Enforce | Mode::Paused => None,
     }
 }
@@ -112,28 +108,24 @@ fn observes(policy: &Policy) -> Option<Blocker> {
 pub(crate) fn general(snapshot: &Snapshot) -> Vec<Blocker> {
     let mut blockers = Vec::new();
     if snapshot.epoch == 0 {
-        blockers.push(Blocker::new(NOT_LEADING, "another controller leads; it acts"));
+        blockers.push(Blocker::plain(NOT_LEADING));
     }
     if snapshot.dry_run {
-        blockers
-            .push(Blocker::new(DRY_RUN, "the controller was started with --dry-run; it only says what it would do"));
+        blockers.push(Blocker::plain(DRY_RUN));
     }
-    if let Some(who) = &snapshot.stopped {
-        blockers.push(Blocker::new(KILL_SWITCH, format!("stopped by {who}; take it away to go on")));
+    if let Some(by) = &snapshot.stopped {
+        blockers.push(Blocker::of(KILL_SWITCH, &[("by", by)]));
     }
     if !snapshot.host.synced {
-        blockers.push(Blocker::new(CACHE_NOT_SYNCED, why_not_synced(snapshot)));
+        blockers.push(not_synced(snapshot));
     }
     blockers
 }
 
-fn why_not_synced(snapshot: &Snapshot) -> String {
+fn not_synced(snapshot: &Snapshot) -> Blocker {
     match &snapshot.host.unread {
-        Some(unread) => format!(
-            "the API server's store went back, as after a restore of etcd; not listed again yet: {unread}. Records may \
-             be older than machines: see \"After a restore of etcd\" in docs/outages.md"
-        ),
-        None => "the controller's watches are not complete; it waits for the API server".to_owned(),
+        Some(unread) => Blocker::of("CacheNotSynced/restored", &[("sources", unread)]),
+        None => Blocker::plain(CACHE_NOT_SYNCED),
     }
 }
 
@@ -142,21 +134,13 @@ fn before(input: &EvaluationInput<'_>, subject: &Subject<'_>, level: DisruptionL
     let policy = subject.policy;
     let mut blockers = Vec::new();
     if policy.mode == Mode::Paused && subject.fence.is_none() {
-        blockers.push(Blocker::new(
-            PAUSED,
-            format!("policy {} is paused; what is open is brought to its end", policy.name),
-        ));
+        blockers.push(Blocker::of(PAUSED, &[("policy", &policy.name)]));
     }
     if let Some(error) = subject.error {
-        blockers.push(Blocker::new(PREDICATE_ERROR, format!("cannot judge this node: {error}")));
+        blockers.push(Blocker::of(PREDICATE_ERROR, &[("error", &error)]));
     }
     if subject.by_events_alone {
-        let text = format!(
-            "policy {} is true by Events alone, which others may write: no condition that the node's own agent or kubelet \
-             reports is needed for it; ask for one in spec.when, or set spec.trustEvents",
-            policy.name
-        );
-        blockers.push(Blocker::new(EVENTS_NOT_TRUSTED, text));
+        blockers.push(Blocker::of(EVENTS_NOT_TRUSTED, &[("policy", &policy.name)]));
     }
     blockers.extend(input.storms.get(&policy.name).into_iter().flatten().cloned());
     blockers.extend(times::new_node(input, subject));

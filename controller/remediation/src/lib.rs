@@ -18,6 +18,7 @@ pub mod forecast;
 pub mod govaluate;
 pub mod guard;
 pub mod liveness;
+pub mod message;
 pub mod method;
 pub mod node_report;
 pub mod policy;

@@ -77,7 +77,8 @@ fn news(node: &Node, preflight: &Preflight, wanted: bool, now: Timestamp) -> Opt
     let message: String = preflight.message.chars().take(MESSAGE_CHARS).collect();
     let is_written = |there: &Condition| {
         let beat = there.heartbeat.is_some_and(|beat| now.duration_since(beat).abs() < HEARTBEAT);
-        beat && (there.status, there.reason.as_str(), &there.message) == (preflight.status, preflight.reason, &message)
+        let Preflight { status, reason, .. } = preflight;
+        beat && (&there.status, &there.reason, &there.message) == (status, reason, &message)
     };
     if there.is_some_and(is_written) {
         return None;
@@ -111,9 +112,9 @@ mod tests {
         node(Some(condition))
     }
 
-    fn news_of(node: &Node, reason: &'static str, wanted: bool) -> Option<Value> {
+    fn news_of(node: &Node, reason: &str, wanted: bool) -> Option<Value> {
         let status = if reason == "NoMethods" { ConditionStatus::Unknown } else { ConditionStatus::False };
-        news(node, &Preflight { status, reason, message: "m".into() }, wanted, NOW.parse().unwrap())
+        news(node, &Preflight { status, reason: reason.into(), message: "m".into() }, wanted, NOW.parse().unwrap())
     }
 
     #[test]

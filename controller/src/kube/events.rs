@@ -77,16 +77,22 @@ fn name(node: &str, uid: &str, draft: &EventDraft) -> String {
 
 #[cfg(test)]
 mod tests {
+    use nodewell_remediation::message::Message;
+
     use super::*;
+
+    fn blocked(text: &str) -> EventDraft {
+        EventDraft::warning(Message { reason: "Blocked".into(), text: text.into() })
+    }
 
     #[test]
     fn the_same_message_is_one_event_and_another_is_another() {
         let now: Timestamp = "2026-01-02T03:04:05.6Z".parse().unwrap();
-        let one = event("n", "u", &EventDraft::warning("Blocked", "budget"), now);
+        let one = event("n", "u", &blocked("budget"), now);
         assert_eq!(one["type"], "Warning");
         assert_eq!(one["involvedObject"]["uid"], "u");
         assert_eq!(one["firstTimestamp"], "2026-01-02T03:04:05Z");
-        let name = |message: &str, uid: &str| super::name("n", uid, &EventDraft::warning("Blocked", message));
+        let name = |message: &str, uid: &str| super::name("n", uid, &blocked(message));
         assert_eq!(one["metadata"]["name"], name("budget", "u"));
         assert_ne!(name("budget", "u"), name("storm", "u"));
         assert_ne!(name("budget", "u"), name("budget", "v"));
@@ -94,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_message_is_no_longer_than_the_server_takes() {
-        let long = event("n", "u", &EventDraft::normal("R", "é".repeat(3000)), Timestamp::UNIX_EPOCH);
+        let long = event("n", "u", &blocked(&"é".repeat(3000)), Timestamp::UNIX_EPOCH);
         assert_eq!(long["message"].as_str().unwrap().chars().count(), MESSAGE_LIMIT);
     }
 }

@@ -7,7 +7,7 @@ use nodewell_reconcile::{
     api_error::ApiError,
     cluster::{Configuration, Election, Hosts, Leadership, LeaseKind, Marks, Nodes},
 };
-use nodewell_remediation::action::EventDraft;
+use nodewell_remediation::{action::EventDraft, message::Message};
 use serde_json::json;
 
 use crate::{
@@ -74,7 +74,14 @@ async fn an_event_is_counted(server: Arc<Server>) {
     let uid = make_node(&server, "noted").await;
     for _ in 0..3 {
         cluster
-            .emit("noted", &uid, &EventDraft::warning("RemediationBlocked", "the budget of zone a is used up"))
+            .emit(
+                "noted",
+                &uid,
+                &EventDraft::warning(Message {
+                    reason: "RemediationBlocked".into(),
+                    text: "the budget of zone a is used up".into(),
+                }),
+            )
             .await;
     }
     let shown = server.kubectl_output(&["describe", "node", "noted"]).unwrap();

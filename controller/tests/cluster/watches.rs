@@ -8,6 +8,7 @@ use nodewell_remediation::{
     action::EventDraft,
     api::{fence::NodeFence, policy::RemediationPolicy},
     facts::{LeaseView, Node},
+    message::Message,
 };
 use serde_json::json;
 
@@ -115,7 +116,7 @@ async fn watches_pour_what_happens(server: Arc<Server>) {
             json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": { "name": "watched" } });
         admin(&server, "create", "/apis/coordination.k8s.io/v1/namespaces/nodewell/leases", lease).await;
         seen.wait("lease Agent watched").await;
-        cluster.emit("watched", &uid, &EventDraft::normal("Before", "before any watch")).await;
+        cluster.emit("watched", &uid, &event("Before", "before any watch".into())).await;
         let policy = json!({ "apiVersion": "nodewell.dev/v1alpha1", "kind": "RemediationPolicy",
             "metadata": { "name": "w" },
             "spec": { "when": "has(events.Rebooted)", "steps": [{ "cordon": {} }] } });
@@ -128,7 +129,7 @@ async fn watches_pour_what_happens(server: Arc<Server>) {
         seen.wait("an event gone").await;
         let events = async {
             for count in 0.. {
-                cluster.emit("watched", &uid, &EventDraft::normal("Rebooted", format!("for the {count} time"))).await;
+                cluster.emit("watched", &uid, &event("Rebooted", format!("for the {count} time"))).await;
                 tokio::time::sleep(Duration::from_millis(200)).await;
             }
         };
@@ -146,4 +147,8 @@ async fn watches_pour_what_happens(server: Arc<Server>) {
         () = watches => {}
         () = story => {}
     }
+}
+
+fn event(reason: &str, text: String) -> EventDraft {
+    EventDraft::normal(Message { reason: reason.into(), text })
 }

@@ -161,7 +161,7 @@ impl Judge {
         }
         self.cache.with(|snapshot| {
             let status = &snapshot.fences["n0"].status;
-            (status.phase, status.blocked_by.as_ref().map(|blocker| blocker.reason.clone()))
+            (status.phase, status.blocked_by.first().map(|blocker| blocker.reason.clone()))
         })
     }
 

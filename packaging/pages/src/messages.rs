@@ -13,6 +13,11 @@ const HEAD: &str = "# Messages\n\n\
     `nodewell explain REASON` says what a reason means and what to do. `(healthy)` is the message while nothing is\n\
     wrong: of a condition, or of one of its subjects.\n";
 
+const CONTROLLER: &str = "## The controller's\n\n\
+    Reasons of `status.blockedBy` (docs/remediation.md has what to do about each), of Events on a Node, and of the\n\
+    conditions FenceReady and AgentSilent. `FencePhase` stands for `Fence` with the phase that the record enters, such as\n\
+    `FenceIsolating`. One Event may have several of these messages, one after the other.\n";
+
 /// The page.
 pub(crate) fn page() -> String {
     let composed = nodewell_faults::messages().entries().map(|entry| (entry.key.clone(), row(entry)));
@@ -20,7 +25,16 @@ pub(crate) fn page() -> String {
     let mut rows: Vec<(String, String)> = composed.chain(declared).collect();
     rows.sort();
     let rows: String = rows.into_iter().map(|(_, row)| row).collect();
-    format!("{HEAD}\n| reason | condition | severity | message |\n|---|---|---|---|\n{rows}")
+    let controller: String = nodewell_remediation::message::messages().entries().map(controller_row).collect();
+    format!(
+        "{HEAD}\n| reason | condition | severity | message |\n|---|---|---|---|\n{rows}\n{CONTROLLER}\n| reason | message \
+         |\n|---|---|\n{controller}"
+    )
+}
+
+fn controller_row(entry: &Entry) -> String {
+    let (reason, _) = entry.key.split_once('/').unwrap_or((&entry.key, ""));
+    format!("| `{reason}` | {} |\n", entry.shown().replace('|', "\\|"))
 }
 
 /// What the shipped rules declare.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{Host, Network};
 use crate::{
     cluster::{Call, Cluster},
-    controller::{Controller, apply_manifests, apply_policy, careful_policy, fence, phase},
+    controller::{Controller, apply_manifests, apply_policy, blocked_by, careful_policy, fence, phase},
     fencing::{Fenced, MachineAddress},
 };
 
@@ -147,11 +147,10 @@ impl<'a> Scenario<'a> {
         reach.get(LOST).map(Value::as_u64)
     }
 
-    /// Why the record is blocked, a line for each reason; empty if it is not.
+    /// Why the record is blocked; empty if it is not.
     #[must_use]
     pub fn blocked_by(&self) -> String {
-        let blocker = fence(self.cluster, LOST).map(|fence| fence["status"]["blockedBy"]["message"].clone());
-        blocker.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned()
+        blocked_by(self.cluster, LOST)
     }
 
     #[must_use]

@@ -4,6 +4,7 @@ use nodewell_reconcile::cluster::Configuration;
 use nodewell_remediation::{
     facts::{ConditionStatus, Node},
     guard::reason,
+    message::Message,
     method::ValidatedMethods,
     snapshot::PowerState,
 };
@@ -16,7 +17,7 @@ pub struct Preflight {
     /// False if something has to be mended; Unknown if nothing is configured or was read yet, which is no error.
     pub status: ConditionStatus,
     /// `FenceReady`, `NoMethods`, `FenceNotReady`, `IdentityUnproven`, `NoAnswer` or `ReadsOff`.
-    pub reason: &'static str,
+    pub reason: String,
     pub message: String,
 }
 
@@ -27,43 +28,47 @@ impl<C: Configuration> NativePower<C> {
             Ok(validated) => validated,
             Err(error) => return refused(error),
         };
-        let preflight = |status, reason, message: String| Preflight { status, reason, message };
         let states = self.states(&validated).await;
         let off = states.each.iter().find(|(_, state)| *state == PowerState::Off);
         match (states.all, off) {
             // The node runs on one supply, but without the other's answer it could not be turned off.
             (state, _) if state == PowerState::Unknown || states.complaint.is_some() => {
-                let why = states.complaint;
-                preflight(
-                    ConditionStatus::False,
-                    "NoAnswer",
-                    why.unwrap_or_else(|| "its methods do not agree".to_owned()),
-                )
+                Preflight::failed(states.complaint.map_or_else(
+                    || Message::plain("NoAnswer/disagree"),
+                    |error| Message::of("NoAnswer", &[("error", &error)]),
+                ))
             }
-            (PowerState::Off, _) if node.is_ready() => preflight(
-                ConditionStatus::False,
-                "ReadsOff",
-                "the node is Ready, but its methods report that it is off".to_owned(),
-            ),
+            (PowerState::Off, _) if node.is_ready() => Preflight::failed(Message::plain("ReadsOff")),
             (PowerState::On, Some((name, _))) if node.is_ready() => {
-                let text =
-                    format!("the node is Ready, but {name} reports Off and another method On; turn that supply on");
-                preflight(ConditionStatus::False, "ReadsOff", text)
+                Preflight::failed(Message::of("ReadsOff/one", &[("method", name)]))
             }
-            _ => preflight(ConditionStatus::True, "FenceReady", by(&validated)),
+            _ => Preflight::of(ConditionStatus::True, ready(&validated)),
         }
     }
 }
 
+impl Preflight {
+    fn of(status: ConditionStatus, Message { reason, text }: Message) -> Self {
+        Self { status, reason, message: text }
+    }
+
+    fn failed(message: Message) -> Self {
+        Self::of(ConditionStatus::False, message)
+    }
+}
+
 /// With what had better be written otherwise.
-fn by(validated: &ValidatedMethods) -> String {
-    let by = format!("by {}", validated.power_management.join(", "));
-    std::iter::once(by).chain(validated.notes.iter().cloned()).collect::<Vec<_>>().join("; ")
+fn ready(validated: &ValidatedMethods) -> Message {
+    let methods = validated.power_management.join(", ");
+    match validated.notes.is_empty() {
+        true => Message::of("FenceReady", &[("methods", &methods)]),
+        false => Message::of("FenceReady/notes", &[("methods", &methods), ("notes", &validated.notes.join("; "))]),
+    }
 }
 
 fn refused(NotProven { blocker, is_early }: NotProven) -> Preflight {
     let known = [reason::NO_METHODS, reason::IDENTITY_UNPROVEN].into_iter().find(|known| *known == blocker.reason);
     let status =
         if known == Some(reason::NO_METHODS) || is_early { ConditionStatus::Unknown } else { ConditionStatus::False };
-    Preflight { status, reason: known.unwrap_or(reason::FENCE_NOT_READY), message: blocker.message }
+    Preflight { status, reason: known.unwrap_or(reason::FENCE_NOT_READY).to_owned(), message: blocker.message }
 }

@@ -126,7 +126,9 @@ async fn a_wait_is_reported_and_a_listener_that_hangs_delays_nothing() {
         assert_eq!(double.elapsed(), rules.timeout);
         let emitted = double.named("emit");
         assert!(
-            emitted[0].starts_with("emit DrainWaits: for shop/a: Cannot evict pod; PodDisruptionBudget shop/web"),
+            emitted[0].starts_with(
+                "emit DrainWaits: the drain waits for pods (1): shop/a: Cannot evict pod; PodDisruptionBudget shop/web"
+            ),
             "{emitted:?}"
         );
         assert_eq!(double.times("emit"), [31], "the same message once in half an hour");

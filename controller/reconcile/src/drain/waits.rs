@@ -2,7 +2,13 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use nodewell_remediation::{action::EventDraft, time::Moment};
+use nodewell_remediation::{
+    action::EventDraft,
+    drain::PodWait,
+    facts::PodRef,
+    message::{Figures, Message},
+    time::Moment,
+};
 
 /// Budgets let pods go one after the other, and ends take their grace: what is over within this is no news.
 const FIRST: Duration = Duration::from_secs(30);
@@ -13,37 +19,55 @@ const REPEAT: Duration = Duration::from_secs(1800);
 
 #[derive(Debug, Default)]
 pub(super) struct Waits {
-    /// Since when each pod (`namespace/name`) stands in the way.
-    since: BTreeMap<String, Moment>,
-    reported: Option<(Moment, Vec<String>)>,
+    /// Since when each pod stands in the way.
+    since: BTreeMap<PodRef, Moment>,
+    reported: Option<Reported>,
+}
+
+#[derive(Debug)]
+struct Reported {
+    at: Moment,
+    waits: Vec<PodWait>,
 }
 
 impl Waits {
-    /// What is to be reported now that these stand in the way, each `namespace/name: why`.
-    pub(super) fn news(&mut self, mut lines: Vec<String>, now: Moment) -> Option<EventDraft> {
-        let pod = |line: &String| line.split(": ").next().unwrap_or_default().to_owned();
+    /// What is to be reported now that these stand in the way.
+    pub(super) fn news(&mut self, mut waits: Vec<PodWait>, now: Moment) -> Option<EventDraft> {
         let known = std::mem::take(&mut self.since);
-        self.since = lines.iter().map(pod).map(|pod| (pod.clone(), known.get(&pod).copied().unwrap_or(now))).collect();
-        lines.retain(|line| self.since.get(&pod(line)).is_some_and(|since| now.since(*since) >= FIRST));
-        if lines.is_empty() || self.reported.as_ref().is_some_and(|reported| is_reported(reported, &lines, now)) {
+        let since = |wait: &PodWait| known.get(&wait.pod).copied().unwrap_or(now);
+        self.since = waits.iter().map(|wait| (wait.pod.clone(), since(wait))).collect();
+        waits.retain(|wait| now.since(since(wait)) >= FIRST);
+        if waits.is_empty() || self.reported.as_ref().is_some_and(|reported| reported.covers(&waits, now)) {
             return None;
         }
-        let event = EventDraft::normal("DrainWaits", format!("for {}", lines.join("; ")));
-        self.reported = Some((now, lines));
+        let pods: Vec<String> = waits.iter().map(ToString::to_string).collect();
+        let figures: Figures<'_> = &[("count", &pods.len()), ("pods", &pods.join("; "))];
+        let event = EventDraft::normal(Message::of("DrainWaits", figures));
+        self.reported = Some(Reported { at: now, waits });
         Some(event)
     }
 }
 
-fn is_reported((at, reported): &(Moment, Vec<String>), lines: &[String], now: Moment) -> bool {
-    now.since(*at) < if reported == lines { REPEAT } else { AGAIN }
+impl Reported {
+    fn covers(&self, waits: &[PodWait], now: Moment) -> bool {
+        now.since(self.at) < if self.waits == waits { REPEAT } else { AGAIN }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Each line is `namespace/name: why`.
+    fn wait(line: &str) -> PodWait {
+        let (pod, why) = line.split_once(": ").unwrap();
+        let (namespace, name) = pod.split_once('/').unwrap();
+        let pod = PodRef { namespace: namespace.into(), name: name.into(), uid: format!("uid-{name}") };
+        PodWait { pod, why: why.into() }
+    }
+
     fn news(waits: &mut Waits, lines: &[&str], at: u64) -> Option<String> {
-        let lines = lines.iter().map(|line| (*line).to_owned()).collect();
+        let lines = lines.iter().copied().map(wait).collect();
         waits.news(lines, Moment(Duration::from_secs(at))).map(|event| event.message)
     }
 
@@ -53,9 +77,15 @@ mod tests {
         let (a, b) = ("shop/a: not now", "shop/b: not now");
         assert_eq!(news(&mut waits, &[a], 0), None);
         assert_eq!(news(&mut waits, &[a], 29), None);
-        assert_eq!(news(&mut waits, &["shop/a: by web", b], 30).as_deref(), Some("for shop/a: by web"));
+        assert_eq!(
+            news(&mut waits, &["shop/a: by web", b], 30).as_deref(),
+            Some("the drain waits for pods (1): shop/a: by web")
+        );
         assert_eq!(news(&mut waits, &[a, b], 329), None);
-        assert_eq!(news(&mut waits, &[a, b], 330).as_deref(), Some("for shop/a: not now; shop/b: not now"));
+        assert_eq!(
+            news(&mut waits, &[a, b], 330).as_deref(),
+            Some("the drain waits for pods (2): shop/a: not now; shop/b: not now")
+        );
         assert_eq!(news(&mut waits, &[a, b], 2129), None);
         assert!(news(&mut waits, &[a, b], 2130).is_some());
     }

@@ -9,7 +9,6 @@ use nodewell_remediation::{
     api::fence::{Blocker, NodeFenceStatus},
     decide::GatherRequest,
     facts::Node,
-    guard::reason::FENCE_NOT_READY,
     snapshot::{FencePlan, PowerReading, PowerState, Snapshot},
     time::Moment,
 };
@@ -137,10 +136,7 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
     async fn ask_methods(&self, name: &str) {
         let Some(node) = self.seen(name) else { return };
         let plan = timeout(PATIENCE, self.power.plan(&node)).await;
-        let plan = plan.unwrap_or_else(|_| {
-            let text = format!("nothing was heard of its methods for {} s", PATIENCE.as_secs());
-            Err(Blocker::new(FENCE_NOT_READY, text))
-        });
+        let plan = plan.unwrap_or_else(|_| Err(Blocker::of("FenceNotReady/late", &[("limit", &PATIENCE.as_secs())])));
         self.cache.gather(name, |gathered| {
             let mattered = cuts_storage(gathered.methods.as_ref());
             gathered.methods = Some(plan);

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use nodewell_remediation::{
     action::{EventDraft, NodeEvent, Op, Outcome, ReversibleOp},
-    api::fence::NodeFence,
+    api::fence::{NodeFence, NodeFenceSpec},
     fence::apply_outcome,
+    message::Message,
 };
 use tokio::time::sleep;
 
@@ -34,14 +35,14 @@ impl<C: Records, P> Executor<'_, C, P> {
             sleep(self.settings.rest).await;
             return Vec::new();
         }
-        let cause = format!("policy {}: {}", fence.spec.policy, fence.spec.cause);
+        let opened = opened(&fence);
         let begun = self.clock.moment();
         let mut answer = self.write(self.cluster.open(&fence)).await;
         if let Ok(created) = answer {
             answer = self.write_status(created, &fence, lease_deadline).await;
         }
         self.cache.wrote("open", answer.is_ok(), self.clock.moment().since(begun));
-        self.stored(&fence, answer, EventDraft::normal("RemediationOpened", cause)).await
+        self.stored(&fence, answer, opened).await
     }
 
     /// Other remediators stay away from a node from before our first write about it.
@@ -206,6 +207,11 @@ impl<C: Records, P> Executor<'_, C, P> {
         drop(turn);
         answer
     }
+}
+
+fn opened(fence: &NodeFence) -> EventDraft {
+    let NodeFenceSpec { policy, cause, .. } = &fence.spec;
+    EventDraft::normal(Message::of("RemediationOpened", &[("policy", policy), ("evidence", cause)]))
 }
 
 pub(super) fn node_event(fence: &NodeFence, event: EventDraft) -> NodeEvent {

@@ -3,11 +3,16 @@
 //!
 //! The names of the node-fencing proposal (`step`, `status`, `retries`, `jobs`) are kept beside the finer [`Phase`].
 
+use std::fmt;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{Meta, policy::StepSpec};
-use crate::facts::Taint;
+use crate::{
+    facts::Taint,
+    message::{Figures, Message},
+};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeFence {
@@ -57,9 +62,9 @@ pub struct NodeFenceStatus {
     /// When this phase was entered, by the wall clock of the controller that led.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
-    /// Why nothing is done, while nothing is done.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub blocked_by: Option<Blocker>,
+    /// Why nothing is done, while nothing is done: everything that speaks against it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub blocked_by: Vec<Blocker>,
     /// When `blocked_by` was written, with the numbers of then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocked_at: Option<Timestamp>,
@@ -128,6 +133,13 @@ pub struct NodeFenceStatus {
     /// The last [`LOG_ENTRIES`] things that were intended, done and seen.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<LogEntry>,
+}
+
+impl NodeFenceStatus {
+    #[must_use]
+    pub fn is_blocked_by(&self, reason: &str) -> bool {
+        self.blocked_by.iter().any(|blocker| blocker.reason == reason)
+    }
 }
 
 impl NodeFence {
@@ -205,6 +217,31 @@ impl Blocker {
     #[must_use]
     pub fn new(reason: &str, message: impl Into<String>) -> Self {
         Self { reason: reason.into(), message: message.into() }
+    }
+
+    /// The message of `key` with its figures; the reason is the key's.
+    #[must_use]
+    pub fn of(key: &str, figures: Figures<'_>) -> Self {
+        let Message { reason, text } = Message::of(key, figures);
+        Self { reason, message: text }
+    }
+
+    /// One without figures.
+    #[must_use]
+    pub fn plain(key: &str) -> Self {
+        Self::of(key, &[])
+    }
+
+    /// All of them in one line.
+    #[must_use]
+    pub fn listed(blockers: &[Self]) -> String {
+        blockers.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    }
+}
+
+impl fmt::Display for Blocker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.reason, self.message)
     }
 }
 

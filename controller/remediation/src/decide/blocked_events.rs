@@ -11,6 +11,7 @@ use crate::{
     guard::reason::{
         BUSY, CACHE_NOT_SYNCED, DRY_RUN, NOT_LEADING, OBSERVE, PAUSED, PREDICATE_ERROR, WITHIN_GRACE_PERIOD,
     },
+    message::{Figures, Message},
     node_report::NodeReport,
     time::Moment,
 };
@@ -72,7 +73,8 @@ impl BlockedEvents {
         }
         self.given.push_back(now);
         let wanted = reasons.iter().all(|reason| WANTED.contains(&reason.as_str()));
-        let event = EventDraft { reason: "Blocked".into(), message: message(node_report, &cause()), warning: !wanted };
+        let message = message(node_report, &cause());
+        let event = if wanted { EventDraft::normal(message) } else { EventDraft::warning(message) };
         self.last.insert(node.name.clone(), Last { uid: node.uid.clone(), reasons, reported: now, blocked: now });
         Some(NodeEvent { node: node.name.clone(), uid: node.uid.clone(), event })
     }
@@ -91,13 +93,17 @@ fn reasons(node_report: &NodeReport) -> Option<Vec<String>> {
     (!reasons.is_empty()).then_some(reasons)
 }
 
-fn message(node_report: &NodeReport, cause: &str) -> String {
-    let blockers = node_report.blockers.iter().map(|blocker| format!("{}: {}", blocker.reason, blocker.message));
+fn message(node_report: &NodeReport, cause: &str) -> Message {
+    let blockers = node_report.blockers.iter().map(ToString::to_string);
     let errors = node_report.errors.iter().filter(|_| node_report.policy.is_none());
     let errors = errors.map(|(policy, error)| format!("{PREDICATE_ERROR}: policy {policy}: {error}"));
-    let against = blockers.chain(errors).collect::<Vec<_>>().join("\n");
+    let against = blockers.chain(errors).collect::<Vec<_>>().join("; ");
     match (&node_report.policy, &node_report.next) {
-        (Some(policy), Some(next)) => format!("{next} by policy {policy} is blocked ({cause})\n{against}"),
-        _ => against,
+        (Some(policy), Some(next)) => {
+            let figures: Figures<'_> =
+                &[("next", next), ("policy", policy), ("blockers", &against), ("evidence", &cause)];
+            Message::of("Blocked", figures)
+        }
+        _ => Message::of("Blocked/record", &[("blockers", &against)]),
     }
 }

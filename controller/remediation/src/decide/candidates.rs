@@ -18,9 +18,10 @@ use crate::{
     fence,
     guard::{
         self, Subject,
-        reason::{BUSY, DRY_RUN, WITHIN_GRACE_PERIOD},
+        reason::{BUSY, DRY_RUN},
         stage::{DisruptionLevel, begins_disruptively, disruption_level},
     },
+    message::Figures,
     node_report::NodeReport,
     policy::{Policy, duration::show, step_name},
     time::Moment,
@@ -139,11 +140,12 @@ fn blockers(pass: &Pass<'_>, subject: &Subject<'_>, since: Moment) -> Vec<Blocke
     let held = pass.input.now.moment.since(since);
     if held < policy.held_for {
         let held = show(Duration::from_secs(held.as_secs()));
-        let text = format!("policy {} is true for {held}, spec.for is {}", policy.name, show(policy.held_for));
-        blockers.push(Blocker::new(WITHIN_GRACE_PERIOD, text));
+        let limit = show(policy.held_for);
+        let figures: Figures<'_> = &[("policy", &policy.name), ("held", &held), ("limit", &limit)];
+        blockers.push(Blocker::of("WithinGracePeriod/policy", figures));
     }
     if pass.input.snapshot.busy.contains(subject.name) {
-        blockers.push(Blocker::new(BUSY, "a step is under way"));
+        blockers.push(Blocker::plain(BUSY));
     }
     blockers
 }
@@ -195,5 +197,5 @@ fn cause(pass: &Pass<'_>, candidate: Candidate<'_>) -> String {
     let lease = pass.input.snapshot.kubelet_leases.get(candidate.name);
     let lease =
         lease.map_or_else(|| "no kubelet Lease".to_owned(), |lease| format!("kubelet Lease {} old", ago(lease.seen)));
-    format!("`{}` true for {}; {ready}, {lease}", candidate.policy.when.source(), ago(candidate.since))
+    format!("spec.when true for {}; {ready}, {lease}", ago(candidate.since))
 }

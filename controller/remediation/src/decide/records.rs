@@ -84,7 +84,7 @@ fn one<'a>(pass: &mut Pass<'a>, name: &'a str, fence: &'a NodeFence, default_pol
     let mut node_report = begin_node_report(name, fence);
     node_report.errors.extend(asked.error().map(|error| (asked.policy.name.clone(), error.to_owned())));
     if pass.input.snapshot.busy.contains(name) {
-        node_report.blockers.push(Blocker::new(BUSY, "a step is under way"));
+        node_report.blockers.push(Blocker::plain(BUSY));
     } else {
         let next = next(pass, &subject, &asked, entered);
         take(pass, &subject, next, &mut node_report);

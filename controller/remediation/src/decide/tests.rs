@@ -88,7 +88,7 @@ fn greedy(input: &FenceInput<'_>) -> Next {
     }
     fence.status.phase = Phase::PoweringOff;
     fence.status.intent = Some(Intent { act: Irreversible::PowerOff, epoch: input.epoch, at: input.now.wall, pods: 0 });
-    Next::Act(Action::Save { fence, why: EventDraft::normal("Intent", "") })
+    Next::Act(Action::Save { fence, why: EventDraft { reason: "Intent".into(), ..EventDraft::default() } })
 }
 
 fn rules() -> DrainRules {
@@ -142,7 +142,7 @@ fn a_dead_node_gets_a_record_that_says_why() {
     assert_eq!((fence.spec.policy.as_str(), fence.spec.steps.len()), ("p", 2));
     assert_eq!(
         fence.spec.cause,
-        "`!node.ready` true for 0s; Ready=Unknown (NodeStatusUnknown) for 1m40s, no kubelet Lease"
+        "spec.when true for 0s; Ready=Unknown (NodeStatusUnknown) for 1m40s, no kubelet Lease"
     );
     assert_eq!(decision.node_reports.len(), 10, "one for every node");
     assert_eq!(decision.node_reports[0].next.as_deref(), Some("cordon"));

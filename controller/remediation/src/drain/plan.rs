@@ -1,6 +1,6 @@
 //! What is to be done now: pods to evict, or the drain's end.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use crate::{
     api::fence::DrainReport,
@@ -47,8 +47,21 @@ pub struct DrainNext {
     pub until: Moment,
     /// The end.
     pub verdict: Option<DrainReport>,
-    /// While there is no verdict: the pods that do not go, each with the reason.
-    pub waits: Vec<String>,
+    /// While there is no verdict: the pods that do not go.
+    pub waits: Vec<PodWait>,
+}
+
+/// A pod that does not go, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PodWait {
+    pub pod: PodRef,
+    pub why: String,
+}
+
+impl fmt::Display for PodWait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}: {}", self.pod.namespace, self.pod.name, self.why)
+    }
 }
 
 /// The next thing for a drain that began at `started`, with the node's pods as they were just listed.
@@ -72,7 +85,7 @@ pub fn next(rules: &DrainRules, pods: &[Pod], state: &mut DrainState, started: M
 struct View<'a> {
     go: Vec<&'a Pod>,
     /// `namespace/name: why`.
-    refused: Vec<String>,
+    refused: Vec<PodWait>,
     /// How many stay by the rules' choice and would end with the node's power.
     left: u32,
 }
@@ -85,7 +98,7 @@ impl<'a> View<'a> {
             match classify(pod, rules, now.wall) {
                 PodDeleteStatus::Go => view.go.push(pod),
                 PodDeleteStatus::Stays(_) => view.left += u32::from(ends_with_power(pod)),
-                PodDeleteStatus::Refused(why) => view.refused.push(line(&pod.at, &why)),
+                PodDeleteStatus::Refused(why) => view.refused.push(PodWait { pod: pod.at.clone(), why }),
             }
         }
         view.go.sort_by_key(|pod| (!pod.is_finished(), pod.ready, &pod.at));
@@ -103,8 +116,9 @@ fn verdict(rules: &DrainRules, view: &View<'_>, state: &DrainState, late: bool) 
         return None;
     }
     let mut refused_evictions = view.refused.clone();
-    refused_evictions.extend(view.go.iter().map(|pod| line(&pod.at, &why(pod, state, rules))));
+    refused_evictions.extend(view.go.iter().map(|pod| wait(pod, state, rules)));
     let done = refused_evictions.is_empty();
+    let refused_evictions = refused_evictions.iter().map(ToString::to_string).collect();
     Some(DrainReport { done, refused_evictions: shortened(refused_evictions), left: view.left })
 }
 
@@ -116,14 +130,13 @@ pub fn ends_with_power(pod: &Pod) -> bool {
     !of_the_node && !pod.is_finished()
 }
 
-fn waits(rules: &DrainRules, view: &View<'_>, state: &DrainState, now: Now) -> Vec<String> {
+fn waits(rules: &DrainRules, view: &View<'_>, state: &DrainState, now: Now) -> Vec<PodWait> {
     let hangs = |pod: &&&Pod| match pod.deleting {
         Some(deletion) => now.wall > deletion.at,
         None => state.tries(&pod.at).is_some_and(|tries| tries.why.is_some()),
     };
-    let mut lines = view.refused.clone();
-    lines.extend(view.go.iter().filter(hangs).map(|pod| line(&pod.at, &why(pod, state, rules))));
-    shortened(lines)
+    let hanging = view.go.iter().filter(hangs).map(|pod| wait(pod, state, rules));
+    view.refused.iter().cloned().chain(hanging).collect()
 }
 
 /// The pods that a drain under way waits for, for a reader that only looks, and whether their budgets matter.
@@ -166,7 +179,7 @@ impl Awaited<'_> {
             [one] if allows_nothing(one) => format!("refused by {}", named(budgets)),
             _ => self.message.clone(),
         };
-        line(&self.pod.at, &message)
+        PodWait { pod: self.pod.at.clone(), why: message }.to_string()
     }
 }
 
@@ -185,8 +198,8 @@ fn shortened(mut lines: Vec<String>) -> Vec<String> {
     lines
 }
 
-fn line(pod: &PodRef, why: &str) -> String {
-    format!("{}/{}: {why}", pod.namespace, pod.name)
+fn wait(pod: &Pod, state: &DrainState, rules: &DrainRules) -> PodWait {
+    PodWait { pod: pod.at.clone(), why: why(pod, state, rules) }
 }
 
 /// It was refused for good and is not being deleted.

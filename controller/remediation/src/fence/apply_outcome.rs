@@ -10,6 +10,7 @@ use crate::{
         fence::{DrainReport, NodeFenceStatus, Phase},
     },
     facts::Taint,
+    message::Message,
     method::BuiltIn,
 };
 
@@ -46,17 +47,18 @@ fn irreversible(draft: Draft, op: &IrreversibleOp, outcome: &Outcome) -> Draft {
 fn describe(outcome: &Outcome) -> String {
     match outcome {
         Ok(done) => format!("an answer that fits nothing: {done:?}"),
-        Err(Failed::Gone(what)) => format!("gone: {what}"),
-        Err(Failed::NotBegun(why)) => format!("not begun: {why}"),
-        Err(Failed::Refused(why)) => format!("refused: {why}"),
-        Err(Failed::InDoubt(why)) => format!("in doubt: {why}"),
-        Err(Failed::Timeout(after)) => format!("no end within {} s", after.as_secs()),
+        Err(failed) => failed.to_string(),
     }
 }
 
+/// The message of `key`, with what went wrong.
+fn because(key: &str, outcome: &Outcome) -> Message {
+    Message::of(key, &[("why", &describe(outcome))])
+}
+
 /// Tried again after a while, in the same phase: what can be repeated at will.
-fn again(draft: Draft, reason: &str, outcome: &Outcome) -> Draft {
-    draft.failed().warn(reason, describe(outcome))
+fn again(draft: Draft, key: &str, outcome: &Outcome) -> Draft {
+    draft.failed().warn(because(key, outcome))
 }
 
 fn succeeded(draft: Draft) -> Draft {
@@ -73,8 +75,8 @@ fn tainted(draft: Draft, taint: &Taint, outcome: &Outcome) -> Draft {
         _ => return again(draft, "TaintFailed", outcome),
     };
     let draft = succeeded(draft).with(|status| own(status, taint, ours));
-    let text = if ours { "is set" } else { "was there before, set by another client" };
-    advance(draft.note("Tainted", format!("taint {} {text}", taint.key)), Phase::Isolating)
+    let key = if ours { "Tainted" } else { "Tainted/before" };
+    advance(draft.note(Message::of(key, &[("taint", &taint.key)])), Phase::Isolating)
 }
 
 fn own(status: &mut NodeFenceStatus, taint: &Taint, ours: bool) {
@@ -87,40 +89,40 @@ fn own(status: &mut NodeFenceStatus, taint: &Taint, ours: bool) {
 }
 
 fn untainted(draft: Draft, taint: &Taint, outcome: &Outcome) -> Draft {
-    let text = match outcome {
-        Ok(Done::Yes) => "is gone",
-        Ok(Done::NotOurs) => "is another client's by now, and stays",
+    let key = match outcome {
+        Ok(Done::Yes) => "Untainted",
+        Ok(Done::NotOurs) => "Untainted/foreign",
         _ => return again(draft, "UntaintFailed", outcome),
     };
     let draft = succeeded(draft).with(|status| {
         status.own_changes.taints.retain(|other| other != taint);
         status.out_of_service &= taint.key != OUT_OF_SERVICE;
     });
-    draft.note("Untainted", format!("taint {} {text}", taint.key))
+    draft.note(Message::of(key, &[("taint", &taint.key)]))
 }
 
 fn cordoned(draft: Draft, outcome: &Outcome) -> Draft {
-    let (ours, text) = match outcome {
-        Ok(Done::Yes) => (true, "cordoned"),
-        Ok(Done::NotOurs) => (false, "cordoned before, by another client"),
+    let (ours, key) = match outcome {
+        Ok(Done::Yes) => (true, "Cordoned"),
+        Ok(Done::NotOurs) => (false, "Cordoned/before"),
         _ => return again(draft, "CordonFailed", outcome),
     };
     let draft = succeeded(draft).with(|status| status.own_changes.cordon |= ours);
-    advance(draft.note("Cordoned", text), Phase::Isolating)
+    advance(draft.note(Message::plain(key)), Phase::Isolating)
 }
 
 fn uncordoned(draft: Draft, outcome: &Outcome) -> Draft {
-    let text = match outcome {
-        Ok(Done::Yes) => "our cordon is taken back",
-        Ok(Done::NotOurs) => "no cordon of it is ours by now",
+    let key = match outcome {
+        Ok(Done::Yes) => "Uncordoned",
+        Ok(Done::NotOurs) => "Uncordoned/foreign",
         _ => return again(draft, "UncordonFailed", outcome),
     };
-    succeeded(draft).with(|status| status.own_changes.cordon = false).note("Uncordoned", text)
+    succeeded(draft).with(|status| status.own_changes.cordon = false).note(Message::plain(key))
 }
 
 fn forgotten(draft: Draft, outcome: &Outcome) -> Draft {
     match outcome {
-        Ok(Done::Yes | Done::NotOurs) => succeeded(draft).note("ReleaseForgotten", "a new boot has its storage"),
+        Ok(Done::Yes | Done::NotOurs) => succeeded(draft).note(Message::plain("ReleaseForgotten")),
         _ => again(draft, "ReleaseNotForgotten", outcome),
     }
 }
@@ -132,7 +134,7 @@ fn methods(mut draft: Draft, names: &[String], outcome: &Outcome) -> Draft {
     }
     let isolated = draft.status().phase != Phase::Recovering;
     let draft = succeeded(draft).with(|status| status.isolated = isolated);
-    draft.note("MethodsDone", done(names))
+    draft.note(Message::of("MethodsDone", &[("methods", &done(names))]))
 }
 
 /// Pods are let go by the release alone, when Off is confirmed: `clean-pods` is nothing that was done.
@@ -148,13 +150,13 @@ fn drained(draft: Draft, outcome: &Outcome) -> Draft {
         Err(Failed::NotBegun(_) | Failed::Gone(_)) => return again(draft, "DrainNotBegun", outcome),
         _ => DrainReport { done: false, refused_evictions: vec![describe(outcome)], left: 0 },
     };
-    let refused = (!report.done).then(|| format!("not done: {}", report.refused_evictions.join("; ")));
-    let draft = succeeded(draft).with(|status| status.drain = Some(report));
-    let draft = match refused {
-        None => draft.note("Drained", "every pod is gone"),
-        Some(refused) => draft.warn("EvictionsRefused", refused),
+    let message = match report.done {
+        true => Message::plain("Drained"),
+        false => Message::of("EvictionsRefused", &[("pods", &report.refused_evictions.join("; "))]),
     };
-    advance(draft, Phase::Draining)
+    let is_done = report.done;
+    let draft = succeeded(draft).with(|status| status.drain = Some(report));
+    advance(if is_done { draft.note(message) } else { draft.warn(message) }, Phase::Draining)
 }
 
 /// On to the wait after this step or to the next one, if that is where the record stands. What cannot be read is left
@@ -167,8 +169,8 @@ fn advance(mut draft: Draft, phase: Phase) -> Draft {
     let index = draft.status().policy_step + 1;
     let next = steps::at(draft.fence(), index).map(|step| step.map(|step| step.phase()));
     match next {
-        Some(Ok(phase)) if wait.is_zero() => draft.enter_step(index, phase, "ended"),
+        Some(Ok(phase)) if wait.is_zero() => draft.enter_step(index, phase, "FencePhase/ended"),
         Some(Err(_)) if wait.is_zero() => draft,
-        _ => draft.enter(Phase::Waiting, "is it well now?"),
+        _ => draft.enter(Phase::Waiting, Message::plain("FenceWaiting/ended")),
     }
 }

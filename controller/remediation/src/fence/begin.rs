@@ -19,7 +19,8 @@ use crate::{
     },
     drain::DrainRules,
     facts::Taint,
-    guard::reason::{POLICY_UNREADABLE, PREDICATE_ERROR, PREDICATE_FALSE, STEP_ROUND_LIMIT},
+    guard::reason::{POLICY_UNREADABLE, PREDICATE_FALSE, STEP_ROUND_LIMIT},
+    message::Message,
     time::Moment,
 };
 
@@ -34,7 +35,7 @@ pub(super) fn pending(input: &FenceInput<'_>) -> Next {
     if !blockers.is_empty() {
         return wait(input, blockers, None);
     }
-    enter_step(input, 0, Draft::of(input), "opened")
+    enter_step(input, 0, Draft::of(input), "FencePhase/opened")
 }
 
 /// A record that is about to be opened begins with its first step at once: that is one write less before a node that is
@@ -42,14 +43,17 @@ pub(super) fn pending(input: &FenceInput<'_>) -> Next {
 pub(super) fn opened(fence: NodeFence, at: Timestamp) -> NodeFence {
     let Some(Ok(step)) = steps::at(&fence, 0) else { return fence };
     let draft = Draft::new(&fence, fence.status.epoch, at);
-    draft.enter_step(0, step.phase(), "opened").finish().0
+    draft.enter_step(0, step.phase(), "FencePhase/opened").finish().0
 }
 
 /// Goes to the step `index`, or waits after the last one.
 pub(super) fn enter_step(input: &FenceInput<'_>, index: usize, mut draft: Draft, why: &str) -> Next {
     let Some(step) = steps::at(input.fence, index) else {
         let last = input.fence.spec.steps.len().saturating_sub(1);
-        return draft.with(|status| status.policy_step = last).enter(Phase::Waiting, "every step was taken").save();
+        return draft
+            .with(|status| status.policy_step = last)
+            .enter(Phase::Waiting, Message::plain("FenceWaiting/all"))
+            .save();
     };
     let phase = match step {
         Ok(step) => step.phase(),
@@ -67,18 +71,12 @@ pub(super) fn enter_step(input: &FenceInput<'_>, index: usize, mut draft: Draft,
 pub(super) fn unwanted(input: &FenceInput<'_>) -> Vec<Blocker> {
     let mut blockers = Vec::new();
     if without_policy(input) {
-        let message =
-            format!("policy {:?} is gone or cannot be read; mend it or abort this record", input.fence.spec.policy);
-        blockers.push(Blocker::new(POLICY_UNREADABLE, message));
+        blockers.push(Blocker::of("PolicyUnreadable/record", &[("policy", &input.fence.spec.policy)]));
     }
     match input.predicate {
         PredicateState::Yes => {}
-        PredicateState::No { .. } => {
-            blockers.push(Blocker::new(PREDICATE_FALSE, "the policy's predicate is true of it no more"))
-        }
-        PredicateState::Unknown => {
-            blockers.push(Blocker::new(PREDICATE_ERROR, "the policy's predicate cannot be judged"))
-        }
+        PredicateState::No { .. } => blockers.push(Blocker::plain(PREDICATE_FALSE)),
+        PredicateState::Unknown => blockers.push(Blocker::plain("PredicateError/record")),
     }
     blockers
 }
@@ -89,7 +87,7 @@ pub(super) fn isolating(input: &FenceInput<'_>) -> Next {
         Some(Ok(PolicyStep::Cordon)) => cordoning(input),
         Some(Err(blocker)) => wait(input, vec![blocker], None),
         Some(Ok(PolicyStep::Drain(_) | PolicyStep::Power { .. } | PolicyStep::Reap { .. })) | None => {
-            enter_step(input, input.fence.status.policy_step, Draft::of(input), "this step is another one")
+            enter_step(input, input.fence.status.policy_step, Draft::of(input), "FencePhase/changed")
         }
     }
 }
@@ -100,7 +98,7 @@ fn tainting(input: &FenceInput<'_>, step: &TaintStep) -> Next {
     let there = own_node(input).is_some_and(|node| has(&node.taints, &taint));
     let ours = has(&input.fence.status.own_changes.taints, &taint);
     if there {
-        let why = if ours { "tainted" } else { "another client's taint was there" };
+        let why = if ours { "FencePhase/tainted" } else { "FencePhase/taintedBefore" };
         return step_done(input, Draft::of(input), why);
     }
     let blockers = isolation_blockers(input);
@@ -110,14 +108,14 @@ fn tainting(input: &FenceInput<'_>, step: &TaintStep) -> Next {
     if ours {
         return back_off(input).unwrap_or_else(|| act(input, ReversibleOp::Taint(taint)));
     }
-    let text = format!("taint {}", taint.key);
-    Draft::of(input).note("TaintIntended", text).with(|status| status.own_changes.taints.push(taint)).save()
+    let message = Message::of("TaintIntended", &[("taint", &taint.key)]);
+    Draft::of(input).note(message).with(|status| status.own_changes.taints.push(taint)).save()
 }
 
 /// The cordon carries our mark, which is memory enough.
 fn cordoning(input: &FenceInput<'_>) -> Next {
     if input.fence.status.own_changes.cordon && own_node(input).is_some_and(|node| node.unschedulable) {
-        return step_done(input, Draft::of(input), "cordoned");
+        return step_done(input, Draft::of(input), "FencePhase/cordoned");
     }
     let blockers = isolation_blockers(input);
     if !blockers.is_empty() {
@@ -153,11 +151,11 @@ pub(super) fn draining(input: &FenceInput<'_>) -> Next {
         Some(Err(blocker)) => return wait(input, vec![blocker], None),
         Some(Ok(PolicyStep::Taint(_) | PolicyStep::Cordon | PolicyStep::Power { .. } | PolicyStep::Reap { .. }))
         | None => {
-            return enter_step(input, input.fence.status.policy_step, Draft::of(input), "this step is another one");
+            return enter_step(input, input.fence.status.policy_step, Draft::of(input), "FencePhase/changed");
         }
     };
     if input.fence.status.drain.is_some() {
-        return step_done(input, Draft::of(input), "drain ended");
+        return step_done(input, Draft::of(input), "FencePhase/drainEnded");
     }
     let mut blockers = unwanted(input);
     blockers.extend(input.guard_blockers.drain.iter().cloned());
@@ -169,7 +167,7 @@ pub(super) fn draining(input: &FenceInput<'_>) -> Next {
         Ok(Some(rules)) => back_off(input).unwrap_or_else(|| act(input, ReversibleOp::Drain(rules))),
         Ok(None) => {
             let report = DrainReport { done: false, refused_evictions: vec!["no time is left".into()], left: 0 };
-            step_done(input, Draft::of(input).with(|status| status.drain = Some(report)), "the drain's time is over")
+            step_done(input, Draft::of(input).with(|status| status.drain = Some(report)), "FencePhase/drainTimeOver")
         }
     }
 }
@@ -188,7 +186,7 @@ pub(super) fn step_done(input: &FenceInput<'_>, draft: Draft, why: &str) -> Next
     match steps::then_wait(input.fence) {
         Err(blocker) => wait(input, vec![blocker], None),
         Ok(span) if span.is_zero() => enter_step(input, input.fence.status.policy_step + 1, draft, why),
-        Ok(_) => draft.enter(Phase::Waiting, why).save(),
+        Ok(_) => draft.enter(Phase::Waiting, Message::plain(why)).save(),
     }
 }
 
@@ -211,19 +209,21 @@ pub(super) fn waiting(input: &FenceInput<'_>) -> Next {
     if !blockers.is_empty() {
         return wait(input, blockers, None);
     }
-    if is_last { again(input) } else { enter_step(input, status.policy_step + 1, Draft::of(input), "still not well") }
+    if is_last {
+        again(input)
+    } else {
+        enter_step(input, status.policy_step + 1, Draft::of(input), "FencePhase/unhealthy")
+    }
 }
 
 /// After a power cycle that did not help for long the steps are begun again, a few times.
 fn again(input: &FenceInput<'_>) -> Next {
     let status = &input.fence.status;
     if status.cycles.is_empty() || !steps::cuts_power(input.fence) {
-        let message = "every step was taken and the node is not well; it waits for a person";
-        return wait(input, vec![Blocker::new("StepsExhausted", message)], None);
+        return wait(input, vec![Blocker::plain("StepsExhausted")], None);
     }
     if status.step_rounds >= STEP_ROUNDS {
-        let message = format!("all steps, taken {STEP_ROUNDS} times, did not help; look at the machine");
-        return Draft::of(input).quarantine(Blocker::new(STEP_ROUND_LIMIT, message)).save();
+        return Draft::of(input).quarantine(Blocker::of(STEP_ROUND_LIMIT, &[("rounds", &STEP_ROUNDS)])).save();
     }
     let fresh = Draft::of(input).with(|status| {
         status.step_rounds += 1;
@@ -233,7 +233,7 @@ fn again(input: &FenceInput<'_>) -> Next {
         status.off = None;
         status.out_of_service = false;
     });
-    fresh.enter(Phase::Pending, "the steps from the first").save()
+    fresh.enter(Phase::Pending, Message::plain("FencePending")).save()
 }
 
 pub(super) fn has(taints: &[Taint], taint: &Taint) -> bool {

@@ -12,6 +12,7 @@ use crate::{
         DRY_RUN, KILL_SWITCH, NODE_READY, NOT_LEADING, OBSERVE, POD_RATE, PODS_UNKNOWN, PREDICATE_FALSE,
         REMEDIATION_SKIPPED, WITHIN_GRACE_PERIOD,
     },
+    message::Message,
     time::Moment,
 };
 
@@ -30,7 +31,7 @@ const RELEASE: [&str; 4] = [POD_RATE, PODS_UNKNOWN, OBSERVE, CONTROLLER_ISOLATED
 pub(super) fn standstill(input: &FenceInput<'_>) -> Vec<Blocker> {
     let mut blockers = among(input, &STANDSTILL);
     if input.epoch == 0 && blockers.is_empty() {
-        blockers.push(Blocker::new(NOT_LEADING, "another controller leads; ask that one"));
+        blockers.push(Blocker::plain(NOT_LEADING));
     }
     blockers
 }
@@ -73,6 +74,8 @@ const TIMED: [&str; 7] = [
     PODS_UNKNOWN,
 ];
 
+/// The most blockers in a record; its schema takes no more.
+const MOST: usize = 64;
 /// Numbers in messages are that old at most.
 const REFRESH: Duration = Duration::from_secs(60);
 /// Other messages are: a person is mending what they report.
@@ -80,36 +83,42 @@ const REFRESH_CHANGED: Duration = Duration::from_secs(10);
 
 /// Waits. The blockers go into the record, and are reported, when their reasons change. For other text in their
 /// messages they are only written again, and for other numbers not more often than once a minute.
-pub(super) fn wait(input: &FenceInput<'_>, blockers: Vec<Blocker>, until: Option<Duration>) -> Next {
+pub(super) fn wait(input: &FenceInput<'_>, mut blockers: Vec<Blocker>, until: Option<Duration>) -> Next {
+    blockers.truncate(MOST);
     let timed =
         blockers.iter().any(|blocker| TIMED.contains(&blocker.reason.as_str())).then_some(Duration::from_secs(1));
     let until = until.or(timed).map(|span| input.now.moment.plus(span));
-    let written = joined(&blockers);
-    let now = input.now.wall;
-    let blocker = |status: &mut NodeFenceStatus| {
-        status.blocked_at = written.as_ref().map(|_| now);
-        status.blocked_by.clone_from(&written);
-    };
-    if reasons(input.fence.status.blocked_by.as_ref()) == reasons(written.as_ref()) {
-        let is_old = is_old(&input.fence.status, written.as_ref(), now);
-        return if is_old { Draft::of(input).with(blocker).save() } else { Next::Wait { until, blockers } };
+    let (stored, now) = (&input.fence.status, input.now.wall);
+    if reasons(&stored.blocked_by) == reasons(&blockers) {
+        let is_old = is_old(stored, &blockers, now);
+        return if is_old { blocked(Draft::of(input), blockers).save() } else { Next::Wait { until, blockers } };
     }
-    let draft = match &written {
-        Some(blocker) => Draft::of(input).warn("Blocked", blocker.message.clone()),
-        None => Draft::of(input).note("Unblocked", "nothing blocks it any more"),
+    let draft = match blockers.is_empty() {
+        false => Draft::of(input).warn(Message::of("Blocked/record", &[("blockers", &Blocker::listed(&blockers))])),
+        true => Draft::of(input).note(Message::plain("Unblocked")),
     };
-    draft.with(blocker).save()
+    blocked(draft, blockers).save()
 }
 
-fn is_old(status: &NodeFenceStatus, written: Option<&Blocker>, now: Timestamp) -> bool {
-    let stored = status.blocked_by.as_ref().map(|blocker| blocker.message.as_str());
-    let new = written.map(|blocker| blocker.message.as_str());
-    if stored == new {
+fn blocked(draft: Draft, blockers: Vec<Blocker>) -> Draft {
+    let at = draft.at();
+    draft.with(|status| {
+        status.blocked_at = (!blockers.is_empty()).then_some(at);
+        status.blocked_by = blockers;
+    })
+}
+
+fn is_old(status: &NodeFenceStatus, blockers: &[Blocker], now: Timestamp) -> bool {
+    if status.blocked_by == blockers {
         return false;
     }
     let age = status.blocked_at.map(|at| Duration::try_from(now.duration_since(at)).unwrap_or_default());
-    let without_digits = |text: Option<&str>| text.map(|text| text.replace(|letter: char| letter.is_ascii_digit(), ""));
-    age.is_none_or(|age| age >= if without_digits(stored) == without_digits(new) { REFRESH } else { REFRESH_CHANGED })
+    let only_numbers = without_digits(&status.blocked_by) == without_digits(blockers);
+    age.is_none_or(|age| age >= if only_numbers { REFRESH } else { REFRESH_CHANGED })
+}
+
+fn without_digits(blockers: &[Blocker]) -> Vec<String> {
+    blockers.iter().map(|blocker| blocker.message.replace(|letter: char| letter.is_ascii_digit(), "")).collect()
 }
 
 /// Waits for nothing that a person could mend.
@@ -117,18 +126,8 @@ pub(super) fn wait_until(input: &FenceInput<'_>, until: Moment) -> Next {
     wait(input, Vec::new(), Some(until.since(input.now.moment)))
 }
 
-/// Several blockers in the record's one `blockedBy`: the first one's reason, a line for each.
-fn joined(blockers: &[Blocker]) -> Option<Blocker> {
-    let first = blockers.first()?;
-    let lines: Vec<String> =
-        blockers.iter().map(|blocker| format!("{}: {}", blocker.reason, blocker.message)).collect();
-    Some(Blocker::new(&first.reason, lines.join("\n")))
-}
-
-fn reasons(blocker: Option<&Blocker>) -> Vec<&str> {
-    let Some(blocker) = blocker else { return Vec::new() };
-    let mut reasons: Vec<&str> =
-        blocker.message.lines().filter_map(|line| line.split_once(": ")).map(|(reason, _)| reason).collect();
+fn reasons(blockers: &[Blocker]) -> Vec<&str> {
+    let mut reasons: Vec<&str> = blockers.iter().map(|blocker| blocker.reason.as_str()).collect();
     reasons.sort_unstable();
     reasons
 }

@@ -16,6 +16,7 @@ use crate::{
         RETRY,
         fence::{Blocker, Phase},
     },
+    message::Message,
 };
 
 /// Tries of one act before a person has to look.
@@ -39,18 +40,17 @@ pub(super) fn in_doubt(input: &FenceInput<'_>) -> Next {
 pub(super) fn failed(input: &FenceInput<'_>) -> Next {
     let status = &input.fence.status;
     if status.failures >= ATTEMPTS {
-        let message = format!("{ATTEMPTS} tries failed; look at the log of this record, then at the machine");
-        return Draft::of(input).quarantine(Blocker::new("Attempts", message)).save();
+        return Draft::of(input).quarantine(Blocker::of("Attempts", &[("attempts", &ATTEMPTS)])).save();
     }
     if let Some(next) = power::unconfirmed_taint(input).or_else(|| back_off(input)) {
         return next;
     }
     match steps::current(input.fence) {
         Some(Ok(PolicyStep::Power { .. } | PolicyStep::Reap { .. })) => {
-            Draft::of(input).enter(Phase::AwaitGuards, "tried again").save()
+            Draft::of(input).enter(Phase::AwaitGuards, Message::plain("FenceAwaitGuards/retried")).save()
         }
         Some(Ok(PolicyStep::Taint(_) | PolicyStep::Cordon | PolicyStep::Drain(_)) | Err(_)) | None => {
-            enter_step(input, status.policy_step, Draft::of(input), "tried again")
+            enter_step(input, status.policy_step, Draft::of(input), "FencePhase/retried")
         }
     }
 }
@@ -59,8 +59,7 @@ pub(super) fn failed(input: &FenceInput<'_>) -> Next {
 pub(super) fn quarantined(input: &FenceInput<'_>) -> Next {
     let asked = input.fence.metadata.annotations.get(RETRY).filter(|value| !value.is_empty());
     let Some(value) = asked.filter(|value| **value != input.fence.status.observed_retry) else {
-        let blockers = input.fence.status.blocked_by.clone().into_iter().collect();
-        return wait_as_stored(blockers);
+        return wait_as_stored(input.fence.status.blocked_by.clone());
     };
     let draft = Draft::of(input).with(|status| {
         status.observed_retry.clone_from(value);
@@ -69,7 +68,7 @@ pub(super) fn quarantined(input: &FenceInput<'_>) -> Next {
         status.last_failure = None;
     });
     let by = input.fence.metadata.asked_by();
-    draft.enter(Phase::InDoubt, format!("a person asked for another try: {value}; {by}")).save()
+    draft.enter(Phase::InDoubt, Message::of("FenceInDoubt/retry", &[("value", value), ("by", &by)])).save()
 }
 
 fn wait_as_stored(blockers: Vec<Blocker>) -> Next {
@@ -77,6 +76,6 @@ fn wait_as_stored(blockers: Vec<Blocker>) -> Next {
 }
 
 /// What stays as it is until a person comes.
-pub(super) fn blocked(input: &FenceInput<'_>, reason: &str, message: &str) -> Next {
-    wait(input, vec![Blocker::new(reason, message)], None)
+pub(super) fn blocked(input: &FenceInput<'_>, key: &str) -> Next {
+    wait(input, vec![Blocker::plain(key)], None)
 }

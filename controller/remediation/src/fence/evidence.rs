@@ -7,7 +7,7 @@ use super::FenceInput;
 use crate::{
     api::fence::{Blocker, DrainReport},
     facts::{Effect, Node, Taint, kubelet},
-    guard::reason::{NODE_READY, WITHIN_GRACE_PERIOD},
+    guard::reason::NODE_READY,
     snapshot::PowerState,
     time::Moment,
 };
@@ -40,7 +40,7 @@ impl fmt::Display for Witness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Silence(age) => write!(f, "Leases silent for {} s", age.as_secs()),
-            Self::BmcOff(age) => write!(f, "BMC says Off since {} s", age.as_secs()),
+            Self::BmcOff(age) => write!(f, "BMC reports Off since {} s", age.as_secs()),
             Self::Unreachable { hosts, for_at_least } => {
                 write!(f, "unreachable from {hosts} hosts for {} s", for_at_least.as_secs())
             }
@@ -50,7 +50,7 @@ impl fmt::Display for Witness {
     }
 }
 
-/// All of them in one line, for the log.
+/// All of them in one line.
 #[must_use]
 pub fn sentence(witnesses: &[Witness]) -> String {
     witnesses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
@@ -62,7 +62,7 @@ pub fn may_power_off(input: &FenceInput<'_>) -> Result<Vec<Witness>, Blocker> {
         return Ok(vec![Witness::Drained]);
     }
     let Some(silence) = silence(input) else {
-        return Err(young("the kubelet's Lease cannot be read; look at kube-node-lease"));
+        return Err(Blocker::plain("WithinGracePeriod/noLease"));
     };
     if silence >= kubelet::GIVEN_UP && input.node.is_some_and(Node::is_not_ready) {
         return Ok(witnesses(input, silence));
@@ -138,27 +138,19 @@ fn witnesses(input: &FenceInput<'_>, silence: Duration) -> Vec<Witness> {
     witnesses
 }
 
-fn young(message: &str) -> Blocker {
-    Blocker::new(WITHIN_GRACE_PERIOD, message)
-}
-
 fn missing(input: &FenceInput<'_>, silence: Duration) -> Blocker {
     if drained(input) && silence < kubelet::GIVEN_UP {
-        return Blocker::new(
-            "NotCordoned",
-            "it was drained and is open to new pods; cordon it, best by a step before the drain",
-        );
+        return Blocker::plain("NotCordoned");
     }
     if input.node.is_some_and(Node::is_ready) && silence < kubelet::GIVEN_UP {
-        let message = "the node is Ready and was not drained; a drain step before this one would allow it";
-        return Blocker::new(NODE_READY, message);
+        return Blocker::plain(NODE_READY);
     }
-    let sentence = sentence(&witnesses(input, silence));
+    let evidence = sentence(&witnesses(input, silence));
     if silence >= kubelet::GIVEN_UP {
         let ready =
             if input.node.is_some_and(Node::is_ready) { "Ready is still True" } else { "it has no condition Ready" };
-        let who = "the node lifecycle controller (kube-controller-manager) has not given it up";
-        return young(&format!("{sentence}, but {ready}: {who}"));
+        return Blocker::of("WithinGracePeriod/notGivenUp", &[("evidence", &evidence), ("ready", &ready)]);
     }
-    young(&format!("{sentence}; enough is {} s of silence, or the policy's fast evidence", kubelet::GIVEN_UP.as_secs()))
+    let limit = kubelet::GIVEN_UP.as_secs();
+    Blocker::of("WithinGracePeriod/evidence", &[("evidence", &evidence), ("limit", &limit)])
 }

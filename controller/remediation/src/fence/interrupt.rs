@@ -9,6 +9,7 @@ use crate::{
     api::fence::{Blocker, Intent, Irreversible, Phase},
     facts::{Node, kubelet},
     guard::reason::NODE_GONE,
+    message::Message,
     policy::Policy,
     time::Moment,
 };
@@ -53,20 +54,18 @@ fn gone(input: &FenceInput<'_>) -> Option<Next> {
     let intended = status.intent.as_ref().is_some_and(|intent| intent.act != Irreversible::Reap);
     let draft = Draft::of(input);
     if powerless || intended {
-        let message = "the Node is gone while its machine is, or may be, off; turn it on or take it out of service";
-        return Some(draft.settle().quarantine(Blocker::new(NODE_GONE, message)).save());
+        return Some(draft.settle().quarantine(Blocker::plain("NodeGone/off")).save());
     }
-    Some(draft.settle().enter(Phase::Closed, "the Node is gone, and what was ours with it").save())
+    Some(draft.settle().enter(Phase::Closed, Message::plain("FenceClosed/gone")).save())
 }
 
 /// A person took the node away instead of mending it: nothing is waited for any more. Only a machine that was left off
 /// is still remembered.
 fn given_up_and_gone(input: &FenceInput<'_>) -> Option<Next> {
     let status = &input.fence.status;
-    let left_off =
-        status.off.is_some() || status.blocked_by.as_ref().is_some_and(|blocker| blocker.reason == NODE_GONE);
+    let left_off = status.off.is_some() || status.is_blocked_by(NODE_GONE);
     (own_node(input).is_none() && !left_off)
-        .then(|| Draft::of(input).enter(Phase::Closed, "the Node that was given up is gone").save())
+        .then(|| Draft::of(input).enter(Phase::Closed, Message::plain("FenceClosed/givenUp")).save())
 }
 
 /// It lives on with the boot that was confirmed to have ended: its BMC lies, or is another machine's.
@@ -74,12 +73,10 @@ fn false_confirmation(input: &FenceInput<'_>) -> Option<Next> {
     if input.fence.status.giving_up.is_some() || !input.post_off_activity?.is_proven(input, own_node(input)?) {
         return None;
     }
-    let message =
-        "the node is Ready with the boot that its BMC said had ended; do not trust this BMC, look at its wiring";
-    let blocker = Blocker::new("FalseConfirmation", message);
-    let draft = Draft::of(input).settle().enter(Phase::Recovering, blocker.message.clone());
-    let draft = draft.warn("FalseConfirmation", message).with(|status| {
-        status.giving_up = Some(blocker);
+    let message = Message::plain("FenceRecovering/falseConfirmation");
+    let draft = Draft::of(input).settle().enter(Phase::Recovering, message);
+    let draft = draft.warn(Message::plain("FalseConfirmation")).with(|status| {
+        status.giving_up = Some(Blocker::plain("FalseConfirmation"));
         status.off = None;
         status.released_boot.clear();
     });
@@ -93,8 +90,7 @@ fn returned(input: &FenceInput<'_>) -> Option<Next> {
     if !phases.contains(&status.phase) || status.storage_only.is_some() || !ready_anew(input) {
         return None;
     }
-    let why = "the node is Ready with a new boot id";
-    Some(Draft::of(input).settle().enter(Phase::Recovering, why).save())
+    Some(Draft::of(input).settle().enter(Phase::Recovering, Message::plain("FenceRecovering")).save())
 }
 
 /// Booted again, and its Lease was seen to be renewed since this phase began: it is no late report.
@@ -121,8 +117,9 @@ fn old_intent(input: &FenceInput<'_>) -> Option<Next> {
     if status.phase == Phase::InDoubt || (is_young(input, intent) && belongs(intent.act, status.phase)) {
         return None;
     }
-    let why = format!("{:?} was intended by epoch {} and its end is not known", intent.act, intent.epoch);
-    Some(Draft::of(input).enter(Phase::InDoubt, why).save())
+    let act = format!("{:?}", intent.act);
+    let message = Message::of("FenceInDoubt/intent", &[("act", &act), ("epoch", &intent.epoch)]);
+    Some(Draft::of(input).enter(Phase::InDoubt, message).save())
 }
 
 fn is_young(input: &FenceInput<'_>, intent: &Intent) -> bool {
@@ -145,19 +142,21 @@ fn aborted(input: &FenceInput<'_>) -> Option<Next> {
     if !input.fence.spec.abort || input.fence.status.giving_up.is_some() {
         return None;
     }
-    let (phase, why) = match input.fence.status.phase {
-        Phase::PoweringOff | Phase::Reaping => (Phase::InDoubt, "aborted while an act was intended"),
+    let (phase, key) = match input.fence.status.phase {
+        Phase::PoweringOff | Phase::Reaping => (Phase::InDoubt, "FencePhase/abortedInDoubt"),
         Phase::OffConfirmed | Phase::PodsReleased if input.fence.status.intent.is_some() => {
-            (Phase::InDoubt, "aborted while a release was intended")
+            (Phase::InDoubt, "FencePhase/abortedInDoubt")
         }
-        Phase::OffConfirmed | Phase::PodsReleased => (Phase::PoweringOn, "aborted; power on takes it back"),
+        Phase::OffConfirmed | Phase::PodsReleased => (Phase::PoweringOn, "FencePhase/abortedOff"),
         Phase::PoweringOn | Phase::AwaitReady | Phase::Recovering | Phase::InDoubt => return None,
         Phase::Closed | Phase::Quarantined => return None,
-        Phase::Pending | Phase::Isolating | Phase::Draining | Phase::Waiting => (Phase::Recovering, "aborted"),
-        Phase::AwaitGuards | Phase::KdumpWait | Phase::Failed => (Phase::Recovering, "aborted"),
+        Phase::Pending | Phase::Isolating | Phase::Draining | Phase::Waiting => {
+            (Phase::Recovering, "FencePhase/aborted")
+        }
+        Phase::AwaitGuards | Phase::KdumpWait | Phase::Failed => (Phase::Recovering, "FencePhase/aborted"),
     };
     let by = input.fence.metadata.asked_by();
-    Some(Draft::of(input).enter(phase, format!("{why}; {by}")).save())
+    Some(Draft::of(input).enter(phase, Message::of(key, &[("by", &by)])).save())
 }
 
 /// The node needs no more remediation, and that for long enough.
@@ -169,7 +168,7 @@ fn well(input: &FenceInput<'_>) -> Option<Next> {
         Phase::OffConfirmed | Phase::PodsReleased | Phase::PoweringOn | Phase::AwaitReady => return None,
         Phase::Recovering | Phase::InDoubt | Phase::Closed | Phase::Quarantined => return None,
     };
-    is_well(input).then(|| Draft::of(input).enter(phase, "the node has been well long enough").save())
+    is_well(input).then(|| Draft::of(input).enter(phase, Message::plain("FencePhase/healthy")).save())
 }
 
 pub(super) fn is_well(input: &FenceInput<'_>) -> bool {

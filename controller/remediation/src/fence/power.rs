@@ -22,10 +22,8 @@ use crate::{
         fence::{Blocker, Confirmation, DrainReport, Irreversible, NodeFenceStatus, Phase},
         policy::PowerStep,
     },
-    guard::reason::{
-        FENCE_NOT_READY, IDENTITY_UNPROVEN, METHODS_CHANGED, NO_METHODS, NODE_GONE, POWER_CYCLE_LIMIT,
-        WITHIN_GRACE_PERIOD,
-    },
+    guard::reason::{DUMPING, IDENTITY_UNPROVEN, METHODS_CHANGED, POWER_CYCLE_LIMIT},
+    message::Message,
     method::BuiltIn,
     snapshot::FencePlan,
 };
@@ -52,13 +50,12 @@ pub(super) fn await_guards(input: &FenceInput<'_>) -> Next {
         return next;
     }
     if input.fence.status.failures >= ATTEMPTS {
-        return Draft::of(input).enter(Phase::Failed, "too many tries failed").save();
+        return Draft::of(input)
+            .enter(Phase::Failed, Message::of("FenceFailed/attempts", &[("limit", &ATTEMPTS)]))
+            .save();
     }
-    if let Some(until) = left(input, NOT_BEGUN).filter(|_| is_after(input, "NotBegun")) {
-        return Next::Wait {
-            until: Some(until),
-            blockers: input.fence.status.blocked_by.clone().into_iter().collect(),
-        };
+    if let Some(until) = left(input, NOT_BEGUN).filter(|_| input.fence.status.is_blocked_by("NotBegun")) {
+        return Next::Wait { until: Some(until), blockers: input.fence.status.blocked_by.clone() };
     }
     match power_decision(input) {
         Err(blockers) => match blockers.iter().find(|blocker| blocker.reason == POWER_CYCLE_LIMIT) {
@@ -70,13 +67,9 @@ pub(super) fn await_guards(input: &FenceInput<'_>) -> Next {
         Ok(PowerDecision::Reap) => Draft::of(input)
             .with(|status| status.jobs = vec!["reap".into()])
             .intend(Irreversible::Reap)
-            .enter(Phase::Reaping, "reap intended")
+            .enter(Phase::Reaping, Message::plain("FenceReaping"))
             .save(),
     }
-}
-
-fn is_after(input: &FenceInput<'_>, reason: &str) -> bool {
-    input.fence.status.blocked_by.as_ref().is_some_and(|blocker| blocker.reason == reason)
 }
 
 /// Our out-of-service taint on a node whose Off is confirmed no more lets others force pods away: it goes first.
@@ -98,16 +91,15 @@ fn power_decision<'a>(input: &FenceInput<'a>) -> Result<PowerDecision<'a>, Vec<B
     let mut blockers = unwanted(input);
     blockers.extend(input.guard_blockers.power.iter().cloned());
     if is_released_and_unheard(input) {
-        let message = "the kubelet's Lease cannot be read, and its Node names the boot whose pods were released";
-        blockers.push(Blocker::new(WITHIN_GRACE_PERIOD, message));
+        blockers.push(Blocker::plain("WithinGracePeriod/releasedBoot"));
     }
     if own_node(input).is_none_or(|node| node.deleting) {
-        blockers.push(Blocker::new(NODE_GONE, "the Node is being deleted"));
+        blockers.push(Blocker::plain("NodeGone/deleting"));
     }
     let decision = match steps::current(input.fence) {
         Some(Ok(PolicyStep::Power { step, releases })) => decide_power(input, step, releases),
         Some(Ok(PolicyStep::Reap { even_if_drain_failed })) => decide_reap(input, even_if_drain_failed),
-        Some(Ok(_)) | None => Err(vec![Blocker::new("BadStep", "this step of the record is no act of power")]),
+        Some(Ok(_)) | None => Err(vec![Blocker::plain("BadStep/power")]),
         Some(Err(blocker)) => Err(vec![blocker]),
     };
     match decision {
@@ -128,10 +120,7 @@ fn decide_power<'a>(
     let mut blockers = Vec::new();
     let plan = plan(input).map_err(|blocker| blockers.push(blocker)).ok();
     if !releases && !input.fence.status.drain.as_ref().is_some_and(DrainReport::emptied) {
-        blockers.push(Blocker::new(
-            "DrainFailed",
-            "a reboot comes only after a drain that left nothing; look at status.drain",
-        ));
+        blockers.push(Blocker::plain("DrainFailed/reboot"));
     }
     let off = evidence::is_off(input).filter(|_| plan.is_some_and(|plan| plan.storage_only.is_none()));
     let witnesses = match off {
@@ -153,8 +142,7 @@ fn decide_reap<'a>(input: &FenceInput<'_>, even_if_drain_failed: bool) -> Result
     if drain.is_some_and(|report| report.emptied() || even_if_drain_failed) {
         return Ok(PowerDecision::Reap);
     }
-    let message = "a reap comes only after a drain that left nothing, unless evenIfDrainFailed; look at status.drain";
-    Err(vec![Blocker::new("DrainFailed", message)])
+    Err(vec![Blocker::plain("DrainFailed/reap")])
 }
 
 /// How it is fenced, if its BMC is known to be its own.
@@ -162,15 +150,15 @@ pub(super) fn plan<'a>(input: &FenceInput<'a>) -> Result<&'a FencePlan, Blocker>
     let plan = match &input.gathered.methods {
         Some(Ok(plan)) if !plan.power_management.is_empty() => plan,
         Some(Ok(_)) => {
-            return Err(Blocker::new(NO_METHODS, "no method of power management is configured for this node"));
+            return Err(Blocker::plain("NoMethods/power"));
         }
         Some(Err(blocker)) => return Err(blocker.clone()),
         None => return Err(unread()),
     };
     match &plan.identity {
         Some(Ok(())) => Ok(plan),
-        Some(Err(error)) => Err(Blocker::new(IDENTITY_UNPROVEN, error.clone())),
-        None => Err(Blocker::new(IDENTITY_UNPROVEN, "its BMC has not been asked yet whose it is")),
+        Some(Err(error)) => Err(Blocker::of(IDENTITY_UNPROVEN, &[("error", error)])),
+        None => Err(Blocker::plain("IdentityUnproven/unread")),
     }
 }
 
@@ -187,13 +175,12 @@ pub(super) fn methods_changed(input: &FenceInput<'_>) -> Option<Next> {
     let what =
         |storage: &Option<String>| storage.as_ref().map_or("the machine".into(), |name| format!("storage {name}"));
     let (is, was) = (what(&plan.storage_only), what(&status.storage_only));
-    let message = format!("its fence methods cut off {is} by now, and this record cut off {was}; bring them back");
-    Some(wait(input, vec![Blocker::new(METHODS_CHANGED, message)], None))
+    Some(wait(input, vec![Blocker::of(METHODS_CHANGED, &[("is", &is), ("was", &was)])], None))
 }
 
 /// It is read within seconds.
 pub(super) fn unread() -> Blocker {
-    Blocker::new(FENCE_NOT_READY, "the node's fence methods have not been read yet")
+    Blocker::plain("FenceNotReady/unread")
 }
 
 fn cut(input: &FenceInput<'_>, plan: &FencePlan, step: &PowerStep, witnesses: &[Witness]) -> Next {
@@ -210,7 +197,7 @@ fn cut(input: &FenceInput<'_>, plan: &FencePlan, step: &PowerStep, witnesses: &[
     match steps::kdump_wait(step) {
         Err(blocker) => wait(input, vec![blocker], None),
         Ok(span) if !span.is_zero() && dumps(input) && !input.fence.status.dump_waited => {
-            Draft::of(input).enter(Phase::KdumpWait, "it writes a crash dump").save()
+            Draft::of(input).enter(Phase::KdumpWait, Message::plain("FenceKdumpWait")).save()
         }
         Ok(_) => intend_off(input, plan, witnesses),
     }
@@ -231,8 +218,8 @@ fn intend_off(input: &FenceInput<'_>, plan: &FencePlan, witnesses: &[Witness]) -
         status.storage_only.clone_from(&plan.storage_only);
         status.storage_pods = pods_of_storage(input, plan);
     });
-    let why = format!("power off intended: {}", evidence::sentence(witnesses));
-    draft.intend(Irreversible::PowerOff).enter(Phase::PoweringOff, why).save()
+    let message = Message::of("FencePoweringOff", &[("evidence", &evidence::sentence(witnesses))]);
+    draft.intend(Irreversible::PowerOff).enter(Phase::PoweringOff, message).save()
 }
 
 /// The pods that use the storage which is about to be cut off, by UID. The guards let nothing begin before they were listed.
@@ -256,8 +243,10 @@ fn remember(input: &FenceInput<'_>, status: &mut NodeFenceStatus) {
 }
 
 fn already_off(input: &FenceInput<'_>, witnesses: &[Witness]) -> Next {
-    let why = format!("off already: {}", evidence::sentence(witnesses));
-    let Some(at) = read_at(input) else { return wait(input, vec![unread_off()], None) };
+    let message = Message::of("FenceOffConfirmed/already", &[("evidence", &evidence::sentence(witnesses))]);
+    let Some(at) = read_at(input) else {
+        return wait(input, vec![Blocker::plain("WithinGracePeriod/offTime")], None);
+    };
     let draft = Draft::of(input).with(|status| {
         remember(input, status);
         status.storage_only = None;
@@ -270,7 +259,7 @@ fn already_off(input: &FenceInput<'_>, witnesses: &[Witness]) -> Next {
             epoch: input.epoch,
         });
     });
-    draft.enter(Phase::OffConfirmed, why).save()
+    draft.enter(Phase::OffConfirmed, message).save()
 }
 
 /// When its BMC reported Off last: what is confirmed is that it was off then, however late that is written down.
@@ -279,26 +268,21 @@ fn read_at(input: &FenceInput<'_>) -> Option<Timestamp> {
     input.now.wall.checked_sub(input.now.moment.since(newest.at)).ok()
 }
 
-fn unread_off() -> Blocker {
-    Blocker::new(WITHIN_GRACE_PERIOD, "the time of its BMC's last Off is not known; it is asked again")
-}
-
 /// A node that writes its dump is left to it for the time the step allows; every guard is asked again after it.
 pub(super) fn kdump_wait(input: &FenceInput<'_>) -> Next {
     let Some(Ok(PolicyStep::Power { step, .. })) = steps::current(input.fence) else {
-        return enter_step(input, input.fence.status.policy_step, Draft::of(input), "this step is another one");
+        return enter_step(input, input.fence.status.policy_step, Draft::of(input), "FencePhase/changed");
     };
     let until = steps::kdump_wait(step).map(|span| left(input, span));
     match until {
         Err(blocker) => wait(input, vec![blocker], None),
         Ok(Some(until)) if dumps(input) => {
-            let message =
-                "it says that it writes a crash dump; its power is cut when it is silent, or its kdumpWait over";
-            wait(input, vec![Blocker::new("Dumping", message)], Some(until.since(input.now.moment)))
+            let dumping = Blocker::of(DUMPING, &[("silence", &DUMP_SILENCE.as_secs())]);
+            wait(input, vec![dumping], Some(until.since(input.now.moment)))
         }
         Ok(_) => Draft::of(input)
             .with(|status| status.dump_waited = true)
-            .enter(Phase::AwaitGuards, "it had its time")
+            .enter(Phase::AwaitGuards, Message::plain("FenceAwaitGuards/dumped"))
             .save(),
     }
 }
@@ -308,9 +292,11 @@ pub(super) fn powering_off(input: &FenceInput<'_>) -> Next {
     match (&input.fence.status.intent, power_decision(input)) {
         (Some(_), Ok(PowerDecision::Cut { .. } | PowerDecision::AlreadyOff(_))) => act(input, IrreversibleOp::PowerOff),
         (Some(_), Ok(PowerDecision::Reap) | Err(_)) => {
-            Draft::of(input).enter(Phase::InDoubt, "the guards allow it no more").save()
+            Draft::of(input).enter(Phase::InDoubt, Message::plain("FenceInDoubt/guards")).save()
         }
-        (None, _) => Draft::of(input).enter(Phase::AwaitGuards, "nothing is intended").save(),
+        (None, _) => {
+            Draft::of(input).enter(Phase::AwaitGuards, Message::plain("FenceAwaitGuards/nothingIntended")).save()
+        }
     }
 }
 
@@ -318,8 +304,10 @@ pub(super) fn reaping(input: &FenceInput<'_>) -> Next {
     match (&input.fence.status.intent, power_decision(input)) {
         (Some(_), Ok(PowerDecision::Reap)) => act(input, IrreversibleOp::Reap),
         (Some(_), Ok(PowerDecision::Cut { .. } | PowerDecision::AlreadyOff(_)) | Err(_)) => {
-            Draft::of(input).enter(Phase::InDoubt, "the guards allow it no more").save()
+            Draft::of(input).enter(Phase::InDoubt, Message::plain("FenceInDoubt/guards")).save()
         }
-        (None, _) => Draft::of(input).enter(Phase::AwaitGuards, "nothing is intended").save(),
+        (None, _) => {
+            Draft::of(input).enter(Phase::AwaitGuards, Message::plain("FenceAwaitGuards/nothingIntended")).save()
+        }
     }
 }

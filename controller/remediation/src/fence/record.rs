@@ -1,14 +1,14 @@
 //! Writing a record: every change goes through a [`Draft`], which keeps the log, the proposal's names and the
 //! messages for the Node's Events in step with the phase.
 
-use jiff::Timestamp;
-
 use super::{FenceInput, Next, proposal};
 use crate::{
     action::{Action, EventDraft, Op},
     api::fence::{Blocker, Intent, Irreversible, LOG_ENTRIES, LogEntry, NodeFence, NodeFenceStatus, Phase},
+    message::{Figures, Message},
     policy::step_name,
 };
+use jiff::Timestamp;
 
 /// A record as it will be.
 #[derive(Debug)]
@@ -49,24 +49,23 @@ impl Draft {
     }
 
     /// Goes over to `phase`. What blocked the phase before is void.
-    pub(super) fn enter(mut self, phase: Phase, why: impl Into<String>) -> Self {
+    pub(super) fn enter(mut self, phase: Phase, message: Message) -> Self {
         let status = &mut self.fence.status;
         if status.phase != phase {
             status.since = Some(self.at);
         }
         status.phase = phase;
-        status.blocked_by = None;
+        status.blocked_by.clear();
         status.blocked_at = None;
-        let why = why.into();
-        let text = format!("{phase:?}: {why}");
-        self.events.push(match phase {
-            Phase::InDoubt | Phase::Failed | Phase::Quarantined => EventDraft::warning(&format!("Fence{phase:?}"), why),
-            _ => EventDraft::normal(&format!("Fence{phase:?}"), why),
-        });
+        let reason = format!("Fence{phase:?}");
+        debug_assert!(["FencePhase", &reason].contains(&message.reason.as_str()), "{message:?} of {phase:?}");
+        let text = format!("{phase:?}: {}", message.text);
+        let warning = matches!(phase, Phase::InDoubt | Phase::Failed | Phase::Quarantined);
+        self.events.push(EventDraft { reason, message: message.text, warning });
         self.write(text)
     }
 
-    /// Begins the step `index`, with nothing left of the one before.
+    /// Begins the step `index`, with nothing left of the one before; `why` is the key of a message.
     pub(super) fn enter_step(mut self, index: usize, phase: Phase, why: &str) -> Self {
         let at = self.at;
         let status = &mut self.fence.status;
@@ -78,29 +77,31 @@ impl Draft {
             status.drain = None;
         }
         let name = self.fence.spec.steps.get(index).map(step_name).unwrap_or_default();
-        self.enter(phase, format!("{why}; step {}: {name}", index + 1))
+        let why = Message::plain(why).text;
+        let figures: Figures<'_> = &[("why", &why), ("number", &(index + 1)), ("step", &name)];
+        self.enter(phase, Message::of("FencePhase/step", figures))
     }
 
     /// One more entry of the log, in the same phase.
-    pub(super) fn note(mut self, reason: &str, text: impl Into<String>) -> Self {
-        let text = text.into();
-        self.events.push(EventDraft::normal(reason, text.clone()));
+    pub(super) fn note(mut self, message: Message) -> Self {
+        let text = message.text.clone();
+        self.events.push(EventDraft::normal(message));
         self.write(text)
     }
 
-    pub(super) fn warn(self, reason: &str, text: impl Into<String>) -> Self {
-        let mut draft = self.note(reason, text);
+    pub(super) fn warn(self, message: Message) -> Self {
+        let mut draft = self.note(message);
         draft.events.iter_mut().last().into_iter().for_each(|event| event.warning = true);
         draft
     }
 
     /// The end: nothing is done any more.
     pub(super) fn quarantine(self, blocker: Blocker) -> Self {
-        let mut draft = self.enter(Phase::Quarantined, format!("{}: {}", blocker.reason, blocker.message));
+        let mut draft = self.enter(Phase::Quarantined, Message::of("FenceQuarantined", &[("blocker", &blocker)]));
         let status = draft.status();
         status.intent = None;
         status.giving_up = None;
-        status.blocked_by = Some(blocker);
+        status.blocked_by = vec![blocker];
         draft
     }
 
@@ -191,7 +192,7 @@ impl Draft {
 /// follows it. Without a message nothing is reported.
 fn joined(events: Vec<EventDraft>) -> EventDraft {
     let gravest = events.iter().find(|event| event.warning).or(events.first());
-    let Some(EventDraft { reason, warning, .. }) = gravest.cloned() else { return EventDraft::normal("Nothing", "") };
+    let Some(EventDraft { reason, warning, .. }) = gravest.cloned() else { return EventDraft::default() };
     let messages: Vec<String> = events.into_iter().map(|event| event.message).collect();
     EventDraft { reason, message: messages.join("; "), warning }
 }

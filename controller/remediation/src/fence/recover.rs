@@ -16,7 +16,8 @@ use crate::{
         fence::{Blocker, Phase},
     },
     facts::{Node, Taint},
-    guard::reason::{ATTACHMENTS_LEFT, ATTACHMENTS_UNKNOWN, AWAITING_READY, PREDICATE_ERROR},
+    guard::reason::{ABORTED, ATTACHMENTS_LEFT, ATTACHMENTS_UNKNOWN, AWAITING_READY},
+    message::Message,
 };
 
 pub(super) fn recovering(input: &FenceInput<'_>) -> Next {
@@ -34,7 +35,7 @@ pub(super) fn recovering(input: &FenceInput<'_>) -> Next {
     still_ill(input)
         .or_else(|| methods(input))
         .or_else(|| marks(input, node))
-        .unwrap_or_else(|| Draft::of(input).enter(Phase::Closed, "nothing of ours is left on the Node").save())
+        .unwrap_or_else(|| Draft::of(input).enter(Phase::Closed, Message::plain("FenceClosed")).save())
 }
 
 /// The out-of-service taint goes when the old boot is over and its volumes are detached; at once if Off was never true.
@@ -59,16 +60,15 @@ fn in_service_blockers(input: &FenceInput<'_>, node: &Node) -> Vec<Blocker> {
     // Without a proof of Off it is unknown which boot was to end: the Lease has to show that this one lives.
     let booted = if input.fence.status.off.is_some() { booted_anew(input) } else { is_alive(input) };
     if !booted {
-        blockers.push(Blocker::new(AWAITING_READY, "it is not Ready with a new boot id; look at its console"));
+        blockers.push(Blocker::plain(AWAITING_READY));
     }
     match &input.gathered.attachments {
-        Some((at, _)) if *at < input.entered => blockers.push(Blocker::new(ATTACHMENTS_UNKNOWN, "they are read again")),
+        Some((at, _)) if *at < input.entered => blockers.push(Blocker::plain("AttachmentsUnknown/old")),
         Some((_, list)) if list.iter().any(|attachment| attachment.node == node.name) => {
-            blockers
-                .push(Blocker::new(ATTACHMENTS_LEFT, "its volumes are not detached yet; look at VolumeAttachments"));
+            blockers.push(Blocker::plain(ATTACHMENTS_LEFT));
         }
         Some(_) => {}
-        None => blockers.push(Blocker::new(ATTACHMENTS_UNKNOWN, "its VolumeAttachments cannot be listed right now")),
+        None => blockers.push(Blocker::plain(ATTACHMENTS_UNKNOWN)),
     }
     blockers
 }
@@ -91,12 +91,10 @@ fn still_ill(input: &FenceInput<'_>) -> Option<Next> {
                 status.off = None;
                 status.out_of_service = false;
             });
-            draft.enter(Phase::Waiting, "the node is not well yet").save()
+            draft.enter(Phase::Waiting, Message::plain("FenceWaiting/unhealthy")).save()
         }
         PredicateState::No { since } => wait_until(input, since.plus(healthy_delay(input))),
-        PredicateState::Unknown => {
-            wait(input, vec![Blocker::new(PREDICATE_ERROR, "the policy's predicate cannot be judged")], None)
-        }
+        PredicateState::Unknown => wait(input, vec![Blocker::plain("PredicateError/record")], None),
     })
 }
 
@@ -107,7 +105,7 @@ fn methods(input: &FenceInput<'_>) -> Option<Next> {
     }
     Some(match &input.gathered.methods {
         Some(Ok(plan)) if plan.recovery.is_empty() => {
-            let draft = Draft::of(input).note("NoRecoveryMethods", "no method of recovery is configured");
+            let draft = Draft::of(input).note(Message::plain("NoRecoveryMethods"));
             draft.with(|status| status.isolated = false).save()
         }
         Some(Ok(plan)) => back_off(input).unwrap_or_else(|| act(input, ReversibleOp::Methods(plan.recovery.clone()))),
@@ -142,13 +140,11 @@ fn has_our_mark(input: &FenceInput<'_>, node: &Node) -> bool {
 pub(super) fn closed(input: &FenceInput<'_>) -> Next {
     let spec = &input.fence.spec;
     if spec.abort && !spec.steps.is_empty() && own_node(input).is_some() && !is_well(input) {
-        let blocker = Blocker::new("Aborted", "a person aborted this record; delete it to begin again");
-        return wait(input, vec![blocker], None);
+        return wait(input, vec![Blocker::plain(ABORTED)], None);
     }
     if input.fence.metadata.deletion_timestamp.is_some() {
-        let blocker = Blocker::new("Finalizers", "a finalizer keeps this record, which has come to its end; remove it");
-        return wait(input, vec![blocker], None);
+        return wait(input, vec![Blocker::plain("Finalizers")], None);
     }
-    let why = EventDraft::normal("FenceClosed", "the record has come to its end");
+    let why = EventDraft::normal(Message::plain("FenceClosed/end"));
     Next::Act(Action::Close { fence: Box::new(input.fence.clone()), why })
 }

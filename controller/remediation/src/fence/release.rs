@@ -21,7 +21,7 @@ use crate::{
         fence::{Blocker, Confirmation, Phase},
     },
     facts::{Effect, Pod, PodRef, Taint},
-    guard::reason::{NODE_READY, PODS_UNKNOWN},
+    message::Message,
     snapshot::PowerState,
     time::Moment,
 };
@@ -38,7 +38,7 @@ pub fn out_of_service() -> Taint {
 
 pub(super) fn off_confirmed(input: &FenceInput<'_>) -> Next {
     let Some(off) = &input.fence.status.off else {
-        return Draft::of(input).enter(Phase::InDoubt, "the confirmation is missing").save();
+        return Draft::of(input).enter(Phase::InDoubt, Message::plain("FenceInDoubt/noConfirmation")).save();
     };
     if let Some(next) = on_again(input) {
         return next;
@@ -55,7 +55,7 @@ pub(super) fn off_confirmed(input: &FenceInput<'_>) -> Next {
             )
             | Err(_),
         )
-        | None => Draft::of(input).enter(Phase::PoweringOn, "nothing is to be released").save(),
+        | None => Draft::of(input).enter(Phase::PoweringOn, Message::plain("FencePoweringOn/nothing")).save(),
     }
 }
 
@@ -89,10 +89,7 @@ fn is_recent(input: &FenceInput<'_>, off: &Confirmation) -> bool {
 fn release_blockers(input: &FenceInput<'_>) -> Vec<Blocker> {
     let mut blockers = blockers::release(input);
     if input.kubelet_lease.is_none() && own_node(input).is_some_and(crate::facts::Node::is_ready) {
-        blockers.push(Blocker::new(
-            NODE_READY,
-            "the Node says Ready and its Lease cannot be read; look at kube-node-lease",
-        ));
+        blockers.push(Blocker::plain("NodeReady/noLease"));
     }
     blockers
 }
@@ -116,7 +113,7 @@ fn on_again(input: &FenceInput<'_>) -> Option<Next> {
             status.off = None;
             status.out_of_service = false;
         });
-        draft.enter(Phase::AwaitGuards, "its BMC says On again").save()
+        draft.enter(Phase::AwaitGuards, Message::plain("FenceAwaitGuards/on")).save()
     })
 }
 
@@ -124,7 +121,7 @@ fn on_again(input: &FenceInput<'_>) -> Option<Next> {
 fn turned_on(input: &FenceInput<'_>) -> Option<Next> {
     let leaves_off = matches!(steps::current(input.fence), Some(Ok(PolicyStep::Power { step, .. })) if step.leave_off);
     (leaves_off && reads_on(input))
-        .then(|| Draft::of(input).enter(Phase::AwaitReady, "it was left off and its power is On again").save())
+        .then(|| Draft::of(input).enter(Phase::AwaitReady, Message::plain("FenceAwaitReady/leftOff")).save())
 }
 
 /// Nothing was released yet, or another actor took the out-of-service taint away: everything is asked again before it
@@ -135,7 +132,7 @@ fn untainted(input: &FenceInput<'_>) -> Option<Next> {
     let missing = !status.out_of_service || taken;
     (status.storage_only.is_none() && missing).then(|| {
         let draft = Draft::of(input).with(|status| status.out_of_service = false);
-        draft.enter(Phase::OffConfirmed, "the Node does not carry the out-of-service taint").save()
+        draft.enter(Phase::OffConfirmed, Message::plain("FenceOffConfirmed/untainted")).save()
     })
 }
 
@@ -147,14 +144,12 @@ pub(super) fn pods_released(input: &FenceInput<'_>) -> Next {
         return next;
     }
     if without_policy(input) {
-        return Draft::of(input).enter(Phase::PoweringOn, "the policy is gone; nothing more is released").save();
+        return Draft::of(input).enter(Phase::PoweringOn, Message::plain("FencePoweringOn/noPolicy")).save();
     }
     match pods(input) {
         None => pods_unknown(input),
         Some(pods) if pods.is_empty() => nothing_left(input),
-        Some(_) => {
-            Draft::of(input).enter(Phase::OffConfirmed, "pods are left; Off is read again before they go").save()
-        }
+        Some(_) => Draft::of(input).enter(Phase::OffConfirmed, Message::plain("FenceOffConfirmed/podsLeft")).save(),
     }
 }
 
@@ -164,11 +159,11 @@ fn release(input: &FenceInput<'_>) -> Next {
     if release_blockers(input).is_empty() {
         return act(input, IrreversibleOp::Release { pods });
     }
-    Draft::of(input).enter(Phase::InDoubt, "the guards allow the release no more").save()
+    Draft::of(input).enter(Phase::InDoubt, Message::plain("FenceInDoubt/guards")).save()
 }
 
 pub(super) fn pods_unknown(input: &FenceInput<'_>) -> Next {
-    let blockers = vec![Blocker::new(PODS_UNKNOWN, "the node's pods cannot be listed right now")];
+    let blockers = vec![Blocker::plain("PodsUnknown/list")];
     wait(input, blockers, Some(Duration::from_secs(1)))
 }
 
@@ -182,7 +177,7 @@ fn another_boot(input: &FenceInput<'_>) -> Option<Next> {
         status.off = None;
         status.out_of_service = false;
     });
-    Some(draft.enter(Phase::AwaitGuards, "the Node names another boot than the one that ended").save())
+    Some(draft.enter(Phase::AwaitGuards, Message::plain("FenceAwaitGuards/anotherBoot")).save())
 }
 
 /// A node that is cut off one storage may have booted before the cut and have reported it after the cut: what was
@@ -190,10 +185,8 @@ fn another_boot(input: &FenceInput<'_>) -> Option<Next> {
 /// boot that began after a release, and its storage is restored.
 fn booted_since(input: &FenceInput<'_>) -> Option<Next> {
     let booted = own_node(input).is_some_and(|node| new_boot(input, node));
-    (input.fence.status.storage_only.is_some() && booted).then(|| {
-        let why = "it has booted since its power off was intended; nothing more is released";
-        Draft::of(input).enter(Phase::PoweringOn, why).save()
-    })
+    (input.fence.status.storage_only.is_some() && booted)
+        .then(|| Draft::of(input).enter(Phase::PoweringOn, Message::plain("FencePoweringOn/booted")).save())
 }
 
 /// The taint is remembered as ours before it is set, so that it is not forgotten whatever happens in between.
@@ -209,7 +202,7 @@ fn intend_release(input: &FenceInput<'_>, count: usize) -> Next {
             status.own_changes.taints.push(taint);
         }
     });
-    draft.enter(Phase::PodsReleased, format!("release of {count} pods intended")).save()
+    draft.enter(Phase::PodsReleased, Message::of("FencePodsReleased", &[("count", &count)])).save()
 }
 
 /// How many pods go: of a node that loses its power all that do not tolerate the taint, whatever owns them. Nothing if
@@ -233,17 +226,13 @@ fn nothing_left(input: &FenceInput<'_>) -> Next {
         }
         _ => {
             let draft = Draft::of(input).with(|status| status.intent = None);
-            draft.enter(Phase::PoweringOn, "no pod is left to release").save()
+            draft.enter(Phase::PoweringOn, Message::plain("FencePoweringOn/nothing")).save()
         }
     }
 }
 
 pub(super) fn left_off(input: &FenceInput<'_>) -> Next {
-    blocked(
-        input,
-        "LeftOff",
-        "the policy leaves it off for a person; turn it on, or abort this record to have it turned on",
-    )
+    blocked(input, "LeftOff")
 }
 
 /// The pods to be released, each by its UID; nothing if they are not known.

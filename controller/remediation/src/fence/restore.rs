@@ -20,7 +20,7 @@ use crate::{
         policy::PowerStep,
     },
     facts::{Node, kubelet},
-    guard::reason::AWAITING_READY,
+    message::Message,
     snapshot::{FencePlan, PowerState},
 };
 
@@ -29,15 +29,14 @@ pub(super) fn powering_on(input: &FenceInput<'_>) -> Next {
     if status.intent.is_some() {
         return match ready_to_power_on(input) {
             Ok(_) => act(input, IrreversibleOp::PowerOn),
-            Err(_) => Draft::of(input).enter(Phase::InDoubt, "the guards allow it no more").save(),
+            Err(_) => Draft::of(input).enter(Phase::InDoubt, Message::plain("FenceInDoubt/guards")).save(),
         };
     }
     if let Some(next) = stays_off(input).or_else(|| is_on(input)).or_else(|| may_live(input)) {
         return next;
     }
     if status.failures >= ATTEMPTS {
-        let message = format!("{ATTEMPTS} tries to turn it on failed; look at the machine");
-        return Draft::of(input).quarantine(Blocker::new("Attempts", message)).save();
+        return Draft::of(input).quarantine(Blocker::of("Attempts/powerOn", &[("attempts", &ATTEMPTS)])).save();
     }
     match ready_to_power_on(input) {
         Err(blockers) => wait(input, blockers, None),
@@ -62,7 +61,7 @@ fn intend_on(input: &FenceInput<'_>, plan: &FencePlan) -> Next {
     let draft = Draft::of(input).with(|status| {
         status.jobs = plan.power_management.iter().map(|method| format!("{method}/on")).collect();
     });
-    draft.intend(Irreversible::PowerOn).note("PowerOnIntended", "power on intended").save()
+    draft.intend(Irreversible::PowerOn).note(Message::plain("PowerOnIntended")).save()
 }
 
 /// Storage is not restored to a boot whose pods run elsewhere by now: the record shows that, or, of a record that was
@@ -93,7 +92,7 @@ fn pods_are_there(input: &FenceInput<'_>) -> Option<bool> {
 }
 
 fn left_cut(input: &FenceInput<'_>) -> Next {
-    blocked(input, "LeftCut", "its storage is cut off and its pods are released; reboot it by hand")
+    blocked(input, "LeftCut")
 }
 
 /// Pods of the boot that the Node names, or may be of, were released while their storage was cut off.
@@ -113,20 +112,19 @@ fn is_another(boot: &str, other: &str) -> bool {
 
 /// Its BMC reports Off and its kubelet speaks: which of them is right is known soon, and nothing is ordered until then.
 fn may_live(input: &FenceInput<'_>) -> Option<Next> {
-    let message = "its BMC says Off and its kubelet renews its Lease; it is known soon which boot that is";
-    let blockers = vec![Blocker::new(AWAITING_READY, message)];
+    let blockers = vec![Blocker::plain("AwaitingReady/doubt")];
     if !is_suspected(input) {
         return None;
     }
     let booted = own_node(input).is_some_and(|node| new_boot(input, node));
-    let next = || Draft::of(input).enter(Phase::AwaitReady, "its Node names a new boot; its BMC is late").save();
+    let next = || Draft::of(input).enter(Phase::AwaitReady, Message::plain("FenceAwaitReady/booted")).save();
     Some(if booted { next() } else { wait(input, blockers, None) })
 }
 
 fn is_on(input: &FenceInput<'_>) -> Option<Next> {
     let newest = input.gathered.power.last()?;
     let on = newest.state == PowerState::On && newest.at > input.entered;
-    on.then(|| Draft::of(input).enter(Phase::AwaitReady, "its BMC says On already").save())
+    on.then(|| Draft::of(input).enter(Phase::AwaitReady, Message::plain("FenceAwaitReady")).save())
 }
 
 fn current_step<'a>(input: &FenceInput<'a>) -> Option<&'a PowerStep> {
@@ -141,7 +139,7 @@ fn current_step<'a>(input: &FenceInput<'a>) -> Option<&'a PowerStep> {
 
 pub(super) fn await_ready(input: &FenceInput<'_>) -> Next {
     if ready_anew(input) || (input.fence.status.storage_only.is_some() && is_alive(input)) {
-        return Draft::of(input).enter(Phase::Recovering, "Ready with a new boot id").save();
+        return Draft::of(input).enter(Phase::Recovering, Message::plain("FenceRecovering")).save();
     }
     let span = steps::ready_timeout(current_step(input).unwrap_or(&PowerStep::default()));
     match span.map(|span| left(input, span)) {
@@ -159,7 +157,7 @@ pub(super) fn is_alive(input: &FenceInput<'_>) -> bool {
 /// On to the next step, or the same one again.
 fn never_ready(input: &FenceInput<'_>) -> Next {
     if input.fence.spec.abort {
-        return blocked(input, "NeverReady", "it was turned on and is not Ready; look at its console");
+        return blocked(input, "NeverReady");
     }
     let status = &input.fence.status;
     let draft = Draft::of(input).with(|status| {
@@ -167,12 +165,11 @@ fn never_ready(input: &FenceInput<'_>) -> Next {
         status.out_of_service = false;
     });
     if status.policy_step + 1 < input.fence.spec.steps.len() {
-        return enter_step(input, status.policy_step + 1, draft, "turned on, but not Ready in time");
+        return enter_step(input, status.policy_step + 1, draft, "FencePhase/neverReady");
     }
     if status.step_rounds >= STEP_ROUNDS {
-        let blocker = Blocker::new("NeverReady", "it was turned on and off, and is not Ready; look at its console");
-        return draft.quarantine(blocker).save();
+        return draft.quarantine(Blocker::of("NeverReady/rounds", &[("rounds", &STEP_ROUNDS)])).save();
     }
     let draft = draft.with(|status| status.step_rounds += 1).failed();
-    draft.enter(Phase::Failed, "turned on, but not Ready in time").save()
+    draft.enter(Phase::Failed, Message::plain("FenceFailed/neverReady")).save()
 }

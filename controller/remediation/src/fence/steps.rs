@@ -63,15 +63,15 @@ fn read(step: &StepSpec, index: usize) -> Result<PolicyStep<'_>, Blocker> {
     match (given.next(), given.next()) {
         // Whichever client wrote the record: that taint is a release, and no step of isolation.
         (Some(PolicyStep::Taint(step)), None) if taint(step).key == OUT_OF_SERVICE => {
-            Err(unreadable(format!("spec.steps[{index}].taint may not be {OUT_OF_SERVICE}, which releases pods")))
+            Err(Blocker::of("BadStep/outOfService", &[("index", &index), ("taint", &OUT_OF_SERVICE)]))
         }
         (Some(step), None) => Ok(step),
-        _ => Err(unreadable(format!("spec.steps[{index}] has to name exactly one kind of step"))),
+        _ => Err(Blocker::of("BadStep/kinds", &[("index", &index)])),
     }
 }
 
-fn unreadable(message: String) -> Blocker {
-    Blocker::new("BadStep", message + "; delete the record when the policy is mended")
+fn unreadable(error: String) -> Blocker {
+    Blocker::of("BadStep/value", &[("error", &error)])
 }
 
 /// `30s`, `5m`, `1h30m`.

@@ -19,6 +19,7 @@ use super::{
 use crate::{
     api::fence::Blocker,
     facts::{Node, ZONE},
+    message::Figures,
     policy::{Budget, Policy, Quota},
     snapshot::Snapshot,
     time::Moment,
@@ -54,28 +55,27 @@ impl Question<'_> {
     fn cluster(&self) -> Option<Blocker> {
         let share = self.input.tally.cluster(self.subject.name, self.level);
         let limit = Limit { living: self.budget.cluster.of(share.total), dead: self.budget.dead.of(share.total) };
-        let text = self.over(limit, share)?;
-        let field = self.field;
-        Some(Blocker::new(BUDGET_CLUSTER, format!("{text} of the cluster ({field}.maxUnavailable, {field}.maxDead)")))
+        self.over(limit, share)?.blocker(BUDGET_CLUSTER, &[("field", &self.field)]).into()
     }
 
     /// A node that is gone is in none; it has a blocker of its own.
     fn domains(&self, node: &Node) -> Vec<Blocker> {
         let field = self.field;
-        let zone = self.domain(node, ZONE, self.budget.zone).map(|text| {
-            let zone = tally::domain(Some(node), ZONE);
-            Blocker::new(BUDGET_ZONE, format!("{text} of zone `{zone}` ({field}.maxUnavailablePerZone)"))
+        let zone = self.domain(node, ZONE, self.budget.zone).map(|over| {
+            let zone = format!("`{}`", tally::domain(Some(node), ZONE));
+            let field = format!("{field}.maxUnavailablePerZone");
+            over.blocker(BUDGET_ZONE, &[("domain", &zone), ("field", &field)])
         });
         let others = self.budget.topology.iter().filter_map(|(label, quota)| {
-            let text = self.domain(node, label, *quota)?;
-            let value = tally::domain(Some(node), label);
-            Some(Blocker::new(BUDGET_TOPOLOGY, format!("{text} of {label}=`{value}` ({field}.topology)")))
+            let over = self.domain(node, label, *quota)?;
+            let domain = format!("{label}=`{}`", tally::domain(Some(node), label));
+            Some(over.blocker(BUDGET_TOPOLOGY, &[("domain", &domain), ("field", &format!("{field}.topology"))]))
         });
         zone.into_iter().chain(others).collect()
     }
 
     /// As many dead ones as of the living, and no more than of the whole cluster.
-    fn domain(&self, node: &Node, label: &str, quota: Quota) -> Option<String> {
+    fn domain(&self, node: &Node, label: &str, quota: Quota) -> Option<Over> {
         let share = self.input.tally.domain(node, label, self.level);
         let living = quota.of(share.total);
         let dead = living.min(self.budget.dead.of(self.input.snapshot.nodes.len()));
@@ -84,7 +84,7 @@ impl Question<'_> {
 
     /// What one more would make, if that is too many. Where it is unknown whether it lives, both rules have to allow
     /// it: less knowledge never allows more.
-    fn over(&self, limit: Limit, share: Share) -> Option<String> {
+    fn over(&self, limit: Limit, share: Share) -> Option<Over> {
         let (tally, name) = (&self.input.tally, self.subject.name);
         match (tally.is_dead(name), tally.is_unknown(name)) {
             (true, _) => over_dead(limit, share),
@@ -99,34 +99,57 @@ impl Question<'_> {
         let others = self.input.tally.under_remediation(&policy.name, self.level, name);
         (others >= most as usize).then(|| {
             let (field, lives) = (self.field, if self.input.tally.is_dead(name) { "dead" } else { "living" });
-            let text = format!(
-                "policy {} has {others} other {lives} nodes under remediation, {field}.maxConcurrent is {most}",
-                policy.name
-            );
-            Blocker::new(MAX_CONCURRENT, text)
+            let figures: Figures<'_> = &[
+                ("policy", &policy.name),
+                ("others", &others),
+                ("lives", &lives),
+                ("limit", &most),
+                ("field", &field),
+            ];
+            Blocker::of(MAX_CONCURRENT, figures)
         })
     }
 }
 
-fn over_living(Limit { living, dead }: Limit, share: Share) -> Option<String> {
-    let (out, total) = (share.out - share.others_dead.min(dead), share.total);
-    (out > living).then(|| {
-        format!(
-            "with this node {out} nodes would be out of service, at most {living} of {total} may be, and {dead} dead ones,"
-        )
-    })
+fn over_living(limit: Limit, share: Share) -> Option<Over> {
+    let out = share.out - share.others_dead.min(limit.dead);
+    (out > limit.living).then_some(Over::Living { out, limit, total: share.total })
 }
 
-fn over_dead(Limit { living, dead }: Limit, share: Share) -> Option<String> {
-    let Share { total, out, lost, held, .. } = share;
-    let is_allowed = out <= living || lost <= dead && held <= living + dead;
-    (!is_allowed).then(|| {
-        let both = living + dead;
-        format!(
-            "with this node {lost} nodes are dead and {held} dead or under remediation, at most {dead} and {both} of \
-             {total} may be"
-        )
-    })
+fn over_dead(limit: Limit, share: Share) -> Option<Over> {
+    let Share { out, lost, held, .. } = share;
+    let is_allowed = out <= limit.living || lost <= limit.dead && held <= limit.living + limit.dead;
+    (!is_allowed).then_some(Over::Dead { limit, share })
+}
+
+/// Which limit one more node would pass, with the counts.
+enum Over {
+    Living { out: usize, limit: Limit, total: usize },
+    Dead { limit: Limit, share: Share },
+}
+
+impl Over {
+    /// `names` is what the message of `reason` has beside the counts.
+    fn blocker(&self, reason: &str, names: Figures<'_>) -> Blocker {
+        match self {
+            Self::Living { out, limit, total } => {
+                let counts: Figures<'_> =
+                    &[("out", out), ("total", total), ("living", &limit.living), ("dead", &limit.dead)];
+                Blocker::of(&format!("{reason}/living"), &[counts, names].concat())
+            }
+            Self::Dead { limit, share } => {
+                let both = limit.living + limit.dead;
+                let counts: Figures<'_> = &[
+                    ("lost", &share.lost),
+                    ("total", &share.total),
+                    ("dead", &limit.dead),
+                    ("held", &share.held),
+                    ("both", &both),
+                ];
+                Blocker::of(&format!("{reason}/dead"), &[counts, names].concat())
+            }
+        }
+    }
 }
 
 /// How much of one budget is taken in the whole cluster.

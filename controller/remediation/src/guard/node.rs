@@ -4,15 +4,13 @@ use std::collections::BTreeMap;
 
 use super::{
     EvaluationInput, Subject,
-    reason::{
-        ABORTED, AUTOSCALER, CLAIMED_BY_PEER, CONTROL_PLANE, ETCD_QUORUM, ETCD_UNKNOWN, NODE_GONE, NODE_READY,
-        OWN_HOST, REMEDIATION_SKIPPED,
-    },
+    reason::{ABORTED, ETCD_QUORUM, ETCD_UNKNOWN, NODE_GONE, NODE_READY, OWN_HOST, REMEDIATION_SKIPPED},
     stage::DisruptionLevel,
 };
 use crate::{
     api::{self, fence::Blocker, policy::ControlPlane},
     facts::{Node, kubelet},
+    message::Figures,
     snapshot::{PeerLeases, Quorum},
 };
 
@@ -33,8 +31,7 @@ pub(super) fn blockers(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> Ve
     let mut blockers: Vec<_> =
         skipped(subject).into_iter().chain(aborted(subject)).chain(own_host(input, subject)).collect();
     let Some(node) = subject.node else {
-        let text = format!("Node {} is gone, or another one has its name", subject.name);
-        blockers.push(Blocker::new(NODE_GONE, text));
+        blockers.push(Blocker::of(NODE_GONE, &[("node", &subject.name)]));
         return blockers;
     };
     blockers.extend(claimed(node));
@@ -44,28 +41,26 @@ pub(super) fn blockers(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> Ve
 
 /// Leases of peers that cannot be read block every node: any of them may be claimed.
 fn claimed_by_peer(leases: &PeerLeases, node: &str) -> Option<Blocker> {
-    let text = leases.held.get(node).or(leases.unreadable.as_ref())?;
-    Some(Blocker::new(CLAIMED_BY_PEER, text.clone()))
+    let lease = leases.held.get(node).or(leases.unreadable.as_ref())?;
+    Some(Blocker::of("ClaimedByPeer/lease", &[("lease", lease)]))
 }
 
 fn skipped(subject: &Subject<'_>) -> Option<Blocker> {
     let of_node = subject.node.and_then(|node| node.annotations.get(api::SKIP_REMEDIATION)).map(|why| ("Node", why));
     let of_fence = subject.fence.and_then(|fence| fence.metadata.annotations.get(api::SKIP_REMEDIATION));
-    let (kind, why) = of_node.or(of_fence.map(|why| ("NodeFence", why)))?;
-    Some(Blocker::new(
-        REMEDIATION_SKIPPED,
-        format!("the {kind} carries {}={why}; remove it to go on", api::SKIP_REMEDIATION),
-    ))
+    let (kind, value) = of_node.or(of_fence.map(|why| ("NodeFence", why)))?;
+    let figures: Figures<'_> = &[("kind", &kind), ("annotation", &api::SKIP_REMEDIATION), ("value", value)];
+    Some(Blocker::of(REMEDIATION_SKIPPED, figures))
 }
 
 fn aborted(subject: &Subject<'_>) -> Option<Blocker> {
     let abort = subject.fence.is_some_and(|fence| fence.spec.abort);
-    abort.then(|| Blocker::new(ABORTED, "a person aborted this record; delete it to begin again"))
+    abort.then(|| Blocker::plain(ABORTED))
 }
 
 fn own_host(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> Option<Blocker> {
     let own = input.snapshot.host.node.as_deref() == Some(subject.name);
-    own.then(|| Blocker::new(OWN_HOST, "this controller runs on it; another replica has to act"))
+    own.then(|| Blocker::plain(OWN_HOST))
 }
 
 /// Another actor remediates it: an autoscaler, or a peer.
@@ -76,17 +71,17 @@ pub fn claimed(node: &Node) -> Option<Blocker> {
 
 fn autoscaler(node: &Node) -> Option<Blocker> {
     if node.deleting {
-        return Some(Blocker::new(AUTOSCALER, "the Node object is being deleted"));
+        return Some(Blocker::plain("Autoscaler/deleting"));
     }
     let taint = TAKEN_AWAY.into_iter().find(|key| node.taint(key).is_some())?;
-    Some(Blocker::new(AUTOSCALER, format!("an autoscaler is taking it away (taint {taint})")))
+    Some(Blocker::of("Autoscaler/taint", &[("taint", &taint)]))
 }
 
 fn peers(node: &Node) -> Option<Blocker> {
     let excluded =
         [&node.labels, &node.annotations].into_iter().any(|map| map.get(EXCLUDED).is_some_and(|v| v == "true"));
     let key = if excluded { Some(EXCLUDED) } else { PEERS.into_iter().find(|key| node.annotations.contains_key(*key)) };
-    key.map(|key| Blocker::new(CLAIMED_BY_PEER, format!("the Node carries {key}; remove it to go on")))
+    key.map(|key| Blocker::of("ClaimedByPeer/mark", &[("key", &key)]))
 }
 
 /// One control-plane node at a time, and only while etcd keeps its quorum without it.
@@ -99,15 +94,13 @@ pub(super) fn control_plane(
         return Vec::new();
     }
     if subject.policy.control_plane == ControlPlane::Never {
-        let text =
-            format!("a control-plane node, and policy {} is not for those (spec.controlPlane)", subject.policy.name);
-        return vec![Blocker::new(CONTROL_PLANE, text)];
+        return vec![Blocker::of("ControlPlane/policy", &[("policy", &subject.policy.name)])];
     }
     let others = input.tally.control_plane_out(subject.name);
     let mut blockers = Vec::new();
     if !others.is_empty() {
-        let text = format!("{} other control-plane nodes are out of service: {}", others.len(), others.join(", "));
-        blockers.push(Blocker::new(CONTROL_PLANE, text));
+        let figures: Figures<'_> = &[("count", &others.len()), ("nodes", &others.join(", "))];
+        blockers.push(Blocker::of("ControlPlane/others", figures));
     }
     // To cordon one takes nothing from etcd.
     if level != DisruptionLevel::Isolate {
@@ -126,14 +119,13 @@ fn takes_a_member(members: &BTreeMap<String, bool>, node: &Node) -> bool {
 
 fn quorum(etcd: Quorum, takes_a_member: bool) -> Option<Blocker> {
     match etcd {
-        Quorum::Unknown => Some(Blocker::new(ETCD_UNKNOWN, "whether etcd keeps its quorum without it is not known")),
+        Quorum::Unknown => Some(Blocker::plain(ETCD_UNKNOWN)),
         Quorum::Members { healthy, total } => {
             let (left, least) = (healthy.saturating_sub(usize::from(takes_a_member)), total / 2 + 1);
             (left < least || total == 0).then(|| {
-                let text = format!(
-                    "{healthy} of {total} etcd members are healthy; without it {left}, at least {least} are needed"
-                );
-                Blocker::new(ETCD_QUORUM, text)
+                let figures: Figures<'_> =
+                    &[("healthy", &healthy), ("total", &total), ("left", &left), ("least", &least)];
+                Blocker::of(ETCD_QUORUM, figures)
             })
         }
     }
@@ -146,8 +138,7 @@ pub(super) fn ready(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> Optio
     let step = subject.fence.and_then(|fence| fence.spec.steps.get(fence.status.policy_step));
     let reaps = step.and_then(|step| step.reap.as_ref()).is_some_and(|reap| reap.even_if_drain_failed);
     let drained = drain.is_some_and(|drain| drain.emptied() || reaps);
-    (is_alive(input, subject) && !drained)
-        .then(|| Blocker::new(NODE_READY, "the node is Ready and not drained; power would end what runs on it"))
+    (is_alive(input, subject) && !drained).then(|| Blocker::plain(NODE_READY))
 }
 
 /// Ready, and its kubelet still renews its Lease. Silence counts from what the policy sets, or from the Lease's own

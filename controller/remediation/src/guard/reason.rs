@@ -60,7 +60,7 @@ pub const EVENTS_NOT_TRUSTED: &str = "EventsNotTrusted";
 pub const PREDICATE_FALSE: &str = "PredicateFalse";
 /// The node was power-cycled as often as `powerCycles` allows. A person has to look at it.
 pub const POWER_CYCLE_LIMIT: &str = "PowerCycleLimit";
-/// All steps were gone through as often as the controller does it, and the node is not well. A person has to look at it.
+/// All steps were taken as often as a record may. A person has to look at the machine.
 pub const STEP_ROUND_LIMIT: &str = "StepRoundLimit";
 /// As many pods as `pods` allows were evicted or released. Wait.
 pub const POD_RATE: &str = "PodRate";

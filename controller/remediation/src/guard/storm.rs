@@ -8,12 +8,10 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    history::names,
-    reason::{CONTROLLER_ISOLATED, STORM, STORM_COOLDOWN},
-};
+use super::{history::names, reason::STORM_COOLDOWN};
 use crate::{
     api::fence::Blocker,
+    message::Figures,
     policy::{Policy, Storm, duration},
     snapshot::HostView,
     time::Moment,
@@ -140,29 +138,22 @@ impl StormState {
     fn many(&self, storm: &Storm, total: usize) -> Option<Blocker> {
         let most = storm.unhealthy.of(total);
         let count = self.unhealthy.len();
-        (count > most).then(|| {
-            let text = format!("{count} of {total} nodes are not well, more than {most} are a storm (storm.unhealthy)");
-            Blocker::new(STORM, text)
-        })
+        (count > most)
+            .then(|| Blocker::of("Storm/unhealthy", &[("count", &count), ("total", &total), ("limit", &most)]))
     }
 
     fn fast(&self, storm: &Storm) -> Option<Blocker> {
         let (count, within) = (self.onsets.len(), duration::show(storm.rate.window));
         let most = storm.rate.count;
-        (count > 0 && count >= most as usize).then(|| {
-            let text = format!("{count} nodes became unhealthy within {within}, {most} are a storm (storm.rate)");
-            Blocker::new(STORM, text)
-        })
+        (count > 0 && count >= most as usize)
+            .then(|| Blocker::of("Storm/rate", &[("count", &count), ("window", &within), ("limit", &most)]))
     }
 
     fn calming(&self, cooldown: Duration, now: Moment) -> Option<Blocker> {
         let calm = now.since(self.last?);
         (calm < cooldown).then(|| {
             let left = duration::show(Duration::from_secs((cooldown - calm).as_secs().max(1)));
-            Blocker::new(
-                STORM_COOLDOWN,
-                format!("calm again; {left} left of {} (storm.cooldown)", duration::show(cooldown)),
-            )
+            Blocker::of(STORM_COOLDOWN, &[("left", &left), ("cooldown", &duration::show(cooldown))])
         })
     }
 }
@@ -170,14 +161,12 @@ impl StormState {
 /// Whether the judge can trust its own eyes.
 fn blind(storm: &Storm, host: &HostView) -> Option<Blocker> {
     if !host.unreachable.is_empty() {
-        let text = format!("this host cannot reach {}; it may be the one that is cut off", host.unreachable.join(", "));
-        return Some(Blocker::new(CONTROLLER_ISOLATED, text));
+        return Some(Blocker::of("ControllerIsolated/probes", &[("hosts", &host.unreachable.join(", "))]));
     }
     let (reached, tried) = host.reachable_nodes?;
     let least = storm.reachable.of(tried);
     (reached < least).then(|| {
-        let text =
-            format!("this host reaches {reached} of {tried} nodes, at least {least} are needed (storm.reachable)");
-        Blocker::new(CONTROLLER_ISOLATED, text)
+        let figures: Figures<'_> = &[("reached", &reached), ("tried", &tried), ("least", &least)];
+        Blocker::of("ControllerIsolated/nodes", figures)
     })
 }

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     api::fence::{Blocker, Phase},
+    message::Figures,
     policy::duration::show,
 };
 
@@ -18,7 +19,7 @@ pub(super) fn new_node(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> Op
     let age = Duration::try_from(input.now.wall.duration_since(node.created)).unwrap_or_default();
     (age < grace).then(|| {
         let age = show(Duration::from_secs(age.as_secs()));
-        Blocker::new(NEW_NODE, format!("the node is {age} old, spec.nodeStartupGracePeriod is {}", show(grace)))
+        Blocker::of(NEW_NODE, &[("age", &age), ("limit", &show(grace))])
     })
 }
 
@@ -32,12 +33,15 @@ pub(super) fn rate(input: &EvaluationInput<'_>, subject: &Subject<'_>, level: Di
     let policy = &subject.policy.name;
     let started = input.history.started_within(policy, level, subject.name, rate.window, input.now.moment);
     (started >= rate.count as usize).then(|| {
-        let text = format!(
-            "policy {policy} began to remediate {started} nodes within {}, {field}.rate is {}",
-            show(rate.window),
-            rate.count
-        );
-        Blocker::new(RATE, text)
+        let window = show(rate.window);
+        let figures: Figures<'_> = &[
+            ("policy", policy),
+            ("started", &started),
+            ("window", &window),
+            ("limit", &rate.count),
+            ("field", &field),
+        ];
+        Blocker::of(RATE, figures)
     })
 }
 
@@ -56,17 +60,15 @@ pub(super) fn pods(input: &EvaluationInput<'_>, subject: &Subject<'_>, level: Di
         (None, None) => 0,
         // A power off that is intended moves none; a list that is late must not leave it in doubt.
         (None, Some(fence)) if fence.status.phase == Phase::PoweringOff => 0,
-        (None, Some(_)) => return Some(Blocker::new(PODS_UNKNOWN, "the node's pods have not been counted yet")),
+        (None, Some(_)) => return Some(Blocker::plain(PODS_UNKNOWN)),
     };
     let most = rate.count as usize;
     let full = given >= most || given > 0 && given.saturating_add(here) > most;
     full.then(|| {
         let window = show(rate.window);
-        let text = format!(
-            "policy {} moved {given} pods of other nodes within {window}, this node has {here}, spec.pods is {most}",
-            policy.name
-        );
-        Blocker::new(POD_RATE, text)
+        let figures: Figures<'_> =
+            &[("policy", &policy.name), ("moved", &given), ("window", &window), ("here", &here), ("limit", &most)];
+        Blocker::of(POD_RATE, figures)
     })
 }
 
@@ -74,11 +76,7 @@ pub(super) fn power_cycles(input: &EvaluationInput<'_>, subject: &Subject<'_>) -
     let rate = subject.policy.power_cycles;
     let cycles = input.history.cycles(subject.name, rate.window, input.now);
     (cycles >= rate.count as usize).then(|| {
-        let text = format!(
-            "it was power-cycled {cycles} times within {}, spec.powerCycles is {}; look at the machine",
-            show(rate.window),
-            rate.count
-        );
-        Blocker::new(POWER_CYCLE_LIMIT, text)
+        let figures: Figures<'_> = &[("cycles", &cycles), ("window", &show(rate.window)), ("limit", &rate.count)];
+        Blocker::of(POWER_CYCLE_LIMIT, figures)
     })
 }

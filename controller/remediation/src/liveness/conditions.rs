@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::ownership::{Ownership, OwnershipError};
-use crate::facts::ConditionStatus;
+use crate::{facts::ConditionStatus, message::Message};
 
 /// The reason of every condition that stands for a silent agent.
 pub const AGENT_SILENT: &str = "AgentSilent";
@@ -15,9 +15,6 @@ pub const AGENT_SILENT: &str = "AgentSilent";
 /// The kubelet's and the node controllers' own: an agent that claims one of them is not believed.
 pub const KUBELET_CONDITIONS: [&str; 5] =
     ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"];
-
-/// Messages of conditions that the agent writes are no longer than this either.
-const MESSAGE_LIMIT_BYTES: usize = 256;
 
 /// One condition as it is applied: its fields, `type` among them, as in the API.
 pub type RawCondition = Map<String, Value>;
@@ -119,17 +116,11 @@ fn unknown(condition: &RawCondition, silent_since: Timestamp, now: Timestamp) ->
 /// What a broken node reported last is the first thing that a person asks.
 fn silent_message(condition: &RawCondition, silent_since: Timestamp) -> String {
     let (status, reason, message) = (text(condition, "status"), text(condition, "reason"), text(condition, "message"));
-    let mut text = format!("no word from this node's agent since {}", seconds(silent_since));
-    if status == "True" {
-        text.push_str(&format!("; before that True: {reason}: {message}"));
+    let since = seconds(silent_since);
+    if status != "True" {
+        return Message::of("AgentSilent/condition", &[("since", &since)]).text;
     }
-    cut(text)
-}
-
-fn cut(mut message: String) -> String {
-    let end = (0..=MESSAGE_LIMIT_BYTES.min(message.len())).rev().find(|at| message.is_char_boundary(*at));
-    message.truncate(end.unwrap_or_default());
-    message
+    Message::of("AgentSilent/wasTrue", &[("since", &since), ("reason", &reason), ("message", &message)]).text
 }
 
 /// Every condition that may be spoken for reports it already.

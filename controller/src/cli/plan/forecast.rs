@@ -51,9 +51,9 @@ async fn fencing(
     snapshot: &Snapshot,
     node: &Node,
 ) -> Result<FencePlan, Blocker> {
-    let not_ready = |text: String| Blocker::new(FENCE_NOT_READY, text);
-    let power = daemon::power(config, cluster).map_err(|fatal| not_ready(fatal.to_string()))?;
-    let late = |_| Err(not_ready(format!("no answer within {} s", FENCING.as_secs())));
+    let not_ready = |fatal| Blocker::of(FENCE_NOT_READY, &[("error", &fatal)]);
+    let power = daemon::power(config, cluster).map_err(not_ready)?;
+    let late = |_| Err(Blocker::of("FenceNotReady/late", &[("limit", &FENCING.as_secs())]));
     let plan = async {
         power.survey(power.unread(snapshot.nodes.values())).await;
         power.plan(node).await

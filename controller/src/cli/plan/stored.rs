@@ -21,7 +21,7 @@ pub(super) const NOT_ASKED: [&str; 2] = [
 pub(super) fn take_over(snapshot: &Snapshot, node_reports: &mut [NodeReport]) {
     for node_report in node_reports {
         if let Some(fence) = snapshot.fences.get(&node_report.node) {
-            let mut blockers = fence.status.blocked_by.as_ref().map(apart).unwrap_or_default();
+            let mut blockers = fence.status.blocked_by.clone();
             node_report.blockers.retain(|blocker| SEEN.contains(&blocker.reason.as_str()));
             let live = std::mem::take(&mut node_report.blockers);
             blockers.retain(|blocker| live.iter().all(|other| other.reason != blocker.reason));
@@ -29,21 +29,10 @@ pub(super) fn take_over(snapshot: &Snapshot, node_reports: &mut [NodeReport]) {
         }
         for blocker in node_report.blockers.iter_mut().filter(|blocker| blocker.reason == ETCD_UNKNOWN) {
             if !snapshot.fences.contains_key(&node_report.node) {
-                "a plan does not ask etcd; the controller that leads does".clone_into(&mut blocker.message);
+                *blocker = Blocker::plain("EtcdUnknown/plan");
             }
         }
     }
-}
-
-/// A record has all of its blockers in one, a line for each.
-fn apart(blocker: &Blocker) -> Vec<Blocker> {
-    let is_reason = |reason: &str| {
-        reason.starts_with(|letter: char| letter.is_ascii_uppercase()) && reason.chars().all(char::is_alphanumeric)
-    };
-    let lines = blocker.message.lines().map(|line| line.split_once(": ").filter(|(reason, _)| is_reason(reason)));
-    let blockers: Option<Vec<Blocker>> =
-        lines.map(|line| line.map(|(reason, text)| Blocker::new(reason, text))).collect();
-    blockers.filter(|blockers| !blockers.is_empty()).unwrap_or_else(|| vec![blocker.clone()])
 }
 
 #[cfg(test)]
@@ -55,17 +44,25 @@ mod tests {
 
     use super::*;
 
-    fn blocked(blocker: Option<Blocker>) -> Snapshot {
+    fn blocked(blockers: &[(&str, &str)]) -> Snapshot {
         let fence = NodeFence {
             metadata: Meta { name: "n1".into(), ..Meta::default() },
             spec: NodeFenceSpec { node_name: "n1".into(), ..NodeFenceSpec::default() },
-            status: NodeFenceStatus { blocked_by: blocker, phase: Phase::AwaitGuards, ..NodeFenceStatus::default() },
+            status: NodeFenceStatus {
+                blocked_by: listed(blockers),
+                phase: Phase::AwaitGuards,
+                ..NodeFenceStatus::default()
+            },
         };
         Snapshot { fences: [("n1".to_owned(), fence)].into(), ..Snapshot::default() }
     }
 
+    fn listed(blockers: &[(&str, &str)]) -> Vec<Blocker> {
+        blockers.iter().map(|(reason, message)| Blocker::new(reason, *message)).collect()
+    }
+
     fn shown(snapshot: &Snapshot, node: &str, blockers: &[(&str, &str)]) -> Vec<(String, String)> {
-        let blockers = blockers.iter().map(|(reason, message)| Blocker::new(reason, *message)).collect();
+        let blockers = listed(blockers);
         let mut node_reports = [NodeReport { node: node.into(), blockers, ..NodeReport::default() }];
         take_over(snapshot, &mut node_reports);
         node_reports[0].blockers.iter().map(|blocker| (blocker.reason.clone(), blocker.message.clone())).collect()
@@ -79,25 +76,18 @@ mod tests {
 
     #[test]
     fn a_record_shows_the_blockers_that_its_leader_wrote() {
-        let snapshot =
-            blocked(Some(Blocker::new("BudgetZone", "BudgetZone: zone a: 2 of 1\nFenceNotReady: no ipmitool")));
         let expected = [("BudgetZone", "zone a: 2 of 1"), ("FenceNotReady", "no ipmitool")];
+        let snapshot = blocked(&expected);
         assert_eq!(shown(&snapshot, "n1", &[INVENTED]), pairs(&expected));
         let stopped = ("KillSwitch", "rack 4");
         let all = [stopped, expected[0], expected[1]];
         assert_eq!(shown(&snapshot, "n1", &[INVENTED, stopped]), pairs(&all), "seen here: reported at once");
-        assert_eq!(shown(&blocked(None), "n1", &[INVENTED]), []);
-    }
-
-    #[test]
-    fn a_sentence_with_a_colon_is_no_list_of_blockers() {
-        let snapshot = blocked(Some(Blocker::new("Attempts", "the agent reports: no such plug")));
-        assert_eq!(shown(&snapshot, "n1", &[]), pairs(&[("Attempts", "the agent reports: no such plug")]));
+        assert_eq!(shown(&blocked(&[]), "n1", &[INVENTED]), []);
     }
 
     #[test]
     fn the_plan_reports_that_etcd_was_not_asked() {
-        let listed = shown(&blocked(None), "cp1", &[("EtcdUnknown", "not known")]);
+        let listed = shown(&blocked(&[]), "cp1", &[("EtcdUnknown", "not known")]);
         assert_eq!(listed, pairs(&[("EtcdUnknown", "a plan does not ask etcd; the controller that leads does")]));
     }
 }

@@ -39,7 +39,7 @@ impl Truth {
         let (was, is) = (stored.status.phase, fence.status.phase);
         self.changes(replica, &stored, &fence.status);
         let next = NodeFence { status: fence.status.clone(), ..stored };
-        let blocker = next.status.blocked_by.as_ref().map_or("", |blocker| blocker.reason.as_str()).to_owned();
+        let blocker = next.status.blocked_by.first().map_or("", |blocker| blocker.reason.as_str()).to_owned();
         let intent = next.status.intent.as_ref().map(|intent| (intent.act, intent.epoch));
         self.audit(replica, &format!("record of {}: {was:?} → {is:?} {intent:?} {blocker}", next.spec.node_name));
         let saved = self.store.put_fence(next, self.now());

@@ -49,8 +49,7 @@ impl Truth {
 
     /// A node whose record waits with its storage cut off: just the one that must not be forgotten.
     fn left_cut(&mut self) -> Option<String> {
-        let waits =
-            |fence: &&NodeFence| fence.status.blocked_by.as_ref().is_some_and(|blocker| blocker.reason == LEFT_CUT);
+        let waits = |fence: &&NodeFence| fence.status.is_blocked_by(LEFT_CUT);
         let name = self.store.fences.values().find(waits).map(|fence| fence.spec.node_name.clone())?;
         self.count("cluster left-cut record deleted");
         Some(name)

@@ -93,7 +93,7 @@ impl Truth {
 
 fn is_given_up(fence: &NodeFence) -> bool {
     let status = &fence.status;
-    let blocked = status.blocked_by.as_ref().is_some_and(|blocker| blocker.reason == FALSE);
+    let blocked = status.is_blocked_by(FALSE);
     status.giving_up.as_ref().is_some_and(|blocker| blocker.reason == FALSE)
         || blocked && status.phase == Phase::Quarantined
 }

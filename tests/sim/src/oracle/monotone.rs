@@ -235,7 +235,7 @@ fn ask_nothing(action: &mut Action) {
         let mut fence = fence.clone();
         fence.status.phase = Phase::Failed;
         fence.status.intent = None;
-        *action = Action::Save { fence, why: nodewell_remediation::action::EventDraft::normal("Made", "up") };
+        *action = Action::Save { fence, why: nodewell_remediation::action::EventDraft::default() };
     }
 }
 

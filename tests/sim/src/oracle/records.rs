@@ -99,11 +99,6 @@ impl Truth {
 }
 
 fn new_reasons(was: &NodeFenceStatus, is: &NodeFenceStatus) -> Vec<String> {
-    let lines = |status: &NodeFenceStatus| {
-        let message = status.blocked_by.as_ref().map(|blocker| blocker.message.clone()).unwrap_or_default();
-        let reasons = message.lines().filter_map(|line| line.split_once(": ")).map(|(reason, _)| reason.to_owned());
-        reasons.collect::<Vec<String>>()
-    };
-    let known = lines(was);
-    lines(is).into_iter().filter(|reason| !known.contains(reason) && !reason.contains(' ')).collect()
+    let new = is.blocked_by.iter().filter(|blocker| !was.is_blocked_by(&blocker.reason));
+    new.map(|blocker| blocker.reason.clone()).collect()
 }

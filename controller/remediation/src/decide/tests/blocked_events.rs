@@ -20,8 +20,8 @@ fn a_blocker_is_reported_once_with_its_inputs() {
     let first = run(&snapshot, Memory::default(), 1000);
     let [NodeEvent { node, uid, event }] = &first.events[..] else { panic!("{:?}", first.events) };
     assert_eq!((node.as_str(), uid.as_str(), event.reason.as_str()), ("n1", "uid-n1", "Blocked"));
-    assert!(event.warning && event.message.starts_with("cordon by policy p is blocked (`!node.ready` true for 0s; "));
-    assert!(event.message.contains("\nMaxConcurrent: "), "{}", event.message);
+    assert!(event.warning && event.message.starts_with("cordon by policy p is blocked by MaxConcurrent: "));
+    assert!(event.message.contains("; spec.when true for 0s; ") && !event.message.contains('\n'), "{}", event.message);
     let mut memory = first.memory;
     for second in 1001..2500 {
         let next = run(&snapshot, memory, second);
@@ -39,7 +39,7 @@ fn other_reasons_are_news_but_not_before_ten_minutes() {
     assert!(reported(&early).iter().all(|(node, _)| *node != "n1"), "{:?}", early.events);
     let late = run(&snapshot, early.memory, 1600);
     let [(node, message)] = reported(&late)[..] else { panic!("{:?}", late.events) };
-    assert!(node == "n1" && message.contains("\nObserve: "), "{message}");
+    assert!(node == "n1" && message.contains("by Observe: "), "{message}");
 }
 
 #[test]
@@ -88,5 +88,5 @@ fn a_storm_is_no_flood_of_events() {
 fn a_predicate_that_fails_is_reported_too() {
     let broken = Policy { when: Predicate::Other(Arc::new(Fails)), ..policy("a", vec![cordon()]) };
     let decision = run(&snapshot_of(1, vec![broken]), Memory::default(), 1000);
-    assert_eq!(reported(&decision), [("n0", "PredicateError: policy a: no such key")]);
+    assert_eq!(reported(&decision), [("n0", "remediation is blocked by PredicateError: policy a: no such key")]);
 }

@@ -141,9 +141,10 @@ fn what_does_not_go_is_known_while_it_is_waited_for() {
     assert!(next(&rules(), &pods, &mut state, STARTED, now(0)).waits.is_empty());
     state.answered(&at("a"), refused_by_budget("not now"), rules().retry, now(0).moment);
     state.answered(&at("b"), EvictionResult::NamespaceTerminating, rules().retry, now(0).moment);
-    let waits = next(&rules(), &pods, &mut state, STARTED, now(1)).waits;
+    let lines = |waits: Vec<PodWait>| waits.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let waits = lines(next(&rules(), &pods, &mut state, STARTED, now(1)).waits);
     assert_eq!(waits, ["shop/a: not now", "shop/b: its namespace is being deleted"]);
-    let late = next(&rules(), &pods, &mut state, STARTED, now(6)).waits;
+    let late = lines(next(&rules(), &pods, &mut state, STARTED, now(6)).waits);
     assert!(late.len() == 3 && late[2].starts_with("shop/c: it should have been gone"), "{late:?}");
 }
 

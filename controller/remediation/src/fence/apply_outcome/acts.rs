@@ -1,6 +1,6 @@
 //! What came of an act that cannot be taken back, and of the question after it.
 
-use super::{again, describe, succeeded};
+use super::{again, because, describe, succeeded};
 use crate::{
     action::{Done, Failed, Outcome},
     api::fence::{Blocker, Confirmation, Irreversible, NodeFenceStatus, Phase},
@@ -9,6 +9,7 @@ use crate::{
         record::Draft,
         steps::{self, PolicyStep},
     },
+    message::{Figures, Message},
     snapshot::PowerState,
 };
 
@@ -22,30 +23,33 @@ pub(super) fn powered_off(draft: Draft, outcome: &Outcome) -> Draft {
 
 /// The boot that ended is the one the record knows, whatever the Node reports by now.
 fn confirmed(draft: Draft, confirmation: Confirmation) -> Draft {
-    let text = format!("Off, read {} times, by {}", confirmation.reads, confirmation.by.join(", "));
+    let figures: Figures<'_> = &[("reads", &confirmation.reads), ("methods", &confirmation.by.join(", "))];
+    let message = Message::of("FenceOffConfirmed", figures);
     let draft = succeeded(draft).settle().with(|status| {
         status.off = Some(Confirmation { boot_id: status.boot_id.clone(), epoch: status.epoch, ..confirmation });
         status.out_of_service = false;
     });
-    draft.enter(Phase::OffConfirmed, text)
+    draft.enter(Phase::OffConfirmed, message)
 }
 
 /// Certainly nothing was done: everything is asked again.
 fn not_begun(draft: Draft, outcome: &Outcome) -> Draft {
     let draft = draft.forget_intent();
-    let blocker = Blocker::new("NotBegun", format!("NotBegun: {}", describe(outcome)));
-    draft.enter(Phase::AwaitGuards, describe(outcome)).with(|status| status.blocked_by = Some(blocker))
+    let blocker = Blocker::of("NotBegun", &[("why", &describe(outcome))]);
+    draft
+        .enter(Phase::AwaitGuards, because("FenceAwaitGuards/notBegun", outcome))
+        .with(|status| status.blocked_by = vec![blocker])
 }
 
 fn doubted(draft: Draft, outcome: &Outcome) -> Draft {
-    draft.failed().enter(Phase::InDoubt, describe(outcome))
+    draft.failed().enter(Phase::InDoubt, because("FenceInDoubt/outcome", outcome))
 }
 
 /// Asked for before it is intended again, even if it was not begun: power is turned on once for each reading of Off.
 pub(super) fn powered_on(draft: Draft, outcome: &Outcome) -> Draft {
     match outcome {
-        Ok(Done::Yes) => succeeded(draft).settle().enter(Phase::AwaitReady, "power is on"),
-        Err(Failed::NotBegun(_)) => draft.enter(Phase::InDoubt, describe(outcome)),
+        Ok(Done::Yes) => succeeded(draft).settle().enter(Phase::AwaitReady, Message::plain("FenceAwaitReady")),
+        Err(Failed::NotBegun(_)) => draft.enter(Phase::InDoubt, because("FenceInDoubt/outcome", outcome)),
         _ => doubted(draft, outcome),
     }
 }
@@ -59,13 +63,15 @@ pub(super) fn released(mut draft: Draft, outcome: &Outcome) -> Draft {
             status.intent = None;
             status.out_of_service = status.storage_only.is_none();
             status.released = status.released.saturating_add(*count);
-            let text = format!("{count} pods released");
             let draft = succeeded(draft);
-            if left_off { draft.note("Released", text) } else { draft.enter(Phase::PoweringOn, text) }
+            match left_off {
+                true => draft.note(Message::of("Released", &[("count", count)])),
+                false => draft.enter(Phase::PoweringOn, Message::of("FencePoweringOn", &[("count", count)])),
+            }
         }
         // Certainly the Node was not tainted: Off is read again, and everything is asked again.
         Err(Failed::NotBegun(_)) => {
-            draft.forget_intent().failed().enter(Phase::OffConfirmed, format!("not released: {}", describe(outcome)))
+            draft.forget_intent().failed().enter(Phase::OffConfirmed, because("FenceOffConfirmed/notReleased", outcome))
         }
         _ => doubted(draft, outcome),
     }
@@ -73,7 +79,7 @@ pub(super) fn released(mut draft: Draft, outcome: &Outcome) -> Draft {
 
 pub(super) fn reaped(draft: Draft, outcome: &Outcome) -> Draft {
     match outcome {
-        Ok(Done::Yes) => succeeded(draft).settle().enter(Phase::Waiting, "the provider says that it is gone"),
+        Ok(Done::Yes) => succeeded(draft).settle().enter(Phase::Waiting, Message::plain("FenceWaiting/reaped")),
         Err(Failed::NotBegun(_) | Failed::Gone(_)) => not_begun(draft, outcome),
         _ => doubted(draft, outcome),
     }
@@ -87,7 +93,7 @@ pub(super) fn power_read(mut draft: Draft, outcome: &Outcome) -> Draft {
     match draft.status().phase {
         Phase::OffConfirmed => read_again(draft, state, outcome),
         Phase::InDoubt => resolved(draft, state, outcome),
-        _ => draft.note("PowerRead", format!("{state:?}")),
+        _ => draft.note(with_state("PowerRead", state)),
     }
 }
 
@@ -106,8 +112,8 @@ fn agreed(states: &[PowerState]) -> PowerState {
 /// Off is confirmed already, and is read once more before the release.
 fn read_again(draft: Draft, state: PowerState, outcome: &Outcome) -> Draft {
     match state {
-        PowerState::Off => succeeded(draft).still_off().note("OffAgain", "Off again"),
-        PowerState::On => draft.with(not_off).enter(Phase::AwaitGuards, "it is On again"),
+        PowerState::Off => succeeded(draft).still_off().note(Message::plain("OffAgain")),
+        PowerState::On => draft.with(not_off).enter(Phase::AwaitGuards, Message::plain("FenceAwaitGuards/on")),
         PowerState::Unknown => again(draft, "PowerUnknown", outcome),
     }
 }
@@ -118,21 +124,27 @@ fn resolved(mut draft: Draft, state: PowerState, outcome: &Outcome) -> Draft {
     let act = status.intent.as_ref().map(|intent| intent.act);
     let was_off = status.off.is_some();
     match (act, state) {
-        (Some(Irreversible::Reap), _) => {
-            draft.settle().enter(Phase::Failed, format!("its power is {state:?}; the reap is tried again"))
-        }
+        (Some(Irreversible::Reap), _) => draft.settle().enter(Phase::Failed, with_state("FenceFailed/reap", state)),
         (_, PowerState::Unknown) => again(draft, "PowerUnknown", outcome),
-        (Some(Irreversible::PowerOn), PowerState::On) => succeeded(draft).settle().enter(Phase::AwaitReady, "it is On"),
+        (Some(Irreversible::PowerOn), PowerState::On) => {
+            succeeded(draft).settle().enter(Phase::AwaitReady, Message::plain("FenceAwaitReady"))
+        }
         (Some(Irreversible::PowerOn), PowerState::Off) if was_off => {
-            draft.settle().still_off().enter(Phase::PoweringOn, "it is Off still")
+            draft.settle().still_off().enter(Phase::PoweringOn, Message::plain("FencePoweringOn/still"))
         }
         (Some(Irreversible::PowerOff), PowerState::Off) => found_off(draft),
-        (_, PowerState::Off) if was_off => draft.settle().still_off().enter(Phase::OffConfirmed, "it is Off still"),
+        (_, PowerState::Off) if was_off => {
+            draft.settle().still_off().enter(Phase::OffConfirmed, Message::plain("FenceOffConfirmed/still"))
+        }
         (Some(Irreversible::PowerOff | Irreversible::Release) | None, PowerState::On)
         | (Some(Irreversible::PowerOn | Irreversible::Release) | None, PowerState::Off) => {
-            draft.settle().with(not_off).enter(Phase::Failed, format!("it is {state:?}"))
+            draft.settle().with(not_off).enter(Phase::Failed, with_state("FenceFailed/state", state))
         }
     }
+}
+
+fn with_state(key: &str, state: PowerState) -> Message {
+    Message::of(key, &[("state", &format!("{state:?}"))])
 }
 
 /// The act took effect although its outcome was never reported.

@@ -113,10 +113,10 @@ fn cycles_before_a_record_begin_no_steps_of_its_own_again() {
         (status.phase, status.policy_step) = (Phase::Waiting, step);
         (status.earlier_cycles, status.cycles) = (vec![now; earlier], vec![now; own]);
         run(&mut fixture, 900, |fixture| {
-            fixture.fence.status.step_rounds > 0 || fixture.fence.status.blocked_by.is_some()
+            fixture.fence.status.step_rounds > 0 || !fixture.fence.status.blocked_by.is_empty()
         });
         assert_eq!(fixture.fence.status.step_rounds, rounds, "{:?}", fixture.fence.status);
-        let blocked = fixture.fence.status.blocked_by.as_ref().map(|blocker| blocker.reason.as_str());
+        let blocked = fixture.fence.status.blocked_by.first().map(|blocker| blocker.reason.as_str());
         assert_eq!(blocked, (rounds == 0).then_some("StepsExhausted"));
     }
 }
@@ -132,5 +132,5 @@ fn the_last_round_of_steps_is_given_up_under_a_reason_of_its_own() {
     run(&mut fixture, 900, at(Phase::Quarantined));
     let status = &fixture.fence.status;
     assert_eq!((status.phase, status.step_rounds), (Phase::Quarantined, STEP_ROUNDS));
-    assert_eq!(status.blocked_by.as_ref().unwrap().reason, "StepRoundLimit");
+    assert_eq!(status.blocked_by[0].reason, "StepRoundLimit");
 }

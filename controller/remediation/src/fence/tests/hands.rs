@@ -31,8 +31,8 @@ fn an_abort_after_off_turns_it_on_and_releases_nothing() {
 #[test]
 fn who_aborted_and_why_stand_in_the_log() {
     for (asked_by, recorded) in [
-        (Some("eva@example.com: its disk\u{7} is changed"), "aborted; asked by eva@example.com: its disk is changed"),
-        (None, "aborted; no name is given for it"),
+        (Some("eva@example.com: its disk\u{7} is changed"), "aborted (asked by eva@example.com: its disk is changed)"),
+        (None, "aborted (no name is given for it)"),
     ] {
         let mut fixture = dead();
         run(&mut fixture, 400, at(Phase::Isolating));
@@ -52,7 +52,7 @@ fn a_policy_that_leaves_it_off_waits_for_a_person() {
     fixture.gathered.pods = Some((fixture.now.moment, Vec::new()));
     run(&mut fixture, 2, |_| false);
     assert_eq!((fixture.phase(), fixture.powered), (Phase::PodsReleased, false));
-    assert_eq!(fixture.fence.status.blocked_by.unwrap().reason, "LeftOff");
+    assert_eq!(fixture.fence.status.blocked_by[0].reason, "LeftOff");
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn an_out_of_service_taint_that_was_taken_away_is_set_again_before_any_pod_goes(
 fn a_node_that_was_given_up_and_taken_away_closes_the_record() {
     let mut fixture = dead();
     fixture.fence.status.phase = Phase::Quarantined;
-    fixture.fence.status.blocked_by = Some(Blocker::new("PowerCycleLimit", ""));
+    fixture.fence.status.blocked_by = vec![Blocker::new("PowerCycleLimit", "")];
     fixture.node = None;
     run(&mut fixture, 2, |_| false);
     assert_eq!(fixture.phase(), Phase::Closed);
@@ -122,7 +122,7 @@ fn a_node_that_is_gone_closes_the_record_and_a_machine_that_is_off_does_not() {
     run(&mut fixture, 2, |_| false);
     run(&mut off, 2, |_| false);
     assert_eq!(fixture.phase(), Phase::Closed);
-    assert_eq!((off.phase(), off.fence.status.blocked_by.unwrap().reason.as_str()), (Phase::Quarantined, "NodeGone"));
+    assert_eq!((off.phase(), off.fence.status.blocked_by[0].reason.as_str()), (Phase::Quarantined, "NodeGone"));
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn the_numbers_of_a_blocker_are_written_again_once_a_minute_and_not_told() {
     fixture.pass(Duration::from_secs(1));
     let Next::Act(Action::Save { fence, why }) = fixture.next() else { panic!("{:?}", fixture.next()) };
     assert_eq!((why.message.as_str(), fence.status.log.len()), ("", fixture.fence.status.log.len()));
-    assert!(fence.status.blocked_by.as_ref().unwrap().message.contains("4 nodes"), "{:?}", fence.status.blocked_by);
+    assert!(fence.status.blocked_by[0].message.contains("4 nodes"), "{:?}", fence.status.blocked_by);
     fixture.store(*fence);
     fixture.pass(Duration::from_secs(61));
     assert!(matches!(fixture.next(), Next::Wait { .. }), "the same numbers are not written again");
@@ -177,7 +177,7 @@ fn other_words_of_a_blocker_are_written_soon_for_a_person_is_mending_what_they_s
     assert!(matches!(fixture.next(), Next::Wait { .. }), "{:?}", fixture.next());
     fixture.pass(Duration::from_secs(1));
     let Next::Act(Action::Save { fence, why }) = fixture.next() else { panic!("{:?}", fixture.next()) };
-    assert!(fence.status.blocked_by.as_ref().unwrap().message.contains("Secret") && why.message.is_empty(), "{why:?}");
+    assert!(fence.status.blocked_by[0].message.contains("Secret") && why.message.is_empty(), "{why:?}");
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn a_policy_that_breaks_while_it_waits_is_told_at_once() {
     run(&mut fixture, 10, at(Phase::Waiting));
     (fixture.policy, fixture.predicate) = (None, PredicateState::Unknown);
     let Next::Act(Action::Save { fence, .. }) = fixture.next() else { panic!("{:?}", fixture.next()) };
-    assert_eq!(fence.status.blocked_by.as_ref().unwrap().reason, "PolicyUnreadable");
+    assert_eq!(fence.status.blocked_by[0].reason, "PolicyUnreadable");
     assert_eq!(fence.status.phase, Phase::Waiting);
 }
 
@@ -221,7 +221,10 @@ fn what_was_done_is_told_with_what_comes_next() {
     };
     run(&mut fixture, 10, at(Phase::Isolating));
     let (fence, recorded) = applied(&fixture, &Op::Reversible(ReversibleOp::Cordon), Done::Yes);
-    assert_eq!((recorded.reason.as_str(), recorded.message.as_str()), ("Cordoned", "cordoned; ended; step 2: drain"));
+    assert_eq!(
+        (recorded.reason.as_str(), recorded.message.as_str()),
+        ("Cordoned", "the Node is cordoned; the step ended; next is step 2: drain")
+    );
     fixture.store(fence);
     let report =
         DrainReport { done: false, refused_evictions: vec!["shop/db-0: PodDisruptionBudget db".into()], left: 0 };
@@ -231,7 +234,10 @@ fn what_was_done_is_told_with_what_comes_next() {
     };
     let (_, recorded) = applied(&fixture, &Op::Reversible(ReversibleOp::Drain(rules)), Done::Drain(report));
     assert_eq!((recorded.reason.as_str(), recorded.warning), ("EvictionsRefused", true));
-    assert_eq!(recorded.message, "not done: shop/db-0: PodDisruptionBudget db; ended; step 3: powerCycle");
+    assert_eq!(
+        recorded.message,
+        "the drain ended with pods left: shop/db-0: PodDisruptionBudget db; the step ended; next is step 3: powerCycle"
+    );
 }
 
 #[test]
@@ -324,7 +330,7 @@ fn a_drain_ends_at_its_total_time_under_any_leader() {
     fixture.pass(Duration::from_secs(400));
     run(&mut fixture, 2, |_| false);
     assert!(!fixture.fence.status.drain.as_ref().unwrap().done);
-    assert_eq!(fixture.fence.status.blocked_by.unwrap().reason, "DrainFailed");
+    assert_eq!(fixture.fence.status.blocked_by[0].reason, "DrainFailed");
 }
 
 #[test]
@@ -334,7 +340,7 @@ fn an_aborted_record_stays_until_the_node_is_well_or_a_person_deletes_it() {
     fixture.fence.spec.abort = true;
     run(&mut fixture, 400, at(Phase::Closed));
     assert!(!run(&mut fixture, 30, |_| false).contains(&Phase::PoweringOff));
-    assert_eq!(fixture.fence.status.blocked_by.as_ref().unwrap().reason, "Aborted");
+    assert_eq!(fixture.fence.status.blocked_by[0].reason, "Aborted");
     assert!(matches!(fixture.next(), Next::Wait { .. }), "closed, it would be opened again at once");
     fixture.predicate = PredicateState::No { since: fixture.now.moment };
     fixture.now.moment = fixture.now.moment.plus(Duration::from_secs(3600));

@@ -11,8 +11,8 @@ use crate::{
 fn blocked(methods: Option<Result<FencePlan, Blocker>>) -> String {
     let mut fixture = dead();
     fixture.gathered.methods = methods;
-    run(&mut fixture, 100, |fixture| fixture.fence.status.blocked_by.is_some());
-    fixture.fence.status.blocked_by.unwrap().reason
+    run(&mut fixture, 100, |fixture| !fixture.fence.status.blocked_by.is_empty());
+    fixture.fence.status.blocked_by[0].reason.clone()
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn only_methods_that_ran_are_in_the_journal() {
         fixture.now,
     );
     assert!(fence.status.isolated);
-    assert_eq!(event.message, "mark-unschedulable, port");
+    assert_eq!(event.message, "fence methods ran: mark-unschedulable, port");
     let failed = Err(Failed::NotBegun("no".into()));
     let (_, event) = apply_outcome(
         &fixture.fence,
@@ -66,5 +66,5 @@ fn a_built_in_cordon_waits_for_the_budget_of_cordons() {
         }
         run(&mut fixture, 1, |_| false);
     }
-    assert_eq!(fixture.fence.status.blocked_by.unwrap().reason, "BudgetCluster");
+    assert_eq!(fixture.fence.status.blocked_by[0].reason, "BudgetCluster");
 }

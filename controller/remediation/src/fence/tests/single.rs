@@ -110,7 +110,7 @@ fn a_node_that_lives_loses_no_power_before_its_drain() {
     let mut fixture = Fixture::new(steps(&["power"]));
     run(&mut fixture, 200, |_| false);
     assert_eq!(fixture.phase(), Phase::AwaitGuards);
-    assert_eq!(fixture.fence.status.blocked_by.unwrap().reason, "NodeReady");
+    assert_eq!(fixture.fence.status.blocked_by[0].reason, "NodeReady");
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn a_node_that_lives_on_after_off_was_confirmed_is_quarantined_and_untainted() {
         fixture.gathered.power.clear();
     }
     run(&mut fixture, 30, at(Phase::Quarantined));
-    assert_eq!(fixture.fence.status.blocked_by.unwrap().reason, "FalseConfirmation");
+    assert_eq!(fixture.fence.status.blocked_by[0].reason, "FalseConfirmation");
     assert!(fixture.node.unwrap().taint(OUT_OF_SERVICE).is_none());
 }
 
@@ -145,7 +145,7 @@ fn a_node_that_was_uncordoned_since_its_drain_keeps_its_power() {
     fixture.node.as_mut().unwrap().unschedulable = false;
     run(&mut fixture, 20, |_| false);
     assert_eq!(
-        (fixture.phase(), fixture.fence.status.blocked_by.unwrap().reason.as_str()),
+        (fixture.phase(), fixture.fence.status.blocked_by[0].reason.as_str()),
         (Phase::AwaitGuards, "NotCordoned")
     );
 }
@@ -155,7 +155,7 @@ fn a_bmc_that_lies_is_found_out_by_the_boot_that_lives_on() {
     let mut fixture = Fixture::new(steps(&["cordon", "drain", "reboot"]));
     fixture.lies = true;
     run(&mut fixture, 400, at(Phase::Quarantined));
-    assert_eq!(fixture.fence.status.blocked_by.unwrap().reason, "FalseConfirmation");
+    assert_eq!(fixture.fence.status.blocked_by[0].reason, "FalseConfirmation");
     assert_eq!(fixture.boots, 1);
 }
 
@@ -201,7 +201,7 @@ fn storage_that_is_cut_off_releases_its_own_pods_and_is_not_restored_to_the_same
     run(&mut fixture, 60, |_| false);
     assert!(fixture.node.as_ref().unwrap().taints.is_empty());
     assert_eq!(
-        (fixture.fence.status.phase, fixture.fence.status.blocked_by.clone().unwrap().reason.as_str()),
+        (fixture.fence.status.phase, fixture.fence.status.blocked_by[0].reason.as_str()),
         (Phase::PoweringOn, "LeftCut")
     );
     // A person reboots it: nothing of the old boot can write any more, and its storage is restored.

@@ -1,0 +1,67 @@
+//! Every text of a blocker, an Event and a condition that the controller writes, from the catalogue in `messages/`.
+
+use std::sync::LazyLock;
+
+use nodewell_message::Catalogue;
+pub use nodewell_message::Figures;
+
+static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
+    Catalogue::read(&[
+        include_str!("../messages/guards.toml"),
+        include_str!("../messages/fence.toml"),
+        include_str!("../messages/phases.toml"),
+        include_str!("../messages/conditions.toml"),
+    ])
+});
+
+/// All of them, for the reference.
+#[must_use]
+pub fn messages() -> &'static Catalogue {
+    &CATALOGUE
+}
+
+/// A reason and its text: `REASON/variant` is the key of one of several.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    pub reason: String,
+    pub text: String,
+}
+
+impl Message {
+    /// The message of `key` with its figures.
+    #[must_use]
+    pub fn of(key: &str, figures: Figures<'_>) -> Self {
+        Self { reason: reason(key).to_owned(), text: CATALOGUE.compose(key, figures) }
+    }
+
+    /// One without figures.
+    #[must_use]
+    pub fn plain(key: &str) -> Self {
+        Self::of(key, &[])
+    }
+}
+
+fn reason(key: &str) -> &str {
+    key.split('/').next().unwrap_or(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_catalogue_may_ship() {
+        assert_eq!(CATALOGUE.diagnostics(), [""; 0]);
+    }
+
+    #[test]
+    fn the_reason_is_the_key_without_its_variant() {
+        let message = Message::of(
+            "MaxConcurrent",
+            &[("policy", &"p"), ("others", &2), ("lives", &"dead"), ("limit", &2), ("field", &"budget")],
+        );
+        assert_eq!(message.reason, "MaxConcurrent");
+        assert!(message.text.starts_with("policy p has 2 other dead nodes"), "{message:?}");
+        assert_eq!(Message::plain("FenceClosed/gone").reason, "FenceClosed");
+    }
+}
