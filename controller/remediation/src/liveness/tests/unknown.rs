@@ -1,0 +1,56 @@
+//! What is written of a silent agent: its own conditions become Unknown, and nothing else changes.
+
+use super::*;
+
+#[test]
+fn its_own_conditions_become_unknown_and_others_stay() {
+    let LivenessAction::MarkUnknown(set) = judged(&evidence(reported()), 300) else { panic!() };
+    let kinds: Vec<&str> = set.iter().map(|one| one["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["DiskUnhealthy", "KernelDeadlock", "Shared"], "the full set, and Ready is not in it");
+    assert_eq!(set[0]["status"], "Unknown");
+    assert_eq!(set[0]["reason"], AGENT_SILENT);
+    let message =
+        "no report from this node's agent since 2026-01-01T00:00:00Z; before that True: MediumError: sda: bad";
+    assert_eq!(set[0]["message"], message);
+    assert_eq!(set[0]["lastTransitionTime"], "2026-01-01T00:05:00Z");
+    assert_eq!(set[0]["lastHeartbeatTime"], SPOKE, "its last word stays its last word");
+    assert_eq!(set[1]["lastTransitionTime"], SPOKE, "it was Unknown before");
+    assert_eq!(set[2], raw("Shared", "False", "Fine", SPOKE), "another client writes it too");
+}
+
+#[test]
+fn the_apply_names_the_node_that_was_read() {
+    let evidence = evidence(reported());
+    let LivenessAction::MarkUnknown(set) = judged(&evidence, 300) else { panic!() };
+    let body = apply_body("n1", &evidence.status, &set);
+    assert_eq!(body["metadata"], json!({ "name": "n1", "uid": "uid-n1", "resourceVersion": "9" }));
+    assert_eq!(body["status"]["conditions"].as_array().unwrap().len(), 3);
+    assert_eq!(body["status"].as_object().unwrap().len(), 1);
+}
+
+#[test]
+fn a_long_message_is_cut_on_a_character() {
+    let mut conditions = reported();
+    conditions[1].insert("message".into(), "ü".repeat(400).into());
+    let LivenessAction::MarkUnknown(set) = judged(&evidence(conditions), 300) else { panic!() };
+    let message = set[0]["message"].as_str().unwrap();
+    assert!(message.len() <= 256 && message.ends_with("ü…"));
+}
+
+#[test]
+fn an_agent_that_is_back_is_left_alone() {
+    let mut renewed = evidence(reported());
+    renewed.lease = Some(Some("2026-01-01T00:04:59Z".parse().unwrap()));
+    assert_eq!(judged(&renewed, 300), LivenessAction::Leave(Leave::Back));
+    let mut gone = evidence(reported());
+    gone.lease = None;
+    assert_eq!(judged(&gone, 300), LivenessAction::Leave(Leave::Back));
+    let mut another = evidence(reported());
+    another.status.uid = "other".into();
+    assert_eq!(judged(&another, 300), LivenessAction::Leave(Leave::AnotherNode));
+}
+
+#[test]
+fn what_was_reported_is_not_reported_again() {
+    assert_eq!(judged(&evidence(silenced_at("2026-01-01T00:05:00Z")), 400), LivenessAction::Leave(Leave::Done));
+}
