@@ -1,7 +1,10 @@
 //! Budgets and rates.
 
 use super::*;
-use crate::facts::{LeaseView, ZONE};
+use crate::{
+    api::{OUT_OF_SERVICE, fence::OwnChanges},
+    facts::{LeaseView, ZONE},
+};
 
 /// Ten nodes in two zones and two racks, `n9` without labels, `out` of them not well beside `n0`.
 fn fixture(out: &[&str], make: Make) -> Fixture {
