@@ -1,5 +1,7 @@
 //! What is reported of nodes that are blocked before they have a record.
 
+use std::sync::Arc;
+
 use super::*;
 use crate::action::NodeEvent;
 

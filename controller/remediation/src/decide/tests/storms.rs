@@ -1,0 +1,62 @@
+//! A storm stops what is new, and no mistake in a policy ends it.
+
+use super::*;
+
+#[test]
+fn a_storm_opens_nothing_and_goes_on_with_nothing_new() {
+    let storm = Storm { unhealthy: Quota::Percent(30), ..policy("p", vec![]).storm };
+    let mut snapshot = snapshot_of(2, vec![Policy { storm, ..policy("p", vec![cordon(), power_cycle()]) }]);
+    let first = run(&snapshot, Memory::default(), 1000);
+    assert_eq!(opened(&first), ["n0", "n1"]);
+    store(&mut snapshot, &first, 1000);
+    snapshot.fences.values_mut().for_each(|fence| (fence.status.phase, fence.status.policy_step) = (Phase::Waiting, 1));
+    snapshot.nodes.values_mut().skip(2).take(4).for_each(kill);
+    let second = run(&snapshot, first.memory, 1010);
+    assert_eq!(second.actions, []);
+    for name in ["n0", "n1", "n2", "n5"] {
+        assert_eq!(reasons(&second, name), ["Storm"], "{name}");
+    }
+}
+
+#[test]
+fn a_mistake_in_a_policy_ends_no_storm_and_no_cooldown() {
+    let storm = Storm { unhealthy: Quota::Percent(10), ..policy("p", vec![]).storm };
+    let whole = snapshot_of(1, vec![Policy { storm, ..policy("p", vec![cordon()]) }]);
+    let stormy = snapshot_of(2, whole.policies.clone());
+    let spoilt = |snapshot: &Snapshot| Snapshot {
+        policies: Vec::new(),
+        unreadable_policies: [("p".to_owned(), "spec.when: Syntax error".to_owned())].into(),
+        ..snapshot.clone()
+    };
+    let gone = |snapshot: &Snapshot| Snapshot { policies: Vec::new(), ..snapshot.clone() };
+    type Spoil<'a> = &'a dyn Fn(&Snapshot) -> Snapshot;
+    for spoil in [&spoilt as Spoil<'_>, &gone] {
+        // It was there before a storm that came and went without it.
+        let before = run(&snapshot_of(0, whole.policies.clone()), Memory::default(), 1000);
+        let during = run(&spoil(&stormy), before.memory, 1010);
+        let after = run(&spoil(&whole), during.memory, 1020);
+        let mended = run(&whole, after.memory, 1030);
+        assert_eq!((opened(&mended), reasons(&mended, "n0")), (vec![], vec!["StormCooldown"]));
+        // It was there in a storm, and away for a moment of its cooldown.
+        let before = run(&stormy, Memory::default(), 2000);
+        let away = run(&spoil(&whole), before.memory, 2010);
+        let mended = run(&whole, away.memory, 2599);
+        assert_eq!((opened(&mended), reasons(&mended, "n0")), (vec![], vec!["StormCooldown"]));
+        assert_eq!(opened(&run(&whole, mended.memory, 2600)), ["n0"], "calm for as long as it has to be");
+    }
+}
+
+#[test]
+fn storms_of_a_policy_that_stays_away_are_forgotten() {
+    let whole = snapshot_of(1, vec![policy("p", vec![cordon()])]);
+    let gone = Snapshot { policies: Vec::new(), ..whole.clone() };
+    let unreadable = [("p".to_owned(), "spec.when: Syntax error".to_owned())].into();
+    let spoilt = Snapshot { unreadable_policies: unreadable, ..gone.clone() };
+    let day = 24 * 3600;
+    for (there, days) in [(&gone, false), (&spoilt, true)] {
+        let memory = run(&whole, Memory::default(), 1000).memory;
+        let memory = run(there, run(there, memory, 1001).memory, 1000 + day).memory;
+        assert!(memory.storms.contains_key("p"));
+        assert_eq!(run(there, memory, 1001 + day).memory.storms.contains_key("p"), days);
+    }
+}
