@@ -8,12 +8,18 @@ use super::*;
 use crate::facts::ZONE;
 
 /// One node of a random cluster: whether it is well, its zone, what is under way.
-type Fate = (bool, u8, u8, usize);
+#[derive(Debug, Clone)]
+struct Fate {
+    dead: bool,
+    zone: u8,
+    state: u8,
+    step: usize,
+}
 
 fn random(fates: &[Fate], policy: Policy) -> Snapshot {
     let mut snapshot = snapshot_of(0, vec![policy]);
     snapshot.nodes.clear();
-    for (number, (dead, zone, state, step)) in fates.iter().enumerate() {
+    for (number, Fate { dead, zone, state, step }) in fates.iter().enumerate() {
         let name = format!("n{number:03}");
         let mut node = node(&name);
         node.labels.insert(ZONE.into(), format!("z{zone}"));
@@ -46,9 +52,16 @@ fn record(name: &str, policy: &Policy, state: u8, step: usize) -> NodeFence {
     fence
 }
 
-fn limited(limits: (u32, u32, u32), steps: Vec<StepSpec>) -> Policy {
+#[derive(Debug)]
+struct Limits {
+    cluster: u32,
+    zone: u32,
+    max_concurrent: u32,
+}
+
+fn limited(limits: &Limits, steps: Vec<StepSpec>) -> Policy {
     let mut policy = policy("p", steps);
-    let (cluster, zone, max_concurrent) = limits;
+    let Limits { cluster, zone, max_concurrent } = *limits;
     policy.budget.cluster = Quota::Count(cluster);
     policy.budget.zone = Quota::Count(zone);
     policy.budget.max_concurrent = Some(max_concurrent);
@@ -75,7 +88,17 @@ fn acted(decision: &Decision) -> Vec<(&str, bool)> {
 }
 
 fn fates() -> impl Strategy<Value = Vec<Fate>> {
-    proptest::collection::vec((any::<bool>(), 0_u8..3, 0_u8..16, 0_usize..2), 1..40)
+    let fate = (any::<bool>(), 0_u8..3, 0_u8..16, 0_usize..2).prop_map(|(dead, zone, state, step)| Fate {
+        dead,
+        zone,
+        state,
+        step,
+    });
+    proptest::collection::vec(fate, 1..40)
+}
+
+fn limits() -> impl Strategy<Value = Limits> {
+    (0_u32..8, 0_u32..6, 0_u32..4).prop_map(|(cluster, zone, max_concurrent)| Limits { cluster, zone, max_concurrent })
 }
 
 fn step_lists() -> impl Strategy<Value = Vec<StepSpec>> {
@@ -86,8 +109,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn no_budget_is_exceeded_within_one_pass(fates in fates(), steps in step_lists(), limits in (0_u32..8, 0_u32..6, 0_u32..4)) {
-        let snapshot = random(&fates, limited(limits, steps));
+    fn no_budget_is_exceeded_within_one_pass(fates in fates(), steps in step_lists(), limits in limits()) {
+        let snapshot = random(&fates, limited(&limits, steps));
         let decision = run(&snapshot, Memory::default(), 1000);
         let acted = acted(&decision);
         let is_new = |name: &str, disruptive: bool| {
@@ -116,8 +139,8 @@ proptest! {
     }
 
     #[test]
-    fn the_same_gives_the_same(fates in fates(), steps in step_lists(), limits in (0_u32..8, 0_u32..6, 0_u32..4)) {
-        let snapshot = random(&fates, limited(limits, steps));
+    fn the_same_gives_the_same(fates in fates(), steps in step_lists(), limits in limits()) {
+        let snapshot = random(&fates, limited(&limits, steps));
         let (mut one, mut two) = (run(&snapshot, Memory::default(), 1000), run(&snapshot.clone(), Memory::default(), 1000));
         for second in [1001, 1030, 1100] {
             prop_assert_eq!((&one.actions, &one.node_reports), (&two.actions, &two.node_reports));
