@@ -3,7 +3,7 @@
 use nodewell_tests::{
     agent::Plan,
     cluster::{Cluster, Identity},
-    fire::{RULES, Toll, under_fire},
+    fire::{Fire, RULES, Toll, under_fire},
 };
 
 use crate::{
@@ -22,7 +22,7 @@ pub(crate) fn rows(setting: &Setting) -> Vec<Row> {
     let plan = Plan::new(NODE).rules(RULES);
     let kubeconfig = cluster.write_kubeconfig(&Identity::Node(NODE.to_owned()), plan.folder());
     let kills = setting.times(1000, 50) as u64;
-    let toll = under_fire(&cluster, NODE, &plan.kubeconfig(kubeconfig), (kills, SEED));
+    let toll = under_fire(&cluster, NODE, &plan.kubeconfig(kubeconfig), &Fire { kills, seed: SEED });
     let Toll { seen, seen_counted, faults, faults_counted, starts, starts_counted, looked_healthier, .. } = toll;
     let exactly = |measure: &str, wrong: u64, beside: String| {
         Row::new(format!("{kills} × kill -9: {measure}"), precise(wrong), Unit::Count).beside(beside).exactly(0.0)

@@ -33,7 +33,7 @@ pub(crate) fn plan_on(cluster: &Cluster, name: &str) -> Plan {
 }
 
 /// Waits until the Node's condition has `status`.
-pub(crate) fn wait_published(cluster: &Cluster, (node, condition): (&str, &str), status: &str) -> Value {
+pub(crate) fn wait_published(cluster: &Cluster, node: &str, condition: &str, status: &str) -> Value {
     until(&format!("{condition} of {node} is {status} in the API"), || {
         cluster.condition(node, condition).filter(|condition_seen| condition_seen["status"] == status)
     })
@@ -53,7 +53,7 @@ fn oops(agent: &Agent) {
 fn a_problem_is_reported_at_once(cluster: &Cluster) {
     let node = "reported-at-once";
     let agent = plan_on(cluster, node).start();
-    let healthy = wait_published(cluster, (node, "KernelDeadlock"), "False");
+    let healthy = wait_published(cluster, node, "KernelDeadlock", "False");
     assert_eq!(
         (&healthy["reason"], &healthy["message"]),
         (&json!("KernelHasNoDeadlock"), &json!("kernel has no deadlock"))
@@ -75,13 +75,13 @@ fn what_the_rules_drop_is_gone(cluster: &Cluster) {
     let plan = plan_on(cluster, node).rules(TEST_RULES);
     let more = plan.file("rules/more.toml", QUIET_RULES);
     let agent = plan.start();
-    wait_published(cluster, (node, "TestNoisy"), "False");
+    wait_published(cluster, node, "TestNoisy", "False");
     cluster.write_as_peer(node, "kubelet", &json!([{ "type": "Ready", "status": "True" }]));
     std::fs::remove_file(more).unwrap();
     agent.reload();
     until("the condition is gone", || cluster.condition(node, "TestNoisy").is_none().then_some(()));
-    wait_published(cluster, (node, "TestUnhealthy"), "False");
-    wait_published(cluster, (node, "Ready"), "True");
+    wait_published(cluster, node, "TestUnhealthy", "False");
+    wait_published(cluster, node, "Ready", "True");
 }
 
 fn theirs(message: &str) -> Value {
@@ -95,10 +95,10 @@ fn wait_reported(agent: &Agent, manager: &str) {
 fn another_writer_is_reported_and_not_fought(cluster: &Cluster) {
     let node = "two-writers";
     let agent = plan_on(cluster, node).start();
-    wait_published(cluster, (node, "KernelDeadlock"), "False");
+    wait_published(cluster, node, "KernelDeadlock", "False");
     cluster.write_as_peer(node, "node-problem-detector", &theirs("theirs"));
     oops(&agent);
-    wait_published(cluster, (node, "KernelUnhealthy"), "True");
+    wait_published(cluster, node, "KernelUnhealthy", "True");
     wait_reported(&agent, "node-problem-detector");
     assert_eq!(cluster.condition(node, "KernelDeadlock").unwrap()["message"], "theirs");
 }
@@ -109,12 +109,12 @@ fn a_writer_from_before_is_reported_and_not_fought(cluster: &Cluster) {
     let plan = plan_on(cluster, node);
     cluster.write_as_peer(node, "node-problem-detector", &theirs("theirs"));
     let agent = plan.start();
-    wait_published(cluster, (node, "KernelUnhealthy"), "False");
-    assert_eq!(wait_published(cluster, (node, "KernelDeadlock"), "True")["message"], "theirs");
+    wait_published(cluster, node, "KernelUnhealthy", "False");
+    assert_eq!(wait_published(cluster, node, "KernelDeadlock", "True")["message"], "theirs");
     wait_reported(&agent, "before-first-apply");
     cluster.write_as_peer(node, "node-problem-detector", &theirs("again theirs"));
     oops(&agent);
-    wait_published(cluster, (node, "KernelUnhealthy"), "True");
+    wait_published(cluster, node, "KernelUnhealthy", "True");
     assert_eq!(cluster.condition(node, "KernelDeadlock").unwrap()["message"], "again theirs");
 }
 
@@ -122,9 +122,9 @@ fn a_writer_from_before_is_reported_and_not_fought(cluster: &Cluster) {
 fn a_recovery_is_held_and_then_reported(cluster: &Cluster) {
     let node = "held";
     let agent = plan_on(cluster, node).rules(TEST_RULES).start();
-    wait_published(cluster, (node, "TestUnhealthy"), "False");
+    wait_published(cluster, node, "TestUnhealthy", "False");
     agent.kmsg().write("test: fault on alpha");
-    wait_published(cluster, (node, "TestUnhealthy"), "True");
+    wait_published(cluster, node, "TestUnhealthy", "True");
     agent.kmsg().write("test: end on alpha");
     let healed = agent.wait_condition("TestUnhealthy", "False").transition;
     assert_eq!(cluster.condition(node, "TestUnhealthy").unwrap()["status"], "True", "not yet");
@@ -138,7 +138,7 @@ fn a_recovery_is_held_and_then_reported(cluster: &Cluster) {
 fn a_heartbeat_confirms_what_was_reported(cluster: &Cluster) {
     let node = "heartbeat";
     let _agent = plan_on(cluster, node).config("[apiserver]\nheartbeat = \"10s\"\n").start();
-    let first = wait_published(cluster, (node, "KernelDeadlock"), "False");
+    let first = wait_published(cluster, node, "KernelDeadlock", "False");
     let next = until("the heartbeat moves", || {
         cluster
             .condition(node, "KernelDeadlock")

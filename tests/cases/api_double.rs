@@ -148,27 +148,27 @@ fn rejections_have_their_messages(cluster: &Cluster) {
     let kubelet = node(cluster, "refused");
     cluster.create_node("refused-other");
     let ok = json!([{ "type": "A", "status": "True" }]);
-    let expect = |call: &Call, wanted: (u16, &str, &str)| {
-        let (code, answer) = kubelet.call(call);
-        let (reason, message) = (answer["reason"].as_str(), answer["message"].as_str());
-        assert_eq!((code, reason.unwrap_or_default(), message.unwrap_or_default()), wanted, "{answer}");
+    let expect = |call: &Call, code: u16, reason: &str, message: &str| {
+        let (got, answer) = kubelet.call(call);
+        let text = |field: &str| answer[field].as_str().unwrap_or_default();
+        assert_eq!((got, text("reason"), text("message")), (code, reason, message), "{answer}");
     };
     let message =
         "nodes \"refused-other\" is forbidden: node \"refused\" is not allowed to modify node \"refused-other\"";
-    expect(&apply("refused-other", "us", &ok), (403, "Forbidden", message));
-    expect(&apply("refused-no", "us", &ok), (404, "NotFound", "nodes \"refused-no\" not found"));
+    expect(&apply("refused-other", "us", &ok), 403, "Forbidden", message);
+    expect(&apply("refused-no", "us", &ok), 404, "NotFound", "nodes \"refused-no\" not found");
     let message = "415: Unsupported Media Type";
-    expect(&apply("refused", "us", &ok).as_nonsense(), (415, "UnsupportedMediaType", message));
+    expect(&apply("refused", "us", &ok).as_nonsense(), 415, "UnsupportedMediaType", message);
     let message = "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required for apply patch";
-    expect(&Call::apply("/api/v1/nodes/refused/status", &json!({})), (422, "Invalid", message));
+    expect(&Call::apply("/api/v1/nodes/refused/status", &json!({})), 422, "Invalid", message);
     let bool_status = json!([{ "type": "Q", "status": true }]);
     let message = "failed to create typed patch object (/refused; /v1, Kind=Node): .status.conditions[type=\"Q\"].status: \
                    expected string, got &value.valueUnstructured{Value:true}";
-    expect(&apply("refused", "us", &bool_status), (500, "", message));
+    expect(&apply("refused", "us", &bool_status), 500, "", message);
     let twice = json!([{ "type": "A" }, { "type": "A" }]);
     let message = "failed to create typed patch object (/refused; /v1, Kind=Node): .status.conditions: duplicate \
                    entries for key [type=\"A\"]";
-    expect(&apply("refused", "us", &twice), (500, "", message));
+    expect(&apply("refused", "us", &twice), 500, "", message);
 
     let unknown = cluster.client(&Identity::Unknown).call(&apply("refused", "us", &ok));
     assert_eq!((unknown.0, unknown.1["reason"].as_str()), (401, Some("Unauthorized")));
@@ -205,7 +205,7 @@ fn events_are_made_once_and_counted(cluster: &Cluster) {
 
 fn an_access_review_shows_the_rights(cluster: &Cluster) {
     let kubelet = node(cluster, "reviewed");
-    let allowed = |client: &Client, verb: &str, (resource, subresource): (&str, &str)| {
+    let allowed = |client: &Client, verb: &str, resource: &str, subresource: &str| {
         let wish = json!({ "verb": verb, "resource": resource, "subresource": subresource, "namespace": "default" });
         let body = json!({
             "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
@@ -215,10 +215,10 @@ fn an_access_review_shows_the_rights(cluster: &Cluster) {
         assert_eq!(code, 201, "{answer}");
         answer["status"]["allowed"].as_bool().unwrap()
     };
-    assert!(allowed(&kubelet, "patch", ("nodes", "status")));
-    assert!(allowed(&kubelet, "create", ("events", "")));
-    assert!(!allowed(&kubelet, "delete", ("events", "")));
-    assert!(!allowed(&cluster.client(&Identity::Stranger), "patch", ("nodes", "status")));
+    assert!(allowed(&kubelet, "patch", "nodes", "status"));
+    assert!(allowed(&kubelet, "create", "events", ""));
+    assert!(!allowed(&kubelet, "delete", "events", ""));
+    assert!(!allowed(&cluster.client(&Identity::Stranger), "patch", "nodes", "status"));
 }
 
 fn a_patch_of_nothing_makes_no_version(cluster: &Cluster) {

@@ -33,7 +33,7 @@ const HUNG: usize = 40;
 fn a_minute_of_outage_loses_nothing(cluster: &Cluster) {
     let node = "minute-down";
     let agent = plan_on(cluster, node).start();
-    wait_published(cluster, (node, "KernelUnhealthy"), "False");
+    wait_published(cluster, node, "KernelUnhealthy", "False");
     cluster.stop();
     let stopped = Instant::now();
     agent.kmsg().write(OOPS);
@@ -45,7 +45,7 @@ fn a_minute_of_outage_loses_nothing(cluster: &Cluster) {
         (alive && stopped.elapsed() > Duration::from_secs(60)).then_some(())
     });
     cluster.start_again();
-    wait_published(cluster, (node, "KernelUnhealthy"), "True");
+    wait_published(cluster, node, "KernelUnhealthy", "True");
     let subjects = until("all that hung is reported", || {
         let reported = cluster.events(node, "TaskHung");
         let messages: BTreeSet<String> = reported.iter().map(|event| event["message"].to_string()).collect();
@@ -58,7 +58,7 @@ fn a_minute_of_outage_loses_nothing(cluster: &Cluster) {
 fn what_happened_meanwhile_arrives_in_order(cluster: &Cluster) {
     let node = "server-down";
     let agent = plan_on(cluster, node).start();
-    wait_published(cluster, (node, "KernelUnhealthy"), "False");
+    wait_published(cluster, node, "KernelUnhealthy", "False");
     cluster.stop();
     agent.kmsg().write(OOPS);
     let since = agent.wait_condition("KernelUnhealthy", "True").transition;
@@ -69,7 +69,7 @@ fn what_happened_meanwhile_arrives_in_order(cluster: &Cluster) {
         (serde_json::to_value(apiserver.state).unwrap() == "failing" && apiserver.undelivered >= 2).then_some(())
     });
     cluster.start_again();
-    let reported = wait_published(cluster, (node, "KernelUnhealthy"), "True");
+    let reported = wait_published(cluster, node, "KernelUnhealthy", "True");
     same_second(&reported["lastTransitionTime"], since);
     let (stall, oops) = (wait_events(cluster, node, "RCUStall"), wait_events(cluster, node, "KernelOops"));
     assert_eq!((stall.len(), oops.len()), (1, 1));
@@ -89,7 +89,7 @@ fn an_agent_that_starts_first_waits(cluster: &Cluster) {
     agent.kmsg().write(OOPS);
     agent.wait_condition("KernelUnhealthy", "True");
     cluster.start_again();
-    wait_published(cluster, (node, "KernelUnhealthy"), "True");
+    wait_published(cluster, node, "KernelUnhealthy", "True");
     wait_events(cluster, node, "KernelOops");
 }
 
@@ -100,7 +100,7 @@ const SOON: Duration = Duration::from_secs(4);
 fn what_waits_is_delivered_soon_after_the_return(cluster: &Cluster) {
     let node = "soon-back";
     let agent = plan_on(cluster, node).start();
-    wait_published(cluster, (node, "KernelUnhealthy"), "False");
+    wait_published(cluster, node, "KernelUnhealthy", "False");
     cluster.stop();
     agent.kmsg().write(OOPS);
     let stopped = Instant::now();

@@ -32,7 +32,7 @@ pub(crate) fn list(suite: &mut Suite) {
 }
 
 /// An agent whose identity the server does not accept, until it gets a good one.
-fn starts_as(cluster: &Cluster, (node, identity): (&str, &Identity), message: &str) {
+fn starts_as(cluster: &Cluster, node: &str, identity: &Identity, message: &str) {
     cluster.create_node(node);
     let plan = Plan::new(node);
     let kubeconfig = cluster.write_kubeconfig(identity, plan.folder());
@@ -47,18 +47,18 @@ fn starts_as(cluster: &Cluster, (node, identity): (&str, &Identity), message: &s
 }
 
 fn new_credentials_are_taken_up(cluster: &Cluster) {
-    starts_as(cluster, ("unauthorized", &Identity::Unknown), "401");
+    starts_as(cluster, "unauthorized", &Identity::Unknown, "401");
 }
 
 fn forbidden_reports_what_to_grant(cluster: &Cluster) {
-    starts_as(cluster, ("forbidden", &Identity::Stranger), "nodes/status");
+    starts_as(cluster, "forbidden", &Identity::Stranger, "nodes/status");
 }
 
 fn retry_after_is_respected(cluster: &Cluster) {
     let plan = plan_on(cluster, "busy");
     cluster.as_double().fail_next(1, Fault::Status { code: 429, retry_after: Some(2) });
     let _agent = plan.start();
-    wait_published(cluster, ("busy", "KernelUnhealthy"), "False");
+    wait_published(cluster, "busy", "KernelUnhealthy", "False");
     let requests = cluster.as_double().requests();
     let (refused, taken) = (&requests[0], requests.iter().find(|request| request.code == 200).unwrap());
     assert_eq!(refused.code, 429);
@@ -84,17 +84,17 @@ fn a_refused_condition_does_not_hold_up_the_others(cluster: &Cluster) {
     plan.file("rules/more.toml", QUIET_RULES);
     cluster.refuse_condition("TestNoisy", node);
     let agent = plan.start();
-    wait_published(cluster, (node, "TestUnhealthy"), "False");
+    wait_published(cluster, node, "TestUnhealthy", "False");
     assert!(cluster.condition(node, "TestNoisy").is_none());
     until("it is reported", || agent.view().apiserver.message.contains("refuses it: TestNoisy (").then_some(()));
     agent.kmsg().write("test: fault on alpha");
-    wait_published(cluster, (node, "TestUnhealthy"), "True");
+    wait_published(cluster, node, "TestUnhealthy", "True");
 }
 
 /// An agent that has sent its conditions: what goes wrong now goes wrong for its Events.
 fn delivered_to(cluster: &Cluster, node: &str) -> Agent {
     let agent = plan_on(cluster, node).start();
-    wait_published(cluster, (node, "KernelUnhealthy"), "False");
+    wait_published(cluster, node, "KernelUnhealthy", "False");
     until("nothing waits", || (agent.view().apiserver.undelivered == 0).then_some(()));
     agent
 }
@@ -135,7 +135,7 @@ fn forbidden_events_report_what_to_grant(cluster: &Cluster) {
     let grant = "grant `create` and `patch` on `events` in namespace \"default\"";
     until("it is reported", || agent.view().apiserver.message.contains(grant).then_some(()));
     agent.kmsg().write(OOPS);
-    wait_published(cluster, ("forbidden-events", "KernelUnhealthy"), "True");
+    wait_published(cluster, "forbidden-events", "KernelUnhealthy", "True");
 }
 
 fn a_server_that_hangs_is_asked_again(cluster: &Cluster) {
@@ -151,7 +151,7 @@ fn a_server_that_hangs_is_asked_again(cluster: &Cluster) {
 fn a_lost_answer_makes_no_second_event(cluster: &Cluster) {
     let node = "lost-answer";
     let agent = plan_on(cluster, node).start();
-    wait_published(cluster, (node, "KernelUnhealthy"), "False");
+    wait_published(cluster, node, "KernelUnhealthy", "False");
     cluster.as_double().fail_next(1, Fault::LostAnswer);
     agent.kmsg().write(STALL);
     until("the event is delivered, as far as the agent knows", || {

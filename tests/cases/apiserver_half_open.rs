@@ -34,7 +34,7 @@ fn state(agent: &Agent) -> String {
 fn a_silent_server_is_noticed_and_its_return_too(cluster: &Cluster) {
     let node = "half-open";
     let agent = plan_on(cluster, node).start();
-    wait_published(cluster, (node, "KernelUnhealthy"), "False");
+    wait_published(cluster, node, "KernelUnhealthy", "False");
     until("connected", || (state(&agent) == "connected").then_some(()));
     cluster.freeze();
     agent.kmsg().write(OOPS);
@@ -68,7 +68,7 @@ fn packets_that_vanish_are_noticed() {
     let far = near.replace(&cluster.as_double().address().to_string(), &wire.address().to_string());
     let kubeconfig = plan.file("kubeconfig", &far);
     let agent = plan.kubeconfig(kubeconfig).wrapped_in(wire.enter()).start();
-    wait_published(&cluster, (node, "KernelUnhealthy"), "False");
+    wait_published(&cluster, node, "KernelUnhealthy", "False");
     until("connected", || (state(&agent) == "connected").then_some(()));
 
     wire.cut();

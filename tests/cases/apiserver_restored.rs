@@ -30,10 +30,10 @@ const REPORTED_AGAIN: Duration = Duration::from_secs(90);
 fn a_past_node_is_written_again(cluster: &Cluster) {
     let node = "restored";
     let agent = plan_on(cluster, node).config("[apiserver]\nheartbeat = \"10s\"\n").start();
-    wait_published(cluster, (node, "KernelUnhealthy"), "False");
+    wait_published(cluster, node, "KernelUnhealthy", "False");
     cluster.back_up();
     agent.kmsg().write(OOPS);
-    wait_published(cluster, (node, "KernelUnhealthy"), "True");
+    wait_published(cluster, node, "KernelUnhealthy", "True");
     // What the rest of the cluster wrote in the time that is lost.
     (0..WRITES_LOST).for_each(|other| _ = cluster.create_node(&format!("lost-{other}")));
     let after = Timestamp::now();
@@ -46,7 +46,7 @@ fn a_past_node_is_written_again(cluster: &Cluster) {
     until_within(REPORTED_AGAIN, "the past is noticed", || {
         agent.log().contains("the API server was restored from a backup").then_some(())
     });
-    wait_published(cluster, (node, "KernelUnhealthy"), "True");
+    wait_published(cluster, node, "KernelUnhealthy", "True");
     until("all is well", || agent.view().apiserver.message.is_empty().then_some(()));
 }
 
@@ -54,11 +54,11 @@ fn a_past_node_is_written_again(cluster: &Cluster) {
 fn a_lease_shows_it_before_the_heartbeat(cluster: &Cluster) {
     let node = "restored-lease";
     let agent = with_lease(cluster, node);
-    wait_published(cluster, (node, "KernelUnhealthy"), "False");
+    wait_published(cluster, node, "KernelUnhealthy", "False");
     until("a Lease", || cluster.lease(node));
     cluster.back_up();
     agent.kmsg().write(OOPS);
-    wait_published(cluster, (node, "KernelUnhealthy"), "True");
+    wait_published(cluster, node, "KernelUnhealthy", "True");
     let version =
         |lease: &serde_json::Value| lease["metadata"]["resourceVersion"].as_str().unwrap().parse::<u64>().unwrap();
     let before = cluster.lease(node).map(|lease| version(&lease)).unwrap();

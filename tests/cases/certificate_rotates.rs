@@ -38,12 +38,12 @@ fn a_client_certificate_runs_out_and_is_renewed(cluster: &Cluster) {
     cluster.as_real().write_certificate(node, &folder, Duration::from_secs(15));
     let kubeconfig = plan.file("kubeconfig", &cluster.as_real().kubeconfig_of_files(&folder).to_string());
     let agent = plan.kubeconfig(kubeconfig).config("[apiserver]\nheartbeat = \"10s\"\n").start();
-    wait_published(cluster, (node, "KernelUnhealthy"), "False");
+    wait_published(cluster, node, "KernelUnhealthy", "False");
     wait_refused(&agent);
     agent.kmsg().write(OOPS);
     agent.wait_condition("KernelUnhealthy", "True");
     cluster.as_real().write_certificate(node, &folder, DAY);
-    wait_published(cluster, (node, "KernelUnhealthy"), "True");
+    wait_published(cluster, node, "KernelUnhealthy", "True");
     until("nothing is wrong any more", || agent.view().apiserver.message.is_empty().then_some(()));
     assert_eq!(cluster.events(node, "KernelOops").len(), 1);
 }
@@ -53,7 +53,7 @@ fn a_client_certificate_runs_out_and_is_renewed(cluster: &Cluster) {
 fn a_token_refused_and_replaced_costs_no_wait(cluster: &Cluster) {
     let node = "replaced";
     let agent = plan_on(cluster, node).start();
-    wait_published(cluster, (node, "KernelUnhealthy"), "False");
+    wait_published(cluster, node, "KernelUnhealthy", "False");
     until("nothing waits", || (agent.view().apiserver.undelivered == 0).then_some(()));
     cluster.as_double().fail_next(1, Fault::status(401));
     cluster.write_kubeconfig(&Identity::Node(node.to_owned()), agent.plan().folder());
@@ -77,5 +77,5 @@ fn a_token_file_is_read_again(cluster: &Cluster) {
     let agent = plan.kubeconfig(kubeconfig).start();
     wait_refused(&agent);
     fs::write(token, format!("node:{node}\n")).unwrap();
-    wait_published(cluster, (node, "KernelUnhealthy"), "False");
+    wait_published(cluster, node, "KernelUnhealthy", "False");
 }

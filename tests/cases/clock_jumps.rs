@@ -46,7 +46,7 @@ fn is_near(time: Timestamp, expected: Timestamp) {
 }
 
 /// Writes a line under the shifted clock and looks at what became of it.
-fn one_line(agent: &Agent, (subject, shift): (&str, i64)) {
+fn one_line(agent: &Agent, subject: &str, shift: i64) {
     agent.kmsg().write(&format!("test: line {subject}"));
     let event_seen = until("the line is reported", || {
         agent.events("TestLine").into_iter().find(|event| event.subject.as_deref() == Some(subject))
@@ -67,7 +67,7 @@ fn the_wall_clock_may_go_anywhere() {
     let jumps = [("one", HOUR), ("two", -HOUR), ("three", DAY), ("four", -DAY), ("five", 0)];
     for (subject, shift) in jumps {
         clocks.shift(shift, 0);
-        one_line(&agent, (subject, shift));
+        one_line(&agent, subject, shift);
         // Raised under the new clock, it is over after its second of quiet: not at once, and not never.
         agent.kmsg().write("test: noise");
         agent.wait_condition("TestNoisy", "True");
@@ -83,7 +83,7 @@ fn the_wall_clock_may_go_anywhere() {
     let count = || cluster.events(node, "TestLine").iter().map(|event| event["count"].as_u64().unwrap()).sum::<u64>();
     until("all are in the API", || (count() >= 5).then_some(()));
     assert_eq!(stable("the Events rest", count), 5);
-    same_second(&wait_published(&cluster, (node, "TestUnhealthy"), "True")["lastTransitionTime"], raised.transition);
+    same_second(&wait_published(&cluster, node, "TestUnhealthy", "True")["lastTransitionTime"], raised.transition);
 }
 
 /// Timers stop in suspend; the first thing that happens after it catches up.
@@ -99,7 +99,7 @@ fn a_suspend_makes_no_monitor_late() {
     }
     // An hour asleep: the wall clock has gone on as well.
     clocks.shift(HOUR, HOUR);
-    one_line(&agent, ("awake", HOUR));
+    one_line(&agent, "awake", HOUR);
     // No daemon could report meanwhile: each has its ttl once more, and no longer.
     let unknown = agent.wait_condition("TestUnhealthy", "Unknown");
     assert_eq!(unknown.reason.as_str(), "MonitorStale");
@@ -110,7 +110,7 @@ fn heartbeats_go_on_after_a_day_back() {
     let (cluster, clocks, node) = (Cluster::double(), Clocks::right(), "beating");
     let agent = start(&cluster, node, &clocks, "[apiserver]\nheartbeat = \"10s\"\n");
     agent.wait_condition("TestUnhealthy", "False");
-    wait_published(&cluster, (node, "TestUnhealthy"), "False");
+    wait_published(&cluster, node, "TestUnhealthy", "False");
     for shift in [-DAY, DAY] {
         clocks.shift(shift, 0);
         let beat = |event_seen: &Value| {

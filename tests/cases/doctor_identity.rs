@@ -70,7 +70,7 @@ fn check<'a>(checks: &'a [Value], name: &str) -> (&'a str, &'a str, &'a str) {
 
 /// The check has this verdict, and these words in its detail or advice.
 #[track_caller]
-fn expect_check(checks: &[Value], name: &str, (verdict, words): (&str, &str)) {
+fn expect_check(checks: &[Value], name: &str, verdict: &str, words: &str) {
     let (reported, detail, advice) = check(checks, name);
     assert!(
         reported == verdict && (detail.contains(words) || advice.contains(words)),
@@ -91,17 +91,17 @@ fn another_node_is_proven_out_of_reach(cluster: &Cluster) {
     let doctor = Doctor::new();
     let kubeconfig = cluster.kubeconfig(&Identity::Agent(node.to_owned()));
     let checks = doctor.checks(node, &kubeconfig, &["--other-node", other]);
-    expect_check(&checks, "identity", ("ok", "nodewell:node:doctor-own"));
-    expect_check(&checks, "other Nodes", ("ok", "this identity is Node doctor-own only, not doctor-other"));
-    expect_check(&checks, "other Nodes' Events", ("ok", "this identity reports on Node doctor-own only"));
-    expect_check(&checks, "other Nodes' Leases", ("ok", "the Lease doctor-own in namespace nodewell only"));
-    expect_check(&checks, "the controller's Leases", ("ok", "cannot create"));
+    expect_check(&checks, "identity", "ok", "nodewell:node:doctor-own");
+    expect_check(&checks, "other Nodes", "ok", "this identity is Node doctor-own only, not doctor-other");
+    expect_check(&checks, "other Nodes' Events", "ok", "this identity reports on Node doctor-own only");
+    expect_check(&checks, "other Nodes' Leases", "ok", "the Lease doctor-own in namespace nodewell only");
+    expect_check(&checks, "the controller's Leases", "ok", "cannot create");
     for right in ["patch nodes/status", "create events", "patch events", "own Lease"] {
-        expect_check(&checks, right, ("ok", "allowed"));
+        expect_check(&checks, right, "ok", "allowed");
     }
     // Without another's name the policy is tried on the own Node. Nothing of it is stored.
     let checks = doctor.checks(node, &kubeconfig, &[]);
-    expect_check(&checks, "other Nodes", ("ok", "the policy that keeps to doctor-own is in force"));
+    expect_check(&checks, "other Nodes", "ok", "the policy that keeps to doctor-own is in force");
     let (_, stored) = cluster.admin(&Call::get(&format!("/api/v1/nodes/{node}")));
     assert_eq!(stored["metadata"]["annotations"]["nodewell.dev/doctor"], Value::Null);
 }
@@ -112,9 +112,9 @@ fn a_kubelets_identity_is_all_right(cluster: &Cluster) {
     node_with_agent(cluster, other);
     let kubeconfig = cluster.kubeconfig(&Identity::Node(node.to_owned()));
     let checks = Doctor::new().checks(node, &kubeconfig, &["--other-node", other]);
-    expect_check(&checks, "own Node", ("ok", node));
-    expect_check(&checks, "other Nodes", ("ok", "is not allowed to modify node"));
-    expect_check(&checks, "own Lease", ("ok", "an identity of its own may have one"));
+    expect_check(&checks, "own Node", "ok", node);
+    expect_check(&checks, "other Nodes", "ok", "is not allowed to modify node");
+    expect_check(&checks, "own Lease", "ok", "an identity of its own may have one");
 }
 
 fn a_mighty_identity_is_warned_of(cluster: &Cluster) {
@@ -122,9 +122,9 @@ fn a_mighty_identity_is_warned_of(cluster: &Cluster) {
     node_with_agent(cluster, node);
     node_with_agent(cluster, "doctor-mightys-other");
     let checks = Doctor::new().checks(node, &cluster.kubeconfig(&Identity::Admin), &[]);
-    expect_check(&checks, "other Nodes", ("warn", "mightier than the agent needs"));
-    expect_check(&checks, "other Nodes' Events", ("warn", "nodewell-admission.yaml"));
-    expect_check(&checks, "other Nodes' Leases", ("warn", "may write them"));
+    expect_check(&checks, "other Nodes", "warn", "mightier than the agent needs");
+    expect_check(&checks, "other Nodes' Events", "warn", "nodewell-admission.yaml");
+    expect_check(&checks, "other Nodes' Leases", "warn", "may write them");
 }
 
 fn a_bound_token_is_named_with_its_node(cluster: &Cluster) {
@@ -134,28 +134,29 @@ fn a_bound_token_is_named_with_its_node(cluster: &Cluster) {
     let doctor = Doctor::new();
     let bound = with_user(cluster, json!({ "token": token(cluster, Some(node)) }));
     let checks = doctor.checks(node, &bound, &["--other-node", other]);
-    expect_check(&checks, "credentials", ("ok", "bound to Node doctor-token, until"));
+    expect_check(&checks, "credentials", "ok", "bound to Node doctor-token, until");
     expect_check(
         &checks,
         "identity",
-        ("ok", "system:serviceaccount:nodewell:nodewell-agent, bound to Node doctor-token"),
+        "ok",
+        "system:serviceaccount:nodewell:nodewell-agent, bound to Node doctor-token",
     );
-    expect_check(&checks, "other Nodes", ("ok", "this identity is Node doctor-token only"));
+    expect_check(&checks, "other Nodes", "ok", "this identity is Node doctor-token only");
     let elsewhere = doctor.checks(other, &bound, &[]);
-    expect_check(&elsewhere, "credentials", ("fail", "bound to Node doctor-token, and this is doctor-tokens-other"));
+    expect_check(&elsewhere, "credentials", "fail", "bound to Node doctor-token, and this is doctor-tokens-other");
 }
 
 fn an_expired_certificate_is_named(cluster: &Cluster) {
     let node = "doctor-expired";
     node_with_agent(cluster, node);
     let doctor = Doctor::new();
-    let of = |name: &str, days| with_user(cluster, cluster.as_real().certificate((name, "nodewell:nodes"), days));
-    let checks = doctor.checks(node, &of("nodewell:node:doctor-expired", (-30, -1)), &[]);
-    expect_check(&checks, "credentials", ("fail", "over since"));
-    expect_check(&checks, "credentials", ("fail", "nodewell enroll --renew"));
-    expect_check(&checks, "API server", ("fail", "has expired, or is another cluster's"));
-    let checks = doctor.checks(node, &of("nodewell:node:doctor-expired", (1, 30)), &[]);
-    expect_check(&checks, "credentials", ("fail", "is this machine's clock right?"));
+    let of = |name: &str, days| with_user(cluster, cluster.as_real().certificate(name, "nodewell:nodes", days));
+    let checks = doctor.checks(node, &of("nodewell:node:doctor-expired", -30..-1), &[]);
+    expect_check(&checks, "credentials", "fail", "over since");
+    expect_check(&checks, "credentials", "fail", "nodewell enroll --renew");
+    expect_check(&checks, "API server", "fail", "has expired, or is another cluster's");
+    let checks = doctor.checks(node, &of("nodewell:node:doctor-expired", 1..30), &[]);
+    expect_check(&checks, "credentials", "fail", "is this machine's clock right?");
 }
 
 fn anothers_certificate_is_named(cluster: &Cluster) {
@@ -163,10 +164,10 @@ fn anothers_certificate_is_named(cluster: &Cluster) {
     node_with_agent(cluster, node);
     let kubeconfig = cluster.kubeconfig(&Identity::Agent("doctor-another".to_owned()));
     let checks = Doctor::new().checks(node, &kubeconfig, &[]);
-    expect_check(&checks, "identity", ("fail", "that is Node doctor-another's, and this is doctor-swapped"));
+    expect_check(&checks, "identity", "fail", "that is Node doctor-another's, and this is doctor-swapped");
     let kubelets = cluster.kubeconfig(&Identity::Node("doctor-another".to_owned()));
     let checks = Doctor::new().checks(node, &kubelets, &[]);
-    expect_check(&checks, "credentials", ("fail", "that is Node doctor-another's"));
+    expect_check(&checks, "credentials", "fail", "that is Node doctor-another's");
 }
 
 /// The second cluster is the one that all cases share.
@@ -179,14 +180,14 @@ fn another_clusters_credentials_are_named(cluster: &Cluster) {
     let mut wrong_authority = cluster.kubeconfig(&identity);
     wrong_authority["clusters"][0]["cluster"]["certificate-authority"] = json!(shared.authority());
     let checks = doctor.checks(node, &wrong_authority, &[]);
-    expect_check(&checks, "API server", ("fail", "not signed by the authority that the kubeconfig names"));
-    expect_check(&checks, "API server", ("fail", "take this cluster's"));
+    expect_check(&checks, "API server", "fail", "not signed by the authority that the kubeconfig names");
+    expect_check(&checks, "API server", "fail", "take this cluster's");
     // Their certificate, our address and authority.
     let mut wrong_certificate = cluster.kubeconfig(&identity);
     wrong_certificate["users"] = shared.kubeconfig(&identity)["users"].clone();
     let checks = doctor.checks(node, &wrong_certificate, &[]);
-    expect_check(&checks, "credentials", ("ok", "nodewell:node:doctor-foreign"));
-    expect_check(&checks, "API server", ("fail", "another cluster's"));
+    expect_check(&checks, "credentials", "ok", "nodewell:node:doctor-foreign");
+    expect_check(&checks, "API server", "fail", "another cluster's");
 }
 
 fn missing_policies_are_named(cluster: &Cluster) {
@@ -202,8 +203,8 @@ fn missing_policies_are_named(cluster: &Cluster) {
         let checks = doctor.checks(node, &kubeconfig, &[]);
         (check(&checks, "patch nodes/status").0 == "ok" && check(&checks, "own Lease").1 == "allowed").then_some(checks)
     });
-    expect_check(&checks, "other Nodes", ("warn", "no policy keeps this identity to its Node"));
-    expect_check(&checks, "other Nodes' Events", ("warn", "nodewell-admission.yaml"));
-    expect_check(&checks, "other Nodes' Leases", ("warn", "may write them"));
-    expect_check(&checks, "the controller's Leases", ("ok", "cannot create"));
+    expect_check(&checks, "other Nodes", "warn", "no policy keeps this identity to its Node");
+    expect_check(&checks, "other Nodes' Events", "warn", "nodewell-admission.yaml");
+    expect_check(&checks, "other Nodes' Leases", "warn", "may write them");
+    expect_check(&checks, "the controller's Leases", "ok", "cannot create");
 }

@@ -54,10 +54,10 @@ impl Machine {
         cluster.create_node(node);
         let plan = Plan::new(node);
         let kubelet = cluster.kubeconfig(&Identity::Node(node.to_owned()));
-        Self::with_kubelet(plan, (node, mode), &kubelet)
+        Self::with_kubelet(plan, node, mode, &kubelet)
     }
 
-    fn with_kubelet(plan: Plan, (node, mode): (&str, &str), kubelet: &Value) -> Self {
+    fn with_kubelet(plan: Plan, node: &str, mode: &str, kubelet: &Value) -> Self {
         // Built now, if it must be: that takes longer than a case waits.
         let _ = binary("nodewell");
         let path = plan.file("kubelet.conf", &kubelet.to_string());
@@ -181,9 +181,9 @@ fn a_node_is_enrolled_and_the_agent_changes_over(cluster: &Cluster) {
 fn agent_works_with_it(cluster: &Cluster, machine: Machine) {
     let Machine { plan, node } = machine;
     let agent: Agent = plan.with_identity().start();
-    wait_published(cluster, (&node, "KernelUnhealthy"), "False");
+    wait_published(cluster, &node, "KernelUnhealthy", "False");
     agent.kmsg().write(OOPS);
-    wait_published(cluster, (&node, "KernelUnhealthy"), "True");
+    wait_published(cluster, &node, "KernelUnhealthy", "True");
     until("its Event is there", || (!cluster.events(&node, "KernelOops").is_empty()).then_some(()));
 }
 
@@ -202,7 +202,7 @@ fn a_bootstrap_token_is_enough(cluster: &Cluster) {
     assert_eq!(code, 201, "{answer}");
     cluster.create_node("by-token");
     // No kubelet's kubeconfig on this machine.
-    let machine = Machine::with_kubelet(Plan::new("by-token"), ("by-token", "auto"), &json!({}));
+    let machine = Machine::with_kubelet(Plan::new("by-token"), "by-token", "auto", &json!({}));
     let address = cluster.kubeconfig(&Identity::Admin)["clusters"][0]["cluster"]["server"].clone();
     let (token, authority) = (format!("{id}.{secret}"), server.authority().display().to_string());
     let asker = cluster.client(&Identity::Bearer(token.clone()));
@@ -251,7 +251,7 @@ fn the_oneshot_enrols_by_itself_and_renews(cluster: &Cluster) {
     until("it is enrolled", enrolled);
     // What it has is old now: as after 70 % of its life. A new one is asked for, and the old one serves on.
     let before = fs::read_to_string(machine.own()).unwrap();
-    let old = server.certificate(("nodewell:node:by-itself", "nodewell:nodes"), (-80, 20));
+    let old = server.certificate("nodewell:node:by-itself", "nodewell:nodes", -80..20);
     let mut kubeconfig = read(&machine.own());
     kubeconfig["users"][0]["user"] = old;
     fs::write(machine.own(), kubeconfig.to_string()).unwrap();

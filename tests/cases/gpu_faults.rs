@@ -50,7 +50,7 @@ fn inventory(agent: &Agent) -> Option<HardwareView> {
 }
 
 /// It comes with the same report as the conditions, and may be shown after them.
-fn wait_inventory(agent: &Agent, (total, healthy): (u32, u32)) {
+fn wait_inventory(agent: &Agent, total: u32, healthy: u32) {
     until(&format!("{healthy} of {total} GPUs are well"), || {
         inventory(agent).filter(|line| (line.total, line.healthy) == (total, healthy)).map(|_| ())
     });
@@ -60,7 +60,7 @@ fn one_of_sixteen_that_is_lost_is_reported_and_back() {
     let gpus = Gpus::new(16, "ecc=0,0,0,0");
     let (agent, _monitor) = start(&gpus);
     agent.wait_condition("GpuUnhealthy", "False");
-    wait_inventory(&agent, (16, 16));
+    wait_inventory(&agent, 16, 16);
     gpus.add("fail all 15 0000:09:00.0");
     let lost = agent.wait_condition("GpuUnhealthy", "True");
     assert_eq!(problems(&agent, "GpuUnhealthy"), ["0000:09:00.0 GpuXid79FallenOffBus"]);
@@ -77,7 +77,7 @@ fn gpus_that_support_nothing_are_healthy() {
     let (agent, _monitor) = start(&gpus);
     agent.wait_condition("GpuUnhealthy", "False");
     assert_eq!(agent.condition("GpuFabricUnhealthy"), None, "they have none");
-    wait_inventory(&agent, (2, 2));
+    wait_inventory(&agent, 2, 2);
 }
 
 fn an_older_drivers_library_is_enough() {
@@ -134,7 +134,7 @@ fn a_missing_gpu_stays_missing_across_restarts() {
     // The new monitor, which has looked at all, reports what the other GPU has.
     gpus.add("fail all 15 0000:00:00.0");
     wait_problems(&agent, "GpuUnhealthy", &["0000:00:00.0 GpuXid79FallenOffBus", "0000:01:00.0 GpuMissing"]);
-    wait_inventory(&agent, (2, 0));
+    wait_inventory(&agent, 2, 0);
     assert_eq!(agent.events("GpuMissing").len(), 1, "the problem never ended");
     gpus.plug("0000:01:00.0");
     gpus.script(&gpus.healthy("ecc=0,0,0,0"));

@@ -46,7 +46,7 @@ fn oneshot(plan: &Plan, root: &str) -> Outcome {
 }
 
 /// The kubelet gets these credentials; the root oneshot sees it, and the agent only ever the copy.
-fn kubelet_has(cluster: &Cluster, (plan, identity): (&Plan, &Identity)) -> Outcome {
+fn kubelet_has(cluster: &Cluster, plan: &Plan, identity: &Identity) -> Outcome {
     let kubelets = plan.folder().join("kubelets");
     fs::create_dir_all(&kubelets).unwrap();
     let path = cluster.write_kubeconfig(identity, &kubelets);
@@ -72,10 +72,10 @@ fn credentials_that_come_later_are_taken(cluster: &Cluster) {
     assert_eq!(state(&agent), "disabled");
     agent.kmsg().write(OOPS);
     agent.wait_condition("KernelUnhealthy", "True");
-    let outcome = kubelet_has(cluster, (agent.plan(), &Identity::Node(node.to_owned())));
+    let outcome = kubelet_has(cluster, agent.plan(), &Identity::Node(node.to_owned()));
     assert!(outcome.stderr.contains("the agent has the kubelet's credentials"), "{outcome:?}");
     // What was found before there was an API server to report to is reported.
-    wait_published(cluster, (node, "KernelUnhealthy"), "True");
+    wait_published(cluster, node, "KernelUnhealthy", "True");
     until("its Event is reported", || (!cluster.events(node, "KernelOops").is_empty()).then_some(()));
     let mode = fs::metadata(published(&agent)).unwrap().permissions().mode() & 0o777;
     assert!([0o600, 0o640].contains(&mode), "{mode:o}");
@@ -84,11 +84,11 @@ fn credentials_that_come_later_are_taken(cluster: &Cluster) {
 fn credentials_that_rotate_are_followed(cluster: &Cluster) {
     let node = "published-again";
     let plan = plan(cluster, node);
-    kubelet_has(cluster, (&plan, &Identity::Unknown));
+    kubelet_has(cluster, &plan, &Identity::Unknown);
     let agent = plan.start();
     until("the server refuses it", || agent.view().apiserver.message.contains("401").then_some(()));
-    kubelet_has(cluster, (agent.plan(), &Identity::Node(node.to_owned())));
-    wait_published(cluster, (node, "KernelUnhealthy"), "False");
+    kubelet_has(cluster, agent.plan(), &Identity::Node(node.to_owned()));
+    wait_published(cluster, node, "KernelUnhealthy", "False");
     agent.kmsg().write(STALL);
     until("its Event is reported", || (!cluster.events(node, "RCUStall").is_empty()).then_some(()));
 }
@@ -113,7 +113,7 @@ fn a_plug_in_is_roots_to_run(cluster: &Cluster) {
     let published = fs::read_to_string(plan.folder().join("identity/kubeconfig")).unwrap();
     assert!(published.contains("node:published-plugin") && !published.contains("exec"), "{published}");
     let _agent = plan.start();
-    wait_published(cluster, (node, "KernelUnhealthy"), "False");
+    wait_published(cluster, node, "KernelUnhealthy", "False");
 }
 
 fn what_cannot_be_used_is_one_line() {

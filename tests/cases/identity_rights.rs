@@ -65,7 +65,7 @@ pub(crate) fn allowed(client: &Client, what: &str, call: &Call) -> Value {
 }
 
 /// By a role (403) or by one of our policies (422), with this text.
-pub(crate) fn refused(client: &Client, what: &str, (call, words): (&Call, &str)) {
+pub(crate) fn refused(client: &Client, what: &str, call: &Call, words: &str) {
     let (code, answer) = client.call(call);
     let message = answer["message"].as_str().unwrap_or_default();
     assert!([403, 422].contains(&code) && message.contains(words), "{what}: {code} {answer}");
@@ -89,7 +89,7 @@ pub(crate) fn event(name: &str, node: &str, more: &Value) -> Value {
 
 pub(crate) const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/nodewell/leases";
 
-pub(crate) fn lease(name: &str, (owner, uid): (&str, &str)) -> Value {
+pub(crate) fn lease(name: &str, owner: &str, uid: &str) -> Value {
     json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
         "metadata": { "name": name, "ownerReferences": [{ "apiVersion": "v1", "kind": "Node", "name": owner, "uid": uid }] },

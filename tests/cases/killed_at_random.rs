@@ -3,7 +3,7 @@
 use nodewell_tests::{
     agent::Plan,
     cluster::{Cluster, Identity},
-    fire::{RULES, under_fire},
+    fire::{Fire, RULES, under_fire},
     suite::Suite,
 };
 
@@ -20,6 +20,6 @@ fn everything_is_counted_once(cluster: &Cluster) {
     let plan = Plan::new(node).rules(RULES);
     let kubeconfig = cluster.write_kubeconfig(&Identity::Node(node.to_owned()), plan.folder());
     let plan = plan.kubeconfig(kubeconfig);
-    let toll = under_fire(cluster, node, &plan, (KILLS, 7));
+    let toll = under_fire(cluster, node, &plan, &Fire { kills: KILLS, seed: 7 });
     assert_eq!(toll.wrong(), 0, "{toll:?}");
 }

@@ -29,6 +29,13 @@ pub(crate) fn list(suite: &mut Suite) {
         .long("a_real_server_counts_each_line_once", each_line_is_counted_once);
 }
 
+/// At which point an agent dies, and at which passing of it.
+#[derive(Clone, Copy)]
+struct Death {
+    point: &'static str,
+    nth: usize,
+}
+
 /// Every name in the list of the agent's source.
 fn points() -> Vec<&'static str> {
     let list = CRASH_RS.split_once("pub const POINTS").and_then(|(_, rest)| rest.split_once("];")).unwrap().0;
@@ -45,7 +52,8 @@ fn the_steps_are_found() {
 
 fn each_line_is_counted_once(cluster: &Cluster) {
     let points = points();
-    let deaths: Vec<_> = PASSINGS.iter().flat_map(|nth| points.iter().map(move |point| (*point, *nth))).collect();
+    let deaths: Vec<_> =
+        PASSINGS.iter().flat_map(|nth| points.iter().map(move |point| Death { point, nth: *nth })).collect();
     thread::scope(|scope| {
         let some = |first: usize| deaths.iter().skip(first).step_by(AT_ONCE);
         let work = |first| scope.spawn(move || some(first).for_each(|death| dies_at(cluster, *death)));
@@ -55,7 +63,8 @@ fn each_line_is_counted_once(cluster: &Cluster) {
     });
 }
 
-fn dies_at(cluster: &Cluster, (point, nth): (&str, usize)) {
+fn dies_at(cluster: &Cluster, death: Death) {
+    let Death { point, nth } = death;
     let node = format!("dies-at-{}-{nth}", point.replace('.', "-"));
     let plan = plan(cluster, &node);
     if point == "store.before-aside" {
@@ -65,8 +74,8 @@ fn dies_at(cluster: &Cluster, (point, nth): (&str, usize)) {
     let doomed = plan.wrapped_in(vec!["env".into(), format!("NODEWELL_CRASH_AT={point}:{nth}").into()]);
     let mut process = doomed.launch();
     write(&doomed, "before");
-    let death = end_of(&mut process, (point, nth), || is_reported(cluster, &node, "before"));
-    assert!(death == Some(Signal::SIGKILL) || nth > 1, "{node}: no run came by there");
+    let signal = end_of(&mut process, death, || is_reported(cluster, &node, "before"));
+    assert!(signal == Some(Signal::SIGKILL) || nth > 1, "{node}: no run came by there");
     process.kill();
 
     let plan = doomed.wrapped_in(Vec::new());
@@ -98,7 +107,7 @@ fn write(plan: &Plan, when: &str) {
 }
 
 /// What the agent died of; `None` if it has reported everything and lives on.
-fn end_of(process: &mut Process, (point, nth): (&str, usize), has_reported: impl Fn() -> bool) -> Option<Signal> {
+fn end_of(process: &mut Process, Death { point, nth }: Death, has_reported: impl Fn() -> bool) -> Option<Signal> {
     let mut stopped = false;
     until(&format!("it dies at {point}:{nth}"), || {
         if let Some(status) = process.ended() {

@@ -58,12 +58,12 @@ fn about_its_own_node(cluster: &Cluster) {
     let (a, b) = kubelets(cluster, "ke-own");
     allowed(&a, "about itself", &post(&written("ke-own.1", "ke-own-a", "ke-own-a")));
     allowed(&b, "about itself", &post(&written("ke-own.2", "ke-own-b", "ke-own-b")));
-    refused(&a, "about b", (&post(&written("ke-own.3", "ke-own-b", "ke-own-a")), NODES));
-    refused(&b, "about a", (&post(&written("ke-own.4", "ke-own-a", "ke-own-b")), NODES));
-    refused(&a, "about b in b's name", (&post(&written("ke-own.5", "ke-own-b", "ke-own-b")), NAMES));
+    refused(&a, "about b", &post(&written("ke-own.3", "ke-own-b", "ke-own-a")), NODES);
+    refused(&b, "about a", &post(&written("ke-own.4", "ke-own-a", "ke-own-b")), NODES);
+    refused(&a, "about b in b's name", &post(&written("ke-own.5", "ke-own-b", "ke-own-b")), NAMES);
     let mut nameless = written("ke-own.6", "ke-own-a", "");
     nameless["source"] = json!({ "component": "kubelet" });
-    refused(&a, "in no user's name", (&post(&nameless), NAMES));
+    refused(&a, "in no user's name", &post(&nameless), NAMES);
     // Older kubelets set their name in `source` alone.
     let mut old = written("ke-own.7", "ke-own-a", "ke-own-a");
     old["reportingInstance"] = json!("");
@@ -85,7 +85,7 @@ fn about_pods_and_claims_in_its_own_name(cluster: &Cluster) {
         about["involvedObject"] = json!({ "kind": kind, "name": "x", "namespace": "default" });
         match words {
             None => drop(allowed(&a, kind, &post(&about))),
-            Some(words) => refused(&a, kind, (&post(&about), words)),
+            Some(words) => refused(&a, kind, &post(&about), words),
         }
     }
 }
@@ -96,12 +96,12 @@ fn anothers_events_are_not_its_to_change(cluster: &Cluster) {
     allowed(&b, "its own", &post(&written("ke-change.2", "ke-change-b", "ke-change-b")));
     let merge = |name: &str, change: &Value| Call::merge(&format!("{EVENTS}/{name}"), change);
     allowed(&a, "counting its own", &merge("ke-change.1", &json!({ "count": 2 })));
-    refused(&a, "counting b's", (&merge("ke-change.2", &json!({ "count": 2 })), NAMES));
+    refused(&a, "counting b's", &merge("ke-change.2", &json!({ "count": 2 })), NAMES);
     let taken = json!({ "source": { "host": "ke-change-a" }, "reportingInstance": "ke-change-a",
         "involvedObject": { "name": "ke-change-a" } });
-    refused(&a, "taking b's over", (&merge("ke-change.2", &taken), "another's Events are not a kubelet's to change"));
+    refused(&a, "taking b's over", &merge("ke-change.2", &taken), "another's Events are not a kubelet's to change");
     let moved = json!({ "involvedObject": { "name": "ke-change-b" } });
-    refused(&a, "moving its own to b", (&merge("ke-change.1", &moved), NODES));
+    refused(&a, "moving its own to b", &merge("ke-change.1", &moved), NODES);
 }
 
 fn the_newer_api_is_no_way_round(cluster: &Cluster) {
@@ -112,5 +112,5 @@ fn the_newer_api_is_no_way_round(cluster: &Cluster) {
         "eventTime": "2026-11-22T10:00:00.000000Z", "reportingController": "kubelet", "reportingInstance": "ke-newer-a",
     });
     let path = "/apis/events.k8s.io/v1/namespaces/default/events";
-    refused(&a, "about b", (&Call::post(path, &event), NODES));
+    refused(&a, "about b", &Call::post(path, &event), NODES);
 }

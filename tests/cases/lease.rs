@@ -59,7 +59,7 @@ fn a_lease_is_renewed_and_nothing_else_is_written(cluster: &Cluster) {
 fn without_the_right_it_works_without(cluster: &Cluster) {
     let node = "unleased";
     let agent = plan_on(cluster, node).start();
-    wait_published(cluster, (node, "KernelUnhealthy"), "False");
+    wait_published(cluster, node, "KernelUnhealthy", "False");
     until("it is reported", || agent.log().contains("no Lease for us").then_some(()));
     assert!(agent.log().contains("can only access leases in the"));
     let apiserver = agent.view().apiserver;
@@ -73,7 +73,7 @@ fn without_the_right_it_works_without(cluster: &Cluster) {
 fn a_lease_that_goes_with_its_node(cluster: &Cluster) {
     let node = "leased-again";
     let _agent = with_lease(cluster, node);
-    wait_published(cluster, (node, "KernelUnhealthy"), "False");
+    wait_published(cluster, node, "KernelUnhealthy", "False");
     until("a Lease", || cluster.lease(node));
     cluster.delete_node(node);
     let uid = cluster.create_node(node);

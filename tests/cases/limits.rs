@@ -191,18 +191,18 @@ fn a_swap_storm_is_reported_while_it_lasts() {
     wait_over(&agent, "MemoryPressureHigh");
 }
 
-fn task(agent: &Agent, (pid, name, state): (u32, &str, char)) {
+fn task(agent: &Agent, pid: u32, name: &str, state: char) {
     let line = format!("{pid} ({name}) {state} 7 1 1 0 -1 0 0 0 0 0 3 4 0 0 20 0 1 0 {pid} 0 0\n");
     write(agent, &format!("proc/{pid}/stat"), &line);
 }
 
 fn tasks_that_hang_or_are_not_reaped_are_reported() {
     let agent = machine().start();
-    task(&agent, (7, "java", 'S'));
+    task(&agent, 7, "java", 'S');
     write(&agent, "proc/7/cgroup", "0::/kubepods.slice/kubepods-pod0d6e7d1c_3c1b_4f2a_90b1_c2d3e4f5a6b7.slice/x\n");
     for pid in 10..13 {
-        task(&agent, (pid, "sh", 'Z'));
-        task(&agent, (pid + 10, "nfsd", 'D'));
+        task(&agent, pid, "sh", 'Z');
+        task(&agent, pid + 10, "nfsd", 'D');
     }
     let _check_process = started(agent.plan());
     let java = "java of pod 0d6e7d1c-3c1b-4f2a-90b1-c2d3e4f5a6b7";
@@ -211,7 +211,7 @@ fn tasks_that_hang_or_are_not_reaped_are_reported() {
     assert!(blocked.message.contains("3 × nfsd"), "{}", blocked.message);
     for pid in 10..13 {
         fs::remove_dir_all(agent.plan().folder().join(format!("proc/{pid}"))).unwrap();
-        task(&agent, (pid + 10, "nfsd", 'S'));
+        task(&agent, pid + 10, "nfsd", 'S');
     }
     wait_over(&agent, "TasksUnhealthy");
 }

@@ -47,7 +47,7 @@ fn on(agent: &Agent, condition: &str, subject: &str) -> Option<ConditionView> {
 }
 
 /// Waits until `subject` has a problem of this reason, and gives its message and its source.
-fn reported(agent: &Agent, condition: &str, (reason, subject): (&str, &str)) -> (String, String) {
+fn reported(agent: &Agent, condition: &str, reason: &str, subject: &str) -> (String, String) {
     until(&format!("{condition}: {reason} on {subject}"), || {
         let problems = on(agent, condition, subject)?.problems;
         let is_it = |one: &&_| matches!(one, nodewell_model::view::ProblemView { reason: r, subject: Some(s), .. } if r.as_str() == reason && s == subject);
@@ -71,7 +71,7 @@ fn a_full_filesystem_is_reported_until_there_is_room() {
     until("filesystems are looked at", || agent.condition("FilesystemFull"));
     assert!(on(&agent, "FilesystemFull", &point).is_none());
     disk.fill();
-    let (message, _) = reported(&agent, "FilesystemFull", ("FilesystemSpaceLow", &point));
+    let (message, _) = reported(&agent, "FilesystemFull", "FilesystemSpaceLow", &point);
     assert!(message.contains("100 % of the space is used (limit 98 %), nothing left; free space"), "{message}");
     disk.make_room();
     over(&agent, "FilesystemFull", &point);
@@ -85,7 +85,7 @@ fn what_the_kernel_cut_off_is_one_problem() {
     until("mounts are looked at", || agent.condition("FilesystemFull"));
     assert!(on(&agent, "ReadonlyFilesystem", disk.name()).is_none());
     disk.break_filesystem();
-    let (_, source) = reported(&agent, "ReadonlyFilesystem", ("FilesystemIsReadOnly", disk.name()));
+    let (_, source) = reported(&agent, "ReadonlyFilesystem", "FilesystemIsReadOnly", disk.name());
     assert!(source.starts_with("mounts@"), "{source}");
     agent.kmsg().write(&format!("EXT4-fs ({}): Remounting filesystem read-only", disk.name()));
     until("both report it", || {
@@ -98,7 +98,7 @@ fn what_the_kernel_cut_off_is_one_problem() {
     disk.mount("rw");
     over(&agent, "ReadonlyFilesystem", disk.name());
     disk.fill();
-    reported(&agent, "FilesystemFull", ("FilesystemSpaceLow", &text(&disk.mount_point())));
+    reported(&agent, "FilesystemFull", "FilesystemSpaceLow", &text(&disk.mount_point()));
     assert!(on(&agent, "ReadonlyFilesystem", disk.name()).is_none(), "what is over is not reported again");
 }
 
@@ -111,7 +111,7 @@ fn a_program_that_hangs_takes_no_other_with_it() {
     let (check, mounts) = (check_process.worker(), check_process.worker_of_group("mounts"));
     // Its reader can be killed.
     fuse.behave(Manner::Leaves);
-    let (message, _) = reported(&agent, "MountHung", ("MountNotAnswering", &hanging));
+    let (message, _) = reported(&agent, "MountHung", "MountNotAnswering", &hanging);
     assert!(message.contains("made-up (fuse.nodewell): no answer within 1 s"), "{message}");
     until("its reader is gone", || (!runs(mounts)).then_some(()));
     fuse.behave(Manner::Answers);
@@ -119,14 +119,14 @@ fn a_program_that_hangs_takes_no_other_with_it() {
     // Its reader cannot be killed: it is left alone, and the others are asked by another one.
     fuse.behave(Manner::Takes);
     check_process.wait_logged("survives SIGKILL", 1);
-    reported(&agent, "MountHung", ("MountNotAnswering", &hanging));
+    reported(&agent, "MountHung", "MountNotAnswering", &hanging);
     disk.fill();
-    reported(&agent, "FilesystemFull", ("FilesystemSpaceLow", &point));
+    reported(&agent, "FilesystemFull", "FilesystemSpaceLow", &point);
     assert!(runs(check), "the reader of the other checks has nothing to do with it");
     fuse.behave(Manner::Answers);
     over(&agent, "MountHung", &hanging);
     fuse.behave(Manner::Ended);
-    let (message, _) = reported(&agent, "MountHung", ("MountUnusable", &hanging));
+    let (message, _) = reported(&agent, "MountHung", "MountUnusable", &hanging);
     assert!(message.contains("not connected"), "{message}");
     drop(fuse);
     over(&agent, "MountHung", &hanging);

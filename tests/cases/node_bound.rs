@@ -39,18 +39,15 @@ fn a_bound_token_is_its_node_only(cluster: &Cluster) {
     allowed(&agent, "its own conditions", &apply(node, "KernelUnhealthy"));
     allowed(&agent, "its own Event", &Call::post(EVENTS, &event("token-mine.1", node, &Value::Null)));
     let uid = cluster.node_uid(node);
-    allowed(&agent, "its own Lease", &Call::post(LEASES, &lease(node, (node, &uid))));
-    refused(&agent, "another's", (&apply("token-theirs", "KernelUnhealthy"), "this identity is Node token-mine only"));
+    allowed(&agent, "its own Lease", &Call::post(LEASES, &lease(node, node, &uid)));
+    refused(&agent, "another's", &apply("token-theirs", "KernelUnhealthy"), "this identity is Node token-mine only");
     refused(
         &agent,
         "another's Event",
-        (&Call::post(EVENTS, &event("token-mine.2", "token-theirs", &Value::Null)), "reports on Node token-mine only"),
+        &Call::post(EVENTS, &event("token-mine.2", "token-theirs", &Value::Null)),
+        "reports on Node token-mine only",
     );
-    refused(
-        &agent,
-        "another's Lease",
-        (&Call::post(LEASES, &lease("token-theirs", ("token-theirs", "u"))), "token-mine"),
-    );
+    refused(&agent, "another's Lease", &Call::post(LEASES, &lease("token-theirs", "token-theirs", "u")), "token-mine");
     cluster.delete_node(node);
     let gone = || (agent.call(&apply(node, "KernelUnhealthy")).0 == 401).then_some(());
     until("the token dies with its Node", gone);
@@ -60,7 +57,7 @@ fn an_unbound_token_writes_nothing(cluster: &Cluster) {
     let node = "token-unbound";
     node_with_agent(cluster, node);
     let agent = cluster.client(&Identity::Bearer(token(cluster, None)));
-    refused(&agent, "conditions", (&apply(node, "KernelUnhealthy"), "this identity is Node (none) only"));
-    refused(&agent, "an Event", (&Call::post(EVENTS, &event("token-unbound.1", node, &Value::Null)), "(none)"));
-    refused(&agent, "a Lease", (&Call::post(LEASES, &lease(node, (node, "u"))), "(none)"));
+    refused(&agent, "conditions", &apply(node, "KernelUnhealthy"), "this identity is Node (none) only");
+    refused(&agent, "an Event", &Call::post(EVENTS, &event("token-unbound.1", node, &Value::Null)), "(none)");
+    refused(&agent, "a Lease", &Call::post(LEASES, &lease(node, node, "u")), "(none)");
 }

@@ -24,7 +24,7 @@ pub(crate) fn list(suite: &mut Suite) {
 fn a_quiet_node_made_again_is_written_at_the_next_event(cluster: &Cluster) {
     let node = "quiet-again";
     let agent = plan_on(cluster, node).start();
-    wait_published(cluster, (node, "KernelUnhealthy"), "False");
+    wait_published(cluster, node, "KernelUnhealthy", "False");
     cluster.delete_node(node);
     cluster.create_node(node);
     let reported = Instant::now();
@@ -33,13 +33,13 @@ fn a_quiet_node_made_again_is_written_at_the_next_event(cluster: &Cluster) {
     });
     assert!(cluster.condition(node, "KernelUnhealthy").is_none(), "the agent does not know of it");
     agent.kmsg().write(STALL);
-    wait_published(cluster, (node, "KernelUnhealthy"), "False");
+    wait_published(cluster, node, "KernelUnhealthy", "False");
 }
 
 fn a_new_node_gets_conditions_and_events(cluster: &Cluster) {
     let node = "made-again";
     let agent = plan_on(cluster, node).start();
-    wait_published(cluster, (node, "KernelUnhealthy"), "False");
+    wait_published(cluster, node, "KernelUnhealthy", "False");
     cluster.delete_node(node);
     agent.kmsg().write(OOPS);
     agent.wait_condition("KernelUnhealthy", "True");

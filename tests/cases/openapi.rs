@@ -84,7 +84,7 @@ fn real_answers_are_as_described() {
             over_socket(&agent.socket(), Method::from_bytes(method.as_bytes()).unwrap(), target, &body).unwrap();
         assert_eq!(answer.status.as_u16(), code, "{method} {target} {}", answer.body);
         let path = target.split('?').next().unwrap();
-        let errors = api.errors_of_answer((method, path), code, &answer.json());
+        let errors = api.errors_of_answer(method, path, code, &answer.json());
         assert!(errors.is_empty(), "{errors:#?}");
         assert_eq!(answer.retry_after.is_some(), api.wants_retry_after(method, path, code));
     }
@@ -123,13 +123,13 @@ fn rejections_are_as_described() {
     ] {
         let (got, body, comes_back) = curl(&agent, before, args);
         assert_eq!(got, code, "{body}");
-        let errors = api.errors_of_answer(("POST", "/v1/status"), code, &body);
+        let errors = api.errors_of_answer("POST", "/v1/status", code, &body);
         assert!(errors.is_empty(), "{errors:#?}");
         assert_eq!(comes_back, api.wants_retry_after("POST", "/v1/status", code), "{code}");
     }
     let account = agent.get("/v1/status").unwrap().json();
     assert!(account["refused"].as_array().is_some_and(|refused| !refused.is_empty()));
-    assert!(api.errors_of_answer(("GET", "/v1/status"), 200, &account).is_empty());
+    assert!(api.errors_of_answer("GET", "/v1/status", 200, &account).is_empty());
 }
 
 /// Bodies that the description lets through are read; those that it refuses are refused.
@@ -160,7 +160,7 @@ fn what_is_described_is_taken() {
         json!([{"source": "raid"}, {}]),
         json!("raid"),
     ] {
-        let described = api.errors_of_request(("POST", "/v1/status"), &body).is_empty();
+        let described = api.errors_of_request("POST", "/v1/status", &body).is_empty();
         let answer = agent.post("/v1/status", &body.to_string());
         let code = if described { 200 } else { 400 };
         assert_eq!(answer.status.as_u16(), code, "{body}: {}", answer.body);

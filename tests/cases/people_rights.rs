@@ -101,7 +101,7 @@ fn each_role_does_what_its_name_promises(cluster: &Cluster) {
     for (who, name) in [(&operator, "operator"), (&fencer, "fencer"), (&author, "author"), (&stranger, "stranger")] {
         takes_no_other_way(who, name);
     }
-    refused(&stranger, "reading records", (&Call::get(FENCES), FORBIDDEN));
+    refused(&stranger, "reading records", &Call::get(FENCES), FORBIDDEN);
 }
 
 fn stops(operator: &Client) {
@@ -109,16 +109,16 @@ fn stops(operator: &Client) {
     allowed(operator, "aborting", &merge("stopped", &abort, ""));
     allowed(operator, "pausing everything", &apply("nodewell-pause"));
     let again = json!({ "metadata": { "annotations": retry() } });
-    refused(operator, "another try", (&merge("retried", &again, ""), "takes the verb retry"));
+    refused(operator, "another try", &merge("retried", &again, ""), "takes the verb retry");
     let both = json!({ "metadata": { "annotations": retry() }, "spec": { "abort": true } });
-    refused(operator, "another try beside an abort", (&merge("retried", &both, ""), "takes the verb retry"));
+    refused(operator, "another try beside an abort", &merge("retried", &both, ""), "takes the verb retry");
     let unsaid = json!({ "spec": { "abort": false } });
-    refused(operator, "unsaying an abort", (&merge("stopped", &unsaid, ""), "cannot be unsaid"));
-    refused(operator, "other steps", (&merge("retried", &json!({ "spec": { "steps": [] } }), ""), "do not change"));
-    refused(operator, "deleting a record", (&Call::delete(&format!("{FENCES}/ended")), FORBIDDEN));
-    refused(operator, "going on", (&Call::delete(&hold_path()), FORBIDDEN));
+    refused(operator, "unsaying an abort", &merge("stopped", &unsaid, ""), "cannot be unsaid");
+    refused(operator, "other steps", &merge("retried", &json!({ "spec": { "steps": [] } }), ""), "do not change");
+    refused(operator, "deleting a record", &Call::delete(&format!("{FENCES}/ended")), FORBIDDEN);
+    refused(operator, "going on", &Call::delete(&hold_path()), FORBIDDEN);
     let status = Call::merge(&format!("{FENCES}/retried/status"), &json!({ "status": { "phase": "Closed" } }));
-    refused(operator, "what the controller knows", (&status, FORBIDDEN));
+    refused(operator, "what the controller knows", &status, FORBIDDEN);
     policies_are_not_theirs(operator);
 }
 
@@ -130,16 +130,16 @@ fn decides(fencer: &Client) {
     allowed(fencer, "going on", &Call::delete(&hold_path()));
     allowed(fencer, "pausing everything", &apply("nodewell-pause"));
     let status = Call::merge(&format!("{FENCES}/retried/status"), &json!({ "status": { "phase": "Closed" } }));
-    refused(fencer, "what the controller knows", (&status, FORBIDDEN));
+    refused(fencer, "what the controller knows", &status, FORBIDDEN);
     policies_are_not_theirs(fencer);
 }
 
 fn policies_are_not_theirs(who: &Client) {
     let theirs = format!("{POLICIES}/theirs");
     allowed(who, "reading policies", &Call::get(&theirs));
-    refused(who, "editing a policy", (&Call::merge(&theirs, &json!({ "spec": { "when": "true" } })), FORBIDDEN));
-    refused(who, "making a policy", (&Call::post(POLICIES, &policy("mine")), FORBIDDEN));
-    refused(who, "deleting a policy", (&Call::delete(&theirs), FORBIDDEN));
+    refused(who, "editing a policy", &Call::merge(&theirs, &json!({ "spec": { "when": "true" } })), FORBIDDEN);
+    refused(who, "making a policy", &Call::post(POLICIES, &policy("mine")), FORBIDDEN);
+    refused(who, "deleting a policy", &Call::delete(&theirs), FORBIDDEN);
 }
 
 fn writes_policies(author: &Client) {
@@ -148,10 +148,10 @@ fn writes_policies(author: &Client) {
     allowed(author, "editing it", &Call::merge(&mine, &json!({ "spec": { "when": "true" } })));
     allowed(author, "deleting it", &Call::delete(&mine));
     allowed(author, "reading records", &Call::get(&format!("{FENCES}/stopped")));
-    refused(author, "aborting", (&merge("stopped", &json!({ "spec": { "abort": true } }), ""), FORBIDDEN));
-    refused(author, "deleting a record", (&Call::delete(&format!("{FENCES}/stopped")), FORBIDDEN));
-    refused(author, "pausing", (&apply("nodewell-pause"), FORBIDDEN));
-    refused(author, "going on", (&Call::delete(&hold_path()), FORBIDDEN));
+    refused(author, "aborting", &merge("stopped", &json!({ "spec": { "abort": true } }), ""), FORBIDDEN);
+    refused(author, "deleting a record", &Call::delete(&format!("{FENCES}/stopped")), FORBIDDEN);
+    refused(author, "pausing", &apply("nodewell-pause"), FORBIDDEN);
+    refused(author, "going on", &Call::delete(&hold_path()), FORBIDDEN);
 }
 
 /// How nodes are fenced, which machine belongs to which node, passwords, and the nodes themselves.
@@ -172,7 +172,7 @@ fn takes_no_other_way(who: &Client, name: &str) {
         ),
         Call::get("/apis/coordination.k8s.io/v1/namespaces/nodewell-controller/leases/nodewell-controller"),
     ] {
-        refused(who, name, (&call, FORBIDDEN));
+        refused(who, name, &call, FORBIDDEN);
     }
 }
 

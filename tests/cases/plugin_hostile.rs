@@ -125,19 +125,17 @@ fn what_is_no_program_is_reported() {
         let (agent, _check_process) = with_path(plan, &path, "5s");
         unknown(&agent)
     };
-    let refused = |event: (String, String), end: &str| {
-        assert!(event.0 == "PluginRefused" && event.1.ends_with(end), "{event:?}");
+    let refused = |path: &dyn Fn(&Plan) -> std::path::PathBuf, end: &str| {
+        let (why, message) = event_of(path);
+        assert!(why == "PluginRefused" && message.ends_with(end), "{why}: {message}");
     };
-    refused(event_of(&|plan| plan.folder().to_owned()), "is a directory, not a program");
-    refused(event_of(&|plan| plan.folder().join("none.sh")), "none.sh does not exist");
-    refused(event_of(&|plan| plan.file("bin/plain.sh", "#!/bin/sh\n")), "is not executable; chmod +x it");
+    refused(&|plan| plan.folder().to_owned(), "is a directory, not a program");
+    refused(&|plan| plan.folder().join("none.sh"), "none.sh does not exist");
+    refused(&|plan| plan.file("bin/plain.sh", "#!/bin/sh\n"), "is not executable; chmod +x it");
     let (why, message) = event_of(&|plan| plan.program("lost.sh", "#!/nonexistent/interpreter\n"));
     assert!(why == "PluginNotStarted" && message.contains("No such file or directory"), "{message}");
-    refused(
-        event_of(&|plan| plan.program("rubbish", "\u{1}\u{2} no program\n")),
-        "its first line must be #! and a path",
-    );
-    refused(event_of(&|plan| plan.program("no.sh", "echo fine\n")), "its first line must be #! and a path");
+    refused(&|plan| plan.program("rubbish", "\u{1}\u{2} no program\n"), "its first line must be #! and a path");
+    refused(&|plan| plan.program("no.sh", "echo fine\n"), "its first line must be #! and a path");
     let (why, message) = event_of(&|plan| plan.program("dies.sh", "#!/bin/sh\nkill -SEGV $$\n"));
     assert!(why == "PluginKilled" && message.contains("ended by signal 11"), "{message}");
 }

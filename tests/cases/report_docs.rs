@@ -68,7 +68,7 @@ fn the_shell_examples_report() {
         let answer: serde_json::Value = serde_json::from_str(&output).unwrap();
         assert!(answer.get("error").is_none(), "{answer}");
         if let Some(body) = call.split_once("-d '").map(|(_, rest)| rest.trim_end().trim_end_matches('\'')) {
-            let errors = api.errors_of_request(("POST", "/v1/status"), &serde_json::from_str(body).unwrap());
+            let errors = api.errors_of_request("POST", "/v1/status", &serde_json::from_str(body).unwrap());
             assert!(errors.is_empty(), "{errors:?}");
         }
     }

@@ -36,7 +36,7 @@ fn our_conditions_go_and_others_stay(cluster: &Cluster) {
     let flags = ["--kubeconfig", kubeconfig.to_str().unwrap(), "--node-name", node];
     cluster.write_as_peer(node, "kubelet", &json!([{ "type": "Ready", "status": "True" }]));
     let mut agent = plan.start();
-    wait_published(cluster, (node, "KernelDeadlock"), "False");
+    wait_published(cluster, node, "KernelDeadlock", "False");
     agent.kill();
     let outcome = withdraw(agent.plan(), &flags);
     assert_eq!(outcome.code, 0, "{outcome:?}");

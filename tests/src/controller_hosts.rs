@@ -31,8 +31,9 @@ use crate::{
     runtime::{block_on, runtime},
 };
 
-/// As the package's roles name it.
-const USER: (&str, &str) = ("nodewell:controller", "nodewell:controllers");
+/// As the package's roles name them.
+const USER: &str = "nodewell:controller";
+const GROUP: &str = "nodewell:controllers";
 /// Long enough for an agent to wait at a gate until its leader's Lease is over.
 const POWER_TIMEOUT_SECS: u32 = 40;
 const METRICS: u16 = 20258;
@@ -144,7 +145,7 @@ impl Host {
             "server": format!("https://{}", self.api), "tls-server-name": "localhost",
             "certificate-authority": cluster.as_real().authority(),
         });
-        let kubeconfig = crate::cluster::kubeconfig(server, cluster.as_real().certificate(USER, (-1, 2)));
+        let kubeconfig = crate::cluster::kubeconfig(server, cluster.as_real().certificate(USER, GROUP, -1..2));
         fs::write(folder.path().join("kubeconfig"), kubeconfig.to_string()).unwrap();
         let config = format!(
             "dry-run = false\n{more}\n[leader]\nidentity = {:?}\n[fencing]\nagents-folder = {:?}\n",

@@ -80,12 +80,20 @@ impl Toll {
     }
 }
 
-/// Kills the agent of `plan`, which has [`RULES`], `kills` times; the double is away in a fourth of its lives. `seed` makes a run repeatable as far as clocks allow.
+/// How often an agent is killed; the same seed makes the same run, as far as clocks allow.
+#[derive(Debug)]
+pub struct Fire {
+    pub kills: u64,
+    pub seed: u64,
+}
+
+/// Kills the agent of `plan`, which has [`RULES`], as `fire` orders; the double is away in a fourth of its lives.
 ///
 /// # Panics
 /// If the agent cannot be started.
 #[must_use]
-pub fn under_fire(cluster: &Cluster, node: &str, plan: &Plan, (kills, seed): (u64, u64)) -> Toll {
+pub fn under_fire(cluster: &Cluster, node: &str, plan: &Plan, fire: &Fire) -> Toll {
+    let Fire { kills, seed } = *fire;
     let mut toll = Toll { kills, starts: SUBJECTS, ..Toll::default() };
     let mut jitter = Jitter(seed);
     let mut knows = false;

@@ -15,6 +15,13 @@ pub struct OpenApi(Value);
 /// Keywords that constrain nothing.
 const REMARKS: [&str; 4] = ["description", "default", "format", "title"];
 
+/// One keyword of a schema, with what it asks for.
+struct Keyword<'a> {
+    word: &'a str,
+    wanted: &'a Value,
+    schema: &'a Value,
+}
+
 impl OpenApi {
     /// The one in `docs/`.
     ///
@@ -40,7 +47,7 @@ impl OpenApi {
 
     /// What is wrong with an answer to `method path`; nothing if all is well.
     #[must_use]
-    pub fn errors_of_answer(&self, (method, path): (&str, &str), code: u16, body: &Value) -> Vec<String> {
+    pub fn errors_of_answer(&self, method: &str, path: &str, code: u16, body: &Value) -> Vec<String> {
         let responses = &self.operation(method, path)["responses"];
         let response = self.resolved(&responses[code.to_string()]);
         if response.is_null() {
@@ -59,7 +66,7 @@ impl OpenApi {
 
     /// What is wrong with a request's body.
     #[must_use]
-    pub fn errors_of_request(&self, (method, path): (&str, &str), body: &Value) -> Vec<String> {
+    pub fn errors_of_request(&self, method: &str, path: &str, body: &Value) -> Vec<String> {
         let schema = &self.operation(method, path)["requestBody"]["content"]["application/json"]["schema"];
         self.errors(schema, body, &format!("{method} {path}"))
     }
@@ -80,10 +87,11 @@ impl OpenApi {
         let schema = self.resolved(schema);
         let Some(keywords) = schema.as_object() else { return vec![format!("{path}: no schema")] };
         let keywords = keywords.iter().filter(|(word, _)| !REMARKS.contains(&word.as_str()));
-        keywords.flat_map(|(word, wanted)| self.judge((word, wanted), (schema, value), path)).collect()
+        keywords.flat_map(|(word, wanted)| self.judge(&Keyword { word, wanted, schema }, value, path)).collect()
     }
 
-    fn judge(&self, (word, wanted): (&str, &Value), (schema, value): (&Value, &Value), path: &str) -> Vec<String> {
+    fn judge(&self, keyword: &Keyword<'_>, value: &Value, path: &str) -> Vec<String> {
+        let Keyword { word, wanted, schema } = *keyword;
         let holds = match word {
             "properties" => return self.fields(object(wanted), value, path),
             "items" => {

@@ -9,6 +9,7 @@ use std::{
     ffi::OsString,
     fs,
     net::{Ipv4Addr, SocketAddr},
+    ops::Range,
     path::{Path, PathBuf},
     process::Command,
     sync::{Arc, Mutex},
@@ -167,7 +168,7 @@ impl RealServer {
 
     /// New credentials of `node`, good for so long, in `folder` as `client.crt` and `client.key`.
     pub fn write_certificate(&self, node: &str, folder: &Path, life: Duration) {
-        self.pki.write_client(&format!("system:node:{node}"), "system:nodes", (folder, life));
+        self.pki.write_client(&format!("system:node:{node}"), "system:nodes", folder, life);
     }
 
     /// What an etcd member on loopback shows to others and to itself, in `folder` as `etcd.crt` and `etcd.key`.
@@ -205,10 +206,10 @@ impl RealServer {
         json!({ "server": server, "certificate-authority": self.pki.path("ca.crt") })
     }
 
-    /// A certificate and its key for `(name, group)`, valid from and to these days from now, as a kubeconfig's user.
+    /// A certificate and its key for `name` in `group`, valid on these days from now, as a kubeconfig's user.
     #[must_use]
-    pub fn certificate(&self, subject: (&str, &str), days: (i64, i64)) -> Value {
-        self.pki.dated(subject, days)
+    pub fn certificate(&self, name: &str, group: &str, days: Range<i64>) -> Value {
+        self.pki.dated(name, group, days)
     }
 
     /// Its authority, as a file.

@@ -23,5 +23,5 @@ pub(super) fn requests_travel_in_a_lane_of_their_own(cluster: &Cluster) {
     });
     assert_eq!(taken_by(&Call::post(EVENTS, &event("rights-lane.1", node, &Value::Null))), lane);
     let uid = cluster.node_uid(node);
-    assert_eq!(taken_by(&Call::post(LEASES, &lease(node, (node, &uid)))), lane);
+    assert_eq!(taken_by(&Call::post(LEASES, &lease(node, node, &uid))), lane);
 }

@@ -15,13 +15,13 @@ pub(super) fn own_events_only(cluster: &Cluster) {
     allowed(&agent, "a look at it", &Call::merge(&one, &json!({})));
 
     let words = "this identity reports on Node rights-events only";
-    refused(&agent, "another Node's", (&post(&event("rights-events.2", "other", &Value::Null)), words));
+    refused(&agent, "another Node's", &post(&event("rights-events.2", "other", &Value::Null)), words);
     let pod = json!({ "involvedObject": { "kind": "Pod", "name": node, "namespace": "default" } });
-    refused(&agent, "a Pod's", (&post(&event("rights-events.3", node, &pod)), words));
+    refused(&agent, "a Pod's", &post(&event("rights-events.3", node, &pod)), words);
     let kubelet = json!({ "reportingComponent": "kubelet" });
-    refused(&agent, "in the kubelet's name", (&post(&event("rights-events.4", node, &kubelet)), "carry its name"));
+    refused(&agent, "in the kubelet's name", &post(&event("rights-events.4", node, &kubelet)), "carry its name");
     let moved = json!({ "involvedObject": { "name": "other" } });
-    refused(&agent, "moved to another Node", (&Call::merge(&one, &moved), words));
+    refused(&agent, "moved to another Node", &Call::merge(&one, &moved), words);
     for (number, more) in [
         (5, json!({ "reportingComponent": "kubelet", "reportingInstance": node })),
         (
@@ -34,14 +34,14 @@ pub(super) fn own_events_only(cluster: &Cluster) {
         let path = format!("{EVENTS}/{name}");
         let takes = json!({ "count": 99, "reportingComponent": "nodewell", "reportingInstance": node,
             "involvedObject": { "name": node } });
-        refused(&agent, "another's", (&Call::merge(&path, &json!({ "count": 99 })), ""));
-        refused(&agent, "another's, made to look like its own", (&Call::merge(&path, &takes), "another's Events"));
+        refused(&agent, "another's", &Call::merge(&path, &json!({ "count": 99 })), "");
+        refused(&agent, "another's, made to look like its own", &Call::merge(&path, &takes), "another's Events");
     }
-    refused(&agent, "reading", (&Call::get(EVENTS), "cannot"));
-    refused(&agent, "reading its own", (&Call::get(&one), "cannot"));
-    refused(&agent, "deleting its own", (&Call::delete(&one), "cannot"));
+    refused(&agent, "reading", &Call::get(EVENTS), "cannot");
+    refused(&agent, "reading its own", &Call::get(&one), "cannot");
+    refused(&agent, "deleting its own", &Call::delete(&one), "cannot");
     let elsewhere = "/api/v1/namespaces/kube-system/events";
     let mut there = event("rights-events.7", node, &Value::Null);
     there["metadata"]["namespace"] = json!("kube-system");
-    refused(&agent, "another namespace", (&Call::post(elsewhere, &there), "cannot"));
+    refused(&agent, "another namespace", &Call::post(elsewhere, &there), "cannot");
 }

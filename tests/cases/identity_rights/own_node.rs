@@ -28,9 +28,9 @@ pub(super) fn own_conditions_and_nothing_else_of_the_node(cluster: &Cluster) {
         ("runtimeHandlers", json!([{ "name": "runc" }])),
         ("features", json!({ "supplementalGroupsPolicy": true })),
     ] {
-        refused(&agent, field, (&status(json!({ "status": { field: value } })), only_conditions));
+        refused(&agent, field, &status(json!({ "status": { field: value } })), only_conditions);
     }
-    refused(&agent, "taking images away", (&status(json!({ "status": { "images": null } })), only_conditions));
+    refused(&agent, "taking images away", &status(json!({ "status": { "images": null } })), only_conditions);
 
     let metadata = "metadata of its Node";
     for (field, value) in [
@@ -40,7 +40,7 @@ pub(super) fn own_conditions_and_nothing_else_of_the_node(cluster: &Cluster) {
         ("ownerReferences", json!([{ "apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u" }])),
     ] {
         let call = Call::merge(&status_path(node), &json!({ "metadata": { field: value } }));
-        refused(&agent, field, (&call, metadata));
+        refused(&agent, field, &call, metadata);
     }
     kubelets_conditions(&agent, node);
     catalogue_only(&agent, cluster, node);
@@ -49,19 +49,19 @@ pub(super) fn own_conditions_and_nothing_else_of_the_node(cluster: &Cluster) {
 
 fn kubelets_conditions(agent: &Client, node: &str) {
     let words = "kubelet's conditions";
-    refused(agent, "Ready as ours", (&apply(node, "Ready"), words));
+    refused(agent, "Ready as ours", &apply(node, "Ready"), words);
     for condition in ["MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"] {
-        refused(agent, condition, (&apply(node, condition), words));
+        refused(agent, condition, &apply(node, condition), words);
     }
     let none = json!({ "status": { "conditions": [] } });
-    refused(agent, "Ready taken away", (&Call::merge(&status_path(node), &none), words));
+    refused(agent, "Ready taken away", &Call::merge(&status_path(node), &none), words);
 }
 
 /// The controller's own condition, others', and which writer owns a condition.
 fn catalogue_only(agent: &Client, cluster: &Cluster, node: &str) {
     let words = "of its catalogue only";
-    refused(agent, "FenceReady", (&apply(node, "FenceReady"), words));
-    refused(agent, "a type of its own", (&apply(node, "NoTypeOfOurs"), words));
+    refused(agent, "FenceReady", &apply(node, "FenceReady"), words);
+    refused(agent, "a type of its own", &apply(node, "NoTypeOfOurs"), words);
     cluster.write_as_peer(
         node,
         "controller",
@@ -71,18 +71,19 @@ fn catalogue_only(agent: &Client, cluster: &Cluster, node: &str) {
     refused(
         agent,
         "what stands there",
-        (&Call::strategic_merge(&status_path(node), &json!({ "status": { "conditions": truth } })), words),
+        &Call::strategic_merge(&status_path(node), &json!({ "status": { "conditions": truth } })),
+        words,
     );
     let away = json!({ "status": { "conditions": [{ "$patch": "delete", "type": "FenceReady" }] } });
-    refused(agent, "taking it away", (&Call::strategic_merge(&status_path(node), &away), words));
+    refused(agent, "taking it away", &Call::strategic_merge(&status_path(node), &away), words);
 
     let words = "as the field manager nodewell only";
     // What changes nothing has no owner: the server accepts it without an error.
     let ours =
         json!({ "status": { "conditions": [{ "type": "DiskUnhealthy", "status": "True", "reason": "Another" }] } });
-    refused(agent, "no apply", (&Call::strategic_merge(&status_path(node), &ours), words));
+    refused(agent, "no apply", &Call::strategic_merge(&status_path(node), &ours), words);
     let as_another = format!("/api/v1/nodes/{node}/status?fieldManager=kubelet");
-    refused(agent, "under another's name", (&Call::strategic_merge(&as_another, &ours), words));
+    refused(agent, "under another's name", &Call::strategic_merge(&as_another, &ours), words);
     let owners =
         |node: &str| cluster.admin(&Call::get(&format!("/api/v1/nodes/{node}"))).1["metadata"]["managedFields"].clone();
     let before = owners(node);
@@ -103,15 +104,15 @@ fn catalogue_only(agent: &Client, cluster: &Cluster, node: &str) {
 fn main_resource(agent: &Client, node: &str) {
     let path = format!("/api/v1/nodes/{node}");
     let forbidden = "cannot";
-    refused(agent, "reading it", (&Call::get(&path), forbidden));
-    refused(agent, "reading its status", (&Call::get(&format!("{path}/status")), forbidden));
-    refused(agent, "cordoning it", (&Call::merge(&path, &json!({ "spec": { "unschedulable": true } })), forbidden));
-    refused(agent, "deleting it", (&Call::delete(&path), forbidden));
+    refused(agent, "reading it", &Call::get(&path), forbidden);
+    refused(agent, "reading its status", &Call::get(&format!("{path}/status")), forbidden);
+    refused(agent, "cordoning it", &Call::merge(&path, &json!({ "spec": { "unschedulable": true } })), forbidden);
+    refused(agent, "deleting it", &Call::delete(&path), forbidden);
     let taints = json!({ "spec": { "taints": [{ "key": "k", "effect": "NoExecute" }] } });
-    refused(agent, "tainting it", (&Call::merge(&path, &taints), forbidden));
-    refused(agent, "its proxy", (&Call::get(&format!("{path}/proxy/pods")), forbidden));
+    refused(agent, "tainting it", &Call::merge(&path, &taints), forbidden);
+    refused(agent, "its proxy", &Call::get(&format!("{path}/proxy/pods")), forbidden);
     let made = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": node } });
-    refused(agent, "making it", (&Call::post("/api/v1/nodes", &made), forbidden));
+    refused(agent, "making it", &Call::post("/api/v1/nodes", &made), forbidden);
     // A spec in a status patch is dropped by the server; nothing of it may stay.
     let spec = json!({ "spec": { "unschedulable": true } });
     let (_, answer) = agent.call(&Call::merge(&status_path(node), &spec));

@@ -62,12 +62,16 @@ pub(crate) struct FieldConflict {
 impl FieldConflict {
     /// As `details.causes[].field` has it.
     pub(crate) fn field(&self) -> String {
-        format!(".status.conditions[type={:?}].{}", self.key.0, self.key.1)
+        format!(".status.conditions[type={:?}].{}", self.key.condition, self.key.field)
     }
 }
 
 /// A condition type and one of its fields.
-type Key = (String, String);
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    condition: String,
+    field: String,
+}
 
 /// The list.
 #[derive(Debug, Clone, Default)]
@@ -138,10 +142,13 @@ impl Conditions {
     fn conflicts(&self, me: &Owner, wanted: &[Fields]) -> Vec<FieldConflict> {
         let mut conflicts = Vec::new();
         for (owner, keys) in self.owners.iter().filter(|(owner, _)| *owner != me) {
-            for (condition, field) in keys {
+            for Key { condition, field } in keys {
                 let sent = wanted.iter().find(|one| name(one) == condition).and_then(|one| one.get(field));
                 if sent.is_some() && sent != self.value(condition, field) {
-                    conflicts.push(FieldConflict { owner: owner.clone(), key: (condition.clone(), field.clone()) });
+                    conflicts.push(FieldConflict {
+                        owner: owner.clone(),
+                        key: Key { condition: condition.clone(), field: field.clone() },
+                    });
                 }
             }
         }
@@ -150,7 +157,7 @@ impl Conditions {
 
     fn changed_by(&self, patch: &Fields) -> BTreeSet<Key> {
         let condition = name(patch);
-        let key = |field: &str| (condition.to_owned(), field.to_owned());
+        let key = |field: &str| Key { condition: condition.to_owned(), field: field.to_owned() };
         let changed = patch.iter().filter(|(field, value)| self.value(condition, field) != Some(*value));
         let mut changed: BTreeSet<Key> = changed.map(|(field, _)| key(field)).collect();
         if !self.items.iter().any(|item| name(item) == condition) {
@@ -161,8 +168,8 @@ impl Conditions {
 
     /// Fields without an owner go; an item goes with its last owner.
     fn release(&mut self, key: &Key, now: &BTreeSet<Key>) {
-        let (condition, field) = key;
-        let held = |keys: &BTreeSet<Key>| keys.iter().any(|(owned, _)| owned == condition);
+        let Key { condition, field } = key;
+        let held = |keys: &BTreeSet<Key>| keys.iter().any(|owned| owned.condition == *condition);
         if !held(now) && !self.owners.values().any(held) {
             self.items.retain(|item| name(item) != condition);
         } else if field != "type" && !self.owners.values().any(|keys| keys.contains(key)) {
@@ -206,7 +213,11 @@ pub(crate) fn schema_error(wanted: &[Fields]) -> Option<String> {
 
 fn keys(condition: &Fields) -> impl Iterator<Item = Key> {
     let of = name(condition).to_owned();
-    condition.keys().map(String::as_str).chain([ITEM]).map(move |field| (of.clone(), field.to_owned()))
+    condition
+        .keys()
+        .map(String::as_str)
+        .chain([ITEM])
+        .map(move |field| Key { condition: of.clone(), field: field.to_owned() })
 }
 
 fn name(condition: &Fields) -> &str {

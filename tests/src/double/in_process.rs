@@ -35,7 +35,7 @@ impl InProcess {
         // A kubelet may have no Lease of ours; an identity of our own may, and no other client asks here.
         let own = parts.uri.path().contains("/leases");
         let user = if own { User::Admin } else { User::Node(node.to_owned()) };
-        let asked = Asked::new(user, (parts.method.clone(), &parts.uri), &parts.headers, body);
+        let asked = Asked::new(user, parts, body);
         let reply = routes::answer(&mut self.store.lock().unwrap(), &asked);
         Answer { code: reply.code.as_u16(), body: reply.body.to_string().into_bytes() }
     }

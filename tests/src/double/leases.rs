@@ -12,30 +12,29 @@ use super::{
 const LEASES: &str = "leases.coordination.k8s.io";
 
 /// Answers what is asked of the Lease `name`, or of all in `namespace`.
-pub(crate) fn answer(
-    store: &mut Store,
-    asked: &Asked,
-    (namespace, name): (&str, Option<&str>),
-) -> Result<Reply, Reply> {
+pub(crate) fn answer(store: &mut Store, asked: &Asked, namespace: &str, name: Option<&str>) -> Result<Reply, Reply> {
     if asked.user != User::Admin {
         return Err(cannot_lease(&asked.user, &asked.method, namespace));
     }
     let Some(name) = name else { return create(store, asked, namespace) };
-    let key = (namespace.to_owned(), name.to_owned());
     match asked.method.as_str() {
-        "PATCH" => return patch(store, asked, key),
-        "DELETE" => store.leases.remove(&key),
-        _ => store.leases.get(&key).cloned(),
+        "PATCH" => return patch(store, asked, namespace, name),
+        "DELETE" => store.leases.remove(&key(namespace, name)),
+        _ => store.leases.get(&key(namespace, name)).cloned(),
     }
     .map(Reply::ok)
     .ok_or_else(|| not_found(LEASES, name))
+}
+
+fn key(namespace: &str, name: &str) -> (String, String) {
+    (namespace.to_owned(), name.to_owned())
 }
 
 fn create(store: &mut Store, asked: &Asked, namespace: &str) -> Result<Reply, Reply> {
     let mut lease = json_of(asked)?;
     has_namespace(store, namespace)?;
     let name = lease["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-    let key = (namespace.to_owned(), name.clone());
+    let key = key(namespace, &name);
     if store.leases.contains_key(&key) {
         return Err(already_exists(LEASES, &name));
     }
@@ -45,16 +44,16 @@ fn create(store: &mut Store, asked: &Asked, namespace: &str) -> Result<Reply, Re
     Ok(Reply::new(StatusCode::CREATED, shown(asked, lease)))
 }
 
-fn patch(store: &mut Store, asked: &Asked, key: (String, String)) -> Result<Reply, Reply> {
+fn patch(store: &mut Store, asked: &Asked, namespace: &str, name: &str) -> Result<Reply, Reply> {
     if asked.content_type != "application/merge-patch+json" {
         return Err(unsupported_media_type());
     }
     let patch = json_of(asked)?;
     let version = store.next_version().to_string();
-    let lease = store.leases.get_mut(&key).ok_or_else(|| not_found(LEASES, &key.1))?;
+    let lease = store.leases.get_mut(&key(namespace, name)).ok_or_else(|| not_found(LEASES, name))?;
     let expected = &patch["metadata"]["resourceVersion"];
     if !expected.is_null() && *expected != lease["metadata"]["resourceVersion"] {
-        return Err(modified(LEASES, &key.1));
+        return Err(modified(LEASES, name));
     }
     merge(lease, &patch);
     lease["metadata"]["resourceVersion"] = version.into();

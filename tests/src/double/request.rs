@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hyper::{HeaderMap, Method, Uri, body::Bytes, header};
+use hyper::{HeaderMap, Method, body::Bytes, header, http::request::Parts};
 use serde_json::Value;
 
 /// The user that asks, by bearer token.
@@ -50,8 +50,8 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    pub(crate) fn new(user: User, (method, uri): (Method, &Uri), headers: &HeaderMap, body: Bytes) -> Self {
-        let text = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
+    pub(crate) fn new(user: User, head: &Parts, body: Bytes) -> Self {
+        let text = |name| head.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
         let pair = |pair: &str| {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
             (key.to_owned(), value.replace("%3D", "=").replace("%2C", ","))
@@ -59,9 +59,9 @@ impl Asked {
         let agent = text(header::USER_AGENT);
         Self {
             user,
-            method,
-            path: uri.path().to_owned(),
-            query: uri.query().into_iter().flat_map(|query| query.split('&')).map(pair).collect(),
+            method: head.method.clone(),
+            path: head.uri.path().to_owned(),
+            query: head.uri.query().into_iter().flat_map(|query| query.split('&')).map(pair).collect(),
             content_type: text(header::CONTENT_TYPE),
             metadata_only: text(header::ACCEPT).starts_with("application/json;as=PartialObjectMetadata;"),
             body,

@@ -34,12 +34,10 @@ fn route(store: &mut Store, asked: &Asked) -> Result<Reply, Reply> {
         (_, ["api", "v1", "nodes", name]) => node(store, asked, name),
         ("PATCH", ["api", "v1", "nodes", name, "status"]) => patch_status(store, asked, name),
         (_, ["api", "v1", "namespaces", namespace, "events"]) => events(store, asked, namespace),
-        ("PATCH", ["api", "v1", "namespaces", namespace, "events", name]) => {
-            patch_event(store, asked, (namespace, name))
-        }
+        ("PATCH", ["api", "v1", "namespaces", namespace, "events", name]) => patch_event(store, asked, namespace, name),
         ("POST", ["api", "v1", "namespaces"]) => create_namespace(store, asked),
         (_, ["apis", "coordination.k8s.io", "v1", "namespaces", namespace, "leases", name @ ..]) => {
-            leases::answer(store, asked, (namespace, name.first().copied()))
+            leases::answer(store, asked, namespace, name.first().copied())
         }
         ("POST", ["apis", "authorization.k8s.io", "v1", "selfsubjectaccessreviews"]) => review(asked),
         _ => Ok(Reply::new(StatusCode::NOT_FOUND, json!("404 page not found"))),
@@ -105,7 +103,7 @@ fn patch_status(store: &mut Store, asked: &Asked, name: &str) -> Result<Reply, R
     let mut new = store.nodes.get(name).ok_or_else(|| not_found(NODES, name))?.clone();
     match &asked.user {
         User::Node(own) if own != name => return Err(other_node(own, name)),
-        _ if apply => apply_conditions(&mut new.conditions, asked, (name, &wanted))?,
+        _ if apply => apply_conditions(&mut new.conditions, asked, name, &wanted)?,
         _ => new.conditions.merge(asked.manager(), &wanted),
     }
     if store.refused_condition.as_ref().is_some_and(|refused| new.conditions.has(refused)) {
@@ -125,7 +123,8 @@ fn patch_status(store: &mut Store, asked: &Asked, name: &str) -> Result<Reply, R
 fn apply_conditions(
     conditions: &mut super::conditions::Conditions,
     asked: &Asked,
-    (node, wanted): (&str, &[Fields]),
+    node: &str,
+    wanted: &[Fields],
 ) -> Result<(), Reply> {
     if let Some(error) = schema_error(wanted) {
         return Err(untyped(node, &error));
@@ -181,7 +180,7 @@ fn list_events(store: &Store, asked: &Asked, namespace: &str) -> Reply {
     Reply::ok(json!({ "kind": "EventList", "apiVersion": "v1", "metadata": {}, "items": items }))
 }
 
-fn patch_event(store: &mut Store, asked: &Asked, (namespace, name): (&str, &str)) -> Result<Reply, Reply> {
+fn patch_event(store: &mut Store, asked: &Asked, namespace: &str, name: &str) -> Result<Reply, Reply> {
     if asked.user == User::Stranger {
         return Err(cannot(&asked.user, "patch", EVENTS));
     }

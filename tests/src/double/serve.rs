@@ -101,7 +101,7 @@ async fn handle(shared: &Shared, request: Request<Incoming>) -> Result<Reply, Br
     let body = body.collect().await.map_err(|_| Broken)?.to_bytes();
     let answer = |user: &Option<User>| match user {
         Some(user) => {
-            let asked = Asked::new(user.clone(), (parts.method.clone(), &parts.uri), &parts.headers, body.clone());
+            let asked = Asked::new(user.clone(), &parts, body.clone());
             routes::answer(&mut shared.store.lock().unwrap(), &asked)
         }
         None => unauthorized(),

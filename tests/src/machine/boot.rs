@@ -34,7 +34,7 @@ pub(super) fn start(tree: &Path, flags: &[&str]) -> Machine {
     mknod(&node, SFlag::S_IFCHR, Mode::from_bits_truncate(0o600), makedev(1, 11)).unwrap();
     let cgroup = Cgroup::make().unwrap();
     let log = folder.path().join("console");
-    let mut nspawn = Process::start(&argv((tree, flags), &node, &cgroup), &log).unwrap();
+    let mut nspawn = Process::start(&argv(tree, flags, &node, &cgroup), &log).unwrap();
     let leader = until("the container has an init", || {
         assert!(nspawn.ended().is_none(), "{}", fs::read_to_string(&log).unwrap_or_default());
         init_of(nspawn.pid())
@@ -48,7 +48,7 @@ pub(super) fn start(tree: &Path, flags: &[&str]) -> Machine {
     machine
 }
 
-fn argv((tree, more): (&Path, &[&str]), kmsg: &Path, cgroup: &Cgroup) -> Vec<OsString> {
+fn argv(tree: &Path, more: &[&str], kmsg: &Path, cgroup: &Cgroup) -> Vec<OsString> {
     let script = format!("{}exec env SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1 systemd-nspawn \"$@\"", cgroup.enter());
     let mut argv: Vec<OsString> = vec!["sh".into(), "-c".into(), script.into(), "sh".into()];
     // Without bpf(2) the kernel's side of DeviceAllow= and IPAddressDeny= would silently be left out; without

@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    ops::Range,
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
@@ -61,7 +62,7 @@ impl Pki {
     }
 
     /// Into another folder, for a life that begins a minute ago.
-    pub(super) fn write_client(&self, name: &str, group: &str, (folder, life): (&Path, Duration)) {
+    pub(super) fn write_client(&self, name: &str, group: &str, folder: &Path, life: Duration) {
         let mut params = client_params(name, group);
         let now = rcgen::date_time_ymd(1970, 1, 1) + SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
         (params.not_before, params.not_after) = (now - Duration::from_secs(60), now + life);
@@ -75,8 +76,8 @@ impl Pki {
         self.issue_to(folder, "etcd", params);
     }
 
-    /// A client certificate that is good from and to these days from now, all in the kubeconfig itself.
-    pub(super) fn dated(&self, (name, group): (&str, &str), (from, to): (i64, i64)) -> Value {
+    /// A client certificate that is good on these days from now, all in the kubeconfig itself.
+    pub(super) fn dated(&self, name: &str, group: &str, days: Range<i64>) -> Value {
         let key = KeyPair::generate().unwrap();
         let mut params = client_params(name, group);
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
@@ -85,7 +86,7 @@ impl Pki {
             let date = time.to_zoned(TimeZone::UTC).date();
             date_time_ymd(date.year().into(), date.month().unsigned_abs(), date.day().unsigned_abs())
         };
-        (params.not_before, params.not_after) = (day(from), day(to));
+        (params.not_before, params.not_after) = (day(days.start), day(days.end));
         let certificate = params.signed_by(&key, &self.authority.0).unwrap();
         let data = |pem: String| json!(ByteString(pem.into_bytes()));
         json!({ "client-certificate-data": data(certificate.pem()), "client-key-data": data(key.serialize_pem()) })
