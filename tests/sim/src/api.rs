@@ -20,7 +20,7 @@ use tokio::time::sleep;
 
 use crate::{
     scenario::{Kind, Mutation},
-    truth::{Shared, Truth},
+    truth::{NodeRef, Shared, Truth},
 };
 
 /// No client waits longer for an answer.
@@ -155,31 +155,31 @@ impl Nodes for SimCluster {
 
 impl Marks for SimCluster {
     async fn taint(&self, node: &str, uid: &str, taint: &Taint) -> Result<bool, ApiError> {
-        self.truth.borrow_mut().taint_begins(self.replica, (node, uid), taint);
-        self.write(|truth| truth.taint(self.replica, (node, uid), taint)).await
+        self.truth.borrow_mut().taint_begins(self.replica, NodeRef { name: node, uid }, taint);
+        self.write(|truth| truth.taint(self.replica, NodeRef { name: node, uid }, taint)).await
     }
 
     async fn untaint(&self, node: &str, uid: &str, taint: &Taint) -> Result<bool, ApiError> {
-        self.write(|truth| truth.untaint(self.replica, (node, uid), taint)).await
+        self.write(|truth| truth.untaint(self.replica, NodeRef { name: node, uid }, taint)).await
     }
 
     async fn cordon(&self, node: &str, uid: &str, by: &str) -> Result<bool, ApiError> {
-        self.write(|truth| truth.cordon(self.replica, (node, uid), by)).await
+        self.write(|truth| truth.cordon(self.replica, NodeRef { name: node, uid }, by)).await
     }
 
     async fn uncordon(&self, node: &str, uid: &str, by: &str) -> Result<bool, ApiError> {
-        self.write(|truth| truth.uncordon(self.replica, (node, uid), by)).await
+        self.write(|truth| truth.uncordon(self.replica, NodeRef { name: node, uid }, by)).await
     }
 
     async fn mark_release(&self, seen: &Node, mark: &ReleaseMark) -> Result<(), ApiError> {
         if let ReleaseMark::OutOfService(taint) = mark {
-            self.truth.borrow_mut().taint_begins(self.replica, (&seen.name, &seen.uid), taint);
+            self.truth.borrow_mut().taint_begins(self.replica, NodeRef { name: &seen.name, uid: &seen.uid }, taint);
         }
         self.write(|truth| truth.mark_release(self.replica, seen, mark)).await
     }
 
     async fn unmark_release(&self, node: &str, uid: &str) -> Result<(), ApiError> {
-        self.write(|truth| truth.unmark_release(self.replica, (node, uid))).await
+        self.write(|truth| truth.unmark_release(self.replica, NodeRef { name: node, uid })).await
     }
 
     async fn emit(&self, node: &str, _uid: &str, event: &EventDraft) {

@@ -78,15 +78,15 @@ impl SimPower {
                 return Err(Failed::Timeout(LONGEST));
             }
             Manner::Pretends | Manner::ReadsOff | Manner::StuckOff | Manner::Flaps(_) => {}
-            Manner::Slow(late) => self.answer(node, (on, late), epoch),
-            Manner::Honest => self.answer(node, (on, Duration::ZERO), epoch),
+            Manner::Slow(late) => self.answer(node, on, late, epoch),
+            Manner::Honest => self.answer(node, on, Duration::ZERO, epoch),
         }
         sleep(self.delay(10, 1000)).await;
         Ok(())
     }
 
     /// The BMC has it now, whatever becomes of the agent.
-    fn answer(&self, node: &Node, (on, late): (bool, Duration), epoch: u64) {
+    fn answer(&self, node: &Node, on: bool, late: Duration, epoch: u64) {
         let mut truth = self.truth.borrow_mut();
         let at = truth.now().plus(late);
         truth.act_lands(&node.name, if on { "on" } else { "off" }, epoch);

@@ -101,7 +101,8 @@ async fn ask_etcd(truth: &Shared, number: usize, cache: &Cache) {
 
 /// A list, and then every change in its order, a little late.
 async fn watch(truth: &Shared, number: usize, cache: &Cache, clock: Clock) {
-    let mut cursor = begin(truth, number, (cache, clock));
+    let to = Target { cache, clock };
+    let mut cursor = begin(truth, number, to);
     let mut store = Lineage::of(truth);
     loop {
         sleep(Duration::from_millis(200)).await;
@@ -113,7 +114,7 @@ async fn watch(truth: &Shared, number: usize, cache: &Cache, clock: Clock) {
         if store.is_another(truth) {
             hang(truth, cache).await;
             store = Lineage::of(truth);
-            cursor = relist(truth, number, (cache, clock)).await;
+            cursor = relist(truth, number, to).await;
         }
         let mut batch = Vec::new();
         while let Some((at, change)) = truth.borrow().store.changes.get(cursor) {
@@ -124,7 +125,7 @@ async fn watch(truth: &Shared, number: usize, cache: &Cache, clock: Clock) {
             cursor += 1;
         }
         let mutation = truth.borrow().scenario.mutation;
-        batch.iter().for_each(|change| apply((cache, clock), change, mutation));
+        batch.iter().for_each(|change| apply(to, change, mutation));
         for source in [Source::Nodes, Source::Fences, Source::Policies] {
             cache.heard(source);
         }
@@ -157,7 +158,15 @@ pub(crate) fn know(truth: &Shared, number: usize, change: &Change) {
     seen.paused = (mode == Some(Mode::Paused)).then(|| seen.paused.unwrap_or(now));
 }
 
-pub(crate) fn apply((cache, clock): (&Cache, Clock), change: &Change, mutation: Mutation) {
+/// Where a change goes, and the clock by which its replica judges.
+#[derive(Clone, Copy)]
+pub(crate) struct Target<'c> {
+    cache: &'c Cache,
+    clock: Clock,
+}
+
+pub(crate) fn apply(to: Target<'_>, change: &Change, mutation: Mutation) {
+    let Target { cache, clock } = to;
     match change {
         Change::Node(node) if mutation == Mutation::SeesDead && node.name == UNSEEN => {
             let mut node = (**node).clone();

@@ -36,6 +36,13 @@ use crate::{
     tally::Tally,
 };
 
+/// A Node as a call names it: another of the same name is another Node.
+#[derive(Debug, Clone, Copy)]
+pub struct NodeRef<'n> {
+    pub name: &'n str,
+    pub uid: &'n str,
+}
+
 pub type Shared = Rc<RefCell<Truth>>;
 
 #[derive(Debug)]

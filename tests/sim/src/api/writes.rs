@@ -12,7 +12,10 @@ use nodewell_remediation::{
     facts::{Deletion, Effect, Node, Pod, PodRef, Taint},
 };
 
-use crate::{scenario::Mutation, truth::Truth};
+use crate::{
+    scenario::Mutation,
+    truth::{NodeRef, Truth},
+};
 
 type Written<T> = Result<T, ApiError>;
 
@@ -55,7 +58,7 @@ impl Truth {
         if intended {
             let taint =
                 Taint { key: OUT_OF_SERVICE.into(), value: OUT_OF_SERVICE_BY.into(), effect: Effect::NoExecute };
-            self.taint(replica, (&fence.spec.node_name, &fence.spec.node_uid), &taint)?;
+            self.taint(replica, NodeRef { name: &fence.spec.node_name, uid: &fence.spec.node_uid }, &taint)?;
         }
         Ok(())
     }
@@ -75,20 +78,20 @@ impl Truth {
         if is_same { Ok(stored.clone()) } else { Err(ApiError::Conflict("another version".into())) }
     }
 
-    fn check_uid(&self, (name, uid): (&str, &str)) -> Written<()> {
+    fn check_uid(&self, NodeRef { name, uid }: NodeRef<'_>) -> Written<()> {
         self.store.nodes.get(name).filter(|node| node.uid == uid).map(|_| ()).ok_or(ApiError::NotFound)
     }
 
-    pub(super) fn taint(&mut self, replica: usize, at: (&str, &str), taint: &Taint) -> Written<bool> {
+    pub(super) fn taint(&mut self, replica: usize, at: NodeRef<'_>, taint: &Taint) -> Written<bool> {
         self.check_uid(at)?;
-        if self.is_foreign(at.0, taint) {
+        if self.is_foreign(at.name, taint) {
             return Ok(false);
         }
         self.count("act taint");
-        self.audit(replica, &format!("taints {} {}", at.0, taint.key));
-        self.tainted(replica, at.0, taint);
+        self.audit(replica, &format!("taints {} {}", at.name, taint.key));
+        self.tainted(replica, at.name, taint);
         let now = self.now();
-        self.store.edit_node(at.0, now, |node| {
+        self.store.edit_node(at.name, now, |node| {
             node.taints.retain(|old| (&old.key, old.effect) != (&taint.key, taint.effect));
             node.taints.push(taint.clone());
         });
@@ -101,15 +104,15 @@ impl Truth {
         self.store.nodes[node].taints.iter().find(alike).is_some_and(|old| old.value != taint.value)
     }
 
-    pub(super) fn untaint(&mut self, replica: usize, at: (&str, &str), taint: &Taint) -> Written<bool> {
+    pub(super) fn untaint(&mut self, replica: usize, at: NodeRef<'_>, taint: &Taint) -> Written<bool> {
         self.check_uid(at)?;
-        if self.is_foreign(at.0, taint) {
+        if self.is_foreign(at.name, taint) {
             return Ok(false);
         }
         self.count("act untaint");
-        self.audit(replica, &format!("untaints {} {}", at.0, taint.key));
+        self.audit(replica, &format!("untaints {} {}", at.name, taint.key));
         let now = self.now();
-        self.store.edit_node(at.0, now, |node| {
+        self.store.edit_node(at.name, now, |node| {
             node.taints.retain(|old| old != taint);
         });
         Ok(true)
@@ -117,12 +120,13 @@ impl Truth {
 
     /// On condition that the Node is still the version that was seen.
     pub(super) fn mark_release(&mut self, replica: usize, seen: &Node, mark: &ReleaseMark) -> Written<()> {
-        self.check_uid((&seen.name, &seen.uid))?;
+        let at = NodeRef { name: &seen.name, uid: &seen.uid };
+        self.check_uid(at)?;
         if self.store.nodes[&seen.name].resource_version != seen.resource_version {
             return Err(ApiError::Conflict("another version".into()));
         }
         match mark {
-            ReleaseMark::OutOfService(taint) => self.taint(replica, (&seen.name, &seen.uid), taint).map(drop),
+            ReleaseMark::OutOfService(taint) => self.taint(replica, at, taint).map(drop),
             ReleaseMark::StorageOf(boot) => {
                 self.audit(replica, &format!("marks {}: storage of {boot} released", seen.name));
                 let now = self.now();
@@ -134,28 +138,28 @@ impl Truth {
         }
     }
 
-    pub(super) fn unmark_release(&mut self, replica: usize, at: (&str, &str)) -> Written<()> {
+    pub(super) fn unmark_release(&mut self, replica: usize, at: NodeRef<'_>) -> Written<()> {
         self.check_uid(at)?;
-        self.audit(replica, &format!("forgets the release of {}", at.0));
+        self.audit(replica, &format!("forgets the release of {}", at.name));
         let now = self.now();
-        self.store.edit_node(at.0, now, |node| drop(node.annotations.remove(STORAGE_RELEASED)));
+        self.store.edit_node(at.name, now, |node| drop(node.annotations.remove(STORAGE_RELEASED)));
         Ok(())
     }
 
-    pub(super) fn cordon(&mut self, replica: usize, at: (&str, &str), by: &str) -> Written<bool> {
+    pub(super) fn cordon(&mut self, replica: usize, at: NodeRef<'_>, by: &str) -> Written<bool> {
         self.check_uid(at)?;
-        if self.store.nodes[at.0].unschedulable {
-            let ours = self.bears_mark(at.0, by) && !self.store.scheduled_by_hand.contains(at.0);
+        if self.store.nodes[at.name].unschedulable {
+            let ours = self.bears_mark(at.name, by) && !self.store.scheduled_by_hand.contains(at.name);
             return Ok(ours || self.scenario.mutation == Mutation::UncordonsAnybody);
         }
         self.count("act cordon");
-        self.audit(replica, &format!("cordons {}", at.0));
+        self.audit(replica, &format!("cordons {}", at.name));
         let now = self.now();
-        self.store.edit_node(at.0, now, |node| {
+        self.store.edit_node(at.name, now, |node| {
             node.unschedulable = true;
             node.annotations.insert(CORDONED_BY.into(), by.into());
         });
-        self.store.scheduled_by_hand.remove(at.0);
+        self.store.scheduled_by_hand.remove(at.name);
         Ok(true)
     }
 
@@ -164,23 +168,23 @@ impl Truth {
     }
 
     /// Our mark goes in any case; the cordon with it, unless a person has set it again.
-    pub(super) fn uncordon(&mut self, replica: usize, at: (&str, &str), by: &str) -> Written<bool> {
+    pub(super) fn uncordon(&mut self, replica: usize, at: NodeRef<'_>, by: &str) -> Written<bool> {
         self.check_uid(at)?;
         let anybodys = self.scenario.mutation == Mutation::UncordonsAnybody;
-        if !self.bears_mark(at.0, by) && !anybodys {
+        if !self.bears_mark(at.name, by) && !anybodys {
             return Ok(false);
         }
-        let by_hand = self.store.scheduled_by_hand.contains(at.0);
-        let theirs = self.store.nodes[at.0].unschedulable && by_hand && !anybodys;
+        let by_hand = self.store.scheduled_by_hand.contains(at.name);
+        let theirs = self.store.nodes[at.name].unschedulable && by_hand && !anybodys;
         if theirs {
-            self.audit(replica, &format!("takes its mark off the cordon of {}", at.0));
+            self.audit(replica, &format!("takes its mark off the cordon of {}", at.name));
         } else {
             self.count("act uncordon");
-            self.audit(replica, &format!("uncordons {}", at.0));
-            self.uncordoned(at.0);
+            self.audit(replica, &format!("uncordons {}", at.name));
+            self.uncordoned(at.name);
         }
         let now = self.now();
-        self.store.edit_node(at.0, now, |node| {
+        self.store.edit_node(at.name, now, |node| {
             node.unschedulable &= theirs;
             node.annotations.remove(CORDONED_BY);
         });
@@ -207,7 +211,7 @@ impl Truth {
         let how = if releases { "release" } else { "evict" };
         self.count(&format!("act {how}"));
         self.audit(replica, &format!("{how}s pod {} of {node}", pod.name));
-        self.deleted(replica, (&pod, &node), releases);
+        self.deleted(replica, &pod, &node, releases);
         let at = self.clock.wall();
         if releases {
             self.store.pods.remove(&pod.name);

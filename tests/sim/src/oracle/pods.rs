@@ -79,7 +79,7 @@ impl Truth {
         self.check_policy(replica, &format!("release of pod {}", pod.name), INTENDED);
     }
 
-    pub fn deleted(&mut self, replica: usize, (pod, node): (&PodRef, &str), releases: bool) {
+    pub fn deleted(&mut self, replica: usize, pod: &PodRef, node: &str, releases: bool) {
         let now = self.now();
         self.oracle.deeds.push(format!("{} {}", if releases { "release" } else { "evict" }, pod.name));
         let bound = self.store.bound.get(&pod.uid);

@@ -12,7 +12,10 @@ use nodewell_remediation::{
 };
 
 use super::pods::INTENDED;
-use crate::{scenario::Theme, truth::Truth};
+use crate::{
+    scenario::Theme,
+    truth::{NodeRef, Truth},
+};
 
 /// Two readings nearer than this to each other are one.
 const APART: Duration = Duration::from_secs(1);
@@ -22,7 +25,8 @@ const LOOKED: Duration = Duration::from_secs(1);
 impl Truth {
     /// A replica is about to set it. What is read from here on is too late to stop it. The rest is asked once for each
     /// intent, for a call without an answer is repeated.
-    pub fn taint_begins(&mut self, replica: usize, (name, uid): (&str, &str), taint: &Taint) {
+    pub fn taint_begins(&mut self, replica: usize, at: NodeRef<'_>, taint: &Taint) {
+        let NodeRef { name, uid } = at;
         if !self.is_release(name, taint) {
             return;
         }

@@ -4,12 +4,11 @@ use std::{collections::BTreeSet, time::Duration};
 
 use nodewell_reconcile::{
     cache::{Cache, Source},
-    clock::Clock,
     cluster::LeaseKind,
 };
 use tokio::time::{sleep, timeout};
 
-use super::{apply, know};
+use super::{Target, apply, know};
 use crate::{
     scenario::{Mutation, POLICY},
     truth::{Change, Shared},
@@ -43,9 +42,9 @@ pub(super) async fn hang(truth: &Shared, cache: &Cache) {
 }
 
 /// All lists at once, as a program begins.
-pub(super) fn begin(truth: &Shared, number: usize, to: (&Cache, Clock)) -> usize {
+pub(super) fn begin(truth: &Shared, number: usize, to: Target<'_>) -> usize {
     for source in SOURCES {
-        to.0.ask_list(source, "");
+        to.cache.ask_list(source, "");
         take(truth, number, to, source);
     }
     take_stop(truth, to);
@@ -53,27 +52,27 @@ pub(super) fn begin(truth: &Shared, number: usize, to: (&Cache, Clock)) -> usize
 }
 
 /// The switch has a watch of its own, and is listed with it.
-fn take_stop(truth: &Shared, to: (&Cache, Clock)) {
+fn take_stop(truth: &Shared, to: Target<'_>) {
     let (changes, mutation) = (truth.borrow().list(), truth.borrow().scenario.mutation);
     changes.iter().filter(|change| matches!(change, Change::Stopped(_))).for_each(|change| apply(to, change, mutation));
 }
 
 /// One list after the other, each at its own time, until all are complete. What changes meanwhile comes by the watches.
-pub(super) async fn relist(truth: &Shared, number: usize, to: (&Cache, Clock)) -> usize {
+pub(super) async fn relist(truth: &Shared, number: usize, to: Target<'_>) -> usize {
     let cursor = truth.borrow().store.changes.len();
     take_stop(truth, to);
     let first = truth.borrow_mut().random.below(SOURCES.len() as u64);
     for offset in 0..SOURCES.len() {
         let source = SOURCES[(offset + usize::try_from(first).unwrap_or(0)) % SOURCES.len()];
-        to.0.ask_list(source, "");
+        to.cache.ask_list(source, "");
         let pause = truth.borrow_mut().random.millis(5, 400);
         sleep(pause).await;
         take(truth, number, to, source);
     }
     // Lists that were under way when the store was seen to have gone back are asked for once more.
     for source in SOURCES {
-        while timeout(Duration::ZERO, to.0.relist_wanted(source)).await.is_ok() {
-            to.0.ask_list(source, "");
+        while timeout(Duration::ZERO, to.cache.relist_wanted(source)).await.is_ok() {
+            to.cache.ask_list(source, "");
             sleep(Duration::from_millis(20)).await;
             take(truth, number, to, source);
         }
@@ -82,10 +81,10 @@ pub(super) async fn relist(truth: &Shared, number: usize, to: (&Cache, Clock)) -
 }
 
 /// The answer to a list, as it is at this instant.
-fn take(truth: &Shared, number: usize, to: (&Cache, Clock), source: Source) {
+fn take(truth: &Shared, number: usize, to: Target<'_>, source: Source) {
     let (changes, mutation) = (truth.borrow().list(), truth.borrow().scenario.mutation);
     if mutation != Mutation::ClingsToCopies {
-        to.0.list_began(source, &truth.borrow().store.version.to_string());
+        to.cache.list_began(source, &truth.borrow().store.version.to_string());
     }
     for change in changes.iter().filter(|change| of(change) == Some(source)) {
         list(to, change, mutation);
@@ -97,7 +96,7 @@ fn take(truth: &Shared, number: usize, to: (&Cache, Clock), source: Source) {
         Source::Policies => BTreeSet::from([POLICY.to_owned()]),
         Source::Nodes | Source::KubeletLeases | Source::AgentLeases => truth.store.nodes.keys().cloned().collect(),
     };
-    to.0.listed(source, &names);
+    to.cache.listed(source, &names);
 }
 
 fn of(change: &Change) -> Option<Source> {
@@ -110,14 +109,14 @@ fn of(change: &Change) -> Option<Source> {
     }
 }
 
-fn list(to: (&Cache, Clock), change: &Change, mutation: Mutation) {
+fn list(to: Target<'_>, change: &Change, mutation: Mutation) {
     match change {
         change if mutation == Mutation::ClingsToCopies => apply(to, change, mutation),
-        Change::Node(node) if mutation != Mutation::SeesDead => to.0.list_node((**node).clone()),
+        Change::Node(node) if mutation != Mutation::SeesDead => to.cache.list_node((**node).clone()),
         Change::Lease(name, lease) if mutation == Mutation::None => {
-            to.0.list_lease(LeaseKind::Kubelet, name, lease.clone());
+            to.cache.list_lease(LeaseKind::Kubelet, name, lease.clone());
         }
-        Change::Fence(fence) => to.0.list_fence((**fence).clone()),
+        Change::Fence(fence) => to.cache.list_fence((**fence).clone()),
         other => apply(to, other, mutation),
     }
 }
