@@ -32,10 +32,11 @@ pub(crate) fn rows(setting: &Setting) -> Vec<Row> {
     };
     let daemon = Daemon::start(Plan::new("bench-flood").kernel_log("/dev/kmsg").config(CONFIG));
     let mut probe = daemon.probe();
-    let (first, before) = (kmsg.write_numbered("nodewell bench: before the flood"), wait_idle(&mut probe));
+    let before =
+        Before { written: kmsg.write_numbered("nodewell bench: before the flood"), accounted: wait_idle(&mut probe) };
     let (read_before, lost_before) = kernel_records(&mut probe);
     let (pace, peak) = (flood(if setting.quick { 1 } else { 3 }), &daemon.usage());
-    let difference = unaccounted(kmsg, &mut probe, (first, before));
+    let difference = unaccounted(kmsg, &mut probe, &before);
     let (read, lost) = kernel_records(&mut probe);
     let split = format!("{} seen + {} in counted gaps", read - read_before, lost - lost_before);
     vec![
@@ -45,12 +46,18 @@ pub(crate) fn rows(setting: &Setting) -> Vec<Row> {
     ]
 }
 
+/// Lines before the flood: by the kernel's own numbers, and those that the agent accounts for.
+struct Before {
+    written: u64,
+    accounted: u64,
+}
+
 /// Lines written by the kernel's own numbers, less what the agent accounts for. Others write to this log too: a number
 /// that was behind by the time we looked is asked for again.
-fn unaccounted(kmsg: &RealKmsg, probe: &mut Probe, (first, before): (u64, u64)) -> f64 {
+fn unaccounted(kmsg: &RealKmsg, probe: &mut Probe, before: &Before) -> f64 {
     let look = || {
         let last = kmsg.write_numbered("nodewell bench: after the flood");
-        (precise(last) - precise(first)) - (precise(wait_idle(probe)) - precise(before))
+        (precise(last) - precise(before.written)) - (precise(wait_idle(probe)) - precise(before.accounted))
     };
     let looks: Vec<f64> = std::iter::repeat_with(look).take(5).collect();
     looks.into_iter().min_by(|a, b| a.abs().total_cmp(&b.abs())).unwrap_or(f64::NAN)

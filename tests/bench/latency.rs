@@ -104,7 +104,7 @@ pub(crate) fn to_api(setting: &Setting) -> Vec<Row> {
     let (mut lines, mut requests) = (Times::default(), Times::default());
     for (number, (node, daemon)) in agents.iter().enumerate() {
         for line in 0..CONDITIONS {
-            lines.add(&observer, (node, line), || daemon.plan().kmsg().write(&format!("nodewell bench: fault {line}")));
+            lines.add(&observer, node, line, || daemon.plan().kmsg().write(&format!("nodewell bench: fault {line}")));
             bare.add(&observer, line + number * CONDITIONS, &mut requests);
         }
     }
@@ -112,7 +112,7 @@ pub(crate) fn to_api(setting: &Setting) -> Vec<Row> {
 }
 
 impl Times {
-    fn add(&mut self, observer: &Observer, (node, line): (&str, usize), act: impl FnOnce()) {
+    fn add(&mut self, observer: &Observer, node: &str, line: usize, act: impl FnOnce()) {
         let start = Instant::now();
         act();
         self.condition.push(observer.condition(node, &format!("Bench{line}")) - start);

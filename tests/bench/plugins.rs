@@ -1,7 +1,7 @@
 //! A hundred plug-ins, each run every second for a minute: whether they keep their pace, what that costs the check
 //! process, and whether anything of them is left.
 
-use std::{fmt::Write as _, fs, os::unix::fs::MetadataExt, path::Path, thread, time::Duration};
+use std::{fmt::Write as _, fs, ops::Range, os::unix::fs::MetadataExt, path::Path, thread, time::Duration};
 
 use nodewell_tests::{agent::Plan, process::Process};
 
@@ -36,7 +36,7 @@ pub(crate) fn rows(setting: &Setting) -> Vec<Row> {
     let (before, from) = (usage.cpu(), now_secs());
     thread::sleep(window);
     let (cpu, to) = (usage.cpu() - before, now_secs());
-    let rows = figures(&starts(&marks, (from, to)), (cpu, to - from), usage.memory().resident_mib);
+    let rows = figures(&starts(&marks, from..to), cpu, to - from, usage.memory().resident_mib);
     let pid = check_process.pid();
     stop(check_process);
     let left = left_behind(pid);
@@ -79,19 +79,19 @@ fn now_secs() -> f64 {
 }
 
 /// The moments of each plug-in's runs within the window, in order.
-fn starts(marks: &Path, (from, to): (f64, f64)) -> Vec<Vec<f64>> {
+fn starts(marks: &Path, window: Range<f64>) -> Vec<Vec<f64>> {
     let of_plugin = |number: usize| {
         let files = fs::read_dir(marks.join(number.to_string())).unwrap().flatten();
         let times = files.filter_map(|file| file.metadata().ok());
         let times = times.map(|meta| meta.mtime() as f64 + meta.mtime_nsec() as f64 / 1e9);
-        let mut times: Vec<f64> = times.filter(|time| (from..to).contains(time)).collect();
+        let mut times: Vec<f64> = times.filter(|time| window.contains(time)).collect();
         times.sort_by(f64::total_cmp);
         times
     };
     (0..PLUGINS).map(of_plugin).collect()
 }
 
-fn figures(starts: &[Vec<f64>], (cpu, secs): (Duration, f64), resident_mib: f64) -> Vec<Row> {
+fn figures(starts: &[Vec<f64>], cpu: Duration, secs: f64, resident_mib: f64) -> Vec<Row> {
     let count: usize = starts.iter().map(Vec::len).sum();
     let late: Vec<f64> = starts.iter().flat_map(|times| lateness(times)).collect();
     let late = Samples::new(late.into_iter().map(|secs| secs * 1e3));

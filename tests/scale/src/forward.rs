@@ -75,12 +75,12 @@ async fn connect(client: TcpStream, to: SocketAddr, counter: Counter) {
     let (client_reads, client_writes) = client.into_split();
     let (server_reads, server_writes) = server.into_split();
     tokio::join!(
-        copy((client_reads, server_writes), &counter, Direction::Up),
-        copy((server_reads, client_writes), &counter, Direction::Down),
+        copy(client_reads, server_writes, &counter, Direction::Up),
+        copy(server_reads, client_writes, &counter, Direction::Down),
     );
 }
 
-async fn copy((mut from, mut to): (OwnedReadHalf, OwnedWriteHalf), counter: &Counter, direction: Direction) {
+async fn copy(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, counter: &Counter, direction: Direction) {
     let mut chunk = vec![0; CHUNK_BYTES];
     while let Ok(count @ 1..) = from.read(&mut chunk).await {
         counter.count(direction, count as u64);
