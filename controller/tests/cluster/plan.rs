@@ -19,9 +19,18 @@ fn plan(server: &Server, columns: &str, more: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-async fn make_pod(server: &Server, (namespace, name): (&str, &str), spec: Value, more: Value) {
+struct Pod {
+    namespace: &'static str,
+    name: &'static str,
+    spec: Value,
+    /// Beside its name.
+    metadata: Value,
+}
+
+async fn make_pod(server: &Server, pod: Pod) {
+    let Pod { namespace, name, spec, metadata } = pod;
     let mut pod = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": name }, "spec": spec });
-    for (key, value) in more.as_object().unwrap() {
+    for (key, value) in metadata.as_object().unwrap() {
         pod["metadata"][key] = value.clone();
     }
     admin(server, "create", &format!("/api/v1/namespaces/{namespace}/pods"), pod).await;
@@ -50,13 +59,17 @@ async fn what_would_become_of_a_node_is_shown_beside_the_plan(server: Arc<Server
             "uid": "00000000-0000-0000-0000-000000000001" }] })
     };
     assert!(server.kubectl(&["create", "namespace", "shop"]));
-    make_pod(&server, ("shop", "db-0"), spec("worker-7"), owner("StatefulSet", "db")).await;
-    make_pod(&server, ("shop", "web-5d9c7b8f6-x2x4q"), spec("worker-7"), owner("ReplicaSet", "web-5d9c7b8f6")).await;
+    let pod = Pod { namespace: "shop", name: "db-0", spec: spec("worker-7"), metadata: owner("StatefulSet", "db") };
+    make_pod(&server, pod).await;
+    let metadata = owner("ReplicaSet", "web-5d9c7b8f6");
+    let pod = Pod { namespace: "shop", name: "web-5d9c7b8f6-x2x4q", spec: spec("worker-7"), metadata };
+    make_pod(&server, pod).await;
     let mut manager = spec("control-plane-1");
     manager["containers"][0]["name"] = json!("kube-controller-manager");
     manager["containers"][0]["command"] = json!(["kube-controller-manager", "--node-monitor-grace-period=20s"]);
-    let label = json!({ "labels": { "component": "kube-controller-manager" } });
-    make_pod(&server, ("kube-system", "kube-controller-manager-cp1"), manager, label).await;
+    let metadata = json!({ "labels": { "component": "kube-controller-manager" } });
+    let name = "kube-controller-manager-cp1";
+    make_pod(&server, Pod { namespace: "kube-system", name, spec: manager, metadata }).await;
     let policy = json!({ "apiVersion": "nodewell.dev/v1alpha1", "kind": "RemediationPolicy",
         "metadata": { "name": "lost" },
         "spec": { "when": "conditions.Ready.status != 'True'", "mode": "Observe",
