@@ -44,23 +44,23 @@ mod tests {
 
     use super::*;
 
-    fn stepped(before: (i64, i32), now: (i64, i32)) -> Option<i64> {
-        Mark::new(before.0, before.1).stepped_to(Mark::new(now.0, now.1), Duration::from_secs(1))
+    fn stepped(before: Mark, now: Mark) -> Option<i64> {
+        before.stepped_to(now, Duration::from_secs(1))
     }
 
     #[test]
     fn more_than_a_second_is_a_step_and_a_leap_second_is_none() {
-        assert_eq!(stepped((1000, 0), (2000, 0)), None, "a leap second, untold");
-        assert_eq!(stepped((1000, 0), (2060, 0)), Some(1060));
-        assert_eq!(stepped((10_000, 0), (1000, 0)), Some(-9000));
-        assert_eq!(stepped((10_000, 37), (9000, 38)), None, "a leap second, announced");
-        assert_eq!(stepped((10_000, 0), (10_000, 37)), None, "the kernel was given the TAI offset");
+        assert_eq!(stepped(Mark::new(1000, 0), Mark::new(2000, 0)), None, "a leap second, untold");
+        assert_eq!(stepped(Mark::new(1000, 0), Mark::new(2060, 0)), Some(1060));
+        assert_eq!(stepped(Mark::new(10_000, 0), Mark::new(1000, 0)), Some(-9000));
+        assert_eq!(stepped(Mark::new(10_000, 37), Mark::new(9000, 38)), None, "a leap second, announced");
+        assert_eq!(stepped(Mark::new(10_000, 0), Mark::new(10_000, 37)), None, "the kernel was given the TAI offset");
     }
 
     proptest! {
         #[test]
         fn no_clock_is_too_wild(before: i64, now: i64, tai: i32) {
-            let _ = stepped((before, tai), (now, 37));
+            let _ = stepped(Mark::new(before, tai), Mark::new(now, 37));
             let error = ClockError { offset_nanos: before, estimated_micros: now, ..ClockError::default() };
             prop_assert!(deviation(&error) >= Duration::from_nanos(before.unsigned_abs()));
         }

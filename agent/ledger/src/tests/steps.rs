@@ -77,7 +77,7 @@ fn finding_step() -> impl Strategy<Value = FindingStep> {
     })
 }
 
-fn key((condition, reason, subject): (usize, usize, Option<u8>)) -> ProblemKey {
+fn key(condition: usize, reason: usize, subject: Option<u8>) -> ProblemKey {
     ProblemKey {
         condition: Name::fixed(CONDITIONS[condition]),
         reason: Name::fixed(REASONS[reason]),
@@ -87,7 +87,8 @@ fn key((condition, reason, subject): (usize, usize, Option<u8>)) -> ProblemKey {
 
 impl FindingStep {
     fn at(&self, now: Now) -> Finding {
-        let key = key(self.key);
+        let (condition, reason, subject) = self.key;
+        let key = key(condition, reason, subject);
         let secs = now.wall.as_second() - wall(0).as_second() - self.age;
         Finding {
             source: SOURCES[self.source].into(),
@@ -117,7 +118,7 @@ pub(super) fn timed(steps: &[Step]) -> Vec<(Deed, Now)> {
         let deed = match step {
             Step::Finding(finding_step) => Deed::Finding(finding_step.at(now)),
             Step::ByHand { condition, reason, subject } => {
-                let key = key((*condition, reason.unwrap_or(0), *subject));
+                let key = key(*condition, reason.unwrap_or(0), *subject);
                 let reason = reason.map(|_| key.reason);
                 Deed::ByHand(ClearRequest {
                     condition: key.condition,

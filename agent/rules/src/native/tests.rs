@@ -162,8 +162,8 @@ fn a_plugin_is_read_with_its_defaults() {
 
 #[test]
 fn every_error_of_a_plugin_is_reported_with_its_line() {
-    let messages_with = |more: &str, replaced: (&str, &str)| {
-        let text = format!("{}{more}\n", PLUGIN.replace(replaced.0, replaced.1));
+    let messages_with = |more: &str, from: &str, to: &str| {
+        let text = format!("{}{more}\n", PLUGIN.replace(from, to));
         let loaded = crate::load_text(Path::new("a.toml"), &text);
         loaded
             .diagnostics
@@ -172,7 +172,7 @@ fn every_error_of_a_plugin_is_reported_with_its_line() {
             .collect::<Vec<_>>()
     };
     let same = ("", "");
-    for (more, replaced, expected) in [
+    for (more, (from, to), expected) in [
         ("interval = '500ms'", same, "11: \"interval\" must be at least 1s"),
         ("timeout = '2h'", same, "11: \"timeout\" must be at most 1h; what runs for longer reports over the socket"),
         ("failures = 0", same, "11: \"failures\" takes a number from 1 to 1000, not 0"),
@@ -187,7 +187,7 @@ fn every_error_of_a_plugin_is_reported_with_its_line() {
             "7: \"command\" begins with an absolute path, not \"check_disk -w\"; no shell reads it",
         ),
     ] {
-        assert_eq!(messages_with(more, replaced), [expected], "{more} {replaced:?}");
+        assert_eq!(messages_with(more, from, to), [expected], "{more} {from} {to}");
     }
     let twice = format!("{PLUGIN}{}", &PLUGIN[PLUGIN.find("[[plugin]]").unwrap()..]);
     let messages = crate::load_text(Path::new("a.toml"), &twice).diagnostics;

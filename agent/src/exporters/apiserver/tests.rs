@@ -63,11 +63,13 @@ fn config(kubeconfig: PathBuf) -> ApiserverConfig {
 
 impl Bench {
     fn start(config: ApiserverConfig) -> Self {
-        Self::start_on(SharedState::new("n1"), EventsCheckpoint::default(), config)
+        let (shared_state, commands) = SharedState::new("n1");
+        Self::start_on(shared_state, commands, EventsCheckpoint::default(), config)
     }
 
     fn start_on(
-        (shared_state, commands): (SharedState, mpsc::Receiver<Command>),
+        shared_state: SharedState,
+        commands: mpsc::Receiver<Command>,
         checkpoint: EventsCheckpoint,
         config: ApiserverConfig,
     ) -> Self {

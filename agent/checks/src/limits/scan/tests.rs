@@ -21,7 +21,8 @@ impl Host {
         fs::write(path, text).unwrap();
     }
 
-    fn task(&self, folder: &str, (pid, name, state, parent, threads): (u32, &str, char, u32, u32)) {
+    fn task(&self, folder: &str, task: Task) {
+        let Task { pid, name, state, parent, threads } = task;
         let line = format!("{pid} ({name}) {state} {parent} 1 1 0 -1 0 0 0 0 0 3 4 0 0 20 0 {threads} 0 5{pid} 0 0\n");
         self.put(&format!("{folder}/stat"), &line);
     }
@@ -31,16 +32,31 @@ impl Host {
     }
 }
 
+struct Task {
+    pid: u32,
+    name: &'static str,
+    state: char,
+    parent: u32,
+    threads: u32,
+}
+
+impl Task {
+    /// Of one thread, and a child of init.
+    fn new(pid: u32, name: &'static str, state: char) -> Self {
+        Self { pid, name, state, parent: 1, threads: 1 }
+    }
+}
+
 const CALM: &str = "0.10 0.10 0.10 1/80 11206\n";
 
 #[test]
 fn zombies_are_their_parents() {
     let host = Host::new(CALM);
-    host.task("7", (7, "java", 'S', 1, 1));
+    host.task("7", Task::new(7, "java", 'S'));
     host.put("7/cgroup", "0::/kubepods/pod0d6e7d1c-3c1b-4f2a-90b1-c2d3e4f5a6b7/abc\n");
-    host.task("8", (8, "sh", 'Z', 7, 1));
-    host.task("9", (9, "sh", 'Z', 99, 1));
-    host.task("10", (10, "sh", 'Z', 7, 1));
+    host.task("8", Task { parent: 7, ..Task::new(8, "sh", 'Z') });
+    host.task("9", Task { parent: 99, ..Task::new(9, "sh", 'Z') });
+    host.task("10", Task { parent: 7, ..Task::new(10, "sh", 'Z') });
     let mut zombies = host.scan().zombies;
     zombies.sort_by_key(|zombie| zombie.id);
     let parents: Vec<&str> = zombies.iter().map(|zombie| zombie.parent.as_str()).collect();
@@ -53,10 +69,10 @@ fn zombies_are_their_parents() {
 fn threads_are_looked_at_only_where_the_load_shows_more() {
     for (loadavg, found) in [(CALM, 1), ("9.00 9.00 9.00 1/80 11206\n", 2), ("9.00 9.00 9.00 8/80 11206\n", 1)] {
         let host = Host::new(loadavg);
-        host.task("7", (7, "nfsd", 'D', 1, 3));
-        host.task("7/task/7", (7, "nfsd", 'D', 1, 3));
-        host.task("7/task/17", (17, "worker", 'D', 1, 3));
-        host.task("7/task/18", (18, "worker", 'S', 1, 3));
+        host.task("7", Task { threads: 3, ..Task::new(7, "nfsd", 'D') });
+        host.task("7/task/7", Task { threads: 3, ..Task::new(7, "nfsd", 'D') });
+        host.task("7/task/17", Task { threads: 3, ..Task::new(17, "worker", 'D') });
+        host.task("7/task/18", Task { threads: 3, ..Task::new(18, "worker", 'S') });
         host.put("7/wchan", "io_schedule");
         let mut blocked = host.scan().blocked;
         blocked.sort_by_key(|task| task.id);
@@ -74,11 +90,11 @@ fn a_daemon_is_one_of_a_service_and_of_several_the_oldest() {
     for (pid, cgroup) in
         [(90, "/system.slice/containerd.service"), (80, "/system.slice/containerd.service"), (7, "/kubepods/pod1")]
     {
-        host.task(&pid.to_string(), (pid, "containerd", 'S', 1, 1));
+        host.task(&pid.to_string(), Task::new(pid, "containerd", 'S'));
         host.put(&format!("{pid}/cgroup"), &format!("0::{cgroup}\n"));
         host.put(&format!("{pid}/status"), &format!("Name:\tcontainerd\nVmRSS:\t9 kB\nRssAnon:\t   {pid} kB\n"));
     }
-    host.task("5", (5, "containerd", 'S', 1, 1));
+    host.task("5", Task::new(5, "containerd", 'S'));
     host.put("5/cgroup", "0::/system.slice/k3s.service\n");
     let daemons = host.scan().daemons;
     let reported: Vec<_> = daemons.iter().map(|daemon| (daemon.name.as_str(), daemon.memory)).collect();

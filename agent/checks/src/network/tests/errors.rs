@@ -1,13 +1,20 @@
 use super::*;
 
+/// Packets of an interface, and how many of them were damaged.
+struct Traffic {
+    packets: u64,
+    errors: u64,
+}
+
 /// Five minutes with so many packets and damaged ones more.
-fn minutes(machine: &mut Machine, (packets, errors): (u64, u64), total: &mut (u64, u64)) -> Findings {
+fn minutes(machine: &mut Machine, more: Traffic, total: &mut Traffic) -> Findings {
     for _ in 0..20 {
-        (total.0, total.1) = (total.0 + packets / 20, total.1 + errors / 20);
-        machine.count("eth0", "rx_packets", total.0).count("eth0", "rx_errors", total.1).count(
+        total.packets += more.packets / 20;
+        total.errors += more.errors / 20;
+        machine.count("eth0", "rx_packets", total.packets).count("eth0", "rx_errors", total.errors).count(
             "eth0",
             "rx_crc_errors",
-            total.1,
+            total.errors,
         );
         machine.after(15);
     }
@@ -16,32 +23,32 @@ fn minutes(machine: &mut Machine, (packets, errors): (u64, u64), total: &mut (u6
 
 #[test]
 fn many_damaged_packets_are_a_fault_until_there_are_half_as_many() {
-    let (mut machine, mut total) = (Machine::new(), (1_000, 7));
+    let (mut machine, mut total) = (Machine::new(), Traffic { packets: 1_000, errors: 7 });
     machine.after(0);
-    let findings = minutes(&mut machine, (10_000, 100), &mut total);
+    let findings = minutes(&mut machine, Traffic { packets: 10_000, errors: 100 }, &mut total);
     let words = "InterfaceErrors: 100 damaged packets or more within 5 min (limit 50, 1000 of a million), \
                  mostly rx_crc_errors; \
      \
                  check the cable, the transceiver and the other end";
     assert_eq!(reported(&findings, "eth0"), [words]);
-    assert!(!is_silent(&minutes(&mut machine, (10_000, 40), &mut total)));
-    assert!(is_silent(&minutes(&mut machine, (10_000, 20), &mut total)));
-    assert!(is_silent(&minutes(&mut machine, (10_000, 0), &mut total)));
+    assert!(!is_silent(&minutes(&mut machine, Traffic { packets: 10_000, errors: 40 }, &mut total)));
+    assert!(is_silent(&minutes(&mut machine, Traffic { packets: 10_000, errors: 20 }, &mut total)));
+    assert!(is_silent(&minutes(&mut machine, Traffic { packets: 10_000, errors: 0 }, &mut total)));
 }
 
 #[test]
 fn few_of_many_packets_are_no_fault() {
-    let (mut machine, mut total) = (Machine::new(), (1_000, 7));
+    let (mut machine, mut total) = (Machine::new(), Traffic { packets: 1_000, errors: 7 });
     machine.after(0);
-    assert!(is_silent(&minutes(&mut machine, (1_000_000, 900), &mut total)));
-    assert!(!is_silent(&minutes(&mut machine, (1_000_000, 1_200), &mut total)));
+    assert!(is_silent(&minutes(&mut machine, Traffic { packets: 1_000_000, errors: 900 }, &mut total)));
+    assert!(!is_silent(&minutes(&mut machine, Traffic { packets: 1_000_000, errors: 1_200 }, &mut total)));
 }
 
 #[test]
 fn few_at_all_are_no_fault_however_few_packets_there_are() {
-    let (mut machine, mut total) = (Machine::new(), (1_000, 7));
+    let (mut machine, mut total) = (Machine::new(), Traffic { packets: 1_000, errors: 7 });
     machine.after(0);
-    assert!(is_silent(&minutes(&mut machine, (0, 40), &mut total)));
+    assert!(is_silent(&minutes(&mut machine, Traffic { packets: 0, errors: 40 }, &mut total)));
 }
 
 #[test]
@@ -64,9 +71,9 @@ fn counters_that_go_back_or_wrap_are_no_errors() {
 
 #[test]
 fn a_restart_takes_no_errors_back_before_it_knows() {
-    let (mut machine, mut total) = (Machine::new(), (1_000, 7));
+    let (mut machine, mut total) = (Machine::new(), Traffic { packets: 1_000, errors: 7 });
     machine.after(0);
-    assert!(!is_silent(&minutes(&mut machine, (10_000, 100), &mut total)));
+    assert!(!is_silent(&minutes(&mut machine, Traffic { packets: 10_000, errors: 100 }, &mut total)));
     machine.restart();
     assert_eq!(
         reported(&machine.after(15), "eth0"),

@@ -28,9 +28,10 @@ impl Default for Scripted {
     }
 }
 
-fn answered(error: u8, count: u8, lba: (u8, u8)) -> Reply {
+fn answered(error: u8, count: u8, lba_mid: u8, lba_high: u8) -> Reply {
     let key = if error == 0 { 0x01 } else { 0x0b };
-    let sense = vec![0x72, key, 0, 0x1d, 0, 0, 0, 14, 9, 12, 0, error, 0, count, 0, 0, 0, lba.0, 0, lba.1, 0, 0x50];
+    let sense =
+        vec![0x72, key, 0, 0x1d, 0, 0, 0, 14, 9, 12, 0, error, 0, count, 0, 0, 0, lba_mid, 0, lba_high, 0, 0x50];
     Reply { status: 2, driver_status: 8, sense, length: 0, ..Reply::default() }
 }
 
@@ -40,15 +41,15 @@ impl ScsiDevice for Scripted {
         self.asked.push((command[14], command[4]));
         let block = match (command[14], command[4]) {
             (CHECK_POWER_MODE, _) | (SMART, RETURN_STATUS) if !self.has_registers => return Ok(Reply::default()),
-            (CHECK_POWER_MODE, _) => return Ok(answered(0, self.power, (0, 0))),
-            (SMART, RETURN_STATUS) => return Ok(answered(0, 0, self.failing)),
+            (CHECK_POWER_MODE, _) => return Ok(answered(0, self.power, 0, 0)),
+            (SMART, RETURN_STATUS) => return Ok(answered(0, 0, self.failing.0, self.failing.1)),
             (IDENTIFY_DEVICE, _) => Some(blocks::identity()),
             (SMART, READ_DATA) => Some(self.attributes),
             (SMART, READ_THRESHOLDS) => self.thresholds,
             (SMART, READ_LOG) if command[8] == SELF_TEST_LOG => Some(self.log),
             _ => None,
         };
-        let Some(block) = block else { return Ok(answered(0x04, 0, (0, 0))) };
+        let Some(block) = block else { return Ok(answered(0x04, 0, 0, 0)) };
         // Data comes only if the count and the direction ask for it.
         assert_eq!((command[1], command[2], command[6], into.len()), (8, 0x0e, 1, 512));
         into.copy_from_slice(&block);

@@ -64,23 +64,28 @@ impl Tree {
 pub(crate) const PORT: &str = "pci0000:00/0000:00:01.0";
 pub(crate) const CARD: &str = "pci0000:00/0000:00:01.0/0000:01:00.0";
 
+/// What the kernel shows of a link.
+#[derive(Clone, Copy)]
+pub(crate) struct LinkText {
+    width: &'static str,
+    speed: &'static str,
+}
+
+const FAST: LinkText = LinkText { width: "16", speed: "32.0 GT/s PCIe" };
+
 /// The four files of a link; `most` is what one end can do.
-pub(crate) fn link(
-    now: (&'static str, &'static str),
-    most: (&'static str, &'static str),
-) -> [(&'static str, &'static str); 4] {
-    let (width, speed) = now;
+pub(crate) fn link(now: LinkText, most: LinkText) -> [(&'static str, &'static str); 4] {
     [
-        ("current_link_width", width),
-        ("current_link_speed", speed),
-        ("max_link_width", most.0),
-        ("max_link_speed", most.1),
+        ("current_link_width", now.width),
+        ("current_link_speed", now.speed),
+        ("max_link_width", most.width),
+        ("max_link_speed", most.speed),
     ]
 }
 
 pub(crate) fn ordinary() -> Tree {
     let tree = Tree::new();
-    let fast = link(("16", "32.0 GT/s PCIe"), ("16", "32.0 GT/s PCIe"));
+    let fast = link(FAST, FAST);
     tree.device(PORT, &[&fast[..], &[("class", "0x060400"), ("secondary_bus_number", "1")]].concat());
     tree.device(CARD, &[&fast[..], &[("power/runtime_status", "active"), ("power_state", "D0")]].concat());
     tree
@@ -116,7 +121,10 @@ fn a_device_that_went_between_list_and_read_is_gone() {
 #[test]
 fn a_card_reports_its_link_and_the_port_above_it_does_not() {
     let tree = ordinary();
-    tree.device(CARD, &link(("8", "16.0 GT/s PCIe"), ("16", "64.0 GT/s PCIe")));
+    tree.device(
+        CARD,
+        &link(LinkText { width: "8", speed: "16.0 GT/s PCIe" }, LinkText { width: "16", speed: "64.0 GT/s PCIe" }),
+    );
     let reading = tree.read("0000:01:00.0");
     assert_eq!((reading.id.as_str(), reading.class), ("15b3:1021", 0x02_0700));
     assert_eq!(reading.above, ["0000:00:01.0"]);
@@ -132,7 +140,11 @@ fn a_card_reports_its_link_and_the_port_above_it_does_not() {
 #[test]
 fn a_switch_reports_its_upper_link_and_its_lower_ports_do_not() {
     let tree = ordinary();
-    let bridge = [&link(("4", "8.0 GT/s PCIe"), ("4", "8.0 GT/s PCIe"))[..], &[("class", "0x060400")]].concat();
+    let bridge = [
+        &link(LinkText { width: "4", speed: "8.0 GT/s PCIe" }, LinkText { width: "4", speed: "8.0 GT/s PCIe" })[..],
+        &[("class", "0x060400")],
+    ]
+    .concat();
     let upper = format!("{PORT}/0000:02:00.0");
     let lower = format!("{upper}/0000:03:00.0");
     let behind = format!("{lower}/0000:04:00.0");
@@ -145,7 +157,7 @@ fn a_switch_reports_its_upper_link_and_its_lower_ports_do_not() {
 #[test]
 fn a_second_function_and_a_part_of_the_chipset_have_no_link_of_their_own() {
     let tree = ordinary();
-    let fast = link(("16", "32.0 GT/s PCIe"), ("16", "32.0 GT/s PCIe"));
+    let fast = link(FAST, FAST);
     tree.device(&format!("{PORT}/0000:01:00.1"), &fast).device("pci0000:00/0000:00:0b.0", &fast);
     assert_eq!(tree.read("0000:01:00.1").link, None);
     assert_eq!(tree.read("0000:00:0b.0").link, None);

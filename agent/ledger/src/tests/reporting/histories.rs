@@ -39,7 +39,10 @@ fn reported() -> impl Strategy<Value = Deed> {
             let status = Status {
                 source: SOURCES[source].to_owned(),
                 events: vec![event(); events],
-                conditions: conditions.into_iter().flat_map(entries).collect(),
+                conditions: conditions
+                    .into_iter()
+                    .flat_map(|((condition, subject), step)| entries(condition, subject, step))
+                    .collect(),
                 inventory,
                 ttl_secs: Some(ttl),
                 id: id.map(|id| id.to_string()),
@@ -65,21 +68,32 @@ fn inventory() -> impl Strategy<Value = Vec<Inventory>> {
 }
 
 /// What is reported of one subject: False, Unknown, or True for some reasons.
-type SubjectStep = (u8, BTreeMap<usize, Claimed>);
-/// Transition and message.
-type Claimed = (i64, usize);
-
-fn subject_step() -> impl Strategy<Value = SubjectStep> {
-    (0_u8..5, prop::collection::btree_map(0_usize..3, (0_i64..3, 0_usize..3), 1..4))
+#[derive(Debug)]
+struct SubjectStep {
+    status: u8,
+    reasons: BTreeMap<usize, Claimed>,
 }
 
-fn entries(((condition, subject), (status, reasons)): ((usize, Option<u8>), SubjectStep)) -> Vec<Condition> {
+#[derive(Debug)]
+struct Claimed {
+    transition: i64,
+    message: usize,
+}
+
+fn subject_step() -> impl Strategy<Value = SubjectStep> {
+    let claimed = (0_i64..3, 0_usize..3).prop_map(|(transition, message)| Claimed { transition, message });
+    (0_u8..5, prop::collection::btree_map(0_usize..3, claimed, 1..4))
+        .prop_map(|(status, reasons)| SubjectStep { status, reasons })
+}
+
+fn entries(condition: usize, subject: Option<u8>, step: SubjectStep) -> Vec<Condition> {
+    let SubjectStep { status, reasons } = step;
     let status = match status {
         0 => ConditionStatus::False,
         1 => ConditionStatus::Unknown,
         _ => ConditionStatus::True,
     };
-    let entry = |(reason, (transition, message)): (usize, Claimed)| Condition {
+    let entry = |(reason, Claimed { transition, message })| Condition {
         condition: Name::fixed(CONDITIONS[condition]),
         status,
         transition: wall(transition * 100 - 50),

@@ -125,7 +125,11 @@ impl Known {
         let all: BTreeSet<SubjectKey> =
             self.claims.keys().map(|(subject, _)| subject).chain(&self.doubts).cloned().collect();
         let before = std::mem::take(&mut self.claims);
-        self.claims = before.iter().filter(|((subject, _), _)| !is_true(status, subject)).map(clone).collect();
+        self.claims = before
+            .iter()
+            .filter(|((subject, _), _)| !is_true(status, subject))
+            .map(|(key, claim)| (key.clone(), claim.clone()))
+            .collect();
         if status.full {
             self.watches.clear();
         }
@@ -181,8 +185,4 @@ impl Known {
 /// Whether the report contains faults of `subject`: they are all there are.
 fn is_true(status: &Status, of: &SubjectKey) -> bool {
     status.conditions.iter().any(|one| one.subject_key() == *of && one.status == ConditionStatus::True)
-}
-
-fn clone<K: Clone, V: Clone>((key, value): (&K, &V)) -> (K, V) {
-    (key.clone(), value.clone())
 }

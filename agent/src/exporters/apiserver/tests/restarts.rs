@@ -13,8 +13,8 @@ use crate::store::{Pace, Store, StoreOptions};
 
 fn bench_on(server: &Server, state: &Path) -> Bench {
     let store = Store::open(StoreOptions { directory: state.to_owned() }).unwrap();
-    let bench =
-        Bench::start_on(SharedState::with_store("n1", store), EventsCheckpoint::default(), config(server.kubeconfig()));
+    let (shared_state, commands) = SharedState::with_store("n1", store);
+    let bench = Bench::start_on(shared_state, commands, EventsCheckpoint::default(), config(server.kubeconfig()));
     bench.set(&[("A", ConditionStatus::False)]);
     bench
 }
@@ -50,14 +50,15 @@ fn reasons(server: &Server) -> Vec<String> {
 async fn after_a_panic_nothing_is_reported_again_and_counts_go_on() {
     let server = Server::start().await;
     let checkpoint = EventsCheckpoint::default();
-    let mut first = Bench::start_on(SharedState::new("n1"), checkpoint.clone(), config(server.kubeconfig()));
+    let (shared_state, commands) = SharedState::new("n1");
+    let mut first = Bench::start_on(shared_state, commands, checkpoint.clone(), config(server.kubeconfig()));
     first.set(&[("A", ConditionStatus::False)]);
     first.shared_state.events().extend([record(1, "IOError")]);
     server.until("one event", |server| server.events().len() == 1).await;
     delivered(&first).await;
     first.abort().await;
     let Bench { shared_state, commands, .. } = first;
-    let second = Bench::start_on((shared_state, commands), checkpoint, config(server.kubeconfig()));
+    let second = Bench::start_on(shared_state, commands, checkpoint, config(server.kubeconfig()));
     second.shared_state.events().extend([record(2, "IOError")]);
     server.until("counted", |server| server.events()[0]["count"] == 2).await;
     delivered(&second).await;
