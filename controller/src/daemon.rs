@@ -35,8 +35,8 @@ use crate::{
     watch,
 };
 
-/// The hidden command by which the program is the keeper of a fence agent.
-pub const KEEPER: &str = "keep-agent";
+/// The hidden command by which the program is the supervisor of a fence agent.
+pub const SUPERVISOR: &str = "supervise-agent";
 
 /// Why the controller ended unasked.
 #[derive(Debug, thiserror::Error)]
@@ -150,7 +150,7 @@ async fn serve_metrics(config: &Config, cache: &Cache, requests: Arc<Requests>, 
 
 fn runner(clock: Clock) -> Result<Runner, Fatal> {
     let program = std::env::current_exe().map_err(Fatal::Program)?;
-    Ok(Runner::new(program, vec![KEEPER.to_owned()], Arc::new(move || clock.moment())))
+    Ok(Runner::new(program, vec![SUPERVISOR.to_owned()], Arc::new(move || clock.moment())))
 }
 
 /// What turns nodes off, as the configuration has it; asks no BMC yet.
@@ -189,11 +189,11 @@ fn terms(config: &Config, host: &str) -> Terms {
     terms
 }
 
-/// The program: the controller and its commands, or the keeper of an agent.
+/// The program: the controller and its commands, or the supervisor of an agent.
 pub fn program() -> ExitCode {
     let mut args = std::env::args_os();
-    if args.nth(1).is_some_and(|name| name == KEEPER) {
-        return nodewell_power::keeper::main(args);
+    if args.nth(1).is_some_and(|name| name == SUPERVISOR) {
+        return nodewell_power::supervisor::main(args);
     }
     crate::cli::run(std::env::args_os())
 }

@@ -3,7 +3,7 @@
 
 use std::{convert::Infallible, net::SocketAddr, time::Duration};
 
-use nodewell_power::kdump::{Addresses, Listener, Packet};
+use nodewell_power::kdump::{Addresses, Packet, Socket};
 use nodewell_reconcile::{cache::Cache, clock::Clock};
 use nodewell_remediation::time::Moment;
 use tokio::time::sleep;
@@ -34,12 +34,12 @@ pub struct Counts {
 /// Listens at `address` for as long as it is polled. An address that cannot be had is logged, and stops nothing.
 pub async fn run(address: Option<SocketAddr>, cache: &Cache, clock: Clock, tally: &Tally) -> Infallible {
     let Some(address) = address else { return std::future::pending().await };
-    let mut ear = Ear::new(cache.clone(), clock);
+    let mut listener = Listener::new(cache.clone(), clock);
     loop {
-        match Listener::bind(address).await {
-            Ok(listener) => {
+        match Socket::bind(address).await {
+            Ok(socket) => {
                 tracing::info!(%address, "hears which nodes write crash dumps");
-                let error = listen(&listener, &mut ear, tally).await;
+                let error = listen(&socket, &mut listener, tally).await;
                 tracing::error!(%address, %error, retry = ?RETRY, "crash dumps are not heard: the socket failed");
             }
             Err(error) => {
@@ -51,14 +51,14 @@ pub async fn run(address: Option<SocketAddr>, cache: &Cache, clock: Clock, tally
 }
 
 /// Until the socket fails.
-pub async fn listen(listener: &Listener, ear: &mut Ear, tally: &Tally) -> std::io::Error {
+pub async fn listen(socket: &Socket, listener: &mut Listener, tally: &Tally) -> std::io::Error {
     loop {
         for _ in 0..BURST {
-            match listener.next().await {
-                Ok(packet) => ear.hear(packet),
+            match socket.next().await {
+                Ok(packet) => listener.handle(packet),
                 Err(error) => return error,
             }
-            tally.dumps(ear.counts);
+            tally.dumps(listener.counts);
         }
         sleep(PAUSE).await;
     }
@@ -66,7 +66,7 @@ pub async fn listen(listener: &Listener, ear: &mut Ear, tally: &Tally) -> std::i
 
 /// Sorts what comes, and reports nodes to the cache.
 #[derive(Debug)]
-pub struct Ear {
+pub struct Listener {
     cache: Cache,
     clock: Clock,
     addresses: Addresses,
@@ -76,7 +76,7 @@ pub struct Ear {
     logged: Option<(Moment, Counts)>,
 }
 
-impl Ear {
+impl Listener {
     #[must_use]
     pub fn new(cache: Cache, clock: Clock) -> Self {
         let (addresses, counts) = (Addresses::default(), Counts::default());
@@ -89,8 +89,8 @@ impl Ear {
         self.counts
     }
 
-    /// Takes one packet in.
-    pub fn hear(&mut self, packet: Packet) {
+    /// Counts one packet, and reports the nodes that it is from.
+    pub fn handle(&mut self, packet: Packet) {
         let now = self.clock.moment();
         if !packet.is_message {
             self.counts.malformed += 1;

@@ -75,7 +75,7 @@ fn a_stopped_leader(cluster: &Cluster) {
     catch_at(&scenario, 0, "off");
     scenario.controller(0).signal(Signal::SIGSTOP);
     scenario.wait_leader(1);
-    // The agent's keeper has ended it by the Lease's own time: no agent goes through.
+    // The agent's supervisor has ended it by the Lease's own time: no agent goes through.
     scenario.host(0).agents().open("off");
     scenario.controller(0).signal(Signal::SIGCONT);
     wait_stepped_down(&scenario);

@@ -17,10 +17,10 @@ use nodewell_remediation::{
 };
 
 use crate::{
-    keeper::{Ending, Report},
     program,
     runner::{NoReport, Run, Runner},
     scrub::scrub,
+    supervisor::{Ending, Report},
 };
 
 /// Python's start on a busy host; measured at 0.1 to 0.3 s.

@@ -25,23 +25,23 @@ pub struct Packet {
     pub is_message: bool,
 }
 
-/// The messages of all nodes. `fence_kdump` awaits one node and takes the port for itself.
+/// Where the messages of all nodes arrive. `fence_kdump` awaits one node and takes the port for itself.
 #[derive(Debug)]
-pub struct Listener {
-    socket: UdpSocket,
+pub struct Socket {
+    udp: UdpSocket,
 }
 
-impl Listener {
+impl Socket {
     /// # Errors
     /// The address is taken or not ours.
     pub async fn bind(address: SocketAddr) -> io::Result<Self> {
-        Ok(Self { socket: UdpSocket::bind(address).await? })
+        Ok(Self { udp: UdpSocket::bind(address).await? })
     }
 
     /// # Errors
     /// As the kernel has it.
     pub fn address(&self) -> io::Result<SocketAddr> {
-        self.socket.local_addr()
+        self.udp.local_addr()
     }
 
     /// What comes next. Cancel safe.
@@ -50,7 +50,7 @@ impl Listener {
     /// The socket's own.
     pub async fn next(&self) -> io::Result<Packet> {
         let mut buffer = [0; MESSAGE_BYTES + 1];
-        let (count, from) = self.socket.recv_from(&mut buffer).await?;
+        let (count, from) = self.udp.recv_from(&mut buffer).await?;
         Ok(Packet { from: from.ip().to_canonical(), is_message: is_message(&buffer[..count]) })
     }
 }

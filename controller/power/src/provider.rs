@@ -10,10 +10,10 @@ use serde_json::json;
 use tokio::time::sleep;
 
 use crate::{
-    keeper::{Ending, Report},
     program,
     runner::{NoReport, Run, Runner},
     scrub::scrub,
+    supervisor::{Ending, Report},
 };
 
 /// For one call.
@@ -28,7 +28,7 @@ const ASK_EVERY: Duration = Duration::from_secs(5);
 pub struct Provider {
     pub path: PathBuf,
     /// For the machine to be gone, after it was asked for.
-    pub patience: Duration,
+    pub gone_within: Duration,
 }
 
 impl Provider {
@@ -70,12 +70,12 @@ impl Provider {
     }
 
     async fn wait(&self, node: &Node, runner: &Runner, lease_deadline: &LeaseDeadline) -> Result<(), Failed> {
-        let give_up = runner.now().plus(self.patience);
+        let give_up = runner.now().plus(self.gone_within);
         loop {
             match self.is_gone(node, runner).await {
                 Ok(true) => return Ok(()),
                 Err(why) if runner.now() >= give_up => return Err(Failed::InDoubt(why)),
-                Ok(false) if runner.now() >= give_up => return Err(Failed::Timeout(self.patience)),
+                Ok(false) if runner.now() >= give_up => return Err(Failed::Timeout(self.gone_within)),
                 _ if !lease_deadline.is_ahead(runner.now()) => {
                     return Err(Failed::InDoubt("the leader's time was over".to_owned()));
                 }

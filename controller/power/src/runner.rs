@@ -1,4 +1,4 @@
-//! The controller's side of a [`keeper`](crate::keeper): starts it, reports each renewal to it, and reads its report.
+//! The controller's side of a [`supervisor`](crate::supervisor): starts it, sends each renewal to it, reads its report.
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, process::Stdio, sync::Arc, time::Duration};
 
@@ -11,14 +11,14 @@ use tokio::{
     time::timeout,
 };
 
-use crate::keeper::{Job, Report, boottime_millis};
+use crate::supervisor::{Job, Report, boottime_millis};
 
 /// All that a program of ours gets to see, whatever the controller was started with: `PCMK_service` in it would switch the
 /// agents' timeouts off.
 const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
-/// Beyond a run's deadline, for its keeper to end it and to report.
+/// Beyond a run's deadline, for its supervisor to end it and to report.
 const MARGIN: Duration = Duration::from_secs(10);
-/// A keeper's report: two outputs, each byte of which may take six in JSON.
+/// A supervisor's report: two outputs, each byte of which may take six in JSON.
 const REPORT_FACTOR: usize = 12;
 const REPORT_BASE: usize = 4096;
 
@@ -28,12 +28,12 @@ const READS: usize = 32;
 /// The controller's clock: `CLOCK_BOOTTIME`, from its own fixed point.
 pub type Clock = Arc<dyn Fn() -> Moment + Send + Sync>;
 
-/// Starts programs under keepers.
+/// Starts programs under supervisors.
 #[derive(Clone)]
 pub struct Runner {
     /// Our own program.
-    keeper: PathBuf,
-    /// By which it is a keeper.
+    supervisor: PathBuf,
+    /// By which it is a supervisor.
     own_args: Vec<String>,
     clock: Clock,
     reads: Arc<Semaphore>,
@@ -56,22 +56,22 @@ pub enum NoReport {
     /// Certainly nothing was started.
     #[error("not started: {0}")]
     NotStarted(String),
-    /// The keeper was lost: what it ran may have acted, and has ended with it.
-    #[error("its keeper was lost: {0}")]
+    /// The supervisor was lost: what it ran may have acted, and has ended with it.
+    #[error("its supervisor was lost: {0}")]
     Lost(String),
 }
 
 impl fmt::Debug for Runner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Runner").field("keeper", &self.keeper).finish_non_exhaustive()
+        f.debug_struct("Runner").field("supervisor", &self.supervisor).finish_non_exhaustive()
     }
 }
 
 impl Runner {
-    /// `keeper own_args…` must run [`crate::keeper::main`] with no argument more; stages add theirs.
+    /// `supervisor own_args…` must run [`crate::supervisor::main`] with no argument more; stages add theirs.
     #[must_use]
-    pub fn new(keeper: PathBuf, own_args: Vec<String>, clock: Clock) -> Self {
-        Self { keeper, own_args, clock, reads: Arc::new(Semaphore::new(READS)) }
+    pub fn new(supervisor: PathBuf, own_args: Vec<String>, clock: Clock) -> Self {
+        Self { supervisor, own_args, clock, reads: Arc::new(Semaphore::new(READS)) }
     }
 
     /// The present, by the controller's clock.
@@ -94,7 +94,7 @@ impl Runner {
         } else {
             None
         };
-        let (patience, limit) = (run.deadline + MARGIN, run.limit_bytes * REPORT_FACTOR + REPORT_BASE);
+        let (report_within, limit) = (run.deadline + MARGIN, run.limit_bytes * REPORT_FACTOR + REPORT_BASE);
         let mut child = self.spawn()?;
         let (Some(mut stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(NoReport::NotStarted("no pipes".to_owned()));
@@ -102,10 +102,12 @@ impl Runner {
         let mut line = serde_json::to_string(&self.job(run, lease_deadline)).map_err(|error| lost(&error))?;
         line.push('\n');
         let written = timeout(MARGIN, stdin.write_all(line.as_bytes())).await;
-        written.map_err(|_| NoReport::Lost("its keeper does not listen".to_owned()))?.map_err(|error| lost(&error))?;
-        let text = timeout(patience, self.attend(stdin, stdout, limit, lease_deadline.cloned())).await;
+        written
+            .map_err(|_| NoReport::Lost("its supervisor does not listen".to_owned()))?
+            .map_err(|error| lost(&error))?;
+        let text = timeout(report_within, self.attend(stdin, stdout, limit, lease_deadline.cloned())).await;
         let text = text
-            .map_err(|_| NoReport::Lost(format!("no report within {patience:?}")))?
+            .map_err(|_| NoReport::Lost(format!("no report within {report_within:?}")))?
             .map_err(|error| lost(&error))?;
         let reaped = timeout(MARGIN, child.wait()).await;
         drop((reaped, permit));
@@ -113,10 +115,10 @@ impl Runner {
     }
 
     fn spawn(&self) -> Result<Child, NoReport> {
-        let mut command = Command::new(&self.keeper);
+        let mut command = Command::new(&self.supervisor);
         command.args(&self.own_args).env_clear().env("LANG", "C").env("PATH", PATH).current_dir("/");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
-        command.spawn().map_err(|error| NoReport::NotStarted(format!("{}: {error}", self.keeper.display())))
+        command.spawn().map_err(|error| NoReport::NotStarted(format!("{}: {error}", self.supervisor.display())))
     }
 
     fn job(&self, run: Run, lease_deadline: Option<&LeaseDeadline>) -> Job {
@@ -142,7 +144,7 @@ impl Runner {
         boottime.saturating_add(u64::try_from(left.as_millis()).unwrap_or(u64::MAX))
     }
 
-    /// Passes renewals on until the keeper has reported and closed its end.
+    /// Passes renewals on until the supervisor has reported and closed its end.
     async fn attend(
         &self,
         stdin: ChildStdin,
@@ -163,7 +165,7 @@ impl Runner {
                     let until = lease_deadline.as_ref().filter(|_| moved).map(|deadline| self.until_millis(deadline));
                     let line = until.map(|until| format!("until {until}\n"));
                     match (line, stdin.as_mut()) {
-                        // A keeper that does not listen any more is about to report.
+                        // A supervisor that does not listen any more is about to report.
                         (Some(line), Some(pipe)) => drop(pipe.write_all(line.as_bytes()).await),
                         // The term is over: its end is the agent's.
                         _ => stdin = None,

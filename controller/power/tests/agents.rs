@@ -1,4 +1,4 @@
-//! Fence agents that do not do as they should: scripts, under the real keeper.
+//! Fence agents that do not do as they should: scripts, under the real supervisor.
 
 use std::{
     fs,

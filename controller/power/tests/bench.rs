@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use nodewell_power::{keeper::boottime_millis, runner::Runner};
+use nodewell_power::{runner::Runner, supervisor::boottime_millis};
 use nodewell_reconcile::lease_deadline::LeaseDeadline;
 use nodewell_remediation::{
     method::{Act, Call, IdentityMethod},
@@ -17,7 +17,7 @@ use nodewell_remediation::{
 };
 use tokio::{sync::watch, time::sleep};
 
-pub(crate) const KEEPER: &str = env!("CARGO_BIN_EXE_nodewell-keeper");
+pub(crate) const SUPERVISOR: &str = env!("CARGO_BIN_EXE_nodewell-supervisor");
 
 pub(crate) struct Bench {
     folder: tempfile::TempDir,
@@ -40,7 +40,7 @@ impl Bench {
 
     pub(crate) fn runner(&self) -> Runner {
         let clock = || Moment(Duration::from_millis(boottime_millis()));
-        Runner::new(PathBuf::from(KEEPER), vec!["fence-agent".to_owned()], Arc::new(clock))
+        Runner::new(PathBuf::from(SUPERVISOR), vec!["fence-agent".to_owned()], Arc::new(clock))
     }
 
     pub(crate) fn script(&self, name: &str, text: &str) {

@@ -2,14 +2,14 @@
 
 use std::{net::UdpSocket, time::Duration};
 
-use nodewell_power::kdump::{Addresses, Listener, Packet, is_message};
+use nodewell_power::kdump::{Addresses, Packet, Socket, is_message};
 
 use super::fake::node;
 
 #[tokio::test]
 async fn messages_of_many_senders_are_distinguished_by_their_address() {
-    let listener = Listener::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
-    let to = listener.address().unwrap();
+    let socket = Socket::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let to = socket.address().unwrap();
     let mut message = 0x1B30_2A40_u32.to_ne_bytes().to_vec();
     message.extend(1_u32.to_ne_bytes());
     for from in ["127.0.0.2:0", "127.0.0.3:0"] {
@@ -19,7 +19,7 @@ async fn messages_of_many_senders_are_distinguished_by_their_address() {
         sender.send_to(&[&message[..], b"x"].concat(), to).unwrap();
         sender.send_to(&message, to).unwrap();
         for is_message in [false, false, false, true] {
-            let heard = tokio::time::timeout(Duration::from_secs(20), listener.next()).await.unwrap().unwrap();
+            let heard = tokio::time::timeout(Duration::from_secs(20), socket.next()).await.unwrap().unwrap();
             assert_eq!(heard, Packet { from: from.trim_end_matches(":0").parse().unwrap(), is_message });
         }
     }

@@ -1,4 +1,4 @@
-//! Processes under the real keeper, and what NativePower makes of ConfigMaps.
+//! Processes under the real supervisor, and what NativePower makes of ConfigMaps.
 #![allow(clippy::unwrap_used)]
 
 mod agents;
@@ -8,9 +8,9 @@ mod dumps;
 mod errors;
 mod fake;
 mod half;
-mod keeper;
 mod pins;
 mod providers;
 mod redfish;
 mod storage;
+mod supervisor;
 mod wiring;

@@ -10,7 +10,7 @@ use super::{bench::Bench, fake::node};
 async fn reap(script: &str) -> (Result<(), Failed>, Bench) {
     let bench = Bench::new();
     bench.script("plugin", &format!("D=$(dirname $0); cat > $D/node; echo $1 >> $D/calls\n{script}"));
-    let provider = Provider { path: bench.path().join("plugin"), patience: Duration::from_secs(1) };
+    let provider = Provider { path: bench.path().join("plugin"), gone_within: Duration::from_secs(1) };
     let mut node = node("n1", "");
     node.provider_id = "aws:///zone/i-1".into();
     let done = provider.reap(&node, &bench.runner(), &bench.lease_deadline(60)).await;

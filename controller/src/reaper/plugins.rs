@@ -14,7 +14,7 @@ use nodewell_remediation::{facts::Node, reaper};
 use crate::config::PLUGINS;
 
 /// How long a plug-in's machine may take to be gone.
-const PATIENCE: Duration = Duration::from_secs(600);
+const GONE_WITHIN: Duration = Duration::from_secs(600);
 const ANY_EXECUTE: u32 = 0o111;
 
 /// What the controller is not started with.
@@ -44,7 +44,7 @@ impl Plugins {
     pub async fn load(paths: &[PathBuf], runner: &Runner) -> Result<Self, Unfit> {
         let mut plugins = Self::default();
         for path in programs(paths)? {
-            let provider = Provider { path, patience: PATIENCE };
+            let provider = Provider { path, gone_within: GONE_WITHIN };
             match provider.kind(runner).await {
                 Ok(kind) => plugins.add(kind, provider)?,
                 Err(error) => tracing::error!(path = %provider.path.display(), error, "this plug-in is left out"),

@@ -15,11 +15,11 @@ use std::{
 
 use jiff::Timestamp;
 use nodewell_controller::{
-    kdump::{Ear, listen},
+    kdump::{Listener, listen},
     metrics,
     tally::Tally,
 };
-use nodewell_power::kdump::Listener;
+use nodewell_power::kdump::Socket;
 use nodewell_reconcile::{
     cache::{Cache, Limits, Source},
     clock::Clock,
@@ -186,10 +186,10 @@ impl Drop for Hears {
 }
 
 async fn hear(cache: &Cache, clock: Clock) -> Hears {
-    let listener = Listener::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
-    let (to, tally) = (listener.address().unwrap(), Arc::new(Tally::default()));
-    let (mut ear, counts) = (Ear::new(cache.clone(), clock), Arc::clone(&tally));
-    let task = tokio::task::spawn(async move { drop(listen(&listener, &mut ear, &counts).await) });
+    let socket = Socket::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let (to, tally) = (socket.address().unwrap(), Arc::new(Tally::default()));
+    let (mut listener, counts) = (Listener::new(cache.clone(), clock), Arc::clone(&tally));
+    let task = tokio::task::spawn(async move { drop(listen(&socket, &mut listener, &counts).await) });
     Hears { to, tally, task }
 }
 

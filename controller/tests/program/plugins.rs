@@ -1,20 +1,20 @@
-//! Plug-ins, as scripts under the real keeper: each is asked for its type, and reaps the machines of that type only.
+//! Plug-ins, as scripts under the real supervisor: each is asked for its type, and reaps machines of that type only.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use nodewell_controller::{
-    daemon::KEEPER,
+    daemon::SUPERVISOR,
     kube::convert,
     reaper::{Plugins, Unfit},
 };
 use nodewell_kit::write_program;
-use nodewell_power::{keeper::boottime_millis, runner::Runner};
+use nodewell_power::{runner::Runner, supervisor::boottime_millis};
 use nodewell_remediation::{facts::Node, time::Moment};
 use tempfile::TempDir;
 
 fn runner() -> Runner {
     let clock = Arc::new(|| Moment(Duration::from_millis(boottime_millis())));
-    Runner::new(env!("CARGO_BIN_EXE_nodewell-controller").into(), vec![KEEPER.to_owned()], clock)
+    Runner::new(env!("CARGO_BIN_EXE_nodewell-controller").into(), vec![SUPERVISOR.to_owned()], clock)
 }
 
 /// A folder of plug-ins: name, mode, and what `type` does.

@@ -22,7 +22,7 @@ use crate::{
 const LONGEST: Duration = Duration::from_secs(20);
 /// A cache, where a mutation has one, repeats a reading for so long.
 const CACHED: Duration = Duration::from_secs(120);
-/// An agent that its keeper does not end takes so long.
+/// An agent that its supervisor does not end takes so long.
 const OUTLIVING: u64 = 45_000;
 
 #[derive(Debug, Clone)]

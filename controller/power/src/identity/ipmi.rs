@@ -4,10 +4,10 @@ use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use crate::{
     agent::Options,
-    keeper::Ending,
     program,
     runner::{Run, Runner},
     scrub::scrub,
+    supervisor::Ending,
 };
 
 /// As Debian and RHEL have it.

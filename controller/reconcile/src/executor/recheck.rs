@@ -117,7 +117,7 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
             plan.as_ref().ok().map(|plan| plan.longest)
         });
         // Enough to be begun, not to be ended: renewals every 2 s move the lease deadline of an act under way, and that
-        // of a leader which renews is further away than this at any time. If they stop, the keeper kills the agent at
+        // of a leader which renews is further away than this at any time. If they stop, the supervisor kills the agent at
         // the lease deadline, before another replica may lead; the act is in doubt then and the next leader asks for
         // the power's state first. To ask for the whole of `longest` here would forbid every agent that is slower than
         // one Lease.

@@ -1,4 +1,4 @@
-//! An agent's process, and the keeper that ends it with the term at the latest.
+//! An agent's process, and the supervisor that ends it with the term at the latest.
 
 use nodewell_reconcile::lease_deadline::LeaseDeadline;
 use nodewell_remediation::{action::Failed, facts::Node, time::Moment};
@@ -71,7 +71,7 @@ impl SimPower {
         }
     }
 
-    /// Without a keeper: the replica that started it may be dead, and it goes on.
+    /// Without a supervisor: the replica that started it may be dead, and it goes on.
     async fn run_for_ever(&self, node: &Node, act: Act, process: Process) -> Result<(), Failed> {
         process.prolong(Moment(std::time::Duration::MAX));
         let (power, node) = (self.clone(), node.clone());

@@ -18,7 +18,7 @@ pub enum Mutation {
     SeesDead,
     /// I5: every replica believes that it leads for ever.
     LeadsForEver,
-    /// I5: an agent outlives the term that started it: its keeper does not end it at the lease deadline, and it is
+    /// I5: an agent outlives the term that started it: its supervisor does not end it at the lease deadline, and it is
     /// slow.
     OutlivesTerm,
     /// I6: an act in doubt is tried again without asking for the power's state.

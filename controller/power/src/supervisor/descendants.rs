@@ -12,7 +12,7 @@ use nix::{
 use tokio::time::{Instant, sleep};
 
 /// A process that waits in the kernel for longer than this may wait for ever.
-const PATIENCE: Duration = Duration::from_secs(3);
+const KILL_TIMEOUT: Duration = Duration::from_secs(3);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// Signals the agent's process group, which is its session's.
@@ -25,7 +25,7 @@ pub(super) fn signal(agent: Pid, signal: Signal) {
 /// Kills what is left once the agent itself has ended and was waited for. False if something would not die.
 pub(super) async fn end(agent: Pid) -> bool {
     let _ = killpg(agent, Signal::SIGKILL);
-    let give_up = Instant::now() + PATIENCE;
+    let give_up = Instant::now() + KILL_TIMEOUT;
     loop {
         let children = children();
         for child in &children {

@@ -7,7 +7,7 @@ use std::{fs, io};
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit, rlim_t, setrlimit};
 
 const MIB: rlim_t = 1024 * 1024;
-/// Beyond any run's deadline at full speed: one whose keeper has gone all the same ends by this.
+/// Beyond any run's deadline at full speed: one whose supervisor has gone all the same ends by this.
 const CPU_SECS: rlim_t = 1800;
 /// Memory that it can write to, which is what it costs; agents with a cloud's libraries have 60 to 150 MiB.
 const DATA: rlim_t = 1024 * MIB;

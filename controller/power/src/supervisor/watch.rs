@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use super::{
-    BECOME, Ending, Job, Report, family,
+    BECOME, Ending, Job, Report, descendants,
     job::{NOT_STARTED, NOT_STARTED_STATUS, boottime_millis},
 };
 
@@ -71,7 +71,7 @@ async fn run(mut child: Child, job: Job, lines: JobLines) -> Report {
     }
     let mut times = Times::new(job.deadline, job.until_millis);
     let ended = until_its_end(&mut child, pid, &mut times, lines).await;
-    let died = family::end(pid).await;
+    let died = descendants::end(pid).await;
     let [stdout, stderr] = outputs;
     let (stdout, stderr) = (Output::end(stdout).await, Output::end(stderr).await);
     let ending = if died { ending(ended, &stderr.0) } else { Ending::Immortal };
@@ -117,14 +117,14 @@ async fn until_its_end(child: &mut Child, pid: Pid, times: &mut Times, mut lines
             return kill(child, pid, asked.unwrap_or(over)).await;
         }
         if let (None, Some(over)) = (&asked, times.over(0)) {
-            family::signal(pid, Signal::SIGTERM);
+            descendants::signal(pid, Signal::SIGTERM);
             asked = Some(over);
         }
     }
 }
 
 async fn kill(child: &mut Child, pid: Pid, ending: Ending) -> Ended {
-    family::signal(pid, Signal::SIGKILL);
+    descendants::signal(pid, Signal::SIGKILL);
     match timeout(LAST, child.wait()).await {
         Ok(Ok(_)) => Ended::ByUs(ending),
         _ => Ended::ByUs(Ending::Immortal),

@@ -1,4 +1,4 @@
-//! The keeper by itself: its controller is silent, gone or mad, or the keeper is.
+//! The supervisor by itself: its controller is silent, gone or mad, or the supervisor is.
 
 use std::{
     io::Write,
@@ -10,9 +10,9 @@ use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
 };
-use nodewell_power::keeper::{Ending, Job, Report, boottime_millis};
+use nodewell_power::supervisor::{Ending, Job, Report, boottime_millis};
 
-use super::bench::{Bench, KEEPER, until};
+use super::bench::{Bench, SUPERVISOR, until};
 
 fn job(bench: &Bench, until_secs: u64) -> Job {
     Job {
@@ -28,14 +28,14 @@ fn job(bench: &Bench, until_secs: u64) -> Job {
 }
 
 fn start(first: &str) -> Child {
-    let mut keeper =
-        Command::new(KEEPER).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    keeper.stdin.as_mut().unwrap().write_all(format!("{first}\n").as_bytes()).unwrap();
-    keeper
+    let mut supervisor =
+        Command::new(SUPERVISOR).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    supervisor.stdin.as_mut().unwrap().write_all(format!("{first}\n").as_bytes()).unwrap();
+    supervisor
 }
 
-fn report(keeper: Child) -> Report {
-    serde_json::from_slice(&keeper.wait_with_output().unwrap().stdout).unwrap()
+fn report(supervisor: Child) -> Report {
+    serde_json::from_slice(&supervisor.wait_with_output().unwrap().stdout).unwrap()
 }
 
 /// As one that was stopped: its end of the pipe stays open, and nothing comes.
@@ -48,7 +48,7 @@ async fn a_controller_that_is_stopped_does_not_keep_its_agent_alive() {
     );
     // A process of its own holds the pipe, and is stopped before the leader's time is over.
     let text = serde_json::to_string(&job(&bench, 5)).unwrap();
-    let script = format!("exec 3> >({KEEPER} > report); echo \"$JOB\" >&3; kill -STOP $$; sleep 600");
+    let script = format!("exec 3> >({SUPERVISOR} > report); echo \"$JOB\" >&3; kill -STOP $$; sleep 600");
     let mut controller = Command::new("bash")
         .args(["-c", &script])
         .env("JOB", text)
@@ -66,13 +66,13 @@ async fn a_controller_that_is_stopped_does_not_keep_its_agent_alive() {
 }
 
 #[tokio::test]
-async fn a_keeper_that_is_killed_takes_its_agent_along() {
+async fn a_supervisor_that_is_killed_takes_its_agent_along() {
     let bench = Bench::new();
     bench.script("fence_test", "echo $$ > $0.pid; while :; do read -t 1 <> <(:); done");
-    let mut keeper = start(&serde_json::to_string(&job(&bench, 60)).unwrap());
+    let mut supervisor = start(&serde_json::to_string(&job(&bench, 60)).unwrap());
     until(|| bench.has("fence_test.pid")).await;
-    kill(Pid::from_raw(keeper.id().try_into().unwrap()), Signal::SIGKILL).unwrap();
-    keeper.wait().unwrap();
+    kill(Pid::from_raw(supervisor.id().try_into().unwrap()), Signal::SIGKILL).unwrap();
+    supervisor.wait().unwrap();
     until(|| bench.is_dead("fence_test.pid")).await;
 }
 
@@ -95,9 +95,9 @@ fn text_that_is_no_job_begins_nothing() {
 #[test]
 fn a_program_that_cannot_be_executed_differs_from_one_that_failed() {
     let bench = Bench::new();
-    let keeper = start(&serde_json::to_string(&job(&bench, 60)).unwrap());
+    let supervisor = start(&serde_json::to_string(&job(&bench, 60)).unwrap());
     // The pipe stays open until the report is there.
-    let ended = report_while_open(keeper);
+    let ended = report_while_open(supervisor);
     assert!(matches!(&ended.ending, Ending::NotStarted(why) if why.contains("No such file")), "{ended:?}");
     bench.script("fence_test", "exit 126");
     let ended = report_while_open(start(&serde_json::to_string(&job(&bench, 60)).unwrap()));
@@ -105,9 +105,9 @@ fn a_program_that_cannot_be_executed_differs_from_one_that_failed() {
 }
 
 /// `wait_with_output` closes stdin first, which would end the run.
-fn report_while_open(mut keeper: Child) -> Report {
-    let held = keeper.stdin.take();
-    let ended = report(keeper);
+fn report_while_open(mut supervisor: Child) -> Report {
+    let held = supervisor.stdin.take();
+    let ended = report(supervisor);
     drop(held);
     ended
 }

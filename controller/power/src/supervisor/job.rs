@@ -1,4 +1,4 @@
-//! What passes between the controller and a keeper.
+//! What passes between the controller and a supervisor.
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
@@ -25,7 +25,7 @@ pub struct Job {
     pub limit_bytes: usize,
     /// `CLOCK_BOOTTIME` in milliseconds: nothing of it runs after this.
     pub until_millis: u64,
-    /// The arguments by which the keeper's own program is a keeper.
+    /// The arguments by which the supervisor's own program is a supervisor.
     pub own_args: Vec<String>,
 }
 

@@ -5,7 +5,7 @@
 //! Stdin: a [`Job`] as one line of JSON, then a line `until MILLISECONDS` (of `CLOCK_BOOTTIME`, which both processes read)
 //! each time the leader's Lease was renewed. Its end is the agent's end. Stdout: a [`Report`], once nothing runs any more.
 
-mod family;
+mod descendants;
 mod job;
 mod limits;
 mod watch;
@@ -39,13 +39,13 @@ const SOFTWARE: u8 = 70;
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut args = args.into_iter();
     match args.next() {
-        None => keep().unwrap_or_else(|_| ExitCode::from(SOFTWARE)),
+        None => supervise().unwrap_or_else(|_| ExitCode::from(SOFTWARE)),
         Some(stage) if stage == BECOME => become_agent(args),
         Some(_) => ExitCode::from(USAGE),
     }
 }
 
-fn keep() -> io::Result<ExitCode> {
+fn supervise() -> io::Result<ExitCode> {
     // What an agent leaves behind, in whatever session, becomes our child, and ends.
     prctl::set_child_subreaper(true)?;
     let stdin = io::stdin().as_fd().try_clone_to_owned()?;
@@ -59,7 +59,7 @@ fn keep() -> io::Result<ExitCode> {
     })
 }
 
-/// `become PARENT PROGRAM ARGUMENTS…`: a session of its own, the end of the keeper as its own end, limits, then the program.
+/// `become PARENT PROGRAM ARGUMENTS…`: a session of its own, a death with the supervisor, limits, then the program.
 fn become_agent(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     let parent = args.next().and_then(|text| text.to_str()?.parse::<i32>().ok());
     let (Some(parent), Some(program)) = (parent, args.next()) else { return ExitCode::from(USAGE) };
