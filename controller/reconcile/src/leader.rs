@@ -317,7 +317,7 @@ impl<'a, C: Election> Candidate<'a, C> {
     }
 
     async fn read(&mut self) -> Result<Option<Leadership>, ApiError> {
-        let read = timeout(self.patience(), self.cluster.leadership()).await.unwrap_or_else(|_| Err(late()));
+        let read = timeout(self.call_timeout(), self.cluster.leadership()).await.unwrap_or_else(|_| Err(late()));
         if let Ok(Some(lease)) = &read {
             self.remember(lease);
         }
@@ -325,7 +325,7 @@ impl<'a, C: Election> Candidate<'a, C> {
     }
 
     async fn write(&mut self, lease: &Leadership) -> Result<Leadership, ApiError> {
-        let written = timeout(self.patience(), self.cluster.lead(lease)).await.unwrap_or_else(|_| Err(late()));
+        let written = timeout(self.call_timeout(), self.cluster.lead(lease)).await.unwrap_or_else(|_| Err(late()));
         if let Ok(lease) = &written {
             self.remember(lease);
         }
@@ -344,7 +344,7 @@ impl<'a, C: Election> Candidate<'a, C> {
     }
 
     /// So that there is time for a second try before giving up.
-    fn patience(&self) -> Duration {
+    fn call_timeout(&self) -> Duration {
         self.terms.renew_within / 3
     }
 }

@@ -13,7 +13,7 @@ use tokio::time::sleep;
 
 use crate::kube::{
     KubeCluster,
-    claims::{self, Book, DURATION, Read, Standing},
+    claims::{self, DURATION, NodeLeases, Read, Standing},
 };
 
 /// A remediator that wants a node takes its Lease, so that two cannot have it between two readings; these only report
@@ -42,12 +42,12 @@ pub(super) async fn look_after(cluster: &KubeCluster, cache: &Cache, term: Term,
             }
             None => None,
         };
-        known = matches!(read, Read::Book(_) | Read::Closed(_)) || known && !matches!(read, Read::NoNamespace);
-        if let Read::Book(book) = &read
+        known = matches!(read, Read::Listed(_) | Read::Closed(_)) || known && !matches!(read, Read::NoNamespace);
+        if let Read::Listed(leases) = &read
             && !dry_run
             && leads(&term, cluster.clock())
         {
-            renew(cluster, cache, book, &namespace).await;
+            renew(cluster, cache, leases, &namespace).await;
         }
         log_change(&mut reported, news.unwrap_or_default());
         sleep(if matches!(read, Read::NoNamespace) { SELDOM } else { APART }).await;
@@ -58,7 +58,7 @@ pub(super) async fn look_after(cluster: &KubeCluster, cache: &Cache, term: Term,
 fn seen(read: &Read, namespace: &str, known: bool, now: Timestamp) -> Option<PeerLeases> {
     let blocked = |text| Some(PeerLeases { unreadable: Some(text), ..PeerLeases::default() });
     match read {
-        Read::Book(book) => Some(book.claims(namespace, now)),
+        Read::Listed(leases) => Some(leases.claims(namespace, now)),
         Read::NoNamespace => Some(PeerLeases::default()),
         Read::Closed(error) => blocked(closed(namespace, error)),
         Read::Unknown(error @ ApiError::Refused { code: 403, .. }) if known => blocked(closed(namespace, error)),
@@ -115,9 +115,9 @@ fn under_remediation(cache: &Cache) -> Option<BTreeMap<String, Option<String>>> 
 }
 
 /// Takes and renews Leases of nodes under remediation, and releases those of others.
-async fn renew(cluster: &KubeCluster, cache: &Cache, book: &Book, namespace: &str) {
+async fn renew(cluster: &KubeCluster, cache: &Cache, leases: &NodeLeases, namespace: &str) {
     let (Some(nodes), now) = (under_remediation(cache), cluster.clock().wall()) else { return };
-    let standings: BTreeMap<&str, Standing> = book.standings(now).collect();
+    let standings: BTreeMap<&str, Standing> = leases.standings(now).collect();
     for (node, uid) in nodes.iter().filter_map(|(node, uid)| Some((node, uid.as_ref()?))) {
         let due = match standings.get(node.as_str()) {
             Some(Standing::Held(_)) => false,
@@ -130,7 +130,7 @@ async fn renew(cluster: &KubeCluster, cache: &Cache, book: &Book, namespace: &st
     }
     let ours = standings.iter().filter(|(_, standing)| matches!(standing, Standing::Ours(_)));
     for node in ours.map(|(node, _)| *node).filter(|node| !nodes.contains_key(*node)) {
-        match claims::release(cluster.wire(), namespace, book, node).await {
+        match claims::release(cluster.wire(), namespace, leases, node).await {
             Ok(()) => tracing::debug!(node, "the node's Lease was released"),
             Err(error) => tracing::warn!(node, %error, "the node's Lease was not released; it is tried again"),
         }

@@ -38,12 +38,12 @@ pub enum Standing {
 
 /// All Leases of nodes, as they are now.
 #[derive(Debug, Clone, Default)]
-pub struct Book(BTreeMap<String, Lease>);
+pub struct NodeLeases(BTreeMap<String, Lease>);
 
 /// What became of reading them.
 #[derive(Debug)]
 pub enum Read {
-    Book(Book),
+    Listed(NodeLeases),
     /// There is no such namespace, and so no remediator that claims anything.
     NoNamespace,
     /// It is not even known whether there is one; why.
@@ -52,7 +52,7 @@ pub enum Read {
     Closed(ApiError),
 }
 
-impl Book {
+impl NodeLeases {
     /// Nodes with a Lease, and what it shows `now`.
     pub fn standings(&self, now: Timestamp) -> impl Iterator<Item = (&str, Standing)> {
         self.0.iter().map(move |(node, lease)| (node.as_str(), standing(lease, now)))
@@ -114,18 +114,18 @@ pub async fn read(wire: &Wire, namespace: &str) -> Read {
 
 async fn listed(wire: &Wire, namespace: &str, refused: impl FnOnce(ApiError) -> Read) -> Read {
     match wire.list::<Lease>(&collection(namespace), "").await {
-        Ok(leases) => Read::Book(book(leases)),
+        Ok(leases) => Read::Listed(node_leases(leases)),
         Err(error @ ApiError::Refused { code: 403, .. }) => refused(error),
         Err(error) => Read::Unknown(error),
     }
 }
 
-fn book(leases: Vec<Lease>) -> Book {
+fn node_leases(leases: Vec<Lease>) -> NodeLeases {
     let named = leases.into_iter().filter_map(|lease| {
         let node = lease.metadata.name.as_deref()?.strip_prefix(PREFIX)?.to_owned();
         Some((node, lease))
     });
-    Book(named.collect())
+    NodeLeases(named.collect())
 }
 
 /// Takes a node's Lease, or renews ours. The first writer wins; in a namespace that is not there no other remediator
@@ -146,8 +146,8 @@ pub async fn claim(wire: &Wire, namespace: &str, node: &str, uid: &str, now: Tim
 }
 
 /// Releases a Lease of ours, as medik8s does: by deleting it.
-pub async fn release(wire: &Wire, namespace: &str, book: &Book, node: &str) -> Result<(), ApiError> {
-    let Some(lease) = book.0.get(node) else { return Ok(()) };
+pub async fn release(wire: &Wire, namespace: &str, leases: &NodeLeases, node: &str) -> Result<(), ApiError> {
+    let Some(lease) = leases.0.get(node) else { return Ok(()) };
     let meta = &lease.metadata;
     let preconditions = json!({ "uid": meta.uid, "resourceVersion": meta.resource_version });
     match wire.delete(&path(namespace, node), &preconditions, None).await {
@@ -221,7 +221,7 @@ mod tests {
         other.metadata.name = Some("lock-n1".into());
         let mut ours = lease(FIELD_MANAGER, 0, json!(60));
         ours.metadata.name = Some("node-n2".into());
-        let claims = book(vec![other, lease("nhc", 0, json!(60)), ours]).claims("medik8s-leases", now());
+        let claims = node_leases(vec![other, lease("nhc", 0, json!(60)), ours]).claims("medik8s-leases", now());
         assert_eq!(claims.held.keys().collect::<Vec<_>>(), ["n1"]);
         assert!(claims.held["n1"].starts_with("Lease medik8s-leases/node-n1 is held by nhc"), "{:?}", claims.held);
     }

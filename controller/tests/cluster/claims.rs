@@ -63,7 +63,7 @@ async fn a_namespace_that_is_not_there_claims_nothing_and_one_that_is_closed_blo
     server.apply(ROLE).unwrap();
     // The authoriser hears of a new rule a little later.
     for _ in 0..300 {
-        if matches!(read(&server).await, Read::Book(_)) {
+        if matches!(read(&server).await, Read::Listed(_)) {
             return;
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -83,16 +83,16 @@ async fn a_node_is_claimed_by_one_at_a_time(server: Arc<Server>) {
         assert_eq!(cluster.claim(node, "u").await, Ok(()), "{node}");
         assert_eq!(holder(&server, node).await, Some(json!(FIELD_MANAGER)));
     }
-    let Read::Book(book) = read(&server).await else { panic!("it cannot be read") };
-    let seen = book.claims(NAMESPACE, Timestamp::now());
+    let Read::Listed(leases) = read(&server).await else { panic!("it cannot be read") };
+    let seen = leases.claims(NAMESPACE, Timestamp::now());
     assert_eq!((seen.held.keys().map(String::as_str).collect::<Vec<_>>(), seen.are_kept), (vec!["held"], true));
     let ours =
-        book.standings(Timestamp::now()).filter(|(_, standing)| matches!(standing, Standing::Ours(Some(_)))).count();
+        leases.standings(Timestamp::now()).filter(|(_, standing)| matches!(standing, Standing::Ours(Some(_)))).count();
     assert_eq!(ours, 2);
-    assert_eq!(claims::release(cluster.wire(), NAMESPACE, &book, "new").await, Ok(()));
+    assert_eq!(claims::release(cluster.wire(), NAMESPACE, &leases, "new").await, Ok(()));
     assert_eq!(holder(&server, "new").await, None);
     assert_eq!(cluster.claim("over", "u").await, Ok(()));
-    let old = claims::release(cluster.wire(), NAMESPACE, &book, "over").await;
+    let old = claims::release(cluster.wire(), NAMESPACE, &leases, "over").await;
     assert!(matches!(old, Err(ApiError::Conflict(_))), "it was renewed since: {old:?}");
 }
 

@@ -44,7 +44,7 @@ pub enum Fault {
     Kill(usize),
     /// etcd is restored from a backup that is so old; the API server is away for the second time.
     StoreBack(Duration, Duration),
-    /// What people do, to a node that is in our hands if there is one.
+    /// What people do, to a node under remediation if there is one.
     Person(Person, String),
     /// What people do to the policy.
     Edit(Edit),

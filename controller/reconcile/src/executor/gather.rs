@@ -24,7 +24,7 @@ const METHODS: Duration = Duration::from_secs(30);
 /// No BMC is asked more often.
 const POWER: Duration = Duration::from_secs(1);
 /// A BMC that does not answer within this reports nothing.
-const PATIENCE: Duration = Duration::from_secs(30);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Readings of a BMC that are stored: those of some seconds, so that one between two others is not lost.
 const READINGS: usize = 8;
 
@@ -135,8 +135,8 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
 
     async fn ask_methods(&self, name: &str) {
         let Some(node) = self.seen(name) else { return };
-        let plan = timeout(PATIENCE, self.power.plan(&node)).await;
-        let plan = plan.unwrap_or_else(|_| Err(Blocker::of("FenceNotReady/late", &[("limit", &PATIENCE.as_secs())])));
+        let plan = timeout(ANSWER_TIMEOUT, self.power.plan(&node)).await;
+        let plan = plan.unwrap_or_else(|_| Err(Blocker::of("FenceNotReady/late", &[("limit", &ANSWER_TIMEOUT.as_secs())])));
         self.cache.gather(name, |gathered| {
             let mattered = cuts_storage(gathered.methods.as_ref());
             gathered.methods = Some(plan);
@@ -157,7 +157,7 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
     /// One reading of the BMC, which also becomes known to the next decision. Its age counts from before the question.
     pub(super) async fn read_power(&self, node: &Node, storage: Option<&str>) -> PowerState {
         let at = self.clock.moment();
-        let state = timeout(PATIENCE, self.power.read(node, storage)).await.unwrap_or(PowerState::Unknown);
+        let state = timeout(ANSWER_TIMEOUT, self.power.read(node, storage)).await.unwrap_or(PowerState::Unknown);
         self.cache.power_was_read(state);
         let heard = self.clock.moment();
         // What a switch reported is no reading of a machine that its BMC is to cut off by now, nor the other way round.

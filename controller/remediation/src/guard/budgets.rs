@@ -1,11 +1,11 @@
-//! Budgets: of the cluster, each zone and each other domain, and of one policy's hands.
+//! Budgets: of the cluster, each zone and each other domain, and of one policy.
 //!
 //! Each has two numbers, U for the living and D for the dead, so that a node that lives and only reports that it is
 //! unhealthy keeps no dead one from being fenced, nor the other way round:
 //!
 //! - for a living node: all that is out of service with it, less at most D dead ones, is at most U;
-//! - for a dead node: all that is out with it is at most U; or at most D with it are lost, and at most U + D are lost or in
-//!   our hands;
+//! - for a dead node: all that is out with it is at most U; or at most D with it are lost, and at most U + D are lost or
+//!   under remediation;
 //! - for a node of which that is not known: both.
 //!
 //! Either way no more than U + D are out of service by our acts. [`super::life`] decides who is dead.

@@ -53,7 +53,7 @@ pub(crate) struct Share {
     pub(crate) others_dead: usize,
     /// Dead, or not known to live.
     pub(crate) lost: usize,
-    /// Those, and what is in our hands by acts of the level.
+    /// Those, and nodes under remediation by acts of the level.
     pub(crate) held: usize,
 }
 

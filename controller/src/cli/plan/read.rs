@@ -67,7 +67,7 @@ pub(super) async fn snapshot(cluster: &KubeCluster, config: &Config, now: Now) -
 /// What other controllers remediate. A caller of a plan may see less than the controller: then it is reported.
 async fn claims(cluster: &KubeCluster, namespace: &str, now: Now) -> Result<PeerLeases, CommandError> {
     match claims::read(cluster.wire(), namespace).await {
-        Read::Book(book) => Ok(book.claims(namespace, now.wall)),
+        Read::Listed(leases) => Ok(leases.claims(namespace, now.wall)),
         Read::NoNamespace => Ok(PeerLeases::default()),
         Read::Closed(error) => {
             Ok(PeerLeases { unreadable: Some(daemon::claims::closed(namespace, &error)), ..PeerLeases::default() })

@@ -41,7 +41,7 @@ pub(super) const WAYS: [(&str, Make); 9] = [
     ("busy", |fixture, name| {
         fixture.snapshot.busy.insert(name.into());
     }),
-    ("in our hands", |fixture, name| {
+    ("under remediation", |fixture, name| {
         drop(fixture.snapshot.fences.insert(name.into(), record(name, Phase::PoweringOff)))
     }),
     ("not yet back", |fixture, name| {
