@@ -24,7 +24,7 @@ use crate::{
     },
     identity::Way,
     injection::RuleInjector,
-    ledger::{Inputs, Keeper, LedgerTask, keeper},
+    ledger::{Inputs, LedgerTask, Persistence, persistence},
     monitors::{
         self,
         boot::BootMonitor,
@@ -128,7 +128,7 @@ pub async fn run(flags: Flags, config: Config, rules: RuleSet, activated: Activa
 impl Agent {
     async fn start(flags: Flags, config: Config, rules: RuleSet, activated: Activated) -> Result<Self, Fatal> {
         let store = state::open(&config)?;
-        let saved = store.load(&keeper::READ, state::LOAD_WITHIN).await;
+        let saved = store.load(&persistence::READ, state::LOAD_WITHIN).await;
         let (shared_state, commands) = SharedState::with_store(&config.node_name, store);
         let (outlet, reports) = Outlet::channel();
         let (catalogues, new_catalogues) = mpsc::channel(1);
@@ -145,7 +145,7 @@ impl Agent {
             stats: shared_state.stats().clone(),
             expectations: expectations.clone(),
             kernel_log: activated.kernel_log.map(Arc::new),
-            cursors: saved.as_deref().map(keeper::cursors).unwrap_or_default(),
+            cursors: saved.as_deref().map(persistence::cursors).unwrap_or_default(),
         });
         let tasks = Tasks::new(Stop::new()?);
         let mut agent = Self {
@@ -181,9 +181,9 @@ impl Agent {
         let limits = nodewell_ledger::Limits { reported_subjects, ..nodewell_ledger::Limits::default() };
         let monitors = self.rules.borrow().rules.iter().map(|rule| Arc::clone(&rule.monitor)).collect();
         let delivers = Way::of(&self.config) != Way::Standalone;
-        let keeper = Keeper::new(self.shared_state.store().clone(), monitors, delivers);
-        let task =
-            LedgerTask::new(&self.config.node_name, catalogue, self.shared_state.clone(), keeper).with_limits(limits);
+        let persistence = Persistence::new(self.shared_state.store().clone(), monitors, delivers);
+        let task = LedgerTask::new(&self.config.node_name, catalogue, self.shared_state.clone(), persistence)
+            .with_limits(limits);
         self.vital.spawn_local(task.resumed(saved).run(Inputs { reports, commands, catalogues }));
     }
 

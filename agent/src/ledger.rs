@@ -1,13 +1,13 @@
 //! Fourth stage: the one task that owns the ledger. Reports and commands go in; it writes the store and the shared
 //! state.
 
-pub mod keeper;
+pub mod persistence;
 
 use std::time::Duration;
 
-pub use keeper::Keeper;
 use nodewell_ledger::{Ledger, Limits, Now, ReportRejection};
 use nodewell_model::{ConditionSpec, Row, view::NodeView};
+pub use persistence::Persistence;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
@@ -28,7 +28,7 @@ pub struct LedgerTask {
     ledger: Ledger,
     node: String,
     shared_state: SharedState,
-    keeper: Keeper,
+    persistence: Persistence,
     /// The versions of the ledger and of its account that the shared state has.
     published: Option<(u64, u64)>,
     /// Answers that are given once the shared state shows what they are about.
@@ -54,10 +54,10 @@ pub struct Inputs {
 
 impl LedgerTask {
     #[must_use]
-    pub fn new(node: &str, catalogue: Vec<ConditionSpec>, shared_state: SharedState, keeper: Keeper) -> Self {
+    pub fn new(node: &str, catalogue: Vec<ConditionSpec>, shared_state: SharedState, persistence: Persistence) -> Self {
         let ledger = Ledger::new(catalogue, clock::now()).with_boot_id(clock::boot_id());
         let (node, answers, slept) = (node.to_owned(), Vec::new(), clock::slept());
-        Self { ledger, node, shared_state, keeper, published: None, answers, slept }
+        Self { ledger, node, shared_state, persistence, published: None, answers, slept }
     }
 
     /// With other bounds than the default ones.
@@ -70,8 +70,8 @@ impl LedgerTask {
     #[must_use]
     pub fn resumed(mut self, rows: Option<Vec<Row>>) -> Self {
         match rows {
-            Some(rows) => self.keeper.take_in(rows, &mut self.ledger),
-            None => self.keeper.wait_for_rows(),
+            Some(rows) => self.persistence.load(rows, &mut self.ledger),
+            None => self.persistence.wait_for_rows(),
         }
         self
     }
@@ -95,7 +95,7 @@ impl LedgerTask {
                     commands.drain(..).for_each(|command| self.obey(command));
                 }
                 Some(catalogue) = inputs.catalogues.recv() => self.ledger.set_catalogue(catalogue, clock::now()),
-                news = self.keeper.news() => self.keeper.follow(news, &mut self.ledger),
+                news = self.persistence.news() => self.persistence.follow(news, &mut self.ledger),
                 () = until(deadline) => {
                     let now = self.now();
                     self.ledger.advance(now);
@@ -127,7 +127,7 @@ impl LedgerTask {
                 for finding in found.findings {
                     self.take(Report::Finding(Box::new(finding)), now);
                 }
-                self.keeper.note_cursors(found.log, found.cursors);
+                self.persistence.note_cursors(found.log, found.cursors);
             }
             Report::Drained(done) => {
                 // The caller may have given up.
@@ -161,7 +161,7 @@ impl LedgerTask {
     fn publish(&mut self) {
         let events = self.ledger.take_events();
         // Saved before it is published: an exporter takes an event over from the saved rows.
-        let ticket = self.keeper.keep(&mut self.ledger, &events, !self.answers.is_empty());
+        let ticket = self.persistence.save(&mut self.ledger, &events, !self.answers.is_empty());
         if !events.is_empty() {
             self.shared_state.events().extend(events);
         }

@@ -136,7 +136,8 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
     async fn ask_methods(&self, name: &str) {
         let Some(node) = self.seen(name) else { return };
         let plan = timeout(ANSWER_TIMEOUT, self.power.plan(&node)).await;
-        let plan = plan.unwrap_or_else(|_| Err(Blocker::of("FenceNotReady/late", &[("limit", &ANSWER_TIMEOUT.as_secs())])));
+        let plan =
+            plan.unwrap_or_else(|_| Err(Blocker::of("FenceNotReady/late", &[("limit", &ANSWER_TIMEOUT.as_secs())])));
         self.cache.gather(name, |gathered| {
             let mattered = cuts_storage(gathered.methods.as_ref());
             gathered.methods = Some(plan);

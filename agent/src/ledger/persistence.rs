@@ -1,5 +1,5 @@
-//! What the ledger task gives the store: the rows that changed, the events that were reported, and how far each log was
-//! read for them, all in one piece.
+//! Saves the ledger task's state in the store: the rows that changed, the events that were reported, and how far each log
+//! was read for them, all in one piece. At the start it loads what an earlier run saved.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -27,10 +27,10 @@ const EVENTS_LIMIT: u64 = 10_000;
 const OWNED: [Table; 6] = READ;
 
 /// The way between the ledger and the store.
-pub struct Keeper {
+pub struct Persistence {
     store: Store,
     /// An exporter delivers events, and takes them over from the store.
-    keeps_events: bool,
+    saves_events: bool,
     /// Our own monitors: claims of others of that kind are from rules that are gone.
     monitors: Vec<Arc<str>>,
     cursors: BTreeMap<Arc<str>, Vec<Origin>>,
@@ -41,9 +41,9 @@ pub struct Keeper {
     resets: u64,
 }
 
-impl std::fmt::Debug for Keeper {
+impl std::fmt::Debug for Persistence {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Keeper").field("ticket", &self.ticket).finish_non_exhaustive()
+        f.debug_struct("Persistence").field("ticket", &self.ticket).finish_non_exhaustive()
     }
 }
 
@@ -55,14 +55,14 @@ pub(super) enum News {
     Reset,
 }
 
-impl Keeper {
+impl Persistence {
     #[must_use]
-    pub fn new(store: Store, monitors: Vec<Arc<str>>, keeps_events: bool) -> Self {
+    pub fn new(store: Store, monitors: Vec<Arc<str>>, saves_events: bool) -> Self {
         let state = store.watch();
         let resets = state.borrow().resets;
         Self {
             store,
-            keeps_events,
+            saves_events,
             monitors,
             cursors: BTreeMap::new(),
             moved: BTreeSet::new(),
@@ -74,7 +74,7 @@ impl Keeper {
     }
 
     /// Loads the state of an earlier run.
-    pub(super) fn take_in(&mut self, rows: Vec<Row>, ledger: &mut Ledger) {
+    pub(super) fn load(&mut self, rows: Vec<Row>, ledger: &mut Ledger) {
         let (cursors, rows): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|row| row.table == Table::Cursors);
         for (log, cursors) in self::cursors(&cursors) {
             self.cursors.entry(log.into()).or_insert(cursors);
@@ -88,12 +88,7 @@ impl Keeper {
         if taken.unreadable > 0 {
             tracing::warn!(rows = taken.unreadable, "rows of the state file are not understood and are dropped");
         }
-        tracing::info!(
-            claims = taken.claims,
-            retired,
-            rebooted = taken.rebooted,
-            "took up the state of an earlier run"
-        );
+        tracing::info!(claims = taken.claims, retired, rebooted = taken.rebooted, "loaded the state of an earlier run");
     }
 
     /// The file could not be opened in time: what it has is loaded when it can be.
@@ -109,14 +104,14 @@ impl Keeper {
     }
 
     /// Puts everything that changed; the ticket of the account as it is now.
-    pub(super) fn keep(&mut self, ledger: &mut Ledger, events: &[EventRecord], awaited: bool) -> Ticket {
+    pub(super) fn save(&mut self, ledger: &mut Ledger, events: &[EventRecord], awaited: bool) -> Ticket {
         if !self.store.is_somewhere() {
             ledger.skip_rows();
             self.moved.clear();
             return self.ticket;
         }
         let mut rows = ledger.take_rows();
-        if self.keeps_events {
+        if self.saves_events {
             rows.extend(events.iter().flat_map(event_rows));
         }
         let matters = !rows.is_empty();
@@ -162,8 +157,8 @@ impl Keeper {
         match news {
             News::Rows(rows) => {
                 self.late = None;
-                self.tell_unread(&rows, ledger);
-                self.take_in(rows, ledger);
+                self.report_unread(&rows, ledger);
+                self.load(rows, ledger);
             }
             News::Reset => {
                 let mut rows = ledger.all_rows();
@@ -176,7 +171,7 @@ impl Keeper {
     }
 
     /// The logs have been read without knowing where an earlier run had stopped.
-    fn tell_unread(&self, rows: &[Row], ledger: &mut Ledger) {
+    fn report_unread(&self, rows: &[Row], ledger: &mut Ledger) {
         let now = clock::now();
         for (log, _) in cursors(rows) {
             let message = nodewell_faults::message("RecordsLost/state-unreadable", &[("log", &log)]);
