@@ -25,7 +25,7 @@ pub(crate) fn list(suite: &mut Suite) {
 }
 
 /// Ends with the code and prints the words in the file beside it.
-const AS_TOLD: &str = "#!/bin/sh\nread code words < \"$0.answer\"\necho \"$words\"\nexit \"$code\"\n";
+const ANSWERING_SCRIPT: &str = "#!/bin/sh\nread code words < \"$0.answer\"\necho \"$words\"\nexit \"$code\"\n";
 const EVERY_SECOND: &str = r#""invoke_interval": "1s", "timeout": "5s""#;
 
 fn answer(plan: &Plan, program: &str, answer: &str) {
@@ -37,7 +37,7 @@ fn answer(plan: &Plan, program: &str, answer: &str) {
 /// A plan with one program, which is well, and the file of Node Problem Detector's that has it run each second.
 fn one_rule(kind: &str) -> Plan {
     let plan = Plan::default();
-    let program = plan.program("check.sh", AS_TOLD);
+    let program = plan.program("check.sh", ANSWERING_SCRIPT);
     answer(&plan, "check.sh", "0 fine");
     plan.npd_plugins("mine", EVERY_SECOND, &[(kind, "Broken", &program)]);
     plan
@@ -67,7 +67,7 @@ fn a_file_of_npds_turns_its_condition_and_back() {
 
 fn two_rules_on_one_condition_are_two_problems() {
     let plan = Plan::default();
-    let [one, other] = ["one.sh", "other.sh"].map(|name| plan.program(name, AS_TOLD));
+    let [one, other] = ["one.sh", "other.sh"].map(|name| plan.program(name, ANSWERING_SCRIPT));
     answer(&plan, "one.sh", "1 first");
     answer(&plan, "other.sh", "1 second");
     plan.npd_plugins("mine", EVERY_SECOND, &[("permanent", "One", &one), ("permanent", "Other", &other)]);
@@ -140,7 +140,7 @@ fn a_plugin_finds_a_clean_place() {
 
 fn a_reload_starts_and_ends_plugins() {
     let plan = Plan::default();
-    let program = plan.program("check.sh", AS_TOLD);
+    let program = plan.program("check.sh", ANSWERING_SCRIPT);
     answer(&plan, "check.sh", "1 broken");
     let mark = format!("sleep 4711.{}", std::process::id());
     let sleeper = plan.program("sleep.sh", &format!("#!/bin/sh\n{mark}\n"));

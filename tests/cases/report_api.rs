@@ -1,4 +1,4 @@
-//! External daemons and `POST /v1/status`: what they report is what is shown, and silence, goodbyes and errors are
+//! External daemons and `POST /v1/status`: what they report is what is shown, and silence, last reports and errors are
 //! reported.
 
 use nodewell_model::view::{DaemonState, DaemonView};

@@ -40,7 +40,7 @@ unit = \"fails.service\"
 unit = \"loops.service\"
 [[service]]
 unit = \"starts.service\"
-patience = \"5s\"
+for = \"5s\"
 [[service]]
 unit = \"not-installed.service\"
 ";

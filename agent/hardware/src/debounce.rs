@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn no_patience_believes_at_once() {
+    fn zero_times_believe_at_once() {
         let mut sign = Debounce::default();
         let none = DebounceTimes { for_duration: Duration::ZERO, keep_firing_for: Duration::ZERO };
         assert!(sign.observe(true, Duration::from_secs(7), none));

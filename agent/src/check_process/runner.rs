@@ -31,7 +31,7 @@ use worker_client::WorkerClient;
 pub(crate) use drivers::GPU_DRIVERS;
 pub use release::{Release, ReleaseError, ReleaseFile};
 
-/// How often it looks whether its devices are released, whether a stuck reader is gone, whether a driver came or went.
+/// How often it looks whether its devices are released, whether a stuck worker is gone, whether a driver came or went.
 const TICK: Duration = Duration::from_secs(2);
 
 /// What a runner is made of.

@@ -1,6 +1,6 @@
 //! `nodewell release` and `nodewell reclaim`: a check process lets go of its devices, for a reset or another driver.
 
-mod readers;
+mod workers;
 
 use std::{path::Path, time::Duration};
 
@@ -44,7 +44,7 @@ impl Devices {
   sudo nodewell release gpu --for 1h && nvidia-smi --gpu-reset; nodewell reclaim gpu
 
 It returns once nothing of nodewell holds a device any more: exit code 75 if a
-reader hangs in the kernel, which only a reboot may help. Until the end of the
+worker hangs in the kernel, which only a reboot may help. Until the end of the
 release what was known of the devices is Unknown: DevicesReleased. It ends by
 itself, and with a reboot; a restart of the agent does not end it.")]
 pub(super) struct Release {
@@ -54,7 +54,7 @@ pub(super) struct Release {
     /// For how long, at most 24h.
     #[arg(long = "for", value_name = "TIME", default_value = "10m", value_parser = duration::parse)]
     length: Duration,
-    /// How long to wait for a reader that is at work.
+    /// How long to wait for a worker that reads a device.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration::parse)]
     wait: Duration,
 }
@@ -76,21 +76,21 @@ impl Release {
         }
         let group = self.devices.group();
         let release = ReleaseFile::of(client.path(), group).write(self.length).map_err(denied)?;
-        self.wait_for_readers(client.path()).await?;
+        self.wait_for_workers(client.path()).await?;
         Ok(out.line(&format!("{}: {release}; nothing of nodewell holds its devices", group.as_str()))?)
     }
 
-    async fn wait_for_readers(&self, socket: &Path) -> Result<(), CommandError> {
+    async fn wait_for_workers(&self, socket: &Path) -> Result<(), CommandError> {
         let give_up = Instant::now() + self.wait;
         let group = self.devices.group();
         loop {
-            let left = readers::of(group, socket);
+            let left = workers::of(group, socket);
             if left.is_empty() {
                 return Ok(());
             }
             if Instant::now() >= give_up {
                 let message = format!(
-                    "the devices of the check process `{}` are released, but its readers are still there: {}; one that \
+                    "the devices of the check process `{}` are released, but its workers are still there: {}; one that \
                      hangs in the kernel holds its device until the kernel lets it go",
                     group.as_str(),
                     left.join(", ")

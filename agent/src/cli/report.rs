@@ -87,13 +87,13 @@ pub(super) struct Report {
     source: String,
     /// Within this time there will be another report, such as 90s or 10m: else the daemon is missed. Without it, the
     /// report is valid until it is withdrawn (--heartbeat: 3m).
-    #[arg(long, value_name = "TIME", value_parser = promise)]
+    #[arg(long, value_name = "TIME", value_parser = ttl)]
     ttl: Option<Duration>,
     /// The report's id: the same again changes nothing [default: a new one].
     #[arg(long)]
     id: Option<String>,
     /// How long to try again while the agent restarts or is overloaded; 0 for one try.
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = patience)]
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = retry_time)]
     wait: Duration,
     /// The agent's answer as JSON.
     #[arg(long)]
@@ -164,11 +164,11 @@ fn condition(text: &str) -> Result<(Name, ConditionStatus), String> {
     Ok((Name::new(name).map_err(|error| error.to_string())?, status))
 }
 
-fn patience(text: &str) -> Result<Duration, String> {
+fn retry_time(text: &str) -> Result<Duration, String> {
     if text == "0" { Ok(Duration::ZERO) } else { nodewell_rules::duration::parse(text) }
 }
 
-fn promise(text: &str) -> Result<Duration, String> {
+fn ttl(text: &str) -> Result<Duration, String> {
     let time = nodewell_rules::duration::parse(text)?;
     if time < Duration::from_secs(1) { Err("takes a second or more".to_owned()) } else { Ok(time) }
 }

@@ -162,10 +162,10 @@ impl Provisioner {
         Ok(self.shown.replace(KUBECONFIG, credentials.kubeconfig().as_bytes())?)
     }
 
-    /// One run. `patience` is how long it waits for the approval of what it asks for.
-    pub async fn run(&self, patience: Duration) -> Result<Outcome, ProvisionError> {
+    /// One run. `approval_timeout` is how long it waits for the approval of what it asks for.
+    pub async fn run(&self, approval_timeout: Duration) -> Result<Outcome, ProvisionError> {
         let mut run = Run::new(self);
-        let published = run.all(patience).await?;
+        let published = run.all(approval_timeout).await?;
         let Run { notes, changed, .. } = run;
         let is_news = self.shown.replace(NOTES, notes.join("\n").as_bytes())?;
         Ok(Outcome { published, changed, notes, is_news })

@@ -23,7 +23,7 @@ use crate::settings::NetworkSettings;
 /// A round waits for no longer: others are read by the same worker. A slower answer is used in a later round.
 const WAIT: Duration = Duration::from_millis(500);
 /// More than the 5 s that glibc gives a dead server before it asks the next one.
-const PATIENCE: Duration = Duration::from_secs(8);
+const LATE_AFTER: Duration = Duration::from_secs(8);
 /// While it answers, a question a minute: ten thousand nodes are 170 a second to their servers.
 const REST: Duration = Duration::from_secs(60);
 
@@ -37,7 +37,7 @@ pub(super) struct Resolver {
     names: Names,
     lookup: Lookup,
     wait: Duration,
-    patience: Duration,
+    late_after: Duration,
     pending: Option<Question>,
     last: Option<(Instant, Answer)>,
     serial: u64,
@@ -69,7 +69,7 @@ impl Resolver {
             names: Names { configured: settings.names.clone(), kubeconfigs: settings.kubeconfigs.clone() },
             lookup: resolve,
             wait: WAIT,
-            patience: PATIENCE,
+            late_after: LATE_AFTER,
             pending: None,
             last: None,
             serial: 0,
@@ -77,8 +77,8 @@ impl Resolver {
     }
 
     #[cfg(test)]
-    pub(super) fn looking_up(mut self, lookup: Lookup, wait: Duration, patience: Duration) -> Self {
-        (self.lookup, self.wait, self.patience) = (lookup, wait, patience);
+    pub(super) fn looking_up(mut self, lookup: Lookup, wait: Duration, late_after: Duration) -> Self {
+        (self.lookup, self.wait, self.late_after) = (lookup, wait, late_after);
         self
     }
 
@@ -122,15 +122,15 @@ impl Resolver {
 
     /// A thread that still reads files from a disk that hangs has asked no server yet.
     fn late(&self, question: &Question) -> Answer {
-        let name = question.name.get().filter(|_| question.began.elapsed() >= self.patience)?.clone();
+        let name = question.name.get().filter(|_| question.began.elapsed() >= self.late_after)?.clone();
         let millis = u64::try_from(question.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let error = Some(format!("no answer within {} s", self.patience.as_secs()));
+        let error = Some(format!("no answer within {} s", self.late_after.as_secs()));
         Some(NamesReading { serial: 0, name, error, millis })
     }
 
     fn note(&mut self, mut answer: Answer) -> Result<(), ReadError> {
         if let Some(reading) = &mut answer {
-            if reading.error.is_none() && u128::from(reading.millis) >= self.patience.as_millis() {
+            if reading.error.is_none() && u128::from(reading.millis) >= self.late_after.as_millis() {
                 reading.error = Some(format!("answered only after {} s", reading.millis / 1_000));
             }
             if reading.error.is_some() && !may_send(&self.proc) {

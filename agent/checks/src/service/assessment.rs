@@ -119,12 +119,12 @@ impl Context<'_> {
     }
 
     fn on_its_way(&self, unit: &Unit) -> Assessment {
-        let ServiceKind::Own { patience, .. } = self.kind else { return Assessment::Pending };
+        let ServiceKind::Own { for_duration, .. } = self.kind else { return Assessment::Pending };
         let (sub, since) = (&unit.sub, self.monotonic.saturating_sub(unit.state_since));
-        if since < *patience {
+        if since < *for_duration {
             return Assessment::Pending;
         }
-        let limit = duration(*patience);
+        let limit = duration(*for_duration);
         match (unit.active, sub.as_str()) {
             (_, "auto-restart") => self.down("ServiceRestarting/waiting", &[("limit", &limit)]),
             (ActiveState::Deactivating, _) => {

@@ -78,7 +78,7 @@ pub enum ServiceKind {
     Own {
         condition: Name,
         is_required: bool,
-        patience: Duration,
+        for_duration: Duration,
     },
     /// A health check of Node Problem Detector's configuration, with the condition and reason that stand there.
     Configured {
@@ -155,7 +155,7 @@ fn restarts(settings: &ServiceSettings) -> impl Iterator<Item = Check> {
 
 fn own(service: &OwnService) -> Check {
     let condition = service.condition.clone().unwrap_or_else(|| Name::fixed("ServiceUnhealthy"));
-    let kind = ServiceKind::Own { condition, is_required: service.is_required, patience: service.patience };
+    let kind = ServiceKind::Own { condition, is_required: service.is_required, for_duration: service.for_duration };
     Check { name: service.name.clone(), kind, target: Some(service.target.clone()), pace: service.pace }
 }
 

@@ -1,4 +1,4 @@
-//! `[services]` and `[[service]]`: what is watched and how patiently.
+//! `[services]` and `[[service]]`: what is watched, and how often.
 
 use std::time::Duration;
 
@@ -42,8 +42,8 @@ pub struct OwnService {
     /// Whether it is missed where it is not installed or was stopped.
     pub is_required: bool,
     pub pace: Pace,
-    /// Of a unit: how long it may start or stop.
-    pub patience: Duration,
+    /// Of a unit: it is a problem once it starts or stops for so long.
+    pub for_duration: Duration,
 }
 
 impl ServiceSettings {
@@ -60,7 +60,7 @@ impl ServiceSettings {
 
 impl OwnService {
     /// A start takes 90 s by systemd's default (`DefaultTimeoutStartSec=`), a database that recovers some minutes.
-    pub const PATIENCE: Duration = Duration::from_mins(5);
+    pub const DEFAULT_FOR: Duration = Duration::from_mins(5);
 }
 
 impl Default for ServiceSettings {

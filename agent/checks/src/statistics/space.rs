@@ -15,7 +15,7 @@ use std::{
 use nix::{fcntl::OFlag, sys::statvfs::fstatvfs};
 
 /// A filesystem that takes longer than this is left to the thread that asks it.
-const PATIENCE: Duration = Duration::from_secs(2);
+const LATE_AFTER: Duration = Duration::from_secs(2);
 /// Each is stuck at a filesystem of its own: four dead disks are a dead node.
 const MOST_THREADS: usize = 4;
 /// What was measured before this is no longer shown. A round takes milliseconds.
@@ -148,7 +148,7 @@ impl Spaces {
             .rounds
             .iter()
             .filter_map(|round| round.asking.as_ref())
-            .filter(|(_, since)| now.duration_since(*since) >= PATIENCE);
+            .filter(|(_, since)| now.duration_since(*since) >= LATE_AFTER);
         late.map(|(number, _)| number.clone()).collect()
     }
 
@@ -187,7 +187,8 @@ impl Inner {
     /// Whether the newest round will be done soon.
     fn is_asking(&self, now: Instant) -> bool {
         let newest = self.rounds.iter().find(|round| round.number + 1 == self.begun);
-        newest.is_some_and(|round| round.asking.as_ref().is_none_or(|(_, since)| now.duration_since(*since) < PATIENCE))
+        newest
+            .is_some_and(|round| round.asking.as_ref().is_none_or(|(_, since)| now.duration_since(*since) < LATE_AFTER))
     }
 
     /// Whether this thread may ask: no other one hangs there.

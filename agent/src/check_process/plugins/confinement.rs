@@ -19,7 +19,7 @@ use tokio::{sync::Semaphore, time::sleep};
 const AT_ONCE: usize = 16;
 /// What all processes of one run may use. Scripts in Python or Perl need a tenth of the memory.
 pub(super) const LIMITS: Limits = Limits { memory_bytes: 256 << 20, tasks: 128, cpu_percent: 100 };
-/// What the check process needs for its own work and its reader, several times over.
+/// What the check process needs for its own work and its workers, several times over.
 const OWN_MEMORY_BYTES: u64 = 48 << 20;
 /// A program's state, not its logs.
 const FILE_BYTES: u64 = 64 << 20;

@@ -71,7 +71,7 @@ impl<'a, K: Copy + Ord> ConditionReporter<'a, K> {
         self.pending_recoveries.end(self.link, recoveries).await;
     }
 
-    /// No reader looks after what is known so far.
+    /// No worker reads the devices: what is known of them becomes Unknown.
     pub(in crate::check_process) fn release(&mut self, release: &Release) {
         if self.released_until.replace(release.until) == Some(release.until) {
             return;

@@ -219,7 +219,7 @@ impl PollLoop {
                 break;
             }
             let answer = self.read(worker_client, &device).await;
-            // One whose reader is stuck is not asked, and costs nothing.
+            // One whose worker is stuck is not asked, and costs nothing.
             let timed_out = self.took.get(&device).is_some_and(|took| *took >= self.timing.deadline);
             silent += usize::from(timed_out && matches!(answer, Err(PollError::NoAnswer(_))));
             answers.push((device, answer));

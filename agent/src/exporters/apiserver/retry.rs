@@ -64,7 +64,7 @@ struct FailedAttempts {
 enum RetryKind {
     /// The server may be back at any moment: urgent content shortens the wait.
     Outage,
-    /// The server asked for patience.
+    /// The server asked to wait.
     Asked(Duration),
     /// The next try will not be liked better, or not soon: at most so long.
     BackOff(Duration),

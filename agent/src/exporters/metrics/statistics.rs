@@ -24,7 +24,7 @@ use filesystems::{Filesystems, Mounts};
 /// Two servers that scrape together see one reading.
 const SAME_FOR: Duration = Duration::from_secs(1);
 /// A healthy node's filesystems answer within microseconds; an exposition without the newest of them is better than none.
-const PATIENCE: Duration = Duration::from_millis(250);
+const TIMEOUT: Duration = Duration::from_millis(250);
 const PROC: &str = "/proc";
 
 /// What lives from one scrape to the next.
@@ -34,7 +34,7 @@ pub struct Statistics {
     own: Option<PathBuf>,
     host: Host,
     filesystems: Filesystems,
-    patience: Duration,
+    timeout: Duration,
     ticks_per_second: u64,
     state: RefCell<State>,
 }
@@ -75,7 +75,7 @@ impl Statistics {
             own,
             host: Host::read(Path::new("/")),
             filesystems: Filesystems::default(),
-            patience: PATIENCE,
+            timeout: TIMEOUT,
             ticks_per_second: procfs::ticks_per_second(),
             state: RefCell::default(),
         }
@@ -89,7 +89,7 @@ impl Statistics {
             return text.clone();
         }
         let roots = self.roots(monitors);
-        self.filesystems.refresh(roots.clone(), self.patience).await;
+        self.filesystems.refresh(roots.clone(), self.timeout).await;
         let samples = self.samples(roots);
         let text = self.write(monitors, &samples, Instant::now());
         self.state.borrow_mut().last = Some((Instant::now(), text.clone()));

@@ -33,7 +33,7 @@ impl<'a> Run<'a> {
         Self { provisioner, notes: Vec::new(), changed: false }
     }
 
-    pub(super) async fn all(&mut self, patience: Duration) -> Result<Published, ProvisionError> {
+    pub(super) async fn all(&mut self, approval_timeout: Duration) -> Result<Published, ProvisionError> {
         let provisioner = self.provisioner;
         if provisioner.mode == IdentityMode::None {
             return self.withdraw();
@@ -50,7 +50,7 @@ impl<'a> Run<'a> {
         if !self.wants_a_new_one(identity.as_ref(), now)? {
             return Ok(published);
         }
-        Ok(self.renewed(patience).await?.unwrap_or(published))
+        Ok(self.renewed(approval_timeout).await?.unwrap_or(published))
     }
 
     fn withdraw(&mut self) -> Result<Published, ProvisionError> {
@@ -148,7 +148,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    async fn renewed(&mut self, patience: Duration) -> Result<Option<Published>, ProvisionError> {
+    async fn renewed(&mut self, approval_timeout: Duration) -> Result<Option<Published>, ProvisionError> {
         let asker = match self.provisioner.asker().await {
             Ok(Some(asker)) => asker,
             Ok(None) => {
@@ -164,7 +164,7 @@ impl<'a> Run<'a> {
                 return Ok(None);
             }
         };
-        match self.answer(&asker, patience).await {
+        match self.answer(&asker, approval_timeout).await {
             Ok(Progress::Issued { secret, .. }) => {
                 self.take(Credentials { cluster: asker.credentials.cluster, secret })
             }
@@ -191,9 +191,9 @@ impl<'a> Run<'a> {
         Ok(credentials.certificate().map(|certificate| Published::Own { until: certificate.not_after }))
     }
 
-    async fn answer(&self, asker: &Found, patience: Duration) -> Result<Progress, EnrolError> {
+    async fn answer(&self, asker: &Found, approval_timeout: Duration) -> Result<Progress, EnrolError> {
         let server = Server::of(&asker.credentials).await?;
-        let deadline = tokio::time::Instant::now() + patience;
+        let deadline = tokio::time::Instant::now() + approval_timeout;
         loop {
             let progress = self.provisioner.enrolment().locked_step(&server).await?;
             let is_over = tokio::time::Instant::now() + LOOK_EVERY > deadline;

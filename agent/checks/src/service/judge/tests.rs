@@ -84,7 +84,7 @@ impl Node {
             condition: None,
             is_required,
             pace: Pace::default(),
-            patience: OwnService::PATIENCE,
+            for_duration: OwnService::DEFAULT_FOR,
         };
         Self::with(ServiceSettings { own: vec![own], ..ServiceSettings::default() })
     }

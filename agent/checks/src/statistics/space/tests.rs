@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{FilesystemMount, Inner, MOST_THREADS, PATIENCE, Space, Spaces, ask};
+use super::{FilesystemMount, Inner, LATE_AFTER, MOST_THREADS, Space, Spaces, ask};
 
 const FULL: Space = Space { size_bytes: 100, available_bytes: 5, free_bytes: 10, inodes: 0, free_inodes: 0 };
 
@@ -29,7 +29,7 @@ fn refreshed(spaces: &Spaces, mounts: Vec<FilesystemMount>) {
 fn grow_old(spaces: &Spaces) {
     let mut inner = spaces.lock();
     for (_, since) in inner.rounds.iter_mut().filter_map(|round| round.asking.as_mut()) {
-        *since = Instant::now().checked_sub(PATIENCE).unwrap();
+        *since = Instant::now().checked_sub(LATE_AFTER).unwrap();
     }
 }
 

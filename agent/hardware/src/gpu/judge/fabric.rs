@@ -12,7 +12,7 @@ use crate::{
 const COMPLETED: u8 = 3;
 
 /// The fabric manager takes minutes to bring eight GPUs and their switches up after a boot.
-const PATIENCE: Duration = Duration::from_secs(300);
+const READY_WITHIN: Duration = Duration::from_secs(300);
 
 /// Whether the GPU has not become part of its fabric.
 pub(super) fn is_unready(fabric: FabricState) -> bool {
@@ -45,8 +45,8 @@ fn links(known: &Known, reading: &GpuReading) -> Option<Fault> {
 fn state(device: &Device, fabric: FabricState) -> Option<Fault> {
     if is_unready(fabric) {
         let waited = device.fabric_waited;
-        let fault = || Fault::of("GpuFabricNotReady", &[("seconds", &PATIENCE.as_secs())]);
-        return (waited >= PATIENCE).then(fault);
+        let fault = || Fault::of("GpuFabricNotReady", &[("seconds", &READY_WITHIN.as_secs())]);
+        return (waited >= READY_WITHIN).then(fault);
     }
     if fabric.status != 0 {
         return Some(Fault::of("GpuFabricFailed", &[("code", &fabric.status)]));

@@ -15,7 +15,7 @@ use crate::{
     timers::Due,
 };
 
-/// Goodbyes that are remembered, for reports that come again after them.
+/// Last reports that are remembered, for reports that come again after them.
 const DEPARTED_LIMIT: usize = 64;
 
 /// A daemon's name in the ledger: a client cannot report for a daemon of another user or unit.

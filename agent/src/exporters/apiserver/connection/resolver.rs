@@ -18,7 +18,7 @@ use tokio::{sync::Semaphore, task::spawn_blocking, time::timeout};
 use tower::Service;
 
 /// Past this we go by what we know, where we know something.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Looks names up. Clones share what they know.
 #[derive(Clone)]
@@ -78,7 +78,7 @@ impl Resolver {
             });
             lookup.await.map_err(io::Error::other)?
         };
-        timeout(PATIENCE, asked).await.map_err(late)?
+        timeout(TIMEOUT, asked).await.map_err(late)?
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Vec<SocketAddr>>> {

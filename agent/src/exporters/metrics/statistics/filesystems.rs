@@ -52,8 +52,8 @@ impl Mounts {
 }
 
 impl Filesystems {
-    /// Has the filesystems that the `roots` show asked, and waits no longer than `patience` for it.
-    pub(super) async fn refresh(&self, roots: Vec<PathBuf>, patience: Duration) {
+    /// Has the filesystems that the `roots` show asked, and waits no longer than `timeout` for it.
+    pub(super) async fn refresh(&self, roots: Vec<PathBuf>, timeout: Duration) {
         if roots.is_empty() {
             return;
         }
@@ -71,7 +71,7 @@ impl Filesystems {
             // A caller that gave up waiting gets no answer.
             let _ = answered.send(());
         });
-        let _ = tokio::time::timeout(patience, done).await;
+        let _ = tokio::time::timeout(timeout, done).await;
     }
 
     /// None before the first list is there.

@@ -81,7 +81,7 @@ impl Made {
         };
         let own = own.then(|| self.folder.path().to_owned());
         // Whatever this machine is busy with, an exposition has everything.
-        Statistics { host, ticks_per_second: 100, patience: Duration::from_mins(5), ..Statistics::reading(own) }
+        Statistics { host, ticks_per_second: 100, timeout: Duration::from_mins(5), ..Statistics::reading(own) }
     }
 }
 

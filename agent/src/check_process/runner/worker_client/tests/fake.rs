@@ -25,7 +25,7 @@ use crate::check_process::protocol::{Operation, Reply, ReplyBody, Request, Worke
 /// More than all that a client asks at once.
 const INBOX_BYTES: usize = 65_536;
 /// Never reached.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What a worker does with a request.
 #[derive(Clone)]
@@ -185,7 +185,7 @@ impl WorkerProcess for FakeTask {
         let waiting = || recv(self.inbox.as_raw_fd(), &mut [0], MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT);
         let since = Instant::now();
         while waiting().is_ok_and(|count| count > 0) {
-            assert!(since.elapsed() < PATIENCE, "the worker does not take up what it is asked");
+            assert!(since.elapsed() < TIMEOUT, "the worker does not take up what it is asked");
             thread::yield_now();
         }
         let mut seen = self.seen.lock().unwrap();

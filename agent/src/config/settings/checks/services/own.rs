@@ -18,7 +18,7 @@ const KEYS: &[&str] = &[
     "docker",
     "condition",
     "required",
-    "patience",
+    "for",
     "interval",
     "timeout",
     "failures",
@@ -37,8 +37,8 @@ const TAKEN: [&str; 8] = [
 ];
 /// A subject of a condition is shown in lists.
 const NAME_LIMIT_BYTES: usize = 64;
-/// An unmaintained patience is a service that is never missed.
-const PATIENCE: (Duration, Duration) = (Duration::from_secs(5), Duration::from_hours(24));
+/// How long a unit may start or stop. Without a limit it would never be missed.
+const FOR: (Duration, Duration) = (Duration::from_secs(5), Duration::from_hours(24));
 /// systemd's own limit (`UNIT_NAME_MAX`).
 const UNIT_LIMIT_BYTES: usize = 255;
 const UNIT_TYPES: [&str; 6] = [".service", ".socket", ".mount", ".timer", ".target", ".path"];
@@ -79,7 +79,7 @@ fn one(table: TableAt<'_>, report: &mut Report<'_>) -> Option<Own> {
     let name = name(section, target.as_ref(), report);
     let condition = section.has("condition").then(|| section.required_name("condition", report)).flatten();
     let is_required = section.boolean("required", report).unwrap_or(false);
-    let patience = patience(section, target.as_ref(), report);
+    let for_duration = for_duration(section, target.as_ref(), report);
     let pace = pace(section, report);
     let service = OwnService {
         name: name?,
@@ -87,7 +87,7 @@ fn one(table: TableAt<'_>, report: &mut Report<'_>) -> Option<Own> {
         condition,
         is_required,
         pace: Pace::default(),
-        patience: patience.unwrap_or(OwnService::PATIENCE),
+        for_duration: for_duration.unwrap_or(OwnService::DEFAULT_FOR),
     };
     Some(Own { service, pace })
 }
@@ -143,16 +143,16 @@ fn name(section: Section<'_>, target: Option<&Target>, report: &mut Report<'_>) 
     Some(word.text.to_owned())
 }
 
-fn patience(section: Section<'_>, target: Option<&Target>, report: &mut Report<'_>) -> Option<Duration> {
-    let patience = section.duration("patience", report)?;
-    let (least, most) = PATIENCE;
-    if !(least..=most).contains(&patience) {
-        report.error(section.position("patience"), "\"patience\" is from 5s to a day (24h)");
+fn for_duration(section: Section<'_>, target: Option<&Target>, report: &mut Report<'_>) -> Option<Duration> {
+    let for_duration = section.duration("for", report)?;
+    let (least, most) = FOR;
+    if !(least..=most).contains(&for_duration) {
+        report.error(section.position("for"), "\"for\" is from 5s to a day (24h)");
     }
     if target.is_some_and(|target| !matches!(target, Target::Unit(_))) {
-        report.error(section.position("patience"), "\"patience\" is for a unit that starts or stops");
+        report.error(section.position("for"), "\"for\" needs a \"unit\": how long it may start or stop");
     }
-    Some(patience)
+    Some(for_duration)
 }
 
 impl Own {

@@ -23,7 +23,7 @@ container-runtime = "unix:///run/a.sock"
 [[service]]
 unit = "etcd.service"
 required = true
-patience = "10m"
+for = "10m"
 
 [[service]]
 name = "registry"
@@ -36,7 +36,7 @@ condition = "RegistryUnhealthy"
     assert_eq!(settings.kubelet, Watch::Never);
     assert!(matches!(&settings.runtime, Watch::At(Target::Cri(path)) if path.ends_with("a.sock")));
     let [etcd, registry] = settings.own.as_slice() else { panic!("{settings:?}") };
-    assert_eq!((etcd.name.as_str(), etcd.is_required, etcd.patience.as_secs()), ("etcd.service", true, 600));
+    assert_eq!((etcd.name.as_str(), etcd.is_required, etcd.for_duration.as_secs()), ("etcd.service", true, 600));
     assert_eq!((etcd.pace.interval.as_secs(), etcd.pace.failures), (10, 5), "of [services]");
     assert_eq!((registry.pace.interval.as_secs(), registry.pace.timeout.as_secs()), (6, 1));
     assert!(matches!(&registry.target, Target::Http(target) if target.at == At::Tcp(([127, 0, 0, 1], 5000).into())));
@@ -62,7 +62,7 @@ name = "kubelet"
 [[service]]
 name = "a"
 tcp = "127.0.0.1:1"
-patience = "1m"
+for = "1m"
 timeout = "1h"
 [[service]]
 name = "b"

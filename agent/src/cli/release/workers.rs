@@ -1,19 +1,19 @@
-//! The readers of a check process, by the names of their tasks and by their command lines.
+//! The workers of a check process, by the names of their tasks and by their command lines.
 
 use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt, path::Path};
 
 use crate::check_process::{Group, Stat, TaskName};
 
-/// `pid 77` for each reader of `group` whose agent listens on `socket`.
+/// `pid 77` for each worker of `group` whose agent listens on `socket`.
 pub(super) fn of(group: Group, socket: &Path) -> Vec<String> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let readers = entries.filter(|entry| is_reader(&entry.path(), group, socket));
-    readers.map(|entry| format!("pid {}", entry.file_name().display())).collect()
+    let workers = entries.filter(|entry| is_worker(&entry.path(), group, socket));
+    workers.map(|entry| format!("pid {}", entry.file_name().display())).collect()
 }
 
 /// The command line is read only where that returns at once. A process that hangs may hold the lock of its memory, so
 /// it counts without a look at its command line.
-fn is_reader(process: &Path, group: Group, socket: &Path) -> bool {
+fn is_worker(process: &Path, group: Group, socket: &Path) -> bool {
     let Some(stat) = Stat::read(process) else { return false };
     let is_named = TaskName::named(&stat.name, group.worker_group()).is_some() && stat.is_there();
     is_named && (stat.state != 'S' && stat.state != 'R' || is_of(process, socket))
@@ -42,11 +42,11 @@ mod tests {
         fs::write(folder.join("stat"), format!("7 ({name}) {state} 1 {zeros}\n")).unwrap();
         let line = format!("nodewelld\0worker\0disk\0--parent\0{}\0--socket\0{SOCKET}\0", 5);
         fs::write(folder.join("cmdline"), line).unwrap();
-        is_reader(folder, Group::Disk, socket)
+        is_worker(folder, Group::Disk, socket)
     }
 
     #[test]
-    fn readers_are_known_by_group_and_agent_and_one_that_hangs_may_be_any() {
+    fn workers_are_known_by_group_and_agent_and_one_that_hangs_may_be_any() {
         let folder = tempfile::tempdir().unwrap();
         let is = |name, state, socket: &str| process(folder.path(), name, state, Path::new(socket));
         assert!(is("nwd:idle", 'S', SOCKET));
