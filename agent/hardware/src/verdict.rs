@@ -100,7 +100,11 @@ impl Fault {
     /// In debug builds, if a catalogue does not know `key`, or has other figures: a bug that tests find.
     #[must_use]
     pub fn of(key: &'static str, figures: Figures<'_>) -> Self {
-        Self::new(reason_of(key), message(key, figures))
+        let (name, message) = (reason_of(key), message(key, figures));
+        let known = reason::named(name);
+        debug_assert!(known.is_some(), "{name} is not in the catalogue");
+        let severity = known.map_or(Severity::Error, |known| known.severity);
+        Self { reason: Name::fixed(name), severity, action: known.map(|known| known.action), message, since: None }
     }
 
     /// The same for a reason of rules of the kernel log, which reports the same fault: severity and action are the rule's.
@@ -109,45 +113,20 @@ impl Fault {
         let message = message(key, figures);
         Self { reason: Name::fixed(reason_of(key)), severity, action: Some(action), message, since: None }
     }
-
-    /// A fault with severity and action as the catalogue has them.
-    ///
-    /// # Panics
-    /// In debug builds, if the catalogue does not know `name`: a bug that tests find.
-    #[must_use]
-    pub fn new(name: &'static str, message: impl Into<String>) -> Self {
-        let known = reason::named(name);
-        debug_assert!(known.is_some(), "{name} is not in the catalogue");
-        Self {
-            reason: Name::fixed(name),
-            severity: known.map_or(Severity::Error, |known| known.severity),
-            action: known.map(|known| known.action),
-            message: message.into(),
-            since: None,
-        }
-    }
 }
 
 impl DeviceEvent {
     /// Something that happened at `time`, with its severity and words as the catalogues have them; `key` as of [`Fault::of`].
     #[must_use]
     pub fn of(key: &'static str, subject: &str, figures: Figures<'_>, time: Timestamp) -> Self {
-        Self::new(reason_of(key), subject, message(key, figures), time)
-    }
-
-    /// Something that happened at `time`, with its severity as the catalogue has it.
-    ///
-    /// # Panics
-    /// In debug builds, if the catalogue does not know `name`: a bug that tests find.
-    #[must_use]
-    pub fn new(name: &'static str, subject: &str, message: impl Into<String>, time: Timestamp) -> Self {
+        let name = reason_of(key);
         let known = reason::named(name);
         debug_assert!(known.is_some(), "{name} is not in the catalogue");
         Self {
             reason: Name::fixed(name),
             severity: known.map_or(Severity::Info, |known| known.severity),
             subject: Some(subject.to_owned()),
-            message: message.into(),
+            message: message(key, figures),
             time,
             is_in_kernel_log: false,
         }

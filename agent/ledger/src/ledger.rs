@@ -11,10 +11,10 @@ use std::{
     time::Duration,
 };
 
+use nodewell_faults::message;
 use nodewell_model::{
     BootId, ConditionSpec, EventRecord, Finding, FindingKind, Name, ProblemKey,
     api::Seen,
-    text::{MESSAGE_LIMIT_BYTES, cut},
     view::{ConditionView, DaemonView, HardwareView},
 };
 
@@ -305,7 +305,6 @@ fn fold(finding: &mut Finding, key: &ProblemKey) {
         return;
     }
     if let Some(subject) = std::mem::take(&mut finding.subject) {
-        let message = format!("too many subjects, also {subject}: {}", finding.message);
-        finding.message = cut(&message, MESSAGE_LIMIT_BYTES).to_owned();
+        finding.message = message("TooManySubjects", &[("subject", &subject), ("message", &finding.message)]);
     }
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use jiff::Timestamp;
 use nodewell_model::{
     ConditionStatus, Name, ProblemKey,
-    text::{MESSAGE_LIMIT_BYTES, about, cut, line},
+    text::{MESSAGE_LIMIT_BYTES, about, cut, line, shown_subject},
     view::{ConditionView, DaemonState, ProblemView},
 };
 
@@ -17,8 +17,6 @@ use crate::{
 
 /// Bytes of a condition's message reserved for naming the other subjects.
 const OTHERS_LIMIT_BYTES: usize = 320;
-/// Bytes of each of them: a GPU UUID has 40.
-const LABEL_LIMIT_BYTES: usize = 64;
 
 type Daemons = BTreeMap<Arc<str>, Daemon>;
 
@@ -94,8 +92,8 @@ fn condition_message(worst: &ProblemView, others: &[ProblemView]) -> String {
 
 fn label(worst: &ProblemView, other: &ProblemView) -> String {
     match &other.subject {
-        Some(subject) if other.reason == worst.reason => cut(subject, LABEL_LIMIT_BYTES).to_owned(),
-        Some(subject) => format!("{} {}", other.reason, cut(subject, LABEL_LIMIT_BYTES)),
+        Some(subject) if other.reason == worst.reason => shown_subject(subject).to_owned(),
+        Some(subject) => format!("{} {}", other.reason, shown_subject(subject)),
         None => other.reason.to_string(),
     }
 }

@@ -10,28 +10,43 @@ use crate::template::{EVENT_LIMIT, Figures, LIMIT, Piece, fill, pieces};
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
-    /// The reason it is given with, or `CONDITION/healthy`; `REASON/variant` where a reason has several messages.
+    /// The reason it is given with; `REASON/variant` where a reason has several messages. `CONDITION/healthy` is for a
+    /// condition without a problem; `CONDITION/ended` is why a problem is over; `REASON/figure` stands in other messages.
     pub key: String,
     /// Thing, figure, limit, next step; figures in braces.
     pub text: String,
     /// A figure for each place, for the reference.
     #[serde(default)]
     pub example: BTreeMap<String, String>,
-    /// Only Events have it, and it quotes others (lines of a log, evidence): [`EVENT_LIMIT`] is its limit.
+    /// It quotes others (lines of a log, evidence): [`EVENT_LIMIT`] is its limit.
     #[serde(default)]
     pub quotes: bool,
+}
+
+/// For the reference: what belongs to reasons that stand in no other table of the program.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reasons {
+    pub names: Vec<String>,
+    /// A NodeCondition; `(Event)`, or `(Unknown)` for any condition with that status.
+    pub condition: String,
+    #[serde(default)]
+    pub severity: String,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
     message: Vec<Entry>,
+    #[serde(default)]
+    reasons: Vec<Reasons>,
 }
 
 /// All messages of a program.
 #[derive(Debug, Default)]
 pub struct Catalogue {
     entries: BTreeMap<String, Entry>,
+    reasons: Vec<Reasons>,
     /// What is wrong with the files themselves.
     pub(crate) broken: Vec<String>,
 }
@@ -43,7 +58,10 @@ impl Catalogue {
         let mut catalogue = Self::default();
         for file in files {
             match toml::from_str::<File>(file) {
-                Ok(file) => file.message.into_iter().for_each(|entry| catalogue.add(entry)),
+                Ok(file) => {
+                    file.message.into_iter().for_each(|entry| catalogue.add(entry));
+                    catalogue.reasons.extend(file.reasons);
+                }
                 Err(error) => catalogue.broken.push(error.to_string()),
             }
         }
@@ -59,6 +77,22 @@ impl Catalogue {
     /// All messages, by key.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.entries.values()
+    }
+
+    /// What is listed of the reason `name`.
+    #[must_use]
+    pub fn reason(&self, name: &str) -> Option<&Reasons> {
+        self.reasons.iter().find(|reasons| reasons.names.iter().any(|listed| listed == name))
+    }
+
+    /// Listed reasons that no message has.
+    pub(crate) fn reasons_without_message(&self) -> impl Iterator<Item = &str> {
+        let has_message = |name: &&String| self.entries.values().any(|entry| entry.reason() == **name);
+        self.reasons
+            .iter()
+            .flat_map(|reasons| &reasons.names)
+            .filter(move |name| !has_message(name))
+            .map(String::as_str)
     }
 
     /// The message of `key` with its figures: one line of at most [`Entry::limit`] bytes.
@@ -77,6 +111,18 @@ impl Catalogue {
 }
 
 impl Entry {
+    /// What its key begins with: a reason or a condition.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        self.key.split_once('/').map_or(&self.key, |(reason, _)| reason)
+    }
+
+    /// What follows in its key; empty if nothing does.
+    #[must_use]
+    pub fn variant(&self) -> &str {
+        self.key.split_once('/').map_or("", |(_, variant)| variant)
+    }
+
     /// The message with the figures of its example.
     #[must_use]
     pub fn shown(&self) -> String {

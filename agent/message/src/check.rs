@@ -30,7 +30,8 @@ impl Catalogue {
         let of_entries = self
             .entries()
             .flat_map(|entry| entry.diagnostics().into_iter().map(|diagnostic| format!("{}: {diagnostic}", entry.key)));
-        self.broken.iter().cloned().chain(of_entries).collect()
+        let of_reasons = self.reasons_without_message().map(|name| format!("{name}: listed without a message"));
+        self.broken.iter().cloned().chain(of_entries).chain(of_reasons).collect()
     }
 }
 
@@ -97,6 +98,13 @@ mod tests {
         }
         let long = format!(r#"message = [{{ key = "A", text = "{}" }}]"#, "w".repeat(300));
         assert!(diagnostics(&long).join("").contains("256"), "{:?}", diagnostics(&long));
+    }
+
+    #[test]
+    fn a_listed_reason_has_a_message() {
+        let text = r#"message = [{ key = "A/b", text = "a" }]
+            reasons = [{ names = ["A", "C"], condition = "(Event)" }]"#;
+        assert_eq!(diagnostics(text), ["C: listed without a message"]);
     }
 
     #[test]

@@ -8,6 +8,6 @@ mod catalogue;
 mod check;
 mod template;
 
-pub use catalogue::{Catalogue, Entry};
+pub use catalogue::{Catalogue, Entry, Reasons};
 pub use check::text_diagnostics;
 pub use template::{EVENT_LIMIT, Figures, LIMIT};

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 pub const MESSAGE_LIMIT_BYTES: usize = 1024;
 /// The longest subject stored, in bytes.
 pub const SUBJECT_LIMIT_BYTES: usize = 256;
-/// As much of a subject is shown before a message.
+/// As much of a subject is shown in a message: a GPU UUID has 40.
 const SHOWN_SUBJECT_BYTES: usize = 64;
 
 /// `raw` as a message: invalid UTF-8 and control characters replaced, newlines kept, cut at
@@ -37,10 +37,16 @@ pub fn line(text: &str, limit_bytes: usize) -> String {
 pub fn about<'m>(subject: Option<&str>, message: &'m str) -> Cow<'m, str> {
     match subject {
         Some(subject) if !subject.is_empty() && !message.contains(subject) => {
-            Cow::Owned(format!("{}: {message}", cut(subject, SHOWN_SUBJECT_BYTES)))
+            Cow::Owned(format!("{}: {message}", shown_subject(subject)))
         }
         _ => Cow::Borrowed(message),
     }
+}
+
+/// As much of `subject` as a message has room for.
+#[must_use]
+pub fn shown_subject(subject: &str) -> &str {
+    cut(subject, SHOWN_SUBJECT_BYTES)
 }
 
 /// The longest prefix of `text` that has at most `limit_bytes` bytes and ends on a character boundary.

@@ -2,6 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
+use nodewell_faults::message;
 use nodewell_ledger::DaemonReport;
 use nodewell_model::{Action, BootId, Finding, FindingKind, Guard, Name, Origin, Severity, view::DaemonState};
 
@@ -96,12 +97,12 @@ impl StateMonitor {
         };
         let raised = self.finding(FindingKind::Raise, save_error.reason.clone(), save_error.message.clone());
         self.send(Finding { action: Some(action), severity: Severity::Error, ..raised }).await;
-        self.clear_all_but(Some(&save_error.reason), "another error prevents saving now").await;
+        self.clear_all_but(Some(&save_error.reason), &message("AgentStateUnwritable/ended-other", &[])).await;
     }
 
     async fn clear_all(&mut self) {
         self.repeat_healthy = false;
-        self.clear_all_but(None, "state is saved again").await;
+        self.clear_all_but(None, &message("AgentStateUnwritable/ended", &[])).await;
     }
 
     /// What is not claimed needs no clear, and one more does nothing.

@@ -7,6 +7,8 @@ use nodewell_checks::{
     systemd::{ActiveState, BusError, KillWhom, Manager},
 };
 use nodewell_client::ClientError;
+use nodewell_faults::message;
+use nodewell_message::Figures;
 use tokio::time::{Instant, sleep};
 
 use super::{
@@ -189,13 +191,14 @@ async fn wait(manager: &Manager, unit: &UnitRepair, before: Option<u32>) -> Outc
             }
             Ok(now) if now.active == ActiveState::Failed => {
                 let result = now.result.unwrap_or_default();
-                return Outcome::Failed { message: format!("failed again with {result}") };
+                return Outcome::Failed { message: message("RepairFailed/figure-again", &[("result", &result)]) };
             }
             Ok(now) => last = now.sub,
             Err(error) => last = error.to_string(),
         }
     }
-    Outcome::Failed { message: format!("not active within {}: {last}", words(JOB_WITHIN)) }
+    let figures: Figures<'_> = &[("limit", &words(JOB_WITHIN)), ("state", &last)];
+    Outcome::Failed { message: message("RepairFailed/figure-late", figures) }
 }
 
 fn failed(error: &BusError) -> Outcome {

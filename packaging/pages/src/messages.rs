@@ -1,9 +1,9 @@
 //! docs/reference/messages.md: every message that a condition or an Event may have, from the programs' own catalogues.
 
-use nodewell_faults::reason;
+use nodewell_faults::{Tables, reason};
 use nodewell_message::Entry;
-use nodewell_model::ConditionSpec;
-use nodewell_rules::LoadPlan;
+use nodewell_model::{ConditionSpec, Name, Severity};
+use nodewell_rules::{LoadPlan, RuleSet};
 
 const HEAD: &str = "# Messages\n\n\
     Every message that the agent writes into a NodeCondition or an Event by itself, with example figures: what stands in\n\
@@ -11,7 +11,9 @@ const HEAD: &str = "# Messages\n\n\
     Messages of rules of the kernel log are the log's own lines; those of plug-ins and daemons are theirs. A message is\n\
     one line of at most 256 bytes, in an Event that quotes others (the kernel, a daemon) of at most 1024.\n\
     `nodewell explain REASON` says what a reason means and what to do. `(healthy)` is the message while nothing is\n\
-    wrong: of a condition, or of one of its subjects.\n";
+    wrong: of a condition, or of one of its subjects. `(ended)` is why a problem is over, in the Event of its end.\n\
+    `(figure)` is a part of other messages of its condition. In the second column, `(Unknown)` is any condition with\n\
+    that status, `(any)` any condition at all.\n";
 
 const CONTROLLER: &str = "## The controller's\n\n\
     Reasons of `status.blockedBy` (docs/remediation.md has what to do about each), of Events on a Node, and of the\n\
@@ -20,8 +22,9 @@ const CONTROLLER: &str = "## The controller's\n\n\
 
 /// The page.
 pub(crate) fn page() -> String {
-    let composed = nodewell_faults::messages().entries().map(|entry| (entry.key.clone(), row(entry)));
-    let declared = conditions().into_iter().map(|spec| (spec.condition.to_string(), healthy_row(&spec)));
+    let rules = nodewell_rules::load(&LoadPlan::default()).set;
+    let composed = nodewell_faults::messages().entries().map(|entry| (entry.key.clone(), row(entry, &rules)));
+    let declared = rules.conditions.iter().map(|spec| (spec.condition.to_string(), healthy_row(spec)));
     let mut rows: Vec<(String, String)> = composed.chain(declared).collect();
     rows.sort();
     let rows: String = rows.into_iter().map(|(_, row)| row).collect();
@@ -37,26 +40,56 @@ fn controller_row(entry: &Entry) -> String {
     format!("| `{reason}` | {} |\n", entry.shown().replace('|', "\\|"))
 }
 
-/// What the shipped rules declare.
-fn conditions() -> Vec<ConditionSpec> {
-    nodewell_rules::load(&LoadPlan::default()).set.conditions
-}
-
 fn healthy_row(spec: &ConditionSpec) -> String {
     format!("| (healthy) | {} | | {} |\n", spec.condition, spec.healthy_message)
 }
 
-fn row(entry: &Entry) -> String {
-    let (name, variant) = entry.key.split_once('/').unwrap_or((&entry.key, ""));
-    let shown = entry.shown().replace('|', "\\|");
-    match reason::named(name).filter(|_| !variant.starts_with("healthy")) {
-        Some(reason) => {
-            let condition = reason.condition.as_ref().map_or("(Event)", |condition| condition.as_str());
-            format!("| `{name}` | {condition} | {} | {shown} |\n", reason.severity)
+fn row(entry: &Entry, rules: &RuleSet) -> String {
+    let (name, shown) = (entry.reason(), entry.shown().replace('|', "\\|"));
+    let listed = Listed::of(name, rules);
+    match entry.variant().split('-').next() {
+        Some("healthy") => format!("| (healthy) | {name} | | {shown} |\n"),
+        Some("ended") if name == "ProblemEnded" => format!("| (ended) | (any) | | {shown} |\n"),
+        Some("ended") => format!("| (ended) | {name} | | {shown} |\n"),
+        Some("figure") => {
+            format!("| (figure) | {} | | {shown} |\n", listed.map_or(name.to_owned(), |listed| listed.condition))
         }
-        None if variant.starts_with("healthy") => format!("| (healthy) | {name} | | {shown} |\n"),
-        None if entry.quotes => format!("| `{name}` | (Event) | | {shown} |\n"),
-        None => format!("| `{name}` | | | {shown} |\n"),
+        _ => {
+            let Listed { condition, severity } = listed.unwrap_or_default();
+            format!("| `{name}` | {condition} | {severity} | {shown} |\n")
+        }
+    }
+}
+
+/// What a row shows of a reason.
+#[derive(Default)]
+struct Listed {
+    condition: String,
+    severity: String,
+}
+
+impl Listed {
+    /// From the messages' own list, the catalogue of reasons, the shipped rules or the tables of codes.
+    fn of(name: &str, rules: &RuleSet) -> Option<Self> {
+        let own = || {
+            let reasons = nodewell_faults::messages().reason(name)?;
+            Some(Self { condition: reasons.condition.clone(), severity: reasons.severity.clone() })
+        };
+        let catalogue = || reason::named(name).map(|reason| Self::with(reason.condition.as_ref(), reason.severity));
+        let by_rule = || {
+            let rule = rules.rules.iter().find(|rule| rule.reason.as_str() == name)?;
+            Some(Self::with(rule.condition.as_ref(), rule.severity))
+        };
+        let by_code = || {
+            let meaning = Tables::shipped().xids.codes().named(name)?;
+            Some(Self::with(meaning.condition.as_ref(), meaning.severity))
+        };
+        own().or_else(catalogue).or_else(by_rule).or_else(by_code)
+    }
+
+    fn with(condition: Option<&Name>, severity: Severity) -> Self {
+        let condition = condition.map_or_else(|| "(Event)".to_owned(), Name::to_string);
+        Self { condition, severity: severity.to_string() }
     }
 }
 
@@ -68,10 +101,16 @@ mod tests {
 
     #[test]
     fn the_shipped_rules_healthy_messages_may_ship() {
-        for spec in conditions() {
+        for spec in nodewell_rules::load(&LoadPlan::default()).set.conditions {
             assert_eq!(nodewell_message::text_diagnostics(&spec.healthy_message), [""; 0], "{}", spec.condition);
             assert!(spec.healthy_message.len() < nodewell_message::LIMIT, "{}", spec.condition);
         }
+    }
+
+    #[test]
+    fn every_message_names_its_condition() {
+        let nameless: Vec<String> = page().lines().filter(|row| row.contains("` | | ")).map(str::to_owned).collect();
+        assert_eq!(nameless, [""; 0]);
     }
 
     #[test]

@@ -116,7 +116,7 @@ impl ClockJudge {
             _ if !faults.is_empty() => State::Faulty(faults),
             SyncStatus::Denied(error) => State::Unknown {
                 reason: UnknownReason::PermissionDenied,
-                message: message("ClockUnhealthy/denied", &[("error", error)]),
+                message: message("PermissionDenied/clock", &[("error", error)]),
             },
             SyncStatus::Known(_) if self.history.was_synced => {
                 State::healthy("ClockUnhealthy/healthy", &[("limit", &duration(self.settings.unsynchronised_after))])

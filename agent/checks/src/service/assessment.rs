@@ -19,22 +19,27 @@ use crate::{
     systemd::{ActiveState, BusError, Unit},
 };
 
-/// How a service looked once.
+/// How a service is.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Assessment {
+pub(super) enum ServiceState {
     Up {
         message: String,
-        latency: Duration,
     },
     Down(Fault),
-    /// systemd stopped it, and no unit requires it: its state is unknown.
+    /// systemd stopped its unit, and no other requires it: its state is unknown.
     Stopped {
-        message: String,
+        unit: String,
     },
     Unknown {
         reason: Name,
         message: String,
     },
+}
+
+/// How a service looked once.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Assessment {
+    Seen(ServiceState),
     /// On its way; the next observation will show.
     Pending,
     /// Not on this node.
@@ -83,13 +88,13 @@ impl Context<'_> {
             }
             None => message("ServiceUnhealthy/healthy", &[("latency", &millis)]),
         };
-        Assessment::Up { message, latency }
+        up(message)
     }
 
     fn unanswered(&self, target: &Target, down: &Down, unit: &UnitStatus) -> Assessment {
         let error = match unit {
             UnitStatus::Stopped(name) if !self.is_required() => {
-                return Assessment::Stopped { message: message("ServiceStopped", &[("unit", name)]) };
+                return Assessment::Seen(ServiceState::Stopped { unit: name.clone() });
             }
             UnitStatus::Stopped(name) | UnitStatus::Wanted(name) => format!("{} (unit {name})", down.message),
             UnitStatus::None => down.message.clone(),
@@ -141,13 +146,13 @@ impl Context<'_> {
     /// A configured check takes its reason from its configuration.
     fn down(&self, key: &'static str, figures: Figures<'_>) -> Assessment {
         let fault = Fault::of(key, figures);
-        Assessment::Down(match self.kind {
+        Assessment::Seen(ServiceState::Down(match self.kind {
             ServiceKind::Configured { reason: configured, .. } => {
                 let action = reason::named(configured.as_str()).map(|known| known.action);
                 Fault { reason: configured.clone(), severity: Severity::Error, action, ..fault }
             }
             _ => fault,
-        })
+        }))
     }
 
     fn reason(&self, target: &Target) -> &'static str {
@@ -173,12 +178,12 @@ fn runtime_reason(target: &Target) -> &'static str {
 }
 
 fn up(message: String) -> Assessment {
-    Assessment::Up { message, latency: Duration::ZERO }
+    Assessment::Seen(ServiceState::Up { message })
 }
 
 fn unasked(error: &BusError) -> Assessment {
     let message = message("ServiceManagerNotAnswering", &[("error", error)]);
-    Assessment::Unknown { reason: Name::fixed("ServiceManagerNotAnswering"), message }
+    Assessment::Seen(ServiceState::Unknown { reason: Name::fixed("ServiceManagerNotAnswering"), message })
 }
 
 /// 1, 10, 100, 1000 …: a figure that changes with every poll would be reported with every poll.

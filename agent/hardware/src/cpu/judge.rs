@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use nodewell_faults::message;
 use nodewell_model::{Inventory, Name};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -205,7 +206,7 @@ impl CpuJudge {
             reason: Some(Name::fixed(reason)),
             subject: ALL.to_owned(),
             seen_before: now.wall.checked_sub(CALM_FOR).unwrap_or(now.wall),
-            evidence: format!("no CPU has counted throttling for {} min", calm.as_secs() / 60),
+            evidence: message("CpuUnhealthy/ended-cool", &[("minutes", &(calm.as_secs() / 60))]),
         };
         vec![recovery("CpuThermalThrottle")]
     }

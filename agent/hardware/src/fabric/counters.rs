@@ -5,6 +5,8 @@ use std::{
     time::Duration,
 };
 
+use nodewell_faults::message;
+use nodewell_message::Figures;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -127,8 +129,9 @@ impl CounterState {
         for counter in COUNTERS.iter().filter(|counter| self.raised.contains(counter.name)) {
             let Some(judged) = &counter.judged else { continue };
             let count = self.growths.get(counter.name).map_or(0, Growth::within);
-            let counted = format!("{} {} or more (limit {})", counter.name, rounded(count), judged.per_hour);
-            counters.entry(judged.reason).or_default().push(counted);
+            let figures: Figures<'_> =
+                &[("counter", &counter.name), ("count", &rounded(count)), ("limit", &judged.per_hour)];
+            counters.entry(judged.reason).or_default().push(message("FabricLinkErrors/figure", figures));
         }
         let fault = |(reason, counters): (_, Vec<_>)| Fault::of(reason, &[("counters", &counters.join(", "))]);
         counters.into_iter().map(fault).collect()

@@ -7,11 +7,12 @@ use std::{
 
 use glob::Pattern;
 use jiff::Timestamp;
+use nodewell_faults::message;
 use nodewell_model::{Inventory, Name};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{port::Port, reading::PortReading};
+use super::{port::Port, reading::PortReading, recovery::STAYS_SECS};
 use crate::{
     Answer, DeviceEvent, Findings, Judge, Now, PollError, ReadError, RecoveryEvidence, Round, State, Verdict,
     last_saved::LastSaved, settings::FabricSettings, unknown,
@@ -217,7 +218,7 @@ fn recovered(name: &str, address: &str, since: Timestamp) -> RecoveryEvidence {
         reason: None,
         subject: address.to_owned(),
         seen_before: since,
-        evidence: format!("its port {name} is up again and has stayed so for a minute"),
+        evidence: message("NetworkUnhealthy/ended-port", &[("port", &name), ("seconds", &STAYS_SECS)]),
     }
 }
 

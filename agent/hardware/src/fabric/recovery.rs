@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::Now;
 
 /// A card that fails again does so at once.
-const STAYS_SECS: u64 = 60;
+pub(super) const STAYS_SECS: u64 = 60;
 
 /// The way back of one port.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

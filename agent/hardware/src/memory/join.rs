@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use nodewell_faults::message;
 use nodewell_model::Name;
 
 use super::ras::MachineCheck;
@@ -149,6 +150,6 @@ pub(super) fn exonerated(cpu: u32, now: &Now) -> [RecoveryEvidence; 3] {
         reason: Some(Name::fixed(reason)),
         subject,
         seen_before: now.wall,
-        evidence: "the machine check was about memory, which is reported by itself".to_owned(),
+        evidence: message("CpuUnhealthy/ended-memory", &[]),
     })
 }

@@ -1,5 +1,6 @@
 //! The node's memory as a whole: pages that lost data, and those that were given up in time.
 
+use nodewell_faults::message;
 use nodewell_model::Name;
 use serde::{Deserialize, Serialize};
 
@@ -118,7 +119,7 @@ impl WholeState {
     pub(super) fn recoveries(&self, now: &Now) -> Vec<RecoveryEvidence> {
         let mut recoveries = Vec::new();
         if let Some(label) = self.recent.joined_module(now.boottime).filter(|_| self.unexplained == 0) {
-            let evidence = format!("the memory controller names the module: {label}");
+            let evidence = message("MemoryUnhealthy/ended-module", &[("module", &label)]);
             recoveries.push(RecoveryEvidence {
                 condition: Name::fixed("MemoryUnhealthy"),
                 reason: Some(Name::fixed("MemoryUncorrectedError")),

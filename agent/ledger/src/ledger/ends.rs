@@ -44,7 +44,7 @@ impl Ledger {
         if request.as_seen.is_some() {
             keys.retain(|key| state.problems.get(key).and_then(Problem::seen) == request.as_seen);
         }
-        let evidence = request.evidence.as_deref().unwrap_or("cleared by hand");
+        let evidence = request.evidence.clone().unwrap_or_else(|| message("ProblemEnded/ended-cleared", &[]));
         let ending = self.conclusion("nodewell", evidence, now);
         keys.iter().filter(|key| self.withdraw_all(key, &ending)).count()
     }
@@ -62,21 +62,23 @@ impl Ledger {
     fn claim_is_over(&mut self, key: &ProblemKey, claimant: &Claimant, time: Timestamp, now: Now) {
         let quiet = self.held(key, claimant).and_then(|claim| claim.quiet);
         let evidence = match quiet.and_then(|quiet| SignedDuration::try_from(quiet).ok()) {
-            Some(quiet) if !claimant.test => format!("not seen again for {quiet:#}"),
-            _ => "the test is over".to_owned(),
+            Some(quiet) if !claimant.test => {
+                message("ProblemEnded/ended-quiet", &[("quiet", &format_args!("{quiet:#}"))])
+            }
+            _ => message("ProblemEnded/ended-test", &[]),
         };
-        let ending = Ending { time, ..self.conclusion(&claimant.source, &evidence, now) };
+        let ending = Ending { time, ..self.conclusion(&claimant.source, evidence, now) };
         self.withdraw(key, claimant, &ending);
     }
 
     /// An ending that no record reports.
-    pub(crate) fn conclusion(&self, source: &str, evidence: &str, now: Now) -> Ending {
+    pub(crate) fn conclusion(&self, source: &str, evidence: String, now: Now) -> Ending {
         Ending {
             time: now.wall,
             origin: None,
             boot_id: self.run.boot_id,
             source: source.to_owned(),
-            evidence: evidence.to_owned(),
+            evidence,
             test: false,
         }
     }

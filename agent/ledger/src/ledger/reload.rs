@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use nodewell_faults::message;
 use nodewell_model::{ConditionSpec, Name, ProblemKey, Table};
 
 use super::Ledger;
@@ -13,7 +14,7 @@ impl Ledger {
     pub fn set_catalogue(&mut self, catalogue: Vec<ConditionSpec>, now: Now) {
         let gone = |name: &&Name| !catalogue.iter().any(|spec| spec.condition == **name);
         let gone: Vec<Name> = self.states.keys().filter(gone).cloned().collect();
-        let ending = self.conclusion("nodewell", "the rules no longer declare its condition", now);
+        let ending = self.conclusion("nodewell", message("ProblemEnded/ended-undeclared", &[]), now);
         for name in gone {
             let keys = self.states.get(&name).map(|state| state.keys_of(None, None));
             keys.unwrap_or_default().iter().for_each(|key| _ = self.withdraw_all(key, &ending));
@@ -34,7 +35,7 @@ impl Ledger {
     /// A monitor or daemon that will not come back: it is forgotten and its claims end. Returns how many problems
     /// ended.
     pub fn retire(&mut self, source: &str, now: Now) -> usize {
-        let ending = self.conclusion(source, "its monitor no longer exists", now);
+        let ending = self.conclusion(source, message("ProblemEnded/ended-retired", &[]), now);
         self.dismiss(source, &ending, now)
     }
 

@@ -173,7 +173,7 @@ impl Ledger {
         // Several may end by one entry: each has an origin of its own.
         let part = format!("end of {}", key.reason);
         let origin = header.id.map(|_| self.origin_of(header, &part, n));
-        let ending = Ending { time, origin, ..self.conclusion(&header.daemon, evidence.text, header.now) };
+        let ending = Ending { time, origin, ..self.conclusion(&header.daemon, evidence.text.to_owned(), header.now) };
         self.withdraw(key, &header.claimant(), &ending);
     }
 
@@ -275,7 +275,8 @@ impl Ledger {
         };
         let unnamed: Vec<SubjectKey> = reporter.subjects().filter(|subject| !is_named(subject)).cloned().collect();
         left.iter().for_each(|whole| self.trust_again(header, whole));
-        let ending = self.conclusion(&header.daemon, "its daemon's full report no longer names it", header.now);
+        let ending =
+            self.conclusion(&header.daemon, nodewell_faults::message("ProblemEnded/ended-unnamed", &[]), header.now);
         for subject in unnamed {
             self.trust_again(header, &subject);
             self.keys_of(header, &subject).iter().for_each(|key| _ = self.withdraw(key, &header.claimant(), &ending));

@@ -147,7 +147,8 @@ impl Ledger {
     fn end_other_boots(&mut self, now: Now) {
         let over = self.claims_where(|_, claim| claim.ends_at_boot && self.run.is_other_boot(claim.boot_id));
         for (key, claimant) in over {
-            let ending = self.conclusion(&claimant.source, "the node was rebooted", now);
+            let ending =
+                self.conclusion(&claimant.source, nodewell_faults::message("ProblemEnded/ended-reboot", &[]), now);
             self.withdraw(&key, &claimant, &ending);
         }
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use nodewell_faults::message;
 use nodewell_rules::rule::Check;
 
 use crate::{
@@ -98,11 +99,11 @@ impl FilesystemHistory {
         self.seen_mounted |= !reading.mount_ids.is_empty();
         if reading.check != Check::FilesystemWritable {
             let gone = first.exists && !reading.exists;
-            return if gone { over("the device is gone") } else { FilesystemVerdict::Stays };
+            return if gone { over("ProblemEnded/ended-device-gone") } else { FilesystemVerdict::Stays };
         }
         if reading.mount_ids.is_empty() {
             return if self.seen_mounted || reading.exists {
-                over("it is not mounted any more")
+                over("ProblemEnded/ended-unmounted")
             } else {
                 FilesystemVerdict::Stays
             };
@@ -119,7 +120,7 @@ impl FilesystemHistory {
             Check::FilesystemWritable => reading.mount_ids.is_empty(),
             Check::DevicePresent | Check::DeviceRecovered => !reading.exists,
         };
-        if self.is_old && gone { over("it is not there any more") } else { FilesystemVerdict::Stays }
+        if self.is_old && gone { over("ProblemEnded/ended-absent") } else { FilesystemVerdict::Stays }
     }
 }
 
@@ -134,15 +135,16 @@ fn judge_mounted(first: &FilesystemReading, reading: &FilesystemReading) -> File
     let mounted_again = reading.mount_ids.iter().any(|id| !first.mount_ids.contains(id));
     let turned_writable = first.read_only;
     match reading.probe {
-        ProbeResult::Writable => over("it takes writes again"),
+        ProbeResult::Writable => over("ProblemEnded/ended-writable"),
         // Without the right to write there, the kernel's own flags of a new mount are the best evidence.
-        ProbeResult::Denied if mounted_again || turned_writable => over("it was mounted again, writable"),
+        ProbeResult::Denied if mounted_again || turned_writable => over("ProblemEnded/ended-remounted"),
         ProbeResult::Denied | ProbeResult::Pending | ProbeResult::Failed => FilesystemVerdict::Stays,
     }
 }
 
-fn over(evidence: &str) -> FilesystemVerdict {
-    FilesystemVerdict::Over(evidence.to_owned())
+/// `key`: of the evidence.
+fn over(key: &str) -> FilesystemVerdict {
+    FilesystemVerdict::Over(message(key, &[]))
 }
 
 #[cfg(test)]

@@ -148,7 +148,7 @@ fn has_panic(dump: &Dump) -> bool {
 /// it.
 fn panic_text(dump: &Dump) -> String {
     panic_of(&dump.text).map_or_else(
-        || format!("the record lacks the panic's line and ends with: {}", last_of(dump)),
+        || message("UnexpectedReboot/figure-no-line", &[("lines", &last_of(dump))]),
         |panic| panic.to_string(),
     )
 }

@@ -98,7 +98,7 @@ mod tests {
             key: subject_key("ResourceExhausted", "conntrack"),
             value,
             levels: Levels::new(90, 80),
-            fault: Fault::new("ConntrackFull", "full"),
+            fault: Fault::of("ConntrackFull", &[("used", &95), ("max", &100), ("percent", &95), ("limit", &90)]),
             healthy: State::Healthy { message: "room".to_owned() },
         }
     }

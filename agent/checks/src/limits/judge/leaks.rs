@@ -3,9 +3,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use nodewell_faults::message;
 use nodewell_hardware::{Fault, State, Verdict};
-use nodewell_message::Figures;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -43,7 +41,15 @@ struct Series {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Leak {
     kind: LeakKind,
-    message: String,
+    growth: Growth,
+}
+
+/// Figures of a leak's message, in the unit that it has.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Growth {
+    grown: String,
+    now: String,
+    limit: String,
 }
 
 /// What it is, and from how much a day on it counts.
@@ -121,7 +127,7 @@ impl Leaks {
         let whole = Verdict::new(subject_key(CONDITION, ""), State::healthy("ResourceLeak/healthy", &[]));
         let leaks = self.series.iter().filter_map(|(subject, series)| {
             let leak = series.leak.as_ref()?;
-            let fault = Fault::new(leak.kind.reason(), leak.message.clone());
+            let fault = leak.fault();
             Some(Verdict::new(subject_key(CONDITION, subject.clone()), State::Faulty(vec![fault])))
         });
         std::iter::once(whole).chain(leaks).collect()
@@ -140,8 +146,7 @@ impl Series {
             None => trend.is_leak(figure.floor),
             Some(_) => trend.rising > RISES_NO_MORE && trend.per_day > 0.0,
         };
-        let message = || figure.message(&trend);
-        self.leak = is_leak.then(|| Leak { kind: figure.kind, message: message() });
+        self.leak = is_leak.then(|| Leak { kind: figure.kind, growth: figure.growth(&trend) });
     }
 }
 
@@ -158,15 +163,20 @@ impl Trend {
 
 impl Figure {
     #[expect(clippy::cast_precision_loss, reason = "an f64 has 52 bits")]
-    fn message(&self, trend: &Trend) -> String {
+    fn growth(&self, trend: &Trend) -> Growth {
         let scale = match self.kind {
             LeakKind::Slab | LeakKind::DaemonMemory => MIB_IN_KIB,
             LeakKind::FileHandles | LeakKind::Inodes | LeakKind::DaemonDescriptors => 1.0,
         };
         let whole = |figure: f64| format!("{:.0}", figure / scale);
-        let (grown, now, limit) = (trend.per_day, self.value as f64, trend.limit(self.floor));
-        let figures: Figures<'_> = &[("grown", &whole(grown)), ("now", &whole(now)), ("limit", &whole(limit))];
-        message(self.kind.reason(), figures)
+        Growth { grown: whole(trend.per_day), now: whole(self.value as f64), limit: whole(trend.limit(self.floor)) }
+    }
+}
+
+impl Leak {
+    fn fault(&self) -> Fault {
+        let Growth { grown, now, limit } = &self.growth;
+        Fault::of(self.kind.reason(), &[("grown", grown), ("now", now), ("limit", limit)])
     }
 }
 

@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nodewell_faults::message;
 use nodewell_hardware::{Fault, State, Verdict};
 use nodewell_message::Figures;
 use nodewell_model::SubjectKey;
@@ -34,9 +33,17 @@ pub(super) struct Tasks {
 /// What is saved.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct TaskProblems {
-    /// By parent.
-    zombies: BTreeMap<String, String>,
-    blocked: Option<String>,
+    /// How many, by parent.
+    zombies: BTreeMap<String, u32>,
+    blocked: Option<BlockedTasks>,
+}
+
+/// Tasks that wait in the kernel.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct BlockedTasks {
+    count: usize,
+    /// The most frequent ones.
+    kinds: String,
 }
 
 impl Tasks {
@@ -58,7 +65,7 @@ impl Tasks {
         self.blocked = scan.blocked.iter().map(|task| (task.id, task.ticks)).collect();
     }
 
-    fn zombies(&self, now: &[Zombie], levels: Levels) -> BTreeMap<String, String> {
+    fn zombies(&self, now: &[Zombie], levels: Levels) -> BTreeMap<String, u32> {
         let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
         for zombie in now.iter().filter(|zombie| self.zombies.contains(&zombie.id)) {
             *counts.entry(&zombie.parent).or_default() += 1;
@@ -67,21 +74,16 @@ impl Tasks {
             count >= if self.problems.zombies.contains_key(parent) { levels.low } else { levels.high }
         };
         let many = counts.into_iter().filter(|(parent, count)| is_problem(parent, *count));
-        let message = |count| message("ZombieTasks", &[("count", &count), ("limit", &levels.high)]);
-        many.map(|(parent, count)| (parent.to_owned(), message(count))).collect()
+        many.map(|(parent, count)| (parent.to_owned(), count)).collect()
     }
 
     /// One that has used nothing of a CPU since the look before, and slept then as it does now, has slept all the time.
-    fn blocked(&self, now: &[Blocked], levels: Levels) -> Option<String> {
+    fn blocked(&self, now: &[Blocked], levels: Levels) -> Option<BlockedTasks> {
         let still = |task: &&Blocked| self.blocked.get(&task.id) == Some(&task.ticks);
         let still: Vec<&Blocked> = now.iter().filter(still).collect();
         let level = if self.problems.blocked.is_some() { levels.low } else { levels.high };
         let is_many = u32::try_from(still.len()).unwrap_or(u32::MAX) >= level;
-        let message = || {
-            let figures: Figures<'_> = &[("count", &still.len()), ("limit", &levels.high), ("tasks", &kinds(&still))];
-            message("BlockedTasks", figures)
-        };
-        is_many.then(message)
+        is_many.then(|| BlockedTasks { count: still.len(), kinds: kinds(&still) })
     }
 
     pub(super) fn keys(&self) -> Vec<SubjectKey> {
@@ -93,11 +95,16 @@ impl Tasks {
     pub(super) fn verdicts(&self, settings: &LimitsSettings) -> Vec<Verdict> {
         let limits: Figures<'_> = &[("zombies", &settings.zombies.high), ("blocked", &settings.blocked_tasks.high)];
         let healthy = State::healthy("TasksUnhealthy/healthy", limits);
-        let faulty = |subject: &str, reason, message: &str| {
-            Verdict::new(subject_key(CONDITION, subject), State::Faulty(vec![Fault::new(reason, message)]))
+        let faulty = |subject: &str, key, figures: Figures<'_>| {
+            Verdict::new(subject_key(CONDITION, subject), State::Faulty(vec![Fault::of(key, figures)]))
         };
-        let zombies = self.problems.zombies.iter().map(|(parent, message)| faulty(parent, "ZombieTasks", message));
-        let blocked = self.problems.blocked.iter().map(|message| faulty(BLOCKED, "BlockedTasks", message));
+        let zombies = self.problems.zombies.iter().map(|(parent, count)| {
+            faulty(parent, "ZombieTasks", &[("count", count), ("limit", &settings.zombies.high)])
+        });
+        let blocked = self.problems.blocked.iter().map(|BlockedTasks { count, kinds }| {
+            let limit = &settings.blocked_tasks.high;
+            faulty(BLOCKED, "BlockedTasks", &[("count", count), ("limit", limit), ("tasks", kinds)])
+        });
         std::iter::once(Verdict::new(subject_key(CONDITION, ""), healthy)).chain(zombies).chain(blocked).collect()
     }
 }

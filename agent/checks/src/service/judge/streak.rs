@@ -1,26 +1,8 @@
 //! When some answers in a row change what is reported. Pure.
 
-use nodewell_hardware::Fault;
-use nodewell_model::{Name, text};
+use nodewell_model::text;
 
-use crate::service::check::Pace;
-
-/// What is reported of a service.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum ServiceState {
-    Up {
-        message: String,
-    },
-    Down(Fault),
-    /// systemd stopped it, and no unit requires it.
-    Stopped {
-        message: String,
-    },
-    Unknown {
-        reason: Name,
-        message: String,
-    },
-}
+use crate::service::{assessment::ServiceState, check::Pace};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
@@ -53,7 +35,7 @@ impl ServiceState {
         let differ = |one: &str, other: &str| one != other && !text::differ_in_figures_only(one, other);
         match (before, self) {
             (Self::Up { message: one }, Self::Up { message: other }) => differ(one, other),
-            (Self::Stopped { message: one }, Self::Stopped { message: other }) => differ(one, other),
+            (Self::Stopped { unit: one }, Self::Stopped { unit: other }) => one != other,
             (Self::Down(one), Self::Down(other)) => one.reason != other.reason || differ(&one.message, &other.message),
             (Self::Unknown { reason: one, message }, Self::Unknown { reason: other, message: later }) => {
                 one != other || differ(message, later)
@@ -127,6 +109,8 @@ impl Streak {
 
 #[cfg(test)]
 mod tests {
+    use nodewell_hardware::Fault;
+
     use super::*;
 
     fn up() -> ServiceState {
@@ -134,11 +118,11 @@ mod tests {
     }
 
     fn down() -> ServiceState {
-        ServiceState::Down(Fault::new("ServiceUnhealthy", "no answer within 5 s"))
+        ServiceState::Down(Fault::of("ServiceUnhealthy", &[("error", &"no answer within 5 s"), ("limit", &3)]))
     }
 
     fn unknown() -> ServiceState {
-        ServiceState::Stopped { message: "stopped".to_owned() }
+        ServiceState::Stopped { unit: "kubelet.service".to_owned() }
     }
 
     fn changes(streak: &mut Streak, all: &[ServiceState]) -> Vec<bool> {

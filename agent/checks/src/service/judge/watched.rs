@@ -8,14 +8,11 @@ use nodewell_message::Figures;
 use nodewell_model::{Action, Name, Severity, SubjectKey};
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Moment,
-    streak::{ServiceState, Streak},
-};
+use super::{Moment, streak::Streak};
 use crate::{
     figures::duration,
     service::{
-        assessment::{Assessment, Context},
+        assessment::{Assessment, Context, ServiceState},
         check::{Check, Pace, ServiceKind},
         observation::{Observation, UnitStatus},
         restarts::{FREQUENT, Restarts},
@@ -182,17 +179,14 @@ impl WatchedService {
             Assessment::Pending => return,
             Assessment::Absent => return self.forget(),
             _ if !self.history.seen => return,
-            Assessment::Up { message, latency } => {
-                self.note_pace(latency, &pace, now);
-                ServiceState::Up { message }
-            }
-            Assessment::Down(fault) => ServiceState::Down(fault),
-            Assessment::Stopped { message } => ServiceState::Stopped { message },
-            Assessment::Unknown { reason, message } => ServiceState::Unknown { reason, message },
+            Assessment::Seen(state) => state,
         };
-        let stopped = if let ServiceState::Stopped { message } = &state { Some(message.clone()) } else { None };
-        if let (true, Some(message)) = (self.streak.take(state, &pace), stopped) {
-            self.events.push(DeviceEvent::new(STOPPED, &self.check.name, message, now.wall));
+        if matches!(state, ServiceState::Up { .. }) {
+            self.note_pace(&pace, now);
+        }
+        let stopped = if let ServiceState::Stopped { unit } = &state { Some(unit.clone()) } else { None };
+        if let (true, Some(unit)) = (self.streak.take(state, &pace), stopped) {
+            self.events.push(DeviceEvent::of(STOPPED, &self.check.name, &[("unit", &unit)], now.wall));
         }
     }
 
@@ -204,7 +198,9 @@ impl WatchedService {
         self.streak = Streak::default();
     }
 
-    fn note_pace(&mut self, latency: Duration, pace: &Pace, now: &Moment) {
+    /// A unit has no latency, and is never slow.
+    fn note_pace(&mut self, pace: &Pace, now: &Moment) {
+        let latency = self.latency.unwrap_or_default();
         let limit = SLOW.min(pace.timeout / 2);
         self.slow = if latency >= limit { self.slow.saturating_add(1) } else { 0 };
         if self.slow == pace.failures {
@@ -262,7 +258,7 @@ fn verdict(key: SubjectKey, state: &ServiceState) -> Verdict {
     let state = match state.clone() {
         ServiceState::Up { message } => State::Healthy { message },
         ServiceState::Down(fault) => State::Faulty(vec![fault]),
-        ServiceState::Stopped { message } => unknown(Name::fixed(STOPPED), message),
+        ServiceState::Stopped { unit } => unknown(Name::fixed(STOPPED), message(STOPPED, &[("unit", &unit)])),
         ServiceState::Unknown { reason, message } => unknown(reason, message),
     };
     Verdict::new(key, state)

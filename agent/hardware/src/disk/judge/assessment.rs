@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use jiff::Timestamp;
+use nodewell_faults::message;
 use nodewell_message::Figures;
 use nodewell_model::Name;
 
@@ -62,13 +63,13 @@ impl Assessment {
     }
 
     /// A fault if the counter grew; a figure for people if it stands at something.
-    pub(super) fn growth(&mut self, reason: &'static str, what: &str, growth: CounterGrowth) {
+    pub(super) fn growth(&mut self, reason: &'static str, growth: CounterGrowth) {
         let total = growth.base.saturating_add(growth.grown);
         if growth.grown > 0 {
             let fault = Fault::of(reason, &self.with_disk(&[("total", &total), ("base", &growth.base)]));
             self.faults.push(Fault { since: growth.since, ..fault });
         } else if total > 0 {
-            self.note(format!("{total} {what}, not growing"));
+            self.note(&format!("{reason}/figure"), &[("total", &total)]);
         }
     }
 
@@ -90,7 +91,7 @@ impl Assessment {
 
     pub(super) fn note_temperature(&mut self, celsius: Option<i16>) {
         if let Some(celsius) = celsius {
-            self.note(format!("{celsius} °C"));
+            self.note("DiskUnhealthy/figure-temperature", &[("celsius", &celsius)]);
         }
     }
 
@@ -104,16 +105,16 @@ impl Assessment {
     }
 
     /// A figure for people.
-    pub(super) fn note(&mut self, notes: impl Into<String>) {
-        let notes = notes.into();
-        if !self.notes.contains(&notes) {
-            self.notes.push(notes);
+    pub(super) fn note(&mut self, key: &str, figures: Figures<'_>) {
+        let note = message(key, figures);
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
         }
     }
 
     /// What others claim is over.
-    pub(super) fn is_over(&mut self, reason: &'static str, evidence: impl Into<String>) {
-        self.recovery = Some((reason, evidence.into()));
+    pub(super) fn is_over(&mut self, reason: &'static str, key: &str, figures: Figures<'_>) {
+        self.recovery = Some((reason, message(key, figures)));
     }
 
     /// The part without which the device's state is unknown.

@@ -1,5 +1,7 @@
 //! A SATA disk: its own prediction, attributes at their thresholds, error counters against the baseline.
 
+use nodewell_faults::message;
+
 use super::{assessment::Assessment, self_test};
 use crate::disk::{
     ata::page::Attribute,
@@ -80,7 +82,7 @@ fn judge_prediction(failing: Option<&bool>, attributes: &[Attribute], found: &mu
     match (failing, failed.is_empty()) {
         (Some(true), true) => found.fault("SmartPrefail", &[]),
         (_, false) => found.fault("SmartPrefail/attributes", &[("attributes", &failed)]),
-        (Some(false), true) => found.note("the disk predicts no failure"),
+        (Some(false), true) => found.note("DiskUnhealthy/figure-prediction", &[]),
         (None, true) => {}
     }
     if !aged.is_empty() {
@@ -90,7 +92,8 @@ fn judge_prediction(failing: Option<&bool>, attributes: &[Attribute], found: &mu
 
 fn description(attribute: &Attribute) -> String {
     let Attribute { id, value, threshold, .. } = attribute;
-    format!("attribute {id} is {value} (threshold {})", threshold.unwrap_or_default())
+    let threshold = threshold.unwrap_or_default();
+    message("SmartPrefail/figure", &[("id", id), ("value", value), ("threshold", &threshold)])
 }
 
 fn raw(attributes: &[Attribute], wanted: u8) -> Option<u64> {
@@ -129,20 +132,14 @@ fn judge_counters(attributes: &[Attribute], baseline: &mut Baseline, moment: Rea
     const WORD: u64 = 0xffff;
     const DOUBLE_WORD: u64 = 0xffff_ffff;
     let counters = [
-        (id::PENDING, DOUBLE_WORD, Counter::Pending, "PendingSectorsGrowing", "pending sectors"),
-        (id::UNCORRECTABLE, WORD, Counter::MediaErrors, "MediaErrorsGrowing", "uncorrectable errors"),
-        (
-            id::OFFLINE_UNCORRECTABLE,
-            DOUBLE_WORD,
-            Counter::OfflineUncorrectable,
-            "OfflineUncorrectableGrowing",
-            "sectors that the disk's own scan could not correct",
-        ),
-        (id::REALLOCATED, WORD, Counter::Reallocated, "ReallocatedSectorsGrowing", "reallocated sectors"),
+        (id::PENDING, DOUBLE_WORD, Counter::Pending, "PendingSectorsGrowing"),
+        (id::UNCORRECTABLE, WORD, Counter::MediaErrors, "MediaErrorsGrowing"),
+        (id::OFFLINE_UNCORRECTABLE, DOUBLE_WORD, Counter::OfflineUncorrectable, "OfflineUncorrectableGrowing"),
+        (id::REALLOCATED, WORD, Counter::Reallocated, "ReallocatedSectorsGrowing"),
     ];
-    for (id, mask, counter, reason, what) in counters {
+    for (id, mask, counter, reason) in counters {
         if let Some(raw) = raw(attributes, id) {
-            found.growth(reason, what, baseline.counted(counter, raw & mask, moment));
+            found.growth(reason, baseline.counted(counter, raw & mask, moment));
         }
     }
     if let Some(raw) = raw(attributes, id::INTERFACE_CRC) {

@@ -29,11 +29,11 @@ pub(super) fn assess(reading: &NvmeReading, baseline: &mut Baseline, moment: Rea
     if let Some(health) = found.need(&reading.health) {
         judge_health(health, &reading.limits, baseline, found);
         let growth = baseline.counted(Counter::MediaErrors, health.media_errors, moment);
-        found.growth("MediaErrorsGrowing", "unrecovered errors", growth);
+        found.growth("MediaErrorsGrowing", growth);
         let age = |at_hours| Some(health.power_on_hours.saturating_sub(at_hours));
         self_test::judge(&reading.self_test, age, baseline, found);
         found.retain_unread(baseline);
-        found.is_over("NVMeControllerLost", "the controller is live and its health log was read");
+        found.is_over("NVMeControllerLost", "DiskUnhealthy/ended-live", &[]);
     }
     let has_errors = reading.health.read().is_some_and(|health| health.error_entries > 0);
     // An empty page of a controller that counts errors is a slip: all of its log would be new the next time.
@@ -64,11 +64,11 @@ fn judge_health(health: &HealthLog, limits: &Part<Limits>, baseline: &mut Baseli
     if health.used_percent >= WORN_PERCENT {
         found.worn(health.used_percent);
     } else {
-        found.note(format!("{} % worn", health.used_percent));
+        found.note("DiskUnhealthy/figure-worn", &[("used", &health.used_percent)]);
     }
     // A controller without real spare blocks has no threshold either: QEMU's.
     if *threshold > 0 {
-        found.note(format!("{spare} % spare"));
+        found.note("DiskUnhealthy/figure-spare", &[("spare", spare)]);
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) fn assess_array(array: &ArrayReading, found: &mut Assessment) {
         }
         (_, Some(_)) => {
             found.set_healthy("DiskUnhealthy/healthy-array", &[("level", level), ("disks", disks)]);
-            found.is_over("MdArrayDegraded", format!("the array has all of its {disks} disks"));
+            found.is_over("MdArrayDegraded", "DiskUnhealthy/ended-array", &[("disks", disks)]);
         }
         (_, None) => {
             found.set_healthy("DiskUnhealthy/healthy-array-plain", &[("level", level), ("disks", disks)]);

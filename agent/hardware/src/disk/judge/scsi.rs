@@ -74,15 +74,15 @@ fn judge_temperature(reading: &ScsiReading, warns: bool, baseline: &mut Baseline
 fn judge_counters(reading: &ScsiReading, baseline: &mut Baseline, moment: ReadTime, found: &mut Assessment) {
     if let Some(errors) = found.carried(&reading.uncorrected_errors, &["MediaErrorsGrowing"]) {
         let growth = baseline.counted(Counter::MediaErrors, *errors, moment);
-        found.growth("MediaErrorsGrowing", "uncorrected errors", growth);
+        found.growth("MediaErrorsGrowing", growth);
     }
     if let Some(defects) = found.carried(&reading.grown_defects, &["ReallocatedSectorsGrowing"]) {
         let growth = baseline.counted(Counter::Reallocated, *defects, moment);
-        found.growth("ReallocatedSectorsGrowing", "grown defects", growth);
+        found.growth("ReallocatedSectorsGrowing", growth);
     }
     match found.carried(&reading.used_percent, &["DiskWornOut"]) {
         Some(used) if *used >= WORN_PERCENT => found.worn(*used),
-        Some(used) => found.note(format!("{used} % worn")),
+        Some(used) => found.note("DiskUnhealthy/figure-worn", &[("used", used)]),
         None => {}
     }
 }

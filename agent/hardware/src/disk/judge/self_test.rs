@@ -28,7 +28,7 @@ pub(super) fn judge(
     let SelfTest { result, at_hours: hours, .. } = test;
     match age {
         _ if baseline.old_self_test == Some(*hours) => {
-            found.note(format!("old self-test after {hours} h of running: {result}"));
+            found.note("SelfTestFailed/figure", &[("hours", hours), ("result", result)]);
         }
         Some(ago) => found.fault("SelfTestFailed/age", &[("hours", hours), ("ago", &ago), ("result", result)]),
         None => found.fault("SelfTestFailed", &[("hours", hours), ("result", result)]),

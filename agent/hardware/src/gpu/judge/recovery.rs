@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nodewell_faults::codes::Meaning;
+use nodewell_faults::{codes::Meaning, message};
 use nodewell_model::Name;
 
 use super::{
@@ -29,7 +29,8 @@ const MOST_AT_ONCE: usize = 1024;
 /// What a GPU that answers does not have: off the bus, never started (143, and the text in the kernel log), no answer
 /// over PCIe for good (167).
 const NOT_ANSWERING: [u32; 3] = [FALLEN_OFF_BUS, 143, 167];
-const RELOADED: &str = "NVIDIA's driver was loaded again";
+/// The message of problems that end with the driver's start.
+const RELOADED: &str = "GpuUnhealthy/ended-reload";
 const INIT_FAILED: &str = "GpuInitFailed";
 
 /// A problem that is over.
@@ -58,15 +59,15 @@ impl GpuJudge {
         let Some(answers) = answers else { return };
         if is_new {
             recovery.reported = None;
-            self.end(name, answers, self.ended_by_reset(), "the driver restarted the GPU");
+            self.end(name, answers, self.ended_by_reset(), "GpuUnhealthy/ended-restart");
             return;
         }
         if is_full || recovery.is_reported(healthy.is_some(), now.boottime) {
             return;
         }
-        self.end(name, answers, self.contradicted(), "the GPU answers");
+        self.end(name, answers, self.contradicted(), "GpuUnhealthy/ended-answers");
         if let Some(healthy) = healthy {
-            self.end(name, healthy, self.ended_by_reset(), "the driver says that the GPU needs no recovery");
+            self.end(name, healthy, self.ended_by_reset(), "GpuUnhealthy/ended-recovered");
         }
     }
 
@@ -81,12 +82,12 @@ impl GpuJudge {
             reason: None,
             subject: switch.clone(),
             seen_before,
-            evidence: RELOADED.to_owned(),
+            evidence: message(RELOADED, &[]),
         }));
         self.history.begin_driver();
     }
 
-    fn end(&mut self, name: &str, seen_before: Timestamp, over: Vec<Over>, evidence: &str) {
+    fn end(&mut self, name: &str, seen_before: Timestamp, over: Vec<Over>, key: &str) {
         let is_over = |code: u32| over.iter().any(|over| over.code == Some(code));
         self.history.update(name, |known| known.xids.retain(|code, _| !is_over(*code)));
         self.recoveries.extend(over.into_iter().map(|over| RecoveryEvidence {
@@ -94,7 +95,7 @@ impl GpuJudge {
             reason: Some(over.reason),
             subject: name.to_owned(),
             seen_before,
-            evidence: evidence.to_owned(),
+            evidence: message(key, &[]),
         }));
     }
 

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use nodewell_faults::message;
 use nodewell_model::{Finding, FindingKind, Guard, ProblemKey, Severity, SubjectKey, text};
 
 use super::{super::Ledger, Entry, Evidence, ReportHeader};
@@ -35,14 +36,14 @@ impl Ledger {
         for old in before.iter().filter(|key| !is_reported(key)) {
             match new {
                 Some((n, new)) => {
-                    let evidence = format!("{} is reported in its place", new.reason);
+                    let evidence = message("ProblemEnded/ended-replaced", &[("reason", &new.reason)]);
                     self.end_by_report(header, *n, old, Evidence { time: new.transition, text: &evidence });
                 }
                 None => self.end_by_report(
                     header,
                     0,
                     old,
-                    Evidence { time: header.now.wall, text: "its daemon no longer reports it" },
+                    Evidence { time: header.now.wall, text: &message("ProblemEnded/ended-withdrawn", &[]) },
                 ),
             }
         }

@@ -2,7 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
+use nodewell_faults::message;
 use nodewell_model::{Status, view::DaemonState};
 
 use super::{super::Ledger, Evidence, ReportHeader};
@@ -118,7 +119,9 @@ impl Ledger {
     }
 
     pub(super) fn forget(&mut self, name: &Arc<str>, now: Now) {
-        let ending = self.conclusion(name, "no report of its daemon for a day", now);
+        let silence = SignedDuration::try_from(FORGOTTEN_AFTER).unwrap_or_default();
+        let evidence = message("ProblemEnded/ended-silent", &[("silence", &format_args!("{silence:#}"))]);
+        let ending = self.conclusion(name, evidence, now);
         self.dismiss(name, &ending, now);
     }
 
@@ -141,7 +144,7 @@ impl Ledger {
             self.departed.push_back((Arc::clone(&header.daemon), ids));
             self.dirty.departed();
         }
-        let ending = self.conclusion(&header.daemon, "its daemon has ended and reported that", header.now);
+        let ending = self.conclusion(&header.daemon, message("ProblemEnded/ended-stopped", &[]), header.now);
         self.dismiss(&header.daemon, &ending, header.now);
     }
 
@@ -172,15 +175,15 @@ impl Ledger {
         self.dirty.daemon(&name);
         self.refresh_all(time);
         if clears {
-            let text = "its daemon is silent, and its grant has on-stale = \"clear\"";
-            self.end_all_of(&name, Evidence { time, text }, now);
+            let text = message("ProblemEnded/ended-stale", &[]);
+            self.end_all_of(&name, Evidence { time, text: &text }, now);
         }
     }
 
     fn end_all_of(&mut self, name: &Arc<str>, evidence: Evidence<'_>, now: Now) {
         let Some(reporter) = self.reporter(name) else { return };
         let keys = reporter.all_keys();
-        let ending = Ending { time: evidence.time, ..self.conclusion(name, evidence.text, now) };
+        let ending = Ending { time: evidence.time, ..self.conclusion(name, evidence.text.to_owned(), now) };
         let claimant = Claimant { source: Arc::clone(name), test: false };
         keys.iter().for_each(|key| _ = self.withdraw(key, &claimant, &ending));
     }
