@@ -305,6 +305,6 @@ fn fold(finding: &mut Finding, key: &ProblemKey) {
         return;
     }
     if let Some(subject) = std::mem::take(&mut finding.subject) {
-        finding.message = message("TooManySubjects", &[("subject", &subject), ("message", &finding.message)]);
+        finding.message = message("TooManySubjects/figure", &[("subject", &subject), ("message", &finding.message)]);
     }
 }

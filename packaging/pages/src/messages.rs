@@ -56,7 +56,8 @@ fn row(entry: &Entry, rules: &RuleSet) -> String {
         }
         _ => {
             let Listed { condition, severity } = listed.unwrap_or_default();
-            format!("| `{name}` | {condition} | {severity} | {shown} |\n")
+            let gap = if severity.is_empty() { "" } else { " " };
+            format!("| `{name}` | {condition} |{gap}{severity} | {shown} |\n")
         }
     }
 }
