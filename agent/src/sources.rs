@@ -12,7 +12,7 @@ mod wait;
 
 use jiff::Timestamp;
 use nodewell_faults::{message, message::reason_of};
-use nodewell_message::Figures;
+use nodewell_message::MessageArgs;
 use nodewell_model::{Name, Origin, Record};
 
 use crate::runtime::Stop;
@@ -69,15 +69,15 @@ pub enum SourceState {
 }
 
 impl Gap {
-    /// A loss at `time`, with the message of `key` and its figures.
-    pub(crate) fn of(key: &str, figures: Figures<'_>, lost: Option<u64>, time: Timestamp) -> Self {
-        Self { lost, time, message: message(key, figures) }
+    /// A loss at `time`, with the message of `key` and its arguments.
+    pub(crate) fn of(key: &str, args: MessageArgs<'_>, lost: Option<u64>, time: Timestamp) -> Self {
+        Self { lost, time, message: message(key, args) }
     }
 }
 
 impl SourceState {
     /// It cannot see; `key` begins with the reason.
-    pub(crate) fn blind(key: &'static str, figures: Figures<'_>) -> Self {
-        Self::Blind { reason: Name::fixed(reason_of(key)), message: message(key, figures) }
+    pub(crate) fn blind(key: &'static str, args: MessageArgs<'_>) -> Self {
+        Self::Blind { reason: Name::fixed(reason_of(key)), message: message(key, args) }
     }
 }

@@ -25,7 +25,7 @@ use std::{
 };
 
 use nodewell_faults::{message, message::reason_of};
-use nodewell_message::Figures;
+use nodewell_message::MessageArgs;
 use nodewell_model::{Name, Row, Table};
 use tokio::{
     sync::{oneshot, watch},
@@ -81,10 +81,10 @@ impl SaveError {
         ["StateDiskFull", "StateReadOnly", "StateMissing", "StateHangs", "StateInUse", "StateUnwritable"];
 
     /// With the message of `key`, which begins with its reason.
-    fn of(key: &'static str, figures: Figures<'_>) -> Self {
+    fn of(key: &'static str, args: MessageArgs<'_>) -> Self {
         let reason = reason_of(key);
         debug_assert!(Self::REASONS.contains(&reason), "{reason} is not listed");
-        Self { reason: Name::fixed(reason), message: message(key, figures) }
+        Self { reason: Name::fixed(reason), message: message(key, args) }
     }
 }
 

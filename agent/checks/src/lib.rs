@@ -3,7 +3,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod clock;
-mod figures;
+mod duration_text;
 pub mod limits;
 pub mod mounts;
 pub mod network;

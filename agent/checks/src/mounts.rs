@@ -4,7 +4,6 @@
 //! because its answer may never come.
 
 mod errors;
-mod figures;
 mod fstab;
 mod fullness;
 mod history;
@@ -13,6 +12,7 @@ mod kind;
 pub mod mountinfo;
 mod reader;
 mod reading;
+mod rough_bytes;
 mod table;
 
 pub use judge::MountsJudge;

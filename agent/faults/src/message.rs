@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use nodewell_message::{Catalogue, Figures};
+use nodewell_message::{Catalogue, MessageArgs};
 
 /// One file for each kind of device, as of the reasons.
 const FILES: &[&str] = &[
@@ -38,10 +38,10 @@ pub fn messages() -> &'static Catalogue {
 /// [`nodewell_message::EVENT_LIMIT`] for an Event that quotes others.
 ///
 /// # Panics
-/// In debug builds, if the catalogue has no such message or other figures: a bug that tests find.
+/// In debug builds, if the catalogue has no such message or other arguments: a bug that tests find.
 #[must_use]
-pub fn message(key: &str, figures: Figures<'_>) -> String {
-    messages().compose(key, figures)
+pub fn message(key: &str, args: MessageArgs<'_>) -> String {
+    messages().compose(key, args)
 }
 
 /// The reason that a key begins with.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use nodewell_faults::message;
-use nodewell_message::Figures;
+use nodewell_message::MessageArgs;
 use nodewell_model::Name;
 
 use crate::{PollError, ReadError, State};
@@ -50,9 +50,9 @@ pub fn unknown(error: &PollError) -> State {
 }
 
 impl State {
-    /// Unknown, because nothing answers; the message of `key` with its figures.
-    pub(crate) fn not_answering(key: &'static str, figures: Figures<'_>) -> Self {
-        Self::Unknown { reason: UnknownReason::NotAnswering, message: message(key, figures) }
+    /// Unknown, because nothing answers; the message of `key` with its arguments.
+    pub(crate) fn not_answering(key: &'static str, args: MessageArgs<'_>) -> Self {
+        Self::Unknown { reason: UnknownReason::NotAnswering, message: message(key, args) }
     }
 
     /// Unknown, because what came is of no use.

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use nodewell_faults::{message, message::reason_of, reason};
-use nodewell_message::Figures;
+use nodewell_message::MessageArgs;
 use nodewell_model::{Action, Inventory, Name, Severity, SubjectKey};
 
 use crate::UnknownReason;
@@ -85,10 +85,10 @@ pub struct RecoveryEvidence {
 }
 
 impl State {
-    /// Healthy, with the message of `key` (`CONDITION/healthy`) in the catalogue and its figures.
+    /// Healthy, with the message of `key` (`CONDITION/healthy`) in the catalogue and its arguments.
     #[must_use]
-    pub fn healthy(key: &'static str, figures: Figures<'_>) -> Self {
-        Self::Healthy { message: message(key, figures) }
+    pub fn healthy(key: &'static str, args: MessageArgs<'_>) -> Self {
+        Self::Healthy { message: message(key, args) }
     }
 }
 
@@ -97,10 +97,10 @@ impl Fault {
     /// reason has several messages.
     ///
     /// # Panics
-    /// In debug builds, if a catalogue does not know `key`, or has other figures: a bug that tests find.
+    /// In debug builds, if a catalogue does not know `key`, or has other arguments: a bug that tests find.
     #[must_use]
-    pub fn of(key: &'static str, figures: Figures<'_>) -> Self {
-        let (name, message) = (reason_of(key), message(key, figures));
+    pub fn of(key: &'static str, args: MessageArgs<'_>) -> Self {
+        let (name, message) = (reason_of(key), message(key, args));
         let known = reason::named(name);
         debug_assert!(known.is_some(), "{name} is not in the catalogue");
         let severity = known.map_or(Severity::Error, |known| known.severity);
@@ -109,8 +109,8 @@ impl Fault {
 
     /// The same for a reason of rules of the kernel log, which reports the same fault: severity and action are the rule's.
     #[must_use]
-    pub fn of_rule(key: &'static str, severity: Severity, action: Action, figures: Figures<'_>) -> Self {
-        let message = message(key, figures);
+    pub fn of_rule(key: &'static str, severity: Severity, action: Action, args: MessageArgs<'_>) -> Self {
+        let message = message(key, args);
         Self { reason: Name::fixed(reason_of(key)), severity, action: Some(action), message, since: None }
     }
 }
@@ -118,7 +118,7 @@ impl Fault {
 impl DeviceEvent {
     /// Something that happened at `time`, with its severity and words as the catalogues have them; `key` as of [`Fault::of`].
     #[must_use]
-    pub fn of(key: &'static str, subject: &str, figures: Figures<'_>, time: Timestamp) -> Self {
+    pub fn of(key: &'static str, subject: &str, args: MessageArgs<'_>, time: Timestamp) -> Self {
         let name = reason_of(key);
         let known = reason::named(name);
         debug_assert!(known.is_some(), "{name} is not in the catalogue");
@@ -126,7 +126,7 @@ impl DeviceEvent {
             reason: Name::fixed(name),
             severity: known.map_or(Severity::Info, |known| known.severity),
             subject: Some(subject.to_owned()),
-            message: message(key, figures),
+            message: message(key, args),
             time,
             is_in_kernel_log: false,
         }

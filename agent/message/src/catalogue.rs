@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::template::{EVENT_LIMIT, Figures, LIMIT, Piece, fill, pieces};
+use crate::template::{EVENT_LIMIT, LIMIT, MessageArgs, Piece, fill, pieces};
 
 /// One message.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -13,9 +13,9 @@ pub struct Entry {
     /// The reason it is given with; `REASON/variant` where a reason has several messages. `CONDITION/healthy` is for a
     /// condition without a problem; `CONDITION/ended` is why a problem is over; `REASON/figure` stands in other messages.
     pub key: String,
-    /// Thing, figure, limit, next step; figures in braces.
+    /// Thing, figure, limit, next step; arguments in braces.
     pub text: String,
-    /// A figure for each place, for the reference.
+    /// An argument for each place, for the reference.
     #[serde(default)]
     pub example: BTreeMap<String, String>,
     /// It quotes others (lines of a log, evidence): [`EVENT_LIMIT`] is its limit.
@@ -95,18 +95,18 @@ impl Catalogue {
             .map(String::as_str)
     }
 
-    /// The message of `key` with its figures: one line of at most [`Entry::limit`] bytes.
+    /// The message of `key` with its arguments: one line of at most [`Entry::limit`] bytes.
     ///
     /// # Panics
-    /// In debug builds, if there is no such message or if its figures are others than these: a bug that tests find.
+    /// In debug builds, if there is no such message or if its arguments are others than these: a bug that tests find.
     #[must_use]
-    pub fn compose(&self, key: &str, figures: Figures<'_>) -> String {
+    pub fn compose(&self, key: &str, args: MessageArgs<'_>) -> String {
         let Some(entry) = self.entries.get(key) else {
             debug_assert!(false, "no message {key}");
             return key.to_owned();
         };
-        debug_assert!(entry.fits(figures), "{key}: the figures of {:?} are not those given", entry.text);
-        fill(&entry.text, figures, entry.limit())
+        debug_assert!(entry.fits(args), "{key}: the args of {:?} are not those given", entry.text);
+        fill(&entry.text, args, entry.limit())
     }
 }
 
@@ -123,15 +123,15 @@ impl Entry {
         self.key.split_once('/').map_or("", |(_, variant)| variant)
     }
 
-    /// The message with the figures of its example.
+    /// The message with the arguments of its example.
     #[must_use]
     pub fn shown(&self) -> String {
-        let figures: Vec<(&str, &dyn std::fmt::Display)> =
-            self.example.iter().map(|(name, figure)| (name.as_str(), figure as &dyn std::fmt::Display)).collect();
-        fill(&self.text, &figures, self.limit())
+        let args: Vec<(&str, &dyn std::fmt::Display)> =
+            self.example.iter().map(|(name, argument)| (name.as_str(), argument as &dyn std::fmt::Display)).collect();
+        fill(&self.text, &args, self.limit())
     }
 
-    /// The most bytes that it has with its figures.
+    /// The most bytes that it has with its arguments.
     #[must_use]
     pub fn limit(&self) -> usize {
         if self.quotes { EVENT_LIMIT } else { LIMIT }
@@ -140,14 +140,14 @@ impl Entry {
     /// Names of its places.
     pub(crate) fn places(&self) -> impl Iterator<Item = &str> {
         pieces(&self.text).into_iter().filter_map(|piece| match piece {
-            Piece::Figure(name) => Some(name),
+            Piece::Argument(name) => Some(name),
             Piece::Words(_) => None,
         })
     }
 
-    /// Whether each place has its figure, and each figure its place.
-    fn fits(&self, figures: Figures<'_>) -> bool {
-        let is_given = |place: &str| figures.iter().any(|(name, _)| *name == place);
-        self.places().all(is_given) && figures.iter().all(|(name, _)| self.places().any(|place| place == *name))
+    /// Whether each place has its argument, and each argument its place.
+    fn fits(&self, args: MessageArgs<'_>) -> bool {
+        let is_given = |place: &str| args.iter().any(|(name, _)| *name == place);
+        self.places().all(is_given) && args.iter().all(|(name, _)| self.places().any(|place| place == *name))
     }
 }

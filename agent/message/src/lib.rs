@@ -1,6 +1,6 @@
-//! Messages as data: each is a template with named figures, in a catalogue that also makes the table of the reference.
+//! Messages as data: each is a template with named arguments, in a catalogue that also makes the table of the reference.
 //!
-//! A template reads `/var/lib is {percent} % full (limit {limit} %): free space`. The program gives the figures; the
+//! A template reads `/var/lib is {percent} % full (limit {limit} %): free space`. The program gives the arguments; the
 //! catalogue gives the words, so that every message can be listed, checked and looked up.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -10,4 +10,4 @@ mod template;
 
 pub use catalogue::{Catalogue, Entry, Reasons};
 pub use check::text_diagnostics;
-pub use template::{EVENT_LIMIT, Figures, LIMIT};
+pub use template::{EVENT_LIMIT, LIMIT, MessageArgs};

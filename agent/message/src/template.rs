@@ -6,31 +6,31 @@ use std::fmt::Display;
 pub const LIMIT: usize = 256;
 /// The most bytes of an Event's message that quotes others; the API server takes no more.
 pub const EVENT_LIMIT: usize = 1024;
-/// What stands where a figure was cut.
+/// What stands where an argument was cut.
 const CUT: &str = "…";
-/// A figure of that many bytes is shown whole, however long the others are.
+/// An argument of that many bytes is shown whole, however long the others are.
 const SHORT: usize = 16;
 
-/// What is filled in: names of the template's places, and what stands there.
-pub type Figures<'a> = &'a [(&'a str, &'a dyn Display)];
+/// The arguments of a message: for each place `{name}` of its template the name and the value that is shown there.
+pub type MessageArgs<'a> = &'a [(&'a str, &'a dyn Display)];
 
 /// A piece of a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Piece<'t> {
     Words(&'t str),
     /// The name between braces.
-    Figure(&'t str),
+    Argument(&'t str),
 }
 
 /// The pieces of `text` in their order. A brace without its other half is a word.
 pub(crate) fn pieces(text: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut rest = text;
-    while let Some((words, name, after)) = next_figure(rest) {
+    while let Some((words, name, after)) = next_argument(rest) {
         if !words.is_empty() {
             pieces.push(Piece::Words(words));
         }
-        pieces.push(Piece::Figure(name));
+        pieces.push(Piece::Argument(name));
         rest = after;
     }
     if !rest.is_empty() {
@@ -39,17 +39,17 @@ pub(crate) fn pieces(text: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-fn next_figure(text: &str) -> Option<(&str, &str, &str)> {
+fn next_argument(text: &str) -> Option<(&str, &str, &str)> {
     let (words, rest) = text.split_once('{')?;
     let (name, after) = rest.split_once('}')?;
     Some((words, name, after))
 }
 
-/// `text` with its figures, in one line and at most `limit` bytes. Long figures are cut, never the words: the next step stays
-/// readable. A place without a figure shows its name in braces.
-pub(crate) fn fill(text: &str, figures: Figures<'_>, limit: usize) -> String {
+/// `text` with its arguments, in one line and at most `limit` bytes. Long arguments are cut, never the words: the next
+/// step stays readable. A place without an argument shows its name in braces.
+pub(crate) fn fill(text: &str, args: MessageArgs<'_>, limit: usize) -> String {
     let pieces = pieces(text);
-    let shown: Vec<Option<String>> = pieces.iter().map(|piece| value(*piece, figures)).collect();
+    let shown: Vec<Option<String>> = pieces.iter().map(|piece| value(*piece, args)).collect();
     let words: usize =
         pieces.iter().zip(&shown).filter(|(_, value)| value.is_none()).map(|(piece, _)| width(*piece)).sum();
     let share = share(limit.saturating_sub(words), shown.iter().flatten().map(String::len).collect());
@@ -58,17 +58,17 @@ pub(crate) fn fill(text: &str, figures: Figures<'_>, limit: usize) -> String {
         match (value, piece) {
             (Some(value), _) => message.push_str(&cut(&value, share)),
             (None, Piece::Words(words)) => message.push_str(words),
-            (None, Piece::Figure(name)) => message.push_str(&format!("{{{name}}}")),
+            (None, Piece::Argument(name)) => message.push_str(&format!("{{{name}}}")),
         }
     }
     cut(&message, limit)
 }
 
-/// What stands at `piece`: one line, whatever the figure's own text holds.
-fn value(piece: Piece<'_>, figures: Figures<'_>) -> Option<String> {
-    let Piece::Figure(wanted) = piece else { return None };
-    let (_, figure) = figures.iter().find(|(name, _)| *name == wanted)?;
-    let text = figure.to_string();
+/// What stands at `piece`: one line, whatever the argument's own text holds.
+fn value(piece: Piece<'_>, args: MessageArgs<'_>) -> Option<String> {
+    let Piece::Argument(wanted) = piece else { return None };
+    let (_, argument) = args.iter().find(|(name, _)| *name == wanted)?;
+    let text = argument.to_string();
     let one_line = text.split(|sign: char| sign.is_control()).filter(|part| !part.is_empty());
     Some(one_line.collect::<Vec<_>>().join(" "))
 }
@@ -76,11 +76,11 @@ fn value(piece: Piece<'_>, figures: Figures<'_>) -> Option<String> {
 fn width(piece: Piece<'_>) -> usize {
     match piece {
         Piece::Words(words) => words.len(),
-        Piece::Figure(name) => name.len() + "{}".len(),
+        Piece::Argument(name) => name.len() + "{}".len(),
     }
 }
 
-/// The most bytes of one figure, so that all of them together take `room`: short ones leave theirs to the long ones.
+/// The most bytes of one argument, so that all of them together take `room`: short ones leave theirs to the long ones.
 fn share(room: usize, mut lengths: Vec<usize>) -> usize {
     lengths.sort_unstable();
     let mut room = room;
@@ -108,26 +108,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_stand_in_their_places() {
-        let figures: Figures<'_> = &[("mount", &"/var/lib"), ("percent", &97), ("limit", &95)];
+    fn arguments_stand_in_their_places() {
+        let args: MessageArgs<'_> = &[("mount", &"/var/lib"), ("percent", &97), ("limit", &95)];
         assert_eq!(
-            fill("{mount} is {percent} % full (limit {limit} %)", figures, LIMIT),
+            fill("{mount} is {percent} % full (limit {limit} %)", args, LIMIT),
             "/var/lib is 97 % full (limit 95 %)"
         );
     }
 
     #[test]
-    fn a_place_without_a_figure_and_a_lone_brace_are_shown() {
+    fn a_place_without_an_argument_and_a_lone_brace_are_shown() {
         assert_eq!(fill("{a} and {b", &[], LIMIT), "{a} and {b");
     }
 
     #[test]
-    fn a_figure_is_one_line() {
+    fn an_argument_is_one_line() {
         assert_eq!(fill("{text}.", &[("text", &"a\nb\r\n\u{1b}c")], LIMIT), "a b c.");
     }
 
     #[test]
-    fn a_long_figure_is_cut_and_the_words_and_the_short_figures_stay() {
+    fn a_long_argument_is_cut_and_the_words_and_the_short_arguments_stay() {
         let (path, error) = ("/p".repeat(4000), "EIO");
         let message = fill("{path} fails with {error}: unmount it", &[("path", &path), ("error", &error)], LIMIT);
         assert!(message.len() <= LIMIT && message.len() > LIMIT - 4, "{}", message.len());
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_long_figures_take_is_shared_between_them() {
+    fn what_two_long_arguments_take_is_shared_between_them() {
         let (a, b) = ("a".repeat(1000), "é".repeat(1000));
         let message = fill("{a} {b}", &[("a", &a), ("b", &b)], LIMIT);
         assert!(message.len() <= LIMIT, "{}", message.len());

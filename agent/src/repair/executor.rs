@@ -8,7 +8,7 @@ use nodewell_checks::{
 };
 use nodewell_client::ClientError;
 use nodewell_faults::message;
-use nodewell_message::Figures;
+use nodewell_message::MessageArgs;
 use tokio::time::{Instant, sleep};
 
 use super::{
@@ -86,14 +86,14 @@ impl RepairExecutor {
         if let Err(error) = self.file.write() {
             tracing::warn!(%error, "cannot write down that a unit was given up");
         }
-        let figures: &[(&str, &dyn Display)] = &[
+        let args: &[(&str, &dyn Display)] = &[
             ("unit", &unit.unit),
             ("limit", &unit.max_attempts),
             ("window", &words(unit.window)),
             ("reason", &problem.reason),
             ("problem", &problem.message),
         ];
-        self.recorder.event("RepairGivenUp", &unit.unit, figures);
+        self.recorder.event("RepairGivenUp", &unit.unit, args);
         self.recorder.given_up(unit, Some(problem));
     }
 
@@ -102,13 +102,13 @@ impl RepairExecutor {
         let nth = self.file.history.count(&unit.unit, unit.window, &now) + 1;
         self.file.history.begin(&unit.unit, &now);
         if let Err(error) = self.file.write() {
-            let figures: &[(&str, &dyn Display)] = &[("unit", &unit.unit), ("error", &error)];
-            return self.recorder.event("RepairImpossible", &unit.unit, figures);
+            let args: &[(&str, &dyn Display)] = &[("unit", &unit.unit), ("error", &error)];
+            return self.recorder.event("RepairImpossible", &unit.unit, args);
         }
         self.recorder.status(&format!("repairs {}", unit.unit));
         let collected = self.collect(setup, unit, problem).await;
         let (method, window) = (way(unit.way), words(unit.window));
-        let mut figures: Vec<(&str, &dyn Display)> = vec![
+        let mut args: Vec<(&str, &dyn Display)> = vec![
             ("unit", &unit.unit),
             ("method", &method),
             ("nth", &nth),
@@ -119,15 +119,15 @@ impl RepairExecutor {
         ];
         let key = match &collected {
             Ok(file) => {
-                figures.push(("file", file));
+                args.push(("file", file));
                 "RepairStarted"
             }
             Err(error) => {
-                figures.push(("error", error));
+                args.push(("error", error));
                 "RepairStarted/not-collected"
             }
         };
-        self.recorder.event(key, &unit.unit, &figures);
+        self.recorder.event(key, &unit.unit, &args);
         let outcome = act(&setup.manager, unit).await;
         self.report(unit, &outcome);
         self.file.history.end(outcome);
@@ -197,8 +197,8 @@ async fn wait(manager: &Manager, unit: &UnitRepair, before: Option<u32>) -> Outc
             Err(error) => last = error.to_string(),
         }
     }
-    let figures: Figures<'_> = &[("limit", &words(JOB_WITHIN)), ("state", &last)];
-    Outcome::Failed { message: message("RepairFailed/figure-late", figures) }
+    let args: MessageArgs<'_> = &[("limit", &words(JOB_WITHIN)), ("state", &last)];
+    Outcome::Failed { message: message("RepairFailed/figure-late", args) }
 }
 
 fn failed(error: &BusError) -> Outcome {

@@ -41,9 +41,9 @@ impl EventRecorder {
     }
 
     /// An Event, with its severity as the catalogue has it: of the message `key` of the catalogue.
-    pub(super) fn event(&self, key: &'static str, unit: &str, figures: &[(&str, &dyn Display)]) {
+    pub(super) fn event(&self, key: &'static str, unit: &str, args: &[(&str, &dyn Display)]) {
         let name = key.split_once('/').map_or(key, |(reason, _)| reason);
-        let message = message(key, figures);
+        let message = message(key, args);
         let severity = reason::named(name).map_or(Severity::Warn, |known| known.severity);
         tracing::warn!(unit, reason = name, "{message}");
         let (timestamp, reason) = (clock::now().wall, Name::fixed(name));
@@ -120,12 +120,12 @@ impl EventRecorder {
 /// The condition `well`, which is not.
 fn failed(unit: &UnitRepair, problem: &UnitProblem, healthy: Condition) -> Condition {
     let known = reason::named(GIVEN_UP);
-    let figures: &[(&str, &dyn Display)] =
+    let args: &[(&str, &dyn Display)] =
         &[("limit", &unit.max_attempts), ("window", &words(unit.window)), ("problem", &problem.message)];
     Condition {
         status: ConditionStatus::True,
         reason: Name::fixed(GIVEN_UP),
-        message: message("RepairGivenUp/condition", figures),
+        message: message("RepairGivenUp/condition", args),
         severity: known.map(|known| known.severity),
         action: known.map(|known| known.action),
         ..healthy

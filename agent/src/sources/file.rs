@@ -17,7 +17,7 @@ use std::{
 
 use jiff::Timestamp;
 use nix::fcntl::OFlag;
-use nodewell_message::Figures;
+use nodewell_message::MessageArgs;
 use nodewell_model::Origin;
 use nodewell_rules::rule::FileReader;
 
@@ -256,8 +256,8 @@ impl LogFiles {
                 Ok(unfinished) => more |= unfinished,
                 // Not at its end, but trying at once would only spin: with the next change or rescan.
                 Err(error) => {
-                    let figures: Figures<'_> = &[("file", &tail.name), ("error", &error)];
-                    unreadable = Some(SourceState::blind("LogFileUnreadable", figures));
+                    let args: MessageArgs<'_> = &[("file", &tail.name), ("error", &error)];
+                    unreadable = Some(SourceState::blind("LogFileUnreadable", args));
                 }
             }
         }

@@ -8,7 +8,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use nix::errno::Errno;
-use nodewell_message::Figures;
+use nodewell_message::MessageArgs;
 use nodewell_sys::{
     bus_error,
     journal::{Change, Journal as JournalReader, JournalError, JournalLibrary},
@@ -309,8 +309,8 @@ impl Journal {
     }
 }
 
-fn lost(key: &str, figures: Figures<'_>, lost: Option<u64>, sink: &mut dyn Sink) {
-    sink.gap(Gap::of(key, figures, lost, Timestamp::now()));
+fn lost(key: &str, args: MessageArgs<'_>, lost: Option<u64>, sink: &mut dyn Sink) {
+    sink.gap(Gap::of(key, args, lost, Timestamp::now()));
 }
 
 impl Source for Journal {

@@ -2,7 +2,7 @@
 
 use std::{io, path::Path};
 
-use nodewell_message::Figures;
+use nodewell_message::MessageArgs;
 use rusqlite::ErrorCode;
 
 use super::{SaveError, database::LIMIT_MIB};
@@ -58,8 +58,8 @@ impl DatabaseError {
         let directory = directory.display();
         let key = match self.kind() {
             ErrorKind::Full => {
-                let figures: Figures<'_> = &[("directory", &directory), ("error", self), ("limit", &LIMIT_MIB)];
-                return SaveError::of("StateDiskFull", figures);
+                let args: MessageArgs<'_> = &[("directory", &directory), ("error", self), ("limit", &LIMIT_MIB)];
+                return SaveError::of("StateDiskFull", args);
             }
             ErrorKind::ReadOnly => "StateReadOnly",
             ErrorKind::Missing => "StateMissing",

@@ -10,7 +10,7 @@ use std::{
 
 use jiff::Timestamp;
 use nodewell_faults::message;
-use nodewell_message::Figures;
+use nodewell_message::MessageArgs;
 use nodewell_model::{Row, Table};
 
 use super::{
@@ -221,9 +221,9 @@ impl Writer {
         crash::point("store.before-aside");
         let moved = self.shared.at_work(|| aside::move_aside(&self.directory, Timestamp::now()));
         let Ok(file) = moved else { return false };
-        let figures: Figures<'_> =
+        let args: MessageArgs<'_> =
             &[("directory", &self.directory.display()), ("error", error), ("file", &file.display())];
-        let message = message("StateCorrupt", figures);
+        let message = message("StateCorrupt", args);
         tracing::warn!("{message}");
         self.shared.change_and_show(|account| account.was_corrupt(Corruption { file, message }));
         true

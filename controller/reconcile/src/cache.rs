@@ -2,11 +2,11 @@
 //!
 //! Whatever has an age is stamped here with the moment at which *we* saw it change; no other clock is believed.
 
+mod activity;
 mod causes;
 mod departed;
 mod events;
 mod fences;
-mod figures;
 mod handover;
 mod histogram;
 mod peers;
@@ -32,17 +32,17 @@ use nodewell_remediation::{
 };
 use tokio::sync::{Notify, watch};
 
-use self::{
-    causes::Causes, departed::Departed, fences::Versions, handover::Handovers, peers::Dumps, store::Store,
-    synced::Synced,
-};
 pub use self::{
+    activity::{ActivityCounters, Acts},
     causes::Spans,
     events::{NodeEvent, NodeEvents},
-    figures::{Acts, Figures},
     histogram::Histogram,
     synced::{Limits, Source},
     tally::Counts,
+};
+use self::{
+    causes::Causes, departed::Departed, fences::Versions, handover::Handovers, peers::Dumps, store::Store,
+    synced::Synced,
 };
 use crate::{clock::Clock, cluster::LeaseKind};
 
@@ -74,7 +74,7 @@ struct State {
     node_reports: Arc<Vec<NodeReport>>,
     /// By policy.
     counts: BTreeMap<String, Counts>,
-    figures: Figures,
+    counters: ActivityCounters,
     causes: Causes,
 }
 
@@ -93,7 +93,7 @@ impl Cache {
             events: NodeEvents::default(),
             node_reports: Arc::default(),
             counts: BTreeMap::new(),
-            figures: Figures::default(),
+            counters: ActivityCounters::default(),
             causes: Causes::default(),
         };
         Self { clock, inner: Arc::new(Inner { state: Mutex::new(state), changed: Notify::new() }) }

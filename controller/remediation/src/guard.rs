@@ -32,7 +32,7 @@ use crate::{
     },
     facts::Node,
     fence::GuardBlockers,
-    message::Figures,
+    message::MessageArgs,
     policy::Policy,
     snapshot::Snapshot,
     time::Now,
@@ -88,8 +88,8 @@ pub(crate) fn all_blockers(input: &EvaluationInput<'_>, subject: &Subject<'_>) -
 fn always(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> Vec<Blocker> {
     let mut blockers = general(input.snapshot);
     if let Some(problem) = subject.unreadable {
-        let figures: Figures<'_> = &[("policy", &subject.policy.name), ("error", &problem)];
-        blockers.push(Blocker::of(POLICY_UNREADABLE, figures));
+        let args: MessageArgs<'_> = &[("policy", &subject.policy.name), ("error", &problem)];
+        blockers.push(Blocker::of(POLICY_UNREADABLE, args));
     } else {
         blockers.extend(observes(subject.policy));
     }

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use nodewell_message::Catalogue;
-pub use nodewell_message::Figures;
+pub use nodewell_message::MessageArgs;
 
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
     Catalogue::read(&[
@@ -28,13 +28,13 @@ pub struct Message {
 }
 
 impl Message {
-    /// The message of `key` with its figures.
+    /// The message of `key` with its arguments.
     #[must_use]
-    pub fn of(key: &str, figures: Figures<'_>) -> Self {
-        Self { reason: reason(key).to_owned(), text: CATALOGUE.compose(key, figures) }
+    pub fn of(key: &str, args: MessageArgs<'_>) -> Self {
+        Self { reason: reason(key).to_owned(), text: CATALOGUE.compose(key, args) }
     }
 
-    /// One without figures.
+    /// One without arguments.
     #[must_use]
     pub fn plain(key: &str) -> Self {
         Self::of(key, &[])

@@ -9,31 +9,31 @@ const ALERTED: [&str; 4] = ["power_off", "power_on", "release", "reap"];
 const ENDS: [&str; 4] = ["done", "refused", "in_doubt", "timeout"];
 
 pub(super) fn show(page: &mut Page, cache: &Cache) {
-    figures(page, cache);
+    activity(page, cache);
     spans(page, cache);
 }
 
-fn figures(page: &mut Page, cache: &Cache) {
-    let figures = cache.figures();
+fn activity(page: &mut Page, cache: &Cache) {
+    let counters = cache.activity_counters();
     const DECISIONS: &str = "Decisions of the whole cluster, in seconds.";
     page.metric("nodewell_controller_decision_duration_seconds", Kind::Histogram, DECISIONS)
-        .histogram(&[], &figures.decisions);
+        .histogram(&[], &counters.decisions);
     page.metric("nodewell_controller_actions_total", Kind::Counter, "Actions of this program, by kind and outcome.");
     // An increase from nothing is none to Prometheus, and the first of these is worth an alert.
     let unseen = ALERTED.iter().flat_map(|action| ENDS.iter().map(|outcome| ((*action, *outcome), 0)));
-    let acts: Acts = unseen.chain(figures.acts).collect();
+    let acts: Acts = unseen.chain(counters.acts).collect();
     for ((action, outcome), count) in &acts {
         page.sample(&[("action", action), ("outcome", outcome)], *count);
     }
     const ACTIONS: &str = "Actions of this program by kind, in seconds until their end was known.";
     page.metric("nodewell_controller_action_duration_seconds", Kind::Histogram, ACTIONS);
-    for (action, seconds) in &figures.act_seconds {
+    for (action, seconds) in &counters.act_seconds {
         page.histogram(&[("action", action)], seconds);
     }
     const READS: &str = "Answers to the question whether a machine is on; unknown is none, or neither.";
     page.metric("nodewell_controller_power_reads_total", Kind::Counter, READS);
     for state in ["on", "off", "unknown"] {
-        page.sample(&[("state", state)], figures.power_reads.get(state).copied().unwrap_or_default());
+        page.sample(&[("state", state)], counters.power_reads.get(state).copied().unwrap_or_default());
     }
 }
 

@@ -9,7 +9,7 @@ use nodewell_hardware::{
     last_saved::LastSaved,
     unknown::unknown,
 };
-use nodewell_message::Figures;
+use nodewell_message::MessageArgs;
 use nodewell_model::Name;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -19,7 +19,7 @@ use super::{
     offset::{Mark, deviation},
     reading::{CLOCK, ClockError, ClockReading, SyncStatus},
 };
-use crate::{figures::duration, settings::ClockSettings};
+use crate::{duration_text::duration, settings::ClockSettings};
 
 /// The program that synchronises the clock resets the kernel's bound of its error, systemd-timesyncd at least every 34
 /// minutes. Without it the bound grows by 1.8 s an hour, to 16 s, its value at boot.
@@ -97,8 +97,8 @@ impl ClockJudge {
         let direction = if millis < 0 { "back" } else { "forward" };
         let seconds = format!("{:.1}", Duration::from_millis(millis.unsigned_abs()).as_secs_f64());
         let limit = duration(self.settings.step);
-        let figures: Figures<'_> = &[("seconds", &seconds), ("direction", &direction), ("limit", &limit)];
-        Some(DeviceEvent { subject: None, ..DeviceEvent::of("ClockStepped", "", figures, now.wall) })
+        let args: MessageArgs<'_> = &[("seconds", &seconds), ("direction", &direction), ("limit", &limit)];
+        Some(DeviceEvent { subject: None, ..DeviceEvent::of("ClockStepped", "", args, now.wall) })
     }
 
     fn verdict(&self) -> Option<Verdict> {
@@ -132,8 +132,8 @@ impl ClockJudge {
         }
         if self.history.off.holds() {
             let (limit, clear) = (duration(self.settings.offset), duration(self.settings.offset_clear));
-            let figures: Figures<'_> = &[("limit", &limit), ("time", &duration(OFF_FOR)), ("clear", &clear)];
-            faults.push(Fault::of("ClockOffsetHigh", figures));
+            let args: MessageArgs<'_> = &[("limit", &limit), ("time", &duration(OFF_FOR)), ("clear", &clear)];
+            faults.push(Fault::of("ClockOffsetHigh", args));
         }
         let source = reading.source.as_ref();
         if let Some((source, lost)) = source.and_then(|now| Some((now, now.lost(self.history.source.as_deref())?))) {
@@ -144,8 +144,9 @@ impl ClockJudge {
 
     fn lost(&self, daemon: TimeDaemon) -> Fault {
         let limit = duration(self.settings.unsynchronised_after);
-        let of_daemon: Figures<'_> = &[("limit", &limit), ("daemon", &daemon.name()), ("command", &daemon.command())];
-        let of_none: Figures<'_> = &[("limit", &limit)];
+        let of_daemon: MessageArgs<'_> =
+            &[("limit", &limit), ("daemon", &daemon.name()), ("command", &daemon.command())];
+        let of_none: MessageArgs<'_> = &[("limit", &limit)];
         match (daemon.is_some(), self.history.was_synced) {
             (true, true) => Fault::of("ClockNotSynchronised/sources-lost", of_daemon),
             (true, false) => Fault::of("ClockNotSynchronised/no-source-found", of_daemon),

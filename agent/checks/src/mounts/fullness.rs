@@ -2,10 +2,10 @@
 //! content never grows.
 
 use nodewell_hardware::Fault;
-use nodewell_message::Figures;
+use nodewell_message::MessageArgs;
 use nodewell_model::Severity;
 
-use super::{figures::rough_bytes, reading::Usage};
+use super::{reading::Usage, rough_bytes::rough_bytes};
 use crate::settings::{MountsSettings, Threshold};
 
 /// A filesystem of kernels or of a boot loader: made small, and filled on purpose.
@@ -47,14 +47,14 @@ impl Shortage {
             let percent = percent(usage.used_bytes, usage.left_bytes);
             let left = rough_bytes(usage.left_bytes);
             let limit = threshold(settings.space, is_tiny(usage)).percent;
-            let figures: Figures<'_> = &[("used", &percent), ("limit", &limit), ("left", &left)];
-            faults.push(graver(Fault::of("FilesystemSpaceLow", figures), usage.left_bytes == 0));
+            let args: MessageArgs<'_> = &[("used", &percent), ("limit", &limit), ("left", &left)];
+            faults.push(graver(Fault::of("FilesystemSpaceLow", args), usage.left_bytes == 0));
         }
         if self.inodes {
             let percent = percent(usage.inodes.saturating_sub(usage.inodes_left), usage.inodes_left);
             let limit = threshold(settings.inodes, is_tiny(usage)).percent;
-            let figures: Figures<'_> = &[("used", &percent), ("inodes", &usage.inodes), ("limit", &limit)];
-            faults.push(graver(Fault::of("FilesystemInodesLow", figures), usage.inodes_left == 0));
+            let args: MessageArgs<'_> = &[("used", &percent), ("inodes", &usage.inodes), ("limit", &limit)];
+            faults.push(graver(Fault::of("FilesystemInodesLow", args), usage.inodes_left == 0));
         }
         faults
     }

@@ -13,14 +13,14 @@ use glob::Pattern;
 use nodewell_hardware::{
     Answer, DeviceEvent, Fault, Findings, Judge, Now, PollError, ReadError, Round, State, Verdict, unknown,
 };
-use nodewell_message::Figures;
+use nodewell_message::MessageArgs;
 use nodewell_model::{Inventory, Name};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use self::{bond::Bond, dns::Dns, link::Link, route::DefaultRoutes, tunnel::Tunnel};
 use super::{DNS, LINKS, reading::LinksReading};
-use crate::{figures::duration, settings::NetworkSettings};
+use crate::{duration_text::duration, settings::NetworkSettings};
 
 /// The subject of the routes.
 const DEFAULT_ROUTE: &str = "default-route";
@@ -238,9 +238,9 @@ fn parsed<T: DeserializeOwned>(value: Value) -> Result<T, PollError> {
 }
 
 fn overrun(name: &str, missed: u64, now: &Now) -> DeviceEvent {
-    let figures: Figures<'_> =
+    let args: MessageArgs<'_> =
         &[("count", &missed), ("window", &duration(errors::WINDOW.length)), ("limit", &errors::MISSED_LEAST)];
-    DeviceEvent::of("InterfaceOverruns", name, figures, now.wall)
+    DeviceEvent::of("InterfaceOverruns", name, args, now.wall)
 }
 
 fn state(faults: Vec<Fault>, healthy: impl Fn() -> State) -> State {

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use nodewell_faults::message;
-use nodewell_message::Figures;
+use nodewell_message::MessageArgs;
 use nodewell_model::{Name, text};
 use nodewell_rules::plugin::Protocol;
 
@@ -67,9 +67,9 @@ pub fn judge(protocol: Protocol, end: &RunEnd, output: &[u8], limit_bytes: usize
 }
 
 /// The message's keys are the one without output and the one with it.
-fn unknown((silent, printed): (&'static str, &'static str), figures: Figures<'_>, output: &str) -> RunResult {
+fn unknown((silent, printed): (&'static str, &'static str), args: MessageArgs<'_>, output: &str) -> RunResult {
     let key = if output.is_empty() { silent } else { printed };
-    let mut all: Vec<(&str, &dyn Display)> = figures.to_vec();
+    let mut all: Vec<(&str, &dyn Display)> = args.to_vec();
     if !output.is_empty() {
         all.push(("output", &output));
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use nodewell_faults::{message, reason};
 use nodewell_hardware::Fault;
-use nodewell_message::Figures;
+use nodewell_message::MessageArgs;
 use nodewell_model::{Name, Severity};
 
 use super::{
@@ -15,7 +15,7 @@ use super::{
     target::Target,
 };
 use crate::{
-    figures::duration,
+    duration_text::duration,
     systemd::{ActiveState, BusError, Unit},
 };
 
@@ -78,13 +78,13 @@ impl Context<'_> {
         let millis = rounded_up_millis(latency);
         let message = match runtime {
             Some(Runtime { name, version, not_ready: Some(error), .. }) => {
-                let figures: Figures<'_> =
+                let args: MessageArgs<'_> =
                     &[("name", name), ("version", version), ("target", target), ("error", error)];
-                return self.down("ContainerRuntimeNotReady", figures);
+                return self.down("ContainerRuntimeNotReady", args);
             }
             Some(Runtime { name, version, .. }) => {
-                let figures: Figures<'_> = &[("name", name), ("version", version), ("latency", &millis)];
-                message("ServiceUnhealthy/healthy-runtime", figures)
+                let args: MessageArgs<'_> = &[("name", name), ("version", version), ("latency", &millis)];
+                message("ServiceUnhealthy/healthy-runtime", args)
             }
             None => message("ServiceUnhealthy/healthy", &[("latency", &millis)]),
         };
@@ -109,8 +109,8 @@ impl Context<'_> {
             ActiveState::Failed => self.down("ServiceFailed", &[("result", &result)]),
             _ if self.is_looping => {
                 let (limit, window) = FREQUENT;
-                let figures: Figures<'_> = &[("limit", &limit), ("window", &duration(window)), ("result", &result)];
-                self.down("ServiceRestarting", figures)
+                let args: MessageArgs<'_> = &[("limit", &limit), ("window", &duration(window)), ("result", &result)];
+                self.down("ServiceRestarting", args)
             }
             ActiveState::Activating | ActiveState::Deactivating => self.on_its_way(unit),
             ActiveState::Inactive if self.is_required() => self.down("ServiceNotRunning", &[("sub", sub)]),
@@ -144,8 +144,8 @@ impl Context<'_> {
     }
 
     /// A configured check takes its reason from its configuration.
-    fn down(&self, key: &'static str, figures: Figures<'_>) -> Assessment {
-        let fault = Fault::of(key, figures);
+    fn down(&self, key: &'static str, args: MessageArgs<'_>) -> Assessment {
+        let fault = Fault::of(key, args);
         Assessment::Seen(ServiceState::Down(match self.kind {
             ServiceKind::Configured { reason: configured, .. } => {
                 let action = reason::named(configured.as_str()).map(|known| known.action);

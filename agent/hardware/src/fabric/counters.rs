@@ -6,7 +6,7 @@ use std::{
 };
 
 use nodewell_faults::message;
-use nodewell_message::Figures;
+use nodewell_message::MessageArgs;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -129,9 +129,9 @@ impl CounterState {
         for counter in COUNTERS.iter().filter(|counter| self.raised.contains(counter.name)) {
             let Some(judged) = &counter.judged else { continue };
             let count = self.growths.get(counter.name).map_or(0, Growth::within);
-            let figures: Figures<'_> =
+            let args: MessageArgs<'_> =
                 &[("counter", &counter.name), ("count", &rounded(count)), ("limit", &judged.per_hour)];
-            counters.entry(judged.reason).or_default().push(message("FabricLinkErrors/figure", figures));
+            counters.entry(judged.reason).or_default().push(message("FabricLinkErrors/figure", args));
         }
         let fault = |(reason, counters): (_, Vec<_>)| Fault::of(reason, &[("counters", &counters.join(", "))]);
         counters.into_iter().map(fault).collect()

@@ -3,7 +3,7 @@
 use std::{fmt::Display, time::Duration};
 
 use jiff::Timestamp;
-use nodewell_message::Figures;
+use nodewell_message::MessageArgs;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -147,16 +147,16 @@ impl Port {
 
     fn slow_fault(&self, reading: &PortReading) -> Option<Fault> {
         let location = location(reading);
-        let figures: Figures<'_> = &[("rate", &reading.rate.text), ("best", &self.best.text), ("location", &location)];
-        self.slow.holds().then(|| Fault::of("FabricPortSlow", figures))
+        let args: MessageArgs<'_> = &[("rate", &reading.rate.text), ("best", &self.best.text), ("location", &location)];
+        self.slow.holds().then(|| Fault::of("FabricPortSlow", args))
     }
 
     fn flap_fault(&self, reading: &PortReading) -> Option<Fault> {
         let (hours, location) = (HALF_A_DAY.length.as_secs() / 3_600, location(reading));
         let flapping = |count: u64| {
-            let figures: Figures<'_> =
+            let args: MessageArgs<'_> =
                 &[("downs", &count), ("hours", &hours), ("limit", &FLAPS), ("location", &location)];
-            Fault::of("FabricPortFlapping", figures)
+            Fault::of("FabricPortFlapping", args)
         };
         self.downs.flaps().map(flapping)
     }

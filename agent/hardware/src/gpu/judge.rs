@@ -16,7 +16,7 @@ mod xids;
 use std::collections::{BTreeMap, BTreeSet};
 
 use nodewell_faults::{Branch, xid::Table};
-use nodewell_message::Figures;
+use nodewell_message::MessageArgs;
 use serde_json::Value;
 
 use self::{
@@ -146,8 +146,8 @@ impl GpuJudge {
         let new = last.and_then(|last| count.checked_sub(last)).unwrap_or(0);
         if reading.remap.is_some() && new > 0 {
             let gpu = text::gpu(&reading.identity);
-            let figures: Figures<'_> = &[("new", &new), ("total", &count), ("gpu", &gpu)];
-            self.events.push(DeviceEvent::of("GpuEccContained", name, figures, reading.read_at));
+            let args: MessageArgs<'_> = &[("new", &new), ("total", &count), ("gpu", &gpu)];
+            self.events.push(DeviceEvent::of("GpuEccContained", name, args, reading.read_at));
         }
     }
 

@@ -100,22 +100,22 @@ impl Evidence {
         let panic = panic.map(panic_text);
         let lines = self.last_kernel_messages();
         let records = Some(self.pstore.compressed.join(", ")).filter(|records| !records.is_empty());
-        let mut figures: Vec<(&str, &dyn Display)> = vec![("seen", &seen), ("by", &by), ("back", &back)];
-        figures.extend(records.as_ref().map(|records| ("records", records as &dyn Display)));
+        let mut args: Vec<(&str, &dyn Display)> = vec![("seen", &seen), ("by", &by), ("back", &back)];
+        args.extend(records.as_ref().map(|records| ("records", records as &dyn Display)));
         let is_compressed = records.is_some();
         let key = match (&panic, &lines) {
             (Some(panic), _) => {
-                figures.push(("panic", panic));
+                args.push(("panic", panic));
                 if is_compressed { "UnexpectedReboot/panic-compressed" } else { "UnexpectedReboot/panic" }
             }
             (None, Some(lines)) => {
-                figures.push(("lines", lines));
+                args.push(("lines", lines));
                 if is_compressed { "UnexpectedReboot/log-compressed" } else { "UnexpectedReboot/log" }
             }
             (None, None) if is_compressed => "UnexpectedReboot/compressed",
             (None, None) => "UnexpectedReboot",
         };
-        let message = message(key, &figures);
+        let message = message(key, &args);
         let origin = Origin::Agent { boot_id: mark.boot_id, started_ns: 0, sequence: 1 };
         let (time, boot_id) = (began, Some(mark.boot_id));
         finding(BootFinding { reason: "UnexpectedReboot", severity: Severity::Error, message, time, origin, boot_id })

@@ -8,7 +8,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use nodewell_message::Figures;
+use nodewell_message::MessageArgs;
 
 use super::{
     LogFiles,
@@ -72,8 +72,8 @@ impl LogFiles {
             tail.detached_at = Some(clock::monotonic());
             self.tails.push(tail);
         } else {
-            let figures: Figures<'_> = &[("file", &left.path.display())];
-            sink.gap(Gap::of("RecordsLost/file-rotated", figures, None, Timestamp::now()));
+            let args: MessageArgs<'_> = &[("file", &left.path.display())];
+            sink.gap(Gap::of("RecordsLost/file-rotated", args, None, Timestamp::now()));
         }
     }
 }

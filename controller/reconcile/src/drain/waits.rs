@@ -6,7 +6,7 @@ use nodewell_remediation::{
     action::EventDraft,
     drain::PodWait,
     facts::PodRef,
-    message::{Figures, Message},
+    message::{Message, MessageArgs},
     time::Moment,
 };
 
@@ -41,8 +41,8 @@ impl Waits {
             return None;
         }
         let pods: Vec<String> = waits.iter().map(ToString::to_string).collect();
-        let figures: Figures<'_> = &[("count", &pods.len()), ("pods", &pods.join("; "))];
-        let event = EventDraft::normal(Message::of("DrainWaits", figures));
+        let args: MessageArgs<'_> = &[("count", &pods.len()), ("pods", &pods.join("; "))];
+        let event = EventDraft::normal(Message::of("DrainWaits", args));
         self.reported = Some(Reported { at: now, waits });
         Some(event)
     }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{Meta, policy::StepSpec};
 use crate::{
     facts::Taint,
-    message::{Figures, Message},
+    message::{Message, MessageArgs},
 };
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -219,14 +219,14 @@ impl Blocker {
         Self { reason: reason.into(), message: message.into() }
     }
 
-    /// The message of `key` with its figures; the reason is the key's.
+    /// The message of `key` with its arguments; the reason is the key's.
     #[must_use]
-    pub fn of(key: &str, figures: Figures<'_>) -> Self {
-        let Message { reason, text } = Message::of(key, figures);
+    pub fn of(key: &str, args: MessageArgs<'_>) -> Self {
+        let Message { reason, text } = Message::of(key, args);
         Self { reason, message: text }
     }
 
-    /// One without figures.
+    /// One without arguments.
     #[must_use]
     pub fn plain(key: &str) -> Self {
         Self::of(key, &[])

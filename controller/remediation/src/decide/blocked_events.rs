@@ -11,7 +11,7 @@ use crate::{
     guard::reason::{
         BUSY, CACHE_NOT_SYNCED, DRY_RUN, NOT_LEADING, OBSERVE, PAUSED, PREDICATE_ERROR, WITHIN_GRACE_PERIOD,
     },
-    message::{Figures, Message},
+    message::{Message, MessageArgs},
     node_report::NodeReport,
     time::Moment,
 };
@@ -100,9 +100,9 @@ fn message(node_report: &NodeReport, cause: &str) -> Message {
     let against = blockers.chain(errors).collect::<Vec<_>>().join("; ");
     match (&node_report.policy, &node_report.next) {
         (Some(policy), Some(next)) => {
-            let figures: Figures<'_> =
+            let args: MessageArgs<'_> =
                 &[("next", next), ("policy", policy), ("blockers", &against), ("evidence", &cause)];
-            Message::of("Blocked", figures)
+            Message::of("Blocked", args)
         }
         _ => Message::of("Blocked/record", &[("blockers", &against)]),
     }

@@ -21,7 +21,7 @@ use crate::{
         reason::{BUSY, DRY_RUN},
         stage::{DisruptionLevel, begins_disruptively, disruption_level},
     },
-    message::Figures,
+    message::MessageArgs,
     node_report::NodeReport,
     policy::{Policy, duration::show, step_name},
     time::Moment,
@@ -141,8 +141,8 @@ fn blockers(pass: &Pass<'_>, subject: &Subject<'_>, since: Moment) -> Vec<Blocke
     if held < policy.held_for {
         let held = show(Duration::from_secs(held.as_secs()));
         let limit = show(policy.held_for);
-        let figures: Figures<'_> = &[("policy", &policy.name), ("held", &held), ("limit", &limit)];
-        blockers.push(Blocker::of("WithinGracePeriod/policy", figures));
+        let args: MessageArgs<'_> = &[("policy", &policy.name), ("held", &held), ("limit", &limit)];
+        blockers.push(Blocker::of("WithinGracePeriod/policy", args));
     }
     if pass.input.snapshot.busy.contains(subject.name) {
         blockers.push(Blocker::plain(BUSY));

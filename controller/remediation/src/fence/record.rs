@@ -5,7 +5,7 @@ use super::{FenceInput, Next, proposal};
 use crate::{
     action::{Action, EventDraft, Op},
     api::fence::{Blocker, Intent, Irreversible, LOG_ENTRIES, LogEntry, NodeFence, NodeFenceStatus, Phase},
-    message::{Figures, Message},
+    message::{Message, MessageArgs},
     policy::step_name,
 };
 use jiff::Timestamp;
@@ -78,8 +78,8 @@ impl Draft {
         }
         let name = self.fence.spec.steps.get(index).map(step_name).unwrap_or_default();
         let why = Message::plain(why).text;
-        let figures: Figures<'_> = &[("why", &why), ("number", &(index + 1)), ("step", &name)];
-        self.enter(phase, Message::of("FencePhase/step", figures))
+        let args: MessageArgs<'_> = &[("why", &why), ("number", &(index + 1)), ("step", &name)];
+        self.enter(phase, Message::of("FencePhase/step", args))
     }
 
     /// One more entry of the log, in the same phase.

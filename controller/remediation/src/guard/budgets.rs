@@ -19,7 +19,7 @@ use super::{
 use crate::{
     api::fence::Blocker,
     facts::{Node, ZONE},
-    message::Figures,
+    message::MessageArgs,
     policy::{Budget, Policy, Quota},
     snapshot::Snapshot,
     time::Moment,
@@ -99,14 +99,14 @@ impl Question<'_> {
         let others = self.input.tally.under_remediation(&policy.name, self.level, name);
         (others >= most as usize).then(|| {
             let (field, lives) = (self.field, if self.input.tally.is_dead(name) { "dead" } else { "living" });
-            let figures: Figures<'_> = &[
+            let args: MessageArgs<'_> = &[
                 ("policy", &policy.name),
                 ("others", &others),
                 ("lives", &lives),
                 ("limit", &most),
                 ("field", &field),
             ];
-            Blocker::of(MAX_CONCURRENT, figures)
+            Blocker::of(MAX_CONCURRENT, args)
         })
     }
 }
@@ -130,16 +130,16 @@ enum Over {
 
 impl Over {
     /// `names` is what the message of `reason` has beside the counts.
-    fn blocker(&self, reason: &str, names: Figures<'_>) -> Blocker {
+    fn blocker(&self, reason: &str, names: MessageArgs<'_>) -> Blocker {
         match self {
             Self::Living { out, limit, total } => {
-                let counts: Figures<'_> =
+                let counts: MessageArgs<'_> =
                     &[("out", out), ("total", total), ("living", &limit.living), ("dead", &limit.dead)];
                 Blocker::of(&format!("{reason}/living"), &[counts, names].concat())
             }
             Self::Dead { limit, share } => {
                 let both = limit.living + limit.dead;
-                let counts: Figures<'_> = &[
+                let counts: MessageArgs<'_> = &[
                     ("lost", &share.lost),
                     ("total", &share.total),
                     ("dead", &limit.dead),

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     api::{self, fence::Blocker, policy::ControlPlane},
     facts::{Node, kubelet},
-    message::Figures,
+    message::MessageArgs,
     snapshot::{PeerLeases, Quorum},
 };
 
@@ -49,8 +49,8 @@ fn skipped(subject: &Subject<'_>) -> Option<Blocker> {
     let of_node = subject.node.and_then(|node| node.annotations.get(api::SKIP_REMEDIATION)).map(|why| ("Node", why));
     let of_fence = subject.fence.and_then(|fence| fence.metadata.annotations.get(api::SKIP_REMEDIATION));
     let (kind, value) = of_node.or(of_fence.map(|why| ("NodeFence", why)))?;
-    let figures: Figures<'_> = &[("kind", &kind), ("annotation", &api::SKIP_REMEDIATION), ("value", value)];
-    Some(Blocker::of(REMEDIATION_SKIPPED, figures))
+    let args: MessageArgs<'_> = &[("kind", &kind), ("annotation", &api::SKIP_REMEDIATION), ("value", value)];
+    Some(Blocker::of(REMEDIATION_SKIPPED, args))
 }
 
 fn aborted(subject: &Subject<'_>) -> Option<Blocker> {
@@ -99,8 +99,8 @@ pub(super) fn control_plane(
     let others = input.tally.control_plane_out(subject.name);
     let mut blockers = Vec::new();
     if !others.is_empty() {
-        let figures: Figures<'_> = &[("count", &others.len()), ("nodes", &others.join(", "))];
-        blockers.push(Blocker::of("ControlPlane/others", figures));
+        let args: MessageArgs<'_> = &[("count", &others.len()), ("nodes", &others.join(", "))];
+        blockers.push(Blocker::of("ControlPlane/others", args));
     }
     // To cordon one takes nothing from etcd.
     if level != DisruptionLevel::Isolate {
@@ -123,9 +123,9 @@ fn quorum(etcd: Quorum, takes_a_member: bool) -> Option<Blocker> {
         Quorum::Members { healthy, total } => {
             let (left, least) = (healthy.saturating_sub(usize::from(takes_a_member)), total / 2 + 1);
             (left < least || total == 0).then(|| {
-                let figures: Figures<'_> =
+                let args: MessageArgs<'_> =
                     &[("healthy", &healthy), ("total", &total), ("left", &left), ("least", &least)];
-                Blocker::of(ETCD_QUORUM, figures)
+                Blocker::of(ETCD_QUORUM, args)
             })
         }
     }

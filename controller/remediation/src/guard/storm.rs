@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{history::names, reason::STORM_COOLDOWN};
 use crate::{
     api::fence::Blocker,
-    message::Figures,
+    message::MessageArgs,
     policy::{Policy, Storm, duration},
     snapshot::HostView,
     time::Moment,
@@ -166,7 +166,7 @@ fn blind(storm: &Storm, host: &HostView) -> Option<Blocker> {
     let (reached, tried) = host.reachable_nodes?;
     let least = storm.reachable.of(tried);
     (reached < least).then(|| {
-        let figures: Figures<'_> = &[("reached", &reached), ("tried", &tried), ("least", &least)];
-        Blocker::of("ControllerIsolated/nodes", figures)
+        let args: MessageArgs<'_> = &[("reached", &reached), ("tried", &tried), ("least", &least)];
+        Blocker::of("ControllerIsolated/nodes", args)
     })
 }

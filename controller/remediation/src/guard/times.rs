@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     api::fence::{Blocker, Phase},
-    message::Figures,
+    message::MessageArgs,
     policy::duration::show,
 };
 
@@ -34,14 +34,14 @@ pub(super) fn rate(input: &EvaluationInput<'_>, subject: &Subject<'_>, level: Di
     let started = input.history.started_within(policy, level, subject.name, rate.window, input.now.moment);
     (started >= rate.count as usize).then(|| {
         let window = show(rate.window);
-        let figures: Figures<'_> = &[
+        let args: MessageArgs<'_> = &[
             ("policy", policy),
             ("started", &started),
             ("window", &window),
             ("limit", &rate.count),
             ("field", &field),
         ];
-        Blocker::of(RATE, figures)
+        Blocker::of(RATE, args)
     })
 }
 
@@ -66,9 +66,9 @@ pub(super) fn pods(input: &EvaluationInput<'_>, subject: &Subject<'_>, level: Di
     let full = given >= most || given > 0 && given.saturating_add(here) > most;
     full.then(|| {
         let window = show(rate.window);
-        let figures: Figures<'_> =
+        let args: MessageArgs<'_> =
             &[("policy", &policy.name), ("moved", &given), ("window", &window), ("here", &here), ("limit", &most)];
-        Blocker::of(POD_RATE, figures)
+        Blocker::of(POD_RATE, args)
     })
 }
 
@@ -76,7 +76,7 @@ pub(super) fn power_cycles(input: &EvaluationInput<'_>, subject: &Subject<'_>) -
     let rate = subject.policy.power_cycles;
     let cycles = input.history.cycles(subject.name, rate.window, input.now);
     (cycles >= rate.count as usize).then(|| {
-        let figures: Figures<'_> = &[("cycles", &cycles), ("window", &show(rate.window)), ("limit", &rate.count)];
-        Blocker::of(POWER_CYCLE_LIMIT, figures)
+        let args: MessageArgs<'_> = &[("cycles", &cycles), ("window", &show(rate.window)), ("limit", &rate.count)];
+        Blocker::of(POWER_CYCLE_LIMIT, args)
     })
 }

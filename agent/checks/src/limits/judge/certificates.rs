@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 use nodewell_hardware::{Fault, State, Verdict};
-use nodewell_message::Figures;
+use nodewell_message::MessageArgs;
 use nodewell_model::SubjectKey;
 
 use super::gauge::subject_key;
@@ -42,8 +42,8 @@ fn state(dates: Dates, days: u32, now: Timestamp) -> State {
     }
     let limit = (life / LEFT).min(i64::from(days) * 24 * 3600);
     if left < limit {
-        let figures: Figures<'_> = &[("end", &end), ("left", &remaining(left)), ("limit", &remaining(limit))];
-        return State::Faulty(vec![Fault::of("CertificateExpiring", figures)]);
+        let args: MessageArgs<'_> = &[("end", &end), ("left", &remaining(left)), ("limit", &remaining(limit))];
+        return State::Faulty(vec![Fault::of("CertificateExpiring", args)]);
     }
     State::healthy("CertificateExpiring/healthy", &[("end", &end)])
 }

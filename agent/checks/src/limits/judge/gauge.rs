@@ -1,4 +1,4 @@
-//! Figures against two levels each: believed once they have been high for a time, over once they have been low for one.
+//! Values against two levels each: believed once they have been high for a time, over once they have been low for one.
 
 use std::{collections::BTreeMap, time::Duration};
 

@@ -44,7 +44,7 @@ struct Leak {
     growth: Growth,
 }
 
-/// Figures of a leak's message, in the unit that it has.
+/// Arguments of a leak's message, in the unit that it has.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Growth {
     grown: String,

@@ -6,11 +6,11 @@ use nodewell_hardware::{
     Fault, State,
     growth::{Growth, Start, Window},
 };
-use nodewell_message::Figures;
+use nodewell_message::MessageArgs;
 
 use super::gauge::{Measure, subject_key};
 use crate::{
-    figures::duration,
+    duration_text::duration,
     limits::reading::{CgroupsReading, ConntrackCounts, KernelReading, Level, Pressure, Swap},
     settings::{Levels, LimitsSettings},
 };
@@ -64,10 +64,10 @@ pub(super) fn of_cgroups(reading: &CgroupsReading, settings: &LimitsSettings) ->
 fn share(level: Level, subject: &str, reason: &'static str, levels: Levels) -> Measure {
     let value = percent(level);
     let percent = format!("{value:.0}");
-    let figures: Figures<'_> =
+    let args: MessageArgs<'_> =
         &[("used", &level.used), ("max", &level.max), ("percent", &percent), ("limit", &levels.high)];
     let healthy = State::healthy("ResourceExhausted/healthy", &[("limit", &levels.high), ("max", &level.max)]);
-    Measure { key: subject_key(EXHAUSTED, subject), value, levels, fault: Fault::of(reason, figures), healthy }
+    Measure { key: subject_key(EXHAUSTED, subject), value, levels, fault: Fault::of(reason, args), healthy }
 }
 
 /// Exact enough for a percentage.
@@ -78,24 +78,24 @@ fn percent(level: Level) -> f64 {
 
 fn memory(pressure: Pressure, levels: Levels) -> Measure {
     let value = f64::from(pressure.full) / 100.0;
-    let figures: Figures<'_> = &[("percent", &format!("{value:.0}")), ("limit", &levels.high)];
+    let args: MessageArgs<'_> = &[("percent", &format!("{value:.0}")), ("limit", &levels.high)];
     Measure {
         key: subject_key("MemoryPressureHigh", ""),
         value,
         levels,
-        fault: Fault::of("TasksWaitForMemory", figures),
+        fault: Fault::of("TasksWaitForMemory", args),
         healthy: State::healthy("MemoryPressureHigh/healthy", &[("limit", &levels.high)]),
     }
 }
 
 fn io(pressure: Pressure, levels: Levels) -> Measure {
     let value = f64::from(pressure.full) / 100.0;
-    let figures: Figures<'_> = &[("percent", &format!("{value:.0}")), ("limit", &levels.high)];
+    let args: MessageArgs<'_> = &[("percent", &format!("{value:.0}")), ("limit", &levels.high)];
     Measure {
         key: subject_key("IoPressureHigh", ""),
         value,
         levels,
-        fault: Fault::of("TasksWaitForIo", figures),
+        fault: Fault::of("TasksWaitForIo", args),
         healthy: State::healthy("IoPressureHigh/healthy", &[("limit", &levels.high)]),
     }
 }
@@ -104,18 +104,18 @@ fn io(pressure: Pressure, levels: Levels) -> Measure {
 fn cpu(pressure: Pressure, reading: &KernelReading, levels: Levels) -> Measure {
     let queue = reading.load / f64::from(reading.cpus.max(1));
     let some = f64::from(pressure.some) / 100.0;
-    let figures: Figures<'_> = &[
+    let args: MessageArgs<'_> = &[
         ("percent", &format!("{some:.0}")),
         ("limit", &levels.high),
         ("queue", &format!("{queue:.0}")),
         ("queue_limit", &LONG_QUEUE),
     ];
-    let limits: Figures<'_> = &[("limit", &levels.high), ("queue_limit", &LONG_QUEUE)];
+    let limits: MessageArgs<'_> = &[("limit", &levels.high), ("queue_limit", &LONG_QUEUE)];
     Measure {
         key: subject_key("CpuPressureHigh", ""),
         value: some.min(f64::from(levels.high) * queue / LONG_QUEUE),
         levels,
-        fault: Fault::of("TasksWaitForCpu", figures),
+        fault: Fault::of("TasksWaitForCpu", args),
         healthy: State::healthy("CpuPressureHigh/healthy", limits),
     }
 }
@@ -125,12 +125,12 @@ impl Rates {
         self.drops.observe(counts.drop.saturating_add(counts.early_drop), now, DROPS);
         self.races.observe(counts.insert_failed, now, DROPS);
         let (drops, races, window) = (self.drops.within(), self.races.within(), duration(DROPS.length));
-        let figures: Figures<'_> = &[("drops", &drops), ("window", &window), ("limit", &threshold), ("races", &races)];
+        let args: MessageArgs<'_> = &[("drops", &drops), ("window", &window), ("limit", &threshold), ("races", &races)];
         Measure {
             key: subject_key(EXHAUSTED, "conntrack"),
             value: f64::from(u32::try_from(drops).unwrap_or(u32::MAX)),
             levels: Levels::new(threshold, threshold.div_ceil(2)),
-            fault: Fault::of("ConntrackDropping", figures),
+            fault: Fault::of("ConntrackDropping", args),
             healthy: State::healthy("ResourceExhausted/healthy-drops", &[("limit", &threshold), ("window", &window)]),
         }
     }
@@ -148,9 +148,9 @@ impl Rates {
         let elapsed = now.saturating_sub(then);
         let in_ = per_second(before.pages_in, swap.pages_in, elapsed);
         let out = per_second(before.pages_out, swap.pages_out, elapsed);
-        let figures: Figures<'_> =
+        let args: MessageArgs<'_> =
             &[("out", &format!("{out:.0}")), ("in", &format!("{in_:.0}")), ("limit", &levels.high)];
-        Measure { key, value: in_.min(out), levels, fault: Fault::of("SwapStorm", figures), healthy }
+        Measure { key, value: in_.min(out), levels, fault: Fault::of("SwapStorm", args), healthy }
     }
 }
 

@@ -7,10 +7,10 @@ use nodewell_hardware::{
     DeviceEvent, Now,
     growth::{Growth, Start, Window},
 };
-use nodewell_message::Figures;
+use nodewell_message::MessageArgs;
 use serde::{Deserialize, Serialize};
 
-use crate::{figures::duration, limits::reading::Pod};
+use crate::{duration_text::duration, limits::reading::Pod};
 
 const HOUR: Window = Window { length: Duration::from_secs(3600), start: Start::Unknown };
 /// Kills that go on for days are reported daily.
@@ -85,14 +85,14 @@ impl Kills {
 /// The pod is the subject: by its name where the kubelet's folders show it, else by its uid.
 fn oom_kills((uid, pod): (&str, &Pod), count: u64, threshold: u32, now: &Now) -> DeviceEvent {
     let subject = pod.name.as_deref().unwrap_or(uid);
-    let figures: Figures<'_> = &[
+    let args: MessageArgs<'_> = &[
         ("pod", &subject),
         ("uid", &uid),
         ("count", &count),
         ("window", &duration(HOUR.length)),
         ("limit", &threshold),
     ];
-    DeviceEvent::of("FrequentPodOOMKills", subject, figures, now.wall)
+    DeviceEvent::of("FrequentPodOOMKills", subject, args, now.wall)
 }
 
 #[cfg(test)]

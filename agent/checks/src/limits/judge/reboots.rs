@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use nodewell_hardware::DeviceEvent;
-use nodewell_message::Figures;
+use nodewell_message::MessageArgs;
 use nodewell_model::Inventory;
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +43,7 @@ impl Reboots {
 
 fn event(reboot: &Reboot, now: Timestamp) -> DeviceEvent {
     let packages = reboot.packages.join(", ");
-    let due = |key, figures: Figures<'_>| DeviceEvent::of(key, "node", figures, now);
+    let due = |key, args: MessageArgs<'_>| DeviceEvent::of(key, "node", args, now);
     match (&reboot.kernel, packages.is_empty()) {
         (Some(kernel), true) => due("RebootRequired/kernel", &[("kernel", kernel)]),
         (Some(kernel), false) => {

@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 use nodewell_hardware::DeviceEvent;
-use nodewell_message::Figures;
+use nodewell_message::MessageArgs;
 use serde::{Deserialize, Serialize};
 
 /// What a bit means.
@@ -74,8 +74,8 @@ impl Taints {
         let new: Vec<&Taint> = (0..TAINTS.len()).filter(new).map(|bit| &TAINTS[bit]).collect();
         (self.ever, self.boot) = (Some(ever | bits), Some(self.boot.unwrap_or_default() | bits));
         let taints: Vec<_> = new.iter().map(|taint| format!("{} ({})", taint.meaning, taint.letter)).collect();
-        let figures: Figures<'_> = &[("taints", &taints.join(", ")), ("bits", &bits)];
-        (!taints.is_empty()).then(|| DeviceEvent::of("KernelTainted", "kernel", figures, now))
+        let args: MessageArgs<'_> = &[("taints", &taints.join(", ")), ("bits", &bits)];
+        (!taints.is_empty()).then(|| DeviceEvent::of("KernelTainted", "kernel", args, now))
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use nodewell_hardware::{Fault, State, Verdict};
-use nodewell_message::Figures;
+use nodewell_message::MessageArgs;
 use nodewell_model::SubjectKey;
 use serde::{Deserialize, Serialize};
 
@@ -93,10 +93,10 @@ impl Tasks {
     }
 
     pub(super) fn verdicts(&self, settings: &LimitsSettings) -> Vec<Verdict> {
-        let limits: Figures<'_> = &[("zombies", &settings.zombies.high), ("blocked", &settings.blocked_tasks.high)];
+        let limits: MessageArgs<'_> = &[("zombies", &settings.zombies.high), ("blocked", &settings.blocked_tasks.high)];
         let healthy = State::healthy("TasksUnhealthy/healthy", limits);
-        let faulty = |subject: &str, key, figures: Figures<'_>| {
-            Verdict::new(subject_key(CONDITION, subject), State::Faulty(vec![Fault::of(key, figures)]))
+        let faulty = |subject: &str, key, args: MessageArgs<'_>| {
+            Verdict::new(subject_key(CONDITION, subject), State::Faulty(vec![Fault::of(key, args)]))
         };
         let zombies = self.problems.zombies.iter().map(|(parent, count)| {
             faulty(parent, "ZombieTasks", &[("count", count), ("limit", &settings.zombies.high)])

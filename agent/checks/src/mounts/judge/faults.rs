@@ -5,7 +5,7 @@ use std::io;
 
 use nix::errno::Errno;
 use nodewell_hardware::Fault;
-use nodewell_message::Figures;
+use nodewell_message::MessageArgs;
 use nodewell_model::{Action, Severity};
 
 use crate::mounts::{kind::FilesystemKind, reading::Row};
@@ -29,8 +29,8 @@ pub(super) fn shut_down(row: &Row) -> Fault {
 
 /// No answer at all.
 pub(super) fn silent(row: &Row, how: &str) -> Fault {
-    let figures: Figures<'_> = &[("source", &row.source), ("type", &row.filesystem), ("error", &how)];
-    Fault::of("MountNotAnswering", figures)
+    let args: MessageArgs<'_> = &[("source", &row.source), ("type", &row.filesystem), ("error", &how)];
+    Fault::of("MountNotAnswering", args)
 }
 
 /// An answer that means that nothing can be had; `None` for one that shows nothing of its state.
@@ -54,16 +54,16 @@ pub(super) fn unusable(row: &Row, code: i32) -> Option<Fault> {
     // An XFS that has shut down is reported by that name.
     let is_reported = row.kind == FilesystemKind::Disk && row.filesystem == "xfs" && error == Errno::EIO;
     let error = io::Error::from_raw_os_error(code);
-    let figures: Figures<'_> = &[("source", &row.source), ("type", &row.filesystem), ("error", &error)];
-    (is_grave && !is_reported).then(|| Fault::of("MountUnusable", figures))
+    let args: MessageArgs<'_> = &[("source", &row.source), ("type", &row.filesystem), ("error", &error)];
+    (is_grave && !is_reported).then(|| Fault::of("MountUnusable", args))
 }
 
 /// For all filesystems of an NFS server at once.
 pub(super) fn server_silent(points: usize, how: &str) -> Fault {
-    let figures: Figures<'_> = &[("error", &how), ("mounts", &points)];
-    Fault::of_rule("NfsServerNotResponding", Severity::Error, Action::CheckCabling, figures)
+    let args: MessageArgs<'_> = &[("error", &how), ("mounts", &points)];
+    Fault::of_rule("NfsServerNotResponding", Severity::Error, Action::CheckCabling, args)
 }
 
-fn of_rule(key: &'static str, severity: Severity, figures: Figures<'_>) -> Fault {
-    Fault::of_rule(key, severity, Action::CheckFilesystem, figures)
+fn of_rule(key: &'static str, severity: Severity, args: MessageArgs<'_>) -> Fault {
+    Fault::of_rule(key, severity, Action::CheckFilesystem, args)
 }

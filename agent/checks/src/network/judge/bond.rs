@@ -9,7 +9,7 @@ use nodewell_hardware::{
     Fault, State,
     debounce::{Debounce, DebounceTimes},
 };
-use nodewell_message::Figures;
+use nodewell_message::MessageArgs;
 use serde::{Deserialize, Serialize};
 
 use crate::network::reading::{BondReading, Interface, Slave};
@@ -76,9 +76,9 @@ impl Bond {
         }
         let problems: Vec<_> = self.problems.iter().map(|(name, problem)| format!("{name}: {problem}")).collect();
         let carrying = self.total.saturating_sub(self.problems.len());
-        let figures: Figures<'_> =
+        let args: MessageArgs<'_> =
             &[("carrying", &carrying), ("total", &self.total), ("problems", &problems.join(", "))];
-        Some(Fault::of("BondDegraded", figures))
+        Some(Fault::of("BondDegraded", args))
     }
 
     pub(super) fn healthy(&self) -> State {

@@ -8,7 +8,7 @@ use nodewell_hardware::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{figures::duration, network::reading::Counters, settings::NetworkSettings};
+use crate::{duration_text::duration, network::reading::Counters, settings::NetworkSettings};
 
 const MINUTES: u64 = 5;
 /// What was counted before the first look is not judged.
@@ -65,15 +65,15 @@ impl Errors {
             self.kinds.iter().max_by_key(|(_, growth)| growth.within()).filter(|(_, growth)| growth.within() > 0);
         let (window, count) = (duration(WINDOW.length), rounded(self.errors.within()));
         let (limit, per_million) = (least(settings), settings.errors_per_million);
-        let mut figures: Vec<(&str, &dyn Display)> =
+        let mut args: Vec<(&str, &dyn Display)> =
             vec![("window", &window), ("limit", &limit), ("per_million", &per_million)];
         if count == 0 {
-            return Some(Fault::of("InterfaceErrors/fewer", &figures));
+            return Some(Fault::of("InterfaceErrors/fewer", &args));
         }
-        figures.push(("count", &count));
-        let Some((kind, _)) = most else { return Some(Fault::of("InterfaceErrors", &figures)) };
-        figures.push(("kind", kind));
-        Some(Fault::of("InterfaceErrors/kind", &figures))
+        args.push(("count", &count));
+        let Some((kind, _)) = most else { return Some(Fault::of("InterfaceErrors", &args)) };
+        args.push(("kind", kind));
+        Some(Fault::of("InterfaceErrors/kind", &args))
     }
 
     /// As many as one of `parts` of what is too much.

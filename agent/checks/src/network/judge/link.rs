@@ -7,11 +7,11 @@ use nodewell_hardware::{
     debounce::{Debounce, DebounceTimes},
     growth::{Growth, Start, Window},
 };
-use nodewell_message::Figures;
+use nodewell_message::MessageArgs;
 use serde::{Deserialize, Serialize};
 
 use super::errors::Errors;
-use crate::{figures::duration, network::reading::Interface, settings::NetworkSettings};
+use crate::{duration_text::duration, network::reading::Interface, settings::NetworkSettings};
 
 /// A card that has fallen back to a lower speed and trains again does so at once.
 const SLOW: DebounceTimes =
@@ -95,9 +95,9 @@ impl Link {
     fn flap_fault(&self, limit: u32) -> Option<Fault> {
         let is_ours = self.is_flapping && self.is_ours();
         is_ours.then(|| {
-            let figures: Figures<'_> =
+            let args: MessageArgs<'_> =
                 &[("count", &self.downs.within()), ("window", &duration(HOUR.length)), ("limit", &limit)];
-            Fault::of("InterfaceFlapping", figures)
+            Fault::of("InterfaceFlapping", args)
         })
     }
 

@@ -6,7 +6,7 @@ use nodewell_hardware::{
     Fault, State,
     debounce::{Debounce, DebounceTimes},
 };
-use nodewell_message::Figures;
+use nodewell_message::MessageArgs;
 use serde::{Deserialize, Serialize};
 
 use crate::network::reading::TunnelReading;
@@ -32,13 +32,14 @@ impl Tunnel {
 
     pub(super) fn fault(&self) -> Option<Fault> {
         let TunnelReading { mtu, lower, lower_mtu } = &self.reading;
-        let figures: Figures<'_> = &[("mtu", mtu), ("overhead", &OVERHEAD), ("lower", lower), ("lower_mtu", lower_mtu)];
-        self.too_large.holds().then(|| Fault::of("MtuMismatch", figures))
+        let args: MessageArgs<'_> =
+            &[("mtu", mtu), ("overhead", &OVERHEAD), ("lower", lower), ("lower_mtu", lower_mtu)];
+        self.too_large.holds().then(|| Fault::of("MtuMismatch", args))
     }
 
     pub(super) fn healthy(&self) -> State {
         let TunnelReading { mtu, lower, lower_mtu } = &self.reading;
-        let figures: Figures<'_> = &[("mtu", mtu), ("lower", lower), ("lower_mtu", lower_mtu)];
-        State::healthy("NetworkUnhealthy/healthy-tunnel", figures)
+        let args: MessageArgs<'_> = &[("mtu", mtu), ("lower", lower), ("lower_mtu", lower_mtu)];
+        State::healthy("NetworkUnhealthy/healthy-tunnel", args)
     }
 }

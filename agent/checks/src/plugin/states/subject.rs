@@ -2,7 +2,7 @@
 
 use nodewell_faults::message;
 use nodewell_hardware::{Fault, State, UnknownReason};
-use nodewell_message::Figures;
+use nodewell_message::MessageArgs;
 
 use super::task::TaskState;
 
@@ -30,8 +30,8 @@ fn fault(task: &TaskState) -> Option<Fault> {
     let fault = task.fault()?.clone();
     let message = match task.unknown_state() {
         Some(unknown_state) => {
-            let figures: Figures<'_> = &[("message", &fault.message), ("error", &unknown_state.message)];
-            message("PluginResult/unconfirmed", figures)
+            let args: MessageArgs<'_> = &[("message", &fault.message), ("error", &unknown_state.message)];
+            message("PluginResult/unconfirmed", args)
         }
         None => fault.message.clone(),
     };

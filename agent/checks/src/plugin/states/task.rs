@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use nodewell_faults::message;
 use nodewell_hardware::{DeviceEvent, Fault};
-use nodewell_message::Figures;
+use nodewell_message::MessageArgs;
 use nodewell_model::{Name, Severity, SubjectKey};
 use nodewell_rules::plugin::{PluginMonitor, PluginTask};
 
@@ -172,8 +172,8 @@ impl TaskState {
         ongoing.since = now.since_start;
         let mut event = self.event(&result, now.wall);
         let window = format!("{} min", lasted.as_secs() / 60);
-        let figures: Figures<'_> = &[("message", &event.message), ("count", &count), ("window", &window)];
-        event.message = message("PluginResult/repeated", figures);
+        let args: MessageArgs<'_> = &[("message", &event.message), ("count", &count), ("window", &window)];
+        event.message = message("PluginResult/repeated", args);
         Some(event)
     }
 

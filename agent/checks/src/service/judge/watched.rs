@@ -4,13 +4,13 @@ use std::{collections::BTreeMap, time::Duration};
 
 use nodewell_faults::message;
 use nodewell_hardware::{DeviceEvent, Fault, State, UnknownReason, Verdict};
-use nodewell_message::Figures;
+use nodewell_message::MessageArgs;
 use nodewell_model::{Action, Name, Severity, SubjectKey};
 use serde::{Deserialize, Serialize};
 
 use super::{Moment, streak::Streak};
 use crate::{
-    figures::duration,
+    duration_text::duration,
     service::{
         assessment::{Assessment, Context, ServiceState},
         check::{Check, Pace, ServiceKind},
@@ -147,8 +147,8 @@ impl WatchedService {
             let state = match &runtime.network_not_ready {
                 None => ServiceState::Up { message: message("NetworkUnhealthy/healthy-pods", &[]) },
                 Some(error) => {
-                    let figures: Figures<'_> = &[("name", &runtime.name), ("error", error)];
-                    ServiceState::Down(Fault::of("ContainerNetworkNotReady", figures))
+                    let args: MessageArgs<'_> = &[("name", &runtime.name), ("error", error)];
+                    ServiceState::Down(Fault::of("ContainerNetworkNotReady", args))
                 }
             };
             self.network.take(state, &self.check.pace);
@@ -205,8 +205,8 @@ impl WatchedService {
         self.slow = if latency >= limit { self.slow.saturating_add(1) } else { 0 };
         if self.slow == pace.failures {
             let (latency, limit) = (latency.as_millis(), limit.as_millis());
-            let figures: Figures<'_> = &[("latency", &latency), ("count", &self.slow), ("limit", &limit)];
-            self.events.push(DeviceEvent::of("ServiceSlow", &self.check.name, figures, now.wall));
+            let args: MessageArgs<'_> = &[("latency", &latency), ("count", &self.slow), ("limit", &limit)];
+            self.events.push(DeviceEvent::of("ServiceSlow", &self.check.name, args, now.wall));
         }
     }
 
@@ -240,13 +240,13 @@ impl WatchedService {
         let (limit, window) = (FREQUENT.0, duration(FREQUENT.1));
         let state = match looping {
             None => {
-                let figures: Figures<'_> = &[("limit", &limit), ("window", &window)];
-                State::Healthy { message: message(&format!("{condition}/healthy"), figures) }
+                let args: MessageArgs<'_> = &[("limit", &limit), ("window", &window)];
+                State::Healthy { message: message(&format!("{condition}/healthy"), args) }
             }
             Some((unit, _)) => {
-                let figures: Figures<'_> = &[("unit", unit), ("limit", &limit), ("window", &window)];
+                let args: MessageArgs<'_> = &[("unit", unit), ("limit", &limit), ("window", &window)];
                 let action = Action::CheckConfiguration;
-                State::Faulty(vec![Fault::of_rule(condition, Severity::Error, action, figures)])
+                State::Faulty(vec![Fault::of_rule(condition, Severity::Error, action, args)])
             }
         };
         Some(Verdict { condition: Name::fixed(condition), subject: String::new(), state })

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use jiff::Timestamp;
 use nodewell_faults::message;
-use nodewell_message::Figures;
+use nodewell_message::MessageArgs;
 use nodewell_model::Name;
 
 use super::CONDITION;
@@ -56,9 +56,9 @@ impl Assessment {
         }
     }
 
-    /// A fault of the disk; its message has `{disk}` beside these figures.
-    pub(super) fn fault(&mut self, key: &'static str, figures: Figures<'_>) {
-        let fault = Fault::of(key, &self.with_disk(figures));
+    /// A fault of the disk; its message has `{disk}` beside these arguments.
+    pub(super) fn fault(&mut self, key: &'static str, args: MessageArgs<'_>) {
+        let fault = Fault::of(key, &self.with_disk(args));
         self.faults.push(fault);
     }
 
@@ -73,14 +73,14 @@ impl Assessment {
         }
     }
 
-    /// Something that happened, at the time of the reading; figures as of [`Self::fault`].
-    pub(super) fn event(&mut self, key: &'static str, figures: Figures<'_>) {
-        let event = DeviceEvent::of(key, &self.device, &self.with_disk(figures), self.wall);
+    /// Something that happened, at the time of the reading; arguments as of [`Self::fault`].
+    pub(super) fn event(&mut self, key: &'static str, args: MessageArgs<'_>) {
+        let event = DeviceEvent::of(key, &self.device, &self.with_disk(args), self.wall);
         self.events.push(event);
     }
 
-    fn with_disk<'a>(&'a self, figures: Figures<'a>) -> Vec<(&'a str, &'a dyn Display)> {
-        figures.iter().copied().chain([("disk", &self.disk as &dyn Display)]).collect()
+    fn with_disk<'a>(&'a self, args: MessageArgs<'a>) -> Vec<(&'a str, &'a dyn Display)> {
+        args.iter().copied().chain([("disk", &self.disk as &dyn Display)]).collect()
     }
 
     /// `limit` with its unit, or whose it is.
@@ -100,21 +100,21 @@ impl Assessment {
     }
 
     /// Healthy, for another reason than its figures.
-    pub(super) fn set_healthy(&mut self, key: &'static str, figures: Figures<'_>) {
-        self.healthy = Some(State::healthy(key, figures));
+    pub(super) fn set_healthy(&mut self, key: &'static str, args: MessageArgs<'_>) {
+        self.healthy = Some(State::healthy(key, args));
     }
 
     /// A figure for people.
-    pub(super) fn note(&mut self, key: &str, figures: Figures<'_>) {
-        let note = message(key, figures);
+    pub(super) fn note(&mut self, key: &str, args: MessageArgs<'_>) {
+        let note = message(key, args);
         if !self.notes.contains(&note) {
             self.notes.push(note);
         }
     }
 
     /// What others claim is over.
-    pub(super) fn is_over(&mut self, reason: &'static str, key: &str, figures: Figures<'_>) {
-        self.recovery = Some((reason, message(key, figures)));
+    pub(super) fn is_over(&mut self, reason: &'static str, key: &str, args: MessageArgs<'_>) {
+        self.recovery = Some((reason, message(key, args)));
     }
 
     /// The part without which the device's state is unknown.

@@ -1,6 +1,6 @@
 //! An NVMe controller: its driver's state, its own critical warning, its counters against the baseline.
 
-use nodewell_message::Figures;
+use nodewell_message::MessageArgs;
 
 use super::{
     assessment::{Assessment, WORN_PERCENT},
@@ -104,8 +104,8 @@ fn report_errors(errors: &[ErrorEntry], baseline: &mut Baseline, found: &mut Ass
     let new: Vec<_> = errors.iter().filter(|entry| entry.count > reported && entry.is_the_devices()).collect();
     if let Some(entry) = new.first() {
         let (count, status) = (new.len(), format!("{:#05x}", entry.status));
-        let figures: Figures<'_> =
+        let args: MessageArgs<'_> =
             &[("new", &count), ("status", &status), ("block", &entry.lba), ("namespace", &entry.namespace)];
-        found.event("NvmeErrorsLogged", figures);
+        found.event("NvmeErrorsLogged", args);
     }
 }

@@ -1,6 +1,6 @@
 //! Arrays and multipath maps: the kernel's own state, and how many paths a map had.
 
-use nodewell_message::Figures;
+use nodewell_message::MessageArgs;
 
 use super::assessment::Assessment;
 use crate::{
@@ -22,8 +22,8 @@ pub(super) fn assess_array(array: &ArrayReading, found: &mut Assessment) {
         }
         (_, Some(missing @ 1..)) => {
             let key = if action == "recover" { "MdArrayDegraded/rebuild" } else { "MdArrayDegraded" };
-            let figures: Figures<'_> = &[("level", level), ("missing", &missing), ("disks", disks)];
-            found.faults.push(Fault::of(key, figures));
+            let args: MessageArgs<'_> = &[("level", level), ("missing", &missing), ("disks", disks)];
+            found.faults.push(Fault::of(key, args));
         }
         (_, Some(_)) => {
             found.set_healthy("DiskUnhealthy/healthy-array", &[("level", level), ("disks", disks)]);
@@ -53,6 +53,6 @@ fn degraded(MapReading { name, .. }: &MapReading, paths: &[MapPath], most: usize
         return Fault::of("MultipathDegraded", &[("map", name), ("working", &working), ("most", &most)]);
     }
     let failed = failed.join(", ");
-    let figures: Figures<'_> = &[("map", name), ("working", &working), ("most", &most), ("failed", &failed)];
-    Fault::of("MultipathDegraded/failed", figures)
+    let args: MessageArgs<'_> = &[("map", name), ("working", &working), ("most", &most), ("failed", &failed)];
+    Fault::of("MultipathDegraded/failed", args)
 }

@@ -1,7 +1,7 @@
 //! The faults of one GPU that answered, or for which the bus or the driver reports why it does not.
 
 use nodewell_faults::{codes::Meaning, message, xid::Recovery};
-use nodewell_message::Figures;
+use nodewell_message::MessageArgs;
 use nodewell_model::{Action, Severity};
 
 use super::{
@@ -26,15 +26,15 @@ impl GpuJudge {
     /// What holds `GpuUnhealthy`, apart from Xids.
     pub(super) fn gpu_faults(&self, device: &Device, known: &Known, reading: &GpuReading) -> Vec<Fault> {
         let gpu = text::gpu(&known.identity);
-        let figures: Figures<'_> = &[("gpu", &gpu)];
+        let args: MessageArgs<'_> = &[("gpu", &gpu)];
         match reading.access {
             Access::Answers => self.answering(device, known, reading),
             Access::Asleep => Vec::new(),
-            Access::Lost => self.xid(FALLEN_OFF_BUS, message("GpuXid79FallenOffBus", figures)),
-            Access::NoPower => self.xid(NO_POWER, message("GpuXid54AuxiliaryPowerMissing", figures)),
+            Access::Lost => self.xid(FALLEN_OFF_BUS, message("GpuXid79FallenOffBus", args)),
+            Access::NoPower => self.xid(NO_POWER, message("GpuXid54AuxiliaryPowerMissing", args)),
             Access::ResetRequired => self.recovery(Some(1), &gpu),
-            Access::NoInterrupts => vec![Fault::of("GpuInterruptsLost", figures)],
-            Access::Unlisted if device.unlisted.is_sure() => vec![Fault::of("GpuInitFailed", figures)],
+            Access::NoInterrupts => vec![Fault::of("GpuInterruptsLost", args)],
+            Access::Unlisted if device.unlisted.is_sure() => vec![Fault::of("GpuInitFailed", args)],
             Access::Unlisted => Vec::new(),
         }
     }
@@ -58,13 +58,13 @@ impl GpuJudge {
     fn recovery(&self, number: Option<u64>, gpu: &str) -> Vec<Fault> {
         let Some(number) = number else { return Vec::new() };
         let recovery = u32::try_from(number).ok().and_then(Recovery::numbered);
-        let figures: Figures<'_> = &[("gpu", &gpu)];
+        let args: MessageArgs<'_> = &[("gpu", &gpu)];
         let message = match recovery {
             Some(Recovery::None) => return Vec::new(),
-            Some(Recovery::GpuReset) => message("GpuXid154RecoveryAction/reset", figures),
-            Some(Recovery::NodeReboot) => message("GpuXid154RecoveryAction/reboot", figures),
-            Some(Recovery::DrainPeers) => message("GpuXid154RecoveryAction/drain-peers", figures),
-            Some(Recovery::DrainAndReset) => message("GpuXid154RecoveryAction/drain-reset", figures),
+            Some(Recovery::GpuReset) => message("GpuXid154RecoveryAction/reset", args),
+            Some(Recovery::NodeReboot) => message("GpuXid154RecoveryAction/reboot", args),
+            Some(Recovery::DrainPeers) => message("GpuXid154RecoveryAction/drain-peers", args),
+            Some(Recovery::DrainAndReset) => message("GpuXid154RecoveryAction/drain-reset", args),
             None => message("GpuXid154RecoveryAction/unknown", &[("number", &number), ("gpu", &gpu)]),
         };
         let (severity, action) =
@@ -111,8 +111,8 @@ fn uncorrectable(known: &Known, reading: &GpuReading) -> Option<Fault> {
 /// amdgpu resets a GPU with such an error by itself, and its counter stays.
 fn amds(device: &Device, reading: &GpuReading) -> Option<Fault> {
     let count = reading.ecc?.uncorrected?;
-    let figures: Figures<'_> = &[("errors", &count), ("limit", &Uncorrected::LIMIT)];
-    device.uncorrected.is_high().then(|| Fault::of("AmdGpuUncorrectedError", figures))
+    let args: MessageArgs<'_> = &[("errors", &count), ("limit", &Uncorrected::LIMIT)];
+    device.uncorrected.is_high().then(|| Fault::of("AmdGpuUncorrectedError", args))
 }
 
 fn corrected(gpu: &str) -> Fault {
@@ -128,9 +128,9 @@ fn remapped(remap: Remap, gpu: &str) -> impl Iterator<Item = Fault> {
 fn pages(retired: Retired, gpu: &str) -> impl Iterator<Item = Fault> {
     let pending = retired.pending.then(|| Fault::of("GpuPageRetirementPending", &[("gpu", &gpu)]));
     let many = retired.pages.filter(|pages| *pages >= MANY_RETIRED).map(|pages| {
-        let figures: Figures<'_> =
+        let args: MessageArgs<'_> =
             &[("pages", &pages), ("limit", &MANY_RETIRED), ("most", &MOST_RETIRED), ("gpu", &gpu)];
-        Fault::of("GpuPagesRetired", figures)
+        Fault::of("GpuPagesRetired", args)
     });
     pending.into_iter().chain(many)
 }

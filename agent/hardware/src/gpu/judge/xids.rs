@@ -94,11 +94,11 @@ fn fault(meaning: &Meaning, known: &Known, since: Timestamp) -> Fault {
 
 fn described(meaning: &Meaning, times: u64, gpu: &str) -> String {
     let sentence = meaning.meaning.trim_end_matches('.');
-    let figures: [(&str, &dyn Display); 4] =
+    let args: [(&str, &dyn Display); 4] =
         [("code", &meaning.code), ("meaning", &sentence), ("reason", &meaning.reason), ("gpu", &gpu)];
     match times {
-        ..=1 => message("GpuXid", &figures),
-        _ => message("GpuXid/times", &[&figures[..], &[("times", &times)]].concat()),
+        ..=1 => message("GpuXid", &args),
+        _ => message("GpuXid/times", &[&args[..], &[("times", &times)]].concat()),
     }
 }
 

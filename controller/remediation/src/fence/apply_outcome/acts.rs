@@ -9,7 +9,7 @@ use crate::{
         record::Draft,
         steps::{self, PolicyStep},
     },
-    message::{Figures, Message},
+    message::{Message, MessageArgs},
     snapshot::PowerState,
 };
 
@@ -23,8 +23,8 @@ pub(super) fn powered_off(draft: Draft, outcome: &Outcome) -> Draft {
 
 /// The boot that ended is the one the record knows, whatever the Node reports by now.
 fn confirmed(draft: Draft, confirmation: Confirmation) -> Draft {
-    let figures: Figures<'_> = &[("reads", &confirmation.reads), ("methods", &confirmation.by.join(", "))];
-    let message = Message::of("FenceOffConfirmed", figures);
+    let args: MessageArgs<'_> = &[("reads", &confirmation.reads), ("methods", &confirmation.by.join(", "))];
+    let message = Message::of("FenceOffConfirmed", args);
     let draft = succeeded(draft).settle().with(|status| {
         status.off = Some(Confirmation { boot_id: status.boot_id.clone(), epoch: status.epoch, ..confirmation });
         status.out_of_service = false;

@@ -1,4 +1,4 @@
-//! Figures of made-up readings.
+//! Levels of made-up readings.
 
 use super::*;
 

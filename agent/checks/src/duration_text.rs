@@ -1,4 +1,4 @@
-//! Figures of messages that several checks have.
+//! A duration as text, for the messages of several checks.
 
 use std::time::Duration;
 

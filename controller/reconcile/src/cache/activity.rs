@@ -19,7 +19,7 @@ pub type Acts = BTreeMap<(&'static str, &'static str), u64>;
 
 /// Everything that is counted.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Figures {
+pub struct ActivityCounters {
     /// Decisions of the whole cluster.
     pub decisions: Histogram,
     pub acts: Acts,
@@ -29,7 +29,7 @@ pub struct Figures {
     pub power_reads: BTreeMap<&'static str, u64>,
 }
 
-impl Default for Figures {
+impl Default for ActivityCounters {
     fn default() -> Self {
         Self {
             decisions: Histogram::new(DECISION),
@@ -40,7 +40,7 @@ impl Default for Figures {
     }
 }
 
-impl Figures {
+impl ActivityCounters {
     fn act(&mut self, kind: &'static str, outcome: &'static str, took: Duration) {
         *self.acts.entry((kind, outcome)).or_default() += 1;
         self.act_seconds.entry(kind).or_insert_with(|| Histogram::new(ACTION)).observe(took);
@@ -50,21 +50,21 @@ impl Figures {
 impl Cache {
     /// As they are now.
     #[must_use]
-    pub fn figures(&self) -> Figures {
-        self.lock().figures.clone()
+    pub fn activity_counters(&self) -> ActivityCounters {
+        self.lock().counters.clone()
     }
 
     pub(crate) fn decided(&self, took: Duration) {
-        self.lock().figures.decisions.observe(took);
+        self.lock().counters.decisions.observe(took);
     }
 
     pub(crate) fn stepped(&self, op: &Op, outcome: &Outcome, took: Duration) {
-        self.lock().figures.act(kind(op), label(outcome), took);
+        self.lock().counters.act(kind(op), label(outcome), took);
     }
 
     /// A write of a record: `open`, `save` or `close`.
     pub(crate) fn wrote(&self, kind: &'static str, is_done: bool, took: Duration) {
-        self.lock().figures.act(kind, if is_done { "done" } else { "refused" }, took);
+        self.lock().counters.act(kind, if is_done { "done" } else { "refused" }, took);
     }
 
     pub(crate) fn power_was_read(&self, state: PowerState) {
@@ -73,7 +73,7 @@ impl Cache {
             PowerState::Off => "off",
             PowerState::Unknown => "unknown",
         };
-        *self.lock().figures.power_reads.entry(label).or_default() += 1;
+        *self.lock().counters.power_reads.entry(label).or_default() += 1;
     }
 }
 
@@ -127,11 +127,11 @@ mod tests {
         cache.stepped(&ReversibleOp::Cordon.into(), &Ok(Done::NotOurs), took);
         cache.wrote("save", false, took);
         cache.power_was_read(PowerState::Unknown);
-        let figures = cache.figures();
+        let counters = cache.activity_counters();
         let acts = [("cordon", "not_ours"), ("power_off", "in_doubt"), ("save", "refused")];
-        assert_eq!(figures.acts.into_keys().collect::<Vec<_>>(), acts);
-        assert_eq!(figures.act_seconds["power_off"].count(), 1);
-        assert_eq!(figures.power_reads, [("unknown", 1)].into());
+        assert_eq!(counters.acts.into_keys().collect::<Vec<_>>(), acts);
+        assert_eq!(counters.act_seconds["power_off"].count(), 1);
+        assert_eq!(counters.power_reads, [("unknown", 1)].into());
         assert_eq!(label(&Ok(Done::Drain(DrainReport::default()))), "incomplete");
     }
 }

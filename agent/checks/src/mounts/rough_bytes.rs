@@ -1,4 +1,4 @@
-//! Figures for people that stay the same for a while: a message that changes with every reading counts as new each
+//! Byte counts for people that stay the same for a while: a message that changes with every reading counts as new each
 //! time.
 
 /// `about 5 GiB`, to 1, 2 or 5 and downwards.
