@@ -217,11 +217,20 @@ fn count(pass: &mut Pass<'_>, subject: &Subject<'_>, action: &Action) {
         pass.input.history.charge(policy, name, &fence.metadata.uid, level, now);
     }
     if moves_pods(action) {
-        // Those that DaemonSets own go with the taint, too. Pods that were not counted use up the whole rate.
+        // Those that DaemonSets own go with the taint, too.
         let read = pass.input.snapshot.gathered.get(name).and_then(|gathered| gathered.pods.as_ref());
-        let pods = read.map_or(subject.policy.pods.count as usize, |(_, pods)| pods.len());
+        let counted = read.map(|(_, pods)| pods.len()).or_else(|| intended_pods(action));
+        let pods = counted.unwrap_or(subject.policy.pods.count as usize);
         pass.input.history.charge_pods(policy, name, pods, now);
     }
+}
+
+/// As many as a release may let go that another leader intended and counted. Pods that were not counted at all use up the
+/// whole rate.
+fn intended_pods(action: &Action) -> Option<usize> {
+    let Action::Save { fence, .. } = action else { return None };
+    let intent = fence.status.intent.as_ref().filter(|intent| intent.act == Irreversible::Release)?;
+    usize::try_from(intent.pods).ok().filter(|pods| *pods > 0)
 }
 
 /// A release counts from when it is intended, before another node's is: nothing stops it after the act.

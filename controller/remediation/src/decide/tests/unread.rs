@@ -44,3 +44,28 @@ fn uncounted_pods_use_up_the_rate() {
     let second = decide_by(drains, &snapshot, first.memory, now(1001));
     assert_eq!(second.memory.history.pods("p", rate, "n1", at(1001)), 5);
 }
+
+/// As a new leader takes over a release that another one intended, before it has listed any pod.
+fn doubts_a_release_of<const PODS: u32>(input: &FenceInput<'_>) -> Next {
+    let mut fence = input.fence.clone();
+    let at = input.now.wall;
+    fence.status.intent = Some(Intent { act: Irreversible::Release, epoch: 1, at, pods: PODS });
+    Next::Act(Action::Save { fence: Box::new(fence), why: EventDraft::default() })
+}
+
+/// Or every leader that is killed in a release would stop all others of its policy for the window.
+#[test]
+fn a_release_that_was_counted_uses_up_no_more_than_its_pods() {
+    type Doubts = fn(&FenceInput<'_>) -> Next;
+    for (doubts, moved) in [(doubts_a_release_of::<3> as Doubts, 3), (doubts_a_release_of::<0>, 5)] {
+        let mut policy = policy("p", vec![cordon()]);
+        policy.pods = Rate { count: 5, window: Duration::from_secs(600) };
+        let rate = policy.pods;
+        let mut snapshot = snapshot_of(1, vec![policy]);
+        let first = run(&snapshot, Memory::default(), 1000);
+        store(&mut snapshot, &first, 1000);
+        snapshot.gathered.clear();
+        let second = decide_by(doubts, &snapshot, first.memory, now(1001));
+        assert_eq!(second.memory.history.pods("p", rate, "n1", at(1001)), moved);
+    }
+}
