@@ -96,7 +96,7 @@ fn a_silent_agents_conditions_turn_unknown(cluster: &Cluster) {
     });
     let condition = cluster.condition("silent", "DiskUnhealthy").unwrap();
     assert!(condition["message"].to_string().contains("before that True: MediumError: sda"), "{condition}");
-    let counted = "nodewell_controller_agent_nodes_total{outcome=\"silenced\"} 1\n";
+    let counted = "nodewell_controller_agent_nodes_total{outcome=\"marked_unknown\"} 1\n";
     until_within(SILENT_WITHIN, "it is counted", || controller.metrics().contains(counted).then_some(()));
     agent_reports(cluster, "silent", "False");
     assert_eq!(cluster.condition("silent", "DiskUnhealthy").unwrap()["status"], "False", "restored without a fight");

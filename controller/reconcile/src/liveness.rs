@@ -12,7 +12,7 @@ use std::{future::Future, time::Duration};
 use nodewell_remediation::{
     action::EventDraft,
     liveness::{
-        AGENT_SILENT, Evidence, LivenessAction, RawCondition, Silence, SilenceMemory, SilenceTimeouts, StatusView,
+        AGENT_SILENT, Evidence, LivenessAction, RawCondition, SilenceMemory, SilenceTimeouts, SilentAgent, StatusView,
         Survey, judge, survey,
     },
     message::Message,
@@ -62,7 +62,7 @@ impl Default for Pace {
 /// What was done since the start, for metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    pub silenced: u64,
+    pub marked_unknown: u64,
     pub collected: u64,
     /// Another client wrote the Node between our read and our write: mostly the agent, which is back.
     pub conflicts: u64,
@@ -124,14 +124,14 @@ impl<C: Conditions> Liveness<C> {
         self.memory = std::mem::take(&mut self.memory).observe(snapshot, now);
         let Survey { silent, blocked } = survey(snapshot, &self.memory, &self.timeouts, now);
         self.block(blocked);
-        for (at, silence) in silent.iter().enumerate() {
+        for (at, agent) in silent.iter().enumerate() {
             if at > 0 {
                 sleep(self.pace.node).await;
             }
             if !lease_deadline.is_ahead(clock().moment) {
                 return;
             }
-            self.attend(silence, clock, lease_deadline).await;
+            self.attend(agent, clock, lease_deadline).await;
         }
     }
 
@@ -145,24 +145,24 @@ impl<C: Conditions> Liveness<C> {
         self.blocked = blocked;
     }
 
-    async fn attend(&mut self, silence: &Silence, clock: &impl Fn() -> Now, lease_deadline: &LeaseDeadline) {
-        match self.look(silence, clock, lease_deadline).await {
-            Ok(rest) => self.memory.recheck_after(&silence.node, clock().moment.plus(rest)),
-            Err(error) => self.failed(silence, &error, clock()),
+    async fn attend(&mut self, agent: &SilentAgent, clock: &impl Fn() -> Now, lease_deadline: &LeaseDeadline) {
+        match self.look(agent, clock, lease_deadline).await {
+            Ok(rest) => self.memory.recheck_after(&agent.node, clock().moment.plus(rest)),
+            Err(error) => self.failed(agent, &error, clock()),
         }
     }
 
     /// How long the node may rest after it.
     async fn look(
         &mut self,
-        silence: &Silence,
+        agent: &SilentAgent,
         clock: &impl Fn() -> Now,
         lease_deadline: &LeaseDeadline,
     ) -> Result<Duration, ApiError> {
-        let node = &silence.node;
+        let node = &agent.node;
         let Some(evidence) = self.conditions.read(node).await? else { return Ok(self.pace.again) };
         let now = clock();
-        let verdict = judge(silence, &evidence, &self.memory, &self.timeouts, now);
+        let verdict = judge(agent, &evidence, &self.memory, &self.timeouts, now);
         let (LivenessAction::MarkUnknown(set) | LivenessAction::Collect(set)) = &verdict else {
             if let LivenessAction::Leave(why) = &verdict {
                 tracing::debug!(node, %why, "a silent agent's conditions are left as they are");
@@ -176,7 +176,7 @@ impl<C: Conditions> Liveness<C> {
         self.conditions.apply(node, &evidence.status, set).await?;
         let event = self.event(&verdict, set.len());
         tracing::info!(node, reason = event.reason, "{}", event.message);
-        self.conditions.emit(node, &silence.uid, &event).await;
+        self.conditions.emit(node, &agent.uid, &event).await;
         Ok(self.timeouts.recheck_after)
     }
 
@@ -185,12 +185,12 @@ impl<C: Conditions> Liveness<C> {
             self.counts.collected += 1;
             return EventDraft::normal(Message::plain("AgentRemoved"));
         }
-        self.counts.silenced += 1;
+        self.counts.marked_unknown += 1;
         EventDraft::warning(Message::of(AGENT_SILENT, &[("count", &count)]))
     }
 
-    fn failed(&mut self, silence: &Silence, error: &ApiError, now: Now) {
-        let node = &silence.node;
+    fn failed(&mut self, agent: &SilentAgent, error: &ApiError, now: Now) {
+        let node = &agent.node;
         if let ApiError::Conflict(why) = error {
             self.counts.conflicts += 1;
             tracing::debug!(node, why, "the Node was written meanwhile: nothing was changed");

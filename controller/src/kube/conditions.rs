@@ -4,7 +4,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use nodewell_reconcile::{api_error::ApiError, cluster::LeaseKind, liveness::Conditions};
 use nodewell_remediation::{
     action::EventDraft,
-    liveness::{AGENT, Evidence, RawCondition, StatusView, apply_body},
+    liveness::{AGENT_FIELD_MANAGER, Evidence, RawCondition, StatusView, apply_body},
 };
 use serde_json::Value;
 
@@ -39,7 +39,7 @@ impl Conditions for AgentConditions<'_> {
 
     async fn apply(&self, node: &str, status: &StatusView, set: &[RawCondition]) -> Result<(), ApiError> {
         versioned(node, status)?;
-        let manager = Manager { name: AGENT, force: status.has_lost_owners() };
+        let manager = Manager { name: AGENT_FIELD_MANAGER, force: status.has_ownerless_conditions() };
         self.wire.apply(&status_path(node), manager, &apply_body(node, status, set)).await
     }
 

@@ -20,7 +20,7 @@ pub(super) fn silent(page: &mut Page, snapshot: &Snapshot) {
 pub(super) fn done(page: &mut Page, tally: &TallySnapshot, leads: bool) {
     let (nodes, requests) = (tally.liveness, tally.enrolment);
     page.metric("nodewell_controller_agent_nodes_total", Kind::Counter, "Nodes with a silent agent, by what was done.")
-        .sample(&[("outcome", "silenced")], nodes.silenced)
+        .sample(&[("outcome", "marked_unknown")], nodes.marked_unknown)
         .sample(&[("outcome", "collected")], nodes.collected)
         .sample(&[("outcome", "conflict")], nodes.conflicts)
         .sample(&[("outcome", "failed")], nodes.failures);
@@ -57,7 +57,7 @@ mod tests {
 
     fn tally() -> TallySnapshot {
         TallySnapshot {
-            liveness: liveness::Counts { silenced: 2, collected: 1, ..liveness::Counts::default() },
+            liveness: liveness::Counts { marked_unknown: 2, collected: 1, ..liveness::Counts::default() },
             blocked: true,
             enrolment: enrolment::Counts { approved: 3, ..enrolment::Counts::default() },
             refused: [("AnotherNode", 1)].into(),
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn what_was_done_is_counted_by_its_outcome() {
         for line in [
-            "nodewell_controller_agent_nodes_total{outcome=\"silenced\"} 2\n",
+            "nodewell_controller_agent_nodes_total{outcome=\"marked_unknown\"} 2\n",
             "nodewell_controller_agent_nodes_total{outcome=\"collected\"} 1\n",
             "nodewell_controller_agents_blocked 1\n",
             "nodewell_controller_signing_requests_total{outcome=\"approved\"} 3\n",

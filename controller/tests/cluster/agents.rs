@@ -11,7 +11,7 @@ use nodewell_reconcile::{
 };
 use nodewell_remediation::{
     enrolment::{ApprovalDecision, Request, Rule, judge},
-    liveness::{AGENT, Evidence, RawCondition, StatusView},
+    liveness::{AGENT_FIELD_MANAGER, Evidence, RawCondition, StatusView},
 };
 use rcgen::{CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, KeyPair, KeyUsagePurpose};
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ async fn agent_reports(server: &Server, node: &str, set: &[RawCondition]) {
     let file =
         json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": node }, "status": { "conditions": set } });
     let path = server.file("apply.json", &file.to_string());
-    let manager = format!("--field-manager={AGENT}");
+    let manager = format!("--field-manager={AGENT_FIELD_MANAGER}");
     let args = ["apply", "--server-side", "--force-conflicts", "--subresource=status", &manager, "-f", &path];
     server.kubectl_output(&args).unwrap();
 }
@@ -67,7 +67,7 @@ async fn a_silent_agents_conditions_turn_unknown_and_are_restored(server: Arc<Se
     let after = read(&conditions, "silent").await;
     assert_eq!(reason(&after, "DiskUnhealthy").as_deref(), Some("AgentSilent"));
     let managers = after.status.managed_fields.as_array().unwrap().iter();
-    assert_eq!(managers.filter(|entry| entry["manager"] == AGENT).count(), 1, "{after:?}");
+    assert_eq!(managers.filter(|entry| entry["manager"] == AGENT_FIELD_MANAGER).count(), 1, "{after:?}");
     agent_reports(&server, "silent", &[condition("DiskUnhealthy", "False", "DiskFine")]).await;
     assert_eq!(reason(&read(&conditions, "silent").await, "DiskUnhealthy").as_deref(), Some("DiskFine"));
 }

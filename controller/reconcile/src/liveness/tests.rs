@@ -171,7 +171,7 @@ async fn a_silent_agents_conditions_become_unknown_once() {
     assert_eq!(double.status("n1"), "Unknown");
     assert_eq!(double.status("n2"), "True");
     assert_eq!(double.on("n1", |server| (server.version, server.events.clone())), (2, vec!["AgentSilent".to_owned()]));
-    assert_eq!(reconciler.counts(), Counts { silenced: 1, ..Counts::default() });
+    assert_eq!(reconciler.counts(), Counts { marked_unknown: 1, ..Counts::default() });
 }
 
 #[tokio::test(start_paused = true)]
@@ -216,7 +216,7 @@ async fn a_returned_agent_takes_everything_back_and_may_fall_silent_again() {
     let (_keep, lease_deadline) = self::lease_deadline(999_999);
     reconciler.round(&later, &clock, &lease_deadline).await;
     assert_eq!(double.status("n1"), "Unknown");
-    assert_eq!(reconciler.counts().silenced, 2);
+    assert_eq!(reconciler.counts().marked_unknown, 2);
 }
 
 #[tokio::test(start_paused = true)]
@@ -227,7 +227,7 @@ async fn many_are_written_one_after_the_other() {
     let some = snapshot(50, &|number| if number <= 20 { 0 } else { 290 });
     let start = Instant::now();
     reconciler.round(&some, &clock(), &lease_deadline).await;
-    assert_eq!(reconciler.counts().silenced, 20);
+    assert_eq!(reconciler.counts().marked_unknown, 20);
     assert_eq!(start.elapsed(), Duration::from_millis(19 * 200));
 }
 
@@ -283,8 +283,8 @@ async fn it_runs_until_the_term_ends() {
         drop(sender);
     };
     let reported = RefCell::new(Vec::new());
-    let run =
-        reconciler.run(one_of_three, clock(), lease_deadline, |now| reported.borrow_mut().push(now.counts().silenced));
+    let run = reconciler
+        .run(one_of_three, clock(), lease_deadline, |now| reported.borrow_mut().push(now.counts().marked_unknown));
     tokio::join!(run, end);
     assert_eq!(double.status("n1"), "Unknown");
     assert_eq!(double.on("n1", |server| server.applied.len()), 1);

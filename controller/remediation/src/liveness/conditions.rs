@@ -1,18 +1,18 @@
-//! What is reported for a silent agent: the full set of its conditions, so that nothing of it is dropped, and
-//! nothing that is not its own.
+//! What is applied for a silent agent: the full set of its conditions, because an apply without one would delete it, and no
+//! condition that is not its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::ownership::{Ownership, OwnershipError};
+use super::condition_owners::{ConditionOwners, ConditionOwnersError};
 use crate::{facts::ConditionStatus, message::Message};
 
-/// The reason of every condition that stands for a silent agent.
+/// The reason of every condition that this controller applied for a silent agent.
 pub const AGENT_SILENT: &str = "AgentSilent";
 
-/// The kubelet's and the node controllers' own: an agent that claims one of them is not believed.
+/// Conditions of the kubelet and of kube-controller-manager. They are left alone even where managedFields name the agent.
 pub const KUBELET_CONDITIONS: [&str; 5] =
     ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"];
 
@@ -35,28 +35,31 @@ impl StatusView {
     ///
     /// # Errors
     /// The list of owners is not understood.
-    pub fn owners(&self) -> Result<Ownership, OwnershipError> {
+    pub fn owners(&self) -> Result<ConditionOwners, ConditionOwnersError> {
         let kinds = self.conditions.iter().filter_map(|condition| condition.get("type")?.as_str());
-        Ownership::read(&self.managed_fields, kinds)
+        ConditionOwners::read(&self.managed_fields, kinds)
     }
 
-    /// Conditions of the agent lost their owner. The API server would name `before-first-apply` for a conflict with
+    /// Conditions of the agent have no owner any more (their managedFields were emptied). The API server would name `before-first-apply` for a conflict with
     /// them: only an apply by force takes them back, and it takes nothing else from any manager at this
     /// resourceVersion.
     #[must_use]
-    pub fn has_lost_owners(&self) -> bool {
-        self.owners().is_ok_and(|owners| !owners.lost.is_empty())
+    pub fn has_ownerless_conditions(&self) -> bool {
+        self.owners().is_ok_and(|owners| !owners.ownerless.is_empty())
     }
 
-    /// The conditions that the agent owns and that may be spoken for, with their fields as they are now.
-    pub(super) fn of_agent<'a>(&'a self, owners: &'a Ownership) -> impl Iterator<Item = (&'a str, &'a RawCondition)> {
+    /// The agent's conditions without the kubelet's, with their fields as they are now.
+    pub(super) fn of_agent<'a>(
+        &'a self,
+        owners: &'a ConditionOwners,
+    ) -> impl Iterator<Item = (&'a str, &'a RawCondition)> {
         let named = self.conditions.iter().filter_map(|condition| Some((condition.get("type")?.as_str()?, condition)));
-        named.filter(|(kind, _)| owners.agents.contains_key(*kind) && !KUBELET_CONDITIONS.contains(kind))
+        named.filter(|(kind, _)| owners.agent.contains_key(*kind) && !KUBELET_CONDITIONS.contains(kind))
     }
 }
 
 /// The body of the apply on `nodes/NODE/status`, sent with `fieldManager=nodewell` and `force=false` unless
-/// [`StatusView::has_lost_owners`]. It is refused with 409 if the Node is another one, was written since `status` was
+/// [`StatusView::has_ownerless_conditions`]. It is refused with 409 if the Node is another one, was written since `status` was
 /// read, or another manager owns a field that would change.
 #[must_use]
 pub fn apply_body(node: &str, status: &StatusView, set: &[RawCondition]) -> Value {
@@ -68,37 +71,37 @@ pub fn apply_body(node: &str, status: &StatusView, set: &[RawCondition]) -> Valu
     })
 }
 
-/// All of the agent's conditions, each Unknown since `now`; one that was Unknown keeps its time, one that another
+/// All of the agent's conditions, each Unknown since `now`. One that was Unknown keeps its transition time, one that another
 /// manager writes too keeps its content.
-pub(super) fn silenced(
+pub(super) fn unknown_conditions(
     status: &StatusView,
-    owners: &Ownership,
+    owners: &ConditionOwners,
     silent_since: Timestamp,
     now: Timestamp,
 ) -> Vec<RawCondition> {
     let of_agent = status.of_agent(owners);
     of_agent
         .map(|(kind, condition)| match owners.is_shared(kind) {
-            true => owned_fields(condition, &owners.agents[kind]),
-            false => unknown(condition, silent_since, now),
+            true => owned_fields(condition, &owners.agent[kind]),
+            false => unknown_condition(condition, silent_since, now),
         })
         .collect()
 }
 
-/// What stays when an agent's conditions are collected: an apply without a condition that the agent made deletes the
+/// What stays when a removed agent's conditions are deleted: those that another manager writes too. An apply without a condition that the agent made deletes the
 /// entry, and the other writer's fields with it (seen on kube-apiserver 1.36).
-pub(super) fn collected(status: &StatusView, owners: &Ownership) -> Vec<RawCondition> {
+pub(super) fn shared_conditions(status: &StatusView, owners: &ConditionOwners) -> Vec<RawCondition> {
     let shared = status.of_agent(owners).filter(|(kind, _)| owners.is_shared(kind));
-    shared.map(|(kind, condition)| owned_fields(condition, &owners.agents[kind])).collect()
+    shared.map(|(kind, condition)| owned_fields(condition, &owners.agent[kind])).collect()
 }
 
-/// The fields that are the agent's, as they are: applying the same again is no conflict.
+/// The fields that the agent owns, as they are: applying the same again is no conflict.
 fn owned_fields(condition: &RawCondition, fields: &BTreeSet<String>) -> RawCondition {
-    let ours = condition.iter().filter(|(name, _)| *name == "type" || fields.contains(*name));
-    ours.map(|(name, value)| (name.clone(), value.clone())).collect()
+    let owned = condition.iter().filter(|(name, _)| *name == "type" || fields.contains(*name));
+    owned.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-fn unknown(condition: &RawCondition, silent_since: Timestamp, now: Timestamp) -> RawCondition {
+fn unknown_condition(condition: &RawCondition, silent_since: Timestamp, now: Timestamp) -> RawCondition {
     let was_unknown = text(condition, "status") == "Unknown";
     let before = condition.get("lastTransitionTime").filter(|_| was_unknown).cloned();
     let pairs = [
@@ -108,7 +111,7 @@ fn unknown(condition: &RawCondition, silent_since: Timestamp, now: Timestamp) ->
         ("message", silent_message(condition, silent_since).into()),
         ("lastTransitionTime", before.unwrap_or_else(|| seconds(now).into())),
     ];
-    // The last heartbeat stays: it is when the agent spoke last.
+    // The last heartbeat stays: it is when the agent reported last.
     let heartbeat = condition.get("lastHeartbeatTime").map(|at| ("lastHeartbeatTime", at.clone()));
     pairs.into_iter().chain(heartbeat).map(|(name, value)| (name.to_owned(), value)).collect()
 }
@@ -123,15 +126,15 @@ fn silent_message(condition: &RawCondition, silent_since: Timestamp) -> String {
     Message::of("AgentSilent/wasTrue", &[("since", &since), ("reason", &reason), ("message", &message)]).text
 }
 
-/// Every condition that may be spoken for reports it already.
-pub(super) fn is_silenced(status: &StatusView, owners: &Ownership) -> bool {
+/// Every condition that the agent alone owns reports its silence already.
+pub(super) fn is_reported_unknown(status: &StatusView, owners: &ConditionOwners) -> bool {
     let mut alone = status.of_agent(owners).filter(|(kind, _)| !owners.is_shared(kind));
     alone
         .all(|(_, condition)| text(condition, "reason") == AGENT_SILENT && truth(condition) == ConditionStatus::Unknown)
 }
 
-/// Since when the youngest of them reports it, by the wall clock of whichever controller wrote it.
-pub(super) fn silenced_since(status: &StatusView, owners: &Ownership) -> Option<Timestamp> {
+/// Since when all of them report it, by the wall clock of the controller that wrote the last.
+pub(super) fn unknown_since(status: &StatusView, owners: &ConditionOwners) -> Option<Timestamp> {
     let alone = status.of_agent(owners).filter(|(kind, _)| !owners.is_shared(kind));
     let times: Option<Vec<Timestamp>> =
         alone.map(|(_, condition)| text(condition, "lastTransitionTime").parse().ok()).collect();
@@ -139,7 +142,7 @@ pub(super) fn silenced_since(status: &StatusView, owners: &Ownership) -> Option<
 }
 
 /// The agent's last heartbeats, by type.
-pub(super) fn heartbeats(status: &StatusView, owners: &Ownership) -> BTreeMap<String, Option<Timestamp>> {
+pub(super) fn heartbeats(status: &StatusView, owners: &ConditionOwners) -> BTreeMap<String, Option<Timestamp>> {
     let all = status.of_agent(owners);
     all.map(|(kind, condition)| (kind.to_owned(), text(condition, "lastHeartbeatTime").parse().ok())).collect()
 }

@@ -3,9 +3,9 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
-    Sign, Silence, SilenceMemory, SilenceTimeouts,
+    SilenceMemory, SilenceSign, SilenceTimeouts, SilentAgent,
+    condition_owners::{ConditionOwners, ConditionOwnersError},
     conditions::{self, RawCondition, StatusView},
-    ownership::{Ownership, OwnershipError},
 };
 use crate::time::{Moment, Now};
 
@@ -14,25 +14,25 @@ use crate::time::{Moment, Now};
 pub enum LivenessAction {
     /// Applies the full set of the agent's conditions, each Unknown.
     MarkUnknown(Vec<RawCondition>),
-    /// Applies what is left of the set: the agent was removed.
+    /// Applies the set without the conditions that are the agent's alone, which deletes those: the agent was removed.
     Collect(Vec<RawCondition>),
     /// Nothing: why.
-    Leave(Leave),
+    Leave(LeaveReason),
 }
 
 /// Why a node is left as it is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Leave {
+pub enum LeaveReason {
     #[error("the Node is gone, or is another one of the name")]
     AnotherNode,
-    #[error("the agent has spoken meanwhile")]
-    Back,
+    #[error("the agent has reported meanwhile")]
+    AgentReported,
     #[error("no condition on it is the agent's")]
-    NothingOfOurs,
+    NoConditionOfAgent,
     #[error("its conditions say so already")]
-    Done,
+    AlreadyUnknown,
     #[error(transparent)]
-    Owners(#[from] OwnershipError),
+    Owners(#[from] ConditionOwnersError),
 }
 
 /// What the API server reports of one node now: read after the decision to look, the Lease after the Node.
@@ -46,86 +46,89 @@ pub struct Evidence {
 /// What is to be applied, if anything.
 #[must_use]
 pub fn judge(
-    silence: &Silence,
+    silent: &SilentAgent,
     evidence: &Evidence,
     memory: &SilenceMemory,
     timeouts: &SilenceTimeouts,
     now: Now,
 ) -> LivenessAction {
-    verdict(silence, evidence, memory, timeouts, now).unwrap_or_else(LivenessAction::Leave)
+    verdict(silent, evidence, memory, timeouts, now).unwrap_or_else(LivenessAction::Leave)
 }
 
 fn verdict(
-    silence: &Silence,
+    silent: &SilentAgent,
     Evidence { status, lease }: &Evidence,
     memory: &SilenceMemory,
     timeouts: &SilenceTimeouts,
     now: Now,
-) -> Result<LivenessAction, Leave> {
-    if status.uid != silence.uid {
-        return Err(Leave::AnotherNode);
+) -> Result<LivenessAction, LeaveReason> {
+    if status.uid != silent.uid {
+        return Err(LeaveReason::AnotherNode);
     }
     let mut owners = status.owners()?;
-    // Another writer whose name was lost too may write them (Node Problem Detector): its writes are seen.
-    let signs = memory.of(&silence.node);
-    owners.keep_lost(|kind| signs.is_some_and(|signs| signs.is_quiet(kind, now.moment, timeouts.heartbeat)));
+    // Where managedFields were emptied, another writer (Node Problem Detector) may own them: then their heartbeats move on.
+    let signs = memory.of(&silent.node);
+    owners.retain_ownerless(|kind| {
+        signs.is_some_and(|signs| signs.is_unchanged_for(kind, now.moment, timeouts.heartbeat))
+    });
     if status.of_agent(&owners).next().is_none() {
-        return Err(Leave::NothingOfOurs);
+        return Err(LeaveReason::NoConditionOfAgent);
     }
-    let since = still_silent(silence, status, *lease, &owners, memory, timeouts, now).ok_or(Leave::Back)?;
-    if !conditions::is_silenced(status, &owners) {
+    let since =
+        still_silent(silent, status, *lease, &owners, memory, timeouts, now).ok_or(LeaveReason::AgentReported)?;
+    if !conditions::is_reported_unknown(status, &owners) {
         let since = wall(now, since);
-        return Ok(LivenessAction::MarkUnknown(conditions::silenced(status, &owners, since, now.wall)));
+        return Ok(LivenessAction::MarkUnknown(conditions::unknown_conditions(status, &owners, since, now.wall)));
     }
-    let lease_gone = memory.of(&silence.node).and_then(|signs| signs.lease_gone);
+    let lease_gone = memory.of(&silent.node).and_then(|signs| signs.lease_gone);
     let removed = is_removed(status, &owners, *lease, lease_gone, timeouts, now);
-    if removed && owners.agents.keys().any(|kind| !owners.is_shared(kind)) {
-        return Ok(LivenessAction::Collect(conditions::collected(status, &owners)));
+    if removed && owners.agent.keys().any(|kind| !owners.is_shared(kind)) {
+        return Ok(LivenessAction::Collect(conditions::shared_conditions(status, &owners)));
     }
-    Err(Leave::Done)
+    Err(LeaveReason::AlreadyUnknown)
 }
 
-/// Since when, if what the API server reports now is what we knew.
+/// Since when the agent is silent, if what the API server reports now is what the watch showed.
 fn still_silent(
-    silence: &Silence,
+    silent: &SilentAgent,
     status: &StatusView,
     lease: Option<Option<Timestamp>>,
-    owners: &Ownership,
+    owners: &ConditionOwners,
     memory: &SilenceMemory,
     timeouts: &SilenceTimeouts,
     now: Now,
 ) -> Option<Moment> {
-    match (silence.sign, lease) {
-        (Sign::Lease { renewed }, Some(now)) => (renewed == now).then_some(silence.since),
-        // It has gone, or come, since the survey: the next one knows.
-        (Sign::Lease { .. }, None) | (Sign::Heartbeats, Some(_)) => None,
-        (Sign::Heartbeats, None) => {
-            let since = memory.of(&silence.node)?.quiet_since(&conditions::heartbeats(status, owners))?;
+    match (silent.sign, lease) {
+        (SilenceSign::Lease { renewed }, Some(now)) => (renewed == now).then_some(silent.since),
+        // The Lease was deleted or created since the survey: the next survey goes by it.
+        (SilenceSign::Lease { .. }, None) | (SilenceSign::Heartbeats, Some(_)) => None,
+        (SilenceSign::Heartbeats, None) => {
+            let since = memory.of(&silent.node)?.unchanged_since(&conditions::heartbeats(status, owners))?;
             (now.moment.since(since) > timeouts.heartbeat).then_some(since)
         }
     }
 }
 
-/// Whether no agent is expected to report them any more.
+/// Whether the agent counts as removed: none is expected to report its conditions any more.
 fn is_removed(
     status: &StatusView,
-    owners: &Ownership,
+    owners: &ConditionOwners,
     lease: Option<Option<Timestamp>>,
     lease_gone: Option<Moment>,
     timeouts: &SilenceTimeouts,
     now: Now,
 ) -> bool {
-    let taken_away = lease_gone.is_some_and(|since| now.moment.since(since) >= timeouts.withdrawn);
-    if lease.is_none() && taken_away {
+    let was_deleted = lease_gone.is_some_and(|since| now.moment.since(since) >= timeouts.lease_deleted);
+    if lease.is_none() && was_deleted {
         return true;
     }
     // By the wall clock: this has to outlive the controller that wrote it.
-    let marked = conditions::silenced_since(status, owners).map(|since| now.wall.duration_since(since));
+    let reported_for = conditions::unknown_since(status, owners).map(|since| now.wall.duration_since(since));
     let after = if lease.is_some() { timeouts.collect_leased } else { timeouts.collect };
-    marked.is_some_and(|lasted| lasted >= SignedDuration::try_from(after).unwrap_or(SignedDuration::MAX))
+    reported_for.is_some_and(|lasted| lasted >= SignedDuration::try_from(after).unwrap_or(SignedDuration::MAX))
 }
 
-/// A moment of ours for people.
+/// A moment of the monotonic clock as wall time, for people.
 fn wall(now: Now, moment: Moment) -> Timestamp {
     let ago = SignedDuration::try_from(now.moment.since(moment)).unwrap_or_default();
     now.wall.checked_sub(ago).unwrap_or(now.wall)

@@ -1,4 +1,4 @@
-//! What one controller has seen of agents' signs of life; losing it only delays.
+//! What this controller process has seen of agents' signs of life; losing it only delays.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -11,7 +11,7 @@ use crate::{
     time::{Moment, Now},
 };
 
-/// Heartbeats, boots and Leases as they were seen to move, by node.
+/// When heartbeats, boot IDs and Leases were seen to change, by node.
 #[derive(Debug, Clone, Default)]
 pub struct SilenceMemory {
     nodes: BTreeMap<String, SignsOfLife>,
@@ -20,15 +20,16 @@ pub struct SilenceMemory {
 #[derive(Debug, Clone)]
 pub(super) struct SignsOfLife {
     uid: String,
+    /// The boot ID, and when it was first seen.
     boot: (String, Moment),
-    /// How the boot was first met: at our own start every boot is new to us, and none is a reboot.
+    /// The boot ID was seen to change. When this process starts every boot ID is new to it, and none is a reboot.
     rebooted: bool,
-    /// Type → heartbeat and when we first saw it.
+    /// By condition type: the heartbeat, and when it was first seen.
     heartbeats: BTreeMap<String, (Timestamp, Moment)>,
-    /// A Lease was there, and since when it is not any more.
     had_lease: bool,
+    /// Since when a Lease that was there is gone.
     pub(super) lease_gone: Option<Moment>,
-    /// Nothing is looked for before.
+    /// The node is not looked at again before.
     recheck_after: Option<Moment>,
 }
 
@@ -38,8 +39,8 @@ impl SilenceMemory {
     pub fn observe(mut self, snapshot: &Snapshot, now: Now) -> Self {
         self.nodes.retain(|name, _| snapshot.nodes.contains_key(name));
         for (name, node) in &snapshot.nodes {
-            let fresh = self.nodes.get(name).is_none_or(|signs| signs.uid != node.uid);
-            if fresh {
+            let is_new = self.nodes.get(name).is_none_or(|signs| signs.uid != node.uid);
+            if is_new {
                 self.nodes.insert(name.clone(), SignsOfLife::new(node, now.moment));
             }
             if let Some(signs) = self.nodes.get_mut(name) {
@@ -95,21 +96,22 @@ impl SignsOfLife {
         self.heartbeats = newer;
     }
 
-    /// Since when a heartbeat of any of `kinds` has not moved; nothing if none was seen, or one is not as we know it.
-    pub(super) fn quiet_since(&self, beats: &BTreeMap<String, Option<Timestamp>>) -> Option<Moment> {
+    /// Since when none of these heartbeats has changed; nothing if there is none, or one is not the heartbeat that was seen
+    /// last.
+    pub(super) fn unchanged_since(&self, beats: &BTreeMap<String, Option<Timestamp>>) -> Option<Moment> {
         let known = |kind: &str, at: Timestamp| self.heartbeats.get(kind).filter(|(before, _)| *before == at);
         let times: Option<Vec<Moment>> =
             beats.iter().map(|(kind, at)| known(kind, (*at)?).map(|(_, since)| *since)).collect();
         times?.into_iter().max()
     }
 
-    /// The heartbeat of this condition was seen, and has not moved for longer than `timeouts`.
-    pub(super) fn is_quiet(&self, kind: &str, now: Moment, timeouts: Duration) -> bool {
-        self.heartbeats.get(kind).is_some_and(|(_, since)| now.since(*since) > timeouts)
+    /// The heartbeat of this condition was seen, and has not changed for longer than `timeout`.
+    pub(super) fn is_unchanged_for(&self, kind: &str, now: Moment, timeout: Duration) -> bool {
+        self.heartbeats.get(kind).is_some_and(|(_, since)| now.since(*since) > timeout)
     }
 
-    /// Since when *some* condition that is not the kubelet's has not been written: a reason to look closer.
-    pub(super) fn oldest_quiet(&self) -> Option<Moment> {
+    /// Since when *some* condition that is not the kubelet's has had the same heartbeat: a reason to look closer.
+    pub(super) fn oldest_unchanged(&self) -> Option<Moment> {
         self.heartbeats.values().map(|(_, since)| *since).min()
     }
 

@@ -89,7 +89,7 @@ fn owned(manager: &str, operation: &str, kinds: &[&str]) -> Value {
 fn evidence(conditions: Vec<RawCondition>) -> Evidence {
     let managed_fields = json!([
         owned("kubelet", "Update", &["Ready"]),
-        owned(AGENT, "Apply", &["DiskUnhealthy", "KernelDeadlock", "Shared"]),
+        owned(AGENT_FIELD_MANAGER, "Apply", &["DiskUnhealthy", "KernelDeadlock", "Shared"]),
         owned("node-problem-detector", "Update", &["Shared"]),
     ]);
     let status = StatusView { uid: "uid-n1".into(), resource_version: "9".into(), managed_fields, conditions };
@@ -105,12 +105,12 @@ fn reported() -> Vec<RawCondition> {
     ]
 }
 
-fn silence() -> Silence {
-    Silence {
+fn silence() -> SilentAgent {
+    SilentAgent {
         node: "n1".into(),
         uid: "uid-n1".into(),
         since: secs(0),
-        sign: Sign::Lease { renewed: Some(SPOKE.parse().unwrap()) },
+        sign: SilenceSign::Lease { renewed: Some(SPOKE.parse().unwrap()) },
     }
 }
 
@@ -118,7 +118,7 @@ fn judged(evidence: &Evidence, now: u64) -> LivenessAction {
     judge(&silence(), evidence, &SilenceMemory::default(), &SilenceTimeouts::default(), at(now))
 }
 
-fn silenced_at(since: &str) -> Vec<RawCondition> {
+fn unknown_at(since: &str) -> Vec<RawCondition> {
     let mut set = reported();
     for one in &mut set[1..3] {
         one.insert("status".into(), "Unknown".into());

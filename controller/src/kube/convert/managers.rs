@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
-use nodewell_remediation::liveness::AGENT;
+use nodewell_remediation::liveness::AGENT_FIELD_MANAGER;
 use serde_json::Value;
 
 /// The name under which kubelets write the status of their Nodes.
@@ -18,7 +18,7 @@ pub(super) fn own_types(entries: &[ManagedFieldsEntry]) -> BTreeSet<String> {
 
 fn is_own(entry: &ManagedFieldsEntry) -> bool {
     let manager = entry.manager.as_deref();
-    entry.subresource.as_deref() == Some("status") && (manager == Some(KUBELET) || manager == Some(AGENT))
+    entry.subresource.as_deref() == Some("status") && (manager == Some(KUBELET) || manager == Some(AGENT_FIELD_MANAGER))
 }
 
 fn statuses(entry: &ManagedFieldsEntry) -> Vec<String> {

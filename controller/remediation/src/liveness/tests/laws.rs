@@ -33,7 +33,7 @@ fn subset() -> impl Strategy<Value = Vec<&'static str>> {
 proptest! {
     #[test]
     fn owners_are_read_from_any_json_without_a_panic(json in any_json()) {
-        let _ = Ownership::read(&json, KINDS.into_iter());
+        let _ = ConditionOwners::read(&json, KINDS.into_iter());
     }
 
     #[test]
@@ -42,7 +42,7 @@ proptest! {
     ) {
         let conditions: Vec<RawCondition> = present.iter().map(|kind| raw(kind, &status, "R", SPOKE)).collect();
         let mut all = evidence(conditions.clone());
-        all.status.managed_fields = json!([owned(AGENT, "Apply", &agents), owned("another", "Update", &others)]);
+        all.status.managed_fields = json!([owned(AGENT_FIELD_MANAGER, "Apply", &agents), owned("another", "Update", &others)]);
         let LivenessAction::MarkUnknown(set) = judged(&all, 300) else { return Ok(()) };
         let kinds: Vec<&str> = set.iter().map(|one| one["type"].as_str().unwrap()).collect();
         let expected: Vec<&str> = present.iter().copied()
@@ -60,6 +60,6 @@ proptest! {
         // Reported once, it is not reported again.
         let mut after = all.clone();
         after.status.conditions = set;
-        prop_assert_eq!(judged(&after, 400), LivenessAction::Leave(Leave::Done));
+        prop_assert_eq!(judged(&after, 400), LivenessAction::Leave(LeaveReason::AlreadyUnknown));
     }
 }

@@ -21,7 +21,7 @@ fn conditions_whose_owners_were_emptied_are_spoken_for() {
         let kinds: Vec<&str> = set.iter().map(|condition| condition["type"].as_str().unwrap()).collect();
         assert_eq!(kinds, ["DiskUnhealthy", "KernelDeadlock"], "neither the kubelet's nor what no agent writes");
         assert!(set.iter().all(|condition| condition["status"] == "Unknown" && condition["reason"] == AGENT_SILENT));
-        assert!(evidence.status.has_lost_owners());
+        assert!(evidence.status.has_ownerless_conditions());
         // Who is heard of writes them, whatever its name was.
         let mut moved = snapshot.clone();
         moved.nodes.get_mut("n1").unwrap().conditions[2] =
@@ -31,28 +31,28 @@ fn conditions_whose_owners_were_emptied_are_spoken_for() {
         assert_eq!(set.len(), 1, "{set:?}");
         assert_eq!(
             judged(&evidence, &SilenceMemory::default()),
-            LivenessAction::Leave(Leave::NothingOfOurs),
+            LivenessAction::Leave(LeaveReason::NoConditionOfAgent),
             "not before it was seen"
         );
     }
-    assert!(!evidence(reported()).status.has_lost_owners());
+    assert!(!evidence(reported()).status.has_ownerless_conditions());
 }
 
 #[test]
 fn who_does_not_know_the_owners_writes_nothing() {
     let mut blind = evidence(reported());
     blind.status.managed_fields = json!({});
-    assert_eq!(judged(&blind, 300), LivenessAction::Leave(Leave::Owners(OwnershipError::Missing)));
+    assert_eq!(judged(&blind, 300), LivenessAction::Leave(LeaveReason::Owners(ConditionOwnersError::Missing)));
     let mut foreign = evidence(reported());
     foreign.status.managed_fields =
         json!([owned("node-problem-detector", "Update", &["DiskUnhealthy", "KernelDeadlock"])]);
-    assert_eq!(judged(&foreign, 300), LivenessAction::Leave(Leave::NothingOfOurs));
+    assert_eq!(judged(&foreign, 300), LivenessAction::Leave(LeaveReason::NoConditionOfAgent));
     let mut greedy = evidence(reported());
     let npd = owned("node-problem-detector", "Update", &["DiskUnhealthy", "KernelDeadlock"]);
-    greedy.status.managed_fields = json!([owned(AGENT, "Apply", &["Ready", "MemoryPressure"]), npd]);
+    greedy.status.managed_fields = json!([owned(AGENT_FIELD_MANAGER, "Apply", &["Ready", "MemoryPressure"]), npd]);
     assert_eq!(
         judged(&greedy, 300),
-        LivenessAction::Leave(Leave::NothingOfOurs),
+        LivenessAction::Leave(LeaveReason::NoConditionOfAgent),
         "Ready is the kubelet's, whatever client applied it"
     );
 }

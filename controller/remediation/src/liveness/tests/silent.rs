@@ -15,7 +15,7 @@ fn look(snapshot: &Snapshot, now: u64) -> Survey {
 }
 
 fn names(survey: &Survey) -> Vec<&str> {
-    survey.silent.iter().map(|silence| silence.node.as_str()).collect()
+    survey.silent.iter().map(|agent| agent.node.as_str()).collect()
 }
 
 #[test]

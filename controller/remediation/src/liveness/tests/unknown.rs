@@ -41,16 +41,19 @@ fn a_long_message_is_cut_on_a_character() {
 fn an_agent_that_is_back_is_left_alone() {
     let mut renewed = evidence(reported());
     renewed.lease = Some(Some("2026-01-01T00:04:59Z".parse().unwrap()));
-    assert_eq!(judged(&renewed, 300), LivenessAction::Leave(Leave::Back));
+    assert_eq!(judged(&renewed, 300), LivenessAction::Leave(LeaveReason::AgentReported));
     let mut gone = evidence(reported());
     gone.lease = None;
-    assert_eq!(judged(&gone, 300), LivenessAction::Leave(Leave::Back));
+    assert_eq!(judged(&gone, 300), LivenessAction::Leave(LeaveReason::AgentReported));
     let mut another = evidence(reported());
     another.status.uid = "other".into();
-    assert_eq!(judged(&another, 300), LivenessAction::Leave(Leave::AnotherNode));
+    assert_eq!(judged(&another, 300), LivenessAction::Leave(LeaveReason::AnotherNode));
 }
 
 #[test]
 fn what_was_reported_is_not_reported_again() {
-    assert_eq!(judged(&evidence(silenced_at("2026-01-01T00:05:00Z")), 400), LivenessAction::Leave(Leave::Done));
+    assert_eq!(
+        judged(&evidence(unknown_at("2026-01-01T00:05:00Z")), 400),
+        LivenessAction::Leave(LeaveReason::AlreadyUnknown)
+    );
 }

@@ -9,28 +9,28 @@ use serde_json::Value;
 
 use crate::facts::CATALOGUE;
 
-/// The agent's name as a writer (`FIELD_MANAGER` of its exporter).
-pub const AGENT: &str = "nodewell";
-/// The manager that the API server names for what was there before the first apply: all that had no owner any more.
+/// The agent's field manager (`FIELD_MANAGER` of its exporter).
+pub const AGENT_FIELD_MANAGER: &str = "nodewell";
+/// The field manager that the API server names for fields that had no owner before the first apply.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
-/// What one manager owns of each condition: type → names of fields.
-pub type Fields = BTreeMap<String, BTreeSet<String>>;
+/// What one field manager owns of each condition: its type, and the names of fields.
+pub type OwnedFields = BTreeMap<String, BTreeSet<String>>;
 
-/// Who owns what of a Node's conditions.
+/// Which field manager owns what of a Node's conditions.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Ownership {
-    /// What the agent's applies of the status own.
-    pub agents: Fields,
-    /// What any other manager owns, whatever the operation.
-    pub others: Fields,
-    /// Types of the catalogue among `agents` that have lost their owner.
-    pub lost: BTreeSet<String>,
+pub struct ConditionOwners {
+    /// What the agent owns by its applies of the status.
+    pub agent: OwnedFields,
+    /// What any other manager owns, by apply or update.
+    pub others: OwnedFields,
+    /// Types among `agent` that no field manager owns and that only the agent reports.
+    pub ownerless: BTreeSet<String>,
 }
 
 /// Why the owners are not known; nothing is written then.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum OwnershipError {
+pub enum ConditionOwnersError {
     #[error("metadata.managedFields is no list")]
     Missing,
     #[error("managedFields of {manager:?} have no fieldsV1 that can be read")]
@@ -39,63 +39,67 @@ pub enum OwnershipError {
     Key { manager: String, key: String },
 }
 
-impl Ownership {
+impl ConditionOwners {
     /// Reads `metadata.managedFields` as the API server gives it; nothing there is an empty list. Conditions of these
-    /// `kinds` that are in the catalogue and have no owner are the agent's: a client that emptied the list has not
+    /// `kinds` that the agent may report and that have no owner are the agent's: a client that emptied the list has not
     /// given them to another manager.
     ///
     /// # Errors
-    /// If anything in it is not understood: a caller that does not know the owners does not write.
-    pub fn read<'a>(managed_fields: &Value, kinds: impl Iterator<Item = &'a str>) -> Result<Self, OwnershipError> {
+    /// Anything in it is not understood: a caller that does not know the owners does not write.
+    pub fn read<'a>(
+        managed_fields: &Value,
+        kinds: impl Iterator<Item = &'a str>,
+    ) -> Result<Self, ConditionOwnersError> {
         let mut owners = Self::default();
         let entries = match managed_fields {
             Value::Null => &[],
-            list => list.as_array().ok_or(OwnershipError::Missing)?.as_slice(),
+            list => list.as_array().ok_or(ConditionOwnersError::Missing)?.as_slice(),
         };
         for entry in entries {
             owners.add(entry)?;
         }
-        kinds.for_each(|kind| owners.adopt(kind));
+        kinds.for_each(|kind| owners.add_ownerless(kind));
         Ok(owners)
     }
 
     /// Of the types without an owner only those stay the agent's of which this is true.
-    pub(super) fn keep_lost(&mut self, is_kept: impl Fn(&str) -> bool) {
-        let (agents, lost) = (&mut self.agents, &mut self.lost);
-        lost.retain(|kind| is_kept(kind) || agents.remove(kind).is_none());
+    pub(super) fn retain_ownerless(&mut self, is_agents: impl Fn(&str) -> bool) {
+        let (agent, ownerless) = (&mut self.agent, &mut self.ownerless);
+        ownerless.retain(|kind| is_agents(kind) || agent.remove(kind).is_none());
     }
 
-    fn adopt(&mut self, kind: &str) {
-        if !CATALOGUE.contains(&kind) || self.agents.contains_key(kind) || self.others.contains_key(kind) {
+    fn add_ownerless(&mut self, kind: &str) {
+        if !CATALOGUE.contains(&kind) || self.agent.contains_key(kind) || self.others.contains_key(kind) {
             return;
         }
-        self.agents.insert(kind.to_owned(), BTreeSet::new());
-        self.lost.insert(kind.to_owned());
+        self.agent.insert(kind.to_owned(), BTreeSet::new());
+        self.ownerless.insert(kind.to_owned());
     }
 
-    fn add(&mut self, entry: &Value) -> Result<(), OwnershipError> {
+    fn add(&mut self, entry: &Value) -> Result<(), ConditionOwnersError> {
         let manager = entry["manager"].as_str().unwrap_or_default();
         if manager == BEFORE_FIRST_APPLY {
             return Ok(());
         }
         let fields = entry["fieldsV1"].as_object();
-        let fields = fields.ok_or_else(|| OwnershipError::Unreadable { manager: manager.to_owned() })?;
+        let fields = fields.ok_or_else(|| ConditionOwnersError::Unreadable { manager: manager.to_owned() })?;
         // An Update of the same name is another manager to the server, and not what an agent does.
-        let is_agents = manager == AGENT && entry["operation"] == "Apply" && entry["subresource"] == "status";
-        let into = if is_agents { &mut self.agents } else { &mut self.others };
+        let is_agents =
+            manager == AGENT_FIELD_MANAGER && entry["operation"] == "Apply" && entry["subresource"] == "status";
+        let into = if is_agents { &mut self.agent } else { &mut self.others };
         let Some(conditions) = fields.get("f:status").and_then(|status| status.get("f:conditions")) else {
             return Ok(());
         };
         for (key, owned) in conditions.as_object().into_iter().flatten().filter(|(key, _)| *key != ".") {
-            let kind =
-                kind_of(key).ok_or_else(|| OwnershipError::Key { manager: manager.to_owned(), key: key.clone() })?;
+            let kind = kind_of(key)
+                .ok_or_else(|| ConditionOwnersError::Key { manager: manager.to_owned(), key: key.clone() })?;
             let names = owned.as_object().into_iter().flatten().filter_map(|(name, _)| name.strip_prefix("f:"));
             into.entry(kind).or_default().extend(names.map(str::to_owned));
         }
         Ok(())
     }
 
-    /// Another manager owns a part of what this condition reports, or that it is there.
+    /// Another manager owns the condition's entry or a field of it other than its heartbeat.
     #[must_use]
     pub fn is_shared(&self, kind: &str) -> bool {
         self.others.get(kind).is_some_and(|fields| fields.iter().any(|field| field != "lastHeartbeatTime"))
@@ -114,8 +118,8 @@ mod tests {
 
     use super::*;
 
-    fn read(managed_fields: &Value) -> Result<Ownership, OwnershipError> {
-        Ownership::read(managed_fields, std::iter::empty())
+    fn read(managed_fields: &Value) -> Result<ConditionOwners, ConditionOwnersError> {
+        ConditionOwners::read(managed_fields, std::iter::empty())
     }
 
     fn entry(manager: &str, operation: &str, kinds: &[&str]) -> Value {
@@ -133,30 +137,31 @@ mod tests {
         let kubelet = json!({ "manager": "kubelet", "operation": "Update", "subresource": "status", "fieldsV1": {
             "f:metadata": { "f:labels": {} }, "f:status": { "f:conditions": {
                 "k:{\"type\":\"Ready\"}": { "f:lastHeartbeatTime": {}, "f:status": {} } } } } });
-        let read = read(&json!([kubelet, entry(AGENT, "Apply", &["DiskUnhealthy", "KernelDeadlock"])])).unwrap();
-        assert_eq!(read.agents.keys().collect::<Vec<_>>(), ["DiskUnhealthy", "KernelDeadlock"]);
-        assert_eq!(read.agents["DiskUnhealthy"], ["reason", "status", "type"].map(str::to_owned).into());
+        let read =
+            read(&json!([kubelet, entry(AGENT_FIELD_MANAGER, "Apply", &["DiskUnhealthy", "KernelDeadlock"])])).unwrap();
+        assert_eq!(read.agent.keys().collect::<Vec<_>>(), ["DiskUnhealthy", "KernelDeadlock"]);
+        assert_eq!(read.agent["DiskUnhealthy"], ["reason", "status", "type"].map(str::to_owned).into());
         assert!(read.is_shared("Ready") && !read.is_shared("DiskUnhealthy"));
     }
 
     #[test]
     fn an_update_under_the_agents_name_is_another_client() {
-        let update = read(&json!([entry(AGENT, "Update", &["KernelDeadlock"])])).unwrap();
-        assert!(update.agents.is_empty() && update.is_shared("KernelDeadlock"));
+        let update = read(&json!([entry(AGENT_FIELD_MANAGER, "Update", &["KernelDeadlock"])])).unwrap();
+        assert!(update.agent.is_empty() && update.is_shared("KernelDeadlock"));
         let prefix = read(&json!([entry("nodewell-controller", "Apply", &["KernelDeadlock"])])).unwrap();
-        assert!(prefix.agents.is_empty());
+        assert!(prefix.agent.is_empty());
     }
 
     #[test]
     fn what_is_not_understood_is_an_error_and_not_an_empty_set() {
-        assert_eq!(read(&json!({})), Err(OwnershipError::Missing));
+        assert_eq!(read(&json!({})), Err(ConditionOwnersError::Missing));
         let odd = json!([{ "manager": "x", "operation": "Apply" }]);
-        assert!(matches!(read(&odd), Err(OwnershipError::Unreadable { .. })));
+        assert!(matches!(read(&odd), Err(ConditionOwnersError::Unreadable { .. })));
         for key in ["k:{\"type\"", "v:1", "k:{\"name\":\"x\"}", "i:0"] {
-            let odd = json!([{ "manager": AGENT, "fieldsV1": { "f:status": { "f:conditions": { key: {} } } } }]);
-            assert!(matches!(read(&odd), Err(OwnershipError::Key { .. })), "{key}");
+            let odd = json!([{ "manager": AGENT_FIELD_MANAGER, "fieldsV1": { "f:status": { "f:conditions": { key: {} } } } }]);
+            assert!(matches!(read(&odd), Err(ConditionOwnersError::Key { .. })), "{key}");
         }
-        assert_eq!(read(&json!([])), Ok(Ownership::default()));
+        assert_eq!(read(&json!([])), Ok(ConditionOwners::default()));
     }
 
     /// `managedFields: [{}]` is a request that the API server carries out, and shows no list afterwards.
@@ -165,15 +170,15 @@ mod tests {
         let kinds = ["DiskUnhealthy", "KernelDeadlock", "Ready", "FenceReady", "EtcdIsVoter"];
         let npd = entry("node-problem-detector", "Update", &["KernelDeadlock"]);
         for emptied in [Value::Null, json!([]), json!([entry(BEFORE_FIRST_APPLY, "Update", &kinds)])] {
-            let read = Ownership::read(&emptied, kinds.into_iter()).unwrap();
-            assert_eq!(read.agents.keys().collect::<Vec<_>>(), ["DiskUnhealthy", "KernelDeadlock"], "{emptied}");
-            assert!(!read.is_shared("DiskUnhealthy") && read.lost.len() == 2, "{read:?}");
+            let read = ConditionOwners::read(&emptied, kinds.into_iter()).unwrap();
+            assert_eq!(read.agent.keys().collect::<Vec<_>>(), ["DiskUnhealthy", "KernelDeadlock"], "{emptied}");
+            assert!(!read.is_shared("DiskUnhealthy") && read.ownerless.len() == 2, "{read:?}");
         }
-        let with =
-            Ownership::read(&json!([npd, entry(BEFORE_FIRST_APPLY, "Update", &kinds)]), kinds.into_iter()).unwrap();
-        assert_eq!(with.agents.keys().collect::<Vec<_>>(), ["DiskUnhealthy"], "the other is another client's");
-        let whole = entry(AGENT, "Apply", &["DiskUnhealthy"]);
-        let whole = Ownership::read(&json!([whole]), ["DiskUnhealthy"].into_iter()).unwrap();
-        assert!(whole.lost.is_empty() && !whole.agents["DiskUnhealthy"].is_empty());
+        let with = ConditionOwners::read(&json!([npd, entry(BEFORE_FIRST_APPLY, "Update", &kinds)]), kinds.into_iter())
+            .unwrap();
+        assert_eq!(with.agent.keys().collect::<Vec<_>>(), ["DiskUnhealthy"], "the other is another client's");
+        let whole = entry(AGENT_FIELD_MANAGER, "Apply", &["DiskUnhealthy"]);
+        let whole = ConditionOwners::read(&json!([whole]), ["DiskUnhealthy"].into_iter()).unwrap();
+        assert!(whole.ownerless.is_empty() && !whole.agent["DiskUnhealthy"].is_empty());
     }
 }
