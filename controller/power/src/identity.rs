@@ -43,7 +43,7 @@ pub struct Whose<'a> {
 pub async fn prove(call: &Call, options: &Options, whose: Whose<'_>, runner: &Runner) -> Result<(), IdentityError> {
     let (name, Whose { node, pins }) = (&call.name, whose);
     // Before an agent gets a password for it.
-    pins.uncontradicted(node).map_err(|why| unproven(name, &why))?;
+    pins.check_reported_uuid(node).map_err(|why| unproven(name, &why))?;
     match (&call.identity_method, call.agent.as_str()) {
         (IdentityMethod::Configured, _) => Ok(()),
         (IdentityMethod::Pinned(pin), _) if guid_of(pin).is_none() => {

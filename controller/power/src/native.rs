@@ -159,7 +159,9 @@ impl<C: Configuration> NativePower<C> {
     }
 
     async fn identify(&self, node: &Node, validated: &ValidatedMethods) -> Result<(), Blocker> {
-        validated.accepted().map_err(|unpinned| Blocker::of(reason::IDENTITY_UNPROVEN, &[("error", &unpinned)]))?;
+        validated
+            .check_outlet_pins()
+            .map_err(|unpinned| Blocker::of(reason::IDENTITY_UNPROVEN, &[("error", &unpinned)]))?;
         let whose = identity::Whose { node, pins: &validated.pins };
         for call in validated.calls.values() {
             let options = secret::options(&*self.cluster, &validated.node, call).await.map_err(not_ready)?;
@@ -358,7 +360,7 @@ impl<C: Configuration> Power for NativePower<C> {
     async fn methods(&self, node: &Node, names: &[String], lease_deadline: &LeaseDeadline) -> Result<(), Failed> {
         let validated = self.validated(node, Duration::ZERO).await.map_err(not_begun)?;
         // The machine's identity is not checked for these.
-        validated.accepted().map_err(|unpinned| Failed::NotBegun(unpinned.to_string()))?;
+        validated.check_outlet_pins().map_err(|unpinned| Failed::NotBegun(unpinned.to_string()))?;
         let mut done = Vec::new();
         for name in names.iter().filter(|name| BuiltIn::named(name).is_none()) {
             let missing = || begun(Failed::NotBegun(format!("the method {name} is not configured any more")), &done);

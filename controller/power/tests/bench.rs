@@ -85,7 +85,7 @@ pub(crate) fn call(longest_secs: u64) -> Call {
         secret: String::new(),
         secret_needed: false,
         needed: [].into(),
-        names: BTreeMap::new(),
+        secret_keys: BTreeMap::new(),
         identity_method: IdentityMethod::Asked,
         from_label: std::collections::BTreeSet::new(),
         storage: None,

@@ -24,7 +24,7 @@ use std::{
     time::Duration,
 };
 
-pub use agent::{FenceAgent, Parameter, ParameterKind, Unreadable};
+pub use agent::{FenceAgent, MetadataError, Parameter, ParameterKind};
 pub use check::check;
 pub use cluster::{ClusterSettings, FencePolicy};
 pub use identity::{Unproven, compare, guid_of};
@@ -48,7 +48,7 @@ impl fmt::Display for MethodDiagnostics {
 
 impl std::error::Error for MethodDiagnostics {}
 
-/// What the controller's own reconcilers do; agents have no part in it.
+/// A method that the controller does itself, without a fence agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BuiltIn {
     Cordon,
@@ -97,33 +97,33 @@ impl Act {
 /// How it is known that what a method acts on is this node.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum IdentityMethod {
-    /// By what the BMC or the provider reports of itself.
+    /// By what the BMC or the provider reports of itself, against the node's pin or providerID.
     #[default]
     Asked,
     /// `system-uuid`: the BMC has a GUID of its own, which is this one.
     Pinned(String),
-    /// `identity=configured`: it cannot be asked (a PDU), and the author of this answers for it.
+    /// `identity=configured`: it cannot be asked (a PDU), and the author of the ConfigMap answers for it.
     Configured,
 }
 
-/// A method that is a fence agent, as it was written down: not yet checked.
+/// A method that is a fence agent, as the ConfigMaps have it: not yet checked.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Method {
     pub name: String,
     /// `fence_ipmilan`.
     pub agent: String,
-    /// Where that is written.
+    /// Where `agent` is written (`ConfigMap/key:line`).
     pub at: String,
     /// `action`, if one is given.
     pub action: Option<RequestedAction>,
     /// Options as they were written, and where: the last layer that names one wins.
     pub options: BTreeMap<String, SourcedValue>,
     pub identity_method: IdentityMethod,
-    /// `storage`: what this cuts the node off, which is not the power.
+    /// `storage=DRIVER`: it cuts the node off this storage, not off the power.
     pub storage: Option<String>,
     /// The Secret that has its password; each of its keys is an option.
     pub secret: String,
-    /// A Secret was asked for by name or by `password-script`: without it nothing is done.
+    /// The ConfigMap names a Secret or a `password-script`: without the Secret nothing is done.
     pub secret_needed: bool,
 }
 
@@ -167,7 +167,7 @@ impl NodeMethods {
     }
 }
 
-/// A method that may be run.
+/// A checked method: which fence agent may be run, and with which options.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
     pub name: String,
@@ -176,17 +176,17 @@ pub struct Call {
     pub options: BTreeMap<String, String>,
     pub secret: String,
     pub secret_needed: bool,
-    /// Options that have to be there once the Secret's are.
+    /// Options without which the agent does not start and which only the Secret can give.
     pub needed: BTreeSet<String>,
-    /// The options that the Secret's keys may name, by every name the agent knows, with the one each is given by.
-    pub names: BTreeMap<String, String>,
+    /// The keys that the Secret may have (every name of an option that may come from it), with the option's preferred name.
+    pub secret_keys: BTreeMap<String, String>,
     pub identity_method: IdentityMethod,
     /// Options that were written for all nodes with a label, by the agent's own names.
     pub from_label: BTreeSet<String>,
     pub storage: Option<String>,
-    /// In the acts of which it takes part.
+    /// What the agent is asked for in its steps.
     pub acts: BTreeSet<Act>,
-    /// The longest one act may take: twice the agent's `power_timeout`, and 10 s for logins.
+    /// The longest that the agent may take for one act: twice its `power_timeout`, and 10 s for logins.
     pub longest: Duration,
 }
 

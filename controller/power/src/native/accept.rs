@@ -18,7 +18,7 @@ impl<C: Configuration> NativePower<C> {
     /// What has to be mended before the check can run.
     pub async fn unpinned(&self, node: &Node) -> Result<Option<Unpinned>, String> {
         let validated = self.validated(node, Duration::ZERO).await.map_err(|blocker| blocker.message)?;
-        if let Err(unpinned) = validated.accepted() {
+        if let Err(unpinned) = validated.check_outlet_pins() {
             return Ok(Some(unpinned));
         }
         if validated.pins.system_uuid.is_some() {

@@ -88,7 +88,7 @@ impl Memory {
 
     /// No other node hangs on its plugs, as far as that has to be known.
     pub(super) fn alone(&self, validated: &ValidatedMethods) -> Result<(), NotProven> {
-        self.plugs.alone(&validated.node).map_err(not_ready)?;
+        self.plugs.check_unshared(&validated.node).map_err(not_ready)?;
         Ok(self.wiring.check(validated)?)
     }
 

@@ -28,7 +28,7 @@ pub(super) async fn options<C: Configuration>(cluster: &C, node: &str, call: &Ca
     };
     for (key, value) in data {
         let wrong = |why: &str| format!("method {}: Secret {name}, key {key}: {why}", call.name);
-        let option = call.names.get(&key.replace('-', "_"));
+        let option = call.secret_keys.get(&key.replace('-', "_"));
         let option = option.ok_or_else(|| {
             wrong(&format!("{} has no such option for a Secret; rename it, or take it out", call.agent))
         })?;

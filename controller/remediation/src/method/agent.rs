@@ -15,15 +15,15 @@ pub struct FenceAgent {
     pub name: String,
     /// By the names the agent prefers, with `_` for `-`.
     pub parameters: BTreeMap<String, Parameter>,
-    /// Every name that an option may be given by (its own, deprecated ones, the long option's), with the preferred one.
+    /// Every name of an option (its own, deprecated ones, that of the command line), with the preferred one.
     pub names: BTreeMap<String, Alias>,
-    /// Without those that only the node itself can do (`on_target`): done here, they would be done to this host.
+    /// Without those that have to run on the node itself (`on_target`): run here, they would act on this host.
     pub actions: BTreeSet<String>,
     /// `plug` only means something together with `port_as_ip`, as another name of the address.
     pub plug_is_address: bool,
 }
 
-/// Where a name leads.
+/// Which option a name means.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alias {
     pub to: String,
@@ -50,7 +50,7 @@ pub enum ParameterKind {
 
 /// Why an agent's metadata cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unreadable {
+pub enum MetadataError {
     #[error("its metadata has {0} bytes, more than any agent's")]
     Long(usize),
     #[error("its metadata is no XML: {0}")]
@@ -64,22 +64,22 @@ impl FenceAgent {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn parse(xml: &str) -> Result<Self, Unreadable> {
+    pub fn parse(xml: &str) -> Result<Self, MetadataError> {
         if xml.len() > LIMIT_BYTES {
-            return Err(Unreadable::Long(xml.len()));
+            return Err(MetadataError::Long(xml.len()));
         }
         let options = ParsingOptions { allow_dtd: false, nodes_limit: LIMIT_NODES, ..ParsingOptions::default() };
         let document =
-            Document::parse_with_options(xml, options).map_err(|error| Unreadable::Xml(error.to_string()))?;
+            Document::parse_with_options(xml, options).map_err(|error| MetadataError::Xml(error.to_string()))?;
         let root = document.root_element();
         if !root.has_tag_name("resource-agent") {
-            return Err(Unreadable::Shape(format!("it begins with <{}>", root.tag_name().name())));
+            return Err(MetadataError::Shape(format!("it begins with <{}>", root.tag_name().name())));
         }
         let mut agent = Self { name: root.attribute("name").unwrap_or_default().to_owned(), ..Self::default() };
         let actions = children(root, "actions", "action").filter(|node| node.attribute("on_target") != Some("1"));
         agent.actions = actions.filter_map(name_of).collect();
         if agent.actions.is_empty() {
-            return Err(Unreadable::Shape("it has no actions".to_owned()));
+            return Err(MetadataError::Shape("it has no actions".to_owned()));
         }
         let (old, new): (Vec<_>, Vec<_>) = children(root, "parameters", "parameter").partition(is_deprecated);
         new.into_iter().try_for_each(|node| agent.preferred(node))?;
@@ -94,8 +94,8 @@ impl FenceAgent {
         Some((alias, self.parameters.get(&alias.to)?))
     }
 
-    fn preferred(&mut self, node: Node<'_, '_>) -> Result<(), Unreadable> {
-        let name = name_of(node).ok_or_else(|| Unreadable::Shape("a parameter has no name".to_owned()))?;
+    fn preferred(&mut self, node: Node<'_, '_>) -> Result<(), MetadataError> {
+        let name = name_of(node).ok_or_else(|| MetadataError::Shape("a parameter has no name".to_owned()))?;
         let content = child(node, "content");
         let required = node.attribute("required") == Some("1");
         let default = content.and_then(|content| content.attribute("default")).map(str::to_owned);
@@ -110,8 +110,8 @@ impl FenceAgent {
         Ok(())
     }
 
-    /// A deprecated parameter means the one that obsoletes it, or that has the same long option; without either it is
-    /// none that could be given.
+    /// A deprecated parameter means the one that obsoletes it, or that has the same long option; without either it cannot be
+    /// given.
     fn deprecated(&mut self, node: Node<'_, '_>) {
         let Some(name) = name_of(node) else { return };
         let to = long_option(node).and_then(|long| self.names.get(&long)).map(|alias| alias.to.clone());

@@ -13,9 +13,9 @@ use super::{
 
 /// What `fencing.py` waits for the power to change, if the metadata does not give it.
 const POWER_TIMEOUT_SECS: u64 = 20;
-/// Logins and shells of an act.
+/// What an agent takes for its logins beside waiting for the power.
 const LOGIN_SECS: u64 = 10;
-/// More than this no outage waits for.
+/// Longer waits are refused.
 const POWER_TIMEOUT_LIMIT_SECS: u64 = 600;
 const REDFISH: &str = "fence_redfish";
 
@@ -49,13 +49,13 @@ pub fn check(
     })
 }
 
-/// Every name by which a key of the Secret may give an option.
-fn secret_names(name: &str, agent: &FenceAgent) -> BTreeMap<String, String> {
+/// Every name of an option that may come from the Secret, with the option's preferred name.
+fn secret_keys(name: &str, agent: &FenceAgent) -> BTreeMap<String, String> {
     let allowed = agent.names.iter().filter(|(_, alias)| forbidden::may_be_secret(name, &alias.to));
     allowed.map(|(name, alias)| (name.clone(), alias.to.clone())).collect()
 }
 
-/// The client that sets the node's label chooses them.
+/// Options whose values a label of the node chose: any client that may set it chooses them, the kubelet too.
 fn from_label(method: &Method, agent: &FenceAgent) -> BTreeSet<String> {
     let by_label = method.options.iter().filter(|(_, written)| !written.of_node);
     by_label.filter_map(|(name, _)| agent.find(name)).map(|(alias, _)| alias.to.clone()).collect()
@@ -93,7 +93,7 @@ impl Checker<'_> {
             secret: method.secret.clone(),
             secret_needed: method.secret_needed,
             needed,
-            names: secret_names(&method.agent, agent),
+            secret_keys: secret_keys(&method.agent, agent),
             identity_method: method.identity_method.clone(),
             from_label: from_label(method, agent),
             storage: method.storage.clone(),
@@ -102,22 +102,22 @@ impl Checker<'_> {
         })
     }
 
-    /// Read and checked for those who bring them along, and limits of nothing: an operator who relies on them has to
+    /// Settings of the proposal that are read and checked, and limit nothing here: an operator who relies on them has to
     /// know.
     fn without_effect(&mut self) {
         let (given, default) = (&self.found.cluster, ClusterSettings::default());
-        let mut idle = Vec::new();
+        let mut unused = Vec::new();
         if given.grace_timeout != default.grace_timeout {
-            idle.push("grace_timeout".to_owned());
+            unused.push("grace_timeout".to_owned());
         }
         if given.giveup_retries != default.giveup_retries {
-            idle.push("giveup_retries".to_owned());
+            unused.push("giveup_retries".to_owned());
         }
         let limits = given.policies.iter().filter(|policy| policy.percentage.is_some());
-        idle.extend(limits.map(|policy| format!("percentage of fence-policy-{}", policy.name)));
-        if !idle.is_empty() {
+        unused.extend(limits.map(|policy| format!("percentage of fence-policy-{}", policy.name)));
+        if !unused.is_empty() {
             let text =
-                format!("{} has no effect; limits are those of RemediationPolicies (spec.budget)", idle.join(", "));
+                format!("{} has no effect; limits are those of RemediationPolicies (spec.budget)", unused.join(", "));
             self.notes.push(format!("{}: {text}", super::cluster::CLUSTER));
         }
     }
@@ -127,7 +127,7 @@ impl Checker<'_> {
         None
     }
 
-    /// By their preferred names.
+    /// The method's options by their preferred names, each value checked.
     fn options(&mut self, method: &Method, agent: &FenceAgent) -> BTreeMap<String, String> {
         let mut options = BTreeMap::new();
         for (name, SourcedValue { value, at, .. }) in &method.options {
@@ -136,7 +136,7 @@ impl Checker<'_> {
                 self.diagnostics.push(format!("{at}: {} has no option {name}; {near}", method.agent));
                 continue;
             };
-            if let Err(why) = judge(&method.agent, &alias.to, &parameter.kind, value) {
+            if let Err(why) = check_option(&method.agent, &alias.to, &parameter.kind, value) {
                 self.diagnostics.push(format!("{at}: {name} {why}"));
             }
             if alias.deprecated {
@@ -285,7 +285,7 @@ impl Checker<'_> {
     }
 }
 
-fn judge(agent: &str, name: &str, kind: &ParameterKind, value: &str) -> Result<(), String> {
+fn check_option(agent: &str, name: &str, kind: &ParameterKind, value: &str) -> Result<(), String> {
     if forbidden::is_secret(name) {
         return Err("is a secret; put it into the method's Secret, under this name as the key".to_owned());
     }

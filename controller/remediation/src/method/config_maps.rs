@@ -24,7 +24,7 @@ impl ConfigMapReader {
         self.diagnostics.push(text);
     }
 
-    /// An error only once it is certain that the map is not there.
+    /// Reports that `map` is not there, once that is certain.
     pub(super) fn absent(&mut self, known: &KnownConfigMaps, map: &str, because: &str) {
         if known.get(map) == Some(&None) {
             self.report(format!("{because}, and there is no ConfigMap {map}"));

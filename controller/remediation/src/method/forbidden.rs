@@ -1,8 +1,8 @@
 //! What a ConfigMap may not pass to an agent, whichever client writes it, and which options are secrets.
 
-/// Set by us, or such as would write files or show secrets: a client that may write ConfigMaps must not by them become
-/// root of the control plane.
-const OURS: [&str; 17] = [
+/// Options that the controller sets itself, or that would write files or show secrets: a client that may write ConfigMaps
+/// must not become root of the control plane by them.
+const RESERVED: [&str; 17] = [
     "cookie_file",
     "random_sleep_range",
     "action",
@@ -17,14 +17,14 @@ const OURS: [&str; 17] = [
     "sudo",
     "use_sudo",
     "status_file",
-    // Its time is what the controller plans with.
+    // The controller plans with the agent's timeout.
     "disable_timeout",
     "boto3_debug",
     // fence_ibm_vpc writes to it.
     "token_file",
 ];
-/// Those that it takes a look at the agents' code to see through, each with what is wrong with it.
-const TRAPS: [(&str, &str); 11] = [
+/// Options whose danger only the agents' code shows, each with what it does.
+const DANGEROUS: [(&str, &str); 11] = [
     ("exec", "runs a program of its choice"),
     ("ssh_options", "runs a program of its choice: ssh has ProxyCommand"),
     // fence_gce.
@@ -44,8 +44,8 @@ const TRAPS: [(&str, &str); 11] = [
     // fence_gce: status is the opposite of what is asked for.
     ("baremetalsolution", "has the agent answer without asking; it can confirm nothing"),
 ];
-/// Agents whose answer is worth nothing: they take what they cannot read for off, or do not touch the power.
-const NEVER: [&str; 7] = [
+/// Agents that are refused: they take what they cannot read for off, or do not touch the power.
+const UNUSABLE_AGENTS: [&str; 7] = [
     "fence_dummy",
     "fence_kdump",
     "fence_heuristics_ping",
@@ -56,12 +56,12 @@ const NEVER: [&str; 7] = [
     "fence_compute",
     "fence_evacuate",
 ];
-/// Agents whose `key` is not one to a door, but names the node that is cut off.
+/// Agents whose `key` is no secret, but names the node that is cut off.
 const KEY_NAMES_NODE: [&str; 2] = ["fence_scsi", "fence_mpath"];
 
 /// Whether an agent's answer proves nothing about a node.
 pub(super) fn proves_nothing(agent: &str) -> bool {
-    NEVER.contains(&agent)
+    UNUSABLE_AGENTS.contains(&agent)
 }
 
 /// Whether an option names the node that is cut off.
@@ -71,11 +71,11 @@ pub(super) fn names_node(agent: &str, option: &str) -> bool {
 
 /// Why an option may not be set.
 pub(super) fn why(option: &str) -> Option<&'static str> {
-    let trap = TRAPS.iter().find(|(name, _)| *name == option).map(|(_, why)| *why);
+    let danger = DANGEROUS.iter().find(|(name, _)| *name == option).map(|(_, why)| *why);
     // `api_path` is a part of a URL.
     let is_path = option.ends_with("_path") && option != "api_path";
-    let ours = OURS.contains(&option) || is_path || option.ends_with("_script");
-    trap.or_else(|| ours.then_some("leave it away"))
+    let is_reserved = RESERVED.contains(&option) || is_path || option.ends_with("_script");
+    danger.or_else(|| is_reserved.then_some("leave it away"))
 }
 
 /// Whether an option's value is a secret, by its name; the metadata does not show it.

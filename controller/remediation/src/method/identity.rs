@@ -1,5 +1,4 @@
-//! Whether two UUIDs are one machine's: what a BMC reports of the system it is in, against what the node's ConfigMap
-//! has.
+//! Whether two UUIDs are one machine's: what a BMC reports of the system it is in, against the pin in the node's ConfigMap.
 
 use std::fmt::Write;
 

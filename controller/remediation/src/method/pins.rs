@@ -1,5 +1,6 @@
-//! What a person has pinned for one node's machine, in the node's own ConfigMap. A kubelet chooses its Node's labels,
-//! addresses and systemUUID: they may contradict this, and never stand in for it.
+//! Pins: what a person has written into the node's own ConfigMap to say which machine is the node's (`system_uuid`,
+//! `outlets`). A kubelet chooses its Node's labels, addresses and systemUUID: they may contradict a pin, and never replace
+//! it.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -10,18 +11,18 @@ use crate::facts::Node;
 pub(super) const SYSTEM_UUID: [&str; 2] = ["system_uuid", "system-uuid"];
 pub(super) const OUTLETS: &str = "outlets";
 
-/// A node's pins, and where they are, or belong.
+/// A node's pins, and the ConfigMap that has them, or should.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pins {
-    /// The node's own ConfigMap.
+    /// The name of the node's own ConfigMap.
     pub map: String,
     /// The machine's UUID, which is what its BMC reports.
     pub system_uuid: Option<String>,
-    /// Every outlet of every supply that cannot report whose it is.
+    /// Every outlet of a PDU (or port of a switch) that powers the node: none of these can report whose it is.
     pub outlets: Option<BTreeSet<String>>,
 }
 
-/// No person has pinned the machine: what to write, if it is this node's.
+/// A pin is missing or wrong: what to write, if the machine is this node's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unpinned {
     /// What was found, as text.
@@ -41,11 +42,11 @@ impl fmt::Display for Unpinned {
 impl std::error::Error for Unpinned {}
 
 impl Pins {
-    /// The node's machine has not become another one, by its own report.
+    /// Checks that the kubelet does not report another `systemUUID` than the pin.
     ///
     /// # Errors
-    /// The kubelet reports another UUID than the pin.
-    pub fn uncontradicted(&self, node: &Node) -> Result<(), String> {
+    /// It does, or the pin names no machine.
+    pub fn check_reported_uuid(&self, node: &Node) -> Result<(), String> {
         let Some(pin) = &self.system_uuid else { return Ok(()) };
         if guid_of(pin).is_none() {
             return Err(format!("system_uuid of the ConfigMap {} is {pin:?}, which names no machine", self.map));
@@ -56,7 +57,7 @@ impl Pins {
                  machine, or the pin is wrong; correct system_uuid, and with it what turns the machine off",
                 self.map
             )),
-            // It reports nothing that could contradict.
+            // The kubelet reports nothing that could contradict the pin.
             _ => Ok(()),
         }
     }
@@ -75,12 +76,13 @@ impl Pins {
 }
 
 impl ValidatedMethods {
-    /// Every outlet that a method turns off and cannot ask whose it is was named for this node, as was every one that a label
-    /// chose, in any step; and every one that was named is turned off: one supply that is forgotten leaves the machine on.
+    /// Compares the pin `outlets` with the node's methods. It has to name every outlet that a method turns off without being
+    /// able to ask whose it is, and every one that a label of the node chose, in any step. The methods have to turn off every
+    /// outlet that it names: one power supply that is forgotten leaves the machine on.
     ///
     /// # Errors
     /// They differ; what to write if the methods are right.
-    pub fn accepted(&self) -> Result<(), Unpinned> {
+    pub fn check_outlet_pins(&self) -> Result<(), Unpinned> {
         let power = || self.power(Act::Off).filter(|call| call.storage.is_none());
         let wanted: BTreeSet<String> =
             self.calls.values().filter(|call| self.cannot_be_asked(call)).flat_map(plugs::outlets).collect();
@@ -104,8 +106,8 @@ impl ValidatedMethods {
         Err(Unpinned { found, line: format!("{OUTLETS}={}", text(right)), map: self.pins.map.clone() })
     }
 
-    /// Only a person can name the machine: it cannot be asked, or a label of the node chose it. Only methods of power
-    /// ask; the others act on their options.
+    /// Only a person can say whose machine the call acts on: it cannot report that itself, or a label of the node chose it.
+    /// Only methods of power management ask; the others act on what their options name.
     fn cannot_be_asked(&self, call: &Call) -> bool {
         let is_of_power = self.power_management.contains(&call.name) && call.storage.is_none();
         match call.identity_method {

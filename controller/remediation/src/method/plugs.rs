@@ -1,4 +1,4 @@
-//! Which node hangs on which plug. Two nodes on one plug: turning off the one turns off the other.
+//! Plugs: what a method turns off, and for which node. Of two nodes with one plug, turning off the one turns off the other.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,23 +9,24 @@ use super::{Act, Call, ValidatedMethods, forbidden};
 pub struct Plug(Vec<String>);
 
 /// The options that distinguish one machine from another, by the agents' preferred names.
-const ADDRESS: [&str; 10] =
+const MACHINE_OPTIONS: [&str; 10] =
     ["ip", "ipport", "region", "project", "zone", "resourceGroup", "plug", "systems_uri", "target", "switch"];
-/// What else a label could choose another machine by: beside these, two that share all of `ADDRESS` are one for certain.
-const WITHIN: [&str; 6] = ["managed", "namespace", "pve_node", "suborg", "subscriptionId", "vmware_datacenter"];
-/// Of these a different value is not a different machine for certain.
-const DEFAULT_PORTS: [&str; 1] = ["ipport"];
+/// Options that select the scope in which a plug's name is looked up, such as a namespace: with another scope the same name
+/// is another machine. They are no part of a [`Plug`], for two scopes may have one machine.
+const SCOPE_OPTIONS: [&str; 6] = ["managed", "namespace", "pve_node", "suborg", "subscriptionId", "vmware_datacenter"];
+/// Options that are left out of a [`Plug`] where they have a port that agents use by default.
+const PORT_OPTIONS: [&str; 1] = ["ipport"];
 
 impl Plug {
-    /// As `outlets` names it: address and outlet.
+    /// As the pin `outlets` names it: address/outlet.
     #[must_use]
     pub fn outlet(&self) -> String {
         let values = self.0.iter().map(|part| part.split_once('=').map_or(part.as_str(), |(_, value)| value));
-        values.map(shown).collect::<Vec<_>>().join("/")
+        values.map(as_word).collect::<Vec<_>>().join("/")
     }
 
     /// The plugs of a call: agent, address, outlet. Agents that are links to one another (`fence_ilo4`,
-    /// `fence_ipmilan`) talk to the same address, so an agent with an address of its own does not count by its name.
+    /// `fence_ipmilan`) talk to the same address, so the agent's name is no part of a plug that has an address.
     #[must_use]
     pub fn of(call: &Call) -> Vec<Self> {
         let separator = call.options.get("plug_separator").map_or(",", String::as_str);
@@ -43,10 +44,10 @@ impl Plug {
         if !call.options.contains_key("ip") {
             parts.push(call.agent.clone());
         }
-        for name in ADDRESS {
+        for name in MACHINE_OPTIONS {
             let given = if name == "plug" { plug } else { call.options.get(name).map(String::as_str) };
             let Some(value) = given else { continue };
-            if DEFAULT_PORTS.contains(&name) && is_usual(value) {
+            if PORT_OPTIONS.contains(&name) && is_default_port(value) {
                 continue;
             }
             parts.push(format!("{name}={}", value.trim().trim_end_matches('/').to_ascii_lowercase()));
@@ -55,31 +56,31 @@ impl Plug {
     }
 }
 
-/// Whether an option names one of an agent's machines.
+/// Whether another value of the option is, or may be, another machine.
 pub(super) fn distinguishes_machines(agent: &str, option: &str) -> bool {
-    ADDRESS.contains(&option) || is_within(agent, option)
+    MACHINE_OPTIONS.contains(&option) || selects_scope(agent, option)
 }
 
-fn is_within(agent: &str, option: &str) -> bool {
-    WITHIN.contains(&option) || forbidden::names_node(agent, option)
+fn selects_scope(agent: &str, option: &str) -> bool {
+    SCOPE_OPTIONS.contains(&option) || forbidden::names_node(agent, option)
 }
 
-/// A call's plugs as `outlets` names them, with all by which a label could have chosen others.
+/// A call's plugs as the pin `outlets` names them, with the scope where a label of the node selects that.
 pub(super) fn outlets(call: &Call) -> Vec<String> {
-    let chosen = call.from_label.iter().filter(|name| is_within(&call.agent, name));
-    let more: Vec<String> = chosen.filter_map(|name| call.options.get(name)).map(|value| shown(value)).collect();
+    let chosen = call.from_label.iter().filter(|name| selects_scope(&call.agent, name));
+    let more: Vec<String> = chosen.filter_map(|name| call.options.get(name)).map(|value| as_word(value)).collect();
     let whole = |plug: &Plug| std::iter::once(plug.outlet()).chain(more.clone()).collect::<Vec<_>>().join("/");
     Plug::of(call).iter().map(whole).collect()
 }
 
-/// One word of the line.
-fn shown(value: &str) -> String {
+/// As one word of the line `outlets=…`.
+fn as_word(value: &str) -> String {
     value.trim_start_matches('/').to_ascii_lowercase().replace(char::is_whitespace, "_")
 }
 
 /// Where an agent sends its password: the values of options that name a host, with an unusual port, or the agent itself
 /// where it knows its provider. A `region` is a part of the provider's own name, and `api_path` of a URL on the host:
-/// neither leads elsewhere as long as `fault` finds nothing wrong with it.
+/// neither leads elsewhere as long as [`super::check_value`] accepts it.
 #[must_use]
 pub fn destinations(call: &Call) -> Vec<String> {
     let is_host = |name: &str| {
@@ -104,7 +105,7 @@ fn with_port(call: &Call, name: &str, value: &str) -> String {
         "proxyhost" => call.options.get("proxyport"),
         _ => None,
     };
-    match port.map(|port| port.trim()).filter(|port| !is_usual(port)) {
+    match port.map(|port| port.trim()).filter(|port| !is_default_port(port)) {
         Some(port) if host.contains(':') && !host.starts_with('[') => format!("[{host}]:{port}"),
         Some(port) => format!("{host}:{port}"),
         None => host,
@@ -116,7 +117,7 @@ fn is_proxy(name: &str) -> bool {
 }
 
 /// Ports that agents have by default: given or not, they are the same.
-fn is_usual(port: &str) -> bool {
+fn is_default_port(port: &str) -> bool {
     ["22", "23", "80", "161", "443", "623"].contains(&port)
 }
 
@@ -133,16 +134,16 @@ impl Plugs {
         self.nodes.insert(validated.node.clone(), plugs);
     }
 
-    /// Its configuration, or the node, is gone.
+    /// The node, or its configuration, is gone.
     pub fn forget(&mut self, node: &str) {
         self.nodes.remove(node);
     }
 
-    /// Nodes that are turned off with this one.
+    /// Checks that no other node has a plug of this one.
     ///
     /// # Errors
-    /// Names both.
-    pub fn alone(&self, node: &str) -> Result<(), String> {
+    /// The nodes that would be turned off together.
+    pub fn check_unshared(&self, node: &str) -> Result<(), String> {
         let Some(plugs) = self.nodes.get(node) else { return Ok(()) };
         let others = self.nodes.iter().filter(|(name, other)| *name != node && !other.is_disjoint(plugs));
         let names: Vec<&str> = others.map(|(name, _)| name.as_str()).collect();

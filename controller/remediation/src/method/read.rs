@@ -18,7 +18,7 @@ const SECRET_PREFIX: &str = "secret-fence-method-";
 /// `data` of ConfigMaps by name; `None` is one that is certainly not there.
 pub type KnownConfigMaps = BTreeMap<String, Option<BTreeMap<String, String>>>;
 
-/// How far [`read`] came.
+/// What [`read`] found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Read {
     /// These ConfigMaps have to be looked up first. Never empty, and never one that is known.
@@ -126,20 +126,21 @@ fn source<'a>(
     }
 }
 
-/// The proposal's, of which `restart-instance` is nothing that could be done.
+/// The proposal's default steps. Nothing can do `restart-instance`.
 fn default_steps(found: &mut NodeMethods) {
     found.isolation = vec!["mark-unschedulable".to_owned()];
     found.power_management = vec!["restart-instance".to_owned()];
     found.recovery = vec!["uncordon".to_owned()];
 }
 
-/// One ConfigMap of steps being read.
+/// Reads the ConfigMap of a node, or of its type, that names the steps.
 struct MethodReader<'a, 'w> {
     node: &'a str,
     known: &'a KnownConfigMaps,
     reader: &'w mut ConfigMapReader,
     map: &'a str,
     data: &'a BTreeMap<String, String>,
+    /// It is the node's own ConfigMap, not its type's.
     of_node: bool,
 }
 
@@ -177,7 +178,7 @@ impl MethodReader<'_, '_> {
         }
     }
 
-    /// Taken by [`pins`]; here it is reported where it has no effect.
+    /// [`pins`] reads it; here it is reported where it has no effect.
     fn pin(&mut self, key: &str, written: &SourcedValue) {
         if !self.of_node {
             let own = format!("fence-config-{}", self.node);
@@ -224,7 +225,8 @@ impl MethodReader<'_, '_> {
         }
     }
 
-    /// Template, then method, then the node's own; for a type, what it sets gives way to the method's ConfigMap.
+    /// Layers, the last wins: the template, the method's own ConfigMap, the key of the node's ConfigMap. Of a type's ConfigMap
+    /// the key comes before the method's own ConfigMap.
     fn method(&mut self, name: &str) -> Option<Method> {
         let map = format!("{METHOD_PREFIX}{name}-{}", self.node);
         let separate = self.reader.find(self.known, &map).map(|data| (map.clone(), data));
@@ -279,7 +281,7 @@ impl MethodReader<'_, '_> {
         let secret = format!("{SECRET_PREFIX}{name}-{}", self.node);
         let mut method = Method { name: name.to_owned(), secret, ..Method::default() };
         for (key, written) in layers.into_iter().flatten() {
-            self.take(&mut method, key, written);
+            self.set(&mut method, key, written);
         }
         if method.agent.is_empty() {
             // A template that is not there is an error of its own.
@@ -289,7 +291,7 @@ impl MethodReader<'_, '_> {
         Some(method)
     }
 
-    fn take(&mut self, method: &mut Method, key: String, written: SourcedValue) {
+    fn set(&mut self, method: &mut Method, key: String, written: SourcedValue) {
         let value = written.value.clone();
         match key.as_str() {
             "template" | "name" => {}
@@ -300,8 +302,8 @@ impl MethodReader<'_, '_> {
                     written.at
                 )),
             },
-            "action" => match wish(&value) {
-                Some(wish) => method.action = Some(wish),
+            "action" => match requested_action(&value) {
+                Some(action) => method.action = Some(action),
                 None => {
                     self.reader.report(format!("{}: action is {value}; there are on, off and reboot", written.at))
                 }
@@ -359,8 +361,8 @@ fn agent_name(text: &str) -> Option<String> {
     fits.then_some(name)
 }
 
-/// Fabric agents call these enable and disable.
-fn wish(text: &str) -> Option<RequestedAction> {
+/// `on`, `off` or `reboot`. Agents for switches call the first two enable and disable.
+fn requested_action(text: &str) -> Option<RequestedAction> {
     match text.to_ascii_lowercase().as_str() {
         "on" | "enable" => Some(RequestedAction::On),
         "off" | "disable" => Some(RequestedAction::Off),

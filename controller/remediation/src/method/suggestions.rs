@@ -1,16 +1,16 @@
 //! What the author of a misspelt option may have meant: all that an agent has would be too long.
 
-/// Slips of the pen.
-const SLIPS: usize = 2;
-const MOST: usize = 3;
+/// Letters that may be wrong.
+const MAX_SLIPS: usize = 2;
+const MAX_SUGGESTIONS: usize = 3;
 
-/// The names next to `wrong`, or where all of them stand.
+/// The names most like `wrong`, or the command that shows all.
 pub(super) fn names<'a>(wrong: &str, known: impl Iterator<Item = &'a str>, agent: &str) -> String {
-    let part = |name: &str| wrong.len().min(name.len()) > SLIPS && (name.contains(wrong) || wrong.contains(name));
+    let part = |name: &str| wrong.len().min(name.len()) > MAX_SLIPS && (name.contains(wrong) || wrong.contains(name));
     let mut near: Vec<(usize, &str)> = known.map(|name| (distance(wrong, name), name)).collect();
-    near.retain(|(slips, name)| *slips <= SLIPS || part(name));
+    near.retain(|(slips, name)| *slips <= MAX_SLIPS || part(name));
     near.sort_unstable();
-    let near: Vec<&str> = near.into_iter().map(|(_, name)| name).take(MOST).collect();
+    let near: Vec<&str> = near.into_iter().map(|(_, name)| name).take(MAX_SUGGESTIONS).collect();
     if near.is_empty() {
         format!("`{agent} -o metadata` has them all")
     } else {

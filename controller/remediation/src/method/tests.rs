@@ -278,14 +278,14 @@ fn two_nodes_on_one_plug_are_told_for_both() {
     let mut plugs = Plugs::default();
     plugs.set(&with("n1", "ip=PDU.example.com\nplug=3"));
     plugs.set(&with("n2", "ip=pdu.example.com\nport=4"));
-    assert_eq!((plugs.alone("n1"), plugs.alone("n2")), (Ok(()), Ok(())));
+    assert_eq!((plugs.check_unshared("n1"), plugs.check_unshared("n2")), (Ok(()), Ok(())));
     plugs.set(&with("n2", "ip=pdu.example.com\nport=3"));
     for node in ["n1", "n2"] {
-        let error = plugs.alone(node).unwrap_err();
+        let error = plugs.check_unshared(node).unwrap_err();
         assert!(error.contains("n1") && error.contains("n2"), "{error}");
     }
     plugs.forget("n2");
-    assert_eq!(plugs.alone("n1"), Ok(()));
+    assert_eq!(plugs.check_unshared("n1"), Ok(()));
 }
 
 #[test]
@@ -301,7 +301,7 @@ fn hostile_metadata_is_refused() {
     }
     let deep = format!("<resource-agent>{}", "<a>".repeat(50_000));
     assert!(FenceAgent::parse(&deep).is_err());
-    assert!(matches!(FenceAgent::parse(&" ".repeat(300_000)), Err(Unreadable::Long(_))));
+    assert!(matches!(FenceAgent::parse(&" ".repeat(300_000)), Err(MetadataError::Long(_))));
 }
 
 #[test]

@@ -1,10 +1,10 @@
-//! What a value may look like. The agents put values together to command lines (`ssh USER@IP -p PORT`, split at spaces) and
-//! URLs (`https://IP:PORT` + path) without a look at them: here each stays the one part that it is.
+//! What an option's value may look like. The agents put values together to command lines (`ssh USER@IP -p PORT`, split at spaces) and
+//! URLs (`https://IP:PORT` + path) without a look at them: a value that would become more than one part is refused.
 
 use super::forbidden;
 
-/// Names that agents only send as data, and that people write with spaces.
-const FREE: [(&str, &str); 6] = [
+/// Options that agents only send as data, and whose values have spaces in them.
+const SPACES_ALLOWED: [(&str, &str); 6] = [
     ("fence_openstack", "project_name"),
     ("fence_openstack", "project_domain_name"),
     ("fence_openstack", "user_domain_name"),
@@ -12,8 +12,8 @@ const FREE: [(&str, &str); 6] = [
     ("fence_vmware_rest", "plug"),
     ("fence_vmware_soap", "plug"),
 ];
-/// Parts of a host's name, or of a path, by `https://REGION.iaas.cloud.ibm.com`.
-const NAMES: [&str; 12] = [
+/// Options that become a part of a host's name (`https://REGION.iaas.cloud.ibm.com`) or of a path.
+const NAME_OPTIONS: [&str; 12] = [
     "region",
     "region_name",
     "zone",
@@ -27,10 +27,10 @@ const NAMES: [&str; 12] = [
     "instance",
     "target",
 ];
-/// Parts of a path that have more letters: `example.com:project`, `group(1)`.
-const SEGMENTS: [&str; 2] = ["project", "resourceGroup"];
-const HOSTS: [&str; 2] = ["ip", "proxyhost"];
-const PORTS: [&str; 2] = ["ipport", "proxyport"];
+/// Options that become a part of a path and may have more letters: `example.com:project`, `group(1)`.
+const SEGMENT_OPTIONS: [&str; 2] = ["project", "resourceGroup"];
+const HOST_OPTIONS: [&str; 2] = ["ip", "proxyhost"];
+const PORT_OPTIONS: [&str; 2] = ["ipport", "proxyport"];
 /// Hidden pages of `fence_eps`, without their first `/`.
 const PAGE: &str = "page";
 const SPACE: &str = "has a space or a control character in it; an agent would read another option there";
@@ -47,7 +47,7 @@ pub fn check_value(agent: &str, option: &str, value: &str) -> Option<&'static st
 }
 
 fn text(agent: &str, option: &str, value: &str) -> Option<&'static str> {
-    let is_free = option == "command_prompt" || FREE.contains(&(agent, option));
+    let is_free = option == "command_prompt" || SPACES_ALLOWED.contains(&(agent, option));
     // Agents that take several have each on its own, and its spaces trimmed: 1, 2.
     let parts = value.split(if option == "plug" && !is_free { &[',', ';'][..] } else { &[] });
     parts.map(str::trim).find_map(|part| {
@@ -59,31 +59,31 @@ fn text(agent: &str, option: &str, value: &str) -> Option<&'static str> {
 /// By what the option is a part of.
 fn part(option: &str, value: &str) -> Option<&'static str> {
     let all = |more: &str| value.chars().all(|letter| letter.is_ascii_alphanumeric() || more.contains(letter));
-    let leaves = |value: &str| value.contains(['@', '#', '?', '\\']) || value.contains("//");
+    let is_more_than_path = |value: &str| value.contains(['@', '#', '?', '\\']) || value.contains("//");
     let is_url = ["_url", "_endpoint"].iter().any(|end| option.ends_with(end)) || option == "proxy";
-    if HOSTS.contains(&option) {
+    if HOST_OPTIONS.contains(&option) {
         return (!all(".-_:[]%")).then_some("is no address; write a host's name or an IP address alone");
     }
-    if PORTS.contains(&option) {
+    if PORT_OPTIONS.contains(&option) {
         return value.parse::<u16>().is_err().then_some("is no port; write a number");
     }
-    if NAMES.contains(&option) {
+    if NAME_OPTIONS.contains(&option) {
         let text = "is no name; it may have letters, digits, - _ and . in it";
         return (!all("-_.") || value.contains("..")).then_some(text);
     }
-    if SEGMENTS.contains(&option) {
-        let is_bad = leaves(value) || value.contains(['/', '%', '&']);
+    if SEGMENT_OPTIONS.contains(&option) {
+        let is_bad = is_more_than_path(value) || value.contains(['/', '%', '&']);
         return is_bad.then_some("is no name; it may have no / @ # ? \\ % or & in it");
     }
     if option == "api_path" || option.ends_with("_uri") {
         let text = "is no path on the host that ip names; it begins with / and may have no @ # ? \\ or // in it";
-        return (!value.starts_with('/') || leaves(value)).then_some(text);
+        return (!value.starts_with('/') || is_more_than_path(value)).then_some(text);
     }
     if option == PAGE {
-        return leaves(value).then_some("is no page; it may have no @ # ? \\ or // in it");
+        return is_more_than_path(value).then_some("is no page; it may have no @ # ? \\ or // in it");
     }
     let rest = value.split_once("://").map_or(value, |(_, rest)| rest);
-    (is_url && leaves(rest))
+    (is_url && is_more_than_path(rest))
         .then_some("is no URL of a host; it may have no @ # ? \\ in it, and // only before the host")
 }
 

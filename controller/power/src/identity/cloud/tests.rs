@@ -15,7 +15,7 @@ fn proven(agent: &str, id: &str, options: &[(&str, &str)]) -> Result<(), String>
         secret: String::new(),
         secret_needed: false,
         needed: [].into(),
-        names: BTreeMap::new(),
+        secret_keys: BTreeMap::new(),
         identity_method: IdentityMethod::Asked,
         from_label: std::collections::BTreeSet::new(),
         storage: None,

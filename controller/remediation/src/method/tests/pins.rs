@@ -47,11 +47,11 @@ fn a_nodes_own_configmap_that_only_pins_leaves_the_steps_to_the_type() {
         ("fence-config-type-big", "config.properties", "power_management=pdu"),
         ("fence-config-type-big", "fence-method-pdu", PDU),
     ];
-    let refusal = typed(&from_label).unwrap().accepted().unwrap_err();
+    let refusal = typed(&from_label).unwrap().check_outlet_pins().unwrap_err();
     assert_eq!((refusal.line.as_str(), refusal.map.as_str()), ("outlets=pdu-a/3", "fence-config-n1"));
     let own = ("fence-config-node-n1", "config.properties", "node_name=n1\nsystem_uuid=x\noutlets=PDU-A/3");
     let validated = typed(&[from_label[0], from_label[1], own]).unwrap();
-    assert_eq!(validated.accepted(), Ok(()));
+    assert_eq!(validated.check_outlet_pins(), Ok(()));
     assert_eq!(
         (validated.pins.map.as_str(), validated.pins.system_uuid.as_deref()),
         ("fence-config-node-n1", Some("x"))
@@ -70,10 +70,14 @@ fn a_plug_that_a_label_chose_is_accepted_by_the_nodes_own_word_alone() {
         ("fence-config-type-big", "config.properties", "power_management=vm"),
         ("fence-config-type-big", "fence-method-vm", asked),
     ];
-    assert_eq!(typed(&from_label).unwrap().accepted().unwrap_err().line, "outlets=cloud/i-1");
+    assert_eq!(typed(&from_label).unwrap().check_outlet_pins().unwrap_err().line, "outlets=cloud/i-1");
     let separate = ("fence-method-vm-n1", "method.properties", "port=i-1");
     let without = ("fence-config-type-big", "fence-method-vm", "agent_name=fence_test\nip=cloud");
-    assert_eq!(typed(&[from_label[0], without, separate]).unwrap().accepted(), Ok(()), "it was written for this node");
+    assert_eq!(
+        typed(&[from_label[0], without, separate]).unwrap().check_outlet_pins(),
+        Ok(()),
+        "it was written for this node"
+    );
 }
 
 #[test]
@@ -81,12 +85,12 @@ fn a_kubelets_uuid_contradicts_and_never_proves() {
     let node = |uuid: &str| Node { name: "n1".into(), system_uuid: uuid.into(), ..Node::default() };
     let pins = Pins { map: "m".into(), system_uuid: Some(UUID.into()), outlets: None };
     for reported in [UUID, "", "not a UUID", "33221100-5544-7766-8899-aabbccddeeff"] {
-        assert_eq!(pins.uncontradicted(&node(reported)), Ok(()), "{reported}");
+        assert_eq!(pins.check_reported_uuid(&node(reported)), Ok(()), "{reported}");
     }
-    let refusal = pins.uncontradicted(&node("10112233-4455-6677-8899-aabbccddeeff")).unwrap_err();
+    let refusal = pins.check_reported_uuid(&node("10112233-4455-6677-8899-aabbccddeeff")).unwrap_err();
     assert!(refusal.contains("10112233") && refusal.contains(UUID), "{refusal}");
     let zeros = Pins { system_uuid: Some("00000000-0000-0000-0000-000000000000".into()), ..pins };
-    assert!(zeros.uncontradicted(&node(UUID)).unwrap_err().contains("names no machine"));
+    assert!(zeros.check_reported_uuid(&node(UUID)).unwrap_err().contains("names no machine"));
     let refusal = Pins::default().unpinned(&node(UUID), "00112233445566778899AABBCCDDEEFF\n");
     assert_eq!(refusal.line, format!("system_uuid={UUID}"));
 }
@@ -115,17 +119,20 @@ fn a_plug_of_a_storage_that_a_label_chose_is_accepted_by_the_nodes_own_word_alon
     let with_plug = format!("{san}\nplug=7");
     let steps = ("fence-config-type-big", "config.properties", "power_management=san");
     let from_label = [steps, ("fence-config-type-big", "fence-method-san", with_plug.as_str())];
-    assert_eq!(typed(&from_label).unwrap().accepted().unwrap_err().line, "outlets=switch/7");
+    assert_eq!(typed(&from_label).unwrap().check_outlet_pins().unwrap_err().line, "outlets=switch/7");
     let own = ("fence-config-n1", "config.properties", "outlets=switch/7");
-    assert_eq!(typed(&[from_label[0], from_label[1], own]).unwrap().accepted(), Ok(()));
+    assert_eq!(typed(&[from_label[0], from_label[1], own]).unwrap().check_outlet_pins(), Ok(()));
     let other = ("fence-config-n1", "config.properties", "outlets=switch/8");
-    assert!(typed(&[from_label[0], from_label[1], other]).unwrap().accepted().is_err());
+    assert!(typed(&[from_label[0], from_label[1], other]).unwrap().check_outlet_pins().is_err());
     // No method asks a switch whose port it is: which switch is chosen by the label as well.
     let port = ("fence-method-san-n1", "method.properties", "plug=7");
     let of_label = typed(&[steps, ("fence-config-type-big", "fence-method-san", san), port]).unwrap();
-    assert_eq!(of_label.accepted().unwrap_err().line, "outlets=switch/7");
+    assert_eq!(of_label.check_outlet_pins().unwrap_err().line, "outlets=switch/7");
     let whole = ("fence-method-san-n1", "method.properties", "ip=switch\nplug=7");
-    assert_eq!(typed(&[steps, ("fence-config-type-big", "fence-method-san", san), whole]).unwrap().accepted(), Ok(()));
+    assert_eq!(
+        typed(&[steps, ("fence-config-type-big", "fence-method-san", san), whole]).unwrap().check_outlet_pins(),
+        Ok(())
+    );
 }
 
 /// Methods of isolation and recovery act, too, and a method may only turn on.
@@ -144,9 +151,9 @@ fn a_plug_of_any_step_that_a_label_chose_is_accepted_by_the_nodes_own_word_alone
         ];
         let with =
             |outlets| [from_label[0], from_label[1], from_label[2], ("fence-config-n1", "config.properties", outlets)];
-        let refusal = typed(&with("outlets=pdu-a/3")).unwrap().accepted().unwrap_err();
+        let refusal = typed(&with("outlets=pdu-a/3")).unwrap().check_outlet_pins().unwrap_err();
         assert_eq!(refusal.line, "outlets=pdu-a/3 switch/7", "{steps}");
-        assert_eq!(typed(&with("outlets=pdu-a/3 switch/7")).unwrap().accepted(), Ok(()), "{steps}");
+        assert_eq!(typed(&with("outlets=pdu-a/3 switch/7")).unwrap().check_outlet_pins(), Ok(()), "{steps}");
     }
 }
 
@@ -160,11 +167,11 @@ fn all_by_which_a_label_could_choose_another_machine_is_in_the_line() {
     let mut validated = typed(&entries).unwrap();
     let call = validated.calls.get_mut("pdu").unwrap();
     call.options.extend([("managed".to_owned(), "Rack 2".to_owned()), ("key".to_owned(), "A1".to_owned())]);
-    assert_eq!(validated.accepted().unwrap_err().line, "outlets=pdu-a/3", "the node's own");
+    assert_eq!(validated.check_outlet_pins().unwrap_err().line, "outlets=pdu-a/3", "the node's own");
     validated.calls.get_mut("pdu").unwrap().from_label.extend(["managed".to_owned(), "key".to_owned()]);
-    assert_eq!(validated.accepted().unwrap_err().line, "outlets=pdu-a/3/rack_2");
+    assert_eq!(validated.check_outlet_pins().unwrap_err().line, "outlets=pdu-a/3/rack_2");
     validated.calls.get_mut("pdu").unwrap().agent = "fence_scsi".to_owned();
-    assert_eq!(validated.accepted().unwrap_err().line, "outlets=pdu-a/3/a1/rack_2");
+    assert_eq!(validated.check_outlet_pins().unwrap_err().line, "outlets=pdu-a/3/a1/rack_2");
 }
 
 /// Another program may listen at another port of the host.

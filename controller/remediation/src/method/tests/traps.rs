@@ -44,7 +44,10 @@ fn an_option_that_runs_a_program_or_has_an_agent_lie_is_refused_with_its_reason(
         assert!(refusal.contains("may not be set here: ") && refusal.contains(expected), "{option}: {refusal}");
         let validated = checked("fence_test", &agent, "ip=1\nplug=1").unwrap();
         let named = option.replace('-', "_");
-        assert!(!validated.calls["a"].names.values().any(|name| *name == named), "not by the Secret either: {option}");
+        assert!(
+            !validated.calls["a"].secret_keys.values().any(|name| *name == named),
+            "not by the Secret either: {option}"
+        );
     }
 }
 
@@ -76,7 +79,7 @@ fn a_plug_that_only_means_the_address_does_not_make_two_of_one() {
     let mut plugs = Plugs::default();
     plugs.set(&of("n1", "1"));
     plugs.set(&of("n2", "2"));
-    assert!(plugs.alone("n1").is_err());
+    assert!(plugs.check_unshared("n1").is_err());
     // With port_as_ip it might do without, by the metadata.
     let may_lack =
         FenceAgent::parse(&XML.replace("--plug=[id]", "--plug=[ip]").replace(r#"required="1""#, "")).unwrap();
@@ -102,7 +105,7 @@ fn one_of_several_plugs_is_enough_to_be_turned_off_together() {
         let mut plugs = Plugs::default();
         plugs.set(&of("n1", both));
         plugs.set(&of("n2", one));
-        assert_eq!(plugs.alone("n1").is_ok(), alone, "{both} and {one}");
+        assert_eq!(plugs.check_unshared("n1").is_ok(), alone, "{both} and {one}");
     }
 }
 
@@ -119,7 +122,10 @@ fn what_only_the_node_itself_can_do_is_not_done_here() {
         let validated = checked("fence_scsi", &agent, &format!("{storage}{more}")).unwrap();
         assert_eq!(validated.calls["a"].acts, BTreeSet::from([Act::Off, Act::Status]));
         assert!(validated.power(Act::On).next().is_none());
-        assert!(!validated.calls["a"].names.contains_key("key"), "it says which node is meant, and stays in sight");
+        assert!(
+            !validated.calls["a"].secret_keys.contains_key("key"),
+            "it says which node is meant, and stays in sight"
+        );
     }
     assert!(
         checked("fence_scsi", &agent, &format!("{storage}\naction=on"))
