@@ -1,4 +1,5 @@
-//! Predicates over a node: CEL in policies, govaluate's language in node-reaper's configuration.
+//! Predicates: expressions that are true of a node that needs remediation. CEL in policies (`spec.when`), govaluate's
+//! language in node-reaper's configuration.
 
 pub mod cel;
 
@@ -12,15 +13,15 @@ pub enum Predicate {
     #[default]
     Never,
     Cel(cel::Expression),
-    /// Another language's.
+    /// In another language than CEL.
     Other(Arc<dyn Judge>),
 }
 
-/// A predicate in a language of its own.
+/// A predicate in another language than CEL, and what judges by it.
 pub trait Judge: fmt::Debug + Send + Sync {
     /// Whether it is true of `node`; see [`Predicate::judge`].
     fn judge(&self, node: &Node, snapshot: &Snapshot, now: Now) -> Result<bool, String>;
-    /// It as it was written; see [`Predicate::source`].
+    /// The expression as it was written; see [`Predicate::source`].
     fn source(&self) -> &str {
         ""
     }
@@ -52,7 +53,7 @@ impl Predicate {
         matches!(self, Self::Cel(expression) if expression.uses_events())
     }
 
-    /// It as it was written, for people; answers to another text are answers to another question.
+    /// The expression as it was written. An answer is kept only for the expression that gave it.
     #[must_use]
     pub fn source(&self) -> &str {
         match self {

@@ -4,11 +4,11 @@
 //! |---|---|
 //! | `node` | `name`, `labels`, `annotations`, `taints` (each `key`, `value`, `effect`), `unschedulable`, `zone` (empty without one), `controlPlane`, `age`, `ready` |
 //! | `conditions` | by type: `status` (`'True'`, `'False'`, `'Unknown'`), `reason`, `message`, `age` |
-//! | `lease`, `agent` | the kubelet's Lease and our agent's: `present`, and `age` if it is |
-//! | `events` | by reason: `count`, `age`, `reporters` (who wrote them, by their own claim) |
+//! | `lease`, `agentLease` | the kubelet's Lease and the agent's (`nodewelld`): `present`, and `age` if it is |
+//! | `events` | by reason: `count`, `age`, `reporters` (the clients that wrote them, by their own claim) |
 //!
-//! Ages are whole seconds, rounded down, and `duration('1h30m')` is the same as `5400`. What is missing is asked for with
-//! `has(conditions.Ready)` or `'Ready' in conditions`; to use it unasked is an error, and blocks the node.
+//! Ages are whole seconds, rounded down, and `duration('1h30m')` is the same as `5400`. Whether something is there is
+//! asked with `has(conditions.Ready)` or `'Ready' in conditions`; to use what is missing is an error, and blocks the node.
 //! There are no regular expressions.
 
 mod check;
@@ -38,6 +38,7 @@ static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(environment()
 pub struct Expression {
     source: Arc<str>,
     program: Arc<Program>,
+    /// Which variables and fields it reads.
     uses: Arc<Uses>,
 }
 
@@ -51,8 +52,8 @@ impl Expression {
         if source.len() > LONGEST {
             return Err(format!("is {} bytes long; at most {LONGEST} are read", source.len()));
         }
-        hint::too_deep(source)?;
-        let program = ENVIRONMENT.compile(source).map_err(|errors| hint::explain(source, &errors))?;
+        hint::check_depth(source)?;
+        let program = ENVIRONMENT.compile(source).map_err(|errors| hint::explain_parse(source, &errors))?;
         let uses = check::check(program.expression())?;
         Ok(Self { source: source.into(), program: Arc::new(program), uses: Arc::new(uses) })
     }
@@ -66,7 +67,7 @@ impl Expression {
         match self.program.execute(&context) {
             Ok(Value::Bool(answer)) => Ok(answer),
             Ok(other) => Err(format!("gives a {}, not true or false", other.type_of())),
-            Err(error) => Err(hint::missing(&error)),
+            Err(error) => Err(hint::explain_execution(&error)),
         }
     }
 

@@ -6,14 +6,14 @@ use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, L
 
 use crate::policy::duration;
 
-/// Parts of an expression; a policy's has ten to a hundred.
-const PARTS: usize = 800;
+/// Most nodes of an expression's syntax tree; a policy's has ten to a hundred.
+const MAX_PARTS: usize = 800;
 /// Loops within loops. Two over a node's labels are 10,000 steps; three would be a million.
-const LOOPS: usize = 2;
-/// Items of a list that is written out.
-const ITEMS: usize = 64;
+const MAX_LOOPS: usize = 2;
+/// Most items of a list literal.
+const MAX_ITEMS: usize = 64;
 
-const VARIABLES: [&str; 5] = ["node", "conditions", "lease", "agent", "events"];
+const VARIABLES: [&str; 5] = ["node", "conditions", "lease", "agentLease", "events"];
 pub(super) const NODE: [&str; 9] =
     ["name", "labels", "annotations", "taints", "unschedulable", "zone", "controlPlane", "age", "ready"];
 const CONDITION: [&str; 4] = ["status", "reason", "message", "age"];
@@ -41,27 +41,27 @@ const FUNCTIONS: [&str; 17] = [
     "value",
 ];
 
-/// Which keys of a variable are asked for.
+/// Which keys of a variable an expression reads: only those are built.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Keys {
     All,
-    These(BTreeSet<String>),
+    Named(BTreeSet<String>),
 }
 
 impl Keys {
-    pub(super) fn want(&self, key: &str) -> bool {
+    pub(super) fn includes(&self, key: &str) -> bool {
         match self {
             Self::All => true,
-            Self::These(keys) => keys.contains(key),
+            Self::Named(keys) => keys.contains(key),
         }
     }
 }
 
-/// What of a node an expression looks at; nothing else is built for it.
+/// What of a node an expression reads; nothing else is built for it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Uses {
     variables: BTreeMap<&'static str, Keys>,
-    looks_at_time: bool,
+    reads_time: bool,
 }
 
 impl Uses {
@@ -70,7 +70,7 @@ impl Uses {
     }
 
     pub(super) fn is_volatile(&self) -> bool {
-        self.looks_at_time || ["lease", "agent", "events"].iter().any(|name| self.variables.contains_key(name))
+        self.reads_time || ["lease", "agentLease", "events"].iter().any(|name| self.variables.contains_key(name))
     }
 
     pub(super) fn uses_events(&self) -> bool {
@@ -82,8 +82,8 @@ impl Uses {
     }
 
     fn key(&mut self, variable: &'static str, key: &str) {
-        let keys = self.variables.entry(variable).or_insert_with(|| Keys::These(BTreeSet::new()));
-        if let Keys::These(keys) = keys {
+        let keys = self.variables.entry(variable).or_insert_with(|| Keys::Named(BTreeSet::new()));
+        if let Keys::Named(keys) = keys {
             keys.insert(key.to_owned());
         }
     }
@@ -94,13 +94,13 @@ pub(super) fn check(expression: &IdedExpr) -> Result<Uses, String> {
     if matches!(&expression.expr, Expr::Literal(literal) if !matches!(literal, LiteralValue::Boolean(_))) {
         return Err("is a value, not a condition".into());
     }
-    let mut walk = Walk::default();
+    let mut walk = SyntaxWalk::default();
     walk.expression(expression)?;
     Ok(walk.uses)
 }
 
 #[derive(Default)]
-struct Walk {
+struct SyntaxWalk {
     uses: Uses,
     parts: usize,
     loops: usize,
@@ -108,24 +108,26 @@ struct Walk {
     scope: Vec<String>,
 }
 
-impl Walk {
+impl SyntaxWalk {
     fn expression(&mut self, expression: &IdedExpr) -> Result<(), String> {
         self.parts += 1;
-        if self.parts > PARTS {
-            return Err(format!("has more than {PARTS} parts; make several policies of it"));
+        if self.parts > MAX_PARTS {
+            return Err(format!("has more than {MAX_PARTS} parts; make several policies of it"));
         }
         if let Some(path) = self.path(expression) {
-            return self.reach(&path, asks_for_presence(expression));
+            return self.note_path(&path, asks_for_presence(expression));
         }
         match &expression.expr {
             Expr::Ident(name) => self.name(name),
             Expr::Select(select) => {
-                self.looks_at(&select.field);
+                self.note_age(&select.field);
                 self.expression(&select.operand)
             }
             Expr::Call(call) => self.call(call),
             Expr::Comprehension(comprehension) => self.comprehension(comprehension),
-            Expr::List(list) if list.elements.len() > ITEMS => Err(format!("has a list of more than {ITEMS} items")),
+            Expr::List(list) if list.elements.len() > MAX_ITEMS => {
+                Err(format!("has a list of more than {MAX_ITEMS} items"))
+            }
             Expr::List(list) => list.elements.iter().try_for_each(|element| self.expression(element)),
             Expr::Map(map) => map.entries.iter().try_for_each(|entry| match &entry.expr {
                 EntryExpr::MapEntry(entry) => self.expression(&entry.key).and_then(|()| self.expression(&entry.value)),
@@ -133,16 +135,16 @@ impl Walk {
             }),
             Expr::Struct(message) => Err(format!("makes a message `{}`; there are none here", message.type_name)),
             Expr::Literal(LiteralValue::String(text)) => {
-                self.looks_at(text.inner());
+                self.note_age(text.inner());
                 Ok(())
             }
             Expr::Literal(_) | Expr::Unspecified => Ok(()),
         }
     }
 
-    /// Any mention of an age makes the answer one of an instant.
-    fn looks_at(&mut self, field: &str) {
-        self.uses.looks_at_time |= field == "age";
+    /// Any mention of an age makes the answer depend on the time.
+    fn note_age(&mut self, field: &str) {
+        self.uses.reads_time |= field == "age";
     }
 
     fn name(&mut self, name: &str) -> Result<(), String> {
@@ -152,26 +154,26 @@ impl Walk {
         let variable = variable(name)?;
         self.uses.all(variable);
         // The whole of a value can be compared, ages and all.
-        self.uses.looks_at_time = true;
+        self.uses.reads_time = true;
         Ok(())
     }
 
-    /// `conditions.Ready.age`, `conditions['Ready'].age` and `'Ready' in conditions`, from a variable of ours.
+    /// `conditions.Ready.age`, `conditions['Ready'].age` and `'Ready' in conditions`, from one of [`VARIABLES`].
     fn path(&self, expression: &IdedExpr) -> Option<Vec<String>> {
         let path = match &expression.expr {
             Expr::Call(call) if call.func_name == operators::IN => membership(call)?,
             _ => selection(expression)?,
         };
-        let ours = VARIABLES.contains(&path[0].as_str()) && !self.scope.contains(&path[0]);
-        (ours && path.len() > 1).then_some(path)
+        let is_variable = VARIABLES.contains(&path[0].as_str()) && !self.scope.contains(&path[0]);
+        (is_variable && path.len() > 1).then_some(path)
     }
 
-    fn reach(&mut self, path: &[String], presence: bool) -> Result<(), String> {
+    fn note_path(&mut self, path: &[String], presence: bool) -> Result<(), String> {
         let variable = variable(&path[0])?;
         known_fields(variable, path)?;
-        path.iter().for_each(|field| self.looks_at(field));
+        path.iter().for_each(|field| self.note_age(field));
         // A condition as a whole has its age in it.
-        self.uses.looks_at_time |= variable == "conditions" && path.len() == 2 && !presence;
+        self.uses.reads_time |= variable == "conditions" && path.len() == 2 && !presence;
         self.uses.key(variable, &path[1]);
         Ok(())
     }
@@ -193,8 +195,8 @@ impl Walk {
         self.expression(&comprehension.iter_range)?;
         self.expression(&comprehension.accu_init)?;
         self.loops += 1;
-        if self.loops > LOOPS {
-            return Err(format!("has more than {LOOPS} loops within each other"));
+        if self.loops > MAX_LOOPS {
+            return Err(format!("has more than {MAX_LOOPS} loops within each other"));
         }
         let depth = self.scope.len();
         self.scope.push(comprehension.iter_var.clone());

@@ -31,23 +31,23 @@ pub(super) fn value<'v>(variable: &str, keys: &Keys, view: &View<'v>) -> Box<dyn
             .node
             .conditions
             .iter()
-            .filter(|condition| keys.want(&condition.kind))
+            .filter(|condition| keys.includes(&condition.kind))
             .map(|found| -> Entry<'v> { (CelMapKey::from(found.kind.as_str()), condition(found, view.now)) })),
         "lease" => lease(view.snapshot.kubelet_leases.get(name), view.now),
-        "agent" => lease(view.snapshot.agent_leases.get(name), view.now),
+        "agentLease" => lease(view.snapshot.agent_leases.get(name), view.now),
         _ => map(view
             .snapshot
             .events
             .get(name)
             .into_iter()
             .flatten()
-            .filter(|(reason, _)| keys.want(reason))
+            .filter(|(reason, _)| keys.includes(reason))
             .map(|(reason, seen)| -> Entry<'v> { (CelMapKey::from(reason.as_str()), events(seen, view.now)) })),
     }
 }
 
 fn node<'v>(keys: &Keys, view: &View<'v>) -> Box<dyn Val + 'v> {
-    map(NODE.into_iter().filter(|name| keys.want(name)).map(|name| (CelMapKey::from(name), field(name, view))))
+    map(NODE.into_iter().filter(|name| keys.includes(name)).map(|name| (CelMapKey::from(name), field(name, view))))
 }
 
 fn field<'v>(name: &str, view: &View<'v>) -> Box<dyn Val + 'v> {
@@ -65,7 +65,7 @@ fn field<'v>(name: &str, view: &View<'v>) -> Box<dyn Val + 'v> {
     }
 }
 
-/// By the wall clock: the API has nothing else of it. A Node from the future is new.
+/// By the wall clock: `creationTimestamp` is all that the API has. A Node from the future is new.
 fn age(view: &View<'_>) -> Duration {
     Duration::try_from(view.now.wall.duration_since(view.node.created)).unwrap_or_default()
 }
