@@ -144,7 +144,7 @@ fn storms(snapshot: &Snapshot, memory: &mut Memory, now: Now) -> BTreeMap<String
     memory.storms.retain(|name, state| {
         let is_read = snapshot.policies.iter().any(|policy| policy.name == *name);
         if !is_read {
-            state.observe_unasked(unready.clone(), total, &snapshot.host, now.moment);
+            state.observe_without_policy(unready.clone(), total, &snapshot.host, now.moment);
         }
         state.is_remembered(is_read || snapshot.unreadable_policies.contains_key(name), now.moment)
     });

@@ -1,8 +1,9 @@
-//! What speaks against an act although a policy asks for it: budgets, rates, storms, quorum, other people's claims.
+//! Guards: what forbids an act although a policy asks for it. Budgets, rates, storms, etcd's quorum, other programs that have
+//! the node.
 //!
-//! Every guard is asked, and each names its numbers. Nothing here allows anything: what cannot be read blocks. An
+//! Every guard is asked, and each names its numbers. A guard that forbids returns a [`Blocker`]: a reason and a message. Nothing here allows anything: what cannot be read blocks. An
 //! act that has begun is not stopped half way by a budget or a storm, for a node that is off is better brought back;
-//! the kill switch, a person's annotation to skip the node and every claim on that one node stop it even so.
+//! the kill switch, a person's annotation to skip the node and every other program that has it stop it even so.
 
 pub mod budgets;
 pub mod history;
@@ -39,41 +40,42 @@ use crate::{
 };
 pub use node::claimed;
 
-/// The whole of one pass: what is out, what was given out, which storms there are.
+/// What the guards look at in one pass over all nodes: the cluster's state, what this pass has already decided, and
+/// the storms.
 pub(crate) struct EvaluationInput<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) now: Now,
     pub(crate) tally: Tally<'a>,
     pub(crate) history: History,
-    /// What blocks by each policy's storms.
+    /// Blockers by each policy's storms.
     pub(crate) storms: BTreeMap<String, Vec<Blocker>>,
 }
 
-/// One node that a policy asks something for.
+/// One node that a policy asks to remediate.
 #[derive(Clone, Copy)]
 pub(crate) struct Subject<'a> {
     pub(crate) name: &'a str,
-    /// Nothing if it is gone, or another one has its name.
+    /// Nothing if the Node is gone, or was created again under the same name.
     pub(crate) node: Option<&'a Node>,
     pub(crate) fence: Option<&'a NodeFence>,
     pub(crate) policy: &'a Policy,
-    /// Why the policy cannot be asked.
+    /// Why the policy cannot be read.
     pub(crate) unreadable: Option<&'a str>,
     /// Why its predicate, or one of another policy for this node, cannot be judged.
     pub(crate) error: Option<&'a str>,
-    /// Its predicate is true by Events alone: the node itself reports nothing that it needs.
+    /// Its predicate is true only because of Events: without them it would be false.
     pub(crate) by_events_alone: bool,
 }
 
-/// The answers of all guards for one node.
+/// The answers of all guards for one node, by how disruptive the act is.
 pub(crate) fn all_blockers(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> GuardBlockers {
-    let always = always(input, subject);
+    let always = even_under_way(input, subject);
     let list = |level| {
         let mut blockers = always.clone();
         if subject.fence.is_some_and(|fence| stage::is_under_way(fence, level)) {
             blockers.extend(times::pods(input, subject, level));
         } else {
-            blockers.extend(before(input, subject, level));
+            blockers.extend(before_it_begins(input, subject, level));
         }
         blockers
     };
@@ -85,26 +87,26 @@ pub(crate) fn all_blockers(input: &EvaluationInput<'_>, subject: &Subject<'_>) -
 }
 
 /// What stops even an act that has begun.
-fn always(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> Vec<Blocker> {
+fn even_under_way(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> Vec<Blocker> {
     let mut blockers = general(input.snapshot);
     if let Some(problem) = subject.unreadable {
         let args: MessageArgs<'_> = &[("policy", &subject.policy.name), ("error", &problem)];
         blockers.push(Blocker::of(POLICY_UNREADABLE, args));
     } else {
-        blockers.extend(observes(subject.policy));
+        blockers.extend(observe_only(subject.policy));
     }
     blockers.extend(node::blockers(input, subject));
     blockers
 }
 
-fn observes(policy: &Policy) -> Option<Blocker> {
+fn observe_only(policy: &Policy) -> Option<Blocker> {
     match policy.mode {
         Mode::Observe => Some(Blocker::of(OBSERVE, &[("policy", &policy.name)])),
         Mode::Enforce | Mode::Paused => None,
     }
 }
 
-/// What blocks everything.
+/// What blocks every act on every node.
 pub(crate) fn general(snapshot: &Snapshot) -> Vec<Blocker> {
     let mut blockers = Vec::new();
     if snapshot.epoch == 0 {
@@ -130,7 +132,7 @@ fn not_synced(snapshot: &Snapshot) -> Blocker {
 }
 
 /// What stops an act that has not begun.
-fn before(input: &EvaluationInput<'_>, subject: &Subject<'_>, level: DisruptionLevel) -> Vec<Blocker> {
+fn before_it_begins(input: &EvaluationInput<'_>, subject: &Subject<'_>, level: DisruptionLevel) -> Vec<Blocker> {
     let policy = subject.policy;
     let mut blockers = Vec::new();
     if policy.mode == Mode::Paused && subject.fence.is_none() {

@@ -47,7 +47,7 @@ pub struct Policy {
     pub fast: Option<Fast>,
 }
 
-/// How many nodes may be out of service, and how many under remediation.
+/// How many nodes may be unavailable, and how many under remediation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Budget {
     pub cluster: Quota,

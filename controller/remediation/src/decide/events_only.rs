@@ -46,7 +46,7 @@ fn owned<T: Clone>((name, value): (&String, &T)) -> (String, T) {
 fn well(node: &Node, lease: Option<&LeaseView>, now: Moment) -> Node {
     let mut well = node.clone();
     // kube-controller-manager writes Ready for a silent kubelet, and no client but the kubelet can be silent for it.
-    let is_silent = lease.is_some_and(|lease| life::is_over(lease, now));
+    let is_silent = lease.is_some_and(|lease| life::has_expired(lease, now));
     for condition in &mut well.conditions {
         let is_ready = condition.kind == "Ready";
         if is_unwell(condition) && (condition.is_own_report || is_ready && is_silent) {

@@ -14,7 +14,7 @@ impl Memory {
     /// What the next leader has to know, in case there is one.
     #[must_use]
     pub fn handover(&self, snapshot: &Snapshot, now: Now) -> Handover {
-        let storms = self.storms.iter().map(|(policy, state)| (policy.clone(), state.past(now.moment)));
+        let storms = self.storms.iter().map(|(policy, state)| (policy.clone(), state.handover(now.moment)));
         self.history.handover(snapshot, now).with_storms(storms.collect())
     }
 

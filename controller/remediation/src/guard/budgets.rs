@@ -1,20 +1,20 @@
 //! Budgets: of the cluster, each zone and each other domain, and of one policy.
 //!
-//! Each has two numbers, U for the living and D for the dead, so that a node that lives and only reports that it is
+//! Each has two numbers, U (`maxUnavailable`) for the living and D (`maxDead`) for the dead, so that a node that lives and only reports that it is
 //! unhealthy keeps no dead one from being fenced, nor the other way round:
 //!
-//! - for a living node: all that is out of service with it, less at most D dead ones, is at most U;
-//! - for a dead node: all that is out with it is at most U; or at most D with it are lost, and at most U + D are lost or
+//! - for a living node: all that is unavailable with it, less at most D dead ones, is at most U;
+//! - for a dead node: all that is unavailable with it is at most U; or at most D with it are lost, and at most U + D are lost or
 //!   under remediation;
 //! - for a node of which that is not known: both.
 //!
-//! Either way no more than U + D are out of service by our acts. [`super::life`] decides who is dead.
+//! Either way no more than U + D are unavailable by our acts. [`super::life`] decides who is dead.
 
 use super::{
     EvaluationInput, Subject,
     reason::{BUDGET_CLUSTER, BUDGET_TOPOLOGY, BUDGET_ZONE, MAX_CONCURRENT},
     stage::DisruptionLevel,
-    tally::{self, Share, Tally},
+    tally::{self, DomainCounts, Tally},
 };
 use crate::{
     api::fence::Blocker,
@@ -35,15 +35,15 @@ pub(super) fn of(policy: &Policy, level: DisruptionLevel) -> (&Budget, &'static 
 
 pub(super) fn blockers(input: &EvaluationInput<'_>, subject: &Subject<'_>, level: DisruptionLevel) -> Vec<Blocker> {
     let (budget, field) = of(subject.policy, level);
-    let question = Question { input, subject, level, budget, field };
-    let mut blockers: Vec<_> = question.cluster().into_iter().collect();
-    blockers.extend(subject.node.into_iter().flat_map(|node| question.domains(node)));
-    blockers.extend(question.max_concurrent());
+    let check = BudgetCheck { input, subject, level, budget, field };
+    let mut blockers: Vec<_> = check.cluster().into_iter().collect();
+    blockers.extend(subject.node.into_iter().flat_map(|node| check.domains(node)));
+    blockers.extend(check.max_concurrent());
     blockers
 }
 
-/// One node, and the budget of the act that is asked for.
-struct Question<'a> {
+/// One node, and the budget that an act on it would take from.
+struct BudgetCheck<'a> {
     input: &'a EvaluationInput<'a>,
     subject: &'a Subject<'a>,
     level: DisruptionLevel,
@@ -51,11 +51,11 @@ struct Question<'a> {
     field: &'static str,
 }
 
-impl Question<'_> {
+impl BudgetCheck<'_> {
     fn cluster(&self) -> Option<Blocker> {
-        let share = self.input.tally.cluster(self.subject.name, self.level);
-        let limit = Limit { living: self.budget.cluster.of(share.total), dead: self.budget.dead.of(share.total) };
-        self.over(limit, share)?.blocker(BUDGET_CLUSTER, &[("field", &self.field)]).into()
+        let counts = self.input.tally.cluster(self.subject.name, self.level);
+        let limit = Limit { living: self.budget.cluster.of(counts.total), dead: self.budget.dead.of(counts.total) };
+        self.over(limit, counts)?.blocker(BUDGET_CLUSTER, &[("field", &self.field)]).into()
     }
 
     /// A node that is gone is in none; it has a blocker of its own.
@@ -76,20 +76,20 @@ impl Question<'_> {
 
     /// As many dead ones as of the living, and no more than of the whole cluster.
     fn domain(&self, node: &Node, label: &str, quota: Quota) -> Option<Over> {
-        let share = self.input.tally.domain(node, label, self.level);
-        let living = quota.of(share.total);
+        let counts = self.input.tally.domain(node, label, self.level);
+        let living = quota.of(counts.total);
         let dead = living.min(self.budget.dead.of(self.input.snapshot.nodes.len()));
-        self.over(Limit { living, dead }, share)
+        self.over(Limit { living, dead }, counts)
     }
 
     /// What one more would make, if that is too many. Where it is unknown whether it lives, both rules have to allow
     /// it: less knowledge never allows more.
-    fn over(&self, limit: Limit, share: Share) -> Option<Over> {
+    fn over(&self, limit: Limit, counts: DomainCounts) -> Option<Over> {
         let (tally, name) = (&self.input.tally, self.subject.name);
         match (tally.is_dead(name), tally.is_unknown(name)) {
-            (true, _) => over_dead(limit, share),
-            (false, true) => over_living(limit, share).or_else(|| over_dead(limit, share)),
-            (false, false) => over_living(limit, share),
+            (true, _) => over_dead(limit, counts),
+            (false, true) => over_living(limit, counts).or_else(|| over_dead(limit, counts)),
+            (false, false) => over_living(limit, counts),
         }
     }
 
@@ -111,42 +111,43 @@ impl Question<'_> {
     }
 }
 
-fn over_living(limit: Limit, share: Share) -> Option<Over> {
-    let out = share.out - share.others_dead.min(limit.dead);
-    (out > limit.living).then_some(Over::Living { out, limit, total: share.total })
+fn over_living(limit: Limit, counts: DomainCounts) -> Option<Over> {
+    let unavailable = counts.unavailable - counts.others_dead.min(limit.dead);
+    (unavailable > limit.living).then_some(Over::Living { unavailable, limit, total: counts.total })
 }
 
-fn over_dead(limit: Limit, share: Share) -> Option<Over> {
-    let Share { out, lost, held, .. } = share;
-    let is_allowed = out <= limit.living || lost <= limit.dead && held <= limit.living + limit.dead;
-    (!is_allowed).then_some(Over::Dead { limit, share })
+fn over_dead(limit: Limit, counts: DomainCounts) -> Option<Over> {
+    let DomainCounts { unavailable, lost, lost_or_remediated, .. } = counts;
+    let is_allowed =
+        unavailable <= limit.living || lost <= limit.dead && lost_or_remediated <= limit.living + limit.dead;
+    (!is_allowed).then_some(Over::Dead { limit, counts })
 }
 
 /// Which limit one more node would pass, with the counts.
 enum Over {
-    Living { out: usize, limit: Limit, total: usize },
-    Dead { limit: Limit, share: Share },
+    Living { unavailable: usize, limit: Limit, total: usize },
+    Dead { limit: Limit, counts: DomainCounts },
 }
 
 impl Over {
     /// `names` is what the message of `reason` has beside the counts.
     fn blocker(&self, reason: &str, names: MessageArgs<'_>) -> Blocker {
         match self {
-            Self::Living { out, limit, total } => {
-                let counts: MessageArgs<'_> =
-                    &[("out", out), ("total", total), ("living", &limit.living), ("dead", &limit.dead)];
-                Blocker::of(&format!("{reason}/living"), &[counts, names].concat())
+            Self::Living { unavailable, limit, total } => {
+                let args: MessageArgs<'_> =
+                    &[("unavailable", unavailable), ("total", total), ("living", &limit.living), ("dead", &limit.dead)];
+                Blocker::of(&format!("{reason}/living"), &[args, names].concat())
             }
-            Self::Dead { limit, share } => {
+            Self::Dead { limit, counts } => {
                 let both = limit.living + limit.dead;
-                let counts: MessageArgs<'_> = &[
-                    ("lost", &share.lost),
-                    ("total", &share.total),
+                let args: MessageArgs<'_> = &[
+                    ("lost", &counts.lost),
+                    ("total", &counts.total),
                     ("dead", &limit.dead),
-                    ("held", &share.held),
+                    ("lost_or_remediated", &counts.lost_or_remediated),
                     ("both", &both),
                 ];
-                Blocker::of(&format!("{reason}/dead"), &[counts, names].concat())
+                Blocker::of(&format!("{reason}/dead"), &[args, names].concat())
             }
         }
     }
@@ -158,7 +159,7 @@ pub struct BudgetUsage {
     pub policy: String,
     /// `budget` or `cordonBudget`.
     pub field: &'static str,
-    /// Nodes out of service that are not dead, and how many may be.
+    /// Unavailable nodes that are not dead, and how many may be.
     pub living: usize,
     pub most_living: usize,
     /// Dead nodes, and how many may be without a slot of the living.
@@ -169,17 +170,17 @@ pub struct BudgetUsage {
 /// Both budgets of each policy, as they are taken now.
 #[must_use]
 pub fn usage(snapshot: &Snapshot, now: Moment) -> Vec<BudgetUsage> {
-    let (total, out, dead) = Tally::new(snapshot, now).totals();
+    let (total, unavailable, dead) = Tally::new(snapshot, now).totals();
     let of_policy = |policy: &Policy, level| {
         let (budget, field) = of(policy, level);
         let (most_living, most_dead) = (budget.cluster.of(total), budget.dead.of(total));
-        BudgetUsage { policy: policy.name.clone(), field, living: out - dead, most_living, dead, most_dead }
+        BudgetUsage { policy: policy.name.clone(), field, living: unavailable - dead, most_living, dead, most_dead }
     };
     let both = |policy| [DisruptionLevel::Isolate, DisruptionLevel::Power].map(|level| of_policy(policy, level));
     snapshot.policies.iter().flat_map(both).collect()
 }
 
-/// How many nodes may be out of service of the cluster, or of a domain.
+/// How many nodes of the cluster, or of a domain, may be unavailable.
 #[derive(Clone, Copy)]
 struct Limit {
     living: usize,

@@ -1,5 +1,5 @@
-//! Which remediations began, and when: the memory of rates. After a change of the leader the one before has left its
-//! handover, and open records have the rest.
+//! What the controller did lately, for the rate limits: remediations begun, pods moved, power cycles. A new leader has it
+//! from the handover of the previous leader and from the open records (`NodeFence`s).
 
 mod handover;
 
@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, time::Duration};
 use jiff::Timestamp;
 
 pub use self::handover::Handover;
-pub(crate) use self::handover::names;
+pub(crate) use self::handover::names_if_few;
 use super::stage::{DisruptionLevel, begins_disruptively, has_begun};
 use crate::{
     api::fence::{Irreversible, NodeFence},
@@ -18,33 +18,33 @@ use crate::{
 };
 
 /// Power cycles remembered of one node; limits are far below.
-const CYCLES: usize = 64;
+const MAX_CYCLES: usize = 64;
 
-/// Power cycles of a node: as records have them, and when that was by our own clock.
+/// Power cycles of a node: the wall time that its record has, and when that was by the monotonic clock of this process.
 pub type Cycles = BTreeMap<Timestamp, Moment>;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct History {
-    /// By policy and whether it was disruptive: node and record, and when.
+    /// Remediations begun, by policy and whether by a disruptive step (a drain or power): node and record's UID, and when.
     started: BTreeMap<(String, bool), BTreeMap<(String, String), Moment>>,
-    /// By policy and node: pods given to be evicted or released, the most there were of one node; when last.
+    /// Pods evicted or released, by policy and node: when last, and the most that the node had at once.
     pods: BTreeMap<String, BTreeMap<String, (Moment, usize)>>,
-    /// Power cycles of nodes, also of records that were closed.
+    /// Power cycles by node, also those of closed records.
     cycles: BTreeMap<String, Cycles>,
-    /// Power offs that are intended, of nodes: the record that intends it, and since when.
+    /// Nodes whose record intends a power off: the record's UID, and since when.
     intended: BTreeMap<String, (String, Timestamp)>,
     /// What was done before this cannot be known: every window that reaches further back counts as used up.
     unknown_before: Option<Moment>,
 }
 
 impl History {
-    /// Learns from the open records what others did before us.
+    /// Learns from the open records what previous leaders did.
     pub(crate) fn learn(&mut self, snapshot: &Snapshot, now: Now) {
         for (node, fence) in &snapshot.fences {
             let opened = fence.metadata.creation_timestamp.map_or(now.moment, |wall| moment(wall, now));
-            self.take(node, fence, false, opened);
+            self.add_started(node, fence, false, opened);
             if has_begun(fence, DisruptionLevel::Power) || begins_disruptively(&fence.spec.steps) {
-                self.take(node, fence, true, opened);
+                self.add_started(node, fence, true, opened);
             }
             self.remember_cycles(node, &fence.status.earlier_cycles, now);
             self.remember_cycles(node, &fence.status.cycles, now);
@@ -70,14 +70,15 @@ impl History {
         }
     }
 
-    fn take(&mut self, node: &str, fence: &NodeFence, disruptive: bool, at: Moment) {
+    fn add_started(&mut self, node: &str, fence: &NodeFence, disruptive: bool, at: Moment) {
         let uid = fence.metadata.uid.clone();
         let started = self.started.entry((fence.spec.policy.clone(), disruptive)).or_default();
-        // What was given out in a pass had no UID yet.
-        let given = started.remove(&(node.to_owned(), String::new()));
-        started.entry((node.to_owned(), uid)).or_insert(given.unwrap_or(at));
+        // A record that a pass decided to open had no UID yet.
+        let opened = started.remove(&(node.to_owned(), String::new()));
+        started.entry((node.to_owned(), uid)).or_insert(opened.unwrap_or(at));
     }
 
+    /// Power cycles of nodes whose records are gone.
     pub(crate) fn remember_departed(&mut self, departed: &BTreeMap<String, Cycles>) {
         for (node, cycles) in departed {
             let known = self.cycles.entry(node.clone()).or_default();
@@ -96,12 +97,12 @@ impl History {
         for at in seen {
             known.entry(*at).or_insert_with(|| moment(*at, now));
         }
-        while known.len() > CYCLES {
+        while known.len() > MAX_CYCLES {
             known.pop_first();
         }
     }
 
-    /// `node` was given to `policy` in this pass.
+    /// This pass begins to remediate `node` for `policy`: it counts for the rate from now on.
     pub(crate) fn charge(&mut self, policy: &str, node: &str, fence: &str, level: DisruptionLevel, now: Moment) {
         for disruptive in [false, level != DisruptionLevel::Isolate] {
             let started = self.started.entry((policy.to_owned(), disruptive)).or_default();
@@ -109,17 +110,18 @@ impl History {
         }
     }
 
+    /// This pass moves `pods` pods of `node` for `policy`.
     pub(crate) fn charge_pods(&mut self, policy: &str, node: &str, pods: usize, now: Moment) {
         let given = self.pods.entry(policy.to_owned()).or_default().entry(node.to_owned()).or_insert((now, 0));
         *given = (now, given.1.max(pods));
     }
 
-    /// Nodes that `policy` began to remediate within the window, without `but`.
+    /// Nodes that `policy` began to remediate within the window, without `except`.
     pub(crate) fn started_within(
         &self,
         policy: &str,
         level: DisruptionLevel,
-        but: &str,
+        except: &str,
         within: Duration,
         now: Moment,
     ) -> usize {
@@ -127,16 +129,16 @@ impl History {
             return usize::MAX;
         }
         let started = self.started.get(&(policy.to_owned(), level != DisruptionLevel::Isolate)).into_iter().flatten();
-        started.filter(|((node, _), at)| node != but && now.since(**at) < within).count()
+        started.filter(|((node, _), at)| node != except && now.since(**at) < within).count()
     }
 
-    /// Pods of other nodes than `but` that `policy` moved within the window.
-    pub(crate) fn pods(&self, policy: &str, rate: Rate, but: &str, now: Moment) -> usize {
+    /// Pods of other nodes than `except` that `policy` moved within the window.
+    pub(crate) fn pods(&self, policy: &str, rate: Rate, except: &str, now: Moment) -> usize {
         if self.is_incomplete(rate.window, now) {
             return usize::MAX;
         }
         let given = self.pods.get(policy).into_iter().flatten();
-        given.filter(|(node, (at, _))| *node != but && now.since(*at) < rate.window).map(|(_, (_, pods))| pods).sum()
+        given.filter(|(node, (at, _))| *node != except && now.since(*at) < rate.window).map(|(_, (_, pods))| pods).sum()
     }
 
     /// Power cycles of `node` within the window; one from the future counts.
@@ -155,23 +157,23 @@ impl History {
         self.cycles.get(node).into_iter().flatten().map(|(at, _)| *at).collect()
     }
 
-    /// Lets go of what no window reaches any more. How far that of a policy that cannot be read reaches is not known.
+    /// Forgets what is older than every window. What a policy that cannot be read did is kept: its window is not known.
     pub(crate) fn forget(&mut self, snapshot: &Snapshot, now: Moment) {
         let longest = longest_window(&snapshot.policies);
-        let is_over =
+        let is_outdated =
             |policy: &str, at: Moment| now.since(at) >= longest && !snapshot.unreadable_policies.contains_key(policy);
         self.started.retain(|(policy, _), started| {
-            started.retain(|_, at| !is_over(policy, *at));
+            started.retain(|_, at| !is_outdated(policy, *at));
             !started.is_empty()
         });
         self.pods.retain(|policy, given| {
-            given.retain(|_, (at, _)| !is_over(policy, *at));
+            given.retain(|_, (at, _)| !is_outdated(policy, *at));
             !given.is_empty()
         });
     }
 }
 
-/// A record may go on by the limits it was opened under, so the defaults' windows are kept too.
+/// The longest window of a rate. The defaults count too: a record whose policy is gone goes on by them.
 fn longest_window(policies: &[Policy]) -> Duration {
     let default = Policy::default();
     let windows = policies.iter().chain([&default]).flat_map(|policy| {
@@ -185,8 +187,9 @@ fn age(at: Timestamp, now: Now) -> Duration {
     Duration::try_from(now.wall.duration_since(at)).unwrap_or_default()
 }
 
-/// A wall time on our own clock; one from the future, or from before our clock began, is the nearest there is. It is
-/// another's clock where the leader changed: the time in the handover stands before it.
+/// A wall time on the monotonic clock of this process. One from the future, or from before that clock began, is the nearest
+/// that it has. After a change of the leader the wall time is by another host's clock; ages in the handover are not, and
+/// are preferred.
 #[must_use]
 pub fn moment(wall: Timestamp, now: Now) -> Moment {
     Moment(now.moment.0.saturating_sub(age(wall, now)))

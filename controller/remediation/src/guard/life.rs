@@ -23,21 +23,22 @@ pub(crate) fn of(snapshot: &Snapshot, node: &Node, now: Moment) -> Life {
     let lease = snapshot.kubelet_leases.get(&node.name);
     if lease.is_some_and(|lease| lease.stale_for(now) <= kubelet::LATE) {
         Life::Lives
-    } else if node.is_not_ready() && lease.is_some_and(|lease| is_over(lease, now)) {
+    } else if node.is_not_ready() && lease.is_some_and(|lease| has_expired(lease, now)) {
         Life::Dead
-    } else if node.is_ready() && !is_powered(snapshot, &node.name) {
+    } else if node.is_ready() && !is_power_act_under_way(snapshot, &node.name) {
         Life::Lives
     } else {
         Life::Unknown
     }
 }
 
-/// Not renewed for as long as it lasts. A shorter Lease would not make silence mean more.
-pub(crate) fn is_over(lease: &LeaseView, now: Moment) -> bool {
+/// Not renewed for as long as it lasts. A Lease shorter than the kubelet's usual 40 s counts as one of 40 s: its silence
+/// proves no more.
+pub(crate) fn has_expired(lease: &LeaseView, now: Moment) -> bool {
     lease.stale_for(now) >= lease.duration.max(kubelet::LEASE)
 }
 
-/// We turn it off or on just now: its silence is not news, and Ready will follow.
-fn is_powered(snapshot: &Snapshot, name: &str) -> bool {
+/// The controller itself is turning it off or on, or its provider replaces it: that it is silent proves nothing.
+fn is_power_act_under_way(snapshot: &Snapshot, name: &str) -> bool {
     snapshot.fences.get(name).is_some_and(|fence| is_under_way(fence, DisruptionLevel::Power))
 }

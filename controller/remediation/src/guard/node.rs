@@ -1,4 +1,5 @@
-//! What a node reports of itself, and what others report of it: nodes to skip, peers, autoscalers, the control plane.
+//! Guards of one node: annotations to skip it, other remediators (peers) and autoscalers that have it, the control plane
+//! and etcd's quorum, and a node that is Ready.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +15,13 @@ use crate::{
     snapshot::{PeerLeases, Quorum},
 };
 
-/// Taints by which autoscalers announce that they are taking a node away (cluster-autoscaler, Karpenter 1 and before).
-const TAKEN_AWAY: [&str; 3] = ["ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted", "karpenter.sh/disruption"];
-/// medik8s: keep off, as a label or an annotation with the value `true`.
-const EXCLUDED: &str = "remediation.medik8s.io/exclude-from-remediation";
-/// Cluster API's, and kured's while it reboots (`--annotate-nodes`); whatever their value.
-const PEERS: [&str; 4] = [
+/// Taints by which autoscalers announce that they delete a node (cluster-autoscaler, Karpenter 1 and before).
+const AUTOSCALER_TAINTS: [&str; 3] =
+    ["ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted", "karpenter.sh/disruption"];
+/// medik8s: no remediation, as a label or an annotation with the value `true`.
+const EXCLUDE_FROM_REMEDIATION: &str = "remediation.medik8s.io/exclude-from-remediation";
+/// Annotations, whatever their value: Cluster API's, and kured's while it reboots a node (`--annotate-nodes`).
+const PEER_ANNOTATIONS: [&str; 4] = [
     "cluster.x-k8s.io/skip-remediation",
     "cluster.x-k8s.io/paused",
     "weave.works/kured-reboot-in-progress",
@@ -39,7 +41,7 @@ pub(super) fn blockers(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> Ve
     blockers
 }
 
-/// Leases of peers that cannot be read block every node: any of them may be claimed.
+/// A peer holds a Lease on the node (medik8s). Leases that cannot be read block every node: each may be on it.
 fn claimed_by_peer(leases: &PeerLeases, node: &str) -> Option<Blocker> {
     let lease = leases.held.get(node).or(leases.unreadable.as_ref())?;
     Some(Blocker::of("ClaimedByPeer/lease", &[("lease", lease)]))
@@ -63,7 +65,7 @@ fn own_host(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> Option<Blocke
     own.then(|| Blocker::plain(OWN_HOST))
 }
 
-/// Another actor remediates it: an autoscaler, or a peer.
+/// Another program has the node: an autoscaler deletes it, or a peer (another remediator) works on it.
 #[must_use]
 pub fn claimed(node: &Node) -> Option<Blocker> {
     autoscaler(node).or_else(|| peers(node))
@@ -73,14 +75,19 @@ fn autoscaler(node: &Node) -> Option<Blocker> {
     if node.deleting {
         return Some(Blocker::plain("Autoscaler/deleting"));
     }
-    let taint = TAKEN_AWAY.into_iter().find(|key| node.taint(key).is_some())?;
+    let taint = AUTOSCALER_TAINTS.into_iter().find(|key| node.taint(key).is_some())?;
     Some(Blocker::of("Autoscaler/taint", &[("taint", &taint)]))
 }
 
 fn peers(node: &Node) -> Option<Blocker> {
-    let excluded =
-        [&node.labels, &node.annotations].into_iter().any(|map| map.get(EXCLUDED).is_some_and(|v| v == "true"));
-    let key = if excluded { Some(EXCLUDED) } else { PEERS.into_iter().find(|key| node.annotations.contains_key(*key)) };
+    let excluded = [&node.labels, &node.annotations]
+        .into_iter()
+        .any(|map| map.get(EXCLUDE_FROM_REMEDIATION).is_some_and(|v| v == "true"));
+    let key = if excluded {
+        Some(EXCLUDE_FROM_REMEDIATION)
+    } else {
+        PEER_ANNOTATIONS.into_iter().find(|key| node.annotations.contains_key(*key))
+    };
     key.map(|key| Blocker::of("ClaimedByPeer/mark", &[("key", &key)]))
 }
 
@@ -96,7 +103,7 @@ pub(super) fn control_plane(
     if subject.policy.control_plane == ControlPlane::Never {
         return vec![Blocker::of("ControlPlane/policy", &[("policy", &subject.policy.name)])];
     }
-    let others = input.tally.control_plane_out(subject.name);
+    let others = input.tally.unavailable_control_plane(subject.name);
     let mut blockers = Vec::new();
     if !others.is_empty() {
         let args: MessageArgs<'_> = &[("count", &others.len()), ("nodes", &others.join(", "))];
@@ -104,24 +111,24 @@ pub(super) fn control_plane(
     }
     // To cordon one takes nothing from etcd.
     if level != DisruptionLevel::Isolate {
-        let lost = subject.node.is_none_or(|node| takes_a_member(&input.snapshot.etcd_members, node));
+        let lost = subject.node.is_none_or(|node| may_host_healthy_member(&input.snapshot.etcd_members, node));
         blockers.extend(quorum(input.snapshot.etcd, lost));
     }
     blockers
 }
 
-/// Whether a healthy member may be lost with this node. Only where a member stands at the node's own address, and at no
-/// address of it a healthy one, it is certain that none is.
-fn takes_a_member(members: &BTreeMap<String, bool>, node: &Node) -> bool {
+/// Whether a healthy etcd member may be lost with this node. It is certain that none is only where a member has an address
+/// of the node and every member that has one is unhealthy.
+fn may_host_healthy_member(members: &BTreeMap<String, bool>, node: &Node) -> bool {
     let mut found = node.addresses.iter().filter_map(|address| members.get(address)).peekable();
     found.peek().is_none() || found.any(|healthy| *healthy)
 }
 
-fn quorum(etcd: Quorum, takes_a_member: bool) -> Option<Blocker> {
+fn quorum(etcd: Quorum, may_host_healthy_member: bool) -> Option<Blocker> {
     match etcd {
         Quorum::Unknown => Some(Blocker::plain(ETCD_UNKNOWN)),
         Quorum::Members { healthy, total } => {
-            let (left, least) = (healthy.saturating_sub(usize::from(takes_a_member)), total / 2 + 1);
+            let (left, least) = (healthy.saturating_sub(usize::from(may_host_healthy_member)), total / 2 + 1);
             (left < least || total == 0).then(|| {
                 let args: MessageArgs<'_> =
                     &[("healthy", &healthy), ("total", &total), ("left", &left), ("least", &least)];
@@ -131,8 +138,8 @@ fn quorum(etcd: Quorum, takes_a_member: bool) -> Option<Blocker> {
     }
 }
 
-/// Power ends what runs on a node. On one that is Ready that is only right after a drain; a reap may be asked for even
-/// after one that failed.
+/// To turn a node off ends what runs on it. On one that is Ready that is only right after a drain; a policy may ask for a
+/// reap (the provider deletes the machine) even after a drain that failed.
 pub(super) fn ready(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> Option<Blocker> {
     let drain = subject.fence.and_then(|fence| fence.status.drain.as_ref());
     let step = subject.fence.and_then(|fence| fence.spec.steps.get(fence.status.policy_step));

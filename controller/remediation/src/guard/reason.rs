@@ -1,10 +1,10 @@
-//! The reasons of blockers: one word each, for machines, and what a person can do about it.
+//! The reasons of blockers, for machines; each says what it means and what a person can do about it.
 
 /// Another replica leads. Nothing to do.
 pub const NOT_LEADING: &str = "NotLeading";
 /// Started with `--dry-run`. Switch it off to act.
 pub const DRY_RUN: &str = "DryRun";
-/// The policy's `spec.mode` is Observe. Set Enforce when its verdicts are right.
+/// The policy's `spec.mode` is Observe. Set Enforce when what `nodewell-controller plan` shows is right.
 pub const OBSERVE: &str = "Observe";
 /// The policy's `spec.mode` is Paused.
 pub const PAUSED: &str = "Paused";
@@ -18,7 +18,7 @@ pub const ABORTED: &str = "Aborted";
 pub const NEW_NODE: &str = "NewNode";
 /// The Node is gone, or another one has its name. The record is closed.
 pub const NODE_GONE: &str = "NodeGone";
-/// More of the cluster would be out than the budget allows. Bring nodes back, or allow more.
+/// More nodes of the cluster would be unavailable than the budget allows. Bring nodes back, or allow more.
 pub const BUDGET_CLUSTER: &str = "BudgetCluster";
 /// The same of the node's zone.
 pub const BUDGET_ZONE: &str = "BudgetZone";
@@ -28,15 +28,15 @@ pub const BUDGET_TOPOLOGY: &str = "BudgetTopology";
 pub const MAX_CONCURRENT: &str = "MaxConcurrent";
 /// As many nodes as `rate` allows began to be remediated. Wait.
 pub const RATE: &str = "Rate";
-/// Too many nodes are not well at once. Look for the common cause: network, power, API server.
+/// Too many nodes are unhealthy at once. Look for the common cause: network, power, API server.
 pub const STORM: &str = "Storm";
 /// There was a storm a short while ago. Wait.
 pub const STORM_COOLDOWN: &str = "StormCooldown";
-/// The judging host does not see its own network. Mend that host, or let another lead.
+/// The controller's host cannot reach its own network. Mend that host, or let another lead.
 pub const CONTROLLER_ISOLATED: &str = "ControllerIsolated";
-/// The watches are not complete, or are begun again since the store went back. Look at the API server.
+/// The watches are not complete, or start again because etcd was restored from a backup. Look at the API server.
 pub const CACHE_NOT_SYNCED: &str = "CacheNotSynced";
-/// A control-plane node: the policy does not allow it, or another one is out.
+/// A control-plane node: the policy does not allow it, or another one is unavailable.
 pub const CONTROL_PLANE: &str = "ControlPlane";
 /// etcd would lose its quorum without this node. Bring its other members back.
 pub const ETCD_QUORUM: &str = "EtcdQuorum";
@@ -55,12 +55,12 @@ pub const PREDICATE_ERROR: &str = "PredicateError";
 /// A predicate is true by Events alone, and any client may have written those. Ask for a condition, or set
 /// `trustEvents`.
 pub const EVENTS_NOT_TRUSTED: &str = "EventsNotTrusted";
-/// The record's predicate is true of the node no more: nothing more disruptive is begun, and soon what was done is
-/// taken back.
+/// The policy's predicate is no longer true of the node: nothing more disruptive is begun, and after `spec.healthyDelay`
+/// the node is given back.
 pub const PREDICATE_FALSE: &str = "PredicateFalse";
 /// The node was power-cycled as often as `powerCycles` allows. A person has to look at it.
 pub const POWER_CYCLE_LIMIT: &str = "PowerCycleLimit";
-/// All steps were taken as often as a record may. A person has to look at the machine.
+/// All steps were gone through as often as one record may. A person has to look at the machine.
 pub const STEP_ROUND_LIMIT: &str = "StepRoundLimit";
 /// As many pods as `pods` allows were evicted or released. Wait.
 pub const POD_RATE: &str = "PodRate";
@@ -74,13 +74,13 @@ pub const BUSY: &str = "Busy";
 pub const NO_METHODS: &str = "NoMethods";
 /// The node's fence methods cannot be used now; the condition FenceReady reports why.
 pub const FENCE_NOT_READY: &str = "FenceNotReady";
-/// The node's fence methods cut something else by now than the record has begun to. Bring them back as they were.
+/// The record has begun to cut the node off by fence methods that were changed since. Configure them as they were.
 pub const METHODS_CHANGED: &str = "MethodsChanged";
-/// Nothing has shown that the BMC is this node's. Let it report its UUID, or pin it.
+/// Nothing proves that the BMC is this node's. Let it report its UUID, or write `system_uuid` into the node's ConfigMap.
 pub const IDENTITY_UNPROVEN: &str = "IdentityUnproven";
 /// Its pods could not be listed. They are listed again.
 pub const PODS_UNKNOWN: &str = "PodsUnknown";
-/// It is not Ready with a new boot yet. Look at its console.
+/// The node is not Ready with a new boot ID yet. Look at its console.
 pub const AWAITING_READY: &str = "AwaitingReady";
 /// Its VolumeAttachments could not be listed. They are listed again.
 pub const ATTACHMENTS_UNKNOWN: &str = "AttachmentsUnknown";

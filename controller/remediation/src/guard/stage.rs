@@ -1,4 +1,4 @@
-//! How far a record is: what it remediates, and what has begun and is not to be stopped half way.
+//! How far a record (`NodeFence`) is: how disruptive its acts are, and which have begun and are not to be stopped half way.
 
 use crate::api::{
     fence::{NodeFence, Phase},
@@ -11,7 +11,7 @@ pub(crate) enum DisruptionLevel {
     /// Taint and cordon.
     Isolate,
     Drain,
-    /// Reboot, power cycle, reap.
+    /// Reboot, power cycle, reap (the provider deletes the machine).
     Power,
 }
 
@@ -25,14 +25,14 @@ pub(crate) fn disruption_level(step: &StepSpec) -> DisruptionLevel {
     }
 }
 
-/// What a phase alone shows of power.
+/// How far a power act (power cycle or reap) is, as far as the phase alone shows it.
 #[derive(PartialEq, Eq)]
 enum PowerProgress {
     None,
     /// Its act is about to begin, or has failed: the node is under remediation.
     Near,
-    /// It may be off, or about to be gone.
-    Power,
+    /// The machine may be off, or is being deleted.
+    UnderWay,
 }
 
 fn power_progress(phase: Phase) -> PowerProgress {
@@ -42,8 +42,8 @@ fn power_progress(phase: Phase) -> PowerProgress {
         }
         Phase::Recovering | Phase::Closed => PowerProgress::None,
         Phase::KdumpWait | Phase::Quarantined | Phase::Failed => PowerProgress::Near,
-        Phase::PoweringOff | Phase::OffConfirmed | Phase::PodsReleased | Phase::PoweringOn => PowerProgress::Power,
-        Phase::AwaitReady | Phase::Reaping | Phase::InDoubt => PowerProgress::Power,
+        Phase::PoweringOff | Phase::OffConfirmed | Phase::PodsReleased | Phase::PoweringOn => PowerProgress::UnderWay,
+        Phase::AwaitReady | Phase::Reaping | Phase::InDoubt => PowerProgress::UnderWay,
     }
 }
 
@@ -54,12 +54,12 @@ pub(crate) fn is_under_way(fence: &NodeFence, level: DisruptionLevel) -> bool {
         DisruptionLevel::Isolate => has_begun(fence, DisruptionLevel::Isolate),
         DisruptionLevel::Drain => status.phase == Phase::Draining || is_under_way(fence, DisruptionLevel::Power),
         DisruptionLevel::Power => {
-            status.intent.is_some() || status.off.is_some() || power_progress(status.phase) == PowerProgress::Power
+            status.intent.is_some() || status.off.is_some() || power_progress(status.phase) == PowerProgress::UnderWay
         }
     }
 }
 
-/// The record remediates a node by an act of this level, under way or ended: it is not back yet.
+/// The record remediates the node by an act of this level, under way or ended: the node is not given back yet.
 pub(crate) fn has_begun(fence: &NodeFence, level: DisruptionLevel) -> bool {
     let status = &fence.status;
     if status.phase == Phase::Closed {

@@ -1,5 +1,5 @@
-//! Which nodes are out of service, by domain, which are dead, and which are in a policy's hands; also by what this very
-//! pass has given out.
+//! Counts of nodes, in the cluster and in each domain (a zone, or the value of another label): which are unavailable, which
+//! are dead, and which a policy remediates. What this very pass has decided counts too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,15 +23,15 @@ type Names<'a> = BTreeSet<&'a str>;
 /// What nodes are counted for.
 #[derive(Clone, Copy)]
 enum NodeCategory {
-    /// Out of service, whyever.
-    Out,
-    /// Dead for certain.
+    /// No pod can be scheduled there, whatever the cause, or it is under remediation.
+    Unavailable,
+    /// Dead for certain ([`Life::Dead`]).
     Dead,
-    /// Dead, or not known to live: they take the slots of the dead.
+    /// Dead, or not known to live ([`Life::Unknown`]): they take the slots of the dead.
     Lost,
     /// Lost, or isolated by any policy.
     Isolated,
-    /// Lost, or drained or powered by any policy.
+    /// Lost, or drained, power-cycled or reaped by any policy.
     Disrupted,
 }
 
@@ -43,18 +43,18 @@ struct Domain {
     by_category: [usize; CATEGORIES],
 }
 
-/// Numbers of the cluster or of one domain, each with the node in question.
+/// Numbers of nodes of the cluster or of one domain. The node that is asked about counts as one of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Share {
+pub(crate) struct DomainCounts {
     pub(crate) total: usize,
-    /// Out of service, dead ones too.
-    pub(crate) out: usize,
+    /// Unavailable, dead ones too.
+    pub(crate) unavailable: usize,
     /// Dead for certain, without the node in question.
     pub(crate) others_dead: usize,
     /// Dead, or not known to live.
     pub(crate) lost: usize,
     /// Those, and nodes under remediation by acts of the level.
-    pub(crate) held: usize,
+    pub(crate) lost_or_remediated: usize,
 }
 
 pub(crate) struct Tally<'a> {
@@ -64,9 +64,9 @@ pub(crate) struct Tally<'a> {
     domains: BTreeMap<&'a str, BTreeMap<&'a str, Domain>>,
     /// By policy: nodes isolated, or further.
     isolated: BTreeMap<&'a str, Names<'a>>,
-    /// By policy: nodes drained or powered, or further.
+    /// By policy: nodes drained, or further.
     disrupted: BTreeMap<&'a str, Names<'a>>,
-    /// Busy nodes without a record, which may be in any policy's hands.
+    /// Nodes for which something is being done and that have no record: any policy may remediate them.
     unattributed: Names<'a>,
 }
 
@@ -81,7 +81,7 @@ impl<'a> Tally<'a> {
         let mut tally = Self { snapshot, by_category: Default::default(), domains, isolated, disrupted, unattributed };
         snapshot.nodes.values().for_each(|node| tally.count(node));
         tally.count_dead(now);
-        tally.count_out(now);
+        tally.count_unavailable(now);
         tally
     }
 
@@ -105,19 +105,19 @@ impl<'a> Tally<'a> {
         }
     }
 
-    fn count_out(&mut self, now: Moment) {
+    fn count_unavailable(&mut self, now: Moment) {
         let snapshot = self.snapshot;
-        for node in snapshot.nodes.values().filter(|node| is_out(node)) {
-            self.count_as(NodeCategory::Out, &node.name);
+        for node in snapshot.nodes.values().filter(|node| is_unavailable(node)) {
+            self.count_as(NodeCategory::Unavailable, &node.name);
         }
         // Not Ready is reported 40 to 50 s later; a budget does not wait for that.
         let leases = snapshot.kubelet_leases.iter().filter(|(_, lease)| lease.stale_for(now) > kubelet::LATE);
         for (name, _) in leases.filter(|(name, _)| snapshot.nodes.contains_key(*name)) {
-            self.count_as(NodeCategory::Out, name);
+            self.count_as(NodeCategory::Unavailable, name);
         }
         // Whatever is under way for a busy node, it may be the most disruptive.
         for name in &snapshot.busy {
-            [NodeCategory::Out, NodeCategory::Isolated, NodeCategory::Disrupted]
+            [NodeCategory::Unavailable, NodeCategory::Isolated, NodeCategory::Disrupted]
                 .into_iter()
                 .for_each(|category| self.count_as(category, name));
         }
@@ -126,13 +126,13 @@ impl<'a> Tally<'a> {
             if busy || has_begun(fence, DisruptionLevel::Isolate) {
                 self.charge(name, &fence.spec.policy, DisruptionLevel::Isolate);
             }
-            if (busy || has_begun(fence, DisruptionLevel::Power)) && !is_back(fence, snapshot.nodes.get(name)) {
+            if (busy || has_begun(fence, DisruptionLevel::Power)) && !is_mended(fence, snapshot.nodes.get(name)) {
                 self.charge(name, &fence.spec.policy, DisruptionLevel::Power);
             }
         }
     }
 
-    /// `name` is, or is about to be, in the hands of `policy`.
+    /// `policy` remediates `name`, or is about to: it takes a slot of that policy's budget from now on.
     pub(crate) fn charge(&mut self, name: &'a str, policy: &'a str, level: DisruptionLevel) {
         let unattributed = &self.unattributed;
         self.isolated.entry(policy).or_insert_with(|| unattributed.clone()).insert(name);
@@ -141,14 +141,14 @@ impl<'a> Tally<'a> {
             self.count_as(NodeCategory::Disrupted, name);
         }
         self.count_as(NodeCategory::Isolated, name);
-        self.count_as(NodeCategory::Out, name);
+        self.count_as(NodeCategory::Unavailable, name);
     }
 
-    /// An open record holds the slot of its first act, once its turn has come.
+    /// An open record takes the slot of its first act before that has begun.
     pub(crate) fn reserve(&mut self, name: &'a str, fence: &'a NodeFence) {
         match fence.status.phase {
             Phase::Closed | Phase::Recovering => {}
-            Phase::Quarantined if is_back(fence, self.snapshot.nodes.get(name)) => {}
+            Phase::Quarantined if is_mended(fence, self.snapshot.nodes.get(name)) => {}
             _ if begins_disruptively(&fence.spec.steps) => {
                 self.charge(name, &fence.spec.policy, DisruptionLevel::Power)
             }
@@ -166,10 +166,10 @@ impl<'a> Tally<'a> {
         }
     }
 
-    /// How many nodes there are, are out of service, and are dead of those.
+    /// How many nodes there are, how many are unavailable, and how many of those are dead.
     pub(crate) fn totals(&self) -> (usize, usize, usize) {
         let of = |category: NodeCategory| self.by_category[category as usize].len();
-        (self.snapshot.nodes.len(), of(NodeCategory::Out), of(NodeCategory::Dead))
+        (self.snapshot.nodes.len(), of(NodeCategory::Unavailable), of(NodeCategory::Dead))
     }
 
     fn is(&self, category: NodeCategory, name: &str) -> bool {
@@ -181,30 +181,30 @@ impl<'a> Tally<'a> {
         self.is(NodeCategory::Dead, name)
     }
 
-    /// Of the whole cluster, with `name`.
-    pub(crate) fn cluster(&self, name: &str, level: DisruptionLevel) -> Share {
+    /// Counts of the whole cluster, with `name`.
+    pub(crate) fn cluster(&self, name: &str, level: DisruptionLevel) -> DomainCounts {
         let by_category = std::array::from_fn(|category| self.by_category[category].len());
-        self.share(&Domain { total: self.snapshot.nodes.len(), by_category }, name, level)
+        self.counts(&Domain { total: self.snapshot.nodes.len(), by_category }, name, level)
     }
 
-    /// Of `node`'s domain by `label`, with it.
-    pub(crate) fn domain(&self, node: &Node, label: &str, level: DisruptionLevel) -> Share {
+    /// Counts of `node`'s domain by `label`, with it.
+    pub(crate) fn domain(&self, node: &Node, label: &str, level: DisruptionLevel) -> DomainCounts {
         match self.domains.get(label).and_then(|values| values.get(domain(Some(node), label))) {
-            Some(counted) => self.share(counted, &node.name, level),
-            // One that was not counted is as full as the cluster.
+            Some(counted) => self.counts(counted, &node.name, level),
+            // A domain that was not counted is as full as the cluster.
             None => self.cluster(&node.name, level),
         }
     }
 
-    fn share(&self, domain: &Domain, name: &str, level: DisruptionLevel) -> Share {
+    fn counts(&self, domain: &Domain, name: &str, level: DisruptionLevel) -> DomainCounts {
         let with =
             |category: NodeCategory| domain.by_category[category as usize] + usize::from(!self.is(category, name));
-        Share {
+        DomainCounts {
             total: domain.total,
-            out: with(NodeCategory::Out),
+            unavailable: with(NodeCategory::Unavailable),
             others_dead: with(NodeCategory::Dead) - 1,
             lost: with(NodeCategory::Lost),
-            held: with(if level == DisruptionLevel::Isolate {
+            lost_or_remediated: with(if level == DisruptionLevel::Isolate {
                 NodeCategory::Isolated
             } else {
                 NodeCategory::Disrupted
@@ -212,32 +212,35 @@ impl<'a> Tally<'a> {
         }
     }
 
-    /// It may be dead, and may live.
+    /// Whether it lives is not known.
     pub(crate) fn is_unknown(&self, name: &str) -> bool {
         self.is(NodeCategory::Lost, name) && !self.is_dead(name)
     }
 
-    /// Other nodes that `policy` remediates and that compete with `but` for its slots: the lost with the lost, the
+    /// Nodes other than `except` that `policy` remediates and that compete with it for slots: the lost with the lost, the
     /// living with the living; with one whose state is not known, whichever are more. A busy node without a record may
     /// be any policy's.
-    pub(crate) fn under_remediation(&self, policy: &str, level: DisruptionLevel, but: &str) -> usize {
-        let hands = if level == DisruptionLevel::Isolate { &self.isolated } else { &self.disrupted };
-        let hands = hands.get(policy).unwrap_or(&self.unattributed);
+    pub(crate) fn under_remediation(&self, policy: &str, level: DisruptionLevel, except: &str) -> usize {
+        let remediated = if level == DisruptionLevel::Isolate { &self.isolated } else { &self.disrupted };
+        let remediated = remediated.get(policy).unwrap_or(&self.unattributed);
         let rivals = |competes: &dyn Fn(&str) -> bool| {
-            hands.iter().filter(|name| **name != but && (competes(name) || self.unattributed.contains(**name))).count()
+            remediated
+                .iter()
+                .filter(|name| **name != except && (competes(name) || self.unattributed.contains(**name)))
+                .count()
         };
         let dead = || rivals(&|name| self.is(NodeCategory::Lost, name));
         let living = || rivals(&|name| !self.is(NodeCategory::Dead, name));
-        match (self.is_dead(but), self.is_unknown(but)) {
+        match (self.is_dead(except), self.is_unknown(except)) {
             (true, _) => dead(),
             (false, true) => dead().max(living()),
             (false, false) => living(),
         }
     }
 
-    /// Other control-plane nodes that are out.
-    pub(crate) fn control_plane_out(&self, but: &str) -> Vec<&'a str> {
-        let nodes = self.by_category[NodeCategory::Out as usize].iter().filter(|name| **name != but);
+    /// Other control-plane nodes that are unavailable.
+    pub(crate) fn unavailable_control_plane(&self, except: &str) -> Vec<&'a str> {
+        let nodes = self.by_category[NodeCategory::Unavailable as usize].iter().filter(|name| **name != except);
         nodes.filter(|name| self.snapshot.nodes.get(**name).is_some_and(Node::is_control_plane)).copied().collect()
     }
 }
@@ -251,13 +254,14 @@ pub(crate) fn domain<'n>(node: Option<&'n Node>, label: &str) -> &'n str {
     }
 }
 
-/// Ours or not, well or not: no pod can be put there.
-fn is_out(node: &Node) -> bool {
+/// No pod can be scheduled there, whichever client caused it.
+fn is_unavailable(node: &Node) -> bool {
     !node.is_ready() || node.unschedulable || node.deleting || node.taint(OUT_OF_SERVICE).is_some()
 }
 
-/// Given up, and yet the node works: a person mended it. Or it is gone, and takes no slot any more.
-fn is_back(fence: &NodeFence, node: Option<&Node>) -> bool {
+/// The remediation was given up (Quarantined) and a person mended the node; or the Node is gone, and takes no slot any
+/// more.
+fn is_mended(fence: &NodeFence, node: Option<&Node>) -> bool {
     let own = node.filter(|node| node.uid == fence.spec.node_uid);
-    fence.status.phase == Phase::Quarantined && own.is_none_or(|node| !is_out(node))
+    fence.status.phase == Phase::Quarantined && own.is_none_or(|node| !is_unavailable(node))
 }

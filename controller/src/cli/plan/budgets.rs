@@ -1,9 +1,9 @@
-//! How much of the policies' budgets is usage: by the living, and by the dead.
+//! How much of the policies' budgets is used: by living nodes, and by dead ones.
 
 use nodewell_remediation::guard::budgets::BudgetUsage;
 use serde_json::{Value, json};
 
-/// Only what is usage: in a calm cluster nothing.
+/// Only budgets of which anything is used: in a calm cluster nothing.
 pub(super) fn shown(usage: &[BudgetUsage]) -> String {
     usage.iter().filter(|one| one.living + one.dead > 0).map(line).collect()
 }
@@ -11,7 +11,7 @@ pub(super) fn shown(usage: &[BudgetUsage]) -> String {
 fn line(one: &BudgetUsage) -> String {
     let BudgetUsage { policy, field, living, most_living, dead, most_dead } = one;
     format!(
-        "policy {policy}, {field}: {living} living nodes are out of service (maxUnavailable {most_living}), \
+        "policy {policy}, {field}: {living} living nodes are unavailable (maxUnavailable {most_living}), \
          {dead} are dead (maxDead {most_dead})\n"
     )
 }
@@ -42,10 +42,7 @@ mod tests {
         };
         assert_eq!(shown(&[usage(0, 0)]), "");
         let text = shown(&[usage(1, 0)]);
-        assert!(
-            text.contains("1 living nodes are out of service (maxUnavailable 1), 0 are dead (maxDead 2)"),
-            "{text}"
-        );
+        assert!(text.contains("1 living nodes are unavailable (maxUnavailable 1), 0 are dead (maxDead 2)"), "{text}");
         assert_eq!(as_json(&[usage(1, 0)])[0]["maxDead"], 2);
     }
 }

@@ -8,7 +8,7 @@ use nodewell_sim::{
     scenario::{Kind, Scenario, Steps, Theme},
 };
 
-/// Under the default budgets, which let one node of the cluster be out of service: `n-0005` reports that it is ill,
+/// Under the default budgets, which let one node of the cluster be unavailable: `n-0005` reports that it is ill,
 /// from the beginning to the end, and is cordoned for it; then `n-0004` dies. I17 asks that its pods are released in
 /// time, and I1 that no more than one living and one dead node are down by the controller.
 fn one_lies_and_one_dies(seed: u64) -> Scenario {

@@ -1,5 +1,6 @@
-//! What the next leader has to know and no open record has: rates of what was closed, pods that were moved, power
-//! cycles, storms. It is passed on with ages and not with times, so that no two clocks are ever compared.
+//! The handover: what the next leader has to know and no open record has, which are remediations that were closed, pods that
+//! were moved, power cycles and storms. The leader writes it to an annotation of its Lease. It has ages and no times, so
+//! that no two hosts' clocks are ever compared.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,25 +18,26 @@ use crate::{
     time::{Moment, Now},
 };
 
-/// Single entries of each kind; what is older goes into one of its policy, as young as the youngest of it.
-const ENTRIES: usize = 500;
-/// Power cycles, the newest: far more than any rate lets happen in a day.
-const CYCLES: usize = 1000;
+/// The newest entries of each kind are passed on one by one, at most so many. Older ones are merged into one entry for each
+/// policy, with the age of the youngest of them: none of them counts for a shorter time than it has to.
+const MAX_ENTRIES: usize = 500;
+/// The newest power cycles are passed on, at most so many: far more than any rate lets happen in a day.
+const MAX_CYCLES: usize = 1000;
 
-/// The whole of it; ages are whole seconds, rounded down, at the moment of its making.
+/// Ages are in whole seconds, rounded down, at the moment at which it was made.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Handover {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     started: Vec<StartedRemediation>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pods: Vec<Pods>,
+    pods: Vec<MovedPods>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    cycles: Vec<Cycle>,
+    cycles: Vec<PowerCycle>,
     /// By policy.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) storms: BTreeMap<String, StormHandover>,
-    /// There was one and it cannot be read: every rate counts as used up for its window.
+    /// The previous leader wrote one and it cannot be read: every rate counts as used up for its window.
     #[serde(skip)]
     pub(super) is_lost: bool,
 }
@@ -45,7 +47,7 @@ pub struct Handover {
 struct StartedRemediation {
     policy: String,
     disruptive: bool,
-    /// Empty where it stands for several.
+    /// Empty where the entry is merged from several.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     node: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -56,7 +58,7 @@ struct StartedRemediation {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Pods {
+struct MovedPods {
     policy: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     node: String,
@@ -65,7 +67,7 @@ struct Pods {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Cycle {
+struct PowerCycle {
     node: String,
     /// As records have it, so that it is not counted twice; how long ago it was is `age`.
     at: Timestamp,
@@ -82,7 +84,7 @@ fn is_one(count: &usize) -> bool {
 }
 
 impl Handover {
-    /// Of a handover that was there and could not be read: it is unknown what was done.
+    /// Stands for a handover that could not be read: what the previous leader did is unknown.
     #[must_use]
     pub fn lost() -> Self {
         Self { is_lost: true, ..Self::default() }
@@ -101,13 +103,13 @@ impl Handover {
         for age in ages.chain(self.cycles.iter_mut().map(|cycle| &mut cycle.age)) {
             *age = age.saturating_add(more);
         }
-        self.storms.values_mut().for_each(|past| past.pass(more));
+        self.storms.values_mut().for_each(|storm| storm.age_by(more));
         self
     }
 }
 
 impl History {
-    /// What is to be passed on.
+    /// What the next leader has to know.
     pub(crate) fn handover(&self, snapshot: &Snapshot, now: Now) -> Handover {
         let started = merged(self.started_lately(snapshot, now), |all: Vec<StartedRemediation>| {
             let mut rest: BTreeMap<(String, bool), StartedRemediation> = BTreeMap::new();
@@ -119,16 +121,16 @@ impl History {
             }
             rest.into_values().collect()
         });
-        let pods = merged(self.pods_moved(snapshot, now), |all: Vec<Pods>| {
-            let mut rest: BTreeMap<String, Pods> = BTreeMap::new();
+        let pods = merged(self.pods_moved(snapshot, now), |all: Vec<MovedPods>| {
+            let mut rest: BTreeMap<String, MovedPods> = BTreeMap::new();
             for one in all {
-                let of = rest.entry(one.policy.clone()).or_insert_with(|| Pods { pods: 0, ..one.clone() });
+                let of = rest.entry(one.policy.clone()).or_insert_with(|| MovedPods { pods: 0, ..one.clone() });
                 of.node = String::new();
                 (of.age, of.pods) = (of.age.min(one.age), of.pods + one.pods);
             }
             rest.into_values().collect()
         });
-        Handover { started, pods, cycles: self.cycled(snapshot, now), ..Handover::default() }
+        Handover { started, pods, cycles: self.power_cycles(snapshot, now), ..Handover::default() }
     }
 
     /// The newest first.
@@ -150,12 +152,12 @@ impl History {
         all
     }
 
-    fn pods_moved(&self, snapshot: &Snapshot, now: Now) -> Vec<Pods> {
+    fn pods_moved(&self, snapshot: &Snapshot, now: Now) -> Vec<MovedPods> {
         let mut all = Vec::new();
         for (policy, given) in &self.pods {
             let Some(within) = window(snapshot, policy, |policy| Some(policy.pods)) else { continue };
             let recent = given.iter().filter(|(_, (at, pods))| *pods > 0 && now.moment.since(*at) < within);
-            all.extend(recent.map(|(node, (at, pods))| Pods {
+            all.extend(recent.map(|(node, (at, pods))| MovedPods {
                 policy: policy.clone(),
                 node: node.clone(),
                 age: now.moment.since(*at).as_secs(),
@@ -166,20 +168,24 @@ impl History {
         all
     }
 
-    fn cycled(&self, snapshot: &Snapshot, now: Now) -> Vec<Cycle> {
+    fn power_cycles(&self, snapshot: &Snapshot, now: Now) -> Vec<PowerCycle> {
         let longest = power_cycles_window(snapshot);
         let all =
             self.cycles.iter().flat_map(|(node, cycles)| cycles.iter().map(move |(at, moment)| (node, at, moment)));
         let mut all: Vec<_> = all
-            .map(|(node, at, moment)| Cycle { node: node.clone(), at: *at, age: now.moment.since(*moment).as_secs() })
+            .map(|(node, at, moment)| PowerCycle {
+                node: node.clone(),
+                at: *at,
+                age: now.moment.since(*moment).as_secs(),
+            })
             .filter(|cycle| cycle.age < longest.as_secs())
             .collect();
         all.sort_by_key(|cycle| cycle.age);
-        all.truncate(CYCLES);
+        all.truncate(MAX_CYCLES);
         all
     }
 
-    /// As the leader before left it.
+    /// What the previous leader handed over.
     pub(crate) fn inherited(handover: &Handover, now: Now) -> Self {
         let mut history = Self { unknown_before: handover.is_lost.then_some(now.moment), ..Self::default() };
         for StartedRemediation { policy, disruptive, node, record, age, count } in &handover.started {
@@ -189,26 +195,26 @@ impl History {
                 started.insert((node.clone(), record), ago(*age, now));
             }
         }
-        for Pods { policy, node, age, pods } in &handover.pods {
+        for MovedPods { policy, node, age, pods } in &handover.pods {
             history.pods.entry(policy.clone()).or_default().insert(node.clone(), (ago(*age, now), *pods));
         }
-        for Cycle { node, at, age } in &handover.cycles {
+        for PowerCycle { node, at, age } in &handover.cycles {
             history.cycles.entry(node.clone()).or_default().insert(*at, ago(*age, now));
         }
         history
     }
 }
 
-/// The newest as they are, the rest as `merge` has it.
+/// The newest as they are, the rest as `merge` makes them. `all` begins with the newest.
 fn merged<T>(mut all: Vec<T>, merge: impl FnOnce(Vec<T>) -> Vec<T>) -> Vec<T> {
-    if all.len() > ENTRIES {
-        let rest = all.split_off(ENTRIES);
+    if all.len() > MAX_ENTRIES {
+        let rest = all.split_off(MAX_ENTRIES);
         all.extend(merge(rest));
     }
     all
 }
 
-/// How long what this policy did counts. One that is not known now, or cannot be read, may come back as it was.
+/// How long what this policy did counts. A policy that is not known now, or cannot be read, may come back with any window.
 fn window(snapshot: &Snapshot, name: &str, of: impl Fn(&Policy) -> Option<Rate>) -> Option<Duration> {
     match snapshot.policies.iter().find(|policy| policy.name == name) {
         Some(policy) => of(policy).map(|rate| rate.window),
@@ -229,12 +235,13 @@ fn rate(policy: &Policy, disruptive: bool) -> Option<Rate> {
     if disruptive { policy.budget.rate } else { policy.cordon_budget.rate }
 }
 
-/// Our own clock may have begun later than that: a moment before its beginning is its beginning, which only counts longer.
+/// `age` seconds ago. The monotonic clock may have begun later than that: then it is the clock's beginning, and only counts
+/// longer.
 fn ago(age: u64, now: Now) -> Moment {
     Moment(now.moment.0.saturating_sub(Duration::from_secs(age)))
 }
 
-/// Names of nodes, for a handover: too many are none, and all are seen for the first time by the next leader.
-pub(crate) fn names(all: &BTreeSet<String>) -> Option<BTreeSet<String>> {
-    (all.len() <= ENTRIES).then(|| all.clone())
+/// Names of nodes, if a handover has room for them. Without them the next leader sees all nodes for the first time.
+pub(crate) fn names_if_few(all: &BTreeSet<String>) -> Option<BTreeSet<String>> {
+    (all.len() <= MAX_ENTRIES).then(|| all.clone())
 }

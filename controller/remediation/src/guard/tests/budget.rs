@@ -19,7 +19,7 @@ fn fixture(out: &[&str], make: Make) -> Fixture {
 
 pub(super) type Make = fn(&mut Fixture, &str);
 
-/// Every way in which a node is out of service.
+/// Every way in which a node is unavailable.
 pub(super) const WAYS: [(&str, Make); 9] = [
     ("silent", |fixture, name| {
         let lease = LeaseView {
@@ -88,13 +88,17 @@ fn a_share_is_one_of_the_zone_rounded_down_and_at_least_one() {
     let mut fixture = fixture(&["n1"], dead());
     for (share, blocked) in [(0, true), (1, true), (39, true), (40, false)] {
         fixture.policy.budget.zone = Quota::Percent(share);
-        assert_eq!(!reasons(&fixture.all_blockers().power).is_empty(), blocked, "{share}% of 5, and two are out");
+        assert_eq!(
+            !reasons(&fixture.all_blockers().power).is_empty(),
+            blocked,
+            "{share}% of 5, and two are unavailable"
+        );
     }
     let mut alone = self::fixture(&[], dead());
     for (share, blocked) in [(0, true), (1, false)] {
         alone.policy.budget.zone = Quota::Percent(share);
         alone.policy.budget.cluster = Quota::Percent(share);
-        assert_eq!(!reasons(&alone.all_blockers().power).is_empty(), blocked, "{share}% of 5, and one is out");
+        assert_eq!(!reasons(&alone.all_blockers().power).is_empty(), blocked, "{share}% of 5, and one is unavailable");
     }
 }
 

@@ -127,7 +127,7 @@ fn a_node_without_a_lease_takes_a_slot_of_the_dead() {
 
 /// Nodes that we turned off and that came up without being Ready are no rivals of the dead, but both numbers bound them all.
 #[test]
-fn no_more_than_both_numbers_are_in_our_hands() {
+fn no_more_than_both_numbers_are_under_remediation() {
     let mut fixture = a_liar();
     fixture.policy.budget.max_concurrent = None;
     assert_eq!(reasons(&fixture.all_blockers().power), [""; 0], "one under remediation and one dead");
@@ -138,7 +138,7 @@ fn no_more_than_both_numbers_are_in_our_hands() {
 }
 
 proptest! {
-    /// Whatever is out, dead or under remediation: as many as both numbers allow, and no more, are taken one after the
+    /// Whatever is unavailable, dead or under remediation: as many as both numbers allow, and no more, are taken one after the
     /// other.
     #[test]
     fn both_numbers_are_the_bound(

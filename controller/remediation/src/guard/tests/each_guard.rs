@@ -113,6 +113,6 @@ fn every_message_has_its_numbers() {
     assert_eq!(power.len(), 1);
     assert_eq!(
         power[0].message,
-        "with this node 3 of 10 nodes would be out of service (limit 2 living by budget.maxUnavailable, 10 dead by budget.maxDead); bring nodes back first"
+        "with this node 3 of 10 nodes would be unavailable (limit 2 living by budget.maxUnavailable, 10 dead by budget.maxDead); bring nodes back first"
     );
 }

@@ -156,7 +156,7 @@ fn a_storm_outlives_its_leader_and_old_faults_are_none() {
         reasons(&blockers).join(" ")
     };
     let over = |state: &StormState, from: Moment, to: Moment| {
-        let text = serde_json::to_string(&state.past(from)).unwrap();
+        let text = serde_json::to_string(&state.handover(from)).unwrap();
         StormState::inherited(&serde_json::from_str(&text).unwrap(), to)
     };
     // Six nodes, one an hour: no storm, and none for the next leader.
