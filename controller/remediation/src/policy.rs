@@ -1,4 +1,4 @@
-//! A policy as decisions use it: checked, with every default filled in.
+//! A policy (`RemediationPolicy`) as decisions use it: checked, with every default filled in.
 
 mod amount;
 mod compile;
@@ -8,7 +8,7 @@ mod steps;
 
 use std::time::Duration;
 
-pub use self::amount::Quota;
+pub use self::amount::CountOrPercent;
 pub(crate) use self::steps::name as step_name;
 use crate::{
     api::{
@@ -18,47 +18,51 @@ use crate::{
     predicate::Predicate,
 };
 
-/// One policy. [`Policy::default`] matches nothing and has every limit at its default: it is what a record is held to that
+/// One policy. [`Policy::default`] matches nothing and has every limit at its default: these are the limits of a record that
 /// no policy asked for.
 #[derive(Debug, Clone)]
 pub struct Policy {
     pub name: String,
     pub selector: Selector,
     pub when: Predicate,
-    /// Events alone may open a record, whichever client wrote them.
+    /// Events alone, whichever client wrote them, may open a record (`NodeFence`), which begins a remediation.
     pub trust_events: bool,
+    /// `spec.for`: how long the predicate has to be true first.
     pub held_for: Duration,
+    /// How long the predicate has to be false before the node is given back.
     pub healthy_delay: Duration,
-    /// Every field that has a default carries it; only kinds and spans that can be read.
+    /// Checked, and with every default written out.
     pub steps: Vec<StepSpec>,
     pub mode: Mode,
     pub control_plane: ControlPlane,
+    /// Younger Nodes are left alone.
     pub node_startup_grace_period: Duration,
     /// For taints and cordons.
     pub cordon_budget: Budget,
-    /// For drains, reboots, power cycles and reaps.
+    /// For drains, reboots, power cycles and reaps (the provider deletes the machine).
     pub budget: Budget,
     pub storm: Storm,
     /// Power cycles of one node.
     pub power_cycles: Rate,
     /// Pods evicted or released by this policy.
     pub pods: Rate,
-    /// Acting before the cluster itself would; nothing if it is not to.
+    /// `spec.fast`: act before kube-controller-manager would; nothing if it is not to.
     pub fast: Option<Fast>,
 }
 
 /// How many nodes may be unavailable, and how many under remediation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Budget {
-    pub cluster: Quota,
-    /// Of the cluster, dead nodes beside those; of zones and other domains as many as of the living, but no more than these.
-    pub dead: Quota,
-    pub zone: Quota,
-    /// By node label; a node without the label is in a domain of its own name, the empty one.
-    pub topology: Vec<(String, Quota)>,
+    pub cluster: CountOrPercent,
+    /// `maxDead`: how many dead nodes of the cluster do not count against `cluster`. Of a zone or another domain these are as
+    /// many as its own limit, but no more than `maxDead` of the cluster.
+    pub dead: CountOrPercent,
+    pub zone: CountOrPercent,
+    /// Limits by node label. All nodes without the label are one domain, the empty one.
+    pub topology: Vec<(String, CountOrPercent)>,
     /// Nothing is no limit.
     pub max_concurrent: Option<u32>,
-    /// New nodes whose remediation began; nothing is no limit.
+    /// How many remediations may begin within a window; nothing is no limit.
     pub rate: Option<Rate>,
 }
 
@@ -70,18 +74,18 @@ pub struct Rate {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Storm {
-    /// More nodes than this that are not well are a storm. A share is never less than one node: one is no storm.
-    pub unhealthy: Quota,
-    /// So many nodes, or more, that became unhealthy within the window are one.
+    /// More unhealthy nodes than this are a storm. A percentage is never less than one node: a single node is no storm.
+    pub unhealthy: CountOrPercent,
+    /// So many nodes, or more, that became unhealthy within the window are a storm.
     pub rate: Rate,
     pub cooldown: Duration,
-    /// If the judging host can reach less of the nodes than this, the fault is its own.
-    pub reachable: Quota,
+    /// If the controller's host can reach fewer nodes than this, the fault is its own.
+    pub reachable: CountOrPercent,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fast {
-    /// Silence of the kubelet's Lease before a BMC's answer OFF is acted on.
+    /// How long the kubelet's Lease is silent before the controller acts on a BMC's answer OFF.
     pub silent_for: Duration,
     /// Control-plane hosts that cannot reach the node.
     pub unreachable_from: u32,
@@ -101,7 +105,7 @@ impl Policy {
         compile::compile(policy)
     }
 
-    /// The same of a policy whose predicate is of another language: `spec.when` is not read.
+    /// The same with a predicate in another language than CEL: `spec.when` is not read.
     pub fn compile_with(
         name: &str,
         spec: RemediationPolicySpec,

@@ -1,5 +1,6 @@
-//! node-reaper's configuration, read with its meaning: which nodes it would reap, what we do otherwise, and the policy
-//! that comes of it. Its program is of 2018; `compat` decides whether what it does wrong is done wrong here too.
+//! node-reaper's configuration: which nodes it would reap (drain, and have the provider delete the machine), what is done
+//! otherwise here, and the policy that is made of it. node-reaper is a controller of 2018; the key `compat` decides whether its
+//! faults are repeated here.
 
 mod config;
 mod decision;

@@ -24,7 +24,7 @@ use crate::{
     facts::{ConditionStatus, Node},
     fence::PredicateState,
     guard::stage::{DisruptionLevel, disruption_level},
-    policy::{Policy, Quota, Rate, Storm},
+    policy::{CountOrPercent, Policy, Rate, Storm},
     predicate::{Judge, Predicate, cel},
     testing::{at, node, now, set_condition, wall},
 };
@@ -47,7 +47,7 @@ fn policy(name: &str, steps: Vec<StepSpec>) -> Policy {
     let default = Policy::default();
     let mut budget = default.budget.clone();
     (budget.cluster, budget.zone, budget.max_concurrent, budget.rate) =
-        (Quota::Percent(100), Quota::Percent(100), None, None);
+        (CountOrPercent::Percent(100), CountOrPercent::Percent(100), None, None);
     let rate = Rate { count: 100_000, window: Duration::from_secs(60) };
     Policy {
         name: name.into(),
@@ -57,7 +57,7 @@ fn policy(name: &str, steps: Vec<StepSpec>) -> Policy {
         mode: Mode::Enforce,
         cordon_budget: budget.clone(),
         budget,
-        storm: Storm { unhealthy: Quota::Percent(100), rate, ..default.storm.clone() },
+        storm: Storm { unhealthy: CountOrPercent::Percent(100), rate, ..default.storm.clone() },
         ..default
     }
 }

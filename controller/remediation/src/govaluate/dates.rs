@@ -43,29 +43,48 @@ const ISO_ZONE: Piece = Piece::Offset { colon: false, z: true };
 const RFC_ZONE: Piece = Piece::Offset { colon: true, z: true };
 const DAY: [Piece; 5] = [Year, Is('-'), Month, Is('-'), Day];
 const T: Piece = Is('T');
-const C: Piece = Is(':');
+const COLON: Piece = Is(':');
 
 /// The time of the fixed formats after `2006-01-02`.
 const AFTER_DAY: [&[Piece]; 8] = [
     &[],
-    &[Blank, Hour, C, Minute],
-    &[Blank, Hour, C, Minute, C, Second],
-    &[Blank, Hour, C, Minute, C, Second, Piece::Offset { colon: true, z: false }],
-    &[T, Hour, C, Minute, C, Second, RFC_ZONE],
+    &[Blank, Hour, COLON, Minute],
+    &[Blank, Hour, COLON, Minute, COLON, Second],
+    &[Blank, Hour, COLON, Minute, COLON, Second, Piece::Offset { colon: true, z: false }],
+    &[T, Hour, COLON, Minute, COLON, Second, RFC_ZONE],
     &[T, Hour, ISO_ZONE],
-    &[T, Hour, C, Minute, ISO_ZONE],
-    &[T, Hour, C, Minute, C, Second, ISO_ZONE],
+    &[T, Hour, COLON, Minute, ISO_ZONE],
+    &[T, Hour, COLON, Minute, COLON, Second, ISO_ZONE],
 ];
 
 const NAMED: [&[Piece]; 3] = [
-    &[Weekday, Blank, MonthName, Blank, ShortDay, Blank, Hour, C, Minute, C, Second, Blank, Year],
-    &[Weekday, Blank, MonthName, Blank, ShortDay, Blank, Hour, C, Minute, C, Second, Blank, ZoneName, Blank, Year],
-    &[Weekday, Blank, MonthName, Blank, Day, Blank, Hour, C, Minute, C, Second, Blank, NUMERIC_ZONE, Blank, Year],
+    &[Weekday, Blank, MonthName, Blank, ShortDay, Blank, Hour, COLON, Minute, COLON, Second, Blank, Year],
+    &[
+        Weekday, Blank, MonthName, Blank, ShortDay, Blank, Hour, COLON, Minute, COLON, Second, Blank, ZoneName, Blank,
+        Year,
+    ],
+    &[
+        Weekday,
+        Blank,
+        MonthName,
+        Blank,
+        Day,
+        Blank,
+        Hour,
+        COLON,
+        Minute,
+        COLON,
+        Second,
+        Blank,
+        NUMERIC_ZONE,
+        Blank,
+        Year,
+    ],
 ];
 const NUMERIC_ZONE: Piece = Piece::Offset { colon: false, z: false };
 
 /// `3:04PM`: a time of the first day of the year 0.
-const KITCHEN: &[Piece] = &[Hour12, C, Minute, HalfDay];
+const KITCHEN: &[Piece] = &[Hour12, COLON, Minute, HalfDay];
 
 const WEEKDAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
@@ -177,7 +196,7 @@ impl<'a> DateParser<'a> {
         };
         let hours = self.digits(2, 2).filter(|hours| *hours <= 24)?;
         if colon {
-            self.piece(C)?;
+            self.piece(COLON)?;
         }
         let minutes = self.digits(2, 2).filter(|minutes| *minutes < 60)?;
         self.offset = sign * (hours * 3600 + minutes * 60);

@@ -20,7 +20,7 @@ use crate::{
     api::fence::Blocker,
     facts::{Node, ZONE},
     message::MessageArgs,
-    policy::{Budget, Policy, Quota},
+    policy::{Budget, CountOrPercent, Policy},
     snapshot::Snapshot,
     time::Moment,
 };
@@ -75,7 +75,7 @@ impl BudgetCheck<'_> {
     }
 
     /// As many dead ones as of the living, and no more than of the whole cluster.
-    fn domain(&self, node: &Node, label: &str, quota: Quota) -> Option<Over> {
+    fn domain(&self, node: &Node, label: &str, quota: CountOrPercent) -> Option<Over> {
         let counts = self.input.tally.domain(node, label, self.level);
         let living = quota.of(counts.total);
         let dead = living.min(self.budget.dead.of(self.input.snapshot.nodes.len()));

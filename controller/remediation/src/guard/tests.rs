@@ -22,7 +22,7 @@ use crate::{
         policy::{ControlPlane, StepSpec},
     },
     facts::{CONTROL_PLANE, ConditionStatus, Effect, LeaseView, Taint},
-    policy::{Quota, Rate},
+    policy::{CountOrPercent, Rate},
     snapshot::Quorum,
     testing::{at, node, now, set_condition, wall},
 };
@@ -103,9 +103,9 @@ impl Fixture {
 fn wide() -> Policy {
     let default = Policy::default();
     let budget = crate::policy::Budget {
-        cluster: Quota::Percent(100),
-        dead: Quota::Percent(100),
-        zone: Quota::Percent(100),
+        cluster: CountOrPercent::Percent(100),
+        dead: CountOrPercent::Percent(100),
+        zone: CountOrPercent::Percent(100),
         topology: Vec::new(),
         max_concurrent: None,
         rate: None,

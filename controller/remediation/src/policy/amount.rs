@@ -1,18 +1,18 @@
-//! Numbers of nodes: so many, or so many of a hundred.
+//! Numbers of nodes: a count, or a percentage of those that there are (IntOrString in the API).
 
 use std::fmt;
 
 use crate::api::policy::Amount;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Quota {
+pub enum CountOrPercent {
     Count(u32),
     /// 0 to 100.
     Percent(u32),
 }
 
-impl Quota {
-    /// `3`, `"3"` or `"30%"`.
+impl CountOrPercent {
+    /// Reads `3`, `"3"` or `"30%"`.
     pub fn read(amount: &Amount) -> Result<Self, String> {
         let text = match amount {
             Amount::Count(count) => return Ok(Self::Count(*count)),
@@ -28,7 +28,7 @@ impl Quota {
         }
     }
 
-    /// How many of `total`: a share is rounded down, but one that is not 0 is at least one of those that there are.
+    /// How many of `total`: a percentage is rounded down, but one that is not 0 is at least one node if there is any.
     #[must_use]
     pub fn of(self, total: usize) -> usize {
         match self {
@@ -44,7 +44,7 @@ fn digits(text: &str) -> Option<u32> {
     if text.bytes().all(|letter| letter.is_ascii_digit()) { text.parse().ok() } else { None }
 }
 
-impl fmt::Display for Quota {
+impl fmt::Display for CountOrPercent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Count(count) => write!(f, "{count}"),

@@ -1,8 +1,8 @@
-//! From the wire format to a [`Policy`]. A value that cannot be read is an error, never a default.
+//! From the `RemediationPolicy` of the API to a [`Policy`]. A value that cannot be read is an error, never a default.
 
 use std::time::Duration;
 
-use super::{Budget, Fast, Policy, PolicyDiagnostic, Quota, Rate, Storm, selector, steps};
+use super::{Budget, CountOrPercent, Fast, Policy, PolicyDiagnostic, Rate, Storm, selector, steps};
 use crate::{
     api::policy::{
         Amount, BudgetSpec, ControlPlane, DurationString, FastSpec, Mode, RateSpec, RemediationPolicy, Selector,
@@ -12,7 +12,7 @@ use crate::{
 };
 
 const MINUTE: Duration = Duration::from_secs(60);
-/// The kubelet renews its Lease every 10 s; less silence proves nothing.
+/// The kubelet renews its Lease every 10 s; a shorter silence proves nothing.
 const SHORTEST_SILENCE: Duration = Duration::from_secs(10);
 
 /// Everything that is wrong, in the order of the fields.
@@ -28,7 +28,7 @@ impl PolicyDiagnostics {
         below.into_iter().for_each(|(name, problem)| self.add(format!("{field}.{name}"), problem));
     }
 
-    /// What was read, or the default so that reading goes on to the next error.
+    /// What was read. Where that failed, the default, so that reading goes on to the next error.
     fn or<T>(&mut self, field: &str, read: Option<Result<T, String>>, default: T) -> T {
         match read {
             Some(Ok(value)) => value,
@@ -44,8 +44,8 @@ impl PolicyDiagnostics {
         self.or(field, span.map(DurationString::duration), default)
     }
 
-    fn quota(&mut self, field: &str, amount: Option<&Amount>, default: Quota) -> Quota {
-        self.or(field, amount.map(Quota::read), default)
+    fn count_or_percent(&mut self, field: &str, amount: Option<&Amount>, default: CountOrPercent) -> CountOrPercent {
+        self.or(field, amount.map(CountOrPercent::read), default)
     }
 
     fn rate(&mut self, field: &str, rate: Option<&RateSpec>, default: Rate) -> Rate {
@@ -74,10 +74,10 @@ pub(super) fn defaults() -> Policy {
         cordon_budget: no_more_than_one(None, None),
         budget: no_more_than_one(Some(1), Some(Rate { count: 10, window: 60 * MINUTE })),
         storm: Storm {
-            unhealthy: Quota::Percent(30),
+            unhealthy: CountOrPercent::Percent(30),
             rate: Rate { count: 5, window: MINUTE },
             cooldown: 10 * MINUTE,
-            reachable: Quota::Percent(50),
+            reachable: CountOrPercent::Percent(50),
         },
         power_cycles: Rate { count: 2, window: 24 * 60 * MINUTE },
         pods: Rate { count: 250, window: 10 * MINUTE },
@@ -87,9 +87,9 @@ pub(super) fn defaults() -> Policy {
 
 fn no_more_than_one(max_concurrent: Option<u32>, rate: Option<Rate>) -> Budget {
     Budget {
-        cluster: Quota::Count(1),
-        dead: Quota::Count(1),
-        zone: Quota::Count(1),
+        cluster: CountOrPercent::Count(1),
+        dead: CountOrPercent::Count(1),
+        zone: CountOrPercent::Count(1),
         topology: Vec::new(),
         max_concurrent,
         rate,
@@ -138,11 +138,16 @@ fn budget(field: &str, spec: Option<&BudgetSpec>, default: Budget, diagnostics: 
     let Some(spec) = spec else { return default };
     let below = |name: &str| format!("{field}.{name}");
     let whole = Rate { count: 0, window: MINUTE };
-    let cluster = diagnostics.quota(&below("maxUnavailable"), spec.max_unavailable.as_ref(), default.cluster);
+    let cluster =
+        diagnostics.count_or_percent(&below("maxUnavailable"), spec.max_unavailable.as_ref(), default.cluster);
     Budget {
         cluster,
-        dead: diagnostics.quota(&below("maxDead"), spec.max_dead.as_ref(), cluster),
-        zone: diagnostics.quota(&below("maxUnavailablePerZone"), spec.max_unavailable_per_zone.as_ref(), default.zone),
+        dead: diagnostics.count_or_percent(&below("maxDead"), spec.max_dead.as_ref(), cluster),
+        zone: diagnostics.count_or_percent(
+            &below("maxUnavailablePerZone"),
+            spec.max_unavailable_per_zone.as_ref(),
+            default.zone,
+        ),
         topology: topology(field, spec, diagnostics),
         max_concurrent: spec.max_concurrent.or(default.max_concurrent),
         rate: match &spec.rate {
@@ -152,8 +157,8 @@ fn budget(field: &str, spec: Option<&BudgetSpec>, default: Budget, diagnostics: 
     }
 }
 
-fn topology(field: &str, spec: &BudgetSpec, diagnostics: &mut PolicyDiagnostics) -> Vec<(String, Quota)> {
-    let mut known: Vec<(String, Quota)> = Vec::new();
+fn topology(field: &str, spec: &BudgetSpec, diagnostics: &mut PolicyDiagnostics) -> Vec<(String, CountOrPercent)> {
+    let mut known: Vec<(String, CountOrPercent)> = Vec::new();
     for (at, domain) in spec.topology.iter().enumerate() {
         let field = format!("{field}.topology[{at}]");
         if domain.label.is_empty() {
@@ -162,8 +167,11 @@ fn topology(field: &str, spec: &BudgetSpec, diagnostics: &mut PolicyDiagnostics)
         if known.iter().any(|(label, _)| *label == domain.label) {
             diagnostics.add(format!("{field}.label"), format!("`{}` is there already", domain.label));
         }
-        let most =
-            diagnostics.quota(&format!("{field}.maxUnavailable"), Some(&domain.max_unavailable), Quota::Count(0));
+        let most = diagnostics.count_or_percent(
+            &format!("{field}.maxUnavailable"),
+            Some(&domain.max_unavailable),
+            CountOrPercent::Count(0),
+        );
         known.push((domain.label.clone(), most));
     }
     known
@@ -171,9 +179,9 @@ fn topology(field: &str, spec: &BudgetSpec, diagnostics: &mut PolicyDiagnostics)
 
 fn storm(spec: Option<&StormSpec>, default: Storm, diagnostics: &mut PolicyDiagnostics) -> Storm {
     let Some(spec) = spec else { return default };
-    let reachable = diagnostics.quota("spec.storm.reachable", spec.reachable.as_ref(), default.reachable);
+    let reachable = diagnostics.count_or_percent("spec.storm.reachable", spec.reachable.as_ref(), default.reachable);
     Storm {
-        unhealthy: diagnostics.quota("spec.storm.unhealthy", spec.unhealthy.as_ref(), default.unhealthy),
+        unhealthy: diagnostics.count_or_percent("spec.storm.unhealthy", spec.unhealthy.as_ref(), default.unhealthy),
         rate: diagnostics.rate("spec.storm.rate", spec.rate.as_ref(), default.rate),
         cooldown: diagnostics.span("spec.storm.cooldown", spec.cooldown.as_ref(), default.cooldown),
         reachable,

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::api::policy::DurationString;
 
-/// Longer ones are errors: nothing of ours waits for a year.
-const LONGEST: Duration = Duration::from_secs(366 * 86_400);
+/// Longer ones are errors: no setting of a policy is a year.
+const MAX_DURATION: Duration = Duration::from_secs(366 * 86_400);
 
 /// Units in the order they have to be written, in milliseconds.
 const UNITS: [(&str, u64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
@@ -17,7 +17,7 @@ impl DurationString {
     }
 }
 
-/// Whole numbers, each with its unit, the greatest first, each unit once. A bare number is refused: of what?
+/// Whole numbers, each with its unit, the greatest first, each unit once. A bare number has no unit and is refused.
 pub fn parse(text: &str) -> Result<Duration, String> {
     let mut rest = text;
     let mut units = &UNITS[..];
@@ -32,7 +32,7 @@ pub fn parse(text: &str) -> Result<Duration, String> {
     }
     match total {
         _ if text.is_empty() => Err(wrong(text)),
-        total if total > LONGEST => Err(too_long(text)),
+        total if total > MAX_DURATION => Err(too_long(text)),
         total => Ok(total),
     }
 }
@@ -53,7 +53,7 @@ fn too_long(text: &str) -> String {
     format!("`{text}` is longer than a year")
 }
 
-/// As [`parse`] reads it: the greatest units first, none that is 0.
+/// Text that [`parse`] reads: the greatest units first, none that is 0.
 #[must_use]
 pub fn show(duration: Duration) -> String {
     let mut left = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);

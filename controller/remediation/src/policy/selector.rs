@@ -23,7 +23,7 @@ fn meets(requirement: &Requirement, value: Option<&String>) -> bool {
     }
 }
 
-/// What is wrong with it, each with the field below the selector's own.
+/// What is wrong with the selector, each with its field below the selector's own.
 #[must_use]
 pub fn check(selector: &Selector) -> Vec<(String, String)> {
     let empty = selector.match_labels.keys().filter(|key| key.is_empty());

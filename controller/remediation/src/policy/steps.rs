@@ -1,5 +1,5 @@
-//! The steps: each of one kind, in an order in which nothing is harsher than what came before, and with every
-//! default written out, so that a record carries all it needs.
+//! The steps: each of one kind, in an order in which each is at least as disruptive as the one before, and with every
+//! default written out, so that a record (`NodeFence`) has all that it needs.
 
 use super::{compile::PolicyDiagnostics, selector};
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
     facts::Effect,
 };
 
-/// What a step does, mildest first.
+/// What a step does, the least disruptive first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum StepKind {
     Taint,
@@ -18,6 +18,7 @@ enum StepKind {
     Drain,
     Reboot,
     PowerCycle,
+    /// The provider deletes the machine.
     Reap,
 }
 
@@ -37,7 +38,7 @@ impl StepKind {
     fn rank(self) -> u8 {
         match self {
             Self::Taint | Self::Cordon => 0,
-            harsher => harsher as u8,
+            other => other as u8,
         }
     }
 }
@@ -90,8 +91,8 @@ fn order(kind: StepKind, before: &[StepKind], field: &str, diagnostics: &mut Pol
     if before.contains(&kind) {
         diagnostics.add(field, format!("{name} is there already"));
     }
-    if let Some(harsher) = before.iter().find(|earlier| earlier.rank() > kind.rank()) {
-        diagnostics.add(field, format!("{name} comes before {}, not after", harsher.name()));
+    if let Some(more_disruptive) = before.iter().find(|earlier| earlier.rank() > kind.rank()) {
+        diagnostics.add(field, format!("{name} comes before {}, not after", more_disruptive.name()));
     }
     let needs: &[StepKind] = match kind {
         StepKind::Drain => &[StepKind::Cordon, StepKind::Taint],

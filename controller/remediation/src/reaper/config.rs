@@ -1,4 +1,5 @@
-//! node-reaper's YAML: all of its keys with their defaults, two more of ours, and nothing else.
+//! node-reaper's YAML: all of its keys with their defaults, two keys more (`compat`, `reapEvenIfDrainFailed`), and nothing
+//! else.
 
 use std::time::Duration;
 
@@ -48,13 +49,13 @@ pub struct ReaperConfig {
     pub use_eviction: bool,
     pub skip_reaping: bool,
     pub dry_run: bool,
-    /// Ours.
+    /// No key of node-reaper's.
     pub compat: Compat,
-    /// Ours; what node-reaper's README has and its code does not. Only with `compat: fixed`.
+    /// No key of node-reaper's: what its README has and its code does not. Only with `compat: fixed`.
     pub reap_even_if_drain_failed: bool,
 }
 
-/// Whether node-reaper's faults are kept.
+/// Whether node-reaper's faults are repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Compat {
     /// As its code has it.

@@ -26,7 +26,7 @@ pub enum ReapDecision {
 /// Why a node is not reaped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
-    /// `reapPredicate` is false: nothing is wrong with it.
+    /// `reapPredicate` is false: the node needs nothing.
     PredicateFalse,
     TooNew {
         age: Duration,
@@ -64,8 +64,8 @@ impl fmt::Display for Reason {
 
 /// In node-reaper's order. Errors (a predicate that cannot be judged on *any* node, a missing zone) reap nothing.
 pub fn decide_one(config: &ReaperConfig, node: &Node, snapshot: &Snapshot, now: Now) -> Result<ReapDecision, String> {
-    let judging = Judging::new(config, snapshot, now);
-    if !judging.is_reapable(node)? {
+    let evaluation = PredicateEvaluation::new(config, snapshot, now);
+    if !evaluation.is_reapable(node)? {
         return Ok(ReapDecision::Not(Reason::PredicateFalse));
     }
     if config.compat == Compat::Fixed && node.is_control_plane() {
@@ -74,7 +74,7 @@ pub fn decide_one(config: &ReaperConfig, node: &Node, snapshot: &Snapshot, now: 
     if let Some(reason) = too_new(config, node, now) {
         return Ok(ReapDecision::Not(reason));
     }
-    let unhealthy = judging.unhealthy()?;
+    let unhealthy = evaluation.unhealthy()?;
     if let Some(reason) = too_many_in_cluster(config, snapshot, &unhealthy) {
         return Ok(ReapDecision::Not(reason));
     }
@@ -82,8 +82,8 @@ pub fn decide_one(config: &ReaperConfig, node: &Node, snapshot: &Snapshot, now: 
     Ok(zone.map_or(ReapDecision::Reap, ReapDecision::Not))
 }
 
-/// Evaluates the predicates as `compat` has it.
-pub(super) struct Judging<'a> {
+/// Evaluates both predicates, in the way that `compat` asks for.
+pub(super) struct PredicateEvaluation<'a> {
     config: &'a ReaperConfig,
     snapshot: &'a Snapshot,
     now: Now,
@@ -91,17 +91,18 @@ pub(super) struct Judging<'a> {
     no_out_of_disk: bool,
 }
 
-impl<'a> Judging<'a> {
+impl<'a> PredicateEvaluation<'a> {
     pub(super) fn new(config: &'a ReaperConfig, snapshot: &'a Snapshot, now: Now) -> Self {
         let no_node_has_it = !snapshot.nodes.values().any(|node| node.condition("OutOfDisk").is_some());
         Self { config, snapshot, now, no_out_of_disk: config.compat == Compat::Fixed && no_node_has_it }
     }
 
-    /// Our own cordon is the first step of the reaping and no reason to stop it, or it would be wedged for ever.
+    /// The controller's own cordon is the first step of the reaping: if it counted as Cordoned, the default predicate would
+    /// turn false and stop the reaping.
     pub(super) fn is_reapable(&self, node: &Node) -> Result<bool, String> {
-        let ours = node.unschedulable && node.annotations.contains_key(CORDONED_BY);
+        let is_own_cordon = node.unschedulable && node.annotations.contains_key(CORDONED_BY);
         let instead = |name: &str| match name {
-            "Cordoned" if ours => Some(Value::Bool(false)),
+            "Cordoned" if is_own_cordon => Some(Value::Bool(false)),
             _ => self.known(name),
         };
         self.judge("reapPredicate", &self.config.reap, node, instead)

@@ -1,4 +1,4 @@
-//! What is done otherwise than by node-reaper, and configurations that are not started with.
+//! What is done otherwise than by node-reaper, and configurations with which the controller does not start.
 
 use crate::{
     facts::{Condition, ConditionStatus, Node},
@@ -8,7 +8,7 @@ use crate::{
 
 use super::{
     config::{Compat, ReaperConfig},
-    decision::Judging,
+    decision::PredicateEvaluation,
 };
 
 const ALWAYS: [&str; 9] = [
@@ -53,7 +53,7 @@ pub fn deviations(config: &ReaperConfig) -> Vec<String> {
     lines
 }
 
-/// Why this configuration is not acted on in this cluster; none while `dryRun` is true.
+/// Why the controller does not act on this configuration in this cluster; none while `dryRun` is true.
 #[must_use]
 pub fn refusals(config: &ReaperConfig, snapshot: &Snapshot, now: Now) -> Vec<String> {
     if config.dry_run {
@@ -69,11 +69,11 @@ pub fn refusals(config: &ReaperConfig, snapshot: &Snapshot, now: Now) -> Vec<Str
     refusals
 }
 
-/// Control-plane nodes are well at the start, as a rule: what counts is the predicate's answer for them once they are
-/// not.
+/// Control-plane nodes are usually healthy when the controller starts: what counts is the predicate's answer for them once
+/// they are not.
 fn control_plane(config: &ReaperConfig, snapshot: &Snapshot, now: Now) -> Option<String> {
-    let judging = Judging::new(config, snapshot, now);
-    let taken = |node: &&Node| unhealthy(node).iter().any(|node| judging.is_reapable(node) == Ok(true));
+    let evaluation = PredicateEvaluation::new(config, snapshot, now);
+    let taken = |node: &&Node| in_usual_failures(node).iter().any(|node| evaluation.is_reapable(node) == Ok(true));
     let names: Vec<_> = snapshot
         .nodes
         .values()
@@ -90,8 +90,8 @@ fn control_plane(config: &ReaperConfig, snapshot: &Snapshot, now: Now) -> Option
     })
 }
 
-/// The node as it is, and as it would be in the usual failures.
-fn unhealthy(node: &Node) -> Vec<Node> {
+/// The node as it is, and with its conditions as in the usual failures.
+fn in_usual_failures(node: &Node) -> Vec<Node> {
     let with = |ready: ConditionStatus, others: ConditionStatus| {
         let status = |condition: &Condition| if condition.kind == "Ready" { ready } else { others };
         let turned = |condition: &Condition| Condition {
@@ -114,8 +114,8 @@ fn unhealthy(node: &Node) -> Vec<Node> {
 
 /// A predicate that is true of every node does not separate the well from the unhealthy.
 fn everything(config: &ReaperConfig, snapshot: &Snapshot, now: Now) -> Option<String> {
-    let judging = Judging::new(config, snapshot, now);
+    let evaluation = PredicateEvaluation::new(config, snapshot, now);
     let all = snapshot.nodes.len();
-    let every = all > 1 && snapshot.nodes.values().all(|node| judging.is_reapable(node) == Ok(true));
+    let every = all > 1 && snapshot.nodes.values().all(|node| evaluation.is_reapable(node) == Ok(true));
     every.then(|| format!("dryRun: false, and reapPredicate is true of all {all} nodes now"))
 }

@@ -22,8 +22,8 @@ use super::{
 /// What the policy is called in records, Events and metrics.
 pub const POLICY_NAME: &str = "node-reaper";
 
-/// What force may take after the drain's own time.
-const FORCED: Duration = Duration::from_secs(30);
+/// How long forced deletions may take after the drain's own timeout.
+const FORCED_DELETIONS: Duration = Duration::from_secs(30);
 
 /// The policy's spec, and what judges in place of `when` (which only shows the predicate to people: it is not CEL).
 #[must_use]
@@ -48,7 +48,8 @@ pub fn to_policy(config: &ReaperConfig) -> (RemediationPolicySpec, Arc<dyn Judge
     (spec, Arc::new(ReaperJudge { config: config.clone() }))
 }
 
-/// Judges as node-reaper decides. Limits that are reached are errors, not "well": they block what is under way.
+/// True of a node that node-reaper would reap. A limit that is reached is an error and not false: false would give the node
+/// back, an error blocks what is under way.
 #[derive(Debug)]
 pub struct ReaperJudge {
     config: ReaperConfig,
@@ -81,7 +82,7 @@ fn steps(config: &ReaperConfig) -> Vec<StepSpec> {
 /// node-reaper asks about no emptyDir volume, and lets pods without an owner die with the machine.
 fn drain(config: &ReaperConfig) -> DrainStep {
     DrainStep {
-        timeout: secs(total(config)),
+        timeout: secs(drain_timeout(config)),
         grace_period_seconds: u32::try_from(config.pod_grace.as_secs()).ok(),
         ignore_daemon_sets: true,
         delete_empty_dir_data: true,
@@ -92,10 +93,11 @@ fn drain(config: &ReaperConfig) -> DrainStep {
     }
 }
 
-/// So long that the last fifth, or 30 s, which is force's, comes after node-reaper's own time.
-fn total(config: &ReaperConfig) -> Duration {
+/// The drain's timeout. Its last fifth, 30 s at most, is for forced deletions (`force_on_timeout`): it is added to
+/// node-reaper's own timeout.
+fn drain_timeout(config: &ReaperConfig) -> Duration {
     match config.drain_force_retry {
-        true => config.drain_timeout + (config.drain_timeout / 4).min(FORCED),
+        true => config.drain_timeout + (config.drain_timeout / 4).min(FORCED_DELETIONS),
         false => config.drain_timeout,
     }
 }

@@ -73,7 +73,7 @@ fn nothing_is_reported_in_a_dry_run_without_the_lead_or_of_time_alone() {
 #[test]
 fn a_storm_is_no_flood_of_events() {
     let mut snapshot = snapshot_of(0, vec![policy("p", vec![cordon()])]);
-    snapshot.policies[0].storm.unhealthy = Quota::Percent(30);
+    snapshot.policies[0].storm.unhealthy = CountOrPercent::Percent(30);
     snapshot.nodes = (0..5000).map(|number| format!("n{number:04}")).map(|name| (name.clone(), node(&name))).collect();
     snapshot.nodes.values_mut().take(2000).for_each(kill);
     let (mut memory, mut nodes) = (Memory::default(), std::collections::BTreeSet::new());

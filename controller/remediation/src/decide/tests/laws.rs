@@ -62,11 +62,11 @@ struct Limits {
 fn limited(limits: &Limits, steps: Vec<StepSpec>) -> Policy {
     let mut policy = policy("p", steps);
     let Limits { cluster, zone, max_concurrent } = *limits;
-    policy.budget.cluster = Quota::Count(cluster);
-    policy.budget.zone = Quota::Count(zone);
+    policy.budget.cluster = CountOrPercent::Count(cluster);
+    policy.budget.zone = CountOrPercent::Count(zone);
     policy.budget.max_concurrent = Some(max_concurrent);
-    policy.cordon_budget.cluster = Quota::Count(cluster + 3);
-    policy.cordon_budget.zone = Quota::Count(zone + 3);
+    policy.cordon_budget.cluster = CountOrPercent::Count(cluster + 3);
+    policy.cordon_budget.zone = CountOrPercent::Count(zone + 3);
     policy
 }
 

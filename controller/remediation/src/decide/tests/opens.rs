@@ -77,7 +77,8 @@ fn an_error_blocks_its_node_and_no_other() {
 #[test]
 fn one_hundred_and_fifty_cordons_need_one_pass() {
     let mut policy = policy("p", vec![cordon()]);
-    (policy.cordon_budget.cluster, policy.cordon_budget.zone) = (Quota::Percent(10), Quota::Percent(100));
+    (policy.cordon_budget.cluster, policy.cordon_budget.zone) =
+        (CountOrPercent::Percent(10), CountOrPercent::Percent(100));
     let mut snapshot = snapshot_of(0, vec![policy]);
     snapshot.nodes = (0..1500).map(|number| format!("n{number:04}")).map(|name| (name.clone(), node(&name))).collect();
     snapshot.nodes.values_mut().take(150).for_each(kill);

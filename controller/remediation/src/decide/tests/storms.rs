@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn a_storm_opens_nothing_and_goes_on_with_nothing_new() {
-    let storm = Storm { unhealthy: Quota::Percent(30), ..policy("p", vec![]).storm };
+    let storm = Storm { unhealthy: CountOrPercent::Percent(30), ..policy("p", vec![]).storm };
     let mut snapshot = snapshot_of(2, vec![Policy { storm, ..policy("p", vec![cordon(), power_cycle()]) }]);
     let first = run(&snapshot, Memory::default(), 1000);
     assert_eq!(opened(&first), ["n0", "n1"]);
@@ -20,7 +20,7 @@ fn a_storm_opens_nothing_and_goes_on_with_nothing_new() {
 
 #[test]
 fn a_mistake_in_a_policy_ends_no_storm_and_no_cooldown() {
-    let storm = Storm { unhealthy: Quota::Percent(10), ..policy("p", vec![]).storm };
+    let storm = Storm { unhealthy: CountOrPercent::Percent(10), ..policy("p", vec![]).storm };
     let whole = snapshot_of(1, vec![Policy { storm, ..policy("p", vec![cordon()]) }]);
     let stormy = snapshot_of(2, whole.policies.clone());
     let spoilt = |snapshot: &Snapshot| Snapshot {

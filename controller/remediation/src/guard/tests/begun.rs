@@ -7,7 +7,7 @@ use crate::{api::fence::DrainReport, guard::stage::has_begun};
 fn an_act_that_has_begun_is_not_stopped_by_budgets_and_storms() {
     let mut fixture = Fixture::new();
     fixture.storms = vec![Blocker::new(reason::STORM, "")];
-    fixture.policy.budget.cluster = Quota::Count(0);
+    fixture.policy.budget.cluster = CountOrPercent::Count(0);
     fixture.policy.mode = Mode::Paused;
     for phase in [Phase::PoweringOff, Phase::OffConfirmed, Phase::PodsReleased, Phase::PoweringOn, Phase::AwaitReady] {
         fixture.open(phase);

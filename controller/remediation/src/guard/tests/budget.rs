@@ -66,9 +66,9 @@ fn cordoned() -> Make {
 fn whatever_is_out_counts() {
     for (way, make) in WAYS {
         let mut fixture = fixture(&["n1", "n2"], make);
-        fixture.policy.budget.cluster = Quota::Count(2);
+        fixture.policy.budget.cluster = CountOrPercent::Count(2);
         assert_eq!(reasons(&fixture.all_blockers().power), ["BudgetCluster"], "{way}");
-        fixture.policy.budget.cluster = Quota::Count(3);
+        fixture.policy.budget.cluster = CountOrPercent::Count(3);
         assert_eq!(fixture.all_blockers(), GuardBlockers::default(), "{way}");
     }
 }
@@ -78,7 +78,7 @@ fn each_zone_has_its_own_budget() {
     let dead = dead();
     for (out, blocked) in [(&["n1"][..], true), (&["n5", "n6"], false), (&["n9"], false)] {
         let mut fixture = fixture(out, dead);
-        fixture.policy.budget.zone = Quota::Count(1);
+        fixture.policy.budget.zone = CountOrPercent::Count(1);
         assert_eq!(reasons(&fixture.all_blockers().power).contains(&"BudgetZone"), blocked, "{out:?}");
     }
 }
@@ -87,7 +87,7 @@ fn each_zone_has_its_own_budget() {
 fn a_share_is_one_of_the_zone_rounded_down_and_at_least_one() {
     let mut fixture = fixture(&["n1"], dead());
     for (share, blocked) in [(0, true), (1, true), (39, true), (40, false)] {
-        fixture.policy.budget.zone = Quota::Percent(share);
+        fixture.policy.budget.zone = CountOrPercent::Percent(share);
         assert_eq!(
             !reasons(&fixture.all_blockers().power).is_empty(),
             blocked,
@@ -96,8 +96,8 @@ fn a_share_is_one_of_the_zone_rounded_down_and_at_least_one() {
     }
     let mut alone = self::fixture(&[], dead());
     for (share, blocked) in [(0, true), (1, false)] {
-        alone.policy.budget.zone = Quota::Percent(share);
-        alone.policy.budget.cluster = Quota::Percent(share);
+        alone.policy.budget.zone = CountOrPercent::Percent(share);
+        alone.policy.budget.cluster = CountOrPercent::Percent(share);
         assert_eq!(!reasons(&alone.all_blockers().power).is_empty(), blocked, "{share}% of 5, and one is unavailable");
     }
 }
@@ -107,11 +107,11 @@ fn any_label_is_a_domain_and_those_without_are_one_too() {
     let dead = dead();
     for (out, blocked) in [(&["n2"][..], true), (&["n1"], false)] {
         let mut fixture = fixture(out, dead);
-        fixture.policy.budget.topology = vec![("rack".into(), Quota::Count(1))];
+        fixture.policy.budget.topology = vec![("rack".into(), CountOrPercent::Count(1))];
         assert_eq!(reasons(&fixture.all_blockers().power).contains(&"BudgetTopology"), blocked, "{out:?}");
     }
     let mut fixture = fixture(&["n3"], dead);
-    fixture.policy.budget.topology = vec![("switch".into(), Quota::Count(1))];
+    fixture.policy.budget.topology = vec![("switch".into(), CountOrPercent::Count(1))];
     let power = fixture.all_blockers().power;
     assert_eq!(reasons(&power), ["BudgetTopology"]);
     assert!(power[0].message.contains("switch=``"), "{power:?}");
@@ -120,10 +120,10 @@ fn any_label_is_a_domain_and_those_without_are_one_too() {
 #[test]
 fn cordons_have_a_budget_of_their_own() {
     let mut fixture = fixture(&["n1", "n2"], cordoned());
-    fixture.policy.budget.cluster = Quota::Count(1);
+    fixture.policy.budget.cluster = CountOrPercent::Count(1);
     let guard_blockers = fixture.all_blockers();
     assert_eq!((reasons(&guard_blockers.isolate), reasons(&guard_blockers.drain)), (vec![], vec!["BudgetCluster"]));
-    fixture.policy.cordon_budget.cluster = Quota::Count(2);
+    fixture.policy.cordon_budget.cluster = CountOrPercent::Count(2);
     assert_eq!(reasons(&fixture.all_blockers().isolate), ["BudgetCluster"]);
 }
 
@@ -183,9 +183,9 @@ proptest! {
     ) {
         let blockers = |extra: bool| {
             let mut fixture = fixture(&[], dead());
-            fixture.policy.budget.cluster = Quota::Count(limits.0);
-            fixture.policy.budget.zone = Quota::Count(limits.1);
-            fixture.policy.budget.topology = vec![("rack".into(), Quota::Count(limits.2))];
+            fixture.policy.budget.cluster = CountOrPercent::Count(limits.0);
+            fixture.policy.budget.zone = CountOrPercent::Count(limits.1);
+            fixture.policy.budget.topology = vec![("rack".into(), CountOrPercent::Count(limits.2))];
             for (number, way) in few.iter().chain(more.iter().filter(|_| extra)) {
                 WAYS[*way].1(&mut fixture, &format!("n{number}"));
             }

@@ -78,8 +78,8 @@ fn a_dead_node_takes_no_slot_of_a_living_one() {
 fn the_dead_have_no_more_than_their_own_slots() {
     let second = |max_dead| {
         let mut fixture = a_liar();
-        fixture.policy.budget.dead = Quota::Count(max_dead);
-        (fixture.policy.budget.zone, fixture.policy.budget.max_concurrent) = (Quota::Count(9), None);
+        fixture.policy.budget.dead = CountOrPercent::Count(max_dead);
+        (fixture.policy.budget.zone, fixture.policy.budget.max_concurrent) = (CountOrPercent::Count(9), None);
         silent_for_long(&mut fixture, "n2");
         kill(fixture.snapshot.nodes.get_mut("n2").unwrap());
         fixture
@@ -151,7 +151,7 @@ proptest! {
         set_condition(fixture.node(), "Ready", ConditionStatus::True, "KubeletReady", at(0));
         fixture.snapshot.kubelet_leases.clear();
         let policy = Policy {
-            budget: crate::policy::Budget { cluster: Quota::Count(limits.0), dead: Quota::Count(limits.1), ..wide().budget },
+            budget: crate::policy::Budget { cluster: CountOrPercent::Count(limits.0), dead: CountOrPercent::Count(limits.1), ..wide().budget },
             ..wide()
         };
         for (number, dies) in nodes {

@@ -93,7 +93,7 @@ fn all_guards_are_listed_not_only_the_first() {
     fixture.snapshot.dry_run = true;
     fixture.snapshot.stopped = Some("a file".into());
     fixture.policy.mode = Mode::Observe;
-    fixture.policy.budget.cluster = Quota::Count(0);
+    fixture.policy.budget.cluster = CountOrPercent::Count(0);
     label(&mut fixture, CONTROL_PLANE[1], "");
     annotate(&mut fixture, api::SKIP_REMEDIATION);
     let power = fixture.all_blockers().power;
@@ -106,7 +106,7 @@ fn all_guards_are_listed_not_only_the_first() {
 #[test]
 fn every_message_has_its_numbers() {
     let mut fixture = Fixture::new();
-    fixture.policy.budget.cluster = Quota::Percent(20);
+    fixture.policy.budget.cluster = CountOrPercent::Percent(20);
     kill(fixture.snapshot.nodes.get_mut("n1").unwrap());
     kill(fixture.snapshot.nodes.get_mut("n2").unwrap());
     let power = fixture.all_blockers().power;

@@ -67,7 +67,10 @@ fn one_node_of_three_is_no_storm_unless_none_is_allowed() {
         let storm = Storm { unhealthy, ..storm() };
         StormState::default().observe(&storm, nodes(), 3, &HostView::default(), at(0)).len()
     };
-    assert_eq!((say(Quota::Percent(30)), say(Quota::Count(0)), say(Quota::Percent(0))), (0, 1, 1));
+    assert_eq!(
+        (say(CountOrPercent::Percent(30)), say(CountOrPercent::Count(0)), say(CountOrPercent::Percent(0))),
+        (0, 1, 1)
+    );
 }
 
 #[test]
@@ -96,10 +99,10 @@ proptest! {
         most in 0_u32..60, rate in 1_u32..20, cooldown in 0_u64..400,
     ) {
         let storm = Storm {
-            unhealthy: Quota::Count(most),
+            unhealthy: CountOrPercent::Count(most),
             rate: Rate { count: rate, window: Duration::from_secs(60) },
             cooldown: Duration::from_secs(cooldown),
-            reachable: Quota::Percent(50),
+            reachable: CountOrPercent::Percent(50),
         };
         let all = names(60);
         let all: Vec<_> = all.iter().map(String::as_str).collect();

@@ -23,12 +23,12 @@ fn spans_are_read_as_people_write_them() {
 #[test]
 fn a_share_is_rounded_down_and_at_least_one_node() {
     for (text, of_nine) in [("3", 3), ("10%", 1), ("1%", 1), ("50%", 4), ("100%", 9), ("0%", 0)] {
-        assert_eq!(Quota::read(&Amount::Text(text.into())).unwrap().of(9), of_nine, "{text}");
+        assert_eq!(CountOrPercent::read(&Amount::Text(text.into())).unwrap().of(9), of_nine, "{text}");
     }
-    assert_eq!(Quota::read(&Amount::Count(7)).unwrap().of(5), 7);
-    assert_eq!(Quota::Percent(50).of(0), 0, "of none there is none");
+    assert_eq!(CountOrPercent::read(&Amount::Count(7)).unwrap().of(5), 7);
+    assert_eq!(CountOrPercent::Percent(50).of(0), 0, "of none there is none");
     for text in ["", "%", "101%", "-1", "+3", "3.5", "10 %", "ten", "99999999999"] {
-        assert!(Quota::read(&Amount::Text(text.into())).is_err(), "{text}");
+        assert!(CountOrPercent::read(&Amount::Text(text.into())).is_err(), "{text}");
     }
 }
 
@@ -66,13 +66,16 @@ fn selectors_match_as_kubernetes_does() {
 fn every_default_is_the_careful_one() {
     let policy = compile(&with("")).unwrap();
     assert_eq!((policy.mode, policy.control_plane), (Mode::Observe, ControlPlane::Never));
-    assert_eq!(policy.budget.cluster, Quota::Count(1));
-    assert_eq!((policy.budget.zone, policy.budget.max_concurrent), (Quota::Count(1), Some(1)));
-    assert_eq!((policy.cordon_budget.cluster, policy.cordon_budget.max_concurrent), (Quota::Count(1), None));
+    assert_eq!(policy.budget.cluster, CountOrPercent::Count(1));
+    assert_eq!((policy.budget.zone, policy.budget.max_concurrent), (CountOrPercent::Count(1), Some(1)));
+    assert_eq!((policy.cordon_budget.cluster, policy.cordon_budget.max_concurrent), (CountOrPercent::Count(1), None));
     assert_eq!(policy.node_startup_grace_period, Duration::from_secs(300));
-    assert_eq!(policy.storm.unhealthy, Quota::Percent(30));
+    assert_eq!(policy.storm.unhealthy, CountOrPercent::Percent(30));
     assert_eq!(policy.storm.rate, Rate { count: 5, window: Duration::from_secs(60) });
-    assert_eq!((policy.storm.cooldown, policy.storm.reachable), (Duration::from_secs(600), Quota::Percent(50)));
+    assert_eq!(
+        (policy.storm.cooldown, policy.storm.reachable),
+        (Duration::from_secs(600), CountOrPercent::Percent(50))
+    );
     assert_eq!(policy.power_cycles, Rate { count: 2, window: Duration::from_secs(86_400) });
     assert!(policy.fast.is_none());
 }
@@ -113,6 +116,6 @@ proptest! {
     #[test]
     fn no_text_is_too_strange_for_a_span(text in ".{0,12}") {
         let _ = duration::parse(&text);
-        let _ = Quota::read(&Amount::Text(text));
+        let _ = CountOrPercent::read(&Amount::Text(text));
     }
 }

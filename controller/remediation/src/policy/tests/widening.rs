@@ -27,7 +27,7 @@ fn loose() -> Value {
 
 /// What a policy allows in a cluster of 100, each the more the wider.
 fn width(policy: &Policy) -> Vec<i64> {
-    let count = |quota: Quota| i64::try_from(quota.of(100)).unwrap();
+    let count = |quota: CountOrPercent| i64::try_from(quota.of(100)).unwrap();
     let secs = |span: Duration| i64::try_from(span.as_secs()).unwrap();
     let budget = |budget: &Budget| {
         let max_concurrent = budget.max_concurrent.map_or(i64::MAX, i64::from);
