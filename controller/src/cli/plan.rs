@@ -67,6 +67,16 @@ struct One {
     forecast: Result<NodeForecast, String>,
 }
 
+/// All that is shown.
+struct Found<'a> {
+    snapshot: &'a Snapshot,
+    node_reports: &'a [NodeReport],
+    /// Why node-reaper's configuration is not acted on.
+    refusals: &'a [String],
+    usage: &'a [BudgetUsage],
+    one: Option<One>,
+}
+
 impl Plan {
     pub(super) async fn run(self, global: &Global) -> Result<(), CommandError> {
         let (config, cluster) = global.cluster().await?;
@@ -93,16 +103,12 @@ impl Plan {
             });
         }
         let usage = usage(&snapshot, now.moment);
-        print(&self.shown(&snapshot, (&node_reports, &refusals, &usage), one.as_ref(), config.dry_run))
+        let found = Found { snapshot: &snapshot, node_reports: &node_reports, refusals: &refusals, usage: &usage, one };
+        print(&self.shown(&found, config.dry_run))
     }
 
-    fn shown(
-        &self,
-        snapshot: &Snapshot,
-        (node_reports, refusals, usage): (&[NodeReport], &[String], &[BudgetUsage]),
-        one: Option<&One>,
-        dry_run: bool,
-    ) -> String {
+    fn shown(&self, found: &Found<'_>, dry_run: bool) -> String {
+        let Found { snapshot, node_reports, refusals, usage, one } = found;
         if self.json {
             let mut nodes: Vec<Value> = node_reports.iter().map(|node_report| as_json(snapshot, node_report)).collect();
             if let ([node], Some(one)) = (nodes.as_mut_slice(), one) {

@@ -95,15 +95,15 @@ impl Nodes for KubeCluster {
 
 impl Marks for KubeCluster {
     async fn taint(&self, node: &str, uid: &str, taint: &Taint) -> Result<bool, ApiError> {
-        nodes::change(&self.wire, (node, uid), |raw| nodes::tainted(raw, taint)).await
+        nodes::change(&self.wire, node, uid, |raw| nodes::tainted(raw, taint)).await
     }
 
     async fn untaint(&self, node: &str, uid: &str, taint: &Taint) -> Result<bool, ApiError> {
-        nodes::change(&self.wire, (node, uid), |raw| nodes::untainted(raw, taint)).await
+        nodes::change(&self.wire, node, uid, |raw| nodes::untainted(raw, taint)).await
     }
 
     async fn cordon(&self, node: &str, uid: &str, by: &str) -> Result<bool, ApiError> {
-        nodes::change(&self.wire, (node, uid), |raw| nodes::cordoned(raw, by)).await
+        nodes::change(&self.wire, node, uid, |raw| nodes::cordoned(raw, by)).await
     }
 
     async fn cordon_seen(&self, seen: &Node, by: &str) -> Result<(bool, Option<Node>), ApiError> {
@@ -119,7 +119,7 @@ impl Marks for KubeCluster {
     }
 
     async fn uncordon(&self, node: &str, uid: &str, by: &str) -> Result<bool, ApiError> {
-        nodes::change(&self.wire, (node, uid), |raw| nodes::uncordoned(raw, by)).await
+        nodes::change(&self.wire, node, uid, |raw| nodes::uncordoned(raw, by)).await
     }
 
     async fn mark_release(&self, seen: &Node, mark: &ReleaseMark) -> Result<(), ApiError> {
@@ -127,7 +127,7 @@ impl Marks for KubeCluster {
     }
 
     async fn unmark_release(&self, node: &str, uid: &str) -> Result<(), ApiError> {
-        nodes::change(&self.wire, (node, uid), nodes::unmarked).await.map(drop)
+        nodes::change(&self.wire, node, uid, nodes::unmarked).await.map(drop)
     }
 
     async fn emit(&self, node: &str, uid: &str, event: &EventDraft) {
@@ -226,6 +226,6 @@ impl Election for KubeCluster {
     }
 
     async fn lead(&self, lease: &Leadership) -> Result<Leadership, ApiError> {
-        leases::lead(&self.wire, (&self.settings.lease_namespace, &self.settings.lease), lease).await
+        leases::lead(&self.wire, &self.settings.lease_namespace, &self.settings.lease, lease).await
     }
 }

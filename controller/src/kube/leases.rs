@@ -37,11 +37,7 @@ pub(super) async fn leadership(wire: &Wire, namespace: &str, name: &str) -> Resu
 }
 
 /// Creates or replaces it; the first writer wins.
-pub(super) async fn lead(
-    wire: &Wire,
-    (namespace, name): (&str, &str),
-    lease: &Leadership,
-) -> Result<Leadership, ApiError> {
+pub(super) async fn lead(wire: &Wire, namespace: &str, name: &str, lease: &Leadership) -> Result<Leadership, ApiError> {
     let body = convert::leadership_body(lease, namespace, name);
     let stored: Lease = if lease.resource_version.is_empty() {
         wire.create(&collection(namespace), &body).await?

@@ -36,7 +36,8 @@ pub(super) enum Change {
 /// Applies what `change` makes of the Node with this UID. False if it is not ours to change.
 pub(super) async fn change(
     wire: &Wire,
-    (name, uid): (&str, &str),
+    name: &str,
+    uid: &str,
     change: impl Fn(&Value) -> Change,
 ) -> Result<bool, ApiError> {
     let mut last = ApiError::Conflict("it is changed all the time".into());

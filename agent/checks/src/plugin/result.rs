@@ -50,25 +50,39 @@ pub fn judge(protocol: Protocol, end: &RunEnd, output: &[u8], limit_bytes: usize
     match end {
         RunEnd::Exited(exit_status) => match plugin_status(protocol, *exit_status) {
             PluginStatus::Unknown => {
-                let keys = ("PluginSaysUnknown", "PluginSaysUnknown/output");
+                let keys = Keys { silent: "PluginSaysUnknown", printed: "PluginSaysUnknown/output" };
                 unknown(keys, &[("status", exit_status)], &output)
             }
             status => RunResult { status, why: None, message: output_or_status(output, *exit_status) },
         },
         RunEnd::Signalled(signal) => {
-            unknown(("PluginKilled/signal", "PluginKilled/signal-output"), &[("signal", signal)], &output)
+            let keys = Keys { silent: "PluginKilled/signal", printed: "PluginKilled/signal-output" };
+            unknown(keys, &[("signal", signal)], &output)
         }
-        RunEnd::TimedOut => unknown(("PluginTimedOut", "PluginTimedOut/output"), &[], &output),
-        RunEnd::OutOfMemory => unknown(("PluginKilled/memory", "PluginKilled/memory-output"), &[], &output),
+        RunEnd::TimedOut => unknown(Keys { silent: "PluginTimedOut", printed: "PluginTimedOut/output" }, &[], &output),
+        RunEnd::OutOfMemory => {
+            unknown(Keys { silent: "PluginKilled/memory", printed: "PluginKilled/memory-output" }, &[], &output)
+        }
         // Neither has printed anything.
-        RunEnd::Refused(error) => unknown(("PluginRefused", ""), &[("error", error)], ""),
-        RunEnd::NotStarted(error) => unknown(("PluginNotStarted", ""), &[("error", error)], ""),
+        RunEnd::Refused(error) => unknown(Keys::silent("PluginRefused"), &[("error", error)], ""),
+        RunEnd::NotStarted(error) => unknown(Keys::silent("PluginNotStarted"), &[("error", error)], ""),
     }
 }
 
-/// The message's keys are the one without output and the one with it.
-fn unknown((silent, printed): (&'static str, &'static str), args: MessageArgs<'_>, output: &str) -> RunResult {
-    let key = if output.is_empty() { silent } else { printed };
+/// Keys of messages: the one without output, and the one that shows it.
+struct Keys {
+    silent: &'static str,
+    printed: &'static str,
+}
+
+impl Keys {
+    fn silent(key: &'static str) -> Self {
+        Self { silent: key, printed: key }
+    }
+}
+
+fn unknown(keys: Keys, args: MessageArgs<'_>, output: &str) -> RunResult {
+    let key = if output.is_empty() { keys.silent } else { keys.printed };
     let mut all: Vec<(&str, &dyn Display)> = args.to_vec();
     if !output.is_empty() {
         all.push(("output", &output));

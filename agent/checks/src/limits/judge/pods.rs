@@ -44,7 +44,16 @@ impl Pods {
             let new = || Kills { growth: fresh.clone(), reported_secs: None };
             let kills = self.pods.entry(uid.clone()).or_insert_with(new);
             if let Some(count) = kills.take(pod.oom_kills, threshold, now.boottime) {
-                events.push(oom_kills((uid, pod), count, threshold, now));
+                // By its name where the kubelet's folders show it.
+                let subject = pod.name.as_deref().unwrap_or(uid);
+                let args: MessageArgs<'_> = &[
+                    ("pod", &subject),
+                    ("uid", &uid),
+                    ("count", &count),
+                    ("window", &duration(HOUR.length)),
+                    ("limit", &threshold),
+                ];
+                events.push(DeviceEvent::of("FrequentPodOOMKills", subject, args, now.wall));
             }
         }
         events
@@ -80,19 +89,6 @@ impl Kills {
         self.reported_secs = Some(now.as_secs());
         Some(within)
     }
-}
-
-/// The pod is the subject: by its name where the kubelet's folders show it, else by its uid.
-fn oom_kills((uid, pod): (&str, &Pod), count: u64, threshold: u32, now: &Now) -> DeviceEvent {
-    let subject = pod.name.as_deref().unwrap_or(uid);
-    let args: MessageArgs<'_> = &[
-        ("pod", &subject),
-        ("uid", &uid),
-        ("count", &count),
-        ("window", &duration(HOUR.length)),
-        ("limit", &threshold),
-    ];
-    DeviceEvent::of("FrequentPodOOMKills", subject, args, now.wall)
 }
 
 #[cfg(test)]
