@@ -1,5 +1,14 @@
-//! Monitors in a process of their own, with privileges of their own: `nodewelld monitor NAME`. To the agent they are
-//! problem daemons like any other: they read its socket and report over it.
+//! Check processes: processes beside the agent with privileges of their own, `nodewelld monitor NAME`. Each runs
+//! several checks and reports over the agent's socket.
+//!
+//! - A *reporter* is whatever reports under a name of its own (`source`); Node Problem Detector calls it a problem
+//!   daemon, and the metrics a monitor. A check process is one or more reporters.
+//! - A *claim* is a reporter's statement that a problem holds; it stands until the reporter or evidence ends it. A
+//!   *problem* holds while at least one reporter claims it.
+//! - The *ledger* is the agent's account in memory of all problems and conditions; SQLite has a copy for the next
+//!   start.
+//! - A *release* is a pause in which a check process has its devices closed (`nodewell release gpu`), for a reset or a
+//!   driver upgrade.
 
 mod check_kind;
 mod children;
@@ -19,7 +28,7 @@ pub mod worker;
 use std::{future, io, path::PathBuf, rc::Rc};
 
 use nix::sys::signal::Signal;
-use nodewell_checks::service::Check;
+use nodewell_checks::service::ServiceProbe;
 use nodewell_client::Client;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -64,12 +73,12 @@ pub struct Setup {
     pub state_dir: Option<PathBuf>,
     pub test_flags: TestFlags,
     /// Health checks of Node Problem Detector's configuration.
-    pub health_checks: Vec<Check>,
+    pub health_checks: Vec<ServiceProbe>,
     /// Where rules and plug-ins are, as set for the agent.
     pub flags: AgentFlags,
 }
 
-/// Runs one group of monitors until SIGTERM or SIGINT. Fails only where signals cannot be listened to.
+/// Runs one check process until SIGTERM or SIGINT. Fails only where signals cannot be listened to.
 pub async fn run(setup: Setup) -> io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -166,7 +175,8 @@ async fn check(group: Group, link: &Link, mounts: Option<&Link>, status_line: St
 impl Setup {
     /// Services are looked at in the group that asks only what any user may ask.
     fn services(&self, status_line: &StatusLine) -> Option<Services> {
-        let settings = self.settings.checks.services.clone().paced(self.test_flags.interval, self.test_flags.deadline);
+        let settings =
+            self.settings.checks.services.clone().with_timing(self.test_flags.interval, self.test_flags.deadline);
         let is_wanted = self.group == Group::Check && settings.enabled;
         let npd_health_checks = self.health_checks.clone();
         let plan = ServicesPlan { settings: &settings, npd_health_checks, state_dir: self.state_dir.as_deref() };

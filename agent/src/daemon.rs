@@ -28,7 +28,7 @@ use crate::{
     monitors::{
         self,
         boot::BootMonitor,
-        outlet::{Outlet, Report},
+        ledger_sender::{LedgerSender, Report},
     },
     readers::{ReaderSetup, Readers},
     runtime::{Stop, Tasks, activation::Activated, notify, tasks::AtStop},
@@ -71,7 +71,7 @@ struct Agent {
     catalogues: mpsc::Sender<Vec<ConditionSpec>>,
     readers: Readers,
     socket_counters: Arc<socket::Counters>,
-    outlet: Option<Outlet>,
+    ledger_sender: Option<LedgerSender>,
     socket_file: Option<SocketFile>,
     socket_end: Option<SocketEnd>,
 }
@@ -130,7 +130,7 @@ impl Agent {
         let store = state::open(&config)?;
         let saved = store.load(&persistence::READ, state::LOAD_WITHIN).await;
         let (shared_state, commands) = SharedState::with_store(&config.node_name, store);
-        let (outlet, reports) = Outlet::channel();
+        let (ledger_sender, reports) = LedgerSender::channel();
         let (catalogues, new_catalogues) = mpsc::channel(1);
         let catalogue = rules.conditions.clone();
         let (rules, rules_in_force) = watch::channel(Arc::new(rules));
@@ -140,7 +140,7 @@ impl Agent {
         let readers = Readers::new(ReaderSetup {
             config: config.clone(),
             rules: rules_in_force.clone(),
-            outlet: outlet.clone(),
+            ledger_sender: ledger_sender.clone(),
             prover: Prover::new(roots),
             stats: shared_state.stats().clone(),
             expectations: expectations.clone(),
@@ -160,7 +160,7 @@ impl Agent {
             catalogues,
             readers,
             socket_counters: Arc::default(),
-            outlet: None,
+            ledger_sender: None,
             socket_file: None,
             socket_end: None,
         };
@@ -168,10 +168,10 @@ impl Agent {
         agent.spawn_socket(activated.listener, expectations)?;
         agent.readers.fit(&mut agent.tasks).await?;
         agent.spawn_exporters().await;
-        agent.spawn_boot_monitor(outlet.clone());
-        agent.spawn_check_processes(outlet.clone());
-        agent.spawn_state_monitor(&outlet);
-        agent.outlet = Some(outlet);
+        agent.spawn_boot_monitor(ledger_sender.clone());
+        agent.spawn_check_processes(ledger_sender.clone());
+        agent.spawn_state_monitor(&ledger_sender);
+        agent.ledger_sender = Some(ledger_sender);
         Ok(agent)
     }
 
@@ -188,13 +188,13 @@ impl Agent {
     }
 
     /// Reports how the previous boot ended; without a state directory nothing is known of it.
-    fn spawn_boot_monitor(&mut self, outlet: Outlet) {
+    fn spawn_boot_monitor(&mut self, ledger_sender: LedgerSender) {
         let Some(state_dir) = self.config.state_dir.clone() else { return };
         let monitor = BootMonitor {
             state_dir,
             journal: self.config.journal.enabled,
             journal_directory: self.config.journal.directory.clone(),
-            outlet,
+            ledger_sender,
             shared_state: self.shared_state.clone(),
             store: self.shared_state.store().clone(),
             stop: self.tasks.stop().clone(),
@@ -203,7 +203,7 @@ impl Agent {
     }
 
     /// Under a service manager they are services of their own.
-    fn spawn_check_processes(&mut self, outlet: Outlet) {
+    fn spawn_check_processes(&mut self, ledger_sender: LedgerSender) {
         let spawn = match self.config.check_processes {
             CheckProcesses::Spawn => true,
             CheckProcesses::None => false,
@@ -215,7 +215,7 @@ impl Agent {
                 flags: self.flags.clone(),
                 reloads: self.reloads.subscribe(),
                 state_dir: self.config.state_dir.clone(),
-                outlet,
+                ledger_sender,
                 stop: self.tasks.stop().clone(),
             };
             for (name, group) in CHECK_PROCESSES {
@@ -226,11 +226,11 @@ impl Agent {
     }
 
     /// Reports whether state is saved; without a state directory that is not expected.
-    fn spawn_state_monitor(&mut self, outlet: &Outlet) {
+    fn spawn_state_monitor(&mut self, ledger_sender: &LedgerSender) {
         let Some(directory) = self.config.state_dir.clone() else { return };
-        let (store, outlet) = (self.shared_state.store().clone(), outlet.clone());
+        let (store, ledger_sender) = (self.shared_state.store().clone(), ledger_sender.clone());
         self.tasks.supervise("agent-state", AtStop::Drop, move || {
-            monitors::state::run(store.clone(), directory.clone(), outlet.clone())
+            monitors::state::run(store.clone(), directory.clone(), ledger_sender.clone())
         });
     }
 
@@ -372,7 +372,7 @@ impl Agent {
         for late in self.tasks.drain(SHUTDOWN_GRACE).await {
             tracing::warn!(task = late, "did not end in time and is left behind");
         }
-        state::save_everything(self.outlet, self.shared_state.store(), SHUTDOWN_GRACE / 4).await;
+        state::save_everything(self.ledger_sender, self.shared_state.store(), SHUTDOWN_GRACE / 4).await;
         self.readers.leave_kernel_log();
         if let Some(file) = self.socket_file {
             file.remove();

@@ -6,7 +6,7 @@ use nodewell_model::{
     BootId, Name, Severity,
     api::{InjectAnswer, InjectRequest},
 };
-use nodewell_rules::{Reader, Rule, RuleSet, rule::Check};
+use nodewell_rules::{Reader, Rule, RuleSet, rule::RecoveryCheck};
 use tokio::sync::watch;
 
 use crate::{
@@ -37,7 +37,7 @@ impl RuleInjector {
 
 impl Injector for RuleInjector {
     fn check_of(&self, reason: &Name) -> Option<&'static str> {
-        self.rules.borrow().check_of(reason).map(Check::as_str)
+        self.rules.borrow().check_of(reason).map(RecoveryCheck::as_str)
     }
 
     fn prepare(&self, request: &InjectRequest) -> Result<InjectAnswer, String> {

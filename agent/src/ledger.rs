@@ -11,7 +11,7 @@ pub use persistence::Persistence;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
-    monitors::outlet::Report,
+    monitors::ledger_sender::Report,
     runtime::clock,
     shared_state::{Command, SharedState},
     store::Ticket,

@@ -2,6 +2,6 @@
 
 pub mod boot;
 pub mod coalesce;
+pub mod ledger_sender;
 pub mod log;
-pub mod outlet;
 pub mod state;

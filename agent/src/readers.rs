@@ -21,8 +21,8 @@ use crate::{
     config::Config,
     detectors::proof::Prover,
     monitors::{
+        ledger_sender::{LedgerSender, Report},
         log::{Checkpoint, LogMonitor, LogSetup, daemon_reports, dead_reports, monitor_names, starting_reports},
-        outlet::{Outlet, Report},
     },
     runtime::{Stop, Tasks, stats::Stats, tasks::Ended},
     sources::{
@@ -36,7 +36,7 @@ use crate::{
 pub struct Readers {
     config: Config,
     rules: watch::Receiver<Arc<RuleSet>>,
-    outlet: Outlet,
+    ledger_sender: LedgerSender,
     prover: Prover,
     stats: Stats,
     expectations: Expectations,
@@ -57,7 +57,7 @@ struct Running {
 pub struct ReaderSetup {
     pub config: Config,
     pub rules: watch::Receiver<Arc<RuleSet>>,
-    pub outlet: Outlet,
+    pub ledger_sender: LedgerSender,
     pub prover: Prover,
     pub stats: Stats,
     pub expectations: Expectations,
@@ -73,11 +73,11 @@ pub type SavedCursors = BTreeMap<String, Vec<Origin>>;
 impl Readers {
     #[must_use]
     pub fn new(setup: ReaderSetup) -> Self {
-        let ReaderSetup { config, rules, outlet, prover, stats, expectations, kernel_log, cursors } = setup;
+        let ReaderSetup { config, rules, ledger_sender, prover, stats, expectations, kernel_log, cursors } = setup;
         Self {
             config,
             rules,
-            outlet,
+            ledger_sender,
             prover,
             stats,
             expectations,
@@ -96,14 +96,14 @@ impl Readers {
         self.end_unwanted(&wanted);
         // Before a new monitor reports under the same name.
         for source in self.report_running(&rules, &wanted).await {
-            self.outlet.send(Report::Retired(source)).await;
+            self.ledger_sender.send(Report::Retired(source)).await;
         }
         for reader in wanted {
             if self.running.iter().any(|running| running.reader == reader) {
                 continue;
             }
             for report in starting_reports(&rules, &reader) {
-                self.outlet.send(Report::Daemon(Box::new(report))).await;
+                self.ledger_sender.send(Report::Daemon(Box::new(report))).await;
             }
             self.start(reader, &rules, tasks)?;
         }
@@ -138,7 +138,7 @@ impl Readers {
             running.monitors = now;
             let state = running.checkpoint.state().filter(|_| !running.stop.is_set());
             for report in state.iter().flat_map(|state| daemon_reports(rules, &running.reader, state)) {
-                self.outlet.send(Report::Daemon(Box::new(report))).await;
+                self.ledger_sender.send(Report::Daemon(Box::new(report))).await;
             }
         }
         self.running.retain(|running| !running.stop.is_set());
@@ -156,7 +156,7 @@ impl Readers {
             rules: self.rules.clone(),
             reader: reader.clone(),
             prover: self.prover.clone(),
-            outlet: self.outlet.clone(),
+            ledger_sender: self.ledger_sender.clone(),
             stats,
             started: self.started,
             lookback: lookback(&self.config, &reader),
@@ -195,10 +195,11 @@ fn report_death(setup: LogSetup) -> impl FnMut(Ended) {
     move |how| {
         tracing::error!(reader = ?setup.reader, ?how, "a source's thread ended unasked, will restart");
         let message = nodewell_faults::message("MonitorDied", &[]);
-        // The borrow of the rules ends before anything waits: a reload changes them on the thread that empties the outlet.
+        // The borrow of the rules ends before anything waits: a reload changes them on the thread of the ledger, which
+        // receives the reports.
         let reports = dead_reports(&setup.rules.borrow(), &setup.reader, &message);
         for report in reports {
-            setup.outlet.blocking_send(Report::Daemon(Box::new(report)));
+            setup.ledger_sender.blocking_send(Report::Daemon(Box::new(report)));
         }
     }
 }

@@ -40,7 +40,7 @@ const DURABLE_WITHIN: Duration = Duration::from_secs(1);
 
 /// How soon rows are to be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Pace {
+pub enum WritePriority {
     /// With the next rows that matter, at the end, or after half an hour: how far a log without findings was read.
     Lazily,
     /// Within 100 ms.
@@ -154,15 +154,15 @@ impl Store {
 
     /// Whether anything is saved at all.
     #[must_use]
-    pub fn is_somewhere(&self) -> bool {
+    pub fn is_enabled(&self) -> bool {
         self.threads.is_some()
     }
 
     /// The rows of `tables` as the file had them when it was opened; `None` if that is not known `within` so long, or
-    /// the file cannot be opened now: then [`Store::load_when_opened`] may return them later. A table that was asked for
-    /// before is answered with what is saved by now.
+    /// the file cannot be opened now: then [`Store::load_when_opened`] may return them later. A table that was asked
+    /// for before is answered with what is saved by now.
     pub async fn load(&self, tables: &[Table], within: Duration) -> Option<Vec<Row>> {
-        if !self.is_somewhere() {
+        if !self.is_enabled() {
             return Some(Vec::new());
         }
         timeout(within, self.ask(tables, true)).await.ok()?
@@ -186,8 +186,8 @@ impl Store {
 
     /// Merges rows into what is to be written. What one call brings is written in one transaction, and not before what
     /// earlier calls brought. Never waits.
-    pub fn put(&self, rows: Vec<Row>, pace: Pace) -> Ticket {
-        self.change(|account| account.put(rows, pace, Instant::now()))
+    pub fn put(&self, rows: Vec<Row>, priority: WritePriority) -> Ticket {
+        self.change(|account| account.put(rows, priority, Instant::now()))
     }
 
     /// All rows that these tables shall have: whatever else they hold goes, in the same transaction.
@@ -196,13 +196,13 @@ impl Store {
     }
 
     fn change(&self, change: impl FnOnce(&mut Account) -> Ticket) -> Ticket {
-        if self.is_somewhere() { self.shared.change(change) } else { 0 }
+        if self.is_enabled() { self.shared.change(change) } else { 0 }
     }
 
     /// Whether everything up to `ticket` is durable within a moment; asking hurries what waits. `false` at once while
     /// the store cannot write.
     pub async fn is_durable(&self, ticket: Ticket) -> bool {
-        if !self.is_somewhere() {
+        if !self.is_enabled() {
             return false;
         }
         let mut states = self.watch();
@@ -234,7 +234,7 @@ impl Store {
 
     /// Writes everything that waits, the lazy rows too, and closes the file; whether it did `within` so long.
     pub async fn close(&self, within: Duration) -> bool {
-        if !self.is_somewhere() {
+        if !self.is_enabled() {
             return true;
         }
         let mut ended = self.shared.ended();

@@ -53,7 +53,7 @@ fn a_lease_is_renewed_and_nothing_else_is_written(cluster: &Cluster) {
     assert!(renewed(&third).duration_since(renewed(&second)).as_secs() >= 10);
     assert_eq!(cluster.condition(node, "KernelUnhealthy").unwrap()["lastHeartbeatTime"], reported["lastHeartbeatTime"]);
     let metrics = agent.metrics();
-    assert!(metrics.contains("verb=\"create-lease\",code=\"201\"} 1"), "{metrics}");
+    assert!(metrics.contains("request=\"create-lease\",code=\"201\"} 1"), "{metrics}");
 }
 
 fn without_the_right_it_works_without(cluster: &Cluster) {

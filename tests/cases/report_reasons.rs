@@ -126,7 +126,7 @@ fn other_figures_are_shown_and_cost_no_write() {
 /// Writes of the Node's status so far.
 fn node_writes(agent: &Agent) -> u64 {
     let metrics = agent.metrics();
-    let written = "nodewell_apiserver_requests_total{verb=\"patch-node-status\",code=\"200\"} ";
+    let written = "nodewell_apiserver_requests_total{request=\"patch-node-status\",code=\"200\"} ";
     metrics.lines().find_map(|line| line.strip_prefix(written)).unwrap().parse().unwrap()
 }
 
@@ -212,7 +212,7 @@ fn a_daemon_that_restarts_takes_nothing_back() {
     let first = start(&agent, settings());
     set_all(&first, &["RaidDegraded", "RaidSlow"]);
     drop(first);
-    let second = start(&agent, ReporterSettings { starts_whole: false, ..settings() });
+    let second = start(&agent, ReporterSettings { first_report_is_complete: false, ..settings() });
     // A report of its own first: a report of the second one has been taken.
     second.inventory(vec![]);
     wait_answered(&second);

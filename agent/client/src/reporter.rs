@@ -46,7 +46,7 @@ pub struct ReporterSettings {
     pub events_limit: usize,
     /// Whether what is reported in the first moment is all there is. If not, an agent that has reports of an earlier
     /// run of this daemon retains them until [`Reporter::all_reported`].
-    pub starts_whole: bool,
+    pub first_report_is_complete: bool,
 }
 
 impl ReporterSettings {
@@ -58,7 +58,7 @@ impl ReporterSettings {
             ttl: Duration::from_secs(nodewell_model::report::DEFAULT_TTL_SECS),
             batch_for: Duration::from_millis(20),
             events_limit: 1024,
-            starts_whole: true,
+            first_report_is_complete: true,
         }
     }
 }
@@ -138,8 +138,8 @@ impl Reporter {
     }
 
     /// Sends a heartbeat at once: for an owner that learned otherwise that the agent is back, and may be another one.
-    pub fn speak(&self) {
-        self.shared.lock().speak();
+    pub fn send_heartbeat_now(&self) {
+        self.shared.lock().send_heartbeat_now();
         self.shared.news.notify_one();
     }
 

@@ -93,8 +93,8 @@ impl State {
 }
 
 impl Fault {
-    /// A fault with severity, action and words as the catalogues have them. `key` is the reason, or `REASON/variant` where a
-    /// reason has several messages.
+    /// A fault with severity, action and words as the catalogues have them. `key` is the reason, or `REASON/variant`
+    /// where a reason has several messages.
     ///
     /// # Panics
     /// In debug builds, if a catalogue does not know `key`, or has other arguments: a bug that tests find.
@@ -107,7 +107,8 @@ impl Fault {
         Self { reason: Name::fixed(name), severity, action: known.map(|known| known.action), message, since: None }
     }
 
-    /// The same for a reason of rules of the kernel log, which reports the same fault: severity and action are the rule's.
+    /// The same for a reason of rules of the kernel log, which reports the same fault: severity and action are the
+    /// rule's.
     #[must_use]
     pub fn of_rule(key: &'static str, severity: Severity, action: Action, args: MessageArgs<'_>) -> Self {
         let message = message(key, args);
@@ -116,7 +117,8 @@ impl Fault {
 }
 
 impl DeviceEvent {
-    /// Something that happened at `time`, with its severity and words as the catalogues have them; `key` as of [`Fault::of`].
+    /// Something that happened at `time`, with its severity and words as the catalogues have them; `key` as of
+    /// [`Fault::of`].
     #[must_use]
     pub fn of(key: &'static str, subject: &str, args: MessageArgs<'_>, time: Timestamp) -> Self {
         let name = reason_of(key);

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
-use nodewell_model::{Action, BootId, Finding, Severity, api::Seen, text};
+use nodewell_model::{Action, BootId, Finding, Severity, api::ProblemVersion, text};
 use serde::{Deserialize, Serialize};
 
 use crate::Now;
@@ -34,7 +34,9 @@ pub(crate) struct Claim {
     pub(crate) boot_id: Option<BootId>,
     pub(crate) ends_at_boot: bool,
     pub(crate) action: Option<Action>,
-    pub(crate) quiet: Option<Duration>,
+    /// It ends when nothing repeated it for this long.
+    #[serde(rename = "quiet")]
+    pub(crate) ends_after_quiet: Option<Duration>,
     /// What an external daemon named as the transition; the same again only confirms.
     #[serde(default)]
     pub(crate) transition: Option<Timestamp>,
@@ -70,7 +72,7 @@ impl Lasting {
         if finding.test {
             return Self::Until(now.after(TEST_LASTS));
         }
-        match finding.quiet {
+        match finding.ends_after_quiet {
             None => Self::Open,
             Some(quiet) => {
                 now.left_of(quiet, finding.last_time).map_or(Self::Over, |left| Self::Until(now.after(left)))
@@ -95,7 +97,7 @@ impl Claim {
             boot_id: finding.boot_id,
             ends_at_boot: finding.ends_at_boot,
             action: finding.action,
-            quiet: finding.quiet,
+            ends_after_quiet: finding.ends_after_quiet,
             transition: None,
             deadline: lasting.deadline(),
         }
@@ -177,9 +179,9 @@ impl Problem {
     }
 
     /// How often and when it was claimed last; `None` without a claim.
-    pub(crate) fn seen(&self) -> Option<Seen> {
+    pub(crate) fn version(&self) -> Option<ProblemVersion> {
         let count = self.shown().fold(0, |sum: u64, (_, claim)| sum.saturating_add(claim.count));
-        Some(Seen { count, last_seen: self.shown().map(|(_, claim)| claim.last_seen).max()? })
+        Some(ProblemVersion { count, last_seen: self.shown().map(|(_, claim)| claim.last_seen).max()? })
     }
 
     /// The claim whose message stands for the problem: the worst, then the newest.

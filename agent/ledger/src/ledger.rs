@@ -14,7 +14,7 @@ use std::{
 use nodewell_faults::message;
 use nodewell_model::{
     BootId, ConditionSpec, EventRecord, Finding, FindingKind, Name, ProblemKey,
-    api::Seen,
+    api::ProblemVersion,
     view::{ConditionView, DaemonView, HardwareView},
 };
 
@@ -88,7 +88,7 @@ pub struct ClearRequest {
     /// Why it is over, for people.
     pub evidence: Option<String>,
     /// Only what has not been claimed again since it looked like this.
-    pub as_seen: Option<Seen>,
+    pub if_unchanged_since: Option<ProblemVersion>,
 }
 
 /// What is true of the node. Owned by one task; for its times see the crate's documentation.
@@ -149,8 +149,8 @@ impl Ledger {
         self
     }
 
-    /// Applies a finding whose guard has been proven. O(log n), but for a clear without a subject, which looks at each
-    /// subject of its reason. Findings of one source come in the order of their records.
+    /// Applies a finding whose required proof was given. O(log n), but for a clear without a subject, which looks
+    /// at each subject of its reason. Findings of one source come in the order of their records.
     pub fn apply(&mut self, finding: Finding, now: Now) -> Result<Applied, Rejection> {
         if let Some(condition) = finding.condition.as_ref().filter(|name| !self.states.contains_key(*name)) {
             return Err(Rejection::UnknownCondition(condition.clone()));

@@ -16,7 +16,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use nodewell_model::{
-    BootId, ConditionSpec, ConditionStatus, Finding, FindingKind, Guard, Name, Origin, Row, Severity, Table,
+    BootId, ConditionSpec, ConditionStatus, Finding, FindingKind, Name, Origin, RequiredProof, Row, Severity, Table,
     view::{ConditionView, DaemonState},
 };
 
@@ -142,10 +142,10 @@ fn raise(subject: &str, secs: i64) -> Finding {
         count: 1,
         origin: Origin::Line { number: 7 },
         boot_id: boot(BOOT),
-        quiet: None,
+        ends_after_quiet: None,
         ends_at_boot: false,
         action: None,
-        guard: Guard::None,
+        required_proof: RequiredProof::None,
         test: false,
     }
 }

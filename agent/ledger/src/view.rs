@@ -46,7 +46,7 @@ fn problems(state: &ConditionState, daemons: &Daemons) -> Vec<ProblemView> {
 
 fn problem(key: &ProblemKey, problem: &Problem, daemons: &Daemons) -> Option<ProblemView> {
     let spokesman = problem.spokesman()?;
-    let seen = problem.seen()?;
+    let seen = problem.version()?;
     let mut claims = problem.shown().map(|(_, claim)| claim);
     Some(ProblemView {
         id: key.id().to_string(),

@@ -11,7 +11,8 @@ use crate::template::{EVENT_LIMIT, LIMIT, MessageArgs, Piece, fill, pieces};
 #[serde(deny_unknown_fields)]
 pub struct Entry {
     /// The reason it is given with; `REASON/variant` where a reason has several messages. `CONDITION/healthy` is for a
-    /// condition without a problem; `CONDITION/ended` is why a problem is over; `REASON/figure` stands in other messages.
+    /// condition without a problem; `CONDITION/ended` is why a problem is over; `REASON/figure` stands in other
+    /// messages.
     pub key: String,
     /// Thing, figure, limit, next step; arguments in braces.
     pub text: String,

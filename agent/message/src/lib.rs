@@ -1,4 +1,5 @@
-//! Messages as data: each is a template with named arguments, in a catalogue that also makes the table of the reference.
+//! Messages as data: each is a template with named arguments, in a catalogue that also makes the table of the
+//! reference.
 //!
 //! A template reads `/var/lib is {percent} % full (limit {limit} %): free space`. The program gives the arguments; the
 //! catalogue gives the words, so that every message can be listed, checked and looked up.

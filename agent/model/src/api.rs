@@ -68,14 +68,14 @@ pub struct ClearRequest {
     pub evidence: Option<String>,
     /// Only those that have not been claimed again since they looked like this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub as_seen: Option<Seen>,
+    pub if_unchanged_since: Option<ProblemVersion>,
 }
 
 /// How a problem looked when the evidence against it was gathered: both as its view shows them. What has failed again
 /// since then looks different, whatever the clocks do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Seen {
+pub struct ProblemVersion {
     pub count: u64,
     pub last_seen: Timestamp,
 }
@@ -100,10 +100,10 @@ pub struct ConditionProblem {
 }
 
 impl ConditionProblem {
-    /// For [`ClearRequest::as_seen`].
+    /// For [`ClearRequest::if_unchanged_since`].
     #[must_use]
-    pub fn seen(&self) -> Seen {
-        Seen { count: self.problem.count, last_seen: self.problem.last_seen }
+    pub fn version(&self) -> ProblemVersion {
+        ProblemVersion { count: self.problem.count, last_seen: self.problem.last_seen }
     }
 }
 

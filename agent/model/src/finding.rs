@@ -29,13 +29,13 @@ pub struct Finding {
     pub origin: Origin,
     pub boot_id: Option<BootId>,
     /// The problem ends when nothing has repeated it for this long.
-    pub quiet: Option<Duration>,
+    pub ends_after_quiet: Option<Duration>,
     /// The problem does not outlive the boot that showed it.
     pub ends_at_boot: bool,
     /// What a person or the controller should do.
     pub action: Option<Action>,
     /// What the runtime must still prove before the ledger may believe this.
-    pub guard: Guard,
+    pub required_proof: RequiredProof,
     /// Written by `nodewell inject`.
     pub test: bool,
 }
@@ -51,7 +51,7 @@ pub enum FindingKind {
 
 /// Text is not proof: what has to be looked up on the host before a finding counts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub enum Guard {
+pub enum RequiredProof {
     /// The record itself is proof enough.
     #[default]
     None,
@@ -154,7 +154,7 @@ impl Finding {
             && self.reason == other.reason
             && self.subject == other.subject
             && self.test == other.test
-            && self.guard == other.guard
+            && self.required_proof == other.required_proof
             && self.severity == other.severity
     }
 
@@ -163,7 +163,7 @@ impl Finding {
         self.count += later.count;
         self.last_time = later.last_time;
         self.message = later.message;
-        self.quiet = later.quiet;
+        self.ends_after_quiet = later.ends_after_quiet;
         self.boot_id = later.boot_id;
     }
 }

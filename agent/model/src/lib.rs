@@ -23,7 +23,7 @@ pub mod view;
 
 pub use condition::ConditionSpec;
 pub use event::EventRecord;
-pub use finding::{Action, Finding, FindingKind, Guard};
+pub use finding::{Action, Finding, FindingKind, RequiredProof};
 pub use inventory::Inventory;
 pub use name::{Name, NameError};
 pub use origin::{BootId, Origin};

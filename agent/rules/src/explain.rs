@@ -9,7 +9,7 @@ use crate::{
     Reader, Rule, RuleSet, duration,
     nearest::nearest,
     plugin::{PluginMonitor, PluginTask, Task},
-    rule::{Check, Clears},
+    rule::{Clears, RecoveryCheck},
 };
 
 /// A reason and every rule that reports it.
@@ -147,10 +147,10 @@ pub(crate) fn ways(clears: &Clears) -> Vec<String> {
     ways
 }
 
-fn check_phrase(check: Check) -> &'static str {
+fn check_phrase(check: RecoveryCheck) -> &'static str {
     match check {
-        Check::FilesystemWritable => "when the filesystem takes writes again or is gone",
-        Check::DevicePresent => "when the device answers again or is gone",
-        Check::DeviceRecovered => "when the device's monitor sees that it has recovered or was replaced",
+        RecoveryCheck::FilesystemWritable => "when the filesystem takes writes again or is gone",
+        RecoveryCheck::DevicePresent => "when the device answers again or is gone",
+        RecoveryCheck::DeviceRecovered => "when the device's monitor sees that it has recovered or was replaced",
     }
 }

@@ -17,7 +17,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use nodewell_model::{Finding, FindingKind, Guard, Name, Severity};
+use nodewell_model::{Finding, FindingKind, Name, RequiredProof, Severity};
 use serde::Serialize;
 
 use self::{
@@ -220,7 +220,7 @@ impl<'a> Run<'a> {
 
 /// A task's cgroup cannot be looked up in a saved log; whose filesystem it was is left to the reader.
 fn is_believable(finding: &Finding) -> bool {
-    !matches!(finding.guard, Guard::NodePlumbing { .. })
+    !matches!(finding.required_proof, RequiredProof::NodePlumbing { .. })
 }
 
 fn shown(finding: Finding, line: u64, saved: &Saved<'_>) -> ReplayFinding {

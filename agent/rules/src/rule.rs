@@ -33,12 +33,12 @@ impl RuleSet {
 
     /// The look at the host that ends problems of `reason`, whichever rule finds them.
     #[must_use]
-    pub fn check_of(&self, reason: &Name) -> Option<Check> {
+    pub fn check_of(&self, reason: &Name) -> Option<RecoveryCheck> {
         let mut lasting = self.rules.iter().filter(|rule| rule.reason == *reason && rule.condition.is_some());
         lasting.find_map(|rule| rule.clears.check).or_else(|| self.check_of_decoded(reason))
     }
 
-    fn check_of_decoded(&self, reason: &Name) -> Option<Check> {
+    fn check_of_decoded(&self, reason: &Name) -> Option<RecoveryCheck> {
         let mut decoding = self.rules.iter().filter(|rule| rule.decoder.is_some_and(|decoder| decoder.gives(reason)));
         decoding.find_map(|rule| rule.clears.check)
     }
@@ -126,8 +126,8 @@ pub struct Rule {
     /// name, and `condition` is `None`.
     pub decoder: Option<Decoder>,
     /// Whether the condition is shown as False while nothing is wrong. A rule for hardware that most nodes do not have
-    /// does not watch: its condition is there with its first problem.
-    pub watches: bool,
+    /// does not: its condition is there with its first problem.
+    pub shows_healthy_condition: bool,
     /// Alternatives, for the wordings of different kernels. Any of them matching is one match.
     pub patterns: Vec<String>,
     /// How many of the newest lines the patterns may look at; 1 for nearly all rules.
@@ -191,12 +191,12 @@ pub struct Clears {
     /// Ends with a new boot.
     pub boot: bool,
     /// Ends when this check of the host reports it.
-    pub check: Option<Check>,
+    pub check: Option<RecoveryCheck>,
 }
 
 /// Checks that look at the host itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Check {
+pub enum RecoveryCheck {
     /// The filesystem of the subject device is gone, or was mounted again and takes writes.
     FilesystemWritable,
     /// The block device of the subject is gone or answers again.
@@ -205,7 +205,7 @@ pub enum Check {
     DeviceRecovered,
 }
 
-impl Check {
+impl RecoveryCheck {
     pub(crate) const ALL: [Self; 3] = [Self::FilesystemWritable, Self::DevicePresent, Self::DeviceRecovered];
 
     /// The value in rule files and on the socket.

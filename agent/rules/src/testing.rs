@@ -21,7 +21,7 @@ pub(crate) fn rule(reason: &str, pattern: &str) -> Rule {
         condition: None,
         severity: Severity::Warn,
         decoder: None,
-        watches: true,
+        shows_healthy_condition: true,
         patterns: vec![pattern.to_owned()],
         lines: 1,
         fields: FieldFilter::default(),

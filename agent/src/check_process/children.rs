@@ -15,7 +15,7 @@ use nix::{
     unistd::Pid,
 };
 use nodewell_faults::message;
-use nodewell_model::{Finding, FindingKind, Guard, Name, Origin, Severity};
+use nodewell_model::{Finding, FindingKind, Name, Origin, RequiredProof, Severity};
 use tokio::{
     process::{Child, Command},
     sync::watch,
@@ -24,17 +24,18 @@ use tokio::{
 use crate::{
     check_process::Group,
     config::Flags,
-    monitors::outlet::{Outlet, Report},
+    monitors::ledger_sender::{LedgerSender, Report},
     runtime::{Stop, clock},
 };
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// What ran for so long did not end because of how it was started.
+/// A check process that ran for so long does not end because of how it was started: the pause starts over.
 const STEADY: Duration = Duration::from_secs(60);
-/// For its last report; the agent's own grace is 5 s, the second half of it for what is not a source.
+/// How long a check process may take for its last report after SIGTERM. The agent takes 5 s for its own stop, and the
+/// ledger receives reports only in the first half of them.
 const GRACE: Duration = Duration::from_secs(2);
-/// What systemd set for the agent is not for its children.
+/// Variables that systemd set for the agent; its children do not get them.
 const OWN_ENVIRONMENT: [&str; 6] =
     ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"];
 
@@ -47,9 +48,10 @@ pub struct Children {
     pub flags: Flags,
     /// Changes when the agent has read its rules again.
     pub reloads: watch::Receiver<()>,
-    /// Where the agent stores its state; they have a folder in it.
+    /// Where the agent stores its state; check processes have a folder in it.
     pub state_dir: Option<PathBuf>,
-    pub outlet: Outlet,
+    /// For the Event that a check process ended.
+    pub ledger_sender: LedgerSender,
     pub stop: Stop,
 }
 
@@ -128,7 +130,7 @@ impl Children {
         tracing::error!(check_process, %how, pause_secs, "check process ended unasked, will restart");
         let message =
             message("CheckProcessEnded", &[("check", &check_process), ("status", &how), ("pause", &pause_secs)]);
-        self.outlet.send(Report::Finding(Box::new(happened(message)))).await;
+        self.ledger_sender.send(Report::Finding(Box::new(end_event(message)))).await;
     }
 }
 
@@ -139,8 +141,8 @@ fn signal(child: &Child, signal: Signal) {
     }
 }
 
-/// An Event: what the check process watches is reported by itself.
-fn happened(message: String) -> Finding {
+/// An Event only: the check process reports the conditions of what it watches itself.
+fn end_event(message: String) -> Finding {
     let now = clock::now();
     Finding {
         source: Arc::from("check-processes"),
@@ -160,10 +162,10 @@ fn happened(message: String) -> Finding {
             sequence: 0,
         },
         boot_id: clock::boot_id(),
-        quiet: None,
+        ends_after_quiet: None,
         ends_at_boot: false,
         action: None,
-        guard: Guard::None,
+        required_proof: RequiredProof::None,
         test: false,
     }
 }

@@ -1,5 +1,8 @@
-//! Recovery of filesystems and devices by looking: a read-only filesystem is well again when it is gone, or when it
-//! takes writes and has counted no further error. A log line never shows it.
+//! Ends problems of filesystems and block devices by looking at the host: a read-only filesystem has recovered when it
+//! is gone, or when it takes writes and has counted no further error. No log line reports that.
+//!
+//! A *problem* is an entry of the agent's ledger, its account of what is wrong; it holds while at least one reporter
+//! claims it (`condition`, `reason`, `subject`).
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -8,10 +11,10 @@ use nodewell_client::ClientError;
 use nodewell_faults::message;
 use nodewell_model::{
     Event, Name, Severity, SubjectKey,
-    api::{ClearRequest, ConditionProblem, Seen},
+    api::{ClearRequest, ConditionProblem, ProblemVersion},
     view::ProblemView,
 };
-use nodewell_rules::rule::Check;
+use nodewell_rules::rule::RecoveryCheck;
 use tokio::time::Instant;
 
 use crate::{
@@ -37,7 +40,7 @@ const PROBE_WAIT: Duration = Duration::from_millis(100);
 /// Problems that begin one after the other are looked at together.
 const MIN_LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Looks after the problems whose rules have `check = …`.
+/// Looks after the problems that a rule raised whose `clears` has `check = …` ([`RecoveryCheck`]).
 pub(super) struct FilesystemCheck {
     roots: HostRoots,
     status_line: StatusLine,
@@ -45,7 +48,7 @@ pub(super) struct FilesystemCheck {
     problems: BTreeMap<WatchedProblem, ProblemState>,
 }
 
-/// A problem under watch.
+/// A problem that a look at the host can end, by what identifies it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct WatchedProblem {
     condition: Name,
@@ -54,28 +57,28 @@ struct WatchedProblem {
     device: String,
 }
 
-/// What the agent reports of it.
+/// What the agent's socket shows of it.
 #[derive(Debug, Clone)]
 struct ReportedProblem {
-    check: Check,
+    check: RecoveryCheck,
     id: String,
     since: Timestamp,
-    seen: Seen,
+    version: ProblemVersion,
 }
 
-/// What is known of it here.
+/// What the looks so far have shown.
 #[derive(Debug)]
 struct ProblemState {
     history: FilesystemHistory,
-    seen: Seen,
-    /// Reported once: without the right to write, a new mount is the only evidence.
+    version: ProblemVersion,
+    /// Whether it was reported that this process may not write there; then a new mount is the only evidence.
     is_denied: bool,
     /// Why the agent did not take the evidence; logged once.
     refused: Option<String>,
 }
 
 /// Readings of one look: problems of one device share one, because a probe answers once.
-type Readings = BTreeMap<(String, Check), FilesystemReading>;
+type Readings = BTreeMap<(String, RecoveryCheck), FilesystemReading>;
 
 impl FilesystemCheck {
     pub(super) const IDLE: &str = "nothing to look after";
@@ -84,7 +87,8 @@ impl FilesystemCheck {
         Self { roots, status_line, probes: Probes::default(), problems: BTreeMap::new() }
     }
 
-    /// Looks whenever there is something to look at; never returns. `mounts` may claim the same problems.
+    /// Looks whenever there is something to look at; never returns. `mounts` is the reporter of the check of mounts,
+    /// which may claim the same problems.
     pub(super) async fn run(mut self, link: &Link, mounts: Option<&Link>) {
         loop {
             let looked = Instant::now();
@@ -114,7 +118,8 @@ impl FilesystemCheck {
         let mut readings = Readings::new();
         for (watched, reported) in broken {
             if let FilesystemVerdict::Over(evidence) = self.judge(link, &watched, &reported, &mut readings) {
-                // Its heartbeat shall not claim again what is over; if it is not, its next round reports it.
+                // The heartbeat of `mounts` would claim the problem again. If it still holds, the next round of that
+                // check claims it.
                 if let Some((mounts, subject)) = mounts.zip(watched.subject.clone()) {
                     mounts.forget(&SubjectKey::of(watched.condition.clone(), subject));
                 }
@@ -137,8 +142,8 @@ impl FilesystemCheck {
             .clone();
         let now = clock::boottime();
         let state = self.problems.entry(watched.clone()).or_insert_with(|| ProblemState::new(reported, link.since()));
-        if state.seen != reported.seen {
-            state.seen = reported.seen;
+        if state.version != reported.version {
+            state.version = reported.version;
             state.history.failed_again(now);
         }
         if reading.probe == ProbeResult::Denied && !std::mem::replace(&mut state.is_denied, true) {
@@ -155,7 +160,7 @@ impl FilesystemCheck {
             subject,
             id: Some(reported.id),
             evidence: Some(evidence.clone()),
-            as_seen: Some(reported.seen),
+            if_unchanged_since: Some(reported.version),
         };
         match link.clear(&request).await {
             // It was raised again, or another client ended it: the next look shows which.
@@ -196,7 +201,7 @@ impl ProblemState {
     fn new(reported: &ReportedProblem, since: Timestamp) -> Self {
         let is_old =
             since.duration_since(reported.since) > jiff::SignedDuration::try_from(PROOF_AFTER).unwrap_or_default();
-        Self { history: FilesystemHistory::new(is_old), seen: reported.seen, is_denied: false, refused: None }
+        Self { history: FilesystemHistory::new(is_old), version: reported.version, is_denied: false, refused: None }
     }
 }
 
@@ -215,11 +220,11 @@ fn denied(device: &str) -> Event {
     }
 }
 
-/// `None` for a problem that no look at the host ends.
+/// `None` for a problem that no look of this check ends.
 fn watched(problem: &ConditionProblem) -> Option<(WatchedProblem, ReportedProblem)> {
-    let check = problem.check.as_deref().and_then(Check::named)?;
+    let check = problem.check.as_deref().and_then(RecoveryCheck::named)?;
     // Recovered devices are reported by their own monitors.
-    if check == Check::DeviceRecovered || problem.problem.test {
+    if check == RecoveryCheck::DeviceRecovered || problem.problem.test {
         return None;
     }
     let subject = problem.problem.subject.clone();
@@ -230,7 +235,7 @@ fn watched(problem: &ConditionProblem) -> Option<(WatchedProblem, ReportedProble
         subject,
     };
     let ProblemView { id, since, .. } = &problem.problem;
-    Some((watched, ReportedProblem { check, id: id.clone(), since: *since, seen: problem.seen() }))
+    Some((watched, ReportedProblem { check, id: id.clone(), since: *since, version: problem.version() }))
 }
 
 /// The device in the kernel's own message, `EXT4-fs (sda1): …` or `BTRFS error (device sdb): …`: Node Problem

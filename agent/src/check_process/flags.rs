@@ -19,7 +19,7 @@ starts it by itself (`check-processes` in nodewell.toml).
 
 Exit codes: 0 stopped when asked; 64 wrong usage; 70 a fault of ours; 78 an error in the configuration.";
 
-/// What to run, and where the agent is.
+/// Which check process to run, and where the agent is.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct MonitorFlags {
@@ -53,7 +53,7 @@ pub struct MonitorFlags {
 }
 
 impl MonitorFlags {
-    /// What of it is the agent's, too.
+    /// The flags that the agent has too, as it was given them.
     #[must_use]
     pub fn as_the_agent(&self) -> Flags {
         Flags {
@@ -103,11 +103,11 @@ impl TestFlags {
     }
 }
 
-/// Monitors that share a process because they share privileges.
+/// One check process: checks that share a process because they share privileges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Group {
-    /// Looks at the host that must be taken outside the agent's sandbox: writes to filesystems, memory, CPUs, PCI Express,
-    /// fabrics
+    /// Looks at the host that must be taken outside the agent's sandbox: writes to filesystems, memory, CPUs, PCI
+    /// Express, fabrics
     Check,
     /// Disks and arrays: SMART, NVMe
     Disk,
@@ -116,7 +116,7 @@ pub enum Group {
 }
 
 impl Group {
-    /// Its name on the command line, in unit names and as a problem daemon.
+    /// Its name on the command line and in unit names, and the name under which it reports (`source`).
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -143,7 +143,8 @@ impl Group {
     }
 }
 
-/// Checks that share a worker: where one of them hangs, its group waits, and no other.
+/// Checks that share a worker, a child of the check process that does the calls which may hang: where one of them
+/// hangs, its group waits, and no other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum WorkerGroup {
     Check,
@@ -154,7 +155,7 @@ pub enum WorkerGroup {
 }
 
 impl WorkerGroup {
-    /// Its name on a worker's command line and as a problem daemon.
+    /// Its name on a worker's command line, and the name under which its checks report (`source`).
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -165,7 +166,7 @@ impl WorkerGroup {
         }
     }
 
-    /// What it looks after.
+    /// The checks of the group.
     #[must_use]
     pub fn checks(self) -> &'static [CheckKind] {
         match self {

@@ -1,4 +1,5 @@
-//! The agent as a check process sees it: a wake-up when problems change, the problems when asked, a way to end them.
+//! The agent as one reporter of a check process sees it: it sends conditions and Events under the reporter's name,
+//! wakes up when problems change, and reads and ends problems.
 
 use std::{cell::Cell, collections::BTreeSet, time::Duration};
 
@@ -15,27 +16,28 @@ use tokio::{sync::Notify, time::timeout};
 use crate::check_process::status_line::StatusLine;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
-/// An agent that restarts is missed for no longer than this; one that is gone costs a failed connect so often.
+/// The longest pause between two tries to connect: an agent that was restarted is found within this time.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// For so long its report is valid; a heartbeat goes every third of it.
+/// A report holds for this long without another one; the reporter sends a heartbeat every third of it.
 const TTL: Duration = Duration::from_secs(90);
-/// So many different rejections are worth a line.
+/// So many different rejections are logged, each once.
 const REJECTIONS_LIMIT: usize = 16;
-/// For the last report. An agent that is away receives none.
+/// How long a stop waits for the last report to arrive.
 const LAST_REPORT: Duration = Duration::from_secs(1);
 /// The monitor of the shipped rules for the kernel log.
 const KERNEL_MONITOR: &str = "kernel-monitor";
 
-/// One agent, for as long as this process lives; the agent may come and go.
+/// The connection of one reporter to the agent, for as long as this process lives; the agent may come and go.
 pub(super) struct Link {
     client: Client,
     reporter: Reporter,
     status_line: StatusLine,
     problem_change: Notify,
     since: Cell<Timestamp>,
-    /// Whether it has reported of anything that it is not well.
+    /// Whether a fault or an Unknown state is reported: then a stop withdraws nothing.
     retains: Cell<bool>,
+    /// Whether an inventory was sent.
     counts: Cell<bool>,
 }
 
@@ -48,9 +50,9 @@ struct EventHeader {
 }
 
 impl Link {
-    /// Reports as the problem daemon `source`. Must be called within a runtime.
+    /// Reports under the name `source`. Must be called within a runtime.
     pub(super) fn new(client: Client, source: &str, status_line: StatusLine) -> Self {
-        let settings = ReporterSettings { ttl: TTL, starts_whole: false, ..ReporterSettings::new(source) };
+        let settings = ReporterSettings { ttl: TTL, first_report_is_complete: false, ..ReporterSettings::new(source) };
         let reporter = Reporter::start(client.clone(), settings, log_rejections());
         let since = Cell::new(Timestamp::now());
         Self {
@@ -89,8 +91,8 @@ impl Link {
             tracing::info!(socket = %self.client.path().display(), "follows the agent");
         }
         self.since.set(Timestamp::now());
-        // It may be another one, which does not know us.
-        self.reporter.speak();
+        // It may have been restarted, and not know this reporter.
+        self.reporter.send_heartbeat_now();
         self.problem_change.notify_one();
     }
 

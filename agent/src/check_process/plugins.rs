@@ -1,5 +1,6 @@
-//! Plug-ins: programs of rule files that are run in the check process `check`. Each file of Node Problem Detector, and
-//! all native plug-ins together, report as a problem daemon of its own.
+//! Plug-ins: programs of rule files that are run in the check process `check`. Each file of Node Problem Detector
+//! reports under a name of its own (`source`), and all native plug-ins under one together. Such a reporter is a
+//! [`Daemon`] here.
 
 mod confinement;
 mod daemon;
@@ -49,7 +50,7 @@ pub(super) struct Plugins {
     daemons: BTreeMap<Arc<str>, Running>,
 }
 
-/// A daemon at work.
+/// A [`Daemon`] whose task runs.
 struct Running {
     monitors: Vec<PluginMonitor>,
     stop: watch::Sender<StopRequest>,

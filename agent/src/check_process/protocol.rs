@@ -26,7 +26,7 @@ pub(super) struct Request {
     pub(super) operation: Operation,
 }
 
-/// What the worker calls.
+/// Which method of the check's reader the worker calls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Operation {

@@ -1,5 +1,8 @@
 //! Runs the checks of one worker group: asks their devices in rounds, by a worker process, and lets each check's judge
 //! decide what the answers mean.
+//!
+//! A *round* asks every device of one check once. While devices are *released* (`nodewell release`) no worker runs, so
+//! that this process has none of them open, and their conditions are Unknown.
 
 pub(super) mod condition_reporter;
 mod drivers;
@@ -25,7 +28,7 @@ use drivers::{Change, Drivers};
 use poll_loop::PollLoop;
 use process::SelfExec;
 use state_file::StateFile;
-use stuck_workers::Ownership;
+use stuck_workers::WorkerIdentity;
 use worker_client::WorkerClient;
 
 pub(crate) use drivers::GPU_DRIVERS;
@@ -59,7 +62,7 @@ pub(super) struct Runner<'a> {
     drivers: Drivers,
     release_file: ReleaseFile,
     is_released: bool,
-    /// Whether everything was judged once.
+    /// Whether every check has been judged once since the start.
     is_settled: bool,
 }
 
@@ -105,7 +108,7 @@ impl<'a> Runner<'a> {
     /// Loads the state of an earlier run, and finds its stuck workers.
     async fn load(&mut self) {
         let proc = &self.plan.worker_config.roots.proc;
-        self.worker_client.stuck.find(proc, &Ownership::new(self.plan.worker_group, proc)).await;
+        self.worker_client.stuck.find(proc, &WorkerIdentity::new(self.plan.worker_group, proc)).await;
         for poll_loop in &mut self.poll_loops {
             self.condition_reporter.load(poll_loop.check, poll_loop.load().await);
         }

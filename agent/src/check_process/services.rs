@@ -1,12 +1,14 @@
-//! Services of the node and of its operator: a problem daemon of its own in the check process `check`. All are asked
-//! beside each other, so that one that hangs delays no other.
+//! Probes of the node's services and of its operator's. They run in the check process `check` and report under a name
+//! of their own, `services`. All are asked beside each other, so that one that hangs delays no other.
 
 mod npd_health_checks;
 mod schedule;
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
-use nodewell_checks::service::{Check, Moment, Observation, Observer, ServiceSettings, ServicesJudge, checks};
+use nodewell_checks::service::{
+    Moment, Observation, Observer, ServiceProbe, ServiceSettings, ServicesJudge, service_probes,
+};
 use nodewell_checks::systemd::Manager;
 use nodewell_client::Client;
 use tokio::{
@@ -28,13 +30,13 @@ use schedule::Schedule;
 
 pub use npd_health_checks::npd_health_checks;
 
-/// Its name as a problem daemon, and of its file.
+/// The name under which it reports (`source`), and of its state file.
 const NAME: &str = "services";
 
 /// All services that are looked after.
 pub(super) struct Services {
     link: Link,
-    /// What a run has and returns.
+    /// Borrowed by [`Services::run`] for as long as it runs.
     work: Mutex<Work>,
 }
 
@@ -42,7 +44,7 @@ pub(super) struct Services {
 pub(super) struct ServicesPlan<'a> {
     pub(super) settings: &'a ServiceSettings,
     /// Health checks of Node Problem Detector's configuration.
-    pub(super) npd_health_checks: Vec<Check>,
+    pub(super) npd_health_checks: Vec<ServiceProbe>,
     /// Where it stores its state; `None`: nowhere.
     pub(super) state_dir: Option<&'a Path>,
 }
@@ -61,7 +63,7 @@ impl Services {
     /// Must be called within a runtime. Nothing is asked before [`Services::run`].
     pub(super) fn new(client: Client, plan: ServicesPlan<'_>, status_line: StatusLine) -> Self {
         let ServicesPlan { settings, npd_health_checks, state_dir } = plan;
-        let checks: Vec<Check> = checks(settings).into_iter().chain(npd_health_checks).collect();
+        let checks: Vec<ServiceProbe> = service_probes(settings).into_iter().chain(npd_health_checks).collect();
         let work = Work {
             schedule: Schedule::new(checks.len()),
             judge: ServicesJudge::new(checks),
@@ -124,7 +126,7 @@ impl Work {
             Ok((_, observation)) => Some((n, observation)),
             Err(error) => {
                 tracing::error!(service = self.judge.check(n).name, %error, "a look ended unasked, will look again");
-                self.schedule.plan(n, self.judge.check(n).pace.interval);
+                self.schedule.plan(n, self.judge.check(n).timing.interval);
                 None
             }
         }

@@ -55,7 +55,7 @@ pub fn run(worker_group: WorkerGroup) -> Result<(), WorkerError> {
     Ok(())
 }
 
-/// The readers that were asked for so far: making one may already call what hangs.
+/// The readers of the checks that were asked for so far: to create one may already be a call that hangs.
 struct Worker {
     worker_config: WorkerConfig,
     readers: BTreeMap<CheckKind, Box<dyn Reader>>,

@@ -31,7 +31,7 @@ pub(super) struct Clear {
 impl Clear {
     pub(super) async fn run(self, client: &Client, out: &mut Out) -> Result<(), CommandError> {
         let Self { condition, reason, subject } = self;
-        let request = ClearRequest { condition, reason, subject, id: None, evidence: None, as_seen: None };
+        let request = ClearRequest { condition, reason, subject, id: None, evidence: None, if_unchanged_since: None };
         let ClearedView { cleared } = client.post("/v1/clear", &request).await?;
         out.line(&summary(&request, cleared))?;
         Ok(())
@@ -57,7 +57,7 @@ mod tests {
     fn the_summary_names_what_was_cleared() {
         let condition = Name::fixed("DiskUnhealthy");
         let mut request =
-            ClearRequest { condition, reason: None, subject: None, id: None, evidence: None, as_seen: None };
+            ClearRequest { condition, reason: None, subject: None, id: None, evidence: None, if_unchanged_since: None };
         assert_eq!(summary(&request, 2), "cleared 2 problems of DiskUnhealthy");
         request.subject = Some("sda".to_owned());
         assert_eq!(summary(&request, 0), "nothing to clear: there is no active problem of DiskUnhealthy of sda");

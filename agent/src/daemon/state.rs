@@ -6,7 +6,7 @@ use tokio::{sync::oneshot, time::timeout};
 
 use crate::{
     config::Config,
-    monitors::outlet::{Outlet, Report},
+    monitors::ledger_sender::{LedgerSender, Report},
     store::{Store, StoreOptions},
 };
 
@@ -23,10 +23,10 @@ pub(super) fn open(config: &Config) -> io::Result<Store> {
 }
 
 /// The ledger receives what the sources reported last, and all of it is written to the disk.
-pub(super) async fn save_everything(outlet: Option<Outlet>, store: &Store, grace: Duration) {
-    if let Some(outlet) = outlet {
+pub(super) async fn save_everything(ledger_sender: Option<LedgerSender>, store: &Store, grace: Duration) {
+    if let Some(ledger_sender) = ledger_sender {
         let (done, drained) = oneshot::channel();
-        outlet.send(Report::Drained(done)).await;
+        ledger_sender.send(Report::Drained(done)).await;
         let _ = timeout(grace, drained).await;
     }
     if !store.close(grace).await {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use nodewell_model::{Finding, Guard, Name};
+use nodewell_model::{Finding, Name, RequiredProof};
 
 use crate::detectors::{cgroup, mounts};
 
@@ -21,7 +21,7 @@ impl Default for HostRoots {
     }
 }
 
-/// Judges guarded findings against the host.
+/// Judges findings with a required proof against the host.
 #[derive(Debug, Clone)]
 pub struct Prover {
     roots: HostRoots,
@@ -37,10 +37,10 @@ impl Prover {
     /// The finding as the host confirms it; `None` if what it claims could not be proven.
     #[must_use]
     pub fn prove(&self, mut finding: Finding) -> Option<Finding> {
-        match std::mem::take(&mut finding.guard) {
-            Guard::None => Some(finding),
-            Guard::NodePlumbing { pid } => self.is_plumbing(pid).then_some(finding),
-            Guard::Filesystem { device } => {
+        match std::mem::take(&mut finding.required_proof) {
+            RequiredProof::None => Some(finding),
+            RequiredProof::NodePlumbing { pid } => self.is_plumbing(pid).then_some(finding),
+            RequiredProof::Filesystem { device } => {
                 if finding.condition.is_some() && self.is_only_a_volume(&device) {
                     finding.condition = Some(self.volume_unhealthy.clone());
                 }

@@ -2,9 +2,9 @@
 //! detection never waits for it.
 //!
 //! Conditions go out by server-side apply on `nodes/status`, Events as core/v1 in one namespace, and a Lease is renewed
-//! as a sign of life. The loops are independent: one that is forbidden or refused does not stop the others. RBAC needed:
-//! `patch` on `nodes/status` of the own Node, `create` and `patch` on `events` in that namespace, and if there is to be
-//! a Lease, on `leases` in the namespace `nodewell` (`packaging/rbac/`).
+//! as a sign of life. The loops are independent: one that is forbidden or refused does not stop the others. RBAC
+//! needed: `patch` on `nodes/status` of the own Node, `create` and `patch` on `events` in that namespace, and if there
+//! is to be a Lease, on `leases` in the namespace `nodewell` (`packaging/rbac/`).
 
 mod aggregate;
 mod answer;
@@ -41,7 +41,7 @@ pub use object::FIELD_MANAGER;
 pub use retry::RetryPolicy;
 pub use schedule::NODE_MESSAGE_LIMIT_BYTES;
 pub use shared::Notice;
-pub use stats::{ApiStats, Verb};
+pub use stats::{ApiStats, RequestKind};
 
 pub use crate::bucket::Rate;
 
@@ -70,11 +70,12 @@ pub struct ApiserverConfig {
     pub min_change_interval: Duration,
     /// A problem must be gone for so long before the Node's condition shows it.
     pub clear_hold: Duration,
-    /// The server may still carry out a request without an answer late, over what was written since; no server delays
-    /// one longer than this. Then all conditions are sent once more, each node within as long again, with jitter.
+    /// A request that was not answered may still be carried out within this time, and overwrite what was written after
+    /// it. So all conditions are sent once more when this time is over, and a random part of it again: the nodes do
+    /// not all write at once.
     pub late_answer: Duration,
-    /// An Event comes up and the server has not confirmed the Node for so long: the agent looks at the Node, which may
-    /// be another one.
+    /// When an Event is to be sent and the server has not confirmed the Node for this long, the agent looks at the Node
+    /// first: it may have been created again, with another UID.
     pub stale_after: Duration,
     /// From connecting to the last byte of the answer.
     pub request_timeout: Duration,
@@ -132,7 +133,7 @@ impl ApiserverConfig {
 pub struct ExporterHandles {
     pub shared_state: SharedState,
     pub stats: Arc<ApiStats>,
-    /// Hears of conflicts with other writers; never waited for.
+    /// Receives conflicts with other field managers; a full channel loses them.
     pub notices: Option<mpsc::Sender<Notice>>,
     /// The same for all runs of one exporter.
     pub checkpoint: EventsCheckpoint,

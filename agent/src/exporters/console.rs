@@ -34,7 +34,7 @@ pub async fn run(shared_state: SharedState) {
         let records = shared_state.events().since(last_event, usize::MAX);
         last_event = records.last().map_or(last_event, |record| record.id);
         let mut now = view.borrow_and_update().clone();
-        // In lines, "Unknown" a moment before the monitors have spoken would only be noise.
+        // In lines, "Unknown" a moment before the monitors have reported would only be noise.
         if !screen.is_terminal && now.daemons.iter().any(|daemon| daemon.state == DaemonState::Starting) {
             now = Arc::clone(&shown);
         }

@@ -24,11 +24,12 @@ pub const CONDITION_ID: &str = "d5f2c7b09a1e4b7c8e5a3f60b1c2d902";
 /// Events were left out.
 pub const SKIPPED_ID: &str = "d5f2c7b09a1e4b7c8e5a3f60b1c2d903";
 
-/// Taken from the ring of events at once.
+/// Events read from the shared state's event log at once.
 const BATCH: usize = 256;
-/// The reason of a condition whose monitors have not spoken yet.
+/// The reason of a condition whose monitors have not reported yet.
 const STARTING: &str = "MonitorStarting";
-/// Until the ledger has received what the sources reported last: milliseconds.
+/// At a stop, for the ledger (the agent's account of problems and conditions) to apply the last reports of the
+/// monitors.
 const SETTLE: Duration = Duration::from_millis(20);
 /// A journal that hangs must not hold up the stop.
 const FLUSH_TIME: Duration = Duration::from_secs(1);
@@ -39,7 +40,8 @@ pub fn is_available() -> bool {
     Path::new(SOCKET).exists()
 }
 
-/// Writes entries until `stop` ends, and then what is left. What the journal refuses is in the other exporters all the same.
+/// Writes entries until `stop` ends, and then what is left. What the journal refuses is in the other exporters all the
+/// same.
 pub async fn run(shared_state: SharedState, stop: impl Future<Output = ()>) {
     let mut exporter = Exporter { last_event: 0, shared_state, reported: BTreeMap::new(), writer: Writer::default() };
     let mut view = exporter.shared_state.watch();
@@ -55,7 +57,7 @@ pub async fn run(shared_state: SharedState, stop: impl Future<Output = ()>) {
             () = &mut stop => break,
         }
     }
-    // The ledger may still be applying the last reports of the sources.
+    // The ledger may still be applying the last reports of the monitors.
     tokio::time::sleep(SETTLE).await;
     let last = exporter.shared_state.view();
     let _ = timeout(FLUSH_TIME, exporter.write_all(&last)).await;
@@ -103,7 +105,7 @@ impl Exporter {
     }
 }
 
-/// At the start a condition that is False, or whose monitors have not spoken yet, is not worth a line.
+/// At the start a condition that is False, or whose monitors have not reported yet, is not worth a line.
 fn is_news(reported: Option<ConditionStatus>, now: &ConditionView) -> bool {
     match reported {
         Some(reported) => reported != now.status,

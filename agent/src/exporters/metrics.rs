@@ -99,7 +99,7 @@ async fn text(sources: &MetricSources) -> String {
     monitors::write(&mut exposition, &sources.shared_state);
     apiserver::write(&mut exposition, sources);
     socket::write(&mut exposition, &sources.socket);
-    if sources.store.is_somewhere() {
+    if sources.store.is_enabled() {
         store::write(&mut exposition, &sources.store);
     }
     process::write(&mut exposition);

@@ -1,5 +1,5 @@
-//! Saves the ledger task's state in the store: the rows that changed, the events that were reported, and how far each log
-//! was read for them, all in one piece. At the start it loads what an earlier run saved.
+//! Saves the ledger task's state in the store: the rows that changed, the events that were reported, and how far each
+//! log was read for them, all in one piece. At the start it loads what an earlier run saved.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use crate::{
     readers::SavedCursors,
     runtime::clock,
-    store::{Pace, Store, StoreState, Ticket},
+    store::{Store, StoreState, Ticket, WritePriority},
 };
 
 /// The tables that this task reads at its start. The exporter that delivers events reads them itself.
@@ -105,7 +105,7 @@ impl Persistence {
 
     /// Puts everything that changed; the ticket of the account as it is now.
     pub(super) fn save(&mut self, ledger: &mut Ledger, events: &[EventRecord], awaited: bool) -> Ticket {
-        if !self.store.is_somewhere() {
+        if !self.store.is_enabled() {
             ledger.skip_rows();
             self.moved.clear();
             return self.ticket;
@@ -118,10 +118,10 @@ impl Persistence {
         let moved = std::mem::take(&mut self.moved);
         rows.extend(moved.iter().filter_map(|log| self.cursor_row(log)));
         match (matters, awaited) {
-            (true, true) => self.ticket = self.store.put(rows, Pace::Now),
-            (true, false) => self.ticket = self.store.put(rows, Pace::Soon),
+            (true, true) => self.ticket = self.store.put(rows, WritePriority::Now),
+            (true, false) => self.ticket = self.store.put(rows, WritePriority::Soon),
             // Nothing was found there: read once more, it reports nothing once more.
-            (false, _) if !rows.is_empty() => _ = self.store.put(rows, Pace::Lazily),
+            (false, _) if !rows.is_empty() => _ = self.store.put(rows, WritePriority::Lazily),
             (false, _) => {}
         }
         self.ticket

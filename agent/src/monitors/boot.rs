@@ -14,11 +14,11 @@ use nodewell_sys::journal::JournalLibrary;
 use tokio::{task::spawn_blocking, time};
 
 use crate::{
-    monitors::outlet::{Outlet, Report},
+    monitors::ledger_sender::{LedgerSender, Report},
     pstore_collector::{self, Roots},
     runtime::{Stop, clock},
     shared_state::{EVENT_LOG_LIMIT, SharedState},
-    store::{Pace, Store},
+    store::{Store, WritePriority},
 };
 
 use journal::{JournalEnd, Question, end_of};
@@ -41,7 +41,7 @@ pub struct BootMonitor {
     pub journal: bool,
     /// `None`: the system's own.
     pub journal_directory: Option<PathBuf>,
-    pub outlet: Outlet,
+    pub ledger_sender: LedgerSender,
     pub shared_state: SharedState,
     pub store: Store,
     pub stop: Stop,
@@ -105,11 +105,13 @@ impl BootMonitor {
     async fn report(&self, findings: Vec<Finding>) {
         let Some(last) = findings.last().map(|finding| finding.origin.clone()) else { return };
         for finding in findings {
-            self.outlet.send(Report::Finding(Box::new(finding))).await;
+            self.ledger_sender.send(Report::Finding(Box::new(finding))).await;
         }
         let taken = async {
             self.is_shown(&last).await;
-            while self.store.is_somewhere() && !self.store.is_durable(self.store.put(Vec::new(), Pace::Now)).await {
+            while self.store.is_enabled()
+                && !self.store.is_durable(self.store.put(Vec::new(), WritePriority::Now)).await
+            {
                 time::sleep(Duration::from_secs(1)).await;
             }
         };

@@ -21,7 +21,7 @@ use crate::{
     detectors::proof::Prover,
     monitors::{
         coalesce::Coalescer,
-        outlet::{Outlet, Report},
+        ledger_sender::{LedgerSender, Report},
     },
     runtime::{clock, panics, stats::MonitorStats},
     sources::{Gap, Sink, SourceState},
@@ -46,7 +46,7 @@ pub struct LogSetup {
     /// The source it listens to, as the rule set names it.
     pub reader: Reader,
     pub prover: Prover,
-    pub outlet: Outlet,
+    pub ledger_sender: LedgerSender,
     pub stats: MonitorStats,
     /// When the agent started, not this thread: what was written in between must not become history.
     pub started: Timestamp,
@@ -119,7 +119,7 @@ impl LogMonitor {
 
     fn send_found(&mut self, findings: Vec<Finding>, now: Duration) {
         self.cursors_sent_at = now;
-        self.setup.outlet.blocking_send_found(findings, &self.setup.log, self.cursors.to_vec());
+        self.setup.ledger_sender.blocking_send_found(findings, &self.setup.log, self.cursors.to_vec());
     }
 }
 
@@ -137,7 +137,7 @@ impl Sink for LogMonitor {
         if self.since_flush.is_multiple_of(FLUSH_EVERY_RECORDS) {
             self.health.send_heartbeat(clock::boottime());
         }
-        let is_time = self.since_flush >= FLUSH_EVERY_RECORDS && self.setup.outlet.has_room(self.waiting.len());
+        let is_time = self.since_flush >= FLUSH_EVERY_RECORDS && self.setup.ledger_sender.has_room(self.waiting.len());
         if is_time || self.waiting.len() >= WAITING_LIMIT {
             self.flush();
         }
@@ -165,7 +165,7 @@ impl Sink for LogMonitor {
         let origin = self.cursors.kmsg().filter(|_| !self.judging).cloned();
         let first = monitor_names(&self.setup.rules.borrow(), &self.setup.reader).into_keys().next();
         if let Some(source) = first {
-            self.setup.outlet.blocking_send(Report::Gap(nodewell_ledger::Gap {
+            self.setup.ledger_sender.blocking_send(Report::Gap(nodewell_ledger::Gap {
                 source,
                 lost: gap.lost,
                 message: gap.message,

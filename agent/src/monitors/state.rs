@@ -4,10 +4,10 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use nodewell_faults::message;
 use nodewell_ledger::DaemonReport;
-use nodewell_model::{Action, BootId, Finding, FindingKind, Guard, Name, Origin, Severity, view::DaemonState};
+use nodewell_model::{Action, BootId, Finding, FindingKind, Name, Origin, RequiredProof, Severity, view::DaemonState};
 
 use crate::{
-    monitors::outlet::{Outlet, Report},
+    monitors::ledger_sender::{LedgerSender, Report},
     runtime::clock,
     store::{Corruption, SaveError, Store, StoreState},
 };
@@ -21,8 +21,8 @@ const FIRST_LOOK: Duration = Duration::from_secs(5);
 const REPEAT_AFTER: Duration = Duration::from_secs(5);
 
 /// Reports until it is dropped.
-pub async fn run(store: Store, directory: PathBuf, outlet: Outlet) {
-    let mut monitor = StateMonitor::new(directory, outlet);
+pub async fn run(store: Store, directory: PathBuf, ledger_sender: LedgerSender) {
+    let mut monitor = StateMonitor::new(directory, ledger_sender);
     monitor.report(DaemonState::Starting).await;
     let mut states = store.watch();
     // Before the file was tried nothing is known of it.
@@ -39,7 +39,7 @@ pub async fn run(store: Store, directory: PathBuf, outlet: Outlet) {
 }
 
 struct StateMonitor {
-    outlet: Outlet,
+    ledger_sender: LedgerSender,
     directory: String,
     /// This run, for the origins of what it reports.
     run: (BootId, u64),
@@ -52,11 +52,11 @@ struct StateMonitor {
 }
 
 impl StateMonitor {
-    fn new(directory: PathBuf, outlet: Outlet) -> Self {
+    fn new(directory: PathBuf, ledger_sender: LedgerSender) -> Self {
         let now = clock::now().wall.as_nanosecond();
         let run = (clock::boot_id().unwrap_or_default(), u64::try_from(now).unwrap_or_default());
         let directory = directory.display().to_string();
-        Self { outlet, directory, run, sequence: 0, reported: None, corruption: None, repeat_healthy: false }
+        Self { ledger_sender, directory, run, sequence: 0, reported: None, corruption: None, repeat_healthy: false }
     }
 
     async fn report(&self, state: DaemonState) {
@@ -70,7 +70,7 @@ impl StateMonitor {
             records: 0,
             lost: 0,
         };
-        self.outlet.send(Report::Daemon(Box::new(report))).await;
+        self.ledger_sender.send(Report::Daemon(Box::new(report))).await;
     }
 
     async fn look(&mut self, state: &StoreState) {
@@ -121,7 +121,7 @@ impl StateMonitor {
     }
 
     async fn send(&self, finding: Finding) {
-        self.outlet.send(Report::Finding(Box::new(finding))).await;
+        self.ledger_sender.send(Report::Finding(Box::new(finding))).await;
     }
 
     fn finding(&mut self, kind: FindingKind, reason: Name, message: String) -> Finding {
@@ -140,10 +140,10 @@ impl StateMonitor {
             count: 1,
             origin: Origin::Agent { boot_id: self.run.0, started_ns: self.run.1, sequence: self.sequence },
             boot_id: clock::boot_id(),
-            quiet: None,
+            ends_after_quiet: None,
             ends_at_boot: false,
             action: None,
-            guard: Guard::None,
+            required_proof: RequiredProof::None,
             test: false,
         }
     }
@@ -180,8 +180,8 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let directory = parent.path().join("lib/nodewell");
         let store = Store::open(StoreOptions { directory: directory.clone() }).unwrap();
-        let (outlet, mut reports) = Outlet::channel();
-        let watched = run(store, directory.clone(), outlet);
+        let (ledger_sender, mut reports) = LedgerSender::channel();
+        let watched = run(store, directory.clone(), ledger_sender);
         let seen = async {
             let raised = next(&mut reports, FindingKind::Raise, None).await;
             assert_eq!(raised.reason.as_str(), "StateMissing");
@@ -200,9 +200,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("state.db"), "not a database".repeat(1000)).unwrap();
         let store = Store::open(StoreOptions { directory: directory.path().to_owned() }).unwrap();
-        let (outlet, mut reports) = Outlet::channel();
+        let (ledger_sender, mut reports) = LedgerSender::channel();
         tokio::select! {
-            () = run(store, directory.path().to_owned(), outlet) => unreachable!("it reports for ever"),
+            () = run(store, directory.path().to_owned(), ledger_sender) => unreachable!("it reports for ever"),
             raised = next(&mut reports, FindingKind::Raise, None) => {
                 assert_eq!((raised.reason.as_str(), raised.condition), ("StateCorrupt", None));
             }

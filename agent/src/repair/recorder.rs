@@ -29,7 +29,7 @@ pub(super) struct EventRecorder {
 
 impl EventRecorder {
     pub(super) fn new(client: &Client) -> Self {
-        let settings = ReporterSettings { ttl: TTL, starts_whole: false, ..ReporterSettings::new(SOURCE) };
+        let settings = ReporterSettings { ttl: TTL, first_report_is_complete: false, ..ReporterSettings::new(SOURCE) };
         let discard =
             |discarded: Discarded| tracing::warn!(error = %discarded.error, "the agent does not take our report");
         Self {

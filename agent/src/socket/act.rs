@@ -15,9 +15,9 @@ use crate::shared_state::Command;
 /// `POST /v1/clear`.
 pub(super) async fn clear(api: &Api, request: ClearRequest) -> Result<Answer, Rejection> {
     known_condition(api, &request)?;
-    let ClearRequest { condition, reason, subject, id, evidence, as_seen } = request;
+    let ClearRequest { condition, reason, subject, id, evidence, if_unchanged_since } = request;
     let evidence = evidence.map(|evidence| text::message(evidence.as_bytes()));
-    let request = nodewell_ledger::ClearRequest { condition, reason, subject, id, evidence, as_seen };
+    let request = nodewell_ledger::ClearRequest { condition, reason, subject, id, evidence, if_unchanged_since };
     match api.shared_state.ask(|done| Command::Clear { request, done }).await {
         Some(cleared) => Ok(json(StatusCode::OK, &ClearedView { cleared })),
         None => Err(Rejection::new(

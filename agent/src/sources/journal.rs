@@ -1,4 +1,5 @@
-//! The systemd journal, followed through rotation, vacuum and restarts of journald; the kernel's own lines are left to kmsg.
+//! The systemd journal, followed through rotation, vacuum and restarts of journald; the kernel's own lines are left to
+//! kmsg.
 
 mod directory;
 mod entry;
@@ -209,7 +210,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Having sought `last`, stands on it, or takes what follows in its place; if nothing does yet, the next step finds it.
+    /// Having sought `last`, stands on it, or takes what follows in its place; if nothing does yet, the next step finds
+    /// it.
     fn find(&mut self, last: String, reader: &mut JournalReader, sink: &mut dyn Sink) -> Result<(), FollowError> {
         let follows = reader.step()?;
         if follows && reader.is_at(&last)? {

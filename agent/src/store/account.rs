@@ -9,11 +9,11 @@ use std::{
 use nodewell_model::{Row, Table};
 use tokio::sync::oneshot;
 
-use super::{Corruption, Pace, SaveError, StoreState, StoreStats, Ticket, pending::Pending};
+use super::{Corruption, SaveError, StoreState, StoreStats, Ticket, WritePriority, pending::Pending};
 
-/// [`Pace::Soon`].
+/// [`WritePriority::Soon`].
 const SOON: Duration = Duration::from_millis(100);
-/// [`Pace::Lazily`].
+/// [`WritePriority::Lazily`].
 const LAZILY: Duration = Duration::from_secs(30 * 60);
 /// While nothing can be written: some thousand events with the longest messages, and every claim a node ever has.
 const LIMIT_WHILE_FAILING_BYTES: usize = 8 * 1024 * 1024;
@@ -65,7 +65,7 @@ pub(super) struct Account {
 }
 
 impl Account {
-    pub(super) fn put(&mut self, rows: Vec<Row>, pace: Pace, now: Instant) -> Ticket {
+    pub(super) fn put(&mut self, rows: Vec<Row>, priority: WritePriority, now: Instant) -> Ticket {
         if rows.is_empty() {
             return self.last;
         }
@@ -73,7 +73,7 @@ impl Account {
         self.last += 1;
         if !self.full {
             self.pending.merge(rows);
-            self.waits(pace, now);
+            self.waits(priority, now);
         }
         self.last
     }
@@ -84,7 +84,7 @@ impl Account {
         if !self.full {
             self.pending.replace(tables, rows);
             self.owed.retain(|table| !tables.contains(table));
-            self.waits(Pace::Now, now);
+            self.waits(WritePriority::Now, now);
         }
         self.last
     }
@@ -96,13 +96,13 @@ impl Account {
         }
     }
 
-    fn waits(&mut self, pace: Pace, now: Instant) {
+    fn waits(&mut self, priority: WritePriority, now: Instant) {
         self.pending.upto = self.last;
         self.pending.since.get_or_insert(now);
-        self.pending.hurry(match pace {
-            Pace::Now => now,
-            Pace::Soon => now + SOON,
-            Pace::Lazily => now + LAZILY,
+        self.pending.hurry(match priority {
+            WritePriority::Now => now,
+            WritePriority::Soon => now + SOON,
+            WritePriority::Lazily => now + LAZILY,
         });
         let limit = if self.state.save_error.is_some() { LIMIT_WHILE_FAILING_BYTES } else { LIMIT_BYTES };
         if self.pending.bytes() > limit {

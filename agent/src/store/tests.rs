@@ -9,7 +9,7 @@ use std::{path::Path, time::Duration};
 
 use nodewell_model::{Row, Table};
 
-use super::{Pace, SaveError, Store, StoreOptions, StoreState};
+use super::{SaveError, Store, StoreOptions, StoreState, WritePriority};
 
 /// Long enough for any disk; no test waits so long when all is well.
 const LONG: Duration = Duration::from_secs(30);
@@ -58,8 +58,8 @@ async fn what_was_put_is_there_after_a_clean_end() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path());
     assert_eq!(saved(&store, Table::Claims).await, []);
-    store.put(vec![row(Table::Claims, "a", "1"), row(Table::Cursors, "a", "2")], Pace::Lazily);
-    store.put(vec![row(Table::Claims, "b", "3"), gone(Table::Cursors, "a")], Pace::Soon);
+    store.put(vec![row(Table::Claims, "a", "1"), row(Table::Cursors, "a", "2")], WritePriority::Lazily);
+    store.put(vec![row(Table::Claims, "b", "3"), gone(Table::Cursors, "a")], WritePriority::Soon);
     assert!(store.close(LONG).await);
     assert_eq!(std::fs::metadata(directory.path().join("state.db-wal")).unwrap().len(), 0, "all is in the file");
 
@@ -72,7 +72,7 @@ async fn what_was_put_is_there_after_a_clean_end() {
 async fn what_is_durable_survives_a_crash() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path());
-    let ticket = store.put(vec![row(Table::Claims, "a", "1")], Pace::Lazily);
+    let ticket = store.put(vec![row(Table::Claims, "a", "1")], WritePriority::Lazily);
     assert!(store.is_durable(ticket).await, "asking hurries");
     let after_crash = photograph(directory.path());
     let store = open(after_crash.path());
@@ -84,7 +84,7 @@ async fn a_second_load_returns_what_is_saved_by_now() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path());
     assert_eq!(saved(&store, Table::Events).await, []);
-    store.put(vec![row(Table::Events, "1", "x")], Pace::Lazily);
+    store.put(vec![row(Table::Events, "1", "x")], WritePriority::Lazily);
     assert_eq!(saved(&store, Table::Events).await, pairs(&[("1", "x")]));
 }
 
@@ -92,11 +92,11 @@ async fn a_second_load_returns_what_is_saved_by_now() {
 async fn all_rows_replace_what_was_there() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path());
-    let ticket = store.put(vec![row(Table::Claims, "old", "1"), row(Table::Totals, "t", "1")], Pace::Now);
+    let ticket = store.put(vec![row(Table::Claims, "old", "1"), row(Table::Totals, "t", "1")], WritePriority::Now);
     assert!(store.is_durable(ticket).await);
-    store.put(vec![row(Table::Claims, "waits", "1")], Pace::Lazily);
+    store.put(vec![row(Table::Claims, "waits", "1")], WritePriority::Lazily);
     store.put_all(&[Table::Claims, Table::Cursors], vec![row(Table::Claims, "new", "2")]);
-    store.put(vec![row(Table::Claims, "newer", "3")], Pace::Lazily);
+    store.put(vec![row(Table::Claims, "newer", "3")], WritePriority::Lazily);
     assert!(store.close(LONG).await);
     let store = open(directory.path());
     assert_eq!(saved(&store, Table::Claims).await, pairs(&[("new", "2"), ("newer", "3")]));
@@ -123,9 +123,9 @@ async fn a_burst_leaves_no_long_log() {
 #[tokio::test]
 async fn nowhere_saves_nothing_and_stops_no_caller() {
     let store = Store::nowhere();
-    assert!(!store.is_somewhere() && !store.is_full());
+    assert!(!store.is_enabled() && !store.is_full());
     assert_eq!(saved(&store, Table::Claims).await, []);
-    assert!(!store.is_durable(store.put(vec![row(Table::Claims, "a", "1")], Pace::Now)).await);
+    assert!(!store.is_durable(store.put(vec![row(Table::Claims, "a", "1")], WritePriority::Now)).await);
     assert_eq!(store.stats().waiting_rows, 0);
     assert!(store.close(LONG).await);
 }

@@ -13,7 +13,7 @@ pub struct Mount {
     pub root: String,
     pub mount_point: String,
     /// No process writes through this mount, whatever the filesystem takes: a read-only bind, a service's sandbox.
-    pub is_sealed: bool,
+    pub is_mount_read_only: bool,
     pub filesystem: String,
     /// `/dev/sda1`, or whatever the mounting program passed.
     pub source: String,
@@ -61,7 +61,7 @@ pub(super) fn parse_line(line: &str) -> Option<Mount> {
         device_number: mount.nth(1)?.to_owned(),
         root: unescape(mount.next()?),
         mount_point: unescape(mount.next()?),
-        is_sealed: mount.next()?.split(',').any(|option| option == "ro"),
+        is_mount_read_only: mount.next()?.split(',').any(|option| option == "ro"),
         filesystem: filesystem.next()?.to_owned(),
         source: unescape(filesystem.next()?),
         super_options: filesystem.next().unwrap_or_default().split(',').map(str::to_owned).collect(),
@@ -84,10 +84,10 @@ mod tests {
     #[test]
     fn superblock_options_are_read_and_mount_options_are_not() {
         let sandboxed = parse_line("36 27 254:0 / / ro,relatime - ext4 /dev/vda rw,discard").unwrap();
-        assert!(!sandboxed.is_read_only() && sandboxed.is_sealed);
+        assert!(!sandboxed.is_read_only() && sandboxed.is_mount_read_only);
         let emergency = "36 27 7:1 /sub /mnt/a\\040b rw shared:3 - ext4 /dev/loop1 rw,emergency_ro";
         let mount = parse_line(emergency).unwrap();
-        assert!(mount.is_read_only() && mount.is_cut_off() && !mount.is_sealed);
+        assert!(mount.is_read_only() && mount.is_cut_off() && !mount.is_mount_read_only);
         assert_eq!((mount.mount_point.as_str(), mount.root.as_str()), ("/mnt/a b", "/sub"));
     }
 

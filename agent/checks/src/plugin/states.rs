@@ -39,7 +39,7 @@ pub struct RunReport {
     pub events: Vec<DeviceEvent>,
     /// Whether every condition has been looked at: only then is what an earlier run reported, and this one does not,
     /// over.
-    pub is_whole: bool,
+    pub all_reported: bool,
 }
 
 impl PluginStates {
@@ -64,7 +64,7 @@ impl PluginStates {
         let known = self.tasks.get_mut(task)?;
         let events = known.observe(result, now);
         let key = known.subject_key();
-        Some(RunReport { verdict: key.and_then(|key| self.verdict(key)), events, is_whole: self.is_whole() })
+        Some(RunReport { verdict: key.and_then(|key| self.verdict(key)), events, all_reported: self.all_reported() })
     }
 
     fn verdict(&self, key: SubjectKey) -> Option<(usize, Verdict)> {
@@ -74,7 +74,7 @@ impl PluginStates {
         Some((number, Verdict::new(key, state)))
     }
 
-    fn is_whole(&self) -> bool {
+    fn all_reported(&self) -> bool {
         self.subjects.values().flatten().all(|task| self.tasks[*task].has_result())
     }
 }

@@ -8,10 +8,10 @@ use nodewell_message::MessageArgs;
 use nodewell_model::{Name, Severity};
 
 use super::{
-    check::ServiceKind,
     observation::{Observation, UnitStatus},
     probe::{Down, Runtime},
     restarts::FREQUENT,
+    service_probe::ServiceKind,
     target::Target,
 };
 use crate::{

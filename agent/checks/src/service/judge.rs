@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use nodewell_hardware::Findings;
 use serde_json::Value;
 
-use super::{check::Check, observation::Observation, target::Target};
+use super::{observation::Observation, service_probe::ServiceProbe, target::Target};
 use watched::{ServiceHistory, WatchedService};
 
 /// An unseen service is looked for so many times less often.
@@ -35,7 +35,7 @@ pub struct ServicesJudge {
 
 impl ServicesJudge {
     #[must_use]
-    pub fn new(checks: Vec<Check>) -> Self {
+    pub fn new(checks: Vec<ServiceProbe>) -> Self {
         Self { services: checks.into_iter().map(WatchedService::new).collect() }
     }
 
@@ -46,7 +46,7 @@ impl ServicesJudge {
     }
 
     #[must_use]
-    pub fn check(&self, n: usize) -> &Check {
+    pub fn check(&self, n: usize) -> &ServiceProbe {
         &self.services[n].check
     }
 
@@ -65,7 +65,7 @@ impl ServicesJudge {
     #[must_use]
     pub fn pause(&self, n: usize) -> Duration {
         let service = &self.services[n];
-        let interval = service.check.pace.interval;
+        let interval = service.check.timing.interval;
         match () {
             () if service.is_open() => interval / OPEN_FACTOR,
             () if !service.is_seen() => interval * UNSEEN_FACTOR,

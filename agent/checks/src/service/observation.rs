@@ -5,9 +5,9 @@ use std::{path::PathBuf, time::Duration};
 use tokio::time::timeout;
 
 use super::{
-    check::{Check, ServiceKind},
     discover,
     probe::{Answer, probe},
+    service_probe::{ServiceKind, ServiceProbe},
     target::Target,
 };
 use crate::systemd::{ActiveState, BusError, ListedUnit, LoadState, Manager, Unit};
@@ -47,10 +47,12 @@ pub struct Observer {
 impl Observer {
     /// Asks what `check` describes, within its deadline; `last` is where a runtime was found before. A service that was
     /// never seen is not woken: systemd starts Docker for any client that connects.
-    pub async fn observation(&self, check: &Check, last: Option<Target>) -> Observation {
+    pub async fn observation(&self, check: &ServiceProbe, last: Option<Target>) -> Observation {
         match (&check.kind, &check.target) {
-            (ServiceKind::Restarts(_, units), _) => Observation::Units(self.installed(units, check.pace.timeout).await),
-            (_, Some(Target::Unit(name))) => Observation::Unit(self.unit(name, check.pace.timeout).await),
+            (ServiceKind::Restarts(_, units), _) => {
+                Observation::Units(self.installed(units, check.timing.timeout).await)
+            }
+            (_, Some(Target::Unit(name))) => Observation::Unit(self.unit(name, check.timing.timeout).await),
             (_, Some(target)) => self.endpoint(check, target.clone()).await,
             (_, None) => {
                 let found = discover::runtime(&self.root).map(Target::Cri).or(last);
@@ -62,7 +64,7 @@ impl Observer {
         }
     }
 
-    async fn endpoint(&self, check: &Check, target: Target) -> Observation {
+    async fn endpoint(&self, check: &ServiceProbe, target: Target) -> Observation {
         if target.may_start_it() {
             let unit = self.unit_status(&check.kind).await;
             if matches!(unit, UnitStatus::Stopped(_)) {
@@ -70,7 +72,7 @@ impl Observer {
                 return Observation::Endpoint { target, answer, unit };
             }
         }
-        let answer = probe(&target, check.pace.timeout).await;
+        let answer = probe(&target, check.timing.timeout).await;
         let unit = if answer.result.is_ok() { UnitStatus::None } else { self.unit_status(&check.kind).await };
         Observation::Endpoint { target, answer, unit }
     }

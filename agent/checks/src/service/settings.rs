@@ -5,14 +5,14 @@ use std::time::Duration;
 use nodewell_model::Name;
 use serde::{Deserialize, Serialize};
 
-use super::{check::Pace, target::Target};
+use super::{service_probe::ProbeTiming, target::Target};
 
 /// `[services]`, with every `[[service]]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ServiceSettings {
     pub enabled: bool,
     /// Of every check that sets nothing else.
-    pub pace: Pace,
+    pub timing: ProbeTiming,
     pub kubelet: Watch,
     pub kube_proxy: Watch,
     pub runtime: Watch,
@@ -41,18 +41,18 @@ pub struct OwnService {
     pub condition: Option<Name>,
     /// Whether it is missed where it is not installed or was stopped.
     pub is_required: bool,
-    pub pace: Pace,
+    pub timing: ProbeTiming,
     /// Of a unit: it is a problem once it starts or stops for so long.
     pub for_duration: Duration,
 }
 
 impl ServiceSettings {
-    /// All of them at another pace: for tests.
+    /// All of them at other times: for tests.
     #[must_use]
-    pub fn paced(mut self, interval: Option<Duration>, timeout: Option<Duration>) -> Self {
-        for pace in std::iter::once(&mut self.pace).chain(self.own.iter_mut().map(|own| &mut own.pace)) {
-            pace.interval = interval.unwrap_or(pace.interval);
-            pace.timeout = timeout.unwrap_or(pace.timeout);
+    pub fn with_timing(mut self, interval: Option<Duration>, timeout: Option<Duration>) -> Self {
+        for timing in std::iter::once(&mut self.timing).chain(self.own.iter_mut().map(|own| &mut own.timing)) {
+            timing.interval = interval.unwrap_or(timing.interval);
+            timing.timeout = timeout.unwrap_or(timing.timeout);
         }
         self
     }
@@ -67,7 +67,7 @@ impl Default for ServiceSettings {
     fn default() -> Self {
         Self {
             enabled: true,
-            pace: Pace::default(),
+            timing: ProbeTiming::default(),
             kubelet: Watch::Auto,
             kube_proxy: Watch::Auto,
             runtime: Watch::Auto,

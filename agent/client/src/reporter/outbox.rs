@@ -91,7 +91,7 @@ enum Phase {
 impl Outbox {
     pub(super) fn new(settings: ReporterSettings, now: Instant) -> Self {
         Self {
-            whole: settings.starts_whole,
+            whole: settings.first_report_is_complete,
             settings,
             states: States::default(),
             inventory: None,
@@ -153,7 +153,7 @@ impl Outbox {
     }
 
     /// Something is due now, whatever was planned.
-    pub(super) fn speak(&mut self) {
+    pub(super) fn send_heartbeat_now(&mut self) {
         (self.answered_at, self.retry_at) = (None, None);
     }
 

@@ -20,8 +20,8 @@ const HOUR: Window = Window { length: Duration::from_secs(3_600), start: Start::
 /// One counter, by its file name.
 pub(crate) struct Counter {
     pub(crate) name: &'static str,
-    /// Where it stops: the width of its field in the PortCounters attribute (InfiniBand Architecture Specification 16.1.3).
-    /// Cards that count further than that stop at 32 bits.
+    /// Where it stops: the width of its field in the PortCounters attribute (InfiniBand Architecture Specification
+    /// 16.1.3). Cards that count further than that stop at 32 bits.
     limit: u64,
     judged: Option<Judged>,
 }
@@ -36,9 +36,9 @@ const BITS_4: u64 = 15;
 const BITS_8: u64 = 255;
 const BITS_16: u64 = 65_535;
 
-/// Symbol errors: some are allowed by the specification's own bit error rate (1e-12); two a minute are ten times that on
-/// the fastest link. Errors of received packets come with them. A link that had to recover, errors beyond the link's own
-/// threshold and overrun buffers are rare on a sound link.
+/// Symbol errors: some are allowed by the specification's own bit error rate (1e-12); two a minute are ten times that
+/// on the fastest link. Errors of received packets come with them. A link that had to recover, errors beyond the link's
+/// own threshold and overrun buffers are rare on a sound link.
 pub(crate) const COUNTERS: [Counter; 6] = [
     Counter { name: "link_downed", limit: BITS_8, judged: None },
     Counter {
@@ -105,8 +105,8 @@ impl CounterState {
         grown > 0
     }
 
-    /// All 32 bits are full. A smaller limit may as well be where a wider counter rests: it has to have grown to it, and
-    /// then to have stood there while others of the port saw errors.
+    /// All 32 bits are full. A smaller limit may as well be where a wider counter rests: it has to have grown to it,
+    /// and then to have stood there while others of the port saw errors.
     fn found_full(&mut self, counter: &Counter, count: u64, grew: bool, sees_errors: bool) -> Option<&'static str> {
         let name = counter.name;
         if count != counter.limit {

@@ -41,8 +41,8 @@ impl Ledger {
         if let Some(id) = &request.id {
             keys.retain(|key| key.id().to_string() == *id);
         }
-        if request.as_seen.is_some() {
-            keys.retain(|key| state.problems.get(key).and_then(Problem::seen) == request.as_seen);
+        if request.if_unchanged_since.is_some() {
+            keys.retain(|key| state.problems.get(key).and_then(Problem::version) == request.if_unchanged_since);
         }
         let evidence = request.evidence.clone().unwrap_or_else(|| message("ProblemEnded/ended-cleared", &[]));
         let ending = self.conclusion("nodewell", evidence, now);
@@ -60,7 +60,7 @@ impl Ledger {
     }
 
     fn claim_is_over(&mut self, key: &ProblemKey, claimant: &Claimant, time: Timestamp, now: Now) {
-        let quiet = self.held(key, claimant).and_then(|claim| claim.quiet);
+        let quiet = self.held(key, claimant).and_then(|claim| claim.ends_after_quiet);
         let evidence = match quiet.and_then(|quiet| SignedDuration::try_from(quiet).ok()) {
             Some(quiet) if !claimant.test => {
                 message("ProblemEnded/ended-quiet", &[("quiet", &format_args!("{quiet:#}"))])

@@ -14,7 +14,8 @@ use std::{
 
 use jiff::Timestamp;
 use nodewell_model::{
-    Condition, ConditionStatus, Event, Finding, FindingKind, Guard, Origin, ProblemKey, Status, SubjectKey, text,
+    Condition, ConditionStatus, Event, Finding, FindingKind, Origin, ProblemKey, RequiredProof, Status, SubjectKey,
+    text,
 };
 
 use super::{Ledger, ReportRejection};
@@ -110,10 +111,10 @@ impl Ledger {
             count: 1,
             origin: self.origin_of(header, "event", n),
             boot_id: self.run.boot_id,
-            quiet: None,
+            ends_after_quiet: None,
             ends_at_boot: false,
             action: None,
-            guard: Guard::None,
+            required_proof: RequiredProof::None,
             test: false,
         };
         self.happened(&finding);

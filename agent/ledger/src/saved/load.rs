@@ -157,7 +157,7 @@ impl Ledger {
 impl Claim {
     /// Boot times of another boot mean nothing in this one.
     fn rebase(&mut self, test: bool, now: Now) {
-        let quiet = self.quiet.filter(|_| !test);
+        let quiet = self.ends_after_quiet.filter(|_| !test);
         let left = quiet.and_then(|quiet| now.left_of(quiet, self.last_seen)).unwrap_or_default();
         self.deadline = self.deadline.map(|_| now.after(left));
     }

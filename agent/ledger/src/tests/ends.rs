@@ -1,12 +1,12 @@
 //! The ways a problem ends by itself, by hand, by a reload.
 
-use nodewell_model::{api::Seen, view::ProblemView};
+use nodewell_model::{api::ProblemVersion, view::ProblemView};
 
 use super::*;
 use crate::{Applied, ClearRequest};
 
 fn quiet(subject: &str, secs: i64, quiet_secs: u64) -> Finding {
-    Finding { quiet: Some(Duration::from_secs(quiet_secs)), ..raise(subject, secs) }
+    Finding { ends_after_quiet: Some(Duration::from_secs(quiet_secs)), ..raise(subject, secs) }
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_person_clears_the_claims_of_everyone() {
         subject: Some("sda".to_owned()),
         id: None,
         evidence: None,
-        as_seen: None,
+        if_unchanged_since: None,
     };
     assert_eq!(ledger.clear(&one, at(2)), 1);
     assert_eq!((ledger.clear(&one, at(2)), ledger.next_deadline()), (0, None));
@@ -120,7 +120,7 @@ fn what_was_claimed_again_since_it_was_looked_at_stays() {
         subject: None,
         id: Some(looked.id.clone()),
         evidence: Some("it takes writes again".to_owned()),
-        as_seen: Some(Seen { count: looked.count, last_seen: looked.last_seen }),
+        if_unchanged_since: Some(ProblemVersion { count: looked.count, last_seen: looked.last_seen }),
     };
     let sda = |ledger: &mut Ledger| disk(ledger).problems.into_iter().find(|one| one.subject.as_deref() == Some("sda"));
     let looked = sda(&mut ledger).unwrap();

@@ -93,7 +93,7 @@ impl Oracle {
         }
         let last_seen = finding.last_time.min(now.wall);
         let age = now.wall.as_second() - last_seen.as_second();
-        let quiet = finding.quiet.map(|quiet| i64::try_from(quiet.as_secs()).unwrap() - age);
+        let quiet = finding.ends_after_quiet.map(|quiet| i64::try_from(quiet.as_secs()).unwrap() - age);
         let left = if finding.test { Some(60) } else { quiet };
         if left.is_some_and(|left| left <= 0) || (finding.ends_at_boot && finding.boot_id != boot(BOOT)) {
             return;

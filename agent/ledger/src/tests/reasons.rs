@@ -89,7 +89,7 @@ fn what_a_person_clears_of_several_is_only_what_was_meant() {
         subject: None,
         id: None,
         evidence: None,
-        as_seen: None,
+        if_unchanged_since: None,
     };
     assert_eq!(ledger.clear(&spare, at(8)), 1);
     assert_eq!(reasons(&mut ledger), ["ReadOnly"]);

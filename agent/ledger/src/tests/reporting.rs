@@ -29,7 +29,14 @@ fn apply(ledger: &mut Ledger, now: &mut Now, deed: &Deed) {
         }
         Deed::ByHand(condition) => {
             let condition = Name::fixed(condition);
-            let all = ClearRequest { condition, reason: None, subject: None, id: None, evidence: None, as_seen: None };
+            let all = ClearRequest {
+                condition,
+                reason: None,
+                subject: None,
+                id: None,
+                evidence: None,
+                if_unchanged_since: None,
+            };
             ledger.clear(&all, *now);
         }
     }

@@ -45,7 +45,7 @@ fn everything_of_disks() -> crate::ClearRequest {
         subject: None,
         id: None,
         evidence: None,
-        as_seen: None,
+        if_unchanged_since: None,
     }
 }
 

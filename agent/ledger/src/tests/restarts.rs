@@ -51,7 +51,7 @@ fn a_reboot_ends_what_ends_at_boot_and_nothing_else() {
 #[test]
 fn after_a_reboot_quiet_times_count_by_the_wall_clock() {
     let mut ledger = watched();
-    ledger.apply(Finding { quiet: Some(Duration::from_secs(600)), ..raise("sda", 0) }, at(0)).unwrap();
+    ledger.apply(Finding { ends_after_quiet: Some(Duration::from_secs(600)), ..raise("sda", 0) }, at(0)).unwrap();
     ledger.apply(Finding { test: true, ..raise("sdb", 0) }, at(0)).unwrap();
     let booted = Now { wall: wall(100), boottime: Duration::from_secs(20) };
     let mut after = restored(&ledger, OTHER_BOOT, booted);
@@ -78,7 +78,7 @@ fn a_disk_that_comes_late_adds_to_what_was_learned_meanwhile() {
 #[test]
 fn an_end_that_a_crash_made_forgotten_is_the_same_end() {
     let mut ledger = watched();
-    ledger.apply(Finding { quiet: Some(Duration::from_secs(60)), ..raise("sda", 0) }, at(0)).unwrap();
+    ledger.apply(Finding { ends_after_quiet: Some(Duration::from_secs(60)), ..raise("sda", 0) }, at(0)).unwrap();
     let saved = Disk::of(&ledger);
     ledger.take_events();
     ledger.advance(at(70));

@@ -102,7 +102,7 @@ impl FindingStep {
             last_time: wall(secs),
             count: self.count,
             boot_id: boot(if self.other_boot { OTHER_BOOT } else { BOOT }),
-            quiet: self.quiet.map(Duration::from_secs),
+            ends_after_quiet: self.quiet.map(Duration::from_secs),
             ends_at_boot: self.ends_at_boot,
             test: self.test,
             ..raise("", secs)
@@ -126,7 +126,7 @@ pub(super) fn timed(steps: &[Step]) -> Vec<(Deed, Now)> {
                     subject: key.subject,
                     id: None,
                     evidence: None,
-                    as_seen: None,
+                    if_unchanged_since: None,
                 })
             }
             Step::Daemon { source, state, ttl, watches } => Deed::Daemon(DaemonReport {

@@ -1,7 +1,7 @@
 //! From a match to a finding.
 
 use nodewell_model::{
-    Finding, FindingKind, Guard,
+    Finding, FindingKind, RequiredProof,
     text::{self, MESSAGE_LIMIT_BYTES},
 };
 
@@ -19,13 +19,14 @@ impl Found {
 }
 
 impl Judged<'_, '_> {
-    /// The finding that `rule`'s problem is there; `None` if the proof that the rule asks for cannot even be looked for.
+    /// The finding that `rule`'s problem is there; `None` if the proof that the rule asks for cannot even be looked
+    /// for.
     pub(super) fn raise(&self, rule: &Rule, found: &Found, reached: Reached) -> Option<Finding> {
-        let guard = if self.record.test { Guard::None } else { guard(rule.proof, found)? };
+        let required_proof = if self.record.test { RequiredProof::None } else { required_proof(rule.proof, found)? };
         Some(Finding {
-            quiet: reached.quiet.max(rule.clears.quiet),
+            ends_after_quiet: reached.quiet.max(rule.clears.quiet),
             count: reached.count,
-            guard,
+            required_proof,
             ..self.finding(FindingKind::Raise, rule, found)
         })
     }
@@ -50,10 +51,10 @@ impl Judged<'_, '_> {
             count: 1,
             origin: record.origin.clone(),
             boot_id: record.boot_id,
-            quiet: None,
+            ends_after_quiet: None,
             ends_at_boot: rule.clears.boot,
             action: rule.action,
-            guard: Guard::None,
+            required_proof: RequiredProof::None,
             test: record.test,
         }
     }
@@ -81,16 +82,16 @@ impl Judged<'_, '_> {
     }
 }
 
-fn guard(proof: Proof, found: &Found) -> Option<Guard> {
+fn required_proof(proof: Proof, found: &Found) -> Option<RequiredProof> {
     match proof {
-        Proof::None => Some(Guard::None),
+        Proof::None => Some(RequiredProof::None),
         Proof::NodePlumbing => {
             let pid = std::str::from_utf8(found.pid.as_deref()?).ok()?.parse().ok()?;
-            Some(Guard::NodePlumbing { pid })
+            Some(RequiredProof::NodePlumbing { pid })
         }
         Proof::Filesystem => {
-            let guard = |device| Guard::Filesystem { device };
-            Some(found.subject_text().map_or(Guard::None, guard))
+            let required_proof = |device| RequiredProof::Filesystem { device };
+            Some(found.subject_text().map_or(RequiredProof::None, required_proof))
         }
     }
 }

@@ -37,7 +37,7 @@ impl Judged<'_, '_> {
         let lasts = kind == FindingKind::Raise && condition.is_some();
         Finding {
             ends_at_boot: lasts && rule.clears.boot,
-            quiet: rule.clears.quiet.filter(|_| lasts),
+            ends_after_quiet: rule.clears.quiet.filter(|_| lasts),
             reason,
             condition,
             severity,

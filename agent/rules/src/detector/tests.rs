@@ -6,7 +6,7 @@ mod start;
 
 use std::time::Duration;
 
-use nodewell_model::{FindingKind, Guard};
+use nodewell_model::{FindingKind, RequiredProof};
 
 use super::*;
 use crate::{rule::Proof, testing::*};
@@ -99,7 +99,7 @@ fn a_lasting_count_is_reached_within_its_time_and_says_when_it_ends() {
     let mut at = |secs: i64, text: &str| {
         let mut out = Vec::new();
         detector.push(&record(text.as_bytes(), secs), &mut out);
-        out.pop().map(|finding| (finding.subject.unwrap(), finding.count, finding.quiet.unwrap().as_secs()))
+        out.pop().map(|finding| (finding.subject.unwrap(), finding.count, finding.ends_after_quiet.unwrap().as_secs()))
     };
     assert_eq!(at(0, "storm a"), None);
     assert_eq!(at(1, "storm b"), None);
@@ -164,7 +164,7 @@ fn an_injected_record_fires_at_once_without_guard_or_count() {
     let mut detector = detector(vec![counted]);
     let mut out = Vec::new();
     detector.push(&Record { test: true, ..record(b"task a:1", 1) }, &mut out);
-    assert!(matches!(out.as_slice(), [finding] if finding.guard == Guard::None && finding.test));
+    assert!(matches!(out.as_slice(), [finding] if finding.required_proof == RequiredProof::None && finding.test));
 }
 
 #[test]
@@ -175,9 +175,12 @@ fn a_guard_names_what_has_to_be_proven() {
     ext4.proof = Proof::Filesystem;
     let texts = ["task a:12 hung", "task a:99999999999 hung", "task a hung", "EXT4-fs (sda1)", "EXT4-fs ()"];
     let found = push_all(&mut detector(vec![hung, ext4]), &texts);
-    let guards: Vec<_> = found.iter().map(|f| f.first().map(|f| f.guard.clone())).collect();
-    let device = Guard::Filesystem { device: "sda1".to_owned() };
-    assert_eq!(guards, [Some(Guard::NodePlumbing { pid: 12 }), None, None, Some(device), Some(Guard::None)]);
+    let required_proofs: Vec<_> = found.iter().map(|f| f.first().map(|f| f.required_proof.clone())).collect();
+    let device = RequiredProof::Filesystem { device: "sda1".to_owned() };
+    assert_eq!(
+        required_proofs,
+        [Some(RequiredProof::NodePlumbing { pid: 12 }), None, None, Some(device), Some(RequiredProof::None)]
+    );
 }
 
 #[test]

@@ -23,7 +23,7 @@ const KEYS: &[&str] = &[
     "type",
     "condition",
     "source",
-    "watches",
+    "shows-healthy-condition",
     "severity",
     "decoder",
     "pattern",
@@ -66,7 +66,7 @@ struct Head<'a> {
     severity: Option<Severity>,
     action: Option<Action>,
     decoder: Option<Decoder>,
-    watches: bool,
+    shows_healthy_condition: bool,
 }
 
 pub(super) fn read<'a>(found: TableAt<'a>, draft: &mut Draft, report: &mut Report<'_>) {
@@ -93,7 +93,7 @@ fn read_head<'a>(section: Section<'a>, report: &mut Report<'_>) -> Head<'a> {
         severity: section.choice("severity", &SEVERITIES, report),
         action: section.choice("action", &actions, report),
         decoder,
-        watches: section.boolean("watches", report).unwrap_or(true),
+        shows_healthy_condition: section.boolean("shows-healthy-condition", report).unwrap_or(true),
     }
 }
 
@@ -168,7 +168,7 @@ fn read_rule(section: Section<'_>, head: Head<'_>, report: &mut Report<'_>) -> O
             default_severity(head.kind?)
         }),
         decoder: head.decoder,
-        watches: head.watches,
+        shows_healthy_condition: head.shows_healthy_condition,
         condition: head.condition,
         patterns: body.patterns.texts(),
         lines: body.lines,

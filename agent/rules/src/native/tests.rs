@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 use crate::{
     Loaded, Reader, load_path,
-    rule::{Check, Proof, Rule, TimestampFormat},
+    rule::{Proof, RecoveryCheck, Rule, TimestampFormat},
 };
 
 fn fixtures(kind: &str) -> Vec<PathBuf> {
@@ -91,7 +91,7 @@ fn a_permanent_rule_keeps_everything_it_says() {
     assert_eq!((rule.severity, rule.action), (Severity::Critical, Some(Action::ReplaceDisk)));
     assert_eq!((rule.patterns.len(), rule.proof), (2, Proof::Filesystem));
     assert_eq!(rule.clears.quiet, Some(Duration::from_secs(5400)));
-    assert_eq!((rule.clears.boot, rule.clears.check), (true, Some(Check::FilesystemWritable)));
+    assert_eq!((rule.clears.boot, rule.clears.check), (true, Some(RecoveryCheck::FilesystemWritable)));
     assert_eq!(rule.examples.matches[1].subject.as_deref(), Some("sdb1"));
     assert_eq!(rule.origin, "kernel 4.18-6.18, fs/ext4/super.c");
 }

@@ -44,7 +44,7 @@ fn read_rule(object: &Object<'_>, monitor: &Monitor, report: &mut Report<'_>) ->
         severity: if condition.is_some() { Severity::Error } else { Severity::Warn },
         condition,
         decoder: None,
-        watches: true,
+        shows_healthy_condition: true,
         patterns: vec![pattern.text],
         lines: lines?,
         fields: monitor.plugin.fields.clone(),

@@ -12,7 +12,7 @@ use regex::bytes::Regex;
 use super::translate_re2;
 use crate::{
     Loaded, Reader, load_path,
-    rule::{Check, Format, TimestampFormat},
+    rule::{Format, RecoveryCheck, TimestampFormat},
 };
 
 fn stock(name: &str) -> Loaded {
@@ -88,7 +88,7 @@ fn permanent_rules_get_a_recovery_and_severity() {
     let loaded = stock("kernel-monitor.json");
     let rule = |reason: &str| loaded.set.rules.iter().find(|rule| rule.reason.as_str() == reason).unwrap();
     assert_eq!(rule("DockerHung").clears.quiet, Some(Duration::from_secs(1800)));
-    assert_eq!(rule("XfsHasShutdown").clears.check, Some(Check::FilesystemWritable));
+    assert_eq!(rule("XfsHasShutdown").clears.check, Some(RecoveryCheck::FilesystemWritable));
     assert!(rule("CperHardwareErrorFatal").clears.boot);
     assert_eq!((rule("DockerHung").severity, rule("OOMKilling").severity), (Severity::Error, Severity::Warn));
     assert_eq!((rule("OOMKilling").lookback, rule("OOMKilling").boot_delay), (Some(Duration::from_secs(300)), None));

@@ -1,9 +1,9 @@
-//! When a broken filesystem is well again: a pure judgement over two readings of the host.
+//! Whether a broken filesystem has recovered: a pure judgement over readings of the host.
 
 use std::time::Duration;
 
 use nodewell_faults::message;
-use nodewell_rules::rule::Check;
+use nodewell_rules::rule::RecoveryCheck;
 
 use crate::{
     check_process::filesystem::probe::{ProbeResult, Probes},
@@ -25,7 +25,7 @@ pub(super) struct FilesystemReading {
     pub(super) errors: Option<u64>,
     /// Whether it takes a write; not asked while it is mounted read-only.
     pub(super) probe: ProbeResult,
-    pub(super) check: Check,
+    pub(super) check: RecoveryCheck,
 }
 
 /// A filesystem that has just failed may still take a write: so long after the first look a write proves something.
@@ -53,11 +53,11 @@ pub(super) enum FilesystemVerdict {
 
 impl FilesystemReading {
     /// Looks at the host. A probe that hangs keeps only its own thread.
-    pub(super) fn take(roots: &HostRoots, device: &str, check: Check, probes: &mut Probes) -> Self {
+    pub(super) fn take(roots: &HostRoots, device: &str, check: RecoveryCheck, probes: &mut Probes) -> Self {
         let all = mounts::read(&roots.proc).unwrap_or_default();
         let mounts = mounts::of_device(&all, &roots.sys, device);
         let read_only = mounts.iter().any(|mount| mount.is_read_only());
-        let asked = !mounts.is_empty() && !read_only && check == Check::FilesystemWritable;
+        let asked = !mounts.is_empty() && !read_only && check == RecoveryCheck::FilesystemWritable;
         let probe = if asked { probe(device, &mounts, probes) } else { ProbeResult::Pending };
         let errors = std::fs::read_to_string(roots.sys.join("fs/ext4").join(device).join("errors_count"));
         Self {
@@ -97,7 +97,7 @@ impl FilesystemHistory {
             return verdict;
         };
         self.seen_mounted |= !reading.mount_ids.is_empty();
-        if reading.check != Check::FilesystemWritable {
+        if reading.check != RecoveryCheck::FilesystemWritable {
             let gone = first.exists && !reading.exists;
             return if gone { over("ProblemEnded/ended-device-gone") } else { FilesystemVerdict::Stays };
         }
@@ -117,16 +117,17 @@ impl FilesystemHistory {
     /// Only what is long gone ends at the first look: a filesystem that has just failed may still take a write.
     fn judge_first(&self, reading: &FilesystemReading) -> FilesystemVerdict {
         let gone = match reading.check {
-            Check::FilesystemWritable => reading.mount_ids.is_empty(),
-            Check::DevicePresent | Check::DeviceRecovered => !reading.exists,
+            RecoveryCheck::FilesystemWritable => reading.mount_ids.is_empty(),
+            RecoveryCheck::DevicePresent | RecoveryCheck::DeviceRecovered => !reading.exists,
         };
         if self.is_old && gone { over("ProblemEnded/ended-absent") } else { FilesystemVerdict::Stays }
     }
 }
 
-/// A write through a mount that lets it through. Where none does, it proves nothing that it fails.
+/// A write through a mount that is not itself read-only. A filesystem that takes writes may be mounted read-only in
+/// some places (bind mounts): that a write fails there proves nothing.
 fn probe(device: &str, mounts: &[&Mount], probes: &mut Probes) -> ProbeResult {
-    let open = mounts.iter().find(|mount| !mount.is_sealed);
+    let open = mounts.iter().find(|mount| !mount.is_mount_read_only);
     open.map_or(ProbeResult::Denied, |mount| probes.poll(device, &mount.mount_point))
 }
 
@@ -159,7 +160,7 @@ mod tests {
             read_only,
             errors: Some(errors),
             probe,
-            check: Check::FilesystemWritable,
+            check: RecoveryCheck::FilesystemWritable,
         }
     }
 
@@ -249,7 +250,7 @@ mod tests {
     fn a_device_that_vanishes_ends_its_own_problem() {
         let device = |exists| FilesystemReading {
             exists,
-            check: Check::DevicePresent,
+            check: RecoveryCheck::DevicePresent,
             ..reading(&[], false, 0, ProbeResult::Pending)
         };
         assert!(matches!(after(device(true), device(false)), FilesystemVerdict::Over(_)));

@@ -1,5 +1,5 @@
-//! Where runs take place: cgroups where the service has them to give, else sessions; what they may use; their
-//! environment.
+//! What contains a run of a plug-in: a cgroup where systemd delegated one to this service, else a process session
+//! (`setsid(2)`) and this process as the subreaper of what leaves it. Also what a run may use, and its environment.
 
 use std::{
     cell::{Cell, RefCell},
@@ -28,7 +28,7 @@ const OPEN_FILES: u64 = 1024;
 /// Between two looks whether what was killed is gone.
 const FIRST_LOOK: Duration = Duration::from_millis(1);
 pub(super) const LONGEST_LOOK: Duration = Duration::from_millis(50);
-/// At a stop, for all that is left.
+/// At a stop, for processes that outlived their run.
 const CLEARED_WITHIN: Duration = Duration::from_millis(500);
 
 /// Shared by all runs of this process.
@@ -39,9 +39,12 @@ pub(in crate::check_process) struct Confinement {
     runs: Cell<u64>,
 }
 
+/// How the processes of a run are found and ended.
 enum Isolation {
+    /// A cgroup for each run.
     Cgroups(PluginCgroups),
-    Sessions(RefCell<Orphans>),
+    /// `setsid(2)` for each run; what leaves its session becomes a child of this process, their subreaper.
+    ProcessSessions(RefCell<Orphans>),
 }
 
 impl Confinement {
@@ -70,8 +73,8 @@ impl Confinement {
         ]
     }
 
-    /// Where the next run takes place.
-    pub(super) fn scope(self: &std::rc::Rc<Self>) -> RunScope {
+    /// Contains the next run.
+    pub(super) fn containment(self: &std::rc::Rc<Self>) -> RunContainment {
         let number = self.runs.get() + 1;
         self.runs.set(number);
         let cgroup = match &self.isolation {
@@ -79,12 +82,12 @@ impl Confinement {
                 let cgroup = cgroups.run_cgroup(&number.to_string());
                 cgroup.inspect_err(|error| tracing::warn!(%error, "a plug-in runs without limits of its own")).ok()
             }
-            Isolation::Sessions(_) => None,
+            Isolation::ProcessSessions(_) => None,
         };
-        if let Isolation::Sessions(orphans) = &self.isolation {
+        if let Isolation::ProcessSessions(orphans) = &self.isolation {
             orphans.borrow_mut().starts();
         }
-        RunScope { confinement: self.clone(), cgroup, is_starting: true, program: None }
+        RunContainment { confinement: self.clone(), cgroup, is_starting: true, program: None }
     }
 
     /// What a single process may use, beside what all of a run may together.
@@ -94,9 +97,9 @@ impl Confinement {
         Rlimits { memory_bytes: LIMITS.memory_bytes, cpu_secs, file_bytes: FILE_BYTES, open_files: OPEN_FILES }
     }
 
-    /// At the end: ends what lost its run.
+    /// At the stop: ends processes that outlived their run.
     pub(in crate::check_process) async fn clear(&self) {
-        let Isolation::Sessions(orphans) = &self.isolation else { return };
+        let Isolation::ProcessSessions(orphans) = &self.isolation else { return };
         let ended = async {
             // No program has pid 0: what is found belongs to no run.
             while orphans.borrow_mut().sweep(0) {
@@ -119,12 +122,13 @@ impl Isolation {
         if let Err(error) = adopt_orphans() {
             tracing::warn!(%error, "what plug-ins leave behind cannot be found");
         }
-        Self::Sessions(RefCell::new(Orphans::new("/proc".into())))
+        Self::ProcessSessions(RefCell::new(Orphans::new("/proc".into())))
     }
 }
 
-/// What keeps one run together. Dropped, it ends all of it, as far as that can be done without waiting.
-pub(super) struct RunScope {
+/// The containment of one run: finds and ends all its processes. Dropped, it ends them as far as that can be done
+/// without waiting.
+pub(super) struct RunContainment {
     confinement: std::rc::Rc<Confinement>,
     pub(super) cgroup: Option<RunCgroup>,
     /// Whether the result of the start is not known yet.
@@ -133,19 +137,19 @@ pub(super) struct RunScope {
     program: Option<u32>,
 }
 
-impl RunScope {
+impl RunContainment {
     /// The program was started.
     pub(super) fn began(&mut self, pid: u32) {
         self.program = Some(pid);
         self.is_starting = false;
-        if let Isolation::Sessions(orphans) = &self.confinement.isolation {
+        if let Isolation::ProcessSessions(orphans) = &self.confinement.isolation {
             orphans.borrow_mut().began(pid);
         }
     }
 
     /// There is no program.
     pub(super) fn did_not_start(&mut self) {
-        if let (true, Isolation::Sessions(orphans)) =
+        if let (true, Isolation::ProcessSessions(orphans)) =
             (std::mem::take(&mut self.is_starting), &self.confinement.isolation)
         {
             orphans.borrow_mut().did_not_start();
@@ -155,7 +159,7 @@ impl RunScope {
     /// The program itself was waited for.
     pub(super) fn ended(&mut self, pid: u32) {
         self.program = None;
-        if let Isolation::Sessions(orphans) = &self.confinement.isolation {
+        if let Isolation::ProcessSessions(orphans) = &self.confinement.isolation {
             orphans.borrow_mut().ended(pid);
         }
     }
@@ -175,7 +179,7 @@ impl RunScope {
                     false
                 }
             }
-            (None, Isolation::Sessions(orphans)) => !orphans.borrow_mut().sweep(pid),
+            (None, Isolation::ProcessSessions(orphans)) => !orphans.borrow_mut().sweep(pid),
             (None, Isolation::Cgroups(_)) => true,
         }
     }
@@ -195,11 +199,11 @@ impl RunScope {
     }
 }
 
-impl Drop for RunScope {
+impl Drop for RunContainment {
     fn drop(&mut self) {
         self.kill();
         self.did_not_start();
-        if let (Some(pid), Isolation::Sessions(orphans)) = (self.program, &self.confinement.isolation) {
+        if let (Some(pid), Isolation::ProcessSessions(orphans)) = (self.program, &self.confinement.isolation) {
             // It leads its group, and was not waited for.
             let _ = killpg(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL);
             orphans.borrow_mut().ended(pid);

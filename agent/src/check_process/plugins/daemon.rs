@@ -1,4 +1,4 @@
-//! One problem daemon at work: starts what is due, receives its result, reports it.
+//! The plug-ins that report under one name: starts those that are due, receives their results, reports them.
 
 use std::{rc::Rc, sync::Arc, time::Duration};
 
@@ -34,7 +34,7 @@ const EVENTS: usize = usize::MAX;
 /// At a stop, for what runs.
 const ENDED_WITHIN: Duration = Duration::from_millis(1500);
 
-/// What one daemon runs, and what it knows of it.
+/// What one reporter runs, and what it knows of it.
 pub(super) struct Daemon {
     name: Arc<str>,
     jobs: Vec<Rc<Job>>,
@@ -167,7 +167,7 @@ impl Daemon {
 }
 
 async fn report(condition_reporter: &mut ConditionReporter<'_, usize>, run_report: RunReport) {
-    let RunReport { verdict, events, is_whole } = run_report;
+    let RunReport { verdict, events, all_reported } = run_report;
     if !events.is_empty() {
         condition_reporter.report(EVENTS, Findings { events, ..Findings::default() }, &Unreached::Some).await;
     }
@@ -176,7 +176,7 @@ async fn report(condition_reporter: &mut ConditionReporter<'_, usize>, run_repor
             .report(number, Findings { verdicts: vec![verdict], ..Findings::default() }, &Unreached::Some)
             .await;
     }
-    if is_whole {
+    if all_reported {
         condition_reporter.all_reported();
     }
 }

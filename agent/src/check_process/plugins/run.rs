@@ -12,7 +12,7 @@ use tokio::{
 };
 
 use super::{
-    confinement::{Confinement, LONGEST_LOOK, RunScope},
+    confinement::{Confinement, LONGEST_LOOK, RunContainment},
     pipe::Pipe,
     start::Start,
 };
@@ -20,10 +20,10 @@ use super::{
 /// As Node Problem Detector reads; longer messages than this are not shown anywhere.
 const OUTPUT_BYTES: usize = 4096;
 const ERRORS_BYTES: usize = 1024;
-/// For what was killed to be gone, and for its pipes to end.
-const DEATH: Duration = Duration::from_secs(1);
+/// After SIGKILL, for the processes of a run to be gone and their pipes to end.
+const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What is to be run, again and again.
+/// A plug-in: a program that is run again and again.
 pub(super) struct Job {
     name: String,
     path: PathBuf,
@@ -41,13 +41,13 @@ pub(super) struct Finished {
     pub(super) stuck: Option<StuckRun>,
 }
 
-/// What is there after the end of a run: it hangs in the kernel.
+/// What survives SIGKILL at the end of a run: it hangs in the kernel.
 pub(super) enum StuckRun {
     /// Its program cannot even be opened.
-    Opening(JoinHandle<Result<Child, RunEnd>>, RunScope),
-    Program(Box<Child>, RunScope),
+    Opening(JoinHandle<Result<Child, RunEnd>>, RunContainment),
+    Program(Box<Child>, RunContainment),
     /// Others that it started, by the pid that the program had.
-    Tree(u32, RunScope),
+    Tree(u32, RunContainment),
 }
 
 /// How a run went, before it is judged.
@@ -96,28 +96,28 @@ impl Job {
 
     async fn finish(&self, confinement: &Rc<Confinement>, stop: &mut watch::Receiver<bool>) -> Ran {
         let deadline = Instant::now() + self.timeout;
-        let mut scope = confinement.scope();
+        let mut containment = confinement.containment();
         let start = Start {
             path: self.path.clone(),
             args: self.args.clone(),
             environment: confinement.environment(),
             rlimits: confinement.rlimits(self.timeout),
-            cgroup: scope.cgroup.as_ref().and_then(|cgroup| cgroup.procs_fd().ok()),
+            cgroup: containment.cgroup.as_ref().and_then(|cgroup| cgroup.procs_fd().ok()),
         };
         let mut opening = tokio::task::spawn_blocking(move || start.run());
         match before(deadline, stop, &mut opening).await {
-            Some(Ok(Ok(child))) => self.follow(child, scope, deadline, stop).await,
+            Some(Ok(Ok(child))) => self.follow(child, containment, deadline, stop).await,
             Some(Ok(Err(end))) => {
-                scope.did_not_start();
+                containment.did_not_start();
                 // An empty cgroup is in no other run's way.
-                scope.emptied(0, DEATH).await;
+                containment.emptied(0, KILL_TIMEOUT).await;
                 Ran::without_output(end, None)
             }
             // It panicked: a fault of ours.
             Some(Err(error)) => Ran::without_output(RunEnd::NotStarted(error.to_string()), None),
             None => {
-                scope.kill();
-                Ran::without_output(RunEnd::TimedOut, Some(StuckRun::Opening(opening, scope)))
+                containment.kill();
+                Ran::without_output(RunEnd::TimedOut, Some(StuckRun::Opening(opening, containment)))
             }
         }
     }
@@ -125,12 +125,12 @@ impl Job {
     async fn follow(
         &self,
         mut child: Child,
-        mut scope: RunScope,
+        mut containment: RunContainment,
         deadline: Instant,
         stop: &mut watch::Receiver<bool>,
     ) -> Ran {
         let pid = child.id().unwrap_or_default();
-        scope.began(pid);
+        containment.began(pid);
         let output = child.stdout.take().map(|from| Pipe::read(from, OUTPUT_BYTES));
         let errors = child.stderr.take().map(|from| Pipe::read(from, ERRORS_BYTES));
         let mut end = match before(deadline, stop, child.wait()).await {
@@ -139,10 +139,10 @@ impl Job {
             Some(Err(error)) => RunEnd::NotStarted(error.to_string()),
             None => RunEnd::TimedOut,
         };
-        if scope.cgroup.as_ref().is_some_and(|cgroup| end != RunEnd::Exited(0) && cgroup.ran_out_of_memory()) {
+        if containment.cgroup.as_ref().is_some_and(|cgroup| end != RunEnd::Exited(0) && cgroup.ran_out_of_memory()) {
             end = RunEnd::OutOfMemory;
         }
-        let stuck = reap(child, scope, pid).await;
+        let stuck = reap(child, containment, pid).await;
         let output = output_of(output).await;
         self.note_errors(&output_of(errors).await);
         Ran { end, output, stuck }
@@ -177,7 +177,7 @@ async fn before<T>(deadline: Instant, stop: &mut watch::Receiver<bool>, work: im
 
 async fn output_of(pipe: Option<Pipe>) -> Vec<u8> {
     match pipe {
-        Some(pipe) => pipe.finish(DEATH).await,
+        Some(pipe) => pipe.finish(KILL_TIMEOUT).await,
         None => Vec::new(),
     }
 }
@@ -190,46 +190,46 @@ fn run_end(status: ExitStatus) -> RunEnd {
 }
 
 /// Ends the program, if it has not, and all that it has started.
-async fn reap(mut child: Child, mut scope: RunScope, pid: u32) -> Option<StuckRun> {
+async fn reap(mut child: Child, mut containment: RunContainment, pid: u32) -> Option<StuckRun> {
     if child.id().is_some() {
-        scope.kill();
+        containment.kill();
         // It has not been waited for: the pid is still its own.
         let _ = child.start_kill();
-        if timeout(DEATH, child.wait()).await.is_err() {
-            return Some(StuckRun::Program(Box::new(child), scope));
+        if timeout(KILL_TIMEOUT, child.wait()).await.is_err() {
+            return Some(StuckRun::Program(Box::new(child), containment));
         }
     }
-    scope.ended(pid);
-    let is_gone = scope.emptied(pid, DEATH).await;
-    (!is_gone).then_some(StuckRun::Tree(pid, scope))
+    containment.ended(pid);
+    let is_gone = containment.emptied(pid, KILL_TIMEOUT).await;
+    (!is_gone).then_some(StuckRun::Tree(pid, containment))
 }
 
 impl StuckRun {
     /// Returns when nothing of it is there.
     pub(super) async fn gone(self) -> Finished {
         match self {
-            Self::Opening(opening, mut scope) => {
+            Self::Opening(opening, mut containment) => {
                 // What starts after all was not to start.
                 let Ok(Ok(child)) = opening.await else { return Finished { result: None, stuck: None } };
                 let pid = child.id().unwrap_or_default();
-                scope.began(pid);
-                let stuck = reap(child, scope, pid).await;
+                containment.began(pid);
+                let stuck = reap(child, containment, pid).await;
                 return Finished { result: None, stuck };
             }
-            Self::Program(mut child, mut scope) => {
+            Self::Program(mut child, mut containment) => {
                 let pid = child.id().unwrap_or_default();
                 let _ = child.wait().await;
-                scope.ended(pid);
-                until_empty(pid, &scope).await;
+                containment.ended(pid);
+                until_empty(pid, &containment).await;
             }
-            Self::Tree(pid, scope) => until_empty(pid, &scope).await,
+            Self::Tree(pid, containment) => until_empty(pid, &containment).await,
         }
         Finished { result: None, stuck: None }
     }
 }
 
-async fn until_empty(pid: u32, scope: &RunScope) {
-    while !scope.emptied(pid, DEATH).await {
+async fn until_empty(pid: u32, containment: &RunContainment) {
+    while !containment.emptied(pid, KILL_TIMEOUT).await {
         sleep(LONGEST_LOOK).await;
     }
 }

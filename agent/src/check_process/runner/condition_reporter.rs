@@ -1,5 +1,8 @@
-//! What judges find, reported to the agent: conditions of each device, what happened, what is over, how many there are.
-//! Each part of the state has a key `K`: a [`CheckKind`], or whatever else is looked after by itself.
+//! Reports the findings of judges to the agent: conditions of each device, Events, evidence that problems are over, and
+//! how many devices there are (the inventory).
+//!
+//! A reporter has one or more *parts*, each judged by itself and named by a key `K`: a [`CheckKind`], a plug-in's
+//! number.
 
 mod compose;
 mod pending_recoveries;
@@ -13,10 +16,10 @@ use nodewell_model::{Event, Inventory, Name, SubjectKey};
 use super::{poll_loop::Unreached, release::Release, state_file::ReportedCondition};
 use crate::check_process::link::Link;
 
-use compose::{Since, compose, joined, released};
+use compose::{SinceByReason, compose, joined, released};
 use pending_recoveries::PendingRecoveries;
 
-/// Reports all parts of what one problem daemon looks after.
+/// Reports all parts of one reporter.
 pub(in crate::check_process) struct ConditionReporter<'a, K> {
     link: &'a Link,
     parts: BTreeMap<K, ReportedPart>,
@@ -27,7 +30,7 @@ pub(in crate::check_process) struct ConditionReporter<'a, K> {
 /// What was reported of one part.
 #[derive(Debug, Default)]
 struct ReportedPart {
-    subjects: BTreeMap<SubjectKey, Since>,
+    subjects: BTreeMap<SubjectKey, SinceByReason>,
     inventory: Vec<Inventory>,
 }
 
@@ -36,7 +39,8 @@ impl<'a, K: Copy + Ord> ConditionReporter<'a, K> {
         Self { link, parts: BTreeMap::new(), pending_recoveries: PendingRecoveries::default(), released_until: None }
     }
 
-    /// What an earlier run reported, for the times in it. It is not reported again before the device was looked at.
+    /// Loads what an earlier run reported, so that a condition that still holds has its old `since`. Nothing of it is
+    /// reported before its device was looked at.
     pub(in crate::check_process) fn load(&mut self, part: K, saved: Vec<ReportedCondition>) {
         let reported = self.parts.entry(part).or_default();
         for ReportedCondition { condition, subject, reason, since } in saved {
@@ -49,7 +53,7 @@ impl<'a, K: Copy + Ord> ConditionReporter<'a, K> {
     /// What is reported now, for a later run.
     pub(in crate::check_process) fn reported(&self, part: K) -> Vec<ReportedCondition> {
         let subjects = self.parts.get(&part).into_iter().flat_map(|reported| &reported.subjects);
-        let of_key = |(key, since): (&SubjectKey, &Since)| {
+        let of_key = |(key, since): (&SubjectKey, &SinceByReason)| {
             let reported = |(reason, since): (&Name, &Timestamp)| ReportedCondition {
                 condition: key.condition.clone(),
                 subject: key.subject.clone().unwrap_or_default(),
@@ -61,7 +65,8 @@ impl<'a, K: Copy + Ord> ConditionReporter<'a, K> {
         subjects.flat_map(of_key).collect()
     }
 
-    /// Reports the state of a part, whole but for `unreached`.
+    /// Reports all conditions of `part`, and forgets those of subjects that `findings` does not name: they are gone.
+    /// Not so what `unreached` says was not looked at.
     pub(in crate::check_process) async fn report(&mut self, part: K, findings: Findings, unreached: &Unreached) {
         self.released_until = None;
         let Findings { verdicts, events, recoveries, inventory } = findings;
@@ -71,7 +76,7 @@ impl<'a, K: Copy + Ord> ConditionReporter<'a, K> {
         self.pending_recoveries.end(self.link, recoveries).await;
     }
 
-    /// No worker reads the devices: what is known of them becomes Unknown.
+    /// The devices are released, and no worker reads them: all their conditions become Unknown.
     pub(in crate::check_process) fn release(&mut self, release: &Release) {
         if self.released_until.replace(release.until) == Some(release.until) {
             return;

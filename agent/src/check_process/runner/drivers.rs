@@ -1,4 +1,4 @@
-//! The kernel modules that come late and go for an upgrade; with them come the devices.
+//! Kernel modules of GPUs, which may be loaded after the start and are unloaded for an upgrade, with their devices.
 
 use std::{fs, path::PathBuf};
 
@@ -6,7 +6,7 @@ use nodewell_hardware::Roots;
 
 use crate::check_process::Group;
 
-/// The modules that bring GPUs which the check process asks.
+/// The modules that drive the GPUs which the check process asks.
 pub(crate) const GPU_DRIVERS: [&str; 2] = ["nvidia", "amdgpu"];
 
 /// Those of one group.

@@ -35,14 +35,14 @@ pub(super) struct PollLoop {
     judge: Box<dyn Judge>,
     state_file: Option<StateFile>,
     pub(super) due: Instant,
-    /// By the last list that there was.
+    /// The devices of the last list that was received.
     known: Vec<String>,
-    /// By the judge: of what is asked, a driver is no device.
+    /// How many devices the judge counted: some of what is asked is a driver, not a device.
     counted: Option<u32>,
     backoffs: BTreeMap<String, Backoff>,
     /// How long each took last; slow ones are asked last.
     took: BTreeMap<String, Duration>,
-    /// Devices that do not know the command, as the worker of that number found.
+    /// Devices that do not know the command, each with the generation of the worker that found it.
     unsupported: BTreeMap<String, u64>,
     has_events: bool,
     /// Until then there is no wait for events: the last one did not return.
@@ -211,7 +211,7 @@ impl PollLoop {
             if stop() {
                 return None;
             }
-            if !self.is_asked(&device, worker_client.worker()) {
+            if !self.is_asked(&device, worker_client.worker_generation()) {
                 continue;
             }
             if silent >= SILENT_LIMIT {
@@ -249,7 +249,7 @@ impl PollLoop {
             self.backoffs.remove(device);
         }
         if matches!(answer, Err(PollError::Read(ReadError::Unsupported { .. }))) {
-            self.unsupported.insert(device.to_owned(), worker_client.worker());
+            self.unsupported.insert(device.to_owned(), worker_client.worker_generation());
         }
         answer
     }

@@ -1,4 +1,5 @@
-//! Worker processes: how one is started, killed and seen to be gone. What hangs in the kernel survives being killed.
+//! Worker processes: starts and kills one, and finds out whether it is gone. A process that hangs in the kernel
+//! survives SIGKILL.
 
 use std::{
     io,
@@ -18,7 +19,7 @@ pub(in crate::check_process) trait SpawnWorker {
     fn spawn(&self) -> io::Result<(Box<dyn WorkerProcess>, UnixStream)>;
 }
 
-/// A process of ours, or of an earlier life of ours.
+/// A worker that this check process started, or one that an earlier run of it left behind.
 pub(in crate::check_process) trait WorkerProcess {
     fn pid(&self) -> u32;
 

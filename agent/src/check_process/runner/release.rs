@@ -1,5 +1,8 @@
-//! `nodewell release`: a file beside the agent's socket, which only the owner of that folder can make. It holds the end
-//! of the release; a check process that starts in the meantime sees it too, and a reboot takes it away with the rest of
+//! `nodewell release`: a pause in which a check process closes its devices and asks nothing of them, so that a person
+//! can reset them or upgrade their driver. The check process reports them as Unknown meanwhile.
+//!
+//! A release is a file beside the agent's socket, which only the owner of that folder can make. It has the end of the
+//! release in it; a check process that starts in the meantime sees it too, and a reboot takes it away with the rest of
 //! `/run`.
 
 use std::{
@@ -23,11 +26,11 @@ use crate::{check_process::Group, runtime::clock};
 /// Ours is a tenth of it.
 const FILE_LIMIT_BYTES: u64 = 4096;
 
-/// The file of one group.
+/// The file for one check process.
 #[derive(Debug, Clone)]
 pub struct ReleaseFile(PathBuf);
 
-/// What is in it.
+/// A pause in which a check process has its devices closed; the content of the file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Release {
     /// By the clock that cannot be set: a release ends in time whatever happens to the wall clock.

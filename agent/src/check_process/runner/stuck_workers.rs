@@ -11,7 +11,7 @@ use nodewell_hardware::NoAnswer;
 
 use tokio::time::sleep;
 
-use super::{process::WorkerProcess, worker_client::DEATH};
+use super::{process::WorkerProcess, worker_client::KILL_TIMEOUT};
 use crate::{
     check_process::{
         WorkerGroup,
@@ -28,7 +28,7 @@ const LIMIT: usize = 2;
 #[derive(Default)]
 pub(in crate::check_process) struct StuckWorkers {
     stuck: Vec<StuckWorker>,
-    /// Of this life, all of them.
+    /// All since the start of this process.
     count: u64,
 }
 
@@ -93,10 +93,10 @@ impl StuckWorkers {
     }
 
     /// Finds the workers that an earlier run of this check process left behind: ours, stuck, and without a live parent.
-    pub(super) async fn find(&mut self, proc: &Path, ours: &Ownership) {
+    pub(super) async fn find(&mut self, proc: &Path, ours: &WorkerIdentity) {
         if Orphan::all(proc, ours).next().is_some() {
             // Those that were at work a moment ago are dying with their check process.
-            sleep(DEATH).await;
+            sleep(KILL_TIMEOUT).await;
         }
         for orphan in Orphan::all(proc, ours) {
             self.add(orphan.task_name.clone(), Timestamp::now(), Box::new(orphan));
@@ -104,15 +104,16 @@ impl StuckWorkers {
     }
 }
 
-/// How a worker of ours is recognised. Any user can name a process as ours are named.
-pub(super) struct Ownership {
+/// What identifies a worker that an earlier run of this check process started. Its name does not suffice: any user can
+/// give a process that name.
+pub(super) struct WorkerIdentity {
     worker_group: WorkerGroup,
     uid: u32,
     /// Of the service: only what a service started is in it. `None` where we are no service.
     cgroup: Option<String>,
 }
 
-impl Ownership {
+impl WorkerIdentity {
     pub(super) fn new(worker_group: WorkerGroup, proc: &Path) -> Self {
         let cgroup = notify::is_service().then(|| fs::read_to_string(proc.join("self/cgroup")).ok()).flatten();
         Self { worker_group, uid: nix::unistd::geteuid().as_raw(), cgroup }
@@ -136,13 +137,13 @@ struct Orphan {
 }
 
 impl Orphan {
-    fn all<'a>(proc: &'a Path, ours: &'a Ownership) -> impl Iterator<Item = Self> + 'a {
+    fn all<'a>(proc: &'a Path, ours: &'a WorkerIdentity) -> impl Iterator<Item = Self> + 'a {
         let entries = fs::read_dir(proc).into_iter().flatten().flatten();
         let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         pids.filter_map(move |pid| Self::read(proc, ours, pid))
     }
 
-    fn read(proc: &Path, ours: &Ownership, pid: u32) -> Option<Self> {
+    fn read(proc: &Path, ours: &WorkerIdentity, pid: u32) -> Option<Self> {
         let folder = proc.join(pid.to_string());
         let stat = Stat::read(&folder)?;
         let task_name = TaskName::named(&stat.name, ours.worker_group).filter(|_| stat.is_there())?;

@@ -24,8 +24,8 @@ use crate::check_process::{
     task_name::TaskName,
 };
 
-/// A killed process that is not in the kernel is gone within milliseconds.
-pub(super) const DEATH: Duration = Duration::from_secs(1);
+/// After SIGKILL, for the worker to be gone: milliseconds, unless it hangs in the kernel.
+pub(super) const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 const DEATH_LOOKS_APART: Duration = Duration::from_millis(10);
 /// Late replies to earlier requests; a worker that sends more of them is none of ours.
 const LATE_REPLIES_LIMIT: usize = 16;
@@ -41,7 +41,7 @@ pub(in crate::check_process) enum Outcome {
 }
 
 impl Outcome {
-    /// Whether it cost the worker, or would have.
+    /// Whether the worker was lost, or none was asked because of a stuck one.
     pub(super) fn is_lost(&self) -> bool {
         !matches!(self, Self::Reply(_))
     }
@@ -53,8 +53,8 @@ pub(in crate::check_process) struct WorkerClient {
     worker_config: WorkerConfig,
     worker: Option<Worker>,
     pub(super) stuck: StuckWorkers,
-    /// How many workers there have been.
-    workers: u64,
+    /// The number of the newest worker: how many there have been.
+    generation: u64,
     /// Of all workers: a late reply of one of them is no reply to another one's request.
     last_id: u64,
 }
@@ -73,7 +73,7 @@ enum RequestError {
 
 impl WorkerClient {
     pub(in crate::check_process) fn new(spawn_worker: Box<dyn SpawnWorker>, worker_config: WorkerConfig) -> Self {
-        Self { spawn_worker, worker_config, worker: None, stuck: StuckWorkers::default(), workers: 0, last_id: 0 }
+        Self { spawn_worker, worker_config, worker: None, stuck: StuckWorkers::default(), generation: 0, last_id: 0 }
     }
 
     /// Asks, and waits for the answer no longer than `deadline`, and for the end of a worker that gives none.
@@ -98,7 +98,7 @@ impl WorkerClient {
             Some(worker) => worker,
             none => {
                 let worker = none.insert(Worker::spawn(&*self.spawn_worker)?);
-                self.workers += 1;
+                self.generation += 1;
                 worker.send(&self.worker_config).await?;
                 worker
             }
@@ -151,7 +151,7 @@ impl WorkerClient {
         let mut ended = process.ended();
         if ended.is_none() {
             process.kill();
-            for _ in 0..DEATH.as_millis() / DEATH_LOOKS_APART.as_millis() {
+            for _ in 0..KILL_TIMEOUT.as_millis() / DEATH_LOOKS_APART.as_millis() {
                 sleep(DEATH_LOOKS_APART).await;
                 ended = process.ended();
                 if ended.is_some() {
@@ -167,9 +167,10 @@ impl WorkerClient {
         KillOutcome::Gone(ended)
     }
 
-    /// Which of all workers is asked: another one may know what this one does not.
-    pub(super) fn worker(&self) -> u64 {
-        self.workers
+    /// The number of the worker that is asked now. What one worker could not do (a command that its library lacks), a
+    /// later one may.
+    pub(super) fn worker_generation(&self) -> u64 {
+        self.generation
     }
 
     /// Ends the worker, so that it holds nothing any more: no library, no device.

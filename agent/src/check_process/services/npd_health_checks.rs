@@ -1,19 +1,19 @@
-//! Health checks of Node Problem Detector's configuration: looked at by our own probes, under the condition and the reason
-//! that stand there.
+//! Health checks of Node Problem Detector's configuration: looked at by our own probes, under the condition and the
+//! reason that stand there.
 
 use std::time::Duration;
 
-use nodewell_checks::service::{Check, Pace, ServiceKind, Target};
+use nodewell_checks::service::{ProbeTiming, ServiceKind, ServiceProbe, Target};
 use nodewell_rules::plugin::{Component, HealthChecker, PluginMonitor, PluginTask, Task};
 
 /// A check for each health-checker of `monitors` that holds a condition.
 #[must_use]
-pub fn npd_health_checks(monitors: &[PluginMonitor]) -> Vec<Check> {
+pub fn npd_health_checks(monitors: &[PluginMonitor]) -> Vec<ServiceProbe> {
     let tasks = monitors.iter().flat_map(|monitor| monitor.tasks.iter().map(move |task| (&*monitor.source, task)));
     tasks.filter_map(|(source, task)| of_task(source, task)).collect()
 }
 
-fn of_task(source: &str, task: &PluginTask) -> Option<Check> {
+fn of_task(source: &str, task: &PluginTask) -> Option<ServiceProbe> {
     let Task::Health(checker) = &task.task else { return None };
     let Some(condition) = task.condition.clone() else {
         tracing::warn!(
@@ -32,13 +32,13 @@ fn of_task(source: &str, task: &PluginTask) -> Option<Check> {
         subject: task.subject.clone().unwrap_or_default(),
         units: vec![checker.unit.clone()],
     };
-    let pace = Pace {
+    let timing = ProbeTiming {
         interval: task.interval,
         timeout: timeout(task, checker),
         failures: task.failures,
         successes: task.successes,
     };
-    Some(Check { name: format!("{source}/{}", task.name), kind, target: Some(target(checker)?), pace })
+    Some(ServiceProbe { name: format!("{source}/{}", task.name), kind, target: Some(target(checker)?), timing })
 }
 
 fn target(checker: &HealthChecker) -> Option<Target> {
@@ -62,7 +62,7 @@ mod tests {
 
     use super::*;
 
-    fn of(args: &str) -> Vec<Check> {
+    fn of(args: &str) -> Vec<ServiceProbe> {
         let json = format!(
             r#"{{"plugin":"custom","pluginConfig":{{"invoke_interval":"10s","timeout":"3m"}},"source":"health-checker",
             "conditions":[{{"type":"ContainerRuntimeUnhealthy","reason":"ContainerRuntimeIsHealthy","message":"well"}}],
@@ -87,7 +87,7 @@ mod tests {
             of(r#""--component=cri","--enable-repair=true","--cooldown-time=2m","--health-check-timeout=60s""#);
         let [check] = checks.as_slice() else { panic!("{checks:?}") };
         assert_eq!(check.target, Some(Target::Cri("/var/run/containerd/containerd.sock".into())));
-        assert_eq!((check.pace.interval.as_secs(), check.pace.timeout.as_secs()), (10, 2));
+        assert_eq!((check.timing.interval.as_secs(), check.timing.timeout.as_secs()), (10, 2));
         let ServiceKind::Configured { condition, reason, units, .. } = &check.kind else { panic!("{check:?}") };
         assert_eq!((condition.as_str(), reason.as_str()), ("ContainerRuntimeUnhealthy", "ContainerdUnhealthy"));
         assert_eq!(units, &["containerd.service"]);

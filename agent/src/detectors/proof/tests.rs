@@ -32,7 +32,7 @@ impl Host {
     }
 }
 
-fn finding(condition: &'static str, guard: Guard) -> Finding {
+fn finding(condition: &'static str, required_proof: RequiredProof) -> Finding {
     Finding {
         source: Arc::from("kernel-monitor"),
         kind: FindingKind::Raise,
@@ -46,18 +46,18 @@ fn finding(condition: &'static str, guard: Guard) -> Finding {
         count: 1,
         origin: Origin::Line { number: 1 },
         boot_id: None,
-        quiet: None,
+        ends_after_quiet: None,
         ends_at_boot: true,
         action: None,
-        guard,
+        required_proof,
         test: false,
     }
 }
 
 fn condition_for(mountinfo: &str, device: &str) -> String {
-    let guard = Guard::Filesystem { device: device.to_owned() };
-    let proven = Host::with_mounts(mountinfo).prover().prove(finding("ReadonlyFilesystem", guard)).unwrap();
-    assert_eq!(proven.guard, Guard::None);
+    let required_proof = RequiredProof::Filesystem { device: device.to_owned() };
+    let proven = Host::with_mounts(mountinfo).prover().prove(finding("ReadonlyFilesystem", required_proof)).unwrap();
+    assert_eq!(proven.required_proof, RequiredProof::None);
     proven.condition.unwrap().to_string()
 }
 
@@ -86,7 +86,7 @@ fn a_hung_task_counts_only_if_its_cgroup_is_the_nodes_plumbing() {
     let host = Host::with_mounts("")
         .with_process(7, "0::/system.slice/containerd.service\n")
         .with_process(8, "0::/kubepods.slice/kubepods-pod1.slice/cri-containerd-1.scope\n");
-    let hung = |pid| host.prover().prove(finding("KernelDeadlock", Guard::NodePlumbing { pid }));
+    let hung = |pid| host.prover().prove(finding("KernelDeadlock", RequiredProof::NodePlumbing { pid }));
     assert!(hung(7).is_some());
     assert!(hung(8).is_none());
     assert!(hung(9).is_none(), "a process that is gone");

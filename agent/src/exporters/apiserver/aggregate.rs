@@ -1,5 +1,5 @@
-//! Event records become few Event objects with exact counts: identical ones within an hour share one, and what a limit
-//! holds back is counted and sent later as the count. Pure, time is an argument.
+//! Event records become few Event objects with exact counts: identical records within an hour are one *series*, which
+//! is one Event object. What a rate limit holds back is counted and sent later as the count. Pure, time is an argument.
 
 mod limiter;
 mod rows;
@@ -22,7 +22,8 @@ use super::outbox::Outbox;
 use limiter::Limiter;
 use series::Series;
 
-/// So many delivered series are remembered to be counted on; more are forgotten, and what repeats gets a new Event.
+/// So many delivered series are remembered, for a repetition to raise their Event's count; a repetition of one that was
+/// forgotten gets a new Event.
 const REMEMBERED_LIMIT: usize = 1024;
 /// How often those whose hour is over are looked for: each look is a walk through all.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
@@ -57,15 +58,17 @@ pub(super) struct Aggregate {
     limits: EventLimits,
     limiter: Limiter,
     outbox: Outbox,
+    /// Ids of the series to which the next identical record is added.
     open: HashMap<Key, u64>,
     series: BTreeMap<u64, Series>,
-    /// By what makes the Event's name.
+    /// Ids of series by the hash that is in their Event's name.
     names: HashMap<u64, u64>,
     last_id: u64,
-    /// Nothing that waits is ready before: spares a walk through a full outbox for every record of a flood.
+    /// Rate limits allow nothing that waits before then. Spares a walk through a full outbox for every record of a
+    /// flood.
     none_ready_before: Option<Duration>,
     sweep_at: Duration,
-    /// Names of series that are not as the store last received them of them.
+    /// Hashes of the series that changed since their rows were last given to the store.
     changed: BTreeSet<u64>,
 }
 
@@ -100,7 +103,7 @@ impl Aggregate {
         self.outbox.len()
     }
 
-    /// Takes a record in; returns how many occurrences had to be given up for it.
+    /// Adds a record; returns how many occurrences were dropped because the outbox is full.
     pub(super) fn add(&mut self, record: EventRecord, now: Now) -> u64 {
         let time = record.time;
         let id = match self.current(&Key::of(&record), now.boottime) {

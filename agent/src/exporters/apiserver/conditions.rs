@@ -18,7 +18,7 @@ use super::{
     observed::{ObservedChange, ObservedNode},
     rejections::Rejections,
     retry::{Attempt, Retry},
-    schedule::{ApplySet, Schedule},
+    schedule::{Schedule, WantedConditions},
     shared::{Notice, Shared},
 };
 
@@ -46,9 +46,10 @@ pub(super) async fn run(shared: &Shared) {
     let mut credential_changes = shared.credential_changes.subscribe();
     let mut resyncs = shared.resyncs.subscribe();
     let mut stop = shared.stop.subscribe();
-    // Unknown while monitors start and False a moment later would be a change, and delay a true one behind it.
-    let started = view.wait_for(|account| !is_starting(account));
-    // Too slow a monitor, or none at all any more: what is known goes out.
+    // A condition that is Unknown while monitors start, and False a moment later, would count as changed: the next
+    // change would wait for `min_change_interval`.
+    let started = view.wait_for(|view| !is_starting(view));
+    // A monitor may be too slow: after the grace what is known is sent.
     let _ = tokio::time::timeout(shared.config.start_grace, started).await;
     loop {
         control_loop
@@ -80,9 +81,10 @@ pub(super) async fn run(shared: &Shared) {
     }
 }
 
-/// Whether a monitor has yet to report what it sees, or the ledger has yet to report anything.
-fn is_starting(account: &NodeView) -> bool {
-    account.conditions.is_empty() || account.daemons.iter().any(|daemon| daemon.state == DaemonState::Starting)
+/// Whether a monitor has not reported yet, or the ledger (the agent's account of problems and conditions) has published
+/// nothing yet.
+fn is_starting(view: &NodeView) -> bool {
+    view.conditions.is_empty() || view.daemons.iter().any(|daemon| daemon.state == DaemonState::Starting)
 }
 
 impl<'a> Conditions<'a> {
@@ -115,17 +117,21 @@ impl<'a> Conditions<'a> {
 
     async fn apply(&mut self) {
         let started = self.shared.clock.boottime();
-        let set = self.schedule.apply_set(started);
-        match self.send(&set, self.schedule.is_urgent(started)).await {
-            Ok((answer, patch)) => self.applied(&set, &answer, patch),
+        let wanted = self.schedule.wanted_conditions(started);
+        match self.send(&wanted, self.schedule.is_urgent(started)).await {
+            Ok((answer, patch)) => self.applied(&wanted, &answer, patch),
             Err(error) => self.failed(&error, started),
         }
     }
 
-    async fn send(&mut self, set: &ApplySet, urgent: bool) -> Result<(AcceptedAnswer, ApplyPatch), RequestError> {
+    async fn send(
+        &mut self,
+        wanted: &WantedConditions,
+        urgent: bool,
+    ) -> Result<(AcceptedAnswer, ApplyPatch), RequestError> {
         let config = &self.shared.config;
         let now = self.shared.clock.boottime();
-        let mut patch = object::patch(set, self.shared.clock.wall());
+        let mut patch = object::patch(wanted, self.shared.clock.wall());
         self.conflicts.hold(&mut patch, now);
         self.rejections.leave_out(&mut patch, now);
         let mut force = config.take_over;
@@ -174,9 +180,9 @@ impl<'a> Conditions<'a> {
         Ok(())
     }
 
-    fn applied(&mut self, set: &ApplySet, answer: &AcceptedAnswer, patch: ApplyPatch) {
+    fn applied(&mut self, wanted: &WantedConditions, answer: &AcceptedAnswer, patch: ApplyPatch) {
         let now = self.shared.clock.boottime();
-        self.schedule.applied(set, now, self.jitter.fraction());
+        self.schedule.applied(wanted, now, self.jitter.fraction());
         self.retry.succeeded();
         if std::mem::take(&mut self.unanswered) {
             self.schedule.confirm_by(now + self.shared.config.late_answer.mul_f64(1.0 + self.jitter.fraction()));

@@ -20,17 +20,22 @@ pub(super) const CONTROLLER_MANAGER: &str = "nodewell-controller";
 /// The conditions in conflict, and what the server has of ours.
 #[derive(Debug, Default)]
 pub(super) struct Conflicts {
+    /// The patch that the server took last.
     applied: ApplyPatch,
+    /// For each condition in conflict: what is sent in place of what is wanted, the values that the server took last
+    /// less the fields that were given up.
     held: BTreeMap<Name, Fields>,
     /// Which field manager writes which condition of ours, as far as known.
     managers: BTreeMap<Name, String>,
+    /// When all fields of all conditions are sent again, to see whether the conflict is over.
     full_try_due: Duration,
     /// Whether the patch under way carries everything.
     trying_in_full: bool,
 }
 
 impl Conflicts {
-    /// Puts what is held in place of what is wanted, unless it is time to try everything again.
+    /// Replaces the wanted fields of conditions in conflict by the held ones, unless it is time to try everything
+    /// again.
     pub(super) fn hold(&mut self, patch: &mut ApplyPatch, now: Duration) {
         self.trying_in_full = self.held.is_empty() || now >= self.full_try_due;
         if self.trying_in_full {

@@ -28,7 +28,7 @@ use tokio::{
 use super::{
     answer::{AcceptedAnswer, RequestError, parse_answer},
     client_source::ClientSource,
-    stats::{ApiStats, Verb},
+    stats::{ApiStats, RequestKind},
 };
 use client_factory::ClientFactory;
 use credentials::{Files, open, stamps};
@@ -42,15 +42,15 @@ const ANSWER_LIMIT_BYTES: usize = 4 << 20;
 /// Reading the credentials waits for a disk, perhaps a dying one; past this it hangs.
 const FILES_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Once a server has been silent, a request is tried again so soon, and once more, on connections of their own while the
-/// patient one waits: what takes connections and never answers (a balancer without servers) gives no other sign of its
-/// recovery. Well below the two seconds that recovery may take.
+/// Once a server has been silent, a request is tried again so soon, and once more, on connections of their own while
+/// the patient one waits: what takes connections and never answers (a balancer without servers) gives no other sign of
+/// its recovery. Well below the two seconds that recovery may take.
 const PROBE: Duration = Duration::from_millis(1500);
 
 /// One request.
 #[derive(Debug, Clone)]
 pub(super) struct Call {
-    pub(super) verb: Verb,
+    pub(super) kind: RequestKind,
     pub(super) path: String,
     pub(super) content_type: &'static str,
     pub(super) body: Vec<u8>,
@@ -89,7 +89,7 @@ struct ClientState {
     /// What clients are made of, without reading anything again.
     factory: Option<Arc<ClientFactory>>,
     client: Option<Client>,
-    /// Counts the clients, so that a late error does not throw a newer client away.
+    /// The number of the newest client: a late error of an older one does not end it.
     generation: u64,
     /// The last request was not answered in time.
     silent: bool,
@@ -200,14 +200,14 @@ impl Connection {
         self.state().record_answer(answer.is_ok(), generation);
         let late = |_| Err(RequestError::Unanswered(format!("no answer within {limit:?}")));
         let (code, outcome) = answer.unwrap_or_else(late).unwrap_or_else(|error| (0, Err(error)));
-        self.stats.count(call.verb, code);
+        self.stats.count(call.kind, code);
         outcome
     }
 
     fn request(&self, call: &Call) -> Result<Request<Body>, RequestError> {
         let accept = if call.whole_answer || self.state().plain_answers { "application/json" } else { ACCEPT_METADATA };
         Request::builder()
-            .method(if call.verb.creates() { Method::POST } else { Method::PATCH })
+            .method(if call.kind.creates() { Method::POST } else { Method::PATCH })
             .uri(&call.path)
             .header(CONTENT_TYPE, call.content_type)
             .header(ACCEPT, accept)

@@ -1,4 +1,5 @@
-//! How the connection stands, put together from all loops for the shared state; logs transitions, not repetitions.
+//! The state of the connection for the shared state (`nodewell status`), from the errors of all control loops; logs
+//! transitions, not repetitions.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -73,12 +74,12 @@ impl Health {
         });
     }
 
-    /// The server answers, and will not have it; the caller has logged it.
+    /// The server answers, and refuses what was sent; the caller has logged it.
     pub(super) fn rejected(&self, control_loop: ControlLoop, message: String) {
         self.change(|state| *state.control_loop(control_loop) = LoopErrors { error: None, rejection: Some(message) });
     }
 
-    /// Nothing is to be got through on this loop for now; the caller has logged why.
+    /// The loop sends nothing for now, and has no error; the caller has logged why.
     pub(super) fn disabled(&self, control_loop: ControlLoop) {
         self.change(|state| *state.control_loop(control_loop) = LoopErrors::default());
     }

@@ -10,8 +10,8 @@ use super::{
     ApiserverConfig,
     aggregate::Delivery,
     connection::Call,
-    schedule::{ApplySet, ConditionContent},
-    stats::Verb,
+    schedule::{ConditionContent, WantedConditions},
+    stats::RequestKind,
 };
 
 /// The name under which the server records what is ours.
@@ -26,8 +26,8 @@ pub(super) type Fields = Map<String, Value>;
 pub(super) type ApplyPatch = BTreeMap<Name, Fields>;
 
 /// All fields of all conditions, their heartbeat at `now`.
-pub(super) fn patch(set: &ApplySet, now: Timestamp) -> ApplyPatch {
-    set.iter().map(|(name, content)| (name.clone(), fields(name, content, now))).collect()
+pub(super) fn patch(wanted: &WantedConditions, now: Timestamp) -> ApplyPatch {
+    wanted.iter().map(|(name, content)| (name.clone(), fields(name, content, now))).collect()
 }
 
 fn fields(name: &Name, content: &ConditionContent, now: Timestamp) -> Fields {
@@ -51,7 +51,7 @@ pub(super) fn apply_conditions(node: &str, patch: &ApplyPatch, force: bool) -> C
 /// it.
 pub(super) fn look_at_node(node: &str) -> Call {
     Call {
-        verb: Verb::LookAtNode,
+        kind: RequestKind::LookAtNode,
         path: format!("/api/v1/nodes/{node}/status?fieldManager={FIELD_MANAGER}"),
         content_type: "application/merge-patch+json",
         body: b"{}".to_vec(),
@@ -73,7 +73,7 @@ fn apply(node: &str, patch: &ApplyPatch, how: &str) -> Call {
         "status": {"conditions": conditions},
     });
     Call {
-        verb: Verb::PatchNodeStatus,
+        kind: RequestKind::PatchNodeStatus,
         path: format!("/api/v1/nodes/{node}/status?fieldManager={FIELD_MANAGER}&{how}"),
         content_type: "application/apply-patch+yaml",
         body: body.to_string().into_bytes(),
@@ -101,7 +101,7 @@ pub(super) fn create_event(config: &ApiserverConfig, uid: &str, delivery: &Deliv
         "count": count(delivery),
     });
     Call {
-        verb: Verb::CreateEvent,
+        kind: RequestKind::CreateEvent,
         path: format!("/api/v1/namespaces/{event_namespace}/events?fieldManager={FIELD_MANAGER}"),
         content_type: "application/json",
         body: body.to_string().into_bytes(),
@@ -129,7 +129,7 @@ pub(super) fn look_at_event(config: &ApiserverConfig, delivery: &Delivery) -> Ca
     let ApiserverConfig { node_name, event_namespace, .. } = config;
     let name = event_name(node_name, delivery);
     Call {
-        verb: Verb::PatchEvent,
+        kind: RequestKind::PatchEvent,
         path: format!("/api/v1/namespaces/{event_namespace}/events/{name}?fieldManager={FIELD_MANAGER}"),
         content_type: "application/merge-patch+json",
         body: b"{}".to_vec(),
@@ -175,8 +175,8 @@ mod tests {
             transition: "2026-01-02T03:04:05.678Z".parse().unwrap(),
             problems_hash: 0,
         };
-        let set = ApplySet::from([(Name::fixed("DiskUnhealthy"), content)]);
-        let call = apply_conditions("n1", &patch(&set, "2026-01-02T04:00:00Z".parse().unwrap()), false);
+        let wanted = WantedConditions::from([(Name::fixed("DiskUnhealthy"), content)]);
+        let call = apply_conditions("n1", &patch(&wanted, "2026-01-02T04:00:00Z".parse().unwrap()), false);
         assert_eq!(call.path, "/api/v1/nodes/n1/status?fieldManager=nodewell&force=false");
         let body: Value = serde_json::from_slice(&call.body).unwrap();
         let condition = json!({"type": "DiskUnhealthy", "status": "True", "reason": "IOError", "message": "sda",
@@ -198,8 +198,8 @@ mod tests {
                 transition: Timestamp::UNIX_EPOCH,
                 problems: Vec::new(),
             };
-            let set = ApplySet::from([(view.condition.clone(), ConditionContent::of(&view))]);
-            let applied = apply_conditions("n1", &patch(&set, Timestamp::UNIX_EPOCH), false);
+            let wanted = WantedConditions::from([(view.condition.clone(), ConditionContent::of(&view))]);
+            let applied = apply_conditions("n1", &patch(&wanted, Timestamp::UNIX_EPOCH), false);
             let body: Value = serde_json::from_slice(&applied.body).unwrap();
             is_line(&body["status"]["conditions"][0]["message"], NODE_MESSAGE_LIMIT_BYTES);
 

@@ -21,6 +21,7 @@ pub(super) struct ObservedNode {
     version: Option<u64>,
     confirmed_at: Option<Duration>,
     compared_at: Option<Duration>,
+    /// Conditions that the server shows otherwise than they were written.
     altered: Vec<Name>,
 }
 
@@ -55,7 +56,7 @@ impl ObservedNode {
         change
     }
 
-    /// When the server spoke of this Node last.
+    /// When the server last answered with this Node.
     pub(super) fn confirmed_at(&self) -> Option<Duration> {
         self.confirmed_at
     }

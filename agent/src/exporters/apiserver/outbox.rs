@@ -1,4 +1,5 @@
-//! What waits for delivery, in order of time and bounded; pure. It is made from the series, which the store saves.
+//! The queue of series (Events) that wait for delivery, in order of time and bounded; pure. The store does not save it:
+//! it is made from the series, which the store saves.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,9 +12,10 @@ use nodewell_model::Severity;
 pub(super) struct Outbox {
     limit: usize,
     by_time: BTreeSet<(Timestamp, u64)>,
+    /// The order in which a full queue drops entries: the mildest first, of these the oldest.
     by_worth: BTreeSet<(Severity, Timestamp, u64)>,
     entries: BTreeMap<u64, (Severity, Timestamp)>,
-    /// What is on its way has not to go: it would be counted as lost, and arrive.
+    /// The id that is being sent. It is not dropped: it would be counted as lost, and arrive all the same.
     held: Option<u64>,
 }
 

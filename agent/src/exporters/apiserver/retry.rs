@@ -66,7 +66,7 @@ enum RetryKind {
     Outage,
     /// The server asked to wait.
     Asked(Duration),
-    /// The next try will not be liked better, or not soon: at most so long.
+    /// The same request will be refused again, at least for a while: the wait doubles up to this.
     BackOff(Duration),
 }
 
@@ -79,8 +79,8 @@ impl Retry {
         self.failed = None;
     }
 
-    /// One that waited long enough need not wait again. `jitter` is a random
-    /// number in 0..1: it spreads the nodes of a cluster.
+    /// Plans the next try. An outage is counted from the start of the attempt, so that one which hung until its timeout
+    /// is followed at once. `jitter` is a random number in 0..1: it spreads the nodes of a cluster.
     pub(super) fn failed_since(&mut self, error: &RequestError, attempt: Attempt, jitter: f64) {
         let attempts = self.failed.as_ref().map_or(0, |failed| failed.attempts).saturating_add(1);
         self.failed = Some(FailedAttempts { last: attempt, attempts, kind: self.kind(error), jitter });

@@ -36,7 +36,7 @@ pub(super) struct ConditionContent {
 }
 
 /// Everything one apply carries.
-pub(super) type ApplySet = BTreeMap<Name, ConditionContent>;
+pub(super) type WantedConditions = BTreeMap<Name, ConditionContent>;
 
 /// What the server has, what it should have, and when the difference is due.
 #[derive(Debug)]
@@ -85,9 +85,9 @@ impl Schedule {
         Self { timing, conditions: BTreeMap::new(), dropped: BTreeSet::new(), heartbeat_due: None }
     }
 
-    /// The newest account.
+    /// Takes the newest view of all conditions.
     pub(super) fn want<'a>(&mut self, views: impl IntoIterator<Item = &'a ConditionView>, now: Duration) {
-        let wanted: ApplySet =
+        let wanted: WantedConditions =
             views.into_iter().map(|view| (view.condition.clone(), ConditionContent::of(view))).collect();
         let dropped = &mut self.dropped;
         self.conditions.retain(|name, entry| {
@@ -119,14 +119,14 @@ impl Schedule {
     }
 
     /// What an apply at this moment carries: all conditions, those that are not due as the server has them.
-    pub(super) fn apply_set(&self, now: Duration) -> ApplySet {
+    pub(super) fn wanted_conditions(&self, now: Duration) -> WantedConditions {
         self.conditions.iter().map(|(name, entry)| (name.clone(), entry.content(&self.timing, now))).collect()
     }
 
     /// The server took `set`. `jitter` in 0..1 lengthens the next heartbeat by up to a tenth.
-    pub(super) fn applied(&mut self, set: &ApplySet, now: Duration, jitter: f64) {
+    pub(super) fn applied(&mut self, wanted: &WantedConditions, now: Duration, jitter: f64) {
         self.dropped.clear();
-        for (name, content) in set {
+        for (name, content) in wanted {
             match self.conditions.get_mut(name) {
                 Some(entry) => entry.applied(content, now),
                 // It went away while the request was under way.
@@ -191,7 +191,8 @@ impl Entry {
     }
 
     fn applied(&mut self, content: &ConditionContent, now: Duration) {
-        // Where nothing was known before, the first knowledge is no change: a problem of the first seconds goes at once.
+        // Where nothing was known before, the first knowledge is no change: a problem of the first seconds goes at
+        // once.
         let knew = |sent: &ConditionContent| sent.status != ConditionStatus::Unknown;
         if self.sent.as_ref().is_some_and(|sent| knew(sent) && content.differs_from(sent)) {
             self.changed_at = Some(now);

@@ -29,7 +29,7 @@ pub(super) struct Shared {
     pub(super) stats: Arc<ApiStats>,
     pub(super) connection: Connection,
     pub(super) health: Health,
-    /// Of the Node object as it is now: a Node created again has another.
+    /// The Node object's UID; a Node that was created again has another.
     pub(super) uid: watch::Sender<Option<String>>,
     /// Counts changes of the credentials on disk.
     pub(super) credential_changes: watch::Sender<u64>,

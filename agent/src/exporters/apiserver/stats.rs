@@ -11,13 +11,13 @@ use std::{
 /// Counters of the API server exporter. Shared, updated without waiting.
 #[derive(Debug, Default)]
 pub struct ApiStats {
-    requests: Mutex<BTreeMap<(Verb, u16), u64>>,
+    requests: Mutex<BTreeMap<(RequestKind, u16), u64>>,
     dropped_events: AtomicU64,
 }
 
-/// What a request wanted.
+/// What a request is for; several kinds share an HTTP verb.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Verb {
+pub enum RequestKind {
     PatchNodeStatus,
     /// A patch that changes nothing: its answer names the Node.
     LookAtNode,
@@ -27,7 +27,7 @@ pub enum Verb {
     RenewLease,
 }
 
-impl Verb {
+impl RequestKind {
     /// The label value.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -48,22 +48,22 @@ impl Verb {
 }
 
 impl ApiStats {
-    /// Requests so far by verb and HTTP status code; code 0 is a request without an answer.
+    /// Requests so far by kind and HTTP status code; code 0 is a request without an answer.
     #[must_use]
-    pub fn requests(&self) -> Vec<(Verb, u16, u64)> {
+    pub fn requests(&self) -> Vec<(RequestKind, u16, u64)> {
         let counts = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
-        counts.iter().map(|(&(verb, code), &count)| (verb, code, count)).collect()
+        counts.iter().map(|(&(kind, code), &count)| (kind, code, count)).collect()
     }
 
-    /// Occurrences that no Event on the API server will ever count: the outbox was full, the ring moved past us, or
-    /// the server refused the object.
+    /// Occurrences that no Event on the API server will ever count: the outbox was full, the event log dropped them
+    /// before they were read, or the server refused the object.
     #[must_use]
     pub fn dropped_events(&self) -> u64 {
         self.dropped_events.load(Ordering::Relaxed)
     }
 
-    pub(super) fn count(&self, verb: Verb, code: u16) {
-        *self.requests.lock().unwrap_or_else(PoisonError::into_inner).entry((verb, code)).or_default() += 1;
+    pub(super) fn count(&self, kind: RequestKind, code: u16) {
+        *self.requests.lock().unwrap_or_else(PoisonError::into_inner).entry((kind, code)).or_default() += 1;
     }
 
     pub(super) fn drop_events(&self, count: u64) {

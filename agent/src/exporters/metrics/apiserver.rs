@@ -4,7 +4,7 @@ use nodewell_model::view::ApiserverState;
 
 use super::{
     MetricSources,
-    exposition::{Exposition, MetricType, precise},
+    exposition::{Exposition, MetricType, to_double},
 };
 
 pub(super) fn write(exposition: &mut Exposition, sources: &MetricSources) {
@@ -13,20 +13,20 @@ pub(super) fn write(exposition: &mut Exposition, sources: &MetricSources) {
     let connected = view.apiserver.state == ApiserverState::Connected;
     exposition.sample("nodewell_apiserver_connected", &[], f64::from(u8::from(connected)));
     exposition.metric("nodewell_apiserver_undelivered_events", MetricType::Gauge, "Events that wait for delivery.");
-    exposition.sample("nodewell_apiserver_undelivered_events", &[], precise(view.apiserver.undelivered));
+    exposition.sample("nodewell_apiserver_undelivered_events", &[], to_double(view.apiserver.undelivered));
     exposition.metric(
         "nodewell_apiserver_requests_total",
         MetricType::Counter,
-        "Requests by what they wanted and their code.",
+        "Requests by what they are for, and the answer's code.",
     );
-    for (verb, code, total) in sources.api.requests() {
-        let labels = [("verb", verb.as_str()), ("code", &code.to_string())];
-        exposition.sample("nodewell_apiserver_requests_total", &labels, precise(total));
+    for (kind, code, total) in sources.api.requests() {
+        let labels = [("request", kind.as_str()), ("code", &code.to_string())];
+        exposition.sample("nodewell_apiserver_requests_total", &labels, to_double(total));
     }
     exposition.metric(
         "nodewell_events_dropped_total",
         MetricType::Counter,
         "Events that the API server will never count.",
     );
-    exposition.sample("nodewell_events_dropped_total", &[], precise(sources.api.dropped_events()));
+    exposition.sample("nodewell_events_dropped_total", &[], to_double(sources.api.dropped_events()));
 }

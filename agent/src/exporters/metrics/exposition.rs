@@ -68,12 +68,13 @@ fn escaped(value: &str) -> String {
 
 /// A number of things.
 pub(super) fn count(value: usize) -> f64 {
-    precise(value as u64)
+    to_double(value as u64)
 }
 
-/// Prometheus has only doubles; past 2^53 a counter's last digits are gone, which no rate notices.
+/// `value` as a sample, inexactly: Prometheus has only doubles; past 2^53 a counter's last digits are gone, which no
+/// rate notices.
 #[expect(clippy::cast_precision_loss, reason = "see above")]
-pub(super) fn precise(value: u64) -> f64 {
+pub(super) fn to_double(value: u64) -> f64 {
     value as f64
 }
 

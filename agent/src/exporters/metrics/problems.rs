@@ -9,7 +9,7 @@ use nodewell_model::{
 
 use super::{
     MetricSources,
-    exposition::{Exposition, MetricType, count, precise},
+    exposition::{Exposition, MetricType, count, to_double},
 };
 
 pub(super) fn write(exposition: &mut Exposition, sources: &MetricSources) {
@@ -42,8 +42,9 @@ fn write_devices(exposition: &mut Exposition, hardware: &[HardwareView]) {
     }
 }
 
-/// Like Node Problem Detector, every reason that a rule could find is there from the start, with 0. Not those that a
-/// table decides, hundreds of them, nor gauges of hardware that the node may not have.
+/// Like Node Problem Detector, every reason that a rule names is there from the start, with 0. Rules with a `decoder`
+/// find their reasons in a table of codes (Xids, SXids): these are hundreds, and are there once seen. So are gauges of
+/// rules with `shows-healthy-condition = false`, whose condition a node without such hardware does not show.
 fn write_problems(exposition: &mut Exposition, sources: &MetricSources) {
     let mut tallies = sources.shared_state.tallies();
     let rules = sources.rules.borrow();
@@ -52,13 +53,13 @@ fn write_problems(exposition: &mut Exposition, sources: &MetricSources) {
         tallies.raised.entry(rule.reason.clone()).or_default();
     }
     let mut gauges: BTreeMap<(Name, Name), bool> = BTreeMap::new();
-    for rule in plain().filter(|rule| rule.watches) {
+    for rule in plain().filter(|rule| rule.shows_healthy_condition) {
         gauges.extend(rule.condition.clone().map(|condition| ((condition, rule.reason.clone()), false)));
     }
     gauges.extend(tallies.gauges.into_iter().map(|gauge| ((gauge.condition, gauge.reason), gauge.active)));
     exposition.metric("problem_counter", MetricType::Counter, "How often each reason was seen.");
     for (reason, total) in &tallies.raised {
-        exposition.sample("problem_counter", &[("reason", reason.as_str())], precise(*total));
+        exposition.sample("problem_counter", &[("reason", reason.as_str())], to_double(*total));
     }
     exposition.metric("problem_gauge", MetricType::Gauge, "1 while the problem is there, 0 once it has ended.");
     for ((condition, reason), active) in &gauges {

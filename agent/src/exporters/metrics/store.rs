@@ -1,6 +1,6 @@
-//! What is saved on the disk, and what waits for it.
+//! The store (SQLite): what it has written, and what waits to be written.
 
-use super::exposition::{Exposition, MetricType, precise};
+use super::exposition::{Exposition, MetricType, to_double};
 use crate::store::Store;
 
 pub(super) fn write(exposition: &mut Exposition, store: &Store) {
@@ -17,12 +17,12 @@ pub(super) fn write(exposition: &mut Exposition, store: &Store) {
     ];
     for (name, help, total) in counters {
         exposition.metric(name, MetricType::Counter, help);
-        exposition.sample(name, &[], precise(total));
+        exposition.sample(name, &[], to_double(total));
     }
     exposition.metric("nodewell_store_waiting_rows", MetricType::Gauge, "Rows that wait to be written.");
-    exposition.sample("nodewell_store_waiting_rows", &[], precise(stats.waiting_rows));
+    exposition.sample("nodewell_store_waiting_rows", &[], to_double(stats.waiting_rows));
     exposition.metric("nodewell_store_waiting_bytes", MetricType::Gauge, "Memory that they take.");
-    exposition.sample("nodewell_store_waiting_bytes", &[], precise(stats.waiting_bytes));
+    exposition.sample("nodewell_store_waiting_bytes", &[], to_double(stats.waiting_bytes));
     exposition.metric(
         "nodewell_store_oldest_waiting_seconds",
         MetricType::Gauge,

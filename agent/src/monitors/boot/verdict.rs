@@ -4,7 +4,7 @@ use std::{fmt::Display, sync::Arc, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
 use nodewell_faults::message;
-use nodewell_model::{BootId, Finding, FindingKind, Guard, Name, Origin, Severity};
+use nodewell_model::{BootId, Finding, FindingKind, Name, Origin, RequiredProof, Severity};
 
 use super::{
     journal::JournalEnd,
@@ -182,10 +182,10 @@ fn finding(of: BootFinding) -> Finding {
         count: 1,
         origin,
         boot_id,
-        quiet: None,
+        ends_after_quiet: None,
         ends_at_boot: false,
         action: None,
-        guard: Guard::None,
+        required_proof: RequiredProof::None,
         test: false,
     }
 }

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use nodewell_model::{Guard, Origin, Severity};
+use nodewell_model::{Origin, RequiredProof, Severity};
 use proptest::prelude::*;
 
 use super::*;
@@ -20,10 +20,10 @@ fn finding(kind: FindingKind, subject: &str, sequence: u64) -> Finding {
         count: 1,
         origin: Origin::Line { number: sequence },
         boot_id: None,
-        quiet: None,
+        ends_after_quiet: None,
         ends_at_boot: true,
         action: None,
-        guard: Guard::None,
+        required_proof: RequiredProof::None,
         test: false,
     }
 }

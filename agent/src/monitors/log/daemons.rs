@@ -17,7 +17,8 @@ pub fn monitor_names(rules: &RuleSet, reader: &Reader) -> BTreeMap<Arc<str>, Vec
     let mut monitors: BTreeMap<Arc<str>, Vec<Name>> = BTreeMap::new();
     for rule in rules.rules.iter().filter(|rule| rules.readers.get(rule.reader) == Some(reader)) {
         let watches = monitors.entry(Arc::clone(&rule.monitor)).or_default();
-        let watched = rule.condition.iter().filter(|condition| rule.watches && !watches.contains(condition));
+        let watched =
+            rule.condition.iter().filter(|condition| rule.shows_healthy_condition && !watches.contains(condition));
         let watched: Vec<Name> = watched.cloned().collect();
         watches.extend(watched);
     }

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use super::{LogSetup, checkpoint::Checkpoint, daemons::daemon_reports};
 use crate::{
-    monitors::outlet::{Outlet, Report},
+    monitors::ledger_sender::{LedgerSender, Report},
     runtime::clock,
     sources::SourceState,
 };
@@ -21,7 +21,7 @@ const CATCH_UP_GRACE: Duration = Duration::from_secs(10);
 pub(super) struct HealthReporter {
     rules: watch::Receiver<Arc<RuleSet>>,
     reader: Reader,
-    outlet: Outlet,
+    ledger_sender: LedgerSender,
     checkpoint: Checkpoint,
     caught_up: bool,
     /// The source can see, and reads what was there: reported once it has.
@@ -35,7 +35,7 @@ impl HealthReporter {
         Self {
             rules: setup.rules.clone(),
             reader: setup.reader.clone(),
-            outlet: setup.outlet.clone(),
+            ledger_sender: setup.ledger_sender.clone(),
             checkpoint: setup.checkpoint.clone(),
             caught_up: false,
             held_back: None,
@@ -80,7 +80,7 @@ impl HealthReporter {
     fn report(&mut self, state: SourceState) {
         self.heartbeat_at = clock::boottime();
         let reports = daemon_reports(&self.rules.borrow(), &self.reader, &state);
-        reports.into_iter().for_each(|report| self.outlet.blocking_send(Report::Daemon(Box::new(report))));
+        reports.into_iter().for_each(|report| self.ledger_sender.blocking_send(Report::Daemon(Box::new(report))));
         self.checkpoint.save_state(state);
     }
 }

@@ -49,13 +49,13 @@ fn bench_of(rules: &str, saved_cursors: Vec<Origin>) -> Bench {
     let loaded = load(&LoadPlan { rules, ..LoadPlan::default() });
     assert!(loaded.diagnostics.is_empty(), "{:?}", loaded.diagnostics);
     let (sender, rules) = watch::channel(Arc::new(loaded.set));
-    let (outlet, reports) = Outlet::channel();
+    let (ledger_sender, reports) = LedgerSender::channel();
     let checkpoint = Checkpoint::default();
     let setup = LogSetup {
         rules,
         reader: Reader::Kmsg,
         prover: Prover::new(HostRoots::default()),
-        outlet,
+        ledger_sender,
         stats: Stats::default().monitor(&"kernel-monitor".into()),
         started: Timestamp::now(),
         lookback: Duration::from_secs(300),
@@ -219,7 +219,7 @@ matches = ["NVRM: Xid (PCI:0000:05:00): 79, fallen"]
 reason = "GpuLost"
 type = "permanent"
 condition = "GpuUnhealthy"
-watches = false
+shows-healthy-condition = false
 pattern = '^gpu: lost'
 clears = { boot = true }
 matches = ["gpu: lost"]

@@ -198,11 +198,11 @@ async fn clear_asks_the_ledger() {
         let asked = (request.condition.as_str(), request.reason, request.subject.as_deref());
         assert_eq!(asked, ("DiskUnhealthy", None, Some("sda1")));
         assert_eq!(request.evidence.as_deref(), Some("it was\u{fffd} replaced"));
-        assert_eq!(request.as_seen.unwrap().count, 7);
+        assert_eq!(request.if_unchanged_since.unwrap().count, 7);
         done.send(2).unwrap();
     });
     let body = r#"{"condition":"DiskUnhealthy","subject":"sda1","evidence":"it was\u0007 replaced",
-        "as_seen":{"count":7,"last_seen":"2026-11-21T02:10:00Z"}}"#;
+        "if_unchanged_since":{"count":7,"last_seen":"2026-11-21T02:10:00Z"}}"#;
     let (code, answer) = fixture.post("/v1/clear", body).await;
     assert_eq!(code, 200);
     assert_golden("clear", answer);

@@ -51,8 +51,8 @@ impl LogFiles {
         }
     }
 
-    /// The rotated files that are wanted, in the order in which they were written. What lies beside a file that is still
-    /// the same is a copy of it.
+    /// The rotated files that are wanted, in the order in which they were written. What lies beside a file that is
+    /// still the same is a copy of it.
     fn rotated(&self, wanted: impl Fn(&Left) -> bool) -> Vec<Left> {
         let fixed = self.patterns.iter().filter(|pattern| is_fixed(pattern)).map(Path::new);
         let mut left: Vec<Left> =

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use nodewell_model::{Row, Table};
 
 use super::{
-    super::{Pace, account::Account},
+    super::{WritePriority, account::Account},
     hangs, row,
 };
 
@@ -25,11 +25,11 @@ fn failing() -> Account {
 #[test]
 fn the_most_urgent_rows_decide_when_all_are_written() {
     let (mut account, now) = (Account::default(), Instant::now());
-    account.put(vec![row(Table::Cursors, "a", "1")], Pace::Lazily, now);
+    account.put(vec![row(Table::Cursors, "a", "1")], WritePriority::Lazily, now);
     assert_eq!(account.due(), Some(now + Duration::from_secs(1800)));
-    account.put(vec![row(Table::Claims, "a", "1")], Pace::Soon, now);
+    account.put(vec![row(Table::Claims, "a", "1")], WritePriority::Soon, now);
     assert_eq!(account.due(), Some(now + Duration::from_millis(100)));
-    account.put(vec![row(Table::Claims, "b", "1")], Pace::Now, now);
+    account.put(vec![row(Table::Claims, "b", "1")], WritePriority::Now, now);
     assert_eq!(account.due(), Some(now));
     assert_eq!(account.take().len(), 3);
     assert_eq!(account.due(), None);
@@ -38,11 +38,11 @@ fn the_most_urgent_rows_decide_when_all_are_written() {
 #[test]
 fn rows_that_could_not_be_written_lie_under_newer_ones() {
     let (mut account, now) = (Account::default(), Instant::now());
-    account.put(vec![row(Table::Claims, "a", "old"), row(Table::Claims, "b", "old")], Pace::Now, now);
-    account.put(vec![row(Table::Totals, "gone", "old")], Pace::Now, now);
+    account.put(vec![row(Table::Claims, "a", "old"), row(Table::Claims, "b", "old")], WritePriority::Now, now);
+    account.put(vec![row(Table::Totals, "gone", "old")], WritePriority::Now, now);
     let batch = account.take();
     let bytes = batch.bytes();
-    account.put(vec![row(Table::Claims, "a", "new")], Pace::Lazily, now);
+    account.put(vec![row(Table::Claims, "a", "new")], WritePriority::Lazily, now);
     account.put_all(&[Table::Totals], Vec::new(), now);
     account.pending.put_back(batch);
     let rows: Vec<(Table, Vec<_>)> = account.pending.rows().map(|(table, rows)| (table, rows.collect())).collect();
@@ -54,13 +54,13 @@ fn rows_that_could_not_be_written_lie_under_newer_ones() {
 #[test]
 fn the_same_row_again_takes_no_more_room() {
     let (mut account, now) = (Account::default(), Instant::now());
-    account.put(big("a", MIB), Pace::Lazily, now);
+    account.put(big("a", MIB), WritePriority::Lazily, now);
     let bytes = account.pending.bytes();
     for _ in 0..100 {
-        account.put(big("a", MIB), Pace::Lazily, now);
+        account.put(big("a", MIB), WritePriority::Lazily, now);
     }
     assert_eq!(account.pending.bytes(), bytes);
-    account.put(vec![Row { table: Table::Events, key: "a".to_owned(), value: None }], Pace::Lazily, now);
+    account.put(vec![Row { table: Table::Events, key: "a".to_owned(), value: None }], WritePriority::Lazily, now);
     assert!(account.pending.bytes() < 100);
 }
 
@@ -68,7 +68,7 @@ fn the_same_row_again_takes_no_more_room() {
 fn while_nothing_can_be_saved_memory_is_bounded_and_no_put_is_saved_in_part() {
     let (mut account, now) = (failing(), Instant::now());
     for number in 0..100 {
-        account.put(big(&number.to_string(), MIB), Pace::Now, now);
+        account.put(big(&number.to_string(), MIB), WritePriority::Now, now);
         assert!(account.pending.bytes() <= 8 * MIB);
     }
     assert!(account.is_full() && account.pending.is_empty() && !account.is_flushed());
@@ -88,13 +88,13 @@ fn a_healthy_store_takes_all_rows_of_all_writers_at_once() {
 #[test]
 fn after_a_reset_nothing_is_written_before_all_owners_have_put_their_rows() {
     let (mut account, now) = (Account::default(), Instant::now());
-    account.put(vec![row(Table::Claims, "a", "1"), row(Table::Series, "s", "1")], Pace::Now, now);
+    account.put(vec![row(Table::Claims, "a", "1"), row(Table::Series, "s", "1")], WritePriority::Now, now);
     let batch = account.take();
     account.committed(&batch, now);
     assert_eq!(account.state.durable, 1);
     account.is_another(now);
     assert_eq!((account.state.resets, account.state.durable), (1, 0));
-    account.put(vec![row(Table::Claims, "a", "2")], Pace::Now, now);
+    account.put(vec![row(Table::Claims, "a", "2")], WritePriority::Now, now);
     assert!(account.due() > Some(now), "half of the rows are worse than none");
     account.put_all(&[Table::Claims], Vec::new(), now);
     assert!(account.due() > Some(now));

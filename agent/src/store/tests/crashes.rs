@@ -6,7 +6,7 @@ use nodewell_model::{Row, Table};
 use proptest::prelude::*;
 
 use super::{
-    super::{Pace, Store},
+    super::{Store, WritePriority},
     LONG, open, photograph,
 };
 
@@ -14,7 +14,7 @@ type Map = BTreeMap<(Table, String), String>;
 
 #[derive(Debug, Clone)]
 enum Step {
-    Put(Vec<Row>, Pace),
+    Put(Vec<Row>, WritePriority),
     PutAll(Vec<Table>, Vec<Row>),
     /// Waits until everything is durable.
     Flush,
@@ -31,10 +31,10 @@ fn rows() -> impl Strategy<Value = Vec<Row>> {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let pace = prop_oneof![Just(Pace::Lazily), Just(Pace::Soon), Just(Pace::Now)];
+    let priority = prop_oneof![Just(WritePriority::Lazily), Just(WritePriority::Soon), Just(WritePriority::Now)];
     let tables = proptest::sample::subsequence(TABLES.to_vec(), 0..=3);
     prop_oneof![
-        6 => (rows(), pace).prop_map(|(rows, pace)| Step::Put(rows, pace)),
+        6 => (rows(), priority).prop_map(|(rows, priority)| Step::Put(rows, priority)),
         1 => (tables, rows()).prop_map(|(tables, rows)| Step::PutAll(tables, rows)),
         2 => Just(Step::Flush),
         2 => Just(Step::Crash),
@@ -68,9 +68,9 @@ async fn check(steps: Vec<Step>) {
     for step in steps {
         let mut now = states.last().unwrap().clone();
         match step {
-            Step::Put(rows, pace) => {
+            Step::Put(rows, priority) => {
                 apply(&mut now, &rows);
-                last = store.put(rows, pace);
+                last = store.put(rows, priority);
                 states.push(now);
             }
             Step::PutAll(tables, rows) => {

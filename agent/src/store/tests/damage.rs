@@ -4,11 +4,12 @@ use std::{fs, os::unix::fs::FileExt as _, path::Path};
 
 use nodewell_model::Table;
 
-use super::{super::Pace, LONG, open, pairs, row, saved, until};
+use super::{super::WritePriority, LONG, open, pairs, row, saved, until};
 
 async fn with_one_row(directory: &Path) {
     let store = open(directory);
-    store.put((0..200).map(|n| row(Table::Claims, &format!("key {n}"), &"v".repeat(200))).collect(), Pace::Now);
+    store
+        .put((0..200).map(|n| row(Table::Claims, &format!("key {n}"), &"v".repeat(200))).collect(), WritePriority::Now);
     assert!(store.close(LONG).await);
 }
 
@@ -27,7 +28,7 @@ async fn starts_empty(directory: &Path) {
     let state = until(&store, |state| state.corruption.is_some()).await;
     assert_eq!((state.save_error, state.resets), (None, 0));
     assert_eq!(moved_aside(directory).len(), 1);
-    let ticket = store.put(vec![row(Table::Claims, "a", "1")], Pace::Now);
+    let ticket = store.put(vec![row(Table::Claims, "a", "1")], WritePriority::Now);
     assert!(store.is_durable(ticket).await);
 }
 
@@ -64,7 +65,7 @@ async fn an_empty_file_is_filled() {
     fs::write(directory.path().join("state.db"), "").unwrap();
     let store = open(directory.path());
     assert_eq!(saved(&store, Table::Claims).await, []);
-    assert!(store.is_durable(store.put(vec![row(Table::Claims, "a", "1")], Pace::Now)).await);
+    assert!(store.is_durable(store.put(vec![row(Table::Claims, "a", "1")], WritePriority::Now)).await);
     assert_eq!(moved_aside(directory.path()), Vec::<String>::new());
 }
 
@@ -94,7 +95,7 @@ async fn a_file_of_a_newer_version_is_left_alone() {
     let save_error = until(&store, |state| state.save_error.is_some()).await.save_error.unwrap();
     assert_eq!(save_error.reason.as_str(), "StateUnwritable");
     assert!(save_error.message.contains("newer nodewell"), "{}", save_error.message);
-    assert!(!store.is_durable(store.put(vec![row(Table::Claims, "a", "1")], Pace::Now)).await);
+    assert!(!store.is_durable(store.put(vec![row(Table::Claims, "a", "1")], WritePriority::Now)).await);
     assert!(!store.close(LONG).await);
     assert_eq!(fs::read(&path).unwrap(), before);
 }
@@ -103,10 +104,10 @@ async fn a_file_of_a_newer_version_is_left_alone() {
 async fn a_file_removed_under_us_is_made_again_and_filled_by_its_owners() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path());
-    assert!(store.is_durable(store.put(vec![row(Table::Claims, "a", "1")], Pace::Now)).await);
+    assert!(store.is_durable(store.put(vec![row(Table::Claims, "a", "1")], WritePriority::Now)).await);
     fs::remove_file(directory.path().join("state.db")).unwrap();
     fs::remove_file(directory.path().join("state.db-wal")).unwrap();
-    store.put(vec![row(Table::Claims, "b", "2")], Pace::Now);
+    store.put(vec![row(Table::Claims, "b", "2")], WritePriority::Now);
     let state = until(&store, |state| state.resets == 1).await;
     assert_eq!(state.save_error, None);
     let all = vec![row(Table::Claims, "a", "1"), row(Table::Claims, "b", "2")];
@@ -119,8 +120,8 @@ async fn a_file_removed_under_us_is_made_again_and_filled_by_its_owners() {
 async fn a_log_removed_under_us_is_noticed() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path());
-    assert!(store.is_durable(store.put(vec![row(Table::Claims, "a", "1")], Pace::Now)).await);
+    assert!(store.is_durable(store.put(vec![row(Table::Claims, "a", "1")], WritePriority::Now)).await);
     fs::remove_file(directory.path().join("state.db-wal")).unwrap();
-    store.put(vec![row(Table::Claims, "b", "2")], Pace::Now);
+    store.put(vec![row(Table::Claims, "b", "2")], WritePriority::Now);
     until(&store, |state| state.resets == 1).await;
 }

@@ -5,7 +5,7 @@ use std::{fs, sync::mpsc, time::Duration};
 use nodewell_model::{Row, Table};
 
 use super::{
-    super::{Pace, Store, shared::Shared},
+    super::{Store, WritePriority, shared::Shared},
     LONG, hangs, open, pairs, row, saved, until,
 };
 
@@ -20,7 +20,7 @@ async fn a_missing_directory_is_waited_for() {
     let store = open(&directory);
     assert_eq!(store.load(&[Table::Claims], LONG).await, None, "no caller waits for it");
     assert_eq!(reason(&store).await, "StateMissing");
-    let ticket = store.put(vec![row(Table::Claims, "a", "1")], Pace::Now);
+    let ticket = store.put(vec![row(Table::Claims, "a", "1")], WritePriority::Now);
     assert!(!store.is_durable(ticket).await);
     fs::create_dir_all(&directory).unwrap();
     assert_eq!(store.load_when_opened(&[Table::Claims]).await, []);
@@ -34,11 +34,11 @@ async fn a_missing_directory_is_waited_for() {
 async fn two_agents_never_share_a_file() {
     let directory = tempfile::tempdir().unwrap();
     let first = open(directory.path());
-    assert!(first.is_durable(first.put(vec![row(Table::Claims, "a", "1")], Pace::Now)).await);
+    assert!(first.is_durable(first.put(vec![row(Table::Claims, "a", "1")], WritePriority::Now)).await);
     let second = open(directory.path());
     assert_eq!(second.load(&[Table::Claims], LONG).await, None);
     assert_eq!(reason(&second).await, "StateInUse");
-    assert!(first.is_durable(first.put(vec![row(Table::Claims, "b", "2")], Pace::Now)).await);
+    assert!(first.is_durable(first.put(vec![row(Table::Claims, "b", "2")], WritePriority::Now)).await);
     assert!(first.close(LONG).await);
     let rows = second.load_when_opened(&[Table::Claims]).await;
     assert_eq!(rows.len(), 2, "the second agent goes on where the first ended");
@@ -52,7 +52,7 @@ async fn a_file_that_is_full_is_reported_and_recovers_by_deletes() {
     let mut number = 0;
     while store.watch().borrow().save_error.is_none() {
         let rows = (number..number + 1000).map(|number| row(Table::Events, &key(number), &"x".repeat(4000)));
-        let ticket = store.put(rows.collect(), Pace::Now);
+        let ticket = store.put(rows.collect(), WritePriority::Now);
         number += 1000;
         assert!(number < 20_000, "the file is bounded");
         let _ = store.is_durable(ticket).await;
@@ -60,7 +60,7 @@ async fn a_file_that_is_full_is_reported_and_recovers_by_deletes() {
     assert_eq!(reason(&store).await, "StateDiskFull");
     assert!(fs::metadata(directory.path().join("state.db")).unwrap().len() <= 64 * 1024 * 1024);
     let rows = (0..number).map(|number| Row { table: Table::Events, key: key(number), value: None });
-    let ticket = store.put(rows.collect(), Pace::Now);
+    let ticket = store.put(rows.collect(), WritePriority::Now);
     until(&store, |state| state.save_error.is_none() && state.durable >= ticket).await;
     assert!(store.close(LONG).await);
     let length = fs::metadata(directory.path().join("state.db")).unwrap().len();

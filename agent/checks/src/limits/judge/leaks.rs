@@ -1,5 +1,5 @@
-//! What grows over a day and does not stop: the kernel's own memory, open files, the node's daemons. A level proves nothing
-//! here: a large node has much of everything.
+//! What grows over a day and does not stop: the kernel's own memory, open files, the node's daemons. A level proves
+//! nothing here: a large node has much of everything.
 
 use std::{collections::BTreeMap, time::Duration};
 

@@ -18,8 +18,8 @@ use crate::{
 const EXHAUSTED: &str = "ResourceExhausted";
 /// For packets thrown away by connection tracking: long enough for a burst, short enough to be over soon.
 const DROPS: Window = Window { length: Duration::from_secs(600), start: Start::Unknown };
-/// Tasks that run or wait, for each CPU. A node whose CPUs are all in use is a good node; it is one with long queues that is
-/// too small.
+/// Tasks that run or wait, for each CPU. A node whose CPUs are all in use is a good node; it is one with long queues
+/// that is too small.
 const LONG_QUEUE: f64 = 8.0;
 
 /// Counters from reading to reading.

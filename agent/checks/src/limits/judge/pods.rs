@@ -1,5 +1,5 @@
-//! Pods that run out of their own memory again and again: single kills are the workload's business, and each has an Event of
-//! the kernel log's rule.
+//! Pods that run out of their own memory again and again: single kills are the workload's business, and each has an
+//! Event of the kernel log's rule.
 
 use std::{collections::BTreeMap, time::Duration};
 

@@ -1,5 +1,5 @@
-//! A reboot that is due: an Event at once and then daily, and a line in the node's inventory. It is no condition: nothing is
-//! broken, and tools that reboot nodes look at the file themselves.
+//! A reboot that is due: an Event at once and then daily, and a line in the node's inventory. It is no condition:
+//! nothing is broken, and tools that reboot nodes look at the file themselves.
 
 use std::time::Duration;
 

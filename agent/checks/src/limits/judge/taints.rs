@@ -1,5 +1,5 @@
-//! What taints the kernel (Documentation/admin-guide/tainted-kernels.rst): an Event for what is new, never for what was so when
-//! we first looked.
+//! What taints the kernel (Documentation/admin-guide/tainted-kernels.rst): an Event for what is new, never for what was
+//! so when we first looked.
 
 use jiff::Timestamp;
 use nodewell_hardware::DeviceEvent;

@@ -108,7 +108,7 @@ fn healthy_is_reported_when_all_have_looked() {
     let mut states = npd("", &[("permanent", "A"), ("permanent", "B")]);
     assert_eq!(states.result(0, 0, "a"), "nothing");
     let report = states.exit(1, 0, "b", 0);
-    assert!(report.is_whole);
+    assert!(report.all_reported);
     assert_eq!(shown(&report.verdict.unwrap().1.state), "healthy");
 }
 
@@ -180,7 +180,7 @@ fn so_many_in_a_row_begin_and_end_a_problem() {
 fn a_fault_before_the_count_is_reached_is_not_healthy_either() {
     let mut states = native(&plugin("a", "R", "condition = 'Sick'\nfailures = 2"));
     let report = states.exit(0, 1, "1", 0);
-    assert!(report.verdict.is_none() && !report.is_whole);
+    assert!(report.verdict.is_none() && !report.all_reported);
     assert_eq!(states.result(0, 1, "2"), "R 2");
 }
 

@@ -2,7 +2,7 @@
 
 use nodewell_model::text;
 
-use crate::service::{assessment::ServiceState, check::Pace};
+use crate::service::{assessment::ServiceState, service_probe::ProbeTiming};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
@@ -65,7 +65,7 @@ impl Streak {
     }
 
     /// Adds one answer; returns whether what is reported changed.
-    pub(super) fn take(&mut self, next: ServiceState, pace: &Pace) -> bool {
+    pub(super) fn take(&mut self, next: ServiceState, timing: &ProbeTiming) -> bool {
         let class = next.class();
         if let Some(state) = self.state.as_mut().filter(|state| state.class() == class) {
             (self.candidate, self.count) = (None, 0);
@@ -77,7 +77,7 @@ impl Streak {
         }
         self.count = if self.goes_on(class) { self.count + 1 } else { 1 };
         self.candidate = Some(class);
-        if self.count < self.needed(class, pace) {
+        if self.count < self.needed(class, timing) {
             return false;
         }
         self.owes = class == Class::Down || (self.owes && class != Class::Up);
@@ -98,11 +98,11 @@ impl Streak {
         }
     }
 
-    fn needed(&self, class: Class, pace: &Pace) -> u32 {
+    fn needed(&self, class: Class, timing: &ProbeTiming) -> u32 {
         match class {
             Class::Up if !self.owes => 1,
-            Class::Up => pace.successes,
-            Class::Down | Class::Unknown => pace.failures,
+            Class::Up => timing.successes,
+            Class::Down | Class::Unknown => timing.failures,
         }
     }
 }
@@ -126,7 +126,7 @@ mod tests {
     }
 
     fn changes(streak: &mut Streak, all: &[ServiceState]) -> Vec<bool> {
-        all.iter().map(|one| streak.take(one.clone(), &Pace::default())).collect()
+        all.iter().map(|one| streak.take(one.clone(), &ProbeTiming::default())).collect()
     }
 
     #[test]

@@ -7,9 +7,9 @@ use super::*;
 use crate::{
     service::{
         At, HttpTarget,
-        check::{Pace, ServiceKind, checks},
         observation::UnitStatus,
         probe::{Answer, Down, DownKind, Runtime, Up},
+        service_probe::{ProbeTiming, ServiceKind, service_probes},
         settings::{OwnService, ServiceSettings},
     },
     systemd::{ActiveState, BusError, LoadState, Unit},
@@ -73,7 +73,11 @@ impl Node {
     }
 
     fn with(settings: ServiceSettings) -> Self {
-        Self { judge: ServicesJudge::new(checks(&settings)), monotonic: Duration::from_mins(60), boot_id: "one" }
+        Self {
+            judge: ServicesJudge::new(service_probes(&settings)),
+            monotonic: Duration::from_mins(60),
+            boot_id: "one",
+        }
     }
 
     /// One that watches `a.service` for its operator.
@@ -83,7 +87,7 @@ impl Node {
             target: Target::Unit("a.service".to_owned()),
             condition: None,
             is_required,
-            pace: Pace::default(),
+            timing: ProbeTiming::default(),
             for_duration: OwnService::DEFAULT_FOR,
         };
         Self::with(ServiceSettings { own: vec![own], ..ServiceSettings::default() })
@@ -284,11 +288,11 @@ fn a_configured_check_has_its_own_names_and_is_always_reported() {
         subject: String::new(),
         units: Vec::new(),
     };
-    let check = Check {
+    let check = ServiceProbe {
         name: "npd".to_owned(),
         kind,
         target: Some(http()),
-        pace: Pace { failures: 1, successes: 1, ..Pace::default() },
+        timing: ProbeTiming { failures: 1, successes: 1, ..ProbeTiming::default() },
     };
     let mut node = Node { judge: ServicesJudge::new(vec![check]), ..Node::new() };
     node.sees("npd", &[down()]);

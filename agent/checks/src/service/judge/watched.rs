@@ -13,9 +13,9 @@ use crate::{
     duration_text::duration,
     service::{
         assessment::{Assessment, Context, ServiceState},
-        check::{Check, Pace, ServiceKind},
         observation::{Observation, UnitStatus},
         restarts::{FREQUENT, Restarts},
+        service_probe::{ProbeTiming, ServiceKind, ServiceProbe},
         target::Target,
     },
     systemd::Unit,
@@ -29,7 +29,7 @@ const NETWORK: &str = "container-network";
 const STOPPED: &str = "ServiceStopped";
 
 pub(super) struct WatchedService {
-    pub(super) check: Check,
+    pub(super) check: ServiceProbe,
     streak: Streak,
     /// The network that a container runtime reports on.
     network: Streak,
@@ -57,7 +57,7 @@ pub(super) struct ServiceHistory {
 }
 
 impl WatchedService {
-    pub(super) fn new(check: Check) -> Self {
+    pub(super) fn new(check: ServiceProbe) -> Self {
         let seen = matches!(&check.kind, ServiceKind::Own { is_required: true, .. } | ServiceKind::Configured { .. });
         Self {
             check,
@@ -126,7 +126,7 @@ impl WatchedService {
         self.note_endpoint(observation);
         let name = &self.check.name;
         let is_looping = self.history.restarts.get(name).is_some_and(Restarts::is_frequent);
-        let (kind, failures) = (&self.check.kind, self.check.pace.failures);
+        let (kind, failures) = (&self.check.kind, self.check.timing.failures);
         let context = Context { kind, monotonic: now.monotonic, failures, is_looping };
         let assessment = context.assessment(observation);
         self.take(assessment, now);
@@ -151,7 +151,7 @@ impl WatchedService {
                     ServiceState::Down(Fault::of("ContainerNetworkNotReady", args))
                 }
             };
-            self.network.take(state, &self.check.pace);
+            self.network.take(state, &self.check.timing);
         }
     }
 
@@ -174,7 +174,7 @@ impl WatchedService {
     }
 
     fn take(&mut self, assessment: Assessment, now: &Moment) {
-        let pace = self.check.pace;
+        let timing = self.check.timing;
         let state = match assessment {
             Assessment::Pending => return,
             Assessment::Absent => return self.forget(),
@@ -182,10 +182,10 @@ impl WatchedService {
             Assessment::Seen(state) => state,
         };
         if matches!(state, ServiceState::Up { .. }) {
-            self.note_pace(&pace, now);
+            self.note_slow(&timing, now);
         }
         let stopped = if let ServiceState::Stopped { unit } = &state { Some(unit.clone()) } else { None };
-        if let (true, Some(unit)) = (self.streak.take(state, &pace), stopped) {
+        if let (true, Some(unit)) = (self.streak.take(state, &timing), stopped) {
             self.events.push(DeviceEvent::of(STOPPED, &self.check.name, &[("unit", &unit)], now.wall));
         }
     }
@@ -199,11 +199,11 @@ impl WatchedService {
     }
 
     /// A unit has no latency, and is never slow.
-    fn note_pace(&mut self, pace: &Pace, now: &Moment) {
+    fn note_slow(&mut self, timing: &ProbeTiming, now: &Moment) {
         let latency = self.latency.unwrap_or_default();
-        let limit = SLOW.min(pace.timeout / 2);
+        let limit = SLOW.min(timing.timeout / 2);
         self.slow = if latency >= limit { self.slow.saturating_add(1) } else { 0 };
-        if self.slow == pace.failures {
+        if self.slow == timing.failures {
             let (latency, limit) = (latency.as_millis(), limit.as_millis());
             let args: MessageArgs<'_> = &[("latency", &latency), ("count", &self.slow), ("limit", &limit)];
             self.events.push(DeviceEvent::of("ServiceSlow", &self.check.name, args, now.wall));

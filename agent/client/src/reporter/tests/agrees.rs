@@ -203,8 +203,8 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1_000) })]
 
     #[test]
-    fn in_the_end_the_ledger_holds_what_was_reported_last(steps in steps(), starts_whole in any::<bool>()) {
-        let settings = ReporterSettings { starts_whole, ..ReporterSettings::new("raid") };
+    fn in_the_end_the_ledger_holds_what_was_reported_last(steps in steps(), first_report_is_complete in any::<bool>()) {
+        let settings = ReporterSettings { first_report_is_complete, ..ReporterSettings::new("raid") };
         let (mut world, mut last_reports) = (World::new(), LastReports::default());
         let mut outbox = Outbox::new(settings, world.now);
         for step in &steps {

@@ -133,7 +133,7 @@ async fn a_refused_report_with_conditions_is_made_good_by_a_full_one() {
 
 #[tokio::test(start_paused = true)]
 async fn a_daemon_that_does_not_start_whole_ends_nothing_before_all_is_reported() {
-    let settings = ReporterSettings { starts_whole: false, ..ReporterSettings::new("raid") };
+    let settings = ReporterSettings { first_report_is_complete: false, ..ReporterSettings::new("raid") };
     let mut outbox = Outbox::new(settings, Instant::now());
     assert!(!next_report(&mut outbox).await.full, "a sign of life");
     set(&mut outbox, broken("md0"));

@@ -45,7 +45,8 @@ pub(super) fn assess_map(map: &MapReading, baseline: &mut Baseline, found: &mut 
     found.faults.push(degraded(map, paths, most));
 }
 
-/// A path that fails for long, or whose disk is gone, is taken out of the map: it is not listed, and misses all the same.
+/// A path that fails for long, or whose disk is gone, is taken out of the map: it is not listed, and misses all the
+/// same.
 fn degraded(MapReading { name, .. }: &MapReading, paths: &[MapPath], most: usize) -> Fault {
     let failed: Vec<_> = paths.iter().filter(|path| !path.works).map(|path| path.device.as_str()).collect();
     let working = paths.len() - failed.len();

@@ -92,8 +92,8 @@ fn reported_by_xid(meaning: Option<Meaning>, message: String) -> Vec<Fault> {
     holding.map(fault).into_iter().collect()
 }
 
-/// Errors since the reset; where only those of its life are counted, their growth since this boot. A GPU that remaps rows
-/// contains them, and reports by other means what is not over.
+/// Errors since the reset; where only those of its life are counted, their growth since this boot. A GPU that remaps
+/// rows contains them, and reports by other means what is not over.
 fn uncorrectable(known: &Known, reading: &GpuReading) -> Option<Fault> {
     if reading.remap.is_some() {
         return None;

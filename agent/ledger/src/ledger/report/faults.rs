@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use nodewell_faults::message;
-use nodewell_model::{Finding, FindingKind, Guard, ProblemKey, Severity, SubjectKey, text};
+use nodewell_model::{Finding, FindingKind, ProblemKey, RequiredProof, Severity, SubjectKey, text};
 
 use super::{super::Ledger, Entry, Evidence, ReportHeader};
 use crate::{
@@ -68,10 +68,10 @@ impl Ledger {
             count: 1,
             origin: self.origin_of(header, "condition", n),
             boot_id: self.run.boot_id,
-            quiet: None,
+            ends_after_quiet: None,
             ends_at_boot: false,
             action: condition.action,
-            guard: Guard::None,
+            required_proof: RequiredProof::None,
             test: false,
         };
         self.count(&finding);

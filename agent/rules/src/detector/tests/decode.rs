@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use nodewell_faults::{Branch, Decoder};
 
 use super::*;
-use crate::rule::{Check, Clears};
+use crate::rule::{Clears, RecoveryCheck};
 
 fn xids() -> Rule {
     Rule {
         decoder: Some(Decoder::Xid),
-        clears: Clears { boot: true, check: Some(Check::DeviceRecovered), ..Clears::default() },
+        clears: Clears { boot: true, check: Some(RecoveryCheck::DeviceRecovered), ..Clears::default() },
         ..rule("GpuXid", r"^NVRM: (?:Xid \(|loading NVIDIA UNIX )")
     }
 }
@@ -71,7 +71,7 @@ fn events_of_before_the_start_are_history_and_what_lasts_is_not() {
 fn a_decoded_problem_is_ended_by_its_rules_check() {
     let set = set_of(vec![xids(), lasting(rule("IOError", "^x"), "DiskUnhealthy")]);
     let check = |reason| set.check_of(&Name::new(reason).unwrap());
-    assert_eq!(check("GpuXid79FallenOffBus"), Some(Check::DeviceRecovered));
-    assert_eq!(check("GpuXid999Unlisted"), Some(Check::DeviceRecovered));
+    assert_eq!(check("GpuXid79FallenOffBus"), Some(RecoveryCheck::DeviceRecovered));
+    assert_eq!(check("GpuXid999Unlisted"), Some(RecoveryCheck::DeviceRecovered));
     assert_eq!(["IOError", "GpuXidiots", "NvSwitchSXid24007SourcetrackTimeout"].map(check), [None; 3]);
 }

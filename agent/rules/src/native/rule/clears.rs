@@ -4,7 +4,7 @@ use super::{super::section::Section, RuleKind, patterns::Patterns};
 use crate::{
     draft::ReaderDraft,
     report::Report,
-    rule::{Check, Clears},
+    rule::{Clears, RecoveryCheck},
 };
 
 const KEYS: &[&str] = &["pattern", "quiet", "boot", "check"];
@@ -39,7 +39,7 @@ pub(super) fn read(rule: Section<'_>, kind: Option<RuleKind>, raises: Raises<'_>
 
 /// The ways, and whether the rule itself named one.
 fn read_ways(section: Section<'_>, reader: &ReaderDraft, report: &mut Report<'_>) -> (Clears, bool) {
-    let checks = Check::ALL.map(|check| (check.as_str(), check));
+    let checks = RecoveryCheck::ALL.map(|check| (check.as_str(), check));
     let boot = section.boolean("boot", report);
     let clears = Clears {
         patterns: Patterns::read(section, "pattern", report).texts(),

@@ -7,8 +7,18 @@ use super::super::section::Section;
 use crate::report::Report;
 
 /// What the decoder gives in their place.
-const SAID_BY_DECODERS: [&str; 10] =
-    ["type", "condition", "severity", "action", "proof", "lines", "count", "window", "revert", "watches"];
+const SAID_BY_DECODERS: [&str; 10] = [
+    "type",
+    "condition",
+    "severity",
+    "action",
+    "proof",
+    "lines",
+    "count",
+    "window",
+    "revert",
+    "shows-healthy-condition",
+];
 
 /// The decoder that the rule names, and what such a rule must and must not set.
 pub(super) fn read(section: Section<'_>, report: &mut Report<'_>) -> Option<Decoder> {

@@ -43,7 +43,7 @@ pub(super) fn read(args: &[Text], meaning: &Meaning<'_>, report: &mut Report<'_>
         severity: meaning.severity,
         condition: meaning.condition.clone(),
         decoder: None,
-        watches: true,
+        shows_healthy_condition: true,
         patterns: vec![pattern.text],
         lines,
         fields,

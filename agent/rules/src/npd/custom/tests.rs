@@ -126,7 +126,7 @@ fn what_a_log_counter_counts_is_found_and_ends() {
     assert!(push(0).is_none() && push(10).is_none());
     let found = push(20).unwrap();
     assert_eq!(found.condition.unwrap().as_str(), "FrequentUnregisterNetDevice");
-    assert_eq!((found.count, found.quiet), (3, Some(Duration::from_secs(1180))));
+    assert_eq!((found.count, found.ends_after_quiet), (3, Some(Duration::from_secs(1180))));
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! A verdict as the conditions that a problem daemon reports, each with the time since when it is so. Pure but for the
-//! clock's now.
+//! Makes the conditions that are reported from a judge's verdict, each with the time since when it holds. Pure but for
+//! the clock's now.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use nodewell_model::{Condition, ConditionStatus, Name, SubjectKey};
 
 use crate::check_process::runner::release::Release;
 
-/// Each reason that holds, and since when.
-pub(super) type Since = BTreeMap<Name, Timestamp>;
+/// For each reason of one subject that holds: since when.
+pub(super) type SinceByReason = BTreeMap<Name, Timestamp>;
 
-/// Reported of a device that is well; people see the catalogue's text for the condition.
+/// The reason of a device without a fault; people see the catalogue's text for the condition.
 const WELL: &str = "DeviceIsWell";
 const RELEASED: &str = "DevicesReleased";
 
@@ -44,7 +44,7 @@ fn worse(one: State, other: State) -> State {
 }
 
 /// What is reported of `key`; what held before holds since then.
-pub(super) fn compose(key: &SubjectKey, state: State, before: &Since) -> (Vec<Condition>, Since) {
+pub(super) fn compose(key: &SubjectKey, state: State, before: &SinceByReason) -> (Vec<Condition>, SinceByReason) {
     let conditions = match state {
         State::Healthy { message } => vec![plain(key, ConditionStatus::False, Name::fixed(WELL), message)],
         State::Unknown { reason, message } => vec![plain(key, ConditionStatus::Unknown, reason.into(), message)],
@@ -53,7 +53,8 @@ pub(super) fn compose(key: &SubjectKey, state: State, before: &Since) -> (Vec<Co
     let held = |condition: &Condition| before.get(&condition.reason).copied().unwrap_or(condition.transition);
     let dated: Vec<Condition> =
         conditions.into_iter().map(|condition| Condition { transition: held(&condition), ..condition }).collect();
-    let mut since: Since = dated.iter().map(|condition| (condition.reason.clone(), condition.transition)).collect();
+    let mut since: SinceByReason =
+        dated.iter().map(|condition| (condition.reason.clone(), condition.transition)).collect();
     if dated.iter().all(|condition| condition.status == ConditionStatus::Unknown) {
         // A fault from before an Unknown state is not a new fault after it.
         since.extend(before.iter().filter(|(reason, _)| reason.as_str() != WELL).map(|(r, time)| (r.clone(), *time)));
@@ -68,7 +69,7 @@ pub(super) fn released(key: &SubjectKey, release: &Release) -> Condition {
 }
 
 /// Whether nothing would be lost if it were forgotten.
-pub(super) fn is_healthy(since: &Since) -> bool {
+pub(super) fn is_healthy(since: &SinceByReason) -> bool {
     since.keys().all(|reason| reason.as_str() == WELL)
 }
 
@@ -85,7 +86,7 @@ fn plain(key: &SubjectKey, status: ConditionStatus, reason: Name, message: Strin
     }
 }
 
-fn faulty(key: &SubjectKey, fault: Fault, before: &Since) -> Condition {
+fn faulty(key: &SubjectKey, fault: Fault, before: &SinceByReason) -> Condition {
     let Fault { reason, severity, action, message, since } = fault;
     let held = before.get(&reason).copied();
     let condition = plain(key, ConditionStatus::True, reason, message);
@@ -123,7 +124,7 @@ mod tests {
     #[test]
     fn what_holds_keeps_its_time_and_what_is_new_has_its_own() {
         let began: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
-        let (first, since) = compose(&key(), State::Faulty(vec![fault("A", Some(began))]), &Since::new());
+        let (first, since) = compose(&key(), State::Faulty(vec![fault("A", Some(began))]), &SinceByReason::new());
         assert_eq!(first[0].transition, began);
         let (second, since) = compose(&key(), State::Faulty(vec![fault("B", None), fault("A", None)]), &since);
         assert_eq!(second[1].transition, began);

@@ -1,17 +1,21 @@
-//! Evidence that problems are over which others claim: the agent is asked which there are, and ends those that no
-//! reporter has claimed since.
+//! Ends problems that other reporters claim, on evidence of a check: a kernel log line raised the fault of a GPU, and
+//! the check of GPUs sees that it was reset. The agent lists the problems, and ends those that no reporter has claimed
+//! since the evidence was gathered.
+//!
+//! A *claim* is a reporter's statement that a problem holds; the agent's ledger ends a problem when its last claim
+//! ends.
 
 use nodewell_client::ClientError;
 use nodewell_hardware::RecoveryEvidence;
 use nodewell_model::api::{ClearRequest, ConditionProblem};
-use nodewell_rules::rule::Check;
+use nodewell_rules::rule::RecoveryCheck;
 
 use crate::check_process::link::Link;
 
 /// Evidence that waits for an agent that is away; more is forgotten, oldest first: the problem stays.
 const WAITING_LIMIT: usize = 4096;
 
-/// Evidence on its way.
+/// Evidence that the agent has not received yet.
 #[derive(Debug, Default)]
 pub(super) struct PendingRecoveries {
     waiting: Vec<RecoveryEvidence>,
@@ -52,7 +56,7 @@ impl PendingRecoveries {
 }
 
 fn is_over(ConditionProblem { condition, problem, check }: &ConditionProblem, recovery: &RecoveryEvidence) -> bool {
-    check.as_deref().and_then(Check::named) == Some(Check::DeviceRecovered)
+    check.as_deref().and_then(RecoveryCheck::named) == Some(RecoveryCheck::DeviceRecovered)
         && *condition == recovery.condition
         && problem.subject.as_ref() == Some(&recovery.subject)
         && recovery.reason.as_ref().is_none_or(|reason| *reason == problem.reason)
@@ -67,7 +71,7 @@ fn request(problem: &ConditionProblem, recovery: &RecoveryEvidence) -> ClearRequ
         subject: Some(recovery.subject.clone()),
         id: Some(problem.problem.id.clone()),
         evidence: Some(recovery.evidence.clone()),
-        as_seen: Some(problem.seen()),
+        if_unchanged_since: Some(problem.version()),
     }
 }
 
@@ -104,6 +108,6 @@ mod tests {
         assert!(!is_over_with(RecoveryEvidence { subject: "0000:06:00.0".to_owned(), ..recovery() }));
         assert!(!is_over_with(RecoveryEvidence { reason: Some(nodewell_model::Name::fixed("GpuLost")), ..recovery() }));
         let request = request(&over, &recovery());
-        assert_eq!((request.id.as_deref(), request.as_seen.map(|seen| seen.count)), (Some("1"), Some(3)));
+        assert_eq!((request.id.as_deref(), request.if_unchanged_since.map(|seen| seen.count)), (Some("1"), Some(3)));
     }
 }

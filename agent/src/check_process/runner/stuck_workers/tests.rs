@@ -33,10 +33,10 @@ impl Proc {
     }
 
     async fn found(&self) -> StuckWorkers {
-        self.found_by(Ownership { worker_group: WorkerGroup::Disk, uid: UID, cgroup: None }).await
+        self.found_by(WorkerIdentity { worker_group: WorkerGroup::Disk, uid: UID, cgroup: None }).await
     }
 
-    async fn found_by(&self, ours: Ownership) -> StuckWorkers {
+    async fn found_by(&self, ours: WorkerIdentity) -> StuckWorkers {
         let mut stuck = StuckWorkers::default();
         stuck.find(self.0.path(), &ours).await;
         stuck
@@ -121,6 +121,6 @@ async fn a_service_knows_its_own_by_the_cgroup_whatever_their_user() {
         fs::write(folder.join("cgroup"), format!("0::/nodewell.slice/{unit}\n")).unwrap();
     }
     let cgroup = Some("0::/nodewell.slice/nodewell-disk.service\n".to_owned());
-    let found = proc.found_by(Ownership { worker_group: WorkerGroup::Disk, uid: UID, cgroup }).await;
+    let found = proc.found_by(WorkerIdentity { worker_group: WorkerGroup::Disk, uid: UID, cgroup }).await;
     assert_eq!(found.summary().unwrap(), "workers stuck in the kernel at sd77; 1 since the start");
 }

@@ -4,7 +4,7 @@ mod own;
 
 use std::time::Duration;
 
-use nodewell_checks::service::{HttpTarget, Pace, ServiceSettings, Target, TargetError, Watch, socket_path};
+use nodewell_checks::service::{HttpTarget, ProbeTiming, ServiceSettings, Target, TargetError, Watch, socket_path};
 use nodewell_rules::document::{Report, Section, tables};
 
 use own::Own;
@@ -31,7 +31,7 @@ const KEYS: &[&str] = &[
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct ServicesPart {
     enabled: Option<bool>,
-    pace: PacePart,
+    timing: ProbeTimingPart,
     kubelet: Option<Watch>,
     kube_proxy: Option<Watch>,
     runtime: Option<Watch>,
@@ -43,7 +43,7 @@ pub(super) struct ServicesPart {
 
 /// How often, how long, how many times.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct PacePart {
+struct ProbeTimingPart {
     interval: Option<Duration>,
     timeout: Option<Duration>,
     failures: Option<u32>,
@@ -55,7 +55,7 @@ pub(super) fn read(file: Section<'_>, report: &mut Report<'_>) -> ServicesPart {
         let section = Section::new("[services]", table, KEYS, report);
         ServicesPart {
             enabled: section.boolean("enabled", report),
-            pace: pace(section, report),
+            timing: timing(section, report),
             kubelet: watch(section, "kubelet", http, report),
             kube_proxy: watch(section, "kube-proxy", http, report),
             runtime: watch(section, "container-runtime", |text| socket_path(text).map(Target::Cri), report),
@@ -92,18 +92,18 @@ fn watch(
     }
 }
 
-fn pace(section: Section<'_>, report: &mut Report<'_>) -> PacePart {
+fn timing(section: Section<'_>, report: &mut Report<'_>) -> ProbeTimingPart {
     let interval = section.duration("interval", report);
     if interval.is_some_and(|interval| !(SHORTEST_INTERVAL..=LONGEST_INTERVAL).contains(&interval)) {
         report.error(section.position("interval"), "\"interval\" is from 5s to a day (24h)");
     }
     let timeout = section.duration("timeout", report);
-    let longest = interval.unwrap_or(Pace::default().interval);
+    let longest = interval.unwrap_or(ProbeTiming::default().interval);
     if timeout.is_some_and(|timeout| !(SHORTEST_TIMEOUT..=longest).contains(&timeout)) {
         let message = format!("\"timeout\" is from 100ms to the interval, which is {} s", longest.as_secs());
         report.error(section.position("timeout"), message);
     }
-    PacePart {
+    ProbeTimingPart {
         interval,
         timeout,
         failures: section.number("failures", TIMES, report),
@@ -111,7 +111,7 @@ fn pace(section: Section<'_>, report: &mut Report<'_>) -> PacePart {
     }
 }
 
-impl PacePart {
+impl ProbeTimingPart {
     fn merged(self, later: Self) -> Self {
         Self {
             interval: later.interval.or(self.interval),
@@ -122,9 +122,9 @@ impl PacePart {
     }
 
     /// Over `usual`; an interval that is shorter than the usual timeout takes that with it.
-    fn resolved(&self, usual: Pace) -> Pace {
+    fn resolved(&self, usual: ProbeTiming) -> ProbeTiming {
         let interval = self.interval.unwrap_or(usual.interval);
-        Pace {
+        ProbeTiming {
             interval,
             timeout: self.timeout.unwrap_or(usual.timeout).min(interval),
             failures: self.failures.unwrap_or(usual.failures),
@@ -137,7 +137,7 @@ impl ServicesPart {
     pub(super) fn merged(self, later: Self) -> Self {
         Self {
             enabled: later.enabled.or(self.enabled),
-            pace: self.pace.merged(later.pace),
+            timing: self.timing.merged(later.timing),
             kubelet: later.kubelet.or(self.kubelet),
             kube_proxy: later.kube_proxy.or(self.kube_proxy),
             runtime: later.runtime.or(self.runtime),
@@ -149,16 +149,16 @@ impl ServicesPart {
 
     pub(super) fn resolved(self) -> ServiceSettings {
         let usual = ServiceSettings::default();
-        let pace = self.pace.resolved(usual.pace);
+        let timing = self.timing.resolved(usual.timing);
         ServiceSettings {
             enabled: self.enabled.unwrap_or(usual.enabled),
-            pace,
+            timing,
             kubelet: self.kubelet.unwrap_or(usual.kubelet),
             kube_proxy: self.kube_proxy.unwrap_or(usual.kube_proxy),
             runtime: self.runtime.unwrap_or(usual.runtime),
             docker: self.docker.unwrap_or(usual.docker),
             restarts: self.restarts.unwrap_or(usual.restarts),
-            own: self.own.into_iter().map(|own| own.resolved(pace)).collect(),
+            own: self.own.into_iter().map(|own| own.resolved(timing)).collect(),
         }
     }
 }

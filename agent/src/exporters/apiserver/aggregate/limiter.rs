@@ -1,4 +1,5 @@
-//! The limits on writes of Events: one bucket for each (reason, subject), one for all, and a reserve for each reason.
+//! The rate limits (token buckets) on writes of Events: one bucket for each (reason, subject), one for all, and a
+//! reserve for each reason.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -18,7 +19,7 @@ pub struct EventLimits {
     pub per_reason_reserve: Rate,
     /// All writes.
     pub global: Rate,
-    /// Objects that wait for delivery.
+    /// How many Events may wait for delivery.
     pub outbox: usize,
     /// Identical events are counted on one object for so long; the server forgets Events after an hour.
     pub series: Duration,

@@ -1,4 +1,5 @@
-//! Series as rows of the store, and back: only what changed is written, and what an earlier run left goes on.
+//! Saves series (identical events that share one Event object) as rows of the store, only those that changed, and loads
+//! those of an earlier run.
 
 use nodewell_ledger::Now;
 use nodewell_model::{Row, Table};

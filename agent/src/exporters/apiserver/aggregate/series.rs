@@ -1,4 +1,4 @@
-//! One Event object in the making: its message, how often it happened, and how much of that the server has.
+//! A series: identical records of an hour, which become one Event object with a count.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 
 use super::Delivery;
 
-/// Identical events of an hour. What is serialized is a row of the store, under the series' name.
+/// Identical events of an hour. Serialized it is a row of the store, whose key is the hash.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Series {
-    /// Counts up: of two that are as old, the first to come goes out first.
+    /// Counts up; of two series with one time, the lower id is sent first.
     pub(super) id: u64,
-    /// Makes the Event's name.
+    /// Is in the Event's name, which is the same however often the Event is made.
     #[serde(skip)]
     pub(super) hash: u64,
     pub(super) first: EventRecord,
@@ -24,10 +24,11 @@ pub(super) struct Series {
     pub(super) count: u64,
     /// When the hour began, by the wall clock: it goes on while no agent runs.
     opened: Timestamp,
-    /// What is identical is still counted here.
+    /// Whether further identical records are counted here, until `closes_at`.
     pub(super) open: bool,
     #[serde(skip)]
     closes_at: Duration,
+    /// Whether the Event is on the server.
     pub(super) created: bool,
     /// The count that the server has; it never goes down.
     pub(super) sent: u64,

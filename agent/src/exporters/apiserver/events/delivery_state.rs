@@ -1,8 +1,10 @@
-//! What the loop of Events knows: its series, how far the shared state's log was received, which Node it is about. Pure:
-//! it yields the rows that a store shall save, and takes back those that an earlier run left.
+//! What the loop of Events knows: its series (each becomes one Event object), how far it has read the shared state's
+//! event log, which Node the Events are about. Pure: it yields the rows that a store shall save, and loads those that an
+//! earlier run left.
 //!
-//! The ledger puts a row for every record it reports; the delivery state deletes it in the transaction that counts the
-//! record. So in whatever state the store comes back, a record either has a row of its own or is counted in a series.
+//! The ledger (the agent's account of problems and conditions) puts a row into the store for every record that it
+//! appends to the log; the delivery state deletes the row in the transaction that counts the record. So in whatever
+//! state the store comes back, a record either has a row of its own or is counted in a series.
 
 mod load;
 

@@ -15,7 +15,7 @@ use super::{
     super::aggregate::EventLimits,
     delivery_state::{DeliveryState, TABLES},
 };
-use crate::store::{Pace, Store, StoreState, Ticket};
+use crate::store::{Store, StoreState, Ticket, WritePriority};
 
 /// So long the start waits for the disk; then Events go out, and what an earlier run left comes when it comes.
 const LOAD_TIMEOUT: Duration = Duration::from_secs(2);
@@ -56,7 +56,7 @@ impl SavedDeliveryState {
         Self { deliveries, store, checkpoint, state, resets, ticket: 0, late: None }
     }
 
-    /// What an earlier run left, if the disk gives it soon; else it is news one day.
+    /// Loads what an earlier run left, if the disk answers soon; else [`Self::changed`] reports it later.
     pub(super) async fn load(&mut self) -> Option<Vec<Row>> {
         if self.deliveries.is_loaded {
             return None;
@@ -87,12 +87,12 @@ impl SavedDeliveryState {
 
     /// Saves every row that is not as the store last received it.
     pub(super) fn save(&mut self) {
-        if !self.store.is_somewhere() {
+        if !self.store.is_enabled() {
             return self.deliveries.drop_rows();
         }
         let rows = self.deliveries.take_rows();
         if !rows.is_empty() {
-            self.ticket = self.store.put(rows, Pace::Soon);
+            self.ticket = self.store.put(rows, WritePriority::Soon);
         }
     }
 
@@ -100,12 +100,12 @@ impl SavedDeliveryState {
     pub(super) fn save_all(&mut self) {
         let deletions = self.deliveries.take_deletions();
         self.store.put_all(&[Table::Series], self.deliveries.take_all_rows());
-        self.ticket = self.store.put(deletions, Pace::Soon);
+        self.ticket = self.store.put(deletions, WritePriority::Soon);
     }
 
-    /// Returns once everything is saved, or the disk is not worth waiting for.
+    /// Returns once everything up to `ticket` is on the disk, or [`DURABLE_WITHIN`] is over.
     pub(super) async fn wait_durable(store: Store, ticket: Ticket) {
-        // The server hears of it either way.
+        // The Event is sent either way.
         let _ = timeout(DURABLE_WITHIN, store.is_durable(ticket)).await;
     }
 

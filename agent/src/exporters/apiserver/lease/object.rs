@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::super::{ApiserverConfig, connection::Call, object::FIELD_MANAGER, stats::Verb};
+use super::super::{ApiserverConfig, connection::Call, object::FIELD_MANAGER, stats::RequestKind};
 
 /// All agents' Leases are here, and nothing else that is ours to write.
 pub(super) const NAMESPACE: &str = "nodewell";
@@ -19,7 +19,7 @@ pub(super) fn create(config: &ApiserverConfig, uid: Option<&str>, now: Timestamp
     let body = json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec,
     });
-    call(Verb::CreateLease, "", body)
+    call(RequestKind::CreateLease, "", body)
 }
 
 /// What a renewal carries beside the time.
@@ -39,7 +39,7 @@ pub(super) fn renew(config: &ApiserverConfig, renewal: Renewal<'_>, now: Timesta
     if let Some(uid) = renewal.new_owner {
         body["metadata"]["ownerReferences"] = owner(config, uid);
     }
-    call(Verb::RenewLease, &format!("/{}", config.node_name), body)
+    call(RequestKind::RenewLease, &format!("/{}", config.node_name), body)
 }
 
 fn spec(config: &ApiserverConfig, now: Timestamp) -> Value {
@@ -59,12 +59,16 @@ fn micro(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
 }
 
-fn call(verb: Verb, name: &str, body: Value) -> Call {
+fn call(kind: RequestKind, name: &str, body: Value) -> Call {
     let leases = format!("/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases");
     Call {
-        verb,
+        kind,
         path: format!("{leases}{name}?fieldManager={FIELD_MANAGER}"),
-        content_type: if verb == Verb::CreateLease { "application/json" } else { "application/merge-patch+json" },
+        content_type: if kind == RequestKind::CreateLease {
+            "application/json"
+        } else {
+            "application/merge-patch+json"
+        },
         body: body.to_string().into_bytes(),
         whole_answer: false,
     }

@@ -35,9 +35,9 @@ fn step(schedule: &mut Schedule, now: u64) -> Option<String> {
     if schedule.due()? > at(now) {
         return None;
     }
-    let set = schedule.apply_set(at(now));
-    schedule.applied(&set, at(now), 0.0);
-    Some(set.get("DiskUnhealthy").map_or("gone".into(), |content| format!("{}/{}", content.status, content.reason)))
+    let wanted = schedule.wanted_conditions(at(now));
+    schedule.applied(&wanted, at(now), 0.0);
+    Some(wanted.get("DiskUnhealthy").map_or("gone".into(), |content| format!("{}/{}", content.status, content.reason)))
 }
 
 fn healthy_at_zero() -> Schedule {
@@ -91,8 +91,8 @@ fn a_problem_that_returns_within_the_hold_was_never_away() {
     schedule.want(&disk(False, "DiskIsFine", 20), at(20));
     schedule.want(&disk(True, "IOError", 40), at(40));
     assert_eq!(step(&mut schedule, 100), None);
-    let set = schedule.apply_set(at(100));
-    assert_eq!(set["DiskUnhealthy"].transition, Timestamp::from_second(2).unwrap(), "the transition time stays");
+    let wanted = schedule.wanted_conditions(at(100));
+    assert_eq!(wanted["DiskUnhealthy"].transition, Timestamp::from_second(2).unwrap(), "the transition time stays");
 }
 
 #[test]
@@ -127,8 +127,8 @@ fn one_apply_carries_all_but_those_not_due_have_the_servers_content() {
     schedule.want(&two(True, False), at(0));
     step(&mut schedule, 0);
     schedule.want(&two(False, True), at(5));
-    let set = schedule.apply_set(at(5));
-    assert_eq!((set["DiskUnhealthy"].status, set["KernelUnhealthy"].status), (True, True));
+    let wanted = schedule.wanted_conditions(at(5));
+    assert_eq!((wanted["DiskUnhealthy"].status, wanted["KernelUnhealthy"].status), (True, True));
 }
 
 #[test]
@@ -144,9 +144,9 @@ fn a_dropped_condition_leaves_the_set_at_once() {
 fn a_condition_dropped_while_the_request_was_under_way_is_still_removed() {
     let mut schedule = Schedule::new(TIMING);
     schedule.want(&disk(True, "IOError", 1), at(0));
-    let set = schedule.apply_set(at(0));
+    let wanted = schedule.wanted_conditions(at(0));
     schedule.want(&[], at(1));
-    schedule.applied(&set, at(1), 0.0);
+    schedule.applied(&wanted, at(1), 0.0);
     assert!(schedule.is_urgent(at(1)));
 }
 
@@ -155,8 +155,8 @@ fn a_heartbeat_follows_the_last_success_and_jitter_only_lengthens_it() {
     let mut schedule = healthy_at_zero();
     assert_eq!(schedule.due(), Some(at(300)));
     assert!(!schedule.is_urgent(at(300)));
-    let set = schedule.apply_set(at(300));
-    schedule.applied(&set, at(300), 1.0);
+    let wanted = schedule.wanted_conditions(at(300));
+    schedule.applied(&wanted, at(300), 1.0);
     assert_eq!(schedule.due(), Some(at(630)));
 }
 
@@ -192,9 +192,9 @@ fn other_figures_of_the_same_problems_wait_for_the_heartbeat() {
         assert_eq!(step(&mut schedule, secs.into()), None);
     }
     assert_eq!(step(&mut schedule, 301).unwrap(), "True/Hot");
-    let set = schedule.apply_set(at(302));
+    let wanted = schedule.wanted_conditions(at(302));
     assert_eq!(
-        (set["DiskUnhealthy"].message.as_str(), set["DiskUnhealthy"].transition.as_second()),
+        (wanted["DiskUnhealthy"].message.as_str(), wanted["DiskUnhealthy"].transition.as_second()),
         ("369 degrees", 2)
     );
     schedule.want(&hot(99, &["b"]), at(303));

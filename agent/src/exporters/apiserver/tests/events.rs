@@ -4,7 +4,7 @@ use nodewell_model::{BootId, EventRecord, Origin, Severity, view::ApiserverState
 use serde_json::json;
 
 use super::*;
-use crate::{exporters::apiserver::Verb, shared_state::EVENT_LOG_LIMIT};
+use crate::{exporters::apiserver::RequestKind, shared_state::EVENT_LOG_LIMIT};
 
 pub(super) const EVENTS: &str = "POST /api/v1/namespaces/default/events";
 pub(super) const COUNTS: &str = "PATCH /api/v1/namespaces/default/events/";
@@ -198,7 +198,8 @@ async fn every_passing_error_is_tried_again_until_the_event_is_there() {
     bench.shared_state.events().extend([record(1, "IOError")]);
     server.until("the event", |server| server.events().len() == 1).await;
     delivered(&bench).await;
-    let created: u64 = bench.stats.requests().iter().filter(|(verb, ..)| *verb == Verb::CreateEvent).map(|r| r.2).sum();
+    let created: u64 =
+        bench.stats.requests().iter().filter(|(kind, ..)| *kind == RequestKind::CreateEvent).map(|r| r.2).sum();
     assert_eq!((created, bench.stats.dropped_events()), (7, 0));
 }
 

@@ -9,7 +9,7 @@ use super::{
     events::{COUNTS, EVENTS, delivered, record},
     *,
 };
-use crate::store::{Pace, Store, StoreOptions};
+use crate::store::{Store, StoreOptions, WritePriority};
 
 fn bench_on(server: &Server, state: &Path) -> Bench {
     let store = Store::open(StoreOptions { directory: state.to_owned() }).unwrap();
@@ -22,7 +22,7 @@ fn bench_on(server: &Server, state: &Path) -> Bench {
 /// Ends it as a crash does that comes when everything so far is on the disk; what it leaves there.
 async fn crash(mut bench: Bench, state: &Path) -> TempDir {
     let store = bench.shared_state.store();
-    assert!(store.is_durable(store.put(Vec::new(), Pace::Now)).await);
+    assert!(store.is_durable(store.put(Vec::new(), WritePriority::Now)).await);
     let left = tempfile::tempdir().unwrap();
     for name in ["state.db", "state.db-wal"] {
         std::fs::copy(state.join(name), left.path().join(name)).unwrap();
@@ -39,7 +39,9 @@ fn report(shared_state: &SharedState, record: EventRecord) {
 
 fn save(shared_state: &SharedState, record: &EventRecord) {
     let value = serde_json::to_string(record).ok();
-    shared_state.store().put(vec![Row { table: Table::Events, key: record.id.to_string(), value }], Pace::Soon);
+    shared_state
+        .store()
+        .put(vec![Row { table: Table::Events, key: record.id.to_string(), value }], WritePriority::Soon);
 }
 
 fn reasons(server: &Server) -> Vec<String> {

@@ -21,14 +21,14 @@ const MOST: usize = 256;
 /// They have no device of the node's, or one that several nodes write to: what they report depends on a network.
 const REMOTE: [&str; 13] =
     ["nfs", "nfs4", "cifs", "smb3", "smbfs", "ceph", "9p", "afs", "glusterfs", "lustre", "gfs2", "ocfs2", "virtiofs"];
-/// They are full by nature.
+/// Read-only images: always full.
 const IMAGES: [&str; 4] = ["squashfs", "iso9660", "erofs", "udf"];
 
 /// The usual mount point of cgroups, version 2.
 const CGROUPS: &str = "/sys/fs/cgroup";
 
-/// What is known of mounts and how full they are. The list is read by the thread that asks, too: the kernel waits for its
-/// own locks, and for filesystems that are asked for their options.
+/// What is known of mounts and how full they are. The list is read by the thread that asks, too: the kernel waits for
+/// its own locks, and for filesystems that are asked for their options.
 #[derive(Debug, Default)]
 pub(super) struct Filesystems {
     spaces: Spaces,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use nodewell_checks::statistics::{cpu::Stat, disk::Disk, host::Host, network::Count, space::Space};
 
 use super::{
-    super::exposition::{Exposition, MetricType, count, precise},
+    super::exposition::{Exposition, MetricType, count, to_double},
     ProcSample,
     filesystems::Mounted,
 };
@@ -50,7 +50,7 @@ fn write_host(exposition: &mut Exposition, inputs: &MetricInputs<'_>) {
         [("architecture", &**architecture), ("kernel_version", &**kernel_version), ("os_version", &**os_version)];
     exposition.sample("nodewell_node_info", &labels, 1.0);
     let reading = &inputs.sample.reading;
-    let boot = reading.stat().boot_time_secs.map(precise);
+    let boot = reading.stat().boot_time_secs.map(to_double);
     single(
         exposition,
         "nodewell_node_boot_time_seconds",
@@ -91,21 +91,21 @@ fn write_cpu(exposition: &mut Exposition, stat: &Stat, ticks_per_second: u64) {
         "nodewell_node_processes_running",
         MetricType::Gauge,
         "Threads that run or could.",
-        stat.running.map(precise),
+        stat.running.map(to_double),
     );
     single(
         exposition,
         "nodewell_node_processes_blocked",
         MetricType::Gauge,
         "Threads that wait for a disk.",
-        stat.blocked.map(precise),
+        stat.blocked.map(to_double),
     );
     single(
         exposition,
         "nodewell_node_forks_total",
         MetricType::Counter,
         "Processes and threads made.",
-        stat.forks.map(precise),
+        stat.forks.map(to_double),
     );
 }
 
@@ -117,7 +117,7 @@ fn write_memory(exposition: &mut Exposition, inputs: &MetricInputs<'_>) {
         ("nodewell_node_swap_total_bytes", "Swap space.", "SwapTotal"),
         ("nodewell_node_swap_free_bytes", "Swap space that is free.", "SwapFree"),
     ] {
-        single(exposition, name, MetricType::Gauge, help, memory.bytes(key).map(precise));
+        single(exposition, name, MetricType::Gauge, help, memory.bytes(key).map(to_double));
     }
     let events = inputs.sample.reading.vm_events();
     for (name, help, total) in [
@@ -126,7 +126,7 @@ fn write_memory(exposition: &mut Exposition, inputs: &MetricInputs<'_>) {
         ("nodewell_node_swapped_in_pages_total", "Pages read from swap.", events.pages_swapped_in),
         ("nodewell_node_swapped_out_pages_total", "Pages written to swap.", events.pages_swapped_out),
     ] {
-        single(exposition, name, MetricType::Counter, help, total.map(precise));
+        single(exposition, name, MetricType::Counter, help, total.map(to_double));
     }
 }
 
@@ -156,8 +156,8 @@ fn write_disks(exposition: &mut Exposition, disks: &[Disk]) {
     }
     type Column = fn(&nodewell_checks::statistics::disk::IoCounts) -> f64;
     let columns: [(&str, &str, Column); 3] = [
-        ("nodewell_node_disk_bytes_total", "Bytes read and written.", |way| precise(way.bytes)),
-        ("nodewell_node_disk_operations_total", "Requests done.", |way| precise(way.operations)),
+        ("nodewell_node_disk_bytes_total", "Bytes read and written.", |way| to_double(way.bytes)),
+        ("nodewell_node_disk_operations_total", "Requests done.", |way| to_double(way.operations)),
         ("nodewell_node_disk_operation_seconds_total", "Time that requests took, added up.", |way| {
             seconds(way.time_ms)
         }),
@@ -172,7 +172,7 @@ fn write_disks(exposition: &mut Exposition, disks: &[Disk]) {
 }
 
 fn seconds(milliseconds: u64) -> f64 {
-    precise(milliseconds) / 1000.0
+    to_double(milliseconds) / 1000.0
 }
 
 /// The node's own interfaces: pods' come and go by the hundred, and the kubelet knows them better.
@@ -187,7 +187,7 @@ fn write_network(exposition: &mut Exposition, inputs: &MetricInputs<'_>) {
         for interface in inputs.sample.reading.interfaces().iter().filter(|interface| !interface.is_pod_side()) {
             for (direction, column) in [("receive", received), ("transmit", sent)] {
                 let labels = [("direction", direction), ("interface", &*interface.name)];
-                exposition.sample(name, &labels, precise(interface.count(column)));
+                exposition.sample(name, &labels, to_double(interface.count(column)));
             }
         }
     }
@@ -211,7 +211,7 @@ fn write_filesystems(exposition: &mut Exposition, inputs: &MetricInputs<'_>) {
             let device = mounted.device(inputs.sample.reading.disks());
             let labels = [("device", device), ("fstype", &mounted.kind), ("mountpoint", &mounted.mount_point)];
             if !about_inodes || space.inodes > 0 {
-                exposition.sample(name, &labels, precise(column(space)));
+                exposition.sample(name, &labels, to_double(column(space)));
             }
         }
     }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use nodewell_checks::service::{OwnService, Pace, Target, TargetError, socket_address, socket_path};
+use nodewell_checks::service::{OwnService, ProbeTiming, Target, TargetError, socket_address, socket_path};
 use nodewell_rules::document::{Report, Section, TableAt};
 
-use super::{PacePart, http, pace};
+use super::{ProbeTimingPart, http, timing};
 
 const WHAT: [&str; 6] = ["unit", "http", "tcp", "unix", "cri", "docker"];
 const KEYS: &[&str] = &[
@@ -47,7 +47,7 @@ const UNIT_TYPES: [&str; 6] = [".service", ".socket", ".mount", ".timer", ".targ
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Own {
     service: OwnService,
-    pace: PacePart,
+    timing: ProbeTimingPart,
 }
 
 /// Every table without an error.
@@ -80,16 +80,16 @@ fn one(table: TableAt<'_>, report: &mut Report<'_>) -> Option<Own> {
     let condition = section.has("condition").then(|| section.required_name("condition", report)).flatten();
     let is_required = section.boolean("required", report).unwrap_or(false);
     let for_duration = for_duration(section, target.as_ref(), report);
-    let pace = pace(section, report);
+    let timing = timing(section, report);
     let service = OwnService {
         name: name?,
         target: target?,
         condition,
         is_required,
-        pace: Pace::default(),
+        timing: ProbeTiming::default(),
         for_duration: for_duration.unwrap_or(OwnService::DEFAULT_FOR),
     };
-    Some(Own { service, pace })
+    Some(Own { service, timing })
 }
 
 fn target(section: Section<'_>, report: &mut Report<'_>) -> Option<Target> {
@@ -156,7 +156,7 @@ fn for_duration(section: Section<'_>, target: Option<&Target>, report: &mut Repo
 }
 
 impl Own {
-    pub(super) fn resolved(self, usual: Pace) -> OwnService {
-        OwnService { pace: self.pace.resolved(usual), ..self.service }
+    pub(super) fn resolved(self, usual: ProbeTiming) -> OwnService {
+        OwnService { timing: self.timing.resolved(usual), ..self.service }
     }
 }

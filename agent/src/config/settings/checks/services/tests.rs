@@ -37,8 +37,8 @@ condition = "RegistryUnhealthy"
     assert!(matches!(&settings.runtime, Watch::At(Target::Cri(path)) if path.ends_with("a.sock")));
     let [etcd, registry] = settings.own.as_slice() else { panic!("{settings:?}") };
     assert_eq!((etcd.name.as_str(), etcd.is_required, etcd.for_duration.as_secs()), ("etcd.service", true, 600));
-    assert_eq!((etcd.pace.interval.as_secs(), etcd.pace.failures), (10, 5), "of [services]");
-    assert_eq!((registry.pace.interval.as_secs(), registry.pace.timeout.as_secs()), (6, 1));
+    assert_eq!((etcd.timing.interval.as_secs(), etcd.timing.failures), (10, 5), "of [services]");
+    assert_eq!((registry.timing.interval.as_secs(), registry.timing.timeout.as_secs()), (6, 1));
     assert!(matches!(&registry.target, Target::Http(target) if target.at == At::Tcp(([127, 0, 0, 1], 5000).into())));
     assert_eq!(registry.condition.as_ref().unwrap().as_str(), "RegistryUnhealthy");
 }

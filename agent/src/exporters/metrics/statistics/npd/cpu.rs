@@ -1,6 +1,6 @@
 //! `cpu` of the file: the load, the scheduler's counts, where CPUs spend their time.
 
-use super::{super::super::exposition::precise, MetricDefinition, MetricType};
+use super::{super::super::exposition::to_double, MetricDefinition, MetricType};
 
 pub(super) const DEFINITIONS: &[MetricDefinition] = &[
     MetricDefinition {
@@ -42,25 +42,25 @@ pub(super) const DEFINITIONS: &[MetricDefinition] = &[
         id: "system/processes_total",
         kind: MetricType::Counter,
         help: "Processes and threads made since boot.",
-        write: |samples, inputs| samples.only(inputs.sample.reading.stat().forks.map(precise)),
+        write: |samples, inputs| samples.only(inputs.sample.reading.stat().forks.map(to_double)),
     },
     MetricDefinition {
         id: "system/procs_running",
         kind: MetricType::Gauge,
         help: "Threads that run or could.",
-        write: |samples, inputs| samples.only(inputs.sample.reading.stat().running.map(precise)),
+        write: |samples, inputs| samples.only(inputs.sample.reading.stat().running.map(to_double)),
     },
     MetricDefinition {
         id: "system/procs_blocked",
         kind: MetricType::Gauge,
         help: "Threads that wait for a disk.",
-        write: |samples, inputs| samples.only(inputs.sample.reading.stat().blocked.map(precise)),
+        write: |samples, inputs| samples.only(inputs.sample.reading.stat().blocked.map(to_double)),
     },
     MetricDefinition {
         id: "system/interrupts_total",
         kind: MetricType::Counter,
         help: "Interrupts since boot.",
-        write: |samples, inputs| samples.only(inputs.sample.reading.stat().interrupts.map(precise)),
+        write: |samples, inputs| samples.only(inputs.sample.reading.stat().interrupts.map(to_double)),
     },
     MetricDefinition {
         id: "system/cpu_stat",

@@ -1,9 +1,10 @@
-//! `disk` of the file: what block devices did, and how full filesystems are. Times are in milliseconds, as documented there.
+//! `disk` of the file: what block devices did, and how full filesystems are. Times are in milliseconds, as documented
+//! there.
 
 use nodewell_checks::statistics::disk::{Disk, IoCounts};
 use nodewell_rules::npd::stats::DiskChoice;
 
-use super::{super::super::exposition::precise, MetricDefinition, MetricInputs, MetricType, Samples};
+use super::{super::super::exposition::to_double, MetricDefinition, MetricInputs, MetricType, Samples};
 
 pub(super) const DEFINITIONS: &[MetricDefinition] = &[
     MetricDefinition {
@@ -86,7 +87,7 @@ fn bytes_used(samples: &mut Samples<'_>, inputs: &MetricInputs<'_>) {
                 ("mount_option", &mounted.options),
                 ("state", state),
             ];
-            samples.add(&labels, precise(bytes));
+            samples.add(&labels, to_double(bytes));
         }
     }
 }
@@ -103,13 +104,13 @@ fn is_chosen(disk: &Disk, inputs: &MetricInputs<'_>) -> bool {
 }
 
 fn one_each(samples: &mut Samples<'_>, inputs: &MetricInputs<'_>, value: fn(&Disk) -> u64) {
-    chosen(inputs).for_each(|disk| samples.add(&[("device_name", &disk.name)], precise(value(disk))));
+    chosen(inputs).for_each(|disk| samples.add(&[("device_name", &disk.name)], to_double(value(disk))));
 }
 
 fn both_ways(samples: &mut Samples<'_>, inputs: &MetricInputs<'_>, value: fn(&IoCounts) -> u64) {
     for disk in chosen(inputs) {
         for (direction, way) in [("read", &disk.read), ("write", &disk.written)] {
-            samples.add(&[("device_name", &disk.name), ("direction", direction)], precise(value(way)));
+            samples.add(&[("device_name", &disk.name), ("direction", direction)], to_double(value(way)));
         }
     }
 }

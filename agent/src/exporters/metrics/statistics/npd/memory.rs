@@ -1,6 +1,6 @@
 //! `memory` of the file, in bytes.
 
-use super::{super::super::exposition::precise, MetricDefinition, MetricInputs, MetricType, Samples};
+use super::{super::super::exposition::to_double, MetricDefinition, MetricInputs, MetricType, Samples};
 
 pub(super) const DEFINITIONS: &[MetricDefinition] = &[
     MetricDefinition {
@@ -11,7 +11,7 @@ pub(super) const DEFINITIONS: &[MetricDefinition] = &[
             let words = [("free", "MemFree"), ("buffered", "Buffers"), ("cached", "Cached"), ("slab", "Slab")];
             by_state(samples, inputs, &words);
             let used = inputs.sample.reading.memory().used();
-            used.into_iter().for_each(|used| samples.add(&[("state", "used")], precise(used)));
+            used.into_iter().for_each(|used| samples.add(&[("state", "used")], to_double(used)));
         },
     },
     MetricDefinition {
@@ -22,7 +22,7 @@ pub(super) const DEFINITIONS: &[MetricDefinition] = &[
             let memory = inputs.sample.reading.memory();
             let total = memory.bytes("MemTotal").filter(|total| *total > 0);
             if let (Some(used), Some(total)) = (memory.used(), total) {
-                samples.add(&[("state", "used")], precise(used) / precise(total) * 100.0);
+                samples.add(&[("state", "used")], to_double(used) / to_double(total) * 100.0);
             }
         },
     },
@@ -46,7 +46,7 @@ pub(super) const DEFINITIONS: &[MetricDefinition] = &[
         id: "memory/unevictable_used",
         kind: MetricType::Gauge,
         help: "Memory that cannot be taken back, in bytes.",
-        write: |samples, inputs| samples.only(inputs.sample.reading.memory().bytes("Unevictable").map(precise)),
+        write: |samples, inputs| samples.only(inputs.sample.reading.memory().bytes("Unevictable").map(to_double)),
     },
     MetricDefinition {
         id: "memory/dirty_used",
@@ -59,6 +59,6 @@ pub(super) const DEFINITIONS: &[MetricDefinition] = &[
 fn by_state(samples: &mut Samples<'_>, inputs: &MetricInputs<'_>, words: &[(&str, &str)]) {
     for (state, key) in words {
         let bytes = inputs.sample.reading.memory().bytes(key);
-        bytes.into_iter().for_each(|bytes| samples.add(&[("state", state)], precise(bytes)));
+        bytes.into_iter().for_each(|bytes| samples.add(&[("state", state)], to_double(bytes)));
     }
 }

@@ -2,7 +2,7 @@
 
 use nodewell_checks::statistics::network::Count;
 
-use super::{super::super::exposition::precise, MetricDefinition, MetricInputs, MetricType, Samples};
+use super::{super::super::exposition::to_double, MetricDefinition, MetricInputs, MetricType, Samples};
 
 macro_rules! count {
     ($id:literal, $count:ident, $help:literal) => {
@@ -39,6 +39,6 @@ fn each(samples: &mut Samples<'_>, inputs: &MetricInputs<'_>, count: Count) {
         inputs.monitor.exclude_interfaces.as_ref().is_some_and(|pattern| pattern.is_match(name.as_bytes()))
     };
     for interface in inputs.sample.reading.interfaces().iter().filter(|interface| !excluded(&interface.name)) {
-        samples.add(&[("interface_name", &interface.name)], precise(interface.count(count)));
+        samples.add(&[("interface_name", &interface.name)], to_double(interface.count(count)));
     }
 }

@@ -43,12 +43,12 @@ const CHANNEL_LIMIT: usize = 1024;
 
 /// The monitors' end of the channel.
 #[derive(Debug, Clone)]
-pub struct Outlet {
+pub struct LedgerSender {
     reports: mpsc::Sender<Report>,
     room: Room,
 }
 
-impl Outlet {
+impl LedgerSender {
     /// The channel; the receiver belongs to the ledger task.
     #[must_use]
     pub fn channel() -> (Self, mpsc::Receiver<Report>) {

@@ -46,7 +46,7 @@ const RUNTIME_UNITS: [&str; 5] = [
 
 /// How often, how long and how many times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pace {
+pub struct ProbeTiming {
     pub interval: Duration,
     pub timeout: Duration,
     /// So many bad answers in a row are a problem.
@@ -57,13 +57,13 @@ pub struct Pace {
 
 /// One service that is watched.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Check {
+pub struct ServiceProbe {
     /// Unique: what is remembered has this name.
     pub name: String,
     pub kind: ServiceKind,
     /// `None`: a container runtime that has to be found.
     pub target: Option<Target>,
-    pub pace: Pace,
+    pub timing: ProbeTiming,
 }
 
 /// What it is to the node.
@@ -106,7 +106,7 @@ impl ServiceKind {
     }
 }
 
-impl Default for Pace {
+impl Default for ProbeTiming {
     /// A problem is reported after 30 s: a bad answer is followed by the next question after a quarter of the interval.
     fn default() -> Self {
         Self { interval: Duration::from_secs(20), timeout: Duration::from_secs(5), failures: 3, successes: 2 }
@@ -115,15 +115,15 @@ impl Default for Pace {
 
 /// Every check that `settings` ask for.
 #[must_use]
-pub fn checks(settings: &ServiceSettings) -> Vec<Check> {
-    let pace = settings.pace;
+pub fn service_probes(settings: &ServiceSettings) -> Vec<ServiceProbe> {
+    let timing = settings.timing;
     let of = |name: &str, kind: ServiceKind, watch: &Watch, usual: Option<Target>| {
         let target = match watch {
             Watch::Never => return None,
             Watch::Auto => usual,
             Watch::At(target) => Some(target.clone()),
         };
-        Some(Check { name: name.to_owned(), kind, target, pace })
+        Some(ServiceProbe { name: name.to_owned(), kind, target, timing })
     };
     let known = [
         of("kubelet", ServiceKind::Kubelet, &settings.kubelet, Target::kubelet()),
@@ -135,7 +135,7 @@ pub fn checks(settings: &ServiceSettings) -> Vec<Check> {
     known.into_iter().flatten().chain(restarts(settings)).chain(own).collect()
 }
 
-fn restarts(settings: &ServiceSettings) -> impl Iterator<Item = Check> {
+fn restarts(settings: &ServiceSettings) -> impl Iterator<Item = ServiceProbe> {
     let counted: [(&str, &[&str]); 4] = [
         ("FrequentKubeletRestart", &KUBELET_UNITS),
         ("FrequentContainerdRestart", &CONTAINERD_UNITS),
@@ -144,19 +144,19 @@ fn restarts(settings: &ServiceSettings) -> impl Iterator<Item = Check> {
     ];
     let wanted = counted.into_iter().filter(|_| settings.restarts);
     // A minute is soon enough for five restarts within twenty.
-    let pace = Pace { interval: settings.pace.interval * 3, ..settings.pace };
-    wanted.map(move |(condition, units)| Check {
+    let timing = ProbeTiming { interval: settings.timing.interval * 3, ..settings.timing };
+    wanted.map(move |(condition, units)| ServiceProbe {
         name: condition.to_owned(),
         kind: ServiceKind::Restarts(condition, units),
         target: None,
-        pace,
+        timing,
     })
 }
 
-fn own(service: &OwnService) -> Check {
+fn own(service: &OwnService) -> ServiceProbe {
     let condition = service.condition.clone().unwrap_or_else(|| Name::fixed("ServiceUnhealthy"));
     let kind = ServiceKind::Own { condition, is_required: service.is_required, for_duration: service.for_duration };
-    Check { name: service.name.clone(), kind, target: Some(service.target.clone()), pace: service.pace }
+    ServiceProbe { name: service.name.clone(), kind, target: Some(service.target.clone()), timing: service.timing }
 }
 
 impl Target {
