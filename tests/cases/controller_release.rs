@@ -78,7 +78,7 @@ fn is_tainted(change: &Change) -> bool {
 
 fn intends_release(change: &Change) -> bool {
     let status = &change.object["status"];
-    status["phase"] == "PodsReleased" && status["intent"]["act"] == "Release"
+    status["phase"] == "PodsReleased" && status["intent"]["op"] == "Release"
 }
 
 fn print_step(what: &str, change: &Change, from: &Change) {

@@ -12,7 +12,7 @@ use std::{
 use nodewell_reconcile::lease_deadline::LeaseDeadline;
 use nodewell_remediation::{
     action::Failed,
-    method::{Act, Call, FenceAgent},
+    method::{AgentAction, Call, FenceAgent},
     snapshot::PowerState,
 };
 
@@ -95,21 +95,21 @@ impl Agents {
     ///
     /// # Errors
     /// [`Failed::NotBegun`] only if nothing was executed.
-    pub async fn act(
+    pub async fn perform(
         &self,
         call: &Call,
-        act: Act,
+        action: AgentAction,
         options: &Options,
         lease_deadline: &LeaseDeadline,
     ) -> Result<(), Failed> {
-        let run = self.run(call, act, options).map_err(Failed::NotBegun)?;
-        let named = |text: &str| format!("{} ({}) {}: {text}", call.name, call.agent, act.name());
+        let run = self.run(call, action, options).map_err(Failed::NotBegun)?;
+        let named = |text: &str| format!("{} ({}) {}: {text}", call.name, call.agent, action.name());
         let report = match self.runner.run(run, Some(lease_deadline)).await {
             Ok(report) => report,
             Err(NoReport::NotStarted(why)) => return Err(Failed::NotBegun(named(&why))),
             Err(error @ NoReport::Lost(_)) => return Err(Failed::InDoubt(named(&error.to_string()))),
         };
-        tracing::info!(method = call.name, agent = call.agent, action = act.name(), ending = ?report.ending, "fence agent ended");
+        tracing::info!(method = call.name, agent = call.agent, action = action.name(), ending = ?report.ending, "fence agent ended");
         let output = complaint(&report, &options.secrets);
         match report.ending {
             Ending::Exited(0) => Ok(()),
@@ -122,7 +122,7 @@ impl Agents {
 
     /// The power state that the agent reports, and why it is unknown.
     pub async fn status(&self, call: &Call, options: &Options) -> (PowerState, Option<String>) {
-        let report = match self.run(call, Act::Status, options) {
+        let report = match self.run(call, AgentAction::Status, options) {
             Ok(run) => self.runner.run(run, None).await,
             Err(why) => return (PowerState::Unknown, Some(why)),
         };
@@ -136,14 +136,14 @@ impl Agents {
         }
     }
 
-    fn run(&self, call: &Call, act: Act, options: &Options) -> Result<Run, String> {
+    fn run(&self, call: &Call, action: AgentAction, options: &Options) -> Result<Run, String> {
         let path = self.folder.join(&call.agent);
         program::check(&path).map_err(|refused| format!("{} is not run: {refused}", call.agent))?;
         Ok(Run {
             program: path,
             args: Vec::new(),
             env: BTreeMap::new(),
-            stdin: stdin(act, options)?,
+            stdin: stdin(action, options)?,
             deadline: call.longest,
             limit_bytes: OUTPUT_BYTES,
         })
@@ -156,8 +156,8 @@ fn stamp(path: &std::path::Path) -> std::io::Result<Stamp> {
 }
 
 /// One option on each line: a line end in a value would be another option.
-fn stdin(act: Act, options: &Options) -> Result<String, String> {
-    let mut text = format!("action={}\n", act.name());
+fn stdin(action: AgentAction, options: &Options) -> Result<String, String> {
+    let mut text = format!("action={}\n", action.name());
     for (name, value) in &options.values {
         if value.contains(['\n', '\r', '\0']) {
             return Err(format!("the option {name} has a line end in it; take it out of the Secret"));

@@ -21,7 +21,7 @@ use nodewell_remediation::{
     api::fence::Blocker,
     facts::Node,
     guard::reason,
-    method::{Act, BuiltIn, Call, KnownConfigMaps, Read, ValidatedMethods, check, read},
+    method::{AgentAction, BuiltIn, Call, KnownConfigMaps, Read, ValidatedMethods, check, read},
     snapshot::{FencePlan, PowerState},
     time::Moment,
 };
@@ -146,7 +146,7 @@ impl<C: Configuration> NativePower<C> {
     async fn proven(&self, node: &Node, age: Duration) -> Result<Arc<ValidatedMethods>, NotProven> {
         let validated = self.validated(node, age).await?;
         self.memory().alone(&validated)?;
-        if validated.power(Act::Off).next().is_none() {
+        if validated.power(AgentAction::Off).next().is_none() {
             return Err(no_methods(node).into());
         }
         let now = self.runner.now();
@@ -173,11 +173,11 @@ impl<C: Configuration> NativePower<C> {
         Ok(())
     }
 
-    async fn act(
+    async fn perform(
         &self,
         node: &Node,
         storage: Option<&str>,
-        act: Act,
+        action: AgentAction,
         lease_deadline: &LeaseDeadline,
     ) -> Result<Vec<String>, Failed> {
         let validated = self.proven(node, Duration::ZERO).await.map_err(|error| not_begun(error.blocker))?;
@@ -185,31 +185,37 @@ impl<C: Configuration> NativePower<C> {
             return Err(Failed::NotBegun(format!("the methods of {} cut something else by now", node.name)));
         }
         let mut done = Vec::new();
-        for call in validated.power(act) {
-            if let Err(failed) = self.run(&validated.node, call, act, lease_deadline).await {
+        for call in validated.power(action) {
+            if let Err(failed) = self.run(&validated.node, call, action, lease_deadline).await {
                 return Err(self
-                    .half_done(&validated, HalfDone { call, act, failed, done: &done }, lease_deadline)
+                    .half_done(&validated, HalfDone { call, action, failed, done: &done }, lease_deadline)
                     .await);
             }
             done.push(call.name.clone());
         }
         // A storage without a method for that lets a node in again that has been rebooted: it does so itself.
-        let by_itself = act == Act::On && validated.storage_only.is_some();
+        let by_itself = action == AgentAction::On && validated.storage_only.is_some();
         if done.is_empty() && !by_itself {
-            return Err(Failed::NotBegun(format!("no method turns it {}", act.name())));
+            return Err(Failed::NotBegun(format!("no method turns it {}", action.name())));
         }
         Ok(done)
     }
 
-    async fn run(&self, node: &str, call: &Call, act: Act, lease_deadline: &LeaseDeadline) -> Result<(), Failed> {
+    async fn run(
+        &self,
+        node: &str,
+        call: &Call,
+        action: AgentAction,
+        lease_deadline: &LeaseDeadline,
+    ) -> Result<(), Failed> {
         let options = secret::options(&*self.cluster, node, call).await.map_err(Failed::NotBegun)?;
-        self.agents.act(call, act, &options, lease_deadline).await
+        self.agents.perform(call, action, &options, lease_deadline).await
     }
 
     /// The state that each method reports, all of them merged, and the first complaint.
     async fn states(&self, validated: &ValidatedMethods) -> States {
         let (mut all, mut each, mut complaint) = (Vec::new(), Vec::new(), None);
-        for call in validated.power(Act::Status) {
+        for call in validated.power(AgentAction::Status) {
             let (state, why) = match secret::options(&*self.cluster, &validated.node, call).await {
                 Ok(options) => self.agents.status(call, &options).await,
                 Err(why) => (PowerState::Unknown, Some(why)),
@@ -345,7 +351,7 @@ impl<C: Configuration> Power for NativePower<C> {
         storage: Option<&str>,
         lease_deadline: &LeaseDeadline,
     ) -> Result<Vec<String>, Failed> {
-        self.act(node, storage, Act::Off, lease_deadline).await
+        self.perform(node, storage, AgentAction::Off, lease_deadline).await
     }
 
     async fn on(
@@ -354,7 +360,7 @@ impl<C: Configuration> Power for NativePower<C> {
         storage: Option<&str>,
         lease_deadline: &LeaseDeadline,
     ) -> Result<Vec<String>, Failed> {
-        self.act(node, storage, Act::On, lease_deadline).await
+        self.perform(node, storage, AgentAction::On, lease_deadline).await
     }
 
     async fn methods(&self, node: &Node, names: &[String], lease_deadline: &LeaseDeadline) -> Result<(), Failed> {
@@ -365,8 +371,8 @@ impl<C: Configuration> Power for NativePower<C> {
         for name in names.iter().filter(|name| BuiltIn::named(name).is_none()) {
             let missing = || begun(Failed::NotBegun(format!("the method {name} is not configured any more")), &done);
             let call = validated.calls.get(name).ok_or_else(missing)?;
-            let act = if call.acts.contains(&Act::Off) { Act::Off } else { Act::On };
-            self.run(&validated.node, call, act, lease_deadline).await.map_err(|failed| begun(failed, &done))?;
+            let action = if call.actions.contains(&AgentAction::Off) { AgentAction::Off } else { AgentAction::On };
+            self.run(&validated.node, call, action, lease_deadline).await.map_err(|failed| begun(failed, &done))?;
             done.push(name.clone());
         }
         Ok(())

@@ -7,7 +7,7 @@ use std::{
 
 use super::bench::{Bench, call, until};
 use nodewell_power::agent::{Agents, Options};
-use nodewell_remediation::{action::Failed, method::Act, snapshot::PowerState};
+use nodewell_remediation::{action::Failed, method::AgentAction, snapshot::PowerState};
 
 fn options() -> Options {
     Options {
@@ -27,7 +27,7 @@ async fn an_agent_gets_its_options_on_stdin_and_nothing_else() {
         "fence_test",
         "cat > $0.stdin; env | sort > $0.env; echo $# > $0.count; ps -o sid= -p $$ > $0.sid; echo $$ > $0.pid",
     );
-    agents(&bench).act(&call(30), Act::Off, &options(), &bench.lease_deadline(60)).await.unwrap();
+    agents(&bench).perform(&call(30), AgentAction::Off, &options(), &bench.lease_deadline(60)).await.unwrap();
     assert_eq!(bench.read("fence_test.stdin"), "action=off\nip=1.2.3.4\npassword=hunter2-secret\n");
     assert_eq!(bench.read("fence_test.count").trim(), "0");
     assert_eq!(bench.read("fence_test.sid").trim(), bench.read("fence_test.pid").trim(), "a session of its own");
@@ -65,7 +65,10 @@ async fn a_password_that_an_agent_prints_is_not_reported() {
     ] {
         let bench = Bench::new();
         bench.script("fence_test", script);
-        let failed = agents(&bench).act(&call(30), Act::Off, &options(), &bench.lease_deadline(60)).await.unwrap_err();
+        let failed = agents(&bench)
+            .perform(&call(30), AgentAction::Off, &options(), &bench.lease_deadline(60))
+            .await
+            .unwrap_err();
         let Failed::Refused(why) = failed else { panic!("{failed:?}") };
         assert!(!why.contains("hunter2") && why.contains("[removed]"), "{why}");
     }
@@ -83,7 +86,8 @@ async fn one_that_hangs_is_ended_with_all_that_it_has_started() {
     let bench = Bench::new();
     bench.script("fence_test", "setsid sleep 600 & echo $! > $0.far; sleep 600 & echo $! > $0.near; wait");
     let begun = Instant::now();
-    let failed = agents(&bench).act(&call(3), Act::Off, &options(), &bench.lease_deadline(60)).await.unwrap_err();
+    let failed =
+        agents(&bench).perform(&call(3), AgentAction::Off, &options(), &bench.lease_deadline(60)).await.unwrap_err();
     assert_eq!(failed, Failed::Timeout(Duration::from_secs(3)));
     assert!(begun.elapsed() < Duration::from_secs(60), "the call waited for what sleeps");
     assert!(bench.is_dead("fence_test.near") && bench.is_dead("fence_test.far"));
@@ -93,7 +97,8 @@ async fn one_that_hangs_is_ended_with_all_that_it_has_started() {
 async fn one_that_ignores_being_asked_to_end_is_killed() {
     let bench = Bench::new();
     bench.script("fence_test", "trap '' TERM; echo $$ > $0.pid; while :; do sleep 1; done");
-    let failed = agents(&bench).act(&call(3), Act::Off, &options(), &bench.lease_deadline(60)).await.unwrap_err();
+    let failed =
+        agents(&bench).perform(&call(3), AgentAction::Off, &options(), &bench.lease_deadline(60)).await.unwrap_err();
     assert_eq!(failed, Failed::Timeout(Duration::from_secs(3)));
     assert!(bench.is_dead("fence_test.pid"));
 }
@@ -102,7 +107,7 @@ async fn one_that_ignores_being_asked_to_end_is_killed() {
 async fn what_it_leaves_behind_ends_with_it() {
     let bench = Bench::new();
     bench.script("fence_test", "setsid sh -c 'sleep 600' >/dev/null 2>&1 & echo $! > $0.far; exit 0");
-    agents(&bench).act(&call(30), Act::Off, &options(), &bench.lease_deadline(60)).await.unwrap();
+    agents(&bench).perform(&call(30), AgentAction::Off, &options(), &bench.lease_deadline(60)).await.unwrap();
     assert!(bench.is_dead("fence_test.far"));
 }
 
@@ -110,8 +115,9 @@ async fn what_it_leaves_behind_ends_with_it() {
 async fn one_that_is_not_there_or_writable_by_others_is_not_begun() {
     use std::os::unix::fs::PermissionsExt;
     let bench = Bench::new();
-    let act =
-        async || agents(&bench).act(&call(30), Act::Off, &options(), &bench.lease_deadline(60)).await.unwrap_err();
+    let act = async || {
+        agents(&bench).perform(&call(30), AgentAction::Off, &options(), &bench.lease_deadline(60)).await.unwrap_err()
+    };
     assert!(matches!(act().await, Failed::NotBegun(_)));
     bench.script("fence_test", "exit 0");
     fs::set_permissions(bench.path().join("fence_test"), fs::Permissions::from_mode(0o777)).unwrap();
@@ -125,7 +131,8 @@ async fn a_line_end_in_a_secret_is_not_another_option() {
     bench.script("fence_test", "exit 0");
     let mut options = options();
     options.values.insert("password".into(), "a\naction=on".into());
-    let failed = agents(&bench).act(&call(30), Act::Off, &options, &bench.lease_deadline(60)).await.unwrap_err();
+    let failed =
+        agents(&bench).perform(&call(30), AgentAction::Off, &options, &bench.lease_deadline(60)).await.unwrap_err();
     assert!(matches!(failed, Failed::NotBegun(_)));
 }
 
@@ -135,7 +142,7 @@ async fn an_agent_ends_when_the_leaders_time_does() {
     let watch = "while :; do read up rest < /proc/uptime; echo $up > $0.lived; sleep 0.1; done";
     bench.script("fence_test", &format!("trap '' TERM; echo $$ > $0.pid; {watch}"));
     let lease_deadline = bench.lease_deadline(4);
-    let failed = agents(&bench).act(&call(60), Act::Off, &options(), &lease_deadline).await.unwrap_err();
+    let failed = agents(&bench).perform(&call(60), AgentAction::Off, &options(), &lease_deadline).await.unwrap_err();
     assert!(matches!(failed, Failed::InDoubt(_)), "{failed:?}");
     assert!(bench.is_dead("fence_test.pid"));
     // By its own report: what could not run did nothing.
@@ -153,7 +160,7 @@ async fn a_renewal_lets_it_go_on() {
     let (sender, lease_deadline) = bench.renewed(4);
     let (first, agents) = (lease_deadline.until(), agents(&bench));
     let (call, options) = (call(120), options());
-    let act = agents.act(&call, Act::Off, &options, &lease_deadline);
+    let act = agents.perform(&call, AgentAction::Off, &options, &lease_deadline);
     let renew = async {
         until(|| bench.has("fence_test.pid")).await;
         sender.send(bench.now().plus(Duration::from_secs(60))).unwrap();
@@ -171,7 +178,7 @@ async fn a_term_that_is_over_begins_nothing_and_ends_what_runs() {
     let agents = agents(&bench);
     let (call, options) = (call(60), options());
     let (sender, lease_deadline) = bench.renewed(60);
-    let mut act = Box::pin(agents.act(&call, Act::Off, &options, &lease_deadline));
+    let mut act = Box::pin(agents.perform(&call, AgentAction::Off, &options, &lease_deadline));
     tokio::select! {
         done = &mut act => panic!("{done:?}"),
         () = until(|| bench.has("fence_test.pid")) => {}
@@ -179,7 +186,10 @@ async fn a_term_that_is_over_begins_nothing_and_ends_what_runs() {
     drop(sender);
     assert!(matches!(act.await, Err(Failed::InDoubt(_))));
     assert!(bench.is_dead("fence_test.pid"));
-    assert!(matches!(agents.act(&call, Act::Off, &options, &lease_deadline).await, Err(Failed::NotBegun(_))));
+    assert!(matches!(
+        agents.perform(&call, AgentAction::Off, &options, &lease_deadline).await,
+        Err(Failed::NotBegun(_))
+    ));
 }
 
 #[tokio::test]
@@ -188,7 +198,7 @@ async fn a_future_that_is_dropped_takes_its_agent_along() {
     bench.script("fence_test", "setsid sleep 600 & echo $! > $0.far; echo $$ > $0.pid; wait");
     let agents = agents(&bench);
     let (call, options, lease_deadline) = (call(60), options(), bench.lease_deadline(60));
-    let mut act = Box::pin(agents.act(&call, Act::Off, &options, &lease_deadline));
+    let mut act = Box::pin(agents.perform(&call, AgentAction::Off, &options, &lease_deadline));
     tokio::select! {
         done = &mut act => panic!("{done:?}"),
         () = until(|| bench.has("fence_test.pid")) => {}
@@ -204,10 +214,11 @@ async fn one_that_eats_memory_or_fills_a_disk_is_stopped_by_its_limits() {
         "fence_test",
         "exec python3 -c 'b = bytearray(3 << 30); b[::4096] = b\"x\" * len(b[::4096]); print(1)'",
     );
-    let failed = agents(&bench).act(&call(60), Act::Off, &options(), &bench.lease_deadline(90)).await.unwrap_err();
+    let failed =
+        agents(&bench).perform(&call(60), AgentAction::Off, &options(), &bench.lease_deadline(90)).await.unwrap_err();
     assert!(matches!(&failed, Failed::Refused(why) if why.contains("MemoryError")), "{failed:?}");
     bench.script("fence_test", "head -c 100000000 /dev/zero > $0.big; stat -c %s $0.big > $0.size; exit 0");
-    agents(&bench).act(&call(60), Act::Off, &options(), &bench.lease_deadline(90)).await.unwrap();
+    agents(&bench).perform(&call(60), AgentAction::Off, &options(), &bench.lease_deadline(90)).await.unwrap();
     assert_eq!(bench.read("fence_test.size").trim(), (64 * 1024 * 1024).to_string());
 }
 
@@ -218,7 +229,7 @@ async fn all_that_it_starts_has_its_limits_and_goes_first_when_memory_is_short()
         "fence_test",
         "setsid bash -c 'ulimit -c; ulimit -t; ulimit -n; ulimit -u; cat /proc/self/oom_score_adj' > $0.limits; exit 0",
     );
-    agents(&bench).act(&call(20), Act::Off, &options(), &bench.lease_deadline(60)).await.unwrap();
+    agents(&bench).perform(&call(20), AgentAction::Off, &options(), &bench.lease_deadline(60)).await.unwrap();
     let limits = bench.read("fence_test.limits");
     let most = [0, 1800, 1024, 512];
     let limit_values: Vec<u64> = limits.lines().map(|line| line.parse().unwrap_or(u64::MAX)).collect();

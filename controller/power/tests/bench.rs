@@ -12,7 +12,7 @@ use std::{
 use nodewell_power::{runner::Runner, supervisor::boottime_millis};
 use nodewell_reconcile::lease_deadline::LeaseDeadline;
 use nodewell_remediation::{
-    method::{Act, Call, IdentityMethod},
+    method::{AgentAction, Call, IdentityMethod},
     time::Moment,
 };
 use tokio::{sync::watch, time::sleep};
@@ -89,7 +89,7 @@ pub(crate) fn call(longest_secs: u64) -> Call {
         identity_method: IdentityMethod::Asked,
         from_label: std::collections::BTreeSet::new(),
         storage: None,
-        acts: [Act::Off, Act::On, Act::Status].into(),
+        actions: [AgentAction::Off, AgentAction::On, AgentAction::Status].into(),
         longest: Duration::from_secs(longest_secs),
     }
 }

@@ -272,7 +272,7 @@ fn ready() -> Condition {
     Condition {
         kind: "Ready".into(),
         status: ConditionStatus::True,
-        seen: Moment(Duration::ZERO),
+        change_seen_at: Moment(Duration::ZERO),
         ..Condition::default()
     }
 }

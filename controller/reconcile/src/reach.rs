@@ -231,7 +231,7 @@ fn sees(sample: &[(String, bool)]) -> bool {
 fn suspects(snapshot: &Snapshot, now: Moment) -> Vec<Node> {
     let is_suspect = |node: &&Node| {
         let silent =
-            snapshot.kubelet_leases.get(&node.name).is_none_or(|lease| lease.stale_for(now) >= kubelet::SUSPECT);
+            snapshot.kubelet_leases.get(&node.name).is_none_or(|lease| lease.stale_for(now) >= kubelet::SUSPECT_AFTER);
         silent || snapshot.fences.contains_key(&node.name)
     };
     snapshot.nodes.values().filter(is_suspect).take(SUSPECTS).cloned().collect()

@@ -3,7 +3,7 @@
 use std::{fmt, time::Duration};
 
 use crate::{
-    api::fence::{Confirmation, DrainReport, Irreversible, NodeFence},
+    api::fence::{Confirmation, DrainReport, IntendedOp, NodeFence},
     drain::DrainRules,
     facts::{PodRef, Taint},
     message::Message,
@@ -123,12 +123,12 @@ pub enum IrreversibleOp {
 impl IrreversibleOp {
     /// What the record has to intend before it.
     #[must_use]
-    pub fn intent(&self) -> Irreversible {
+    pub fn intended(&self) -> IntendedOp {
         match self {
-            Self::PowerOff => Irreversible::PowerOff,
-            Self::PowerOn => Irreversible::PowerOn,
-            Self::Release { .. } => Irreversible::Release,
-            Self::Reap => Irreversible::Reap,
+            Self::PowerOff => IntendedOp::PowerOff,
+            Self::PowerOn => IntendedOp::PowerOn,
+            Self::Release { .. } => IntendedOp::Release,
+            Self::Reap => IntendedOp::Reap,
         }
     }
 }

@@ -87,17 +87,17 @@ pub fn decide(snapshot: &Snapshot, memory: Memory, now: Now) -> Decision {
     decide_by(fence::next, snapshot, memory, now)
 }
 
-/// The next step of one record; the automaton, or a test's.
-type Automaton = fn(&FenceInput<'_>) -> Next;
+/// The next step of one record; the state_machine, or a test's.
+type StateMachine = fn(&FenceInput<'_>) -> Next;
 
-fn decide_by(automaton: Automaton, snapshot: &Snapshot, mut memory: Memory, now: Now) -> Decision {
+fn decide_by(state_machine: StateMachine, snapshot: &Snapshot, mut memory: Memory, now: Now) -> Decision {
     judged::judge_all(&mut memory.judged, snapshot, now);
     let mut history = std::mem::take(&mut memory.history);
     history.forget(snapshot, now.moment);
     history.learn(snapshot, now);
     let storms = storms(snapshot, &mut memory, now);
     let input = EvaluationInput { snapshot, now, tally: Tally::new(snapshot, now.moment), history, storms };
-    let mut pass = Pass { automaton, input, memory, decision: Decision::default(), node_reports: BTreeMap::new() };
+    let mut pass = Pass { state_machine, input, memory, decision: Decision::default(), node_reports: BTreeMap::new() };
     records::decide(&mut pass);
     candidates::decide(&mut pass);
     pass.finish()
@@ -105,7 +105,7 @@ fn decide_by(automaton: Automaton, snapshot: &Snapshot, mut memory: Memory, now:
 
 /// What one pass makes.
 struct Pass<'a> {
-    automaton: Automaton,
+    state_machine: StateMachine,
     input: EvaluationInput<'a>,
     memory: Memory,
     decision: Decision,
@@ -114,7 +114,7 @@ struct Pass<'a> {
 
 impl Pass<'_> {
     /// Nothing leaves the controller.
-    fn is_idle(&self) -> bool {
+    fn may_not_act(&self) -> bool {
         !guard::general(self.input.snapshot).is_empty()
     }
 

@@ -24,7 +24,7 @@ use jiff::Timestamp;
 use self::{post_off_activity::PostOffActivity, steps::PolicyStep};
 pub use self::{
     release::{goes, out_of_service},
-    restore::is_cut,
+    restore::must_stay_cut_off,
 };
 use crate::{
     action::{Action, EventDraft, Op, Outcome},

@@ -141,7 +141,7 @@ impl SurveyInput<'_> {
 
     fn kubelet_lives(&self, node: &str) -> bool {
         let lease = self.snapshot.kubelet_leases.get(node);
-        lease.is_some_and(|lease| lease.stale_for(self.now.moment) < kubelet::GIVEN_UP)
+        lease.is_some_and(|lease| lease.stale_for(self.now.moment) < kubelet::NODE_MONITOR_GRACE)
     }
 
     fn lease(&self, node: &Node) -> Option<&LeaseView> {
@@ -158,7 +158,7 @@ impl SurveyInput<'_> {
         let (since, sign, timeout) = match self.lease(node) {
             Some(lease) => {
                 let lasts = lease.duration.max(self.timeouts.lease);
-                (lease.seen, SilenceSign::Lease { renewed: lease.renewed }, lasts)
+                (lease.change_seen_at, SilenceSign::Lease { renewed: lease.renewed }, lasts)
             }
             None => (self.oldest_heartbeat_since(node)?, SilenceSign::Heartbeats, self.timeouts.heartbeat),
         };

@@ -1,11 +1,11 @@
-//! Every text of a blocker, an Event and a condition that the controller writes, from the catalogue in `messages/`.
+//! Every text of a blocker, an Event and a condition that the controller writes, from the files in `messages/`.
 
 use std::sync::LazyLock;
 
 use nodewell_message::Catalogue;
 pub use nodewell_message::MessageArgs;
 
-static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
+static MESSAGES: LazyLock<Catalogue> = LazyLock::new(|| {
     Catalogue::read(&[
         include_str!("../messages/guards.toml"),
         include_str!("../messages/fence.toml"),
@@ -17,7 +17,7 @@ static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
 /// All of them, for the reference.
 #[must_use]
 pub fn messages() -> &'static Catalogue {
-    &CATALOGUE
+    &MESSAGES
 }
 
 /// A reason and its text: `REASON/variant` is the key of one of several.
@@ -31,7 +31,7 @@ impl Message {
     /// The message of `key` with its arguments.
     #[must_use]
     pub fn of(key: &str, args: MessageArgs<'_>) -> Self {
-        Self { reason: reason(key).to_owned(), text: CATALOGUE.compose(key, args) }
+        Self { reason: reason(key).to_owned(), text: MESSAGES.compose(key, args) }
     }
 
     /// One without arguments.
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn the_catalogue_may_ship() {
-        assert_eq!(CATALOGUE.diagnostics(), [""; 0]);
+        assert_eq!(MESSAGES.diagnostics(), [""; 0]);
     }
 
     #[test]

@@ -76,13 +76,13 @@ impl BuiltIn {
 
 /// What an agent is asked for. `reboot` is none: its answer cannot be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Act {
+pub enum AgentAction {
     On,
     Off,
     Status,
 }
 
-impl Act {
+impl AgentAction {
     /// The value of the agents' option `action`.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -184,9 +184,9 @@ pub struct Call {
     /// Options that were written for all nodes with a label, by the agent's own names.
     pub from_label: BTreeSet<String>,
     pub storage: Option<String>,
-    /// What the agent is asked for in its steps.
-    pub acts: BTreeSet<Act>,
-    /// The longest that the agent may take for one act: twice its `power_timeout`, and 10 s for logins.
+    /// The actions that it is run for.
+    pub actions: BTreeSet<AgentAction>,
+    /// The longest that the agent may take for one action: twice its `power_timeout`, and 10 s for logins.
     pub longest: Duration,
 }
 
@@ -207,17 +207,17 @@ pub struct ValidatedMethods {
 }
 
 impl ValidatedMethods {
-    /// The calls of power management that take part in `act`, in order.
-    pub fn power(&self, act: Act) -> impl Iterator<Item = &Call> {
+    /// The calls of power management that take part in `action`, in order.
+    pub fn power(&self, action: AgentAction) -> impl Iterator<Item = &Call> {
         let calls = self.power_management.iter().filter_map(|name| self.calls.get(name));
-        calls.filter(move |call| call.acts.contains(&act))
+        calls.filter(move |call| call.actions.contains(&action))
     }
 
     /// The longest that off or on may take with all its methods, one after the other.
     #[must_use]
     pub fn longest(&self) -> Duration {
-        let of = |act| self.power(act).map(|call| call.longest).sum::<Duration>();
-        of(Act::Off).max(of(Act::On))
+        let of = |action| self.power(action).map(|call| call.longest).sum::<Duration>();
+        of(AgentAction::Off).max(of(AgentAction::On))
     }
 }
 

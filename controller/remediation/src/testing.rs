@@ -39,8 +39,14 @@ pub(crate) fn node(name: &str) -> Node {
     node
 }
 
-pub(crate) fn set_condition(node: &mut Node, kind: &str, status: ConditionStatus, reason: &str, seen: Moment) {
+pub(crate) fn set_condition(
+    node: &mut Node,
+    kind: &str,
+    status: ConditionStatus,
+    reason: &str,
+    change_seen_at: Moment,
+) {
     node.conditions.retain(|condition| condition.kind != kind);
     let (kind, reason) = (kind.to_owned(), reason.to_owned());
-    node.conditions.push(Condition { kind, status, reason, seen, ..Condition::default() });
+    node.conditions.push(Condition { kind, status, reason, change_seen_at, ..Condition::default() });
 }

@@ -14,7 +14,7 @@ const KUBELET: u16 = 10250;
 /// One retransmission of a SYN fits.
 const CONNECT: Duration = Duration::from_millis(1500);
 const PROBES_APART: Duration = Duration::from_secs(5);
-/// Irreversible acts read it again right before; between them this is how late the rest hears.
+/// IntendedOp acts read it again right before; between them this is how late the rest hears.
 const SWITCH_APART: Duration = Duration::from_secs(2);
 
 /// Tries a node by a connection to its kubelet. Refused is answered: a kernel is alive there.

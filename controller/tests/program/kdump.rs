@@ -108,7 +108,7 @@ fn look_around(cache: &Cache, clock: Clock) {
             holder: format!("n{number}"),
             renewed,
             duration: Duration::from_secs(40),
-            seen: now,
+            change_seen_at: now,
         };
         cache.apply_lease(LeaseKind::Kubelet, &format!("n{number}"), lease);
     }

@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use nodewell_controller::config::{Config, Settings};
-use nodewell_remediation::facts::CATALOGUE;
+use nodewell_remediation::facts::AGENT_CONDITION_TYPES;
 use serde_json::Value;
 
 const WRITES: [&str; 6] = ["create", "update", "patch", "delete", "deletecollection", "*"];
@@ -64,13 +64,16 @@ fn the_policy_for_agents_knows_their_catalogue_and_no_more() {
     });
     let variables = policy.unwrap()["spec"]["variables"].as_array().unwrap();
     let types = variables.iter().find(|variable| variable["name"] == "types").unwrap();
-    assert_eq!(quoted(types["expression"].as_str().unwrap()), CATALOGUE);
+    assert_eq!(quoted(types["expression"].as_str().unwrap()), AGENT_CONDITION_TYPES);
 
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../agent/rules/shipped");
     let texts = fs::read_dir(folder).unwrap().map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap());
     let mut shipped: Vec<String> = texts.flat_map(|text| conditions_of(&text)).collect();
     shipped.sort();
-    assert_eq!(shipped, CATALOGUE, "facts/catalogue.rs and nodewell-admission.yaml follow agent/rules/shipped");
+    assert_eq!(
+        shipped, AGENT_CONDITION_TYPES,
+        "facts/agent_condition_types.rs and nodewell-admission.yaml follow agent/rules/shipped"
+    );
 }
 
 fn conditions_of(text: &str) -> Vec<String> {

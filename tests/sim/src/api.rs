@@ -76,7 +76,7 @@ impl SimCluster {
             Fate::Dies => return self.die().await,
             Fate::Answered | Fate::Unheard | Fate::DiesAfter => {}
         }
-        if self.is_cut() {
+        if self.must_stay_cut_off() {
             return self.silence().await;
         }
         let answer = effect(&mut self.truth.borrow_mut());
@@ -84,7 +84,7 @@ impl SimCluster {
         match fate {
             Fate::Unheard => self.silence().await,
             Fate::DiesAfter => self.die().await,
-            _ if self.is_cut() => self.silence().await,
+            _ if self.must_stay_cut_off() => self.silence().await,
             _ => answer,
         }
     }
@@ -111,9 +111,9 @@ impl SimCluster {
         (fate, truth.random.millis(1, 15), truth.random.millis(1, 15))
     }
 
-    fn is_cut(&self) -> bool {
+    fn must_stay_cut_off(&self) -> bool {
         let truth = self.truth.borrow();
-        truth.is_cut(self.replica)
+        truth.must_stay_cut_off(self.replica)
     }
 
     async fn silence<T>(&self) -> Result<T, ApiError> {

@@ -91,7 +91,7 @@ async fn ask_etcd(truth: &Shared, number: usize, cache: &Cache) {
     loop {
         let total = truth.borrow().scenario.control_planes;
         let blind = truth.borrow().scenario.mutation == Mutation::BlindToQuorum;
-        let (now, cut) = (truth.borrow().now(), truth.borrow().is_cut(number));
+        let (now, cut) = (truth.borrow().now(), truth.borrow().must_stay_cut_off(number));
         let healthy = if blind { total } else { truth.borrow().members(now).len() };
         cache.set_etcd(if cut { Quorum::Unknown } else { Quorum::Members { healthy, total } }, BTreeMap::new());
         let themed = truth.borrow().scenario.theme == Theme::ControlPlane;
@@ -108,7 +108,7 @@ async fn watch(truth: &Shared, number: usize, cache: &Cache, clock: Clock) {
         sleep(Duration::from_millis(200)).await;
         let lag = truth.borrow_mut().random.millis(20, 400);
         let now = truth.borrow().now();
-        if truth.borrow().replicas[number].deaf > now || truth.borrow().is_cut(number) {
+        if truth.borrow().replicas[number].deaf > now || truth.borrow().must_stay_cut_off(number) {
             continue;
         }
         if store.is_another(truth) {

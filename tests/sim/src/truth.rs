@@ -152,7 +152,7 @@ impl Truth {
 
     /// A replica does not reach the API server, or the API server answers no client.
     #[must_use]
-    pub fn is_cut(&self, replica: usize) -> bool {
+    pub fn must_stay_cut_off(&self, replica: usize) -> bool {
         let now = self.now();
         let down = self.store.down > now || !self.has_quorum(now);
         down || self.replicas[replica].cut > now || !self.host_is_well(replica, now)

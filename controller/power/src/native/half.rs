@@ -3,7 +3,7 @@
 use nodewell_reconcile::{cluster::Configuration, lease_deadline::LeaseDeadline};
 use nodewell_remediation::{
     action::Failed,
-    method::{Act, Call, Plug, ValidatedMethods},
+    method::{AgentAction, Call, Plug, ValidatedMethods},
     snapshot::PowerState,
 };
 
@@ -12,7 +12,7 @@ use super::{NativePower, begun, secret};
 /// An act whose methods `done` have acted when `call` failed.
 pub(super) struct HalfDone<'a> {
     pub(super) call: &'a Call,
-    pub(super) act: Act,
+    pub(super) action: AgentAction,
     pub(super) failed: Failed,
     pub(super) done: &'a [String],
 }
@@ -24,12 +24,12 @@ impl<C: Configuration> NativePower<C> {
     pub(super) async fn half_done(
         &self,
         validated: &ValidatedMethods,
-        HalfDone { call, act, failed, done }: HalfDone<'_>,
+        HalfDone { call, action, failed, done }: HalfDone<'_>,
         lease_deadline: &LeaseDeadline,
     ) -> Failed {
         let untouched = matches!(failed, Failed::NotBegun(_));
         let failed = begun(failed, done);
-        if act != Act::Off || done.is_empty() || !(untouched || self.is_on(&validated.node, call).await) {
+        if action != AgentAction::Off || done.is_empty() || !(untouched || self.is_on(&validated.node, call).await) {
             return failed;
         }
         let mut undone = Vec::new();
@@ -54,9 +54,10 @@ impl<C: Configuration> NativePower<C> {
         off: &Call,
         lease_deadline: &LeaseDeadline,
     ) -> Result<(), Failed> {
-        let mut candidates = validated.power(Act::On).filter(|on| on.name == off.name || Plug::of(on) == Plug::of(off));
+        let mut candidates =
+            validated.power(AgentAction::On).filter(|on| on.name == off.name || Plug::of(on) == Plug::of(off));
         let missing = || Failed::NotBegun("no method turns it on".to_owned());
-        self.run(&validated.node, candidates.next().ok_or_else(missing)?, Act::On, lease_deadline).await
+        self.run(&validated.node, candidates.next().ok_or_else(missing)?, AgentAction::On, lease_deadline).await
     }
 }
 

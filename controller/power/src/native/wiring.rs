@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use nodewell_remediation::{
-    method::{Act, Call, IdentityMethod, KnownConfigMaps, ValidatedMethods},
+    method::{AgentAction, Call, IdentityMethod, KnownConfigMaps, ValidatedMethods},
     time::Moment,
 };
 
@@ -61,7 +61,7 @@ impl Wiring {
     /// Other nodes may hang on the plugs of this one; which, and what to do.
     pub(super) fn check(&self, validated: &ValidatedMethods) -> Result<(), WiringError> {
         let calls = validated
-            .power(Act::Off)
+            .power(AgentAction::Off)
             .filter(|call| call.storage.is_none() && call.identity_method != IdentityMethod::Asked);
         let calls: Vec<&Call> = calls.collect();
         if calls.is_empty() {

@@ -113,7 +113,7 @@ mod tests {
     use nodewell_remediation::{
         api::{
             Meta,
-            fence::{Intent, Irreversible, NodeFenceSpec, NodeFenceStatus},
+            fence::{IntendedOp, Intent, NodeFenceSpec, NodeFenceStatus},
         },
         facts::Node,
         time::Moment,
@@ -136,7 +136,7 @@ mod tests {
     /// A record of node "a" with a cycle of an earlier record, one of its own, and one that is intended.
     fn fence(uid: &str, version: &str) -> NodeFence {
         let metadata = Meta { name: "a".into(), uid: uid.into(), resource_version: version.into(), ..Meta::default() };
-        let intent = Intent { act: Irreversible::PowerOff, epoch: 1, at: at(30), pods: 0 };
+        let intent = Intent { op: IntendedOp::PowerOff, epoch: 1, at: at(30), pods: 0 };
         let status = NodeFenceStatus {
             earlier_cycles: vec![at(10)],
             cycles: vec![at(20)],

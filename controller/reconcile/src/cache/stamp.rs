@@ -34,7 +34,8 @@ pub(super) fn node(before: Option<&Node>, node: &mut Node, now: Moment) -> bool 
     let before = before.filter(|before| before.uid == node.uid);
     for condition in &mut node.conditions {
         let known = before.and_then(|before| before.condition(&condition.kind));
-        condition.seen = known.filter(|known| known.status == condition.status).map_or(now, |known| known.seen);
+        condition.change_seen_at =
+            known.filter(|known| known.status == condition.status).map_or(now, |known| known.change_seen_at);
     }
     before.is_none_or(|before| differs(before, node))
 }
@@ -58,10 +59,10 @@ fn reported_conditions(node: &Node) -> impl Iterator<Item = (&str, ConditionStat
 /// Stamps the Lease; true if a decision should follow at once.
 pub(super) fn lease(before: Option<&LeaseView>, lease: &mut LeaseView, now: Moment) -> bool {
     let Some(before) = before else {
-        lease.seen = now;
+        lease.change_seen_at = now;
         return true;
     };
     let moved = before.renewed != lease.renewed || before.holder != lease.holder;
-    lease.seen = if moved { now } else { before.seen };
-    moved && before.stale_for(now) > kubelet::LATE
+    lease.change_seen_at = if moved { now } else { before.change_seen_at };
+    moved && before.stale_for(now) > kubelet::OVERDUE_AFTER
 }

@@ -31,7 +31,7 @@ fn lease(renewed: i64) -> LeaseView {
         holder: "a".into(),
         renewed: Some(Timestamp::constant(renewed, 0)),
         duration: Duration::from_secs(40),
-        seen: Moment::default(),
+        change_seen_at: Moment::default(),
     }
 }
 
@@ -41,7 +41,7 @@ fn fence(uid: &str, version: &str) -> NodeFence {
 }
 
 fn ready_since(cache: &Cache) -> Duration {
-    cache.with(|snapshot| snapshot.nodes["a"].condition("Ready").expect("it was applied").seen.0)
+    cache.with(|snapshot| snapshot.nodes["a"].condition("Ready").expect("it was applied").change_seen_at.0)
 }
 
 pub(super) async fn pass(secs: u64) {

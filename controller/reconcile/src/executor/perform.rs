@@ -57,7 +57,7 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
 
     /// No await lies between the last look and the act.
     async fn irreversible(&self, fence: &NodeFence, op: &IrreversibleOp, lease_deadline: &LeaseDeadline) -> Outcome {
-        let look = || self.recheck(fence, op.intent(), lease_deadline);
+        let look = || self.recheck(fence, op.intended(), lease_deadline);
         match op {
             IrreversibleOp::PowerOff => self.power_off(fence, &look().await?, lease_deadline).await,
             IrreversibleOp::PowerOn => self

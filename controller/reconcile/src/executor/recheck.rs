@@ -7,11 +7,11 @@ use nodewell_remediation::{
     action::Failed,
     api::{
         SKIP_REMEDIATION,
-        fence::{DrainReport, Irreversible, NodeFence},
+        fence::{DrainReport, IntendedOp, NodeFence},
     },
     drain::ends_with_power,
     facts::{LeaseView, Node, kubelet},
-    fence::is_cut,
+    fence::must_stay_cut_off,
     guard::claimed,
 };
 
@@ -35,12 +35,12 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
     pub(super) async fn recheck(
         &self,
         fence: &NodeFence,
-        act: Irreversible,
+        op: IntendedOp,
         lease_deadline: &LeaseDeadline,
     ) -> Result<Node, Failed> {
         for _ in 0..TRIES {
             let began = self.clock.moment();
-            let node = self.look(fence, act, lease_deadline.epoch).await?;
+            let node = self.look(fence, op, lease_deadline.epoch).await?;
             self.check_lease_deadline(fence, lease_deadline).map_err(Failed::NotBegun)?;
             if self.clock.moment().since(began) <= FRESH {
                 return Ok(node);
@@ -49,7 +49,7 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         Err(Failed::NotBegun("the API server is too slow to know that nothing forbids it".into()))
     }
 
-    async fn look(&self, fence: &NodeFence, act: Irreversible, epoch: u64) -> Result<Node, Failed> {
+    async fn look(&self, fence: &NodeFence, op: IntendedOp, epoch: u64) -> Result<Node, Failed> {
         let name = &fence.spec.node_name;
         let (stored, node, lease, stopped) = tokio::join!(
             self.read_fence(&fence.metadata.name),
@@ -59,18 +59,18 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         );
         let node = node?;
         check_stopped(stopped)
-            .and_then(|()| check_record(fence, act, epoch, stored))
+            .and_then(|()| check_record(fence, op, epoch, stored))
             .and_then(|()| self.check_node(&node))
-            .and_then(|()| self.check_silence(fence, act, &node, lease))
-            .and_then(|()| check_standing(fence, act, &node))
+            .and_then(|()| self.check_silence(fence, op, &node, lease))
+            .and_then(|()| check_standing(fence, op, &node))
             .map_err(Failed::NotBegun)?;
-        self.check_pods(fence, act, name).await.map_err(Failed::NotBegun)?;
+        self.check_pods(fence, op, name).await.map_err(Failed::NotBegun)?;
         Ok(node)
     }
 
     /// A drain is old news: pods that came since would end with the power. Of a node that is silent this is not asked.
-    async fn check_pods(&self, fence: &NodeFence, act: Irreversible, name: &str) -> Check {
-        if act != Irreversible::PowerOff || !is_emptied(fence) {
+    async fn check_pods(&self, fence: &NodeFence, op: IntendedOp, name: &str) -> Check {
+        if op != IntendedOp::PowerOff || !is_emptied(fence) {
             return Ok(());
         }
         let pods = self.cluster.pods_on(name).await.map_err(|error| format!("its pods cannot be listed: {error}"))?;
@@ -91,23 +91,25 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
     fn check_silence(
         &self,
         fence: &NodeFence,
-        act: Irreversible,
+        op: IntendedOp,
         node: &Node,
         lease: Result<Option<LeaseView>, ApiError>,
     ) -> Check {
-        if may_speak(fence, act, node) {
+        if may_speak(fence, op, node) {
             return Ok(());
         }
         let lease = lease.map_err(|error| format!("the kubelet's Lease could not be read: {error}"))?;
         let Some(lease) = lease else {
-            return check_without_lease(act, node);
+            return check_without_lease(op, node);
         };
         self.cache.apply_lease(LeaseKind::Kubelet, &node.name, lease);
         let now = self.clock.moment();
         let silent = self.cache.with(|snapshot| {
             snapshot.kubelet_leases.get(&node.name).map_or(Duration::ZERO, |known| known.stale_for(now))
         });
-        refuse_if(silent < kubelet::RENEWS, || format!("the kubelet renewed its Lease {}s ago", silent.as_secs()))
+        refuse_if(silent < kubelet::RENEW_INTERVAL, || {
+            format!("the kubelet renewed its Lease {}s ago", silent.as_secs())
+        })
     }
 
     fn check_lease_deadline(&self, fence: &NodeFence, lease_deadline: &LeaseDeadline) -> Check {
@@ -128,27 +130,27 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
     }
 }
 
-fn may_speak(fence: &NodeFence, act: Irreversible, node: &Node) -> bool {
+fn may_speak(fence: &NodeFence, op: IntendedOp, node: &Node) -> bool {
     // A node that is only cut off one storage lives on.
     let is_cut_off = fence.status.storage_only.is_some() && fence.status.off.is_some();
-    match act {
-        Irreversible::Release => is_cut_off,
-        Irreversible::PowerOff => is_emptied(fence),
-        Irreversible::PowerOn => {
+    match op {
+        IntendedOp::Release => is_cut_off,
+        IntendedOp::PowerOff => is_emptied(fence),
+        IntendedOp::PowerOn => {
             fence.status.drain.as_ref().is_some_and(|drain| drain.done) || may_have_its_storage(fence, node)
         }
-        Irreversible::Reap => is_emptied(fence) || fence.status.drain.is_some() && !node.is_ready(),
+        IntendedOp::Reap => is_emptied(fence) || fence.status.drain.is_some() && !node.is_ready(),
     }
 }
 
 /// A Lease that is not there is no silence: it was there when power was decided on.
-fn check_without_lease(act: Irreversible, node: &Node) -> Check {
-    match act {
-        Irreversible::PowerOff | Irreversible::Reap => {
+fn check_without_lease(op: IntendedOp, node: &Node) -> Check {
+    match op {
+        IntendedOp::PowerOff | IntendedOp::Reap => {
             Err("the kubelet's Lease is not there any more; look at kube-node-lease".into())
         }
         // It is off already, and may have lost it; or it is turned on, which ends nothing.
-        Irreversible::Release | Irreversible::PowerOn => refuse_if(node.is_ready(), || "the Node is Ready".into()),
+        IntendedOp::Release | IntendedOp::PowerOn => refuse_if(node.is_ready(), || "the Node is Ready".into()),
     }
 }
 
@@ -158,11 +160,11 @@ fn is_emptied(fence: &NodeFence) -> bool {
 
 /// What ends a machine is meant for the boot and the Node that the record knows, and for one that no other
 /// remediator remediates.
-fn check_standing(fence: &NodeFence, act: Irreversible, node: &Node) -> Check {
-    match act {
-        Irreversible::Release => return check_ended_boot(fence, node),
-        Irreversible::PowerOn => return Ok(()),
-        Irreversible::PowerOff | Irreversible::Reap => {}
+fn check_standing(fence: &NodeFence, op: IntendedOp, node: &Node) -> Check {
+    match op {
+        IntendedOp::Release => return check_ended_boot(fence, node),
+        IntendedOp::PowerOn => return Ok(()),
+        IntendedOp::PowerOff | IntendedOp::Reap => {}
     }
     // A boot that only one of both names may have begun since.
     let rebooted = node.boot_id != fence.status.boot_id;
@@ -180,7 +182,7 @@ fn check_ended_boot(fence: &NodeFence, node: &Node) -> Check {
 /// A node that is cut off one storage speaks on. It gets the storage back when nothing was released, or when it has booted
 /// since: what ran on it then is gone.
 fn may_have_its_storage(fence: &NodeFence, node: &Node) -> bool {
-    fence.status.storage_only.is_some() && !is_cut(fence, node)
+    fence.status.storage_only.is_some() && !must_stay_cut_off(fence, node)
 }
 
 fn check_stopped(stopped: Result<Option<String>, ApiError>) -> Check {
@@ -191,23 +193,18 @@ fn check_stopped(stopped: Result<Option<String>, ApiError>) -> Check {
     }
 }
 
-fn check_record(
-    fence: &NodeFence,
-    act: Irreversible,
-    epoch: u64,
-    stored: Result<Option<NodeFence>, ApiError>,
-) -> Check {
+fn check_record(fence: &NodeFence, op: IntendedOp, epoch: u64, stored: Result<Option<NodeFence>, ApiError>) -> Check {
     let stored = stored.map_err(|error| format!("the record could not be read: {error}"))?;
     let stored = stored.ok_or("the record was deleted")?;
     let is_same = stored.metadata.uid == fence.metadata.uid
         && stored.metadata.resource_version == fence.metadata.resource_version;
     refuse_if(!is_same, || "the record was changed by another client".into())?;
     // To turn it on again is how an abort is carried out.
-    refuse_if(stored.spec.abort && act != Irreversible::PowerOn, || "a person aborted it".into())?;
+    refuse_if(stored.spec.abort && op != IntendedOp::PowerOn, || "a person aborted it".into())?;
     refuse_if(stored.metadata.annotations.contains_key(SKIP_REMEDIATION), || {
         format!("the record is skipped by its annotation {SKIP_REMEDIATION}")
     })?;
-    let intent = stored.status.intent.as_ref().filter(|intent| (intent.act, intent.epoch) == (act, epoch));
+    let intent = stored.status.intent.as_ref().filter(|intent| (intent.op, intent.epoch) == (op, epoch));
     refuse_if(intent.is_none(), || "the record does not say that this was intended".into())
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use nodewell_remediation::{
     action::{Done, Failed, Outcome},
-    api::fence::{Irreversible, NodeFence},
+    api::fence::{IntendedOp, NodeFence},
     facts::{Node, Pod, PodRef, Taint},
     fence::{goes, out_of_service},
     snapshot::PowerState,
@@ -33,7 +33,7 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         let mut released = 0;
         for (batch, pods) in pods.chunks(AT_ONCE).enumerate() {
             if batch > 0 {
-                let node = self.recheck(fence, Irreversible::Release, lease_deadline).await.map_err(begun)?;
+                let node = self.recheck(fence, IntendedOp::Release, lease_deadline).await.map_err(begun)?;
                 check_mark(fence, &node, &taint).map_err(begun)?;
             }
             released += self.release_batch(pods).await?;
@@ -48,7 +48,7 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         for _ in 0..TRIES {
             self.check_off(fence).await?;
             self.check_count(fence).await?;
-            let node = self.recheck(fence, Irreversible::Release, lease_deadline).await?;
+            let node = self.recheck(fence, IntendedOp::Release, lease_deadline).await?;
             // It waits for no turn among other writes: nothing lies between the last look and this.
             match self.cluster.mark_release(&node, &mark(fence)?).await {
                 Ok(()) => return Ok(()),
@@ -157,7 +157,7 @@ mod tests {
         let mut fence =
             NodeFence { metadata: Default::default(), spec: Default::default(), status: Default::default() };
         let at = Timestamp::constant(at, 0);
-        fence.status.intent = Some(Intent { act: Irreversible::Release, epoch: 1, at, pods: 0 });
+        fence.status.intent = Some(Intent { op: IntendedOp::Release, epoch: 1, at, pods: 0 });
         fence
     }
 

@@ -116,7 +116,7 @@ fn snapshot(count: usize, seen: &dyn Fn(usize) -> u64) -> Snapshot {
             holder: name.clone(),
             renewed: SPOKE.parse().ok(),
             duration: Duration::from_secs(240),
-            seen: Moment(Duration::from_secs(seen)),
+            change_seen_at: Moment(Duration::from_secs(seen)),
         };
         snapshot.nodes.insert(name.clone(), node(&name));
         snapshot.kubelet_leases.insert(name.clone(), lease(1_000_000));
@@ -208,10 +208,10 @@ async fn a_returned_agent_takes_everything_back_and_may_fall_silent_again() {
     // Its heartbeat is seen, and then nothing for a day.
     let mut later = one_of_three();
     let lease = later.agent_leases.get_mut("n1").unwrap();
-    (lease.renewed, lease.seen) = ("2026-01-01T00:10:00Z".parse().ok(), Moment(Duration::from_secs(600)));
+    (lease.renewed, lease.change_seen_at) = ("2026-01-01T00:10:00Z".parse().ok(), Moment(Duration::from_secs(600)));
     tokio::time::advance(Duration::from_hours(24)).await;
     for number in 2..=3 {
-        later.agent_leases.get_mut(&format!("n{number}")).unwrap().seen = clock().moment;
+        later.agent_leases.get_mut(&format!("n{number}")).unwrap().change_seen_at = clock().moment;
     }
     let (_keep, lease_deadline) = self::lease_deadline(999_999);
     reconciler.round(&later, &clock, &lease_deadline).await;

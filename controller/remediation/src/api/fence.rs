@@ -146,8 +146,7 @@ impl NodeFence {
     /// Times of the node's power cycles, as far as this record knows: earlier ones, its own, and one that is intended.
     pub fn power_cycles(&self) -> impl Iterator<Item = Timestamp> {
         let status = &self.status;
-        let intended =
-            status.intent.iter().filter(|intent| intent.act == Irreversible::PowerOff).map(|intent| intent.at);
+        let intended = status.intent.iter().filter(|intent| intent.op == IntendedOp::PowerOff).map(|intent| intent.at);
         status.earlier_cycles.iter().chain(&status.cycles).copied().chain(intended)
     }
 }
@@ -247,7 +246,7 @@ impl fmt::Display for Blocker {
 
 /// What cannot be taken back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Irreversible {
+pub enum IntendedOp {
     PowerOff,
     PowerOn,
     Release,
@@ -256,7 +255,7 @@ pub enum Irreversible {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Intent {
-    pub act: Irreversible,
+    pub op: IntendedOp,
     pub epoch: u64,
     pub at: Timestamp,
     /// Of a release: how many pods were counted that it lets go. More than these are not.

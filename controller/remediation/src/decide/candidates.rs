@@ -192,10 +192,12 @@ fn cause(pass: &Pass<'_>, candidate: Candidate<'_>) -> String {
     let ago = |since: Moment| show(Duration::from_secs(now.since(since).as_secs()));
     let ready = candidate.node.condition("Ready").map_or_else(
         || "no Ready condition".to_owned(),
-        |ready| format!("Ready={} ({}) for {}", ready.status, ready.reason, ago(ready.seen)),
+        |ready| format!("Ready={} ({}) for {}", ready.status, ready.reason, ago(ready.change_seen_at)),
     );
     let lease = pass.input.snapshot.kubelet_leases.get(candidate.name);
-    let lease =
-        lease.map_or_else(|| "no kubelet Lease".to_owned(), |lease| format!("kubelet Lease {} old", ago(lease.seen)));
+    let lease = lease.map_or_else(
+        || "no kubelet Lease".to_owned(),
+        |lease| format!("kubelet Lease {} old", ago(lease.change_seen_at)),
+    );
     format!("spec.when true for {}; {ready}, {lease}", ago(candidate.since))
 }

@@ -18,24 +18,24 @@ pub(super) fn by_events_alone(policy: &Policy, node: &Node, snapshot: &Snapshot,
     if policy.trust_events || !policy.when.uses_events() {
         return false;
     }
-    let seen = only(snapshot, &node.name);
-    let unseen = Snapshot { events: Default::default(), ..seen.clone() };
-    let well = well(node, seen.kubelet_leases.get(&node.name), now.moment);
-    let needs_own_report = |seen: &Snapshot| {
-        policy.when.judge(node, seen, now) == Ok(true)
-            && policy.when.judge(&well, &renewed(seen, &node.name, now.moment), now) != Ok(true)
+    let visible = only(snapshot, &node.name);
+    let without_events = Snapshot { events: Default::default(), ..visible.clone() };
+    let well = well(node, visible.kubelet_leases.get(&node.name), now.moment);
+    let needs_own_report = |visible: &Snapshot| {
+        policy.when.judge(node, visible, now) == Ok(true)
+            && policy.when.judge(&well, &renewed(visible, &node.name, now.moment), now) != Ok(true)
     };
     // Without Events too: those that are missing may have been pushed out by others.
-    !needs_own_report(&seen) && !needs_own_report(&unseen)
+    !needs_own_report(&visible) && !needs_own_report(&without_events)
 }
 
 /// What an expression over this node can see.
 fn only(snapshot: &Snapshot, name: &str) -> Snapshot {
-    let mut seen = Snapshot::default();
-    seen.kubelet_leases.extend(snapshot.kubelet_leases.get_key_value(name).map(owned));
-    seen.agent_leases.extend(snapshot.agent_leases.get_key_value(name).map(owned));
-    seen.events.extend(snapshot.events.get_key_value(name).map(owned));
-    seen
+    let mut visible = Snapshot::default();
+    visible.kubelet_leases.extend(snapshot.kubelet_leases.get_key_value(name).map(owned));
+    visible.agent_leases.extend(snapshot.agent_leases.get_key_value(name).map(owned));
+    visible.events.extend(snapshot.events.get_key_value(name).map(owned));
+    visible
 }
 
 fn owned<T: Clone>((name, value): (&String, &T)) -> (String, T) {
@@ -67,12 +67,13 @@ fn is_unwell(condition: &Condition) -> bool {
 }
 
 /// The kubelet, had it renewed its Lease; a renewal that is not late yet proves nothing.
-fn renewed(seen: &Snapshot, name: &str, now: Moment) -> Snapshot {
-    let mut seen = seen.clone();
-    seen.kubelet_leases
+fn renewed(visible: &Snapshot, name: &str, now: Moment) -> Snapshot {
+    let mut visible = visible.clone();
+    visible
+        .kubelet_leases
         .get_mut(name)
-        .filter(|lease| lease.stale_for(now) > kubelet::LATE)
+        .filter(|lease| lease.stale_for(now) > kubelet::OVERDUE_AFTER)
         .into_iter()
-        .for_each(|lease| lease.seen = now);
-    seen
+        .for_each(|lease| lease.change_seen_at = now);
+    visible
 }

@@ -56,7 +56,7 @@ pub(super) fn consider(pass: &mut Pass<'_>, node: &Node, since: Option<Moment>) 
 /// Ready, and its Lease was renewed before our eyes: the boot that was to end is over, or never was to.
 fn is_alive(pass: &Pass<'_>, node: &Node) -> bool {
     let lease = pass.input.snapshot.kubelet_leases.get(&node.name);
-    node.is_ready() && lease.is_some_and(|lease| lease.stale_for(pass.input.now.moment) < kubelet::LIVES)
+    node.is_ready() && lease.is_some_and(|lease| lease.stale_for(pass.input.now.moment) < kubelet::ALIVE_WITHIN)
 }
 
 /// What a policy that cannot be read wanted of it is not known.
@@ -68,7 +68,7 @@ fn is_blocked(pass: &Pass<'_>, node: &Node) -> bool {
         None => !snapshot.unreadable_policies.is_empty(),
     };
     let skipped = node.annotations.contains_key(api::SKIP_REMEDIATION) || snapshot.busy.contains(&node.name);
-    unreadable || skipped || pass.is_idle()
+    unreadable || skipped || pass.may_not_act()
 }
 
 /// The policy whose marks these are; of several that set such taints the first.

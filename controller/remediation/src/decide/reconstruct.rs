@@ -27,7 +27,7 @@ impl Memory {
             let judged = judged::reconstructed(policy, snapshot, now, since);
             let mut unhealthy: BTreeMap<&str, Moment> = judged.since().collect();
             for node in snapshot.nodes.values().filter(|node| !node.is_ready()) {
-                let onset = node.condition("Ready").map_or(now.moment, |ready| ready.seen);
+                let onset = node.condition("Ready").map_or(now.moment, |ready| ready.change_seen_at);
                 unhealthy.entry(&node.name).and_modify(|since| *since = onset.min(*since)).or_insert(onset);
             }
             memory.storms.insert(policy.name.clone(), StormState::reconstructed(&policy.storm, &unhealthy, now.moment));
@@ -52,7 +52,7 @@ impl Memory {
 /// Since when without a break `policy` has been true of `node`, which it is now. Back from change to change: before one,
 /// what changed was the other way round. What leaves no time behind, labels and taints, counts as old.
 fn since(policy: &Policy, node: &Node, snapshot: &Snapshot, now: Now) -> Moment {
-    let past = StormHandover::of(node, snapshot, now);
+    let past = NodePast::of(node, snapshot, now);
     let is_true = |at: Moment| selector::matches(&policy.selector, &node.labels) && past.judge(policy, at);
     let mut held = now.moment;
     for change in past.changes() {
@@ -78,14 +78,14 @@ fn turn(mut no: Moment, mut yes: Moment, is_true: impl Fn(Moment) -> bool) -> Mo
 }
 
 /// One node's facts at other times.
-struct StormHandover<'a> {
+struct NodePast<'a> {
     node: &'a Node,
     /// Nothing but this node's Leases and Events.
     around: Snapshot,
     now: Now,
 }
 
-impl<'a> StormHandover<'a> {
+impl<'a> NodePast<'a> {
     fn of(node: &'a Node, snapshot: &Snapshot, now: Now) -> Self {
         let mut around = Snapshot::default();
         let name = &node.name;
@@ -97,10 +97,10 @@ impl<'a> StormHandover<'a> {
 
     /// When anything of it changed, the last first.
     fn changes(&self) -> Vec<Moment> {
-        let conditions = self.node.conditions.iter().map(|condition| condition.seen);
+        let conditions = self.node.conditions.iter().map(|condition| condition.change_seen_at);
         let leases = self.around.kubelet_leases.values().chain(self.around.agent_leases.values());
         let events = self.around.events.values().flat_map(BTreeMap::values).map(|seen| seen.last);
-        let all = conditions.chain(leases.map(|lease| lease.seen)).chain(events);
+        let all = conditions.chain(leases.map(|lease| lease.change_seen_at)).chain(events);
         let mut all: Vec<Moment> = all.filter(|at| *at <= self.now.moment).collect();
         all.sort_unstable_by(|a, b| b.cmp(a));
         all.dedup();
@@ -110,9 +110,9 @@ impl<'a> StormHandover<'a> {
     /// An error is a break, as it is to who watches.
     fn judge(&self, policy: &Policy, at: Moment) -> bool {
         let mut node = self.node.clone();
-        for condition in node.conditions.iter_mut().filter(|condition| condition.seen > at) {
+        for condition in node.conditions.iter_mut().filter(|condition| condition.change_seen_at > at) {
             condition.status = before(condition.status, &condition.kind);
-            condition.seen = Moment::default();
+            condition.change_seen_at = Moment::default();
         }
         let mut around = Snapshot {
             kubelet_leases: self.around.kubelet_leases.clone(),

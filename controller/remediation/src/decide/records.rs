@@ -7,7 +7,7 @@ use crate::{
     action::{Action, IrreversibleOp, Op, ReversibleOp},
     api::{
         self,
-        fence::{Blocker, Irreversible, NodeFence, Phase},
+        fence::{Blocker, IntendedOp, NodeFence, Phase},
         policy::Mode,
     },
     fence::{FenceInput, Next, PredicateState, post_off_activity::PostOffActivity},
@@ -130,7 +130,7 @@ impl<'a> RecordPolicy<'a> {
 fn next(pass: &Pass<'_>, subject: &Subject<'_>, asked: &RecordPolicy<'_>, entered: Moment) -> Next {
     let (snapshot, name) = (pass.input.snapshot, subject.name);
     let Some(fence) = subject.fence else { return Next::Wait { until: None, blockers: Vec::new() } };
-    (pass.automaton)(&FenceInput {
+    (pass.state_machine)(&FenceInput {
         fence,
         node: snapshot.nodes.get(name),
         kubelet_lease: snapshot.kubelet_leases.get(name),
@@ -187,7 +187,7 @@ fn begin_node_report(name: &str, fence: &NodeFence) -> NodeReport {
 
 fn take(pass: &mut Pass<'_>, subject: &Subject<'_>, next: Next, node_report: &mut NodeReport) {
     match next {
-        Next::Act(_) if pass.is_idle() || is_left_alone(subject) => {
+        Next::Act(_) if pass.may_not_act() || is_left_alone(subject) => {
             node_report.blockers.extend(guard::all_blockers(&pass.input, subject).power);
         }
         Next::Act(action) => {
@@ -236,14 +236,14 @@ fn intended_pods(action: &Action) -> Option<usize> {
 /// A release counts from when it is intended, before another node's is: nothing stops it after the act.
 fn moves_pods(action: &Action) -> bool {
     match action {
-        Action::Perform { op: Op::Irreversible(op), .. } => op.intent() == Irreversible::Release,
+        Action::Perform { op: Op::Irreversible(op), .. } => op.intended() == IntendedOp::Release,
         Action::Perform { op: Op::Reversible(op), .. } => match op {
             ReversibleOp::Drain(_) => true,
             ReversibleOp::Taint(_) | ReversibleOp::Untaint(_) | ReversibleOp::Cordon | ReversibleOp::Uncordon => false,
             ReversibleOp::Methods(_) | ReversibleOp::ForgetRelease | ReversibleOp::ReadPower { .. } => false,
         },
         Action::Save { fence, .. } => {
-            fence.status.intent.as_ref().is_some_and(|intent| intent.act == Irreversible::Release)
+            fence.status.intent.as_ref().is_some_and(|intent| intent.op == IntendedOp::Release)
         }
         Action::Open(_) | Action::Close { .. } => false,
     }

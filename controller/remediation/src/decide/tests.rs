@@ -17,7 +17,7 @@ use super::*;
 use crate::{
     action::{EventDraft, IrreversibleOp, Op, ReversibleOp},
     api::{
-        fence::{Intent, Irreversible, NodeFence, Phase},
+        fence::{IntendedOp, Intent, NodeFence, Phase},
         policy::{CordonStep, Mode, PowerStep, StepSpec},
     },
     drain::DrainRules,
@@ -91,7 +91,7 @@ fn greedy(input: &FenceInput<'_>) -> Next {
         return Next::Act(Action::Perform { fence, op });
     }
     fence.status.phase = Phase::PoweringOff;
-    fence.status.intent = Some(Intent { act: Irreversible::PowerOff, epoch: input.epoch, at: input.now.wall, pods: 0 });
+    fence.status.intent = Some(Intent { op: IntendedOp::PowerOff, epoch: input.epoch, at: input.now.wall, pods: 0 });
     Next::Act(Action::Save { fence, why: EventDraft { reason: "Intent".into(), ..EventDraft::default() } })
 }
 

@@ -1,16 +1,17 @@
-//! What a kubelet's Lease shows by moving, and by not moving.
+//! How long a kubelet's Lease may be silent: ages of its last renewal, as this controller saw it, and what each shows.
 
 use std::time::Duration;
 
-/// It renews so often, up to 4 % later (a quarter of [`LEASE`]; KEP-589): one that did within this may be well.
-pub const RENEWS: Duration = Duration::from_secs(10);
-/// After so long it is asked for in other ways.
-pub const SUSPECT: Duration = Duration::from_secs(11);
-/// A renewal is late: it may be gone, and one that comes now is news.
-pub const LATE: Duration = Duration::from_secs(12);
-/// One that renewed within this lives: two turns.
-pub const LIVES: Duration = Duration::from_secs(20);
+/// The kubelet renews this often, up to 4 % later (a quarter of [`LEASE_DURATION`]; KEP-589): one that renewed within
+/// this may be well.
+pub const RENEW_INTERVAL: Duration = Duration::from_secs(10);
+/// Silent for this long, the node is also asked over the network whether it can be reached.
+pub const SUSPECT_AFTER: Duration = Duration::from_secs(11);
+/// Silent for longer, the renewal is overdue: the kubelet may be gone, and a renewal that comes now is news.
+pub const OVERDUE_AFTER: Duration = Duration::from_secs(12);
+/// A kubelet that renewed within this, two intervals, is alive.
+pub const ALIVE_WITHIN: Duration = Duration::from_secs(20);
 /// `nodeLeaseDurationSeconds`.
-pub const LEASE: Duration = Duration::from_secs(40);
-/// The cluster itself gives it up (`node-monitor-grace-period` since 1.32).
-pub const GIVEN_UP: Duration = Duration::from_secs(50);
+pub const LEASE_DURATION: Duration = Duration::from_secs(40);
+/// Silent for this long, kube-controller-manager sets Ready to Unknown (`node-monitor-grace-period` since 1.32).
+pub const NODE_MONITOR_GRACE: Duration = Duration::from_secs(50);

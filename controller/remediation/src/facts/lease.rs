@@ -1,4 +1,4 @@
-//! A Lease, and when we saw it move.
+//! A Lease, and when this controller saw it renewed.
 
 use std::time::Duration;
 
@@ -12,18 +12,19 @@ pub struct LeaseView {
     /// Empty where none is known.
     pub resource_version: String,
     pub holder: String,
-    /// `renewTime`, by the holder's clock: only its changes mean anything to us.
+    /// `renewTime`, by the holder's clock: it shows only whether the Lease was renewed, not when.
     pub renewed: Option<Timestamp>,
     /// `leaseDurationSeconds`.
     pub duration: Duration,
-    /// When we last saw `renewTime` change, or first saw the Lease.
-    pub seen: Moment,
+    /// When this controller last saw `renewTime` change, or first saw the Lease, by its own clock.
+    pub change_seen_at: Moment,
 }
 
 impl LeaseView {
-    /// For how long this process has seen no renewal. Shorter than the truth after a start of ours, never longer.
+    /// For how long this controller has seen no renewal. After a start of the controller it is shorter than the truth, never
+    /// longer.
     #[must_use]
     pub fn stale_for(&self, now: Moment) -> Duration {
-        now.since(self.seen)
+        now.since(self.change_seen_at)
     }
 }

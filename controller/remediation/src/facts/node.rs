@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::Moment;
 
-/// `kubernetes.io/hostname`'s siblings: where a node stands.
+/// The labels of a node's zone.
 pub const ZONE: &str = "topology.kubernetes.io/zone";
 pub const OLD_ZONE: &str = "failure-domain.beta.kubernetes.io/zone";
 pub const CONTROL_PLANE: [&str; 2] = ["node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"];
 
-/// The condition that reports whether the node could be fenced; ours.
+/// The condition by which this controller reports whether the node could be fenced.
 pub const FENCE_READY: &str = "FenceReady";
 
 /// One Node as it was last seen.
@@ -107,8 +107,8 @@ pub struct Condition {
     pub since: Option<Timestamp>,
     /// `lastHeartbeatTime`, by another host's clock.
     pub heartbeat: Option<Timestamp>,
-    /// Since when *we* have seen this status without a change; what ages are counted from.
-    pub seen: Moment,
+    /// When this controller saw the status become what it is, by its own clock: ages count from here.
+    pub change_seen_at: Moment,
     /// The status stands under the field manager of the node's own agent or kubelet, who may write that of no other node.
     pub is_own_report: bool,
 }

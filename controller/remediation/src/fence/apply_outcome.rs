@@ -1,6 +1,6 @@
 //! What a step's outcome makes of the record. An outcome that does not fit its step is treated as unknown.
 
-mod acts;
+mod irreversible;
 
 use super::{begin::has, record::Draft, steps};
 use crate::{
@@ -30,16 +30,16 @@ fn reversible(draft: Draft, op: &ReversibleOp, outcome: &Outcome) -> Draft {
         ReversibleOp::Methods(names) => methods(draft, names, outcome),
         ReversibleOp::ForgetRelease => forgotten(draft, outcome),
         ReversibleOp::Drain(_) => drained(draft, outcome),
-        ReversibleOp::ReadPower { .. } => acts::power_read(draft, outcome),
+        ReversibleOp::ReadPower { .. } => irreversible::power_read(draft, outcome),
     }
 }
 
 fn irreversible(draft: Draft, op: &IrreversibleOp, outcome: &Outcome) -> Draft {
     match op {
-        IrreversibleOp::PowerOff => acts::powered_off(draft, outcome),
-        IrreversibleOp::PowerOn => acts::powered_on(draft, outcome),
-        IrreversibleOp::Release { .. } => acts::released(draft, outcome),
-        IrreversibleOp::Reap => acts::reaped(draft, outcome),
+        IrreversibleOp::PowerOff => irreversible::powered_off(draft, outcome),
+        IrreversibleOp::PowerOn => irreversible::powered_on(draft, outcome),
+        IrreversibleOp::Release { .. } => irreversible::released(draft, outcome),
+        IrreversibleOp::Reap => irreversible::reaped(draft, outcome),
     }
 }
 

@@ -8,7 +8,7 @@ use super::{
     FenceInput, Next, PredicateState,
     blockers::{wait, wait_until},
     interrupt::{own_node, without_policy},
-    record::{Draft, act},
+    record::{Draft, perform},
     steps::{self, PolicyStep},
 };
 use crate::{
@@ -106,7 +106,7 @@ fn tainting(input: &FenceInput<'_>, step: &TaintStep) -> Next {
         return wait(input, blockers, None);
     }
     if ours {
-        return back_off(input).unwrap_or_else(|| act(input, ReversibleOp::Taint(taint)));
+        return back_off(input).unwrap_or_else(|| perform(input, ReversibleOp::Taint(taint)));
     }
     let message = Message::of("TaintIntended", &[("taint", &taint.key)]);
     Draft::of(input).note(message).with(|status| status.own_changes.taints.push(taint)).save()
@@ -121,7 +121,7 @@ fn cordoning(input: &FenceInput<'_>) -> Next {
     if !blockers.is_empty() {
         return wait(input, blockers, None);
     }
-    back_off(input).unwrap_or_else(|| act(input, ReversibleOp::Cordon))
+    back_off(input).unwrap_or_else(|| perform(input, ReversibleOp::Cordon))
 }
 
 fn isolation_blockers(input: &FenceInput<'_>) -> Vec<Blocker> {
@@ -164,7 +164,7 @@ pub(super) fn draining(input: &FenceInput<'_>) -> Next {
     }
     match remaining(input, step) {
         Err(blocker) => wait(input, vec![blocker], None),
-        Ok(Some(rules)) => back_off(input).unwrap_or_else(|| act(input, ReversibleOp::Drain(rules))),
+        Ok(Some(rules)) => back_off(input).unwrap_or_else(|| perform(input, ReversibleOp::Drain(rules))),
         Ok(None) => {
             let report = DrainReport { done: false, refused_evictions: vec!["no time is left".into()], left: 0 };
             step_done(input, Draft::of(input).with(|status| status.drain = Some(report)), "FencePhase/drainTimeOver")
@@ -241,7 +241,7 @@ pub(super) fn has(taints: &[Taint], taint: &Taint) -> bool {
 }
 
 /// When `span` after this phase was entered is over; nothing if it is.
-pub(super) fn left(input: &FenceInput<'_>, span: Duration) -> Option<Moment> {
+pub(super) fn phase_deadline(input: &FenceInput<'_>, span: Duration) -> Option<Moment> {
     let until = input.entered.plus(span);
     (input.now.moment < until).then_some(until)
 }

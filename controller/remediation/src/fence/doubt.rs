@@ -7,7 +7,7 @@ use super::{
     begin::{back_off, enter_step},
     blockers::wait,
     power,
-    record::{Draft, act},
+    record::{Draft, perform},
     steps::{self, PolicyStep},
 };
 use crate::{
@@ -34,7 +34,7 @@ pub(super) fn delay(failures: u32) -> Duration {
 
 /// A question does no harm: it is asked until it is answered.
 pub(super) fn in_doubt(input: &FenceInput<'_>) -> Next {
-    back_off(input).unwrap_or_else(|| act(input, ReversibleOp::ReadPower { times: READS }))
+    back_off(input).unwrap_or_else(|| perform(input, ReversibleOp::ReadPower { times: READS }))
 }
 
 pub(super) fn failed(input: &FenceInput<'_>) -> Next {

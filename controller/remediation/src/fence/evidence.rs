@@ -64,7 +64,7 @@ pub fn may_power_off(input: &FenceInput<'_>) -> Result<Vec<Witness>, Blocker> {
     let Some(silence) = silence(input) else {
         return Err(Blocker::plain("WithinGracePeriod/noLease"));
     };
-    if silence >= kubelet::GIVEN_UP && input.node.is_some_and(Node::is_not_ready) {
+    if silence >= kubelet::NODE_MONITOR_GRACE && input.node.is_some_and(Node::is_not_ready) {
         return Ok(witnesses(input, silence));
     }
     match fast(input, silence) {
@@ -77,7 +77,8 @@ pub fn may_power_off(input: &FenceInput<'_>) -> Result<Vec<Witness>, Blocker> {
 #[must_use]
 pub fn is_off(input: &FenceInput<'_>) -> Option<Vec<Witness>> {
     let silence = silence(input)?;
-    let enough = input.policy.and_then(|policy| policy.fast).map_or(kubelet::GIVEN_UP, |fast| fast.silent_for);
+    let enough =
+        input.policy.and_then(|policy| policy.fast).map_or(kubelet::NODE_MONITOR_GRACE, |fast| fast.silent_for);
     bmc_off(input)?;
     (silence >= enough).then(|| witnesses(input, silence))
 }
@@ -97,7 +98,7 @@ fn is_shut(input: &FenceInput<'_>) -> bool {
 fn silence(input: &FenceInput<'_>) -> Option<Duration> {
     let silent = input.kubelet_lease?.stale_for(input.now.moment);
     let agent = input.agent_lease.map(|lease| lease.stale_for(input.now.moment));
-    Some(if silent >= kubelet::GIVEN_UP { silent } else { agent.map_or(silent, |agent| agent.min(silent)) })
+    Some(if silent >= kubelet::NODE_MONITOR_GRACE { silent } else { agent.map_or(silent, |agent| agent.min(silent)) })
 }
 
 fn fast(input: &FenceInput<'_>, silence: Duration) -> Option<Vec<Witness>> {
@@ -120,7 +121,7 @@ fn unreachable(input: &FenceInput<'_>) -> Option<(usize, Duration)> {
 fn bmc_off(input: &FenceInput<'_>) -> Option<Duration> {
     let readings = &input.gathered.power;
     let newest = readings.last()?.at;
-    let alive = input.kubelet_lease?.seen;
+    let alive = input.kubelet_lease?.change_seen_at;
     let tail = readings.iter().rev().take_while(|reading| reading.state == PowerState::Off && reading.at > alive);
     let oldest = tail.last()?.at;
     let counts = newest.since(oldest) >= APART && input.now.moment.since(newest) <= READING_LASTS;
@@ -139,18 +140,18 @@ fn witnesses(input: &FenceInput<'_>, silence: Duration) -> Vec<Witness> {
 }
 
 fn missing(input: &FenceInput<'_>, silence: Duration) -> Blocker {
-    if drained(input) && silence < kubelet::GIVEN_UP {
+    if drained(input) && silence < kubelet::NODE_MONITOR_GRACE {
         return Blocker::plain("NotCordoned");
     }
-    if input.node.is_some_and(Node::is_ready) && silence < kubelet::GIVEN_UP {
+    if input.node.is_some_and(Node::is_ready) && silence < kubelet::NODE_MONITOR_GRACE {
         return Blocker::plain(NODE_READY);
     }
     let evidence = sentence(&witnesses(input, silence));
-    if silence >= kubelet::GIVEN_UP {
+    if silence >= kubelet::NODE_MONITOR_GRACE {
         let ready =
             if input.node.is_some_and(Node::is_ready) { "Ready is still True" } else { "it has no condition Ready" };
         return Blocker::of("WithinGracePeriod/notGivenUp", &[("evidence", &evidence), ("ready", &ready)]);
     }
-    let limit = kubelet::GIVEN_UP.as_secs();
+    let limit = kubelet::NODE_MONITOR_GRACE.as_secs();
     Blocker::of("WithinGracePeriod/evidence", &[("evidence", &evidence), ("limit", &limit)])
 }

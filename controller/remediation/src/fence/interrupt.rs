@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 
 use super::{FenceInput, Next, PredicateState, record::Draft};
 use crate::{
-    api::fence::{Blocker, Intent, Irreversible, Phase},
+    api::fence::{Blocker, IntendedOp, Intent, Phase},
     facts::{Node, kubelet},
     guard::reason::NODE_GONE,
     message::Message,
@@ -51,7 +51,7 @@ fn gone(input: &FenceInput<'_>) -> Option<Next> {
     }
     let status = &input.fence.status;
     let powerless = status.off.is_some() && !matches!(status.phase, Phase::AwaitReady | Phase::Recovering);
-    let intended = status.intent.as_ref().is_some_and(|intent| intent.act != Irreversible::Reap);
+    let intended = status.intent.as_ref().is_some_and(|intent| intent.op != IntendedOp::Reap);
     let draft = Draft::of(input);
     if powerless || intended {
         return Some(draft.settle().quarantine(Blocker::plain("NodeGone/off")).save());
@@ -95,12 +95,12 @@ fn returned(input: &FenceInput<'_>) -> Option<Next> {
 
 /// Booted again, and its Lease was seen to be renewed since this phase began: it is no late report.
 pub(super) fn ready_anew(input: &FenceInput<'_>) -> bool {
-    input.kubelet_lease.is_some_and(|lease| lease.seen > input.entered) && booted_anew(input)
+    input.kubelet_lease.is_some_and(|lease| lease.change_seen_at > input.entered) && booted_anew(input)
 }
 
 /// Ready, its Lease alive, and booted since its power was cut.
 pub(super) fn booted_anew(input: &FenceInput<'_>) -> bool {
-    let alive = input.kubelet_lease.is_some_and(|lease| lease.stale_for(input.now.moment) < kubelet::LIVES);
+    let alive = input.kubelet_lease.is_some_and(|lease| lease.stale_for(input.now.moment) < kubelet::ALIVE_WITHIN);
     own_node(input).is_some_and(|node| alive && node.is_ready() && new_boot(input, node))
 }
 
@@ -114,11 +114,11 @@ pub(super) fn new_boot(input: &FenceInput<'_>, node: &Node) -> bool {
 fn old_intent(input: &FenceInput<'_>) -> Option<Next> {
     let status = &input.fence.status;
     let intent = status.intent.as_ref()?;
-    if status.phase == Phase::InDoubt || (is_young(input, intent) && belongs(intent.act, status.phase)) {
+    if status.phase == Phase::InDoubt || (is_young(input, intent) && belongs(intent.op, status.phase)) {
         return None;
     }
-    let act = format!("{:?}", intent.act);
-    let message = Message::of("FenceInDoubt/intent", &[("act", &act), ("epoch", &intent.epoch)]);
+    let op = format!("{:?}", intent.op);
+    let message = Message::of("FenceInDoubt/intent", &[("op", &op), ("epoch", &intent.epoch)]);
     Some(Draft::of(input).enter(Phase::InDoubt, message).save())
 }
 
@@ -127,13 +127,13 @@ fn is_young(input: &FenceInput<'_>, intent: &Intent) -> bool {
     intent.epoch == input.epoch && !age.is_negative() && age <= INTENT_LASTS
 }
 
-fn belongs(act: Irreversible, phase: Phase) -> bool {
+fn belongs(op: IntendedOp, phase: Phase) -> bool {
     matches!(
-        (act, phase),
-        (Irreversible::PowerOff, Phase::PoweringOff)
-            | (Irreversible::PowerOn, Phase::PoweringOn)
-            | (Irreversible::Release, Phase::PodsReleased)
-            | (Irreversible::Reap, Phase::Reaping)
+        (op, phase),
+        (IntendedOp::PowerOff, Phase::PoweringOff)
+            | (IntendedOp::PowerOn, Phase::PoweringOn)
+            | (IntendedOp::Release, Phase::PodsReleased)
+            | (IntendedOp::Reap, Phase::Reaping)
     )
 }
 

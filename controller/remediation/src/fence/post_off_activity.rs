@@ -14,10 +14,10 @@ use crate::{
     time::Moment,
 };
 
-/// A renewal may be seen this much later than it was made.
-const LATE: Duration = Duration::from_secs(15);
-/// Two renewals of one kubelet are hardly nearer to each other ([`kubelet::RENEWS`]).
-const IN_TURN: Duration = Duration::from_secs(8);
+/// The longest delay between a renewal and the moment at which this controller sees it.
+const OBSERVATION_DELAY: Duration = Duration::from_secs(15);
+/// Two renewals of one kubelet are hardly nearer to each other ([`kubelet::RENEW_INTERVAL`]).
+const LEAST_RENEWAL_GAP: Duration = Duration::from_secs(8);
 /// A kubelet that starts reports its boot id within this of its first renewal: it writes its status at once, and again
 /// every 10 s until that succeeds.
 const BOOT_REPORTED: Duration = Duration::from_secs(15);
@@ -56,43 +56,49 @@ impl PostOffActivity {
             heartbeat: node.and_then(heartbeat),
             renewed: None,
         });
-        let renewed =
-            lease.filter(|lease| lease.seen > post_off_activity.since && lease.renewed != status.lease_renewed);
-        post_off_activity.renewed = post_off_activity.renewed.or(renewed.map(|lease| lease.seen));
+        let renewed = lease
+            .filter(|lease| lease.change_seen_at > post_off_activity.since && lease.renewed != status.lease_renewed);
+        post_off_activity.renewed = post_off_activity.renewed.or(renewed.map(|lease| lease.change_seen_at));
         Some(post_off_activity)
     }
 
-    /// The boot that ended writes its Node, or is Ready, and renews its Lease. A new boot renews, too, and may do so
-    /// before the Node names it: so either the Node was written since, or such a boot would have named itself by now.
+    /// The boot that was confirmed to have ended is alive: it renews its Lease, and writes its Node or is Ready.
+    ///
+    /// A renewal alone may come from a new boot, whose id the Node shows a little later. So one more thing is asked for:
+    /// the Node was written since the confirmation and still shows the old boot id, or the renewals have gone on for
+    /// [`BOOT_REPORTED`], in which a new boot would have reported its id.
     #[must_use]
     pub(super) fn is_proven(&self, input: &FenceInput<'_>, node: &Node) -> bool {
         let now = input.now.moment;
         let was_written = self.was_written(node);
         let same = node.boot_id == self.boot_id && (node.is_ready() || was_written);
         let Some((lease, first)) = input.kubelet_lease.zip(self.renewed).filter(|_| same) else { return false };
-        let alive = lease.stale_for(now) < kubelet::LIVES;
+        let alive = lease.stale_for(now) < kubelet::ALIVE_WITHIN;
         alive && self.is_no_late_renewal(lease, first) && (was_written || now.since(first) >= BOOT_REPORTED)
     }
 
-    /// One that is seen so much later was not made before the power went, and of two in turn not both were.
+    /// This renewal was not made before the power was cut and only seen late: it was seen [`OBSERVATION_DELAY`] after the
+    /// confirmation, or it is the second of two, of which at most one can be that old.
     fn is_no_late_renewal(&self, lease: &LeaseView, first: Moment) -> bool {
-        lease.seen >= self.since.plus(LATE) || lease.seen.since(first) >= IN_TURN
+        lease.change_seen_at >= self.since.plus(OBSERVATION_DELAY)
+            || lease.change_seen_at.since(first) >= LEAST_RENEWAL_GAP
     }
 
     fn was_written(&self, node: &Node) -> bool {
         // The node lifecycle controller also reports that it is not Ready.
-        let turned = node.is_ready() && node.condition("Ready").is_some_and(|ready| ready.seen > self.since);
+        let turned = node.is_ready() && node.condition("Ready").is_some_and(|ready| ready.change_seen_at > self.since);
         turned || heartbeat(node) != self.heartbeat
     }
 }
 
-/// Its kubelet has renewed its Lease since its power was about to be cut, and in time: some boot lives, and it is known
-/// within seconds which. A new leader sees that at once.
+/// The kubelet has renewed its Lease since the power was about to be cut, and the renewal is not overdue: some boot is
+/// alive. Which one is known within seconds. A new leader sees that at once, from the record.
 #[must_use]
 pub(super) fn is_suspected(input: &FenceInput<'_>) -> bool {
     let status = &input.fence.status;
-    let speaks =
-        |lease: &LeaseView| lease.renewed != status.lease_renewed && lease.stale_for(input.now.moment) < kubelet::LATE;
+    let speaks = |lease: &LeaseView| {
+        lease.renewed != status.lease_renewed && lease.stale_for(input.now.moment) < kubelet::OVERDUE_AFTER
+    };
     status.storage_only.is_none() && input.kubelet_lease.is_some_and(speaks)
 }
 

@@ -6,12 +6,12 @@ use jiff::Timestamp;
 
 use super::{
     FenceInput, Next,
-    begin::{back_off, enter_step, left, unwanted},
+    begin::{back_off, enter_step, phase_deadline, unwanted},
     blockers::wait,
     doubt::ATTEMPTS,
     evidence::{self, Witness},
     interrupt::own_node,
-    record::{Draft, act},
+    record::{Draft, perform},
     release::is_released,
     steps::{self, PolicyStep},
 };
@@ -19,7 +19,7 @@ use crate::{
     action::{IrreversibleOp, ReversibleOp},
     api::{
         OUT_OF_SERVICE,
-        fence::{Blocker, Confirmation, DrainReport, Irreversible, NodeFenceStatus, Phase},
+        fence::{Blocker, Confirmation, DrainReport, IntendedOp, NodeFenceStatus, Phase},
         policy::PowerStep,
     },
     guard::reason::{DUMPING, IDENTITY_UNPROVEN, METHODS_CHANGED, POWER_CYCLE_LIMIT},
@@ -54,7 +54,7 @@ pub(super) fn await_guards(input: &FenceInput<'_>) -> Next {
             .enter(Phase::Failed, Message::of("FenceFailed/attempts", &[("limit", &ATTEMPTS)]))
             .save();
     }
-    if let Some(until) = left(input, NOT_BEGUN).filter(|_| input.fence.status.is_blocked_by("NotBegun")) {
+    if let Some(until) = phase_deadline(input, NOT_BEGUN).filter(|_| input.fence.status.is_blocked_by("NotBegun")) {
         return Next::Wait { until: Some(until), blockers: input.fence.status.blocked_by.clone() };
     }
     match power_decision(input) {
@@ -66,7 +66,7 @@ pub(super) fn await_guards(input: &FenceInput<'_>) -> Next {
         Ok(PowerDecision::AlreadyOff(witnesses)) => already_off(input, &witnesses),
         Ok(PowerDecision::Reap) => Draft::of(input)
             .with(|status| status.jobs = vec!["reap".into()])
-            .intend(Irreversible::Reap)
+            .intend(IntendedOp::Reap)
             .enter(Phase::Reaping, Message::plain("FenceReaping"))
             .save(),
     }
@@ -76,7 +76,7 @@ pub(super) fn await_guards(input: &FenceInput<'_>) -> Next {
 pub(super) fn unconfirmed_taint(input: &FenceInput<'_>) -> Option<Next> {
     let status = &input.fence.status;
     let ours = status.own_changes.taints.iter().find(|taint| taint.key == OUT_OF_SERVICE);
-    ours.filter(|_| status.off.is_none()).map(|ours| act(input, ReversibleOp::Untaint(ours.clone())))
+    ours.filter(|_| status.off.is_none()).map(|ours| perform(input, ReversibleOp::Untaint(ours.clone())))
 }
 
 /// Only its Lease shows whether that boot lives on.
@@ -162,13 +162,13 @@ pub(super) fn plan<'a>(input: &FenceInput<'a>) -> Result<&'a FencePlan, Blocker>
     }
 }
 
-/// What was begun for the machine is not gone on with by the switch of a storage, nor the other way round: the one proves
-/// nothing of the other.
+/// The methods were edited under way: they cut the power and now cut off one storage only, or the other way round. The
+/// fence waits, since a confirmation by the old methods proves nothing about what the new ones cut.
 pub(super) fn methods_changed(input: &FenceInput<'_>) -> Option<Next> {
     let status = &input.fence.status;
     let cuts = [Phase::PoweringOff, Phase::OffConfirmed, Phase::PodsReleased, Phase::PoweringOn, Phase::InDoubt];
     let plan = input.gathered.methods.as_ref().and_then(|plan| plan.as_ref().ok())?;
-    let reaps = status.intent.as_ref().is_some_and(|intent| intent.act == Irreversible::Reap);
+    let reaps = status.intent.as_ref().is_some_and(|intent| intent.op == IntendedOp::Reap);
     if !cuts.contains(&status.phase) || reaps || plan.storage_only == status.storage_only {
         return None;
     }
@@ -192,7 +192,7 @@ fn cut(input: &FenceInput<'_>, plan: &FencePlan, step: &PowerStep, witnesses: &[
         if !blockers.is_empty() {
             return wait(input, blockers.to_vec(), None);
         }
-        return act(input, ReversibleOp::Methods(plan.isolation.clone()));
+        return perform(input, ReversibleOp::Methods(plan.isolation.clone()));
     }
     match steps::kdump_wait(step) {
         Err(blocker) => wait(input, vec![blocker], None),
@@ -219,7 +219,7 @@ fn intend_off(input: &FenceInput<'_>, plan: &FencePlan, witnesses: &[Witness]) -
         status.storage_pods = pods_of_storage(input, plan);
     });
     let message = Message::of("FencePoweringOff", &[("evidence", &evidence::sentence(witnesses))]);
-    draft.intend(Irreversible::PowerOff).enter(Phase::PoweringOff, message).save()
+    draft.intend(IntendedOp::PowerOff).enter(Phase::PoweringOff, message).save()
 }
 
 /// The pods that use the storage which is about to be cut off, by UID. The guards let nothing begin before they were listed.
@@ -273,7 +273,7 @@ pub(super) fn kdump_wait(input: &FenceInput<'_>) -> Next {
     let Some(Ok(PolicyStep::Power { step, .. })) = steps::current(input.fence) else {
         return enter_step(input, input.fence.status.policy_step, Draft::of(input), "FencePhase/changed");
     };
-    let until = steps::kdump_wait(step).map(|span| left(input, span));
+    let until = steps::kdump_wait(step).map(|span| phase_deadline(input, span));
     match until {
         Err(blocker) => wait(input, vec![blocker], None),
         Ok(Some(until)) if dumps(input) => {
@@ -290,7 +290,9 @@ pub(super) fn kdump_wait(input: &FenceInput<'_>) -> Next {
 /// The intent is stored: only if everything still allows it, the act. Else nothing proves that it was not begun.
 pub(super) fn powering_off(input: &FenceInput<'_>) -> Next {
     match (&input.fence.status.intent, power_decision(input)) {
-        (Some(_), Ok(PowerDecision::Cut { .. } | PowerDecision::AlreadyOff(_))) => act(input, IrreversibleOp::PowerOff),
+        (Some(_), Ok(PowerDecision::Cut { .. } | PowerDecision::AlreadyOff(_))) => {
+            perform(input, IrreversibleOp::PowerOff)
+        }
         (Some(_), Ok(PowerDecision::Reap) | Err(_)) => {
             Draft::of(input).enter(Phase::InDoubt, Message::plain("FenceInDoubt/guards")).save()
         }
@@ -302,7 +304,7 @@ pub(super) fn powering_off(input: &FenceInput<'_>) -> Next {
 
 pub(super) fn reaping(input: &FenceInput<'_>) -> Next {
     match (&input.fence.status.intent, power_decision(input)) {
-        (Some(_), Ok(PowerDecision::Reap)) => act(input, IrreversibleOp::Reap),
+        (Some(_), Ok(PowerDecision::Reap)) => perform(input, IrreversibleOp::Reap),
         (Some(_), Ok(PowerDecision::Cut { .. } | PowerDecision::AlreadyOff(_)) | Err(_)) => {
             Draft::of(input).enter(Phase::InDoubt, Message::plain("FenceInDoubt/guards")).save()
         }

@@ -4,7 +4,7 @@
 use super::{FenceInput, Next, proposal};
 use crate::{
     action::{Action, EventDraft, Op},
-    api::fence::{Blocker, Intent, Irreversible, LOG_ENTRIES, LogEntry, NodeFence, NodeFenceStatus, Phase},
+    api::fence::{Blocker, IntendedOp, Intent, LOG_ENTRIES, LogEntry, NodeFence, NodeFenceStatus, Phase},
     message::{Message, MessageArgs},
     policy::step_name,
 };
@@ -106,16 +106,16 @@ impl Draft {
     }
 
     /// Means to do `act`; it is done when this is stored.
-    pub(super) fn intend(mut self, act: Irreversible) -> Self {
+    pub(super) fn intend(mut self, op: IntendedOp) -> Self {
         let (epoch, at) = (self.fence.status.epoch, self.at);
-        self.fence.status.intent = Some(Intent { act, epoch, at, pods: 0 });
+        self.fence.status.intent = Some(Intent { op, epoch, at, pods: 0 });
         self
     }
 
     /// Means to release so many pods.
     pub(super) fn intend_release(self, pods: usize) -> Self {
         let pods = u32::try_from(pods).unwrap_or(u32::MAX);
-        self.intend(Irreversible::Release).with(|status| {
+        self.intend(IntendedOp::Release).with(|status| {
             status.intent.iter_mut().for_each(|intent| intent.pods = pods);
         })
     }
@@ -125,7 +125,7 @@ impl Draft {
     pub(super) fn settle(mut self) -> Self {
         let at = self.at;
         let status = self.status();
-        let intended = status.intent.take().filter(|intent| intent.act == Irreversible::PowerOff);
+        let intended = status.intent.take().filter(|intent| intent.op == IntendedOp::PowerOff);
         // It is known again by its own time, not by the order of times: the cycle before it may be of another leader's
         // clock, which was ahead.
         if intended.is_some_and(|intended| !status.cycles.contains(&intended.at)) {
@@ -138,7 +138,7 @@ impl Draft {
     /// leader's own clock, or it would not have been begun.
     pub(super) fn count_intended(mut self) -> Self {
         let status = self.status();
-        let intended = status.intent.as_ref().filter(|intent| intent.act == Irreversible::PowerOff);
+        let intended = status.intent.as_ref().filter(|intent| intent.op == IntendedOp::PowerOff);
         if let Some(at) = intended.map(|intended| intended.at).filter(|at| !status.cycles.contains(at)) {
             status.cycles.push(at);
         }
@@ -198,6 +198,6 @@ fn joined(events: Vec<EventDraft>) -> EventDraft {
 }
 
 /// This now, for the record as it is stored.
-pub(super) fn act(input: &FenceInput<'_>, op: impl Into<Op>) -> Next {
+pub(super) fn perform(input: &FenceInput<'_>, op: impl Into<Op>) -> Next {
     Next::Act(Action::Perform { fence: Box::new(input.fence.clone()), op: op.into() })
 }

@@ -6,8 +6,8 @@ use super::{
     blockers::{self, wait, wait_until},
     interrupt::{booted_anew, healthy_delay, is_well, own_node},
     power::unread,
-    record::{Draft, act},
-    restore::{is_alive, is_cut},
+    record::{Draft, perform},
+    restore::{is_alive, must_stay_cut_off},
 };
 use crate::{
     action::{Action, EventDraft, ReversibleOp},
@@ -44,7 +44,7 @@ fn into_service(input: &FenceInput<'_>, node: &Node) -> Option<Next> {
     let untaint = ReversibleOp::Untaint(taint.clone());
     let blockers = if input.fence.status.giving_up.is_some() { Vec::new() } else { in_service_blockers(input, node) };
     if blockers.is_empty() {
-        return Some(back_off(input).unwrap_or_else(|| act(input, untaint)));
+        return Some(back_off(input).unwrap_or_else(|| perform(input, untaint)));
     }
     ill_again(input).or_else(|| Some(wait(input, blockers, None)))
 }
@@ -75,7 +75,7 @@ fn in_service_blockers(input: &FenceInput<'_>, node: &Node) -> Vec<Blocker> {
 
 /// Not Ready any more before the taint could go: after a while the next step is taken.
 fn ill_again(input: &FenceInput<'_>) -> Option<Next> {
-    let over = super::begin::left(input, super::begin::LAST_WAIT).is_none();
+    let over = super::begin::phase_deadline(input, super::begin::LAST_WAIT).is_none();
     let ready = own_node(input).is_some_and(Node::is_ready);
     if ready || !over { None } else { still_ill(input) }
 }
@@ -108,7 +108,9 @@ fn methods(input: &FenceInput<'_>) -> Option<Next> {
             let draft = Draft::of(input).note(Message::plain("NoRecoveryMethods"));
             draft.with(|status| status.isolated = false).save()
         }
-        Some(Ok(plan)) => back_off(input).unwrap_or_else(|| act(input, ReversibleOp::Methods(plan.recovery.clone()))),
+        Some(Ok(plan)) => {
+            back_off(input).unwrap_or_else(|| perform(input, ReversibleOp::Methods(plan.recovery.clone())))
+        }
         Some(Err(blocker)) => wait(input, vec![blocker.clone()], None),
         None => wait(input, vec![unread()], None),
     })
@@ -118,11 +120,11 @@ fn methods(input: &FenceInput<'_>) -> Option<Next> {
 fn marks(input: &FenceInput<'_>, node: &Node) -> Option<Next> {
     let ours = &input.fence.status.own_changes;
     let next = if let Some(taint) = ours.taints.first() {
-        act(input, ReversibleOp::Untaint(taint.clone()))
+        perform(input, ReversibleOp::Untaint(taint.clone()))
     } else if ours.cordon || has_our_mark(input, node) {
-        act(input, ReversibleOp::Uncordon)
-    } else if node.annotations.contains_key(STORAGE_RELEASED) && !is_cut(input.fence, node) {
-        act(input, ReversibleOp::ForgetRelease)
+        perform(input, ReversibleOp::Uncordon)
+    } else if node.annotations.contains_key(STORAGE_RELEASED) && !must_stay_cut_off(input.fence, node) {
+        perform(input, ReversibleOp::ForgetRelease)
     } else {
         return None;
     };

@@ -11,7 +11,7 @@ use super::{
     blockers::{self, wait},
     doubt::{READS, blocked},
     interrupt::{new_boot, own_node, without_policy},
-    record::{Draft, act},
+    record::{Draft, perform},
     steps::{self, PolicyStep},
 };
 use crate::{
@@ -76,7 +76,7 @@ fn prepare(input: &FenceInput<'_>, off: &Confirmation) -> Next {
     }
     match is_recent(input, off) && off.reads >= READS {
         true => counted(input).map_or_else(|| pods_unknown(input), |count| intend_release(input, count)),
-        false => act(input, ReversibleOp::ReadPower { times: READS }),
+        false => perform(input, ReversibleOp::ReadPower { times: READS }),
     }
 }
 
@@ -157,7 +157,7 @@ pub(super) fn pods_released(input: &FenceInput<'_>) -> Next {
 fn release(input: &FenceInput<'_>) -> Next {
     let Some(pods) = pods(input) else { return pods_unknown(input) };
     if release_blockers(input).is_empty() {
-        return act(input, IrreversibleOp::Release { pods });
+        return perform(input, IrreversibleOp::Release { pods });
     }
     Draft::of(input).enter(Phase::InDoubt, Message::plain("FenceInDoubt/guards")).save()
 }

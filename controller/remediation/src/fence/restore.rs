@@ -2,13 +2,13 @@
 
 use super::{
     FenceInput, Next,
-    begin::{STEP_ROUNDS, back_off, enter_step, left},
+    begin::{STEP_ROUNDS, back_off, enter_step, phase_deadline},
     blockers::{self, wait, wait_until},
     doubt::{ATTEMPTS, blocked},
     interrupt::{new_boot, own_node, ready_anew},
     post_off_activity::is_suspected,
     power::plan,
-    record::{Draft, act},
+    record::{Draft, perform},
     release::{left_off, pods_unknown, recent_pods},
     steps::{self, PolicyStep},
 };
@@ -16,7 +16,7 @@ use crate::{
     action::IrreversibleOp,
     api::{
         STORAGE_RELEASED,
-        fence::{Blocker, Irreversible, NodeFence, Phase},
+        fence::{Blocker, IntendedOp, NodeFence, Phase},
         policy::PowerStep,
     },
     facts::{Node, kubelet},
@@ -28,7 +28,7 @@ pub(super) fn powering_on(input: &FenceInput<'_>) -> Next {
     let status = &input.fence.status;
     if status.intent.is_some() {
         return match ready_to_power_on(input) {
-            Ok(_) => act(input, IrreversibleOp::PowerOn),
+            Ok(_) => perform(input, IrreversibleOp::PowerOn),
             Err(_) => Draft::of(input).enter(Phase::InDoubt, Message::plain("FenceInDoubt/guards")).save(),
         };
     }
@@ -61,7 +61,7 @@ fn intend_on(input: &FenceInput<'_>, plan: &FencePlan) -> Next {
     let draft = Draft::of(input).with(|status| {
         status.jobs = plan.power_management.iter().map(|method| format!("{method}/on")).collect();
     });
-    draft.intend(Irreversible::PowerOn).note(Message::plain("PowerOnIntended")).save()
+    draft.intend(IntendedOp::PowerOn).note(Message::plain("PowerOnIntended")).save()
 }
 
 /// Storage is not restored to a boot whose pods run elsewhere by now: the record shows that, or, of a record that was
@@ -75,7 +75,7 @@ fn stays_off(input: &FenceInput<'_>) -> Option<Next> {
             (false, Some(false)) => return Some(left_cut(input)),
             (true, _) | (false, Some(true)) => {}
         }
-        if is_cut(input.fence, node) {
+        if must_stay_cut_off(input.fence, node) {
             return Some(left_cut(input));
         }
     }
@@ -97,7 +97,7 @@ fn left_cut(input: &FenceInput<'_>) -> Next {
 
 /// Pods of the boot that the Node names, or may be of, were released while their storage was cut off.
 #[must_use]
-pub fn is_cut(fence: &NodeFence, node: &Node) -> bool {
+pub fn must_stay_cut_off(fence: &NodeFence, node: &Node) -> bool {
     let status = &fence.status;
     let cut = status.off.as_ref().map_or(&status.boot_id, |off| &off.boot_id);
     let by_record = status.release_begun && !is_another(cut, &node.boot_id);
@@ -142,7 +142,7 @@ pub(super) fn await_ready(input: &FenceInput<'_>) -> Next {
         return Draft::of(input).enter(Phase::Recovering, Message::plain("FenceRecovering")).save();
     }
     let span = steps::ready_timeout(current_step(input).unwrap_or(&PowerStep::default()));
-    match span.map(|span| left(input, span)) {
+    match span.map(|span| phase_deadline(input, span)) {
         Err(blocker) => wait(input, vec![blocker], None),
         Ok(Some(until)) => wait_until(input, until),
         Ok(None) => never_ready(input),
@@ -150,7 +150,7 @@ pub(super) fn await_ready(input: &FenceInput<'_>) -> Next {
 }
 
 pub(super) fn is_alive(input: &FenceInput<'_>) -> bool {
-    let renewed = input.kubelet_lease.is_some_and(|lease| lease.stale_for(input.now.moment) < kubelet::LIVES);
+    let renewed = input.kubelet_lease.is_some_and(|lease| lease.stale_for(input.now.moment) < kubelet::ALIVE_WITHIN);
     renewed && own_node(input).is_some_and(Node::is_ready)
 }
 

@@ -17,7 +17,7 @@ fn node() -> Node {
         kind: kind.to_owned(),
         status,
         reason: reason.to_owned(),
-        seen: Moment(Duration::from_secs(100)),
+        change_seen_at: Moment(Duration::from_secs(100)),
         ..Condition::default()
     };
     Node {
@@ -45,7 +45,7 @@ fn snapshot() -> Snapshot {
         holder: "n1".into(),
         renewed: None,
         duration: Duration::from_secs(40),
-        seen: Moment(Duration::from_secs(115)),
+        change_seen_at: Moment(Duration::from_secs(115)),
     };
     Snapshot { kubelet_leases: [("n1".into(), lease)].into(), ..Snapshot::default() }
 }

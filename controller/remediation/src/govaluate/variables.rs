@@ -16,7 +16,9 @@ pub(super) fn of(name: &str, node: &Node, snapshot: &Snapshot, now: Now) -> Valu
         "Ready" => Value::Bool(node.is_ready()),
         "Zone" => text(node.zone()),
         "Age" => Value::Number(now.wall.duration_since(node.created).as_secs_f64().max(0.0)),
-        "LeaseAge" => snapshot.kubelet_leases.get(&node.name).map_or(Value::Nil, |lease| seconds(lease.seen, now)),
+        "LeaseAge" => {
+            snapshot.kubelet_leases.get(&node.name).map_or(Value::Nil, |lease| seconds(lease.change_seen_at, now))
+        }
         _ => name.split_once('.').map_or(Value::Nil, |(family, key)| member(family, key, node, now)),
     }
 }
@@ -30,7 +32,7 @@ fn member(family: &str, key: &str, node: &Node, now: Now) -> Value {
         "Taints" => taints(node, key),
         "Conditions" => text(condition().map(|condition| condition.status.to_string())),
         "ConditionReason" => text(condition().map(|condition| &condition.reason)),
-        "ConditionAge" => condition().map_or(Value::Nil, |condition| seconds(condition.seen, now)),
+        "ConditionAge" => condition().map_or(Value::Nil, |condition| seconds(condition.change_seen_at, now)),
         _ => Value::Nil,
     }
 }

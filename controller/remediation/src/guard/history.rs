@@ -11,7 +11,7 @@ pub use self::handover::Handover;
 pub(crate) use self::handover::names_if_few;
 use super::stage::{DisruptionLevel, begins_disruptively, has_begun};
 use crate::{
-    api::fence::{Irreversible, NodeFence},
+    api::fence::{IntendedOp, NodeFence},
     policy::{Policy, Rate},
     snapshot::Snapshot,
     time::{Moment, Now},
@@ -59,7 +59,7 @@ impl History {
     /// A client that deletes a record does not stop what it intended: its end will not be reported, so that it counts.
     fn learn_intended(&mut self, snapshot: &Snapshot, now: Now) {
         let intended = |fence: &NodeFence| {
-            let intent = fence.status.intent.as_ref().filter(|intent| intent.act == Irreversible::PowerOff)?;
+            let intent = fence.status.intent.as_ref().filter(|intent| intent.op == IntendedOp::PowerOff)?;
             Some((fence.metadata.uid.clone(), intent.at))
         };
         let all = snapshot.fences.iter().filter_map(|(node, fence)| Some((node.clone(), intended(fence)?))).collect();

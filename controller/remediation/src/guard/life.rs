@@ -21,7 +21,7 @@ pub(crate) enum Life {
 /// Of a node without a Lease, or without Ready, nothing proves that it is dead.
 pub(crate) fn of(snapshot: &Snapshot, node: &Node, now: Moment) -> Life {
     let lease = snapshot.kubelet_leases.get(&node.name);
-    if lease.is_some_and(|lease| lease.stale_for(now) <= kubelet::LATE) {
+    if lease.is_some_and(|lease| lease.stale_for(now) <= kubelet::OVERDUE_AFTER) {
         Life::Lives
     } else if node.is_not_ready() && lease.is_some_and(|lease| has_expired(lease, now)) {
         Life::Dead
@@ -35,7 +35,7 @@ pub(crate) fn of(snapshot: &Snapshot, node: &Node, now: Moment) -> Life {
 /// Not renewed for as long as it lasts. A Lease shorter than the kubelet's usual 40 s counts as one of 40 s: its silence
 /// proves no more.
 pub(crate) fn has_expired(lease: &LeaseView, now: Moment) -> bool {
-    lease.stale_for(now) >= lease.duration.max(kubelet::LEASE)
+    lease.stale_for(now) >= lease.duration.max(kubelet::LEASE_DURATION)
 }
 
 /// The controller itself is turning it off or on, or its provider replaces it: that it is silent proves nothing.

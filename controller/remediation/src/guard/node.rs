@@ -154,7 +154,7 @@ fn is_alive(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> bool {
     let lease = input.snapshot.kubelet_leases.get(subject.name);
     let silent = lease.is_some_and(|lease| {
         // A shorter Lease would not make silence mean more.
-        let after = subject.policy.fast.map_or(lease.duration.max(kubelet::LEASE), |fast| fast.silent_for);
+        let after = subject.policy.fast.map_or(lease.duration.max(kubelet::LEASE_DURATION), |fast| fast.silent_for);
         lease.stale_for(input.now.moment) >= after
     });
     subject.node.is_some_and(Node::is_ready) && !silent

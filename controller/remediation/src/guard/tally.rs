@@ -111,7 +111,7 @@ impl<'a> Tally<'a> {
             self.count_as(NodeCategory::Unavailable, &node.name);
         }
         // Not Ready is reported 40 to 50 s later; a budget does not wait for that.
-        let leases = snapshot.kubelet_leases.iter().filter(|(_, lease)| lease.stale_for(now) > kubelet::LATE);
+        let leases = snapshot.kubelet_leases.iter().filter(|(_, lease)| lease.stale_for(now) > kubelet::OVERDUE_AFTER);
         for (name, _) in leases.filter(|(name, _)| snapshot.nodes.contains_key(*name)) {
             self.count_as(NodeCategory::Unavailable, name);
         }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::facts::CATALOGUE;
+use crate::facts::AGENT_CONDITION_TYPES;
 
 /// The agent's field manager (`FIELD_MANAGER` of its exporter).
 pub const AGENT_FIELD_MANAGER: &str = "nodewell";
@@ -69,7 +69,7 @@ impl ConditionOwners {
     }
 
     fn add_ownerless(&mut self, kind: &str) {
-        if !CATALOGUE.contains(&kind) || self.agent.contains_key(kind) || self.others.contains_key(kind) {
+        if !AGENT_CONDITION_TYPES.contains(&kind) || self.agent.contains_key(kind) || self.others.contains_key(kind) {
             return;
         }
         self.agent.insert(kind.to_owned(), BTreeSet::new());

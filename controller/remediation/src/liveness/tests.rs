@@ -28,7 +28,14 @@ fn at(seconds: u64) -> Now {
 
 fn condition(kind: &str, status: ConditionStatus, heartbeat: &str) -> Condition {
     let heartbeat = Some(heartbeat.parse().unwrap());
-    Condition { kind: kind.into(), status, reason: "R".into(), heartbeat, seen: secs(0), ..Condition::default() }
+    Condition {
+        kind: kind.into(),
+        status,
+        reason: "R".into(),
+        heartbeat,
+        change_seen_at: secs(0),
+        ..Condition::default()
+    }
 }
 
 fn node(name: &str) -> Node {
@@ -52,7 +59,7 @@ fn lease(seen: Moment, duration: u64) -> LeaseView {
         holder: "x".into(),
         renewed: Some(SPOKE.parse().unwrap()),
         duration: Duration::from_secs(duration),
-        seen,
+        change_seen_at: seen,
     }
 }
 

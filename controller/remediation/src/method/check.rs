@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    Act, BuiltIn, Call, ClusterSettings, FenceAgent, Method, MethodDiagnostics, NodeMethods, ParameterKind,
+    AgentAction, BuiltIn, Call, ClusterSettings, FenceAgent, Method, MethodDiagnostics, NodeMethods, ParameterKind,
     RequestedAction, SourcedValue, ValidatedMethods, check_value, forbidden, suggestions,
 };
 
@@ -83,7 +83,7 @@ impl Checker<'_> {
         }
         let before = self.diagnostics.len();
         let options = self.options(method, agent);
-        let acts = self.acts(method, agent);
+        let actions = self.actions(method, agent);
         let needed = self.needed(method, agent, &options);
         let longest = self.longest(method, agent, &options);
         (self.diagnostics.len() == before).then(|| Call {
@@ -97,7 +97,7 @@ impl Checker<'_> {
             identity_method: method.identity_method.clone(),
             from_label: from_label(method, agent),
             storage: method.storage.clone(),
-            acts,
+            actions,
             longest,
         })
     }
@@ -189,50 +189,55 @@ impl Checker<'_> {
         }
     }
 
-    fn acts(&mut self, method: &Method, agent: &FenceAgent) -> BTreeSet<Act> {
+    fn actions(&mut self, method: &Method, agent: &FenceAgent) -> BTreeSet<AgentAction> {
         let name = &method.name;
         let [isolation, power, recovery] =
             [&self.found.isolation, &self.found.power_management, &self.found.recovery].map(|step| step.contains(name));
         if [isolation, power, recovery].into_iter().filter(|step| *step).count() > 1 {
             self.wrong::<()>(method, "it is in more than one step; make one method for each");
         }
-        let acts = match (method.action, isolation, recovery) {
-            (Some(RequestedAction::On), ..) | (None, false, true) => BTreeSet::from([Act::On]),
-            (Some(RequestedAction::Off), ..) | (None, true, false) => BTreeSet::from([Act::Off]),
+        let actions = match (method.action, isolation, recovery) {
+            (Some(RequestedAction::On), ..) | (None, false, true) => BTreeSet::from([AgentAction::On]),
+            (Some(RequestedAction::Off), ..) | (None, true, false) => BTreeSet::from([AgentAction::Off]),
             (Some(RequestedAction::Reboot), true, _) | (Some(RequestedAction::Reboot), _, true) => {
                 self.wrong::<()>(method, "reboot is for power_management only");
                 BTreeSet::new()
             }
-            _ => BTreeSet::from([Act::Off, Act::On]),
+            _ => BTreeSet::from([AgentAction::Off, AgentAction::On]),
         };
-        let acts = if power { self.power(method, agent, acts) } else { acts };
-        let missing = acts.iter().find(|act| !agent.actions.contains(act.name()));
-        if let Some(act) = missing {
-            self.wrong::<()>(method, &format!("{} cannot do {}", method.agent, act.name()));
+        let actions = if power { self.power(method, agent, actions) } else { actions };
+        let missing = actions.iter().find(|action| !agent.actions.contains(action.name()));
+        if let Some(action) = missing {
+            self.wrong::<()>(method, &format!("{} cannot do {}", method.agent, action.name()));
         }
-        acts
+        actions
     }
 
     /// What turns off has to be asked whether it did.
-    fn power(&mut self, method: &Method, agent: &FenceAgent, mut acts: BTreeSet<Act>) -> BTreeSet<Act> {
+    fn power(
+        &mut self,
+        method: &Method,
+        agent: &FenceAgent,
+        mut actions: BTreeSet<AgentAction>,
+    ) -> BTreeSet<AgentAction> {
         if method.action == Some(RequestedAction::Off) && !self.has_other_for_on(method) {
-            acts.insert(Act::On);
+            actions.insert(AgentAction::On);
         }
         // Only the node itself can let itself in again, once it was rebooted.
         if method.storage.is_some()
             && method.action != Some(RequestedAction::On)
-            && !agent.actions.contains(Act::On.name())
+            && !agent.actions.contains(AgentAction::On.name())
         {
-            acts.remove(&Act::On);
+            actions.remove(&AgentAction::On);
         }
-        if acts.contains(&Act::Off) {
-            acts.insert(Act::Status);
+        if actions.contains(&AgentAction::Off) {
+            actions.insert(AgentAction::Status);
         }
         if !agent.actions.contains("reboot") && method.storage.is_none() {
             let text = format!("{} cuts off a storage or a network, not the power; add storage=DRIVER", method.agent);
             self.wrong::<()>(method, &text);
         }
-        acts
+        actions
     }
 
     /// The proposal's pairs of methods for a PDU: one with `action=off`, one with `action=on`.
@@ -275,7 +280,7 @@ impl Checker<'_> {
     fn storage(&mut self, calls: &[Call]) -> Option<String> {
         let power = calls.iter().filter(|call| self.found.power_management.contains(&call.name));
         let storages: BTreeSet<Option<&str>> =
-            power.filter(|call| call.acts.contains(&Act::Off)).map(|call| call.storage.as_deref()).collect();
+            power.filter(|call| call.actions.contains(&AgentAction::Off)).map(|call| call.storage.as_deref()).collect();
         if storages.len() > 1 {
             self.diagnostics.push(
                 "power_management: methods with different storage= (or without) are mixed; one kind only".to_owned(),

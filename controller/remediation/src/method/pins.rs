@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeSet, fmt};
 
-use super::{Act, Call, IdentityMethod, Unproven, ValidatedMethods, compare, guid_of, plugs};
+use super::{AgentAction, Call, IdentityMethod, Unproven, ValidatedMethods, compare, guid_of, plugs};
 use crate::facts::Node;
 
 /// The keys of `config.properties` that pin a machine.
@@ -83,7 +83,7 @@ impl ValidatedMethods {
     /// # Errors
     /// They differ; what to write if the methods are right.
     pub fn check_outlet_pins(&self) -> Result<(), Unpinned> {
-        let power = || self.power(Act::Off).filter(|call| call.storage.is_none());
+        let power = || self.power(AgentAction::Off).filter(|call| call.storage.is_none());
         let wanted: BTreeSet<String> =
             self.calls.values().filter(|call| self.cannot_be_asked(call)).flat_map(plugs::outlets).collect();
         let given = self.pins.outlets.clone().unwrap_or_default();
@@ -111,7 +111,7 @@ impl ValidatedMethods {
     fn cannot_be_asked(&self, call: &Call) -> bool {
         let is_of_power = self.power_management.contains(&call.name) && call.storage.is_none();
         match call.identity_method {
-            IdentityMethod::Configured if is_of_power && call.acts.contains(&Act::Off) => true,
+            IdentityMethod::Configured if is_of_power && call.actions.contains(&AgentAction::Off) => true,
             IdentityMethod::Asked if is_of_power => call.from_label.contains("plug"),
             IdentityMethod::Pinned(_) if is_of_power => false,
             _ => call.from_label.iter().any(|name| plugs::distinguishes_machines(&call.agent, name)),

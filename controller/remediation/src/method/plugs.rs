@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Act, Call, ValidatedMethods, forbidden};
+use super::{AgentAction, Call, ValidatedMethods, forbidden};
 
 /// What is turned off: the address a method talks to, and the outlet, machine or system there.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -130,7 +130,8 @@ pub struct Plugs {
 impl Plugs {
     /// Replaces what is known of the node.
     pub fn set(&mut self, validated: &ValidatedMethods) {
-        let plugs = validated.power(Act::Off).filter(|call| call.storage.is_none()).flat_map(Plug::of).collect();
+        let plugs =
+            validated.power(AgentAction::Off).filter(|call| call.storage.is_none()).flat_map(Plug::of).collect();
         self.nodes.insert(validated.node.clone(), plugs);
     }
 

@@ -138,7 +138,7 @@ fn a_node_without_any_configuration_has_no_method_for_its_power() {
         (None, &["restart-instance".to_owned()][..])
     );
     let validated = validated(&[]).unwrap();
-    assert!(validated.power_management.is_empty() && validated.power(Act::Off).next().is_none());
+    assert!(validated.power_management.is_empty() && validated.power(AgentAction::Off).next().is_none());
 }
 
 #[test]
@@ -255,17 +255,20 @@ fn off_and_on_may_be_two_methods() {
         |validated: &ValidatedMethods, act| validated.power(act).map(|call| call.name.clone()).collect::<Vec<_>>();
     let validated_pair = validated(&pair).unwrap();
     assert_eq!(
-        (names(&validated_pair, Act::Off), names(&validated_pair, Act::On)),
+        (names(&validated_pair, AgentAction::Off), names(&validated_pair, AgentAction::On)),
         (vec!["down".into()], vec!["up".into()])
     );
-    assert_eq!(names(&validated_pair, Act::Status), ["down"]);
+    assert_eq!(names(&validated_pair, AgentAction::Status), ["down"]);
     let reboot = options("action=reboot");
     let single = [
         ("fence-config-n1", "config.properties", "power_management=a"),
         ("fence-config-n1", "fence-method-a", &*reboot),
     ];
     let single = validated(&single).unwrap();
-    assert_eq!((names(&single, Act::Off), names(&single, Act::On)), (vec!["a".into()], vec!["a".into()]));
+    assert_eq!(
+        (names(&single, AgentAction::Off), names(&single, AgentAction::On)),
+        (vec!["a".into()], vec!["a".into()])
+    );
 }
 
 #[test]

@@ -96,7 +96,7 @@ fn in_usual_failures(node: &Node) -> Vec<Node> {
         let status = |condition: &Condition| if condition.kind == "Ready" { ready } else { others };
         let turned = |condition: &Condition| Condition {
             status: status(condition),
-            seen: Moment::default(),
+            change_seen_at: Moment::default(),
             ..condition.clone()
         };
         let conditions = node.conditions.iter().map(turned).collect();

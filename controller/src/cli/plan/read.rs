@@ -124,14 +124,14 @@ fn add_policy(snapshot: &mut Snapshot, raw: Value) {
 
 fn aged(mut node: Node, now: Now) -> Node {
     for condition in &mut node.conditions {
-        condition.seen = condition.since.map_or(now.moment, |since| at(since, now));
+        condition.change_seen_at = condition.since.map_or(now.moment, |since| at(since, now));
     }
     node
 }
 
 fn aged_lease(lease: LeaseView, now: Now) -> LeaseView {
     let seen = lease.renewed.map_or(now.moment, |renewed| at(renewed, now));
-    LeaseView { seen, ..lease }
+    LeaseView { change_seen_at: seen, ..lease }
 }
 
 /// A time of the API server on our own clock; the future is the present.

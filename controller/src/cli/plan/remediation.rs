@@ -71,7 +71,7 @@ fn unknown(since: Moment) -> Condition {
         message: "Kubelet stopped posting node status.".to_owned(),
         since: None,
         heartbeat: None,
-        seen: since,
+        change_seen_at: since,
         is_own_report: false,
     }
 }
@@ -84,11 +84,11 @@ fn silent(snapshot: &Snapshot, node: &str, since: Moment) -> Snapshot {
         holder: node.to_owned(),
         renewed: None,
         duration: Duration::from_secs(40),
-        seen: since,
+        change_seen_at: since,
     };
-    supposed.kubelet_leases.entry(node.to_owned()).or_insert(none).seen = since;
+    supposed.kubelet_leases.entry(node.to_owned()).or_insert(none).change_seen_at = since;
     if let Some(lease) = supposed.agent_leases.get_mut(node) {
-        lease.seen = since;
+        lease.change_seen_at = since;
     }
     supposed
 }

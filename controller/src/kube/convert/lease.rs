@@ -17,7 +17,7 @@ pub fn lease_view(raw: Lease, now: Moment) -> LeaseView {
         holder: spec.holder_identity.unwrap_or_default(),
         renewed: spec.renew_time.map(|time| time.0),
         duration: seconds(spec.lease_duration_seconds),
-        seen: now,
+        change_seen_at: now,
     }
 }
 

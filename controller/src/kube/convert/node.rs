@@ -98,7 +98,7 @@ fn condition(raw: core::NodeCondition, now: Moment) -> Condition {
         message: raw.message.unwrap_or_default(),
         since: raw.last_transition_time.map(|time| time.0),
         heartbeat: raw.last_heartbeat_time.map(|time| time.0),
-        seen: now,
+        change_seen_at: now,
         is_own_report: false,
     }
 }
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(node.annotations.len(), 1);
         let ready = node.condition("Ready").unwrap();
         assert_eq!(
-            (ready.status, ready.seen, ready.is_own_report, node.is_ready()),
+            (ready.status, ready.change_seen_at, ready.is_own_report, node.is_ready()),
             (ConditionStatus::Unknown, Moment(Duration::from_secs(7)), true, false)
         );
     }

@@ -7,7 +7,7 @@ use nodewell_reconcile::{
 use nodewell_remediation::{
     api::{
         CORDONED_BY, OUT_OF_SERVICE, OUT_OF_SERVICE_BY, STORAGE_RELEASED,
-        fence::{Irreversible, NodeFence, NodeFenceStatus},
+        fence::{IntendedOp, NodeFence, NodeFenceStatus},
     },
     facts::{Deletion, Effect, Node, Pod, PodRef, Taint},
 };
@@ -43,7 +43,7 @@ impl Truth {
         self.changes(replica, &stored, &fence.status);
         let next = NodeFence { status: fence.status.clone(), ..stored };
         let blocker = next.status.blocked_by.first().map_or("", |blocker| blocker.reason.as_str()).to_owned();
-        let intent = next.status.intent.as_ref().map(|intent| (intent.act, intent.epoch));
+        let intent = next.status.intent.as_ref().map(|intent| (intent.op, intent.epoch));
         self.audit(replica, &format!("record of {}: {was:?} → {is:?} {intent:?} {blocker}", next.spec.node_name));
         let saved = self.store.put_fence(next, self.now());
         if self.scenario.mutation == Mutation::TaintsFirst {
@@ -54,7 +54,7 @@ impl Truth {
 
     /// As a controller would that takes the taint for a mark like any other.
     fn taint_early(&mut self, replica: usize, fence: &NodeFence) -> Written<()> {
-        let intended = fence.status.intent.as_ref().is_some_and(|intent| intent.act == Irreversible::PowerOff);
+        let intended = fence.status.intent.as_ref().is_some_and(|intent| intent.op == IntendedOp::PowerOff);
         if intended {
             let taint =
                 Taint { key: OUT_OF_SERVICE.into(), value: OUT_OF_SERVICE_BY.into(), effect: Effect::NoExecute };

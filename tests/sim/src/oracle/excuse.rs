@@ -9,7 +9,7 @@ use crate::{
     truth::{Excuse, Truth},
 };
 
-/// `kubelet::GIVEN_UP`: the cluster itself gives a node up.
+/// `kubelet::NODE_MONITOR_GRACE`: the cluster itself gives a node up.
 const GIVEN_UP: Duration = Duration::from_secs(50);
 
 impl Truth {

@@ -83,7 +83,8 @@ impl Truth {
         let holder = &lease.holder;
         let number: usize = holder.strip_prefix("replica-")?.split('-').next()?.parse().ok()?;
         let replica = self.replicas.get(number)?;
-        let healthy = !self.is_cut(number) && replica.frozen <= now && replica.deaf <= now && !self.scenario.dry_run;
+        let healthy =
+            !self.must_stay_cut_off(number) && replica.frozen <= now && replica.deaf <= now && !self.scenario.dry_run;
         // A replica that does not renew leads no more, although the Lease names it.
         let renews = self.oracle.led.is_some_and(|(leader, at)| leader == number && now.since(at) < SYNCED);
         let name = format!("{holder} in term {}", lease.transitions);

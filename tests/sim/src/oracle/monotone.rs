@@ -172,7 +172,7 @@ fn ancient() -> LeaseView {
         holder: "another".into(),
         renewed: None,
         duration: Duration::from_secs(40),
-        seen: Moment::default(),
+        change_seen_at: Moment::default(),
     }
 }
 

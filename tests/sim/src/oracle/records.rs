@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use nodewell_remediation::{
-    api::fence::{Irreversible, NodeFence, NodeFenceStatus, Phase},
+    api::fence::{IntendedOp, NodeFence, NodeFenceStatus, Phase},
     fence::edges::is_edge,
 };
 
@@ -48,9 +48,9 @@ impl Truth {
             self.enters(&uid, &stored.spec.node_name, is);
         }
         let orders =
-            next.intent.as_ref().filter(|intent| matches!(intent.act, Irreversible::PowerOn | Irreversible::PowerOff));
+            next.intent.as_ref().filter(|intent| matches!(intent.op, IntendedOp::PowerOn | IntendedOp::PowerOff));
         if let Some(intent) = orders.filter(|_| stored.status.intent != next.intent) {
-            self.check_liar(&stored.spec.node_name, &format!("{:?} is intended: an order", intent.act));
+            self.check_liar(&stored.spec.node_name, &format!("{:?} is intended: an order", intent.op));
         }
         for reason in new_reasons(&stored.status, next) {
             self.count(&format!("blocker {reason}"));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use nodewell_remediation::{
     api::{
         OUT_OF_SERVICE,
-        fence::{Intent, Irreversible},
+        fence::{IntendedOp, Intent},
     },
     facts::Taint,
     time::Moment,
@@ -90,7 +90,7 @@ impl Truth {
     fn check_intended(&mut self, replica: usize, name: &str) {
         let epoch = self.replicas[replica].term.0;
         let intent = self.intent_of(name);
-        if intent.as_ref().is_none_or(|intent| (intent.act, intent.epoch) != (Irreversible::Release, epoch)) {
+        if intent.as_ref().is_none_or(|intent| (intent.op, intent.epoch) != (IntendedOp::Release, epoch)) {
             self.violate(
                 "I2",
                 format!("out-of-service taint on {name} by epoch {epoch}, and the record means {intent:?}"),

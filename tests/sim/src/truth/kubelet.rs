@@ -50,7 +50,7 @@ impl Truth {
             holder: name.to_owned(),
             renewed,
             duration: Duration::from_secs(40),
-            seen: Moment::default(),
+            change_seen_at: Moment::default(),
         };
         self.store.put_lease(name, lease, now);
         if let Some(machine) = self.machines.get_mut(name) {
@@ -117,7 +117,7 @@ fn condition(kind: &str, status: Is, reason: &str) -> Condition {
         message: String::new(),
         since: None,
         heartbeat: None,
-        seen: Moment::default(),
+        change_seen_at: Moment::default(),
         // Unknown is what the node lifecycle controller writes.
         is_own_report: status != Is::Unknown,
     }

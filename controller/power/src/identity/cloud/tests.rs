@@ -19,7 +19,7 @@ fn proven(agent: &str, id: &str, options: &[(&str, &str)]) -> Result<(), String>
         identity_method: IdentityMethod::Asked,
         from_label: std::collections::BTreeSet::new(),
         storage: None,
-        acts: [].into(),
+        actions: [].into(),
         longest: Duration::ZERO,
     };
     let node = Node {

@@ -74,7 +74,7 @@ async fn a_list_that_goes_back_is_the_truth_and_everything_else_is_listed_too() 
     tests::pass(30).await;
     list(&cache, Source::Nodes, "40", |cache| cache.list_node(node(35)));
     assert_eq!(known(&cache).as_deref(), Some("35"));
-    let seen = cache.with(|snapshot| snapshot.nodes["a"].condition("Ready").unwrap().seen.0.as_secs());
+    let seen = cache.with(|snapshot| snapshot.nodes["a"].condition("Ready").unwrap().change_seen_at.0.as_secs());
     assert_eq!(seen, 30, "it is seen for the first time");
     assert!(!synced(&cache), "nothing is concluded from the other sources");
     let rest = [Source::KubeletLeases, Source::AgentLeases, Source::Fences, Source::Policies];
@@ -170,7 +170,7 @@ async fn a_read_of_an_older_object_than_was_known_tells_of_it() {
         holder: "a".into(),
         renewed: None,
         duration: Duration::from_secs(40),
-        seen: Default::default(),
+        change_seen_at: Default::default(),
     };
     list(&cache, Source::KubeletLeases, "44", |cache| cache.list_lease(LeaseKind::Kubelet, "a", lease));
     assert_eq!(cache.set_backs(), 1);

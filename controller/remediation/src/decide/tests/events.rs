@@ -33,7 +33,7 @@ fn lease(snapshot: &mut Snapshot, seen: u64) {
         holder: "n0".into(),
         renewed: None,
         duration: Duration::from_secs(40),
-        seen: at(seen),
+        change_seen_at: at(seen),
     };
     snapshot.kubelet_leases.insert("n0".into(), lease);
 }

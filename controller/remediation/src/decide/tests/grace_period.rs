@@ -47,7 +47,7 @@ fn the_shipped_policy_for_dead_nodes_waits_for_the_lease_only() {
         holder: String::new(),
         renewed: None,
         duration: Duration::from_secs(40),
-        seen: at(second),
+        change_seen_at: at(second),
     };
     snapshot.kubelet_leases = snapshot.nodes.keys().map(|name| (name.clone(), lease(1000))).collect();
     snapshot.kubelet_leases.insert("n007".into(), lease(990));

@@ -12,8 +12,13 @@ fn taint(key: &str, value: &str) -> Taint {
 
 fn renew(snapshot: &mut Snapshot, second: u64) {
     let duration = Duration::from_secs(40);
-    let lease =
-        LeaseView { resource_version: String::new(), holder: "n0".into(), renewed: None, duration, seen: at(second) };
+    let lease = LeaseView {
+        resource_version: String::new(),
+        holder: "n0".into(),
+        renewed: None,
+        duration,
+        change_seen_at: at(second),
+    };
     snapshot.kubelet_leases.insert("n0".into(), lease);
 }
 

@@ -19,7 +19,7 @@ fn silent_since(second: u64) -> LeaseView {
         holder: String::new(),
         renewed: None,
         duration: Duration::from_secs(40),
-        seen: at(second),
+        change_seen_at: at(second),
     }
 }
 

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     action::{Failed, IrreversibleOp, Op, Outcome},
-    api::fence::{Irreversible, Phase},
+    api::fence::{IntendedOp, Phase},
     fence::{apply_outcome, begin::STEP_ROUNDS},
 };
 
@@ -94,9 +94,8 @@ fn what_was_not_begun_and_what_is_no_power_off_counts_nothing() {
     assert_eq!((fixture.phase(), cycles(&fixture)), (Phase::AwaitGuards, 0));
     let mut fixture = intended();
     turns_off(&mut fixture);
-    let is_on_intended = |fixture: &Fixture| {
-        fixture.fence.status.intent.as_ref().is_some_and(|intent| intent.act == Irreversible::PowerOn)
-    };
+    let is_on_intended =
+        |fixture: &Fixture| fixture.fence.status.intent.as_ref().is_some_and(|intent| intent.op == IntendedOp::PowerOn);
     run(&mut fixture, 60, is_on_intended);
     ends(&mut fixture, &Op::Irreversible(IrreversibleOp::PowerOn), &Err(Failed::Timeout(Duration::from_secs(20))));
     run(&mut fixture, 60, at(Phase::PoweringOn));

@@ -74,7 +74,7 @@ fn an_agent_that_lives_speaks_for_the_path() {
     fixture.gathered.reach = [("cp-1".into(), Some(at(1))), ("cp-2".into(), Some(at(1)))].into();
     assert!(may_power_off(&fixture.input()).is_ok());
     let mut agent = fixture.kubelet.clone().unwrap();
-    agent.seen = at(18);
+    agent.change_seen_at = at(18);
     let input = crate::fence::FenceInput { agent_lease: Some(&agent), ..fixture.input() };
     assert_eq!(may_power_off(&input).unwrap_err().reason, "WithinGracePeriod");
 }
@@ -102,7 +102,7 @@ fn a_bmc_is_believed_when_it_says_off_twice_a_second_apart_and_lately() {
 fn a_bmc_that_says_off_is_not_believed_of_a_node_that_spoke_since() {
     let mut fixture = silent(20);
     set_power(&mut fixture, &[(18, PowerState::Off), (19, PowerState::Off)]);
-    fixture.kubelet.as_mut().unwrap().seen = at(18);
+    fixture.kubelet.as_mut().unwrap().change_seen_at = at(18);
     assert!(is_off(&fixture.input()).is_none());
 }
 

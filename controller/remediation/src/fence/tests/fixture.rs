@@ -147,7 +147,7 @@ impl Fixture {
         let (wall, moment, boot) = (self.now.wall, self.now.moment, self.boot_id());
         if let Some(lease) = &mut self.kubelet {
             lease.renewed = Some(wall);
-            lease.seen = moment;
+            lease.change_seen_at = moment;
         }
         if let Some(node) = &mut self.node {
             node.boot_id = boot;
@@ -160,7 +160,7 @@ impl Fixture {
         let ready = self.node.as_mut().map(|node| &mut node.conditions[0]);
         if let Some(ready) = ready.filter(|ready| ready.status != status) {
             ready.status = status;
-            ready.seen = now;
+            ready.change_seen_at = now;
         }
     }
 

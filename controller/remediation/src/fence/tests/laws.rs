@@ -5,7 +5,7 @@ use crate::{
     action::{Action, Done, Failed, IrreversibleOp, Op, Outcome, ReversibleOp},
     api::{
         OUT_OF_SERVICE,
-        fence::{Irreversible, LOG_ENTRIES, NodeFence, Phase},
+        fence::{IntendedOp, LOG_ENTRIES, NodeFence, Phase},
     },
     fence::{Next, PredicateState, edges::is_edge},
 };
@@ -39,13 +39,12 @@ impl Laws {
             // It is Ready with a new boot, or its BMC is not believed any more: nothing is left to be asked.
             self.doubt = false;
         }
-        let intended = |fence: &NodeFence| fence.status.intent.as_ref().map(|intent| (intent.act, intent.at));
-        if intended(before) != intended(after) && intended(after).is_some_and(|(act, _)| act == Irreversible::PowerOn) {
+        let intended = |fence: &NodeFence| fence.status.intent.as_ref().map(|intent| (intent.op, intent.at));
+        if intended(before) != intended(after) && intended(after).is_some_and(|(op, _)| op == IntendedOp::PowerOn) {
             assert!(self.read, "power on was intended again without a reading");
             self.read = false;
         }
-        if intended(before) != intended(after) && intended(after).is_some_and(|(act, _)| act == Irreversible::PowerOff)
-        {
+        if intended(before) != intended(after) && intended(after).is_some_and(|(op, _)| op == IntendedOp::PowerOff) {
             self.counted(before);
             self.intended += 1;
         }
@@ -64,11 +63,11 @@ impl Laws {
         let status = &fixture.fence.status;
         assert_ne!(status.phase, Phase::Quarantined, "{op:?}");
         if let Op::Irreversible(op) = op {
-            let act = op.intent();
+            let op = op.intended();
             let intent = status.intent.as_ref().expect("an act without an intent");
-            assert_eq!((intent.act, intent.epoch), (act, fixture.epoch));
-            assert!(!self.doubt, "{act:?} although the end of the act before is unknown");
-            assert!(!fixture.fence.spec.abort || act == Irreversible::PowerOn, "{act:?} after an abort");
+            assert_eq!((intent.op, intent.epoch), (op, fixture.epoch));
+            assert!(!self.doubt, "{op:?} although the end of the act before is unknown");
+            assert!(!fixture.fence.spec.abort || op == IntendedOp::PowerOn, "{op:?} after an abort");
         }
         match op {
             Op::Reversible(ReversibleOp::ReadPower { .. }) => (self.doubt, self.read) = (false, true),
@@ -143,10 +142,10 @@ fn rank_of_op(op: &Op) -> u32 {
 }
 
 fn rank_of_save(before: &NodeFence, after: &NodeFence) -> u32 {
-    let intended = after.status.intent.as_ref().filter(|_| before.status.intent.is_none()).map(|intent| intent.act);
+    let intended = after.status.intent.as_ref().filter(|_| before.status.intent.is_none()).map(|intent| intent.op);
     match (intended, after.status.phase) {
-        (Some(Irreversible::Release | Irreversible::Reap), _) => 7,
-        (Some(Irreversible::PowerOff), _) => 6,
+        (Some(IntendedOp::Release | IntendedOp::Reap), _) => 7,
+        (Some(IntendedOp::PowerOff), _) => 6,
         (_, phase) if phase == before.status.phase => 0,
         (_, Phase::PodsReleased) => 7,
         (_, Phase::OffConfirmed) => 6,

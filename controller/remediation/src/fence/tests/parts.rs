@@ -33,8 +33,12 @@ pub(super) fn steps(kinds: &[&str]) -> Vec<StepSpec> {
 }
 
 pub(super) fn node(now: Now) -> Node {
-    let ready =
-        Condition { kind: "Ready".into(), status: ConditionStatus::True, seen: now.moment, ..Condition::default() };
+    let ready = Condition {
+        kind: "Ready".into(),
+        status: ConditionStatus::True,
+        change_seen_at: now.moment,
+        ..Condition::default()
+    };
     Node {
         name: NODE.into(),
         uid: "uid-1".into(),
@@ -53,7 +57,7 @@ pub(super) fn lease(now: Now) -> LeaseView {
         holder: NODE.into(),
         renewed: Some(now.wall),
         duration: Duration::from_secs(40),
-        seen: now.moment,
+        change_seen_at: now.moment,
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{
     action::{Action, IrreversibleOp, Op, ReversibleOp},
     api::{
         OUT_OF_SERVICE,
-        fence::{Irreversible, Phase},
+        fence::{IntendedOp, Phase},
     },
     facts::{Volume, VolumeClaim},
     fence::{Next, PredicateState},
@@ -97,7 +97,7 @@ fn off_is_read_again_before_a_release_is_intended_if_not_read_for_five_seconds()
     fixture.store(*fence);
     later(&mut fixture, 2);
     let Next::Act(Action::Save { fence, .. }) = fixture.next() else { panic!("{:?}", fixture.next()) };
-    assert_eq!(fence.status.intent.map(|intent| (intent.act, intent.pods)), Some((Irreversible::Release, 1)));
+    assert_eq!(fence.status.intent.map(|intent| (intent.op, intent.pods)), Some((IntendedOp::Release, 1)));
     later(&mut fixture, 1);
     assert!(matches!(
         fixture.next(),

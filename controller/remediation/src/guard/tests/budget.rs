@@ -27,7 +27,7 @@ pub(super) const WAYS: [(&str, Make); 9] = [
             holder: String::new(),
             renewed: None,
             duration: Duration::from_secs(40),
-            seen: at(987),
+            change_seen_at: at(987),
         };
         fixture.snapshot.kubelet_leases.insert(name.into(), lease);
     }),

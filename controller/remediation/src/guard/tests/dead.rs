@@ -5,7 +5,7 @@ use super::{budget::WAYS, *};
 /// Its kubelet's Lease was not renewed for as long as the Lease lasts.
 fn silent_for_long(fixture: &mut Fixture, name: &str) {
     WAYS[0].1(fixture, name);
-    fixture.snapshot.kubelet_leases.get_mut(name).unwrap().seen = at(900);
+    fixture.snapshot.kubelet_leases.get_mut(name).unwrap().change_seen_at = at(900);
 }
 
 /// `n0` is dead, and `n1` reports for ever that it is ill: cordoned, drained, given up, and its kubelet renews its
@@ -94,7 +94,9 @@ fn the_dead_have_no_more_than_their_own_slots() {
 fn only_a_node_dead_for_certain_has_a_slot_of_the_dead() {
     type Change = fn(&mut Fixture);
     let changes: [(&str, Change); 5] = [
-        ("its Lease moved 39 s ago", |fixture| fixture.snapshot.kubelet_leases.get_mut("n0").unwrap().seen = at(961)),
+        ("its Lease moved 39 s ago", |fixture| {
+            fixture.snapshot.kubelet_leases.get_mut("n0").unwrap().change_seen_at = at(961)
+        }),
         ("its Lease lasts for longer", |fixture| {
             fixture.snapshot.kubelet_leases.get_mut("n0").unwrap().duration = Duration::from_secs(101);
         }),
@@ -119,7 +121,7 @@ fn a_node_without_a_lease_takes_a_slot_of_the_dead() {
         kill(fixture.snapshot.nodes.get_mut("n2").unwrap());
         if let Some(renewed) = renewed {
             silent_for_long(&mut fixture, "n2");
-            fixture.snapshot.kubelet_leases.get_mut("n2").unwrap().seen = renewed;
+            fixture.snapshot.kubelet_leases.get_mut("n2").unwrap().change_seen_at = renewed;
         }
         assert_eq!(!reasons(&fixture.all_blockers().power).is_empty(), blocked, "{renewed:?}");
     }

@@ -1,7 +1,7 @@
 //! Rates of pods and power cycles: what counts, and for how long.
 
 use super::*;
-use crate::api::fence::{Intent, Irreversible};
+use crate::api::fence::{IntendedOp, Intent};
 
 #[test]
 fn old_power_cycles_and_pods_are_forgotten() {
@@ -44,7 +44,7 @@ fn a_node_with_more_pods_than_the_rate_goes_when_no_others_went() {
 fn a_power_off_whose_record_was_deleted_counts() {
     let mut fixture = Fixture::new();
     fixture.policy.power_cycles = Rate { count: 1, window: Duration::from_secs(400) };
-    let intended = Intent { act: Irreversible::PowerOff, epoch: 1, at: wall(900), pods: 0 };
+    let intended = Intent { op: IntendedOp::PowerOff, epoch: 1, at: wall(900), pods: 0 };
     fixture.open(Phase::PoweringOff).status.intent = Some(intended);
     fixture.all_blockers();
     assert_eq!(fixture.history.cycles_of("n0"), [], "its own record says it");

@@ -24,7 +24,7 @@ fn a_ready_node_whose_kubelet_is_silent_is_not_alive() {
             holder: String::new(),
             renewed: None,
             duration: Duration::from_secs(10),
-            seen,
+            change_seen_at: seen,
         };
         fixture.snapshot.kubelet_leases.insert("n0".into(), lease);
         fixture.policy.fast = fast.then_some(Fast { silent_for: Duration::from_secs(15), unreachable_from: 2 });

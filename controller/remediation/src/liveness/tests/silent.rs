@@ -5,7 +5,7 @@ use crate::api::fence::NodeFence;
 
 fn renew(snapshot: &mut Snapshot, names: &[&str], now: u64) {
     for name in names {
-        snapshot.agent_leases.get_mut(*name).unwrap().seen = secs(now);
+        snapshot.agent_leases.get_mut(*name).unwrap().change_seen_at = secs(now);
     }
 }
 

@@ -59,7 +59,10 @@ fn a_nodes_own_configmap_that_only_pins_leaves_the_steps_to_the_type() {
     // One with steps of its own, and one that is empty, are all that counts, as ever.
     for steps in ["outlets=pdu-a/3\nisolation=cordon", ""] {
         let own = ("fence-config-n1", "config.properties", steps);
-        assert!(typed(&[from_label[0], from_label[1], own]).unwrap().power(Act::Off).next().is_none(), "{steps}");
+        assert!(
+            typed(&[from_label[0], from_label[1], own]).unwrap().power(AgentAction::Off).next().is_none(),
+            "{steps}"
+        );
     }
 }
 

@@ -120,8 +120,8 @@ fn what_only_the_node_itself_can_do_is_not_done_here() {
     let storage = "ip=1\nplug=1\nkey=a1\nstorage=san";
     for more in ["", "\naction=off"] {
         let validated = checked("fence_scsi", &agent, &format!("{storage}{more}")).unwrap();
-        assert_eq!(validated.calls["a"].acts, BTreeSet::from([Act::Off, Act::Status]));
-        assert!(validated.power(Act::On).next().is_none());
+        assert_eq!(validated.calls["a"].actions, BTreeSet::from([AgentAction::Off, AgentAction::Status]));
+        assert!(validated.power(AgentAction::On).next().is_none());
         assert!(
             !validated.calls["a"].secret_keys.contains_key("key"),
             "it says which node is meant, and stays in sight"

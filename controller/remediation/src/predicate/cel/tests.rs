@@ -24,7 +24,7 @@ fn facts() -> (Node, Snapshot) {
         holder: "n1".into(),
         renewed: None,
         duration: Duration::from_secs(40),
-        seen: testing::at(945),
+        change_seen_at: testing::at(945),
     };
     snapshot.kubelet_leases.insert("n1".into(), lease);
     let seen = EventsSeen {

@@ -80,7 +80,7 @@ fn condition<'v>(found: &'v Condition, now: Now) -> Box<dyn Val + 'v> {
         ("status".into(), text(status)),
         ("reason".into(), text(&found.reason)),
         ("message".into(), text(&found.message)),
-        ("age".into(), seconds(now.moment.since(found.seen))),
+        ("age".into(), seconds(now.moment.since(found.change_seen_at))),
     ])
 }
 

@@ -42,7 +42,7 @@ fn snapshot(when: &str, change: impl FnOnce(&mut Value)) -> Snapshot {
             holder: name.clone(),
             renewed: None,
             duration: Duration::from_secs(40),
-            seen: now().moment,
+            change_seen_at: now().moment,
         };
         snapshot.kubelet_leases.insert(name.clone(), lease);
         snapshot.nodes.insert(name.clone(), node(&name));

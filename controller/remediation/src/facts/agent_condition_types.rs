@@ -1,7 +1,8 @@
-//! The condition types that an agent writes: `agent/rules/shipped`, and the list in the admission policy for agents.
+//! The condition types that the node agent writes to its Node: those of `agent/rules/shipped` and of the admission policy
+//! for agents.
 
 /// In the order of their names. A test of the controller compares it with both.
-pub const CATALOGUE: [&str; 35] = [
+pub const AGENT_CONDITION_TYPES: [&str; 35] = [
     "AgentStateUnwritable",
     "CertificateExpiring",
     "ClockUnhealthy",

@@ -3,7 +3,7 @@
 use super::{again, because, describe, succeeded};
 use crate::{
     action::{Done, Failed, Outcome},
-    api::fence::{Blocker, Confirmation, Irreversible, NodeFenceStatus, Phase},
+    api::fence::{Blocker, Confirmation, IntendedOp, NodeFenceStatus, Phase},
     fence::{
         doubt::READS,
         record::Draft,
@@ -121,23 +121,23 @@ fn read_again(draft: Draft, state: PowerState, outcome: &Outcome) -> Draft {
 /// What was in doubt, and what its BMC reports now.
 fn resolved(mut draft: Draft, state: PowerState, outcome: &Outcome) -> Draft {
     let status = draft.status();
-    let act = status.intent.as_ref().map(|intent| intent.act);
+    let op = status.intent.as_ref().map(|intent| intent.op);
     let was_off = status.off.is_some();
-    match (act, state) {
-        (Some(Irreversible::Reap), _) => draft.settle().enter(Phase::Failed, with_state("FenceFailed/reap", state)),
+    match (op, state) {
+        (Some(IntendedOp::Reap), _) => draft.settle().enter(Phase::Failed, with_state("FenceFailed/reap", state)),
         (_, PowerState::Unknown) => again(draft, "PowerUnknown", outcome),
-        (Some(Irreversible::PowerOn), PowerState::On) => {
+        (Some(IntendedOp::PowerOn), PowerState::On) => {
             succeeded(draft).settle().enter(Phase::AwaitReady, Message::plain("FenceAwaitReady"))
         }
-        (Some(Irreversible::PowerOn), PowerState::Off) if was_off => {
+        (Some(IntendedOp::PowerOn), PowerState::Off) if was_off => {
             draft.settle().still_off().enter(Phase::PoweringOn, Message::plain("FencePoweringOn/still"))
         }
-        (Some(Irreversible::PowerOff), PowerState::Off) => found_off(draft),
+        (Some(IntendedOp::PowerOff), PowerState::Off) => found_off(draft),
         (_, PowerState::Off) if was_off => {
             draft.settle().still_off().enter(Phase::OffConfirmed, Message::plain("FenceOffConfirmed/still"))
         }
-        (Some(Irreversible::PowerOff | Irreversible::Release) | None, PowerState::On)
-        | (Some(Irreversible::PowerOn | Irreversible::Release) | None, PowerState::Off) => {
+        (Some(IntendedOp::PowerOff | IntendedOp::Release) | None, PowerState::On)
+        | (Some(IntendedOp::PowerOn | IntendedOp::Release) | None, PowerState::Off) => {
             draft.settle().with(not_off).enter(Phase::Failed, with_state("FenceFailed/state", state))
         }
     }
