@@ -13,7 +13,7 @@ use futures_util::{StreamExt, stream::FuturesUnordered};
 use nodewell_remediation::{
     action::{Done, EventDraft, Failed, Outcome},
     api::fence::DrainReport,
-    drain::{Call, DrainNext, DrainRules, DrainState, EvictionResult, Limits, RemovalKind, next},
+    drain::{DrainNext, DrainRules, DrainState, EvictionResult, Limits, PodRemoval, RemovalKind, next},
     facts::{DisruptionBudget, Node, Pod, PodRef},
     time::{Moment, Now},
 };
@@ -66,7 +66,7 @@ pub async fn drain<C: Nodes + Pods>(
 /// One thing to do at the API server.
 enum Work {
     Look { after: Duration },
-    Call(Call),
+    Call(PodRemoval),
     Ask(Box<Pod>),
     Emit(EventDraft),
 }

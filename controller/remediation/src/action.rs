@@ -1,4 +1,8 @@
-//! What can be done to a cluster, each a value; and what came of it.
+//! What can be done to a cluster, each a value, and what came of it.
+//!
+//! An [`Action`] is what a decision asks for: to write a record, or to perform an [`Op`], an operation on the node. An
+//! irreversible operation is named in the record (its [`IntendedOp`]) before it is performed. What a release is stands in
+//! [`crate::api`]; to reap is to have the provider delete the machine.
 
 use std::{fmt, time::Duration};
 
@@ -13,7 +17,7 @@ use crate::{
 /// One thing to do. At most one is under way for each node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Makes a record. Loses against one that is there already.
+    /// Creates a record; one that exists already stays.
     Open(Box<NodeFence>),
     /// Writes `status` if the record is still the one that was decided upon (its resourceVersion), then reports `why`
     /// to the journal and the Node's Events.
@@ -83,45 +87,48 @@ impl From<IrreversibleOp> for Op {
     }
 }
 
-/// What can be repeated, and taken back or waited out.
+/// What can be repeated, and taken back or waited out. Each names its Node by UID: another Node of the same name is left
+/// alone ([`Failed::Gone`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReversibleOp {
-    /// Each names the Node by UID; another Node of the name is left alone ([`Failed::Gone`]). A taint of the key and
-    /// effect with another value belongs to another writer ([`Done::NotOurs`]).
+    /// Sets this taint. A taint of its key and effect with another value belongs to another writer ([`Done::NotOurs`]).
     Taint(Taint),
-    /// This very one: of another value it belongs to another writer and stays ([`Done::NotOurs`]).
+    /// Removes this taint. One with another value belongs to another writer and stays ([`Done::NotOurs`]).
     Untaint(Taint),
-    /// With our mark. A node that is cordoned already is left to the one that did it ([`Done::NotOurs`]).
+    /// Cordons the node, with the annotation [`crate::api::CORDONED_BY`]. A node that is cordoned already stays another
+    /// writer's ([`Done::NotOurs`]).
     Cordon,
-    /// Only with our mark. A cordon that a person has set again stays ([`Done::NotOurs`]), and the mark goes.
+    /// Uncordons a node with that annotation, and removes it. A cordon that a person has set again stays
+    /// ([`Done::NotOurs`]); the annotation is removed all the same.
     Uncordon,
-    /// Takes [`crate::api::STORAGE_RELEASED`] off the Node, once it has booted since.
+    /// Removes the annotation [`crate::api::STORAGE_RELEASED`], once the node has booted since.
     ForgetRelease,
-    /// Evicts by the disruption budgets; it never deletes around them unless its rules allow it.
+    /// Evicts the pods as their disruption budgets allow; it deletes pods past these only if its rules allow that.
     Drain(DrainRules),
     /// Reads the power state this many times, one after the other.
     ReadPower { times: u32 },
-    /// Methods of the isolation and recovery steps, in order.
+    /// Runs these fence methods of the isolation or the recovery step, in order.
     Methods(Vec<String>),
 }
 
-/// What cannot be taken back. Its intent is in the record before it is begun, and the last look comes right before it.
+/// What cannot be taken back. It is named in the record before it is begun, and every guard is asked again right before
+/// it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IrreversibleOp {
     PowerOff,
     PowerOn,
     /// Sets the out-of-service taint, which begins the deletion of all pods that do not tolerate it, and deletes these with
-    /// grace 0, each with its UID as a precondition. A node that is only cut off one storage is not tainted, but marked with
-    /// its boot ([`crate::api::STORAGE_RELEASED`]).
+    /// grace 0, each with its UID as a precondition. A node that is only cut off one storage is not tainted: it gets the
+    /// annotation [`crate::api::STORAGE_RELEASED`] with its boot id.
     Release {
         pods: Vec<PodRef>,
     },
-    /// The provider's plug-in.
+    /// Runs the provider's program, which deletes the machine.
     Reap,
 }
 
 impl IrreversibleOp {
-    /// What the record has to intend before it.
+    /// What the record has to name as its intent before this is begun.
     #[must_use]
     pub fn intended(&self) -> IntendedOp {
         match self {
@@ -138,14 +145,15 @@ pub type Outcome = Result<Done, Failed>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Done {
-    /// It is so now.
+    /// It was done.
     Yes,
     /// Another actor had done it before.
     NotOurs,
     Drain(DrainReport),
     Power(Vec<PowerState>),
-    /// Off was read twice after the act.
+    /// The power was read as off twice after it was cut.
     Off(Confirmation),
+    /// How many pods were deleted.
     Released(u32),
 }
 
@@ -153,7 +161,7 @@ pub enum Done {
 pub enum Failed {
     /// The Node, or the record, is not there any more, or is another one of the same name.
     Gone(String),
-    /// It was certainly not begun: leadership lost, kill switch, node ready again, a newer record.
+    /// It was certainly not begun: leadership lost, kill switch, node Ready again, a newer record.
     NotBegun(String),
     /// It was begun and failed; for power this still leaves the state unknown.
     Refused(String),

@@ -1,4 +1,8 @@
 //! The kinds of `nodewell.dev/v1alpha1`: [`policy::RemediationPolicy`] and [`fence::NodeFence`], cluster-scoped both.
+//!
+//! To *release* the pods of a node is to set the out-of-service taint and to delete them with grace 0, so that their
+//! controllers start them elsewhere and their volumes are detached, although no kubelet reported that they ended. It is
+//! done only once the node is proven to be off, or to be cut off its storage.
 
 pub mod fence;
 pub mod policy;
@@ -11,25 +15,26 @@ use serde::{Deserialize, Serialize};
 pub const GROUP: &str = "nodewell.dev";
 pub const VERSION: &str = "v1alpha1";
 
-/// Has everything of one node left alone, with a reason for people as its value. On a Node or a `NodeFence`.
+/// On a Node or a `NodeFence`: the controller does nothing to this node. Its value is a reason for people.
 pub const SKIP_REMEDIATION: &str = "nodewell.dev/skip-remediation";
-/// On a Node: which policy cordoned it. Only a node with our mark is uncordoned by us.
+/// On a Node: the policy that cordoned it. The controller uncordons no node without this annotation.
 pub const CORDONED_BY: &str = "nodewell.dev/cordoned-by";
-/// The taint of the first step, if a policy names no other.
+/// The key of a taint step that names none.
 pub const REMEDIATION_TAINT: &str = "nodewell.dev/remediation";
-/// KEP-2268: the kubelet admits nothing, the pod garbage collector and the attach-detach controller take what was there.
+/// KEP-2268: the pod garbage collector deletes the pods that were on the node and the attach-detach controller detaches
+/// their volumes.
 pub const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 
-/// The value of our own out-of-service taint; another writer's is never taken away.
+/// The value of the out-of-service taint that this controller sets; one with another value is never taken away.
 pub const OUT_OF_SERVICE_BY: &str = "nodewell.dev";
-/// On a Node that is cut off one storage: the boot whose pods of that storage were released. The storage is not
-/// restored to that boot, whatever becomes of the record.
+/// On a Node that is cut off one storage: the id of the boot whose pods on that storage were released. The storage is
+/// not restored to that boot, whatever becomes of the record.
 pub const STORAGE_RELEASED: &str = "nodewell.dev/storage-released";
 /// On a `NodeFence` that is quarantined: any new value has it tried again.
 pub const RETRY: &str = "nodewell.dev/retry";
 /// On a `NodeFence`: who aborted it or had it tried again, and why, as `USER: REASON`. It is the writer's own claim.
 pub const ASKED_BY: &str = "nodewell.dev/asked-by";
-/// So many characters of that claim are repeated.
+/// How many characters of that claim are repeated in logs and Events.
 const ASKED_BY_CHARS: usize = 256;
 
 /// The metadata that decisions need.

@@ -33,8 +33,8 @@ use crate::{
     time::{Moment, Now},
 };
 
-/// Ages are whole seconds; nothing that depends on them is looked at more often.
-const BEAT: Duration = Duration::from_secs(1);
+/// Ages are whole seconds: what depends on them is evaluated again no sooner.
+const AGE_RESOLUTION: Duration = Duration::from_secs(1);
 
 /// What a decision needs of the ones before: since when predicates hold, when storms were seen. It may be lost (then
 /// everything is seen for the first time, which only delays), never shared. What no open record has of rates and storms
@@ -45,17 +45,17 @@ pub struct Memory {
     storms: BTreeMap<String, StormState>,
     history: History,
     /// When records were first seen as they are: phase by node.
-    entered: BTreeMap<String, records::Entered>,
+    entered: BTreeMap<String, records::PhaseEntry>,
     /// What was seen of nodes whose Off is confirmed.
     post_off_activities: BTreeMap<String, PostOffActivity>,
-    /// Since when nodes without a record bear our marks and are well.
+    /// Since when nodes without a record have own changes of the controller and are healthy.
     orphans: BTreeMap<String, Moment>,
     blocked_events: BlockedEvents,
 }
 
 #[derive(Debug, Clone, Default)]
 pub struct Decision {
-    /// At most one for each node; none for a busy one.
+    /// At most one for each node; none for a node with an operation under way.
     pub actions: Vec<Action>,
     /// What blocks nodes that have no record, where that is news. None in a dry run.
     pub events: Vec<NodeEvent>,
@@ -87,7 +87,7 @@ pub fn decide(snapshot: &Snapshot, memory: Memory, now: Now) -> Decision {
     decide_by(fence::next, snapshot, memory, now)
 }
 
-/// The next step of one record; the state_machine, or a test's.
+/// The next step of one record: [`fence::next`], or a test's.
 type StateMachine = fn(&FenceInput<'_>) -> Next;
 
 fn decide_by(state_machine: StateMachine, snapshot: &Snapshot, mut memory: Memory, now: Now) -> Decision {
@@ -103,7 +103,7 @@ fn decide_by(state_machine: StateMachine, snapshot: &Snapshot, mut memory: Memor
     pass.finish()
 }
 
-/// What one pass makes.
+/// One run of [`decide`], and what it has decided so far.
 struct Pass<'a> {
     state_machine: StateMachine,
     input: EvaluationInput<'a>,
@@ -113,7 +113,7 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// Nothing leaves the controller.
+    /// The controller must not act on any node: it does not lead, runs dry, or was stopped.
     fn may_not_act(&self) -> bool {
         !guard::general(self.input.snapshot).is_empty()
     }
@@ -127,7 +127,7 @@ impl Pass<'_> {
     fn finish(mut self) -> Decision {
         let blocked = self.node_reports.values().any(|node_report| !node_report.blockers.is_empty());
         if blocked || self.input.snapshot.policies.iter().any(|policy| policy.when.is_volatile()) {
-            self.requeue_at(self.input.now.moment.plus(BEAT));
+            self.requeue_at(self.input.now.moment.plus(AGE_RESOLUTION));
         }
         self.memory.history = self.input.history;
         self.decision.memory = self.memory;

@@ -13,7 +13,7 @@ use crate::{
 };
 
 pub use filter::{PodDeleteStatus, classify};
-pub use plan::{Awaited, Call, DrainNext, PodWait, RemovalKind, awaited, ends_with_power, next};
+pub use plan::{Awaited, DrainNext, PodRemoval, PodWait, RemovalKind, awaited, ends_with_power, next};
 pub use state::{DrainState, EvictionResult, Limits};
 
 /// A drain step with every default filled in.

@@ -1,5 +1,9 @@
-//! The automaton of one record: what its next step is, and what the record has after a step.
+//! The state machine of one record: what its next step is, and what the record says after a step.
 //! `docs/remediation-states.md` has its edges, each with its guard; [`edges`] has them for the tests.
+//!
+//! Power is *cut* by fence agents; the node's pods are *released* ([`crate::api`]) once Off is confirmed; the machine is
+//! *reaped* where the provider deletes it. An irreversible operation is *intended*, that is named in the stored record,
+//! before it is begun.
 
 mod apply_outcome;
 mod begin;
@@ -23,7 +27,7 @@ use jiff::Timestamp;
 
 use self::{post_off_activity::PostOffActivity, steps::PolicyStep};
 pub use self::{
-    release::{goes, out_of_service},
+    release::{is_deleted_by_release, out_of_service},
     restore::must_stay_cut_off,
 };
 use crate::{
@@ -36,7 +40,7 @@ use crate::{
     time::{Moment, Now},
 };
 
-/// All that the automaton looks at. It does not know other nodes: what they forbid is in `guard_blockers`.
+/// All that the next step depends on. It does not know other nodes: what they forbid is in `guard_blockers`.
 #[derive(Debug, Clone)]
 pub struct FenceInput<'a> {
     pub fence: &'a NodeFence,
@@ -57,7 +61,7 @@ pub struct FenceInput<'a> {
     pub now: Now,
 }
 
-/// The rules of the drain that a record is at.
+/// The rules of the drain that a record is in.
 #[must_use]
 pub fn drain_at_hand(fence: &NodeFence) -> Option<DrainRules> {
     match steps::current(fence) {
@@ -81,9 +85,9 @@ pub fn drain_at_hand(fence: &NodeFence) -> Option<DrainRules> {
 pub enum PredicateState {
     /// It still needs remediation.
     Yes,
-    /// It has been well since.
+    /// It has needed none since.
     No { since: Moment },
-    /// It cannot be judged; nothing more destructive than before.
+    /// The predicate cannot be evaluated: nothing more disruptive than before is begun.
     Unknown,
 }
 
@@ -113,14 +117,14 @@ pub enum Next {
 /// perform it again: the intent grows old, and then the first thing is to ask for the power's state.
 #[must_use]
 pub fn next(input: &FenceInput<'_>) -> Next {
-    let standstill = blockers::standstill(input);
+    let standstill = blockers::to_write(input);
     if !standstill.is_empty() {
         return Next::Wait { until: None, blockers: standstill };
     }
     let next = interrupt::check(input).unwrap_or_else(|| phase(input));
-    match (next, interrupt::well_at(input)) {
-        (Next::Wait { until, blockers }, Some(well)) => {
-            Next::Wait { until: Some(until.map_or(well, |at| at.min(well))), blockers }
+    match (next, interrupt::healthy_at(input)) {
+        (Next::Wait { until, blockers }, Some(healthy)) => {
+            Next::Wait { until: Some(until.map_or(healthy, |at| at.min(healthy))), blockers }
         }
         (next, _) => next,
     }

@@ -7,7 +7,7 @@ pub struct NodeReport {
     pub node: String,
     /// The policy whose predicate is true of it; of several the first by name.
     pub policy: Option<String>,
-    /// Other policies that are true of it as well. They decide nothing while the first does.
+    /// Other policies whose predicates are true of it as well. They decide nothing while the first does.
     pub also: Vec<String>,
     pub phase: Option<Phase>,
     /// What is done, or would be if nothing blocked it: `cordon`, `drain`, `powerCycle`.

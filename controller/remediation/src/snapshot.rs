@@ -28,7 +28,7 @@ pub struct Snapshot {
     pub unreadable_policies: BTreeMap<String, String>,
     /// What was asked about single nodes that are under remediation.
     pub gathered: BTreeMap<String, Gathered>,
-    /// Nodes with an action under way: nothing else is given out for them.
+    /// Nodes with an operation under way: nothing else is begun for them.
     pub busy: BTreeSet<String>,
     /// Events on Nodes that the API server still has: node → reason → their sum. Only if a policy asks for Events.
     pub events: BTreeMap<String, BTreeMap<String, EventsSeen>>,
@@ -134,7 +134,7 @@ pub enum PowerState {
     Unknown,
 }
 
-/// What the host that judges sees of itself.
+/// What this controller's host sees of itself and around it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HostView {
     /// Its own Node, if it is one: it never acts on that.

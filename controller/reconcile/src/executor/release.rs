@@ -9,7 +9,7 @@ use nodewell_remediation::{
     action::{Done, Failed, Outcome},
     api::fence::{IntendedOp, NodeFence},
     facts::{Node, Pod, PodRef, Taint},
-    fence::{goes, out_of_service},
+    fence::{is_deleted_by_release, out_of_service},
     snapshot::PowerState,
     time::{Moment, Now},
 };
@@ -80,8 +80,8 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         let unknown = |error| Failed::NotBegun(format!("the pods of {node} could not be counted: {error}"));
         let pods = self.cluster.pods_on(node).await.map_err(unknown)?;
         // What their claims are this list does not contain; those of a storage are deleted by name and UID alone.
-        let goes = |pod: &&Pod| fence.status.storage_only.is_none() && goes(pod, None);
-        let here = pods.iter().filter(goes).count();
+        let is_deleted = |pod: &&Pod| fence.status.storage_only.is_none() && is_deleted_by_release(pod, None);
+        let here = pods.iter().filter(is_deleted).count();
         let more =
             || Failed::NotBegun(format!("{here} pods would go, and {intended} were counted; they are counted again"));
         if here > intended { Err(more()) } else { Ok(()) }

@@ -1,7 +1,11 @@
 //! `NodeFence`: the record of one node's remediation, from the first step to its end. It is the controller's only
 //! memory: a new leader reads where the one before stopped. A record is named like its node.
 //!
-//! The names of the node-fencing proposal (`step`, `status`, `retries`, `jobs`) are kept beside the finer [`Phase`].
+//! Its operations are [`crate::action::Op`]s; those that cannot be taken back are written into the record as an [`Intent`]
+//! before they are begun. What a release is stands in [`super`].
+//!
+//! `step`, `status`, `retries` and `jobs` are the names of the node-fencing proposal (kubernetes/community#1416), beside the
+//! finer [`Phase`].
 
 use std::fmt;
 
@@ -26,7 +30,7 @@ pub struct NodeFence {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NodeFenceSpec {
     pub node_name: String,
-    /// The Node object it was opened for; another one of the same name is another node.
+    /// The UID of the Node it was opened for; another Node of the same name is another node.
     #[serde(rename = "nodeUID")]
     pub node_uid: String,
     /// The policy that asked for it; empty if a person did.
@@ -47,13 +51,13 @@ pub struct NodeFenceSpec {
 #[serde(rename_all = "camelCase", default)]
 pub struct NodeFenceStatus {
     pub phase: Phase,
-    /// The proposal's names.
+    /// The proposal's name for this phase.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<ProposalStep>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<ProposalStatus>,
     pub retries: u32,
-    /// Agents that are, or may be, running for this node: `method/act`.
+    /// Fence agents that are, or may be, running for this node: `METHOD/ACTION`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<String>,
 
@@ -68,18 +72,18 @@ pub struct NodeFenceStatus {
     /// When `blocked_by` was written, with the numbers of then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocked_at: Option<Timestamp>,
-    /// The leader's term that wrote last.
+    /// The term of the leader that wrote last: a number that each new leader raises.
     pub epoch: u64,
-    /// `nodeInfo` before the first act.
+    /// Of `status.nodeInfo`, before the first operation.
     #[serde(rename = "bootID", skip_serializing_if = "String::is_empty")]
     pub boot_id: String,
     #[serde(rename = "systemUUID", skip_serializing_if = "String::is_empty")]
     pub system_uuid: String,
     /// How often the steps were gone through and begun again.
     pub step_rounds: u32,
-    /// Attempts of the act at hand that failed.
+    /// Attempts of the current operation that failed.
     pub failures: u32,
-    /// An irreversible act that was begun and of whose end nothing is known yet.
+    /// The irreversible operation that is about to be begun, or that was and whose end is not known yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intent: Option<Intent>,
     /// Power was read as off; the proof that pods may be released.
@@ -90,7 +94,7 @@ pub struct NodeFenceStatus {
     pub drain: Option<DrainReport>,
     /// What the controller set on the Node and has to take back.
     pub own_changes: OwnChanges,
-    /// Pods released so far.
+    /// How many pods were released so far.
     pub released: u32,
     /// The Node carries the out-of-service taint since its Off was confirmed.
     pub out_of_service: bool,
@@ -154,7 +158,7 @@ impl NodeFence {
 /// A record is no place for everything: the journal on the hosts has that.
 pub const LOG_ENTRIES: usize = 40;
 
-/// The states of the fencing automaton, in the order of a fence that goes well. `docs/remediation-states.md` has the
+/// The states of a fence, in the order of one that goes well. `docs/remediation-states.md` has the
 /// edges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub enum Phase {
@@ -166,28 +170,31 @@ pub enum Phase {
     Draining,
     /// Waits after a step for the node to be well, or for the next step's time.
     Waiting,
-    /// All guards were asked and allow the act that follows.
+    /// Waits until all guards allow the irreversible operation that the step asks for.
     AwaitGuards,
+    /// Leaves a node that writes a crash dump (kdump) alone until it ends, or for the step's `kdumpWait`.
     KdumpWait,
     PoweringOff,
-    /// Off, read twice.
+    /// The power was read as off, twice.
     OffConfirmed,
     /// The release is intended or done: the out-of-service taint, and with it the deletion of the node's pods.
     PodsReleased,
     PoweringOn,
     AwaitReady,
+    /// The provider deletes the machine.
     Reaping,
-    /// Takes back what is ours.
+    /// Takes back the controller's own taints and cordon.
     Recovering,
     Closed,
-    /// An act was begun and its end is unknown: the first thing to do is to ask for the power's status.
+    /// An operation was begun and its end is unknown: the first thing to do is to ask for the power's status.
     InDoubt,
-    /// An act failed; tried again after a while, up to the limit.
+    /// An operation failed; it is tried again after a while, up to the limit.
     Failed,
     /// Given up: a person has to look. Nothing is done any more.
     Quarantined,
 }
 
+/// The three steps of the node-fencing proposal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProposalStep {
@@ -196,6 +203,7 @@ pub enum ProposalStep {
     Recovery,
 }
 
+/// How far such a step is, as the proposal names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProposalStatus {
@@ -244,21 +252,24 @@ impl fmt::Display for Blocker {
     }
 }
 
-/// What cannot be taken back.
+/// An irreversible operation, as a record names it: [`crate::action::IrreversibleOp`] without its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum IntendedOp {
     PowerOff,
     PowerOn,
+    /// The node's pods are released.
     Release,
+    /// The provider deletes the machine (node-reaper's word).
     Reap,
 }
 
+/// What is written into the record before an irreversible operation is begun.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Intent {
     pub op: IntendedOp,
     pub epoch: u64,
     pub at: Timestamp,
-    /// Of a release: how many pods were counted that it lets go. More than these are not.
+    /// Of a release: how many pods were counted. If there are more by then, none is released.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub pods: u32,
 }
@@ -276,7 +287,7 @@ pub struct Confirmation {
     /// The boot that ended.
     #[serde(rename = "bootID", default)]
     pub boot_id: String,
-    /// It was off before the power was to be cut; nothing was ordered.
+    /// It was off before the power was to be cut: no fence agent was run.
     #[serde(default)]
     pub already_off: bool,
     pub epoch: u64,
@@ -287,16 +298,16 @@ pub struct Confirmation {
 pub struct DrainReport {
     /// Every pod that had to go is gone.
     pub done: bool,
-    /// What would not go, and why; the first few.
+    /// Pods that were not evicted, and why; the first few.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused_evictions: Vec<String>,
-    /// Pods that the step's own choices left on the node; those of DaemonSets and static ones do not count.
+    /// How many pods the step's own options left on the node; those of DaemonSets and static ones do not count.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub left: u32,
 }
 
 impl DrainReport {
-    /// Nothing runs there any more that power would end: what a power step after a drain relies on.
+    /// No pod is left that a power off would end: a power step after a drain relies on that.
     #[must_use]
     pub fn emptied(&self) -> bool {
         self.done && self.left == 0

@@ -120,6 +120,7 @@ pub struct StepSpec {
     /// Power confirmed off, pods released, power on again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power_cycle: Option<PowerStep>,
+    /// The provider deletes the machine (node-reaper's word).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reap: Option<ReapStep>,
     /// How long to wait for the node to be well after this step, before the next (5m after a reboot or a power cycle, 0s

@@ -16,28 +16,28 @@ use crate::{
     time::Moment,
 };
 
-/// Between two reports about one node at least: what flaps is reported once.
-const APART: Duration = Duration::from_secs(600);
-/// Within [`WINDOW`] at most so many of all nodes. The others are reported later, if it is still so.
-const MOST: usize = 60;
+/// The least time between two Events about one node: what flaps is reported once.
+const MIN_INTERVAL: Duration = Duration::from_secs(600);
+/// The most Events of all nodes within [`WINDOW`]. The others are reported later, if it is still so.
+const MAX_EVENTS: usize = 60;
 const WINDOW: Duration = Duration::from_secs(60);
 
-/// Nothing is reported: this controller does not lead, must not write, or does not know enough.
-const STANDSTILL: [&str; 3] = [NOT_LEADING, DRY_RUN, CACHE_NOT_SYNCED];
+/// With one of these nothing is reported: this controller does not lead, must not write, or does not know enough.
+const UNREPORTED: [&str; 3] = [NOT_LEADING, DRY_RUN, CACHE_NOT_SYNCED];
 /// These end by themselves in a moment.
-const PASSING: [&str; 2] = [WITHIN_GRACE_PERIOD, BUSY];
+const TRANSIENT: [&str; 2] = [WITHIN_GRACE_PERIOD, BUSY];
 /// An operator wanted it so: nothing to warn of.
-const WANTED: [&str; 2] = [OBSERVE, PAUSED];
+const SET_BY_OPERATOR: [&str; 2] = [OBSERVE, PAUSED];
 
 /// What was reported of nodes without a record.
 #[derive(Debug, Clone, Default)]
 pub(super) struct BlockedEvents {
-    last: BTreeMap<String, Last>,
-    given: VecDeque<Moment>,
+    last: BTreeMap<String, LastReport>,
+    sent: VecDeque<Moment>,
 }
 
 #[derive(Debug, Clone)]
-struct Last {
+struct LastReport {
     uid: String,
     reasons: Vec<String>,
     reported: Moment,
@@ -47,14 +47,14 @@ struct Last {
 
 impl BlockedEvents {
     pub(super) fn forget(&mut self, now: Moment) {
-        self.last.retain(|_, last| now.since(last.reported.max(last.blocked)) < APART);
-        while self.given.front().is_some_and(|at| now.since(*at) >= WINDOW) {
-            self.given.pop_front();
+        self.last.retain(|_, last| now.since(last.reported.max(last.blocked)) < MIN_INTERVAL);
+        while self.sent.front().is_some_and(|at| now.since(*at) >= WINDOW) {
+            self.sent.pop_front();
         }
     }
 
-    /// What is to be reported of a node whose node_report has blockers, if that is news; `cause` has the inputs.
-    pub(super) fn news(
+    /// The Event about a node whose report has blockers, if they changed; `cause` has the inputs.
+    pub(super) fn event_if_new(
         &mut self,
         node: &Node,
         node_report: &NodeReport,
@@ -64,18 +64,18 @@ impl BlockedEvents {
         let reasons = reasons(node_report)?;
         if let Some(last) = self.last.get_mut(&node.name).filter(|last| last.uid == node.uid) {
             last.blocked = now;
-            if last.reasons == reasons || now.since(last.reported) < APART {
+            if last.reasons == reasons || now.since(last.reported) < MIN_INTERVAL {
                 return None;
             }
         }
-        if self.given.len() >= MOST {
+        if self.sent.len() >= MAX_EVENTS {
             return None;
         }
-        self.given.push_back(now);
-        let wanted = reasons.iter().all(|reason| WANTED.contains(&reason.as_str()));
+        self.sent.push_back(now);
+        let wanted = reasons.iter().all(|reason| SET_BY_OPERATOR.contains(&reason.as_str()));
         let message = message(node_report, &cause());
         let event = if wanted { EventDraft::normal(message) } else { EventDraft::warning(message) };
-        self.last.insert(node.name.clone(), Last { uid: node.uid.clone(), reasons, reported: now, blocked: now });
+        self.last.insert(node.name.clone(), LastReport { uid: node.uid.clone(), reasons, reported: now, blocked: now });
         Some(NodeEvent { node: node.name.clone(), uid: node.uid.clone(), event })
     }
 }
@@ -83,10 +83,10 @@ impl BlockedEvents {
 /// In order; nothing if there is nothing that an operator has to know.
 fn reasons(node_report: &NodeReport) -> Option<Vec<String>> {
     let mut reasons: Vec<String> = node_report.blockers.iter().map(|blocker| blocker.reason.clone()).collect();
-    if reasons.iter().any(|reason| STANDSTILL.contains(&reason.as_str())) {
+    if reasons.iter().any(|reason| UNREPORTED.contains(&reason.as_str())) {
         return None;
     }
-    reasons.retain(|reason| !PASSING.contains(&reason.as_str()));
+    reasons.retain(|reason| !TRANSIENT.contains(&reason.as_str()));
     reasons.extend(node_report.errors.first().map(|_| PREDICATE_ERROR.to_owned()));
     reasons.sort_unstable();
     reasons.dedup();

@@ -46,7 +46,7 @@ pub(super) fn decide(pass: &mut Pass<'_>) {
             continue;
         }
         let matches = matches.remove(name).unwrap_or_default();
-        let node_report = one(pass, name, node, matches);
+        let node_report = decide_one(pass, name, node, matches);
         if node_report.policy.is_none() && node_report.errors.is_empty() {
             orphans::consider(pass, node, orphans.get(name).copied());
         }
@@ -80,7 +80,7 @@ impl<'a> PolicyMatches<'a> {
     }
 }
 
-fn one<'a>(pass: &mut Pass<'a>, name: &'a str, node: &'a Node, matches: PolicyMatches<'a>) -> NodeReport {
+fn decide_one<'a>(pass: &mut Pass<'a>, name: &'a str, node: &'a Node, matches: PolicyMatches<'a>) -> NodeReport {
     let error = matches.errors.first().map(|(policy, error)| format!("policy {policy}: {error}"));
     let mut node_report =
         NodeReport { node: name.to_owned(), also: matches.also, errors: matches.errors, ..NodeReport::default() };
@@ -114,7 +114,7 @@ fn report_blockers(
 ) {
     let now = pass.input.now.moment;
     let mut events = std::mem::take(&mut pass.memory.blocked_events);
-    let event = events.news(node, node_report, || cause(pass), now);
+    let event = events.event_if_new(node, node_report, || cause(pass), now);
     pass.memory.blocked_events = events;
     pass.decision.events.extend(event);
 }

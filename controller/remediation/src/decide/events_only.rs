@@ -18,19 +18,19 @@ pub(super) fn by_events_alone(policy: &Policy, node: &Node, snapshot: &Snapshot,
     if policy.trust_events || !policy.when.uses_events() {
         return false;
     }
-    let visible = only(snapshot, &node.name);
+    let visible = visible_to(snapshot, &node.name);
     let without_events = Snapshot { events: Default::default(), ..visible.clone() };
-    let well = well(node, visible.kubelet_leases.get(&node.name), now.moment);
+    let well = healthy_version(node, visible.kubelet_leases.get(&node.name), now.moment);
     let needs_own_report = |visible: &Snapshot| {
         policy.when.judge(node, visible, now) == Ok(true)
-            && policy.when.judge(&well, &renewed(visible, &node.name, now.moment), now) != Ok(true)
+            && policy.when.judge(&well, &with_lease_renewed(visible, &node.name, now.moment), now) != Ok(true)
     };
     // Without Events too: those that are missing may have been pushed out by others.
     !needs_own_report(&visible) && !needs_own_report(&without_events)
 }
 
 /// What an expression over this node can see.
-fn only(snapshot: &Snapshot, name: &str) -> Snapshot {
+fn visible_to(snapshot: &Snapshot, name: &str) -> Snapshot {
     let mut visible = Snapshot::default();
     visible.kubelet_leases.extend(snapshot.kubelet_leases.get_key_value(name).map(owned));
     visible.agent_leases.extend(snapshot.agent_leases.get_key_value(name).map(owned));
@@ -43,7 +43,7 @@ fn owned<T: Clone>((name, value): (&String, &T)) -> (String, T) {
 }
 
 /// The node, had it reported itself well: what it reports of itself is turned round, what others report of it stays.
-fn well(node: &Node, lease: Option<&LeaseView>, now: Moment) -> Node {
+fn healthy_version(node: &Node, lease: Option<&LeaseView>, now: Moment) -> Node {
     let mut well = node.clone();
     // kube-controller-manager writes Ready for a silent kubelet, and no client but the kubelet can be silent for it.
     let is_silent = lease.is_some_and(|lease| life::has_expired(lease, now));
@@ -67,7 +67,7 @@ fn is_unwell(condition: &Condition) -> bool {
 }
 
 /// The kubelet, had it renewed its Lease; a renewal that is not late yet proves nothing.
-fn renewed(visible: &Snapshot, name: &str, now: Moment) -> Snapshot {
+fn with_lease_renewed(visible: &Snapshot, name: &str, now: Moment) -> Snapshot {
     let mut visible = visible.clone();
     visible
         .kubelet_leases

@@ -13,9 +13,9 @@ use crate::{
 };
 
 /// While power is what is waited for, or may prove a node off without an act. One reading of a BMC takes 0.2 to 2 s.
-const OFTEN: Duration = Duration::from_secs(2);
+const POWER_INTERVAL: Duration = Duration::from_secs(2);
 /// A node that answers.
-const SELDOM: Duration = Duration::from_secs(30);
+const POWER_INTERVAL_ANSWERING: Duration = Duration::from_secs(30);
 
 pub(super) fn of(fence: &NodeFence, node: Option<&Node>, policy: &Policy) -> GatherRequest {
     if matches!(fence.status.phase, Phase::Closed | Phase::Quarantined) {
@@ -29,7 +29,7 @@ pub(super) fn of(fence: &NodeFence, node: Option<&Node>, policy: &Policy) -> Gat
         pods: moves_pods,
         attachments: power || fence.status.phase == Phase::Recovering,
         methods: moves_pods,
-        power: power.then_some(if answers { SELDOM } else { OFTEN }),
+        power: power.then_some(if answers { POWER_INTERVAL_ANSWERING } else { POWER_INTERVAL }),
         reach: power && policy.fast.is_some(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{BEAT, events_only};
+use super::{AGE_RESOLUTION, events_only};
 use crate::{
     api::policy::Selector,
     facts::Node,
@@ -156,7 +156,8 @@ impl PredicateResult {
     }
 
     fn is_stale(&self, policy: &Policy, node: &Node, now: Moment) -> bool {
-        self.resource_version != node.resource_version || policy.when.is_volatile() && now.since(self.asked) >= BEAT
+        self.resource_version != node.resource_version
+            || policy.when.is_volatile() && now.since(self.asked) >= AGE_RESOLUTION
     }
 
     fn update(&mut self, evaluation: Evaluation, node: &Node, now: Moment) {

@@ -1,5 +1,6 @@
-//! Marks of ours on a node without a record: a person deleted it, or it was lost. Where nothing is wanted of the node,
-//! and it lives, a record is opened again, which only takes them back.
+//! Own changes without a record: a taint of the controller, or its cordon (annotation `nodewell.dev/cordoned-by`), on a
+//! node whose record a person deleted, or was lost. Where no policy is true of the node, and it is alive, a record is
+//! opened again, which only takes them back.
 
 use super::Pass;
 use crate::{
@@ -14,18 +15,18 @@ use crate::{
     time::Moment,
 };
 
-/// The cause of a record that only takes back marks of ours.
-pub const ORPHANED: &str = "it bears marks of ours and had no record; they are taken back";
+/// The cause of a record that only takes own changes back.
+pub const ORPHANED: &str = "the Node has taints or a cordon of nodewell and had no record; they are taken back";
 
-/// What of the node is ours, in the eyes of a record of `policy`. A cordon is of the policy that its mark names; the mark
-/// alone is no cordon.
+/// The own changes that a record of `policy` has to take back. A cordon is of the policy that the annotation names; the
+/// annotation alone is no cordon.
 pub(super) fn own_changes(node: &Node, policy: &str) -> OwnChanges {
     let cordon = node.unschedulable && cordoned_by(node).is_some_and(|by| by == policy);
     OwnChanges { cordon, taints: node.taints.iter().filter(|taint| is_ours(taint)).cloned().collect() }
 }
 
-/// Who uncordons by hand leaves the mark behind. It is taken away as well: a cordon that a person sets later would look
-/// like ours.
+/// A person who uncordons by hand leaves the annotation behind. It is removed as well: a cordon that a person sets later
+/// would look like the controller's.
 fn cordoned_by(node: &Node) -> Option<&str> {
     node.annotations.get(CORDONED_BY).map(String::as_str)
 }
@@ -35,25 +36,25 @@ fn is_ours(taint: &Taint) -> bool {
 }
 
 /// For a node that no policy is true of, and that all could judge. `since` is when the decision before this one first saw
-/// it so. A node that is off, or silent, is left as it is: its marks are what keeps others from it.
+/// it so. A node that is off, or silent, is left as it is: the own changes keep pods away from it.
 pub(super) fn consider(pass: &mut Pass<'_>, node: &Node, since: Option<Moment>) {
-    let is_marked = cordoned_by(node).is_some() || node.taints.iter().any(is_ours);
-    if !is_marked || !is_alive(pass, node) || is_blocked(pass, node) {
+    let has_own_changes = cordoned_by(node).is_some() || node.taints.iter().any(is_ours);
+    if !has_own_changes || !is_alive(pass, node) || is_blocked(pass, node) {
         return;
     }
     let now = pass.input.now.moment;
     let since = since.unwrap_or(now);
     pass.memory.orphans.insert(node.name.clone(), since);
-    let asker = asker(&pass.input.snapshot.policies, node);
-    let span = asker.map_or_else(|| Policy::default().healthy_delay, |policy| policy.healthy_delay);
+    let owning_policy = owning_policy(&pass.input.snapshot.policies, node);
+    let span = owning_policy.map_or_else(|| Policy::default().healthy_delay, |policy| policy.healthy_delay);
     if now.since(since) < span {
         return pass.requeue_at(since.plus(span));
     }
-    let fence = record(pass, node, asker);
+    let fence = record(pass, node, owning_policy);
     pass.decision.actions.push(Action::Open(Box::new(fence)));
 }
 
-/// Ready, and its Lease was renewed before our eyes: the boot that was to end is over, or never was to.
+/// Ready, and its Lease is renewed: the boot that was to end is over, or never was to.
 fn is_alive(pass: &Pass<'_>, node: &Node) -> bool {
     let lease = pass.input.snapshot.kubelet_leases.get(&node.name);
     node.is_ready() && lease.is_some_and(|lease| lease.stale_for(pass.input.now.moment) < kubelet::ALIVE_WITHIN)
@@ -71,8 +72,8 @@ fn is_blocked(pass: &Pass<'_>, node: &Node) -> bool {
     unreadable || skipped || pass.may_not_act()
 }
 
-/// The policy whose marks these are; of several that set such taints the first.
-fn asker<'a>(policies: &'a [Policy], node: &Node) -> Option<&'a Policy> {
+/// The policy that made these changes; of several that set such taints the first.
+fn owning_policy<'a>(policies: &'a [Policy], node: &Node) -> Option<&'a Policy> {
     if let Some(by) = cordoned_by(node) {
         return policies.iter().find(|policy| policy.name == by);
     }
@@ -86,8 +87,9 @@ fn sets(step: &StepSpec, taint: &Taint) -> bool {
 }
 
 /// Where the policy is gone the record is aborted from the start: nothing is begun by it, and no policy is asked.
-fn record(pass: &Pass<'_>, node: &Node, asker: Option<&Policy>) -> NodeFence {
-    let policy = asker.map(|policy| policy.name.as_str()).or_else(|| cordoned_by(node)).unwrap_or_default().to_owned();
+fn record(pass: &Pass<'_>, node: &Node, owning_policy: Option<&Policy>) -> NodeFence {
+    let policy =
+        owning_policy.map(|policy| policy.name.as_str()).or_else(|| cordoned_by(node)).unwrap_or_default().to_owned();
     NodeFence {
         metadata: Meta { name: node.name.clone(), ..Meta::default() },
         status: NodeFenceStatus {
@@ -103,8 +105,8 @@ fn record(pass: &Pass<'_>, node: &Node, asker: Option<&Policy>) -> NodeFence {
             node_name: node.name.clone(),
             node_uid: node.uid.clone(),
             cause: ORPHANED.into(),
-            steps: asker.map(|policy| policy.steps.clone()).unwrap_or_default(),
-            abort: asker.is_none(),
+            steps: owning_policy.map(|policy| policy.steps.clone()).unwrap_or_default(),
+            abort: owning_policy.is_none(),
             policy,
         },
     }

@@ -12,12 +12,12 @@ use crate::{
     time::{Moment, Now},
 };
 
-/// A turn between two known changes is found to the second.
-const FINE: Duration = Duration::from_secs(1);
+/// How exactly the moment is found at which a predicate became true between two known changes.
+const RESOLUTION: Duration = Duration::from_secs(1);
 
 impl Memory {
-    /// Since when predicates are true, nodes unhealthy and records where they are. `seen` of conditions, Leases and
-    /// Events has to be the API server's time, on our clock. Never for a leader that acts: these are other hosts'
+    /// Since when predicates are true, nodes unhealthy and records where they are. `change_seen_at` of conditions and
+    /// Leases, and `last` of Events, have to be the API server's time, on our clock. Never for a leader that acts: these are other hosts'
     /// clocks.
     #[must_use]
     pub fn reconstructed(snapshot: &Snapshot, now: Now) -> Self {
@@ -57,7 +57,7 @@ fn since(policy: &Policy, node: &Node, snapshot: &Snapshot, now: Now) -> Moment 
     let mut held = now.moment;
     for change in past.changes() {
         if !is_true(change) {
-            return turn(change, held, is_true);
+            return time_it_became_true(change, held, is_true);
         }
         let before = Moment(change.0.saturating_sub(Duration::from_nanos(1)));
         if !is_true(before) {
@@ -68,38 +68,38 @@ fn since(policy: &Policy, node: &Node, snapshot: &Snapshot, now: Now) -> Moment 
     held
 }
 
-/// Between `no` and `yes` ages grew until it was true.
-fn turn(mut no: Moment, mut yes: Moment, is_true: impl Fn(Moment) -> bool) -> Moment {
-    while yes.since(no) > FINE {
+/// When the predicate became true: not yet at `no`, and at `yes`; ages grew in between.
+fn time_it_became_true(mut no: Moment, mut yes: Moment, is_true: impl Fn(Moment) -> bool) -> Moment {
+    while yes.since(no) > RESOLUTION {
         let middle = Moment(no.0 + yes.since(no) / 2);
         if is_true(middle) { yes = middle } else { no = middle }
     }
     yes
 }
 
-/// One node's facts at other times.
+/// One node's facts, as they were at earlier times.
 struct NodePast<'a> {
     node: &'a Node,
     /// Nothing but this node's Leases and Events.
-    around: Snapshot,
+    own: Snapshot,
     now: Now,
 }
 
 impl<'a> NodePast<'a> {
     fn of(node: &'a Node, snapshot: &Snapshot, now: Now) -> Self {
-        let mut around = Snapshot::default();
+        let mut own = Snapshot::default();
         let name = &node.name;
-        around.kubelet_leases.extend(snapshot.kubelet_leases.get_key_value(name).map(owned));
-        around.agent_leases.extend(snapshot.agent_leases.get_key_value(name).map(owned));
-        around.events.extend(snapshot.events.get_key_value(name).map(owned));
-        Self { node, around, now }
+        own.kubelet_leases.extend(snapshot.kubelet_leases.get_key_value(name).map(owned));
+        own.agent_leases.extend(snapshot.agent_leases.get_key_value(name).map(owned));
+        own.events.extend(snapshot.events.get_key_value(name).map(owned));
+        Self { node, own, now }
     }
 
     /// When anything of it changed, the last first.
     fn changes(&self) -> Vec<Moment> {
         let conditions = self.node.conditions.iter().map(|condition| condition.change_seen_at);
-        let leases = self.around.kubelet_leases.values().chain(self.around.agent_leases.values());
-        let events = self.around.events.values().flat_map(BTreeMap::values).map(|seen| seen.last);
+        let leases = self.own.kubelet_leases.values().chain(self.own.agent_leases.values());
+        let events = self.own.events.values().flat_map(BTreeMap::values).map(|seen| seen.last);
         let all = conditions.chain(leases.map(|lease| lease.change_seen_at)).chain(events);
         let mut all: Vec<Moment> = all.filter(|at| *at <= self.now.moment).collect();
         all.sort_unstable_by(|a, b| b.cmp(a));
@@ -114,16 +114,16 @@ impl<'a> NodePast<'a> {
             condition.status = before(condition.status, &condition.kind);
             condition.change_seen_at = Moment::default();
         }
-        let mut around = Snapshot {
-            kubelet_leases: self.around.kubelet_leases.clone(),
-            agent_leases: self.around.agent_leases.clone(),
+        let mut own = Snapshot {
+            kubelet_leases: self.own.kubelet_leases.clone(),
+            agent_leases: self.own.agent_leases.clone(),
             ..Snapshot::default()
         };
-        let events = self.around.events.get(&node.name).into_iter().flatten();
+        let events = self.own.events.get(&node.name).into_iter().flatten();
         let events: BTreeMap<String, EventsSeen> = events.filter(|(_, seen)| seen.last <= at).map(owned).collect();
-        around.events.insert(node.name.clone(), events);
+        own.events.insert(node.name.clone(), events);
         let wall = self.now.wall.checked_sub(self.now.moment.since(at)).unwrap_or(self.now.wall);
-        policy.when.judge(&node, &around, Now { moment: at, wall }) == Ok(true)
+        policy.when.judge(&node, &own, Now { moment: at, wall }) == Ok(true)
     }
 }
 

@@ -23,18 +23,18 @@ use crate::{
     time::{Moment, Now},
 };
 
-/// A record as it was first seen.
+/// When this controller first saw a record in its present phase and step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entered {
+pub(super) struct PhaseEntry {
     uid: String,
     phase: Phase,
     policy_step: usize,
     at: Moment,
 }
 
-/// When records came to where they are, by their own status.
-pub(super) fn reconstructed(snapshot: &Snapshot, now: Now) -> BTreeMap<String, Entered> {
-    let entered = |fence: &NodeFence| Entered {
+/// When records entered their phases, by their own status.
+pub(super) fn reconstructed(snapshot: &Snapshot, now: Now) -> BTreeMap<String, PhaseEntry> {
+    let entered = |fence: &NodeFence| PhaseEntry {
         uid: fence.metadata.uid.clone(),
         phase: fence.status.phase,
         policy_step: fence.status.policy_step,
@@ -53,7 +53,7 @@ pub(super) fn decide(pass: &mut Pass<'_>) {
     let (begun, waiting): (Vec<_>, Vec<_>) =
         snapshot.fences.iter().partition(|(_, fence)| has_begun(fence, DisruptionLevel::Power));
     for (name, fence) in begun.into_iter().chain(waiting) {
-        one(pass, name, fence, &default_policy);
+        decide_one(pass, name, fence, &default_policy);
         pass.input.tally.reserve(name, fence);
     }
 }
@@ -69,7 +69,7 @@ fn post_off_activities(pass: &Pass<'_>) -> BTreeMap<String, PostOffActivity> {
     snapshot.fences.iter().filter_map(observe).collect()
 }
 
-fn one<'a>(pass: &mut Pass<'a>, name: &'a str, fence: &'a NodeFence, default_policy: &Policy) {
+fn decide_one<'a>(pass: &mut Pass<'a>, name: &'a str, fence: &'a NodeFence, default_policy: &Policy) {
     let entered = enter(pass, name, fence);
     let asked = RecordPolicy::of(pass, name, fence, default_policy);
     let subject = Subject {
@@ -87,7 +87,7 @@ fn one<'a>(pass: &mut Pass<'a>, name: &'a str, fence: &'a NodeFence, default_pol
         node_report.blockers.push(Blocker::plain(BUSY));
     } else {
         let next = next(pass, &subject, &asked, entered);
-        take(pass, &subject, next, &mut node_report);
+        carry_out(pass, &subject, next, &mut node_report);
     }
     pass.decision.gather.insert(name.to_owned(), gather_requests::of(fence, subject.node, &asked.policy));
     pass.node_reports.insert(name, node_report);
@@ -149,14 +149,14 @@ fn next(pass: &Pass<'_>, subject: &Subject<'_>, asked: &RecordPolicy<'_>, entere
 /// Its timers count from here; another record of the name, another phase or step restarts them.
 fn enter(pass: &mut Pass<'_>, name: &str, fence: &NodeFence) -> Moment {
     let now = pass.input.now.moment;
-    let seen = Entered {
+    let seen = PhaseEntry {
         uid: fence.metadata.uid.clone(),
         phase: fence.status.phase,
         policy_step: fence.status.policy_step,
         at: now,
     };
     match pass.memory.entered.get(name) {
-        Some(known) if (Entered { at: now, ..known.clone() }) == seen => known.at,
+        Some(known) if (PhaseEntry { at: now, ..known.clone() }) == seen => known.at,
         Some(_) | None => {
             pass.memory.entered.insert(name.to_owned(), seen);
             now
@@ -185,13 +185,13 @@ fn begin_node_report(name: &str, fence: &NodeFence) -> NodeReport {
     }
 }
 
-fn take(pass: &mut Pass<'_>, subject: &Subject<'_>, next: Next, node_report: &mut NodeReport) {
+fn carry_out(pass: &mut Pass<'_>, subject: &Subject<'_>, next: Next, node_report: &mut NodeReport) {
     match next {
-        Next::Act(_) if pass.may_not_act() || is_left_alone(subject) => {
+        Next::Act(_) if pass.may_not_act() || is_skipped(subject) => {
             node_report.blockers.extend(guard::all_blockers(&pass.input, subject).power);
         }
         Next::Act(action) => {
-            count(pass, subject, &action);
+            charge(pass, subject, &action);
             pass.decision.actions.push(action);
         }
         Next::Wait { until, blockers } => {
@@ -202,13 +202,13 @@ fn take(pass: &mut Pass<'_>, subject: &Subject<'_>, next: Next, node_report: &mu
 }
 
 /// A person's annotation to skip a node is for everything of it.
-fn is_left_alone(subject: &Subject<'_>) -> bool {
+fn is_skipped(subject: &Subject<'_>) -> bool {
     let node = subject.node.is_some_and(|node| node.annotations.contains_key(api::SKIP_REMEDIATION));
     node || subject.fence.is_some_and(|fence| fence.metadata.annotations.contains_key(api::SKIP_REMEDIATION))
 }
 
-/// What is given out counts for every node after it.
-fn count(pass: &mut Pass<'_>, subject: &Subject<'_>, action: &Action) {
+/// Counts an action against the budgets of every node after it.
+fn charge(pass: &mut Pass<'_>, subject: &Subject<'_>, action: &Action) {
     let Some((name, fence)) = pass.input.snapshot.fences.get_key_value(subject.name) else { return };
     let now = pass.input.now.moment;
     let policy = &fence.spec.policy;

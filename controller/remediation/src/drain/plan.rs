@@ -15,9 +15,9 @@ use super::{
 };
 
 /// Pods are listed again so often: a pod that is gone, or a new one, is seen within it.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+const RELIST_INTERVAL: Duration = Duration::from_secs(1);
 /// A record is not a log.
-const MOST_LINES: usize = 10;
+const MAX_LINES: usize = 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RemovalKind {
@@ -26,26 +26,26 @@ pub enum RemovalKind {
     Delete,
 }
 
-/// One call, with the pod's UID as its precondition.
+/// One eviction or deletion, with the pod's UID as its precondition.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Call {
+pub struct PodRemoval {
     pub pod: PodRef,
     pub kind: RemovalKind,
-    /// Nothing for the pod's own.
+    /// The grace period; nothing for the pod's own.
     pub grace: Option<Duration>,
-    /// After the time for evictions.
+    /// Deleted at the end of the drain's time (`forceOnTimeout`), when its eviction did not succeed.
     pub forced: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DrainNext {
     /// To be made now; none once there is a verdict.
-    pub calls: Vec<Call>,
+    pub calls: Vec<PodRemoval>,
     /// Pods whose eviction is refused and whose budgets were not asked for yet, to name the one that refuses.
     pub ask: Vec<PodRef>,
     /// List the pods again then.
     pub until: Moment,
-    /// The end.
+    /// The drain has ended: its report.
     pub verdict: Option<DrainReport>,
     /// While there is no verdict: the pods that do not go.
     pub waits: Vec<PodWait>,
@@ -68,9 +68,9 @@ impl fmt::Display for PodWait {
 #[must_use]
 pub fn next(rules: &DrainRules, pods: &[Pod], state: &mut DrainState, started: Moment, now: Now) -> DrainNext {
     let deadline = started.plus(rules.timeout);
-    let view = View::of(rules, pods, now);
+    let view = SortedPods::of(rules, pods, now);
     let verdict = verdict(rules, &view, state, now.moment >= deadline);
-    let until = now.moment.plus(LOOK_AGAIN).min(deadline);
+    let until = now.moment.plus(RELIST_INTERVAL).min(deadline);
     if verdict.is_some() {
         return DrainNext { calls: Vec::new(), ask: Vec::new(), until, verdict, waits: Vec::new() };
     }
@@ -82,7 +82,7 @@ pub fn next(rules: &DrainRules, pods: &[Pod], state: &mut DrainState, started: M
 }
 
 /// The node's pods, sorted.
-struct View<'a> {
+struct SortedPods<'a> {
     go: Vec<&'a Pod>,
     /// `namespace/name: why`.
     refused: Vec<PodWait>,
@@ -90,7 +90,7 @@ struct View<'a> {
     left: u32,
 }
 
-impl<'a> View<'a> {
+impl<'a> SortedPods<'a> {
     /// What runs no more goes first, then what does not serve: they free their budgets for the others.
     fn of(rules: &DrainRules, pods: &'a [Pod], now: Now) -> Self {
         let mut view = Self { go: Vec::new(), refused: Vec::new(), left: 0 };
@@ -108,7 +108,7 @@ impl<'a> View<'a> {
 
 /// As kubectl has it, a pod that may not be deleted ends a drain before anything is evicted. One that comes later (the
 /// node is not cordoned, or tolerated) does not stop the others.
-fn verdict(rules: &DrainRules, view: &View<'_>, state: &DrainState, late: bool) -> Option<DrainReport> {
+fn verdict(rules: &DrainRules, view: &SortedPods<'_>, state: &DrainState, late: bool) -> Option<DrainReport> {
     let refused_at_once = !state.begun && !view.refused.is_empty();
     let nothing_left = view.go.is_empty();
     let all_stuck = !rules.force_on_timeout && view.go.iter().all(|pod| is_stuck(pod, state));
@@ -130,7 +130,7 @@ pub fn ends_with_power(pod: &Pod) -> bool {
     !of_the_node && !pod.is_finished()
 }
 
-fn waits(rules: &DrainRules, view: &View<'_>, state: &DrainState, now: Now) -> Vec<PodWait> {
+fn waits(rules: &DrainRules, view: &SortedPods<'_>, state: &DrainState, now: Now) -> Vec<PodWait> {
     let hangs = |pod: &&&Pod| match pod.deleting {
         Some(deletion) => now.wall > deletion.at,
         None => state.tries(&pod.at).is_some_and(|tries| tries.why.is_some()),
@@ -192,8 +192,8 @@ fn allows_nothing(budget: &DisruptionBudget) -> bool {
 }
 
 fn shortened(mut lines: Vec<String>) -> Vec<String> {
-    let more = lines.len().saturating_sub(MOST_LINES);
-    lines.truncate(MOST_LINES);
+    let more = lines.len().saturating_sub(MAX_LINES);
+    lines.truncate(MAX_LINES);
     lines.extend((more > 0).then(|| format!("and {more} more")));
     lines
 }
@@ -242,7 +242,13 @@ fn named(budgets: &[DisruptionBudget]) -> String {
     format!("PodDisruptionBudget {}", named.iter().map(name).collect::<Vec<_>>().join(", "))
 }
 
-fn calls(rules: &DrainRules, view: &View<'_>, state: &mut DrainState, force: bool, now: Moment) -> Vec<Call> {
+fn calls(
+    rules: &DrainRules,
+    view: &SortedPods<'_>,
+    state: &mut DrainState,
+    force: bool,
+    now: Moment,
+) -> Vec<PodRemoval> {
     let room = state.limits.in_flight.saturating_sub(state.in_flight()).min(rate_left(state, now));
     let due = view.go.iter().filter(|pod| is_due(pod, state, force, now));
     due.take(room).map(|pod| call(pod, rules, force)).collect()
@@ -258,10 +264,10 @@ fn is_due(pod: &Pod, state: &DrainState, force: bool, now: Moment) -> bool {
     }
 }
 
-fn call(pod: &Pod, rules: &DrainRules, force: bool) -> Call {
+fn call(pod: &Pod, rules: &DrainRules, force: bool) -> PodRemoval {
     let kind = if force || rules.disable_eviction { RemovalKind::Delete } else { RemovalKind::Evict };
     let grace = if force { Some(forced_grace(pod)) } else { rules.grace };
-    Call { pod: pod.at.clone(), kind, grace, forced: force }
+    PodRemoval { pod: pod.at.clone(), kind, grace, forced: force }
 }
 
 /// 0 takes a pod out of the API whether it still runs or not, and its controller starts another. Where two at once
@@ -287,7 +293,7 @@ fn rate_left(state: &mut DrainState, now: Moment) -> usize {
     pods.saturating_sub(state.calls.len())
 }
 
-fn unasked(view: &View<'_>, state: &DrainState) -> Vec<PodRef> {
+fn unasked(view: &SortedPods<'_>, state: &DrainState) -> Vec<PodRef> {
     let asks =
         |pod: &&&Pod| state.tries(&pod.at).is_some_and(|tries| tries.refused_by_budget && tries.budgets.is_none());
     view.go.iter().filter(asks).map(|pod| pod.at.clone()).collect()

@@ -17,6 +17,7 @@ pub struct PodRef {
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Pod {
+    /// Which pod it is.
     pub at: PodRef,
     /// `spec.nodeName`.
     pub node: String,
@@ -48,10 +49,10 @@ impl Pod {
         matches!(self.phase.as_str(), "Succeeded" | "Failed")
     }
 
-    /// The taint eviction controller deletes it for this taint: nothing in it tolerates that, or only for a time. Static pods
-    /// are of their node alone.
+    /// The taint eviction controller deletes it for this taint: it does not tolerate that, or only for a time. Static pods
+    /// are never evicted.
     #[must_use]
-    pub fn goes_with(&self, taint: &Taint) -> bool {
+    pub fn is_evicted_by(&self, taint: &Taint) -> bool {
         let stays = |toleration: &Toleration| toleration.tolerates(taint) && toleration.seconds.is_none();
         !self.mirror && !self.tolerations.iter().any(stays)
     }
@@ -59,7 +60,7 @@ impl Pod {
     /// It has volumes of this storage (driver or class), and none of another, or of one that is not known: to that it
     /// could still write while its successor does.
     #[must_use]
-    pub fn is_only_on(&self, storage: &str) -> bool {
+    pub fn uses_only_storage(&self, storage: &str) -> bool {
         let is_on = |claim: &VolumeClaim| {
             [&claim.storage_class, &claim.driver].into_iter().flatten().any(|name| name == storage)
         };

@@ -57,7 +57,7 @@ fn because(key: &str, outcome: &Outcome) -> Message {
 }
 
 /// Tried again after a while, in the same phase: what can be repeated at will.
-fn again(draft: Draft, key: &str, outcome: &Outcome) -> Draft {
+fn retry_later(draft: Draft, key: &str, outcome: &Outcome) -> Draft {
     draft.failed().warn(because(key, outcome))
 }
 
@@ -72,7 +72,7 @@ fn tainted(draft: Draft, taint: &Taint, outcome: &Outcome) -> Draft {
     let ours = match outcome {
         Ok(Done::Yes) => true,
         Ok(Done::NotOurs) => false,
-        _ => return again(draft, "TaintFailed", outcome),
+        _ => return retry_later(draft, "TaintFailed", outcome),
     };
     let draft = succeeded(draft).with(|status| own(status, taint, ours));
     let key = if ours { "Tainted" } else { "Tainted/before" };
@@ -92,7 +92,7 @@ fn untainted(draft: Draft, taint: &Taint, outcome: &Outcome) -> Draft {
     let key = match outcome {
         Ok(Done::Yes) => "Untainted",
         Ok(Done::NotOurs) => "Untainted/foreign",
-        _ => return again(draft, "UntaintFailed", outcome),
+        _ => return retry_later(draft, "UntaintFailed", outcome),
     };
     let draft = succeeded(draft).with(|status| {
         status.own_changes.taints.retain(|other| other != taint);
@@ -105,7 +105,7 @@ fn cordoned(draft: Draft, outcome: &Outcome) -> Draft {
     let (ours, key) = match outcome {
         Ok(Done::Yes) => (true, "Cordoned"),
         Ok(Done::NotOurs) => (false, "Cordoned/before"),
-        _ => return again(draft, "CordonFailed", outcome),
+        _ => return retry_later(draft, "CordonFailed", outcome),
     };
     let draft = succeeded(draft).with(|status| status.own_changes.cordon |= ours);
     advance(draft.note(Message::plain(key)), Phase::Isolating)
@@ -115,7 +115,7 @@ fn uncordoned(draft: Draft, outcome: &Outcome) -> Draft {
     let key = match outcome {
         Ok(Done::Yes) => "Uncordoned",
         Ok(Done::NotOurs) => "Uncordoned/foreign",
-        _ => return again(draft, "UncordonFailed", outcome),
+        _ => return retry_later(draft, "UncordonFailed", outcome),
     };
     succeeded(draft).with(|status| status.own_changes.cordon = false).note(Message::plain(key))
 }
@@ -123,14 +123,14 @@ fn uncordoned(draft: Draft, outcome: &Outcome) -> Draft {
 fn forgotten(draft: Draft, outcome: &Outcome) -> Draft {
     match outcome {
         Ok(Done::Yes | Done::NotOurs) => succeeded(draft).note(Message::plain("ReleaseForgotten")),
-        _ => again(draft, "ReleaseNotForgotten", outcome),
+        _ => retry_later(draft, "ReleaseNotForgotten", outcome),
     }
 }
 
 /// The isolation step's before power is touched, the recovery step's after.
 fn methods(mut draft: Draft, names: &[String], outcome: &Outcome) -> Draft {
     if !matches!(outcome, Ok(Done::Yes | Done::NotOurs)) {
-        return again(draft.with(|status| status.isolated = true), "MethodsFailed", outcome);
+        return retry_later(draft.with(|status| status.isolated = true), "MethodsFailed", outcome);
     }
     let isolated = draft.status().phase != Phase::Recovering;
     let draft = succeeded(draft).with(|status| status.isolated = isolated);
@@ -147,7 +147,7 @@ fn done(names: &[String]) -> String {
 fn drained(draft: Draft, outcome: &Outcome) -> Draft {
     let report = match outcome {
         Ok(Done::Drain(report)) => report.clone(),
-        Err(Failed::NotBegun(_) | Failed::Gone(_)) => return again(draft, "DrainNotBegun", outcome),
+        Err(Failed::NotBegun(_) | Failed::Gone(_)) => return retry_later(draft, "DrainNotBegun", outcome),
         _ => DrainReport { done: false, refused_evictions: vec![describe(outcome)], left: 0 },
     };
     let message = match report.done {

@@ -31,7 +31,7 @@ pub(super) const STEP_ROUNDS: u32 = 5;
 
 /// Remembers what the node was before the first act.
 pub(super) fn pending(input: &FenceInput<'_>) -> Next {
-    let blockers = unwanted(input);
+    let blockers = policy_blockers(input);
     if !blockers.is_empty() {
         return wait(input, blockers, None);
     }
@@ -67,8 +67,8 @@ pub(super) fn enter_step(input: &FenceInput<'_>, index: usize, mut draft: Draft,
     draft.enter_step(index, phase, why).save()
 }
 
-/// What speaks against going on at all.
-pub(super) fn unwanted(input: &FenceInput<'_>) -> Vec<Blocker> {
+/// Blockers that come from the policy: it cannot be read, or its predicate is not true any more.
+pub(super) fn policy_blockers(input: &FenceInput<'_>) -> Vec<Blocker> {
     let mut blockers = Vec::new();
     if without_policy(input) {
         blockers.push(Blocker::of("PolicyUnreadable/record", &[("policy", &input.fence.spec.policy)]));
@@ -112,7 +112,7 @@ fn tainting(input: &FenceInput<'_>, step: &TaintStep) -> Next {
     Draft::of(input).note(message).with(|status| status.own_changes.taints.push(taint)).save()
 }
 
-/// The cordon carries our mark, which is memory enough.
+/// The record need not remember the cordon: the Node's annotation `nodewell.dev/cordoned-by` does.
 fn cordoning(input: &FenceInput<'_>) -> Next {
     if input.fence.status.own_changes.cordon && own_node(input).is_some_and(|node| node.unschedulable) {
         return step_done(input, Draft::of(input), "FencePhase/cordoned");
@@ -125,7 +125,7 @@ fn cordoning(input: &FenceInput<'_>) -> Next {
 }
 
 fn isolation_blockers(input: &FenceInput<'_>) -> Vec<Blocker> {
-    let mut blockers = unwanted(input);
+    let mut blockers = policy_blockers(input);
     blockers.extend(input.guard_blockers.isolate.iter().cloned());
     blockers
 }
@@ -157,7 +157,7 @@ pub(super) fn draining(input: &FenceInput<'_>) -> Next {
     if input.fence.status.drain.is_some() {
         return step_done(input, Draft::of(input), "FencePhase/drainEnded");
     }
-    let mut blockers = unwanted(input);
+    let mut blockers = policy_blockers(input);
     blockers.extend(input.guard_blockers.drain.iter().cloned());
     if !blockers.is_empty() {
         return wait(input, blockers, None);
@@ -199,7 +199,7 @@ pub(super) fn waiting(input: &FenceInput<'_>) -> Next {
     };
     let is_last = status.policy_step + 1 >= input.fence.spec.steps.len();
     let until = input.entered.plus(if is_last { span.max(LAST_WAIT) } else { span });
-    let mut blockers = unwanted(input);
+    let mut blockers = policy_blockers(input);
     if input.now.moment < until {
         // Nothing is begun meanwhile. That its policy has to be mended is reported all the same; a predicate may err on
         // and off.
@@ -210,14 +210,14 @@ pub(super) fn waiting(input: &FenceInput<'_>) -> Next {
         return wait(input, blockers, None);
     }
     if is_last {
-        again(input)
+        begin_again(input)
     } else {
         enter_step(input, status.policy_step + 1, Draft::of(input), "FencePhase/unhealthy")
     }
 }
 
 /// After a power cycle that did not help for long the steps are begun again, a few times.
-fn again(input: &FenceInput<'_>) -> Next {
+fn begin_again(input: &FenceInput<'_>) -> Next {
     let status = &input.fence.status;
     if status.cycles.is_empty() || !steps::cuts_power(input.fence) {
         return wait(input, vec![Blocker::plain("StepsExhausted")], None);
@@ -240,7 +240,7 @@ pub(super) fn has(taints: &[Taint], taint: &Taint) -> bool {
     taints.iter().any(|other| other.key == taint.key && other.effect == taint.effect)
 }
 
-/// When `span` after this phase was entered is over; nothing if it is.
+/// The moment `span` after this phase was entered, if it is yet to come.
 pub(super) fn phase_deadline(input: &FenceInput<'_>, span: Duration) -> Option<Moment> {
     let until = input.entered.plus(span);
     (input.now.moment < until).then_some(until)

@@ -16,39 +16,39 @@ use crate::{
     time::Moment,
 };
 
-/// Nothing is written: this controller does not lead, must not act, or does not know enough to report anything.
-const STANDSTILL: [&str; 3] = [NOT_LEADING, DRY_RUN, CACHE_NOT_SYNCED];
+/// Forbid to write the record: this controller does not lead, must not act, or does not know enough.
+const BLOCKS_WRITING: [&str; 3] = [NOT_LEADING, DRY_RUN, CACHE_NOT_SYNCED];
 
-/// What also forbids to take back what was done. Budgets, storms and the like do not: a node that is off is no help.
-const ABSOLUTE: [&str; 6] = [NOT_LEADING, DRY_RUN, CACHE_NOT_SYNCED, KILL_SWITCH, REMEDIATION_SKIPPED, CLAIMED_BY_PEER];
+/// Forbid to turn power on again. Budgets, storms and the like do not: a node that is off is no help.
+const BLOCKS_POWER_ON: [&str; 6] =
+    [NOT_LEADING, DRY_RUN, CACHE_NOT_SYNCED, KILL_SWITCH, REMEDIATION_SKIPPED, CLAIMED_BY_PEER];
 
-/// What forbids to take a taint or a cordon back.
-const UNDOING: [&str; 5] = [NOT_LEADING, DRY_RUN, CACHE_NOT_SYNCED, KILL_SWITCH, REMEDIATION_SKIPPED];
+/// Forbid to take a taint or a cordon back.
+const BLOCKS_TAKING_BACK: [&str; 5] = [NOT_LEADING, DRY_RUN, CACHE_NOT_SYNCED, KILL_SWITCH, REMEDIATION_SKIPPED];
 
-/// What forbids to release the pods of a node that is off: the node is lost already, whatever budgets say.
-const RELEASE: [&str; 4] = [POD_RATE, PODS_UNKNOWN, OBSERVE, CONTROLLER_ISOLATED];
+/// Also forbid to release the pods of a node that is off: the node is lost already, whatever budgets say.
+const BLOCKS_RELEASE: [&str; 4] = [POD_RATE, PODS_UNKNOWN, OBSERVE, CONTROLLER_ISOLATED];
 
-pub(super) fn standstill(input: &FenceInput<'_>) -> Vec<Blocker> {
-    let mut blockers = among(input, &STANDSTILL);
+pub(super) fn to_write(input: &FenceInput<'_>) -> Vec<Blocker> {
+    let mut blockers = among(input, &BLOCKS_WRITING);
     if input.epoch == 0 && blockers.is_empty() {
         blockers.push(Blocker::plain(NOT_LEADING));
     }
     blockers
 }
 
-/// For power on: only what forbids everything.
-pub(super) fn absolute(input: &FenceInput<'_>) -> Vec<Blocker> {
-    among(input, &ABSOLUTE)
+pub(super) fn to_power_on(input: &FenceInput<'_>) -> Vec<Blocker> {
+    among(input, &BLOCKS_POWER_ON)
 }
 
-pub(super) fn undoing(input: &FenceInput<'_>) -> Vec<Blocker> {
-    among(input, &UNDOING)
+pub(super) fn to_take_back(input: &FenceInput<'_>) -> Vec<Blocker> {
+    among(input, &BLOCKS_TAKING_BACK)
 }
 
-pub(super) fn release(input: &FenceInput<'_>) -> Vec<Blocker> {
-    let mut blockers = absolute(input);
+pub(super) fn to_release(input: &FenceInput<'_>) -> Vec<Blocker> {
+    let mut blockers = to_power_on(input);
     blockers.extend(
-        input.guard_blockers.power.iter().filter(|blocker| RELEASE.contains(&blocker.reason.as_str())).cloned(),
+        input.guard_blockers.power.iter().filter(|blocker| BLOCKS_RELEASE.contains(&blocker.reason.as_str())).cloned(),
     );
     blockers
 }
@@ -64,7 +64,7 @@ fn among(input: &FenceInput<'_>, reasons: &[&str]) -> Vec<Blocker> {
 }
 
 /// These end by time alone, or by what is read again.
-const TIMED: [&str; 7] = [
+const END_BY_THEMSELVES: [&str; 7] = [
     WITHIN_GRACE_PERIOD,
     NODE_READY,
     PREDICATE_FALSE,
@@ -75,7 +75,7 @@ const TIMED: [&str; 7] = [
 ];
 
 /// The most blockers in a record; its schema takes no more.
-const MOST: usize = 64;
+const MAX_BLOCKERS: usize = 64;
 /// Numbers in messages are that old at most.
 const REFRESH: Duration = Duration::from_secs(60);
 /// Other messages are: a person is mending what they report.
@@ -84,9 +84,11 @@ const REFRESH_CHANGED: Duration = Duration::from_secs(10);
 /// Waits. The blockers go into the record, and are reported, when their reasons change. For other text in their
 /// messages they are only written again, and for other numbers not more often than once a minute.
 pub(super) fn wait(input: &FenceInput<'_>, mut blockers: Vec<Blocker>, until: Option<Duration>) -> Next {
-    blockers.truncate(MOST);
-    let timed =
-        blockers.iter().any(|blocker| TIMED.contains(&blocker.reason.as_str())).then_some(Duration::from_secs(1));
+    blockers.truncate(MAX_BLOCKERS);
+    let timed = blockers
+        .iter()
+        .any(|blocker| END_BY_THEMSELVES.contains(&blocker.reason.as_str()))
+        .then_some(Duration::from_secs(1));
     let until = until.or(timed).map(|span| input.now.moment.plus(span));
     let (stored, now) = (&input.fence.status, input.now.wall);
     if reasons(&stored.blocked_by) == reasons(&blockers) {

@@ -32,7 +32,7 @@ pub(super) fn delay(failures: u32) -> Duration {
     (FIRST_DELAY * 2_u32.pow(doublings)).min(LONGEST_DELAY)
 }
 
-/// A question does no harm: it is asked until it is answered.
+/// Reading the power state does no harm: it is repeated until there is an answer.
 pub(super) fn in_doubt(input: &FenceInput<'_>) -> Next {
     back_off(input).unwrap_or_else(|| perform(input, ReversibleOp::ReadPower { times: READS }))
 }
@@ -75,7 +75,7 @@ fn wait_as_stored(blockers: Vec<Blocker>) -> Next {
     Next::Wait { until: None, blockers }
 }
 
-/// What stays as it is until a person comes.
-pub(super) fn blocked(input: &FenceInput<'_>, key: &str) -> Next {
+/// Waits until a person does something.
+pub(super) fn wait_for_person(input: &FenceInput<'_>, key: &str) -> Next {
     wait(input, vec![Blocker::plain(key)], None)
 }

@@ -1,4 +1,4 @@
-//! Every edge of the automaton: what is not here does not happen. `docs/remediation-states.md` says when each is taken.
+//! Every edge of the state machine: what is not here does not happen. `docs/remediation-states.md` says when each is taken.
 
 use crate::api::fence::Phase::{self, *};
 

@@ -16,10 +16,10 @@ use crate::{
 const UNREACHABLE_FOR: Duration = Duration::from_secs(5);
 /// A BMC's reading is believed for so long.
 const READING_LASTS: Duration = Duration::from_secs(10);
-/// Two readings nearer than this to each other are one.
-const APART: Duration = Duration::from_secs(1);
+/// Two readings that are nearer to each other than this count as one.
+const MIN_READING_DISTANCE: Duration = Duration::from_secs(1);
 /// Fewer hosts are never enough, whatever a policy says.
-const HOSTS: usize = 2;
+const MIN_HOSTS: usize = 2;
 
 /// A witness that reports a node dead.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub fn sentence(witnesses: &[Witness]) -> String {
 
 /// The witnesses by which the node's power may be cut; or what is missing.
 pub fn may_power_off(input: &FenceInput<'_>) -> Result<Vec<Witness>, Blocker> {
-    if drained(input) && is_shut(input) {
+    if drained(input) && takes_no_new_pods(input) {
         return Ok(vec![Witness::Drained]);
     }
     let Some(silence) = silence(input) else {
@@ -67,9 +67,9 @@ pub fn may_power_off(input: &FenceInput<'_>) -> Result<Vec<Witness>, Blocker> {
     if silence >= kubelet::NODE_MONITOR_GRACE && input.node.is_some_and(Node::is_not_ready) {
         return Ok(witnesses(input, silence));
     }
-    match fast(input, silence) {
+    match fast_witnesses(input, silence) {
         Some(witnesses) => Ok(witnesses),
-        None => Err(missing(input, silence)),
+        None => Err(missing_evidence(input, silence)),
     }
 }
 
@@ -87,8 +87,8 @@ fn drained(input: &FenceInput<'_>) -> bool {
     input.fence.status.drain.as_ref().is_some_and(DrainReport::emptied)
 }
 
-/// Nothing new comes onto it: a drain is worth nothing on a node that another actor has uncordoned since.
-fn is_shut(input: &FenceInput<'_>) -> bool {
+/// No new pod is scheduled onto it: a drain is worth nothing on a node that another actor has uncordoned since.
+fn takes_no_new_pods(input: &FenceInput<'_>) -> bool {
     let ours = &input.fence.status.own_changes.taints;
     let shuts = |taint: &Taint| taint.effect != Effect::PreferNoSchedule && ours.contains(taint);
     input.node.is_some_and(|node| node.unschedulable || node.taints.iter().any(shuts))
@@ -101,9 +101,9 @@ fn silence(input: &FenceInput<'_>) -> Option<Duration> {
     Some(if silent >= kubelet::NODE_MONITOR_GRACE { silent } else { agent.map_or(silent, |agent| agent.min(silent)) })
 }
 
-fn fast(input: &FenceInput<'_>, silence: Duration) -> Option<Vec<Witness>> {
+fn fast_witnesses(input: &FenceInput<'_>, silence: Duration) -> Option<Vec<Witness>> {
     let fast = input.policy?.fast?;
-    let hosts = usize::try_from(fast.unreachable_from).ok()?.max(HOSTS);
+    let hosts = usize::try_from(fast.unreachable_from).ok()?.max(MIN_HOSTS);
     let (unreachable, _) = unreachable(input)?;
     (silence >= fast.silent_for && unreachable >= hosts).then(|| witnesses(input, silence))
 }
@@ -124,7 +124,7 @@ fn bmc_off(input: &FenceInput<'_>) -> Option<Duration> {
     let alive = input.kubelet_lease?.change_seen_at;
     let tail = readings.iter().rev().take_while(|reading| reading.state == PowerState::Off && reading.at > alive);
     let oldest = tail.last()?.at;
-    let counts = newest.since(oldest) >= APART && input.now.moment.since(newest) <= READING_LASTS;
+    let counts = newest.since(oldest) >= MIN_READING_DISTANCE && input.now.moment.since(newest) <= READING_LASTS;
     counts.then(|| input.now.moment.since(oldest))
 }
 
@@ -139,7 +139,7 @@ fn witnesses(input: &FenceInput<'_>, silence: Duration) -> Vec<Witness> {
     witnesses
 }
 
-fn missing(input: &FenceInput<'_>, silence: Duration) -> Blocker {
+fn missing_evidence(input: &FenceInput<'_>, silence: Duration) -> Blocker {
     if drained(input) && silence < kubelet::NODE_MONITOR_GRACE {
         return Blocker::plain("NotCordoned");
     }

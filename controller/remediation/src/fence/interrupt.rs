@@ -1,4 +1,4 @@
-//! What is asked before a phase is: things that end a fence, or turn it round, wherever it stands.
+//! What is checked in every phase, before the phase itself: what ends a fence or takes it back, wherever it stands.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ pub(super) fn check(input: &FenceInput<'_>) -> Option<Next> {
         .or_else(|| returned(input))
         .or_else(|| old_intent(input))
         .or_else(|| aborted(input))
-        .or_else(|| well(input))
+        .or_else(|| healthy(input))
 }
 
 /// The Node this record was opened for.
@@ -114,7 +114,7 @@ pub(super) fn new_boot(input: &FenceInput<'_>, node: &Node) -> bool {
 fn old_intent(input: &FenceInput<'_>) -> Option<Next> {
     let status = &input.fence.status;
     let intent = status.intent.as_ref()?;
-    if status.phase == Phase::InDoubt || (is_young(input, intent) && belongs(intent.op, status.phase)) {
+    if status.phase == Phase::InDoubt || (is_young(input, intent) && is_of_phase(intent.op, status.phase)) {
         return None;
     }
     let op = format!("{:?}", intent.op);
@@ -127,7 +127,7 @@ fn is_young(input: &FenceInput<'_>, intent: &Intent) -> bool {
     intent.epoch == input.epoch && !age.is_negative() && age <= INTENT_LASTS
 }
 
-fn belongs(op: IntendedOp, phase: Phase) -> bool {
+fn is_of_phase(op: IntendedOp, phase: Phase) -> bool {
     matches!(
         (op, phase),
         (IntendedOp::PowerOff, Phase::PoweringOff)
@@ -159,8 +159,8 @@ fn aborted(input: &FenceInput<'_>) -> Option<Next> {
     Some(Draft::of(input).enter(phase, Message::of(key, &[("by", &by)])).save())
 }
 
-/// The node needs no more remediation, and that for long enough.
-fn well(input: &FenceInput<'_>) -> Option<Next> {
+/// The node has needed no remediation for the policy's `healthyDelay`.
+fn healthy(input: &FenceInput<'_>) -> Option<Next> {
     let phase = match input.fence.status.phase {
         Phase::Pending | Phase::Isolating | Phase::Draining | Phase::Waiting => Phase::Recovering,
         Phase::AwaitGuards | Phase::KdumpWait | Phase::Failed => Phase::Recovering,
@@ -168,10 +168,10 @@ fn well(input: &FenceInput<'_>) -> Option<Next> {
         Phase::OffConfirmed | Phase::PodsReleased | Phase::PoweringOn | Phase::AwaitReady => return None,
         Phase::Recovering | Phase::InDoubt | Phase::Closed | Phase::Quarantined => return None,
     };
-    is_well(input).then(|| Draft::of(input).enter(phase, Message::plain("FencePhase/healthy")).save())
+    is_healthy(input).then(|| Draft::of(input).enter(phase, Message::plain("FencePhase/healthy")).save())
 }
 
-pub(super) fn is_well(input: &FenceInput<'_>) -> bool {
+pub(super) fn is_healthy(input: &FenceInput<'_>) -> bool {
     let PredicateState::No { since } = input.predicate else { return false };
     input.now.moment.since(since) >= healthy_delay(input)
 }
@@ -181,8 +181,8 @@ pub(super) fn healthy_delay(input: &FenceInput<'_>) -> Duration {
     input.policy.map_or_else(|| Policy::default().healthy_delay, |policy| policy.healthy_delay)
 }
 
-/// When it will have been well for long enough, if that is yet to come.
-pub(super) fn well_at(input: &FenceInput<'_>) -> Option<Moment> {
+/// When it will have been healthy for long enough, if that is yet to come.
+pub(super) fn healthy_at(input: &FenceInput<'_>) -> Option<Moment> {
     let PredicateState::No { since } = input.predicate else { return None };
     let at = since.plus(healthy_delay(input));
     (at > input.now.moment).then_some(at)

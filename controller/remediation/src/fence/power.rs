@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::{
     FenceInput, Next,
-    begin::{back_off, enter_step, phase_deadline, unwanted},
+    begin::{back_off, enter_step, phase_deadline, policy_blockers},
     blockers::wait,
     doubt::ATTEMPTS,
     evidence::{self, Witness},
@@ -30,10 +30,10 @@ use crate::{
 
 /// `fence_kdump_send` repeats itself every 10 s; after three of its messages missing the dump is over.
 const DUMP_SILENCE: Duration = Duration::from_secs(30);
-/// After an act that was not begun, before it is decided again.
-const NOT_BEGUN: Duration = Duration::from_secs(1);
+/// How long after an operation that was not begun the guards are asked again.
+const NOT_BEGUN_DELAY: Duration = Duration::from_secs(1);
 
-/// Why an act may be done, once every guard was asked.
+/// What may be done, once every guard was asked.
 enum PowerDecision<'a> {
     Cut {
         plan: &'a FencePlan,
@@ -54,7 +54,8 @@ pub(super) fn await_guards(input: &FenceInput<'_>) -> Next {
             .enter(Phase::Failed, Message::of("FenceFailed/attempts", &[("limit", &ATTEMPTS)]))
             .save();
     }
-    if let Some(until) = phase_deadline(input, NOT_BEGUN).filter(|_| input.fence.status.is_blocked_by("NotBegun")) {
+    if let Some(until) = phase_deadline(input, NOT_BEGUN_DELAY).filter(|_| input.fence.status.is_blocked_by("NotBegun"))
+    {
         return Next::Wait { until: Some(until), blockers: input.fence.status.blocked_by.clone() };
     }
     match power_decision(input) {
@@ -62,7 +63,7 @@ pub(super) fn await_guards(input: &FenceInput<'_>) -> Next {
             Some(limit) => Draft::of(input).quarantine(limit.clone()).save(),
             None => wait(input, blockers, None),
         },
-        Ok(PowerDecision::Cut { plan, step, witnesses }) => cut(input, plan, step, &witnesses),
+        Ok(PowerDecision::Cut { plan, step, witnesses }) => cut_off(input, plan, step, &witnesses),
         Ok(PowerDecision::AlreadyOff(witnesses)) => already_off(input, &witnesses),
         Ok(PowerDecision::Reap) => Draft::of(input)
             .with(|status| status.jobs = vec!["reap".into()])
@@ -72,14 +73,15 @@ pub(super) fn await_guards(input: &FenceInput<'_>) -> Next {
     }
 }
 
-/// Our out-of-service taint on a node whose Off is confirmed no more lets others force pods away: it goes first.
+/// The controller's out-of-service taint on a node whose Off is not confirmed any more still has pods deleted: it is
+/// removed first.
 pub(super) fn unconfirmed_taint(input: &FenceInput<'_>) -> Option<Next> {
     let status = &input.fence.status;
     let ours = status.own_changes.taints.iter().find(|taint| taint.key == OUT_OF_SERVICE);
     ours.filter(|_| status.off.is_none()).map(|ours| perform(input, ReversibleOp::Untaint(ours.clone())))
 }
 
-/// Only its Lease shows whether that boot lives on.
+/// The Node still names the boot whose pods were released, and there is no Lease to show whether that boot lives on.
 fn is_released_and_unheard(input: &FenceInput<'_>) -> bool {
     let released = &input.fence.status.released_boot;
     let named = own_node(input).is_some_and(|node| node.boot_id == *released);
@@ -88,7 +90,7 @@ fn is_released_and_unheard(input: &FenceInput<'_>) -> bool {
 
 /// Asks everything; all that speaks against it comes back, not only the first.
 fn power_decision<'a>(input: &FenceInput<'a>) -> Result<PowerDecision<'a>, Vec<Blocker>> {
-    let mut blockers = unwanted(input);
+    let mut blockers = policy_blockers(input);
     blockers.extend(input.guard_blockers.power.iter().cloned());
     if is_released_and_unheard(input) {
         blockers.push(Blocker::plain("WithinGracePeriod/releasedBoot"));
@@ -153,7 +155,7 @@ pub(super) fn plan<'a>(input: &FenceInput<'a>) -> Result<&'a FencePlan, Blocker>
             return Err(Blocker::plain("NoMethods/power"));
         }
         Some(Err(blocker)) => return Err(blocker.clone()),
-        None => return Err(unread()),
+        None => return Err(methods_unread()),
     };
     match &plan.identity {
         Some(Ok(())) => Ok(plan),
@@ -178,17 +180,17 @@ pub(super) fn methods_changed(input: &FenceInput<'_>) -> Option<Next> {
     Some(wait(input, vec![Blocker::of(METHODS_CHANGED, &[("is", &is), ("was", &was)])], None))
 }
 
-/// It is read within seconds.
-pub(super) fn unread() -> Blocker {
+/// The fence methods were not read yet; they are within seconds.
+pub(super) fn methods_unread() -> Blocker {
     Blocker::plain("FenceNotReady/unread")
 }
 
-fn cut(input: &FenceInput<'_>, plan: &FencePlan, step: &PowerStep, witnesses: &[Witness]) -> Next {
+fn cut_off(input: &FenceInput<'_>, plan: &FencePlan, step: &PowerStep, witnesses: &[Witness]) -> Next {
     let isolated = input.fence.status.isolated && input.fence.status.failures == 0;
     if !plan.isolation.is_empty() && !isolated {
         // A cordon is one, whatever asks for it.
         let blockers =
-            if plan.isolation.iter().any(|name| cordons(name)) { &input.guard_blockers.isolate[..] } else { &[] };
+            if plan.isolation.iter().any(|name| is_cordon(name)) { &input.guard_blockers.isolate[..] } else { &[] };
         if !blockers.is_empty() {
             return wait(input, blockers.to_vec(), None);
         }
@@ -196,24 +198,24 @@ fn cut(input: &FenceInput<'_>, plan: &FencePlan, step: &PowerStep, witnesses: &[
     }
     match steps::kdump_wait(step) {
         Err(blocker) => wait(input, vec![blocker], None),
-        Ok(span) if !span.is_zero() && dumps(input) && !input.fence.status.dump_waited => {
+        Ok(span) if !span.is_zero() && is_dumping(input) && !input.fence.status.dump_waited => {
             Draft::of(input).enter(Phase::KdumpWait, Message::plain("FenceKdumpWait")).save()
         }
         Ok(_) => intend_off(input, plan, witnesses),
     }
 }
 
-fn cordons(method: &str) -> bool {
+fn is_cordon(method: &str) -> bool {
     matches!(BuiltIn::named(method), Some(BuiltIn::Cordon | BuiltIn::MarkUnschedulable))
 }
 
-fn dumps(input: &FenceInput<'_>) -> bool {
+fn is_dumping(input: &FenceInput<'_>) -> bool {
     input.gathered.dumping.is_some_and(|last| input.now.moment.since(last) < DUMP_SILENCE)
 }
 
 fn intend_off(input: &FenceInput<'_>, plan: &FencePlan, witnesses: &[Witness]) -> Next {
     let draft = Draft::of(input).with(|status| {
-        remember(input, status);
+        remember_node(input, status);
         status.jobs = plan.power_management.iter().map(|method| format!("{method}/off")).collect();
         status.storage_only.clone_from(&plan.storage_only);
         status.storage_pods = pods_of_storage(input, plan);
@@ -232,7 +234,7 @@ fn pods_of_storage(input: &FenceInput<'_>, plan: &FencePlan) -> Vec<String> {
 }
 
 /// What the node is right before it loses its power.
-fn remember(input: &FenceInput<'_>, status: &mut NodeFenceStatus) {
+fn remember_node(input: &FenceInput<'_>, status: &mut NodeFenceStatus) {
     if let Some(node) = own_node(input) {
         status.boot_id.clone_from(&node.boot_id);
         status.system_uuid.clone_from(&node.system_uuid);
@@ -244,11 +246,11 @@ fn remember(input: &FenceInput<'_>, status: &mut NodeFenceStatus) {
 
 fn already_off(input: &FenceInput<'_>, witnesses: &[Witness]) -> Next {
     let message = Message::of("FenceOffConfirmed/already", &[("evidence", &evidence::sentence(witnesses))]);
-    let Some(at) = read_at(input) else {
+    let Some(at) = off_read_at(input) else {
         return wait(input, vec![Blocker::plain("WithinGracePeriod/offTime")], None);
     };
     let draft = Draft::of(input).with(|status| {
-        remember(input, status);
+        remember_node(input, status);
         status.storage_only = None;
         status.off = Some(Confirmation {
             at,
@@ -263,7 +265,7 @@ fn already_off(input: &FenceInput<'_>, witnesses: &[Witness]) -> Next {
 }
 
 /// When its BMC reported Off last: what is confirmed is that it was off then, however late that is written down.
-fn read_at(input: &FenceInput<'_>) -> Option<Timestamp> {
+fn off_read_at(input: &FenceInput<'_>) -> Option<Timestamp> {
     let newest = input.gathered.power.last()?;
     input.now.wall.checked_sub(input.now.moment.since(newest.at)).ok()
 }
@@ -276,7 +278,7 @@ pub(super) fn kdump_wait(input: &FenceInput<'_>) -> Next {
     let until = steps::kdump_wait(step).map(|span| phase_deadline(input, span));
     match until {
         Err(blocker) => wait(input, vec![blocker], None),
-        Ok(Some(until)) if dumps(input) => {
+        Ok(Some(until)) if is_dumping(input) => {
             let dumping = Blocker::of(DUMPING, &[("silence", &DUMP_SILENCE.as_secs())]);
             wait(input, vec![dumping], Some(until.since(input.now.moment)))
         }

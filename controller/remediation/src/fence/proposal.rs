@@ -1,4 +1,5 @@
-//! The names of the node-fencing proposal for our phases.
+//! The names that the node-fencing proposal (https://github.com/kubernetes/community/pull/1416) has for the phases of a
+//! record.
 
 use crate::api::fence::{NodeFenceStatus, Phase, ProposalStatus, ProposalStep};
 
@@ -13,7 +14,7 @@ pub(super) fn stamp(status: &mut NodeFenceStatus) {
     }
 }
 
-/// Our phase as the proposal's step and status.
+/// A phase as the proposal's step and status.
 pub(super) fn names(phase: Phase) -> (ProposalStep, ProposalStatus) {
     use {ProposalStatus as Status, ProposalStep as Step};
     match phase {

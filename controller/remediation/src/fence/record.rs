@@ -105,14 +105,14 @@ impl Draft {
         draft
     }
 
-    /// Means to do `act`; it is done when this is stored.
+    /// Writes down that `op` is about to be begun; it is begun once this is stored.
     pub(super) fn intend(mut self, op: IntendedOp) -> Self {
         let (epoch, at) = (self.fence.status.epoch, self.at);
         self.fence.status.intent = Some(Intent { op, epoch, at, pods: 0 });
         self
     }
 
-    /// Means to release so many pods.
+    /// Writes down that so many pods are about to be released.
     pub(super) fn intend_release(self, pods: usize) -> Self {
         let pods = u32::try_from(pods).unwrap_or(u32::MAX);
         self.intend(IntendedOp::Release).with(|status| {
@@ -197,7 +197,7 @@ fn joined(events: Vec<EventDraft>) -> EventDraft {
     EventDraft { reason, message: messages.join("; "), warning }
 }
 
-/// This now, for the record as it is stored.
+/// Performs `op` now, for the record as it is stored.
 pub(super) fn perform(input: &FenceInput<'_>, op: impl Into<Op>) -> Next {
     Next::Act(Action::Perform { fence: Box::new(input.fence.clone()), op: op.into() })
 }

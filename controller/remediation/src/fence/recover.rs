@@ -1,11 +1,12 @@
-//! What is ours is taken back, in the order in which it is safe: Recovering and Closed.
+//! The phases Recovering and Closed: the controller's own taints and cordon are taken back, in the order in which that is
+//! safe.
 
 use super::{
     FenceInput, Next, PredicateState,
     begin::back_off,
     blockers::{self, wait, wait_until},
-    interrupt::{booted_anew, healthy_delay, is_well, own_node},
-    power::unread,
+    interrupt::{booted_anew, healthy_delay, is_healthy, own_node},
+    power::methods_unread,
     record::{Draft, perform},
     restore::{is_alive, must_stay_cut_off},
 };
@@ -21,32 +22,32 @@ use crate::{
 };
 
 pub(super) fn recovering(input: &FenceInput<'_>) -> Next {
-    let blockers = blockers::undoing(input);
+    let blockers = blockers::to_take_back(input);
     if !blockers.is_empty() {
         return wait(input, blockers, None);
     }
     let Some(node) = own_node(input) else { return wait(input, Vec::new(), None) };
-    if let Some(next) = into_service(input, node) {
+    if let Some(next) = remove_out_of_service_taint(input, node) {
         return next;
     }
     if let Some(blocker) = &input.fence.status.giving_up {
         return Draft::of(input).quarantine(blocker.clone()).save();
     }
-    still_ill(input)
+    still_unhealthy(input)
         .or_else(|| methods(input))
-        .or_else(|| marks(input, node))
+        .or_else(|| own_changes(input, node))
         .unwrap_or_else(|| Draft::of(input).enter(Phase::Closed, Message::plain("FenceClosed")).save())
 }
 
 /// The out-of-service taint goes when the old boot is over and its volumes are detached; at once if Off was never true.
-fn into_service(input: &FenceInput<'_>, node: &Node) -> Option<Next> {
+fn remove_out_of_service_taint(input: &FenceInput<'_>, node: &Node) -> Option<Next> {
     let taint = our_out_of_service(input, node)?;
     let untaint = ReversibleOp::Untaint(taint.clone());
     let blockers = if input.fence.status.giving_up.is_some() { Vec::new() } else { in_service_blockers(input, node) };
     if blockers.is_empty() {
         return Some(back_off(input).unwrap_or_else(|| perform(input, untaint)));
     }
-    ill_again(input).or_else(|| Some(wait(input, blockers, None)))
+    unhealthy_again(input).or_else(|| Some(wait(input, blockers, None)))
 }
 
 /// As the Node shows it, or as the record remembers it: the Node may be an old copy.
@@ -74,15 +75,15 @@ fn in_service_blockers(input: &FenceInput<'_>, node: &Node) -> Vec<Blocker> {
 }
 
 /// Not Ready any more before the taint could go: after a while the next step is taken.
-fn ill_again(input: &FenceInput<'_>) -> Option<Next> {
+fn unhealthy_again(input: &FenceInput<'_>) -> Option<Next> {
     let over = super::begin::phase_deadline(input, super::begin::LAST_WAIT).is_none();
     let ready = own_node(input).is_some_and(Node::is_ready);
-    if ready || !over { None } else { still_ill(input) }
+    if ready || !over { None } else { still_unhealthy(input) }
 }
 
 /// While the node is not well its policy's predicate decides; an aborted record asks no policy.
-fn still_ill(input: &FenceInput<'_>) -> Option<Next> {
-    if input.fence.spec.abort || is_well(input) {
+fn still_unhealthy(input: &FenceInput<'_>) -> Option<Next> {
+    if input.fence.spec.abort || is_healthy(input) {
         return None;
     }
     Some(match input.predicate {
@@ -112,16 +113,17 @@ fn methods(input: &FenceInput<'_>) -> Option<Next> {
             back_off(input).unwrap_or_else(|| perform(input, ReversibleOp::Methods(plan.recovery.clone())))
         }
         Some(Err(blocker)) => wait(input, vec![blocker.clone()], None),
-        None => wait(input, vec![unread()], None),
+        None => wait(input, vec![methods_unread()], None),
     })
 }
 
-/// Asked for even if the Node does not show them: that may be an old copy, and taking away what is not there costs nothing.
-fn marks(input: &FenceInput<'_>, node: &Node) -> Option<Next> {
+/// Takes the own changes back, one after the other, even if the Node does not show them: that may be an old copy, and
+/// removing what is not there costs nothing.
+fn own_changes(input: &FenceInput<'_>, node: &Node) -> Option<Next> {
     let ours = &input.fence.status.own_changes;
     let next = if let Some(taint) = ours.taints.first() {
         perform(input, ReversibleOp::Untaint(taint.clone()))
-    } else if ours.cordon || has_our_mark(input, node) {
+    } else if ours.cordon || has_own_cordon_annotation(input, node) {
         perform(input, ReversibleOp::Uncordon)
     } else if node.annotations.contains_key(STORAGE_RELEASED) && !must_stay_cut_off(input.fence, node) {
         perform(input, ReversibleOp::ForgetRelease)
@@ -131,9 +133,9 @@ fn marks(input: &FenceInput<'_>, node: &Node) -> Option<Next> {
     Some(back_off(input).unwrap_or(next))
 }
 
-/// A cordon of ours whose record was lost, or whose outcome was; or what is left of it when another actor uncordoned.
-/// Another policy's is for a record of that one.
-fn has_our_mark(input: &FenceInput<'_>, node: &Node) -> bool {
+/// The annotation of a cordon by this policy: its record or its outcome was lost, or another actor uncordoned. Another
+/// policy's is for a record of that policy.
+fn has_own_cordon_annotation(input: &FenceInput<'_>, node: &Node) -> bool {
     node.annotations.get(CORDONED_BY) == Some(&input.fence.spec.policy)
 }
 
@@ -141,7 +143,7 @@ fn has_our_mark(input: &FenceInput<'_>, node: &Node) -> bool {
 /// the abort back. One without steps was opened for what an older one left behind, and no person aborted it.
 pub(super) fn closed(input: &FenceInput<'_>) -> Next {
     let spec = &input.fence.spec;
-    if spec.abort && !spec.steps.is_empty() && own_node(input).is_some() && !is_well(input) {
+    if spec.abort && !spec.steps.is_empty() && own_node(input).is_some() && !is_healthy(input) {
         return wait(input, vec![Blocker::plain(ABORTED)], None);
     }
     if input.fence.metadata.deletion_timestamp.is_some() {

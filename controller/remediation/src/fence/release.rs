@@ -1,5 +1,5 @@
-//! The phases in which the power is off: Off read again, the release intended, and then the out-of-service taint and
-//! the pods in one act.
+//! The phases in which the power is off: Off is read again, the release is intended, and then the taint is set and the
+//! pods are deleted in one operation. What a release is stands in [`crate::api`].
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::{
     FenceInput, Next,
     begin::{back_off, has},
     blockers::{self, wait},
-    doubt::{READS, blocked},
+    doubt::{READS, wait_for_person},
     interrupt::{new_boot, own_node, without_policy},
     record::{Draft, perform},
     steps::{self, PolicyStep},
@@ -44,7 +44,7 @@ pub(super) fn off_confirmed(input: &FenceInput<'_>) -> Next {
         return next;
     }
     match steps::current(input.fence) {
-        Some(Ok(PolicyStep::Power { releases: true, .. })) if !without_policy(input) => prepare(input, off),
+        Some(Ok(PolicyStep::Power { releases: true, .. })) if !without_policy(input) => prepare_release(input, off),
         Some(
             Ok(
                 PolicyStep::Power { .. }
@@ -61,12 +61,12 @@ pub(super) fn off_confirmed(input: &FenceInput<'_>) -> Next {
 
 /// Everything that a release needs comes before it is intended: nothing stops it once the Node is tainted. Kubernetes
 /// itself deletes every pod that does not tolerate the taint, and asks no disruption budget.
-fn prepare(input: &FenceInput<'_>, off: &Confirmation) -> Next {
+fn prepare_release(input: &FenceInput<'_>, off: &Confirmation) -> Next {
     let blockers = release_blockers(input);
     if !blockers.is_empty() {
         return wait(input, blockers, None);
     }
-    let Some(pods) = pods(input) else { return pods_unknown(input) };
+    let Some(pods) = pods_to_release(input) else { return pods_unknown(input) };
     if let Some(next) = booted_since(input).or_else(|| another_boot(input)).or_else(|| back_off(input)) {
         return next;
     }
@@ -75,7 +75,7 @@ fn prepare(input: &FenceInput<'_>, off: &Confirmation) -> Next {
         return nothing_left(input);
     }
     match is_recent(input, off) && off.reads >= READS {
-        true => counted(input).map_or_else(|| pods_unknown(input), |count| intend_release(input, count)),
+        true => count_pods(input).map_or_else(|| pods_unknown(input), |count| intend_release(input, count)),
         false => perform(input, ReversibleOp::ReadPower { times: READS }),
     }
 }
@@ -87,14 +87,14 @@ fn is_recent(input: &FenceInput<'_>, off: &Confirmation) -> bool {
 
 /// Its Node reports Ready with the boot that ended, and there is no Lease to show that this is only an old report.
 fn release_blockers(input: &FenceInput<'_>) -> Vec<Blocker> {
-    let mut blockers = blockers::release(input);
+    let mut blockers = blockers::to_release(input);
     if input.kubelet_lease.is_none() && own_node(input).is_some_and(crate::facts::Node::is_ready) {
         blockers.push(Blocker::plain("NodeReady/noLease"));
     }
     blockers
 }
 
-fn reads_on(input: &FenceInput<'_>) -> bool {
+fn is_read_on(input: &FenceInput<'_>) -> bool {
     let since = |at| at > input.entered || is_newer(input, at);
     let asked = input.gathered.power.iter().any(|reading| reading.state == PowerState::On && since(reading.at));
     asked || input.gathered.on_heard.is_some_and(since)
@@ -108,7 +108,7 @@ fn is_newer(input: &FenceInput<'_>, asked: Moment) -> bool {
 
 /// Its BMC reports On since: the proof is void, and it has to be fenced again.
 fn on_again(input: &FenceInput<'_>) -> Option<Next> {
-    reads_on(input).then(|| {
+    is_read_on(input).then(|| {
         let draft = Draft::of(input).with(|status| {
             status.off = None;
             status.out_of_service = false;
@@ -120,13 +120,13 @@ fn on_again(input: &FenceInput<'_>) -> Option<Next> {
 /// It was left off, with its pods gone, for a person to turn on: this is what was asked for, and no reason to cut it again.
 fn turned_on(input: &FenceInput<'_>) -> Option<Next> {
     let leaves_off = matches!(steps::current(input.fence), Some(Ok(PolicyStep::Power { step, .. })) if step.leave_off);
-    (leaves_off && reads_on(input))
+    (leaves_off && is_read_on(input))
         .then(|| Draft::of(input).enter(Phase::AwaitReady, Message::plain("FenceAwaitReady/leftOff")).save())
 }
 
 /// Nothing was released yet, or another actor took the out-of-service taint away: everything is asked again before it
 /// is set.
-fn untainted(input: &FenceInput<'_>) -> Option<Next> {
+fn taint_missing(input: &FenceInput<'_>) -> Option<Next> {
     let status = &input.fence.status;
     let taken = own_node(input).is_some_and(|node| node.taint(OUT_OF_SERVICE).is_none());
     let missing = !status.out_of_service || taken;
@@ -140,13 +140,13 @@ pub(super) fn pods_released(input: &FenceInput<'_>) -> Next {
     if input.fence.status.intent.is_some() {
         return release(input);
     }
-    if let Some(next) = turned_on(input).or_else(|| on_again(input)).or_else(|| untainted(input)) {
+    if let Some(next) = turned_on(input).or_else(|| on_again(input)).or_else(|| taint_missing(input)) {
         return next;
     }
     if without_policy(input) {
         return Draft::of(input).enter(Phase::PoweringOn, Message::plain("FencePoweringOn/noPolicy")).save();
     }
-    match pods(input) {
+    match pods_to_release(input) {
         None => pods_unknown(input),
         Some(pods) if pods.is_empty() => nothing_left(input),
         Some(_) => Draft::of(input).enter(Phase::OffConfirmed, Message::plain("FenceOffConfirmed/podsLeft")).save(),
@@ -155,7 +155,7 @@ pub(super) fn pods_released(input: &FenceInput<'_>) -> Next {
 
 /// It is intended, by this leader and a moment ago.
 fn release(input: &FenceInput<'_>) -> Next {
-    let Some(pods) = pods(input) else { return pods_unknown(input) };
+    let Some(pods) = pods_to_release(input) else { return pods_unknown(input) };
     if release_blockers(input).is_empty() {
         return perform(input, IrreversibleOp::Release { pods });
     }
@@ -207,16 +207,16 @@ fn intend_release(input: &FenceInput<'_>, count: usize) -> Next {
 
 /// How many pods go: of a node that loses its power all that do not tolerate the taint, whatever owns them. Nothing if
 /// they were not counted.
-fn counted(input: &FenceInput<'_>) -> Option<usize> {
+fn count_pods(input: &FenceInput<'_>) -> Option<usize> {
     let (_, pods) = input.gathered.pods.as_ref()?;
     let here = pods.iter().filter(|pod| pod.node == input.fence.spec.node_name);
-    Some(here.filter(|pod| goes(pod, input.fence.status.storage_only.as_deref())).count())
+    Some(here.filter(|pod| is_deleted_by_release(pod, input.fence.status.storage_only.as_deref())).count())
 }
 
-/// By the taint, or because we delete it although it tolerates that.
+/// A release ends this pod: Kubernetes deletes it for the taint, or the controller does although it tolerates the taint.
 #[must_use]
-pub fn goes(pod: &Pod, storage: Option<&str>) -> bool {
-    is_released(pod, storage) || storage.is_none() && pod.goes_with(&out_of_service())
+pub fn is_deleted_by_release(pod: &Pod, storage: Option<&str>) -> bool {
+    is_released(pod, storage) || storage.is_none() && pod.is_evicted_by(&out_of_service())
 }
 
 fn nothing_left(input: &FenceInput<'_>) -> Next {
@@ -232,11 +232,11 @@ fn nothing_left(input: &FenceInput<'_>) -> Next {
 }
 
 pub(super) fn left_off(input: &FenceInput<'_>) -> Next {
-    blocked(input, "LeftOff")
+    wait_for_person(input, "LeftOff")
 }
 
 /// The pods to be released, each by its UID; nothing if they are not known.
-fn pods(input: &FenceInput<'_>) -> Option<Vec<PodRef>> {
+fn pods_to_release(input: &FenceInput<'_>) -> Option<Vec<PodRef>> {
     let storage = input.fence.status.storage_only.as_deref();
     let ours = recent_pods(input)?.iter();
     let ours = ours.filter(|pod| pod.node == input.fence.spec.node_name && is_released(pod, storage));
@@ -254,5 +254,5 @@ pub(super) fn recent_pods<'a>(input: &FenceInput<'a>) -> Option<&'a [Pod]> {
 pub(super) fn is_released(pod: &Pod, storage: Option<&str>) -> bool {
     let daemon = pod.owner.as_ref().is_some_and(|owner| owner.kind == "DaemonSet");
     let waits = pod.finalizers && pod.deleting.as_ref().is_some_and(|deletion| deletion.grace.is_zero());
-    !pod.mirror && !daemon && !waits && storage.is_none_or(|storage| pod.is_only_on(storage))
+    !pod.mirror && !daemon && !waits && storage.is_none_or(|storage| pod.uses_only_storage(storage))
 }

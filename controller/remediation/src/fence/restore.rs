@@ -4,7 +4,7 @@ use super::{
     FenceInput, Next,
     begin::{STEP_ROUNDS, back_off, enter_step, phase_deadline},
     blockers::{self, wait, wait_until},
-    doubt::{ATTEMPTS, blocked},
+    doubt::{ATTEMPTS, wait_for_person},
     interrupt::{new_boot, own_node, ready_anew},
     post_off_activity::is_suspected,
     power::plan,
@@ -45,7 +45,7 @@ pub(super) fn powering_on(input: &FenceInput<'_>) -> Next {
 }
 
 fn ready_to_power_on<'a>(input: &FenceInput<'a>) -> Result<&'a FencePlan, Vec<Blocker>> {
-    let mut blockers = blockers::absolute(input);
+    let mut blockers = blockers::to_power_on(input);
     match plan(input) {
         Ok(plan) if blockers.is_empty() => Ok(plan),
         Ok(_) => Err(blockers),
@@ -69,14 +69,14 @@ fn intend_on(input: &FenceInput<'_>, plan: &FencePlan) -> Next {
 fn stays_off(input: &FenceInput<'_>) -> Option<Next> {
     if input.fence.status.storage_only.is_some() {
         let Some(node) = own_node(input) else { return Some(wait(input, Vec::new(), None)) };
-        let another = is_another(&input.fence.status.boot_id, &node.boot_id);
+        let another = are_different_boots(&input.fence.status.boot_id, &node.boot_id);
         match (another, pods_are_there(input)) {
             (false, None) => return Some(pods_unknown(input)),
-            (false, Some(false)) => return Some(left_cut(input)),
+            (false, Some(false)) => return Some(stays_cut_off(input)),
             (true, _) | (false, Some(true)) => {}
         }
         if must_stay_cut_off(input.fence, node) {
-            return Some(left_cut(input));
+            return Some(stays_cut_off(input));
         }
     }
     let left = current_step(input).is_some_and(|step| step.leave_off) && !input.fence.spec.abort;
@@ -91,26 +91,28 @@ fn pods_are_there(input: &FenceInput<'_>) -> Option<bool> {
     Some(input.fence.status.storage_pods.iter().all(there))
 }
 
-fn left_cut(input: &FenceInput<'_>) -> Next {
-    blocked(input, "LeftCut")
+fn stays_cut_off(input: &FenceInput<'_>) -> Next {
+    wait_for_person(input, "LeftCut")
 }
 
-/// Pods of the boot that the Node names, or may be of, were released while their storage was cut off.
+/// The node must stay cut off its storage: pods of the boot that it runs, or may run, were released meanwhile, and run
+/// elsewhere by now.
 #[must_use]
 pub fn must_stay_cut_off(fence: &NodeFence, node: &Node) -> bool {
     let status = &fence.status;
     let cut = status.off.as_ref().map_or(&status.boot_id, |off| &off.boot_id);
-    let by_record = status.release_begun && !is_another(cut, &node.boot_id);
-    let by_node = node.annotations.get(STORAGE_RELEASED).is_some_and(|boot| !is_another(boot, &node.boot_id));
+    let by_record = status.release_begun && !are_different_boots(cut, &node.boot_id);
+    let by_node = node.annotations.get(STORAGE_RELEASED).is_some_and(|boot| !are_different_boots(boot, &node.boot_id));
     by_record || by_node
 }
 
 /// Both are known, and differ.
-fn is_another(boot: &str, other: &str) -> bool {
+fn are_different_boots(boot: &str, other: &str) -> bool {
     !boot.is_empty() && !other.is_empty() && boot != other
 }
 
-/// Its BMC reports Off and its kubelet speaks: which of them is right is known soon, and nothing is ordered until then.
+/// Its BMC reports Off and its kubelet renews its Lease: which of them is right is known soon, and no fence agent is run
+/// until then.
 fn may_live(input: &FenceInput<'_>) -> Option<Next> {
     let blockers = vec![Blocker::plain("AwaitingReady/doubt")];
     if !is_suspected(input) {
@@ -157,7 +159,7 @@ pub(super) fn is_alive(input: &FenceInput<'_>) -> bool {
 /// On to the next step, or the same one again.
 fn never_ready(input: &FenceInput<'_>) -> Next {
     if input.fence.spec.abort {
-        return blocked(input, "NeverReady");
+        return wait_for_person(input, "NeverReady");
     }
     let status = &input.fence.status;
     let draft = Draft::of(input).with(|status| {

@@ -10,7 +10,7 @@ use crate::facts::{Effect, Pod, Toleration, Volume, VolumeClaim};
 /// Set with Ready=Unknown; `node.kubernetes.io/not-ready` is for a kubelet that reports itself not ready.
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 
-/// One pod's two ends.
+/// What becomes of one pod: by the cluster alone, and with nodewell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PodForecast {
@@ -35,7 +35,7 @@ pub struct PodForecast {
     pub loses_data: bool,
 }
 
-/// What the cluster itself comes to.
+/// What becomes of it by the cluster alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum ClusterOutcome {
     /// Its controller starts another one as soon as this one is marked for deletion.
@@ -61,7 +61,7 @@ pub enum ClusterOutcome {
     UpToOwner(Window),
 }
 
-/// What it comes to with us.
+/// What becomes of it with nodewell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum RemediationOutcome {
     /// Its object is gone, and its volumes are free: whatever controls it starts it elsewhere.
@@ -89,7 +89,7 @@ impl PodForecast {
             deletion,
             cluster,
             remediation: timeline.map(|(remediation, path)| remediation_outcome(pod, remediation, path)),
-            held_volumes: held(pod).map(|claim| claim.name.clone()).collect(),
+            held_volumes: single_node_claims(pod).map(|claim| claim.name.clone()).collect(),
             finalizers: pod.finalizers,
             loses_data: pod.volumes.iter().any(|volume| matches!(volume, Volume::EmptyDir { .. })),
         }
@@ -138,7 +138,7 @@ fn cluster_outcome(pod: &Pod, deletion: Option<Window>, settings: &ForecastSetti
     let Some(deletion) = deletion else { return ClusterOutcome::NotEvicted };
     match owner.kind.as_str() {
         // Pods that are being deleted do not count (`IsPodActive`); Jobs so unless podReplacementPolicy is Failed.
-        "ReplicaSet" | "ReplicationController" | "Job" if held(pod).next().is_some() => {
+        "ReplicaSet" | "ReplicationController" | "Job" if single_node_claims(pod).next().is_some() => {
             ClusterOutcome::WaitsForVolume { replaced: deletion, after_removal: settings.force_detach_after }
         }
         "ReplicaSet" | "ReplicationController" | "Job" => ClusterOutcome::Replaced(deletion),
@@ -146,7 +146,7 @@ fn cluster_outcome(pod: &Pod, deletion: Option<Window>, settings: &ForecastSetti
     }
 }
 
-fn held(pod: &Pod) -> impl Iterator<Item = &VolumeClaim> {
+fn single_node_claims(pod: &Pod) -> impl Iterator<Item = &VolumeClaim> {
     pod.volumes.iter().filter_map(|volume| match volume {
         // A claim that was not looked up may be held: better to name one too many.
         Volume::Claim(claim) if claim.one_node_only != Some(false) => Some(claim),
@@ -181,7 +181,7 @@ fn remediation_outcome(pod: &Pod, remediation: &Remediation, path: &RemediationT
         return RemediationOutcome::Stays;
     }
     match path.released {
-        Some(at) if remediation.storage_only.as_ref().is_none_or(|storage| pod.is_only_on(storage)) => {
+        Some(at) if remediation.storage_only.as_ref().is_none_or(|storage| pod.uses_only_storage(storage)) => {
             match pod.owner {
                 Some(_) => RemediationOutcome::Released(at),
                 None => RemediationOutcome::Lost(at),

@@ -42,7 +42,8 @@ fn nothing_to_evict_is_done() {
 fn evictions_name_the_pods_uid_and_the_wanted_grace() {
     let rules = DrainRules { grace: Some(Duration::from_secs(7)), ..rules() };
     let next = next(&rules, &[pod("a")], &mut DrainState::default(), STARTED, now(0));
-    let wanted = Call { pod: at("a"), kind: RemovalKind::Evict, grace: Some(Duration::from_secs(7)), forced: false };
+    let wanted =
+        PodRemoval { pod: at("a"), kind: RemovalKind::Evict, grace: Some(Duration::from_secs(7)), forced: false };
     assert_eq!(next.calls, [wanted]);
     assert_eq!(next.until, now(1).moment);
 }

@@ -29,11 +29,11 @@ proptest! {
     /// A pod that is released by it has nowhere else to write to, and one more volume never lets it be released.
     #[test]
     fn a_pod_on_one_storage_has_claims_and_each_names_it(volumes in volumes(), more in volumes()) {
-        let is_only = pod(volumes.clone()).is_only_on("san");
+        let is_only = pod(volumes.clone()).uses_only_storage("san");
         let claims: Vec<VolumeClaim> = volumes.iter().filter_map(Volume::claim).cloned().collect();
         let all = claims.iter().all(|claim| claim.driver.as_deref() == Some("san") || claim.storage_class.as_deref() == Some("san"));
         prop_assert_eq!(is_only, all && !claims.is_empty());
         let whole = pod([volumes, more].concat());
-        prop_assert!(is_only || claims.is_empty() || !whole.is_only_on("san"));
+        prop_assert!(is_only || claims.is_empty() || !whole.uses_only_storage("san"));
     }
 }

@@ -1,6 +1,6 @@
-//! What came of an act that cannot be taken back, and of the question after it.
+//! What the outcome of an irreversible operation makes of the record, and of the reading of the power after it.
 
-use super::{again, because, describe, succeeded};
+use super::{because, describe, retry_later, succeeded};
 use crate::{
     action::{Done, Failed, Outcome},
     api::fence::{Blocker, Confirmation, IntendedOp, NodeFenceStatus, Phase},
@@ -114,7 +114,7 @@ fn read_again(draft: Draft, state: PowerState, outcome: &Outcome) -> Draft {
     match state {
         PowerState::Off => succeeded(draft).still_off().note(Message::plain("OffAgain")),
         PowerState::On => draft.with(not_off).enter(Phase::AwaitGuards, Message::plain("FenceAwaitGuards/on")),
-        PowerState::Unknown => again(draft, "PowerUnknown", outcome),
+        PowerState::Unknown => retry_later(draft, "PowerUnknown", outcome),
     }
 }
 
@@ -125,7 +125,7 @@ fn resolved(mut draft: Draft, state: PowerState, outcome: &Outcome) -> Draft {
     let was_off = status.off.is_some();
     match (op, state) {
         (Some(IntendedOp::Reap), _) => draft.settle().enter(Phase::Failed, with_state("FenceFailed/reap", state)),
-        (_, PowerState::Unknown) => again(draft, "PowerUnknown", outcome),
+        (_, PowerState::Unknown) => retry_later(draft, "PowerUnknown", outcome),
         (Some(IntendedOp::PowerOn), PowerState::On) => {
             succeeded(draft).settle().enter(Phase::AwaitReady, Message::plain("FenceAwaitReady"))
         }
@@ -147,7 +147,7 @@ fn with_state(key: &str, state: PowerState) -> Message {
     Message::of(key, &[("state", &format!("{state:?}"))])
 }
 
-/// The act took effect although its outcome was never reported.
+/// The power was cut although its outcome was never reported.
 fn found_off(mut draft: Draft) -> Draft {
     let since = draft.at();
     let status = draft.status();

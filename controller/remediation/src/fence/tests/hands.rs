@@ -208,7 +208,7 @@ fn a_policy_that_is_true_no_more_says_so_and_speaks_of_no_readiness() {
     run(&mut fixture, 2, |_| false);
     fixture.predicate = PredicateState::No { since: fixture.now.moment };
     fixture.fence.status.own_changes.cordon = false;
-    let blockers = super::super::begin::unwanted(&fixture.input());
+    let blockers = super::super::begin::policy_blockers(&fixture.input());
     assert_eq!(blockers.iter().map(|blocker| blocker.reason.as_str()).collect::<Vec<_>>(), ["PredicateFalse"]);
 }
 

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     action::Action,
     api::fence::Phase,
-    fence::{Next, PredicateState, begin::back_off, interrupt::is_well},
+    fence::{Next, PredicateState, begin::back_off, interrupt::is_healthy},
     policy::Policy,
 };
 
@@ -19,9 +19,9 @@ fn a_policy_that_is_gone_does_not_make_a_node_well_at_once() {
     let mut fixture = Fixture::new(steps(&["cordon"]));
     fixture.policy = None;
     fixture.predicate = PredicateState::No { since: fixture.now.moment };
-    assert!(!is_well(&fixture.input()));
+    assert!(!is_healthy(&fixture.input()));
     fixture.now.moment = fixture.now.moment.plus(Policy::default().healthy_delay);
-    assert!(is_well(&fixture.input()));
+    assert!(is_healthy(&fixture.input()));
 }
 
 /// The wall clock was set back since the try: only the time in the phase shows how long ago it was.
