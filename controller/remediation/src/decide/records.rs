@@ -229,7 +229,7 @@ fn charge(pass: &mut Pass<'_>, subject: &Subject<'_>, action: &Action) {
 /// whole rate.
 fn intended_pods(action: &Action) -> Option<usize> {
     let Action::Save { fence, .. } = action else { return None };
-    let intent = fence.status.intent.as_ref().filter(|intent| intent.act == Irreversible::Release)?;
+    let intent = fence.status.intent.as_ref().filter(|intent| intent.op == IntendedOp::Release)?;
     usize::try_from(intent.pods).ok().filter(|pods| *pods > 0)
 }
 

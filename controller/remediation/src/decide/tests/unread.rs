@@ -49,7 +49,7 @@ fn uncounted_pods_use_up_the_rate() {
 fn doubts_a_release_of<const PODS: u32>(input: &FenceInput<'_>) -> Next {
     let mut fence = input.fence.clone();
     let at = input.now.wall;
-    fence.status.intent = Some(Intent { act: Irreversible::Release, epoch: 1, at, pods: PODS });
+    fence.status.intent = Some(Intent { op: IntendedOp::Release, epoch: 1, at, pods: PODS });
     Next::Act(Action::Save { fence: Box::new(fence), why: EventDraft::default() })
 }
 
