@@ -13,8 +13,8 @@ use crate::lease_deadline::LeaseDeadline;
 
 /// What acts on machines. `storage` names the storage that a record cuts, and is nothing for the whole machine: methods
 /// that are configured otherwise by now are neither asked nor used, since the switch of a storage proves nothing of a
-/// machine's power. Nothing here retries: the automaton does. Everything ends by the lease deadline at the latest, and
-/// nothing of it runs on after its future was dropped.
+/// machine's power. Nothing here retries: the state machine of a fence does. Everything ends by the lease deadline at the
+/// latest, and nothing of it runs on after its future was dropped.
 pub trait Power {
     /// How this node is fenced, and whether its BMC is its own; else a blocker that names what has to be mended.
     fn plan(&self, node: &Node) -> impl Future<Output = Result<FencePlan, Blocker>>;

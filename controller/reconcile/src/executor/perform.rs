@@ -1,4 +1,4 @@
-//! One action, done; each step's end is an outcome that the automaton understands.
+//! Performs one action; its end is an outcome that the state machine of a fence understands.
 
 use std::time::Duration;
 

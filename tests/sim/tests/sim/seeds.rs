@@ -9,7 +9,7 @@ use nodewell_sim::{
 };
 
 /// What the default seeds have to exercise, or a proof proves less than it claims: people, faults, ways of BMCs and of
-/// the provider, acts, answers of the API server, blockers, and edges of the automaton.
+/// the provider, acts, answers of the API server, blockers, and edges of the state machine.
 const EXERCISED: &str = include_str!("exercised.txt");
 const SEEDS: u64 = 200;
 
