@@ -151,7 +151,7 @@ impl Link {
     }
 
     /// Whether devices were ever counted.
-    pub(super) fn counts(&self) -> bool {
+    pub(super) fn has_sent_inventory(&self) -> bool {
         self.counts.get()
     }
 

@@ -121,7 +121,7 @@ impl<'a> Runner<'a> {
         }
         self.condition_reporter.all_reported();
         if !std::mem::replace(&mut self.is_settled, true) {
-            // Without it the start's code stays as well: not worth a message.
+            // If this fails, pages of code that only the start ran stay in memory: not worth a message.
             let _ = nodewell_sys::memory::drop_code_pages();
         }
     }

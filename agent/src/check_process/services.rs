@@ -138,9 +138,9 @@ impl Work {
     }
 
     async fn report(&mut self, condition_reporter: &mut ConditionReporter<'_, ()>) {
-        let rest = if self.judge.is_decided() { Unreached::None } else { Unreached::Some };
+        let rest = if self.judge.is_decided() { Unreached::Nothing } else { Unreached::Part };
         condition_reporter.report((), self.judge.findings(), &rest).await;
-        if rest == Unreached::None {
+        if rest == Unreached::Nothing {
             condition_reporter.all_reported();
         }
         if let Some(state_file) = &mut self.state_file {

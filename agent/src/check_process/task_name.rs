@@ -12,7 +12,7 @@ const MARK_BYTES: usize = "nwd:".len();
 
 /// In place of the beginning of a name that does not fit: `hash~tail`.
 const HASH_SIGN: char = '~';
-/// Six bits each. With the tail, a thousand long names of one ending meet by chance in one of two thousand machines.
+/// Six bits each: of a thousand long names with the same ending, two have the same hash on one of two thousand machines.
 const HASH_BYTES: usize = 5;
 const HASH_LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 

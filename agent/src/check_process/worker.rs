@@ -47,7 +47,7 @@ pub fn run(worker_group: WorkerGroup) -> Result<(), WorkerError> {
     while let Some(line) = read_line(&mut lines).map_err(WorkerError::Receive)? {
         let request: Request = serde_json::from_str(&line).map_err(WorkerError::Parse)?;
         check_process.write_all(&worker.answer(&request)).map_err(WorkerError::Send)?;
-        // What only the start ran is needed no more. Without it that stays as well: not worth a message.
+        // If this fails, pages of code that only the start ran stay in memory: not worth a message.
         if !std::mem::replace(&mut is_settled, true) {
             let _ = nodewell_sys::memory::drop_code_pages();
         }

@@ -73,7 +73,7 @@ pub struct ApiserverConfig {
     /// A request that was not answered may still be carried out within this time, and overwrite what was written after
     /// it. So all conditions are sent once more when this time is over, and a random part of it again: the nodes do
     /// not all write at once.
-    pub late_answer: Duration,
+    pub late_effect: Duration,
     /// When an Event is to be sent and the server has not confirmed the Node for this long, the agent looks at the Node
     /// first: it may have been created again, with another UID.
     pub stale_after: Duration,
@@ -105,7 +105,7 @@ impl ApiserverConfig {
             heartbeat: Duration::from_secs(300),
             min_change_interval: Duration::from_secs(10),
             clear_hold: Duration::from_secs(30),
-            late_answer: Duration::from_secs(30),
+            late_effect: Duration::from_secs(30),
             stale_after: Duration::from_mins(1),
             request_timeout: Duration::from_secs(10),
             retry: RetryPolicy::default(),

@@ -12,7 +12,7 @@ use std::{
 use nodewell_reconcile::lease_deadline::LeaseDeadline;
 use nodewell_remediation::{
     action::Failed,
-    method::{AgentAction, Call, FenceAgent},
+    method::{AgentAction, ValidatedMethod, FenceAgent},
     snapshot::PowerState,
 };
 
@@ -97,7 +97,7 @@ impl Agents {
     /// [`Failed::NotBegun`] only if nothing was executed.
     pub async fn perform(
         &self,
-        call: &Call,
+        call: &ValidatedMethod,
         action: AgentAction,
         options: &Options,
         lease_deadline: &LeaseDeadline,
@@ -121,7 +121,7 @@ impl Agents {
     }
 
     /// The power state that the agent reports, and why it is unknown.
-    pub async fn status(&self, call: &Call, options: &Options) -> (PowerState, Option<String>) {
+    pub async fn status(&self, call: &ValidatedMethod, options: &Options) -> (PowerState, Option<String>) {
         let report = match self.run(call, AgentAction::Status, options) {
             Ok(run) => self.runner.run(run, None).await,
             Err(why) => return (PowerState::Unknown, Some(why)),
@@ -136,7 +136,7 @@ impl Agents {
         }
     }
 
-    fn run(&self, call: &Call, action: AgentAction, options: &Options) -> Result<Run, String> {
+    fn run(&self, call: &ValidatedMethod, action: AgentAction, options: &Options) -> Result<Run, String> {
         let path = self.folder.join(&call.agent);
         program::check(&path).map_err(|refused| format!("{} is not run: {refused}", call.agent))?;
         Ok(Run {

@@ -21,7 +21,7 @@ use nodewell_remediation::{
     api::fence::Blocker,
     facts::Node,
     guard::reason,
-    method::{AgentAction, BuiltIn, Call, KnownConfigMaps, Read, ValidatedMethods, check, read},
+    method::{AgentAction, BuiltIn, ValidatedMethod, KnownConfigMaps, Read, ValidatedMethods, check, read},
     snapshot::{FencePlan, PowerState},
     time::Moment,
 };
@@ -204,7 +204,7 @@ impl<C: Configuration> NativePower<C> {
     async fn run(
         &self,
         node: &str,
-        call: &Call,
+        call: &ValidatedMethod,
         action: AgentAction,
         lease_deadline: &LeaseDeadline,
     ) -> Result<(), Failed> {
@@ -245,7 +245,7 @@ fn together(all: &[PowerState]) -> PowerState {
     }
 }
 
-fn is_of_power(validated: &ValidatedMethods, call: &Call) -> bool {
+fn is_of_power(validated: &ValidatedMethods, call: &ValidatedMethod) -> bool {
     validated.power_management.contains(&call.name)
 }
 

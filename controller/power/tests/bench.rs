@@ -12,7 +12,7 @@ use std::{
 use nodewell_power::{runner::Runner, supervisor::boottime_millis};
 use nodewell_reconcile::lease_deadline::LeaseDeadline;
 use nodewell_remediation::{
-    method::{AgentAction, Call, IdentityMethod},
+    method::{AgentAction, ValidatedMethod, IdentityMethod},
     time::Moment,
 };
 use tokio::{sync::watch, time::sleep};
@@ -77,8 +77,8 @@ impl Bench {
 }
 
 /// A call of `fence_test`.
-pub(crate) fn call(longest_secs: u64) -> Call {
-    Call {
+pub(crate) fn call(longest_secs: u64) -> ValidatedMethod {
+    ValidatedMethod {
         name: "pdu".into(),
         agent: "fence_test".into(),
         options: BTreeMap::new(),

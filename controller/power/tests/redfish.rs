@@ -6,7 +6,7 @@ use nodewell_power::{
     agent::Options,
     identity::{IdentityError, Whose, prove},
 };
-use nodewell_remediation::method::{Call, IdentityMethod, Pins};
+use nodewell_remediation::method::{ValidatedMethod, IdentityMethod, Pins};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpListener,
@@ -71,7 +71,7 @@ async fn asked(
     identity_method: IdentityMethod,
 ) -> (Result<(), IdentityError>, String) {
     let (port, serve) = bmc(answer).await;
-    let call = Call { agent: "fence_redfish".into(), identity_method, ..call(5) };
+    let call = ValidatedMethod { agent: "fence_redfish".into(), identity_method, ..call(5) };
     let proven = prove(
         &call,
         &options(port, insecure),
@@ -124,7 +124,7 @@ async fn an_untrusted_certificate_is_not_given_the_password() {
 #[tokio::test]
 async fn what_the_kubelet_reports_proves_nothing() {
     let (port, serve) = bmc(GOOD).await;
-    let call = Call { agent: "fence_redfish".into(), identity_method: IdentityMethod::Asked, ..call(5) };
+    let call = ValidatedMethod { agent: "fence_redfish".into(), identity_method: IdentityMethod::Asked, ..call(5) };
     let none = Pins { map: "fence-config-n1".into(), ..Pins::default() };
     let of_node = node("n1", UUID);
     let whose = Whose { node: &of_node, pins: &none };

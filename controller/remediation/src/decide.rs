@@ -113,7 +113,7 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// The controller must not act on any node: it does not lead, runs dry, or was stopped.
+    /// The controller must not act on any node: it does not lead, was started with `--dry-run`, or was stopped.
     fn may_not_act(&self) -> bool {
         !guard::general(self.input.snapshot).is_empty()
     }

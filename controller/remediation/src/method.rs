@@ -167,9 +167,9 @@ impl NodeMethods {
     }
 }
 
-/// A checked method: which fence agent may be run, and with which options.
+/// One method of [`ValidatedMethods`]: which fence agent may be run, and with which options.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Call {
+pub struct ValidatedMethod {
     pub name: String,
     pub agent: String,
     /// By the agent's own names; without `action` and without what the Secret adds.
@@ -198,7 +198,7 @@ pub struct ValidatedMethods {
     pub isolation: Vec<String>,
     pub power_management: Vec<String>,
     pub recovery: Vec<String>,
-    pub calls: BTreeMap<String, Call>,
+    pub calls: BTreeMap<String, ValidatedMethod>,
     /// All of power management cuts off this storage, and nothing else.
     pub storage_only: Option<String>,
     pub pins: Pins,
@@ -208,7 +208,7 @@ pub struct ValidatedMethods {
 
 impl ValidatedMethods {
     /// The calls of power management that take part in `action`, in order.
-    pub fn power(&self, action: AgentAction) -> impl Iterator<Item = &Call> {
+    pub fn power(&self, action: AgentAction) -> impl Iterator<Item = &ValidatedMethod> {
         let calls = self.power_management.iter().filter_map(|name| self.calls.get(name));
         calls.filter(move |call| call.actions.contains(&action))
     }

@@ -23,7 +23,7 @@ pub const REAP_TOTAL: &str = "node_reaper_controller_reap_total";
 /// Nodes that could not be reaped.
 pub const REAP_FAIL_TOTAL: &str = "node_reaper_controller_reap_fail_total";
 
-/// The plug-in's type for a node: its providerID up to the first colon. Nothing where there is none.
+/// The cloud provider of a node, whose program deletes the machine: its providerID up to the first colon. Nothing where there is none.
 #[must_use]
 pub fn provider(provider_id: &str) -> Option<&str> {
     provider_id.split(':').next().filter(|provider| !provider.is_empty())

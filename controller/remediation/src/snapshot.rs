@@ -53,7 +53,7 @@ pub struct EventsSeen {
     /// When we saw the youngest.
     pub last: Moment,
     /// How old it was then, by the API server's times: nothing if we saw it happen.
-    pub older: Duration,
+    pub age_when_seen: Duration,
     /// Who wrote them, by their own claim: `reportingComponent`, or `source.component`.
     pub reporters: BTreeSet<String>,
 }
@@ -61,14 +61,14 @@ pub struct EventsSeen {
 impl EventsSeen {
     #[must_use]
     pub fn age(&self, now: Moment) -> Duration {
-        now.since(self.last).saturating_add(self.older)
+        now.since(self.last).saturating_add(self.age_when_seen)
     }
 
     /// Merges another one of the same reason: both counts, the younger one's age, and the reporters of both.
     pub fn add(&mut self, other: &Self) {
-        let is_younger = self.older.saturating_add(other.last.0) <= other.older.saturating_add(self.last.0);
+        let is_younger = self.age_when_seen.saturating_add(other.last.0) <= other.age_when_seen.saturating_add(self.last.0);
         if !is_younger {
-            (self.last, self.older) = (other.last, other.older);
+            (self.last, self.age_when_seen) = (other.last, other.age_when_seen);
         }
         self.count = self.count.saturating_add(other.count);
         self.reporters.extend(other.reporters.iter().cloned());
@@ -86,7 +86,7 @@ pub struct Gathered {
     /// The last readings of its BMC, newest last; at most a few.
     pub power: Vec<PowerReading>,
     /// When it reported On last: when the answer came, however long ago it was asked.
-    pub on_heard: Option<Moment>,
+    pub last_on_answer: Option<Moment>,
     /// Control-plane hosts (this one among them) that tried to reach it: since when they cannot (`Some`), or can (`None`).
     pub reach: BTreeMap<String, Option<Moment>>,
     /// When it last reported that it writes a crash dump.

@@ -169,11 +169,11 @@ impl Daemon {
 async fn report(condition_reporter: &mut ConditionReporter<'_, usize>, run_report: RunReport) {
     let RunReport { verdict, events, all_reported } = run_report;
     if !events.is_empty() {
-        condition_reporter.report(EVENTS, Findings { events, ..Findings::default() }, &Unreached::Some).await;
+        condition_reporter.report(EVENTS, Findings { events, ..Findings::default() }, &Unreached::Part).await;
     }
     if let Some((number, verdict)) = verdict {
         condition_reporter
-            .report(number, Findings { verdicts: vec![verdict], ..Findings::default() }, &Unreached::Some)
+            .report(number, Findings { verdicts: vec![verdict], ..Findings::default() }, &Unreached::Part)
             .await;
     }
     if all_reported {

@@ -101,10 +101,10 @@ impl<'a, K: Copy + Ord> ConditionReporter<'a, K> {
         }
         for key in gone {
             match unreached {
-                Unreached::None => self.forget(part, &key),
+                Unreached::Nothing => self.forget(part, &key),
                 // What an earlier run reported of it, the agent still has.
-                Unreached::Some => {}
-                Unreached::All(error) => self.set(part, key, nodewell_hardware::unknown(error)),
+                Unreached::Part => {}
+                Unreached::Everything(error) => self.set(part, key, nodewell_hardware::unknown(error)),
             }
         }
         self.note_retained();
@@ -146,7 +146,7 @@ impl<'a, K: Copy + Ord> ConditionReporter<'a, K> {
     fn inventory(&mut self, part: K, inventory: Vec<Inventory>) {
         self.parts.entry(part).or_default().inventory = inventory;
         let all: Vec<Inventory> = self.parts.values().flat_map(|reported| reported.inventory.clone()).collect();
-        if !all.is_empty() || self.link.counts() {
+        if !all.is_empty() || self.link.has_sent_inventory() {
             self.link.inventory(all);
         }
     }

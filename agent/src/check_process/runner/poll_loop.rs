@@ -60,11 +60,11 @@ pub(super) struct PollLoop {
 /// What a round left open: for it the reports of an earlier run stay.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::check_process) enum Unreached {
-    None,
+    Nothing,
     /// Too many were silent before some were asked.
-    Some,
+    Part,
     /// There was no list, nor was any before it in this run.
-    All(PollError),
+    Everything(PollError),
 }
 
 /// A device that does not answer, and is asked less and less often.
@@ -97,7 +97,7 @@ impl PollLoop {
             is_absent: false,
             was_listed: false,
             was_judged: false,
-            unreached: Unreached::None,
+            unreached: Unreached::Nothing,
         }
     }
 
@@ -132,7 +132,7 @@ impl PollLoop {
     ) -> Option<Findings> {
         let began = Instant::now();
         let listed = self.list(worker_client).await;
-        self.unreached = Unreached::None;
+        self.unreached = Unreached::Nothing;
         let answers = match &listed {
             Ok(devices) => self.ask_all(worker_client, devices.clone(), stop).await?,
             Err(PollError::NoAnswer(no_answer)) => {
@@ -159,10 +159,10 @@ impl PollLoop {
     fn note_list(&mut self, listed: &Result<Vec<String>, PollError>) {
         self.is_absent = matches!(listed, Err(PollError::Read(ReadError::Gone { .. })));
         match listed {
-            Err(error) if !self.is_absent && !self.was_listed => self.unreached = Unreached::All(error.clone()),
+            Err(error) if !self.is_absent && !self.was_listed => self.unreached = Unreached::Everything(error.clone()),
             _ => self.was_listed = true,
         }
-        self.was_judged |= self.unreached == Unreached::None;
+        self.was_judged |= self.unreached == Unreached::Nothing;
     }
 
     /// What devices reported by themselves within `pause`.
@@ -215,7 +215,7 @@ impl PollLoop {
                 continue;
             }
             if silent >= SILENT_LIMIT {
-                self.unreached = Unreached::Some;
+                self.unreached = Unreached::Part;
                 break;
             }
             let answer = self.read(worker_client, &device).await;
@@ -268,7 +268,7 @@ impl PollLoop {
         let interval = if self.is_absent { self.timing.interval * ABSENT_FACTOR } else { self.timing.interval };
         let tenth = u64::try_from(interval.as_millis() / 10).unwrap_or_default();
         let early = Duration::from_millis(random() % (tenth + 1));
-        let next = if self.unreached == Unreached::Some { began } else { began + interval - early };
+        let next = if self.unreached == Unreached::Part { began } else { began + interval - early };
         self.due = next.max(Instant::now());
     }
 

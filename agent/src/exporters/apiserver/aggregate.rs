@@ -16,7 +16,7 @@ use nodewell_model::{EventRecord, Name, Origin, Severity};
 
 pub use limiter::EventLimits;
 pub(super) use rows::LoadedRows;
-pub(super) use series::hash as name_of;
+pub(super) use series::hash as record_hash;
 
 use super::outbox::Outbox;
 use limiter::Limiter;

@@ -22,7 +22,7 @@ use super::{
     shared::{Notice, Shared},
 };
 
-/// Each round of a conflict names all fields in conflict, and a round may uncover those that we fall back to.
+/// An answer names every field in conflict. Without these the next apply may conflict in the fields that replace them.
 const CONFLICT_ROUNDS: usize = 4;
 
 struct Conditions<'a> {
@@ -185,7 +185,7 @@ impl<'a> Conditions<'a> {
         self.schedule.applied(wanted, now, self.jitter.fraction());
         self.retry.succeeded();
         if std::mem::take(&mut self.unanswered) {
-            self.schedule.confirm_by(now + self.shared.config.late_answer.mul_f64(1.0 + self.jitter.fraction()));
+            self.schedule.confirm_by(now + self.shared.config.late_effect.mul_f64(1.0 + self.jitter.fraction()));
         }
         self.compare(&patch, answer, now);
         self.conflicts.applied(patch, now + self.shared.config.heartbeat);

@@ -142,8 +142,8 @@ impl<'a> Lease<'a> {
 
     fn failed(&mut self, error: &RequestError, started: Duration) {
         match error {
-            // Without a right, without the namespace, with a policy against it. One that was renewed before has a server
-            // that has just started, more likely.
+            // A missing right, a missing namespace, an admission policy. Where the Lease was renewed before, the server has
+            // more likely just started, and does not know its rules yet.
             RequestError::Forbidden(_) | RequestError::Missing(_) | RequestError::Rejected { .. }
                 if self.renewed_at.is_none() =>
             {

@@ -123,7 +123,7 @@ impl Schedule {
         self.conditions.iter().map(|(name, entry)| (name.clone(), entry.content(&self.timing, now))).collect()
     }
 
-    /// The server took `set`. `jitter` in 0..1 lengthens the next heartbeat by up to a tenth.
+    /// The server took `wanted`. `jitter` in 0..1 lengthens the next heartbeat by up to a tenth.
     pub(super) fn applied(&mut self, wanted: &WantedConditions, now: Duration, jitter: f64) {
         self.dropped.clear();
         for (name, content) in wanted {

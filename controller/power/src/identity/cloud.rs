@@ -1,6 +1,6 @@
 //! Whether a cloud's machine is a node's, by the `providerID` that the cloud's own controller gave to the Node.
 
-use nodewell_remediation::{facts::Node, method::Call};
+use nodewell_remediation::{facts::Node, method::ValidatedMethod};
 
 /// How an agent names what it acts on, and how `providerID` names the same.
 struct Cloud {
@@ -45,7 +45,7 @@ pub(super) fn knows(agent: &str) -> bool {
 
 /// # Errors
 /// What is another machine's, or is not given.
-pub(super) fn prove(call: &Call, node: &Node) -> Result<(), String> {
+pub(super) fn prove(call: &ValidatedMethod, node: &Node) -> Result<(), String> {
     let Some(cloud) = CLOUDS.iter().find(|cloud| cloud.agent == call.agent) else {
         return Err(format!("{} is no cloud's agent", call.agent));
     };
@@ -58,7 +58,7 @@ pub(super) fn prove(call: &Call, node: &Node) -> Result<(), String> {
     cloud.parts.iter().try_for_each(|(option, part)| same(call, option, find(path, part), id))
 }
 
-fn same(call: &Call, option: &str, expected: Option<&str>, id: &str) -> Result<(), String> {
+fn same(call: &ValidatedMethod, option: &str, expected: Option<&str>, id: &str) -> Result<(), String> {
     let expected = expected.ok_or_else(|| format!("the node's providerID {id:?} has no {option}"))?;
     match call.options.get(option) {
         Some(given) if given.eq_ignore_ascii_case(expected) => Ok(()),

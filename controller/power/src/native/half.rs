@@ -3,7 +3,7 @@
 use nodewell_reconcile::{cluster::Configuration, lease_deadline::LeaseDeadline};
 use nodewell_remediation::{
     action::Failed,
-    method::{AgentAction, Call, Plug, ValidatedMethods},
+    method::{AgentAction, ValidatedMethod, Plug, ValidatedMethods},
     snapshot::PowerState,
 };
 
@@ -11,7 +11,7 @@ use super::{NativePower, begun, secret};
 
 /// An act whose methods `done` have acted when `call` failed.
 pub(super) struct HalfDone<'a> {
-    pub(super) call: &'a Call,
+    pub(super) call: &'a ValidatedMethod,
     pub(super) action: AgentAction,
     pub(super) failed: Failed,
     pub(super) done: &'a [String],
@@ -42,7 +42,7 @@ impl<C: Configuration> NativePower<C> {
         Failed::InDoubt(format!("{}; {}", message(failed), undone.join("; ")))
     }
 
-    async fn is_on(&self, node: &str, call: &Call) -> bool {
+    async fn is_on(&self, node: &str, call: &ValidatedMethod) -> bool {
         let Ok(options) = secret::options(&*self.cluster, node, call).await else { return false };
         self.agents.status(call, &options).await.0 == PowerState::On
     }
@@ -51,7 +51,7 @@ impl<C: Configuration> NativePower<C> {
     async fn on_again(
         &self,
         validated: &ValidatedMethods,
-        off: &Call,
+        off: &ValidatedMethod,
         lease_deadline: &LeaseDeadline,
     ) -> Result<(), Failed> {
         let mut candidates =

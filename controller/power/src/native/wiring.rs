@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use nodewell_remediation::{
-    method::{AgentAction, Call, IdentityMethod, KnownConfigMaps, ValidatedMethods},
+    method::{AgentAction, ValidatedMethod, IdentityMethod, KnownConfigMaps, ValidatedMethods},
     time::Moment,
 };
 
@@ -63,7 +63,7 @@ impl Wiring {
         let calls = validated
             .power(AgentAction::Off)
             .filter(|call| call.storage.is_none() && call.identity_method != IdentityMethod::Asked);
-        let calls: Vec<&Call> = calls.collect();
+        let calls: Vec<&ValidatedMethod> = calls.collect();
         if calls.is_empty() {
             return Ok(());
         }
@@ -82,7 +82,7 @@ impl Wiring {
         calls.into_iter().try_for_each(|call| self.check_doubtful(&validated.node, call))
     }
 
-    fn check_doubtful(&self, node: &str, call: &Call) -> Result<(), WiringError> {
+    fn check_doubtful(&self, node: &str, call: &ValidatedMethod) -> Result<(), WiringError> {
         let address = address(call);
         let others = self.doubtful.iter().filter(|(name, text)| *name != node && names(text, &address));
         let others: Vec<&str> = others.map(|(name, _)| name.as_str()).collect();
@@ -97,7 +97,7 @@ impl Wiring {
 }
 
 /// The device; without one, what is turned off there.
-fn address(call: &Call) -> String {
+fn address(call: &ValidatedMethod) -> String {
     let given = ["ip", "plug"].into_iter().find_map(|name| call.options.get(name));
     given.unwrap_or(&call.agent).trim_end_matches('/').to_ascii_lowercase()
 }

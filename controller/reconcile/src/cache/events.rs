@@ -49,13 +49,13 @@ const NAME_BYTES: usize = 128;
 #[derive(Debug, Clone, Copy)]
 struct Seen {
     last: Moment,
-    older: Duration,
+    age_when_seen: Duration,
 }
 
 impl Seen {
     fn shown(self, event: &NodeEvent) -> EventsSeen {
         let reporters = [event.reporter.clone()].into_iter().filter(|name| !name.is_empty()).collect();
-        EventsSeen { count: event.count, last: self.last, older: self.older, reporters }
+        EventsSeen { count: event.count, last: self.last, age_when_seen: self.age_when_seen, reporters }
     }
 }
 
@@ -79,7 +79,7 @@ impl NodeEvents {
             self.make_room(&event.node);
         }
         let ago = Duration::try_from(now.wall.duration_since(event.last)).unwrap_or_default();
-        let fresh = Seen { last: now.moment, older: if listed { ago } else { Duration::ZERO } };
+        let fresh = Seen { last: now.moment, age_when_seen: if listed { ago } else { Duration::ZERO } };
         let seen = self.known.get(&event.uid).filter(|(known, _)| *known == event).map_or(fresh, |(_, seen)| *seen);
         self.by_node.entry(event.node.clone()).or_default().insert(event.uid.clone());
         self.known.insert(event.uid.clone(), (event, seen));
@@ -88,7 +88,7 @@ impl NodeEvents {
     /// The one of this Node that was seen longest ago goes.
     fn make_room(&mut self, node: &str) {
         let Some(uids) = self.by_node.get(node).filter(|uids| uids.len() >= OF_A_NODE) else { return };
-        let seen = |uid: &&String| self.known.get(*uid).map(|(_, seen)| seen.last.0.saturating_sub(seen.older));
+        let seen = |uid: &&String| self.known.get(*uid).map(|(_, seen)| seen.last.0.saturating_sub(seen.age_when_seen));
         if let Some(oldest) = uids.iter().min_by_key(seen).cloned() {
             self.remove(&oldest);
         }

@@ -142,7 +142,7 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
             let mattered = cuts_storage(gathered.methods.as_ref());
             gathered.methods = Some(plan);
             if cuts_storage(gathered.methods.as_ref()) != mattered {
-                (gathered.pods, gathered.on_heard) = (None, None);
+                (gathered.pods, gathered.last_on_answer) = (None, None);
                 gathered.power.clear();
             }
         });
@@ -169,7 +169,7 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         }
         self.cache.gather(&node.name, |gathered| {
             if state == PowerState::On {
-                gathered.on_heard = Some(heard);
+                gathered.last_on_answer = Some(heard);
             }
             gathered.power.push(PowerReading { at, state });
             let surplus = gathered.power.len().saturating_sub(READINGS);
@@ -181,7 +181,7 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
     /// By any caller's reading: its BMC reported On at some time since then.
     pub(super) fn was_read_on(&self, name: &str, since: Moment) -> bool {
         self.cache.with(|snapshot| {
-            snapshot.gathered.get(name).and_then(|gathered| gathered.on_heard).is_some_and(|at| at >= since)
+            snapshot.gathered.get(name).and_then(|gathered| gathered.last_on_answer).is_some_and(|at| at >= since)
         })
     }
 

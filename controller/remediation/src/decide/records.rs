@@ -225,8 +225,7 @@ fn charge(pass: &mut Pass<'_>, subject: &Subject<'_>, action: &Action) {
     }
 }
 
-/// As many as a release may let go that another leader intended and counted. Pods that were not counted at all use up the
-/// whole rate.
+/// The pods that another leader counted when it intended this release. Where none counted them, they use up the whole rate.
 fn intended_pods(action: &Action) -> Option<usize> {
     let Action::Save { fence, .. } = action else { return None };
     let intent = fence.status.intent.as_ref().filter(|intent| intent.op == IntendedOp::Release)?;

@@ -90,12 +90,12 @@ fn refused(why: String, field: &str) -> PodDeleteStatus {
 fn selects(selector: &Selector, pod: &Pod) -> bool {
     let labels = &pod.labels;
     let equal = selector.match_labels.iter().all(|(key, value)| labels.get(key) == Some(value));
-    let blockers = |one: &Requirement| match (one.operator.as_str(), labels.get(&one.key)) {
+    let meets = |one: &Requirement| match (one.operator.as_str(), labels.get(&one.key)) {
         ("In", value) => value.is_some_and(|value| one.values.contains(value)),
         ("NotIn", value) => value.is_none_or(|value| !one.values.contains(value)),
         ("Exists", value) => value.is_some(),
         ("DoesNotExist", value) => value.is_none(),
         _ => false,
     };
-    equal && selector.match_expressions.iter().all(blockers)
+    equal && selector.match_expressions.iter().all(meets)
 }

@@ -21,7 +21,7 @@ const MIN_READING_DISTANCE: Duration = Duration::from_secs(1);
 /// Fewer hosts are never enough, whatever a policy says.
 const MIN_HOSTS: usize = 2;
 
-/// A witness that reports a node dead.
+/// A reason for which power may be cut: a witness that reports the node dead, or a drain that left nothing on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Witness {
     /// The Leases of the node were not renewed for so long.
@@ -94,7 +94,8 @@ fn takes_no_new_pods(input: &FenceInput<'_>) -> bool {
     input.node.is_some_and(|node| node.unschedulable || node.taints.iter().any(shuts))
 }
 
-/// The kubelet's silence; the agent's Lease can only shorten it while it is young enough to speak for the path.
+/// The kubelet's silence. While that is shorter than the grace period, an agent's Lease that was renewed later shortens it: the
+/// path to the API server works.
 fn silence(input: &FenceInput<'_>) -> Option<Duration> {
     let silent = input.kubelet_lease?.stale_for(input.now.moment);
     let agent = input.agent_lease.map(|lease| lease.stale_for(input.now.moment));

@@ -97,7 +97,7 @@ fn release_blockers(input: &FenceInput<'_>) -> Vec<Blocker> {
 fn is_read_on(input: &FenceInput<'_>) -> bool {
     let since = |at| at > input.entered || is_newer(input, at);
     let asked = input.gathered.power.iter().any(|reading| reading.state == PowerState::On && since(reading.at));
-    asked || input.gathered.on_heard.is_some_and(since)
+    asked || input.gathered.last_on_answer.is_some_and(since)
 }
 
 /// It was asked for after Off was read, however long that took to be written.
@@ -216,7 +216,7 @@ fn count_pods(input: &FenceInput<'_>) -> Option<usize> {
 /// A release ends this pod: Kubernetes deletes it for the taint, or the controller does although it tolerates the taint.
 #[must_use]
 pub fn is_deleted_by_release(pod: &Pod, storage: Option<&str>) -> bool {
-    is_released(pod, storage) || storage.is_none() && pod.is_evicted_by(&out_of_service())
+    is_to_be_released(pod, storage) || storage.is_none() && pod.is_evicted_by(&out_of_service())
 }
 
 fn nothing_left(input: &FenceInput<'_>) -> Next {
@@ -239,7 +239,7 @@ pub(super) fn left_off(input: &FenceInput<'_>) -> Next {
 fn pods_to_release(input: &FenceInput<'_>) -> Option<Vec<PodRef>> {
     let storage = input.fence.status.storage_only.as_deref();
     let ours = recent_pods(input)?.iter();
-    let ours = ours.filter(|pod| pod.node == input.fence.spec.node_name && is_released(pod, storage));
+    let ours = ours.filter(|pod| pod.node == input.fence.spec.node_name && is_to_be_released(pod, storage));
     Some(ours.map(|pod| pod.at.clone()).collect())
 }
 
@@ -249,9 +249,9 @@ pub(super) fn recent_pods<'a>(input: &FenceInput<'a>) -> Option<&'a [Pod]> {
     (input.now.moment.since(*at) <= PODS_LAST).then_some(pods)
 }
 
-/// Static pods and those of a DaemonSet would only come back to the same node. One that is deleted already and has
+/// One of the pods that a release deletes. Static pods and those of a DaemonSet would only come back to the same node. One that is deleted already and has
 /// finalizers waits for another controller.
-pub(super) fn is_released(pod: &Pod, storage: Option<&str>) -> bool {
+pub(super) fn is_to_be_released(pod: &Pod, storage: Option<&str>) -> bool {
     let daemon = pod.owner.as_ref().is_some_and(|owner| owner.kind == "DaemonSet");
     let waits = pod.finalizers && pod.deleting.as_ref().is_some_and(|deletion| deletion.grace.is_zero());
     !pod.mirror && !daemon && !waits && storage.is_none_or(|storage| pod.uses_only_storage(storage))

@@ -110,7 +110,7 @@ impl Lexer {
     fn symbol(&mut self, last: Option<&Token>) -> Result<Token, String> {
         let text = self.bare(|c| !(c.is_numeric() || c.is_alphabetic() || c == '(' || c == ')' || is_quote(c)))?;
         let known = |list: &[&'static str]| list.iter().find(|known| **known == text).copied();
-        if may_follow_prefix(last)
+        if prefix_may_follow(last)
             && let Some(prefix) = known(&PREFIXES)
         {
             return Ok(Token::Prefix(prefix));
@@ -196,7 +196,7 @@ fn is_operand(token: &Token) -> bool {
     matches!(token, Token::Number(_) | Token::Bool(_) | Token::Text(_) | Token::Date(_) | Token::Variable(_))
 }
 
-fn may_follow_prefix(last: Option<&Token>) -> bool {
+fn prefix_may_follow(last: Option<&Token>) -> bool {
     !last.is_some_and(|last| may_end(last) || matches!(last, Token::Prefix(_)))
 }
 

@@ -112,8 +112,8 @@ impl History {
 
     /// This pass moves `pods` pods of `node` for `policy`.
     pub(crate) fn charge_pods(&mut self, policy: &str, node: &str, pods: usize, now: Moment) {
-        let given = self.pods.entry(policy.to_owned()).or_default().entry(node.to_owned()).or_insert((now, 0));
-        *given = (now, given.1.max(pods));
+        let moved = self.pods.entry(policy.to_owned()).or_default().entry(node.to_owned()).or_insert((now, 0));
+        *moved = (now, moved.1.max(pods));
     }
 
     /// Nodes that `policy` began to remediate within the window, without `except`.
@@ -137,8 +137,8 @@ impl History {
         if self.is_incomplete(rate.window, now) {
             return usize::MAX;
         }
-        let given = self.pods.get(policy).into_iter().flatten();
-        given.filter(|(node, (at, _))| *node != except && now.since(*at) < rate.window).map(|(_, (_, pods))| pods).sum()
+        let moved = self.pods.get(policy).into_iter().flatten();
+        moved.filter(|(node, (at, _))| *node != except && now.since(*at) < rate.window).map(|(_, (_, pods))| pods).sum()
     }
 
     /// Power cycles of `node` within the window; one from the future counts.

@@ -46,13 +46,14 @@ pub(super) fn rate(input: &EvaluationInput<'_>, subject: &Subject<'_>, level: Di
 }
 
 /// Pods of this node that would be evicted or released now. Of a node that a record remediates they are read, and pods
-/// that could not be counted are not none. A node whose pods alone are more than the rate goes when no other's went.
+/// that could not be counted are not none. A node that has more pods than the rate
+/// allows is let through while no other node's pods were moved in the window.
 pub(super) fn pods(input: &EvaluationInput<'_>, subject: &Subject<'_>, level: DisruptionLevel) -> Option<Blocker> {
     if level == DisruptionLevel::Isolate {
         return None;
     }
     let (policy, rate) = (subject.policy, subject.policy.pods);
-    let given = input.history.pods(&policy.name, rate, subject.name, input.now.moment);
+    let moved = input.history.pods(&policy.name, rate, subject.name, input.now.moment);
     let read = input.snapshot.gathered.get(subject.name).and_then(|gathered| gathered.pods.as_ref());
     let here = match (read, subject.fence) {
         (Some((_, pods)), _) => pods.len(),
@@ -63,11 +64,11 @@ pub(super) fn pods(input: &EvaluationInput<'_>, subject: &Subject<'_>, level: Di
         (None, Some(_)) => return Some(Blocker::plain(PODS_UNKNOWN)),
     };
     let most = rate.count as usize;
-    let full = given >= most || given > 0 && given.saturating_add(here) > most;
+    let full = moved >= most || moved > 0 && moved.saturating_add(here) > most;
     full.then(|| {
         let window = show(rate.window);
         let args: MessageArgs<'_> =
-            &[("policy", &policy.name), ("moved", &given), ("window", &window), ("here", &here), ("limit", &most)];
+            &[("policy", &policy.name), ("moved", &moved), ("window", &window), ("here", &here), ("limit", &most)];
         Blocker::of(POD_RATE, args)
     })
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    AgentAction, BuiltIn, Call, ClusterSettings, FenceAgent, Method, MethodDiagnostics, NodeMethods, ParameterKind,
+    AgentAction, BuiltIn, ValidatedMethod, ClusterSettings, FenceAgent, Method, MethodDiagnostics, NodeMethods, ParameterKind,
     RequestedAction, SourcedValue, ValidatedMethods, check_value, forbidden, suggestions,
 };
 
@@ -69,7 +69,7 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    fn call(&mut self, method: &Method) -> Option<Call> {
+    fn call(&mut self, method: &Method) -> Option<ValidatedMethod> {
         let agent = match self.agents.get(&method.agent) {
             Some(Ok(agent)) => agent,
             Some(Err(why)) => {
@@ -86,7 +86,7 @@ impl Checker<'_> {
         let actions = self.actions(method, agent);
         let needed = self.needed(method, agent, &options);
         let longest = self.longest(method, agent, &options);
-        (self.diagnostics.len() == before).then(|| Call {
+        (self.diagnostics.len() == before).then(|| ValidatedMethod {
             name: method.name.clone(),
             agent: method.agent.clone(),
             options,
@@ -277,7 +277,7 @@ impl Checker<'_> {
     }
 
     /// Power and storage in one step would leave open which of them is proven.
-    fn storage(&mut self, calls: &[Call]) -> Option<String> {
+    fn storage(&mut self, calls: &[ValidatedMethod]) -> Option<String> {
         let power = calls.iter().filter(|call| self.found.power_management.contains(&call.name));
         let storages: BTreeSet<Option<&str>> =
             power.filter(|call| call.actions.contains(&AgentAction::Off)).map(|call| call.storage.as_deref()).collect();

@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeSet, fmt};
 
-use super::{AgentAction, Call, IdentityMethod, Unproven, ValidatedMethods, compare, guid_of, plugs};
+use super::{AgentAction, ValidatedMethod, IdentityMethod, Unproven, ValidatedMethods, compare, guid_of, plugs};
 use crate::facts::Node;
 
 /// The keys of `config.properties` that pin a machine.
@@ -108,7 +108,7 @@ impl ValidatedMethods {
 
     /// Only a person can say whose machine the call acts on: it cannot report that itself, or a label of the node chose it.
     /// Only methods of power management ask; the others act on what their options name.
-    fn cannot_be_asked(&self, call: &Call) -> bool {
+    fn cannot_be_asked(&self, call: &ValidatedMethod) -> bool {
         let is_of_power = self.power_management.contains(&call.name) && call.storage.is_none();
         match call.identity_method {
             IdentityMethod::Configured if is_of_power && call.actions.contains(&AgentAction::Off) => true,

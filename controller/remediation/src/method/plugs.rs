@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{AgentAction, Call, ValidatedMethods, forbidden};
+use super::{AgentAction, ValidatedMethod, ValidatedMethods, forbidden};
 
 /// What is turned off: the address a method talks to, and the outlet, machine or system there.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,7 +28,7 @@ impl Plug {
     /// The plugs of a call: agent, address, outlet. Agents that are links to one another (`fence_ilo4`,
     /// `fence_ipmilan`) talk to the same address, so the agent's name is no part of a plug that has an address.
     #[must_use]
-    pub fn of(call: &Call) -> Vec<Self> {
+    pub fn of(call: &ValidatedMethod) -> Vec<Self> {
         let separator = call.options.get("plug_separator").map_or(",", String::as_str);
         match call.options.get("plug") {
             // Each of them is turned off.
@@ -39,7 +39,7 @@ impl Plug {
         }
     }
 
-    fn at(call: &Call, plug: Option<&str>) -> Self {
+    fn at(call: &ValidatedMethod, plug: Option<&str>) -> Self {
         let mut parts = Vec::new();
         if !call.options.contains_key("ip") {
             parts.push(call.agent.clone());
@@ -66,7 +66,7 @@ fn selects_scope(agent: &str, option: &str) -> bool {
 }
 
 /// A call's plugs as the pin `outlets` names them, with the scope where a label of the node selects that.
-pub(super) fn outlets(call: &Call) -> Vec<String> {
+pub(super) fn outlets(call: &ValidatedMethod) -> Vec<String> {
     let chosen = call.from_label.iter().filter(|name| selects_scope(&call.agent, name));
     let more: Vec<String> = chosen.filter_map(|name| call.options.get(name)).map(|value| as_word(value)).collect();
     let whole = |plug: &Plug| std::iter::once(plug.outlet()).chain(more.clone()).collect::<Vec<_>>().join("/");
@@ -82,7 +82,7 @@ fn as_word(value: &str) -> String {
 /// where it knows its provider. A `region` is a part of the provider's own name, and `api_path` of a URL on the host:
 /// neither leads elsewhere as long as [`super::check_value`] accepts it.
 #[must_use]
-pub fn destinations(call: &Call) -> Vec<String> {
+pub fn destinations(call: &ValidatedMethod) -> Vec<String> {
     let is_host = |name: &str| {
         name == "ip"
             || name == "target"
@@ -98,7 +98,7 @@ pub fn destinations(call: &Call) -> Vec<String> {
 }
 
 /// Another program may listen at another port of the same host.
-fn with_port(call: &Call, name: &str, value: &str) -> String {
+fn with_port(call: &ValidatedMethod, name: &str, value: &str) -> String {
     let host = value.trim().to_ascii_lowercase();
     let port = match name {
         "ip" => call.options.get("ipport"),

@@ -137,7 +137,8 @@ pub(super) fn compile(policy: &RemediationPolicy) -> Result<Policy, Vec<PolicyDi
 fn budget(field: &str, spec: Option<&BudgetSpec>, default: Budget, diagnostics: &mut PolicyDiagnostics) -> Budget {
     let Some(spec) = spec else { return default };
     let below = |name: &str| format!("{field}.{name}");
-    let whole = Rate { count: 0, window: MINUTE };
+    // Nothing runs by it: with an error the policy is refused, once all errors are found.
+    let placeholder = Rate { count: 0, window: MINUTE };
     let cluster =
         diagnostics.count_or_percent(&below("maxUnavailable"), spec.max_unavailable.as_ref(), default.cluster);
     Budget {
@@ -151,7 +152,7 @@ fn budget(field: &str, spec: Option<&BudgetSpec>, default: Budget, diagnostics: 
         topology: topology(field, spec, diagnostics),
         max_concurrent: spec.max_concurrent.or(default.max_concurrent),
         rate: match &spec.rate {
-            Some(rate) => Some(diagnostics.rate(&below("rate"), Some(rate), whole)),
+            Some(rate) => Some(diagnostics.rate(&below("rate"), Some(rate), placeholder)),
             None => default.rate,
         },
     }

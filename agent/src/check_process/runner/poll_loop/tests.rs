@@ -211,14 +211,14 @@ async fn a_round_that_is_stopped_is_no_round() {
 async fn without_any_list_no_device_was_looked_at() {
     let (mut poll_loop, _) = poll_loop(SHORT);
     round(&mut poll_loop, &mut worker_client_with(&Fake::new(|_| Act::Hang))).await;
-    assert!(matches!(poll_loop.unreached, Unreached::All(PollError::NoAnswer(_))));
+    assert!(matches!(poll_loop.unreached, Unreached::Everything(PollError::NoAnswer(_))));
     assert!(!poll_loop.was_judged);
     poll_loop.timing.deadline = HOUR;
     round(&mut poll_loop, &mut worker_client_with(&disks(Act::Answer))).await;
-    assert!(poll_loop.was_judged && poll_loop.unreached == Unreached::None);
+    assert!(poll_loop.was_judged && poll_loop.unreached == Unreached::Nothing);
     poll_loop.timing.deadline = SHORT;
     round(&mut poll_loop, &mut worker_client_with(&Fake::new(|_| Act::Hang))).await;
-    assert_eq!(poll_loop.unreached, Unreached::None, "which there are is known");
+    assert_eq!(poll_loop.unreached, Unreached::Nothing, "which there are is known");
 }
 
 #[tokio::test]
@@ -232,11 +232,11 @@ async fn after_two_silent_ones_a_round_ends_and_the_next_reaches_the_rest() {
     let mut worker_client = worker_client_with(&fake);
     round(&mut poll_loop, &mut worker_client).await;
     assert_eq!(judge.last(), [of("sda", "silent"), of("sdb", "silent")]);
-    assert!(!poll_loop.was_judged && poll_loop.unreached == Unreached::Some);
+    assert!(!poll_loop.was_judged && poll_loop.unreached == Unreached::Part);
     assert!(poll_loop.due <= Instant::now());
     // The silent ones rest for longer than anything here takes.
     poll_loop.backoffs.values_mut().for_each(|backoff| backoff.again += HOUR);
     round(&mut poll_loop, &mut worker_client).await;
     assert_eq!(judge.last(), [of("sdc", "read")]);
-    assert!(poll_loop.was_judged && poll_loop.unreached == Unreached::None);
+    assert!(poll_loop.was_judged && poll_loop.unreached == Unreached::Nothing);
 }

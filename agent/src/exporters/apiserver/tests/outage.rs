@@ -104,8 +104,8 @@ async fn a_silent_server_that_speaks_to_new_connections_again_is_noticed_by_them
 async fn after_a_request_without_an_answer_everything_is_sent_once_more() {
     let server = Server::start().await;
     server.script(NODE, [Reply::Hang]);
-    let (request_timeout, late_answer) = (Duration::from_millis(300), Duration::from_millis(50));
-    let bench = Bench::start(ApiserverConfig { request_timeout, late_answer, ..config(server.kubeconfig()) });
+    let (request_timeout, late_effect) = (Duration::from_millis(300), Duration::from_millis(50));
+    let bench = Bench::start(ApiserverConfig { request_timeout, late_effect, ..config(server.kubeconfig()) });
     bench.set(&[("A", True)]);
     server.until("the lost one, its repetition, and one more", |server| sent_conditions(server).len() == 3).await;
     bench.until("connected", |view| view.state == ApiserverState::Connected).await;

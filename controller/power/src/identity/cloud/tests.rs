@@ -8,7 +8,7 @@ use super::*;
 
 fn proven(agent: &str, id: &str, options: &[(&str, &str)]) -> Result<(), String> {
     let options = options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let call = Call {
+    let call = ValidatedMethod {
         name: "m".into(),
         agent: agent.into(),
         options,

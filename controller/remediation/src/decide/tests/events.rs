@@ -8,7 +8,7 @@ const KUBELET: bool = true;
 const ANYBODY: bool = false;
 
 fn events(count: u64) -> EventsSeen {
-    EventsSeen { count, last: at(990), older: Duration::ZERO, reporters: ["kubelet".to_owned()].into() }
+    EventsSeen { count, last: at(990), age_when_seen: Duration::ZERO, reporters: ["kubelet".to_owned()].into() }
 }
 
 /// Ten nodes that are well, an Event `DiskFell` about `n0`, and this predicate.

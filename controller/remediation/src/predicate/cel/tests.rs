@@ -30,7 +30,7 @@ fn facts() -> (Node, Snapshot) {
     let seen = EventsSeen {
         count: 3,
         last: testing::at(990),
-        older: std::time::Duration::ZERO,
+        age_when_seen: std::time::Duration::ZERO,
         reporters: ["disk-monitor", "kubelet"].map(str::to_owned).into(),
     };
     snapshot.events.insert("n1".into(), [("Rebooted".to_owned(), seen)].into());

@@ -6,7 +6,7 @@ use nodewell_ledger::Now;
 use nodewell_model::{EventRecord, Row, Table};
 use serde::de::DeserializeOwned;
 
-use super::{DeliveryState, LoadedRows, NODE_UID, READ_UP_TO, name_of};
+use super::{DeliveryState, LoadedRows, NODE_UID, READ_UP_TO, record_hash};
 
 /// The rows by what they are.
 #[derive(Debug, Default)]
@@ -44,10 +44,10 @@ impl DeliveryState {
         if records.is_empty() {
             return 0;
         }
-        let known: HashMap<u64, u64> = log.iter().map(|record| (name_of(record), record.id)).collect();
+        let known: HashMap<u64, u64> = log.iter().map(|record| (record_hash(record), record.id)).collect();
         let mut no_room = 0;
         for record in records {
-            match known.get(&name_of(&record)) {
+            match known.get(&record_hash(&record)) {
                 None => no_room += self.count(record, now),
                 // It comes with the log, and its row goes then.
                 Some(id) if *id == record.id && *id > self.cursor => {}
