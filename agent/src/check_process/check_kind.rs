@@ -34,8 +34,10 @@ pub enum CheckKind {
     Memory,
     Cpu,
     Pcie,
+    /// InfiniBand and RoCE ports.
     Fabric,
     Gpu,
+    /// Limits of the kernel: connections, tasks, descriptors, pressure; leaks, certificates.
     Limits,
     Mounts,
     Clock,

@@ -106,7 +106,7 @@ impl TestFlags {
 /// One check process: checks that share a process because they share privileges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Group {
-    /// Looks at the host that must be taken outside the agent's sandbox: writes to filesystems, memory, CPUs, PCI
+    /// What has to be read outside the agent's sandbox: writes to filesystems, memory, CPUs, PCI
     /// Express, fabrics
     Check,
     /// Disks and arrays: SMART, NVMe

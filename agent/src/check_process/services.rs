@@ -138,7 +138,7 @@ impl Work {
     }
 
     async fn report(&mut self, condition_reporter: &mut ConditionReporter<'_, ()>) {
-        let rest = if self.judge.is_decided() { Unreached::Nothing } else { Unreached::Part };
+        let rest = if self.judge.is_decided() { Unreached::Nothing } else { Unreached::Rest };
         condition_reporter.report((), self.judge.findings(), &rest).await;
         if rest == Unreached::Nothing {
             condition_reporter.all_reported();

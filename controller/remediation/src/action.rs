@@ -107,7 +107,7 @@ pub enum ReversibleOp {
     Drain(DrainRules),
     /// Reads the power state this many times, one after the other.
     ReadPower { times: u32 },
-    /// Runs these fence methods of the isolation or the recovery step, in order.
+    /// Runs these fence methods, in order: the `isolation` or the `recovery` ones of the fence-config ConfigMap.
     Methods(Vec<String>),
 }
 

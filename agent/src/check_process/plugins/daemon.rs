@@ -28,7 +28,7 @@ use crate::check_process::{
     status_line::StatusLine,
 };
 
-/// Events of tasks that have no condition are reported under this part's name.
+/// Events of plug-ins that have no condition are reported under this key: [`ConditionReporter`] has one for each plug-in.
 const EVENTS: usize = usize::MAX;
 
 /// At a stop, for what runs.
@@ -169,11 +169,11 @@ impl Daemon {
 async fn report(condition_reporter: &mut ConditionReporter<'_, usize>, run_report: RunReport) {
     let RunReport { verdict, events, all_reported } = run_report;
     if !events.is_empty() {
-        condition_reporter.report(EVENTS, Findings { events, ..Findings::default() }, &Unreached::Part).await;
+        condition_reporter.report(EVENTS, Findings { events, ..Findings::default() }, &Unreached::Rest).await;
     }
     if let Some((number, verdict)) = verdict {
         condition_reporter
-            .report(number, Findings { verdicts: vec![verdict], ..Findings::default() }, &Unreached::Part)
+            .report(number, Findings { verdicts: vec![verdict], ..Findings::default() }, &Unreached::Rest)
             .await;
     }
     if all_reported {

@@ -103,7 +103,7 @@ impl<'a, K: Copy + Ord> ConditionReporter<'a, K> {
             match unreached {
                 Unreached::Nothing => self.forget(part, &key),
                 // What an earlier run reported of it, the agent still has.
-                Unreached::Part => {}
+                Unreached::Rest => {}
                 Unreached::Everything(error) => self.set(part, key, nodewell_hardware::unknown(error)),
             }
         }

@@ -61,8 +61,8 @@ pub(super) struct PollLoop {
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::check_process) enum Unreached {
     Nothing,
-    /// Too many were silent before some were asked.
-    Part,
+    /// Some were not looked at: too many were silent before, or each reports alone.
+    Rest,
     /// There was no list, nor was any before it in this run.
     Everything(PollError),
 }
@@ -215,7 +215,7 @@ impl PollLoop {
                 continue;
             }
             if silent >= SILENT_LIMIT {
-                self.unreached = Unreached::Part;
+                self.unreached = Unreached::Rest;
                 break;
             }
             let answer = self.read(worker_client, &device).await;
@@ -268,7 +268,7 @@ impl PollLoop {
         let interval = if self.is_absent { self.timing.interval * ABSENT_FACTOR } else { self.timing.interval };
         let tenth = u64::try_from(interval.as_millis() / 10).unwrap_or_default();
         let early = Duration::from_millis(random() % (tenth + 1));
-        let next = if self.unreached == Unreached::Part { began } else { began + interval - early };
+        let next = if self.unreached == Unreached::Rest { began } else { began + interval - early };
         self.due = next.max(Instant::now());
     }
 

@@ -42,7 +42,7 @@ pub struct Statistics {
 #[derive(Debug, Default)]
 struct State {
     last: Option<(Instant, String)>,
-    /// By the file of the monitor.
+    /// By the file of the `system-stats-monitor`.
     queues: HashMap<PathBuf, Queues>,
 }
 
@@ -81,25 +81,26 @@ impl Statistics {
         }
     }
 
-    /// The part of the exposition that is about the node; `monitors` are those of the rules in force.
-    pub async fn text(&self, monitors: &[SystemStats]) -> String {
+    /// The part of the exposition that is about the node; `stats_files` are the configurations of
+    /// `system-stats-monitor` in force.
+    pub async fn text(&self, stats_files: &[SystemStats]) -> String {
         if let Some((at, text)) = &self.state.borrow().last
             && at.elapsed() < SAME_FOR
         {
             return text.clone();
         }
-        let roots = self.roots(monitors);
+        let roots = self.roots(stats_files);
         self.filesystems.refresh(roots.clone(), self.timeout).await;
         let samples = self.samples(roots);
-        let text = self.write(monitors, &samples, Instant::now());
+        let text = self.write(stats_files, &samples, Instant::now());
         self.state.borrow_mut().last = Some((Instant::now(), text.clone()));
         text
     }
 
     /// Every procfs that is to be read.
-    fn roots(&self, monitors: &[SystemStats]) -> Vec<PathBuf> {
+    fn roots(&self, stats_files: &[SystemStats]) -> Vec<PathBuf> {
         let mut roots: Vec<PathBuf> =
-            self.own.iter().chain(monitors.iter().map(|monitor| &monitor.proc)).cloned().collect();
+            self.own.iter().chain(stats_files.iter().map(|monitor| &monitor.proc)).cloned().collect();
         roots.sort();
         roots.dedup();
         roots
@@ -111,7 +112,7 @@ impl Statistics {
         roots.into_iter().map(sample).collect()
     }
 
-    fn write(&self, monitors: &[SystemStats], samples: &[ProcSample], now: Instant) -> String {
+    fn write(&self, stats_files: &[SystemStats], samples: &[ProcSample], now: Instant) -> String {
         let mut exposition = Exposition::default();
         let spaces = self.filesystems.spaces();
         let sample_of = |root: &Path| samples.iter().find(|sample| sample.reading.root() == root);
@@ -125,8 +126,8 @@ impl Statistics {
             own::write(&mut exposition, &inputs, self.filesystems.hanging());
         }
         let mut state = self.state.borrow_mut();
-        state.queues.retain(|file, _| monitors.iter().any(|monitor| monitor.location.file == *file));
-        for monitor in monitors {
+        state.queues.retain(|file, _| stats_files.iter().any(|monitor| monitor.location.file == *file));
+        for monitor in stats_files {
             let Some(sample) = sample_of(&monitor.proc) else { continue };
             let queues = state.queue_lengths(monitor, sample, now);
             let (host, spaces, ticks_per_second) = (&self.host, &spaces, self.ticks_per_second);

@@ -105,7 +105,7 @@ pub struct NodeFenceStatus {
     /// by now.
     #[serde(rename = "releasedBootID", skip_serializing_if = "String::is_empty")]
     pub released_boot: String,
-    /// The methods of the isolation step were run, and those of the recovery step have to be.
+    /// The `isolation` methods of the fence-config ConfigMap were run, and its `recovery` methods have to be.
     pub isolated: bool,
     /// The node had its time for a crash dump.
     pub dump_waited: bool,

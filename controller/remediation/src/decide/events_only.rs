@@ -25,7 +25,7 @@ pub(super) fn by_events_alone(policy: &Policy, node: &Node, snapshot: &Snapshot,
         policy.when.judge(node, visible, now) == Ok(true)
             && policy.when.judge(&well, &with_lease_renewed(visible, &node.name, now.moment), now) != Ok(true)
     };
-    // Without Events too: those that are missing may have been pushed out by others.
+    // Once more without any Event: a client may have pushed out those that the predicate needs to be absent.
     !needs_own_report(&visible) && !needs_own_report(&without_events)
 }
 

@@ -137,7 +137,7 @@ fn methods(mut draft: Draft, names: &[String], outcome: &Outcome) -> Draft {
     draft.note(Message::of("MethodsDone", &[("methods", &done(names))]))
 }
 
-/// Pods are let go by the release alone, when Off is confirmed: `clean-pods` is nothing that was done.
+/// The methods that ran. `clean-pods` is none: only the release deletes pods, once Off is confirmed.
 fn done(names: &[String]) -> String {
     let ran = names.iter().filter(|name| BuiltIn::named(name) != Some(BuiltIn::CleanPods));
     ran.map(String::as_str).collect::<Vec<_>>().join(", ")

@@ -126,8 +126,8 @@ impl Draft {
         let at = self.at;
         let status = self.status();
         let intended = status.intent.take().filter(|intent| intent.op == IntendedOp::PowerOff);
-        // It is known again by its own time, not by the order of times: the cycle before it may be of another leader's
-        // clock, which was ahead.
+        // Counted already if its own time is there. The last time says nothing: another leader wrote it, whose clock may have
+        // been ahead.
         if intended.is_some_and(|intended| !status.cycles.contains(&intended.at)) {
             status.cycles.push(at);
         }

@@ -4,8 +4,8 @@
 //! unhealthy keeps no dead one from being fenced, nor the other way round:
 //!
 //! - for a living node: all that is unavailable with it, less at most D dead ones, is at most U;
-//! - for a dead node: all that is unavailable with it is at most U; or at most D nodes, this one among them, are dead or not known
-//!   to live, and at most U + D are that or under remediation;
+//! - for a dead node one of two: all that is unavailable with it is at most U; or, with it, at most D nodes are lost (dead, or not
+//!   known to live) and at most U + D nodes are lost or under remediation;
 //! - for a node of which that is not known: both.
 //!
 //! Either way no more than U + D are unavailable by our acts. [`super::life`] decides who is dead.

@@ -39,7 +39,7 @@ async fn what_was_not_looked_at_stays_reported() {
     let link = link();
     let mut condition_reporter = ConditionReporter::new(&link);
     condition_reporter.load(CheckKind::Disk, vec![reported()]);
-    for unreached in [Unreached::Part, Unreached::Everything(silent())] {
+    for unreached in [Unreached::Rest, Unreached::Everything(silent())] {
         condition_reporter.report(CheckKind::Disk, Findings::default(), &unreached).await;
         assert!(condition_reporter.reported(CheckKind::Disk).contains(&reported()), "{unreached:?}");
         assert!(link.is_retained_on_stop());

@@ -232,7 +232,7 @@ async fn after_two_silent_ones_a_round_ends_and_the_next_reaches_the_rest() {
     let mut worker_client = worker_client_with(&fake);
     round(&mut poll_loop, &mut worker_client).await;
     assert_eq!(judge.last(), [of("sda", "silent"), of("sdb", "silent")]);
-    assert!(!poll_loop.was_judged && poll_loop.unreached == Unreached::Part);
+    assert!(!poll_loop.was_judged && poll_loop.unreached == Unreached::Rest);
     assert!(poll_loop.due <= Instant::now());
     // The silent ones rest for longer than anything here takes.
     poll_loop.backoffs.values_mut().for_each(|backoff| backoff.again += HOUR);

@@ -1,5 +1,5 @@
-//! What Node Problem Detector's system-stats-monitor exports, under the names that its file gives, as what it should have
-//! exported: docs/metrics.md lists where that differs.
+//! The metrics of Node Problem Detector's system-stats-monitor, under the names that its configuration file gives. Where its
+//! values are wrong these are right: docs/metrics.md lists each difference.
 
 mod cpu;
 mod disk;

@@ -45,7 +45,8 @@ fn doubted(draft: Draft, outcome: &Outcome) -> Draft {
     draft.failed().enter(Phase::InDoubt, because("FenceInDoubt/outcome", outcome))
 }
 
-/// Asked for before it is intended again, even if it was not begun: power is turned on once for each reading of Off.
+/// Whatever failed, the BMC is asked for the power's state before power on is intended again: there is one power on for each
+/// reading of Off.
 pub(super) fn powered_on(draft: Draft, outcome: &Outcome) -> Draft {
     match outcome {
         Ok(Done::Yes) => succeeded(draft).settle().enter(Phase::AwaitReady, Message::plain("FenceAwaitReady")),

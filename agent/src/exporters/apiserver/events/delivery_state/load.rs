@@ -30,7 +30,7 @@ impl DeliveryState {
         self.rows_to_delete.extend(unreadable.into_iter().map(|key| (Table::Series, key)));
         self.uid = self.uid.take().or(left.uid);
         self.read_up_to = left.read_up_to;
-        // A store that began empty received everything again, also what was counted already.
+        // Saved records up to `read_up_to` were counted by the earlier run; those after it were not.
         let (uncounted, counted) = left.records.into_iter().partition(|record| record.id > left.read_up_to);
         self.delete_rows(counted);
         let no_room = self.count_uncounted(uncounted, log, now);
