@@ -12,7 +12,7 @@ use std::{
 use nodewell_reconcile::lease_deadline::LeaseDeadline;
 use nodewell_remediation::{
     action::Failed,
-    method::{AgentAction, ValidatedMethod, FenceAgent},
+    method::{AgentAction, FenceAgent, ValidatedMethod},
     snapshot::PowerState,
 };
 

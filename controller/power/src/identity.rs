@@ -7,7 +7,7 @@ mod tls;
 
 use nodewell_remediation::{
     facts::Node,
-    method::{ValidatedMethod, IdentityMethod, Pins, compare, guid_of},
+    method::{IdentityMethod, Pins, ValidatedMethod, compare, guid_of},
 };
 
 use crate::{agent::Options, runner::Runner};
@@ -40,7 +40,12 @@ pub struct Whose<'a> {
 ///
 /// # Errors
 /// It is not, or the proof is missing; what to do about it.
-pub async fn prove(call: &ValidatedMethod, options: &Options, whose: Whose<'_>, runner: &Runner) -> Result<(), IdentityError> {
+pub async fn prove(
+    call: &ValidatedMethod,
+    options: &Options,
+    whose: Whose<'_>,
+    runner: &Runner,
+) -> Result<(), IdentityError> {
     let (name, Whose { node, pins }) = (&call.name, whose);
     // Before an agent gets a password for it.
     pins.check_reported_uuid(node).map_err(|why| unproven(name, &why))?;
@@ -68,7 +73,11 @@ pub async fn prove(call: &ValidatedMethod, options: &Options, whose: Whose<'_>, 
 }
 
 /// What the BMC reports of its machine; nothing if there is none that could be asked.
-pub(crate) async fn asked(call: &ValidatedMethod, options: &Options, runner: &Runner) -> Option<Result<String, IdentityError>> {
+pub(crate) async fn asked(
+    call: &ValidatedMethod,
+    options: &Options,
+    runner: &Runner,
+) -> Option<Result<String, IdentityError>> {
     let agent = call.agent.as_str();
     let is_bmc = IPMI.contains(&agent) || agent == REDFISH;
     if !is_bmc {

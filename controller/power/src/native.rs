@@ -21,7 +21,7 @@ use nodewell_remediation::{
     api::fence::Blocker,
     facts::Node,
     guard::reason,
-    method::{AgentAction, BuiltIn, ValidatedMethod, KnownConfigMaps, Read, ValidatedMethods, check, read},
+    method::{AgentAction, BuiltIn, KnownConfigMaps, Read, ValidatedMethod, ValidatedMethods, check, read},
     snapshot::{FencePlan, PowerState},
     time::Moment,
 };

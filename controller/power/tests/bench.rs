@@ -12,7 +12,7 @@ use std::{
 use nodewell_power::{runner::Runner, supervisor::boottime_millis};
 use nodewell_reconcile::lease_deadline::LeaseDeadline;
 use nodewell_remediation::{
-    method::{AgentAction, ValidatedMethod, IdentityMethod},
+    method::{AgentAction, IdentityMethod, ValidatedMethod},
     time::Moment,
 };
 use tokio::{sync::watch, time::sleep};

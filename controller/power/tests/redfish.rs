@@ -6,7 +6,7 @@ use nodewell_power::{
     agent::Options,
     identity::{IdentityError, Whose, prove},
 };
-use nodewell_remediation::method::{ValidatedMethod, IdentityMethod, Pins};
+use nodewell_remediation::method::{IdentityMethod, Pins, ValidatedMethod};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpListener,

@@ -66,7 +66,8 @@ impl EventsSeen {
 
     /// Merges another one of the same reason: both counts, the younger one's age, and the reporters of both.
     pub fn add(&mut self, other: &Self) {
-        let is_younger = self.age_when_seen.saturating_add(other.last.0) <= other.age_when_seen.saturating_add(self.last.0);
+        let is_younger =
+            self.age_when_seen.saturating_add(other.last.0) <= other.age_when_seen.saturating_add(self.last.0);
         if !is_younger {
             (self.last, self.age_when_seen) = (other.last, other.age_when_seen);
         }

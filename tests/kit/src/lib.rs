@@ -8,6 +8,6 @@ mod port;
 mod program;
 
 pub use bus::serve_bus;
-pub use cargo::cargo;
+pub use cargo::{calling_cargo, cargo};
 pub use port::{free_port, free_ports};
 pub use program::write_program;

@@ -3,7 +3,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Stdio,
     sync::OnceLock,
 };
 
@@ -76,8 +76,8 @@ impl Machine {
 
 fn build(variables: &[(&str, &str)]) -> PathBuf {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests is a folder of the workspace");
-    let mut command = Command::new(workspace.join("packaging/build"));
-    command.arg("deb").env("PROFILE", "dev").current_dir(workspace).envs(variables.iter().copied());
+    let mut command = nodewell_kit::calling_cargo(workspace.join("packaging/build"), workspace);
+    command.arg("deb").env("PROFILE", "dev").envs(variables.iter().copied());
     let output = command.stdin(Stdio::null()).output().unwrap();
     assert!(output.status.success(), "packaging/build deb: {}", String::from_utf8_lossy(&output.stderr));
     let version = variables.first().map_or(env!("CARGO_PKG_VERSION"), |(_, version)| version);

@@ -3,7 +3,7 @@
 use nodewell_reconcile::{cluster::Configuration, lease_deadline::LeaseDeadline};
 use nodewell_remediation::{
     action::Failed,
-    method::{AgentAction, ValidatedMethod, Plug, ValidatedMethods},
+    method::{AgentAction, Plug, ValidatedMethod, ValidatedMethods},
     snapshot::PowerState,
 };
 

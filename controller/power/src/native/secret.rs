@@ -15,7 +15,11 @@ const ANY: &str = "*";
 /// # Errors
 /// The Secret is not bound to the node and to where the method would send it, cannot be read, is missing though it was asked
 /// for, or has a key that is no option of the agent's. Never with a value in it.
-pub(super) async fn options<C: Configuration>(cluster: &C, node: &str, call: &ValidatedMethod) -> Result<Options, String> {
+pub(super) async fn options<C: Configuration>(
+    cluster: &C,
+    node: &str,
+    call: &ValidatedMethod,
+) -> Result<Options, String> {
     let name = &call.secret;
     let mut options = Options { values: call.options.clone(), secrets: Vec::new() };
     let data = match cluster.secret(name).await {
@@ -61,7 +65,11 @@ pub(super) async fn options<C: Configuration>(cluster: &C, node: &str, call: &Va
 
 /// What is in the Secret beside its binding. A client that may write ConfigMaps could otherwise have any password sent
 /// to an address of its own: only the Secret itself names where it may go.
-fn unbound(mut data: BTreeMap<String, Vec<u8>>, node: &str, call: &ValidatedMethod) -> Result<BTreeMap<String, Vec<u8>>, String> {
+fn unbound(
+    mut data: BTreeMap<String, Vec<u8>>,
+    node: &str,
+    call: &ValidatedMethod,
+) -> Result<BTreeMap<String, Vec<u8>>, String> {
     let bound = BINDING.map(|key| data.remove(key).map(|text| String::from_utf8_lossy(&text).to_ascii_lowercase()));
     if data.is_empty() {
         return Ok(data);

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use nodewell_remediation::{
-    method::{AgentAction, ValidatedMethod, IdentityMethod, KnownConfigMaps, ValidatedMethods},
+    method::{AgentAction, IdentityMethod, KnownConfigMaps, ValidatedMethod, ValidatedMethods},
     time::Moment,
 };
 

@@ -229,7 +229,8 @@ fn pods_of_storage(input: &FenceInput<'_>, plan: &FencePlan) -> Vec<String> {
     let Some((storage, (_, pods))) = plan.storage_only.as_deref().zip(input.gathered.pods.as_ref()) else {
         return Vec::new();
     };
-    let here = pods.iter().filter(|pod| pod.node == input.fence.spec.node_name && is_to_be_released(pod, Some(storage)));
+    let here =
+        pods.iter().filter(|pod| pod.node == input.fence.spec.node_name && is_to_be_released(pod, Some(storage)));
     here.map(|pod| pod.at.uid.clone()).collect()
 }
 

@@ -7,8 +7,8 @@ use std::{
 };
 
 use super::{
-    AgentAction, BuiltIn, ValidatedMethod, ClusterSettings, FenceAgent, Method, MethodDiagnostics, NodeMethods, ParameterKind,
-    RequestedAction, SourcedValue, ValidatedMethods, check_value, forbidden, suggestions,
+    AgentAction, BuiltIn, ClusterSettings, FenceAgent, Method, MethodDiagnostics, NodeMethods, ParameterKind,
+    RequestedAction, SourcedValue, ValidatedMethod, ValidatedMethods, check_value, forbidden, suggestions,
 };
 
 /// What `fencing.py` waits for the power to change, if the metadata does not give it.

@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeSet, fmt};
 
-use super::{AgentAction, ValidatedMethod, IdentityMethod, Unproven, ValidatedMethods, compare, guid_of, plugs};
+use super::{AgentAction, IdentityMethod, Unproven, ValidatedMethod, ValidatedMethods, compare, guid_of, plugs};
 use crate::facts::Node;
 
 /// The keys of `config.properties` that pin a machine.
