@@ -74,7 +74,7 @@ async fn what_blocks_and_what_is_wrong_is_reported(server: Arc<Server>) {
     until("an Event is sent", async || !events(&server, "blocked").await.is_empty()).await;
     let event = events(&server, "blocked").await.remove(0);
     assert_eq!(event["reason"], "Blocked");
-    assert!(event["message"].as_str().unwrap().contains("\nObserve: "), "{event}");
+    assert!(event["message"].as_str().unwrap().contains("is blocked by Observe: "), "{event}");
     until("judged", async || status(&server, "broken").await["conditions"][0]["status"] == "False").await;
     assert!(log("real").contains("the policy cannot be read"), "{}", log("real"));
     until("counted", async || status(&server, "a-watching").await["matched"] == 1).await;
