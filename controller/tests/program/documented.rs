@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use nodewell_message::Catalogue;
+use nodewell_message::{Catalogue, Entry};
 use nodewell_remediation::message::messages;
 
 const RUNBOOK: &str = include_str!("../../../docs/remediation.md");
@@ -60,7 +60,7 @@ fn asked_for(code: &str) -> BTreeSet<String> {
 #[test]
 fn every_reason_is_in_the_runbook() {
     let catalogue = Catalogue::read(&BLOCKERS);
-    let reasons: BTreeSet<&str> = catalogue.entries().filter_map(|entry| entry.key.split('/').next()).collect();
+    let reasons: BTreeSet<&str> = catalogue.entries().map(Entry::reason).collect();
     assert!(reasons.len() > 40, "{reasons:?}");
     let is_missing = |reason: &&&str| {
         !RUNBOOK.contains(&format!("**`{reason}`**")) && !STATES.contains(&format!("\n| `{reason}` |"))

@@ -36,8 +36,7 @@ pub(crate) fn page() -> String {
 }
 
 fn controller_row(entry: &Entry) -> String {
-    let (reason, _) = entry.key.split_once('/').unwrap_or((&entry.key, ""));
-    format!("| `{reason}` | {} |\n", entry.shown().replace('|', "\\|"))
+    format!("| `{}` | {} |\n", entry.reason(), entry.shown().replace('|', "\\|"))
 }
 
 fn healthy_row(spec: &ConditionSpec) -> String {

@@ -249,8 +249,8 @@ pub(super) fn recent_pods<'a>(input: &FenceInput<'a>) -> Option<&'a [Pod]> {
     (input.now.moment.since(*at) <= PODS_LAST).then_some(pods)
 }
 
-/// One of the pods that a release deletes. Static pods and those of a DaemonSet would only come back to the same node. One that is deleted already and has
-/// finalizers waits for another controller.
+/// One of the pods that a release deletes. Static pods and those of a DaemonSet would only come back to the same node.
+/// One that is deleted already and has finalizers waits for another controller.
 pub(super) fn is_to_be_released(pod: &Pod, storage: Option<&str>) -> bool {
     let daemon = pod.owner.as_ref().is_some_and(|owner| owner.kind == "DaemonSet");
     let waits = pod.finalizers && pod.deleting.as_ref().is_some_and(|deletion| deletion.grace.is_zero());

@@ -1,14 +1,14 @@
 //! Budgets: of the cluster, each zone and each other domain, and of one policy.
 //!
-//! Each has two numbers, U (`maxUnavailable`) for the living and D (`maxDead`) for the dead, so that a node that lives and only reports that it is
-//! unhealthy keeps no dead one from being fenced, nor the other way round:
+//! Each has two numbers, U (`maxUnavailable`) for the living and D (`maxDead`) for the dead, so that a node that lives and
+//! only reports that it is unhealthy keeps no dead one from being fenced, nor the other way round:
 //!
 //! - for a living node: all that is unavailable with it, less at most D dead ones, is at most U;
 //! - for a dead node one of two: all that is unavailable with it is at most U; or, with it, at most D nodes are lost (dead, or not
 //!   known to live) and at most U + D nodes are lost or under remediation;
 //! - for a node of which that is not known: both.
 //!
-//! Either way no more than U + D are unavailable by our acts. [`super::life`] decides who is dead.
+//! Either way no more than U + D are unavailable by what the controller does. [`super::life`] decides who is dead.
 
 use super::{
     EvaluationInput, Subject,
