@@ -4,6 +4,9 @@ SHELL := /bin/bash
 CARGO ?= cargo
 ARGS ?=
 DEB_PROFILE ?= release
+# A cold build is a sixth sooner without the caches of incremental builds. One setting for all that make builds, so that no
+# command compiles again what another has; who edits says CARGO_INCREMENTAL=1, and a touched crate takes a third of the time.
+export CARGO_INCREMENTAL ?= 0
 # Every quick build selects the whole workspace, and some of its targets: so cargo sees one set of features, and what one
 # command has compiled no other compiles again. Packages and benches are built of their own crates' features alone.
 PROGRAMS := --workspace --bin nodewelld --bin nodewell --bin nodewell-controller
@@ -22,10 +25,13 @@ build: toolchain ## build all programs, optimised
 	$(CARGO) build --release $(PACKAGES)
 
 test: toolchain deps compiled ## everything that must pass before a change lands
-	@echo "Lints, unit tests, BMCs, whole-program tests and guests run side by side; each prints its output at its end."
-	@+$(MAKE) --no-print-directory --jobs=5 --output-sync=target lint quick waiting whole guests
+	@+failed=0; $(MAKE) --no-print-directory clippy || failed=1; \
+	  echo "Unit tests, BMCs, whole-program tests and guests run side by side; each prints its output at its end."; \
+	  $(MAKE) --no-print-directory --jobs=6 --output-sync=target format words licences quick waiting whole guests || failed=1; \
+	  exit $$failed
 
-# All at once, before anything runs: compilers and tests that wait for deadlines do not mix.
+# All at once, before anything runs: compilers and tests that wait for deadlines do not mix. Clippy comes next, alone: while
+# it checks, tests that build a package or a library wait for its lock on the target directory.
 compiled:
 	$(CARGO) test --workspace --locked --no-run
 	$(CARGO) build $(PROGRAMS) --locked
@@ -35,7 +41,7 @@ lint: format words clippy licences
 format:
 	$(CARGO) fmt --all --check
 clippy:
-	nice $(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 words:
 	@packaging/lint/words
 	@packaging/lint/examples
