@@ -89,6 +89,8 @@ pub struct ApiserverConfig {
     /// Takes conditions from other field managers (`force`): for a node whose Node Problem Detector was removed.
     pub take_over: bool,
     pub lease: LeaseConfig,
+    /// Where systemd is asked whether the whole system shuts down.
+    pub system_bus: String,
     /// The scale test runs thousands of exporters on virtual time.
     pub clock: Clock,
 }
@@ -115,6 +117,7 @@ impl ApiserverConfig {
             flush_grace: Duration::from_secs(2),
             take_over: false,
             lease: LeaseConfig::default(),
+            system_bus: nodewell_checks::systemd::SYSTEM_BUS.to_owned(),
             clock: Clock::default(),
         }
     }

@@ -7,6 +7,7 @@
 //! confirmed at once.
 
 mod object;
+mod shutdown;
 
 use std::time::Duration;
 
@@ -43,7 +44,7 @@ pub(super) async fn run(shared: &Shared) {
     let mut stop = shared.stop.subscribe();
     loop {
         if *stop.borrow_and_update() {
-            return;
+            return control_loop.announce_shutdown().await;
         }
         let known = uid.borrow_and_update().is_some();
         let due = known.then(|| control_loop.due());
@@ -97,6 +98,19 @@ impl<'a> Lease<'a> {
             Err(RequestError::Missing(_)) if self.renewed_at.is_some() => self.vanished(),
             Err(RequestError::Missing(_)) => self.create(uid, started).await,
             Err(error) => self.failed(&error, started),
+        }
+    }
+
+    /// The last thing that is written, where the whole system shuts down. A Lease that was never there says nothing.
+    async fn announce_shutdown(&self) {
+        let config = &self.shared.config;
+        let Some(boot_id) = shutdown::ending_boot(&config.system_bus).await.filter(|_| self.renewed_at.is_some())
+        else {
+            return;
+        };
+        match self.shared.connection.send(&object::announce(config, &boot_id, self.shared.clock.wall())).await {
+            Ok(_) => tracing::info!(boot_id, "the system shuts down: the Lease says so"),
+            Err(error) => tracing::warn!(%error, "the system shuts down, and the Lease does not say so"),
         }
     }
 

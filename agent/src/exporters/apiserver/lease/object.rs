@@ -8,6 +8,9 @@ use super::super::{ApiserverConfig, connection::Call, object::FIELD_MANAGER, sta
 /// All agents' Leases are here, and nothing else that is ours to write.
 pub(super) const NAMESPACE: &str = "nodewell";
 
+/// The boot that is about to end by a shutdown of the whole system.
+pub(super) const SHUTDOWN: &str = "nodewell.dev/shutdown";
+
 /// A new Lease of the Node with `uid`; without an owner, while that is not known.
 pub(super) fn create(config: &ApiserverConfig, uid: Option<&str>, now: Timestamp) -> Call {
     let mut spec = spec(config, now);
@@ -38,7 +41,15 @@ pub(super) fn renew(config: &ApiserverConfig, renewal: Renewal<'_>, now: Timesta
     }
     if let Some(uid) = renewal.new_owner {
         body["metadata"]["ownerReferences"] = owner(config, uid);
+        // Of a boot before, or of a shutdown that was cancelled.
+        body["metadata"]["annotations"] = json!({ SHUTDOWN: null });
     }
+    call(RequestKind::RenewLease, &format!("/{}", config.node_name), body)
+}
+
+/// The last renewal of a boot that ends in an orderly way.
+pub(super) fn announce(config: &ApiserverConfig, boot_id: &str, now: Timestamp) -> Call {
+    let body = json!({ "metadata": { "annotations": { SHUTDOWN: boot_id } }, "spec": spec(config, now) });
     call(RequestKind::RenewLease, &format!("/{}", config.node_name), body)
 }
 
@@ -90,5 +101,16 @@ mod tests {
         assert!(renewal.path.contains("/namespaces/nodewell/leases/n1?") && renewal.body.len() < 180);
         let patch: Value = serde_json::from_slice(&renewal.body).unwrap();
         assert_eq!(patch["metadata"], json!({ "resourceVersion": "123456789" }));
+    }
+
+    #[test]
+    fn a_shutdown_is_announced_with_its_boot_and_the_next_start_takes_it_back() {
+        let config = ApiserverConfig::new(std::path::PathBuf::from("/k"), "n1");
+        let body = |call: Call| serde_json::from_slice::<Value>(&call.body).unwrap();
+        let announced = body(announce(&config, "boot-1", Timestamp::UNIX_EPOCH));
+        assert_eq!(announced["metadata"], json!({ "annotations": { "nodewell.dev/shutdown": "boot-1" } }));
+        assert_eq!(announced["spec"]["holderIdentity"], "n1");
+        let first = body(renew(&config, Renewal { version: None, new_owner: Some("u") }, Timestamp::UNIX_EPOCH));
+        assert!(first["metadata"]["annotations"].as_object().unwrap()["nodewell.dev/shutdown"].is_null());
     }
 }
