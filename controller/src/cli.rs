@@ -5,11 +5,14 @@ mod accept;
 mod asker;
 mod check;
 mod error;
+mod fence;
 mod look;
 mod pause;
 mod plan;
+mod release;
 mod retry;
 mod run;
+mod webhook;
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
@@ -27,6 +30,7 @@ Examples:
   nodewell-controller plan                     what is next, and why not
   nodewell-controller plan --node worker-7     one node, with all reasons
   nodewell-controller pause \"rack 4 is moved\"   begin nothing more, anywhere
+  nodewell-controller fence worker-7           turn one node off, by hand
   nodewell-controller resume                  go on
   nodewell-controller run --no-dry-run         act where policies are Enforce
 
@@ -98,6 +102,11 @@ struct Acting {
 }
 
 impl Acting {
+    /// Whether any of it is: then a person asks what this very configuration would do.
+    fn is_given(&self) -> bool {
+        self.dry_run || self.no_dry_run || self.node_name.is_some() || self.node_reaper_config.is_some()
+    }
+
     /// What is given after the command, and where nothing is, what is given before it.
     fn or(self, before: Self) -> Self {
         let is_given = self.dry_run || self.no_dry_run;
@@ -145,9 +154,12 @@ enum Command {
     Plan(plan::Plan),
     Check(check::Check),
     Abort(abort::Abort),
+    Fence(fence::Fence),
     Pause(pause::Pause),
     Resume(pause::Resume),
     Retry(retry::Retry),
+    Release(release::Release),
+    Webhook(webhook::Webhook),
 }
 
 /// The whole command line, for what is made from it: man pages, completions.
@@ -179,9 +191,12 @@ async fn execute(arguments: Arguments) -> Result<(), CommandError> {
         Command::Plan(plan) => plan.run(&global).await,
         Command::Check(check) => check.run(&global).await,
         Command::Abort(abort) => abort.run(&global).await,
+        Command::Fence(fence) => fence.run(&global).await,
         Command::Pause(pause) => pause.run(&global).await,
         Command::Resume(resume) => resume.run(&global).await,
         Command::Retry(retry) => retry.run(&global).await,
+        Command::Release(release) => release.run(&global).await,
+        Command::Webhook(webhook) => webhook.run(&global).await,
     }
 }
 

@@ -9,7 +9,7 @@ mod settings;
 mod tests;
 
 use std::{
-    net::{Ipv4Addr, SocketAddr},
+    net::{Ipv4Addr, SocketAddr, SocketAddrV4},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -33,6 +33,9 @@ pub const PLUGINS: &str = "/usr/libexec/nodewell/reapers";
 pub const CLAIMS: &str = "medik8s-leases";
 /// Where the controller's own Leases are, and no other client's.
 pub const LEASES: &str = "nodewell-controller";
+
+/// Where the API server of this host asks about policies.
+pub const WEBHOOK: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 20259));
 
 /// See [`Leader::check`].
 const SHORTEST_LEASE: Duration = Duration::from_secs(10);
@@ -64,6 +67,12 @@ pub struct Config {
     /// The namespace of other remediators' Leases; nothing: they are not asked for.
     pub claims_namespace: Option<String>,
     pub node_reaper_config: Option<PathBuf>,
+    /// Nothing: policies are not checked as they are written.
+    pub webhook: Option<Webhook>,
+    /// For how long a copy of a record that ended is kept; zero: none is made.
+    pub keep_ended: Duration,
+    /// Nothing: where the service manager has a folder for it.
+    pub audit_file: Option<PathBuf>,
     /// As `NODEWELL_LOG` takes it.
     pub log_level: String,
 }
@@ -98,6 +107,21 @@ pub struct Fencing {
     pub agents_folder: PathBuf,
     /// Programs, or folders of programs, that take machines away.
     pub plugins: Vec<PathBuf>,
+}
+
+/// `[webhook]`: where the API server asks whether a policy can be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Webhook {
+    pub listen: SocketAddr,
+    /// Nothing: a certificate of its own.
+    pub files: Option<WebhookFiles>,
+}
+
+/// A certificate that another program renews.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WebhookFiles {
+    pub cert: PathBuf,
+    pub key: PathBuf,
 }
 
 /// `[approver]`: who approves certificates of `nodewell enroll`.
@@ -164,6 +188,13 @@ impl Config {
                 .unwrap_or(true)
                 .then(|| settings.claims_namespace.unwrap_or_else(|| CLAIMS.into())),
             node_reaper_config: settings.node_reaper_config,
+            webhook: settings
+                .webhook_listen
+                .unwrap_or(MetricsListen::At(WEBHOOK))
+                .address()
+                .map(|listen| Webhook { listen, files: settings.webhook_files }),
+            keep_ended: settings.keep_ended.unwrap_or(Duration::from_secs(24 * 3600)),
+            audit_file: settings.audit_file,
             log_level: settings.log_level.unwrap_or_else(|| "info".to_owned()),
         })
     }

@@ -2,11 +2,14 @@
 
 mod agents;
 pub(crate) mod claims;
+mod ended;
 mod epochs;
 mod etcd;
 mod host;
+mod own_objects;
 mod policies;
 mod readiness;
+mod report;
 mod stop;
 mod wiring;
 
@@ -17,6 +20,7 @@ use nodewell_power::{
     runner::Runner,
 };
 use nodewell_reconcile::{
+    audit::Audit,
     cache::{Cache, Limits},
     clock::Clock,
     executor,
@@ -25,7 +29,7 @@ use nodewell_reconcile::{
 };
 
 use crate::{
-    approver, clock,
+    approver, audit, clock,
     config::{Config, Diagnostic, PAUSE_FILES},
     kdump,
     kube::{ConnectError, KubeCluster, KubeSettings, Requests, connect},
@@ -33,6 +37,7 @@ use crate::{
     reaper::{self, Feeding, Plugins, Reaper, Reaping, Unfit},
     tally::Tally,
     watch,
+    webhook::{self, Reviewer},
 };
 
 /// The hidden command by which the program is the supervisor of a fence agent.
@@ -49,6 +54,8 @@ pub enum Fatal {
     Signals(io::Error),
     #[error("the path of this program is not known: {0}; fence agents run under a copy of it")]
     Program(io::Error),
+    #[error("the audit's thread cannot be started: {0}")]
+    Audit(io::Error),
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     NodeReaper(Vec<Diagnostic>),
     #[error(transparent)]
@@ -63,6 +70,7 @@ pub async fn cluster(config: &Config, requests: Arc<Requests>) -> Result<KubeClu
         lease_namespace: config.leader.namespace.clone(),
         lease: config.leader.lease.clone(),
         claims: config.claims_namespace.clone(),
+        keep_ended: config.keep_ended,
         pause_files: PAUSE_FILES.map(PathBuf::from).to_vec(),
         request_timeout: KubeSettings::REQUEST_TIMEOUT,
     };
@@ -91,14 +99,16 @@ pub async fn run(config: Config) -> Result<(), Fatal> {
     state.iter().for_each(|folder| epochs::load(folder, &cache));
     config.claims_namespace.iter().for_each(|namespace| cache.set_peer_leases(claims::unread(namespace)));
     tracing::info!(host, dry_run = config.dry_run, namespace = config.namespace, "started");
-    serve_metrics(&config, &cache, requests, &tally).await;
+    serve_metrics(&config, &cache, requests, &tally, clock).await;
+    let (writer, audit) = audit(&config)?;
+    tally.audit(writer.counts());
     let replica = Replica {
         cluster: &*cluster,
         power: &power,
         prober: &host::Kubelets,
         cache: &cache,
         clock,
-        settings: executor::Settings { dry_run: config.dry_run, ..executor::Settings::default() },
+        settings: executor::Settings { dry_run: config.dry_run, audit, ..executor::Settings::default() },
         terms: terms(&config, &host),
         host,
     };
@@ -109,6 +119,8 @@ pub async fn run(config: Config) -> Result<(), Fatal> {
         tracing::info!("stopping");
     };
     let feed = Feeding::new(cache.clone(), reaper.clone());
+    let source =
+        report::Source { config: &config, host: host_name(&config), cache: &cache, clock, reaper: reaper.as_ref() };
     let beside = async |term: Term| {
         let silent = async {
             if config.liveness {
@@ -116,9 +128,20 @@ pub async fn run(config: Config) -> Result<(), Fatal> {
             }
         };
         let ready = readiness::look_after(power.inner(), &cluster, &cache, term.clone());
+        let ended = ended::look_after(&cluster, term.clone(), config.keep_ended);
         let claimed = claims::look_after(&cluster, &cache, term.clone(), config.dry_run);
-        let policies = policies::look_after(&cluster, &cache, term.clone());
-        tokio::join!(silent, ready, claimed, policies, approver::run(approver, term.clone(), clock, &tally));
+        let writer = |term| own_objects::Writer::new(&cluster, term, config.dry_run);
+        let policies = policies::look_after(&cluster, &cache, writer(term.clone()));
+        let reported = report::look_after(&cluster, &source, writer(term.clone()));
+        tokio::join!(
+            silent,
+            ready,
+            ended,
+            claimed,
+            policies,
+            reported,
+            approver::run(approver, term.clone(), clock, &tally)
+        );
     };
     tokio::select! {
         () = replica.run_beside(stopping, beside) => {}
@@ -129,23 +152,48 @@ pub async fn run(config: Config) -> Result<(), Fatal> {
         never = wiring::survey(power.inner(), &cache) => match never {},
         () = notify::run(&cache, config.dry_run) => {}
         () = epochs::save(state, &cache) => {}
+        () = review_policies(&config, &cluster, &cache, clock) => {}
         () = guard(reaper.as_ref(), &cache, clock) => {}
         _ = kdump::run(config.kdump_listen, &cache, clock, &tally) => {}
     }
     tracing::info!("stopped");
+    writer.finish();
     Ok(())
 }
 
+/// For the API server of this host, leader or not; what stands in its way is logged, and stops nothing else.
+async fn review_policies(config: &Config, cluster: &KubeCluster, cache: &Cache, clock: Clock) {
+    let Some(own) = &config.webhook else { return std::future::pending().await };
+    let certificate = match webhook::certificate(own, epochs::folder()) {
+        Ok(certificate) => certificate,
+        Err(error) => {
+            tracing::warn!(%error, "policies are not checked as they are written: there is no certificate");
+            return std::future::pending().await;
+        }
+    };
+    let (host, reviewer) = (host_name(config), Reviewer { cache: cache.clone(), clock });
+    tokio::select! {
+        () = webhook::serve(own.listen, &certificate, reviewer) => {}
+        never = webhook::look_after(cluster.wire(), &config.leader.namespace, &host, &certificate) => match never {},
+    }
+}
+
 /// A taken port is logged, and stops nothing.
-async fn serve_metrics(config: &Config, cache: &Cache, requests: Arc<Requests>, tally: &Arc<Tally>) {
+async fn serve_metrics(config: &Config, cache: &Cache, requests: Arc<Requests>, tally: &Arc<Tally>, clock: Clock) {
     let Some(address) = config.metrics_listen else { return };
     let node_reaper = config.node_reaper_config.is_some();
     let (cache, tally) = (cache.clone(), Arc::clone(tally));
-    let shown = metrics::Shown { cache, requests, tally, dry_run: config.dry_run, node_reaper };
+    let shown = metrics::Shown { cache, requests, tally, clock, dry_run: config.dry_run, node_reaper };
     match metrics::bind(address).await {
         Ok(listener) => drop(tokio::task::spawn_local(metrics::serve(listener, shown))),
         Err(error) => tracing::error!(%address, %error, "no metrics: the address cannot be had"),
     }
+}
+
+/// The audit, where the configuration or the service manager has a place for it; in the journal in any case.
+fn audit(config: &Config) -> Result<(audit::Writer, Audit), Fatal> {
+    let file = config.audit_file.clone().or_else(audit::default_file);
+    audit::start(file, host_name(config)).map_err(Fatal::Audit)
 }
 
 fn runner(clock: Clock) -> Result<Runner, Fatal> {
@@ -178,6 +226,11 @@ fn host_name(config: &Config) -> String {
     let own = || nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok());
     let named = config.leader.identity.clone().or_else(|| config.node_name.clone()).or_else(own);
     named.unwrap_or_else(|| "unnamed".to_owned())
+}
+
+/// In `systemctl status`, where a person looks first; the journal has it from standard error.
+pub fn failed(fatal: &Fatal) {
+    notify::failed(&fatal.to_string());
 }
 
 /// A restarted program is another candidate: whatever it knew of its term is over.

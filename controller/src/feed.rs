@@ -15,6 +15,8 @@ pub trait Feed: Clone + 'static {
     fn remove_node(&self, name: &str);
     fn apply_lease(&self, kind: LeaseKind, node: &str, lease: LeaseView);
     fn remove_lease(&self, kind: LeaseKind, node: &str);
+    /// The agent's Lease names the boot that is about to end.
+    fn announce_shutdown(&self, node: &str, boot_id: &str);
     fn apply_fence(&self, fence: NodeFence);
     fn remove_fence(&self, name: &str, uid: &str);
     fn apply_policy(&self, policy: &RemediationPolicy);
@@ -64,6 +66,9 @@ impl Feed for Cache {
     }
     fn remove_lease(&self, kind: LeaseKind, node: &str) {
         self.remove_lease(kind, node);
+    }
+    fn announce_shutdown(&self, node: &str, boot_id: &str) {
+        self.announce_shutdown(node, boot_id);
     }
     fn apply_fence(&self, fence: NodeFence) {
         self.apply_fence(fence);

@@ -6,6 +6,7 @@ mod cluster;
 mod conditions;
 pub mod convert;
 mod counted;
+pub mod ended;
 mod events;
 mod fences;
 mod leases;

@@ -6,6 +6,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod approver;
+pub mod audit;
 pub mod cli;
 pub mod clock;
 pub mod config;
@@ -16,6 +17,8 @@ pub mod kube;
 pub mod metrics;
 mod notify;
 pub mod reaper;
+pub mod report;
 pub mod signing;
 pub mod tally;
 pub mod watch;
+pub mod webhook;

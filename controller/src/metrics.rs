@@ -5,13 +5,14 @@ mod done;
 mod fenceable;
 mod page;
 mod shown;
+mod stranded;
 
 use std::{convert::Infallible, net::SocketAddr, rc::Rc, sync::Arc, time::Duration};
 
 use http_body_util::Full;
 use hyper::{Method, Request, Response, StatusCode, body::Bytes, header, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use nodewell_reconcile::cache::Cache;
+use nodewell_reconcile::{cache::Cache, clock::Clock};
 use tokio::{net::TcpListener, sync::Semaphore};
 
 use crate::{kube::Requests, tally::Tally};
@@ -28,6 +29,7 @@ pub struct Shown {
     pub cache: Cache,
     pub requests: Arc<Requests>,
     pub tally: Arc<Tally>,
+    pub clock: Clock,
     pub dry_run: bool,
     /// node-reaper's four counters are shown under its names.
     pub node_reaper: bool,

@@ -18,6 +18,11 @@ pub(crate) fn stopping() {
     tell(&[NotifyState::Stopping, NotifyState::Status("stopping: what is under way is left to the next leader")]);
 }
 
+/// The last line: why it ends.
+pub(crate) fn failed(why: &str) {
+    tell(&[NotifyState::Status(why)]);
+}
+
 /// Updates the line and feeds the watchdog where the loop runs: if that hangs, feeding stops. Never returns.
 pub(crate) async fn run(cache: &Cache, dry_run: bool) {
     tokio::join!(keep_line(cache, dry_run), feed_watchdog());

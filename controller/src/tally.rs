@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use nodewell_reconcile::{
@@ -10,7 +10,7 @@ use nodewell_reconcile::{
     liveness::{self, Conditions, Liveness},
 };
 
-use crate::kdump;
+use crate::{audit, kdump};
 
 /// Updated by the reconcilers after each of their rounds.
 #[derive(Debug, Default)]
@@ -28,6 +28,8 @@ pub struct TallySnapshot {
     /// Of these, those that wait for a person now.
     pub waiting: BTreeMap<&'static str, u64>,
     pub dumps: kdump::Counts,
+    /// Of the audit, once there is one.
+    pub audit: Option<Arc<audit::Counts>>,
 }
 
 impl Tally {
@@ -53,6 +55,10 @@ impl Tally {
 
     pub(crate) fn dumps(&self, now: kdump::Counts) {
         self.lock().dumps = now;
+    }
+
+    pub(crate) fn audit(&self, counts: Arc<audit::Counts>) {
+        self.lock().audit = Some(counts);
     }
 
     fn lock(&self) -> MutexGuard<'_, TallySnapshot> {

@@ -35,11 +35,17 @@ mod program;
 #[path = "cluster/agents.rs"]
 mod agents;
 
+#[path = "cluster/by_hand.rs"]
+mod by_hand;
+
 #[path = "cluster/claims.rs"]
 mod claims;
 
 #[path = "cluster/plan.rs"]
 mod plan;
+
+#[path = "cluster/policies.rs"]
+mod policies;
 
 #[path = "cluster/reported.rs"]
 mod reported;
@@ -90,7 +96,7 @@ impl Need {
 
 type Subject = (Need, &'static [(&'static str, cases::Case)]);
 
-const SUBJECTS: [Subject; 13] = [
+const SUBJECTS: [Subject; 15] = [
     (Need::Nothing, nodes::ALL),
     (Need::Nothing, records::ALL),
     (Need::Nothing, pods::ALL),
@@ -101,6 +107,8 @@ const SUBJECTS: [Subject; 13] = [
     (Need::Nothing, agents::ALL),
     (Need::Nothing, plan::ALL),
     (Need::Nothing, claims::ALL),
+    (Need::Nothing, policies::ALL),
+    (Need::Nothing, by_hand::ALL),
     (Need::Nothing, reported::ALL),
     (Need::ControllerManager, out_of_service::ALL),
     (Need::ControllerManagerAndTime, orphans::ALL),

@@ -56,7 +56,10 @@ fn bind(cluster: &Cluster) {
     });
     let retried = merge("probe", &json!({ "metadata": { "annotations": retry() } }), "&dryRun=All");
     open(cluster, "probe");
-    until("the policy is in force", || (cluster.client(&OPERATOR).call(&retried).0 == 422).then_some(()));
+    let released = merge("probe", &json!({ "metadata": { "annotations": release() } }), "&dryRun=All");
+    for (what, call) in [("the policy for tries is in force", &retried), ("that for releases is", &released)] {
+        until(what, || (cluster.client(&OPERATOR).call(call).0 == 422).then_some(()));
+    }
 }
 
 fn hold_path() -> String {
@@ -65,6 +68,10 @@ fn hold_path() -> String {
 
 fn retry() -> Value {
     json!({ "nodewell.dev/retry": "2026-11-22T10:00:00Z" })
+}
+
+fn release() -> Value {
+    json!({ "nodewell.dev/release": "2026-11-22T10:00:00Z" })
 }
 
 fn merge(name: &str, change: &Value, more: &str) -> Call {
@@ -110,6 +117,8 @@ fn stops(operator: &Client) {
     allowed(operator, "pausing everything", &apply("nodewell-pause"));
     let again = json!({ "metadata": { "annotations": retry() } });
     refused(operator, "another try", &merge("retried", &again, ""), "takes the verb retry");
+    let back = json!({ "metadata": { "annotations": release() } });
+    refused(operator, "giving a machine back", &merge("retried", &back, ""), "takes the verb release");
     let both = json!({ "metadata": { "annotations": retry() }, "spec": { "abort": true } });
     refused(operator, "another try beside an abort", &merge("retried", &both, ""), "takes the verb retry");
     let unsaid = json!({ "spec": { "abort": false } });
@@ -125,6 +134,8 @@ fn stops(operator: &Client) {
 fn decides(fencer: &Client) {
     let again = json!({ "metadata": { "annotations": retry() } });
     allowed(fencer, "another try", &merge("retried", &again, ""));
+    let back = json!({ "metadata": { "annotations": release() } });
+    allowed(fencer, "giving a machine back", &merge("retried", &back, ""));
     allowed(fencer, "aborting", &merge("retried", &json!({ "spec": { "abort": true } }), ""));
     allowed(fencer, "deleting a record", &Call::delete(&format!("{FENCES}/ended")));
     allowed(fencer, "going on", &Call::delete(&hold_path()));

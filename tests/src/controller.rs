@@ -74,7 +74,9 @@ impl Controller {
         fs::create_dir(dir.path().join(PERSON)).unwrap();
         cluster.write_kubeconfig(&Identity::Admin, &dir.path().join(PERSON));
         let own = format!("kubeconfig = {:?}\nmetrics-listen = \"{address}\"\n", dir.path().join("kubeconfig"));
-        fs::write(dir.path().join("controller.toml"), own + config).unwrap();
+        // Others of this machine have the port.
+        let webhook = if config.contains("[webhook]") { "" } else { "\n[webhook]\nlisten = \"off\"\n" };
+        fs::write(dir.path().join("controller.toml"), own + config + webhook).unwrap();
         Self { dir, address, enter, process: None }
     }
 

@@ -28,6 +28,7 @@ use nodewell_remediation::{
     facts::{LeaseView, Node},
     node_report::NodeReport,
     policy::Policy,
+    shutdown::Shutdowns,
     snapshot::{Gathered, HostView, Quorum, Snapshot},
 };
 use tokio::sync::{Notify, watch};
@@ -68,6 +69,7 @@ struct State {
     /// The newest term ever seen: in records, in the leader's Lease, in what an earlier run of this program left.
     epochs: watch::Sender<u64>,
     dumps: Dumps,
+    shutdowns: Shutdowns,
     handovers: Handovers,
     departed: Departed,
     events: NodeEvents,
@@ -88,6 +90,7 @@ impl Cache {
             versions: Versions::default(),
             epochs: watch::Sender::new(0),
             dumps: Dumps::default(),
+            shutdowns: Shutdowns::default(),
             handovers: Handovers::default(),
             departed: Departed::default(),
             events: NodeEvents::default(),
@@ -109,10 +112,11 @@ impl Cache {
     pub fn with<T>(&self, look: impl FnOnce(&mut Snapshot) -> T) -> T {
         let now = self.clock.moment();
         let mut state = self.lock();
-        let State { snapshot, synced, dumps, store, .. } = &mut *state;
+        let State { snapshot, synced, dumps, shutdowns, store, .. } = &mut *state;
         snapshot.host.synced = synced.is_synced(now);
         snapshot.host.unread = store.unread();
         dumps.show(snapshot, now);
+        snapshot.shutdowns = shutdowns.of(&snapshot.nodes);
         look(snapshot)
     }
 
@@ -128,6 +132,7 @@ impl Cache {
         let known = state.snapshot.nodes.get(&node.name);
         let is_other = known.is_none_or(|known| known.uid != node.uid);
         let loud = stamp::node(known, &mut node, now);
+        state.shutdowns.see(&node, now);
         let name = node.name.clone();
         state.snapshot.nodes.insert(name.clone(), node);
         if is_other {

@@ -13,12 +13,15 @@ mod recheck;
 mod record;
 mod rehearsal;
 mod release;
+#[cfg(test)]
+mod tests;
 
 use std::{future::Future, pin::Pin, time::Duration};
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use nodewell_remediation::{
     action::{Action, EventDraft, NodeEvent},
+    api::fence::NodeFence,
     decide::{Decision, Memory},
     node_report::NodeReport,
     snapshot::Snapshot,
@@ -30,7 +33,15 @@ use self::{
     gather::{Gathering, Question},
     rehearsal::Rehearsal,
 };
-use crate::{cache::Cache, clock::Clock, cluster::Cluster, leader::Term, lease_deadline::LeaseDeadline, power::Power};
+use crate::{
+    audit::{Audit, Audited},
+    cache::Cache,
+    clock::Clock,
+    cluster::Cluster,
+    leader::Term,
+    lease_deadline::LeaseDeadline,
+    power::Power,
+};
 
 /// How the loop goes about it.
 #[derive(Debug, Clone)]
@@ -53,6 +64,8 @@ pub struct Settings {
     pub off_within: Duration,
     /// The least time before the lease deadline when something irreversible begins, unless the act is shorter (5 s).
     pub least_remaining: Duration,
+    /// Takes a line for each act that cannot be taken back and each change of a record.
+    pub audit: Audit,
     /// [`nodewell_remediation::decide::decide`], unless a test wants to hear what is decided.
     pub decide: Decide,
 }
@@ -69,6 +82,7 @@ impl Default for Settings {
             rest: Duration::from_secs(1),
             off_within: Duration::from_secs(60),
             least_remaining: Duration::from_secs(5),
+            audit: Audit::default(),
             decide: nodewell_remediation::decide::decide,
         }
     }
@@ -123,6 +137,11 @@ impl<'a, C, P> Executor<'a, C, P> {
         let (writes, events) = (Semaphore::new(settings.writes), Semaphore::new(settings.events));
         let decide = settings.decide;
         Self { cluster, power, cache, clock, settings, decide, writes, events }
+    }
+
+    fn audit(&self, fence: &NodeFence, what: Audited) {
+        let term = self.cache.with(|snapshot| snapshot.epoch);
+        self.settings.audit.write(self.clock.wall(), term, fence, what);
     }
 
     /// Another decision, for tests of the loop.

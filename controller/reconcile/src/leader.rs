@@ -4,10 +4,14 @@
 //! for its duration; our own lasts from the moment a renewal was *sent*, less a margin. So a leader stops before the next
 //! can begin, however the clocks differ and however late an answer comes.
 //!
+//! A leader whose own host needs remediation asks for a successor, and resigns when one has offered itself ([`succession`]). A
+//! candidate on such a host takes a Lease that is free only after others had time to.
+//!
 //! A store that is set back to a backup takes the Lease back too. Then a term ends, a Lease that was released in the
 //! backup is not taken at once, and the next term has a number that no earlier term can have had.
 
 mod handover;
+mod succession;
 #[cfg(test)]
 mod tests;
 
@@ -58,7 +62,6 @@ const LOOKS_IN_A_TERM: u32 = 3;
 /// The first term after the store went back leaves out so many numbers: terms that ended before another replica saw
 /// them may have had them, and no more than that begin between two looks at a Lease.
 const SKIPPED: u64 = 1000;
-
 /// The present term; nothing while another one leads.
 pub type Term = watch::Receiver<Option<LeaseDeadline>>;
 
@@ -110,6 +113,9 @@ struct Held {
     /// When the last renewal that succeeded was sent.
     sent: Moment,
     until: watch::Sender<Moment>,
+    /// When a successor was first asked for, and when one had offered itself.
+    asked: Option<Moment>,
+    answered: Option<Moment>,
 }
 
 impl<'a, C: Election> Candidate<'a, C> {
@@ -128,6 +134,7 @@ impl<'a, C: Election> Candidate<'a, C> {
                 true => self.renew().await,
                 false => self.stand().await,
             }
+            self.hand_over().await;
             tokio::select! {
                 () = tokio::time::sleep(self.terms.retry) => {}
                 Ok(()) = self.set_backs.changed() => self.end_if_set_back(),
@@ -148,9 +155,14 @@ impl<'a, C: Election> Candidate<'a, C> {
 
     /// Ends the term and releases the Lease, so that the next need not wait. Everything of the term must have ended.
     pub async fn resign(&mut self) {
-        let Some(held) = self.end("resigned") else { return };
-        let mut given = Leadership { holder: String::new(), renewed: Some(self.clock.wall()), ..held.lease };
+        let Some(Held { lease, .. }) = self.end("resigned") else { return };
+        self.release(lease).await;
+    }
+
+    async fn release(&mut self, lease: Leadership) {
+        let mut given = Leadership { holder: String::new(), renewed: Some(self.clock.wall()), ..lease };
         handover::write(self.cache.left(), &mut given);
+        succession::forget(&mut given);
         if let Err(error) = self.write(&given).await {
             tracing::warn!(%error, "the Lease could not be released; the next leader waits for its end");
         }
@@ -161,6 +173,8 @@ impl<'a, C: Election> Candidate<'a, C> {
             Ok(lease) => {
                 if self.is_free(&lease) {
                     self.take(lease).await;
+                } else if succession::is_open(&lease) && self.can_succeed(&lease) {
+                    self.offer(lease).await;
                 }
             }
             Err(error) => self.trouble("it could not be read", &error),
@@ -177,7 +191,10 @@ impl<'a, C: Election> Candidate<'a, C> {
         let since = seen.map_or(now, |seen| seen.since);
         self.seen = Some(Seen { lease: lease.clone(), since, looked: now });
         let released = lease.holder.is_empty() && !lease.resource_version.is_empty();
-        released && !self.is_past(lease) || now.since(since) >= lease.duration.max(self.terms.duration)
+        // On a host in need it is the last to take one: every other candidate looks several times before.
+        let handicap = if self.is_in_need() { self.terms.duration } else { Duration::ZERO };
+        released && !self.is_past(lease) && now.since(since) >= handicap
+            || now.since(since) >= lease.duration.max(self.terms.duration).saturating_add(handicap)
     }
 
     /// It is a Lease of before the store went back: what stands in it was so once, and another one may lead.
@@ -191,7 +208,7 @@ impl<'a, C: Election> Candidate<'a, C> {
         let wall = Some(self.clock.wall());
         let skipped = if self.is_set_back() { SKIPPED } else { 0 };
         let transitions = before.transitions.max(known) + skipped + 1;
-        let mine = Leadership {
+        let mut mine = Leadership {
             holder: self.terms.identity.clone(),
             duration: self.terms.duration,
             acquired: wall,
@@ -199,6 +216,7 @@ impl<'a, C: Election> Candidate<'a, C> {
             transitions,
             ..before
         };
+        succession::forget(&mut mine);
         let (sent, set_backs) = (self.clock.moment(), *self.set_backs.borrow());
         match self.write(&mine).await {
             Ok(lease) => {
@@ -235,7 +253,7 @@ impl<'a, C: Election> Candidate<'a, C> {
         }
         let (sender, receiver) = watch::channel(until);
         (self.seen, self.last_error) = (None, None);
-        self.held = Some(Held { lease, sent, until: sender });
+        self.held = Some(Held { lease, sent, until: sender, asked: None, answered: None });
         self.term.send_replace(Some(LeaseDeadline::new(epoch, receiver)));
         tracing::info!(epoch, identity = self.terms.identity, "leads");
     }
@@ -248,6 +266,7 @@ impl<'a, C: Election> Candidate<'a, C> {
         }
         let mut next = Leadership { renewed: Some(self.clock.wall()), ..held.lease.clone() };
         handover::write(self.cache.left(), &mut next);
+        succession::ask(&mut next, self.is_in_need());
         let sent = self.clock.moment();
         match self.write(&next).await {
             Ok(lease) => self.renewed(lease, sent),
@@ -268,6 +287,7 @@ impl<'a, C: Election> Candidate<'a, C> {
         held.lease = lease;
         held.sent = sent;
         held.until.send_replace(until);
+        self.look_for_successor();
         // The answer may have come after the end that it moves.
         if self.clock.moment() >= until {
             self.end("a renewal was answered too late");
@@ -296,6 +316,7 @@ impl<'a, C: Election> Candidate<'a, C> {
         if let Some(held) = &mut self.held {
             held.lease = lease;
         }
+        self.look_for_successor();
     }
 
     fn bear(&mut self, error: &ApiError) {
@@ -308,6 +329,7 @@ impl<'a, C: Election> Candidate<'a, C> {
     fn end(&mut self, why: &str) -> Option<Held> {
         let held = self.held.take()?;
         self.term.send_replace(None);
+        self.cache.set_host(|host| host.is_only = false);
         tracing::warn!(epoch = held.lease.transitions, why, "leads no more");
         Some(held)
     }

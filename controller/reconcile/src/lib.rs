@@ -4,6 +4,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod api_error;
+pub mod audit;
 pub mod cache;
 pub mod clock;
 pub mod cluster;
@@ -13,6 +14,7 @@ pub mod executor;
 pub mod leader;
 pub mod lease_deadline;
 pub mod liveness;
+mod own_host;
 pub mod power;
 pub mod reach;
 pub mod serve;

@@ -13,7 +13,7 @@ use std::{
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use nodewell_remediation::{
     facts::{Node, kubelet},
-    snapshot::Snapshot,
+    snapshot::{REACH_SAMPLE, Snapshot},
     time::Moment,
 };
 
@@ -26,9 +26,8 @@ use crate::{
 
 /// Between two rounds; with the sample it is a few dozen connections.
 const ROUND: Duration = Duration::from_secs(2);
-/// So many suspects a round, and so many others.
+/// So many suspects a round, beside [`REACH_SAMPLE`] others.
 const SUSPECTS: usize = 64;
-const SAMPLE: usize = 16;
 /// One of so many others has to answer, or this host is the one that is cut off.
 const SEEING: usize = 2;
 /// Another host's report is dropped when it did not change for so long.
@@ -242,7 +241,7 @@ fn sample(snapshot: &Snapshot, suspects: &[Node], after: &mut String) -> Vec<Nod
     let later = snapshot.nodes.range::<str, _>((std::ops::Bound::Excluded(after.as_str()), std::ops::Bound::Unbounded));
     let around = later.chain(snapshot.nodes.iter()).take(snapshot.nodes.len());
     let is_well = |node: &&Node| !suspects.iter().any(|suspect| suspect.name == node.name);
-    let nodes: Vec<Node> = around.map(|(_, node)| node).filter(is_well).take(SAMPLE).cloned().collect();
+    let nodes: Vec<Node> = around.map(|(_, node)| node).filter(is_well).take(REACH_SAMPLE).cloned().collect();
     after.clear();
     after.push_str(nodes.last().map_or("", |node| &node.name));
     nodes

@@ -10,6 +10,7 @@ use crate::{
     cluster::{Cluster, Election},
     executor::{Executor, Settings},
     leader::{Candidate, Term, Terms},
+    own_host,
     power::Power,
     reach::{Neighbours, Prober},
 };
@@ -56,6 +57,7 @@ impl<C: Cluster, P: Power, R: Prober> Replica<'_, C, P, R> {
                 () = stand(&mut candidate, dry_run) => {}
                 () = executor.run(term) => {}
                 () = neighbours.run() => {}
+                () = own_host::watch(cache, clock) => {}
                 () = beside => {}
             }
         }

@@ -153,6 +153,8 @@ pub enum Done {
     Power(Vec<PowerState>),
     /// The power was read as off twice after it was cut.
     Off(Confirmation),
+    /// The boot that was to end has ended: another one is alive, however the power was read meanwhile.
+    Booted,
     /// How many pods were deleted.
     Released(u32),
 }

@@ -30,9 +30,13 @@ pub const OUT_OF_SERVICE_BY: &str = "nodewell.dev";
 /// On a Node that is cut off one storage: the id of the boot whose pods on that storage were released. The storage is
 /// not restored to that boot, whatever becomes of the record.
 pub const STORAGE_RELEASED: &str = "nodewell.dev/storage-released";
+/// On the Lease of a node's agent: the boot that is about to end by a shutdown of the whole system.
+pub const SHUTDOWN: &str = "nodewell.dev/shutdown";
 /// On a `NodeFence` that is quarantined: any new value has it tried again.
 pub const RETRY: &str = "nodewell.dev/retry";
-/// On a `NodeFence`: who aborted it or had it tried again, and why, as `USER: REASON`. It is the writer's own claim.
+/// On a `NodeFence` whose machine is left off: any new value has it given back.
+pub const RELEASE: &str = "nodewell.dev/release";
+/// On a `NodeFence`: who aborted it, had it tried again or gave its machine back, and why, as `USER: REASON`. It is the writer's own claim.
 pub const ASKED_BY: &str = "nodewell.dev/asked-by";
 /// How many characters of that claim are repeated in logs and Events.
 const ASKED_BY_CHARS: usize = 256;

@@ -10,6 +10,7 @@ mod gather_requests;
 mod handover;
 mod judged;
 mod orphans;
+mod own_host;
 mod reconstruct;
 mod records;
 
@@ -22,6 +23,7 @@ use self::{blocked_events::BlockedEvents, judged::PredicateCache};
 pub use self::{
     handover::{Cycles, Handover, cycle_moment},
     orphans::ORPHANED,
+    own_host::OwnHost,
 };
 use crate::{
     action::{Action, NodeEvent},
@@ -29,6 +31,7 @@ use crate::{
     fence::{self, FenceInput, Next, post_off_activity::PostOffActivity},
     guard::{self, EvaluationInput, history::History, storm::StormState, tally::Tally},
     node_report::NodeReport,
+    policy::Policy,
     snapshot::Snapshot,
     time::{Moment, Now},
 };
@@ -72,7 +75,8 @@ pub struct Decision {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct GatherRequest {
     pub pods: bool,
-    pub attachments: bool,
+    /// Listed again after so long: all of the cluster, for the API server selects none by node.
+    pub attachments: Option<std::time::Duration>,
     pub methods: bool,
     /// Its BMC is asked again if the last answer is older than this.
     pub power: Option<std::time::Duration>,
@@ -149,6 +153,12 @@ fn storms(snapshot: &Snapshot, memory: &mut Memory, now: Now) -> BTreeMap<String
         state.is_remembered(is_read || snapshot.unreadable_policies.contains_key(name), now.moment)
     });
     let mut blockers = BTreeMap::new();
+    // What a person asked for has no policy; a storm by the defaults stops it like any other.
+    if snapshot.fences.values().any(|fence| fence.spec.policy.is_empty()) {
+        let state = memory.storms.entry(String::new()).or_default();
+        let storm = Policy::default().storm;
+        blockers.insert(String::new(), state.observe(&storm, unready.clone(), total, &snapshot.host, now.moment));
+    }
     for policy in &snapshot.policies {
         let matched = memory.judged.get(&policy.name).into_iter().flat_map(PredicateCache::true_of);
         let unhealthy = matched.chain(unready.iter().copied()).collect();

@@ -6,12 +6,15 @@
 //! before it is begun.
 
 mod apply_outcome;
+mod attached;
 mod begin;
 mod blockers;
+mod booted;
 mod doubt;
 pub mod edges;
 pub mod evidence;
 mod interrupt;
+mod left_off;
 pub mod post_off_activity;
 mod power;
 mod proposal;
@@ -25,11 +28,12 @@ mod tests;
 
 use jiff::Timestamp;
 
-use self::{post_off_activity::PostOffActivity, steps::PolicyStep};
 pub use self::{
+    booted::NewBoot,
     release::{is_deleted_by_release, out_of_service},
     restore::must_stay_cut_off,
 };
+use self::{post_off_activity::PostOffActivity, steps::PolicyStep};
 use crate::{
     action::{Action, EventDraft, Op, Outcome},
     api::fence::{Blocker, NodeFence, Phase},

@@ -66,6 +66,9 @@ fn maybe_seconds<S: Serializer>(span: &Option<Duration>, serializer: S) -> Resul
 #[serde(rename_all = "camelCase")]
 pub struct NodeForecast {
     pub node: String,
+    /// For how long the node has been dead; nothing of one that lives. Times count from its failure.
+    #[serde(rename = "failedSecondsAgo", serialize_with = "maybe_seconds", skip_serializing_if = "Option::is_none")]
+    pub failed_for: Option<Duration>,
     /// What the times are made of.
     pub settings: ForecastSettings,
     pub cluster: ClusterTimeline,
@@ -90,7 +93,7 @@ pub fn forecast(
     let mut pods: Vec<PodForecast> =
         pods.iter().map(|pod| PodForecast::of(pod, &settings, &cluster, remediation.zip(timeline.as_ref()))).collect();
     pods.sort_by(|left, right| (left.rank(), &left.pod).cmp(&(right.rank(), &right.pod)));
-    NodeForecast { node: node.to_owned(), settings, cluster, remediation: timeline, pods }
+    NodeForecast { node: node.to_owned(), failed_for: None, settings, cluster, remediation: timeline, pods }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 pub mod budgets;
 pub mod history;
 pub(crate) mod life;
+pub mod never;
 mod node;
 pub mod reason;
 pub(crate) mod stage;
@@ -146,6 +147,7 @@ fn before_it_begins(input: &EvaluationInput<'_>, subject: &Subject<'_>, level: D
     }
     blockers.extend(input.storms.get(&policy.name).into_iter().flatten().cloned());
     blockers.extend(times::new_node(input, subject));
+    blockers.extend(times::shutting_down(input, subject));
     blockers.extend(node::control_plane(input, subject, level));
     blockers.extend(budgets::blockers(input, subject, level));
     blockers.extend(times::rate(input, subject, level));

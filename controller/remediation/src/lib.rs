@@ -24,6 +24,7 @@ pub mod node_report;
 pub mod policy;
 pub mod predicate;
 pub mod reaper;
+pub mod shutdown;
 pub mod snapshot;
 #[cfg(test)]
 mod testing;

@@ -15,7 +15,7 @@ mod pins;
 mod plugs;
 mod properties;
 mod read;
-mod suggestions;
+pub(crate) mod suggestions;
 mod values;
 
 use std::{

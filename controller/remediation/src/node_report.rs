@@ -1,8 +1,17 @@
 //! What `plan` and `kubectl describe` show of each node: what would be done now, or why nothing is.
 
-use crate::api::fence::{Blocker, Phase};
+use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+use crate::{
+    api::fence::{Blocker, Phase},
+    facts::Node,
+    guard::life::{self, Life},
+    snapshot::Snapshot,
+    time::Moment,
+};
+
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct NodeReport {
     pub node: String,
     /// The policy whose predicate is true of it; of several the first by name.
@@ -16,4 +25,33 @@ pub struct NodeReport {
     pub blockers: Vec<Blocker>,
     /// Predicates that could not be judged: policy and error.
     pub errors: Vec<(String, String)>,
+}
+
+impl NodeReport {
+    /// What a person looks for first: what is done at once, what is under way, what only waits, what cannot be judged.
+    #[must_use]
+    pub fn urgency(&self) -> u8 {
+        match (&self.next, self.blockers.is_empty(), self.phase) {
+            (Some(_), true, _) => 0,
+            (_, false, Some(_)) => 1,
+            (_, true, Some(_)) => 2,
+            (Some(_), false, None) => 3,
+            (None, false, None) => 4,
+            (None, true, None) if !self.errors.is_empty() => 5,
+            (None, true, None) if self.policy.is_some() => 6,
+            (None, true, None) => 7,
+        }
+    }
+
+    /// Whether there is anything to report of the node.
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        self.urgency() == 7
+    }
+}
+
+/// Whether the node has died: it is not Ready, and its kubelet has not renewed its Lease for as long as the Lease lasts.
+#[must_use]
+pub fn is_dead(snapshot: &Snapshot, node: &Node, now: Moment) -> bool {
+    life::of(snapshot, node, now) == Life::Dead
 }

@@ -3,17 +3,20 @@
 mod amount;
 mod compile;
 pub mod duration;
+mod read;
 pub mod selector;
 mod steps;
+pub mod warnings;
 
 use std::time::Duration;
 
 pub use self::amount::CountOrPercent;
+pub use self::read::read;
 pub(crate) use self::steps::name as step_name;
 use crate::{
     api::{
         Meta,
-        policy::{ControlPlane, Mode, RemediationPolicy, RemediationPolicySpec, Selector, StepSpec},
+        policy::{ControlPlane, Mode, OffUntil, RemediationPolicy, RemediationPolicySpec, Selector, StepSpec},
     },
     predicate::Predicate,
 };
@@ -37,6 +40,8 @@ pub struct Policy {
     pub control_plane: ControlPlane,
     /// Younger Nodes are left alone.
     pub node_startup_grace_period: Duration,
+    /// Nodes that announced their shutdown are left alone for so long.
+    pub reboot_grace_period: Duration,
     /// For taints and cordons.
     pub cordon_budget: Budget,
     /// For drains, reboots, power cycles and reaps (the provider deletes the machine).
@@ -44,6 +49,8 @@ pub struct Policy {
     pub storm: Storm,
     /// Power cycles of one node.
     pub power_cycles: Rate,
+    /// What gives a machine back that is left off at that limit.
+    pub off_until: OffUntil,
     /// Pods evicted or released by this policy.
     pub pods: Rate,
     /// `spec.fast`: act before kube-controller-manager would; nothing if it is not to.

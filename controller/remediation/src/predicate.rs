@@ -53,6 +53,15 @@ impl Predicate {
         matches!(self, Self::Cel(expression) if expression.uses_events())
     }
 
+    /// Types of conditions that it asks for by name, as far as its language shows them.
+    #[must_use]
+    pub fn conditions(&self) -> Vec<&str> {
+        match self {
+            Self::Cel(expression) => expression.conditions().collect(),
+            Self::Never | Self::Other(_) => Vec::new(),
+        }
+    }
+
     /// The expression as it was written. An answer is kept only for the expression that gave it.
     #[must_use]
     pub fn source(&self) -> &str {

@@ -6,6 +6,7 @@ mod config;
 mod decision;
 mod deviation;
 mod maximum;
+mod mistake;
 mod translation;
 
 pub use config::{Compat, KEYS, Predicate, Read, ReaperConfig, ReaperDiagnostic, read};

@@ -32,6 +32,8 @@ pub struct Snapshot {
     pub busy: BTreeSet<String>,
     /// Events on Nodes that the API server still has: node → reason → their sum. Only if a policy asks for Events.
     pub events: BTreeMap<String, BTreeMap<String, EventsSeen>>,
+    /// Nodes whose present boot is about to end by their own report, and since when this replica knows it.
+    pub shutdowns: BTreeMap<String, Moment>,
     pub host: HostView,
     pub peer_leases: PeerLeases,
     pub etcd: Quorum,
@@ -135,11 +137,18 @@ pub enum PowerState {
     Unknown,
 }
 
+/// So many nodes that look well this host tries at once, to know what its own failure to reach one is worth.
+pub const REACH_SAMPLE: usize = 16;
+
 /// What this controller's host sees of itself and around it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HostView {
     /// Its own Node, if it is one: it never acts on that.
     pub node: Option<String>,
+    /// It needs remediation, or cannot reach what it must: another replica is to lead.
+    pub in_need: bool,
+    /// It leads, is in need, and no other replica has offered to lead.
+    pub is_only: bool,
     /// Watches are alive and complete; false blocks everything.
     pub synced: bool,
     /// What has not been listed again since the API server's store was seen to have gone back.

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use nodewell_remediation::{
-    api::policy::RemediationPolicy,
-    policy::Policy,
+    guard::never,
+    policy::{Policy, warnings},
     reaper::{KEYS, deviations},
 };
 use serde_json::{Value, json};
@@ -23,8 +23,11 @@ pub(super) struct Check {
     /// Policies (.yaml, .yml, .json), configurations (.toml), node-reaper's configuration (.yaml) [default: the controller's own configuration]
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// node-reaper's configuration, whatever its name
+    #[arg(long, value_name = "FILE")]
+    node_reaper_config: Option<PathBuf>,
     /// Whether this node could be turned off, and the command that confirms whose its machine is; asks the cluster and the BMC
-    #[arg(long, value_name = "NODE", conflicts_with_all = ["files", "json"])]
+    #[arg(long, value_name = "NODE", conflicts_with_all = ["files", "json", "node_reaper_config"])]
     node: Option<String>,
     /// As JSON, for scripts: what is right, and each error with its file and line
     #[arg(long)]
@@ -35,7 +38,7 @@ const EXAMPLES: &str = "\
 Examples:
   nodewell-controller check                    the configuration on this host
   nodewell-controller check policies/*.yaml    policies, before they are applied
-  nodewell-controller check node-reaper.yaml   node-reaper's, and what differs
+  nodewell-controller check --node-reaper-config FILE  and what differs
   nodewell-controller check --json             for scripts
   nodewell-controller check --node worker-1    whether it could be turned off
 
@@ -46,7 +49,10 @@ impl Check {
         if let Some(node) = &self.node {
             return accept::run(global, node).await;
         }
-        let (right, diagnostics) = if self.files.is_empty() { own(global) } else { named(&self.files) };
+        let (right, diagnostics) = match (&self.node_reaper_config, self.files.as_slice()) {
+            (None, []) => own(global),
+            (reaper, files) => named(files, reaper.as_deref()),
+        };
         if self.json {
             let errors: Vec<Value> = diagnostics.iter().map(Diagnostic::as_json).collect();
             print(&format!("{}\n", json!({ "right": right, "errors": errors })))?;
@@ -75,10 +81,12 @@ fn own(global: &Global) -> Found {
     (right, Vec::new())
 }
 
-fn named(files: &[PathBuf]) -> Found {
+fn named(files: &[PathBuf], reaper: Option<&Path>) -> Found {
     let (mut right, mut diagnostics) = Found::default();
-    for file in files {
-        match checked(file) {
+    let of_reaper = |file| (file, text_of(file).and_then(|text| node_reaper(file, &text)));
+    let of_files = files.iter().map(|file| (file.as_path(), checked(file)));
+    for (file, found) in of_files.chain(reaper.map(of_reaper)) {
+        match found {
             Ok(what) => right.push(format!("{}: {what}", file.display())),
             Err(found) => diagnostics.extend(found),
         }
@@ -123,7 +131,9 @@ fn policies(file: &Path, text: &str) -> Result<String, Vec<Diagnostic>> {
         match policy(document) {
             Ok(read) => {
                 right += 1;
-                beware.extend(of_events(&read).map(|line| format!("\n  beware: {line}")));
+                let never = never::anywhere(&read);
+                let never = never.iter().map(|why| format!("RemediationPolicy {}: {why}", read.name));
+                beware.extend(of_events(&read).into_iter().chain(never).map(|line| format!("\n  beware: {line}")));
             }
             Err(found) => diagnostics.extend(found.into_iter().map(|what| Diagnostic::of_file(file, what))),
         }
@@ -142,20 +152,11 @@ fn policies(file: &Path, text: &str) -> Result<String, Vec<Diagnostic>> {
 fn policy(document: &Value) -> Result<Policy, Vec<String>> {
     let name = document["metadata"]["name"].as_str().unwrap_or("without a name");
     let wrong = |error: &dyn std::fmt::Display| format!("RemediationPolicy {name}: {error}");
-    let read: RemediationPolicy = serde_json::from_value(document.clone()).map_err(|error| vec![wrong(&error)])?;
-    Policy::compile(&read).map_err(|errors| errors.iter().map(|error| wrong(error)).collect())
+    Policy::of_json(document).map_err(|errors| errors.iter().map(|error| wrong(error)).collect())
 }
 
-/// What Events have to do with it; nothing if it does not ask for them.
 fn of_events(policy: &Policy) -> Option<String> {
-    let text = match (policy.when.uses_events(), policy.trust_events) {
-        (false, _) => return None,
-        (true, true) => "trustEvents: any client that may write Events has any selected node remediated",
-        (true, false) => {
-            "Events alone open no record; a condition that the node itself reports has to be needed beside them"
-        }
-    };
-    Some(format!("RemediationPolicy {}: {text}", policy.name))
+    warnings::of_events(policy).map(|text| format!("RemediationPolicy {}: {text}", policy.name))
 }
 
 fn first_line(text: &str) -> &str {
@@ -196,6 +197,18 @@ mod tests {
             summary(asks, "")
         );
         assert!(summary(asks, ", trustEvents: true").contains("any client that may write Events"));
+    }
+
+    #[test]
+    fn a_policy_that_can_never_act_gets_a_note() {
+        let text = "kind: RemediationPolicy\nmetadata: { name: one }\n\
+                    spec: { when: '!node.ready', steps: [{ cordon: {} }], cordonBudget: { maxUnavailable: 0 } }\n";
+        let summary = policies(Path::new("p.yaml"), text).unwrap();
+        let note =
+            "beware: RemediationPolicy one: spec.cordonBudget.maxUnavailable: 0, and maxDead is 0 too; never begun";
+        assert!(summary.contains(note), "{summary}");
+        let room = policies(Path::new("p.yaml"), &text.replace("maxUnavailable: 0", "maxUnavailable: 1%")).unwrap();
+        assert_eq!(room, "the policy is right");
     }
 
     #[test]

@@ -21,6 +21,10 @@ pub(super) enum CommandError {
     /// Errors that were printed already, as JSON.
     Reported,
     Message(String),
+    /// What was asked cannot have been meant.
+    Usage(String),
+    /// Something that a person has to configure first.
+    Unconfigured(String),
     /// A closed pipe (`| head`) is no failure at all.
     Output(io::Error),
 }
@@ -39,6 +43,14 @@ impl CommandError {
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
             Self::Output(error) => report(&mut err, &format!("cannot write: {error}")),
             Self::Message(message) => report(&mut err, &message),
+            Self::Usage(message) => {
+                report(&mut err, &message);
+                ExitCode::from(USAGE)
+            }
+            Self::Unconfigured(message) => {
+                report(&mut err, &message);
+                ExitCode::from(CONFIG)
+            }
         }
     }
 
@@ -55,16 +67,20 @@ fn report(err: &mut impl Write, message: &str) -> ExitCode {
 
 impl From<ConnectError> for CommandError {
     fn from(error: ConnectError) -> Self {
-        Self::Message(error.to_string())
+        match error {
+            ConnectError::Absent => Self::Unconfigured(error.to_string()),
+            error => Self::Message(error.to_string()),
+        }
     }
 }
 
 impl From<Fatal> for CommandError {
     fn from(error: Fatal) -> Self {
-        if let Fatal::NodeReaper(diagnostics) = error {
-            return Self::Diagnostics(diagnostics);
+        match error {
+            Fatal::NodeReaper(diagnostics) => Self::Diagnostics(diagnostics),
+            Fatal::Connect(error) => error.into(),
+            error => Self::Message(error.to_string()),
         }
-        Self::Message(error.to_string())
     }
 }
 

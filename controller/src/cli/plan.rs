@@ -1,24 +1,22 @@
-//! `plan`: what would be done now, and why not, for every node. Reads the cluster once; writes nothing.
+//! `plan`: what the leader does now, and why not, for every node; where none reports that, what this host's own
+//! configuration would decide. Reads the cluster once; writes nothing.
 
 mod budgets;
 mod drain;
 mod forecast;
+mod leader;
 mod policies;
 mod read;
 mod remediation;
 mod stored;
-mod table;
+pub(super) mod table;
 
 use std::{fmt::Write as _, sync::Arc, time::Duration};
 
 use clap::Args;
 use nodewell_reconcile::clock::Clock;
 use nodewell_remediation::{
-    decide::Memory,
-    forecast::NodeForecast,
-    guard::budgets::{BudgetUsage, usage},
-    node_report::NodeReport,
-    snapshot::Snapshot,
+    decide::Memory, forecast::NodeForecast, guard::budgets::usage, node_report::NodeReport, snapshot::Snapshot,
 };
 use serde_json::{Value, json};
 
@@ -28,7 +26,10 @@ use super::{
     error::print,
     look::{Look, width},
 };
-use crate::clock;
+use crate::{
+    clock,
+    report::{Budget, Report},
+};
 
 /// Show what would be done now, and why not, for every node.
 #[derive(Debug, Args)]
@@ -40,6 +41,9 @@ pub(super) struct Plan {
     /// As JSON, for scripts
     #[arg(long)]
     json: bool,
+    /// What this host's configuration would decide, whatever a leader does
+    #[arg(long)]
+    local: bool,
     #[command(flatten)]
     pub(super) acting: Acting,
 }
@@ -49,13 +53,16 @@ Examples:
   nodewell-controller plan                   each node: what is next, why not
   nodewell-controller plan --node worker-7   all reasons, and what if it failed
   nodewell-controller plan --json            for scripts
+  nodewell-controller plan --no-dry-run      what if this host's config acted
 
-It reads the cluster once and decides as a leader would, with the ages that the
-API server has; nothing is written. Of a node under remediation it shows what
-its record has. Only the leader asks etcd and other hosts. With --node it asks
-the BMC of that node, from this host, whether it is the node's own, and while
-the node drains it shows the pods that are left and their budgets. Exit codes: 0
-whatever is planned; 70 the cluster cannot be read, or there is no such node.";
+It shows what the leader decided some seconds ago, by its own configuration:
+what changes first comes first. While no controller reports anything, with
+--local, and with options of a run, it decides here instead, as a leader would,
+with the ages that the API server has; then only what is in records knows of
+etcd and other hosts. Nothing is written. With --node it asks the BMC of that
+node, from this host, whether it is the node's own, and while the node drains it
+shows the pods that are left and their budgets. Exit codes: 0 whatever is
+planned; 70 the cluster cannot be read, or there is no such node.";
 
 /// The one node that was asked for.
 struct One {
@@ -73,7 +80,12 @@ struct Found<'a> {
     node_reports: &'a [NodeReport],
     /// Why node-reaper's configuration is not acted on.
     refusals: &'a [String],
-    usage: &'a [BudgetUsage],
+    usage: &'a [Budget],
+    dry_run: bool,
+    /// Who decided so, in a sentence.
+    decided_by: &'a str,
+    /// Who decided so, as data; nothing if it was decided here.
+    leader: Option<&'a Report>,
     one: Option<One>,
 }
 
@@ -89,8 +101,14 @@ impl Plan {
         let file = config.node_reaper_config.as_deref();
         let refusals = file.map(|file| read::add_reaper(&mut snapshot, file, now)).transpose()?.unwrap_or_default();
         let decision = nodewell_remediation::decide::decide(&snapshot, Memory::reconstructed(&snapshot, now), now);
+        let asked_here = self.local || global.acting.is_given();
+        let leader = leader::find(&cluster, &config, asked_here, now.wall).await;
         let mut node_reports = decision.node_reports;
-        stored::take_over(&snapshot, &mut node_reports);
+        match &leader.report {
+            Some(report) => leader::take_over(report, &mut node_reports),
+            None => stored::take_over(&snapshot, &mut node_reports),
+        }
+        node_reports.sort_by(|one, other| (one.urgency(), &one.node).cmp(&(other.urgency(), &other.node)));
         let mut one = None;
         if let Some(name) = &self.node {
             let missing = || CommandError::Message(format!("there is no node {name:?}"));
@@ -99,16 +117,31 @@ impl Plan {
             one = Some(One {
                 policies: policies::of(&snapshot, &decision.memory, node, now.moment),
                 waits: drain::of(&cluster, &snapshot, name, now).await,
-                forecast: forecast::of(&cluster, &config, &snapshot, node, now).await,
+                forecast: forecast::of(&cluster, &config, &snapshot, node, leader.is_dry_run(&config), now).await,
             });
         }
-        let usage = usage(&snapshot, now.moment);
-        let found = Found { snapshot: &snapshot, node_reports: &node_reports, refusals: &refusals, usage: &usage, one };
-        print(&self.shown(&found, config.dry_run))
+        let here = Report {
+            dry_run: config.dry_run,
+            node_reaper_refused: refusals,
+            budgets: usage(&snapshot, now.moment).iter().map(Budget::from).collect(),
+            ..Report::default()
+        };
+        let report = leader.report.as_ref().unwrap_or(&here);
+        let found = Found {
+            snapshot: &snapshot,
+            node_reports: &node_reports,
+            refusals: &report.node_reaper_refused,
+            usage: &report.budgets,
+            dry_run: report.dry_run,
+            decided_by: &leader.sentence,
+            leader: leader.report.as_ref(),
+            one,
+        };
+        print(&self.shown(&found))
     }
 
-    fn shown(&self, found: &Found<'_>, dry_run: bool) -> String {
-        let Found { snapshot, node_reports, refusals, usage, one } = found;
+    fn shown(&self, found: &Found<'_>) -> String {
+        let Found { snapshot, node_reports, refusals, usage, dry_run, decided_by, leader, one } = found;
         if self.json {
             let mut nodes: Vec<Value> = node_reports.iter().map(|node_report| as_json(snapshot, node_report)).collect();
             if let ([node], Some(one)) = (nodes.as_mut_slice(), one) {
@@ -118,19 +151,22 @@ impl Plan {
             }
             let of_all = json!({
                 "dryRun": dry_run, "stopped": snapshot.stopped, "nodeReaperRefused": refusals, "nodes": nodes,
-                "budgets": budgets::as_json(usage),
+                "budgets": usage, "neverActing": policies::that_never_act_as_json(snapshot),
+                "leader": leader.map(leader::as_json),
             });
             return format!("{of_all}\n");
         }
         let look = Look::of_stdout();
-        let mut text = table::head(snapshot, dry_run, look);
+        let mut text = table::head(snapshot, *dry_run, look);
+        let _ = writeln!(text, "{decided_by}");
         text.push_str(&table::refused(refusals, look));
+        text.push_str(&policies::that_never_act(snapshot));
         text.push_str(&budgets::shown(usage));
         match (one, node_reports) {
             (Some(one), [node_report]) => text.push_str(&table::one(snapshot, node_report, one, look)),
             _ => text.push_str(&table::all(snapshot, node_reports, look)),
         }
-        if node_reports.iter().any(|node_report| node_report.next.is_some()) {
+        if leader.is_none() && node_reports.iter().any(|node_report| node_report.next.is_some()) {
             let _ = writeln!(text, "\n{}", stored::NOT_ASKED.join("\n"));
         }
         if let Some(one) = one {

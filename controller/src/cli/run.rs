@@ -26,6 +26,9 @@ impl Run {
     pub(super) async fn run(self, global: &Global) -> Result<(), CommandError> {
         let config = global.config()?;
         nodewell_journal::init("nodewell-controller", &config.log_level);
-        Ok(daemon::run(config).await?)
+        daemon::run(config).await.map_err(|fatal| {
+            daemon::failed(&fatal);
+            fatal.into()
+        })
     }
 }

@@ -8,7 +8,7 @@ use std::{
 use toml::de::DeTable;
 
 use super::{
-    Diagnostic, Etcd, KdumpListen, MetricsListen,
+    Diagnostic, Etcd, KdumpListen, MetricsListen, WebhookFiles,
     reader::{Report, Section},
 };
 
@@ -42,6 +42,10 @@ pub struct Settings {
     pub kdump_listen: Option<KdumpListen>,
     pub claims: Option<bool>,
     pub claims_namespace: Option<String>,
+    pub webhook_listen: Option<MetricsListen>,
+    pub webhook_files: Option<WebhookFiles>,
+    pub keep_ended: Option<Duration>,
+    pub audit_file: Option<PathBuf>,
 }
 
 /// Every key: the table (empty for the file itself) and the name.
@@ -54,6 +58,9 @@ pub const KEYS: &[(&str, &[&str])] = &[
     ("approver", APPROVER),
     ("kdump", KDUMP),
     ("claims", CLAIMS),
+    ("webhook", WEBHOOK),
+    ("records", RECORDS),
+    ("audit", AUDIT),
 ];
 const TOP: &[&str] = &[
     "dry-run",
@@ -71,6 +78,9 @@ const TOP: &[&str] = &[
     "approver",
     "kdump",
     "claims",
+    "webhook",
+    "records",
+    "audit",
 ];
 const LEADER: &[&str] = &["namespace", "lease", "identity", "duration", "renew-deadline", "retry"];
 const ETCD: &[&str] = &["endpoints", "ca", "cert", "key"];
@@ -79,6 +89,9 @@ const LIVENESS: &[&str] = &["enabled"];
 const APPROVER: &[&str] = &["enabled", "kubeconfig", "deny-forged"];
 const KDUMP: &[&str] = &["listen"];
 const CLAIMS: &[&str] = &["enabled", "namespace"];
+const WEBHOOK: &[&str] = &["listen", "cert", "key"];
+const RECORDS: &[&str] = &["keep-ended"];
+const AUDIT: &[&str] = &["file"];
 
 /// Reads `file`.
 pub(super) fn read(file: &Path) -> Result<Settings, Vec<Diagnostic>> {
@@ -122,6 +135,8 @@ fn top(table: &DeTable<'_>, report: &mut Report<'_>) -> Settings {
     fencing(file, &mut settings, report);
     agents(file, &mut settings, report);
     peers(file, &mut settings, report);
+    webhook(file, &mut settings, report);
+    history(file, &mut settings, report);
     settings
 }
 
@@ -201,6 +216,35 @@ fn peers(file: Section<'_>, settings: &mut Settings, report: &mut Report<'_>) {
     settings.claims_namespace = section.string("namespace", report);
 }
 
+/// What is left of what was done.
+fn history(file: Section<'_>, settings: &mut Settings, report: &mut Report<'_>) {
+    if let Some(table) = file.table("records", report) {
+        settings.keep_ended = Section::new("[records]", table, RECORDS, report).duration("keep-ended", report);
+    }
+    if let Some(table) = file.table("audit", report) {
+        settings.audit_file = Section::new("[audit]", table, AUDIT, report).string("file", report).map(PathBuf::from);
+    }
+}
+
+/// Both files or none: a certificate without its key is an error, not one of our own.
+fn webhook(file: Section<'_>, settings: &mut Settings, report: &mut Report<'_>) {
+    let Some(table) = file.table("webhook", report) else { return };
+    let section = Section::new("[webhook]", table, WEBHOOK, report);
+    let listen = section.string("listen", report).map(|word| word.parse());
+    settings.webhook_listen = listen.and_then(|parsed: Result<MetricsListen, String>| {
+        parsed.map_err(|error| report.error(&section.span("listen"), error)).ok()
+    });
+    let mut path = |key| section.string(key, report).map(PathBuf::from);
+    settings.webhook_files = match (path("cert"), path("key")) {
+        (Some(cert), Some(key)) => Some(WebhookFiles { cert, key }),
+        (None, None) => None,
+        _ => {
+            report.error(&file.span("webhook"), "[webhook] takes both of cert and key, or neither");
+            None
+        }
+    };
+}
+
 impl Settings {
     /// Both merged; where both set a key, `later` wins.
     #[must_use]
@@ -230,6 +274,10 @@ impl Settings {
             kdump_listen: later.kdump_listen.or(self.kdump_listen),
             claims: later.claims.or(self.claims),
             claims_namespace: later.claims_namespace.or(self.claims_namespace),
+            webhook_listen: later.webhook_listen.or(self.webhook_listen),
+            webhook_files: later.webhook_files.or(self.webhook_files),
+            keep_ended: later.keep_ended.or(self.keep_ended),
+            audit_file: later.audit_file.or(self.audit_file),
         }
     }
 }

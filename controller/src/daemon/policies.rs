@@ -1,19 +1,25 @@
-//! What a policy's own status reports: whether it can be read, how many nodes it is true of, and how many are blocked.
+//! What a policy's own status reports: whether it can be read and can act in this cluster, how many nodes it is true of, and
+//! how many are blocked.
 
 use std::{collections::BTreeMap, convert::Infallible, time::Duration};
 
 use jiff::Timestamp;
-use nodewell_reconcile::{api_error::ApiError, cache::Cache, leader::Term};
+use nodewell_reconcile::{api_error::ApiError, cache::Cache};
 use nodewell_remediation::{
     api::{GROUP, VERSION},
+    guard::never,
     node_report::NodeReport,
+    policy::PolicyDiagnostic,
     snapshot::Snapshot,
 };
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
+use super::own_objects::Writer;
 use crate::kube::KubeCluster;
 
+/// A mistake is shown as soon as this, because a person waits for it.
+const LOOK: Duration = Duration::from_secs(1);
 /// Counts may be this old; a policy is written only when they changed.
 const APART: Duration = Duration::from_secs(5);
 /// The condition's message; a policy has few errors, and errors of CEL are long.
@@ -23,17 +29,21 @@ const MESSAGE: usize = 4096;
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct PolicyStatus {
     problem: Option<String>,
+    /// Why it, or one of its steps, never acts in this cluster; empty if all can.
+    never: String,
     matched: usize,
     blocked: usize,
 }
 
-/// While `term` is ours; a dry run has none, and writes nothing. Never returns.
-pub(super) async fn look_after(cluster: &KubeCluster, cache: &Cache, term: Term) -> Infallible {
+/// While it is ours to write; never returns.
+pub(super) async fn look_after(cluster: &KubeCluster, cache: &Cache, mut writer: Writer<'_>) -> Infallible {
     let clock = cluster.clock();
     let mut written: BTreeMap<String, PolicyStatus> = BTreeMap::new();
+    let mut counted = None;
     loop {
-        sleep(APART).await;
-        if !term.borrow().as_ref().is_some_and(|lease_deadline| lease_deadline.is_ahead(clock.moment())) {
+        sleep(LOOK).await;
+        let now = clock.moment();
+        if !writer.is_us(now).await {
             written.clear();
             continue;
         }
@@ -41,8 +51,12 @@ pub(super) async fn look_after(cluster: &KubeCluster, cache: &Cache, term: Term)
         let Some(mut statuses) = statuses else { continue };
         count(&mut statuses, &cache.node_reports());
         written.retain(|name, _| statuses.contains_key(name));
+        let counts_are_due = counted.is_none_or(|counted| now.since(counted) >= APART);
+        if counts_are_due {
+            counted = Some(now);
+        }
         for (name, status) in statuses {
-            if written.get(&name) == Some(&status) {
+            if !is_due(written.get(&name), &status, counts_are_due) {
                 continue;
             }
             match write(cluster, &name, &status).await {
@@ -55,11 +69,24 @@ pub(super) async fn look_after(cluster: &KubeCluster, cache: &Cache, term: Term)
     }
 }
 
+/// Whether it can be read is shown at once, how many nodes it is true of now and then.
+fn is_due(written: Option<&PolicyStatus>, status: &PolicyStatus, counts_are_due: bool) -> bool {
+    written.is_none_or(|written| written.problem != status.problem || counts_are_due && written != status)
+}
+
 fn known(snapshot: &Snapshot) -> BTreeMap<String, PolicyStatus> {
-    let status = |problem: Option<&String>| PolicyStatus { problem: problem.cloned(), matched: 0, blocked: 0 };
-    let readable = snapshot.policies.iter().map(|policy| (policy.name.clone(), status(None)));
-    let unreadable = snapshot.unreadable_policies.iter().map(|(name, problem)| (name.clone(), status(Some(problem))));
+    let never = never::in_cluster(snapshot);
+    let status = |name: &String, problem: Option<&String>| {
+        let never = listed(never.get(name).map_or(&[], Vec::as_slice));
+        (name.clone(), PolicyStatus { problem: problem.cloned(), never, matched: 0, blocked: 0 })
+    };
+    let readable = snapshot.policies.iter().map(|policy| status(&policy.name, None));
+    let unreadable = snapshot.unreadable_policies.iter().map(|(name, problem)| status(name, Some(problem)));
     readable.chain(unreadable).collect()
+}
+
+fn listed(found: &[PolicyDiagnostic]) -> String {
+    found.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// A node counts for each policy that is true of it, and is blocked for the one that decides.
@@ -91,22 +118,62 @@ async fn write(cluster: &KubeCluster, name: &str, status: &PolicyStatus) -> Resu
 }
 
 fn body(before: &Value, status: &PolicyStatus, now: Timestamp) -> Value {
-    let (is, reason) = if status.problem.is_none() { ("True", "Readable") } else { ("False", "Unreadable") };
-    let message = status.problem.as_deref().unwrap_or("the policy can be read and is in force");
-    let message: String = message.chars().take(MESSAGE).collect();
-    let known = before["conditions"].as_array().into_iter().flatten().find(|condition| condition["type"] == "Ready");
-    let since = known.filter(|known| known["status"] == is).map(|known| known["lastTransitionTime"].clone());
-    let since = since.unwrap_or_else(|| json!(format!("{now:.0}")));
+    let conditions = [Condition::ready(status), Condition::can_act(status)].map(|one| one.body(before, now));
     json!({
-        "conditions": [{ "type": "Ready", "status": is, "reason": reason, "message": message, "lastTransitionTime": since }],
+        "conditions": conditions,
         "matched": status.matched,
         "blocked": status.blocked,
     })
 }
 
+struct Condition<'a> {
+    kind: &'static str,
+    is: &'static str,
+    reason: &'static str,
+    message: &'a str,
+}
+
+impl<'a> Condition<'a> {
+    fn ready(status: &'a PolicyStatus) -> Self {
+        match &status.problem {
+            None => Self {
+                kind: "Ready",
+                is: "True",
+                reason: "Readable",
+                message: "the policy can be read and is in force",
+            },
+            Some(message) => Self { kind: "Ready", is: "False", reason: "Unreadable", message },
+        }
+    }
+
+    fn can_act(status: &'a PolicyStatus) -> Self {
+        let kind = "CanAct";
+        match (&status.problem, status.never.as_str()) {
+            (Some(_), _) => Self { kind, is: "Unknown", reason: "Unreadable", message: "the policy cannot be read" },
+            (None, "") => {
+                Self { kind, is: "True", reason: "HasRoom", message: "its limits have room for each of its steps" }
+            }
+            (None, message) => Self { kind, is: "False", reason: "NeverActs", message },
+        }
+    }
+
+    fn body(&self, before: &Value, now: Timestamp) -> Value {
+        let Self { kind, is, reason, message } = self;
+        let message: String = message.chars().take(MESSAGE).collect();
+        let known = before["conditions"].as_array().into_iter().flatten().find(|known| known["type"] == *kind);
+        let since = known.filter(|known| known["status"] == *is).map(|known| known["lastTransitionTime"].clone());
+        let since = since.unwrap_or_else(|| json!(format!("{now:.0}")));
+        json!({ "type": kind, "status": is, "reason": reason, "message": message, "lastTransitionTime": since })
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use nodewell_remediation::api::fence::Blocker;
+    use nodewell_remediation::{
+        api::{fence::Blocker, policy::StepSpec},
+        facts::Node,
+        policy::Policy,
+    };
 
     use super::*;
 
@@ -123,7 +190,7 @@ mod tests {
     fn nodes_are_counted_for_each_policy_and_blocked_for_the_first() {
         let snapshot = Snapshot { unreadable_policies: [("c".into(), "line 3".into())].into(), ..Snapshot::default() };
         let mut statuses = known(&snapshot);
-        let empty = PolicyStatus { problem: None, matched: 0, blocked: 0 };
+        let empty = PolicyStatus { problem: None, never: String::new(), matched: 0, blocked: 0 };
         statuses.extend([("a".to_owned(), empty.clone()), ("b".to_owned(), empty)]);
         count(
             &mut statuses,
@@ -135,9 +202,24 @@ mod tests {
     }
 
     #[test]
+    fn a_mistake_is_written_at_once_and_a_count_when_it_is_due() {
+        let status = |problem: Option<&str>, matched| PolicyStatus {
+            problem: problem.map(str::to_owned),
+            never: String::new(),
+            matched,
+            blocked: 0,
+        };
+        let before = status(None, 1);
+        assert!(is_due(None, &before, false), "a new policy is shown at once");
+        assert!(is_due(Some(&before), &status(Some("spec.when"), 1), false));
+        assert!(!is_due(Some(&before), &status(None, 2), false) && is_due(Some(&before), &status(None, 2), true));
+        assert!(!is_due(Some(&before), &before, true));
+    }
+
+    #[test]
     fn the_transition_time_changes_only_with_the_status() {
         let at = |text: &str| text.parse::<Timestamp>().unwrap();
-        let good = PolicyStatus { problem: None, matched: 1, blocked: 0 };
+        let good = PolicyStatus { problem: None, never: String::new(), matched: 1, blocked: 0 };
         let first = body(&Value::Null, &good, at("2026-01-01T00:00:00Z"));
         assert_eq!((first["conditions"][0]["status"].as_str(), &first["matched"]), (Some("True"), &json!(1)));
         assert_eq!(body(&first, &good, at("2026-01-01T01:00:00Z")), first, "nothing to write");
@@ -149,5 +231,26 @@ mod tests {
             (condition["status"].as_str(), condition["message"].as_str()),
             (Some("False"), Some("spec.when: line 1"))
         );
+    }
+
+    #[test]
+    fn a_policy_that_can_never_act_says_why() {
+        let mut policy = Policy { name: "p".into(), ..Policy::default() };
+        policy.steps = vec![StepSpec { cordon: Some(Default::default()), ..StepSpec::default() }];
+        policy.cordon_budget.max_concurrent = Some(0);
+        let mut snapshot = Snapshot { policies: vec![policy], ..Snapshot::default() };
+        let can_act = |snapshot: &Snapshot| {
+            let body = body(&Value::Null, &known(snapshot)["p"], Timestamp::UNIX_EPOCH);
+            assert_eq!(body["conditions"][0]["status"], "True", "it can be read");
+            let condition = &body["conditions"][1];
+            assert_eq!(condition["type"], "CanAct");
+            ["status", "reason", "message"].map(|field| condition[field].as_str().unwrap().to_owned())
+        };
+        assert_eq!(can_act(&snapshot)[0], "True", "no node is known yet");
+        snapshot.nodes.insert("n".into(), Node { name: "n".into(), ..Node::default() });
+        let message = "spec.cordonBudget.maxConcurrent: 0; never begun: cordon";
+        assert_eq!(can_act(&snapshot), ["False", "NeverActs", message]);
+        snapshot.policies[0].cordon_budget.max_concurrent = Some(1);
+        assert_eq!(can_act(&snapshot)[0], "True");
     }
 }

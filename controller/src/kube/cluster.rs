@@ -17,7 +17,7 @@ use nodewell_remediation::{
 };
 
 use super::{
-    claims, convert, events, fences, leases, nodes, pods, reach, switch,
+    claims, convert, ended, events, fences, leases, nodes, pods, reach, switch,
     wire::{Wire, escaped},
 };
 
@@ -35,6 +35,8 @@ pub struct KubeSettings {
     pub claims: Option<String>,
     /// Any of these files stops everything.
     pub pause_files: Vec<PathBuf>,
+    /// For how long a copy of a record that ended is kept; zero: none is made.
+    pub keep_ended: Duration,
     /// The longest a request may take; see [`KubeSettings::REQUEST_TIMEOUT`].
     pub request_timeout: Duration,
 }
@@ -186,6 +188,9 @@ impl Records for KubeCluster {
     }
 
     async fn close(&self, fence: &NodeFence) -> Result<(), ApiError> {
+        if !self.settings.keep_ended.is_zero() {
+            ended::keep(&self.wire, fence).await;
+        }
         fences::close(&self.wire, fence).await
     }
 }

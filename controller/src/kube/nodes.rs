@@ -2,7 +2,7 @@
 
 use nodewell_reconcile::{api_error::ApiError, cluster::ReleaseMark};
 use nodewell_remediation::{
-    api::{CORDONED_BY, STORAGE_RELEASED},
+    api::{CORDONED_BY, SKIP_REMEDIATION, STORAGE_RELEASED},
     facts::{Node, Taint},
 };
 use serde::de::DeserializeOwned;
@@ -162,10 +162,11 @@ pub(super) async fn cordon_seen<T: DeserializeOwned>(wire: &Wire, seen: &Node, b
     wire.merge(&path(&seen.name), &patch).await
 }
 
-/// Schedulable again, if the cordon is ours; our mark goes in any case.
+/// Schedulable again, if the cordon is ours; our mark goes in any case. Of a node that a person has skipped both stay: a
+/// cordon beside ours leaves no trace, and the annotation is how a person asks for one.
 pub(super) fn uncordoned(node: &Value, by: &str) -> Change {
     let without_mark = || json!({ "metadata": { "annotations": { CORDONED_BY: null } } });
-    if mark(node) != Some(by) {
+    if mark(node) != Some(by) || !node["metadata"]["annotations"][SKIP_REMEDIATION].is_null() {
         return Change::NotOurs;
     }
     if !is_cordoned(node) {
@@ -299,6 +300,16 @@ mod tests {
         assert_eq!(cordoned(&theirs, "p"), Change::NotOurs);
         let without_mark = json!({ "metadata": { "annotations": { CORDONED_BY: null } } });
         assert_eq!(uncordoned(&theirs, "p"), Change::Disown(without_mark));
+    }
+
+    /// The annotation may come between the decision and the act.
+    #[test]
+    fn a_node_that_a_person_skips_stays_cordoned_with_our_mark() {
+        let mut skipped = cordoned_node(Some("p"), FIELD_MANAGER);
+        skipped["metadata"]["annotations"][SKIP_REMEDIATION] = json!("rack 4 is rewired");
+        assert_eq!(uncordoned(&skipped, "p"), Change::NotOurs);
+        skipped["metadata"]["annotations"].as_object_mut().unwrap().remove(SKIP_REMEDIATION);
+        assert!(matches!(uncordoned(&skipped, "p"), Change::Patch(patch) if patch["spec"]["unschedulable"].is_null()));
     }
 
     #[test]

@@ -91,6 +91,7 @@ async fn claim(wire: &Wire, namespace: &str, name: &str) -> VolumeClaim {
         one_node_only: (!modes.is_empty()).then(|| modes.iter().all(single)),
         storage_class: spec.storage_class_name,
         driver,
+        volume: spec.volume_name,
         ..unknown
     }
 }

@@ -29,11 +29,19 @@ const UNCONFIRMED_TIMEOUT: Duration = Duration::from_secs(4);
 /// that a blind controller knows it before any node's Lease looks stale.
 const ASK_IDLE_AFTER: Duration = Duration::from_secs(5);
 
+/// What the unit passes in for a file that is not there (`SetCredential=`).
+const ABSENT: &str = "absent";
+
 /// Why there is no way to the API server.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     #[error("{path}: cannot be read as a kubeconfig: {source}; name another by `kubeconfig` or --kubeconfig")]
     Kubeconfig { path: String, source: kube::config::KubeconfigError },
+    #[error(
+        "/etc/nodewell/controller.kubeconfig is not there, so there is no way to the API server; write it as in \
+         docs/remediation.md (First steps), then: systemctl restart nodewell-controller"
+    )]
+    Absent,
     #[error("no kubeconfig was named and none is found: {0}; name one by `kubeconfig` or --kubeconfig")]
     Infer(#[from] kube::config::InferConfigError),
     #[error("the kubeconfig's credentials cannot be used: {0}")]
@@ -87,6 +95,9 @@ fn unanswered(server: &str, error: &legacy::Error) -> String {
 
 async fn of_file(path: &Path) -> Result<Config, ConnectError> {
     let failed = |source| ConnectError::Kubeconfig { path: path.display().to_string(), source };
+    if std::fs::read_to_string(path).is_ok_and(|text| text.trim() == ABSENT) {
+        return Err(ConnectError::Absent);
+    }
     let read = Kubeconfig::read_from(path).map_err(failed)?;
     Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await.map_err(failed)
 }
@@ -100,4 +111,26 @@ fn tcp() -> HttpConnector {
     connector.set_keepalive_interval(Some(UNCONFIRMED_TIMEOUT));
     connector.set_tcp_user_timeout(Some(UNCONFIRMED_TIMEOUT));
     connector
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_unit_without_a_kubeconfig_says_which_file_and_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("kubeconfig");
+        std::fs::write(&file, ABSENT).unwrap();
+        let error = of_file(&file).await.unwrap_err();
+        assert!(matches!(error, ConnectError::Absent));
+        for part in ["/etc/nodewell/controller.kubeconfig is not there", "systemctl restart nodewell-controller"] {
+            assert!(error.to_string().contains(part), "{error}");
+        }
+        let unit = include_str!("../../../systemd/nodewell-controller.service");
+        assert!(unit.contains(&format!("\nSetCredential=kubeconfig:{ABSENT}\n")), "the unit passes in another text");
+        assert!(!unit.contains("\nConditionPathExists="), "a condition that is not met is silent");
+        std::fs::write(&file, "").unwrap();
+        assert!(!matches!(of_file(&file).await, Err(ConnectError::Absent)));
+    }
 }

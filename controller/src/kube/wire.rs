@@ -9,6 +9,7 @@ use hyper::{
 };
 use kube::{Client, client::Body};
 use nodewell_reconcile::api_error::ApiError;
+use nodewell_remediation::api::{GROUP, VERSION};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -102,7 +103,8 @@ impl Wire {
         let mut next = String::new();
         for _ in 0..PAGES {
             let page = format!("{path}?limit={PAGE}{query}{next}");
-            let listed: Listed<T> = parsed(&self.send(Method::GET, &page, None).await?)?;
+            let answer = self.send(Method::GET, &page, None).await.map_err(|error| without_kind(path, error))?;
+            let listed: Listed<T> = parsed(&answer)?;
             let version = listed.metadata.resource_version;
             listed.items.into_iter().for_each(|item| each(&version, item));
             if listed.metadata.next.is_empty() {
@@ -214,6 +216,17 @@ async fn read(response: Response<Body>) -> Result<Vec<u8>, ApiError> {
     Err(judge(ErrorResponse { code: status.as_u16(), retry_after, body: &body }))
 }
 
+/// A list is there as soon as its kind is, with nothing in it. Ours are made by a person.
+fn without_kind(path: &str, error: ApiError) -> ApiError {
+    let ours = path.strip_prefix(&format!("/apis/{GROUP}/{VERSION}/")).filter(|_| error == ApiError::NotFound);
+    let Some(kind) = ours else { return error };
+    let message = format!(
+        "the API server has no {kind}.{GROUP}: its definition was not applied; run \
+         `kubectl apply -f /usr/share/nodewell-controller/crds/`"
+    );
+    ApiError::Refused { code: 404, message }
+}
+
 /// What cannot be read is no answer, whatever it was an answer to.
 fn parsed<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
     serde_json::from_slice(body).map_err(|error| ApiError::NoAnswer(format!("the answer cannot be read: {error}")))
@@ -248,6 +261,17 @@ pub fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_kind_that_is_not_there_is_named_with_what_to_do() {
+        let error = without_kind("/apis/nodewell.dev/v1alpha1/remediationpolicies", ApiError::NotFound).to_string();
+        for part in ["no remediationpolicies.nodewell.dev", "kubectl apply -f /usr/share/nodewell-controller/crds/"] {
+            assert!(error.contains(part), "{error}");
+        }
+        assert_eq!(without_kind("/api/v1/nodes", ApiError::NotFound), ApiError::NotFound);
+        let busy = ApiError::Refused { code: 429, message: "busy".into() };
+        assert_eq!(without_kind("/apis/nodewell.dev/v1alpha1/nodefences", busy.clone()), busy);
+    }
 
     #[test]
     fn what_stands_in_a_query_is_escaped() {

@@ -8,8 +8,9 @@ use nodewell_remediation::{node_report::NodeReport, reaper, snapshot::Snapshot};
 use super::{
     Shown, agents, done, fenceable,
     page::{Kind, Page},
+    stranded,
 };
-use crate::{kdump, kube::Asked};
+use crate::{audit::Counts as AuditCounts, kdump, kube::Asked};
 
 /// Blockers that mean a storm.
 const STORM: [&str; 2] = ["Storm", "StormCooldown"];
@@ -24,11 +25,13 @@ pub(super) fn text(shown: &Shown) -> String {
     });
     cache(&mut page, shown);
     let node_reports = shown.cache.node_reports();
+    shown.cache.with(|snapshot| stranded::show(&mut page, snapshot, &node_reports, shown.clock.moment()));
     blockers(&mut page, &node_reports);
     let leads = shown.cache.with(|snapshot| snapshot.epoch > 0) && !shown.dry_run;
     let tally = shown.tally.snapshot();
     agents::done(&mut page, &tally, leads);
     crash_dumps(&mut page, tally.dumps);
+    audit(&mut page, tally.audit.as_deref());
     done::show(&mut page, &shown.cache);
     requests(&mut page, shown);
     if shown.node_reaper {
@@ -42,6 +45,14 @@ fn cache(page: &mut Page, shown: &Shown) {
     page.metric("nodewell_controller_cache_resets_total", Kind::Counter, HELP);
     for (source, count) in shown.cache.resets() {
         page.sample(&[("source", source)], count);
+    }
+}
+
+fn audit(page: &mut Page, counts: Option<&AuditCounts>) {
+    const HELP: &str = "Lines of the audit by what became of them in its file; the journal has them as well.";
+    page.metric("nodewell_controller_audit_lines_total", Kind::Counter, HELP);
+    if let Some(counts) = counts {
+        page.sample(&[("outcome", "written")], counts.written()).sample(&[("outcome", "lost")], counts.lost());
     }
 }
 

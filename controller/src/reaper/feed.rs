@@ -58,6 +58,9 @@ impl Feed for Feeding {
     fn remove_lease(&self, kind: LeaseKind, node: &str) {
         self.cache.remove_lease(kind, node);
     }
+    fn announce_shutdown(&self, node: &str, boot_id: &str) {
+        self.cache.announce_shutdown(node, boot_id);
+    }
     fn apply_fence(&self, fence: NodeFence) {
         self.cache.apply_fence(fence);
     }

@@ -7,14 +7,17 @@ use k8s_openapi::api::{
     core::v1::{Event, Node},
 };
 use nodewell_reconcile::{clock::Clock, cluster::LeaseKind};
-use nodewell_remediation::api::{fence::NodeFence, policy::RemediationPolicy};
+use nodewell_remediation::{
+    api::{SHUTDOWN, fence::NodeFence},
+    policy,
+};
 use serde_json::Value;
 use tokio::sync::watch;
 
 use super::Sink;
 use crate::{
     feed::{Feed, Source},
-    kube::{FIELD_MANAGER, convert},
+    kube::{FIELD_MANAGER, convert, ended::is_ended},
 };
 
 pub(super) struct Nodes<F> {
@@ -81,6 +84,10 @@ impl<F: Feed> Sink for Leases<F> {
 
     fn apply(&mut self, raw: Lease, listed: bool) -> Option<String> {
         let name = raw.metadata.name.clone().filter(|name| !self.is_own(name))?;
+        let ending = raw.metadata.annotations.as_ref().and_then(|annotations| annotations.get(SHUTDOWN));
+        if let Some(boot_id) = ending.filter(|_| self.kind == LeaseKind::Agent) {
+            self.feed.announce_shutdown(&name, boot_id);
+        }
         let lease = convert::lease_view(raw, self.clock.moment());
         if listed {
             self.feed.list_lease(self.kind, &name, lease);
@@ -119,6 +126,9 @@ impl<F: Feed> Sink for Fences<F> {
     }
 
     fn apply(&mut self, raw: Value, listed: bool) -> Option<String> {
+        if is_ended(&raw) {
+            return None;
+        }
         let name = name(&raw);
         match serde_json::from_value::<NodeFence>(raw) {
             Ok(fence) => {
@@ -135,6 +145,9 @@ impl<F: Feed> Sink for Fences<F> {
     }
 
     fn remove(&mut self, raw: Value) {
+        if is_ended(&raw) {
+            return;
+        }
         let name = name(&raw);
         self.unreadable.remove(&name);
         self.feed.remove_fence(&name, raw["metadata"]["uid"].as_str().unwrap_or_default());
@@ -179,7 +192,7 @@ impl<F: Feed> Sink for Policies<F> {
         // Too many Events do no harm; a predicate that misses them would.
         let asks = raw["spec"]["when"].as_str().is_some_and(|when| when.contains("event"));
         self.asks_events.insert(name.clone(), asks);
-        match serde_json::from_value::<RemediationPolicy>(raw) {
+        match policy::read(&raw) {
             Ok(policy) => self.feed.apply_policy(&policy),
             Err(error) => self.feed.apply_unreadable_policy(&name, error.to_string()),
         }

@@ -61,3 +61,26 @@ async fn a_server_that_forgets_at_once_is_not_listed_all_the_time() {
     let (opened, _) = after_two_seconds("{\"type\":\"ERROR\",\"object\":{\"code\":410}}\n").await;
     assert!((2..=5).contains(&opened), "{opened}");
 }
+
+/// Since when nodes are known to shut down, by the annotation of a Lease of this kind.
+fn shutdowns(kind: LeaseKind, boot_id: &str) -> usize {
+    let clock = Clock::counted(Timestamp::UNIX_EPOCH);
+    let cache = Cache::new(clock, Limits::default());
+    let node = serde_json::json!({
+        "metadata": { "name": "n1", "uid": "u" }, "status": { "nodeInfo": {
+            "bootID": "boot-1", "machineID": "", "systemUUID": "", "kernelVersion": "", "osImage": "",
+            "containerRuntimeVersion": "", "kubeletVersion": "", "kubeProxyVersion": "", "operatingSystem": "",
+            "architecture": "" } } });
+    Nodes::new(cache.clone(), clock).apply(serde_json::from_value(node).unwrap(), true);
+    let lease = serde_json::json!({
+        "metadata": { "name": "n1", "annotations": { "nodewell.dev/shutdown": boot_id } }, "spec": {} });
+    Leases::new(cache.clone(), clock, kind).apply(serde_json::from_value(lease).unwrap(), false);
+    cache.with(|snapshot| snapshot.shutdowns.len())
+}
+
+#[test]
+fn an_agent_announces_the_end_of_the_boot_that_its_lease_names() {
+    assert_eq!(shutdowns(LeaseKind::Agent, "boot-1"), 1);
+    assert_eq!(shutdowns(LeaseKind::Agent, "boot-0"), 0, "of a boot before");
+    assert_eq!(shutdowns(LeaseKind::Kubelet, "boot-1"), 0, "it is the agent's to write");
+}

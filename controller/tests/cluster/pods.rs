@@ -96,6 +96,7 @@ async fn pods_of_a_node_come_with_their_claims(server: Arc<Server>) {
         storage_class: Some("fast".into()),
         driver: Some("disks.example.com".into()),
         one_node_only: Some(true),
+        ..VolumeClaim::default()
     };
     let unknown = VolumeClaim { name: "nobodys".into(), ..VolumeClaim::default() };
     assert_eq!(pods[0].volumes[..2], [Volume::Claim(known), Volume::Claim(unknown)]);

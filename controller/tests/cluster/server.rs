@@ -208,6 +208,7 @@ pub(crate) fn settings() -> KubeSettings {
         lease: "nodewell-controller".into(),
         claims: Some("medik8s-leases".into()),
         pause_files: Vec::new(),
+        keep_ended: Duration::from_secs(24 * 3600),
         request_timeout: Duration::from_secs(10),
     }
 }

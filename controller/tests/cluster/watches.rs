@@ -56,6 +56,9 @@ impl Feed for Seen {
     fn remove_lease(&self, kind: LeaseKind, node: &str) {
         self.note(format!("lease {kind:?} {node} gone"));
     }
+    fn announce_shutdown(&self, node: &str, boot_id: &str) {
+        self.note(format!("shutdown of {node} in {boot_id}"));
+    }
     fn apply_fence(&self, fence: NodeFence) {
         self.note(format!("fence {} {:?}", fence.metadata.name, fence.status.phase));
     }

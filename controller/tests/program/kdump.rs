@@ -15,6 +15,7 @@ use std::{
 
 use jiff::Timestamp;
 use nodewell_controller::{
+    clock,
     kdump::{Listener, listen},
     metrics,
     tally::Tally,
@@ -272,6 +273,7 @@ async fn what_is_no_message_of_a_node_delays_nothing_and_is_counted() {
         cache: judge.cache.clone(),
         requests: Arc::default(),
         tally: Arc::clone(&hears.tally),
+        clock: Clock::system(clock::slept),
         dry_run: false,
         node_reaper: false,
     };

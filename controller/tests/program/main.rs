@@ -9,3 +9,4 @@ mod observed;
 mod plugins;
 mod roles;
 mod safety;
+mod webhook;

@@ -98,9 +98,17 @@ fn peoples_roles_are_no_wider_than_their_names() {
     let of = |name: &str| rules_of(&all, "ClusterRole", name);
     let [operator, fencer, author] = ["nodewell:operator", "nodewell:fencer", "nodewell:policy-author"].map(of);
     assert!(may(&operator, "patch", "nodefences") && !may(&operator, "delete", "nodefences"));
-    assert!(!may(&operator, "retry", "nodefences") && may(&fencer, "retry", "nodefences"));
+    for verb in ["retry", "release"] {
+        assert!(!may(&operator, verb, "nodefences") && may(&fencer, verb, "nodefences"), "{verb}");
+    }
     assert!(may(&fencer, "delete", "nodefences") && !may(&fencer, "patch", "remediationpolicies"));
     assert!(may(&author, "create", "remediationpolicies") && !may(&author, "patch", "nodefences"));
+    let manual = of("nodewell:manual-fencer");
+    assert!(may(&manual, "create", "nodefences") && may(&manual, "get", "nodes"));
+    for verb in ["patch", "update", "delete", "retry", "open"] {
+        assert!(!may(&manual, verb, "nodefences") && !may(&manual, verb, "nodes"), "{verb}");
+    }
+    assert!(may(&of("nodewell:controller"), "open", "nodefences"), "the admission policy asks for it");
     for (name, deletes) in [("nodewell:operator", false), ("nodewell:fencer", true)] {
         let rules = rules_of(&all, "Role", name);
         assert!(

@@ -68,6 +68,8 @@ pub enum Person {
     DeletesNode,
     RecreatesNode,
     AsksAgain,
+    /// Gives a machine back that was left off.
+    Releases,
 }
 
 const PERSONS: [Person; 12] = [

@@ -2,7 +2,8 @@
 //!
 //! | invariant | asked where |
 //! |---|---|
-//! | I1 budgets, I4 nodes that live, I6 the order of acts and questions, I7 cycles, I8 control plane, I9 storms | [`acts`], when an agent begins |
+//! | I1 budgets, I4 nodes that live, I6 the order of acts and questions, I8 control plane, I9 storms | [`acts`], when an agent begins |
+//! | I7 power cycles | [`cycles`], when an agent begins, of what machines really did |
 //! | I1 pods in a window | [`rate`], when a pod goes by our doing |
 //! | I2 power before pods | [`taint`], of the out-of-service taint, which is the release; [`pods`], of each deletion, and of what the garbage collector deletes for us |
 //! | I13 the right pods, I14 drains | [`pods`]; I13 also in [`taint`] |
@@ -11,7 +12,7 @@
 //! | I9 cooldown | [`storm`] |
 //! | I10 what is missing, I16 what cannot be read | [`monotone`], beside real decisions; I16 also in [`acts`] and [`taint`] |
 //! | I11 stop, skip, abort, pause | [`acts`], [`pods`], [`records`], [`taint`] |
-//! | I15 dry run | every write |
+//! | I15 dry run | every write; the controller's own status and ConfigMaps, which a dry run may write, are not played |
 //! | I18 edges | [`records`] |
 //! | I20 clocks | half of the seeds have skewed ones; the same seed with and without has to do the same (`tests/sim.rs`) |
 //! | I21 BMCs that were found to lie | [`liars`], every second, and when an agent begins or is to |
@@ -25,6 +26,7 @@
 //! `tests/redfish.rs` there with real agents and BMCs.
 
 mod acts;
+mod cycles;
 mod excuse;
 mod liars;
 pub mod monotone;
@@ -40,7 +42,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use nodewell_remediation::time::Moment;
 
-use self::{liars::Shown, rate::Gone, storm::Storm};
+use self::{cycles::Powered, liars::Shown, rate::Gone, storm::Storm};
 
 /// What the oracles remember, and what they found.
 #[derive(Debug, Default)]
@@ -64,8 +66,9 @@ pub struct Oracle {
     newest: BTreeMap<String, u64>,
     /// Nodes that we began to turn off and that have not come back: their boots, and when we began.
     pub down: BTreeMap<String, (u64, Moment)>,
-    /// When each node was turned off by us.
+    /// When a BMC took an order of ours to turn each node off.
     pub cycles: BTreeMap<String, Vec<Moment>>,
+    powered: BTreeMap<String, Powered>,
     /// Nodes whose power was read since the last `off`, and since the last `on`.
     pub read: BTreeSet<String>,
     pub read_on: BTreeSet<String>,

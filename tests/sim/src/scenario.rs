@@ -5,6 +5,8 @@ mod policy;
 
 use std::time::Duration;
 
+use nodewell_remediation::api::policy::OffUntil;
+
 pub use self::{mutation::Mutation, policy::POLICY};
 use crate::{faults::Fault, random::Random};
 
@@ -46,6 +48,10 @@ pub struct Scenario {
     pub forces: bool,
     /// Machines stay off after their pods were released.
     pub leave_off: bool,
+    /// Power cycles of one node that the policy allows.
+    pub most_cycles: usize,
+    /// What gives a machine back that was left off at that limit.
+    pub off_until: OffUntil,
     /// Reaps come also after drains that failed.
     pub even_if_drain_failed: bool,
     /// The policy has the default budgets, which are the narrowest.
@@ -130,6 +136,8 @@ impl Scenario {
             fences_control_plane: theme == Theme::ControlPlane && random.chance(700),
             forces: theme == Theme::Drains && random.chance(300),
             leave_off: theme == Theme::People && random.chance(300),
+            most_cycles: MOST_CYCLES,
+            off_until: off_until(seed),
             even_if_drain_failed: random.chance(500),
             narrow: false,
             never_allows: theme == Theme::Drains && random.chance(500),
@@ -187,6 +195,10 @@ fn most_pods(seed: u64, kind: Kind) -> Option<usize> {
     let mut random = Random::new(seed ^ 0x90D5);
     let small = matches!(kind, Kind::Mixed | Kind::Wild) && random.chance(400);
     small.then(|| usize::try_from(random.between(1, 4)).unwrap_or(2))
+}
+
+fn off_until(seed: u64) -> OffUntil {
+    if Random::new(seed ^ 0x0FF0).chance(500) { OffUntil::HealthyBoot } else { OffUntil::Released }
 }
 
 /// In half of the seeds the clocks agree; else they are up to ten minutes apart, either way.

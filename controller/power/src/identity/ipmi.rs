@@ -44,7 +44,22 @@ pub(super) async fn guid(options: &Options, agent: &str, runner: &Runner) -> Res
         return Ok(report.stdout);
     }
     let output = scrub(&format!("{}\n{}", report.stdout, report.stderr), report.cut, &options.secrets);
-    Err(format!("ipmitool does not bring the BMC's GUID ({:?}): {output}", report.ending))
+    let advice = advice(&output);
+    Err(format!("ipmitool does not bring the BMC's GUID ({:?}): {output}{advice}", report.ending))
+}
+
+/// What the tool says of an account that the BMC does not take: never that the password is wrong.
+fn advice(output: &str) -> &'static str {
+    const REFUSED: [&str; 6] =
+        ["RAKP 2", "RAKP 4", "HMAC is invalid", "nvalid user name", "unauthorized name", "ctivate Session"];
+    const NO_SESSION: &str = "Unable to establish";
+    if REFUSED.iter().any(|part| output.contains(part)) {
+        "; the BMC does not take the account: look at username, and at the password in the method's Secret"
+    } else if output.contains(NO_SESSION) {
+        "; the BMC is not reached, or its password was changed: look at the password in the method's Secret"
+    } else {
+        ""
+    }
 }
 
 fn arguments(options: &Options, agent: &str) -> Result<Vec<String>, String> {
@@ -67,4 +82,24 @@ fn arguments(options: &Options, agent: &str) -> Result<Vec<String>, String> {
     }
     arguments.extend(GET_SYSTEM_GUID);
     Ok(arguments.into_iter().map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::advice;
+
+    #[test]
+    fn an_account_that_is_refused_leads_to_the_secret() {
+        for refused in [
+            "Error: RAKP 2 HMAC is invalid",
+            "RAKP 2 message indicates an error : unauthorized name",
+            "Invalid user name",
+            "Activate Session command failed",
+        ] {
+            assert!(advice(refused).contains("the password in the method's Secret"), "{refused}");
+        }
+        let unclear = advice("Error: Unable to establish IPMI v2 / RMCP+ session");
+        assert!(unclear.contains("is not reached, or its password was changed"), "{unclear}");
+        assert_eq!(advice("Unable to send RAW command (netfn=0x6 cmd=0x37)"), "");
+    }
 }

@@ -38,6 +38,12 @@ impl Cache {
         self.notify_if(is_news);
     }
 
+    /// The agent of this node reports that this boot is about to end, in an orderly way.
+    pub fn announce_shutdown(&self, node: &str, boot_id: &str) {
+        let now = self.clock.moment();
+        self.lock().shutdowns.announce(node, boot_id, now);
+    }
+
     /// What other remediators' Leases hold now.
     pub fn set_peer_leases(&self, leases: PeerLeases) {
         let mut state = self.lock();

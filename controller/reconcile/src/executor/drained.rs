@@ -36,7 +36,7 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
             Ok(Done::Drain(report)) => !report.done,
             Err(Failed::Gone(_) | Failed::NotBegun(_)) => false,
             Err(Failed::Refused(_) | Failed::InDoubt(_) | Failed::Timeout(_)) => true,
-            Ok(Done::Yes | Done::NotOurs | Done::Off(_) | Done::Power(_) | Done::Released(_)) => true,
+            Ok(Done::Yes | Done::NotOurs | Done::Off(_) | Done::Booted | Done::Power(_) | Done::Released(_)) => true,
         };
         self.cache.count(by, |counts| counts.drains_failed += u64::from(left));
         outcome

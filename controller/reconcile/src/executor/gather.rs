@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use super::{Ended, Executor, Running};
 use crate::{cluster::Cluster, power::Power};
 
-/// Pods and attachments are read again after so long, while a decision wants them.
+/// Pods are read again after so long, while a decision wants them.
 const PODS: Duration = Duration::from_secs(2);
 /// Methods and identity change when people change them.
 const METHODS: Duration = Duration::from_secs(30);
@@ -82,7 +82,7 @@ impl<C: Cluster, P: Power> Running<'_, C, P> {
 
 fn questions(request: &GatherRequest) -> impl Iterator<Item = (Question, Duration)> {
     let pods = request.pods.then_some((Question::Pods, PODS));
-    let attachments = request.attachments.then_some((Question::Attachments, PODS));
+    let attachments = request.attachments.map(|age| (Question::Attachments, age));
     let methods = request.methods.then_some((Question::Methods, METHODS));
     let power = request.power.map(|age| (Question::Power, age.max(POWER)));
     [pods, attachments, methods, power].into_iter().flatten()
@@ -90,7 +90,16 @@ fn questions(request: &GatherRequest) -> impl Iterator<Item = (Question, Duratio
 
 fn claims_matter(snapshot: &Snapshot, name: &str) -> bool {
     let of_record = snapshot.fences.get(name).is_some_and(|fence| fence.status.storage_only.is_some());
-    of_record || cuts_storage(snapshot.gathered.get(name).and_then(|gathered| gathered.methods.as_ref()))
+    of_record
+        || are_volumes_left(snapshot, name)
+        || cuts_storage(snapshot.gathered.get(name).and_then(|gathered| gathered.methods.as_ref()))
+}
+
+/// Volumes are attached after a release: whether they are of pods that were not released is known by their claims.
+fn are_volumes_left(snapshot: &Snapshot, name: &str) -> bool {
+    let is_released = snapshot.fences.get(name).is_some_and(|fence| fence.status.out_of_service);
+    let attachments = snapshot.gathered.get(name).and_then(|gathered| gathered.attachments.as_ref());
+    is_released && attachments.is_some_and(|(_, all)| !all.is_empty())
 }
 
 fn cuts_storage<E>(methods: Option<&Result<FencePlan, E>>) -> bool {
@@ -121,8 +130,8 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         }
     }
 
-    /// What their claims are takes many requests, and matters only where the node is cut off one storage. If that
-    /// became so while they were read, they are read again: a pod whose claims are unknown would be passed over.
+    /// What their claims are takes many requests, and matters only where the node is cut off one storage, or where volumes
+    /// stay attached. If that became so while they were read, they are read again: a pod whose claims are unknown would be passed over.
     async fn ask_pods(&self, name: &str) {
         let at = self.clock.moment();
         let matter = || self.cache.with(|snapshot| claims_matter(snapshot, name));
@@ -193,7 +202,7 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
 
 #[cfg(test)]
 mod tests {
-    use nodewell_remediation::{api::fence::NodeFence, snapshot::Gathered};
+    use nodewell_remediation::{api::fence::NodeFence, facts::Attachment, snapshot::Gathered};
 
     use super::*;
 
@@ -213,7 +222,16 @@ mod tests {
         let mut fence =
             NodeFence { metadata: Default::default(), spec: Default::default(), status: Default::default() };
         fence.status.storage_only = Some("ceph".into());
+        snapshot.fences.insert("n".into(), fence.clone());
+        assert!(claims_matter(&snapshot, "n"));
+        // And where volumes are left after a release, to know whose they are.
+        (fence.status.storage_only, fence.status.out_of_service) = (None, true);
         snapshot.fences.insert("n".into(), fence);
+        let left = Attachment { name: "a".into(), node: "n".into(), volume: "pv".into(), attached: true };
+        let attachments = |all| Gathered { attachments: Some((Moment::default(), all)), ..Gathered::default() };
+        snapshot.gathered.insert("n".into(), attachments(Vec::new()));
+        assert!(!claims_matter(&snapshot, "n"));
+        snapshot.gathered.insert("n".into(), attachments(vec![left]));
         assert!(claims_matter(&snapshot, "n"));
     }
 }

@@ -11,7 +11,7 @@ use nodewell_remediation::{
 use tokio::time::sleep;
 
 use super::Executor;
-use crate::{api_error::ApiError, cluster::Cluster, lease_deadline::LeaseDeadline, power::Power};
+use crate::{api_error::ApiError, audit::Audited, cluster::Cluster, lease_deadline::LeaseDeadline, power::Power};
 
 /// Between two reads of one BMC: a reading that was cached is not two readings.
 pub(super) const BETWEEN_READS: Duration = Duration::from_secs(1);
@@ -28,7 +28,13 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
 
     async fn operate(&self, fence: &NodeFence, op: &Op, lease_deadline: &LeaseDeadline) -> Vec<NodeEvent> {
         let begun = self.clock.moment();
+        if let Op::Irreversible(op) = op {
+            self.audit(fence, Audited::begins(op));
+        }
         let outcome = self.perform(fence, op, lease_deadline).await;
+        if let Op::Irreversible(op) = op {
+            self.audit(fence, Audited::ends(op, &outcome));
+        }
         self.cache.stepped(op, &outcome, self.clock.moment().since(begun));
         tracing::info!(node = fence.spec.node_name, epoch = lease_deadline.epoch, ?op, ?outcome, "operation");
         self.look_at_node(fence, op).await;
@@ -48,7 +54,7 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         }
     }
 
-    async fn perform(&self, fence: &NodeFence, op: &Op, lease_deadline: &LeaseDeadline) -> Outcome {
+    pub(super) async fn perform(&self, fence: &NodeFence, op: &Op, lease_deadline: &LeaseDeadline) -> Outcome {
         match op {
             Op::Reversible(op) => self.reversible(fence, op, lease_deadline).await,
             Op::Irreversible(op) => self.irreversible(fence, op, lease_deadline).await,

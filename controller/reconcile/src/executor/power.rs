@@ -1,9 +1,12 @@
-//! Power off: what the agents report is only a claim; two reads are the proof.
+//! Power off: what the agents report is only a claim; two reads are the proof, or another boot of the machine.
+
+use std::time::Duration;
 
 use nodewell_remediation::{
     action::{Done, Failed, Outcome},
     api::fence::{Confirmation, NodeFence},
     facts::Node,
+    fence::NewBoot,
     snapshot::PowerState,
 };
 use tokio::time::sleep;
@@ -13,9 +16,34 @@ use crate::{cluster::Cluster, lease_deadline::LeaseDeadline, power::Power};
 
 /// Reads that have to return Off, one right after the other.
 const PROOF: u32 = 2;
+/// Between two looks at what the watch saw of the Node.
+const LOOK: Duration = Duration::from_millis(500);
 
 impl<C: Cluster, P: Power> Executor<'_, C, P> {
+    /// A machine whose power comes back by itself is not waited for until it is off, nor cut off once more by an agent that
+    /// tries for long.
     pub(super) async fn power_off(&self, fence: &NodeFence, node: &Node, lease_deadline: &LeaseDeadline) -> Outcome {
+        tokio::select! {
+            biased;
+            outcome = self.cut_power(fence, node, lease_deadline) => outcome,
+            () = self.boots_anew(fence) => Ok(Done::Booted),
+        }
+    }
+
+    /// Returns when another boot than the one that is to end is alive.
+    async fn boots_anew(&self, fence: &NodeFence) {
+        let name = &fence.spec.node_name;
+        let mut boot = NewBoot::watched_from(self.clock.moment());
+        let mut is_alive = || {
+            self.cache
+                .with(|snapshot| boot.is_alive(fence, snapshot.nodes.get(name), snapshot.kubelet_leases.get(name)))
+        };
+        while !is_alive() {
+            sleep(LOOK).await;
+        }
+    }
+
+    async fn cut_power(&self, fence: &NodeFence, node: &Node, lease_deadline: &LeaseDeadline) -> Outcome {
         let storage = fence.status.storage_only.as_deref();
         let by = self.power.off(node, storage, lease_deadline).await?;
         let deadline = self.clock.moment().plus(self.settings.off_within);

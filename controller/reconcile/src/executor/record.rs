@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use nodewell_remediation::{
     action::{EventDraft, NodeEvent, Op, Outcome, ReversibleOp},
-    api::fence::{NodeFence, NodeFenceSpec},
+    api::fence::{NodeFence, NodeFenceSpec, Phase},
     fence::apply_outcome,
     message::Message,
 };
 use tokio::time::sleep;
 
 use super::Executor;
-use crate::{api_error::ApiError, cluster::Records, lease_deadline::LeaseDeadline};
+use crate::{api_error::ApiError, audit::Audited, cluster::Records, lease_deadline::LeaseDeadline};
 
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
@@ -92,6 +92,9 @@ impl<C: Records, P> Executor<'_, C, P> {
     ) -> Vec<NodeEvent> {
         match answer {
             Ok(stored) => {
+                let name = &intended.metadata.name;
+                let before = self.cache.with(|snapshot| snapshot.fences.get(name).map(|known| known.status.phase));
+                self.audit_phase(before, &stored, &why);
                 self.cache.stored(&stored);
                 self.cache.apply_fence(stored);
                 vec![node_event(intended, why)]
@@ -120,6 +123,7 @@ impl<C: Records, P> Executor<'_, C, P> {
                         Vec::new()
                     }
                     None => {
+                        self.audit(&fence, Audited::ended(&why));
                         self.cache.remove_fence(&fence.metadata.name, &fence.metadata.uid);
                         vec![node_event(&fence, why)]
                     }
@@ -163,6 +167,7 @@ impl<C: Records, P> Executor<'_, C, P> {
             let (next, event) = apply_outcome(&base, op, outcome, lease_deadline.epoch, now);
             match self.save_once(&base, &next).await {
                 Stored::Next(stored) => {
+                    self.audit_phase(Some(fence.status.phase), &stored, &event);
                     self.cache.stored(&stored);
                     self.cache.apply_fence(stored);
                     return vec![node_event(fence, event)];
@@ -197,6 +202,13 @@ impl<C: Records, P> Executor<'_, C, P> {
             Some(Some(stored)) if stored.status == next.status => Stored::Next(stored),
             Some(Some(stored)) if stored.status == base.status => Stored::Base(stored),
             Some(_) => Stored::Other,
+        }
+    }
+
+    /// A record that is written in its phase is no change of it.
+    fn audit_phase(&self, before: Option<Phase>, stored: &NodeFence, why: &EventDraft) {
+        if before != Some(stored.status.phase) {
+            self.audit(stored, Audited::phase(before, stored.status.phase, why));
         }
     }
 

@@ -1,6 +1,7 @@
 //! One Lease and several who want it, on a paused clock.
 
 mod restored;
+mod succession;
 
 use std::{cell::RefCell, rc::Rc};
 

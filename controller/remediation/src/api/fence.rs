@@ -92,10 +92,16 @@ pub struct NodeFenceStatus {
     pub off: Option<Confirmation>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drain: Option<DrainReport>,
+    /// In how many portions the node is drained, of which each has a window of `spec.pods` of the policy; 0 and 1: at once.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub drain_portions: u32,
     /// What the controller set on the Node and has to take back.
     pub own_changes: OwnChanges,
     /// How many pods were released so far.
     pub released: u32,
+    /// When pods were released last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub released_at: Option<Timestamp>,
     /// The Node carries the out-of-service taint since its Off was confirmed.
     pub out_of_service: bool,
     /// A release was intended, whatever came of it: storage that was cut off is not restored to the same boot. Beyond
@@ -128,6 +134,16 @@ pub struct NodeFenceStatus {
     /// The last value of annotation [`super::RETRY`] that was acted upon.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub observed_retry: String,
+    /// The limit of power cycles was reached when its power was about to be cut, or was found off: it is left off.
+    #[serde(rename = "atPowerCycleLimit")]
+    pub at_limit: bool,
+    /// A person has it given back although it is left off.
+    pub returning: bool,
+    /// The last value of annotation [`super::RELEASE`] that was acted upon, or that was there before the machine was off.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub observed_release: String,
+    /// The last of `cycles` has not come to a confirmed Off yet: another try of it is no other cycle.
+    pub cycle_begun: bool,
     /// Times of the node's power cycles by records before this one, for the limit of a window.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub earlier_cycles: Vec<Timestamp>,

@@ -42,6 +42,10 @@ pub struct RemediationPolicySpec {
     /// Nodes younger than this are left alone (5m).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_startup_grace_period: Option<DurationString>,
+    /// A node that announced its shutdown is left alone for so long (10m; 0s: not at all). It counts from the first
+    /// announcement of a boot, three times a day for one node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reboot_grace_period: Option<DurationString>,
     /// For taints and cordons; the same as `budget` unless given, without its `maxConcurrent` and `rate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cordon_budget: Option<BudgetSpec>,
@@ -50,9 +54,10 @@ pub struct RemediationPolicySpec {
     pub budget: Option<BudgetSpec>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storm: Option<StormSpec>,
-    /// Power cycles of one node in a window; past it the node is quarantined (2 in 24h).
+    /// Power cycles of one node in a window (2 in 24h). Past it a dead node is turned off once more, its pods are released,
+    /// and it is left off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub power_cycles: Option<RateSpec>,
+    pub power_cycles: Option<PowerCyclesSpec>,
     /// Pods that may be released or evicted in a window by this policy (250 in 10m).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pods: Option<RateSpec>,
@@ -255,6 +260,28 @@ pub struct TopologySpec {
 pub struct RateSpec {
     pub count: u32,
     pub window: DurationString,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PowerCyclesSpec {
+    pub count: u32,
+    pub window: DurationString,
+    /// Until when a machine that is left off at the limit stays out of service (Released).
+    #[serde(default)]
+    pub off_until: OffUntil,
+}
+
+/// What gives a machine back that was left off at the limit of its power cycles. Whichever it is: the controller does not turn
+/// it on by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum OffUntil {
+    /// A person does, by `nodewell-controller release`. A machine that another actor turned on (for a repair, or by its
+    /// firmware after a power failure) stays out of service until then.
+    #[default]
+    Released,
+    /// Its node is Ready with a new boot, or a person releases it.
+    HealthyBoot,
 }
 
 /// Too many at once have a cause outside the nodes: nothing is begun, until it has been calm for the cooldown.

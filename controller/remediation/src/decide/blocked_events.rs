@@ -9,7 +9,8 @@ use crate::{
     action::{EventDraft, NodeEvent},
     facts::Node,
     guard::reason::{
-        BUSY, CACHE_NOT_SYNCED, DRY_RUN, NOT_LEADING, OBSERVE, PAUSED, PREDICATE_ERROR, WITHIN_GRACE_PERIOD,
+        BUSY, CACHE_NOT_SYNCED, DRY_RUN, NOT_LEADING, OBSERVE, OWN_HOST, PAUSED, PREDICATE_ERROR, SHUTDOWN_ANNOUNCED,
+        WITHIN_GRACE_PERIOD,
     },
     message::{Message, MessageArgs},
     node_report::NodeReport,
@@ -24,10 +25,11 @@ const WINDOW: Duration = Duration::from_secs(60);
 
 /// With one of these nothing is reported: this controller does not lead, must not write, or does not know enough.
 const UNREPORTED: [&str; 3] = [NOT_LEADING, DRY_RUN, CACHE_NOT_SYNCED];
-/// These end by themselves in a moment.
-const TRANSIENT: [&str; 2] = [WITHIN_GRACE_PERIOD, BUSY];
+/// These end by themselves in a moment. Of its own host a leader reports no more until it is known whether another
+/// replica leads in its place.
+const TRANSIENT: [&str; 3] = [WITHIN_GRACE_PERIOD, BUSY, OWN_HOST];
 /// An operator wanted it so: nothing to warn of.
-const SET_BY_OPERATOR: [&str; 2] = [OBSERVE, PAUSED];
+const SET_BY_OPERATOR: [&str; 3] = [OBSERVE, PAUSED, SHUTDOWN_ANNOUNCED];
 
 /// What was reported of nodes without a record.
 #[derive(Debug, Clone, Default)]

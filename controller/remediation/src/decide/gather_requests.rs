@@ -17,6 +17,11 @@ const POWER_INTERVAL: Duration = Duration::from_secs(2);
 /// A node that answers.
 const POWER_INTERVAL_ANSWERING: Duration = Duration::from_secs(30);
 
+/// While the taint waits for them alone.
+const ATTACHMENTS_INTERVAL_LAST: Duration = Duration::from_secs(2);
+/// While they may only be reported.
+const ATTACHMENTS_INTERVAL: Duration = Duration::from_secs(30);
+
 pub(super) fn of(fence: &NodeFence, node: Option<&Node>, policy: &Policy) -> GatherRequest {
     if matches!(fence.status.phase, Phase::Closed | Phase::Quarantined) {
         return GatherRequest::default();
@@ -27,9 +32,18 @@ pub(super) fn of(fence: &NodeFence, node: Option<&Node>, policy: &Policy) -> Gat
     let answers = node.is_some_and(Node::is_ready) && fence.status.phase < Phase::AwaitGuards;
     GatherRequest {
         pods: moves_pods,
-        attachments: power || fence.status.phase == Phase::Recovering,
+        attachments: attachments(fence),
         methods: moves_pods,
         power: power.then_some(if answers { POWER_INTERVAL_ANSWERING } else { POWER_INTERVAL }),
         reach: power && policy.fast.is_some(),
+    }
+}
+
+/// They matter when the out-of-service taint is to go, and are looked at now and then before, once pods were released.
+fn attachments(fence: &NodeFence) -> Option<Duration> {
+    let status = &fence.status;
+    match status.phase {
+        Phase::Recovering => Some(ATTACHMENTS_INTERVAL_LAST),
+        _ => status.out_of_service.then_some(ATTACHMENTS_INTERVAL),
     }
 }

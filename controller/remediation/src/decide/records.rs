@@ -85,6 +85,7 @@ fn decide_one<'a>(pass: &mut Pass<'a>, name: &'a str, fence: &'a NodeFence, defa
     node_report.errors.extend(asked.error().map(|error| (asked.policy.name.clone(), error.to_owned())));
     if pass.input.snapshot.busy.contains(name) {
         node_report.blockers.push(Blocker::plain(BUSY));
+        charge_portions(pass, name, fence, &asked.policy);
     } else {
         let next = next(pass, &subject, &asked, entered);
         carry_out(pass, &subject, next, &mut node_report);
@@ -222,6 +223,15 @@ fn charge(pass: &mut Pass<'_>, subject: &Subject<'_>, action: &Action) {
         let counted = read.map(|(_, pods)| pods.len()).or_else(|| intended_pods(action));
         let pods = counted.unwrap_or(subject.policy.pods.count as usize);
         pass.input.history.charge_pods(policy, name, pods, now);
+    }
+}
+
+/// A drain in portions lasts for more than a window: what it moves counts for as long as it moves any.
+fn charge_portions(pass: &mut Pass<'_>, name: &str, fence: &NodeFence, policy: &Policy) {
+    if fence.status.phase == Phase::Draining && fence.status.drain_portions > 1 {
+        let read = pass.input.snapshot.gathered.get(name).and_then(|gathered| gathered.pods.as_ref());
+        let pods = read.map_or(policy.pods.count as usize, |(_, pods)| pods.len());
+        pass.input.history.charge_pods(&fence.spec.policy, name, pods, pass.input.now.moment);
     }
 }
 

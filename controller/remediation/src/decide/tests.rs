@@ -2,12 +2,16 @@
 
 mod blocked_events;
 mod events;
+mod examples;
 mod goes_on;
 mod grace_period;
 mod laws;
 mod opens;
 mod orphans;
+mod own_host;
+mod reboots;
 mod reconstruct;
+mod skipped;
 mod storms;
 mod unread;
 

@@ -5,6 +5,8 @@ use std::time::Duration;
 /// The kubelet renews this often, up to 4 % later (a quarter of [`LEASE_DURATION`]; KEP-589): one that renewed within
 /// this may be well.
 pub const RENEW_INTERVAL: Duration = Duration::from_secs(10);
+/// Two renewals of one kubelet are hardly nearer to each other.
+pub const LEAST_RENEWAL_GAP: Duration = Duration::from_secs(8);
 /// Silent for this long, the node is also asked over the network whether it can be reached.
 pub const SUSPECT_AFTER: Duration = Duration::from_secs(11);
 /// Silent for longer, the renewal is overdue: the kubelet may be gone, and a renewal that comes now is news.

@@ -128,6 +128,8 @@ pub struct VolumeClaim {
     pub driver: Option<String>,
     /// Every access mode is ReadWriteOnce or ReadWriteOncePod.
     pub one_node_only: Option<bool>,
+    /// The PersistentVolume that it is bound to.
+    pub volume: Option<String>,
 }
 
 /// A VolumeAttachment.

@@ -17,10 +17,11 @@ use crate::{
         fence::{Blocker, DrainReport, NodeFence, Phase},
         policy::{DrainStep, TaintStep},
     },
-    drain::DrainRules,
+    drain::{DrainRules, awaited},
     facts::Taint,
     guard::reason::{POLICY_UNREADABLE, PREDICATE_FALSE, STEP_ROUND_LIMIT},
-    message::Message,
+    message::{Message, MessageArgs},
+    policy::{Policy, Rate, duration::show},
     time::Moment,
 };
 
@@ -162,6 +163,9 @@ pub(super) fn draining(input: &FenceInput<'_>) -> Next {
     if !blockers.is_empty() {
         return wait(input, blockers, None);
     }
+    if let Some(next) = in_portions(input, step) {
+        return next;
+    }
     match remaining(input, step) {
         Err(blocker) => wait(input, vec![blocker], None),
         Ok(Some(rules)) => back_off(input).unwrap_or_else(|| perform(input, ReversibleOp::Drain(rules))),
@@ -172,8 +176,28 @@ pub(super) fn draining(input: &FenceInput<'_>) -> Next {
     }
 }
 
+/// More pods than the rate lets go at once: the drain evicts as many in each window, and has the time for that. It is written
+/// down before the first is evicted, so that no leader takes what is left for all there was.
+fn in_portions(input: &FenceInput<'_>, step: &DrainStep) -> Option<Next> {
+    let (_, pods) = input.gathered.pods.as_ref().filter(|_| input.fence.status.drain_portions == 0)?;
+    let (rules, rate) = (steps::drain_rules(step).ok()?, pod_rate(input));
+    let go = awaited(&rules, pods, input.now).len();
+    let portions = u32::try_from(go.div_ceil(rate.count.max(1) as usize)).ok().filter(|portions| *portions > 1)?;
+    let args: MessageArgs<'_> =
+        &[("pods", &go), ("portions", &portions), ("limit", &rate.count), ("window", &show(rate.window))];
+    let draft = Draft::of(input).note(Message::of("DrainInPortions", args));
+    Some(draft.with(|status| status.drain_portions = portions).save())
+}
+
+/// Of a policy that is gone the default, which is the careful one.
+fn pod_rate(input: &FenceInput<'_>) -> Rate {
+    input.policy.map_or_else(|| Policy::default().pods, |policy| policy.pods)
+}
+
 fn remaining(input: &FenceInput<'_>, step: &DrainStep) -> Result<Option<DrainRules>, Blocker> {
     let mut rules = steps::drain_rules(step)?;
+    let windows = input.fence.status.drain_portions.saturating_sub(1);
+    rules.timeout = rules.timeout.saturating_add(pod_rate(input).window.saturating_mul(windows));
     let written = input.fence.status.since.map(|since| input.now.wall.duration_since(since));
     let written = written.and_then(|age| Duration::try_from(age).ok()).unwrap_or_default();
     let elapsed = written.max(input.now.moment.since(input.entered));
@@ -228,7 +252,7 @@ fn begin_again(input: &FenceInput<'_>) -> Next {
     let fresh = Draft::of(input).with(|status| {
         status.step_rounds += 1;
         status.policy_step = 0;
-        status.drain = None;
+        (status.drain, status.drain_portions) = (None, 0);
         status.dump_waited = false;
         status.off = None;
         status.out_of_service = false;

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{FenceInput, Next, record::Draft};
+use super::{FenceInput, Next, attached, record::Draft};
 use crate::{
     api::fence::{Blocker, NodeFenceStatus},
     guard::reason::{
-        ATTACHMENTS_LEFT, ATTACHMENTS_UNKNOWN, AWAITING_READY, CACHE_NOT_SYNCED, CLAIMED_BY_PEER, CONTROLLER_ISOLATED,
-        DRY_RUN, KILL_SWITCH, NODE_READY, NOT_LEADING, OBSERVE, POD_RATE, PODS_UNKNOWN, PREDICATE_FALSE,
-        REMEDIATION_SKIPPED, WITHIN_GRACE_PERIOD,
+        ATTACHMENTS_LEFT, ATTACHMENTS_STUCK, ATTACHMENTS_UNKNOWN, AWAITING_READY, CACHE_NOT_SYNCED, CLAIMED_BY_PEER,
+        CONTROLLER_ISOLATED, DRY_RUN, KILL_SWITCH, NODE_READY, NOT_LEADING, OBSERVE, POD_RATE, PODS_UNKNOWN,
+        PREDICATE_FALSE, REMEDIATION_SKIPPED, WITHIN_GRACE_PERIOD,
     },
     message::Message,
     time::Moment,
@@ -64,13 +64,14 @@ fn among(input: &FenceInput<'_>, reasons: &[&str]) -> Vec<Blocker> {
 }
 
 /// These end by time alone, or by what is read again.
-const END_BY_THEMSELVES: [&str; 7] = [
+const END_BY_THEMSELVES: [&str; 8] = [
     WITHIN_GRACE_PERIOD,
     NODE_READY,
     PREDICATE_FALSE,
     AWAITING_READY,
     ATTACHMENTS_UNKNOWN,
     ATTACHMENTS_LEFT,
+    ATTACHMENTS_STUCK,
     PODS_UNKNOWN,
 ];
 
@@ -84,6 +85,7 @@ const REFRESH_CHANGED: Duration = Duration::from_secs(10);
 /// Waits. The blockers go into the record, and are reported, when their reasons change. For other text in their
 /// messages they are only written again, and for other numbers not more often than once a minute.
 pub(super) fn wait(input: &FenceInput<'_>, mut blockers: Vec<Blocker>, until: Option<Duration>) -> Next {
+    attached::report(input, &mut blockers);
     blockers.truncate(MAX_BLOCKERS);
     let timed = blockers
         .iter()

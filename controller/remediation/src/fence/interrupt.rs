@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use super::{FenceInput, Next, PredicateState, record::Draft};
+use super::{FenceInput, Next, PredicateState, left_off::is_kept_out, record::Draft};
 use crate::{
-    api::fence::{Blocker, IntendedOp, Intent, Phase},
+    api::fence::{Blocker, IntendedOp, Intent, NodeFence, Phase},
     facts::{Node, kubelet},
     guard::reason::NODE_GONE,
     message::Message,
@@ -41,7 +41,11 @@ pub(super) fn check(input: &FenceInput<'_>) -> Option<Next> {
 
 /// The Node this record was opened for.
 pub(super) fn own_node<'a>(input: &FenceInput<'a>) -> Option<&'a Node> {
-    input.node.filter(|node| node.uid == input.fence.spec.node_uid)
+    own_node_of(input.fence, input.node)
+}
+
+pub(super) fn own_node_of<'a>(fence: &NodeFence, node: Option<&'a Node>) -> Option<&'a Node> {
+    node.filter(|node| node.uid == fence.spec.node_uid)
 }
 
 /// A machine whose power is, or may be, off has to be looked at by a person when its Node is gone.
@@ -52,8 +56,10 @@ fn gone(input: &FenceInput<'_>) -> Option<Next> {
     let status = &input.fence.status;
     let powerless = status.off.is_some() && !matches!(status.phase, Phase::AwaitReady | Phase::Recovering);
     let intended = status.intent.as_ref().is_some_and(|intent| intent.op != IntendedOp::Reap);
+    // After a person's retry: what was intended before it was settled, and its end may be unknown still.
+    let retried = status.phase == Phase::InDoubt && status.intent.is_none();
     let draft = Draft::of(input);
-    if powerless || intended {
+    if powerless || intended || retried {
         return Some(draft.settle().quarantine(Blocker::plain("NodeGone/off")).save());
     }
     Some(draft.settle().enter(Phase::Closed, Message::plain("FenceClosed/gone")).save())
@@ -83,11 +89,12 @@ fn false_confirmation(input: &FenceInput<'_>) -> Option<Next> {
     Some(draft.save())
 }
 
-/// Another actor turned it on again, and it came up: the pods of its old boot are gone for certain.
+/// Another actor turned it on again, and it came up: the pods of its old boot are gone for certain. One that was left off at
+/// the limit of its power cycles is no help before a person has looked at it.
 fn returned(input: &FenceInput<'_>) -> Option<Next> {
     let phases = [Phase::OffConfirmed, Phase::PodsReleased, Phase::PoweringOn, Phase::InDoubt];
     let status = &input.fence.status;
-    if !phases.contains(&status.phase) || status.storage_only.is_some() || !ready_anew(input) {
+    if !phases.contains(&status.phase) || status.storage_only.is_some() || !ready_anew(input) || is_kept_out(input) {
         return None;
     }
     Some(Draft::of(input).settle().enter(Phase::Recovering, Message::plain("FenceRecovering")).save())

@@ -16,8 +16,6 @@ use crate::{
 
 /// The longest delay between a renewal and the moment at which this controller sees it.
 const OBSERVATION_DELAY: Duration = Duration::from_secs(15);
-/// Two renewals of one kubelet are hardly nearer to each other ([`kubelet::RENEW_INTERVAL`]).
-const LEAST_RENEWAL_GAP: Duration = Duration::from_secs(8);
 /// A kubelet that starts reports its boot id within this of its first renewal: it writes its status at once, and again
 /// every 10 s until that succeeds.
 const BOOT_REPORTED: Duration = Duration::from_secs(15);
@@ -81,7 +79,7 @@ impl PostOffActivity {
     /// confirmation, or it is the second of two, of which at most one can be that old.
     fn is_no_late_renewal(&self, lease: &LeaseView, first: Moment) -> bool {
         lease.change_seen_at >= self.since.plus(OBSERVATION_DELAY)
-            || lease.change_seen_at.since(first) >= LEAST_RENEWAL_GAP
+            || lease.change_seen_at.since(first) >= kubelet::LEAST_RENEWAL_GAP
     }
 
     fn was_written(&self, node: &Node) -> bool {

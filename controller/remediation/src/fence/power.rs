@@ -11,6 +11,7 @@ use super::{
     doubt::ATTEMPTS,
     evidence::{self, Witness},
     interrupt::own_node,
+    left_off,
     record::{Draft, perform},
     release::is_to_be_released,
     steps::{self, PolicyStep},
@@ -45,6 +46,33 @@ enum PowerDecision<'a> {
     Reap,
 }
 
+impl PowerDecision<'_> {
+    /// At the limit of its power cycles: a node that is dead, with pods to be released, is left off. One that lives and was
+    /// drained has none, and keeps its power; and a storage is no machine.
+    fn may_leave_off(&self, input: &FenceInput<'_>) -> bool {
+        let releases = match steps::current(input.fence) {
+            Some(Ok(PolicyStep::Power { releases, .. })) => releases,
+            Some(
+                Ok(PolicyStep::Taint(_) | PolicyStep::Cordon | PolicyStep::Drain(_) | PolicyStep::Reap { .. }) | Err(_),
+            )
+            | None => false,
+        };
+        releases
+            && match self {
+                Self::Cut { plan, witnesses, .. } => {
+                    plan.storage_only.is_none() && !witnesses.contains(&Witness::Drained)
+                }
+                Self::AlreadyOff(_) => true,
+                Self::Reap => false,
+            }
+    }
+}
+
+/// Why the machine is left off after this, if it is.
+fn at_limit<'a>(input: &FenceInput<'a>) -> Option<&'a Blocker> {
+    input.guard_blockers.power.iter().find(|blocker| blocker.reason == POWER_CYCLE_LIMIT)
+}
+
 pub(super) fn await_guards(input: &FenceInput<'_>) -> Next {
     if let Some(next) = unconfirmed_taint(input).or_else(|| back_off(input)) {
         return next;
@@ -58,14 +86,17 @@ pub(super) fn await_guards(input: &FenceInput<'_>) -> Next {
     {
         return Next::Wait { until: Some(until), blockers: input.fence.status.blocked_by.clone() };
     }
-    match power_decision(input) {
-        Err(blockers) => match blockers.iter().find(|blocker| blocker.reason == POWER_CYCLE_LIMIT) {
-            Some(limit) => Draft::of(input).quarantine(limit.clone()).save(),
-            None => wait(input, blockers, None),
-        },
-        Ok(PowerDecision::Cut { plan, step, witnesses }) => cut_off(input, plan, step, &witnesses),
-        Ok(PowerDecision::AlreadyOff(witnesses)) => already_off(input, &witnesses),
-        Ok(PowerDecision::Reap) => Draft::of(input)
+    match (power_decision(input), at_limit(input)) {
+        (Err(mut blockers), limit) => {
+            blockers.extend(limit.cloned());
+            wait(input, blockers, None)
+        }
+        (Ok(decision), Some(limit)) if !decision.may_leave_off(input) => {
+            Draft::of(input).quarantine(limit.clone()).save()
+        }
+        (Ok(PowerDecision::Cut { plan, step, witnesses }), _) => cut_off(input, plan, step, &witnesses),
+        (Ok(PowerDecision::AlreadyOff(witnesses)), _) => already_off(input, &witnesses),
+        (Ok(PowerDecision::Reap), _) => Draft::of(input)
             .with(|status| status.jobs = vec!["reap".into()])
             .intend(IntendedOp::Reap)
             .enter(Phase::Reaping, Message::plain("FenceReaping"))
@@ -91,7 +122,9 @@ fn is_released_and_unheard(input: &FenceInput<'_>) -> bool {
 /// Asks everything; all that speaks against it comes back, not only the first.
 fn power_decision<'a>(input: &FenceInput<'a>) -> Result<PowerDecision<'a>, Vec<Blocker>> {
     let mut blockers = policy_blockers(input);
-    blockers.extend(input.guard_blockers.power.iter().cloned());
+    // Not the limit of power cycles: what it forbids is to turn the machine on again.
+    let forbids = |blocker: &&Blocker| blocker.reason != POWER_CYCLE_LIMIT;
+    blockers.extend(input.guard_blockers.power.iter().filter(forbids).cloned());
     if is_released_and_unheard(input) {
         blockers.push(Blocker::plain("WithinGracePeriod/releasedBoot"));
     }
@@ -221,7 +254,7 @@ fn intend_off(input: &FenceInput<'_>, plan: &FencePlan, witnesses: &[Witness]) -
         status.storage_pods = pods_of_storage(input, plan);
     });
     let message = Message::of("FencePoweringOff", &[("evidence", &evidence::sentence(witnesses))]);
-    draft.intend(IntendedOp::PowerOff).enter(Phase::PoweringOff, message).save()
+    warn_at_limit(input, draft.intend(IntendedOp::PowerOff).enter(Phase::PoweringOff, message)).save()
 }
 
 /// The pods that use the storage which is about to be cut off, by UID. The guards let nothing begin before they were listed.
@@ -241,7 +274,12 @@ fn remember_node(input: &FenceInput<'_>, status: &mut NodeFenceStatus) {
         status.system_uuid.clone_from(&node.system_uuid);
     }
     status.lease_renewed = input.kubelet_lease.and_then(|lease| lease.renewed);
+    status.at_limit = at_limit(input).is_some();
+    status.returning = false;
+    // A wish of before is none for what comes.
+    status.observed_release = left_off::asked(input.fence);
     status.release_begun = false;
+    status.released_at = None;
     status.out_of_service = false;
 }
 
@@ -262,7 +300,15 @@ fn already_off(input: &FenceInput<'_>, witnesses: &[Witness]) -> Next {
             epoch: input.epoch,
         });
     });
-    draft.enter(Phase::OffConfirmed, message).save()
+    warn_at_limit(input, draft.enter(Phase::OffConfirmed, message)).save()
+}
+
+/// People have to know of a machine that will not come back by itself.
+fn warn_at_limit(input: &FenceInput<'_>, draft: Draft) -> Draft {
+    match at_limit(input) {
+        Some(limit) => draft.warn(Message::of("LeftOffAtLimit", &[("limit", &limit.message)])),
+        None => draft,
+    }
 }
 
 /// When its BMC reported Off last: what is confirmed is that it was off then, however late that is written down.

@@ -54,6 +54,7 @@ impl Draft {
         if status.phase != phase {
             status.since = Some(self.at);
         }
+        status.cycle_begun &= tries_again(phase);
         status.phase = phase;
         status.blocked_by.clear();
         status.blocked_at = None;
@@ -74,7 +75,7 @@ impl Draft {
         status.last_failure = None;
         status.since = Some(at);
         if phase == Phase::Draining {
-            status.drain = None;
+            (status.drain, status.drain_portions) = (None, 0);
         }
         let name = self.fence.spec.steps.get(index).map(step_name).unwrap_or_default();
         let why = Message::plain(why).text;
@@ -124,25 +125,40 @@ impl Draft {
     /// it was begun; of one that certainly was not [`Self::forget_intent`] leaves nothing.
     pub(super) fn settle(mut self) -> Self {
         let at = self.at;
-        let status = self.status();
-        let intended = status.intent.take().filter(|intent| intent.op == IntendedOp::PowerOff);
-        // Counted already if its own time is there. The last time says nothing: another leader wrote it, whose clock may have
-        // been ahead.
-        if intended.is_some_and(|intended| !status.cycles.contains(&intended.at)) {
-            status.cycles.push(at);
-        }
-        self
+        let is_off = self.status().intent.take().is_some_and(|intent| intent.op == IntendedOp::PowerOff);
+        if is_off { self.count_cycle(at) } else { self }
     }
 
     /// A power off was begun and its end is unknown: it counts already, under the time of its intent. That is of this
     /// leader's own clock, or it would not have been begun.
     pub(super) fn count_intended(mut self) -> Self {
-        let status = self.status();
-        let intended = status.intent.as_ref().filter(|intent| intent.op == IntendedOp::PowerOff);
-        if let Some(at) = intended.map(|intended| intended.at).filter(|at| !status.cycles.contains(at)) {
-            status.cycles.push(at);
+        let intended = self.status().intent.as_ref().filter(|intent| intent.op == IntendedOp::PowerOff);
+        match intended.map(|intended| intended.at) {
+            Some(at) => self.count_cycle(at),
+            None => self,
         }
-        self
+    }
+
+    /// However many tries it takes until Off is confirmed, it is one cycle. A machine that is left off is not cycled.
+    fn count_cycle(self, at: Timestamp) -> Self {
+        self.with(|status| {
+            if !status.cycle_begun && !status.at_limit {
+                status.cycles.push(at);
+                status.cycle_begun = true;
+            }
+        })
+    }
+
+    /// A person has it given back: if the controller turned it off, this makes a cycle of that.
+    pub(super) fn give_back(self, value: &str) -> Self {
+        let at = self.at;
+        self.with(|status| {
+            if status.at_limit && status.off.as_ref().is_some_and(|off| !off.already_off) {
+                status.cycles.push(at);
+            }
+            status.observed_release = value.to_owned();
+            status.returning = true;
+        })
     }
 
     /// What was intended was certainly not begun.
@@ -185,6 +201,17 @@ impl Draft {
     pub(super) fn save(self) -> Next {
         let (fence, why) = self.finish();
         Next::Act(Action::Save { fence: Box::new(fence), why })
+    }
+}
+
+/// Before Off is confirmed, or in doubt of it: another power off is another try of the one before.
+fn tries_again(phase: Phase) -> bool {
+    match phase {
+        Phase::AwaitGuards | Phase::KdumpWait | Phase::PoweringOff | Phase::InDoubt | Phase::Failed => true,
+        Phase::Quarantined => true,
+        Phase::Pending | Phase::Isolating | Phase::Draining | Phase::Waiting | Phase::OffConfirmed => false,
+        Phase::PodsReleased | Phase::PoweringOn | Phase::AwaitReady | Phase::Reaping => false,
+        Phase::Recovering | Phase::Closed => false,
     }
 }
 

@@ -2,7 +2,7 @@
 //! safe.
 
 use super::{
-    FenceInput, Next, PredicateState,
+    FenceInput, Next, PredicateState, attached,
     begin::back_off,
     blockers::{self, wait, wait_until},
     interrupt::{booted_anew, healthy_delay, is_healthy, own_node},
@@ -43,7 +43,7 @@ pub(super) fn recovering(input: &FenceInput<'_>) -> Next {
 fn remove_out_of_service_taint(input: &FenceInput<'_>, node: &Node) -> Option<Next> {
     let taint = our_out_of_service(input, node)?;
     let untaint = ReversibleOp::Untaint(taint.clone());
-    let blockers = if input.fence.status.giving_up.is_some() { Vec::new() } else { in_service_blockers(input, node) };
+    let blockers = if input.fence.status.giving_up.is_some() { Vec::new() } else { in_service_blockers(input) };
     if blockers.is_empty() {
         return Some(back_off(input).unwrap_or_else(|| perform(input, untaint)));
     }
@@ -56,7 +56,7 @@ fn our_out_of_service<'a>(input: &FenceInput<'a>, node: &'a Node) -> Option<&'a 
     shown.or_else(|| input.fence.status.own_changes.taints.iter().find(|taint| taint.key == OUT_OF_SERVICE))
 }
 
-fn in_service_blockers(input: &FenceInput<'_>, node: &Node) -> Vec<Blocker> {
+fn in_service_blockers(input: &FenceInput<'_>) -> Vec<Blocker> {
     let mut blockers = Vec::new();
     // Without a proof of Off it is unknown which boot was to end: the Lease has to show that this one lives.
     let booted = if input.fence.status.off.is_some() { booted_anew(input) } else { is_alive(input) };
@@ -65,7 +65,7 @@ fn in_service_blockers(input: &FenceInput<'_>, node: &Node) -> Vec<Blocker> {
     }
     match &input.gathered.attachments {
         Some((at, _)) if *at < input.entered => blockers.push(Blocker::plain("AttachmentsUnknown/old")),
-        Some((_, list)) if list.iter().any(|attachment| attachment.node == node.name) => {
+        Some(_) if attached::left(input).is_none_or(|left| !left.is_empty()) => {
             blockers.push(Blocker::plain(ATTACHMENTS_LEFT));
         }
         Some(_) => {}

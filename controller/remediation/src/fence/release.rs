@@ -7,10 +7,11 @@ use jiff::SignedDuration;
 
 use super::{
     FenceInput, Next,
-    begin::{back_off, has},
+    begin::{back_off, has, policy_blockers},
     blockers::{self, wait},
-    doubt::{READS, wait_for_person},
+    doubt::READS,
     interrupt::{new_boot, own_node, without_policy},
+    left_off,
     record::{Draft, perform},
     steps::{self, PolicyStep},
 };
@@ -42,6 +43,10 @@ pub(super) fn off_confirmed(input: &FenceInput<'_>) -> Next {
     };
     if let Some(next) = on_again(input) {
         return next;
+    }
+    // What it would be turned on for is not known, and at the limit of its power cycles it is not turned on.
+    if without_policy(input) && left_off::is_left_off_at_limit(input.fence) {
+        return wait(input, policy_blockers(input), None);
     }
     match steps::current(input.fence) {
         Some(Ok(PolicyStep::Power { releases: true, .. })) if !without_policy(input) => prepare_release(input, off),
@@ -94,7 +99,7 @@ fn release_blockers(input: &FenceInput<'_>) -> Vec<Blocker> {
     blockers
 }
 
-fn is_read_on(input: &FenceInput<'_>) -> bool {
+pub(super) fn is_read_on(input: &FenceInput<'_>) -> bool {
     let since = |at| at > input.entered || is_newer(input, at);
     let asked = input.gathered.power.iter().any(|reading| reading.state == PowerState::On && since(reading.at));
     asked || input.gathered.last_on_answer.is_some_and(since)
@@ -117,13 +122,6 @@ fn on_again(input: &FenceInput<'_>) -> Option<Next> {
     })
 }
 
-/// It was left off, with its pods gone, for a person to turn on: this is what was asked for, and no reason to cut it again.
-fn turned_on(input: &FenceInput<'_>) -> Option<Next> {
-    let leaves_off = matches!(steps::current(input.fence), Some(Ok(PolicyStep::Power { step, .. })) if step.leave_off);
-    (leaves_off && is_read_on(input))
-        .then(|| Draft::of(input).enter(Phase::AwaitReady, Message::plain("FenceAwaitReady/leftOff")).save())
-}
-
 /// Nothing was released yet, or another actor took the out-of-service taint away: everything is asked again before it
 /// is set.
 fn taint_missing(input: &FenceInput<'_>) -> Option<Next> {
@@ -140,10 +138,11 @@ pub(super) fn pods_released(input: &FenceInput<'_>) -> Next {
     if input.fence.status.intent.is_some() {
         return release(input);
     }
-    if let Some(next) = turned_on(input).or_else(|| on_again(input)).or_else(|| taint_missing(input)) {
+    let left_off = left_off::given_back(input).or_else(|| left_off::turned_on(input));
+    if let Some(next) = left_off.or_else(|| on_again(input)).or_else(|| taint_missing(input)) {
         return next;
     }
-    if without_policy(input) {
+    if without_policy(input) && !left_off::is_left_off_at_limit(input.fence) {
         return Draft::of(input).enter(Phase::PoweringOn, Message::plain("FencePoweringOn/noPolicy")).save();
     }
     match pods_to_release(input) {
@@ -220,19 +219,11 @@ pub fn is_deleted_by_release(pod: &Pod, storage: Option<&str>) -> bool {
 }
 
 fn nothing_left(input: &FenceInput<'_>) -> Next {
-    match steps::current(input.fence) {
-        Some(Ok(PolicyStep::Power { step, .. })) if step.leave_off && input.fence.status.intent.is_none() => {
-            left_off(input)
-        }
-        _ => {
-            let draft = Draft::of(input).with(|status| status.intent = None);
-            draft.enter(Phase::PoweringOn, Message::plain("FencePoweringOn/nothing")).save()
-        }
+    if left_off::is_left_off(input.fence) && input.fence.status.intent.is_none() {
+        return left_off::stays_off(input);
     }
-}
-
-pub(super) fn left_off(input: &FenceInput<'_>) -> Next {
-    wait_for_person(input, "LeftOff")
+    let draft = Draft::of(input).with(|status| status.intent = None);
+    draft.enter(Phase::PoweringOn, Message::plain("FencePoweringOn/nothing")).save()
 }
 
 /// The pods to be released, each by its UID; nothing if they are not known.

@@ -6,10 +6,11 @@ use super::{
     blockers::{self, wait, wait_until},
     doubt::{ATTEMPTS, wait_for_person},
     interrupt::{new_boot, own_node, ready_anew},
+    left_off,
     post_off_activity::is_suspected,
     power::plan,
     record::{Draft, perform},
-    release::{left_off, pods_unknown, recent_pods},
+    release::{pods_unknown, recent_pods},
     steps::{self, PolicyStep},
 };
 use crate::{
@@ -79,8 +80,8 @@ fn stays_off(input: &FenceInput<'_>) -> Option<Next> {
             return Some(stays_cut_off(input));
         }
     }
-    let left = current_step(input).is_some_and(|step| step.leave_off) && !input.fence.spec.abort;
-    left.then(|| left_off(input))
+    left_off::is_left_off(input.fence)
+        .then(|| left_off::given_back(input).unwrap_or_else(|| left_off::stays_off(input)))
 }
 
 /// Whichever actor let them go: successors of those that are gone may run elsewhere. Nothing while they cannot be
@@ -107,7 +108,7 @@ pub fn must_stay_cut_off(fence: &NodeFence, node: &Node) -> bool {
 }
 
 /// Both are known, and differ.
-fn are_different_boots(boot: &str, other: &str) -> bool {
+pub(super) fn are_different_boots(boot: &str, other: &str) -> bool {
     !boot.is_empty() && !other.is_empty() && boot != other
 }
 

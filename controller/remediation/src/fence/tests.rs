@@ -1,5 +1,7 @@
 //! A fixture of one node for the automaton, and what must hold in it.
 
+mod attached;
+mod booted;
 mod course;
 mod cycles;
 mod edges;
@@ -9,7 +11,11 @@ mod foreign;
 mod hands;
 mod hostile;
 mod laws;
+mod limit;
+mod marks;
 mod parts;
+mod portions;
+mod readings;
 mod reasons;
 mod single;
 mod unread;

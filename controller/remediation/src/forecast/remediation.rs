@@ -35,9 +35,9 @@ pub struct RemediationTimeline {
     pub silent: Window,
     /// The policy's predicate has held for long enough.
     pub begins: Window,
-    /// Power confirmed off; nothing if the node cannot be fenced.
+    /// Power confirmed off; nothing if the node cannot be fenced, or not while something blocks it.
     pub off: Option<Window>,
-    /// Out-of-service taint set, pods deleted.
+    /// Out-of-service taint set, pods deleted; nothing if that will not be, as things stand.
     pub released: Option<Window>,
     #[serde(rename = "offLongestSeconds", serialize_with = "maybe_seconds")]
     pub longest: Option<Duration>,
@@ -62,7 +62,9 @@ impl RemediationTimeline {
             }
         };
         let begins = silent.later(remediation.held_for);
-        let off = remediation.off.map(|longest| begins.plus(Window::new(READS, longest)));
+        // What is blocked has no time: it begins when a person, another node or a window allows it.
+        let off = remediation.off.filter(|_| remediation.blockers.is_empty());
+        let off = off.map(|longest| begins.plus(Window::new(READS, longest)));
         let released = off.map(|off| off.plus(Window::new(Duration::ZERO, RELEASE)));
         Self {
             policy: remediation.policy.clone(),

@@ -12,7 +12,7 @@ const NARROWEST: usize = 12;
 /// Lines for a terminal of `width` columns; none has spaces at its end.
 #[must_use]
 pub fn render(forecast: &NodeForecast, width: usize) -> Vec<String> {
-    let mut lines = wrap(&format!("If {} failed now, from that moment on:", forecast.node), width);
+    let mut lines = wrap(&title(forecast), width);
     lines.push(String::new());
     lines.extend(table(&timeline(forecast), width));
     lines.push(String::new());
@@ -29,12 +29,28 @@ pub fn render(forecast: &NodeForecast, width: usize) -> Vec<String> {
     lines
 }
 
+/// What has happened is no matter of if.
+fn title(forecast: &NodeForecast) -> String {
+    let node = &forecast.node;
+    match forecast.failed_for {
+        None => format!("If {node} failed now, from that moment on:"),
+        Some(ago) => format!("{node} failed {} ago. From that moment on:", span(ago)),
+    }
+}
+
 fn timeline(forecast: &NodeForecast) -> Vec<Vec<String>> {
     let mut events: Vec<(Window, &str, String)> = cluster_events(forecast);
     events.extend(forecast.remediation.iter().flat_map(remediation_events));
     events.sort_by_key(|event| event.0);
     let head = ["WHEN", "WHO", "WHAT"].map(str::to_owned).to_vec();
-    let rows = events.into_iter().map(|(at, who, what)| vec![window(at), who.to_owned(), what]);
+    let is_past = |at: Window| forecast.failed_for.is_some_and(|ago| at.latest < ago);
+    // That it was due is no proof that it was done: the record shows what was.
+    let when = |at: Window, who: &str| match (is_past(at), who) {
+        (false, _) => window(at),
+        (true, "nodewell") => format!("{} (due)", window(at)),
+        (true, _) => format!("{} (over)", window(at)),
+    };
+    let rows = events.into_iter().map(|(at, who, what)| vec![when(at, who), who.to_owned(), what]);
     let never = never_events(forecast).into_iter().map(|(who, what)| vec!["never".to_owned(), who.to_owned(), what]);
     std::iter::once(head).chain(rows).chain(never).collect()
 }
@@ -81,11 +97,11 @@ fn never_events(forecast: &NodeForecast) -> Vec<(&'static str, String)> {
         never.push(("nodewell", "acts: no policy is about this node".to_owned()));
         return never;
     };
-    if remediation.released.is_none() {
+    if remediation.longest.is_none() {
         never.push(("nodewell", "releases pods: this node cannot be fenced".to_owned()));
     }
     if !remediation.blockers.is_empty() {
-        never.push(("nodewell", format!("acts as things stand: {}", remediation.blockers.join(", "))));
+        never.push(("nodewell", format!("turns it off as things stand: {}", remediation.blockers.join(", "))));
     }
     never
 }

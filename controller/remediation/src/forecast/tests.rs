@@ -159,6 +159,31 @@ fn ours_is_beside_it() {
     );
 }
 
+/// A time and a `never` of the same act contradict each other.
+#[test]
+fn what_is_blocked_has_no_time() {
+    let blocked = Remediation { blockers: vec!["Observe".into(), "BudgetZone".into()], ..remediation() };
+    let forecast = forecast_of(&[pod("db-0", Some("StatefulSet"))], &zone_counts(), Some(&blocked));
+    let text = render(&forecast, 200).join("\n");
+    assert!(!text.contains("released after") && !text.contains("power confirmed off"), "{text}");
+    assert!(text.contains("never        nodewell  turns it off as things stand: Observe, BudgetZone"), "{text}");
+    assert!(!text.contains("this node cannot be fenced") && text.contains("nodewell frees 0 of these"), "{text}");
+}
+
+#[test]
+fn a_node_that_is_dead_is_not_described_as_if_it_failed_now() {
+    let mut forecast = whole();
+    forecast.failed_for = Some(Duration::from_secs(120));
+    let text = render(&forecast, 200).join("\n");
+    assert!(
+        text.starts_with("worker-7 failed 2m ago. From that moment on:\n") && !text.contains("If worker-7"),
+        "{text}"
+    );
+    assert!(text.contains("40s–55s (over)") && text.contains("5m40s–5m55s     cluster"), "{text}");
+    assert!(text.contains("6s–25s (due)") && !text.contains("6s–25s (over)"), "{text}");
+    assert_eq!(serde_json::to_value(&forecast).unwrap()["failedSecondsAgo"], 120.0);
+}
+
 #[test]
 fn a_method_for_one_storage_releases_only_its_pods() {
     let mut stored = pod("db-0", Some("StatefulSet"));

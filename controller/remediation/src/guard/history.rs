@@ -141,9 +141,15 @@ impl History {
         moved.filter(|(node, (at, _))| *node != except && now.since(*at) < rate.window).map(|(_, (_, pods))| pods).sum()
     }
 
-    /// Power cycles of `node` within the window; one from the future counts.
-    pub(crate) fn cycles(&self, node: &str, within: Duration, now: Now) -> usize {
-        let cycles = self.cycles.get(node).into_iter().flatten();
+    /// Whether `policy` moved pods of this very node within the window.
+    pub(crate) fn has_moved_pods(&self, policy: &str, rate: Rate, node: &str, now: Moment) -> bool {
+        let moved = self.pods.get(policy).and_then(|moved| moved.get(node));
+        moved.is_some_and(|(at, _)| now.since(*at) < rate.window)
+    }
+
+    /// Power cycles of `node` within the window, but for `begun`; one from the future counts.
+    pub(crate) fn cycles(&self, node: &str, begun: Option<&Timestamp>, within: Duration, now: Now) -> usize {
+        let cycles = self.cycles.get(node).into_iter().flatten().filter(|(wall, _)| Some(*wall) != begun);
         cycles.filter(|(_, at)| now.moment.since(**at) < within).count()
     }
 

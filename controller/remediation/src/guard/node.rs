@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::{
     EvaluationInput, Subject,
-    reason::{ABORTED, ETCD_QUORUM, ETCD_UNKNOWN, NODE_GONE, NODE_READY, OWN_HOST, REMEDIATION_SKIPPED},
+    reason::{ABORTED, ETCD_QUORUM, ETCD_UNKNOWN, NODE_GONE, NODE_READY, ONLY_REPLICA, OWN_HOST, REMEDIATION_SKIPPED},
     stage::DisruptionLevel,
 };
 use crate::{
@@ -62,7 +62,7 @@ fn aborted(subject: &Subject<'_>) -> Option<Blocker> {
 
 fn own_host(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> Option<Blocker> {
     let own = input.snapshot.host.node.as_deref() == Some(subject.name);
-    own.then(|| Blocker::plain(OWN_HOST))
+    own.then(|| Blocker::plain(if input.snapshot.host.is_only { ONLY_REPLICA } else { OWN_HOST }))
 }
 
 /// Another program has the node: an autoscaler deletes it, or a peer (another remediator) works on it.

@@ -16,6 +16,8 @@ pub const REMEDIATION_SKIPPED: &str = "RemediationSkipped";
 pub const ABORTED: &str = "Aborted";
 /// The Node is younger than `spec.nodeStartupGracePeriod`. Wait.
 pub const NEW_NODE: &str = "NewNode";
+/// The node announced a shutdown, and `spec.rebootGracePeriod` is not over. Wait.
+pub const SHUTDOWN_ANNOUNCED: &str = "ShutdownAnnounced";
 /// The Node is gone, or another one has its name. The record is closed.
 pub const NODE_GONE: &str = "NodeGone";
 /// More nodes of the cluster would be unavailable than the budget allows. Bring nodes back, or allow more.
@@ -42,8 +44,10 @@ pub const CONTROL_PLANE: &str = "ControlPlane";
 pub const ETCD_QUORUM: &str = "EtcdQuorum";
 /// The state of etcd could not be read. Let the controller reach etcd's health endpoints.
 pub const ETCD_UNKNOWN: &str = "EtcdUnknown";
-/// The host this controller runs on. Another replica may act on it.
+/// The host this controller runs on. Another replica takes the lead within seconds and acts on it.
 pub const OWN_HOST: &str = "OwnHost";
+/// The same, and no other replica could lead. Start one on another host, or mend the host by hand.
+pub const ONLY_REPLICA: &str = "OnlyReplica";
 /// An autoscaler is taking the node away.
 pub const AUTOSCALER: &str = "Autoscaler";
 /// Another remediator has the node, or remediators are excluded from it. Its label, annotation or Lease is named.
@@ -58,7 +62,7 @@ pub const EVENTS_NOT_TRUSTED: &str = "EventsNotTrusted";
 /// The policy's predicate is no longer true of the node: nothing more disruptive is begun, and after `spec.healthyDelay`
 /// the node is given back.
 pub const PREDICATE_FALSE: &str = "PredicateFalse";
-/// The node was power-cycled as often as `powerCycles` allows. A person has to look at it.
+/// The node was power-cycled as often as `powerCycles` allows. It is left off, or quarantined: a person has to look at it.
 pub const POWER_CYCLE_LIMIT: &str = "PowerCycleLimit";
 /// All steps were gone through as often as one record may. A person has to look at the machine.
 pub const STEP_ROUND_LIMIT: &str = "StepRoundLimit";
@@ -86,5 +90,7 @@ pub const AWAITING_READY: &str = "AwaitingReady";
 pub const ATTACHMENTS_UNKNOWN: &str = "AttachmentsUnknown";
 /// Its volumes are not detached yet. Look at the attach-detach controller.
 pub const ATTACHMENTS_LEFT: &str = "AttachmentsLeft";
+/// The same, for minutes. The message names the VolumeAttachments, and pods that were not released and keep their volumes.
+pub const ATTACHMENTS_STUCK: &str = "AttachmentsStuck";
 /// The node writes a crash dump. Wait.
 pub const DUMPING: &str = "Dumping";

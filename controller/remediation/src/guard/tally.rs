@@ -3,8 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
+
 use super::{
     life::{self, Life},
+    reason::POD_RATE,
     stage::{DisruptionLevel, begins_disruptively, has_begun},
 };
 use crate::{
@@ -68,6 +71,8 @@ pub(crate) struct Tally<'a> {
     disrupted: BTreeMap<&'a str, Names<'a>>,
     /// Nodes for which something is being done and that have no record: any policy may remediate them.
     unattributed: Names<'a>,
+    /// Records that wait for nothing but the rate of pods, the oldest first.
+    waiting_for_pods: Vec<&'a NodeFence>,
 }
 
 impl<'a> Tally<'a> {
@@ -77,8 +82,9 @@ impl<'a> Tally<'a> {
         let domains = labels.chain([ZONE]).map(|label| (label, BTreeMap::new())).collect();
         let unattributed =
             snapshot.busy.iter().filter(|name| !snapshot.fences.contains_key(*name)).map(String::as_str).collect();
-        let (isolated, disrupted) = (BTreeMap::new(), BTreeMap::new());
-        let mut tally = Self { snapshot, by_category: Default::default(), domains, isolated, disrupted, unattributed };
+        let (isolated, disrupted, waiting_for_pods) = (BTreeMap::new(), BTreeMap::new(), waiting_for_pods(snapshot));
+        let by_category = Default::default();
+        let mut tally = Self { snapshot, by_category, domains, isolated, disrupted, unattributed, waiting_for_pods };
         snapshot.nodes.values().for_each(|node| tally.count(node));
         tally.count_dead(now);
         tally.count_unavailable(now);
@@ -238,11 +244,37 @@ impl<'a> Tally<'a> {
         }
     }
 
+    /// Of the same policy the oldest record before `fence` that waits for the rate of pods alone and whose node has more
+    /// than `most` of them; with their number.
+    pub(crate) fn waits_with_more_pods(&self, fence: &NodeFence, most: usize) -> Option<(&'a str, usize)> {
+        let before = self.waiting_for_pods.iter().take_while(|other| turn(other) < turn(fence));
+        let mut before = before.filter(|other| other.spec.policy == fence.spec.policy);
+        before.find_map(|other| {
+            let (_, pods) = self.snapshot.gathered.get(&other.spec.node_name)?.pods.as_ref()?;
+            (pods.len() > most).then_some((other.spec.node_name.as_str(), pods.len()))
+        })
+    }
+
     /// Other control-plane nodes that are unavailable.
     pub(crate) fn unavailable_control_plane(&self, except: &str) -> Vec<&'a str> {
         let nodes = self.by_category[NodeCategory::Unavailable as usize].iter().filter(|name| **name != except);
         nodes.filter(|name| self.snapshot.nodes.get(**name).is_some_and(Node::is_control_plane)).copied().collect()
     }
+}
+
+fn waiting_for_pods(snapshot: &Snapshot) -> Vec<&NodeFence> {
+    let waits = |fence: &&NodeFence| {
+        let blockers = &fence.status.blocked_by;
+        !blockers.is_empty() && blockers.iter().all(|blocker| blocker.reason == POD_RATE)
+    };
+    let mut waiting: Vec<&NodeFence> = snapshot.fences.values().filter(waits).collect();
+    waiting.sort_by_key(|fence| turn(fence));
+    waiting
+}
+
+/// Records have their turns in the order in which they were opened.
+fn turn(fence: &NodeFence) -> (Option<Timestamp>, &str) {
+    (fence.metadata.creation_timestamp, &fence.spec.node_name)
 }
 
 /// The value of a label; the empty domain for nodes without it.

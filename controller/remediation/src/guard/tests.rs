@@ -5,6 +5,7 @@ mod budget;
 mod dead;
 mod each_guard;
 mod handover;
+mod never;
 mod quorum;
 mod rates;
 mod ready;

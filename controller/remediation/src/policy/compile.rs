@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::{Budget, CountOrPercent, Fast, Policy, PolicyDiagnostic, Rate, Storm, selector, steps};
 use crate::{
     api::policy::{
-        Amount, BudgetSpec, ControlPlane, DurationString, FastSpec, Mode, RateSpec, RemediationPolicy, Selector,
-        StormSpec,
+        Amount, BudgetSpec, ControlPlane, DurationString, FastSpec, Mode, OffUntil, PowerCyclesSpec, RateSpec,
+        RemediationPolicy, Selector, StormSpec,
     },
     predicate::{Predicate, cel},
 };
@@ -48,6 +48,11 @@ impl PolicyDiagnostics {
         self.or(field, amount.map(CountOrPercent::read), default)
     }
 
+    fn power_cycles(&mut self, field: &str, limit: Option<&PowerCyclesSpec>, default: Rate) -> Rate {
+        let rate = limit.map(|limit| RateSpec { count: limit.count, window: limit.window.clone() });
+        self.rate(field, rate.as_ref(), default)
+    }
+
     fn rate(&mut self, field: &str, rate: Option<&RateSpec>, default: Rate) -> Rate {
         let Some(rate) = rate else { return default };
         let window = self.span(&format!("{field}.window"), Some(&rate.window), default.window);
@@ -71,6 +76,7 @@ pub(super) fn defaults() -> Policy {
         mode: Mode::Observe,
         control_plane: ControlPlane::Never,
         node_startup_grace_period: 5 * MINUTE,
+        reboot_grace_period: 10 * MINUTE,
         cordon_budget: no_more_than_one(None, None),
         budget: no_more_than_one(Some(1), Some(Rate { count: 10, window: 60 * MINUTE })),
         storm: Storm {
@@ -80,6 +86,7 @@ pub(super) fn defaults() -> Policy {
             reachable: CountOrPercent::Percent(50),
         },
         power_cycles: Rate { count: 2, window: 24 * 60 * MINUTE },
+        off_until: OffUntil::Released,
         pods: Rate { count: 250, window: 10 * MINUTE },
         fast: None,
     }
@@ -119,6 +126,11 @@ pub(super) fn compile(policy: &RemediationPolicy) -> Result<Policy, Vec<PolicyDi
             spec.node_startup_grace_period.as_ref(),
             default.node_startup_grace_period,
         ),
+        reboot_grace_period: diagnostics.span(
+            "spec.rebootGracePeriod",
+            spec.reboot_grace_period.as_ref(),
+            default.reboot_grace_period,
+        ),
         cordon_budget: budget(
             "spec.cordonBudget",
             spec.cordon_budget.as_ref(),
@@ -127,7 +139,8 @@ pub(super) fn compile(policy: &RemediationPolicy) -> Result<Policy, Vec<PolicyDi
         ),
         budget: budget("spec.budget", spec.budget.as_ref(), default.budget, &mut diagnostics),
         storm: storm(spec.storm.as_ref(), default.storm, &mut diagnostics),
-        power_cycles: diagnostics.rate("spec.powerCycles", spec.power_cycles.as_ref(), default.power_cycles),
+        power_cycles: diagnostics.power_cycles("spec.powerCycles", spec.power_cycles.as_ref(), default.power_cycles),
+        off_until: spec.power_cycles.as_ref().map_or(default.off_until, |limit| limit.off_until),
         pods: diagnostics.rate("spec.pods", spec.pods.as_ref(), default.pods),
         fast: spec.fast.as_ref().map(|fast| read_fast(fast, &mut diagnostics)),
     };

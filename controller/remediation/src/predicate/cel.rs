@@ -12,7 +12,10 @@
 //! There are no regular expressions.
 
 mod check;
+mod declared;
 mod hint;
+mod show;
+mod types;
 mod values;
 
 use std::sync::{Arc, LazyLock};
@@ -44,7 +47,8 @@ pub struct Expression {
 
 impl Expression {
     /// Reads `source`. What cannot be right of any node is an error here: a variable, field or function that does not
-    /// exist, a duration that is none, or more work for each node than `check` allows.
+    /// exist, a duration that is none, an operation on values that it does not take, a result that is not true or false, or
+    /// more work for each node than `check` allows.
     pub fn compile(source: &str) -> Result<Self, String> {
         if source.trim().is_empty() {
             return Err("is empty; write a condition, such as `conditions.Ready.status == 'Unknown'`".into());
@@ -55,6 +59,7 @@ impl Expression {
         hint::check_depth(source)?;
         let program = ENVIRONMENT.compile(source).map_err(|errors| hint::explain_parse(source, &errors))?;
         let uses = check::check(program.expression())?;
+        types::check(program.expression())?;
         Ok(Self { source: source.into(), program: Arc::new(program), uses: Arc::new(uses) })
     }
 
@@ -79,6 +84,11 @@ impl Expression {
     #[must_use]
     pub fn uses_events(&self) -> bool {
         self.uses.uses_events()
+    }
+
+    /// Types of conditions that it asks for by name.
+    pub fn conditions(&self) -> impl Iterator<Item = &str> {
+        self.uses.names_of("conditions")
     }
 
     #[must_use]

@@ -8,7 +8,7 @@ use serde_saphyr::Spanned;
 
 use crate::govaluate::Expression;
 
-use super::Maximum;
+use super::{Maximum, mistake::explained};
 
 const REAP: &str = "Cordoned == false && [Labels.kubernetes.io/role] != 'master' && [Conditions.Ready] != 'True'";
 const UNHEALTHY: &str = "Cordoned == true || [Conditions.OutOfDisk] != 'False' \
@@ -102,20 +102,33 @@ struct File {
     max_nodes_unhealthy_in_same_zone: Option<Spanned<String>>,
     new_node_grace_period_seconds: Option<u32>,
     drain_timeout_seconds: Option<u32>,
+    #[serde(deserialize_with = "truth")]
     drain_force_retry_on_error: Option<bool>,
     pod_deletion_grace_period_seconds: Option<u32>,
+    #[serde(deserialize_with = "truth")]
     use_eviction: Option<bool>,
+    #[serde(deserialize_with = "truth")]
     skip_reaping: Option<bool>,
+    #[serde(deserialize_with = "truth")]
     dry_run: Option<bool>,
     compat: Option<Spanned<String>>,
     reap_even_if_drain_failed: Option<Spanned<bool>>,
+}
+
+/// Without a cast of any text: `"yes"` is no switch that node-reaper knows.
+fn truth<'d, D: serde::Deserializer<'d>>(from: D) -> Result<Option<bool>, D::Error> {
+    match serde_json::Value::deserialize(from)? {
+        serde_json::Value::Bool(value) => Ok(Some(value)),
+        serde_json::Value::Null => Ok(None),
+        other => Err(serde::de::Error::custom(format!("{other} is neither true nor false"))),
+    }
 }
 
 /// Every error at once, but for YAML that cannot be read at all. An empty file is all defaults.
 pub fn read(text: &str) -> Result<Read, Vec<ReaperDiagnostic>> {
     let file: Option<File> = serde_saphyr::from_str(text).map_err(|error| {
         let line = error.location().map_or(0, |location| location.line());
-        vec![ReaperDiagnostic { line, problem: error.without_snippet().to_string() }]
+        vec![ReaperDiagnostic { line, problem: explained(text, line, &error.without_snippet().to_string()) }]
     })?;
     let mut diagnostics = Vec::new();
     let config = config(&file.unwrap_or_default(), &mut diagnostics);

@@ -37,6 +37,7 @@ pub fn to_policy(config: &ReaperConfig) -> (RemediationPolicySpec, Arc<dyn Judge
         steps: steps(config),
         mode: if config.dry_run { Mode::Observe } else { Mode::Enforce },
         control_plane: ControlPlane::Never,
+        reboot_grace_period: None,
         node_startup_grace_period: Some(secs(config.node_startup_grace_period)),
         cordon_budget: Some(budget(config)),
         budget: Some(budget(config)),

@@ -1,29 +1,18 @@
 //! How much of the policies' budgets is used: by living nodes, and by dead ones.
 
-use nodewell_remediation::guard::budgets::BudgetUsage;
-use serde_json::{Value, json};
+use crate::report::Budget;
 
 /// Only budgets of which anything is used: in a calm cluster nothing.
-pub(super) fn shown(usage: &[BudgetUsage]) -> String {
+pub(super) fn shown(usage: &[Budget]) -> String {
     usage.iter().filter(|one| one.living + one.dead > 0).map(line).collect()
 }
 
-fn line(one: &BudgetUsage) -> String {
-    let BudgetUsage { policy, field, living, most_living, dead, most_dead } = one;
+fn line(one: &Budget) -> String {
+    let Budget { policy, field, living, max_unavailable, dead, max_dead } = one;
     format!(
-        "policy {policy}, {field}: {living} living nodes are unavailable (maxUnavailable {most_living}), \
-         {dead} are dead (maxDead {most_dead})\n"
+        "policy {policy}, {field}: {living} living nodes are unavailable (maxUnavailable {max_unavailable}), \
+         {dead} are dead (maxDead {max_dead})\n"
     )
-}
-
-pub(super) fn as_json(usage: &[BudgetUsage]) -> Value {
-    let one = |one: &BudgetUsage| {
-        json!({
-            "policy": one.policy, "field": one.field, "living": one.living, "maxUnavailable": one.most_living,
-            "dead": one.dead, "maxDead": one.most_dead,
-        })
-    };
-    usage.iter().map(one).collect()
 }
 
 #[cfg(test)]
@@ -32,17 +21,17 @@ mod tests {
 
     #[test]
     fn both_numbers_are_shown_where_any_is_taken() {
-        let usage = |living, dead| BudgetUsage {
+        let usage = |living, dead| Budget {
             policy: "lost".into(),
-            field: "budget",
+            field: "budget".into(),
             living,
-            most_living: 1,
+            max_unavailable: 1,
             dead,
-            most_dead: 2,
+            max_dead: 2,
         };
         assert_eq!(shown(&[usage(0, 0)]), "");
         let text = shown(&[usage(1, 0)]);
         assert!(text.contains("1 living nodes are unavailable (maxUnavailable 1), 0 are dead (maxDead 2)"), "{text}");
-        assert_eq!(as_json(&[usage(1, 0)])[0]["maxDead"], 2);
+        assert_eq!(serde_json::json!(usage(1, 0))["maxDead"], 2);
     }
 }

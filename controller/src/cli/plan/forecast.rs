@@ -9,6 +9,7 @@ use nodewell_remediation::{
     facts::Node,
     forecast::{self, ForecastSettings, NodeForecast, ZoneCounts, forecast, render},
     guard::reason::FENCE_NOT_READY,
+    node_report::is_dead,
     snapshot::{FencePlan, Snapshot},
     time::Now,
 };
@@ -33,15 +34,22 @@ pub(super) async fn of(
     config: &Config,
     snapshot: &Snapshot,
     node: &Node,
+    dry_run: bool,
     now: Now,
 ) -> Result<NodeForecast, String> {
     let pods = cluster.pods_and_claims_on(&node.name).await.map_err(|error| format!("its pods: {error}"))?;
     let settings = settings(cluster.wire()).await;
     let plan = fencing(cluster, config, snapshot, node).await;
-    let as_configured = Snapshot { dry_run: config.dry_run, ..snapshot.clone() };
+    let as_configured = Snapshot { dry_run, ..snapshot.clone() };
     let remediation = remediation(&as_configured, &node.name, &plan, now);
     let zone_counts = ZoneCounts::of(&node.name, snapshot);
-    Ok(forecast(&node.name, &pods, settings, &zone_counts, remediation.as_ref()))
+    let failed_for = is_dead(snapshot, node, now.moment).then(|| silence(snapshot, node, now));
+    Ok(NodeForecast { failed_for, ..forecast(&node.name, &pods, settings, &zone_counts, remediation.as_ref()) })
+}
+
+/// The last sign of life is the best that is known of its failure.
+fn silence(snapshot: &Snapshot, node: &Node, now: Now) -> Duration {
+    snapshot.kubelet_leases.get(&node.name).map(|lease| lease.stale_for(now.moment)).unwrap_or_default()
 }
 
 /// As this host would fence it, and asking its BMC which machine it is.

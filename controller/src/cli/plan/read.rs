@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::{coordination::v1::Lease, core::v1 as core};
 use nodewell_reconcile::{cache::NodeEvents, cluster::Configuration};
 use nodewell_remediation::{
-    api::{GROUP, VERSION, fence::NodeFence, policy::RemediationPolicy},
+    api::{GROUP, VERSION, fence::NodeFence},
     facts::{LeaseView, Node},
     policy::Policy,
     snapshot::{HostView, PeerLeases, Snapshot},
@@ -27,6 +27,7 @@ use crate::{
         KUBELET_LEASES, KubeCluster,
         claims::{self, Read},
         convert,
+        ended::is_ended,
     },
     reaper::{self, Reaper},
     watch::NODE_EVENTS,
@@ -50,8 +51,8 @@ pub(super) async fn snapshot(cluster: &KubeCluster, config: &Config, now: Now) -
     snapshot.kubelet_leases = leases(cluster, KUBELET_LEASES, now).await?;
     snapshot.agent_leases = leases(cluster, &config.namespace, now).await?;
     let own = |plural: &str| format!("/apis/{GROUP}/{VERSION}/{plural}");
-    let fences: Vec<NodeFence> = wire.list(&own("nodefences"), "").await.map_err(CommandError::of("NodeFences"))?;
-    snapshot.fences = fences.into_iter().map(|fence| (fence.metadata.name.clone(), fence)).collect();
+    let fences: Vec<Value> = wire.list(&own("nodefences"), "").await.map_err(CommandError::of("NodeFences"))?;
+    snapshot.fences = fences.into_iter().filter(|raw| !is_ended(raw)).map(fence).collect::<Result<_, _>>()?;
     let policies: Vec<Value> =
         wire.list(&own("remediationpolicies"), "").await.map_err(CommandError::of("RemediationPolicies"))?;
     policies.into_iter().for_each(|raw| add_policy(&mut snapshot, raw));
@@ -110,15 +111,21 @@ async fn leases(
     Ok(named.map(|(name, raw)| (name, aged_lease(convert::lease_view(raw, now.moment), now))).collect())
 }
 
+fn fence(raw: Value) -> Result<(String, NodeFence), CommandError> {
+    let name = raw["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    let unreadable = |error| CommandError::Message(format!("NodeFence {name}: cannot be read: {error}"));
+    let fence: NodeFence = serde_json::from_value(raw).map_err(unreadable)?;
+    Ok((name, fence))
+}
+
 fn add_policy(snapshot: &mut Snapshot, raw: Value) {
     let name = raw["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-    let read: Result<RemediationPolicy, _> = serde_json::from_value(raw);
-    let compiled = read.map_err(|error| error.to_string()).and_then(|policy| {
-        Policy::compile(&policy).map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
-    });
-    match compiled {
+    match Policy::of_json(&raw) {
         Ok(policy) => snapshot.policies.push(policy),
-        Err(problem) => drop(snapshot.unreadable_policies.insert(name, problem)),
+        Err(errors) => {
+            let problem = errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+            snapshot.unreadable_policies.insert(name, problem);
+        }
     }
 }
 

@@ -252,10 +252,18 @@ impl Truth {
             self.replicas[replica].term = (lease.transitions, self.now());
             self.forget_heard();
         }
+        if lease.holder.is_empty() {
+            self.count("act resign");
+        }
         if is_new || lease.holder.is_empty() {
             self.note(format!("replica {replica}: leader is now `{}` epoch {}", lease.holder, lease.transitions));
         }
-        (self.oracle.led, self.oracle.led_before) = (Some((replica, self.now())), None);
+        // A standby writes into the leader's Lease when it offers to lead.
+        if lease.holder.is_empty() || lease.holder.starts_with(&format!("replica-{replica}-")) {
+            (self.oracle.led, self.oracle.led_before) = (Some((replica, self.now())), None);
+        } else {
+            self.count("act offer-to-lead");
+        }
         let stored = Leadership { resource_version: self.store.next_version(), ..lease.clone() };
         self.store.leadership = Some(stored.clone());
         Ok(stored)

@@ -1,8 +1,8 @@
 //! What a fault does to machines, replicas and the API server.
 
-use nodewell_remediation::api::SKIP_REMEDIATION;
+use nodewell_remediation::api::{SKIP_REMEDIATION, policy::OffUntil};
 
-use super::{Fault, stories::liar};
+use super::{Fault, Person, stories::liar};
 use crate::{
     random::Random,
     scenario::{Kind, Theme},
@@ -121,9 +121,24 @@ impl Truth {
         for name in off {
             self.switch(&name, true, "a person");
         }
+        self.give_back();
         for name in cut {
             self.switch(&name, false, "a person");
             self.switch(&name, true, "a person");
+        }
+    }
+
+    /// What was left off at the limit of its power cycles: by its own boot where the policy has it so.
+    fn give_back(&mut self) {
+        let at_limit = self.store.fences.values().filter(|fence| fence.status.at_limit);
+        let names: Vec<String> = at_limit.map(|fence| fence.spec.node_name.clone()).collect();
+        for name in names {
+            match self.scenario.off_until {
+                OffUntil::HealthyBoot => self.switch(&name, true, "a person"),
+                OffUntil::Released => {
+                    self.befall(&Fault::Person(Person::Releases, name));
+                }
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use nodewell_remediation::api::{
-    RETRY, SKIP_REMEDIATION,
+    RELEASE, RETRY, SKIP_REMEDIATION,
     fence::{NodeFence, Phase},
     policy::{Amount, Mode, RemediationPolicy},
 };
@@ -44,6 +44,7 @@ impl Truth {
             Person::DeletesNode => self.person_deletes_node(node, false),
             Person::RecreatesNode => self.person_deletes_node(node, true),
             Person::AsksAgain => self.person_asks_again(node),
+            Person::Releases => self.person_releases(node),
         }
     }
 
@@ -94,6 +95,7 @@ impl Truth {
         let now = self.now();
         let Some(fence) = self.store.fences.get(name) else { return false };
         self.store.aborted.entry(fence.metadata.uid.clone()).or_insert(now);
+        self.asked_for_power(name);
         self.edit_record(name, |fence| fence.spec.abort = true)
     }
 
@@ -152,6 +154,19 @@ impl Truth {
             fence.metadata.annotations.insert(RETRY.into(), value);
         });
         asked && edited
+    }
+
+    /// As the command does it: only of a machine that is left off.
+    pub(super) fn person_releases(&mut self, name: &str) -> bool {
+        let is_left_off = |fence: &NodeFence| fence.status.at_limit && fence.status.phase == Phase::PodsReleased;
+        if !self.store.fences.get(name).is_some_and(is_left_off) {
+            return false;
+        }
+        let value = self.store.version.to_string();
+        self.asked_for_power(name);
+        self.edit_record(name, |fence| {
+            fence.metadata.annotations.insert(RELEASE.into(), value);
+        })
     }
 
     fn edit_record(&mut self, name: &str, change: impl FnOnce(&mut NodeFence)) -> bool {

@@ -5,10 +5,7 @@ use std::{collections::BTreeSet, time::Duration};
 use nodewell_remediation::{api::fence::NodeFence, decide::ORPHANED, snapshot::PowerState};
 
 use super::Agent;
-use crate::{
-    scenario::{MOST_CYCLES, MOST_DOWN},
-    truth::Truth,
-};
+use crate::{scenario::MOST_DOWN, truth::Truth};
 
 /// A kubelet that renewed within this is alive, whatever else is known.
 const ALIVE: Duration = Duration::from_secs(9);
@@ -135,6 +132,7 @@ impl Truth {
     }
 
     fn on_begins(&mut self, name: &str) {
+        self.check_cycles(name);
         if !self.oracle.turned_on.insert(name.to_owned()) && !self.oracle.read_on.contains(name) {
             self.violate("I6", format!("on of {name} again, without asking for its power first"));
         }
@@ -143,10 +141,7 @@ impl Truth {
 
     fn off_begins(&mut self, name: &str) {
         self.oracle.offs += 1;
-        let cycles = self.oracle.cycles.get(name).map_or(0, Vec::len);
-        if cycles >= MOST_CYCLES {
-            self.violate("I7", format!("{name} was turned off {cycles} times already"));
-        }
+        self.check_offs(name);
         if self.oracle.cycles.contains_key(name) && !self.oracle.read.contains(name) {
             self.violate("I6", format!("off of {name} again, without asking for its power first"));
         }
@@ -216,7 +211,7 @@ impl Truth {
         }
     }
 
-    /// A BMC turned a machine off on our order.
+    /// A BMC took our order to turn a machine off.
     pub fn turned_off(&mut self, name: &str) {
         let now = self.now();
         self.oracle.cycles.entry(name.to_owned()).or_default().push(now);

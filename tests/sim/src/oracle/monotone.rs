@@ -209,6 +209,11 @@ fn broken(mutation: Mutation, snapshot: &Snapshot, memory: Memory, now: Now) -> 
                 .for_each(|node| drop(node.annotations.remove(nodewell_remediation::api::SKIP_REMEDIATION)));
             decide(&believed, memory, now)
         }
+        Mutation::TurnsOnAtLimit => {
+            let mut decision = decide(snapshot, memory, now);
+            decision.actions.iter_mut().for_each(forget_limit);
+            decision
+        }
         Mutation::TrustsLiars => decide(&trusting(snapshot), memory, now),
         _ => decide(snapshot, memory, now),
     }
@@ -245,6 +250,13 @@ fn leave_marks(action: &mut Action) {
         && fence.status.phase == Phase::Recovering
     {
         fence.status.phase = Phase::Closed;
+    }
+}
+
+/// As if its power cycles were not at their limit.
+fn forget_limit(action: &mut Action) {
+    if let Action::Save { fence, .. } = action {
+        fence.status.at_limit = false;
     }
 }
 

@@ -10,7 +10,7 @@ use nodewell_remediation::{
 
 use super::acts::STOP;
 use crate::{
-    scenario::DRAIN,
+    scenario::{DRAIN, PODS_WITHIN},
     truth::{Truth, uses_san},
 };
 
@@ -32,7 +32,9 @@ impl Truth {
         let stored = self.store.pods.get(&pod.name).filter(|stored| stored.at == *pod);
         let Some(fence) = stored.and_then(|stored| self.store.fences.get(&stored.node)).cloned() else { return };
         let began = self.drain_began(&fence, replica);
-        if began.is_none_or(|began| now.since(began) > DRAIN + SLACK) {
+        // Each portion after the first has a window more.
+        let windows = fence.status.drain_portions.saturating_sub(1);
+        if began.is_none_or(|began| now.since(began) > DRAIN + PODS_WITHIN * windows + SLACK) {
             self.violate("I14", format!("a call for pod {} after its drain was over (began {began:?})", pod.name));
         }
         if let Some(why) = self.stopped_long(&fence, replica) {

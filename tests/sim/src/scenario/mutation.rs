@@ -25,6 +25,8 @@ pub enum Mutation {
     NeverAsks,
     /// I7: power cycles are not counted.
     NoPowerCycleLimit,
+    /// I7: what is to be left off at the limit is turned on again.
+    TurnsOnAtLimit,
     /// I8: every etcd member is always reported as healthy.
     BlindToQuorum,
     /// I8: the policy allows control-plane nodes, and the scenario does not know.

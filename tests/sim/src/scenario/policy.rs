@@ -3,14 +3,12 @@
 use nodewell_remediation::api::{
     Meta,
     policy::{
-        Amount, BudgetSpec, ControlPlane, CordonStep, DrainStep, DurationString, FastSpec, Mode, PowerStep, RateSpec,
-        ReapStep, RemediationPolicy, RemediationPolicySpec, StepSpec, StormSpec, TaintStep,
+        Amount, BudgetSpec, ControlPlane, CordonStep, DrainStep, DurationString, FastSpec, Mode, PowerCyclesSpec,
+        PowerStep, RateSpec, ReapStep, RemediationPolicy, RemediationPolicySpec, StepSpec, StormSpec, TaintStep,
     },
 };
 
-use super::{
-    DRAIN, Kind, MOST_CYCLES, MOST_DEAD, MOST_DOWN, MOST_DOWN_IN_ZONE, Mutation, PODS_WITHIN, Scenario, Steps,
-};
+use super::{DRAIN, Kind, MOST_DEAD, MOST_DOWN, MOST_DOWN_IN_ZONE, Mutation, PODS_WITHIN, Scenario, Steps};
 
 /// The policy's name.
 pub const POLICY: &str = "lost";
@@ -26,7 +24,7 @@ impl Scenario {
     pub fn policy(&self) -> RemediationPolicy {
         let held = if self.fast { "0s" } else { "50s" };
         let held = if self.mutation == Mutation::Sluggish { "1h" } else { held };
-        let cycles = if self.mutation == Mutation::NoPowerCycleLimit { 1000 } else { MOST_CYCLES };
+        let cycles = if self.mutation == Mutation::NoPowerCycleLimit { 1000 } else { self.most_cycles };
         let protected = !self.fences_control_plane && self.mutation != Mutation::TouchesControlPlane;
         let spec = RemediationPolicySpec {
             selector: Default::default(),
@@ -37,11 +35,16 @@ impl Scenario {
             steps: self.step_specs(self.steps),
             mode: Mode::Enforce,
             control_plane: if protected { ControlPlane::Never } else { ControlPlane::OneAtATime },
+            reboot_grace_period: None,
             node_startup_grace_period: Some(DurationString("20s".into())),
             cordon_budget: (!self.narrow).then(|| budget("50%", "100%", None)),
             budget: (!self.narrow).then(|| self.power_budget()),
             storm: Some(self.storm()),
-            power_cycles: Some(RateSpec { count: count(cycles), window: DurationString("24h".into()) }),
+            power_cycles: Some(PowerCyclesSpec {
+                count: count(cycles),
+                window: DurationString("24h".into()),
+                off_until: self.off_until,
+            }),
             pods: self.most_pods.map(|most| self.pod_rate(most)),
             fast: self
                 .fast

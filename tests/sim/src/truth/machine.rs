@@ -56,6 +56,8 @@ pub enum Excuse {
 
 /// A replica that looks before an act has seen after so long that a machine woke, or that its BMC reports On.
 const NOTICED: Duration = Duration::from_secs(4);
+/// It carries out an order of ours; all else is done by other actors.
+const ITS_BMC: &str = "its BMC";
 /// One that flaps reports Off so often less one, and then On.
 const TURNS: usize = 4;
 
@@ -172,6 +174,7 @@ impl Machine {
 impl Truth {
     /// Turns a machine on or off, now.
     pub fn switch(&mut self, name: &str, on: bool, by: &str) {
+        let was_on = self.machines.get(name).map(|machine| machine.on);
         let now = self.now();
         let boot_takes = self.random.secs(15, 50);
         let able = |machine: &&mut Machine| machine.on != on && !(on && machine.reaped);
@@ -189,6 +192,9 @@ impl Truth {
             machine.excuse = None;
         }
         self.note(format!("{name}: power {} by {by}", if on { "on" } else { "off" }));
+        if was_on != Some(on) {
+            self.switched(name, on, by == ITS_BMC);
+        }
     }
 
     pub(super) fn run_bmc(&mut self, name: &str) {
@@ -202,10 +208,11 @@ impl Truth {
     /// A BMC, or a switch of the storage, carries out its order.
     pub fn turn(&mut self, name: &str, on: bool) {
         if self.scenario.theme != Theme::Storage {
-            return self.switch(name, on, "its BMC");
+            return self.switch(name, on, ITS_BMC);
         }
-        if let Some(machine) = self.machines.get_mut(name) {
-            machine.storage_cut = !on;
+        let Some(machine) = self.machines.get_mut(name) else { return };
+        if std::mem::replace(&mut machine.storage_cut, !on) == on {
+            self.switched(name, on, true);
         }
         self.note(format!("{name}: storage {}", if on { "restored" } else { "cut off" }));
     }

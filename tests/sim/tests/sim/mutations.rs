@@ -175,6 +175,14 @@ fn sim_i7_notices_power_cycles_without_a_limit() {
 
 #[test]
 #[ignore = "minutes: `make e2e` runs them"]
+fn sim_i7_notices_a_machine_turned_on_that_is_to_be_left_off() {
+    let breaks = power(vec![(30, Fault::Breaks(node(4)))]);
+    let limited = |scenario| Scenario { most_cycles: 0, ..breaks(scenario) };
+    assert_noticed(Mutation::TurnsOnAtLimit, "I7", limited);
+}
+
+#[test]
+#[ignore = "minutes: `make e2e` runs them"]
 fn sim_i8_notices_a_quorum_that_is_not_asked_for() {
     let plot = vec![(30, Fault::EtcdStops("cp-1".into())), (40, Fault::KubeletDies("cp-2".into()))];
     assert_noticed(Mutation::BlindToQuorum, "I8", hosts(true, plot));

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use nodewell_remediation::api::policy::OffUntil;
 use nodewell_sim::{
     faults::{Fault, Person},
     run::{Report, play},
@@ -108,4 +109,54 @@ fn sim_a_bmc_that_reads_on_every_few_seconds_gets_no_live_machine_tainted() {
 #[test]
 fn sim_a_bmc_that_flaps_gets_no_machine_tainted_that_wakes() {
     assert_quiet("cluster lies believed", wakes(Manner::Flaps(Duration::from_secs(5))));
+}
+
+/// One of the hosts on which controllers run is ill; in some of the stories it is the leader's.
+#[test]
+fn sim_a_leader_whose_own_host_is_ill_lets_another_lead() {
+    assert_quiet("act resign", |seed| {
+        let ill = format!("cp-{}", seed % 2);
+        let plot = vec![(40, Fault::BecomesUnhealthy(ill))];
+        let scenario = staged(seed, Theme::ControlPlane, Steps::DrainReboot, plot);
+        Scenario { fences_control_plane: true, replicas: 2, ..scenario }
+    });
+}
+
+/// A BMC pretends to cut the power, which a person, or the mains, did a moment before.
+#[test]
+fn sim_a_machine_that_boots_anew_while_it_is_cut_is_not_waited_for_until_it_is_off() {
+    assert_quiet("edge PoweringOff-AwaitReady", |seed| {
+        let rebooted = 46 + seed;
+        let plot = vec![
+            (20, Fault::Lies(n4(), Manner::Pretends)),
+            (30, Fault::Hang(n4())),
+            (rebooted, Fault::Person(Person::Reboots, n4())),
+        ];
+        staged(seed, Theme::Power, Steps::CordonPowerCycle, plot)
+    });
+}
+
+/// No power cycle is left to a node that fails. Whatever gives it back comes after the trouble.
+fn limited(off_until: OffUntil, plot: Plot) -> impl Fn(u64) -> Scenario {
+    move |seed| {
+        let scenario = staged(seed, Theme::Power, Steps::CordonPowerCycle, plot.clone());
+        Scenario { most_cycles: 0, off_until, end: Duration::from_secs(480), ..scenario }
+    }
+}
+
+#[test]
+fn sim_a_dead_machine_at_the_limit_is_turned_off_and_left_off_until_a_person_releases_it() {
+    assert_quiet("person Releases", limited(OffUntil::Released, vec![(30, Fault::Hang(n4()))]));
+}
+
+#[test]
+fn sim_a_machine_that_is_off_at_the_limit_has_its_pods_released() {
+    assert_quiet("act taint-releases", limited(OffUntil::HealthyBoot, vec![(30, Fault::PowerLoss(n4()))]));
+}
+
+/// Its firmware or a person turns it on while it is to be left off.
+#[test]
+fn sim_a_machine_at_the_limit_that_is_turned_on_is_not_turned_off_again() {
+    let plot = vec![(30, Fault::Hang(n4())), (120, Fault::Person(Person::PowersOn, n4()))];
+    assert_quiet("blocker PowerCycleLimit", limited(OffUntil::Released, plot));
 }

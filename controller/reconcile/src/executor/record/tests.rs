@@ -1,6 +1,9 @@
 //! Writing what came of a step where the API server does not answer at first.
 
-use std::cell::RefCell;
+use std::{
+    cell::RefCell,
+    sync::{Arc, Mutex},
+};
 
 use jiff::Timestamp;
 use nodewell_remediation::{
@@ -16,6 +19,7 @@ use tokio::sync::watch;
 
 use super::*;
 use crate::{
+    audit::{Audit, AuditEntry, Audited},
     cache::{Cache, Limits},
     clock::Clock,
     executor::Settings,
@@ -77,4 +81,47 @@ async fn a_reading_that_was_written_late_is_as_old_as_it_is() {
     assert!(clock.moment() >= Moment(Duration::from_secs(6)), "it was written late");
     let off = cluster.0.borrow().0.status.off.clone().unwrap();
     assert_eq!((off.at, off.reads), (Timestamp::constant(1000, 0), 4));
+}
+
+/// What was written to the audit while one outcome was saved.
+async fn audited(before: NodeFence, step: Op, outcome: Outcome) -> Vec<AuditEntry> {
+    let clock = Clock::counted(Timestamp::constant(1000, 0));
+    let cache = Cache::new(clock, Limits::default());
+    cache.with(|snapshot| snapshot.epoch = 7);
+    let cluster = OneRecord(RefCell::new((before.clone(), 0)));
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let taken = Arc::clone(&lines);
+    let audit = Audit::new(move |entry| taken.lock().unwrap().push(entry));
+    let executor = Executor::new(&cluster, &(), &cache, clock, Settings { audit, ..Settings::default() });
+    let (_open, until) = watch::channel(Moment(Duration::from_secs(60)));
+    executor.save_outcome(&before, &step, &outcome, &LeaseDeadline::new(7, until)).await;
+    let lines = lines.lock().unwrap();
+    lines.clone()
+}
+
+#[tokio::test]
+async fn each_change_of_phase_is_a_line_with_who_and_why_and_nothing_else_is() {
+    use nodewell_remediation::{action::IrreversibleOp, api::ASKED_BY, api::fence::IntendedOp, api::fence::Intent};
+    let mut off = off_confirmed();
+    (off.status.phase, off.status.off) = (Phase::PoweringOff, None);
+    off.spec.cause = "its Lease is silent".into();
+    off.metadata.annotations.insert(ASKED_BY.into(), "eva: its shelf burns".into());
+    off.status.intent = Some(Intent { op: IntendedOp::PowerOff, epoch: 7, at: Timestamp::UNIX_EPOCH, pods: 0 });
+    let failed = Err(nodewell_remediation::action::Failed::InDoubt("no answer".into()));
+    let lines = audited(off, IrreversibleOp::PowerOff.into(), failed).await;
+    let [line] = lines.as_slice() else { panic!("{lines:?}") };
+    assert_eq!((line.term, line.node.as_str(), line.record.as_str()), (7, "n", "u"));
+    assert_eq!(line.cause, "its Lease is silent");
+    assert_eq!(line.asked_by.as_deref(), Some("eva: its shelf burns"));
+    assert!(
+        matches!(&line.what, Audited::Phase { from: Some(Phase::PoweringOff), to: Phase::InDoubt, .. }),
+        "{:?}",
+        line.what
+    );
+    let read = ReversibleOp::ReadPower { times: 2 }.into();
+    assert_eq!(
+        audited(off_confirmed(), read, Ok(Done::Power(vec![PowerState::Off; 2]))).await,
+        [],
+        "a reading is no change"
+    );
 }

@@ -81,7 +81,7 @@ fn beside_an_event_the_node_itself_has_to_report_what_is_asked_for() {
         (EITHER, None, not_trusted()),
         // The node is ill, but not of what the predicate asks for.
         (ALONE, Some(KUBELET), not_trusted()),
-        ("'DiskFell' in events && conditions.DiskUnhealthy.status != 'Odd'", Some(KUBELET), not_trusted()),
+        ("'DiskFell' in events && conditions.DiskUnhealthy.reason != 'Odd'", Some(KUBELET), not_trusted()),
         ("'DiskFell' in events && conditions.DiskUnhealthy.age > 5", Some(KUBELET), not_trusted()),
         // Many Events push out others, so that one that is missing proves nothing either.
         ("!('AllIsWell' in events)", Some(KUBELET), not_trusted()),

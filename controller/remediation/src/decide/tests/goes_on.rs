@@ -55,12 +55,23 @@ fn what_is_needed_of_a_node_is_asked_for() {
         request,
         GatherRequest {
             pods: true,
-            attachments: true,
+            attachments: None,
             methods: true,
             power: Some(Duration::from_secs(2)),
             reach: false
         }
     );
+    // Volumes are looked at once pods were released, and often when the taint waits for them.
+    let attachments = |snapshot: &Snapshot| run(snapshot, first.memory.clone(), 1001).gather["n0"].attachments;
+    let status = |snapshot: &mut Snapshot, out_of_service, phase| {
+        let status = &mut snapshot.fences.get_mut("n0").unwrap().status;
+        (status.out_of_service, status.phase) = (out_of_service, phase);
+    };
+    status(&mut snapshot, true, Phase::PodsReleased);
+    assert_eq!(attachments(&snapshot), Some(Duration::from_secs(30)));
+    status(&mut snapshot, true, Phase::Recovering);
+    assert_eq!(attachments(&snapshot), Some(Duration::from_secs(2)));
+    status(&mut snapshot, false, Phase::Isolating);
     snapshot.fences.get_mut("n0").unwrap().spec.steps.pop();
     assert_eq!(run(&snapshot, first.memory, 1001).gather["n0"], GatherRequest::default(), "a cordon needs nothing");
 }

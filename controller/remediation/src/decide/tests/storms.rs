@@ -46,6 +46,22 @@ fn a_mistake_in_a_policy_ends_no_storm_and_no_cooldown() {
     }
 }
 
+/// A record without a policy is a person's.
+#[test]
+fn what_a_person_asks_for_waits_for_the_end_of_a_storm_too() {
+    let mut snapshot = snapshot_of(1, vec![policy("p", vec![power_cycle()])]);
+    let first = run(&snapshot, Memory::default(), 1000);
+    store(&mut snapshot, &first, 1000);
+    snapshot.policies.clear();
+    let by_hand = snapshot.fences.get_mut("n0").unwrap();
+    (by_hand.spec.policy, by_hand.status.phase) = (String::new(), Phase::AwaitGuards);
+    let calm = run(&snapshot, Memory::default(), 1010);
+    assert_eq!((calm.actions.len(), reasons(&calm, "n0")), (1, vec![]), "one dead node is no storm");
+    snapshot.nodes.values_mut().skip(1).take(4).for_each(kill);
+    let storm = run(&snapshot, Memory::default(), 1020);
+    assert!(storm.actions.is_empty() && reasons(&storm, "n0").contains(&"Storm"), "{:?}", reasons(&storm, "n0"));
+}
+
 #[test]
 fn storms_of_a_policy_that_stays_away_are_forgotten() {
     let whole = snapshot_of(1, vec![policy("p", vec![cordon()])]);

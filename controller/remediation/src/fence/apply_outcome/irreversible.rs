@@ -4,11 +4,7 @@ use super::{because, describe, retry_later, succeeded};
 use crate::{
     action::{Done, Failed, Outcome},
     api::fence::{Blocker, Confirmation, IntendedOp, NodeFenceStatus, Phase},
-    fence::{
-        doubt::READS,
-        record::Draft,
-        steps::{self, PolicyStep},
-    },
+    fence::{doubt::READS, left_off::is_left_off, record::Draft},
     message::{Message, MessageArgs},
     snapshot::PowerState,
 };
@@ -16,6 +12,9 @@ use crate::{
 pub(super) fn powered_off(draft: Draft, outcome: &Outcome) -> Draft {
     match outcome {
         Ok(Done::Off(confirmation)) if confirmation.reads >= READS => confirmed(draft, confirmation.clone()),
+        Ok(Done::Booted) => {
+            succeeded(draft).settle().with(not_off).enter(Phase::AwaitReady, Message::plain("FenceAwaitReady/anew"))
+        }
         Err(Failed::NotBegun(_) | Failed::Gone(_)) => not_begun(draft, outcome),
         _ => doubted(draft.count_intended(), outcome),
     }
@@ -58,10 +57,11 @@ pub(super) fn powered_on(draft: Draft, outcome: &Outcome) -> Draft {
 pub(super) fn released(mut draft: Draft, outcome: &Outcome) -> Draft {
     match outcome {
         Ok(Done::Released(count)) => {
-            let left_off =
-                matches!(steps::current(draft.fence()), Some(Ok(PolicyStep::Power { step, .. })) if step.leave_off);
+            let left_off = is_left_off(draft.fence());
+            let at = draft.at();
             let status = draft.status();
             status.intent = None;
+            status.released_at = Some(at);
             status.out_of_service = status.storage_only.is_none();
             status.released = status.released.saturating_add(*count);
             let draft = succeeded(draft);

@@ -61,6 +61,27 @@ fn a_cycle_in_doubt_counts_at_once_and_not_again_when_its_end_is_known() {
     }
 }
 
+/// Its BMC refuses, and it is on: each try is one of the same cycle.
+#[test]
+fn tries_of_one_power_off_are_one_cycle_and_the_next_incident_is_another() {
+    let mut fixture = intended();
+    for _ in 0..3 {
+        run(&mut fixture, 400, at(Phase::PoweringOff));
+        ends(&mut fixture, &Op::Irreversible(IrreversibleOp::PowerOff), &Err(Failed::Refused("no".into())));
+        run(&mut fixture, 60, at(Phase::AwaitGuards));
+        assert_eq!(
+            (fixture.phase(), cycles(&fixture), fixture.fence.status.cycle_begun),
+            (Phase::AwaitGuards, 1, true)
+        );
+    }
+    run(&mut fixture, 400, at(Phase::OffConfirmed));
+    assert_eq!((cycles(&fixture), fixture.fence.status.cycle_begun), (1, false));
+    run(&mut fixture, 400, at(Phase::AwaitReady));
+    fixture.alive = false;
+    run(&mut fixture, 1200, |fixture| cycles(fixture) > 1);
+    assert_eq!(cycles(&fixture), 2, "it was turned on in between");
+}
+
 #[test]
 fn a_cycle_counts_whose_leader_died_before_it_was_reported() {
     for (on, phase) in [(false, Phase::OffConfirmed), (true, Phase::Failed)] {

@@ -104,6 +104,12 @@ fn a_bmc_that_says_off_is_not_believed_of_a_node_that_spoke_since() {
     set_power(&mut fixture, &[(18, PowerState::Off), (19, PowerState::Off)]);
     fixture.kubelet.as_mut().unwrap().change_seen_at = at(18);
     assert!(is_off(&fixture.input()).is_none());
+    // It has been silent for long enough since then: of two readings one was before.
+    set_power(&mut fixture, &[(2, PowerState::Off), (19, PowerState::Off)]);
+    fixture.kubelet.as_mut().unwrap().change_seen_at = at(4);
+    assert!(is_off(&fixture.input()).is_none());
+    set_power(&mut fixture, &[(5, PowerState::Off), (19, PowerState::Off)]);
+    assert!(is_off(&fixture.input()).is_some());
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::{
         fence::{Confirmation, DrainReport, NodeFence, NodeFenceSpec, NodeFenceStatus, Phase},
         policy::StepSpec,
     },
-    facts::{ConditionStatus, LeaseView, Node, Pod},
+    facts::{Attachment, ConditionStatus, LeaseView, Node, Pod},
     fence::{FenceInput, GuardBlockers, Next, PredicateState, out_of_service, post_off_activity::PostOffActivity},
     policy::Policy,
     snapshot::{Gathered, PowerReading, PowerState},
@@ -50,6 +50,8 @@ pub(super) struct Fixture {
     pub(super) storage: bool,
     /// A person has uncordoned it and cordoned it again, and left our mark.
     pub(super) cordoned_by_hand: bool,
+    /// Volumes that are attached.
+    pub(super) attached: Vec<Attachment>,
 }
 
 impl Fixture {
@@ -85,6 +87,7 @@ impl Fixture {
             claims_off: false,
             storage: false,
             cordoned_by_hand: false,
+            attached: Vec::new(),
         }
     }
 
@@ -176,7 +179,7 @@ impl Fixture {
         self.gathered.power.drain(..surplus);
         let pods = if self.fence.status.released > 0 { Vec::new() } else { vec![pod("db-0")] };
         self.gathered.pods = Some((at, pods));
-        self.gathered.attachments = Some((at, Vec::new()));
+        self.gathered.attachments = Some((at, self.attached.clone()));
     }
 
     pub(super) fn state(&self) -> PowerState {

@@ -221,10 +221,11 @@ fn what_was_done_is_told_with_what_comes_next() {
     };
     run(&mut fixture, 10, at(Phase::Isolating));
     let (fence, recorded) = applied(&fixture, &Op::Reversible(ReversibleOp::Cordon), Done::Yes);
-    assert_eq!(
-        (recorded.reason.as_str(), recorded.message.as_str()),
-        ("Cordoned", "the Node is cordoned; the step ended; next is step 2: drain")
-    );
+    assert_eq!(recorded.reason, "Cordoned");
+    let message = &recorded.message;
+    assert!(message.starts_with("the Node is cordoned until it is healthy again; `kubectl cordon`"), "{message}");
+    assert!(message.contains("annotate it with nodewell.dev/skip-remediation"), "{message}");
+    assert!(message.ends_with("; the step ended; next is step 2: drain"), "{message}");
     fixture.store(fence);
     let report =
         DrainReport { done: false, refused_evictions: vec!["shop/db-0: PodDisruptionBudget db".into()], left: 0 };
@@ -306,7 +307,7 @@ fn a_record_deleted_by_hand_leaves_a_node_that_the_next_record_brings_back() {
 
 #[test]
 fn a_person_may_ask_for_another_try_once_with_each_value() {
-    let mut fixture = dead();
+    let mut fixture = Fixture::new(steps(&["cordon", "drain", "reboot"]));
     run(&mut fixture, 400, at(Phase::AwaitGuards));
     fixture.guard_blockers.power = vec![crate::api::fence::Blocker::new("PowerCycleLimit", "2 in 24h")];
     run(&mut fixture, 2, |_| false);
@@ -315,6 +316,19 @@ fn a_person_may_ask_for_another_try_once_with_each_value() {
     let phases = run(&mut fixture, 20, |_| false);
     assert_eq!(phases[1], Phase::InDoubt);
     assert_eq!(fixture.phase(), Phase::Quarantined);
+}
+
+/// The record is all that remembers it: the next of this name would order without a question.
+#[test]
+fn a_retry_does_not_end_the_doubt_about_a_node_that_is_gone() {
+    let mut fixture = dead();
+    run(&mut fixture, 400, |fixture| fixture.phase() == Phase::PoweringOff);
+    (fixture.node, fixture.epoch) = (None, fixture.epoch + 1);
+    run(&mut fixture, 5, at(Phase::Quarantined));
+    fixture.fence.metadata.annotations.insert(RETRY.into(), "is it off?".into());
+    let phases = run(&mut fixture, 20, |_| false);
+    assert_eq!(phases[1], Phase::InDoubt);
+    assert_eq!((fixture.phase(), fixture.fence.status.blocked_by[0].reason.as_str()), (Phase::Quarantined, "NodeGone"));
 }
 
 #[test]

@@ -19,9 +19,13 @@ pub(super) struct Laws {
     pub(super) read: bool,
     /// Another actor plays with the power button.
     pub(super) meddled: bool,
-    /// Power offs that this record intended, and those of them that were, or may have been, begun.
+    /// Power offs that this record intended, and those of them that were, or may have been, begun: tries of one, and one after
+    /// which the machine is left off, are no more.
     pub(super) intended: usize,
     pub(super) begun: usize,
+    pub(super) trying: bool,
+    /// Machines that are to be left off at the limit of their power cycles.
+    pub(super) left_off: u32,
     pub(super) steps: u32,
     pub(super) ends: u32,
 }
@@ -39,9 +43,14 @@ impl Laws {
             // It is Ready with a new boot, or its BMC is not believed any more: nothing is left to be asked.
             self.doubt = false;
         }
+        let tries = [Phase::AwaitGuards, Phase::KdumpWait, Phase::PoweringOff, Phase::InDoubt, Phase::Failed];
+        self.left_off += u32::from(after.status.at_limit && !before.status.at_limit);
+        self.trying &= tries.contains(&to) || to == Phase::Quarantined;
         let intended = |fence: &NodeFence| fence.status.intent.as_ref().map(|intent| (intent.op, intent.at));
         if intended(before) != intended(after) && intended(after).is_some_and(|(op, _)| op == IntendedOp::PowerOn) {
             assert!(self.read, "power on was intended again without a reading");
+            let stays = after.status.at_limit && !after.status.returning && !after.spec.abort;
+            assert!(!stays, "power on of a machine that is left off: {:?}", after.status);
             self.read = false;
         }
         if intended(before) != intended(after) && intended(after).is_some_and(|(op, _)| op == IntendedOp::PowerOff) {
@@ -94,13 +103,15 @@ impl Laws {
         assert!(self.meddled || !fixture.powered, "{op:?} of a node whose power is on");
     }
 
-    pub(super) fn ended(&mut self, op: &Op, outcome: Option<&Outcome>) {
+    pub(super) fn ended(&mut self, fence: &NodeFence, op: &Op, outcome: Option<&Outcome>) {
         let certain = matches!(outcome, Some(Ok(_) | Err(Failed::NotBegun(_) | Failed::Gone(_))));
         let fits = !matches!((op, outcome), (Op::Irreversible(IrreversibleOp::PowerOff), Some(Ok(done))) if !matches!(done, Done::Off(_)));
         if *op == Op::Irreversible(IrreversibleOp::PowerOff)
             && !matches!(outcome, Some(Err(Failed::NotBegun(_) | Failed::Gone(_))))
+            && !fence.status.at_limit
         {
-            self.begun += 1;
+            self.begun += usize::from(!self.trying);
+            self.trying = true;
         }
         if matches!(op, Op::Irreversible(_)) && !(certain && fits) {
             self.doubt = true;
@@ -109,7 +120,7 @@ impl Laws {
 
     pub(super) fn closed(&mut self, fixture: &Fixture) {
         self.counted(&fixture.fence);
-        (self.intended, self.begun) = (0, 0);
+        (self.intended, self.begun, self.trying) = (0, 0, false);
         self.ends += 1;
         assert_eq!(fixture.phase(), Phase::Closed);
         let Some(node) = &fixture.node else { return };

@@ -15,7 +15,7 @@ fn each_guard_blocks_with_its_own_reason() {
     let all = [true; 3];
     let disruptive = [false, true, true];
     let power = [false, false, true];
-    let cases: [(&str, [bool; 3], Change); 34] = [
+    let cases: [(&str, [bool; 3], Change); 36] = [
         ("NotLeading", all, |fixture| fixture.snapshot.epoch = 0),
         ("DryRun", all, |fixture| fixture.snapshot.dry_run = true),
         ("KillSwitch", all, |fixture| fixture.snapshot.stopped = Some("/etc/nodewell/pause".into())),
@@ -33,6 +33,12 @@ fn each_guard_blocks_with_its_own_reason() {
         ("Aborted", all, |fixture| fixture.open(Phase::Pending).spec.abort = true),
         ("NodeGone", all, |fixture| fixture.open(Phase::Pending).spec.node_uid = "another".into()),
         ("OwnHost", all, |fixture| fixture.snapshot.host.node = Some("n0".into())),
+        ("ShutdownAnnounced", all, |fixture| {
+            fixture.snapshot.shutdowns.insert("n0".into(), at(900));
+        }),
+        ("OnlyReplica", all, |fixture| {
+            (fixture.snapshot.host.node, fixture.snapshot.host.is_only) = (Some("n0".into()), true);
+        }),
         ("Autoscaler", all, |fixture| taint(fixture, "ToBeDeletedByClusterAutoscaler")),
         ("Autoscaler", all, |fixture| taint(fixture, "karpenter.sh/disrupted")),
         ("Autoscaler", all, |fixture| fixture.node().deleting = true),

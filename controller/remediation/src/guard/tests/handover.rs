@@ -61,7 +61,7 @@ fn counted(history: &History, now: Now) -> (usize, usize, usize) {
     (
         history.started_within("p", DisruptionLevel::Power, "n9", within, now.moment),
         history.pods("p", policy.pods, "n9", now.moment),
-        history.cycles("n1", policy.power_cycles.window, now),
+        history.cycles("n1", None, policy.power_cycles.window, now),
     )
 }
 

@@ -53,6 +53,22 @@ fn a_power_off_whose_record_was_deleted_counts() {
     assert_eq!(reasons(&fixture.all_blockers().power), ["PowerCycleLimit"]);
 }
 
+/// Another try of it is the same cycle; the ones before count.
+#[test]
+fn the_cycle_that_a_record_has_begun_does_not_stand_in_its_own_way() {
+    let mut fixture = Fixture::new();
+    fixture.policy.power_cycles = Rate { count: 2, window: Duration::from_secs(900) };
+    let mut is_limited = |cycles: &[i64], begun| {
+        let status = &mut fixture.open(Phase::AwaitGuards).status;
+        status.cycles = cycles.iter().map(|at| wall(*at)).collect();
+        status.cycle_begun = begun;
+        reasons(&fixture.all_blockers().power).contains(&"PowerCycleLimit")
+    };
+    assert!(!is_limited(&[500, 900], true));
+    assert!(is_limited(&[500, 900], false));
+    assert!(is_limited(&[400, 500, 900], true));
+}
+
 #[test]
 fn power_cycles_of_closed_records_are_remembered() {
     let mut fixture = Fixture::new();
@@ -62,4 +78,64 @@ fn power_cycles_of_closed_records_are_remembered() {
     fixture.fence = None;
     fixture.snapshot.fences.clear();
     assert_eq!(reasons(&fixture.all_blockers().power), ["PowerCycleLimit"]);
+}
+
+/// Records of these nodes, opened in this order, each with so many pods and nothing that speaks against it but the rate.
+fn waiting(fixture: &mut Fixture, nodes: &[(&str, usize)]) {
+    for (second, (name, pods)) in (900..).zip(nodes) {
+        let mut fence = record(name, Phase::OffConfirmed);
+        fence.metadata.creation_timestamp = Some(wall(second));
+        fence.status.blocked_by = vec![Blocker::new("PodRate", "")];
+        let gathered = fixture.snapshot.gathered.entry((*name).to_owned()).or_default();
+        gathered.pods = Some((at(999), vec![crate::facts::Pod::default(); *pods]));
+        if *name == "n0" {
+            fixture.fence = Some(fence.clone());
+        }
+        fixture.snapshot.fences.insert((*name).to_owned(), fence);
+    }
+}
+
+#[test]
+fn a_node_with_more_pods_than_the_rate_is_not_passed_over_for_ever_by_smaller_ones() {
+    let mut fixture = Fixture::new();
+    fixture.policy.pods = Rate { count: 10, window: Duration::from_secs(60) };
+    waiting(&mut fixture, &[("n1", 50), ("n0", 2)]);
+    let blockers = fixture.all_blockers();
+    assert_eq!(reasons(&blockers.power), ["PodRate"], "there is room for two, and n1 needs a window of its own");
+    assert!(blockers.power[0].message.contains("n1 has 50 pods"), "{blockers:?}");
+    // What has begun goes on, or its release would be in doubt.
+    fixture.history.charge_pods("p", "n0", 2, at(990));
+    assert_eq!(fixture.all_blockers(), GuardBlockers::default());
+}
+
+#[test]
+fn a_larger_node_has_no_turn_before_its_own() {
+    let mut fixture = Fixture::new();
+    fixture.policy.pods = Rate { count: 10, window: Duration::from_secs(60) };
+    waiting(&mut fixture, &[("n0", 2), ("n1", 50)]);
+    assert_eq!(fixture.all_blockers(), GuardBlockers::default(), "it was opened later");
+    waiting(&mut fixture, &[("n1", 10), ("n0", 2)]);
+    assert_eq!(fixture.all_blockers(), GuardBlockers::default(), "it is not larger than the rate");
+    waiting(&mut fixture, &[("n1", 50), ("n0", 2)]);
+    fixture.snapshot.fences.get_mut("n1").unwrap().status.blocked_by.push(Blocker::new("RemediationSkipped", ""));
+    assert_eq!(fixture.all_blockers(), GuardBlockers::default(), "it waits for more than pods");
+    fixture.snapshot.fences.get_mut("n1").unwrap().status.blocked_by.pop();
+    fixture.snapshot.fences.get_mut("n1").unwrap().spec.policy = "q".into();
+    assert_eq!(fixture.all_blockers(), GuardBlockers::default(), "each policy has a rate of its own");
+}
+
+#[test]
+fn several_nodes_with_more_pods_than_the_rate_go_one_after_another() {
+    let mut fixture = Fixture::new();
+    fixture.policy.pods = Rate { count: 10, window: Duration::from_secs(60) };
+    waiting(&mut fixture, &[("n1", 50), ("n2", 50), ("n0", 50)]);
+    assert_eq!(reasons(&fixture.all_blockers().power), ["PodRate"], "n1 is first");
+    for gone in ["n1", "n2"] {
+        fixture.snapshot.fences.remove(gone);
+        fixture.history.charge_pods("p", gone, 50, at(950));
+        assert_eq!(reasons(&fixture.all_blockers().power), ["PodRate"], "{gone} went less than a minute ago");
+        fixture.history.charge_pods("p", gone, 50, at(940));
+        let is_last = gone == "n2";
+        assert_eq!(fixture.all_blockers().power.is_empty(), is_last, "{gone} went a minute ago");
+    }
 }

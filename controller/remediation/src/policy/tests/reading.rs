@@ -70,6 +70,7 @@ fn every_default_is_the_careful_one() {
     assert_eq!((policy.budget.zone, policy.budget.max_concurrent), (CountOrPercent::Count(1), Some(1)));
     assert_eq!((policy.cordon_budget.cluster, policy.cordon_budget.max_concurrent), (CountOrPercent::Count(1), None));
     assert_eq!(policy.node_startup_grace_period, Duration::from_secs(300));
+    assert_eq!(policy.reboot_grace_period, Duration::from_secs(600));
     assert_eq!(policy.storm.unhealthy, CountOrPercent::Percent(30));
     assert_eq!(policy.storm.rate, Rate { count: 5, window: Duration::from_secs(60) });
     assert_eq!(
@@ -77,6 +78,7 @@ fn every_default_is_the_careful_one() {
         (Duration::from_secs(600), CountOrPercent::Percent(50))
     );
     assert_eq!(policy.power_cycles, Rate { count: 2, window: Duration::from_secs(86_400) });
+    assert_eq!(policy.off_until, OffUntil::Released);
     assert!(policy.fast.is_none());
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 
+use super::declared::{self, Object, VARIABLES};
 use crate::policy::duration;
 
 /// Most nodes of an expression's syntax tree; a policy's has ten to a hundred.
@@ -13,12 +14,6 @@ const MAX_LOOPS: usize = 2;
 /// Most items of a list literal.
 const MAX_ITEMS: usize = 64;
 
-const VARIABLES: [&str; 5] = ["node", "conditions", "lease", "agentLease", "events"];
-pub(super) const NODE: [&str; 9] =
-    ["name", "labels", "annotations", "taints", "unschedulable", "zone", "controlPlane", "age", "ready"];
-const CONDITION: [&str; 4] = ["status", "reason", "message", "age"];
-const LEASE: [&str; 2] = ["present", "age"];
-const EVENT: [&str; 3] = ["count", "age", "reporters"];
 /// Types, for `type(x) == string`.
 const TYPES: [&str; 9] = ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "uint"];
 const FUNCTIONS: [&str; 17] = [
@@ -67,6 +62,15 @@ pub(super) struct Uses {
 impl Uses {
     pub(super) fn variables(&self) -> impl Iterator<Item = (&'static str, &Keys)> {
         self.variables.iter().map(|(name, keys)| (*name, keys))
+    }
+
+    /// The keys of a variable that are named; none if it is read as a whole.
+    pub(super) fn names_of(&self, variable: &str) -> impl Iterator<Item = &str> {
+        let named = match self.variables.get(variable) {
+            Some(Keys::Named(keys)) => Some(keys),
+            Some(Keys::All) | None => None,
+        };
+        named.into_iter().flatten().map(String::as_str)
     }
 
     pub(super) fn is_volatile(&self) -> bool {
@@ -220,10 +224,11 @@ fn asks_for_presence(expression: &IdedExpr) -> bool {
 }
 
 fn variable(name: &str) -> Result<&'static str, String> {
-    VARIABLES
-        .into_iter()
-        .find(|known| *known == name)
-        .ok_or_else(|| format!("there is no `{name}`; there are {}", VARIABLES.join(", ")))
+    VARIABLES.into_iter().find(|known| *known == name).ok_or_else(|| {
+        let meant = declared::meant(name, VARIABLES.into_iter());
+        let meant = meant.map(|meant| format!("is `{meant}` meant? ")).unwrap_or_default();
+        format!("there is no `{name}`; {meant}There are {}", VARIABLES.join(", "))
+    })
 }
 
 fn unknown_function(name: &str) -> String {
@@ -267,16 +272,14 @@ fn literal(expression: &IdedExpr) -> Option<String> {
 }
 
 fn known_fields(variable: &str, path: &[String]) -> Result<(), String> {
-    let (fields, field): (&[&str], _) = match variable {
-        "node" => (&NODE, path.get(1)),
-        "conditions" => (&CONDITION, path.get(2)),
-        "events" => (&EVENT, path.get(2)),
-        _ => (&LEASE, path.get(1)),
+    let (object, field) = match variable {
+        "node" => (Object::Node, path.get(1)),
+        "conditions" => (Object::Condition, path.get(2)),
+        "events" => (Object::Event, path.get(2)),
+        _ => (Object::Lease, path.get(1)),
     };
     match field {
-        Some(field) if !fields.contains(&field.as_str()) => {
-            Err(format!("`{}` has no `{field}`; it has {}", path[0], fields.join(", ")))
-        }
+        Some(field) if !object.fields().contains(&field.as_str()) => Err(declared::no_field(&path[0], object, field)),
         _ => Ok(()),
     }
 }

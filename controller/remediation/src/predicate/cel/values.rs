@@ -7,7 +7,7 @@ use cel::common::{
     value::Val,
 };
 
-use super::check::{Keys, NODE};
+use super::{check::Keys, declared::NODE};
 use crate::{
     facts::{Condition, ConditionStatus, LeaseView, Node, Taint},
     snapshot::{EventsSeen, Snapshot},

@@ -1,0 +1,9 @@
+//! What performs, beside one node, its record, its BMC and the API server: each thing that stands before what cannot be
+//! taken back, taken away by itself.
+
+mod double;
+mod last_look;
+mod power_off;
+mod readings;
+mod release;
+mod stage;

@@ -1,0 +1,229 @@
+//! `fence`: a person asks for one node to be fenced, without any policy. The guards are those of every record.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use clap::Args;
+use nodewell_reconcile::{api_error::ApiError, cluster::Nodes};
+use nodewell_remediation::{
+    api::{ASKED_BY, GROUP, VERSION, policy::StepSpec},
+    facts::Node,
+    policy::Policy,
+};
+use serde_json::{Value, json};
+
+use super::{CommandError, Global, asker, error::print, look::one_line, plan::table::state};
+use crate::{
+    kube::{Wire, escaped},
+    report,
+};
+
+/// Fence one node now: cordon it, turn it off, release its pods
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Fence {
+    /// The node
+    #[arg(value_name = "NODE")]
+    node: String,
+    /// Why; it is shown in the record with your name
+    #[arg(value_name = "REASON", default_value = "", hide_default_value = true)]
+    reason: String,
+    /// Of a node that is Ready: evict its pods first, within so long
+    #[arg(long, value_name = "DURATION", num_args = 0..=1, default_missing_value = "10m")]
+    drain: Option<String>,
+    /// Leave the machine off, for a person to look at it
+    #[arg(long)]
+    leave_off: bool,
+    /// The node's name again, instead of typing it when asked
+    #[arg(long, value_name = "NODE")]
+    confirm: Option<String>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  nodewell-controller fence worker-7 \"its disk shelf is on fire\"
+  nodewell-controller fence worker-7 --leave-off
+  nodewell-controller fence worker-7 --drain 20m   of a node that is Ready
+  nodewell-controller fence worker-7 --confirm worker-7   in a script
+
+It makes a NodeFence without a policy, which takes the role
+nodewell:manual-fencer, and asks for the node's name once more first. The leader
+does the rest under the guards of every record: budgets of one node, storms,
+etcd's quorum, no control plane, no node that lives and was not drained, power
+read as off twice before any pod is released. `abort NODE` stops it. Exit codes:
+0 asked for; 64 not confirmed; 70 it is not possible, and why.";
+
+impl Fence {
+    pub(super) async fn run(self, global: &Global) -> Result<(), CommandError> {
+        let (config, cluster) = global.cluster().await?;
+        let (name, wire) = (&self.node, cluster.wire());
+        let node = cluster.node(name).await.map_err(CommandError::of(&format!("Node {name}")))?;
+        let node = node.ok_or_else(|| CommandError::Message(format!("there is no Node {name}")))?;
+        let steps = self.steps(&node)?;
+        no_record_is_open(wire, name).await?;
+        print(&format!("{name} is {}. Asked for: {}.\n", state(&node), self.shown(&steps)))?;
+        if let Some(warning) = of_leader(wire, &config.leader.namespace).await {
+            print(&format!("beware: {warning}\n"))?;
+        }
+        self.confirmed()?;
+        let by = asker::signed(wire, &self.reason).await;
+        let record = record(&node, &steps, &by);
+        let path = format!("/apis/{GROUP}/{VERSION}/nodefences");
+        let created: Result<Value, ApiError> = wire.create(&path, &record).await;
+        created.map_err(CommandError::of(&format!("NodeFence {name}")))?;
+        print(&format!(
+            "{name}: asked for; `kubectl get nodefence {name} -w` and `nodewell-controller plan --node {name}` follow it\n"
+        ))
+    }
+
+    /// As a policy's steps are checked and filled in.
+    fn steps(&self, node: &Node) -> Result<Vec<StepSpec>, CommandError> {
+        if node.is_ready() && self.drain.is_none() {
+            return Err(CommandError::Message(format!(
+                "{} is Ready, so its pods run: add --drain to evict them before it is turned off",
+                node.name
+            )));
+        }
+        let cycle = json!({ "powerCycle": { "leaveOff": self.leave_off } });
+        let steps = match &self.drain {
+            Some(timeout) => json!([{ "cordon": {} }, { "drain": { "timeout": timeout } }, cycle]),
+            None => json!([{ "taint": {} }, { "cordon": {} }, cycle]),
+        };
+        let policy = json!({ "metadata": { "name": "fence" }, "spec": { "when": "true", "steps": steps } });
+        let policy = Policy::of_json(&policy).map_err(|errors| {
+            let errors: Vec<String> = errors.iter().map(|error| error.problem.clone()).collect();
+            CommandError::Usage(format!("--drain: {}", errors.join("; ")))
+        })?;
+        Ok(policy.steps)
+    }
+
+    fn shown(&self, steps: &[StepSpec]) -> String {
+        let end = if self.leave_off { "stays off" } else { "is turned on again" };
+        let first = match steps {
+            [_, drain, _] if drain.drain.is_some() => "cordon, drain",
+            _ => "taint, cordon",
+        };
+        format!("{first}, power off, release of its pods; then the machine {end}")
+    }
+
+    /// The name once more: typed, or given. A script that gives none is no person who agrees.
+    fn confirmed(&self) -> Result<(), CommandError> {
+        let (given, node) = (self.confirm.as_deref(), self.node.as_str());
+        let typed = match given {
+            Some(_) => String::new(),
+            None if io::stdin().is_terminal() => asked(node)?,
+            None => {
+                let how = format!("add --confirm {node}: there is no terminal to ask at");
+                return Err(CommandError::Usage(format!("not confirmed, nothing was asked for; {how}")));
+            }
+        };
+        match given.unwrap_or(&typed) {
+            name if name == node => Ok(()),
+            other => Err(CommandError::Usage(format!(
+                "not confirmed, nothing was asked for: {:?} is not {node:?}",
+                one_line(other)
+            ))),
+        }
+    }
+}
+
+fn asked(node: &str) -> Result<String, CommandError> {
+    let mut out = io::stderr().lock();
+    write!(out, "Type the node's name to have it fenced ({node}): ")
+        .and_then(|()| out.flush())
+        .map_err(CommandError::Output)?;
+    let mut line = String::new();
+    io::stdin()
+        .lock()
+        .read_line(&mut line)
+        .map_err(|error| CommandError::Message(format!("cannot be asked: {error}")))?;
+    Ok(line.trim().to_owned())
+}
+
+/// One record for each node: what is under way goes on by its own steps.
+async fn no_record_is_open(wire: &Wire, name: &str) -> Result<(), CommandError> {
+    let path = format!("/apis/{GROUP}/{VERSION}/nodefences/{}", escaped(name));
+    let there: Option<Value> = wire.get(&path).await.map_err(CommandError::of(&format!("NodeFence {name}")))?;
+    let Some(record) = there else { return Ok(()) };
+    let policy = record["spec"]["policy"].as_str().filter(|policy| !policy.is_empty());
+    let by = policy.map_or_else(|| "a person".to_owned(), |policy| format!("policy {}", one_line(policy)));
+    Err(CommandError::Message(format!(
+        "{name} is under remediation already: by {by}, phase {}; `nodewell-controller plan --node {name}` shows what it \
+         waits for, `retry {name}` has a quarantined record tried again",
+        record["status"]["phase"].as_str().unwrap_or("Pending")
+    )))
+}
+
+/// That it will be asked for in vain, as far as it is known.
+async fn of_leader(wire: &Wire, namespace: &str) -> Option<String> {
+    let report = report::stored(wire, namespace).await.ok()??;
+    let host = one_line(&report.host);
+    match (report.is_fresh(jiff::Timestamp::now()), report.dry_run) {
+        (false, _) => Some(format!("no controller decides now ({host} was the last): it waits for one")),
+        (true, true) => Some(format!("the controllers are in a dry run ({host}): the record waits for one that acts")),
+        (true, false) => None,
+    }
+}
+
+fn record(node: &Node, steps: &[StepSpec], by: &str) -> Value {
+    json!({
+        "apiVersion": format!("{GROUP}/{VERSION}"), "kind": "NodeFence",
+        "metadata": { "name": node.name, "annotations": { ASKED_BY: by } },
+        "spec": { "nodeName": node.name, "nodeUID": node.uid, "cause": format!("asked for by {by}"), "steps": steps },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use nodewell_remediation::{api::fence::NodeFenceSpec, time::Moment};
+
+    use super::*;
+    use crate::kube::convert;
+
+    fn node(ready: &str) -> Node {
+        let raw = json!({ "metadata": { "name": "n1", "uid": "u-1" },
+            "status": { "conditions": [{ "type": "Ready", "status": ready }] } });
+        convert::node(serde_json::from_value(raw).unwrap(), Moment::default()).unwrap()
+    }
+
+    fn fence(drain: Option<&str>, confirm: Option<&str>) -> Fence {
+        Fence {
+            node: "n1".into(),
+            reason: String::new(),
+            drain: drain.map(str::to_owned),
+            leave_off: false,
+            confirm: confirm.map(str::to_owned),
+        }
+    }
+
+    fn refused<T: std::fmt::Debug>(outcome: Result<T, CommandError>) -> String {
+        match outcome.unwrap_err() {
+            CommandError::Message(message) | CommandError::Usage(message) => message,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_node_that_lives_is_drained_first_or_not_fenced() {
+        assert!(refused(fence(None, None).steps(&node("True"))).contains("add --drain"));
+        let steps = fence(Some("20m"), None).steps(&node("True")).unwrap();
+        assert_eq!(json!(steps)[1]["drain"]["timeout"], "20m");
+        assert!(refused(fence(Some("soon"), None).steps(&node("True"))).starts_with("--drain: "));
+        let steps = json!(fence(None, None).steps(&node("Unknown")).unwrap());
+        assert!(steps[0]["taint"].is_object() && steps[2]["powerCycle"].is_object(), "{steps}");
+    }
+
+    #[test]
+    fn the_record_has_no_policy_names_its_person_and_is_one_that_the_controller_reads() {
+        let steps = fence(None, None).steps(&node("Unknown")).unwrap();
+        let record = record(&node("Unknown"), &steps, "eva: its shelf burns");
+        let spec: NodeFenceSpec = serde_json::from_value(record["spec"].clone()).unwrap();
+        assert_eq!((spec.policy.as_str(), spec.node_uid.as_str(), spec.steps), ("", "u-1", steps));
+        assert_eq!(record["metadata"]["annotations"][ASKED_BY], "eva: its shelf burns");
+    }
+
+    #[test]
+    fn another_name_confirms_nothing() {
+        assert!(fence(None, Some("n1")).confirmed().is_ok());
+        assert!(refused(fence(None, Some("n2")).confirmed()).contains("\"n2\" is not \"n1\""));
+    }
+}
