@@ -1,4 +1,4 @@
-//! The controller's package on a booted machine of its own: it waits for a kubeconfig, stays up without an API server,
+//! The controller's package on a booted machine of its own: it asks for a kubeconfig, stays up without an API server,
 //! reports why, ends on request, is upgraded, and leaves nothing.
 
 use std::{
@@ -26,8 +26,9 @@ type Step = fn(&Machine);
 
 pub(super) fn whole(release: Release) {
     let machine = Machine::boot(release);
-    let steps: [(&str, Step); 9] = [
-        ("installed, it does not run: it has no kubeconfig", installed),
+    let steps: [(&str, Step); 10] = [
+        ("installed, it does not run", installed),
+        ("without a kubeconfig it ends once and names the file", no_kubeconfig),
         ("without an API server it stays up and says why", alone),
         ("the journal reads well", journal),
         ("it has no capability and its exposure is as published", exposure),
@@ -47,9 +48,7 @@ pub(super) fn whole(release: Release) {
 
 fn installed(machine: &Machine) {
     machine.install(Package::controller());
-    machine.sh("systemctl start nodewell-controller");
     assert_eq!(machine.property(UNIT, "ActiveState"), "inactive");
-    assert_eq!(machine.property(UNIT, "ConditionResult"), "no");
     assert_eq!(machine.run(["systemctl", "is-enabled", UNIT]).stdout, "disabled\n");
     machine.sh("nodewell-controller check && nodewell-controller --version");
     for file in
@@ -57,6 +56,18 @@ fn installed(machine: &Machine) {
     {
         machine.sh(&format!("test -s /usr/share/nodewell-controller/{file}"));
     }
+}
+
+/// Not started again and again: nothing changes before a person writes that file.
+fn no_kubeconfig(machine: &Machine) {
+    let outcome = machine.run(["systemctl", "start", UNIT]);
+    assert_ne!(outcome.code, 0, "{outcome:?}");
+    machine.wait_property(UNIT, "ActiveState", "failed");
+    assert_eq!(machine.property(UNIT, "ExecMainStatus"), "78");
+    assert_eq!(machine.property(UNIT, "NRestarts"), "0");
+    let status = machine.run(["systemctl", "status", "--no-pager", "--full", UNIT]).stdout;
+    assert!(status.contains("/etc/nodewell/controller.kubeconfig is not there"), "{status}");
+    eprintln!("{status}");
 }
 
 fn alone(machine: &Machine) {
@@ -204,6 +215,7 @@ fn removed(machine: &Machine) {
          -o -path /root \\) -prune -o -name '*nodewell*' -print; ls -d /run/nodewell* 2>/dev/null; true",
     );
     assert_eq!(left, "", "nothing is left");
+    assert_eq!(machine.sh("find /var/log -name '*nodewell*' ! -path '/var/log/apt/*'"), "", "the audit goes as well");
     let units = "systemctl list-units --all --plain --no-legend 'nodewell*' | grep -v not-found || true";
     assert_eq!(machine.sh(units), "");
 }

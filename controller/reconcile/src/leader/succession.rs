@@ -39,7 +39,7 @@ impl<C: Election> Candidate<'_, C> {
             Ok(lease) => {
                 tracing::info!(leader = lease.holder, "offers to lead, for the leader's host needs remediation")
             }
-            Err(error) => tracing::debug!(%error, "the leader was not told that this replica could lead"),
+            Err(error) => tracing::debug!(%error, "this replica could not offer to lead"),
         }
     }
 

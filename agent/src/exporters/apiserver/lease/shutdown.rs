@@ -17,7 +17,7 @@ pub(super) async fn ending_boot(system_bus: &str) -> Option<String> {
         Ok(units) if units.iter().any(is_shutting_down) => boot_id(Path::new(BOOT_ID)),
         Ok(_) => None,
         Err(error) => {
-            tracing::info!(%error, "whether the system shuts down is not known: the controller is not told");
+            tracing::info!(%error, "whether the system shuts down is not known: the controller gets no announcement");
             None
         }
     }

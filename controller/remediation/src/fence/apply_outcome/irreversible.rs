@@ -13,7 +13,7 @@ pub(super) fn powered_off(draft: Draft, outcome: &Outcome) -> Draft {
     match outcome {
         Ok(Done::Off(confirmation)) if confirmation.reads >= READS => confirmed(draft, confirmation.clone()),
         Ok(Done::Booted) => {
-            succeeded(draft).settle().with(not_off).enter(Phase::AwaitReady, Message::plain("FenceAwaitReady/anew"))
+            succeeded(draft).settle().with(not_off).enter(Phase::AwaitReady, Message::plain("FenceAwaitReady/again"))
         }
         Err(Failed::NotBegun(_) | Failed::Gone(_)) => not_begun(draft, outcome),
         _ => doubted(draft.count_intended(), outcome),
