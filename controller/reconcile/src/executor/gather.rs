@@ -23,8 +23,11 @@ const PODS: Duration = Duration::from_secs(2);
 const METHODS: Duration = Duration::from_secs(30);
 /// No BMC is asked more often.
 const POWER: Duration = Duration::from_secs(1);
-/// A BMC that does not answer within this reports nothing.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// A node's methods that are not read within this are unknown.
+const METHODS_TIMEOUT: Duration = Duration::from_secs(30);
+/// A BMC that does not answer within this reports nothing. The machine was off at some moment between the question and the
+/// answer, so this is also how old a proof may be that has just come.
+const READING_TIMEOUT: Duration = Duration::from_secs(20);
 /// Readings of a BMC that are stored: those of some seconds, so that one between two others is not lost.
 const READINGS: usize = 8;
 
@@ -144,9 +147,9 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
 
     async fn ask_methods(&self, name: &str) {
         let Some(node) = self.seen(name) else { return };
-        let plan = timeout(ANSWER_TIMEOUT, self.power.plan(&node)).await;
+        let plan = timeout(METHODS_TIMEOUT, self.power.plan(&node)).await;
         let plan =
-            plan.unwrap_or_else(|_| Err(Blocker::of("FenceNotReady/late", &[("limit", &ANSWER_TIMEOUT.as_secs())])));
+            plan.unwrap_or_else(|_| Err(Blocker::of("FenceNotReady/late", &[("limit", &METHODS_TIMEOUT.as_secs())])));
         self.cache.gather(name, |gathered| {
             let mattered = cuts_storage(gathered.methods.as_ref());
             gathered.methods = Some(plan);
@@ -167,7 +170,7 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
     /// One reading of the BMC, which also becomes known to the next decision. Its age counts from before the question.
     pub(super) async fn read_power(&self, node: &Node, storage: Option<&str>) -> PowerState {
         let at = self.clock.moment();
-        let state = timeout(ANSWER_TIMEOUT, self.power.read(node, storage)).await.unwrap_or(PowerState::Unknown);
+        let state = timeout(READING_TIMEOUT, self.power.read(node, storage)).await.unwrap_or(PowerState::Unknown);
         self.cache.power_was_read(state);
         let heard = self.clock.moment();
         // What a switch reported is no reading of a machine that its BMC is to cut off by now, nor the other way round.

@@ -72,7 +72,7 @@ async fn a_reading_is_as_old_as_its_question() {
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_does_not_come_is_unknown() {
     let stage = Stage::of(IntendedOp::Release).await;
-    stage.double.truth.borrow_mut().slow.insert("read", Duration::from_secs(31));
+    stage.double.truth.borrow_mut().slow.insert("read", Duration::from_secs(21));
     assert_eq!(read(&stage, 2).await, Ok(Done::Power(vec![Unknown, Unknown])));
     let readings = stage.cache.with(|snapshot| snapshot.gathered["n"].power.clone());
     assert!(readings.iter().all(|reading| reading.state == Unknown));
