@@ -27,9 +27,10 @@ Examples:
   kubectl delete validatingwebhookconfiguration nodewell-policies
 
 It prints a ValidatingWebhookConfiguration with the certificates of all hosts
-that run a controller: apply it again when a host is added or installed again. Every
-host with an API server needs a controller for the default URL; where there is
-none, policies are stored unchecked, and their status shows what is wrong.";
+that run a controller: apply it again when a host is added or installed again.
+Every host with an API server needs a controller for the default URL; where
+there is none, policies are stored unchecked, and their status shows what is
+wrong.";
 
 impl Webhook {
     pub(super) async fn run(self, global: &Global) -> Result<(), CommandError> {
