@@ -1,7 +1,7 @@
 //! A disk begins to fail writes: ext4 goes read-only, and both are reported; after repair and a new mount both are
 //! over.
 
-use nodewell_tests::suite::Suite;
+use nodewell_tests::suite::{Need, Suite};
 use nodewell_vm::{
     GUEST,
     disk::{Image, Server},
@@ -9,7 +9,7 @@ use nodewell_vm::{
 };
 
 pub(crate) fn list(suite: &mut Suite) {
-    suite.behaviour("block_errors").case_with(&[GUEST], "ext4_goes_read_only", ext4_goes_read_only);
+    suite.behaviour("block_errors").case_with(&[Need::LongSuite, GUEST], "ext4_goes_read_only", ext4_goes_read_only);
 }
 
 const CONFIG: &str = "check-processes = \"spawn\"";

@@ -13,7 +13,7 @@ use nodewell_vm::{
 pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("nvme_warning")
-        .case_with(&[GUEST], "turns_the_condition_and_back", turns_the_condition_and_back)
+        .case_with(&[Need::LongSuite, GUEST], "turns_the_condition_and_back", turns_the_condition_and_back)
         .case_with(&[Need::LongSuite, GUEST], "every_bit_has_its_reason", every_bit_has_its_reason);
 }
 

@@ -13,7 +13,7 @@ use nodewell_sim::{
 const EXERCISED: &str = include_str!("exercised.txt");
 const SEEDS: u64 = 200;
 
-fn number(name: &str, default: u64) -> u64 {
+pub(crate) fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 
