@@ -22,11 +22,13 @@ use nodewell_remediation::{
     facts::Node,
     guard::reason,
     method::{AgentAction, BuiltIn, KnownConfigMaps, Read, ValidatedMethod, ValidatedMethods, check, read},
-    snapshot::{FencePlan, PowerState},
+    snapshot::{FenceLevel, FencePlan, FenceScope, Level, PowerState},
     time::Moment,
 };
 
+use futures_util::future::join_all;
 pub use preflight::Preflight;
+use tokio::time::timeout;
 
 use crate::{
     agent::Agents,
@@ -41,6 +43,9 @@ use wiring::WiringError;
 /// A node's own, its type's, its methods', their templates', the cluster's: each round of questions knows the names of the
 /// next. More rounds than this are a circle.
 const ROUNDS: usize = 8;
+
+/// Where there are several levels, each has this time to say who it is.
+const LEVEL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Where the agents are on this host, and how long answers count.
 #[derive(Debug, Clone)]
@@ -140,33 +145,52 @@ impl<C: Configuration> NativePower<C> {
         Err(Unready::wrong("the ConfigMaps name ever more of them"))
     }
 
-    /// What is configured, not older than `age`, if it may be acted upon: this node alone hangs on its plugs, and its
-    /// BMC is its own. An act does not wait for a new identity check if one was made lately, and for this very
-    /// configuration: what was seen of the node right before would be old by then.
-    async fn proven(&self, node: &Node, age: Duration) -> Result<Arc<ValidatedMethods>, NotProven> {
+    /// What is configured, not older than `age`, if it may be acted upon: this node alone hangs on its plugs.
+    async fn alone(&self, node: &Node, age: Duration) -> Result<Arc<ValidatedMethods>, NotProven> {
         let validated = self.validated(node, age).await?;
         self.memory().alone(&validated)?;
-        if validated.power(AgentAction::Off).next().is_none() {
+        if validated.power(Level::FIRST, AgentAction::Off).next().is_none() {
             return Err(no_methods(node).into());
         }
+        Ok(validated)
+    }
+
+    /// The same, if what is asked at this level is its own. An act does not wait for a new identity check if one was made
+    /// lately, and for this very configuration: what was seen of the node right before would be old by then.
+    async fn proven(&self, node: &Node, level: Level, age: Duration) -> Result<Arc<ValidatedMethods>, NotProven> {
+        let validated = self.alone(node, age).await?;
         let now = self.runner.now();
-        if let Some(known) = self.memory().identified(node, &validated, now, self.ages(self.settings.refresh)) {
+        let ages = self.ages(self.settings.refresh);
+        if let Some(known) = self.memory().identified(node, &validated, level, now, ages) {
             return Ok(known.map(|()| validated)?);
         }
-        let found = self.identify(node, &validated).await;
-        self.memory().identify(node, &validated, now, found.clone());
+        let found = self.identify(node, &validated, level).await;
+        self.memory().identify(node, &validated, level, now, found.clone());
         Ok(found.map(|()| validated)?)
     }
 
-    async fn identify(&self, node: &Node, validated: &ValidatedMethods) -> Result<(), Blocker> {
+    /// Where there are further levels, one that does not answer is not waited for longer than it is used.
+    async fn identify(&self, node: &Node, validated: &ValidatedMethods, level: Level) -> Result<(), Blocker> {
+        let found = self.ask_identity(node, validated, level);
+        if validated.levels.len() == 1 {
+            return found.await;
+        }
+        timeout(LEVEL_TIMEOUT, found).await.unwrap_or_else(|_| {
+            let error = format!("no answer within {} s", LEVEL_TIMEOUT.as_secs());
+            Err(Blocker::of(reason::IDENTITY_UNPROVEN, &[("error", &error)]))
+        })
+    }
+
+    async fn ask_identity(&self, node: &Node, validated: &ValidatedMethods, level: Level) -> Result<(), Blocker> {
         validated
             .check_outlet_pins()
             .map_err(|unpinned| Blocker::of(reason::IDENTITY_UNPROVEN, &[("error", &unpinned)]))?;
         let whose = identity::Whose { node, pins: &validated.pins };
-        for call in validated.calls.values() {
+        let of_level = |name: &String| validated.names(level).contains(name);
+        for call in validated.calls.values().filter(|call| of_level(&call.name) || !validated.is_of_power(&call.name)) {
             let options = secret::options(&*self.cluster, &validated.node, call).await.map_err(not_ready)?;
             // Methods of the other steps only touch what their options name, and are not believed to prove anything.
-            if is_of_power(validated, call) {
+            if of_level(&call.name) {
                 identity::prove(call, &options, whose, &self.runner).await.map_err(of_identity)?;
             }
         }
@@ -176,19 +200,24 @@ impl<C: Configuration> NativePower<C> {
     async fn perform(
         &self,
         node: &Node,
-        storage: Option<&str>,
+        scope: &FenceScope,
         action: AgentAction,
         lease_deadline: &LeaseDeadline,
     ) -> Result<Vec<String>, Failed> {
-        let validated = self.proven(node, Duration::ZERO).await.map_err(|error| not_begun(error.blocker))?;
-        if validated.storage_only.as_deref() != storage {
+        let validated = self.proven(node, scope.level, Duration::ZERO).await;
+        let validated = validated.map_err(|error| not_begun(error.blocker))?;
+        if !is_of(&validated, scope) {
             return Err(Failed::NotBegun(format!("the methods of {} cut something else by now", node.name)));
         }
         let mut done = Vec::new();
-        for call in validated.power(action) {
+        for call in validated.power(scope.level, action) {
             if let Err(failed) = self.run(&validated.node, call, action, lease_deadline).await {
                 return Err(self
-                    .half_done(&validated, HalfDone { call, action, failed, done: &done }, lease_deadline)
+                    .half_done(
+                        &validated,
+                        HalfDone { level: scope.level, call, action, failed, done: &done },
+                        lease_deadline,
+                    )
                     .await);
             }
             done.push(call.name.clone());
@@ -199,6 +228,24 @@ impl<C: Configuration> NativePower<C> {
             return Err(Failed::NotBegun(format!("no method turns it {}", action.name())));
         }
         Ok(done)
+    }
+
+    /// One level of the plan. What is wrong with the only one is wrong with all of the plan; one of several that is not ready is
+    /// not used.
+    async fn level(&self, node: &Node, validated: &ValidatedMethods, number: Level) -> Result<FenceLevel, Blocker> {
+        let proven = self.proven(node, number, self.settings.refresh).await.map(drop).map_err(|error| error.blocker);
+        let identity = match proven {
+            Err(blocker) if validated.levels.len() == 1 && blocker.reason != reason::IDENTITY_UNPROVEN => {
+                return Err(blocker);
+            }
+            proven => proven.map_err(|blocker| blocker.message),
+        };
+        Ok(FenceLevel {
+            methods: validated.names(number).to_vec(),
+            longest: validated.longest(number),
+            identity: Some(identity),
+            asks_machine: validated.asks_machine(number),
+        })
     }
 
     async fn run(
@@ -212,10 +259,10 @@ impl<C: Configuration> NativePower<C> {
         self.agents.perform(call, action, &options, lease_deadline).await
     }
 
-    /// The state that each method reports, all of them merged, and the first complaint.
-    async fn states(&self, validated: &ValidatedMethods) -> States {
+    /// The state that each method of the level reports, all of them merged, and the first complaint.
+    async fn states(&self, validated: &ValidatedMethods, level: Level) -> States {
         let (mut all, mut each, mut complaint) = (Vec::new(), Vec::new(), None);
-        for call in validated.power(AgentAction::Status) {
+        for call in validated.power(level, AgentAction::Status) {
             let (state, why) = match secret::options(&*self.cluster, &validated.node, call).await {
                 Ok(options) => self.agents.status(call, &options).await,
                 Err(why) => (PowerState::Unknown, Some(why)),
@@ -245,8 +292,9 @@ fn together(all: &[PowerState]) -> PowerState {
     }
 }
 
-fn is_of_power(validated: &ValidatedMethods, call: &ValidatedMethod) -> bool {
-    validated.power_management.contains(&call.name)
+/// The methods, as they are by now, cut off what the scope says.
+fn is_of(validated: &ValidatedMethods, scope: &FenceScope) -> bool {
+    validated.storage_only == scope.storage && validated.levels.len() > scope.level.index()
 }
 
 fn no_methods(node: &Node) -> Blocker {
@@ -322,25 +370,21 @@ fn begun(failed: Failed, done: &[String]) -> Failed {
 
 impl<C: Configuration> Power for NativePower<C> {
     async fn plan(&self, node: &Node) -> Result<FencePlan, Blocker> {
-        let validated = self.validated(node, self.settings.refresh).await?;
-        let identity = match self.proven(node, self.settings.refresh).await {
-            Err(NotProven { blocker, .. }) if blocker.reason != reason::IDENTITY_UNPROVEN => return Err(blocker),
-            proven => proven.map(|_| ()).map_err(|error| error.blocker.message),
-        };
+        let validated = self.alone(node, self.settings.refresh).await.map_err(|error| error.blocker)?;
+        let levels = validated.numbered().map(|level| self.level(node, &validated, level));
+        let levels = join_all(levels).await.into_iter().collect::<Result<_, _>>()?;
         Ok(FencePlan {
             isolation: validated.isolation.clone(),
-            power_management: validated.power_management.clone(),
+            levels,
             recovery: validated.recovery.clone(),
-            longest: validated.longest(),
-            identity: Some(identity),
             storage_only: validated.storage_only.clone(),
         })
     }
 
-    async fn read(&self, node: &Node, storage: Option<&str>) -> PowerState {
-        match self.proven(node, self.settings.refresh).await {
-            Ok(validated) if validated.storage_only.as_deref() != storage => PowerState::Unknown,
-            Ok(validated) => self.states(&validated).await.all,
+    async fn read(&self, node: &Node, scope: &FenceScope) -> PowerState {
+        match self.proven(node, scope.level, self.settings.refresh).await {
+            Ok(validated) if !is_of(&validated, scope) => PowerState::Unknown,
+            Ok(validated) => self.states(&validated, scope.level).await.all,
             Err(_) => PowerState::Unknown,
         }
     }
@@ -348,19 +392,14 @@ impl<C: Configuration> Power for NativePower<C> {
     async fn off(
         &self,
         node: &Node,
-        storage: Option<&str>,
+        scope: &FenceScope,
         lease_deadline: &LeaseDeadline,
     ) -> Result<Vec<String>, Failed> {
-        self.perform(node, storage, AgentAction::Off, lease_deadline).await
+        self.perform(node, scope, AgentAction::Off, lease_deadline).await
     }
 
-    async fn on(
-        &self,
-        node: &Node,
-        storage: Option<&str>,
-        lease_deadline: &LeaseDeadline,
-    ) -> Result<Vec<String>, Failed> {
-        self.perform(node, storage, AgentAction::On, lease_deadline).await
+    async fn on(&self, node: &Node, scope: &FenceScope, lease_deadline: &LeaseDeadline) -> Result<Vec<String>, Failed> {
+        self.perform(node, scope, AgentAction::On, lease_deadline).await
     }
 
     async fn methods(&self, node: &Node, names: &[String], lease_deadline: &LeaseDeadline) -> Result<(), Failed> {

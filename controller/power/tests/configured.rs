@@ -4,7 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use nodewell_power::native::{NativePower, Settings};
 use nodewell_reconcile::power::Power;
-use nodewell_remediation::{action::Failed, facts::ConditionStatus, snapshot::PowerState};
+use nodewell_remediation::{
+    action::Failed,
+    facts::ConditionStatus,
+    snapshot::{FenceScope, PowerState},
+};
 
 use super::{
     bench::Bench,
@@ -82,15 +86,18 @@ async fn a_node_on_two_supplies_is_off_when_both_are() {
     room.cluster.secret_of("secret-fence-method-pdu1-n1", "password", "word-1234\n");
     let node = node("n1", "");
     let plan = room.power.plan(&node).await.unwrap();
-    assert_eq!((plan.identity, plan.longest), (Some(Ok(())), Duration::from_secs(100)));
-    assert_eq!(room.power.read(&node, None).await, PowerState::On);
-    assert_eq!(room.power.off(&node, None, &room.bench.lease_deadline(60)).await.unwrap(), ["pdu1", "pdu2"]);
+    assert_eq!((plan.levels[0].identity.clone(), plan.longest()), (Some(Ok(())), Duration::from_secs(100)));
+    assert_eq!(room.power.read(&node, &FenceScope::default()).await, PowerState::On);
+    assert_eq!(
+        room.power.off(&node, &FenceScope::default(), &room.bench.lease_deadline(60)).await.unwrap(),
+        ["pdu1", "pdu2"]
+    );
     assert_eq!(room.bench.read("orders"), "off 1 word-1234\noff 2 none\n");
-    assert_eq!(room.power.read(&node, None).await, PowerState::Off);
+    assert_eq!(room.power.read(&node, &FenceScope::default()).await, PowerState::Off);
     std::fs::write(room.bench.path().join("plug2"), "on\n").unwrap();
-    assert_eq!(room.power.read(&node, None).await, PowerState::On, "one supply is enough to run");
-    room.power.on(&node, None, &room.bench.lease_deadline(60)).await.unwrap();
-    assert_eq!(room.power.read(&node, None).await, PowerState::On);
+    assert_eq!(room.power.read(&node, &FenceScope::default()).await, PowerState::On, "one supply is enough to run");
+    room.power.on(&node, &FenceScope::default(), &room.bench.lease_deadline(60)).await.unwrap();
+    assert_eq!(room.power.read(&node, &FenceScope::default()).await, PowerState::On);
 }
 
 #[tokio::test]
@@ -98,8 +105,11 @@ async fn without_a_configuration_there_is_no_method() {
     let room = room();
     let node = node("n1", "");
     assert_eq!(room.power.plan(&node).await.unwrap_err().reason, "NoMethods");
-    assert_eq!(room.power.read(&node, None).await, PowerState::Unknown);
-    assert!(matches!(room.power.off(&node, None, &room.bench.lease_deadline(60)).await, Err(Failed::NotBegun(_))));
+    assert_eq!(room.power.read(&node, &FenceScope::default()).await, PowerState::Unknown);
+    assert!(matches!(
+        room.power.off(&node, &FenceScope::default(), &room.bench.lease_deadline(60)).await,
+        Err(Failed::NotBegun(_))
+    ));
     let preflight = room.power.preflight(&node).await;
     assert_eq!((preflight.status, preflight.reason.as_str()), (ConditionStatus::Unknown, "NoMethods"));
 }
@@ -111,7 +121,10 @@ async fn an_api_server_that_is_down_permits_nothing() {
     let node = node("n1", "");
     room.power.plan(&node).await.unwrap();
     *room.cluster.down.lock().unwrap() = true;
-    assert!(matches!(room.power.off(&node, None, &room.bench.lease_deadline(60)).await, Err(Failed::NotBegun(_))));
+    assert!(matches!(
+        room.power.off(&node, &FenceScope::default(), &room.bench.lease_deadline(60)).await,
+        Err(Failed::NotBegun(_))
+    ));
     assert_eq!(room.bench.read("orders"), "");
 }
 
@@ -122,7 +135,7 @@ async fn a_configuration_edited_in_between_is_read_again_before_an_act() {
     let node = node("n1", "");
     room.power.plan(&node).await.unwrap();
     room.cluster.map("fence-config-n1", "fence-method-pdu1", "agent_name=fence_test\nip=pdu\nplug=1\nmethd=x");
-    let failed = room.power.off(&node, None, &room.bench.lease_deadline(60)).await.unwrap_err();
+    let failed = room.power.off(&node, &FenceScope::default(), &room.bench.lease_deadline(60)).await.unwrap_err();
     assert!(matches!(&failed, Failed::NotBegun(why) if why.contains("no option methd")), "{failed:?}");
     assert_eq!(room.bench.read("orders"), "");
 }
@@ -140,7 +153,10 @@ async fn two_nodes_on_one_plug_are_refused_both() {
         let message = blocker.message;
         assert!(message.contains("n1") && message.contains("n2") && message.contains("on one plug"), "{message}");
     }
-    assert!(matches!(room.power.off(&one, None, &room.bench.lease_deadline(60)).await, Err(Failed::NotBegun(_))));
+    assert!(matches!(
+        room.power.off(&one, &FenceScope::default(), &room.bench.lease_deadline(60)).await,
+        Err(Failed::NotBegun(_))
+    ));
     room.power.retain(|name| name == "n1");
     room.power.plan(&one).await.unwrap();
 }
@@ -153,8 +169,11 @@ async fn an_agent_that_cannot_be_asked_who_it_is_needs_identity_configured() {
     room.cluster.map("fence-config-n1", "config.properties", "power_management=pdu1");
     let node = node("n1", "00112233-4455-6677-8899-aabbccddeeff");
     let plan = room.power.plan(&node).await.unwrap();
-    assert!(plan.identity.unwrap().unwrap_err().contains("identity=configured"));
-    assert!(matches!(room.power.off(&node, None, &room.bench.lease_deadline(60)).await, Err(Failed::NotBegun(_))));
+    assert!(plan.levels[0].identity.clone().unwrap().unwrap_err().contains("identity=configured"));
+    assert!(matches!(
+        room.power.off(&node, &FenceScope::default(), &room.bench.lease_deadline(60)).await,
+        Err(Failed::NotBegun(_))
+    ));
     assert_eq!(room.power.preflight(&node).await.reason, "IdentityUnproven");
     assert_eq!(room.bench.read("orders"), "");
 }
@@ -183,7 +202,7 @@ async fn a_second_supply_that_fails_leaves_it_in_doubt() {
     let node = node("n1", "");
     room.power.plan(&node).await.unwrap();
     room.cluster.secret_of("secret-fence-method-pdu2-n1", "passwort", "fine-word");
-    let failed = room.power.off(&node, None, &room.bench.lease_deadline(60)).await.unwrap_err();
+    let failed = room.power.off(&node, &FenceScope::default(), &room.bench.lease_deadline(60)).await.unwrap_err();
     assert!(!matches!(failed, Failed::Refused(_)), "{failed:?}");
     assert_eq!(room.power.preflight(&node).await.status, ConditionStatus::False);
 }

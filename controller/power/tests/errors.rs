@@ -2,7 +2,11 @@
 //! and nothing is run by it.
 
 use nodewell_reconcile::power::Power;
-use nodewell_remediation::{action::Failed, facts::ConditionStatus, snapshot::PowerState};
+use nodewell_remediation::{
+    action::Failed,
+    facts::ConditionStatus,
+    snapshot::{FenceScope, PowerState},
+};
 
 use super::{configured::room, fake::node};
 
@@ -40,14 +44,16 @@ async fn each_is_reported_with_its_location_and_what_to_do() {
         let refusal = room.power.preflight(&node).await;
         assert_eq!((refusal.status, refusal.reason.as_str()), (ConditionStatus::False, "FenceNotReady"), "{refusal:?}");
         let plan = room.power.plan(&node).await.unwrap_err().message;
-        let Err(Failed::NotBegun(off)) = room.power.off(&node, None, &room.bench.lease_deadline(60)).await else {
+        let Err(Failed::NotBegun(off)) =
+            room.power.off(&node, &FenceScope::default(), &room.bench.lease_deadline(60)).await
+        else {
             panic!("{method}")
         };
         for text in [&refusal.message, &plan, &off] {
             assert!(parts.iter().all(|part| text.contains(part)), "{parts:?} are not in: {text}");
             assert!(!text.contains("hunter2"), "{text}");
         }
-        assert_eq!(room.power.read(&node, None).await, PowerState::Unknown);
+        assert_eq!(room.power.read(&node, &FenceScope::default()).await, PowerState::Unknown);
         assert_eq!(room.bench.read("orders"), "", "{method}");
     }
 }
@@ -76,16 +82,16 @@ async fn an_edit_after_the_act_does_not_have_another_plug_confirm_it() {
     let room = room();
     room.configure("n1", &[1]);
     let node = node("n1", "");
-    room.power.off(&node, None, &room.bench.lease_deadline(60)).await.unwrap();
+    room.power.off(&node, &FenceScope::default(), &room.bench.lease_deadline(60)).await.unwrap();
     room.cluster.map("fence-config-n1", "fence-method-pdu1", &GOOD.replace("plug=1", "plug=2"));
-    assert_eq!(room.power.read(&node, None).await, PowerState::Off);
+    assert_eq!(room.power.read(&node, &FenceScope::default()).await, PowerState::Off);
     std::fs::write(room.bench.path().join("plug1"), "on\n").unwrap();
-    assert_eq!(room.power.read(&node, None).await, PowerState::On, "it is plug 1 that is asked");
+    assert_eq!(room.power.read(&node, &FenceScope::default()).await, PowerState::On, "it is plug 1 that is asked");
     // The next act goes by what is written then, all of it.
     room.accept("n1", &[2]);
-    room.power.off(&node, None, &room.bench.lease_deadline(60)).await.unwrap();
+    room.power.off(&node, &FenceScope::default(), &room.bench.lease_deadline(60)).await.unwrap();
     assert_eq!(room.bench.read("orders"), "off 1 none\noff 2 none\n");
-    assert_eq!(room.power.read(&node, None).await, PowerState::Off);
+    assert_eq!(room.power.read(&node, &FenceScope::default()).await, PowerState::Off);
 }
 
 #[tokio::test]
@@ -93,16 +99,16 @@ async fn a_configuration_deleted_or_broken_between_two_acts_begins_nothing() {
     let room = room();
     room.configure("n1", &[1]);
     let (node, lease_deadline) = (node("n1", ""), room.bench.lease_deadline(60));
-    room.power.off(&node, None, &lease_deadline).await.unwrap();
+    room.power.off(&node, &FenceScope::default(), &lease_deadline).await.unwrap();
     room.cluster.maps.lock().unwrap().clear();
-    let Err(Failed::NotBegun(refusal)) = room.power.on(&node, None, &lease_deadline).await else {
+    let Err(Failed::NotBegun(refusal)) = room.power.on(&node, &FenceScope::default(), &lease_deadline).await else {
         panic!("it was begun")
     };
     assert!(refusal.contains("NoMethods") && refusal.contains("write a ConfigMap fence-config-n1"), "{refusal}");
     assert_eq!(room.power.plan(&node).await.unwrap_err().reason, "NoMethods");
     room.configure("n1", &[1]);
     room.cluster.map("fence-config-n1", "config.properties", "power_management=pdu1\npower_managment=pdu1");
-    let Err(Failed::NotBegun(refusal)) = room.power.on(&node, None, &lease_deadline).await else {
+    let Err(Failed::NotBegun(refusal)) = room.power.on(&node, &FenceScope::default(), &lease_deadline).await else {
         panic!("it was begun")
     };
     assert!(refusal.contains("fence-config-n1/config.properties:2: power_managment is not known"), "{refusal}");

@@ -65,8 +65,8 @@ pub(crate) async fn fit_the_installed_agents() {
         let power = NativePower::new(Arc::new(cluster), Bench::new().runner(), Settings::default());
         power.unread([&node].into_iter());
         let plan = power.plan(&node).await.unwrap_or_else(|why| panic!("{name}: {why:?}"));
-        assert_eq!((plan.identity, plan.storage_only.as_deref()), (Some(Ok(())), storage), "{name}");
-        assert_eq!(plan.power_management.len(), 1, "{name}");
+        assert_eq!((plan.levels[0].identity.clone(), plan.storage_only.as_deref()), (Some(Ok(())), storage), "{name}");
+        assert_eq!(plan.levels[0].methods.len(), 1, "{name}");
     }
 }
 
@@ -85,14 +85,14 @@ pub(crate) async fn hold_to_their_node() {
         let node = Node { provider_id: wrong.into(), ..node };
         let power = NativePower::new(Arc::new(cluster), Bench::new().runner(), Settings::default());
         power.unread([&node].into_iter());
-        let unproven = power.plan(&node).await.unwrap().identity.unwrap().unwrap_err();
+        let unproven = power.plan(&node).await.unwrap().levels[0].identity.clone().unwrap().unwrap_err();
         assert!(unproven.contains("another machine"), "{name}: {unproven}");
     }
 }
 
-/// The redfish example, up to the BMC.
-pub(crate) async fn redfish_is_configured_rightly() {
-    let (cluster, node) = example("redfish");
+/// An example, up to its BMC, which is nowhere.
+fn without_bmc(name: &str) -> (NativePower<Fake>, Node) {
+    let (cluster, node) = example(name);
     let port = nodewell_kit::free_port();
     cluster.map("fence-config-worker-1", "fence-method-bmc", &{
         let text = cluster.maps.lock().unwrap()["fence-config-worker-1"]["fence-method-bmc"].clone();
@@ -104,6 +104,20 @@ pub(crate) async fn redfish_is_configured_rightly() {
     cluster.secrets.lock().unwrap().get_mut(secret).map(bound).unwrap();
     let power = NativePower::new(Arc::new(cluster), Bench::new().runner(), Settings::default());
     power.unread([&node].into_iter());
-    let unproven = power.plan(&node).await.unwrap().identity.unwrap().unwrap_err();
+    (power, node)
+}
+
+pub(crate) async fn redfish_is_configured_rightly() {
+    let (power, node) = without_bmc("redfish");
+    let unproven = power.plan(&node).await.unwrap().levels[0].identity.clone().unwrap().unwrap_err();
     assert!(unproven.contains("refused"), "only its BMC is missing: {unproven}");
+}
+
+/// Its outlets are the next level.
+pub(crate) async fn levels_are_configured_rightly() {
+    let (power, node) = without_bmc("levels");
+    let plan = power.plan(&node).await.unwrap();
+    assert!(plan.levels[0].identity.as_ref().unwrap().is_err(), "{plan:?}");
+    assert_eq!((&plan.levels[1].identity, plan.levels[1].methods.len()), (&Some(Ok(())), 2));
+    assert_eq!([plan.levels[0].asks_machine, plan.levels[1].asks_machine], [true, false]);
 }

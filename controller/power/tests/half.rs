@@ -1,7 +1,11 @@
 //! Machines with two supplies of which one does not obey.
 
 use nodewell_reconcile::power::Power;
-use nodewell_remediation::{action::Failed, facts::ConditionStatus, snapshot::PowerState};
+use nodewell_remediation::{
+    action::Failed,
+    facts::ConditionStatus,
+    snapshot::{FenceScope, PowerState},
+};
 
 use super::{
     configured::{Room, room},
@@ -17,7 +21,7 @@ fn stuck() -> Room {
 }
 
 async fn off(room: &Room) -> String {
-    match room.power.off(&node("n1", ""), None, &room.bench.lease_deadline(60)).await.unwrap_err() {
+    match room.power.off(&node("n1", ""), &FenceScope::default(), &room.bench.lease_deadline(60)).await.unwrap_err() {
         Failed::InDoubt(why) | Failed::Refused(why) => why,
         other => panic!("{other:?}"),
     }
@@ -30,7 +34,7 @@ async fn a_supply_that_was_turned_off_is_on_again_when_the_other_refuses() {
     assert!(why.contains("pdu2") && why.ends_with("pdu1 was turned on again"), "{why}");
     assert_eq!(room.bench.read("orders"), "off 1 none\non 1 none\n");
     assert_eq!((room.bench.read("plug1").trim(), room.bench.read("plug2").trim()), ("on", "on"));
-    assert_eq!(room.power.read(&node("n1", ""), None).await, PowerState::On);
+    assert_eq!(room.power.read(&node("n1", ""), &FenceScope::default()).await, PowerState::On);
 }
 
 #[tokio::test]
@@ -50,7 +54,7 @@ async fn nothing_is_turned_on_when_the_other_may_be_off() {
     let why = off(&room).await;
     assert!(!why.contains("on again"), "{why}");
     assert_eq!(room.bench.read("orders"), "off 1 none\n");
-    assert_eq!(room.power.read(&node("n1", ""), None).await, PowerState::Off);
+    assert_eq!(room.power.read(&node("n1", ""), &FenceScope::default()).await, PowerState::Off);
 }
 
 #[tokio::test]

@@ -7,7 +7,11 @@ use nodewell_kit::free_port;
 use nodewell_power::native::{NativePower, Settings};
 use nodewell_reconcile::power::Power;
 use nodewell_remediation::{
-    action::Failed, facts::ConditionStatus, facts::Node, method::FenceAgent, snapshot::PowerState,
+    action::Failed,
+    facts::ConditionStatus,
+    facts::Node,
+    method::FenceAgent,
+    snapshot::{FenceScope, Level, PowerState},
 };
 
 use crate::{
@@ -29,9 +33,11 @@ pub(crate) const CASES: Cases = &[
     ("a_bmc_with_a_guid_of_its_own_can_be_pinned", || run(pinned())),
     ("a_guid_in_reversed_order_is_the_same_machine", || run(reversed())),
     ("two_nodes_behind_one_bmc_are_refused", || run(shared())),
+    ("a_level_whose_bmc_is_dead_leaves_the_next_one_as_it_is", || run(levels())),
     ("installed_agents_list_their_options", || run(installed())),
     ("the_documentations_examples_fit_the_installed_agents", || run(crate::examples::fit_the_installed_agents())),
     ("the_documentations_examples_hold_to_their_node", || run(crate::examples::hold_to_their_node())),
+    ("the_documentations_levels_lack_only_their_bmc", || run(crate::examples::levels_are_configured_rightly())),
     ("the_documentations_redfish_lacks_only_its_bmc", || run(crate::examples::redfish_is_configured_rightly())),
 ];
 
@@ -71,15 +77,15 @@ fn machine(manner: Manner) -> Bmc {
 async fn off_and_on() {
     let (room, bmc) = (room(), machine(Manner::Obeys));
     let node = room.behind("n1", &bmc.options());
-    assert_eq!(room.power.plan(&node).await.unwrap().identity, Some(Ok(())));
-    assert_eq!((bmc.is_on(), room.power.read(&node, None).await), (true, PowerState::On));
+    assert_eq!(room.power.plan(&node).await.unwrap().levels[0].identity, Some(Ok(())));
+    assert_eq!((bmc.is_on(), room.power.read(&node, &FenceScope::default()).await), (true, PowerState::On));
     assert_eq!(room.power.preflight(&node).await.reason, "FenceReady");
-    assert_eq!(room.power.off(&node, None, &room.bench.lease_deadline(60)).await.unwrap(), ["bmc"]);
-    assert_eq!((bmc.is_on(), room.power.read(&node, None).await), (false, PowerState::Off));
-    room.power.on(&node, None, &room.bench.lease_deadline(60)).await.unwrap();
-    assert_eq!((bmc.is_on(), room.power.read(&node, None).await), (true, PowerState::On));
+    assert_eq!(room.power.off(&node, &FenceScope::default(), &room.bench.lease_deadline(60)).await.unwrap(), ["bmc"]);
+    assert_eq!((bmc.is_on(), room.power.read(&node, &FenceScope::default()).await), (false, PowerState::Off));
+    room.power.on(&node, &FenceScope::default(), &room.bench.lease_deadline(60)).await.unwrap();
+    assert_eq!((bmc.is_on(), room.power.read(&node, &FenceScope::default()).await), (true, PowerState::On));
     bmc.order("0");
-    assert_eq!(room.power.read(&node, None).await, PowerState::Off, "another client turned it off");
+    assert_eq!(room.power.read(&node, &FenceScope::default()).await, PowerState::Off, "another client turned it off");
     let orders = bmc.orders();
     let mut sets = orders.iter().filter(|order| order.starts_with("set")).collect::<Vec<_>>();
     // On a busy host ipmitool asks once more.
@@ -97,7 +103,7 @@ async fn wrong_password() {
     // Without the identity's question it is the agent that fails.
     let node = room.behind("n1", &format!("{}identity=configured", bmc.options()));
     room.cluster.secret_of("secret-fence-method-bmc-n1", "password", "not-the-word");
-    let failed = room.power.off(&node, None, &room.bench.lease_deadline(60)).await.unwrap_err();
+    let failed = room.power.off(&node, &FenceScope::default(), &room.bench.lease_deadline(60)).await.unwrap_err();
     assert!(matches!(&failed, Failed::Refused(why) if !why.contains("not-the-word")), "{failed:?}");
     assert!(bmc.is_on());
 }
@@ -106,35 +112,64 @@ async fn closed_port() {
     let room = room();
     let options = format!("ip=127.0.0.1\nipport={}\nlanplus=1\nusername=lab\nidentity=configured", free_port());
     let node = room.behind("n1", &options);
-    assert_eq!(room.power.read(&node, None).await, PowerState::Unknown);
+    assert_eq!(room.power.read(&node, &FenceScope::default()).await, PowerState::Unknown);
 }
 
 async fn ignores_off() {
     let (room, bmc) = (room(), machine(Manner::Ignores));
     let node = room.behind("n1", &bmc.options());
-    let failed = room.power.off(&node, None, &room.bench.lease_deadline(60)).await.unwrap_err();
+    let failed = room.power.off(&node, &FenceScope::default(), &room.bench.lease_deadline(60)).await.unwrap_err();
     assert!(matches!(failed, Failed::Refused(_) | Failed::Timeout(_)), "{failed:?}");
-    assert_eq!((bmc.is_on(), room.power.read(&node, None).await), (true, PowerState::On));
+    assert_eq!((bmc.is_on(), room.power.read(&node, &FenceScope::default()).await), (true, PowerState::On));
 }
 
 async fn mismatch() {
     let (room, bmc) = (room(), Bmc::start("b123456789abcdefa123456789abcdef", Manner::Obeys).unwrap());
     let node = room.behind("n1", &bmc.options());
-    let unproven = room.power.plan(&node).await.unwrap().identity.unwrap().unwrap_err();
+    let unproven = room.power.plan(&node).await.unwrap().levels[0].identity.clone().unwrap().unwrap_err();
     assert!(!unproven.contains("IdentityUnproven") && unproven.contains(SYSTEM_UUID), "{unproven}");
-    assert!(matches!(room.power.off(&node, None, &room.bench.lease_deadline(60)).await, Err(Failed::NotBegun(_))));
-    assert_eq!(room.power.read(&node, None).await, PowerState::Unknown, "nothing of it is believed");
+    assert!(matches!(
+        room.power.off(&node, &FenceScope::default(), &room.bench.lease_deadline(60)).await,
+        Err(Failed::NotBegun(_))
+    ));
+    assert_eq!(room.power.read(&node, &FenceScope::default()).await, PowerState::Unknown, "nothing of it is believed");
     assert!(bmc.is_on() && !bmc.orders().iter().any(|order| order.starts_with("set")));
+}
+
+/// Nothing answers at the first level; the second one is a BMC of the chassis, say.
+async fn levels() {
+    let (room, bmc) = (room(), machine(Manner::Obeys));
+    let dead = format!("agent_name=fence_ipmilan\nip=127.0.0.1\nipport={}\nlanplus=1\nusername=lab", free_port());
+    let node = room.behind("n1", &bmc.options());
+    let map = "fence-config-n1";
+    let pins = format!("power_management=dead\npower_management.2=bmc\nsystem_uuid={SYSTEM_UUID}");
+    room.cluster.map(map, "config.properties", &pins);
+    room.cluster.map(map, "fence-method-dead", &dead);
+    room.cluster.secret_of("secret-fence-method-dead-n1", "password", PASSWORD);
+    room.cluster.secret_of("secret-fence-method-bmc-n1", "password", PASSWORD);
+    let plan = room.power.plan(&node).await.unwrap();
+    assert!(plan.levels[0].identity.as_ref().unwrap().is_err(), "{plan:?}");
+    assert_eq!(plan.levels[1].identity, Some(Ok(())));
+    let second = FenceScope::machine(Level(2));
+    assert_eq!(room.power.read(&node, &FenceScope::default()).await, PowerState::Unknown);
+    assert_eq!((bmc.is_on(), room.power.read(&node, &second).await), (true, PowerState::On));
+    assert_eq!(room.power.off(&node, &second, &room.bench.lease_deadline(60)).await.unwrap(), ["bmc"]);
+    assert_eq!((bmc.is_on(), room.power.read(&node, &second).await), (false, PowerState::Off));
+    room.power.on(&node, &second, &room.bench.lease_deadline(60)).await.unwrap();
+    assert!(bmc.is_on());
+    let preflight = room.power.preflight(&node).await;
+    assert_eq!((preflight.status, preflight.reason.as_str()), (ConditionStatus::False, "IdentityUnproven"));
+    assert!(preflight.message.starts_with("level 1: "), "{}", preflight.message);
 }
 
 async fn pinned() {
     let (room, bmc) = (room(), Bmc::start("b123456789abcdefa123456789abcdef", Manner::Obeys).unwrap());
     let pin = |guid: &str| format!("{}system-uuid={guid}", bmc.options());
     let node = room.behind("n1", &pin("b1234567-89ab-cdef-a123-456789abcdef"));
-    assert_eq!(room.power.plan(&node).await.unwrap().identity, Some(Ok(())));
+    assert_eq!(room.power.plan(&node).await.unwrap().levels[0].identity, Some(Ok(())));
     let room = self::room();
     let node = room.behind("n1", &pin("b1234567-89ab-cdef-a123-456789abcde0"));
-    assert!(room.power.plan(&node).await.unwrap().identity.unwrap().is_err());
+    assert!(room.power.plan(&node).await.unwrap().levels[0].identity.clone().unwrap().is_err());
 }
 
 async fn reversed() {
@@ -143,7 +178,7 @@ async fn reversed() {
     let other = "efcdab89-6745-23a1-efcd-ab89674523a1";
     node.system_uuid = other.into();
     room.cluster.map("fence-config-n1", "config.properties", &format!("power_management=bmc\nsystem_uuid={other}"));
-    assert_eq!(room.power.plan(&node).await.unwrap().identity, Some(Ok(())));
+    assert_eq!(room.power.plan(&node).await.unwrap().levels[0].identity, Some(Ok(())));
 }
 
 async fn shared() {
@@ -154,7 +189,10 @@ async fn shared() {
     for node in [&two, &one] {
         assert!(room.power.plan(node).await.unwrap_err().message.contains("on one plug"));
     }
-    assert!(matches!(room.power.off(&one, None, &room.bench.lease_deadline(60)).await, Err(Failed::NotBegun(_))));
+    assert!(matches!(
+        room.power.off(&one, &FenceScope::default(), &room.bench.lease_deadline(60)).await,
+        Err(Failed::NotBegun(_))
+    ));
     assert!(bmc.is_on());
 }
 

@@ -1,7 +1,7 @@
 //! A person's pin names the machine: a kubelet's report may contradict it, and only the Secret binds its password.
 
 use nodewell_reconcile::power::Power;
-use nodewell_remediation::{action::Failed, facts::Node};
+use nodewell_remediation::{action::Failed, facts::Node, snapshot::FenceScope};
 
 use super::{
     configured::{Room, room},
@@ -13,9 +13,12 @@ const OTHER: &str = "10112233-4455-6677-8899-aabbccddeeff";
 
 /// Why it may not be fenced, and that nothing was ordered.
 async fn unproven(room: &Room, node: &Node) -> String {
-    let why = room.power.plan(node).await.unwrap().identity.unwrap().unwrap_err();
+    let why = room.power.plan(node).await.unwrap().levels[0].identity.clone().unwrap().unwrap_err();
     assert_eq!(room.power.preflight(node).await.reason, "IdentityUnproven");
-    assert!(matches!(room.power.off(node, None, &room.bench.lease_deadline(60)).await, Err(Failed::NotBegun(_))));
+    assert!(matches!(
+        room.power.off(node, &FenceScope::default(), &room.bench.lease_deadline(60)).await,
+        Err(Failed::NotBegun(_))
+    ));
     assert_eq!(room.bench.read("orders"), "");
     why
 }
@@ -47,7 +50,7 @@ async fn outlets_not_named_for_the_node_turn_nothing_off() {
     }
     // What is shown is what is taken.
     steps(&room, "power_management=pdu1 pdu2\noutlets=pdu/1 pdu/2");
-    room.power.off(&node, None, &room.bench.lease_deadline(60)).await.unwrap();
+    room.power.off(&node, &FenceScope::default(), &room.bench.lease_deadline(60)).await.unwrap();
 }
 
 #[tokio::test]
@@ -59,7 +62,7 @@ async fn a_node_that_moved_to_another_machine_is_not_turned_off_by_the_old_ones_
     assert!(why.contains(OTHER) && why.contains(PINNED) && why.contains("fence-config-n1"), "{why}");
     // A kubelet that reports nothing does not contradict, and the machine's own report agrees.
     for uuid in ["", PINNED] {
-        room.power.off(&node("n1", uuid), None, &room.bench.lease_deadline(60)).await.unwrap();
+        room.power.off(&node("n1", uuid), &FenceScope::default(), &room.bench.lease_deadline(60)).await.unwrap();
     }
 }
 
@@ -78,7 +81,7 @@ async fn a_label_chooses_no_plug() {
     assert!(unproven(&room, &node).await.contains("no outlets= says that n1 hangs on pdu/1"));
     // The node's own ConfigMap names its machine, and leaves the steps to the type.
     steps(&room, "outlets=pdu/1");
-    room.power.off(&node, None, &room.bench.lease_deadline(60)).await.unwrap();
+    room.power.off(&node, &FenceScope::default(), &room.bench.lease_deadline(60)).await.unwrap();
     assert_eq!(room.bench.read("orders"), "off 1 none\n");
 }
 
@@ -102,13 +105,16 @@ async fn a_password_goes_only_where_its_secret_allows() {
         let blocker = room.power.plan(&node).await.unwrap_err();
         assert!(blocker.message.contains(expected) && !blocker.message.contains("word-1234"), "{blocker:?}");
         assert!(blocker.message.contains("give it the keys address: \"pdu\" and node: \"n1\""), "{blocker:?}");
-        assert!(matches!(room.power.off(&node, None, &room.bench.lease_deadline(60)).await, Err(Failed::NotBegun(_))));
+        assert!(matches!(
+            room.power.off(&node, &FenceScope::default(), &room.bench.lease_deadline(60)).await,
+            Err(Failed::NotBegun(_))
+        ));
         assert_eq!(room.bench.read("orders"), "");
     }
     let room = room();
     room.configure("n1", &[1]);
     room.cluster.bound(secret, "password", "word-1234", "pdu-2 PDU");
-    room.power.off(&node("n1", ""), None, &room.bench.lease_deadline(60)).await.unwrap();
+    room.power.off(&node("n1", ""), &FenceScope::default(), &room.bench.lease_deadline(60)).await.unwrap();
     assert_eq!(room.bench.read("orders"), "off 1 word-1234\n");
 }
 
@@ -123,7 +129,7 @@ async fn an_address_that_is_edited_gets_no_password() {
     let text = "agent_name=fence_test\nip=evil\nplug=1\nidentity=configured";
     room.cluster.map("fence-config-n1", "fence-method-pdu1", text);
     steps(&room, "power_management=pdu1\noutlets=evil/1");
-    let failed = room.power.off(&node, None, &room.bench.lease_deadline(60)).await.unwrap_err();
+    let failed = room.power.off(&node, &FenceScope::default(), &room.bench.lease_deadline(60)).await.unwrap_err();
     assert!(matches!(&failed, Failed::NotBegun(why) if why.contains("is not given to evil")), "{failed:?}");
     assert_eq!(room.bench.read("orders"), "");
 }

@@ -8,6 +8,7 @@ mod dumps;
 mod errors;
 mod fake;
 mod half;
+mod levels;
 mod pins;
 mod providers;
 mod redfish;

@@ -4,7 +4,11 @@ use std::{fs, path::Path, sync::Arc};
 
 use nodewell_power::native::{NativePower, Settings};
 use nodewell_reconcile::power::Power;
-use nodewell_remediation::{action::Failed, facts::ConditionStatus, snapshot::PowerState};
+use nodewell_remediation::{
+    action::Failed,
+    facts::ConditionStatus,
+    snapshot::{FenceScope, PowerState},
+};
 
 use super::{
     bench::Bench,
@@ -49,19 +53,23 @@ fn room(table: &str) -> Room {
 
 const TABLE: &str = "/srv/data 10.0.1.11(rw,sync)\n/srv/data 10.0.1.12(rw,sync)\n/srv/other 10.0.1.11(rw)\n";
 
+fn of_storage(name: &str) -> FenceScope {
+    FenceScope { storage: Some(name.into()), ..FenceScope::default() }
+}
+
 #[tokio::test]
 async fn a_node_is_cut_off_one_export_and_no_other_and_let_in_again() {
     let room = room(TABLE);
     let (node, lease_deadline) = (node("worker-1", ""), room.bench.lease_deadline(60));
     let plan = room.power.plan(&node).await.unwrap();
-    assert_eq!((plan.storage_only.as_deref(), plan.identity), (Some("nfs-data"), Some(Ok(()))));
-    assert_eq!(room.power.read(&node, Some("nfs-data")).await, PowerState::On);
-    assert_eq!(room.power.off(&node, Some("nfs-data"), &lease_deadline).await.unwrap(), ["nfs"]);
+    assert_eq!((plan.storage_only.as_deref(), plan.levels[0].identity.clone()), (Some("nfs-data"), Some(Ok(()))));
+    assert_eq!(room.power.read(&node, &of_storage("nfs-data")).await, PowerState::On);
+    assert_eq!(room.power.off(&node, &of_storage("nfs-data"), &lease_deadline).await.unwrap(), ["nfs"]);
     assert_eq!(room.bench.read("table"), "/srv/data 10.0.1.12(rw,sync)\n/srv/other 10.0.1.11(rw)\n");
-    assert_eq!(room.power.read(&node, Some("nfs-data")).await, PowerState::Off);
+    assert_eq!(room.power.read(&node, &of_storage("nfs-data")).await, PowerState::Off);
     assert!(room.bench.read("calls").contains("-u 10.0.1.11:/srv/data\n-f\n"));
-    room.power.on(&node, Some("nfs-data"), &lease_deadline).await.unwrap();
-    assert_eq!(room.power.read(&node, Some("nfs-data")).await, PowerState::On);
+    room.power.on(&node, &of_storage("nfs-data"), &lease_deadline).await.unwrap();
+    assert_eq!(room.power.read(&node, &of_storage("nfs-data")).await, PowerState::On);
     assert!(room.bench.read("table").contains("/srv/data 10.0.1.11(rw,sync,no_subtree_check)\n"));
 }
 
@@ -70,10 +78,10 @@ async fn a_node_is_cut_off_one_export_and_no_other_and_let_in_again() {
 async fn a_storage_proves_nothing_of_the_machine_nor_of_another_storage() {
     let room = room(TABLE);
     let (node, lease_deadline) = (node("worker-1", ""), room.bench.lease_deadline(60));
-    for other in [None, Some("san")] {
-        assert_eq!(room.power.read(&node, other).await, PowerState::Unknown, "{other:?}");
-        assert!(matches!(room.power.off(&node, other, &lease_deadline).await, Err(Failed::NotBegun(_))), "{other:?}");
-        assert!(matches!(room.power.on(&node, other, &lease_deadline).await, Err(Failed::NotBegun(_))), "{other:?}");
+    for other in [FenceScope::default(), of_storage("san")] {
+        assert_eq!(room.power.read(&node, &other).await, PowerState::Unknown, "{other:?}");
+        assert!(matches!(room.power.off(&node, &other, &lease_deadline).await, Err(Failed::NotBegun(_))), "{other:?}");
+        assert!(matches!(room.power.on(&node, &other, &lease_deadline).await, Err(Failed::NotBegun(_))), "{other:?}");
     }
     assert_eq!(room.bench.read("table"), TABLE);
 }
@@ -87,7 +95,7 @@ async fn an_export_for_a_whole_network_cuts_no_node_off_and_is_reported() {
         assert_eq!((refusal.status, refusal.reason.as_str()), (ConditionStatus::False, "NoAnswer"), "{client}");
         assert!(refusal.message.contains("more than single nodes"), "{client}: {refusal:?}");
         assert!(matches!(
-            room.power.off(&node, Some("nfs-data"), &room.bench.lease_deadline(60)).await,
+            room.power.off(&node, &of_storage("nfs-data"), &room.bench.lease_deadline(60)).await,
             Err(Failed::Refused(_))
         ));
         assert!(room.bench.read("table").contains("/srv/data 10.0.1.11("), "{client}");
@@ -98,7 +106,7 @@ async fn an_export_for_a_whole_network_cuts_no_node_off_and_is_reported() {
 async fn a_table_that_cannot_be_read_is_unknown_and_never_off() {
     let room = room(TABLE);
     fs::remove_file(room.bench.path().join("table")).unwrap();
-    assert_eq!(room.power.read(&node("worker-1", ""), Some("nfs-data")).await, PowerState::Unknown);
+    assert_eq!(room.power.read(&node("worker-1", ""), &of_storage("nfs-data")).await, PowerState::Unknown);
 }
 
 /// Only `off` is configured: the node lets itself in as it boots, and nothing is done for it here.
@@ -109,16 +117,16 @@ async fn a_storage_without_a_way_back_is_not_waited_for() {
     let on_target = agent.replace(r#"<action name="on"/>"#, r#"<action name="on" on_target="1"/>"#);
     fs::write(room.bench.path().join("fence_nfs_export"), on_target).unwrap();
     let (node, lease_deadline) = (node("worker-1", ""), room.bench.lease_deadline(60));
-    room.power.off(&node, Some("nfs-data"), &lease_deadline).await.unwrap();
+    room.power.off(&node, &of_storage("nfs-data"), &lease_deadline).await.unwrap();
     let before = room.bench.read("table");
-    assert_eq!(room.power.on(&node, Some("nfs-data"), &lease_deadline).await.unwrap(), Vec::<String>::new());
+    assert_eq!(room.power.on(&node, &of_storage("nfs-data"), &lease_deadline).await.unwrap(), Vec::<String>::new());
     assert_eq!(room.bench.read("table"), before);
     room.cluster.map(
         "fence-config-worker-1",
         "fence-method-nfs",
         "agent_name=fence_nfs_export\nplug=a\nexport=b\nidentity=configured",
     );
-    let Err(Failed::NotBegun(refusal)) = room.power.on(&node, Some("nfs-data"), &lease_deadline).await else {
+    let Err(Failed::NotBegun(refusal)) = room.power.on(&node, &of_storage("nfs-data"), &lease_deadline).await else {
         panic!("power has to be turned on")
     };
     assert!(refusal.contains("cannot do on") || refusal.contains("add storage="), "{refusal}");

@@ -9,7 +9,7 @@ use nodewell_reconcile::power::Power;
 use nodewell_remediation::{
     action::Failed,
     facts::{Condition, ConditionStatus, Node},
-    snapshot::PowerState,
+    snapshot::{FenceScope, PowerState},
     time::Moment,
 };
 
@@ -73,7 +73,7 @@ impl Room {
     }
 
     async fn off(&self, node: &Node) -> Result<Vec<String>, Failed> {
-        self.power.off(node, None, &self.bench.lease_deadline(180)).await
+        self.power.off(node, &FenceScope::default(), &self.bench.lease_deadline(180)).await
     }
 
     /// Why it may not be fenced.
@@ -106,20 +106,23 @@ fn bmc() -> Redfish {
 async fn off_and_on() {
     let (room, bmc) = (room(), bmc());
     let node = room.behind("n1", &bmc, UUID, "");
-    assert_eq!(room.power.plan(&node).await.unwrap().identity, Some(Ok(())));
-    assert_eq!((bmc.is_on(UUID), room.power.read(&node, None).await), (true, PowerState::On));
+    assert_eq!(room.power.plan(&node).await.unwrap().levels[0].identity, Some(Ok(())));
+    assert_eq!((bmc.is_on(UUID), room.power.read(&node, &FenceScope::default()).await), (true, PowerState::On));
     assert_eq!(room.power.preflight(&node).await.reason, "FenceReady");
     let boot = bmc.boot(UUID);
     assert_eq!(room.off(&node).await.unwrap(), ["bmc"]);
     assert!(!bmc.is_on(UUID));
-    assert_eq!([room.power.read(&node, None).await, room.power.read(&node, None).await], [PowerState::Off; 2]);
+    assert_eq!(
+        [room.power.read(&node, &FenceScope::default()).await, room.power.read(&node, &FenceScope::default()).await],
+        [PowerState::Off; 2]
+    );
     room.off(&node).await.unwrap();
     assert_eq!(bmc.orders(), 1, "what is off is not ordered off again");
-    room.power.on(&node, None, &room.bench.lease_deadline(180)).await.unwrap();
-    assert_eq!((bmc.is_on(UUID), room.power.read(&node, None).await), (true, PowerState::On));
+    room.power.on(&node, &FenceScope::default(), &room.bench.lease_deadline(180)).await.unwrap();
+    assert_eq!((bmc.is_on(UUID), room.power.read(&node, &FenceScope::default()).await), (true, PowerState::On));
     assert!(bmc.boot(UUID) != boot && bmc.orders() == 2);
     bmc.order(UUID, "0");
-    assert_eq!(room.power.read(&node, None).await, PowerState::Off, "another client turned it off");
+    assert_eq!(room.power.read(&node, &FenceScope::default()).await, PowerState::Off, "another client turned it off");
 }
 
 async fn neighbours() {
@@ -131,7 +134,7 @@ async fn neighbours() {
     room.off(&two).await.unwrap();
     assert_eq!((bmc.is_on(UUID), bmc.is_on(OTHER)), (true, false));
     assert_eq!(
-        (room.power.read(&one, None).await, room.power.read(&two, None).await),
+        (room.power.read(&one, &FenceScope::default()).await, room.power.read(&two, &FenceScope::default()).await),
         (PowerState::On, PowerState::Off)
     );
 }
@@ -141,15 +144,19 @@ async fn orders_of_bytes() {
     let mut node = room.behind("n1", &bmc, UUID, "");
     for uuid in [UUID.to_uppercase().as_str(), SWAPPED] {
         node.system_uuid = uuid.into();
-        assert_eq!(room.power.plan(&node).await.unwrap().identity, Some(Ok(())), "{uuid}");
+        assert_eq!(room.power.plan(&node).await.unwrap().levels[0].identity, Some(Ok(())), "{uuid}");
     }
     node.system_uuid = OTHER.into();
-    let unproven = room.power.plan(&node).await.unwrap().identity.unwrap().unwrap_err();
+    let unproven = room.power.plan(&node).await.unwrap().levels[0].identity.clone().unwrap().unwrap_err();
     assert!(unproven.contains(UUID) && unproven.contains(OTHER), "{unproven}");
     let pinned = room.behind("n2", &bmc, UUID, &format!("system-uuid={UUID}"));
     let pinned = Node { system_uuid: OTHER.into(), ..pinned };
     room.power.retain(|other| other == "n2");
-    assert_eq!(room.power.plan(&pinned).await.unwrap().identity, Some(Ok(())), "a BMC with a UUID of its own");
+    assert_eq!(
+        room.power.plan(&pinned).await.unwrap().levels[0].identity,
+        Some(Ok(())),
+        "a BMC with a UUID of its own"
+    );
 }
 
 async fn wrong_system() {
@@ -162,7 +169,7 @@ async fn wrong_system() {
     let refusal = room.refusal(&node).await;
     assert!(refusal.contains("404") && refusal.contains("no-such-system"), "{refusal}");
     assert!(matches!(room.off(&node).await, Err(Failed::NotBegun(_))));
-    assert_eq!(room.power.read(&node, None).await, PowerState::Unknown);
+    assert_eq!(room.power.read(&node, &FenceScope::default()).await, PowerState::Unknown);
     assert_eq!((bmc.orders(), bmc.is_on(UUID), bmc.is_on(OTHER)), (0, true, true));
 }
 
@@ -197,7 +204,7 @@ async fn self_signed() {
         let refusal = room.refusal(&node).await;
         assert!(refusal.contains("ertificate") || refusal.contains("CERTIFICATE"), "{refusal}");
         assert!(room.off(&node).await.is_err());
-        assert_eq!(room.power.read(&node, None).await, PowerState::Unknown);
+        assert_eq!(room.power.read(&node, &FenceScope::default()).await, PowerState::Unknown);
     }
     assert_eq!((bmc.requests(), bmc.is_on(UUID)), (Vec::new(), true), "the password was sent to no server");
 }
@@ -210,12 +217,12 @@ async fn hangs() {
     assert!(refusal.contains("no answer within"), "{refusal}");
     // What was proven before does not help: the agent hangs as well, and has its time.
     bmc.behave(Behavior::Obeys);
-    assert_eq!(room.power.plan(&node).await.unwrap().identity, Some(Ok(())));
+    assert_eq!(room.power.plan(&node).await.unwrap().levels[0].identity, Some(Ok(())));
     bmc.behave(Behavior::Hangs);
     let refusal = room.refusal(&node).await;
     assert!(refusal.contains("NoAnswer") && refusal.contains("no end within its time"), "{refusal}");
     bmc.behave(Behavior::Obeys);
-    assert_eq!(room.power.read(&node, None).await, PowerState::On);
+    assert_eq!(room.power.read(&node, &FenceScope::default()).await, PowerState::On);
 }
 
 async fn hangs_at_orders() {
@@ -224,7 +231,11 @@ async fn hangs_at_orders() {
     room.power.plan(&node).await.unwrap();
     bmc.behave(Behavior::HangsAtOrders);
     assert_eq!(room.off(&node).await.unwrap_err(), Failed::Timeout(Duration::from_secs(14)));
-    assert_eq!((bmc.is_on(UUID), room.power.read(&node, None).await), (true, PowerState::On), "what it is decides");
+    assert_eq!(
+        (bmc.is_on(UUID), room.power.read(&node, &FenceScope::default()).await),
+        (true, PowerState::On),
+        "what it is decides"
+    );
 }
 
 async fn late() {
@@ -233,7 +244,7 @@ async fn late() {
     let node = room.behind("n1", &bmc, UUID, "power-timeout=60");
     assert_eq!(room.power.preflight(&node).await.reason, "FenceReady");
     room.off(&node).await.unwrap();
-    assert_eq!((bmc.is_on(UUID), room.power.read(&node, None).await), (false, PowerState::Off));
+    assert_eq!((bmc.is_on(UUID), room.power.read(&node, &FenceScope::default()).await), (false, PowerState::Off));
 }
 
 async fn unmoved(behavior: Behavior) {
@@ -242,7 +253,7 @@ async fn unmoved(behavior: Behavior) {
     bmc.behave(behavior);
     let failed = room.off(&node).await.unwrap_err();
     assert!(matches!(failed, Failed::Refused(_) | Failed::Timeout(_)), "{failed:?}");
-    assert_eq!((bmc.is_on(UUID), room.power.read(&node, None).await), (true, PowerState::On));
+    assert_eq!((bmc.is_on(UUID), room.power.read(&node, &FenceScope::default()).await), (true, PowerState::On));
     assert!(bmc.orders() > 0, "it was ordered");
 }
 
@@ -256,7 +267,7 @@ async fn lies() {
     node.conditions.clear();
     // A silent node behind it: nothing contradicts the lie.
     room.off(&node).await.unwrap();
-    assert_eq!((bmc.is_on(UUID), room.power.read(&node, None).await), (true, PowerState::Off));
+    assert_eq!((bmc.is_on(UUID), room.power.read(&node, &FenceScope::default()).await), (true, PowerState::Off));
     // Another way to the same power does.
     room.method("n1", "second", &format!("{}ssl_insecure=1\n", honest.options(UUID)));
     let steps = format!("power_management=bmc second\nsystem_uuid={UUID}");
@@ -265,7 +276,7 @@ async fn lies() {
     honest.behave(Behavior::Ignores);
     assert!(room.off(&node).await.is_err());
     room.power.retain(|_| false);
-    assert_eq!(room.power.read(&node, None).await, PowerState::On, "off is what all report");
+    assert_eq!(room.power.read(&node, &FenceScope::default()).await, PowerState::On, "off is what all report");
 }
 
 fn ready() -> Condition {

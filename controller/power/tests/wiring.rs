@@ -4,7 +4,7 @@ use nodewell_reconcile::power::Power;
 use nodewell_remediation::{
     action::Failed,
     facts::{ConditionStatus, Node},
-    snapshot::PowerState,
+    snapshot::{FenceScope, PowerState},
 };
 
 use super::{
@@ -21,11 +21,11 @@ async fn refused(room: &Room) -> String {
     let blocker = room.power.plan(&node("n1", "")).await.unwrap_err();
     assert_eq!(blocker.reason, "FenceNotReady", "{blocker:?}");
     let refusal = format!("{}: {}", blocker.reason, blocker.message);
-    match room.power.off(&node("n1", ""), None, &room.bench.lease_deadline(60)).await.unwrap_err() {
+    match room.power.off(&node("n1", ""), &FenceScope::default(), &room.bench.lease_deadline(60)).await.unwrap_err() {
         Failed::NotBegun(why) => assert_eq!(why, refusal),
         other => panic!("{other:?}"),
     }
-    assert_eq!(room.power.read(&node("n1", ""), None).await, PowerState::Unknown);
+    assert_eq!(room.power.read(&node("n1", ""), &FenceScope::default()).await, PowerState::Unknown);
     assert_eq!(room.bench.read("orders"), "");
     refusal
 }
@@ -46,7 +46,7 @@ async fn a_node_whose_neighbour_was_never_read_is_not_turned_off() {
     room.cluster.maps.lock().unwrap().remove("fence-config-n2");
     room.configure("n2", &[2]);
     room.power.survey(nodes().into()).await;
-    room.power.off(&node("n1", ""), None, &room.bench.lease_deadline(60)).await.unwrap();
+    room.power.off(&node("n1", ""), &FenceScope::default(), &room.bench.lease_deadline(60)).await.unwrap();
     assert_eq!(room.bench.read("orders"), "off 1 none\n");
 }
 

@@ -15,6 +15,7 @@ pub mod edges;
 pub mod evidence;
 mod interrupt;
 mod left_off;
+pub mod levels;
 pub mod post_off_activity;
 mod power;
 mod proposal;

@@ -24,6 +24,8 @@ use std::{
     time::Duration,
 };
 
+use crate::snapshot::Level;
+
 pub use agent::{FenceAgent, MetadataError, Parameter, ParameterKind};
 pub use check::check;
 pub use cluster::{ClusterSettings, FencePolicy};
@@ -151,7 +153,9 @@ pub struct NodeMethods {
     /// The ConfigMap that applied; nothing if none did and the built-in default is what is left.
     pub source: Option<String>,
     pub isolation: Vec<String>,
+    /// The first level, and those that it gives way to.
     pub power_management: Vec<String>,
+    pub further_levels: Vec<Vec<String>>,
     pub recovery: Vec<String>,
     /// Those that are agents.
     pub methods: BTreeMap<String, Method>,
@@ -164,6 +168,15 @@ impl NodeMethods {
     #[must_use]
     pub fn fence_agents(&self) -> BTreeSet<&str> {
         self.methods.values().map(|method| method.agent.as_str()).collect()
+    }
+
+    /// The methods of each fencing level, the first one first.
+    pub(crate) fn levels(&self) -> impl Iterator<Item = &Vec<String>> {
+        std::iter::once(&self.power_management).chain(&self.further_levels)
+    }
+
+    pub(crate) fn is_of_power(&self, name: &String) -> bool {
+        self.levels().any(|level| level.contains(name))
     }
 }
 
@@ -196,7 +209,9 @@ pub struct ValidatedMethods {
     pub node: String,
     /// In order, with the built-in ones.
     pub isolation: Vec<String>,
-    pub power_management: Vec<String>,
+    /// The fencing levels, the first one first: there is at least that one, which may be empty. Each turns the whole machine
+    /// off; all methods of one have to succeed.
+    pub levels: Vec<Vec<String>>,
     pub recovery: Vec<String>,
     pub calls: BTreeMap<String, ValidatedMethod>,
     /// All of power management cuts off this storage, and nothing else.
@@ -207,16 +222,45 @@ pub struct ValidatedMethods {
 }
 
 impl ValidatedMethods {
-    /// The calls of power management that take part in `action`, in order.
-    pub fn power(&self, action: AgentAction) -> impl Iterator<Item = &ValidatedMethod> {
-        let calls = self.power_management.iter().filter_map(|name| self.calls.get(name));
+    /// The calls of this level that take part in `action`, in order; none of a level that is not there.
+    pub fn power(&self, level: Level, action: AgentAction) -> impl Iterator<Item = &ValidatedMethod> {
+        let calls = self.names(level).iter().filter_map(|name| self.calls.get(name));
         calls.filter(move |call| call.actions.contains(&action))
     }
 
-    /// The longest that off or on may take with all its methods, one after the other.
+    /// Those of all levels; one that is in several comes once.
+    pub fn power_of_all(&self, action: AgentAction) -> impl Iterator<Item = &ValidatedMethod> {
+        let calls = self.calls.values().filter(|call| self.is_of_power(&call.name));
+        calls.filter(move |call| call.actions.contains(&action))
+    }
+
+    /// The names of this level's methods.
     #[must_use]
-    pub fn longest(&self) -> Duration {
-        let of = |action| self.power(action).map(|call| call.longest).sum::<Duration>();
+    pub fn names(&self, level: Level) -> &[String] {
+        self.levels.get(level.index()).map_or(&[], Vec::as_slice)
+    }
+
+    pub fn numbered(&self) -> impl Iterator<Item = Level> {
+        (1..=self.levels.len()).filter_map(|number| u32::try_from(number).ok()).map(Level)
+    }
+
+    #[must_use]
+    pub fn is_of_power(&self, name: &String) -> bool {
+        self.levels.iter().any(|level| level.contains(name))
+    }
+
+    /// The machine itself is asked at this level, by what can prove which machine it is: not the outlets that it hangs on.
+    #[must_use]
+    pub fn asks_machine(&self, level: Level) -> bool {
+        let asks = |call: &ValidatedMethod| call.identity_method != IdentityMethod::Configured;
+        let mut calls = self.power(level, AgentAction::Status).peekable();
+        calls.peek().is_some() && calls.all(asks)
+    }
+
+    /// The longest that off or on may take with all methods of a level, one after the other.
+    #[must_use]
+    pub fn longest(&self, level: Level) -> Duration {
+        let of = |action| self.power(level, action).map(|call| call.longest).sum::<Duration>();
         of(AgentAction::Off).max(of(AgentAction::On))
     }
 }

@@ -2,11 +2,14 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fmt,
     time::Duration,
 };
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
-    api::fence::{Blocker, NodeFence},
+    api::fence::{Blocker, NodeFence, NodeFenceStatus},
     facts::{Attachment, LeaseView, Node, Pod},
     policy::Policy,
     time::Moment,
@@ -86,10 +89,12 @@ pub struct Gathered {
     pub attachments: Option<(Moment, Vec<Attachment>)>,
     /// How this node is fenced, or what speaks against it.
     pub methods: Option<Result<FencePlan, Blocker>>,
-    /// The last readings of its BMC, newest last; at most a few.
+    /// The last readings of its power, newest last; at most a few of each level.
     pub power: Vec<PowerReading>,
-    /// When it reported On last: when the answer came, however long ago it was asked.
+    /// When it was reported On last: when the answer came, however long ago it was asked.
     pub last_on_answer: Option<Moment>,
+    /// Levels whose last question has no answer yet, or none that is On or Off: when the first such question was asked.
+    pub unanswered: BTreeMap<Level, Moment>,
     /// Control-plane hosts (this one among them) that tried to reach it: since when they cannot (`Some`), or can (`None`).
     pub reach: BTreeMap<String, Option<Moment>>,
     /// When it last reported that it writes a crash dump.
@@ -112,20 +117,99 @@ pub struct PeerLeases {
 pub struct FencePlan {
     /// In the order they are to be run.
     pub isolation: Vec<String>,
-    pub power_management: Vec<String>,
+    /// Ways to its power, the first one first: a level is used when those before it cannot be read or did not obey.
+    pub levels: Vec<FenceLevel>,
     pub recovery: Vec<String>,
-    /// The longest a power act may take; nothing is started that the leader's Lease does not outlast.
-    pub longest: Duration,
-    /// The BMC was asked who it is: it is this node's (`Ok`), or why that is not known.
-    pub identity: Option<Result<(), String>>,
     /// A method that cuts the node off this storage only (driver or class): only the pods that use it may be released.
     pub storage_only: Option<String>,
 }
 
-/// One reading of a BMC.
+/// One of the ways to a machine's power. It turns all of the machine off: each of its methods has to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FenceLevel {
+    /// In the order they are to be run.
+    pub methods: Vec<String>,
+    /// The longest an act may take; nothing is started that the leader's Lease does not outlast.
+    pub longest: Duration,
+    /// It was asked who it is: it is this node's (`Ok`), or why that is not known.
+    pub identity: Option<Result<(), String>>,
+    /// It reports the power of the machine itself (a BMC), and not that of an outlet, which is On when the machine is off.
+    pub asks_machine: bool,
+}
+
+impl FencePlan {
+    #[must_use]
+    pub fn level(&self, level: Level) -> Option<&FenceLevel> {
+        self.levels.get(level.index())
+    }
+
+    /// All levels with their numbers.
+    pub fn numbered(&self) -> impl Iterator<Item = (Level, &FenceLevel)> {
+        (1..).map(Level).zip(&self.levels)
+    }
+
+    /// The longest that an act of any level may take.
+    #[must_use]
+    pub fn longest(&self) -> Duration {
+        self.levels.iter().map(|level| level.longest).max().unwrap_or_default()
+    }
+}
+
+/// A fencing level by its number, from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Level(pub u32);
+
+impl Level {
+    pub const FIRST: Self = Self(1);
+
+    /// Where it stands in a list of levels.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0.saturating_sub(1) as usize
+    }
+}
+
+impl Default for Level {
+    fn default() -> Self {
+        Self::FIRST
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What an act or a reading is of: the machine by one of the ways to its power, or the one storage that a fence cuts off.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FenceScope {
+    pub storage: Option<String>,
+    pub level: Level,
+}
+
+impl FenceScope {
+    #[must_use]
+    pub fn machine(level: Level) -> Self {
+        Self { storage: None, level }
+    }
+
+    /// What a record that has begun cuts off.
+    #[must_use]
+    pub fn of(status: &NodeFenceStatus) -> Self {
+        Self { storage: status.storage_only.clone(), level: status.level }
+    }
+}
+
+/// One reading of a node's power.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PowerReading {
+    /// When it was asked for.
     pub at: Moment,
+    pub level: Level,
+    /// Of the machine itself: its On speaks against the Off of any level.
+    pub asks_machine: bool,
     pub state: PowerState,
 }
 

@@ -6,7 +6,7 @@ use nodewell_remediation::{
     action::Failed,
     api::fence::Blocker,
     facts::Node,
-    snapshot::{FencePlan, PowerState},
+    snapshot::{FencePlan, FenceScope, PowerState},
 };
 
 use super::Plugins;
@@ -53,26 +53,21 @@ impl<P: Power> Power for Reaping<P> {
         self.power.plan(node).await
     }
 
-    async fn read(&self, node: &Node, storage: Option<&str>) -> PowerState {
-        self.power.read(node, storage).await
+    async fn read(&self, node: &Node, scope: &FenceScope) -> PowerState {
+        self.power.read(node, scope).await
     }
 
     async fn off(
         &self,
         node: &Node,
-        storage: Option<&str>,
+        scope: &FenceScope,
         lease_deadline: &LeaseDeadline,
     ) -> Result<Vec<String>, Failed> {
-        self.power.off(node, storage, lease_deadline).await
+        self.power.off(node, scope, lease_deadline).await
     }
 
-    async fn on(
-        &self,
-        node: &Node,
-        storage: Option<&str>,
-        lease_deadline: &LeaseDeadline,
-    ) -> Result<Vec<String>, Failed> {
-        self.power.on(node, storage, lease_deadline).await
+    async fn on(&self, node: &Node, scope: &FenceScope, lease_deadline: &LeaseDeadline) -> Result<Vec<String>, Failed> {
+        self.power.on(node, scope, lease_deadline).await
     }
 
     async fn methods(&self, node: &Node, names: &[String], lease_deadline: &LeaseDeadline) -> Result<(), Failed> {

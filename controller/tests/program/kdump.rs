@@ -31,7 +31,7 @@ use nodewell_remediation::{
     api::fence::{NodeFence, Phase},
     decide::{Memory, decide},
     facts::{Condition, ConditionStatus, LeaseView, Node},
-    snapshot::{FencePlan, PowerReading, PowerState},
+    snapshot::{FenceLevel, FencePlan, Level, PowerReading, PowerState},
 };
 use serde_json::json;
 use tokio::sync::{Mutex, MutexGuard};
@@ -120,14 +120,15 @@ fn look_around(cache: &Cache, clock: Clock) {
     cache.listed(Source::Policies, &["p".to_owned()].into());
     cache.with(|snapshot| snapshot.epoch = 1);
     cache.gather("n0", |gathered| {
-        let plan = FencePlan {
-            power_management: vec!["ipmi".into()],
+        let level = FenceLevel {
+            methods: vec!["ipmi".into()],
             longest: Duration::from_secs(1),
             identity: Some(Ok(())),
-            ..FencePlan::default()
+            asks_machine: true,
         };
+        let plan = FencePlan { levels: vec![level], ..FencePlan::default() };
         gathered.methods = Some(Ok(plan));
-        gathered.power = vec![PowerReading { at: now, state: PowerState::On }];
+        gathered.power = vec![PowerReading { at: now, level: Level::FIRST, asks_machine: true, state: PowerState::On }];
         gathered.pods = Some((now, Vec::new()));
         gathered.attachments = Some((now, Vec::new()));
     });

@@ -192,7 +192,10 @@ fn stopped(machine: &Machine) {
 
 fn upgraded(machine: &Machine) {
     machine.sh("echo '# mine' >>/etc/nodewell/nodewell-controller.toml");
-    let starts = || machine.sh("journalctl --no-pager -u nodewell-controller -o cat | grep -c '^Started ' || true");
+    // The journal may lag behind the start before.
+    let started =
+        "journalctl --sync; journalctl --no-pager -u nodewell-controller -o cat | grep -c '^Started ' || true";
+    let starts = || machine.sh(started);
     let before: u32 = starts().parse().unwrap();
     let pid = machine.main_pid(UNIT);
     machine.install(Package::newer_controller());

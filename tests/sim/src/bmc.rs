@@ -9,7 +9,7 @@ use nodewell_remediation::{
     action::Failed,
     api::fence::Blocker,
     facts::Node,
-    snapshot::{FencePlan, PowerState},
+    snapshot::{FenceLevel, FencePlan, FenceScope, PowerState},
 };
 use tokio::time::sleep;
 
@@ -165,12 +165,13 @@ impl Power for SimPower {
         sleep(self.delay(50, 500)).await;
         let identity = (self.manner(node) != Manner::Hangs).then_some(Ok(()));
         let storage_only = self.cuts_storage().then(|| SAN.to_owned());
-        let power_management = vec![if storage_only.is_some() { "fabric" } else { "ipmi" }.to_owned()];
-        Ok(FencePlan { power_management, longest: LONGEST, identity, storage_only, ..FencePlan::default() })
+        let methods = vec![if storage_only.is_some() { "fabric" } else { "ipmi" }.to_owned()];
+        let level = FenceLevel { methods, longest: LONGEST, identity, asks_machine: true };
+        Ok(FencePlan { levels: vec![level], storage_only, ..FencePlan::default() })
     }
 
-    async fn read(&self, node: &Node, storage: Option<&str>) -> PowerState {
-        if storage.is_some() != self.cuts_storage() {
+    async fn read(&self, node: &Node, scope: &FenceScope) -> PowerState {
+        if scope.storage.is_some() != self.cuts_storage() {
             return PowerState::Unknown;
         }
         sleep(self.delay(50, 400)).await;
@@ -183,7 +184,7 @@ impl Power for SimPower {
     async fn off(
         &self,
         node: &Node,
-        _storage: Option<&str>,
+        _scope: &FenceScope,
         lease_deadline: &LeaseDeadline,
     ) -> Result<Vec<String>, Failed> {
         self.run(node, Act::Off, lease_deadline).await.map(|()| vec!["ipmi".into()])
@@ -192,7 +193,7 @@ impl Power for SimPower {
     async fn on(
         &self,
         node: &Node,
-        _storage: Option<&str>,
+        _scope: &FenceScope,
         lease_deadline: &LeaseDeadline,
     ) -> Result<Vec<String>, Failed> {
         self.run(node, Act::On, lease_deadline).await.map(|()| vec!["ipmi".into()])

@@ -24,7 +24,9 @@ impl<C: Configuration> NativePower<C> {
         if validated.pins.system_uuid.is_some() {
             return Ok(None);
         }
-        for call in validated.power(AgentAction::Off).filter(|call| call.identity_method == IdentityMethod::Asked) {
+        for call in
+            validated.power_of_all(AgentAction::Off).filter(|call| call.identity_method == IdentityMethod::Asked)
+        {
             let options = secret::options(&*self.cluster, &validated.node, call).await?;
             if let Some(reported) = identity::asked(call, &options, &self.runner).await {
                 return Ok(Some(validated.pins.unpinned(node, &reported.map_err(|error| error.to_string())?)));

@@ -4,13 +4,14 @@ use nodewell_reconcile::{cluster::Configuration, lease_deadline::LeaseDeadline};
 use nodewell_remediation::{
     action::Failed,
     method::{AgentAction, Plug, ValidatedMethod, ValidatedMethods},
-    snapshot::PowerState,
+    snapshot::{Level, PowerState},
 };
 
 use super::{NativePower, begun, secret};
 
 /// An act whose methods `done` have acted when `call` failed.
 pub(super) struct HalfDone<'a> {
+    pub(super) level: Level,
     pub(super) call: &'a ValidatedMethod,
     pub(super) action: AgentAction,
     pub(super) failed: Failed,
@@ -24,7 +25,7 @@ impl<C: Configuration> NativePower<C> {
     pub(super) async fn half_done(
         &self,
         validated: &ValidatedMethods,
-        HalfDone { call, action, failed, done }: HalfDone<'_>,
+        HalfDone { level, call, action, failed, done }: HalfDone<'_>,
         lease_deadline: &LeaseDeadline,
     ) -> Failed {
         let untouched = matches!(failed, Failed::NotBegun(_));
@@ -34,7 +35,7 @@ impl<C: Configuration> NativePower<C> {
         }
         let mut undone = Vec::new();
         for call in done.iter().filter_map(|name| validated.calls.get(name)) {
-            undone.push(match self.on_again(validated, call, lease_deadline).await {
+            undone.push(match self.on_again(validated, level, call, lease_deadline).await {
                 Ok(()) => format!("{} was turned on again", call.name),
                 Err(why) => format!("{} stays off: {}", call.name, message(why)),
             });
@@ -51,11 +52,12 @@ impl<C: Configuration> NativePower<C> {
     async fn on_again(
         &self,
         validated: &ValidatedMethods,
+        level: Level,
         off: &ValidatedMethod,
         lease_deadline: &LeaseDeadline,
     ) -> Result<(), Failed> {
         let mut candidates =
-            validated.power(AgentAction::On).filter(|on| on.name == off.name || Plug::of(on) == Plug::of(off));
+            validated.power(level, AgentAction::On).filter(|on| on.name == off.name || Plug::of(on) == Plug::of(off));
         let missing = || Failed::NotBegun("no method turns it on".to_owned());
         self.run(&validated.node, candidates.next().ok_or_else(missing)?, AgentAction::On, lease_deadline).await
     }

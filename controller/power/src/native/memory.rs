@@ -10,6 +10,7 @@ use nodewell_remediation::{
     api::fence::Blocker,
     facts::Node,
     method::{Plugs, ValidatedMethods},
+    snapshot::Level,
     time::Moment,
 };
 
@@ -27,7 +28,7 @@ struct Remembered {
     of: About,
     at: Moment,
     found: Result<Arc<ValidatedMethods>, Blocker>,
-    identity: Option<(Moment, Result<(), Blocker>)>,
+    identity: BTreeMap<Level, (Moment, Result<(), Blocker>)>,
 }
 
 /// How old an answer may be.
@@ -82,7 +83,7 @@ impl Memory {
         }
         let of = About::of(node);
         let before = self.nodes.remove(&node.name).filter(|known| known.of == of && known.found == found);
-        let identity = before.and_then(|known| known.identity);
+        let identity = before.map(|known| known.identity).unwrap_or_default();
         self.nodes.insert(node.name.clone(), Remembered { of, at: now, found, identity });
     }
 
@@ -96,11 +97,12 @@ impl Memory {
         &self,
         node: &Node,
         validated: &Arc<ValidatedMethods>,
+        level: Level,
         now: Moment,
         ages: Ages,
     ) -> Option<Result<(), Blocker>> {
         let known = self.nodes.get(&node.name).filter(|known| known.of == About::of(node))?;
-        let (at, identity) = known.identity.as_ref()?;
+        let (at, identity) = known.identity.get(&level)?;
         (known.found.as_ref() == Ok(validated) && now.since(*at) < ages.of(identity)).then(|| identity.clone())
     }
 
@@ -108,12 +110,13 @@ impl Memory {
         &mut self,
         node: &Node,
         validated: &Arc<ValidatedMethods>,
+        level: Level,
         now: Moment,
         identity: Result<(), Blocker>,
     ) {
         let known = self.nodes.get_mut(&node.name).filter(|known| known.found.as_ref() == Ok(validated));
         if let Some(known) = known.filter(|known| known.of == About::of(node)) {
-            known.identity = Some((now, identity));
+            known.identity.insert(level, (now, identity));
         }
     }
 

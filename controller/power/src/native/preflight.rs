@@ -1,12 +1,13 @@
 //! The condition `FenceReady`: whether a node could be fenced if it had to be, found out while it need not.
 
+use futures_util::future::join_all;
 use nodewell_reconcile::cluster::Configuration;
 use nodewell_remediation::{
     facts::{ConditionStatus, Node},
     guard::reason,
     message::Message,
     method::ValidatedMethods,
-    snapshot::PowerState,
+    snapshot::{Level, PowerState},
 };
 
 use super::{NativePower, NotProven};
@@ -22,27 +23,44 @@ pub struct Preflight {
 }
 
 impl<C: Configuration> NativePower<C> {
-    /// Reads the configuration, proves the BMC's identity and asks it for the power's state. Changes nothing.
+    /// Reads the configuration, proves the identity of what is asked at each level and asks it for the power's state. Changes
+    /// nothing.
     pub async fn preflight(&self, node: &Node) -> Preflight {
-        let validated = match self.proven(node, self.settings.refresh).await {
+        let validated = match self.alone(node, self.settings.refresh).await {
             Ok(validated) => validated,
             Err(error) => return refused(error),
         };
-        let states = self.states(&validated).await;
+        let levels = join_all(validated.numbered().map(|level| self.preflight_level(node, level))).await;
+        let several = levels.len() > 1;
+        let failed = levels.into_iter().zip(1..).find_map(|(failed, number)| Some((failed?, number)));
+        match failed {
+            Some((failed, number)) if several => failed.at_level(number),
+            Some((failed, _)) => failed,
+            None => Preflight::of(ConditionStatus::True, ready(&validated)),
+        }
+    }
+
+    /// What speaks against this level, if anything does.
+    async fn preflight_level(&self, node: &Node, level: Level) -> Option<Preflight> {
+        let validated = match self.proven(node, level, self.settings.refresh).await {
+            Ok(validated) => validated,
+            Err(error) => return Some(refused(error)),
+        };
+        let states = self.states(&validated, level).await;
         let off = states.each.iter().find(|(_, state)| *state == PowerState::Off);
         match (states.all, off) {
             // The node runs on one supply, but without the other's answer it could not be turned off.
             (state, _) if state == PowerState::Unknown || states.complaint.is_some() => {
-                Preflight::failed(states.complaint.map_or_else(
+                Some(Preflight::failed(states.complaint.map_or_else(
                     || Message::plain("NoAnswer/disagree"),
                     |error| Message::of("NoAnswer", &[("error", &error)]),
-                ))
+                )))
             }
-            (PowerState::Off, _) if node.is_ready() => Preflight::failed(Message::plain("ReadsOff")),
+            (PowerState::Off, _) if node.is_ready() => Some(Preflight::failed(Message::plain("ReadsOff"))),
             (PowerState::On, Some((name, _))) if node.is_ready() => {
-                Preflight::failed(Message::of("ReadsOff/one", &[("method", name)]))
+                Some(Preflight::failed(Message::of("ReadsOff/one", &[("method", name)])))
             }
-            _ => Preflight::of(ConditionStatus::True, ready(&validated)),
+            _ => None,
         }
     }
 }
@@ -52,6 +70,11 @@ impl Preflight {
         Self { status, reason, message: text }
     }
 
+    /// Another level may stand; it is the redundancy that has failed.
+    fn at_level(self, number: usize) -> Self {
+        Self { message: format!("level {number}: {}", self.message), ..self }
+    }
+
     fn failed(message: Message) -> Self {
         Self::of(ConditionStatus::False, message)
     }
@@ -59,7 +82,8 @@ impl Preflight {
 
 /// With what had better be written otherwise.
 fn ready(validated: &ValidatedMethods) -> Message {
-    let methods = validated.power_management.join(", ");
+    let levels: Vec<String> = validated.levels.iter().map(|level| level.join(", ")).collect();
+    let methods = levels.join("; if that fails ");
     match validated.notes.is_empty() {
         true => Message::of("FenceReady", &[("methods", &methods)]),
         false => Message::of("FenceReady/notes", &[("methods", &methods), ("notes", &validated.notes.join("; "))]),

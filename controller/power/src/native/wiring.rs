@@ -61,7 +61,7 @@ impl Wiring {
     /// Other nodes may hang on the plugs of this one; which, and what to do.
     pub(super) fn check(&self, validated: &ValidatedMethods) -> Result<(), WiringError> {
         let calls = validated
-            .power(AgentAction::Off)
+            .power_of_all(AgentAction::Off)
             .filter(|call| call.storage.is_none() && call.identity_method != IdentityMethod::Asked);
         let calls: Vec<&ValidatedMethod> = calls.collect();
         if calls.is_empty() {

@@ -5,11 +5,13 @@ use std::{
     time::Duration,
 };
 
+use futures_util::future::join_all;
 use nodewell_remediation::{
-    api::fence::{Blocker, NodeFenceStatus},
+    api::fence::{Blocker, NodeFence},
     decide::GatherRequest,
     facts::Node,
-    snapshot::{FencePlan, PowerReading, PowerState, Snapshot},
+    fence::levels,
+    snapshot::{FencePlan, FenceScope, Gathered, Level, PowerReading, PowerState, Snapshot},
     time::Moment,
 };
 use tokio::time::timeout;
@@ -28,15 +30,17 @@ const METHODS_TIMEOUT: Duration = Duration::from_secs(30);
 /// A BMC that does not answer within this reports nothing. The machine was off at some moment between the question and the
 /// answer, so this is also how old a proof may be that has just come.
 const READING_TIMEOUT: Duration = Duration::from_secs(20);
-/// Readings of a BMC that are stored: those of some seconds, so that one between two others is not lost.
+/// Readings of a level that are stored: those of some seconds, so that one between two others is not lost.
 const READINGS: usize = 8;
+/// What an act waits for levels before its own: one that answers does so by then, and one that does not is why it is not used.
+const OTHER_LEVELS_TIMEOUT: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Question {
     Pods,
     Attachments,
     Methods,
-    Power,
+    Power(Level),
 }
 
 /// Which questions are under way, and when each was answered last.
@@ -64,7 +68,8 @@ impl<C: Cluster, P: Power> Running<'_, C, P> {
     pub(super) fn ask(&mut self, requests: &BTreeMap<String, GatherRequest>, now: Moment) {
         self.gathering.answered.retain(|(node, _), _| requests.contains_key(node));
         for (node, request) in requests {
-            for (question, age) in questions(request) {
+            let levels = self.executor.scopes_to_read(node, now).into_iter().map(|scope| scope.level);
+            for (question, age) in questions(request, levels) {
                 let has_place = self.gathering.asked.len() < self.executor.settings.questions;
                 if has_place && self.gathering.is_due(node, question, age, now) {
                     self.ask_one(node.clone(), question);
@@ -83,12 +88,15 @@ impl<C: Cluster, P: Power> Running<'_, C, P> {
     }
 }
 
-fn questions(request: &GatherRequest) -> impl Iterator<Item = (Question, Duration)> {
+fn questions(
+    request: &GatherRequest,
+    levels: impl Iterator<Item = Level>,
+) -> impl Iterator<Item = (Question, Duration)> {
     let pods = request.pods.then_some((Question::Pods, PODS));
     let attachments = request.attachments.map(|age| (Question::Attachments, age));
     let methods = request.methods.then_some((Question::Methods, METHODS));
-    let power = request.power.map(|age| (Question::Power, age.max(POWER)));
-    [pods, attachments, methods, power].into_iter().flatten()
+    let power = request.power.map(|age| levels.map(move |level| (Question::Power(level), age.max(POWER))));
+    [pods, attachments, methods].into_iter().flatten().chain(power.into_iter().flatten())
 }
 
 fn claims_matter(snapshot: &Snapshot, name: &str) -> bool {
@@ -109,13 +117,16 @@ fn cuts_storage<E>(methods: Option<&Result<FencePlan, E>>) -> bool {
     methods.and_then(|plan| plan.as_ref().ok()).is_some_and(|plan| plan.storage_only.is_some())
 }
 
-/// What the record cuts off, once it has begun to, or what the node's methods would: one storage, or the machine.
-/// Nothing while that is unknown.
-fn what_is_cut(snapshot: &Snapshot, name: &str) -> Option<Option<String>> {
-    let begun = |status: &NodeFenceStatus| status.intent.is_some() || status.off.is_some();
-    let record = snapshot.fences.get(name).map(|fence| &fence.status).filter(|status| begun(status));
-    let plan = || snapshot.gathered.get(name)?.methods.as_ref()?.as_ref().ok();
-    record.map(|status| status.storage_only.clone()).or_else(|| plan().map(|plan| plan.storage_only.clone()))
+/// The readings, with one more; what is older than the last few of its level is dropped.
+fn add(gathered: &mut Gathered, reading: PowerReading) {
+    let level = reading.level;
+    gathered.power.push(reading);
+    let surplus = gathered.power.iter().filter(|reading| reading.level == level).count().saturating_sub(READINGS);
+    let mut seen = 0;
+    gathered.power.retain(|reading| {
+        seen += usize::from(reading.level == level);
+        reading.level != level || seen > surplus
+    });
 }
 
 impl<C: Cluster, P: Power> Executor<'_, C, P> {
@@ -129,7 +140,7 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
                 self.cache.gather(name, |gathered| gathered.attachments = attachments.map(|all| (at, all)));
             }
             Question::Methods => self.ask_methods(name).await,
-            Question::Power => self.ask_power(name).await,
+            Question::Power(level) => self.ask_power(name, level).await,
         }
     }
 
@@ -156,38 +167,89 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
             if cuts_storage(gathered.methods.as_ref()) != mattered {
                 (gathered.pods, gathered.last_on_answer) = (None, None);
                 gathered.power.clear();
+                gathered.unanswered.clear();
             }
         });
     }
 
-    async fn ask_power(&self, name: &str) {
+    async fn ask_power(&self, name: &str, level: Level) {
         let Some(node) = self.seen(name) else { return };
-        if let Some(storage) = self.cache.with(|snapshot| what_is_cut(snapshot, name)) {
-            self.read_power(&node, storage.as_deref()).await;
+        let scopes = self.scopes_to_read(name, self.clock.moment());
+        if let Some(scope) = scopes.into_iter().find(|scope| scope.level == level) {
+            self.read_one(&node, &scope).await;
         }
     }
 
-    /// One reading of the BMC, which also becomes known to the next decision. Its age counts from before the question.
-    pub(super) async fn read_power(&self, node: &Node, storage: Option<&str>) -> PowerState {
+    /// What is to be read of the node's power.
+    fn scopes_to_read(&self, name: &str, now: Moment) -> Vec<FenceScope> {
+        self.cache.with(|snapshot| {
+            let status = snapshot.fences.get(name).map(|fence| &fence.status);
+            levels::to_read(status, snapshot.gathered.get(name), now)
+        })
+    }
+
+    /// What a reading for this record is of.
+    pub(super) fn scope_of(&self, fence: &NodeFence) -> FenceScope {
+        let (name, now) = (&fence.spec.node_name, self.clock.moment());
+        let scope = self.cache.with(|snapshot| levels::scope(Some(&fence.status), snapshot.gathered.get(name), now));
+        scope.unwrap_or_else(|| FenceScope::of(&fence.status))
+    }
+
+    /// One reading for an act. The machine's own On, by a level before this one that answers after all, speaks against the Off
+    /// of the outlets that it is said to hang on.
+    pub(super) async fn read_power(&self, node: &Node, scope: &FenceScope) -> PowerState {
+        let before = (Level::FIRST.0..scope.level.0).map(Level).filter(|level| self.asks_machine(&node.name, *level));
+        let before: Vec<FenceScope> = before.map(FenceScope::machine).collect();
+        let others = before.iter().map(|scope| timeout(OTHER_LEVELS_TIMEOUT, self.read_one(node, scope)));
+        let (state, others) = tokio::join!(self.read_one(node, scope), join_all(others));
+        if others.contains(&Ok(PowerState::On)) { PowerState::On } else { state }
+    }
+
+    /// One reading of one level, which also becomes known to the next decision. Its age counts from before the question.
+    async fn read_one(&self, node: &Node, scope: &FenceScope) -> PowerState {
+        let (name, level) = (&node.name, scope.level);
         let at = self.clock.moment();
-        let state = timeout(READING_TIMEOUT, self.power.read(node, storage)).await.unwrap_or(PowerState::Unknown);
+        let is_asked = || self.scopes_to_read(name, self.clock.moment()).contains(scope);
+        if is_asked() {
+            self.cache.gather(name, |gathered| {
+                gathered.unanswered.entry(level).or_insert(at);
+            });
+        }
+        let state = timeout(READING_TIMEOUT, self.power.read(node, scope)).await.unwrap_or(PowerState::Unknown);
         self.cache.power_was_read(state);
         let heard = self.clock.moment();
         // What a switch reported is no reading of a machine that its BMC is to cut off by now, nor the other way round.
-        let is_intended =
-            self.cache.with(|snapshot| what_is_cut(snapshot, &node.name)).is_some_and(|cut| cut.as_deref() == storage);
-        if !is_intended {
+        if !is_asked() {
             return state;
         }
-        self.cache.gather(&node.name, |gathered| {
-            if state == PowerState::On {
+        let asks_machine = self.asks_machine(name, level);
+        let counts = asks_machine || self.level_in_use(name) == Some(level);
+        self.cache.gather(name, |gathered| {
+            if state == PowerState::On && counts {
                 gathered.last_on_answer = Some(heard);
             }
-            gathered.power.push(PowerReading { at, state });
-            let surplus = gathered.power.len().saturating_sub(READINGS);
-            gathered.power.drain(..surplus);
+            if state != PowerState::Unknown {
+                gathered.unanswered.remove(&level);
+            }
+            add(gathered, PowerReading { at, level, asks_machine, state });
         });
         state
+    }
+
+    /// The level asks the machine itself, or that is not known.
+    fn asks_machine(&self, name: &str, level: Level) -> bool {
+        self.cache.with(|snapshot| {
+            let plan = snapshot.gathered.get(name).and_then(|gathered| gathered.methods.as_ref()?.as_ref().ok());
+            plan.and_then(|plan| plan.level(level)).is_none_or(|level| level.asks_machine)
+        })
+    }
+
+    fn level_in_use(&self, name: &str) -> Option<Level> {
+        let now = self.clock.moment();
+        self.cache.with(|snapshot| {
+            let status = snapshot.fences.get(name).map(|fence| &fence.status);
+            levels::scope(status, snapshot.gathered.get(name), now).map(|scope| scope.level)
+        })
     }
 
     /// By any caller's reading: its BMC reported On at some time since then.

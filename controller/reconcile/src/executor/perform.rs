@@ -6,7 +6,7 @@ use nodewell_remediation::{
     action::{Action, Done, Failed, IrreversibleOp, NodeEvent, Op, Outcome, ReversibleOp},
     api::fence::NodeFence,
     facts::Node,
-    snapshot::PowerState,
+    snapshot::{FenceScope, PowerState},
 };
 use tokio::time::sleep;
 
@@ -66,11 +66,10 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         let look = || self.recheck(fence, op.intended(), lease_deadline);
         match op {
             IrreversibleOp::PowerOff => self.power_off(fence, &look().await?, lease_deadline).await,
-            IrreversibleOp::PowerOn => self
-                .power
-                .on(&look().await?, fence.status.storage_only.as_deref(), lease_deadline)
-                .await
-                .map(|_| Done::Yes),
+            IrreversibleOp::PowerOn => {
+                let scope = FenceScope::of(&fence.status);
+                self.power.on(&look().await?, &scope, lease_deadline).await.map(|_| Done::Yes)
+            }
             IrreversibleOp::Reap => self.power.reap(&look().await?, lease_deadline).await.map(|()| Done::Yes),
             // It looks right before it marks the Node.
             IrreversibleOp::Release { pods } => self.release(fence, pods, lease_deadline).await,
@@ -109,14 +108,15 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
     }
 
     async fn read_times(&self, fence: &NodeFence, times: u32) -> Outcome {
-        let (node, storage) = (self.node(fence).await?, fence.status.storage_only.as_deref());
+        let node = self.node(fence).await?;
+        let scope = self.scope_of(fence);
         let mut states = Vec::new();
         let began = self.clock.moment();
         for time in 0..times {
             if time > 0 {
                 sleep(BETWEEN_READS).await;
             }
-            states.push(self.read_power(&node, storage).await);
+            states.push(self.read_power(&node, &scope).await);
         }
         // Another caller may have asked in between, and got another answer.
         states.extend(self.was_read_on(&node.name, began).then_some(PowerState::On));

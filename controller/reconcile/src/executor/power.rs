@@ -7,7 +7,7 @@ use nodewell_remediation::{
     api::fence::{Confirmation, NodeFence},
     facts::Node,
     fence::NewBoot,
-    snapshot::PowerState,
+    snapshot::{FenceScope, PowerState},
 };
 use tokio::time::sleep;
 
@@ -44,13 +44,13 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
     }
 
     async fn cut_power(&self, fence: &NodeFence, node: &Node, lease_deadline: &LeaseDeadline) -> Outcome {
-        let storage = fence.status.storage_only.as_deref();
-        let by = self.power.off(node, storage, lease_deadline).await?;
+        let scope = FenceScope::of(&fence.status);
+        let by = self.power.off(node, &scope, lease_deadline).await?;
         let deadline = self.clock.moment().plus(self.settings.off_within);
         let (mut reads, mut since) = (0, self.clock.moment());
         loop {
             let asked = self.clock.moment();
-            let is_off = self.read_power(node, storage).await == PowerState::Off;
+            let is_off = self.read_power(node, &scope).await == PowerState::Off;
             // A reading of On in between breaks the proof, whichever caller asked for it.
             if !is_off || self.was_read_on(&node.name, since) {
                 (reads, since) = (0, asked);

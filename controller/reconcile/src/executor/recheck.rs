@@ -116,7 +116,7 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         let name = &fence.spec.node_name;
         let longest = self.cache.with(|snapshot| {
             let plan = snapshot.gathered.get(name).and_then(|gathered| gathered.methods.as_ref())?;
-            plan.as_ref().ok().map(|plan| plan.longest)
+            plan.as_ref().ok().map(|plan| plan.longest())
         });
         // Enough to be begun, not to be ended: renewals every 2 s move the lease deadline of an act under way, and that
         // of a leader which renews is further away than this at any time. If they stop, the supervisor kills the agent at

@@ -10,7 +10,7 @@ use nodewell_remediation::{
     api::fence::{IntendedOp, NodeFence},
     facts::{Node, Pod, PodRef, Taint},
     fence::{is_deleted_by_release, out_of_service},
-    snapshot::PowerState,
+    snapshot::{FenceScope, PowerState},
     time::{Moment, Now},
 };
 
@@ -66,7 +66,7 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         }
         let node = self.node(fence).await?;
         let since = intended_at(fence, self.clock.now())?;
-        match self.read_power(&node, fence.status.storage_only.as_deref()).await {
+        match self.read_power(&node, &FenceScope::of(&fence.status)).await {
             PowerState::Off if !self.was_read_on(&node.name, since) => Ok(()),
             PowerState::On | PowerState::Off => Err(Failed::NotBegun("it is On again".into())),
             PowerState::Unknown => Err(Failed::NotBegun("its power could not be read right before the release".into())),

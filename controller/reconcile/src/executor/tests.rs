@@ -3,6 +3,7 @@
 
 mod double;
 mod last_look;
+mod levels;
 mod power_off;
 mod readings;
 mod release;

@@ -16,6 +16,7 @@ use super::{Meta, policy::StepSpec};
 use crate::{
     facts::Taint,
     message::{Message, MessageArgs},
+    snapshot::Level,
 };
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,6 +64,12 @@ pub struct NodeFenceStatus {
 
     /// Which of `spec.steps` is being taken.
     pub policy_step: usize,
+    /// The fencing level by which its power is, or was last, cut; the steps' acts begin with the first.
+    #[serde(rename = "fencingLevel", skip_serializing_if = "is_first")]
+    pub level: Level,
+    /// Levels by which the present step's power off failed, one for each try.
+    #[serde(rename = "failedFencingLevels", skip_serializing_if = "Vec::is_empty")]
+    pub failed_levels: Vec<Level>,
     /// When this phase was entered, by the wall clock of the controller that led.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
@@ -153,6 +160,10 @@ pub struct NodeFenceStatus {
     /// The last [`LOG_ENTRIES`] things that were intended, done and seen.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<LogEntry>,
+}
+
+fn is_first(level: &Level) -> bool {
+    *level == Level::FIRST
 }
 
 impl NodeFenceStatus {

@@ -6,7 +6,7 @@ use super::{
     FenceInput, Next,
     begin::{back_off, enter_step},
     blockers::wait,
-    power,
+    levels, power,
     record::{Draft, perform},
     steps::{self, PolicyStep},
 };
@@ -34,13 +34,18 @@ pub(super) fn delay(failures: u32) -> Duration {
 
 /// Reading the power state does no harm: it is repeated until there is an answer.
 pub(super) fn in_doubt(input: &FenceInput<'_>) -> Next {
-    back_off(input).unwrap_or_else(|| perform(input, ReversibleOp::ReadPower { times: READS }))
+    let next = levels::instead_of_silent(input).or_else(|| back_off(input));
+    next.unwrap_or_else(|| perform(input, ReversibleOp::ReadPower { times: READS }))
 }
 
 pub(super) fn failed(input: &FenceInput<'_>) -> Next {
     let status = &input.fence.status;
-    if status.failures >= ATTEMPTS {
-        return Draft::of(input).quarantine(Blocker::of("Attempts", &[("attempts", &ATTEMPTS)])).save();
+    if let Some(next) = levels::instead_of_failed(input) {
+        return next;
+    }
+    if status.failures >= ATTEMPTS || levels::are_exhausted(input) {
+        let attempts = status.failed_levels.len().max(ATTEMPTS as usize);
+        return Draft::of(input).quarantine(Blocker::of("Attempts", &[("attempts", &attempts)])).save();
     }
     if let Some(next) = power::unconfirmed_taint(input).or_else(|| back_off(input)) {
         return next;

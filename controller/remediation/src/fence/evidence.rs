@@ -3,12 +3,12 @@
 
 use std::{fmt, time::Duration};
 
-use super::FenceInput;
+use super::{FenceInput, levels};
 use crate::{
     api::fence::{Blocker, DrainReport},
     facts::{Effect, Node, Taint, kubelet},
     guard::reason::NODE_READY,
-    snapshot::PowerState,
+    snapshot::{Level, PowerState},
     time::Moment,
 };
 
@@ -120,13 +120,21 @@ fn unreachable(input: &FenceInput<'_>) -> Option<(usize, Duration)> {
 /// Since when it reports Off without a break: two readings apart, all after the last sign of life, the newest still
 /// young.
 fn bmc_off(input: &FenceInput<'_>) -> Option<Duration> {
-    let readings = &input.gathered.power;
-    let newest = readings.last()?.at;
-    let alive = input.kubelet_lease?.change_seen_at;
-    let tail = readings.iter().rev().take_while(|reading| reading.state == PowerState::Off && reading.at > alive);
+    let level = levels::current(input);
+    let readings = || input.gathered.power.iter().rev().filter(move |reading| reading.level == level);
+    let newest = readings().next()?.at;
+    let alive = input.kubelet_lease?.change_seen_at.max(read_on_elsewhere(input, level));
+    let tail = readings().take_while(|reading| reading.state == PowerState::Off && reading.at > alive);
     let oldest = tail.last()?.at;
     let counts = newest.since(oldest) >= MIN_READING_DISTANCE && input.now.moment.since(newest) <= READING_LASTS;
     counts.then(|| input.now.moment.since(oldest))
+}
+
+/// When the machine itself reported On last, at another level than the one at hand.
+fn read_on_elsewhere(input: &FenceInput<'_>, level: Level) -> Moment {
+    let others = input.gathered.power.iter().filter(|reading| reading.level != level && reading.asks_machine);
+    let on = others.filter(|reading| reading.state == PowerState::On);
+    on.map(|reading| reading.at).max().unwrap_or_default()
 }
 
 fn witnesses(input: &FenceInput<'_>, silence: Duration) -> Vec<Witness> {

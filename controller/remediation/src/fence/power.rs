@@ -12,6 +12,7 @@ use super::{
     evidence::{self, Witness},
     interrupt::own_node,
     left_off,
+    levels::{self, LevelAtHand},
     record::{Draft, perform},
     release::is_to_be_released,
     steps::{self, PolicyStep},
@@ -23,10 +24,10 @@ use crate::{
         fence::{Blocker, Confirmation, DrainReport, IntendedOp, NodeFenceStatus, Phase},
         policy::PowerStep,
     },
-    guard::reason::{DUMPING, IDENTITY_UNPROVEN, METHODS_CHANGED, POWER_CYCLE_LIMIT},
+    guard::reason::{DUMPING, METHODS_CHANGED, POWER_CYCLE_LIMIT},
     message::Message,
     method::BuiltIn,
-    snapshot::FencePlan,
+    snapshot::{FencePlan, Level},
 };
 
 /// `fence_kdump_send` repeats itself every 10 s; after three of its messages missing the dump is over.
@@ -37,7 +38,7 @@ const NOT_BEGUN_DELAY: Duration = Duration::from_secs(1);
 /// What may be done, once every guard was asked.
 enum PowerDecision<'a> {
     Cut {
-        plan: &'a FencePlan,
+        at: LevelAtHand<'a>,
         step: &'a PowerStep,
         witnesses: Vec<Witness>,
     },
@@ -59,8 +60,8 @@ impl PowerDecision<'_> {
         };
         releases
             && match self {
-                Self::Cut { plan, witnesses, .. } => {
-                    plan.storage_only.is_none() && !witnesses.contains(&Witness::Drained)
+                Self::Cut { at, witnesses, .. } => {
+                    at.plan.storage_only.is_none() && !witnesses.contains(&Witness::Drained)
                 }
                 Self::AlreadyOff(_) => true,
                 Self::Reap => false,
@@ -77,7 +78,7 @@ pub(super) fn await_guards(input: &FenceInput<'_>) -> Next {
     if let Some(next) = unconfirmed_taint(input).or_else(|| back_off(input)) {
         return next;
     }
-    if input.fence.status.failures >= ATTEMPTS {
+    if input.fence.status.failures >= ATTEMPTS || levels::are_exhausted(input) {
         return Draft::of(input)
             .enter(Phase::Failed, Message::of("FenceFailed/attempts", &[("limit", &ATTEMPTS)]))
             .save();
@@ -94,7 +95,7 @@ pub(super) fn await_guards(input: &FenceInput<'_>) -> Next {
         (Ok(decision), Some(limit)) if !decision.may_leave_off(input) => {
             Draft::of(input).quarantine(limit.clone()).save()
         }
-        (Ok(PowerDecision::Cut { plan, step, witnesses }), _) => cut_off(input, plan, step, &witnesses),
+        (Ok(PowerDecision::Cut { at, step, witnesses }), _) => cut_off(input, at, step, &witnesses),
         (Ok(PowerDecision::AlreadyOff(witnesses)), _) => already_off(input, &witnesses),
         (Ok(PowerDecision::Reap), _) => Draft::of(input)
             .with(|status| status.jobs = vec!["reap".into()])
@@ -153,18 +154,18 @@ fn decide_power<'a>(
     releases: bool,
 ) -> Result<PowerDecision<'a>, Vec<Blocker>> {
     let mut blockers = Vec::new();
-    let plan = plan(input).map_err(|blocker| blockers.push(blocker)).ok();
+    let at = levels::at_hand(input).map_err(|blocker| blockers.push(blocker)).ok();
     if !releases && !input.fence.status.drain.as_ref().is_some_and(DrainReport::emptied) {
         blockers.push(Blocker::plain("DrainFailed/reboot"));
     }
-    let off = evidence::is_off(input).filter(|_| plan.is_some_and(|plan| plan.storage_only.is_none()));
+    let off = evidence::is_off(input).filter(|_| at.is_some_and(|at| at.plan.storage_only.is_none()));
     let witnesses = match off {
         Some(witnesses) if blockers.is_empty() => return Ok(PowerDecision::AlreadyOff(witnesses)),
         Some(witnesses) => Ok(witnesses),
         None => evidence::may_power_off(input),
     };
-    match (witnesses, plan) {
-        (Ok(witnesses), Some(plan)) if blockers.is_empty() => Ok(PowerDecision::Cut { plan, step, witnesses }),
+    match (witnesses, at) {
+        (Ok(witnesses), Some(at)) if blockers.is_empty() => Ok(PowerDecision::Cut { at, step, witnesses }),
         (witnesses, _) => Err({
             blockers.extend(witnesses.err());
             blockers
@@ -180,45 +181,29 @@ fn decide_reap<'a>(input: &FenceInput<'_>, even_if_drain_failed: bool) -> Result
     Err(vec![Blocker::plain("DrainFailed/reap")])
 }
 
-/// How it is fenced, if its BMC is known to be its own.
-pub(super) fn plan<'a>(input: &FenceInput<'a>) -> Result<&'a FencePlan, Blocker> {
-    let plan = match &input.gathered.methods {
-        Some(Ok(plan)) if !plan.power_management.is_empty() => plan,
-        Some(Ok(_)) => {
-            return Err(Blocker::plain("NoMethods/power"));
-        }
-        Some(Err(blocker)) => return Err(blocker.clone()),
-        None => return Err(methods_unread()),
-    };
-    match &plan.identity {
-        Some(Ok(())) => Ok(plan),
-        Some(Err(error)) => Err(Blocker::of(IDENTITY_UNPROVEN, &[("error", error)])),
-        None => Err(Blocker::plain("IdentityUnproven/unread")),
-    }
-}
-
-/// The methods were edited under way: they cut the power and now cut off one storage only, or the other way round. The
-/// fence waits, since a confirmation by the old methods proves nothing about what the new ones cut.
+/// The methods were edited under way: they cut the power and now cut off one storage only, or the other way round, or the
+/// level is not there any more. The fence waits, since a confirmation by the old methods proves nothing about what the new
+/// ones cut.
 pub(super) fn methods_changed(input: &FenceInput<'_>) -> Option<Next> {
     let status = &input.fence.status;
     let cuts = [Phase::PoweringOff, Phase::OffConfirmed, Phase::PodsReleased, Phase::PoweringOn, Phase::InDoubt];
     let plan = input.gathered.methods.as_ref().and_then(|plan| plan.as_ref().ok())?;
     let reaps = status.intent.as_ref().is_some_and(|intent| intent.op == IntendedOp::Reap);
-    if !cuts.contains(&status.phase) || reaps || plan.storage_only == status.storage_only {
+    let is_there = plan.level(status.level).is_some();
+    if !cuts.contains(&status.phase) || reaps || plan.storage_only == status.storage_only && is_there {
         return None;
     }
-    let what =
-        |storage: &Option<String>| storage.as_ref().map_or("the machine".into(), |name| format!("storage {name}"));
-    let (is, was) = (what(&plan.storage_only), what(&status.storage_only));
+    let what = |storage: &Option<String>, level: Level| match storage {
+        Some(name) => format!("storage {name}"),
+        None if level > Level::FIRST => format!("the machine by level {level}"),
+        None => "the machine".into(),
+    };
+    let (is, was) = (what(&plan.storage_only, Level::FIRST), what(&status.storage_only, status.level));
     Some(wait(input, vec![Blocker::of(METHODS_CHANGED, &[("is", &is), ("was", &was)])], None))
 }
 
-/// The fence methods were not read yet; they are within seconds.
-pub(super) fn methods_unread() -> Blocker {
-    Blocker::plain("FenceNotReady/unread")
-}
-
-fn cut_off(input: &FenceInput<'_>, plan: &FencePlan, step: &PowerStep, witnesses: &[Witness]) -> Next {
+fn cut_off(input: &FenceInput<'_>, at: LevelAtHand<'_>, step: &PowerStep, witnesses: &[Witness]) -> Next {
+    let plan = at.plan;
     let isolated = input.fence.status.isolated && input.fence.status.failures == 0;
     if !plan.isolation.is_empty() && !isolated {
         // A cordon is one, whatever asks for it.
@@ -234,7 +219,7 @@ fn cut_off(input: &FenceInput<'_>, plan: &FencePlan, step: &PowerStep, witnesses
         Ok(span) if !span.is_zero() && is_dumping(input) && !input.fence.status.dump_waited => {
             Draft::of(input).enter(Phase::KdumpWait, Message::plain("FenceKdumpWait")).save()
         }
-        Ok(_) => intend_off(input, plan, witnesses),
+        Ok(_) => intend_off(input, at, witnesses),
     }
 }
 
@@ -246,15 +231,22 @@ fn is_dumping(input: &FenceInput<'_>) -> bool {
     input.gathered.dumping.is_some_and(|last| input.now.moment.since(last) < DUMP_SILENCE)
 }
 
-fn intend_off(input: &FenceInput<'_>, plan: &FencePlan, witnesses: &[Witness]) -> Next {
+fn intend_off(input: &FenceInput<'_>, at: LevelAtHand<'_>, witnesses: &[Witness]) -> Next {
+    let plan = at.plan;
     let draft = Draft::of(input).with(|status| {
         remember_node(input, status);
-        status.jobs = plan.power_management.iter().map(|method| format!("{method}/off")).collect();
+        status.level = at.number;
+        status.jobs = at.level.methods.iter().map(|method| format!("{method}/off")).collect();
         status.storage_only.clone_from(&plan.storage_only);
         status.storage_pods = pods_of_storage(input, plan);
     });
     let message = Message::of("FencePoweringOff", &[("evidence", &evidence::sentence(witnesses))]);
-    warn_at_limit(input, draft.intend(IntendedOp::PowerOff).enter(Phase::PoweringOff, message)).save()
+    let draft = draft.intend(IntendedOp::PowerOff).enter(Phase::PoweringOff, message);
+    let draft = match levels::degraded(input, at) {
+        Some(message) => draft.warn(message),
+        None => draft,
+    };
+    warn_at_limit(input, draft).save()
 }
 
 /// The pods that use the storage which is about to be cut off, by UID. The guards let nothing begin before they were listed.
@@ -290,6 +282,8 @@ fn already_off(input: &FenceInput<'_>, witnesses: &[Witness]) -> Next {
     };
     let draft = Draft::of(input).with(|status| {
         remember_node(input, status);
+        status.level = levels::current(input);
+        status.failed_levels.clear();
         status.storage_only = None;
         status.off = Some(Confirmation {
             at,
@@ -311,9 +305,10 @@ fn warn_at_limit(input: &FenceInput<'_>, draft: Draft) -> Draft {
     }
 }
 
-/// When its BMC reported Off last: what is confirmed is that it was off then, however late that is written down.
+/// When it reported Off last: what is confirmed is that it was off then, however late that is written down.
 fn off_read_at(input: &FenceInput<'_>) -> Option<Timestamp> {
-    let newest = input.gathered.power.last()?;
+    let level = levels::current(input);
+    let newest = input.gathered.power.iter().rev().find(|reading| reading.level == level)?;
     input.now.wall.checked_sub(input.now.moment.since(newest.at)).ok()
 }
 

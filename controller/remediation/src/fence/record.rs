@@ -73,6 +73,7 @@ impl Draft {
         status.policy_step = index;
         status.failures = 0;
         status.last_failure = None;
+        status.failed_levels.clear();
         status.since = Some(at);
         if phase == Phase::Draining {
             (status.drain, status.drain_portions) = (None, 0);

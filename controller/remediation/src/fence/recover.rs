@@ -6,7 +6,7 @@ use super::{
     begin::back_off,
     blockers::{self, wait, wait_until},
     interrupt::{booted_anew, healthy_delay, is_healthy, own_node},
-    power::methods_unread,
+    levels::methods_unread,
     record::{Draft, perform},
     restore::{is_alive, must_stay_cut_off},
 };

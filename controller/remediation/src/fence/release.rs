@@ -11,7 +11,7 @@ use super::{
     blockers::{self, wait},
     doubt::READS,
     interrupt::{new_boot, own_node, without_policy},
-    left_off,
+    left_off, levels,
     record::{Draft, perform},
     steps::{self, PolicyStep},
 };
@@ -23,7 +23,7 @@ use crate::{
     },
     facts::{Effect, Pod, PodRef, Taint},
     message::Message,
-    snapshot::PowerState,
+    snapshot::{PowerReading, PowerState},
     time::Moment,
 };
 
@@ -81,7 +81,9 @@ fn prepare_release(input: &FenceInput<'_>, off: &Confirmation) -> Next {
     }
     match is_recent(input, off) && off.reads >= READS {
         true => count_pods(input).map_or_else(|| pods_unknown(input), |count| intend_release(input, count)),
-        false => perform(input, ReversibleOp::ReadPower { times: READS }),
+        false => {
+            levels::instead_of_silent(input).unwrap_or_else(|| perform(input, ReversibleOp::ReadPower { times: READS }))
+        }
     }
 }
 
@@ -101,7 +103,8 @@ fn release_blockers(input: &FenceInput<'_>) -> Vec<Blocker> {
 
 pub(super) fn is_read_on(input: &FenceInput<'_>) -> bool {
     let since = |at| at > input.entered || is_newer(input, at);
-    let asked = input.gathered.power.iter().any(|reading| reading.state == PowerState::On && since(reading.at));
+    let on = |reading: &PowerReading| reading.state == PowerState::On && levels::counts(input, reading);
+    let asked = input.gathered.power.iter().any(|reading| on(reading) && since(reading.at));
     asked || input.gathered.last_on_answer.is_some_and(since)
 }
 

@@ -7,8 +7,8 @@ use super::{
     doubt::{ATTEMPTS, wait_for_person},
     interrupt::{new_boot, own_node, ready_anew},
     left_off,
+    levels::{self, LevelAtHand},
     post_off_activity::is_suspected,
-    power::plan,
     record::{Draft, perform},
     release::{pods_unknown, recent_pods},
     steps::{self, PolicyStep},
@@ -22,7 +22,7 @@ use crate::{
     },
     facts::{Node, kubelet},
     message::Message,
-    snapshot::{FencePlan, PowerState},
+    snapshot::PowerState,
 };
 
 pub(super) fn powering_on(input: &FenceInput<'_>) -> Next {
@@ -41,14 +41,14 @@ pub(super) fn powering_on(input: &FenceInput<'_>) -> Next {
     }
     match ready_to_power_on(input) {
         Err(blockers) => wait(input, blockers, None),
-        Ok(plan) => back_off(input).unwrap_or_else(|| intend_on(input, plan)),
+        Ok(at) => back_off(input).unwrap_or_else(|| intend_on(input, at)),
     }
 }
 
-fn ready_to_power_on<'a>(input: &FenceInput<'a>) -> Result<&'a FencePlan, Vec<Blocker>> {
+fn ready_to_power_on<'a>(input: &FenceInput<'a>) -> Result<LevelAtHand<'a>, Vec<Blocker>> {
     let mut blockers = blockers::to_power_on(input);
-    match plan(input) {
-        Ok(plan) if blockers.is_empty() => Ok(plan),
+    match levels::at_hand(input) {
+        Ok(at) if blockers.is_empty() => Ok(at),
         Ok(_) => Err(blockers),
         Err(blocker) => Err({
             blockers.retain(|other| other.reason != blocker.reason);
@@ -58,9 +58,9 @@ fn ready_to_power_on<'a>(input: &FenceInput<'a>) -> Result<&'a FencePlan, Vec<Bl
     }
 }
 
-fn intend_on(input: &FenceInput<'_>, plan: &FencePlan) -> Next {
+fn intend_on(input: &FenceInput<'_>, at: LevelAtHand<'_>) -> Next {
     let draft = Draft::of(input).with(|status| {
-        status.jobs = plan.power_management.iter().map(|method| format!("{method}/on")).collect();
+        status.jobs = at.level.methods.iter().map(|method| format!("{method}/on")).collect();
     });
     draft.intend(IntendedOp::PowerOn).note(Message::plain("PowerOnIntended")).save()
 }
@@ -125,7 +125,7 @@ fn may_live(input: &FenceInput<'_>) -> Option<Next> {
 }
 
 fn is_on(input: &FenceInput<'_>) -> Option<Next> {
-    let newest = input.gathered.power.last()?;
+    let newest = input.gathered.power.iter().rev().find(|reading| levels::counts(input, reading))?;
     let on = newest.state == PowerState::On && newest.at > input.entered;
     on.then(|| Draft::of(input).enter(Phase::AwaitReady, Message::plain("FenceAwaitReady")).save())
 }
@@ -143,6 +143,10 @@ fn current_step<'a>(input: &FenceInput<'a>) -> Option<&'a PowerStep> {
 pub(super) fn await_ready(input: &FenceInput<'_>) -> Next {
     if ready_anew(input) || (input.fence.status.storage_only.is_some() && is_alive(input)) {
         return Draft::of(input).enter(Phase::Recovering, Message::plain("FenceRecovering")).save();
+    }
+    if let Some(level) = levels::to_turn_on_too(input) {
+        let message = Message::of("FencePoweringOn/level", &[("level", &level)]);
+        return Draft::of(input).with(|status| status.level = level).enter(Phase::PoweringOn, message).save();
     }
     let span = steps::ready_timeout(current_step(input).unwrap_or(&PowerStep::default()));
     match span.map(|span| phase_deadline(input, span)) {

@@ -11,6 +11,7 @@ mod foreign;
 mod hands;
 mod hostile;
 mod laws;
+mod levels;
 mod limit;
 mod marks;
 mod parts;

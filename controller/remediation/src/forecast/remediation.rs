@@ -16,7 +16,7 @@ pub struct Remediation {
     pub held_for: Duration,
     /// What has to be seen beside the silence, for people: `BMC says OFF`, `unreachable from 2 hosts`.
     pub evidence: Option<String>,
-    /// How long turning it off and reading OFF twice may take (`FencePlan.longest`); nothing if it cannot be fenced.
+    /// How long turning it off and reading OFF twice may take (`FenceLevel.longest`); nothing if it cannot be fenced.
     pub off: Option<Duration>,
     /// Only pods on this storage may be released: the method cuts it off from that alone.
     pub storage_only: Option<String>,

@@ -7,8 +7,9 @@ use std::{
 };
 
 use super::{
-    AgentAction, BuiltIn, ClusterSettings, FenceAgent, Method, MethodDiagnostics, NodeMethods, ParameterKind,
-    RequestedAction, SourcedValue, ValidatedMethod, ValidatedMethods, check_value, forbidden, suggestions,
+    AgentAction, BuiltIn, ClusterSettings, FenceAgent, IdentityMethod, Method, MethodDiagnostics, NodeMethods,
+    ParameterKind, RequestedAction, SourcedValue, ValidatedMethod, ValidatedMethods, check_value, forbidden, plugs,
+    suggestions,
 };
 
 /// What `fencing.py` waits for the power to change, if the metadata does not give it.
@@ -30,6 +31,7 @@ pub fn check(
     let mut checker = Checker { found, agents, diagnostics: Vec::new(), notes: Vec::new() };
     let calls = found.methods.values().filter_map(|method| checker.call(method)).collect::<Vec<_>>();
     checker.built_ins();
+    checker.further_levels(&calls);
     let storage_only = checker.storage(&calls);
     checker.without_effect();
     let Checker { diagnostics, notes, .. } = checker;
@@ -37,10 +39,11 @@ pub fn check(
         return Err(MethodDiagnostics(diagnostics));
     }
     let is_real = |name: &&String| BuiltIn::named(name) != Some(BuiltIn::RestartInstance);
+    let levels = found.levels().map(|level| level.iter().filter(is_real).cloned().collect());
     Ok(ValidatedMethods {
         node: found.node.clone(),
         isolation: found.isolation.clone(),
-        power_management: found.power_management.iter().filter(is_real).cloned().collect(),
+        levels: levels.collect(),
         recovery: found.recovery.clone(),
         calls: calls.into_iter().map(|call| (call.name.clone(), call)).collect(),
         storage_only,
@@ -191,8 +194,8 @@ impl Checker<'_> {
 
     fn actions(&mut self, method: &Method, agent: &FenceAgent) -> BTreeSet<AgentAction> {
         let name = &method.name;
-        let [isolation, power, recovery] =
-            [&self.found.isolation, &self.found.power_management, &self.found.recovery].map(|step| step.contains(name));
+        let [isolation, recovery] = [&self.found.isolation, &self.found.recovery].map(|step| step.contains(name));
+        let power = self.found.is_of_power(name);
         if [isolation, power, recovery].into_iter().filter(|step| *step).count() > 1 {
             self.wrong::<()>(method, "it is in more than one step; make one method for each");
         }
@@ -241,9 +244,13 @@ impl Checker<'_> {
     }
 
     /// The proposal's pairs of methods for a PDU: one with `action=off`, one with `action=on`.
+    /// Each level of the method has one for on.
     fn has_other_for_on(&self, method: &Method) -> bool {
-        let others = self.found.power_management.iter().filter(|name| **name != method.name);
-        others.filter_map(|name| self.found.methods.get(name)).any(|other| other.action == Some(RequestedAction::On))
+        let turns_on = |name: &String| {
+            let other = self.found.methods.get(name).filter(|other| other.name != method.name);
+            other.is_some_and(|other| other.action == Some(RequestedAction::On))
+        };
+        self.found.levels().filter(|level| level.contains(&method.name)).all(|level| level.iter().any(turns_on))
     }
 
     fn longest(&mut self, method: &Method, agent: &FenceAgent, options: &BTreeMap<String, String>) -> Duration {
@@ -276,14 +283,66 @@ impl Checker<'_> {
         }
     }
 
+    /// Two levels of the same methods are one; and one of methods that only turn on proves nothing.
+    fn further_levels(&mut self, calls: &[ValidatedMethod]) {
+        let turns_off =
+            |name: &String| calls.iter().any(|call| call.name == *name && call.actions.contains(&AgentAction::Off));
+        for (level, number) in self.found.further_levels.iter().zip(2..) {
+            let known = level.iter().all(|name| calls.iter().any(|call| call.name == *name));
+            if known && !level.iter().any(turns_off) {
+                self.diagnostics.push(format!("power_management.{number}: none of its methods turns off"));
+            }
+        }
+        self.supplies(calls);
+        let levels: Vec<BTreeSet<&String>> = self.found.levels().map(|level| level.iter().collect()).collect();
+        for (index, level) in levels.iter().enumerate().skip(1) {
+            if let Some(before) = levels[..index].iter().position(|other| other == level) {
+                let (before, number) = (before + 1, index + 1);
+                self.diagnostics.push(format!("power_management.{number}: it has the methods of level {before}"));
+            }
+        }
+    }
+
+    /// Off at one outlet is no proof while another one feeds the machine: a level that relies on outlets turns off all that
+    /// any level knows. One that asks the machine itself need not.
+    fn supplies(&mut self, calls: &[ValidatedMethod]) {
+        let is_outlet = |call: &ValidatedMethod| call.identity_method == IdentityMethod::Configured;
+        let turns_off = |level: &Vec<String>| -> Vec<&ValidatedMethod> {
+            let off = calls.iter().filter(|call| call.actions.contains(&AgentAction::Off) && call.storage.is_none());
+            off.filter(|call| level.contains(&call.name)).collect()
+        };
+        let outlets = |calls: &[&ValidatedMethod]| -> BTreeSet<String> {
+            calls.iter().filter(|call| is_outlet(call)).flat_map(|call| plugs::outlets(call)).collect()
+        };
+        let levels: Vec<Vec<&ValidatedMethod>> = self.found.levels().map(turns_off).collect();
+        let all: BTreeSet<String> = levels.iter().flat_map(|calls| outlets(calls)).collect();
+        for (level, number) in levels.iter().zip(1..) {
+            let (own, relies) = (outlets(level), !level.is_empty() && level.iter().all(|call| is_outlet(call)));
+            let left: Vec<&str> = all.difference(&own).map(String::as_str).collect();
+            if relies && !left.is_empty() {
+                self.diagnostics.push(format!(
+                    "power_management: level {number} leaves {} on; a level turns off every outlet of the machine, or its Off \
+                     proves nothing: add its method to the level",
+                    left.join(" ")
+                ));
+            }
+        }
+    }
+
     /// Power and storage in one step would leave open which of them is proven.
     fn storage(&mut self, calls: &[ValidatedMethod]) -> Option<String> {
-        let power = calls.iter().filter(|call| self.found.power_management.contains(&call.name));
+        let power = calls.iter().filter(|call| self.found.is_of_power(&call.name));
         let storages: BTreeSet<Option<&str>> =
             power.filter(|call| call.actions.contains(&AgentAction::Off)).map(|call| call.storage.as_deref()).collect();
         if storages.len() > 1 {
             self.diagnostics.push(
                 "power_management: methods with different storage= (or without) are mixed; one kind only".to_owned(),
+            );
+        } else if storages.iter().any(Option::is_some) && !self.found.further_levels.is_empty() {
+            self.diagnostics.push(
+                "power_management.2: methods with storage= have no further level: pods are released for the storage that was \
+                 cut off, and no other"
+                    .to_owned(),
             );
         }
         storages.into_iter().next().flatten().map(str::to_owned)

@@ -83,11 +83,11 @@ impl ValidatedMethods {
     /// # Errors
     /// They differ; what to write if the methods are right.
     pub fn check_outlet_pins(&self) -> Result<(), Unpinned> {
-        let power = || self.power(AgentAction::Off).filter(|call| call.storage.is_none());
         let wanted: BTreeSet<String> =
             self.calls.values().filter(|call| self.cannot_be_asked(call)).flat_map(plugs::outlets).collect();
         let given = self.pins.outlets.clone().unwrap_or_default();
-        let all: BTreeSet<String> = power().flat_map(plugs::outlets).chain(wanted.iter().cloned()).collect();
+        let power = self.power_of_all(AgentAction::Off).filter(|call| call.storage.is_none());
+        let all: BTreeSet<String> = power.flat_map(plugs::outlets).chain(wanted.iter().cloned()).collect();
         if wanted.is_subset(&given) && given.is_subset(&all) || all.is_empty() {
             return Ok(());
         }
@@ -109,7 +109,7 @@ impl ValidatedMethods {
     /// Only a person can say whose machine the call acts on: it cannot report that itself, or a label of the node chose it.
     /// Only methods of power management ask; the others act on what their options name.
     fn cannot_be_asked(&self, call: &ValidatedMethod) -> bool {
-        let is_of_power = self.power_management.contains(&call.name) && call.storage.is_none();
+        let is_of_power = self.is_of_power(&call.name) && call.storage.is_none();
         match call.identity_method {
             IdentityMethod::Configured if is_of_power && call.actions.contains(&AgentAction::Off) => true,
             IdentityMethod::Asked if is_of_power => call.from_label.contains("plug"),

@@ -130,8 +130,8 @@ pub struct Plugs {
 impl Plugs {
     /// Replaces what is known of the node.
     pub fn set(&mut self, validated: &ValidatedMethods) {
-        let plugs =
-            validated.power(AgentAction::Off).filter(|call| call.storage.is_none()).flat_map(Plug::of).collect();
+        let calls = validated.power_of_all(AgentAction::Off).filter(|call| call.storage.is_none());
+        let plugs = calls.flat_map(Plug::of).collect();
         self.nodes.insert(validated.node.clone(), plugs);
     }
 

@@ -14,6 +14,10 @@ use super::{
 const TYPE_LABEL: &str = "type";
 const METHOD_KEYS: [&str; 2] = ["method.properties", "template.properties"];
 const SECRET_PREFIX: &str = "secret-fence-method-";
+/// `power_management` is the first fencing level; these keys are what it gives way to.
+const FURTHER_LEVEL: &str = "power_management.";
+/// As many as Pacemaker has.
+const LEVELS: usize = 9;
 
 /// `data` of ConfigMaps by name; `None` is one that is certainly not there.
 pub type KnownConfigMaps = BTreeMap<String, Option<BTreeMap<String, String>>>;
@@ -164,17 +168,61 @@ impl MethodReader<'_, '_> {
                 key if key == OUTLETS || SYSTEM_UUID.contains(&key) => self.pin(key, &written),
                 "isolation" => found.isolation = self.names(&written),
                 "power_management" => found.power_management = self.names(&written),
+                key if key.starts_with(FURTHER_LEVEL) => self.level(&key[FURTHER_LEVEL.len()..], &written, found),
                 "recovery" => found.recovery = self.names(&written),
                 _ => self.reader.report(format!(
                     "{}: {key} is not known here; there are node_name, system_uuid, outlets, isolation, \
-                     power_management and recovery",
+                     power_management, {FURTHER_LEVEL}2 to {FURTHER_LEVEL}{LEVELS} and recovery",
                     written.at
                 )),
             }
         }
+        self.gaps(found);
         // The proposal's own default says mark-unschedulable where it means the opposite.
         for name in found.recovery.iter_mut().filter(|name| *name == "mark-unschedulable") {
             "uncordon".clone_into(name);
+        }
+    }
+
+    /// Levels stand in the order of their numbers, whatever the order of their lines.
+    fn level(&mut self, number: &str, written: &SourcedValue, found: &mut NodeMethods) {
+        let at = &written.at;
+        let index = match number.parse::<usize>() {
+            Ok(number @ 2..=LEVELS) => number - 2,
+            _ => {
+                let text = format!(
+                    "{at}: {FURTHER_LEVEL}{number} is no level; power_management is the first, \
+                     {FURTHER_LEVEL}2 to {FURTHER_LEVEL}{LEVELS} are the further ones"
+                );
+                return self.reader.report(text);
+            }
+        };
+        let names = self.names(written);
+        if names.is_empty() {
+            self.reader.report(format!("{at}: {FURTHER_LEVEL}{number} is empty; name its methods, or leave it away"));
+        }
+        if let Some(built_in) = names.iter().find(|name| BuiltIn::named(name).is_some()) {
+            self.reader.report(format!("{at}: {built_in} turns nothing off; a level is of methods that do"));
+        }
+        if found.further_levels.len() <= index {
+            found.further_levels.resize(index + 1, Vec::new());
+        }
+        found.further_levels[index] = names;
+    }
+
+    /// A level without those before it would never be reached, or always.
+    fn gaps(&mut self, found: &NodeMethods) {
+        let turns_off = |name: &String| BuiltIn::named(name).is_none();
+        if !found.further_levels.is_empty() && !found.power_management.iter().any(turns_off) {
+            self.reader.report(format!(
+                "{}: power_management, the first level, names no method; it comes before {FURTHER_LEVEL}2",
+                self.map
+            ));
+        }
+        let levels = found.further_levels.iter().zip(2..);
+        for (_, number) in levels.filter(|(names, _)| names.is_empty()) {
+            let text = format!("{}: there is no {FURTHER_LEVEL}{number}; number the levels without gaps", self.map);
+            self.reader.report(text);
         }
     }
 
@@ -206,8 +254,8 @@ impl MethodReader<'_, '_> {
     }
 
     fn methods(&mut self, found: &mut NodeMethods) {
-        let steps = [&found.isolation, &found.power_management, &found.recovery];
-        let named: BTreeSet<String> = steps.into_iter().flatten().cloned().collect();
+        let steps = [&found.isolation, &found.recovery].into_iter().chain(found.levels());
+        let named: BTreeSet<String> = steps.flatten().cloned().collect();
         for key in self.data.keys().filter(|key| *key != CONFIG_KEY) {
             match key.strip_prefix(METHOD_PREFIX) {
                 Some(method) if named.contains(method) => {}

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod levels;
 mod pins;
 mod traps;
 
@@ -99,7 +100,7 @@ fn the_proposals_example_is_read_with_its_template() {
     assert_eq!(found.cluster.policies, [FencePolicy { name: "half".into(), percentage: Some(50) }]);
     assert_eq!((found.cluster.grace_timeout.as_secs(), found.cluster.giveup_retries), (7, 3));
     let validated = validated(&entries).unwrap();
-    assert_eq!(validated.power_management, ["eaton", "clean-pods"]);
+    assert_eq!(validated.names(Level::FIRST), ["eaton", "clean-pods"]);
     assert_eq!(validated.recovery, ["uncordon"], "the proposal's default means the opposite of what it says");
     let call = &validated.calls["eaton"];
     let options: Vec<(&str, &str)> = call.options.iter().map(|(name, value)| (&**name, &**value)).collect();
@@ -138,7 +139,9 @@ fn a_node_without_any_configuration_has_no_method_for_its_power() {
         (None, &["restart-instance".to_owned()][..])
     );
     let validated = validated(&[]).unwrap();
-    assert!(validated.power_management.is_empty() && validated.power(AgentAction::Off).next().is_none());
+    assert!(
+        validated.names(Level::FIRST).is_empty() && validated.power(Level::FIRST, AgentAction::Off).next().is_none()
+    );
 }
 
 #[test]
@@ -251,8 +254,9 @@ fn off_and_on_may_be_two_methods() {
         ("fence-config-n1", "fence-method-down", off.as_str()),
         ("fence-config-n1", "fence-method-up", on.as_str()),
     ];
-    let names =
-        |validated: &ValidatedMethods, act| validated.power(act).map(|call| call.name.clone()).collect::<Vec<_>>();
+    let names = |validated: &ValidatedMethods, act| {
+        validated.power(Level::FIRST, act).map(|call| call.name.clone()).collect::<Vec<_>>()
+    };
     let validated_pair = validated(&pair).unwrap();
     assert_eq!(
         (names(&validated_pair, AgentAction::Off), names(&validated_pair, AgentAction::On)),

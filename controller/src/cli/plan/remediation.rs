@@ -12,7 +12,7 @@ use nodewell_remediation::{
     forecast::Remediation,
     guard::reason::{IDENTITY_UNPROVEN, WITHIN_GRACE_PERIOD},
     policy::{Policy, selector},
-    snapshot::{FencePlan, Snapshot},
+    snapshot::{FenceLevel, FencePlan, Snapshot},
     time::{Moment, Now},
 };
 
@@ -29,7 +29,8 @@ pub(super) fn remediation(
     let before = snapshot.nodes.get(name)?;
     let failed = failed(snapshot, before, now.moment);
     let policy = failed.policies.iter().find(|policy| is_true_of(policy, &failed, name, now))?;
-    let off = plan.as_ref().ok().filter(|plan| matches!(plan.identity, Some(Ok(()))) && cycles(policy).is_some());
+    let plan_off = plan.as_ref().ok().filter(|_| cycles(policy).is_some());
+    let off = plan_off.and_then(|plan| Some((plan, first_proven(plan)?)));
     let fast = policy.fast.filter(|fast| is_early(policy, snapshot, before, fast.silent_for, now));
     let mut blockers = blockers(failed.clone(), policy, name, now);
     blockers.extend(unfenced(plan, policy));
@@ -39,10 +40,15 @@ pub(super) fn remediation(
         silent_for: fast.map(|fast| fast.silent_for),
         held_for: policy.held_for + first_steps(policy),
         evidence: fast.map(|fast| format!("its BMC reports OFF or {} hosts cannot reach it", fast.unreachable_from)),
-        off: off.map(|plan| plan.longest),
-        storage_only: off.and_then(|plan| plan.storage_only.clone()),
+        off: off.map(|(_, level)| level.longest),
+        storage_only: off.and_then(|(plan, _)| plan.storage_only.clone()),
         blockers,
     })
+}
+
+/// The level that would turn it off now.
+fn first_proven(plan: &FencePlan) -> Option<&FenceLevel> {
+    plan.levels.iter().find(|level| level.identity == Some(Ok(())))
 }
 
 /// The cache with this node gone for an hour, and nothing under remediation of it.
@@ -144,7 +150,7 @@ fn unfenced(plan: &Result<FencePlan, Blocker>, policy: &Policy) -> Option<String
     }
     match plan {
         Err(blocker) => Some(blocker.reason.clone()),
-        Ok(FencePlan { identity: Some(Ok(())), .. }) => None,
+        Ok(plan) if first_proven(plan).is_some() => None,
         Ok(_) => Some(IDENTITY_UNPROVEN.to_owned()),
     }
 }

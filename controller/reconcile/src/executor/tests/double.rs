@@ -11,7 +11,7 @@ use nodewell_remediation::{
     action::{EventDraft, Failed},
     api::fence::{Blocker, NodeFence},
     facts::{Attachment, DisruptionBudget, LeaseView, Node, Pod, PodRef, Taint},
-    snapshot::{FencePlan, PowerState},
+    snapshot::{FencePlan, FenceScope, Level, PowerState},
 };
 use tokio::time::{Instant, sleep};
 
@@ -37,6 +37,8 @@ pub(super) struct Truth {
     pub(super) pods: Vec<Pod>,
     /// What its BMC reports, one after the other; the last one for ever.
     pub(super) power: VecDeque<PowerState>,
+    /// What these levels report, and after how long, beside the queue of all others.
+    pub(super) levels: BTreeMap<Level, (PowerState, Duration)>,
     /// Calls that get no answer.
     pub(super) silent: BTreeSet<&'static str>,
     /// How long each call of that name takes.
@@ -232,8 +234,13 @@ impl Power for Double {
         Err(Blocker::new("FenceNotReady", "no act has a use for this"))
     }
 
-    async fn read(&self, _: &Node, storage: Option<&str>) -> PowerState {
-        if self.call("read", storage.unwrap_or_default()).await.is_err() {
+    async fn read(&self, _: &Node, scope: &FenceScope) -> PowerState {
+        let of_level = self.truth.borrow().levels.get(&scope.level).copied();
+        if let Some((state, after)) = of_level {
+            sleep(after).await;
+            return state;
+        }
+        if self.call("read", scope.storage.as_deref().unwrap_or_default()).await.is_err() {
             return PowerState::Unknown;
         }
         let mut truth = self.truth.borrow_mut();
@@ -244,11 +251,11 @@ impl Power for Double {
         state
     }
 
-    async fn off(&self, _: &Node, _: Option<&str>, _: &LeaseDeadline) -> Result<Vec<String>, Failed> {
+    async fn off(&self, _: &Node, _: &FenceScope, _: &LeaseDeadline) -> Result<Vec<String>, Failed> {
         self.order("off").await
     }
 
-    async fn on(&self, _: &Node, _: Option<&str>, _: &LeaseDeadline) -> Result<Vec<String>, Failed> {
+    async fn on(&self, _: &Node, _: &FenceScope, _: &LeaseDeadline) -> Result<Vec<String>, Failed> {
         self.order("on").await
     }
 

@@ -13,7 +13,7 @@ use nodewell_remediation::{
         },
     },
     facts::{ConditionStatus, Effect, LeaseView, Taint},
-    snapshot::FencePlan,
+    snapshot::{FenceLevel, FencePlan},
 };
 
 use super::{
@@ -172,7 +172,8 @@ async fn a_term_that_ends_before_the_act_can_forbids_it() {
         for (longest, left, begins) in tables {
             let mut stage = Stage::of(*op).await;
             stage.term = Duration::from_secs(left);
-            let plan = longest.map(|secs| Ok(FencePlan { longest: Duration::from_secs(secs), ..FencePlan::default() }));
+            let level = |secs| FenceLevel { longest: Duration::from_secs(secs), ..FenceLevel::default() };
+            let plan = longest.map(|secs| Ok(FencePlan { levels: vec![level(secs)], ..FencePlan::default() }));
             stage.cache.gather("n", |gathered| gathered.methods = plan);
             let outcome = stage.perform().await;
             assert_eq!(!stage.acts().is_empty(), begins, "{op:?} {longest:?} {left}: {outcome:?}");

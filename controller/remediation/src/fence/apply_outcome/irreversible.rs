@@ -26,6 +26,7 @@ fn confirmed(draft: Draft, confirmation: Confirmation) -> Draft {
     let message = Message::of("FenceOffConfirmed", args);
     let draft = succeeded(draft).settle().with(|status| {
         status.off = Some(Confirmation { boot_id: status.boot_id.clone(), epoch: status.epoch, ..confirmation });
+        status.failed_levels.clear();
         status.out_of_service = false;
     });
     draft.enter(Phase::OffConfirmed, message)
@@ -137,11 +138,18 @@ fn resolved(mut draft: Draft, state: PowerState, outcome: &Outcome) -> Draft {
         (_, PowerState::Off) if was_off => {
             draft.settle().still_off().enter(Phase::OffConfirmed, Message::plain("FenceOffConfirmed/still"))
         }
-        (Some(IntendedOp::PowerOff | IntendedOp::Release) | None, PowerState::On)
+        (Some(IntendedOp::PowerOff), PowerState::On) => disobeyed(draft),
+        (Some(IntendedOp::Release) | None, PowerState::On)
         | (Some(IntendedOp::PowerOn | IntendedOp::Release) | None, PowerState::Off) => {
             draft.settle().with(not_off).enter(Phase::Failed, with_state("FenceFailed/state", state))
         }
     }
+}
+
+/// Its level was ordered to turn it off, and did not: another one is tried first.
+fn disobeyed(draft: Draft) -> Draft {
+    let draft = draft.settle().with(not_off).with(|status| status.failed_levels.push(status.level));
+    draft.enter(Phase::Failed, with_state("FenceFailed/state", PowerState::On))
 }
 
 fn with_state(key: &str, state: PowerState) -> Message {

@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use super::{fixture::Fixture, parts::steps};
+use super::{
+    fixture::Fixture,
+    parts::{reading, steps},
+};
 use crate::{
     facts::ConditionStatus,
     fence::evidence::{Witness, is_off, may_power_off},
-    snapshot::{PowerReading, PowerState},
+    snapshot::PowerState,
     time::Moment,
 };
 
@@ -23,8 +26,7 @@ fn at(secs: u64) -> Moment {
 }
 
 fn set_power(fixture: &mut Fixture, readings: &[(u64, PowerState)]) {
-    fixture.gathered.power =
-        readings.iter().map(|(secs, state)| PowerReading { at: at(*secs), state: *state }).collect();
+    fixture.gathered.power = readings.iter().map(|(secs, state)| reading(at(*secs), *state)).collect();
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::parts::{lease, node, plan, pod, policy};
+use super::parts::{lease, node, plan, pod, policy, reading};
 use crate::{
     action::{Done, Failed, IrreversibleOp, Op, Outcome, ReversibleOp},
     api::{
@@ -15,7 +15,7 @@ use crate::{
     facts::{Attachment, ConditionStatus, LeaseView, Node, Pod},
     fence::{FenceInput, GuardBlockers, Next, PredicateState, out_of_service, post_off_activity::PostOffActivity},
     policy::Policy,
-    snapshot::{Gathered, PowerReading, PowerState},
+    snapshot::{Gathered, PowerState},
     time::{Moment, Now},
 };
 
@@ -174,7 +174,7 @@ impl Fixture {
     /// Everything that is gathered, truthfully.
     pub(super) fn look(&mut self) {
         let at = self.now.moment;
-        self.gathered.power.push(PowerReading { at, state: self.state() });
+        self.gathered.power.push(reading(at, self.state()));
         let surplus = self.gathered.power.len().saturating_sub(4);
         self.gathered.power.drain(..surplus);
         let pods = if self.fence.status.released > 0 { Vec::new() } else { vec![pod("db-0")] };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{
     course::{at, dead, run},
     fixture::Fixture,
-    parts::steps,
+    parts::{reading, steps},
 };
 use crate::{
     action::{Action, Done, Op, ReversibleOp},
@@ -14,7 +14,7 @@ use crate::{
         fence::{Blocker, DrainReport, Phase},
     },
     fence::{Next, PredicateState},
-    snapshot::{PowerReading, PowerState},
+    snapshot::PowerState,
     time::Moment,
 };
 
@@ -80,7 +80,6 @@ fn a_machine_that_was_turned_on_before_off_was_written_is_not_tainted() {
     fixture.fence.status.off.as_mut().unwrap().at -= Duration::from_secs(2);
     let at = Moment(fixture.now.moment.0 - Duration::from_secs(1));
     // It may have reported Off again since: what was On once was no Off.
-    let reading = |at, state| PowerReading { at, state };
     fixture.gathered.power = vec![reading(at, PowerState::On), reading(fixture.now.moment, PowerState::Off)];
     let Next::Act(Action::Save { fence, .. }) = fixture.next() else { panic!("{:?}", fixture.next()) };
     assert_eq!((fence.status.phase, fence.status.off), (Phase::AwaitGuards, None));

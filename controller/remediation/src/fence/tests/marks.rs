@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::{
     course::{at, dead, run},
     fixture::{Fixture, NODE},
+    parts::reading,
 };
 use crate::{
     action::{Action, Failed, IrreversibleOp, Op, ReversibleOp},
@@ -18,7 +19,7 @@ use crate::{
         CACHE_NOT_SYNCED, CLAIMED_BY_PEER, CONTROLLER_ISOLATED, DRY_RUN, KILL_SWITCH, NOT_LEADING, OBSERVE, POD_RATE,
         PODS_UNKNOWN, REMEDIATION_SKIPPED,
     },
-    snapshot::{PowerReading, PowerState},
+    snapshot::PowerState,
 };
 
 /// What is changed, and how.
@@ -127,7 +128,7 @@ fn on_after_off_voids_the_confirmation_in_each_phase_of_a_release() {
         fixture.now.moment = fixture.now.moment.plus(Duration::from_secs(1));
         fixture.now.wall += Duration::from_secs(1);
         let at = fixture.now.moment;
-        fixture.gathered.power.push(PowerReading { at, state: PowerState::On });
+        fixture.gathered.power.push(reading(at, PowerState::On));
         let Next::Act(Action::Save { fence, .. }) = fixture.next() else { panic!("{:?}", fixture.next()) };
         assert_eq!((fence.status.phase, &fence.status.off), (Phase::AwaitGuards, &None), "{phase:?}");
         // As late as its answer came, however early it was asked for.

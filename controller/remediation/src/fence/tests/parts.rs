@@ -7,8 +7,8 @@ use crate::{
     api::policy::{CordonStep, DrainStep, DurationString, Mode, PowerStep, ReapStep, StepSpec, TaintStep},
     facts::{Condition, ConditionStatus, LeaseView, Node, Pod, PodRef},
     policy::{Fast, Policy},
-    snapshot::FencePlan,
-    time::Now,
+    snapshot::{FenceLevel, FencePlan, Level, PowerReading, PowerState},
+    time::{Moment, Now},
 };
 
 pub(super) fn span(text: &str) -> Option<DurationString> {
@@ -62,12 +62,21 @@ pub(super) fn lease(now: Now) -> LeaseView {
 }
 
 pub(super) fn plan() -> FencePlan {
-    FencePlan {
-        power_management: vec!["ipmi".into()],
+    FencePlan { levels: vec![level("ipmi")], ..FencePlan::default() }
+}
+
+/// A BMC that is this node's.
+pub(super) fn level(method: &str) -> FenceLevel {
+    FenceLevel {
+        methods: vec![method.into()],
         longest: Duration::from_secs(20),
         identity: Some(Ok(())),
-        ..FencePlan::default()
+        asks_machine: true,
     }
+}
+
+pub(super) fn reading(at: Moment, state: PowerState) -> PowerReading {
+    PowerReading { at, level: Level::FIRST, asks_machine: true, state }
 }
 
 pub(super) fn policy() -> Policy {

@@ -1,11 +1,11 @@
 //! Each blocker by its own reason: columns, metrics and the runbook go by it.
 
-use super::{course::dead, course::run, parts::plan};
+use super::{course::dead, course::run, parts::level, parts::plan};
 use crate::{
     action::{Done, Failed, IrreversibleOp, Op, ReversibleOp},
     api::fence::{Blocker, Phase},
     fence::{Next, apply_outcome},
-    snapshot::FencePlan,
+    snapshot::{FenceLevel, FencePlan},
 };
 
 fn blocked(methods: Option<Result<FencePlan, Blocker>>) -> String {
@@ -20,8 +20,9 @@ fn a_mistake_in_the_configuration_is_no_missing_configuration() {
     let broken = |reason| Some(Err(Blocker::new(reason, "fence-config-n1/fence-method-ipmi:2: no option lanpluss")));
     assert_eq!(blocked(broken("FenceNotReady")), "FenceNotReady");
     assert_eq!(blocked(broken("NoMethods")), "NoMethods");
-    assert_eq!(blocked(Some(Ok(FencePlan { power_management: Vec::new(), ..plan() }))), "NoMethods");
-    assert_eq!(blocked(Some(Ok(FencePlan { identity: Some(Err("another's".into())), ..plan() }))), "IdentityUnproven");
+    assert_eq!(blocked(Some(Ok(FencePlan { levels: Vec::new(), ..plan() }))), "NoMethods");
+    let unproven = FenceLevel { identity: Some(Err("another's".into())), ..level("ipmi") };
+    assert_eq!(blocked(Some(Ok(FencePlan { levels: vec![unproven], ..plan() }))), "IdentityUnproven");
     assert_eq!(blocked(None), "FenceNotReady");
 }
 

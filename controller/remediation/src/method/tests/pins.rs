@@ -60,7 +60,7 @@ fn a_nodes_own_configmap_that_only_pins_leaves_the_steps_to_the_type() {
     for steps in ["outlets=pdu-a/3\nisolation=cordon", ""] {
         let own = ("fence-config-n1", "config.properties", steps);
         assert!(
-            typed(&[from_label[0], from_label[1], own]).unwrap().power(AgentAction::Off).next().is_none(),
+            typed(&[from_label[0], from_label[1], own]).unwrap().power(Level::FIRST, AgentAction::Off).next().is_none(),
             "{steps}"
         );
     }

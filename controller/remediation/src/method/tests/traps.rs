@@ -121,7 +121,7 @@ fn what_only_the_node_itself_can_do_is_not_done_here() {
     for more in ["", "\naction=off"] {
         let validated = checked("fence_scsi", &agent, &format!("{storage}{more}")).unwrap();
         assert_eq!(validated.calls["a"].actions, BTreeSet::from([AgentAction::Off, AgentAction::Status]));
-        assert!(validated.power(AgentAction::On).next().is_none());
+        assert!(validated.power(Level::FIRST, AgentAction::On).next().is_none());
         assert!(
             !validated.calls["a"].secret_keys.contains_key("key"),
             "it says which node is meant, and stays in sight"

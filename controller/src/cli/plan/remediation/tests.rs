@@ -51,7 +51,8 @@ fn snapshot(when: &str, change: impl FnOnce(&mut Value)) -> Snapshot {
 }
 
 fn fenced() -> Result<FencePlan, Blocker> {
-    Ok(FencePlan { longest: Duration::from_secs(20), identity: Some(Ok(())), ..FencePlan::default() })
+    let level = FenceLevel { longest: Duration::from_secs(20), identity: Some(Ok(())), ..FenceLevel::default() };
+    Ok(FencePlan { levels: vec![level], ..FencePlan::default() })
 }
 
 const LOST: &str = "conditions.Ready.status != 'True'";
@@ -88,7 +89,8 @@ fn what_blocks_it_now_is_named() {
         let unset = Err(Blocker::new(reason, "fence-config-n1: it has no option lanpluss"));
         assert_eq!(blocked(&snapshot(LOST, |_| {}), unset), [reason]);
     }
-    let unproven = FencePlan { identity: Some(Err("another's".into())), ..fenced().unwrap() };
+    let mut unproven = fenced().unwrap();
+    unproven.levels[0].identity = Some(Err("another's".into()));
     assert_eq!(blocked(&snapshot(LOST, |_| {}), Ok(unproven)), ["IdentityUnproven"]);
     let cordons = |spec: &mut Value| spec["steps"] = json!([{ "cordon": {} }]);
     let only = remediation(&snapshot(LOST, cordons), "n1", &fenced(), now()).unwrap();

@@ -1,0 +1,92 @@
+//! A node with two fencing levels: what is wrong with one is not wrong with the other, and each acts by its own methods alone.
+
+use nodewell_reconcile::power::Power;
+use nodewell_remediation::{
+    action::Failed,
+    facts::ConditionStatus,
+    snapshot::{FenceScope, Level, PowerState},
+};
+
+use super::{
+    configured::{Room, room},
+    fake::node,
+};
+
+const FIRST: FenceScope = FenceScope { storage: None, level: Level(1) };
+const SECOND: FenceScope = FenceScope { storage: None, level: Level(2) };
+
+/// n1 by plug 1 of a device of its own, then by the plugs 2 and 3 of another one.
+fn two_levels() -> Room {
+    let room = room();
+    let map = "fence-config-n1";
+    let config = "power_management=vm\npower_management.2=a b\noutlets=pdu/2 pdu/3 pdu/1";
+    room.cluster.map(map, "config.properties", config);
+    room.cluster.map(map, "fence-method-vm", "agent_name=fence_test\nip=pdu\nplug=1\nsystem-uuid=x");
+    for (method, plug) in [("a", 2), ("b", 3)] {
+        let text = format!("agent_name=fence_test\nip=pdu\nplug={plug}\nidentity=configured");
+        room.cluster.map(map, &format!("fence-method-{method}"), &text);
+    }
+    room
+}
+
+#[tokio::test]
+async fn a_level_that_is_not_proven_leaves_the_other_one_as_it_is() {
+    let room = two_levels();
+    let (node, lease_deadline) = (node("n1", ""), room.bench.lease_deadline(60));
+    let plan = room.power.plan(&node).await.unwrap();
+    assert_eq!([&plan.levels[0].methods, &plan.levels[1].methods], [&["vm"][..], &["a", "b"]]);
+    // fence_test cannot be asked who it is.
+    assert!(plan.levels[0].identity.as_ref().unwrap().is_err());
+    assert_eq!(plan.levels[1].identity, Some(Ok(())));
+    assert_eq!([plan.levels[0].asks_machine, plan.levels[1].asks_machine], [true, false]);
+    assert_eq!(plan.longest(), plan.levels[1].longest);
+    assert!(matches!(room.power.off(&node, &FIRST, &lease_deadline).await, Err(Failed::NotBegun(_))));
+    assert_eq!(room.power.read(&node, &FIRST).await, PowerState::Unknown);
+    assert_eq!(room.bench.read("orders"), "", "an act of one level is never carried out by another");
+    assert_eq!(room.power.read(&node, &SECOND).await, PowerState::On);
+    assert_eq!(room.power.off(&node, &SECOND, &lease_deadline).await.unwrap(), ["a", "b"]);
+    assert_eq!(room.bench.read("orders"), "off 2 none\noff 3 none\n");
+    assert_eq!(room.power.read(&node, &SECOND).await, PowerState::Off);
+    room.power.on(&node, &SECOND, &lease_deadline).await.unwrap();
+    assert_eq!(room.power.read(&node, &SECOND).await, PowerState::On);
+}
+
+#[tokio::test]
+async fn both_supplies_of_a_level_have_to_be_off() {
+    let room = two_levels();
+    let (node, lease_deadline) = (node("n1", ""), room.bench.lease_deadline(60));
+    std::fs::write(room.bench.path().join("stuck3"), "").unwrap();
+    let failed = room.power.off(&node, &SECOND, &lease_deadline).await.unwrap_err();
+    assert!(matches!(&failed, Failed::InDoubt(why) if why.contains("a was turned on again")), "{failed:?}");
+    assert_eq!(room.power.read(&node, &SECOND).await, PowerState::On);
+}
+
+#[tokio::test]
+async fn a_level_that_is_not_there_any_more_does_nothing() {
+    let room = two_levels();
+    let (node, lease_deadline) = (node("n1", ""), room.bench.lease_deadline(60));
+    room.power.plan(&node).await.unwrap();
+    let third = FenceScope::machine(Level(3));
+    assert_eq!(room.power.read(&node, &third).await, PowerState::Unknown);
+    assert!(matches!(room.power.off(&node, &third, &lease_deadline).await, Err(Failed::NotBegun(_))));
+    assert_eq!(room.bench.read("orders"), "");
+}
+
+#[tokio::test]
+async fn the_outlets_of_a_further_level_are_no_other_nodes() {
+    let room = two_levels();
+    room.configure("n2", &[3]);
+    room.power.unread([node("n1", ""), node("n2", "")].iter());
+    room.power.plan(&node("n2", "")).await.ok();
+    let shared = room.power.plan(&node("n1", "")).await.unwrap_err();
+    assert!(shared.message.contains("n1 and n2 are on one plug"), "{shared}");
+}
+
+/// The node could be fenced, and by one way less than is thought.
+#[tokio::test]
+async fn a_level_that_fails_its_preflight_is_named() {
+    let room = two_levels();
+    let preflight = room.power.preflight(&node("n1", "")).await;
+    assert_eq!((preflight.status, preflight.reason.as_str()), (ConditionStatus::False, "FenceNotReady"));
+    assert!(preflight.message.starts_with("level 1: "), "{}", preflight.message);
+}

@@ -1,0 +1,70 @@
+//! A record that acts by its outlets, and the BMC that they were used instead of.
+
+use std::time::Duration;
+
+use nodewell_remediation::{
+    action::{Done, Failed},
+    api::fence::IntendedOp,
+    snapshot::{
+        FenceLevel, FencePlan, Level,
+        PowerState::{self, Off, On, Unknown},
+    },
+};
+
+use super::stage::Stage;
+
+const BMC: Level = Level(1);
+const PDU: Level = Level(2);
+
+/// The record acts by the second level; the first one reports `bmc`, so late.
+async fn by_outlets(op: IntendedOp, bmc: PowerState, after: Duration, asks_machine: bool) -> Stage {
+    let mut stage = Stage::of(op).await;
+    let level = |asks_machine| FenceLevel { identity: Some(Ok(())), asks_machine, ..FenceLevel::default() };
+    let plan = FencePlan { levels: vec![level(asks_machine), level(false)], ..FencePlan::default() };
+    stage.cache.gather("n", |gathered| gathered.methods = Some(Ok(plan)));
+    stage.rewrite(|fence| fence.status.level = PDU);
+    stage.double.truth.borrow_mut().levels.insert(BMC, (bmc, after));
+    stage
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bmc_that_reports_on_after_all_speaks_against_off_by_the_outlets() {
+    for op in [IntendedOp::PowerOff, IntendedOp::Release] {
+        let stage = by_outlets(op, On, Duration::from_secs(2), true).await;
+        let outcome = stage.perform().await;
+        assert!(matches!(outcome, Err(Failed::Timeout(_) | Failed::NotBegun(_))), "{op:?}: {outcome:?}");
+        assert!(!stage.names().contains(&"mark".to_owned()));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bmc_that_is_dead_is_not_waited_for() {
+    for after in [Duration::ZERO, Duration::from_secs(60)] {
+        let stage = by_outlets(IntendedOp::PowerOff, Unknown, after, true).await;
+        let began = stage.clock.moment();
+        let Ok(Done::Off(confirmation)) = stage.perform().await else { panic!("{:?}", stage.names()) };
+        assert_eq!(confirmation.reads, 2);
+        assert!(stage.clock.moment().since(began) <= Duration::from_secs(8), "3 s for each of two readings");
+    }
+}
+
+/// An outlet that is On feeds a machine that is off.
+#[tokio::test(start_paused = true)]
+async fn on_by_an_outlet_of_another_level_is_not_even_asked_for() {
+    let stage = by_outlets(IntendedOp::PowerOff, On, Duration::ZERO, false).await;
+    assert!(matches!(stage.perform().await, Ok(Done::Off(_))));
+    let readings = stage.cache.with(|snapshot| snapshot.gathered["n"].power.clone());
+    assert!(readings.iter().all(|reading| reading.level == PDU && !reading.asks_machine), "{readings:?}");
+}
+
+/// From the first question without an answer, whichever kind of answer that was, to the first one with one.
+#[tokio::test(start_paused = true)]
+async fn a_level_is_unanswered_since_its_question() {
+    let stage = by_outlets(IntendedOp::PowerOff, Unknown, Duration::ZERO, true).await;
+    stage.perform().await.expect("the outlets are off");
+    let began = stage.cache.with(|snapshot| snapshot.gathered["n"].unanswered.clone());
+    assert_eq!(began.keys().collect::<Vec<_>>(), [&BMC]);
+    stage.double.truth.borrow_mut().levels.insert(BMC, (Off, Duration::ZERO));
+    stage.perform().await.expect("the outlets are off");
+    assert!(stage.cache.with(|snapshot| snapshot.gathered["n"].unanswered.is_empty()));
+}

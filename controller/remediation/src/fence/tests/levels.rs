@@ -1,0 +1,354 @@
+//! A machine with a BMC and, at the second level, the outlets that it hangs on.
+
+use std::time::Duration;
+
+use super::{
+    course::dead,
+    fixture::Fixture,
+    parts::{level, plan},
+};
+use crate::{
+    action::{Action, Done, Failed, IrreversibleOp, Op, Outcome, ReversibleOp},
+    api::fence::{Confirmation, Phase},
+    fence::{Next, apply_outcome, levels},
+    snapshot::{FenceLevel, FencePlan, Level, PowerReading, PowerState},
+    time::Moment,
+};
+
+const BMC: Level = Level(1);
+const PDU: Level = Level(2);
+
+/// What one of the ways to its power does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Manner {
+    Honest,
+    /// It answers nothing.
+    Silent,
+    /// It takes orders and does nothing.
+    Disobeys,
+    /// It falls silent with the next order, which it carries out or does not.
+    SilentAfterOrder,
+    /// It reports On, whatever is so.
+    ReadsOn,
+}
+
+struct Rack {
+    fixture: Fixture,
+    bmc: Manner,
+    pdu: Manner,
+    outlets: bool,
+    /// The machine starts with its outlets.
+    starts_with_power: bool,
+    readings: Vec<PowerReading>,
+    /// What was ordered, and by which level.
+    orders: Vec<(Level, bool)>,
+    warned: Vec<String>,
+}
+
+impl Rack {
+    /// A machine that is dead and On.
+    fn new(bmc: Manner, pdu: Manner) -> Self {
+        let mut fixture = dead();
+        let pdu_level = FenceLevel { asks_machine: false, ..level("pdu") };
+        fixture.gathered.methods = Some(Ok(FencePlan { levels: vec![level("ipmi"), pdu_level], ..plan() }));
+        Self {
+            fixture,
+            bmc,
+            pdu,
+            outlets: true,
+            starts_with_power: true,
+            readings: Vec::new(),
+            orders: Vec::new(),
+            warned: Vec::new(),
+        }
+    }
+
+    /// The feed of its outlets is gone: they are On, and the BMC is dead with the machine.
+    fn lose_feed(&mut self) {
+        self.bmc = Manner::Silent;
+        self.fixture.turn(false);
+    }
+
+    fn read(&self, level: Level) -> PowerState {
+        let (manner, on) = if level == BMC { (self.bmc, self.fixture.powered) } else { (self.pdu, self.outlets) };
+        match manner {
+            Manner::Silent => PowerState::Unknown,
+            Manner::ReadsOn => PowerState::On,
+            Manner::SilentAfterOrder | Manner::Honest | Manner::Disobeys if on => PowerState::On,
+            // A BMC without power answers nothing.
+            _ if level == BMC && !self.outlets => PowerState::Unknown,
+            _ => PowerState::Off,
+        }
+    }
+
+    /// As the executor reads for an act: the machine's own On, by a level before, is On.
+    fn read_for_act(&self, level: Level) -> PowerState {
+        if level == PDU && self.read(BMC) == PowerState::On { PowerState::On } else { self.read(level) }
+    }
+
+    fn look(&mut self) {
+        let now = self.fixture.now.moment;
+        let scopes = levels::to_read(Some(&self.fixture.fence.status), Some(&self.fixture.gathered), now);
+        for level in scopes.into_iter().map(|scope| scope.level) {
+            let state = self.read(level);
+            let unanswered = &mut self.fixture.gathered.unanswered;
+            match state {
+                PowerState::Unknown => drop(unanswered.entry(level).or_insert(now)),
+                _ => drop(unanswered.remove(&level)),
+            }
+            self.readings.push(PowerReading { at: now, level, asks_machine: level == BMC, state });
+        }
+        self.fixture.gathered.power.clone_from(&self.readings);
+    }
+
+    fn turn(&mut self, level: Level, on: bool) {
+        self.orders.push((level, on));
+        let manner = if level == BMC { &mut self.bmc } else { &mut self.pdu };
+        match *manner {
+            Manner::Silent | Manner::Disobeys | Manner::ReadsOn => return,
+            Manner::SilentAfterOrder => return *manner = Manner::Silent,
+            Manner::Honest => {}
+        }
+        if level == PDU {
+            self.outlets = on;
+            if !on || self.starts_with_power {
+                self.fixture.turn(on);
+            }
+        } else if self.outlets {
+            self.fixture.turn(on);
+        }
+    }
+
+    fn perform(&mut self, op: &Op) -> Outcome {
+        let level = self.fixture.fence.status.level;
+        match op {
+            Op::Irreversible(IrreversibleOp::PowerOff) => {
+                self.turn(level, false);
+                match self.read_for_act(level) {
+                    PowerState::Off => Ok(Done::Off(self.confirmation())),
+                    PowerState::On | PowerState::Unknown => Err(Failed::Timeout(Duration::from_secs(20))),
+                }
+            }
+            Op::Irreversible(IrreversibleOp::PowerOn) => {
+                self.turn(level, true);
+                Ok(Done::Yes)
+            }
+            Op::Reversible(ReversibleOp::ReadPower { times }) => {
+                Ok(Done::Power(vec![self.read_for_act(level); *times as usize]))
+            }
+            op => self.fixture.perform(op),
+        }
+    }
+
+    fn confirmation(&self) -> Confirmation {
+        Confirmation {
+            at: self.fixture.now.wall,
+            reads: 2,
+            by: Vec::new(),
+            boot_id: String::new(),
+            already_off: false,
+            epoch: self.fixture.epoch,
+        }
+    }
+
+    /// A second a round, until `done`.
+    fn run(&mut self, rounds: u32, done: impl Fn(&Self) -> bool) -> bool {
+        for _ in 0..rounds {
+            if done(self) {
+                return true;
+            }
+            self.fixture.pass(Duration::from_secs(1));
+            self.look();
+            match self.fixture.next() {
+                Next::Act(Action::Save { fence, why }) => {
+                    self.warned.extend(why.warning.then_some(why.message));
+                    self.fixture.store(*fence);
+                }
+                Next::Act(Action::Perform { op, .. }) => {
+                    let outcome = self.perform(&op);
+                    let fixture = &mut self.fixture;
+                    let (fence, _) = apply_outcome(&fixture.fence, &op, &outcome, fixture.epoch, fixture.now);
+                    fixture.store(fence);
+                }
+                _ => {}
+            }
+        }
+        done(self)
+    }
+
+    fn releases(&mut self, rounds: u32) -> bool {
+        self.run(rounds, |rack| rack.fixture.fence.status.released > 0)
+    }
+
+    fn warns(&self, text: &str) -> bool {
+        self.warned.iter().any(|message| message.contains(text))
+    }
+}
+
+fn at(phase: Phase) -> impl Fn(&Rack) -> bool {
+    move |rack| rack.fixture.phase() == phase
+}
+
+#[test]
+fn a_bmc_that_answers_is_all_that_is_used() {
+    let mut rack = Rack::new(Manner::Honest, Manner::Honest);
+    assert!(rack.releases(120));
+    assert_eq!((rack.orders.as_slice(), rack.outlets), (&[(BMC, false)][..], true));
+    assert!(rack.readings.iter().all(|reading| reading.level == BMC), "the outlets are not even asked");
+    assert!(!rack.warns("level"));
+    assert!(rack.run(120, at(Phase::Recovering)));
+    assert_eq!(rack.orders, [(BMC, false), (BMC, true)]);
+}
+
+/// AC loss: the outlet is On and the machine off, and nothing can tell.
+#[test]
+fn outlets_of_a_machine_whose_bmc_is_dead_are_ordered_off_before_its_pods_are_released() {
+    let mut rack = Rack::new(Manner::Honest, Manner::Honest);
+    rack.lose_feed();
+    assert!(rack.releases(60), "{:?}", rack.fixture.fence.status);
+    assert_eq!((rack.orders.as_slice(), rack.outlets), (&[(PDU, false)][..], false));
+    assert!(rack.warns("level 1 (ipmi) does not answer"), "{:?}", rack.warned);
+    assert_eq!(rack.fixture.fence.status.cycles.len(), 1);
+}
+
+#[test]
+fn a_bmc_that_does_not_obey_gives_way_at_once() {
+    let mut rack = Rack::new(Manner::Disobeys, Manner::Honest);
+    assert!(rack.releases(80), "{:?}", rack.fixture.fence.status);
+    assert_eq!(rack.orders, [(BMC, false), (PDU, false)]);
+    assert!(rack.warns("level 1 (ipmi) did not turn it off"), "{:?}", rack.warned);
+    assert_eq!(rack.fixture.fence.status.cycles.len(), 1, "one incident is one cycle");
+}
+
+#[test]
+fn a_bmc_that_falls_silent_after_its_order_gives_way() {
+    let mut rack = Rack::new(Manner::SilentAfterOrder, Manner::Honest);
+    assert!(rack.releases(100), "{:?}", rack.fixture.fence.status);
+    assert_eq!(rack.orders, [(BMC, false), (PDU, false)]);
+    assert_eq!(rack.fixture.fence.status.cycles.len(), 1);
+}
+
+/// Its BMC is fed by what was turned off, or the outlets are another machine's.
+#[test]
+fn on_by_the_machine_itself_is_stronger_than_off_by_its_outlets() {
+    let mut rack = Rack::new(Manner::ReadsOn, Manner::Honest);
+    assert!(!rack.releases(2000), "{:?}", rack.fixture.fence.status);
+    assert!(rack.orders.contains(&(PDU, false)));
+    assert_eq!(rack.fixture.phase(), Phase::Quarantined, "a person looks at the wiring");
+    assert!(rack.orders.len() <= 10, "{:?}", rack.orders);
+}
+
+/// Outlets at the first level are On while the machine is off by its BMC: that speaks against nothing.
+#[test]
+fn on_by_an_outlet_is_no_word_of_the_machine() {
+    let mut rack = Rack::new(Manner::Disobeys, Manner::Honest);
+    let Some(Ok(plan)) = &mut rack.fixture.gathered.methods else { unreachable!() };
+    plan.levels[0].asks_machine = false;
+    assert!(rack.run(80, at(Phase::OffConfirmed)));
+    for reading in &mut rack.readings {
+        reading.asks_machine = false;
+    }
+    let now = rack.fixture.now.moment;
+    rack.readings.push(PowerReading { at: now, level: BMC, asks_machine: false, state: PowerState::On });
+    rack.fixture.gathered.power.clone_from(&rack.readings);
+    let Next::Act(action) = rack.fixture.next() else { panic!("{:?}", rack.fixture.next()) };
+    let stays = match &action {
+        Action::Save { fence, .. } => fence.status.phase != Phase::AwaitGuards,
+        _ => true,
+    };
+    assert!(stays, "{action:?}");
+}
+
+#[test]
+fn two_levels_that_do_not_obey_take_turns_until_a_person_looks() {
+    let mut rack = Rack::new(Manner::Disobeys, Manner::Disobeys);
+    assert!(!rack.releases(4000));
+    assert_eq!(rack.fixture.phase(), Phase::Quarantined);
+    let (bmc, pdu) = (rack.orders.iter().filter(|order| order.0 == BMC).count(), rack.orders.len());
+    assert!((2..=5).contains(&bmc) && (4..=10).contains(&pdu), "{:?}", rack.orders);
+}
+
+/// As ever: nothing is done, and nothing is given up.
+#[test]
+fn two_levels_that_are_silent_wait() {
+    let mut rack = Rack::new(Manner::Silent, Manner::Silent);
+    rack.run(30, |_| false);
+    let Some(Ok(plan)) = &mut rack.fixture.gathered.methods else { unreachable!() };
+    for level in &mut plan.levels {
+        level.identity = Some(Err("no answer".into()));
+    }
+    rack.orders.clear();
+    rack.fixture.fence.status.intent = None;
+    assert!(!rack.releases(300));
+    rack.pdu = Manner::Honest;
+    let Some(Ok(plan)) = &mut rack.fixture.gathered.methods else { unreachable!() };
+    plan.levels[1].identity = Some(Ok(()));
+    assert!(rack.releases(700), "{:?}", rack.fixture.fence.status);
+}
+
+#[test]
+fn a_level_that_is_not_its_own_is_not_used() {
+    let mut rack = Rack::new(Manner::Silent, Manner::Honest);
+    let Some(Ok(plan)) = &mut rack.fixture.gathered.methods else { unreachable!() };
+    plan.levels[0].identity = Some(Err("no answer".into()));
+    plan.levels[1].identity = Some(Err("another's".into()));
+    assert!(!rack.releases(300));
+    assert_eq!(rack.orders, []);
+    let blockers = &rack.fixture.fence.status.blocked_by;
+    let told = blockers.iter().find(|blocker| blocker.reason == "IdentityUnproven").unwrap();
+    assert!(told.message.contains("level 1: no answer; level 2: another's"), "{told}");
+}
+
+#[test]
+fn off_that_was_confirmed_by_a_bmc_which_falls_silent_is_confirmed_by_the_outlets() {
+    let mut rack = Rack::new(Manner::Honest, Manner::Honest);
+    assert!(rack.run(120, at(Phase::OffConfirmed)));
+    rack.bmc = Manner::Silent;
+    // The confirmation has grown old, as with a new leader.
+    rack.fixture.epoch += 1;
+    assert!(rack.releases(60), "{:?}", rack.fixture.fence.status);
+    assert_eq!(rack.orders.last(), Some(&(PDU, false)));
+}
+
+#[test]
+fn a_new_leader_goes_on_by_the_level_of_the_record() {
+    let mut rack = Rack::new(Manner::Silent, Manner::Honest);
+    assert!(rack.run(120, at(Phase::OffConfirmed)));
+    rack.fixture.epoch += 1;
+    rack.readings.clear();
+    rack.fixture.gathered.unanswered.clear();
+    assert!(rack.releases(30), "{:?}", rack.fixture.fence.status);
+    assert_eq!(rack.orders, [(PDU, false)]);
+}
+
+#[test]
+fn a_machine_that_its_outlets_do_not_start_is_turned_on_by_its_bmc() {
+    for starts_with_power in [true, false] {
+        let mut rack = Rack::new(Manner::Silent, Manner::Honest);
+        rack.starts_with_power = starts_with_power;
+        assert!(rack.releases(80));
+        rack.bmc = Manner::Honest;
+        assert!(rack.run(300, at(Phase::Recovering)), "{:?}", rack.fixture.fence.status);
+        let by_bmc = rack.orders.contains(&(BMC, true));
+        assert_eq!(by_bmc, !starts_with_power, "{:?}", rack.orders);
+    }
+}
+
+#[test]
+fn readings_of_off_by_both_levels_are_not_two_readings() {
+    let mut rack = Rack::new(Manner::Silent, Manner::Honest);
+    assert!(rack.run(60, |rack| rack.fixture.gathered.unanswered.contains_key(&BMC)));
+    rack.fixture.pass(Duration::from_secs(60));
+    let now = rack.fixture.now.moment;
+    let before = Moment(now.0 - Duration::from_secs(2));
+    let reading = |at, level, state| PowerReading { at, level, asks_machine: level == BMC, state };
+    let off = |readings: Vec<PowerReading>, rack: &mut Rack| {
+        rack.fixture.gathered.power = readings;
+        crate::fence::evidence::is_off(&rack.fixture.input()).is_some()
+    };
+    let (on, is_off) = (PowerState::On, PowerState::Off);
+    assert!(off(vec![reading(before, PDU, is_off), reading(now, PDU, is_off)], &mut rack));
+    assert!(!off(vec![reading(before, BMC, is_off), reading(now, PDU, is_off)], &mut rack));
+    let mixed = vec![reading(before, PDU, is_off), reading(before, BMC, on), reading(now, PDU, is_off)];
+    assert!(!off(mixed, &mut rack), "the machine itself reported On between them");
+}
