@@ -9,13 +9,13 @@ use nodewell_remediation::{
     action::Failed,
     api::fence::Blocker,
     facts::Node,
-    snapshot::{FenceLevel, FencePlan, FenceScope, PowerState},
+    snapshot::{FenceLevel, FencePlan, FenceScope, Level, PowerState},
 };
 use tokio::time::sleep;
 
 use crate::{
     scenario::{Mutation, Theme},
-    truth::{Manner, Provider, SAN, Shared, Truth},
+    truth::{Manner, Outlets, Provider, SAN, Shared, Supply, Truth},
 };
 
 /// Agents give up by themselves after so long.
@@ -34,14 +34,22 @@ pub struct SimPower {
 /// What a process is started for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
-    On,
-    Off,
+    On(Level),
+    Off(Level),
     Reap,
 }
 
 impl SimPower {
     fn manner(&self, node: &Node) -> Manner {
-        self.truth.borrow().machines.get(&node.name).map_or(Manner::Hangs, |machine| machine.bmc.manner)
+        let truth = self.truth.borrow();
+        let alive = truth.machines.get(&node.name).filter(|machine| machine.has_current());
+        alive.map_or(Manner::Hangs, |machine| machine.bmc.manner)
+    }
+
+    fn outlets(&self, node: &Node) -> Outlets {
+        let truth = self.truth.borrow();
+        let supply = truth.machines.get(&node.name).and_then(|machine| machine.supply.as_ref());
+        supply.map_or(Outlets::Hangs, |supply| supply.manner)
     }
 
     fn delay(&self, low: u64, high: u64) -> Duration {
@@ -60,7 +68,10 @@ impl SimPower {
         sleep(self.delay(200, slowest)).await;
         match act {
             Act::Reap => self.take_away(node, epoch).await,
-            act => self.switch(node, act == Act::On, epoch).await,
+            Act::On(Level::FIRST) => self.switch(node, true, epoch).await,
+            Act::Off(Level::FIRST) => self.switch(node, false, epoch).await,
+            Act::On(_) => self.switch_outlets(node, true, epoch).await,
+            Act::Off(_) => self.switch_outlets(node, false, epoch).await,
         }
     }
 
@@ -80,6 +91,28 @@ impl SimPower {
             Manner::Pretends | Manner::ReadsOff | Manner::StuckOff | Manner::Flaps(_) => {}
             Manner::Slow(late) => self.answer(node, on, late, epoch),
             Manner::Honest => self.answer(node, on, Duration::ZERO, epoch),
+        }
+        sleep(self.delay(10, 1000)).await;
+        Ok(())
+    }
+
+    async fn switch_outlets(&self, node: &Node, on: bool, epoch: u64) -> Result<(), Failed> {
+        let manner = self.outlets(node);
+        self.truth.borrow_mut().count(&format!("outlets {}", name(&manner)));
+        match manner {
+            Outlets::Hangs => {
+                sleep(LONGEST).await;
+                return Err(Failed::Timeout(LONGEST));
+            }
+            Outlets::Pretends => {}
+            Outlets::Honest => {
+                let mut truth = self.truth.borrow_mut();
+                truth.act_lands(&node.name, if on { "on" } else { "off" }, epoch);
+                if !on {
+                    truth.turned_off(&node.name);
+                }
+                truth.turn_outlets(&node.name, on);
+            }
         }
         sleep(self.delay(10, 1000)).await;
         Ok(())
@@ -166,8 +199,12 @@ impl Power for SimPower {
         let identity = (self.manner(node) != Manner::Hangs).then_some(Ok(()));
         let storage_only = self.cuts_storage().then(|| SAN.to_owned());
         let methods = vec![if storage_only.is_some() { "fabric" } else { "ipmi" }.to_owned()];
-        let level = FenceLevel { methods, longest: LONGEST, identity, asks_machine: true };
-        Ok(FencePlan { levels: vec![level], storage_only, ..FencePlan::default() })
+        let mut levels = vec![FenceLevel { methods, longest: LONGEST, identity, asks_machine: true }];
+        if self.truth.borrow().scenario.has_outlets {
+            let identity = (self.outlets(node) != Outlets::Hangs).then_some(Ok(()));
+            levels.push(FenceLevel { methods: vec!["pdu".into()], longest: LONGEST, identity, asks_machine: false });
+        }
+        Ok(FencePlan { levels, storage_only, ..FencePlan::default() })
     }
 
     async fn read(&self, node: &Node, scope: &FenceScope) -> PowerState {
@@ -175,6 +212,9 @@ impl Power for SimPower {
             return PowerState::Unknown;
         }
         sleep(self.delay(50, 400)).await;
+        if scope.level > Level::FIRST {
+            return self.read_outlets(node).await;
+        }
         if self.manner(node) == Manner::Hangs {
             sleep(Duration::from_secs(10)).await;
         }
@@ -184,19 +224,14 @@ impl Power for SimPower {
     async fn off(
         &self,
         node: &Node,
-        _scope: &FenceScope,
+        scope: &FenceScope,
         lease_deadline: &LeaseDeadline,
     ) -> Result<Vec<String>, Failed> {
-        self.run(node, Act::Off, lease_deadline).await.map(|()| vec!["ipmi".into()])
+        self.run(node, Act::Off(scope.level), lease_deadline).await.map(|()| vec!["ipmi".into()])
     }
 
-    async fn on(
-        &self,
-        node: &Node,
-        _scope: &FenceScope,
-        lease_deadline: &LeaseDeadline,
-    ) -> Result<Vec<String>, Failed> {
-        self.run(node, Act::On, lease_deadline).await.map(|()| vec!["ipmi".into()])
+    async fn on(&self, node: &Node, scope: &FenceScope, lease_deadline: &LeaseDeadline) -> Result<Vec<String>, Failed> {
+        self.run(node, Act::On(scope.level), lease_deadline).await.map(|()| vec!["ipmi".into()])
     }
 
     async fn methods(&self, _node: &Node, _names: &[String], _life: &LeaseDeadline) -> Result<(), Failed> {
@@ -205,6 +240,23 @@ impl Power for SimPower {
 
     fn reap(&self, node: &Node, lease_deadline: &LeaseDeadline) -> impl Future<Output = Result<(), Failed>> {
         self.run(node, Act::Reap, lease_deadline)
+    }
+}
+
+impl SimPower {
+    /// On at an outlet is no word of the machine; Off is one of the level that it is read by.
+    async fn read_outlets(&self, node: &Node) -> PowerState {
+        if self.outlets(node) == Outlets::Hangs {
+            sleep(Duration::from_secs(10)).await;
+        }
+        let mut truth = self.truth.borrow_mut();
+        let supply = truth.machines.get(&node.name).and_then(|machine| machine.supply.as_ref());
+        let state = supply.map_or(PowerState::Unknown, Supply::state);
+        truth.count(&format!("outlets read {state:?}"));
+        if state == PowerState::Off {
+            truth.power_was_read(&node.name, state);
+        }
+        state
     }
 }
 

@@ -3,6 +3,7 @@
 mod befall;
 mod people;
 mod stories;
+mod supplies;
 
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use nodewell_remediation::time::Moment;
 use crate::{
     random::Random,
     scenario::{Kind, Scenario, Steps, Theme},
-    truth::Manner,
+    truth::{Manner, Outlets},
 };
 
 /// When the one node of a plain story fails.
@@ -31,6 +32,11 @@ pub enum Fault {
     BecomesUnhealthy(String),
     /// From now on its BMC has this way.
     Lies(String, Manner),
+    /// From now on its outlets have this way.
+    OutletsChange(String, Outlets),
+    /// Its outlets are On and without current: it is off, and so is its BMC.
+    LosesFeed(String),
+    FeedBack(String),
     ZoneCut(String),
     ZonePower(String),
     EtcdStops(String),
@@ -127,6 +133,7 @@ pub fn plan(scenario: &Scenario) -> Vec<(Moment, Fault)> {
         Kind::Wild => several(scenario, &mut random, 40),
     };
     plan.extend(store_back(scenario));
+    plan.extend(supplies::plot(scenario));
     plan.push((Moment(scenario.trouble), Fault::Mend));
     plan.push((Moment(scenario.trouble + Duration::from_secs(120)), Fault::Restore));
     plan.sort_by_key(|(at, _)| *at);

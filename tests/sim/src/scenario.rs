@@ -44,6 +44,8 @@ pub struct Scenario {
     pub dry_run: bool,
     /// The policy is for control-plane nodes too.
     pub fences_control_plane: bool,
+    /// Machines have outlets, which are their second fencing level.
+    pub has_outlets: bool,
     /// Drains delete with little grace what their time was too short for.
     pub forces: bool,
     /// Machines stay off after their pods were released.
@@ -135,6 +137,7 @@ impl Scenario {
             dry_run: kind == Kind::Mixed && random.chance(80),
             fences_control_plane: theme == Theme::ControlPlane && random.chance(700),
             forces: theme == Theme::Drains && random.chance(300),
+            has_outlets: has_outlets(seed, kind, theme),
             leave_off: theme == Theme::People && random.chance(300),
             most_cycles: MOST_CYCLES,
             off_until: off_until(seed),
@@ -189,6 +192,13 @@ fn steps(kind: Kind, theme: Theme, random: &mut Random) -> Steps {
         (Theme::Drains, _) => Steps::DrainReboot,
         _ => Steps::CordonPowerCycle,
     }
+}
+
+/// By dice of its own, so that all else of a seed is as it was.
+fn has_outlets(seed: u64, kind: Kind, theme: Theme) -> bool {
+    let fits =
+        matches!(kind, Kind::Mixed | Kind::Wild) && matches!(theme, Theme::Power | Theme::People | Theme::ControlPlane);
+    fits && Random::new(seed ^ 0x0071E7).chance(500)
 }
 
 fn most_pods(seed: u64, kind: Kind) -> Option<usize> {

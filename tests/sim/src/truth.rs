@@ -9,6 +9,7 @@ mod pods;
 mod provider;
 mod restore;
 mod store;
+mod supply;
 
 use std::{
     cell::RefCell,
@@ -28,6 +29,7 @@ pub use self::{
     provider::Orders,
     restore::Backups,
     store::{Change, Policy, Store},
+    supply::{Outlets, Supply},
 };
 use crate::{
     oracle::{Oracle, monotone},

@@ -11,7 +11,7 @@ use nodewell_remediation::{
     },
     drain::ends_with_power,
     facts::{LeaseView, Node, kubelet},
-    fence::must_stay_cut_off,
+    fence::{must_be_silent, must_stay_cut_off},
     guard::claimed,
 };
 
@@ -102,7 +102,10 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         let Some(lease) = lease else {
             return check_without_lease(op, node);
         };
+        // However long ago: its silence was the evidence.
+        let spoke = op == IntendedOp::Release && must_be_silent(fence) && lease.renewed != fence.status.lease_renewed;
         self.cache.apply_lease(LeaseKind::Kubelet, &node.name, lease);
+        refuse_if(spoke, || "the kubelet has renewed its Lease since its power was about to be cut".into())?;
         let now = self.clock.moment();
         let silent = self.cache.with(|snapshot| {
             snapshot.kubelet_leases.get(&node.name).map_or(Duration::ZERO, |known| known.stale_for(now))

@@ -46,9 +46,13 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
     async fn mark(&self, fence: &NodeFence, lease_deadline: &LeaseDeadline) -> Result<(), Failed> {
         let mut last = String::new();
         for _ in 0..TRIES {
-            self.check_off(fence).await?;
+            let since = self.check_off(fence).await?;
             self.check_count(fence).await?;
             let node = self.recheck(fence, IntendedOp::Release, lease_deadline).await?;
+            // Another caller may have been answered meanwhile.
+            if self.was_read_on(&node.name, since) {
+                return Err(is_on());
+            }
             // It waits for no turn among other writes: nothing lies between the last look and this.
             match self.cluster.mark_release(&node, &mark(fence)?).await {
                 Ok(()) => return Ok(()),
@@ -59,16 +63,17 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         Err(Failed::NotBegun(format!("the Node is changed all the time: {last}")))
     }
 
-    /// By its BMC, or by the switch of its storage; a state that is neither forbids, too.
-    async fn check_off(&self, fence: &NodeFence) -> Result<(), Failed> {
+    /// By its BMC, or by the switch of its storage; a state that is neither forbids, too. Returns since when a reading of On forbids
+    /// the release.
+    async fn check_off(&self, fence: &NodeFence) -> Result<Moment, Failed> {
         if fence.status.off.is_none() {
             return Err(Failed::NotBegun("there is no proof that the node is off".into()));
         }
         let node = self.node(fence).await?;
         let since = intended_at(fence, self.clock.now())?;
         match self.read_power(&node, &FenceScope::of(&fence.status)).await {
-            PowerState::Off if !self.was_read_on(&node.name, since) => Ok(()),
-            PowerState::On | PowerState::Off => Err(Failed::NotBegun("it is On again".into())),
+            PowerState::Off if !self.was_read_on(&node.name, since) => Ok(since),
+            PowerState::On | PowerState::Off => Err(is_on()),
             PowerState::Unknown => Err(Failed::NotBegun("its power could not be read right before the release".into())),
         }
     }
@@ -109,6 +114,10 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         }
         Err(last)
     }
+}
+
+fn is_on() -> Failed {
+    Failed::NotBegun("it is On again".into())
 }
 
 /// When the release was intended, on our own clock: a reading of On since then forbids it.

@@ -11,7 +11,7 @@ pub const EDGES: &[(Phase, &[Phase])] = &[
     (Waiting, &[Pending, Isolating, Draining, AwaitGuards, Recovering, Closed, Quarantined]),
     (AwaitGuards, &[KdumpWait, PoweringOff, OffConfirmed, Reaping, Failed, Recovering, Closed, Quarantined]),
     (KdumpWait, &[AwaitGuards, Recovering, Closed]),
-    (PoweringOff, &[OffConfirmed, AwaitReady, AwaitGuards, InDoubt, Quarantined]),
+    (PoweringOff, &[OffConfirmed, AwaitReady, AwaitGuards, Recovering, InDoubt, Quarantined]),
     (OffConfirmed, &[PodsReleased, PoweringOn, AwaitGuards, Recovering, InDoubt, Quarantined]),
     (PodsReleased, &[PoweringOn, OffConfirmed, AwaitReady, AwaitGuards, Recovering, InDoubt, Quarantined]),
     (PoweringOn, &[AwaitReady, InDoubt, Recovering, Quarantined]),

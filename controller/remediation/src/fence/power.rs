@@ -283,7 +283,6 @@ fn already_off(input: &FenceInput<'_>, witnesses: &[Witness]) -> Next {
     let draft = Draft::of(input).with(|status| {
         remember_node(input, status);
         status.level = levels::current(input);
-        status.failed_levels.clear();
         status.storage_only = None;
         status.off = Some(Confirmation {
             at,

@@ -19,7 +19,7 @@ use crate::{
     action::{IrreversibleOp, ReversibleOp},
     api::{
         OUT_OF_SERVICE, OUT_OF_SERVICE_BY,
-        fence::{Blocker, Confirmation, Phase},
+        fence::{Blocker, Confirmation, DrainReport, NodeFence, Phase},
     },
     facts::{Effect, Pod, PodRef, Taint},
     message::Message,
@@ -72,7 +72,8 @@ fn prepare_release(input: &FenceInput<'_>, off: &Confirmation) -> Next {
         return wait(input, blockers, None);
     }
     let Some(pods) = pods_to_release(input) else { return pods_unknown(input) };
-    if let Some(next) = booted_since(input).or_else(|| another_boot(input)).or_else(|| back_off(input)) {
+    let void = booted_since(input).or_else(|| another_boot(input)).or_else(|| spoke_since(input));
+    if let Some(next) = void.or_else(|| back_off(input)) {
         return next;
     }
     // Those that are gone were let go by another actor, and are marked as released all the same.
@@ -119,6 +120,10 @@ fn on_again(input: &FenceInput<'_>) -> Option<Next> {
     is_read_on(input).then(|| {
         let draft = Draft::of(input).with(|status| {
             status.off = None;
+            // Nothing was released by it yet: it flaps, or does not obey, and another level is tried.
+            if !status.out_of_service {
+                status.failed_levels.push(status.level);
+            }
             status.out_of_service = false;
         });
         draft.enter(Phase::AwaitGuards, Message::plain("FenceAwaitGuards/on")).save()
@@ -180,6 +185,26 @@ fn another_boot(input: &FenceInput<'_>) -> Option<Next> {
         status.out_of_service = false;
     });
     Some(draft.enter(Phase::AwaitGuards, Message::plain("FenceAwaitGuards/anotherBoot")).save())
+}
+
+/// Its silence was the evidence, and its kubelet has renewed its Lease since: a BMC that reports Off lies, or the renewal was
+/// seen late. All evidence has to come again, from after the renewal; the next leader sees that by the record.
+fn spoke_since(input: &FenceInput<'_>) -> Option<Next> {
+    must_be_silent(input.fence).then_some(())?;
+    input.kubelet_lease.filter(|lease| lease.renewed != input.fence.status.lease_renewed)?;
+    let draft = Draft::of(input).with(|status| {
+        status.off = None;
+        status.out_of_service = false;
+    });
+    Some(draft.enter(Phase::AwaitGuards, Message::plain("FenceAwaitGuards/spoke")).save())
+}
+
+/// Its pods are released because it fell silent: not after a drain, which left nothing to release, nor for its storage alone,
+/// without which it lives on.
+#[must_use]
+pub fn must_be_silent(fence: &NodeFence) -> bool {
+    let drained = fence.status.drain.as_ref().is_some_and(DrainReport::emptied);
+    !drained && fence.status.storage_only.is_none()
 }
 
 /// A node that is cut off one storage may have booted before the cut and have reported it after the cut: what was

@@ -16,8 +16,8 @@ struct Process {
 impl Act {
     fn name(self) -> &'static str {
         match self {
-            Self::On => "on",
-            Self::Off => "off",
+            Self::On(_) => "on",
+            Self::Off(_) => "off",
             Self::Reap => "reap",
         }
     }

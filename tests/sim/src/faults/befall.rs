@@ -6,7 +6,7 @@ use super::{Fault, Person, stories::liar};
 use crate::{
     random::Random,
     scenario::{Kind, Theme},
-    truth::{Machine, Manner, Provider, Truth},
+    truth::{Machine, Manner, Outlets, Provider, Supply, Truth},
 };
 
 impl Truth {
@@ -25,6 +25,10 @@ impl Truth {
             if random.chance(rate * 2) {
                 machine.provider = provider(&mut random);
             }
+        }
+        let mut random = Random::new(self.scenario.seed ^ 0x50CCE7);
+        for machine in self.machines.values_mut().filter(|_| self.scenario.has_outlets) {
+            machine.supply = Some(Supply::new(&mut random));
         }
     }
 
@@ -48,6 +52,9 @@ impl Truth {
             Fault::Breaks(node) => return self.machine(node, |machine| machine.broken = true),
             Fault::BecomesUnhealthy(node) => return self.machine(node, |machine| machine.ill = true),
             Fault::Lies(node, manner) => return self.machine(node, |machine| machine.bmc.manner = *manner),
+            Fault::OutletsChange(node, manner) => return self.outlets(node, *manner),
+            Fault::LosesFeed(node) => return self.feed(node, false),
+            Fault::FeedBack(node) => return self.feed(node, true),
             Fault::ZoneCut(zone) => self.zone(zone).iter().for_each(|node| {
                 self.machine(node, |machine| machine.cut = true);
             }),
@@ -81,6 +88,11 @@ impl Truth {
         was_on
     }
 
+    fn outlets(&mut self, name: &str, manner: Outlets) -> bool {
+        let supply = self.machines.get_mut(name).and_then(|machine| machine.supply.as_mut());
+        supply.map(|supply| supply.manner = manner).is_some()
+    }
+
     fn machine(&mut self, name: &str, change: impl FnOnce(&mut Machine)) -> bool {
         self.machines.get_mut(name).map(change).is_some()
     }
@@ -100,6 +112,11 @@ impl Truth {
             machine.ill = false;
             machine.bmc.manner = Manner::Honest;
             machine.provider = Provider::Honest;
+            machine.supply.iter_mut().for_each(|supply| supply.manner = Outlets::Honest);
+        }
+        let all: Vec<String> = self.machines.keys().cloned().collect();
+        for name in all {
+            self.feed(&name, true);
         }
         let names: Vec<String> = self.store.nodes.keys().cloned().collect();
         for name in names {

@@ -15,8 +15,9 @@ const LATE: Duration = Duration::from_secs(16);
 const LIVES: Duration = Duration::from_secs(12);
 /// A leader whose cache has been synced for so long begins no order any more.
 const NOTICED: Duration = Duration::from_secs(4);
-/// The longest agent that was begun before, and then the decision.
-const SAID: Duration = Duration::from_secs(30);
+/// The longest agent that was begun before, or a new leader's 10 s to a first renewal and 15 s of them; then the decision, and a
+/// write without an answer before it.
+const SAID: Duration = Duration::from_secs(40);
 /// A replica whose watches delivered everything until so long ago has a synced cache.
 const SYNCED: Duration = Duration::from_secs(3);
 

@@ -49,6 +49,7 @@ impl Truth {
             provider: Provider::Honest,
             running: BTreeMap::new(),
             bmc: Bmc { manner: Manner::Honest, pending: None, asked: 0 },
+            supply: None,
             renewed: Moment::default(),
             excuse: None,
         };

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use nodewell_remediation::{snapshot::PowerState, time::Moment};
 
-use super::Truth;
+use super::{Supply, Truth};
 use crate::scenario::Theme;
 
 #[derive(Debug, Clone)]
@@ -39,6 +39,8 @@ pub struct Machine {
     /// What runs: pods' UIDs and which identity each is.
     pub running: BTreeMap<String, String>,
     pub bmc: Bmc,
+    /// It has a second fencing level.
+    pub supply: Option<Supply>,
     pub renewed: Moment,
     /// What follows from it no controller can know.
     pub excuse: Option<Excuse>,
@@ -57,7 +59,7 @@ pub enum Excuse {
 /// A replica that looks before an act has seen after so long that a machine woke, or that its BMC reports On.
 const NOTICED: Duration = Duration::from_secs(4);
 /// It carries out an order of ours; all else is done by other actors.
-const ITS_BMC: &str = "its BMC";
+pub(super) const ITS_BMC: &str = "its BMC";
 /// One that flaps reports Off so often less one, and then On.
 const TURNS: usize = 4;
 
@@ -138,12 +140,19 @@ impl Machine {
         let on = if storage { !self.storage_cut } else { self.on };
         self.bmc.asked += 1;
         let on = match self.bmc.manner {
+            _ if !self.has_current() => return PowerState::Unknown,
             Manner::Hangs => return PowerState::Unknown,
             Manner::ReadsOff | Manner::StuckOff => false,
             Manner::Flaps(span) => self.flaps_on(span, now),
             _ => on,
         };
         if on { PowerState::On } else { PowerState::Off }
+    }
+
+    /// Its BMC is alive, and it may run.
+    #[must_use]
+    pub fn has_current(&self) -> bool {
+        self.supply.as_ref().is_none_or(Supply::is_live)
     }
 
     fn flaps_on(&self, span: Duration, now: Moment) -> bool {
@@ -177,7 +186,10 @@ impl Truth {
         let was_on = self.machines.get(name).map(|machine| machine.on);
         let now = self.now();
         let boot_takes = self.random.secs(15, 50);
-        let able = |machine: &&mut Machine| machine.on != on && !(on && machine.reaped);
+        if on && by == "a person" {
+            self.plug_in(name);
+        }
+        let able = |machine: &&mut Machine| machine.on != on && !(on && (machine.reaped || !machine.has_current()));
         let Some(machine) = self.machines.get_mut(name).filter(able) else { return };
         machine.on = on;
         machine.boot_takes = boot_takes;

@@ -4,11 +4,16 @@ use std::time::Duration;
 
 use nodewell_remediation::{
     action::{Done, Failed, IrreversibleOp},
-    api::{OUT_OF_SERVICE, OUT_OF_SERVICE_BY, fence::IntendedOp::Release},
+    api::{
+        OUT_OF_SERVICE, OUT_OF_SERVICE_BY,
+        fence::{DrainReport, IntendedOp::Release},
+    },
     facts::{Owner, Toleration},
     snapshot::PowerState::{Off, On, Unknown},
     time::Moment,
 };
+
+use tokio::time::sleep;
 
 use super::stage::{At, Stage, pod};
 use crate::api_error::ApiError;
@@ -194,4 +199,30 @@ async fn a_node_that_is_cut_off_its_storage_is_not_tainted() {
     unknown.double.truth.borrow_mut().node.as_mut().expect("it is there").boot_id.clear();
     unknown.bmc([Off]);
     refused(&unknown).await;
+}
+
+/// While everything else is looked at.
+#[tokio::test(start_paused = true)]
+async fn on_that_is_answered_right_before_the_taint_forbids_it() {
+    let stage = Stage::of(Release).await;
+    stage.double.truth.borrow_mut().slow.insert("stopped", Duration::from_millis(300));
+    let flaps = async {
+        sleep(Duration::from_millis(100)).await;
+        let now = stage.clock.moment();
+        stage.cache.gather("n", |gathered| gathered.last_on_answer = Some(now));
+    };
+    let (outcome, ()) = tokio::join!(stage.perform(), flaps);
+    assert_eq!(outcome, Err(Failed::NotBegun("it is On again".into())));
+    assert!(stage.acts().is_empty(), "{:?}", stage.names());
+}
+
+/// Its silence was the evidence, and that has been broken since, however long ago.
+#[tokio::test(start_paused = true)]
+async fn a_renewal_since_the_power_was_cut_forbids_it_unless_a_drain_left_nothing() {
+    let mut stage = Stage::of(Release).await;
+    stage.rewrite(|fence| fence.status.lease_renewed = None);
+    refused(&stage).await;
+    let drain = DrainReport { done: true, refused_evictions: Vec::new(), left: 0 };
+    stage.rewrite(|fence| fence.status.drain = Some(drain));
+    assert_eq!(stage.perform().await, Ok(Done::Released(3)));
 }

@@ -84,6 +84,7 @@ fn record(op: IntendedOp, at: Timestamp, pods: usize) -> NodeFence {
         status: NodeFenceStatus {
             intent: Some(Intent { op, epoch: EPOCH, at, pods }),
             boot_id: "old".into(),
+            lease_renewed: lease().renewed,
             off: (op != IntendedOp::PowerOff).then_some(off),
             ..NodeFenceStatus::default()
         },

@@ -26,7 +26,6 @@ fn confirmed(draft: Draft, confirmation: Confirmation) -> Draft {
     let message = Message::of("FenceOffConfirmed", args);
     let draft = succeeded(draft).settle().with(|status| {
         status.off = Some(Confirmation { boot_id: status.boot_id.clone(), epoch: status.epoch, ..confirmation });
-        status.failed_levels.clear();
         status.out_of_service = false;
     });
     draft.enter(Phase::OffConfirmed, message)
@@ -64,6 +63,7 @@ pub(super) fn released(mut draft: Draft, outcome: &Outcome) -> Draft {
             status.intent = None;
             status.released_at = Some(at);
             status.out_of_service = status.storage_only.is_none();
+            status.failed_levels.clear();
             status.released = status.released.saturating_add(*count);
             let draft = succeeded(draft);
             match left_off {

@@ -310,6 +310,35 @@ fn off_that_was_confirmed_by_a_bmc_which_falls_silent_is_confirmed_by_the_outlet
     assert_eq!(rack.orders.last(), Some(&(PDU, false)));
 }
 
+/// Off was read twice, and On before anything was released.
+#[test]
+fn a_bmc_that_flaps_gives_way() {
+    let mut rack = Rack::new(Manner::Honest, Manner::Honest);
+    assert!(rack.run(120, at(Phase::OffConfirmed)));
+    rack.fixture.powered = true;
+    rack.bmc = Manner::Disobeys;
+    assert!(rack.run(1, at(Phase::AwaitGuards)), "{:?}", rack.fixture.phase());
+    assert_eq!(rack.fixture.fence.status.failed_levels, [BMC]);
+    assert!(rack.releases(30), "{:?}", rack.fixture.fence.status);
+    assert_eq!(rack.orders, [(BMC, false), (PDU, false)]);
+    assert_eq!(rack.fixture.fence.status.failed_levels, []);
+}
+
+/// Without another way a person looks, after as many tries as ever.
+#[test]
+fn the_only_bmc_is_given_up_when_it_flaps_on() {
+    let mut rack = Rack::new(Manner::Honest, Manner::Honest);
+    rack.fixture.gathered.methods = Some(Ok(plan()));
+    for round in 1..=5 {
+        assert!(rack.run(120, at(Phase::OffConfirmed)), "{round}: {:?}", rack.fixture.fence.status);
+        rack.fixture.powered = true;
+        assert!(rack.run(1, at(Phase::AwaitGuards)));
+        assert_eq!(rack.fixture.fence.status.failed_levels.len(), round);
+    }
+    assert!(rack.run(10, at(Phase::Quarantined)), "{:?}", rack.fixture.phase());
+    assert_eq!(rack.orders.len(), 5);
+}
+
 #[test]
 fn a_new_leader_goes_on_by_the_level_of_the_record() {
     let mut rack = Rack::new(Manner::Silent, Manner::Honest);
