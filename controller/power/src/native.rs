@@ -145,20 +145,20 @@ impl<C: Configuration> NativePower<C> {
         Err(Unready::wrong("the ConfigMaps name ever more of them"))
     }
 
-    /// What is configured, not older than `age`, if it may be acted upon: this node alone hangs on its plugs.
-    async fn alone(&self, node: &Node, age: Duration) -> Result<Arc<ValidatedMethods>, NotProven> {
+    /// What is configured, not older than `age`, if it turns anything off.
+    async fn with_methods(&self, node: &Node, age: Duration) -> Result<Arc<ValidatedMethods>, Blocker> {
         let validated = self.validated(node, age).await?;
-        self.memory().alone(&validated)?;
         if validated.power(Level::FIRST, AgentAction::Off).next().is_none() {
-            return Err(no_methods(node).into());
+            return Err(no_methods(node));
         }
         Ok(validated)
     }
 
-    /// The same, if what is asked at this level is its own. An act does not wait for a new identity check if one was made
+    /// The same, if it may be acted upon at this level: this node alone hangs on its plugs, and what is asked is its own. An act does not wait for a new identity check if one was made
     /// lately, and for this very configuration: what was seen of the node right before would be old by then.
     async fn proven(&self, node: &Node, level: Level, age: Duration) -> Result<Arc<ValidatedMethods>, NotProven> {
-        let validated = self.alone(node, age).await?;
+        let validated = self.with_methods(node, age).await?;
+        self.memory().alone(&validated, level)?;
         let now = self.runner.now();
         let ages = self.ages(self.settings.refresh);
         if let Some(known) = self.memory().identified(node, &validated, level, now, ages) {
@@ -370,7 +370,7 @@ fn begun(failed: Failed, done: &[String]) -> Failed {
 
 impl<C: Configuration> Power for NativePower<C> {
     async fn plan(&self, node: &Node) -> Result<FencePlan, Blocker> {
-        let validated = self.alone(node, self.settings.refresh).await.map_err(|error| error.blocker)?;
+        let validated = self.with_methods(node, self.settings.refresh).await?;
         let levels = validated.numbered().map(|level| self.level(node, &validated, level));
         let levels = join_all(levels).await.into_iter().collect::<Result<_, _>>()?;
         Ok(FencePlan {

@@ -78,8 +78,12 @@ async fn the_outlets_of_a_further_level_are_no_other_nodes() {
     room.configure("n2", &[3]);
     room.power.unread([node("n1", ""), node("n2", "")].iter());
     room.power.plan(&node("n2", "")).await.ok();
-    let shared = room.power.plan(&node("n1", "")).await.unwrap_err();
-    assert!(shared.message.contains("n1 and n2 are on one plug"), "{shared}");
+    let plan = room.power.plan(&node("n1", "")).await.unwrap();
+    let shared = plan.levels[1].identity.clone().unwrap().unwrap_err();
+    assert!(shared.contains("n1 and n2 are on one plug"), "{shared}");
+    let lease_deadline = room.bench.lease_deadline(60);
+    assert!(matches!(room.power.off(&node("n1", ""), &SECOND, &lease_deadline).await, Err(Failed::NotBegun(_))));
+    assert_eq!(room.bench.read("orders"), "");
 }
 
 /// The node could be fenced, and by one way less than is thought.

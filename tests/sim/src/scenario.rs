@@ -196,8 +196,7 @@ fn steps(kind: Kind, theme: Theme, random: &mut Random) -> Steps {
 
 /// By dice of its own, so that all else of a seed is as it was.
 fn has_outlets(seed: u64, kind: Kind, theme: Theme) -> bool {
-    let fits =
-        matches!(kind, Kind::Mixed | Kind::Wild) && matches!(theme, Theme::Power | Theme::People | Theme::ControlPlane);
+    let fits = matches!(kind, Kind::Mixed | Kind::Wild) && matches!(theme, Theme::Power | Theme::ControlPlane);
     fits && Random::new(seed ^ 0x0071E7).chance(500)
 }
 

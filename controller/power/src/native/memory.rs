@@ -87,10 +87,11 @@ impl Memory {
         self.nodes.insert(node.name.clone(), Remembered { of, at: now, found, identity });
     }
 
-    /// No other node hangs on its plugs, as far as that has to be known.
-    pub(super) fn alone(&self, validated: &ValidatedMethods) -> Result<(), NotProven> {
-        self.plugs.check_unshared(&validated.node).map_err(not_ready)?;
-        Ok(self.wiring.check(validated)?)
+    /// No other node hangs on the plugs of this level, as far as that has to be known: what is wrong with a PDU is not wrong with
+    /// the BMC that is used before it.
+    pub(super) fn alone(&self, validated: &ValidatedMethods, level: Level) -> Result<(), NotProven> {
+        self.plugs.check_unshared(validated, level).map_err(not_ready)?;
+        Ok(self.wiring.check(validated, level)?)
     }
 
     pub(super) fn identified(

@@ -26,9 +26,9 @@ impl<C: Configuration> NativePower<C> {
     /// Reads the configuration, proves the identity of what is asked at each level and asks it for the power's state. Changes
     /// nothing.
     pub async fn preflight(&self, node: &Node) -> Preflight {
-        let validated = match self.alone(node, self.settings.refresh).await {
+        let validated = match self.with_methods(node, self.settings.refresh).await {
             Ok(validated) => validated,
-            Err(error) => return refused(error),
+            Err(blocker) => return refused(blocker.into()),
         };
         let levels = join_all(validated.numbered().map(|level| self.preflight_level(node, level))).await;
         let several = levels.len() > 1;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use nodewell_remediation::{
     method::{AgentAction, IdentityMethod, KnownConfigMaps, ValidatedMethod, ValidatedMethods},
+    snapshot::Level,
     time::Moment,
 };
 
@@ -59,9 +60,9 @@ impl Wiring {
     ///
     /// # Errors
     /// Other nodes may hang on the plugs of this one; which, and what to do.
-    pub(super) fn check(&self, validated: &ValidatedMethods) -> Result<(), WiringError> {
+    pub(super) fn check(&self, validated: &ValidatedMethods, level: Level) -> Result<(), WiringError> {
         let calls = validated
-            .power_of_all(AgentAction::Off)
+            .power(level, AgentAction::Off)
             .filter(|call| call.storage.is_none() && call.identity_method != IdentityMethod::Asked);
         let calls: Vec<&ValidatedMethod> = calls.collect();
         if calls.is_empty() {

@@ -14,6 +14,8 @@ use crate::{
 
 /// A level whose questions have gone without an answer for so long gives way to the next one.
 const SILENT_FOR: Duration = Duration::from_secs(10);
+/// A level that was not asked for so long is not silent: nothing is known of it. One that is asked is so at least every 22 s.
+const ASKED_WITHIN: Duration = Duration::from_secs(60);
 /// Two readings apart, of a level that was not used: by then what it reports is no relic of the start.
 const STILL_OFF_FOR: Duration = Duration::from_secs(2);
 /// A reading is believed for so long.
@@ -95,7 +97,11 @@ fn is_usable(gathered: &Gathered, number: Level, level: &FenceLevel, now: Moment
 }
 
 fn is_silent(gathered: &Gathered, number: Level, now: Moment) -> bool {
-    gathered.unanswered.get(&number).is_some_and(|since| now.since(*since) >= SILENT_FOR)
+    let is_asked = |since: Moment| {
+        let readings = gathered.power.iter().filter(|reading| reading.level == number);
+        now.since(readings.map(|reading| reading.at).fold(since, Moment::max)) <= ASKED_WITHIN
+    };
+    gathered.unanswered.get(&number).is_some_and(|since| now.since(*since) >= SILENT_FOR && is_asked(*since))
 }
 
 /// How it is fenced, if what is asked at the level is known to be its own.

@@ -24,7 +24,6 @@ use crate::{
     facts::{Effect, Pod, PodRef, Taint},
     message::Message,
     snapshot::{PowerReading, PowerState},
-    time::Moment,
 };
 
 /// A reading of Off is acted upon without another one for so long: the machine may be turned on meanwhile, and none
@@ -103,16 +102,18 @@ fn release_blockers(input: &FenceInput<'_>) -> Vec<Blocker> {
 }
 
 pub(super) fn is_read_on(input: &FenceInput<'_>) -> bool {
-    let since = |at| at > input.entered || is_newer(input, at);
+    let since = |at| at > input.entered || age_of_off(input).is_some_and(|off| input.now.moment.since(at) < off);
     let on = |reading: &PowerReading| reading.state == PowerState::On && levels::counts(input, reading);
     let asked = input.gathered.power.iter().any(|reading| on(reading) && since(reading.at));
-    asked || input.gathered.last_on_answer.is_some_and(since)
+    // An answer may come in the very instant of the confirmation.
+    let answered = |at| since(at) || age_of_off(input).is_some_and(|off| input.now.moment.since(at) == off);
+    asked || input.gathered.last_on_answer.is_some_and(answered)
 }
 
-/// It was asked for after Off was read, however long that took to be written.
-fn is_newer(input: &FenceInput<'_>, asked: Moment) -> bool {
-    let Some(off) = input.fence.status.off.as_ref().filter(|off| off.epoch == input.epoch) else { return false };
-    input.now.wall.checked_sub(input.now.moment.since(asked)).is_ok_and(|asked| asked > off.at)
+/// How long ago Off was read, however long it took to be written: what was asked since is younger.
+fn age_of_off(input: &FenceInput<'_>) -> Option<Duration> {
+    let off = input.fence.status.off.as_ref().filter(|off| off.epoch == input.epoch)?;
+    Duration::try_from(input.now.wall.duration_since(off.at)).ok()
 }
 
 /// Its BMC reports On since: the proof is void, and it has to be fenced again.

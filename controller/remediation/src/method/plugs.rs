@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{AgentAction, ValidatedMethod, ValidatedMethods, forbidden};
+use crate::snapshot::Level;
 
 /// What is turned off: the address a method talks to, and the outlet, machine or system there.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -121,6 +122,11 @@ fn is_default_port(port: &str) -> bool {
     ["22", "23", "80", "161", "443", "623"].contains(&port)
 }
 
+/// The plugs of these calls; a storage has none.
+fn of<'a>(calls: impl Iterator<Item = &'a ValidatedMethod>) -> BTreeSet<Plug> {
+    calls.filter(|call| call.storage.is_none()).flat_map(Plug::of).collect()
+}
+
 /// The plugs of all nodes that were read, by node.
 #[derive(Debug, Clone, Default)]
 pub struct Plugs {
@@ -130,9 +136,7 @@ pub struct Plugs {
 impl Plugs {
     /// Replaces what is known of the node.
     pub fn set(&mut self, validated: &ValidatedMethods) {
-        let calls = validated.power_of_all(AgentAction::Off).filter(|call| call.storage.is_none());
-        let plugs = calls.flat_map(Plug::of).collect();
-        self.nodes.insert(validated.node.clone(), plugs);
+        self.nodes.insert(validated.node.clone(), of(validated.power_of_all(AgentAction::Off)));
     }
 
     /// The node, or its configuration, is gone.
@@ -140,13 +144,14 @@ impl Plugs {
         self.nodes.remove(node);
     }
 
-    /// Checks that no other node has a plug of this one.
+    /// Checks that no other node has, at any level, a plug of this level of the node.
     ///
     /// # Errors
     /// The nodes that would be turned off together.
-    pub fn check_unshared(&self, node: &str) -> Result<(), String> {
-        let Some(plugs) = self.nodes.get(node) else { return Ok(()) };
-        let others = self.nodes.iter().filter(|(name, other)| *name != node && !other.is_disjoint(plugs));
+    pub fn check_unshared(&self, validated: &ValidatedMethods, level: Level) -> Result<(), String> {
+        let node = validated.node.as_str();
+        let plugs = of(validated.power(level, AgentAction::Off));
+        let others = self.nodes.iter().filter(|(name, other)| *name != node && !other.is_disjoint(&plugs));
         let names: Vec<&str> = others.map(|(name, _)| name.as_str()).collect();
         if names.is_empty() {
             return Ok(());

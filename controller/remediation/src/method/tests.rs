@@ -283,16 +283,18 @@ fn two_nodes_on_one_plug_are_told_for_both() {
             .unwrap()
     };
     let mut plugs = Plugs::default();
-    plugs.set(&with("n1", "ip=PDU.example.com\nplug=3"));
-    plugs.set(&with("n2", "ip=pdu.example.com\nport=4"));
-    assert_eq!((plugs.check_unshared("n1"), plugs.check_unshared("n2")), (Ok(()), Ok(())));
-    plugs.set(&with("n2", "ip=pdu.example.com\nport=3"));
-    for node in ["n1", "n2"] {
-        let error = plugs.check_unshared(node).unwrap_err();
+    let (one, other) = (with("n1", "ip=PDU.example.com\nplug=3"), with("n2", "ip=pdu.example.com\nport=4"));
+    plugs.set(&one);
+    plugs.set(&other);
+    assert_eq!([&one, &other].map(|of| plugs.check_unshared(of, Level::FIRST)), [Ok(()), Ok(())]);
+    let same = with("n2", "ip=pdu.example.com\nport=3");
+    plugs.set(&same);
+    for node in [&one, &same] {
+        let error = plugs.check_unshared(node, Level::FIRST).unwrap_err();
         assert!(error.contains("n1") && error.contains("n2"), "{error}");
     }
     plugs.forget("n2");
-    assert_eq!(plugs.check_unshared("n1"), Ok(()));
+    assert_eq!(plugs.check_unshared(&one, Level::FIRST), Ok(()));
 }
 
 #[test]

@@ -18,7 +18,8 @@ const SEEDS: Range<u64> = 1..37;
 const MANY_SEEDS: Range<u64> = 1..201;
 
 fn staged(scenario: Scenario, theme: Theme, steps: Steps, plot: Plot) -> Scenario {
-    Scenario { theme, steps, plot, kind: Kind::Mixed, dry_run: false, leave_off: false, ..scenario }
+    let (kind, dry_run, leave_off, has_outlets) = (Kind::Mixed, false, false, false);
+    Scenario { theme, steps, plot, kind, dry_run, leave_off, has_outlets, ..scenario }
 }
 
 /// A plot about machines and their power.
@@ -291,8 +292,8 @@ fn sim_i17_notices_a_policy_that_never_acts() {
 #[test]
 #[ignore = "minutes: `make e2e` runs them"]
 fn sim_i17_notices_a_cache_that_outlives_its_store() {
-    let back = Fault::StoreBack(Duration::from_secs(20), Duration::ZERO);
-    assert_noticed(Mutation::ClingsToCopies, "I17", power(vec![hangs(40), (150, back)]));
+    let back = Fault::StoreBack(Duration::from_secs(30), Duration::ZERO);
+    assert_noticed(Mutation::ClingsToCopies, "I17", power(vec![hangs(40), (90, back)]));
 }
 
 #[test]

@@ -54,6 +54,28 @@ fn assert_quiet(happens: &str, scenario: impl Fn(u64) -> Scenario) {
     assert!(count > 0, "in no story: {happens}");
 }
 
+/// AC loss: its BMC is dead, its outlets are On, and they may or may not obey.
+#[test]
+fn sim_a_lost_feed_is_fenced_by_the_outlets() {
+    let plot = || vec![(40, Fault::LosesFeed(n4())), (200, Fault::FeedBack(n4()))];
+    assert_quiet("outlets read Off", |seed| Scenario {
+        has_outlets: true,
+        ..staged(seed, Theme::Power, Steps::CordonPowerCycle, plot())
+    });
+}
+
+/// Its BMC falls silent with the machine, and answers again when it was turned off by its outlets.
+#[test]
+fn sim_a_bmc_that_answers_again_turns_on_what_its_outlets_do_not_start() {
+    let plot = || {
+        vec![(39, Fault::Lies(n4(), Manner::Hangs)), (40, Fault::Hang(n4())), (110, Fault::Lies(n4(), Manner::Honest))]
+    };
+    assert_quiet("edge AwaitReady-PoweringOn", |seed| Scenario {
+        has_outlets: true,
+        ..staged(seed, Theme::Power, Steps::CordonPowerCycle, plot())
+    });
+}
+
 /// The network of a node is cut, its storage is cut off, its pods are released, and a person deletes the record.
 fn forgotten(healed: u64) -> impl Fn(u64) -> Scenario {
     move |seed| {

@@ -295,8 +295,8 @@ fn a_level_that_is_not_its_own_is_not_used() {
     assert!(!rack.releases(300));
     assert_eq!(rack.orders, []);
     let blockers = &rack.fixture.fence.status.blocked_by;
-    let told = blockers.iter().find(|blocker| blocker.reason == "IdentityUnproven").unwrap();
-    assert!(told.message.contains("level 1: no answer; level 2: another's"), "{told}");
+    let unproven = blockers.iter().find(|blocker| blocker.reason == "IdentityUnproven").unwrap();
+    assert!(unproven.message.contains("level 1: no answer; level 2: another's"), "{unproven}");
 }
 
 #[test]
@@ -361,6 +361,17 @@ fn a_machine_that_its_outlets_do_not_start_is_turned_on_by_its_bmc() {
         let by_bmc = rack.orders.contains(&(BMC, true));
         assert_eq!(by_bmc, !starts_with_power, "{:?}", rack.orders);
     }
+}
+
+/// As after a record that waited for a person.
+#[test]
+fn a_question_of_long_ago_is_no_silence() {
+    let mut rack = Rack::new(Manner::Silent, Manner::Honest);
+    assert!(rack.run(45, |rack| rack.warns("nothing")) || rack.fixture.gathered.unanswered.contains_key(&BMC));
+    let level = |rack: &Rack| levels::scope(None, Some(&rack.fixture.gathered), rack.fixture.now.moment).unwrap().level;
+    assert_eq!(level(&rack), PDU);
+    rack.fixture.now.moment = rack.fixture.now.moment.plus(Duration::from_secs(61));
+    assert_eq!(level(&rack), BMC);
 }
 
 #[test]

@@ -77,9 +77,10 @@ fn a_plug_that_only_means_the_address_does_not_make_two_of_one() {
         validated
     };
     let mut plugs = Plugs::default();
-    plugs.set(&of("n1", "1"));
+    let one = of("n1", "1");
+    plugs.set(&one);
     plugs.set(&of("n2", "2"));
-    assert!(plugs.check_unshared("n1").is_err());
+    assert!(plugs.check_unshared(&one, Level::FIRST).is_err());
     // With port_as_ip it might do without, by the metadata.
     let may_lack =
         FenceAgent::parse(&XML.replace("--plug=[id]", "--plug=[ip]").replace(r#"required="1""#, "")).unwrap();
@@ -103,9 +104,10 @@ fn one_of_several_plugs_is_enough_to_be_turned_off_together() {
         ("plug=1,2\nplug_separator=;", "plug=2", true),
     ] {
         let mut plugs = Plugs::default();
-        plugs.set(&of("n1", both));
+        let several = of("n1", both);
+        plugs.set(&several);
         plugs.set(&of("n2", one));
-        assert_eq!(plugs.check_unshared("n1").is_ok(), alone, "{both} and {one}");
+        assert_eq!(plugs.check_unshared(&several, Level::FIRST).is_ok(), alone, "{both} and {one}");
     }
 }
 
