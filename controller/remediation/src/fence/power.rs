@@ -187,10 +187,19 @@ fn decide_reap<'a>(input: &FenceInput<'_>, even_if_drain_failed: bool) -> Result
 pub(super) fn methods_changed(input: &FenceInput<'_>) -> Option<Next> {
     let status = &input.fence.status;
     let cuts = [Phase::PoweringOff, Phase::OffConfirmed, Phase::PodsReleased, Phase::PoweringOn, Phase::InDoubt];
-    let plan = input.gathered.methods.as_ref().and_then(|plan| plan.as_ref().ok())?;
     let reaps = status.intent.as_ref().is_some_and(|intent| intent.op == IntendedOp::Reap);
-    let is_there = plan.level(status.level).is_some();
-    if !cuts.contains(&status.phase) || reaps || plan.storage_only == status.storage_only && is_there {
+    if !cuts.contains(&status.phase) || reaps {
+        return None;
+    }
+    let plan = match &input.gathered.methods {
+        Some(Ok(plan)) => plan,
+        // That a further level is still there has to be known.
+        Some(Err(blocker)) if status.level > Level::FIRST => return Some(wait(input, vec![blocker.clone()], None)),
+        None if status.level > Level::FIRST => return Some(wait(input, vec![levels::methods_unread()], None)),
+        Some(Err(_)) | None => return None,
+    };
+    let is_there = status.level == Level::FIRST || plan.level(status.level).is_some();
+    if plan.storage_only == status.storage_only && is_there {
         return None;
     }
     let what = |storage: &Option<String>, level: Level| match storage {

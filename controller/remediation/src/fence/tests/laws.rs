@@ -43,6 +43,16 @@ impl Laws {
             // It is Ready with a new boot, or its BMC is not believed any more: nothing is left to be asked.
             self.doubt = false;
         }
+        if (from, to) == (Phase::InDoubt, Phase::AwaitGuards) {
+            // An order to turn off whose end is unknown gives way to one by another level.
+            assert!(before.status.intent.as_ref().is_some_and(|intent| intent.op == IntendedOp::PowerOff));
+            self.doubt = false;
+        }
+        if (from, to) == (Phase::AwaitReady, Phase::PoweringOn) {
+            // Another level has read Off, again and again.
+            assert!(after.status.level < before.status.level);
+            self.read = true;
+        }
         let tries = [Phase::AwaitGuards, Phase::KdumpWait, Phase::PoweringOff, Phase::InDoubt, Phase::Failed];
         self.left_off += u32::from(after.status.at_limit && !before.status.at_limit);
         self.trying &= tries.contains(&to) || to == Phase::Quarantined;
@@ -119,6 +129,8 @@ impl Laws {
     }
 
     pub(super) fn closed(&mut self, fixture: &Fixture) {
+        // A reap whose end was unknown has come to it: the Node is gone.
+        self.doubt &= fixture.node.is_some();
         self.counted(&fixture.fence);
         (self.intended, self.begun, self.trying) = (0, 0, false);
         self.ends += 1;
