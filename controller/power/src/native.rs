@@ -154,8 +154,9 @@ impl<C: Configuration> NativePower<C> {
         Ok(validated)
     }
 
-    /// The same, if it may be acted upon at this level: this node alone hangs on its plugs, and what is asked is its own. An act does not wait for a new identity check if one was made
-    /// lately, and for this very configuration: what was seen of the node right before would be old by then.
+    /// The same, if it may be acted upon at this level: this node alone hangs on its plugs, and what is asked is its own. An
+    /// act does not wait for a new identity check if one was made lately, for this very configuration, and the level has
+    /// answered ever since: what was seen of the node right before would be old by then.
     async fn proven(&self, node: &Node, level: Level, age: Duration) -> Result<Arc<ValidatedMethods>, NotProven> {
         let validated = self.with_methods(node, age).await?;
         self.memory().alone(&validated, level)?;
@@ -210,6 +211,7 @@ impl<C: Configuration> NativePower<C> {
             return Err(Failed::NotBegun(format!("the methods of {} cut something else by now", node.name)));
         }
         let mut done = Vec::new();
+        let question = self.question(node, scope.level);
         for call in validated.power(scope.level, action) {
             if let Err(failed) = self.run(&validated.node, call, action, lease_deadline).await {
                 return Err(self
@@ -222,6 +224,7 @@ impl<C: Configuration> NativePower<C> {
             }
             done.push(call.name.clone());
         }
+        question.is_answered();
         // A storage without a method for that lets a node in again that has been rebooted: it does so itself.
         let by_itself = action == AgentAction::On && validated.storage_only.is_some();
         if done.is_empty() && !by_itself {
@@ -384,7 +387,14 @@ impl<C: Configuration> Power for NativePower<C> {
     async fn read(&self, node: &Node, scope: &FenceScope) -> PowerState {
         match self.proven(node, scope.level, self.settings.refresh).await {
             Ok(validated) if !is_of(&validated, scope) => PowerState::Unknown,
-            Ok(validated) => self.states(&validated, scope.level).await.all,
+            Ok(validated) => {
+                let question = self.question(node, scope.level);
+                let states = self.states(&validated, scope.level).await;
+                if states.each.iter().all(|(_, state)| *state != PowerState::Unknown) {
+                    question.is_answered();
+                }
+                states.all
+            }
             Err(_) => PowerState::Unknown,
         }
     }

@@ -30,6 +30,7 @@ pub(crate) const CASES: Cases = &[
     ("a_closed_port_is_unknown", || run(closed_port())),
     ("a_machine_that_ignores_off_stays_on", || run(ignores_off())),
     ("another_machines_bmc_is_never_acted_upon", || run(mismatch())),
+    ("an_address_that_falls_silent_and_is_another_machines_then", || run(swapped())),
     ("a_bmc_with_a_guid_of_its_own_can_be_pinned", || run(pinned())),
     ("a_guid_in_reversed_order_is_the_same_machine", || run(reversed())),
     ("two_nodes_behind_one_bmc_are_refused", || run(shared())),
@@ -134,6 +135,30 @@ async fn mismatch() {
     ));
     assert_eq!(room.power.read(&node, &FenceScope::default()).await, PowerState::Unknown, "nothing of it is believed");
     assert!(bmc.is_on() && !bmc.orders().iter().any(|order| order.starts_with("set")));
+}
+
+/// BMCs come back from a loss of power with addresses that were dealt out again, all within the time that a proof lasts.
+async fn swapped() {
+    let (room, bmc) = (room(), machine(Manner::Obeys));
+    let node = room.behind("n1", &bmc.options());
+    let (own, deadline) = (FenceScope::default(), room.bench.lease_deadline(60));
+    assert_eq!(room.power.read(&node, &own).await, PowerState::On);
+    let port = bmc.port;
+    drop(bmc);
+    assert_eq!(room.power.read(&node, &own).await, PowerState::Unknown);
+    let other = Bmc::start_on("127.0.0.1", port, "b123456789abcdefa123456789abcdef", Manner::Obeys).unwrap();
+    assert_eq!(room.power.read(&node, &own).await, PowerState::Unknown, "another machine's power is not its own");
+    assert!(matches!(room.power.off(&node, &own, &deadline).await, Err(Failed::NotBegun(_))));
+    assert!(other.is_on(), "the wrong machine was turned off");
+    drop(other);
+    let _own = Bmc::start_on("127.0.0.1", port, GUID, Manner::Obeys).unwrap();
+    let settled = || async { room.power.read(&node, &own).await == PowerState::On };
+    let mut tries = 0;
+    while !settled().await {
+        tries += 1;
+        assert!(tries < 60, "its own BMC is not believed any more");
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
 }
 
 /// Nothing answers at the first level; the second one is a BMC of the chassis, say.

@@ -66,11 +66,18 @@ impl Bmc {
     /// # Errors
     /// What is missing, or why it does not answer.
     pub fn start_at(address: &str, guid: &str, manner: Manner) -> Result<Self, String> {
+        Self::start_on(address, free_port(), guid, manner)
+    }
+
+    /// The same on a port where another one was before.
+    ///
+    /// # Errors
+    /// What is missing, or why it does not answer.
+    pub fn start_on(address: &str, port: u16, guid: &str, manner: Manner) -> Result<Self, String> {
         if let Some(missing) = missing() {
             return Err(missing);
         }
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-        let port = free_port();
         let machine = Machine::new(folder.path());
         write(folder.path(), guid, address, port, manner);
         let simulator = Command::new("ipmi_sim")

@@ -15,7 +15,7 @@ use tokio::time::sleep;
 
 use crate::{
     scenario::{Mutation, Theme},
-    truth::{Manner, Outlets, Provider, SAN, Shared, Supply, Truth},
+    truth::{Bmc, Manner, Outlets, Provider, SAN, Shared, Supply, Truth},
 };
 
 /// Agents give up by themselves after so long.
@@ -88,12 +88,38 @@ impl SimPower {
                 sleep(LONGEST).await;
                 return Err(Failed::Timeout(LONGEST));
             }
+            Manner::Stranger => return Err(Failed::NotBegun("its identity is another machine's".into())),
+            Manner::HalfDead(_) => {
+                self.change(node, |bmc| bmc.manner = Manner::HalfDead(!on));
+                sleep(self.delay(10, 1000)).await;
+                return Err(Failed::InDoubt("the first method did its part, the second one does not answer".into()));
+            }
+            Manner::SilentAfterOrder(obeys) => {
+                if obeys {
+                    self.answer(node, on, Duration::ZERO, epoch);
+                }
+                self.change(node, |bmc| bmc.manner = Manner::Hangs);
+                sleep(LONGEST).await;
+                return Err(Failed::Timeout(LONGEST));
+            }
             Manner::Pretends | Manner::ReadsOff | Manner::StuckOff | Manner::Flaps(_) => {}
             Manner::Slow(late) => self.answer(node, on, late, epoch),
-            Manner::Honest => self.answer(node, on, Duration::ZERO, epoch),
+            Manner::Restores(after) => {
+                self.answer(node, on, Duration::ZERO, epoch);
+                let at = self.truth.borrow().now().plus(after);
+                self.change(node, |bmc| bmc.restores = (!on).then_some(at));
+            }
+            Manner::Honest | Manner::SlowReads(_) => self.answer(node, on, Duration::ZERO, epoch),
         }
         sleep(self.delay(10, 1000)).await;
         Ok(())
+    }
+
+    fn change(&self, node: &Node, change: impl FnOnce(&mut Bmc)) {
+        let mut truth = self.truth.borrow_mut();
+        if let Some(machine) = truth.machines.get_mut(&node.name) {
+            change(&mut machine.bmc);
+        }
     }
 
     async fn switch_outlets(&self, node: &Node, on: bool, epoch: u64) -> Result<(), Failed> {
@@ -101,6 +127,15 @@ impl SimPower {
         self.truth.borrow_mut().count(&format!("outlets {}", name(&manner)));
         match manner {
             Outlets::Hangs => {
+                sleep(LONGEST).await;
+                return Err(Failed::Timeout(LONGEST));
+            }
+            Outlets::SilentAfterOrder => {
+                let mut truth = self.truth.borrow_mut();
+                if let Some(supply) = truth.machines.get_mut(&node.name).and_then(|machine| machine.supply.as_mut()) {
+                    supply.manner = Outlets::Hangs;
+                }
+                drop(truth);
                 sleep(LONGEST).await;
                 return Err(Failed::Timeout(LONGEST));
             }
@@ -196,7 +231,14 @@ fn name(manner: &impl std::fmt::Debug) -> String {
 impl Power for SimPower {
     async fn plan(&self, node: &Node) -> Result<FencePlan, Blocker> {
         sleep(self.delay(50, 500)).await;
-        let identity = (self.manner(node) != Manner::Hangs).then_some(Ok(()));
+        let identity = match self.manner(node) {
+            Manner::Hangs => None,
+            Manner::Stranger => {
+                self.truth.borrow_mut().count("bmc Stranger");
+                Some(Err("it reports another system UUID".to_owned()))
+            }
+            _ => Some(Ok(())),
+        };
         let storage_only = self.cuts_storage().then(|| SAN.to_owned());
         let methods = vec![if storage_only.is_some() { "fabric" } else { "ipmi" }.to_owned()];
         let mut levels = vec![FenceLevel { methods, longest: LONGEST, identity, asks_machine: true }];
@@ -215,8 +257,10 @@ impl Power for SimPower {
         if scope.level > Level::FIRST {
             return self.read_outlets(node).await;
         }
-        if self.manner(node) == Manner::Hangs {
-            sleep(Duration::from_secs(10)).await;
+        match self.manner(node) {
+            Manner::Hangs => sleep(Duration::from_secs(10)).await,
+            Manner::SlowReads(late) => sleep(late).await,
+            _ => {}
         }
         self.truth.borrow_mut().read_power(&node.name)
     }
@@ -253,8 +297,9 @@ impl SimPower {
         let supply = truth.machines.get(&node.name).and_then(|machine| machine.supply.as_ref());
         let state = supply.map_or(PowerState::Unknown, Supply::state);
         truth.count(&format!("outlets read {state:?}"));
-        if state == PowerState::Off {
-            truth.power_was_read(&node.name, state);
+        match state {
+            PowerState::Off => truth.power_was_read(&node.name, state),
+            PowerState::On | PowerState::Unknown => truth.power_was_asked(&node.name),
         }
         state
     }

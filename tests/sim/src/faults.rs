@@ -1,6 +1,7 @@
 //! What goes wrong in a seed, and when.
 
 mod befall;
+mod bmcs;
 mod people;
 mod stories;
 mod supplies;
@@ -134,6 +135,7 @@ pub fn plan(scenario: &Scenario) -> Vec<(Moment, Fault)> {
     };
     plan.extend(store_back(scenario));
     plan.extend(supplies::plot(scenario));
+    plan.extend(bmcs::plot(scenario));
     plan.push((Moment(scenario.trouble), Fault::Mend));
     plan.push((Moment(scenario.trouble + Duration::from_secs(120)), Fault::Restore));
     plan.sort_by_key(|(at, _)| *at);

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -121,6 +121,13 @@ impl Memory {
         }
     }
 
+    /// That it was proven counts no more. What was refused stays so for its time: a BMC is not asked more often by this.
+    fn doubt_identity(&mut self, name: &str, level: Level) {
+        if let Some(known) = self.nodes.get_mut(name) {
+            known.identity.retain(|of, (_, identity)| *of != level || identity.is_err());
+        }
+    }
+
     fn forget(&mut self, is_there: impl Fn(&str) -> bool) {
         self.wiring.forget(&is_there);
         let gone: Vec<String> = self.nodes.keys().filter(|name| !is_there(name)).cloned().collect();
@@ -131,9 +138,41 @@ impl Memory {
     }
 }
 
+/// A question to a level. Unless each of its methods answers, the level has to prove again whose it is: an address is another
+/// machine's only after it was silent, as when BMCs come back from a loss of power with leases that were dealt out again.
+pub(super) struct Question<'a> {
+    memory: &'a Mutex<Memory>,
+    node: &'a str,
+    level: Level,
+    is_answered: bool,
+}
+
+impl Question<'_> {
+    pub(super) fn is_answered(mut self) {
+        self.is_answered = true;
+    }
+}
+
+impl Drop for Question<'_> {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            lock(self.memory).doubt_identity(self.node, self.level);
+        }
+    }
+}
+
+fn lock(memory: &Mutex<Memory>) -> MutexGuard<'_, Memory> {
+    memory.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl<C> NativePower<C> {
+    /// Of one that is dropped before it has an answer there is none.
+    pub(super) fn question<'a>(&'a self, node: &'a Node, level: Level) -> Question<'a> {
+        Question { memory: &self.memory, node: &node.name, level, is_answered: false }
+    }
+
     pub(super) fn memory(&self) -> MutexGuard<'_, Memory> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.memory)
     }
 
     /// Forgets nodes that are gone; their plugs are free.

@@ -217,11 +217,17 @@ impl Truth {
         self.oracle.cycles.entry(name.to_owned()).or_default().push(now);
     }
 
+    /// Whatever the answer was, and by whichever level.
+    pub fn power_was_asked(&mut self, name: &str) {
+        self.oracle.read.insert(name.to_owned());
+        self.oracle.read_on.insert(name.to_owned());
+    }
+
+    /// What is reported of the machine itself.
     pub fn power_was_read(&mut self, name: &str, state: PowerState) {
         let now = self.now();
         self.count(&format!("read {state:?}"));
-        self.oracle.read.insert(name.to_owned());
-        self.oracle.read_on.insert(name.to_owned());
+        self.power_was_asked(name);
         match state {
             PowerState::Off => {
                 self.oracle.read_off.insert(name.to_owned(), now);

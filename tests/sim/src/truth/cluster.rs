@@ -48,7 +48,7 @@ impl Truth {
             reaped: false,
             provider: Provider::Honest,
             running: BTreeMap::new(),
-            bmc: Bmc { manner: Manner::Honest, pending: None, asked: 0 },
+            bmc: Bmc { manner: Manner::Honest, pending: None, restores: None, asked: 0 },
             supply: None,
             renewed: Moment::default(),
             excuse: None,

@@ -68,6 +68,8 @@ pub struct Bmc {
     pub manner: Manner,
     /// Its last order takes effect then.
     pub pending: Option<(Moment, bool)>,
+    /// By itself it turns the machine on then.
+    pub restores: Option<Moment>,
     /// How often it was asked.
     pub asked: usize,
 }
@@ -90,6 +92,16 @@ pub enum Manner {
     /// Answers OK and does nothing; reports Off and On by turns, each for so long, or for some questions where that is
     /// nothing.
     Flaps(Duration),
+    /// Takes its next order, and carries it out or not; never answers from then on.
+    SilentAfterOrder(bool),
+    /// Carries out each order, and turns the machine on again so long after it was turned off.
+    Restores(Duration),
+    /// Needs so long for each reading.
+    SlowReads(Duration),
+    /// Its address is another machine's by now.
+    Stranger,
+    /// One of two methods is dead; the other one has turned its supply off, or not yet. The machine runs on the first.
+    HalfDead(bool),
 }
 
 /// How the provider's plug-in answers for a machine.
@@ -141,7 +153,8 @@ impl Machine {
         self.bmc.asked += 1;
         let on = match self.bmc.manner {
             _ if !self.has_current() => return PowerState::Unknown,
-            Manner::Hangs => return PowerState::Unknown,
+            Manner::Hangs | Manner::Stranger => return PowerState::Unknown,
+            Manner::HalfDead(turned) if turned || !on => return PowerState::Unknown,
             Manner::ReadsOff | Manner::StuckOff => false,
             Manner::Flaps(span) => self.flaps_on(span, now),
             _ => on,
@@ -212,8 +225,12 @@ impl Truth {
     pub(super) fn run_bmc(&mut self, name: &str) {
         let now = self.now();
         let Some(machine) = self.machines.get_mut(name) else { return };
+        let restores = machine.bmc.restores.take_if(|at| *at <= now).is_some();
         if let Some((_, on)) = machine.bmc.pending.take_if(|(at, _)| *at <= now) {
             self.turn(name, on);
+        }
+        if restores {
+            self.switch(name, true, "its BMC's restore policy");
         }
     }
 

@@ -22,6 +22,8 @@ pub enum Outlets {
     Hangs,
     /// They answer OK and do nothing.
     Pretends,
+    /// They answer nothing from their next order on, and do not carry it out.
+    SilentAfterOrder,
 }
 
 impl Supply {
@@ -39,8 +41,8 @@ impl Supply {
     pub fn state(&self) -> PowerState {
         match self.manner {
             Outlets::Hangs => PowerState::Unknown,
-            Outlets::Honest | Outlets::Pretends if self.on => PowerState::On,
-            Outlets::Honest | Outlets::Pretends => PowerState::Off,
+            _ if self.on => PowerState::On,
+            _ => PowerState::Off,
         }
     }
 }
@@ -82,7 +84,7 @@ impl Truth {
         match (was_live, supply.is_live(), supply.starts_machine) {
             (true, false, _) => {
                 // A BMC forgets its orders with its power.
-                machine.bmc.pending = None;
+                (machine.bmc.pending, machine.bmc.restores) = (None, None);
                 self.switch(name, false, by);
             }
             (false, true, true) => self.switch(name, true, by),

@@ -1,0 +1,56 @@
+//! BMCs that change while they are used: at a node that has hung or lost its power, from before its fence on or in the midst
+//! of it.
+
+use std::time::Duration;
+
+use nodewell_remediation::time::Moment;
+
+use super::Fault;
+use crate::{
+    random::Random,
+    scenario::{Kind, Scenario},
+    truth::{Manner, Outlets},
+};
+
+type Plot = Vec<(Moment, Fault)>;
+
+/// By dice of its own, so that all else of a seed is as it was.
+pub(super) fn plot(scenario: &Scenario) -> Plot {
+    let mut random = Random::new(scenario.seed ^ 0xB3C5);
+    let fits = matches!(scenario.kind, Kind::Mixed | Kind::Wild) && scenario.plot.is_empty();
+    if !fits || !random.chance(400) {
+        return Plot::new();
+    }
+    let count = random.between(1, 3);
+    (0..count).flat_map(|_| one(scenario, &mut random)).collect()
+}
+
+fn one(scenario: &Scenario, random: &mut Random) -> Plot {
+    let node = super::node(scenario, random);
+    let began = Moment(random.millis(20_000, 110_000));
+    let before = Moment(began.0.saturating_sub(random.millis(0, 15_000)));
+    let midst = began.plus(random.millis(10_000, 90_000));
+    let fails = if random.chance(700) { Fault::Hang(node.clone()) } else { Fault::PowerLoss(node.clone()) };
+    let changes = if random.chance(600) { before } else { midst };
+    let mut plot = vec![(began, fails), (changes, Fault::Lies(node.clone(), manner(random)))];
+    if random.chance(400) {
+        let later = midst.plus(random.millis(1_000, 60_000));
+        plot.push((later, Fault::Lies(node.clone(), Manner::Honest)));
+    }
+    if random.chance(300) {
+        plot.push((before, Fault::OutletsChange(node, Outlets::SilentAfterOrder)));
+    }
+    plot
+}
+
+fn manner(random: &mut Random) -> Manner {
+    match random.below(10) {
+        0..=2 => Manner::SilentAfterOrder(random.chance(500)),
+        3 => Manner::Slow(Duration::from_secs(40)),
+        4 => Manner::Restores(Duration::from_secs(3)),
+        5 => Manner::Restores(Duration::from_secs(20)),
+        6 => Manner::SlowReads(random.secs(10, 25)),
+        7 => Manner::Stranger,
+        _ => Manner::HalfDead(false),
+    }
+}
