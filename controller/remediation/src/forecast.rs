@@ -4,6 +4,7 @@
 //! written down from the sources of Kubernetes; each number names its own.
 
 mod cluster;
+mod fencing;
 mod pods;
 mod remediation;
 mod render;
@@ -15,6 +16,7 @@ use serde::{Serialize, Serializer};
 
 pub use self::{
     cluster::{ClusterTimeline, ZoneCounts, ZoneState},
+    fencing::FencingLevel,
     pods::{ClusterOutcome, PodForecast, RemediationOutcome},
     remediation::{Remediation, RemediationTimeline},
     render::render,
@@ -75,6 +77,9 @@ pub struct NodeForecast {
     /// Nothing if no policy would act on a failed node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remediation: Option<RemediationTimeline>,
+    /// The ways to its power; none if they cannot be read, which the blockers state.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fencing: Vec<FencingLevel>,
     /// What never comes back by itself first.
     pub pods: Vec<PodForecast>,
 }
@@ -93,7 +98,15 @@ pub fn forecast(
     let mut pods: Vec<PodForecast> =
         pods.iter().map(|pod| PodForecast::of(pod, &settings, &cluster, remediation.zip(timeline.as_ref()))).collect();
     pods.sort_by(|left, right| (left.rank(), &left.pod).cmp(&(right.rank(), &right.pod)));
-    NodeForecast { node: node.to_owned(), failed_for: None, settings, cluster, remediation: timeline, pods }
+    NodeForecast {
+        node: node.to_owned(),
+        failed_for: None,
+        settings,
+        cluster,
+        remediation: timeline,
+        fencing: Vec::new(),
+        pods,
+    }
 }
 
 #[cfg(test)]

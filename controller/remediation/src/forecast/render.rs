@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::{ClusterOutcome, NodeForecast, PodForecast, RemediationOutcome, RemediationTimeline, Window, ZoneState};
+use super::{
+    ClusterOutcome, FencingLevel, NodeForecast, PodForecast, RemediationOutcome, RemediationTimeline, Window, ZoneState,
+};
 
 /// Between two columns.
 const GAP: usize = 2;
@@ -16,6 +18,10 @@ pub fn render(forecast: &NodeForecast, width: usize) -> Vec<String> {
     lines.push(String::new());
     lines.extend(table(&timeline(forecast), width));
     lines.push(String::new());
+    if !forecast.fencing.is_empty() {
+        lines.extend(table(&levels(forecast), width));
+        lines.push(String::new());
+    }
     if forecast.pods.is_empty() {
         lines.push("It has no pods.".to_owned());
     } else {
@@ -111,6 +117,12 @@ fn untainted(zone: ZoneState) -> &'static str {
         ZoneState::AllDown => "evicts: no node would be ready, which it takes for its own fault",
         _ => "evicts: so much of the small zone would be down that it stops there",
     }
+}
+
+fn levels(forecast: &NodeForecast) -> Vec<Vec<String>> {
+    let head = ["LEVEL", "METHODS", "POWER OFF"].map(str::to_owned).to_vec();
+    let row = |one: &FencingLevel| vec![one.level.to_string(), one.methods.join(", "), one.state()];
+    std::iter::once(head).chain(forecast.fencing.iter().map(row)).collect()
 }
 
 fn pods(forecast: &NodeForecast) -> Vec<Vec<String>> {

@@ -3,7 +3,10 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::facts::{Owner, Pod, PodRef, Toleration, Volume, VolumeClaim};
+use crate::{
+    facts::{Owner, Pod, PodRef, Toleration, Volume, VolumeClaim},
+    snapshot::{FenceLevel, FencePlan},
+};
 
 fn pod(name: &str, owner: Option<&str>) -> Pod {
     Pod {
@@ -199,11 +202,39 @@ fn whole() -> NodeForecast {
     shared.volumes = vec![claim("uploads", Some(true)), Volume::EmptyDir { name: "tmp".into() }];
     let mut deleting = pod("db-0", Some("StatefulSet"));
     deleting.finalizers = true;
-    forecast_of(
+    let forecast = forecast_of(
         &[pod("api-7f", Some("ReplicaSet")), shared, deleting, pod("debug", None)],
         &zone_counts(),
         Some(&remediation()),
-    )
+    );
+    NodeForecast { fencing: two_levels(), ..forecast }
+}
+
+/// A BMC that is another machine's, and two outlets.
+fn two_levels() -> Vec<FencingLevel> {
+    let error = "bmc: it reports the system 4c4c4544, and ConfigMap fence-config-worker-7 has 674523a1".to_owned();
+    let level = |methods: &[&str], identity, asks_machine| FenceLevel {
+        methods: methods.iter().map(|name| (*name).to_owned()).collect(),
+        identity,
+        asks_machine,
+        ..FenceLevel::default()
+    };
+    let levels = vec![level(&["bmc"], Some(Err(error)), true), level(&["pdu-a", "pdu-b"], Some(Ok(())), false)];
+    FencingLevel::all(&FencePlan { levels, ..FencePlan::default() })
+}
+
+#[test]
+fn the_level_that_turns_it_off_is_the_first_one_that_is_its_own() {
+    let is_used = |levels: &[FencingLevel]| levels.iter().map(|one| one.used).collect::<Vec<_>>();
+    assert_eq!(is_used(&two_levels()), [false, true]);
+    let mut proven = two_levels();
+    assert_eq!(proven[1].state(), "turns it off");
+    (proven[1].used, proven[0].error) = (false, None);
+    assert_eq!(proven[1].state(), "if those before it fail");
+    assert!(proven[0].state().contains("not asked yet"), "{:?}", proven[0]);
+    let json = serde_json::to_value(two_levels()).unwrap();
+    assert_eq!((&json[0]["level"], &json[0]["proven"]), (&1.into(), &false.into()));
+    assert!(json[0]["error"].as_str().unwrap().contains("4c4c4544") && json[1].get("error").is_none(), "{json}");
 }
 
 #[test]

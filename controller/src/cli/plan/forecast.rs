@@ -7,7 +7,7 @@ use nodewell_reconcile::{cluster::Pods, power::Power};
 use nodewell_remediation::{
     api::fence::Blocker,
     facts::Node,
-    forecast::{self, ForecastSettings, NodeForecast, ZoneCounts, forecast, render},
+    forecast::{self, FencingLevel, ForecastSettings, NodeForecast, ZoneCounts, forecast, render},
     guard::reason::FENCE_NOT_READY,
     node_report::is_dead,
     snapshot::{FencePlan, Snapshot},
@@ -44,7 +44,12 @@ pub(super) async fn of(
     let remediation = remediation(&as_configured, &node.name, &plan, now);
     let zone_counts = ZoneCounts::of(&node.name, snapshot);
     let failed_for = is_dead(snapshot, node, now.moment).then(|| silence(snapshot, node, now));
-    Ok(NodeForecast { failed_for, ..forecast(&node.name, &pods, settings, &zone_counts, remediation.as_ref()) })
+    let fencing = plan.as_ref().map(FencingLevel::all).unwrap_or_default();
+    Ok(NodeForecast {
+        failed_for,
+        fencing,
+        ..forecast(&node.name, &pods, settings, &zone_counts, remediation.as_ref())
+    })
 }
 
 /// The last sign of life is the best that is known of its failure.
