@@ -224,7 +224,7 @@ impl<C: Configuration> NativePower<C> {
             }
             done.push(call.name.clone());
         }
-        question.is_answered();
+        question.answered();
         // A storage without a method for that lets a node in again that has been rebooted: it does so itself.
         let by_itself = action == AgentAction::On && validated.storage_only.is_some();
         if done.is_empty() && !by_itself {
@@ -391,7 +391,7 @@ impl<C: Configuration> Power for NativePower<C> {
                 let question = self.question(node, scope.level);
                 let states = self.states(&validated, scope.level).await;
                 if states.each.iter().all(|(_, state)| *state != PowerState::Unknown) {
-                    question.is_answered();
+                    question.answered();
                 }
                 states.all
             }

@@ -148,7 +148,7 @@ pub(super) struct Question<'a> {
 }
 
 impl Question<'_> {
-    pub(super) fn is_answered(mut self) {
+    pub(super) fn answered(mut self) {
         self.is_answered = true;
     }
 }
