@@ -14,6 +14,7 @@ use nodewell_remediation::{
 use tokio::time::sleep;
 
 use crate::{
+    faults::Fault,
     scenario::{Mutation, Theme},
     truth::{Bmc, Manner, Outlets, Provider, SAN, Shared, Supply, Truth},
 };
@@ -131,11 +132,7 @@ impl SimPower {
                 return Err(Failed::Timeout(LONGEST));
             }
             Outlets::SilentAfterOrder => {
-                let mut truth = self.truth.borrow_mut();
-                if let Some(supply) = truth.machines.get_mut(&node.name).and_then(|machine| machine.supply.as_mut()) {
-                    supply.manner = Outlets::Hangs;
-                }
-                drop(truth);
+                self.truth.borrow_mut().befall(&Fault::OutletsChange(node.name.clone(), Outlets::Hangs));
                 sleep(LONGEST).await;
                 return Err(Failed::Timeout(LONGEST));
             }
