@@ -89,7 +89,7 @@ impl SimPower {
                 sleep(LONGEST).await;
                 return Err(Failed::Timeout(LONGEST));
             }
-            Manner::Stranger => return Err(Failed::NotBegun("its identity is another machine's".into())),
+            Manner::Stranger => return Err(strangers()),
             Manner::HalfDead(_) => {
                 self.change(node, |bmc| bmc.manner = Manner::HalfDead(!on));
                 sleep(self.delay(10, 1000)).await;
@@ -121,6 +121,12 @@ impl SimPower {
         if let Some(machine) = truth.machines.get_mut(&node.name) {
             change(&mut machine.bmc);
         }
+    }
+
+    /// Before an agent is begun.
+    fn check_own(&self, node: &Node, scope: &FenceScope) -> Result<(), Failed> {
+        let is_strangers = scope.level == Level::FIRST && self.manner(node) == Manner::Stranger;
+        if is_strangers { Err(strangers()) } else { Ok(()) }
     }
 
     async fn switch_outlets(&self, node: &Node, on: bool, epoch: u64) -> Result<(), Failed> {
@@ -219,6 +225,10 @@ impl Truth {
     }
 }
 
+fn strangers() -> Failed {
+    Failed::NotBegun("its identity is another machine's".into())
+}
+
 /// `Slow(3s)` is `Slow`.
 fn name(manner: &impl std::fmt::Debug) -> String {
     let text = format!("{manner:?}");
@@ -250,6 +260,7 @@ impl Power for SimPower {
         if scope.storage.is_some() != self.cuts_storage() {
             return PowerState::Unknown;
         }
+        self.truth.borrow_mut().power_was_asked(&node.name);
         sleep(self.delay(50, 400)).await;
         if scope.level > Level::FIRST {
             return self.read_outlets(node).await;
@@ -268,10 +279,12 @@ impl Power for SimPower {
         scope: &FenceScope,
         lease_deadline: &LeaseDeadline,
     ) -> Result<Vec<String>, Failed> {
+        self.check_own(node, scope)?;
         self.run(node, Act::Off(scope.level), lease_deadline).await.map(|()| vec!["ipmi".into()])
     }
 
     async fn on(&self, node: &Node, scope: &FenceScope, lease_deadline: &LeaseDeadline) -> Result<Vec<String>, Failed> {
+        self.check_own(node, scope)?;
         self.run(node, Act::On(scope.level), lease_deadline).await.map(|()| vec!["ipmi".into()])
     }
 
@@ -294,9 +307,8 @@ impl SimPower {
         let supply = truth.machines.get(&node.name).and_then(|machine| machine.supply.as_ref());
         let state = supply.map_or(PowerState::Unknown, Supply::state);
         truth.count(&format!("outlets read {state:?}"));
-        match state {
-            PowerState::Off => truth.power_was_read(&node.name, state),
-            PowerState::On | PowerState::Unknown => truth.power_was_asked(&node.name),
+        if state == PowerState::Off {
+            truth.power_was_read(&node.name, state);
         }
         state
     }

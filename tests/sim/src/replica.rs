@@ -28,7 +28,7 @@ use nodewell_remediation::{
 };
 use tokio::time::{Sleep, sleep};
 
-use self::lists::{Lineage, begin, hang, relist};
+use self::lists::{Lineage, begin, hang, is_relist_wanted, relist};
 use crate::{
     api::SimCluster,
     bmc::SimPower,
@@ -114,6 +114,9 @@ async fn watch(truth: &Shared, number: usize, cache: &Cache, clock: Clock) {
         if store.is_another(truth) {
             hang(truth, cache).await;
             store = Lineage::of(truth);
+            cursor = relist(truth, number, to).await;
+        } else if is_relist_wanted(cache).await {
+            // The Lease, or a single read, showed it after all was listed.
             cursor = relist(truth, number, to).await;
         }
         let mut batch = Vec::new();

@@ -217,7 +217,7 @@ impl Truth {
         self.oracle.cycles.entry(name.to_owned()).or_default().push(now);
     }
 
-    /// Whatever the answer was, and by whichever level.
+    /// Whatever the answer will be, and by whichever level.
     pub fn power_was_asked(&mut self, name: &str) {
         self.oracle.read.insert(name.to_owned());
         self.oracle.read_on.insert(name.to_owned());
@@ -227,7 +227,6 @@ impl Truth {
     pub fn power_was_read(&mut self, name: &str, state: PowerState) {
         let now = self.now();
         self.count(&format!("read {state:?}"));
-        self.power_was_asked(name);
         match state {
             PowerState::Off => {
                 self.oracle.read_off.insert(name.to_owned(), now);

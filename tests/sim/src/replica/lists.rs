@@ -41,6 +41,16 @@ pub(super) async fn hang(truth: &Shared, cache: &Cache) {
     }
 }
 
+/// Whether any list is to be asked for again.
+pub(super) async fn is_relist_wanted(cache: &Cache) -> bool {
+    for source in SOURCES {
+        if timeout(Duration::ZERO, cache.relist_wanted(source)).await.is_ok() {
+            return true;
+        }
+    }
+    false
+}
+
 /// All lists at once, as a program begins.
 pub(super) fn begin(truth: &Shared, number: usize, to: Target<'_>) -> usize {
     for source in SOURCES {
