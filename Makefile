@@ -12,7 +12,7 @@ export CARGO_INCREMENTAL ?= 0
 PROGRAMS := --workspace --bin nodewelld --bin nodewell --bin nodewell-controller
 PACKAGES := --package nodewell-agent --package nodewell-controller --bins
 
-.PHONY: help run build test lint unit whole vm e2e scale fuzz bench deps deb rpm packages
+.PHONY: help run build test lint unit whole vm e2e scale fuzz mutants bench deps deb rpm packages
 
 help: ## list what make can do
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -75,6 +75,7 @@ e2e: toolchain deps ## the long proofs
 	NODEWELL_LONG=1 $(CARGO) test -p nodewell-controller --locked --test cluster
 	NODEWELL_SIM_SEEDS=10000 $(CARGO) test --release -p nodewell-sim --locked -- --nocapture
 	$(CARGO) test --release -p nodewell-sim --locked mutations -- --ignored
+	tests/mutants/run --sample 40
 	$(MAKE) vm
 	$(MAKE) packages
 	packaging/rpm-in-a-root
@@ -87,6 +88,9 @@ scale: toolchain ## what 15,000 agents cost one API server, as a table (docs/sca
 FUZZ_SECONDS ?= 60
 fuzz: toolchain ## fuzz each parser for FUZZ_SECONDS=60 (a nightly compiler and cargo-fuzz are installed)
 	tests/fuzz/run $(FUZZ_SECONDS) $(ARGS)
+
+mutants: toolchain ## edit the code before irreversible acts, and see each edit caught (ARGS="--shard 0/20"; cargo-mutants is installed)
+	tests/mutants/run $(ARGS)
 
 bench: toolchain deps ## measure, and print a table with medians next to each target
 	$(CARGO) build --profile dist --package nodewell-agent --bins --locked

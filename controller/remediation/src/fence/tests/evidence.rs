@@ -7,8 +7,9 @@ use super::{
     parts::{reading, steps},
 };
 use crate::{
-    facts::ConditionStatus,
-    fence::evidence::{Witness, is_off, may_power_off},
+    api::fence::DrainReport,
+    facts::{ConditionStatus, Effect, Taint},
+    fence::evidence::{Witness, is_off, may_power_off, sentence},
     snapshot::PowerState,
     time::Moment,
 };
@@ -135,4 +136,47 @@ fn every_witness_is_named_with_its_age() {
         Witness::Unreachable { hosts: 2, for_at_least: seconds(58) },
     ];
     assert_eq!(may_power_off(&fixture.input()).unwrap(), expected);
+}
+
+#[test]
+fn a_drain_counts_while_the_node_takes_no_new_pods() {
+    let taint = |effect| Taint { key: "nodewell.dev/remediation".into(), value: String::new(), effect };
+    let tables = [
+        // The node's taint, whether it is ours, and whether the Node is cordoned.
+        (None, false, true, true),
+        (None, false, false, false),
+        (Some(Effect::NoSchedule), true, false, true),
+        (Some(Effect::NoExecute), true, false, true),
+        (Some(Effect::PreferNoSchedule), true, false, false),
+        (Some(Effect::NoSchedule), false, false, false),
+    ];
+    for (effect, is_ours, cordoned, enough) in tables {
+        let mut fixture = silent(0);
+        fixture.fence.status.drain = Some(DrainReport { done: true, ..DrainReport::default() });
+        let node = fixture.node.as_mut().unwrap();
+        node.unschedulable = cordoned;
+        node.taints = effect.map(taint).into_iter().collect();
+        if is_ours {
+            fixture.fence.status.own_changes.taints = node.taints.clone();
+        }
+        let found = may_power_off(&fixture.input());
+        assert_eq!(found.is_ok(), enough, "{effect:?} {is_ours} {cordoned}: {found:?}");
+        fixture.fence.status.drain = Some(DrainReport { done: true, left: 1, ..DrainReport::default() });
+        assert!(may_power_off(&fixture.input()).is_err(), "a pod was left on it");
+    }
+}
+
+#[test]
+fn a_record_says_by_which_evidence() {
+    let seconds = Duration::from_secs;
+    let all = [
+        Witness::Silence(seconds(60)),
+        Witness::BmcOff(seconds(5)),
+        Witness::Unreachable { hosts: 2, for_at_least: seconds(58) },
+        Witness::LeaseReleased,
+        Witness::Drained,
+    ];
+    let text = "Leases silent for 60 s, BMC reports Off since 5 s, unreachable from 2 hosts for 58 s, agent released its Lease, \
+                drained";
+    assert_eq!(sentence(&all), text);
 }
