@@ -27,6 +27,34 @@ pub enum IdentityError {
     BadPin { method: String, pin: String },
     #[error("{method}: IdentityUnproven: {why}")]
     Unproven { method: String, why: String },
+    /// The BMC answers, and does not take the account: to try again soon may lock it.
+    #[error("{method}: IdentityUnproven: {why}")]
+    LoginRefused { method: String, why: String },
+}
+
+/// Why a BMC's identity is not there.
+#[derive(Debug)]
+struct AskError {
+    why: String,
+    is_login_refused: bool,
+}
+
+impl From<String> for AskError {
+    fn from(why: String) -> Self {
+        Self { why, is_login_refused: false }
+    }
+}
+
+impl AskError {
+    fn of(self, method: &str) -> IdentityError {
+        let Self { why, is_login_refused } = self;
+        let method = method.to_owned();
+        if is_login_refused {
+            IdentityError::LoginRefused { method, why }
+        } else {
+            IdentityError::Unproven { method, why }
+        }
+    }
 }
 
 /// What is to be turned off: the Node as its kubelet reports it, and what people have recorded of its machine.
@@ -55,7 +83,7 @@ pub async fn prove(
             Err(IdentityError::BadPin { method: name.clone(), pin: pin.clone() })
         }
         (identity_method, agent) if IPMI.contains(&agent) || agent == REDFISH => {
-            let reported = asked_bmc(agent, options, runner).await.map_err(|why| unproven(name, &why))?;
+            let reported = asked_bmc(agent, options, runner).await.map_err(|error| error.of(name))?;
             let own =
                 if let IdentityMethod::Pinned(pin) = identity_method { Some(pin) } else { pins.system_uuid.as_ref() };
             let expected = own.ok_or_else(|| unproven(name, &pins.unpinned(node, &reported).to_string()))?;
@@ -83,10 +111,10 @@ pub(crate) async fn asked(
     if !is_bmc {
         return None;
     }
-    Some(asked_bmc(agent, options, runner).await.map_err(|why| unproven(&call.name, &why)))
+    Some(asked_bmc(agent, options, runner).await.map_err(|error| error.of(&call.name)))
 }
 
-async fn asked_bmc(agent: &str, options: &Options, runner: &Runner) -> Result<String, String> {
+async fn asked_bmc(agent: &str, options: &Options, runner: &Runner) -> Result<String, AskError> {
     if agent == REDFISH { redfish::uuid(options).await } else { ipmi::guid(options, agent, runner).await }
 }
 

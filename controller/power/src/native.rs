@@ -2,6 +2,7 @@
 
 mod accept;
 mod half;
+mod logins;
 mod memory;
 mod preflight;
 mod secret;
@@ -31,7 +32,7 @@ pub use preflight::Preflight;
 use tokio::time::timeout;
 
 use crate::{
-    agent::Agents,
+    agent::{Agents, Options},
     identity::{self, IdentityError},
     provider::Provider,
     runner::Runner,
@@ -192,10 +193,32 @@ impl<C: Configuration> NativePower<C> {
             let options = secret::options(&*self.cluster, &validated.node, call).await.map_err(not_ready)?;
             // Methods of the other steps only touch what their options name, and are not believed to prove anything.
             if of_level(&call.name) {
-                identity::prove(call, &options, whose, &self.runner).await.map_err(of_identity)?;
+                self.prove(call, &options, whose).await?;
             }
         }
         Ok(())
+    }
+
+    /// With an account that was not refused lately.
+    async fn prove(
+        &self,
+        call: &ValidatedMethod,
+        options: &Options,
+        whose: identity::Whose<'_>,
+    ) -> Result<(), Blocker> {
+        let (node, method, now) = (&whose.node.name, &call.name, self.runner.now());
+        self.memory().logins.check(node, method, options, now).map_err(|why| unproven(method, &why))?;
+        match identity::prove(call, options, whose, &self.runner).await {
+            Err(IdentityError::LoginRefused { why, .. }) => {
+                let why = self.memory().logins.refuse(node, method, options, now, &why);
+                Err(unproven(method, &why))
+            }
+            Ok(()) => {
+                self.memory().logins.take(node, method);
+                Ok(())
+            }
+            Err(error) => Err(of_identity(error)),
+        }
     }
 
     async fn perform(
@@ -312,11 +335,15 @@ fn not_ready(why: impl Display) -> Blocker {
 /// A pin that is no GUID is an error in the configuration; all else is a BMC of unknown identity.
 fn of_identity(error: IdentityError) -> Blocker {
     match error {
-        IdentityError::Unproven { method, why } => {
-            Blocker::of(reason::IDENTITY_UNPROVEN, &[("error", &format!("{method}: {why}"))])
+        IdentityError::Unproven { method, why } | IdentityError::LoginRefused { method, why } => {
+            unproven(&method, &why)
         }
         IdentityError::BadPin { .. } => not_ready(error),
     }
+}
+
+fn unproven(method: &str, why: &str) -> Blocker {
+    Blocker::of(reason::IDENTITY_UNPROVEN, &[("error", &format!("{method}: {why}"))])
 }
 
 fn not_begun(blocker: Blocker) -> Failed {

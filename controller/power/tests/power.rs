@@ -9,6 +9,7 @@ mod errors;
 mod fake;
 mod half;
 mod levels;
+mod logins;
 mod pins;
 mod providers;
 mod redfish;

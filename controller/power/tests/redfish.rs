@@ -108,7 +108,9 @@ async fn anything_else_proves_nothing() {
     ] {
         let (proven, _) = asked(answer, "1", IdentityMethod::Asked).await;
         let error = proven.unwrap_err();
-        assert!(matches!(error, IdentityError::Unproven { .. }), "{answer}: {error:?}");
+        let is_refused = answer.contains("401");
+        assert_eq!(matches!(error, IdentityError::LoginRefused { .. }), is_refused, "{answer}: {error:?}");
+        assert_eq!(matches!(error, IdentityError::Unproven { .. }), !is_refused, "{answer}: {error:?}");
         assert!(!error.to_string().contains("word-1234"), "{answer}: {error}");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
+use super::AskError;
 use crate::{
     agent::Options,
     program,
@@ -21,7 +22,7 @@ const GET_SYSTEM_GUID: [&str; 3] = ["raw", "0x06", "0x37"];
 const LANPLUS: [&str; 4] = ["fence_ipmilanplus", "fence_ilo3", "fence_ilo4", "fence_ilo5"];
 
 /// The 16 bytes that the BMC reports, as hex digits in the order in which they came.
-pub(super) async fn guid(options: &Options, agent: &str, runner: &Runner) -> Result<String, String> {
+pub(super) async fn guid(options: &Options, agent: &str, runner: &Runner) -> Result<String, AskError> {
     let program = PathBuf::from(IPMITOOL);
     program::check(&program)
         .map_err(|refused| format!("ipmitool is not run: {refused}; install the package ipmitool"))?;
@@ -45,15 +46,20 @@ pub(super) async fn guid(options: &Options, agent: &str, runner: &Runner) -> Res
     }
     let output = scrub(&format!("{}\n{}", report.stdout, report.stderr), report.cut, &options.secrets);
     let advice = advice(&output);
-    Err(format!("ipmitool does not bring the BMC's GUID ({:?}): {output}{advice}", report.ending))
+    let why = format!("ipmitool does not bring the BMC's GUID ({:?}): {output}{advice}", report.ending);
+    Err(AskError { why, is_login_refused: is_refused(&output) })
 }
 
-/// What the tool says of an account that the BMC does not take: never that the password is wrong.
-fn advice(output: &str) -> &'static str {
+/// What the tool prints of an account that the BMC does not take: never that the password is wrong.
+fn is_refused(output: &str) -> bool {
     const REFUSED: [&str; 6] =
         ["RAKP 2", "RAKP 4", "HMAC is invalid", "nvalid user name", "unauthorized name", "ctivate Session"];
+    REFUSED.iter().any(|part| output.contains(part))
+}
+
+fn advice(output: &str) -> &'static str {
     const NO_SESSION: &str = "Unable to establish";
-    if REFUSED.iter().any(|part| output.contains(part)) {
+    if is_refused(output) {
         "; the BMC does not take the account: look at username, and at the password in the method's Secret"
     } else if output.contains(NO_SESSION) {
         "; the BMC is not reached, or its password was changed: look at the password in the method's Secret"

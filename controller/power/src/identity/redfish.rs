@@ -14,7 +14,10 @@ use hyper_util::rt::TokioIo;
 use serde::Deserialize;
 use tokio::{net::TcpStream, time::timeout};
 
-use super::tls::{self, Trust};
+use super::{
+    AskError,
+    tls::{self, Trust},
+};
 use crate::agent::Options;
 
 /// For all of it; a BMC takes up to some seconds for TLS alone.
@@ -37,13 +40,13 @@ struct Account<'a> {
 }
 
 /// The UUID that the system reports; an empty text if it reports none, which names no machine.
-pub(super) async fn uuid(options: &Options) -> Result<String, String> {
+pub(super) async fn uuid(options: &Options) -> Result<String, AskError> {
     let body = timeout(DEADLINE, get(options)).await.map_err(|_| format!("no answer within {DEADLINE:?}"))??;
     let system: System = serde_json::from_slice(&body).map_err(|_| "the answer is not a Redfish system".to_owned())?;
     Ok(system.uuid.unwrap_or_default())
 }
 
-async fn get(options: &Options) -> Result<Bytes, String> {
+async fn get(options: &Options) -> Result<Bytes, AskError> {
     let given = |name: &str| options.values.get(name).map(String::as_str);
     let (host, path) = (given("ip").unwrap_or_default(), given("systems_uri").unwrap_or_default());
     let host = host.trim_start_matches('[').trim_end_matches(']');
@@ -59,10 +62,11 @@ async fn get(options: &Options) -> Result<Bytes, String> {
         let request = request(&authority(host, port), path, account)?;
         let answer = sender.send_request(request).await.map_err(|error| error.to_string())?;
         if answer.status() != StatusCode::OK {
-            return Err(format!("{host} answers {} for {path}{}", answer.status(), advice(&answer)));
+            let why = format!("{host} answers {} for {path}{}", answer.status(), advice(&answer));
+            return Err(AskError { why, is_login_refused: is_refused(answer.status()) });
         }
         let body = Limited::new(answer.into_body(), LIMIT_BYTES).collect().await;
-        body.map(|body| body.to_bytes()).map_err(|error| error.to_string())
+        body.map(|body| body.to_bytes()).map_err(|error| AskError::from(error.to_string()))
     };
     let mut asked = pin!(asked);
     // Without a length the answer ends with the connection, and is here only then.
@@ -84,6 +88,10 @@ fn authority(host: &str, port: u16) -> String {
     if port.to_string() == DEFAULT_PORT { host } else { format!("{host}:{port}") }
 }
 
+fn is_refused(status: StatusCode) -> bool {
+    [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(&status)
+}
+
 /// The agent would follow to another address, which may be another machine's: it has to be written down.
 fn advice<B>(answer: &Response<B>) -> String {
     let location = answer.headers().get(LOCATION).and_then(|location| location.to_str().ok());
@@ -91,7 +99,7 @@ fn advice<B>(answer: &Response<B>) -> String {
     match (path, answer.status()) {
         (Some(path), status) if status.is_redirection() => format!("; it is elsewhere: write systems_uri={path}"),
         (_, StatusCode::NOT_FOUND) => "; there is no such system: see the members of /redfish/v1/Systems".to_owned(),
-        (_, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
+        (_, status) if is_refused(status) => {
             "; look at username, and at the password in the method's Secret".to_owned()
         }
         _ => String::new(),

@@ -109,7 +109,7 @@ fn fast_witnesses(input: &FenceInput<'_>, silence: Duration) -> Option<Vec<Witne
     (silence >= fast.silent_for && unreachable >= hosts).then(|| witnesses(input, silence))
 }
 
-/// How many hosts cannot reach it, and for how long at least; nothing as soon as one can.
+/// How many hosts cannot reach it, and for how long at least; nothing as soon as one can, nor while none was asked for long.
 fn unreachable(input: &FenceInput<'_>) -> Option<(usize, Duration)> {
     let since: Option<Vec<Moment>> = input.gathered.reach.values().copied().collect();
     let ages = since?.into_iter().map(|since| input.now.moment.since(since));
@@ -140,7 +140,7 @@ fn read_on_elsewhere(input: &FenceInput<'_>, level: Level) -> Moment {
 fn witnesses(input: &FenceInput<'_>, silence: Duration) -> Vec<Witness> {
     let mut witnesses = vec![Witness::Silence(silence)];
     witnesses.extend(bmc_off(input).map(Witness::BmcOff));
-    let unreachable = unreachable(input).filter(|(hosts, _)| *hosts > 0);
+    let unreachable = unreachable(input);
     witnesses.extend(unreachable.map(|(hosts, for_at_least)| Witness::Unreachable { hosts, for_at_least }));
     if input.agent_lease.is_some_and(|lease| lease.holder.is_empty()) {
         witnesses.push(Witness::LeaseReleased);

@@ -10,7 +10,7 @@ use crate::{
     api::fence::DrainReport,
     facts::{ConditionStatus, Effect, Taint},
     fence::evidence::{Witness, is_off, may_power_off, sentence},
-    snapshot::PowerState,
+    snapshot::{Level, PowerReading, PowerState},
     time::Moment,
 };
 
@@ -113,6 +113,17 @@ fn a_bmc_that_says_off_is_not_believed_of_a_node_that_spoke_since() {
     assert!(is_off(&fixture.input()).is_none());
     set_power(&mut fixture, &[(5, PowerState::Off), (19, PowerState::Off)]);
     assert!(is_off(&fixture.input()).is_some());
+}
+
+#[test]
+fn an_outlets_on_says_nothing_of_a_machine_whose_bmc_says_off() {
+    use PowerState::{Off, On};
+    for (asks_machine, is_believed) in [(false, true), (true, false)] {
+        let mut fixture = silent(20);
+        set_power(&mut fixture, &[(18, Off), (19, Off)]);
+        fixture.gathered.power.push(PowerReading { level: Level(2), asks_machine, ..reading(at(19), On) });
+        assert_eq!(is_off(&fixture.input()).is_some(), is_believed, "{asks_machine}");
+    }
 }
 
 #[test]
