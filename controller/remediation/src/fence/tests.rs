@@ -11,6 +11,7 @@ mod foreign;
 mod hands;
 mod hostile;
 mod laws;
+mod level_scopes;
 mod levels;
 mod limit;
 mod marks;

@@ -191,3 +191,21 @@ fn a_record_says_by_which_evidence() {
                 drained";
     assert_eq!(sentence(&all), text);
 }
+
+#[test]
+fn what_is_missing_is_named_by_how_long_it_was_silent() {
+    let reason = |fixture: &Fixture| may_power_off(&fixture.input()).unwrap_err().reason;
+    for (secs, ready, drained, expected) in [
+        (49, true, false, "NodeReady"),
+        (50, true, false, "WithinGracePeriod"),
+        (49, false, false, "WithinGracePeriod"),
+        (49, true, true, "NotCordoned"),
+        (50, true, true, "WithinGracePeriod"),
+    ] {
+        let mut fixture = silent(secs);
+        let status = if ready { ConditionStatus::True } else { ConditionStatus::Unknown };
+        fixture.node.as_mut().unwrap().conditions[0].status = status;
+        fixture.fence.status.drain = drained.then(|| DrainReport { done: true, ..DrainReport::default() });
+        assert_eq!(reason(&fixture), expected, "{secs} s, Ready {ready}, drained {drained}");
+    }
+}
