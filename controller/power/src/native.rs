@@ -5,6 +5,7 @@ mod half;
 mod logins;
 mod memory;
 mod preflight;
+mod proof;
 mod secret;
 mod survey;
 mod wiring;
@@ -29,24 +30,15 @@ use nodewell_remediation::{
 
 use futures_util::future::join_all;
 pub use preflight::Preflight;
-use tokio::time::timeout;
 
-use crate::{
-    agent::{Agents, Options},
-    identity::{self, IdentityError},
-    provider::Provider,
-    runner::Runner,
-};
+use crate::{agent::Agents, provider::Provider, runner::Runner};
 use half::HalfDone;
 use memory::{Ages, Memory};
-use wiring::WiringError;
+use proof::NotProven;
 
 /// A node's own, its type's, its methods', their templates', the cluster's: each round of questions knows the names of the
 /// next. More rounds than this are a circle.
 const ROUNDS: usize = 8;
-
-/// Where there are several levels, each has this time to say who it is.
-const LEVEL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Where the agents are on this host, and how long answers count.
 #[derive(Debug, Clone)]
@@ -153,72 +145,6 @@ impl<C: Configuration> NativePower<C> {
             return Err(no_methods(node));
         }
         Ok(validated)
-    }
-
-    /// The same, if it may be acted upon at this level: this node alone hangs on its plugs, and what is asked is its own. An
-    /// act does not wait for a new identity check if one was made lately, for this very configuration, and the level has
-    /// answered ever since: what was seen of the node right before would be old by then.
-    async fn proven(&self, node: &Node, level: Level, age: Duration) -> Result<Arc<ValidatedMethods>, NotProven> {
-        let validated = self.with_methods(node, age).await?;
-        self.memory().alone(&validated, level)?;
-        let now = self.runner.now();
-        let ages = self.ages(self.settings.refresh);
-        if let Some(known) = self.memory().identified(node, &validated, level, now, ages) {
-            return Ok(known.map(|()| validated)?);
-        }
-        let found = self.identify(node, &validated, level).await;
-        self.memory().identify(node, &validated, level, now, found.clone());
-        Ok(found.map(|()| validated)?)
-    }
-
-    /// Where there are further levels, one that does not answer is not waited for longer than it is used.
-    async fn identify(&self, node: &Node, validated: &ValidatedMethods, level: Level) -> Result<(), Blocker> {
-        let found = self.ask_identity(node, validated, level);
-        if validated.levels.len() == 1 {
-            return found.await;
-        }
-        timeout(LEVEL_TIMEOUT, found).await.unwrap_or_else(|_| {
-            let error = format!("no answer within {} s", LEVEL_TIMEOUT.as_secs());
-            Err(Blocker::of(reason::IDENTITY_UNPROVEN, &[("error", &error)]))
-        })
-    }
-
-    async fn ask_identity(&self, node: &Node, validated: &ValidatedMethods, level: Level) -> Result<(), Blocker> {
-        validated
-            .check_outlet_pins()
-            .map_err(|unpinned| Blocker::of(reason::IDENTITY_UNPROVEN, &[("error", &unpinned)]))?;
-        let whose = identity::Whose { node, pins: &validated.pins };
-        let of_level = |name: &String| validated.names(level).contains(name);
-        for call in validated.calls.values().filter(|call| of_level(&call.name) || !validated.is_of_power(&call.name)) {
-            let options = secret::options(&*self.cluster, &validated.node, call).await.map_err(not_ready)?;
-            // Methods of the other steps only touch what their options name, and are not believed to prove anything.
-            if of_level(&call.name) {
-                self.prove(call, &options, whose).await?;
-            }
-        }
-        Ok(())
-    }
-
-    /// With an account that was not refused lately.
-    async fn prove(
-        &self,
-        call: &ValidatedMethod,
-        options: &Options,
-        whose: identity::Whose<'_>,
-    ) -> Result<(), Blocker> {
-        let (node, method, now) = (&whose.node.name, &call.name, self.runner.now());
-        self.memory().logins.check(node, method, options, now).map_err(|why| unproven(method, &why))?;
-        match identity::prove(call, options, whose, &self.runner).await {
-            Err(IdentityError::LoginRefused { why, .. }) => {
-                let why = self.memory().logins.refuse(node, method, options, now, &why);
-                Err(unproven(method, &why))
-            }
-            Ok(()) => {
-                self.memory().logins.take(node, method);
-                Ok(())
-            }
-            Err(error) => Err(of_identity(error)),
-        }
     }
 
     async fn perform(
@@ -332,42 +258,8 @@ fn not_ready(why: impl Display) -> Blocker {
     Blocker::of(reason::FENCE_NOT_READY, &[("error", &why)])
 }
 
-/// A pin that is no GUID is an error in the configuration; all else is a BMC of unknown identity.
-fn of_identity(error: IdentityError) -> Blocker {
-    match error {
-        IdentityError::Unproven { method, why } | IdentityError::LoginRefused { method, why } => {
-            unproven(&method, &why)
-        }
-        IdentityError::BadPin { .. } => not_ready(error),
-    }
-}
-
-fn unproven(method: &str, why: &str) -> Blocker {
-    Blocker::of(reason::IDENTITY_UNPROVEN, &[("error", &format!("{method}: {why}"))])
-}
-
 fn not_begun(blocker: Blocker) -> Failed {
     Failed::NotBegun(blocker.to_string())
-}
-
-/// Why nothing may be done by a node's configuration.
-#[derive(Debug)]
-struct NotProven {
-    blocker: Blocker,
-    /// Other nodes were not read yet: over in a moment after a start.
-    is_early: bool,
-}
-
-impl From<Blocker> for NotProven {
-    fn from(blocker: Blocker) -> Self {
-        Self { blocker, is_early: false }
-    }
-}
-
-impl From<WiringError> for NotProven {
-    fn from(error: WiringError) -> Self {
-        Self { is_early: matches!(error, WiringError::Unread(_)), blocker: not_ready(error) }
-    }
 }
 
 /// Why a node's configuration is no use.

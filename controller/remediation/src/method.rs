@@ -15,6 +15,7 @@ mod pins;
 mod plugs;
 mod properties;
 mod read;
+mod source;
 pub(crate) mod suggestions;
 mod values;
 

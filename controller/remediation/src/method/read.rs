@@ -6,12 +6,11 @@ use super::{
     BuiltIn, IdentityMethod, METHOD_PREFIX, Method, MethodDiagnostics, NodeMethods, RequestedAction, SourcedValue,
     cluster::{CONFIG_KEY, settings, split_list},
     config_maps::ConfigMapReader,
-    pins::{OUTLETS, Pins, SYSTEM_UUID},
+    pins::{OUTLETS, SYSTEM_UUID},
     properties::parse,
+    source::{Source, own_map, pins, source},
 };
 
-/// The node's label that names its type.
-const TYPE_LABEL: &str = "type";
 const METHOD_KEYS: [&str; 2] = ["method.properties", "template.properties"];
 const SECRET_PREFIX: &str = "secret-fence-method-";
 /// `power_management` is the first fencing level; these keys are what it gives way to.
@@ -60,73 +59,6 @@ pub fn read(node: &str, labels: &BTreeMap<String, String>, known: &KnownConfigMa
         Read::Methods(Box::new(found))
     } else {
         Read::Refused(MethodDiagnostics(reader.diagnostics))
-    }
-}
-
-enum Source<'a> {
-    Unknown,
-    Default,
-    Map { name: String, data: &'a BTreeMap<String, String>, of_node: bool },
-}
-
-/// A ConfigMap by its name.
-type Named<'a> = (String, &'a BTreeMap<String, String>);
-
-fn own_map<'a>(node: &str, known: &'a KnownConfigMaps, reader: &mut ConfigMapReader) -> Option<Named<'a>> {
-    let own = [format!("fence-config-{node}"), format!("fence-config-node-{node}")];
-    let both = own.each_ref().map(|name| reader.find(known, name));
-    match both {
-        [Some(_), Some(_)] => reader.report(format!("{} and {} are both there; keep one", own[0], own[1])),
-        [Some(data), None] => return Some((own[0].clone(), data)),
-        [None, Some(data)] => return Some((own[1].clone(), data)),
-        [None, None] => {}
-    }
-    None
-}
-
-/// What the node's own ConfigMap pins of its machine. Errors are reported where its steps are read.
-fn pins(name: &str, data: &BTreeMap<String, String>) -> Pins {
-    let mut pins = Pins { map: name.to_owned(), ..Pins::default() };
-    let text = data.get(CONFIG_KEY).map_or("", String::as_str);
-    for (key, written) in parse(name, text, &mut Vec::new()) {
-        match key.as_str() {
-            OUTLETS => {
-                pins.outlets =
-                    Some(split_list(&written.value).into_iter().map(|one| one.to_ascii_lowercase()).collect())
-            }
-            key if SYSTEM_UUID.contains(&key) => pins.system_uuid = Some(written.value),
-            _ => {}
-        }
-    }
-    pins
-}
-
-/// It pins the machine and leaves the steps to the node's type.
-fn only_pins(data: &BTreeMap<String, String>) -> bool {
-    let mut diagnostics = Vec::new();
-    let text = data.get(CONFIG_KEY).map_or("", String::as_str);
-    let pairs = parse("", text, &mut diagnostics);
-    let is_pin = |key: &str| key == OUTLETS || SYSTEM_UUID.contains(&key);
-    let pins = pairs.iter().filter(|(key, _)| is_pin(key)).count();
-    let is_all = pairs.iter().all(|(key, _)| is_pin(key) || key == "node_name");
-    pins > 0 && is_all && data.len() == 1 && diagnostics.is_empty()
-}
-
-fn source<'a>(
-    own: Option<Named<'a>>,
-    labels: &BTreeMap<String, String>,
-    known: &'a KnownConfigMaps,
-    reader: &mut ConfigMapReader,
-) -> Source<'a> {
-    if let Some((name, data)) = own.filter(|(_, data)| !(labels.contains_key(TYPE_LABEL) && only_pins(data))) {
-        return Source::Map { name, data, of_node: true };
-    }
-    let Some(kind) = labels.get(TYPE_LABEL) else { return Source::Default };
-    let name = format!("fence-config-type-{kind}");
-    match reader.find(known, &name) {
-        Some(data) => Source::Map { name, data, of_node: false },
-        None if known.contains_key(&name) => Source::Default,
-        None => Source::Unknown,
     }
 }
 

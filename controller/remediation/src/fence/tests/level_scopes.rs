@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use super::{
     fixture::Fixture,
-    parts::{level, plan, steps},
+    parts::{level, plan, reading, steps},
 };
 use crate::{
     api::fence::{Confirmation, IntendedOp, Intent},
     fence::levels::{scope, to_read},
-    snapshot::{FenceLevel, FencePlan, FenceScope, Level},
+    snapshot::{FenceLevel, FencePlan, FenceScope, Level, PowerReading, PowerState},
 };
 
 /// A BMC and outlets, each its own, of a record that has just been opened.
@@ -93,6 +93,20 @@ fn a_level_is_silent_from_its_tenth_second_without_an_answer_on() {
         fixture.gathered.unanswered.insert(Level(1), fixture.now.moment);
         fixture.now.moment = fixture.now.moment.plus(Duration::from_secs(secs));
         assert_eq!(acts_by(&fixture), level, "asked in vain since {secs} s");
+    }
+}
+
+#[test]
+fn a_level_stays_silent_while_it_is_still_asked() {
+    for (asked, expected) in [(1, 2), (2, 1)] {
+        let mut fixture = two_levels();
+        let since = fixture.now.moment;
+        fixture.gathered.unanswered.insert(Level(1), since);
+        let at = since.plus(Duration::from_secs(55));
+        let unknown = PowerReading { level: Level(asked), ..reading(at, PowerState::Unknown) };
+        fixture.gathered.power.push(unknown);
+        fixture.now.moment = since.plus(Duration::from_secs(100));
+        assert_eq!(acts_by(&fixture), expected, "level {asked} was asked 45 s ago");
     }
 }
 
