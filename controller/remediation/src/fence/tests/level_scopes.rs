@@ -3,13 +3,19 @@
 use std::time::Duration;
 
 use super::{
+    course::dead,
     fixture::Fixture,
     parts::{level, plan, reading, steps},
 };
 use crate::{
-    api::fence::{Confirmation, IntendedOp, Intent},
-    fence::levels::{scope, to_read},
+    action::Action,
+    api::fence::{Confirmation, IntendedOp, Intent, Phase},
+    fence::{
+        Next,
+        levels::{counts, scope, to_read, to_turn_on_too},
+    },
     snapshot::{FenceLevel, FencePlan, FenceScope, Level, PowerReading, PowerState},
+    time::Moment,
 };
 
 /// A BMC and outlets, each its own, of a record that has just been opened.
@@ -122,4 +128,107 @@ fn while_none_can_be_used_all_are_read() {
     unproven.levels[1].identity = Some(Ok(()));
     fixture.gathered.methods = Some(Ok(unproven));
     assert_eq!((read(&fixture), acts_by(&fixture)), (vec![1, 2], 2));
+}
+
+/// A dead node whose act by the BMC has failed, this very moment.
+fn failed(levels: &[u32]) -> Fixture {
+    let mut fixture = Fixture { gathered: two_levels().gathered, ..dead() };
+    let now = fixture.now.wall;
+    let status = &mut fixture.fence.status;
+    (status.phase, status.failures, status.last_failure) = (Phase::Failed, 3, Some(now));
+    status.failed_levels = levels.iter().copied().map(Level).collect();
+    fixture
+}
+
+#[test]
+fn after_a_failure_the_other_level_is_tried_at_once_and_the_same_one_later() {
+    let fixture = failed(&[1]);
+    let Next::Act(Action::Save { fence, .. }) = fixture.next() else { panic!("{:?}", fixture.next()) };
+    assert_eq!((fence.status.phase, fence.status.failures), (Phase::AwaitGuards, 0));
+    assert_eq!(fence.status.failed_levels, [Level(1)], "it failed once");
+    // The level that failed last is not the record's: this failure is no matter of levels.
+    let fixture = failed(&[1, 2]);
+    assert!(matches!(fixture.next(), Next::Wait { until: Some(_), .. }), "{:?}", fixture.next());
+    let mut fixture = failed(&[1]);
+    let Some(Ok(plan)) = &mut fixture.gathered.methods else { panic!("there are two levels") };
+    plan.levels[1].identity = Some(Err("another machine's".into()));
+    assert!(
+        matches!(fixture.next(), Next::Wait { until: Some(_), .. }),
+        "no other one can be used: {:?}",
+        fixture.next()
+    );
+}
+
+#[test]
+fn a_silent_level_in_doubt_counts_as_failed() {
+    let mut fixture = failed(&[]);
+    let intent = intent(&fixture);
+    (fixture.fence.status.phase, fixture.fence.status.intent) = (Phase::InDoubt, Some(intent));
+    fixture.gathered.unanswered.insert(Level(1), fixture.now.moment);
+    fixture.now.moment = fixture.now.moment.plus(Duration::from_secs(10));
+    let Next::Act(Action::Save { fence, .. }) = fixture.next() else { panic!("{:?}", fixture.next()) };
+    assert_eq!((fence.status.phase, fence.status.failed_levels), (Phase::AwaitGuards, vec![Level(1)]));
+}
+
+#[test]
+fn a_reading_counts_by_its_level_or_of_the_machine_itself() {
+    for (at_level, of_level, asks_machine, expected) in
+        [(1, 1, true, true), (1, 2, false, false), (2, 1, true, true), (2, 1, false, false), (2, 2, false, true)]
+    {
+        let mut fixture = two_levels();
+        fixture.fence.status.level = Level(at_level);
+        fixture.fence.status.intent = Some(intent(&fixture));
+        let reading =
+            PowerReading { level: Level(of_level), asks_machine, ..reading(fixture.now.moment, PowerState::On) };
+        assert_eq!(counts(&fixture.input(), &reading), expected, "{of_level} read, {at_level} acts");
+    }
+}
+
+/// Turned on by its outlets 20 s ago; its BMC reported these, so many seconds ago.
+fn turned_on(readings: &[(u64, PowerState)]) -> Fixture {
+    let mut fixture = two_levels();
+    fixture.now.moment = fixture.entered.plus(Duration::from_secs(20));
+    fixture.fence.status.level = Level(2);
+    fixture.fence.status.off = Some(confirmation(&fixture));
+    let now = fixture.now.moment.0;
+    let all = readings.iter().map(|(secs, state)| reading(Moment(now - Duration::from_secs(*secs)), *state));
+    fixture.gathered.power = all.collect();
+    fixture
+}
+
+#[test]
+fn a_bmc_that_still_reads_off_is_turned_on_too() {
+    use PowerState::{Off, On, Unknown};
+    let tables: [(&[(u64, PowerState)], bool); 9] = [
+        (&[(3, Off), (1, Off)], true),
+        (&[(2, Off), (1, Off)], false),
+        (&[(1, Off)], false),
+        (&[], false),
+        (&[(3, Off), (1, On)], false),
+        (&[(3, Off), (2, Unknown), (1, Off)], false),
+        (&[(12, Off), (10, Off)], true),
+        (&[(13, Off), (11, Off)], false),
+        (&[(21, Off), (1, Off)], false),
+    ];
+    for (readings, expected) in tables {
+        let fixture = turned_on(readings);
+        assert_eq!(to_turn_on_too(&fixture.input()).is_some(), expected, "{readings:?}");
+    }
+    let good = || turned_on(&[(3, Off), (1, Off)]);
+    let edits: [fn(&mut Fixture); 3] = [
+        |fixture| first(fixture).asks_machine = false,
+        |fixture| first(fixture).identity = Some(Err("another machine's".into())),
+        |fixture| fixture.fence.status.off = None,
+    ];
+    assert_eq!(to_turn_on_too(&good().input()), Some(Level(1)));
+    for edit in edits {
+        let mut fixture = good();
+        edit(&mut fixture);
+        assert_eq!(to_turn_on_too(&fixture.input()), None);
+    }
+}
+
+fn first(fixture: &mut Fixture) -> &mut FenceLevel {
+    let Some(Ok(plan)) = &mut fixture.gathered.methods else { panic!("there are two levels") };
+    &mut plan.levels[0]
 }
