@@ -1,5 +1,6 @@
 //! A fixture of one node for the automaton, and what must hold in it.
 
+mod activity;
 mod attached;
 mod booted;
 mod course;
