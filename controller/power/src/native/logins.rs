@@ -1,5 +1,5 @@
-//! Logins that a BMC refused. Many lock an account, or the address that asks, after three to five of them, and then nobody can
-//! fence the node. So an account that was refused is tried again ever more seldom: four times in the first hour; and at once
+//! Logins that a BMC refused. Many lock an account, or the address that asks, after three to five of them, and then the node
+//! can no longer be fenced. So an account that was refused is tried again ever more seldom: four times in the first hour; and at once
 //! when its options or its Secret are another.
 
 use std::{
