@@ -20,6 +20,7 @@ mod parts;
 mod portions;
 mod readings;
 mod reasons;
+mod release;
 mod single;
 mod unread;
 mod walk;
