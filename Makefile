@@ -109,7 +109,7 @@ packages: toolchain ## both, for glibc 2.28 and later, x86-64 and arm64, looked 
 
 # Debian packages that the tests use; without root, or on another system, what needs them is skipped by name.
 DEBIAN_PACKAGES := systemd systemd-journal-remote systemd-container mmdebstrap python3-venv \
-  e2fsprogs xz-utils iproute2 containerd prometheus fence-agents openipmi ipmitool
+  e2fsprogs xz-utils iproute2 containerd prometheus fence-agents openipmi ipmitool snmp
 # What virtual machines need besides.
 GUEST_PACKAGES := qemu-system-x86 nbdkit busybox-static
 deps:

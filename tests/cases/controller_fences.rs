@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use nodewell_bmc::Pdu;
 use nodewell_tests::{
     cluster::{Call, Cluster},
     controller::{Controller, apply_manifests, apply_policy, careful_policy, phase},
-    fencing::Fenced,
+    fencing::{Fenced, PduOutlet},
     prometheus::{self, promtool},
     suite::{Need, Suite},
 };
@@ -13,6 +14,7 @@ use serde_json::Value;
 
 const ZONE: &str = "topology.kubernetes.io/zone";
 const BMC: Need = Need::Other(nodewell_bmc::missing);
+const PDU: Need = Need::Other(nodewell_bmc::missing_pdu);
 const PROMTOOL: Need = Need::Other(prometheus::unmet);
 /// Silence of 15 s, power read and released; on a loaded machine some more.
 const RELEASED_WITHIN: Duration = Duration::from_secs(60);
@@ -28,6 +30,11 @@ pub(crate) fn list(suite: &mut Suite) {
             &[BMC, Need::ControllerManager, Need::LongSuite],
             "a_hung_node_is_turned_off_first",
             a_hung_node_is_turned_off_first,
+        )
+        .real_with(
+            &[BMC, PDU, Need::ControllerManager, Need::LongSuite],
+            "a_lost_feed_is_fenced_by_the_outlet",
+            a_lost_feed_is_fenced_by_the_outlet,
         )
         .real_with(&[BMC, Need::LongSuite], "a_zone_that_goes_dark_is_no_nodes_fault", a_zone_that_goes_dark)
         .real_with(&[BMC, Need::LongSuite], "a_leader_killed_at_any_step_is_succeeded", a_leader_killed_at_any_step);
@@ -135,6 +142,34 @@ fn a_hung_node_is_turned_off_first(cluster: &Cluster) {
     let offs = log.lines().filter(|line| line.contains("op=Irreversible(PowerOff)")).count();
     assert_eq!(offs, 1, "{log}\n{:?}", fenced.bmc.orders());
     controller.until(HUNG_WITHIN, "everything is restored", || is_at_peace(cluster, "hung"));
+}
+
+fn a_lost_feed_is_fenced_by_the_outlet(cluster: &Cluster) {
+    const OUTLET: u8 = 7;
+    apply_manifests(cluster);
+    let pdu = Pdu::start().unwrap();
+    let fenced =
+        Fenced::start(cluster, "fed", 5, &[(ZONE, "a")]).behind(cluster, PduOutlet { pdu: &pdu, number: OUTLET });
+    let _well = Fenced::start(cluster, "well", 2, &[(ZONE, "b")]);
+    let _controllers = cluster.as_real().start_controllers("node-lifecycle-controller");
+    fenced.node.run_pod(cluster, "db-0");
+    apply_policy(cluster, "dead-nodes", &policy());
+    let controller = Controller::start(cluster, "");
+    let ready = "nodewell_controller_fence_ready_nodes{status=\"True\",reason=\"FenceReady\"} 2\n";
+    controller.until(RELEASED_WITHIN, "both can be fenced", || controller.metrics().contains(ready).then_some(()));
+    let boot = fenced.node.reported_boot();
+    pdu.feed(OUTLET, false);
+    wait_released(cluster, &controller, HUNG_WITHIN);
+    // It had no current, and nothing but the order to the outlet shows that it will not come back by itself.
+    assert!(!pdu.is_on(OUTLET), "{}", controller.log());
+    pdu.feed(OUTLET, true);
+    assert!(!fenced.bmc.is_on(), "its outlet is off");
+    controller
+        .until(HUNG_WITHIN, "it runs again", || fenced.node.reported_boot().filter(|now| Some(now) != boot.as_ref()));
+    controller.until(HUNG_WITHIN, "everything is restored", || is_at_peace(cluster, "fed"));
+    assert!(pdu.is_on(OUTLET));
+    let events = cluster.admin(&Call::get("/api/v1/namespaces/default/events")).1.to_string();
+    assert!(events.contains("FenceDegraded"), "{events}");
 }
 
 fn a_zone_that_goes_dark(cluster: &Cluster) {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use nodewell_bmc::{Bmc, Manner, PASSWORD};
+use nodewell_bmc::{Bmc, COMMUNITY, Manner, PASSWORD, Pdu};
 use serde_json::json;
 
 use crate::{
@@ -34,6 +34,20 @@ pub struct MachineAddress {
 impl Default for MachineAddress {
     fn default() -> Self {
         Self { node: "127.0.0.1".to_owned(), bmc: "127.0.0.1".to_owned(), power_timeout_secs: 3 }
+    }
+}
+
+/// An outlet of a PDU, the only supply of a machine.
+#[derive(Clone, Copy)]
+pub struct PduOutlet<'a> {
+    pub pdu: &'a Pdu,
+    pub number: u8,
+}
+
+impl PduOutlet<'_> {
+    /// As fence ConfigMaps pin it.
+    fn pin(self) -> String {
+        format!("127.0.0.1/{}/{}", self.pdu.port, self.number)
     }
 }
 
@@ -99,6 +113,36 @@ impl Fenced {
             labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         let make = Make { name, labels, system_uuid, address: address.node.clone() };
         Self { node: StandIn::start(cluster, &make, Arc::clone(&bmc) as Arc<dyn Machine>), bmc }
+    }
+
+    /// The same machine behind an outlet, which is its fencing level 2.
+    ///
+    /// # Panics
+    /// If the server will not have the objects.
+    #[must_use]
+    pub fn behind(self, cluster: &Cluster, outlet: PduOutlet<'_>) -> Self {
+        outlet.pdu.plug_in(outlet.number, &self.bmc);
+        let name = self.node.name();
+        let path = format!("/api/v1/namespaces/nodewell/configmaps/fence-config-node-{name}");
+        let steps = cluster.admin(&Call::get(&path)).1["data"]["config.properties"].as_str().unwrap().to_owned();
+        let data = json!({
+            "config.properties": format!("{steps}\npower_management.2=pdu\noutlets={}", outlet.pin()),
+            "fence-method-pdu": format!("agent_name=fence_apc_snmp\n{}", outlet.pdu.options(outlet.number)),
+        });
+        let (code, answer) = cluster.admin(&Call::merge(&path, &json!({ "data": data })));
+        assert_eq!(code, 200, "{answer}");
+        create(
+            cluster,
+            "secrets",
+            &json!({
+                "apiVersion": "v1", "kind": "Secret",
+                "metadata": { "name": format!("secret-fence-method-pdu-{name}") },
+                "stringData": {
+                    "community": COMMUNITY, "address": format!("127.0.0.1:{}", outlet.pdu.port), "node": name,
+                },
+            }),
+        );
+        self
     }
 
     /// How often its BMC was ordered to turn it off (`0`) or on (`1`).

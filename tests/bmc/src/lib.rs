@@ -1,22 +1,25 @@
 //! Machines under a simulated BMC: OpenIPMI's `ipmi_sim` on loopback implements real IPMI, and its chassis script
 //! starts and ends a real process for each machine, so that "off" is true or false of something. [`Bmc::start`] reports
 //! why it cannot where the packages `openipmi`, `ipmitool` and `fence-agents` are missing. [`Redfish`] is the same with
-//! Redfish over TLS.
+//! Redfish over TLS, and a [`Pdu`] has the outlets that feed machines with their BMCs.
 #![allow(clippy::unwrap_used)]
 
 mod machine;
+mod pdu;
 mod redfish;
 
 use std::{
     fs,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    sync::{Mutex, MutexGuard, PoisonError},
     thread::sleep,
     time::{Duration, Instant},
 };
 
 use machine::Machine;
 use nodewell_kit::{free_port, write_program};
+pub use pdu::{COMMUNITY, Pdu, missing as missing_pdu};
 pub use redfish::{Behavior, Redfish, missing as missing_redfish};
 
 /// What the BMC's user is called and knows.
@@ -40,7 +43,8 @@ pub enum Manner {
 pub struct Bmc {
     pub port: u16,
     address: String,
-    simulator: Child,
+    /// None while the machine has no current: its BMC has none either.
+    simulator: Mutex<Option<Child>>,
     machine: Machine,
     folder: tempfile::TempDir,
 }
@@ -80,14 +84,7 @@ impl Bmc {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let machine = Machine::new(folder.path());
         write(folder.path(), guid, address, port, manner);
-        let simulator = Command::new("ipmi_sim")
-            .args(["-n", "-c", "lan.conf", "-f", "bmc.emu", "-s", "state"])
-            .current_dir(folder.path())
-            .stdin(Stdio::null())
-            .stdout(fs::File::create(folder.path().join("out")).unwrap())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(|error| format!("ipmi_sim: {error}"))?;
+        let simulator = Mutex::new(Some(simulate(folder.path())?));
         let bmc = Self { port, address: address.to_owned(), simulator, machine, folder };
         bmc.order("1");
         bmc.wait()?;
@@ -134,6 +131,26 @@ impl Bmc {
         self.machine.order(power);
     }
 
+    /// The machine and its BMC lose their current, or have it again: the BMC is there then as soon as it has started, and the
+    /// machine starts by itself, as firmware is set up that turns it on after a loss of power.
+    ///
+    /// # Panics
+    /// If the simulator cannot be started again.
+    pub fn supply(&self, has_current: bool) {
+        let mut simulator = self.simulator();
+        if !has_current {
+            simulator.take().into_iter().for_each(end);
+            self.order("0");
+        } else if simulator.is_none() {
+            *simulator = Some(simulate(self.folder.path()).unwrap());
+            self.order("1");
+        }
+    }
+
+    fn simulator(&self) -> MutexGuard<'_, Option<Child>> {
+        self.simulator.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn wait(&self) -> Result<(), String> {
         let give_up = Instant::now() + START_LIMIT;
         let port = self.port.to_string();
@@ -160,9 +177,25 @@ impl Bmc {
 
 impl Drop for Bmc {
     fn drop(&mut self) {
-        let _ = self.simulator.kill();
-        let _ = self.simulator.wait();
+        self.simulator().take().into_iter().for_each(end);
     }
+}
+
+/// In a folder that has its files.
+fn simulate(folder: &Path) -> Result<Child, String> {
+    Command::new("ipmi_sim")
+        .args(["-n", "-c", "lan.conf", "-f", "bmc.emu", "-s", "state"])
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stdout(fs::File::create(folder.join("out")).unwrap())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|error| format!("ipmi_sim: {error}"))
+}
+
+fn end(mut simulator: Child) {
+    let _ = simulator.kill();
+    let _ = simulator.wait();
 }
 
 fn write(folder: &Path, guid: &str, address: &str, port: u16, manner: Manner) {

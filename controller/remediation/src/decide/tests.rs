@@ -1,4 +1,4 @@
-//! The whole decision, with an automaton that takes every step it is allowed to.
+//! The whole decision, with a state machine that takes every step it is allowed to.
 
 mod blocked_events;
 mod events;

@@ -1,4 +1,4 @@
-//! A fixture of one node for the automaton, and what must hold in it.
+//! A fixture of one node for the state machine, and what must hold in it.
 
 mod activity;
 mod attached;

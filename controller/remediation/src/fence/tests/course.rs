@@ -1,4 +1,4 @@
-//! Runs the automaton against the tests' fixture.
+//! Runs the state machine against the tests' fixture.
 
 use std::time::Duration;
 
