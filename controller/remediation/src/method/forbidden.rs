@@ -45,8 +45,10 @@ const DANGEROUS: [(&str, &str); 11] = [
     ("baremetalsolution", "has the agent answer without asking; it can confirm nothing"),
 ];
 /// Agents that are refused: they take what they cannot read for off, or do not touch the power.
-const UNUSABLE_AGENTS: [&str; 7] = [
+const UNUSABLE_AGENTS: [&str; 8] = [
     "fence_dummy",
+    // Off is that the message is on the shared disk, which the node reads later or never.
+    "fence_sbd",
     "fence_kdump",
     "fence_heuristics_ping",
     "fence_ack_manual",

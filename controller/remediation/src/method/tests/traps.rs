@@ -53,7 +53,7 @@ fn an_option_that_runs_a_program_or_has_an_agent_lie_is_refused_with_its_reason(
 
 #[test]
 fn agents_that_do_not_touch_the_power_are_none() {
-    for name in ["fence_crosslink", "fence_compute", "fence_evacuate", "fence_kdump", "fence_dummy"] {
+    for name in ["fence_crosslink", "fence_compute", "fence_evacuate", "fence_kdump", "fence_dummy", "fence_sbd"] {
         let refusal = checked(name, &with(""), "ip=1\nplug=1").unwrap_err().to_string();
         assert!(refusal.contains("proves nothing about a node's power"), "{name}: {refusal}");
     }
