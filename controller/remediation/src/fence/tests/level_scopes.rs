@@ -12,7 +12,7 @@ use crate::{
     api::fence::{Confirmation, IntendedOp, Intent, Phase},
     fence::{
         Next,
-        levels::{counts, scope, to_read, to_turn_on_too},
+        levels::{at_hand, counts, scope, to_read, to_turn_on_too},
     },
     snapshot::{FenceLevel, FencePlan, FenceScope, Level, PowerReading, PowerState},
     time::Moment,
@@ -199,7 +199,7 @@ fn turned_on(readings: &[(u64, PowerState)]) -> Fixture {
 #[test]
 fn a_bmc_that_still_reads_off_is_turned_on_too() {
     use PowerState::{Off, On, Unknown};
-    let tables: [(&[(u64, PowerState)], bool); 9] = [
+    let tables: [(&[(u64, PowerState)], bool); 10] = [
         (&[(3, Off), (1, Off)], true),
         (&[(2, Off), (1, Off)], false),
         (&[(1, Off)], false),
@@ -209,14 +209,16 @@ fn a_bmc_that_still_reads_off_is_turned_on_too() {
         (&[(12, Off), (10, Off)], true),
         (&[(13, Off), (11, Off)], false),
         (&[(21, Off), (1, Off)], false),
+        (&[(20, Off), (1, Off)], false),
     ];
     for (readings, expected) in tables {
         let fixture = turned_on(readings);
         assert_eq!(to_turn_on_too(&fixture.input()).is_some(), expected, "{readings:?}");
     }
     let good = || turned_on(&[(3, Off), (1, Off)]);
-    let edits: [fn(&mut Fixture); 3] = [
+    let edits: [fn(&mut Fixture); 4] = [
         |fixture| first(fixture).asks_machine = false,
+        |fixture| fixture.fence.status.level = Level(1),
         |fixture| first(fixture).identity = Some(Err("another machine's".into())),
         |fixture| fixture.fence.status.off = None,
     ];
@@ -231,4 +233,18 @@ fn a_bmc_that_still_reads_off_is_turned_on_too() {
 fn first(fixture: &mut Fixture) -> &mut FenceLevel {
     let Some(Ok(plan)) = &mut fixture.gathered.methods else { panic!("there are two levels") };
     &mut plan.levels[0]
+}
+
+#[test]
+fn a_level_that_is_not_proven_to_be_the_nodes_is_named_where_there_are_several() {
+    let mut fixture = two_levels();
+    first(&mut fixture).identity = Some(Err("ipmi: 4c4c4544".into()));
+    let Some(Ok(plan)) = &mut fixture.gathered.methods else { panic!("there are two levels") };
+    plan.levels[1].identity = Some(Err("pdu: no outlets=".into()));
+    let blocker = at_hand(&fixture.input()).map(|at| at.number).unwrap_err();
+    assert!(blocker.message.ends_with(": level 1: ipmi: 4c4c4544; level 2: pdu: no outlets="), "{}", blocker.message);
+    let Some(Ok(plan)) = &mut fixture.gathered.methods else { panic!("there are two levels") };
+    plan.levels.truncate(1);
+    let blocker = at_hand(&fixture.input()).map(|at| at.number).unwrap_err();
+    assert!(blocker.message.ends_with(": ipmi: 4c4c4544"), "{}", blocker.message);
 }

@@ -1,0 +1,203 @@
+//! What the outcome of an act that can be taken back makes of the record: what is its own is known by it, and what failed is
+//! tried again.
+
+use std::time::Duration;
+
+use super::{
+    fixture::Fixture,
+    parts::{span, steps},
+};
+use crate::{
+    action::{Done, EventDraft, Failed, Op, Outcome, ReversibleOp},
+    api::{
+        OUT_OF_SERVICE,
+        fence::{DrainReport, NodeFence, Phase},
+    },
+    drain::DrainRules,
+    facts::{Effect, Taint},
+    fence::{apply_outcome, out_of_service},
+};
+
+fn taint(value: &str) -> Taint {
+    Taint { key: "nodewell.dev/remediation".into(), value: value.into(), effect: Effect::NoSchedule }
+}
+
+fn refused() -> Outcome {
+    Err(Failed::Refused("403".into()))
+}
+
+/// In its first step, after a failure.
+fn stepping(steps_of: &[&str]) -> Fixture {
+    let mut fixture = Fixture::new(steps(steps_of));
+    fixture.fence.status.phase = Phase::Isolating;
+    (fixture.fence.status.failures, fixture.fence.status.last_failure) = (2, Some(fixture.now.wall));
+    fixture
+}
+
+fn ended(fixture: &Fixture, op: ReversibleOp, outcome: &Outcome) -> (NodeFence, EventDraft) {
+    apply_outcome(&fixture.fence, &Op::from(op), outcome, fixture.epoch, fixture.now)
+}
+
+fn has_failed(fixture: &Fixture, op: ReversibleOp, outcome: &Outcome) -> NodeFence {
+    let (fence, event) = ended(fixture, op, outcome);
+    assert_eq!((fence.status.failures, fence.status.last_failure), (3, Some(fixture.now.wall)), "{outcome:?}");
+    assert_eq!(fence.status.phase, fixture.phase(), "{outcome:?}");
+    assert!(event.warning, "{event:?}");
+    fence
+}
+
+fn has_succeeded(fixture: &Fixture, op: ReversibleOp, outcome: &Outcome) -> NodeFence {
+    let (fence, event) = ended(fixture, op, outcome);
+    assert_eq!((fence.status.failures, fence.status.last_failure), (0, None), "{outcome:?}");
+    assert!(!event.warning, "{event:?}");
+    fence
+}
+
+#[test]
+fn a_taint_is_ours_if_we_set_it_and_not_if_it_was_there() {
+    let mut fixture = stepping(&["taint", "power"]);
+    let op = || ReversibleOp::Taint(taint(""));
+    for (before, outcome, after) in [
+        (vec![], Ok(Done::Yes), vec![taint("")]),
+        (vec![taint("")], Ok(Done::Yes), vec![taint("")]),
+        (vec![taint(""), out_of_service()], Ok(Done::NotOurs), vec![out_of_service()]),
+    ] {
+        fixture.fence.status.own_changes.taints = before;
+        let fence = has_succeeded(&fixture, op(), &outcome);
+        assert_eq!(fence.status.own_changes.taints, after, "{outcome:?}");
+        assert_eq!((fence.status.phase, fence.status.policy_step), (Phase::AwaitGuards, 1), "on to the next step");
+    }
+    fixture.fence.status.own_changes.taints = vec![taint("")];
+    for outcome in [refused(), Ok(Done::Power(Vec::new()))] {
+        let fence = has_failed(&fixture, op(), &outcome);
+        assert_eq!(fence.status.own_changes.taints, [taint("")], "it may have been set");
+    }
+}
+
+/// Or a machine whose taint is gone would be taken for one that is out of service.
+#[test]
+fn a_taint_that_is_gone_is_not_ours_any_more_and_one_that_stays_is() {
+    let other = Taint { key: "other".into(), ..taint("") };
+    for (removed, is_out_of_service) in [(out_of_service(), false), (taint(""), true)] {
+        let mut fixture = stepping(&["power"]);
+        fixture.fence.status.phase = Phase::Recovering;
+        fixture.fence.status.out_of_service = true;
+        fixture.fence.status.own_changes.taints = vec![other.clone(), removed.clone()];
+        let op = || ReversibleOp::Untaint(removed.clone());
+        for outcome in [Ok(Done::Yes), Ok(Done::NotOurs)] {
+            let status = has_succeeded(&fixture, op(), &outcome).status;
+            assert_eq!(status.own_changes.taints, std::slice::from_ref(&other), "{outcome:?}");
+            assert_eq!(status.out_of_service, is_out_of_service, "{} {outcome:?}", removed.key);
+        }
+        let status = has_failed(&fixture, op(), &refused()).status;
+        assert_eq!((status.own_changes.taints.len(), status.out_of_service), (2, true));
+    }
+    // A record that did not know it as set does not learn that it was.
+    let mut fixture = stepping(&["power"]);
+    fixture.fence.status.own_changes.taints = vec![taint("")];
+    assert!(!has_succeeded(&fixture, ReversibleOp::Untaint(taint("")), &Ok(Done::Yes)).status.out_of_service);
+    assert_eq!(out_of_service().key, OUT_OF_SERVICE);
+}
+
+#[test]
+fn a_cordon_is_ours_if_we_set_it_and_until_it_is_gone() {
+    let mut fixture = stepping(&["cordon", "power"]);
+    for (before, outcome, after) in
+        [(false, Ok(Done::Yes), true), (false, Ok(Done::NotOurs), false), (true, Ok(Done::NotOurs), true)]
+    {
+        fixture.fence.status.own_changes.cordon = before;
+        let fence = has_succeeded(&fixture, ReversibleOp::Cordon, &outcome);
+        assert_eq!((fence.status.own_changes.cordon, fence.status.phase), (after, Phase::AwaitGuards), "{outcome:?}");
+    }
+    fixture.fence.status.own_changes.cordon = false;
+    for outcome in [refused(), Ok(Done::Power(Vec::new()))] {
+        assert!(!has_failed(&fixture, ReversibleOp::Cordon, &outcome).status.own_changes.cordon);
+    }
+    fixture.fence.status.phase = Phase::Recovering;
+    fixture.fence.status.own_changes.cordon = true;
+    for outcome in [Ok(Done::Yes), Ok(Done::NotOurs)] {
+        let fence = has_succeeded(&fixture, ReversibleOp::Uncordon, &outcome);
+        assert_eq!((fence.status.own_changes.cordon, fence.status.phase), (false, Phase::Recovering), "{outcome:?}");
+    }
+    assert!(has_failed(&fixture, ReversibleOp::Uncordon, &refused()).status.own_changes.cordon);
+}
+
+#[test]
+fn the_annotation_of_a_release_is_forgotten_or_tried_again() {
+    let mut fixture = stepping(&["power"]);
+    fixture.fence.status.phase = Phase::Recovering;
+    for outcome in [Ok(Done::Yes), Ok(Done::NotOurs)] {
+        has_succeeded(&fixture, ReversibleOp::ForgetRelease, &outcome);
+    }
+    has_failed(&fixture, ReversibleOp::ForgetRelease, &refused());
+}
+
+/// A method of isolation that failed may have acted: those of recovery take it back.
+#[test]
+fn methods_leave_a_node_isolated_until_those_of_recovery_have_run() {
+    let names = || ReversibleOp::Methods(["port", "clean-pods", "cordon"].map(str::to_owned).into());
+    for (phase, isolated) in [(Phase::AwaitGuards, true), (Phase::Recovering, false)] {
+        let mut fixture = stepping(&["power"]);
+        fixture.fence.status.phase = phase;
+        for outcome in [Ok(Done::Yes), Ok(Done::NotOurs)] {
+            for before in [false, true] {
+                fixture.fence.status.isolated = before;
+                assert_eq!(has_succeeded(&fixture, names(), &outcome).status.isolated, isolated, "{phase:?}");
+            }
+        }
+        let (_, event) = ended(&fixture, names(), &Ok(Done::Yes));
+        assert!(event.message.ends_with("ran: port, cordon"), "{}", event.message);
+        for outcome in [refused(), Ok(Done::Power(Vec::new()))] {
+            assert!(has_failed(&fixture, names(), &outcome).status.isolated, "{phase:?}");
+        }
+    }
+}
+
+#[test]
+fn a_drain_that_ended_without_a_report_is_not_done_and_one_that_was_not_begun_is_begun_again() {
+    let mut fixture = stepping(&["drain", "power"]);
+    fixture.fence.status.phase = Phase::Draining;
+    let rules = || ReversibleOp::Drain(DrainRules::of(&Default::default()).unwrap());
+    for failed in [Failed::NotBegun("stopped".into()), Failed::Gone("it is another one".into())] {
+        assert_eq!(has_failed(&fixture, rules(), &Err(failed)).status.drain, None);
+    }
+    let report = DrainReport { done: true, refused_evictions: Vec::new(), left: 0 };
+    let status = has_succeeded(&fixture, rules(), &Ok(Done::Drain(report.clone()))).status;
+    assert_eq!((status.drain, status.phase), (Some(report), Phase::AwaitGuards));
+    for outcome in
+        [refused(), Err(Failed::InDoubt("?".into())), Err(Failed::Timeout(Duration::from_secs(9))), Ok(Done::Yes)]
+    {
+        let (fence, event) = ended(&fixture, rules(), &outcome);
+        let report = fence.status.drain.expect("it ended");
+        assert_eq!(
+            (report.done, fence.status.failures, fence.status.phase),
+            (false, 0, Phase::AwaitGuards),
+            "{outcome:?}"
+        );
+        assert!(event.warning && event.reason == "EvictionsRefused", "{event:?}");
+        let why = match &outcome {
+            Err(failed) => failed.to_string(),
+            Ok(done) => format!("an answer that fits nothing: {done:?}"),
+        };
+        assert_eq!(report.refused_evictions, [why]);
+    }
+}
+
+/// What came of an act of another phase moves nothing.
+#[test]
+fn a_step_that_ended_leads_to_the_next_one_or_to_the_wait_after_it() {
+    let phase_after = |change: fn(&mut Fixture)| {
+        let mut fixture = stepping(&["cordon", "power"]);
+        change(&mut fixture);
+        let status = has_succeeded(&fixture, ReversibleOp::Cordon, &Ok(Done::Yes)).status;
+        (status.phase, status.policy_step)
+    };
+    assert_eq!(phase_after(|_| {}), (Phase::AwaitGuards, 1));
+    assert_eq!(phase_after(|fixture| fixture.fence.spec.steps[0].then_wait = span("30s")), (Phase::Waiting, 0));
+    assert_eq!(phase_after(|fixture| fixture.fence.spec.steps.truncate(1)), (Phase::Waiting, 0), "it was the last");
+    let bad: fn(&mut Fixture) = |fixture| fixture.fence.spec.steps[0].then_wait = span("soon");
+    assert_eq!(phase_after(bad), (Phase::Isolating, 0), "a time that cannot be read is no time");
+    let bad: fn(&mut Fixture) = |fixture| fixture.fence.spec.steps[1] = Default::default();
+    assert_eq!(phase_after(bad), (Phase::Isolating, 0), "nor is a step that cannot be read the next one");
+    assert_eq!(phase_after(|fixture| fixture.fence.status.phase = Phase::Recovering), (Phase::Recovering, 0));
+}
