@@ -7,4 +7,5 @@ mod levels;
 mod power_off;
 mod readings;
 mod release;
+mod rounds;
 mod stage;

@@ -2,6 +2,7 @@
 
 mod activity;
 mod attached;
+mod blocked;
 mod booted;
 mod course;
 mod cutting;
@@ -13,6 +14,7 @@ mod fixture;
 mod foreign;
 mod hands;
 mod hostile;
+mod interrupts;
 mod laws;
 mod level_scopes;
 mod levels;
@@ -23,7 +25,10 @@ mod parts;
 mod portions;
 mod readings;
 mod reasons;
+mod recovering;
 mod release;
+mod restoring;
 mod single;
 mod unread;
+mod waits;
 mod walk;

@@ -10,6 +10,7 @@ mod quorum;
 mod rates;
 mod ready;
 mod storm;
+mod windows;
 
 use std::time::Duration;
 

@@ -125,3 +125,93 @@ async fn each_change_of_phase_is_a_line_with_who_and_why_and_nothing_else_is() {
         "a reading is no change"
     );
 }
+
+/// Answers the first write of a status with nothing, after something has happened to the record; later ones are done.
+struct Interfering {
+    stored: RefCell<Option<NodeFence>>,
+    saves: RefCell<u32>,
+    happens: fn(&mut Option<NodeFence>, &NodeFence),
+    is_down: bool,
+}
+
+impl Records for Interfering {
+    async fn fence(&self, _: &str) -> Result<Option<NodeFence>, ApiError> {
+        if self.is_down { Err(ApiError::NoAnswer("down".into())) } else { Ok(self.stored.borrow().clone()) }
+    }
+
+    async fn open(&self, _: &NodeFence) -> Result<NodeFence, ApiError> {
+        none()
+    }
+
+    async fn save(&self, fence: &NodeFence) -> Result<NodeFence, ApiError> {
+        *self.saves.borrow_mut() += 1;
+        if self.is_down || *self.saves.borrow() == 1 {
+            (self.happens)(&mut self.stored.borrow_mut(), fence);
+            return Err(ApiError::NoAnswer("lost".into()));
+        }
+        *self.stored.borrow_mut() = Some(fence.clone());
+        Ok(fence.clone())
+    }
+
+    async fn close(&self, _: &NodeFence) -> Result<(), ApiError> {
+        none()
+    }
+}
+
+/// What is stored after an outcome was written, in how many writes, and whether it was reported.
+async fn written(cluster: &Interfering) -> (Option<NodeFence>, u32, bool) {
+    let clock = Clock::counted(Timestamp::constant(1000, 0));
+    let cache = Cache::new(clock, Limits::default());
+    let executor = Executor::new(cluster, &(), &cache, clock, Settings::default());
+    let (_open, until) = watch::channel(Moment(Duration::from_secs(20)));
+    let outcome = Ok(Done::Power(vec![PowerState::Off; 2]));
+    let step = ReversibleOp::ReadPower { times: 2 }.into();
+    let events = executor.save_outcome(&off_confirmed(), &step, &outcome, &LeaseDeadline::new(1, until)).await;
+    (cluster.stored.borrow().clone(), *cluster.saves.borrow(), !events.is_empty())
+}
+
+fn interfering(happens: fn(&mut Option<NodeFence>, &NodeFence)) -> Interfering {
+    let stored = RefCell::new(Some(off_confirmed()));
+    Interfering { stored, saves: RefCell::default(), happens, is_down: false }
+}
+
+fn reads(fence: Option<&NodeFence>) -> Option<u32> {
+    Some(fence?.status.off.as_ref()?.reads)
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_stored_although_its_answer_was_lost_is_not_written_again() {
+    let (stored, saves, is_reported) = written(&interfering(|stored, next| *stored = Some(next.clone()))).await;
+    assert_eq!((reads(stored.as_ref()), saves, is_reported), (Some(4), 1, true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outcome_is_written_onto_what_a_person_changed_meanwhile() {
+    let aborted: fn(&mut Option<NodeFence>, &NodeFence) =
+        |stored, _| stored.iter_mut().for_each(|fence| fence.spec.abort = true);
+    let (stored, saves, is_reported) = written(&interfering(aborted)).await;
+    assert_eq!((reads(stored.as_ref()), saves, is_reported), (Some(4), 2, true));
+    assert!(stored.is_some_and(|fence| fence.spec.abort), "and takes nothing of it back");
+}
+
+/// Another leader's record, or the one of another node by that name, is not ours to write.
+#[tokio::test(start_paused = true)]
+async fn an_outcome_is_not_written_onto_another_record_nor_over_another_writer() {
+    let others: [fn(&mut Option<NodeFence>, &NodeFence); 3] = [
+        |stored, _| stored.iter_mut().for_each(|fence| fence.metadata.uid = "v".into()),
+        |stored, _| stored.iter_mut().for_each(|fence| fence.status.failures = 9),
+        |stored, _| *stored = None,
+    ];
+    for other in others {
+        let (stored, saves, is_reported) = written(&interfering(other)).await;
+        assert!(matches!(reads(stored.as_ref()), None | Some(2)), "{stored:?}");
+        assert_eq!((saves, is_reported), (1, false), "{stored:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_down_is_asked_ever_less_often_and_only_in_this_term() {
+    let down = Interfering { is_down: true, ..interfering(|_, _| {}) };
+    let (_, saves, is_reported) = written(&down).await;
+    assert!((12..=15).contains(&saves) && !is_reported, "0.1 s, 0.2 s, 0.4 s and so on up to 2 s: {saves}");
+}

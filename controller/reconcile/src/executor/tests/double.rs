@@ -9,7 +9,7 @@ use std::{
 
 use nodewell_remediation::{
     action::{EventDraft, Failed},
-    api::fence::{Blocker, NodeFence},
+    api::fence::{Blocker, NodeFence, NodeFenceStatus},
     facts::{Attachment, DisruptionBudget, LeaseView, Node, Pod, PodRef, Taint},
     snapshot::{FencePlan, FenceScope, Level, PowerState},
 };
@@ -35,6 +35,8 @@ pub(super) struct Truth {
     pub(super) lease: Option<LeaseView>,
     pub(super) stopped: Option<String>,
     pub(super) pods: Vec<Pod>,
+    pub(super) attachments: Vec<Attachment>,
+    pub(super) plan: Option<FencePlan>,
     /// What its BMC reports, one after the other; the last one for ever.
     pub(super) power: VecDeque<PowerState>,
     /// What these levels report, and after how long, beside the queue of all others.
@@ -57,6 +59,11 @@ pub(super) struct Double {
 
 fn unused<T>() -> Result<T, ApiError> {
     Err(ApiError::Refused { code: 405, message: "no act has a use for this".into() })
+}
+
+/// What an order is of.
+fn cut_by(scope: &FenceScope) -> String {
+    scope.storage.clone().unwrap_or_else(|| format!("level {}", scope.level))
 }
 
 impl Double {
@@ -82,8 +89,8 @@ impl Double {
         if silent { Err(ApiError::NoAnswer(format!("{name} is silent"))) } else { Ok(()) }
     }
 
-    async fn order(&self, name: &'static str) -> Result<Vec<String>, Failed> {
-        let _ = self.call(name, "").await;
+    async fn order(&self, name: &'static str, of: &str) -> Result<Vec<String>, Failed> {
+        let _ = self.call(name, of).await;
         self.truth.borrow_mut().order.take().map_or_else(|| Ok(vec!["ipmi".into()]), Err)
     }
 }
@@ -140,7 +147,9 @@ impl Marks for Double {
         unused()
     }
 
-    async fn emit(&self, _: &str, _: &str, _: &EventDraft) {}
+    async fn emit(&self, _: &str, _: &str, event: &EventDraft) {
+        let _ = self.call("emit", &event.reason).await;
+    }
 }
 
 impl Pods for Double {
@@ -154,7 +163,8 @@ impl Pods for Double {
     }
 
     async fn attachments_on(&self, _: &str) -> Result<Vec<Attachment>, ApiError> {
-        unused()
+        self.call("attachments", "").await?;
+        Ok(self.truth.borrow().attachments.clone())
     }
 
     async fn budgets_of(&self, _: &Pod) -> Result<Vec<DisruptionBudget>, ApiError> {
@@ -179,8 +189,16 @@ impl Records for Double {
         Ok(self.truth.borrow().fence.clone())
     }
 
-    async fn open(&self, _: &NodeFence) -> Result<NodeFence, ApiError> {
-        unused()
+    async fn claim(&self, _: &str, _: &str) -> Result<(), ApiError> {
+        self.call("claim", "").await
+    }
+
+    /// The status of what is created is dropped.
+    async fn open(&self, fence: &NodeFence) -> Result<NodeFence, ApiError> {
+        self.call("open", "").await?;
+        let created = NodeFence { status: NodeFenceStatus::default(), ..fence.clone() };
+        self.truth.borrow_mut().fence = Some(created.clone());
+        Ok(created)
     }
 
     async fn save(&self, fence: &NodeFence) -> Result<NodeFence, ApiError> {
@@ -190,7 +208,8 @@ impl Records for Double {
     }
 
     async fn close(&self, _: &NodeFence) -> Result<(), ApiError> {
-        unused()
+        self.call("close", "").await?;
+        self.truth.borrow_mut().fence.take().map(drop).ok_or(ApiError::NotFound)
     }
 }
 
@@ -231,7 +250,8 @@ impl Election for Double {
 
 impl Power for Double {
     async fn plan(&self, _: &Node) -> Result<FencePlan, Blocker> {
-        Err(Blocker::new("FenceNotReady", "no act has a use for this"))
+        let _ = self.call("plan", "").await;
+        self.truth.borrow().plan.clone().ok_or_else(|| Blocker::new("FenceNotReady", "nothing is configured"))
     }
 
     async fn read(&self, _: &Node, scope: &FenceScope) -> PowerState {
@@ -251,12 +271,12 @@ impl Power for Double {
         state
     }
 
-    async fn off(&self, _: &Node, _: &FenceScope, _: &LeaseDeadline) -> Result<Vec<String>, Failed> {
-        self.order("off").await
+    async fn off(&self, _: &Node, scope: &FenceScope, _: &LeaseDeadline) -> Result<Vec<String>, Failed> {
+        self.order("off", &cut_by(scope)).await
     }
 
-    async fn on(&self, _: &Node, _: &FenceScope, _: &LeaseDeadline) -> Result<Vec<String>, Failed> {
-        self.order("on").await
+    async fn on(&self, _: &Node, scope: &FenceScope, _: &LeaseDeadline) -> Result<Vec<String>, Failed> {
+        self.order("on", &cut_by(scope)).await
     }
 
     async fn methods(&self, _: &Node, _: &[String], _: &LeaseDeadline) -> Result<(), Failed> {
@@ -264,6 +284,6 @@ impl Power for Double {
     }
 
     async fn reap(&self, _: &Node, _: &LeaseDeadline) -> Result<(), Failed> {
-        self.order("reap").await.map(drop)
+        self.order("reap", "").await.map(drop)
     }
 }

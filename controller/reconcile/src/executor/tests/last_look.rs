@@ -12,14 +12,17 @@ use nodewell_remediation::{
             IntendedOp::{self, PowerOff, PowerOn, Reap, Release},
         },
     },
-    facts::{ConditionStatus, Effect, LeaseView, Taint},
+    facts::{ConditionStatus, Deletion, Effect, LeaseView, Owner, Pod, Taint},
     snapshot::{FenceLevel, FencePlan},
 };
 
+use tokio::time::sleep;
+
 use super::{
     double::Truth,
-    stage::{Stage, pod},
+    stage::{self, Stage, pod},
 };
+use crate::cluster::LeaseKind;
 
 const ALL: &[IntendedOp] = &[PowerOff, PowerOn, Release, Reap];
 /// What ends a machine.
@@ -207,6 +210,42 @@ async fn a_node_that_speaks_loses_its_power_only_while_its_drain_holds() {
     assert!(matches!(unread.perform().await, Err(Failed::NotBegun(_))), "its pods cannot be listed");
     for stage in [left, back, unread] {
         assert!(stage.acts().is_empty());
+    }
+}
+
+/// One that is going, and one that comes back with the node, lose nothing by it.
+#[tokio::test(start_paused = true)]
+async fn pods_that_a_drain_leaves_there_keep_no_power_on() {
+    let deletion = Some(Deletion { at: Timestamp::UNIX_EPOCH, grace: Duration::ZERO });
+    let owner = Some(Owner { kind: "DaemonSet".into(), name: "net".into(), uid: "net".into(), gone: false });
+    let tables = [
+        (Pod { deleting: deletion, ..pod(0) }, true),
+        (Pod { owner: owner.clone(), ..pod(0) }, true),
+        (Pod { owner, deleting: deletion, ..pod(0) }, true),
+        (pod(0), false),
+    ];
+    for (pod, begins) in tables {
+        let stage = drained(PowerOff, 0).await;
+        stage.double.truth.borrow_mut().pods = vec![pod.clone()];
+        let outcome = stage.perform().await;
+        assert_eq!(outcome.is_ok(), begins, "{pod:?}: {outcome:?}");
+    }
+}
+
+/// One interval of its renewals: within that it may be well.
+#[tokio::test(start_paused = true)]
+async fn a_kubelet_is_silent_from_the_tenth_second_on() {
+    for (millis, begins) in [(9_999, false), (10_000, true)] {
+        for op in ENDS {
+            let mut stage = Stage::of(*op).await;
+            let renewed =
+                LeaseView { renewed: Some(Timestamp::UNIX_EPOCH + Duration::from_secs(60)), ..stage::lease() };
+            stage.rewrite(|fence| fence.status.lease_renewed = renewed.renewed);
+            stage.double.truth.borrow_mut().lease = Some(renewed.clone());
+            stage.cache.apply_lease(LeaseKind::Kubelet, "n", LeaseView { resource_version: "4".into(), ..renewed });
+            sleep(Duration::from_millis(millis)).await;
+            assert_eq!(stage.perform().await.is_ok(), begins, "{op:?} {millis}");
+        }
     }
 }
 

@@ -57,6 +57,23 @@ async fn on_by_an_outlet_of_another_level_is_not_even_asked_for() {
     assert!(readings.iter().all(|reading| reading.level == PDU && !reading.asks_machine), "{readings:?}");
 }
 
+/// Its plug of another level, or the plug of a machine whose storage alone is meant, is not turned.
+#[tokio::test(start_paused = true)]
+async fn an_order_goes_to_what_the_record_cuts_and_to_nothing_else() {
+    for (op, order) in [(IntendedOp::PowerOff, "off"), (IntendedOp::PowerOn, "on")] {
+        for (storage, level, of) in [(None, BMC, "level 1"), (None, PDU, "level 2"), (Some("san"), BMC, "san")] {
+            let mut stage = Stage::of(op).await;
+            stage.rewrite(|fence| {
+                (fence.status.storage_only, fence.status.level) = (storage.map(str::to_owned), level);
+            });
+            stage.perform().await.expect("nothing forbids it");
+            let calls: Vec<String> = stage.double.calls().into_iter().map(|(_, call)| call).collect();
+            let orders: Vec<&String> = calls.iter().filter(|call| call.starts_with(&format!("{order} "))).collect();
+            assert_eq!(orders, [&format!("{order} {of}")], "{calls:?}");
+        }
+    }
+}
+
 /// From the first question without an answer, whichever kind of answer that was, to the first one with one.
 #[tokio::test(start_paused = true)]
 async fn a_level_is_unanswered_since_its_question() {

@@ -58,6 +58,7 @@ async fn on_that_was_read_since_the_release_was_intended_forbids_it() {
     let now = stage.clock.moment();
     stage.cache.gather("n", |gathered| gathered.last_on_answer = Some(now));
     refused(&stage).await;
+    assert!(stage.times("pods").is_empty() && stage.times("stopped").is_empty(), "nothing else matters by then");
     let stage = Stage::of(Release).await;
     let before = Moment(stage.clock.moment().0 - Duration::from_millis(1));
     stage.cache.gather("n", |gathered| gathered.last_on_answer = Some(before));

@@ -7,7 +7,7 @@ use jiff::SignedDuration;
 use super::{fixture::Fixture, parts::steps};
 use crate::{
     api::fence::Confirmation,
-    facts::{ConditionStatus, kubelet},
+    facts::{ConditionStatus, LeaseView, kubelet},
     fence::post_off_activity::{PostOffActivity, is_suspected},
     time::Moment,
 };
@@ -160,4 +160,23 @@ fn a_renewal_since_the_order_is_suspect_while_it_is_not_overdue() {
     fixture.fence.status.storage_only = None;
     fixture.kubelet = None;
     assert!(!is_suspected(&fixture.input()));
+}
+
+/// What was seen in the very moment of the confirmation, and what the record knew before its power was cut, are of before it.
+#[test]
+fn a_renewal_counts_if_it_is_another_one_than_the_record_knew_and_was_seen_since() {
+    let fixture = confirmed();
+    let (since, known) = (fixture.now.moment, fixture.fence.status.lease_renewed);
+    let another = known.map(|renewed| renewed + SignedDuration::from_secs(10));
+    let observed = |lease: Option<&LeaseView>| {
+        let before = PostOffActivity::observe(None, &fixture.fence, fixture.node.as_ref(), None, since);
+        PostOffActivity::observe(before.as_ref(), &fixture.fence, fixture.node.as_ref(), lease, since)
+    };
+    let nothing = observed(None);
+    assert!(nothing.is_some());
+    for (renewed, seen, counts) in [(another, 1, true), (another, 0, false), (known, 1, false), (known, 0, false)] {
+        let change_seen_at = since.plus(Duration::from_secs(seen));
+        let lease = LeaseView { renewed, change_seen_at, ..fixture.kubelet.clone().unwrap() };
+        assert_eq!(observed(Some(&lease)) != nothing, counts, "{renewed:?} {seen}");
+    }
 }

@@ -102,3 +102,33 @@ fn nothing_is_said_before_two_minutes_nor_of_a_release_that_is_over() {
     fixture.fence.status.released_at = None;
     assert_eq!(until_stuck(&mut fixture, &[attachment("db")], 300), None);
 }
+
+#[test]
+fn three_volumes_that_stay_attached_are_named_and_the_others_counted() {
+    let message = |names: &[&str]| {
+        let mut fixture = released();
+        let attached: Vec<Attachment> = names.iter().map(|name| attachment(name)).collect();
+        until_stuck(&mut fixture, &attached, 300).unwrap();
+        fixture.fence.status.blocked_by[0].message.clone()
+    };
+    let (one, three) = ("csi-a (volume pv-a)", "csi-a (volume pv-a), csi-b (volume pv-b), csi-c (volume pv-c)");
+    for (names, expected) in [
+        (
+            &["a"][..],
+            format!("1 VolumeAttachments are still on the node 2 min after its pods were released: {one}; see"),
+        ),
+        (
+            &["a", "b", "c"],
+            format!("3 VolumeAttachments are still on the node 2 min after its pods were released: {three}; see"),
+        ),
+        (
+            &["a", "b", "c", "d", "e"],
+            format!(
+                "5 VolumeAttachments are still on the node 2 min after its pods were released: {three} and 2 more; see"
+            ),
+        ),
+    ] {
+        let message = message(names);
+        assert!(message.starts_with(&expected), "{message}");
+    }
+}

@@ -14,7 +14,7 @@ use crate::{
         fence::{Blocker, DrainReport, Phase},
         policy::OffUntil,
     },
-    fence::{Next, PredicateState},
+    fence::{Next, PredicateState, left_off::is_kept_out},
     policy::Policy,
 };
 
@@ -209,4 +209,22 @@ fn an_abort_turns_on_what_was_left_off() {
     fixture.fence.spec.abort = true;
     run(&mut fixture, 60, at(Phase::AwaitReady));
     assert!(fixture.powered);
+}
+
+#[test]
+fn a_boot_stays_out_of_service_only_at_the_limit_and_only_until_a_person_releases_it() {
+    for (at_limit, until, phase, expected) in [
+        (true, Some(OffUntil::Released), Phase::PodsReleased, true),
+        (true, None, Phase::PodsReleased, true),
+        (true, Some(OffUntil::HealthyBoot), Phase::PodsReleased, false),
+        (false, Some(OffUntil::Released), Phase::PodsReleased, false),
+        (false, None, Phase::PodsReleased, false),
+        (true, Some(OffUntil::Released), Phase::OffConfirmed, false),
+    ] {
+        let mut fixture = dead();
+        fixture.fence.spec.steps = steps(&["power"]);
+        (fixture.fence.status.at_limit, fixture.fence.status.phase) = (at_limit, phase);
+        fixture.policy = until.map(|off_until| Policy { off_until, ..policy() });
+        assert_eq!(is_kept_out(&fixture.input()), expected, "{at_limit} {until:?} {phase:?}");
+    }
 }

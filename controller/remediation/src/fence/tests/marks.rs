@@ -55,6 +55,7 @@ fn the_taint_stays_while_volumes_are_attached_or_it_is_not_known_whether_they_ar
     let before = crate::time::Moment(fixture.entered.0 - Duration::from_millis(1));
     let tables = [
         (Some((now, Vec::new())), None),
+        (Some((fixture.entered, Vec::new())), None),
         (Some((now, vec![attachment("worker-2")])), None),
         (Some((now, vec![attachment(NODE)])), Some("AttachmentsLeft")),
         (Some((now, vec![attachment("worker-2"), attachment(NODE)])), Some("AttachmentsLeft")),

@@ -1,5 +1,5 @@
-//! What the outcome of an act that can be taken back makes of the record: what is its own is known by it, and what failed is
-//! tried again.
+//! What the outcome of an act makes of the record: what is its own is known by it, what can be taken back is tried again,
+//! and what certainly was not begun is asked again from the start.
 
 use std::time::Duration;
 
@@ -8,14 +8,15 @@ use super::{
     parts::{span, steps},
 };
 use crate::{
-    action::{Done, EventDraft, Failed, Op, Outcome, ReversibleOp},
+    action::{Done, EventDraft, Failed, IrreversibleOp, Op, Outcome, ReversibleOp},
     api::{
         OUT_OF_SERVICE,
-        fence::{DrainReport, NodeFence, Phase},
+        fence::{Confirmation, DrainReport, IntendedOp, Intent, NodeFence, Phase},
     },
     drain::DrainRules,
     facts::{Effect, Taint},
-    fence::{apply_outcome, out_of_service},
+    fence::{apply_outcome, out_of_service, record::Draft},
+    message::Message,
 };
 
 fn taint(value: &str) -> Taint {
@@ -200,4 +201,84 @@ fn a_step_that_ended_leads_to_the_next_one_or_to_the_wait_after_it() {
     let bad: fn(&mut Fixture) = |fixture| fixture.fence.spec.steps[1] = Default::default();
     assert_eq!(phase_after(bad), (Phase::Isolating, 0), "nor is a step that cannot be read the next one");
     assert_eq!(phase_after(|fixture| fixture.fence.status.phase = Phase::Recovering), (Phase::Recovering, 0));
+}
+
+fn intending(op: IntendedOp, phase: Phase) -> Fixture {
+    let mut fixture = Fixture::new(steps(&["power"]));
+    fixture.fence.status.phase = phase;
+    fixture.fence.status.intent = Some(Intent { op, epoch: 7, at: fixture.now.wall, pods: 1 });
+    fixture
+}
+
+/// The phase after it, how many failures are counted, whether it is intended still, and what blocks it.
+fn after(fixture: &Fixture, op: IrreversibleOp, outcome: Outcome) -> (Phase, u32, bool, Vec<String>) {
+    let status = apply_outcome(&fixture.fence, &Op::from(op), &outcome, fixture.epoch, fixture.now).0.status;
+    let reasons = status.blocked_by.into_iter().map(|blocker| blocker.reason).collect();
+    (status.phase, status.failures, status.intent.is_some(), reasons)
+}
+
+#[test]
+fn what_certainly_was_not_begun_is_asked_again_and_all_else_is_in_doubt() {
+    let not_begun = || Err(Failed::NotBegun("the kill switch".into()));
+    let gone = || Err(Failed::Gone("another Node".into()));
+    let late = || Err(Failed::Timeout(Duration::from_secs(9)));
+    let again = || (Phase::AwaitGuards, 0, false, vec!["NotBegun".to_owned()]);
+    let doubt = |failures| (Phase::InDoubt, failures, true, Vec::new());
+    let off = intending(IntendedOp::PowerOff, Phase::PoweringOff);
+    assert_eq!(after(&off, IrreversibleOp::PowerOff, not_begun()), again());
+    assert_eq!(after(&off, IrreversibleOp::PowerOff, gone()), again());
+    assert_eq!(after(&off, IrreversibleOp::PowerOff, late()), doubt(1));
+    let reap = intending(IntendedOp::Reap, Phase::Reaping);
+    assert_eq!(after(&reap, IrreversibleOp::Reap, not_begun()), again());
+    assert_eq!(after(&reap, IrreversibleOp::Reap, gone()), again());
+    assert_eq!(after(&reap, IrreversibleOp::Reap, late()), doubt(1));
+    assert_eq!(after(&reap, IrreversibleOp::Reap, Ok(Done::Yes)), (Phase::Waiting, 0, false, Vec::new()));
+    // Off, or On, is known by reading alone: nothing is tried again that was not asked after.
+    let on = intending(IntendedOp::PowerOn, Phase::PoweringOn);
+    assert_eq!(after(&on, IrreversibleOp::PowerOn, not_begun()), doubt(0));
+    assert_eq!(after(&on, IrreversibleOp::PowerOn, gone()), doubt(1));
+    assert_eq!(after(&on, IrreversibleOp::PowerOn, Ok(Done::Yes)), (Phase::AwaitReady, 0, false, Vec::new()));
+    let release = intending(IntendedOp::Release, Phase::PodsReleased);
+    let op = || IrreversibleOp::Release { pods: Vec::new() };
+    assert_eq!(after(&release, op(), not_begun()), (Phase::OffConfirmed, 1, false, Vec::new()));
+    assert_eq!(after(&release, op(), gone()), doubt(1));
+    assert_eq!(after(&release, op(), late()), doubt(1));
+}
+
+/// A timer of a phase begins when it is entered, and goes on while it is written again.
+#[test]
+fn a_phase_is_entered_when_it_was_another_one() {
+    let fixture = stepping(&["cordon"]);
+    let earlier = fixture.now.wall - Duration::from_secs(60);
+    let since = |phase| {
+        let mut fence = fixture.fence.clone();
+        (fence.status.phase, fence.status.since) = (phase, Some(earlier));
+        let draft = Draft::new(&fence, 7, fixture.now.wall)
+            .enter(Phase::AwaitGuards, Message::plain("FenceAwaitGuards/retried"));
+        draft.finish().0.status.since
+    };
+    assert_eq!((since(Phase::Failed), since(Phase::AwaitGuards)), (Some(fixture.now.wall), Some(earlier)));
+}
+
+/// One that is turned on by a person after the controller had turned it off at the limit.
+#[test]
+fn a_machine_that_is_given_back_is_a_cycle_if_the_controller_turned_it_off_at_the_limit() {
+    for (at_limit, already_off, cycles) in
+        [(true, Some(false), 1), (true, Some(true), 0), (true, None, 0), (false, Some(false), 0), (false, None, 0)]
+    {
+        let mut fixture = stepping(&["power"]);
+        let at = fixture.now.wall;
+        fixture.fence.status.at_limit = at_limit;
+        fixture.fence.status.off = already_off.map(|already_off| Confirmation {
+            at,
+            reads: 2,
+            by: Vec::new(),
+            boot_id: String::new(),
+            already_off,
+            epoch: 7,
+        });
+        let status = Draft::new(&fixture.fence, 7, at).give_back("eva").finish().0.status;
+        assert_eq!(status.cycles.len(), cycles, "{at_limit} {already_off:?}");
+        assert!(status.returning && status.observed_release == "eva");
+    }
 }

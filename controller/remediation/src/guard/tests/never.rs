@@ -34,6 +34,9 @@ fn a_policy_with_room_for_a_node_is_not_reported() {
     }
     one_percent.storm.unhealthy = CountOrPercent::Percent(1);
     assert_eq!(found(&one_percent), [""; 0], "a share that is not 0 is at least one node");
+    let mut all_reached = policy();
+    all_reached.storm.reachable = CountOrPercent::Count(3);
+    assert_eq!(found(&all_reached), [""; 0], "as many as are tried");
 }
 
 #[test]

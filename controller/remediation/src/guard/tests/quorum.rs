@@ -30,3 +30,24 @@ fn a_dead_member_of_three_may_go_where_it_is_known_to_be_the_dead_one() {
         assert_eq!(two_of_three(members, addresses), ["EtcdQuorum"], "{why}");
     }
 }
+
+/// More than half of all members have to be left.
+#[test]
+fn the_least_that_a_quorum_needs_is_counted_of_all_members() {
+    for (healthy, total, may_go) in [
+        (1, 1, false),
+        (2, 2, false),
+        (3, 3, true),
+        (2, 3, false),
+        (4, 4, true),
+        (3, 4, false),
+        (4, 5, true),
+        (3, 5, false),
+        (5, 7, true),
+        (4, 7, false),
+    ] {
+        let mut fixture = Fixture::new();
+        control_plane(&mut fixture, Quorum::Members { healthy, total });
+        assert_eq!(fixture.all_blockers().power.is_empty(), may_go, "{healthy} of {total}");
+    }
+}

@@ -127,3 +127,42 @@ proptest! {
         }
     }
 }
+
+/// Ages, since no two hosts' clocks agree.
+#[test]
+fn the_next_leader_knows_of_a_storm_and_how_long_ago_it_was() {
+    let spec = Storm { rate: Rate { count: 1000, window: Duration::from_secs(60) }, ..storm() };
+    let all = names(31);
+    let all: Vec<_> = all.iter().map(String::as_str).collect();
+    let mut state = StormState::default();
+    assert_eq!(observe(&mut state, &spec, &all, 10), ["Storm"]);
+    let mut handover = state.handover(at(20));
+    handover.age_by(300);
+    for (second, reported) in [(5289, "StormCooldown"), (5290, "")] {
+        let mut next = StormState::inherited(&handover, at(5000));
+        assert_eq!(
+            observe(&mut next, &spec, &all[..1], second).join(""),
+            reported,
+            "it was 310 s ago at 5000: {second}"
+        );
+    }
+}
+
+#[test]
+fn a_storm_is_reconstructed_from_nodes_that_became_unhealthy_within_its_window() {
+    for (last, reported) in [(59, "StormCooldown"), (60, "")] {
+        let onsets = [("n0", at(0)), ("n1", at(10)), ("n2", at(20)), ("n3", at(30)), ("n4", at(last))].into();
+        let mut state = StormState::reconstructed(&storm(), &onsets, at(130));
+        assert_eq!(observe(&mut state, &storm(), &["n0", "n1", "n2", "n3", "n4"], 130).join(""), reported, "{last}");
+    }
+}
+
+#[test]
+fn a_storm_of_no_node_is_none_and_how_long_it_has_to_calm_down_is_named() {
+    let none = Storm { rate: Rate { count: 0, window: Duration::from_secs(60) }, ..storm() };
+    assert_eq!(observe(&mut StormState::default(), &none, &[], 10), [""; 0]);
+    let mut state = StormState::default();
+    assert_eq!(observe(&mut state, &none, &["n1"], 10), ["Storm"]);
+    let calm = state.observe(&storm(), BTreeSet::new(), 100, &HostView::default(), at(110));
+    assert!(calm[0].message.contains("8m20s"), "{}", calm[0].message);
+}
