@@ -254,4 +254,28 @@ mod tests {
         let cycles = &departed.known["a"].cycles;
         assert_eq!((cycles.len(), cycles.contains_key(&at(299)), cycles.contains_key(&at(10))), (CYCLES, true, false));
     }
+
+    #[test]
+    fn what_was_intended_and_is_in_no_record_of_the_store_counts() {
+        let cache = cache();
+        cache.apply_fence(fence("u1", "5"));
+        let mut before = fence("u1", "2");
+        before.status.intent = None;
+        restored(&cache, Some(before));
+        assert_eq!(known(&cache), [30], "no other cycle stands for it");
+    }
+
+    #[test]
+    fn too_many_machines_push_out_the_one_whose_last_cycle_is_the_oldest() {
+        let mut departed = Departed::default();
+        for number in 0..=NODES {
+            let now = Now { moment: Moment(Duration::from_secs(5000)), wall: at(100_000_000) };
+            let mut one = fence("u1", "5");
+            one.spec.node_name = format!("n{number}");
+            one.status =
+                NodeFenceStatus { cycles: vec![at(100 + i64::try_from(number).unwrap())], ..Default::default() };
+            departed.remember(&one, now);
+            assert_eq!(departed.known.len(), (number + 1).min(NODES));
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! What comes in late, twice or out of order.
 
+mod changes;
+
 use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;

@@ -266,37 +266,4 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
 }
 
 #[cfg(test)]
-mod tests {
-    use nodewell_remediation::{api::fence::NodeFence, facts::Attachment, snapshot::Gathered};
-
-    use super::*;
-
-    #[test]
-    fn claims_matter_where_the_node_is_cut_off_one_storage_and_nowhere_else() {
-        let mut snapshot = Snapshot::default();
-        let plan =
-            |storage: Option<&str>| FencePlan { storage_only: storage.map(str::to_owned), ..FencePlan::default() };
-        let gathered = |storage| Gathered { methods: Some(Ok(plan(storage))), ..Gathered::default() };
-        assert!(!claims_matter(&snapshot, "n"));
-        snapshot.gathered.insert("n".into(), gathered(None));
-        assert!(!claims_matter(&snapshot, "n"));
-        snapshot.gathered.insert("n".into(), gathered(Some("ceph")));
-        assert!(claims_matter(&snapshot, "n"));
-        // A new leader knows it by the record, before the methods are read.
-        snapshot.gathered.clear();
-        let mut fence =
-            NodeFence { metadata: Default::default(), spec: Default::default(), status: Default::default() };
-        fence.status.storage_only = Some("ceph".into());
-        snapshot.fences.insert("n".into(), fence.clone());
-        assert!(claims_matter(&snapshot, "n"));
-        // And where volumes are left after a release, to know whose they are.
-        (fence.status.storage_only, fence.status.out_of_service) = (None, true);
-        snapshot.fences.insert("n".into(), fence);
-        let left = Attachment { name: "a".into(), node: "n".into(), volume: "pv".into(), attached: true };
-        let attachments = |all| Gathered { attachments: Some((Moment::default(), all)), ..Gathered::default() };
-        snapshot.gathered.insert("n".into(), attachments(Vec::new()));
-        assert!(!claims_matter(&snapshot, "n"));
-        snapshot.gathered.insert("n".into(), attachments(vec![left]));
-        assert!(claims_matter(&snapshot, "n"));
-    }
-}
+mod tests;

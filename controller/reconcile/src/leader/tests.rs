@@ -1,5 +1,6 @@
 //! One Lease and several who want it, on a paused clock.
 
+mod renewals;
 mod restored;
 mod succession;
 
@@ -22,10 +23,17 @@ struct Stored {
     /// Answers do not arrive; what was asked is done if `true`.
     mute: Option<bool>,
     writes: u64,
+    /// How long an answer takes.
+    slow: Duration,
+    /// The next write gets no answer; it is done if `true`.
+    lost: Option<bool>,
+    refuses: bool,
 }
 
 impl Election for OneLease {
     async fn leadership(&self) -> Result<Option<Leadership>, ApiError> {
+        let slow = self.0.borrow().slow;
+        tokio::time::sleep(slow).await;
         match self.0.borrow().mute {
             Some(_) => Err(ApiError::NoAnswer("mute".into())),
             None => Ok(self.0.borrow().lease.clone()),
@@ -33,8 +41,14 @@ impl Election for OneLease {
     }
 
     async fn lead(&self, lease: &Leadership) -> Result<Leadership, ApiError> {
+        let slow = self.0.borrow().slow;
+        tokio::time::sleep(slow).await;
         let mut stored = self.0.borrow_mut();
-        if stored.mute == Some(false) {
+        let lost = stored.lost.take();
+        if stored.refuses {
+            return Err(ApiError::Refused { code: 403, message: "no".into() });
+        }
+        if stored.mute == Some(false) || lost == Some(false) {
             return Err(ApiError::NoAnswer("mute".into()));
         }
         if stored.lease.as_ref().map_or("", |lease| lease.resource_version.as_str()) != lease.resource_version {
@@ -44,7 +58,7 @@ impl Election for OneLease {
         stored.writes += 1;
         let lease = Leadership { resource_version: stored.version.to_string(), ..lease.clone() };
         stored.lease = Some(lease.clone());
-        if stored.mute.is_some() { Err(ApiError::NoAnswer("mute".into())) } else { Ok(lease) }
+        if stored.mute.is_some() || lost.is_some() { Err(ApiError::NoAnswer("mute".into())) } else { Ok(lease) }
     }
 }
 

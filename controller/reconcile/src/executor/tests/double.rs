@@ -117,8 +117,14 @@ impl Marks for Double {
         unused()
     }
 
-    async fn cordon(&self, _: &str, _: &str, _: &str) -> Result<bool, ApiError> {
-        unused()
+    async fn cordon(&self, _: &str, _: &str, by: &str) -> Result<bool, ApiError> {
+        self.call("cordon", by).await?;
+        Ok(self.truth.borrow_mut().node.as_mut().is_some_and(|node| !std::mem::replace(&mut node.unschedulable, true)))
+    }
+
+    async fn cordon_seen(&self, seen: &Node, by: &str) -> Result<(bool, Option<Node>), ApiError> {
+        let ours = self.cordon(&seen.name, &seen.uid, &format!("{by} as seen")).await?;
+        Ok((ours, self.truth.borrow().node.clone()))
     }
 
     async fn uncordon(&self, _: &str, _: &str, _: &str) -> Result<bool, ApiError> {
