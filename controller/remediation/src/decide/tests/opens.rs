@@ -91,3 +91,37 @@ fn one_hundred_and_fifty_cordons_need_one_pass() {
 fn a_well_cluster_sleeps() {
     assert_eq!(run(&snapshot_of(0, vec![policy("p", vec![cordon()])]), Memory::default(), 1000).requeue_at, None);
 }
+
+/// What a cycle of its machine, or a cordon, of an earlier record was is known to the new one.
+#[test]
+fn a_record_begins_with_what_is_known_of_its_node() {
+    let mut snapshot = snapshot_of(1, vec![policy("p", vec![power_cycle()])]);
+    snapshot.epoch = 7;
+    let node = snapshot.nodes.get_mut("n0").unwrap();
+    (node.boot_id, node.system_uuid, node.unschedulable) = ("boot".into(), "uuid".into(), true);
+    node.annotations.insert(crate::api::CORDONED_BY.into(), "p".into());
+    let cycles = BTreeMap::from([("n0".to_owned(), BTreeMap::from([(wall(500), at(500))]))]);
+    let decision = run(&snapshot, Memory::default().with_cycles(&cycles), 1000);
+    let [Action::Open(fence)] = &decision.actions[..] else { panic!("{:?}", decision.actions) };
+    let status = &fence.status;
+    assert_eq!((status.since, status.epoch), (Some(wall(1000)), 7));
+    assert_eq!((status.boot_id.as_str(), status.system_uuid.as_str()), ("boot", "uuid"));
+    assert!(status.own_changes.cordon, "by the policy of this record");
+    assert_eq!(status.earlier_cycles, [wall(500)]);
+}
+
+/// The first step alone is what a record begins with.
+#[test]
+fn a_record_is_opened_when_what_its_first_step_needs_is_free() {
+    let mut snapshot = snapshot_of(1, vec![policy("p", vec![cordon(), power_cycle()])]);
+    snapshot.busy.insert("n0".into());
+    let decision = run(&snapshot, Memory::default(), 1000);
+    assert_eq!((opened(&decision), reasons(&decision, "n0")), (vec![], vec!["Busy"]));
+    snapshot.busy.clear();
+    snapshot.policies[0].held_for = Duration::from_secs(30);
+    let first = run(&snapshot, Memory::default(), 1000);
+    assert_eq!(reasons(&first, "n0"), ["WithinGracePeriod"]);
+    let second = run(&snapshot, first.memory, 1029);
+    assert_eq!(reasons(&second, "n0"), ["WithinGracePeriod"]);
+    assert_eq!(opened(&run(&snapshot, second.memory, 1030)), ["n0"]);
+}

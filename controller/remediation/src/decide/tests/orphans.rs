@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    api::{CORDONED_BY, OUT_OF_SERVICE, OUT_OF_SERVICE_BY, REMEDIATION_TAINT},
+    api::{CORDONED_BY, OUT_OF_SERVICE, OUT_OF_SERVICE_BY, REMEDIATION_TAINT, policy::TaintStep},
     facts::{Effect, LeaseView, Taint},
 };
 
@@ -116,4 +116,65 @@ fn a_taint_stays_while_any_policy_cannot_be_read() {
     assert_eq!(opened(&after_a_while(&mut snapshot.clone(), 2000)), ["n0"]);
     snapshot.unreadable_policies.insert("q".into(), "spec.steps: a typo".into());
     assert!(opened(&after_a_while(&mut snapshot, 2000)).is_empty());
+}
+
+/// Whose steps set them; without any such policy they are only taken back.
+#[test]
+fn taints_are_of_the_first_policy_whose_steps_set_them() {
+    let taints = |key: Option<&str>| {
+        let step = TaintStep { key: key.map(str::to_owned), ..TaintStep::default() };
+        StepSpec { taint: Some(step), ..StepSpec::default() }
+    };
+    let remediation = taint(REMEDIATION_TAINT, "");
+    let out_of_service = taint(OUT_OF_SERVICE, OUT_OF_SERVICE_BY);
+    for (taint, steps, is_owner) in [
+        (&remediation, vec![taints(None)], true),
+        (&remediation, vec![taints(Some(REMEDIATION_TAINT))], true),
+        (&remediation, vec![taints(Some("other"))], false),
+        (&remediation, vec![cordon()], false),
+        (&remediation, vec![power_cycle()], false),
+        (&out_of_service, vec![cordon(), power_cycle()], true),
+        (&out_of_service, vec![taints(None)], false),
+        (&out_of_service, vec![cordon()], false),
+    ] {
+        for is_selected in [true, false] {
+            let mut one = policy("p", steps.clone());
+            if !is_selected {
+                one.selector.match_labels.insert("gpu".into(), "yes".into());
+            }
+            let mut snapshot = snapshot_of(0, vec![one]);
+            snapshot.nodes.get_mut("n0").unwrap().taints = vec![taint.clone()];
+            let decision = after_a_while(&mut snapshot, 2000);
+            let [Action::Open(fence)] = &decision.actions[..] else { panic!("{:?}", decision.actions) };
+            let expected = if is_owner && is_selected { "p" } else { "" };
+            assert_eq!((fence.spec.policy.as_str(), fence.spec.abort), (expected, expected.is_empty()), "{taint:?}");
+        }
+    }
+}
+
+#[test]
+fn a_record_for_what_was_left_begins_with_what_is_known_of_its_node() {
+    let mut snapshot = marked("p");
+    snapshot.epoch = 7;
+    let node = snapshot.nodes.get_mut("n0").unwrap();
+    (node.boot_id, node.system_uuid) = ("boot".into(), "uuid".into());
+    let decision = after_a_while(&mut snapshot, 2000);
+    let [Action::Open(fence)] = &decision.actions[..] else { panic!("{:?}", decision.actions) };
+    assert_eq!((fence.metadata.name.as_str(), fence.spec.node_uid.as_str()), ("n0", "uid-n0"));
+    let status = &fence.status;
+    assert_eq!((status.since, status.epoch), (Some(wall(2000)), 7));
+    assert_eq!((status.boot_id.as_str(), status.system_uuid.as_str()), ("boot", "uuid"));
+}
+
+/// Two of its renewals.
+#[test]
+fn a_node_whose_lease_is_twenty_seconds_old_is_silent() {
+    for (age, is_opened) in [(19, true), (20, false)] {
+        let mut snapshot = marked("p");
+        renew(&mut snapshot, 1700);
+        let first = run(&snapshot, Memory::default(), 1700);
+        renew(&mut snapshot, 2000);
+        let decision = run(&snapshot, first.memory, 2000 + age);
+        assert_eq!(!opened(&decision).is_empty(), is_opened, "{age}");
+    }
 }

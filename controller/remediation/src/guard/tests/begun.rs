@@ -1,7 +1,13 @@
 //! Which stage of a record has begun, and what still stops it.
 
 use super::*;
-use crate::{api::fence::DrainReport, guard::stage::has_begun};
+use crate::{
+    api::{
+        fence::{Confirmation, DrainReport, IntendedOp, Intent},
+        policy::{CordonStep, DrainStep, PowerStep, TaintStep},
+    },
+    guard::stage::{begins_disruptively, has_begun, is_under_way},
+};
 
 #[test]
 fn an_act_that_has_begun_is_not_stopped_by_budgets_and_storms() {
@@ -44,5 +50,78 @@ fn a_cycle_of_this_record_counts_whatever_the_clocks_say() {
         assert!(!has_begun(&fence, DisruptionLevel::Power), "those before it have not");
         fence.status.cycles = vec![cut];
         assert!(has_begun(&fence, DisruptionLevel::Power));
+    }
+}
+
+fn with(phase: Phase, change: fn(&mut NodeFence)) -> NodeFence {
+    let mut fence = record("n0", phase);
+    change(&mut fence);
+    fence
+}
+
+/// Each thing that shows it shows it alone.
+#[test]
+fn an_act_is_under_way_by_its_phase_its_intent_or_a_confirmation() {
+    use DisruptionLevel::{Drain, Isolate, Power};
+    let intent: fn(&mut NodeFence) = |fence| {
+        fence.status.intent = Some(Intent { op: IntendedOp::PowerOff, epoch: 1, at: wall(0), pods: 0 });
+    };
+    let off: fn(&mut NodeFence) = |fence| {
+        let boot_id = String::new();
+        fence.status.off =
+            Some(Confirmation { at: wall(0), reads: 2, by: Vec::new(), boot_id, already_off: false, epoch: 1 });
+    };
+    for (fence, levels) in [
+        (with(Phase::Waiting, |_| {}), [true, false, false]),
+        (with(Phase::Draining, |_| {}), [true, true, false]),
+        (with(Phase::Waiting, intent), [true, true, true]),
+        (with(Phase::Waiting, off), [true, true, true]),
+        (with(Phase::PoweringOff, |_| {}), [true, true, true]),
+        (with(Phase::InDoubt, |_| {}), [true, true, true]),
+        (with(Phase::KdumpWait, |_| {}), [true, false, false]),
+        (with(Phase::Pending, |_| {}), [false, false, false]),
+    ] {
+        let under_way = [Isolate, Drain, Power].map(|level| is_under_way(&fence, level));
+        assert_eq!(under_way, levels, "{:?}", fence.status);
+    }
+}
+
+#[test]
+fn a_record_has_begun_by_what_is_its_own_on_the_node_or_by_what_was_done_there() {
+    let taint: fn(&mut NodeFence) = |fence| {
+        let taint = Taint { key: "k".into(), value: String::new(), effect: Effect::NoSchedule };
+        fence.status.own_changes.taints.push(taint);
+    };
+    let drained: fn(&mut NodeFence) = |fence| fence.status.drain = Some(DrainReport::default());
+    for (fence, isolates, disrupts) in [
+        (with(Phase::Pending, |_| {}), false, false),
+        (with(Phase::Pending, |fence| fence.status.own_changes.cordon = true), true, false),
+        (with(Phase::Pending, taint), true, false),
+        (with(Phase::Isolating, |_| {}), true, false),
+        (with(Phase::Pending, drained), true, true),
+        (with(Phase::Pending, |fence| fence.status.cycles = vec![wall(0)]), true, true),
+        (with(Phase::Failed, |_| {}), true, true),
+        (with(Phase::Closed, drained), false, false),
+    ] {
+        let begun = (has_begun(&fence, DisruptionLevel::Isolate), has_begun(&fence, DisruptionLevel::Power));
+        assert_eq!(begun, (isolates, disrupts), "{:?}", fence.status);
+    }
+}
+
+#[test]
+fn a_policy_begins_disruptively_unless_its_first_step_only_isolates() {
+    let step = |change: fn(&mut StepSpec)| {
+        let mut step = StepSpec::default();
+        change(&mut step);
+        step
+    };
+    for (first, expected) in [
+        (Some(step(|step| step.taint = Some(TaintStep::default()))), false),
+        (Some(step(|step| step.cordon = Some(CordonStep {}))), false),
+        (Some(step(|step| step.drain = Some(DrainStep::default()))), true),
+        (Some(step(|step| step.reboot = Some(PowerStep::default()))), true),
+        (None, true),
+    ] {
+        assert_eq!(begins_disruptively(&first.clone().into_iter().collect::<Vec<_>>()), expected, "{first:?}");
     }
 }

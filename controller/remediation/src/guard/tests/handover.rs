@@ -246,3 +246,54 @@ fn power_cycles_are_handed_over_while_a_policy_cannot_be_read() {
     assert!(handed(&snapshot()).is_empty(), "no window reaches so far back");
     assert_eq!(handed(&unread), [wall(500), wall(900)]);
 }
+
+fn as_json(history: &History, snapshot: &Snapshot, at: Now) -> serde_json::Value {
+    serde_json::to_value(history.handover(snapshot, at)).unwrap()
+}
+
+fn count(json: &serde_json::Value, kind: &str) -> usize {
+    json[kind].as_array().map_or(0, Vec::len)
+}
+
+/// To the second, as the guards count.
+#[test]
+fn what_no_guard_counts_any_more_is_not_handed_over() {
+    let mut history = History::default();
+    history.charge("p", "n1", "f", DisruptionLevel::Isolate, at(1000));
+    history.charge_pods("p", "n1", 5, at(1000));
+    history.charge_pods("p", "n2", 0, at(1000));
+    history.remember_departed(&[("n1".to_owned(), [(wall(1000), at(1000))].into())].into());
+    for (kind, window) in [("started", HOUR), ("pods", 600), ("cycles", 24 * HOUR)] {
+        for (age, expected) in [(window - 1, 1), (window, 0)] {
+            assert_eq!(count(&as_json(&history, &snapshot(), now(1000 + age)), kind), expected, "{kind} {age}");
+        }
+    }
+    assert!(!as_json(&history, &snapshot(), now(1000)).to_string().contains("count"), "one is the default");
+}
+
+/// Those beyond the newest 500 are one entry of their policy, with their sum.
+#[test]
+fn five_hundred_entries_are_handed_over_one_by_one() {
+    for (nodes, entries, merged) in [(500, 500, None), (501, 501, Some(5)), (510, 501, Some(50))] {
+        let mut history = History::default();
+        for number in 0..nodes {
+            history.charge_pods("p", &format!("n{number}"), 5, at(1000));
+        }
+        let json = as_json(&history, &snapshot(), now(1000));
+        assert_eq!(count(&json, "pods"), entries, "{nodes}");
+        let rest = json["pods"].as_array().unwrap().iter().find(|entry| entry.get("node").is_none());
+        assert_eq!(rest.and_then(|entry| entry["pods"].as_u64()), merged, "{nodes}");
+    }
+}
+
+#[test]
+fn storms_are_handed_over_with_the_rest() {
+    let mut state = StormState::default();
+    let all: Vec<String> = (0..9).map(|number| format!("n{number}")).collect();
+    let unhealthy: BTreeSet<&str> = all.iter().map(String::as_str).collect();
+    state.observe(&policy().storm, unhealthy, 10, &HostView::default(), at(1000));
+    let storms = BTreeMap::from([("p".to_owned(), state.handover(at(1010)))]);
+    let handover = Handover::default().with_storms(storms.clone());
+    assert_eq!(handover.storms, storms);
+    assert_ne!(serde_json::to_value(&handover).unwrap(), serde_json::to_value(Handover::default()).unwrap());
+}

@@ -1,19 +1,18 @@
-//! What counts in a window and until when, to the second, and what is known of a record's stages.
+//! What counts in a window and until when, to the second, and which nodes take a slot.
 
 use std::collections::BTreeMap;
 
 use super::*;
 use crate::{
     api::{
-        fence::{Confirmation, DrainReport, IntendedOp, Intent},
-        policy::{CordonStep, DrainStep, PowerStep, TaintStep},
+        fence::{IntendedOp, Intent},
+        policy::DrainStep,
     },
     decide::Handover,
     facts::kubelet,
     guard::{
         history::History,
         life::{self, Life},
-        stage::{begins_disruptively, has_begun, is_under_way},
     },
 };
 
@@ -108,79 +107,6 @@ fn what_is_older_than_every_window_is_forgotten_and_nothing_else_is() {
     }
 }
 
-fn with(phase: Phase, change: fn(&mut NodeFence)) -> NodeFence {
-    let mut fence = record("n0", phase);
-    change(&mut fence);
-    fence
-}
-
-/// Each thing that shows it shows it alone.
-#[test]
-fn an_act_is_under_way_by_its_phase_its_intent_or_a_confirmation() {
-    use DisruptionLevel::{Drain, Isolate, Power};
-    let intent: fn(&mut NodeFence) = |fence| {
-        fence.status.intent = Some(Intent { op: IntendedOp::PowerOff, epoch: 1, at: wall(0), pods: 0 });
-    };
-    let off: fn(&mut NodeFence) = |fence| {
-        let boot_id = String::new();
-        fence.status.off =
-            Some(Confirmation { at: wall(0), reads: 2, by: Vec::new(), boot_id, already_off: false, epoch: 1 });
-    };
-    for (fence, levels) in [
-        (with(Phase::Waiting, |_| {}), [true, false, false]),
-        (with(Phase::Draining, |_| {}), [true, true, false]),
-        (with(Phase::Waiting, intent), [true, true, true]),
-        (with(Phase::Waiting, off), [true, true, true]),
-        (with(Phase::PoweringOff, |_| {}), [true, true, true]),
-        (with(Phase::InDoubt, |_| {}), [true, true, true]),
-        (with(Phase::KdumpWait, |_| {}), [true, false, false]),
-        (with(Phase::Pending, |_| {}), [false, false, false]),
-    ] {
-        let under_way = [Isolate, Drain, Power].map(|level| is_under_way(&fence, level));
-        assert_eq!(under_way, levels, "{:?}", fence.status);
-    }
-}
-
-#[test]
-fn a_record_has_begun_by_what_is_its_own_on_the_node_or_by_what_was_done_there() {
-    let taint: fn(&mut NodeFence) = |fence| {
-        let taint = Taint { key: "k".into(), value: String::new(), effect: Effect::NoSchedule };
-        fence.status.own_changes.taints.push(taint);
-    };
-    let drained: fn(&mut NodeFence) = |fence| fence.status.drain = Some(DrainReport::default());
-    for (fence, isolates, disrupts) in [
-        (with(Phase::Pending, |_| {}), false, false),
-        (with(Phase::Pending, |fence| fence.status.own_changes.cordon = true), true, false),
-        (with(Phase::Pending, taint), true, false),
-        (with(Phase::Isolating, |_| {}), true, false),
-        (with(Phase::Pending, drained), true, true),
-        (with(Phase::Pending, |fence| fence.status.cycles = vec![wall(0)]), true, true),
-        (with(Phase::Failed, |_| {}), true, true),
-        (with(Phase::Closed, drained), false, false),
-    ] {
-        let begun = (has_begun(&fence, DisruptionLevel::Isolate), has_begun(&fence, DisruptionLevel::Power));
-        assert_eq!(begun, (isolates, disrupts), "{:?}", fence.status);
-    }
-}
-
-#[test]
-fn a_policy_begins_disruptively_unless_its_first_step_only_isolates() {
-    let step = |change: fn(&mut StepSpec)| {
-        let mut step = StepSpec::default();
-        change(&mut step);
-        step
-    };
-    for (first, expected) in [
-        (Some(step(|step| step.taint = Some(TaintStep::default()))), false),
-        (Some(step(|step| step.cordon = Some(CordonStep {}))), false),
-        (Some(step(|step| step.drain = Some(DrainStep::default()))), true),
-        (Some(step(|step| step.reboot = Some(PowerStep::default()))), true),
-        (None, true),
-    ] {
-        assert_eq!(begins_disruptively(&first.clone().into_iter().collect::<Vec<_>>()), expected, "{first:?}");
-    }
-}
-
 /// The controller itself may have silenced it.
 #[test]
 fn a_node_that_is_ready_and_silent_lives_unless_its_power_is_being_cut() {
@@ -202,5 +128,106 @@ fn a_node_that_is_ready_and_silent_lives_unless_its_power_is_being_cut() {
         snapshot.kubelet_leases = BTreeMap::from([("n0".to_owned(), lease)]);
         snapshot.fences = phase.map(|phase| ("n0".to_owned(), record("n0", phase))).into_iter().collect();
         assert_eq!(life::of(&snapshot, &node("n0"), at(100 + silent)), expected, "{phase:?} {silent}");
+    }
+}
+
+/// Not Ready is reported 40 s later.
+#[test]
+fn a_node_is_unavailable_when_its_renewal_is_overdue() {
+    for (silent, unavailable) in [(12, 0), (13, 1)] {
+        let mut snapshot = Snapshot { policies: vec![wide()], ..Snapshot::default() };
+        snapshot.nodes.insert("n0".into(), node("n0"));
+        let lease = LeaseView {
+            resource_version: String::new(),
+            holder: "n0".into(),
+            renewed: Some(wall(0)),
+            duration: kubelet::LEASE_DURATION,
+            change_seen_at: at(100),
+        };
+        snapshot.kubelet_leases.insert("n0".into(), lease);
+        assert_eq!(budgets::usage(&snapshot, at(100 + silent))[0].living, unavailable, "{silent}");
+    }
+}
+
+/// Before it has begun; one that is over, or was given up and mended by a person, takes none.
+#[test]
+fn an_open_record_reserves_the_slot_of_its_first_step() {
+    let drains = |fence: &mut NodeFence| {
+        fence.spec.steps = vec![StepSpec { drain: Some(DrainStep::default()), ..StepSpec::default() }];
+    };
+    for (phase, is_well, first, isolated, disrupted) in [
+        (Phase::Pending, true, "cordon", 1, 0),
+        (Phase::Pending, true, "drain", 1, 1),
+        (Phase::Closed, false, "drain", 0, 0),
+        (Phase::Recovering, false, "drain", 0, 0),
+        (Phase::Quarantined, true, "drain", 0, 0),
+        (Phase::Quarantined, false, "drain", 1, 1),
+        (Phase::Quarantined, false, "cordon", 1, 0),
+    ] {
+        let mut snapshot = Snapshot::default();
+        let mut one = node("n0");
+        if !is_well {
+            kill(&mut one);
+        }
+        snapshot.nodes.insert("n0".into(), one);
+        let mut fence = record("n0", phase);
+        if first == "drain" {
+            drains(&mut fence);
+        }
+        let mut tally = Tally::new(&snapshot, at(1000));
+        tally.reserve("n0", &fence);
+        let under = |level| tally.under_remediation("p", level, "another");
+        let found = (under(DisruptionLevel::Isolate), under(DisruptionLevel::Power));
+        assert_eq!(found, (isolated, disrupted), "{phase:?} {is_well} {first}");
+    }
+}
+
+/// A cordon takes no slot of what ends pods.
+#[test]
+fn nodes_under_remediation_are_counted_by_what_is_done_to_them() {
+    let mut fixture = Fixture::new();
+    fixture.snapshot.fences.insert("n1".into(), record("n1", Phase::Isolating));
+    let tally = Tally::new(&fixture.snapshot, at(1000));
+    let of = |level| tally.cluster("n2", level).lost_or_remediated;
+    assert_eq!((of(DisruptionLevel::Isolate), of(DisruptionLevel::Power)), (3, 2), "n0 is lost, n1 is cordoned");
+}
+
+#[test]
+fn a_node_that_is_silent_without_a_lease_is_neither_dead_nor_alive() {
+    let mut fixture = Fixture::new();
+    let mut expired = node("n1");
+    kill(&mut expired);
+    fixture.snapshot.nodes.insert("n1".into(), expired);
+    let lease = LeaseView {
+        resource_version: String::new(),
+        holder: "n1".into(),
+        renewed: Some(wall(0)),
+        duration: kubelet::LEASE_DURATION,
+        change_seen_at: at(900),
+    };
+    fixture.snapshot.kubelet_leases.insert("n1".into(), lease);
+    let tally = Tally::new(&fixture.snapshot, at(1000));
+    let of = |name| (tally.is_dead(name), tally.is_unknown(name));
+    assert_eq!([of("n0"), of("n1"), of("n2")], [(false, true), (true, false), (false, false)]);
+}
+
+#[test]
+fn a_node_is_new_until_its_grace_period_is_over() {
+    for (created, is_new) in [(901, true), (900, false)] {
+        let mut fixture = Fixture::new();
+        fixture.policy.node_startup_grace_period = Duration::from_secs(100);
+        fixture.node().created = wall(created);
+        assert_eq!(reasons(&fixture.all_blockers().power), if is_new { vec!["NewNode"] } else { vec![] }, "{created}");
+    }
+}
+
+/// It moves no pod, and must not be left in doubt for that.
+#[test]
+fn a_power_off_that_is_intended_waits_for_no_list_of_pods() {
+    for (phase, expected) in [(Phase::PoweringOff, vec![]), (Phase::OffConfirmed, vec!["PodsUnknown"])] {
+        let mut fixture = Fixture::new();
+        fixture.open(phase);
+        fixture.snapshot.gathered.clear();
+        assert_eq!(reasons(&fixture.all_blockers().power), expected, "{phase:?}");
     }
 }
