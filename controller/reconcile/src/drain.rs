@@ -13,7 +13,7 @@ use futures_util::{StreamExt, stream::FuturesUnordered};
 use nodewell_remediation::{
     action::{Done, EventDraft, Failed, Outcome},
     api::fence::DrainReport,
-    drain::{DrainNext, DrainRules, DrainState, EvictionResult, Limits, PodRemoval, RemovalKind, next},
+    drain::{DrainNext, DrainRules, DrainState, EvictionResult, PodRemoval, RemovalKind, next},
     facts::{DisruptionBudget, Node, Pod, PodRef},
     time::{Moment, Now},
 };
@@ -30,18 +30,17 @@ const CALL: Duration = Duration::from_secs(30);
 /// After a listing that failed.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// Ends with [`Done::Drain`], whether every pod is gone or not: the report has it. `clock` is the controller's own;
-/// `emit` receives what is waited for.
+/// Ends with [`Done::Drain`], whether every pod is gone or not: the report has it. `state` has what was called, also of
+/// a drain that was dropped; `clock` is the controller's own; `emit` receives what is waited for.
 pub async fn drain<C: Nodes + Pods>(
     cluster: &C,
     node: &Node,
     rules: &DrainRules,
-    limits: Limits,
+    state: &mut DrainState,
     clock: impl Fn() -> Now,
     emit: impl AsyncFn(EventDraft),
 ) -> Outcome {
     let started = clock().moment;
-    let state = DrainState::new(limits);
     let mut drain = Drain { node, rules, started, state, waits: Waits::default(), pods: None, trouble: None };
     let mut work = FuturesUnordered::new();
     let perform = |work| perform(cluster, node, rules, &emit, work);
@@ -132,7 +131,7 @@ struct Drain<'a> {
     node: &'a Node,
     rules: &'a DrainRules,
     started: Moment,
-    state: DrainState,
+    state: &'a mut DrainState,
     waits: Waits,
     /// As they were last listed.
     pods: Option<Vec<Pod>>,
@@ -169,8 +168,7 @@ impl Drain<'_> {
 
     fn plan(&mut self, now: Now) -> Result<Vec<Work>, Outcome> {
         let pods = self.pods.as_deref().unwrap_or_default();
-        let DrainNext { calls, ask, until, verdict, waits } =
-            next(self.rules, pods, &mut self.state, self.started, now);
+        let DrainNext { calls, ask, until, verdict, waits } = next(self.rules, pods, self.state, self.started, now);
         if let Some(report) = verdict {
             return Err(Ok(Done::Drain(report)));
         }
@@ -208,7 +206,7 @@ impl Drain<'_> {
             return Ok(Done::Drain(DrainReport { done: false, refused_evictions: vec![line], left: 0 }));
         };
         let late = Now { moment: now.moment.max(self.started.plus(self.rules.timeout)), ..now };
-        let report = next(self.rules, pods, &mut self.state, self.started, late).verdict;
+        let report = next(self.rules, pods, self.state, self.started, late).verdict;
         Ok(Done::Drain(report.map(|report| self.with_trouble(report)).unwrap_or_default()))
     }
 

@@ -30,6 +30,7 @@ use nodewell_remediation::{
 use tokio::sync::{Semaphore, watch};
 
 use self::{
+    drained::Evictions,
     gather::{Gathering, Question},
     rehearsal::Rehearsal,
 };
@@ -102,6 +103,7 @@ pub struct Executor<'a, C, P> {
     decide: Decide,
     writes: Semaphore,
     events: Semaphore,
+    evictions: Evictions,
 }
 
 /// What ended.
@@ -136,7 +138,8 @@ impl<'a, C, P> Executor<'a, C, P> {
     pub fn new(cluster: &'a C, power: &'a P, cache: &'a Cache, clock: Clock, settings: Settings) -> Self {
         let (writes, events) = (Semaphore::new(settings.writes), Semaphore::new(settings.events));
         let decide = settings.decide;
-        Self { cluster, power, cache, clock, settings, decide, writes, events }
+        let evictions = Evictions::default();
+        Self { cluster, power, cache, clock, settings, decide, writes, events, evictions }
     }
 
     fn audit(&self, fence: &NodeFence, what: Audited) {
@@ -201,7 +204,9 @@ impl<'a, C: Cluster, P: Power> Running<'a, C, P> {
     fn new(executor: &'a Executor<'a, C, P>, lease_deadline: LeaseDeadline) -> Self {
         let works = FuturesUnordered::new();
         let (cache, now) = (executor.cache, executor.clock.now());
-        let memory = Memory::inherited(&cache.inherited(), now).with_cycles(&cache.departed());
+        let inherited = cache.inherited();
+        executor.evictions.inherit(&inherited, now.moment);
+        let memory = Memory::inherited(&inherited, now).with_cycles(&cache.departed());
         let (gathering, rehearsal) = (Gathering::default(), Rehearsal::default());
         Self { executor, lease_deadline, memory, works, gathering, emitting: 0, decided: None, rehearsal }
     }

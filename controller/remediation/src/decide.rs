@@ -21,7 +21,7 @@ use std::{
 
 use self::{blocked_events::BlockedEvents, judged::PredicateCache};
 pub use self::{
-    handover::{Cycles, Handover, cycle_moment},
+    handover::{Cycles, Handover, MovedPods, cycle_moment},
     orphans::ORPHANED,
     own_host::OwnHost,
 };

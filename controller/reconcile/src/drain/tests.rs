@@ -12,7 +12,7 @@ use std::time::Duration;
 use nodewell_remediation::{
     action::{Done, Failed},
     api::{fence::DrainReport, policy::DrainStep},
-    drain::{DrainRules, Limits},
+    drain::{DrainRules, DrainState, Limits},
 };
 
 use self::double::{Does, Double, at, node, pod};
@@ -27,8 +27,8 @@ fn deleting() -> DrainRules {
 }
 
 async fn run(double: &Double, rules: &DrainRules) -> Result<Done, Failed> {
-    super::drain(double, &node(), rules, Limits::default(), || double.now(), async |event| double.emit(event).await)
-        .await
+    let mut state = DrainState::new(Limits::default());
+    super::drain(double, &node(), rules, &mut state, || double.now(), async |event| double.emit(event).await).await
 }
 
 async fn report(double: &Double, rules: &DrainRules) -> DrainReport {

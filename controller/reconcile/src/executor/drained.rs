@@ -1,20 +1,93 @@
 //! The drain step: the evicting loop, no faster than its policy lets pods go, counted, and stopped by any client that
 //! may stop it.
 
-use std::time::Duration;
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{Mutex, MutexGuard},
+    time::Duration,
+};
 
 use nodewell_remediation::{
     action::{Done, EventDraft, Failed, Outcome},
     api::{SKIP_REMEDIATION, fence::NodeFence, policy::Mode},
-    drain::{DrainRules, Limits},
+    decide::{Handover, MovedPods},
+    drain::{DrainRules, DrainState, Limits},
     policy::{Policy, Rate},
     snapshot::Snapshot,
+    time::Moment,
 };
 use tokio::time::sleep;
 
 use super::Executor;
 use crate::{cache::Cache, cluster::Cluster, drain, power::Power};
 
+/// Whose pods a drain moves.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Drained {
+    policy: String,
+    node: String,
+}
+
+/// When drains moved pods. One that is stopped and goes on, or begins again by another record or leader, is still in
+/// the window of what it moved before.
+#[derive(Debug, Default)]
+pub(super) struct Evictions(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    ours: BTreeMap<Drained, VecDeque<Moment>>,
+    /// When the leader before moved a node's pods last, and how many at most.
+    inherited: BTreeMap<Drained, (Moment, usize)>,
+}
+
+impl Evictions {
+    /// A term begins.
+    pub(super) fn inherit(&self, handover: &Handover, now: Moment) {
+        let one = |moved: &MovedPods| {
+            let MovedPods { policy, node, age, pods } = moved.clone();
+            let at = Moment(now.0.saturating_sub(Duration::from_secs(age)));
+            (Drained { policy, node }, (at, pods))
+        };
+        self.lock().inherited = handover.moved_pods().iter().map(one).collect();
+    }
+
+    /// How many of a node's pods the leader before took in this window is not known where they go in portions: as many
+    /// as it may.
+    fn begin(&self, of: Drained, fence: &NodeFence, limits: Limits, now: Moment) -> OpenDrain<'_> {
+        let mut state = self.lock();
+        state.ours.retain(|_, calls| calls.back().is_some_and(|last| now.since(*last) < REMEMBERED));
+        let mut calls = VecDeque::new();
+        if fence.status.drain_portions > 1 {
+            let any = Drained { node: String::new(), ..of.clone() };
+            let inherited = [&any, &of].into_iter().filter_map(|of| state.inherited.get(of));
+            calls.extend(inherited.flat_map(|(at, pods)| std::iter::repeat_n(*at, *pods)));
+        }
+        calls.extend(state.ours.remove(&of).into_iter().flatten());
+        calls.make_contiguous().sort_unstable();
+        OpenDrain { evictions: self, of, state: DrainState::after(limits, calls) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().expect("nothing panics while it is held")
+    }
+}
+
+/// A drain under way: whatever ends it, what it moved is remembered.
+struct OpenDrain<'a> {
+    evictions: &'a Evictions,
+    of: Drained,
+    state: DrainState,
+}
+
+impl Drop for OpenDrain<'_> {
+    fn drop(&mut self) {
+        let calls = std::mem::take(&mut self.state).into_calls();
+        self.evictions.lock().ours.insert(self.of.clone(), calls);
+    }
+}
+
+/// No window is longer than it has to be remembered.
+const REMEMBERED: Duration = Duration::from_hours(24);
 /// How often a drain looks at what may stop it.
 const LOOK: Duration = Duration::from_millis(500);
 
@@ -27,10 +100,12 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
             super::log(&node.name, &event, epoch);
             self.emit(&node.name, &node.uid, &event).await;
         };
+        let of = Drained { policy: by.clone(), node: node.name.clone() };
+        let mut open = self.evictions.begin(of, fence, limits(self.cache, by), self.clock.moment());
         let outcome = tokio::select! {
             biased;
             why = self.forbidden(fence) => Err(Failed::NotBegun(why)),
-            outcome = drain::drain(self.cluster, &node, rules, limits(self.cache, by), clock, emit) => outcome,
+            outcome = drain::drain(self.cluster, &node, rules, &mut open.state, clock, emit) => outcome,
         };
         let left = match &outcome {
             Ok(Done::Drain(report)) => !report.done,

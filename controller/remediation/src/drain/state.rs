@@ -66,7 +66,7 @@ pub struct DrainState {
     pub(super) pods: BTreeMap<PodRef, Tries>,
     /// Some pods were found to have to go, and none stood in the way.
     pub(super) begun: bool,
-    /// When calls were made, for the rate.
+    /// When calls were made that moved a pod, or may have, for the rate.
     pub(super) calls: VecDeque<Moment>,
 }
 
@@ -74,6 +74,8 @@ pub struct DrainState {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tries {
     pub(super) in_flight: bool,
+    /// When the newest call was made.
+    called_at: Option<Moment>,
     /// It was forced already; again only when its pause is over.
     pub(super) forced: bool,
     pub(super) pause: Duration,
@@ -94,19 +96,34 @@ impl DrainState {
         Self { limits, ..Self::default() }
     }
 
+    /// A drain that goes on: the calls that were made for it before count for the rate as well.
+    #[must_use]
+    pub fn after(limits: Limits, calls: VecDeque<Moment>) -> Self {
+        Self { calls, ..Self::new(limits) }
+    }
+
+    /// When calls were made that moved a pod, or may have; the oldest first.
+    #[must_use]
+    pub fn into_calls(self) -> VecDeque<Moment> {
+        self.calls
+    }
+
     /// A call for this pod is made now.
     pub fn called(&mut self, pod: &PodRef, forced: bool, now: Moment) {
         self.calls.push_back(now);
         let tries = self.pods.entry(pod.clone()).or_default();
         tries.in_flight = true;
+        tries.called_at = Some(now);
         tries.forced |= forced;
     }
 
     pub fn answered(&mut self, pod: &PodRef, answer: EvictionResult, retry: Duration, now: Moment) {
         let tries = self.pods.entry(pod.clone()).or_default();
         tries.in_flight = false;
+        let called = tries.called_at.take();
         tries.refused_by_budget =
             matches!(answer, EvictionResult::EvictionRefused { .. } | EvictionResult::SeveralBudgets { .. });
+        let moved_nothing = answer.moved_nothing();
         match answer {
             EvictionResult::Accepted | EvictionResult::Gone => {
                 tries.wait(UNTIL_DELETING, "its eviction was accepted", now)
@@ -124,6 +141,16 @@ impl DrainState {
                 tries.refused = true;
                 tries.back_off(retry, &message, now);
             }
+        }
+        if let Some(called) = called.filter(|_| moved_nothing) {
+            self.forget_call(called);
+        }
+    }
+
+    /// A call that the API server refused: it does not count for the rate.
+    fn forget_call(&mut self, at: Moment) {
+        if let Some(index) = self.calls.iter().position(|call| *call == at) {
+            self.calls.remove(index);
         }
     }
 
@@ -143,6 +170,18 @@ impl DrainState {
 
     pub(super) fn in_flight(&self) -> usize {
         self.pods.values().filter(|tries| tries.in_flight).count()
+    }
+}
+
+impl EvictionResult {
+    /// For certain. A call without an answer may have moved its pod, and one that is gone may be gone by an earlier
+    /// call.
+    fn moved_nothing(&self) -> bool {
+        match self {
+            Self::EvictionRefused { .. } | Self::NamespaceTerminating | Self::SeveralBudgets { .. } => true,
+            Self::Refused { .. } => true,
+            Self::Accepted | Self::Gone | Self::Failed { .. } => false,
+        }
     }
 }
 

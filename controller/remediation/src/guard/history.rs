@@ -7,8 +7,8 @@ use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 
-pub use self::handover::Handover;
 pub(crate) use self::handover::names_if_few;
+pub use self::handover::{Handover, MovedPods};
 use super::stage::{DisruptionLevel, begins_disruptively, has_begun};
 use crate::{
     api::fence::{IntendedOp, NodeFence},

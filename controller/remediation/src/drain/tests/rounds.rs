@@ -86,6 +86,37 @@ fn a_rate_holds_pods_back() {
     assert_eq!(next(&rules(), &pods, &mut state, STARTED, now(60)).calls.len(), 4);
 }
 
+/// What a budget refuses, again and again, takes nothing from the others.
+#[test]
+fn an_eviction_that_is_refused_moves_no_pod_and_uses_nothing_of_the_rate() {
+    let pods: Vec<_> = (0..9).map(|n| pod(&format!("p{n}"))).collect();
+    let mut state = DrainState::new(Limits { rate: Some((4, Duration::from_secs(60))), ..Limits::default() });
+    let first = next(&rules(), &pods, &mut state, STARTED, now(0));
+    make(&first, &mut state, 0);
+    let answers = [
+        refused_by_budget("not now"),
+        EvictionResult::Refused { message: "no".into() },
+        EvictionResult::Failed { message: "no answer".into() },
+        EvictionResult::Accepted,
+    ];
+    for (call, answer) in first.calls.iter().zip(answers) {
+        state.answered(&call.pod, answer, rules().retry, now(1).moment);
+    }
+    assert_eq!(names(&next(&rules(), &pods, &mut state, STARTED, now(2))), ["p4", "p5"]);
+}
+
+#[test]
+fn a_drain_that_goes_on_is_still_in_the_window_of_what_it_moved() {
+    let pods: Vec<_> = (0..9).map(|n| pod(&format!("p{n}"))).collect();
+    let limits = Limits { rate: Some((4, Duration::from_secs(60))), ..Limits::default() };
+    let mut state = DrainState::new(limits);
+    let first = next(&rules(), &pods, &mut state, STARTED, now(0));
+    make(&first, &mut state, 0);
+    let mut state = DrainState::after(limits, state.into_calls());
+    assert_eq!(next(&rules(), &pods, &mut state, STARTED, now(59)).calls.len(), 0);
+    assert_eq!(next(&rules(), &pods, &mut state, STARTED, now(60)).calls.len(), 4);
+}
+
 #[test]
 fn a_pod_that_is_deleting_is_waited_for_and_not_evicted_again() {
     let mut state = DrainState::default();

@@ -57,13 +57,17 @@ struct StartedRemediation {
     count: usize,
 }
 
+/// Pods of one node that were moved for a policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct MovedPods {
-    policy: String,
+pub struct MovedPods {
+    pub policy: String,
+    /// Empty where the entry is merged from several.
     #[serde(default, skip_serializing_if = "String::is_empty")]
-    node: String,
-    age: u64,
-    pods: usize,
+    pub node: String,
+    /// In seconds, since the last of them.
+    pub age: u64,
+    /// The most that the node had at once.
+    pub pods: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,6 +92,12 @@ impl Handover {
     #[must_use]
     pub fn lost() -> Self {
         Self { is_lost: true, ..Self::default() }
+    }
+
+    /// What the leader before moved lately.
+    #[must_use]
+    pub fn moved_pods(&self) -> &[MovedPods] {
+        &self.pods
     }
 
     pub(crate) fn with_storms(self, storms: BTreeMap<String, StormHandover>) -> Self {
