@@ -7,7 +7,10 @@ use std::{
 
 use futures_util::future::join_all;
 use nodewell_remediation::{
-    api::fence::{Blocker, NodeFence},
+    api::{
+        OUT_OF_SERVICE,
+        fence::{Blocker, NodeFence},
+    },
     decide::GatherRequest,
     facts::Node,
     fence::levels,
@@ -106,9 +109,11 @@ fn claims_matter(snapshot: &Snapshot, name: &str) -> bool {
         || cuts_storage(snapshot.gathered.get(name).and_then(|gathered| gathered.methods.as_ref()))
 }
 
-/// Volumes are attached after a release: whether they are of pods that were not released is known by their claims.
+/// Volumes are attached after a release, of this record or of one that was deleted: whether they are of pods that were
+/// not released is known by their claims.
 fn are_volumes_left(snapshot: &Snapshot, name: &str) -> bool {
-    let is_released = snapshot.fences.get(name).is_some_and(|fence| fence.status.out_of_service);
+    let bears_taint = snapshot.nodes.get(name).is_some_and(|node| node.taint(OUT_OF_SERVICE).is_some());
+    let is_released = snapshot.fences.get(name).is_some_and(|fence| fence.status.out_of_service || bears_taint);
     let attachments = snapshot.gathered.get(name).and_then(|gathered| gathered.attachments.as_ref());
     is_released && attachments.is_some_and(|(_, all)| !all.is_empty())
 }
@@ -144,8 +149,9 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         }
     }
 
-    /// What their claims are takes many requests, and matters only where the node is cut off one storage, or where volumes
-    /// stay attached. If that became so while they were read, they are read again: a pod whose claims are unknown would be passed over.
+    /// What their claims are takes many requests, and matters only where the node is cut off one storage, or where
+    /// volumes stay attached. If that became so while they were read, they are read again: a pod whose claims are
+    /// unknown would be passed over.
     async fn ask_pods(&self, name: &str) {
         let at = self.clock.moment();
         let matter = || self.cache.with(|snapshot| claims_matter(snapshot, name));
@@ -195,8 +201,8 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         scope.unwrap_or_else(|| FenceScope::of(&fence.status))
     }
 
-    /// One reading for an act. The machine's own On, by a level before this one that answers after all, speaks against the Off
-    /// of the outlets that it is said to hang on.
+    /// One reading for an act. The machine's own On, by a level before this one that answers after all, speaks against
+    /// the Off of the outlets that it is said to hang on.
     pub(super) async fn read_power(&self, node: &Node, scope: &FenceScope) -> PowerState {
         let before = (Level::FIRST.0..scope.level.0).map(Level).filter(|level| self.asks_machine(&node.name, *level));
         let before: Vec<FenceScope> = before.map(FenceScope::machine).collect();
@@ -205,7 +211,8 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         if others.contains(&Ok(PowerState::On)) { PowerState::On } else { state }
     }
 
-    /// One reading of one level, which also becomes known to the next decision. Its age counts from before the question.
+    /// One reading of one level, which also becomes known to the next decision. Its age counts from before the
+    /// question.
     async fn read_one(&self, node: &Node, scope: &FenceScope) -> PowerState {
         let (name, level) = (&node.name, scope.level);
         let at = self.clock.moment();

@@ -3,9 +3,14 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use super::{FenceInput, release::is_deleted_by_release};
+use jiff::SignedDuration;
+
+use super::{FenceInput, interrupt::own_node, release::is_deleted_by_release};
 use crate::{
-    api::fence::Blocker,
+    api::{
+        OUT_OF_SERVICE, OUT_OF_SERVICE_BY,
+        fence::{Blocker, Phase},
+    },
     facts::{Attachment, Pod, Volume},
     guard::reason::ATTACHMENTS_LEFT,
     message::MessageArgs,
@@ -45,9 +50,7 @@ pub(super) fn report(input: &FenceInput<'_>, blockers: &mut Vec<Blocker>) {
 }
 
 fn stuck(input: &FenceInput<'_>) -> Option<Blocker> {
-    let status = &input.fence.status;
-    let released = status.released_at.filter(|_| status.out_of_service)?;
-    let age = Duration::try_from(input.now.wall.duration_since(released)).ok().filter(|age| *age >= STUCK_AFTER)?;
+    let age = age_of_release(input).filter(|age| *age >= STUCK_AFTER)?;
     let left = left(input).filter(|left| !left.is_empty())?;
     let names = left.iter().map(|one| format!("{} (volume {})", one.name, one.volume));
     let (count, minutes, names) = (left.len(), age.as_secs() / 60, named(names));
@@ -58,6 +61,19 @@ fn stuck(input: &FenceInput<'_>) -> Option<Blocker> {
     } else {
         Blocker::of("AttachmentsStuck/pods", &[args, &[("pods", &named(pods.into_iter()))]].concat())
     })
+}
+
+/// At least: by the wall clock, unless that was set back since, and by how long this controller has seen the phase. One
+/// whose record was deleted was released before the record that takes back what it left.
+fn age_of_release(input: &FenceInput<'_>) -> Option<Duration> {
+    let (status, here) = (&input.fence.status, input.now.moment.since(input.entered));
+    if !status.out_of_service {
+        let is_left = own_node(input).and_then(|node| node.taint(OUT_OF_SERVICE));
+        let is_ours = is_left.is_some_and(|taint| taint.value == OUT_OF_SERVICE_BY);
+        return (is_ours && status.phase == Phase::Recovering).then_some(here);
+    }
+    let by_wall = input.now.wall.duration_since(status.released_at?).max(SignedDuration::ZERO).unsigned_abs();
+    Some(by_wall.max(here))
 }
 
 fn named(names: impl Iterator<Item = String>) -> String {

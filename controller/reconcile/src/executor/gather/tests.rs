@@ -29,6 +29,12 @@ fn claims_matter_where_the_node_is_cut_off_one_storage_and_nowhere_else() {
     assert!(!claims_matter(&snapshot, "n"));
     snapshot.gathered.insert("n".into(), attachments(vec![left]));
     assert!(claims_matter(&snapshot, "n"));
+    // The record that released them was deleted, and this one takes back what it left.
+    snapshot.fences.values_mut().for_each(|fence| fence.status.out_of_service = false);
+    assert!(!claims_matter(&snapshot, "n"));
+    let taint = nodewell_remediation::fence::out_of_service();
+    snapshot.nodes.insert("n".into(), Node { taints: vec![taint], ..Node::default() });
+    assert!(claims_matter(&snapshot, "n"));
 }
 
 /// Those of one level push out no others: what another level reported may be what matters.

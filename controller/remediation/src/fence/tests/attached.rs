@@ -1,5 +1,7 @@
 //! Volumes that stay attached after a release.
 
+use jiff::SignedDuration;
+
 use super::{
     course::{at, dead, run},
     fixture::{Fixture, NODE},
@@ -93,6 +95,29 @@ fn a_volume_of_a_pod_that_was_released_or_that_is_not_known_keeps_it() {
         assert!(fixture.fence.status.is_blocked_by("AttachmentsStuck"), "{:?}", fixture.fence.status.blocked_by);
         assert!(fixture.node.unwrap().taint(OUT_OF_SERVICE).is_some());
     }
+}
+
+/// The wall clock is set back by an hour between the release and the report.
+#[test]
+fn a_clock_that_is_set_back_puts_the_report_off_by_no_more_than_this_phase() {
+    let mut fixture = released();
+    fixture.alive = true;
+    (fixture.attached, fixture.listed) = (vec![attachment("db")], Some(Vec::new()));
+    run(&mut fixture, 400, at(Phase::Recovering));
+    fixture.now.wall = fixture.now.wall.checked_sub(SignedDuration::from_hours(1)).unwrap();
+    let seconds = until_stuck(&mut fixture, &[attachment("db")], 300).unwrap();
+    assert!((60..=125).contains(&seconds), "{seconds}");
+}
+
+/// The record that released the pods was deleted: what takes its taint back knows of no release.
+#[test]
+fn volumes_that_a_deleted_record_left_attached_are_reported_too() {
+    let mut fixture = brought_back(&[attachment("db")], Vec::new());
+    assert_eq!(fixture.phase(), Phase::Recovering);
+    (fixture.fence.status.released_at, fixture.fence.status.out_of_service) = (None, false);
+    (fixture.fence.status.blocked_by, fixture.entered) = (Vec::new(), fixture.now.moment);
+    let seconds = until_stuck(&mut fixture, &[attachment("db")], 300).unwrap();
+    assert!((115..=125).contains(&seconds), "{seconds}");
 }
 
 #[test]
