@@ -24,6 +24,8 @@ enum Wall {
     System,
     /// It was this at the start and goes on with tokio's clock, which a test may have stopped.
     Counted(Timestamp),
+    /// Whatever this shows: a test sets it forwards and backwards.
+    Read(fn() -> Timestamp),
 }
 
 impl Clock {
@@ -38,6 +40,12 @@ impl Clock {
     #[must_use]
     pub fn counted(wall: Timestamp) -> Self {
         Self { start: Instant::now(), before: Duration::ZERO, wall: Wall::Counted(wall), slept: || Duration::ZERO }
+    }
+
+    /// A wall clock that a test may step; its moments go on as those of [`counted`](Self::counted).
+    #[must_use]
+    pub fn reading(wall: fn() -> Timestamp) -> Self {
+        Self { start: Instant::now(), before: Duration::ZERO, wall: Wall::Read(wall), slept: || Duration::ZERO }
     }
 
     #[must_use]
@@ -55,6 +63,7 @@ impl Clock {
         match self.wall {
             Wall::System => Timestamp::now(),
             Wall::Counted(start) => start.checked_add(self.start.elapsed()).unwrap_or(Timestamp::MAX),
+            Wall::Read(wall) => wall(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! The API server as one replica sees it: late, sometimes refusing, sometimes doing without saying so.
 
+mod pods;
 mod writes;
 
 use std::{collections::BTreeMap, time::Duration};
@@ -195,7 +196,11 @@ impl Marks for SimCluster {
 
 impl Pods for SimCluster {
     async fn pods_on(&self, node: &str) -> Result<Vec<Pod>, ApiError> {
-        self.call(|truth| Ok(truth.store.pods.values().filter(|pod| pod.node == node).cloned().collect())).await
+        self.call(|truth| Ok(truth.list_pods(node))).await
+    }
+
+    async fn pods_and_claims_on(&self, node: &str) -> Result<Vec<Pod>, ApiError> {
+        self.call(|truth| Ok(truth.list_pods_and_claims(node))).await
     }
 
     async fn pod(&self, at: &PodRef) -> Result<Option<Pod>, ApiError> {
@@ -203,17 +208,7 @@ impl Pods for SimCluster {
     }
 
     async fn attachments_on(&self, node: &str) -> Result<Vec<Attachment>, ApiError> {
-        self.call(|truth| {
-            let attached = truth.store.attached.get(node).into_iter().flat_map(BTreeMap::keys);
-            let attachment = |identity: &String| Attachment {
-                name: format!("va-{identity}"),
-                node: node.to_owned(),
-                volume: format!("data-{identity}"),
-                attached: true,
-            };
-            Ok(attached.map(attachment).collect())
-        })
-        .await
+        self.call(|truth| Ok(truth.list_attachments(node))).await
     }
 
     async fn budgets_of(&self, pod: &Pod) -> Result<Vec<DisruptionBudget>, ApiError> {

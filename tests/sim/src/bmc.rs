@@ -1,6 +1,7 @@
 //! Fence agents, BMCs and the provider's plug-in as one replica uses them, and its network to the nodes.
 
 mod process;
+mod readings;
 
 use std::{future::Future, time::Duration};
 
@@ -16,13 +17,11 @@ use tokio::time::sleep;
 use crate::{
     faults::Fault,
     scenario::{Mutation, Theme},
-    truth::{Bmc, Manner, Outlets, Provider, SAN, Shared, Supply, Truth},
+    truth::{Bmc, Manner, Outlets, Provider, SAN, Shared},
 };
 
 /// Agents give up by themselves after so long.
 const LONGEST: Duration = Duration::from_secs(20);
-/// A cache, where a mutation has one, repeats a reading for so long.
-const CACHED: Duration = Duration::from_secs(120);
 /// An agent that its supervisor does not end takes so long.
 const OUTLIVING: u64 = 45_000;
 
@@ -105,6 +104,13 @@ impl SimPower {
             }
             Manner::Pretends | Manner::ReadsOff | Manner::StuckOff | Manner::Flaps(_) => {}
             Manner::Slow(late) => self.answer(node, on, late, epoch),
+            Manner::AnswersLate(late) => {
+                self.answer(node, on, late, epoch);
+                sleep(late.min(LONGEST)).await;
+                if late > LONGEST {
+                    return Err(Failed::Timeout(LONGEST));
+                }
+            }
             Manner::Restores(after) => {
                 self.answer(node, on, Duration::ZERO, epoch);
                 let at = self.truth.borrow().now().plus(after);
@@ -210,21 +216,6 @@ impl SimPower {
     }
 }
 
-impl Truth {
-    /// What is answered when the power of a node is asked for.
-    fn read_power(&mut self, name: &str) -> PowerState {
-        let (now, storage) = (self.now(), self.scenario.theme == Theme::Storage);
-        let cached = self.oracle.read_off.get(name).is_some_and(|at| now.since(*at) < CACHED);
-        if cached && self.scenario.mutation == Mutation::CachesReadings {
-            return PowerState::Off;
-        }
-        let read = self.machines.get_mut(name).map_or(PowerState::Unknown, |machine| machine.power_state(storage, now));
-        let state = if self.scenario.mutation == Mutation::FalseOff { PowerState::Off } else { read };
-        self.power_was_read(name, state);
-        state
-    }
-}
-
 fn strangers() -> Failed {
     Failed::NotBegun("its identity is another machine's".into())
 }
@@ -267,7 +258,7 @@ impl Power for SimPower {
         }
         match self.manner(node) {
             Manner::Hangs => sleep(Duration::from_secs(10)).await,
-            Manner::SlowReads(late) => sleep(late).await,
+            Manner::SlowReads(late) | Manner::AnswersLate(late) => self.reads_late(late).await,
             _ => {}
         }
         self.truth.borrow_mut().read_power(&node.name)
@@ -294,23 +285,6 @@ impl Power for SimPower {
 
     fn reap(&self, node: &Node, lease_deadline: &LeaseDeadline) -> impl Future<Output = Result<(), Failed>> {
         self.run(node, Act::Reap, lease_deadline)
-    }
-}
-
-impl SimPower {
-    /// On at an outlet is no word of the machine; Off is one of the level that it is read by.
-    async fn read_outlets(&self, node: &Node) -> PowerState {
-        if self.outlets(node) == Outlets::Hangs {
-            sleep(Duration::from_secs(10)).await;
-        }
-        let mut truth = self.truth.borrow_mut();
-        let supply = truth.machines.get(&node.name).and_then(|machine| machine.supply.as_ref());
-        let state = supply.map_or(PowerState::Unknown, Supply::state);
-        truth.count(&format!("outlets read {state:?}"));
-        if state == PowerState::Off {
-            truth.power_was_read(&node.name, state);
-        }
-        state
     }
 }
 

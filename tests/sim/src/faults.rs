@@ -2,18 +2,24 @@
 
 mod befall;
 mod bmcs;
+mod clocks;
+mod crowds;
 mod people;
+mod reboots;
+mod records;
 mod stories;
 mod supplies;
+mod volumes;
 
 use std::time::Duration;
 
-use nodewell_remediation::time::Moment;
+use nodewell_remediation::{api::fence::Phase, time::Moment};
 
 use crate::{
+    clocks::Wall,
     random::Random,
     scenario::{Kind, Scenario, Steps, Theme},
-    truth::{Manner, Outlets},
+    truth::{Announcer, Manner, Outlets},
 };
 
 /// When the one node of a plain story fails.
@@ -38,6 +44,15 @@ pub enum Fault {
     /// Its outlets are On and without current: it is off, and so is its BMC.
     LosesFeed(String),
     FeedBack(String),
+    /// It announces an orderly reboot, which takes so long.
+    Restarts(String, Duration, Announcer),
+    /// The attach-detach controller cannot detach its volumes from now on.
+    VolumesStay(String),
+    VolumesGo(String),
+    /// A wall clock is set forwards or backwards by so many seconds.
+    ClockStep(Wall, i64),
+    /// A person deletes the next record that comes to this phase.
+    DeletesRecordIn(Phase),
     ZoneCut(String),
     ZonePower(String),
     EtcdStops(String),
@@ -136,10 +151,17 @@ pub fn plan(scenario: &Scenario) -> Vec<(Moment, Fault)> {
     plan.extend(store_back(scenario));
     plan.extend(supplies::plot(scenario));
     plan.extend(bmcs::plot(scenario));
+    plan.extend(unkind(scenario));
     plan.push((Moment(scenario.trouble), Fault::Mend));
     plan.push((Moment(scenario.trouble + Duration::from_secs(120)), Fault::Restore));
     plan.sort_by_key(|(at, _)| *at);
     plan
+}
+
+/// Each by dice of its own.
+fn unkind(scenario: &Scenario) -> Vec<(Moment, Fault)> {
+    let plots = [reboots::plot, clocks::plot, volumes::plot, records::plot, crowds::plot];
+    plots.into_iter().flat_map(|plot| plot(scenario)).collect()
 }
 
 /// In one of ten seeds; by dice of its own, so that all else of a seed is as it was.
@@ -233,6 +255,10 @@ impl Fault {
             Self::Person(what, _) => format!("person {what:?}"),
             Self::Edit(Edit::Steps(_)) => "edit Steps".into(),
             Self::Edit(what) => format!("edit {what:?}"),
+            Self::ClockStep(wall, seconds) => {
+                let whose = if *wall == Wall::ApiServer { "Api" } else { "Replica" };
+                format!("fault {whose}Clock{}", if *seconds > 0 { "Forwards" } else { "Backwards" })
+            }
             other => {
                 let text = format!("{other:?}");
                 format!("fault {}", text.split('(').next().unwrap_or_default())

@@ -6,6 +6,7 @@
 
 pub mod api;
 pub mod bmc;
+pub mod clocks;
 pub mod faults;
 pub mod oracle;
 pub mod random;

@@ -8,6 +8,8 @@
 //! | I2 power before pods | [`taint`], of the out-of-service taint, which is the release; [`pods`], of each deletion, and of what the garbage collector deletes for us |
 //! | I13 the right pods, I14 drains | [`pods`]; I13 also in [`taint`] |
 //! | I3 two writers, I12 marks, I17 liveness | [`state`] |
+//! | I4 reboots that were announced | [`reboots`], when a record is opened and when its first agent begins |
+//! | I17 volumes that stay attached | [`volumes`], every second, and when the out-of-service taint goes |
 //! | I5 two leaders | [`acts`]: every write and every agent, and what lands late; [`restored`]: one number, one leader |
 //! | I9 cooldown | [`storm`] |
 //! | I10 what is missing, I16 what cannot be read | [`monotone`], beside real decisions; I16 also in [`acts`] and [`taint`] |
@@ -32,17 +34,20 @@ mod liars;
 pub mod monotone;
 mod pods;
 mod rate;
+mod reboots;
 mod records;
 mod restored;
 mod state;
 mod storm;
 mod taint;
+mod volumes;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use nodewell_remediation::time::Moment;
 
-use self::{cycles::Powered, liars::Shown, rate::Gone, storm::Storm};
+pub use self::reboots::Announced;
+use self::{cycles::Powered, liars::Shown, rate::Gone, storm::Storm, volumes::Watched};
 
 /// What the oracles remember, and what they found.
 #[derive(Debug, Default)]
@@ -55,6 +60,9 @@ pub struct Oracle {
     pub led_before: Option<(usize, Moment)>,
     /// UIDs of Nodes, by name, whose records a restored store has forgotten.
     pub forgotten: BTreeMap<String, String>,
+    /// Pods of machines whose BMCs lied, by their UIDs: they go by a taint that was set while no replica could know
+    /// better.
+    let_go: BTreeSet<String>,
     /// Nodes with an out-of-service taint on its way, and no order since it was begun.
     taints_begun: BTreeSet<String>,
     /// Agent processes that run: which node, of which replica and term, until when at the latest.
@@ -82,8 +90,14 @@ pub struct Oracle {
     confirmed: BTreeMap<String, Moment>,
     /// Machines that live on with a boot that was confirmed to have ended.
     shown: Shown,
-    /// Pods that went by our doing.
+    /// Pods that went by our doing, by drains too.
     gone: Vec<Gone>,
+    gone_uids: BTreeSet<String>,
+    /// Records that have ordered something, by their UIDs.
+    ordered_by: BTreeSet<String>,
+    /// How often pods were deleted again that only wait for their finalizers, by their UIDs.
+    deleted_again: BTreeMap<String, u32>,
+    volumes: Watched,
     /// When each kubelet's Lease was last looked at by itself, not through a watch.
     pub looked: BTreeMap<String, Moment>,
     /// Cordons of people.

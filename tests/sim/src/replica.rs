@@ -45,6 +45,7 @@ pub async fn lives(truth: Shared, number: usize, clock: Clock) {
     for life in 0.. {
         let died = truth.borrow().replicas[number].dead.clone();
         truth.borrow_mut().replicas[number].life = life;
+        truth.borrow_mut().replicas[number].announced.clear();
         truth.borrow_mut().note(format!("replica {number}: starts"));
         let started = start(truth.clone(), number, life, clock);
         let freezable = Freezable { inner: Box::pin(started), truth: truth.clone(), number, thaw: None };
@@ -146,10 +147,11 @@ async fn remember_epochs(truth: &Shared, number: usize, cache: &Cache) {
     }
 }
 
-/// What a replica has seen of the policy binds it.
+/// What a replica has seen of the policy, and of reboots, binds it.
 pub(crate) fn know(truth: &Shared, number: usize, change: &Change) {
-    let Change::Policy(policy) = change else { return };
     let mut truth = truth.borrow_mut();
+    truth.knows_of_reboots(number, change);
+    let Change::Policy(policy) = change else { return };
     let now = truth.now();
     let mode = match policy {
         Policy::Parsed(policy) if Compiled::compile(policy).is_ok() => Some(policy.spec.mode),
@@ -191,6 +193,7 @@ pub(crate) fn apply(to: Target<'_>, change: &Change, mutation: Mutation) {
             cache.apply_lease(LeaseKind::Kubelet, name, lease.clone());
             cache.heard(Source::KubeletLeases);
         }
+        Change::Shutdown(name, boot) => cache.announce_shutdown(name, boot),
         Change::Fence(fence) => cache.apply_fence((**fence).clone()),
         Change::FenceGone(name, uid) => cache.remove_fence(name, uid),
         Change::Policy(policy) => apply_policy(cache, policy, mutation),

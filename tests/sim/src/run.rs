@@ -2,11 +2,10 @@
 
 use std::{cell::RefCell, rc::Rc, time::Duration};
 
-use jiff::{SignedDuration, Timestamp};
-use nodewell_reconcile::clock::Clock;
 use tokio::{task::LocalSet, time::sleep};
 
 use crate::{
+    clocks::{self, Wall},
     faults,
     oracle::monotone,
     replica::lives,
@@ -14,9 +13,6 @@ use crate::{
     tally::Tally,
     truth::{Shared, Truth},
 };
-
-/// 2026-01-01, the beginning of every story.
-const BEGINNING: i64 = 1_767_225_600;
 
 /// What came of a seed.
 #[derive(Debug, Clone)]
@@ -65,17 +61,13 @@ pub fn play(scenario: Scenario) -> Report {
 }
 
 async fn story(scenario: Scenario) -> Report {
-    let wall = Timestamp::constant(BEGINNING, 0);
-    let truth: Shared = Rc::new(RefCell::new(Truth::new(scenario.clone(), Clock::counted(wall))));
+    clocks::begin(scenario.skew);
+    let truth: Shared = Rc::new(RefCell::new(Truth::new(scenario.clone(), clocks::clock(Wall::ApiServer))));
     monotone::begin(&scenario);
     truth.borrow_mut().spoil();
     truth.borrow_mut().tick();
     let replicas: Vec<_> = (0..scenario.replicas)
-        .map(|number| {
-            let skew = SignedDuration::from_secs(scenario.skew.get(number).copied().unwrap_or_default());
-            let clock = Clock::counted(wall.checked_add(skew).unwrap_or(wall));
-            tokio::task::spawn_local(lives(truth.clone(), number, clock))
-        })
+        .map(|number| tokio::task::spawn_local(lives(truth.clone(), number, clocks::clock(Wall::Replica(number)))))
         .collect();
     pass(&truth, &scenario).await;
     replicas.iter().for_each(tokio::task::JoinHandle::abort);

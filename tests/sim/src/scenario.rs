@@ -2,6 +2,7 @@
 
 mod mutation;
 mod policy;
+mod unkind;
 
 use std::time::Duration;
 
@@ -19,6 +20,8 @@ pub const MOST_DEAD: usize = 2;
 pub const MOST_CYCLES: usize = 2;
 /// Pods go in a window of so long, where a scenario has a rate of its own.
 pub const PODS_WITHIN: Duration = Duration::from_secs(60);
+/// The default of `spec.pods`: so many in a window.
+const DEFAULT_PODS: (usize, Duration) = (250, Duration::from_mins(10));
 /// The silence that a policy with `fast` asks for.
 pub const SILENT_FOR: Duration = Duration::from_secs(15);
 /// The whole time of a drain.
@@ -62,6 +65,15 @@ pub struct Scenario {
     pub never_allows: bool,
     /// Pods that may go within [`PODS_WITHIN`]; by default more than a story has.
     pub most_pods: Option<usize>,
+    /// Nodes have pods of DaemonSets, one of which tolerates everything and has a volume, and a static one; and some
+    /// pods have finalizers.
+    pub has_daemons: bool,
+    /// There are 300 pods for each node.
+    pub is_crowded: bool,
+    /// Nodes announce reboots, which take 2, 8 or 15 minutes.
+    pub has_reboots: bool,
+    /// Wall clocks are stepped.
+    pub steps_clocks: bool,
     /// Seconds that each replica's wall clock is ahead of the API server's.
     pub skew: [i64; 3],
     pub mutation: Mutation,
@@ -144,12 +156,17 @@ impl Scenario {
             even_if_drain_failed: random.chance(500),
             narrow: false,
             never_allows: theme == Theme::Drains && random.chance(500),
+            has_daemons: false,
+            is_crowded: false,
+            has_reboots: false,
+            steps_clocks: false,
             skew: skew(&mut random),
             most_pods: most_pods(seed, kind),
             mutation: Mutation::None,
             plot: Vec::new(),
             judged: None,
         }
+        .made_unkind()
     }
 }
 
@@ -158,6 +175,13 @@ impl Scenario {
     #[must_use]
     pub fn most_down(&self) -> usize {
         if self.narrow { 2 } else { MOST_DOWN + MOST_DEAD }
+    }
+
+    /// Pods that may go in a window, where a story has more.
+    #[must_use]
+    pub fn pod_limit(&self) -> Option<(usize, Duration)> {
+        let default = self.is_crowded.then_some(DEFAULT_PODS);
+        self.most_pods.map(|most| (most, PODS_WITHIN)).or(default)
     }
 
     /// The same of each zone.

@@ -1,15 +1,19 @@
 //! What really is so: machines and what runs on them, what the API server stores, which actor is asked what.
 
 mod cluster;
+mod daemons;
 mod etcd;
 mod evictions;
+mod finalizers;
 mod kubelet;
 mod machine;
 mod pods;
 mod provider;
+mod restart;
 mod restore;
 mod store;
 mod supply;
+mod volumes;
 
 use std::{
     cell::RefCell,
@@ -18,21 +22,23 @@ use std::{
 };
 
 use nodewell_reconcile::clock::Clock;
-use nodewell_remediation::time::Moment;
+use nodewell_remediation::{api::fence::Phase, time::Moment};
 use tokio::sync::Notify;
 
 pub use self::{
     etcd::Etcd,
-    evictions::Collector,
+    evictions::{Collector, tolerates},
     machine::{Bmc, Excuse, Machine, Manner, Provider},
-    pods::{SAN, uses_san},
+    pods::{SAN, uses_san, without_claims},
     provider::Orders,
+    restart::{Announcer, Restart, is_shutting_down},
     restore::Backups,
     store::{Change, Policy, Store},
     supply::{Outlets, Supply},
+    volumes::Attached,
 };
 use crate::{
-    oracle::{Oracle, monotone},
+    oracle::{Announced, Oracle, monotone},
     random::Random,
     scenario::{Scenario, Theme},
     tally::Tally,
@@ -61,6 +67,12 @@ pub struct Truth {
     pub backups: Backups,
     /// The node lifecycle controller saw nothing before.
     pub blind_until: Moment,
+    /// A person waits for a record in one of these phases.
+    pub lying_in_wait: Vec<Phase>,
+    /// What runs where has changed since it was looked at.
+    pub runs_changed: bool,
+    /// A wall clock was stepped.
+    pub stepped: bool,
     pub oracle: Oracle,
     pub trace: Vec<String>,
     /// How often each kind of act and of fault was.
@@ -95,6 +107,8 @@ pub struct Replica {
     pub epoch_file: u64,
     /// Its watches delivered everything until then.
     pub synced: Moment,
+    /// Reboots of which it knows.
+    pub announced: Announced,
 }
 
 impl Truth {
@@ -109,6 +123,9 @@ impl Truth {
             collector: Collector::default(),
             backups: Backups::default(),
             blind_until: Moment::default(),
+            lying_in_wait: Vec::new(),
+            runs_changed: false,
+            stepped: false,
             tally: Tally::default(),
             replicas: (0..scenario.replicas).map(|_| Replica::default()).collect(),
             oracle: Oracle::default(),
@@ -168,16 +185,20 @@ impl Truth {
         }
     }
 
-    /// Machines on which each identity runs and reaches its data; more than one corrupts the data.
+    /// Machines on which an identity runs and reaches its data, if there are several: that corrupts the data.
     #[must_use]
     pub fn instances(&self) -> BTreeMap<&str, BTreeSet<&str>> {
-        let mut instances: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        let mut first: BTreeMap<&str, &str> = BTreeMap::new();
+        let mut doubled: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         let keeps = |machine: &Machine, identity: &str| !(machine.storage_cut && uses_san(identity));
         for machine in self.machines.values() {
             for identity in machine.running.values().filter(|identity| keeps(machine, identity)) {
-                instances.entry(identity).or_default().insert(&machine.name);
+                let other = *first.entry(identity).or_insert(&machine.name);
+                if other != machine.name {
+                    doubled.entry(identity).or_default().extend([other, machine.name.as_str()]);
+                }
             }
         }
-        instances
+        doubled
     }
 }

@@ -34,7 +34,9 @@ impl Truth {
         fence.metadata.name = name;
         fence.metadata.uid = format!("fence-{}", self.store.next_uid());
         fence.metadata.creation_timestamp = Some(self.clock.wall());
-        Ok(self.store.put_fence(fence, self.now()))
+        let stored = self.store.put_fence(fence, self.now());
+        self.record_is_in(&stored.spec.node_name, stored.status.phase);
+        Ok(stored)
     }
 
     pub(super) fn save(&mut self, replica: usize, fence: &NodeFence) -> Written<NodeFence> {
@@ -48,6 +50,9 @@ impl Truth {
         let saved = self.store.put_fence(next, self.now());
         if self.scenario.mutation == Mutation::TaintsFirst {
             self.taint_early(replica, &saved)?;
+        }
+        if was != is {
+            self.record_is_in(&saved.spec.node_name, is);
         }
         Ok(saved)
     }
@@ -111,6 +116,9 @@ impl Truth {
         }
         self.count("act untaint");
         self.audit(replica, &format!("untaints {} {}", at.name, taint.key));
+        if taint.key == OUT_OF_SERVICE {
+            self.in_service_again(at.name);
+        }
         let now = self.now();
         self.store.edit_node(at.name, now, |node| {
             node.taints.retain(|old| old != taint);
@@ -214,9 +222,11 @@ impl Truth {
         self.deleted(replica, &pod, &node, releases);
         let at = self.clock.wall();
         if releases {
-            self.store.pods.remove(&pod.name);
-        } else if let Some(pod) = self.store.pods.get_mut(&pod.name) {
-            pod.deleting.get_or_insert(Deletion { at, grace: pod.grace });
+            self.delete_at_once(&pod.name);
+        } else {
+            self.store.edit_pod(&pod.name, |pod| {
+                pod.deleting.get_or_insert(Deletion { at, grace: pod.grace });
+            });
         }
         Ok(())
     }

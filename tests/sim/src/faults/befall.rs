@@ -4,6 +4,7 @@ use nodewell_remediation::api::{SKIP_REMEDIATION, policy::OffUntil};
 
 use super::{Fault, Person, stories::liar};
 use crate::{
+    clocks,
     random::Random,
     scenario::{Kind, Theme},
     truth::{Machine, Manner, Outlets, Provider, Supply, Truth},
@@ -55,6 +56,14 @@ impl Truth {
             Fault::OutletsChange(node, manner) => return self.outlets(node, *manner),
             Fault::LosesFeed(node) => return self.feed(node, false),
             Fault::FeedBack(node) => return self.feed(node, true),
+            Fault::Restarts(node, takes, by) => return self.restarts(node, *takes, *by),
+            Fault::VolumesStay(node) => return self.store.undetachable.insert(node.clone()),
+            Fault::VolumesGo(node) => return self.store.undetachable.remove(node),
+            Fault::ClockStep(wall, seconds) => {
+                clocks::step(*wall, *seconds);
+                self.stepped = true;
+            }
+            Fault::DeletesRecordIn(phase) => self.lie_in_wait(*phase),
             Fault::ZoneCut(zone) => self.zone(zone).iter().for_each(|node| {
                 self.machine(node, |machine| machine.cut = true);
             }),

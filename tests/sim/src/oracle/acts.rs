@@ -64,6 +64,7 @@ impl Truth {
             self.check_storm(agent.replica, &format!("{act} of {node}"), true);
             self.check_alive(&node, act);
             self.check_budget(&node);
+            self.check_first_order(agent.replica, &node, act);
         }
         if act == "off" {
             self.off_begins(&node);

@@ -73,12 +73,12 @@ impl Truth {
         unreported && claims_ready && speaks && machine.boot_id() == off.boot_id && machine.is_alive(now)
     }
 
-    fn is_skipped(&self, fence: &NodeFence) -> bool {
+    pub(super) fn is_skipped(&self, fence: &NodeFence) -> bool {
         self.store.skipped.contains_key(&fence.spec.node_name) || self.store.skipped.contains_key(&fence.metadata.uid)
     }
 
     /// The replica that leads, if nothing came between it and the API server.
-    fn undisturbed_leader(&self) -> Option<String> {
+    pub(super) fn undisturbed_leader(&self) -> Option<String> {
         let now = self.now();
         let lease = self.store.leadership.as_ref()?;
         let holder = &lease.holder;

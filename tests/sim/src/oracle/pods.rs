@@ -20,6 +20,8 @@ const SLACK: Duration = Duration::from_secs(2);
 pub(super) const INTENDED: Duration = Duration::from_secs(14);
 /// A drain looks at what may stop it so often.
 const LOOKS: Duration = Duration::from_secs(3);
+/// A pod that waits for its finalizers is deleted again so often: after lost answers, and by lists from before.
+const AGAIN: u32 = 4;
 
 impl Truth {
     /// A drain is about to evict or delete a pod.
@@ -34,7 +36,8 @@ impl Truth {
         let began = self.drain_began(&fence, replica);
         // Each portion after the first has a window more.
         let windows = fence.status.drain_portions.saturating_sub(1);
-        if began.is_none_or(|began| now.since(began) > DRAIN + PODS_WITHIN * windows + SLACK) {
+        let window = self.scenario.pod_limit().map_or(PODS_WITHIN, |(_, window)| window);
+        if began.is_none_or(|began| now.since(began) > DRAIN + window * windows + SLACK) {
             self.violate("I14", format!("a call for pod {} after its drain was over (began {began:?})", pod.name));
         }
         if let Some(why) = self.stopped_long(&fence, replica) {
@@ -45,7 +48,7 @@ impl Truth {
     /// With clocks that differ no replica can know how long another leader drained: then each has the whole time once.
     fn drain_began(&self, fence: &NodeFence, replica: usize) -> Option<Moment> {
         let began = self.oracle.drains.get(&fence.metadata.uid).copied()?;
-        if self.scenario.skew == [0; 3] {
+        if self.scenario.skew == [0; 3] && !self.stepped {
             return Some(began);
         }
         // By a clock that cannot be compared it counts from when its leader could see it.
@@ -92,14 +95,33 @@ impl Truth {
             let text = format!("pod {} of {node} ({bound:?}) was deleted by a record of {record:?}", pod.name);
             self.violate("I13", text);
         }
+        self.check_kind(pod, releases);
         if !releases {
-            return;
+            return self.count_evicted(node, &pod.uid);
         }
         self.count_pods(node, std::slice::from_ref(&pod.uid));
         let Some(machine) = self.machines.get(node).filter(|machine| !machine.is_excused(now)) else { return };
         let cut_off = machine.storage_cut && uses_san(&pod.name);
         if machine.running.contains_key(&pod.uid) && !cut_off {
             self.violate("I2", format!("pod {} was released while it runs on {node}", pod.name));
+        }
+    }
+
+    /// Static pods and those of DaemonSets come back to the same node, and one that waits for its finalizers does not
+    /// go sooner if it is deleted again.
+    fn check_kind(&mut self, at: &PodRef, releases: bool) {
+        let Some(pod) = self.store.pods.get(&at.name) else { return };
+        let of_daemon_set = pod.owner.as_ref().is_some_and(|owner| owner.kind == "DaemonSet");
+        let (is_static, waits) = (pod.mirror, releases && self.store.finishing.contains_key(&at.name));
+        if is_static || of_daemon_set {
+            self.violate("I13", format!("{} was deleted, which belongs to its node", at.name));
+        }
+        if waits {
+            let again = self.oracle.deleted_again.entry(at.uid.clone()).or_default();
+            *again += 1;
+            if *again > AGAIN {
+                self.violate("I13", format!("{} waits for its finalizers, and is deleted again and again", at.name));
+            }
         }
     }
 
@@ -112,7 +134,7 @@ impl Truth {
             self.count_pods(&node, std::slice::from_ref(&pod.at.uid));
         }
         let Some(machine) = self.machines.get(&node).filter(|machine| !machine.is_excused(now)) else { return };
-        if machine.running.contains_key(&pod.at.uid) {
+        if machine.running.contains_key(&pod.at.uid) && !self.oracle.let_go.contains(&pod.at.uid) {
             self.violate(
                 "I2",
                 format!("pod {} was deleted by the garbage collector while it runs on {node}", pod.at.name),

@@ -4,42 +4,70 @@ use std::time::Duration;
 
 use nodewell_remediation::time::Moment;
 
-use crate::{scenario::PODS_WITHIN, truth::Truth};
+use crate::truth::Truth;
 
 /// From the decision, which the controller counts by, to what is done.
 const DECIDED: Duration = Duration::from_secs(15);
 
-/// Pods that went, or go whatever the controller does: when, of which node, their UIDs.
+/// Pods that went, or go whatever the controller does: when, and of which node.
 #[derive(Debug, Clone)]
 pub(super) struct Gone {
     at: Moment,
     node: String,
-    uid: String,
 }
 
 impl Truth {
     /// The pods of one node alone may be more than the policy's `pods`, if no other node's go in the same window.
     pub(super) fn count_pods(&mut self, node: &str, uids: &[String]) {
         let now = self.now();
-        let known = |uid: &String| self.oracle.gone.iter().any(|gone| gone.uid == *uid);
-        let new: Vec<String> = uids.iter().filter(|uid| !known(uid)).cloned().collect();
-        if new.is_empty() {
+        let new = self.remember_gone(node, uids);
+        if new == 0 {
             return;
         }
-        self.oracle.released += new.len() as u64;
+        self.oracle.released += new;
         self.oracle.released_at.get_or_insert(now);
-        self.oracle.gone.extend(new.into_iter().map(|uid| Gone { at: now, node: node.to_owned(), uid }));
-        let Some(most) = self.scenario.most_pods else { return };
-        let window = PODS_WITHIN.saturating_sub(DECIDED);
-        let recent = self.oracle.gone.iter().filter(|gone| now.since(gone.at) < window);
-        let (here, others): (Vec<_>, Vec<_>) = recent.partition(|gone| gone.node == node);
-        if !others.is_empty() && here.len() + others.len() > most {
-            let text = format!(
-                "{} pods of {node} go and {} of other nodes within {window:?}, {most} may",
-                here.len(),
-                others.len()
+        let Some((most, window)) = self.scenario.pod_limit() else { return };
+        let (here, others) = self.gone_within(node, window);
+        if others > 0 && here + others > most {
+            self.violate(
+                "I1",
+                format!("{here} pods of {node} go and {others} of other nodes within {window:?}, {most} may"),
             );
-            self.violate("I1", text);
         }
+    }
+
+    /// A drain takes a node's pods in portions.
+    pub(super) fn count_evicted(&mut self, node: &str, uid: &String) {
+        self.remember_gone(node, std::slice::from_ref(uid));
+        let Some((most, window)) = self.scenario.pod_limit() else { return };
+        let (here, others) = self.gone_within(node, window);
+        if here + others > most {
+            self.violate(
+                "I1",
+                format!("{here} pods of {node} are evicted and {others} of other nodes within {window:?}, {most} may"),
+            );
+        }
+    }
+
+    /// How many of them are new.
+    fn remember_gone(&mut self, node: &str, uids: &[String]) -> u64 {
+        let now = self.now();
+        let gone = &mut self.oracle.gone;
+        let mut new = 0;
+        for uid in uids {
+            if self.oracle.gone_uids.insert(uid.clone()) {
+                gone.push(Gone { at: now, node: node.to_owned() });
+                new += 1;
+            }
+        }
+        new
+    }
+
+    /// Of this node, and of others.
+    fn gone_within(&self, node: &str, window: Duration) -> (usize, usize) {
+        let (now, window) = (self.now(), window.saturating_sub(DECIDED));
+        let recent = self.oracle.gone.iter().rev().take_while(|gone| now.since(gone.at) < window);
+        let (here, others): (Vec<&Gone>, Vec<&Gone>) = recent.partition(|gone| gone.node == node);
+        (here.len(), others.len())
     }
 }

@@ -28,6 +28,7 @@ impl Truth {
         }
         self.check_policy(replica, &format!("a record of {name} opened"), WRITTEN);
         self.check_storm(replica, &format!("a record of {name} opened"), false);
+        self.check_reboot(replica, &name, "a record");
         if self.replicas[replica].paused.is_some_and(|since| now.since(since) > WRITTEN) {
             self.violate("I11", format!("a record of {name} opened although its policy is paused"));
         }
@@ -54,6 +55,9 @@ impl Truth {
         }
         for reason in new_reasons(&stored.status, next) {
             self.count(&format!("blocker {reason}"));
+        }
+        if next.drain_portions > stored.status.drain_portions {
+            self.count("cluster drained-in-portions");
         }
         if next.off.is_some() && stored.status.off != next.off {
             self.remember_confirmed(stored, next);

@@ -21,6 +21,7 @@ impl Truth {
         self.check_instances();
         self.watch_storm();
         self.watch_liars();
+        self.watch_volumes();
     }
 
     /// A node is back if it is Ready after another boot, or never went.
@@ -37,6 +38,9 @@ impl Truth {
 
     /// What was let go while no replica could know better stays excused; what is let go later is asked at its release.
     fn check_instances(&mut self) {
+        if !std::mem::take(&mut self.runs_changed) {
+            return;
+        }
         let doubled: Vec<String> = self
             .instances()
             .into_iter()

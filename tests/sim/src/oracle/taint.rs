@@ -8,13 +8,14 @@ use nodewell_remediation::{
         fence::{IntendedOp, Intent},
     },
     facts::Taint,
+    fence::out_of_service,
     time::Moment,
 };
 
 use super::pods::INTENDED;
 use crate::{
     scenario::Theme,
-    truth::{NodeRef, Truth},
+    truth::{NodeRef, Truth, tolerates},
 };
 
 /// Two readings nearer than this to each other are one.
@@ -56,6 +57,9 @@ impl Truth {
             self.violate("I2", format!("out-of-service taint on {name}, after an order that came since it was begun"));
         }
         let uids = self.check_running(name);
+        if self.scenario.pod_limit().is_some_and(|(most, _)| uids.len() > most) {
+            self.count("cluster more-than-the-rate released");
+        }
         self.check_intended(replica, name);
         self.count_pods(name, &uids);
     }
@@ -70,13 +74,18 @@ impl Truth {
         self.store.fences.get(name).and_then(|fence| fence.status.intent.clone())
     }
 
-    /// By what really is so; gives the pods that go.
+    /// By what really is so; gives the pods that go: those that do not tolerate it.
     fn check_running(&mut self, name: &str) -> Vec<String> {
         let now = self.now();
-        let pods = self.store.pods.values().filter(|pod| pod.node == name);
-        let uids: Vec<String> = pods.map(|pod| pod.at.uid.clone()).collect();
-        let Some(machine) = self.machines.get(name).filter(|machine| !machine.is_excused(now)) else { return uids };
-        let running: Vec<&String> = uids.iter().filter_map(|uid| machine.running.get(uid)).collect();
+        let pods = || self.store.pods_on(name);
+        let going = pods().filter(|pod| !tolerates(pod, &out_of_service()));
+        let uids: Vec<String> = going.map(|pod| pod.at.uid.clone()).collect();
+        let Some(machine) = self.machines.get(name).filter(|machine| !machine.is_excused(now)) else {
+            // Nothing stops what follows, whatever is known later.
+            self.oracle.let_go.extend(uids.iter().cloned());
+            return uids;
+        };
+        let running: Vec<&String> = pods().filter_map(|pod| machine.running.get(&pod.at.uid)).collect();
         let text = format!("out-of-service taint on {name}, where {running:?} run");
         if !running.is_empty() {
             self.violate("I2", text);

@@ -113,6 +113,7 @@ fn of(change: &Change) -> Option<Source> {
     match change {
         Change::Node(_) | Change::NodeGone(_) => Some(Source::Nodes),
         Change::Lease(..) => Some(Source::KubeletLeases),
+        Change::Shutdown(..) => Some(Source::AgentLeases),
         Change::Fence(_) | Change::FenceGone(..) => Some(Source::Fences),
         Change::Policy(_) => Some(Source::Policies),
         Change::Stopped(_) => None,

@@ -16,6 +16,8 @@ pub enum Mutation {
     CachesReadings,
     /// I4: one node that lives looks dead, in the watches and in every read of its Lease.
     SeesDead,
+    /// I4: a node that announces a reboot is given no time for it.
+    IgnoresReboots,
     /// I5: every replica believes that it leads for ever.
     LeadsForEver,
     /// I5: an agent outlives the term that started it: its supervisor does not end it at the lease deadline, and it is
@@ -47,6 +49,12 @@ pub enum Mutation {
     UncordonsAnybody,
     /// I13: pods are deleted by their names, whichever pods bear them by then.
     NamesOnly,
+    /// I13: a static pod looks like any other.
+    TakesStaticPods,
+    /// I13: a DaemonSet's pod looks like any other.
+    TakesDaemonSets,
+    /// I13: that a pod waits for its finalizers is not seen.
+    ForgetsFinalizers,
     /// I14: a drain takes the time it wants.
     DrainsOn,
     /// I14: a drain deletes where it should ask the disruption budgets.
@@ -57,6 +65,10 @@ pub enum Mutation {
     TakesBrokenPolicy,
     /// I17: the policy waits for ever before it does anything.
     Sluggish,
+    /// I17: no volume is ever listed as attached.
+    IgnoresAttachments,
+    /// I17: volumes of pods that stay keep the out-of-service taint like all others.
+    WaitsForEveryVolume,
     /// I17: neither a list nor a read of a record shows that the store went back; each alone is enough.
     ClingsToCopies,
     /// I18: the guards are passed over.

@@ -35,7 +35,7 @@ impl Scenario {
             steps: self.step_specs(self.steps),
             mode: Mode::Enforce,
             control_plane: if protected { ControlPlane::Never } else { ControlPlane::OneAtATime },
-            reboot_grace_period: None,
+            reboot_grace_period: (self.mutation == Mutation::IgnoresReboots).then(|| DurationString("0s".into())),
             node_startup_grace_period: Some(DurationString("20s".into())),
             cordon_budget: (!self.narrow).then(|| budget("50%", "100%", None)),
             budget: (!self.narrow).then(|| self.power_budget()),

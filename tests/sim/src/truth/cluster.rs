@@ -7,7 +7,7 @@ use nodewell_remediation::{
     time::Moment,
 };
 
-use super::{Bmc, Change, Excuse, Machine, Manner, Policy, Provider, Truth, kubelet::set_ready};
+use super::{Bmc, Change, Excuse, Machine, Manner, Policy, Provider, Truth, evictions::tolerates, kubelet::set_ready};
 
 /// `--node-monitor-grace-period` of the present releases.
 const GRACE: Duration = Duration::from_secs(50);
@@ -23,6 +23,7 @@ impl Truth {
         for number in 0..self.scenario.pods {
             self.make_pod(&format!("web-{number}"));
         }
+        self.remake_daemons();
         self.store.policy = Policy::Parsed(Rc::new(self.scenario.policy()));
     }
 
@@ -48,6 +49,9 @@ impl Truth {
             reaped: false,
             provider: Provider::Honest,
             running: BTreeMap::new(),
+            ending: BTreeMap::new(),
+            settled: None,
+            restart: None,
             bmc: Bmc { manner: Manner::Honest, pending: None, restores: None, asked: 0 },
             supply: None,
             renewed: Moment::default(),
@@ -66,6 +70,8 @@ impl Truth {
             self.watch_nodes(now);
             self.evict_by_taint();
             self.collect_pods(now);
+            self.finish_pods(now);
+            self.remake_daemons();
         } else {
             self.blind_until = now;
         }
@@ -98,16 +104,17 @@ impl Truth {
             set_ready(node, Is::Unknown, "NodeStatusUnknown");
             node.taints.push(Taint { key: UNREACHABLE.into(), value: String::new(), effect: Effect::NoExecute });
         });
-        for pod in self.store.pods.values_mut().filter(|pod| pod.node == name) {
-            pod.ready = false;
-        }
+        self.store.edit_pods_on(name, |pod| pod.ready = false);
     }
 
     fn evict_all(&mut self, name: &str) {
         let at = self.clock.wall();
-        for pod in self.store.pods.values_mut().filter(|pod| pod.node == name && pod.deleting.is_none()) {
-            pod.deleting = Some(Deletion { at, grace: Duration::from_secs(30) });
-        }
+        let unreachable = Taint { key: UNREACHABLE.into(), value: String::new(), effect: Effect::NoExecute };
+        self.store.edit_pods_on(name, |pod| {
+            if !tolerates(pod, &unreachable) {
+                pod.deleting.get_or_insert(Deletion { at, grace: Duration::from_secs(30) });
+            }
+        });
     }
 
     /// The Node object goes; the garbage collector deletes its pods later. What still runs there then is the doing of
@@ -128,7 +135,9 @@ impl Truth {
         let Some(machine) = self.machines.get_mut(name) else { return };
         machine.registers = None;
         machine.generation += 1;
-        machine.running.retain(|uid, _| self.store.pods.values().any(|pod| pod.at.uid == *uid));
+        machine.settled = None;
+        let pods = &self.store.pods;
+        machine.running.retain(|uid, identity| pods.get(identity).is_some_and(|pod| pod.at.uid == *uid));
         machine.excuse = None;
         // Its first status reports that it lives.
         machine.renewed = Moment::default();
@@ -182,9 +191,10 @@ impl Truth {
         let nodes = self.store.nodes.values().map(|node| Change::Node(Rc::clone(node)));
         let leases = self.store.leases.iter().map(|(name, lease)| Change::Lease(name.clone(), lease.clone()));
         let fences = self.store.fences.values().map(|fence| Change::Fence(Box::new(fence.clone())));
+        let ending = self.store.shutdowns.iter().map(|(name, boot)| Change::Shutdown(name.clone(), boot.clone()));
         let policy = Change::Policy(self.store.policy.clone());
         let rest = [policy, Change::Stopped(self.store.stopped.is_some())];
-        nodes.chain(leases).chain(fences).chain(rest).collect()
+        nodes.chain(leases).chain(ending).chain(fences).chain(rest).collect()
     }
 }
 

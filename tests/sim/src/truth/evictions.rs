@@ -9,7 +9,7 @@ use nodewell_remediation::{
     time::Moment,
 };
 
-use super::Truth;
+use super::{Truth, finalizers::is_finishing};
 
 /// `gcCheckPeriod`.
 const PERIOD: Duration = Duration::from_secs(20);
@@ -28,16 +28,19 @@ impl Truth {
     /// The out-of-service taint marks every pod that does not tolerate it, at once; it asks no disruption budget.
     pub(super) fn evict_by_taint(&mut self) {
         let at = self.clock.wall();
-        let nodes = &self.store.nodes;
-        let marked = |pod: &&mut Pod| {
-            let taint = nodes.get(&pod.node).and_then(|node| node.taint(OUT_OF_SERVICE));
-            let executes = taint.filter(|taint| taint.effect == Effect::NoExecute);
-            pod.deleting.is_none() && executes.is_some_and(|taint| !tolerates(pod, taint))
-        };
+        let executes =
+            |node: &Node| Some(node.taint(OUT_OF_SERVICE)?.clone()).filter(|taint| taint.effect == Effect::NoExecute);
+        let nodes = self.store.nodes.values();
+        let tainted: Vec<(String, Taint)> =
+            nodes.filter_map(|node| Some((node.name.clone(), executes(node)?))).collect();
         let mut count = 0;
-        for pod in self.store.pods.values_mut().filter(marked) {
-            pod.deleting = Some(Deletion { at, grace: pod.grace });
-            count += 1;
+        for (node, taint) in tainted {
+            self.store.edit_pods_on(&node, |pod| {
+                if pod.deleting.is_none() && !tolerates(pod, &taint) {
+                    pod.deleting = Some(Deletion { at, grace: pod.grace });
+                    count += 1;
+                }
+            });
         }
         (0..count).for_each(|_| self.count("cluster evicted by the taint"));
     }
@@ -52,6 +55,7 @@ impl Truth {
         let gone = self.nodes_gone(now);
         let nodes = &self.store.nodes;
         let is_left = |pod: &&Pod| match nodes.get(&pod.node) {
+            _ if is_finishing(pod) => false,
             Some(node) => pod.deleting.is_some() && !node.is_ready() && node.taint(OUT_OF_SERVICE).is_some(),
             None => gone.contains(&pod.node),
         };
@@ -61,7 +65,7 @@ impl Truth {
             self.count(if orphaned { "cluster orphan collected" } else { "cluster collected out of service" });
             self.note(format!("pod {} of {} is deleted by the garbage collector", pod.at.name, pod.node));
             self.collected(&pod);
-            self.store.pods.remove(&pod.at.name);
+            self.delete_at_once(&pod.at.name);
         }
     }
 
@@ -78,13 +82,14 @@ impl Truth {
 
     /// A Node of that name is there again: its kubelet runs what is bound to the name.
     pub(super) fn bind_again(&mut self, node: &Node) {
-        for pod in self.store.pods.values().filter(|pod| pod.node == node.name) {
-            self.store.bound.insert(pod.at.uid.clone(), node.uid.clone());
-        }
+        let uids: Vec<String> = self.store.pods_on(&node.name).map(|pod| pod.at.uid.clone()).collect();
+        self.store.bound.extend(uids.into_iter().map(|uid| (uid, node.uid.clone())));
     }
 }
 
-fn tolerates(pod: &Pod, taint: &Taint) -> bool {
+/// As they have it; it tolerates for good.
+#[must_use]
+pub fn tolerates(pod: &Pod, taint: &Taint) -> bool {
     let matches = |toleration: &Toleration| {
         let key = toleration.key == taint.key || toleration.key.is_empty() && toleration.exists;
         let value = toleration.exists || toleration.value == taint.value;

@@ -5,11 +5,14 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use nodewell_remediation::{
     api::OUT_OF_SERVICE,
-    facts::{Condition, ConditionStatus as Is, Deletion, LeaseView, Node},
+    facts::{Condition, ConditionStatus as Is, LeaseView, Node},
     time::Moment,
 };
 
-use super::{Excuse, Truth, uses_san};
+use super::{
+    Excuse, Truth, evictions::tolerates, finalizers::is_finishing, machine::Settled, restart::shut_down, uses_san,
+};
+use crate::clocks;
 
 /// Kubelets renew every 10 s.
 const RENEW: Duration = Duration::from_secs(10);
@@ -20,6 +23,7 @@ const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 impl Truth {
     pub(super) fn run_machine(&mut self, name: &str) {
         self.run_bmc(name);
+        self.run_restart(name);
         let now = self.now();
         let machine = &self.machines[name];
         if !machine.is_alive(now) || machine.cut || self.store.down > now {
@@ -34,9 +38,11 @@ impl Truth {
         }
         let is_due = now.since(machine.renewed) >= RENEW || machine.renewed < machine.booted;
         let (boot_id, ill) = (machine.boot_id(), machine.ill);
+        let ends = machine.restart.is_some_and(|restart| restart.is_shown_by_kubelet());
         if is_due {
             self.renew(name, now);
-            self.store.edit_node(name, now, |node| healthy(node, &boot_id, ill));
+            self.store.edit_node(name, now, |node| if ends { shut_down(node) } else { healthy(node, &boot_id, ill) });
+            self.restarted(name);
         }
         self.run_pods(name);
     }
@@ -44,7 +50,7 @@ impl Truth {
     fn renew(&mut self, name: &str, now: Moment) {
         // Each kubelet has a clock of its own.
         let skew = name.bytes().map(i64::from).sum::<i64>() % 600 - 300;
-        let renewed = self.clock.wall().checked_add(SignedDuration::from_secs(skew)).ok();
+        let renewed = clocks::true_time().checked_add(SignedDuration::from_secs(skew)).ok();
         let lease = LeaseView {
             resource_version: String::new(),
             holder: name.to_owned(),
@@ -61,37 +67,56 @@ impl Truth {
         }
     }
 
-    /// Starts what is bound to it, ends what is deleted.
+    /// Starts what is bound to it, ends what is deleted. A pod that does not tolerate its taint is not admitted.
     fn run_pods(&mut self, name: &str) {
-        self.end_pods(name);
-        let out_of_service = self.store.nodes.get(name).is_some_and(|node| node.taint(OUT_OF_SERVICE).is_some());
-        let Some(machine) = self.machines.get_mut(name).filter(|_| !out_of_service) else { return };
-        for pod in self.store.pods.values_mut().filter(|pod| pod.node == name && pod.deleting.is_none()) {
-            pod.phase = "Running".into();
-            pod.ready = true;
-            machine.running.insert(pod.at.uid.clone(), pod.at.name.clone());
+        self.show_static_pod(name);
+        let taint = self.store.nodes.get(name).and_then(|node| node.taint(OUT_OF_SERVICE).cloned());
+        let now = Settled { version: self.store.version_of_pods(name), is_tainted: taint.is_some() };
+        if self.machines.get(name).is_some_and(|machine| machine.settled == Some(now)) {
+            return;
         }
+        self.end_pods(name);
+        let Some(machine) = self.machines.get_mut(name) else { return };
+        self.store.edit_pods_on(name, |pod| {
+            let is_admitted = taint.as_ref().is_none_or(|taint| tolerates(pod, taint));
+            if pod.deleting.is_some() || !is_admitted {
+                return;
+            }
+            pod.ready = true;
+            if !machine.running.contains_key(&pod.at.uid) {
+                pod.phase = "Running".into();
+                machine.running.insert(pod.at.uid.clone(), pod.at.name.clone());
+            }
+        });
+        let version = self.store.version_of_pods(name);
+        machine.settled = machine.ending.is_empty().then_some(Settled { version, ..now });
     }
 
     /// A process that waits for a storage that is cut off cannot be ended: it goes on when it has it back.
     fn end_pods(&mut self, name: &str) {
+        let now = self.now();
+        self.runs_changed = true;
         let Some(machine) = self.machines.get_mut(name) else { return };
-        let wall = self.clock.wall();
         let cut = machine.storage_cut;
-        let is_over = |deletion: &Deletion| {
-            let age = Duration::try_from(wall.duration_since(deletion.at)).unwrap_or_default();
-            age >= deletion.grace.min(STOPPING)
-        };
-        let running = &machine.running;
-        let is_stuck = |uid: &str, identity: &str| cut && uses_san(identity) && running.contains_key(uid);
-        self.store.pods.retain(|_, pod| {
-            let ends = pod.node == name && pod.deleting.as_ref().is_some_and(is_over);
-            !ends || is_stuck(&pod.at.uid, &pod.at.name)
-        });
+        let mut ended = Vec::new();
+        for pod in self.store.pods_on(name) {
+            let Some(deletion) = pod.deleting.as_ref().filter(|_| !is_finishing(pod)) else { continue };
+            let runs = machine.running.contains_key(&pod.at.uid);
+            let seen = *machine.ending.entry(pod.at.uid.clone()).or_insert(now);
+            let is_over = !runs || now.since(seen) >= deletion.grace.min(STOPPING);
+            let is_stuck = runs && cut && uses_san(&pod.at.name);
+            if is_over && !is_stuck {
+                ended.push(pod.at.name.clone());
+            }
+        }
+        ended.iter().for_each(|pod| self.delete_at_once(pod));
+        let Some(machine) = self.machines.get_mut(name) else { return };
         let pods = &self.store.pods;
-        machine
-            .running
-            .retain(|uid, identity| cut && uses_san(identity) || pods.values().any(|pod| pod.at.uid == *uid));
+        let lives =
+            |uid: &str, identity: &str| pods.get(identity).is_some_and(|pod| pod.at.uid == *uid && !is_finishing(pod));
+        machine.running.retain(|uid, identity| cut && uses_san(identity) || lives(uid, identity));
+        let running = &machine.running;
+        machine.ending.retain(|uid, _| running.contains_key(uid));
     }
 }
 
@@ -109,7 +134,7 @@ pub(super) fn set_ready(node: &mut Node, status: Is, reason: &str) {
     node.conditions = vec![condition("Ready", status, reason)];
 }
 
-fn condition(kind: &str, status: Is, reason: &str) -> Condition {
+pub(super) fn condition(kind: &str, status: Is, reason: &str) -> Condition {
     Condition {
         kind: kind.into(),
         status,

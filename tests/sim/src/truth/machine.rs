@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use nodewell_remediation::{snapshot::PowerState, time::Moment};
 
-use super::{Supply, Truth};
+use super::{Restart, Supply, Truth};
 use crate::scenario::Theme;
 
 #[derive(Debug, Clone)]
@@ -38,12 +38,25 @@ pub struct Machine {
     pub provider: Provider,
     /// What runs: pods' UIDs and which identity each is.
     pub running: BTreeMap<String, String>,
+    /// When its kubelet saw that what runs is to end, by the pod's UID.
+    pub ending: BTreeMap<String, Moment>,
+    /// Its kubelet has done all that there is to do about its pods.
+    pub settled: Option<Settled>,
+    /// A reboot that it announced.
+    pub restart: Option<Restart>,
     pub bmc: Bmc,
     /// It has a second fencing level.
     pub supply: Option<Supply>,
     pub renewed: Moment,
     /// What follows from it no controller can know.
     pub excuse: Option<Excuse>,
+}
+
+/// By which state of its pods, and whether its Node was out of service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settled {
+    pub version: u64,
+    pub is_tainted: bool,
 }
 
 /// Why what is done to a machine that runs is not the controller's fault.
@@ -98,6 +111,8 @@ pub enum Manner {
     Restores(Duration),
     /// Needs so long for each reading.
     SlowReads(Duration),
+    /// Needs so long for everything: for each reading, for each answer to an order, and for what it was ordered to do.
+    AnswersLate(Duration),
     /// Its address is another machine's by now.
     Stranger,
     /// One of two methods is dead; the other one has turned its supply off, or not yet. The machine runs on the first.
@@ -168,6 +183,26 @@ impl Machine {
         self.supply.as_ref().is_none_or(Supply::is_live)
     }
 
+    pub(super) fn begin_boot(&mut self, now: Moment, takes: Duration) {
+        (self.booted, self.boot_takes) = (now, takes);
+        self.boots += 1;
+        (self.hung, self.ill, self.kubelet_dead) = (false, false, false);
+    }
+
+    /// Nothing runs any more.
+    pub(super) fn end_boot(&mut self) {
+        self.running.clear();
+        self.ending.clear();
+        self.settled = None;
+        self.excuse = None;
+    }
+
+    /// Its power goes before it is back: by us, or by another actor, who makes it another story.
+    fn lose_restart(&mut self, is_ours: bool) {
+        self.restart =
+            self.restart.filter(|_| is_ours).map(|restart| Restart { is_down: true, is_fenced: true, ..restart });
+    }
+
     fn flaps_on(&self, span: Duration, now: Moment) -> bool {
         match now.0.as_millis().checked_div(span.as_millis()) {
             Some(turn) => turn % 2 == 1,
@@ -206,15 +241,12 @@ impl Truth {
         let Some(machine) = self.machines.get_mut(name).filter(able) else { return };
         machine.on = on;
         machine.boot_takes = boot_takes;
-        machine.hung = false;
-        machine.ill = false;
+        (machine.hung, machine.ill) = (false, false);
         if on {
-            machine.boots += 1;
-            machine.booted = now;
-            machine.kubelet_dead = false;
+            machine.begin_boot(now, boot_takes);
         } else {
-            machine.running.clear();
-            machine.excuse = None;
+            machine.end_boot();
+            machine.lose_restart(by == ITS_BMC);
         }
         self.note(format!("{name}: power {} by {by}", if on { "on" } else { "off" }));
         if was_on != Some(on) {
@@ -230,8 +262,18 @@ impl Truth {
             self.turn(name, on);
         }
         if restores {
-            self.switch(name, true, "its BMC's restore policy");
+            self.restored(name);
         }
+    }
+
+    /// Its BMC's power restore policy.
+    fn restored(&mut self, name: &str) {
+        let was_off = self.machines.get(name).is_some_and(|machine| !machine.on);
+        let manner = self.machines.get(name).map(|machine| machine.bmc.manner);
+        if let Some(Manner::Restores(after)) = manner.filter(|_| was_off) {
+            self.count(&format!("bmc restored-after-{}s", after.as_secs()));
+        }
+        self.switch(name, true, "its BMC's restore policy");
     }
 
     /// A BMC, or a switch of the storage, carries out its order.
@@ -240,6 +282,8 @@ impl Truth {
             return self.switch(name, on, ITS_BMC);
         }
         let Some(machine) = self.machines.get_mut(name) else { return };
+        machine.settled = None;
+        self.runs_changed = true;
         if std::mem::replace(&mut machine.storage_cut, !on) == on {
             self.switched(name, on, true);
         }

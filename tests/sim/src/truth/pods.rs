@@ -4,43 +4,41 @@
 use std::time::Duration;
 
 use nodewell_reconcile::api_error::ApiError;
-use nodewell_remediation::{
-    api::OUT_OF_SERVICE,
-    facts::{DisruptionBudget, Node, Owner, Pod, PodRef, Volume, VolumeClaim},
-    time::Moment,
-};
+use nodewell_remediation::facts::{DisruptionBudget, Node, Owner, Pod, PodRef, Volume, VolumeClaim};
 
-use super::Truth;
+use super::{Truth, volumes::volume_of};
 use crate::scenario::Theme;
 
-/// A volume of a node that is gone is detached by force after so long.
-const FORCE_DETACH: Duration = Duration::from_secs(360);
+/// How the StatefulSet's pods are called.
+const SET: &str = "web-";
 /// The storage that fencing cuts off.
 pub const SAN: &str = "san";
 
 /// Pods are in four groups: two that no budget selects, one that may miss one pod, one that may miss none.
-fn group(name: &str) -> u64 {
-    number(name) % 4
+fn group(name: &str) -> Option<u64> {
+    number(name).map(|number| number % 4)
 }
 
-fn number(name: &str) -> u64 {
-    name.rsplit('-').next().and_then(|number| number.parse().ok()).unwrap_or_default()
+/// Which of the StatefulSet's pods it is; nothing of those that belong to their node.
+fn number(name: &str) -> Option<u64> {
+    name.strip_prefix(SET)?.parse().ok()
 }
 
 /// Every other pod has its data on the storage that can be cut off.
 #[must_use]
 pub fn uses_san(identity: &str) -> bool {
-    number(identity).is_multiple_of(2)
+    number(identity).is_some_and(|number| number.is_multiple_of(2))
 }
 
 impl Truth {
     /// The StatefulSet controller: each identity has one pod, and a new one only when the old object is gone.
     pub(super) fn remake_pods(&mut self) {
-        if self.store.pods.len() == self.scenario.pods {
+        let there = self.store.pods.range(SET.to_owned()..).take_while(|(name, _)| name.starts_with(SET)).count();
+        if there == self.scenario.pods {
             return;
         }
         let missing: Vec<String> = (0..self.scenario.pods)
-            .map(|number| format!("web-{number}"))
+            .map(|number| format!("{SET}{number}"))
             .filter(|name| !self.store.pods.contains_key(name))
             .collect();
         for name in missing {
@@ -60,19 +58,14 @@ impl Truth {
         let (node, node_uid) = (node.name.clone(), node.uid.clone());
         let uid = format!("pod-{}", self.store.next_uid());
         let pod = self.pod(name, &uid, &node);
-        self.store.pods.insert(name.to_owned(), pod);
+        self.store.put_pod(pod);
         self.store.bound.insert(uid, node_uid);
-        self.store.attached.entry(node).or_default().insert(name.to_owned(), None);
+        self.attach(&node, name);
     }
 
     fn pod(&self, name: &str, uid: &str, node: &str) -> Pod {
         let cuttable = self.scenario.theme == Theme::Storage && uses_san(name);
-        let claim = VolumeClaim {
-            name: format!("data-{name}"),
-            one_node_only: Some(true),
-            storage_class: cuttable.then(|| SAN.to_owned()),
-            ..VolumeClaim::default()
-        };
+        let claim = VolumeClaim { storage_class: cuttable.then(|| SAN.to_owned()), ..claim(name) };
         Pod {
             at: PodRef { namespace: "default".into(), name: name.into(), uid: uid.into() },
             node: node.into(),
@@ -80,6 +73,7 @@ impl Truth {
             owner: Some(Owner { kind: "StatefulSet".into(), name: "web".into(), uid: "web".into(), gone: false }),
             grace: Duration::from_secs(30),
             volumes: vec![Volume::Claim(claim)],
+            finalizers: number(name).is_some_and(|number| self.has_finalizers(number)),
             ..Pod::default()
         }
     }
@@ -87,13 +81,14 @@ impl Truth {
     /// The budget that selects a pod, if one does.
     #[must_use]
     pub fn budget_of(&self, pod: &str) -> Option<DisruptionBudget> {
-        let group = group(pod);
+        let group = group(pod)?;
         let most_missing = match group {
             2 => 1,
             3 if self.scenario.never_allows => 0,
             _ => return None,
         };
-        let pods: Vec<&Pod> = self.store.pods.values().filter(|other| self::group(&other.at.name) == group).collect();
+        let pods: Vec<&Pod> =
+            self.store.pods.values().filter(|other| self::group(&other.at.name) == Some(group)).collect();
         let serving = pods.iter().filter(|pod| pod.ready && pod.deleting.is_none()).count();
         let wanted = (0..self.scenario.pods as u64).filter(|number| number % 4 == group).count();
         let allowed = i64::try_from(serving).unwrap_or(0) + most_missing - i64::try_from(wanted).unwrap_or(0);
@@ -113,32 +108,26 @@ impl Truth {
         let message = format!("Cannot evict pod as it would violate the pod's disruption budget {}", budget.name);
         Some(ApiError::EvictionRefused { message, retry: None })
     }
+}
 
-    /// The attach-detach controller. With the out-of-service taint it does not wait for a node that cannot answer.
-    pub(super) fn detach(&mut self, now: Moment) {
-        let Self { store, machines, .. } = self;
-        let mut counted = Vec::new();
-        for (name, attached) in &mut store.attached {
-            let is_out = store.nodes.get(name).is_none_or(|node| node.taint(OUT_OF_SERVICE).is_some());
-            let answers = machines.get(name).is_some_and(|machine| machine.is_alive(now) && !machine.cut);
-            let wait = if is_out || answers { Duration::from_secs(2) } else { FORCE_DETACH };
-            let pods = &store.pods;
-            attached.retain(|identity, unused| {
-                if pods.get(identity).is_some_and(|pod| pod.node == *name) {
-                    *unused = None;
-                    return true;
-                }
-                now.since(*unused.get_or_insert(now)) < wait
-            });
-            let shown = store.nodes.get(name).map(|node| node.volumes_attached);
-            if shown.is_some_and(|shown| shown != attached.len()) {
-                counted.push((name.clone(), attached.len()));
-            }
-        }
-        for (name, count) in counted {
-            store.edit_node(&name, now, |node| node.volumes_attached = count);
-        }
+/// As its claim is, once it was looked up.
+pub(super) fn claim(identity: &str) -> VolumeClaim {
+    VolumeClaim {
+        name: format!("data-{identity}"),
+        one_node_only: Some(true),
+        volume: Some(volume_of(identity)),
+        ..VolumeClaim::default()
     }
+}
+
+/// As a list of pods has it: with the names of its claims alone.
+#[must_use]
+pub fn without_claims(pod: &Pod) -> Pod {
+    let nameless = |volume: &Volume| match volume {
+        Volume::Claim(claim) => Volume::Claim(VolumeClaim { name: claim.name.clone(), ..VolumeClaim::default() }),
+        other => other.clone(),
+    };
+    Pod { volumes: pod.volumes.iter().map(nameless).collect(), ..pod.clone() }
 }
 
 fn takes_pods(node: &Node) -> bool {

@@ -12,6 +12,15 @@ use nodewell_remediation::{
     time::Moment,
 };
 
+use super::Attached;
+
+/// Names of a node's pods, and how often anything of them was changed.
+#[derive(Debug, Default)]
+struct Placed {
+    names: BTreeSet<String>,
+    version: u64,
+}
+
 #[derive(Debug, Default)]
 pub struct Store {
     pub version: u64,
@@ -25,8 +34,15 @@ pub struct Store {
     pub first_leases: BTreeMap<String, LeaseView>,
     /// By name; there is one namespace.
     pub pods: BTreeMap<String, Pod>,
-    /// Volumes still attached: node → identity → since when no pod uses it.
-    pub attached: BTreeMap<String, BTreeMap<String, Option<Moment>>>,
+    /// The pods of each node.
+    placed: BTreeMap<String, Placed>,
+    /// Pods whose objects wait for finalizers, and until when.
+    pub finishing: BTreeMap<String, Moment>,
+    pub attached: BTreeMap<String, Attached>,
+    /// Nodes whose volumes the attach-detach controller cannot detach.
+    pub undetachable: BTreeSet<String>,
+    /// Boots of which agents' Leases report that they are about to end, by node.
+    pub shutdowns: BTreeMap<String, String>,
     pub fences: BTreeMap<String, NodeFence>,
     pub leadership: Option<Leadership>,
     pub reach: BTreeMap<String, ReachReport>,
@@ -64,6 +80,8 @@ pub enum Change {
     Node(Rc<Node>),
     NodeGone(String),
     Lease(String, LeaseView),
+    /// An agent's Lease reports that this boot of its node is about to end.
+    Shutdown(String, String),
     Fence(Box<NodeFence>),
     FenceGone(String, String),
     Stopped(bool),
@@ -114,6 +132,46 @@ impl Store {
         self.leases.insert(name.to_owned(), lease.clone());
         self.first_leases.entry(name.to_owned()).or_insert_with(|| lease.clone());
         self.changes.push((now, Change::Lease(name.to_owned(), lease)));
+    }
+
+    pub fn put_pod(&mut self, pod: Pod) {
+        let placed = self.placed.entry(pod.node.clone()).or_default();
+        placed.names.insert(pod.at.name.clone());
+        placed.version += 1;
+        self.pods.insert(pod.at.name.clone(), pod);
+    }
+
+    pub fn remove_pod(&mut self, name: &str) {
+        let Some(pod) = self.pods.remove(name) else { return };
+        if let Some(placed) = self.placed.get_mut(&pod.node) {
+            placed.names.remove(name);
+            placed.version += 1;
+        }
+    }
+
+    pub fn pods_on(&self, node: &str) -> impl Iterator<Item = &Pod> {
+        let names = self.placed.get(node).into_iter().flat_map(|placed| &placed.names);
+        names.filter_map(|name| self.pods.get(name))
+    }
+
+    pub fn edit_pods_on(&mut self, node: &str, mut change: impl FnMut(&mut Pod)) {
+        let Some(placed) = self.placed.get_mut(node) else { return };
+        placed.version += 1;
+        for name in &placed.names {
+            self.pods.get_mut(name).into_iter().for_each(&mut change);
+        }
+    }
+
+    pub fn edit_pod(&mut self, name: &str, change: impl FnOnce(&mut Pod)) {
+        let Some(pod) = self.pods.get_mut(name) else { return };
+        change(pod);
+        self.placed.entry(pod.node.clone()).or_default().version += 1;
+    }
+
+    /// Which state of a node's pods it is: as long as it is the same, nothing of them has changed.
+    #[must_use]
+    pub fn version_of_pods(&self, node: &str) -> u64 {
+        self.placed.get(node).map_or(0, |placed| placed.version)
     }
 
     pub fn put_fence(&mut self, mut fence: NodeFence, now: Moment) -> NodeFence {

@@ -1,6 +1,12 @@
 //! What the simulation proves: seeds, scripted stories, and guards switched off. One binary, which is linked once.
 
+mod clocks;
+mod crowds;
+mod daemons;
 mod liar;
 mod mutations;
 mod plots;
+mod reboots;
+mod records;
 mod seeds;
+mod volumes;

@@ -19,11 +19,11 @@ const MANY_SEEDS: Range<u64> = 1..201;
 
 fn staged(scenario: Scenario, theme: Theme, steps: Steps, plot: Plot) -> Scenario {
     let (kind, dry_run, leave_off, has_outlets) = (Kind::Mixed, false, false, false);
-    Scenario { theme, steps, plot, kind, dry_run, leave_off, has_outlets, ..scenario }
+    Scenario { theme, steps, plot, kind, dry_run, leave_off, has_outlets, ..scenario.made_kind() }
 }
 
 /// A plot about machines and their power.
-fn power(plot: Plot) -> impl Fn(Scenario) -> Scenario {
+pub(crate) fn power(plot: Plot) -> impl Fn(Scenario) -> Scenario {
     move |scenario| staged(scenario, Theme::Power, Steps::CordonPowerCycle, plot.clone())
 }
 
@@ -44,7 +44,7 @@ fn hosts(fences_control_plane: bool, plot: Plot) -> impl Fn(Scenario) -> Scenari
     }
 }
 
-fn node(number: u64) -> String {
+pub(crate) fn node(number: u64) -> String {
     format!("n-{number:04}")
 }
 
@@ -83,7 +83,7 @@ fn first_noticed(
 }
 
 #[track_caller]
-fn assert_noticed(mutation: Mutation, invariant: &'static str, stage: impl Fn(Scenario) -> Scenario) {
+pub(crate) fn assert_noticed(mutation: Mutation, invariant: &'static str, stage: impl Fn(Scenario) -> Scenario) {
     assert_noticed_within(SEEDS, mutation, invariant, stage);
 }
 

@@ -13,7 +13,7 @@ use nodewell_sim::{
 
 use crate::seeds::number;
 
-type Plot = Vec<(u64, Fault)>;
+pub(crate) type Plot = Vec<(u64, Fault)>;
 
 /// Stories of each; fewer where fewer seeds are asked for (`NODEWELL_SIM_SEEDS`).
 const STORIES: u64 = 12;
@@ -23,20 +23,27 @@ fn seeds() -> std::ops::RangeInclusive<u64> {
     1..=(number("NODEWELL_SIM_SEEDS", u64::MAX) / 20).clamp(LEAST, STORIES)
 }
 
-fn n4() -> String {
+pub(crate) fn n4() -> String {
     "n-0004".into()
 }
 
 /// Fast, so that a story has time for what comes after the release.
-fn staged(seed: u64, theme: Theme, steps: Steps, plot: Plot) -> Scenario {
-    let scenario =
-        Scenario { theme, steps, plot, kind: Kind::Mixed, dry_run: false, leave_off: false, ..Scenario::of(seed) };
+pub(crate) fn staged(seed: u64, theme: Theme, steps: Steps, plot: Plot) -> Scenario {
+    let scenario = Scenario {
+        theme,
+        steps,
+        plot,
+        kind: Kind::Mixed,
+        dry_run: false,
+        leave_off: false,
+        ..Scenario::of(seed).made_kind()
+    };
     Scenario { nodes: 12, pods: 24, fast: true, most_pods: None, ..scenario }
 }
 
 /// Every seed is quiet, and `happens` in one of them.
 #[track_caller]
-fn assert_quiet(happens: &str, scenario: impl Fn(u64) -> Scenario) {
+pub(crate) fn assert_quiet(happens: &str, scenario: impl Fn(u64) -> Scenario) -> Vec<Report> {
     let judged = std::env::var("NODEWELL_SIM_JUDGED").ok().map(|invariant| &*invariant.leak());
     let reports: Vec<Report> = seeds().map(|seed| play(Scenario { judged, ..scenario(seed) })).collect();
     let found: Vec<String> = reports
@@ -52,6 +59,7 @@ fn assert_quiet(happens: &str, scenario: impl Fn(u64) -> Scenario) {
     }
     assert!(found.is_empty(), "{} of {} stories broke:\n{}", found.len(), reports.len(), found.join("\n"));
     assert!(count > 0, "in no story: {happens}");
+    reports
 }
 
 /// AC loss: its BMC is dead, its outlets are On, and they may or may not obey.
