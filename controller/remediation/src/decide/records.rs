@@ -10,6 +10,7 @@ use crate::{
         fence::{Blocker, IntendedOp, NodeFence, Phase},
         policy::Mode,
     },
+    facts::Node,
     fence::{FenceInput, Next, PredicateState, post_off_activity::PostOffActivity},
     guard::{
         self, Subject,
@@ -117,14 +118,27 @@ impl<'a> RecordPolicy<'a> {
         self.answer.as_ref().and_then(|answer| answer.result.as_ref().err()).map(String::as_str)
     }
 
-    /// A person's record needs no predicate: they want it.
-    fn predicate_state(&self, fence: &NodeFence) -> PredicateState {
+    fn predicate_state(&self, fence: &NodeFence, node: Option<&Node>) -> PredicateState {
         match &self.answer {
-            _ if fence.spec.policy.is_empty() => PredicateState::Yes,
+            _ if fence.spec.policy.is_empty() => without_predicate(fence, node),
             Some(PredicateResult { result: Ok(true), .. }) => PredicateState::Yes,
             Some(PredicateResult { result: Ok(false), since, .. }) => PredicateState::No { since: *since },
             Some(PredicateResult { result: Err(_), .. }) | None => PredicateState::Unknown,
         }
+    }
+}
+
+/// A person's record needs no predicate: they want the node fenced. What they want is over once its power was cut for it and
+/// the node is Ready with another boot; else the record would begin again for ever.
+fn without_predicate(fence: &NodeFence, node: Option<&Node>) -> PredicateState {
+    let status = &fence.status;
+    let old = status.off.as_ref().map(|off| &off.boot_id).filter(|boot| !boot.is_empty()).unwrap_or(&status.boot_id);
+    let was_cut = status.off.is_some() || status.released_at.is_some() || !status.cycles.is_empty();
+    let is_another = |node: &&Node| !old.is_empty() && !node.boot_id.is_empty() && node.boot_id != *old;
+    let ready = node.filter(is_another).filter(|node| was_cut && node.is_ready());
+    match ready.and_then(|node| node.condition("Ready")) {
+        Some(ready) => PredicateState::No { since: ready.change_seen_at },
+        None => PredicateState::Yes,
     }
 }
 
@@ -138,7 +152,7 @@ fn next(pass: &Pass<'_>, subject: &Subject<'_>, asked: &RecordPolicy<'_>, entere
         agent_lease: snapshot.agent_leases.get(name),
         gathered: snapshot.gathered.get(name).unwrap_or(&Gathered::default()),
         policy: asked.is_known.then_some(&*asked.policy),
-        predicate: asked.predicate_state(fence),
+        predicate: asked.predicate_state(fence, subject.node),
         guard_blockers: &guard::all_blockers(&pass.input, subject),
         entered,
         post_off_activity: pass.memory.post_off_activities.get(name),

@@ -1,6 +1,7 @@
 //! The whole decision, with a state machine that takes every step it is allowed to.
 
 mod blocked_events;
+mod by_hand;
 mod events;
 mod examples;
 mod goes_on;
