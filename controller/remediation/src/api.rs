@@ -1,4 +1,5 @@
-//! The kinds of `nodewell.dev/v1alpha1`: [`policy::RemediationPolicy`] and [`fence::NodeFence`], cluster-scoped both.
+//! The kinds of `nodewell.dev/v1alpha1`: [`policy::RemediationPolicy`] and [`fence::NodeFence`], cluster-scoped both, and
+//! `NodeFenceRemediation` ([`request`]), by which another remediator asks for one.
 //!
 //! To *release* the pods of a node is to set the out-of-service taint and to delete them with grace 0, so that their
 //! controllers start them elsewhere and their volumes are detached, although no kubelet reported that they ended. It is
@@ -6,6 +7,7 @@
 
 pub mod fence;
 pub mod policy;
+pub mod request;
 
 use std::collections::BTreeMap;
 

@@ -12,6 +12,7 @@ pub mod api;
 pub mod decide;
 pub mod drain;
 pub mod enrolment;
+pub mod external;
 pub mod facts;
 pub mod fence;
 pub mod forecast;

@@ -11,6 +11,7 @@ static MESSAGES: LazyLock<Catalogue> = LazyLock::new(|| {
         include_str!("../messages/fence.toml"),
         include_str!("../messages/phases.toml"),
         include_str!("../messages/conditions.toml"),
+        include_str!("../messages/external.toml"),
     ])
 });
 

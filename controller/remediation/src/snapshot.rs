@@ -39,6 +39,8 @@ pub struct Snapshot {
     pub shutdowns: BTreeMap<String, Moment>,
     pub host: HostView,
     pub peer_leases: PeerLeases,
+    /// Remediators that asked this controller for a node and hold its Lease meanwhile, by node.
+    pub customers: BTreeMap<String, Customer>,
     pub etcd: Quorum,
     /// Addresses at which one etcd member stands and no other, and whether that one is healthy.
     pub etcd_members: BTreeMap<String, bool>,
@@ -106,10 +108,21 @@ pub struct Gathered {
 pub struct PeerLeases {
     /// By node: which Lease is held, by whom.
     pub held: BTreeMap<String, String>,
+    /// By the same nodes: the holder's identity.
+    pub holders: BTreeMap<String, String>,
     /// There are such Leases, or there may be, and they cannot be read: why. It blocks every node.
     pub unreadable: Option<String>,
     /// There are such Leases in this cluster: a remediator that begins to remediate a node takes its Lease first.
     pub are_kept: bool,
+}
+
+/// A remediator that has asked for a node to be fenced, as far as it was proven; see [`crate::external::customer`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Customer {
+    /// The UID of its request (`NodeFenceRemediation`).
+    pub request: String,
+    /// As whom it holds the node's Lease.
+    pub holder: String,
 }
 
 /// What is known of the methods of one node, without their secrets.

@@ -10,9 +10,10 @@ use super::{
 };
 use crate::{
     api::{self, fence::Blocker, policy::ControlPlane},
+    external,
     facts::{Node, kubelet},
     message::MessageArgs,
-    snapshot::{PeerLeases, Quorum},
+    snapshot::{Quorum, Snapshot},
 };
 
 /// Taints by which autoscalers announce that they delete a node (cluster-autoscaler, Karpenter 1 and before).
@@ -37,14 +38,24 @@ pub(super) fn blockers(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> Ve
         return blockers;
     };
     blockers.extend(claimed(node));
-    blockers.extend(claimed_by_peer(&input.snapshot.peer_leases, subject.name));
+    blockers.extend(claimed_by_peer(input.snapshot, subject));
     blockers
 }
 
 /// A peer holds a Lease on the node (medik8s). Leases that cannot be read block every node: each may be on it.
-fn claimed_by_peer(leases: &PeerLeases, node: &str) -> Option<Blocker> {
-    let lease = leases.held.get(node).or(leases.unreadable.as_ref())?;
-    Some(Blocker::of("ClaimedByPeer/lease", &[("lease", lease)]))
+fn claimed_by_peer(snapshot: &Snapshot, subject: &Subject<'_>) -> Option<Blocker> {
+    let leases = &snapshot.peer_leases;
+    let lease = leases.held.get(subject.name).or(leases.unreadable.as_ref())?;
+    (!acts_for_holder(snapshot, subject)).then(|| Blocker::of("ClaimedByPeer/lease", &[("lease", lease)]))
+}
+
+/// The holder has the Lease because it asked for this very record: `NodeHealthCheck` takes it before it makes its request.
+/// A record for anything else of the same node waits as ever, and so does this one while another holder has the Lease.
+fn acts_for_holder(snapshot: &Snapshot, subject: &Subject<'_>) -> bool {
+    let holder = snapshot.peer_leases.holders.get(subject.name);
+    let request = subject.fence.and_then(external::request_uid);
+    let customer = snapshot.customers.get(subject.name).filter(|customer| Some(customer.request.as_str()) == request);
+    customer.is_some_and(|customer| Some(&customer.holder) == holder)
 }
 
 fn skipped(subject: &Subject<'_>) -> Option<Blocker> {

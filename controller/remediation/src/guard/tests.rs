@@ -2,6 +2,7 @@
 
 mod begun;
 mod budget;
+mod customers;
 mod dead;
 mod each_guard;
 mod handover;
