@@ -67,6 +67,10 @@ pub struct Config {
     /// The namespace of other remediators' Leases; nothing: they are not asked for.
     pub claims_namespace: Option<String>,
     pub node_reaper_config: Option<PathBuf>,
+    /// Requests of other remediators (`NodeFenceRemediation`) in this cluster are served. They are not until it is switched on.
+    pub external_remediation: bool,
+    /// Nothing: there is no management cluster whose requests are served.
+    pub cluster_api: Option<ClusterApi>,
     /// Nothing: policies are not checked as they are written.
     pub webhook: Option<Webhook>,
     /// For how long a copy of a record that ended is kept; zero: none is made.
@@ -107,6 +111,16 @@ pub struct Fencing {
     pub agents_folder: PathBuf,
     /// Programs, or folders of programs, that take machines away.
     pub plugins: Vec<PathBuf>,
+}
+
+/// `[cluster-api]`: the management cluster that has the Machines of this cluster's nodes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterApi {
+    pub kubeconfig: PathBuf,
+    /// Of the Machines, and of the requests for them.
+    pub namespace: String,
+    /// As Cluster API calls this cluster: one management cluster has Machines of many.
+    pub cluster: String,
 }
 
 /// `[webhook]`: where the API server asks whether a policy can be read.
@@ -188,6 +202,8 @@ impl Config {
                 .unwrap_or(true)
                 .then(|| settings.claims_namespace.unwrap_or_else(|| CLAIMS.into())),
             node_reaper_config: settings.node_reaper_config,
+            external_remediation: settings.external_remediation.unwrap_or_default(),
+            cluster_api: settings.cluster_api,
             webhook: settings
                 .webhook_listen
                 .unwrap_or(MetricsListen::At(WEBHOOK))

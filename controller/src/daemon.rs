@@ -31,7 +31,7 @@ use nodewell_reconcile::{
 use crate::{
     approver, audit, clock,
     config::{Config, Diagnostic, PAUSE_FILES},
-    kdump,
+    external, kdump,
     kube::{ConnectError, KubeCluster, KubeSettings, Requests, connect},
     metrics, notify,
     reaper::{self, Feeding, Plugins, Reaper, Reaping, Unfit},
@@ -50,6 +50,8 @@ pub enum Fatal {
     Connect(#[from] ConnectError),
     #[error("the approver: {0}")]
     Approver(#[source] ConnectError),
+    #[error("[cluster-api]: {0}")]
+    ClusterApi(#[source] ConnectError),
     #[error("signals cannot be heard: {0}")]
     Signals(io::Error),
     #[error("the path of this program is not known: {0}; fence agents run under a copy of it")]
@@ -88,6 +90,7 @@ pub async fn run(config: Config) -> Result<(), Fatal> {
         Some(own) => Some(approver::approver(own, Arc::clone(&requests)).await.map_err(Fatal::Approver)?),
         None => None,
     };
+    let sources = external::sources(&config, Arc::clone(&requests)).await.map_err(Fatal::ClusterApi)?;
     let tally = Arc::new(Tally::default());
     let runner = runner(clock)?;
     let plugins = Plugins::load(&config.fencing.plugins, &runner).await?;
@@ -133,6 +136,7 @@ pub async fn run(config: Config) -> Result<(), Fatal> {
         let writer = |term| own_objects::Writer::new(&cluster, term, config.dry_run);
         let policies = policies::look_after(&cluster, &cache, writer(term.clone()));
         let reported = report::look_after(&cluster, &source, writer(term.clone()));
+        let requested = external::look_after(&cluster, sources.as_ref(), &cache, term.clone(), config.dry_run);
         tokio::join!(
             silent,
             ready,
@@ -140,6 +144,7 @@ pub async fn run(config: Config) -> Result<(), Fatal> {
             claimed,
             policies,
             reported,
+            requested,
             approver::run(approver, term.clone(), clock, &tally)
         );
     };

@@ -8,7 +8,7 @@ pub mod convert;
 mod counted;
 pub mod ended;
 mod events;
-mod fences;
+pub(crate) mod fences;
 mod leases;
 mod nodes;
 mod pods;

@@ -11,6 +11,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod daemon;
+mod external;
 pub mod feed;
 pub mod kdump;
 pub mod kube;

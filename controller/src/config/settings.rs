@@ -8,7 +8,7 @@ use std::{
 use toml::de::DeTable;
 
 use super::{
-    Diagnostic, Etcd, KdumpListen, MetricsListen, WebhookFiles,
+    ClusterApi, Diagnostic, Etcd, KdumpListen, MetricsListen, WebhookFiles,
     reader::{Report, Section},
 };
 
@@ -42,6 +42,8 @@ pub struct Settings {
     pub kdump_listen: Option<KdumpListen>,
     pub claims: Option<bool>,
     pub claims_namespace: Option<String>,
+    pub external_remediation: Option<bool>,
+    pub cluster_api: Option<ClusterApi>,
     pub webhook_listen: Option<MetricsListen>,
     pub webhook_files: Option<WebhookFiles>,
     pub keep_ended: Option<Duration>,
@@ -58,6 +60,8 @@ pub const KEYS: &[(&str, &[&str])] = &[
     ("approver", APPROVER),
     ("kdump", KDUMP),
     ("claims", CLAIMS),
+    ("external-remediation", EXTERNAL_REMEDIATION),
+    ("cluster-api", CLUSTER_API),
     ("webhook", WEBHOOK),
     ("records", RECORDS),
     ("audit", AUDIT),
@@ -78,6 +82,8 @@ const TOP: &[&str] = &[
     "approver",
     "kdump",
     "claims",
+    "external-remediation",
+    "cluster-api",
     "webhook",
     "records",
     "audit",
@@ -89,6 +95,8 @@ const LIVENESS: &[&str] = &["enabled"];
 const APPROVER: &[&str] = &["enabled", "kubeconfig", "deny-forged"];
 const KDUMP: &[&str] = &["listen"];
 const CLAIMS: &[&str] = &["enabled", "namespace"];
+const EXTERNAL_REMEDIATION: &[&str] = &["enabled"];
+const CLUSTER_API: &[&str] = &["kubeconfig", "namespace", "cluster"];
 const WEBHOOK: &[&str] = &["listen", "cert", "key"];
 const RECORDS: &[&str] = &["keep-ended"];
 const AUDIT: &[&str] = &["file"];
@@ -135,6 +143,7 @@ fn top(table: &DeTable<'_>, report: &mut Report<'_>) -> Settings {
     fencing(file, &mut settings, report);
     agents(file, &mut settings, report);
     peers(file, &mut settings, report);
+    external(file, &mut settings, report);
     webhook(file, &mut settings, report);
     history(file, &mut settings, report);
     settings
@@ -216,6 +225,24 @@ fn peers(file: Section<'_>, settings: &mut Settings, report: &mut Report<'_>) {
     settings.claims_namespace = section.string("namespace", report);
 }
 
+/// Remediators that ask this one to fence a node. Of the management cluster all three or none: without the cluster's name a
+/// Machine of another cluster could be taken for a node of this one.
+fn external(file: Section<'_>, settings: &mut Settings, report: &mut Report<'_>) {
+    if let Some(table) = file.table("external-remediation", report) {
+        let section = Section::new("[external-remediation]", table, EXTERNAL_REMEDIATION, report);
+        settings.external_remediation = section.boolean("enabled", report);
+    }
+    let Some(table) = file.table("cluster-api", report) else { return };
+    let section = Section::new("[cluster-api]", table, CLUSTER_API, report);
+    let mut text = |key| section.string(key, report);
+    let (kubeconfig, namespace, cluster) = (text("kubeconfig"), text("namespace"), text("cluster"));
+    settings.cluster_api =
+        (|| Some(ClusterApi { kubeconfig: kubeconfig?.into(), namespace: namespace?, cluster: cluster? }))();
+    if settings.cluster_api.is_none() {
+        report.error(&file.span("cluster-api"), "[cluster-api] takes all of kubeconfig, namespace and cluster");
+    }
+}
+
 /// What is left of what was done.
 fn history(file: Section<'_>, settings: &mut Settings, report: &mut Report<'_>) {
     if let Some(table) = file.table("records", report) {
@@ -274,6 +301,8 @@ impl Settings {
             kdump_listen: later.kdump_listen.or(self.kdump_listen),
             claims: later.claims.or(self.claims),
             claims_namespace: later.claims_namespace.or(self.claims_namespace),
+            external_remediation: later.external_remediation.or(self.external_remediation),
+            cluster_api: later.cluster_api.or(self.cluster_api),
             webhook_listen: later.webhook_listen.or(self.webhook_listen),
             webhook_files: later.webhook_files.or(self.webhook_files),
             keep_ended: later.keep_ended.or(self.keep_ended),

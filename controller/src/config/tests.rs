@@ -43,6 +43,23 @@ fn nothing_is_done_unless_configured() {
     assert_eq!(config.metrics_listen.unwrap().to_string(), "127.0.0.1:20258");
 }
 
+/// Who may write those objects may have machines turned off.
+#[test]
+fn requests_of_other_remediators_are_served_where_it_is_switched_on() {
+    let config = Config::resolved(Settings::default()).unwrap();
+    assert_eq!((config.external_remediation, config.cluster_api), (false, None));
+    let text = "[external-remediation]\nenabled = true\n[cluster-api]\nkubeconfig = \"/m\"\nnamespace = \"fleet\"\n\
+                cluster = \"prod\"\n";
+    let config = Config::resolved(parse(Path::new("c.toml"), text).unwrap()).unwrap();
+    let cluster_api = ClusterApi { kubeconfig: "/m".into(), namespace: "fleet".into(), cluster: "prod".into() };
+    assert_eq!((config.external_remediation, config.cluster_api), (true, Some(cluster_api)));
+    let half = refusal("dry-run = true\n[cluster-api]\nkubeconfig = \"/m\"\nnamespace = \"fleet\"\n");
+    assert!(
+        half[0].starts_with("c.toml:2: ") && half[0].contains("takes all of kubeconfig, namespace and cluster"),
+        "{half:?}"
+    );
+}
+
 #[test]
 fn later_files_and_flags_win_key_by_key() {
     let folder = tempfile::tempdir().unwrap();

@@ -62,10 +62,12 @@ impl NodeLeases {
     #[must_use]
     pub fn claims(&self, namespace: &str, now: Timestamp) -> PeerLeases {
         let held = self.standings(now).filter_map(|(node, standing)| match standing {
-            Standing::Held(who) => Some((node.to_owned(), sentence(namespace, node, &who))),
+            Standing::Held(who) => Some((node.to_owned(), who)),
             Standing::Free | Standing::Ours(_) => None,
         });
-        PeerLeases { held: held.collect(), unreadable: None, are_kept: true }
+        let holders: BTreeMap<String, String> = held.collect();
+        let held = holders.iter().map(|(node, who)| (node.clone(), sentence(namespace, node, who))).collect();
+        PeerLeases { held, holders, unreadable: None, are_kept: true }
     }
 }
 
@@ -224,6 +226,7 @@ mod tests {
         let claims = node_leases(vec![other, lease("nhc", 0, json!(60)), ours]).claims("medik8s-leases", now());
         assert_eq!(claims.held.keys().collect::<Vec<_>>(), ["n1"]);
         assert!(claims.held["n1"].starts_with("Lease medik8s-leases/node-n1 is held by nhc"), "{:?}", claims.held);
+        assert_eq!(claims.holders, [("n1".to_owned(), "nhc".to_owned())].into());
     }
 
     #[test]

@@ -27,9 +27,22 @@ pub fn is_ended(fence: &Value) -> bool {
 }
 
 fn name(fence: &NodeFence) -> String {
-    let node: String = fence.spec.node_name.chars().take(NODE_CHARS).collect();
-    let uid: String = fence.metadata.uid.chars().take(8).collect();
+    name_of(&fence.spec.node_name, &fence.metadata.uid)
+}
+
+fn name_of(node: &str, uid: &str) -> String {
+    let node: String = node.chars().take(NODE_CHARS).collect();
+    let uid: String = uid.chars().take(8).collect();
     format!("{}{ENDED}{uid}", node.trim_end_matches(['.', '-']))
+}
+
+/// The copy of the record of `node` that had this UID, if it is kept.
+///
+/// # Errors
+/// What the API server answered instead.
+pub(crate) async fn copy_of(wire: &Wire, node: &str, uid: &str) -> Result<Option<NodeFence>, ApiError> {
+    let copy: Option<NodeFence> = wire.get(&fences::path(&name_of(node, uid))).await?;
+    Ok(copy.filter(|copy| copy.metadata.annotations.get(RECORD).is_some_and(|of| of == uid)))
 }
 
 /// Keeps a copy of what is about to be deleted. That it cannot be kept is no reason to keep the record open.

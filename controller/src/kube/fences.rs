@@ -1,7 +1,7 @@
 //! Records. Each write is a compare-and-swap on the resourceVersion and names the UID.
 
 use nodewell_reconcile::api_error::ApiError;
-use nodewell_remediation::api::{GROUP, VERSION, fence::NodeFence};
+use nodewell_remediation::api::{ASKED_BY, GROUP, VERSION, fence::NodeFence, request::REQUESTED_BY};
 use serde_json::{Value, json};
 
 use super::wire::{Wire, escaped};
@@ -32,6 +32,19 @@ pub(super) async fn save(wire: &Wire, fence: &NodeFence) -> Result<NodeFence, Ap
         "name": fence.metadata.name, "uid": fence.metadata.uid, "resourceVersion": fence.metadata.resource_version,
     });
     wire.replace(&format!("{}/status", path(&fence.metadata.name)), &body).await
+}
+
+/// Has it stopped, as `nodewell-controller abort` does; only the record of this UID.
+pub(crate) async fn abort(wire: &Wire, fence: &NodeFence, by: &str) -> Result<(), ApiError> {
+    let patch = json!({ "metadata": { "uid": fence.metadata.uid, "annotations": { ASKED_BY: by } },
+        "spec": { "abort": true } });
+    wire.merge::<Value>(&path(&fence.metadata.name), &patch).await.map(drop)
+}
+
+/// Has it serve another request; only the record of this UID.
+pub(crate) async fn hand_over(wire: &Wire, fence: &NodeFence, to: &str) -> Result<(), ApiError> {
+    let patch = json!({ "metadata": { "uid": fence.metadata.uid, "annotations": { REQUESTED_BY: to } } });
+    wire.merge::<Value>(&path(&fence.metadata.name), &patch).await.map(drop)
 }
 
 pub(super) async fn close(wire: &Wire, fence: &NodeFence) -> Result<(), ApiError> {

@@ -219,7 +219,8 @@ async fn read(response: Response<Body>) -> Result<Vec<u8>, ApiError> {
 /// A list is there as soon as its kind is, with nothing in it. Ours are made by a person.
 fn without_kind(path: &str, error: ApiError) -> ApiError {
     let ours = path.strip_prefix(&format!("/apis/{GROUP}/{VERSION}/")).filter(|_| error == ApiError::NotFound);
-    let Some(kind) = ours else { return error };
+    // In a namespace it comes after that.
+    let Some(kind) = ours.and_then(|path| path.rsplit('/').next()) else { return error };
     let message = format!(
         "the API server has no {kind}.{GROUP}: its definition was not applied; run \
          `kubectl apply -f /usr/share/nodewell-controller/crds/`"
@@ -268,6 +269,9 @@ mod tests {
         for part in ["no remediationpolicies.nodewell.dev", "kubectl apply -f /usr/share/nodewell-controller/crds/"] {
             assert!(error.contains(part), "{error}");
         }
+        let namespaced = "/apis/nodewell.dev/v1alpha1/namespaces/fleet/nodefenceremediations";
+        let error = without_kind(namespaced, ApiError::NotFound).to_string();
+        assert!(error.contains("no nodefenceremediations.nodewell.dev"), "{error}");
         assert_eq!(without_kind("/api/v1/nodes", ApiError::NotFound), ApiError::NotFound);
         let busy = ApiError::Refused { code: 429, message: "busy".into() };
         assert_eq!(without_kind("/apis/nodewell.dev/v1alpha1/nodefences", busy.clone()), busy);

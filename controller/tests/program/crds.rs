@@ -7,11 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use nodewell_remediation::api::{
     fence::{NodeFenceSpec, NodeFenceStatus},
     policy::RemediationPolicySpec,
+    request::{NodeFenceRemediationSpec, NodeFenceRemediationStatus},
 };
 use serde_json::Value;
 
 const POLICIES: &str = include_str!("../../../packaging/crds/remediationpolicies.yaml");
 const FENCES: &str = include_str!("../../../packaging/crds/nodefences.yaml");
+const REQUESTS: &str = include_str!("../../../packaging/crds/nodefenceremediations.yaml");
+const TEMPLATES: &str = include_str!("../../../packaging/crds/nodefenceremediationtemplates.yaml");
 
 fn schema(text: &str, part: &str) -> Value {
     let definition: Value = serde_saphyr::from_str(text).unwrap();
@@ -57,6 +60,31 @@ fn a_policy_has_the_fields_of_its_definition() {
 fn a_record_has_the_fields_of_its_definition() {
     assert_same(FENCES, "spec", fields::of::<NodeFenceSpec>("spec"));
     assert_same(FENCES, "status", fields::of::<NodeFenceStatus>("status"));
+}
+
+#[test]
+fn a_request_has_the_fields_of_its_definition_and_its_template_the_same() {
+    assert_same(REQUESTS, "spec", fields::of::<NodeFenceRemediationSpec>("spec"));
+    assert_same(REQUESTS, "status", fields::of::<NodeFenceRemediationStatus>("status"));
+    let fields = |spec: Value| spec["properties"].clone();
+    let template = schema(TEMPLATES, "spec")["properties"]["template"]["properties"]["spec"].clone();
+    assert_eq!(fields(template), fields(schema(REQUESTS, "spec")));
+}
+
+/// node-healthcheck-operator and Cluster API take `Template` off the kind's name; Cluster API reads its contract's labels.
+#[test]
+fn the_kinds_of_requests_are_as_their_clients_expect_them() {
+    for (text, kind) in [(REQUESTS, "NodeFenceRemediation"), (TEMPLATES, "NodeFenceRemediationTemplate")] {
+        let definition: Value = serde_saphyr::from_str(text).unwrap();
+        assert_eq!(
+            (&definition["spec"]["names"]["kind"], &definition["spec"]["scope"]),
+            (&kind.into(), &"Namespaced".into())
+        );
+        for contract in ["v1beta1", "v1beta2"] {
+            let labels = &definition["metadata"]["labels"];
+            assert_eq!(labels[format!("cluster.x-k8s.io/{contract}")], definition["spec"]["versions"][0]["name"]);
+        }
+    }
 }
 
 #[test]

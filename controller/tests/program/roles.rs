@@ -130,3 +130,35 @@ fn peoples_roles_are_no_wider_than_their_names() {
     let names: Vec<&Value> = aggregated.map(|role| &role["metadata"]["name"]).collect();
     assert_eq!(names, ["nodewell:view"], "nothing but reading comes with the cluster's own roles");
 }
+
+/// What has machines turned off comes in manifests of its own, and answers nothing.
+#[test]
+fn requests_are_made_and_answered_by_optional_roles_alone() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/rbac");
+    let of =
+        |name: &str| serde_saphyr::from_multiple::<Value>(&fs::read_to_string(folder.join(name)).unwrap()).unwrap();
+    let optional = ["nodewell-external-remediation.yaml", "nodewell-cluster-api.yaml"].map(of).concat();
+    let touches = |object: &Value| {
+        let rules = object["rules"].as_array().cloned().unwrap_or_default();
+        rules.iter().any(|rule| rule["resources"].to_string().contains("nodefenceremediation"))
+    };
+    for object in manifests().iter().filter(|object| touches(object)) {
+        assert!(optional.contains(object), "{} is not optional", object["metadata"]["name"]);
+    }
+    for (name, label) in [
+        ("nodewell:fence-requester", "rbac.ext-remediation/aggregate-to-ext-remediation"),
+        ("nodewell:machine-fence-requester", "cluster.x-k8s.io/aggregate-to-manager"),
+    ] {
+        let role = optional.iter().find(|object| object["metadata"]["name"] == name).unwrap();
+        assert_eq!(role["metadata"]["labels"][label], "true");
+        let rules = rules_of(&optional, "ClusterRole", name);
+        assert!(may(&rules, "create", "nodefenceremediations") && may(&rules, "delete", "nodefenceremediations"));
+        for resource in ["nodefenceremediations/status", "nodefences", "nodes", "*"] {
+            assert!(rules.iter().all(|rule| !has(&rule["resources"], resource)), "{name}: {resource}");
+        }
+    }
+    let controllers = rules_of(&optional, "ClusterRole", "nodewell:external-remediation");
+    for verb in ["create", "update", "delete"] {
+        assert!(!may(&controllers, verb, "nodefenceremediations"), "{verb}");
+    }
+}

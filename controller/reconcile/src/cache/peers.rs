@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use nodewell_remediation::{
-    snapshot::{PeerLeases, Snapshot},
+    snapshot::{Customer, PeerLeases, Snapshot},
     time::Moment,
 };
 
@@ -49,6 +49,15 @@ impl Cache {
         let mut state = self.lock();
         let loud = state.snapshot.peer_leases != leases;
         state.snapshot.peer_leases = leases;
+        drop(state);
+        self.notify_if(loud);
+    }
+
+    /// Which remediators have asked for which nodes, as far as it was proven now.
+    pub fn set_customers(&self, customers: BTreeMap<String, Customer>) {
+        let mut state = self.lock();
+        let loud = state.snapshot.customers != customers;
+        state.snapshot.customers = customers;
         drop(state);
         self.notify_if(loud);
     }
