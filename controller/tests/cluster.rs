@@ -50,6 +50,9 @@ mod policies;
 #[path = "cluster/reported.rs"]
 mod reported;
 
+#[path = "cluster/requests.rs"]
+mod requests;
+
 #[path = "cluster/workload.rs"]
 mod workload;
 
@@ -64,9 +67,11 @@ use std::{env, process::ExitCode, sync::Arc};
 use libtest_mimic::{Arguments, Trial};
 use server::Server;
 
-const CRDS: [&str; 2] = [
+const CRDS: [&str; 4] = [
     include_str!("../../packaging/crds/remediationpolicies.yaml"),
     include_str!("../../packaging/crds/nodefences.yaml"),
+    include_str!("../../packaging/crds/nodefenceremediations.yaml"),
+    include_str!("../../packaging/crds/nodefenceremediationtemplates.yaml"),
 ];
 const RBAC: [&str; 2] = [
     include_str!("../../packaging/rbac/nodewell-controller.yaml"),
@@ -96,7 +101,7 @@ impl Need {
 
 type Subject = (Need, &'static [(&'static str, cases::Case)]);
 
-const SUBJECTS: [Subject; 15] = [
+const SUBJECTS: [Subject; 16] = [
     (Need::Nothing, nodes::ALL),
     (Need::Nothing, records::ALL),
     (Need::Nothing, pods::ALL),
@@ -110,6 +115,7 @@ const SUBJECTS: [Subject; 15] = [
     (Need::Nothing, policies::ALL),
     (Need::Nothing, by_hand::ALL),
     (Need::Nothing, reported::ALL),
+    (Need::Nothing, requests::ALL),
     (Need::ControllerManager, out_of_service::ALL),
     (Need::ControllerManagerAndTime, orphans::ALL),
 ];

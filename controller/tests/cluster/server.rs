@@ -145,7 +145,8 @@ impl Server {
         file.into_temp_path().keep().unwrap().display().to_string()
     }
 
-    /// For `admin`, `controller`, `approver` or `controller-manager`.
+    /// For `admin`, `controller`, `approver`, `cluster-api` (the controller in a management cluster), `requester` (another
+    /// remediator) or `controller-manager`.
     pub(crate) fn kubeconfig(&self, who: &str) -> PathBuf {
         let text = json!({
             "apiVersion": "v1", "kind": "Config", "current-context": "c",
@@ -276,6 +277,8 @@ fn certificates(dir: &Path) {
         ("admin", "admin", "system:masters"),
         ("controller", "nodewell:controller", "nodewell"),
         ("approver", "nodewell:approver", "nodewell"),
+        ("cluster-api", "nodewell:cluster-api", "nodewell"),
+        ("requester", "requester", "remediators"),
         ("controller-manager", "system:kube-controller-manager", "control-plane"),
     ] {
         let mut client = CertificateParams::default();

@@ -65,6 +65,31 @@ impl StandIn {
         self.report("Unknown").await;
     }
 
+    /// A new boot of it: its kubelet renews the Lease again, and reports Ready.
+    pub(crate) async fn boots(self, boot: &str) -> Self {
+        assert!(self.server.kubectl(&["-n", "kube-node-lease", "delete", "--ignore-not-found", "lease", &self.name]));
+        let info = [
+            "machineID",
+            "systemUUID",
+            "kernelVersion",
+            "osImage",
+            "containerRuntimeVersion",
+            "kubeletVersion",
+            "kubeProxyVersion",
+            "operatingSystem",
+            "architecture",
+        ];
+        let mut info: serde_json::Map<String, Value> =
+            info.iter().map(|name| ((*name).to_owned(), json!("x"))).collect();
+        info.insert("bootID".to_owned(), json!(boot));
+        let path = format!("/api/v1/nodes/{}/status", self.name);
+        admin(&self.server, "merge", &path, json!({ "status": { "nodeInfo": info } })).await;
+        let kubelet = Some(Task(tokio::task::spawn_local(renew(Arc::clone(&self.server), self.name.clone()))));
+        let node = Self { kubelet, ..self };
+        node.report("True").await;
+        node
+    }
+
     pub(crate) async fn report(&self, ready: &str) {
         let now = Timestamp::now().to_string();
         let ready = json!({ "type": "Ready", "status": ready, "reason": "StandIn", "lastHeartbeatTime": now,
