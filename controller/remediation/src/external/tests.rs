@@ -2,6 +2,7 @@
 
 mod conditions;
 mod customers;
+mod examples;
 mod laws;
 mod machines;
 mod requests;
