@@ -109,6 +109,10 @@ pub struct Etcd {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fencing {
     pub agents_folder: PathBuf,
+    /// A node that could be fenced has its BMC asked once in so long.
+    pub preflight_interval: Duration,
+    /// BMCs that are asked at the same time.
+    pub preflight_concurrency: usize,
     /// Programs, or folders of programs, that take machines away.
     pub plugins: Vec<PathBuf>,
 }
@@ -192,6 +196,8 @@ impl Config {
             etcd: settings.etcd,
             fencing: Fencing {
                 agents_folder: settings.agents_folder.unwrap_or_else(|| AGENTS.into()),
+                preflight_interval: settings.preflight_interval.unwrap_or(Duration::from_secs(600)),
+                preflight_concurrency: settings.preflight_concurrency.unwrap_or(16),
                 plugins: settings.plugins.unwrap_or_else(|| vec![PLUGINS.into()]),
             },
             liveness: settings.liveness.unwrap_or(true),

@@ -105,6 +105,7 @@ pub async fn run(config: Config) -> Result<(), Fatal> {
     serve_metrics(&config, &cache, requests, &tally, clock).await;
     let (writer, audit) = audit(&config)?;
     tally.audit(writer.counts());
+    tally.logins(power.inner().login_counts());
     let replica = Replica {
         cluster: &*cluster,
         power: &power,
@@ -130,7 +131,7 @@ pub async fn run(config: Config) -> Result<(), Fatal> {
                 agents::look_after(&cluster, &cache, term.clone(), &tally).await;
             }
         };
-        let ready = readiness::look_after(power.inner(), &cluster, &cache, term.clone());
+        let ready = readiness::look_after(power.inner(), &cluster, &cache, &config.fencing, term.clone());
         let ended = ended::look_after(&cluster, term.clone(), config.keep_ended);
         let claimed = claims::look_after(&cluster, &cache, term.clone(), config.dry_run);
         let writer = |term| own_objects::Writer::new(&cluster, term, config.dry_run);

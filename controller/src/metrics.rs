@@ -3,6 +3,7 @@
 mod agents;
 mod done;
 mod fenceable;
+mod logins;
 mod page;
 mod shown;
 mod stranded;

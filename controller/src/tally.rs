@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use nodewell_power::native::LoginCounts;
 use nodewell_reconcile::{
     enrolment::{self, Approver, Requests},
     liveness::{self, Conditions, Liveness},
@@ -30,6 +31,8 @@ pub struct TallySnapshot {
     pub dumps: kdump::Counts,
     /// Of the audit, once there is one.
     pub audit: Option<Arc<audit::Counts>>,
+    /// Of BMCs.
+    pub logins: Option<Arc<LoginCounts>>,
 }
 
 impl Tally {
@@ -59,6 +62,10 @@ impl Tally {
 
     pub(crate) fn audit(&self, counts: Arc<audit::Counts>) {
         self.lock().audit = Some(counts);
+    }
+
+    pub(crate) fn logins(&self, counts: Arc<LoginCounts>) {
+        self.lock().logins = Some(counts);
     }
 
     fn lock(&self) -> MutexGuard<'_, TallySnapshot> {

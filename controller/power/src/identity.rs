@@ -19,6 +19,26 @@ const IPMI: [&str; 7] =
     ["fence_ipmilan", "fence_ipmilanplus", "fence_ilo3", "fence_ilo4", "fence_ilo5", "fence_idrac", "fence_imm"];
 const REDFISH: &str = "fence_redfish";
 
+/// What an agent speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Protocol {
+    Ipmi,
+    Redfish,
+    /// The controller does not speak it itself.
+    Other,
+}
+
+impl Protocol {
+    #[must_use]
+    pub fn of(agent: &str) -> Self {
+        match agent {
+            REDFISH => Self::Redfish,
+            agent if IPMI.contains(&agent) => Self::Ipmi,
+            _ => Self::Other,
+        }
+    }
+}
+
 /// Why the machine that a method acts on is not known to be the node's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdentityError {
@@ -82,7 +102,7 @@ pub async fn prove(
         (IdentityMethod::Pinned(pin), _) if guid_of(pin).is_none() => {
             Err(IdentityError::BadPin { method: name.clone(), pin: pin.clone() })
         }
-        (identity_method, agent) if IPMI.contains(&agent) || agent == REDFISH => {
+        (identity_method, agent) if Protocol::of(agent) != Protocol::Other => {
             let reported = asked_bmc(agent, options, runner).await.map_err(|error| error.of(name))?;
             let own =
                 if let IdentityMethod::Pinned(pin) = identity_method { Some(pin) } else { pins.system_uuid.as_ref() };
@@ -100,18 +120,21 @@ pub async fn prove(
     }
 }
 
+/// Whether a proof by this method logs in to a BMC.
+pub(crate) fn asks(call: &ValidatedMethod) -> bool {
+    call.identity_method != IdentityMethod::Configured && Protocol::of(&call.agent) != Protocol::Other
+}
+
 /// What the BMC reports of its machine; nothing if there is none that could be asked.
 pub(crate) async fn asked(
     call: &ValidatedMethod,
     options: &Options,
     runner: &Runner,
 ) -> Option<Result<String, IdentityError>> {
-    let agent = call.agent.as_str();
-    let is_bmc = IPMI.contains(&agent) || agent == REDFISH;
-    if !is_bmc {
+    if !asks(call) {
         return None;
     }
-    Some(asked_bmc(agent, options, runner).await.map_err(|error| error.of(&call.name)))
+    Some(asked_bmc(&call.agent, options, runner).await.map_err(|error| error.of(&call.name)))
 }
 
 async fn asked_bmc(agent: &str, options: &Options, runner: &Runner) -> Result<String, AskError> {

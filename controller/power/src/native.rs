@@ -1,6 +1,7 @@
 //! Power by fence agents on this host, configured by ConfigMaps and Secrets of the controller's namespace.
 
 mod accept;
+mod counts;
 mod half;
 mod logins;
 mod memory;
@@ -28,10 +29,11 @@ use nodewell_remediation::{
     time::Moment,
 };
 
+pub use counts::{By, Kind, LoginCounts, LoginFigures, Outcome};
 use futures_util::future::join_all;
 pub use preflight::Preflight;
 
-use crate::{agent::Agents, provider::Provider, runner::Runner};
+use crate::{agent::Agents, identity::Protocol, provider::Provider, runner::Runner};
 use half::HalfDone;
 use memory::{Ages, Memory};
 use proof::NotProven;
@@ -72,13 +74,25 @@ pub struct NativePower<C> {
     runner: Runner,
     settings: Settings,
     memory: Mutex<Memory>,
+    logins: Arc<LoginCounts>,
 }
 
 impl<C: Configuration> NativePower<C> {
     #[must_use]
     pub fn new(cluster: Arc<C>, runner: Runner, settings: Settings) -> Self {
         let agents = Agents::new(settings.agents.clone(), runner.clone());
-        Self { cluster, agents, runner, settings, memory: Mutex::default() }
+        Self { cluster, agents, runner, settings, memory: Mutex::default(), logins: Arc::default() }
+    }
+
+    /// How often BMCs are logged in to.
+    #[must_use]
+    pub fn login_counts(&self) -> Arc<LoginCounts> {
+        Arc::clone(&self.logins)
+    }
+
+    fn count(&self, node: &str, call: &ValidatedMethod, by: By, outcome: Outcome) {
+        let kind = Kind { by, protocol: Protocol::of(&call.agent), outcome };
+        self.logins.count(node, &call.name, kind, self.runner.now());
     }
 
     /// What is configured for the node, not older than `age`.
@@ -208,17 +222,30 @@ impl<C: Configuration> NativePower<C> {
         lease_deadline: &LeaseDeadline,
     ) -> Result<(), Failed> {
         let options = secret::options(&*self.cluster, node, call).await.map_err(Failed::NotBegun)?;
-        self.agents.perform(call, action, &options, lease_deadline).await
+        let done = self.agents.perform(call, action, &options, lease_deadline).await;
+        if !matches!(done, Err(Failed::NotBegun(_))) {
+            self.count(node, call, By::Agent, if done.is_ok() { Outcome::Answered } else { Outcome::Failed });
+        }
+        done
+    }
+
+    /// What the method's agent reports, and why that is unknown.
+    async fn status(&self, node: &str, call: &ValidatedMethod) -> (PowerState, Option<String>) {
+        let options = match secret::options(&*self.cluster, node, call).await {
+            Ok(options) => options,
+            Err(why) => return (PowerState::Unknown, Some(why)),
+        };
+        let (state, why) = self.agents.status(call, &options).await;
+        let outcome = if state == PowerState::Unknown { Outcome::Failed } else { Outcome::Answered };
+        self.count(node, call, By::Agent, outcome);
+        (state, why)
     }
 
     /// The state that each method of the level reports, all of them merged, and the first complaint.
     async fn states(&self, validated: &ValidatedMethods, level: Level) -> States {
         let (mut all, mut each, mut complaint) = (Vec::new(), Vec::new(), None);
         for call in validated.power(level, AgentAction::Status) {
-            let (state, why) = match secret::options(&*self.cluster, &validated.node, call).await {
-                Ok(options) => self.agents.status(call, &options).await,
-                Err(why) => (PowerState::Unknown, Some(why)),
-            };
+            let (state, why) = self.status(&validated.node, call).await;
             all.push(state);
             each.push((call.name.clone(), state));
             complaint = complaint.or_else(|| why.map(|why| format!("{}: {why}", call.name)));

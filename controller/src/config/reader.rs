@@ -1,6 +1,10 @@
 //! Reads keys of one TOML file and collects every error with its line.
 
-use std::{ops::Range, path::Path, time::Duration};
+use std::{
+    ops::{Range, RangeInclusive},
+    path::Path,
+    time::Duration,
+};
 
 use toml::{
     Spanned,
@@ -93,6 +97,16 @@ impl<'a> Section<'a> {
             self.wrong(key, "a list of texts in quotes", report);
         }
         texts
+    }
+
+    pub(super) fn count(&self, key: &str, range: RangeInclusive<usize>, report: &mut Report<'_>) -> Option<usize> {
+        let value = self.value(key)?.get_ref().as_integer();
+        let number = value.and_then(|value| usize::from_str_radix(value.as_str(), value.radix()).ok());
+        let number = number.filter(|number| range.contains(number));
+        if number.is_none() {
+            self.wrong(key, &format!("a whole number from {} to {}", range.start(), range.end()), report);
+        }
+        number
     }
 
     pub(super) fn duration(&self, key: &str, report: &mut Report<'_>) -> Option<Duration> {

@@ -1,6 +1,7 @@
 //! One config file, or the flags: what was set, key by key.
 
 use std::{
+    ops::RangeInclusive,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -14,6 +15,11 @@ use super::{
 
 /// A config of more than this is not one.
 const FILE_LIMIT_BYTES: u64 = 1024 * 1024;
+
+/// More often locks accounts out, more seldom finds a dead BMC too late.
+const PREFLIGHT_INTERVAL: RangeInclusive<Duration> = Duration::from_secs(60)..=Duration::from_secs(3600);
+/// One that is dead occupies its slot for 20 s; a question of an agent's is 30 MiB of memory.
+const PREFLIGHT_CONCURRENCY: RangeInclusive<usize> = 1..=256;
 
 /// What one file, or the flags, set; `None` where it sets nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -34,6 +40,8 @@ pub struct Settings {
     pub retry: Option<Duration>,
     pub etcd: Option<Etcd>,
     pub agents_folder: Option<PathBuf>,
+    pub preflight_interval: Option<Duration>,
+    pub preflight_concurrency: Option<usize>,
     pub plugins: Option<Vec<PathBuf>>,
     pub liveness: Option<bool>,
     pub approver: Option<bool>,
@@ -90,7 +98,7 @@ const TOP: &[&str] = &[
 ];
 const LEADER: &[&str] = &["namespace", "lease", "identity", "duration", "renew-deadline", "retry"];
 const ETCD: &[&str] = &["endpoints", "ca", "cert", "key"];
-const FENCING: &[&str] = &["agents-folder", "plugins"];
+const FENCING: &[&str] = &["agents-folder", "plugins", "preflight-interval", "preflight-concurrency"];
 const LIVENESS: &[&str] = &["enabled"];
 const APPROVER: &[&str] = &["enabled", "kubeconfig", "deny-forged"];
 const KDUMP: &[&str] = &["listen"];
@@ -197,6 +205,11 @@ fn fencing(file: Section<'_>, settings: &mut Settings, report: &mut Report<'_>) 
     settings.agents_folder = section.string("agents-folder", report).map(PathBuf::from);
     let plugins = section.strings("plugins", report);
     settings.plugins = plugins.map(|plugins| plugins.into_iter().map(PathBuf::from).collect());
+    settings.preflight_interval = section.duration("preflight-interval", report);
+    if settings.preflight_interval.is_some_and(|interval| !PREFLIGHT_INTERVAL.contains(&interval)) {
+        report.error(&section.span("preflight-interval"), "preflight-interval is from \"1m\" to \"1h\"");
+    }
+    settings.preflight_concurrency = section.count("preflight-concurrency", PREFLIGHT_CONCURRENCY, report);
 }
 
 fn agents(file: Section<'_>, settings: &mut Settings, report: &mut Report<'_>) {
@@ -293,6 +306,8 @@ impl Settings {
             retry: later.retry.or(self.retry),
             etcd: later.etcd.or(self.etcd),
             agents_folder: later.agents_folder.or(self.agents_folder),
+            preflight_interval: later.preflight_interval.or(self.preflight_interval),
+            preflight_concurrency: later.preflight_concurrency.or(self.preflight_concurrency),
             plugins: later.plugins.or(self.plugins),
             liveness: later.liveness.or(self.liveness),
             approver: later.approver.or(self.approver),

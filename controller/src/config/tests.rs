@@ -156,6 +156,22 @@ fn policies_are_asked_about_on_loopback_unless_configured_otherwise() {
 }
 
 #[test]
+fn bmcs_are_asked_once_in_ten_minutes_unless_configured_otherwise() {
+    let resolved = |text: &str| Config::resolved(parse(Path::new("c.toml"), text).unwrap()).unwrap().fencing;
+    let pace = |fencing: Fencing| (fencing.preflight_interval.as_secs(), fencing.preflight_concurrency);
+    assert_eq!(pace(resolved("")), (600, 16));
+    let text = "[fencing]\npreflight-interval = \"20m\"\npreflight-concurrency = 32\n";
+    assert_eq!(pace(resolved(text)), (1200, 32));
+    for wrong in ["\"30s\"", "\"2h\""] {
+        assert!(refusal(&format!("[fencing]\npreflight-interval = {wrong}\n"))[0].contains("is from \"1m\" to \"1h\""));
+    }
+    for wrong in ["0", "257", "\"16\"", "-1"] {
+        let refusal = refusal(&format!("[fencing]\npreflight-concurrency = {wrong}\n"));
+        assert!(refusal[0].starts_with("c.toml:2: ") && refusal[0].contains("from 1 to 256"), "{refusal:?}");
+    }
+}
+
+#[test]
 fn silent_agents_are_looked_after_unless_configured_off() {
     let resolved = |text: &str| Config::resolved(parse(Path::new("c.toml"), text).unwrap()).unwrap();
     assert!(resolved("").liveness);

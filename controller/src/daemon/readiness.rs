@@ -8,6 +8,7 @@ use nodewell_reconcile::{cache::Cache, clock::Clock, leader::Term};
 use nodewell_remediation::facts::{Condition, ConditionStatus, FENCE_READY, Node};
 use serde_json::{Value, json};
 
+use crate::config::Fencing;
 use crate::kube::{FIELD_MANAGER, KubeCluster, Manager};
 
 /// The condition's heartbeat is at least so frequent: it shows that the check still runs.
@@ -20,10 +21,12 @@ pub(super) async fn look_after(
     power: &NativePower<KubeCluster>,
     cluster: &KubeCluster,
     cache: &Cache,
+    fencing: &Fencing,
     term: Term,
 ) -> std::convert::Infallible {
     let clock = cluster.clock();
-    rounds::run(&Asker { power, cluster }, cache, clock, || leads(&term, clock)).await
+    let pace = rounds::Pace { interval: fencing.preflight_interval, at_once: fencing.preflight_concurrency };
+    rounds::run(&Asker { power, cluster }, cache, clock, pace, || leads(&term, clock)).await
 }
 
 fn leads(term: &Term, clock: Clock) -> bool {

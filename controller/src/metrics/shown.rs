@@ -6,7 +6,7 @@ use nodewell_reconcile::cache::Counts;
 use nodewell_remediation::{node_report::NodeReport, reaper, snapshot::Snapshot};
 
 use super::{
-    Shown, agents, done, fenceable,
+    Shown, agents, done, fenceable, logins,
     page::{Kind, Page},
     stranded,
 };
@@ -32,6 +32,9 @@ pub(super) fn text(shown: &Shown) -> String {
     agents::done(&mut page, &tally, leads);
     crash_dumps(&mut page, tally.dumps);
     audit(&mut page, tally.audit.as_deref());
+    if let Some(counts) = &tally.logins {
+        logins::show(&mut page, &counts.figures(shown.clock.moment()));
+    }
     done::show(&mut page, &shown.cache);
     requests(&mut page, shown);
     if shown.node_reaper {

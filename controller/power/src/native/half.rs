@@ -7,7 +7,7 @@ use nodewell_remediation::{
     snapshot::{Level, PowerState},
 };
 
-use super::{NativePower, begun, secret};
+use super::{NativePower, begun};
 
 /// An act whose methods `done` have acted when `call` failed.
 pub(super) struct HalfDone<'a> {
@@ -44,8 +44,7 @@ impl<C: Configuration> NativePower<C> {
     }
 
     async fn is_on(&self, node: &str, call: &ValidatedMethod) -> bool {
-        let Ok(options) = secret::options(&*self.cluster, node, call).await else { return false };
-        self.agents.status(call, &options).await.0 == PowerState::On
+        self.status(node, call).await.0 == PowerState::On
     }
 
     /// By the method itself, or by the one that turns the same plug on.

@@ -179,6 +179,7 @@ impl<C> NativePower<C> {
 
     /// Forgets nodes that are gone; their plugs are free.
     pub fn retain(&self, is_there: impl Fn(&str) -> bool) {
-        self.memory().forget(is_there);
+        self.memory().forget(&is_there);
+        self.logins.forget(&is_there);
     }
 }

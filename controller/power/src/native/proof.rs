@@ -12,7 +12,7 @@ use nodewell_remediation::{
 };
 use tokio::time::timeout;
 
-use super::{NativePower, not_ready, secret, wiring::WiringError};
+use super::{By, NativePower, Outcome, not_ready, secret, wiring::WiringError};
 use crate::{
     agent::Options,
     identity::{self, IdentityError},
@@ -80,7 +80,11 @@ impl<C: Configuration> NativePower<C> {
     ) -> Result<(), Blocker> {
         let (node, method, now) = (&whose.node.name, &call.name, self.runner.now());
         self.memory().logins.check(node, method, options, now).map_err(|why| unproven(method, &why))?;
-        match identity::prove(call, options, whose, &self.runner).await {
+        let found = identity::prove(call, options, whose, &self.runner).await;
+        if identity::asks(call) {
+            self.count(node, call, By::Native, outcome(&found));
+        }
+        match found {
             Err(IdentityError::LoginRefused { why, .. }) => {
                 let why = self.memory().logins.refuse(node, method, options, now, &why);
                 Err(unproven(method, &why))
@@ -91,6 +95,14 @@ impl<C: Configuration> NativePower<C> {
             }
             Err(error) => Err(of_identity(error)),
         }
+    }
+}
+
+fn outcome(found: &Result<(), IdentityError>) -> Outcome {
+    match found {
+        Ok(()) => Outcome::Answered,
+        Err(IdentityError::LoginRefused { .. }) => Outcome::Refused,
+        Err(IdentityError::Unproven { .. } | IdentityError::BadPin { .. }) => Outcome::Failed,
     }
 }
 

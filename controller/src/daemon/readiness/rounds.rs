@@ -1,29 +1,41 @@
-//! Which node to ask next: many at once, new ones first, and none waits for one that does not answer.
+//! Which node to ask next: many at once, new ones first, and none waits for one that does not answer. In between each node
+//! has its own moment of the round, which every leader computes alike: a change of leader asks no BMC sooner.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, VecDeque, hash_map::DefaultHasher},
     future::Future,
+    hash::{Hash, Hasher},
     pin::pin,
     time::Duration,
 };
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use nodewell_reconcile::{cache::Cache, clock::Clock};
-use nodewell_remediation::{facts::Node, snapshot::Snapshot, time::Moment};
+use nodewell_remediation::{
+    facts::{ConditionStatus, FENCE_READY, Node},
+    snapshot::Snapshot,
+    time::{Moment, Now},
+};
 use tokio::time::sleep;
 
-/// BMCs that are asked at once: one that is dead occupies its slot for 20 s.
-const AT_ONCE: usize = 16;
 /// Between two looks at who is there.
 const TICK: Duration = Duration::from_secs(1);
-/// Asked between two looks at most: after a change of leader every node is due, and acts come first.
+/// Of either kind, asked between two looks at most: where every node is new, acts come first.
 const EACH_TICK: usize = 48;
-/// One that could be fenced is asked again after so long: BMCs are slow and log every login.
-const ROUND: Duration = Duration::from_secs(600);
-/// One that could not is asked sooner, for a person may be mending it; the more of them, the later.
+/// One that could not be fenced is asked sooner, for a person may be mending it; the more of them, the later.
 const SOON: Duration = Duration::from_secs(30);
 /// Each reads a handful of ConfigMaps: 5,000 of them are 33 requests a second.
 const EACH: Duration = Duration::from_millis(120);
+/// Of an unready node's wait at least, so that those that failed together do not return together.
+const LEAST_WAIT: f64 = 0.75;
+
+/// `[fencing]`: one that could be fenced is asked once in `interval`, for BMCs are slow and log every login; `at_once` are asked
+/// at the same time, and one that is dead occupies its slot for 20 s.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Pace {
+    pub(super) interval: Duration,
+    pub(super) at_once: usize,
+}
 
 /// Who asks.
 pub(super) trait Asker {
@@ -38,77 +50,184 @@ pub(super) trait Asker {
 struct Asked {
     uid: String,
     wanted: bool,
-    /// Nothing while it is being asked.
-    ended: Option<(Moment, bool)>,
+    /// Its moment of the round, from 0 to 1: of its name and uid, the same in every process.
+    phase: f64,
+    state: AskedState,
 }
 
+#[derive(Debug, Clone, Copy)]
+enum AskedState {
+    UnderWay,
+    /// It could be fenced, and is asked again then.
+    Ready(Moment),
+    /// It could not, as was found at `at`; asked again after this share of the wait that all of them have.
+    Unready {
+        at: Moment,
+        share: f64,
+    },
+}
+
+/// Those whose turn it is, in order.
 #[derive(Debug, Default)]
-pub(super) struct Rounds(BTreeMap<String, Asked>);
+struct Due {
+    others: VecDeque<Node>,
+    /// They could not be fenced when they were asked last: one of them that is dead delays none that is not.
+    failed: VecDeque<Node>,
+}
+
+#[derive(Debug)]
+struct Answer {
+    name: String,
+    ready: bool,
+    /// It failed the time before.
+    failed: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Rounds {
+    pace: Pace,
+    nodes: BTreeMap<String, Asked>,
+    /// Of those that are being asked, the ones that failed last.
+    failed_under_way: usize,
+}
 
 impl Rounds {
+    fn new(pace: Pace) -> Self {
+        Self { pace, nodes: BTreeMap::new(), failed_under_way: 0 }
+    }
+
+    /// What the leader before wrote is taken over: such a node is asked at its own moment of the round.
+    fn take_over(&mut self, snapshot: &Snapshot, wanted: bool, now: Now) {
+        for node in snapshot.nodes.values() {
+            let Some(condition) = node.condition(FENCE_READY).filter(|_| !self.nodes.contains_key(&node.name)) else {
+                continue;
+            };
+            let phase = phase(node);
+            let state = match condition.status {
+                ConditionStatus::True => AskedState::Ready(now.moment.plus(self.until(phase, now))),
+                ConditionStatus::False | ConditionStatus::Unknown => {
+                    AskedState::Unready { at: now.moment, share: phase }
+                }
+            };
+            self.nodes.insert(node.name.clone(), Asked { uid: node.uid.clone(), wanted, phase, state });
+        }
+    }
+
     /// Those whose turn it is, the most urgent first: new ones and those that policies began or ceased to want, then
     /// those that wait longest.
-    fn due(&self, snapshot: &Snapshot, wanted: bool, now: Moment) -> VecDeque<Node> {
+    fn due(&self, snapshot: &Snapshot, wanted: bool, now: Moment) -> Due {
         let again = self.again();
-        let mut due: Vec<(Moment, &Node)> = snapshot
+        let mut due: Vec<(Moment, bool, &Node)> = snapshot
             .nodes
             .values()
             .filter_map(|node| {
-                let Some(asked) = self.0.get(&node.name) else { return Some((Moment::default(), node)) };
-                let (at, ready) = asked.ended?;
+                let first = (Moment::default(), false, node);
+                let Some(asked) = self.nodes.get(&node.name) else { return Some(first) };
+                let (turn, failed) = match asked.state {
+                    AskedState::UnderWay => return None,
+                    AskedState::Ready(turn) => (turn, false),
+                    AskedState::Unready { at, share } => (at.plus(again.mul_f64(share)), true),
+                };
                 if asked.uid != node.uid || asked.wanted != wanted {
-                    return Some((Moment::default(), node));
+                    return Some(first);
                 }
-                let turn = at.plus(if ready { ROUND } else { again });
-                (turn <= now).then_some((turn, node))
+                (turn <= now).then_some((turn, failed, node))
             })
             .collect();
-        due.sort_by(|a, b| (a.0, &a.1.name).cmp(&(b.0, &b.1.name)));
-        due.into_iter().take(EACH_TICK).map(|(_, node)| node.clone()).collect()
+        due.sort_by(|a, b| (a.0, &a.2.name).cmp(&(b.0, &b.2.name)));
+        let mut queue = Due::default();
+        for (_, failed, node) in due {
+            let queue = if failed { &mut queue.failed } else { &mut queue.others };
+            if queue.len() < EACH_TICK {
+                queue.push_back(node.clone());
+            }
+        }
+        queue
+    }
+
+    /// The next one that has a slot: those that failed last have no more than their share of all.
+    fn next(&self, due: &mut Due, under_way: usize) -> Option<Node> {
+        if under_way >= self.pace.at_once {
+            return None;
+        }
+        let share = (self.pace.at_once * 3 / 4).max(1);
+        due.others.pop_front().or_else(|| if self.failed_under_way < share { due.failed.pop_front() } else { None })
     }
 
     fn again(&self) -> Duration {
-        let bad = self.0.values().filter(|asked| asked.ended.is_some_and(|(_, ready)| !ready)).count();
-        (EACH * u32::try_from(bad).unwrap_or(u32::MAX)).clamp(SOON, ROUND)
+        let bad = self.nodes.values().filter(|asked| matches!(asked.state, AskedState::Unready { .. })).count();
+        let most = self.pace.interval.max(SOON);
+        (EACH * u32::try_from(bad).unwrap_or(u32::MAX)).clamp(SOON, most)
     }
 
-    fn begin(&mut self, node: &Node, wanted: bool) {
-        self.0.insert(node.name.clone(), Asked { uid: node.uid.clone(), wanted, ended: None });
+    /// Returns whether it failed last.
+    fn begin(&mut self, node: &Node, wanted: bool) -> bool {
+        let before = self.nodes.get(&node.name);
+        let failed = before.is_some_and(|asked| matches!(asked.state, AskedState::Unready { .. }));
+        self.failed_under_way += usize::from(failed);
+        let asked = Asked { uid: node.uid.clone(), wanted, phase: phase(node), state: AskedState::UnderWay };
+        self.nodes.insert(node.name.clone(), asked);
+        failed
     }
 
-    fn end(&mut self, name: &str, ready: bool, now: Moment) {
-        if let Some(asked) = self.0.get_mut(name) {
-            asked.ended = Some((now, ready));
+    /// A node that is asked at its moment is asked there again; one that was asked apart from it, not within half a round.
+    fn end(&mut self, Answer { name, ready, failed }: &Answer, now: Now) {
+        self.failed_under_way -= usize::from(*failed);
+        let Some(phase) = self.nodes.get(name).map(|asked| asked.phase) else { return };
+        let half = self.pace.interval / 2;
+        let later = Now { wall: now.wall.checked_add(half).unwrap_or(now.wall), ..now };
+        let state = if *ready {
+            AskedState::Ready(now.moment.plus(half).plus(self.until(phase, later)))
+        } else {
+            AskedState::Unready { at: now.moment, share: LEAST_WAIT + phase * (1.0 - LEAST_WAIT) }
+        };
+        if let Some(asked) = self.nodes.get_mut(name) {
+            asked.state = state;
         }
+    }
+
+    /// How long until the round is at this phase, by the clock on the wall, which all hosts share.
+    fn until(&self, phase: f64, now: Now) -> Duration {
+        let round = self.pace.interval.as_secs_f64();
+        let wall = Duration::from_millis(u64::try_from(now.wall.as_millisecond()).unwrap_or_default()).as_secs_f64();
+        Duration::from_secs_f64((phase * round - wall).rem_euclid(round))
     }
 }
 
+/// Spread evenly: uids are random.
+fn phase(node: &Node) -> f64 {
+    let mut hasher = DefaultHasher::new();
+    (&node.name, &node.uid).hash(&mut hasher);
+    f64::from(u32::try_from(hasher.finish() >> 32).unwrap_or_default()) / (f64::from(u32::MAX) + 1.0)
+}
+
 /// While `leads`; never returns.
-pub(super) async fn run<A: Asker>(asker: &A, cache: &Cache, clock: Clock, leads: impl Fn() -> bool) -> ! {
-    let (mut rounds, mut under_way) = (Rounds::default(), FuturesUnordered::new());
+pub(super) async fn run<A: Asker>(asker: &A, cache: &Cache, clock: Clock, pace: Pace, leads: impl Fn() -> bool) -> ! {
+    let (mut rounds, mut under_way) = (Rounds::new(pace), FuturesUnordered::new());
     loop {
-        let (mut due, mut wanted) = (VecDeque::new(), false);
+        let (mut due, mut wanted) = (Due::default(), false);
         if leads() {
             wanted = cache.with(|snapshot| is_wanted(snapshot));
             due = cache.with(|snapshot| {
                 asker.retain(|name| snapshot.nodes.contains_key(name));
-                rounds.0.retain(|name, _| snapshot.nodes.contains_key(name));
+                rounds.nodes.retain(|name, _| snapshot.nodes.contains_key(name));
+                rounds.take_over(snapshot, wanted, clock.now());
                 rounds.due(snapshot, wanted, clock.moment())
             });
         } else {
-            (rounds, under_way) = (Rounds::default(), FuturesUnordered::new());
+            (rounds, under_way) = (Rounds::new(pace), FuturesUnordered::new());
         }
         let mut tick = pin!(sleep(TICK));
         loop {
-            while let Some(node) = due.pop_front_if(|_| under_way.len() < AT_ONCE) {
-                rounds.begin(&node, wanted);
+            while let Some(node) = rounds.next(&mut due, under_way.len()) {
+                let failed = rounds.begin(&node, wanted);
                 under_way.push(async move {
                     let name = node.name.clone();
-                    (name, asker.ask(node, wanted).await)
+                    Answer { name, ready: asker.ask(node, wanted).await, failed }
                 });
             }
             tokio::select! {
-                Some((name, ready)) = under_way.next() => rounds.end(&name, ready, clock.moment()),
+                Some(answer) = under_way.next() => rounds.end(&answer, clock.now()),
                 () = &mut tick => break,
             }
         }
@@ -123,104 +242,4 @@ fn is_wanted(snapshot: &Snapshot) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::cell::{Cell, RefCell};
-
-    use jiff::Timestamp;
-    use nodewell_reconcile::cache::Limits;
-    use serde_json::json;
-
-    use super::*;
-    use crate::kube::convert;
-
-    /// Nodes called `dead…` take 20 s and then cannot be fenced; others answer at once.
-    #[derive(Default)]
-    struct Double {
-        asked: RefCell<Vec<String>>,
-        under_way: Cell<usize>,
-        most: Cell<usize>,
-    }
-
-    impl Asker for Double {
-        fn retain(&self, _: impl Fn(&str) -> bool) {}
-
-        async fn ask(&self, node: Node, _: bool) -> bool {
-            self.under_way.set(self.under_way.get() + 1);
-            self.most.set(self.most.get().max(self.under_way.get()));
-            let is_dead = node.name.starts_with("dead");
-            sleep(Duration::from_millis(if is_dead { 20_000 } else { 100 })).await;
-            self.under_way.set(self.under_way.get() - 1);
-            self.asked.borrow_mut().push(node.name);
-            !is_dead
-        }
-    }
-
-    impl Double {
-        fn times(&self, name: &str) -> usize {
-            self.asked.borrow().iter().filter(|asked| *asked == name).count()
-        }
-    }
-
-    fn add(cache: &Cache, name: &str, uid: &str) {
-        let raw = json!({ "metadata": { "name": name, "uid": uid } });
-        cache.apply_node(convert::node(serde_json::from_value(raw).unwrap(), Moment::default()).unwrap());
-    }
-
-    async fn with(story: impl AsyncFnOnce(&Double, &Cache, &Cell<bool>)) {
-        let clock = Clock::counted(Timestamp::UNIX_EPOCH);
-        let cache = Cache::new(clock, Limits::default());
-        let (double, leads) = (Double::default(), Cell::new(true));
-        tokio::select! {
-            _ = run(&double, &cache, clock, || leads.get()) => {}
-            () = story(&double, &cache, &leads) => {}
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_dead_bmc_delays_no_other_node() {
-        with(async |double, cache, _| {
-            (0..4).for_each(|at| add(cache, &format!("dead-{at}"), "u"));
-            (0..200).for_each(|at| add(cache, &format!("n-{at}"), "u"));
-            // Five looks, the first of them perhaps before the nodes were there.
-            sleep(Duration::from_secs(6)).await;
-            assert_eq!(double.asked.borrow().len(), 200, "{:?}", double.asked.borrow());
-            assert_eq!(double.most.get(), AT_ONCE);
-            sleep(Duration::from_secs(20)).await;
-            assert_eq!(double.asked.borrow().len(), 204);
-        })
-        .await;
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_new_node_comes_first_and_one_that_could_not_be_fenced_sooner_again() {
-        with(async |double, cache, _| {
-            ["good", "dead"].into_iter().for_each(|name| add(cache, name, "u"));
-            sleep(Duration::from_secs(75)).await;
-            assert_eq!((double.times("good"), double.times("dead")), (1, 2));
-            add(cache, "good", "another");
-            sleep(Duration::from_secs(3)).await;
-            assert_eq!(double.times("good"), 2, "another Node of the name");
-            sleep(ROUND).await;
-            assert_eq!(double.times("good"), 3);
-        })
-        .await;
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_new_term_asks_all_again_and_between_terms_no_node_is_asked() {
-        with(async |double, cache, leads| {
-            leads.set(false);
-            add(cache, "n", "u");
-            sleep(Duration::from_secs(5)).await;
-            assert_eq!(double.times("n"), 0);
-            leads.set(true);
-            sleep(Duration::from_secs(3)).await;
-            leads.set(false);
-            sleep(Duration::from_secs(3)).await;
-            leads.set(true);
-            sleep(Duration::from_secs(3)).await;
-            assert_eq!(double.times("n"), 2);
-        })
-        .await;
-    }
-}
+mod tests;

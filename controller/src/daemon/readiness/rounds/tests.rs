@@ -1,0 +1,193 @@
+//! Rounds on a stopped clock.
+
+use std::cell::{Cell, RefCell};
+
+use jiff::Timestamp;
+use nodewell_reconcile::cache::Limits;
+use serde_json::json;
+
+use super::*;
+use crate::kube::convert;
+
+const PACE: Pace = Pace { interval: Duration::from_secs(600), at_once: 16 };
+
+/// Nodes called `dead…` take 20 s and then cannot be fenced, those called `wrong…` cannot either; others answer at once.
+#[derive(Default)]
+struct Double {
+    asked: RefCell<Vec<String>>,
+    /// When each question ended.
+    at: RefCell<Vec<tokio::time::Instant>>,
+    /// Where what was found is written, as on the API server.
+    written: Option<Cache>,
+    under_way: Cell<usize>,
+    most: Cell<usize>,
+}
+
+impl Asker for Double {
+    fn retain(&self, _: impl Fn(&str) -> bool) {}
+
+    async fn ask(&self, node: Node, _: bool) -> bool {
+        self.under_way.set(self.under_way.get() + 1);
+        self.most.set(self.most.get().max(self.under_way.get()));
+        let is_dead = node.name.starts_with("dead");
+        sleep(Duration::from_millis(if is_dead { 20_000 } else { 100 })).await;
+        self.under_way.set(self.under_way.get() - 1);
+        let ready = !is_dead && !node.name.starts_with("wrong");
+        if let Some(cache) = &self.written {
+            add_ready(cache, &node.name, &node.uid, ready);
+        }
+        self.at.borrow_mut().push(tokio::time::Instant::now());
+        self.asked.borrow_mut().push(node.name);
+        ready
+    }
+}
+
+impl Double {
+    fn times(&self, name: &str) -> usize {
+        self.asked.borrow().iter().filter(|asked| *asked == name).count()
+    }
+}
+
+fn add(cache: &Cache, name: &str, uid: &str) {
+    let raw = json!({ "metadata": { "name": name, "uid": uid } });
+    cache.apply_node(convert::node(serde_json::from_value(raw).unwrap(), Moment::default()).unwrap());
+}
+
+fn add_ready(cache: &Cache, name: &str, uid: &str, ready: bool) {
+    let status = if ready { "True" } else { "False" };
+    let condition = json!({ "type": FENCE_READY, "status": status, "reason": "R", "message": "m" });
+    let raw = json!({ "metadata": { "name": name, "uid": uid }, "status": { "conditions": [condition] } });
+    cache.apply_node(convert::node(serde_json::from_value(raw).unwrap(), Moment::default()).unwrap());
+}
+
+async fn with(story: impl AsyncFnOnce(&Double, &Cache, &Cell<bool>)) {
+    let clock = Clock::counted(Timestamp::UNIX_EPOCH);
+    let cache = Cache::new(clock, Limits::default());
+    let (double, leads) = (Double::default(), Cell::new(true));
+    tokio::select! {
+        _ = run(&double, &cache, clock, PACE, || leads.get()) => {}
+        () = story(&double, &cache, &leads) => {}
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dead_bmc_delays_no_other_node() {
+    with(async |double, cache, _| {
+        (0..4).for_each(|at| add(cache, &format!("dead-{at}"), "u"));
+        (0..200).for_each(|at| add(cache, &format!("n-{at}"), "u"));
+        // Five looks, the first of them perhaps before the nodes were there.
+        sleep(Duration::from_secs(6)).await;
+        assert_eq!(double.asked.borrow().len(), 200, "{:?}", double.asked.borrow());
+        assert_eq!(double.most.get(), PACE.at_once);
+        sleep(Duration::from_secs(20)).await;
+        assert_eq!(double.asked.borrow().len(), 204);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_node_comes_first_and_one_that_could_not_be_fenced_sooner_again() {
+    with(async |double, cache, _| {
+        ["good", "dead"].into_iter().for_each(|name| add(cache, name, "u"));
+        sleep(Duration::from_secs(75)).await;
+        assert_eq!((double.times("good"), double.times("dead")), (1, 2));
+        add(cache, "good", "another");
+        sleep(Duration::from_secs(3)).await;
+        assert_eq!(double.times("good"), 2, "another Node of the name");
+        // Its moment of the round comes half a round later at the earliest, and from then on once a round.
+        sleep(PACE.interval * 3 / 2).await;
+        let times = double.times("good");
+        sleep(PACE.interval * 4).await;
+        assert!((3..=4).contains(&times), "{times}");
+        assert_eq!(double.times("good"), times + 4);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_term_asks_all_again_and_between_terms_no_node_is_asked() {
+    with(async |double, cache, leads| {
+        leads.set(false);
+        add(cache, "n", "u");
+        sleep(Duration::from_secs(5)).await;
+        assert_eq!(double.times("n"), 0);
+        leads.set(true);
+        sleep(Duration::from_secs(3)).await;
+        leads.set(false);
+        sleep(Duration::from_secs(3)).await;
+        leads.set(true);
+        sleep(Duration::from_secs(3)).await;
+        assert_eq!(double.times("n"), 2);
+    })
+    .await;
+}
+
+/// The most that were asked in any second of these.
+fn most_in_a_second(at: &[tokio::time::Instant]) -> usize {
+    let ends = at.iter().enumerate();
+    ends.map(|(first, start)| at[first..].iter().take_while(|end| **end - *start < Duration::from_secs(1)).count())
+        .max()
+        .unwrap_or_default()
+}
+
+/// 600 BMCs in 600 s are one a second, by every leader; only where all nodes are new are they asked as fast as it may be.
+#[tokio::test(start_paused = true)]
+async fn a_change_of_leader_asks_no_bmc_sooner() {
+    const NODES: usize = 600;
+    let clock = Clock::counted(Timestamp::UNIX_EPOCH);
+    let cache = Cache::new(clock, Limits::default());
+    let double = Double { written: Some(cache.clone()), ..Double::default() };
+    (0..NODES).for_each(|at| add(&cache, &format!("n-{at}"), &format!("uid-{at}")));
+    let ends = Cell::new(false);
+    let story = async {
+        sleep(Duration::from_secs(20)).await;
+        assert_eq!(double.asked.borrow().len(), NODES, "a cold start ends within 20 s");
+        assert!(most_in_a_second(&double.at.borrow()) <= EACH_TICK + PACE.at_once);
+        ends.set(true);
+    };
+    tokio::select! {
+        _ = run(&double, &cache, clock, PACE, || true) => {}
+        () = story => {}
+    }
+    assert!(ends.get());
+    // Every two minutes another process leads, for 24 minutes.
+    double.asked.borrow_mut().clear();
+    double.at.borrow_mut().clear();
+    for _ in 0..12 {
+        let _ = tokio::time::timeout(Duration::from_secs(120), run(&double, &cache, clock, PACE, || true)).await;
+    }
+    let asked = double.asked.borrow().len();
+    assert!((NODES * 2..=NODES * 5 / 2).contains(&asked), "{asked} in 24 minutes");
+    let often = (0..NODES).map(|at| double.times(&format!("n-{at}"))).max().unwrap();
+    assert!(often <= 4, "one BMC was asked {often} times in 24 minutes");
+    let most = most_in_a_second(&double.at.borrow());
+    assert!(most <= 8, "{most} in one second");
+}
+
+/// Those that failed together, and those whose leader is another now.
+#[tokio::test(start_paused = true)]
+async fn nodes_that_are_not_ready_do_not_come_in_lumps() {
+    const NODES: usize = 600;
+    let clock = Clock::counted(Timestamp::UNIX_EPOCH);
+    let cache = Cache::new(clock, Limits::default());
+    let double = Double::default();
+    (0..NODES).for_each(|at| add_ready(&cache, &format!("wrong-{at}"), &format!("uid-{at}"), false));
+    let _ = tokio::time::timeout(Duration::from_secs(300), run(&double, &cache, clock, PACE, || true)).await;
+    let (asked, most) = (double.asked.borrow().len(), most_in_a_second(&double.at.borrow()));
+    assert!((NODES * 3..NODES * 6).contains(&asked), "{asked} of them in 300 s, of 72 s each");
+    assert!(most <= 40, "{most} in one second");
+}
+
+/// A rack without power, and then some.
+#[tokio::test(start_paused = true)]
+async fn two_hundred_dead_bmcs_delay_no_living_one() {
+    const DEAD: usize = 200;
+    let clock = Clock::counted(Timestamp::UNIX_EPOCH);
+    let cache = Cache::new(clock, Limits::default());
+    let double = Double::default();
+    (0..DEAD).for_each(|at| add_ready(&cache, &format!("dead-{at}"), &format!("uid-{at}"), false));
+    (0..2 * DEAD).for_each(|at| add_ready(&cache, &format!("n-{at}"), &format!("uid-{at}"), true));
+    let _ = tokio::time::timeout(PACE.interval * 2, run(&double, &cache, clock, PACE, || true)).await;
+    let living = double.asked.borrow().iter().filter(|name| name.starts_with("n-")).count();
+    assert!(living >= 2 * 2 * DEAD - 20, "{living} answers in two rounds");
+}
