@@ -113,6 +113,10 @@ pub struct Fencing {
     pub preflight_interval: Duration,
     /// BMCs that are asked at the same time.
     pub preflight_concurrency: usize,
+    /// Nothing: passwords are in Secrets of the API server alone.
+    pub secrets_folder: Option<PathBuf>,
+    /// Authorities of the BMCs' certificates; nothing: the host's.
+    pub ca_file: Option<PathBuf>,
     /// Programs, or folders of programs, that take machines away.
     pub plugins: Vec<PathBuf>,
 }
@@ -198,6 +202,8 @@ impl Config {
                 agents_folder: settings.agents_folder.unwrap_or_else(|| AGENTS.into()),
                 preflight_interval: settings.preflight_interval.unwrap_or(Duration::from_secs(600)),
                 preflight_concurrency: settings.preflight_concurrency.unwrap_or(16),
+                secrets_folder: settings.secrets_folder,
+                ca_file: settings.ca_file,
                 plugins: settings.plugins.unwrap_or_else(|| vec![PLUGINS.into()]),
             },
             liveness: settings.liveness.unwrap_or(true),

@@ -8,7 +8,7 @@ mod etcd;
 mod host;
 mod own_objects;
 mod policies;
-mod readiness;
+pub(crate) mod readiness;
 mod report;
 mod stop;
 mod wiring;
@@ -209,7 +209,12 @@ fn runner(clock: Clock) -> Result<Runner, Fatal> {
 
 /// What turns nodes off, as the configuration has it; asks no BMC yet.
 pub fn power(config: &Config, cluster: &Arc<KubeCluster>) -> Result<NativePower<KubeCluster>, Fatal> {
-    let settings = native::Settings { agents: config.fencing.agents_folder.clone(), ..native::Settings::default() };
+    let settings = native::Settings {
+        agents: config.fencing.agents_folder.clone(),
+        secrets_folder: config.fencing.secrets_folder.clone(),
+        ca_file: config.fencing.ca_file.clone(),
+        ..native::Settings::default()
+    };
     Ok(NativePower::new(Arc::clone(cluster), runner(cluster.clock())?, settings))
 }
 

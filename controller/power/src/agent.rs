@@ -17,6 +17,7 @@ use nodewell_remediation::{
 };
 
 use crate::{
+    identity::Protocol,
     program,
     runner::{NoReport, Run, Runner},
     scrub::scrub,
@@ -26,6 +27,8 @@ use crate::{
 /// Python's start on a busy host; measured at 0.1 to 0.3 s.
 const METADATA_DEADLINE: Duration = Duration::from_secs(20);
 const METADATA_BYTES: usize = 256 * 1024;
+/// By which Python's `requests` has its authorities.
+const CA_VARIABLE: &str = "REQUESTS_CA_BUNDLE";
 /// An agent prints a few lines.
 const OUTPUT_BYTES: usize = 16 * 1024;
 
@@ -142,11 +145,17 @@ impl Agents {
         Ok(Run {
             program: path,
             args: Vec::new(),
-            env: BTreeMap::new(),
+            env: self.environment(call)?,
             stdin: stdin(action, options)?,
             deadline: call.longest,
             limit_bytes: OUTPUT_BYTES,
         })
+    }
+
+    /// `fence_redfish` has no option for authorities. Agents of clouds would take these for their provider's, and get none.
+    fn environment(&self, call: &ValidatedMethod) -> Result<BTreeMap<String, String>, String> {
+        let ca_file = if Protocol::of(&call.agent) == Protocol::Redfish { self.runner.ca_file()? } else { None };
+        Ok(ca_file.map(|file| (CA_VARIABLE.to_owned(), file.display().to_string())).into_iter().collect())
     }
 }
 

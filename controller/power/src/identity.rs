@@ -8,6 +8,7 @@ mod tls;
 use nodewell_remediation::{
     facts::Node,
     method::{IdentityMethod, Pins, ValidatedMethod, compare, guid_of},
+    snapshot::PowerState,
 };
 
 use crate::{agent::Options, runner::Runner};
@@ -84,7 +85,8 @@ pub struct Whose<'a> {
     pub pins: &'a Pins,
 }
 
-/// Whether what `call` acts on is this node. The kubelet's report may speak against it, and never for it.
+/// Whether what `call` acts on is this node, with the power's state as the BMC reports it in the same login: Unknown where it
+/// is not asked. The kubelet's report may speak against the identity, and never for it.
 ///
 /// # Errors
 /// It is not, or the proof is missing; what to do about it.
@@ -93,24 +95,27 @@ pub async fn prove(
     options: &Options,
     whose: Whose<'_>,
     runner: &Runner,
-) -> Result<(), IdentityError> {
+) -> Result<PowerState, IdentityError> {
     let (name, Whose { node, pins }) = (&call.name, whose);
     // Before an agent gets a password for it.
     pins.check_reported_uuid(node).map_err(|why| unproven(name, &why))?;
     match (&call.identity_method, call.agent.as_str()) {
-        (IdentityMethod::Configured, _) => Ok(()),
+        (IdentityMethod::Configured, _) => Ok(PowerState::Unknown),
         (IdentityMethod::Pinned(pin), _) if guid_of(pin).is_none() => {
             Err(IdentityError::BadPin { method: name.clone(), pin: pin.clone() })
         }
         (identity_method, agent) if Protocol::of(agent) != Protocol::Other => {
-            let reported = asked_bmc(agent, options, runner).await.map_err(|error| error.of(name))?;
+            let Answer { uuid: reported, power } =
+                asked_bmc(agent, options, runner).await.map_err(|error| error.of(name))?;
             let own =
                 if let IdentityMethod::Pinned(pin) = identity_method { Some(pin) } else { pins.system_uuid.as_ref() };
             let expected = own.ok_or_else(|| unproven(name, &pins.unpinned(node, &reported).to_string()))?;
-            compare(&reported, expected).map_err(|error| unproven(name, &error.to_string()))
+            compare(&reported, expected).map_err(|error| unproven(name, &error.to_string()))?;
+            Ok(power)
         }
         (IdentityMethod::Asked, agent) if cloud::knows(agent) => {
-            cloud::prove(call, node).map_err(|why| unproven(name, &why))
+            cloud::prove(call, node).map_err(|why| unproven(name, &why))?;
+            Ok(PowerState::Unknown)
         }
         (_, agent) => {
             let why =
@@ -125,20 +130,28 @@ pub(crate) fn asks(call: &ValidatedMethod) -> bool {
     call.identity_method != IdentityMethod::Configured && Protocol::of(&call.agent) != Protocol::Other
 }
 
-/// What the BMC reports of its machine; nothing if there is none that could be asked.
-pub(crate) async fn asked(
+/// What the BMC reports of its machine, whose ever it is.
+///
+/// # Errors
+/// Why it does not.
+pub(crate) async fn reported(
     call: &ValidatedMethod,
     options: &Options,
     runner: &Runner,
-) -> Option<Result<String, IdentityError>> {
-    if !asks(call) {
-        return None;
-    }
-    Some(asked_bmc(&call.agent, options, runner).await.map_err(|error| error.of(&call.name)))
+) -> Result<String, IdentityError> {
+    asked_bmc(&call.agent, options, runner).await.map(|answer| answer.uuid).map_err(|error| error.of(&call.name))
 }
 
-async fn asked_bmc(agent: &str, options: &Options, runner: &Runner) -> Result<String, AskError> {
-    if agent == REDFISH { redfish::uuid(options).await } else { ipmi::guid(options, agent, runner).await }
+/// What a BMC answers to one login.
+#[derive(Debug, PartialEq, Eq)]
+struct Answer {
+    /// Of its machine; an empty text if it reports none, which names no machine.
+    uuid: String,
+    power: PowerState,
+}
+
+async fn asked_bmc(agent: &str, options: &Options, runner: &Runner) -> Result<Answer, AskError> {
+    if agent == REDFISH { redfish::ask(options, runner).await } else { ipmi::ask(options, agent, runner).await }
 }
 
 fn unproven(method: &str, why: &str) -> IdentityError {

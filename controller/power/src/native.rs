@@ -3,10 +3,11 @@
 mod accept;
 mod counts;
 mod half;
-mod logins;
+pub mod logins;
 mod memory;
 mod preflight;
 mod proof;
+mod runs;
 mod secret;
 mod survey;
 mod wiring;
@@ -18,6 +19,7 @@ use std::{
     time::Duration,
 };
 
+use jiff::Timestamp;
 use nodewell_reconcile::{cluster::Configuration, lease_deadline::LeaseDeadline, power::Power};
 use nodewell_remediation::{
     action::Failed,
@@ -26,17 +28,18 @@ use nodewell_remediation::{
     guard::reason,
     method::{AgentAction, BuiltIn, KnownConfigMaps, Read, ValidatedMethod, ValidatedMethods, check, read},
     snapshot::{FenceLevel, FencePlan, FenceScope, Level, PowerState},
-    time::Moment,
+    time::{Moment, Now},
 };
 
 pub use counts::{By, Kind, LoginCounts, LoginFigures, Outcome};
 use futures_util::future::join_all;
 pub use preflight::Preflight;
 
-use crate::{agent::Agents, identity::Protocol, provider::Provider, runner::Runner};
+use crate::{agent::Agents, provider::Provider, runner::Runner};
 use half::HalfDone;
 use memory::{Ages, Memory};
 use proof::NotProven;
+use secret::Accounts;
 
 /// A node's own, its type's, its methods', their templates', the cluster's: each round of questions knows the names of the
 /// next. More rounds than this are a circle.
@@ -47,6 +50,10 @@ const ROUNDS: usize = 8;
 pub struct Settings {
     /// `/usr/sbin`: has `fence_*`.
     pub agents: PathBuf,
+    /// Has Secrets as files, each of its name, which stand for those of the API server.
+    pub secrets_folder: Option<PathBuf>,
+    /// Authorities of the BMCs' certificates; nothing: the host's.
+    pub ca_file: Option<PathBuf>,
     /// The provider's plug-in, if there is one.
     pub provider: Option<Provider>,
     /// A configuration and a BMC's identity count for this long; before acts the configuration is read again.
@@ -59,6 +66,8 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             agents: PathBuf::from("/usr/sbin"),
+            secrets_folder: None,
+            ca_file: None,
             provider: None,
             refresh: Duration::from_secs(60),
             refresh_refused: Duration::from_secs(10),
@@ -80,6 +89,7 @@ pub struct NativePower<C> {
 impl<C: Configuration> NativePower<C> {
     #[must_use]
     pub fn new(cluster: Arc<C>, runner: Runner, settings: Settings) -> Self {
+        let runner = runner.trusting(settings.ca_file.clone());
         let agents = Agents::new(settings.agents.clone(), runner.clone());
         Self { cluster, agents, runner, settings, memory: Mutex::default(), logins: Arc::default() }
     }
@@ -90,9 +100,13 @@ impl<C: Configuration> NativePower<C> {
         Arc::clone(&self.logins)
     }
 
-    fn count(&self, node: &str, call: &ValidatedMethod, by: By, outcome: Outcome) {
-        let kind = Kind { by, protocol: Protocol::of(&call.agent), outcome };
-        self.logins.count(node, &call.name, kind, self.runner.now());
+    fn now(&self) -> Now {
+        Now { moment: self.runner.now(), wall: Timestamp::now() }
+    }
+
+    /// Read for each login.
+    async fn accounts(&self, node: &str, call: &ValidatedMethod) -> Result<Accounts, String> {
+        secret::accounts(&*self.cluster, self.settings.secrets_folder.as_deref(), node, call).await
     }
 
     /// What is configured for the node, not older than `age`.
@@ -176,14 +190,9 @@ impl<C: Configuration> NativePower<C> {
         let mut done = Vec::new();
         let question = self.question(node, scope.level);
         for call in validated.power(scope.level, action) {
-            if let Err(failed) = self.run(&validated.node, call, action, lease_deadline).await {
-                return Err(self
-                    .half_done(
-                        &validated,
-                        HalfDone { level: scope.level, call, action, failed, done: &done },
-                        lease_deadline,
-                    )
-                    .await);
+            if let Err(failed) = self.run(node, call, action, lease_deadline).await {
+                let half = HalfDone { node, level: scope.level, call, action, failed, done: &done };
+                return Err(self.half_done(&validated, half, lease_deadline).await);
             }
             done.push(call.name.clone());
         }
@@ -212,45 +221,6 @@ impl<C: Configuration> NativePower<C> {
             identity: Some(identity),
             asks_machine: validated.asks_machine(number),
         })
-    }
-
-    async fn run(
-        &self,
-        node: &str,
-        call: &ValidatedMethod,
-        action: AgentAction,
-        lease_deadline: &LeaseDeadline,
-    ) -> Result<(), Failed> {
-        let options = secret::options(&*self.cluster, node, call).await.map_err(Failed::NotBegun)?;
-        let done = self.agents.perform(call, action, &options, lease_deadline).await;
-        if !matches!(done, Err(Failed::NotBegun(_))) {
-            self.count(node, call, By::Agent, if done.is_ok() { Outcome::Answered } else { Outcome::Failed });
-        }
-        done
-    }
-
-    /// What the method's agent reports, and why that is unknown.
-    async fn status(&self, node: &str, call: &ValidatedMethod) -> (PowerState, Option<String>) {
-        let options = match secret::options(&*self.cluster, node, call).await {
-            Ok(options) => options,
-            Err(why) => return (PowerState::Unknown, Some(why)),
-        };
-        let (state, why) = self.agents.status(call, &options).await;
-        let outcome = if state == PowerState::Unknown { Outcome::Failed } else { Outcome::Answered };
-        self.count(node, call, By::Agent, outcome);
-        (state, why)
-    }
-
-    /// The state that each method of the level reports, all of them merged, and the first complaint.
-    async fn states(&self, validated: &ValidatedMethods, level: Level) -> States {
-        let (mut all, mut each, mut complaint) = (Vec::new(), Vec::new(), None);
-        for call in validated.power(level, AgentAction::Status) {
-            let (state, why) = self.status(&validated.node, call).await;
-            all.push(state);
-            each.push((call.name.clone(), state));
-            complaint = complaint.or_else(|| why.map(|why| format!("{}: {why}", call.name)));
-        }
-        States { all: together(&all), each, complaint }
     }
 }
 
@@ -335,7 +305,7 @@ impl<C: Configuration> Power for NativePower<C> {
             Ok(validated) if !is_of(&validated, scope) => PowerState::Unknown,
             Ok(validated) => {
                 let question = self.question(node, scope.level);
-                let states = self.states(&validated, scope.level).await;
+                let states = self.states(node, &validated, scope.level).await;
                 if states.each.iter().all(|(_, state)| *state != PowerState::Unknown) {
                     question.answered();
                 }
@@ -367,7 +337,7 @@ impl<C: Configuration> Power for NativePower<C> {
             let missing = || begun(Failed::NotBegun(format!("the method {name} is not configured any more")), &done);
             let call = validated.calls.get(name).ok_or_else(missing)?;
             let action = if call.actions.contains(&AgentAction::Off) { AgentAction::Off } else { AgentAction::On };
-            self.run(&validated.node, call, action, lease_deadline).await.map_err(|failed| begun(failed, &done))?;
+            self.run(node, call, action, lease_deadline).await.map_err(|failed| begun(failed, &done))?;
             done.push(name.clone());
         }
         Ok(())

@@ -22,6 +22,8 @@ pub enum Refused {
     Unreadable(PathBuf, io::Error),
     #[error("{0} is not an executable file; chmod +x it")]
     NoProgram(PathBuf),
+    #[error("{0} is not a file")]
+    NoFile(PathBuf),
     #[error("{path} belongs to uid {uid}; chown root it")]
     Owner { path: PathBuf, uid: u32 },
     #[error("{path} can be written by others (mode {mode:04o}); chmod go-w it")]
@@ -34,6 +36,23 @@ pub enum Refused {
 /// # Errors
 /// The first thing that another user could change, or why there is nothing to run.
 pub fn check(path: &Path) -> Result<(), Refused> {
+    let (real, file) = checked(path)?;
+    if !file.is_file() || file.mode() & ANY_EXECUTE == 0 {
+        return Err(Refused::NoProgram(real));
+    }
+    Ok(())
+}
+
+/// The same for a file that is read and not executed.
+///
+/// # Errors
+/// The first thing that another user could change, or why there is nothing to read.
+pub(crate) fn check_file(path: &Path) -> Result<(), Refused> {
+    let (real, file) = checked(path)?;
+    if file.is_file() { Ok(()) } else { Err(Refused::NoFile(real)) }
+}
+
+fn checked(path: &Path) -> Result<(PathBuf, fs::Metadata), Refused> {
     if !path.is_absolute() {
         return Err(Refused::Relative(path.to_owned()));
     }
@@ -43,10 +62,7 @@ pub fn check(path: &Path) -> Result<(), Refused> {
         judge(place)?;
     }
     let file = metadata(&real)?;
-    if !file.is_file() || file.mode() & ANY_EXECUTE == 0 {
-        return Err(Refused::NoProgram(real));
-    }
-    Ok(())
+    Ok((real, file))
 }
 
 /// In a sticky directory a user cannot replace what another user owns.

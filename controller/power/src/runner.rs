@@ -1,6 +1,13 @@
 //! The controller's side of a [`supervisor`](crate::supervisor): starts it, sends each renewal to it, reads its report.
 
-use std::{collections::BTreeMap, fmt, path::PathBuf, process::Stdio, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    path::{Path, PathBuf},
+    process::Stdio,
+    sync::Arc,
+    time::Duration,
+};
 
 use nodewell_reconcile::lease_deadline::LeaseDeadline;
 use nodewell_remediation::time::Moment;
@@ -11,7 +18,10 @@ use tokio::{
     time::timeout,
 };
 
-use crate::supervisor::{Job, Report, boottime_millis};
+use crate::{
+    program,
+    supervisor::{Job, Report, boottime_millis},
+};
 
 /// All that a program of ours gets to see, whatever the controller was started with: `PCMK_service` in it would switch the
 /// agents' timeouts off.
@@ -37,6 +47,7 @@ pub struct Runner {
     own_args: Vec<String>,
     clock: Clock,
     reads: Arc<Semaphore>,
+    ca_file: Option<PathBuf>,
 }
 
 /// One run. It may hold secrets: no `Debug`.
@@ -71,7 +82,23 @@ impl Runner {
     /// `supervisor own_args…` must run [`crate::supervisor::main`] with no argument more; stages add theirs.
     #[must_use]
     pub fn new(supervisor: PathBuf, own_args: Vec<String>, clock: Clock) -> Self {
-        Self { supervisor, own_args, clock, reads: Arc::new(Semaphore::new(READS)) }
+        Self { supervisor, own_args, clock, reads: Arc::new(Semaphore::new(READS)), ca_file: None }
+    }
+
+    /// The same, where BMCs' certificates are those of the authorities in this file.
+    #[must_use]
+    pub fn trusting(self, ca_file: Option<PathBuf>) -> Self {
+        Self { ca_file, ..self }
+    }
+
+    /// The file of authorities, as long as no user but root, or ours, could have changed it.
+    ///
+    /// # Errors
+    /// Which user could.
+    pub(crate) fn ca_file(&self) -> Result<Option<&Path>, String> {
+        let Some(file) = &self.ca_file else { return Ok(None) };
+        program::check_file(file).map_err(|refused| format!("[fencing] ca-file: {refused}"))?;
+        Ok(Some(file))
     }
 
     /// The present, by the controller's clock.

@@ -1,8 +1,15 @@
 //! An API server that has ConfigMaps and Secrets, and nothing else.
 
-use std::{collections::BTreeMap, sync::Mutex};
+use std::{
+    collections::{BTreeMap, hash_map::DefaultHasher},
+    hash::{Hash, Hasher},
+    sync::Mutex,
+};
 
-use nodewell_reconcile::{api_error::ApiError, cluster::Configuration};
+use nodewell_reconcile::{
+    api_error::ApiError,
+    cluster::{Configuration, Secret},
+};
 use nodewell_remediation::facts::Node;
 
 type Texts = BTreeMap<String, String>;
@@ -52,8 +59,14 @@ impl Configuration for Fake {
         self.answer(self.maps.lock().unwrap().get(name).cloned())
     }
 
-    async fn secret(&self, name: &str) -> Result<Option<BTreeMap<String, Vec<u8>>>, ApiError> {
-        self.answer(self.secrets.lock().unwrap().get(name).cloned())
+    async fn secret(&self, name: &str) -> Result<Option<Secret>, ApiError> {
+        let data = self.secrets.lock().unwrap().get(name).cloned();
+        let version = |data: &BTreeMap<String, Vec<u8>>| {
+            let mut hasher = DefaultHasher::new();
+            data.hash(&mut hasher);
+            hasher.finish().to_string()
+        };
+        self.answer(data.map(|data| Secret { version: version(&data), data }))
     }
 
     async fn stopped(&self) -> Result<Option<String>, ApiError> {

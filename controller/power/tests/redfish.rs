@@ -1,12 +1,15 @@
 //! A Redfish BMC over TLS, as far as its identity is asked.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, os::unix::fs::PermissionsExt, sync::Arc};
 
 use nodewell_power::{
     agent::Options,
     identity::{IdentityError, Whose, prove},
 };
-use nodewell_remediation::method::{IdentityMethod, Pins, ValidatedMethod};
+use nodewell_remediation::{
+    method::{IdentityMethod, Pins, ValidatedMethod},
+    snapshot::PowerState,
+};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpListener,
@@ -69,7 +72,7 @@ async fn asked(
     answer: &'static str,
     insecure: &str,
     identity_method: IdentityMethod,
-) -> (Result<(), IdentityError>, String) {
+) -> (Result<PowerState, IdentityError>, String) {
     let (port, serve) = bmc(answer).await;
     let call = ValidatedMethod { agent: "fence_redfish".into(), identity_method, ..call(5) };
     let proven = prove(
@@ -87,11 +90,35 @@ const GOOD: &str = "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{\"UUID\": \"001
 #[tokio::test]
 async fn the_systems_uuid_proves_it() {
     let (proven, request) = asked(GOOD, "1", IdentityMethod::Asked).await;
-    assert_eq!(proven, Ok(()));
+    assert_eq!(proven, Ok(PowerState::Unknown));
     assert!(request.starts_with("GET /redfish/v1/Systems/1 HTTP/1.1\r\n"), "{request}");
     assert!(request.to_ascii_lowercase().contains("authorization: basic zmvuy2u6d29yzc0xmjm0"), "{request}");
     let (proven, _) = asked(GOOD, "1", IdentityMethod::Pinned(UUID.into())).await;
-    assert_eq!(proven, Ok(()));
+    assert_eq!(proven, Ok(PowerState::Unknown));
+}
+
+#[tokio::test]
+async fn the_power_comes_with_the_uuid() {
+    for (answer, power) in [
+        (
+            "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{\"UUID\": \"00112233-4455-6677-8899-AABBCCDDEEFF\", \"PowerState\": \"On\"}",
+            PowerState::On,
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{\"UUID\": \"00112233-4455-6677-8899-AABBCCDDEEFF\", \"PowerState\": \"Off\"}",
+            PowerState::Off,
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{\"UUID\": \"00112233-4455-6677-8899-AABBCCDDEEFF\", \"PowerState\": \"PoweringOff\"}",
+            PowerState::Unknown,
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{\"UUID\": \"00112233-4455-6677-8899-AABBCCDDEEFF\", \"PowerState\": null}",
+            PowerState::Unknown,
+        ),
+    ] {
+        assert_eq!(asked(answer, "1", IdentityMethod::Asked).await.0, Ok(power), "{answer}");
+    }
 }
 
 #[tokio::test]
@@ -120,6 +147,31 @@ async fn an_untrusted_certificate_is_not_given_the_password() {
     let (proven, request) = asked(GOOD, "0", IdentityMethod::Asked).await;
     assert!(proven.unwrap_err().to_string().contains("TLS"));
     assert_eq!(request, "");
+}
+
+/// Nor is a file of authorities that another user could have changed.
+#[tokio::test]
+async fn a_file_of_authorities_that_others_may_write_is_not_used() {
+    let bench = Bench::new();
+    let file = bench.path().join("ca.pem");
+    for (text, mode, why) in [
+        ("", 0o644, "has no certificate (PEM)"),
+        ("", 0o666, "can be written by others (mode 0666)"),
+        ("", 0o000, "is not a file"),
+    ] {
+        let file = if mode == 0 { bench.path().to_owned() } else { file.clone() };
+        if mode != 0 {
+            std::fs::write(&file, text).unwrap();
+            std::fs::set_permissions(&file, PermissionsExt::from_mode(mode)).unwrap();
+        }
+        let (port, serve) = bmc(GOOD).await;
+        let runner = bench.runner().trusting(Some(file));
+        let call = ValidatedMethod { agent: "fence_redfish".into(), identity_method: IdentityMethod::Asked, ..call(5) };
+        let (node, pins) = (node("n1", UUID), pins());
+        let refusal = prove(&call, &options(port, "0"), Whose { node: &node, pins: &pins }, &runner).await.unwrap_err();
+        assert!(refusal.to_string().contains(why), "{refusal}");
+        serve.abort();
+    }
 }
 
 /// A kubelet reports any systemUUID that it likes, and a Node its label and its addresses.

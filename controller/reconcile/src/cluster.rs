@@ -10,7 +10,7 @@ mod nodes;
 mod pods;
 mod records;
 
-pub use configuration::Configuration;
+pub use configuration::{Configuration, Secret};
 pub use election::{Election, Leadership};
 pub use hosts::{Hosts, ReachReport};
 pub use marks::{Marks, ReleaseMark};

@@ -3,16 +3,19 @@
 
 use std::sync::Arc;
 
-use nodewell_power::native::Preflight;
+use nodewell_power::native::{NativePower, Preflight};
 use nodewell_reconcile::cluster::{Configuration, Nodes};
 use nodewell_remediation::{
-    facts::ConditionStatus,
+    facts::{ConditionStatus, Node},
     method::{KnownConfigMaps, Unpinned},
 };
 use serde_json::json;
 
 use super::{CommandError, Global, error::print};
-use crate::daemon;
+use crate::{
+    daemon::{self, readiness},
+    kube::KubeCluster,
+};
 
 const KEY: &str = "config.properties";
 
@@ -24,7 +27,11 @@ pub(super) async fn run(global: &Global, name: &str) -> Result<(), CommandError>
     let power = daemon::power(&config, &cluster).map_err(|fatal| CommandError::Message(fatal.to_string()))?;
     // Only this one node's configuration is looked at: which nodes share its plug the running controller knows.
     power.unread([&node].into_iter());
-    if let Some(unpinned) = power.unpinned(&node).await.map_err(CommandError::Message)? {
+    let unpinned = power.unpinned(&node).await;
+    if power.is_refused(&node.name) {
+        remember(&cluster, &power, &node, &power.preflight(&node).await).await?;
+    }
+    if let Some(unpinned) = unpinned.map_err(CommandError::Message)? {
         let data = cluster.config_map(&unpinned.map).await.map_err(CommandError::of(&unpinned.map))?;
         let known = KnownConfigMaps::from([(unpinned.map.clone(), data)]);
         print(&format!("{name}: {}\n\n{}\n", unpinned.found, command(&config.namespace, &unpinned, &known)))?;
@@ -32,9 +39,35 @@ pub(super) async fn run(global: &Global, name: &str) -> Result<(), CommandError>
             "{name} is not turned off before its ConfigMap confirms it; look at the machine"
         )));
     }
-    let Preflight { status, reason, message } = power.preflight(&node).await;
+    let preflight = power.preflight(&node).await;
+    remember(&cluster, &power, &node, &preflight).await?;
+    let Preflight { status, reason, message } = preflight;
     let answer = format!("{name}: {reason}: {message}");
-    if status == ConditionStatus::True { print(&format!("{answer}\n")) } else { Err(CommandError::Message(answer)) }
+    if status != ConditionStatus::True {
+        return Err(CommandError::Message(answer));
+    }
+    let often = power.how_often(&node, config.fencing.preflight_interval).await.map_err(CommandError::Message)?;
+    print(&format!("{answer}\n{}", often.iter().map(|line| format!("  {line}\n")).collect::<String>()))
+}
+
+/// A login that was refused here counts for the controller that leads, too.
+async fn remember(
+    cluster: &KubeCluster,
+    power: &NativePower<KubeCluster>,
+    node: &Node,
+    preflight: &Preflight,
+) -> Result<(), CommandError> {
+    if !power.is_refused(&node.name) {
+        return Ok(());
+    }
+    match readiness::write(cluster, node, preflight).await {
+        Ok(()) => Ok(()),
+        Err(error) => print(&format!(
+            "{}: FenceReady cannot be written: {error}; the BMC refused a login, so run this again in six minutes at the \
+             earliest: many lock an account after three\n",
+            node.name
+        )),
+    }
 }
 
 /// What writes the line beside what is there, instead of an older one.

@@ -42,6 +42,8 @@ pub struct Settings {
     pub agents_folder: Option<PathBuf>,
     pub preflight_interval: Option<Duration>,
     pub preflight_concurrency: Option<usize>,
+    pub secrets_folder: Option<PathBuf>,
+    pub ca_file: Option<PathBuf>,
     pub plugins: Option<Vec<PathBuf>>,
     pub liveness: Option<bool>,
     pub approver: Option<bool>,
@@ -98,7 +100,8 @@ const TOP: &[&str] = &[
 ];
 const LEADER: &[&str] = &["namespace", "lease", "identity", "duration", "renew-deadline", "retry"];
 const ETCD: &[&str] = &["endpoints", "ca", "cert", "key"];
-const FENCING: &[&str] = &["agents-folder", "plugins", "preflight-interval", "preflight-concurrency"];
+const FENCING: &[&str] =
+    &["agents-folder", "plugins", "preflight-interval", "preflight-concurrency", "secrets-folder", "ca-file"];
 const LIVENESS: &[&str] = &["enabled"];
 const APPROVER: &[&str] = &["enabled", "kubeconfig", "deny-forged"];
 const KDUMP: &[&str] = &["listen"];
@@ -209,6 +212,8 @@ fn fencing(file: Section<'_>, settings: &mut Settings, report: &mut Report<'_>) 
     if settings.preflight_interval.is_some_and(|interval| !PREFLIGHT_INTERVAL.contains(&interval)) {
         report.error(&section.span("preflight-interval"), "preflight-interval is from \"1m\" to \"1h\"");
     }
+    settings.secrets_folder = section.string("secrets-folder", report).map(PathBuf::from);
+    settings.ca_file = section.string("ca-file", report).map(PathBuf::from);
     settings.preflight_concurrency = section.count("preflight-concurrency", PREFLIGHT_CONCURRENCY, report);
 }
 
@@ -308,6 +313,8 @@ impl Settings {
             agents_folder: later.agents_folder.or(self.agents_folder),
             preflight_interval: later.preflight_interval.or(self.preflight_interval),
             preflight_concurrency: later.preflight_concurrency.or(self.preflight_concurrency),
+            secrets_folder: later.secrets_folder.or(self.secrets_folder),
+            ca_file: later.ca_file.or(self.ca_file),
             plugins: later.plugins.or(self.plugins),
             liveness: later.liveness.or(self.liveness),
             approver: later.approver.or(self.approver),

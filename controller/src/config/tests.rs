@@ -172,6 +172,14 @@ fn bmcs_are_asked_once_in_ten_minutes_unless_configured_otherwise() {
 }
 
 #[test]
+fn passwords_and_authorities_are_the_api_servers_and_the_hosts_unless_configured_otherwise() {
+    let resolved = |text: &str| Config::resolved(parse(Path::new("c.toml"), text).unwrap()).unwrap().fencing;
+    assert_eq!((resolved("").secrets_folder, resolved("").ca_file), (None, None));
+    let fencing = resolved("[fencing]\nsecrets-folder = \"/s\"\nca-file = \"/c.pem\"\n");
+    assert_eq!((fencing.secrets_folder, fencing.ca_file), (Some("/s".into()), Some("/c.pem".into())));
+}
+
+#[test]
 fn silent_agents_are_looked_after_unless_configured_off() {
     let resolved = |text: &str| Config::resolved(parse(Path::new("c.toml"), text).unwrap()).unwrap();
     assert!(resolved("").liveness);

@@ -2,9 +2,11 @@
 
 mod rounds;
 
+use std::collections::BTreeSet;
+
 use jiff::{SignedDuration, Timestamp};
 use nodewell_power::native::{NativePower, Preflight};
-use nodewell_reconcile::{cache::Cache, clock::Clock, leader::Term};
+use nodewell_reconcile::{api_error::ApiError, cache::Cache, clock::Clock, leader::Term};
 use nodewell_remediation::facts::{Condition, ConditionStatus, FENCE_READY, Node};
 use serde_json::{Value, json};
 
@@ -33,6 +35,28 @@ fn leads(term: &Term, clock: Clock) -> bool {
     term.borrow().as_ref().is_some_and(|lease_deadline| lease_deadline.is_ahead(clock.moment()))
 }
 
+/// Writes what was found for a person who asked: the controller that leads begins with it, and tries no account again that was
+/// refused right now.
+///
+/// # Errors
+/// Why it could not be written.
+pub(crate) async fn write(cluster: &KubeCluster, node: &Node, preflight: &Preflight) -> Result<(), ApiError> {
+    match news(node, preflight, true, Timestamp::now()) {
+        Some(conditions) => apply(cluster, node, &conditions).await,
+        None => Ok(()),
+    }
+}
+
+async fn apply(cluster: &KubeCluster, node: &Node, conditions: &Value) -> Result<(), ApiError> {
+    let path = format!("/api/v1/nodes/{}/status", node.name);
+    let metadata = json!({ "name": node.name, "uid": node.uid });
+    let status = json!({ "conditions": conditions });
+    let body = json!({ "apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": status });
+    // The controller owns this condition: a client that wrote it before was not entitled to.
+    let manager = Manager { name: FIELD_MANAGER, force: true };
+    cluster.wire().apply(&path, manager, &body).await
+}
+
 struct Asker<'a> {
     power: &'a NativePower<KubeCluster>,
     cluster: &'a KubeCluster,
@@ -43,29 +67,33 @@ impl rounds::Asker for Asker<'_> {
         self.power.retain(is_there);
     }
 
+    fn urgent(&self) -> BTreeSet<String> {
+        self.power.unreported()
+    }
+
     async fn ask(&self, node: Node, wanted: bool) -> bool {
         let preflight = self.power.preflight(&node).await;
-        if let Some(conditions) = news(&node, &preflight, wanted, Timestamp::now()) {
-            self.write(&node, &preflight, &conditions).await;
-        }
-        preflight.status == ConditionStatus::True
+        let is_written = match news(&node, &preflight, wanted, Timestamp::now()) {
+            Some(conditions) => self.write(&node, &preflight, &conditions).await,
+            None => true,
+        };
+        // What could not be written is found again soon.
+        is_written && preflight.status == ConditionStatus::True
     }
 }
 
 impl Asker<'_> {
-    async fn write(&self, node: &Node, preflight: &Preflight, conditions: &Value) {
-        let path = format!("/api/v1/nodes/{}/status", node.name);
-        let metadata = json!({ "name": node.name, "uid": node.uid });
-        let status = json!({ "conditions": conditions });
-        let body = json!({ "apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": status });
-        // The controller owns this condition: a client that wrote it before was not entitled to.
-        let manager = Manager { name: FIELD_MANAGER, force: true };
-        match self.cluster.wire().apply(&path, manager, &body).await {
+    async fn write(&self, node: &Node, preflight: &Preflight, conditions: &Value) -> bool {
+        match apply(self.cluster, node, conditions).await {
             Ok(()) => {
                 let Preflight { status, reason, message } = preflight;
                 tracing::info!(node = node.name, %status, reason, message, "FenceReady");
+                true
             }
-            Err(error) => tracing::warn!(node = node.name, %error, "FenceReady cannot be written; tried again"),
+            Err(error) => {
+                tracing::warn!(node = node.name, %error, "FenceReady cannot be written; tried again");
+                false
+            }
         }
     }
 }

@@ -2,12 +2,13 @@
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
-use k8s_openapi::api::core::v1::{self as core, ConfigMap, Secret};
+use k8s_openapi::api::core::v1::{self as core, ConfigMap};
 use nodewell_reconcile::{
     api_error::ApiError,
     clock::Clock,
     cluster::{
         Configuration, Election, Hosts, Leadership, LeaseKind, Marks, Nodes, Pods, ReachReport, Records, ReleaseMark,
+        Secret,
     },
 };
 use nodewell_remediation::{
@@ -201,10 +202,12 @@ impl Configuration for KubeCluster {
         Ok(map.map(|map| map.data.unwrap_or_default()))
     }
 
-    async fn secret(&self, name: &str) -> Result<Option<BTreeMap<String, Vec<u8>>>, ApiError> {
-        let secret = self.wire.get::<Secret>(&self.own("secrets", name)).await?;
-        let decoded = |secret: Secret| secret.data.unwrap_or_default().into_iter().map(|(key, value)| (key, value.0));
-        Ok(secret.map(|secret| decoded(secret).collect()))
+    async fn secret(&self, name: &str) -> Result<Option<Secret>, ApiError> {
+        let secret = self.wire.get::<core::Secret>(&self.own("secrets", name)).await?;
+        Ok(secret.map(|core::Secret { metadata, data, .. }| Secret {
+            version: metadata.resource_version.unwrap_or_default(),
+            data: data.unwrap_or_default().into_iter().map(|(key, value)| (key, value.0)).collect(),
+        }))
     }
 
     async fn stopped(&self) -> Result<Option<String>, ApiError> {

@@ -128,6 +128,12 @@ impl Redfish {
         self.requests().iter().filter(|request| request.starts_with("POST")).count()
     }
 
+    /// The file with the authority that has signed its certificate: itself.
+    #[must_use]
+    pub fn ca_file(&self) -> PathBuf {
+        self.folder.path().join("cert.pem")
+    }
+
     /// Options of `fence_redfish` for a system, without the password and without any option about certificates.
     #[must_use]
     pub fn options(&self, uuid: &str) -> String {
@@ -178,7 +184,7 @@ fn machine(folder: &Path, uuid: &str) -> Machine {
 }
 
 fn write(folder: &Path) {
-    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
     fs::write(folder.join("cert.pem"), made.cert.pem()).unwrap();
     fs::write(folder.join("key.pem"), made.signing_key.serialize_pem()).unwrap();
     fs::write(folder.join("account"), format!("{USER}:{PASSWORD}")).unwrap();

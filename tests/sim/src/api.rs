@@ -9,6 +9,7 @@ use nodewell_reconcile::{
     api_error::ApiError,
     cluster::{
         Configuration, Election, Hosts, Leadership, LeaseKind, Marks, Nodes, Pods, ReachReport, Records, ReleaseMark,
+        Secret,
     },
 };
 use nodewell_remediation::{
@@ -260,7 +261,7 @@ impl Configuration for SimCluster {
         self.call(|_| Ok(None)).await
     }
 
-    async fn secret(&self, _name: &str) -> Result<Option<BTreeMap<String, Vec<u8>>>, ApiError> {
+    async fn secret(&self, _name: &str) -> Result<Option<Secret>, ApiError> {
         self.call(|_| Ok(None)).await
     }
 

@@ -1,8 +1,11 @@
-//! Get System GUID (IPMI 2.0 §22.14, command 0x37 of the application function) by `ipmitool`.
+//! Get System GUID (IPMI 2.0 §22.14, command 0x37 of the application function) and Get Chassis Status (§28.2, command 0x01 of the
+//! chassis function), by `ipmitool` in one session.
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, ops::RangeInclusive, path::PathBuf, time::Duration};
 
-use super::AskError;
+use nodewell_remediation::snapshot::PowerState;
+
+use super::{Answer, AskError};
 use crate::{
     agent::Options,
     program,
@@ -16,13 +19,18 @@ pub const IPMITOOL: &str = "/usr/bin/ipmitool";
 /// A closed port is 20 s with the tool's own retries; one more is of no use.
 const DEADLINE: Duration = Duration::from_secs(25);
 const OUTPUT_BYTES: usize = 4096;
-/// Raw bytes: `mc guid` shows them in an order that it guesses.
-const GET_SYSTEM_GUID: [&str; 3] = ["raw", "0x06", "0x37"];
+/// Raw bytes: `mc guid` shows them in an order that it guesses. Each line is a command of the one session.
+const QUESTIONS: &str = "raw 0x06 0x37\nraw 0x00 0x01\n";
+const GUID_BYTES: usize = 16;
+/// Get Chassis Status has three, and a fourth one where the front panel can be locked.
+const CHASSIS_BYTES: RangeInclusive<usize> = 3..=4;
+/// Of its first byte.
+const POWER_IS_ON: u8 = 1;
 /// Agents that speak LAN+ without an option for it.
 const LANPLUS: [&str; 4] = ["fence_ipmilanplus", "fence_ilo3", "fence_ilo4", "fence_ilo5"];
 
-/// The 16 bytes that the BMC reports, as hex digits in the order in which they came.
-pub(super) async fn guid(options: &Options, agent: &str, runner: &Runner) -> Result<String, AskError> {
+/// The 16 bytes of the GUID as hex digits in the order in which they came, and the power.
+pub(super) async fn ask(options: &Options, agent: &str, runner: &Runner) -> Result<Answer, AskError> {
     let program = PathBuf::from(IPMITOOL);
     program::check(&program)
         .map_err(|refused| format!("ipmitool is not run: {refused}; install the package ipmitool"))?;
@@ -36,18 +44,36 @@ pub(super) async fn guid(options: &Options, agent: &str, runner: &Runner) -> Res
             .map(|password| ("IPMI_PASSWORD".to_owned(), password.clone()))
             .into_iter()
             .collect(),
-        stdin: String::new(),
+        stdin: QUESTIONS.to_owned(),
         deadline: DEADLINE,
         limit_bytes: OUTPUT_BYTES,
     };
     let report = runner.run(run, None).await.map_err(|error| error.to_string())?;
-    if report.ending == Ending::Exited(0) {
-        return Ok(report.stdout);
+    // The tool goes on after a question that was not answered, and ends with 1.
+    if let (Some(answer), Ending::Exited(_)) = (answer(&report.stdout), &report.ending) {
+        return Ok(answer);
     }
     let output = scrub(&format!("{}\n{}", report.stdout, report.stderr), report.cut, &options.secrets);
     let advice = advice(&output);
     let why = format!("ipmitool does not bring the BMC's GUID ({:?}): {output}{advice}", report.ending);
     Err(AskError { why, is_login_refused: is_refused(&output) })
+}
+
+/// Answers are lines of hex digits, in the order of the questions; a GUID is one line of the tool's.
+fn answer(printed: &str) -> Option<Answer> {
+    let mut answers = printed.lines().filter_map(bytes);
+    let guid = answers.next().filter(|guid| guid.len() == GUID_BYTES)?;
+    let power = match answers.next().filter(|chassis| CHASSIS_BYTES.contains(&chassis.len())) {
+        Some(chassis) if chassis[0] & POWER_IS_ON != 0 => PowerState::On,
+        Some(_) => PowerState::Off,
+        None => PowerState::Unknown,
+    };
+    Some(Answer { uuid: guid.iter().map(|byte| format!("{byte:02x}")).collect(), power })
+}
+
+fn bytes(line: &str) -> Option<Vec<u8>> {
+    let parts = line.split_whitespace().map(|part| u8::from_str_radix(part, 16).ok().filter(|_| part.len() == 2));
+    parts.collect::<Option<Vec<u8>>>().filter(|bytes| !bytes.is_empty())
 }
 
 /// What the tool prints of an account that the BMC does not take: never that the password is wrong.
@@ -75,7 +101,8 @@ fn arguments(options: &Options, agent: &str) -> Result<Vec<String>, String> {
     }
     let is_plus = LANPLUS.contains(&agent) || given("lanplus").is_some_and(super::is_true);
     let address = given("ip").ok_or("the option ip is missing")?;
-    let mut arguments = vec!["-I", if is_plus { "lanplus" } else { "lan" }, "-H", address];
+    // Only with -v it reports that an account was refused, and not only that there is no session.
+    let mut arguments = vec!["-v", "-I", if is_plus { "lanplus" } else { "lan" }, "-H", address];
     let flags: BTreeMap<&str, &str> =
         BTreeMap::from([("ipport", "-p"), ("username", "-U"), ("cipher", "-C"), ("auth", "-A"), ("privlvl", "-L")]);
     for (name, flag) in flags {
@@ -86,13 +113,33 @@ fn arguments(options: &Options, agent: &str) -> Result<Vec<String>, String> {
     if given("password").is_some() {
         arguments.push("-E");
     }
-    arguments.extend(GET_SYSTEM_GUID);
+    arguments.extend(["exec", "/dev/stdin"]);
     Ok(arguments.into_iter().map(str::to_owned).collect())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::advice;
+    use super::*;
+
+    #[test]
+    fn each_answer_is_known_by_its_length() {
+        let guid = " a1 23 45 67 89 ab cd ef a1 23 45 67 89 ab cd ef";
+        let of = |text: &str| answer(text).map(|answer| (answer.uuid, answer.power));
+        let uuid = || "a123456789abcdefa123456789abcdef".to_owned();
+        for (chassis, power) in [
+            (" 01 00 00", PowerState::On),
+            (" 61 10 40 54", PowerState::On),
+            (" 60 10 40 54", PowerState::Off),
+            ("", PowerState::Unknown),
+            (" 01", PowerState::Unknown),
+            (" 01 00 00 00 00", PowerState::Unknown),
+        ] {
+            assert_eq!(of(&format!("Running Get\n{guid}\n{chassis}\n")), Some((uuid(), power)), "{chassis}");
+        }
+        for text in ["", " 01 00 00\n", " a1 23\n 01 00 00\n", "no bytes\n"] {
+            assert_eq!(of(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn an_account_that_is_refused_leads_to_the_secret() {

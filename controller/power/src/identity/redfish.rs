@@ -1,4 +1,4 @@
-//! `UUID` of a Redfish system (DSP0268, ComputerSystem), asked at the address and by the account of `fence_redfish`.
+//! `UUID` and `PowerState` of a Redfish system (DSP0268, ComputerSystem), asked at the address and by the account of `fence_redfish`.
 
 use std::{pin::pin, time::Duration};
 
@@ -11,14 +11,15 @@ use hyper::{
     header::{ACCEPT, AUTHORIZATION, HOST, HeaderValue, LOCATION},
 };
 use hyper_util::rt::TokioIo;
+use nodewell_remediation::snapshot::PowerState;
 use serde::Deserialize;
 use tokio::{net::TcpStream, time::timeout};
 
 use super::{
-    AskError,
+    Answer, AskError,
     tls::{self, Trust},
 };
-use crate::agent::Options;
+use crate::{agent::Options, runner::Runner};
 
 /// For all of it; a BMC takes up to some seconds for TLS alone.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -30,6 +31,17 @@ const LIMIT_BYTES: usize = 1024 * 1024;
 struct System {
     #[serde(rename = "UUID")]
     uuid: Option<String>,
+    #[serde(rename = "PowerState")]
+    power: Option<String>,
+}
+
+/// On the way from one to the other (`PoweringOff`) it is neither.
+fn power(state: Option<&str>) -> PowerState {
+    match state {
+        Some("On") => PowerState::On,
+        Some("Off") => PowerState::Off,
+        _ => PowerState::Unknown,
+    }
 }
 
 /// By which the BMC is asked. No `Debug`.
@@ -39,20 +51,25 @@ struct Account<'a> {
     password: &'a str,
 }
 
-/// The UUID that the system reports; an empty text if it reports none, which names no machine.
-pub(super) async fn uuid(options: &Options) -> Result<String, AskError> {
-    let body = timeout(DEADLINE, get(options)).await.map_err(|_| format!("no answer within {DEADLINE:?}"))??;
+/// The UUID and the power of the system, in one request: a session of its own would be one more, and one that is left behind.
+pub(super) async fn ask(options: &Options, runner: &Runner) -> Result<Answer, AskError> {
+    let body =
+        timeout(DEADLINE, get(options, runner)).await.map_err(|_| format!("no answer within {DEADLINE:?}"))??;
     let system: System = serde_json::from_slice(&body).map_err(|_| "the answer is not a Redfish system".to_owned())?;
-    Ok(system.uuid.unwrap_or_default())
+    Ok(Answer { uuid: system.uuid.unwrap_or_default(), power: power(system.power.as_deref()) })
 }
 
-async fn get(options: &Options) -> Result<Bytes, AskError> {
+async fn get(options: &Options, runner: &Runner) -> Result<Bytes, AskError> {
     let given = |name: &str| options.values.get(name).map(String::as_str);
     let (host, path) = (given("ip").unwrap_or_default(), given("systems_uri").unwrap_or_default());
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let port: u16 = given("ipport").unwrap_or(DEFAULT_PORT).parse().map_err(|_| "ipport is no port".to_owned())?;
     let stream = TcpStream::connect((host, port)).await.map_err(|error| format!("{host} port {port}: {error}"))?;
-    let trust = if given("ssl_insecure").is_some_and(super::is_true) { Trust::Anybody } else { Trust::Known };
+    let trust = if given("ssl_insecure").is_some_and(super::is_true) {
+        Trust::Anybody
+    } else {
+        runner.ca_file()?.map_or(Trust::Known, Trust::Signed)
+    };
     let stream = tls::connect(stream, host, trust).await.map_err(|error| no_tls(host, &error))?;
     let (mut sender, connection) =
         http1::handshake(TokioIo::new(stream)).await.map_err(|error| format!("HTTP with {host}: {error}"))?;

@@ -5,13 +5,40 @@ use std::time::Duration;
 use nodewell_reconcile::cluster::Configuration;
 use nodewell_remediation::{
     facts::Node,
-    method::{AgentAction, IdentityMethod, Unpinned},
+    method::{AgentAction, IdentityMethod, Unpinned, ValidatedMethod, destinations},
 };
 
-use super::{NativePower, secret};
-use crate::identity;
+use super::NativePower;
+use crate::{agent::Options, identity};
 
 impl<C: Configuration> NativePower<C> {
+    /// Whether a BMC of the node refused a login lately.
+    #[must_use]
+    pub fn is_refused(&self, node: &str) -> bool {
+        !self.memory().logins.stamps(node, self.now()).is_empty()
+    }
+
+    /// How often each of the node's BMCs and other devices is logged in to while nothing is wrong.
+    ///
+    /// # Errors
+    /// What is wrong with the configuration.
+    pub async fn how_often(&self, node: &Node, interval: Duration) -> Result<Vec<String>, String> {
+        let validated = self.validated(node, self.settings.refresh).await.map_err(|blocker| blocker.message)?;
+        let times = Duration::from_secs(3600).as_secs_f64() / interval.as_secs_f64();
+        let line = |call: &ValidatedMethod| {
+            let (name, agent, address) = (&call.name, &call.agent, destinations(call).join(" "));
+            if identity::asks(call) {
+                format!(
+                    "{name} ({address}): {times:.0} logins an hour, and {agent} runs once a day; under remediation a login \
+                     a minute, and {agent} at each reading"
+                )
+            } else {
+                format!("{name} ({address}): {agent} runs {times:.0} times an hour; under remediation at each reading")
+            }
+        };
+        Ok(validated.power_of_all(AgentAction::Status).map(line).collect())
+    }
+
     /// The first pin that is not written yet; nothing if all are. Asks a BMC for its identity, and for nothing else.
     ///
     /// # Errors
@@ -27,10 +54,13 @@ impl<C: Configuration> NativePower<C> {
         for call in
             validated.power_of_all(AgentAction::Off).filter(|call| call.identity_method == IdentityMethod::Asked)
         {
-            let options = secret::options(&*self.cluster, &validated.node, call).await?;
-            if let Some(reported) = identity::asked(call, &options, &self.runner).await {
-                return Ok(Some(validated.pins.unpinned(node, &reported.map_err(|error| error.to_string())?)));
+            if !identity::asks(call) {
+                continue;
             }
+            let accounts = self.accounts(&validated.node, call).await?;
+            let ask = async |options: &Options| identity::reported(call, options, &self.runner).await;
+            let reported = self.with_account(node, call, &accounts, ask).await.map_err(|error| error.to_string())?;
+            return Ok(Some(validated.pins.unpinned(node, &reported)));
         }
         Ok(None)
     }

@@ -3,6 +3,7 @@
 use nodewell_reconcile::{cluster::Configuration, lease_deadline::LeaseDeadline};
 use nodewell_remediation::{
     action::Failed,
+    facts::Node,
     method::{AgentAction, Plug, ValidatedMethod, ValidatedMethods},
     snapshot::{Level, PowerState},
 };
@@ -11,6 +12,7 @@ use super::{NativePower, begun};
 
 /// An act whose methods `done` have acted when `call` failed.
 pub(super) struct HalfDone<'a> {
+    pub(super) node: &'a Node,
     pub(super) level: Level,
     pub(super) call: &'a ValidatedMethod,
     pub(super) action: AgentAction,
@@ -25,41 +27,43 @@ impl<C: Configuration> NativePower<C> {
     pub(super) async fn half_done(
         &self,
         validated: &ValidatedMethods,
-        HalfDone { level, call, action, failed, done }: HalfDone<'_>,
+        HalfDone { node, level, call, action, failed, done }: HalfDone<'_>,
         lease_deadline: &LeaseDeadline,
     ) -> Failed {
         let untouched = matches!(failed, Failed::NotBegun(_));
         let failed = begun(failed, done);
-        if action != AgentAction::Off || done.is_empty() || !(untouched || self.is_on(&validated.node, call).await) {
+        if action != AgentAction::Off || done.is_empty() || !(untouched || self.is_on(node, call).await) {
             return failed;
         }
         let mut undone = Vec::new();
-        for call in done.iter().filter_map(|name| validated.calls.get(name)) {
-            undone.push(match self.on_again(validated, level, call, lease_deadline).await {
-                Ok(()) => format!("{} was turned on again", call.name),
-                Err(why) => format!("{} stays off: {}", call.name, message(why)),
+        for off in done.iter().filter_map(|name| validated.calls.get(name)) {
+            let on = turning_on(validated, level, off);
+            undone.push(match self.on_again(node, on, lease_deadline).await {
+                Ok(()) => format!("{} was turned on again", off.name),
+                Err(why) => format!("{} stays off: {}", off.name, message(why)),
             });
         }
         Failed::InDoubt(format!("{}; {}", message(failed), undone.join("; ")))
     }
 
-    async fn is_on(&self, node: &str, call: &ValidatedMethod) -> bool {
+    async fn is_on(&self, node: &Node, call: &ValidatedMethod) -> bool {
         self.status(node, call).await.0 == PowerState::On
     }
 
-    /// By the method itself, or by the one that turns the same plug on.
     async fn on_again(
         &self,
-        validated: &ValidatedMethods,
-        level: Level,
-        off: &ValidatedMethod,
+        node: &Node,
+        on: Option<&ValidatedMethod>,
         lease_deadline: &LeaseDeadline,
     ) -> Result<(), Failed> {
-        let mut candidates =
-            validated.power(level, AgentAction::On).filter(|on| on.name == off.name || Plug::of(on) == Plug::of(off));
-        let missing = || Failed::NotBegun("no method turns it on".to_owned());
-        self.run(&validated.node, candidates.next().ok_or_else(missing)?, AgentAction::On, lease_deadline).await
+        let on = on.ok_or_else(|| Failed::NotBegun("no method turns it on".to_owned()))?;
+        self.run(node, on, AgentAction::On, lease_deadline).await
     }
+}
+
+/// The method itself, or the one that turns the same plug on.
+fn turning_on<'a>(validated: &'a ValidatedMethods, level: Level, off: &ValidatedMethod) -> Option<&'a ValidatedMethod> {
+    validated.power(level, AgentAction::On).find(|on| on.name == off.name || Plug::of(on) == Plug::of(off))
 }
 
 fn message(failed: Failed) -> String {

@@ -14,13 +14,14 @@ use nodewell_remediation::{
     time::Moment,
 };
 
-use super::{NativePower, NotProven, logins::Logins, not_ready, wiring::Wiring};
+use super::{NativePower, NotProven, logins::Logins, not_ready, runs::AgentRuns, wiring::Wiring};
 
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     plugs: Plugs,
     pub(super) wiring: Wiring,
     pub(super) logins: Logins,
+    pub(super) runs: AgentRuns,
     nodes: BTreeMap<String, Remembered>,
 }
 
@@ -132,6 +133,7 @@ impl Memory {
     fn forget(&mut self, is_there: impl Fn(&str) -> bool) {
         self.wiring.forget(&is_there);
         self.logins.forget(&is_there);
+        self.runs.forget(&is_there);
         let gone: Vec<String> = self.nodes.keys().filter(|name| !is_there(name)).cloned().collect();
         for name in gone {
             self.nodes.remove(&name);

@@ -1,5 +1,7 @@
 //! The condition `FenceReady`: whether a node could be fenced if it had to be, found out while it need not.
 
+use std::collections::BTreeSet;
+
 use futures_util::future::join_all;
 use nodewell_reconcile::cluster::Configuration;
 use nodewell_remediation::{
@@ -22,31 +24,37 @@ pub struct Preflight {
     pub message: String,
 }
 
+impl<C> NativePower<C> {
+    /// Nodes that a preflight has something to report of at once: a BMC refused a login of an act, and the next leader has to know.
+    #[must_use]
+    pub fn unreported(&self) -> BTreeSet<String> {
+        self.memory().logins.unreported()
+    }
+}
+
 impl<C: Configuration> NativePower<C> {
     /// Reads the configuration, proves the identity of what is asked at each level and asks it for the power's state. Changes
     /// nothing.
     pub async fn preflight(&self, node: &Node) -> Preflight {
-        let validated = match self.with_methods(node, self.settings.refresh).await {
-            Ok(validated) => validated,
-            Err(blocker) => return refused(blocker.into()),
+        let found = match self.with_methods(node, self.settings.refresh).await {
+            Ok(validated) => {
+                let levels = validated.numbered().map(|level| self.preflight_level(node, level));
+                Preflight::of_levels(&validated, join_all(levels).await)
+            }
+            Err(blocker) => refused(blocker.into()),
         };
-        let levels = join_all(validated.numbered().map(|level| self.preflight_level(node, level))).await;
-        let several = levels.len() > 1;
-        let failed = levels.into_iter().zip(1..).find_map(|(failed, number)| Some((failed?, number)));
-        match failed {
-            Some((failed, number)) if several => failed.at_level(number),
-            Some((failed, _)) => failed,
-            None => Preflight::of(ConditionStatus::True, ready(&validated)),
-        }
+        let stamps = self.memory().logins.report(&node.name, self.now());
+        // First, so that it is there however long the rest is: the next leader begins with it.
+        Preflight { message: format!("{stamps}{}", found.message), ..found }
     }
 
     /// What speaks against this level, if anything does.
     async fn preflight_level(&self, node: &Node, level: Level) -> Option<Preflight> {
-        let validated = match self.proven(node, level, self.settings.refresh).await {
-            Ok(validated) => validated,
+        let (validated, readings) = match self.proven_now(node, level).await {
+            Ok(proven) => proven,
             Err(error) => return Some(refused(error)),
         };
-        let states = self.states(&validated, level).await;
+        let states = self.preflight_states(node, &validated, level, &readings).await;
         let off = states.each.iter().find(|(_, state)| *state == PowerState::Off);
         match (states.all, off) {
             // The node runs on one supply, but without the other's answer it could not be turned off.
@@ -66,6 +74,16 @@ impl<C: Configuration> NativePower<C> {
 }
 
 impl Preflight {
+    fn of_levels(validated: &ValidatedMethods, levels: Vec<Option<Self>>) -> Self {
+        let several = levels.len() > 1;
+        let failed = levels.into_iter().zip(1..).find_map(|(failed, number)| Some((failed?, number)));
+        match failed {
+            Some((failed, number)) if several => failed.at_level(number),
+            Some((failed, _)) => failed,
+            None => Preflight::of(ConditionStatus::True, ready(validated)),
+        }
+    }
+
     fn of(status: ConditionStatus, Message { reason, text }: Message) -> Self {
         Self { status, reason, message: text }
     }

@@ -9,10 +9,11 @@ use nodewell_remediation::{
     guard::reason,
     method::{ValidatedMethod, ValidatedMethods},
     snapshot::Level,
+    time::Moment,
 };
 use tokio::time::timeout;
 
-use super::{By, NativePower, Outcome, not_ready, secret, wiring::WiringError};
+use super::{By, NativePower, Outcome, logins::Role, not_ready, runs::Readings, secret::Accounts, wiring::WiringError};
 use crate::{
     agent::Options,
     identity::{self, IdentityError},
@@ -38,13 +39,36 @@ impl<C: Configuration> NativePower<C> {
         if let Some(known) = self.memory().identified(node, &validated, level, now, ages) {
             return Ok(known.map(|()| validated)?);
         }
-        let found = self.identify(node, &validated, level).await;
-        self.memory().identify(node, &validated, level, now, found.clone());
-        Ok(found.map(|()| validated)?)
+        let found = self.identify(node, &validated, level, now).await;
+        Ok(found.map(|_| validated)?)
+    }
+
+    /// The same by asking now, however lately it was asked: with what the BMCs report of the power in the same login.
+    pub(super) async fn proven_now(
+        &self,
+        node: &Node,
+        level: Level,
+    ) -> Result<(Arc<ValidatedMethods>, Readings), NotProven> {
+        let validated = self.with_methods(node, self.settings.refresh).await?;
+        self.memory().alone(&validated, level)?;
+        let readings = self.identify(node, &validated, level, self.runner.now()).await?;
+        Ok((validated, readings))
+    }
+
+    async fn identify(
+        &self,
+        node: &Node,
+        validated: &Arc<ValidatedMethods>,
+        level: Level,
+        now: Moment,
+    ) -> Result<Readings, Blocker> {
+        let found = self.ask_level(node, validated, level).await;
+        self.memory().identify(node, validated, level, now, found.as_ref().map(|_| ()).map_err(Blocker::clone));
+        found
     }
 
     /// Where there are further levels, one that does not answer is not waited for longer than it is used.
-    async fn identify(&self, node: &Node, validated: &ValidatedMethods, level: Level) -> Result<(), Blocker> {
+    async fn ask_level(&self, node: &Node, validated: &ValidatedMethods, level: Level) -> Result<Readings, Blocker> {
         let found = self.ask_identity(node, validated, level);
         if validated.levels.len() == 1 {
             return found.await;
@@ -55,52 +79,59 @@ impl<C: Configuration> NativePower<C> {
         })
     }
 
-    async fn ask_identity(&self, node: &Node, validated: &ValidatedMethods, level: Level) -> Result<(), Blocker> {
+    async fn ask_identity(&self, node: &Node, validated: &ValidatedMethods, level: Level) -> Result<Readings, Blocker> {
         validated
             .check_outlet_pins()
             .map_err(|unpinned| Blocker::of(reason::IDENTITY_UNPROVEN, &[("error", &unpinned)]))?;
         let whose = identity::Whose { node, pins: &validated.pins };
+        let mut readings = Readings::new();
         let of_level = |name: &String| validated.names(level).contains(name);
         for call in validated.calls.values().filter(|call| of_level(&call.name) || !validated.is_of_power(&call.name)) {
-            let options = secret::options(&*self.cluster, &validated.node, call).await.map_err(not_ready)?;
+            let accounts = self.accounts(&validated.node, call).await.map_err(not_ready)?;
             // Methods of the other steps only touch what their options name, and are not believed to prove anything.
             if of_level(&call.name) {
-                self.prove(call, &options, whose).await?;
+                let prove = async |options: &Options| identity::prove(call, options, whose, &self.runner).await;
+                let power = self.with_account(node, call, &accounts, prove).await.map_err(of_identity)?;
+                readings.insert(call.name.clone(), power);
             }
         }
-        Ok(())
+        Ok(readings)
     }
 
-    /// With an account that was not refused lately.
-    async fn prove(
+    /// Asks by the account that may be tried now; if it is refused, by the other one, as far as that can lock no account.
+    pub(super) async fn with_account<T>(
         &self,
+        node: &Node,
         call: &ValidatedMethod,
-        options: &Options,
-        whose: identity::Whose<'_>,
-    ) -> Result<(), Blocker> {
-        let (node, method, now) = (&whose.node.name, &call.name, self.runner.now());
-        self.memory().logins.check(node, method, options, now).map_err(|why| unproven(method, &why))?;
-        let found = identity::prove(call, options, whose, &self.runner).await;
-        if identity::asks(call) {
-            self.count(node, call, By::Native, outcome(&found));
+        accounts: &Accounts,
+        ask: impl AsyncFn(&Options) -> Result<T, IdentityError>,
+    ) -> Result<T, IdentityError> {
+        if !identity::asks(call) {
+            return ask(accounts.of(Role::Current)).await;
         }
-        match found {
-            Err(IdentityError::LoginRefused { why, .. }) => {
-                let why = self.memory().logins.refuse(node, method, options, now, &why);
-                Err(unproven(method, &why))
+        let (method, asked) = (&call.name, accounts.asked(node, &call.name));
+        loop {
+            let role = self.memory().logins.next(&asked, self.now());
+            let role = role.map_err(|why| IdentityError::Unproven { method: method.clone(), why })?;
+            let found = ask(accounts.of(role)).await;
+            self.count(&node.name, call, By::Native, outcome(&found));
+            match found {
+                Err(IdentityError::LoginRefused { why, .. }) => {
+                    self.memory().logins.refused(&asked, role, self.now(), &why);
+                }
+                Ok(answer) => {
+                    self.memory().logins.taken(&asked, role);
+                    return Ok(answer);
+                }
+                Err(error) => return Err(error),
             }
-            Ok(()) => {
-                self.memory().logins.take(node, method);
-                Ok(())
-            }
-            Err(error) => Err(of_identity(error)),
         }
     }
 }
 
-fn outcome(found: &Result<(), IdentityError>) -> Outcome {
+fn outcome<T>(found: &Result<T, IdentityError>) -> Outcome {
     match found {
-        Ok(()) => Outcome::Answered,
+        Ok(_) => Outcome::Answered,
         Err(IdentityError::LoginRefused { .. }) => Outcome::Refused,
         Err(IdentityError::Unproven { .. } | IdentityError::BadPin { .. }) => Outcome::Failed,
     }

@@ -1,42 +1,134 @@
-//! A method's options with its Secret's: read for each run, stored no longer than it.
+//! A method's options with each account of its Secret: read for each run, stored no longer than it.
 
-use std::collections::BTreeMap;
+mod binding;
+mod file;
 
-use nodewell_reconcile::cluster::Configuration;
-use nodewell_remediation::method::{ValidatedMethod, check_value, destinations};
+use std::{
+    collections::{BTreeMap, hash_map::DefaultHasher},
+    hash::{Hash, Hasher},
+    path::Path,
+};
 
+use nodewell_reconcile::cluster::{Configuration, Secret};
+use nodewell_remediation::{
+    facts::Node,
+    method::{ValidatedMethod, check_value},
+};
+
+use super::logins::{Account, Asked, Role};
 use crate::agent::Options;
 
-/// The keys of a Secret that bind it: where its values may be sent, and for which nodes.
-const BINDING: [&str; 2] = ["address", "node"];
-/// Any node, if the Secret names it so; an address is always named.
-const ANY: &str = "*";
+/// Ends the keys of the account that was valid before: while BMCs are changed one after the other, some take only that.
+const PREVIOUS: &str = ".previous";
+
+/// By what a method may log in. It holds secrets: no `Debug`.
+pub(super) struct Accounts {
+    /// The Secret's name.
+    secret: String,
+    /// Of the Secret and of the method's options, without a secret in it.
+    fingerprint: u32,
+    current: Options,
+    previous: Option<Options>,
+}
+
+type Values = BTreeMap<String, Vec<u8>>;
+
+impl Accounts {
+    pub(super) fn of(&self, role: Role) -> &Options {
+        match role {
+            Role::Current => &self.current,
+            Role::Previous => self.previous.as_ref().unwrap_or(&self.current),
+        }
+    }
+
+    pub(super) fn into_options(self, role: Role) -> Options {
+        let Self { current, previous, .. } = self;
+        match role {
+            Role::Current => current,
+            Role::Previous => previous.unwrap_or(current),
+        }
+    }
+
+    /// The BMC that they are for.
+    pub(super) fn asked<'a>(&'a self, node: &'a Node, method: &'a str) -> Asked<'a> {
+        let account = |options: &Options| {
+            let user = options.values.get("username");
+            Account { login: hash(&options.values), shared: hash(&(&self.secret, user, &options.secrets)) }
+        };
+        Asked {
+            node,
+            method,
+            secret: &self.secret,
+            fingerprint: self.fingerprint,
+            current: account(&self.current),
+            previous: self.previous.as_ref().map(account),
+        }
+    }
+}
 
 /// # Errors
 /// The Secret is not bound to the node and to where the method would send it, cannot be read, is missing though it was asked
 /// for, or has a key that is no option of the agent's. Never with a value in it.
-pub(super) async fn options<C: Configuration>(
+pub(super) async fn accounts<C: Configuration>(
     cluster: &C,
+    folder: Option<&Path>,
     node: &str,
     call: &ValidatedMethod,
-) -> Result<Options, String> {
+) -> Result<Accounts, String> {
     let name = &call.secret;
-    let mut options = Options { values: call.options.clone(), secrets: Vec::new() };
-    let data = match cluster.secret(name).await {
-        Ok(Some(data)) => unbound(data, node, call)?,
+    let (version, data) = match read(cluster, folder, name).await {
+        Ok(Some(Secret { version, data })) => (version, binding::unbound(data, node, call)?),
         Ok(None) if call.secret_needed => {
             return Err(format!("method {}: there is no Secret {name}; create it, with the key password", call.name));
         }
-        Ok(None) => BTreeMap::new(),
-        Err(error) => return Err(format!("method {}: Secret {name}: {error}", call.name)),
+        Ok(None) => (String::new(), BTreeMap::new()),
+        Err(why) => return Err(format!("method {}: Secret {name}: {why}", call.name)),
     };
+    let (before, now): (Values, Values) = data.into_iter().partition(|(key, _)| key.ends_with(PREVIOUS));
+    let current = with(call, &now)?;
+    let previous = if before.is_empty() { None } else { Some(with(call, &replaced(now, before))?) };
+    for (option, value) in &call.options {
+        if let Some(why) = check_value(&call.agent, option, value) {
+            return Err(format!("method {}: {option} is {value:?}, which {why}", call.name));
+        }
+    }
+    if let Some(option) = call.needed.iter().find(|option| !current.values.contains_key(*option)) {
+        return Err(format!(
+            "method {}: {} needs the option {option}; give it as a key of the Secret {name}",
+            call.name, call.agent
+        ));
+    }
+    let fingerprint = u32::try_from(hash(&(&call.options, version)) >> 32).unwrap_or_default();
+    Ok(Accounts { secret: name.clone(), fingerprint, current, previous })
+}
+
+/// A file of the name stands for the Secret, and the API server is not asked for it.
+async fn read<C: Configuration>(cluster: &C, folder: Option<&Path>, name: &str) -> Result<Option<Secret>, String> {
+    let is_name = name.chars().all(|letter| letter.is_ascii_alphanumeric() || ['-', '.', '_'].contains(&letter));
+    if let Some(folder) = folder.filter(|_| is_name)
+        && let Some(secret) = file::read(folder, name)?
+    {
+        return Ok(Some(secret));
+    }
+    cluster.secret(name).await.map_err(|error| error.to_string())
+}
+
+/// What is given of the account before replaces that of the account now; the rest both have in common.
+fn replaced(now: Values, before: Values) -> Values {
+    let before = before.into_iter().map(|(key, value)| (key.trim_end_matches(PREVIOUS).to_owned(), value));
+    now.into_iter().chain(before).collect()
+}
+
+/// The method's options with one account.
+fn with(call: &ValidatedMethod, data: &Values) -> Result<Options, String> {
+    let mut options = Options { values: call.options.clone(), secrets: Vec::new() };
     for (key, value) in data {
-        let wrong = |why: &str| format!("method {}: Secret {name}, key {key}: {why}", call.name);
+        let wrong = |why: &str| format!("method {}: Secret {}, key {key}: {why}", call.name, call.secret);
         let option = call.secret_keys.get(&key.replace('-', "_"));
         let option = option.ok_or_else(|| {
             wrong(&format!("{} has no such option for a Secret; rename it, or take it out", call.agent))
         })?;
-        let text = String::from_utf8(value).map_err(|_| wrong("it is not UTF-8"))?;
+        let text = String::from_utf8(value.clone()).map_err(|_| wrong("it is not UTF-8"))?;
         let text = text.trim_end_matches(['\n', '\r']).to_owned();
         if text.is_empty() || text.contains(['\n', '\r', '\0']) {
             return Err(wrong("it has to be one line, which is not empty"));
@@ -49,48 +141,11 @@ pub(super) async fn options<C: Configuration>(
             return Err(wrong("the option is given elsewhere as well; leave one"));
         }
     }
-    for (option, value) in &call.options {
-        if let Some(why) = check_value(&call.agent, option, value) {
-            return Err(format!("method {}: {option} is {value:?}, which {why}", call.name));
-        }
-    }
-    match call.needed.iter().find(|option| !options.values.contains_key(*option)) {
-        Some(option) => Err(format!(
-            "method {}: {} needs the option {option}; give it as a key of the Secret {name}",
-            call.name, call.agent
-        )),
-        None => Ok(options),
-    }
+    Ok(options)
 }
 
-/// What is in the Secret beside its binding. A client that may write ConfigMaps could otherwise have any password sent
-/// to an address of its own: only the Secret itself names where it may go.
-fn unbound(
-    mut data: BTreeMap<String, Vec<u8>>,
-    node: &str,
-    call: &ValidatedMethod,
-) -> Result<BTreeMap<String, Vec<u8>>, String> {
-    let bound = BINDING.map(|key| data.remove(key).map(|text| String::from_utf8_lossy(&text).to_ascii_lowercase()));
-    if data.is_empty() {
-        return Ok(data);
-    }
-    let wanted = destinations(call);
-    let names = |text: &Option<String>, one: &str| {
-        text.as_deref().is_some_and(|text| text.split_whitespace().any(|name| name == one))
-    };
-    let [address, nodes] = &bound;
-    let is_here = wanted.iter().all(|one| names(address, one));
-    if is_here && (names(nodes, node) || names(nodes, ANY)) {
-        return Ok(data);
-    }
-    Err(format!(
-        "method {}: Secret {} is not given to {} for {node}: it is bound to {} for {}; if it belongs there, give it the keys \
-         address: {:?} and node: {node:?} (stringData)",
-        call.name,
-        call.secret,
-        wanted.join(" "),
-        address.as_deref().unwrap_or("no address"),
-        nodes.as_deref().unwrap_or("no node"),
-        wanted.join(" ")
-    ))
+fn hash(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
 }

@@ -19,7 +19,7 @@ use super::super::look::one_line;
 use super::remediation::remediation;
 use crate::{
     config::Config,
-    daemon,
+    daemon::{self, readiness},
     kube::{KubeCluster, Wire},
 };
 
@@ -71,7 +71,12 @@ async fn fencing(
         power.survey(power.unread(snapshot.nodes.values())).await;
         power.plan(node).await
     };
-    tokio::time::timeout(FENCING, plan).await.unwrap_or_else(late)
+    let plan = tokio::time::timeout(FENCING, plan).await.unwrap_or_else(late);
+    if power.is_refused(&node.name) {
+        // The controller that leads counts this login too, if who asks may write it.
+        drop(readiness::write(cluster, node, &power.preflight(node).await).await);
+    }
+    plan
 }
 
 /// The cluster's own, as far as they can be seen.

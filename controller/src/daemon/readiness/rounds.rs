@@ -2,7 +2,7 @@
 //! has its own moment of the round, which every leader computes alike: a change of leader asks no BMC sooner.
 
 use std::{
-    collections::{BTreeMap, VecDeque, hash_map::DefaultHasher},
+    collections::{BTreeMap, BTreeSet, VecDeque, hash_map::DefaultHasher},
     future::Future,
     hash::{Hash, Hasher},
     pin::pin,
@@ -41,6 +41,8 @@ pub(super) struct Pace {
 pub(super) trait Asker {
     /// Nodes that are gone are forgotten.
     fn retain(&self, is_there: impl Fn(&str) -> bool);
+    /// Those of which there is something to write down at once.
+    fn urgent(&self) -> BTreeSet<String>;
     /// Asks, and writes down; whether it could be fenced. `wanted`: some policy would turn it off.
     fn ask(&self, node: Node, wanted: bool) -> impl Future<Output = bool>;
 }
@@ -113,9 +115,9 @@ impl Rounds {
         }
     }
 
-    /// Those whose turn it is, the most urgent first: new ones and those that policies began or ceased to want, then
+    /// Those whose turn it is, the most urgent first: new ones, those that policies began or ceased to want, and `urgent` ones, then
     /// those that wait longest.
-    fn due(&self, snapshot: &Snapshot, wanted: bool, now: Moment) -> Due {
+    fn due(&self, snapshot: &Snapshot, wanted: bool, urgent: &BTreeSet<String>, now: Moment) -> Due {
         let again = self.again();
         let mut due: Vec<(Moment, bool, &Node)> = snapshot
             .nodes
@@ -128,7 +130,7 @@ impl Rounds {
                     AskedState::Ready(turn) => (turn, false),
                     AskedState::Unready { at, share } => (at.plus(again.mul_f64(share)), true),
                 };
-                if asked.uid != node.uid || asked.wanted != wanted {
+                if asked.uid != node.uid || asked.wanted != wanted || urgent.contains(&node.name) {
                     return Some(first);
                 }
                 (turn <= now).then_some((turn, failed, node))
@@ -212,7 +214,7 @@ pub(super) async fn run<A: Asker>(asker: &A, cache: &Cache, clock: Clock, pace: 
                 asker.retain(|name| snapshot.nodes.contains_key(name));
                 rounds.nodes.retain(|name, _| snapshot.nodes.contains_key(name));
                 rounds.take_over(snapshot, wanted, clock.now());
-                rounds.due(snapshot, wanted, clock.moment())
+                rounds.due(snapshot, wanted, &asker.urgent(), clock.moment())
             });
         } else {
             (rounds, under_way) = (Rounds::new(pace), FuturesUnordered::new());

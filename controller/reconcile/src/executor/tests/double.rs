@@ -19,6 +19,7 @@ use crate::{
     api_error::ApiError,
     cluster::{
         Configuration, Election, Hosts, Leadership, LeaseKind, Marks, Nodes, Pods, ReachReport, Records, ReleaseMark,
+        Secret,
     },
     lease_deadline::LeaseDeadline,
     power::Power,
@@ -224,7 +225,7 @@ impl Configuration for Double {
         unused()
     }
 
-    async fn secret(&self, _: &str) -> Result<Option<BTreeMap<String, Vec<u8>>>, ApiError> {
+    async fn secret(&self, _: &str) -> Result<Option<Secret>, ApiError> {
         unused()
     }
 

@@ -19,12 +19,17 @@ struct Double {
     at: RefCell<Vec<tokio::time::Instant>>,
     /// Where what was found is written, as on the API server.
     written: Option<Cache>,
+    urgent: RefCell<BTreeSet<String>>,
     under_way: Cell<usize>,
     most: Cell<usize>,
 }
 
 impl Asker for Double {
     fn retain(&self, _: impl Fn(&str) -> bool) {}
+
+    fn urgent(&self) -> BTreeSet<String> {
+        self.urgent.borrow().clone()
+    }
 
     async fn ask(&self, node: Node, _: bool) -> bool {
         self.under_way.set(self.under_way.get() + 1);
@@ -36,6 +41,7 @@ impl Asker for Double {
         if let Some(cache) = &self.written {
             add_ready(cache, &node.name, &node.uid, ready);
         }
+        self.urgent.borrow_mut().remove(&node.name);
         self.at.borrow_mut().push(tokio::time::Instant::now());
         self.asked.borrow_mut().push(node.name);
         ready
@@ -118,6 +124,20 @@ async fn a_new_term_asks_all_again_and_between_terms_no_node_is_asked() {
         leads.set(true);
         sleep(Duration::from_secs(3)).await;
         assert_eq!(double.times("n"), 2);
+    })
+    .await;
+}
+
+/// A login of an act was refused: the next leader has to know, and the node's turn is minutes away.
+#[tokio::test(start_paused = true)]
+async fn what_has_to_be_written_does_not_wait_for_its_moment() {
+    with(async |double, cache, _| {
+        add_ready(cache, "n", "u", true);
+        sleep(Duration::from_secs(5)).await;
+        let before = double.times("n");
+        double.urgent.borrow_mut().insert("n".to_owned());
+        sleep(Duration::from_secs(3)).await;
+        assert_eq!(double.times("n"), before + 1);
     })
     .await;
 }

@@ -1,0 +1,193 @@
+//! Runs of a node's agents: acts, readings of the power, and those of the preflight. There the BMC's own answer to the controller is
+//! enough, for an agent is a start of Python; but one that is never run is found broken when it is needed.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, hash_map::DefaultHasher},
+    hash::{Hash, Hasher},
+    time::Duration,
+};
+
+use nodewell_reconcile::{cluster::Configuration, lease_deadline::LeaseDeadline};
+use nodewell_remediation::{
+    action::Failed,
+    facts::{ConditionStatus, FENCE_READY, Node},
+    method::{AgentAction, ValidatedMethod, ValidatedMethods},
+    snapshot::{Level, PowerState},
+    time::Moment,
+};
+
+use super::{By, NativePower, Outcome, States, together};
+use crate::{agent::Options, identity::Protocol};
+
+/// In the preflight an agent is run once in so long for each method, and at once for another configuration.
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// What the BMCs of a level report of the power when the controller itself asks them, by method.
+pub(super) type Readings = BTreeMap<String, PowerState>;
+
+impl<C: Configuration> NativePower<C> {
+    pub(super) async fn run(
+        &self,
+        node: &Node,
+        call: &ValidatedMethod,
+        action: AgentAction,
+        lease_deadline: &LeaseDeadline,
+    ) -> Result<(), Failed> {
+        let options = self.options(node, call).await.map_err(Failed::NotBegun)?;
+        let done = self.agents.perform(call, action, &options, lease_deadline).await;
+        if !matches!(done, Err(Failed::NotBegun(_))) {
+            self.count_agent(node, call, done.is_ok());
+        }
+        done
+    }
+
+    /// What the method's agent reports, and why that is unknown.
+    pub(super) async fn status(&self, node: &Node, call: &ValidatedMethod) -> (PowerState, Option<String>) {
+        let options = match self.options(node, call).await {
+            Ok(options) => options,
+            Err(why) => return (PowerState::Unknown, Some(why)),
+        };
+        let (state, why) = self.agents.status(call, &options).await;
+        self.count_agent(node, call, state != PowerState::Unknown);
+        (state, why)
+    }
+
+    /// The state that each method of the level reports by its agent, all of them merged, and the first complaint.
+    pub(super) async fn states(&self, node: &Node, validated: &ValidatedMethods, level: Level) -> States {
+        let mut states = States::none();
+        for call in validated.power(level, AgentAction::Status) {
+            let (state, why) = self.status(node, call).await;
+            states.add(call, state, why);
+        }
+        states.merged()
+    }
+
+    /// The same for the preflight alone, which releases nothing: the BMC's own answer stands for its agent's, and the agent is
+    /// run beside it when it is due.
+    pub(super) async fn preflight_states(
+        &self,
+        node: &Node,
+        validated: &ValidatedMethods,
+        level: Level,
+        readings: &Readings,
+    ) -> States {
+        let mut states = States::none();
+        for call in validated.power(level, AgentAction::Status) {
+            let native = readings.get(&call.name).copied().unwrap_or(PowerState::Unknown);
+            let now = self.runner.now();
+            if native != PowerState::Unknown && !self.memory().runs.is_due(node, call, now) {
+                states.add(call, native, None);
+                continue;
+            }
+            let (state, why) = self.status(node, call).await;
+            let (state, why) = match agreed(call, native, state) {
+                Ok(()) => (state, why),
+                Err(why) => (PowerState::Unknown, Some(why)),
+            };
+            self.memory().runs.ran(node, call, now, state != PowerState::Unknown);
+            states.add(call, state, why);
+        }
+        states.merged()
+    }
+
+    /// The method's options by the account that the BMC took last.
+    async fn options(&self, node: &Node, call: &ValidatedMethod) -> Result<Options, String> {
+        let accounts = self.accounts(&node.name, call).await?;
+        let role = self.memory().logins.role(&accounts.asked(node, &call.name));
+        Ok(accounts.into_options(role))
+    }
+
+    fn count_agent(&self, node: &Node, call: &ValidatedMethod, has_answer: bool) {
+        self.count(&node.name, call, By::Agent, if has_answer { Outcome::Answered } else { Outcome::Failed });
+        if !has_answer {
+            self.memory().logins.agent_failed(&node.name, &call.name, self.now());
+        }
+    }
+
+    pub(super) fn count(&self, node: &str, call: &ValidatedMethod, by: By, outcome: Outcome) {
+        let kind = super::Kind { by, protocol: Protocol::of(&call.agent), outcome };
+        self.logins.count(node, &call.name, kind, self.runner.now());
+    }
+}
+
+/// An agent that reads another machine than the controller does, or reads it wrongly, cannot fence it.
+fn agreed(call: &ValidatedMethod, native: PowerState, agent: PowerState) -> Result<(), String> {
+    if native == agent || [native, agent].contains(&PowerState::Unknown) {
+        return Ok(());
+    }
+    Err(format!("the BMC itself reports {native:?} and {} {agent:?}; they may ask different machines", call.agent))
+}
+
+/// When agents were run in a preflight.
+#[derive(Debug, Default)]
+pub(super) struct AgentRuns {
+    /// Those that have brought a state on this host.
+    proven: BTreeSet<String>,
+    methods: BTreeMap<(String, String), Run>,
+}
+
+#[derive(Debug)]
+struct Run {
+    /// Of all that the agent is given but secrets.
+    call: u64,
+    again: Moment,
+}
+
+impl AgentRuns {
+    /// A leader that begins takes over what `FenceReady` reports once the agent has run on this host: each node's turn comes within
+    /// a day, at another moment for each leader, so that it comes under many leaders as often as under one.
+    fn is_due(&mut self, node: &Node, call: &ValidatedMethod, now: Moment) -> bool {
+        let of_call = hash(&(&call.agent, &call.options, &call.secret));
+        let key = (node.name.clone(), call.name.clone());
+        if let Some(run) = self.methods.get(&key) {
+            return run.call != of_call || now >= run.again;
+        }
+        let is_ready = node.condition(FENCE_READY).is_some_and(|there| there.status == ConditionStatus::True);
+        if !is_ready || !self.proven.contains(&call.agent) {
+            return true;
+        }
+        let jitter = hash(&(&key, now.0.as_nanos())) % DAY.as_secs();
+        self.methods.insert(key, Run { call: of_call, again: now.plus(Duration::from_secs(jitter)) });
+        false
+    }
+
+    fn ran(&mut self, node: &Node, call: &ValidatedMethod, now: Moment, is_known: bool) {
+        let key = (node.name.clone(), call.name.clone());
+        if !is_known {
+            self.methods.remove(&key);
+            return;
+        }
+        self.proven.insert(call.agent.clone());
+        let of_call = hash(&(&call.agent, &call.options, &call.secret));
+        self.methods.insert(key, Run { call: of_call, again: now.plus(DAY) });
+    }
+
+    pub(super) fn forget(&mut self, is_there: impl Fn(&str) -> bool) {
+        self.methods.retain(|(node, _), _| is_there(node));
+    }
+}
+
+impl States {
+    fn none() -> Self {
+        Self { all: PowerState::Unknown, each: Vec::new(), complaint: None }
+    }
+
+    fn add(&mut self, call: &ValidatedMethod, state: PowerState, why: Option<String>) {
+        self.each.push((call.name.clone(), state));
+        if self.complaint.is_none() {
+            self.complaint = why.map(|why| format!("{}: {why}", call.name));
+        }
+    }
+
+    fn merged(mut self) -> Self {
+        let all: Vec<PowerState> = self.each.iter().map(|(_, state)| *state).collect();
+        self.all = together(&all);
+        self
+    }
+}
+
+fn hash(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
