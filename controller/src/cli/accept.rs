@@ -25,6 +25,7 @@ pub(super) async fn run(global: &Global, name: &str) -> Result<(), CommandError>
     let node = cluster.node(name).await.map_err(CommandError::of(&format!("Node {name}")))?;
     let node = node.ok_or_else(|| CommandError::Message(format!("there is no Node {name}")))?;
     let power = daemon::power(&config, &cluster).map_err(|fatal| CommandError::Message(fatal.to_string()))?;
+    let power = power.of_a_command();
     // Only this one node's configuration is looked at: which nodes share its plug the running controller knows.
     power.unread([&node].into_iter());
     let unpinned = power.unpinned(&node).await;

@@ -8,10 +8,17 @@ use nodewell_remediation::{
     method::{AgentAction, IdentityMethod, Unpinned, ValidatedMethod, destinations},
 };
 
-use super::NativePower;
+use super::{NativePower, logins::Logins};
 use crate::{agent::Options, identity};
 
 impl<C: Configuration> NativePower<C> {
+    /// For a command, which runs beside the controller.
+    #[must_use]
+    pub fn of_a_command(self) -> Self {
+        self.memory().logins = Logins::of_a_command();
+        self
+    }
+
     /// Whether a BMC of the node refused a login lately.
     #[must_use]
     pub fn is_refused(&self, node: &str) -> bool {

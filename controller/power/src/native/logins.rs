@@ -1,7 +1,7 @@
 //! Which account a BMC is asked by, and when by none. Many BMCs lock an account, or the address that asks, after three to five
 //! refused logins within some minutes, and then the node can no longer be fenced. Each of these rules may forbid a login:
 //!
-//! 1. A BMC refuses no more than [`BUDGET`] logins within [`WINDOW`], whatever is changed meanwhile.
+//! 1. A BMC refuses no more than two logins within [`WINDOW`], whatever is changed meanwhile.
 //! 2. An account that it refused is tried there again after [`WAITS`], or at once when its options or its Secret are another.
 //! 3. A Secret's other account follows a refused one at once if some BMC took it, else after half the window.
 //! 4. An account that several BMCs refused in a row is tried on one of them a minute, until one takes it.
@@ -16,6 +16,7 @@ use std::{
     time::Duration,
 };
 
+use jiff::{SignedDuration, Timestamp};
 use nodewell_remediation::{
     facts::{FENCE_READY, Node},
     time::{Moment, Now},
@@ -61,8 +62,9 @@ pub struct Asked<'a> {
 }
 
 /// What is known of all BMCs.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Logins {
+    budget: usize,
     bmcs: BTreeMap<Bmc, History>,
     groups: Groups,
     /// Nodes with a refused login that `FenceReady` does not have yet.
@@ -113,12 +115,32 @@ impl Asked<'_> {
         [Some(self.current), self.previous].into_iter().flatten()
     }
 
+    /// What its node's condition has of it.
+    fn stamp(&self) -> Option<Stamp> {
+        let condition = self.node.condition(FENCE_READY)?;
+        stamp::read(&condition.message).into_iter().find(|stamp| stamp.method == self.method)
+    }
+
     fn bmc(&self) -> Bmc {
         Bmc { node: self.node.name.clone(), method: self.method.to_owned() }
     }
 }
 
+impl Default for Logins {
+    /// Of the controller that leads.
+    fn default() -> Self {
+        Self { budget: BUDGET, bmcs: BTreeMap::new(), groups: Groups::default(), unreported: BTreeSet::new() }
+    }
+}
+
 impl Logins {
+    /// Of a command, which runs beside the controller and knows of it by `FenceReady` alone: it tries no account where any was
+    /// refused lately.
+    #[must_use]
+    pub fn of_a_command() -> Self {
+        Self { budget: 1, ..Self::default() }
+    }
+
     /// The account to ask by now.
     ///
     /// # Errors
@@ -126,7 +148,8 @@ impl Logins {
     pub fn next(&mut self, asked: &Asked<'_>, now: Now) -> Result<Role, String> {
         let history = self.bmcs.entry(asked.bmc()).or_insert_with(|| History::of_condition(asked, now));
         history.forget_others(asked);
-        history.check_budget(now)?;
+        history.learn(asked, now);
+        history.check_budget(self.budget, now)?;
         let mut why = history.why.clone();
         for role in history.order(asked) {
             let Some(account) = asked.account(role) else { continue };
@@ -214,17 +237,14 @@ impl Logins {
 impl History {
     /// Another process asked it before: what it wrote counts for one window, for a kubelet could have written it too.
     fn of_condition(asked: &Asked<'_>, now: Now) -> Self {
-        let condition = asked.node.condition(FENCE_READY);
-        let stamps = condition.map(|condition| stamp::read(&condition.message)).unwrap_or_default();
-        let Some(stamp) = stamps.into_iter().find(|stamp| stamp.method == asked.method) else { return Self::default() };
+        let Some(stamp) = asked.stamp() else { return Self::default() };
         let is_same = stamp.fingerprint == asked.fingerprint;
         let mut history = Self { fingerprint: stamp.fingerprint, ..Self::default() };
         if let Some(previous) = asked.previous.filter(|_| is_same && stamp.takes_previous) {
             history.taken = Some(Taken { login: previous.login, role: Role::Previous });
         }
         if let Some((count, at)) = stamp.refused {
-            let age = Duration::try_from(now.wall.duration_since(at)).unwrap_or_default();
-            let at = Now { moment: Moment(now.moment.0.saturating_sub(age)), wall: at.min(now.wall) };
+            let at = seen_at(at, now);
             history.recent = vec![at; count.min(BUDGET)];
             // Which of its accounts was refused is not known, so none is tried; another Secret's are.
             let stopped = asked.accounts().filter(|_| is_same && history.taken.is_none());
@@ -235,23 +255,34 @@ impl History {
         history
     }
 
+    /// A command of a person has had a login refused meanwhile.
+    fn learn(&mut self, asked: &Asked<'_>, now: Now) {
+        let Some((_, at)) = asked.stamp().and_then(|stamp| stamp.refused) else { return };
+        let last = self.recent.last().map_or(Timestamp::MIN, |last| last.wall);
+        let is_newer = at.duration_since(last.min(at)) > SignedDuration::from_secs(1);
+        if is_newer && at.duration_since(now.wall) < SignedDuration::from_mins(1) {
+            self.recent.push(seen_at(at, now));
+            let first = self.recent.len().saturating_sub(BUDGET);
+            self.recent.drain(..first);
+        }
+    }
+
     fn forget_others(&mut self, asked: &Asked<'_>) {
         let there: BTreeSet<u64> = asked.accounts().map(|account| account.login).collect();
         self.refusals.retain(|login, _| there.contains(login));
         self.taken = self.taken.filter(|taken| there.contains(&taken.login));
     }
 
-    fn check_budget(&self, now: Now) -> Result<(), String> {
+    fn check_budget(&self, budget: usize, now: Now) -> Result<(), String> {
         let lately = self.recent.iter().filter(|at| now.moment.since(at.moment) < WINDOW);
-        if lately.clone().count() < BUDGET {
+        let count = lately.clone().count();
+        if count < budget {
             return Ok(());
         }
-        let oldest = lately.min_by_key(|at| at.moment).map_or(now.wall, |at| at.wall);
+        let oldest = lately.rev().nth(budget - 1).map_or(now.wall, |at| at.wall);
         let until = oldest.checked_add(WINDOW).unwrap_or(oldest);
-        Err(format!(
-            "{BUDGET} logins were refused within {} s; not to be locked out it asks again at {until:.0}",
-            WINDOW.as_secs()
-        ))
+        let logins = if count == 1 { "1 login was".to_owned() } else { format!("{count} logins were") };
+        Err(format!("{logins} refused within {} s; not to be locked out it asks again at {until:.0}", WINDOW.as_secs()))
     }
 
     /// The one that was taken last first.
@@ -276,6 +307,12 @@ impl History {
         let stamp = Stamp { method: method.to_owned(), refused, takes_previous, fingerprint: self.fingerprint };
         (stamp.refused.is_some() || takes_previous).then_some(stamp)
     }
+}
+
+/// By this process' clocks, what another one wrote by its own.
+fn seen_at(at: Timestamp, now: Now) -> Now {
+    let age = Duration::try_from(now.wall.duration_since(at)).unwrap_or_default();
+    Now { moment: Moment(now.moment.0.saturating_sub(age)), wall: at.min(now.wall) }
 }
 
 fn asks_again(after: Duration) -> String {

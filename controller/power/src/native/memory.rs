@@ -23,7 +23,12 @@ pub(super) struct Memory {
     pub(super) logins: Logins,
     pub(super) runs: AgentRuns,
     nodes: BTreeMap<String, Remembered>,
+    /// By node and method: who logs in to a BMC.
+    turns: BTreeMap<(String, String), Arc<Turn>>,
 }
+
+/// One login at a time.
+pub(super) type Turn = tokio::sync::Mutex<()>;
 
 #[derive(Debug)]
 struct Remembered {
@@ -130,7 +135,12 @@ impl Memory {
         }
     }
 
+    pub(super) fn turn(&mut self, node: &str, method: &str) -> Arc<Turn> {
+        Arc::clone(self.turns.entry((node.to_owned(), method.to_owned())).or_default())
+    }
+
     fn forget(&mut self, is_there: impl Fn(&str) -> bool) {
+        self.turns.retain(|(node, _), _| is_there(node));
         self.wiring.forget(&is_there);
         self.logins.forget(&is_there);
         self.runs.forget(&is_there);

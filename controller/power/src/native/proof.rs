@@ -110,6 +110,9 @@ impl<C: Configuration> NativePower<C> {
             return ask(accounts.of(Role::Current)).await;
         }
         let (method, asked) = (&call.name, accounts.asked(node, &call.name));
+        // One at a time: what the first is refused forbids the second.
+        let turn = self.memory().turn(&node.name, method);
+        let _turn = turn.lock().await;
         loop {
             let role = self.memory().logins.next(&asked, self.now());
             let role = role.map_err(|why| IdentityError::Unproven { method: method.clone(), why })?;

@@ -65,7 +65,7 @@ async fn fencing(
     node: &Node,
 ) -> Result<FencePlan, Blocker> {
     let not_ready = |fatal| Blocker::of(FENCE_NOT_READY, &[("error", &fatal)]);
-    let power = daemon::power(config, cluster).map_err(not_ready)?;
+    let power = daemon::power(config, cluster).map_err(not_ready)?.of_a_command();
     let late = |_| Err(Blocker::of("FenceNotReady/late", &[("limit", &FENCING.as_secs())]));
     let plan = async {
         power.survey(power.unread(snapshot.nodes.values())).await;

@@ -244,4 +244,6 @@ fn is_wanted(snapshot: &Snapshot) -> bool {
 }
 
 #[cfg(test)]
+mod fleet;
+#[cfg(test)]
 mod tests;

@@ -193,6 +193,25 @@ fn a_failed_agent_counts_when_the_next_login_is_refused() {
     assert_eq!(logins.next(&asked, now(330)), Ok(Role::Previous));
 }
 
+/// A command runs beside the controller: neither knows of the other but by the Node.
+#[test]
+fn what_a_command_had_refused_counts_for_the_controller() {
+    let (mut logins, well) = (Logins::default(), node("n1", ""));
+    logins.refused(&asked(&well, 1, None), Role::Current, now(0), "401");
+    let written = node("n1", &logins.stamps("n1", now(1)));
+    let why = Logins::of_a_command().next(&asked(&written, 2, None), now(10)).unwrap_err();
+    assert!(why.starts_with("1 login was refused within 330 s"), "it leaves what is left to the controller: {why}");
+    let mut command = Logins::of_a_command();
+    assert_eq!(command.next(&asked(&well, 2, None), now(10)), Ok(Role::Current), "the Node is not written yet");
+    command.refused(&asked(&well, 2, None), Role::Current, now(10), "401");
+    let written = node("n1", &command.report("n1", now(11)));
+    assert!(
+        logins.next(&asked(&written, 3, None), now(20)).unwrap_err().contains("2 logins were refused within 330 s")
+    );
+    assert!(logins.next(&asked(&written, 3, None), now(329)).is_err(), "learnt once");
+    assert_eq!(logins.next(&asked(&written, 3, None), now(331)), Ok(Role::Current));
+}
+
 /// A kubelet may write its Node's conditions.
 #[test]
 fn a_stamp_delays_by_one_window_whatever_it_says() {
