@@ -2,6 +2,7 @@
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
+mod bmcs;
 mod burst;
 mod check_processes;
 mod checks;
@@ -61,7 +62,7 @@ struct Arguments {
     json: bool,
     /// Only the groups whose names have this in them: throughput, start, idle, socket, socket-reports, api,
     /// burst, hang, outage, kills, check-processes, disks, gpu-hang, checks, plugins, scrape,
-    /// fencing, cordons, controller, flood.
+    /// fencing, bmcs, cordons, controller, flood.
     #[arg(long, value_name = "GROUP")]
     only: Option<String>,
 }
@@ -87,6 +88,7 @@ const GROUPS: &[Group] = &[
     ("scrape", scrape::rows),
     ("plugins", plugins::rows),
     ("fencing", fencing::rows),
+    ("bmcs", bmcs::rows),
     ("cordons", controller_size::cordons),
     ("controller", controller_size::size),
     ("flood", flood::rows),
