@@ -1,6 +1,7 @@
 //! Power by fence agents on this host, configured by ConfigMaps and Secrets of the controller's namespace.
 
 mod accept;
+mod contradiction;
 mod counts;
 mod half;
 pub mod logins;

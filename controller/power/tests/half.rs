@@ -84,6 +84,6 @@ async fn a_node_that_runs_on_one_supply_is_reported_before_it_has_to_be_fenced()
         ..nodewell_remediation::facts::Condition::default()
     });
     let preflight = room.power.preflight(&node).await;
-    assert_eq!((preflight.status, preflight.reason.as_str()), (ConditionStatus::False, "ReadsOff"));
+    assert_eq!((preflight.status, preflight.reason.as_str()), (ConditionStatus::False, "SupplyOff"));
     assert!(preflight.message.contains("pdu1 reports Off"), "{}", preflight.message);
 }

@@ -1,9 +1,11 @@
 //! A node with two fencing levels: what is wrong with one is not wrong with the other, and each acts by its own methods alone.
 
+use std::time::Duration;
+
 use nodewell_reconcile::power::Power;
 use nodewell_remediation::{
     action::Failed,
-    facts::ConditionStatus,
+    facts::{Condition, ConditionStatus},
     snapshot::{FenceScope, Level, PowerState},
 };
 
@@ -93,4 +95,30 @@ async fn a_level_that_fails_its_preflight_is_named() {
     let preflight = room.power.preflight(&node("n1", "")).await;
     assert_eq!((preflight.status, preflight.reason.as_str()), (ConditionStatus::False, "FenceNotReady"));
     assert!(preflight.message.starts_with("level 1: "), "{}", preflight.message);
+}
+
+/// Its outlets are another machine's, or nothing hangs on them.
+#[tokio::test]
+async fn a_level_that_reported_off_of_a_machine_that_runs_is_not_believed() {
+    let room = two_levels();
+    let turn = |state: &str| {
+        for plug in [2, 3] {
+            std::fs::write(room.bench.path().join(format!("plug{plug}")), format!("{state}\n")).unwrap();
+        }
+    };
+    let (mut node, lease_deadline) = (node("n1", ""), room.bench.lease_deadline(60));
+    node.conditions.push(Condition { kind: "Ready".into(), status: ConditionStatus::True, ..Condition::default() });
+    turn("off");
+    assert_eq!(room.power.preflight(&node).await.reason, "ReadsOff", "before what else is wrong");
+    assert_eq!(room.power.read(&node, &SECOND).await, PowerState::Off, "the node may have died right before");
+    assert!(room.power.renewed("n1", room.bench.now().plus(Duration::from_secs(1))));
+    assert_eq!(room.power.read(&node, &SECOND).await, PowerState::Unknown);
+    assert!(matches!(room.power.off(&node, &SECOND, &lease_deadline).await, Err(Failed::NotBegun(_))));
+    assert_eq!(room.bench.read("orders"), "");
+    let plan = room.power.plan(&node).await.unwrap();
+    let why = plan.levels[1].identity.clone().unwrap().unwrap_err();
+    assert!(why.contains("reported Off while the node's kubelet spoke"), "{why}");
+    turn("on");
+    room.power.preflight(&node).await;
+    assert_eq!(room.power.read(&node, &SECOND).await, PowerState::On);
 }

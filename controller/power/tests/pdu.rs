@@ -7,7 +7,7 @@ use nodewell_power::native::{NativePower, Settings};
 use nodewell_reconcile::power::Power;
 use nodewell_remediation::{
     action::Failed,
-    facts::Node,
+    facts::{Condition, ConditionStatus, Node},
     snapshot::{FenceScope, Level, PowerState},
 };
 
@@ -25,6 +25,7 @@ pub(crate) const CASES: Cases = &[
     ("an_outlet_is_on_after_a_lost_feed_and_is_turned_off_by_order", || run(lost_feed())),
     ("another_community_reads_nothing_and_orders_nothing", || run(another_community())),
     ("an_outlet_that_is_not_there_is_unknown", || run(no_such_outlet())),
+    ("by_snmp_2c_it_reads_off_and_is_not_believed_once_the_kubelet_spoke", || run(no_such_outlet_by_2c())),
 ];
 
 struct Room {
@@ -37,12 +38,18 @@ struct Room {
 
 /// A node behind this outlet, of which the PDU has number 7.
 fn room(outlet: u8, community: &str) -> Room {
+    room_by("1", outlet, community)
+}
+
+/// The same by a version of SNMP.
+fn room_by(version: &str, outlet: u8, community: &str) -> Room {
     let (bench, cluster) = (Bench::new(), Arc::new(Fake::default()));
     let (pdu, bmc) = (Pdu::start().unwrap(), Arc::new(Bmc::start(GUID, Manner::Obeys).unwrap()));
     pdu.plug_in(OUTLET, &bmc);
     let pins = format!("power_management=pdu\noutlets=127.0.0.1/{}/{outlet}", pdu.port);
     cluster.map("fence-config-n1", "config.properties", &pins);
     let method = format!("agent_name=fence_apc_snmp\n{}", pdu.options(outlet));
+    let method = method.replace("snmp_version=1", &format!("snmp_version={version}"));
     cluster.map("fence-config-n1", "fence-method-pdu", &method);
     cluster.secret_of("secret-fence-method-pdu-n1", "community", community);
     let power = NativePower::new(Arc::clone(&cluster), bench.runner(), Settings::default());
@@ -77,5 +84,15 @@ async fn another_community() {
 
 async fn no_such_outlet() {
     let Room { power, node, .. } = room(9, COMMUNITY);
+    assert_eq!(power.read(&node, &SCOPE).await, PowerState::Unknown);
+}
+
+/// The agent takes every answer that is not On for Off.
+async fn no_such_outlet_by_2c() {
+    let Room { bench, power, bmc, mut node, .. } = room_by("2c", 9, COMMUNITY);
+    node.conditions.push(Condition { kind: "Ready".into(), status: ConditionStatus::True, ..Condition::default() });
+    assert_eq!((power.read(&node, &SCOPE).await, bmc.is_on()), (PowerState::Off, true), "the agent reports so");
+    assert_eq!(power.preflight(&node).await.reason, "ReadsOff");
+    assert!(power.renewed("n1", bench.now()));
     assert_eq!(power.read(&node, &SCOPE).await, PowerState::Unknown);
 }

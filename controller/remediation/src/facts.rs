@@ -8,5 +8,7 @@ mod pod;
 
 pub use agent_condition_types::AGENT_CONDITION_TYPES;
 pub use lease::LeaseView;
-pub use node::{CONTROL_PLANE, Condition, ConditionStatus, Effect, FENCE_READY, Node, OLD_ZONE, Taint, ZONE};
+pub use node::{
+    CONTROL_PLANE, Condition, ConditionStatus, Effect, FENCE_READY, Node, OLD_ZONE, READS_OFF, Taint, ZONE,
+};
 pub use pod::{Attachment, Deletion, DisruptionBudget, Owner, Pod, PodRef, Toleration, Volume, VolumeClaim};

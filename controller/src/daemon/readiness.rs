@@ -2,19 +2,23 @@
 
 mod rounds;
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
 use nodewell_power::native::{NativePower, Preflight};
 use nodewell_reconcile::{api_error::ApiError, cache::Cache, clock::Clock, leader::Term};
-use nodewell_remediation::facts::{Condition, ConditionStatus, FENCE_READY, Node};
+use nodewell_remediation::facts::{Condition, ConditionStatus, FENCE_READY, Node, READS_OFF};
 use serde_json::{Value, json};
+use tokio::time::{sleep, timeout};
 
 use crate::config::Fencing;
 use crate::kube::{FIELD_MANAGER, KubeCluster, Manager};
 
 /// The condition's heartbeat is at least so frequent: it shows that the check still runs.
 const HEARTBEAT: SignedDuration = SignedDuration::from_hours(6);
+/// A kubelet renews its Lease every 10 s. One that does not within this after an answer of Off may have died with its machine.
+const RENEWAL_WITHIN: Duration = Duration::from_secs(15);
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Longer ones are cut: many clients read a Node.
 const MESSAGE_CHARS: usize = 256;
 
@@ -28,7 +32,7 @@ pub(super) async fn look_after(
 ) -> std::convert::Infallible {
     let clock = cluster.clock();
     let pace = rounds::Pace { interval: fencing.preflight_interval, at_once: fencing.preflight_concurrency };
-    rounds::run(&Asker { power, cluster }, cache, clock, pace, || leads(&term, clock)).await
+    rounds::run(&Asker { power, cluster, cache }, cache, clock, pace, || leads(&term, clock)).await
 }
 
 fn leads(term: &Term, clock: Clock) -> bool {
@@ -60,6 +64,7 @@ async fn apply(cluster: &KubeCluster, node: &Node, conditions: &Value) -> Result
 struct Asker<'a> {
     power: &'a NativePower<KubeCluster>,
     cluster: &'a KubeCluster,
+    cache: &'a Cache,
 }
 
 impl rounds::Asker for Asker<'_> {
@@ -73,6 +78,9 @@ impl rounds::Asker for Asker<'_> {
 
     async fn ask(&self, node: Node, wanted: bool) -> bool {
         let preflight = self.power.preflight(&node).await;
+        if preflight.reason == READS_OFF && !self.is_contradicted(&node).await {
+            return false;
+        }
         let is_written = match news(&node, &preflight, wanted, Timestamp::now()) {
             Some(conditions) => self.write(&node, &preflight, &conditions).await,
             None => true,
@@ -83,6 +91,18 @@ impl rounds::Asker for Asker<'_> {
 }
 
 impl Asker<'_> {
+    /// Its machine was reported off, and its kubelet has spoken since; or an earlier leader has seen that.
+    async fn is_contradicted(&self, node: &Node) -> bool {
+        let renewed = || self.cache.with(|snapshot| Some(snapshot.kubelet_leases.get(&node.name)?.change_seen_at));
+        let is_known = |node: &Node| node.condition(FENCE_READY).is_some_and(|known| known.reason == READS_OFF);
+        let spoke = async {
+            while !renewed().is_some_and(|at| self.power.renewed(&node.name, at)) {
+                sleep(LOOK_EVERY).await;
+            }
+        };
+        is_known(node) || timeout(RENEWAL_WITHIN, spoke).await.is_ok()
+    }
+
     async fn write(&self, node: &Node, preflight: &Preflight, conditions: &Value) -> bool {
         match apply(self.cluster, node, conditions).await {
             Ok(()) => {

@@ -11,7 +11,8 @@ use super::page::{Kind, Page};
 
 const CONDITION: &str = "FenceReady";
 /// The reasons that the leader writes; any client may write a condition, and none of theirs makes a series.
-const REASONS: [&str; 6] = ["FenceReady", "FenceNotReady", "IdentityUnproven", "NoAnswer", "NoMethods", "ReadsOff"];
+const REASONS: [&str; 7] =
+    ["FenceReady", "FenceNotReady", "IdentityUnproven", "NoAnswer", "NoMethods", "ReadsOff", "SupplyOff"];
 const OTHER: &str = "Other";
 /// Of so many nodes the names are shown. Where it is more, the cause is none of a node.
 const NAMED: usize = 100;

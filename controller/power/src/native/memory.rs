@@ -14,13 +14,16 @@ use nodewell_remediation::{
     time::Moment,
 };
 
-use super::{NativePower, NotProven, logins::Logins, not_ready, runs::AgentRuns, wiring::Wiring};
+use super::{
+    NativePower, NotProven, contradiction::Contradictions, logins::Logins, not_ready, runs::AgentRuns, wiring::Wiring,
+};
 
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     plugs: Plugs,
     pub(super) wiring: Wiring,
     pub(super) logins: Logins,
+    pub(super) contradictions: Contradictions,
     pub(super) runs: AgentRuns,
     nodes: BTreeMap<String, Remembered>,
     /// By node and method: who logs in to a BMC.
@@ -143,6 +146,7 @@ impl Memory {
         self.turns.retain(|(node, _), _| is_there(node));
         self.wiring.forget(&is_there);
         self.logins.forget(&is_there);
+        self.contradictions.forget(&is_there);
         self.runs.forget(&is_there);
         let gone: Vec<String> = self.nodes.keys().filter(|name| !is_there(name)).cloned().collect();
         for name in gone {

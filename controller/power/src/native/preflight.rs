@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use futures_util::future::join_all;
 use nodewell_reconcile::cluster::Configuration;
 use nodewell_remediation::{
-    facts::{ConditionStatus, Node},
+    facts::{ConditionStatus, Node, READS_OFF},
     guard::reason,
     message::Message,
     method::ValidatedMethods,
     snapshot::{Level, PowerState},
+    time::Moment,
 };
 
 use super::{NativePower, NotProven};
@@ -19,7 +20,7 @@ use super::{NativePower, NotProven};
 pub struct Preflight {
     /// False if something has to be mended; Unknown if nothing is configured or was read yet, which is no error.
     pub status: ConditionStatus,
-    /// `FenceReady`, `NoMethods`, `FenceNotReady`, `IdentityUnproven`, `NoAnswer` or `ReadsOff`.
+    /// `FenceReady`, `NoMethods`, `FenceNotReady`, `IdentityUnproven`, `NoAnswer`, `ReadsOff` or `SupplyOff`.
     pub reason: String,
     pub message: String,
 }
@@ -29,6 +30,11 @@ impl<C> NativePower<C> {
     #[must_use]
     pub fn unreported(&self) -> BTreeSet<String> {
         self.memory().logins.unreported()
+    }
+
+    /// The kubelet of the node renewed its Lease at that moment: what reported Off before was wrong. Whether anything did.
+    pub fn renewed(&self, node: &str, at: Moment) -> bool {
+        self.memory().contradictions.renewed(node, at)
     }
 }
 
@@ -55,8 +61,13 @@ impl<C: Configuration> NativePower<C> {
             Err(error) => return Some(refused(error)),
         };
         let states = self.preflight_states(node, &validated, level, &readings).await;
+        self.memory().contradictions.reported(node, level, states.all, self.runner.now());
         let off = states.each.iter().find(|(_, state)| *state == PowerState::Off);
         match (states.all, off) {
+            // What was contradicted stays so, and is what has to be mended first.
+            (PowerState::Unknown, _) if self.memory().contradictions.check(node, level).is_err() => {
+                Some(Preflight::failed(Message::plain(READS_OFF)))
+            }
             // The node runs on one supply, but without the other's answer it could not be turned off.
             (state, _) if state == PowerState::Unknown || states.complaint.is_some() => {
                 Some(Preflight::failed(states.complaint.map_or_else(
@@ -64,9 +75,9 @@ impl<C: Configuration> NativePower<C> {
                     |error| Message::of("NoAnswer", &[("error", &error)]),
                 )))
             }
-            (PowerState::Off, _) if node.is_ready() => Some(Preflight::failed(Message::plain("ReadsOff"))),
+            (PowerState::Off, _) if node.is_ready() => Some(Preflight::failed(Message::plain(READS_OFF))),
             (PowerState::On, Some((name, _))) if node.is_ready() => {
-                Some(Preflight::failed(Message::of("ReadsOff/one", &[("method", name)])))
+                Some(Preflight::failed(Message::of("SupplyOff", &[("method", name)])))
             }
             _ => None,
         }
@@ -76,8 +87,10 @@ impl<C: Configuration> NativePower<C> {
 impl Preflight {
     fn of_levels(validated: &ValidatedMethods, levels: Vec<Option<Self>>) -> Self {
         let several = levels.len() > 1;
-        let failed = levels.into_iter().zip(1..).find_map(|(failed, number)| Some((failed?, number)));
-        match failed {
+        let failed = levels.into_iter().zip(1..).filter_map(|(failed, number)| Some((failed?, number)));
+        // A level that is wrong comes before one that is away.
+        let first = failed.min_by_key(|(failed, number)| (failed.reason != READS_OFF, *number));
+        match first {
             Some((failed, number)) if several => failed.at_level(number),
             Some((failed, _)) => failed,
             None => Preflight::of(ConditionStatus::True, ready(validated)),

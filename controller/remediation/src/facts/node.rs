@@ -14,6 +14,8 @@ pub const CONTROL_PLANE: [&str; 2] = ["node-role.kubernetes.io/control-plane", "
 
 /// The condition by which this controller reports whether the node could be fenced.
 pub const FENCE_READY: &str = "FenceReady";
+/// Its reason while what would turn the node off reports that it is off already, of a node whose kubelet speaks.
+pub const READS_OFF: &str = "ReadsOff";
 
 /// One Node as it was last seen.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]

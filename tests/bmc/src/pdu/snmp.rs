@@ -6,7 +6,11 @@ const GET: u8 = 0xa0;
 const GET_NEXT: u8 = 0xa1;
 const RESPONSE: u8 = 0xa2;
 const SET: u8 = 0xa3;
+/// How version 1 reports that there is no such variable; later versions in place of its value, and of a Set as the error.
 const NO_SUCH_NAME: u8 = 2;
+const NO_SUCH_INSTANCE: u8 = 0x81;
+const NO_CREATION: u8 = 11;
+const VERSION_1: &[u8] = &[0];
 
 /// What the agent answers from. Identifiers and values are in BER: contents of an OID, whole elements.
 pub(super) trait Table {
@@ -37,8 +41,13 @@ pub(super) fn answer(request: &[u8], community: &str, table: &mut impl Table) ->
         SET => table.set(oid, *value.content.last()?).then(|| (oid.to_vec(), element(value.tag, value.content))),
         _ => return None,
     };
-    let error = if found.is_some() { 0 } else { NO_SUCH_NAME };
-    let (oid, value) = found.unwrap_or_else(|| (oid.to_vec(), element(NULL, &[])));
+    let (error, instead) = match (version, asked.tag) {
+        (VERSION_1, _) => (NO_SUCH_NAME, NULL),
+        (_, SET) => (NO_CREATION, NULL),
+        _ => (0, NO_SUCH_INSTANCE),
+    };
+    let error = if found.is_some() { 0 } else { error };
+    let (oid, value) = found.unwrap_or_else(|| (oid.to_vec(), element(instead, &[])));
     let binding = element(SEQUENCE, &[element(OID, &oid), value].concat());
     let parts = [element(INTEGER, id), integer(error), integer(u8::from(error != 0)), element(SEQUENCE, &binding)];
     let body = [element(INTEGER, version), element(OCTETS, asked_by), element(RESPONSE, &parts.concat())];
