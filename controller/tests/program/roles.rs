@@ -153,12 +153,20 @@ fn requests_are_made_and_answered_by_optional_roles_alone() {
         assert_eq!(role["metadata"]["labels"][label], "true");
         let rules = rules_of(&optional, "ClusterRole", name);
         assert!(may(&rules, "create", "nodefenceremediations") && may(&rules, "delete", "nodefenceremediations"));
+        assert!(!may(&rules, "answer", "nodefenceremediations"), "{name}");
         for resource in ["nodefenceremediations/status", "nodefences", "nodes", "*"] {
             assert!(rules.iter().all(|rule| !has(&rule["resources"], resource)), "{name}: {resource}");
         }
     }
-    let controllers = rules_of(&optional, "ClusterRole", "nodewell:external-remediation");
-    for verb in ["create", "update", "delete"] {
-        assert!(!may(&controllers, verb, "nodefenceremediations"), "{verb}");
+    for (kind, name) in [("ClusterRole", "nodewell:external-remediation"), ("Role", "nodewell:cluster-api")] {
+        let answers = rules_of(&optional, kind, name);
+        assert!(may(&answers, "answer", "nodefenceremediations"), "the admission policy asks for it");
+        for verb in ["create", "update", "delete"] {
+            assert!(!may(&answers, verb, "nodefenceremediations"), "{name} {verb}");
+        }
     }
+    // One policy in both manifests: where both are applied, the second changes nothing.
+    let policies: Vec<&Value> =
+        optional.iter().filter(|object| object["kind"] == "ValidatingAdmissionPolicy").collect();
+    assert_eq!((policies.len(), policies[0]), (2, policies[1]));
 }
