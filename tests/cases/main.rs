@@ -26,6 +26,7 @@ mod controller_quorum;
 mod controller_reach;
 mod controller_reaper;
 mod controller_release;
+mod controller_requests;
 mod controller_stopped;
 mod controller_storage;
 mod doctor_identity;
@@ -106,6 +107,7 @@ fn main() -> std::process::ExitCode {
         controller_reach::list,
         controller_reaper::list,
         controller_release::list,
+        controller_requests::list,
         controller_stopped::list,
         controller_storage::list,
         container_runtime_restarts::list,
