@@ -106,13 +106,14 @@ pub async fn run(config: Config) -> Result<(), Fatal> {
     let (writer, audit) = audit(&config)?;
     tally.audit(writer.counts());
     tally.logins(power.inner().login_counts());
+    let settings = executor::Settings { dry_run: config.dry_run, audit, ..executor::Settings::default() };
     let replica = Replica {
         cluster: &*cluster,
         power: &power,
         prober: &host::Kubelets,
         cache: &cache,
         clock,
-        settings: executor::Settings { dry_run: config.dry_run, audit, ..executor::Settings::default() },
+        settings: settings.clone(),
         terms: terms(&config, &host),
         host,
     };
@@ -137,7 +138,7 @@ pub async fn run(config: Config) -> Result<(), Fatal> {
         let writer = |term| own_objects::Writer::new(&cluster, term, config.dry_run);
         let policies = policies::look_after(&cluster, &cache, writer(term.clone()));
         let reported = report::look_after(&cluster, &source, writer(term.clone()));
-        let requested = external::look_after(&cluster, sources.as_ref(), &cache, term.clone(), config.dry_run);
+        let requested = external::look_after(&cluster, sources.as_ref(), &cache, term.clone(), &settings, &tally);
         tokio::join!(
             silent,
             ready,

@@ -13,10 +13,10 @@ mod target;
 
 use std::{collections::BTreeMap, time::Duration};
 
-use nodewell_reconcile::{cache::Cache, leader::Term};
+use nodewell_reconcile::{cache::Cache, executor, leader::Term};
 use tokio::time::sleep;
 
-use crate::kube::KubeCluster;
+use crate::{kube::KubeCluster, tally::Tally};
 pub(crate) use sources::{Sources, sources};
 
 /// A request is taken up, and what it shows is this old at most.
@@ -30,20 +30,22 @@ pub(crate) async fn look_after(
     sources: Option<&Sources>,
     cache: &Cache,
     term: Term,
-    dry_run: bool,
+    settings: &executor::Settings,
+    tally: &Tally,
 ) {
-    let Some(sources) = sources.filter(|_| !dry_run) else {
+    let Some(sources) = sources.filter(|_| !settings.dry_run) else {
         if sources.is_some() {
             tracing::info!("requests of other remediators are not served in a dry run");
         }
         return std::future::pending().await;
     };
-    let mut round = round::Rounds::new(cluster, sources, cache, term);
+    let mut round = round::Rounds::new(cluster, sources, cache, term, settings.audit.clone());
     loop {
-        let is_whole = round.serve().await;
+        let (is_whole, counts) = round.serve().await;
         if !round.leads() {
             cache.set_customers(BTreeMap::new());
         }
+        tally.fence_requests(counts);
         sleep(if is_whole { APART } else { SELDOM }).await;
     }
 }

@@ -2,6 +2,7 @@
 
 mod agents;
 mod done;
+mod fence_requests;
 mod fenceable;
 mod logins;
 mod page;

@@ -17,6 +17,9 @@ use crate::{audit, kdump};
 #[derive(Debug, Default)]
 pub struct Tally(Mutex<TallySnapshot>);
 
+/// Requests of other remediators by their condition `Succeeded`: its status and reason.
+pub type FenceRequests = BTreeMap<(String, String), u64>;
+
 /// The counts of one moment.
 #[derive(Debug, Clone, Default)]
 pub struct TallySnapshot {
@@ -29,6 +32,8 @@ pub struct TallySnapshot {
     /// Of these, those that wait for a person now.
     pub waiting: BTreeMap<&'static str, u64>,
     pub dumps: kdump::Counts,
+    /// Those that this leader serves.
+    pub fence_requests: FenceRequests,
     /// Of the audit, once there is one.
     pub audit: Option<Arc<audit::Counts>>,
     /// Of BMCs.
@@ -58,6 +63,10 @@ impl Tally {
 
     pub(crate) fn dumps(&self, now: kdump::Counts) {
         self.lock().dumps = now;
+    }
+
+    pub(crate) fn fence_requests(&self, now: FenceRequests) {
+        self.lock().fence_requests = now;
     }
 
     pub(crate) fn audit(&self, counts: Arc<audit::Counts>) {

@@ -66,6 +66,11 @@ impl Audit {
         Self(Some(Arc::new(take)))
     }
 
+    /// A record was deleted by other hands than the executor's.
+    pub fn record_ended(&self, at: Timestamp, term: u64, fence: &NodeFence, why: &EventDraft) {
+        self.write(at, term, fence, Audited::ended(why));
+    }
+
     pub(crate) fn write(&self, at: Timestamp, term: u64, fence: &NodeFence, what: Audited) {
         let Some(take) = &self.0 else { return };
         take(AuditEntry {

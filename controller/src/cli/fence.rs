@@ -5,7 +5,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use clap::Args;
 use nodewell_reconcile::{api_error::ApiError, cluster::Nodes};
 use nodewell_remediation::{
-    api::{ASKED_BY, GROUP, VERSION, policy::StepSpec},
+    api::{ASKED_BY, GROUP, VERSION, policy::StepSpec, request::REQUESTED_BY},
     facts::Node,
     policy::Policy,
 };
@@ -145,7 +145,12 @@ async fn no_record_is_open(wire: &Wire, name: &str) -> Result<(), CommandError> 
     let there: Option<Value> = wire.get(&path).await.map_err(CommandError::of(&format!("NodeFence {name}")))?;
     let Some(record) = there else { return Ok(()) };
     let policy = record["spec"]["policy"].as_str().filter(|policy| !policy.is_empty());
-    let by = policy.map_or_else(|| "a person".to_owned(), |policy| format!("policy {}", one_line(policy)));
+    let request = record["metadata"]["annotations"][REQUESTED_BY].as_str();
+    let by = match (policy, request) {
+        (Some(policy), _) => format!("policy {}", one_line(policy)),
+        (None, Some(request)) => format!("request {}", one_line(request)),
+        (None, None) => "a person".to_owned(),
+    };
     Err(CommandError::Message(format!(
         "{name} is under remediation already: by {by}, phase {}; `nodewell-controller plan --node {name}` shows what it \
          waits for, `retry {name}` has a quarantined record tried again",

@@ -2,15 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use nodewell_reconcile::{api_error::ApiError, cache::Cache, cluster::Records, leader::Term};
+use nodewell_reconcile::{api_error::ApiError, audit::Audit, cache::Cache, cluster::Records, leader::Term};
 use nodewell_remediation::{
-    api::{fence::NodeFence, request::REQUESTED_BY},
+    action::EventDraft,
+    api::{
+        fence::NodeFence,
+        request::{NodeFenceRemediationStatus, REQUESTED_BY},
+    },
     external::{
         general_blockers,
         next::{Act, Next, Target, View, heir, next, orphaned},
+        progress::SUCCEEDED,
         request::{Request, Source},
         request_uid,
     },
+    message::Message,
     snapshot::Customer,
 };
 
@@ -20,7 +26,10 @@ use super::{
     store,
     target::{self, Found},
 };
-use crate::kube::{KubeCluster, ended};
+use crate::{
+    kube::{KubeCluster, ended},
+    tally::FenceRequests,
+};
 
 /// What a leader does about requests, round after round.
 pub(super) struct Rounds<'a> {
@@ -28,13 +37,20 @@ pub(super) struct Rounds<'a> {
     sources: &'a Sources,
     cache: &'a Cache,
     term: Term,
+    audit: Audit,
     /// What was logged last, by what it is about: each message once.
     reported: BTreeMap<String, String>,
 }
 
 impl<'a> Rounds<'a> {
-    pub(super) fn new(cluster: &'a KubeCluster, sources: &'a Sources, cache: &'a Cache, term: Term) -> Self {
-        Self { cluster, sources, cache, term, reported: BTreeMap::new() }
+    pub(super) fn new(
+        cluster: &'a KubeCluster,
+        sources: &'a Sources,
+        cache: &'a Cache,
+        term: Term,
+        audit: Audit,
+    ) -> Self {
+        Self { cluster, sources, cache, term, audit, reported: BTreeMap::new() }
     }
 
     pub(super) fn leads(&self) -> bool {
@@ -42,38 +58,50 @@ impl<'a> Rounds<'a> {
         self.term.borrow().as_ref().is_some_and(|lease_deadline| lease_deadline.is_ahead(now))
     }
 
-    /// Whether every source could be read. What cannot be read has nothing done about it.
-    pub(super) async fn serve(&mut self) -> bool {
+    /// Whether every source could be read, and how far each request is. What cannot be read has nothing done about it.
+    pub(super) async fn serve(&mut self) -> (bool, FenceRequests) {
         // Before the requests: a record that is older than their list and names none of them has lost its own.
         let records = self.cache.with(|snapshot| snapshot.host.synced.then(|| requested(&snapshot.fences)));
-        let Some(records) = records.filter(|_| self.leads()) else { return true };
-        let (mut requests, mut read) = (Vec::new(), Vec::new());
+        let mut counts = FenceRequests::new();
+        let Some(records) = records.filter(|_| self.leads()) else { return (true, counts) };
+        let (mut requests, mut read, mut partly) = (Vec::new(), Vec::new(), Vec::new());
         for source in self.sources.enabled() {
-            if let Some(listed) = self.list(source).await {
-                requests.extend(listed);
-                read.push(source);
+            let Some((listed, unread)) = self.list(source).await else { continue };
+            requests.extend(listed);
+            read.push(source);
+            // One that another version wrote is still there, and its record has not lost it.
+            if unread > 0 {
+                partly.push(source);
             }
         }
         let mut customers = BTreeMap::new();
         for request in &requests {
-            if let Err(error) = self.serve_one(request, &requests, &mut customers).await {
-                self.report(&request.id(), format!("{}: {error}; tried again", request.shown()));
-            }
+            let status = match self.serve_one(request, &requests, &mut customers).await {
+                Ok(status) => status,
+                Err(error) => {
+                    self.report(&request.id(), format!("{}: {error}; tried again", request.shown()));
+                    request.status.clone()
+                }
+            };
+            count(&mut counts, &status);
         }
         self.cache.set_customers(customers);
+        let is_whole = read.len() == self.sources.enabled().count();
+        read.retain(|source| !partly.contains(source));
         for record in records.iter().filter(|record| is_orphan(record, &read, &requests)) {
             self.take_up_orphan(record).await;
         }
-        read.len() == self.sources.enabled().count()
+        (is_whole, counts)
     }
 
-    async fn list(&mut self, source: Source) -> Option<Vec<Request>> {
+    /// Those that can be read, and how many cannot.
+    async fn list(&mut self, source: Source) -> Option<(Vec<Request>, usize)> {
         let about = format!("the list of {source}");
         match self.sources.list(self.cluster.wire(), source).await {
             Ok((requests, unread)) => {
                 let what = |unread: &[String]| format!("requests that cannot be read: {}", unread.join("; "));
                 self.report(&about, if unread.is_empty() { String::new() } else { what(&unread) });
-                Some(requests)
+                Some((requests, unread.len()))
             }
             Err(error) => {
                 self.report(&about, format!("requests of other remediators ({source}) are not served: {error}"));
@@ -87,9 +115,9 @@ impl<'a> Rounds<'a> {
         request: &Request,
         all: &[Request],
         customers: &mut BTreeMap<String, Customer>,
-    ) -> Result<(), ApiError> {
+    ) -> Result<NodeFenceRemediationStatus, ApiError> {
         if !request.deleting && request.status.node_fence.as_ref().is_some_and(|record| record.ended) {
-            return Ok(());
+            return Ok(request.status.clone());
         }
         let found = target::find(self.cluster, self.sources, request).await?;
         let node = self.node_of(request, &found).await?;
@@ -112,7 +140,8 @@ impl<'a> Rounds<'a> {
             general: &general,
         };
         let decided = next(&view, self.cluster.clock().wall());
-        self.carry_out(request, &decided).await
+        self.carry_out(request, &decided).await?;
+        Ok(decided.status)
     }
 
     /// The node whose record is looked for: the one that the request's own record is of, else the one that it is of now.
@@ -179,7 +208,7 @@ impl<'a> Rounds<'a> {
         };
         let Some(act) = act.as_ref().filter(|_| self.leads()) else { return Ok(()) };
         match store::perform(self.cluster, wire, request, &version, act).await {
-            Ok(()) => tracing::info!(request = request.id(), act = name(act), "served"),
+            Ok(()) => self.done(&request.id(), act),
             Err(ApiError::Conflict(_) | ApiError::NotFound) => return Ok(()),
             Err(error) => return Err(error),
         }
@@ -197,10 +226,20 @@ impl<'a> Rounds<'a> {
         let Some(act) = stored.as_ref().and_then(orphaned).filter(|_| self.leads()) else { return };
         let node = &record.spec.node_name;
         match store::on_record(self.cluster, &act, "its request is gone").await {
-            Ok(()) => tracing::info!(node, act = name(&act), "the request of this record is gone"),
+            Ok(()) => self.done(&format!("the request of {node}, which is gone"), &act),
             Err(error) => {
                 self.report(node, format!("the record of {node}, whose request is gone: {error}; tried again"))
             }
+        }
+    }
+
+    /// In the journal; the end of a record also in the audit, as every end.
+    fn done(&self, request: &str, act: &Act) {
+        tracing::info!(request, act = name(act), "served");
+        if let Act::Close(record) = act {
+            let why = EventDraft::normal(Message::plain("FenceClosed/requestOver"));
+            let term = self.cache.with(|snapshot| snapshot.epoch);
+            self.audit.record_ended(self.cluster.clock().wall(), term, record, &why);
         }
     }
 
@@ -227,6 +266,12 @@ fn is_orphan(record: &NodeFence, read: &[Source], requests: &[Request]) -> bool 
     let is_read = read.iter().any(|read| Some(read.to_string().as_str()) == source);
     let uid = request_uid(record);
     is_read && !requests.iter().any(|request| Some(request.uid.as_str()) == uid)
+}
+
+fn count(counts: &mut FenceRequests, status: &NodeFenceRemediationStatus) {
+    for succeeded in status.conditions.iter().filter(|one| one.kind == SUCCEEDED) {
+        *counts.entry((format!("{:?}", succeeded.status), succeeded.reason.clone())).or_default() += 1;
+    }
 }
 
 fn name(act: &Act) -> &'static str {

@@ -6,7 +6,7 @@ use nodewell_reconcile::cache::Counts;
 use nodewell_remediation::{node_report::NodeReport, reaper, snapshot::Snapshot};
 
 use super::{
-    Shown, agents, done, fenceable, logins,
+    Shown, agents, done, fence_requests, fenceable, logins,
     page::{Kind, Page},
     stranded,
 };
@@ -35,6 +35,7 @@ pub(super) fn text(shown: &Shown) -> String {
     if let Some(counts) = &tally.logins {
         logins::show(&mut page, &counts.figures(shown.clock.moment()));
     }
+    fence_requests::show(&mut page, &tally.fence_requests);
     done::show(&mut page, &shown.cache);
     requests(&mut page, shown);
     if shown.node_reaper {

@@ -13,7 +13,7 @@ use crate::{
 
 /// `medik8s/common`, `pkg/conditions/conditions.go`.
 const PROCESSING: &str = "Processing";
-const SUCCEEDED: &str = "Succeeded";
+pub const SUCCEEDED: &str = "Succeeded";
 const NODE_DELETION_EXPECTED: &str = "PermanentNodeDeletionExpected";
 
 /// How far a record is, as far as its request is concerned.
@@ -98,21 +98,21 @@ pub struct Shown {
 
 impl Shown {
     /// It waits, or is under way.
-    pub(super) fn open(message: Message) -> Self {
+    pub(crate) fn open(message: Message) -> Self {
         Self { processing: true, succeeded: ConditionWord::Unknown, message }
     }
 
     /// It has ended without what was asked.
-    pub(super) fn failed(blocker: Blocker) -> Self {
+    pub(crate) fn failed(blocker: Blocker) -> Self {
         let message = Message { reason: blocker.reason, text: blocker.message };
         Self { processing: false, succeeded: ConditionWord::False, message }
     }
 
-    pub(super) fn waits(blockers: &[Blocker]) -> Self {
+    pub(crate) fn waits(blockers: &[Blocker]) -> Self {
         Self::open(Message::of("RequestWaits", &[("blockers", &Blocker::listed(blockers))]))
     }
 
-    pub(super) fn of_record(record: &NodeFence, joined: bool) -> Self {
+    pub(crate) fn of_record(record: &NodeFence, joined: bool) -> Self {
         let whose = if joined { whose(record) } else { String::new() };
         let (node, phase) = (&record.spec.node_name, format!("{:?}", record.status.phase));
         let args: MessageArgs<'_> = &[("node", node), ("phase", &phase), ("whose", &whose)];
@@ -133,13 +133,13 @@ impl Shown {
         }
     }
 
-    pub(super) fn done(node: &str) -> Self {
+    pub(crate) fn done(node: &str) -> Self {
         let message = Message::of("Fenced", &[("node", &node)]);
         Self { processing: false, succeeded: ConditionWord::True, message }
     }
 
     /// `before` with these conditions. A transition is a change of the status alone.
-    pub(super) fn write(&self, before: &NodeFenceRemediationStatus, now: Timestamp) -> Vec<Condition> {
+    pub(crate) fn write(&self, before: &NodeFenceRemediationStatus, now: Timestamp) -> Vec<Condition> {
         let processing = if self.processing { ConditionWord::True } else { ConditionWord::False };
         let stays = Message::plain("NodeStays");
         let conditions = [
@@ -170,7 +170,7 @@ fn condition(
 }
 
 /// Whose record it is that a request has joined.
-pub(super) fn whose(record: &NodeFence) -> String {
+pub(crate) fn whose(record: &NodeFence) -> String {
     match (record.spec.policy.as_str(), super::request_uid(record)) {
         ("", Some(_)) => " (of another request)".to_owned(),
         ("", None) => " (of a person)".to_owned(),
