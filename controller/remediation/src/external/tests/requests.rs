@@ -33,6 +33,28 @@ fn a_request_is_served_from_its_finalizer_to_its_release() {
     assert_eq!(fixture.step(), Some(Act::RemoveFinalizer));
 }
 
+/// A later incident of the same node is another request's, and a copy that is kept no more changes nothing.
+#[test]
+fn what_has_ended_stays_as_it_ended() {
+    for (copy, joined) in
+        [(released(Phase::Closed), false), (released(Phase::Closed), true), (record(Phase::Closed), false)]
+    {
+        let mut fixture = Fixture { ended: Some(copy), ..Fixture::new() };
+        fixture.request["status"] = json!({ "nodeName": "n0", "nodeUID": "uid-n0",
+            "nodeFence": { "uid": "fence-1", "joined": joined, "phase": "AwaitReady" } });
+        fixture.step();
+        let ended = fixture.request["status"].clone();
+        assert_eq!(ended["nodeFence"]["ended"], true, "{ended}");
+        let mut later = record(Phase::PoweringOff);
+        (later.metadata.uid, later.spec.policy) = ("fence-2".into(), "dead-nodes".into());
+        later.metadata.annotations.clear();
+        (fixture.ended, fixture.record) = (None, Some(later));
+        assert_eq!((fixture.step(), &fixture.request["status"]), (None, &ended));
+        fixture.record = None;
+        assert_eq!((fixture.step(), &fixture.request["status"]), (None, &ended));
+    }
+}
+
 /// Between the name in the status and the record the node may have become another one.
 #[test]
 fn the_record_is_opened_only_for_the_node_that_the_status_names() {
