@@ -178,7 +178,7 @@ async fn a_leader_that_is_killed_leaves_no_request_that_the_next_does_not_find(s
     let health_check = HealthCheck::make(&server, "workers").await;
     health_check.asks_for("nhc-killed", json!({})).await;
     until("its record", async || record(&server, "nhc-killed").await.is_some()).await;
-    drop(leader);
+    leader.kill();
     // What it had not written yet, and what happened while none led.
     let nothing = json!({ "status": { "nodeFence": null, "conditions": null } });
     admin(&server, "merge", &format!("{}/status", actors::path("nhc-killed")), nothing).await;

@@ -1,11 +1,17 @@
 //! Who takes part in a case: the program as leader, node-healthcheck-operator and Cluster API as they write.
 
-use std::{fs, process::Command, sync::Arc};
+use std::{
+    fs,
+    process::Command,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use jiff::Timestamp;
 use nodewell_controller::kube::Wire;
 use nodewell_reconcile::cluster::Election;
 use serde_json::{Value, json};
+use tokio::task::JoinHandle;
 
 use crate::{
     cases::admin,
@@ -18,14 +24,16 @@ const HEALTH_CHECKS: &str = "/apis/remediation.medik8s.io/v1alpha1/nodehealthche
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/medik8s-leases/leases";
 const MACHINES: &str = "/apis/cluster.x-k8s.io/v1beta2/namespaces/default/machines";
 
-/// The program, which leads and serves requests; killed with the case.
+/// The program, which leads and serves requests; ended with the case, so that the next one leads at once.
 pub(crate) struct Leader {
     service: Service,
     folder: tempfile::TempDir,
+    beating: JoinHandle<()>,
 }
 
 impl Leader {
-    pub(crate) async fn start(server: &Server, more: &str) -> Self {
+    pub(crate) async fn start(server: &Arc<Server>, more: &str) -> Self {
+        let beating = tokio::task::spawn_local(beat(Arc::clone(server)));
         let folder = tempfile::tempdir().unwrap();
         let config = folder.path().join("controller.toml");
         let text = format!(
@@ -41,19 +49,48 @@ impl Leader {
         let pid = format!("_{}_", service.0.id());
         until("leading", async || cluster.leadership().await.unwrap().is_some_and(|lease| lease.holder.contains(&pid)))
             .await;
-        Self { service, folder }
+        Self { service, folder, beating }
     }
 
     /// The rights of the manifests are enough.
     pub(crate) fn was_refused_nothing(&self) {
         let log = fs::read_to_string(self.folder.path().join("log")).unwrap();
         assert!(!log.contains("forbidden") && !log.contains("HTTP 403"), "{log}");
-        let _ = self.service.0.id();
+    }
+
+    /// It releases nothing, and the next one has to wait for its Lease.
+    pub(crate) fn kill(mut self) {
+        self.service.0.kill().unwrap();
+        self.service.0.wait().unwrap();
+    }
+}
+
+/// Some kubelet renews: a controller that hears none for a while trusts nothing of what it sees.
+async fn beat(server: Arc<Server>) {
+    let leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
+    let wire = server.cluster("admin").await.wire().clone();
+    loop {
+        let body = json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": { "name": "requests" },
+            "spec": { "holderIdentity": "requests", "leaseDurationSeconds": 40,
+                "renewTime": format!("{:.6}", Timestamp::now()) } });
+        if wire.merge::<Value>(&format!("{leases}/requests"), &body).await.is_err() {
+            let _ = wire.create::<Value>(leases, &body).await;
+        }
+        tokio::time::sleep(Duration::from_secs(2)).await;
     }
 }
 
 impl Drop for Leader {
     fn drop(&mut self) {
+        self.beating.abort();
+        let pid = nix::unistd::Pid::from_raw(self.service.0.id().cast_signed());
+        if self.service.0.try_wait().is_ok_and(|ended| ended.is_none()) {
+            let _ = nix::sys::signal::kill(pid, nix::sys::signal::SIGTERM);
+            let until = Instant::now() + Duration::from_secs(5);
+            while self.service.0.try_wait().is_ok_and(|ended| ended.is_none()) && Instant::now() < until {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        }
         if std::thread::panicking() {
             eprintln!("{}", fs::read_to_string(self.folder.path().join("log")).unwrap_or_default());
         }
