@@ -19,10 +19,10 @@ impl<C: Configuration> NativePower<C> {
         self
     }
 
-    /// Whether a BMC of the node refused a login lately.
+    /// Whether a BMC of the node refused a login of this process: `FenceReady` has to have it.
     #[must_use]
     pub fn is_refused(&self, node: &str) -> bool {
-        !self.memory().logins.stamps(node, self.now()).is_empty()
+        self.memory().logins.is_refused_here(node)
     }
 
     /// How often each of the node's BMCs and other devices is logged in to while nothing is wrong.

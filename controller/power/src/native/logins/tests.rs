@@ -1,7 +1,12 @@
 //! Sequences of logins, by the clock: what no sequence may do is make a BMC refuse a third login within five minutes.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
-use nodewell_remediation::facts::{Condition, ConditionStatus};
+use nodewell_remediation::{
+    facts::{Condition, ConditionStatus},
+    time::Moment,
+};
 
 use super::*;
 
@@ -202,8 +207,10 @@ fn what_a_command_had_refused_counts_for_the_controller() {
     let why = Logins::of_a_command().next(&asked(&written, 2, None), now(10)).unwrap_err();
     assert!(why.starts_with("1 login was refused within 330 s"), "it leaves what is left to the controller: {why}");
     let mut command = Logins::of_a_command();
+    assert!(!command.is_refused_here("n1"), "it has nothing to write");
     assert_eq!(command.next(&asked(&well, 2, None), now(10)), Ok(Role::Current), "the Node is not written yet");
     command.refused(&asked(&well, 2, None), Role::Current, now(10), "401");
+    assert!(command.is_refused_here("n1"));
     let written = node("n1", &command.report("n1", now(11)));
     assert!(
         logins.next(&asked(&written, 3, None), now(20)).unwrap_err().contains("2 logins were refused within 330 s")
