@@ -60,8 +60,11 @@ struct Asked {
 #[derive(Debug, Clone, Copy)]
 enum AskedState {
     UnderWay,
-    /// It could be fenced, and is asked again then.
-    Ready(Moment),
+    /// It could be fenced, as was found at `at`, and is asked again at `turn`.
+    Ready {
+        at: Moment,
+        turn: Moment,
+    },
     /// It could not, as was found at `at`; asked again after this share of the wait that all of them have.
     Unready {
         at: Moment,
@@ -106,7 +109,9 @@ impl Rounds {
             };
             let phase = phase(node);
             let state = match condition.status {
-                ConditionStatus::True => AskedState::Ready(now.moment.plus(self.until(phase, now))),
+                ConditionStatus::True => {
+                    AskedState::Ready { at: now.moment, turn: now.moment.plus(self.until(phase, now)) }
+                }
                 ConditionStatus::False | ConditionStatus::Unknown => {
                     AskedState::Unready { at: now.moment, share: phase }
                 }
@@ -127,7 +132,9 @@ impl Rounds {
                 let Some(asked) = self.nodes.get(&node.name) else { return Some(first) };
                 let (turn, failed) = match asked.state {
                     AskedState::UnderWay => return None,
-                    AskedState::Ready(turn) => (turn, false),
+                    // A person's command found it otherwise, and wrote that.
+                    AskedState::Ready { at, turn } if reads_unready(node) => (turn.min(at.plus(SOON)), false),
+                    AskedState::Ready { turn, .. } => (turn, false),
                     AskedState::Unready { at, share } => (at.plus(again.mul_f64(share)), true),
                 };
                 if asked.uid != node.uid || asked.wanted != wanted || urgent.contains(&node.name) {
@@ -179,7 +186,7 @@ impl Rounds {
         let half = self.pace.interval / 2;
         let later = Now { wall: now.wall.checked_add(half).unwrap_or(now.wall), ..now };
         let state = if *ready {
-            AskedState::Ready(now.moment.plus(half).plus(self.until(phase, later)))
+            AskedState::Ready { at: now.moment, turn: now.moment.plus(half).plus(self.until(phase, later)) }
         } else {
             AskedState::Unready { at: now.moment, share: LEAST_WAIT + phase * (1.0 - LEAST_WAIT) }
         };
@@ -194,6 +201,10 @@ impl Rounds {
         let wall = Duration::from_millis(u64::try_from(now.wall.as_millisecond()).unwrap_or_default()).as_secs_f64();
         Duration::from_secs_f64((phase * round - wall).rem_euclid(round))
     }
+}
+
+fn reads_unready(node: &Node) -> bool {
+    node.condition(FENCE_READY).is_some_and(|condition| condition.status != ConditionStatus::True)
 }
 
 /// Spread evenly: uids are random.

@@ -128,6 +128,20 @@ async fn a_new_term_asks_all_again_and_between_terms_no_node_is_asked() {
     .await;
 }
 
+/// `check --node` writes what it found.
+#[tokio::test(start_paused = true)]
+async fn a_ready_node_that_reads_otherwise_is_asked_soon() {
+    with(async |double, cache, _| {
+        add_ready(cache, "n", "u", true);
+        sleep(PACE.interval * 2).await;
+        let before = double.times("n");
+        add_ready(cache, "n", "u", false);
+        sleep(TICK * 3).await;
+        assert_eq!(double.times("n"), before + 1);
+    })
+    .await;
+}
+
 /// A login of an act was refused: the next leader has to know, and the node's turn is minutes away.
 #[tokio::test(start_paused = true)]
 async fn what_has_to_be_written_does_not_wait_for_its_moment() {
