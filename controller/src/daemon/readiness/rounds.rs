@@ -103,6 +103,8 @@ impl Rounds {
 
     /// What the leader before wrote is taken over: such a node is asked at its own moment of the round.
     fn take_over(&mut self, snapshot: &Snapshot, wanted: bool, now: Now) {
+        // By the clock, too: under leaders that are shorter than the wait each one's turn comes all the same.
+        let again = self.wait_of(snapshot.nodes.values().filter(|node| reads_unready(node)).count());
         for node in snapshot.nodes.values() {
             let Some(condition) = node.condition(FENCE_READY).filter(|_| !self.nodes.contains_key(&node.name)) else {
                 continue;
@@ -110,10 +112,11 @@ impl Rounds {
             let phase = phase(node);
             let state = match condition.status {
                 ConditionStatus::True => {
-                    AskedState::Ready { at: now.moment, turn: now.moment.plus(self.until(phase, now)) }
+                    AskedState::Ready { at: now.moment, turn: now.moment.plus(until(phase, self.pace.interval, now)) }
                 }
                 ConditionStatus::False | ConditionStatus::Unknown => {
-                    AskedState::Unready { at: now.moment, share: phase }
+                    let share = until(phase, again, now).as_secs_f64() / again.as_secs_f64();
+                    AskedState::Unready { at: now.moment, share }
                 }
             };
             self.nodes.insert(node.name.clone(), Asked { uid: node.uid.clone(), wanted, phase, state });
@@ -165,6 +168,10 @@ impl Rounds {
 
     fn again(&self) -> Duration {
         let bad = self.nodes.values().filter(|asked| matches!(asked.state, AskedState::Unready { .. })).count();
+        self.wait_of(bad)
+    }
+
+    fn wait_of(&self, bad: usize) -> Duration {
         let most = self.pace.interval.max(SOON);
         (EACH * u32::try_from(bad).unwrap_or(u32::MAX)).clamp(SOON, most)
     }
@@ -186,7 +193,10 @@ impl Rounds {
         let half = self.pace.interval / 2;
         let later = Now { wall: now.wall.checked_add(half).unwrap_or(now.wall), ..now };
         let state = if *ready {
-            AskedState::Ready { at: now.moment, turn: now.moment.plus(half).plus(self.until(phase, later)) }
+            AskedState::Ready {
+                at: now.moment,
+                turn: now.moment.plus(half).plus(until(phase, self.pace.interval, later)),
+            }
         } else {
             AskedState::Unready { at: now.moment, share: LEAST_WAIT + phase * (1.0 - LEAST_WAIT) }
         };
@@ -194,13 +204,13 @@ impl Rounds {
             asked.state = state;
         }
     }
+}
 
-    /// How long until the round is at this phase, by the clock on the wall, which all hosts share.
-    fn until(&self, phase: f64, now: Now) -> Duration {
-        let round = self.pace.interval.as_secs_f64();
-        let wall = Duration::from_millis(u64::try_from(now.wall.as_millisecond()).unwrap_or_default()).as_secs_f64();
-        Duration::from_secs_f64((phase * round - wall).rem_euclid(round))
-    }
+/// How long until a round of this length is at this phase, by the clock on the wall, which all hosts share.
+fn until(phase: f64, round: Duration, now: Now) -> Duration {
+    let round = round.as_secs_f64();
+    let wall = Duration::from_millis(u64::try_from(now.wall.as_millisecond()).unwrap_or_default()).as_secs_f64();
+    Duration::from_secs_f64((phase * round - wall).rem_euclid(round))
 }
 
 fn reads_unready(node: &Node) -> bool {

@@ -212,6 +212,21 @@ async fn nodes_that_are_not_ready_do_not_come_in_lumps() {
     assert!(most <= 40, "{most} in one second");
 }
 
+/// Each leader begins to wait, and none of them lives as long as the wait.
+#[tokio::test(start_paused = true)]
+async fn leaders_that_are_shorter_than_the_wait_leave_no_node_out() {
+    const NODES: usize = 600;
+    let clock = Clock::counted(Timestamp::UNIX_EPOCH);
+    let cache = Cache::new(clock, Limits::default());
+    let double = Double::default();
+    (0..NODES).for_each(|at| add_ready(&cache, &format!("wrong-{at}"), &format!("uid-{at}"), false));
+    for _ in 0..16 {
+        let _ = tokio::time::timeout(Duration::from_secs(20), run(&double, &cache, clock, PACE, || true)).await;
+    }
+    let fewest = (0..NODES).map(|at| double.times(&format!("wrong-{at}"))).min().unwrap();
+    assert!(fewest >= 2, "{fewest} times in 320 s of a wait of 72 s");
+}
+
 /// A rack without power, and then some.
 #[tokio::test(start_paused = true)]
 async fn two_hundred_dead_bmcs_delay_no_living_one() {
