@@ -76,6 +76,7 @@ e2e: toolchain deps ## the long proofs
 	NODEWELL_LONG=1 $(CARGO) test -p nodewell-controller --locked --lib -- fleet --nocapture
 	NODEWELL_SIM_SEEDS=10000 $(CARGO) test --release -p nodewell-sim --locked -- --nocapture
 	$(CARGO) test --release -p nodewell-sim --locked mutations -- --ignored
+	tests/mutants/run --diff
 	tests/mutants/run --sample 40
 	$(MAKE) vm
 	$(MAKE) packages

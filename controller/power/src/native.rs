@@ -351,3 +351,6 @@ impl<C: Configuration> Power for NativePower<C> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

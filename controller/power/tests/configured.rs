@@ -223,3 +223,25 @@ async fn methods_of_isolation_turn_off_and_those_of_recovery_on() {
     room.power.methods(&node, &plan.recovery, &lease_deadline).await.unwrap();
     assert_eq!(room.bench.read("orders"), "off 3 none\non 4 none\n");
 }
+
+/// An agent would take the second line for another option.
+#[tokio::test]
+async fn a_secret_of_no_line_or_of_two_is_not_given_to_an_agent() {
+    for text in ["", "\n", "one\nip=10.0.0.9", "one\rtwo"] {
+        let room = room();
+        room.configure("n1", &[1]);
+        room.cluster.secret_of("secret-fence-method-pdu1-n1", "password", text);
+        let node = node("n1", "");
+        let off = room.power.off(&node, &FenceScope::default(), &room.bench.lease_deadline(60)).await;
+        let Err(Failed::NotBegun(why)) = off else { panic!("{text:?}: {off:?}") };
+        assert!(why.contains("it has to be one line, which is not empty"), "{text:?}: {why}");
+        assert_eq!(room.bench.read("orders"), "");
+    }
+}
+
+#[tokio::test]
+async fn without_a_providers_plugin_nothing_is_replaced() {
+    let room = room();
+    let reaped = room.power.reap(&node("n1", ""), &room.bench.lease_deadline(60)).await;
+    assert!(matches!(reaped, Err(Failed::NotBegun(_))), "{reaped:?}");
+}

@@ -47,6 +47,16 @@ async fn a_supply_is_on_again_when_the_other_was_not_even_asked() {
     assert_eq!(room.bench.read("plug1").trim(), "on");
 }
 
+/// What was turned on stays so: only a supply that is off unnoticed has to be taken back.
+#[tokio::test]
+async fn a_supply_that_was_turned_on_gets_no_second_order_when_the_other_fails() {
+    let room = stuck();
+    std::fs::write(room.bench.path().join("plug1"), "off\n").unwrap();
+    let on = room.power.on(&node("n1", ""), &FenceScope::default(), &room.bench.lease_deadline(60)).await;
+    assert!(on.is_err(), "{on:?}");
+    assert_eq!(room.bench.read("orders"), "on 1 none\n");
+}
+
 #[tokio::test]
 async fn nothing_is_turned_on_when_the_other_may_be_off() {
     let room = stuck();

@@ -28,7 +28,13 @@ async fn pass(secs: u64) {
 #[tokio::test(start_paused = true)]
 async fn the_lease_names_its_holder_and_since_when() {
     let cluster = OneLease::default();
-    let (mut one, _term) = leading(&cluster).await;
+    let (mut one, term) = candidate(&cluster, "one", 1000);
+    while leads(&term).is_none() {
+        run_for(&mut one, 1).await;
+    }
+    let taken = stored(&cluster);
+    assert!(taken.renewed.is_some() && taken.renewed == taken.acquired, "{taken:?}");
+    run_for(&mut one, 3).await;
     let lease = stored(&cluster);
     assert_eq!((lease.holder.as_str(), lease.duration, lease.transitions), ("one", Duration::from_secs(15), 1));
     let (acquired, renewed) = (lease.acquired.expect("it has one"), lease.renewed.expect("it has one"));
