@@ -163,7 +163,10 @@ fn limits(cache: &Cache, policy: &str) -> Limits {
 
 #[cfg(test)]
 mod tests {
-    use nodewell_remediation::api::fence::{NodeFenceSpec, NodeFenceStatus};
+    use nodewell_remediation::{
+        api::fence::{NodeFenceSpec, NodeFenceStatus},
+        facts::PodRef,
+    };
 
     use super::*;
     use crate::{cache, clock::Clock};
@@ -174,6 +177,35 @@ mod tests {
         let policy = Policy { name: "p".into(), mode: Mode::Enforce, ..Policy::default() };
         let fences = [("n".to_owned(), fence.clone())].into();
         (Snapshot { fences, policies: vec![policy], ..Snapshot::default() }, fence)
+    }
+
+    fn begin<'a>(evictions: &'a Evictions, fence: &NodeFence) -> OpenDrain<'a> {
+        let of = Drained { policy: "p".into(), node: "n".into() };
+        evictions.begin(of, fence, Limits::default(), Moment(Duration::from_secs(100)))
+    }
+
+    fn calls(mut open: OpenDrain<'_>) -> VecDeque<Moment> {
+        std::mem::take(&mut open.state).into_calls()
+    }
+
+    #[test]
+    fn what_a_drain_moved_is_remembered_whatever_ends_it() {
+        let (evictions, fence) = (Evictions::default(), draining().1);
+        let at = Moment(Duration::from_secs(90));
+        begin(&evictions, &fence).state.called(&PodRef::default(), false, at);
+        assert_eq!(calls(begin(&evictions, &fence)), [at]);
+    }
+
+    #[test]
+    fn a_drain_in_portions_counts_what_the_leader_before_may_have_moved_in_the_window() {
+        let moved = r#"{ "pods": [{ "policy": "p", "node": "n", "age": 10, "pods": 3 },
+            { "policy": "p", "age": 20, "pods": 1 }, { "policy": "p", "node": "m", "age": 1, "pods": 9 }] }"#;
+        let (evictions, mut fence) = (Evictions::default(), draining().1);
+        evictions.inherit(&serde_json::from_str(moved).unwrap(), Moment(Duration::from_secs(100)));
+        assert!(calls(begin(&evictions, &fence)).is_empty(), "it has no more pods than the rate");
+        fence.status.drain_portions = 2;
+        let at = |secs| Moment(Duration::from_secs(secs));
+        assert_eq!(calls(begin(&evictions, &fence)), [at(80), at(90), at(90), at(90)]);
     }
 
     #[test]

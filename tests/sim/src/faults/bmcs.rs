@@ -44,14 +44,14 @@ fn one(scenario: &Scenario, random: &mut Random) -> Plot {
 }
 
 fn manner(random: &mut Random) -> Manner {
-    match random.below(12) {
+    match random.below(14) {
         0..=2 => Manner::SilentAfterOrder(random.chance(500)),
         3 => Manner::Slow(Duration::from_secs(40)),
-        4 => Manner::Restores(Duration::from_secs(3)),
-        5 => Manner::Restores(Duration::from_secs(20)),
-        6 => Manner::SlowReads(random.secs(10, 25)),
-        7 => Manner::Stranger,
-        8 | 9 => Manner::AnswersLate(Duration::from_secs(40)),
+        4 | 5 => Manner::Restores(Duration::from_secs(3)),
+        6 | 7 => Manner::Restores(Duration::from_secs(20)),
+        8 => Manner::SlowReads(random.secs(10, 25)),
+        9 => Manner::Stranger,
+        10 | 11 => Manner::AnswersLate(Duration::from_secs(40)),
         _ => Manner::HalfDead(false),
     }
 }

@@ -5,14 +5,14 @@ use nodewell_remediation::{api::fence::Phase, time::Moment};
 use super::Fault;
 use crate::{
     random::Random,
-    scenario::{Kind, Scenario},
+    scenario::{Kind, Scenario, Theme},
     truth::Truth,
 };
 
 type Plot = Vec<(Moment, Fault)>;
 
-/// All that a story comes to; in the simulation no node writes a crash dump.
-const PHASES: [Phase; 16] = [
+/// All that a story comes to, those that few come to more often; in the simulation no node writes a crash dump.
+const PHASES: [Phase; 21] = [
     Phase::Pending,
     Phase::Isolating,
     Phase::Draining,
@@ -27,7 +27,12 @@ const PHASES: [Phase; 16] = [
     Phase::Recovering,
     Phase::Closed,
     Phase::InDoubt,
+    Phase::InDoubt,
     Phase::Failed,
+    Phase::Failed,
+    Phase::Draining,
+    Phase::Waiting,
+    Phase::Quarantined,
     Phase::Quarantined,
 ];
 
@@ -41,7 +46,8 @@ pub(super) fn plot(scenario: &Scenario) -> Plot {
     let count = random.between(1, 4);
     let one = |random: &mut Random| {
         let at = Moment(random.millis(20_000, 120_000));
-        (at, Fault::DeletesRecordIn(super::pick(&PHASES, random)))
+        let is_reaped = scenario.theme == Theme::Provider && random.chance(500);
+        (at, Fault::DeletesRecordIn(if is_reaped { Phase::Reaping } else { super::pick(&PHASES, random) }))
     };
     (0..count).map(|_| one(&mut random)).collect()
 }

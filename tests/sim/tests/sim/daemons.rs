@@ -51,8 +51,12 @@ fn sim_i13_notices_pods_of_daemon_sets_that_are_deleted() {
     mistaken(Mutation::TakesDaemonSets);
 }
 
+/// Where the machine is left off, what is left of its pods is looked at again and again.
 #[test]
 #[ignore = "minutes: `make e2e` runs them"]
 fn sim_i13_notices_pods_that_are_deleted_again_while_they_wait_for_finalizers() {
-    mistaken(Mutation::ForgetsFinalizers);
+    let dead = power(die());
+    let left_off =
+        |scenario| Scenario { has_daemons: true, pods: 48, most_cycles: 0, most_pods: None, ..dead(scenario) };
+    assert_noticed(Mutation::ForgetsFinalizers, "I13", left_off);
 }

@@ -1,5 +1,6 @@
 //! What the simulation proves: seeds, scripted stories, and guards switched off. One binary, which is linked once.
 
+mod bmcs;
 mod clocks;
 mod crowds;
 mod daemons;

@@ -1,0 +1,44 @@
+//! BMCs that change while they are used: slow ones, and ones that turn the machine on again by themselves.
+
+use std::time::Duration;
+
+use nodewell_sim::{
+    faults::Fault,
+    scenario::{Scenario, Steps, Theme},
+    truth::Manner,
+};
+
+use crate::plots::{assert_quiet, n4, staged};
+
+/// It was proven to be its own, and from then on everything takes 40 s: longer than an order or a reading may take.
+#[test]
+fn sim_a_bmc_that_answers_after_40_s_gets_no_pod_run_twice() {
+    assert_quiet("bmc AnswersLate", |seed| {
+        let late = Manner::AnswersLate(Duration::from_secs(40));
+        let plot = vec![
+            (30, Fault::Hang(n4())),
+            (40 + seed % 4, Fault::Lies(n4(), late)),
+            (150, Fault::Lies(n4(), Manner::Honest)),
+        ];
+        staged(seed, Theme::Power, Steps::CordonPowerCycle, plot)
+    });
+}
+
+/// At the limit of its power cycles, where the controller would leave it off.
+fn restored(after: u64) -> impl Fn(u64) -> Scenario {
+    move |seed| {
+        let manner = Manner::Restores(Duration::from_secs(after));
+        let plot = vec![(20, Fault::Lies(n4(), manner)), (30, Fault::Hang(n4()))];
+        Scenario { most_cycles: 0, ..staged(seed, Theme::Power, Steps::CordonPowerCycle, plot) }
+    }
+}
+
+#[test]
+fn sim_power_that_is_restored_after_3_s_starts_no_pod_twice() {
+    assert_quiet("bmc restored-after-3s", restored(3));
+}
+
+#[test]
+fn sim_power_that_is_restored_after_20_s_starts_no_pod_twice() {
+    assert_quiet("bmc restored-after-20s", restored(20));
+}
