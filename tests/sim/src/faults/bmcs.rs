@@ -18,11 +18,21 @@ type Plot = Vec<(Moment, Fault)>;
 pub(super) fn plot(scenario: &Scenario) -> Plot {
     let mut random = Random::new(scenario.seed ^ 0xB3C5);
     let fits = matches!(scenario.kind, Kind::Mixed | Kind::Wild) && scenario.plot.is_empty();
+    let restored = if fits && scenario.most_cycles == 0 { restored(scenario) } else { Plot::new() };
     if !fits || !random.chance(400) {
-        return Plot::new();
+        return restored;
     }
     let count = random.between(1, 3);
-    (0..count).flat_map(|_| one(scenario, &mut random)).collect()
+    (0..count).flat_map(|_| one(scenario, &mut random)).chain(restored).collect()
+}
+
+/// One that is to be left off is turned on by its BMC's restore policy.
+fn restored(scenario: &Scenario) -> Plot {
+    let mut random = Random::new(scenario.seed ^ 0x4E57);
+    let node = super::node(scenario, &mut random);
+    let began = Moment(random.millis(20_000, 60_000));
+    let manner = Manner::Restores(Duration::from_secs(if random.chance(400) { 3 } else { 20 }));
+    vec![(began, Fault::Lies(node.clone(), manner)), (began, Fault::Hang(node))]
 }
 
 fn one(scenario: &Scenario, random: &mut Random) -> Plot {

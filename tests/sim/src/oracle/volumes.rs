@@ -71,9 +71,12 @@ impl Truth {
     /// The taint by which the attach-detach controller waits for nothing is to go.
     pub(crate) fn in_service_again(&mut self, name: &str) {
         let now = self.now();
-        let is_given_up = self.store.fences.get(name).is_none_or(|fence| fence.status.giving_up.is_some());
+        // Before that it goes because Off is not proven any more, and every pod of a machine that runs would be forced away.
+        let is_given_back =
+            |fence: &NodeFence| fence.status.phase == Phase::Recovering && fence.status.giving_up.is_none();
+        let is_given_back = self.store.fences.get(name).is_some_and(is_given_back);
         let left = self.unused_since(name).filter(|since| now.since(*since) > SEEN);
-        if let Some(since) = left.filter(|_| !is_given_up) {
+        if let Some(since) = left.filter(|_| is_given_back) {
             self.violate("I17", format!("{name} is in service again, with volumes of no pod attached since {since:?}"));
         }
     }

@@ -23,6 +23,8 @@ impl Scenario {
         match what {
             0..40 => story.with_reboots(),
             40..65 if matches!(story.theme, Theme::Power | Theme::Drains) => story.crowded(random.chance(600)),
+            // Every machine is left off, and some come up again by themselves.
+            65..125 if story.theme == Theme::Power => story.left_off(),
             _ => story,
         }
     }
@@ -39,6 +41,11 @@ impl Scenario {
     /// Until a reboot of 15 minutes was fenced after its grace of 10.
     fn with_reboots(self) -> Self {
         Self { has_reboots: true, end: Duration::from_secs(960), ..self }
+    }
+
+    /// Soon, so that its BMC has the time to turn one on again.
+    fn left_off(self) -> Self {
+        Self { most_cycles: 0, steps: Steps::CordonPowerCycle, fast: true, dry_run: false, ..self }
     }
 
     /// With the policy's default rate, of which the second window is played too; or with one whose windows are short.
