@@ -1,10 +1,7 @@
 //! What several methods report of one machine, whether they are still those that an act meant, and what is in doubt after one
 //! that failed.
 
-use std::collections::BTreeMap;
-
 use super::*;
-use crate::{agent::Options, native::logins::Logins};
 
 /// Nothing that was asked proves nothing: a level without a way to ask is not off.
 #[test]
@@ -54,33 +51,4 @@ fn what_was_not_begun_is_in_doubt_once_another_method_has_acted() {
     assert_eq!(begun(not_begun(), &done), Failed::InDoubt("no Secret; done before: pdu1, pdu2".into()));
     let refused = || Failed::Refused("no".into());
     assert_eq!((begun(refused(), &[]), begun(refused(), &done)), (refused(), refused()));
-}
-
-/// Of this method of this node, with these options; once one was taken all is well again.
-#[test]
-fn an_account_that_was_refused_waits_and_no_other_does() {
-    let options = |password: &str| Options {
-        values: BTreeMap::from([("password".to_owned(), password.to_owned())]),
-        secrets: Vec::new(),
-    };
-    let at = |secs| Moment(Duration::from_secs(secs));
-    let mut logins = Logins::default();
-    let why = logins.refuse("n1", "ipmi", &options("a"), at(0), "401");
-    let check = |logins: &Logins, node: &str, method: &str, password: &str, secs| {
-        logins.check(node, method, &options(password), at(secs))
-    };
-    assert_eq!(check(&logins, "n1", "ipmi", "a", 29), Err(why));
-    assert_eq!(check(&logins, "n1", "ipmi", "a", 30), Ok(()));
-    for (node, method, password) in [("n1", "ipmi", "b"), ("n1", "pdu", "a"), ("n2", "ipmi", "a")] {
-        assert_eq!(check(&logins, node, method, password, 1), Ok(()), "{node} {method} {password}");
-    }
-    logins.forget(|node| node == "n1");
-    assert!(check(&logins, "n1", "ipmi", "a", 1).is_err());
-    logins.take("n1", "pdu");
-    assert!(check(&logins, "n1", "ipmi", "a", 1).is_err());
-    logins.take("n1", "ipmi");
-    assert_eq!(check(&logins, "n1", "ipmi", "a", 1), Ok(()));
-    logins.refuse("n1", "ipmi", &options("a"), at(0), "401");
-    logins.forget(|node| node != "n1");
-    assert_eq!(check(&logins, "n1", "ipmi", "a", 1), Ok(()));
 }
