@@ -73,7 +73,6 @@ e2e: toolchain deps ## the long proofs
 	$(CARGO) build $(PROGRAMS) --locked
 	NODEWELL_LONG=1 $(CARGO) test -p nodewell-tests --locked
 	NODEWELL_LONG=1 $(CARGO) test -p nodewell-controller --locked --test cluster
-	NODEWELL_LONG=1 $(CARGO) test -p nodewell-controller --locked --lib -- fleet --nocapture
 	NODEWELL_SIM_SEEDS=10000 $(CARGO) test --release -p nodewell-sim --locked -- --nocapture
 	$(CARGO) test --release -p nodewell-sim --locked mutations -- --ignored
 	tests/mutants/run --diff
