@@ -83,16 +83,20 @@ async fn another_community() {
 }
 
 async fn no_such_outlet() {
-    let Room { power, node, .. } = room(9, COMMUNITY);
-    assert_eq!(power.read(&node, &SCOPE).await, PowerState::Unknown);
+    // Whole: what is not named would end here, and the PDU with it.
+    let room = room(9, COMMUNITY);
+    assert_eq!(room.power.read(&room.node, &SCOPE).await, PowerState::Unknown);
+    let why = room.power.preflight(&room.node).await.message;
+    assert!(why.contains("noSuchName"), "{why}");
 }
 
 /// The agent takes every answer that is not On for Off.
 async fn no_such_outlet_by_2c() {
-    let Room { bench, power, bmc, mut node, .. } = room_by("2c", 9, COMMUNITY);
+    let Room { bench, power, bmc, mut node, pdu } = room_by("2c", 9, COMMUNITY);
     node.conditions.push(Condition { kind: "Ready".into(), status: ConditionStatus::True, ..Condition::default() });
     assert_eq!((power.read(&node, &SCOPE).await, bmc.is_on()), (PowerState::Off, true), "the agent reports so");
     assert_eq!(power.preflight(&node).await.reason, "ReadsOff");
     assert!(power.renewed("n1", bench.now()));
+    assert!(!pdu.is_on(9), "there is no such outlet");
     assert_eq!(power.read(&node, &SCOPE).await, PowerState::Unknown);
 }

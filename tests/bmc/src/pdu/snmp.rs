@@ -9,6 +9,7 @@ const SET: u8 = 0xa3;
 /// How version 1 reports that there is no such variable; later versions in place of its value, and of a Set as the error.
 const NO_SUCH_NAME: u8 = 2;
 const NO_SUCH_INSTANCE: u8 = 0x81;
+const END_OF_MIB_VIEW: u8 = 0x82;
 const NO_CREATION: u8 = 11;
 const VERSION_1: &[u8] = &[0];
 
@@ -44,6 +45,7 @@ pub(super) fn answer(request: &[u8], community: &str, table: &mut impl Table) ->
     let (error, instead) = match (version, asked.tag) {
         (VERSION_1, _) => (NO_SUCH_NAME, NULL),
         (_, SET) => (NO_CREATION, NULL),
+        (_, GET_NEXT) => (0, END_OF_MIB_VIEW),
         _ => (0, NO_SUCH_INSTANCE),
     };
     let error = if found.is_some() { 0 } else { error };
