@@ -199,3 +199,6 @@ impl<C> NativePower<C> {
         self.logins.forget(&is_there);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -246,5 +246,5 @@ fn a_level_that_is_not_proven_to_be_the_nodes_is_named_where_there_are_several()
     let Some(Ok(plan)) = &mut fixture.gathered.methods else { panic!("there are two levels") };
     plan.levels.truncate(1);
     let blocker = at_hand(&fixture.input()).map(|at| at.number).unwrap_err();
-    assert!(blocker.message.ends_with(": ipmi: 4c4c4544"), "{}", blocker.message);
+    assert!(blocker.message.ends_with("node's: ipmi: 4c4c4544"), "{}", blocker.message);
 }

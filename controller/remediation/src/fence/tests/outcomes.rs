@@ -200,6 +200,11 @@ fn a_step_that_ended_leads_to_the_next_one_or_to_the_wait_after_it() {
     assert_eq!(phase_after(bad), (Phase::Isolating, 0), "a time that cannot be read is no time");
     let bad: fn(&mut Fixture) = |fixture| fixture.fence.spec.steps[1] = Default::default();
     assert_eq!(phase_after(bad), (Phase::Isolating, 0), "nor is a step that cannot be read the next one");
+    let bad: fn(&mut Fixture) = |fixture| {
+        fixture.fence.spec.steps[0].then_wait = span("30s");
+        fixture.fence.spec.steps[1] = Default::default();
+    };
+    assert_eq!(phase_after(bad), (Phase::Waiting, 0), "it is read when its turn comes");
     assert_eq!(phase_after(|fixture| fixture.fence.status.phase = Phase::Recovering), (Phase::Recovering, 0));
 }
 

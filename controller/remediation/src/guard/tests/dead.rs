@@ -136,7 +136,9 @@ fn no_more_than_both_numbers_are_under_remediation() {
     fixture.snapshot.nodes.get_mut("n2").unwrap().unschedulable = true;
     assert_eq!(reasons(&fixture.all_blockers().power), [""; 0], "a person's cordon is nothing to the dead");
     fixture.snapshot.fences.insert("n2".into(), record("n2", Phase::Failed));
-    assert_eq!(reasons(&fixture.all_blockers().power), ["BudgetCluster", "BudgetZone"]);
+    let blockers = fixture.all_blockers().power;
+    assert_eq!(reasons(&blockers), ["BudgetCluster", "BudgetZone"]);
+    assert!(blockers[0].message.contains("3 dead or under remediation (limit 2)"), "{}", blockers[0].message);
 }
 
 proptest! {

@@ -166,3 +166,14 @@ fn a_storm_of_no_node_is_none_and_how_long_it_has_to_calm_down_is_named() {
     let calm = state.observe(&storm(), BTreeSet::new(), 100, &HostView::default(), at(110));
     assert!(calm[0].message.contains("8m20s"), "{}", calm[0].message);
 }
+
+/// Their names are left out, and all of them are new to the next leader; that there was a storm is not.
+#[test]
+fn a_storm_of_more_nodes_than_are_handed_over_by_name_is_known_to_the_next_leader() {
+    let all = names(501);
+    let all: Vec<_> = all.iter().map(String::as_str).collect();
+    let mut state = StormState::default();
+    assert_eq!(observe(&mut state, &storm(), &all, 10), ["Storm", "Storm"]);
+    let mut next = StormState::inherited(&state.handover(at(20)), at(20));
+    assert_eq!(observe(&mut next, &storm(), &[], 20), ["StormCooldown"]);
+}
