@@ -32,10 +32,11 @@ pub(super) fn show(page: &mut Page, figures: &LoginFigures) {
     const BMCS: &str = "BMCs and other devices that this program logged in to within the last hour.";
     let bmcs = figures.last_hour.len() as u64;
     page.metric("nodewell_controller_bmcs_asked_last_hour", Kind::Gauge, BMCS).sample(&[], bmcs);
-    const LAST_HOUR: &str = "Logins per BMC within the last hour, by quantile over the BMCs; 1 is the one with most.";
+    const LAST_HOUR: &str =
+        "Logins per BMC within the last hour, by percentile over the BMCs; 100 is the one with most.";
     page.metric("nodewell_controller_bmc_logins_last_hour", Kind::Gauge, LAST_HOUR);
-    for (quantile, percent) in [("0.5", 50), ("0.99", 99), ("1", 100)] {
-        page.sample(&[("quantile", quantile)], figures.percentile(percent).into());
+    for (percentile, percent) in [("50", 50), ("99", 99), ("100", 100)] {
+        page.sample(&[("percentile", percentile)], figures.percentile(percent).into());
     }
 }
 
@@ -56,8 +57,8 @@ mod tests {
             "nodewell_controller_bmc_logins_total{by=\"native\",protocol=\"redfish\",outcome=\"answered\"} 18000",
             "nodewell_controller_bmc_logins_total{by=\"native\",protocol=\"ipmi\",outcome=\"refused\"} 0",
             "nodewell_controller_bmcs_asked_last_hour 3000",
-            "nodewell_controller_bmc_logins_last_hour{quantile=\"0.5\"} 6",
-            "nodewell_controller_bmc_logins_last_hour{quantile=\"1\"} 60",
+            "nodewell_controller_bmc_logins_last_hour{percentile=\"50\"} 6",
+            "nodewell_controller_bmc_logins_last_hour{percentile=\"100\"} 60",
         ] {
             assert!(all.lines().any(|shown| shown == line), "{line}: {all}");
         }

@@ -1,7 +1,9 @@
 //! Ports for programs that are given theirs.
 
 use std::{
-    fs,
+    env, fs,
+    fs::OpenOptions,
+    mem,
     ops::Range,
     process,
     sync::atomic::{AtomicU32, Ordering},
@@ -17,7 +19,7 @@ const TABLES: [&str; 4] = ["/proc/net/tcp", "/proc/net/tcp6", "/proc/net/udp", "
 
 static GIVEN: AtomicU32 = AtomicU32::new(0);
 
-/// A free port of TCP and UDP; no other caller in this process gets it after this.
+/// A free port of TCP and UDP; no other caller gets it while this process runs, in whichever process it asks.
 ///
 /// What `bind` to port 0 names is free once the socket is closed, and the kernel may name it to the next who asks. A socket of
 /// ours that only tried the port would live on in children that other threads are starting.
@@ -29,7 +31,7 @@ pub fn free_port() -> u16 {
     let begin = process::id().wrapping_mul(STRIDE);
     let next = || begin.wrapping_add(GIVEN.fetch_add(1, Ordering::Relaxed));
     let port = |_| u16::try_from(PORTS.start + next() % (PORTS.end - PORTS.start)).unwrap();
-    PORTS.map(port).find(|port| is_free(*port)).expect("no port is free")
+    PORTS.map(port).find(|port| is_free(*port) && reserve(*port)).expect("no port is free")
 }
 
 /// As many.
@@ -39,6 +41,21 @@ pub fn free_port() -> u16 {
 #[must_use]
 pub fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
     [(); COUNT].map(|()| free_port())
+}
+
+/// Between the look at the tables and the bind another test could take it. Where no file can be written the look has to do.
+fn reserve(port: u16) -> bool {
+    let folder = env::temp_dir().join("nodewell-test-ports");
+    let _ = fs::create_dir_all(&folder);
+    let Ok(file) = OpenOptions::new().create(true).append(true).open(folder.join(port.to_string())) else {
+        return true;
+    };
+    let is_ours = file.try_lock().is_ok();
+    // Locked until this process ends.
+    if is_ours {
+        mem::forget(file);
+    }
+    is_ours
 }
 
 fn is_free(port: u16) -> bool {
@@ -60,6 +77,12 @@ mod tests {
     };
 
     use super::*;
+
+    /// A lock is the file's that was opened: to this process its own looks like another's.
+    #[test]
+    fn what_was_given_can_be_reserved_by_no_other() {
+        assert!(!reserve(free_port()));
+    }
 
     #[test]
     fn none_is_given_twice() {

@@ -17,7 +17,7 @@ fn sim_a_bmc_that_answers_after_40_s_gets_no_pod_run_twice() {
         let late = Manner::AnswersLate(Duration::from_secs(40));
         let plot = vec![
             (30, Fault::Hang(n4())),
-            (40 + seed % 4, Fault::Lies(n4(), late)),
+            (33 + seed % 4, Fault::Lies(n4(), late)),
             (150, Fault::Lies(n4(), Manner::Honest)),
         ];
         staged(seed, Theme::Power, Steps::CordonPowerCycle, plot)
