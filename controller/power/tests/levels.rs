@@ -5,7 +5,7 @@ use std::time::Duration;
 use nodewell_reconcile::power::Power;
 use nodewell_remediation::{
     action::Failed,
-    facts::{Condition, ConditionStatus},
+    facts::{Condition, ConditionStatus, FENCE_READY},
     snapshot::{FenceScope, Level, PowerState},
 };
 
@@ -111,14 +111,50 @@ async fn a_level_that_reported_off_of_a_machine_that_runs_is_not_believed() {
     turn("off");
     assert_eq!(room.power.preflight(&node).await.reason, "ReadsOff", "before what else is wrong");
     assert_eq!(room.power.read(&node, &SECOND).await, PowerState::Off, "the node may have died right before");
-    assert!(room.power.renewed("n1", room.bench.now().plus(Duration::from_secs(1))));
+    assert!(!room.power.is_contradicted(&node, Some(room.bench.now().plus(Duration::from_secs(14)))));
+    assert!(room.power.is_contradicted(&node, Some(room.bench.now().plus(Duration::from_secs(15)))));
     assert_eq!(room.power.read(&node, &SECOND).await, PowerState::Unknown);
     assert!(matches!(room.power.off(&node, &SECOND, &lease_deadline).await, Err(Failed::NotBegun(_))));
     assert_eq!(room.bench.read("orders"), "");
     let plan = room.power.plan(&node).await.unwrap();
     let why = plan.levels[1].identity.clone().unwrap().unwrap_err();
     assert!(why.contains("reported Off while the node's kubelet spoke"), "{why}");
+    // Cut off, and alive: the next leader has to learn it.
+    let mut silent = node.clone();
+    silent.conditions.clear();
+    assert_eq!(room.power.preflight(&silent).await.reason, "ReadsOff");
     turn("on");
     room.power.preflight(&node).await;
     assert_eq!(room.power.read(&node, &SECOND).await, PowerState::On);
+}
+
+#[tokio::test]
+async fn the_next_leader_does_not_believe_it_either_whatever_became_of_the_node() {
+    let room = two_levels();
+    for plug in [2, 3] {
+        std::fs::write(room.bench.path().join(format!("plug{plug}")), "off\n").unwrap();
+    }
+    let mut silent = node("n1", "");
+    let status = ConditionStatus::False;
+    let written = Condition { kind: FENCE_READY.into(), status, reason: "ReadsOff".into(), ..Condition::default() };
+    silent.conditions.push(written);
+    assert_eq!(room.power.read(&silent, &SECOND).await, PowerState::Unknown);
+    assert_eq!(room.power.preflight(&silent).await.reason, "ReadsOff", "the node is not Ready");
+    room.cluster.map("fence-config-n1", "config.properties", "power_management=unheard-of");
+    assert_eq!(room.power.preflight(&silent).await.reason, "ReadsOff", "nor can its methods be read");
+    assert_eq!(room.power.read(&silent, &SECOND).await, PowerState::Unknown);
+}
+
+/// What an earlier term has seen is no word against what another leader has written since.
+#[tokio::test]
+async fn a_term_begins_with_what_the_node_has() {
+    let room = two_levels();
+    let mut node = node("n1", "");
+    room.power.preflight(&node).await;
+    let status = ConditionStatus::False;
+    let written = Condition { kind: FENCE_READY.into(), status, reason: "ReadsOff".into(), ..Condition::default() };
+    node.conditions.push(written);
+    assert_eq!(room.power.read(&node, &SECOND).await, PowerState::On, "it was seen on in this term");
+    room.power.end_term();
+    assert_eq!(room.power.read(&node, &SECOND).await, PowerState::Unknown);
 }

@@ -1,6 +1,6 @@
 //! A machine behind an outlet: `fence_apc_snmp` and net-snmp's programs against a simulated PDU that feeds a real process.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use nodewell_bmc::{Bmc, COMMUNITY, Manner, Pdu};
 use nodewell_power::native::{NativePower, Settings};
@@ -96,7 +96,7 @@ async fn no_such_outlet_by_2c() {
     node.conditions.push(Condition { kind: "Ready".into(), status: ConditionStatus::True, ..Condition::default() });
     assert_eq!((power.read(&node, &SCOPE).await, bmc.is_on()), (PowerState::Off, true), "the agent reports so");
     assert_eq!(power.preflight(&node).await.reason, "ReadsOff");
-    assert!(power.renewed("n1", bench.now()));
+    assert!(power.is_contradicted(&node, Some(bench.now().plus(Duration::from_secs(15)))));
     assert!(!pdu.is_on(9), "there is no such outlet");
     assert_eq!(power.read(&node, &SCOPE).await, PowerState::Unknown);
 }

@@ -2,23 +2,22 @@
 
 mod rounds;
 
-use std::{collections::BTreeSet, time::Duration};
+use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 use nodewell_power::native::{NativePower, Preflight};
 use nodewell_reconcile::{api_error::ApiError, cache::Cache, clock::Clock, leader::Term};
-use nodewell_remediation::facts::{Condition, ConditionStatus, FENCE_READY, Node, READS_OFF};
+use nodewell_remediation::{
+    facts::{Condition, ConditionStatus, FENCE_READY, Node, READS_OFF},
+    time::Moment,
+};
 use serde_json::{Value, json};
-use tokio::time::{sleep, timeout};
 
 use crate::config::Fencing;
 use crate::kube::{FIELD_MANAGER, KubeCluster, Manager};
 
 /// The condition's heartbeat is at least so frequent: it shows that the check still runs.
 const HEARTBEAT: SignedDuration = SignedDuration::from_hours(6);
-/// A kubelet renews its Lease every 10 s. One that does not within this after an answer of Off may have died with its machine.
-const RENEWAL_WITHIN: Duration = Duration::from_secs(15);
-const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Longer ones are cut: many clients read a Node.
 const MESSAGE_CHARS: usize = 256;
 
@@ -45,7 +44,9 @@ fn leads(term: &Term, clock: Clock) -> bool {
 /// # Errors
 /// Why it could not be written.
 pub(crate) async fn write(cluster: &KubeCluster, node: &Node, preflight: &Preflight) -> Result<(), ApiError> {
-    match news(node, preflight, true, Timestamp::now()) {
+    // That the kubelet has spoken since is not known here.
+    let is_there = node.condition(FENCE_READY).is_some_and(|there| there.reason == READS_OFF);
+    match news(node, preflight, true, Timestamp::now()).filter(|_| preflight.reason != READS_OFF || is_there) {
         Some(conditions) => apply(cluster, node, &conditions).await,
         None => Ok(()),
     }
@@ -76,9 +77,14 @@ impl rounds::Asker for Asker<'_> {
         self.power.unreported()
     }
 
+    fn end_term(&self) {
+        self.power.end_term();
+    }
+
     async fn ask(&self, node: Node, wanted: bool) -> bool {
         let preflight = self.power.preflight(&node).await;
-        if preflight.reason == READS_OFF && !self.is_contradicted(&node).await {
+        // A machine may have lost its power right before: what its kubelet does is known when it is asked again.
+        if preflight.reason == READS_OFF && !self.power.is_contradicted(&node, self.renewed(&node)) {
             return false;
         }
         let is_written = match news(&node, &preflight, wanted, Timestamp::now()) {
@@ -91,16 +97,8 @@ impl rounds::Asker for Asker<'_> {
 }
 
 impl Asker<'_> {
-    /// Its machine was reported off, and its kubelet has spoken since; or an earlier leader has seen that.
-    async fn is_contradicted(&self, node: &Node) -> bool {
-        let renewed = || self.cache.with(|snapshot| Some(snapshot.kubelet_leases.get(&node.name)?.change_seen_at));
-        let is_known = |node: &Node| node.condition(FENCE_READY).is_some_and(|known| known.reason == READS_OFF);
-        let spoke = async {
-            while !renewed().is_some_and(|at| self.power.renewed(&node.name, at)) {
-                sleep(LOOK_EVERY).await;
-            }
-        };
-        is_known(node) || timeout(RENEWAL_WITHIN, spoke).await.is_ok()
+    fn renewed(&self, node: &Node) -> Option<Moment> {
+        self.cache.with(|snapshot| Some(snapshot.kubelet_leases.get(&node.name)?.change_seen_at))
     }
 
     async fn write(&self, node: &Node, preflight: &Preflight, conditions: &Value) -> bool {

@@ -2,7 +2,7 @@
 //! of another machine reports so, an outlet that nothing hangs on, and an agent that takes what it cannot read for off. Such a level
 //! proves nothing of this node until it has reported On of it.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use nodewell_remediation::{
     api::fence::Blocker,
@@ -11,12 +11,15 @@ use nodewell_remediation::{
     time::Moment,
 };
 
-/// By node and level.
+/// A renewal of before the answer may be seen so late: one that is seen later was made after it.
+const OBSERVATION_DELAY: Duration = Duration::from_secs(15);
+
+/// By node and level, of one term: what a leader knew once, another one may have seen otherwise since.
 #[derive(Debug, Default)]
 pub(super) struct Contradictions {
     /// Whether it was contradicted by the kubelet; else it has reported On.
     known: BTreeMap<(String, Level), bool>,
-    /// Off of a node that was Ready, and when it was reported. It may have died right before.
+    /// Off of a node that was Ready ever since, and when it was first reported. It may have died right before.
     suspected: BTreeMap<(String, Level), Moment>,
 }
 
@@ -24,20 +27,21 @@ impl Contradictions {
     /// What a level reports of a node in its preflight.
     pub(super) fn reported(&mut self, node: &Node, level: Level, state: PowerState, now: Moment) {
         let key = (node.name.clone(), level);
-        match state {
-            PowerState::On => {
-                self.suspected.remove(&key);
-                self.known.insert(key, false);
-            }
-            PowerState::Off if node.is_ready() => drop(self.suspected.insert(key, now)),
-            PowerState::Off | PowerState::Unknown => {}
+        if state == PowerState::Off && node.is_ready() {
+            self.suspected.entry(key).or_insert(now);
+            return;
+        }
+        self.suspected.remove(&key);
+        if state == PowerState::On {
+            self.known.insert(key, false);
         }
     }
 
-    /// The kubelet of the node renewed its Lease at that moment. Whether that contradicts any level.
-    pub(super) fn renewed(&mut self, node: &str, at: Moment) -> bool {
-        let of_node = self.suspected.keys().filter(|(name, _)| name == node).cloned();
-        let keys: Vec<(String, Level)> = of_node.filter(|key| self.suspected[key] < at).collect();
+    /// The kubelet's last renewal of the node's Lease was seen at that moment. Whether that contradicts any level.
+    pub(super) fn renewed(&mut self, node: &str, seen: Moment) -> bool {
+        let before = |at: &Moment| at.plus(OBSERVATION_DELAY) <= seen;
+        let of_node = self.suspected.iter().filter(|((name, _), at)| name == node && before(at));
+        let keys: Vec<(String, Level)> = of_node.map(|(key, _)| key.clone()).collect();
         for key in &keys {
             self.suspected.remove(key);
             self.known.insert(key.clone(), true);
@@ -51,6 +55,11 @@ impl Contradictions {
         let key = (node.name.clone(), level);
         let is_contradicted = self.known.get(&key).copied().unwrap_or_else(|| is_written(node));
         if is_contradicted { Err(Blocker::plain("FenceNotReady/readsOff")) } else { Ok(()) }
+    }
+
+    /// Any level is, whichever the node has.
+    pub(super) fn is_any(&self, node: &Node) -> bool {
+        is_written(node) || self.known.iter().any(|((name, _), is_contradicted)| *name == node.name && *is_contradicted)
     }
 
     pub(super) fn forget(&mut self, is_there: impl Fn(&str) -> bool) {
@@ -67,8 +76,6 @@ fn is_written(node: &Node) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use nodewell_remediation::{facts::Condition, guard::reason::FENCE_NOT_READY};
 
     use super::*;
@@ -94,35 +101,54 @@ mod tests {
         node(&[("Ready", ConditionStatus::True, "")])
     }
 
+    fn not_ready() -> Node {
+        node(&[("Ready", ConditionStatus::Unknown, "")])
+    }
+
     #[test]
     fn off_of_a_node_whose_kubelet_speaks_afterwards_is_contradicted_until_on_is_reported() {
         let mut all = Contradictions::default();
         all.reported(&ready(), FIRST, PowerState::Off, at(10));
         assert!(all.check(&ready(), FIRST).is_ok(), "the node may have died right before");
-        assert!(!all.renewed("n", at(10)), "a renewal of that very moment may be older than the answer");
-        assert!(!all.renewed("other", at(12)));
-        assert!(all.renewed("n", at(12)));
+        all.reported(&ready(), FIRST, PowerState::Off, at(24));
+        assert!(!all.renewed("n", at(24)), "a renewal of before may be seen late");
+        assert!(!all.renewed("other", at(26)));
+        assert!(all.renewed("n", at(25)));
         let blocker = all.check(&ready(), FIRST).unwrap_err();
         assert_eq!(blocker.reason, FENCE_NOT_READY);
+        assert!(all.is_any(&ready()));
         assert!(all.check(&ready(), SECOND).is_ok(), "the other level is as it was");
-        all.reported(&ready(), FIRST, PowerState::Unknown, at(20));
+        all.reported(&ready(), FIRST, PowerState::Unknown, at(30));
         assert!(all.check(&ready(), FIRST).is_err(), "an answer that does not come proves nothing");
-        all.reported(&ready(), FIRST, PowerState::On, at(30));
-        assert!(all.check(&ready(), FIRST).is_ok());
+        all.reported(&ready(), FIRST, PowerState::On, at(40));
+        assert!(all.check(&ready(), FIRST).is_ok() && !all.is_any(&ready()));
     }
 
     #[test]
     fn off_of_a_node_that_is_not_ready_is_what_it_seems() {
         let mut all = Contradictions::default();
-        all.reported(&node(&[("Ready", ConditionStatus::Unknown, "")]), FIRST, PowerState::Off, at(10));
-        assert!(!all.renewed("n", at(12)));
+        all.reported(&not_ready(), FIRST, PowerState::Off, at(10));
+        assert!(!all.renewed("n", at(100)));
+        all.reported(&ready(), FIRST, PowerState::Off, at(110));
+        all.reported(&not_ready(), FIRST, PowerState::Off, at(115));
+        assert!(!all.renewed("n", at(700)), "it was off then, and was turned on since");
+    }
+
+    #[test]
+    fn an_answer_that_did_not_come_begins_the_suspicion_again() {
+        let mut all = Contradictions::default();
+        all.reported(&ready(), FIRST, PowerState::Off, at(10));
+        all.reported(&ready(), FIRST, PowerState::Unknown, at(20));
+        all.reported(&ready(), FIRST, PowerState::Off, at(30));
+        assert!(!all.renewed("n", at(30)));
+        assert!(all.renewed("n", at(45)));
     }
 
     #[test]
     fn a_new_leader_believes_no_level_of_a_node_that_was_contradicted_before_it_has_seen_it_on() {
         let mut all = Contradictions::default();
         let node = node(&[(FENCE_READY, ConditionStatus::False, READS_OFF)]);
-        assert!(all.check(&node, FIRST).is_err() && all.check(&node, SECOND).is_err());
+        assert!(all.check(&node, FIRST).is_err() && all.check(&node, SECOND).is_err() && all.is_any(&node));
         all.reported(&node, SECOND, PowerState::On, at(10));
         assert!(all.check(&node, FIRST).is_err() && all.check(&node, SECOND).is_ok());
     }
@@ -131,10 +157,10 @@ mod tests {
     fn a_node_that_is_gone_is_forgotten() {
         let mut all = Contradictions::default();
         all.reported(&ready(), FIRST, PowerState::Off, at(10));
-        all.renewed("n", at(12));
-        all.reported(&ready(), SECOND, PowerState::Off, at(13));
+        all.renewed("n", at(25));
+        all.reported(&ready(), SECOND, PowerState::Off, at(26));
         all.forget(|node| node != "n");
         assert!(all.check(&ready(), FIRST).is_ok());
-        assert!(!all.renewed("n", at(20)));
+        assert!(!all.renewed("n", at(100)));
     }
 }

@@ -32,9 +32,17 @@ impl<C> NativePower<C> {
         self.memory().logins.unreported()
     }
 
-    /// The kubelet of the node renewed its Lease at that moment: what reported Off before was wrong. Whether anything did.
-    pub fn renewed(&self, node: &str, at: Moment) -> bool {
-        self.memory().contradictions.renewed(node, at)
+    /// The kubelet's last renewal of the node's Lease was seen at that moment: what reported Off before was wrong. Whether that is
+    /// known of anything that turns the node off.
+    pub fn is_contradicted(&self, node: &Node, seen: Option<Moment>) -> bool {
+        let mut memory = self.memory();
+        let is_new = seen.is_some_and(|seen| memory.contradictions.renewed(&node.name, seen));
+        is_new || memory.contradictions.is_any(node)
+    }
+
+    /// At the end of a term: the next one begins with what the Nodes have, which another leader may have written meanwhile.
+    pub fn end_term(&self) {
+        self.memory().contradictions.forget(|_| false);
     }
 }
 
@@ -45,7 +53,13 @@ impl<C: Configuration> NativePower<C> {
         let found = match self.with_methods(node, self.settings.refresh).await {
             Ok(validated) => {
                 let levels = validated.numbered().map(|level| self.preflight_level(node, level));
-                Preflight::of_levels(&validated, join_all(levels).await)
+                let found = Preflight::of_levels(&validated, join_all(levels).await);
+                let memory = self.memory();
+                let is_contradicted = |level: Level| memory.contradictions.check(node, level).is_err();
+                if validated.numbered().any(is_contradicted) { reads_off() } else { found }
+            }
+            Err(blocker) if blocker.reason != reason::NO_METHODS && self.memory().contradictions.is_any(node) => {
+                reads_off()
             }
             Err(blocker) => refused(blocker.into()),
         };
@@ -64,10 +78,6 @@ impl<C: Configuration> NativePower<C> {
         self.memory().contradictions.reported(node, level, states.all, self.runner.now());
         let off = states.each.iter().find(|(_, state)| *state == PowerState::Off);
         match (states.all, off) {
-            // What was contradicted stays so, and is what has to be mended first.
-            (PowerState::Unknown, _) if self.memory().contradictions.check(node, level).is_err() => {
-                Some(Preflight::failed(Message::plain(READS_OFF)))
-            }
             // The node runs on one supply, but without the other's answer it could not be turned off.
             (state, _) if state == PowerState::Unknown || states.complaint.is_some() => {
                 Some(Preflight::failed(states.complaint.map_or_else(
@@ -75,7 +85,7 @@ impl<C: Configuration> NativePower<C> {
                     |error| Message::of("NoAnswer", &[("error", &error)]),
                 )))
             }
-            (PowerState::Off, _) if node.is_ready() => Some(Preflight::failed(Message::plain(READS_OFF))),
+            (PowerState::Off, _) if node.is_ready() => Some(reads_off()),
             (PowerState::On, Some((name, _))) if node.is_ready() => {
                 Some(Preflight::failed(Message::of("SupplyOff", &[("method", name)])))
             }
@@ -109,6 +119,11 @@ impl Preflight {
     fn failed(message: Message) -> Self {
         Self::of(ConditionStatus::False, message)
     }
+}
+
+/// It outlives every other finding, whatever has become of the node since: only On ends it.
+fn reads_off() -> Preflight {
+    Preflight::failed(Message::plain(READS_OFF))
 }
 
 /// With what had better be written otherwise.

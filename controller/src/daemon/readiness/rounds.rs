@@ -43,6 +43,8 @@ pub(super) trait Asker {
     fn retain(&self, is_there: impl Fn(&str) -> bool);
     /// Those of which there is something to write down at once.
     fn urgent(&self) -> BTreeSet<String>;
+    /// What was found out in a term ends with it.
+    fn end_term(&self);
     /// Asks, and writes down; whether it could be fenced. `wanted`: some policy would turn it off.
     fn ask(&self, node: Node, wanted: bool) -> impl Future<Output = bool>;
 }
@@ -238,6 +240,7 @@ pub(super) async fn run<A: Asker>(asker: &A, cache: &Cache, clock: Clock, pace: 
                 rounds.due(snapshot, wanted, &asker.urgent(), clock.moment())
             });
         } else {
+            asker.end_term();
             (rounds, under_way) = (Rounds::new(pace), FuturesUnordered::new());
         }
         let mut tick = pin!(sleep(TICK));

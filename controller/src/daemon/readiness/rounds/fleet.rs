@@ -221,6 +221,8 @@ impl<'a> Leader<'a> {
 }
 
 impl Asker for Leader<'_> {
+    fn end_term(&self) {}
+
     fn urgent(&self) -> BTreeSet<String> {
         self.logins.borrow().unreported()
     }

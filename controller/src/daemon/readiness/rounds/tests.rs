@@ -22,10 +22,16 @@ struct Double {
     urgent: RefCell<BTreeSet<String>>,
     under_way: Cell<usize>,
     most: Cell<usize>,
+    /// The term.
+    ended: Cell<bool>,
 }
 
 impl Asker for Double {
     fn retain(&self, _: impl Fn(&str) -> bool) {}
+
+    fn end_term(&self) {
+        self.ended.set(true);
+    }
 
     fn urgent(&self) -> BTreeSet<String> {
         self.urgent.borrow().clone()
@@ -119,8 +125,12 @@ async fn a_new_term_asks_all_again_and_between_terms_no_node_is_asked() {
         assert_eq!(double.times("n"), 0);
         leads.set(true);
         sleep(Duration::from_secs(3)).await;
+        double.ended.set(false);
+        sleep(Duration::from_secs(3)).await;
+        assert!(!double.ended.get());
         leads.set(false);
         sleep(Duration::from_secs(3)).await;
+        assert!(double.ended.get(), "what it found out ends with its term");
         leads.set(true);
         sleep(Duration::from_secs(3)).await;
         assert_eq!(double.times("n"), 2);
