@@ -19,8 +19,17 @@ const OBSERVATION_DELAY: Duration = Duration::from_secs(15);
 pub(super) struct Contradictions {
     /// Whether it was contradicted by the kubelet; else it has reported On.
     known: BTreeMap<(String, Level), bool>,
-    /// Off of a node that was Ready ever since, and when it was first reported. It may have died right before.
-    suspected: BTreeMap<(String, Level), Moment>,
+    /// It may have died right before.
+    suspected: BTreeMap<(String, Level), Suspicion>,
+}
+
+/// Off of a node that was Ready ever since.
+#[derive(Debug)]
+struct Suspicion {
+    /// When it was first reported.
+    at: Moment,
+    /// Of the boot that the Node named. What another boot renews says nothing of it: the machine was off, and is on again.
+    boot: String,
 }
 
 impl Contradictions {
@@ -28,7 +37,9 @@ impl Contradictions {
     pub(super) fn reported(&mut self, node: &Node, level: Level, state: PowerState, now: Moment) {
         let key = (node.name.clone(), level);
         if state == PowerState::Off && node.is_ready() {
-            self.suspected.entry(key).or_insert(now);
+            let suspicion = self.suspected.remove(&key).filter(|suspicion| suspicion.boot == node.boot_id);
+            let suspicion = suspicion.unwrap_or_else(|| Suspicion { at: now, boot: node.boot_id.clone() });
+            self.suspected.insert(key, suspicion);
             return;
         }
         self.suspected.remove(&key);
@@ -38,9 +49,9 @@ impl Contradictions {
     }
 
     /// The kubelet's last renewal of the node's Lease was seen at that moment. Whether that contradicts any level.
-    pub(super) fn renewed(&mut self, node: &str, seen: Moment) -> bool {
-        let before = |at: &Moment| at.plus(OBSERVATION_DELAY) <= seen;
-        let of_node = self.suspected.iter().filter(|((name, _), at)| name == node && before(at));
+    pub(super) fn renewed(&mut self, node: &Node, seen: Moment) -> bool {
+        let speaks = |one: &Suspicion| one.boot == node.boot_id && one.at.plus(OBSERVATION_DELAY) <= seen;
+        let of_node = self.suspected.iter().filter(|((name, _), one)| *name == node.name && speaks(one));
         let keys: Vec<(String, Level)> = of_node.map(|(key, _)| key.clone()).collect();
         for key in &keys {
             self.suspected.remove(key);
@@ -111,9 +122,9 @@ mod tests {
         all.reported(&ready(), FIRST, PowerState::Off, at(10));
         assert!(all.check(&ready(), FIRST).is_ok(), "the node may have died right before");
         all.reported(&ready(), FIRST, PowerState::Off, at(24));
-        assert!(!all.renewed("n", at(24)), "a renewal of before may be seen late");
-        assert!(!all.renewed("other", at(26)));
-        assert!(all.renewed("n", at(25)));
+        assert!(!all.renewed(&ready(), at(24)), "a renewal of before may be seen late");
+        assert!(!all.renewed(&Node { name: "other".into(), ..ready() }, at(26)));
+        assert!(all.renewed(&ready(), at(25)));
         let blocker = all.check(&ready(), FIRST).unwrap_err();
         assert_eq!(blocker.reason, FENCE_NOT_READY);
         assert!(all.is_any(&ready()));
@@ -128,10 +139,10 @@ mod tests {
     fn off_of_a_node_that_is_not_ready_is_what_it_seems() {
         let mut all = Contradictions::default();
         all.reported(&not_ready(), FIRST, PowerState::Off, at(10));
-        assert!(!all.renewed("n", at(100)));
+        assert!(!all.renewed(&ready(), at(100)));
         all.reported(&ready(), FIRST, PowerState::Off, at(110));
         all.reported(&not_ready(), FIRST, PowerState::Off, at(115));
-        assert!(!all.renewed("n", at(700)), "it was off then, and was turned on since");
+        assert!(!all.renewed(&ready(), at(700)), "it was off then, and was turned on since");
     }
 
     #[test]
@@ -140,8 +151,20 @@ mod tests {
         all.reported(&ready(), FIRST, PowerState::Off, at(10));
         all.reported(&ready(), FIRST, PowerState::Unknown, at(20));
         all.reported(&ready(), FIRST, PowerState::Off, at(30));
-        assert!(!all.renewed("n", at(30)));
-        assert!(all.renewed("n", at(45)));
+        assert!(!all.renewed(&ready(), at(30)));
+        assert!(all.renewed(&ready(), at(45)));
+    }
+
+    /// Off, on again, and off once more, each before its Node is known not to be Ready.
+    #[test]
+    fn what_the_next_boot_renews_contradicts_nothing() {
+        let mut all = Contradictions::default();
+        let next = Node { boot_id: "next".into(), ..ready() };
+        all.reported(&ready(), FIRST, PowerState::Off, at(10));
+        assert!(!all.renewed(&next, at(40)));
+        all.reported(&next, FIRST, PowerState::Off, at(41));
+        assert!(!all.renewed(&next, at(40)) && !all.renewed(&next, at(55)));
+        assert!(all.renewed(&next, at(56)));
     }
 
     #[test]
@@ -157,10 +180,10 @@ mod tests {
     fn a_node_that_is_gone_is_forgotten() {
         let mut all = Contradictions::default();
         all.reported(&ready(), FIRST, PowerState::Off, at(10));
-        all.renewed("n", at(25));
+        all.renewed(&ready(), at(25));
         all.reported(&ready(), SECOND, PowerState::Off, at(26));
         all.forget(|node| node != "n");
         assert!(all.check(&ready(), FIRST).is_ok());
-        assert!(!all.renewed("n", at(100)));
+        assert!(!all.renewed(&ready(), at(100)));
     }
 }

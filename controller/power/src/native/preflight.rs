@@ -36,7 +36,7 @@ impl<C> NativePower<C> {
     /// known of anything that turns the node off.
     pub fn is_contradicted(&self, node: &Node, seen: Option<Moment>) -> bool {
         let mut memory = self.memory();
-        let is_new = seen.is_some_and(|seen| memory.contradictions.renewed(&node.name, seen));
+        let is_new = seen.is_some_and(|seen| memory.contradictions.renewed(node, seen));
         is_new || memory.contradictions.is_any(node)
     }
 

@@ -60,7 +60,9 @@ impl Evictions {
         if fence.status.drain_portions > 1 {
             let any = Drained { node: String::new(), ..of.clone() };
             let inherited = [&any, &of].into_iter().filter_map(|of| state.inherited.get(of));
-            calls.extend(inherited.flat_map(|(at, pods)| std::iter::repeat_n(*at, *pods)));
+            // More than a whole window holds up nothing more; the number was read from an annotation.
+            let most = limits.rate.map_or(0, |(count, _)| count);
+            calls.extend(inherited.flat_map(|(at, pods)| std::iter::repeat_n(*at, (*pods).min(most))));
         }
         calls.extend(state.ours.remove(&of).into_iter().flatten());
         calls.make_contiguous().sort_unstable();
@@ -181,7 +183,8 @@ mod tests {
 
     fn begin<'a>(evictions: &'a Evictions, fence: &NodeFence) -> OpenDrain<'a> {
         let of = Drained { policy: "p".into(), node: "n".into() };
-        evictions.begin(of, fence, Limits::default(), Moment(Duration::from_secs(100)))
+        let limits = Limits { rate: Some((5, Duration::from_secs(60))), ..Limits::default() };
+        evictions.begin(of, fence, limits, Moment(Duration::from_secs(100)))
     }
 
     fn calls(mut open: OpenDrain<'_>) -> VecDeque<Moment> {
@@ -194,6 +197,15 @@ mod tests {
         let at = Moment(Duration::from_secs(90));
         begin(&evictions, &fence).state.called(&PodRef::default(), false, at);
         assert_eq!(calls(begin(&evictions, &fence)), [at]);
+    }
+
+    #[test]
+    fn a_number_that_is_no_number_of_pods_counts_as_a_whole_window() {
+        let moved = r#"{ "pods": [{ "policy": "p", "node": "n", "age": 10, "pods": 18446744073709551615 }] }"#;
+        let (evictions, mut fence) = (Evictions::default(), draining().1);
+        evictions.inherit(&serde_json::from_str(moved).unwrap(), Moment(Duration::from_secs(100)));
+        fence.status.drain_portions = 2;
+        assert_eq!(calls(begin(&evictions, &fence)).len(), 5);
     }
 
     #[test]
