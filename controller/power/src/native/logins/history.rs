@@ -21,7 +21,7 @@ pub(super) struct History {
     /// The last ones, whatever the account.
     recent: Vec<Now>,
     /// By account; those that the method has no more are dropped.
-    refusals: BTreeMap<u64, Refusal>,
+    refusals: BTreeMap<u64, RefusedLogin>,
     taken: Option<Taken>,
     /// An agent that was run since may have been refused: it does not report that.
     agent_failed: Option<Now>,
@@ -30,7 +30,7 @@ pub(super) struct History {
 }
 
 #[derive(Debug)]
-struct Refusal {
+struct RefusedLogin {
     count: usize,
     at: Moment,
 }
@@ -56,7 +56,7 @@ impl History {
             history.recent = vec![at; count.min(BUDGET)];
             // Which of its accounts was refused is not known, so none is tried; another Secret's are.
             let stopped = asked.accounts().filter(|_| is_same && history.taken.is_none());
-            history.refusals = stopped.map(|one| (one.login, Refusal { count: 1, at: at.moment })).collect();
+            history.refusals = stopped.map(|one| (one.login, RefusedLogin { count: 1, at: at.moment })).collect();
             history.why =
                 format!("a login was refused at {:.0}, as FenceReady reports; {}", at.wall, asks_again(WINDOW));
         }
@@ -79,8 +79,8 @@ impl History {
         self.taken = self.taken.filter(|taken| taken.login != account.login);
         let agent = self.agent_failed.take();
         agent.into_iter().chain([now]).for_each(|at| self.remember(at));
-        let refusal = self.refusals.entry(account.login).or_insert(Refusal { count: 0, at: now.moment });
-        *refusal = Refusal { count: refusal.count + 1, at: now.moment };
+        let refusal = self.refusals.entry(account.login).or_insert(RefusedLogin { count: 0, at: now.moment });
+        *refusal = RefusedLogin { count: refusal.count + 1, at: now.moment };
         self.why = format!("{why}; {}", asks_again(wait(refusal.count)));
         self.fingerprint = asked.fingerprint;
     }
