@@ -24,6 +24,27 @@ use crate::{
     testing::{at, node, set_condition, wall},
 };
 
+/// Each that a record may be in.
+const PHASES: [Phase; 17] = [
+    Phase::Pending,
+    Phase::Isolating,
+    Phase::Draining,
+    Phase::Waiting,
+    Phase::AwaitGuards,
+    Phase::KdumpWait,
+    Phase::PoweringOff,
+    Phase::OffConfirmed,
+    Phase::PodsReleased,
+    Phase::PoweringOn,
+    Phase::AwaitReady,
+    Phase::Reaping,
+    Phase::Recovering,
+    Phase::Closed,
+    Phase::InDoubt,
+    Phase::Failed,
+    Phase::Quarantined,
+];
+
 /// As node-healthcheck-operator makes it for `n0`, with our finalizer.
 fn raw() -> Value {
     json!({

@@ -3,26 +3,6 @@
 use super::*;
 use crate::external::progress::{Progress, of_record, pods_released};
 
-const PHASES: [Phase; 17] = [
-    Phase::Pending,
-    Phase::Isolating,
-    Phase::Draining,
-    Phase::Waiting,
-    Phase::AwaitGuards,
-    Phase::KdumpWait,
-    Phase::PoweringOff,
-    Phase::OffConfirmed,
-    Phase::PodsReleased,
-    Phase::PoweringOn,
-    Phase::AwaitReady,
-    Phase::Reaping,
-    Phase::Recovering,
-    Phase::Closed,
-    Phase::InDoubt,
-    Phase::Failed,
-    Phase::Quarantined,
-];
-
 fn of(record: NodeFence) -> (ConditionWord, ConditionWord, String) {
     let mut fixture = Fixture::with(record);
     fixture.step();

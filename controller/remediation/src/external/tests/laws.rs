@@ -5,25 +5,6 @@ use proptest::prelude::*;
 use super::*;
 use crate::external::{progress::of_record, request_uid};
 
-const PHASES: [Phase; 17] = [
-    Phase::Pending,
-    Phase::Isolating,
-    Phase::Draining,
-    Phase::Waiting,
-    Phase::AwaitGuards,
-    Phase::KdumpWait,
-    Phase::PoweringOff,
-    Phase::OffConfirmed,
-    Phase::PodsReleased,
-    Phase::PoweringOn,
-    Phase::AwaitReady,
-    Phase::Reaping,
-    Phase::Recovering,
-    Phase::Closed,
-    Phase::InDoubt,
-    Phase::Failed,
-    Phase::Quarantined,
-];
 const BLOCKERS: [&str; 5] = ["LeftOff", "PowerCycleLimit", "StepsExhausted", "Storm", "ClaimedByPeer"];
 
 fn any_record() -> impl Strategy<Value = Option<NodeFence>> {
