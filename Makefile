@@ -69,19 +69,8 @@ vm: toolchain deps ## all cases in virtual machines: faults of real kernels (doc
 	@packaging/test-packages $(GUEST_PACKAGES)
 	NODEWELL_LONG=1 $(CARGO) test -p nodewell-vm --locked -- $(ARGS)
 
-e2e: toolchain deps ## the long proofs
-	$(CARGO) build $(PROGRAMS) --locked
-	NODEWELL_LONG=1 $(CARGO) test -p nodewell-tests --locked
-	NODEWELL_LONG=1 $(CARGO) test -p nodewell-controller --locked --test cluster
-	NODEWELL_SIM_SEEDS=10000 $(CARGO) test --release -p nodewell-sim --locked -- --nocapture
-	$(CARGO) test --release -p nodewell-sim --locked mutations -- --ignored
-	tests/mutants/run --diff
-	tests/mutants/run --sample 40
-	$(MAKE) vm
-	$(MAKE) packages
-	packaging/rpm-in-a-root
-	$(MAKE) scale
-	tests/fuzz/run $(FUZZ_SECONDS)
+e2e: toolchain deps ## the long proofs, with a table at the end (ARGS="simulation guards": these only)
+	@+MAKE=$(MAKE) tests/e2e $(ARGS)
 
 scale: toolchain ## what 15,000 agents cost one API server, as a table (docs/scale.md)
 	$(CARGO) run --release --locked -p nodewell-scale -- $(ARGS)
