@@ -6,6 +6,7 @@
 mod drained;
 mod gather;
 mod methods;
+mod other_levels;
 mod perform;
 mod power;
 mod reads;

@@ -5,7 +5,6 @@ use std::{
     time::Duration,
 };
 
-use futures_util::future::join_all;
 use nodewell_remediation::{
     api::{
         OUT_OF_SERVICE,
@@ -35,8 +34,6 @@ const METHODS_TIMEOUT: Duration = Duration::from_secs(30);
 const READING_TIMEOUT: Duration = Duration::from_secs(20);
 /// Readings of a level that are stored: those of some seconds, so that one between two others is not lost.
 const READINGS: usize = 8;
-/// What an act waits for levels before its own: one that answers does so by then, and one that does not is why it is not used.
-const OTHER_LEVELS_TIMEOUT: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Question {
@@ -201,19 +198,9 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         scope.unwrap_or_else(|| FenceScope::of(&fence.status))
     }
 
-    /// One reading for an act. The machine's own On, by a level before this one that answers after all, speaks against
-    /// the Off of the outlets that it is said to hang on.
-    pub(super) async fn read_power(&self, node: &Node, scope: &FenceScope) -> PowerState {
-        let before = (Level::FIRST.0..scope.level.0).map(Level).filter(|level| self.asks_machine(&node.name, *level));
-        let before: Vec<FenceScope> = before.map(FenceScope::machine).collect();
-        let others = before.iter().map(|scope| timeout(OTHER_LEVELS_TIMEOUT, self.read_one(node, scope)));
-        let (state, others) = tokio::join!(self.read_one(node, scope), join_all(others));
-        if others.contains(&Ok(PowerState::On)) { PowerState::On } else { state }
-    }
-
     /// One reading of one level, which also becomes known to the next decision. Its age counts from before the
     /// question.
-    async fn read_one(&self, node: &Node, scope: &FenceScope) -> PowerState {
+    pub(super) async fn read_one(&self, node: &Node, scope: &FenceScope) -> PowerState {
         let (name, level) = (&node.name, scope.level);
         let at = self.clock.moment();
         let is_asked = || self.scopes_to_read(name, self.clock.moment()).contains(scope);
@@ -244,7 +231,7 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
     }
 
     /// The level asks the machine itself, or that is not known.
-    fn asks_machine(&self, name: &str, level: Level) -> bool {
+    pub(super) fn asks_machine(&self, name: &str, level: Level) -> bool {
         self.cache.with(|snapshot| {
             let plan = snapshot.gathered.get(name).and_then(|gathered| gathered.methods.as_ref()?.as_ref().ok());
             plan.and_then(|plan| plan.level(level)).is_none_or(|level| level.asks_machine)

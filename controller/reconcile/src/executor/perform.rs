@@ -116,7 +116,7 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
             if time > 0 {
                 sleep(BETWEEN_READS).await;
             }
-            states.push(self.read_power(&node, &scope).await);
+            states.push(self.read_power(&node, &scope, began).await);
         }
         // Another caller may have asked in between, and got another answer.
         states.extend(self.was_read_on(&node.name, began).then_some(PowerState::On));

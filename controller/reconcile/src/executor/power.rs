@@ -47,10 +47,11 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         let scope = FenceScope::of(&fence.status);
         let by = self.power.off(node, &scope, lease_deadline).await?;
         let deadline = self.clock.moment().plus(self.settings.off_within);
-        let (mut reads, mut since) = (0, self.clock.moment());
+        let ordered = self.clock.moment();
+        let (mut reads, mut since) = (0, ordered);
         loop {
             let asked = self.clock.moment();
-            let is_off = self.read_power(node, &scope).await == PowerState::Off;
+            let is_off = self.read_power(node, &scope, ordered).await == PowerState::Off;
             // A reading of On in between breaks the proof, whichever caller asked for it.
             if !is_off || self.was_read_on(&node.name, since) {
                 (reads, since) = (0, asked);

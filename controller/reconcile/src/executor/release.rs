@@ -71,7 +71,8 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         }
         let node = self.node(fence).await?;
         let since = intended_at(fence, self.clock.now())?;
-        match self.read_power(&node, &FenceScope::of(&fence.status)).await {
+        // However long a level before it has been silent: it was asked ever since the order.
+        match self.read_power(&node, &FenceScope::of(&fence.status), Moment::default()).await {
             PowerState::Off if !self.was_read_on(&node.name, since) => Ok(since),
             PowerState::On | PowerState::Off => Err(is_on()),
             PowerState::Unknown => Err(Failed::NotBegun("its power could not be read right before the release".into())),

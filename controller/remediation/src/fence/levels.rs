@@ -97,11 +97,16 @@ fn is_usable(gathered: &Gathered, number: Level, level: &FenceLevel, now: Moment
 }
 
 fn is_silent(gathered: &Gathered, number: Level, now: Moment) -> bool {
-    let is_asked = |since: Moment| {
-        let readings = gathered.power.iter().filter(|reading| reading.level == number);
-        now.since(readings.map(|reading| reading.at).fold(since, Moment::max)) <= ASKED_WITHIN
-    };
-    gathered.unanswered.get(&number).is_some_and(|since| now.since(*since) >= SILENT_FOR && is_asked(*since))
+    silent_since(gathered, number, now).is_some_and(|since| now.since(since) >= SILENT_FOR)
+}
+
+/// When the first of the questions was asked that the level has not answered, if it is still asked.
+#[must_use]
+pub fn silent_since(gathered: &Gathered, number: Level, now: Moment) -> Option<Moment> {
+    let since = *gathered.unanswered.get(&number)?;
+    let readings = gathered.power.iter().filter(|reading| reading.level == number);
+    let asked = readings.map(|reading| reading.at).fold(since, Moment::max);
+    (now.since(asked) <= ASKED_WITHIN).then_some(since)
 }
 
 /// How it is fenced, if what is asked at the level is known to be its own.

@@ -9,6 +9,7 @@ use nodewell_remediation::{
         FenceLevel, FencePlan, Level,
         PowerState::{self, Off, On, Unknown},
     },
+    time::Moment,
 };
 
 use super::stage::Stage;
@@ -37,15 +38,63 @@ async fn a_bmc_that_reports_on_after_all_speaks_against_off_by_the_outlets() {
     }
 }
 
+/// It was asked again and again for a minute, and had no answer.
+fn silent(stage: &Stage) {
+    stage.cache.gather("n", |gathered| gathered.unanswered = [(BMC, Moment::default())].into());
+}
+
+async fn took(stage: &Stage) -> Duration {
+    let began = stage.clock.moment();
+    stage.perform().await.expect("the outlets are off");
+    stage.clock.moment().since(began)
+}
+
 #[tokio::test(start_paused = true)]
-async fn a_bmc_that_is_dead_is_not_waited_for() {
-    for after in [Duration::ZERO, Duration::from_secs(60)] {
-        let stage = by_outlets(IntendedOp::PowerOff, Unknown, after, true).await;
-        let began = stage.clock.moment();
-        let Ok(Done::Off(confirmation)) = stage.perform().await else { panic!("{:?}", stage.names()) };
-        assert_eq!(confirmation.reads, 2);
-        assert!(stage.clock.moment().since(began) <= Duration::from_secs(8), "3 s for each of two readings");
+async fn a_bmc_that_is_dead_is_waited_for_once() {
+    for (op, limit) in [(IntendedOp::PowerOff, 5), (IntendedOp::Release, 3)] {
+        for after in [Duration::ZERO, Duration::from_secs(60)] {
+            let stage = by_outlets(op, Unknown, after, true).await;
+            let took = took(&stage).await;
+            assert!(took <= Duration::from_secs(limit), "{op:?}: {took:?}: 3 s, and those between two readings");
+        }
     }
+}
+
+/// What it was asked before the order tells nothing of the time after it.
+#[tokio::test(start_paused = true)]
+async fn a_bmc_that_was_dead_before_has_its_time_after_the_order() {
+    let stage = by_outlets(IntendedOp::PowerOff, On, Duration::from_secs(2), true).await;
+    silent(&stage);
+    assert_eq!(stage.perform().await, Err(Failed::Timeout(Duration::from_secs(60))));
+    let stage = by_outlets(IntendedOp::PowerOff, Unknown, Duration::from_secs(60), true).await;
+    silent(&stage);
+    assert!(took(&stage).await >= Duration::from_secs(3));
+}
+
+/// It was waited for with the order.
+#[tokio::test(start_paused = true)]
+async fn a_release_does_not_wait_again_for_a_bmc_that_is_dead() {
+    let stage = by_outlets(IntendedOp::Release, Unknown, Duration::from_secs(60), true).await;
+    silent(&stage);
+    assert!(took(&stage).await < Duration::from_secs(1));
+}
+
+/// One whose answer is as quick as that of the outlets, though.
+#[tokio::test(start_paused = true)]
+async fn on_at_once_by_a_bmc_that_was_dead_forbids_the_release() {
+    let stage = by_outlets(IntendedOp::Release, On, Duration::ZERO, true).await;
+    silent(&stage);
+    assert!(matches!(stage.perform().await, Err(Failed::NotBegun(_))));
+    assert!(!stage.names().contains(&"mark".to_owned()));
+}
+
+/// A level that was not asked for a minute is not known to be silent.
+#[tokio::test(start_paused = true)]
+async fn a_bmc_that_was_not_asked_lately_has_its_time() {
+    let stage = by_outlets(IntendedOp::Release, On, Duration::from_secs(2), true).await;
+    silent(&stage);
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert!(matches!(stage.perform().await, Err(Failed::NotBegun(_))));
 }
 
 /// An outlet that is On feeds a machine that is off.

@@ -1,0 +1,53 @@
+//! One reading for an act, and levels before its own, whose machine may say otherwise.
+
+use std::{pin::pin, time::Duration};
+
+use futures_util::{StreamExt, stream::FuturesUnordered};
+use nodewell_remediation::{
+    facts::Node,
+    fence::levels,
+    snapshot::{FenceScope, Level, PowerState, Snapshot},
+    time::Moment,
+};
+use tokio::time::timeout;
+
+use super::Executor;
+use crate::{cluster::Cluster, power::Power};
+
+/// So long a level has to have been silent: one that answers does so by then, and one that does not is why it is not used.
+const SILENT_FOR: Duration = Duration::from_secs(3);
+
+impl<C: Cluster, P: Power> Executor<'_, C, P> {
+    /// The machine's own On, by a level before this one that answers after all, speaks against the Off of the outlets that it
+    /// is said to hang on. Such a level is asked as long as the reading takes, and is waited for until it has been silent for
+    /// 3 s, of which those before `since` do not count: a dead BMC costs an act these once and not with each reading.
+    pub(super) async fn read_power(&self, node: &Node, scope: &FenceScope, since: Moment) -> PowerState {
+        let before = (Level::FIRST.0..scope.level.0).map(Level).filter(|level| self.asks_machine(&node.name, *level));
+        let before: Vec<FenceScope> = before.map(FenceScope::machine).collect();
+        let silent = before.iter().map(|scope| self.silent_since(&node.name, scope.level).max(since));
+        let until = silent.max().unwrap_or_default().plus(SILENT_FOR);
+        let mut others: FuturesUnordered<_> = before.iter().map(|scope| self.read_one(node, scope)).collect();
+        let (mut own, mut is_on) = (pin!(self.read_one(node, scope)), false);
+        let state = loop {
+            tokio::select! {
+                state = &mut own => break state,
+                Some(other) = others.next() => is_on |= other == PowerState::On,
+            }
+        };
+        let rest = async {
+            while let Some(other) = others.next().await {
+                is_on |= other == PowerState::On;
+            }
+        };
+        // What has not answered by then is no evidence either way.
+        drop(timeout(until.since(self.clock.moment()), rest).await);
+        if is_on { PowerState::On } else { state }
+    }
+
+    /// A level that answered last is silent from now on.
+    fn silent_since(&self, name: &str, level: Level) -> Moment {
+        let now = self.clock.moment();
+        let gathered = |snapshot: &mut Snapshot| levels::silent_since(snapshot.gathered.get(name)?, level, now);
+        self.cache.with(gathered).unwrap_or(now)
+    }
+}
