@@ -7,12 +7,14 @@
 
 mod customers;
 mod round;
+mod served;
 mod sources;
 mod store;
 mod target;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
+use futures_util::future::join_all;
 use nodewell_reconcile::{cache::Cache, executor, leader::Term};
 use tokio::time::sleep;
 
@@ -39,13 +41,16 @@ pub(crate) async fn look_after(
         }
         return std::future::pending().await;
     };
-    let mut round = round::Rounds::new(cluster, sources, cache, term, settings.audit.clone());
-    loop {
-        let (is_whole, counts) = round.serve().await;
-        if !round.leads() {
-            cache.set_customers(BTreeMap::new());
+    let served = served::AllServed::default();
+    let each = sources.enabled().map(async |source| {
+        let mut rounds =
+            round::Rounds::new(cluster, sources, source, &served, cache, term.clone(), settings.audit.clone());
+        loop {
+            let is_read = rounds.serve().await;
+            cache.set_customers(served.customers());
+            tally.fence_requests(served.counts());
+            sleep(if is_read { APART } else { SELDOM }).await;
         }
-        tally.fence_requests(counts);
-        sleep(if is_whole { APART } else { SELDOM }).await;
-    }
+    });
+    join_all(each).await;
 }

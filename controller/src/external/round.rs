@@ -1,4 +1,4 @@
-//! One look at all requests: each is read with its node's record, and what is decided for it is done.
+//! One look at the requests of one source: each is read with its node's record, and what is decided for it is done.
 
 use std::collections::BTreeMap;
 
@@ -22,6 +22,7 @@ use nodewell_remediation::{
 
 use super::{
     customers,
+    served::{AllServed, Served},
     sources::Sources,
     store,
     target::{self, Found},
@@ -31,10 +32,12 @@ use crate::{
     tally::FenceRequests,
 };
 
-/// What a leader does about requests, round after round.
+/// What a leader does about the requests of a source, round after round.
 pub(super) struct Rounds<'a> {
     cluster: &'a KubeCluster,
     sources: &'a Sources,
+    source: Source,
+    served: &'a AllServed,
     cache: &'a Cache,
     term: Term,
     audit: Audit,
@@ -46,56 +49,58 @@ impl<'a> Rounds<'a> {
     pub(super) fn new(
         cluster: &'a KubeCluster,
         sources: &'a Sources,
+        source: Source,
+        served: &'a AllServed,
         cache: &'a Cache,
         term: Term,
         audit: Audit,
     ) -> Self {
-        Self { cluster, sources, cache, term, audit, reported: BTreeMap::new() }
+        Self { cluster, sources, source, served, cache, term, audit, reported: BTreeMap::new() }
     }
 
-    pub(super) fn leads(&self) -> bool {
+    fn leads(&self) -> bool {
         let now = self.cluster.clock().moment();
         self.term.borrow().as_ref().is_some_and(|lease_deadline| lease_deadline.is_ahead(now))
     }
 
-    /// Whether every source could be read, and how far each request is. What cannot be read has nothing done about it.
-    pub(super) async fn serve(&mut self) -> (bool, FenceRequests) {
+    /// Whether the source could be read. What cannot be read has nothing done about it.
+    pub(super) async fn serve(&mut self) -> bool {
         // Before the requests: a record that is older than their list and names none of them has lost its own.
         let records = self.cache.with(|snapshot| snapshot.host.synced.then(|| requested(&snapshot.fences)));
-        let mut counts = FenceRequests::new();
-        let Some(records) = records.filter(|_| self.leads()) else { return (true, counts) };
-        let (mut requests, mut read, mut partly) = (Vec::new(), Vec::new(), Vec::new());
-        for source in self.sources.enabled() {
-            let Some((listed, unread)) = self.list(source).await else { continue };
-            requests.extend(listed);
-            read.push(source);
-            // One that another version wrote is still there, and its record has not lost it.
-            if unread > 0 {
-                partly.push(source);
-            }
-        }
-        let mut customers = BTreeMap::new();
-        for request in &requests {
-            let status = match self.serve_one(request, &requests, &mut customers).await {
+        let Some(records) = records.filter(|_| self.leads()) else {
+            self.served.set(self.source, Served::default());
+            return true;
+        };
+        let Some((requests, unread)) = self.list().await else {
+            self.served.set(self.source, Served::default());
+            return false;
+        };
+        self.served.list(self.source, requests.clone());
+        let mut served = Served { requests, ..Served::default() };
+        for request in &served.requests {
+            let status = match self.serve_one(request, &mut served.customers).await {
                 Ok(status) => status,
                 Err(error) => {
                     self.report(&request.id(), format!("{}: {error}; tried again", request.shown()));
                     request.status.clone()
                 }
             };
-            count(&mut counts, &status);
+            count(&mut served.counts, &status);
         }
-        self.cache.set_customers(customers);
-        let is_whole = read.len() == self.sources.enabled().count();
-        read.retain(|source| !partly.contains(source));
-        for record in records.iter().filter(|record| is_orphan(record, &read, &requests)) {
-            self.take_up_orphan(record).await;
+        // A request that another version wrote is still there, and its record has not lost it.
+        if unread == 0 {
+            let source = self.source;
+            for record in records.iter().filter(|record| is_orphan(record, source, &served.requests)) {
+                self.take_up_orphan(record).await;
+            }
         }
-        (is_whole, counts)
+        self.served.set(self.source, if self.leads() { served } else { Served::default() });
+        true
     }
 
     /// Those that can be read, and how many cannot.
-    async fn list(&mut self, source: Source) -> Option<(Vec<Request>, usize)> {
+    async fn list(&mut self) -> Option<(Vec<Request>, usize)> {
+        let source = self.source;
         let about = format!("the list of {source}");
         match self.sources.list(self.cluster.wire(), source).await {
             Ok((requests, unread)) => {
@@ -113,7 +118,6 @@ impl<'a> Rounds<'a> {
     async fn serve_one(
         &mut self,
         request: &Request,
-        all: &[Request],
         customers: &mut BTreeMap<String, Customer>,
     ) -> Result<NodeFenceRemediationStatus, ApiError> {
         if !request.deleting && request.status.node_fence.as_ref().is_some_and(|record| record.ended) {
@@ -125,7 +129,8 @@ impl<'a> Rounds<'a> {
         if let Some(node) = &node {
             self.add_customer(request, node, customers).await;
         }
-        let heir = heir(all, request).map(Request::id);
+        let all = self.served.requests();
+        let heir = heir(&all, request).map(Request::id);
         let general = self.cache.with(|snapshot| general_blockers(snapshot));
         let view = View {
             request,
@@ -260,12 +265,11 @@ fn requested(fences: &BTreeMap<String, NodeFence>) -> Vec<NodeFence> {
     fences.values().filter(|record| request_uid(record).is_some()).cloned().collect()
 }
 
-/// Whether the source of its request was read, and has it no more.
-fn is_orphan(record: &NodeFence, read: &[Source], requests: &[Request]) -> bool {
+/// Whether its request was one of this source, which was read and has it no more.
+fn is_orphan(record: &NodeFence, read: Source, requests: &[Request]) -> bool {
     let source = record.metadata.annotations.get(REQUESTED_BY).and_then(|id| id.split('/').next());
-    let is_read = read.iter().any(|read| Some(read.to_string().as_str()) == source);
     let uid = request_uid(record);
-    is_read && !requests.iter().any(|request| Some(request.uid.as_str()) == uid)
+    source == Some(read.to_string().as_str()) && !requests.iter().any(|request| Some(request.uid.as_str()) == uid)
 }
 
 fn count(counts: &mut FenceRequests, status: &NodeFenceRemediationStatus) {

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use nodewell_remediation::api::request::FINALIZER;
 use serde_json::{Value, json};
 
-use self::actors::{HealthCheck, Leader, condition, gone, machine_request, record, released, request, set_phase};
+use self::actors::{
+    HealthCheck, Leader, Silent, condition, gone, machine_request, record, released, request, set_phase,
+};
 use crate::{
     cases::{admin, cases, make_node},
     program::until,
@@ -36,6 +38,7 @@ cases![
     a_request_joins_a_policys_record_which_stays,
     a_lease_of_another_holder_blocks_the_record_of_a_request,
     a_machines_request_is_served_only_when_it_is_proven_to_be_the_node,
+    a_management_cluster_that_does_not_answer_delays_no_request_of_this_one,
 ];
 
 async fn a_request_needs_the_rights_and_the_kinds_that_are_optional(server: Arc<Server>) {
@@ -292,4 +295,23 @@ async fn a_machines_request_is_served_only_when_it_is_proven_to_be_the_node(serv
     leader.was_refused_nothing();
     assert!(server.kubectl(&["delete", "nodefenceremediation", "m-2"]));
     gone(&server, &["capi-1"]);
+}
+
+async fn a_management_cluster_that_does_not_answer_delays_no_request_of_this_one(server: Arc<Server>) {
+    let health_check = HealthCheck::make(&server, "workers").await;
+    let silent = Silent::listen(&server);
+    let management =
+        format!("[cluster-api]\nkubeconfig = {:?}\nnamespace = \"default\"\ncluster = \"prod\"\n", silent.kubeconfig());
+    let _leader = Leader::start(&server, &management).await;
+    until("it is asked", async || silent.questions() > 0).await;
+    // Each is made when the one before was served: in one round with the question to the silent one each would cost one more.
+    for node in ["absent-1", "absent-2", "absent-3", "absent-4"] {
+        health_check.asks_for(node, json!({})).await;
+        until("served", async || condition(&server, node, "Succeeded").await.is_some()).await;
+    }
+    assert!(silent.questions() < 4, "{}", silent.questions());
+    for node in ["absent-1", "absent-2", "absent-3", "absent-4"] {
+        health_check.takes_back(node).await;
+        until("the request is gone", async || request(&server, node).await.is_none()).await;
+    }
 }

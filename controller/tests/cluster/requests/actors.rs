@@ -2,8 +2,10 @@
 
 use std::{
     fs,
+    net::{TcpListener, TcpStream},
+    path::Path,
     process::Command,
-    sync::Arc,
+    sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
@@ -259,4 +261,35 @@ pub(crate) async fn machine_request(server: &Server, name: &str, cluster: &str, 
                 "uid": machine["metadata"]["uid"] }] } });
     let wire = server.cluster("requester").await.wire().clone();
     wire.create::<Value>(REQUESTS, &body).await.unwrap();
+}
+
+/// An API server that takes connections and never answers.
+pub(crate) struct Silent {
+    kubeconfig: tempfile::NamedTempFile,
+    connections: Arc<Mutex<Vec<TcpStream>>>,
+}
+
+impl Silent {
+    /// Until the tests end.
+    pub(crate) fn listen(server: &Server) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let like = fs::read(server.kubeconfig("cluster-api")).unwrap();
+        let mut config: Value = serde_json::from_slice(&like).unwrap();
+        config["clusters"][0]["cluster"]["server"] = json!(format!("https://{address}"));
+        let kubeconfig = tempfile::NamedTempFile::new().unwrap();
+        fs::write(kubeconfig.path(), config.to_string()).unwrap();
+        let connections: Arc<Mutex<Vec<TcpStream>>> = Arc::default();
+        let taken = Arc::clone(&connections);
+        std::thread::spawn(move || listener.incoming().flatten().for_each(|stream| taken.lock().unwrap().push(stream)));
+        Self { kubeconfig, connections }
+    }
+
+    pub(crate) fn kubeconfig(&self) -> &Path {
+        self.kubeconfig.path()
+    }
+
+    pub(crate) fn questions(&self) -> usize {
+        self.connections.lock().unwrap().len()
+    }
 }
