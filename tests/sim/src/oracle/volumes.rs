@@ -12,15 +12,16 @@ use crate::truth::Truth;
 
 const STUCK: &str = "AttachmentsStuck";
 const LEFT: &str = "AttachmentsLeft";
-/// From a release, and from when a leader begins to look, to the report: the 2 minutes that detaching may take, a list
-/// every 30 s, a step that failed and waits, a write.
+/// From a release, from when a leader begins to look, and from the last report, to a report: the 2 minutes that detaching may
+/// take, a list every 30 s, a step that failed and waits, a write. A record that goes on to its next phase reports anew.
 const REPORTED: Duration = Duration::from_secs(180);
 /// A list of attachments is no older, and the last write about them.
 const LISTED: Duration = Duration::from_secs(60);
 /// A volume that is free for so long has been on every list.
 const SEEN: Duration = Duration::from_secs(10);
 
-/// By record and leader: since when volumes of pods that are gone are attached, or none are and it waits for them.
+/// By record and leader: since when volumes of pods that are gone are attached and it reports none, or none are and it waits for
+/// them.
 #[derive(Debug, Default)]
 pub(super) struct Watched {
     left: BTreeMap<String, Moment>,
@@ -38,9 +39,10 @@ impl Truth {
             let key = format!("{} {}", fence.metadata.uid, leader.as_deref().unwrap_or_default());
             let waits = [STUCK, LEFT].iter().any(|reason| fence.status.is_blocked_by(reason));
             if self.should_report(fence) {
-                let since = self.oracle.volumes.left.get(&key).copied().unwrap_or(now);
+                let before = self.oracle.volumes.left.get(&key).filter(|_| !fence.status.is_blocked_by(STUCK));
+                let since = before.copied().unwrap_or(now);
                 watched.left.insert(key.clone(), since);
-                if now.since(since) > REPORTED && !fence.status.is_blocked_by(STUCK) {
+                if now.since(since) > REPORTED {
                     found.push(format!(
                         "volumes are attached to {name} since its release, and its record reports nothing"
                     ));
