@@ -10,6 +10,7 @@ mod attached;
 mod begin;
 mod blockers;
 mod booted;
+mod cut_late;
 mod doubt;
 pub mod edges;
 pub mod evidence;

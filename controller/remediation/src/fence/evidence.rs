@@ -119,7 +119,7 @@ fn unreachable(input: &FenceInput<'_>) -> Option<(usize, Duration)> {
 
 /// Since when it reports Off without a break: two readings apart, all after the last sign of life, the newest still
 /// young.
-fn bmc_off(input: &FenceInput<'_>) -> Option<Duration> {
+pub(super) fn bmc_off(input: &FenceInput<'_>) -> Option<Duration> {
     let level = levels::current(input);
     let readings = || input.gathered.power.iter().rev().filter(move |reading| reading.level == level);
     let newest = readings().next()?.at;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use super::{FenceInput, Next, PredicateState, left_off::is_kept_out, record::Draft};
+use super::{FenceInput, Next, PredicateState, cut_late, left_off::is_kept_out, record::Draft};
 use crate::{
     api::fence::{Blocker, IntendedOp, Intent, NodeFence, Phase},
     facts::{Node, kubelet},
@@ -166,9 +166,12 @@ fn aborted(input: &FenceInput<'_>) -> Option<Next> {
     Some(Draft::of(input).enter(phase, Message::of(key, &[("by", &by)])).save())
 }
 
-/// The node has needed no remediation for the policy's `healthyDelay`.
+/// The node has needed no remediation for the policy's `healthyDelay`. An order that was carried out late may have cut it since:
+/// such a machine is not left to itself.
 fn healthy(input: &FenceInput<'_>) -> Option<Next> {
     let phase = match input.fence.status.phase {
+        Phase::AwaitGuards if cut_late::is_cut(input) => return cut_late::turn_on(input),
+        Phase::KdumpWait | Phase::Failed if cut_late::is_cut(input) => return None,
         Phase::Pending | Phase::Isolating | Phase::Draining | Phase::Waiting => Phase::Recovering,
         Phase::AwaitGuards | Phase::KdumpWait | Phase::Failed => Phase::Recovering,
         Phase::PoweringOff | Phase::Reaping => Phase::InDoubt,

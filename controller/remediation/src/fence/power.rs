@@ -314,7 +314,7 @@ fn warn_at_limit(input: &FenceInput<'_>, draft: Draft) -> Draft {
 }
 
 /// When it reported Off last: what is confirmed is that it was off then, however late that is written down.
-fn off_read_at(input: &FenceInput<'_>) -> Option<Timestamp> {
+pub(super) fn off_read_at(input: &FenceInput<'_>) -> Option<Timestamp> {
     let level = levels::current(input);
     let newest = input.gathered.power.iter().rev().find(|reading| reading.level == level)?;
     input.now.wall.checked_sub(input.now.moment.since(newest.at)).ok()

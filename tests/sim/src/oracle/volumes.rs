@@ -13,7 +13,7 @@ use crate::truth::Truth;
 const STUCK: &str = "AttachmentsStuck";
 const LEFT: &str = "AttachmentsLeft";
 /// From a release, from when a leader begins to look, and from the last report, to a report: the 2 minutes that detaching may
-/// take, a list every 30 s, a step that failed and waits, a write. A record that goes on to its next phase reports anew.
+/// take, a list every 30 s, a step that failed and waits, a write. A record that goes on to its next phase reports again.
 const REPORTED: Duration = Duration::from_secs(180);
 /// A list of attachments is no older, and the last write about them.
 const LISTED: Duration = Duration::from_secs(60);

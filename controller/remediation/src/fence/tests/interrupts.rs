@@ -2,12 +2,16 @@
 
 use std::time::Duration;
 
-use super::{fixture::Fixture, parts::steps};
+use super::{
+    fixture::Fixture,
+    parts::{reading, steps},
+};
 use crate::{
     action::Action,
     api::fence::{Confirmation, IntendedOp, Intent, Phase},
     facts::{Effect, Taint},
     fence::{NewBoot, Next, PredicateState, begin::has},
+    snapshot::PowerState,
     time::Moment,
 };
 
@@ -151,4 +155,50 @@ fn a_taint_of_another_effect_or_key_is_another_taint() {
     let all = [taint("a", Effect::NoSchedule)];
     assert!(has(&all, &Taint { value: "v".into(), ..taint("a", Effect::NoSchedule) }));
     assert!(!has(&all, &taint("a", Effect::NoExecute)) && !has(&all, &taint("b", Effect::NoSchedule)));
+}
+
+/// The node recovered while its BMC took 20 s for the order, has needed nothing since, and reads Off now.
+fn cut_late(phase: Phase) -> Fixture {
+    let mut fixture = in_phase(phase);
+    fixture.fence.status.cycles = vec![fixture.now.wall];
+    let spoke = fixture.now.moment;
+    fixture.kubelet.as_mut().unwrap().change_seen_at = spoke;
+    let after = |secs| spoke.plus(Duration::from_secs(secs));
+    fixture.now.moment = after(40);
+    fixture.predicate = PredicateState::No { since: spoke };
+    fixture.gathered.power = [37, 39].map(|secs| reading(after(secs), PowerState::Off)).into();
+    fixture
+}
+
+#[test]
+fn a_node_that_recovered_before_it_was_cut_is_turned_on_again() {
+    assert_eq!(next_phase(&cut_late(Phase::AwaitGuards)), Some(Phase::PoweringOn));
+    // It reports On, or no power was cut by this record, or nothing of the machine: it is well.
+    for change in [
+        (|fixture| fixture.gathered.power.clear()) as fn(&mut Fixture),
+        |fixture| fixture.gathered.power.iter_mut().for_each(|reading| reading.state = PowerState::On),
+        |fixture| fixture.kubelet.as_mut().unwrap().change_seen_at = fixture.now.moment,
+        |fixture| fixture.fence.status.cycles.clear(),
+        |fixture| fixture.fence.status.storage_only = Some("san".into()),
+    ] {
+        let mut fixture = cut_late(Phase::AwaitGuards);
+        change(&mut fixture);
+        assert_eq!(next_phase(&fixture), Some(Phase::Recovering));
+    }
+}
+
+/// Or its record would end with the machine off, and the next one would cut it again.
+#[test]
+fn a_machine_that_was_cut_late_is_not_left_to_itself() {
+    for phase in [Phase::KdumpWait, Phase::Failed] {
+        assert_ne!(next_phase(&cut_late(phase)), Some(Phase::Recovering), "{phase:?}");
+    }
+    let mut fixture = cut_late(Phase::AwaitGuards);
+    fixture.fence.status.at_limit = true;
+    fixture.fence.status.cycles.clear();
+    let phase = next_phase(&fixture).unwrap_or(Phase::AwaitGuards);
+    assert_eq!(phase, Phase::AwaitGuards, "at the limit it is not turned on either");
+    let mut fixture = cut_late(Phase::AwaitGuards);
+    fixture.predicate = PredicateState::No { since: fixture.now.moment };
+    assert_ne!(next_phase(&fixture), Some(Phase::PoweringOn), "it may need it still");
 }

@@ -48,6 +48,11 @@ impl Laws {
             assert!(before.status.intent.as_ref().is_some_and(|intent| intent.op == IntendedOp::PowerOff));
             self.doubt = false;
         }
+        if (from, to) == (Phase::AwaitGuards, Phase::PoweringOn) {
+            // It was read Off, again and again, after an order of this record.
+            assert!(after.status.off.is_some() && !after.status.cycles.is_empty() && !after.status.at_limit);
+            self.read = true;
+        }
         if (from, to) == (Phase::AwaitReady, Phase::PoweringOn) {
             // Another level has read Off, again and again.
             assert!(after.status.level < before.status.level);
