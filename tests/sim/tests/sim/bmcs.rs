@@ -42,3 +42,22 @@ fn sim_power_that_is_restored_after_3_s_starts_no_pod_twice() {
 fn sim_power_that_is_restored_after_20_s_starts_no_pod_twice() {
     assert_quiet("bmc restored-after-20s", restored(20));
 }
+
+/// The order is carried out 30 s after it was given, on a node that has recovered 25 s before.
+fn cut_late(most_cycles: usize) -> impl Fn(u64) -> Scenario {
+    move |seed| {
+        let slow = Manner::Slow(Duration::from_secs(30));
+        let plot = vec![(20, Fault::Lies(n4(), slow)), (30, Fault::Hang(n4())), (54 + seed % 3, Fault::Wake(n4()))];
+        Scenario { most_cycles, ..staged(seed, Theme::Power, Steps::CordonPowerCycle, plot) }
+    }
+}
+
+#[test]
+fn sim_a_node_that_recovers_before_it_is_cut_is_turned_on() {
+    assert_quiet("edge AwaitGuards-PoweringOn", cut_late(1));
+}
+
+#[test]
+fn sim_a_node_that_is_cut_late_at_its_limit_is_cut_once() {
+    assert_quiet("edge OffConfirmed-AwaitGuards", cut_late(0));
+}
