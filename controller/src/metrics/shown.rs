@@ -123,7 +123,7 @@ fn blockers(page: &mut Page, node_reports: &[NodeReport]) {
     page.metric(
         "nodewell_controller_blocked_nodes",
         Kind::Gauge,
-        "Blocked nodes, by reason; docs/remediation.md has each.",
+        "Blocked nodes, by reason; docs/runbook.md has each.",
     );
     for (reason, count) in reasons {
         page.sample(&[("reason", reason)], count);

@@ -76,12 +76,12 @@ fn alerts_and_dashboard_ask_what_there_is() {
 
 #[test]
 fn every_alert_is_tried_and_has_a_chapter() {
-    let (rules, guide) = (alerts(), text("docs/remediation.md"));
+    let (rules, guide) = (alerts(), text("docs/runbook.md"));
     let tests = text("packaging/prometheus/nodewell-controller-rules.test.yaml");
     for alert in rules.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")) {
         assert!(tests.contains(&format!("alertname: {alert}\n")), "{alert} is never tried");
-        assert!(guide.contains(&format!("### {alert}\n")), "{alert} has no chapter in docs/remediation.md");
-        assert!(rules.contains(&format!("remediation.md#{}\n", alert.to_lowercase())), "{alert} does not point there");
+        assert!(guide.contains(&format!("### {alert}\n")), "{alert} has no chapter in docs/runbook.md");
+        assert!(rules.contains(&format!("runbook.md#{}\n", alert.to_lowercase())), "{alert} does not point there");
     }
 }
 

@@ -16,7 +16,7 @@ const HEAD: &str = "# Messages\n\n\
     that status, `(any)` any condition at all.\n";
 
 const CONTROLLER: &str = "## The controller's\n\n\
-    Reasons of `status.blockedBy` (docs/remediation.md has what to do about each), of Events on a Node, and of the\n\
+    Reasons of `status.blockedBy` (docs/runbook.md has what to do about each), of Events on a Node, and of the\n\
     conditions FenceReady and AgentSilent. `FencePhase` stands for `Fence` with the phase that the record enters, such as\n\
     `FenceIsolating`. One Event may have several of these messages, one after the other.\n";
 
