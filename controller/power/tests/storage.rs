@@ -1,12 +1,12 @@
 //! Storage instead of power: the agent of the documentation, with a stand-in for `exportfs` that has a table and records.
 
-use std::{fs, path::Path, sync::Arc};
+use std::{fs, path::Path, sync::Arc, time::Duration};
 
 use nodewell_power::native::{NativePower, Settings};
 use nodewell_reconcile::power::Power;
 use nodewell_remediation::{
     action::Failed,
-    facts::ConditionStatus,
+    facts::{Condition, ConditionStatus, FENCE_READY, READS_OFF},
     snapshot::{FenceScope, PowerState},
 };
 
@@ -71,6 +71,23 @@ async fn a_node_is_cut_off_one_export_and_no_other_and_let_in_again() {
     room.power.on(&node, &of_storage("nfs-data"), &lease_deadline).await.unwrap();
     assert_eq!(room.power.read(&node, &of_storage("nfs-data")).await, PowerState::On);
     assert!(room.bench.read("table").contains("/srv/data 10.0.1.11(rw,sync,no_subtree_check)\n"));
+}
+
+/// It has booted since, and its kubelet speaks: that is no word against the switch, which lets it in again.
+#[tokio::test]
+async fn a_node_that_speaks_is_cut_off_its_storage_all_the_same() {
+    let room = room(TABLE);
+    let (mut node, lease_deadline) = (node("worker-1", ""), room.bench.lease_deadline(60));
+    node.conditions.push(Condition { kind: "Ready".into(), status: ConditionStatus::True, ..Condition::default() });
+    room.power.off(&node, &of_storage("nfs-data"), &lease_deadline).await.unwrap();
+    assert_eq!(room.power.preflight(&node).await.status, ConditionStatus::True);
+    assert!(!room.power.is_contradicted(&node, Some(room.bench.now().plus(Duration::from_secs(60)))));
+    // A leader of before has written it.
+    let (kind, reason) = (FENCE_READY.into(), READS_OFF.into());
+    node.conditions.push(Condition { kind, reason, status: ConditionStatus::False, ..Condition::default() });
+    assert_eq!(room.power.read(&node, &of_storage("nfs-data")).await, PowerState::Off);
+    room.power.on(&node, &of_storage("nfs-data"), &lease_deadline).await.unwrap();
+    assert_eq!(room.power.read(&node, &of_storage("nfs-data")).await, PowerState::On);
 }
 
 /// A record that cuts the machine's power, or another storage, asks nothing of this one's switch and does nothing by it.

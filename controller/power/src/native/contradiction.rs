@@ -7,6 +7,7 @@ use std::{collections::BTreeMap, time::Duration};
 use nodewell_remediation::{
     api::fence::Blocker,
     facts::{ConditionStatus, FENCE_READY, Node, READS_OFF},
+    method::ValidatedMethods,
     snapshot::{Level, PowerState},
     time::Moment,
 };
@@ -62,10 +63,16 @@ impl Contradictions {
 
     /// # Errors
     /// The level is contradicted. A leader that has not seen it yet goes by what the one before has written.
-    pub(super) fn check(&self, node: &Node, level: Level) -> Result<(), Blocker> {
+    fn check(&self, node: &Node, level: Level) -> Result<(), Blocker> {
         let key = (node.name.clone(), level);
         let is_contradicted = self.known.get(&key).copied().unwrap_or_else(|| is_written(node));
         if is_contradicted { Err(Blocker::plain("FenceNotReady/readsOff")) } else { Ok(()) }
+    }
+
+    /// The same for what is configured. A switch that keeps a node off its storage reports Off of a machine that runs, and is
+    /// right.
+    pub(super) fn check_machine(&self, validated: &ValidatedMethods, node: &Node, level: Level) -> Result<(), Blocker> {
+        if validated.storage_only.is_some() { Ok(()) } else { self.check(node, level) }
     }
 
     /// Any level is, whichever the node has.

@@ -55,7 +55,8 @@ impl<C: Configuration> NativePower<C> {
                 let levels = validated.numbered().map(|level| self.preflight_level(node, level));
                 let found = Preflight::of_levels(&validated, join_all(levels).await);
                 let memory = self.memory();
-                let is_contradicted = |level: Level| memory.contradictions.check(node, level).is_err();
+                let is_contradicted =
+                    |level: Level| memory.contradictions.check_machine(&validated, node, level).is_err();
                 if validated.numbered().any(is_contradicted) { reads_off() } else { found }
             }
             Err(blocker) if blocker.reason != reason::NO_METHODS && self.memory().contradictions.is_any(node) => {
@@ -75,7 +76,10 @@ impl<C: Configuration> NativePower<C> {
             Err(error) => return Some(refused(error)),
         };
         let states = self.preflight_states(node, &validated, level, &readings).await;
-        self.memory().contradictions.reported(node, level, states.all, self.runner.now());
+        let is_machine = validated.storage_only.is_none();
+        if is_machine {
+            self.memory().contradictions.reported(node, level, states.all, self.runner.now());
+        }
         let off = states.each.iter().find(|(_, state)| *state == PowerState::Off);
         match (states.all, off) {
             // The node runs on one supply, but without the other's answer it could not be turned off.
@@ -85,7 +89,7 @@ impl<C: Configuration> NativePower<C> {
                     |error| Message::of("NoAnswer", &[("error", &error)]),
                 )))
             }
-            (PowerState::Off, _) if node.is_ready() => Some(reads_off()),
+            (PowerState::Off, _) if is_machine && node.is_ready() => Some(reads_off()),
             (PowerState::On, Some((name, _))) if node.is_ready() => {
                 Some(Preflight::failed(Message::of("SupplyOff", &[("method", name)])))
             }

@@ -34,7 +34,7 @@ impl<C: Configuration> NativePower<C> {
     ) -> Result<Arc<ValidatedMethods>, NotProven> {
         let validated = self.with_methods(node, age).await?;
         self.memory().alone(&validated, level)?;
-        self.memory().contradictions.check(node, level)?;
+        self.memory().contradictions.check_machine(&validated, node, level)?;
         let now = self.runner.now();
         let ages = self.ages(self.settings.refresh);
         if let Some(known) = self.memory().identified(node, &validated, level, now, ages) {
