@@ -10,7 +10,7 @@ use super::{
     levels::{self, LevelAtHand},
     post_off_activity::is_suspected,
     record::{Draft, perform},
-    release::{pods_unknown, recent_pods},
+    release::{is_read_on, pods_unknown, recent_pods},
     steps::{self, PolicyStep},
 };
 use crate::{
@@ -92,8 +92,10 @@ fn pods_are_there(input: &FenceInput<'_>) -> Option<bool> {
     Some(input.fence.status.storage_pods.iter().all(there))
 }
 
+/// Another actor may give its storage back to it, while its pods write elsewhere.
 fn stays_cut_off(input: &FenceInput<'_>) -> Next {
-    wait_for_person(input, "LeftCut")
+    let is_cut_no_more = is_read_on(input);
+    wait_for_person(input, if is_cut_no_more { "LeftCut/readsOn" } else { "LeftCut" })
 }
 
 /// The node must stay cut off its storage: pods of the boot that it runs, or may run, were released meanwhile, and run

@@ -122,6 +122,23 @@ fn storage_is_restored_to_the_same_boot_while_all_its_pods_are_there() {
 }
 
 #[test]
+fn storage_that_another_actor_gives_back_to_the_boot_whose_pods_were_released_is_reported() {
+    for (after, state, text) in
+        [(1, PowerState::On, "reads On again"), (1, PowerState::Off, "is cut off"), (0, PowerState::On, "is cut off")]
+    {
+        let mut fixture = off(Phase::PoweringOn);
+        fixture.gathered.methods.as_mut().unwrap().as_mut().unwrap().storage_only = Some("san".into());
+        fixture.fence.status.storage_only = Some("san".into());
+        fixture.fence.status.release_begun = true;
+        fixture.gathered.power = vec![reading(fixture.entered.plus(Duration::from_secs(after)), state)];
+        fixture.gathered.pods = Some((fixture.now.moment, Vec::new()));
+        later(&mut fixture, 2);
+        let blocker = &saved(&fixture).status.blocked_by[0];
+        assert!(blocker.reason == "LeftCut" && blocker.message.contains(text), "{after} {state:?} {blocker}");
+    }
+}
+
+#[test]
 fn what_the_record_or_the_node_knows_of_a_release_keeps_the_storage_cut_off() {
     let different = [("boot-1", false), ("boot-2", true), ("", false)];
     for (named, is_another) in different {
