@@ -32,7 +32,7 @@ use jiff::Timestamp;
 
 pub use self::{
     booted::NewBoot,
-    release::{is_deleted_by_release, must_be_silent, out_of_service},
+    release::{is_deleted_by_release, must_be_silent, needs_lease, out_of_service},
     restore::must_stay_cut_off,
 };
 use self::{post_off_activity::PostOffActivity, steps::PolicyStep};

@@ -11,7 +11,7 @@ use nodewell_remediation::{
     },
     drain::ends_with_power,
     facts::{LeaseView, Node, kubelet},
-    fence::{must_be_silent, must_stay_cut_off},
+    fence::{must_be_silent, must_stay_cut_off, needs_lease},
     guard::claimed,
 };
 
@@ -100,7 +100,7 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         }
         let lease = lease.map_err(|error| format!("the kubelet's Lease could not be read: {error}"))?;
         let Some(lease) = lease else {
-            return check_without_lease(op, node);
+            return check_without_lease(fence, op, node);
         };
         // However long ago: its silence was the evidence.
         let spoke = op == IntendedOp::Release && must_be_silent(fence) && lease.renewed != fence.status.lease_renewed;
@@ -147,14 +147,15 @@ fn may_speak(fence: &NodeFence, op: IntendedOp, node: &Node) -> bool {
 }
 
 /// A Lease that is not there is no silence: it was there when power was decided on.
-fn check_without_lease(op: IntendedOp, node: &Node) -> Check {
-    match op {
-        IntendedOp::PowerOff | IntendedOp::Reap => {
-            Err("the kubelet's Lease is not there any more; look at kube-node-lease".into())
-        }
-        // It is off already, and may have lost it; or it is turned on, which ends nothing.
-        IntendedOp::Release | IntendedOp::PowerOn => refuse_if(node.is_ready(), || "the Node is Ready".into()),
-    }
+fn check_without_lease(fence: &NodeFence, op: IntendedOp, node: &Node) -> Check {
+    let needs_lease = match op {
+        IntendedOp::PowerOff | IntendedOp::Reap => true,
+        IntendedOp::Release => needs_lease(fence),
+        // It is turned on, which ends nothing.
+        IntendedOp::PowerOn => false,
+    };
+    refuse_if(needs_lease, || "the kubelet's Lease is not there any more; look at kube-node-lease".into())?;
+    refuse_if(node.is_ready(), || "the Node is Ready".into())
 }
 
 fn is_emptied(fence: &NodeFence) -> bool {

@@ -92,11 +92,15 @@ fn is_recent(input: &FenceInput<'_>, off: &Confirmation) -> bool {
     off.epoch == input.epoch && !age.is_negative() && age <= CONFIRMED_LASTS
 }
 
-/// Its Node reports Ready with the boot that ended, and there is no Lease to show that this is only an old report.
+/// Its Node reports Ready with the boot that ended, and there is no Lease to show that this is only an old report. Or the
+/// Lease whose silence was the evidence is gone, and with it whether the kubelet has renewed it since.
 fn release_blockers(input: &FenceInput<'_>) -> Vec<Blocker> {
     let mut blockers = blockers::to_release(input);
-    if input.kubelet_lease.is_none() && own_node(input).is_some_and(crate::facts::Node::is_ready) {
+    let unheard = own_node(input).filter(|_| input.kubelet_lease.is_none());
+    if unheard.is_some_and(crate::facts::Node::is_ready) {
         blockers.push(Blocker::plain("NodeReady/noLease"));
+    } else if unheard.is_some() && needs_lease(input.fence) {
+        blockers.push(Blocker::plain("WithinGracePeriod/noLease"));
     }
     blockers
 }
@@ -206,6 +210,12 @@ fn spoke_since(input: &FenceInput<'_>) -> Option<Next> {
 pub fn must_be_silent(fence: &NodeFence) -> bool {
     let drained = fence.status.drain.as_ref().is_some_and(DrainReport::emptied);
     !drained && fence.status.storage_only.is_none()
+}
+
+/// Its kubelet had a Lease when its power was cut. Without it nothing shows that it has been silent since.
+#[must_use]
+pub fn needs_lease(fence: &NodeFence) -> bool {
+    must_be_silent(fence) && fence.status.lease_renewed.is_some()
 }
 
 /// A node that is cut off one storage may have booted before the cut and have reported it after the cut: what was

@@ -147,17 +147,23 @@ fn a_node_that_booted_since_or_that_an_autoscaler_takes_away_is_left_alone() {
     assert!(check_standing(&fence, IntendedOp::Reap, &deleted).is_err());
 }
 
-/// Power is cut by the silence of a Lease; one that was deleted meanwhile shows nothing. A node that is off already may
-/// lose it with its pods, and one that is turned on may have none.
+/// Power is cut by the silence of a Lease, and pods are released by it; one that was deleted meanwhile shows nothing. A
+/// machine that is turned on may have none, and so may one whose record knows of none.
 #[test]
-fn without_a_lease_nothing_ends_a_machine() {
+fn without_a_lease_nothing_ends_a_machine_and_no_pods_are_released() {
     let silent = Node { conditions: Vec::new(), ..ready("old") };
-    for op in [IntendedOp::PowerOff, IntendedOp::Reap] {
-        assert!(check_without_lease(op, &silent).is_err(), "{op:?}");
-    }
-    for op in [IntendedOp::Release, IntendedOp::PowerOn] {
-        assert_eq!(check_without_lease(op, &silent), Ok(()), "{op:?}");
-        assert!(check_without_lease(op, &ready("old")).is_err(), "{op:?}");
+    for (op, may_begin_without) in [
+        (IntendedOp::PowerOff, [false, false]),
+        (IntendedOp::Reap, [false, false]),
+        (IntendedOp::Release, [true, false]),
+        (IntendedOp::PowerOn, [true, true]),
+    ] {
+        for (had_one, may_begin) in [false, true].into_iter().zip(may_begin_without) {
+            let mut fence = intended(op);
+            fence.status.lease_renewed = had_one.then_some(Timestamp::UNIX_EPOCH);
+            assert_eq!(check_without_lease(&fence, op, &silent).is_ok(), may_begin, "{op:?} {had_one}");
+            assert!(check_without_lease(&fence, op, &ready("old")).is_err(), "{op:?} {had_one}");
+        }
     }
 }
 

@@ -10,9 +10,9 @@ use super::{
     parts::pod,
 };
 use crate::{
-    action::Action,
-    api::fence::Phase,
-    facts::{Deletion, Owner, Pod, Toleration},
+    action::{Action, IrreversibleOp, Op},
+    api::fence::{DrainReport, Phase},
+    facts::{ConditionStatus, Deletion, Owner, Pod, Toleration},
     fence::{
         Next,
         release::{is_deleted_by_release, is_read_on, is_to_be_released},
@@ -68,6 +68,60 @@ fn on_that_was_answered_in_the_instant_of_the_confirmation_voids_it() {
         fixture.gathered.last_on_answer = Some(Moment(fixture.now.moment.0 - Duration::from_secs(ago)));
         assert_eq!(is_read_on(&fixture.input()), expected, "On was answered {ago} s ago");
     }
+}
+
+/// Its kubelet may have renewed it since: nothing shows that it did not.
+#[test]
+fn pods_are_not_released_without_the_lease_whose_silence_was_the_evidence() {
+    type Change = fn(&mut Fixture);
+    let cases: [(&str, Change, Option<&str>); 5] = [
+        ("it is there", |_| {}, None),
+        ("it is gone", |fixture| fixture.kubelet = None, Some("WithinGracePeriod")),
+        (
+            "it is gone, and its Node reports Ready",
+            |fixture| {
+                fixture.kubelet = None;
+                fixture.node.as_mut().unwrap().conditions[0].status = ConditionStatus::True;
+            },
+            Some("NodeReady"),
+        ),
+        ("there was none", |fixture| (fixture.kubelet, fixture.fence.status.lease_renewed) = (None, None), None),
+        (
+            "a drain left nothing",
+            |fixture| {
+                fixture.kubelet = None;
+                fixture.fence.status.drain = Some(DrainReport { done: true, ..DrainReport::default() });
+            },
+            None,
+        ),
+    ];
+    let mut confirmed = dead();
+    run(&mut confirmed, 400, |fixture| is_release_intended(&fixture.next()));
+    let mut intended = confirmed.clone();
+    run(&mut intended, 400, at(Phase::PodsReleased));
+    for (case, change, reason) in cases {
+        for (fixture, blocked) in [(&confirmed, Phase::OffConfirmed), (&intended, Phase::InDoubt)] {
+            let mut fixture = fixture.clone();
+            change(&mut fixture);
+            let next = fixture.next();
+            let Some(reason) = reason else {
+                assert!(is_release_intended(&next) || is_release(&next), "{case}: {next:?}");
+                continue;
+            };
+            let Next::Act(Action::Save { fence, .. }) = next else { panic!("{case}: {next:?}") };
+            assert_eq!(fence.status.phase, blocked, "{case}");
+            assert!(blocked == Phase::InDoubt || fence.status.is_blocked_by(reason), "{:?}", fence.status.blocked_by);
+        }
+    }
+}
+
+fn is_release_intended(next: &Next) -> bool {
+    matches!(next, Next::Act(Action::Save { fence, .. }) if fence.status.phase == Phase::PodsReleased)
+}
+
+fn is_release(next: &Next) -> bool {
+    let Next::Act(Action::Perform { op, .. }) = next else { return false };
+    matches!(op, Op::Irreversible(IrreversibleOp::Release { .. }))
 }
 
 /// It tolerates every taint for ever, as an operator of storage does.
