@@ -1,5 +1,6 @@
 //! The whole decision, with a state machine that takes every step it is allowed to.
 
+mod asked_again;
 mod blocked_events;
 mod by_hand;
 mod events;
@@ -12,6 +13,7 @@ mod orphans;
 mod own_host;
 mod reboots;
 mod reconstruct;
+mod records;
 mod skipped;
 mod storms;
 mod unread;

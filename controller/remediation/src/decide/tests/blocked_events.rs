@@ -45,6 +45,17 @@ fn other_reasons_are_news_but_not_before_ten_minutes() {
 }
 
 #[test]
+fn what_blocked_a_node_ten_minutes_ago_is_news_again() {
+    let (blocked, calm) = (narrow(), snapshot_of(1, narrow().policies));
+    for (second, is_news) in [(1599, false), (1600, true)] {
+        let first = run(&blocked, Memory::default(), 1000);
+        let between = run(&calm, first.memory, 1001);
+        let again = run(&blocked, between.memory, second);
+        assert_eq!(reported(&again).iter().any(|(node, _)| *node == "n1"), is_news, "{second}");
+    }
+}
+
+#[test]
 fn a_policy_that_observes_warns_of_nothing() {
     let snapshot = snapshot_of(1, vec![Policy { mode: Mode::Observe, ..policy("p", vec![cordon()]) }]);
     let decision = run(&snapshot, Memory::default(), 1000);

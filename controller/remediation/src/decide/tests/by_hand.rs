@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     api::{
-        fence::Confirmation,
+        fence::{Confirmation, NodeFenceStatus},
         policy::{DrainStep, TaintStep},
     },
     facts::LeaseView,
@@ -96,4 +96,44 @@ fn a_node_that_is_ready_with_its_old_boot_is_still_wanted() {
     assert_eq!(phases(&mut snapshot, 1600), [], "it waits for guards, and does not end");
     renew(&mut snapshot, 1600);
     assert!(reasons(&decide(&snapshot, Memory::default(), now(1600)), "n0").contains(&"NodeReady"));
+}
+
+fn shows_predicate(input: &FenceInput<'_>) -> Next {
+    Next::Wait { until: None, blockers: vec![Blocker::new(&format!("{:?}", input.predicate), "")] }
+}
+
+#[test]
+fn what_a_person_asked_for_is_over_when_the_machine_was_cut_off_and_is_ready_with_another_boot() {
+    type Change = fn(&mut NodeFenceStatus, &mut Node);
+    let cases: [(&str, Change, bool); 11] = [
+        ("as it came back", |_, _| {}, true),
+        ("its Off is all that is known", |status, _| (status.released_at, status.cycles) = (None, vec![]), true),
+        ("its release is", |status, _| (status.off, status.cycles) = (None, vec![]), true),
+        ("its cycles are", |status, _| (status.off, status.released_at) = (None, None), true),
+        (
+            "it was never cut off",
+            |status, _| *status = NodeFenceStatus { boot_id: "boot-n0".into(), ..<_>::default() },
+            false,
+        ),
+        ("it is not Ready", |_, node| kill(node), false),
+        ("the boot that was cut off", |status, _| status.off.as_mut().unwrap().boot_id = "boot-new".into(), false),
+        ("the boot of the record", |status, _| (status.off, status.boot_id) = (None, "boot-new".into()), false),
+        ("the one of Off is not known", |status, _| status.off.as_mut().unwrap().boot_id.clear(), true),
+        (
+            "neither is known",
+            |status, _| {
+                status.off = None;
+                status.boot_id.clear();
+            },
+            false,
+        ),
+        ("the Node names none", |_, node| node.boot_id.clear(), false),
+    ];
+    for (case, change, is_over) in cases {
+        let mut snapshot = returned(Phase::Waiting);
+        change(&mut snapshot.fences.get_mut("n0").unwrap().status, snapshot.nodes.get_mut("n0").unwrap());
+        let decision = decide_by(shows_predicate, &snapshot, Memory::default(), now(1100));
+        let expected = if is_over { "No { since: Moment(1000s) }" } else { "Yes" };
+        assert_eq!(reasons(&decision, "n0"), [expected], "{case}");
+    }
 }

@@ -93,6 +93,16 @@ fn beside_an_event_the_node_itself_has_to_report_what_is_asked_for() {
     }
 }
 
+/// A node that reports that it is well does not vouch for an Event, whatever else it reports with it.
+#[test]
+fn what_a_node_reports_of_its_health_is_no_report_of_a_fault() {
+    let mut snapshot = reported_by("'DiskFell' in events && conditions.DiskUnhealthy.reason == 'Reported'");
+    condition(&mut snapshot, "DiskUnhealthy", ConditionStatus::False, KUBELET);
+    assert_eq!(blocked(&snapshot), not_trusted());
+    condition(&mut snapshot, "DiskUnhealthy", ConditionStatus::True, KUBELET);
+    assert_eq!(blocked(&snapshot), None);
+}
+
 #[test]
 fn a_predicate_that_asks_for_no_events_needs_no_voucher() {
     let mut snapshot = reported_by("conditions.?DiskUnhealthy.?status.orValue('') == 'True'");
@@ -109,6 +119,9 @@ fn silence_is_a_nodes_own_report() {
         ("'DiskFell' in events && !node.ready", ConditionStatus::Unknown, None, not_trusted()),
         ("'DiskFell' in events || !node.ready", ConditionStatus::Unknown, Some(900), None),
         ("'DiskFell' in events && lease.age >= 15", ConditionStatus::True, Some(980), None),
+        // Not overdue yet.
+        ("'DiskFell' in events && lease.age >= 12", ConditionStatus::True, Some(988), not_trusted()),
+        ("'DiskFell' in events && lease.age >= 13", ConditionStatus::True, Some(987), None),
         ("'DiskFell' in events && lease.age >= 5", ConditionStatus::True, Some(990), not_trusted()),
         ("'DiskFell' in events && lease.age < 50", ConditionStatus::True, Some(980), not_trusted()),
     ] {

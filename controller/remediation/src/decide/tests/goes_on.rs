@@ -1,6 +1,7 @@
 //! How a record that is open goes on.
 
 use super::*;
+use crate::api::policy::{DrainStep, ReapStep};
 
 #[test]
 fn a_record_goes_on_by_its_policy_and_no_other() {
@@ -74,6 +75,36 @@ fn what_is_needed_of_a_node_is_asked_for() {
     status(&mut snapshot, false, Phase::Isolating);
     snapshot.fences.get_mut("n0").unwrap().spec.steps.pop();
     assert_eq!(run(&snapshot, first.memory, 1001).gather["n0"], GatherRequest::default(), "a cordon needs nothing");
+}
+
+#[test]
+fn what_moves_pods_needs_a_list_of_them_and_power_is_asked_for_often_once_it_is_waited_for() {
+    let drain = || StepSpec { drain: Some(DrainStep::default()), ..StepSpec::default() };
+    let reap = || StepSpec { reap: Some(ReapStep::default()), ..StepSpec::default() };
+    for (steps, moves_pods) in [(vec![cordon()], false), (vec![drain()], true), (vec![cordon(), reap()], true)] {
+        let mut snapshot = snapshot_of(1, vec![policy("p", steps.clone())]);
+        let first = run(&snapshot, Memory::default(), 1000);
+        store(&mut snapshot, &first, 1000);
+        let request = run(&snapshot, first.memory, 1001).gather["n0"];
+        assert_eq!((request.pods, request.methods, request.power), (moves_pods, moves_pods, None), "{steps:?}");
+    }
+    for (is_ready, phase, seconds) in [
+        (true, Phase::Isolating, 30),
+        (true, Phase::Waiting, 30),
+        (true, Phase::AwaitGuards, 2),
+        (true, Phase::PoweringOff, 2),
+        (false, Phase::Isolating, 2),
+    ] {
+        let mut snapshot = snapshot_of(1, vec![policy("p", vec![cordon(), power_cycle()])]);
+        let first = run(&snapshot, Memory::default(), 1000);
+        store(&mut snapshot, &first, 1000);
+        if is_ready {
+            snapshot.nodes.insert("n0".into(), node("n0"));
+        }
+        snapshot.fences.get_mut("n0").unwrap().status.phase = phase;
+        let request = run(&snapshot, first.memory, 1001).gather["n0"];
+        assert_eq!(request.power, Some(Duration::from_secs(seconds)), "{is_ready} {phase:?}");
+    }
 }
 
 #[test]

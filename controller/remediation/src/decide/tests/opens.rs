@@ -125,3 +125,13 @@ fn a_record_is_opened_when_what_its_first_step_needs_is_free() {
     assert_eq!(reasons(&second, "n0"), ["WithinGracePeriod"]);
     assert_eq!(opened(&run(&snapshot, second.memory, 1030)), ["n0"]);
 }
+
+#[test]
+fn a_node_that_is_blocked_takes_no_slot() {
+    let mut policy = policy("p", vec![cordon()]);
+    policy.cordon_budget.max_concurrent = Some(1);
+    let mut snapshot = snapshot_of(2, vec![policy]);
+    snapshot.nodes.get_mut("n0").unwrap().annotations.insert(crate::api::SKIP_REMEDIATION.into(), "mine".into());
+    let decision = run(&snapshot, Memory::default(), 1000);
+    assert_eq!((reasons(&decision, "n0"), opened(&decision)), (vec!["RemediationSkipped"], vec!["n1"]));
+}

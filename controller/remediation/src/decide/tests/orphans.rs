@@ -178,3 +178,14 @@ fn a_node_whose_lease_is_twenty_seconds_old_is_silent() {
         assert_eq!(!opened(&decision).is_empty(), is_opened, "{age}");
     }
 }
+
+/// What is to be done with them is that policy's matter, and not known while it fails.
+#[test]
+fn marks_of_a_node_that_a_policy_is_true_of_or_cannot_judge_stay() {
+    let is_true = Predicate::Cel(cel::Expression::compile("node.ready").unwrap());
+    for when in [is_true, Predicate::Other(std::sync::Arc::new(Fails))] {
+        let mut snapshot = marked("p");
+        snapshot.policies.push(Policy { when, mode: Mode::Observe, ..policy("q", vec![cordon()]) });
+        assert_eq!(opened(&after_a_while(&mut snapshot, 2000)), [""; 0]);
+    }
+}

@@ -76,3 +76,16 @@ fn storms_of_a_policy_that_stays_away_are_forgotten() {
         assert_eq!(run(there, memory, 1001 + day).memory.storms.contains_key("p"), days);
     }
 }
+
+#[test]
+fn nodes_that_a_policy_is_true_of_make_its_storm_although_they_are_ready() {
+    let storm = Storm { unhealthy: CountOrPercent::Percent(30), ..policy("p", vec![]).storm };
+    let when = Predicate::Cel(cel::Expression::compile("conditions.?Gpu.?status.orValue('') == 'False'").unwrap());
+    let mut snapshot = snapshot_of(0, vec![Policy { storm, when, ..policy("p", vec![cordon()]) }]);
+    let break_gpu = |node: &mut Node| set_condition(node, "Gpu", ConditionStatus::False, "", at(900));
+    snapshot.nodes.values_mut().take(3).for_each(break_gpu);
+    assert_eq!(opened(&run(&snapshot, Memory::default(), 1000)), ["n0", "n1", "n2"]);
+    snapshot.nodes.values_mut().take(4).for_each(break_gpu);
+    let decision = run(&snapshot, Memory::default(), 1000);
+    assert_eq!((opened(&decision), reasons(&decision, "n0")), (vec![], vec!["Storm"]));
+}

@@ -1,0 +1,213 @@
+//! With what an open record is asked for its next step, and what its acts use up.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::{
+    api::{
+        SKIP_REMEDIATION,
+        fence::{Confirmation, NodeFenceStatus},
+    },
+    facts::Pod,
+};
+
+/// The record of `n0` at its power step, under a policy that moves five pods in ten minutes; three are on `n0`.
+fn at_power() -> Snapshot {
+    let mut policy = policy("p", vec![cordon(), power_cycle()]);
+    policy.pods = Rate { count: 5, window: Duration::from_secs(600) };
+    let mut snapshot = snapshot_of(1, vec![policy]);
+    let first = run(&snapshot, Memory::default(), 1000);
+    store(&mut snapshot, &first, 1000);
+    snapshot.fences.get_mut("n0").unwrap().status.policy_step = 1;
+    snapshot.gathered.get_mut("n0").unwrap().pods = Some((at(1000), vec![Pod::default(); 3]));
+    snapshot
+}
+
+fn status(snapshot: &mut Snapshot) -> &mut NodeFenceStatus {
+    &mut snapshot.fences.get_mut("n0").unwrap().status
+}
+
+fn show(text: String) -> Next {
+    Next::Wait { until: None, blockers: vec![Blocker::new(&text, "")] }
+}
+
+fn shows_predicate(input: &FenceInput<'_>) -> Next {
+    show(format!("{:?}", input.predicate))
+}
+
+fn shows_entered(input: &FenceInput<'_>) -> Next {
+    show(format!("{:?}", input.entered))
+}
+
+fn shows_what_was_seen_since(input: &FenceInput<'_>) -> Next {
+    show(format!("{}", input.post_off_activity.is_some()))
+}
+
+/// Whatever the guards say.
+fn perform(input: &FenceInput<'_>, op: Op) -> Next {
+    Next::Act(Action::Perform { fence: Box::new(input.fence.clone()), op })
+}
+
+fn cordons(input: &FenceInput<'_>) -> Next {
+    perform(input, Op::Reversible(ReversibleOp::Cordon))
+}
+
+fn drains(input: &FenceInput<'_>) -> Next {
+    perform(input, Op::Reversible(ReversibleOp::Drain(rules())))
+}
+
+fn isolates(input: &FenceInput<'_>) -> Next {
+    perform(input, Op::Reversible(ReversibleOp::Methods(vec!["port".into()])))
+}
+
+fn cuts(input: &FenceInput<'_>) -> Next {
+    perform(input, Op::Irreversible(IrreversibleOp::PowerOff))
+}
+
+fn releases(input: &FenceInput<'_>) -> Next {
+    perform(input, Op::Irreversible(IrreversibleOp::Release { pods: Vec::new() }))
+}
+
+fn turns_on(input: &FenceInput<'_>) -> Next {
+    perform(input, Op::Irreversible(IrreversibleOp::PowerOn))
+}
+
+const WINDOW: Duration = Duration::from_secs(600);
+
+#[test]
+fn an_act_uses_up_what_it_does() {
+    for (state_machine, pods, disruptive) in [
+        (cordons as StateMachine, 0, 0),
+        (drains, 3, 1),
+        (isolates, 0, 1),
+        (cuts, 0, 1),
+        (releases, 3, 1),
+        (turns_on, 0, 0),
+    ] {
+        let snapshot = at_power();
+        let decision = decide_by(state_machine, &snapshot, Memory::default(), now(1001));
+        let history = &decision.memory.history;
+        assert_eq!(history.pods("p", snapshot.policies[0].pods, "n1", at(1001)), pods, "{:?}", decision.actions);
+        let begun = history.started_within("p", DisruptionLevel::Power, "n1", WINDOW, at(1001));
+        assert_eq!(begun, disruptive, "{:?}", decision.actions);
+    }
+}
+
+/// Within one pass, too.
+#[test]
+fn of_two_records_that_wait_for_power_the_first_uses_up_the_rate() {
+    let mut policy = policy("p", vec![cordon(), power_cycle()]);
+    policy.budget.rate = Some(Rate { count: 1, window: WINDOW });
+    let mut snapshot = snapshot_of(2, vec![policy]);
+    let first = run(&snapshot, Memory::default(), 1000);
+    store(&mut snapshot, &first, 1000);
+    snapshot.fences.values_mut().for_each(|fence| fence.status.policy_step = 1);
+    let second = run(&snapshot, first.memory, 1001);
+    assert_eq!(second.actions.iter().map(Action::node).collect::<Vec<_>>(), ["n0"]);
+    assert_eq!(reasons(&second, "n1"), ["Rate"]);
+}
+
+/// One portion is a drain like any other, which was counted when it was given out.
+#[test]
+fn a_drain_in_portions_counts_for_as_long_as_it_lasts() {
+    for (phase, portions, pods) in
+        [(Phase::Draining, 2, 3), (Phase::Draining, 1, 0), (Phase::Draining, 0, 0), (Phase::Waiting, 2, 0)]
+    {
+        let mut snapshot = at_power();
+        (status(&mut snapshot).phase, status(&mut snapshot).drain_portions) = (phase, portions);
+        snapshot.busy.insert("n0".into());
+        let moved = |snapshot: &Snapshot| {
+            let decision = run(snapshot, Memory::default(), 1001);
+            decision.memory.history.pods("p", snapshot.policies[0].pods, "n1", at(1001))
+        };
+        assert_eq!(moved(&snapshot), pods, "{phase:?} {portions}");
+        snapshot.gathered.clear();
+        assert_eq!(moved(&snapshot), if pods > 0 { 5 } else { 0 }, "{phase:?} {portions}, its pods are not listed");
+    }
+}
+
+/// A state machine that asks no guard does nothing either.
+#[test]
+fn nothing_is_done_where_the_controller_must_not_act() {
+    type Stop = (&'static str, fn(&mut Snapshot));
+    let stops: [Stop; 6] = [
+        ("NotLeading", |snapshot| snapshot.epoch = 0),
+        ("DryRun", |snapshot| snapshot.dry_run = true),
+        ("KillSwitch", |snapshot| snapshot.stopped = Some("a person".into())),
+        ("CacheNotSynced", |snapshot| snapshot.host.synced = false),
+        ("RemediationSkipped", |snapshot| {
+            snapshot.nodes.get_mut("n0").unwrap().annotations.insert(SKIP_REMEDIATION.into(), "mine".into());
+        }),
+        ("RemediationSkipped", |snapshot| {
+            let annotations = &mut snapshot.fences.get_mut("n0").unwrap().metadata.annotations;
+            annotations.insert(SKIP_REMEDIATION.into(), "mine".into());
+        }),
+    ];
+    assert_eq!(decide_by(cuts, &at_power(), Memory::default(), now(1001)).actions.len(), 1);
+    for (reason, stop) in stops {
+        let mut snapshot = at_power();
+        stop(&mut snapshot);
+        let decision = decide_by(cuts, &snapshot, Memory::default(), now(1001));
+        assert_eq!(decision.actions, [], "{reason}");
+        assert!(reasons(&decision, "n0").contains(&reason), "{:?}", reasons(&decision, "n0"));
+    }
+}
+
+#[test]
+fn an_error_of_its_predicate_stops_a_record_and_is_reported() {
+    let mut snapshot = at_power();
+    snapshot.policies[0].when = Predicate::Other(Arc::new(Fails));
+    let decision = run(&snapshot, Memory::default(), 1001);
+    assert_eq!((decision.actions.len(), reasons(&decision, "n0")), (0, vec!["PredicateError"]));
+    assert_eq!(decision.node_reports[0].errors, [("p".to_owned(), "no such key".to_owned())]);
+}
+
+#[test]
+fn a_report_names_the_policy_of_a_record_that_has_one() {
+    let mut snapshot = at_power();
+    let policy = |snapshot: &Snapshot| run(snapshot, Memory::default(), 1001).node_reports[0].policy.clone();
+    assert_eq!(policy(&snapshot), Some("p".into()));
+    snapshot.fences.get_mut("n0").unwrap().spec.policy = String::new();
+    assert_eq!(policy(&snapshot), None);
+}
+
+/// The policy does not want the node any more; whether its predicate is true is of no interest then.
+#[test]
+fn a_node_that_its_policy_does_not_select_any_more_needs_it_no_more() {
+    let mut snapshot = at_power();
+    let first = decide_by(shows_predicate, &snapshot, Memory::default(), now(1001));
+    assert_eq!(reasons(&first, "n0"), ["Yes"]);
+    snapshot.policies[0].selector.match_labels.insert("gpu".into(), "yes".into());
+    let second = decide_by(shows_predicate, &snapshot, first.memory, now(1002));
+    assert_eq!(reasons(&second, "n0"), ["No { since: Moment(1002s) }"]);
+    assert_eq!(second.memory.result("p", "n1"), None, "it has no record");
+}
+
+#[test]
+fn what_is_seen_of_a_node_is_remembered_once_its_boot_has_ended() {
+    let mut snapshot = at_power();
+    let seen = |snapshot: &Snapshot| {
+        let decision = decide_by(shows_what_was_seen_since, snapshot, Memory::default(), now(1001));
+        reasons(&decision, "n0").concat()
+    };
+    assert_eq!(seen(&snapshot), "false");
+    status(&mut snapshot).off = Some(Confirmation {
+        at: wall(1000),
+        reads: 2,
+        by: vec!["bmc".into()],
+        boot_id: "boot-n0".into(),
+        already_off: false,
+        epoch: 1,
+    });
+    assert_eq!(seen(&snapshot), "true");
+}
+
+#[test]
+fn one_who_looks_once_counts_from_when_the_record_says_that_its_phase_began() {
+    let mut snapshot = at_power();
+    status(&mut snapshot).since = Some(wall(1100));
+    let memory = Memory::reconstructed(&snapshot, now(1300));
+    assert_eq!(reasons(&decide_by(shows_entered, &snapshot, memory, now(1300)), "n0"), ["Moment(1100s)"]);
+    let memory = Memory::default();
+    assert_eq!(reasons(&decide_by(shows_entered, &snapshot, memory, now(1300)), "n0"), ["Moment(1300s)"]);
+}
