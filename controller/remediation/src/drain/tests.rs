@@ -1,5 +1,6 @@
 //! A drain of made-up pods, and the rules for it.
 
+mod left;
 mod rounds;
 mod sorting;
 
@@ -105,6 +106,19 @@ fn every_mistake_of_a_step_is_reported_with_its_field() {
     let errors = DrainRules::of(&step).unwrap_err();
     let fields: Vec<_> = errors.iter().map(|error| error.field.as_str()).collect();
     assert_eq!(fields, ["timeout", "skipWaitForDeleteTimeout", "retry", "podSelector.matchExpressions[0].operator"]);
+}
+
+#[test]
+fn one_mistake_is_enough() {
+    let wrong = Requirement { key: "a".into(), operator: "Like".into(), values: Vec::new() };
+    let selector = Some(Selector { match_expressions: vec![wrong], ..Selector::default() });
+    let skip = Some(DurationString("soon".into()));
+    for step in [
+        DrainStep { pod_selector: selector, ..DrainStep::default() },
+        DrainStep { skip_wait_for_delete_timeout: skip, ..DrainStep::default() },
+    ] {
+        assert_eq!(DrainRules::of(&step).unwrap_err().len(), 1, "{step:?}");
+    }
 }
 
 #[test]

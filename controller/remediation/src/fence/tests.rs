@@ -23,6 +23,7 @@ mod marks;
 mod outcomes;
 mod parts;
 mod portions;
+mod proposal;
 mod readings;
 mod reasons;
 mod recovering;

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::condition_owners::{ConditionOwners, ConditionOwnersError};
-use crate::{facts::ConditionStatus, message::Message};
+use crate::message::Message;
 
 /// The reason of every condition that this controller applied for a silent agent.
 pub const AGENT_SILENT: &str = "AgentSilent";
@@ -129,8 +129,7 @@ fn silent_message(condition: &RawCondition, silent_since: Timestamp) -> String {
 /// Every condition that the agent alone owns reports its silence already.
 pub(super) fn is_reported_unknown(status: &StatusView, owners: &ConditionOwners) -> bool {
     let mut alone = status.of_agent(owners).filter(|(kind, _)| !owners.is_shared(kind));
-    alone
-        .all(|(_, condition)| text(condition, "reason") == AGENT_SILENT && truth(condition) == ConditionStatus::Unknown)
+    alone.all(|(_, condition)| text(condition, "reason") == AGENT_SILENT && text(condition, "status") == "Unknown")
 }
 
 /// Since when all of them report it, by the wall clock of the controller that wrote the last.
@@ -145,14 +144,6 @@ pub(super) fn unknown_since(status: &StatusView, owners: &ConditionOwners) -> Op
 pub(super) fn heartbeats(status: &StatusView, owners: &ConditionOwners) -> BTreeMap<String, Option<Timestamp>> {
     let all = status.of_agent(owners);
     all.map(|(kind, condition)| (kind.to_owned(), text(condition, "lastHeartbeatTime").parse().ok())).collect()
-}
-
-fn truth(condition: &RawCondition) -> ConditionStatus {
-    match text(condition, "status") {
-        "True" => ConditionStatus::True,
-        "False" => ConditionStatus::False,
-        _ => ConditionStatus::Unknown,
-    }
 }
 
 fn text<'a>(condition: &'a RawCondition, name: &str) -> &'a str {

@@ -135,3 +135,10 @@ fn a_node_that_is_blocked_takes_no_slot() {
     let decision = run(&snapshot, Memory::default(), 1000);
     assert_eq!((reasons(&decision, "n0"), opened(&decision)), (vec!["RemediationSkipped"], vec!["n1"]));
 }
+
+#[test]
+fn a_record_without_a_first_step_is_as_old_as_its_opening() {
+    let decision = run(&snapshot_of(1, vec![policy("p", Vec::new())]), Memory::default(), 1000);
+    let [Action::Open(fence)] = &decision.actions[..] else { panic!("{:?}", decision.actions) };
+    assert_eq!((fence.status.phase, fence.status.since), (Phase::Pending, Some(wall(1000))));
+}

@@ -189,3 +189,16 @@ fn marks_of_a_node_that_a_policy_is_true_of_or_cannot_judge_stay() {
         assert_eq!(opened(&after_a_while(&mut snapshot, 2000)), [""; 0]);
     }
 }
+
+/// They count for its limit.
+#[test]
+fn a_record_for_what_was_left_has_the_cycles_of_the_ones_before() {
+    let mut snapshot = marked("p");
+    renew(&mut snapshot, 1700);
+    let cycles = BTreeMap::from([("n0".to_owned(), BTreeMap::from([(wall(500), at(500))]))]);
+    let first = run(&snapshot, Memory::default().with_cycles(&cycles), 1700);
+    renew(&mut snapshot, 2000);
+    let decision = run(&snapshot, first.memory, 2000);
+    let [Action::Open(fence)] = &decision.actions[..] else { panic!("{:?}", decision.actions) };
+    assert_eq!(fence.status.earlier_cycles, [wall(500)]);
+}

@@ -152,3 +152,11 @@ fn a_leader_that_watched_all_along_decides_the_same() {
         memory = watched.memory;
     }
 }
+
+#[test]
+fn the_silence_of_an_agent_is_as_old_as_it_is_too_long() {
+    let mut snapshot = snapshot_of(0, vec![patient("agentLease.age > 40")]);
+    snapshot.agent_leases.insert("n0".into(), silent_since(1000));
+    set_condition(snapshot.nodes.get_mut("n0").unwrap(), "Younger", ConditionStatus::True, "", at(1100));
+    assert_eq!(since(&snapshot, 1164).0.as_secs(), 1041);
+}

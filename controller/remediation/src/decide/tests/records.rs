@@ -163,8 +163,10 @@ fn an_error_of_its_predicate_stops_a_record_and_is_reported() {
 }
 
 #[test]
-fn a_report_names_the_policy_of_a_record_that_has_one() {
+fn a_report_has_the_phase_and_the_step_of_a_record_and_its_policy_if_there_is_one() {
     let mut snapshot = at_power();
+    let report = &run(&snapshot, Memory::default(), 1001).node_reports[0];
+    assert_eq!((report.phase, report.next.as_deref()), (Some(Phase::Isolating), Some("powerCycle")));
     let policy = |snapshot: &Snapshot| run(snapshot, Memory::default(), 1001).node_reports[0].policy.clone();
     assert_eq!(policy(&snapshot), Some("p".into()));
     snapshot.fences.get_mut("n0").unwrap().spec.policy = String::new();

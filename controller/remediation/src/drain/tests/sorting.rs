@@ -72,6 +72,13 @@ fn a_selector_leaves_others_alone_even_where_they_would_stand_in_the_way() {
     ] {
         assert_eq!(sorted(&pod("p"), &with(one.clone())) == PodDeleteStatus::Go, goes, "{one:?}");
     }
+    let absent = Requirement { key: "tier".into(), ..requirement("DoesNotExist", &[]) };
+    assert_eq!(sorted(&pod("p"), &with(absent)), PodDeleteStatus::Go);
+    for (app, goes) in [("web", true), ("db", false)] {
+        let selector = Selector { match_labels: [("app".into(), app.into())].into(), ..Selector::default() };
+        let rules = DrainRules { pod_selector: Some(selector), ..rules() };
+        assert_eq!(sorted(&pod("p"), &rules) == PodDeleteStatus::Go, goes, "{app}");
+    }
     assert!(stays(&Pod { owner: None, ..pod("bare") }, &with(requirement("In", &["db"]))));
 }
 
@@ -117,4 +124,22 @@ fn a_client_that_only_reads_can_report_what_a_drain_waits_for() {
     }
     let rules = DrainRules { disable_eviction: true, ..rules() };
     assert!(super::super::awaited(&rules, &pods, now(0)).iter().all(|one| !one.asks));
+}
+
+/// A DaemonSet that is gone makes its pod on no node again.
+#[test]
+fn what_still_runs_and_does_not_come_back_with_its_node_ends_with_its_power() {
+    let gone = |kind: &str| owner(kind).map(|owner| Owner { gone: true, ..owner });
+    for (pod, expected) in [
+        (pod("a"), true),
+        (Pod { owner: None, ..pod("bare") }, true),
+        (Pod { owner: gone("ReplicaSet"), ..pod("a") }, true),
+        (Pod { owner: owner("DaemonSet"), ..pod("d") }, false),
+        (Pod { owner: gone("DaemonSet"), ..pod("d") }, true),
+        (Pod { mirror: true, ..pod("etcd") }, false),
+        (Pod { phase: "Succeeded".into(), ..pod("f") }, false),
+        (Pod { phase: "Failed".into(), ..pod("f") }, false),
+    ] {
+        assert_eq!(ends_with_power(&pod), expected, "{pod:?}");
+    }
 }

@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use crate::fence::edges::EDGES;
+use crate::{
+    api::fence::Phase,
+    fence::edges::{EDGES, is_edge},
+};
 
 #[test]
 fn every_edge_is_in_the_documented_list() {
@@ -24,4 +27,20 @@ fn edge(line: &str) -> Option<(String, String)> {
     let (from, to) = (cells.next()?.trim(), cells.next()?.trim());
     let phases = EDGES.iter().map(|(phase, _)| format!("{phase:?}"));
     phases.clone().any(|phase| phase == from).then(|| (from.into(), to.into()))
+}
+
+/// What is not in the table does not happen.
+#[test]
+fn a_record_stays_or_takes_an_edge() {
+    for (from, to, expected) in [
+        (Phase::Pending, Phase::Pending, true),
+        (Phase::Closed, Phase::Closed, true),
+        (Phase::AwaitGuards, Phase::PoweringOff, true),
+        (Phase::OffConfirmed, Phase::PodsReleased, true),
+        (Phase::Pending, Phase::PoweringOff, false),
+        (Phase::PoweringOff, Phase::PodsReleased, false),
+        (Phase::Closed, Phase::Pending, false),
+    ] {
+        assert_eq!(is_edge(from, to), expected, "{from:?} to {to:?}");
+    }
 }

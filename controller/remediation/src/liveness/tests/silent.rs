@@ -49,12 +49,50 @@ fn more_than_half_at_once_is_our_own_blindness() {
     assert!(survey.blocked.unwrap().starts_with("3 of 5 agents went silent"));
     renew(&mut snapshot, &["n3"], 200);
     assert_eq!(names(&look(&snapshot, 241)), ["n1", "n2"], "two of five are no storm");
+    let mut half = cluster(4, 241);
+    renew(&mut half, &["n3", "n4"], 200);
+    assert_eq!(names(&look(&half, 241)), ["n1", "n2"], "half of them are none");
+}
+
+/// It has neither a Lease nor a condition that is not the kubelet's.
+#[test]
+fn a_node_without_an_agent_is_none_of_those_that_went_silent() {
+    let mut snapshot = cluster(5, 241);
+    renew(&mut snapshot, &["n3"], 200);
+    for name in ["n4", "n5"] {
+        snapshot.agent_leases.remove(name);
+        snapshot.nodes.get_mut(name).unwrap().conditions.truncate(1);
+    }
+    assert!(look(&snapshot, 241).blocked.unwrap().starts_with("2 of 3 agents went silent"));
+    // By either sign there is one.
+    let mut snapshot = cluster(4, 241);
+    renew(&mut snapshot, &["n4"], 200);
+    snapshot.nodes.values_mut().take(3).for_each(|node| node.conditions.truncate(1));
+    assert!(look(&snapshot, 241).blocked.unwrap().starts_with("3 of 4 agents went silent"));
+    let mut snapshot = cluster(4, 901);
+    renew(&mut snapshot, &["n4"], 900);
+    snapshot.agent_leases.retain(|name, _| name == "n4");
+    assert!(look(&snapshot, 901).blocked.unwrap().starts_with("3 of 4 agents went silent"));
+}
+
+#[test]
+fn agents_whose_silence_was_reported_before_are_no_sign_of_our_own_blindness() {
+    let mut snapshot = cluster(5, 241);
+    renew(&mut snapshot, &["n4", "n5"], 200);
+    for name in ["n1", "n2", "n3"] {
+        snapshot.nodes.get_mut(name).unwrap().conditions[1].reason = AGENT_SILENT.into();
+    }
+    assert_eq!(names(&look(&snapshot, 241)), ["n1", "n2", "n3"]);
 }
 
 #[test]
 fn the_only_agent_may_be_silent_while_its_kubelet_is_heard() {
     assert_eq!(names(&look(&cluster(1, 241), 241)), ["n1"]);
     let mut deaf = cluster(1, 241);
+    for (seen, is_blocked) in [(191, true), (192, false)] {
+        deaf.kubelet_leases.insert("n1".into(), lease(secs(seen), 40));
+        assert_eq!(look(&deaf, 241).blocked.is_some(), is_blocked, "{seen}");
+    }
     deaf.kubelet_leases.clear();
     assert!(look(&deaf, 241).blocked.is_some());
 }
@@ -86,6 +124,13 @@ fn a_node_that_restarts_is_given_ten_minutes() {
     booted.nodes.get_mut("n1").unwrap().boot_id = "boot-2".into();
     let memory = memory.observe(&booted, at(299));
     assert!(survey(&booted, &memory, &SilenceTimeouts::default(), at(300)).silent.is_empty(), "it has just started");
+    renew(&mut booted, &["n2", "n3", "n4"], 800);
+    for lease in booted.kubelet_leases.values_mut() {
+        lease.change_seen_at = secs(890);
+    }
+    for (now, expected) in [(898, &[][..]), (899, &["n1"])] {
+        assert_eq!(names(&survey(&booted, &memory, &SilenceTimeouts::default(), at(now))), expected, "{now}");
+    }
 }
 
 #[test]
@@ -97,9 +142,18 @@ fn a_node_that_we_power_on_is_left_alone() {
         "spec": { "nodeName": "n1", "nodeUID": "uid-n1", "policy": "p" },
     }))
     .unwrap_or_else(|error| panic!("{error}"));
-    fence.status.phase = Phase::AwaitReady;
-    snapshot.fences.insert("n1".into(), fence);
-    assert!(look(&snapshot, 241).silent.is_empty());
+    for (phase, is_left_alone) in [
+        (Phase::PoweringOn, true),
+        (Phase::AwaitReady, true),
+        (Phase::Recovering, true),
+        (Phase::Draining, false),
+        (Phase::PoweringOff, false),
+        (Phase::Quarantined, false),
+    ] {
+        fence.status.phase = phase;
+        snapshot.fences.insert("n1".into(), fence.clone());
+        assert_eq!(look(&snapshot, 241).silent.is_empty(), is_left_alone, "{phase:?}");
+    }
 }
 
 #[test]
@@ -109,6 +163,9 @@ fn a_node_that_was_looked_at_rests_until_its_agent_is_heard_of() {
     let mut memory = SilenceMemory::default().observe(&snapshot, at(0));
     memory.recheck_after("n1", secs(3000));
     assert!(survey(&snapshot, &memory, &SilenceTimeouts::default(), at(2000)).silent.is_empty());
+    let mut rested = memory.clone();
+    rested.recheck_after("n1", secs(2000));
+    assert_eq!(names(&survey(&snapshot, &rested, &SilenceTimeouts::default(), at(2000))), ["n1"]);
     snapshot.nodes.get_mut("n1").unwrap().conditions[1].heartbeat = Some("2026-01-01T00:10:00Z".parse().unwrap());
     let memory = memory.observe(&snapshot, at(2000));
     assert_eq!(names(&survey(&snapshot, &memory, &SilenceTimeouts::default(), at(2000))), ["n1"]);

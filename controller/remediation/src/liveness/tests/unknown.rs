@@ -57,3 +57,38 @@ fn what_was_reported_is_not_reported_again() {
         LivenessAction::Leave(LeaveReason::AlreadyUnknown)
     );
 }
+
+#[test]
+fn a_condition_is_reported_unknown_by_its_reason_and_its_status() {
+    for (name, value) in [("status", "True"), ("status", "False"), ("reason", "MonitorStale")] {
+        let mut set = unknown_at("2026-01-01T00:05:00Z");
+        set[2].insert(name.into(), value.into());
+        assert!(matches!(judged(&evidence(set), 400), LivenessAction::MarkUnknown(_)), "{name} {value}");
+    }
+}
+
+/// Those that another client wrote into the condition would be a conflict.
+#[test]
+fn of_a_shared_condition_only_the_agents_own_fields_are_applied() {
+    let mut evidence = evidence(reported());
+    let shared = "k:{\"type\":\"Shared\"}";
+    evidence.status.managed_fields[1]["fieldsV1"]["f:status"]["f:conditions"][shared] =
+        json!({ "f:status": {}, "f:reason": {} });
+    let LivenessAction::MarkUnknown(set) = judged(&evidence, 300) else { panic!() };
+    assert_eq!(json!(set[2]), json!({ "type": "Shared", "status": "False", "reason": "Fine" }));
+}
+
+/// Without a Lease, by the heartbeat that this controller saw last.
+#[test]
+fn heartbeats_are_given_fifteen_minutes_from_when_they_were_seen() {
+    let mut snapshot = cluster(1, 0);
+    let kinds = ["DiskUnhealthy", "KernelDeadlock", "Shared"];
+    snapshot.nodes.get_mut("n1").unwrap().conditions =
+        kinds.map(|kind| condition(kind, ConditionStatus::False, SPOKE)).into();
+    let memory = SilenceMemory::default().observe(&snapshot, at(100));
+    let evidence = Evidence { lease: None, ..evidence(reported()) };
+    let silence = SilentAgent { sign: SilenceSign::Heartbeats, ..silence() };
+    let judge_at = |now| judge(&silence, &evidence, &memory, &SilenceTimeouts::default(), at(now));
+    assert_eq!(judge_at(1000), LivenessAction::Leave(LeaveReason::AgentReported));
+    assert!(matches!(judge_at(1001), LivenessAction::MarkUnknown(_)));
+}
