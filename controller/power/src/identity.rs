@@ -161,3 +161,62 @@ fn unproven(method: &str, why: &str) -> IdentityError {
 fn is_true(text: &str) -> bool {
     matches!(text.to_ascii_lowercase().as_str(), "1" | "yes" | "on" | "true")
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use super::*;
+
+    fn call(agent: &str, identity_method: IdentityMethod) -> ValidatedMethod {
+        ValidatedMethod {
+            name: "m".into(),
+            agent: agent.into(),
+            options: BTreeMap::new(),
+            secret: String::new(),
+            secret_needed: false,
+            needed: BTreeSet::new(),
+            secret_keys: BTreeMap::new(),
+            identity_method,
+            from_label: BTreeSet::new(),
+            storage: None,
+            actions: BTreeSet::new(),
+            longest: std::time::Duration::ZERO,
+        }
+    }
+
+    /// What a person vouches for is not asked, and what the controller does not speak cannot be.
+    #[test]
+    fn a_bmc_is_logged_in_to_where_it_has_to_say_who_it_is() {
+        let pinned = || IdentityMethod::Pinned("00112233-4455-6677-8899-aabbccddeeff".into());
+        for (agent, identity_method, expected) in [
+            ("fence_redfish", IdentityMethod::Asked, true),
+            ("fence_ipmilan", pinned(), true),
+            ("fence_redfish", IdentityMethod::Configured, false),
+            ("fence_aws", IdentityMethod::Asked, false),
+            ("fence_apc_snmp", pinned(), false),
+            ("fence_apc_snmp", IdentityMethod::Configured, false),
+        ] {
+            assert_eq!(asks(&call(agent, identity_method)), expected, "{agent}");
+        }
+    }
+
+    #[test]
+    fn an_agent_speaks_what_it_is_a_name_for() {
+        for (agent, protocol) in [
+            ("fence_redfish", Protocol::Redfish),
+            ("fence_ipmilan", Protocol::Ipmi),
+            ("fence_ilo5", Protocol::Ipmi),
+            ("fence_idrac", Protocol::Ipmi),
+            ("fence_aws", Protocol::Other),
+            ("fence_apc_snmp", Protocol::Other),
+        ] {
+            assert_eq!(Protocol::of(agent), protocol, "{agent}");
+            assert!(!cloud::knows(agent) || protocol == Protocol::Other, "{agent}");
+        }
+        for agent in ["fence_aws", "fence_gce", "fence_azure_arm", "fence_openstack"] {
+            assert!(cloud::knows(agent), "{agent}");
+        }
+        assert!(!cloud::knows("fence_apc_snmp") && !cloud::knows("fence_ipmilan"));
+    }
+}

@@ -7,7 +7,11 @@ use std::{
 
 use super::bench::{Bench, call, until};
 use nodewell_power::agent::{Agents, Options};
-use nodewell_remediation::{action::Failed, method::AgentAction, snapshot::PowerState};
+use nodewell_remediation::{
+    action::Failed,
+    method::{AgentAction, ValidatedMethod},
+    snapshot::PowerState,
+};
 
 fn options() -> Options {
     Options {
@@ -35,6 +39,41 @@ async fn an_agent_gets_its_options_on_stdin_and_nothing_else() {
     let names: Vec<&str> = env.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name).collect();
     // The shell adds its own.
     assert!(names.iter().all(|name| ["LANG", "PATH", "PWD", "OLDPWD", "SHLVL", "_"].contains(name)), "{env}");
+}
+
+/// It has no option for them, and an agent of a cloud would take them for its provider's.
+#[tokio::test]
+async fn authorities_of_bmcs_are_given_to_fence_redfish_alone() {
+    let bench = Bench::new();
+    let file = bench.path().join("ca.pem");
+    fs::write(&file, "").unwrap();
+    let agents = Agents::new(bench.path().to_owned(), bench.runner().trusting(Some(file.clone())));
+    for (agent, expected) in [("fence_redfish", format!("{}\n", file.display())), ("fence_aws", "\n".to_owned())] {
+        bench.script(agent, "echo $REQUESTS_CA_BUNDLE > $0.ca");
+        let call = ValidatedMethod { agent: agent.into(), ..call(30) };
+        agents.perform(&call, AgentAction::Off, &options(), &bench.lease_deadline(60)).await.unwrap();
+        assert_eq!(bench.read(&format!("{agent}.ca")), expected);
+    }
+}
+
+#[tokio::test]
+async fn metadata_is_read_again_when_its_file_is_another() {
+    let bench = Bench::new();
+    let agents = agents(&bench);
+    let metadata = |actions: &str| {
+        let text = format!(
+            "cat > /dev/null; echo run >> $0.runs; echo '<resource-agent name=\"fence_test\"><parameters/>\
+             <actions>{actions}</actions></resource-agent>'"
+        );
+        bench.script("fence_test", &text);
+    };
+    metadata("<action name=\"off\"/>");
+    let first = agents.metadata("fence_test").await.unwrap();
+    assert_eq!(agents.metadata("fence_test").await.unwrap(), first);
+    assert_eq!(bench.read("fence_test.runs"), "run\n");
+    metadata("<action name=\"off\"/><action name=\"on\"/>");
+    assert_ne!(agents.metadata("fence_test").await.unwrap(), first);
+    assert_eq!(bench.read("fence_test.runs"), "run\nrun\n");
 }
 
 #[tokio::test]

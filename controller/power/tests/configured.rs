@@ -1,6 +1,6 @@
 //! NativePower over ConfigMaps and Secrets, with agents that are scripts.
 
-use std::{sync::Arc, time::Duration};
+use std::{os::unix::fs::PermissionsExt, sync::Arc, time::Duration};
 
 use nodewell_power::native::{NativePower, Settings};
 use nodewell_reconcile::power::Power;
@@ -29,7 +29,7 @@ D=$(dirname $0); plug=; action=
 while IFS='=' read -r key value; do declare "$key=$value"; done
 case $action in
 metadata) cat $D/metadata.xml;;
-status) [ "$(cat $D/plug$plug)" = on ] || exit 2;;
+status) [ ! -e $D/silent ] || exit 1; [ "$(cat $D/plug$plug)" = on ] || exit 2;;
 on|off) [ ! -e $D/stuck$plug ] || exit 1; echo "$action $plug ${password:-none}" >> $D/orders; echo $action > $D/plug$plug;;
 *) exit 1;;
 esac
@@ -178,6 +178,23 @@ async fn an_agent_that_cannot_be_asked_who_it_is_needs_identity_configured() {
     assert_eq!(room.bench.read("orders"), "");
 }
 
+/// The cloud's own controller wrote it.
+#[tokio::test]
+async fn a_clouds_machine_is_known_by_the_nodes_provider_id() {
+    let room = room();
+    room.bench.script("fence_aws", PDU);
+    std::fs::write(room.bench.path().join("metadata.xml"), METADATA.replace(r#" required="1""#, "")).unwrap();
+    room.cluster.map("fence-config-n1", "config.properties", "power_management=aws");
+    room.cluster.map("fence-config-n1", "fence-method-aws", "agent_name=fence_aws\nplug=i-0abc");
+    let mut node = node("n1", "");
+    for (provider_id, is_proven) in [("aws:///eu-1a/i-0abc", true), ("aws:///eu-1a/i-0def", false), ("", false)] {
+        node.provider_id = provider_id.into();
+        node.resource_version.push('x');
+        let identity = room.power.plan(&node).await.unwrap().levels[0].identity.clone().unwrap();
+        assert_eq!(identity.is_ok(), is_proven, "{provider_id}: {identity:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_secret_that_was_asked_for_and_is_missing_is_reported() {
     let room = room();
@@ -244,4 +261,65 @@ async fn without_a_providers_plugin_nothing_is_replaced() {
     let room = room();
     let reaped = room.power.reap(&node("n1", ""), &room.bench.lease_deadline(60)).await;
     assert!(matches!(reaped, Err(Failed::NotBegun(_))), "{reaped:?}");
+}
+
+/// n1 on plug 1, isolated by a port of a switch with a Secret of its own.
+fn isolated() -> Room {
+    let room = room();
+    let map = "fence-config-n1";
+    room.cluster.map(map, "config.properties", "isolation=port\npower_management=p\noutlets=pdu/1");
+    for (name, plug) in [("port", 3), ("p", 1)] {
+        let text = format!("agent_name=fence_test\nip=pdu\nplug={plug}\nidentity=configured");
+        room.cluster.map(map, &format!("fence-method-{name}"), &text);
+    }
+    room.cluster.secret_of("secret-fence-method-port-n1", "password", "fine-word");
+    room
+}
+
+/// Or the act that begins with it would fail when it is needed.
+#[tokio::test]
+async fn a_secret_of_the_isolation_is_looked_at_before_power_is_proven() {
+    let room = isolated();
+    room.power.plan(&node("n1", "")).await.unwrap();
+    let room = isolated();
+    room.cluster.secret_of("secret-fence-method-port-n1", "passwort", "fine-word");
+    assert_eq!(room.power.plan(&node("n1", "")).await.unwrap_err().reason, "FenceNotReady");
+}
+
+/// Its address may have become another machine's meanwhile. What has answered ever since is believed for a while.
+#[tokio::test]
+async fn a_machine_that_did_not_answer_has_to_prove_again_whose_it_is() {
+    let room = isolated();
+    let (node, scope) = (node("n1", ""), FenceScope::default());
+    room.power.plan(&node).await.unwrap();
+    // Nothing that is proven now would be.
+    room.cluster.secret_of("secret-fence-method-port-n1", "passwort", "fine-word");
+    for _ in 0..2 {
+        assert_eq!(room.power.read(&node, &scope).await, PowerState::On, "it was proven a moment ago");
+    }
+    std::fs::write(room.bench.path().join("silent"), "").unwrap();
+    assert_eq!(room.power.read(&node, &scope).await, PowerState::Unknown, "it does not answer");
+    std::fs::remove_file(room.bench.path().join("silent")).unwrap();
+    assert_eq!(room.power.read(&node, &scope).await, PowerState::Unknown, "it has to be proven");
+    room.cluster.secret_of("secret-fence-method-port-n1", "password", "fine-word");
+    assert_eq!(room.power.read(&node, &scope).await, PowerState::On);
+}
+
+#[tokio::test]
+async fn a_file_of_its_name_stands_for_a_secret() {
+    let Room { bench, cluster, .. } = room();
+    let (folder, name) = (bench.path().join("secrets"), "secret-fence-method-pdu1-n1");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join(name), "password=of-the-file\naddress=pdu\nnode=n1\n").unwrap();
+    std::fs::set_permissions(folder.join(name), PermissionsExt::from_mode(0o600)).unwrap();
+    let settings = Settings { agents: bench.path().to_owned(), secrets_folder: Some(folder), ..Settings::default() };
+    let room = Room { power: NativePower::new(Arc::clone(&cluster), bench.runner(), settings), bench, cluster };
+    room.power.unread([node("n1", "")].iter());
+    room.configure("n1", &[1, 2]);
+    for plug in [1, 2] {
+        room.cluster.secret_of(&format!("secret-fence-method-pdu{plug}-n1"), "password", "of-the-api");
+    }
+    let lease_deadline = room.bench.lease_deadline(60);
+    room.power.off(&node("n1", ""), &FenceScope::default(), &lease_deadline).await.unwrap();
+    assert_eq!(room.bench.read("orders"), "off 1 of-the-file\noff 2 of-the-api\n");
 }

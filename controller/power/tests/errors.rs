@@ -114,3 +114,17 @@ async fn a_configuration_deleted_or_broken_between_two_acts_begins_nothing() {
     assert!(refusal.contains("fence-config-n1/config.properties:2: power_managment is not known"), "{refusal}");
     assert_eq!(room.bench.read("orders"), "off 1 none\n");
 }
+
+/// What may be a secret need not be in the method, and has to be somewhere.
+#[tokio::test]
+async fn an_option_that_the_agent_needs_and_no_secret_has_is_named() {
+    let room = room();
+    room.configure("n1", &[1]);
+    let metadata = room.bench.read("metadata.xml").replace(r#"name="password""#, r#"name="password" required="1""#);
+    std::fs::write(room.bench.path().join("metadata.xml"), metadata).unwrap();
+    let missing = room.power.plan(&node("n1", "")).await.unwrap_err().message;
+    let expected = "fence_test needs the option password; give it as a key of the Secret secret-fence-method-pdu1-n1";
+    assert!(missing.contains(expected), "{missing}");
+    room.cluster.secret_of("secret-fence-method-pdu1-n1", "password", "fine-word");
+    room.power.plan(&node("n1", "")).await.unwrap();
+}

@@ -19,6 +19,8 @@ pub(crate) struct Fake {
     pub(crate) maps: Mutex<BTreeMap<String, Texts>>,
     pub(crate) secrets: Mutex<BTreeMap<String, BTreeMap<String, Vec<u8>>>>,
     pub(crate) down: Mutex<bool>,
+    /// Questions for Secrets get no answer at all.
+    pub(crate) is_hanging: Mutex<bool>,
 }
 
 impl Fake {
@@ -60,6 +62,9 @@ impl Configuration for Fake {
     }
 
     async fn secret(&self, name: &str) -> Result<Option<Secret>, ApiError> {
+        if *self.is_hanging.lock().unwrap() {
+            return std::future::pending().await;
+        }
         let data = self.secrets.lock().unwrap().get(name).cloned();
         let version = |data: &BTreeMap<String, Vec<u8>>| {
             let mut hasher = DefaultHasher::new();

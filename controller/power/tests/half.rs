@@ -82,6 +82,19 @@ async fn a_supply_that_cannot_be_turned_on_again_is_reported() {
 }
 
 #[tokio::test]
+async fn a_supply_is_turned_on_again_by_whichever_method_turns_its_plug_on() {
+    let room = stuck();
+    for (method, plug, action) in [("pdu1", 1, "off"), ("pdu2", 2, "off"), ("pdu3", 1, "on")] {
+        let text = format!("agent_name=fence_test\nip=pdu\nplug={plug}\nidentity=configured\naction={action}");
+        room.cluster.map("fence-config-n1", &format!("fence-method-{method}"), &text);
+    }
+    room.cluster.map("fence-config-n1", "config.properties", "power_management=pdu1 pdu2 pdu3\noutlets=pdu/1 pdu/2");
+    let why = off(&room).await;
+    assert!(why.ends_with("pdu1 was turned on again"), "{why}");
+    assert_eq!(room.bench.read("orders"), "off 1 none\non 1 none\n");
+}
+
+#[tokio::test]
 async fn a_node_that_runs_on_one_supply_is_reported_before_it_has_to_be_fenced() {
     let room = room();
     room.configure("n1", &[1, 2]);

@@ -9,6 +9,8 @@ use nodewell_remediation::{
     snapshot::{FenceScope, Level, PowerState},
 };
 
+use tokio::time::timeout;
+
 use super::{
     configured::{Room, room},
     fake::node,
@@ -157,4 +159,31 @@ async fn a_term_begins_with_what_the_node_has() {
     assert_eq!(room.power.read(&node, &SECOND).await, PowerState::On, "it was seen on in this term");
     room.power.end_term();
     assert_eq!(room.power.read(&node, &SECOND).await, PowerState::Unknown);
+}
+
+/// What each level waits for while it is asked who it is.
+#[tokio::test]
+async fn one_of_several_levels_is_not_waited_for_longer_than_ten_seconds() {
+    let preflight = async |room: Room| {
+        room.power.plan(&node("n1", "")).await.unwrap();
+        *room.cluster.is_hanging.lock().unwrap() = true;
+        tokio::time::pause();
+        let preflight = timeout(Duration::from_secs(3600), async { room.power.preflight(&node("n1", "")).await }).await;
+        tokio::time::resume();
+        preflight.ok()
+    };
+    let preflight_of_two = preflight(two_levels()).await.unwrap();
+    assert!(preflight_of_two.message.contains("no answer within 10 s"), "{}", preflight_of_two.message);
+    let only = room();
+    only.configure("n1", &[1]);
+    assert!(preflight(only).await.is_none(), "there is no other way");
+}
+
+#[tokio::test]
+async fn a_level_whose_secret_is_wrong_is_no_other_levels_fault() {
+    let room = two_levels();
+    room.cluster.secret_of("secret-fence-method-vm-n1", "passwort", "fine-word");
+    let plan = room.power.plan(&node("n1", "")).await.unwrap();
+    assert!(plan.levels[0].identity.as_ref().unwrap().is_err());
+    assert_eq!(plan.levels[1].identity, Some(Ok(())));
 }

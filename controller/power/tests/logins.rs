@@ -214,6 +214,17 @@ async fn the_next_leader_does_not_try_a_refused_account_again() {
 }
 
 /// The preflight is minutes away, and the leader may not live so long.
+/// The Secret was edited between the two.
+#[tokio::test]
+async fn the_next_leader_tries_another_password_at_once() {
+    let room = room().await;
+    room.password("wrong");
+    assert!(room.after(0).await.0.is_err());
+    let room = room.next_leader().await;
+    room.password("right");
+    assert_eq!(room.after(0).await, (Ok(()), 2));
+}
+
 #[tokio::test]
 async fn a_login_that_an_act_had_refused_is_reported_at_once() {
     let room = room().await;

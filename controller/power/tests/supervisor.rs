@@ -102,6 +102,23 @@ fn a_program_that_cannot_be_executed_differs_from_one_that_failed() {
     bench.script("fence_test", "exit 126");
     let ended = report_while_open(start(&serde_json::to_string(&job(&bench, 60)).unwrap()));
     assert_eq!(ended.ending, Ending::Exited(126));
+    bench.script("fence_test", "echo 'nodewell: not executed: as it says' >&2; exit 1");
+    let ended = report_while_open(start(&serde_json::to_string(&job(&bench, 60)).unwrap()));
+    assert_eq!(ended.ending, Ending::Exited(1), "it ran, whatever it prints");
+}
+
+#[test]
+fn more_than_is_stored_of_either_output_is_reported_as_cut() {
+    for (script, is_cut) in [
+        ("head -c 4096 /dev/zero; head -c 4096 /dev/zero >&2", false),
+        ("head -c 4097 /dev/zero", true),
+        ("head -c 4097 /dev/zero >&2", true),
+    ] {
+        let bench = Bench::new();
+        bench.script("fence_test", script);
+        let ended = report_while_open(start(&serde_json::to_string(&job(&bench, 60)).unwrap()));
+        assert_eq!((ended.cut, ended.ending), (is_cut, Ending::Exited(0)), "{script}");
+    }
 }
 
 /// `wait_with_output` closes stdin first, which would end the run.

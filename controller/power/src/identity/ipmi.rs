@@ -155,4 +155,30 @@ mod tests {
         assert!(unclear.contains("is not reached, or its password was changed"), "{unclear}");
         assert_eq!(advice("Unable to send RAW command (netfn=0x6 cmd=0x37)"), "");
     }
+
+    fn given(options: &[(&str, &str)]) -> Options {
+        let values = options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Options { values, secrets: Vec::new() }
+    }
+
+    #[test]
+    fn a_bmc_is_asked_at_the_address_and_by_the_account_of_its_agent() {
+        let asked = |options: &[(&str, &str)], agent| arguments(&given(options), agent).map(|all| all.join(" "));
+        for (options, agent, expected) in [
+            (&[("ip", "10.0.0.9")][..], "fence_ipmilan", "-v -I lan -H 10.0.0.9 exec /dev/stdin"),
+            (&[("ip", "10.0.0.9"), ("lanplus", "1")], "fence_ipmilan", "-v -I lanplus -H 10.0.0.9 exec /dev/stdin"),
+            (&[("ip", "10.0.0.9"), ("lanplus", "0")], "fence_ipmilan", "-v -I lan -H 10.0.0.9 exec /dev/stdin"),
+            (&[("ip", "10.0.0.9")], "fence_idrac", "-v -I lan -H 10.0.0.9 exec /dev/stdin"),
+            (
+                &[("ip", "10.0.0.9"), ("ipport", "624"), ("username", "fence"), ("password", "word-1234")],
+                "fence_ilo4",
+                "-v -I lanplus -H 10.0.0.9 -p 624 -U fence -E exec /dev/stdin",
+            ),
+        ] {
+            assert_eq!(asked(options, agent).as_deref(), Ok(expected), "{options:?} {agent}");
+        }
+        for options in [&[][..], &[("ip", "10.0.0.9"), ("target", "0x20")], &[("ip", "1"), ("hexadecimal_kg", "00")]] {
+            assert!(asked(options, "fence_ipmilan").is_err(), "{options:?}");
+        }
+    }
 }

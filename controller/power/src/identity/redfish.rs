@@ -132,3 +132,38 @@ fn request(host: &str, path: &str, account: Account<'_>) -> Result<Request<Empty
         Request::get(path).header(HOST, host).header(ACCEPT, "application/json").header(AUTHORIZATION, account);
     request.body(Empty::new()).map_err(|_| format!("systems_uri is {path}, which is no path"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bmc_is_named_with_its_port_unless_that_is_the_usual_one() {
+        assert_eq!(authority("bmc-1", 443), "bmc-1");
+        assert_eq!(authority("bmc-1", 8443), "bmc-1:8443");
+        assert_eq!(authority("fd00::1", 443), "[fd00::1]");
+        assert_eq!(authority("fd00::1", 8443), "[fd00::1]:8443");
+    }
+
+    #[test]
+    fn each_answer_leads_to_what_has_to_be_mended() {
+        for (status, location, is_login_refused, expected) in [
+            (401, None, true, "look at username, and at the password"),
+            (403, Some("/redfish/v1/Systems/2"), true, "look at username, and at the password"),
+            (404, None, false, "see the members of /redfish/v1/Systems"),
+            (301, Some("https://10.0.0.9/redfish/v1/Systems/2"), false, "write systems_uri=/redfish/v1/Systems/2"),
+            (308, Some("/elsewhere"), false, "write systems_uri=/elsewhere"),
+            (302, None, false, ""),
+            (500, None, false, ""),
+            (503, Some("/redfish/v1/Systems/2"), false, ""),
+        ] {
+            let answer = Response::builder().status(status);
+            let answer = location.into_iter().fold(answer, |answer, location| answer.header(LOCATION, location));
+            let answer = answer.body(()).unwrap();
+            assert_eq!(is_refused(answer.status()), is_login_refused, "{status}");
+            let found = advice(&answer);
+            assert_eq!(found.is_empty(), expected.is_empty(), "{status}: {found}");
+            assert!(found.contains(expected), "{status}: {found}");
+        }
+    }
+}

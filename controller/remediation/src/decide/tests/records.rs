@@ -173,6 +173,19 @@ fn a_report_has_the_phase_and_the_step_of_a_record_and_its_policy_if_there_is_on
     assert_eq!(policy(&snapshot), None);
 }
 
+#[test]
+fn a_record_whose_policy_is_gone_is_counted_with_the_others_of_that_policy() {
+    let mut snapshot = snapshot_of(2, vec![policy("p", vec![cordon(), power_cycle()])]);
+    let first = run(&snapshot, Memory::default(), 1000);
+    store(&mut snapshot, &first, 1000);
+    snapshot.gathered.get_mut("n1").unwrap().pods = Some((at(1000), vec![Pod::default(); 10_000]));
+    let second = decide_by(drains, &snapshot, first.memory, now(1001));
+    snapshot.policies.clear();
+    snapshot.fences.get_mut("n0").unwrap().status.policy_step = 1;
+    let third = run(&snapshot, second.memory, 1002);
+    assert!(reasons(&third, "n0").contains(&"PodRate"), "{:?}", reasons(&third, "n0"));
+}
+
 /// The policy does not want the node any more; whether its predicate is true is of no interest then.
 #[test]
 fn a_node_that_its_policy_does_not_select_any_more_needs_it_no_more() {
