@@ -2,8 +2,11 @@
 
 mod cloud;
 mod ipmi;
+mod listens;
 mod redfish;
 mod tls;
+
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use nodewell_remediation::{
     facts::Node,
@@ -78,6 +81,31 @@ impl AskError {
     }
 }
 
+/// By which a BMC is asked once.
+#[derive(Clone, Copy)]
+pub struct Login<'a> {
+    pub options: &'a Options,
+    pub unanswered: &'a Unanswered,
+}
+
+/// Whether an account is under way to a BMC, which has not taken or refused it yet. A BMC that is away gets no account.
+#[derive(Debug, Default)]
+pub struct Unanswered(AtomicBool);
+
+impl Unanswered {
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn sent(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn answered(&self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
 /// What is to be turned off: the Node as its kubelet reports it, and what people have recorded of its machine.
 #[derive(Debug, Clone, Copy)]
 pub struct Whose<'a> {
@@ -92,7 +120,7 @@ pub struct Whose<'a> {
 /// It is not, or the proof is missing; what to do about it.
 pub async fn prove(
     call: &ValidatedMethod,
-    options: &Options,
+    login: Login<'_>,
     whose: Whose<'_>,
     runner: &Runner,
 ) -> Result<PowerState, IdentityError> {
@@ -106,7 +134,7 @@ pub async fn prove(
         }
         (identity_method, agent) if Protocol::of(agent) != Protocol::Other => {
             let Answer { uuid: reported, power } =
-                asked_bmc(agent, options, runner).await.map_err(|error| error.of(name))?;
+                asked_bmc(agent, login, runner).await.map_err(|error| error.of(name))?;
             let own =
                 if let IdentityMethod::Pinned(pin) = identity_method { Some(pin) } else { pins.system_uuid.as_ref() };
             let expected = own.ok_or_else(|| unproven(name, &pins.unpinned(node, &reported).to_string()))?;
@@ -136,10 +164,10 @@ pub(crate) fn asks(call: &ValidatedMethod) -> bool {
 /// Why it does not.
 pub(crate) async fn reported(
     call: &ValidatedMethod,
-    options: &Options,
+    login: Login<'_>,
     runner: &Runner,
 ) -> Result<String, IdentityError> {
-    asked_bmc(&call.agent, options, runner).await.map(|answer| answer.uuid).map_err(|error| error.of(&call.name))
+    asked_bmc(&call.agent, login, runner).await.map(|answer| answer.uuid).map_err(|error| error.of(&call.name))
 }
 
 /// What a BMC answers to one login.
@@ -150,8 +178,8 @@ struct Answer {
     power: PowerState,
 }
 
-async fn asked_bmc(agent: &str, options: &Options, runner: &Runner) -> Result<Answer, AskError> {
-    if agent == REDFISH { redfish::ask(options, runner).await } else { ipmi::ask(options, agent, runner).await }
+async fn asked_bmc(agent: &str, login: Login<'_>, runner: &Runner) -> Result<Answer, AskError> {
+    if agent == REDFISH { redfish::ask(login, runner).await } else { ipmi::ask(login, agent, runner).await }
 }
 
 fn unproven(method: &str, why: &str) -> IdentityError {

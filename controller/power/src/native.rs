@@ -1,6 +1,7 @@
 //! Power by fence agents on this host, configured by ConfigMaps and Secrets of the controller's namespace.
 
 mod accept;
+mod attempt;
 mod contradiction;
 mod counts;
 mod half;
@@ -20,7 +21,6 @@ use std::{
     time::Duration,
 };
 
-use jiff::Timestamp;
 use nodewell_reconcile::{cluster::Configuration, lease_deadline::LeaseDeadline, power::Power};
 use nodewell_remediation::{
     action::Failed,
@@ -29,7 +29,7 @@ use nodewell_remediation::{
     guard::reason,
     method::{AgentAction, BuiltIn, KnownConfigMaps, Read, ValidatedMethod, ValidatedMethods, check, read},
     snapshot::{FenceLevel, FencePlan, FenceScope, Level, PowerState},
-    time::{Moment, Now},
+    time::Moment,
 };
 
 pub use counts::{By, Kind, LoginCounts, LoginFigures, Outcome};
@@ -99,10 +99,6 @@ impl<C: Configuration> NativePower<C> {
     #[must_use]
     pub fn login_counts(&self) -> Arc<LoginCounts> {
         Arc::clone(&self.logins)
-    }
-
-    fn now(&self) -> Now {
-        Now { moment: self.runner.now(), wall: Timestamp::now() }
     }
 
     /// Read for each login.

@@ -204,7 +204,7 @@ async fn the_next_leader_does_not_try_a_refused_account_again() {
     assert_eq!(room.after(0).await.1, 1);
     let room = room.next_leader().await;
     let message = &room.node.conditions[0].message;
-    assert!(message.starts_with("logins: bmc 1 refused, last 2"), "{message}");
+    assert!(message.starts_with("logins: bmc refused current 2"), "{message}");
     let (identity, logins) = room.after(60).await;
     let why = identity.unwrap_err();
     assert!(why.contains("as FenceReady reports; not to be locked out it asks again after 330 s"), "{why}");
@@ -232,7 +232,9 @@ async fn a_login_that_an_act_had_refused_is_reported_at_once() {
     assert!(room.after(0).await.0.is_err());
     assert_eq!(room.power.unreported(), ["n1".to_owned()].into());
     let preflight = room.power.preflight(&room.node).await;
-    assert!(preflight.message.starts_with("logins: bmc 1 refused"), "{}", preflight.message);
+    assert!(preflight.message.starts_with("logins: bmc refused current 2"), "{}", preflight.message);
+    assert_eq!(room.power.unreported(), ["n1".to_owned()].into(), "the Node does not have it yet");
+    room.power.reported("n1", &preflight.message);
     assert_eq!((room.power.unreported(), room.logins.load(Ordering::SeqCst)), ([].into(), 1), "and asks nothing");
 }
 

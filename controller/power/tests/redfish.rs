@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, os::unix::fs::PermissionsExt, sync::Arc};
 
 use nodewell_power::{
     agent::Options,
-    identity::{IdentityError, Whose, prove},
+    identity::{IdentityError, Login, Unanswered, Whose, prove},
 };
 use nodewell_remediation::{
     method::{IdentityMethod, Pins, ValidatedMethod},
@@ -77,7 +77,7 @@ async fn asked(
     let call = ValidatedMethod { agent: "fence_redfish".into(), identity_method, ..call(5) };
     let proven = prove(
         &call,
-        &options(port, insecure),
+        Login { options: &options(port, insecure), unanswered: &Unanswered::default() },
         Whose { node: &node("n1", UUID), pins: &pins() },
         &Bench::new().runner(),
     )
@@ -168,7 +168,14 @@ async fn a_file_of_authorities_that_others_may_write_is_not_used() {
         let runner = bench.runner().trusting(Some(file));
         let call = ValidatedMethod { agent: "fence_redfish".into(), identity_method: IdentityMethod::Asked, ..call(5) };
         let (node, pins) = (node("n1", UUID), pins());
-        let refusal = prove(&call, &options(port, "0"), Whose { node: &node, pins: &pins }, &runner).await.unwrap_err();
+        let refusal = prove(
+            &call,
+            Login { options: &options(port, "0"), unanswered: &Unanswered::default() },
+            Whose { node: &node, pins: &pins },
+            &runner,
+        )
+        .await
+        .unwrap_err();
         assert!(refusal.to_string().contains(why), "{refusal}");
         serve.abort();
     }
@@ -182,7 +189,15 @@ async fn what_the_kubelet_reports_proves_nothing() {
     let none = Pins { map: "fence-config-n1".into(), ..Pins::default() };
     let of_node = node("n1", UUID);
     let whose = Whose { node: &of_node, pins: &none };
-    let refusal = prove(&call, &options(port, "1"), whose, &Bench::new().runner()).await.unwrap_err().to_string();
+    let refusal = prove(
+        &call,
+        Login { options: &options(port, "1"), unanswered: &Unanswered::default() },
+        whose,
+        &Bench::new().runner(),
+    )
+    .await
+    .unwrap_err()
+    .to_string();
     serve.await.unwrap();
     assert!(
         refusal.contains(&format!("write system_uuid={UUID} into config.properties of the ConfigMap fence-config-n1")),
@@ -193,7 +208,11 @@ async fn what_the_kubelet_reports_proves_nothing() {
     let of_node = node("n1", OTHER);
     let whose = Whose { node: &of_node, pins: &pins };
     let unused = options(nodewell_kit::free_port(), "1");
-    let refusal = prove(&call, &unused, whose, &Bench::new().runner()).await.unwrap_err().to_string();
+    let refusal =
+        prove(&call, Login { options: &unused, unanswered: &Unanswered::default() }, whose, &Bench::new().runner())
+            .await
+            .unwrap_err()
+            .to_string();
     assert!(
         refusal.contains(OTHER) && refusal.contains(UUID) && !refusal.contains("refused"),
         "no BMC is asked: {refusal}"

@@ -5,7 +5,7 @@ mod rounds;
 use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
-use nodewell_power::native::{NativePower, Preflight};
+use nodewell_power::native::{NativePower, Preflight, logins};
 use nodewell_reconcile::{api_error::ApiError, cache::Cache, clock::Clock, leader::Term};
 use nodewell_remediation::{
     facts::{Condition, ConditionStatus, FENCE_READY, Node, READS_OFF},
@@ -18,7 +18,7 @@ use crate::kube::{FIELD_MANAGER, KubeCluster, Manager};
 
 /// The condition's heartbeat is at least so frequent: it shows that the check still runs.
 const HEARTBEAT: SignedDuration = SignedDuration::from_hours(6);
-/// Longer ones are cut: many clients read a Node.
+/// Longer ones are cut, behind what they report of refused logins: many clients read a Node.
 const MESSAGE_CHARS: usize = 256;
 
 /// While `term` is ours; never returns.
@@ -81,18 +81,22 @@ impl rounds::Asker for Asker<'_> {
         self.power.end_term();
     }
 
-    async fn ask(&self, node: Node, wanted: bool) -> bool {
-        let preflight = self.power.preflight(&node).await;
+    async fn find(&self, node: &Node) -> Option<Preflight> {
+        let preflight = self.power.preflight(node).await;
         // A machine may have lost its power right before: what its kubelet does is known when it is asked again.
-        if preflight.reason == READS_OFF && !self.power.is_contradicted(&node, self.renewed(&node)) {
-            return false;
-        }
-        let is_written = match news(&node, &preflight, wanted, Timestamp::now()) {
-            Some(conditions) => self.write(&node, &preflight, &conditions).await,
+        let is_early = preflight.reason == READS_OFF && !self.power.is_contradicted(node, self.renewed(node));
+        (!is_early).then_some(preflight)
+    }
+
+    async fn write(&self, node: &Node, found: &Preflight, wanted: bool) -> bool {
+        match news(node, found, wanted, Timestamp::now()) {
+            Some(conditions) => self.apply(node, found, &conditions).await,
             None => true,
-        };
-        // What could not be written is found again soon.
-        is_written && preflight.status == ConditionStatus::True
+        }
+    }
+
+    fn reported(&self, node: &Node, message: &str) {
+        self.power.reported(&node.name, message);
     }
 }
 
@@ -101,7 +105,7 @@ impl Asker<'_> {
         self.cache.with(|snapshot| Some(snapshot.kubelet_leases.get(&node.name)?.change_seen_at))
     }
 
-    async fn write(&self, node: &Node, preflight: &Preflight, conditions: &Value) -> bool {
+    async fn apply(&self, node: &Node, preflight: &Preflight, conditions: &Value) -> bool {
         match apply(self.cluster, node, conditions).await {
             Ok(()) => {
                 let Preflight { status, reason, message } = preflight;
@@ -123,7 +127,7 @@ fn news(node: &Node, preflight: &Preflight, wanted: bool, now: Timestamp) -> Opt
     if preflight.reason == "NoMethods" && !wanted {
         return there.map(|_| json!([]));
     }
-    let message: String = preflight.message.chars().take(MESSAGE_CHARS).collect();
+    let message = logins::cut(&preflight.message, MESSAGE_CHARS);
     let is_written = |there: &Condition| {
         let beat = there.heartbeat.is_some_and(|beat| now.duration_since(beat).abs() < HEARTBEAT);
         let Preflight { status, reason, .. } = preflight;

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, ops::RangeInclusive, path::PathBuf, time::Durat
 
 use nodewell_remediation::snapshot::PowerState;
 
-use super::{Answer, AskError};
+use super::{Answer, AskError, Login, listens};
 use crate::{
     agent::Options,
     program,
@@ -30,7 +30,8 @@ const POWER_IS_ON: u8 = 1;
 const LANPLUS: [&str; 4] = ["fence_ipmilanplus", "fence_ilo3", "fence_ilo4", "fence_ilo5"];
 
 /// The 16 bytes of the GUID as hex digits in the order in which they came, and the power.
-pub(super) async fn ask(options: &Options, agent: &str, runner: &Runner) -> Result<Answer, AskError> {
+pub(super) async fn ask(login: Login<'_>, agent: &str, runner: &Runner) -> Result<Answer, AskError> {
+    let Login { options, unanswered } = login;
     let program = PathBuf::from(IPMITOOL);
     program::check(&program)
         .map_err(|refused| format!("ipmitool is not run: {refused}; install the package ipmitool"))?;
@@ -48,7 +49,14 @@ pub(super) async fn ask(options: &Options, agent: &str, runner: &Runner) -> Resu
         deadline: DEADLINE,
         limit_bytes: OUTPUT_BYTES,
     };
-    let report = runner.run(run, None).await.map_err(|error| error.to_string())?;
+    let report = tokio::select! {
+        biased;
+        report = runner.run(run, None) => report.map_err(|error| error.to_string())?,
+        never = listens::note_sent(options, unanswered) => match never {},
+    };
+    if matches!(report.ending, Ending::Exited(_)) {
+        unanswered.answered();
+    }
     // The tool goes on after a question that was not answered, and ends with 1.
     if let (Some(answer), Ending::Exited(_)) = (answer(&report.stdout), &report.ending) {
         return Ok(answer);

@@ -16,10 +16,10 @@ use serde::Deserialize;
 use tokio::{net::TcpStream, time::timeout};
 
 use super::{
-    Answer, AskError,
+    Answer, AskError, Login,
     tls::{self, Trust},
 };
-use crate::{agent::Options, runner::Runner};
+use crate::runner::Runner;
 
 /// For all of it; a BMC takes up to some seconds for TLS alone.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -52,14 +52,14 @@ struct Account<'a> {
 }
 
 /// The UUID and the power of the system, in one request: a session of its own would be one more, and one that is left behind.
-pub(super) async fn ask(options: &Options, runner: &Runner) -> Result<Answer, AskError> {
-    let body =
-        timeout(DEADLINE, get(options, runner)).await.map_err(|_| format!("no answer within {DEADLINE:?}"))??;
+pub(super) async fn ask(login: Login<'_>, runner: &Runner) -> Result<Answer, AskError> {
+    let body = timeout(DEADLINE, get(login, runner)).await.map_err(|_| format!("no answer within {DEADLINE:?}"))??;
     let system: System = serde_json::from_slice(&body).map_err(|_| "the answer is not a Redfish system".to_owned())?;
     Ok(Answer { uuid: system.uuid.unwrap_or_default(), power: power(system.power.as_deref()) })
 }
 
-async fn get(options: &Options, runner: &Runner) -> Result<Bytes, AskError> {
+async fn get(login: Login<'_>, runner: &Runner) -> Result<Bytes, AskError> {
+    let Login { options, unanswered } = login;
     let given = |name: &str| options.values.get(name).map(String::as_str);
     let (host, path) = (given("ip").unwrap_or_default(), given("systems_uri").unwrap_or_default());
     let host = host.trim_start_matches('[').trim_end_matches(']');
@@ -77,7 +77,9 @@ async fn get(options: &Options, runner: &Runner) -> Result<Bytes, AskError> {
         Account { user: given("username").unwrap_or_default(), password: given("password").unwrap_or_default() };
     let asked = async {
         let request = request(&authority(host, port), path, account)?;
+        unanswered.sent();
         let answer = sender.send_request(request).await.map_err(|error| error.to_string())?;
+        unanswered.answered();
         if answer.status() != StatusCode::OK {
             let why = format!("{host} answers {} for {path}{}", answer.status(), advice(&answer));
             return Err(AskError { why, is_login_refused: is_refused(answer.status()) });

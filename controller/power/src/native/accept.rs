@@ -9,7 +9,7 @@ use nodewell_remediation::{
 };
 
 use super::{NativePower, logins::Logins};
-use crate::{agent::Options, identity};
+use crate::identity::{self, Login};
 
 impl<C: Configuration> NativePower<C> {
     /// For a command, which runs beside the controller.
@@ -65,7 +65,7 @@ impl<C: Configuration> NativePower<C> {
                 continue;
             }
             let accounts = self.accounts(&validated.node, call).await?;
-            let ask = async |options: &Options| identity::reported(call, options, &self.runner).await;
+            let ask = async |login: Login<'_>| identity::reported(call, login, &self.runner).await;
             let reported = self.with_account(node, call, &accounts, ask).await.map_err(|error| error.to_string())?;
             return Ok(Some(validated.pins.unpinned(node, &reported)));
         }

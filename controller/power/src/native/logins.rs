@@ -1,13 +1,16 @@
 //! Which account a BMC is asked by, and when by none. Many BMCs lock an account, or the address that asks, after three to five
 //! refused logins within some minutes, and then the node can no longer be fenced. Each of these rules may forbid a login:
 //!
-//! 1. A BMC refuses no more than two logins within 330 s, whatever is changed meanwhile.
+//! 1. A BMC refuses no more than two logins within 330 s, whatever is changed meanwhile: of one method, and of all that log in at its
+//!    address by the same user. One that had no answer may have been refused.
 //! 2. An account that it refused is tried there again after 5.5 min, 30 min, and each hour, or at once when its options or its Secret are another.
 //! 3. A Secret's other account follows a refused one at once if some BMC took it, else after half the window.
-//! 4. An account that several BMCs refused in a row is tried on one of them a minute, until one takes it.
+//! 4. An account that several BMCs refused in a row is tried on one of them a minute, until one takes it. A BMC that took it before
+//!    waits for that, and is not asked by the Secret's other account, unless no BMC has refused that one since one took it.
 //!
 //! What another process has seen of a BMC is in the condition `FenceReady` of its node, as [`Stamp`]s.
 
+mod budget;
 mod groups;
 mod history;
 mod stamp;
@@ -19,9 +22,11 @@ use nodewell_remediation::{
     time::Now,
 };
 
+use budget::{BUDGET, Budgets};
 use groups::Groups;
-use history::{BUDGET, History};
+use history::History;
 use stamp::Stamp;
+pub use stamp::cut;
 
 /// One of the accounts that a Secret has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +43,8 @@ pub struct Account {
     pub login: u64,
     /// Of the Secret's name, the account and the password: the same for all BMCs that share it.
     pub shared: u64,
+    /// Of the address and the user: the same for all methods and nodes whose refused logins a BMC counts together.
+    pub counter: u64,
 }
 
 /// A BMC that is about to be asked.
@@ -49,6 +56,8 @@ pub struct Asked<'a> {
     pub secret: &'a str,
     /// Of the method's options and the Secret's version, without a secret in it: it is shown.
     pub fingerprint: u32,
+    /// Of the address alone: at one address there is one login at a time.
+    pub address: u64,
     pub current: Account,
     pub previous: Option<Account>,
 }
@@ -58,6 +67,7 @@ pub struct Asked<'a> {
 pub struct Logins {
     budget: usize,
     bmcs: BTreeMap<Bmc, History>,
+    budgets: Budgets,
     groups: Groups,
     /// Nodes with a refused login that `FenceReady` does not have yet.
     unreported: BTreeSet<String>,
@@ -79,14 +89,26 @@ impl Asked<'_> {
         }
     }
 
-    fn accounts(&self) -> impl Iterator<Item = Account> {
-        [Some(self.current), self.previous].into_iter().flatten()
+    fn other(&self, role: Role) -> Option<Account> {
+        self.account(match role {
+            Role::Current => Role::Previous,
+            Role::Previous => Role::Current,
+        })
     }
 
     /// What its node's condition has of it.
     fn stamp(&self) -> Option<Stamp> {
-        let condition = self.node.condition(FENCE_READY)?;
-        stamp::read(&condition.message).into_iter().find(|stamp| stamp.method == self.method)
+        self.stamps().find(|stamp| stamp.method == self.method)
+    }
+
+    /// And of the node's other methods.
+    fn stamps(&self) -> impl Iterator<Item = Stamp> {
+        let condition = self.node.condition(FENCE_READY);
+        condition.map(|condition| stamp::read(&condition.message)).unwrap_or_default().into_iter()
+    }
+
+    fn address_stamp(&self) -> u32 {
+        u32::try_from(self.address >> 32).unwrap_or_default()
     }
 
     fn bmc(&self) -> Bmc {
@@ -100,6 +122,7 @@ impl Default for Logins {
         Self {
             budget: BUDGET,
             bmcs: BTreeMap::new(),
+            budgets: Budgets::default(),
             groups: Groups::default(),
             unreported: BTreeSet::new(),
             refused_here: BTreeSet::new(),
@@ -121,17 +144,20 @@ impl Logins {
     /// Why none may be tried: the same sentence until one may.
     pub fn next(&mut self, asked: &Asked<'_>, now: Now) -> Result<Role, String> {
         let history = self.bmcs.entry(asked.bmc()).or_insert_with(|| History::of_condition(asked, now));
-        history.forget_others(asked);
+        history.configure(asked);
         history.learn(asked, now);
         history.check_budget(self.budget, now)?;
         let mut why = history.why().to_owned();
-        for role in history.order(asked) {
+        for role in order(history, asked, &self.groups) {
             let Some(account) = asked.account(role) else { continue };
             if !history.may_try(asked, account, &self.groups, now.moment) {
                 continue;
             }
-            match self.groups.check(account.shared, asked.secret, now.moment) {
+            let checked = self.budgets.check(account.counter, self.budget, now);
+            match checked.and_then(|()| self.groups.check(account.shared, asked.secret, now.moment)) {
                 Ok(()) => return Ok(role),
+                // By the other one it would be refused.
+                Err(stopped) if history.has_taken(account) => return Err(stopped),
                 Err(stopped) => why = stopped,
             }
         }
@@ -141,17 +167,35 @@ impl Logins {
     /// The BMC refused it.
     pub fn refused(&mut self, asked: &Asked<'_>, role: Role, now: Now, why: &str) {
         let Some(account) = asked.account(role) else { return };
-        self.bmcs.entry(asked.bmc()).or_default().refused(asked, account, now, why);
+        let spent = self.bmcs.entry(asked.bmc()).or_default().refused(asked, account, now, why);
+        spent.into_iter().for_each(|one| self.budgets.remember(account.counter, one));
         self.groups.refused(account.shared, &asked.node.name, now.moment);
-        self.unreported.insert(asked.node.name.clone());
-        self.refused_here.insert(asked.node.name.clone());
+        self.is_news(&asked.node.name);
+    }
+
+    /// It was sent, and the question was given up before the BMC took or refused it.
+    pub fn unanswered(&mut self, asked: &Asked<'_>, role: Role, now: Now) {
+        let Some(account) = asked.account(role) else { return };
+        let spent = self.bmcs.entry(asked.bmc()).or_default().unanswered(asked, account, now);
+        self.budgets.remember(account.counter, spent);
+        self.is_news(&asked.node.name);
     }
 
     /// The BMC took it.
     pub fn taken(&mut self, asked: &Asked<'_>, role: Role) {
         let Some(account) = asked.account(role) else { return };
-        self.bmcs.entry(asked.bmc()).or_default().taken(asked, account, role);
+        let history = self.bmcs.entry(asked.bmc()).or_default();
+        if let Some(other) = asked.other(role).filter(|other| history.has_refused(*other)) {
+            self.groups.replaced(other.shared, &asked.node.name);
+        }
+        history.taken(asked, account);
+        self.budgets.taken(account.counter, account.login);
         self.groups.taken(account.shared);
+    }
+
+    fn is_news(&mut self, node: &str) {
+        self.unreported.insert(node.to_owned());
+        self.refused_here.insert(node.to_owned());
     }
 
     /// An agent of the method failed: if the BMC refuses the next login, it refused the agent's as well.
@@ -175,10 +219,11 @@ impl Logins {
         stamp::text(of_node.filter_map(|(bmc, history)| history.stamp(&bmc.method, now)))
     }
 
-    /// The same for `FenceReady`.
-    pub fn report(&mut self, node: &str, now: Now) -> String {
-        self.unreported.remove(node);
-        self.stamps(node, now)
+    /// `FenceReady` has this message. What was refused while it was written is not in it, and stays to be reported.
+    pub fn reported(&mut self, node: &str, message: &str, now: Now) {
+        if message.starts_with(&self.stamps(node, now)) {
+            self.unreported.remove(node);
+        }
     }
 
     /// Whether a BMC of the node refused a login of this process: what others have written they know.
@@ -193,11 +238,21 @@ impl Logins {
         self.unreported.clone()
     }
 
+    /// Of nodes that are gone; what their BMCs count they go on to count.
     pub fn forget(&mut self, is_there: impl Fn(&str) -> bool) {
         self.bmcs.retain(|bmc, _| is_there(&bmc.node));
         self.unreported.retain(|node| is_there(node));
         self.refused_here.retain(|node| is_there(node));
     }
+}
+
+/// The account that the BMC took last first. One that BMCs cease to take one after the other comes second, while no BMC refuses the
+/// other one.
+fn order(history: &History, asked: &Asked<'_>, groups: &Groups) -> [Role; 2] {
+    let [first, second] = history.order(asked);
+    let is_going = asked.account(first).is_some_and(|account| groups.is_going(account.shared));
+    let is_coming = |account: Account| !history.has_refused(account) && groups.in_a_row(account.shared) == 0;
+    if is_going && asked.account(second).is_some_and(is_coming) { [second, first] } else { [first, second] }
 }
 
 #[cfg(test)]

@@ -6,12 +6,13 @@ use std::{
     time::Duration,
 };
 
+use jiff::Timestamp;
 use nodewell_remediation::{
     api::fence::Blocker,
     facts::Node,
     method::{Plugs, ValidatedMethods},
     snapshot::Level,
-    time::Moment,
+    time::{Moment, Now},
 };
 
 use super::{
@@ -26,8 +27,8 @@ pub(super) struct Memory {
     pub(super) contradictions: Contradictions,
     pub(super) runs: AgentRuns,
     nodes: BTreeMap<String, Remembered>,
-    /// By node and method: who logs in to a BMC.
-    turns: BTreeMap<(String, String), Arc<Turn>>,
+    /// By address: who logs in to a BMC.
+    turns: BTreeMap<u64, Arc<Turn>>,
 }
 
 /// One login at a time.
@@ -138,12 +139,12 @@ impl Memory {
         }
     }
 
-    pub(super) fn turn(&mut self, node: &str, method: &str) -> Arc<Turn> {
-        Arc::clone(self.turns.entry((node.to_owned(), method.to_owned())).or_default())
+    pub(super) fn turn(&mut self, address: u64) -> Arc<Turn> {
+        Arc::clone(self.turns.entry(address).or_default())
     }
 
     fn forget(&mut self, is_there: impl Fn(&str) -> bool) {
-        self.turns.retain(|(node, _), _| is_there(node));
+        self.turns.retain(|_, turn| Arc::strong_count(turn) > 1);
         self.wiring.forget(&is_there);
         self.logins.forget(&is_there);
         self.contradictions.forget(&is_there);
@@ -187,6 +188,10 @@ impl<C> NativePower<C> {
     /// Of one that is dropped before it has an answer there is none.
     pub(super) fn question<'a>(&'a self, node: &'a Node, level: Level) -> Question<'a> {
         Question { memory: &self.memory, node: &node.name, level, is_answered: false }
+    }
+
+    pub(super) fn now(&self) -> Now {
+        Now { moment: self.runner.now(), wall: Timestamp::now() }
     }
 
     pub(super) fn memory(&self) -> MutexGuard<'_, Memory> {

@@ -32,6 +32,12 @@ impl<C> NativePower<C> {
         self.memory().logins.unreported()
     }
 
+    /// The node's condition has this message: what it reports of refused logins waits no longer.
+    pub fn reported(&self, node: &str, message: &str) {
+        let now = self.now();
+        self.memory().logins.reported(node, message, now);
+    }
+
     /// The kubelet's last renewal of the node's Lease was seen at that moment: what reported Off before was wrong. Whether that is
     /// known of anything that turns the node off.
     pub fn is_contradicted(&self, node: &Node, seen: Option<Moment>) -> bool {
@@ -64,7 +70,7 @@ impl<C: Configuration> NativePower<C> {
             }
             Err(blocker) => refused(blocker.into()),
         };
-        let stamps = self.memory().logins.report(&node.name, self.now());
+        let stamps = self.memory().logins.stamps(&node.name, self.now());
         // First, so that it is there however long the rest is: the next leader begins with it.
         Preflight { message: format!("{stamps}{}", found.message), ..found }
     }

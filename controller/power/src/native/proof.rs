@@ -14,10 +14,7 @@ use nodewell_remediation::{
 use tokio::time::timeout;
 
 use super::{By, NativePower, Outcome, logins::Role, not_ready, runs::Readings, secret::Accounts, wiring::WiringError};
-use crate::{
-    agent::Options,
-    identity::{self, IdentityError},
-};
+use crate::identity::{self, IdentityError, Login};
 
 /// Where there are several levels, each has this time to say who it is.
 const LEVEL_TIMEOUT: Duration = Duration::from_secs(10);
@@ -91,7 +88,7 @@ impl<C: Configuration> NativePower<C> {
             let accounts = self.accounts(&validated.node, call).await.map_err(not_ready)?;
             // Methods of the other steps only touch what their options name, and are not believed to prove anything.
             if of_level(&call.name) {
-                let prove = async |options: &Options| identity::prove(call, options, whose, &self.runner).await;
+                let prove = async |login: Login<'_>| identity::prove(call, login, whose, &self.runner).await;
                 let power = self.with_account(node, call, &accounts, prove).await.map_err(of_identity)?;
                 readings.insert(call.name.clone(), power);
             }
@@ -105,19 +102,22 @@ impl<C: Configuration> NativePower<C> {
         node: &Node,
         call: &ValidatedMethod,
         accounts: &Accounts,
-        ask: impl AsyncFn(&Options) -> Result<T, IdentityError>,
+        ask: impl AsyncFn(Login<'_>) -> Result<T, IdentityError>,
     ) -> Result<T, IdentityError> {
-        if !identity::asks(call) {
-            return ask(accounts.of(Role::Current)).await;
-        }
         let (method, asked) = (&call.name, accounts.asked(node, &call.name));
-        // One at a time: what the first is refused forbids the second.
-        let turn = self.memory().turn(&node.name, method);
+        if !identity::asks(call) {
+            return ask(self.attempt(&asked, Role::Current).login(accounts.of(Role::Current))).await;
+        }
+        // One at a time, whichever node or method asks: what the first is refused forbids the second.
+        let turn = self.memory().turn(asked.address);
         let _turn = turn.lock().await;
         loop {
             let role = self.memory().logins.next(&asked, self.now());
             let role = role.map_err(|why| IdentityError::Unproven { method: method.clone(), why })?;
-            let found = ask(accounts.of(role)).await;
+            let found = {
+                let attempt = self.attempt(&asked, role);
+                ask(attempt.login(accounts.of(role))).await
+            };
             self.count(&node.name, call, By::Native, outcome(&found));
             match found {
                 Err(IdentityError::LoginRefused { why, .. }) => {

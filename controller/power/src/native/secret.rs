@@ -6,6 +6,7 @@ mod file;
 use std::{
     collections::{BTreeMap, hash_map::DefaultHasher},
     hash::{Hash, Hasher},
+    net::IpAddr,
     path::Path,
 };
 
@@ -20,6 +21,8 @@ use crate::agent::Options;
 
 /// Ends the keys of the account that was valid before: while BMCs are changed one after the other, some take only that.
 const PREVIOUS: &str = ".previous";
+/// Of Redfish and IPMI.
+const USUAL_PORTS: [&str; 3] = ["80", "443", "623"];
 
 /// By what a method may log in. It holds secrets: no `Debug`.
 pub(super) struct Accounts {
@@ -53,13 +56,18 @@ impl Accounts {
     pub(super) fn asked<'a>(&'a self, node: &'a Node, method: &'a str) -> Asked<'a> {
         let account = |options: &Options| {
             let user = options.values.get("username");
-            Account { login: hash(&options.values), shared: hash(&(&self.secret, user, &options.secrets)) }
+            Account {
+                login: hash(&options.values),
+                shared: hash(&(&self.secret, user, &options.secrets)),
+                counter: hash(&(address(options), user)),
+            }
         };
         Asked {
             node,
             method,
             secret: &self.secret,
             fingerprint: self.fingerprint,
+            address: hash(&address(&self.current)),
             current: account(&self.current),
             previous: self.previous.as_ref().map(account),
         }
@@ -142,6 +150,16 @@ fn with(call: &ValidatedMethod, data: &Values) -> Result<Options, String> {
         }
     }
     Ok(options)
+}
+
+/// The BMC, however its address is written: IPMI and Redfish have one list of accounts. At an unusual port of the same host another
+/// BMC may listen.
+fn address(options: &Options) -> (String, Option<&str>) {
+    let host = options.values.get("ip").map(|host| host.trim().to_ascii_lowercase()).unwrap_or_default();
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let host = bare.parse::<IpAddr>().map_or_else(|_| bare.to_owned(), |address| address.to_string());
+    let port = options.values.get("ipport").map(|port| port.trim());
+    (host, port.filter(|port| !USUAL_PORTS.contains(port)))
 }
 
 fn hash(value: &impl Hash) -> u64 {

@@ -10,6 +10,7 @@ use std::{
 };
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
+use nodewell_power::native::Preflight;
 use nodewell_reconcile::{cache::Cache, clock::Clock};
 use nodewell_remediation::{
     facts::{ConditionStatus, FENCE_READY, Node},
@@ -26,6 +27,8 @@ const EACH_TICK: usize = 48;
 const SOON: Duration = Duration::from_secs(30);
 /// Each reads a handful of ConfigMaps: 5,000 of them are 33 requests a second.
 const EACH: Duration = Duration::from_millis(120);
+/// What could not be written is not tried again sooner: the node's other BMCs are asked by that.
+const URGENT_AGAIN: Duration = Duration::from_secs(10);
 /// Of an unready node's wait at least, so that those that failed together do not return together.
 const LEAST_WAIT: f64 = 0.75;
 
@@ -45,8 +48,22 @@ pub(super) trait Asker {
     fn urgent(&self) -> BTreeSet<String>;
     /// What was found out in a term ends with it.
     fn end_term(&self);
-    /// Asks, and writes down; whether it could be fenced. `wanted`: some policy would turn it off.
-    fn ask(&self, node: Node, wanted: bool) -> impl Future<Output = bool>;
+    /// Asks; nothing if that is to be looked at again before it is written.
+    fn find(&self, node: &Node) -> impl Future<Output = Option<Preflight>>;
+    /// Whether the Node has it now. `wanted`: some policy would turn it off.
+    fn write(&self, node: &Node, found: &Preflight, wanted: bool) -> impl Future<Output = bool>;
+    /// The Node has this message: what is in it is urgent no more.
+    fn reported(&self, node: &Node, message: &str);
+}
+
+/// Whether it could be fenced, and its Node has that: what could not be written is found again soon.
+async fn ask<A: Asker>(asker: &A, node: &Node, wanted: bool) -> bool {
+    let Some(found) = asker.find(node).await else { return false };
+    if !asker.write(node, &found, wanted).await {
+        return false;
+    }
+    asker.reported(node, &found.message);
+    found.status == ConditionStatus::True
 }
 
 /// What was asked last about a node.
@@ -94,19 +111,23 @@ struct Answer {
 pub(super) struct Rounds {
     pace: Pace,
     nodes: BTreeMap<String, Asked>,
+    /// When a node was asked because something of it had to be written.
+    urged: BTreeMap<String, Moment>,
     /// Of those that are being asked, the ones that failed last.
     failed_under_way: usize,
 }
 
 impl Rounds {
     fn new(pace: Pace) -> Self {
-        Self { pace, nodes: BTreeMap::new(), failed_under_way: 0 }
+        Self { pace, nodes: BTreeMap::new(), urged: BTreeMap::new(), failed_under_way: 0 }
     }
 
     /// What the leader before wrote is taken over: such a node is asked at its own moment of the round.
     fn take_over(&mut self, snapshot: &Snapshot, wanted: bool, now: Now) {
         // By the clock, too: under leaders that are shorter than the wait each one's turn comes all the same.
+        // Rounded, for the moments of two leaders that count one node more or less would have nothing in common.
         let again = self.wait_of(snapshot.nodes.values().filter(|node| reads_unready(node)).count());
+        let again = rounded(again).min(self.pace.interval.max(SOON));
         for node in snapshot.nodes.values() {
             let Some(condition) = node.condition(FENCE_READY).filter(|_| !self.nodes.contains_key(&node.name)) else {
                 continue;
@@ -142,7 +163,8 @@ impl Rounds {
                     AskedState::Ready { turn, .. } => (turn, false),
                     AskedState::Unready { at, share } => (at.plus(again.mul_f64(share)), true),
                 };
-                if asked.uid != node.uid || asked.wanted != wanted || urgent.contains(&node.name) {
+                let is_urgent = urgent.contains(&node.name) && !self.was_urged(&node.name, now);
+                if asked.uid != node.uid || asked.wanted != wanted || is_urgent {
                     return Some(first);
                 }
                 (turn <= now).then_some((turn, failed, node))
@@ -157,6 +179,10 @@ impl Rounds {
             }
         }
         queue
+    }
+
+    fn was_urged(&self, name: &str, now: Moment) -> bool {
+        self.urged.get(name).is_some_and(|at| now.since(*at) < URGENT_AGAIN)
     }
 
     /// The next one that has a slot: those that failed last have no more than their share of all.
@@ -215,6 +241,15 @@ fn until(phase: f64, round: Duration, now: Now) -> Duration {
     Duration::from_secs_f64((phase * round - wall).rem_euclid(round))
 }
 
+/// Twice half a minute, and twice that, and so on.
+fn rounded(wait: Duration) -> Duration {
+    let mut rounded = SOON;
+    while rounded < wait {
+        rounded *= 2;
+    }
+    rounded
+}
+
 fn reads_unready(node: &Node) -> bool {
     node.condition(FENCE_READY).is_some_and(|condition| condition.status != ConditionStatus::True)
 }
@@ -230,14 +265,16 @@ fn phase(node: &Node) -> f64 {
 pub(super) async fn run<A: Asker>(asker: &A, cache: &Cache, clock: Clock, pace: Pace, leads: impl Fn() -> bool) -> ! {
     let (mut rounds, mut under_way) = (Rounds::new(pace), FuturesUnordered::new());
     loop {
-        let (mut due, mut wanted) = (Due::default(), false);
+        let (mut due, mut wanted, mut urgent) = (Due::default(), false, BTreeSet::new());
         if leads() {
             wanted = cache.with(|snapshot| is_wanted(snapshot));
+            urgent = asker.urgent();
+            rounds.urged.retain(|name, at| urgent.contains(name) && clock.moment().since(*at) < URGENT_AGAIN);
             due = cache.with(|snapshot| {
                 asker.retain(|name| snapshot.nodes.contains_key(name));
                 rounds.nodes.retain(|name, _| snapshot.nodes.contains_key(name));
                 rounds.take_over(snapshot, wanted, clock.now());
-                rounds.due(snapshot, wanted, &asker.urgent(), clock.moment())
+                rounds.due(snapshot, wanted, &urgent, clock.moment())
             });
         } else {
             asker.end_term();
@@ -247,9 +284,12 @@ pub(super) async fn run<A: Asker>(asker: &A, cache: &Cache, clock: Clock, pace: 
         loop {
             while let Some(node) = rounds.next(&mut due, under_way.len()) {
                 let failed = rounds.begin(&node, wanted);
+                if urgent.contains(&node.name) {
+                    rounds.urged.insert(node.name.clone(), clock.moment());
+                }
                 under_way.push(async move {
-                    let name = node.name.clone();
-                    Answer { name, ready: asker.ask(node, wanted).await, failed }
+                    let ready = ask(asker, &node, wanted).await;
+                    Answer { name: node.name, ready, failed }
                 });
             }
             tokio::select! {

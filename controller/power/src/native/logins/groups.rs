@@ -24,6 +24,8 @@ pub(super) struct Groups(BTreeMap<u64, Group>);
 struct Group {
     /// Nodes whose BMCs refused it since the last that took it; no more than make it stop.
     refused: BTreeSet<String>,
+    /// BMCs that refused it since then and took the Secret's other account: they were changed, and it is not wrong by them.
+    replaced: usize,
     is_taken: bool,
     /// When it was refused last, or tried in spite of it.
     trial: Moment,
@@ -62,9 +64,28 @@ impl Groups {
         let group = self.0.entry(shared).or_default();
         group.is_taken = true;
         group.refused.clear();
+        group.replaced = 0;
+    }
+
+    /// The node's BMC refused it, and takes the other account of its Secret.
+    pub(super) fn replaced(&mut self, shared: u64, node: &str) {
+        if let Some(group) = self.0.get_mut(&shared)
+            && group.refused.remove(node)
+        {
+            group.replaced += 1;
+        }
     }
 
     pub(super) fn is_taken(&self, shared: u64) -> bool {
         self.0.get(&shared).is_some_and(|group| group.is_taken)
+    }
+
+    /// Several in a row refused it, whatever they took instead.
+    pub(super) fn is_going(&self, shared: u64) -> bool {
+        self.in_a_row(shared) >= IN_A_ROW
+    }
+
+    pub(super) fn in_a_row(&self, shared: u64) -> usize {
+        self.0.get(&shared).map_or(0, |group| group.refused.len() + group.replaced)
     }
 }

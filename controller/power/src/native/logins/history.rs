@@ -1,31 +1,39 @@
-//! What one BMC did with logins, and which of its accounts may be tried.
+//! What one BMC did with the logins of one method, and which of its accounts may be tried.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
 use nodewell_remediation::time::{Moment, Now};
 
-use super::{Account, Asked, Role, groups::Groups, stamp::Stamp};
+use super::{
+    Account, Asked, Role,
+    budget::{How, Recent, Spent, WINDOW},
+    groups::Groups,
+    stamp::{SpentStamp, Stamp},
+};
 
-/// BMCs that lock after three within five minutes are the strictest that are known; the third is left to people.
-pub(super) const BUDGET: usize = 2;
-const WINDOW: Duration = Duration::from_secs(330);
 /// After the first refusal, the second, and so on; after all further ones the last.
 const WAITS: [Duration; 3] = [WINDOW, Duration::from_secs(1800), Duration::from_secs(3600)];
+/// Stamps have whole seconds.
+const ROUNDED: SignedDuration = SignedDuration::from_secs(1);
+/// A stamp that is further ahead is not of a host whose clock is right.
+const AHEAD: SignedDuration = SignedDuration::from_mins(1);
 
 #[derive(Debug, Default)]
 pub(super) struct History {
     /// The last ones, whatever the account.
-    recent: Vec<Now>,
+    recent: Recent,
+    /// Those that other methods of the node have had at this address, as `FenceReady` reports.
+    beside: Recent,
+    /// What was refused up to then is known.
+    newest: Timestamp,
     /// By account; those that the method has no more are dropped.
     refusals: BTreeMap<u64, RefusedLogin>,
-    taken: Option<Taken>,
+    /// The account that the BMC took last.
+    taken: Option<u64>,
     /// An agent that was run since may have been refused: it does not report that.
     agent_failed: Option<Now>,
-    fingerprint: u32,
+    configured: Configured,
     why: String,
 }
 
@@ -35,61 +43,106 @@ struct RefusedLogin {
     at: Moment,
 }
 
-/// The account that the BMC took last.
-#[derive(Debug, Clone, Copy)]
-struct Taken {
-    login: u64,
-    role: Role,
+/// What was configured when it was asked last.
+#[derive(Debug, Clone, Copy, Default)]
+struct Configured {
+    fingerprint: u32,
+    address: u32,
+    current: u64,
+    previous: Option<u64>,
+}
+
+impl Configured {
+    fn role(self, login: u64) -> Option<Role> {
+        match login {
+            login if login == self.current => Some(Role::Current),
+            login if Some(login) == self.previous => Some(Role::Previous),
+            _ => None,
+        }
+    }
 }
 
 impl History {
     /// Another process asked it before: what it wrote counts for one window, for a kubelet could have written it too.
     pub(super) fn of_condition(asked: &Asked<'_>, now: Now) -> Self {
-        let Some(stamp) = asked.stamp() else { return Self::default() };
-        let is_same = stamp.fingerprint == asked.fingerprint;
-        let mut history = Self { fingerprint: stamp.fingerprint, ..Self::default() };
-        if let Some(previous) = asked.previous.filter(|_| is_same && stamp.takes_previous) {
-            history.taken = Some(Taken { login: previous.login, role: Role::Previous });
+        let mut history = Self { newest: Timestamp::MIN, ..Self::default() };
+        let Some(stamp) = asked.stamp() else {
+            history.learn(asked, now);
+            return history;
+        };
+        if stamp.takes_previous && stamp.fingerprint == asked.fingerprint {
+            history.taken = asked.previous.map(|previous| previous.login);
         }
-        if let Some((count, at)) = stamp.refused {
-            let at = seen_at(at, now);
-            history.recent = vec![at; count.min(BUDGET)];
-            // Which of its accounts was refused is not known, so none is tried; another Secret's are.
-            let stopped = asked.accounts().filter(|_| is_same && history.taken.is_none());
-            history.refusals = stopped.map(|one| (one.login, RefusedLogin { count: 1, at: at.moment })).collect();
+        // Whatever the clock of its host was.
+        for spent in &stamp.spent {
+            history.add(asked, &stamp, *spent, now);
+        }
+        if let Some(last) = history.recent.within_window(now).next_back() {
             history.why =
-                format!("a login was refused at {:.0}, as FenceReady reports; {}", at.wall, asks_again(WINDOW));
+                format!("a login was refused at {:.0}, as FenceReady reports; {}", last.at.wall, asks_again(WINDOW));
         }
+        history.learn(asked, now);
         history
     }
 
-    /// A command of a person has had a login refused meanwhile.
+    /// A command of a person has had a login refused meanwhile, or another method of the node at the same BMC.
     pub(super) fn learn(&mut self, asked: &Asked<'_>, now: Now) {
-        let Some((_, at)) = asked.stamp().and_then(|stamp| stamp.refused) else { return };
-        let last = self.recent.last().map_or(Timestamp::MIN, |last| last.wall);
-        let is_newer = at.duration_since(last.min(at)) > SignedDuration::from_secs(1);
-        if is_newer && at.duration_since(now.wall) < SignedDuration::from_mins(1) {
-            self.remember(seen_at(at, now));
+        let newest = self.newest.checked_add(ROUNDED).unwrap_or(self.newest);
+        for stamp in
+            asked.stamps().filter(|stamp| stamp.method == asked.method || stamp.address == asked.address_stamp())
+        {
+            for spent in &stamp.spent {
+                if spent.at > newest && spent.at.duration_since(now.wall) < AHEAD {
+                    self.add(asked, &stamp, *spent, now);
+                }
+            }
         }
     }
 
-    pub(super) fn refused(&mut self, asked: &Asked<'_>, account: Account, now: Now, why: &str) {
-        self.forget_others(asked);
+    /// It delays by one window at most, and its account too: how often that was refused is not believed.
+    fn add(&mut self, asked: &Asked<'_>, stamp: &Stamp, spent: SpentStamp, now: Now) {
+        let at = seen_at(spent.at, now);
+        self.newest = self.newest.max(at.wall);
+        let is_own = stamp.method == asked.method;
+        let role = spent.role.filter(|_| is_own && stamp.fingerprint == asked.fingerprint);
+        let login = role.and_then(|role| asked.account(role)).map(|account| account.login);
+        let recent = if is_own { &mut self.recent } else { &mut self.beside };
+        recent.remember(Spent { at, login, how: spent.how });
+        if let Some(login) = login.filter(|_| spent.how == How::Refused) {
+            self.taken = self.taken.filter(|taken| *taken != login);
+            self.refusals.entry(login).or_insert(RefusedLogin { count: 1, at: at.moment });
+        }
+    }
+
+    /// Returns when logins were refused by this: its own, and that of an agent before it.
+    pub(super) fn refused(&mut self, asked: &Asked<'_>, account: Account, now: Now, why: &str) -> Vec<Spent> {
+        self.configure(asked);
         // The BMC was changed: the next leader is not to begin with an account that it took before.
-        self.taken = self.taken.filter(|taken| taken.login != account.login);
+        self.taken = self.taken.filter(|taken| *taken != account.login);
         let agent = self.agent_failed.take();
-        agent.into_iter().chain([now]).for_each(|at| self.remember(at));
+        let spent = |at| Spent { at, login: Some(account.login), how: How::Refused };
+        let spent: Vec<Spent> = agent.into_iter().chain([now]).map(spent).collect();
+        spent.iter().for_each(|one| self.remember(*one));
         let refusal = self.refusals.entry(account.login).or_insert(RefusedLogin { count: 0, at: now.moment });
         *refusal = RefusedLogin { count: refusal.count + 1, at: now.moment };
         self.why = format!("{why}; {}", asks_again(wait(refusal.count)));
-        self.fingerprint = asked.fingerprint;
+        spent
     }
 
-    pub(super) fn taken(&mut self, asked: &Asked<'_>, account: Account, role: Role) {
+    pub(super) fn unanswered(&mut self, asked: &Asked<'_>, account: Account, now: Now) -> Spent {
+        self.configure(asked);
+        let spent = Spent { at: now, login: Some(account.login), how: How::Unanswered };
+        self.remember(spent);
+        spent
+    }
+
+    pub(super) fn taken(&mut self, asked: &Asked<'_>, account: Account) {
+        self.configure(asked);
         self.refusals.remove(&account.login);
-        self.taken = Some(Taken { login: account.login, role });
+        self.recent.taken(account.login);
+        self.beside.taken(account.login);
+        self.taken = Some(account.login);
         self.agent_failed = None;
-        self.fingerprint = asked.fingerprint;
     }
 
     pub(super) fn agent_failed(&mut self, now: Now) {
@@ -101,34 +154,40 @@ impl History {
         &self.why
     }
 
-    fn remember(&mut self, at: Now) {
-        self.recent.push(at);
-        let first = self.recent.len().saturating_sub(BUDGET);
-        self.recent.drain(..first);
+    fn remember(&mut self, spent: Spent) {
+        self.recent.remember(spent);
+        self.newest = self.newest.max(spent.at.wall);
     }
 
-    pub(super) fn forget_others(&mut self, asked: &Asked<'_>) {
-        let there: BTreeSet<u64> = asked.accounts().map(|account| account.login).collect();
-        self.refusals.retain(|login, _| there.contains(login));
-        self.taken = self.taken.filter(|taken| there.contains(&taken.login));
+    pub(super) fn configure(&mut self, asked: &Asked<'_>) {
+        self.configured = Configured {
+            fingerprint: asked.fingerprint,
+            address: asked.address_stamp(),
+            current: asked.current.login,
+            previous: asked.previous.map(|previous| previous.login),
+        };
+        let configured = self.configured;
+        self.refusals.retain(|login, _| configured.role(*login).is_some());
+        self.taken = self.taken.filter(|taken| configured.role(*taken).is_some());
     }
 
     pub(super) fn check_budget(&self, budget: usize, now: Now) -> Result<(), String> {
-        let lately = self.recent.iter().filter(|at| now.moment.since(at.moment) < WINDOW);
-        let count = lately.clone().count();
-        if count < budget {
-            return Ok(());
-        }
-        let oldest = lately.rev().nth(budget - 1).map_or(now.wall, |at| at.wall);
-        let until = oldest.checked_add(WINDOW).unwrap_or(oldest);
-        let logins = if count == 1 { "1 login was".to_owned() } else { format!("{count} logins were") };
-        Err(format!("{logins} refused within {} s; not to be locked out it asks again at {until:.0}", WINDOW.as_secs()))
+        self.recent.check(budget, now)?;
+        self.beside.check(budget, now)
     }
 
     /// The one that was taken last first.
     pub(super) fn order(&self, asked: &Asked<'_>) -> [Role; 2] {
-        let is_previous = self.taken.is_some_and(|taken| asked.previous.is_some_and(|one| one.login == taken.login));
+        let is_previous = self.taken.is_some() && self.taken == asked.previous.map(|previous| previous.login);
         if is_previous { [Role::Previous, Role::Current] } else { [Role::Current, Role::Previous] }
+    }
+
+    pub(super) fn has_taken(&self, account: Account) -> bool {
+        self.taken == Some(account.login)
+    }
+
+    pub(super) fn has_refused(&self, account: Account) -> bool {
+        self.refusals.contains_key(&account.login)
     }
 
     pub(super) fn may_try(&self, asked: &Asked<'_>, account: Account, groups: &Groups, now: Moment) -> bool {
@@ -136,16 +195,18 @@ impl History {
             return now.since(refusal.at) >= wait(refusal.count);
         }
         let others = self.refusals.values().map(|refusal| now.since(refusal.at)).min();
-        let is_known = self.taken.is_some_and(|taken| taken.login == account.login) || groups.is_taken(account.shared);
+        let is_known = self.has_taken(account) || groups.is_taken(account.shared);
         is_known || asked.previous.is_none() || others.is_none_or(|since| since >= WINDOW / 2)
     }
 
     pub(super) fn stamp(&self, method: &str, now: Now) -> Option<Stamp> {
-        let recent = || self.recent.iter().filter(|at| now.moment.since(at.moment) < WINDOW);
-        let takes_previous = self.taken.is_some_and(|taken| taken.role == Role::Previous);
-        let refused = recent().next_back().map(|at| (recent().count(), at.wall));
-        let stamp = Stamp { method: method.to_owned(), refused, takes_previous, fingerprint: self.fingerprint };
-        (stamp.refused.is_some() || takes_previous).then_some(stamp)
+        let Configured { fingerprint, address, previous, .. } = self.configured;
+        let role = |login: Option<u64>| login.and_then(|login| self.configured.role(login));
+        let spent = self.recent.within_window(now);
+        let spent = spent.map(|one| SpentStamp { how: one.how, role: role(one.login), at: one.at.wall });
+        let takes_previous = self.taken.is_some() && self.taken == previous;
+        let stamp = Stamp { method: method.to_owned(), spent: spent.collect(), takes_previous, fingerprint, address };
+        (!stamp.spent.is_empty() || takes_previous).then_some(stamp)
     }
 }
 

@@ -27,8 +27,13 @@ fn node(name: &str, message: &str) -> Node {
     Node { name: name.to_owned(), conditions: vec![condition], ..Node::default() }
 }
 
-fn account(number: u64) -> Account {
-    Account { login: number, shared: number + 1000 }
+/// Of the node's own BMC.
+fn account(node: &Node, number: u64) -> Account {
+    Account { login: number, shared: number + 1000, counter: address(node) }
+}
+
+fn address(node: &Node) -> u64 {
+    node.name.bytes().fold(0, |sum, byte| (sum << 8 | u64::from(byte)) << 32 >> 32) << 32
 }
 
 fn asked(node: &Node, current: u64, previous: Option<u64>) -> Asked<'_> {
@@ -38,8 +43,9 @@ fn asked(node: &Node, current: u64, previous: Option<u64>) -> Asked<'_> {
         method: "bmc",
         secret: SECRET,
         fingerprint,
-        current: account(current),
-        previous: previous.map(account),
+        address: address(node),
+        current: account(node, current),
+        previous: previous.map(|previous| account(node, previous)),
     }
 }
 
@@ -146,7 +152,7 @@ fn the_next_leader_knows_another_secret_and_which_account_is_taken() {
     let (mut logins, node) = (Logins::default(), node("n1", ""));
     logins.refused(&asked(&node, 1, None), Role::Current, now(0), "401");
     let message = logins.stamps("n1", now(10));
-    assert_eq!(message, "logins: bmc 1 refused, last 2026-11-25T19:00:00Z [00000001]. ");
+    assert_eq!(message, "logins: bmc refused current 2026-11-25T19:00:00Z [00000001 00006e31]. ");
     let node = self::node("n1", &message);
     assert!(Logins::default().next(&asked(&node, 1, None), now(320)).is_err());
     assert_eq!(Logins::default().next(&asked(&node, 1, None), now(331)), Ok(Role::Current));
@@ -178,7 +184,7 @@ fn a_changed_bmc_is_found_under_leaders_of_a_minute() {
         }
         message = logins.stamps("n1", now(secs));
     }
-    assert_eq!((made, taken_at), (vec![0], Some(340)));
+    assert_eq!((made, taken_at), (vec![0], Some(180)));
 }
 
 /// The password was changed between the proof and the act: the agent fails, and is not believed to have been away.
@@ -211,7 +217,7 @@ fn what_a_command_had_refused_counts_for_the_controller() {
     assert_eq!(command.next(&asked(&well, 2, None), now(10)), Ok(Role::Current), "the Node is not written yet");
     command.refused(&asked(&well, 2, None), Role::Current, now(10), "401");
     assert!(command.is_refused_here("n1"));
-    let written = node("n1", &command.report("n1", now(11)));
+    let written = node("n1", &command.stamps("n1", now(11)));
     assert!(
         logins.next(&asked(&written, 3, None), now(20)).unwrap_err().contains("2 logins were refused within 330 s")
     );
@@ -222,7 +228,10 @@ fn what_a_command_had_refused_counts_for_the_controller() {
 /// A kubelet may write its Node's conditions.
 #[test]
 fn a_stamp_delays_by_one_window_whatever_it_says() {
-    let node = node("n1", "logins: bmc 99 refused, last 2999-01-01T00:00:00Z [00000001]. ");
+    let node = node(
+        "n1",
+        "logins: bmc refused current 2999-01-01T00:00:00Z, refused previous 2999-01-01T00:00:00Z [00000001 00006e31]. ",
+    );
     let mut logins = Logins::default();
     assert!(logins.next(&asked(&node, 1, None), now(0)).is_err());
     assert_eq!(logins.next(&asked(&node, 1, None), now(330)), Ok(Role::Current));

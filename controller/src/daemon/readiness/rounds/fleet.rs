@@ -71,14 +71,9 @@ impl Fleet {
         self.bmcs.borrow().len()
     }
 
-    fn write(&self, at: usize, condition: Option<(bool, String)>) {
-        let conditions: Vec<_> = condition
-            .map(|(ready, message)| {
-                let status = if ready { "True" } else { "False" };
-                json!({ "type": FENCE_READY, "status": status, "reason": "R", "message": message })
-            })
-            .into_iter()
-            .collect();
+    fn write(&self, at: usize, condition: Option<&Preflight>) {
+        let written = |Preflight { status, reason, message }: &Preflight| json!({ "type": FENCE_READY, "status": status.to_string(), "reason": reason, "message": message });
+        let conditions: Vec<_> = condition.map(written).into_iter().collect();
         let metadata = json!({ "name": format!("n-{at}"), "uid": format!("uid-{at}") });
         let raw = json!({ "metadata": metadata, "status": { "conditions": conditions } });
         self.cache.apply_node(convert::node(serde_json::from_value(raw).unwrap(), self.clock.moment()).unwrap());
@@ -172,16 +167,18 @@ impl<'a> Leader<'a> {
     }
 
     async fn prove(&self, node: &Node) -> bool {
-        let at: usize = node.name[2..].parse().unwrap();
+        let at = at(node);
         let _turn = self.turns[at].lock().await;
         loop {
             let Shared { current, previous, version } = self.fleet.secret.get();
-            let account = |password: u64| Account { login: (at as u64) << 32 | password, shared: password };
+            let account =
+                |password: u64| Account { login: (at as u64) << 32 | password, shared: password, counter: at as u64 };
             let asked = Asked {
                 node,
                 method: "bmc",
                 secret: "secret-fence-method-all",
                 fingerprint: version,
+                address: (at as u64) << 32,
                 current: account(current),
                 previous: previous.map(account),
             };
@@ -201,11 +198,11 @@ impl<'a> Leader<'a> {
         }
     }
 
-    fn write(&self, node: &Node, ready: bool) {
-        let stamps = self.logins.borrow_mut().report(&node.name, self.fleet.clock.now());
-        let at = node.name[2..].parse().unwrap();
-        self.fleet.write(at, Some((ready, format!("{stamps}found"))));
-        self.fleet.note(at, ready);
+    fn found(&self, node: &Node, ready: bool) -> Preflight {
+        self.fleet.note(at(node), ready);
+        let stamps = self.logins.borrow().stamps(&node.name, self.fleet.clock.now());
+        let status = if ready { ConditionStatus::True } else { ConditionStatus::False };
+        Preflight { status, reason: "R".to_owned(), message: format!("{stamps}found") }
     }
 
     /// Ten nodes are under remediation, whose identity is proven every minute.
@@ -231,10 +228,17 @@ impl Asker for Leader<'_> {
         self.logins.borrow_mut().forget(is_there);
     }
 
-    async fn ask(&self, node: Node, _: bool) -> bool {
-        let ready = self.prove(&node).await;
-        self.write(&node, ready);
-        ready
+    async fn find(&self, node: &Node) -> Option<Preflight> {
+        Some(self.found(node, self.prove(node).await))
+    }
+
+    async fn write(&self, node: &Node, found: &Preflight, _: bool) -> bool {
+        self.fleet.write(at(node), Some(found));
+        true
+    }
+
+    fn reported(&self, node: &Node, message: &str) {
+        self.logins.borrow_mut().reported(&node.name, message, self.fleet.clock.now());
     }
 }
 
@@ -245,10 +249,14 @@ async fn checks(fleet: &Fleet) {
         let command = Leader::new(fleet, Logins::of_a_command());
         let ready = command.prove(&node).await;
         if command.logins.borrow().is_refused_here(&node.name) {
-            command.write(&node, ready);
+            fleet.write(at(&node), Some(&command.found(&node, ready)));
         }
         sleep(Duration::from_secs(40)).await;
     }
+}
+
+fn at(node: &Node) -> usize {
+    node.name[2..].parse().unwrap()
 }
 
 fn size() -> usize {

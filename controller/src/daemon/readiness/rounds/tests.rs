@@ -20,6 +20,8 @@ struct Double {
     /// Where what was found is written, as on the API server.
     written: Option<Cache>,
     urgent: RefCell<BTreeSet<String>>,
+    /// The API server.
+    is_away: Cell<bool>,
     under_way: Cell<usize>,
     most: Cell<usize>,
     /// The term.
@@ -37,7 +39,7 @@ impl Asker for Double {
         self.urgent.borrow().clone()
     }
 
-    async fn ask(&self, node: Node, _: bool) -> bool {
+    async fn find(&self, node: &Node) -> Option<Preflight> {
         self.under_way.set(self.under_way.get() + 1);
         self.most.set(self.most.get().max(self.under_way.get()));
         let is_dead = node.name.starts_with("dead");
@@ -47,10 +49,18 @@ impl Asker for Double {
         if let Some(cache) = &self.written {
             add_ready(cache, &node.name, &node.uid, ready);
         }
-        self.urgent.borrow_mut().remove(&node.name);
         self.at.borrow_mut().push(tokio::time::Instant::now());
-        self.asked.borrow_mut().push(node.name);
-        ready
+        self.asked.borrow_mut().push(node.name.clone());
+        let status = if ready { ConditionStatus::True } else { ConditionStatus::False };
+        Some(Preflight { status, reason: "R".to_owned(), message: "m".to_owned() })
+    }
+
+    async fn write(&self, _: &Node, _: &Preflight, _: bool) -> bool {
+        !self.is_away.get()
+    }
+
+    fn reported(&self, node: &Node, _: &str) {
+        self.urgent.borrow_mut().remove(&node.name);
     }
 }
 
@@ -162,6 +172,28 @@ async fn what_has_to_be_written_does_not_wait_for_its_moment() {
         double.urgent.borrow_mut().insert("n".to_owned());
         sleep(Duration::from_secs(3)).await;
         assert_eq!(double.times("n"), before + 1);
+    })
+    .await;
+}
+
+/// While the API server is away the node's other BMCs are not asked each second, and what was refused is not forgotten.
+#[tokio::test(start_paused = true)]
+async fn what_could_not_be_written_stays_urgent() {
+    with(async |double, cache, _| {
+        add_ready(cache, "n", "u", true);
+        sleep(Duration::from_secs(5)).await;
+        let before = double.times("n");
+        double.is_away.set(true);
+        double.urgent.borrow_mut().insert("n".to_owned());
+        sleep(Duration::from_secs(35)).await;
+        assert!((3..=4).contains(&(double.times("n") - before)), "{} times", double.times("n") - before);
+        double.is_away.set(false);
+        sleep(URGENT_AGAIN + TICK * 3).await;
+        assert_eq!(double.urgent.borrow().len(), 0);
+        let before = double.times("n");
+        double.urgent.borrow_mut().insert("n".to_owned());
+        sleep(URGENT_AGAIN + TICK * 3).await;
+        assert_eq!((double.times("n") - before, double.urgent.borrow().len()), (1, 0));
     })
     .await;
 }
