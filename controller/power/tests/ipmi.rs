@@ -101,7 +101,7 @@ async fn wrong_password() {
     let preflight = room.power.preflight(&node).await;
     assert_eq!((preflight.status, preflight.reason.as_str()), (ConditionStatus::False, "IdentityUnproven"));
     assert!(!preflight.message.contains("not-the-word"), "{}", preflight.message);
-    assert!(preflight.message.starts_with("logins: bmc 1 refused, last "), "it is no BMC that is away: {preflight:?}");
+    assert!(preflight.message.starts_with("logins: bmc refused current "), "it is no BMC that is away: {preflight:?}");
     // Without the identity's question it is the agent that fails.
     let node = room.behind("n1", &format!("{}identity=configured", bmc.options()));
     room.cluster.secret_of("secret-fence-method-bmc-n1", "password", "not-the-word");

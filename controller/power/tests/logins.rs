@@ -1,9 +1,12 @@
 //! A BMC that refuses the login is asked ever more seldom, and at once with another password; and how often one is asked that does
 //! not.
 
+mod late;
+mod shared;
+
 use std::sync::{
     Arc, Mutex,
-    atomic::{AtomicU64, AtomicUsize, Ordering},
+    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
 };
 use std::{path::PathBuf, time::Duration};
 
@@ -52,7 +55,7 @@ cat <<'X'
 X"#;
 
 /// A BMC with one account that counts logins; its machine is on.
-async fn bmc(logins: Arc<AtomicUsize>, password: Arc<Mutex<&'static str>>) -> u16 {
+async fn bmc(logins: Arc<AtomicUsize>, password: Arc<Mutex<&'static str>>, is_late: Arc<AtomicBool>) -> u16 {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -64,12 +67,17 @@ async fn bmc(logins: Arc<AtomicUsize>, password: Arc<Mutex<&'static str>>) -> u1
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     tokio::spawn(async move {
+        let mut unanswered = Vec::new();
         loop {
             let (stream, _) = listener.accept().await.unwrap();
             let Ok(mut stream) = TlsAcceptor::from(Arc::new(config.clone())).accept(stream).await else { continue };
             let mut buffer = vec![0; 4096];
             let count = stream.read(&mut buffer).await.unwrap();
             logins.fetch_add(1, Ordering::SeqCst);
+            if is_late.load(Ordering::SeqCst) {
+                unanswered.push(stream);
+                continue;
+            }
             let request = String::from_utf8_lossy(&buffer[..count]).into_owned();
             let right = BASE64_STANDARD.encode(format!("fence:{}", password.lock().unwrap()));
             let status = if request.contains(&right) { "200 OK" } else { "401 Unauthorized" };
@@ -90,6 +98,8 @@ struct Room {
     logins: Arc<AtomicUsize>,
     /// Which the BMC takes.
     password: Arc<Mutex<&'static str>>,
+    /// It has no answer before it is given up.
+    is_late: Arc<AtomicBool>,
     node: Node,
 }
 
@@ -99,7 +109,8 @@ async fn room() -> Room {
     std::fs::write(bench.path().join("state"), "0").unwrap();
     let logins = Arc::new(AtomicUsize::new(0));
     let password = Arc::new(Mutex::new("right"));
-    let port = bmc(Arc::clone(&logins), Arc::clone(&password)).await;
+    let is_late = Arc::new(AtomicBool::new(false));
+    let port = bmc(Arc::clone(&logins), Arc::clone(&password), Arc::clone(&is_late)).await;
     let map = "fence-config-n1";
     cluster.map(map, "config.properties", &format!("power_management=bmc\nsystem_uuid={UUID}"));
     let method = format!(
@@ -109,7 +120,7 @@ async fn room() -> Room {
     cluster.map(map, "fence-method-bmc", &method);
     let node = node("n1", UUID);
     let power = leader(&bench, &cluster, &secs, &node);
-    Room { bench, cluster, power, secs, logins, password, node }
+    Room { bench, cluster, power, secs, logins, password, is_late, node }
 }
 
 /// A process that knows nothing yet.

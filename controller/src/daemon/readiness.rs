@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use nodewell_power::native::{NativePower, Preflight, logins};
 use nodewell_reconcile::{api_error::ApiError, cache::Cache, clock::Clock, leader::Term};
 use nodewell_remediation::{
-    facts::{Condition, ConditionStatus, FENCE_READY, Node, READS_OFF},
+    facts::{Condition, FENCE_READY, Node, READS_OFF},
     time::Moment,
 };
 use serde_json::{Value, json};
@@ -145,7 +145,7 @@ fn news(node: &Node, preflight: &Preflight, wanted: bool, now: Timestamp) -> Opt
 
 #[cfg(test)]
 mod tests {
-    use nodewell_remediation::time::Moment;
+    use nodewell_remediation::{facts::ConditionStatus, time::Moment};
 
     use super::*;
     use crate::kube::convert;

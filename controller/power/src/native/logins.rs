@@ -36,6 +36,15 @@ pub enum Role {
     Previous,
 }
 
+impl Role {
+    fn other(self) -> Self {
+        match self {
+            Self::Current => Self::Previous,
+            Self::Previous => Self::Current,
+        }
+    }
+}
+
 /// An account by its hashes: no password is stored for this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Account {
@@ -87,13 +96,6 @@ impl Asked<'_> {
             Role::Current => Some(self.current),
             Role::Previous => self.previous,
         }
-    }
-
-    fn other(&self, role: Role) -> Option<Account> {
-        self.account(match role {
-            Role::Current => Role::Previous,
-            Role::Previous => Role::Current,
-        })
     }
 
     /// What its node's condition has of it.
@@ -185,7 +187,7 @@ impl Logins {
     pub fn taken(&mut self, asked: &Asked<'_>, role: Role) {
         let Some(account) = asked.account(role) else { return };
         let history = self.bmcs.entry(asked.bmc()).or_default();
-        if let Some(other) = asked.other(role).filter(|other| history.has_refused(*other)) {
+        if let Some(other) = asked.account(role.other()).filter(|other| history.has_refused(*other)) {
             self.groups.replaced(other.shared, &asked.node.name);
         }
         history.taken(asked, account);
@@ -200,16 +202,24 @@ impl Logins {
 
     /// An agent of the method failed: if the BMC refuses the next login, it refused the agent's as well.
     pub fn agent_failed(&mut self, node: &str, method: &str, now: Now) {
+        self.agent(node, method, Some(now));
+    }
+
+    pub fn agent_answered(&mut self, node: &str, method: &str) {
+        self.agent(node, method, None);
+    }
+
+    fn agent(&mut self, node: &str, method: &str, failed: Option<Now>) {
         let bmc = Bmc { node: node.to_owned(), method: method.to_owned() };
         if let Some(history) = self.bmcs.get_mut(&bmc) {
-            history.agent_failed(now);
+            history.agent_failed(failed);
         }
     }
 
     /// The account that an agent gets: the one that the BMC took last.
     #[must_use]
     pub fn role(&self, asked: &Asked<'_>) -> Role {
-        self.bmcs.get(&asked.bmc()).map_or(Role::Current, |history| history.order(asked)[0])
+        self.bmcs.get(&asked.bmc()).map_or(Role::Current, |history| history.first(asked))
     }
 
     /// What the next leader has to know of the node's BMCs; empty while every login is taken.

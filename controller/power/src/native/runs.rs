@@ -47,6 +47,8 @@ impl<C: Configuration> NativePower<C> {
             Ok(options) => options,
             Err(why) => return (PowerState::Unknown, Some(why)),
         };
+        // One that is given up may have been refused as well.
+        self.memory().logins.agent_failed(&node.name, &call.name, self.now());
         let (state, why) = self.agents.status(call, &options).await;
         self.count_agent(node, call, state != PowerState::Unknown);
         (state, why)
@@ -99,8 +101,10 @@ impl<C: Configuration> NativePower<C> {
 
     fn count_agent(&self, node: &Node, call: &ValidatedMethod, has_answer: bool) {
         self.count(&node.name, call, By::Agent, if has_answer { Outcome::Answered } else { Outcome::Failed });
-        if !has_answer {
-            self.memory().logins.agent_failed(&node.name, &call.name, self.now());
+        let now = self.now();
+        match has_answer {
+            true => self.memory().logins.agent_answered(&node.name, &call.name),
+            false => self.memory().logins.agent_failed(&node.name, &call.name, now),
         }
     }
 

@@ -167,3 +167,47 @@ fn hash(value: &impl Hash) -> u64 {
     value.hash(&mut hasher);
     hasher.finish()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(values: &[(&str, &str)]) -> Options {
+        let values = values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Options { values: values.collect(), secrets: Vec::new() }
+    }
+
+    fn asked(values: &[(&str, &str)]) -> (u64, Account) {
+        let accounts = Accounts { secret: "s".to_owned(), fingerprint: 0, current: options(values), previous: None };
+        let node = Node::default();
+        let asked = accounts.asked(&node, "bmc");
+        (asked.address, asked.current)
+    }
+
+    /// By IPMI or by Redfish, and however its address is written.
+    #[test]
+    fn a_bmc_has_one_count_for_a_user() {
+        let (address, account) = asked(&[("ip", "10.0.9.11"), ("username", "fence"), ("lanplus", "1")]);
+        for same in [
+            &[("ip", "10.0.9.11"), ("username", "fence"), ("systems_uri", "/redfish/v1/Systems/1")][..],
+            &[("ip", " 10.0.9.11"), ("username", "fence"), ("ipport", "443")],
+            &[("ip", "[10.0.9.11]"), ("username", "fence"), ("ipport", "623"), ("password", "p")],
+        ] {
+            let (other, counted) = asked(same);
+            assert_eq!((other, counted.counter), (address, account.counter), "{same:?}");
+            assert_ne!(counted.login, account.login, "{same:?}");
+        }
+        for (another, is_there) in [
+            (&[("ip", "10.0.9.12"), ("username", "fence")][..], false),
+            (&[("ip", "10.0.9.11"), ("username", "fence"), ("ipport", "8443")], false),
+            (&[("ip", "10.0.9.11"), ("username", "other")], true),
+            (&[("ip", "10.0.9.11")], true),
+        ] {
+            let (other, counted) = asked(another);
+            assert_eq!((other == address, counted.counter == account.counter), (is_there, false), "{another:?}");
+        }
+        let of = |ip: &str| asked(&[("ip", ip)]).0;
+        assert_eq!(of("fd00:0::1"), of("[FD00::1]"));
+        assert_eq!(of("BMC-1"), of("bmc-1"));
+    }
+}

@@ -49,6 +49,21 @@ impl Recent {
         self.0.iter().filter(move |spent| now.moment.since(spent.at.moment) < WINDOW)
     }
 
+    /// Whether the last ones are all of this account, and none of them had an answer: it refuses late, or is away.
+    pub(super) fn is_unanswered(&self, login: u64) -> bool {
+        let is_it = |spent: &Spent| spent.how == How::Unanswered && spent.login == Some(login);
+        self.0.len() == BUDGET && self.0.iter().all(is_it)
+    }
+
+    /// What the next leader has to know: what counts, and a window longer what had no answer.
+    pub(super) fn to_report(&self, now: Now) -> impl Iterator<Item = &Spent> {
+        let counts = |spent: &Spent| match spent.how {
+            How::Refused => WINDOW,
+            How::Unanswered => WINDOW * 2,
+        };
+        self.0.iter().filter(move |spent| now.moment.since(spent.at.moment) < counts(spent))
+    }
+
     /// # Errors
     /// No login may be made now: the same sentence until one may.
     pub(super) fn check(&self, budget: usize, now: Now) -> Result<(), String> {

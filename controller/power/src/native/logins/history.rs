@@ -145,8 +145,8 @@ impl History {
         self.agent_failed = None;
     }
 
-    pub(super) fn agent_failed(&mut self, now: Now) {
-        self.agent_failed = Some(now);
+    pub(super) fn agent_failed(&mut self, at: Option<Now>) {
+        self.agent_failed = at;
     }
 
     /// Why none of its accounts may be tried.
@@ -176,10 +176,18 @@ impl History {
         self.beside.check(budget, now)
     }
 
-    /// The one that was taken last first.
+    /// The one that was taken last first; but if the BMC had no answer for that again and again, it may refuse it too late to be
+    /// seen, and the other one comes first for once.
     pub(super) fn order(&self, asked: &Asked<'_>) -> [Role; 2] {
+        let first = self.first(asked);
+        let is_unanswered = asked.account(first).is_some_and(|account| self.recent.is_unanswered(account.login));
+        if is_unanswered { [first.other(), first] } else { [first, first.other()] }
+    }
+
+    /// The one that was taken last.
+    pub(super) fn first(&self, asked: &Asked<'_>) -> Role {
         let is_previous = self.taken.is_some() && self.taken == asked.previous.map(|previous| previous.login);
-        if is_previous { [Role::Previous, Role::Current] } else { [Role::Current, Role::Previous] }
+        if is_previous { Role::Previous } else { Role::Current }
     }
 
     pub(super) fn has_taken(&self, account: Account) -> bool {
@@ -202,7 +210,7 @@ impl History {
     pub(super) fn stamp(&self, method: &str, now: Now) -> Option<Stamp> {
         let Configured { fingerprint, address, previous, .. } = self.configured;
         let role = |login: Option<u64>| login.and_then(|login| self.configured.role(login));
-        let spent = self.recent.within_window(now);
+        let spent = self.recent.to_report(now);
         let spent = spent.map(|one| SpentStamp { how: one.how, role: role(one.login), at: one.at.wall });
         let takes_previous = self.taken.is_some() && self.taken == previous;
         let stamp = Stamp { method: method.to_owned(), spent: spent.collect(), takes_previous, fingerprint, address };

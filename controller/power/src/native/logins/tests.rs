@@ -1,5 +1,9 @@
 //! Sequences of logins, by the clock: what no sequence may do is make a BMC refuse a third login within five minutes.
 
+mod rotation;
+mod shared;
+mod unanswered;
+
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -235,6 +239,23 @@ fn a_stamp_delays_by_one_window_whatever_it_says() {
     let mut logins = Logins::default();
     assert!(logins.next(&asked(&node, 1, None), now(0)).is_err());
     assert_eq!(logins.next(&asked(&node, 1, None), now(330)), Ok(Role::Current));
+}
+
+/// What is refused while the Node is written is not in what it has.
+#[test]
+fn what_was_refused_is_urgent_until_the_node_has_it() {
+    let (mut logins, node) = (Logins::default(), node("n1", ""));
+    let urgent = || BTreeSet::from(["n1".to_owned()]);
+    logins.refused(&asked(&node, 1, None), Role::Current, now(0), "401");
+    let message = format!("{}the BMC", logins.stamps("n1", now(0)));
+    assert_eq!(logins.unreported(), urgent(), "reading it is not writing it");
+    logins.refused(&asked(&node, 2, None), Role::Current, now(1), "401");
+    logins.reported("n1", &message, now(1));
+    assert_eq!(logins.unreported(), urgent());
+    logins.reported("n1", &logins.stamps("n1", now(2)), now(2));
+    assert_eq!(logins.unreported(), BTreeSet::new());
+    logins.unanswered(&asked(&node, 2, None), Role::Current, now(400));
+    assert_eq!(logins.unreported(), urgent(), "and one without an answer");
 }
 
 #[test]

@@ -1,0 +1,83 @@
+//! What methods, nodes and time have in common: a BMC counts by address and user, whoever asks it.
+
+use super::*;
+
+/// Another method of a node, and of other options, at the address of `of`.
+fn beside<'a>(node: &'a Node, method: &'a str, of: &Asked<'_>, login: u64) -> Asked<'a> {
+    let current = Account { login, shared: login + 1000, counter: of.current.counter };
+    Asked { node, method, address: of.address, current, ..asked(node, login, None) }
+}
+
+#[test]
+fn two_methods_at_one_address_share_what_its_bmc_counts() {
+    let (mut logins, node) = (Logins::default(), node("n1", ""));
+    let ipmi = asked(&node, 1, None);
+    let redfish = beside(&node, "redfish", &ipmi, 2);
+    assert_eq!((logins.next(&ipmi, now(0)), logins.next(&redfish, now(0))), (Ok(Role::Current), Ok(Role::Current)));
+    logins.refused(&ipmi, Role::Current, now(0), "401");
+    assert_eq!(logins.next(&redfish, now(1)), Ok(Role::Current));
+    logins.refused(&redfish, Role::Current, now(1), "401");
+    let third = beside(&node, "third", &ipmi, 3);
+    let why = logins.next(&third, now(2)).unwrap_err();
+    assert!(why.starts_with("2 logins were refused within 330 s"), "{why}");
+    let other_user = Asked { current: Account { counter: 99, ..third.current }, ..third };
+    assert_eq!(logins.next(&other_user, now(2)), Ok(Role::Current), "another user has a count of its own");
+    assert!(logins.next(&third, now(329)).is_err());
+    assert_eq!(logins.next(&third, now(330)), Ok(Role::Current));
+}
+
+#[test]
+fn blades_of_one_chassis_share_what_it_counts() {
+    let (mut logins, nodes) = (Logins::default(), ["n1", "n2", "n3"].map(|name| node(name, "")));
+    let first = asked(&nodes[0], 1, None);
+    let made = nodes.iter().zip(1..).flat_map(|(node, login)| {
+        let blade = beside(node, "bmc", &first, login);
+        refused(&mut logins, &blade, 0, 300)
+    });
+    assert_eq!(made.count(), 2);
+}
+
+/// By its Node's condition, which has it of the method beside.
+#[test]
+fn the_next_leader_knows_what_another_method_of_the_node_was_refused() {
+    let (mut logins, well) = (Logins::default(), node("n1", ""));
+    let ipmi = asked(&well, 1, None);
+    for secs in [0, 1] {
+        logins.refused(&ipmi, Role::Current, now(secs), "401");
+    }
+    let written = node("n1", &logins.stamps("n1", now(2)));
+    let redfish = beside(&written, "redfish", &ipmi, 2);
+    let why = Logins::default().next(&redfish, now(10)).unwrap_err();
+    assert!(why.starts_with("2 logins were refused"), "{why}");
+    assert_eq!(Logins::default().next(&redfish, now(331)), Ok(Role::Current));
+    let elsewhere = Asked { address: 1 << 40, ..redfish };
+    assert_eq!(Logins::default().next(&elsewhere, now(10)), Ok(Role::Current), "another BMC");
+}
+
+/// A kubelet writes the stamps of its own node: they are not counted for another one at the same address.
+#[test]
+fn a_stamp_delays_no_other_node() {
+    let (mut logins, message) = (
+        Logins::default(),
+        "logins: bmc refused current 2026-11-25T19:00:00Z, refused current \
+                                                      2026-11-25T19:00:00Z [00000001 00006e31]. ",
+    );
+    let (hostile, other) = (node("n1", message), node("n2", ""));
+    let first = asked(&hostile, 1, None);
+    assert!(logins.next(&first, now(0)).is_err());
+    assert_eq!(logins.next(&beside(&other, "bmc", &first, 2), now(0)), Ok(Role::Current));
+}
+
+#[test]
+fn a_node_that_is_registered_again_begins_with_what_its_bmc_refused() {
+    let (mut logins, node) = (Logins::default(), node("n1", ""));
+    let bmc = asked(&node, 1, None);
+    assert_eq!(refused(&mut logins, &bmc, 0, 10), [0]);
+    logins.forget(|_| false);
+    assert_eq!(refused(&mut logins, &bmc, 20, 30), [20]);
+    for at in 1..10 {
+        logins.forget(|_| false);
+        assert_eq!(refused(&mut logins, &bmc, at * 30, at * 30 + 10), [0; 0]);
+    }
+    assert_eq!(refused(&mut logins, &bmc, 330, 340), [330]);
+}
