@@ -98,7 +98,12 @@ mod tests {
         let silent = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let port = silent.local_addr().unwrap().port();
         assert!(!until_sent(port, &Unanswered::default(), Duration::from_millis(1500)).await);
-        drop(silent);
+        let junk = tokio::spawn(async move {
+            let (_, from) = silent.recv_from(&mut [0; 64]).await.unwrap();
+            silent.send_to(&[0x00, 0x06], from).await.unwrap();
+        });
+        assert!(!until_sent(port, &Unanswered::default(), Duration::from_millis(1500)).await, "it is no BMC");
+        junk.await.unwrap();
         assert!(!until_sent(port, &Unanswered::default(), Duration::from_millis(1500)).await, "a closed port");
     }
 

@@ -261,8 +261,8 @@ impl Logins {
 fn order(history: &History, asked: &Asked<'_>, groups: &Groups) -> [Role; 2] {
     let [first, second] = history.order(asked);
     let is_going = asked.account(first).is_some_and(|account| groups.is_going(account.shared));
-    let is_coming = |account: Account| !history.has_refused(account) && groups.in_a_row(account.shared) == 0;
-    if is_going && asked.account(second).is_some_and(is_coming) { [second, first] } else { [first, second] }
+    let is_clean = |account: Account| groups.in_a_row(account.shared) == 0;
+    if is_going && asked.account(second).is_some_and(is_clean) { [second, first] } else { [first, second] }
 }
 
 #[cfg(test)]

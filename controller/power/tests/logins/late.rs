@@ -71,6 +71,17 @@ async fn a_bmc_that_is_away_is_not_waited_for() {
     assert_eq!(room.after(1).await, (Ok(()), 1));
 }
 
+#[tokio::test]
+async fn an_agent_that_has_an_answer_was_not_refused() {
+    let room = room().await;
+    room.password("right");
+    assert_eq!(room.power.preflight(&room.node).await.reason, "FenceReady");
+    assert_eq!(room.runs().len(), 1);
+    *room.password.lock().unwrap() = "new";
+    let why = room.after(1).await.0.unwrap_err();
+    assert!(why.contains("401") && !why.contains("2 logins"), "{why}");
+}
+
 /// Its password was changed right then: the agent may have been refused.
 #[tokio::test]
 async fn an_agent_that_is_given_up_counts_when_the_next_login_is_refused() {

@@ -229,6 +229,14 @@ fn what_a_command_had_refused_counts_for_the_controller() {
     assert_eq!(logins.next(&asked(&written, 3, None), now(331)), Ok(Role::Current));
 }
 
+#[test]
+fn what_it_wrote_itself_is_counted_once() {
+    let (mut logins, well) = (Logins::default(), node("n1", ""));
+    logins.refused(&asked(&well, 1, None), Role::Current, now(0), "401");
+    let written = node("n1", &logins.stamps("n1", now(1)));
+    assert_eq!(logins.next(&asked(&written, 2, None), now(10)), Ok(Role::Current));
+}
+
 /// A kubelet may write its Node's conditions.
 #[test]
 fn a_stamp_delays_by_one_window_whatever_it_says() {

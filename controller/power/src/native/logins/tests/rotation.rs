@@ -37,6 +37,22 @@ fn bmcs_that_are_changed_stop_no_account() {
     assert_eq!(proven(&mut logins, &of(5), Role::Previous, 40), (0, true));
 }
 
+#[test]
+fn one_bmc_that_takes_an_account_ends_what_was_in_a_row() {
+    let (mut logins, nodes) = (Logins::default(), nodes(9, TAKES_PREVIOUS));
+    let of = |at: usize| asked(&nodes[at], 2, Some(1));
+    logins.taken(&asked(&node("new", ""), 2, None), Role::Current);
+    for (at, takes, refused) in [
+        (0, Role::Current, 1),
+        (1, Role::Current, 1),
+        (2, Role::Previous, 0),
+        (3, Role::Current, 1),
+        (4, Role::Previous, 0),
+    ] {
+        assert_eq!(proven(&mut logins, &of(at), takes, 10), (refused, true), "n{at}");
+    }
+}
+
 /// Nothing is known of the other account, or that others refuse it: a BMC waits for the one that it took.
 #[test]
 fn a_bmc_is_not_asked_by_another_account_than_its_own_because_that_is_stopped() {
@@ -86,6 +102,18 @@ fn the_next_leader_knows_which_account_was_refused() {
     assert_eq!(Logins::default().next(&edited, now(20)), Ok(Role::Current), "another Secret");
     next.refused(&bmc, Role::Current, now(20), "401");
     assert!(next.next(&bmc, now(170)).is_err(), "two within the window");
+}
+
+/// It is the BMC's own no more: the agents get the other one.
+#[test]
+fn what_a_command_had_refused_is_not_the_agents() {
+    let (mut logins, well) = (Logins::default(), node("n1", ""));
+    logins.taken(&asked(&well, 2, Some(1)), Role::Previous);
+    let written = node("n1", "logins: bmc refused previous 2026-11-25T19:00:00Z [00000002 00006e31]. ");
+    let bmc = asked(&written, 2, Some(1));
+    assert_eq!(logins.role(&bmc), Role::Previous);
+    assert!(logins.next(&bmc, now(5)).is_err());
+    assert_eq!(logins.role(&bmc), Role::Current);
 }
 
 /// An account that was refused and is taken since was not there yet: the next leader begins with it.

@@ -27,6 +27,18 @@ fn two_methods_at_one_address_share_what_its_bmc_counts() {
 }
 
 #[test]
+fn what_one_method_had_no_answer_to_counts_for_the_other() {
+    let (mut logins, node) = (Logins::default(), node("n1", ""));
+    let ipmi = asked(&node, 1, None);
+    let redfish = beside(&node, "redfish", &ipmi, 2);
+    logins.unanswered(&ipmi, Role::Current, now(0));
+    assert!(logins.next(&redfish, now(29)).is_err());
+    assert_eq!(logins.next(&redfish, now(30)), Ok(Role::Current));
+    logins.unanswered(&redfish, Role::Current, now(30));
+    assert!(logins.next(&beside(&node, "third", &ipmi, 3), now(100)).is_err());
+}
+
+#[test]
 fn blades_of_one_chassis_share_what_it_counts() {
     let (mut logins, nodes) = (Logins::default(), ["n1", "n2", "n3"].map(|name| node(name, "")));
     let first = asked(&nodes[0], 1, None);
@@ -50,8 +62,22 @@ fn the_next_leader_knows_what_another_method_of_the_node_was_refused() {
     let why = Logins::default().next(&redfish, now(10)).unwrap_err();
     assert!(why.starts_with("2 logins were refused"), "{why}");
     assert_eq!(Logins::default().next(&redfish, now(331)), Ok(Role::Current));
+    let mut next = Logins::default();
+    assert!(next.next(&redfish, now(10)).is_err());
+    assert_eq!(next.stamps("n1", now(10)), "", "it is the other method's, and stands once");
     let elsewhere = Asked { address: 1 << 40, ..redfish };
     assert_eq!(Logins::default().next(&elsewhere, now(10)), Ok(Role::Current), "another BMC");
+}
+
+#[test]
+fn the_last_two_count_in_whichever_order_they_stand() {
+    let message = "logins: ipmi refused current 2026-11-25T19:01:40Z [00000001 00006e31]; redfish refused current \
+                   2026-11-25T19:00:00Z, refused current 2026-11-25T19:00:50Z [00000001 00006e31]. ";
+    let node = node("n1", message);
+    let third = asked(&node, 3, None);
+    let why = Logins::default().next(&third, now(340)).unwrap_err();
+    assert!(why.ends_with("asks again at 2026-11-25T19:06:20Z"), "{why}");
+    assert_eq!(Logins::default().next(&third, now(380)), Ok(Role::Current));
 }
 
 /// A kubelet writes the stamps of its own node: they are not counted for another one at the same address.

@@ -72,6 +72,30 @@ fn the_next_leader_knows_of_logins_without_an_answer() {
     assert!(most_in_five_minutes(&made) <= 2 && made.len() >= 4, "{made:?}");
 }
 
+/// It is no refusal: the same account is tried again soon.
+#[test]
+fn the_next_leader_waits_no_longer_for_a_slow_bmc() {
+    let (mut logins, well) = (Logins::default(), node("n1", ""));
+    logins.unanswered(&asked(&well, 1, None), Role::Current, now(0));
+    let written = node("n1", &logins.stamps("n1", now(1)));
+    let mut next = Logins::default();
+    assert!(next.next(&asked(&written, 1, None), now(20)).is_err());
+    assert_eq!(next.next(&asked(&written, 1, None), now(30)), Ok(Role::Current));
+}
+
+/// That both had no answer is known when the first of them counts no more.
+#[test]
+fn the_next_leader_knows_of_both_for_two_windows() {
+    let (mut logins, well) = (Logins::default(), node("n1", ""));
+    let bmc = asked(&well, 2, Some(1));
+    logins.taken(&bmc, Role::Previous);
+    for secs in [0, 100] {
+        logins.unanswered(&bmc, Role::Previous, now(secs));
+    }
+    let written = node("n1", &logins.stamps("n1", now(335)));
+    assert_eq!(Logins::default().next(&asked(&written, 2, Some(1)), now(336)), Ok(Role::Current));
+}
+
 /// It takes the other one by now: no refusal is ever seen, under one leader or many.
 #[test]
 fn the_other_account_is_tried_where_one_never_has_an_answer() {
