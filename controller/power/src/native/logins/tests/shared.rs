@@ -1,4 +1,4 @@
-//! What methods, nodes and time have in common: a BMC counts by address and user, whoever asks it.
+//! What methods, nodes and time have in common: a BMC counts by address and user, and not by who asks it.
 
 use super::*;
 
