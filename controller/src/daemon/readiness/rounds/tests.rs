@@ -269,6 +269,22 @@ async fn leaders_that_are_shorter_than_the_wait_leave_no_node_out() {
     assert!(fewest >= 2, "{fewest} times in 320 s of a wait of 72 s");
 }
 
+/// Each counts one more that is unready, so that the wait is another by a moment.
+#[tokio::test(start_paused = true)]
+async fn leaders_that_count_differently_leave_no_node_out() {
+    const NODES: usize = 600;
+    let clock = Clock::counted("2026-11-25T19:00:00Z".parse().unwrap());
+    let cache = Cache::new(clock, Limits::default());
+    let double = Double::default();
+    (0..NODES).for_each(|at| add_ready(&cache, &format!("wrong-{at}"), &format!("uid-{at}"), false));
+    for leader in 0..16 {
+        add_ready(&cache, &format!("wrong-too-{leader}"), "u", false);
+        let _ = tokio::time::timeout(Duration::from_secs(20), run(&double, &cache, clock, PACE, || true)).await;
+    }
+    let fewest = (0..NODES).map(|at| double.times(&format!("wrong-{at}"))).min().unwrap();
+    assert!(fewest >= 2, "{fewest} times in 320 s of a wait of 120 s");
+}
+
 /// A rack without power, and then some.
 #[tokio::test(start_paused = true)]
 async fn two_hundred_dead_bmcs_delay_no_living_one() {
