@@ -28,6 +28,9 @@ use history::History;
 use stamp::Stamp;
 pub use stamp::cut;
 
+/// A node has fewer methods that log in; a client may have written any number.
+const MOST_CARRIED: usize = 8;
+
 /// One of the accounts that a Secret has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
@@ -78,6 +81,8 @@ pub struct Logins {
     bmcs: BTreeMap<Bmc, History>,
     budgets: Budgets,
     groups: Groups,
+    /// By node: what another process wrote of methods that this one has not asked.
+    carried: BTreeMap<String, Vec<Stamp>>,
     /// Nodes with a refused login that `FenceReady` does not have yet.
     unreported: BTreeSet<String>,
     /// Nodes with a login that was refused in this process.
@@ -126,6 +131,7 @@ impl Default for Logins {
             bmcs: BTreeMap::new(),
             budgets: Budgets::default(),
             groups: Groups::default(),
+            carried: BTreeMap::new(),
             unreported: BTreeSet::new(),
             refused_here: BTreeSet::new(),
         }
@@ -226,7 +232,20 @@ impl Logins {
     #[must_use]
     pub fn stamps(&self, node: &str, now: Now) -> String {
         let of_node = self.bmcs.iter().filter(|(bmc, _)| bmc.node == node);
-        stamp::text(of_node.filter_map(|(bmc, history)| history.stamp(&bmc.method, now)))
+        let asked = of_node.filter_map(|(bmc, history)| history.stamp(&bmc.method, now));
+        stamp::text(asked.chain(self.carried.get(node).into_iter().flatten().cloned()))
+    }
+
+    /// What its condition has of methods that cannot be asked now is written again as it is, while they are configured or that is not
+    /// known: the next leader may ask them.
+    pub fn carry(&mut self, node: &Node, is_configured: impl Fn(&str) -> bool, now: Now) {
+        let there = node.condition(FENCE_READY).map(|condition| stamp::read(&condition.message)).unwrap_or_default();
+        let is_asked =
+            |method: &str| self.bmcs.contains_key(&Bmc { node: node.name.clone(), method: method.to_owned() });
+        let there = there.into_iter().filter(|stamp| is_configured(&stamp.method) && !is_asked(&stamp.method));
+        let there: Vec<Stamp> = there.filter_map(|stamp| stamp.still(now)).take(MOST_CARRIED).collect();
+        self.carried.insert(node.name.clone(), there);
+        self.carried.retain(|_, stamps| !stamps.is_empty());
     }
 
     /// `FenceReady` has this message. What was refused while it was written is not in it, and stays to be reported.
@@ -251,6 +270,7 @@ impl Logins {
     /// Of nodes that are gone; what their BMCs count they go on to count.
     pub fn forget(&mut self, is_there: impl Fn(&str) -> bool) {
         self.bmcs.retain(|bmc, _| is_there(&bmc.node));
+        self.carried.retain(|node, _| is_there(node));
         self.unreported.retain(|node| is_there(node));
         self.refused_here.retain(|node| is_there(node));
     }

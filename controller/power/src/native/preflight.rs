@@ -56,7 +56,9 @@ impl<C: Configuration> NativePower<C> {
     /// Reads the configuration, proves the identity of what is asked at each level and asks it for the power's state. Changes
     /// nothing.
     pub async fn preflight(&self, node: &Node) -> Preflight {
-        let found = match self.with_methods(node, self.settings.refresh).await {
+        let configured = self.with_methods(node, self.settings.refresh).await;
+        let methods = configured.as_ref().ok().cloned();
+        let found = match configured {
             Ok(validated) => {
                 let levels = validated.numbered().map(|level| self.preflight_level(node, level));
                 let found = Preflight::of_levels(&validated, join_all(levels).await);
@@ -70,6 +72,8 @@ impl<C: Configuration> NativePower<C> {
             }
             Err(blocker) => refused(blocker.into()),
         };
+        let is_configured = |method: &str| methods.as_ref().is_none_or(|found| found.calls.contains_key(method));
+        self.memory().logins.carry(node, is_configured, self.now());
         let stamps = self.memory().logins.stamps(&node.name, self.now());
         // First, so that it is there however long the rest is: the next leader begins with it.
         Preflight { message: format!("{stamps}{}", found.message), ..found }

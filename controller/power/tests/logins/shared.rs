@@ -41,3 +41,19 @@ async fn a_node_that_is_registered_again_has_no_new_logins() {
         assert_eq!(room.logins.load(Ordering::SeqCst), if at == 0 { 1 } else { 2 });
     }
 }
+
+/// A leader that cannot read the configuration asks nothing, and writes the Node.
+#[tokio::test]
+async fn a_leader_that_cannot_ask_leaves_what_was_refused() {
+    let room = room().await;
+    room.password("wrong");
+    assert!(room.after(0).await.0.is_err());
+    let room = room.next_leader().await;
+    let method = room.cluster.maps.lock().unwrap()["fence-config-n1"]["fence-method-bmc"].clone();
+    room.cluster.map("fence-config-n1", "fence-method-bmc", "agent_name=fence_redfish\nno_such=1");
+    let room = room.next_leader().await;
+    let message = &room.node.conditions[0].message;
+    assert!(message.starts_with("logins: bmc refused current 2"), "{message}");
+    room.cluster.map("fence-config-n1", "fence-method-bmc", &method);
+    assert_eq!(room.after(60).await.1, 1);
+}

@@ -3,7 +3,12 @@
 
 use jiff::Timestamp;
 
-use super::{Role, budget::How};
+use nodewell_remediation::time::Now;
+
+use super::{
+    Role,
+    budget::{How, WINDOW},
+};
 
 /// Where the message begins: what a BMC or an agent printed comes behind it, and is no stamp.
 const BEGIN: &str = "logins: ";
@@ -23,6 +28,14 @@ pub(super) struct Stamp {
     pub(super) fingerprint: u32,
     /// Methods of one node with the same one ask the same BMC.
     pub(super) address: u32,
+}
+
+impl Stamp {
+    /// What is not over by now.
+    pub(super) fn still(mut self, now: Now) -> Option<Self> {
+        self.spent.retain(|one| now.wall.duration_since(one.at).unsigned_abs() < WINDOW * 2);
+        (!self.spent.is_empty() || self.takes_previous).then_some(self)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -107,3 +107,33 @@ fn a_node_that_is_registered_again_begins_with_what_its_bmc_refused() {
     }
     assert_eq!(refused(&mut logins, &bmc, 330, 340), [330]);
 }
+
+/// Its configuration cannot be read, or its level is not asked: the leader after this one may ask it.
+#[test]
+fn what_is_not_asked_is_left_to_the_next_leader_as_it_was() {
+    let (mut logins, well) = (Logins::default(), node("n1", ""));
+    for secs in [0, 1] {
+        logins.refused(&asked(&well, 1, None), Role::Current, now(secs), "401");
+    }
+    let message = logins.stamps("n1", now(2));
+    let written = node("n1", &message);
+    let mut next = Logins::default();
+    next.carry(&written, |_| true, now(10));
+    assert_eq!(next.stamps("n1", now(10)), message);
+    next.carry(&written, |method| method != "bmc", now(10));
+    assert_eq!(next.stamps("n1", now(10)), "", "it is configured no more");
+    next.carry(&written, |_| true, now(10));
+    next.carry(&written, |_| true, now(700));
+    assert_eq!(next.stamps("n1", now(700)), "", "it is over");
+    next.carry(&written, |_| true, now(10));
+    assert!(next.next(&asked(&written, 1, None), now(10)).is_err());
+    next.carry(&written, |_| true, now(11));
+    assert_eq!(next.stamps("n1", now(11)), message, "once it is asked it stands once");
+    let many: String = (0..99).map(|at| format!("m{at} takes the previous password [00000001 00006e31]; ")).collect();
+    let many = node("n1", &format!("logins: {}. ", many.trim_end_matches("; ")));
+    let mut next = Logins::default();
+    next.carry(&many, |_| true, now(10));
+    assert_eq!(next.stamps("n1", now(10)).matches("takes").count(), MOST_CARRIED);
+    next.forget(|_| false);
+    assert_eq!(next.stamps("n1", now(10)), "");
+}
