@@ -10,7 +10,7 @@ use nix::sys::{
 use nodewell_bmc::{Bmc, Manner, PASSWORD, Redfish};
 use nodewell_power::{
     agent::{Agents, Options},
-    identity::{Whose, prove},
+    identity::{Login, Unanswered, Whose, prove},
     runner::Runner,
     supervisor::boottime_millis,
 };
@@ -81,7 +81,8 @@ async fn measured(case: &Case) -> [Row; 2] {
     for _ in 0..case.times {
         let state = if case.is_native {
             let whose = Whose { node: &node, pins: &pins };
-            prove(&call, &case.options, whose, &runner).await.expect("the BMC is the node's")
+            let login = Login { options: &case.options, unanswered: &Unanswered::default() };
+            prove(&call, login, whose, &runner).await.expect("the BMC is the node's")
         } else {
             agents.status(&call, &case.options).await.0
         };
