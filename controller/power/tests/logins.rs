@@ -225,6 +225,18 @@ async fn the_next_leader_does_not_try_a_refused_account_again() {
 }
 
 /// The preflight is minutes away, and the leader may not live so long.
+/// A person writes it down before anything is turned off by it.
+#[tokio::test]
+async fn a_bmc_without_a_pin_is_asked_whose_it_is() {
+    let room = room().await;
+    room.password("right");
+    assert!(room.power.unpinned(&room.node).await.unwrap().is_none(), "it is written");
+    room.cluster.map("fence-config-n1", "config.properties", "power_management=bmc");
+    let unpinned = room.power.unpinned(&room.node).await.unwrap().map(|unpinned| unpinned.to_string());
+    let expected = format!("write system_uuid={UUID} into config.properties of the ConfigMap fence-config-n1");
+    assert!(unpinned.as_ref().is_some_and(|text| text.contains(&expected)), "{unpinned:?}");
+}
+
 /// The Secret was edited between the two.
 #[tokio::test]
 async fn the_next_leader_tries_another_password_at_once() {

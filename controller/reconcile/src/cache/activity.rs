@@ -126,12 +126,16 @@ mod tests {
         cache.stepped(&IrreversibleOp::PowerOff.into(), &Err(Failed::InDoubt("no end".into())), took);
         cache.stepped(&ReversibleOp::Cordon.into(), &Ok(Done::NotOurs), took);
         cache.wrote("save", false, took);
+        cache.wrote("save", false, took);
         cache.power_was_read(PowerState::Unknown);
+        cache.decided(took);
         let counters = cache.activity_counters();
-        let acts = [("cordon", "not_ours"), ("power_off", "in_doubt"), ("save", "refused")];
-        assert_eq!(counters.acts.into_keys().collect::<Vec<_>>(), acts);
+        let acts = [(("cordon", "not_ours"), 1), (("power_off", "in_doubt"), 1), (("save", "refused"), 2)];
+        assert_eq!(counters.acts, acts.into());
+        assert_eq!(counters.decisions.count(), 1);
         assert_eq!(counters.act_seconds["power_off"].count(), 1);
         assert_eq!(counters.power_reads, [("unknown", 1)].into());
         assert_eq!(label(&Ok(Done::Drain(DrainReport::default()))), "incomplete");
+        assert_eq!(label(&Ok(Done::Drain(DrainReport { done: true, ..DrainReport::default() }))), "done");
     }
 }

@@ -111,9 +111,11 @@ impl Cache {
 mod tests {
     use std::time::Duration;
 
+    use jiff::Timestamp;
     use nodewell_remediation::api::Meta;
 
     use super::*;
+    use crate::{cache::Limits, clock::Clock};
 
     fn fence(node: &str) -> NodeFence {
         let metadata = Meta { name: node.into(), ..Meta::default() };
@@ -146,6 +148,32 @@ mod tests {
         assert_eq!((spans.cordoned.count(), spans.cordoned.sum()), (1, 2.0));
         assert_eq!((spans.released.count(), spans.released.sum()), (1, 20.0));
         assert_eq!(spans.off.count(), 0);
+    }
+
+    #[test]
+    fn a_cause_lasts_while_a_policy_is_true_of_its_node_or_its_record_is_open() {
+        let (mut causes, mut snapshot) = (Causes::default(), Snapshot::default());
+        let mut fence = fence("n");
+        causes.learn(&[node_report("n")], &snapshot, at(10));
+        causes.learn(&[node_report("n")], &snapshot, at(20));
+        snapshot.fences.insert("n".into(), fence.clone());
+        causes.learn(&[], &snapshot, at(30));
+        fence.status.own_changes.cordon = true;
+        causes.stored(&fence, at(40));
+        assert_eq!((causes.spans.cordoned.count(), causes.spans.cordoned.sum()), (1, 30.0));
+    }
+
+    #[test]
+    fn a_term_that_ended_leaves_what_was_measured_and_no_cause() {
+        let cache = Cache::new(Clock::counted(Timestamp::UNIX_EPOCH), Limits::default());
+        cache.publish(vec![node_report("n")]);
+        let mut fence = fence("n");
+        fence.status.own_changes.cordon = true;
+        cache.stored(&fence);
+        cache.forget_causes();
+        fence.status.released = 3;
+        cache.stored(&fence);
+        assert_eq!((cache.spans().cordoned.count(), cache.spans().released.count()), (1, 0));
     }
 
     #[test]

@@ -237,6 +237,10 @@ mod tests {
         let cache = cache();
         cache.apply_event(NodeEvent { reason: "x".repeat(1 << 20), ..event("long", 1, 9_000) }, false);
         cache.apply_event(NodeEvent { reporter: "x".repeat(1 << 20), ..event("long", 1, 9_000) }, false);
+        assert!(cache.with(|snapshot| snapshot.events.is_empty()));
+        let longest = NodeEvent { reporter: "x".repeat(NAME_BYTES), ..event("longest", 1, 9_000) };
+        cache.apply_event(NodeEvent { reason: "x".repeat(NAME_BYTES), ..longest }, false);
+        assert_eq!(cache.with(|snapshot| snapshot.events["a"].len()), 1);
         for at in 0..10_000 {
             tests::pass(1).await;
             cache.apply_event(NodeEvent { reason: format!("Forged{at}"), ..event(&format!("f{at}"), 1, 9_000) }, false);
@@ -245,6 +249,26 @@ mod tests {
         let stored = cache.with(|snapshot| snapshot.events["a"].len());
         assert_eq!(stored, OF_A_NODE);
         assert_eq!(shown(&cache), Some((9_999, 0)), "the one seen last stays");
+    }
+
+    /// Of nodes that there are not, too.
+    #[test]
+    fn of_all_nodes_so_many_are_stored_and_those_still_change() {
+        let mut events = NodeEvents::default();
+        let now = Now { moment: Moment::default(), wall: Timestamp::constant(10_000, 0) };
+        for number in 0..=OF_ALL {
+            let node = format!("n{number}");
+            events.apply(NodeEvent { node, ..event(&number.to_string(), 1, 9_000) }, true, now);
+        }
+        let of = |events: &NodeEvents, name: &str| {
+            let node = Node { name: name.into(), uid: "1".into(), ..Node::default() };
+            events.of(&node).get("DiskFell").map(|seen| seen.count)
+        };
+        let (last, next) = (format!("n{}", OF_ALL - 1), format!("n{OF_ALL}"));
+        assert_eq!((of(&events, &last), of(&events, &next)), (Some(1), None));
+        let node = last.clone();
+        events.apply(NodeEvent { node, ..event(&(OF_ALL - 1).to_string(), 7, 9_000) }, false, now);
+        assert_eq!(of(&events, &last), Some(7));
     }
 
     #[tokio::test(start_paused = true)]

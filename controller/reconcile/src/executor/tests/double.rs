@@ -56,6 +56,8 @@ pub(super) struct Double {
     pub(super) truth: RefCell<Truth>,
     happens: Happens,
     calls: RefCell<Vec<(Duration, String)>>,
+    /// How many of each name.
+    made: RefCell<BTreeMap<&'static str, usize>>,
 }
 
 fn unused<T>() -> Result<T, ApiError> {
@@ -69,7 +71,8 @@ fn cut_by(scope: &FenceScope) -> String {
 
 impl Double {
     pub(super) fn new(truth: Truth, happens: Happens) -> Self {
-        Self { begun: Instant::now(), truth: RefCell::new(truth), happens, calls: RefCell::default() }
+        let (calls, made) = (RefCell::default(), RefCell::default());
+        Self { begun: Instant::now(), truth: RefCell::new(truth), happens, calls, made }
     }
 
     /// When each call was made, and what it was.
@@ -79,7 +82,8 @@ impl Double {
 
     async fn call(&self, name: &'static str, of: &str) -> Result<(), ApiError> {
         let call = if of.is_empty() { name.to_owned() } else { format!("{name} {of}") };
-        let before = self.calls.borrow().iter().filter(|(_, call)| call.split(' ').next() == Some(name)).count();
+        let before = *self.made.borrow().get(name).unwrap_or(&0);
+        self.made.borrow_mut().insert(name, before + 1);
         self.calls.borrow_mut().push((self.begun.elapsed(), call));
         let slow = self.truth.borrow().slow.get(name).copied();
         if let Some(slow) = slow {

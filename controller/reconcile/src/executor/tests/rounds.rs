@@ -17,7 +17,7 @@ use tokio::{sync::watch, time::timeout};
 
 use super::stage::{EPOCH, Stage};
 use crate::{
-    executor::{Decide, Executor, Settings},
+    executor::{Decide, EMITTING_LIMIT, Executor, Settings},
     lease_deadline::LeaseDeadline,
 };
 
@@ -199,6 +199,25 @@ async fn what_a_decision_reports_is_an_event_if_it_has_a_message() {
     run_for(&stage, reports, for_real(), Duration::from_millis(50)).await;
     let calls: Vec<String> = stage.double.calls().into_iter().map(|(_, call)| call).collect();
     assert_eq!(calls, ["emit Blocked"]);
+}
+
+fn reports_much<const EVENTS: usize>(_: &Snapshot, memory: Memory, _: Now) -> Decision {
+    let event = EventDraft { reason: "Blocked".into(), message: "a storm".into(), warning: true };
+    let event = NodeEvent { node: "n".into(), uid: "n-uid".into(), event };
+    Decision { memory, events: vec![event; EVENTS], ..Decision::default() }
+}
+
+/// They never hold up an act.
+#[tokio::test(start_paused = true)]
+async fn events_are_dropped_while_too_many_are_under_way_and_not_because_many_were() {
+    let stage = Stage::of(IntendedOp::Release).await;
+    run_for(&stage, reports_much::<4_096>, for_real(), Duration::from_millis(250)).await;
+    assert_eq!(stage.times("emit").len(), 3 * 4_096, "each has ended before the next decision");
+    let stage = Stage::of(IntendedOp::Release).await;
+    stage.double.truth.borrow_mut().slow.insert("emit", Duration::from_secs(3600));
+    let settings = Settings { events: 10_000, ..for_real() };
+    run_for(&stage, reports_much::<9_000>, settings, Duration::from_millis(50)).await;
+    assert_eq!(stage.times("emit").len(), EMITTING_LIMIT);
 }
 
 pub(super) async fn act(stage: &Stage, action: Action) -> Vec<NodeEvent> {
