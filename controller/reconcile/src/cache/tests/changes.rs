@@ -5,7 +5,7 @@ use nodewell_remediation::{
     api::policy::RemediationPolicy,
     decide::GatherRequest,
     facts::{Effect, Taint},
-    snapshot::Quorum,
+    snapshot::{Customer, PeerLeases, Quorum},
 };
 
 use super::*;
@@ -219,5 +219,64 @@ async fn a_record_that_was_deleted_and_is_there_again_shows_that_the_store_went_
         let mark = reading.mark(Source::Fences, "a");
         reading.compare(&mark, uid, version);
         assert_eq!(reading.set_backs(), went_back, "read: {uid} {version}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_is_heard_when_it_is_new_and_when_it_is_gone() {
+    let cache = cache();
+    let event = NodeEvent {
+        uid: "e".into(),
+        node: "a".into(),
+        node_uid: String::new(),
+        reason: "DiskFell".into(),
+        reporter: "kubelet".into(),
+        count: 1,
+        last: Timestamp::UNIX_EPOCH,
+    };
+    is_heard(&cache);
+    cache.apply_event(event.clone(), false);
+    assert!(is_heard(&cache));
+    cache.keep_events(&["e".to_owned()].into());
+    assert!(!is_heard(&cache), "it is still there");
+    cache.keep_events(&[].into());
+    assert!(is_heard(&cache));
+    cache.apply_event(event, false);
+    is_heard(&cache);
+    cache.remove_event("e");
+    assert!(is_heard(&cache));
+    cache.remove_event("e");
+    assert!(!is_heard(&cache), "it is gone already");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_other_remediators_hold_and_ask_for_is_heard_when_it_changes() {
+    let cache = cache();
+    let leases = || PeerLeases { are_kept: true, ..PeerLeases::default() };
+    let customers = || BTreeMap::from([("a".to_owned(), Customer::default())]);
+    is_heard(&cache);
+    for is_new in [true, false] {
+        cache.set_peer_leases(leases());
+        assert_eq!(is_heard(&cache), is_new);
+        cache.set_customers(customers());
+        assert_eq!(is_heard(&cache), is_new);
+    }
+    cache.with(|snapshot| assert_eq!((&snapshot.peer_leases, &snapshot.customers), (&leases(), &customers())));
+}
+
+/// Until a new boot; a dump is repeated every 10 s.
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_is_known_for_its_boot_and_a_dump_for_two_minutes() {
+    for (seconds, is_known) in [(119, true), (120, false)] {
+        let cache = cache();
+        cache.apply_node(Node { boot_id: "boot-1".into(), ..node(ConditionStatus::True) });
+        cache.announce_shutdown("a", "boot-1");
+        cache.dumps("a");
+        pass(seconds).await;
+        cache.apply_fence(fence("1", "1"));
+        cache.with(|snapshot| {
+            assert_eq!(snapshot.shutdowns.get("a"), Some(&Moment::default()));
+            assert_eq!(snapshot.gathered.get("a").is_some_and(|known| known.dumping.is_some()), is_known, "{seconds}");
+        });
     }
 }
