@@ -52,7 +52,7 @@ fn a_folder_is_no_program_and_neither_is_what_has_no_whole_path() {
     assert!(matches!(check(Path::new("fence_test")), Err(Refused::Relative(_))));
 }
 
-/// Whoever the controller runs as.
+/// By a controller of any user.
 #[test]
 fn a_program_of_root_is_run_and_one_of_another_user_is_not() {
     check(Path::new("/bin/sh")).unwrap();
