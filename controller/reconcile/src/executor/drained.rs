@@ -199,6 +199,19 @@ mod tests {
         assert_eq!(calls(begin(&evictions, &fence)), [at]);
     }
 
+    /// No window is longer.
+    #[test]
+    fn what_a_drain_moved_is_remembered_for_a_day() {
+        for (seconds, expected) in [(86_399, 1), (86_400, 0)] {
+            let (evictions, fence) = (Evictions::default(), draining().1);
+            let moved = Moment(Duration::from_secs(90));
+            begin(&evictions, &fence).state.called(&PodRef::default(), false, moved);
+            let of = Drained { policy: "p".into(), node: "n".into() };
+            let now = moved.plus(Duration::from_secs(seconds));
+            assert_eq!(calls(evictions.begin(of, &fence, Limits::default(), now)).len(), expected, "{seconds}");
+        }
+    }
+
     #[test]
     fn a_number_that_is_no_number_of_pods_counts_as_a_whole_window() {
         let moved = r#"{ "pods": [{ "policy": "p", "node": "n", "age": 10, "pods": 18446744073709551615 }] }"#;
@@ -214,7 +227,10 @@ mod tests {
             { "policy": "p", "age": 20, "pods": 1 }, { "policy": "p", "node": "m", "age": 1, "pods": 9 }] }"#;
         let (evictions, mut fence) = (Evictions::default(), draining().1);
         evictions.inherit(&serde_json::from_str(moved).unwrap(), Moment(Duration::from_secs(100)));
-        assert!(calls(begin(&evictions, &fence)).is_empty(), "it has no more pods than the rate");
+        for portions in [0, 1] {
+            fence.status.drain_portions = portions;
+            assert!(calls(begin(&evictions, &fence)).is_empty(), "it has no more pods than the rate");
+        }
         fence.status.drain_portions = 2;
         let at = |secs| Moment(Duration::from_secs(secs));
         assert_eq!(calls(begin(&evictions, &fence)), [at(80), at(90), at(90), at(90)]);
