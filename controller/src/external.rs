@@ -12,7 +12,7 @@ mod sources;
 mod store;
 mod target;
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use futures_util::future::join_all;
 use nodewell_reconcile::{cache::Cache, executor, leader::Term};
@@ -47,7 +47,7 @@ pub(crate) async fn look_after(
             round::Rounds::new(cluster, sources, source, &served, cache, term.clone(), settings.audit.clone());
         loop {
             let is_read = rounds.serve().await;
-            cache.set_customers(served.customers());
+            cache.set_customers(if rounds.leads() { served.customers() } else { BTreeMap::new() });
             tally.fence_requests(served.counts());
             sleep(if is_read { APART } else { SELDOM }).await;
         }

@@ -58,7 +58,7 @@ impl<'a> Rounds<'a> {
         Self { cluster, sources, source, served, cache, term, audit, reported: BTreeMap::new() }
     }
 
-    fn leads(&self) -> bool {
+    pub(super) fn leads(&self) -> bool {
         let now = self.cluster.clock().moment();
         self.term.borrow().as_ref().is_some_and(|lease_deadline| lease_deadline.is_ahead(now))
     }
@@ -91,7 +91,7 @@ impl<'a> Rounds<'a> {
         if unread == 0 {
             let source = self.source;
             for record in records.iter().filter(|record| is_orphan(record, source, &served.requests)) {
-                self.take_up_orphan(record).await;
+                self.take_up_orphan(record, &served.requests).await;
             }
         }
         self.served.set(self.source, if self.leads() { served } else { Served::default() });
@@ -222,10 +222,13 @@ impl<'a> Rounds<'a> {
     }
 
     /// Its request is gone without its finalizer, which only a client can have taken away.
-    async fn take_up_orphan(&mut self, record: &NodeFence) {
+    async fn take_up_orphan(&mut self, record: &NodeFence, requests: &[Request]) {
         // The stored one: what the cache has may be an old copy.
         let stored = match self.cluster.fence(&record.metadata.name).await {
-            Ok(stored) => stored.filter(|stored| stored.metadata.uid == record.metadata.uid),
+            // It may have been handed over since.
+            Ok(stored) => stored.filter(|stored| {
+                stored.metadata.uid == record.metadata.uid && is_orphan(stored, self.source, requests)
+            }),
             Err(_) => None,
         };
         let Some(act) = stored.as_ref().and_then(orphaned).filter(|_| self.leads()) else { return };

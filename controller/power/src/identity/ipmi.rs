@@ -26,6 +26,7 @@ const GUID_BYTES: usize = 16;
 const CHASSIS_BYTES: RangeInclusive<usize> = 3..=4;
 /// Of its first byte.
 const POWER_IS_ON: u8 = 1;
+const NO_SESSION: &str = "Unable to establish";
 /// Agents that speak LAN+ without an option for it.
 const LANPLUS: [&str; 4] = ["fence_ipmilanplus", "fence_ilo3", "fence_ilo4", "fence_ilo5"];
 
@@ -54,14 +55,15 @@ pub(super) async fn ask(login: Login<'_>, agent: &str, runner: &Runner) -> Resul
         report = runner.run(run, None) => report.map_err(|error| error.to_string())?,
         never = listens::note_sent(options, unanswered) => match never {},
     };
-    if matches!(report.ending, Ending::Exited(_)) {
+    let printed = format!("{}\n{}", report.stdout, report.stderr);
+    if matches!(report.ending, Ending::Exited(_)) && is_decided(&printed) {
         unanswered.answered();
     }
     // The tool goes on after a question that was not answered, and ends with 1.
     if let (Some(answer), Ending::Exited(_)) = (answer(&report.stdout), &report.ending) {
         return Ok(answer);
     }
-    let output = scrub(&format!("{}\n{}", report.stdout, report.stderr), report.cut, &options.secrets);
+    let output = scrub(&printed, report.cut, &options.secrets);
     let advice = advice(&output);
     let why = format!("ipmitool does not bring the BMC's GUID ({:?}): {output}{advice}", report.ending);
     Err(AskError { why, is_login_refused: is_refused(&output) })
@@ -91,8 +93,12 @@ fn is_refused(output: &str) -> bool {
     REFUSED.iter().any(|part| output.contains(part))
 }
 
+/// The BMC took the account or refused it. Some drop a login that they do not take: the tool gives up by itself then.
+fn is_decided(output: &str) -> bool {
+    is_refused(output) || !output.contains(NO_SESSION)
+}
+
 fn advice(output: &str) -> &'static str {
-    const NO_SESSION: &str = "Unable to establish";
     if is_refused(output) {
         "; the BMC does not take the account: look at username, and at the password in the method's Secret"
     } else if output.contains(NO_SESSION) {
@@ -162,6 +168,20 @@ mod tests {
         let unclear = advice("Error: Unable to establish IPMI v2 / RMCP+ session");
         assert!(unclear.contains("is not reached, or its password was changed"), "{unclear}");
         assert_eq!(advice("Unable to send RAW command (netfn=0x6 cmd=0x37)"), "");
+    }
+
+    #[test]
+    fn a_login_that_the_bmc_drops_is_not_decided() {
+        for (output, expected) in [
+            ("Error: Unable to establish IPMI v2 / RMCP+ session", false),
+            ("Error in open session response message\nError: Unable to establish IPMI v2 / RMCP+ session", false),
+            ("RAKP 2 HMAC is invalid\nError: Unable to establish IPMI v2 / RMCP+ session", true),
+            ("Activate Session error: Invalid user name\nError: Unable to establish LAN session", true),
+            ("Unable to send RAW command (netfn=0x6 cmd=0x37)", true),
+            ("", true),
+        ] {
+            assert_eq!(is_decided(output), expected, "{output}");
+        }
     }
 
     fn given(options: &[(&str, &str)]) -> Options {

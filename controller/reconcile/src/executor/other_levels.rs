@@ -19,13 +19,16 @@ const SILENT_FOR: Duration = Duration::from_secs(3);
 
 impl<C: Cluster, P: Power> Executor<'_, C, P> {
     /// The machine's own On, by a level before this one that answers after all, speaks against the Off of the outlets that it
-    /// is said to hang on. Such a level is asked as long as the reading takes, and is waited for until it has been silent for
-    /// 3 s, of which those before `since` do not count: a dead BMC costs an act these once and not with each reading.
+    /// is said to hang on. Such a level is asked and waited for until it has been silent for 3 s, of which those before `since`
+    /// do not count: a dead BMC costs an act these once and not with each reading. One that has been silent for longer is left
+    /// to the questions that decisions go on to ask of it every 2 s, whose On counts too: a question that is given up in a
+    /// moment would be a login whose answer is not seen.
     pub(super) async fn read_power(&self, node: &Node, scope: &FenceScope, since: Moment) -> PowerState {
         let before = (Level::FIRST.0..scope.level.0).map(Level).filter(|level| self.asks_machine(&node.name, *level));
-        let before: Vec<FenceScope> = before.map(FenceScope::machine).collect();
-        let silent = before.iter().map(|scope| self.silent_since(&node.name, scope.level).max(since));
-        let until = silent.max().unwrap_or_default().plus(SILENT_FOR);
+        let now = self.clock.moment();
+        let until = |scope: &FenceScope| self.silent_since(&node.name, scope.level, now).max(since).plus(SILENT_FOR);
+        let before: Vec<FenceScope> = before.map(FenceScope::machine).filter(|scope| until(scope) > now).collect();
+        let until = before.iter().map(until).max().unwrap_or(now);
         let mut others: FuturesUnordered<_> = before.iter().map(|scope| self.read_one(node, scope)).collect();
         let (mut own, mut is_on) = (pin!(self.read_one(node, scope)), false);
         let state = loop {
@@ -45,8 +48,7 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
     }
 
     /// A level that answered last is silent from now on.
-    fn silent_since(&self, name: &str, level: Level) -> Moment {
-        let now = self.clock.moment();
+    fn silent_since(&self, name: &str, level: Level, now: Moment) -> Moment {
         let gathered = |snapshot: &mut Snapshot| levels::silent_since(snapshot.gathered.get(name)?, level, now);
         self.cache.with(gathered).unwrap_or(now)
     }

@@ -10,20 +10,27 @@ use super::{
 };
 use crate::{
     api::fence::{Confirmation, Phase},
+    facts::kubelet,
     message::Message,
 };
 
-/// This record ordered it off, and its BMC has reported Off ever since the kubelet spoke last.
+/// This record ordered it off, and its BMC has reported Off ever since the kubelet spoke last. At the limit of its power cycles
+/// that is waited upon for as long as the cluster takes to give a node up: then it is a dead node as any other, for whichever
+/// policy is true of it.
 pub(super) fn is_cut(input: &FenceInput<'_>) -> bool {
     let status = &input.fence.status;
+    let silence = input.kubelet_lease.map(|lease| lease.stale_for(input.now.moment));
+    let is_given_up = status.at_limit && silence.is_some_and(|silence| silence >= kubelet::NODE_MONITOR_GRACE);
     let is_ours = status.at_limit || !status.cycles.is_empty();
-    is_ours && status.storage_only.is_none() && evidence::bmc_off(input).is_some()
+    is_ours && !is_given_up && status.storage_only.is_none() && evidence::bmc_off(input).is_some()
 }
 
-/// Its pods are its own still, so none is released. At the limit of its power cycles it stays off, until its silence is evidence
-/// again.
+/// Once its kubelet is silent too: until then its BMC may be wrong. Its pods are its own still, so none is released. At the limit
+/// of its power cycles it is not turned on.
 pub(super) fn turn_on(input: &FenceInput<'_>) -> Option<Next> {
-    if !is_healthy(input) || input.fence.status.at_limit {
+    let is_silent =
+        input.kubelet_lease.is_some_and(|lease| lease.stale_for(input.now.moment) >= kubelet::OVERDUE_AFTER);
+    if !is_silent || !is_healthy(input) || input.fence.status.at_limit {
         return None;
     }
     let (at, node) = off_read_at(input).zip(own_node(input))?;
@@ -32,6 +39,8 @@ pub(super) fn turn_on(input: &FenceInput<'_>) -> Option<Next> {
         status.boot_id.clone_from(&node.boot_id);
         status.lease_renewed = input.kubelet_lease.and_then(|lease| lease.renewed);
         status.level = levels::current(input);
+        status.returning = true;
+        (status.failures, status.last_failure) = (0, None);
         status.off = Some(Confirmation {
             at,
             reads: 2,

@@ -7,7 +7,7 @@ use nodewell_remediation::time::Now;
 
 use super::{
     Role,
-    budget::{How, WINDOW},
+    budget::{BUDGET, How, WINDOW},
 };
 
 /// Where the message begins: what a BMC or an agent printed comes behind it, and is no stamp.
@@ -15,6 +15,8 @@ const BEGIN: &str = "logins: ";
 const END: &str = ". ";
 const BETWEEN: &str = "; ";
 const PREVIOUS: &str = "takes the previous password";
+/// A key of a ConfigMap is no longer.
+const LONGEST_METHOD: usize = 253;
 /// Of what is not a stamp, however many stamps there are.
 const LEAST_PROSE_CHARS: usize = 96;
 
@@ -84,10 +86,10 @@ fn read_one(text: &str) -> Option<Stamp> {
     let (text, hashes) = text.strip_suffix(']')?.rsplit_once(" [")?;
     let (fingerprint, address) = hashes.split_once(' ')?;
     let hash = |digits: &str| u32::from_str_radix(digits, 16).ok();
-    let (method, facts) = text.split_once(' ')?;
+    let (method, facts) = text.split_once(' ').filter(|(method, _)| method.len() <= LONGEST_METHOD)?;
     Some(Stamp {
         method: method.to_owned(),
-        spent: facts.split(", ").filter_map(read_spent).collect(),
+        spent: facts.split(", ").filter_map(read_spent).take(BUDGET).collect(),
         takes_previous: facts.ends_with(PREVIOUS),
         fingerprint: hash(fingerprint)?,
         address: hash(address)?,
@@ -162,6 +164,11 @@ mod tests {
         ] {
             assert_eq!(read(text), [], "{text}");
         }
+        let long = |length| {
+            let method = "m".repeat(length);
+            read(&format!("logins: {method} refused current 2026-11-25T19:26:00Z [9c3e5f01 00c0ffee]. ")).len()
+        };
+        assert_eq!([253, 254].map(long), [1, 0], "no name of a method is so long");
         for fact in
             ["refused", "refused current", "refused other 2026-11-25T19:26:00Z", "taken current 2026-11-25T19:26:00Z"]
         {

@@ -172,7 +172,17 @@ fn cut_late(phase: Phase) -> Fixture {
 
 #[test]
 fn a_node_that_recovered_before_it_was_cut_is_turned_on_again() {
-    assert_eq!(next_phase(&cut_late(Phase::AwaitGuards)), Some(Phase::PoweringOn));
+    let mut fixture = cut_late(Phase::AwaitGuards);
+    (fixture.fence.status.failures, fixture.fence.status.last_failure) = (4, Some(fixture.now.wall));
+    let Next::Act(Action::Save { fence, .. }) = fixture.next() else { panic!("{:?}", fixture.next()) };
+    let status = &fence.status;
+    assert_eq!((status.phase, status.failures, status.returning), (Phase::PoweringOn, 0, true), "leaveOff or not");
+    assert!(status.off.is_some() && status.lease_renewed == fixture.kubelet.as_ref().unwrap().renewed);
+    // Its BMC may be wrong, while its kubelet is not overdue.
+    let spoke = Moment(fixture.now.moment.0 - Duration::from_secs(11));
+    fixture.kubelet.as_mut().unwrap().change_seen_at = spoke;
+    assert_ne!(next_phase(&fixture), Some(Phase::PoweringOn));
+    assert_ne!(next_phase(&fixture), Some(Phase::Recovering));
     // It reports On, or no power was cut by this record, or nothing of the machine: it is well.
     for change in [
         (|fixture| fixture.gathered.power.clear()) as fn(&mut Fixture),
@@ -198,6 +208,9 @@ fn a_machine_that_was_cut_late_is_not_left_to_itself() {
     fixture.fence.status.cycles.clear();
     let phase = next_phase(&fixture).unwrap_or(Phase::AwaitGuards);
     assert_eq!(phase, Phase::AwaitGuards, "at the limit it is not turned on either");
+    // Another policy may be true of it, whose record none can be opened beside this one.
+    fixture.kubelet.as_mut().unwrap().change_seen_at = Moment(fixture.now.moment.0 - Duration::from_secs(50));
+    assert_eq!(next_phase(&fixture), Some(Phase::Recovering), "and is a dead node in the end");
     let mut fixture = cut_late(Phase::AwaitGuards);
     fixture.predicate = PredicateState::No { since: fixture.now.moment };
     assert_ne!(next_phase(&fixture), Some(Phase::PoweringOn), "it may need it still");
