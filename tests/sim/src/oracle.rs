@@ -60,6 +60,8 @@ pub struct Oracle {
     pub led_before: Option<(usize, Moment)>,
     /// UIDs of Nodes, by name, whose records a restored store has forgotten.
     pub forgotten: BTreeMap<String, String>,
+    /// When a person deleted a record last.
+    pub record_deleted: Moment,
     /// Pods of machines whose BMCs lied, by their UIDs: they go by a taint that was set while no replica could know
     /// better.
     let_go: BTreeSet<String>,

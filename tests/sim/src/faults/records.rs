@@ -66,5 +66,6 @@ impl Truth {
         self.count(&format!("deleted {phase:?}"));
         let now = self.now();
         self.store.remove_fence(node, now);
+        self.oracle.record_deleted = now;
     }
 }

@@ -9,6 +9,8 @@ use crate::{scenario::Kind, truth::Truth};
 /// Marks that no policy would set any more wait for the default `healthyDelay` (5 min), and a story ends sooner than
 /// that after its faults: one with such marks goes on until their time is over.
 const ORPHANS: Duration = Duration::from_secs(270);
+/// A record that a person deleted is opened again after `healthyDelay`, and takes back what it finds.
+const REOPENED: Duration = Duration::from_secs(90);
 /// A single node that failed, with an honest BMC: its pods are let go within this of the failure.
 const RELEASE: Duration = Duration::from_secs(130);
 const FAST_RELEASE: Duration = Duration::from_secs(35);
@@ -53,7 +55,7 @@ impl Truth {
     }
 
     pub fn is_over(&self) -> bool {
-        let (now, end) = (self.now(), self.scenario.end);
+        let (now, end) = (self.now(), self.scenario.end.max(self.oracle.record_deleted.0 + REOPENED));
         now.0 >= end && (now.0 >= end + ORPHANS || !self.has_marks_of_no_policy())
     }
 
