@@ -29,12 +29,16 @@ const TRIES: usize = 3;
 impl<C: Cluster, P: Power> Executor<'_, C, P> {
     pub(super) async fn release(&self, fence: &NodeFence, pods: &[PodRef], lease_deadline: &LeaseDeadline) -> Outcome {
         let taint = out_of_service();
-        self.mark(fence, lease_deadline).await?;
+        let since = self.mark(fence, lease_deadline).await?;
         let mut released = 0;
         for (batch, pods) in pods.chunks(AT_ONCE).enumerate() {
             if batch > 0 {
                 let node = self.recheck(fence, IntendedOp::Release, lease_deadline).await.map_err(begun)?;
                 check_mark(fence, &node, &taint).map_err(begun)?;
+                // Its power is read beside a long release, too.
+                if self.was_read_on(&node.name, since) {
+                    return Err(begun(is_on()));
+                }
             }
             released += self.release_batch(pods).await?;
         }
@@ -42,8 +46,8 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
     }
 
     /// Off is read once more, then everything else is looked at, and the Node is marked if it is still the one that was
-    /// looked at. A change in between has it looked at again.
-    async fn mark(&self, fence: &NodeFence, lease_deadline: &LeaseDeadline) -> Result<(), Failed> {
+    /// looked at. A change in between has it looked at again. Returns since when a reading of On forbids the release.
+    async fn mark(&self, fence: &NodeFence, lease_deadline: &LeaseDeadline) -> Result<Moment, Failed> {
         let mut last = String::new();
         for _ in 0..TRIES {
             let since = self.check_off(fence).await?;
@@ -55,7 +59,7 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
             }
             // It waits for no turn among other writes: nothing lies between the last look and this.
             match self.cluster.mark_release(&node, &mark(fence)?).await {
-                Ok(()) => return Ok(()),
+                Ok(()) => return Ok(since),
                 Err(ApiError::Conflict(why)) => last = why,
                 Err(error) => return Err(failed(error)),
             }

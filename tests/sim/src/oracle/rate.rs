@@ -12,7 +12,7 @@ const DECIDED: Duration = Duration::from_secs(15);
 /// Pods that went, or go whatever the controller does: when, and of which node.
 #[derive(Debug, Clone)]
 pub(super) struct Gone {
-    at: Moment,
+    pub(super) at: Moment,
     node: String,
 }
 

@@ -28,6 +28,7 @@ impl Truth {
         // A new record turns a node off for the first time, for all that any replica knows.
         oracle.cycles.retain(|_, cycles| !cycles.is_empty());
         oracle.powered.values_mut().for_each(|powered| powered.forget(backup));
+        oracle.gone.retain(|gone| gone.at <= backup);
         oracle.drains.values_mut().for_each(|began| *began = now);
         oracle.circles.clear();
         oracle.read.retain(|name| !forgotten.contains(name));

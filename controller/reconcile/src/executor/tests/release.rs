@@ -163,6 +163,19 @@ async fn a_release_of_many_pods_is_looked_at_between_its_batches() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn on_that_is_read_beside_a_long_release_ends_it() {
+    let stage = Stage::with_pods(Release, 40, |_, _, _| {}).await;
+    stage.double.truth.borrow_mut().slow.insert("delete", Duration::from_secs(1));
+    let heard = async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        stage.cache.gather("n", |gathered| gathered.last_on_answer = Some(stage.clock.moment()));
+    };
+    let (outcome, ()) = tokio::join!(stage.perform(), heard);
+    assert!(matches!(outcome, Err(Failed::InDoubt(_))), "{outcome:?}");
+    assert_eq!(stage.times("delete").len(), 16);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_pod_that_is_gone_is_released_and_a_lost_answer_is_asked_for_again() {
     let lost = || ApiError::NoAnswer("lost".into());
     for (refusals, deletions) in [(vec![ApiError::NotFound], 3), (vec![lost()], 4), (vec![lost(), lost()], 5)] {
