@@ -75,7 +75,7 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         }
         let node = self.node(fence).await?;
         let since = intended_at(fence, self.clock.now())?;
-        // However long a level before it has been silent: it was asked ever since the order.
+        // A level before it that has been silent since before the order counts as well: it had its time after that.
         match self.read_power(&node, &FenceScope::of(&fence.status), Moment::default()).await {
             PowerState::Off if !self.was_read_on(&node.name, since) => Ok(since),
             PowerState::On | PowerState::Off => Err(is_on()),

@@ -1,6 +1,8 @@
 //! A node that recovered while the order for its power was under way, and was cut all the same: some BMCs take 20 s. Its policy
 //! asks for nothing any more, and its machine is off.
 
+use std::time::Duration;
+
 use super::{
     FenceInput, Next, evidence,
     interrupt::{is_healthy, own_node},
@@ -19,8 +21,7 @@ use crate::{
 /// policy is true of it.
 pub(super) fn is_cut(input: &FenceInput<'_>) -> bool {
     let status = &input.fence.status;
-    let silence = input.kubelet_lease.map(|lease| lease.stale_for(input.now.moment));
-    let is_given_up = status.at_limit && silence.is_some_and(|silence| silence >= kubelet::NODE_MONITOR_GRACE);
+    let is_given_up = status.at_limit && is_silent_for(input, kubelet::NODE_MONITOR_GRACE);
     let is_ours = status.at_limit || !status.cycles.is_empty();
     is_ours && !is_given_up && status.storage_only.is_none() && evidence::bmc_off(input).is_some()
 }
@@ -28,9 +29,7 @@ pub(super) fn is_cut(input: &FenceInput<'_>) -> bool {
 /// Once its kubelet is silent too: until then its BMC may be wrong. Its pods are its own still, so none is released. At the limit
 /// of its power cycles it is not turned on.
 pub(super) fn turn_on(input: &FenceInput<'_>) -> Option<Next> {
-    let is_silent =
-        input.kubelet_lease.is_some_and(|lease| lease.stale_for(input.now.moment) >= kubelet::OVERDUE_AFTER);
-    if !is_silent || !is_healthy(input) || input.fence.status.at_limit {
+    if !is_silent_for(input, kubelet::OVERDUE_AFTER) || !is_healthy(input) || input.fence.status.at_limit {
         return None;
     }
     let (at, node) = off_read_at(input).zip(own_node(input))?;
@@ -51,4 +50,9 @@ pub(super) fn turn_on(input: &FenceInput<'_>) -> Option<Next> {
         });
     });
     Some(draft.enter(Phase::PoweringOn, Message::plain("FencePoweringOn/cutLate")).save())
+}
+
+/// Its kubelet is; without a Lease that is not known.
+fn is_silent_for(input: &FenceInput<'_>, span: Duration) -> bool {
+    input.kubelet_lease.is_some_and(|lease| lease.stale_for(input.now.moment) >= span)
 }
