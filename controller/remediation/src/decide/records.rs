@@ -2,7 +2,12 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use super::{Pass, gather_requests, judged::PredicateResult};
+use super::{
+    Pass,
+    drains::{self, OpenDrain},
+    gather_requests,
+    judged::PredicateResult,
+};
 use crate::{
     action::{Action, IrreversibleOp, Op, ReversibleOp},
     api::{
@@ -50,6 +55,7 @@ pub(super) fn decide(pass: &mut Pass<'_>) {
     let snapshot = pass.input.snapshot;
     pass.memory.entered.retain(|name, _| snapshot.fences.contains_key(name));
     pass.memory.post_off_activities = post_off_activities(pass);
+    drains::charge(pass);
     let default_policy = Policy { mode: Mode::Enforce, ..Policy::default() };
     let (begun, waiting): (Vec<_>, Vec<_>) =
         snapshot.fences.iter().partition(|(_, fence)| has_begun(fence, DisruptionLevel::Power));
@@ -86,7 +92,6 @@ fn decide_one<'a>(pass: &mut Pass<'a>, name: &'a str, fence: &'a NodeFence, defa
     node_report.errors.extend(asked.error().map(|error| (asked.policy.name.clone(), error.to_owned())));
     if pass.input.snapshot.busy.contains(name) {
         node_report.blockers.push(Blocker::plain(BUSY));
-        charge_portions(pass, name, fence, &asked.policy);
     } else {
         let next = next(pass, &subject, &asked, entered);
         carry_out(pass, &subject, next, &mut node_report);
@@ -238,14 +243,8 @@ fn charge(pass: &mut Pass<'_>, subject: &Subject<'_>, action: &Action) {
         let pods = counted.unwrap_or(subject.policy.pods.count as usize);
         pass.input.history.charge_pods(policy, name, pods, now);
     }
-}
-
-/// A drain in portions lasts for more than a window: what it moves counts for as long as it moves any.
-fn charge_portions(pass: &mut Pass<'_>, name: &str, fence: &NodeFence, policy: &Policy) {
-    if fence.status.phase == Phase::Draining && fence.status.drain_portions > 1 {
-        let read = pass.input.snapshot.gathered.get(name).and_then(|gathered| gathered.pods.as_ref());
-        let pods = read.map_or(policy.pods.count as usize, |(_, pods)| pods.len());
-        pass.input.history.charge_pods(&fence.spec.policy, name, pods, pass.input.now.moment);
+    if matches!(action, Action::Perform { op: Op::Reversible(ReversibleOp::Drain(_)), .. }) {
+        pass.memory.drains.insert(OpenDrain { policy: policy.clone(), node: name.clone() });
     }
 }
 
