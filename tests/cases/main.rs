@@ -95,6 +95,7 @@ mod statistics_prometheus;
 mod withdraw;
 
 fn main() -> std::process::ExitCode {
+    nodewell_tests::own_mounts::separate();
     let mut suite = nodewell_tests::suite::Suite::default();
     // The slowest first: the short ones fill the gaps.
     let behaviours = [

@@ -112,7 +112,8 @@ fn a_program_that_hangs_takes_no_other_with_it() {
     let agent = Plan::default().start();
     // Enough for the readers that do not hang, on a host that is busy with all other cases.
     let check_process = started_with(&agent, "5s");
-    agent.wait_condition("MountHung", "False");
+    until("mounts are looked at", || agent.condition("MountHung"));
+    assert!(on(&agent, "MountHung", &hanging).is_none());
     let (check, mounts) = (check_process.worker(), check_process.worker_of_group("mounts"));
     // Its reader can be killed.
     fuse.behave(Manner::Leaves);

@@ -1,4 +1,5 @@
-//! A filesystem on a loop device, with a folder of its own. All of it is gone when it is dropped.
+//! A filesystem on a loop device, with a folder of its own. All of it is gone when it is dropped, and the device also when
+//! the process is killed.
 
 use std::{
     fs::{self, File},
@@ -23,7 +24,24 @@ const FILLING: &str = "filling";
 #[derive(Debug)]
 pub struct Disk {
     folder: TempDir,
-    device: String,
+    device: LoopDevice,
+}
+
+/// It lives for as long as this is open or it is mounted.
+#[derive(Debug)]
+struct LoopDevice {
+    path: String,
+    _open: File,
+}
+
+impl LoopDevice {
+    fn of(image: &Path) -> Self {
+        let path = output_of("losetup", &["--find", "--show"], image);
+        let open = File::open(&path).unwrap();
+        // One that is in use is only marked: it goes with its last user (`loop_clr_fd` in drivers/block/loop.c).
+        output_of("losetup", &["--detach"], Path::new(&path));
+        Self { path, _open: open }
+    }
 }
 
 impl Disk {
@@ -47,7 +65,7 @@ impl Disk {
         File::create(&image).unwrap().set_len(bytes).unwrap();
         fs::create_dir(folder.path().join("mnt")).unwrap();
         output_of("mkfs.ext4", &["-q", "-F"], &image);
-        let device = output_of("losetup", &["--find", "--show"], &image);
+        let device = LoopDevice::of(&image);
         let disk = Self { folder, device };
         disk.mount("rw");
         disk
@@ -56,7 +74,7 @@ impl Disk {
     /// The device as the kernel calls it, such as `loop0`.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.device.trim_start_matches("/dev/")
+        self.device.path.trim_start_matches("/dev/")
     }
 
     /// Its numbers as cgroups want them: `7:0`.
@@ -65,7 +83,7 @@ impl Disk {
     /// If the device has gone.
     #[must_use]
     pub fn numbers(&self) -> String {
-        let device = fs::metadata(&self.device).unwrap().rdev();
+        let device = fs::metadata(&self.device.path).unwrap().rdev();
         format!("{}:{}", nix::sys::stat::major(device), nix::sys::stat::minor(device))
     }
 
@@ -74,7 +92,7 @@ impl Disk {
     /// # Panics
     /// If it cannot.
     pub fn mount(&self, options: &str) {
-        output_of("mount", &["-o", options, &self.device], &self.mount_point());
+        output_of("mount", &["-o", options, &self.device.path], &self.mount_point());
     }
 
     /// Changes how it is mounted; returns whether that could be done now.
@@ -102,8 +120,7 @@ impl Disk {
         self.unmount();
         let (image, copy) = (self.folder.path().join("image"), self.folder.path().join("copy"));
         fs::copy(&image, &copy).unwrap();
-        let old = std::mem::replace(&mut self.device, output_of("losetup", &["--find", "--show"], &copy));
-        let _ = Command::new("losetup").args(["--detach", &old]).status();
+        self.device = LoopDevice::of(&copy);
         self.mount("rw");
     }
 
@@ -189,7 +206,6 @@ impl Drop for Disk {
     fn drop(&mut self) {
         // A case may have unmounted it; what cannot be undone here is the folder's name in the machine's mounts.
         let _ = Command::new("umount").arg("--quiet").arg(self.mount_point()).status();
-        let _ = Command::new("losetup").args(["--detach", &self.device]).status();
     }
 }
 

@@ -26,6 +26,7 @@ pub mod kmsg;
 pub mod kubelet;
 pub mod machine;
 pub mod openapi;
+pub mod own_mounts;
 pub mod plugins;
 pub mod process;
 pub mod prometheus;
