@@ -46,6 +46,11 @@ impl DrainRules {
         let retry = step.retry.as_ref().map_or(Some(RETRY), |text| span("retry", text));
         let wrong_operators = step.pod_selector.as_ref().map(check_selector).unwrap_or_default();
         errors.extend(wrong_operators);
+        if step.grace_period_seconds == Some(0) {
+            let problem = "0 would take pods out of the API that still run, and their successors would start beside \
+                           them; 1 is the least";
+            errors.push(PolicyDiagnostic { field: "gracePeriodSeconds".into(), problem: problem.into() });
+        }
         if errors.is_empty() && timeout.is_none() {
             errors.push(PolicyDiagnostic { field: "timeout".into(), problem: "0 would leave no time at all".into() });
         }

@@ -116,6 +116,7 @@ fn one_mistake_is_enough() {
     for step in [
         DrainStep { pod_selector: selector, ..DrainStep::default() },
         DrainStep { skip_wait_for_delete_timeout: skip, ..DrainStep::default() },
+        DrainStep { grace_period_seconds: Some(0), ..DrainStep::default() },
     ] {
         assert_eq!(DrainRules::of(&step).unwrap_err().len(), 1, "{step:?}");
     }
@@ -134,6 +135,14 @@ fn no_time_at_all_is_a_mistake_and_no_skip_is_none() {
     state.answered(&at("a"), refused_by_budget("no"), rules.retry, now(0).moment);
     assert!(next(&rules, &[pod("a")], &mut state, STARTED, now(0)).calls.is_empty());
     assert_eq!(next(&rules, &[pod("a")], &mut state, STARTED, now(1)).calls.len(), 1);
+}
+
+/// The kubelet then has ended a pod's containers before the pod leaves the API.
+#[test]
+fn a_second_is_the_least_grace() {
+    let of = |seconds| DrainRules::of(&DrainStep { grace_period_seconds: Some(seconds), ..DrainStep::default() });
+    assert!(of(0).unwrap_err()[0].to_string().starts_with("gracePeriodSeconds: 0 would"));
+    assert_eq!(of(1).unwrap().grace, Some(Duration::from_secs(1)));
 }
 
 #[test]

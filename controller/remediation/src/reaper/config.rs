@@ -133,7 +133,7 @@ pub fn read(text: &str) -> Result<Read, Vec<ReaperDiagnostic>> {
     let mut diagnostics = Vec::new();
     let config = config(&file.unwrap_or_default(), &mut diagnostics);
     match diagnostics.is_empty() {
-        true => Ok(Read { warnings: warnings(&config), config: at_least_30_s(config) }),
+        true => Ok(Read { warnings: warnings(&config), config: at_least(config) }),
         false => Err(diagnostics),
     }
 }
@@ -228,7 +228,10 @@ fn warnings(config: &ReaperConfig) -> Vec<String> {
             config.drain_timeout.as_secs() < SHORTEST_DRAIN_SECS,
             "drainTimeoutSeconds is less than 30, which is what is used",
         ),
-        (config.pod_grace.is_zero(), "podDeletionGracePeriodSeconds is 0: pods have no time to end well"),
+        (
+            config.pod_grace.is_zero(),
+            "podDeletionGracePeriodSeconds is 0, which would delete pods that still run: 1 is what is used",
+        ),
         (
             config.max_unhealthy.is_no_limit() || config.max_unhealthy_in_zone.is_no_limit(),
             "a maximum of 100% is no protection: the whole cluster may be reaped, one node after the other",
@@ -242,6 +245,7 @@ fn warnings(config: &ReaperConfig) -> Vec<String> {
     warnings
 }
 
-fn at_least_30_s(config: ReaperConfig) -> ReaperConfig {
-    ReaperConfig { drain_timeout: config.drain_timeout.max(Duration::from_secs(SHORTEST_DRAIN_SECS)), ..config }
+fn at_least(config: ReaperConfig) -> ReaperConfig {
+    let drain_timeout = config.drain_timeout.max(Duration::from_secs(SHORTEST_DRAIN_SECS));
+    ReaperConfig { drain_timeout, pod_grace: config.pod_grace.max(Duration::from_secs(1)), ..config }
 }

@@ -173,7 +173,7 @@ fn an_empty_reap_predicate_is_the_default_and_an_empty_unhealthy_predicate_is_no
 #[test]
 fn oddities_are_warnings() {
     let read = read("newNodeGracePeriodSeconds: 0\ndrainTimeoutSeconds: 7\npodDeletionGracePeriodSeconds: 0\nmaxNodesUnhealthy: 100%").unwrap();
-    assert_eq!(read.config.drain_timeout, Duration::from_secs(30));
+    assert_eq!((read.config.drain_timeout, read.config.pod_grace), (Duration::from_secs(30), Duration::from_secs(1)));
     assert_eq!(read.warnings.len(), 4, "{:?}", read.warnings);
 }
 
