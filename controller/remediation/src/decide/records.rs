@@ -243,7 +243,7 @@ fn charge(pass: &mut Pass<'_>, subject: &Subject<'_>, action: &Action) {
         let pods = counted.unwrap_or(subject.policy.pods.count as usize);
         pass.input.history.charge_pods(policy, name, pods, now);
     }
-    if matches!(action, Action::Perform { op: Op::Reversible(ReversibleOp::Drain(_)), .. }) {
+    if let Action::Perform { op: Op::Reversible(ReversibleOp::Drain(_)), .. } = action {
         pass.memory.drains.insert(OpenDrain { policy: policy.clone(), node: name.clone() });
     }
 }

@@ -16,13 +16,13 @@ use crate::{
     message::Message,
 };
 
-/// This record ordered it off, and its BMC has reported Off ever since the kubelet spoke last. At the limit of its power cycles
+/// This record ordered it off and the cycle has not ended, and its BMC has reported Off ever since the kubelet spoke last. At the limit of its power cycles
 /// that is waited upon for as long as the cluster takes to give a node up: then it is a dead node as any other, for whichever
 /// policy is true of it.
 pub(super) fn is_cut(input: &FenceInput<'_>) -> bool {
     let status = &input.fence.status;
     let is_given_up = status.at_limit && is_silent_for(input, kubelet::NODE_MONITOR_GRACE);
-    let is_ours = status.at_limit || !status.cycles.is_empty();
+    let is_ours = status.at_limit || status.cycle_begun;
     is_ours && !is_given_up && status.storage_only.is_none() && evidence::bmc_off(input).is_some()
 }
 

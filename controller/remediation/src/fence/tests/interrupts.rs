@@ -160,7 +160,7 @@ fn a_taint_of_another_effect_or_key_is_another_taint() {
 /// The node recovered while its BMC took 20 s for the order, has needed nothing since, and reads Off now.
 fn cut_late(phase: Phase) -> Fixture {
     let mut fixture = in_phase(phase);
-    fixture.fence.status.cycles = vec![fixture.now.wall];
+    (fixture.fence.status.cycles, fixture.fence.status.cycle_begun) = (vec![fixture.now.wall], true);
     let spoke = fixture.now.moment;
     fixture.kubelet.as_mut().unwrap().change_seen_at = spoke;
     let after = |secs| spoke.plus(Duration::from_secs(secs));
@@ -183,12 +183,12 @@ fn a_node_that_recovered_before_it_was_cut_is_turned_on_again() {
     fixture.kubelet.as_mut().unwrap().change_seen_at = spoke;
     assert_ne!(next_phase(&fixture), Some(Phase::PoweringOn));
     assert_ne!(next_phase(&fixture), Some(Phase::Recovering));
-    // It reports On, or no power was cut by this record, or nothing of the machine: it is well.
+    // It reports On, or this record has cut no power since its last cycle ended, or nothing of the machine: it is well.
     for change in [
         (|fixture| fixture.gathered.power.clear()) as fn(&mut Fixture),
         |fixture| fixture.gathered.power.iter_mut().for_each(|reading| reading.state = PowerState::On),
         |fixture| fixture.kubelet.as_mut().unwrap().change_seen_at = fixture.now.moment,
-        |fixture| fixture.fence.status.cycles.clear(),
+        |fixture| fixture.fence.status.cycle_begun = false,
         |fixture| fixture.fence.status.storage_only = Some("san".into()),
     ] {
         let mut fixture = cut_late(Phase::AwaitGuards);
@@ -204,8 +204,7 @@ fn a_machine_that_was_cut_late_is_not_left_to_itself() {
         assert_ne!(next_phase(&cut_late(phase)), Some(Phase::Recovering), "{phase:?}");
     }
     let mut fixture = cut_late(Phase::AwaitGuards);
-    fixture.fence.status.at_limit = true;
-    fixture.fence.status.cycles.clear();
+    (fixture.fence.status.at_limit, fixture.fence.status.cycle_begun) = (true, false);
     let phase = next_phase(&fixture).unwrap_or(Phase::AwaitGuards);
     assert_eq!(phase, Phase::AwaitGuards, "at the limit it is not turned on either");
     // Another policy may be true of it, whose record none can be opened beside this one.
