@@ -25,6 +25,7 @@ mod recover;
 mod release;
 mod restore;
 mod steps;
+mod still_cut;
 #[cfg(test)]
 mod tests;
 

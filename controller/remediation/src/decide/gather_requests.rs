@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::GatherRequest;
 use crate::{
     api::{
+        STORAGE_RELEASED,
         fence::{NodeFence, Phase},
         policy::StepSpec,
     },
@@ -27,7 +28,9 @@ pub(super) fn of(fence: &NodeFence, node: Option<&Node>, policy: &Policy) -> Gat
         return GatherRequest::default();
     }
     let has = |kind: fn(&StepSpec) -> bool| fence.spec.steps.iter().any(kind);
-    let power = has(|step| step.reboot.is_some() || step.power_cycle.is_some()) || fence.status.intent.is_some();
+    let power = has(|step| step.reboot.is_some() || step.power_cycle.is_some())
+        || fence.status.intent.is_some()
+        || node.is_some_and(|node| node.annotations.contains_key(STORAGE_RELEASED));
     let moves_pods = power || has(|step| step.drain.is_some() || step.reap.is_some());
     let answers = node.is_some_and(Node::is_ready) && fence.status.phase < Phase::AwaitGuards;
     GatherRequest {

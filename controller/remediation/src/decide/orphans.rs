@@ -1,12 +1,12 @@
-//! Own changes without a record: a taint of the controller, or its cordon (annotation `nodewell.dev/cordoned-by`), on a
-//! node whose record a person deleted, or was lost. Where no policy is true of the node, and it is alive, a record is
+//! Own changes without a record: a taint of the controller, its cordon (annotation `nodewell.dev/cordoned-by`), or a storage that
+//! it cut off (`nodewell.dev/storage-released`), on a node whose record a person deleted, or was lost. Where no policy is true of the node, and it is alive, a record is
 //! opened again, which only takes them back.
 
 use super::Pass;
 use crate::{
     action::Action,
     api::{
-        self, CORDONED_BY, Meta, OUT_OF_SERVICE, OUT_OF_SERVICE_BY, REMEDIATION_TAINT,
+        self, CORDONED_BY, Meta, OUT_OF_SERVICE, OUT_OF_SERVICE_BY, REMEDIATION_TAINT, STORAGE_RELEASED,
         fence::{NodeFence, NodeFenceSpec, NodeFenceStatus, OwnChanges},
         policy::StepSpec,
     },
@@ -16,7 +16,8 @@ use crate::{
 };
 
 /// The cause of a record that only takes own changes back.
-pub const ORPHANED: &str = "the Node has taints or a cordon of nodewell and had no record; they are taken back";
+pub const ORPHANED: &str =
+    "the Node has taints, a cordon or a cut storage of nodewell and had no record; they are taken back";
 
 /// The own changes that a record of `policy` has to take back. A cordon is of the policy that the annotation names; the
 /// annotation alone is no cordon.
@@ -38,7 +39,8 @@ fn is_ours(taint: &Taint) -> bool {
 /// For a node that no policy is true of, and that all could judge. `since` is when the decision before this one first saw
 /// it so. A node that is off, or silent, is left as it is: the own changes keep pods away from it.
 pub(super) fn consider(pass: &mut Pass<'_>, node: &Node, since: Option<Moment>) {
-    let has_own_changes = cordoned_by(node).is_some() || node.taints.iter().any(is_ours);
+    let is_marked = [CORDONED_BY, STORAGE_RELEASED].into_iter().any(|mark| node.annotations.contains_key(mark));
+    let has_own_changes = is_marked || node.taints.iter().any(is_ours);
     if !has_own_changes || !is_alive(pass, node) || is_blocked(pass, node) {
         return;
     }

@@ -17,7 +17,7 @@ pub const EDGES: &[(Phase, &[Phase])] = &[
     (PoweringOn, &[AwaitReady, InDoubt, Recovering, Quarantined]),
     (AwaitReady, &[Recovering, PoweringOn, Failed, Isolating, Draining, AwaitGuards, Closed, Quarantined]),
     (Reaping, &[Waiting, AwaitGuards, InDoubt, Closed]),
-    (Recovering, &[Waiting, Closed, Quarantined]),
+    (Recovering, &[PoweringOn, Waiting, Closed, Quarantined]),
     (InDoubt, &[AwaitGuards, OffConfirmed, PoweringOn, AwaitReady, Failed, Recovering, Closed, Quarantined]),
     (Failed, &[AwaitGuards, Isolating, Draining, Recovering, Closed, Quarantined]),
     (Quarantined, &[InDoubt, Closed]),

@@ -9,6 +9,7 @@ use super::{
     levels::methods_unread,
     record::{Draft, perform},
     restore::{is_alive, must_stay_cut_off},
+    still_cut,
 };
 use crate::{
     action::{Action, EventDraft, ReversibleOp},
@@ -34,6 +35,7 @@ pub(super) fn recovering(input: &FenceInput<'_>) -> Next {
         return Draft::of(input).quarantine(blocker.clone()).save();
     }
     still_unhealthy(input)
+        .or_else(|| still_cut::take_over(input, node))
         .or_else(|| methods(input))
         .or_else(|| own_changes(input, node))
         .unwrap_or_else(|| Draft::of(input).enter(Phase::Closed, Message::plain("FenceClosed")).save())

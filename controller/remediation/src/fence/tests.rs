@@ -30,6 +30,7 @@ mod recovering;
 mod release;
 mod restoring;
 mod single;
+mod still_cut;
 mod unread;
 mod waits;
 mod walk;

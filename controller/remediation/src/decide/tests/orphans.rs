@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    api::{CORDONED_BY, OUT_OF_SERVICE, OUT_OF_SERVICE_BY, REMEDIATION_TAINT, policy::TaintStep},
+    api::{CORDONED_BY, OUT_OF_SERVICE, OUT_OF_SERVICE_BY, REMEDIATION_TAINT, STORAGE_RELEASED, policy::TaintStep},
     facts::{Effect, LeaseView, Taint},
 };
 
@@ -201,4 +201,20 @@ fn a_record_for_what_was_left_has_the_cycles_of_the_ones_before() {
     let decision = run(&snapshot, first.memory, 2000);
     let [Action::Open(fence)] = &decision.actions[..] else { panic!("{:?}", decision.actions) };
     assert_eq!(fence.status.earlier_cycles, [wall(500)]);
+}
+
+/// Nothing else of the record that was deleted shows that its storage is cut.
+#[test]
+fn a_cut_storage_is_taken_up_and_read_again() {
+    let mut snapshot = marked("p");
+    let node = snapshot.nodes.get_mut("n0").unwrap();
+    (node.unschedulable, node.taints) = (false, Vec::new());
+    node.annotations = [(STORAGE_RELEASED.to_owned(), "boot-1".to_owned())].into();
+    let decision = after_a_while(&mut snapshot, 2000);
+    let [Action::Open(fence)] = &decision.actions[..] else { panic!("{:?}", decision.actions) };
+    assert!(fence.spec.abort && fence.spec.steps.is_empty(), "no policy sets this annotation");
+    store(&mut snapshot, &decision, 2000);
+    let gather = run(&snapshot, decision.memory, 2001).gather;
+    let request = gather["n0"];
+    assert!(request.methods && request.pods && request.power.is_some(), "{request:?}");
 }
