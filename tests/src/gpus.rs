@@ -248,8 +248,8 @@ fn library() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
         let test = env::current_exe().unwrap();
-        // cargo marks its folder so that backups pass it over.
-        let target = test.ancestors().find(|folder| folder.join("CACHEDIR.TAG").exists()).unwrap();
+        // Cases are in PROFILE/deps of the target folder, the bench in PROFILE.
+        let target = test.ancestors().find(|folder| folder.join(".rustc_info.json").exists()).unwrap();
         let mut build = nodewell_kit::cargo(Path::new(env!("CARGO_MANIFEST_DIR")));
         build.args(["build", "--quiet", "-p", "nodewell-fake-nvml", "--target-dir"]).arg(target);
         assert!(build.status().unwrap().success(), "the simulated library is built");
