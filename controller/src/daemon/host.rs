@@ -1,6 +1,6 @@
 //! What this host can reach, and whether a kill switch is set.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use nodewell_reconcile::{cache::Cache, cluster::Configuration, reach::Prober};
 use nodewell_remediation::facts::Node;
@@ -42,13 +42,9 @@ async fn answers<A: tokio::net::ToSocketAddrs>(address: &A) -> bool {
 
 /// Tries the configured addresses that this host must be able to reach; never returns.
 pub(super) async fn probe(addresses: &[String], cache: &Cache) {
+    let mut missed = BTreeSet::new();
     loop {
-        let mut unreachable = Vec::new();
-        for address in addresses {
-            if !answers(address).await {
-                unreachable.push(address.clone());
-            }
-        }
+        let unreachable = unreachable(addresses, &mut missed).await;
         let before = cache.with(|snapshot| snapshot.host.unreachable.clone());
         if before != unreachable {
             tracing::warn!(unreachable = ?unreachable, "what this host can reach has changed");
@@ -56,6 +52,18 @@ pub(super) async fn probe(addresses: &[String], cache: &Cache) {
         cache.set_host(|host| host.unreachable = unreachable);
         sleep(PROBES_APART).await;
     }
+}
+
+/// Those that did not answer twice in a row: all remediation stops for the cooldown of a storm where one is lost, and one
+/// packet may be. Never asked, an address counts as reached.
+async fn unreachable(addresses: &[String], missed: &mut BTreeSet<String>) -> Vec<String> {
+    let before = std::mem::take(missed);
+    for address in addresses {
+        if !answers(address).await {
+            missed.insert(address.clone());
+        }
+    }
+    before.intersection(missed).cloned().collect()
 }
 
 /// Updates the kill switch in the cache; never returns. What cannot be read stops.
@@ -91,6 +99,20 @@ mod tests {
         let node = crate::kube::convert::node(raw, nodewell_remediation::time::Moment::default()).unwrap();
         let (reached, came) = tokio::join!(Kubelets.reaches(&node), timeout(CONNECT, listener.accept()));
         assert!(reached && came.is_ok_and(|came| came.is_ok()), "nothing connected to {port}");
+    }
+
+    #[tokio::test]
+    async fn an_address_that_is_missed_twice_in_a_row_is_unreachable_until_it_answers() {
+        let there = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let there = there.local_addr().unwrap().to_string();
+        let gone = "no.such.host.invalid:1".to_owned();
+        let mut missed = BTreeSet::new();
+        assert!(unreachable(&[there.clone(), gone.clone()], &mut missed).await.is_empty());
+        for _ in 0..2 {
+            assert_eq!(unreachable(&[there.clone(), gone.clone()], &mut missed).await, [gone.clone()]);
+        }
+        assert!(unreachable(std::slice::from_ref(&there), &mut missed).await.is_empty());
+        assert!(unreachable(&[there, gone], &mut missed).await.is_empty(), "not in a row");
     }
 
     #[tokio::test]

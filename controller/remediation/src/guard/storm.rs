@@ -25,6 +25,8 @@ pub(crate) struct StormState {
     /// When each node became unhealthy the last time.
     onsets: BTreeMap<String, Moment>,
     last_storm: Option<Moment>,
+    /// Of this host alone: another leader's reaches what it reaches.
+    last_isolated: Option<Moment>,
     /// What the policy set for storms when it could be read last.
     last_spec: Option<Storm>,
     /// Since when there is no such policy.
@@ -133,13 +135,16 @@ impl StormState {
         self.unhealthy.retain(|name| unhealthy.contains(name.as_str()));
         self.unhealthy.extend(self.onsets.keys().filter(|name| unhealthy.contains(name.as_str())).cloned());
         self.onsets.retain(|_, at| now.since(*at) < storm.rate.window);
-        let mut blockers: Vec<_> = self.too_many(storm, total).into_iter().chain(self.too_fast(storm)).collect();
-        blockers.extend(controller_isolated(storm, host));
-        if blockers.is_empty() {
-            return self.cooling_down(storm.cooldown, now).into_iter().collect();
+        let storms: Vec<_> = self.too_many(storm, total).into_iter().chain(self.too_fast(storm)).collect();
+        let isolated = controller_isolated(storm, host);
+        if !storms.is_empty() {
+            self.last_storm = Some(now);
         }
-        self.last_storm = Some(now);
-        blockers
+        if isolated.is_some() {
+            self.last_isolated = Some(now);
+        }
+        let blockers: Vec<_> = storms.into_iter().chain(isolated).collect();
+        if blockers.is_empty() { self.cooling_down(storm.cooldown, now).into_iter().collect() } else { blockers }
     }
 
     fn too_many(&self, storm: &Storm, total: usize) -> Option<Blocker> {
@@ -157,7 +162,7 @@ impl StormState {
     }
 
     fn cooling_down(&self, cooldown: Duration, now: Moment) -> Option<Blocker> {
-        let calm = now.since(self.last_storm?);
+        let calm = now.since(self.last_storm.max(self.last_isolated)?);
         (calm < cooldown).then(|| {
             let left = duration::show(Duration::from_secs((cooldown - calm).as_secs().max(1)));
             Blocker::of(STORM_COOLDOWN, &[("left", &left), ("cooldown", &duration::show(cooldown))])

@@ -89,6 +89,9 @@ fn a_judge_that_is_cut_off_suspects_itself() {
         assert_eq!(reasons(&blockers), said);
         let after = state.observe(&storm(), BTreeSet::new(), 100, &HostView::default(), at(1));
         assert_eq!(after.is_empty(), said.is_empty(), "it calms down like a storm");
+        let mut next = StormState::inherited(&state.handover(at(2)), at(2));
+        let blockers = next.observe(&storm(), BTreeSet::new(), 100, &HostView::default(), at(2));
+        assert!(blockers.is_empty(), "another host's controller is not cut off by that: {blockers:?}");
     }
 }
 
