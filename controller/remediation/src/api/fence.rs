@@ -151,6 +151,8 @@ pub struct NodeFenceStatus {
     pub observed_release: String,
     /// The last of `cycles` has not come to a confirmed Off yet: another try of it is no other cycle.
     pub cycle_begun: bool,
+    /// This record ordered it off, and has not found it on since.
+    pub ordered_off: bool,
     /// Times of the node's power cycles by records before this one, for the limit of a window.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub earlier_cycles: Vec<Timestamp>,

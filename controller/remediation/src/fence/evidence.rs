@@ -120,7 +120,11 @@ fn unreachable(input: &FenceInput<'_>) -> Option<(usize, Duration)> {
 /// Since when it reports Off without a break: two readings apart, all after the last sign of life, the newest still
 /// young.
 pub(super) fn bmc_off(input: &FenceInput<'_>) -> Option<Duration> {
-    let level = levels::current(input);
+    off_at(input, levels::current(input))
+}
+
+/// The same of one level.
+pub(super) fn off_at(input: &FenceInput<'_>, level: Level) -> Option<Duration> {
     let readings = || input.gathered.power.iter().rev().filter(move |reading| reading.level == level);
     let newest = readings().next()?.at;
     let alive = input.kubelet_lease?.change_seen_at.max(read_on_elsewhere(input, level));

@@ -160,6 +160,8 @@ fn aborted(input: &FenceInput<'_>) -> Option<Next> {
         Phase::Pending | Phase::Isolating | Phase::Draining | Phase::Waiting => {
             (Phase::Recovering, "FencePhase/aborted")
         }
+        Phase::AwaitGuards if cut_late::is_cut(input) => return Some(cut_late::turn_on_aborted(input)),
+        Phase::KdumpWait | Phase::Failed if cut_late::is_cut(input) => (Phase::AwaitGuards, "FencePhase/aborted"),
         Phase::AwaitGuards | Phase::KdumpWait | Phase::Failed => (Phase::Recovering, "FencePhase/aborted"),
     };
     let by = input.fence.metadata.asked_by();

@@ -153,12 +153,17 @@ pub(super) fn are_exhausted(input: &FenceInput<'_>) -> bool {
 }
 
 /// What becomes of a record whose level cannot be read, when another one can. An order to turn off whose end is unknown
-/// does no harm if it is carried out late; Off that was confirmed is to be confirmed by the other level.
+/// does no harm if it is carried out late; Off that was confirmed is to be confirmed by the other level, also where it is unknown
+/// whether its pods were released. One that is to be turned on, and whose pods are its own still, is a dead node again.
 pub(super) fn instead_of_silent(input: &FenceInput<'_>) -> Option<Next> {
     let status = &input.fence.status;
     let intended = status.intent.as_ref().map(|intent| intent.op);
-    let may_give_up =
-        [(Phase::InDoubt, Some(IntendedOp::PowerOff)), (Phase::OffConfirmed, None)].contains(&(status.phase, intended));
+    let may_give_up = match intended {
+        Some(IntendedOp::PowerOff | IntendedOp::Release) => status.phase == Phase::InDoubt,
+        Some(IntendedOp::PowerOn) => status.phase == Phase::InDoubt && !status.release_begun,
+        Some(IntendedOp::Reap) => false,
+        None => [Phase::InDoubt, Phase::OffConfirmed].contains(&status.phase),
+    };
     let silent = is_silent(input.gathered, status.level, input.now.moment);
     (may_give_up && silent).then(|| next_level(input, |draft| draft.settle())).flatten()
 }
@@ -223,6 +228,19 @@ pub(super) fn to_turn_on_too(input: &FenceInput<'_>) -> Option<Level> {
             && is_still_off(input, *number)
     });
     usable.next().map(|(number, _)| number)
+}
+
+/// Those that can be used.
+pub(super) fn that_ask_the_machine<'a>(input: &FenceInput<'a>) -> impl Iterator<Item = Level> + use<'a> {
+    let (gathered, now) = (input.gathered, input.now.moment);
+    let all = plan_of(gathered).into_iter().flat_map(FencePlan::numbered);
+    all.filter(move |(number, level)| level.asks_machine && is_usable(gathered, *number, level, now))
+        .map(|(number, _)| number)
+}
+
+/// What its methods cut off, as they are by now, is a storage.
+pub(super) fn is_of_storage(input: &FenceInput<'_>) -> bool {
+    plan_of(input.gathered).is_some_and(|plan| plan.storage_only.is_some())
 }
 
 fn is_still_off(input: &FenceInput<'_>, number: Level) -> bool {

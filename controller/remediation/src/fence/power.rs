@@ -286,7 +286,7 @@ fn remember_node(input: &FenceInput<'_>, status: &mut NodeFenceStatus) {
 
 fn already_off(input: &FenceInput<'_>, witnesses: &[Witness]) -> Next {
     let message = Message::of("FenceOffConfirmed/already", &[("evidence", &evidence::sentence(witnesses))]);
-    let Some(at) = off_read_at(input) else {
+    let Some(at) = off_read_at(input, levels::current(input)) else {
         return wait(input, vec![Blocker::plain("WithinGracePeriod/offTime")], None);
     };
     let draft = Draft::of(input).with(|status| {
@@ -314,8 +314,7 @@ fn warn_at_limit(input: &FenceInput<'_>, draft: Draft) -> Draft {
 }
 
 /// When it reported Off last: what is confirmed is that it was off then, however late that is written down.
-pub(super) fn off_read_at(input: &FenceInput<'_>) -> Option<Timestamp> {
-    let level = levels::current(input);
+pub(super) fn off_read_at(input: &FenceInput<'_>, level: Level) -> Option<Timestamp> {
     let newest = input.gathered.power.iter().rev().find(|reading| reading.level == level)?;
     input.now.wall.checked_sub(input.now.moment.since(newest.at)).ok()
 }

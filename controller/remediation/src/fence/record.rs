@@ -55,6 +55,7 @@ impl Draft {
             status.since = Some(self.at);
         }
         status.cycle_begun &= tries_again(phase);
+        status.ordered_off &= !matches!(phase, Phase::AwaitReady | Phase::Recovering | Phase::Closed);
         status.phase = phase;
         status.blocked_by.clear();
         status.blocked_at = None;
@@ -143,6 +144,7 @@ impl Draft {
     /// However many tries it takes until Off is confirmed, it is one cycle. A machine that is left off is not cycled.
     fn count_cycle(self, at: Timestamp) -> Self {
         self.with(|status| {
+            status.ordered_off = true;
             if !status.cycle_begun && !status.at_limit {
                 status.cycles.push(at);
                 status.cycle_begun = true;

@@ -1,7 +1,7 @@
 //! Power on again: PoweringOn and AwaitReady. Guards that only limit what is begun do not block this.
 
 use super::{
-    FenceInput, Next,
+    FenceInput, Next, PredicateState,
     begin::{STEP_ROUNDS, back_off, enter_step, phase_deadline},
     blockers::{self, wait, wait_until},
     doubt::{ATTEMPTS, wait_for_person},
@@ -37,12 +37,28 @@ pub(super) fn powering_on(input: &FenceInput<'_>) -> Next {
         return next;
     }
     if status.failures >= ATTEMPTS {
+        if let Some(next) = stays_dead(input) {
+            return next;
+        }
         return Draft::of(input).quarantine(Blocker::of("Attempts/powerOn", &[("attempts", &ATTEMPTS)])).save();
     }
     match ready_to_power_on(input) {
         Err(blockers) => wait(input, blockers, None),
         Ok(at) => back_off(input).unwrap_or_else(|| intend_on(input, at)),
     }
+}
+
+/// It cannot be turned on, and its pods are its own still, for it had recovered before it was cut: they are released, once its Off
+/// is read again. A release is begun by it, so that there is an end.
+fn stays_dead(input: &FenceInput<'_>) -> Option<Next> {
+    let releases = matches!(steps::current(input.fence), Some(Ok(PolicyStep::Power { releases: true, .. })));
+    let is_dead = matches!(input.predicate, PredicateState::Yes);
+    let status = &input.fence.status;
+    if status.release_begun || status.storage_only.is_some() || input.fence.spec.abort || !releases || !is_dead {
+        return None;
+    }
+    let draft = Draft::of(input).with(|status| (status.failures, status.last_failure) = (0, None));
+    Some(draft.enter(Phase::InDoubt, Message::plain("FenceInDoubt/neverOn")).save())
 }
 
 fn ready_to_power_on<'a>(input: &FenceInput<'a>) -> Result<LevelAtHand<'a>, Vec<Blocker>> {

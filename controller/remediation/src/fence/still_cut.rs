@@ -14,21 +14,20 @@ use crate::{
         fence::{Blocker, Phase},
     },
     facts::Node,
+    guard::reason::NO_METHODS,
     message::Message,
 };
 
 /// Before the node's cordon is taken back: pods that come to it could not write.
 pub(super) fn take_over(input: &FenceInput<'_>, node: &Node) -> Option<Next> {
-    let is_cut = node.annotations.contains_key(STORAGE_RELEASED) && input.fence.status.storage_only.is_none();
-    if !is_cut {
-        return None;
-    }
-    let plan = match &input.gathered.methods {
-        Some(Ok(plan)) => plan,
+    let cut = node.annotations.get(STORAGE_RELEASED).filter(|_| input.fence.status.storage_only.is_none())?;
+    let storage = match &input.gathered.methods {
+        Some(Ok(plan)) => plan.storage_only.clone(),
+        Some(Err(blocker)) if blocker.reason == NO_METHODS => None,
         Some(Err(blocker)) => return Some(wait(input, vec![blocker.clone()], None)),
         None => return Some(wait(input, vec![methods_unread()], None)),
     };
-    let Some(storage) = plan.storage_only.clone() else {
+    let Some(storage) = storage else {
         // A person has changed how it is fenced: nothing is known that could give it back.
         let stays = must_stay_cut_off(input.fence, node);
         return stays.then(|| wait(input, vec![Blocker::plain("LeftCut")], None));
@@ -36,6 +35,8 @@ pub(super) fn take_over(input: &FenceInput<'_>, node: &Node) -> Option<Next> {
     let draft = Draft::of(input).with(|status| {
         status.level = levels::current(input);
         status.storage_only = Some(storage);
+        // The record shows it from now on, for any client may take the annotation away.
+        (status.boot_id, status.release_begun) = (cut.clone(), true);
         status.returning = true;
     });
     Some(draft.enter(Phase::PoweringOn, Message::plain("FencePoweringOn/stillCut")).save())

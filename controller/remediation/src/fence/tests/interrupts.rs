@@ -2,16 +2,12 @@
 
 use std::time::Duration;
 
-use super::{
-    fixture::Fixture,
-    parts::{reading, steps},
-};
+use super::{fixture::Fixture, parts::steps};
 use crate::{
     action::Action,
     api::fence::{Confirmation, IntendedOp, Intent, Phase},
     facts::{Effect, Taint},
     fence::{NewBoot, Next, PredicateState, begin::has},
-    snapshot::PowerState,
     time::Moment,
 };
 
@@ -26,7 +22,7 @@ fn confirmation(fixture: &Fixture) -> Confirmation {
     }
 }
 
-fn in_phase(phase: Phase) -> Fixture {
+pub(super) fn in_phase(phase: Phase) -> Fixture {
     let mut fixture = Fixture::new(steps(&["cordon", "power"]));
     fixture.fence.status.phase = phase;
     fixture.fence.status.lease_renewed = fixture.kubelet.as_ref().and_then(|lease| lease.renewed);
@@ -38,7 +34,7 @@ fn intended(fixture: &mut Fixture, op: IntendedOp, ago: u64) {
     fixture.fence.status.intent = Some(Intent { op, epoch: 7, at, pods: 1 });
 }
 
-fn next_phase(fixture: &Fixture) -> Option<Phase> {
+pub(super) fn next_phase(fixture: &Fixture) -> Option<Phase> {
     match fixture.next() {
         Next::Act(Action::Save { fence, .. }) => Some(fence.status.phase),
         Next::Act(Action::Perform { .. } | Action::Open(_) | Action::Close { .. }) | Next::Wait { .. } => None,
@@ -155,62 +151,4 @@ fn a_taint_of_another_effect_or_key_is_another_taint() {
     let all = [taint("a", Effect::NoSchedule)];
     assert!(has(&all, &Taint { value: "v".into(), ..taint("a", Effect::NoSchedule) }));
     assert!(!has(&all, &taint("a", Effect::NoExecute)) && !has(&all, &taint("b", Effect::NoSchedule)));
-}
-
-/// The node recovered while its BMC took 20 s for the order, has needed nothing since, and reads Off now.
-fn cut_late(phase: Phase) -> Fixture {
-    let mut fixture = in_phase(phase);
-    (fixture.fence.status.cycles, fixture.fence.status.cycle_begun) = (vec![fixture.now.wall], true);
-    let spoke = fixture.now.moment;
-    fixture.kubelet.as_mut().unwrap().change_seen_at = spoke;
-    let after = |secs| spoke.plus(Duration::from_secs(secs));
-    fixture.now.moment = after(40);
-    fixture.predicate = PredicateState::No { since: spoke };
-    fixture.gathered.power = [37, 39].map(|secs| reading(after(secs), PowerState::Off)).into();
-    fixture
-}
-
-#[test]
-fn a_node_that_recovered_before_it_was_cut_is_turned_on_again() {
-    let mut fixture = cut_late(Phase::AwaitGuards);
-    (fixture.fence.status.failures, fixture.fence.status.last_failure) = (4, Some(fixture.now.wall));
-    let Next::Act(Action::Save { fence, .. }) = fixture.next() else { panic!("{:?}", fixture.next()) };
-    let status = &fence.status;
-    assert_eq!((status.phase, status.failures, status.returning), (Phase::PoweringOn, 0, true), "leaveOff or not");
-    assert!(status.off.is_some() && status.lease_renewed == fixture.kubelet.as_ref().unwrap().renewed);
-    // Its BMC may be wrong, while its kubelet is not overdue.
-    let spoke = Moment(fixture.now.moment.0 - Duration::from_secs(11));
-    fixture.kubelet.as_mut().unwrap().change_seen_at = spoke;
-    assert_ne!(next_phase(&fixture), Some(Phase::PoweringOn));
-    assert_ne!(next_phase(&fixture), Some(Phase::Recovering));
-    // It reports On, or this record has cut no power since its last cycle ended, or nothing of the machine: it is well.
-    for change in [
-        (|fixture| fixture.gathered.power.clear()) as fn(&mut Fixture),
-        |fixture| fixture.gathered.power.iter_mut().for_each(|reading| reading.state = PowerState::On),
-        |fixture| fixture.kubelet.as_mut().unwrap().change_seen_at = fixture.now.moment,
-        |fixture| fixture.fence.status.cycle_begun = false,
-        |fixture| fixture.fence.status.storage_only = Some("san".into()),
-    ] {
-        let mut fixture = cut_late(Phase::AwaitGuards);
-        change(&mut fixture);
-        assert_eq!(next_phase(&fixture), Some(Phase::Recovering));
-    }
-}
-
-/// Or its record would end with the machine off, and the next one would cut it again.
-#[test]
-fn a_machine_that_was_cut_late_is_not_left_to_itself() {
-    for phase in [Phase::KdumpWait, Phase::Failed] {
-        assert_ne!(next_phase(&cut_late(phase)), Some(Phase::Recovering), "{phase:?}");
-    }
-    let mut fixture = cut_late(Phase::AwaitGuards);
-    (fixture.fence.status.at_limit, fixture.fence.status.cycle_begun) = (true, false);
-    let phase = next_phase(&fixture).unwrap_or(Phase::AwaitGuards);
-    assert_eq!(phase, Phase::AwaitGuards, "at the limit it is not turned on either");
-    // Another policy may be true of it, whose record none can be opened beside this one.
-    fixture.kubelet.as_mut().unwrap().change_seen_at = Moment(fixture.now.moment.0 - Duration::from_secs(50));
-    assert_eq!(next_phase(&fixture), Some(Phase::Recovering), "and is a dead node in the end");
-    let mut fixture = cut_late(Phase::AwaitGuards);
-    fixture.predicate = PredicateState::No { since: fixture.now.moment };
-    assert_ne!(next_phase(&fixture), Some(Phase::PoweringOn), "it may need it still");
 }

@@ -44,13 +44,19 @@ impl Laws {
             self.doubt = false;
         }
         if (from, to) == (Phase::InDoubt, Phase::AwaitGuards) {
-            // An order to turn off whose end is unknown gives way to one by another level.
-            assert!(before.status.intent.as_ref().is_some_and(|intent| intent.op == IntendedOp::PowerOff));
+            // What is not known by a level that is silent is done again by another one; a power on only while no pod was released.
+            let intended = before.status.intent.as_ref().map(|intent| intent.op);
+            assert!(intended != Some(IntendedOp::Reap));
+            assert!(intended != Some(IntendedOp::PowerOn) || !before.status.release_begun);
             self.doubt = false;
         }
         if (from, to) == (Phase::AwaitGuards, Phase::PoweringOn) {
             // It was read Off, again and again, after an order of this record.
-            assert!(after.status.off.is_some() && !after.status.cycles.is_empty() && !after.status.at_limit);
+            assert!(
+                after.status.off.is_some()
+                    && !after.status.cycles.is_empty()
+                    && (!after.status.at_limit || after.spec.abort)
+            );
             self.read = true;
         }
         if (from, to) == (Phase::AwaitReady, Phase::PoweringOn) {

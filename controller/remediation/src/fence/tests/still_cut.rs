@@ -6,9 +6,12 @@ use super::{
     parts::plan,
 };
 use crate::{
-    api::{CORDONED_BY, STORAGE_RELEASED, fence::Phase},
+    api::{
+        CORDONED_BY, STORAGE_RELEASED,
+        fence::{Blocker, Phase},
+    },
     fence::{Next, PredicateState},
-    guard::reason::FENCE_NOT_READY,
+    guard::reason::{FENCE_NOT_READY, NO_METHODS},
     snapshot::FencePlan,
 };
 
@@ -58,6 +61,19 @@ fn its_steps_and_its_policy_are_not_asked() {
     assert_eq!((fixture.phase(), fixture.powered), (Phase::Closed, true), "{:?}", fixture.fence.status.log);
 }
 
+/// Its kubelet may edit its Node, and a person.
+#[test]
+fn the_annotation_is_needed_no_more_once_the_record_waits() {
+    let mut fixture = cut();
+    run(&mut fixture, 200, at(Phase::PoweringOn));
+    fixture.node.as_mut().unwrap().annotations.remove(STORAGE_RELEASED);
+    run(&mut fixture, 200, |fixture| fixture.powered);
+    assert!(!fixture.powered && fixture.fence.status.is_blocked_by("LeftCut"));
+    fixture.boot();
+    run(&mut fixture, 400, at(Phase::Closed));
+    assert_eq!((fixture.phase(), fixture.powered), (Phase::Closed, true), "{:?}", fixture.fence.status.log);
+}
+
 /// Until then it is not known whether it is cut off.
 #[test]
 fn methods_that_are_not_read_are_waited_for() {
@@ -72,9 +88,15 @@ fn methods_that_are_not_read_are_waited_for() {
 
 /// A person has changed how the node is fenced: there is nothing that could give a storage back.
 #[test]
-fn a_node_that_is_fenced_by_its_power_now_waits_for_its_boot_all_the_same() {
+fn a_node_that_is_fenced_otherwise_by_now_waits_for_its_boot_all_the_same() {
+    for methods in [Ok(plan()), Err(Blocker::new(NO_METHODS, "none"))] {
+        waits_for_its_boot(methods);
+    }
+}
+
+fn waits_for_its_boot(methods: Result<FencePlan, Blocker>) {
     let mut fixture = cut();
-    fixture.gathered.methods = Some(Ok(plan()));
+    fixture.gathered.methods = Some(methods);
     run(&mut fixture, 200, at(Phase::Closed));
     assert_eq!((fixture.phase(), is_cordoned(&fixture)), (Phase::Recovering, true));
     assert!(fixture.fence.status.is_blocked_by("LeftCut"));
