@@ -52,7 +52,7 @@ pub struct Memory {
     entered: BTreeMap<String, records::PhaseEntry>,
     /// What was seen of nodes whose Off is confirmed.
     post_off_activities: BTreeMap<String, PostOffActivity>,
-    drains: BTreeSet<drains::OpenDrain>,
+    drains: BTreeMap<drains::Drained, drains::OpenDrain>,
     /// Since when nodes without a record have own changes of the controller and are healthy.
     orphans: BTreeMap<String, Moment>,
     blocked_events: BlockedEvents,

@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 
 use super::{
     Pass,
-    drains::{self, OpenDrain},
+    drains::{self, Drained, OpenDrain},
     gather_requests,
     judged::PredicateResult,
 };
@@ -244,7 +244,9 @@ fn charge(pass: &mut Pass<'_>, subject: &Subject<'_>, action: &Action) {
         pass.input.history.charge_pods(policy, name, pods, now);
     }
     if let Action::Perform { op: Op::Reversible(ReversibleOp::Drain(_)), .. } = action {
-        pass.memory.drains.insert(OpenDrain { policy: policy.clone(), node: name.clone() });
+        let drained = Drained { policy: policy.clone(), node: name.clone() };
+        let counted = pass.input.history.pods_of(policy, name);
+        pass.memory.drains.insert(drained, OpenDrain::given_out(counted, now));
     }
 }
 

@@ -3,6 +3,7 @@
 mod asked_again;
 mod blocked_events;
 mod by_hand;
+mod drains;
 mod events;
 mod examples;
 mod goes_on;

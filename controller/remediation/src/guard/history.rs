@@ -116,6 +116,16 @@ impl History {
         *moved = (now, moved.1.max(pods));
     }
 
+    /// A drain of `node` for `policy` may have moved as many pods within the window, and no more.
+    pub(crate) fn count_pods(&mut self, policy: &str, node: &str, pods: usize, now: Moment) {
+        self.pods.entry(policy.to_owned()).or_default().insert(node.to_owned(), (now, pods));
+    }
+
+    /// How many pods of `node` are counted for `policy`.
+    pub(crate) fn pods_of(&self, policy: &str, node: &str) -> usize {
+        self.pods.get(policy).and_then(|moved| moved.get(node)).map_or(0, |(_, pods)| *pods)
+    }
+
     /// Nodes that `policy` began to remediate within the window, without `except`.
     pub(crate) fn started_within(
         &self,
@@ -180,7 +190,7 @@ impl History {
 }
 
 /// The longest window of a rate. The defaults count too: a record whose policy is gone goes on by them.
-fn longest_window(policies: &[Policy]) -> Duration {
+pub(crate) fn longest_window(policies: &[Policy]) -> Duration {
     let default = Policy::default();
     let windows = policies.iter().chain([&default]).flat_map(|policy| {
         let rates = [policy.budget.rate, policy.cordon_budget.rate, Some(policy.pods)];

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The record of `n0` at its power step, under a policy that moves five pods in ten minutes; three are on `n0`.
-fn at_power() -> Snapshot {
+pub(super) fn at_power() -> Snapshot {
     let mut policy = policy("p", vec![cordon(), power_cycle()]);
     policy.pods = Rate { count: 5, window: Duration::from_secs(600) };
     let mut snapshot = snapshot_of(1, vec![policy]);
@@ -23,7 +23,7 @@ fn at_power() -> Snapshot {
     snapshot
 }
 
-fn status(snapshot: &mut Snapshot) -> &mut NodeFenceStatus {
+pub(super) fn status(snapshot: &mut Snapshot) -> &mut NodeFenceStatus {
     &mut snapshot.fences.get_mut("n0").unwrap().status
 }
 
@@ -52,7 +52,7 @@ fn cordons(input: &FenceInput<'_>) -> Next {
     perform(input, Op::Reversible(ReversibleOp::Cordon))
 }
 
-fn drains(input: &FenceInput<'_>) -> Next {
+pub(super) fn drains(input: &FenceInput<'_>) -> Next {
     perform(input, Op::Reversible(ReversibleOp::Drain(rules())))
 }
 
@@ -105,50 +105,6 @@ fn of_two_records_that_wait_for_power_the_first_uses_up_the_rate() {
     let second = run(&snapshot, first.memory, 1001);
     assert_eq!(second.actions.iter().map(Action::node).collect::<Vec<_>>(), ["n0"]);
     assert_eq!(reasons(&second, "n1"), ["Rate"]);
-}
-
-/// An eviction that was refused for minutes moves a pod long after the drain began.
-#[test]
-fn a_drain_counts_for_as_long_as_it_lasts_and_once_more_when_it_has_ended() {
-    let mut snapshot = at_power();
-    let rate = snapshot.policies[0].pods;
-    let moved = |memory: &Memory, now: u64| memory.history.pods("p", rate, "n1", at(now));
-    let mut memory = decide_by(drains, &snapshot, Memory::default(), now(1001)).memory;
-    snapshot.busy.insert("n0".into());
-    for second in [1300, 1900] {
-        memory = run(&snapshot, memory, second).memory;
-        assert_eq!(moved(&memory, second + 599), 3);
-    }
-    // The pods of a record that was deleted are not listed any more.
-    snapshot.busy.clear();
-    snapshot.gathered.clear();
-    memory = run(&snapshot, memory, 1910).memory;
-    assert_eq!(moved(&memory, 2509), 3);
-    memory = run(&snapshot, memory, 2000).memory;
-    assert_eq!(moved(&memory, 2510), 0);
-}
-
-/// Pods that came while it was under way go, too.
-#[test]
-fn a_drain_counts_the_most_pods_that_were_there() {
-    for pods in [1, 3, 4] {
-        let mut snapshot = at_power();
-        let memory = decide_by(drains, &snapshot, Memory::default(), now(1001)).memory;
-        snapshot.busy.insert("n0".into());
-        snapshot.gathered.get_mut("n0").unwrap().pods = Some((at(1002), vec![Pod::default(); pods]));
-        let memory = run(&snapshot, memory, 1003).memory;
-        assert_eq!(memory.history.pods("p", snapshot.policies[0].pods, "n1", at(1003)), pods.max(3));
-    }
-}
-
-/// Its status is saved while it waits.
-#[test]
-fn a_drain_that_was_not_begun_counts_for_nothing() {
-    let mut snapshot = at_power();
-    status(&mut snapshot).phase = Phase::Draining;
-    snapshot.busy.insert("n0".into());
-    let memory = run(&snapshot, Memory::default(), 1001).memory;
-    assert_eq!(memory.history.pods("p", snapshot.policies[0].pods, "n1", at(1001)), 0);
 }
 
 /// A state machine that asks no guard does nothing either.
