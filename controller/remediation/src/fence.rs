@@ -17,6 +17,7 @@ pub mod evidence;
 mod interrupt;
 mod left_off;
 pub mod levels;
+pub mod off_run;
 pub mod post_off_activity;
 mod power;
 mod proposal;

@@ -12,7 +12,7 @@ use crate::{
     api::fence::{Blocker, NodeFence, NodeFenceStatus},
     facts::{Attachment, LeaseView, Node, Pod},
     policy::Policy,
-    time::Moment,
+    time::{Moment, Now},
 };
 
 /// The cluster as one controller sees it.
@@ -97,6 +97,8 @@ pub struct Gathered {
     pub last_on_answer: Option<Moment>,
     /// Levels whose last question has no answer yet, or none that is On or Off: when the first such question was asked.
     pub unanswered: BTreeMap<Level, Moment>,
+    /// Levels that have reported Off, and no On since.
+    pub off_runs: BTreeMap<Level, OffRun>,
     /// Control-plane hosts (this one among them) that tried to reach it: since when they cannot (`Some`), or can (`None`).
     pub reach: BTreeMap<String, Option<Moment>>,
     /// When it last reported that it writes a crash dump.
@@ -224,6 +226,17 @@ pub struct PowerReading {
     /// Of the machine itself: its On speaks against the Off of any level.
     pub asks_machine: bool,
     pub state: PowerState,
+}
+
+/// A level reports Off without a break.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OffRun {
+    /// When it was asked first.
+    pub since: Now,
+    /// Of the boot that the Node named then.
+    pub boot: String,
+    /// The kubelet spoke meanwhile: the level is another machine's, or stuck.
+    pub is_contradicted: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

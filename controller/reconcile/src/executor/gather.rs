@@ -12,9 +12,9 @@ use nodewell_remediation::{
     },
     decide::GatherRequest,
     facts::Node,
-    fence::levels,
+    fence::{levels, off_run},
     snapshot::{FencePlan, FenceScope, Gathered, Level, PowerReading, PowerState, Snapshot},
-    time::Moment,
+    time::{Moment, Now},
 };
 use tokio::time::timeout;
 
@@ -131,6 +131,14 @@ fn add(gathered: &mut Gathered, reading: PowerReading) {
     });
 }
 
+/// What its answer makes of how long the level has reported Off.
+fn observe_run(snapshot: &mut Snapshot, name: &str, level: Level, state: PowerState, asked: Now) {
+    let Some((node, gathered)) = snapshot.nodes.get(name).zip(snapshot.gathered.get_mut(name)) else { return };
+    let known = gathered.off_runs.remove(&level);
+    let run = off_run::observe(known, state, asked, node, snapshot.kubelet_leases.get(name));
+    gathered.off_runs.extend(run.map(|run| (level, run)));
+}
+
 impl<C: Cluster, P: Power> Executor<'_, C, P> {
     /// What cannot be read is unknown from then on, not what it was before.
     async fn answer(&self, name: &str, question: Question) {
@@ -171,6 +179,7 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
                 (gathered.pods, gathered.last_on_answer) = (None, None);
                 gathered.power.clear();
                 gathered.unanswered.clear();
+                gathered.off_runs.clear();
             }
         });
     }
@@ -202,7 +211,8 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
     /// question.
     pub(super) async fn read_one(&self, node: &Node, scope: &FenceScope) -> PowerState {
         let (name, level) = (&node.name, scope.level);
-        let at = self.clock.moment();
+        let asked = self.clock.now();
+        let at = asked.moment;
         let is_asked = || self.scopes_to_read(name, self.clock.moment()).contains(scope);
         if is_asked() {
             self.cache.gather(name, |gathered| {
@@ -227,6 +237,7 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
             }
             add(gathered, PowerReading { at, level, asks_machine, state });
         });
+        self.cache.with(|snapshot| observe_run(snapshot, name, level, state, asked));
         state
     }
 

@@ -125,6 +125,9 @@ pub(super) fn bmc_off(input: &FenceInput<'_>) -> Option<Duration> {
 
 /// The same of one level.
 pub(super) fn off_at(input: &FenceInput<'_>, level: Level) -> Option<Duration> {
+    if levels::is_contradicted(input.gathered, level) {
+        return None;
+    }
     let readings = || input.gathered.power.iter().rev().filter(move |reading| reading.level == level);
     let newest = readings().next()?.at;
     let alive = input.kubelet_lease?.change_seen_at.max(read_on_elsewhere(input, level));

@@ -93,7 +93,13 @@ fn last_to_read(gathered: &Gathered, failed: &[Level], now: Moment) -> Level {
 }
 
 fn is_usable(gathered: &Gathered, number: Level, level: &FenceLevel, now: Moment) -> bool {
-    level.identity == Some(Ok(())) && !is_silent(gathered, number, now)
+    level.identity == Some(Ok(())) && !is_silent(gathered, number, now) && !is_contradicted(gathered, number)
+}
+
+/// A switch that keeps a node off its storage reports Off of a machine that runs, and is right.
+pub(super) fn is_contradicted(gathered: &Gathered, number: Level) -> bool {
+    let of_machine = plan_of(gathered).is_none_or(|plan| plan.storage_only.is_none());
+    of_machine && gathered.off_runs.get(&number).is_some_and(|run| run.is_contradicted)
 }
 
 fn is_silent(gathered: &Gathered, number: Level, now: Moment) -> bool {
@@ -120,6 +126,9 @@ pub(super) fn at_hand<'a>(input: &FenceInput<'a>) -> Result<LevelAtHand<'a>, Blo
     let Some(level) = plan.level(number).filter(|level| !level.methods.is_empty()) else {
         return Err(Blocker::plain("NoMethods/power"));
     };
+    if is_contradicted(input.gathered, number) {
+        return Err(Blocker::plain("FenceNotReady/readsOff"));
+    }
     match &level.identity {
         Some(Ok(())) => Ok(LevelAtHand { plan, number, level }),
         Some(Err(_)) => Err(Blocker::of(IDENTITY_UNPROVEN, &[("error", &unproven(plan))])),

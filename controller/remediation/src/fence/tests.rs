@@ -21,6 +21,7 @@ mod level_scopes;
 mod levels;
 mod limit;
 mod marks;
+mod off_run;
 mod outcomes;
 mod parts;
 mod portions;

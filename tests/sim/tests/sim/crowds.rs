@@ -83,3 +83,19 @@ fn sim_a_drain_in_portions_that_another_leader_goes_on_with_keeps_to_the_rate() 
 fn sim_a_drain_in_portions_that_was_stopped_and_goes_on_keeps_to_the_rate() {
     assert_quiet("cluster drained-in-portions", ill_with_400(Some(250), vec![(55, Fault::Stop), (57, Fault::Go)]));
 }
+
+/// A disruption budget refuses the first drain for longer than the window, and then lets it go: what goes so late counts
+/// when it goes.
+#[test]
+fn sim_an_eviction_that_was_refused_for_long_counts_when_it_succeeds() {
+    let plot: Plot = vec![(30, Fault::BecomesUnhealthy(n4())), (60, Fault::BecomesUnhealthy(node(5)))];
+    let stories = move |seed| Scenario {
+        nodes: NODES,
+        pods: 2 * NODES,
+        most_pods: Some(2),
+        trouble: Duration::from_secs(300),
+        end: Duration::from_secs(450),
+        ..staged(seed, Theme::Drains, Steps::DrainReboot, plot.clone())
+    };
+    assert_quiet("act evict", stories);
+}

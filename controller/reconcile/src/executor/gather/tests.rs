@@ -1,6 +1,10 @@
 //! Which readings are remembered, and where claims of pods matter.
 
-use nodewell_remediation::{api::fence::NodeFence, facts::Attachment, snapshot::Gathered};
+use nodewell_remediation::{
+    api::fence::NodeFence,
+    facts::{Attachment, LeaseView},
+    snapshot::Gathered,
+};
 
 use super::*;
 
@@ -55,4 +59,39 @@ fn the_last_eight_readings_of_each_level_are_remembered() {
         assert_eq!(seconds, (second.saturating_sub(7).max(1)..=second).collect::<Vec<_>>());
         assert_eq!(of(2).count(), 1);
     }
+}
+
+/// Another level is as it was.
+#[test]
+fn a_level_has_reported_off_since_its_first_question_until_it_reports_on() {
+    let at = |second| {
+        let span = Duration::from_secs(second);
+        Now { moment: Moment(span), wall: jiff::Timestamp::UNIX_EPOCH + span }
+    };
+    let mut snapshot = Snapshot::default();
+    observe_run(&mut snapshot, "n", Level(1), PowerState::Off, at(0));
+    assert!(snapshot.gathered.is_empty(), "its Node is gone, or it is under no remediation any more");
+    snapshot.nodes.insert("n".into(), Node::default());
+    snapshot.gathered.insert("n".into(), Gathered::default());
+    for (second, state) in [(1, PowerState::Off), (3, PowerState::Unknown), (5, PowerState::Off)] {
+        observe_run(&mut snapshot, "n", Level(1), state, at(second));
+    }
+    let runs = |snapshot: &Snapshot| {
+        let runs = &snapshot.gathered["n"].off_runs;
+        runs.iter().map(|(level, run)| (level.0, run.since.moment.0.as_secs(), run.is_contradicted)).collect::<Vec<_>>()
+    };
+    assert_eq!(runs(&snapshot), [(1, 1, false)]);
+    let lease = LeaseView {
+        resource_version: String::new(),
+        holder: "n".into(),
+        renewed: Some(at(16).wall),
+        duration: Duration::from_secs(40),
+        change_seen_at: at(16).moment,
+    };
+    snapshot.kubelet_leases.insert("n".into(), lease);
+    observe_run(&mut snapshot, "n", Level(2), PowerState::Off, at(17));
+    observe_run(&mut snapshot, "n", Level(1), PowerState::Off, at(17));
+    assert_eq!(runs(&snapshot), [(1, 1, true), (2, 17, false)]);
+    observe_run(&mut snapshot, "n", Level(1), PowerState::On, at(18));
+    assert_eq!(runs(&snapshot), [(2, 17, false)]);
 }
