@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use nodewell_remediation::{
     api::OUT_OF_SERVICE,
     facts::Node,
+    guard::reason::LEASE_MISSING,
     node_report::{NodeReport, is_dead},
     snapshot::Snapshot,
     time::Moment,
@@ -33,11 +34,17 @@ fn counts<'r>(snapshot: &Snapshot, node_reports: &'r [NodeReport], now: Moment) 
     }
     let reports: BTreeMap<&str, &NodeReport> =
         node_reports.iter().map(|report| (report.node.as_str(), report)).collect();
-    let is_stranded = |node: &&Node| is_dead(snapshot, node, now) && !is_released(node);
+    let is_off = |node: &Node| reports.get(node.name.as_str()).is_some_and(|report| waits_for_lease(report));
+    let is_stranded = |node: &&Node| (is_dead(snapshot, node, now) || is_off(node)) && !is_released(node);
     for node in snapshot.nodes.values().filter(is_stranded) {
         *counts.entry(reports.get(node.name.as_str()).map_or(NO_POLICY, |report| reason(report))).or_default() += 1;
     }
     counts
+}
+
+/// Without a Lease it is not known for dead, and its machine is off all the same.
+fn waits_for_lease(report: &NodeReport) -> bool {
+    report.blockers.iter().any(|blocker| blocker.reason == LEASE_MISSING)
 }
 
 fn is_released(node: &Node) -> bool {
@@ -104,8 +111,13 @@ mod tests {
         let under_way = NodeReport { node: "b".into(), policy: Some("p".into()), ..NodeReport::default() };
         let expected =
             [("NoPolicy", 1), ("Observe", 1), ("UnderWay", 1)].map(|(reason, count)| (reason.to_owned(), count));
-        assert_eq!(counted(&snapshot(all.clone(), 60), &[blocked, under_way]), expected);
+        assert_eq!(counted(&snapshot(all.clone(), 60), &[blocked.clone(), under_way]), expected);
         assert_eq!(counted(&snapshot(all.clone(), 20), &[]), [], "its Lease is not over");
+        let mut without = snapshot(all.clone(), 60);
+        without.kubelet_leases.clear();
+        let waits = |reason| NodeReport { blockers: vec![Blocker::new(reason, "")], ..blocked.clone() };
+        assert_eq!(counted(&without, &[waits("LeaseMissing")]), [("LeaseMissing".to_owned(), 1)]);
+        assert_eq!(counted(&without, &[waits("NodeReady")]), []);
         let mut blind = snapshot(all, 60);
         blind.host.synced = false;
         assert_eq!(counted(&blind, &[]), [], "who sees nothing reports no deaths");

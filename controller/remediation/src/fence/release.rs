@@ -22,6 +22,7 @@ use crate::{
         fence::{Blocker, Confirmation, DrainReport, NodeFence, Phase},
     },
     facts::{Effect, Pod, PodRef, Taint},
+    guard::reason::LEASE_MISSING,
     message::Message,
     snapshot::{PowerReading, PowerState},
 };
@@ -100,7 +101,7 @@ fn release_blockers(input: &FenceInput<'_>) -> Vec<Blocker> {
     if unheard.is_some_and(crate::facts::Node::is_ready) {
         blockers.push(Blocker::plain("NodeReady/noLease"));
     } else if unheard.is_some() && needs_lease(input.fence) {
-        blockers.push(Blocker::plain("WithinGracePeriod/noLease"));
+        blockers.push(Blocker::plain(LEASE_MISSING));
     }
     blockers
 }

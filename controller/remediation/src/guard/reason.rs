@@ -66,6 +66,8 @@ pub const PREDICATE_FALSE: &str = "PredicateFalse";
 pub const POWER_CYCLE_LIMIT: &str = "PowerCycleLimit";
 /// All steps were gone through as often as one record may. A person has to look at the machine.
 pub const STEP_ROUND_LIMIT: &str = "StepRoundLimit";
+/// Off is confirmed, and the Lease whose silence was the evidence is gone. A person has to act.
+pub const LEASE_MISSING: &str = "LeaseMissing";
 /// As many pods as `pods` allows were evicted or released. Wait.
 pub const POD_RATE: &str = "PodRate";
 /// The predicate has not been true for as long as `spec.for` asks. Wait.

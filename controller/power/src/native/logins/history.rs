@@ -1,6 +1,9 @@
 //! What one BMC did with the logins of one method, and which of its accounts may be tried.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use jiff::{SignedDuration, Timestamp};
 use nodewell_remediation::time::{Moment, Now};
@@ -27,6 +30,8 @@ pub(super) struct History {
     beside: Recent,
     /// What was refused up to then is known.
     newest: Timestamp,
+    /// By clocks that are ahead of this one: of which method, and when.
+    ahead: BTreeSet<(String, Timestamp)>,
     /// By account; those that the method has no more are dropped.
     refusals: BTreeMap<u64, RefusedLogin>,
     /// The account that the BMC took last.
@@ -92,7 +97,8 @@ impl History {
             asked.stamps().filter(|stamp| stamp.method == asked.method || stamp.address == asked.address_stamp())
         {
             for spent in &stamp.spent {
-                if spent.at > newest && spent.at.duration_since(now.wall) < AHEAD {
+                let is_known = spent.at <= newest || self.ahead.contains(&(stamp.method.clone(), spent.at));
+                if !is_known && spent.at.duration_since(now.wall) < AHEAD {
                     self.add(asked, &stamp, *spent, now);
                 }
             }
@@ -103,6 +109,10 @@ impl History {
     fn add(&mut self, asked: &Asked<'_>, stamp: &Stamp, spent: SpentStamp, now: Now) {
         let at = seen_at(spent.at, now);
         self.newest = self.newest.max(at.wall);
+        self.ahead.retain(|(_, ahead)| now.wall.duration_since(*ahead) < AHEAD);
+        if spent.at > now.wall {
+            self.ahead.insert((stamp.method.clone(), spent.at));
+        }
         let is_own = stamp.method == asked.method;
         let role = spent.role.filter(|_| is_own && stamp.fingerprint == asked.fingerprint);
         let login = role.and_then(|role| asked.account(role)).map(|account| account.login);

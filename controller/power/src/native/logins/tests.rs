@@ -237,6 +237,27 @@ fn what_it_wrote_itself_is_counted_once() {
     assert_eq!(logins.next(&asked(&written, 2, None), now(10)), Ok(Role::Current));
 }
 
+/// A person's command on a workstation whose clock is ahead.
+#[test]
+fn one_refused_login_by_a_clock_that_is_ahead_counts_once() {
+    let (mut other, well) = (Logins::default(), node("n1", ""));
+    other.refused(&asked(&well, 1, None), Role::Current, now(45), "401");
+    let written = node("n1", &other.stamps("n1", now(45)));
+    for asked_before in [false, true] {
+        let mut logins = Logins::default();
+        if asked_before {
+            assert_eq!(logins.next(&asked(&well, 3, None), now(0)), Ok(Role::Current));
+        }
+        for second in (1..100).step_by(7) {
+            let next = logins.next(&asked(&written, 3, None), now(second));
+            assert_eq!(next, Ok(Role::Current), "{asked_before} {second}");
+        }
+        // It does count, and so does another one.
+        logins.refused(&asked(&written, 3, None), Role::Current, now(100), "401");
+        assert!(logins.next(&asked(&written, 4, None), now(101)).is_err(), "{asked_before}");
+    }
+}
+
 /// A kubelet may write its Node's conditions.
 #[test]
 fn a_stamp_delays_by_one_window_whatever_it_says() {

@@ -76,7 +76,7 @@ fn pods_are_not_released_without_the_lease_whose_silence_was_the_evidence() {
     type Change = fn(&mut Fixture);
     let cases: [(&str, Change, Option<&str>); 5] = [
         ("it is there", |_| {}, None),
-        ("it is gone", |fixture| fixture.kubelet = None, Some("WithinGracePeriod")),
+        ("it is gone", |fixture| fixture.kubelet = None, Some("LeaseMissing")),
         (
             "it is gone, and its Node reports Ready",
             |fixture| {
