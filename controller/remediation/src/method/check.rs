@@ -318,6 +318,12 @@ impl Checker<'_> {
         let all: BTreeSet<String> = levels.iter().flat_map(|calls| outlets(calls)).collect();
         for (level, number) in levels.iter().zip(1..) {
             let (own, relies) = (outlets(level), !level.is_empty() && level.iter().all(|call| is_outlet(call)));
+            if !relies && !own.is_empty() {
+                self.notes.push(format!(
+                    "power_management: level {number} has outlets beside what asks the machine itself: a BMC that they feed \
+                     cannot read Off without power, and belongs into a level of its own"
+                ));
+            }
             let left: Vec<&str> = all.difference(&own).map(String::as_str).collect();
             if relies && !left.is_empty() {
                 self.diagnostics.push(format!(

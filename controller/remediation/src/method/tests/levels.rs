@@ -51,6 +51,20 @@ fn a_level_turns_off_every_outlet_of_the_machine() {
     assert!(configured("power_management=bmc pdu-a pdu-b\npower_management.2=pdu-a pdu-b").is_ok());
 }
 
+/// No check knows what feeds the BMC.
+#[test]
+fn a_level_of_a_bmc_and_outlets_has_a_note() {
+    for (config, noted) in [
+        ("power_management=pdu-a pdu-b bmc", true),
+        ("power_management=bmc\npower_management.2=pdu-a pdu-b", false),
+        ("power_management=pdu-a pdu-b", false),
+        ("power_management=bmc", false),
+    ] {
+        let notes = configured(config).unwrap().notes;
+        assert_eq!(notes.iter().any(|note| note.contains("level 1 has outlets beside")), noted, "{config}: {notes:?}");
+    }
+}
+
 #[test]
 fn a_pin_names_the_outlets_of_all_levels() {
     let steps = "power_management=bmc\npower_management.2=pdu-a pdu-b";
