@@ -124,7 +124,8 @@ async fn a_level_that_reported_off_of_a_machine_that_runs_is_not_believed() {
     // Cut off, and alive: the next leader has to learn it.
     let mut silent = node.clone();
     silent.conditions.clear();
-    assert_eq!(room.power.preflight(&silent).await.reason, "ReadsOff");
+    let found = room.power.preflight(&silent).await;
+    assert!(found.reason == "ReadsOff" && found.message.starts_with("level 2: "), "{found:?}");
     turn("on");
     room.power.preflight(&node).await;
     assert_eq!(room.power.read(&node, &SECOND).await, PowerState::On);

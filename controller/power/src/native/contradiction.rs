@@ -12,6 +12,8 @@ use nodewell_remediation::{
     time::Moment,
 };
 
+use super::logins::stamp;
+
 /// A renewal of before the answer may be seen so late: one that is seen later was made after it.
 const OBSERVATION_DELAY: Duration = Duration::from_secs(15);
 
@@ -65,7 +67,7 @@ impl Contradictions {
     /// The level is contradicted. A leader that has not seen it yet goes by what the one before has written.
     fn check(&self, node: &Node, level: Level) -> Result<(), Blocker> {
         let key = (node.name.clone(), level);
-        let is_contradicted = self.known.get(&key).copied().unwrap_or_else(|| is_written(node));
+        let is_contradicted = self.known.get(&key).copied().unwrap_or_else(|| is_written_of(node, level));
         if is_contradicted { Err(Blocker::plain("FenceNotReady/readsOff")) } else { Ok(()) }
     }
 
@@ -86,7 +88,18 @@ impl Contradictions {
     }
 }
 
-/// Of which level is not written: of none is it known that it is right.
+/// The beginning of what is found of one of several levels.
+pub(super) fn at_level(level: Level) -> String {
+    format!("level {level}: ")
+}
+
+/// Where another level is named this one was believed; where none is, none was.
+fn is_written_of(node: &Node, level: Level) -> bool {
+    let message = node.condition(FENCE_READY).map(|written| stamp::without(&written.message)).unwrap_or_default();
+    let is_named = message.starts_with("level ");
+    is_written(node) && (!is_named || message.starts_with(&at_level(level)))
+}
+
 fn is_written(node: &Node) -> bool {
     let written = node.condition(FENCE_READY);
     written.is_some_and(|written| written.status == ConditionStatus::False && written.reason == READS_OFF)
@@ -181,6 +194,20 @@ mod tests {
         assert!(all.check(&node, FIRST).is_err() && all.check(&node, SECOND).is_err() && all.is_any(&node));
         all.reported(&node, SECOND, PowerState::On, at(10));
         assert!(all.check(&node, FIRST).is_err() && all.check(&node, SECOND).is_ok());
+    }
+
+    #[test]
+    fn a_new_leader_believes_the_levels_that_are_not_named() {
+        for before in ["", "logins: bmc refused current 2026-11-25T19:26:00Z [9c3e5f01 00c0ffee]. "] {
+            let all = Contradictions::default();
+            let mut node = node(&[(FENCE_READY, ConditionStatus::False, READS_OFF)]);
+            node.conditions[0].message = format!("{before}{}it reported Off", at_level(SECOND));
+            assert!(all.check(&node, SECOND).is_err() && all.is_any(&node));
+            assert!(all.check(&node, FIRST).is_ok(), "{before}");
+            assert!(all.check(&node, Level(22)).is_ok());
+            node.conditions[0].message = format!("{before}it reported Off");
+            assert!(all.check(&node, FIRST).is_err() && all.check(&node, SECOND).is_err());
+        }
     }
 
     #[test]

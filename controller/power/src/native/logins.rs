@@ -13,7 +13,7 @@
 mod budget;
 mod groups;
 mod history;
-mod stamp;
+pub(super) mod stamp;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -13,7 +13,7 @@ use nodewell_remediation::{
     time::Moment,
 };
 
-use super::{NativePower, NotProven};
+use super::{NativePower, NotProven, contradiction::at_level};
 
 /// What the condition reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,11 +64,12 @@ impl<C: Configuration> NativePower<C> {
                 let found = Preflight::of_levels(&validated, join_all(levels).await);
                 let memory = self.memory();
                 let is_contradicted =
-                    |level: Level| memory.contradictions.check_machine(&validated, node, level).is_err();
-                if validated.numbered().any(is_contradicted) { reads_off() } else { found }
+                    |level: &Level| memory.contradictions.check_machine(&validated, node, *level).is_err();
+                let levels: Vec<Level> = validated.numbered().filter(is_contradicted).collect();
+                if levels.is_empty() { found } else { reads_off(&validated, &levels) }
             }
             Err(blocker) if blocker.reason != reason::NO_METHODS && self.memory().contradictions.is_any(node) => {
-                reads_off()
+                Preflight::failed(Message::plain(READS_OFF))
             }
             Err(blocker) => refused(blocker.into()),
         };
@@ -99,7 +100,7 @@ impl<C: Configuration> NativePower<C> {
                     |error| Message::of("NoAnswer", &[("error", &error)]),
                 )))
             }
-            (PowerState::Off, _) if is_machine && node.is_ready() => Some(reads_off()),
+            (PowerState::Off, _) if is_machine && node.is_ready() => Some(Preflight::failed(Message::plain(READS_OFF))),
             (PowerState::On, Some((name, _))) if node.is_ready() => {
                 Some(Preflight::failed(Message::of("SupplyOff", &[("method", name)])))
             }
@@ -110,12 +111,16 @@ impl<C: Configuration> NativePower<C> {
 
 impl Preflight {
     fn of_levels(validated: &ValidatedMethods, levels: Vec<Option<Self>>) -> Self {
-        let several = levels.len() > 1;
-        let failed = levels.into_iter().zip(1..).filter_map(|(failed, number)| Some((failed?, number)));
+        let failed: Vec<(Self, Level)> =
+            levels.into_iter().zip(validated.numbered()).filter_map(|(failed, level)| Some((failed?, level))).collect();
         // A level that is wrong comes before one that is away.
-        let first = failed.min_by_key(|(failed, number)| (failed.reason != READS_OFF, *number));
-        match first {
-            Some((failed, number)) if several => failed.at_level(number),
+        let wrong: Vec<Level> =
+            failed.iter().filter(|(failed, _)| failed.reason == READS_OFF).map(|(_, level)| *level).collect();
+        if !wrong.is_empty() {
+            return reads_off(validated, &wrong);
+        }
+        match failed.into_iter().next() {
+            Some((failed, level)) if validated.levels.len() > 1 => failed.at_level(level),
             Some((failed, _)) => failed,
             None => Preflight::of(ConditionStatus::True, ready(validated)),
         }
@@ -126,8 +131,8 @@ impl Preflight {
     }
 
     /// Another level may stand; it is the redundancy that has failed.
-    fn at_level(self, number: usize) -> Self {
-        Self { message: format!("level {number}: {}", self.message), ..self }
+    fn at_level(self, level: Level) -> Self {
+        Self { message: format!("{}{}", at_level(level), self.message), ..self }
     }
 
     fn failed(message: Message) -> Self {
@@ -135,9 +140,14 @@ impl Preflight {
     }
 }
 
-/// It outlives every other finding, whatever has become of the node since: only On ends it.
-fn reads_off() -> Preflight {
-    Preflight::failed(Message::plain(READS_OFF))
+/// It outlives every other finding, whatever has become of the node since: only On ends it. The next leader believes every level
+/// but the one that is named; where it is several, or the only one, none is.
+fn reads_off(validated: &ValidatedMethods, levels: &[Level]) -> Preflight {
+    let found = Preflight::failed(Message::plain(READS_OFF));
+    match levels {
+        [level] if validated.levels.len() > 1 => found.at_level(*level),
+        _ => found,
+    }
 }
 
 /// With what had better be written otherwise.

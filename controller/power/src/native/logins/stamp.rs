@@ -82,6 +82,12 @@ pub(super) fn read(message: &str) -> Vec<Stamp> {
     stamps.into_iter().flat_map(|stamps| stamps.split(BETWEEN)).filter_map(read_one).collect()
 }
 
+/// What is behind the stamps.
+pub(in crate::native) fn without(message: &str) -> &str {
+    let stamps = message.strip_prefix(BEGIN).and_then(|rest| rest.split_once(END));
+    stamps.map_or(message, |(_, rest)| rest)
+}
+
 fn read_one(text: &str) -> Option<Stamp> {
     let (text, hashes) = text.strip_suffix(']')?.rsplit_once(" [")?;
     let (fingerprint, address) = hashes.split_once(' ')?;
