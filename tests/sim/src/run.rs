@@ -33,16 +33,32 @@ impl Report {
     /// What a person needs to see it again.
     #[must_use]
     pub fn replay(&self) -> String {
-        let last = self.trace.len().saturating_sub(250);
+        let lines = short(&self.trace);
+        let last = lines.len().saturating_sub(250);
         format!(
             "seed {}: {:?}\n{}\n{}\nAgain: NODEWELL_SIM_FIRST_SEED={} NODEWELL_SIM_SEEDS=1 cargo test -p nodewell-sim sim",
             self.scenario.seed,
             self.scenario,
-            self.trace[last..].join("\n"),
+            lines[last..].join("\n"),
             self.violations.join("\n"),
             self.scenario.seed,
         )
     }
+}
+
+/// A node with 300 pods has a line for each; the first of them will do.
+fn short(trace: &[String]) -> Vec<&str> {
+    let of_pod = |line: &str| [" releases pod ", " evicts pod "].into_iter().find(|what| line.contains(what));
+    let mut lines: Vec<&str> = Vec::new();
+    let mut before = None;
+    for line in trace {
+        let what = of_pod(line);
+        if what.is_none() || what != before {
+            lines.push(line);
+        }
+        before = what;
+    }
+    lines
 }
 
 /// Plays a scenario. The same scenario gives the same report, to the last line.

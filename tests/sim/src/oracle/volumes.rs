@@ -36,7 +36,9 @@ impl Truth {
         let mut found = Vec::new();
         for fence in leader.iter().flat_map(|_| self.store.fences.values()) {
             let name = &fence.spec.node_name;
-            let key = format!("{} {}", fence.metadata.uid, leader.as_deref().unwrap_or_default());
+            // By a clock that was set back the report is put off to the time of the phase.
+            let phase = self.scenario.steps_clocks.then_some(fence.status.phase);
+            let key = format!("{} {} {phase:?}", fence.metadata.uid, leader.as_deref().unwrap_or_default());
             let waits = [STUCK, LEFT].iter().any(|reason| fence.status.is_blocked_by(reason));
             if self.should_report(fence) {
                 let before = self.oracle.volumes.left.get(&key).filter(|_| !fence.status.is_blocked_by(STUCK));
