@@ -30,6 +30,12 @@ pub(super) struct Fence {
     /// Of a node that is Ready: evict its pods first, within so long
     #[arg(long, value_name = "DURATION", num_args = 0..=1, default_missing_value = "10m")]
     drain: Option<String>,
+    /// With --drain: also pods whose emptyDir data is lost by it
+    #[arg(long, requires = "drain")]
+    delete_emptydir_data: bool,
+    /// With --drain: also pods that nothing would make again
+    #[arg(long, requires = "drain")]
+    force: bool,
     /// Leave the machine off, for a person to look at it
     #[arg(long)]
     leave_off: bool,
@@ -43,6 +49,7 @@ Examples:
   nodewell-controller fence worker-7 \"its disk shelf is on fire\"
   nodewell-controller fence worker-7 --leave-off
   nodewell-controller fence worker-7 --drain 20m   of a node that is Ready
+  nodewell-controller fence worker-7 --drain --delete-emptydir-data --force
   nodewell-controller fence worker-7 --confirm worker-7   in a script
 
 It makes a NodeFence without a policy, which takes the role
@@ -85,7 +92,11 @@ impl Fence {
         }
         let cycle = json!({ "powerCycle": { "leaveOff": self.leave_off } });
         let steps = match &self.drain {
-            Some(timeout) => json!([{ "cordon": {} }, { "drain": { "timeout": timeout } }, cycle]),
+            Some(timeout) => {
+                let drain =
+                    json!({ "timeout": timeout, "deleteEmptyDirData": self.delete_emptydir_data, "force": self.force });
+                json!([{ "cordon": {} }, { "drain": drain }, cycle])
+            }
             None => json!([{ "taint": {} }, { "cordon": {} }, cycle]),
         };
         let policy = json!({ "metadata": { "name": "fence" }, "spec": { "when": "true", "steps": steps } });
@@ -195,6 +206,8 @@ mod tests {
             node: "n1".into(),
             reason: String::new(),
             drain: drain.map(str::to_owned),
+            delete_emptydir_data: false,
+            force: false,
             leave_off: false,
             confirm: confirm.map(str::to_owned),
         }
@@ -211,7 +224,13 @@ mod tests {
     fn a_node_that_lives_is_drained_first_or_not_fenced() {
         assert!(refused(fence(None, None).steps(&node("True"))).contains("add --drain"));
         let steps = fence(Some("20m"), None).steps(&node("True")).unwrap();
-        assert_eq!(json!(steps)[1]["drain"]["timeout"], "20m");
+        let drain = steps[1].drain.clone().unwrap();
+        assert_eq!((drain.timeout.0.as_str(), drain.force, drain.delete_empty_dir_data), ("20m", false, false));
+        for (force, delete_emptydir_data) in [(true, false), (false, true)] {
+            let asked = Fence { force, delete_emptydir_data, ..fence(Some("20m"), None) };
+            let drain = asked.steps(&node("True")).unwrap()[1].drain.clone().unwrap();
+            assert_eq!((drain.force, drain.delete_empty_dir_data), (force, delete_emptydir_data));
+        }
         assert!(refused(fence(Some("soon"), None).steps(&node("True"))).starts_with("--drain: "));
         let steps = json!(fence(None, None).steps(&node("Unknown")).unwrap());
         assert!(steps[0]["taint"].is_object() && steps[2]["powerCycle"].is_object(), "{steps}");
