@@ -231,7 +231,7 @@ pub struct PowerReading {
 /// A level reports Off without a break.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OffRun {
-    /// When it was asked first.
+    /// When it answered so first.
     pub since: Now,
     /// Of the boot that the Node named then.
     pub boot: String,

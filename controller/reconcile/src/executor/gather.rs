@@ -132,10 +132,10 @@ fn add(gathered: &mut Gathered, reading: PowerReading) {
 }
 
 /// What its answer makes of how long the level has reported Off.
-fn observe_run(snapshot: &mut Snapshot, name: &str, level: Level, state: PowerState, asked: Now) {
+fn observe_run(snapshot: &mut Snapshot, name: &str, level: Level, state: PowerState, answered: Now) {
     let Some((node, gathered)) = snapshot.nodes.get(name).zip(snapshot.gathered.get_mut(name)) else { return };
     let known = gathered.off_runs.remove(&level);
-    let run = off_run::observe(known, state, asked, node, snapshot.kubelet_leases.get(name));
+    let run = off_run::observe(known, state, answered, node, snapshot.kubelet_leases.get(name));
     gathered.off_runs.extend(run.map(|run| (level, run)));
 }
 
@@ -211,8 +211,7 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
     /// question.
     pub(super) async fn read_one(&self, node: &Node, scope: &FenceScope) -> PowerState {
         let (name, level) = (&node.name, scope.level);
-        let asked = self.clock.now();
-        let at = asked.moment;
+        let at = self.clock.moment();
         let is_asked = || self.scopes_to_read(name, self.clock.moment()).contains(scope);
         if is_asked() {
             self.cache.gather(name, |gathered| {
@@ -221,7 +220,7 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         }
         let state = timeout(READING_TIMEOUT, self.power.read(node, scope)).await.unwrap_or(PowerState::Unknown);
         self.cache.power_was_read(state);
-        let heard = self.clock.moment();
+        let answered = self.clock.now();
         // What a switch reported is no reading of a machine that its BMC is to cut off by now, nor the other way round.
         if !is_asked() {
             return state;
@@ -230,14 +229,14 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         let counts = asks_machine || self.level_in_use(name) == Some(level);
         self.cache.gather(name, |gathered| {
             if state == PowerState::On && counts {
-                gathered.last_on_answer = Some(heard);
+                gathered.last_on_answer = Some(answered.moment);
             }
             if state != PowerState::Unknown {
                 gathered.unanswered.remove(&level);
             }
             add(gathered, PowerReading { at, level, asks_machine, state });
         });
-        self.cache.with(|snapshot| observe_run(snapshot, name, level, state, asked));
+        self.cache.with(|snapshot| observe_run(snapshot, name, level, state, answered));
         state
     }
 

@@ -30,6 +30,7 @@ pub(super) fn of(fence: &NodeFence, node: Option<&Node>, policy: &Policy) -> Gat
     let has = |kind: fn(&StepSpec) -> bool| fence.spec.steps.iter().any(kind);
     let power = has(|step| step.reboot.is_some() || step.power_cycle.is_some())
         || fence.status.intent.is_some()
+        || fence.status.storage_only.is_some()
         || node.is_some_and(|node| node.annotations.contains_key(STORAGE_RELEASED));
     let moves_pods = power || has(|step| step.drain.is_some() || step.reap.is_some());
     let answers = node.is_some_and(Node::is_ready) && fence.status.phase < Phase::AwaitGuards;

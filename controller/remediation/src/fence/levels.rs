@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{FenceInput, Next, doubt::ATTEMPTS, record::Draft};
+use super::{FenceInput, Next, doubt::ATTEMPTS, interrupt::without_policy, record::Draft, release::must_be_silent};
 use crate::{
     api::fence::{Blocker, IntendedOp, NodeFenceStatus, Phase},
     guard::reason::IDENTITY_UNPROVEN,
@@ -163,13 +163,19 @@ pub(super) fn are_exhausted(input: &FenceInput<'_>) -> bool {
 
 /// What becomes of a record whose level cannot be read, when another one can. An order to turn off whose end is unknown
 /// does no harm if it is carried out late; Off that was confirmed is to be confirmed by the other level, also where it is unknown
-/// whether its pods were released. One that is to be turned on, and whose pods are its own still, is a dead node again.
+/// whether its pods were released. One that is to be turned on, and that fell silent with its pods, is a dead node again; one
+/// that was emptied may be booting, unseen by its BMC. What a person aborted, or no policy asks for, waits for its level.
 pub(super) fn instead_of_silent(input: &FenceInput<'_>) -> Option<Next> {
     let status = &input.fence.status;
     let intended = status.intent.as_ref().map(|intent| intent.op);
+    let is_wanted = !input.fence.spec.abort && !without_policy(input);
     let may_give_up = match intended {
-        Some(IntendedOp::PowerOff | IntendedOp::Release) => status.phase == Phase::InDoubt,
-        Some(IntendedOp::PowerOn) => status.phase == Phase::InDoubt && !status.release_begun,
+        Some(IntendedOp::PowerOff) => status.phase == Phase::InDoubt,
+        Some(IntendedOp::Release) => status.phase == Phase::InDoubt && is_wanted,
+        Some(IntendedOp::PowerOn) => {
+            let has_its_pods = !status.release_begun && must_be_silent(input.fence);
+            status.phase == Phase::InDoubt && is_wanted && has_its_pods
+        }
         Some(IntendedOp::Reap) => false,
         None => [Phase::InDoubt, Phase::OffConfirmed].contains(&status.phase),
     };

@@ -63,7 +63,7 @@ fn the_last_eight_readings_of_each_level_are_remembered() {
 
 /// Another level is as it was.
 #[test]
-fn a_level_has_reported_off_since_its_first_question_until_it_reports_on() {
+fn a_level_has_reported_off_since_its_first_answer_until_it_reports_on() {
     let at = |second| {
         let span = Duration::from_secs(second);
         Now { moment: Moment(span), wall: jiff::Timestamp::UNIX_EPOCH + span }
@@ -73,6 +73,14 @@ fn a_level_has_reported_off_since_its_first_question_until_it_reports_on() {
     assert!(snapshot.gathered.is_empty(), "its Node is gone, or it is under no remediation any more");
     snapshot.nodes.insert("n".into(), Node::default());
     snapshot.gathered.insert("n".into(), Gathered::default());
+    let lease = |second| LeaseView {
+        resource_version: String::new(),
+        holder: "n".into(),
+        renewed: Some(at(second).wall),
+        duration: Duration::from_secs(40),
+        change_seen_at: at(second).moment,
+    };
+    snapshot.kubelet_leases.insert("n".into(), lease(0));
     for (second, state) in [(1, PowerState::Off), (3, PowerState::Unknown), (5, PowerState::Off)] {
         observe_run(&mut snapshot, "n", Level(1), state, at(second));
     }
@@ -81,14 +89,7 @@ fn a_level_has_reported_off_since_its_first_question_until_it_reports_on() {
         runs.iter().map(|(level, run)| (level.0, run.since.moment.0.as_secs(), run.is_contradicted)).collect::<Vec<_>>()
     };
     assert_eq!(runs(&snapshot), [(1, 1, false)]);
-    let lease = LeaseView {
-        resource_version: String::new(),
-        holder: "n".into(),
-        renewed: Some(at(16).wall),
-        duration: Duration::from_secs(40),
-        change_seen_at: at(16).moment,
-    };
-    snapshot.kubelet_leases.insert("n".into(), lease);
+    snapshot.kubelet_leases.insert("n".into(), lease(16));
     observe_run(&mut snapshot, "n", Level(2), PowerState::Off, at(17));
     observe_run(&mut snapshot, "n", Level(1), PowerState::Off, at(17));
     assert_eq!(runs(&snapshot), [(1, 1, true), (2, 17, false)]);

@@ -140,3 +140,18 @@ async fn a_level_is_unanswered_since_its_question() {
     stage.perform().await.expect("the outlets are off");
     assert!(stage.cache.with(|snapshot| snapshot.gathered["n"].unanswered.is_empty()));
 }
+
+/// From the answer on: what the kubelet renewed while the question was under way contradicts nothing.
+#[tokio::test(start_paused = true)]
+async fn a_level_has_reported_off_since_its_answer() {
+    let stage = by_outlets(IntendedOp::PowerOff, Off, Duration::from_secs(2), true).await;
+    let asked = stage.clock.moment();
+    stage.perform().await.expect("the outlets are off");
+    let runs = stage.cache.with(|snapshot| snapshot.gathered["n"].off_runs.clone());
+    assert_eq!(runs.keys().collect::<Vec<_>>(), [&BMC, &PDU]);
+    assert!(runs[&BMC].since.moment.since(asked) >= Duration::from_secs(2), "{runs:?}");
+    stage.double.truth.borrow_mut().levels.insert(BMC, (On, Duration::ZERO));
+    let _ = stage.perform().await;
+    let runs = stage.cache.with(|snapshot| snapshot.gathered["n"].off_runs.clone());
+    assert!(!runs.contains_key(&BMC), "{runs:?}");
+}

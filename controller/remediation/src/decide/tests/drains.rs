@@ -52,6 +52,18 @@ fn what_it_moved_before_the_window_counts_no_more() {
     }
 }
 
+/// No pass was made for longer than the window.
+#[test]
+fn all_that_was_before_the_window_is_forgotten_at_once() {
+    let (mut snapshot, mut memory) = draining();
+    for (second, pods) in [(1010, 2), (1020, 1)] {
+        list(&mut snapshot, pods, second);
+        memory = run(&snapshot, memory, second).memory;
+    }
+    memory = run(&snapshot, memory, 1700).memory;
+    assert_eq!(moved(&memory, 1700), 1);
+}
+
 /// They go, too.
 #[test]
 fn pods_that_came_while_it_lasts_count() {

@@ -217,4 +217,9 @@ fn a_cut_storage_is_taken_up_and_read_again() {
     let gather = run(&snapshot, decision.memory, 2001).gather;
     let request = gather["n0"];
     assert!(request.methods && request.pods && request.power.is_some(), "{request:?}");
+    // Its record shows it from then on, also where another client takes the annotation away.
+    snapshot.nodes.get_mut("n0").unwrap().annotations.clear();
+    snapshot.fences.get_mut("n0").unwrap().status.storage_only = Some("san".into());
+    let request = run(&snapshot, Memory::default(), 2002).gather["n0"];
+    assert!(request.methods && request.pods && request.power.is_some(), "{request:?}");
 }

@@ -51,7 +51,7 @@ fn a_node_that_recovered_before_it_was_cut_is_turned_on_again() {
     fixture.node.as_mut().unwrap().boot_id = "boot-5".into();
     let status = saved(&fixture);
     assert_eq!((status.phase, status.failures, status.returning), (Phase::PoweringOn, 0, true), "leaveOff or not");
-    assert_eq!((status.boot_id.as_str(), status.failed_levels), ("boot-5", vec![]));
+    assert_eq!((status.boot_id.as_str(), status.failed_levels, status.last_failure), ("boot-5", vec![], None));
     assert_eq!(status.lease_renewed, fixture.kubelet.as_ref().unwrap().renewed, "any later one shows that it lives");
     let off = Confirmation {
         at: fixture.now.wall - Duration::from_secs(1),
@@ -168,10 +168,21 @@ fn a_bmc_that_obeys_late_is_heard_although_another_level_is_next() {
     fixture.gathered.power.push(outlets);
     let status = saved(&fixture);
     assert_eq!((status.phase, status.level), (Phase::PoweringOn, BMC));
+    assert_eq!(status.off.unwrap().at, fixture.now.wall - Duration::from_secs(1), "by its own reading");
     // A BMC that is not proven to be its own is not heard.
     let Some(Ok(plan)) = &mut fixture.gathered.methods else { unreachable!() };
     plan.levels[0].identity = Some(Err("another GUID".into()));
     assert_eq!(next_phase(&fixture), Some(Phase::Recovering));
+}
+
+/// There is no BMC: the order went to them.
+#[test]
+fn outlets_at_hand_that_obey_late_are_heard() {
+    let mut fixture = cut_late(Phase::AwaitGuards);
+    let pdu_level = FenceLevel { asks_machine: false, ..level("pdu") };
+    fixture.gathered.methods = Some(Ok(FencePlan { levels: vec![pdu_level], ..plan() }));
+    fixture.gathered.power.iter_mut().for_each(|reading| reading.asks_machine = false);
+    assert_eq!(next_phase(&fixture), Some(Phase::PoweringOn));
 }
 
 /// It had its pods when it was cut, and they have nowhere to run.

@@ -54,8 +54,7 @@ impl Laws {
             // It was read Off, again and again, after an order of this record.
             assert!(
                 after.status.off.is_some()
-                    && !after.status.cycles.is_empty()
-                    && (!after.status.at_limit || after.spec.abort)
+                    && (!after.status.cycles.is_empty() && !after.status.at_limit || after.spec.abort)
             );
             self.read = true;
         }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     action::Action,
-    api::fence::Phase,
+    api::fence::{DrainReport, IntendedOp, Phase},
     fence::{Next, levels},
     snapshot::{PowerReading, PowerState},
     time::Moment,
@@ -145,6 +145,60 @@ fn a_release_in_doubt_is_proven_by_the_outlets_when_the_bmc_falls_silent() {
     assert!(rack.run(5, at(Phase::InDoubt)) && rack.orders.len() == 1);
     assert!(rack.releases(60), "{:?}", rack.fixture.fence.status);
     assert_eq!(rack.orders, [(BMC, false), (PDU, false)]);
+}
+
+/// It was drained, and its BMC shares a port with its host: it is booting, unseen. Or a person aborted it meanwhile.
+#[test]
+fn a_power_on_in_doubt_waits_for_its_level_unless_the_machine_fell_silent_with_its_pods() {
+    for (drained, abort, released, gives_way) in [
+        (false, false, false, true),
+        (true, false, false, false),
+        (false, true, false, false),
+        (false, false, true, false),
+    ] {
+        let mut rack = Rack::new(Manner::Honest, Manner::Honest);
+        assert!(rack.run(120, at(Phase::OffConfirmed)));
+        let status = &mut rack.fixture.fence.status;
+        status.drain = drained.then(|| DrainReport { done: true, ..DrainReport::default() });
+        status.release_begun = released;
+        rack.fixture.fence.spec.abort = abort;
+        rack.in_doubt(IntendedOp::PowerOn);
+        rack.bmc = Manner::Silent;
+        assert_eq!(rack.run(60, at(Phase::AwaitGuards)), gives_way, "{drained} {abort} {released}");
+    }
+}
+
+#[test]
+fn a_release_in_doubt_that_a_person_aborted_waits_for_its_level() {
+    for (abort, gives_way) in [(false, true), (true, false)] {
+        let mut rack = Rack::new(Manner::Honest, Manner::Honest);
+        assert!(rack.run(120, at(Phase::OffConfirmed)));
+        rack.fixture.fence.spec.abort = abort;
+        rack.in_doubt(IntendedOp::Release);
+        rack.bmc = Manner::Silent;
+        assert_eq!(rack.run(60, at(Phase::AwaitGuards)), gives_way, "{abort}");
+    }
+}
+
+/// After a person's retry nothing is intended.
+#[test]
+fn a_retry_by_a_level_that_is_silent_goes_on_by_another_one() {
+    let mut rack = Rack::new(Manner::Honest, Manner::Honest);
+    assert!(rack.run(120, at(Phase::OffConfirmed)));
+    rack.fixture.fence.status.phase = Phase::InDoubt;
+    rack.bmc = Manner::Silent;
+    assert!(rack.run(60, at(Phase::AwaitGuards)), "{:?}", rack.fixture.fence.status);
+}
+
+/// A provider is asked by no level.
+#[test]
+fn a_reap_in_doubt_gives_no_level_up() {
+    let mut rack = Rack::new(Manner::Honest, Manner::Honest);
+    assert!(rack.run(120, at(Phase::OffConfirmed)));
+    rack.in_doubt(IntendedOp::Reap);
+    rack.bmc = Manner::Silent;
+    assert!(rack.run(60, |rack| rack.fixture.phase() != Phase::InDoubt));
+    assert_eq!(rack.fixture.phase(), Phase::Failed);
 }
 
 /// Off was read twice, and On before anything was released.

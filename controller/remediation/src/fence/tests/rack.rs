@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     action::{Action, Done, Failed, IrreversibleOp, Op, Outcome, ReversibleOp},
-    api::fence::{Confirmation, Phase},
+    api::fence::{Confirmation, IntendedOp, Intent, Phase},
     fence::{Next, apply_outcome, levels},
     snapshot::{FenceLevel, FencePlan, Level, PowerReading, PowerState},
 };
@@ -137,6 +137,14 @@ impl Rack {
             }
             op => self.fixture.perform(op),
         }
+    }
+
+    /// The end of this act is unknown.
+    pub(super) fn in_doubt(&mut self, op: IntendedOp) {
+        let fixture = &mut self.fixture;
+        let status = &mut fixture.fence.status;
+        status.phase = Phase::InDoubt;
+        status.intent = Some(Intent { op, epoch: fixture.epoch, at: fixture.now.wall, pods: 0 });
     }
 
     fn confirmation(&self) -> Confirmation {

@@ -6,11 +6,12 @@ use super::{
     parts::plan,
 };
 use crate::{
+    action::{Action, Failed, IrreversibleOp, Op},
     api::{
         CORDONED_BY, STORAGE_RELEASED,
         fence::{Blocker, Phase},
     },
-    fence::{Next, PredicateState},
+    fence::{Next, PredicateState, apply_outcome},
     guard::reason::{FENCE_NOT_READY, NO_METHODS},
     snapshot::FencePlan,
 };
@@ -59,6 +60,64 @@ fn its_steps_and_its_policy_are_not_asked() {
     fixture.boot();
     run(&mut fixture, 200, at(Phase::Closed));
     assert_eq!((fixture.phase(), fixture.powered), (Phase::Closed, true), "{:?}", fixture.fence.status.log);
+}
+
+/// Its switch fails once, or its end is unknown: its storage is cut still, and nothing of that is forgotten.
+#[test]
+fn an_order_that_fails_is_tried_again_and_a_person_looks_in_the_end() {
+    for lost in [Failed::InDoubt("no answer".into()), Failed::NotBegun("too slow".into())] {
+        let mut fixture = cut();
+        run(&mut fixture, 200, at(Phase::PoweringOn));
+        fixture.boot();
+        for _ in 0..5 {
+            let is_ordered = |fixture: &Fixture| matches!(fixture.next(), Next::Act(Action::Perform { .. }));
+            run(&mut fixture, 600, |fixture| fixture.phase() == Phase::PoweringOn && is_ordered(fixture));
+            assert_eq!((fixture.phase(), is_cordoned(&fixture)), (Phase::PoweringOn, true), "{lost:?}");
+            let op = Op::Irreversible(IrreversibleOp::PowerOn);
+            let (fence, _) = apply_outcome(&fixture.fence, &op, &Err(lost.clone()), fixture.epoch, fixture.now);
+            fixture.store(fence);
+        }
+        run(&mut fixture, 20, at(Phase::InDoubt));
+        assert!(is_cordoned(&fixture) && fixture.node.as_ref().unwrap().annotations.contains_key(STORAGE_RELEASED));
+    }
+}
+
+/// As that of a machine that is off.
+#[test]
+fn a_node_that_goes_meanwhile_is_a_persons() {
+    let mut fixture = cut();
+    run(&mut fixture, 200, at(Phase::PoweringOn));
+    fixture.node = None;
+    run(&mut fixture, 5, at(Phase::Quarantined));
+    assert_eq!(fixture.phase(), Phase::Quarantined);
+}
+
+/// It would be left off for ever, and its recovery methods are for a node that has its storage.
+#[test]
+fn a_step_that_leaves_machines_off_is_none_for_a_storage() {
+    let mut fixture = cut();
+    fixture.fence.status.policy_step = 1;
+    for step in &mut fixture.fence.spec.steps {
+        step.power_cycle.iter_mut().for_each(|cycle| cycle.leave_off = true);
+    }
+    fixture.fence.status.isolated = true;
+    let plan = FencePlan { recovery: vec!["port".into()], storage_only: Some("ceph".into()), ..plan() };
+    fixture.gathered.methods = Some(Ok(plan));
+    run(&mut fixture, 200, at(Phase::PoweringOn));
+    assert!(fixture.phase() == Phase::PoweringOn && fixture.fence.status.isolated, "{:?}", fixture.fence.status.log);
+    fixture.boot();
+    run(&mut fixture, 400, at(Phase::Closed));
+    assert_eq!((fixture.phase(), fixture.powered), (Phase::Closed, true), "{:?}", fixture.fence.status.log);
+}
+
+/// A person may be mending it: what a new boot would get back is not known.
+#[test]
+fn a_configuration_with_errors_is_waited_for() {
+    let mut fixture = cut();
+    fixture.boot();
+    fixture.gathered.methods = Some(Err(Blocker::new(FENCE_NOT_READY, "line 3")));
+    run(&mut fixture, 200, at(Phase::Closed));
+    assert_eq!((fixture.phase(), is_cordoned(&fixture)), (Phase::Recovering, true));
 }
 
 /// Its kubelet may edit its Node, and a person.
