@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use nodewell_remediation::{
     action::{EventDraft, IrreversibleOp, Outcome},
     api::fence::{NodeFence, Phase},
+    snapshot::Level,
 };
 use serde::Serialize;
 
@@ -35,9 +36,18 @@ pub struct AuditEntry {
 #[serde(tag = "what", rename_all = "camelCase")]
 pub enum Audited {
     /// It is about to go out; its intent is in the record already.
-    ActBegins { act: String },
+    ActBegins {
+        act: String,
+        #[serde(flatten)]
+        by: Means,
+    },
     /// What is known of its end.
-    ActEnds { act: String, outcome: String },
+    ActEnds {
+        act: String,
+        outcome: String,
+        #[serde(flatten)]
+        by: Means,
+    },
     /// The record was written.
     Phase {
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,6 +58,29 @@ pub enum Audited {
     },
     /// The record was deleted.
     RecordEnds { reason: String, message: String },
+}
+
+/// By what the power is turned off or on.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Means {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fencing_level: Option<Level>,
+    /// Fence agents, `METHOD/ACTION`, as the record has them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<String>,
+}
+
+impl Means {
+    fn of(op: &IrreversibleOp, fence: &NodeFence) -> Self {
+        match op {
+            IrreversibleOp::PowerOff | IrreversibleOp::PowerOn => {
+                Self { fencing_level: Some(fence.status.level), jobs: fence.status.jobs.clone() }
+            }
+            IrreversibleOp::Reap => Self { fencing_level: None, jobs: fence.status.jobs.clone() },
+            IrreversibleOp::Release { .. } => Self::default(),
+        }
+    }
 }
 
 /// Takes lines; never waits.
@@ -87,12 +120,12 @@ impl Audit {
 }
 
 impl Audited {
-    pub(crate) fn begins(op: &IrreversibleOp) -> Self {
-        Self::ActBegins { act: name(op) }
+    pub(crate) fn begins(op: &IrreversibleOp, fence: &NodeFence) -> Self {
+        Self::ActBegins { act: name(op), by: Means::of(op, fence) }
     }
 
-    pub(crate) fn ends(op: &IrreversibleOp, outcome: &Outcome) -> Self {
-        Self::ActEnds { act: name(op), outcome: format!("{outcome:?}") }
+    pub(crate) fn ends(op: &IrreversibleOp, fence: &NodeFence, outcome: &Outcome) -> Self {
+        Self::ActEnds { act: name(op), outcome: format!("{outcome:?}"), by: Means::of(op, fence) }
     }
 
     pub(crate) fn phase(from: Option<Phase>, to: Phase, why: &EventDraft) -> Self {
@@ -110,5 +143,28 @@ fn name(op: &IrreversibleOp) -> String {
         IrreversibleOp::PowerOn => "powerOn".to_owned(),
         IrreversibleOp::Reap => "reap".to_owned(),
         IrreversibleOp::Release { pods } => format!("release of {} pods", pods.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nodewell_remediation::api::fence::{NodeFenceSpec, NodeFenceStatus};
+
+    use super::*;
+
+    #[test]
+    fn an_act_of_power_names_its_level_and_its_agents() {
+        let status = NodeFenceStatus { level: Level(2), jobs: vec!["pdu-a/off".into()], ..NodeFenceStatus::default() };
+        let fence = NodeFence { metadata: Default::default(), spec: NodeFenceSpec::default(), status };
+        let json = |what: &Audited| serde_json::to_value(what).unwrap();
+        let begins = json(&Audited::begins(&IrreversibleOp::PowerOff, &fence));
+        assert_eq!(
+            begins,
+            serde_json::json!({ "what": "actBegins", "act": "powerOff", "fencingLevel": 2, "jobs": ["pdu-a/off"] })
+        );
+        let ends = json(&Audited::ends(&IrreversibleOp::PowerOn, &fence, &Ok(nodewell_remediation::action::Done::Yes)));
+        assert_eq!((ends["fencingLevel"].as_u64(), ends["jobs"][0].as_str()), (Some(2), Some("pdu-a/off")));
+        let released = json(&Audited::begins(&IrreversibleOp::Release { pods: Vec::new() }, &fence));
+        assert_eq!(released, serde_json::json!({ "what": "actBegins", "act": "release of 0 pods" }));
     }
 }

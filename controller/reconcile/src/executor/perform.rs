@@ -29,11 +29,11 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
     async fn operate(&self, fence: &NodeFence, op: &Op, lease_deadline: &LeaseDeadline) -> Vec<NodeEvent> {
         let begun = self.clock.moment();
         if let Op::Irreversible(op) = op {
-            self.audit(fence, Audited::begins(op));
+            self.audit(fence, Audited::begins(op, fence));
         }
         let outcome = self.perform(fence, op, lease_deadline).await;
         if let Op::Irreversible(op) = op {
-            self.audit(fence, Audited::ends(op, &outcome));
+            self.audit(fence, Audited::ends(op, fence, &outcome));
         }
         self.cache.stepped(op, &outcome, self.clock.moment().since(begun));
         tracing::info!(node = fence.spec.node_name, epoch = lease_deadline.epoch, ?op, ?outcome, "operation");
