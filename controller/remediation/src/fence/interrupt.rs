@@ -54,7 +54,8 @@ fn gone(input: &FenceInput<'_>) -> Option<Next> {
         return None;
     }
     let status = &input.fence.status;
-    let powerless = status.off.is_some() && !matches!(status.phase, Phase::AwaitReady | Phase::Recovering);
+    let is_cut = status.off.is_some() || status.storage_only.is_some() && status.release_begun;
+    let powerless = is_cut && !matches!(status.phase, Phase::AwaitReady | Phase::Recovering);
     let intended = status.intent.as_ref().is_some_and(|intent| intent.op != IntendedOp::Reap);
     // After a person's retry: what was intended before it was settled, and its end may be unknown still.
     let retried = status.phase == Phase::InDoubt && status.intent.is_none();

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     api::{
         STORAGE_RELEASED,
-        fence::{Blocker, Confirmation, Phase},
+        fence::{Blocker, Phase},
     },
     facts::Node,
     guard::reason::NO_METHODS,
@@ -37,15 +37,6 @@ pub(super) fn take_over(input: &FenceInput<'_>, node: &Node) -> Option<Next> {
         status.storage_only = Some(storage);
         // The record shows it from now on, for any client may take the annotation away.
         (status.boot_id, status.release_begun) = (cut.clone(), true);
-        // As the record before had it: an order that fails is tried again, and nothing is taken back before it has succeeded.
-        status.off = Some(Confirmation {
-            at: input.now.wall,
-            reads: 2,
-            by: vec![STORAGE_RELEASED.to_owned()],
-            boot_id: cut.clone(),
-            already_off: true,
-            epoch: input.epoch,
-        });
         status.returning = true;
     });
     Some(draft.enter(Phase::PoweringOn, Message::plain("FencePoweringOn/stillCut")).save())

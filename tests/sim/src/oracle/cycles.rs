@@ -13,8 +13,6 @@ pub(super) struct Powered {
     cycles: Vec<Moment>,
     /// We turned it off, and it has not been on since.
     is_off_by_us: bool,
-    /// The record that had it turned off last, by its UID.
-    record: Option<String>,
     /// How often another actor turned it on.
     by_others: usize,
     /// How often a person asked for it to be turned on: by an abort, or a release.
@@ -32,11 +30,10 @@ impl Powered {
 impl Truth {
     /// A machine, or a storage, was switched for certain: it was the other way before.
     pub(crate) fn switched(&mut self, name: &str, on: bool, is_ours: bool) {
-        let (now, record) = (self.now(), self.record_of(name));
+        let now = self.now();
         let powered = self.oracle.powered.entry(name.to_owned()).or_default();
         match (on, is_ours) {
             (false, true) => {
-                powered.record = record;
                 powered.offs.push(now);
                 powered.is_off_by_us = true;
             }
@@ -58,16 +55,12 @@ impl Truth {
         self.oracle.powered.entry(name.to_owned()).or_default().asked_for += 1;
     }
 
-    fn record_of(&self, name: &str) -> Option<String> {
-        self.store.fences.get(name).map(|fence| fence.metadata.uid.clone())
-    }
-
-    /// At the limit it is turned off once more, and again only if it was turned on by another actor since, or for a person. A
-    /// record whose order was carried out late, by a BMC that is silent now, may try another level: that turns off nothing.
+    /// At the limit it is turned off once more, and again only if it was turned on by another actor since, or for a person. An
+    /// order to a machine that is off by us turns off nothing: of a record whose order was carried out late, by a BMC that is
+    /// silent now, or of one that follows a record which a person deleted.
     pub(super) fn check_offs(&mut self, name: &str) {
-        let record = self.record_of(name);
         let Some(powered) = self.oracle.powered.get(name) else { return };
-        if powered.is_off_by_us && record.is_some() && powered.record == record {
+        if powered.is_off_by_us {
             return;
         }
         let (offs, most) = (powered.offs.len(), self.scenario.most_cycles + powered.by_others + powered.asked_for);

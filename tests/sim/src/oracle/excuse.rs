@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nodewell_remediation::snapshot::PowerState;
+use nodewell_remediation::{api::fence::DrainReport, snapshot::PowerState};
 
 use crate::{
     scenario::SILENT_FOR,
@@ -19,11 +19,16 @@ impl Truth {
     }
 
     /// Off is confirmed, and the machine runs. That is excused if its BMC reported nothing else since the last order,
-    /// and the machine itself reported nothing for as long as the policy asks.
+    /// and the machine itself reported nothing for as long as the policy asks; of one that was emptied, since Off was read.
     pub(super) fn excuse(&mut self, name: &str) {
         let (now, asked, twice) = (self.now(), self.silence_asked(), self.was_read_off_twice(name));
+        let read_off = self.oracle.off_readings.get(name).and_then(|readings| readings.first()).copied();
+        let drain = self.store.fences.get(name).and_then(|fence| fence.status.drain.as_ref());
+        let is_emptied = drain.is_some_and(DrainReport::emptied);
         let Some(machine) = self.machines.get_mut(name) else { return };
-        if machine.on && machine.has_liar() && twice && now.since(machine.renewed) >= asked {
+        let is_silent = now.since(machine.renewed) >= asked
+            || is_emptied && read_off.is_some_and(|read_off| machine.renewed < read_off);
+        if machine.on && machine.has_liar() && twice && is_silent {
             machine.excuse = Some(Excuse::Lied { woke: None, read_on: None });
             self.count("cluster lies believed");
         }

@@ -124,7 +124,8 @@ fn read_again(draft: Draft, state: PowerState, outcome: &Outcome) -> Draft {
 fn resolved(mut draft: Draft, state: PowerState, outcome: &Outcome) -> Draft {
     let status = draft.status();
     let op = status.intent.as_ref().map(|intent| intent.op);
-    let was_off = status.off.is_some();
+    // A storage whose record was deleted was cut by that one.
+    let was_off = status.off.is_some() || status.storage_only.is_some() && status.release_begun;
     match (op, state) {
         (Some(IntendedOp::Reap), _) => draft.settle().enter(Phase::Failed, with_state("FenceFailed/reap", state)),
         (_, PowerState::Unknown) => retry_later(draft, "PowerUnknown", outcome),
