@@ -38,6 +38,7 @@ pub async fn drain<C: Nodes + Pods>(
     rules: &DrainRules,
     state: &mut DrainState,
     clock: impl Fn() -> Now,
+    moved_elsewhere: impl Fn() -> usize,
     emit: impl AsyncFn(EventDraft),
 ) -> Outcome {
     let started = clock().moment;
@@ -53,6 +54,7 @@ pub async fn drain<C: Nodes + Pods>(
             () = sleep(left) => return drain.at_the_deadline(clock()),
             event = work.next() => event,
         };
+        drain.state.moved_elsewhere(moved_elsewhere());
         match event.map(|event| drain.absorb(event, clock())) {
             Some(Ok(more)) => work.extend(more.into_iter().map(&perform)),
             Some(Err(end)) => return end,

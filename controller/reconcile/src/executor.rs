@@ -206,7 +206,7 @@ impl<'a, C: Cluster, P: Power> Running<'a, C, P> {
         let works = FuturesUnordered::new();
         let (cache, now) = (executor.cache, executor.clock.now());
         let inherited = cache.inherited();
-        executor.evictions.inherit(&inherited, now.moment);
+        cache.with(|snapshot| executor.evictions.inherit(&inherited, snapshot.fences.values(), now.moment));
         let memory = Memory::inherited(&inherited, now).with_cycles(&cache.departed());
         let (gathering, rehearsal) = (Gathering::default(), Rehearsal::default());
         Self { executor, lease_deadline, memory, works, gathering, emitting: 0, decided: None, rehearsal }

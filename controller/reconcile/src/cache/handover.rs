@@ -29,6 +29,16 @@ impl Cache {
         self.lock().handovers.saved = Some(handover);
     }
 
+    /// Pods of other nodes that the last decision counted for this policy's rate. Entries that are merged from many nodes are left
+    /// out: this one's may be among them, and would hold it up for ever.
+    pub(crate) fn moved_elsewhere(&self, policy: &str, node: &str) -> usize {
+        let handovers = &self.lock().handovers;
+        let counted = handovers.saved.as_ref().map(Handover::moved_pods).unwrap_or_default();
+        let elsewhere =
+            counted.iter().filter(|moved| moved.policy == policy && !moved.node.is_empty() && moved.node != node);
+        elsewhere.fold(0, |sum, moved| sum.saturating_add(moved.pods))
+    }
+
     /// The same, for who writes it; nothing before this term has decided anything.
     pub(crate) fn left(&self) -> Option<Handover> {
         self.lock().handovers.saved.clone()

@@ -9,7 +9,11 @@ use std::{
 
 use nodewell_remediation::{
     action::{Done, EventDraft, Failed, Outcome},
-    api::{SKIP_REMEDIATION, fence::NodeFence, policy::Mode},
+    api::{
+        SKIP_REMEDIATION,
+        fence::{NodeFence, Phase},
+        policy::Mode,
+    },
     decide::{Handover, MovedPods},
     drain::{DrainRules, DrainState, Limits},
     policy::{Policy, Rate},
@@ -28,6 +32,12 @@ struct Drained {
     node: String,
 }
 
+impl Drained {
+    fn of(fence: &NodeFence) -> Self {
+        Self { policy: fence.spec.policy.clone(), node: fence.spec.node_name.clone() }
+    }
+}
+
 /// When drains moved pods. One that is stopped and goes on, or begins again by another record or leader, is still in
 /// the window of what it moved before.
 #[derive(Debug, Default)]
@@ -38,17 +48,24 @@ struct State {
     ours: BTreeMap<Drained, VecDeque<Moment>>,
     /// When the leader before moved a node's pods last, and how many at most.
     inherited: BTreeMap<Drained, (Moment, usize)>,
+    /// Drains in portions that were open when this term began. What the leader before moved after its last renewal it could
+    /// hand over to none.
+    open: BTreeMap<Drained, Moment>,
 }
 
 impl Evictions {
-    /// A term begins.
-    pub(super) fn inherit(&self, handover: &Handover, now: Moment) {
+    /// A term begins, with these records.
+    pub(super) fn inherit<'a>(&self, handover: &Handover, records: impl Iterator<Item = &'a NodeFence>, now: Moment) {
+        let is_open = |fence: &&NodeFence| fence.status.phase == Phase::Draining && fence.status.drain_portions > 1;
+        let open = records.filter(is_open).map(|fence| (Drained::of(fence), now)).collect();
         let one = |moved: &MovedPods| {
             let MovedPods { policy, node, age, pods } = moved.clone();
             let at = Moment(now.0.saturating_sub(Duration::from_secs(age)));
             (Drained { policy, node }, (at, pods))
         };
-        self.lock().inherited = handover.moved_pods().iter().map(one).collect();
+        let mut state = self.lock();
+        state.inherited = handover.moved_pods().iter().map(one).collect();
+        state.open = open;
     }
 
     /// How many of a node's pods the leader before took in this window is not known where they go in portions: as many
@@ -58,10 +75,13 @@ impl Evictions {
         state.ours.retain(|_, calls| calls.back().is_some_and(|last| now.since(*last) < REMEMBERED));
         let mut calls = VecDeque::new();
         if fence.status.drain_portions > 1 {
+            // From now on it is among ours.
+            let began = state.open.remove(&of);
             let any = Drained { node: String::new(), ..of.clone() };
             let inherited = [&any, &of].into_iter().filter_map(|of| state.inherited.get(of));
             // More than a whole window holds up nothing more; the number was read from an annotation.
             let most = limits.rate.map_or(0, |(count, _)| count);
+            calls.extend(began.into_iter().flat_map(|began| std::iter::repeat_n(began, most)));
             calls.extend(inherited.flat_map(|(at, pods)| std::iter::repeat_n(*at, (*pods).min(most))));
         }
         calls.extend(state.ours.remove(&of).into_iter().flatten());
@@ -102,12 +122,12 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
             super::log(&node.name, &event, epoch);
             self.emit(&node.name, &node.uid, &event).await;
         };
-        let of = Drained { policy: by.clone(), node: node.name.clone() };
-        let mut open = self.evictions.begin(of, fence, limits(self.cache, by), self.clock.moment());
+        let moved_elsewhere = || self.cache.moved_elsewhere(by, &node.name);
+        let mut open = self.evictions.begin(Drained::of(fence), fence, limits(self.cache, by), self.clock.moment());
         let outcome = tokio::select! {
             biased;
             why = self.forbidden(fence) => Err(Failed::NotBegun(why)),
-            outcome = drain::drain(self.cluster, &node, rules, &mut open.state, clock, emit) => outcome,
+            outcome = drain::drain(self.cluster, &node, rules, &mut open.state, clock, moved_elsewhere, emit) => outcome,
         };
         let left = match &outcome {
             Ok(Done::Drain(report)) => !report.done,
@@ -216,7 +236,7 @@ mod tests {
     fn a_number_that_is_no_number_of_pods_counts_as_a_whole_window() {
         let moved = r#"{ "pods": [{ "policy": "p", "node": "n", "age": 10, "pods": 18446744073709551615 }] }"#;
         let (evictions, mut fence) = (Evictions::default(), draining().1);
-        evictions.inherit(&serde_json::from_str(moved).unwrap(), Moment(Duration::from_secs(100)));
+        evictions.inherit(&serde_json::from_str(moved).unwrap(), std::iter::empty(), Moment(Duration::from_secs(100)));
         fence.status.drain_portions = 2;
         assert_eq!(calls(begin(&evictions, &fence)).len(), 5);
     }
@@ -226,7 +246,7 @@ mod tests {
         let moved = r#"{ "pods": [{ "policy": "p", "node": "n", "age": 10, "pods": 3 },
             { "policy": "p", "age": 20, "pods": 1 }, { "policy": "p", "node": "m", "age": 1, "pods": 9 }] }"#;
         let (evictions, mut fence) = (Evictions::default(), draining().1);
-        evictions.inherit(&serde_json::from_str(moved).unwrap(), Moment(Duration::from_secs(100)));
+        evictions.inherit(&serde_json::from_str(moved).unwrap(), std::iter::empty(), Moment(Duration::from_secs(100)));
         for portions in [0, 1] {
             fence.status.drain_portions = portions;
             assert!(calls(begin(&evictions, &fence)).is_empty(), "it has no more pods than the rate");
@@ -234,6 +254,27 @@ mod tests {
         fence.status.drain_portions = 2;
         let at = |secs| Moment(Duration::from_secs(secs));
         assert_eq!(calls(begin(&evictions, &fence)), [at(80), at(90), at(90), at(90)]);
+    }
+
+    /// The leader before died right after it had begun: its handover shows nothing of it.
+    #[test]
+    fn a_drain_in_portions_that_was_open_when_the_term_began_waits_for_a_window() {
+        let began = Moment(Duration::from_secs(95));
+        for (phase, portions, waits) in
+            [(Phase::Draining, 2, true), (Phase::Draining, 1, false), (Phase::Pending, 2, false)]
+        {
+            let (evictions, mut fence) = (Evictions::default(), draining().1);
+            (fence.status.phase, fence.status.drain_portions) = (phase, portions);
+            let other =
+                NodeFence { spec: NodeFenceSpec { node_name: "m".into(), ..fence.spec.clone() }, ..fence.clone() };
+            evictions.inherit(&Handover::default(), [&fence, &other].into_iter(), began);
+            fence.status.drain_portions = 2;
+            let expected = if waits { vec![began; 5] } else { Vec::new() };
+            assert_eq!(calls(begin(&evictions, &fence)), expected, "{phase:?} {portions}");
+            // One that is stopped and goes on waits no longer.
+            drop(begin(&evictions, &fence));
+            assert!(calls(begin(&evictions, &fence)).is_empty(), "calls were taken");
+        }
     }
 
     #[test]

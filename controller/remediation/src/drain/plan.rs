@@ -290,7 +290,7 @@ fn rate_left(state: &mut DrainState, now: Moment) -> usize {
     while state.calls.front().is_some_and(|call| now.since(*call) >= within) {
         state.calls.pop_front();
     }
-    pods.saturating_sub(state.calls.len())
+    pods.saturating_sub(state.calls.len().saturating_add(state.others))
 }
 
 fn unasked(view: &SortedPods<'_>, state: &DrainState) -> Vec<PodRef> {

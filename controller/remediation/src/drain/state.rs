@@ -68,6 +68,8 @@ pub struct DrainState {
     pub(super) begun: bool,
     /// When calls were made that moved a pod, or may have, for the rate.
     pub(super) calls: VecDeque<Moment>,
+    /// Pods of other nodes that count for the same rate now.
+    pub(super) others: usize,
 }
 
 /// One pod's story.
@@ -100,6 +102,12 @@ impl DrainState {
     #[must_use]
     pub fn after(limits: Limits, calls: VecDeque<Moment>) -> Self {
         Self { calls, ..Self::new(limits) }
+    }
+
+    /// So many pods of other nodes were moved, or are about to be. Those of this node that were counted when it began have their
+    /// place all the same; one that came since has none before.
+    pub fn moved_elsewhere(&mut self, pods: usize) {
+        self.others = pods;
     }
 
     /// When calls were made that moved a pod, or may have; the oldest first.

@@ -280,3 +280,18 @@ async fn a_shutdown_is_known_for_its_boot_and_a_dump_for_two_minutes() {
         });
     }
 }
+
+/// An entry of which the node is not known is merged from several, this one maybe.
+#[test]
+fn pods_of_other_nodes_count_by_the_last_decision() {
+    let cache = Cache::new(Clock::counted(jiff::Timestamp::UNIX_EPOCH), Limits::default());
+    assert_eq!(cache.moved_elsewhere("p", "a"), 0, "nothing is decided yet");
+    let moved = r#"{ "pods": [{ "policy": "p", "node": "a", "age": 1, "pods": 3 }, { "policy": "p", "node": "b", "age": 1, "pods": 4 },
+        { "policy": "p", "age": 1, "pods": 5 }, { "policy": "q", "node": "b", "age": 1, "pods": 6 }] }"#;
+    cache.leave(serde_json::from_str(moved).unwrap());
+    assert_eq!((cache.moved_elsewhere("p", "a"), cache.moved_elsewhere("p", "b")), (4, 3));
+    let most = r#"{ "pods": [{ "policy": "p", "node": "b", "age": 1, "pods": 18446744073709551615 },
+        { "policy": "p", "node": "c", "age": 1, "pods": 1 }] }"#;
+    cache.leave(serde_json::from_str(most).unwrap());
+    assert_eq!(cache.moved_elsewhere("p", "a"), usize::MAX, "it was read from an annotation");
+}

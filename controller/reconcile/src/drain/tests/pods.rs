@@ -92,3 +92,21 @@ async fn no_more_than_20_calls_are_under_way() {
     assert!(report(&double, &rules()).await.done);
     assert_eq!(double.most_in_flight(), 20);
 }
+
+/// Another node's pods go meanwhile: what comes here since waits for their window.
+#[tokio::test(start_paused = true)]
+async fn what_is_moved_elsewhere_is_asked_before_each_round() {
+    for (elsewhere, evicted) in [(0, &["evict a", "evict b"][..]), (1, &["evict a"])] {
+        let double = Double::new(vec![pod("a")])
+            .evict(|_, _| Does::End(Duration::from_secs(9)))
+            .arrives(Duration::from_secs(5), pod("b"));
+        let limits = Limits { rate: Some((2, Duration::from_secs(600))), ..Limits::default() };
+        let mut state = DrainState::new(limits);
+        let moved = || if double.named("evict").is_empty() { 0 } else { elsewhere };
+        let emit = async |event| double.emit(event).await;
+        let outcome = crate::drain::drain(&double, &node(), &rules(), &mut state, || double.now(), moved, emit).await;
+        assert_eq!(double.named("evict"), evicted);
+        let Ok(Done::Drain(report)) = outcome else { panic!("{outcome:?}") };
+        assert_eq!(report.done, elsewhere == 0);
+    }
+}

@@ -117,6 +117,23 @@ fn a_drain_that_goes_on_is_still_in_the_window_of_what_it_moved() {
     assert_eq!(next(&rules(), &pods, &mut state, STARTED, now(60)).calls.len(), 4);
 }
 
+/// They were counted beside this node's own, and one that came since would be one too many.
+#[test]
+fn pods_that_were_moved_elsewhere_count_for_the_rate() {
+    let pods: Vec<_> = (0..9).map(|n| pod(&format!("p{n}"))).collect();
+    let limits = Limits { rate: Some((4, Duration::from_secs(60))), ..Limits::default() };
+    for (elsewhere, calls) in [(0, 4), (3, 1), (4, 0), (usize::MAX, 0)] {
+        let mut state = DrainState::after(limits, std::collections::VecDeque::new());
+        state.moved_elsewhere(elsewhere);
+        assert_eq!(next(&rules(), &pods, &mut state, STARTED, now(0)).calls.len(), calls, "{elsewhere}");
+    }
+    let mut state = DrainState::new(limits);
+    state.moved_elsewhere(4);
+    assert!(next(&rules(), &pods, &mut state, STARTED, now(0)).calls.is_empty());
+    state.moved_elsewhere(1);
+    assert_eq!(next(&rules(), &pods, &mut state, STARTED, now(1)).calls.len(), 3, "as soon as it may");
+}
+
 #[test]
 fn a_pod_that_is_deleting_is_waited_for_and_not_evicted_again() {
     let mut state = DrainState::default();
