@@ -265,11 +265,15 @@ impl<'a, C: Election> Candidate<'a, C> {
             return;
         }
         let mut next = Leadership { renewed: Some(self.clock.wall()), ..held.lease.clone() };
-        handover::write(self.cache.left(), &mut next);
+        let left = self.cache.left();
+        handover::write(left.clone(), &mut next);
         succession::ask(&mut next, self.is_in_need());
         let sent = self.clock.moment();
         match self.write(&next).await {
-            Ok(lease) => self.renewed(lease, sent),
+            Ok(lease) => {
+                left.into_iter().for_each(|left| self.cache.handed_over(left));
+                self.renewed(lease, sent);
+            }
             Err(ApiError::NoAnswer(_) | ApiError::Conflict(_)) => self.look_again(&next, sent).await,
             Err(error) => self.bear(&error),
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nodewell_remediation::decide::Handover;
+use nodewell_remediation::decide::{Handover, MovedPods};
 
 use super::Cache;
 
@@ -11,12 +11,27 @@ use super::Cache;
 pub(super) struct Handovers {
     found: Handover,
     saved: Option<Handover>,
+    /// The one that the Lease has.
+    written: Handover,
 }
 
 impl Cache {
     /// A term begins: what the leader before left, `elapsed` before now at least.
     pub(crate) fn inherit(&self, found: Handover, elapsed: Duration) {
-        self.lock().handovers = Handovers { found: found.aged(elapsed), saved: None };
+        self.lock().handovers = Handovers { found: found.aged(elapsed), ..Handovers::default() };
+    }
+
+    /// The Lease has it: whoever leads next knows of it.
+    pub(crate) fn handed_over(&self, handover: Handover) {
+        self.lock().handovers.written = handover;
+    }
+
+    /// The next leader would know that pods of this node were moved for this policy. An entry that is merged from many nodes may
+    /// be this one's.
+    pub(crate) fn is_handed_over(&self, policy: &str, node: &str) -> bool {
+        let handovers = &self.lock().handovers;
+        let is_it = |moved: &MovedPods| moved.policy == policy && (moved.node == node || moved.node.is_empty());
+        handovers.written.moved_pods().iter().any(is_it)
     }
 
     /// What the leader before left.

@@ -110,6 +110,8 @@ impl Drop for OpenDrain<'_> {
 
 /// No window is longer than it has to be remembered.
 const REMEMBERED: Duration = Duration::from_hours(24);
+/// Two renewals; a policy that is gone is handed over by none.
+const HANDED_OVER_WITHIN: Duration = Duration::from_secs(5);
 /// How often a drain looks at what may stop it.
 const LOOK: Duration = Duration::from_millis(500);
 
@@ -123,6 +125,10 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
             self.emit(&node.name, &node.uid, &event).await;
         };
         let moved_elsewhere = || self.cache.moved_elsewhere(by, &node.name);
+        // Of one in portions the record shows it.
+        if fence.status.drain_portions <= 1 {
+            self.handed_over(by, &node.name).await;
+        }
         let mut open = self.evictions.begin(Drained::of(fence), fence, limits(self.cache, by), self.clock.moment());
         let outcome = tokio::select! {
             biased;
@@ -137,6 +143,15 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         };
         self.cache.count(by, |counts| counts.drains_failed += u64::from(left));
         outcome
+    }
+
+    /// Waits until the next leader would know of this drain, for a renewal of the Lease at most: what is evicted before that it would
+    /// not count.
+    async fn handed_over(&self, policy: &str, node: &str) {
+        let began = self.clock.moment();
+        while !self.cache.is_handed_over(policy, node) && self.clock.moment().since(began) < HANDED_OVER_WITHIN {
+            sleep(LOOK).await;
+        }
     }
 
     /// Waits until nothing more may be evicted, and returns why. A drain may last for minutes: it does not end what a

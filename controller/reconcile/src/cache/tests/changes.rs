@@ -295,3 +295,18 @@ fn pods_of_other_nodes_count_by_the_last_decision() {
     cache.leave(serde_json::from_str(most).unwrap());
     assert_eq!(cache.moved_elsewhere("p", "a"), usize::MAX, "it was read from an annotation");
 }
+
+#[test]
+fn a_node_is_handed_over_once_the_lease_has_it() {
+    let cache = Cache::new(Clock::counted(jiff::Timestamp::UNIX_EPOCH), Limits::default());
+    let moved = |entry: &str| serde_json::from_str(&format!(r#"{{ "pods": [{entry}] }}"#)).unwrap();
+    let of_a = || moved(r#"{ "policy": "p", "node": "a", "age": 1, "pods": 3 }"#);
+    cache.leave(of_a());
+    assert!(!cache.is_handed_over("p", "a"), "it is not written yet");
+    cache.handed_over(of_a());
+    assert!(cache.is_handed_over("p", "a") && !cache.is_handed_over("p", "b") && !cache.is_handed_over("q", "a"));
+    cache.handed_over(moved(r#"{ "policy": "p", "age": 1, "pods": 3 }"#));
+    assert!(cache.is_handed_over("p", "b"), "merged from many");
+    cache.inherit(of_a(), Duration::ZERO);
+    assert!(!cache.is_handed_over("p", "a"), "another term");
+}
