@@ -21,7 +21,7 @@ impl Cache {
         self.lock().handovers = Handovers { found: found.aged(elapsed), ..Handovers::default() };
     }
 
-    /// The Lease has it: whoever leads next knows of it.
+    /// The Lease has it, so that the next leader knows of it.
     pub(crate) fn handed_over(&self, handover: Handover) {
         self.lock().handovers.written = handover;
     }
