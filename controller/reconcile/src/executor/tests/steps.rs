@@ -53,6 +53,27 @@ async fn a_drain_that_nothing_forbids_ends_with_its_report_and_is_counted() {
     assert_eq!(counts(&stage), (3, 1));
 }
 
+/// One in portions is shown by its record.
+#[tokio::test(start_paused = true)]
+async fn a_drain_waits_until_the_next_leader_would_know_of_it_and_no_longer_than_for_two_renewals() {
+    for (written, portions, waits) in [(false, 1, 5), (true, 1, 0), (false, 2, 0)] {
+        let mut stage = Stage::of(IntendedOp::PowerOff).await;
+        stage.rewrite(|fence| {
+            (fence.spec.policy, fence.status.drain_portions) = ("p".into(), portions);
+        });
+        let policy = Policy { name: "p".into(), mode: Mode::Enforce, ..Policy::default() };
+        stage.cache.with(|snapshot| snapshot.policies.push(policy));
+        stage.double.truth.borrow_mut().pods.clear();
+        let moved = r#"{ "pods": [{ "policy": "p", "node": "n", "age": 0, "pods": 1 }] }"#;
+        if written {
+            stage.cache.handed_over(serde_json::from_str(moved).unwrap());
+        }
+        let began = stage.clock.moment();
+        assert!(matches!(perform(&stage, drain()).await, Ok(Done::Drain(_))));
+        assert_eq!(stage.clock.moment().since(began).as_secs(), waits, "{written} {portions}");
+    }
+}
+
 /// A person opened the record, without a policy.
 #[tokio::test(start_paused = true)]
 async fn a_drain_of_a_record_without_a_policy_goes_on_until_it_is_stopped() {
