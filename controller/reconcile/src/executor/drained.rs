@@ -126,9 +126,12 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         };
         let moved_elsewhere = || self.cache.moved_elsewhere(by, &node.name);
         // Of one in portions the record shows it.
+        let given_out = self.clock.moment();
         if fence.status.drain_portions <= 1 {
             self.handed_over(by, &node.name).await;
         }
+        let timeout = rules.timeout.saturating_sub(self.clock.moment().since(given_out));
+        let rules = &DrainRules { timeout, ..rules.clone() };
         let mut open = self.evictions.begin(Drained::of(fence), fence, limits(self.cache, by), self.clock.moment());
         let outcome = tokio::select! {
             biased;

@@ -74,6 +74,23 @@ async fn a_drain_waits_until_the_next_leader_would_know_of_it_and_no_longer_than
     }
 }
 
+/// Not one call is made after the drain's time, however long it waited before its first.
+#[tokio::test(start_paused = true)]
+async fn what_a_drain_waits_for_the_lease_is_of_its_time() {
+    for (seconds, is_begun) in [(4, false), (5, false), (6, true)] {
+        let mut stage = Stage::of(IntendedOp::PowerOff).await;
+        stage.rewrite(|fence| fence.spec.policy = "p".into());
+        let policy = Policy { name: "p".into(), mode: Mode::Enforce, ..Policy::default() };
+        stage.cache.with(|snapshot| snapshot.policies.push(policy));
+        stage.double.truth.borrow_mut().pods = vec![pod(0)];
+        let defaults = DrainRules::of(&Default::default()).expect("the defaults are right");
+        let rules = DrainRules { timeout: Duration::from_secs(seconds), ..defaults };
+        let outcome = perform(&stage, ReversibleOp::Drain(rules)).await;
+        assert!(matches!(&outcome, Ok(Done::Drain(report)) if !report.done), "{outcome:?}");
+        assert_eq!(stage.names().contains(&"pods".to_owned()), is_begun, "{seconds}: {:?}", stage.names());
+    }
+}
+
 /// A person opened the record, without a policy.
 #[tokio::test(start_paused = true)]
 async fn a_drain_of_a_record_without_a_policy_goes_on_until_it_is_stopped() {
