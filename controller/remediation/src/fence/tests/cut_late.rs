@@ -38,6 +38,17 @@ fn cut_late(phase: Phase) -> Fixture {
     cut_late_since(phase, 40)
 }
 
+/// Its kubelet spoke while the act waited for Off, which is confirmed now.
+fn spoke_before_off() -> Fixture {
+    let mut fixture = dead();
+    run(&mut fixture, 400, at(Phase::OffConfirmed));
+    let spoke = fixture.now;
+    fixture.predicate = PredicateState::No { since: spoke.moment };
+    let lease = fixture.kubelet.as_mut().unwrap();
+    (lease.renewed, lease.change_seen_at) = (Some(spoke.wall), spoke.moment);
+    fixture
+}
+
 fn saved(fixture: &Fixture) -> NodeFenceStatus {
     let Next::Act(Action::Save { fence, .. }) = fixture.next() else { panic!("{:?}", fixture.next()) };
     fence.status
@@ -93,12 +104,7 @@ fn a_node_that_was_not_cut_late_is_well() {
 /// Its BMC took 20 s for the order, within the time that the act waits: Off was confirmed, and is void.
 #[test]
 fn a_node_that_spoke_while_its_off_was_waited_for_is_turned_on_again() {
-    let mut fixture = dead();
-    run(&mut fixture, 400, at(Phase::OffConfirmed));
-    let spoke = fixture.now;
-    fixture.predicate = PredicateState::No { since: spoke.moment };
-    let lease = fixture.kubelet.as_mut().unwrap();
-    (lease.renewed, lease.change_seen_at) = (Some(spoke.wall), spoke.moment);
+    let mut fixture = spoke_before_off();
     let phases = run(&mut fixture, 100, |fixture| fixture.powered);
     assert!(fixture.powered, "{phases:?}: {:?}", fixture.fence.status.log);
     assert!(fixture.fence.status.released_at.is_none(), "its pods are its own");
@@ -188,12 +194,7 @@ fn outlets_at_hand_that_obey_late_are_heard() {
 /// It had its pods when it was cut, and they have nowhere to run.
 #[test]
 fn a_machine_that_cannot_be_turned_on_has_its_pods_released_once_its_node_is_dead() {
-    let mut fixture = dead();
-    run(&mut fixture, 400, at(Phase::OffConfirmed));
-    let spoke = fixture.now;
-    fixture.predicate = PredicateState::No { since: spoke.moment };
-    let lease = fixture.kubelet.as_mut().unwrap();
-    (lease.renewed, lease.change_seen_at) = (Some(spoke.wall), spoke.moment);
+    let mut fixture = spoke_before_off();
     run(&mut fixture, 100, at(Phase::PoweringOn));
     assert_eq!(fixture.phase(), Phase::PoweringOn);
     fixture.fence.status.failures = 5;
