@@ -48,11 +48,15 @@ struct Node {
 }
 
 /// The kernel log takes no writes as the kernel: its user space is believed here. So the rules are this case's alone: the
-/// log is the test machine's own, and what other cases have written there is no problem of this one.
+/// log is the test machine's own, and what other cases have written there is no problem of this one; nor is a disk of
+/// the test machine that is nearly full.
 const CONFIG: &str = "rules = [\"/etc/nodewell/rules.d\"]
 
 [kmsg]
 facilities = [0, 1]
+
+[mounts]
+space-enough-gib = 0
 
 [[grant]]
 unit = \"raid-monitor.service\"
