@@ -6,13 +6,14 @@ use std::{
     time::Duration,
 };
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     api::fence::{Blocker, NodeFence, NodeFenceStatus},
     facts::{Attachment, LeaseView, Node, Pod},
     policy::Policy,
-    time::{Moment, Now},
+    time::Moment,
 };
 
 /// The cluster as one controller sees it.
@@ -232,11 +233,22 @@ pub struct PowerReading {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OffRun {
     /// When it answered so first.
-    pub since: Now,
+    pub since: Moment,
     /// Of the boot that the Node named then.
     pub boot: String,
+    /// What was known then; nothing where the Lease had no time.
+    pub last_renewal: Option<Renewal>,
     /// The kubelet spoke meanwhile: the level is another machine's, or stuck.
     pub is_contradicted: bool,
+}
+
+/// Of a kubelet's Lease.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Renewal {
+    /// By the node's own clock.
+    pub at: Timestamp,
+    /// By this controller's.
+    pub seen_at: Moment,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

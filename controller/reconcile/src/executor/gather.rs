@@ -14,7 +14,7 @@ use nodewell_remediation::{
     facts::Node,
     fence::{levels, off_run},
     snapshot::{FencePlan, FenceScope, Gathered, Level, PowerReading, PowerState, Snapshot},
-    time::{Moment, Now},
+    time::Moment,
 };
 use tokio::time::timeout;
 
@@ -132,7 +132,7 @@ fn add(gathered: &mut Gathered, reading: PowerReading) {
 }
 
 /// What its answer makes of how long the level has reported Off.
-fn observe_run(snapshot: &mut Snapshot, name: &str, level: Level, state: PowerState, answered: Now) {
+fn observe_run(snapshot: &mut Snapshot, name: &str, level: Level, state: PowerState, answered: Moment) {
     let Some((node, gathered)) = snapshot.nodes.get(name).zip(snapshot.gathered.get_mut(name)) else { return };
     let known = gathered.off_runs.remove(&level);
     let run = off_run::observe(known, state, answered, node, snapshot.kubelet_leases.get(name));
@@ -220,7 +220,7 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         }
         let state = timeout(READING_TIMEOUT, self.power.read(node, scope)).await.unwrap_or(PowerState::Unknown);
         self.cache.power_was_read(state);
-        let answered = self.clock.now();
+        let answered = self.clock.moment();
         // What a switch reported is no reading of a machine that its BMC is to cut off by now, nor the other way round.
         if !is_asked() {
             return state;
@@ -229,7 +229,7 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         let counts = asks_machine || self.level_in_use(name) == Some(level);
         self.cache.gather(name, |gathered| {
             if state == PowerState::On && counts {
-                gathered.last_on_answer = Some(answered.moment);
+                gathered.last_on_answer = Some(answered);
             }
             if state != PowerState::Unknown {
                 gathered.unanswered.remove(&level);

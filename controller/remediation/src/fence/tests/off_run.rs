@@ -14,13 +14,17 @@ use crate::{
     api::fence::Phase,
     facts::{LeaseView, Node},
     fence::{evidence, levels, off_run::observe},
-    snapshot::{FenceLevel, FencePlan, OffRun, PowerState},
-    time::{Moment, Now},
+    snapshot::{FenceLevel, FencePlan, OffRun, PowerState, Renewal},
+    time::Moment,
 };
 
-fn at(seconds: u64) -> Now {
-    let span = Duration::from_secs(seconds);
-    Now { moment: Moment(span), wall: Timestamp::UNIX_EPOCH + span }
+fn at(seconds: u64) -> Moment {
+    Moment(Duration::from_secs(seconds))
+}
+
+/// By the node's clock, which is an hour ahead of this host's.
+fn nodes_clock(seconds: u64) -> Timestamp {
+    Timestamp::UNIX_EPOCH + Duration::from_secs(3600 + seconds)
 }
 
 fn of_boot(boot: &str) -> Node {
@@ -28,26 +32,53 @@ fn of_boot(boot: &str) -> Node {
 }
 
 fn spoke(seconds: u64) -> LeaseView {
-    let renewed = Some(at(seconds).wall);
-    LeaseView { renewed, change_seen_at: at(seconds).moment, ..Fixture::new(Vec::new()).kubelet.unwrap() }
+    LeaseView {
+        renewed: Some(nodes_clock(seconds)),
+        change_seen_at: at(seconds),
+        ..Fixture::new(Vec::new()).kubelet.unwrap()
+    }
 }
 
+/// The kubelet spoke a second before.
 fn run(since: u64, boot: &str, is_contradicted: bool) -> OffRun {
-    OffRun { since: at(since), boot: boot.into(), is_contradicted }
+    let last_renewal = Some(Renewal { at: nodes_clock(since - 1), seen_at: at(since - 1) });
+    OffRun { since: at(since), boot: boot.into(), last_renewal, is_contradicted }
 }
 
 #[test]
 fn off_of_a_machine_whose_kubelet_speaks_afterwards_is_contradicted() {
     let first = observe(None, PowerState::Off, at(100), &of_boot("a"), Some(&spoke(99)));
     assert_eq!(first, Some(run(100, "a", false)), "it may have died right before");
-    for (seen, is_contradicted) in [(99, false), (114, false), (115, true), (120, true)] {
+    for (seen, is_contradicted) in [(99, false), (105, false), (106, true), (120, true)] {
         let next = observe(first.clone(), PowerState::Off, at(130), &of_boot("a"), Some(&spoke(seen)));
         assert_eq!(next, Some(run(100, "a", is_contradicted)), "{seen}");
     }
-    for renewed in [Some(at(99).wall), Some(at(100).wall), None] {
+    for renewed in [Some(nodes_clock(99)), Some(nodes_clock(105)), Some(nodes_clock(20)), None] {
         let late = LeaseView { renewed, ..spoke(140) };
         let next = observe(first.clone(), PowerState::Off, at(141), &of_boot("a"), Some(&late));
         assert_eq!(next, Some(run(100, "a", false)), "a renewal of before, or of no time, that is seen so late");
+    }
+}
+
+/// Of a Lease that had no time when Off was read first, as a person or an operator may make it.
+#[test]
+fn the_first_renewal_of_all_counts_by_when_it_is_seen() {
+    let (node, empty) = (of_boot("a"), LeaseView { renewed: None, ..spoke(99) });
+    let first = observe(None, PowerState::Off, at(100), &node, Some(&empty));
+    for (seen, is_contradicted) in [(105, false), (106, true)] {
+        let next = observe(first.clone(), PowerState::Off, at(130), &node, Some(&spoke(seen)));
+        assert_eq!(next.map(|run| run.is_contradicted), Some(is_contradicted), "{seen}");
+    }
+}
+
+/// It was out of sight for long: what it renewed before it died may be found on the way, however late.
+#[test]
+fn what_was_renewed_before_off_was_read_contradicts_nothing() {
+    let (node, known) = (of_boot("a"), spoke(40));
+    let first = observe(None, PowerState::Off, at(100), &node, Some(&known));
+    for (renewed, is_contradicted) in [(99, false), (105, false), (106, true)] {
+        let next = observe(first.clone(), PowerState::Off, at(131), &node, Some(&LeaseView { change_seen_at: at(130), ..spoke(renewed) }));
+        assert_eq!(next.map(|run| run.is_contradicted), Some(is_contradicted), "{renewed}");
     }
 }
 
@@ -65,7 +96,8 @@ fn only_on_ends_it() {
 #[test]
 fn a_new_boot_begins_another_run_of_a_level_that_was_right() {
     let next = |known| observe(Some(known), PowerState::Off, at(300), &of_boot("b"), Some(&spoke(200)));
-    assert_eq!(next(run(100, "a", false)), Some(run(300, "b", false)));
+    let last_renewal = Some(Renewal { at: nodes_clock(200), seen_at: at(200) });
+    assert_eq!(next(run(100, "a", false)), Some(OffRun { last_renewal, ..run(300, "b", false) }));
     assert_eq!(next(run(100, "a", true)), Some(run(100, "a", true)), "one that was wrong is so until it is right");
 }
 
@@ -74,8 +106,9 @@ fn a_new_boot_begins_another_run_of_a_level_that_was_right() {
 fn a_lease_that_is_made_again_contradicts_nothing() {
     let (known, node) = (Some(run(100, "a", false)), of_boot("a"));
     let without = observe(known, PowerState::Off, at(300), &node, None);
-    assert_eq!(without, Some(run(300, "a", false)));
-    assert_eq!(observe(without, PowerState::Off, at(302), &node, Some(&spoke(301))), Some(run(300, "a", false)));
+    let unseen = OffRun { last_renewal: None, ..run(300, "a", false) };
+    assert_eq!(without, Some(unseen.clone()));
+    assert_eq!(observe(without, PowerState::Off, at(302), &node, Some(&spoke(301))), Some(unseen));
     assert_eq!(observe(Some(run(100, "a", true)), PowerState::Off, at(300), &node, None), Some(run(100, "a", true)));
 }
 
