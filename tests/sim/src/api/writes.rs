@@ -262,6 +262,7 @@ impl Truth {
             self.replicas[replica].term = (lease.transitions, self.now());
             self.forget_heard();
         }
+        self.saw_the_policy(replica);
         if lease.holder.is_empty() {
             self.count("act resign");
         }

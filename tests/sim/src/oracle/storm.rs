@@ -7,7 +7,10 @@ use std::{
 
 use nodewell_remediation::{facts, time::Moment};
 
-use crate::{scenario::COOLDOWN, truth::Truth};
+use crate::{
+    scenario::COOLDOWN,
+    truth::{Policy, Truth},
+};
 
 /// The default is five in a minute, counted from the first sign. Here nodes count from when they are given up, up to 40
 /// s later: five within this are five in the same minute for every replica.
@@ -34,6 +37,8 @@ pub(super) struct Storm {
     share: Spell,
     /// So many became unhealthy in a short time.
     rate: Spell,
+    /// When a leader first handed over what it knows of the policy: one that is created in a storm has not seen it.
+    policy_seen: Option<Moment>,
 }
 
 /// The last storm of one kind.
@@ -100,6 +105,15 @@ impl Truth {
         unhealthy.map(|node| node.name.clone()).collect()
     }
 
+    /// A leader renews its Lease, which carries what it knows of storms.
+    pub(crate) fn saw_the_policy(&mut self, replica: usize) {
+        let (now, leader) = (self.now(), &self.replicas[replica]);
+        let has_seen = [leader.deaf, leader.cut, leader.term.1].iter().all(|until| until.plus(KNOWN) <= now);
+        if has_seen && !matches!(self.store.policy, Policy::Gone) {
+            self.oracle.storm.policy_seen.get_or_insert(now);
+        }
+    }
+
     /// Only of a leader that led before the storm and saw all of it: another one has not seen it, and blocks by what it
     /// sees.
     pub(super) fn check_storm(&mut self, replica: usize, what: &str, was_intended: bool) {
@@ -109,7 +123,8 @@ impl Truth {
         let blind = [seen.deaf, seen.cut, seen.frozen, self.store.down, self.blind_until, seen.term.1];
         let after = if was_intended { INTENDED } else { KNOWN };
         let is_broken = |spell: &&Spell| {
-            let is_seen = blind.iter().all(|until| until.plus(KNOWN) <= spell.seen_from);
+            let is_seen = blind.iter().all(|until| until.plus(KNOWN) <= spell.seen_from)
+                && storm.policy_seen.is_some_and(|seen| seen <= spell.seen_from);
             let is_known = spell.began.is_some_and(|began| now.since(began) > after);
             is_seen && is_known && now.since(spell.last) < COOLDOWN.saturating_sub(KNOWN)
         };

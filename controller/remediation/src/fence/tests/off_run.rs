@@ -77,7 +77,13 @@ fn what_was_renewed_before_off_was_read_contradicts_nothing() {
     let (node, known) = (of_boot("a"), spoke(40));
     let first = observe(None, PowerState::Off, at(100), &node, Some(&known));
     for (renewed, is_contradicted) in [(99, false), (105, false), (106, true)] {
-        let next = observe(first.clone(), PowerState::Off, at(131), &node, Some(&LeaseView { change_seen_at: at(130), ..spoke(renewed) }));
+        let next = observe(
+            first.clone(),
+            PowerState::Off,
+            at(131),
+            &node,
+            Some(&LeaseView { change_seen_at: at(130), ..spoke(renewed) }),
+        );
         assert_eq!(next.map(|run| run.is_contradicted), Some(is_contradicted), "{renewed}");
     }
 }
