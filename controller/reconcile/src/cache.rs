@@ -33,6 +33,7 @@ use nodewell_remediation::{
 };
 use tokio::sync::{Notify, watch};
 
+pub(crate) use self::handover::Decided;
 pub use self::{
     activity::{ActivityCounters, Acts},
     causes::Spans,

@@ -31,14 +31,15 @@ const CALL: Duration = Duration::from_secs(30);
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Ends with [`Done::Drain`], whether every pod is gone or not: the report has it. `state` has what was called, also of
-/// a drain that was dropped; `clock` is the controller's own; `emit` receives what is waited for.
+/// a drain that was dropped; `clock` is the controller's own; `account` is shown what was called before each call and
+/// sets how many may follow; `emit` receives what is waited for.
 pub async fn drain<C: Nodes + Pods>(
     cluster: &C,
     node: &Node,
     rules: &DrainRules,
     state: &mut DrainState,
     clock: impl Fn() -> Now,
-    moved_elsewhere: impl Fn() -> usize,
+    account: impl Fn(&mut DrainState),
     emit: impl AsyncFn(EventDraft),
 ) -> Outcome {
     let started = clock().moment;
@@ -54,8 +55,10 @@ pub async fn drain<C: Nodes + Pods>(
             () = sleep(left) => return drain.at_the_deadline(clock()),
             event = work.next() => event,
         };
-        drain.state.moved_elsewhere(moved_elsewhere());
-        match event.map(|event| drain.absorb(event, clock())) {
+        account(drain.state);
+        let next = event.map(|event| drain.absorb(event, clock()));
+        account(drain.state);
+        match next {
             Some(Ok(more)) => work.extend(more.into_iter().map(&perform)),
             Some(Err(end)) => return end,
             // There is always a listing under way or to come.

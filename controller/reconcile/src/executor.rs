@@ -31,13 +31,12 @@ use nodewell_remediation::{
 use tokio::sync::{Semaphore, watch};
 
 use self::{
-    drained::Evictions,
     gather::{Gathering, Question},
     rehearsal::Rehearsal,
 };
 use crate::{
     audit::{Audit, Audited},
-    cache::Cache,
+    cache::{Cache, Decided},
     clock::Clock,
     cluster::Cluster,
     leader::Term,
@@ -104,7 +103,6 @@ pub struct Executor<'a, C, P> {
     decide: Decide,
     writes: Semaphore,
     events: Semaphore,
-    evictions: Evictions,
 }
 
 /// What ended.
@@ -139,8 +137,7 @@ impl<'a, C, P> Executor<'a, C, P> {
     pub fn new(cluster: &'a C, power: &'a P, cache: &'a Cache, clock: Clock, settings: Settings) -> Self {
         let (writes, events) = (Semaphore::new(settings.writes), Semaphore::new(settings.events));
         let decide = settings.decide;
-        let evictions = Evictions::default();
-        Self { cluster, power, cache, clock, settings, decide, writes, events, evictions }
+        Self { cluster, power, cache, clock, settings, decide, writes, events }
     }
 
     fn audit(&self, fence: &NodeFence, what: Audited) {
@@ -206,7 +203,8 @@ impl<'a, C: Cluster, P: Power> Running<'a, C, P> {
         let works = FuturesUnordered::new();
         let (cache, now) = (executor.cache, executor.clock.now());
         let inherited = cache.inherited();
-        cache.with(|snapshot| executor.evictions.inherit(&inherited, snapshot.fences.values(), now.moment));
+        // What this process evicted in a term before is among it, if the Lease has that node.
+        cache.with(|snapshot| snapshot.evicted.retain(|of, _| !inherited.has_moved(of)));
         let memory = Memory::inherited(&inherited, now).with_cycles(&cache.departed());
         let (gathering, rehearsal) = (Gathering::default(), Rehearsal::default());
         Self { executor, lease_deadline, memory, works, gathering, emitting: 0, decided: None, rehearsal }
@@ -244,7 +242,12 @@ impl<'a, C: Cluster, P: Power> Running<'a, C, P> {
         cache.decided(clock.moment().since(now.moment));
         self.decided = Some(now.moment);
         self.memory = decision.memory;
-        cache.leave(cache.with(|snapshot| self.memory.handover(snapshot, now)));
+        let left = |snapshot: &mut Snapshot| Decided {
+            at: now.moment,
+            handover: self.memory.handover(snapshot, now),
+            pods: self.memory.counted_pods(snapshot, now),
+        };
+        cache.leave(cache.with(left));
         if settings.dry_run {
             self.log_dry_run(&decision.node_reports);
         }

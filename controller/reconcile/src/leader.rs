@@ -161,7 +161,7 @@ impl<'a, C: Election> Candidate<'a, C> {
 
     async fn release(&mut self, lease: Leadership) {
         let mut given = Leadership { holder: String::new(), renewed: Some(self.clock.wall()), ..lease };
-        handover::write(self.cache.left(), &mut given);
+        handover::write(self.cache.left().map(|(_, left)| left), &mut given);
         succession::forget(&mut given);
         if let Err(error) = self.write(&given).await {
             tracing::warn!(%error, "the Lease could not be released; the next leader waits for its end");
@@ -223,7 +223,7 @@ impl<'a, C: Election> Candidate<'a, C> {
                 self.passed = set_backs;
                 // Unchanged for so long before our own eyes: its content is that much older, at least.
                 let elapsed = self.seen.as_ref().map_or(Duration::ZERO, |seen| sent.since(seen.since));
-                self.cache.inherit(handover::read(&lease), elapsed);
+                self.cache.inherit(handover::read(&lease), elapsed, lease.duration);
                 self.begin(lease, sent);
             }
             Err(error @ ApiError::NoAnswer(_)) => {
@@ -265,13 +265,13 @@ impl<'a, C: Election> Candidate<'a, C> {
             return;
         }
         let mut next = Leadership { renewed: Some(self.clock.wall()), ..held.lease.clone() };
-        let left = self.cache.left();
-        handover::write(left.clone(), &mut next);
+        let (decided, left) = self.cache.left().unzip();
+        handover::write(left, &mut next);
         succession::ask(&mut next, self.is_in_need());
         let sent = self.clock.moment();
         match self.write(&next).await {
             Ok(lease) => {
-                left.into_iter().for_each(|left| self.cache.handed_over(left));
+                decided.into_iter().for_each(|decided| self.cache.wrote_handover(decided));
                 self.renewed(lease, sent);
             }
             Err(ApiError::NoAnswer(_) | ApiError::Conflict(_)) => self.look_again(&next, sent).await,

@@ -5,7 +5,6 @@
 
 mod blocked_events;
 mod candidates;
-mod drains;
 mod events_only;
 mod gather_requests;
 mod handover;
@@ -22,7 +21,7 @@ use std::{
 
 use self::{blocked_events::BlockedEvents, judged::PredicateCache};
 pub use self::{
-    handover::{Cycles, Handover, MovedPods, cycle_moment},
+    handover::{CountedPods, Cycles, Handover, cycle_moment},
     orphans::ORPHANED,
     own_host::OwnHost,
 };
@@ -52,7 +51,6 @@ pub struct Memory {
     entered: BTreeMap<String, records::PhaseEntry>,
     /// What was seen of nodes whose Off is confirmed.
     post_off_activities: BTreeMap<String, PostOffActivity>,
-    drains: BTreeMap<drains::Drained, drains::OpenDrain>,
     /// Since when nodes without a record have own changes of the controller and are healthy.
     orphans: BTreeMap<String, Moment>,
     blocked_events: BlockedEvents,

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     api::fence::{Blocker, NodeFence, NodeFenceStatus},
-    facts::{Attachment, LeaseView, Node, Pod},
+    facts::{Attachment, LeaseView, Node, Pod, PodRef},
     policy::Policy,
     time::Moment,
 };
@@ -34,6 +34,8 @@ pub struct Snapshot {
     pub gathered: BTreeMap<String, Gathered>,
     /// Nodes with an operation under way: nothing else is begun for them.
     pub busy: BTreeSet<String>,
+    /// Pods that drains of this process evicted, or may have.
+    pub evicted: Evicted,
     /// Events on Nodes that the API server still has: node → reason → their sum. Only if a policy asks for Events.
     pub events: BTreeMap<String, BTreeMap<String, EventsSeen>>,
     /// Nodes whose present boot is about to end by their own report, and since when this replica knows it.
@@ -52,6 +54,23 @@ pub struct Snapshot {
     /// The term of the leader that asks; 0 if it does not lead.
     pub epoch: u64,
 }
+
+/// Whose pods go, and by which policy.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PodSource {
+    pub policy: String,
+    pub node: String,
+}
+
+impl PodSource {
+    #[must_use]
+    pub fn of(fence: &NodeFence) -> Self {
+        Self { policy: fence.spec.policy.clone(), node: fence.spec.node_name.clone() }
+    }
+}
+
+/// When each of them was evicted, or may have been.
+pub type Evicted = BTreeMap<PodSource, BTreeMap<PodRef, Moment>>;
 
 /// Events of one reason on one Node.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,8 +1,12 @@
 //! What one leader leaves to the next, on its way between the loop, which knows it, and the Lease, which carries it.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
-use nodewell_remediation::decide::{Handover, MovedPods};
+use nodewell_remediation::{
+    decide::{CountedPods, Handover},
+    snapshot::PodSource,
+    time::Moment,
+};
 
 use super::Cache;
 
@@ -10,28 +14,25 @@ use super::Cache;
 #[derive(Debug, Default)]
 pub(super) struct Handovers {
     found: Handover,
-    saved: Option<Handover>,
-    /// The one that the Lease has.
-    written: Handover,
+    next: Option<Decided>,
+    /// When that was decided which the Lease has.
+    in_lease: Option<Moment>,
+}
+
+/// What a decision leaves.
+#[derive(Debug, Clone)]
+pub(crate) struct Decided {
+    pub(crate) at: Moment,
+    pub(crate) handover: Handover,
+    /// Pods that count for the rates.
+    pub(crate) pods: BTreeMap<PodSource, CountedPods>,
 }
 
 impl Cache {
-    /// A term begins: what the leader before left, `elapsed` before now at least.
-    pub(crate) fn inherit(&self, found: Handover, elapsed: Duration) {
-        self.lock().handovers = Handovers { found: found.aged(elapsed), ..Handovers::default() };
-    }
-
-    /// The Lease has it, so that the next leader knows of it.
-    pub(crate) fn handed_over(&self, handover: Handover) {
-        self.lock().handovers.written = handover;
-    }
-
-    /// The next leader would know that pods of this node were moved for this policy. An entry that is merged from many nodes may
-    /// be this one's.
-    pub(crate) fn is_handed_over(&self, policy: &str, node: &str) -> bool {
-        let handovers = &self.lock().handovers;
-        let is_it = |moved: &MovedPods| moved.policy == policy && (moved.node == node || moved.node.is_empty());
-        handovers.written.moved_pods().iter().any(is_it)
+    /// A term begins: what the leader before left, `elapsed` before now at least; it may have acted for `unseen` of
+    /// that.
+    pub(crate) fn inherit(&self, found: Handover, elapsed: Duration, unseen: Duration) {
+        self.lock().handovers = Handovers { found: found.aged(elapsed, unseen), ..Handovers::default() };
     }
 
     /// What the leader before left.
@@ -40,22 +41,36 @@ impl Cache {
     }
 
     /// What would be left if this term ended now.
-    pub(crate) fn leave(&self, handover: Handover) {
-        self.lock().handovers.saved = Some(handover);
+    pub(crate) fn leave(&self, decided: Decided) {
+        self.lock().handovers.next = Some(decided);
     }
 
-    /// Pods of other nodes that the last decision counted for this policy's rate. Entries that are merged from many nodes are left
-    /// out: this one's may be among them, and would hold it up for ever.
-    pub(crate) fn moved_elsewhere(&self, policy: &str, node: &str) -> usize {
+    /// When that was decided, and what, for who writes it; nothing before this term has decided anything.
+    pub(crate) fn left(&self) -> Option<(Moment, Handover)> {
+        self.lock().handovers.next.as_ref().map(|next| (next.at, next.handover.clone()))
+    }
+
+    /// The Lease has what was decided then, so that the next leader knows of it.
+    pub(crate) fn wrote_handover(&self, decided: Moment) {
+        self.lock().handovers.in_lease = Some(decided);
+    }
+
+    /// When the last decision was made, and whether the next leader would know of it.
+    pub(crate) fn decided_at(&self) -> Option<Moment> {
+        self.lock().handovers.next.as_ref().map(|next| next.at)
+    }
+
+    pub(crate) fn is_in_lease(&self, decided: Option<Moment>) -> bool {
+        let in_lease = self.lock().handovers.in_lease;
+        decided.zip(in_lease).is_some_and(|(decided, in_lease)| in_lease >= decided)
+    }
+
+    /// Pods that the last decision counted for this policy's rate, but for those that a drain of this node evicted or
+    /// awaits: it knows them better.
+    pub(crate) fn pods_beside(&self, of: &PodSource) -> usize {
         let handovers = &self.lock().handovers;
-        let counted = handovers.saved.as_ref().map(Handover::moved_pods).unwrap_or_default();
-        let elsewhere =
-            counted.iter().filter(|moved| moved.policy == policy && !moved.node.is_empty() && moved.node != node);
-        elsewhere.fold(0, |sum, moved| sum.saturating_add(moved.pods))
-    }
-
-    /// The same, for who writes it; nothing before this term has decided anything.
-    pub(crate) fn left(&self) -> Option<Handover> {
-        self.lock().handovers.saved.clone()
+        let counted = handovers.next.iter().flat_map(|next| &next.pods).filter(|(other, _)| other.policy == of.policy);
+        let beside = counted.map(|(other, pods)| if other == of { pods.released } else { pods.sum() });
+        beside.fold(0, usize::saturating_add)
     }
 }

@@ -28,7 +28,7 @@ fn deleting() -> DrainRules {
 
 async fn run(double: &Double, rules: &DrainRules) -> Result<Done, Failed> {
     let mut state = DrainState::new(Limits::default());
-    super::drain(double, &node(), rules, &mut state, || double.now(), || 0, async |event| double.emit(event).await)
+    super::drain(double, &node(), rules, &mut state, || double.now(), |_| (), async |event| double.emit(event).await)
         .await
 }
 

@@ -1,23 +1,14 @@
 //! The drain step: the evicting loop, no faster than its policy lets pods go, counted, and stopped by any client that
 //! may stop it.
 
-use std::{
-    collections::{BTreeMap, VecDeque},
-    sync::{Mutex, MutexGuard},
-    time::Duration,
-};
+use std::time::Duration;
 
 use nodewell_remediation::{
     action::{Done, EventDraft, Failed, Outcome},
-    api::{
-        SKIP_REMEDIATION,
-        fence::{NodeFence, Phase},
-        policy::Mode,
-    },
-    decide::{Handover, MovedPods},
+    api::{SKIP_REMEDIATION, fence::NodeFence, policy::Mode},
     drain::{DrainRules, DrainState, Limits},
-    policy::{Policy, Rate},
-    snapshot::Snapshot,
+    policy::Policy,
+    snapshot::{PodSource, Snapshot},
     time::Moment,
 };
 use tokio::time::sleep;
@@ -25,136 +16,57 @@ use tokio::time::sleep;
 use super::Executor;
 use crate::{cache::Cache, cluster::Cluster, drain, power::Power};
 
-/// Whose pods a drain moves.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Drained {
-    policy: String,
-    node: String,
-}
-
-impl Drained {
-    fn of(fence: &NodeFence) -> Self {
-        Self { policy: fence.spec.policy.clone(), node: fence.spec.node_name.clone() }
-    }
-}
-
-/// When drains moved pods. One that is stopped and goes on, or begins again by another record or leader, is still in
-/// the window of what it moved before.
-#[derive(Debug, Default)]
-pub(super) struct Evictions(Mutex<State>);
-
-#[derive(Debug, Default)]
-struct State {
-    ours: BTreeMap<Drained, VecDeque<Moment>>,
-    /// When the leader before moved a node's pods last, and how many at most.
-    inherited: BTreeMap<Drained, (Moment, usize)>,
-    /// Drains in portions that were open when this term began. What the leader before moved after its last renewal it could
-    /// hand over to none.
-    open: BTreeMap<Drained, Moment>,
-}
-
-impl Evictions {
-    /// A term begins, with these records.
-    pub(super) fn inherit<'a>(&self, handover: &Handover, records: impl Iterator<Item = &'a NodeFence>, now: Moment) {
-        let is_open = |fence: &&NodeFence| fence.status.phase == Phase::Draining && fence.status.drain_portions > 1;
-        let open = records.filter(is_open).map(|fence| (Drained::of(fence), now)).collect();
-        let one = |moved: &MovedPods| {
-            let MovedPods { policy, node, age, pods } = moved.clone();
-            let at = Moment(now.0.saturating_sub(Duration::from_secs(age)));
-            (Drained { policy, node }, (at, pods))
-        };
-        let mut state = self.lock();
-        state.inherited = handover.moved_pods().iter().map(one).collect();
-        state.open = open;
-    }
-
-    /// How many of a node's pods the leader before took in this window is not known where they go in portions: as many
-    /// as it may.
-    fn begin(&self, of: Drained, fence: &NodeFence, limits: Limits, now: Moment) -> OpenDrain<'_> {
-        let mut state = self.lock();
-        state.ours.retain(|_, calls| calls.back().is_some_and(|last| now.since(*last) < REMEMBERED));
-        let mut calls = VecDeque::new();
-        if fence.status.drain_portions > 1 {
-            // From now on it is among ours.
-            let began = state.open.remove(&of);
-            let any = Drained { node: String::new(), ..of.clone() };
-            let inherited = [&any, &of].into_iter().filter_map(|of| state.inherited.get(of));
-            // More than a whole window holds up nothing more; the number was read from an annotation.
-            let most = limits.rate.map_or(0, |(count, _)| count);
-            calls.extend(began.into_iter().flat_map(|began| std::iter::repeat_n(began, most)));
-            calls.extend(inherited.flat_map(|(at, pods)| std::iter::repeat_n(*at, (*pods).min(most))));
-        }
-        calls.extend(state.ours.remove(&of).into_iter().flatten());
-        calls.make_contiguous().sort_unstable();
-        OpenDrain { evictions: self, of, state: DrainState::after(limits, calls) }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().expect("nothing panics while it is held")
-    }
-}
-
-/// A drain under way: whatever ends it, what it moved is remembered.
-struct OpenDrain<'a> {
-    evictions: &'a Evictions,
-    of: Drained,
-    state: DrainState,
-}
-
-impl Drop for OpenDrain<'_> {
-    fn drop(&mut self) {
-        let calls = std::mem::take(&mut self.state).into_calls();
-        self.evictions.lock().ours.insert(self.of.clone(), calls);
-    }
-}
-
-/// No window is longer than it has to be remembered.
-const REMEMBERED: Duration = Duration::from_hours(24);
-/// Two renewals; a policy that is gone is handed over by none.
-const HANDED_OVER_WITHIN: Duration = Duration::from_secs(5);
-/// How often a drain looks at what may stop it.
+/// How often a drain looks at what may stop it, or let it begin.
 const LOOK: Duration = Duration::from_millis(500);
 
 impl<C: Cluster, P: Power> Executor<'_, C, P> {
     pub(super) async fn drain(&self, fence: &NodeFence, rules: &DrainRules, epoch: u64) -> Outcome {
+        let (given_out, decided) = (self.clock.moment(), self.cache.decided_at());
+        let left = || rules.timeout.saturating_sub(self.clock.moment().since(given_out));
         let (node, by) = (self.node(fence).await?, &fence.spec.policy);
         self.cache.count(by, |counts| counts.drains += 1);
+        self.next_leader_knows(fence, decided, left).await?;
         let clock = || self.clock.now();
         let emit = async |event: EventDraft| {
             super::log(&node.name, &event, epoch);
             self.emit(&node.name, &node.uid, &event).await;
         };
-        let moved_elsewhere = || self.cache.moved_elsewhere(by, &node.name);
-        // Of one in portions the record shows it.
-        let given_out = self.clock.moment();
-        if fence.status.drain_portions <= 1 {
-            self.handed_over(by, &node.name).await;
-        }
-        let timeout = rules.timeout.saturating_sub(self.clock.moment().since(given_out));
-        let rules = &DrainRules { timeout, ..rules.clone() };
-        let mut open = self.evictions.begin(Drained::of(fence), fence, limits(self.cache, by), self.clock.moment());
+        let of = PodSource::of(fence);
+        let account = |state: &mut DrainState| account(self.cache, &of, state);
+        let rules = &DrainRules { timeout: left(), ..rules.clone() };
+        let mut state = begin(self.cache, &of);
         let outcome = tokio::select! {
             biased;
             why = self.forbidden(fence) => Err(Failed::NotBegun(why)),
-            outcome = drain::drain(self.cluster, &node, rules, &mut open.state, clock, moved_elsewhere, emit) => outcome,
+            outcome = drain::drain(self.cluster, &node, rules, &mut state, clock, account, emit) => outcome,
         };
-        let left = match &outcome {
+        let is_left = match &outcome {
             Ok(Done::Drain(report)) => !report.done,
             Err(Failed::Gone(_) | Failed::NotBegun(_)) => false,
             Err(Failed::Refused(_) | Failed::InDoubt(_) | Failed::Timeout(_)) => true,
             Ok(Done::Yes | Done::NotOurs | Done::Off(_) | Done::Booted | Done::Power(_) | Done::Released(_)) => true,
         };
-        self.cache.count(by, |counts| counts.drains_failed += u64::from(left));
+        self.cache.count(by, |counts| counts.drains_failed += u64::from(is_left));
         outcome
     }
 
-    /// Waits until the next leader would know of this drain, for a renewal of the Lease at most: what is evicted before that it would
-    /// not count.
-    async fn handed_over(&self, policy: &str, node: &str) {
-        let began = self.clock.moment();
-        while !self.cache.is_handed_over(policy, node) && self.clock.moment().since(began) < HANDED_OVER_WITHIN {
+    /// Waits until the Lease has the pods of this drain: what is evicted before that, the next leader would not count.
+    async fn next_leader_knows(
+        &self,
+        fence: &NodeFence,
+        decided: Option<Moment>,
+        left: impl Fn() -> Duration,
+    ) -> Result<(), Failed> {
+        while !self.cache.is_in_lease(decided) {
+            if let Some(why) = self.cache.with(|snapshot| forbids(snapshot, fence)) {
+                return Err(Failed::NotBegun(why));
+            }
+            if left().is_zero() {
+                return Err(Failed::NotBegun("the leader's Lease could not be renewed with its pods".into()));
+            }
             sleep(LOOK).await;
         }
+        Ok(())
     }
 
     /// Waits until nothing more may be evicted, and returns why. A drain may last for minutes: it does not end what a
@@ -193,23 +105,41 @@ fn forbids(snapshot: &Snapshot, fence: &NodeFence) -> Option<String> {
     }
 }
 
-/// Of a policy that is gone the default is used, which is the careful one.
-fn limits(cache: &Cache, policy: &str) -> Limits {
-    let known = |pods: &[Policy]| pods.iter().find(|known| known.name == policy).map(|known| known.pods);
-    let Rate { count, window } =
-        cache.with(|snapshot| known(&snapshot.policies)).unwrap_or_else(|| Policy::default().pods);
-    Limits { rate: Some((count as usize, window)), ..Limits::default() }
+/// One that was stopped and goes on, or begins again by another record, is still in the window of what it evicted before.
+fn begin(cache: &Cache, of: &PodSource) -> DrainState {
+    let evicted = cache.with(|snapshot| snapshot.evicted.get(of).cloned().unwrap_or_default());
+    DrainState::after(Limits::default(), evicted)
+}
+
+/// What was evicted counts from now on, whatever ends the drain; how many more may go is as the policy and the other
+/// nodes are now. Of a policy that is gone the default is used, which is the careful one.
+fn account(cache: &Cache, of: &PodSource, state: &mut DrainState) {
+    let known = |policies: &[Policy]| policies.iter().find(|known| known.name == of.policy).map(|known| known.pods);
+    let rate = cache.with(|snapshot| {
+        if snapshot.evicted.get(of) != Some(state.evicted()) {
+            snapshot.evicted.insert(of.clone(), state.evicted().clone());
+        }
+        known(&snapshot.policies).unwrap_or_else(|| Policy::default().pods)
+    });
+    state.limit(Some((rate.count as usize, rate.window)), cache.pods_beside(of));
 }
 
 #[cfg(test)]
 mod tests {
     use nodewell_remediation::{
         api::fence::{NodeFenceSpec, NodeFenceStatus},
-        facts::PodRef,
+        decide::{CountedPods, Handover},
+        drain::next,
+        facts::{Owner, Pod, PodRef},
+        policy::Rate,
+        time::Now,
     };
 
     use super::*;
-    use crate::{cache, clock::Clock};
+    use crate::{
+        cache::{self, Decided},
+        clock::Clock,
+    };
 
     fn draining() -> (Snapshot, NodeFence) {
         let spec = NodeFenceSpec { node_name: "n".into(), policy: "p".into(), ..NodeFenceSpec::default() };
@@ -219,80 +149,40 @@ mod tests {
         (Snapshot { fences, policies: vec![policy], ..Snapshot::default() }, fence)
     }
 
-    fn begin<'a>(evictions: &'a Evictions, fence: &NodeFence) -> OpenDrain<'a> {
-        let of = Drained { policy: "p".into(), node: "n".into() };
-        let limits = Limits { rate: Some((5, Duration::from_secs(60))), ..Limits::default() };
-        evictions.begin(of, fence, limits, Moment(Duration::from_secs(100)))
+    fn of(node: &str) -> PodSource {
+        PodSource { policy: "p".into(), node: node.into() }
     }
 
-    fn calls(mut open: OpenDrain<'_>) -> VecDeque<Moment> {
-        std::mem::take(&mut open.state).into_calls()
+    fn pod(name: &str) -> Pod {
+        let owner = Some(Owner { kind: "ReplicaSet".into(), name: "r".into(), uid: "r-uid".into(), gone: false });
+        Pod { at: PodRef { name: name.into(), ..PodRef::default() }, owner, ..Pod::default() }
     }
 
+    /// Two pods of `n` may go beside one that was released.
+    fn limited() -> Cache {
+        let cache = Cache::new(Clock::counted(jiff::Timestamp::UNIX_EPOCH), cache::Limits::default());
+        let pods = Rate { count: 3, window: Duration::from_secs(60) };
+        cache.with(|snapshot| snapshot.policies = vec![Policy { name: "p".into(), pods, ..Policy::default() }]);
+        let counted = CountedPods { released: 1, evicted: 9, awaited: 9 };
+        let (handover, pods) = (Handover::default(), [(of("n"), counted)].into());
+        cache.leave(Decided { at: Moment::default(), handover, pods });
+        cache
+    }
+
+    /// It would hold up no other node, and go too fast when it goes on.
     #[test]
-    fn what_a_drain_moved_is_remembered_whatever_ends_it() {
-        let (evictions, fence) = (Evictions::default(), draining().1);
-        let at = Moment(Duration::from_secs(90));
-        begin(&evictions, &fence).state.called(&PodRef::default(), false, at);
-        assert_eq!(calls(begin(&evictions, &fence)), [at]);
-    }
-
-    /// No window is longer.
-    #[test]
-    fn what_a_drain_moved_is_remembered_for_a_day() {
-        for (seconds, expected) in [(86_399, 1), (86_400, 0)] {
-            let (evictions, fence) = (Evictions::default(), draining().1);
-            let moved = Moment(Duration::from_secs(90));
-            begin(&evictions, &fence).state.called(&PodRef::default(), false, moved);
-            let of = Drained { policy: "p".into(), node: "n".into() };
-            let now = moved.plus(Duration::from_secs(seconds));
-            assert_eq!(calls(evictions.begin(of, &fence, Limits::default(), now)).len(), expected, "{seconds}");
-        }
-    }
-
-    #[test]
-    fn a_number_that_is_no_number_of_pods_counts_as_a_whole_window() {
-        let moved = r#"{ "pods": [{ "policy": "p", "node": "n", "age": 10, "pods": 18446744073709551615 }] }"#;
-        let (evictions, mut fence) = (Evictions::default(), draining().1);
-        evictions.inherit(&serde_json::from_str(moved).unwrap(), std::iter::empty(), Moment(Duration::from_secs(100)));
-        fence.status.drain_portions = 2;
-        assert_eq!(calls(begin(&evictions, &fence)).len(), 5);
-    }
-
-    #[test]
-    fn a_drain_in_portions_counts_what_the_leader_before_may_have_moved_in_the_window() {
-        let moved = r#"{ "pods": [{ "policy": "p", "node": "n", "age": 10, "pods": 3 },
-            { "policy": "p", "age": 20, "pods": 1 }, { "policy": "p", "node": "m", "age": 1, "pods": 9 }] }"#;
-        let (evictions, mut fence) = (Evictions::default(), draining().1);
-        evictions.inherit(&serde_json::from_str(moved).unwrap(), std::iter::empty(), Moment(Duration::from_secs(100)));
-        for portions in [0, 1] {
-            fence.status.drain_portions = portions;
-            assert!(calls(begin(&evictions, &fence)).is_empty(), "it has no more pods than the rate");
-        }
-        fence.status.drain_portions = 2;
-        let at = |secs| Moment(Duration::from_secs(secs));
-        assert_eq!(calls(begin(&evictions, &fence)), [at(80), at(90), at(90), at(90)]);
-    }
-
-    /// The leader before died right after it had begun: its handover shows nothing of it.
-    #[test]
-    fn a_drain_in_portions_that_was_open_when_the_term_began_waits_for_a_window() {
-        let began = Moment(Duration::from_secs(95));
-        for (phase, portions, waits) in
-            [(Phase::Draining, 2, true), (Phase::Draining, 1, false), (Phase::Pending, 2, false)]
-        {
-            let (evictions, mut fence) = (Evictions::default(), draining().1);
-            (fence.status.phase, fence.status.drain_portions) = (phase, portions);
-            let other =
-                NodeFence { spec: NodeFenceSpec { node_name: "m".into(), ..fence.spec.clone() }, ..fence.clone() };
-            evictions.inherit(&Handover::default(), [&fence, &other].into_iter(), began);
-            fence.status.drain_portions = 2;
-            let expected = if waits { vec![began; 5] } else { Vec::new() };
-            assert_eq!(calls(begin(&evictions, &fence)), expected, "{phase:?} {portions}");
-            // One that is stopped and goes on waits no longer.
-            drop(begin(&evictions, &fence));
-            assert!(calls(begin(&evictions, &fence)).is_empty(), "calls were taken");
-        }
+    fn what_a_drain_evicted_is_known_whatever_ends_it() {
+        let (cache, at) = (limited(), Moment(Duration::from_secs(90)));
+        let mut state = begin(&cache, &of("n"));
+        account(&cache, &of("n"), &mut state);
+        let pod = pod("a").at;
+        state.called(&pod, false, at);
+        account(&cache, &of("n"), &mut state);
+        drop(state);
+        let evicted = [(pod, at)].into();
+        assert_eq!(cache.with(|snapshot| snapshot.evicted.clone()), [(of("n"), evicted)].into());
+        assert_eq!(begin(&cache, &of("n")).evicted().len(), 1);
+        assert!(begin(&cache, &of("m")).evicted().is_empty());
     }
 
     #[test]
@@ -328,12 +218,23 @@ mod tests {
         assert!(forbids(&snapshot, &fence).is_some());
     }
 
+    /// A drain asks it before each round: a rate that a person lowers holds it up at once.
     #[test]
-    fn pods_go_no_faster_than_the_policy_says() {
-        let cache = Cache::new(Clock::counted(jiff::Timestamp::UNIX_EPOCH), cache::Limits::default());
-        assert_eq!(limits(&cache, "p").rate, Some((250, Duration::from_secs(600))));
-        let pods = Rate { count: 3, window: Duration::from_secs(60) };
-        cache.with(|snapshot| snapshot.policies.push(Policy { name: "p".into(), pods, ..Policy::default() }));
-        assert_eq!(limits(&cache, "p").rate, Some((3, Duration::from_secs(60))));
+    fn pods_go_no_faster_than_the_policy_says_now() {
+        let (cache, pods) = (limited(), ["a", "b", "c", "d"].map(pod));
+        let left = |policies: Vec<Policy>| {
+            cache.with(|snapshot| snapshot.policies = policies);
+            let mut state = begin(&cache, &of("n"));
+            account(&cache, &of("n"), &mut state);
+            let rules = DrainRules::of(&Default::default()).expect("the defaults are right");
+            let now = Now { moment: Moment::default(), wall: jiff::Timestamp::UNIX_EPOCH };
+            next(&rules, &pods, &mut state, now.moment, now).calls.len()
+        };
+        let policy = |count| {
+            let pods = Rate { count, window: Duration::from_secs(60) };
+            vec![Policy { name: "p".into(), pods, ..Policy::default() }]
+        };
+        assert_eq!((left(policy(3)), left(policy(2)), left(policy(1))), (2, 1, 0), "one was released");
+        assert_eq!(left(Vec::new()), 4, "by the default of 250");
     }
 }

@@ -171,9 +171,16 @@ async fn a_lease_made_again_does_not_count_from_the_start() {
     assert_eq!(leads(&term), Some(8));
 }
 
+fn decided(second: u64, handover: nodewell_remediation::decide::Handover) -> crate::cache::Decided {
+    crate::cache::Decided { at: Moment(Duration::from_secs(second)), handover, pods: Default::default() }
+}
+
 fn a_handover(age: u64) -> nodewell_remediation::decide::Handover {
-    let pods = serde_json::json!({ "pods": [{ "policy": "p", "node": "n1", "age": age, "pods": 7 }] });
-    serde_json::from_value(pods).unwrap()
+    let handover = serde_json::json!({
+        "pods": [{ "policy": "p", "node": "n1", "age": age, "pods": 7 }],
+        "cycles": [{ "node": "n1", "at": "2026-01-01T00:00:00Z", "age": age }],
+    });
+    serde_json::from_value(handover).unwrap()
 }
 
 #[tokio::test(start_paused = true)]
@@ -181,7 +188,7 @@ async fn the_next_leader_finds_what_the_one_before_left_and_counts_only_time_tha
     let cluster = OneLease::default();
     let (mut one, _) = candidate(&cluster, "one", 0);
     run_for(&mut one, 18).await;
-    one.cache.leave(a_handover(30));
+    one.cache.leave(decided(7, a_handover(30)));
     run_for(&mut one, 3).await;
     // It ends without a message. The next one's clock is years ahead, and it waits for its own 15 s.
     let (mut two, term) = candidate(&cluster, "two", 1_000_000_000);
@@ -189,12 +196,31 @@ async fn the_next_leader_finds_what_the_one_before_left_and_counts_only_time_tha
     assert_eq!(leads(&term), Some(2));
     let found = serde_json::to_value(two.cache.inherited()).unwrap();
     let age = found["pods"][0]["age"].as_u64().unwrap();
+    assert!((30..=33).contains(&age), "for its 15 s it may have gone on moving pods: {found}");
+    let age = found["cycles"][0]["age"].as_u64().unwrap();
     assert!((45..=48).contains(&age), "{found}");
     // Until it has decided something itself, it hands on what it found.
     two.resign().await;
     let (mut three, term) = candidate(&cluster, "three", 0);
     run_for(&mut three, 1).await;
     assert_eq!((leads(&term), three.cache.inherited()), (Some(3), a_handover(30)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_decided_is_known_to_the_next_leader_once_it_is_written() {
+    let cluster = OneLease::default();
+    let (mut one, _) = candidate(&cluster, "one", 0);
+    run_for(&mut one, 18).await;
+    one.cache.leave(decided(7, a_handover(30)));
+    assert!(!one.cache.is_in_lease(one.cache.decided_at()), "it is not written yet");
+    cluster.0.borrow_mut().refuses = true;
+    run_for(&mut one, 3).await;
+    assert!(!one.cache.is_in_lease(one.cache.decided_at()), "it could not be written");
+    cluster.0.borrow_mut().refuses = false;
+    run_for(&mut one, 3).await;
+    assert!(one.cache.is_in_lease(one.cache.decided_at()));
+    one.cache.leave(decided(8, a_handover(30)));
+    assert!(!one.cache.is_in_lease(one.cache.decided_at()), "another decision");
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::Memory;
-pub use crate::guard::history::{Cycles, Handover, MovedPods, moment as cycle_moment};
+pub use crate::guard::history::{CountedPods, Cycles, Handover, moment as cycle_moment};
 use crate::{
     guard::{history::History, storm::StormState},
-    snapshot::Snapshot,
+    snapshot::{PodSource, Snapshot},
     time::Now,
 };
 
@@ -16,6 +16,12 @@ impl Memory {
     pub fn handover(&self, snapshot: &Snapshot, now: Now) -> Handover {
         let storms = self.storms.iter().map(|(policy, state)| (policy.clone(), state.handover(now.moment)));
         self.history.handover(snapshot, now).with_storms(storms.collect())
+    }
+
+    /// Pods that count for the rates of their policies, as this decision counted them.
+    #[must_use]
+    pub fn counted_pods(&self, snapshot: &Snapshot, now: Now) -> BTreeMap<PodSource, CountedPods> {
+        self.history.counted_pods(snapshot, now.moment)
     }
 
     /// As the leader before left it.

@@ -2,12 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use super::{
-    Pass,
-    drains::{self, Drained, OpenDrain},
-    gather_requests,
-    judged::PredicateResult,
-};
+use super::{Pass, gather_requests, judged::PredicateResult};
 use crate::{
     action::{Action, IrreversibleOp, Op, ReversibleOp},
     api::{
@@ -25,7 +20,7 @@ use crate::{
     },
     node_report::NodeReport,
     policy::{Policy, step_name},
-    snapshot::{Gathered, Snapshot},
+    snapshot::{Gathered, PodSource, Snapshot},
     time::{Moment, Now},
 };
 
@@ -55,7 +50,6 @@ pub(super) fn decide(pass: &mut Pass<'_>) {
     let snapshot = pass.input.snapshot;
     pass.memory.entered.retain(|name, _| snapshot.fences.contains_key(name));
     pass.memory.post_off_activities = post_off_activities(pass);
-    drains::charge(pass);
     let default_policy = Policy { mode: Mode::Enforce, ..Policy::default() };
     let (begun, waiting): (Vec<_>, Vec<_>) =
         snapshot.fences.iter().partition(|(_, fence)| has_begun(fence, DisruptionLevel::Power));
@@ -241,12 +235,13 @@ fn charge(pass: &mut Pass<'_>, subject: &Subject<'_>, action: &Action) {
         let read = pass.input.snapshot.gathered.get(name).and_then(|gathered| gathered.pods.as_ref());
         let counted = read.map(|(_, pods)| pods.len()).or_else(|| intended_pods(action));
         let pods = counted.unwrap_or(subject.policy.pods.count as usize);
-        pass.input.history.charge_pods(policy, name, pods, now);
-    }
-    if let Action::Perform { op: Op::Reversible(ReversibleOp::Drain(_)), .. } = action {
-        let drained = Drained { policy: policy.clone(), node: name.clone() };
-        let counted = pass.input.history.pods_of(policy, name);
-        pass.memory.drains.insert(drained, OpenDrain::given_out(counted, now));
+        let of = PodSource { policy: policy.clone(), node: name.clone() };
+        if let Action::Perform { op: Op::Reversible(_), .. } = action {
+            pass.input.history.begin_drain(of, pods);
+        } else {
+            let window = subject.policy.pods.window;
+            pass.input.history.charge_release(of, &fence.metadata.uid, pods, window, now);
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::{fmt, time::Duration};
 use crate::{
     api::fence::DrainReport,
     facts::{DisruptionBudget, Pod, PodRef, Volume},
+    policy::duration,
     time::{Moment, Now},
 };
 
@@ -213,7 +214,12 @@ fn why(pod: &Pod, state: &DrainState, rules: &DrainRules) -> String {
         return format!("it should have been gone by {}, the kubelet has not said so{}", deletion.at, finalizers(pod));
     }
     match tries {
-        None => format!("there was no time for it within {} s", rules.timeout.as_secs()),
+        None => match state.held_by {
+            Some((pods, window)) => {
+                format!("the rate holds it up: {pods} pods may go within {} (spec.pods)", duration::show(window))
+            }
+            None => format!("there was no time for it within {} s", rules.timeout.as_secs()),
+        },
         Some(tries) => format!("{}{}", tries.why.as_deref().unwrap_or("no answer yet"), blocking(tries)),
     }
 }
@@ -249,7 +255,9 @@ fn calls(
     force: bool,
     now: Moment,
 ) -> Vec<PodRemoval> {
-    let room = state.limits.in_flight.saturating_sub(state.in_flight()).min(rate_left(state, now));
+    let rate_left = rate_left(state, now);
+    state.held_by = state.limits.rate.filter(|_| rate_left == 0);
+    let room = state.limits.in_flight.saturating_sub(state.in_flight()).min(rate_left);
     let due = view.go.iter().filter(|pod| is_due(pod, state, force, now));
     due.take(room).map(|pod| call(pod, rules, force)).collect()
 }
@@ -284,13 +292,11 @@ fn forced_grace(pod: &Pod) -> Duration {
 
 fn rate_left(state: &mut DrainState, now: Moment) -> usize {
     let Some((pods, within)) = state.limits.rate else {
-        state.calls.clear();
+        state.evicted.clear();
         return usize::MAX;
     };
-    while state.calls.front().is_some_and(|call| now.since(*call) >= within) {
-        state.calls.pop_front();
-    }
-    pods.saturating_sub(state.calls.len().saturating_add(state.others))
+    state.evicted.retain(|_, at| now.since(*at) < within);
+    pods.saturating_sub(state.evicted.len().saturating_add(state.others))
 }
 
 fn unasked(view: &SortedPods<'_>, state: &DrainState) -> Vec<PodRef> {

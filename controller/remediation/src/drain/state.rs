@@ -1,9 +1,6 @@
 //! What a drain remembers of each pod: calls under way, answers, when to try again.
 
-use std::{
-    collections::{BTreeMap, VecDeque},
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
 use crate::{
     facts::{DisruptionBudget, PodRef},
@@ -66,18 +63,18 @@ pub struct DrainState {
     pub(super) pods: BTreeMap<PodRef, Tries>,
     /// Some pods were found to have to go, and none stood in the way.
     pub(super) begun: bool,
-    /// When calls were made that moved a pod, or may have, for the rate.
-    pub(super) calls: VecDeque<Moment>,
-    /// Pods of other nodes that count for the same rate now.
+    /// When each pod was evicted or deleted that went, or may have, for the rate.
+    pub(super) evicted: BTreeMap<PodRef, Moment>,
+    /// Pods that count for the same rate beside them.
     pub(super) others: usize,
+    /// The rate, if it let no more go when pods were listed last.
+    pub(super) held_by: Option<(usize, Duration)>,
 }
 
 /// One pod's story.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tries {
     pub(super) in_flight: bool,
-    /// When the newest call was made.
-    called_at: Option<Moment>,
     /// It was forced already; again only when its pause is over.
     pub(super) forced: bool,
     pub(super) pause: Duration,
@@ -98,37 +95,34 @@ impl DrainState {
         Self { limits, ..Self::default() }
     }
 
-    /// A drain that goes on: the calls that were made for it before count for the rate as well.
+    /// A drain that goes on: what was evicted for it before counts for the rate as well.
     #[must_use]
-    pub fn after(limits: Limits, calls: VecDeque<Moment>) -> Self {
-        Self { calls, ..Self::new(limits) }
+    pub fn after(limits: Limits, evicted: BTreeMap<PodRef, Moment>) -> Self {
+        Self { evicted, ..Self::new(limits) }
     }
 
-    /// So many pods of other nodes were moved, or are about to be. Those of this node that were counted when it began have their
-    /// place all the same; one that came since has none before.
-    pub fn moved_elsewhere(&mut self, pods: usize) {
-        self.others = pods;
+    /// As it is now. `others` are pods that count beside those that this drain evicted.
+    pub fn limit(&mut self, rate: Option<(usize, Duration)>, others: usize) {
+        (self.limits.rate, self.others) = (rate, others);
     }
 
-    /// When calls were made that moved a pod, or may have; the oldest first.
+    /// When each pod was evicted or deleted that went, or may have.
     #[must_use]
-    pub fn into_calls(self) -> VecDeque<Moment> {
-        self.calls
+    pub fn evicted(&self) -> &BTreeMap<PodRef, Moment> {
+        &self.evicted
     }
 
     /// A call for this pod is made now.
     pub fn called(&mut self, pod: &PodRef, forced: bool, now: Moment) {
-        self.calls.push_back(now);
+        self.evicted.insert(pod.clone(), now);
         let tries = self.pods.entry(pod.clone()).or_default();
         tries.in_flight = true;
-        tries.called_at = Some(now);
         tries.forced |= forced;
     }
 
     pub fn answered(&mut self, pod: &PodRef, answer: EvictionResult, retry: Duration, now: Moment) {
         let tries = self.pods.entry(pod.clone()).or_default();
         tries.in_flight = false;
-        let called = tries.called_at.take();
         tries.refused_by_budget =
             matches!(answer, EvictionResult::EvictionRefused { .. } | EvictionResult::SeveralBudgets { .. });
         let moved_nothing = answer.moved_nothing();
@@ -150,15 +144,8 @@ impl DrainState {
                 tries.back_off(retry, &message, now);
             }
         }
-        if let Some(called) = called.filter(|_| moved_nothing) {
-            self.forget_call(called);
-        }
-    }
-
-    /// A call that the API server refused: it does not count for the rate.
-    fn forget_call(&mut self, at: Moment) {
-        if let Some(index) = self.calls.iter().position(|call| *call == at) {
-            self.calls.remove(index);
+        if moved_nothing {
+            self.evicted.remove(pod);
         }
     }
 

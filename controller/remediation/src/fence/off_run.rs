@@ -9,7 +9,7 @@ use crate::{
     time::Moment,
 };
 
-/// How late a renewal may be seen, and the clock of the node be read: what is later than that was made after the answer.
+/// How late a renewal may be seen: what is later than that by the node's clock was made after the answer.
 const OBSERVATION_DELAY: Duration = Duration::from_secs(5);
 
 /// What one more answer of a level, which came at that moment, makes of what is known.
@@ -42,8 +42,8 @@ fn begun(since: Moment, node: &Node, kubelet_lease: Option<&LeaseView>) -> OffRu
     OffRun { since, boot: node.boot_id.clone(), last_renewal, is_contradicted: false }
 }
 
-/// By the node's own clock alone, from one renewal to the other: the clocks of hosts differ, and a watch that stood still brings
-/// what is old.
+/// By the node's own clock alone, from one renewal to the other: the clocks of hosts differ, and a watch that stood
+/// still brings what is old.
 fn is_renewed_since(lease: &LeaseView, run: &OffRun) -> bool {
     let Some(renewed) = lease.renewed else { return false };
     match &run.last_renewal {

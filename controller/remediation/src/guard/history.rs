@@ -2,18 +2,20 @@
 //! from the handover of the previous leader and from the open records (`NodeFence`s).
 
 mod handover;
+mod pods;
 
 use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 
 pub(crate) use self::handover::names_if_few;
-pub use self::handover::{Handover, MovedPods};
+use self::pods::PodAccount;
+pub use self::{handover::Handover, pods::CountedPods};
 use super::stage::{DisruptionLevel, begins_disruptively, has_begun};
 use crate::{
     api::fence::{IntendedOp, NodeFence},
     policy::{Policy, Rate},
-    snapshot::Snapshot,
+    snapshot::{PodSource, Snapshot},
     time::{Moment, Now},
 };
 
@@ -27,8 +29,7 @@ pub type Cycles = BTreeMap<Timestamp, Moment>;
 pub(crate) struct History {
     /// Remediations begun, by policy and whether by a disruptive step (a drain or power): node and record's UID, and when.
     started: BTreeMap<(String, bool), BTreeMap<(String, String), Moment>>,
-    /// Pods evicted or released, by policy and node: when last, and the most that the node had at once.
-    pods: BTreeMap<String, BTreeMap<String, (Moment, usize)>>,
+    pods: PodAccount,
     /// Power cycles by node, also those of closed records.
     cycles: BTreeMap<String, Cycles>,
     /// Nodes whose record intends a power off: the record's UID, and since when.
@@ -48,11 +49,21 @@ impl History {
             }
             self.remember_cycles(node, &fence.status.earlier_cycles, now);
             self.remember_cycles(node, &fence.status.cycles, now);
+            self.learn_released(fence, now);
         }
+        self.pods.settle(snapshot);
         self.learn_intended(snapshot, now);
         // A node that is missing from a list that is not complete is not gone, and what it inherited is in no record.
         if snapshot.host.synced {
             self.cycles.retain(|node, _| snapshot.nodes.contains_key(node) || snapshot.fences.contains_key(node));
+        }
+    }
+
+    /// The leader before may have ended right after the act, before it could hand it over.
+    fn learn_released(&mut self, fence: &NodeFence, now: Now) {
+        if let Some(at) = fence.status.released_at {
+            let (uid, pods) = (&fence.metadata.uid, fence.status.released as usize);
+            self.pods.remember_release(PodSource::of(fence), uid, pods, moment(at, now));
         }
     }
 
@@ -110,20 +121,20 @@ impl History {
         }
     }
 
-    /// This pass moves `pods` pods of `node` for `policy`.
-    pub(crate) fn charge_pods(&mut self, policy: &str, node: &str, pods: usize, now: Moment) {
-        let moved = self.pods.entry(policy.to_owned()).or_default().entry(node.to_owned()).or_insert((now, 0));
-        *moved = (now, moved.1.max(pods));
+    /// This pass releases `pods` pods of a node, by the record with this UID.
+    pub(crate) fn charge_release(&mut self, of: PodSource, record: &str, pods: usize, window: Duration, now: Moment) {
+        self.pods.release(of, record, pods, window, now);
     }
 
-    /// A drain of `node` for `policy` may have moved as many pods within the window, and no more.
-    pub(crate) fn count_pods(&mut self, policy: &str, node: &str, pods: usize, now: Moment) {
-        self.pods.entry(policy.to_owned()).or_default().insert(node.to_owned(), (now, pods));
+    /// This pass begins to drain a node with as many.
+    pub(crate) fn begin_drain(&mut self, of: PodSource, pods: usize) {
+        self.pods.begin_drain(of, pods);
     }
 
-    /// How many pods of `node` are counted for `policy`.
-    pub(crate) fn pods_of(&self, policy: &str, node: &str) -> usize {
-        self.pods.get(policy).and_then(|moved| moved.get(node)).map_or(0, |(_, pods)| *pods)
+    /// What counts now, of every node.
+    pub(crate) fn counted_pods(&self, snapshot: &Snapshot, now: Moment) -> BTreeMap<PodSource, CountedPods> {
+        let counted = |of: &PodSource| self.pods.counted(of, pod_rate(snapshot, &of.policy), now);
+        self.pods.all_sources().into_iter().map(|of| (of.clone(), counted(of))).collect()
     }
 
     /// Nodes that `policy` began to remediate within the window, without `except`.
@@ -147,14 +158,12 @@ impl History {
         if self.is_incomplete(rate.window, now) {
             return usize::MAX;
         }
-        let moved = self.pods.get(policy).into_iter().flatten();
-        moved.filter(|(node, (at, _))| *node != except && now.since(*at) < rate.window).map(|(_, (_, pods))| pods).sum()
+        self.pods.elsewhere(policy, rate, except, now)
     }
 
     /// Whether `policy` moved pods of this very node within the window.
     pub(crate) fn has_moved_pods(&self, policy: &str, rate: Rate, node: &str, now: Moment) -> bool {
-        let moved = self.pods.get(policy).and_then(|moved| moved.get(node));
-        moved.is_some_and(|(at, _)| now.since(*at) < rate.window)
+        self.pods.has_moved(&PodSource { policy: policy.to_owned(), node: node.to_owned() }, rate, now)
     }
 
     /// Power cycles of `node` within the window, but for `begun`; one from the future counts.
@@ -182,11 +191,14 @@ impl History {
             started.retain(|_, at| !is_outdated(policy, *at));
             !started.is_empty()
         });
-        self.pods.retain(|policy, given| {
-            given.retain(|_, (at, _)| !is_outdated(policy, *at));
-            !given.is_empty()
-        });
+        self.pods.forget(is_outdated);
     }
+}
+
+/// The rate of a policy. One that is not known now, or cannot be read, may come back with any.
+fn pod_rate(snapshot: &Snapshot, name: &str) -> Rate {
+    let known = snapshot.policies.iter().find(|policy| policy.name == name);
+    known.map_or(Rate { count: u32::MAX, window: Duration::MAX }, |policy| policy.pods)
 }
 
 /// The longest window of a rate. The defaults count too: a record whose policy is gone goes on by them.

@@ -26,9 +26,18 @@ use crate::{
     },
     facts::{CONTROL_PLANE, ConditionStatus, Effect, LeaseView, Taint},
     policy::{CountOrPercent, Rate},
-    snapshot::Quorum,
+    snapshot::{PodSource, Quorum},
     testing::{at, node, now, set_condition, wall},
+    time::Moment,
 };
+
+impl History {
+    /// A release of one record, as often as it is charged.
+    pub(crate) fn charge_pods(&mut self, policy: &str, node: &str, pods: usize, now: Moment) {
+        let of = PodSource { policy: policy.to_owned(), node: node.to_owned() };
+        self.charge_release(of, "r", pods, Duration::MAX, now);
+    }
+}
 
 /// A cluster in which nothing speaks against anything: ten nodes, `n0` dead, a policy with wide limits.
 struct Fixture {

@@ -3,9 +3,9 @@
 use futures_util::FutureExt;
 use nodewell_remediation::{
     api::policy::RemediationPolicy,
-    decide::GatherRequest,
+    decide::{CountedPods, GatherRequest, Handover},
     facts::{Effect, Taint},
-    snapshot::{Customer, PeerLeases, Quorum},
+    snapshot::{Customer, PeerLeases, PodSource, Quorum},
 };
 
 use super::*;
@@ -281,32 +281,42 @@ async fn a_shutdown_is_known_for_its_boot_and_a_dump_for_two_minutes() {
     }
 }
 
-/// An entry of which the node is not known is merged from several, this one maybe.
+fn counted(of: &[(&str, &str, [usize; 3])]) -> Decided {
+    let pods = of.iter().map(|(policy, node, [released, evicted, awaited])| {
+        let of = PodSource { policy: (*policy).into(), node: (*node).into() };
+        (of, CountedPods { released: *released, evicted: *evicted, awaited: *awaited })
+    });
+    Decided { at: Moment::default(), handover: Handover::default(), pods: pods.collect() }
+}
+
+/// Of its own node a drain knows what it evicted, and what it awaits.
 #[test]
-fn pods_of_other_nodes_count_by_the_last_decision() {
+fn pods_count_by_the_last_decision() {
     let cache = Cache::new(Clock::counted(jiff::Timestamp::UNIX_EPOCH), Limits::default());
-    assert_eq!(cache.moved_elsewhere("p", "a"), 0, "nothing is decided yet");
-    let moved = r#"{ "pods": [{ "policy": "p", "node": "a", "age": 1, "pods": 3 }, { "policy": "p", "node": "b", "age": 1, "pods": 4 },
-        { "policy": "p", "age": 1, "pods": 5 }, { "policy": "q", "node": "b", "age": 1, "pods": 6 }] }"#;
-    cache.leave(serde_json::from_str(moved).unwrap());
-    assert_eq!((cache.moved_elsewhere("p", "a"), cache.moved_elsewhere("p", "b")), (4, 3));
-    let most = r#"{ "pods": [{ "policy": "p", "node": "b", "age": 1, "pods": 18446744073709551615 },
-        { "policy": "p", "node": "c", "age": 1, "pods": 1 }] }"#;
-    cache.leave(serde_json::from_str(most).unwrap());
-    assert_eq!(cache.moved_elsewhere("p", "a"), usize::MAX, "it was read from an annotation");
+    let beside = |policy: &str, node: &str| cache.pods_beside(&PodSource { policy: policy.into(), node: node.into() });
+    assert_eq!(beside("p", "a"), 0, "nothing is decided yet");
+    cache.leave(counted(&[
+        ("p", "a", [1, 2, 4]),
+        ("p", "b", [8, 16, 32]),
+        ("p", "", [64, 0, 0]),
+        ("q", "b", [9, 9, 9]),
+    ]));
+    assert_eq!((beside("p", "a"), beside("p", "b")), (1 + 56 + 64, 7 + 8 + 64));
+    assert_eq!(beside("p", "c"), 7 + 56 + 64);
+    cache.leave(counted(&[("p", "b", [usize::MAX, 1, 1]), ("p", "c", [1, 0, 0])]));
+    assert_eq!(beside("p", "a"), usize::MAX, "it was read from an annotation");
 }
 
 #[test]
-fn a_node_is_handed_over_once_the_lease_has_it() {
+fn what_was_decided_is_in_the_lease_once_that_or_what_came_later_is_written() {
     let cache = Cache::new(Clock::counted(jiff::Timestamp::UNIX_EPOCH), Limits::default());
-    let moved = |entry: &str| serde_json::from_str(&format!(r#"{{ "pods": [{entry}] }}"#)).unwrap();
-    let of_a = || moved(r#"{ "policy": "p", "node": "a", "age": 1, "pods": 3 }"#);
-    cache.leave(of_a());
-    assert!(!cache.is_handed_over("p", "a"), "it is not written yet");
-    cache.handed_over(of_a());
-    assert!(cache.is_handed_over("p", "a") && !cache.is_handed_over("p", "b") && !cache.is_handed_over("q", "a"));
-    cache.handed_over(moved(r#"{ "policy": "p", "age": 1, "pods": 3 }"#));
-    assert!(cache.is_handed_over("p", "b"), "merged from many");
-    cache.inherit(of_a(), Duration::ZERO);
-    assert!(!cache.is_handed_over("p", "a"), "another term");
+    let at = |second| Moment(Duration::from_secs(second));
+    cache.wrote_handover(at(5));
+    assert!(!cache.is_in_lease(cache.decided_at()), "nothing is decided yet");
+    for (decided, is_in_lease) in [(4, true), (5, true), (6, false)] {
+        cache.leave(Decided { at: at(decided), ..counted(&[]) });
+        assert_eq!(cache.is_in_lease(cache.decided_at()), is_in_lease, "{decided}");
+    }
+    cache.inherit(Handover::default(), Duration::ZERO, Duration::ZERO);
+    assert!(!cache.is_in_lease(Some(at(5))), "another term");
 }

@@ -102,9 +102,11 @@ async fn what_is_moved_elsewhere_is_asked_before_each_round() {
             .arrives(Duration::from_secs(5), pod("b"));
         let limits = Limits { rate: Some((2, Duration::from_secs(600))), ..Limits::default() };
         let mut state = DrainState::new(limits);
-        let moved = || if double.named("evict").is_empty() { 0 } else { elsewhere };
+        let account = |state: &mut DrainState| {
+            state.limit(limits.rate, if double.named("evict").is_empty() { 0 } else { elsewhere });
+        };
         let emit = async |event| double.emit(event).await;
-        let outcome = crate::drain::drain(&double, &node(), &rules(), &mut state, || double.now(), moved, emit).await;
+        let outcome = crate::drain::drain(&double, &node(), &rules(), &mut state, || double.now(), account, emit).await;
         assert_eq!(double.named("evict"), evicted);
         let Ok(Done::Drain(report)) = outcome else { panic!("{outcome:?}") };
         assert_eq!(report.done, elsewhere == 0);

@@ -64,10 +64,7 @@ fn the_last_eight_readings_of_each_level_are_remembered() {
 /// Another level is as it was.
 #[test]
 fn a_level_has_reported_off_since_its_first_answer_until_it_reports_on() {
-    let at = |second| {
-        let span = Duration::from_secs(second);
-        Now { moment: Moment(span), wall: jiff::Timestamp::UNIX_EPOCH + span }
-    };
+    let at = |second| Moment(Duration::from_secs(second));
     let mut snapshot = Snapshot::default();
     observe_run(&mut snapshot, "n", Level(1), PowerState::Off, at(0));
     assert!(snapshot.gathered.is_empty(), "its Node is gone, or it is under no remediation any more");
@@ -76,9 +73,9 @@ fn a_level_has_reported_off_since_its_first_answer_until_it_reports_on() {
     let lease = |second| LeaseView {
         resource_version: String::new(),
         holder: "n".into(),
-        renewed: Some(at(second).wall),
+        renewed: Some(jiff::Timestamp::UNIX_EPOCH + at(second).0),
         duration: Duration::from_secs(40),
-        change_seen_at: at(second).moment,
+        change_seen_at: at(second),
     };
     snapshot.kubelet_leases.insert("n".into(), lease(0));
     for (second, state) in [(1, PowerState::Off), (3, PowerState::Unknown), (5, PowerState::Off)] {
@@ -86,7 +83,7 @@ fn a_level_has_reported_off_since_its_first_answer_until_it_reports_on() {
     }
     let runs = |snapshot: &Snapshot| {
         let runs = &snapshot.gathered["n"].off_runs;
-        runs.iter().map(|(level, run)| (level.0, run.since.moment.0.as_secs(), run.is_contradicted)).collect::<Vec<_>>()
+        runs.iter().map(|(level, run)| (level.0, run.since.0.as_secs(), run.is_contradicted)).collect::<Vec<_>>()
     };
     assert_eq!(runs(&snapshot), [(1, 1, false)]);
     snapshot.kubelet_leases.insert("n".into(), lease(16));

@@ -149,7 +149,7 @@ async fn a_level_has_reported_off_since_its_answer() {
     stage.perform().await.expect("the outlets are off");
     let runs = stage.cache.with(|snapshot| snapshot.gathered["n"].off_runs.clone());
     assert_eq!(runs.keys().collect::<Vec<_>>(), [&BMC, &PDU]);
-    assert!(runs[&BMC].since.moment.since(asked) >= Duration::from_secs(2), "{runs:?}");
+    assert!(runs[&BMC].since.since(asked) >= Duration::from_secs(2), "{runs:?}");
     stage.double.truth.borrow_mut().levels.insert(BMC, (On, Duration::ZERO));
     let _ = stage.perform().await;
     let runs = stage.cache.with(|snapshot| snapshot.gathered["n"].off_runs.clone());

@@ -1,6 +1,6 @@
 //! A node that fell silent a minute ago, and a record that means one act, right before it.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 use nodewell_remediation::{
@@ -9,6 +9,7 @@ use nodewell_remediation::{
         Meta,
         fence::{Confirmation, IntendedOp, Intent, NodeFence, NodeFenceSpec, NodeFenceStatus},
     },
+    decide::Handover,
     facts::{Condition, ConditionStatus, LeaseView, Node, Pod, PodRef},
     snapshot::PowerState,
     time::Moment,
@@ -17,7 +18,7 @@ use tokio::{sync::watch, time::sleep};
 
 use super::double::{Double, Truth};
 use crate::{
-    cache::{Cache, Limits},
+    cache::{Cache, Decided, Limits},
     clock::Clock,
     cluster::LeaseKind,
     executor::{Executor, Settings},
@@ -117,7 +118,23 @@ impl Stage {
             power: [PowerState::Off].into(),
             ..Truth::default()
         };
-        Self { double: Double::new(truth, Box::new(happens)), cache, clock, fence, term: TERM }
+        let stage = Self { double: Double::new(truth, Box::new(happens)), cache, clock, fence, term: TERM };
+        stage.decided(Moment::default());
+        stage.wrote_handover();
+        stage
+    }
+
+    /// What is begun is of this decision, and the Lease does not have it yet.
+    pub(super) fn decided_anew(&self) {
+        self.decided(self.clock.moment());
+    }
+
+    fn decided(&self, at: Moment) {
+        self.cache.leave(Decided { at, handover: Handover::default(), pods: BTreeMap::new() });
+    }
+
+    pub(super) fn wrote_handover(&self) {
+        self.cache.decided_at().into_iter().for_each(|at| self.cache.wrote_handover(at));
     }
 
     /// The record as another one, in the store and in the decision.

@@ -27,7 +27,11 @@ async fn perform(stage: &Stage, op: ReversibleOp) -> Outcome {
 }
 
 fn drain() -> ReversibleOp {
-    ReversibleOp::Drain(DrainRules::of(&Default::default()).expect("the defaults are right"))
+    ReversibleOp::Drain(rules())
+}
+
+fn rules() -> DrainRules {
+    DrainRules::of(&Default::default()).expect("the defaults are right")
 }
 
 #[tokio::test(start_paused = true)]
@@ -53,42 +57,60 @@ async fn a_drain_that_nothing_forbids_ends_with_its_report_and_is_counted() {
     assert_eq!(counts(&stage), (3, 1));
 }
 
-/// One in portions is shown by its record.
+/// The next leader would not count what is evicted before.
 #[tokio::test(start_paused = true)]
-async fn a_drain_waits_until_the_next_leader_would_know_of_it_and_no_longer_than_for_two_renewals() {
-    for (written, portions, waits) in [(false, 1, 5), (true, 1, 0), (false, 2, 0)] {
-        let mut stage = Stage::of(IntendedOp::PowerOff).await;
-        stage.rewrite(|fence| {
-            (fence.spec.policy, fence.status.drain_portions) = ("p".into(), portions);
-        });
-        let policy = Policy { name: "p".into(), mode: Mode::Enforce, ..Policy::default() };
-        stage.cache.with(|snapshot| snapshot.policies.push(policy));
-        stage.double.truth.borrow_mut().pods.clear();
-        let moved = r#"{ "pods": [{ "policy": "p", "node": "n", "age": 0, "pods": 1 }] }"#;
-        if written {
-            stage.cache.handed_over(serde_json::from_str(moved).unwrap());
-        }
-        let began = stage.clock.moment();
-        assert!(matches!(perform(&stage, drain()).await, Ok(Done::Drain(_))));
-        assert_eq!(stage.clock.moment().since(began).as_secs(), waits, "{written} {portions}");
-    }
-}
-
-/// Not one call is made after the drain's time, however long it waited before its first.
-#[tokio::test(start_paused = true)]
-async fn what_a_drain_waits_for_the_lease_is_of_its_time() {
-    for (seconds, is_begun) in [(4, false), (5, false), (6, true)] {
+async fn a_drain_evicts_nothing_before_the_lease_has_its_pods() {
+    for (written_after, evicts) in [(0, true), (7, true), (40, false)] {
         let mut stage = Stage::of(IntendedOp::PowerOff).await;
         stage.rewrite(|fence| fence.spec.policy = "p".into());
         let policy = Policy { name: "p".into(), mode: Mode::Enforce, ..Policy::default() };
         stage.cache.with(|snapshot| snapshot.policies.push(policy));
         stage.double.truth.borrow_mut().pods = vec![pod(0)];
-        let defaults = DrainRules::of(&Default::default()).expect("the defaults are right");
-        let rules = DrainRules { timeout: Duration::from_secs(seconds), ..defaults };
-        let outcome = perform(&stage, ReversibleOp::Drain(rules)).await;
-        assert!(matches!(&outcome, Ok(Done::Drain(report)) if !report.done), "{outcome:?}");
-        assert_eq!(stage.names().contains(&"pods".to_owned()), is_begun, "{seconds}: {:?}", stage.names());
+        stage.decided_anew();
+        let rules = DrainRules { timeout: Duration::from_secs(30), ..rules() };
+        let writes = async {
+            tokio::time::sleep(Duration::from_secs(written_after)).await;
+            stage.wrote_handover();
+        };
+        let (outcome, ()) = tokio::join!(perform(&stage, ReversibleOp::Drain(rules)), writes);
+        assert_eq!(matches!(outcome, Err(Failed::NotBegun(_))), !evicts, "{outcome:?}");
+        let first = stage.times("pods").first().copied();
+        assert_eq!(first.is_some(), evicts);
+        assert!(first.is_none_or(|after| after >= Duration::from_secs(written_after)), "{first:?}");
     }
+}
+
+/// Not one call is made after the drain's time, however long it waited before its first.
+#[tokio::test(start_paused = true)]
+async fn what_a_drain_waits_before_it_begins_is_of_its_time() {
+    let mut stage = Stage::of(IntendedOp::PowerOff).await;
+    stage.rewrite(|fence| fence.spec.policy = "p".into());
+    let policy = Policy { name: "p".into(), mode: Mode::Enforce, ..Policy::default() };
+    stage.cache.with(|snapshot| snapshot.policies.push(policy));
+    stage.double.truth.borrow_mut().silent.insert("pods");
+    stage.decided_anew();
+    let begun = stage.clock.moment();
+    let writes = async {
+        tokio::time::sleep(Duration::from_secs(7)).await;
+        stage.wrote_handover();
+    };
+    let rules = DrainRules { timeout: Duration::from_secs(10), ..rules() };
+    let (outcome, ()) = tokio::join!(perform(&stage, ReversibleOp::Drain(rules)), writes);
+    assert!(matches!(&outcome, Ok(Done::Drain(report)) if !report.done), "{outcome:?}");
+    assert_eq!(stage.clock.moment().since(begun), Duration::from_secs(10));
+}
+
+/// A person may stop it meanwhile.
+#[tokio::test(start_paused = true)]
+async fn a_drain_that_waits_for_the_lease_can_be_stopped() {
+    let stage = Stage::of(IntendedOp::PowerOff).await;
+    stage.decided_anew();
+    let stops = async {
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        stage.cache.set_stopped(Some("a person".into()));
+    };
+    let (outcome, ()) = tokio::join!(perform(&stage, drain()), stops);
+    assert_eq!(outcome, Err(Failed::NotBegun("stopped by a person".into())));
 }
 
 /// A person opened the record, without a policy.

@@ -4,21 +4,43 @@ use super::{
     records::{at_power, drains, status},
     *,
 };
-use crate::facts::Pod;
+use crate::{
+    decide::{CountedPods, Handover},
+    facts::{Pod, PodRef},
+    snapshot::PodSource,
+};
 
-fn list(snapshot: &mut Snapshot, pods: usize, second: u64) {
-    snapshot.gathered.get_mut("n0").unwrap().pods = Some((at(second), vec![Pod::default(); pods]));
+fn pods<const COUNT: usize>(names: [&str; COUNT]) -> Vec<Pod> {
+    names.map(|name| Pod { at: PodRef { name: name.into(), ..PodRef::default() }, ..Pod::default() }).into()
+}
+
+fn list<const COUNT: usize>(snapshot: &mut Snapshot, names: [&str; COUNT], second: u64) {
+    snapshot.gathered.get_mut("n0").unwrap().pods = Some((at(second), pods(names)));
+}
+
+fn source() -> PodSource {
+    PodSource { policy: "p".into(), node: "n0".into() }
+}
+
+fn evict(snapshot: &mut Snapshot, name: &str, second: u64) {
+    let evicted = snapshot.evicted.entry(source()).or_default();
+    evicted.insert(PodRef { name: name.into(), ..PodRef::default() }, at(second));
+}
+
+fn rate() -> Rate {
+    Rate { count: 5, window: Duration::from_secs(600) }
 }
 
 /// For whichever other node.
 fn moved(memory: &Memory, second: u64) -> usize {
-    let rate = Rate { count: 5, window: Duration::from_secs(600) };
-    memory.history.pods("p", rate, "n1", at(second))
+    memory.history.pods("p", rate(), "n1", at(second))
 }
 
-/// `n0` is being drained since 1001, with three pods.
+/// `n0` is being drained since 1001, of three pods.
 fn draining() -> (Snapshot, Memory) {
     let mut snapshot = at_power();
+    snapshot.policies[0].pods = rate();
+    list(&mut snapshot, ["a", "b", "c"], 1001);
     let memory = decide_by(drains, &snapshot, Memory::default(), now(1001)).memory;
     snapshot.busy.insert("n0".into());
     (snapshot, memory)
@@ -26,64 +48,75 @@ fn draining() -> (Snapshot, Memory) {
 
 /// An eviction that was refused for minutes moves a pod long after the drain began.
 #[test]
-fn it_counts_for_as_long_as_it_lasts_and_once_more_when_it_has_ended() {
+fn what_it_may_evict_yet_counts_for_as_long_as_it_lasts() {
     let (mut snapshot, mut memory) = draining();
     for second in [1300, 1900] {
         memory = run(&snapshot, memory, second).memory;
-        assert_eq!(moved(&memory, second + 599), 3);
+        assert_eq!(moved(&memory, second + 900), 3);
     }
-    // Another node's act is none of it, and the pods of a record that was deleted are not listed any more.
-    snapshot.busy = ["n9".to_owned()].into();
+    // The pods of a record that was deleted are not listed any more.
     snapshot.gathered.clear();
     memory = run(&snapshot, memory, 1910).memory;
-    assert_eq!(moved(&memory, 2509), 3);
+    assert_eq!(moved(&memory, 1910), 3);
+    // It has ended; another node's act is none of it.
+    snapshot.busy = ["n9".to_owned()].into();
     memory = run(&snapshot, memory, 2000).memory;
-    assert_eq!(moved(&memory, 2510), 0);
+    assert_eq!(moved(&memory, 2000), 0, "it moved none");
 }
 
-/// What it moved within the window, and what it may move yet: one that hangs does not count for ever what it moved at first.
+/// Each pod once, and no longer than for the window.
 #[test]
-fn what_it_moved_before_the_window_counts_no_more() {
+fn what_it_evicted_counts_for_the_window() {
     let (mut snapshot, mut memory) = draining();
-    list(&mut snapshot, 1, 1060);
-    for (second, expected) in [(1060, 3), (1659, 3), (1660, 1), (3000, 1)] {
-        memory = run(&snapshot, memory, second).memory;
-        assert_eq!(moved(&memory, second), expected, "{second}");
-    }
+    evict(&mut snapshot, "a", 1050);
+    memory = run(&snapshot, memory, 1060).memory;
+    assert_eq!(moved(&memory, 1060), 3, "it is still listed, for it is ending");
+    list(&mut snapshot, ["b"], 1070);
+    memory = run(&snapshot, memory, 1070).memory;
+    assert_eq!((moved(&memory, 1070), moved(&memory, 1649), moved(&memory, 1650)), (2, 2, 1), "another took c");
+    snapshot.busy.clear();
+    memory = run(&snapshot, memory, 1080).memory;
+    assert_eq!((moved(&memory, 1649), moved(&memory, 1650)), (1, 0), "it has ended");
 }
 
-/// No pass was made for longer than the window.
+/// Where a node is not cordoned the pods that go come back.
 #[test]
-fn all_that_was_before_the_window_is_forgotten_at_once() {
+fn pods_that_came_while_it_lasts_count_beside_those_that_went() {
     let (mut snapshot, mut memory) = draining();
-    for (second, pods) in [(1010, 2), (1020, 1)] {
-        list(&mut snapshot, pods, second);
-        memory = run(&snapshot, memory, second).memory;
-    }
-    memory = run(&snapshot, memory, 1700).memory;
-    assert_eq!(moved(&memory, 1700), 1);
+    ["a", "b", "c"].iter().for_each(|name| evict(&mut snapshot, name, 1050));
+    list(&mut snapshot, ["d"], 1060);
+    memory = run(&snapshot, memory, 1060).memory;
+    assert_eq!(moved(&memory, 1060), 4);
 }
 
-/// They go, too.
+/// A node with more pods than the rate lets go in a window.
 #[test]
-fn pods_that_came_while_it_lasts_count() {
+fn one_in_portions_counts_for_no_more_than_the_rate() {
     let (mut snapshot, mut memory) = draining();
-    for (second, pods, expected) in [(1100, 2, 3), (1200, 4, 4), (1300, 1, 4), (1799, 1, 4), (1900, 1, 1)] {
-        list(&mut snapshot, pods, second);
-        memory = run(&snapshot, memory, second).memory;
-        assert_eq!(moved(&memory, second), expected, "{second}");
-    }
+    list(&mut snapshot, ["a", "b", "c", "d", "e", "f", "g"], 1010);
+    memory = run(&snapshot, memory, 1010).memory;
+    assert_eq!(moved(&memory, 1010), 5);
+    ["a", "b", "c", "d", "e"].iter().for_each(|name| evict(&mut snapshot, name, 1050));
+    memory = run(&snapshot, memory, 1060).memory;
+    assert_eq!((moved(&memory, 1060), moved(&memory, 1649), moved(&memory, 1650)), (5, 5, 2));
 }
 
 /// Those that the node lost by another act of the policy right before are not forgotten.
 #[test]
-fn it_begins_with_what_is_counted_of_its_node() {
-    let snapshot = at_power();
+fn what_a_node_lost_before_counts_beside_its_drain() {
+    let (snapshot, _) = draining();
     let mut memory = Memory::default();
     memory.history.charge_pods("p", "n0", 7, at(900));
-    let mut memory = decide_by(drains, &snapshot, memory, now(1001)).memory;
+    let mut memory =
+        decide_by(drains, &Snapshot { busy: Default::default(), ..snapshot.clone() }, memory, now(1001)).memory;
     memory = run(&snapshot, memory, 1002).memory;
-    assert_eq!(moved(&memory, 1002), 7);
+    let counted = memory.history.counted_pods(&snapshot, at(1002));
+    assert_eq!(
+        counted[&source()],
+        CountedPods { released: 7, evicted: 0, awaited: 0 },
+        "no more may go in this window"
+    );
+    assert_eq!(memory.history.counted_pods(&snapshot, at(1500))[&source()].awaited, 3);
 }
 
 /// Its status is saved while it waits.
@@ -95,15 +128,77 @@ fn a_drain_that_was_not_begun_counts_for_nothing() {
     assert_eq!(moved(&run(&snapshot, Memory::default(), 1001).memory, 1001), 0);
 }
 
-/// Its policy is gone: the longest window counts.
+/// What the policy says of pods when it comes back is not known.
 #[test]
-fn without_its_policy_it_counts_by_the_longest_window() {
+fn without_its_policy_all_of_it_counts() {
     let (mut snapshot, mut memory) = draining();
     snapshot.policies[0].name = "q".into();
-    snapshot.policies[0].budget.rate = Some(Rate { count: 1, window: Duration::from_secs(7200) });
-    list(&mut snapshot, 1, 1060);
-    for (second, expected) in [(1060, 3), (8259, 3), (8260, 1)] {
-        memory = run(&snapshot, memory, second).memory;
-        assert_eq!(memory.history.pods_of("p", "n0"), expected, "{second}");
+    evict(&mut snapshot, "a", 1050);
+    memory = run(&snapshot, memory, 9000).memory;
+    let counted = memory.history.counted_pods(&snapshot, at(9000));
+    assert_eq!(counted[&source()], CountedPods { released: 0, evicted: 1, awaited: 2 });
+}
+
+/// As it is written to the Lease, and read by a leader whose clock began elsewhere; the leader before lived for 13 s more.
+fn taken_over(snapshot: &Snapshot, memory: &Memory, second: u64) -> Memory {
+    let text = serde_json::to_string(&memory.handover(snapshot, now(second))).unwrap();
+    let handover: Handover = serde_json::from_str(&text).unwrap();
+    Memory::inherited(&handover.aged(Duration::from_secs(20), Duration::from_secs(15)), now(500_000))
+}
+
+/// Until the drain goes on, those that were there at the last renewal may all have gone; then it is seen which are left.
+#[test]
+fn a_drain_of_the_leader_before_is_counted_by_what_is_left() {
+    for (left, went) in [(&["b", "c"][..], 1), (&["c"], 2), (&[], 3)] {
+        let (mut snapshot, mut memory) = draining();
+        evict(&mut snapshot, "a", 1050);
+        list(&mut snapshot, ["b", "c"], 1060);
+        memory = run(&snapshot, memory, 1060).memory;
+        let mut next = taken_over(&snapshot, &memory, 1060);
+        assert_eq!(moved(&next, 500_000), 3);
+        // The age of the one that went is 10 s and 5 more; of what may have gone it is 5.
+        assert_eq!((moved(&next, 500_584), moved(&next, 500_585), moved(&next, 500_595)), (3, 2, 0));
+        (snapshot.evicted, snapshot.busy) = Default::default();
+        let names = left.iter().map(|name| PodRef { name: (*name).into(), ..PodRef::default() });
+        let listed = names.map(|at| Pod { at, ..Pod::default() }).collect();
+        snapshot.gathered.get_mut("n0").unwrap().pods = Some((at(500_001), listed));
+        next = decide_by(drains, &snapshot, next, now(500_001)).memory;
+        let counted = next.history.counted_pods(&snapshot, at(500_001))[&source()];
+        assert_eq!(counted, CountedPods { released: went, evicted: 0, awaited: left.len() }, "{left:?}");
+        // It is begun again after a pause: nothing of it is counted off twice.
+        next = decide_by(drains, &snapshot, next, now(500_002)).memory;
+        assert_eq!(next.history.counted_pods(&snapshot, at(500_002))[&source()], counted);
+    }
+}
+
+/// They came since, and go beside those that went under the leader before.
+#[test]
+fn what_the_leader_before_drained_to_its_end_counts_beside_another_drain() {
+    let (mut snapshot, mut memory) = draining();
+    ["a", "b", "c"].iter().for_each(|name| evict(&mut snapshot, name, 1050));
+    snapshot.busy.clear();
+    memory = run(&snapshot, memory, 1060).memory;
+    let mut next = taken_over(&snapshot, &memory, 1060);
+    snapshot.evicted.clear();
+    list(&mut snapshot, ["d"], 500_001);
+    next = decide_by(drains, &snapshot, next, now(500_001)).memory;
+    assert_eq!(moved(&next, 500_001), 4);
+}
+
+/// It was killed right after the act, before its next renewal.
+#[test]
+fn a_release_that_no_lease_shows_is_counted_by_its_record() {
+    for (handed_over, expected) in [(false, 3), (true, 3)] {
+        let mut snapshot = at_power();
+        let mut memory = Memory::default();
+        if handed_over {
+            memory.history.charge_pods("p", "n0", 2, at(1000));
+            memory = taken_over(&snapshot, &memory, 1000);
+        }
+        (status(&mut snapshot).released, status(&mut snapshot).released_at) = (3, Some(now(499_990).wall));
+        for _ in 0..2 {
+            memory = run(&snapshot, memory, 500_000).memory;
+            assert_eq!(moved(&memory, 500_000), expected, "{handed_over}");
+        }
     }
 }

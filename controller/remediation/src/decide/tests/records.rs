@@ -161,6 +161,7 @@ fn a_record_whose_policy_is_gone_is_counted_with_the_others_of_that_policy() {
     store(&mut snapshot, &first, 1000);
     snapshot.gathered.get_mut("n1").unwrap().pods = Some((at(1000), vec![Pod::default(); 10_000]));
     let second = decide_by(drains, &snapshot, first.memory, now(1001));
+    snapshot.busy.insert("n1".into());
     snapshot.policies.clear();
     snapshot.fences.get_mut("n0").unwrap().status.policy_step = 1;
     let third = run(&snapshot, second.memory, 1002);

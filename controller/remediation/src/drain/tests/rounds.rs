@@ -83,6 +83,12 @@ fn a_rate_holds_pods_back() {
     make(&first, &mut state, 0);
     assert_eq!(first.calls.len(), 4);
     assert_eq!(next(&rules(), &pods, &mut state, STARTED, now(59)).calls.len(), 0);
+    let late = DrainRules { timeout: Duration::from_secs(59), ..rules() };
+    let report = next(&late, &pods, &mut state.clone(), STARTED, now(59)).verdict.unwrap();
+    assert!(
+        report.refused_evictions[8].ends_with("the rate holds it up: 4 pods may go within 1m (spec.pods)"),
+        "{report:?}"
+    );
     assert_eq!(next(&rules(), &pods, &mut state, STARTED, now(60)).calls.len(), 4);
 }
 
@@ -112,7 +118,7 @@ fn a_drain_that_goes_on_is_still_in_the_window_of_what_it_moved() {
     let mut state = DrainState::new(limits);
     let first = next(&rules(), &pods, &mut state, STARTED, now(0));
     make(&first, &mut state, 0);
-    let mut state = DrainState::after(limits, state.into_calls());
+    let mut state = DrainState::after(limits, state.evicted().clone());
     assert_eq!(next(&rules(), &pods, &mut state, STARTED, now(59)).calls.len(), 0);
     assert_eq!(next(&rules(), &pods, &mut state, STARTED, now(60)).calls.len(), 4);
 }
@@ -122,16 +128,37 @@ fn a_drain_that_goes_on_is_still_in_the_window_of_what_it_moved() {
 fn pods_that_were_moved_elsewhere_count_for_the_rate() {
     let pods: Vec<_> = (0..9).map(|n| pod(&format!("p{n}"))).collect();
     let limits = Limits { rate: Some((4, Duration::from_secs(60))), ..Limits::default() };
-    for (elsewhere, calls) in [(0, 4), (3, 1), (4, 0), (usize::MAX, 0)] {
-        let mut state = DrainState::after(limits, std::collections::VecDeque::new());
-        state.moved_elsewhere(elsewhere);
-        assert_eq!(next(&rules(), &pods, &mut state, STARTED, now(0)).calls.len(), calls, "{elsewhere}");
+    let rate = limits.rate;
+    for (beside, calls) in [(0, 4), (3, 1), (4, 0), (usize::MAX, 0)] {
+        let mut state = DrainState::new(limits);
+        state.limit(rate, beside);
+        assert_eq!(next(&rules(), &pods, &mut state, STARTED, now(0)).calls.len(), calls, "{beside}");
     }
     let mut state = DrainState::new(limits);
-    state.moved_elsewhere(4);
+    state.limit(rate, 4);
     assert!(next(&rules(), &pods, &mut state, STARTED, now(0)).calls.is_empty());
-    state.moved_elsewhere(1);
+    state.limit(rate, 1);
     assert_eq!(next(&rules(), &pods, &mut state, STARTED, now(1)).calls.len(), 3, "as soon as it may");
+    state.limit(Some((2, Duration::from_secs(60))), 0);
+    assert_eq!(next(&rules(), &pods, &mut state, STARTED, now(2)).calls.len(), 2, "as the policy says now");
+}
+
+/// A call that had no answer may have moved it; the one that is refused then shows that it did not.
+#[test]
+fn a_pod_counts_once_however_often_it_is_tried() {
+    let pods = [pod("a")];
+    let mut state = DrainState::new(Limits { rate: Some((4, Duration::from_secs(60))), ..Limits::default() });
+    for (second, answer, counted) in [
+        (0, EvictionResult::Failed { message: "no answer".into() }, 1),
+        (30, EvictionResult::Failed { message: "no answer".into() }, 1),
+        (70, refused_by_budget("not now"), 0),
+    ] {
+        let tried = next(&rules(), &pods, &mut state, STARTED, now(second));
+        make(&tried, &mut state, second);
+        assert_eq!(tried.calls.len(), 1, "{second}");
+        state.answered(&tried.calls[0].pod, answer, rules().retry, now(second).moment);
+        assert_eq!(state.evicted().len(), counted, "{second}");
+    }
 }
 
 #[test]

@@ -10,11 +10,11 @@ use std::{
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::History;
+use super::{History, pod_rate, pods::Moved};
 use crate::{
     guard::storm::StormHandover,
     policy::{Policy, Rate},
-    snapshot::Snapshot,
+    snapshot::{PodSource, Snapshot},
     time::{Moment, Now},
 };
 
@@ -23,6 +23,9 @@ use crate::{
 const MAX_ENTRIES: usize = 500;
 /// The newest power cycles are passed on, at most so many: far more than any rate lets happen in a day.
 const MAX_CYCLES: usize = 1000;
+
+/// More than any rate lets begin.
+const MOST_STARTED: usize = 1 << 16;
 
 /// Ages are in whole seconds, rounded down, at the moment at which it was made.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,9 +40,10 @@ pub struct Handover {
     /// By policy.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) storms: BTreeMap<String, StormHandover>,
-    /// The previous leader wrote one and it cannot be read: every rate counts as used up for its window.
-    #[serde(skip)]
-    pub(super) is_lost: bool,
+    /// How long ago it was that a leader found what cannot be read: every rate counts as used up in a window that
+    /// reaches further back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unknown_before: Option<u64>,
 }
 
 /// Nodes that a policy began to remediate.
@@ -59,15 +63,18 @@ struct StartedRemediation {
 
 /// Pods of one node that were moved for a policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MovedPods {
-    pub policy: String,
+#[serde(rename_all = "camelCase")]
+struct MovedPods {
+    policy: String,
     /// Empty where the entry is merged from several.
     #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub node: String,
-    /// In seconds, since the last of them.
-    pub age: u64,
-    /// The most that the node had at once.
-    pub pods: usize,
+    node: String,
+    /// In seconds, since the last of them; 0 while a drain goes on.
+    age: u64,
+    pods: usize,
+    /// A drain was under way that may move them yet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_open: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,28 +98,29 @@ impl Handover {
     /// Stands for a handover that could not be read: what the previous leader did is unknown.
     #[must_use]
     pub fn lost() -> Self {
-        Self { is_lost: true, ..Self::default() }
+        Self { unknown_before: Some(0), ..Self::default() }
     }
 
-    /// What the leader before moved lately.
+    /// Whether the leader before moved pods of this node lately.
     #[must_use]
-    pub fn moved_pods(&self) -> &[MovedPods] {
-        &self.pods
+    pub fn has_moved(&self, of: &PodSource) -> bool {
+        self.pods.iter().any(|moved| moved.policy == of.policy && moved.node == of.node)
     }
 
     pub(crate) fn with_storms(self, storms: BTreeMap<String, StormHandover>) -> Self {
         Self { storms, ..self }
     }
 
-    /// The same, `elapsed` later.
+    /// The same, `elapsed` later. Of that its leader may have gone on for `unseen`: its drains moved pods meanwhile.
     #[must_use]
-    pub fn aged(mut self, elapsed: Duration) -> Self {
+    pub fn aged(mut self, elapsed: Duration, unseen: Duration) -> Self {
         let more = elapsed.as_secs();
-        let ages = self.started.iter_mut().map(|started| &mut started.age);
-        let ages = ages.chain(self.pods.iter_mut().map(|pods| &mut pods.age));
+        let ages = self.started.iter_mut().map(|started| &mut started.age).chain(self.unknown_before.as_mut());
         for age in ages.chain(self.cycles.iter_mut().map(|cycle| &mut cycle.age)) {
             *age = age.saturating_add(more);
         }
+        let seen = elapsed.saturating_sub(unseen).as_secs();
+        self.pods.iter_mut().for_each(|moved| moved.age = moved.age.saturating_add(seen));
         self.storms.values_mut().for_each(|storm| storm.age_by(more));
         self
     }
@@ -127,7 +135,7 @@ impl History {
                 let key = (one.policy.clone(), one.disruptive);
                 let of = rest.entry(key).or_insert_with(|| StartedRemediation { count: 0, ..one.clone() });
                 (of.node, of.record) = (String::new(), String::new());
-                (of.age, of.count) = (of.age.min(one.age), of.count + one.count);
+                (of.age, of.count) = (of.age.min(one.age), of.count.saturating_add(one.count));
             }
             rest.into_values().collect()
         });
@@ -135,12 +143,13 @@ impl History {
             let mut rest: BTreeMap<String, MovedPods> = BTreeMap::new();
             for one in all {
                 let of = rest.entry(one.policy.clone()).or_insert_with(|| MovedPods { pods: 0, ..one.clone() });
-                of.node = String::new();
-                (of.age, of.pods) = (of.age.min(one.age), of.pods + one.pods);
+                (of.node, of.is_open) = (String::new(), false);
+                (of.age, of.pods) = (of.age.min(one.age), of.pods.saturating_add(one.pods));
             }
             rest.into_values().collect()
         });
-        Handover { started, pods, cycles: self.power_cycles(snapshot, now), ..Handover::default() }
+        let unknown_before = self.unknown_before.map(|before| now.moment.since(before).as_secs());
+        Handover { started, pods, cycles: self.power_cycles(snapshot, now), unknown_before, ..Handover::default() }
     }
 
     /// The newest first.
@@ -163,17 +172,19 @@ impl History {
     }
 
     fn pods_moved(&self, snapshot: &Snapshot, now: Now) -> Vec<MovedPods> {
-        let mut all = Vec::new();
-        for (policy, given) in &self.pods {
-            let Some(within) = window(snapshot, policy, |policy| Some(policy.pods)) else { continue };
-            let recent = given.iter().filter(|(_, (at, pods))| *pods > 0 && now.moment.since(*at) < within);
-            all.extend(recent.map(|(node, (at, pods))| MovedPods {
-                policy: policy.clone(),
-                node: node.clone(),
-                age: now.moment.since(*at).as_secs(),
-                pods: *pods,
-            }));
-        }
+        let moved = |of: &PodSource| {
+            let window = pod_rate(snapshot, &of.policy).window;
+            let all = self.pods.moved(of, window, now.moment).into_iter().filter(|moved| moved.pods > 0);
+            let to_hand_over = |moved: Moved| MovedPods {
+                policy: of.policy.clone(),
+                node: of.node.clone(),
+                age: now.moment.since(moved.last).as_secs(),
+                pods: moved.pods,
+                is_open: moved.is_open,
+            };
+            all.map(to_hand_over).collect::<Vec<_>>()
+        };
+        let mut all: Vec<MovedPods> = self.pods.all_sources().into_iter().flat_map(moved).collect();
         all.sort_by_key(|pods| pods.age);
         all
     }
@@ -197,16 +208,20 @@ impl History {
 
     /// What the previous leader handed over.
     pub(crate) fn inherited(handover: &Handover, now: Now) -> Self {
-        let mut history = Self { unknown_before: handover.is_lost.then_some(now.moment), ..Self::default() };
+        let unknown_before = handover.unknown_before.map(|age| ago(age, now));
+        let mut history = Self { unknown_before, ..Self::default() };
         for StartedRemediation { policy, disruptive, node, record, age, count } in &handover.started {
             let started = history.started.entry((policy.clone(), *disruptive)).or_default();
-            for number in 0..*count {
-                let record = if node.is_empty() { format!("{number}") } else { record.clone() };
+            // None that leaders write is so large.
+            for _ in 0..(*count).min(MOST_STARTED) {
+                // Each entry that is merged from several is another one.
+                let record = if node.is_empty() { started.len().to_string() } else { record.clone() };
                 started.insert((node.clone(), record), ago(*age, now));
             }
         }
-        for MovedPods { policy, node, age, pods } in &handover.pods {
-            history.pods.entry(policy.clone()).or_default().insert(node.clone(), (ago(*age, now), *pods));
+        for MovedPods { policy, node, age, pods, is_open } in &handover.pods {
+            let of = PodSource { policy: policy.clone(), node: node.clone() };
+            history.pods.inherit(of, Moved { pods: *pods, last: ago(*age, now), is_open: *is_open });
         }
         for PowerCycle { node, at, age } in &handover.cycles {
             history.cycles.entry(node.clone()).or_default().insert(*at, ago(*age, now));

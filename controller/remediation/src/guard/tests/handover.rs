@@ -51,7 +51,7 @@ fn busy() -> History {
 fn handed_over(history: &History, at: Now, elapsed: u64, then: Now) -> History {
     let text = serde_json::to_string(&history.handover(&snapshot(), at)).unwrap();
     let handover: Handover = serde_json::from_str(&text).unwrap();
-    History::inherited(&handover.aged(Duration::from_secs(elapsed)), then)
+    History::inherited(&handover.aged(Duration::from_secs(elapsed), Duration::ZERO), then)
 }
 
 /// Remediations that began disruptively, pods moved, cycles of `n1`; as guards count them for `n9`.
@@ -132,6 +132,50 @@ fn a_handover_that_cannot_be_read_used_everything_up_for_its_windows() {
     assert_eq!(reasons(&fixture.all_blockers().power), ["Rate", "PodRate"]);
     fixture.history = History::inherited(&Handover::lost(), Now { moment: Moment::default(), wall: wall(0) });
     assert_eq!(reasons(&fixture.all_blockers().power), ["Rate"], "1000 s are more than the window of pods");
+}
+
+/// The leader that found it may be gone in a moment, and the next one knows no more than it.
+#[test]
+fn what_one_leader_could_not_read_the_one_after_it_does_not_know_either() {
+    let history = History::inherited(&Handover::lost(), now(1000));
+    let later = Now { moment: at(500_000), wall: wall(1000) };
+    const USED_UP: usize = usize::MAX;
+    for (age, started, pods) in [(0, USED_UP, USED_UP), (589, USED_UP, USED_UP), (590, USED_UP, 0), (3590, 0, 0)] {
+        let next = handed_over(&history, now(1000 + age), 10, later);
+        assert_eq!(counted(&next, later), (started, pods, 0), "{age}");
+    }
+}
+
+/// Each leader merges what is too much, and the next one merges that again.
+#[test]
+fn what_was_merged_is_counted_after_every_change_of_the_leader() {
+    let mut history = History::default();
+    for number in 0..1200_u64 {
+        history.charge("p", &format!("n{number}"), "r", DisruptionLevel::Power, at(100));
+        history.charge_pods("p", &format!("n{number}"), 2, at(100));
+    }
+    for _ in 0..3 {
+        history = handed_over(&history, now(300), 0, now(300));
+        assert_eq!(counted(&history, now(300)), (1200, 2400, 0));
+        history.charge("p", "n9", "r", DisruptionLevel::Power, at(300));
+    }
+}
+
+/// An annotation is whatever its writer makes it.
+#[test]
+fn numbers_that_are_none_use_everything_up() {
+    let most = format!("{}", usize::MAX);
+    let text = format!(
+        r#"{{ "pods": [{{ "policy": "p", "node": "a", "age": 0, "pods": {most} }}, {{ "policy": "p", "age": 0, "pods": {most} }},
+            {{ "policy": "p", "node": "b", "age": 0, "pods": {most}, "isOpen": true }}],
+            "started": [{{ "policy": "p", "disruptive": true, "age": 0, "count": {most} }}] }}"#
+    );
+    let mut history = History::inherited(&serde_json::from_str(&text).unwrap(), now(1000));
+    for _ in 0..2 {
+        let (started, pods, _) = counted(&history, now(1000));
+        assert!(started > 10_000 && pods == usize::MAX, "{started} {pods}");
+        history = handed_over(&history, now(1000), 0, now(1000));
+    }
 }
 
 #[test]
