@@ -1,12 +1,15 @@
 //! What this controller process has seen of agents' signs of life; losing it only delays.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use jiff::Timestamp;
 
 use super::conditions::KUBELET_CONDITIONS;
 use crate::{
-    facts::Node,
+    facts::{AGENT_CONDITION_TYPES, Condition, Node},
     snapshot::Snapshot,
     time::{Moment, Now},
 };
@@ -26,6 +29,8 @@ pub(super) struct SignsOfLife {
     rebooted: bool,
     /// By condition type: the heartbeat, and when it was first seen.
     heartbeats: BTreeMap<String, (Timestamp, Moment)>,
+    /// Types among them that the agent reports.
+    of_agent: BTreeSet<String>,
     had_lease: bool,
     /// Since when a Lease that was there is gone.
     pub(super) lease_gone: Option<Moment>,
@@ -69,6 +74,7 @@ impl SignsOfLife {
             boot: (node.boot_id.clone(), now),
             rebooted: false,
             heartbeats: BTreeMap::new(),
+            of_agent: BTreeSet::new(),
             had_lease: false,
             lease_gone: None,
             recheck_after: None,
@@ -85,12 +91,14 @@ impl SignsOfLife {
             (false, since) => since,
         };
         self.had_lease |= has_lease;
-        let foreign = node.conditions.iter().filter(|condition| !KUBELET_CONDITIONS.contains(&condition.kind.as_str()));
+        self.of_agent = reported_by_agent(node);
+        let foreign = node.conditions.iter().filter(|condition| !is_kubelets(condition));
         let beats = foreign.filter_map(|condition| Some((condition.kind.clone(), condition.heartbeat?)));
         let mut newer = BTreeMap::new();
         for (kind, at) in beats {
             let known = self.heartbeats.get(&kind).filter(|(before, _)| *before == at);
-            self.recheck_after = self.recheck_after.filter(|_| known.is_some());
+            let is_heard = known.is_none() && self.of_agent.contains(&kind);
+            self.recheck_after = self.recheck_after.filter(|_| !is_heard);
             newer.insert(kind, known.copied().unwrap_or((at, now)));
         }
         self.heartbeats = newer;
@@ -110,9 +118,11 @@ impl SignsOfLife {
         self.heartbeats.get(kind).is_some_and(|(_, since)| now.since(*since) > timeout)
     }
 
-    /// Since when *some* condition that is not the kubelet's has had the same heartbeat: a reason to look closer.
+    /// Since when *some* condition of the agent has had the same heartbeat: a reason to look closer. Those of other writers,
+    /// this controller's `FenceReady` among them, beat as they like.
     pub(super) fn oldest_unchanged(&self) -> Option<Moment> {
-        self.heartbeats.values().map(|(_, since)| *since).min()
+        let of_agent = self.heartbeats.iter().filter(|(kind, _)| self.of_agent.contains(*kind));
+        of_agent.map(|(_, (_, since))| *since).min()
     }
 
     /// How long ago it was seen to start again.
@@ -123,4 +133,17 @@ impl SignsOfLife {
     pub(super) fn waits_for_recheck(&self, now: Moment) -> bool {
         self.recheck_after.is_some_and(|until| now < until)
     }
+}
+
+fn is_kubelets(condition: &Condition) -> bool {
+    KUBELET_CONDITIONS.contains(&condition.kind.as_str())
+}
+
+/// What stands under its field manager; where nothing does, because a client emptied `managedFields`, what it may report.
+fn reported_by_agent(node: &Node) -> BTreeSet<String> {
+    let kinds = |is_agents: fn(&Condition) -> bool| -> BTreeSet<String> {
+        node.conditions.iter().filter(|one| is_agents(one)).map(|condition| condition.kind.clone()).collect()
+    };
+    let own = kinds(|condition| condition.is_own_report && !is_kubelets(condition));
+    if own.is_empty() { kinds(|condition| AGENT_CONDITION_TYPES.contains(&condition.kind.as_str())) } else { own }
 }

@@ -40,6 +40,51 @@ fn without_a_lease_heartbeats_are_given_fifteen_minutes_of_our_own_clock() {
     assert!(survey(&snapshot, &memory, &SilenceTimeouts::default(), at(901)).silent.is_empty());
 }
 
+/// Five agents with the kubelet's identity, which may have no Lease, and what this controller wrote itself of each node.
+fn with_fence_ready(heard: u64) -> Snapshot {
+    let mut snapshot = cluster(5, heard);
+    snapshot.agent_leases.clear();
+    for node in snapshot.nodes.values_mut() {
+        node.conditions[1].is_own_report = true;
+        node.conditions[1].heartbeat = Some(at(heard).wall);
+        node.conditions.push(condition("FenceReady", ConditionStatus::True, SPOKE));
+    }
+    snapshot
+}
+
+/// `FenceReady` beats every six hours, and Node Problem Detector as it likes.
+#[test]
+fn what_other_writers_report_is_no_sign_of_the_agent() {
+    let memory = SilenceMemory::default().observe(&with_fence_ready(0), at(0));
+    let heard = with_fence_ready(600);
+    let memory = memory.observe(&heard, at(600));
+    let looked = survey(&heard, &memory, &SilenceTimeouts::default(), at(1000));
+    assert_eq!((names(&looked), &looked.blocked), (vec![], &None), "all of them beat");
+    // Four go on; what the controller writes of the fifth does not speak for its agent.
+    let mut one_silent = with_fence_ready(1400);
+    let silent = one_silent.nodes.get_mut("n1").unwrap();
+    silent.conditions[1].heartbeat = heard.nodes["n1"].conditions[1].heartbeat;
+    silent.conditions[2].heartbeat = Some(at(1400).wall);
+    let mut memory = memory;
+    memory.recheck_after("n1", secs(1501));
+    let memory = memory.observe(&one_silent, at(1400));
+    let look = |second| survey(&one_silent, &memory, &SilenceTimeouts::default(), at(second));
+    assert_eq!((names(&look(1500)), names(&look(1501))), (vec![], vec!["n1"]));
+}
+
+/// A client emptied `managedFields`: what only agents report is still theirs.
+#[test]
+fn without_owners_the_agents_own_conditions_are_its_signs() {
+    let mut snapshot = with_fence_ready(0);
+    snapshot.nodes.values_mut().for_each(|node| node.conditions[1].is_own_report = false);
+    let memory = SilenceMemory::default().observe(&snapshot, at(0));
+    for node in ["n2", "n3", "n4", "n5"] {
+        snapshot.nodes.get_mut(node).unwrap().conditions[1].heartbeat = Some(at(600).wall);
+    }
+    let memory = memory.observe(&snapshot, at(600));
+    assert_eq!(names(&survey(&snapshot, &memory, &SilenceTimeouts::default(), at(901))), ["n1"]);
+}
+
 #[test]
 fn more_than_half_at_once_is_our_own_blindness() {
     let mut snapshot = cluster(5, 241);
