@@ -10,7 +10,7 @@ use crate::{
         fence::{Blocker, IntendedOp, NodeFence, Phase},
         policy::Mode,
     },
-    facts::Node,
+    facts::{Node, Pod},
     fence::{FenceInput, Next, PredicateState, post_off_activity::PostOffActivity},
     guard::{
         self, Subject,
@@ -237,7 +237,9 @@ fn charge(pass: &mut Pass<'_>, subject: &Subject<'_>, action: &Action) {
         let pods = counted.unwrap_or(subject.policy.pods.count as usize);
         let of = PodSource { policy: policy.clone(), node: name.clone() };
         if let Action::Perform { op: Op::Reversible(_), .. } = action {
-            pass.input.history.begin_drain(of, pods);
+            let is_left = |pod: &&Pod| pod.deleting.is_none();
+            let left = read.map_or(0, |(_, pods)| pods.iter().filter(is_left).count());
+            pass.input.history.begin_drain(of, pods, left);
         } else {
             let window = subject.policy.pods.window;
             pass.input.history.charge_release(of, &fence.metadata.uid, pods, window, now);

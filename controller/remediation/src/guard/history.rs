@@ -126,9 +126,9 @@ impl History {
         self.pods.release(of, record, pods, window, now);
     }
 
-    /// This pass begins to drain a node with as many.
-    pub(crate) fn begin_drain(&mut self, of: PodSource, pods: usize) {
-        self.pods.begin_drain(of, pods);
+    /// This pass begins to drain a node with `pods`, of which `left` are not being deleted.
+    pub(crate) fn begin_drain(&mut self, of: PodSource, pods: usize, left: usize) {
+        self.pods.begin_drain(of, pods, left);
     }
 
     /// What counts now, of every node.

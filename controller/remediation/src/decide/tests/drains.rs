@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     decide::{CountedPods, Handover},
-    facts::{Pod, PodRef},
+    facts::{Deletion, Pod, PodRef},
     snapshot::PodSource,
 };
 
@@ -144,6 +144,19 @@ fn taken_over(snapshot: &Snapshot, memory: &Memory, second: u64) -> Memory {
     let text = serde_json::to_string(&memory.handover(snapshot, now(second))).unwrap();
     let handover: Handover = serde_json::from_str(&text).unwrap();
     Memory::inherited(&handover.aged(Duration::from_secs(20), Duration::from_secs(15)), now(500_000))
+}
+
+/// The leader before evicted it right before it was killed: it is listed until it has ended.
+#[test]
+fn a_pod_that_is_being_deleted_went_under_the_leader_before() {
+    let (mut snapshot, memory) = draining();
+    let mut next = taken_over(&snapshot, &memory, 1001);
+    snapshot.busy.clear();
+    let (_, listed) = snapshot.gathered.get_mut("n0").unwrap().pods.as_mut().unwrap();
+    listed[0].deleting = Some(Deletion { at: now(1040).wall, grace: Duration::from_secs(30) });
+    next = decide_by(drains, &snapshot, next, now(500_001)).memory;
+    let counted = next.history.counted_pods(&snapshot, at(500_001))[&source()];
+    assert_eq!(counted, CountedPods { released: 1, evicted: 0, awaited: 3 });
 }
 
 /// Until the drain goes on, those that were there at the last renewal may all have gone; then it is seen which are left.

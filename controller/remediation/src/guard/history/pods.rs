@@ -75,10 +75,11 @@ impl PodAccount {
         }
     }
 
-    /// Of those that a drain of the leader before may have evicted when that ended, these are still there.
-    pub(super) fn begin_drain(&mut self, of: PodSource, pods: usize) {
+    /// It may evict `pods`. Of those that a drain of the leader before may have evicted when that ended, `left` are still
+    /// there.
+    pub(super) fn begin_drain(&mut self, of: PodSource, pods: usize, left: usize) {
         for batch in self.released.get_mut(&of).into_iter().flatten().filter(|batch| batch.is_open) {
-            (batch.pods, batch.is_open) = (batch.pods.saturating_sub(pods), false);
+            (batch.pods, batch.is_open) = (batch.pods.saturating_sub(left), false);
         }
         self.draining.insert(of, pods);
     }
