@@ -11,13 +11,14 @@ use crate::detectors::{cgroup, mounts};
 pub struct HostRoots {
     pub proc: PathBuf,
     pub sys: PathBuf,
+    pub run: PathBuf,
     /// The kubelet's directory: what is mounted below its `pods` and `plugins` belongs to pods.
     pub kubelet: PathBuf,
 }
 
 impl Default for HostRoots {
     fn default() -> Self {
-        Self { proc: "/proc".into(), sys: "/sys".into(), kubelet: "/var/lib/kubelet".into() }
+        Self { proc: "/proc".into(), sys: "/sys".into(), run: "/run".into(), kubelet: "/var/lib/kubelet".into() }
     }
 }
 

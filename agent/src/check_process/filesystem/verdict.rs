@@ -20,6 +20,8 @@ pub(super) struct FilesystemReading {
     pub(super) exists: bool,
     /// The ids of its mounts.
     pub(super) mount_ids: Vec<u64>,
+    /// It is mounted in some mount namespace, a pod's maybe; nothing where that cannot be known.
+    pub(super) is_mounted_anywhere: Option<bool>,
     pub(super) read_only: bool,
     /// `/sys/fs/ext4/DEVICE/errors_count`, for the filesystems that count.
     pub(super) errors: Option<u64>,
@@ -63,6 +65,7 @@ impl FilesystemReading {
         Self {
             exists: mounts::device_number(&roots.sys, device).is_some(),
             mount_ids: mounts.iter().map(|mount| mount.id).collect(),
+            is_mounted_anywhere: mounts::is_mounted_anywhere(&roots.sys, &roots.run, device),
             read_only,
             errors: errors.ok().and_then(|text| text.trim().parse().ok()),
             probe,
@@ -102,11 +105,7 @@ impl FilesystemHistory {
             return if gone { over("ProblemEnded/ended-device-gone") } else { FilesystemVerdict::Stays };
         }
         if reading.mount_ids.is_empty() {
-            return if self.seen_mounted || reading.exists {
-                over("ProblemEnded/ended-unmounted")
-            } else {
-                FilesystemVerdict::Stays
-            };
+            return self.judge_unseen(&first, &reading);
         }
         // A clean new mount keeps the old count (seen on 6.18): only growth speaks against it.
         let is_broken = reading.read_only || reading.errors > self.errors;
@@ -114,10 +113,22 @@ impl FilesystemHistory {
         if is_broken || is_early { FilesystemVerdict::Stays } else { judge_mounted(&first, &reading) }
     }
 
+    /// It has no mount here. Another mount namespace may have it, and a pod then still gets errors of it: not to be here
+    /// proves something only of what was here, and of what shows that it is nowhere.
+    fn judge_unseen(&self, first: &FilesystemReading, reading: &FilesystemReading) -> FilesystemVerdict {
+        if first.exists && !reading.exists {
+            return over("ProblemEnded/ended-device-gone");
+        }
+        let is_unmounted = reading.is_mounted_anywhere.map_or(self.seen_mounted, |is_mounted| !is_mounted);
+        if is_unmounted { over("ProblemEnded/ended-unmounted") } else { FilesystemVerdict::Stays }
+    }
+
     /// Only what is long gone ends at the first look: a filesystem that has just failed may still take a write.
     fn judge_first(&self, reading: &FilesystemReading) -> FilesystemVerdict {
         let gone = match reading.check {
-            RecoveryCheck::FilesystemWritable => reading.mount_ids.is_empty(),
+            RecoveryCheck::FilesystemWritable => {
+                reading.mount_ids.is_empty() && reading.is_mounted_anywhere != Some(true)
+            }
             RecoveryCheck::DevicePresent | RecoveryCheck::DeviceRecovered => !reading.exists,
         };
         if self.is_old && gone { over("ProblemEnded/ended-absent") } else { FilesystemVerdict::Stays }
@@ -157,6 +168,7 @@ mod tests {
         FilesystemReading {
             exists: true,
             mount_ids,
+            is_mounted_anywhere: None,
             read_only,
             errors: Some(errors),
             probe,
@@ -237,6 +249,28 @@ mod tests {
         ] {
             assert_eq!(matches!(after(first, then), FilesystemVerdict::Over(_)), healthy, "{case}");
         }
+    }
+
+    /// A pod's mount namespace has it: the pod gets EROFS while nothing of it is seen here.
+    #[test]
+    fn what_only_a_pod_has_mounted_is_not_over_because_it_is_not_seen_here() {
+        let unseen = |is_mounted_anywhere| FilesystemReading {
+            is_mounted_anywhere,
+            ..reading(&[], false, 1, ProbeResult::Pending)
+        };
+        for (first, then, is_over, case) in [
+            (unseen(Some(true)), unseen(Some(true)), false, "a pod has it"),
+            (unseen(Some(true)), unseen(Some(false)), true, "the pod had it"),
+            (unseen(None), unseen(None), false, "its filesystem does not show where it is mounted"),
+            (unseen(None), unseen(Some(false)), true, "udev read late what it is"),
+            (reading(&[40], true, 1, ProbeResult::Pending), unseen(Some(true)), false, "a pod still has it"),
+            (reading(&[40], true, 1, ProbeResult::Pending), unseen(None), true, "it was seen here"),
+        ] {
+            assert_eq!(matches!(after(first, then), FilesystemVerdict::Over(_)), is_over, "{case}");
+        }
+        let old = |is_mounted_anywhere| FilesystemHistory::new(true).judge(unseen(is_mounted_anywhere), Duration::ZERO);
+        assert_eq!(old(Some(true)), FilesystemVerdict::Stays, "the agent was started again");
+        assert!(matches!(old(None), FilesystemVerdict::Over(_)));
     }
 
     #[test]

@@ -28,7 +28,7 @@ impl Host {
 
     fn prover(&self) -> Prover {
         let root = self.0.path();
-        Prover::new(HostRoots { proc: root.join("proc"), sys: root.join("sys"), kubelet: "/var/lib/kubelet".into() })
+        Prover::new(HostRoots { proc: root.join("proc"), sys: root.join("sys"), ..HostRoots::default() })
     }
 }
 
