@@ -23,7 +23,7 @@ use futures_util::{StreamExt, stream::FuturesUnordered};
 use nodewell_remediation::{
     action::{Action, EventDraft, NodeEvent},
     api::fence::NodeFence,
-    decide::{Decision, Memory},
+    decide::{Decision, Memory, forget_evicted},
     node_report::NodeReport,
     snapshot::Snapshot,
     time::{Moment, Now},
@@ -204,7 +204,7 @@ impl<'a, C: Cluster, P: Power> Running<'a, C, P> {
         let (cache, now) = (executor.cache, executor.clock.now());
         let inherited = cache.inherited();
         // What this process evicted in a term before is among it, if the Lease has that node.
-        cache.with(|snapshot| snapshot.evicted.retain(|of, _| !inherited.has_moved(of)));
+        cache.with(|snapshot| snapshot.evicted.retain(|of, evicted| inherited.moved_pods(of) < evicted.len()));
         let memory = Memory::inherited(&inherited, now).with_cycles(&cache.departed());
         let (gathering, rehearsal) = (Gathering::default(), Rehearsal::default());
         Self { executor, lease_deadline, memory, works, gathering, emitting: 0, decided: None, rehearsal }
@@ -238,7 +238,10 @@ impl<'a, C: Cluster, P: Power> Running<'a, C, P> {
         let Executor { cache, clock, settings, decide, .. } = self.executor;
         let now = clock.now();
         let memory = std::mem::take(&mut self.memory);
-        let decision = cache.with(|snapshot| decide(snapshot, memory, now));
+        let decision = cache.with(|snapshot| {
+            forget_evicted(snapshot, now.moment);
+            decide(snapshot, memory, now)
+        });
         cache.decided(clock.moment().since(now.moment));
         self.decided = Some(now.moment);
         self.memory = decision.memory;

@@ -207,6 +207,7 @@ impl<'a, C: Election> Candidate<'a, C> {
         let Some(known) = self.cache.newest_epoch() else { return };
         let wall = Some(self.clock.wall());
         let skipped = if self.is_set_back() { SKIPPED } else { 0 };
+        let last_renewal = before.renewed;
         let transitions = before.transitions.max(known) + skipped + 1;
         let mut mine = Leadership {
             holder: self.terms.identity.clone(),
@@ -223,7 +224,7 @@ impl<'a, C: Election> Candidate<'a, C> {
                 self.passed = set_backs;
                 // Unchanged for so long before our own eyes: its content is that much older, at least.
                 let elapsed = self.seen.as_ref().map_or(Duration::ZERO, |seen| sent.since(seen.since));
-                self.cache.inherit(handover::read(&lease), elapsed, lease.duration);
+                self.cache.inherit(handover::read(&lease).renewed(last_renewal), elapsed, lease.duration);
                 self.begin(lease, sent);
             }
             Err(error @ ApiError::NoAnswer(_)) => {

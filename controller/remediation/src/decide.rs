@@ -21,7 +21,7 @@ use std::{
 
 use self::{blocked_events::BlockedEvents, judged::PredicateCache};
 pub use self::{
-    handover::{CountedPods, Cycles, Handover, cycle_moment},
+    handover::{CountedPods, Cycles, Handover, cycle_moment, forget_evicted},
     orphans::ORPHANED,
     own_host::OwnHost,
 };

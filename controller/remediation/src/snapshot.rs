@@ -255,7 +255,7 @@ pub struct OffRun {
     pub since: Moment,
     /// Of the boot that the Node named then.
     pub boot: String,
-    /// What was known then; nothing where the Lease had no time.
+    /// What was known then; the first one that was seen, where the Lease had no time.
     pub last_renewal: Option<Renewal>,
     /// The kubelet spoke meanwhile: the level is another machine's, or stuck.
     pub is_contradicted: bool,

@@ -66,11 +66,21 @@ impl Cache {
     }
 
     /// Pods that the last decision counted for this policy's rate, but for those that a drain of this node evicted or
-    /// awaits: it knows them better.
+    /// awaits: it knows them better. Of drains that were begun later it does not hold the room that they wait for free:
+    /// where a person lowers the rate each would wait for the other.
     pub(crate) fn pods_beside(&self, of: &PodSource) -> usize {
         let handovers = &self.lock().handovers;
-        let counted = handovers.next.iter().flat_map(|next| &next.pods).filter(|(other, _)| other.policy == of.policy);
-        let beside = counted.map(|(other, pods)| if other == of { pods.released } else { pods.sum() });
+        let Some(next) = &handovers.next else { return 0 };
+        let own = next.pods.get(of).and_then(|pods| Some((pods.draining_since?, of)));
+        let is_later = |other: &PodSource, pods: &CountedPods| {
+            let other = pods.draining_since.map(|since| (since, other));
+            own.zip(other).is_some_and(|(own, other)| own < other)
+        };
+        let beside = next.pods.iter().filter(|(other, _)| other.policy == of.policy).map(|(other, pods)| match other {
+            other if other == of => pods.released,
+            other if is_later(other, pods) => pods.moved(),
+            _ => pods.sum(),
+        });
         beside.fold(0, usize::saturating_add)
     }
 }

@@ -7,7 +7,7 @@ use nodewell_remediation::{
     action::{Done, EventDraft, Failed, Outcome},
     api::{SKIP_REMEDIATION, fence::NodeFence, policy::Mode},
     drain::{DrainRules, DrainState, Limits},
-    policy::Policy,
+    policy::{Policy, Rate},
     snapshot::{PodSource, Snapshot},
     time::Moment,
 };
@@ -112,16 +112,23 @@ fn begin(cache: &Cache, of: &PodSource) -> DrainState {
 }
 
 /// What was evicted counts from now on, whatever ends the drain; how many more may go is as the policy and the other
-/// nodes are now. Of a policy that is gone the default is used, which is the careful one.
+/// nodes are now. What a policy that is gone or cannot be read would let go is not known: nothing, until it is back.
 fn account(cache: &Cache, of: &PodSource, state: &mut DrainState) {
-    let known = |policies: &[Policy]| policies.iter().find(|known| known.name == of.policy).map(|known| known.pods);
     let rate = cache.with(|snapshot| {
-        if snapshot.evicted.get(of) != Some(state.evicted()) {
+        let known = snapshot.evicted.get(of);
+        if known.map_or(!state.evicted().is_empty(), |known| known != state.evicted()) {
             snapshot.evicted.insert(of.clone(), state.evicted().clone());
         }
-        known(&snapshot.policies).unwrap_or_else(|| Policy::default().pods)
+        rate(snapshot, &of.policy)
     });
-    state.limit(Some((rate.count as usize, rate.window)), cache.pods_beside(of));
+    let limit = rate.map_or((0, Duration::MAX), |rate| (rate.count as usize, rate.window));
+    state.limit(Some(limit), cache.pods_beside(of));
+}
+
+/// What a person asked for has no policy, and goes by the default.
+fn rate(snapshot: &Snapshot, policy: &str) -> Option<Rate> {
+    let known = snapshot.policies.iter().find(|known| known.name == policy).map(|known| known.pods);
+    known.or_else(|| policy.is_empty().then(|| Policy::default().pods))
 }
 
 #[cfg(test)]
@@ -131,7 +138,6 @@ mod tests {
         decide::{CountedPods, Handover},
         drain::next,
         facts::{Owner, Pod, PodRef},
-        policy::Rate,
         time::Now,
     };
 
@@ -163,7 +169,7 @@ mod tests {
         let cache = Cache::new(Clock::counted(jiff::Timestamp::UNIX_EPOCH), cache::Limits::default());
         let pods = Rate { count: 3, window: Duration::from_secs(60) };
         cache.with(|snapshot| snapshot.policies = vec![Policy { name: "p".into(), pods, ..Policy::default() }]);
-        let counted = CountedPods { released: 1, evicted: 9, awaited: 9 };
+        let counted = CountedPods { released: 1, evicted: 9, awaited: 9, draining_since: None };
         let (handover, pods) = (Handover::default(), [(of("n"), counted)].into());
         cache.leave(Decided { at: Moment::default(), handover, pods });
         cache
@@ -235,6 +241,6 @@ mod tests {
             vec![Policy { name: "p".into(), pods, ..Policy::default() }]
         };
         assert_eq!((left(policy(3)), left(policy(2)), left(policy(1))), (2, 1, 0), "one was released");
-        assert_eq!(left(Vec::new()), 4, "by the default of 250");
+        assert_eq!(left(Vec::new()), 0, "it is gone");
     }
 }

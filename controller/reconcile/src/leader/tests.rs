@@ -203,7 +203,9 @@ async fn the_next_leader_finds_what_the_one_before_left_and_counts_only_time_tha
     two.resign().await;
     let (mut three, term) = candidate(&cluster, "three", 0);
     run_for(&mut three, 1).await;
-    assert_eq!((leads(&term), three.cache.inherited()), (Some(3), a_handover(30)));
+    assert_eq!(leads(&term), Some(3));
+    let json = |handover| serde_json::to_value(handover).unwrap();
+    assert_eq!(json(three.cache.inherited()), json(a_handover(30)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -232,5 +234,7 @@ async fn a_handover_that_cannot_be_read_is_not_an_empty_one() {
     cluster.0.borrow_mut().version = 1;
     let (mut one, term) = candidate(&cluster, "one", 0);
     run_for(&mut one, 1).await;
-    assert_eq!((leads(&term), one.cache.inherited()), (Some(1), nodewell_remediation::decide::Handover::lost()));
+    assert_eq!(leads(&term), Some(1));
+    let json = |handover| serde_json::to_value(handover).unwrap();
+    assert_eq!(json(one.cache.inherited()), json(nodewell_remediation::decide::Handover::lost()));
 }

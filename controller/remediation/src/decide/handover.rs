@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Memory;
-pub use crate::guard::history::{CountedPods, Cycles, Handover, moment as cycle_moment};
+pub use crate::guard::history::{CountedPods, Cycles, Handover, forget_evicted, moment as cycle_moment};
 use crate::{
     guard::{history::History, storm::StormState},
     snapshot::{PodSource, Snapshot},

@@ -10,7 +10,7 @@ use crate::{
         fence::{Blocker, IntendedOp, NodeFence, Phase},
         policy::Mode,
     },
-    facts::{Node, Pod},
+    facts::Node,
     fence::{FenceInput, Next, PredicateState, post_off_activity::PostOffActivity},
     guard::{
         self, Subject,
@@ -20,7 +20,7 @@ use crate::{
     },
     node_report::NodeReport,
     policy::{Policy, step_name},
-    snapshot::{Gathered, PodSource, Snapshot},
+    snapshot::{Gathered, Snapshot},
     time::{Moment, Now},
 };
 
@@ -230,20 +230,15 @@ fn charge(pass: &mut Pass<'_>, subject: &Subject<'_>, action: &Action) {
         pass.input.tally.charge(name, policy, level);
         pass.input.history.charge(policy, name, &fence.metadata.uid, level, now);
     }
-    if moves_pods(action) {
-        // Those that DaemonSets own go with the taint, too.
-        let read = pass.input.snapshot.gathered.get(name).and_then(|gathered| gathered.pods.as_ref());
-        let counted = read.map(|(_, pods)| pods.len()).or_else(|| intended_pods(action));
-        let pods = counted.unwrap_or(subject.policy.pods.count as usize);
-        let of = PodSource { policy: policy.clone(), node: name.clone() };
-        if let Action::Perform { op: Op::Reversible(_), .. } = action {
-            let is_left = |pod: &&Pod| pod.deleting.is_none();
-            let left = read.map_or(0, |(_, pods)| pods.iter().filter(is_left).count());
-            pass.input.history.begin_drain(of, pods, left);
-        } else {
-            let window = subject.policy.pods.window;
-            pass.input.history.charge_release(of, &fence.metadata.uid, pods, window, now);
-        }
+    // Of those that go with the taint DaemonSets own some, too.
+    let listed = pass.input.snapshot.gathered.get(name).and_then(|gathered| gathered.pods.as_ref());
+    let most = subject.policy.pods.count as usize;
+    if let Action::Perform { op: Op::Reversible(ReversibleOp::Drain(rules)), .. } = action {
+        let listed = listed.map(|(_, pods)| pods.as_slice());
+        pass.input.history.begin_drain(fence, rules, listed, most, pass.input.now);
+    } else if moves_pods(action) {
+        let counted = listed.map(|(_, pods)| pods.len()).or_else(|| intended_pods(action));
+        pass.input.history.charge_release(fence, counted.unwrap_or(most), subject.policy.pods.window, now);
     }
 }
 

@@ -257,8 +257,15 @@ fn calls(
 ) -> Vec<PodRemoval> {
     let rate_left = rate_left(state, now);
     state.held_by = state.limits.rate.filter(|_| rate_left == 0);
-    let room = state.limits.in_flight.saturating_sub(state.in_flight()).min(rate_left);
-    let due = view.go.iter().filter(|pod| is_due(pod, state, force, now));
+    let room = state.limits.in_flight.saturating_sub(state.in_flight());
+    // One that was tried before has its place in the rate.
+    let mut new = 0_usize;
+    let has_place = |pod: &&&Pod| {
+        let is_new = !state.evicted.contains_key(&pod.at);
+        new += usize::from(is_new);
+        !is_new || new <= rate_left
+    };
+    let due = view.go.iter().filter(|pod| is_due(pod, state, force, now)).filter(has_place);
     due.take(room).map(|pod| call(pod, rules, force)).collect()
 }
 

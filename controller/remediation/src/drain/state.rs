@@ -75,6 +75,8 @@ pub struct DrainState {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tries {
     pub(super) in_flight: bool,
+    /// When an earlier call moved it, or may have, as was known at the newest call.
+    evicted_before: Option<Moment>,
     /// It was forced already; again only when its pause is over.
     pub(super) forced: bool,
     pub(super) pause: Duration,
@@ -114,9 +116,9 @@ impl DrainState {
 
     /// A call for this pod is made now.
     pub fn called(&mut self, pod: &PodRef, forced: bool, now: Moment) {
-        self.evicted.insert(pod.clone(), now);
+        let before = self.evicted.insert(pod.clone(), now);
         let tries = self.pods.entry(pod.clone()).or_default();
-        tries.in_flight = true;
+        (tries.in_flight, tries.evicted_before) = (true, before);
         tries.forced |= forced;
     }
 
@@ -144,8 +146,13 @@ impl DrainState {
                 tries.back_off(retry, &message, now);
             }
         }
+        // What an earlier call moved goes nevertheless.
+        let before = tries.evicted_before;
         if moved_nothing {
-            self.evicted.remove(pod);
+            match before {
+                Some(at) => self.evicted.insert(pod.clone(), at),
+                None => self.evicted.remove(pod),
+            };
         }
     }
 

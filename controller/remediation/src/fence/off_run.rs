@@ -29,28 +29,27 @@ pub fn observe(
             // since, for that is a person's.
             let goes_on = |run: &OffRun| run.boot == node.boot_id && kubelet_lease.is_some();
             let known = known.filter(|run| run.is_contradicted || goes_on(run));
-            let run = known.unwrap_or_else(|| begun(at, node, kubelet_lease));
-            let spoke = kubelet_lease.is_some_and(|lease| is_renewed_since(lease, &run));
-            Some(OffRun { is_contradicted: run.is_contradicted || spoke, ..run })
+            let run = known.unwrap_or_else(|| begun(at, node));
+            // A Lease without a time may be given one by a person: what comes after that is the kubelet's.
+            let last_renewal = run.last_renewal.clone().or_else(|| renewal(kubelet_lease?));
+            let spoke = last_renewal.as_ref().zip(kubelet_lease.and_then(renewal));
+            let spoke = spoke.is_some_and(|(last, renewal)| is_made_after(&renewal, last, run.since));
+            Some(OffRun { is_contradicted: run.is_contradicted || spoke, last_renewal, ..run })
         }
     }
 }
 
-fn begun(since: Moment, node: &Node, kubelet_lease: Option<&LeaseView>) -> OffRun {
-    let renewal = |lease: &LeaseView| Some(Renewal { at: lease.renewed?, seen_at: lease.change_seen_at });
-    let last_renewal = kubelet_lease.and_then(renewal);
-    OffRun { since, boot: node.boot_id.clone(), last_renewal, is_contradicted: false }
+fn begun(since: Moment, node: &Node) -> OffRun {
+    OffRun { since, boot: node.boot_id.clone(), last_renewal: None, is_contradicted: false }
+}
+
+fn renewal(lease: &LeaseView) -> Option<Renewal> {
+    Some(Renewal { at: lease.renewed?, seen_at: lease.change_seen_at })
 }
 
 /// By the node's own clock alone, from one renewal to the other: the clocks of hosts differ, and a watch that stood
 /// still brings what is old.
-fn is_renewed_since(lease: &LeaseView, run: &OffRun) -> bool {
-    let Some(renewed) = lease.renewed else { return false };
-    match &run.last_renewal {
-        Some(last) => {
-            let until_off = run.since.since(last.seen_at).saturating_add(OBSERVATION_DELAY);
-            Duration::try_from(renewed.duration_since(last.at)).is_ok_and(|later| later > until_off)
-        }
-        None => lease.change_seen_at > run.since.plus(OBSERVATION_DELAY),
-    }
+fn is_made_after(renewal: &Renewal, last: &Renewal, off: Moment) -> bool {
+    let until_off = off.since(last.seen_at).saturating_add(OBSERVATION_DELAY);
+    Duration::try_from(renewal.at.duration_since(last.at)).is_ok_and(|later| later > until_off)
 }

@@ -6,14 +6,16 @@ mod pods;
 
 use std::{collections::BTreeMap, time::Duration};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 pub(crate) use self::handover::names_if_few;
-use self::pods::PodAccount;
+use self::pods::{Batch, PodAccount};
 pub use self::{handover::Handover, pods::CountedPods};
 use super::stage::{DisruptionLevel, begins_disruptively, has_begun};
 use crate::{
     api::fence::{IntendedOp, NodeFence},
+    drain::DrainRules,
+    facts::Pod,
     policy::{Policy, Rate},
     snapshot::{PodSource, Snapshot},
     time::{Moment, Now},
@@ -36,7 +38,19 @@ pub(crate) struct History {
     intended: BTreeMap<String, (String, Timestamp)>,
     /// What was done before this cannot be known: every window that reaches further back counts as used up.
     unknown_before: Option<Moment>,
+    taken_over: Option<TakenOver>,
 }
+
+/// From the leader before.
+#[derive(Debug, Clone, Copy)]
+struct TakenOver {
+    at: Moment,
+    /// When it renewed its Lease last, by its own clock: what it did later it handed over to none.
+    last_renewal: Timestamp,
+}
+
+/// What is handed over was decided a little before the renewal.
+const DECIDED_BEFORE: SignedDuration = SignedDuration::from_secs(15);
 
 impl History {
     /// Learns from the open records what previous leaders did.
@@ -49,9 +63,10 @@ impl History {
             }
             self.remember_cycles(node, &fence.status.earlier_cycles, now);
             self.remember_cycles(node, &fence.status.cycles, now);
-            self.learn_released(fence, now);
+            self.learn_released(fence, snapshot, now.moment);
         }
-        self.pods.settle(snapshot);
+        self.pods.settle(snapshot, now);
+        self.add_up_pods(snapshot, now.moment);
         self.learn_intended(snapshot, now);
         // A node that is missing from a list that is not complete is not gone, and what it inherited is in no record.
         if snapshot.host.synced {
@@ -59,12 +74,27 @@ impl History {
         }
     }
 
-    /// The leader before may have ended right after the act, before it could hand it over.
-    fn learn_released(&mut self, fence: &NodeFence, now: Now) {
-        if let Some(at) = fence.status.released_at {
-            let (uid, pods) = (&fence.metadata.uid, fence.status.released as usize);
-            self.pods.remember_release(PodSource::of(fence), uid, pods, moment(at, now));
+    /// The leader before may have ended right after the act, before it could hand it over, or right before.
+    fn learn_released(&mut self, fence: &NodeFence, snapshot: &Snapshot, now: Moment) {
+        let (of, window) = (PodSource::of(fence), pod_rate(snapshot, &fence.spec.policy).window);
+        let mut remember = |pods: u32, last| {
+            let release = Batch { record: fence.metadata.uid.clone(), last, pods: pods as usize, is_open: false };
+            self.pods.remember_release(&of, release, window);
+        };
+        if let Some(intent) = fence.status.intent.as_ref().filter(|intent| intent.op == IntendedOp::Release) {
+            remember(intent.pods, now);
         }
+        if let Some((released_at, taken_over)) = fence.status.released_at.zip(self.taken_over) {
+            let is_unseen = taken_over.last_renewal.duration_since(released_at) < DECIDED_BEFORE;
+            if is_unseen && now.since(taken_over.at) < window {
+                remember(fence.status.released, taken_over.at);
+            }
+        }
+    }
+
+    fn add_up_pods(&mut self, snapshot: &Snapshot, now: Moment) {
+        let policies = snapshot.policies.iter().map(|policy| (policy.name.as_str(), policy.pods));
+        self.pods.add_up(policies.chain([("", Policy::default().pods)]), now);
     }
 
     /// A client that deletes a record does not stop what it intended: its end will not be reported, so that it counts.
@@ -121,14 +151,23 @@ impl History {
         }
     }
 
-    /// This pass releases `pods` pods of a node, by the record with this UID.
-    pub(crate) fn charge_release(&mut self, of: PodSource, record: &str, pods: usize, window: Duration, now: Moment) {
-        self.pods.release(of, record, pods, window, now);
+    /// This pass releases `pods` pods of the record's node.
+    pub(crate) fn charge_release(&mut self, fence: &NodeFence, pods: usize, window: Duration, now: Moment) {
+        let record = fence.metadata.uid.clone();
+        let release = Batch { record, last: now, pods, is_open: false };
+        self.pods.release(&PodSource::of(fence), release, fence.status.released as usize, window);
     }
 
-    /// This pass begins to drain a node with `pods`, of which `left` are not being deleted.
-    pub(crate) fn begin_drain(&mut self, of: PodSource, pods: usize, left: usize) {
-        self.pods.begin_drain(of, pods, left);
+    /// This pass begins to drain the record's node: of these pods, or of so many if they cannot be listed.
+    pub(crate) fn begin_drain(
+        &mut self,
+        fence: &NodeFence,
+        rules: &DrainRules,
+        listed: Option<&[Pod]>,
+        unlisted: usize,
+        now: Now,
+    ) {
+        self.pods.begin_drain(&PodSource::of(fence), rules, listed, unlisted, now);
     }
 
     /// What counts now, of every node.
@@ -195,11 +234,33 @@ impl History {
     }
 }
 
-/// The rate of a policy. One that is not known now, or cannot be read, may come back with any.
+/// By which pods of this policy count. What a person asks for has none, and goes by the default. One that is gone may come
+/// back with any rate, and one that cannot be read with any window.
 fn pod_rate(snapshot: &Snapshot, name: &str) -> Rate {
-    let known = snapshot.policies.iter().find(|policy| policy.name == name);
-    known.map_or(Rate { count: u32::MAX, window: Duration::MAX }, |policy| policy.pods)
+    if let Some(policy) = snapshot.policies.iter().find(|policy| policy.name == name) {
+        return policy.pods;
+    }
+    let is_unreadable = snapshot.unreadable_policies.contains_key(name);
+    match name {
+        "" => Policy::default().pods,
+        _ if is_unreadable => Rate { count: u32::MAX, window: Duration::MAX },
+        _ => Rate { count: u32::MAX, window: longest_window(&snapshot.policies) },
+    }
 }
+
+/// What no window counts any more. Drains that are gone would be remembered for ever, and be walked through in each pass.
+pub fn forget_evicted(snapshot: &mut Snapshot, now: Moment) {
+    let mut evicted = std::mem::take(&mut snapshot.evicted);
+    evicted.retain(|of, pods| {
+        let window = pod_rate(snapshot, &of.policy).window.min(REMEMBERED);
+        pods.retain(|_, at| now.since(*at) < window);
+        !pods.is_empty()
+    });
+    snapshot.evicted = evicted;
+}
+
+/// No window has to be longer.
+const REMEMBERED: Duration = Duration::from_hours(24);
 
 /// The longest window of a rate. The defaults count too: a record whose policy is gone goes on by them.
 pub(crate) fn longest_window(policies: &[Policy]) -> Duration {

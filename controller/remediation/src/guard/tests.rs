@@ -26,7 +26,7 @@ use crate::{
     },
     facts::{CONTROL_PLANE, ConditionStatus, Effect, LeaseView, Taint},
     policy::{CountOrPercent, Rate},
-    snapshot::{PodSource, Quorum},
+    snapshot::Quorum,
     testing::{at, node, now, set_condition, wall},
     time::Moment,
 };
@@ -34,8 +34,9 @@ use crate::{
 impl History {
     /// A release of one record, as often as it is charged.
     pub(crate) fn charge_pods(&mut self, policy: &str, node: &str, pods: usize, now: Moment) {
-        let of = PodSource { policy: policy.to_owned(), node: node.to_owned() };
-        self.charge_release(of, "r", pods, Duration::MAX, now);
+        let mut fence = record(node, Phase::PodsReleased);
+        fence.spec.policy = policy.to_owned();
+        self.charge_release(&fence, pods, Duration::MAX, now);
     }
 }
 

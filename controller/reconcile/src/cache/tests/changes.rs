@@ -284,7 +284,7 @@ async fn a_shutdown_is_known_for_its_boot_and_a_dump_for_two_minutes() {
 fn counted(of: &[(&str, &str, [usize; 3])]) -> Decided {
     let pods = of.iter().map(|(policy, node, [released, evicted, awaited])| {
         let of = PodSource { policy: (*policy).into(), node: (*node).into() };
-        (of, CountedPods { released: *released, evicted: *evicted, awaited: *awaited })
+        (of, CountedPods { released: *released, evicted: *evicted, awaited: *awaited, draining_since: None })
     });
     Decided { at: Moment::default(), handover: Handover::default(), pods: pods.collect() }
 }
@@ -305,6 +305,23 @@ fn pods_count_by_the_last_decision() {
     assert_eq!(beside("p", "c"), 7 + 56 + 64);
     cache.leave(counted(&[("p", "b", [usize::MAX, 1, 1]), ("p", "c", [1, 0, 0])]));
     assert_eq!(beside("p", "a"), usize::MAX, "it was read from an annotation");
+}
+
+/// A person lowered the rate below what two drains await: the older one goes on, or both would wait for ever.
+#[test]
+fn a_drain_holds_no_room_for_those_that_were_begun_after_it() {
+    let cache = Cache::new(Clock::counted(jiff::Timestamp::UNIX_EPOCH), Limits::default());
+    let mut decided =
+        counted(&[("p", "a", [0, 1, 40]), ("p", "b", [0, 2, 40]), ("p", "c", [0, 3, 40]), ("p", "d", [0, 4, 40])]);
+    for (of, counted) in &mut decided.pods {
+        // Two of them in one pass; the last one under the leader before.
+        let seconds = [("a", 20), ("b", 10), ("c", 10)].into_iter().find(|(node, _)| of.node == *node);
+        counted.draining_since = seconds.map(|(_, second)| Moment(Duration::from_secs(second)));
+    }
+    cache.leave(decided);
+    let beside = |node: &str| cache.pods_beside(&PodSource { policy: "p".into(), node: node.into() });
+    assert_eq!([beside("b"), beside("c"), beside("a")], [1 + 3 + 44, 42 + 1 + 44, 42 + 43 + 44]);
+    assert_eq!(beside("e"), 41 + 42 + 43 + 44, "one that no decision knows yet");
 }
 
 #[test]

@@ -112,3 +112,23 @@ async fn what_is_moved_elsewhere_is_asked_before_each_round() {
         assert_eq!(report.done, elsewhere == 0);
     }
 }
+
+/// A drain may be dropped at any moment: what it was about to evict by then is known.
+#[tokio::test(start_paused = true)]
+async fn what_is_called_is_shown_before_it_is_called() {
+    let shown = std::cell::Cell::new(0);
+    let double = Double::new(vec![pod("a"), pod("b")]).evict(|_, _| Does::End(Duration::from_secs(1)));
+    let mut state = DrainState::new(Limits::default());
+    let account = |state: &mut DrainState| {
+        state.limit(Some((9, Duration::from_secs(600))), 0);
+        let (evicted, called) = (state.evicted().len(), double.named("evict").len());
+        assert!(evicted >= called, "{called} calls, and {evicted} of them known");
+        shown.set(evicted.max(shown.get()));
+    };
+    let emit = async |event| double.emit(event).await;
+    let (node, rules) = (node(), rules());
+    let drained = crate::drain::drain(&double, &node, &rules, &mut state, || double.now(), account, emit);
+    let dropped = tokio::time::timeout(Duration::from_millis(1), drained).await;
+    assert!(dropped.is_err(), "its calls are under way");
+    assert_eq!((double.named("evict").len(), shown.get()), (2, 2));
+}

@@ -1,6 +1,6 @@
 //! The loop: what a decision asks for is read, what it wants done is done, and all of it ends with the term.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use nodewell_remediation::{
     action::{Action, EventDraft, IrreversibleOp, NodeEvent, Op},
@@ -10,12 +10,12 @@ use nodewell_remediation::{
     },
     decide::{Decision, GatherRequest, Memory},
     facts::Attachment,
-    snapshot::{FenceLevel, FencePlan, PowerState, Snapshot},
+    snapshot::{FenceLevel, FencePlan, PodSource, PowerState, Snapshot},
     time::Now,
 };
 use tokio::{sync::watch, time::timeout};
 
-use super::stage::{EPOCH, Stage};
+use super::stage::{EPOCH, Stage, pod};
 use crate::{
     executor::{Decide, EMITTING_LIMIT, Executor, Settings},
     lease_deadline::LeaseDeadline,
@@ -112,6 +112,38 @@ async fn what_was_read_is_known_to_the_next_decision_and_not_to_the_next_term() 
     stage
         .cache
         .with(|snapshot| assert!(snapshot.epoch == 0 && snapshot.gathered.is_empty() && snapshot.busy.is_empty()));
+}
+
+/// Of a node that the Lease has, what this process evicted in a term before is in the Lease; a restored one may know less.
+#[tokio::test(start_paused = true)]
+async fn what_was_evicted_in_a_term_before_counts_once() {
+    let of = |node: &str| PodSource { policy: String::new(), node: node.into() };
+    let pods = |count: usize, at| (0..count).map(|number| (pod(number).at, at)).collect::<BTreeMap<_, _>>();
+    for (handed_over, expected) in [(2, 3), (3, 0), (4, 0)] {
+        let stage = Stage::of(IntendedOp::PowerOff).await;
+        let handover = format!(r#"{{ "pods": [{{ "policy": "", "node": "n", "age": 1, "pods": {handed_over} }}] }}"#);
+        stage.cache.inherit(serde_json::from_str(&handover).unwrap(), Duration::ZERO, Duration::ZERO);
+        let now = stage.clock.moment();
+        stage.cache.with(|snapshot| snapshot.evicted = [(of("n"), pods(3, now)), (of("m"), pods(2, now))].into());
+        run_for(&stage, reports, for_real(), Duration::from_secs(2)).await;
+        let left = |node| stage.cache.with(|snapshot| snapshot.evicted.get(&of(node)).map_or(0, BTreeMap::len));
+        assert_eq!((left("n"), left("m")), (expected, 2), "{handed_over}");
+    }
+}
+
+/// They would be walked through in each pass, for ever.
+#[tokio::test(start_paused = true)]
+async fn what_no_window_counts_any_more_is_forgotten() {
+    let stage = Stage::of(IntendedOp::PowerOff).await;
+    let of = PodSource { policy: String::new(), node: "gone".into() };
+    let now = stage.clock.moment();
+    stage.cache.with(|snapshot| snapshot.evicted = [(of, [(pod(0).at, now)].into())].into());
+    let is_there = || stage.cache.with(|snapshot| !snapshot.evicted.is_empty());
+    run_for(&stage, reports, for_real(), Duration::from_secs(598)).await;
+    assert!(is_there());
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    run_for(&stage, reports, for_real(), Duration::from_secs(2)).await;
+    assert!(!is_there());
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,11 +1,12 @@
 //! How many pods a drain under way counts as moved.
 
 use super::{
-    records::{at_power, drains, status},
+    records::{at_power, drains, releases, status},
     *,
 };
 use crate::{
-    decide::{CountedPods, Handover},
+    api::fence::{IntendedOp, Intent},
+    decide::{CountedPods, Handover, forget_evicted},
     facts::{Deletion, Pod, PodRef},
     snapshot::PodSource,
 };
@@ -34,6 +35,12 @@ fn rate() -> Rate {
 /// For whichever other node.
 fn moved(memory: &Memory, second: u64) -> usize {
     memory.history.pods("p", rate(), "n1", at(second))
+}
+
+/// Of `n0`: released, evicted, awaited.
+fn counted(snapshot: &Snapshot, memory: &Memory, second: u64) -> [usize; 3] {
+    let CountedPods { released, evicted, awaited, .. } = memory.history.counted_pods(snapshot, at(second))[&source()];
+    [released, evicted, awaited]
 }
 
 /// `n0` is being drained since 1001, of three pods.
@@ -110,13 +117,8 @@ fn what_a_node_lost_before_counts_beside_its_drain() {
     let mut memory =
         decide_by(drains, &Snapshot { busy: Default::default(), ..snapshot.clone() }, memory, now(1001)).memory;
     memory = run(&snapshot, memory, 1002).memory;
-    let counted = memory.history.counted_pods(&snapshot, at(1002));
-    assert_eq!(
-        counted[&source()],
-        CountedPods { released: 7, evicted: 0, awaited: 0 },
-        "no more may go in this window"
-    );
-    assert_eq!(memory.history.counted_pods(&snapshot, at(1500))[&source()].awaited, 3);
+    assert_eq!(counted(&snapshot, &memory, 1002), [7, 0, 0], "no more may go in this window");
+    assert_eq!(counted(&snapshot, &memory, 1500), [0, 0, 3]);
 }
 
 /// Its status is saved while it waits.
@@ -134,9 +136,8 @@ fn without_its_policy_all_of_it_counts() {
     let (mut snapshot, mut memory) = draining();
     snapshot.policies[0].name = "q".into();
     evict(&mut snapshot, "a", 1050);
-    memory = run(&snapshot, memory, 9000).memory;
-    let counted = memory.history.counted_pods(&snapshot, at(9000));
-    assert_eq!(counted[&source()], CountedPods { released: 0, evicted: 1, awaited: 2 });
+    memory = run(&snapshot, memory, 1060).memory;
+    assert_eq!(counted(&snapshot, &memory, 1060), [0, 1, 2]);
 }
 
 /// As it is written to the Lease, and read by a leader whose clock began elsewhere; the leader before lived for 13 s more.
@@ -155,8 +156,7 @@ fn a_pod_that_is_being_deleted_went_under_the_leader_before() {
     let (_, listed) = snapshot.gathered.get_mut("n0").unwrap().pods.as_mut().unwrap();
     listed[0].deleting = Some(Deletion { at: now(1040).wall, grace: Duration::from_secs(30) });
     next = decide_by(drains, &snapshot, next, now(500_001)).memory;
-    let counted = next.history.counted_pods(&snapshot, at(500_001))[&source()];
-    assert_eq!(counted, CountedPods { released: 1, evicted: 0, awaited: 3 });
+    assert_eq!(counted(&snapshot, &next, 500_001), [1, 0, 2]);
 }
 
 /// Until the drain goes on, those that were there at the last renewal may all have gone; then it is seen which are left.
@@ -176,11 +176,10 @@ fn a_drain_of_the_leader_before_is_counted_by_what_is_left() {
         let listed = names.map(|at| Pod { at, ..Pod::default() }).collect();
         snapshot.gathered.get_mut("n0").unwrap().pods = Some((at(500_001), listed));
         next = decide_by(drains, &snapshot, next, now(500_001)).memory;
-        let counted = next.history.counted_pods(&snapshot, at(500_001))[&source()];
-        assert_eq!(counted, CountedPods { released: went, evicted: 0, awaited: left.len() }, "{left:?}");
+        assert_eq!(counted(&snapshot, &next, 500_001), [went, 0, left.len()], "{left:?}");
         // It is begun again after a pause: nothing of it is counted off twice.
         next = decide_by(drains, &snapshot, next, now(500_002)).memory;
-        assert_eq!(next.history.counted_pods(&snapshot, at(500_002))[&source()], counted);
+        assert_eq!(counted(&snapshot, &next, 500_002), [went, 0, left.len()], "{left:?}");
     }
 }
 
@@ -198,20 +197,130 @@ fn what_the_leader_before_drained_to_its_end_counts_beside_another_drain() {
     assert_eq!(moved(&next, 500_001), 4);
 }
 
-/// It was killed right after the act, before its next renewal.
+/// It was killed right after the act, before its next renewal. The clock of its host is an hour ahead.
 #[test]
 fn a_release_that_no_lease_shows_is_counted_by_its_record() {
-    for (handed_over, expected) in [(false, 3), (true, 3)] {
+    let by_its_clock = |second: u64| now(second + 3600).wall;
+    for (released_at, handed_over, expected) in
+        [(1005, false, 3), (1005, true, 3), (985, false, 0), (986, false, 3), (900, true, 2)]
+    {
         let mut snapshot = at_power();
         let mut memory = Memory::default();
         if handed_over {
-            memory.history.charge_pods("p", "n0", 2, at(1000));
-            memory = taken_over(&snapshot, &memory, 1000);
+            memory.history.charge_release(&snapshot.fences["n0"], 2, Duration::from_secs(600), at(1000));
         }
-        (status(&mut snapshot).released, status(&mut snapshot).released_at) = (3, Some(now(499_990).wall));
-        for _ in 0..2 {
-            memory = run(&snapshot, memory, 500_000).memory;
-            assert_eq!(moved(&memory, 500_000), expected, "{handed_over}");
+        let text = serde_json::to_string(&memory.handover(&snapshot, now(1000))).unwrap();
+        let handover: Handover = serde_json::from_str(&text).unwrap();
+        memory = Memory::inherited(&handover.renewed(Some(by_its_clock(1000))), now(500_000));
+        (status(&mut snapshot).released, status(&mut snapshot).released_at) = (3, Some(by_its_clock(released_at)));
+        for second in [500_000, 500_100] {
+            memory = run(&snapshot, memory, second).memory;
+            assert_eq!(moved(&memory, second), expected, "{released_at} {handed_over}");
+        }
+        memory = run(&snapshot, memory, 500_600).memory;
+        assert_eq!(moved(&memory, 500_600), 0, "it is over, whatever the record shows");
+    }
+}
+
+/// By the leader that intended it, and by each that goes on with it.
+#[test]
+fn a_release_that_is_intended_counts_once_under_each_leader() {
+    let mut snapshot = at_power();
+    let uid = snapshot.fences["n0"].metadata.uid.clone();
+    let mut memory = decide_by(releases, &snapshot, Memory::default(), now(1001)).memory;
+    for _ in 0..2 {
+        memory = taken_over(&snapshot, &memory, 1001);
+        let at = now(1001).wall;
+        status(&mut snapshot).intent = Some(Intent { op: IntendedOp::Release, epoch: 1, at, pods: 3 });
+        memory = run(&snapshot, memory, 500_000).memory;
+        memory = decide_by(releases, &snapshot, memory, now(500_001)).memory;
+        assert_eq!(moved(&memory, 500_001), 3, "{uid}");
+        memory = decide_by(releases, &snapshot, memory, now(1001)).memory;
+    }
+    // What another leader intended and has not handed over is learned before any other node's turn.
+    let memory = run(&snapshot, Memory::default(), 1002).memory;
+    assert_eq!(moved(&memory, 1002), 3);
+}
+
+/// The machine was turned on, and off again: other pods go.
+#[test]
+fn a_second_release_of_a_record_counts_beside_the_first() {
+    let mut snapshot = at_power();
+    let first = decide_by(releases, &snapshot, Memory::default(), now(1001)).memory;
+    status(&mut snapshot).released = 3;
+    let second = decide_by(releases, &snapshot, first.clone(), now(1300)).memory;
+    assert_eq!(moved(&second, 1300), 6);
+    assert_eq!(moved(&decide_by(releases, &snapshot, first, now(1601)).memory, 1601), 3, "in a window of its own");
+}
+
+/// A drain of the leader before, of a node that died under it.
+#[test]
+fn pods_that_are_released_did_not_go_by_the_drain_before() {
+    let (mut snapshot, memory) = draining();
+    let next = taken_over(&snapshot, &memory, 1001);
+    list(&mut snapshot, ["b", "c"], 500_001);
+    snapshot.busy.clear();
+    let next = decide_by(releases, &snapshot, next, now(500_001)).memory;
+    assert_eq!(counted(&snapshot, &next, 500_001), [1 + 2, 0, 0]);
+}
+
+/// A person's request has no policy, and goes by the default; nothing of it is remembered for longer than that.
+#[test]
+fn what_a_request_drains_counts_for_the_default_window() {
+    let mut snapshot = at_power();
+    let of = PodSource { policy: String::new(), node: "n0".into() };
+    let pod = PodRef::default();
+    snapshot.evicted.insert(of.clone(), [(pod, at(1000))].into());
+    for (second, evicted) in [(1599, 1), (1600, 0)] {
+        let memory = run(&snapshot, Memory::default(), second).memory;
+        assert_eq!(memory.history.counted_pods(&snapshot, at(second))[&of].evicted, evicted, "{second}");
+        forget_evicted(&mut snapshot, at(second));
+        assert_eq!(snapshot.evicted.len(), evicted, "{second}");
+    }
+}
+
+/// One that is gone may come back with any rate, one that cannot be read with any window.
+#[test]
+fn what_was_evicted_is_forgotten_when_no_window_can_count_it() {
+    for (policy, unreadable, last) in [("p", false, 599), ("gone", false, 3599), ("broken", true, 24 * 3600 - 1)] {
+        let mut snapshot = at_power();
+        if unreadable {
+            snapshot.unreadable_policies.insert(policy.into(), "line 3".into());
+        }
+        let of = PodSource { policy: policy.into(), node: "n0".into() };
+        snapshot.evicted.insert(of, [(PodRef::default(), at(1000))].into());
+        for (second, is_there) in [(last, true), (last + 1, false)] {
+            forget_evicted(&mut snapshot, at(1000 + second));
+            assert_eq!(!snapshot.evicted.is_empty(), is_there, "{policy} {second}");
         }
     }
+}
+
+/// Guards of thousands of nodes ask in each pass: they have a sum, which each act of the pass changes.
+#[test]
+fn the_sum_of_a_pass_is_what_its_parts_are() {
+    let mut snapshot = snapshot_of(4, vec![Policy { pods: rate(), ..policy("p", vec![cordon(), power_cycle()]) }]);
+    let first = run(&snapshot, Memory::default(), 1000);
+    store(&mut snapshot, &first, 1000);
+    let mut memory = first.memory;
+    memory.history.charge_pods("p", "n3", 1, at(900));
+    evict(&mut snapshot, "x", 950);
+    snapshot.evicted.insert(PodSource { node: "n3".into(), ..source() }, [(PodRef::default(), at(990))].into());
+    memory.history.learn(&snapshot, now(1001));
+    let parts = |memory: &Memory, except: &str| {
+        let counted = memory.history.counted_pods(&snapshot, at(1001));
+        let others = counted.iter().filter(|(of, _)| of.policy == "p" && of.node != except);
+        others.map(|(_, counted)| counted.sum()).sum::<usize>()
+    };
+    let check = |memory: &Memory, expected: usize| {
+        for node in ["n0", "n1", "n2", "n3"] {
+            assert_eq!(memory.history.pods("p", rate(), node, at(1001)), parts(memory, node), "{node}");
+        }
+        assert_eq!(parts(memory, ""), expected);
+    };
+    check(&memory, 3);
+    memory.history.charge_release(&snapshot.fences["n1"], 2, Duration::from_secs(600), at(1001));
+    check(&memory, 5);
+    memory.history.begin_drain(&snapshot.fences["n0"], &rules(), Some(&pods(["x", "y"])), 9, now(1001));
+    check(&memory, 6);
 }

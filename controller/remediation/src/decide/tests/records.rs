@@ -64,7 +64,7 @@ fn cuts(input: &FenceInput<'_>) -> Next {
     perform(input, Op::Irreversible(IrreversibleOp::PowerOff))
 }
 
-fn releases(input: &FenceInput<'_>) -> Next {
+pub(super) fn releases(input: &FenceInput<'_>) -> Next {
     perform(input, Op::Irreversible(IrreversibleOp::Release { pods: Vec::new() }))
 }
 

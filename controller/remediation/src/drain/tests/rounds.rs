@@ -119,8 +119,13 @@ fn a_drain_that_goes_on_is_still_in_the_window_of_what_it_moved() {
     let first = next(&rules(), &pods, &mut state, STARTED, now(0));
     make(&first, &mut state, 0);
     let mut state = DrainState::after(limits, state.evicted().clone());
-    assert_eq!(next(&rules(), &pods, &mut state, STARTED, now(59)).calls.len(), 0);
-    assert_eq!(next(&rules(), &pods, &mut state, STARTED, now(60)).calls.len(), 4);
+    assert_eq!(
+        names(&next(&rules(), &pods[2..], &mut state, STARTED, now(59))),
+        ["p2", "p3"],
+        "those have their place"
+    );
+    assert_eq!(next(&rules(), &pods[4..], &mut state, STARTED, now(59)).calls.len(), 0);
+    assert_eq!(next(&rules(), &pods[4..], &mut state, STARTED, now(60)).calls.len(), 4);
 }
 
 /// They were counted beside this node's own, and one that came since would be one too many.
@@ -143,21 +148,28 @@ fn pods_that_were_moved_elsewhere_count_for_the_rate() {
     assert_eq!(next(&rules(), &pods, &mut state, STARTED, now(2)).calls.len(), 2, "as the policy says now");
 }
 
-/// A call that had no answer may have moved it; the one that is refused then shows that it did not.
+/// A call that had no answer may have moved it, and what was accepted has: a refusal of a later one changes nothing.
 #[test]
-fn a_pod_counts_once_however_often_it_is_tried() {
+fn a_pod_counts_once_and_as_long_as_it_may_have_gone() {
     let pods = [pod("a")];
-    let mut state = DrainState::new(Limits { rate: Some((4, Duration::from_secs(60))), ..Limits::default() });
-    for (second, answer, counted) in [
-        (0, EvictionResult::Failed { message: "no answer".into() }, 1),
-        (30, EvictionResult::Failed { message: "no answer".into() }, 1),
-        (70, refused_by_budget("not now"), 0),
+    let limits = Limits { rate: Some((1, Duration::from_secs(60))), ..Limits::default() };
+    let refused = || EvictionResult::Refused { message: "a webhook".into() };
+    let failed = || EvictionResult::Failed { message: "no answer".into() };
+    for (answers, counted) in [
+        ([failed(), refused()], Some(0)),
+        ([EvictionResult::Accepted, refused()], Some(0)),
+        ([failed(), failed()], Some(30)),
+        ([refused_by_budget("not now"), refused_by_budget("not now")], None),
     ] {
-        let tried = next(&rules(), &pods, &mut state, STARTED, now(second));
-        make(&tried, &mut state, second);
-        assert_eq!(tried.calls.len(), 1, "{second}");
-        state.answered(&tried.calls[0].pod, answer, rules().retry, now(second).moment);
-        assert_eq!(state.evicted().len(), counted, "{second}");
+        let mut state = DrainState::new(limits);
+        for (second, answer) in [0, 30].into_iter().zip(answers.clone()) {
+            let tried = next(&rules(), &pods, &mut state, STARTED, now(second));
+            make(&tried, &mut state, second);
+            assert_eq!(tried.calls.len(), 1, "{second}: it has its place in the rate");
+            state.answered(&tried.calls[0].pod, answer, rules().retry, now(second).moment);
+        }
+        let evicted: Vec<Moment> = state.evicted().values().copied().collect();
+        assert_eq!(evicted, counted.map(|second| now(second).moment).into_iter().collect::<Vec<_>>(), "{answers:?}");
     }
 }
 

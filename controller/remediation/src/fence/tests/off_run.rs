@@ -60,14 +60,16 @@ fn off_of_a_machine_whose_kubelet_speaks_afterwards_is_contradicted() {
     }
 }
 
-/// Of a Lease that had no time when Off was read first, as a person or an operator may make it.
+/// Of a Lease that had no time when Off was read first: a person may have made it, and given it one. A kubelet goes on.
 #[test]
-fn the_first_renewal_of_all_counts_by_when_it_is_seen() {
+fn the_first_renewal_of_all_is_no_sign_of_life_and_the_next_one_is() {
     let (node, empty) = (of_boot("a"), LeaseView { renewed: None, ..spoke(99) });
     let first = observe(None, PowerState::Off, at(100), &node, Some(&empty));
-    for (seen, is_contradicted) in [(105, false), (106, true)] {
-        let next = observe(first.clone(), PowerState::Off, at(130), &node, Some(&spoke(seen)));
-        assert_eq!(next.map(|run| run.is_contradicted), Some(is_contradicted), "{seen}");
+    let next = observe(first, PowerState::Off, at(130), &node, Some(&spoke(120)));
+    assert_eq!(next.as_ref().map(|run| run.is_contradicted), Some(false));
+    for (seen, is_contradicted) in [(120, false), (125, false), (126, true)] {
+        let later = observe(next.clone(), PowerState::Off, at(140), &node, Some(&spoke(seen)));
+        assert_eq!(later.map(|run| run.is_contradicted), Some(is_contradicted), "{seen}");
     }
 }
 
@@ -114,7 +116,9 @@ fn a_lease_that_is_made_again_contradicts_nothing() {
     let without = observe(known, PowerState::Off, at(300), &node, None);
     let unseen = OffRun { last_renewal: None, ..run(300, "a", false) };
     assert_eq!(without, Some(unseen.clone()));
-    assert_eq!(observe(without, PowerState::Off, at(302), &node, Some(&spoke(301))), Some(unseen));
+    let made = Some(Renewal { at: nodes_clock(301), seen_at: at(301) });
+    let with = observe(without, PowerState::Off, at(302), &node, Some(&spoke(301)));
+    assert_eq!(with, Some(OffRun { last_renewal: made, ..unseen }));
     assert_eq!(observe(Some(run(100, "a", true)), PowerState::Off, at(300), &node, None), Some(run(100, "a", true)));
 }
 

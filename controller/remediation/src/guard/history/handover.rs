@@ -10,7 +10,7 @@ use std::{
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{History, pod_rate, pods::Moved};
+use super::{History, TakenOver, pod_rate, pods::Batch};
 use crate::{
     guard::storm::StormHandover,
     policy::{Policy, Rate},
@@ -24,7 +24,7 @@ const MAX_ENTRIES: usize = 500;
 /// The newest power cycles are passed on, at most so many: far more than any rate lets happen in a day.
 const MAX_CYCLES: usize = 1000;
 
-/// More than any rate lets begin.
+/// More than any leader begins: who writes so many writes anything.
 const MOST_STARTED: usize = 1 << 16;
 
 /// Ages are in whole seconds, rounded down, at the moment at which it was made.
@@ -44,6 +44,9 @@ pub struct Handover {
     /// reaches further back.
     #[serde(skip_serializing_if = "Option::is_none")]
     unknown_before: Option<u64>,
+    /// When it was written, by the clock of the leader before: the Lease itself has that.
+    #[serde(skip)]
+    last_renewal: Option<Timestamp>,
 }
 
 /// Nodes that a policy began to remediate.
@@ -69,6 +72,9 @@ struct MovedPods {
     /// Empty where the entry is merged from several.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     node: String,
+    /// The UID of the record that released them; empty for those that were evicted.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    record: String,
     /// In seconds, since the last of them; 0 while a drain goes on.
     age: u64,
     pods: usize,
@@ -101,10 +107,17 @@ impl Handover {
         Self { unknown_before: Some(0), ..Self::default() }
     }
 
-    /// Whether the leader before moved pods of this node lately.
+    /// How many pods of this node the leader before moved lately, or may have.
     #[must_use]
-    pub fn has_moved(&self, of: &PodSource) -> bool {
-        self.pods.iter().any(|moved| moved.policy == of.policy && moved.node == of.node)
+    pub fn moved_pods(&self, of: &PodSource) -> usize {
+        let of_node = self.pods.iter().filter(|moved| moved.policy == of.policy && moved.node == of.node);
+        of_node.fold(0, |sum, moved| sum.saturating_add(moved.pods))
+    }
+
+    /// As it stood in a Lease that was renewed then, by the clock of the leader before.
+    #[must_use]
+    pub fn renewed(self, last_renewal: Option<Timestamp>) -> Self {
+        Self { last_renewal, ..self }
     }
 
     pub(crate) fn with_storms(self, storms: BTreeMap<String, StormHandover>) -> Self {
@@ -143,7 +156,7 @@ impl History {
             let mut rest: BTreeMap<String, MovedPods> = BTreeMap::new();
             for one in all {
                 let of = rest.entry(one.policy.clone()).or_insert_with(|| MovedPods { pods: 0, ..one.clone() });
-                (of.node, of.is_open) = (String::new(), false);
+                (of.node, of.record, of.is_open) = (String::new(), String::new(), false);
                 (of.age, of.pods) = (of.age.min(one.age), of.pods.saturating_add(one.pods));
             }
             rest.into_values().collect()
@@ -174,15 +187,15 @@ impl History {
     fn pods_moved(&self, snapshot: &Snapshot, now: Now) -> Vec<MovedPods> {
         let moved = |of: &PodSource| {
             let window = pod_rate(snapshot, &of.policy).window;
-            let all = self.pods.moved(of, window, now.moment).into_iter().filter(|moved| moved.pods > 0);
-            let to_hand_over = |moved: Moved| MovedPods {
+            let to_hand_over = |batch: Batch| MovedPods {
                 policy: of.policy.clone(),
                 node: of.node.clone(),
-                age: now.moment.since(moved.last).as_secs(),
-                pods: moved.pods,
-                is_open: moved.is_open,
+                age: now.moment.since(batch.last).as_secs(),
+                record: batch.record,
+                pods: batch.pods,
+                is_open: batch.is_open,
             };
-            all.map(to_hand_over).collect::<Vec<_>>()
+            self.pods.to_hand_over(of, window, now.moment).into_iter().map(to_hand_over).collect::<Vec<_>>()
         };
         let mut all: Vec<MovedPods> = self.pods.all_sources().into_iter().flat_map(moved).collect();
         all.sort_by_key(|pods| pods.age);
@@ -208,20 +221,25 @@ impl History {
 
     /// What the previous leader handed over.
     pub(crate) fn inherited(handover: &Handover, now: Now) -> Self {
+        let begun = handover.started.iter().fold(0_usize, |sum, started| sum.saturating_add(started.count));
+        if begun > MOST_STARTED {
+            return Self::inherited(&Handover::lost(), now);
+        }
         let unknown_before = handover.unknown_before.map(|age| ago(age, now));
-        let mut history = Self { unknown_before, ..Self::default() };
+        let taken_over = handover.last_renewal.map(|last_renewal| TakenOver { at: now.moment, last_renewal });
+        let mut history = Self { unknown_before, taken_over, ..Self::default() };
         for StartedRemediation { policy, disruptive, node, record, age, count } in &handover.started {
             let started = history.started.entry((policy.clone(), *disruptive)).or_default();
-            // None that leaders write is so large.
-            for _ in 0..(*count).min(MOST_STARTED) {
+            for _ in 0..*count {
                 // Each entry that is merged from several is another one.
                 let record = if node.is_empty() { started.len().to_string() } else { record.clone() };
                 started.insert((node.clone(), record), ago(*age, now));
             }
         }
-        for MovedPods { policy, node, age, pods, is_open } in &handover.pods {
+        for MovedPods { policy, node, record, age, pods, is_open } in &handover.pods {
             let of = PodSource { policy: policy.clone(), node: node.clone() };
-            history.pods.inherit(of, Moved { pods: *pods, last: ago(*age, now), is_open: *is_open });
+            let last = ago(*age, now);
+            history.pods.inherit(of, Batch { record: record.clone(), last, pods: *pods, is_open: *is_open });
         }
         for PowerCycle { node, at, age } in &handover.cycles {
             history.cycles.entry(node.clone()).or_default().insert(*at, ago(*age, now));

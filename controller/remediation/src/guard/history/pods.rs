@@ -1,5 +1,5 @@
 //! Pods that went, for the rate of pods. A release counts when it is intended. A drain counts each pod that it evicted,
-//! and while it goes on those that its node still has: an eviction may be refused for minutes and then succeed.
+//! and while it goes on those that it may evict yet: an eviction may be refused for minutes and then succeed.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -7,10 +7,11 @@ use std::{
 };
 
 use crate::{
+    drain::{DrainRules, PodDeleteStatus, classify},
     facts::Pod,
     policy::Rate,
     snapshot::{Evicted, PodSource, Snapshot},
-    time::Moment,
+    time::{Moment, Now},
 };
 
 #[derive(Debug, Clone, Default)]
@@ -19,18 +20,36 @@ pub(crate) struct PodAccount {
     released: BTreeMap<PodSource, Vec<Batch>>,
     /// Those that drains of this process evicted, or may have.
     evicted: Evicted,
-    /// Drains under way: how many they may evict yet.
-    draining: BTreeMap<PodSource, usize>,
+    draining: BTreeMap<PodSource, Drain>,
+    /// What all nodes of a policy have in this pass: thousands of them ask for it.
+    totals: BTreeMap<String, Total>,
+}
+
+/// Pods of one node that went, or may have, until then.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Batch {
+    /// The UID of the record that released them; empty where a drain moved them under the leader before.
+    pub(super) record: String,
+    pub(super) last: Moment,
+    pub(super) pods: usize,
+    /// Its drain was under way and may have evicted as many.
+    pub(super) is_open: bool,
+}
+
+/// A drain under way.
+#[derive(Debug, Clone)]
+struct Drain {
+    rules: DrainRules,
+    begun: Moment,
+    /// How many it may evict yet.
+    awaited: usize,
 }
 
 #[derive(Debug, Clone)]
-struct Batch {
-    /// The UID of the record that released them; empty where the leader before moved them.
-    record: String,
-    at: Moment,
+struct Total {
+    rate: Rate,
+    now: Moment,
     pods: usize,
-    /// Its drain was under way and may have evicted as many.
-    is_open: bool,
 }
 
 /// Pods of one node that count for one policy.
@@ -41,100 +60,170 @@ pub struct CountedPods {
     pub evicted: usize,
     /// A drain may evict as many yet, or may have under the leader before: no more than the rate lets go.
     pub awaited: usize,
-}
-
-/// What the next leader has to know of one node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Moved {
-    pub(super) pods: usize,
-    /// The last of them; now for as long as a drain goes on.
-    pub(super) last: Moment,
-    pub(super) is_open: bool,
+    /// When the drain of this leader was begun, if one is under way.
+    pub draining_since: Option<Moment>,
 }
 
 impl CountedPods {
     /// No sum of what an annotation says is too large.
     #[must_use]
     pub fn sum(&self) -> usize {
-        self.released.saturating_add(self.evicted).saturating_add(self.awaited)
+        self.moved().saturating_add(self.awaited)
+    }
+
+    /// Without those that are awaited.
+    #[must_use]
+    pub fn moved(&self) -> usize {
+        self.released.saturating_add(self.evicted)
+    }
+}
+
+impl Drain {
+    /// Those that it may evict. What is being deleted goes without it.
+    fn count(&self, pods: &[Pod], evicted: &Evicted, of: &PodSource, now: Now) -> usize {
+        let evicted = evicted.get(of);
+        let is_evicted = |pod: &Pod| evicted.is_some_and(|all| all.contains_key(&pod.at));
+        let stays = |pod: &Pod| matches!(classify(pod, &self.rules, now.wall), PodDeleteStatus::Stays(_));
+        pods.iter().filter(|pod| pod.deleting.is_none() && !stays(pod) && !is_evicted(pod)).count()
     }
 }
 
 impl PodAccount {
     /// What drains did since the last decision, and which have ended. Where pods cannot be listed there may be as many
     /// as before.
-    pub(super) fn settle(&mut self, snapshot: &Snapshot) {
+    pub(super) fn settle(&mut self, snapshot: &Snapshot, now: Now) {
         self.evicted.clone_from(&snapshot.evicted);
         self.draining.retain(|of, _| snapshot.busy.contains(&of.node));
-        for (of, awaited) in &mut self.draining {
-            let gathered = snapshot.gathered.get(&of.node).and_then(|gathered| gathered.pods.as_ref());
-            let Some((_, pods)) = gathered else { continue };
-            let evicted = self.evicted.get(of);
-            let is_evicted = |pod: &&Pod| evicted.is_some_and(|all| all.contains_key(&pod.at));
-            *awaited = pods.iter().filter(|pod| !is_evicted(pod)).count();
+        for (of, drain) in &mut self.draining {
+            if let Some((_, pods)) = snapshot.gathered.get(&of.node).and_then(|gathered| gathered.pods.as_ref()) {
+                drain.awaited = drain.count(pods, &self.evicted, of, now);
+            }
         }
     }
 
-    /// It may evict `pods`. Of those that a drain of the leader before may have evicted when that ended, `left` are still
-    /// there.
-    pub(super) fn begin_drain(&mut self, of: PodSource, pods: usize, left: usize) {
-        for batch in self.released.get_mut(&of).into_iter().flatten().filter(|batch| batch.is_open) {
+    /// Once in a pass, for the guards of each node.
+    pub(super) fn add_up<'a>(&mut self, rates: impl Iterator<Item = (&'a str, Rate)>, now: Moment) {
+        let total = |(policy, rate)| {
+            let pods = self.sum(policy, rate, now, |_| true);
+            (policy.to_owned(), Total { rate, now, pods })
+        };
+        self.totals = rates.map(total).collect();
+    }
+
+    /// Where its pods cannot be listed it may evict `unlisted`. Those that it may evict did not go under the leader
+    /// before.
+    pub(super) fn begin_drain(
+        &mut self,
+        of: &PodSource,
+        rules: &DrainRules,
+        listed: Option<&[Pod]>,
+        unlisted: usize,
+        now: Now,
+    ) {
+        let mut drain = Drain { rules: rules.clone(), begun: now.moment, awaited: unlisted };
+        let left = listed.map(|pods| drain.count(pods, &self.evicted, of, now));
+        drain.awaited = left.unwrap_or(unlisted);
+        self.change(of, |account| {
+            account.close(of, left.unwrap_or(0));
+            account.draining.insert(of.clone(), drain);
+        });
+    }
+
+    /// A record releases as many, as it intended or tried to before; or it released `earlier` ones, and now others.
+    pub(super) fn release(&mut self, of: &PodSource, release: Batch, earlier: usize, window: Duration) {
+        self.change(of, |account| {
+            account.close(of, release.pods);
+            let batches = account.released.entry(of.clone()).or_default();
+            let is_it = |batch: &&mut Batch| batch.record == release.record && release.last.since(batch.last) < window;
+            match batches.iter_mut().find(is_it) {
+                Some(known) => {
+                    known.last = release.last;
+                    known.pods = known.pods.max(release.pods.saturating_add(earlier));
+                }
+                None => batches.push(release),
+            }
+        });
+    }
+
+    /// A record shows that as many were released, or are about to be, which the leader before may have handed over.
+    pub(super) fn remember_release(&mut self, of: &PodSource, release: Batch, window: Duration) {
+        let batches = self.released.entry(of.clone()).or_default();
+        let is_it = |batch: &&Batch| batch.record == release.record && release.last.since(batch.last) < window;
+        let known = batches.iter().filter(is_it).fold(0_usize, |sum, batch| sum.saturating_add(batch.pods));
+        if known < release.pods {
+            batches.push(Batch { pods: release.pods - known, ..release });
+        }
+    }
+
+    pub(super) fn inherit(&mut self, of: PodSource, batch: Batch) {
+        self.released.entry(of).or_default().push(batch);
+    }
+
+    /// Of those that a drain of the leader before may have evicted when that ended, so many are still there.
+    fn close(&mut self, of: &PodSource, left: usize) {
+        for batch in self.released.get_mut(of).into_iter().flatten().filter(|batch| batch.is_open) {
             (batch.pods, batch.is_open) = (batch.pods.saturating_sub(left), false);
         }
-        self.draining.insert(of, pods);
     }
 
-    /// A record releases as many, as it intended or tried to before.
-    pub(super) fn release(&mut self, of: PodSource, record: &str, pods: usize, window: Duration, now: Moment) {
-        let batches = self.released.entry(of).or_default();
-        match batches.iter_mut().find(|batch| batch.record == record && now.since(batch.at) < window) {
-            Some(batch) => (batch.at, batch.pods) = (now, batch.pods.max(pods)),
-            None => batches.push(Batch { record: record.to_owned(), at: now, pods, is_open: false }),
+    fn change(&mut self, of: &PodSource, change: impl FnOnce(&mut Self)) {
+        let counted = |account: &Self| {
+            let total = account.totals.get(&of.policy)?;
+            Some(account.counted(of, total.rate, total.now).sum())
+        };
+        let before = counted(self);
+        change(self);
+        let after = counted(self);
+        let total = self.totals.get_mut(&of.policy).map(|total| &mut total.pods).filter(|pods| **pods < usize::MAX);
+        if let (Some(total), Some(before), Some(after)) = (total, before, after) {
+            *total = total.saturating_sub(before).saturating_add(after);
         }
     }
 
-    /// A record shows that as many were released, which the leader before may have handed over.
-    pub(super) fn remember_release(&mut self, of: PodSource, record: &str, pods: usize, at: Moment) {
-        let batches = self.released.entry(of).or_default();
-        let known = batches.iter().filter(|batch| batch.record.is_empty() || batch.record == record);
-        let known = known.fold(0_usize, |sum, batch| sum.saturating_add(batch.pods));
-        if known < pods {
-            batches.push(Batch { record: record.to_owned(), at, pods: pods - known, is_open: false });
-        }
-    }
-
-    pub(super) fn inherit(&mut self, of: PodSource, moved: Moved) {
-        let Moved { pods, last: at, is_open } = moved;
-        self.released.entry(of).or_default().push(Batch { record: String::new(), at, pods, is_open });
-    }
-
-    /// What went, and then what a drain may move yet, as far as it counts.
-    pub(super) fn moved(&self, of: &PodSource, window: Duration, now: Moment) -> [Moved; 2] {
-        let (mut went, mut awaited) = (Moved::default(), Moved { is_open: true, ..Moved::default() });
-        let released = self.released.get(of).into_iter().flatten();
-        let released = released.map(|batch| (batch.is_open, batch.pods, batch.at));
-        let evicted = self.evicted.get(of).into_iter().flat_map(BTreeMap::values).map(|at| (false, 1, *at));
-        let draining = self.draining.get(of).map(|pods| (true, *pods, now));
-        for (is_open, pods, at) in released.chain(evicted).chain(draining).filter(|(.., at)| now.since(*at) < window) {
-            let of_kind = if is_open { &mut awaited } else { &mut went };
-            of_kind.pods = of_kind.pods.saturating_add(pods);
-            of_kind.last = of_kind.last.max(at);
-        }
-        [went, awaited]
+    /// What the next leader has to know of one node.
+    pub(super) fn to_hand_over(&self, of: &PodSource, window: Duration, now: Moment) -> Vec<Batch> {
+        let moved = |pods, last, is_open| Batch { record: String::new(), last, pods, is_open };
+        let released = self.released.get(of).into_iter().flatten().cloned();
+        let evicted: Vec<Moment> = self.evicted_within(of, window, now).collect();
+        let evicted = evicted.iter().max().map(|last| moved(evicted.len(), *last, false));
+        let draining = self.draining.get(of).map(|drain| moved(drain.awaited, now, true));
+        let all = released.chain(evicted).chain(draining);
+        all.filter(|batch| batch.pods > 0 && now.since(batch.last) < window).collect()
     }
 
     pub(super) fn counted(&self, of: &PodSource, rate: Rate, now: Moment) -> CountedPods {
-        let [went, awaited] = self.moved(of, rate.window, now);
-        let evicted = self.evicted.get(of).into_iter().flat_map(BTreeMap::values);
-        let evicted = evicted.filter(|at| now.since(**at) < rate.window).count();
+        let drain = self.draining.get(of);
+        let (mut released, mut awaited) = (0_usize, drain.map_or(0, |drain| drain.awaited));
+        let batches = self.released.get(of).into_iter().flatten();
+        for batch in batches.filter(|batch| now.since(batch.last) < rate.window) {
+            let kind = if batch.is_open { &mut awaited } else { &mut released };
+            *kind = kind.saturating_add(batch.pods);
+        }
+        let evicted = self.evicted_within(of, rate.window, now).count();
         // In portions: no more within a window.
-        let room = (rate.count as usize).saturating_sub(went.pods);
-        CountedPods { released: went.pods.saturating_sub(evicted), evicted, awaited: awaited.pods.min(room) }
+        let room = (rate.count as usize).saturating_sub(released.saturating_add(evicted));
+        CountedPods { released, evicted, awaited: awaited.min(room), draining_since: drain.map(|drain| drain.begun) }
+    }
+
+    fn evicted_within(&self, of: &PodSource, window: Duration, now: Moment) -> impl Iterator<Item = Moment> {
+        let evicted = self.evicted.get(of).into_iter().flat_map(BTreeMap::values).copied();
+        evicted.filter(move |at| now.since(*at) < window)
     }
 
     /// Of all nodes but `except`.
     pub(super) fn elsewhere(&self, policy: &str, rate: Rate, except: &str, now: Moment) -> usize {
-        let counted = self.sources(policy).filter(|of| of.node != except).map(|of| self.counted(of, rate, now).sum());
+        let is_of_pass = |total: &&Total| total.rate == rate && total.now == now && total.pods < usize::MAX;
+        match self.totals.get(policy).filter(is_of_pass) {
+            Some(total) => {
+                let own = PodSource { policy: policy.to_owned(), node: except.to_owned() };
+                total.pods.saturating_sub(self.counted(&own, rate, now).sum())
+            }
+            None => self.sum(policy, rate, now, |of| of.node != except),
+        }
+    }
+
+    fn sum(&self, policy: &str, rate: Rate, now: Moment, counts: impl Fn(&PodSource) -> bool) -> usize {
+        let counted = self.sources(policy).filter(|of| counts(of)).map(|of| self.counted(of, rate, now).sum());
         counted.fold(0, usize::saturating_add)
     }
 
@@ -155,7 +244,7 @@ impl PodAccount {
 
     pub(super) fn forget(&mut self, is_outdated: impl Fn(&str, Moment) -> bool) {
         self.released.retain(|of, batches| {
-            batches.retain(|batch| !is_outdated(&of.policy, batch.at));
+            batches.retain(|batch| !is_outdated(&of.policy, batch.last));
             !batches.is_empty()
         });
     }
