@@ -219,6 +219,22 @@ mod tests {
     }
 
     #[test]
+    fn what_the_restored_record_has_not_yet_done_was_done_although_it_was_changed_since() {
+        let cache = cache();
+        cache.apply_fence(fence("u1", "5"));
+        let mut before = fence("u1", "9");
+        before.status.intent = None;
+        before.status.cycles.clear();
+        cache.ask_list(Source::Nodes, "7");
+        cache.list_began(Source::Nodes, "3");
+        cache.ask_list(Source::Fences, "");
+        cache.list_began(Source::Fences, "9");
+        cache.list_fence(before);
+        cache.listed(Source::Fences, &BTreeSet::from(["a".to_owned()]));
+        assert_eq!(known(&cache), [20, 30]);
+    }
+
+    #[test]
     fn another_machine_of_that_name_begins_without_power_cycles() {
         let cache = cache();
         cache.apply_fence(fence("u1", "5"));

@@ -147,12 +147,16 @@ impl Cache {
     }
 
     /// Its answer begins: the list is of this version. One that is older than what was known when it was asked for shows
-    /// that the store went back; what was known is thrown away, and the list is the truth.
+    /// that the store went back; what was known is thrown away, and the list is the truth. So it is once another source has
+    /// shown that, however new the list: an object that was changed since has a newer version than the copy of it that was
+    /// known, or that was seen to be deleted.
     pub fn list_began(&self, source: Source, version: &str) {
         let mut state = self.lock();
         let was = state.store.asked.get(&source).map_or(0, |asked| asked.newest);
         if number(version).is_some_and(|version| version < was) {
             state.went_back(source, &was.to_string(), version);
+        }
+        if state.store.unread.contains(&source) {
             state.throw_away(source);
         }
         state.store.see(source, version);

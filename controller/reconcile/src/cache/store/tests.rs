@@ -118,6 +118,17 @@ async fn a_record_that_was_deleted_is_back() {
     assert_eq!(record(&cache).as_deref(), Some("33"));
 }
 
+/// A person may annotate it before it is listed: then it is newer than the one that was deleted.
+#[tokio::test(start_paused = true)]
+async fn a_record_that_was_deleted_is_back_also_when_it_was_changed_since() {
+    let cache = cache();
+    cache.apply_fence(fence("1", 52));
+    cache.remove_fence("a", "1");
+    list(&cache, Source::AgentLeases, "5", |_| {});
+    list(&cache, Source::Fences, "61", |cache| cache.list_fence(fence("1", 60)));
+    assert_eq!((record(&cache).as_deref(), cache.set_backs()), (Some("60"), 1));
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_comes_while_a_list_is_under_way_is_no_sign() {
     let cache = cache();
