@@ -8,8 +8,10 @@
 //! candidate on such a host takes a Lease that is free only after others had time to.
 //!
 //! A store that is set back to a backup takes the Lease back too. Then a term ends, a Lease that was released in the
-//! backup is not taken at once, and the next term has a number that no earlier term can have had.
+//! backup is not taken at once, and the next term has a number that no earlier term can have had, whichever candidate
+//! begins it ([`behind`]).
 
+mod behind;
 mod handover;
 mod succession;
 #[cfg(test)]
@@ -173,6 +175,8 @@ impl<'a, C: Election> Candidate<'a, C> {
             Ok(lease) => {
                 if self.is_free(&lease) {
                     self.take(lease).await;
+                } else if self.is_behind(&lease) {
+                    self.count_on(lease).await;
                 } else if succession::is_open(&lease) && self.can_succeed(&lease) {
                     self.offer(lease).await;
                 }

@@ -256,7 +256,10 @@ impl Truth {
         if self.scenario.dry_run {
             self.violate("I15", "a dry run wrote the leader's Lease");
         }
-        let is_new = self.store.leadership.as_ref().is_none_or(|stored| stored.transitions != lease.transitions);
+        // A standby writes into the leader's Lease when it offers to lead, and when it knows of later terms.
+        let is_its_own = lease.holder.is_empty() || lease.holder.starts_with(&format!("replica-{replica}-"));
+        let counts_on = self.store.leadership.as_ref().is_none_or(|stored| stored.transitions != lease.transitions);
+        let is_new = is_its_own && counts_on;
         if is_new {
             self.count("act lead");
             self.replicas[replica].term = (lease.transitions, self.now());
@@ -269,11 +272,10 @@ impl Truth {
         if is_new || lease.holder.is_empty() {
             self.note(format!("replica {replica}: leader is now `{}` epoch {}", lease.holder, lease.transitions));
         }
-        // A standby writes into the leader's Lease when it offers to lead.
-        if lease.holder.is_empty() || lease.holder.starts_with(&format!("replica-{replica}-")) {
+        if is_its_own {
             (self.oracle.led, self.oracle.led_before) = (Some((replica, self.now())), None);
         } else {
-            self.count("act offer-to-lead");
+            self.count(if counts_on { "act count-terms-on" } else { "act offer-to-lead" });
         }
         let stored = Leadership { resource_version: self.store.next_version(), ..lease.clone() };
         self.store.leadership = Some(stored.clone());

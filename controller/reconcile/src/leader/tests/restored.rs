@@ -38,6 +38,39 @@ async fn a_number_is_given_once_although_the_lease_that_counts_them_went_back() 
     assert!(leads(&first).unwrap() > 2, "{:?}", leads(&first));
 }
 
+/// It was cut off from before the backup until after the restore: to it nothing went back.
+#[tokio::test(start_paused = true)]
+async fn who_saw_no_later_term_gives_none_of_their_numbers() {
+    let cluster = OneLease::default();
+    let (mut blind, third) = candidate(&cluster, "blind", 0);
+    let (mut one, _) = candidate(&cluster, "one", 0);
+    run_for(&mut one, 18).await;
+    run_for(&mut blind, 1).await;
+    let backup = stored(&cluster);
+    one.resign().await;
+    let (mut two, second) = candidate(&cluster, "two", 0);
+    run_for(&mut two, 1).await;
+    assert_eq!(leads(&second), Some(2));
+    set_back(&cluster, &backup);
+    tokio::join!(run_for(&mut two, 40), run_for(&mut blind, 40));
+    assert!(leads(&third).unwrap() > SKIPPED, "{:?}", leads(&third));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_earlier_run_has_seen_counts_for_all_candidates() {
+    let cluster = OneLease::default();
+    let (mut one, _) = candidate(&cluster, "one", 0);
+    run_for(&mut one, 18).await;
+    let (mut two, _) = candidate(&cluster, "two", 0);
+    two.cache.saw_epoch(9);
+    run_for(&mut two, 1).await;
+    let (mut new, term) = candidate(&cluster, "new", 0);
+    run_for(&mut new, 18).await;
+    assert!(leads(&term).unwrap() > 9 + SKIPPED, "{:?}", leads(&term));
+    run_for(&mut one, 1).await;
+    assert_eq!(stored(&cluster).holder, "new");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_term_ends_when_the_store_went_back_though_the_lease_still_names_its_leader() {
     let cluster = OneLease::default();
