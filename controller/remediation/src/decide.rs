@@ -145,6 +145,10 @@ fn storms(snapshot: &Snapshot, memory: &mut Memory, now: Now) -> BTreeMap<String
     let unready: BTreeSet<_> =
         snapshot.nodes.values().filter(|node| !node.is_ready()).map(|node| node.name.as_str()).collect();
     let total = snapshot.nodes.len();
+    // A term may begin while it cannot be read: when it is mended, its cooldown has to be known.
+    for name in snapshot.unreadable_policies.keys() {
+        memory.storms.entry(name.clone()).or_default();
+    }
     memory.storms.retain(|name, state| {
         let is_read = snapshot.policies.iter().any(|policy| policy.name == *name);
         if !is_read {

@@ -46,6 +46,20 @@ fn a_mistake_in_a_policy_ends_no_storm_and_no_cooldown() {
     }
 }
 
+/// No leader before handed over how it was.
+#[test]
+fn a_leader_that_finds_a_policy_unreadable_sees_its_storms() {
+    let whole = snapshot_of(1, vec![policy("p", vec![cordon()])]);
+    let unreadable = [("p".to_owned(), "spec.when: Syntax error".to_owned())].into();
+    let spoilt = Snapshot { policies: Vec::new(), unreadable_policies: unreadable, ..whole.clone() };
+    let stormy = Snapshot { nodes: snapshot_of(6, Vec::new()).nodes, ..spoilt.clone() };
+    let during = run(&stormy, run(&spoilt, Memory::default(), 1000).memory, 1010);
+    let mended = run(&whole, run(&spoilt, during.memory, 1020).memory, 1030);
+    assert_eq!((opened(&mended), reasons(&mended, "n0")), (vec![], vec!["StormCooldown"]));
+    let calm = run(&whole, run(&spoilt, Memory::default(), 1020).memory, 1030);
+    assert_eq!(opened(&calm), ["n0"]);
+}
+
 /// A record without a policy is a person's.
 #[test]
 fn what_a_person_asks_for_waits_for_the_end_of_a_storm_too() {
