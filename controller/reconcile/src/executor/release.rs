@@ -28,21 +28,35 @@ const TRIES: usize = 3;
 
 impl<C: Cluster, P: Power> Executor<'_, C, P> {
     pub(super) async fn release(&self, fence: &NodeFence, pods: &[PodRef], lease_deadline: &LeaseDeadline) -> Outcome {
-        let taint = out_of_service();
         let since = self.mark(fence, lease_deadline).await?;
         let mut released = 0;
         for (batch, pods) in pods.chunks(AT_ONCE).enumerate() {
             if batch > 0 {
-                let node = self.recheck(fence, IntendedOp::Release, lease_deadline).await.map_err(begun)?;
-                check_mark(fence, &node, &taint).map_err(begun)?;
-                // Its power is read beside a long release, too.
-                if self.was_read_on(&node.name, since) {
-                    return Err(begun(is_on()));
-                }
+                self.look_again(fence, since, lease_deadline).await.map_err(begun)?;
             }
-            released += self.release_batch(pods).await?;
+            let mut left = self.release_batch(pods).await?;
+            // An answer is waited for for long: a person may have stopped it meanwhile.
+            for _ in 1..TRIES {
+                if left.is_empty() {
+                    break;
+                }
+                self.look_again(fence, since, lease_deadline).await.map_err(begun)?;
+                left = self.release_batch(&left).await?;
+            }
+            if !left.is_empty() {
+                return Err(Failed::InDoubt(format!("{} deletions have no answer", left.len())));
+            }
+            released += pods.len();
         }
-        Ok(Done::Released(released))
+        Ok(Done::Released(u32::try_from(released).unwrap_or(u32::MAX)))
+    }
+
+    /// Whether a release that has begun may go on.
+    async fn look_again(&self, fence: &NodeFence, since: Moment, lease_deadline: &LeaseDeadline) -> Result<(), Failed> {
+        let node = self.recheck(fence, IntendedOp::Release, lease_deadline).await?;
+        check_mark(fence, &node, &out_of_service())?;
+        // Its power is read beside a long release, too.
+        if self.was_read_on(&node.name, since) { Err(is_on()) } else { Ok(()) }
     }
 
     /// Off is read once more, then everything else is looked at, and the Node is marked if it is still the one that was
@@ -97,27 +111,23 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         if here > intended { Err(more()) } else { Ok(()) }
     }
 
-    async fn release_batch(&self, pods: &[PodRef]) -> Result<u32, Failed> {
-        let mut deletions: FuturesUnordered<_> = pods.iter().map(|pod| self.release_one(pod)).collect();
-        let mut released = 0;
-        while let Some(done) = deletions.next().await {
-            done.map_err(failed)?;
-            released += 1;
-        }
-        Ok(released)
-    }
-
-    /// One that is gone is let go. After a lost answer the same is asked again: its UID is unique.
-    async fn release_one(&self, pod: &PodRef) -> Result<(), ApiError> {
-        let mut last = ApiError::NotFound;
-        for _ in 0..TRIES {
-            match self.write(self.cluster.delete_pod(pod, Some(Duration::ZERO))).await {
-                Ok(()) | Err(ApiError::NotFound) => return Ok(()),
-                Err(error @ ApiError::NoAnswer(_)) => last = error,
-                Err(error) => return Err(error),
+    /// Those whose deletion has no answer: the same may be asked again, for its UID is unique.
+    async fn release_batch(&self, pods: &[PodRef]) -> Result<Vec<PodRef>, Failed> {
+        let delete = async |pod: &PodRef| {
+            let answer = self.write(self.cluster.delete_pod(pod, Some(Duration::ZERO))).await;
+            (pod.clone(), answer)
+        };
+        let mut deletions: FuturesUnordered<_> = pods.iter().map(delete).collect();
+        let mut unanswered = Vec::new();
+        while let Some((pod, answer)) = deletions.next().await {
+            match answer {
+                // One that is gone is let go.
+                Ok(()) | Err(ApiError::NotFound) => {}
+                Err(ApiError::NoAnswer(_)) => unanswered.push(pod),
+                Err(error) => return Err(failed(error)),
             }
         }
-        Err(last)
+        Ok(unanswered)
     }
 }
 

@@ -189,6 +189,21 @@ async fn a_pod_that_is_gone_is_released_and_a_lost_answer_is_asked_for_again() {
     assert!(matches!(stage.perform().await, Err(Failed::Refused(_))));
 }
 
+/// The answer was waited for meanwhile.
+#[tokio::test(start_paused = true)]
+async fn a_deletion_without_an_answer_is_not_asked_for_again_after_a_stop() {
+    let deleted: At = |call, before, truth| {
+        if (call, before) == ("delete", 2) {
+            truth.fence = None;
+        }
+    };
+    let stage = Stage::at(Release, deleted).await;
+    stage.double.truth.borrow_mut().refusals = [ApiError::NoAnswer("lost".into())].into();
+    let outcome = stage.perform().await;
+    assert!(matches!(outcome, Err(Failed::InDoubt(_))), "{outcome:?}");
+    assert_eq!((stage.times("delete").len(), stage.times("stopped").len()), (3, 2));
+}
+
 /// It may live on: it gets no taint, and what it bears names the boot whose pods went.
 #[tokio::test(start_paused = true)]
 async fn a_node_that_is_cut_off_its_storage_is_not_tainted() {
