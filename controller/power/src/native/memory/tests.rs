@@ -74,3 +74,14 @@ fn a_level_that_did_not_answer_has_to_prove_again_whose_it_is() {
         assert_eq!(found, expected, "{level} {is_answered}");
     }
 }
+
+/// Two askers of one BMC would ask it at once if one of them were given another turn.
+#[test]
+fn a_turn_stays_for_as_long_as_it_is_held_or_waited_for() {
+    let mut memory = Memory::default();
+    let held = memory.turn(1);
+    drop(memory.turn(2));
+    memory.forget(|_| true);
+    assert_eq!(memory.turns.keys().collect::<Vec<_>>(), [&1]);
+    assert!(Arc::ptr_eq(&memory.turn(1), &held));
+}
