@@ -134,8 +134,10 @@ impl Truth {
         self.let_records_go();
     }
 
-    /// A person comes for what the controller cannot bring back.
+    /// A person comes for what the controller cannot bring back, and deletes nothing from then on: whom nothing turns on
+    /// any more would lie off to the end.
     fn restore(&mut self) {
+        self.lying_in_wait.clear();
         let fences = &self.store.fences;
         let lies_off = |machine: &&Machine| {
             let left_off = self.scenario.leave_off || self.scenario.theme == Theme::Provider;
