@@ -12,6 +12,7 @@ mod blockers;
 mod booted;
 mod cut_late;
 mod doubt;
+mod drain_again;
 pub mod edges;
 pub mod evidence;
 mod interrupt;

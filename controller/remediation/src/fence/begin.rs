@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use super::{
     FenceInput, Next, PredicateState,
     blockers::{wait, wait_until},
+    drain_again,
     interrupt::{own_node, without_policy},
     record::{Draft, perform},
     steps::{self, PolicyStep},
@@ -222,21 +223,22 @@ pub(super) fn waiting(input: &FenceInput<'_>) -> Next {
         Err(blocker) => return wait(input, vec![blocker], None),
     };
     let is_last = status.policy_step + 1 >= input.fence.spec.steps.len();
-    let until = input.entered.plus(if is_last { span.max(LAST_WAIT) } else { span });
+    let left_pods = is_last.then(|| drain_again::left_pods(input.fence)).flatten();
+    let pause = left_pods.as_ref().map_or(LAST_WAIT, |left| left.pause);
+    let until = input.entered.plus(if is_last { span.max(pause) } else { span });
     let mut blockers = policy_blockers(input);
     if input.now.moment < until {
         // Nothing is begun meanwhile. That its policy has to be mended is reported all the same; a predicate may err on
         // and off.
         blockers.retain(|blocker| blocker.reason == POLICY_UNREADABLE);
+        blockers.extend(left_pods.map(|left| left.blocker));
         return wait(input, blockers, Some(until.since(input.now.moment)));
     }
-    if !blockers.is_empty() {
-        return wait(input, blockers, None);
-    }
-    if is_last {
-        begin_again(input)
-    } else {
-        enter_step(input, status.policy_step + 1, Draft::of(input), "FencePhase/unhealthy")
+    match blockers.is_empty() {
+        false => wait(input, blockers.into_iter().chain(left_pods.map(|left| left.blocker)).collect(), None),
+        true if left_pods.is_some() => fresh_round(input),
+        true if is_last => begin_again(input),
+        true => enter_step(input, status.policy_step + 1, Draft::of(input), "FencePhase/unhealthy"),
     }
 }
 
@@ -249,8 +251,13 @@ fn begin_again(input: &FenceInput<'_>) -> Next {
     if status.step_rounds >= STEP_ROUNDS {
         return Draft::of(input).quarantine(Blocker::of(STEP_ROUND_LIMIT, &[("rounds", &STEP_ROUNDS)])).save();
     }
+    fresh_round(input)
+}
+
+/// All steps, from the first one.
+fn fresh_round(input: &FenceInput<'_>) -> Next {
     let fresh = Draft::of(input).with(|status| {
-        status.step_rounds += 1;
+        status.step_rounds = status.step_rounds.saturating_add(1);
         status.policy_step = 0;
         (status.drain, status.drain_portions) = (None, 0);
         status.dump_waited = false;

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     action::{Action, Op, ReversibleOp},
     api::fence::{DrainReport, Phase},
-    fence::{Next, begin::back_off},
+    fence::{Next, PredicateState, begin::back_off, drain_again::left_pods},
     time::Moment,
 };
 
@@ -105,5 +105,63 @@ fn a_step_that_has_a_wait_after_it_waits_and_then_the_next_one_begins() {
         } else {
             assert!(matches!(fixture.next(), Next::Wait { .. }), "{step} {elapsed}: {:?}", fixture.next());
         }
+    }
+}
+
+/// After its last step, the drain having left pods or not, for the so manieth time.
+fn drained(kinds: &[&str], done: bool, rounds: u32) -> Fixture {
+    let mut fixture = Fixture::new(steps(kinds));
+    let refused = if done { Vec::new() } else { vec!["shop/a: a budget".into(), "shop/b: a budget".into()] };
+    let status = &mut fixture.fence.status;
+    (status.phase, status.policy_step, status.step_rounds) = (Phase::Waiting, kinds.len() - 1, rounds);
+    status.drain = Some(DrainReport { done, refused_evictions: refused, left: 0 });
+    fixture.predicate = PredicateState::Yes;
+    fixture
+}
+
+/// Where it goes next, in which round, and what the record then says of it.
+fn saved(fixture: &Fixture) -> (Phase, u32, Vec<String>) {
+    let Next::Act(Action::Save { fence, .. }) = fixture.next() else { panic!("{:?}", fixture.next()) };
+    let reasons = fence.status.blocked_by.iter().map(|one| one.reason.clone());
+    (fence.status.phase, fence.status.step_rounds, reasons.collect())
+}
+
+/// The budget may allow it by then: nothing else would help the node.
+#[test]
+fn steps_that_end_with_pods_left_are_begun_again_after_longer_and_longer_pauses() {
+    for (kinds, rounds, pause) in [
+        (&["cordon", "drain"][..], 0, 300),
+        (&["cordon", "drain"], 1, 600),
+        (&["drain", "cordon"], 2, 1200),
+        (&["cordon", "drain"], 4, 3600),
+        (&["cordon", "drain"], u32::MAX, 3600),
+    ] {
+        let mut fixture = drained(kinds, false, rounds);
+        later(&mut fixture, pause - 1);
+        assert_eq!(saved(&fixture), (Phase::Waiting, rounds, vec!["DrainIncomplete".to_owned()]));
+        later(&mut fixture, 1);
+        assert_eq!(saved(&fixture), (Phase::Pending, rounds.saturating_add(1), Vec::new()));
+        assert_eq!(next_step(&fixture), (Phase::Pending, 0));
+    }
+    let blocker = left_pods(&drained(&["drain"], false, 0).fence).unwrap().blocker;
+    assert!(blocker.message.contains(" again 5m after its end: shop/a: a budget; and 1 more; "), "{blocker:?}");
+}
+
+/// What it says of the node has to be known.
+#[test]
+fn a_drain_is_not_begun_again_without_its_policy() {
+    let mut fixture = drained(&["cordon", "drain"], false, 0);
+    fixture.predicate = PredicateState::Unknown;
+    later(&mut fixture, 300);
+    let (phase, _, reasons) = saved(&fixture);
+    assert_eq!((phase, reasons), (Phase::Waiting, vec!["PredicateError".to_owned(), "DrainIncomplete".to_owned()]));
+}
+
+#[test]
+fn a_drain_that_left_nothing_or_has_power_after_it_is_not_begun_again() {
+    for (kinds, done) in [(&["cordon", "drain"][..], true), (&["cordon", "drain", "power"], false)] {
+        let mut fixture = drained(kinds, done, 0);
+        later(&mut fixture, 3600);
+        assert_eq!(saved(&fixture), (Phase::Waiting, 0, vec!["StepsExhausted".to_owned()]), "{kinds:?}");
     }
 }
