@@ -139,7 +139,7 @@ impl Config {
     fn resolved(settings: Settings) -> Self {
         let checks = checks(&settings);
         let metrics =
-            settings.metrics_address.unwrap_or(MetricsAddress::At(SocketAddr::from((Ipv4Addr::LOCALHOST, 20257))));
+            settings.metrics_address.unwrap_or(MetricsAddress::At(SocketAddr::from((Ipv4Addr::LOCALHOST, 20259))));
         Self {
             node_name: settings.node_name.unwrap_or_else(default_node_name),
             standalone: settings.standalone.unwrap_or(false),

@@ -27,7 +27,7 @@ pub struct Flags {
     /// Where state is stored [default: $STATE_DIRECTORY, else /var/lib/nodewell if it can be written, else nowhere]
     #[arg(long, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
-    /// Where Prometheus finds /metrics, or "off" [default: 127.0.0.1:20257]
+    /// Where Prometheus finds /metrics, or "off" [default: 127.0.0.1:20259]
     #[arg(long, value_name = "ADDR")]
     pub metrics_address: Option<MetricsAddress>,
     /// A folder of rule files; replaces the shipped rules and /etc/nodewell/rules.d. May be given several times

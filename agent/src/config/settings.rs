@@ -100,7 +100,7 @@ impl FromStr for MetricsAddress {
         if word == "off" {
             return Ok(Self::Off);
         }
-        let wrong = |_| format!("{word:?} is neither \"off\" nor an address and port such as 127.0.0.1:20257");
+        let wrong = |_| format!("{word:?} is neither \"off\" nor an address and port such as 127.0.0.1:20259");
         word.parse().map(Self::At).map_err(wrong)
     }
 }

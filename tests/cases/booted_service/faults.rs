@@ -182,9 +182,9 @@ pub(super) fn journald_restarts(node: &Node) {
 
 pub(super) fn metrics_port_taken(node: &Node) {
     let machine = &node.machine;
-    machine.sh("curl -sf http://127.0.0.1:20257/metrics | grep -q '^problem_gauge'");
+    machine.sh("curl -sf http://127.0.0.1:20259/metrics | grep -q '^problem_gauge'");
     machine.sh("systemctl stop nodewell.service");
-    machine.sh("systemd-run --quiet --unit=taken --socket-property=ListenStream=127.0.0.1:20257 sleep infinity");
+    machine.sh("systemd-run --quiet --unit=taken --socket-property=ListenStream=127.0.0.1:20259 sleep infinity");
     machine.sh("systemctl start nodewell.service");
     machine.wait_condition("TestUnhealthy", "True");
     let log = machine.sh("journalctl --no-pager -o cat -u nodewell");
