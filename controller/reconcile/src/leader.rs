@@ -94,6 +94,7 @@ pub struct Candidate<'a, C> {
     /// How often the store went back, and how often it had when we last led.
     set_backs: watch::Receiver<u64>,
     passed: u64,
+    tried: Option<behind::TriedTerm>,
     /// The last failure that was logged.
     last_error: Option<String>,
 }
@@ -126,7 +127,23 @@ impl<'a, C: Election> Candidate<'a, C> {
         let (term, receiver) = watch::channel(None);
         let set_backs = cache.hear_of_set_backs();
         let (seen, held, last_error) = (None, None, None);
-        (Self { cluster, cache, clock, terms, term, seen, held, newest: 0, set_backs, passed: 0, last_error }, receiver)
+        (
+            Self {
+                cluster,
+                cache,
+                clock,
+                terms,
+                term,
+                seen,
+                held,
+                newest: 0,
+                set_backs,
+                passed: 0,
+                tried: None,
+                last_error,
+            },
+            receiver,
+        )
     }
 
     /// Never returns. Dropping it ends nothing by itself: [`resign`](Self::resign) does, or else the lease deadline.
@@ -211,7 +228,6 @@ impl<'a, C: Election> Candidate<'a, C> {
         let Some(known) = self.cache.newest_epoch() else { return };
         let wall = Some(self.clock.wall());
         let skipped = if self.is_set_back() { SKIPPED } else { 0 };
-        let last_renewal = before.renewed;
         let transitions = before.transitions.max(known) + skipped + 1;
         let mut mine = Leadership {
             holder: self.terms.identity.clone(),
@@ -228,11 +244,11 @@ impl<'a, C: Election> Candidate<'a, C> {
                 self.passed = set_backs;
                 // Unchanged for so long before our own eyes: its content is that much older, at least.
                 let elapsed = self.seen.as_ref().map_or(Duration::ZERO, |seen| sent.since(seen.since));
-                self.cache.inherit(handover::read(&lease).renewed(last_renewal), elapsed, lease.duration);
+                self.cache.inherit(handover::read(&lease), elapsed, lease.duration);
                 self.begin(lease, sent);
             }
             Err(error @ ApiError::NoAnswer(_)) => {
-                self.cache.saw_epoch(transitions);
+                self.tried(transitions);
                 self.trouble("it could not be taken", &error);
             }
             // A lost answer may have made us the holder. Nothing begins on that: the Lease then runs out like another's.

@@ -1,20 +1,45 @@
-//! A Lease of a backup counts fewer terms than began. A candidate that was cut off meanwhile has seen none of them, and what
-//! the backup shows is no news to it: it would give their numbers a second time. So each candidate that knows better, also by
-//! an earlier run, writes a number into the Lease that none of them can have had. It leads by that no more than before, and
-//! the Lease runs out as any other does that has changed.
+//! A Lease of a backup counts fewer terms than began. A candidate that was cut off meanwhile has seen none of them, and
+//! what the backup shows is no news to it: it would give their numbers a second time. So each candidate that knows
+//! better, also by an earlier run, writes a number into the Lease that none of them can have had. It leads by that no
+//! more than before, and the Lease runs out as any other does that has changed.
 
 use super::{Candidate, SKIPPED};
 use crate::cluster::{Election, Leadership};
 
+/// Holds a Lease that was free in the backup: what ran when the store went back has to have ended before anyone leads.
+const NOBODY: &str = "nobody (the terms are counted on)";
+
+/// A term that may have begun or not: its write got no answer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TriedTerm {
+    number: u64,
+    /// The newest that was known to have begun.
+    seen: u64,
+}
+
 impl<C: Election> Candidate<'_, C> {
-    /// One that was released is none: what is written there would keep it from being taken.
+    /// As long as nothing shows that it began, it is no reason to disturb the leader that there is.
+    pub(super) fn tried(&mut self, number: u64) {
+        let seen = self.newest_seen();
+        self.cache.saw_epoch(number);
+        self.tried = Some(TriedTerm { number, seen });
+    }
+
+    fn newest_seen(&self) -> u64 {
+        let known = *self.cache.epochs().borrow();
+        self.tried.filter(|tried| tried.number == known).map_or(known, |tried| tried.seen)
+    }
+
     pub(super) fn is_behind(&self, lease: &Leadership) -> bool {
-        !lease.holder.is_empty() && lease.transitions < *self.cache.epochs().borrow()
+        !lease.resource_version.is_empty() && lease.transitions < self.newest_seen()
     }
 
     pub(super) async fn count_on(&mut self, lease: Leadership) {
         let transitions = *self.cache.epochs().borrow() + SKIPPED;
-        match self.write(&Leadership { transitions, ..lease }).await {
+        let was_free = lease.holder.is_empty();
+        let holder = if was_free { NOBODY.to_owned() } else { lease.holder.clone() };
+        let duration = if was_free { self.terms.duration } else { lease.duration };
+        match self.write(&Leadership { transitions, holder, duration, ..lease }).await {
             Ok(lease) => tracing::info!(epoch = lease.transitions, "the leader's Lease counts on from there"),
             Err(error) => tracing::debug!(%error, "the leader's Lease still counts from an older term"),
         }

@@ -232,13 +232,13 @@ fn charge(pass: &mut Pass<'_>, subject: &Subject<'_>, action: &Action) {
     }
     // Of those that go with the taint DaemonSets own some, too.
     let listed = pass.input.snapshot.gathered.get(name).and_then(|gathered| gathered.pods.as_ref());
+    let listed = listed.map(|(_, pods)| pods.as_slice());
     let most = subject.policy.pods.count as usize;
     if let Action::Perform { op: Op::Reversible(ReversibleOp::Drain(rules)), .. } = action {
-        let listed = listed.map(|(_, pods)| pods.as_slice());
         pass.input.history.begin_drain(fence, rules, listed, most, pass.input.now);
     } else if moves_pods(action) {
-        let counted = listed.map(|(_, pods)| pods.len()).or_else(|| intended_pods(action));
-        pass.input.history.charge_release(fence, counted.unwrap_or(most), subject.policy.pods.window, now);
+        let unlisted = intended_pods(action).unwrap_or(most);
+        pass.input.history.charge_release(fence, listed, unlisted, subject.policy.pods.window, now);
     }
 }
 

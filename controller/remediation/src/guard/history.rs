@@ -4,9 +4,12 @@
 mod handover;
 mod pods;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 pub(crate) use self::handover::names_if_few;
 use self::pods::{Batch, PodAccount};
@@ -39,18 +42,17 @@ pub(crate) struct History {
     /// What was done before this cannot be known: every window that reaches further back counts as used up.
     unknown_before: Option<Moment>,
     taken_over: Option<TakenOver>,
+    /// Records that intend a release: their UID and how many they had released before.
+    releasing: BTreeSet<(String, u32)>,
 }
 
 /// From the leader before.
 #[derive(Debug, Clone, Copy)]
 struct TakenOver {
     at: Moment,
-    /// When it renewed its Lease last, by its own clock: what it did later it handed over to none.
-    last_renewal: Timestamp,
+    /// When it decided what it handed over, by its own clock: what it did later none knows of.
+    decided_at: Timestamp,
 }
-
-/// What is handed over was decided a little before the renewal.
-const DECIDED_BEFORE: SignedDuration = SignedDuration::from_secs(15);
 
 impl History {
     /// Learns from the open records what previous leaders did.
@@ -63,8 +65,8 @@ impl History {
             }
             self.remember_cycles(node, &fence.status.earlier_cycles, now);
             self.remember_cycles(node, &fence.status.cycles, now);
-            self.learn_released(fence, snapshot, now.moment);
         }
+        self.learn_released(snapshot, now.moment);
         self.pods.settle(snapshot, now);
         self.add_up_pods(snapshot, now.moment);
         self.learn_intended(snapshot, now);
@@ -75,21 +77,27 @@ impl History {
     }
 
     /// The leader before may have ended right after the act, before it could hand it over, or right before.
-    fn learn_released(&mut self, fence: &NodeFence, snapshot: &Snapshot, now: Moment) {
-        let (of, window) = (PodSource::of(fence), pod_rate(snapshot, &fence.spec.policy).window);
-        let mut remember = |pods: u32, last| {
-            let release = Batch { record: fence.metadata.uid.clone(), last, pods: pods as usize, is_open: false };
-            self.pods.remember_release(&of, release, window);
-        };
-        if let Some(intent) = fence.status.intent.as_ref().filter(|intent| intent.op == IntendedOp::Release) {
-            remember(intent.pods, now);
-        }
-        if let Some((released_at, taken_over)) = fence.status.released_at.zip(self.taken_over) {
-            let is_unseen = taken_over.last_renewal.duration_since(released_at) < DECIDED_BEFORE;
-            if is_unseen && now.since(taken_over.at) < window {
-                remember(fence.status.released, taken_over.at);
+    fn learn_released(&mut self, snapshot: &Snapshot, now: Moment) {
+        let mut releasing = BTreeSet::new();
+        for fence in snapshot.fences.values() {
+            let (of, uid, earlier) = (PodSource::of(fence), &fence.metadata.uid, fence.status.released);
+            let intent = fence.status.intent.as_ref().filter(|intent| intent.op == IntendedOp::Release);
+            if let Some(intent) = intent {
+                let key = (uid.clone(), earlier);
+                if !self.releasing.contains(&key) {
+                    let (record, pods) = (uid.clone(), intent.pods as usize);
+                    self.pods.remember_intent(&of, Batch { record, earlier, last: now, pods, is_open: false });
+                }
+                releasing.insert(key);
+            }
+            if let Some((released_at, taken_over)) = fence.status.released_at.zip(self.taken_over) {
+                let window = pod_rate(snapshot, &fence.spec.policy).window;
+                if released_at >= taken_over.decided_at && now.since(taken_over.at) < window {
+                    self.pods.remember_released(&of, uid, earlier, taken_over.at);
+                }
             }
         }
+        self.releasing = releasing;
     }
 
     fn add_up_pods(&mut self, snapshot: &Snapshot, now: Moment) {
@@ -151,11 +159,18 @@ impl History {
         }
     }
 
-    /// This pass releases `pods` pods of the record's node.
-    pub(crate) fn charge_release(&mut self, fence: &NodeFence, pods: usize, window: Duration, now: Moment) {
-        let record = fence.metadata.uid.clone();
-        let release = Batch { record, last: now, pods, is_open: false };
-        self.pods.release(&PodSource::of(fence), release, fence.status.released as usize, window);
+    /// This pass releases the pods of the record's node: these, or so many if they cannot be listed.
+    pub(crate) fn charge_release(
+        &mut self,
+        fence: &NodeFence,
+        listed: Option<&[Pod]>,
+        unlisted: usize,
+        window: Duration,
+        now: Moment,
+    ) {
+        let (record, earlier) = (fence.metadata.uid.clone(), fence.status.released);
+        let release = Batch { record, earlier, last: now, pods: unlisted, is_open: false };
+        self.pods.release(&PodSource::of(fence), release, listed, window);
     }
 
     /// This pass begins to drain the record's node: of these pods, or of so many if they cannot be listed.

@@ -36,7 +36,7 @@ impl History {
     pub(crate) fn charge_pods(&mut self, policy: &str, node: &str, pods: usize, now: Moment) {
         let mut fence = record(node, Phase::PodsReleased);
         fence.spec.policy = policy.to_owned();
-        self.charge_release(&fence, pods, Duration::MAX, now);
+        self.charge_release(&fence, None, pods, Duration::MAX, now);
     }
 }
 

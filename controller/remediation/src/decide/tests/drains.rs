@@ -7,7 +7,7 @@ use super::{
 use crate::{
     api::fence::{IntendedOp, Intent},
     decide::{CountedPods, Handover, forget_evicted},
-    facts::{Deletion, Pod, PodRef},
+    facts::{Deletion, Owner, Pod, PodRef},
     snapshot::PodSource,
 };
 
@@ -200,19 +200,25 @@ fn what_the_leader_before_drained_to_its_end_counts_beside_another_drain() {
 /// It was killed right after the act, before its next renewal. The clock of its host is an hour ahead.
 #[test]
 fn a_release_that_no_lease_shows_is_counted_by_its_record() {
-    let by_its_clock = |second: u64| now(second + 3600).wall;
+    let by_its_clock = |second: u64| Now { wall: now(second + 3600).wall, ..now(second) };
     for (released_at, handed_over, expected) in
-        [(1005, false, 3), (1005, true, 3), (985, false, 0), (986, false, 3), (900, true, 2)]
+        [(1000, 0, 3), (1005, 0, 3), (1005, 2, 3), (999, 0, 0), (999, 2, 2), (1005, 3, 3)]
     {
         let mut snapshot = at_power();
         let mut memory = Memory::default();
-        if handed_over {
-            memory.history.charge_release(&snapshot.fences["n0"], 2, Duration::from_secs(600), at(1000));
+        if handed_over > 0 {
+            memory.history.charge_release(
+                &snapshot.fences["n0"],
+                None,
+                handed_over,
+                Duration::from_secs(600),
+                at(1000),
+            );
         }
-        let text = serde_json::to_string(&memory.handover(&snapshot, now(1000))).unwrap();
-        let handover: Handover = serde_json::from_str(&text).unwrap();
-        memory = Memory::inherited(&handover.renewed(Some(by_its_clock(1000))), now(500_000));
-        (status(&mut snapshot).released, status(&mut snapshot).released_at) = (3, Some(by_its_clock(released_at)));
+        let text = serde_json::to_string(&memory.handover(&snapshot, by_its_clock(1000))).unwrap();
+        memory = Memory::inherited(&serde_json::from_str(&text).unwrap(), now(500_000));
+        let status = status(&mut snapshot);
+        (status.released, status.released_at) = (3, Some(by_its_clock(released_at).wall));
         for second in [500_000, 500_100] {
             memory = run(&snapshot, memory, second).memory;
             assert_eq!(moved(&memory, second), expected, "{released_at} {handed_over}");
@@ -222,19 +228,37 @@ fn a_release_that_no_lease_shows_is_counted_by_its_record() {
     }
 }
 
+fn intends(snapshot: &mut Snapshot, pods: u32) {
+    let at = now(1001).wall;
+    status(snapshot).intent = Some(Intent { op: IntendedOp::Release, epoch: 1, at, pods });
+}
+
+/// Its end is in doubt for long, or a person has it wait: it would hold up all others for as long.
+#[test]
+fn a_release_that_is_intended_for_long_counts_for_a_window_of_each_leader() {
+    let mut snapshot = at_power();
+    intends(&mut snapshot, 3);
+    let mut memory = Memory::default();
+    for term in [0, 100_000] {
+        for (second, expected) in [(1000, 3), (1599, 3), (1600, 0), (2300, 0), (9000, 0)] {
+            memory = run(&snapshot, memory, term + second).memory;
+            assert_eq!(moved(&memory, term + second), expected, "{term} {second}");
+        }
+        memory = taken_over(&snapshot, &memory, 9000);
+    }
+}
+
 /// By the leader that intended it, and by each that goes on with it.
 #[test]
 fn a_release_that_is_intended_counts_once_under_each_leader() {
     let mut snapshot = at_power();
-    let uid = snapshot.fences["n0"].metadata.uid.clone();
     let mut memory = decide_by(releases, &snapshot, Memory::default(), now(1001)).memory;
+    intends(&mut snapshot, 3);
     for _ in 0..2 {
         memory = taken_over(&snapshot, &memory, 1001);
-        let at = now(1001).wall;
-        status(&mut snapshot).intent = Some(Intent { op: IntendedOp::Release, epoch: 1, at, pods: 3 });
         memory = run(&snapshot, memory, 500_000).memory;
         memory = decide_by(releases, &snapshot, memory, now(500_001)).memory;
-        assert_eq!(moved(&memory, 500_001), 3, "{uid}");
+        assert_eq!(moved(&memory, 500_001), 3);
         memory = decide_by(releases, &snapshot, memory, now(1001)).memory;
     }
     // What another leader intended and has not handed over is learned before any other node's turn.
@@ -247,21 +271,55 @@ fn a_release_that_is_intended_counts_once_under_each_leader() {
 fn a_second_release_of_a_record_counts_beside_the_first() {
     let mut snapshot = at_power();
     let first = decide_by(releases, &snapshot, Memory::default(), now(1001)).memory;
-    status(&mut snapshot).released = 3;
-    let second = decide_by(releases, &snapshot, first.clone(), now(1300)).memory;
-    assert_eq!(moved(&second, 1300), 6);
-    assert_eq!(moved(&decide_by(releases, &snapshot, first, now(1601)).memory, 1601), 3, "in a window of its own");
+    (status(&mut snapshot).released, status(&mut snapshot).released_at) = (3, Some(now(1001).wall));
+    for (second, expected) in [(1300, 6), (1601, 3)] {
+        let mut memory = first.clone();
+        for second in [second, second + 1] {
+            memory = decide_by(releases, &snapshot, memory, now(second)).memory;
+            assert_eq!(moved(&memory, second), expected);
+        }
+        intends(&mut snapshot, 3);
+        memory = taken_over(&snapshot, &memory, second + 1);
+        memory = decide_by(releases, &snapshot, memory, now(500_001)).memory;
+        assert_eq!(moved(&memory, 500_001), expected, "under another leader");
+        status(&mut snapshot).intent = None;
+    }
 }
 
-/// A drain of the leader before, of a node that died under it.
+/// They are ending, and listed until they have ended.
+#[test]
+fn pods_that_a_drain_evicted_are_not_counted_again_by_the_release() {
+    for by_another in [false, true] {
+        let (mut snapshot, mut memory) = draining();
+        ["a", "b"].iter().for_each(|name| evict(&mut snapshot, name, 1050));
+        let (_, listed) = snapshot.gathered.get_mut("n0").unwrap().pods.as_mut().unwrap();
+        let ending = Some(Deletion { at: now(1080).wall, grace: Duration::from_secs(30) });
+        listed[..2].iter_mut().for_each(|pod| pod.deleting = ending);
+        snapshot.busy.clear();
+        memory = run(&snapshot, memory, 1060).memory;
+        let mut second = 1061;
+        if by_another {
+            memory = taken_over(&snapshot, &memory, 1060);
+            snapshot.evicted.clear();
+            second = 500_001;
+        }
+        memory = decide_by(releases, &snapshot, memory, now(second)).memory;
+        assert_eq!(moved(&memory, second), 3, "{by_another}");
+    }
+}
+
+/// A drain of the leader before, of a node that died under it. What DaemonSets own it did not await.
 #[test]
 fn pods_that_are_released_did_not_go_by_the_drain_before() {
     let (mut snapshot, memory) = draining();
     let next = taken_over(&snapshot, &memory, 1001);
-    list(&mut snapshot, ["b", "c"], 500_001);
+    list(&mut snapshot, ["b", "c", "d"], 500_001);
+    let (_, listed) = snapshot.gathered.get_mut("n0").unwrap().pods.as_mut().unwrap();
+    let (kind, name, uid) = ("DaemonSet".into(), "d".into(), "d".into());
+    listed[2].owner = Some(Owner { kind, name, uid, gone: false });
     snapshot.busy.clear();
     let next = decide_by(releases, &snapshot, next, now(500_001)).memory;
-    assert_eq!(counted(&snapshot, &next, 500_001), [1 + 2, 0, 0]);
+    assert_eq!(counted(&snapshot, &next, 500_001), [1 + 3, 0, 0]);
 }
 
 /// A person's request has no policy, and goes by the default; nothing of it is remembered for longer than that.
@@ -319,7 +377,7 @@ fn the_sum_of_a_pass_is_what_its_parts_are() {
         assert_eq!(parts(memory, ""), expected);
     };
     check(&memory, 3);
-    memory.history.charge_release(&snapshot.fences["n1"], 2, Duration::from_secs(600), at(1001));
+    memory.history.charge_release(&snapshot.fences["n1"], None, 2, Duration::from_secs(600), at(1001));
     check(&memory, 5);
     memory.history.begin_drain(&snapshot.fences["n0"], &rules(), Some(&pods(["x", "y"])), 9, now(1001));
     check(&memory, 6);

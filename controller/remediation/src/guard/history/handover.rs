@@ -44,9 +44,9 @@ pub struct Handover {
     /// reaches further back.
     #[serde(skip_serializing_if = "Option::is_none")]
     unknown_before: Option<u64>,
-    /// When it was written, by the clock of the leader before: the Lease itself has that.
-    #[serde(skip)]
-    last_renewal: Option<Timestamp>,
+    /// When it was decided, by the clock of the leader that wrote it: to compare with other times of that clock alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decided_at: Option<Timestamp>,
 }
 
 /// Nodes that a policy began to remediate.
@@ -75,6 +75,9 @@ struct MovedPods {
     /// The UID of the record that released them; empty for those that were evicted.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     record: String,
+    /// How many that had released before.
+    #[serde(default, skip_serializing_if = "is_none")]
+    earlier: u32,
     /// In seconds, since the last of them; 0 while a drain goes on.
     age: u64,
     pods: usize,
@@ -100,6 +103,11 @@ fn is_one(count: &usize) -> bool {
     *count == 1
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks like this")]
+fn is_none(count: &u32) -> bool {
+    *count == 0
+}
+
 impl Handover {
     /// Stands for a handover that could not be read: what the previous leader did is unknown.
     #[must_use]
@@ -112,12 +120,6 @@ impl Handover {
     pub fn moved_pods(&self, of: &PodSource) -> usize {
         let of_node = self.pods.iter().filter(|moved| moved.policy == of.policy && moved.node == of.node);
         of_node.fold(0, |sum, moved| sum.saturating_add(moved.pods))
-    }
-
-    /// As it stood in a Lease that was renewed then, by the clock of the leader before.
-    #[must_use]
-    pub fn renewed(self, last_renewal: Option<Timestamp>) -> Self {
-        Self { last_renewal, ..self }
     }
 
     pub(crate) fn with_storms(self, storms: BTreeMap<String, StormHandover>) -> Self {
@@ -156,13 +158,14 @@ impl History {
             let mut rest: BTreeMap<String, MovedPods> = BTreeMap::new();
             for one in all {
                 let of = rest.entry(one.policy.clone()).or_insert_with(|| MovedPods { pods: 0, ..one.clone() });
-                (of.node, of.record, of.is_open) = (String::new(), String::new(), false);
+                (of.node, of.record, of.earlier, of.is_open) = (String::new(), String::new(), 0, false);
                 (of.age, of.pods) = (of.age.min(one.age), of.pods.saturating_add(one.pods));
             }
             rest.into_values().collect()
         });
         let unknown_before = self.unknown_before.map(|before| now.moment.since(before).as_secs());
-        Handover { started, pods, cycles: self.power_cycles(snapshot, now), unknown_before, ..Handover::default() }
+        let (cycles, decided_at) = (self.power_cycles(snapshot, now), Some(now.wall));
+        Handover { started, pods, cycles, unknown_before, decided_at, ..Handover::default() }
     }
 
     /// The newest first.
@@ -192,6 +195,7 @@ impl History {
                 node: of.node.clone(),
                 age: now.moment.since(batch.last).as_secs(),
                 record: batch.record,
+                earlier: batch.earlier,
                 pods: batch.pods,
                 is_open: batch.is_open,
             };
@@ -226,7 +230,7 @@ impl History {
             return Self::inherited(&Handover::lost(), now);
         }
         let unknown_before = handover.unknown_before.map(|age| ago(age, now));
-        let taken_over = handover.last_renewal.map(|last_renewal| TakenOver { at: now.moment, last_renewal });
+        let taken_over = handover.decided_at.map(|decided_at| TakenOver { at: now.moment, decided_at });
         let mut history = Self { unknown_before, taken_over, ..Self::default() };
         for StartedRemediation { policy, disruptive, node, record, age, count } in &handover.started {
             let started = history.started.entry((policy.clone(), *disruptive)).or_default();
@@ -236,10 +240,12 @@ impl History {
                 started.insert((node.clone(), record), ago(*age, now));
             }
         }
-        for MovedPods { policy, node, record, age, pods, is_open } in &handover.pods {
+        for MovedPods { policy, node, record, earlier, age, pods, is_open } in &handover.pods {
             let of = PodSource { policy: policy.clone(), node: node.clone() };
             let last = ago(*age, now);
-            history.pods.inherit(of, Batch { record: record.clone(), last, pods: *pods, is_open: *is_open });
+            history
+                .pods
+                .inherit(of, Batch { record: record.clone(), earlier: *earlier, last, pods: *pods, is_open: *is_open });
         }
         for PowerCycle { node, at, age } in &handover.cycles {
             history.cycles.entry(node.clone()).or_default().insert(*at, ago(*age, now));

@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    drain::{DrainRules, PodDeleteStatus, classify},
+    drain::{DrainRules, PodDeleteStatus, classify, ends_with_power},
     facts::Pod,
     policy::Rate,
     snapshot::{Evicted, PodSource, Snapshot},
@@ -30,6 +30,8 @@ pub(crate) struct PodAccount {
 pub(super) struct Batch {
     /// The UID of the record that released them; empty where a drain moved them under the leader before.
     pub(super) record: String,
+    /// How many the record had released before: which of its releases it is.
+    pub(super) earlier: u32,
     pub(super) last: Moment,
     pub(super) pods: usize,
     /// Its drain was under way and may have evicted as many.
@@ -75,6 +77,13 @@ impl CountedPods {
     #[must_use]
     pub fn moved(&self) -> usize {
         self.released.saturating_add(self.evicted)
+    }
+}
+
+impl Batch {
+    /// Another try of the same release.
+    fn is_same(&self, other: &Self) -> bool {
+        self.record == other.record && self.earlier == other.earlier
     }
 }
 
@@ -129,29 +138,55 @@ impl PodAccount {
         });
     }
 
-    /// A record releases as many, as it intended or tried to before; or it released `earlier` ones, and now others.
-    pub(super) fn release(&mut self, of: &PodSource, release: Batch, earlier: usize, window: Duration) {
+    /// A record releases the pods of its node, as it intended or tried to before. Those that a drain evicted are counted
+    /// already, for as long as they are ending.
+    pub(super) fn release(&mut self, of: &PodSource, release: Batch, listed: Option<&[Pod]>, window: Duration) {
+        let now = release.last;
+        let pods = listed.map_or(release.pods, |pods| pods.len() - self.ending(of, pods, window, now));
+        let may_be_evicted = |pod: &&Pod| pod.deleting.is_none() && ends_with_power(pod);
+        let left = listed.map_or(0, |pods| pods.iter().filter(may_be_evicted).count());
         self.change(of, |account| {
-            account.close(of, release.pods);
+            account.close(of, left);
             let batches = account.released.entry(of.clone()).or_default();
-            let is_it = |batch: &&mut Batch| batch.record == release.record && release.last.since(batch.last) < window;
+            let is_it = |batch: &&mut Batch| batch.is_same(&release) && now.since(batch.last) < window;
             match batches.iter_mut().find(is_it) {
-                Some(known) => {
-                    known.last = release.last;
-                    known.pods = known.pods.max(release.pods.saturating_add(earlier));
-                }
-                None => batches.push(release),
+                Some(known) => (known.last, known.pods) = (now, known.pods.max(pods)),
+                None => batches.push(Batch { pods, ..release }),
             }
         });
     }
 
-    /// A record shows that as many were released, or are about to be, which the leader before may have handed over.
-    pub(super) fn remember_release(&mut self, of: &PodSource, release: Batch, window: Duration) {
+    /// How many of these a drain evicted, of this leader or of the one before.
+    fn ending(&self, of: &PodSource, pods: &[Pod], window: Duration, now: Moment) -> usize {
+        let evicted = self.evicted.get(of);
+        let is_evicted = |pod: &&Pod| {
+            let at = evicted.and_then(|evicted| evicted.get(&pod.at));
+            at.is_some_and(|at| now.since(*at) < window)
+        };
+        let (own, others): (Vec<&Pod>, Vec<&Pod>) = pods.iter().partition(is_evicted);
+        let inherited = self.released.get(of).into_iter().flatten();
+        let inherited = inherited.filter(|batch| batch.record.is_empty() && now.since(batch.last) < window);
+        let inherited = inherited.fold(0, |sum: usize, batch| sum.saturating_add(batch.pods));
+        own.len() + others.iter().filter(|pod| pod.deleting.is_some()).count().min(inherited)
+    }
+
+    /// A record intends this release. Until it is tried it counts from when it was first seen.
+    pub(super) fn remember_intent(&mut self, of: &PodSource, release: Batch) {
         let batches = self.released.entry(of.clone()).or_default();
-        let is_it = |batch: &&Batch| batch.record == release.record && release.last.since(batch.last) < window;
-        let known = batches.iter().filter(is_it).fold(0_usize, |sum, batch| sum.saturating_add(batch.pods));
-        if known < release.pods {
-            batches.push(Batch { pods: release.pods - known, ..release });
+        if !batches.iter().any(|batch| batch.is_same(&release)) {
+            batches.push(release);
+        }
+    }
+
+    /// A record shows that so many were released in its life, the last of them unseen.
+    pub(super) fn remember_released(&mut self, of: &PodSource, record: &str, released: u32, last: Moment) {
+        let batches = self.released.entry(of.clone()).or_default();
+        let known = batches.iter().filter(|batch| batch.record == record);
+        let known = known.map(|batch| batch.earlier.saturating_add(u32::try_from(batch.pods).unwrap_or(u32::MAX)));
+        let earlier = known.max().unwrap_or(0);
+        if earlier < released {
+            let pods = (released - earlier) as usize;
+            batches.push(Batch { record: record.to_owned(), earlier, last, pods, is_open: false });
         }
     }
 
@@ -182,7 +217,7 @@ impl PodAccount {
 
     /// What the next leader has to know of one node.
     pub(super) fn to_hand_over(&self, of: &PodSource, window: Duration, now: Moment) -> Vec<Batch> {
-        let moved = |pods, last, is_open| Batch { record: String::new(), last, pods, is_open };
+        let moved = |pods, last, is_open| Batch { record: String::new(), earlier: 0, last, pods, is_open };
         let released = self.released.get(of).into_iter().flatten().cloned();
         let evicted: Vec<Moment> = self.evicted_within(of, window, now).collect();
         let evicted = evicted.iter().max().map(|last| moved(evicted.len(), *last, false));
