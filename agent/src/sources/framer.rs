@@ -54,12 +54,14 @@ pub(crate) struct Framer {
     joining: Joining,
     /// The rest of a cut frame is still to be thrown away.
     discarding: bool,
+    /// How much from `start` on is known to have no end of a frame: who writes byte by byte has each looked at once.
+    searched: usize,
 }
 
 impl Framer {
     /// Begins at `offset` of the stream.
     pub(crate) fn new(joining: Joining, offset: u64) -> Self {
-        Self { buffer: Vec::new(), filled: 0, start: 0, offset, joining, discarding: false }
+        Self { buffer: Vec::new(), filled: 0, start: 0, offset, joining, discarding: false, searched: 0 }
     }
 
     /// Begins inside a line at `offset`, and passes that one over.
@@ -69,9 +71,11 @@ impl Framer {
 
     /// Room for the next read; report with [`Self::filled`] how much of it was used.
     pub(crate) fn room(&mut self) -> &mut [u8] {
-        self.buffer.copy_within(self.start..self.filled, 0);
-        self.filled -= self.start;
-        self.start = 0;
+        if self.start > 0 {
+            self.buffer.copy_within(self.start..self.filled, 0);
+            self.filled -= self.start;
+            self.start = 0;
+        }
         if self.buffer.len() < self.filled + READ_BYTES {
             self.buffer.resize(self.filled + READ_BYTES, 0);
         }
@@ -96,7 +100,7 @@ impl Framer {
     pub(crate) fn release(&mut self) {
         if self.start == self.filled {
             self.buffer = Vec::new();
-            (self.start, self.filled) = (0, 0);
+            (self.start, self.filled, self.searched) = (0, 0, 0);
         }
     }
 
@@ -117,8 +121,9 @@ impl Framer {
 
     /// The frame's length, and how much to consume (the newline, too).
     fn measure(&mut self, flush: Flush) -> Option<(usize, usize)> {
+        let found = self.end_of_frame(flush);
         let pending = &self.buffer[self.start..self.filled];
-        match self.end_of_frame(pending, flush) {
+        match found {
             Some(end) if end <= FRAME_LIMIT_BYTES => Some((end, end + 1)),
             None if pending.len() <= FRAME_LIMIT_BYTES => {
                 let unterminated = flush == Flush::End && !pending.is_empty();
@@ -132,17 +137,23 @@ impl Framer {
     }
 
     /// The index of the newline that ends the frame.
-    fn end_of_frame(&self, pending: &[u8], flush: Flush) -> Option<usize> {
-        let mut from = 0;
+    fn end_of_frame(&mut self, flush: Flush) -> Option<usize> {
+        let pending = &self.buffer[self.start..self.filled];
         loop {
-            let end = from + memchr(b'\n', &pending[from..])?;
+            let Some(end) = memchr(b'\n', &pending[self.searched..]).map(|found| self.searched + found) else {
+                self.searched = pending.len();
+                return None;
+            };
             if self.joining == Joining::Lines {
                 return Some(end);
             }
             match pending.get(end + 1) {
-                Some(b' ') => from = end + 1,
+                Some(b' ') => self.searched = end + 1,
                 Some(_) => return Some(end),
-                None => return (flush > Flush::More).then_some(end),
+                None => {
+                    self.searched = end;
+                    return (flush > Flush::More).then_some(end);
+                }
             }
         }
     }
@@ -159,6 +170,7 @@ impl Framer {
     fn consume(&mut self, bytes: usize) {
         self.start += bytes;
         self.offset += bytes as u64;
+        self.searched = 0;
     }
 }
 
@@ -213,6 +225,25 @@ mod tests {
         let lengths: Vec<usize> = got.iter().map(|(_, bytes)| bytes.len()).collect();
         assert_eq!(lengths, [6, FRAME_LIMIT_BYTES, 9]);
         assert_eq!(got[2], (7 + (1 << 20) + 1, b"neighbour".to_vec()));
+    }
+
+    /// In pieces of any size, and asked at any time, the frames are the same.
+    #[test]
+    fn what_comes_byte_by_byte_is_looked_at_once() {
+        let text = b"6,1,1,-;a\n SUBSYSTEM=x\n DEVICE=y\n6,2,2,-;b\n\n 6\n7";
+        for joining in [Joining::Lines, Joining::Indented] {
+            let whole = framed(joining, &[text], Flush::End);
+            let bytes: Vec<&[u8]> = text.chunks(1).collect();
+            assert_eq!(framed(joining, &bytes, Flush::End), whole, "{joining:?}");
+        }
+        let mut framer = Framer::new(Joining::Indented, 0);
+        for (number, byte) in b"one\n two".iter().enumerate() {
+            framer.room()[0] = *byte;
+            framer.filled(1);
+            assert!(framer.advance(Flush::More).is_none());
+            let newline = number == 3;
+            assert_eq!(framer.searched, if newline { 3 } else { number + 1 }, "{number}");
+        }
     }
 
     proptest::proptest! {
