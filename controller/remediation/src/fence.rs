@@ -145,7 +145,7 @@ pub(crate) fn opened(fence: NodeFence, at: Timestamp) -> NodeFence {
 }
 
 fn phase(input: &FenceInput<'_>) -> Next {
-    if let Some(next) = power::methods_changed(input) {
+    if let Some(next) = off_run::remember(input).or_else(|| power::methods_changed(input)) {
         return next;
     }
     match input.fence.status.phase {

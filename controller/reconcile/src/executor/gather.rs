@@ -134,7 +134,9 @@ fn add(gathered: &mut Gathered, reading: PowerReading) {
 /// What its answer makes of how long the level has reported Off.
 fn observe_run(snapshot: &mut Snapshot, name: &str, level: Level, state: PowerState, answered: Moment) {
     let Some((node, gathered)) = snapshot.nodes.get(name).zip(snapshot.gathered.get_mut(name)) else { return };
+    let remembered = snapshot.fences.get(name).is_some_and(|fence| fence.status.denied_levels.contains(&level));
     let known = gathered.off_runs.remove(&level);
+    let known = known.or_else(|| remembered.then(|| off_run::denied(answered, node)));
     let run = off_run::observe(known, state, answered, node, snapshot.kubelet_leases.get(name));
     gathered.off_runs.extend(run.map(|run| (level, run)));
 }

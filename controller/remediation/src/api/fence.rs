@@ -70,6 +70,9 @@ pub struct NodeFenceStatus {
     /// Levels by which the present step's power off failed, one for each try.
     #[serde(rename = "failedFencingLevels", skip_serializing_if = "Vec::is_empty")]
     pub failed_levels: Vec<Level>,
+    /// Levels that reported Off while the kubelet spoke: no leader believes them before they report On.
+    #[serde(rename = "deniedFencingLevels", skip_serializing_if = "Vec::is_empty")]
+    pub denied_levels: Vec<Level>,
     /// When this phase was entered, by the wall clock of the controller that led.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,

@@ -1,11 +1,12 @@
 //! How long a level has reported Off without a break, and whether the machine ran meanwhile: its kubelet renewed its Lease. Such
 //! a level, which is another machine's or stuck, proves nothing of this node until it has reported On.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
+use super::{FenceInput, Next, record::Draft};
 use crate::{
     facts::{LeaseView, Node},
-    snapshot::{OffRun, PowerState, Renewal},
+    snapshot::{Level, OffRun, PowerState, Renewal},
     time::Moment,
 };
 
@@ -37,6 +38,26 @@ pub fn observe(
             Some(OffRun { is_contradicted: run.is_contradicted || spoke, last_renewal, ..run })
         }
     }
+}
+
+/// As a record remembers it, of a leader before.
+#[must_use]
+pub fn denied(since: Moment, node: &Node) -> OffRun {
+    OffRun { is_contradicted: true, ..begun(since, node) }
+}
+
+/// The record remembers which levels are denied: the next leader has seen nothing of it.
+pub(super) fn remember(input: &FenceInput<'_>) -> Option<Next> {
+    let FenceInput { gathered, fence, .. } = input;
+    let is_on = |level: Level| {
+        let newest = gathered.power.iter().rfind(|reading| reading.level == level);
+        newest.is_some_and(|reading| reading.state == PowerState::On)
+    };
+    let contradicted = gathered.off_runs.iter().filter(|(_, run)| run.is_contradicted).map(|(level, _)| *level);
+    let remembered = fence.status.denied_levels.iter().copied();
+    let denied: BTreeSet<Level> = contradicted.chain(remembered).filter(|level| !is_on(*level)).collect();
+    let denied: Vec<Level> = denied.into_iter().collect();
+    (denied != fence.status.denied_levels).then(|| Draft::of(input).with(|status| status.denied_levels = denied).save())
 }
 
 fn begun(since: Moment, node: &Node) -> OffRun {

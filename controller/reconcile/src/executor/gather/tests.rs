@@ -93,3 +93,25 @@ fn a_level_has_reported_off_since_its_first_answer_until_it_reports_on() {
     observe_run(&mut snapshot, "n", Level(1), PowerState::On, at(18));
     assert_eq!(runs(&snapshot), [(2, 17, false)]);
 }
+
+/// The leader before saw it, and wrote it down.
+#[test]
+fn a_level_that_the_record_denies_is_not_believed_before_it_reports_on() {
+    let at = |second| Moment(Duration::from_secs(second));
+    let mut snapshot = Snapshot::default();
+    snapshot.nodes.insert("n".into(), Node::default());
+    snapshot.gathered.insert("n".into(), Gathered::default());
+    let mut fence = NodeFence { metadata: Default::default(), spec: Default::default(), status: Default::default() };
+    fence.status.denied_levels = vec![Level(2)];
+    snapshot.fences.insert("n".into(), fence);
+    for level in [Level(1), Level(2)] {
+        observe_run(&mut snapshot, "n", level, PowerState::Off, at(1));
+    }
+    let denied = |snapshot: &Snapshot| {
+        let runs = snapshot.gathered["n"].off_runs.iter();
+        runs.filter(|(_, run)| run.is_contradicted).map(|(level, _)| *level).collect::<Vec<_>>()
+    };
+    assert_eq!(denied(&snapshot), [Level(2)]);
+    observe_run(&mut snapshot, "n", Level(2), PowerState::On, at(2));
+    assert_eq!(denied(&snapshot), []);
+}

@@ -11,10 +11,11 @@ use super::{
     rack::{BMC, PDU},
 };
 use crate::{
+    action::Action,
     api::fence::Phase,
     facts::{LeaseView, Node},
-    fence::{evidence, levels, off_run::observe},
-    snapshot::{FenceLevel, FencePlan, OffRun, PowerState, Renewal},
+    fence::{Next, evidence, levels, off_run::observe},
+    snapshot::{FenceLevel, FencePlan, Level, OffRun, PowerState, Renewal},
     time::Moment,
 };
 
@@ -148,4 +149,33 @@ fn a_storage_is_not_contradicted() {
     fixture.gathered.methods = Some(Ok(FencePlan { storage_only: Some("san".into()), ..plan() }));
     fixture.gathered.off_runs = [(BMC, run(1, "a", true))].into();
     assert!(levels::at_hand(&fixture.input()).is_ok());
+}
+
+fn saved(fixture: &Fixture) -> Option<Vec<Level>> {
+    match fixture.next() {
+        Next::Act(Action::Save { fence, .. }) => Some(fence.status.denied_levels),
+        _ => None,
+    }
+}
+
+/// The next leader has seen neither the Off nor the kubelet.
+#[test]
+fn the_record_remembers_which_levels_are_denied_until_they_report_on() {
+    let mut fixture = in_phase(Phase::AwaitGuards);
+    fixture.gathered.off_runs = [(BMC, run(1, "a", false))].into();
+    assert_eq!(saved(&fixture).unwrap_or_default(), []);
+    fixture.gathered.off_runs = [(BMC, run(1, "a", true)), (PDU, run(1, "a", false))].into();
+    assert_eq!(saved(&fixture), Some(vec![BMC]));
+    fixture.fence.status.denied_levels = vec![BMC];
+    let stays = saved(&fixture);
+    assert!(stays.is_none_or(|levels| levels == [BMC]), "once");
+    // Another leader, which has read nothing yet; and then Off.
+    fixture.gathered.off_runs.clear();
+    let now = fixture.now.moment;
+    for state in [PowerState::Unknown, PowerState::Off] {
+        assert!(saved(&fixture).is_none_or(|levels| levels == [BMC]), "{state:?}");
+        fixture.gathered.power = vec![reading(now, state)];
+    }
+    fixture.gathered.power.push(reading(now, PowerState::On));
+    assert_eq!(saved(&fixture), Some(vec![]));
 }
