@@ -113,13 +113,17 @@ impl FilesystemHistory {
         if is_broken || is_early { FilesystemVerdict::Stays } else { judge_mounted(&first, &reading) }
     }
 
-    /// It has no mount here. Another mount namespace may have it, and a pod then still gets errors of it: not to be here
-    /// proves something only of what was here, and of what shows that it is nowhere.
+    /// It has no mount here. Another mount namespace may have it, and a pod then still gets errors of it: where its superblock
+    /// is there, not to be here proves something only of what was here.
     fn judge_unseen(&self, first: &FilesystemReading, reading: &FilesystemReading) -> FilesystemVerdict {
         if first.exists && !reading.exists {
             return over("ProblemEnded/ended-device-gone");
         }
-        let is_unmounted = reading.is_mounted_anywhere.map_or(self.seen_mounted, |is_mounted| !is_mounted);
+        let is_unmounted = match reading.is_mounted_anywhere {
+            Some(true) => self.seen_mounted,
+            Some(false) => true,
+            None => self.seen_mounted || reading.exists,
+        };
         if is_unmounted { over("ProblemEnded/ended-unmounted") } else { FilesystemVerdict::Stays }
     }
 
@@ -261,10 +265,10 @@ mod tests {
         for (first, then, is_over, case) in [
             (unseen(Some(true)), unseen(Some(true)), false, "a pod has it"),
             (unseen(Some(true)), unseen(Some(false)), true, "the pod had it"),
-            (unseen(None), unseen(None), false, "its filesystem does not show where it is mounted"),
+            (unseen(None), unseen(None), true, "its filesystem does not show where it is mounted"),
             (unseen(None), unseen(Some(false)), true, "udev read late what it is"),
-            (reading(&[40], true, 1, ProbeResult::Pending), unseen(Some(true)), false, "a pod still has it"),
-            (reading(&[40], true, 1, ProbeResult::Pending), unseen(None), true, "it was seen here"),
+            (reading(&[40], true, 1, ProbeResult::Pending), unseen(Some(true)), true, "it was here"),
+            (reading(&[40], true, 1, ProbeResult::Pending), unseen(None), true, "it was here"),
         ] {
             assert_eq!(matches!(after(first, then), FilesystemVerdict::Over(_)), is_over, "{case}");
         }
