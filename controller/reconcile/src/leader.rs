@@ -9,10 +9,10 @@
 //!
 //! A store that is set back to a backup takes the Lease back too. Then a term ends, a Lease that was released in the
 //! backup is not taken at once, and the next term has a number that no earlier term can have had, whichever candidate
-//! begins it ([`behind`]).
+//! begins it ([`set_back`]).
 
-mod behind;
 mod handover;
+mod set_back;
 mod succession;
 #[cfg(test)]
 mod tests;
@@ -94,7 +94,7 @@ pub struct Candidate<'a, C> {
     /// How often the store went back, and how often it had when we last led.
     set_backs: watch::Receiver<u64>,
     passed: u64,
-    tried: Option<behind::TriedTerm>,
+    tried: Option<set_back::TriedTerm>,
     /// The last failure that was logged.
     last_error: Option<String>,
 }
@@ -161,17 +161,6 @@ impl<'a, C: Election> Candidate<'a, C> {
         }
     }
 
-    /// Whatever this term wrote may be unwritten, and records of it would be taken for what it just intended.
-    fn end_if_set_back(&mut self) {
-        if self.is_set_back() {
-            self.end("the API server's store went back");
-        }
-    }
-
-    fn is_set_back(&self) -> bool {
-        *self.set_backs.borrow() > self.passed
-    }
-
     /// Ends the term and releases the Lease, so that the next need not wait. Everything of the term must have ended.
     pub async fn resign(&mut self) {
         let Some(Held { lease, .. }) = self.end("resigned") else { return };
@@ -216,11 +205,6 @@ impl<'a, C: Election> Candidate<'a, C> {
         let handicap = if self.is_in_need() { self.terms.duration } else { Duration::ZERO };
         released && !self.is_past(lease) && now.since(since) >= handicap
             || now.since(since) >= lease.duration.max(self.terms.duration).saturating_add(handicap)
-    }
-
-    /// It is a Lease of before the store went back: what stands in it was so once, and another one may lead.
-    fn is_past(&self, lease: &Leadership) -> bool {
-        self.is_set_back() || lease.transitions < *self.cache.epochs().borrow()
     }
 
     async fn take(&mut self, before: Leadership) {

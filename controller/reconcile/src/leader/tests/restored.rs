@@ -38,6 +38,14 @@ async fn a_number_is_given_once_although_the_lease_that_counts_them_went_back() 
     assert!(leads(&first).unwrap() > 2, "{:?}", leads(&first));
 }
 
+/// After another one has resigned.
+async fn leads_the_second_term(cluster: &OneLease) -> Candidate<'_, OneLease> {
+    let (mut two, second) = candidate(cluster, "two", 0);
+    run_for(&mut two, 1).await;
+    assert_eq!(leads(&second), Some(2));
+    two
+}
+
 /// It was cut off from before the backup until after the restore: to it nothing went back.
 #[tokio::test(start_paused = true)]
 async fn who_saw_no_later_term_gives_none_of_their_numbers() {
@@ -48,9 +56,7 @@ async fn who_saw_no_later_term_gives_none_of_their_numbers() {
     run_for(&mut blind, 1).await;
     let backup = stored(&cluster);
     one.resign().await;
-    let (mut two, second) = candidate(&cluster, "two", 0);
-    run_for(&mut two, 1).await;
-    assert_eq!(leads(&second), Some(2));
+    let mut two = leads_the_second_term(&cluster).await;
     set_back(&cluster, &backup);
     tokio::join!(run_for(&mut two, 40), run_for(&mut blind, 40));
     assert!(leads(&third).unwrap() > SKIPPED, "{:?}", leads(&third));
@@ -65,9 +71,7 @@ async fn a_lease_that_was_free_in_the_backup_is_counted_on_and_has_to_run_out() 
     run_for(&mut one, 18).await;
     one.resign().await;
     let backup = stored(&cluster);
-    let (mut two, second) = candidate(&cluster, "two", 0);
-    run_for(&mut two, 1).await;
-    assert_eq!(leads(&second), Some(2));
+    leads_the_second_term(&cluster).await;
     let (mut three, fourth) = candidate(&cluster, "three", 0);
     run_for(&mut three, 1).await;
     set_back(&cluster, &backup);
@@ -155,9 +159,7 @@ async fn a_lease_that_was_released_in_a_backup_is_not_taken_at_once() {
     run_for(&mut one, 18).await;
     one.resign().await;
     let backup = stored(&cluster);
-    let (mut two, second) = candidate(&cluster, "two", 0);
-    run_for(&mut two, 1).await;
-    assert_eq!(leads(&second), Some(2));
+    leads_the_second_term(&cluster).await;
     run_for(&mut one, 1).await;
     set_back(&cluster, &backup);
     run_for(&mut one, 3).await;

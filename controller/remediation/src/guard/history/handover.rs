@@ -76,7 +76,7 @@ struct MovedPods {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     record: String,
     /// How many that had released before.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     earlier: u32,
     /// In seconds, since the last of them; 0 while a drain goes on.
     age: u64,
@@ -104,7 +104,7 @@ fn is_one(count: &usize) -> bool {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks like this")]
-fn is_none(count: &u32) -> bool {
+fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
