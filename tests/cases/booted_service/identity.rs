@@ -28,6 +28,8 @@ pub(super) fn published(node: &Node) {
         });
     };
     has("first");
+    // systemd watches no path while the unit runs that the path has started.
+    machine.wait_property("nodewell-identity.service", "ActiveState", "inactive");
     assert_eq!(machine.sh(&format!("stat -c '%U:%G %a' {HANDED}")), "root:nodewell 640");
     assert_eq!(machine.sh("stat -c '%U:%G %a' /run/nodewell/identity"), "root:nodewell 750");
     assert_eq!(machine.sh("stat -c '%U:%G %a' /var/lib/nodewell/pki"), "root:root 700");
