@@ -33,6 +33,7 @@ impl Truth {
         oracle.circles.clear();
         oracle.read.retain(|name| !forgotten.contains(name));
         oracle.read_on.clear();
+        self.forget_the_policy();
     }
 
     /// A record was written upon another version than the stored one. That happens; again and again it is a writer that

@@ -105,6 +105,12 @@ impl Truth {
         unhealthy.map(|node| node.name.clone()).collect()
     }
 
+    /// What leaders know of storms went back with the Lease that carries it: a policy that was deleted before that and is
+    /// created after it is a new one to them.
+    pub(super) fn forget_the_policy(&mut self) {
+        self.oracle.storm.policy_seen = None;
+    }
+
     /// A leader renews its Lease, which carries what it knows of storms.
     pub(crate) fn saw_the_policy(&mut self, replica: usize) {
         let (now, leader) = (self.now(), &self.replicas[replica]);
