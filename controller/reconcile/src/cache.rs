@@ -4,6 +4,7 @@
 
 mod activity;
 mod causes;
+mod denied;
 mod departed;
 mod events;
 mod fences;

@@ -32,6 +32,8 @@ pub struct Snapshot {
     pub unreadable_policies: BTreeMap<String, String>,
     /// What was asked about single nodes that are under remediation.
     pub gathered: BTreeMap<String, Gathered>,
+    /// Methods that records denied when the API server's store went back, by node: what is restored may not know it.
+    pub denied: BTreeMap<String, DeniedMethods>,
     /// Nodes with an operation under way: nothing else is begun for them.
     pub busy: BTreeSet<String>,
     /// Pods that drains of this process evicted, or may have.
@@ -259,6 +261,16 @@ pub struct OffRun {
     pub last_renewal: Option<Renewal>,
     /// The kubelet spoke meanwhile: the level is another machine's, or stuck.
     pub is_contradicted: bool,
+    /// What was asked: another level may have this number by now. Nothing if that was not known.
+    pub methods: Vec<String>,
+}
+
+/// Methods by which one node's levels reported Off of a machine that ran, and no On since.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DeniedMethods {
+    /// Another Node of this name is another machine.
+    pub node_uid: String,
+    pub methods: BTreeSet<String>,
 }
 
 /// Of a kubelet's Lease.

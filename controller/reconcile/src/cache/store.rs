@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tokio::sync::watch;
 
-use super::{Cache, Source, State, stamp::number};
+use super::{Cache, Source, State, denied, stamp::number};
 
 const ALL: [Source; 5] = [Source::Nodes, Source::KubeletLeases, Source::AgentLeases, Source::Fences, Source::Policies];
 
@@ -89,7 +89,9 @@ impl State {
             Source::KubeletLeases => snapshot.kubelet_leases.clear(),
             Source::AgentLeases => snapshot.agent_leases.clear(),
             Source::Fences => {
-                self.departed.set_aside(std::mem::take(&mut snapshot.fences));
+                let fences = std::mem::take(&mut snapshot.fences);
+                fences.values().for_each(|fence| denied::remember(&mut snapshot.denied, fence));
+                self.departed.set_aside(fences);
                 self.versions = super::Versions::default();
             }
             // They have no versions here: a list is the truth.

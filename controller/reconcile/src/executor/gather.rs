@@ -13,7 +13,7 @@ use nodewell_remediation::{
     decide::GatherRequest,
     facts::Node,
     fence::{levels, off_run},
-    snapshot::{FencePlan, FenceScope, Gathered, Level, PowerReading, PowerState, Snapshot},
+    snapshot::{FencePlan, FenceScope, Gathered, Level, OffRun, PowerReading, PowerState, Snapshot},
     time::Moment,
 };
 use tokio::time::timeout;
@@ -106,11 +106,14 @@ fn claims_matter(snapshot: &Snapshot, name: &str) -> bool {
         || cuts_storage(snapshot.gathered.get(name).and_then(|gathered| gathered.methods.as_ref()))
 }
 
-/// Volumes are attached after a release, of this record or of one that was deleted: whether they are of pods that were
-/// not released is known by their claims.
+/// Volumes are attached after a release, of this record or of one that was deleted, or after one whose outcome is not known:
+/// whether they are of pods that were not released is known by their claims.
 fn are_volumes_left(snapshot: &Snapshot, name: &str) -> bool {
     let bears_taint = snapshot.nodes.get(name).is_some_and(|node| node.taint(OUT_OF_SERVICE).is_some());
-    let is_released = snapshot.fences.get(name).is_some_and(|fence| fence.status.out_of_service || bears_taint);
+    let may_bear_it = |fence: &NodeFence| {
+        fence.status.out_of_service || fence.status.own_changes.taints.iter().any(|taint| taint.key == OUT_OF_SERVICE)
+    };
+    let is_released = snapshot.fences.get(name).is_some_and(|fence| bears_taint || may_bear_it(fence));
     let attachments = snapshot.gathered.get(name).and_then(|gathered| gathered.attachments.as_ref());
     is_released && attachments.is_some_and(|(_, all)| !all.is_empty())
 }
@@ -133,12 +136,37 @@ fn add(gathered: &mut Gathered, reading: PowerReading) {
 
 /// What its answer makes of how long the level has reported Off.
 fn observe_run(snapshot: &mut Snapshot, name: &str, level: Level, state: PowerState, answered: Moment) {
+    let is_denied = is_denied_before(snapshot, name, level, state);
     let Some((node, gathered)) = snapshot.nodes.get(name).zip(snapshot.gathered.get_mut(name)) else { return };
-    let remembered = snapshot.fences.get(name).is_some_and(|fence| fence.status.denied_levels.contains(&level));
-    let known = gathered.off_runs.remove(&level);
-    let known = known.or_else(|| remembered.then(|| off_run::denied(answered, node)));
+    let asks = off_run::asks(gathered, level).map(<[String]>::to_vec);
+    let known = gathered.off_runs.remove(&level).filter(|run| off_run::is_of(run, asks.as_deref()));
+    let known = known.filter(|run| run.is_contradicted || !is_denied);
+    let known = known.or_else(|| is_denied.then(|| off_run::denied(answered, node)));
     let run = off_run::observe(known, state, answered, node, snapshot.kubelet_leases.get(name));
+    let run = run.map(|run| OffRun { methods: asks.unwrap_or_else(|| run.methods.clone()), ..run });
     gathered.off_runs.extend(run.map(|run| (level, run)));
+}
+
+/// By its record, or by what was known when the API server's store went back; that ends when the level reports On.
+fn is_denied_before(snapshot: &mut Snapshot, name: &str, level: Level, state: PowerState) -> bool {
+    let Snapshot { nodes, fences, gathered, denied, .. } = snapshot;
+    let asks = gathered.get(name).and_then(|gathered| off_run::asks(gathered, level));
+    let by_record = fences.get(name).is_some_and(|fence| off_run::denies(&fence.status.denied_methods, asks));
+    let uid = nodes.get(name).map(|node| &node.uid);
+    let Some(of_node) = denied.get_mut(name).filter(|of_node| Some(&of_node.node_uid) == uid) else { return by_record };
+    if let Some(asks) = asks.filter(|_| state == PowerState::On) {
+        of_node.methods.retain(|method| !asks.contains(method));
+    }
+    by_record || off_run::denies(&of_node.methods, asks)
+}
+
+/// The numbers of the levels mean what they meant, and so do the readings of each.
+fn are_levels_the_same<E>(before: Option<&Result<FencePlan, E>>, now: Option<&Result<FencePlan, E>>) -> bool {
+    let methods = |plan: Option<&Result<FencePlan, E>>| {
+        let plan = plan?.as_ref().ok()?;
+        Some(plan.levels.iter().map(|level| level.methods.clone()).collect::<Vec<_>>())
+    };
+    before.is_none() || methods(before).is_some_and(|before| methods(now).is_some_and(|now| before == now))
 }
 
 impl<C: Cluster, P: Power> Executor<'_, C, P> {
@@ -176,7 +204,11 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
             plan.unwrap_or_else(|_| Err(Blocker::of("FenceNotReady/late", &[("limit", &METHODS_TIMEOUT.as_secs())])));
         self.cache.gather(name, |gathered| {
             let mattered = cuts_storage(gathered.methods.as_ref());
-            gathered.methods = Some(plan);
+            let before = gathered.methods.replace(plan);
+            if !are_levels_the_same(before.as_ref(), gathered.methods.as_ref()) {
+                gathered.power.clear();
+                gathered.unanswered.clear();
+            }
             if cuts_storage(gathered.methods.as_ref()) != mattered {
                 (gathered.pods, gathered.last_on_answer) = (None, None);
                 gathered.power.clear();

@@ -7,7 +7,7 @@
 //! `step`, `status`, `retries` and `jobs` are the names of the node-fencing proposal (kubernetes/community#1416), beside the
 //! finer [`Phase`].
 
-use std::fmt;
+use std::{collections::BTreeSet, fmt};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -70,9 +70,10 @@ pub struct NodeFenceStatus {
     /// Levels by which the present step's power off failed, one for each try.
     #[serde(rename = "failedFencingLevels", skip_serializing_if = "Vec::is_empty")]
     pub failed_levels: Vec<Level>,
-    /// Levels that reported Off while the kubelet spoke: no leader believes them before they report On.
-    #[serde(rename = "deniedFencingLevels", skip_serializing_if = "Vec::is_empty")]
-    pub denied_levels: Vec<Level>,
+    /// Methods of levels that reported Off while the kubelet spoke: no leader believes a level of these alone before it reports
+    /// On.
+    #[serde(rename = "deniedFencingMethods", skip_serializing_if = "BTreeSet::is_empty")]
+    pub denied_methods: BTreeSet<String>,
     /// When this phase was entered, by the wall clock of the controller that led.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,

@@ -125,7 +125,7 @@ pub(super) fn bmc_off(input: &FenceInput<'_>) -> Option<Duration> {
 
 /// The same of one level.
 pub(super) fn off_at(input: &FenceInput<'_>, level: Level) -> Option<Duration> {
-    if levels::is_contradicted(input.gathered, level) {
+    if levels::is_denied(input, level) {
         return None;
     }
     let readings = || input.gathered.power.iter().rev().filter(move |reading| reading.level == level);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use super::{FenceInput, Next, PredicateState, cut_late, left_off::is_kept_out, record::Draft};
+use super::{FenceInput, Next, PredicateState, cut_late, left_off::is_kept_out, levels, record::Draft};
 use crate::{
     api::fence::{Blocker, IntendedOp, Intent, NodeFence, Phase},
     facts::{Node, kubelet},
@@ -82,10 +82,12 @@ fn false_confirmation(input: &FenceInput<'_>) -> Option<Next> {
     }
     let message = Message::plain("FenceRecovering/falseConfirmation");
     let draft = Draft::of(input).settle().enter(Phase::Recovering, message);
+    let methods = levels::methods_in_use(input);
     let draft = draft.warn(Message::plain("FalseConfirmation")).with(|status| {
         status.giving_up = Some(Blocker::plain("FalseConfirmation"));
         status.off = None;
         status.released_boot.clear();
+        status.denied_methods.extend(methods);
     });
     Some(draft.save())
 }

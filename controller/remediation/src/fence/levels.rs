@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use super::{FenceInput, Next, doubt::ATTEMPTS, interrupt::without_policy, record::Draft, release::must_be_silent};
+use super::{
+    FenceInput, Next, doubt::ATTEMPTS, interrupt::without_policy, off_run, record::Draft, release::must_be_silent,
+};
 use crate::{
     api::fence::{Blocker, IntendedOp, NodeFenceStatus, Phase},
     guard::reason::IDENTITY_UNPROVEN,
@@ -29,6 +31,54 @@ pub(super) struct LevelAtHand<'a> {
     pub(super) level: &'a FenceLevel,
 }
 
+/// What is known of the levels of one node.
+#[derive(Debug, Clone, Copy)]
+struct Ways<'a> {
+    gathered: &'a Gathered,
+    status: Option<&'a NodeFenceStatus>,
+    now: Moment,
+}
+
+impl<'a> Ways<'a> {
+    fn of(input: &FenceInput<'a>) -> Self {
+        Self { gathered: input.gathered, status: Some(&input.fence.status), now: input.now.moment }
+    }
+
+    /// Of the levels that can be used the one that failed least, then the first; if none can be used, the same of all.
+    fn best(&self, failed: &[Level]) -> Level {
+        let failures = |number: Level| failed.iter().filter(|failed| **failed == number).count();
+        let rank =
+            |(number, level): &(Level, &FenceLevel)| (!self.is_usable(*number, level), failures(*number), *number);
+        let best = plan_of(self.gathered).and_then(|plan| plan.numbered().min_by_key(rank));
+        best.map(|(number, _)| number).unwrap_or_default()
+    }
+
+    /// Up to the one that is used; all of them while none can be, for whichever answers first.
+    fn last_to_read(&self, failed: &[Level]) -> Level {
+        let best = self.best(failed);
+        let all = || plan_of(self.gathered).into_iter().flat_map(FencePlan::numbered);
+        if all().any(|(number, level)| number == best && self.is_usable(number, level)) {
+            return best;
+        }
+        all().last().map(|(number, _)| number).unwrap_or(best)
+    }
+
+    fn is_usable(&self, number: Level, level: &FenceLevel) -> bool {
+        let is_silent = is_silent(self.gathered, number, self.now);
+        level.identity == Some(Ok(())) && !is_silent && !self.is_denied(number)
+    }
+
+    /// It reported Off while the kubelet spoke, as this leader saw it or the record remembers, and no On since. A switch that
+    /// keeps a node off its storage reports Off of a machine that runs, and is right.
+    fn is_denied(&self, number: Level) -> bool {
+        let asks = off_run::asks(self.gathered, number);
+        let by_record = self.status.is_some_and(|status| off_run::denies(&status.denied_methods, asks));
+        let run = self.gathered.off_runs.get(&number);
+        let is_seen = run.is_some_and(|run| run.is_contradicted && off_run::is_of(run, asks));
+        plan_of(self.gathered).is_none_or(|plan| plan.storage_only.is_none()) && (by_record || is_seen)
+    }
+}
+
 /// What is to be read of a node's power: what its record acts upon, or would, and other levels as far as they matter. Nothing
 /// while that is unknown.
 #[must_use]
@@ -37,7 +87,8 @@ pub fn to_read(status: Option<&NodeFenceStatus>, gathered: Option<&Gathered>, no
     if scope.storage.is_some() {
         return vec![scope];
     }
-    let last = gathered.map(|gathered| last_to_read(gathered, failed_levels(status), now)).max(Some(scope.level));
+    let last = gathered.map(|gathered| Ways { gathered, status, now }.last_to_read(failed_levels(status)));
+    let last = last.max(Some(scope.level));
     let last = last.unwrap_or(scope.level);
     (Level::FIRST.0..=last.0).map(|number| FenceScope::machine(Level(number))).collect()
 }
@@ -49,7 +100,7 @@ pub fn scope(status: Option<&NodeFenceStatus>, gathered: Option<&Gathered>, now:
         return Some(FenceScope::of(status));
     }
     let gathered = gathered?;
-    let level = best(gathered, failed_levels(status), now);
+    let level = Ways { gathered, status, now }.best(failed_levels(status));
     Some(FenceScope { storage: plan_of(gathered)?.storage_only.clone(), level })
 }
 
@@ -69,37 +120,28 @@ fn is_begun(status: &NodeFenceStatus) -> bool {
 /// That of an act that was begun, or the best one.
 pub(super) fn current(input: &FenceInput<'_>) -> Level {
     let status = &input.fence.status;
-    if is_begun(status) { status.level } else { best(input.gathered, &status.failed_levels, input.now.moment) }
+    if is_begun(status) { status.level } else { Ways::of(input).best(&status.failed_levels) }
 }
 
-/// Of the levels that can be used the one that failed least, then the first; if none can be used, the same of all.
-fn best(gathered: &Gathered, failed: &[Level], now: Moment) -> Level {
-    let failures = |number: Level| failed.iter().filter(|failed| **failed == number).count();
-    let rank = |(number, level): &(Level, &FenceLevel)| {
-        (!is_usable(gathered, *number, level, now), failures(*number), *number)
-    };
-    let best = plan_of(gathered).and_then(|plan| plan.numbered().min_by_key(rank));
-    best.map(|(number, _)| number).unwrap_or_default()
-}
-
-/// Up to the one that is used; all of them while none can be, for whichever answers first.
-fn last_to_read(gathered: &Gathered, failed: &[Level], now: Moment) -> Level {
-    let best = best(gathered, failed, now);
-    let all = || plan_of(gathered).into_iter().flat_map(FencePlan::numbered);
-    if all().any(|(number, level)| number == best && is_usable(gathered, number, level, now)) {
-        return best;
+/// Some methods are denied, and whether those of the record's level are is not known.
+pub(super) fn denial_unread(input: &FenceInput<'_>) -> Option<Blocker> {
+    match &input.gathered.methods {
+        _ if input.fence.status.denied_methods.is_empty() => None,
+        Some(Ok(_)) => None,
+        Some(Err(blocker)) => Some(blocker.clone()),
+        None => Some(methods_unread()),
     }
-    all().last().map(|(number, _)| number).unwrap_or(best)
 }
 
-fn is_usable(gathered: &Gathered, number: Level, level: &FenceLevel, now: Moment) -> bool {
-    level.identity == Some(Ok(())) && !is_silent(gathered, number, now) && !is_contradicted(gathered, number)
+/// What the record's level asks of the machine, if that is known.
+pub(super) fn methods_in_use(input: &FenceInput<'_>) -> Vec<String> {
+    let plan = plan_of(input.gathered).filter(|_| input.fence.status.storage_only.is_none());
+    plan.and_then(|plan| plan.level(input.fence.status.level)).map(|level| level.methods.clone()).unwrap_or_default()
 }
 
-/// A switch that keeps a node off its storage reports Off of a machine that runs, and is right.
-pub(super) fn is_contradicted(gathered: &Gathered, number: Level) -> bool {
-    let of_machine = plan_of(gathered).is_none_or(|plan| plan.storage_only.is_none());
-    of_machine && gathered.off_runs.get(&number).is_some_and(|run| run.is_contradicted)
+/// Its Off proves nothing.
+pub(super) fn is_denied(input: &FenceInput<'_>, number: Level) -> bool {
+    Ways::of(input).is_denied(number)
 }
 
 fn is_silent(gathered: &Gathered, number: Level, now: Moment) -> bool {
@@ -126,7 +168,7 @@ pub(super) fn at_hand<'a>(input: &FenceInput<'a>) -> Result<LevelAtHand<'a>, Blo
     let Some(level) = plan.level(number).filter(|level| !level.methods.is_empty()) else {
         return Err(Blocker::plain("NoMethods/power"));
     };
-    if is_contradicted(input.gathered, number) {
+    if is_denied(input, number) {
         return Err(Blocker::plain("FenceNotReady/readsOff"));
     }
     match &level.identity {
@@ -196,8 +238,9 @@ fn next_level(input: &FenceInput<'_>, end: impl FnOnce(Draft) -> Draft) -> Optio
     let mut failed = status.failed_levels.clone();
     let tried = status.phase == Phase::InDoubt;
     failed.extend(tried.then_some(status.level));
-    let next = best(input.gathered, &failed, input.now.moment);
-    let usable = is_usable(input.gathered, next, plan.level(next)?, input.now.moment);
+    let ways = Ways::of(input);
+    let next = ways.best(&failed);
+    let usable = ways.is_usable(next, plan.level(next)?);
     if next == status.level || !usable || are_exhausted(input) {
         return None;
     }
@@ -238,19 +281,16 @@ pub(super) fn to_turn_on_too(input: &FenceInput<'_>) -> Option<Level> {
     let plan = plan_of(input.gathered).filter(|_| status.off.is_some())?;
     let before = plan.numbered().take_while(|(number, _)| *number < status.level);
     let mut usable = before.filter(|(number, level)| {
-        level.asks_machine
-            && is_usable(input.gathered, *number, level, input.now.moment)
-            && is_still_off(input, *number)
+        level.asks_machine && Ways::of(input).is_usable(*number, level) && is_still_off(input, *number)
     });
     usable.next().map(|(number, _)| number)
 }
 
 /// Those that can be used.
 pub(super) fn that_ask_the_machine<'a>(input: &FenceInput<'a>) -> impl Iterator<Item = Level> + use<'a> {
-    let (gathered, now) = (input.gathered, input.now.moment);
-    let all = plan_of(gathered).into_iter().flat_map(FencePlan::numbered);
-    all.filter(move |(number, level)| level.asks_machine && is_usable(gathered, *number, level, now))
-        .map(|(number, _)| number)
+    let ways = Ways::of(input);
+    let all = plan_of(ways.gathered).into_iter().flat_map(FencePlan::numbered);
+    all.filter(move |(number, level)| level.asks_machine && ways.is_usable(*number, level)).map(|(number, _)| number)
 }
 
 /// What its methods cut off, as they are by now, is a storage.

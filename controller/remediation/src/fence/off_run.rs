@@ -5,8 +5,9 @@ use std::{collections::BTreeSet, time::Duration};
 
 use super::{FenceInput, Next, record::Draft};
 use crate::{
+    api::fence::Phase,
     facts::{LeaseView, Node},
-    snapshot::{Level, OffRun, PowerState, Renewal},
+    snapshot::{Gathered, Level, OffRun, PowerState, Renewal},
     time::Moment,
 };
 
@@ -40,28 +41,56 @@ pub fn observe(
     }
 }
 
+/// The methods of the level, if it is known how the node is fenced.
+#[must_use]
+pub fn asks(gathered: &Gathered, level: Level) -> Option<&[String]> {
+    let plan = gathered.methods.as_ref()?.as_ref().ok()?;
+    Some(plan.level(level).map(|level| level.methods.as_slice()).unwrap_or_default())
+}
+
+/// The run is of these methods, and not of others that the level had before; of what is not known it may be.
+#[must_use]
+pub fn is_of(run: &OffRun, asks: Option<&[String]>) -> bool {
+    run.methods.is_empty() || asks.is_none_or(|asks| run.methods == asks)
+}
+
+/// All of these methods have reported Off of a machine that ran. Where it is not known what a level asks, it may be that.
+#[must_use]
+pub fn denies(denied: &BTreeSet<String>, asks: Option<&[String]>) -> bool {
+    let Some(asks) = asks else { return !denied.is_empty() };
+    !asks.is_empty() && asks.iter().all(|method| denied.contains(method))
+}
+
 /// As a record remembers it, of a leader before.
 #[must_use]
 pub fn denied(since: Moment, node: &Node) -> OffRun {
     OffRun { is_contradicted: true, ..begun(since, node) }
 }
 
-/// The record remembers which levels are denied: the next leader has seen nothing of it.
+/// The record remembers what is denied: the next leader has seen nothing of it. While it is not known how the node is fenced,
+/// nothing changes.
 pub(super) fn remember(input: &FenceInput<'_>) -> Option<Next> {
     let FenceInput { gathered, fence, .. } = input;
-    let is_on = |level: Level| {
-        let newest = gathered.power.iter().rfind(|reading| reading.level == level);
-        newest.is_some_and(|reading| reading.state == PowerState::On)
-    };
-    let contradicted = gathered.off_runs.iter().filter(|(_, run)| run.is_contradicted).map(|(level, _)| *level);
-    let remembered = fence.status.denied_levels.iter().copied();
-    let denied: BTreeSet<Level> = contradicted.chain(remembered).filter(|level| !is_on(*level)).collect();
-    let denied: Vec<Level> = denied.into_iter().collect();
-    (denied != fence.status.denied_levels).then(|| Draft::of(input).with(|status| status.denied_levels = denied).save())
+    let plan = gathered.methods.as_ref()?.as_ref().ok().filter(|plan| plan.storage_only.is_none())?;
+    let mut denied = fence.status.denied_methods.clone();
+    for (_, level) in plan.numbered().filter(|(number, _)| is_on(input, *number)) {
+        denied.retain(|method| !level.methods.contains(method));
+    }
+    let found_out = gathered.off_runs.values().filter(|run| run.is_contradicted);
+    denied.extend(found_out.flat_map(|run| run.methods.iter().cloned()));
+    (denied != fence.status.denied_methods)
+        .then(|| Draft::of(input).with(|status| status.denied_methods = denied).save())
+}
+
+/// By its newest reading. Of one that was found out by what came after its Off, only a reading from after that counts.
+fn is_on(input: &FenceInput<'_>, level: Level) -> bool {
+    let is_found_out = matches!(input.fence.status.phase, Phase::Recovering | Phase::Quarantined);
+    let newest = input.gathered.power.iter().rfind(|reading| reading.level == level);
+    newest.is_some_and(|newest| newest.state == PowerState::On && (newest.at > input.entered || !is_found_out))
 }
 
 fn begun(since: Moment, node: &Node) -> OffRun {
-    OffRun { since, boot: node.boot_id.clone(), last_renewal: None, is_contradicted: false }
+    OffRun { since, boot: node.boot_id.clone(), last_renewal: None, is_contradicted: false, methods: Vec::new() }
 }
 
 fn renewal(lease: &LeaseView) -> Option<Renewal> {

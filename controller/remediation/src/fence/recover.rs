@@ -41,11 +41,13 @@ pub(super) fn recovering(input: &FenceInput<'_>) -> Next {
         .unwrap_or_else(|| Draft::of(input).enter(Phase::Closed, Message::plain("FenceClosed")).save())
 }
 
-/// The out-of-service taint goes when the old boot is over and its volumes are detached; at once if Off was never true.
+/// The out-of-service taint goes when the old boot is over and its volumes are detached; at once if Off was never true, or
+/// if it is not there.
 fn remove_out_of_service_taint(input: &FenceInput<'_>, node: &Node) -> Option<Next> {
     let taint = our_out_of_service(input, node)?;
     let untaint = ReversibleOp::Untaint(taint.clone());
-    let blockers = if input.fence.status.giving_up.is_some() { Vec::new() } else { in_service_blockers(input) };
+    let at_once = input.fence.status.giving_up.is_some() || was_never_set(input, node);
+    let blockers = if at_once { Vec::new() } else { in_service_blockers(input) };
     if blockers.is_empty() {
         return Some(back_off(input).unwrap_or_else(|| perform(input, untaint)));
     }
@@ -56,6 +58,12 @@ fn remove_out_of_service_taint(input: &FenceInput<'_>, node: &Node) -> Option<Ne
 fn our_out_of_service<'a>(input: &FenceInput<'a>, node: &'a Node) -> Option<&'a Taint> {
     let shown = node.taint(OUT_OF_SERVICE).filter(|taint| taint.value == OUT_OF_SERVICE_BY);
     shown.or_else(|| input.fence.status.own_changes.taints.iter().find(|taint| taint.key == OUT_OF_SERVICE))
+}
+
+/// The release that was intended did not begin, and so the pods and their volumes are where they were. A Node that names the
+/// new boot is no old copy: the taint is set on a Node that names the old one, or not at all.
+fn was_never_set(input: &FenceInput<'_>, node: &Node) -> bool {
+    input.fence.status.off.is_some() && booted_anew(input) && node.taint(OUT_OF_SERVICE).is_none()
 }
 
 fn in_service_blockers(input: &FenceInput<'_>) -> Vec<Blocker> {

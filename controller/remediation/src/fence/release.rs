@@ -67,12 +67,13 @@ pub(super) fn off_confirmed(input: &FenceInput<'_>) -> Next {
 /// Everything that a release needs comes before it is intended: nothing stops it once the Node is tainted. Kubernetes
 /// itself deletes every pod that does not tolerate the taint, and asks no disruption budget.
 fn prepare_release(input: &FenceInput<'_>, off: &Confirmation) -> Next {
-    let blockers = release_blockers(input);
+    let blockers: Vec<Blocker> = release_blockers(input).into_iter().chain(levels::denial_unread(input)).collect();
     if !blockers.is_empty() {
         return wait(input, blockers, None);
     }
     let Some(pods) = pods_to_release(input) else { return pods_unknown(input) };
     let void = booted_since(input).or_else(|| another_boot(input)).or_else(|| spoke_since(input));
+    let void = void.or_else(|| denied(input));
     if let Some(next) = void.or_else(|| back_off(input)) {
         return next;
     }
@@ -203,6 +204,18 @@ fn spoke_since(input: &FenceInput<'_>) -> Option<Next> {
         status.out_of_service = false;
     });
     Some(draft.enter(Phase::AwaitGuards, Message::plain("FenceAwaitGuards/spoke")).save())
+}
+
+/// Its level has reported Off while the kubelet spoke, and no On since: another one has to confirm it, or nothing does.
+fn denied(input: &FenceInput<'_>) -> Option<Next> {
+    let level = input.fence.status.level;
+    levels::is_denied(input, level).then(|| {
+        let draft = Draft::of(input).with(|status| {
+            status.off = None;
+            status.out_of_service = false;
+        });
+        draft.enter(Phase::AwaitGuards, Message::of("FenceAwaitGuards/denied", &[("level", &level)])).save()
+    })
 }
 
 /// Its pods are released because it fell silent: not after a drain, which left nothing to release, nor for its storage alone,

@@ -3,7 +3,7 @@
 use nodewell_remediation::{
     api::fence::NodeFence,
     facts::{Attachment, LeaseView},
-    snapshot::Gathered,
+    snapshot::{DeniedMethods, FenceLevel, Gathered},
 };
 
 use super::*;
@@ -37,6 +37,11 @@ fn claims_matter_where_the_node_is_cut_off_one_storage_and_nowhere_else() {
     snapshot.fences.values_mut().for_each(|fence| fence.status.out_of_service = false);
     assert!(!claims_matter(&snapshot, "n"));
     let taint = nodewell_remediation::fence::out_of_service();
+    // Its outcome is not known, or it was not begun.
+    snapshot.fences.values_mut().for_each(|fence| fence.status.own_changes.taints = vec![taint.clone()]);
+    assert!(claims_matter(&snapshot, "n"));
+    snapshot.fences.values_mut().for_each(|fence| fence.status.own_changes.taints.clear());
+    assert!(!claims_matter(&snapshot, "n"));
     snapshot.nodes.insert("n".into(), Node { taints: vec![taint], ..Node::default() });
     assert!(claims_matter(&snapshot, "n"));
 }
@@ -62,6 +67,17 @@ fn the_last_eight_readings_of_each_level_are_remembered() {
 }
 
 /// Another level is as it was.
+/// Renewed at this second.
+fn lease(second: u64) -> LeaseView {
+    LeaseView {
+        resource_version: String::new(),
+        holder: "n".into(),
+        renewed: Some(jiff::Timestamp::UNIX_EPOCH + Duration::from_secs(second)),
+        duration: Duration::from_secs(40),
+        change_seen_at: Moment(Duration::from_secs(second)),
+    }
+}
+
 #[test]
 fn a_level_has_reported_off_since_its_first_answer_until_it_reports_on() {
     let at = |second| Moment(Duration::from_secs(second));
@@ -70,13 +86,6 @@ fn a_level_has_reported_off_since_its_first_answer_until_it_reports_on() {
     assert!(snapshot.gathered.is_empty(), "its Node is gone, or it is under no remediation any more");
     snapshot.nodes.insert("n".into(), Node::default());
     snapshot.gathered.insert("n".into(), Gathered::default());
-    let lease = |second| LeaseView {
-        resource_version: String::new(),
-        holder: "n".into(),
-        renewed: Some(jiff::Timestamp::UNIX_EPOCH + at(second).0),
-        duration: Duration::from_secs(40),
-        change_seen_at: at(second),
-    };
     snapshot.kubelet_leases.insert("n".into(), lease(0));
     for (second, state) in [(1, PowerState::Off), (3, PowerState::Unknown), (5, PowerState::Off)] {
         observe_run(&mut snapshot, "n", Level(1), state, at(second));
@@ -94,6 +103,13 @@ fn a_level_has_reported_off_since_its_first_answer_until_it_reports_on() {
     assert_eq!(runs(&snapshot), [(2, 17, false)]);
 }
 
+/// By one method a level.
+fn fenced_by(methods: &[&str]) -> Gathered {
+    let level = |method: &&str| FenceLevel { methods: vec![(*method).to_owned()], ..FenceLevel::default() };
+    let plan = FencePlan { levels: methods.iter().map(level).collect(), ..FencePlan::default() };
+    Gathered { methods: Some(Ok(plan)), ..Gathered::default() }
+}
+
 /// The leader before saw it, and wrote it down.
 #[test]
 fn a_level_that_the_record_denies_is_not_believed_before_it_reports_on() {
@@ -102,8 +118,9 @@ fn a_level_that_the_record_denies_is_not_believed_before_it_reports_on() {
     snapshot.nodes.insert("n".into(), Node::default());
     snapshot.gathered.insert("n".into(), Gathered::default());
     let mut fence = NodeFence { metadata: Default::default(), spec: Default::default(), status: Default::default() };
-    fence.status.denied_levels = vec![Level(2)];
+    fence.status.denied_methods = ["pdu".to_owned()].into();
     snapshot.fences.insert("n".into(), fence);
+    snapshot.gathered.insert("n".into(), fenced_by(&["bmc", "pdu"]));
     for level in [Level(1), Level(2)] {
         observe_run(&mut snapshot, "n", level, PowerState::Off, at(1));
     }
@@ -114,4 +131,63 @@ fn a_level_that_the_record_denies_is_not_believed_before_it_reports_on() {
     assert_eq!(denied(&snapshot), [Level(2)]);
     observe_run(&mut snapshot, "n", Level(2), PowerState::On, at(2));
     assert_eq!(denied(&snapshot), []);
+}
+
+/// It was seen before the API server's store went back, and no restored record knows it.
+#[test]
+fn a_level_that_was_denied_before_a_restore_is_not_believed_before_it_reports_on() {
+    let at = |second| Moment(Duration::from_secs(second));
+    let mut snapshot = Snapshot::default();
+    snapshot.nodes.insert("n".into(), Node { uid: "machine".into(), ..Node::default() });
+    snapshot.gathered.insert("n".into(), fenced_by(&["bmc"]));
+    let denied = |snapshot: &Snapshot| snapshot.gathered["n"].off_runs.get(&Level(1)).map(|run| run.is_contradicted);
+    observe_run(&mut snapshot, "n", Level(1), PowerState::Off, at(1));
+    assert_eq!(denied(&snapshot), Some(false));
+    let before = |uid: &str| DeniedMethods { node_uid: uid.into(), methods: BTreeSet::from(["bmc".to_owned()]) };
+    snapshot.denied.insert("n".into(), before("another machine"));
+    observe_run(&mut snapshot, "n", Level(1), PowerState::Off, at(2));
+    assert_eq!(denied(&snapshot), Some(false));
+    snapshot.denied.insert("n".into(), before("machine"));
+    observe_run(&mut snapshot, "n", Level(1), PowerState::Off, at(3));
+    assert_eq!(denied(&snapshot), Some(true));
+    // A new term has gathered nothing yet.
+    snapshot.gathered.insert("n".into(), fenced_by(&["bmc"]));
+    for state in [PowerState::Unknown, PowerState::Off] {
+        observe_run(&mut snapshot, "n", Level(1), state, at(4));
+        assert_eq!(denied(&snapshot), Some(true), "{state:?}");
+    }
+    observe_run(&mut snapshot, "n", Level(1), PowerState::On, at(5));
+    observe_run(&mut snapshot, "n", Level(1), PowerState::Off, at(6));
+    assert_eq!(denied(&snapshot), Some(false));
+}
+
+/// Levels are what their methods are, whichever number they have.
+#[test]
+fn what_was_read_of_other_methods_is_of_no_level_any_more() {
+    let plan = |methods: &[&str]| fenced_by(methods).methods.unwrap();
+    let unread: Result<FencePlan, Blocker> = Err(Blocker::plain("FenceNotReady/unread"));
+    let two = plan(&["bmc", "pdu"]);
+    for (before, now, same) in [
+        (None, &two, true),
+        (Some(&two), &two, true),
+        (Some(&two), &plan(&["pdu", "bmc"]), false),
+        (Some(&two), &plan(&["bmc"]), false),
+        (Some(&two), &unread, false),
+        (Some(&unread), &two, false),
+        (Some(&unread), &unread, false),
+    ] {
+        assert_eq!(are_levels_the_same(before, Some(now)), same, "{before:?} {now:?}");
+    }
+    let mut snapshot = Snapshot::default();
+    snapshot.nodes.insert("n".into(), Node::default());
+    snapshot.gathered.insert("n".into(), fenced_by(&["bmc", "pdu"]));
+    snapshot.kubelet_leases.insert("n".into(), lease(0));
+    observe_run(&mut snapshot, "n", Level(1), PowerState::Off, Moment(Duration::from_secs(1)));
+    let since = |snapshot: &Snapshot| snapshot.gathered["n"].off_runs[&Level(1)].since.0.as_secs();
+    snapshot.gathered.get_mut("n").unwrap().methods = fenced_by(&["bmc"]).methods;
+    observe_run(&mut snapshot, "n", Level(1), PowerState::Off, Moment(Duration::from_secs(2)));
+    assert_eq!(since(&snapshot), 1);
+    snapshot.gathered.get_mut("n").unwrap().methods = fenced_by(&["pdu"]).methods;
+    observe_run(&mut snapshot, "n", Level(1), PowerState::Off, Moment(Duration::from_secs(3)));
+    assert_eq!((since(&snapshot), &snapshot.gathered["n"].off_runs[&Level(1)].methods), (3, &vec!["pdu".to_owned()]));
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{
     course::{at, dead, run},
     fixture::{Fixture, NODE},
-    parts::reading,
+    parts::{plan, reading},
 };
 use crate::{
     action::{Action, Failed, IrreversibleOp, Op, ReversibleOp},
@@ -14,12 +14,12 @@ use crate::{
         fence::{Blocker, IntendedOp, Phase},
     },
     facts::{Attachment, ConditionStatus},
-    fence::{Next, PredicateState, apply_outcome},
+    fence::{Next, PredicateState, apply_outcome, levels},
     guard::reason::{
         CACHE_NOT_SYNCED, CLAIMED_BY_PEER, CONTROLLER_ISOLATED, DRY_RUN, KILL_SWITCH, NOT_LEADING, OBSERVE, POD_RATE,
         PODS_UNKNOWN, REMEDIATION_SKIPPED,
     },
-    snapshot::PowerState,
+    snapshot::{FencePlan, Level, OffRun, PowerState},
 };
 
 /// What is changed, and how.
@@ -83,6 +83,25 @@ fn the_taint_stays_until_another_boot_is_ready_and_speaks() {
     ];
     for (what, change) in changes {
         let mut fixture = up_again();
+        change(&mut fixture);
+        assert!(!is_untaint(&fixture.next()), "{what}: {:?}", fixture.next());
+    }
+}
+
+/// The release was intended and not begun, and then a person aborted: its pods run there again, with their volumes.
+#[test]
+fn a_taint_that_was_never_set_waits_for_no_volumes() {
+    let mut fixture = up_again();
+    fixture.gathered.attachments = Some((fixture.now.moment, vec![attachment(NODE)]));
+    fixture.node.as_mut().unwrap().taints.retain(|taint| taint.key != OUT_OF_SERVICE);
+    assert!(is_untaint(&fixture.next()), "{:?}", fixture.next());
+    let old_copies: [NamedChange; 3] = [
+        ("the boot that ended", |fixture| fixture.node.as_mut().unwrap().boot_id = "boot-1".into()),
+        ("no boot is known", |fixture| fixture.node.as_mut().unwrap().boot_id.clear()),
+        ("which boot was to end is not known", |fixture| fixture.fence.status.off = None),
+    ];
+    for (what, change) in old_copies {
+        let mut fixture = fixture.clone();
         change(&mut fixture);
         assert!(!is_untaint(&fixture.next()), "{what}: {:?}", fixture.next());
     }
@@ -205,4 +224,37 @@ fn another_boot_than_the_one_that_ended_is_fenced_again() {
     fixture.node.as_mut().unwrap().boot_id = "boot-2".into();
     let Next::Act(Action::Save { fence, .. }) = fixture.next() else { panic!("{:?}", fixture.next()) };
     assert_eq!((fence.status.phase, fence.status.off, fence.status.intent), (Phase::AwaitGuards, None, None));
+}
+
+/// It was found out before the release, or a restored record has forgotten that it was.
+#[test]
+fn nothing_is_released_by_a_level_that_is_denied() {
+    let denials: [NamedChange; 2] = [
+        ("this leader saw it", |fixture| {
+            let run = OffRun {
+                since: Default::default(),
+                boot: String::new(),
+                last_renewal: None,
+                is_contradicted: true,
+                methods: Vec::new(),
+            };
+            fixture.gathered.off_runs = [(Level::FIRST, run)].into();
+        }),
+        ("the record has it", |fixture| fixture.fence.status.denied_methods = ["ipmi".to_owned()].into()),
+    ];
+    let mut confirmed = dead();
+    run(&mut confirmed, 400, at(Phase::OffConfirmed));
+    confirmed.look();
+    for (what, change) in denials {
+        let mut fixture = confirmed.clone();
+        change(&mut fixture);
+        run(&mut fixture, 60, |_| false);
+        assert_eq!((fixture.phase(), &fixture.fence.status.off), (Phase::AwaitGuards, &None), "{what}");
+        assert!(fixture.fence.status.is_blocked_by("FenceNotReady"), "{what}: {:?}", fixture.fence.status.blocked_by);
+        assert!(fixture.node.as_ref().unwrap().taint(OUT_OF_SERVICE).is_none(), "{what}");
+    }
+    // A switch that keeps a node off its storage is right to report Off of a machine that runs.
+    confirmed.fence.status.denied_methods = ["ipmi".to_owned()].into();
+    confirmed.gathered.methods = Some(Ok(FencePlan { storage_only: Some("ceph".into()), ..plan() }));
+    assert!(!levels::is_denied(&confirmed.input(), Level::FIRST));
 }

@@ -1,6 +1,6 @@
 //! Levels that report Off of a machine whose kubelet speaks.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use jiff::Timestamp;
 
@@ -12,10 +12,10 @@ use super::{
 };
 use crate::{
     action::Action,
-    api::fence::Phase,
+    api::fence::{Blocker, Phase},
     facts::{LeaseView, Node},
     fence::{Next, evidence, levels, off_run::observe},
-    snapshot::{FenceLevel, FencePlan, Level, OffRun, PowerState, Renewal},
+    snapshot::{FenceLevel, FencePlan, OffRun, PowerState, Renewal},
     time::Moment,
 };
 
@@ -43,7 +43,7 @@ fn spoke(seconds: u64) -> LeaseView {
 /// The kubelet spoke a second before.
 fn run(since: u64, boot: &str, is_contradicted: bool) -> OffRun {
     let last_renewal = Some(Renewal { at: nodes_clock(since - 1), seen_at: at(since - 1) });
-    OffRun { since: at(since), boot: boot.into(), last_renewal, is_contradicted }
+    OffRun { since: at(since), boot: boot.into(), last_renewal, is_contradicted, methods: Vec::new() }
 }
 
 #[test]
@@ -151,31 +151,106 @@ fn a_storage_is_not_contradicted() {
     assert!(levels::at_hand(&fixture.input()).is_ok());
 }
 
-fn saved(fixture: &Fixture) -> Option<Vec<Level>> {
+fn saved(fixture: &Fixture) -> Option<BTreeSet<String>> {
     match fixture.next() {
-        Next::Act(Action::Save { fence, .. }) => Some(fence.status.denied_levels),
+        Next::Act(Action::Save { fence, .. }) => Some(fence.status.denied_methods),
         _ => None,
     }
 }
 
+fn methods(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+fn run_of(names: &[&str], is_contradicted: bool) -> OffRun {
+    OffRun { methods: names.iter().map(|name| (*name).to_owned()).collect(), ..run(1, "a", is_contradicted) }
+}
+
+fn with_two_levels() -> Fixture {
+    let mut fixture = in_phase(Phase::AwaitGuards);
+    fixture.gathered.methods = Some(Ok(FencePlan { levels: vec![level("ipmi"), level("pdu")], ..plan() }));
+    fixture
+}
+
 /// The next leader has seen neither the Off nor the kubelet.
 #[test]
-fn the_record_remembers_which_levels_are_denied_until_they_report_on() {
-    let mut fixture = in_phase(Phase::AwaitGuards);
-    fixture.gathered.off_runs = [(BMC, run(1, "a", false))].into();
-    assert_eq!(saved(&fixture).unwrap_or_default(), []);
-    fixture.gathered.off_runs = [(BMC, run(1, "a", true)), (PDU, run(1, "a", false))].into();
-    assert_eq!(saved(&fixture), Some(vec![BMC]));
-    fixture.fence.status.denied_levels = vec![BMC];
-    let stays = saved(&fixture);
-    assert!(stays.is_none_or(|levels| levels == [BMC]), "once");
+fn the_record_remembers_which_methods_are_denied_until_they_report_on() {
+    let mut fixture = with_two_levels();
+    fixture.gathered.off_runs = [(BMC, run_of(&["ipmi"], false))].into();
+    assert_eq!(saved(&fixture).unwrap_or_default(), methods(&[]));
+    fixture.gathered.off_runs = [(BMC, run_of(&["ipmi"], true)), (PDU, run_of(&["pdu"], false))].into();
+    assert_eq!(saved(&fixture), Some(methods(&["ipmi"])));
+    fixture.fence.status.denied_methods = methods(&["ipmi"]);
+    let stays = |fixture: &Fixture| saved(fixture).is_none_or(|denied| denied == methods(&["ipmi"]));
+    assert!(stays(&fixture), "once");
     // Another leader, which has read nothing yet; and then Off.
     fixture.gathered.off_runs.clear();
     let now = fixture.now.moment;
     for state in [PowerState::Unknown, PowerState::Off] {
-        assert!(saved(&fixture).is_none_or(|levels| levels == [BMC]), "{state:?}");
+        assert!(stays(&fixture), "{state:?}");
         fixture.gathered.power = vec![reading(now, state)];
     }
     fixture.gathered.power.push(reading(now, PowerState::On));
-    assert_eq!(saved(&fixture), Some(vec![]));
+    let read = fixture.gathered.methods.clone();
+    for unread in [None, Some(Err(Blocker::plain("FenceNotReady/unread")))] {
+        fixture.gathered.methods = unread;
+        assert!(stays(&fixture), "whose On it was is not known");
+    }
+    fixture.gathered.methods = read;
+    assert_eq!(saved(&fixture), Some(methods(&[])));
+}
+
+/// A plug of another machine was turned on again with it; only what is read since then shows that it was corrected.
+#[test]
+fn what_was_read_before_the_lie_was_found_out_takes_nothing_back() {
+    for phase in [Phase::Recovering, Phase::Quarantined] {
+        let mut fixture = in_phase(phase);
+        fixture.fence.status.denied_methods = methods(&["ipmi"]);
+        fixture.gathered.power = vec![reading(fixture.entered, PowerState::On)];
+        assert!(saved(&fixture).is_none_or(|denied| denied == methods(&["ipmi"])), "{phase:?}");
+        fixture.now.moment = fixture.entered.plus(Duration::from_secs(2));
+        fixture.gathered.power = vec![reading(fixture.entered.plus(Duration::from_secs(1)), PowerState::On)];
+        assert_eq!(saved(&fixture), Some(methods(&[])), "{phase:?}");
+    }
+}
+
+/// Numbers are a matter of the order in the configuration.
+#[test]
+fn a_method_is_denied_by_whichever_level_it_is_asked() {
+    let mut fixture = with_two_levels();
+    let usable = |fixture: &Fixture| levels::at_hand(&fixture.input()).map(|at| at.level.methods.clone()).ok();
+    fixture.fence.status.denied_methods = methods(&["pdu"]);
+    for (denied, by, then) in [
+        (&["pdu"], &[&["pdu"] as &[&str], &["ipmi"]] as &[&[&str]], Some("ipmi")),
+        (&["pdu"], &[&["pdu"]], None),
+        (&["pdu"], &[&["pdu", "other-pdu"]], Some("pdu")),
+        (&["pdu"], &[&["corrected-pdu"]], Some("corrected-pdu")),
+        (&["pdu"], &[], None),
+    ] {
+        fixture.fence.status.denied_methods = methods(denied);
+        let of = |methods: &&[&str]| FenceLevel {
+            methods: methods.iter().map(|name| (*name).to_owned()).collect(),
+            ..level("")
+        };
+        fixture.gathered.methods = Some(Ok(FencePlan { levels: by.iter().map(of).collect(), ..plan() }));
+        let first = usable(&fixture).and_then(|methods| methods.into_iter().next());
+        assert_eq!(first.as_deref(), then, "{by:?}");
+    }
+    // And so is what this leader saw of a level that has another number by now.
+    fixture.fence.status.denied_methods.clear();
+    fixture.gathered.methods = Some(Ok(FencePlan { levels: vec![level("other")], ..plan() }));
+    fixture.gathered.off_runs = [(BMC, run_of(&["pdu"], true))].into();
+    assert_eq!(usable(&fixture), Some(vec!["other".to_owned()]));
+    assert_eq!(saved(&fixture), Some(methods(&["pdu"])));
+    fixture.gathered.off_runs = [(BMC, run_of(&[], true))].into();
+    assert_eq!(usable(&fixture), None, "what was asked is not known");
+}
+
+/// A switch that keeps a node off its storage reports Off of a machine that runs.
+#[test]
+fn a_storage_is_remembered_as_no_liar() {
+    let mut fixture = in_phase(Phase::AwaitGuards);
+    fixture.gathered.methods = Some(Ok(FencePlan { storage_only: Some("san".into()), ..plan() }));
+    fixture.gathered.off_runs = [(BMC, run_of(&["ipmi"], true))].into();
+    assert_eq!(saved(&fixture).unwrap_or_default(), methods(&[]));
 }

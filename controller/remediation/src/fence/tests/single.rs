@@ -154,6 +154,8 @@ fn a_node_that_was_uncordoned_since_its_drain_keeps_its_power() {
 fn a_bmc_that_lies_is_found_out_by_the_boot_that_lives_on() {
     let mut fixture = Fixture::new(steps(&["cordon", "drain", "reboot"]));
     fixture.lies = true;
+    run(&mut fixture, 400, at(Phase::Recovering));
+    assert!(fixture.fence.status.denied_methods.contains("ipmi"), "{:?}", fixture.fence.status.denied_methods);
     run(&mut fixture, 400, at(Phase::Quarantined));
     assert_eq!(fixture.fence.status.blocked_by[0].reason, "FalseConfirmation");
     assert_eq!(fixture.boots, 1);
