@@ -178,7 +178,7 @@ impl Agent {
     fn spawn_ledger(&mut self, catalogue: Vec<ConditionSpec>, saved: Option<Vec<Row>>, ends: Ends) {
         let Ends { reports, commands, catalogues } = ends;
         let reported_subjects = self.config.socket_limits.subjects_per_daemon;
-        let limits = nodewell_ledger::Limits { reported_subjects, ..nodewell_ledger::Limits::default() };
+        let limits = nodewell_ledger::Limits::default().with_reported_subjects(reported_subjects);
         let monitors = self.rules.borrow().rules.iter().map(|rule| Arc::clone(&rule.monitor)).collect();
         let delivers = Way::of(&self.config) != Way::Standalone;
         let persistence = Persistence::new(self.shared_state.store().clone(), monitors, delivers);

@@ -151,8 +151,8 @@ impl LedgerTask {
                 // The caller may have gone: the problems are ended all the same.
                 let _ = done.send(self.ledger.clear(&request, clock::now()));
             }
-            Command::Report { reports, principal, on_stale, done } => {
-                let outcome = self.ledger.report(reports, &principal, on_stale, clock::now());
+            Command::Report { reports, sender, done } => {
+                let outcome = self.ledger.report(reports, &sender, clock::now());
                 self.answers.push(Answer { done, outcome });
             }
         }

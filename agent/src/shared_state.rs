@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use nodewell_ledger::{ClearRequest, Counters, OnStale, ReportRejection};
+use nodewell_ledger::{ClearRequest, Counters, ReportRejection, Sender};
 use nodewell_model::{
     EventRecord, Status,
     view::{ApiserverState, ApiserverView, DaemonView, NodeView},
@@ -46,12 +46,7 @@ pub enum Command {
     Clear { request: ClearRequest, done: oneshot::Sender<usize> },
     /// `POST /v1/status`: take these reports of one user's or unit's daemons, all or none. Answered once a reader of
     /// the account sees them, with the store's ticket for them.
-    Report {
-        reports: Vec<Status>,
-        principal: Arc<str>,
-        on_stale: OnStale,
-        done: oneshot::Sender<Result<Ticket, ReportRejection>>,
-    },
+    Report { reports: Vec<Status>, sender: Sender, done: oneshot::Sender<Result<Ticket, ReportRejection>> },
 }
 
 /// How many commands may wait for the ledger: more than the connections that can ask at once.

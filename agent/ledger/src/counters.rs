@@ -1,8 +1,10 @@
 //! What metrics show: counters that only grow, and a gauge for each reason of a condition.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use nodewell_model::Name;
+
+use crate::{Limits, Share};
 
 /// Node Problem Detector's two metrics, and our own losses.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -23,12 +25,45 @@ pub struct Gauge {
     pub active: bool,
 }
 
-/// Counts a reason; past `limit` reasons the rest shares one counter, so that names from outside cannot grow it. Returns
-/// whose counter it was.
-pub(crate) fn count(totals: &mut BTreeMap<Name, u64>, reason: &Name, records: u64, limit: usize) -> Name {
-    let known = totals.contains_key(reason) || totals.len() < limit;
-    let name = if known { reason.clone() } else { Name::fixed("Others") };
-    let total = totals.entry(name.clone()).or_default();
-    *total = total.saturating_add(records);
-    name
+/// Who has a reason counted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Namer<'a> {
+    /// A monitor of ours, or a sender that may use the reserve: its reasons are those of rules and checks.
+    Ours,
+    /// Any other sender, by its user or unit: it may name whatever it likes.
+    Granted(&'a Arc<str>),
+}
+
+/// How many records reported each reason. Names from outside cannot grow it, nor keep those of our own rules out.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Totals {
+    pub(crate) by_reason: BTreeMap<Name, u64>,
+    /// How many reasons each user or unit has brought in this run.
+    named_by: BTreeMap<Arc<str>, usize>,
+}
+
+impl Totals {
+    /// Counts a reason; one that gets no counter of its own shares one with all such. Returns whose counter it was.
+    pub(crate) fn count(&mut self, reason: &Name, records: u64, namer: Namer<'_>, limits: &Limits) -> Name {
+        let name = if self.has_place(reason, namer, limits) { reason.clone() } else { Name::fixed("Others") };
+        let total = self.by_reason.entry(name.clone()).or_default();
+        *total = total.saturating_add(records);
+        name
+    }
+
+    fn has_place(&mut self, reason: &Name, namer: Namer<'_>, limits: &Limits) -> bool {
+        let Share { of_one, of_granted } = limits.counted_reasons;
+        if self.by_reason.contains_key(reason) {
+            return true;
+        }
+        match namer {
+            Namer::Ours => self.by_reason.len() < of_granted.saturating_mul(2),
+            Namer::Granted(principal) => {
+                let named = self.named_by.entry(Arc::clone(principal)).or_default();
+                let has_place = *named < of_one && self.by_reason.len() < of_granted;
+                *named += usize::from(has_place);
+                has_place
+            }
+        }
+    }
 }

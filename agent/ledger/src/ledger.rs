@@ -19,15 +19,15 @@ use nodewell_model::{
 };
 
 use crate::{
-    Counters, Gauge, Limits, Now,
+    Limits, Now,
     claim::{Claim, Claimant, Lasting},
     condition::{Cause, ConditionState},
-    counters,
+    counters::{Counters, Gauge, Namer, Totals},
     daemon::Daemon,
     dirty::Dirty,
     events::{EventQueue, Run, event_of},
     hardware,
-    reporter::Ids,
+    reporter::{Ids, OnStale},
     timers::{Due, Timers},
     view,
 };
@@ -64,6 +64,14 @@ pub enum Rejection {
     TooManySubjects(Arc<str>, usize),
     #[error("too many problems are active on this node; clear some")]
     TooManyProblems,
+    #[error(
+        "the daemons of {0} have as many problems as they may have together ({1} of one user or unit); report that some are over first"
+    )]
+    ShareOfProblems(String, usize),
+    #[error(
+        "the daemons of {0} have as many reasons of {2} as they may have together ({1} of one user or unit); report that some are over first"
+    )]
+    ShareOfReasons(String, usize, Name),
 }
 
 /// Why a batch of reports was not taken, and what in it stands in the way.
@@ -75,6 +83,16 @@ pub struct ReportRejection {
     /// The condition's index in the report, if it is about one.
     pub condition: Option<usize>,
     pub why: Rejection,
+}
+
+/// Who sends reports, and what they may take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sender {
+    /// The user or unit: its daemons share what one may take.
+    pub principal: Arc<str>,
+    pub on_stale: OnStale,
+    /// It may report for any part of the node: root, and our own check processes.
+    pub may_use_reserve: bool,
 }
 
 /// What a client wants cleared: claims of all sources. `None` stands for all.
@@ -100,7 +118,7 @@ pub struct Ledger {
     pub(crate) daemons: BTreeMap<Arc<str>, Daemon>,
     pub(crate) timers: Timers,
     pub(crate) events: EventQueue,
-    pub(crate) totals: BTreeMap<Name, u64>,
+    pub(crate) totals: Totals,
     pub(crate) version: u64,
     /// Grows with what [`Ledger::shared_conditions`], [`Ledger::daemons`] and [`Ledger::hardware`] show.
     pub(crate) account: u64,
@@ -126,7 +144,7 @@ impl Ledger {
             daemons: BTreeMap::new(),
             timers: Timers::default(),
             events: EventQueue::default(),
-            totals: BTreeMap::new(),
+            totals: Totals::default(),
             version: 0,
             account: 0,
             departed: VecDeque::new(),
@@ -157,13 +175,13 @@ impl Ledger {
         }
         match (finding.kind, finding.key()) {
             (FindingKind::Clear, _) => Ok(self.take_back(&finding, now)),
-            (FindingKind::Raise, None) => Ok(self.happened(&finding)),
+            (FindingKind::Raise, None) => Ok(self.happened(&finding, Namer::Ours)),
             (FindingKind::Raise, Some(key)) => self.raise(finding, key, now),
         }
     }
 
-    fn happened(&mut self, finding: &Finding) -> Applied {
-        self.count(finding);
+    fn happened(&mut self, finding: &Finding, namer: Namer<'_>) -> Applied {
+        self.count_reason(&finding.reason, finding.count, namer);
         self.emit(event_of(finding));
         Applied::Event
     }
@@ -182,7 +200,7 @@ impl Ledger {
         };
         let key = state.bounded_key(key, full, &self.limits);
         state.admit(&key, &Claimant::of(&finding), &self.limits)?;
-        self.count(&finding);
+        self.count_reason(&finding.reason, finding.count, Namer::Ours);
         let start = self.claim(finding, lasting, key, now);
         Ok(start.map_or(Applied::Repeated, |event| {
             self.emit(event);
@@ -210,12 +228,8 @@ impl Ledger {
         self.states.values().map(|state| state.problems.len()).sum()
     }
 
-    fn count(&mut self, finding: &Finding) {
-        self.count_reason(&finding.reason, finding.count);
-    }
-
-    pub(crate) fn count_reason(&mut self, reason: &Name, records: u64) {
-        let counted = counters::count(&mut self.totals, reason, records, self.limits.counted_reasons);
+    pub(crate) fn count_reason(&mut self, reason: &Name, records: u64, namer: Namer<'_>) {
+        let counted = self.totals.count(reason, records, namer, &self.limits);
         self.dirty.total(&counted);
     }
 
@@ -295,7 +309,11 @@ impl Ledger {
             };
             state.tallies.iter().map(gauge)
         });
-        Counters { raised: self.totals.clone(), gauges: gauges.collect(), events_dropped: self.events.dropped }
+        Counters {
+            raised: self.totals.by_reason.clone(),
+            gauges: gauges.collect(),
+            events_dropped: self.events.dropped,
+        }
     }
 }
 

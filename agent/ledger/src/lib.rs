@@ -33,8 +33,8 @@ mod view;
 
 pub use counters::{Counters, Gauge};
 pub use daemon::{DaemonReport, Gap};
-pub use ledger::{Applied, ClearRequest, Ledger, Rejection, ReportRejection};
-pub use limits::Limits;
+pub use ledger::{Applied, ClearRequest, Ledger, Rejection, ReportRejection, Sender};
+pub use limits::{Limits, Share};
 pub use now::Now;
 pub use reporter::OnStale;
 pub use saved::{LoadedRows, TABLES};

@@ -1,5 +1,15 @@
 //! How much the ledger holds, whatever is thrown at it.
 
+/// A part of a limit, for senders that report by no more than a grant for some types. What is left is for our own monitors, the
+/// check processes, and root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    /// Of all daemons of one user or unit together.
+    pub of_one: usize,
+    /// Of all of them together.
+    pub of_granted: usize,
+}
+
 /// Upper bounds; the defaults keep the worst case at some tens of megabytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -19,12 +29,21 @@ pub struct Limits {
     pub external_daemons: usize,
     /// How many of those may belong to one user or unit.
     pub daemons_of_one: usize,
+    /// How many of them may be of users and units that report by no more than a grant for some types.
+    pub granted_daemons: usize,
+    /// Of `problems`.
+    pub problem_share: Share,
+    /// Of `subjects`, for each (condition, reason).
+    pub subject_share: Share,
+    /// Of `reasons`, for each condition.
+    pub reason_share: Share,
     /// Types, subjects and reasons that one external daemon may report; further ones are refused.
     pub reported_subjects: usize,
     /// Events that wait to be taken. The oldest go first, and are counted.
     pub events: usize,
-    /// Reasons with a counter of their own; further ones count as `Others`.
-    pub counted_reasons: usize,
+    /// Reasons with a counter of their own; further ones count as `Others`. Those of our own rules and checks find room for
+    /// as many again.
+    pub counted_reasons: Share,
 }
 
 impl Default for Limits {
@@ -38,10 +57,30 @@ impl Default for Limits {
             daemons: 256,
             external_daemons: 192,
             daemons_of_one: 64,
+            granted_daemons: 160,
+            problem_share: Share { of_one: 1_000, of_granted: 6_000 },
+            subject_share: Share { of_one: 256, of_granted: 750 },
+            reason_share: Share { of_one: 64, of_granted: 192 },
             reported_subjects: 256,
             // Two bursts of 5,000 problems (design §9) fit.
             events: 10_000,
-            counted_reasons: 2_000,
+            counted_reasons: Share { of_one: 256, of_granted: 2_000 },
+        }
+    }
+}
+
+impl Limits {
+    /// With this many types, subjects and reasons for each daemon: one of them alone is no flood.
+    #[must_use]
+    pub fn with_reported_subjects(self, count: usize) -> Self {
+        let at_least =
+            |share: Share| Share { of_one: share.of_one.max(count), of_granted: share.of_granted.max(count) };
+        Self {
+            reported_subjects: count,
+            problem_share: at_least(self.problem_share),
+            subject_share: at_least(self.subject_share),
+            reason_share: at_least(self.reason_share),
+            ..self
         }
     }
 }

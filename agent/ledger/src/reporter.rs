@@ -42,6 +42,12 @@ pub(crate) struct Reporter {
     /// The reasons it claims for each subject, one at least: the same claims as in the conditions, found by subject.
     #[serde(skip)]
     pub(crate) held: Held,
+    /// How many that are.
+    #[serde(skip)]
+    pub(crate) claims: usize,
+    /// It is root's, or one of our own check processes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) may_use_reserve: bool,
 }
 
 /// What an `Unknown` is about.
@@ -129,10 +135,23 @@ impl Reporter {
             .collect()
     }
 
+    /// Its claims by one reason of a condition.
+    pub(crate) fn claims_of(&self, condition: &Name, reason: &Name) -> usize {
+        let of_condition = self.held.iter().filter(|(subject, _)| subject.condition == *condition);
+        of_condition.filter(|(_, reasons)| reasons.contains(reason)).count()
+    }
+
+    /// The reasons by which it claims a condition.
+    pub(crate) fn reasons_of(&self, condition: &Name) -> impl Iterator<Item = Name> {
+        let of_condition = self.held.iter().filter(move |(subject, _)| subject.condition == *condition);
+        of_condition.flat_map(|(_, reasons)| reasons.iter().cloned())
+    }
+
     /// It claims `key`.
     pub(crate) fn hold(&mut self, key: &ProblemKey) {
         let subject = key.subject_key();
-        self.held.entry(subject).or_default().insert(key.reason.clone());
+        let is_new = self.held.entry(subject).or_default().insert(key.reason.clone());
+        self.claims += usize::from(is_new);
     }
 
     /// Records that the daemon reports it as unknown; returns whether that is new.
@@ -198,7 +217,7 @@ impl Reporter {
     pub(crate) fn lost(&mut self, key: &ProblemKey) {
         let subject = key.subject_key();
         let Some(reasons) = self.held.get_mut(&subject) else { return };
-        reasons.remove(&key.reason);
+        self.claims -= usize::from(reasons.remove(&key.reason));
         if reasons.is_empty() {
             self.held.remove(&subject);
         }

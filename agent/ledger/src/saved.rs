@@ -74,7 +74,7 @@ impl Ledger {
         }
         let external = self.daemons.iter().filter(|(_, daemon)| daemon.reporter.is_some());
         external.for_each(|(name, _)| self.dirty.daemon(name));
-        self.totals.keys().for_each(|name| self.dirty.total(name));
+        self.totals.by_reason.keys().for_each(|name| self.dirty.total(name));
         self.dirty.departed();
         self.states.values_mut().for_each(|state| state.saved = None);
         self.saved_run = None;
@@ -95,7 +95,7 @@ impl Ledger {
     }
 
     fn total_row(&self, name: &Name) -> Row {
-        Row { table: Table::Totals, key: name.to_string(), value: self.totals.get(name).and_then(json) }
+        Row { table: Table::Totals, key: name.to_string(), value: self.totals.by_reason.get(name).and_then(json) }
     }
 
     /// There are few conditions: each is compared with what was taken of it.

@@ -10,6 +10,7 @@ mod reasons;
 mod reporting;
 mod reports;
 mod restarts;
+mod shares;
 mod steps;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -20,7 +21,7 @@ use nodewell_model::{
     view::{ConditionView, DaemonState},
 };
 
-use crate::{DaemonReport, Ledger, Now};
+use crate::{DaemonReport, Ledger, Now, OnStale, Sender};
 
 const BOOT: &str = "0123456789abcdef0123456789abcdef";
 const OTHER_BOOT: &str = "fedcba9876543210fedcba9876543210";
@@ -105,6 +106,14 @@ impl Disk {
                 .collect(),
         )
     }
+}
+
+fn sender(principal: &str, on_stale: OnStale) -> Sender {
+    Sender { principal: principal.into(), on_stale, may_use_reserve: principal == "root" }
+}
+
+fn root(on_stale: OnStale) -> Sender {
+    sender("root", on_stale)
 }
 
 /// A ledger whose two conditions are watched by `kernel-monitor`.

@@ -3,7 +3,7 @@
 use std::{sync::LazyLock, time::Duration};
 
 use jiff::Timestamp;
-use nodewell_ledger::{Ledger, Now, OnStale};
+use nodewell_ledger::{Ledger, Now, OnStale, Sender};
 use nodewell_model::{ConditionSpec, Status, text::MESSAGE_LIMIT_BYTES};
 use nodewell_rules::{LoadPlan, load};
 
@@ -34,14 +34,19 @@ pub fn report(input: &[u8]) {
 
 fn take(ledger: &mut Ledger, reports: Vec<Status>, n: u64) {
     // Every third body is of another user: daemons of the same name are kept apart.
-    let (principal, on_stale) = if n.is_multiple_of(3) { ("uid:7", OnStale::Clear) } else { ("root", OnStale::Keep) };
+    let is_other = n.is_multiple_of(3);
+    let sender = Sender {
+        principal: if is_other { "uid:7" } else { "root" }.into(),
+        on_stale: if is_other { OnStale::Clear } else { OnStale::Keep },
+        may_use_reserve: !is_other,
+    };
     let repeatable = reports.iter().all(|report| report.id.is_some());
-    let taken = ledger.report(reports.clone(), principal, on_stale, at(n * 60 - 1));
+    let taken = ledger.report(reports.clone(), &sender, at(n * 60 - 1));
     if taken.is_err() || !repeatable {
         return;
     }
     let before = (ledger.conditions(), ledger.daemons(), ledger.take_events().len());
-    ledger.report(reports, principal, on_stale, at(n * 60 - 1)).expect("it was taken before");
+    ledger.report(reports, &sender, at(n * 60 - 1)).expect("it was taken before");
     let after = (ledger.conditions(), ledger.daemons());
     assert_eq!((&before.0, &before.1, 0), (&after.0, &after.1, ledger.take_events().len()), "the same ids again");
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use hyper::StatusCode;
-use nodewell_ledger::OnStale;
+use nodewell_ledger::Sender;
 use nodewell_model::{Name, Status, view::RefusedView};
 use tokio::sync::watch;
 
@@ -38,14 +38,6 @@ pub(super) struct Gate {
     account: Mutex<Account>,
 }
 
-/// Reports that were let in.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Granted {
-    /// The name under which the reports count; no peer can use another's.
-    pub(super) principal: Arc<str>,
-    pub(super) on_stale: OnStale,
-}
-
 impl Gate {
     pub(super) fn new(Access { grants, rate }: Access, owner: u32) -> Self {
         Self { grants, rate, owner, rates: Mutex::default(), account: Mutex::default() }
@@ -62,8 +54,8 @@ impl Gate {
         })
     }
 
-    /// Whether `peer` may report all of `reports`. Each beyond the first is charged to its rate here.
-    pub(super) fn admit(&self, peer: &Peer, reports: &[Status]) -> Result<Granted, Rejection> {
+    /// As whom `peer` may report all of `reports`. Each beyond the first is charged to its rate here.
+    pub(super) fn admit(&self, peer: &Peer, reports: &[Status]) -> Result<Sender, Rejection> {
         let who = peer.identity();
         let source = reports.first().map_or("", |report| &report.source);
         let grants = self.grants.borrow();
@@ -79,7 +71,9 @@ impl Gate {
         }
         let (rate, now) = (rights.rate(self.rate), clock::boottime());
         lock(&self.rates).owe(who.principal(), reports.len().saturating_sub(1), rate, now);
-        Ok(Granted { principal: Arc::clone(who.principal()), on_stale: rights.on_stale() })
+        let may_use_reserve = rights.are_of_everything();
+        // No peer can use another's name.
+        Ok(Sender { principal: Arc::clone(who.principal()), on_stale: rights.on_stale(), may_use_reserve })
     }
 
     /// Whether `peer` may clear anything at all; asked before the body is read.

@@ -128,12 +128,13 @@ impl Rights<'_> {
         for event in reports.iter().flat_map(|report| &report.events) {
             self.event(&event.reason, &mut missing);
         }
-        missing.inventory = !self.may_count() && reports.iter().any(counts);
+        missing.inventory = !self.are_of_everything() && reports.iter().any(counts);
         missing
     }
 
-    /// Counts of all daemons are added up for the node: only a peer that may report for any part of it may add to them.
-    fn may_count(&self) -> bool {
+    /// It may report for any part of the node: only such a peer may add to what is counted of all daemons, and finds room
+    /// where others have used up theirs.
+    pub(super) fn are_of_everything(&self) -> bool {
         self.unbounded || self.grants.iter().any(|grant| grant.is_of_everything())
     }
 

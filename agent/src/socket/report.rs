@@ -10,7 +10,6 @@ use super::{
     Api, SocketLimits,
     answer::{Answer, Rejection, json},
     body,
-    gate::Granted,
     peer::Peer,
 };
 use crate::shared_state::Command;
@@ -51,10 +50,9 @@ where
     }
     let sent = Sent::parse(&body::bytes(request, limits).await?)?;
     sent.check(limits)?;
-    let granted = api.gate.admit(peer, &sent.reports)?;
+    let sender = api.gate.admit(peer, &sent.reports)?;
     let batch = sent.batch;
-    let Granted { principal, on_stale } = granted;
-    let command = |done| Command::Report { reports: sent.reports, principal, on_stale, done };
+    let command = |done| Command::Report { reports: sent.reports, sender, done };
     match api.shared_state.ask(command).await {
         Some(Ok(ticket)) => {
             let durable = api.shared_state.store().is_durable(ticket).await;

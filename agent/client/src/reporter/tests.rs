@@ -6,7 +6,12 @@ mod decides;
 mod scripted;
 mod sets;
 
+use nodewell_ledger::{OnStale, Sender};
 use nodewell_model::{Condition, ConditionStatus, Event, Name, Severity};
+
+fn root() -> Sender {
+    Sender { principal: "root".into(), on_stale: OnStale::Keep, may_use_reserve: true }
+}
 
 fn condition(subject: Option<&str>, status: ConditionStatus) -> Condition {
     Condition {

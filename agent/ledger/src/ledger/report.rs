@@ -6,6 +6,7 @@
 mod admit;
 mod faults;
 mod roster;
+mod shares;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,11 +19,12 @@ use nodewell_model::{
     text,
 };
 
-use super::{Ledger, ReportRejection};
+use super::{Ledger, ReportRejection, Sender};
 use crate::{
-    Now, OnStale,
+    Now,
     claim::Claimant,
     condition::Cause,
+    counters::Namer,
     events::Ending,
     reporter::{Extent, Unsure},
 };
@@ -31,10 +33,15 @@ use crate::{
 struct ReportHeader<'a> {
     daemon: Arc<str>,
     id: Option<&'a str>,
+    sender: &'a Sender,
     now: Now,
 }
 
 impl ReportHeader<'_> {
+    fn namer(&self) -> Namer<'_> {
+        if self.sender.may_use_reserve { Namer::Ours } else { Namer::Granted(&self.sender.principal) }
+    }
+
     fn claimant(&self) -> Claimant {
         Claimant { source: Arc::clone(&self.daemon), test: false }
     }
@@ -51,31 +58,26 @@ struct Evidence<'a> {
 type Entry<'a> = (usize, &'a Condition);
 
 impl Ledger {
-    /// Takes a batch of reports of `principal`, all or none. Each is of the daemon `source@principal`, and changes
+    /// Takes a batch of reports of `sender`, all or none. Each is of the daemon `source@principal`, and changes
     /// nothing if its id is one of that daemon's last. The reports must have passed [`Status::check`].
-    pub fn report(
-        &mut self,
-        reports: Vec<Status>,
-        principal: &str,
-        on_stale: OnStale,
-        now: Now,
-    ) -> Result<(), ReportRejection> {
-        let names: Vec<Arc<str>> = reports.iter().map(|status| roster::name(&status.source, principal)).collect();
-        self.admit(&reports, &names)?;
+    pub fn report(&mut self, reports: Vec<Status>, sender: &Sender, now: Now) -> Result<(), ReportRejection> {
+        let name = |status: &Status| roster::name(&status.source, &sender.principal);
+        let names: Vec<Arc<str>> = reports.iter().map(name).collect();
+        self.admit(&reports, &names, sender)?;
         for (status, name) in reports.into_iter().zip(names) {
-            self.take_report(status, name, on_stale, now);
+            self.take_report(status, name, sender, now);
         }
         Ok(())
     }
 
-    fn take_report(&mut self, status: Status, daemon: Arc<str>, on_stale: OnStale, now: Now) {
+    fn take_report(&mut self, status: Status, daemon: Arc<str>, sender: &Sender, now: Now) {
         let Status { id, events, conditions, last, .. } = &status;
         if id.as_ref().is_some_and(|id| self.knows(&daemon, id)) {
             return;
         }
-        let header = ReportHeader { daemon, id: id.as_deref(), now };
+        let header = ReportHeader { daemon, id: id.as_deref(), sender, now };
         let marks = self.dirty.marks;
-        let unsettled = self.hear(&header, &status, on_stale);
+        let unsettled = self.hear(&header, &status, sender);
         let named = named(&status);
         events.iter().enumerate().for_each(|(n, event)| self.report_event(&header, n, event));
         by_subject(conditions)
@@ -117,7 +119,7 @@ impl Ledger {
             required_proof: RequiredProof::None,
             test: false,
         };
-        self.happened(&finding);
+        self.happened(&finding, header.namer());
     }
 
     /// All that the report contains of `subject`: one status, or several faults.

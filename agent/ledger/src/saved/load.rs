@@ -64,7 +64,7 @@ impl Ledger {
             Table::Conditions => self.load_condition(key, parsed(value)?),
             Table::Daemons => self.load_daemon(key, parsed(value)?, taken.rebooted, now),
             Table::Totals => {
-                let total = self.totals.entry(Name::new(key).ok()?).or_default();
+                let total = self.totals.by_reason.entry(Name::new(key).ok()?).or_default();
                 *total = total.saturating_add(parsed(value)?);
             }
             Table::Ledger if key == DEPARTED => self.load_departed(parsed(value)?),

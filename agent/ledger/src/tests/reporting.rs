@@ -20,7 +20,7 @@ fn name(status: &Status, principal: &str) -> String {
 fn apply(ledger: &mut Ledger, now: &mut Now, deed: &Deed) {
     match deed {
         Deed::Report(status, principal, on_stale) => {
-            ledger.report(vec![status.clone()], principal, *on_stale, *now).unwrap();
+            ledger.report(vec![status.clone()], &sender(principal, *on_stale), *now).unwrap();
         }
         Deed::Wait(secs) => {
             now.wall += jiff::SignedDuration::from_secs(i64::from(*secs));
@@ -184,7 +184,7 @@ proptest! {
                 Deed::Wait(_) | Deed::ByHand(_) => None,
             }).collect();
             let before = Disk::of(&ledger);
-            match ledger.report(reports.clone(), "root", OnStale::Keep, now) {
+            match ledger.report(reports.clone(), &root(OnStale::Keep), now) {
                 Err(_) => prop_assert_eq!(Disk::of(&ledger), before),
                 Ok(()) => prop_assert!(ledger.daemons().len() <= 2),
             }

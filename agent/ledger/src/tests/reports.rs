@@ -27,7 +27,7 @@ pub(super) fn raid(conditions: Vec<Condition>) -> Status {
 }
 
 pub(super) fn take(ledger: &mut Ledger, status: Status, secs: i64) {
-    ledger.report(vec![status], "root", OnStale::Keep, at(secs)).unwrap();
+    ledger.report(vec![status], &root(OnStale::Keep), at(secs)).unwrap();
 }
 
 pub(super) fn subjects(ledger: &mut Ledger) -> Vec<String> {
@@ -208,7 +208,7 @@ fn a_ttl_of_zero_leaves_the_earlier_one() {
 #[test]
 fn a_grant_may_end_problems_with_the_silence() {
     let mut ledger = ledger();
-    ledger.report(vec![raid(vec![broken("md0", 5)])], "root", OnStale::Clear, at(6)).unwrap();
+    ledger.report(vec![raid(vec![broken("md0", 5)])], &root(OnStale::Clear), at(6)).unwrap();
     ledger.advance(at(40));
     let view = disk(&mut ledger);
     assert_eq!((view.status, view.problems.len()), (ConditionStatus::Unknown, 0));
@@ -220,7 +220,7 @@ fn a_subject_in_doubt_stays_so_after_a_fault_of_its_type_that_ended_by_silence()
     take(&mut ledger, raid(vec![condition(Some("md0"), ConditionStatus::Unknown, 5)]), 6);
     take(&mut ledger, raid(vec![condition(None, ConditionStatus::Unknown, 7)]), 7);
     let fault = raid(vec![condition(None, ConditionStatus::True, 8)]);
-    ledger.report(vec![fault], "root", OnStale::Clear, at(8)).unwrap();
+    ledger.report(vec![fault], &root(OnStale::Clear), at(8)).unwrap();
     ledger.advance(at(40));
     assert_eq!((status(&mut ledger), disk(&mut ledger).problems.len()), (ConditionStatus::Unknown, 0));
     take(&mut ledger, raid(vec![]), 41);
@@ -293,7 +293,7 @@ fn a_batch_with_a_stranger_in_it_changes_nothing() {
     let mut ledger = ledger();
     let stranger = Condition { condition: Name::fixed("Nope"), ..broken("md0", 5) };
     let batch = vec![raid(vec![broken("md0", 5)]), raid(vec![broken("md1", 5), stranger])];
-    let refused = ledger.report(batch, "root", OnStale::Keep, at(6)).unwrap_err();
+    let refused = ledger.report(batch, &root(OnStale::Keep), at(6)).unwrap_err();
     assert_eq!((refused.report, refused.condition), (1, Some(1)));
     assert!(ledger.daemons().is_empty() && ledger.conditions().is_empty());
 }
@@ -304,7 +304,7 @@ fn subjects_of_one_daemon_are_bounded_and_may_be_exchanged() {
     take(&mut ledger, raid(vec![broken("md0", 5), broken("md1", 5)]), 6);
     let slow = Condition { reason: Name::fixed("RaidSlow"), ..broken("md0", 5) };
     for more in [raid(vec![broken("md2", 5)]), raid(vec![broken("md0", 5), slow])] {
-        let refused = ledger.report(vec![more], "root", OnStale::Keep, at(6)).unwrap_err();
+        let refused = ledger.report(vec![more], &root(OnStale::Keep), at(6)).unwrap_err();
         assert_eq!(refused.why, Rejection::TooManySubjects("raid@root".into(), 2));
     }
     take(&mut ledger, Status { full: true, ..raid(vec![broken("md2", 5), broken("md3", 5)]) }, 7);
@@ -318,7 +318,7 @@ fn a_silent_daemon_makes_room_and_our_own_are_never_shut_out() {
     let named = |name: &str| Status { source: name.to_owned(), ..raid(Vec::new()) };
     take(&mut ledger, named("a"), 0);
     take(&mut ledger, named("b"), 5);
-    let refused = ledger.report(vec![named("c")], "root", OnStale::Keep, at(6)).unwrap_err();
+    let refused = ledger.report(vec![named("c")], &root(OnStale::Keep), at(6)).unwrap_err();
     assert_eq!(refused.why, Rejection::TooManyDaemons("c@root".into()));
     ledger.daemon(report("kernel-monitor", DaemonState::Running), at(7)).unwrap();
     ledger.advance(at(31));

@@ -1,3 +1,4 @@
+use nodewell_ledger::OnStale;
 use nodewell_rules::Location;
 
 use super::*;
@@ -35,9 +36,13 @@ fn report() -> Vec<Status> {
 fn a_grant_allows_and_names_the_principal() {
     let (gate, _grants) = gate(&[raid_grant()]);
     let granted = gate.admit(&Peer::unit("raid-monitor.service", 7), &report()).unwrap();
-    assert_eq!(granted, Granted { principal: "raid-monitor.service".into(), on_stale: OnStale::Clear });
+    let sender =
+        |principal: &str, on_stale, may_use_reserve| Sender { principal: principal.into(), on_stale, may_use_reserve };
+    assert_eq!(granted, sender("raid-monitor.service", OnStale::Clear, false));
     let granted = gate.admit(&Peer::user(0), &report()).unwrap();
-    assert_eq!(granted, Granted { principal: "root".into(), on_stale: OnStale::Keep });
+    assert_eq!(granted, sender("root", OnStale::Keep, true));
+    let granted = gate.admit(&Peer::unit("nodewell-disk.service", 7), &report()).unwrap();
+    assert_eq!(granted, sender("nodewell-disk.service", OnStale::Keep, true));
     assert_eq!(gate.rejections(), []);
 }
 

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use nodewell_ledger::{Ledger, Now, OnStale};
+use nodewell_ledger::{Ledger, Now};
 use nodewell_model::{ConditionSpec, Inventory, Status, SubjectKey, api::AcceptedView};
 use proptest::prelude::*;
 use tokio::time::Instant;
@@ -169,7 +169,7 @@ impl World {
             Fate::Taken | Fate::Unanswered => {}
         }
         let now = Now { wall: wall(), boottime: Duration::from_secs(60) };
-        self.ledger.report(vec![report], "root", OnStale::Keep, now).unwrap();
+        self.ledger.report(vec![report], &root(), now).unwrap();
         match fate {
             Fate::Unanswered => lost(),
             _ => Ok(AcceptedView { durable: false, instance: self.instance.to_string() }),

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use nodewell_ledger::{Ledger, Limits, Now, OnStale};
+use nodewell_ledger::{Ledger, Limits, Now};
 use nodewell_model::{ConditionSpec, Status, view::ConditionView};
 use tokio::time::Instant;
 
@@ -49,7 +49,7 @@ impl World {
         report.check().unwrap();
         assert!(serde_json::to_vec(&report).unwrap().len() < 64 * 1024);
         self.reports.push(report.clone());
-        match self.ledger.report(vec![report.clone()], "root", OnStale::Keep, now()) {
+        match self.ledger.report(vec![report.clone()], &root(), now()) {
             Ok(()) => taken(outbox, "a"),
             Err(_) => {
                 self.refused.push(report);

@@ -9,31 +9,37 @@ use std::{
 
 use nodewell_model::{Condition, ConditionStatus, Name, ProblemKey, Status, SubjectKey};
 
-use super::{super::Ledger, ReportRejection, by_subject, named, roster::principal};
+use super::{
+    super::{Ledger, Sender},
+    ReportRejection, by_subject, named,
+    roster::principal,
+};
 use crate::{
     Rejection,
     condition::ConditionState,
+    daemon::Daemon,
     reporter::{Held, Reporter},
 };
 
 /// What the ledger would hold with the batch so far.
 #[derive(Default)]
-struct Draft<'a> {
+pub(super) struct Draft<'a> {
     /// What each daemon would report.
     reported: BTreeMap<&'a str, Held>,
     ids: BTreeSet<(&'a str, &'a str)>,
     /// The daemons that would claim these too.
-    claims: BTreeMap<ProblemKey, BTreeSet<&'a str>>,
+    pub(super) claims: BTreeMap<ProblemKey, BTreeSet<&'a str>>,
     /// How many conditions the whole batch names.
     conditions: usize,
     /// Daemons that are not there yet.
     new: BTreeSet<&'a str>,
+    pub(super) may_use_reserve: bool,
 }
 
 impl Ledger {
-    pub(super) fn admit(&self, reports: &[Status], names: &[Arc<str>]) -> Result<(), ReportRejection> {
+    pub(super) fn admit(&self, reports: &[Status], names: &[Arc<str>], sender: &Sender) -> Result<(), ReportRejection> {
         let conditions = reports.iter().map(|status| status.conditions.len()).sum();
-        let mut draft = Draft { conditions, ..Draft::default() };
+        let mut draft = Draft { conditions, may_use_reserve: sender.may_use_reserve, ..Draft::default() };
         for (report, (status, name)) in reports.iter().zip(names).enumerate() {
             let rejection = |condition, why| ReportRejection { report, condition, why };
             if status.id.as_ref().is_some_and(|id| self.knows(name, id) || !draft.ids.insert((name, id))) {
@@ -57,15 +63,17 @@ impl Ledger {
         if self.daemons.contains_key(name) || !draft.new.insert(name) {
             return Ok(());
         }
-        let stays =
-            |(other, daemon): &(&Arc<str>, &crate::daemon::Daemon)| batch.contains(other) || !daemon.may_be_forgotten();
+        let stays = |(other, daemon): &(&Arc<str>, &Daemon)| batch.contains(other) || !daemon.may_be_forgotten();
         let external = || self.daemons.iter().filter(|(_, daemon)| daemon.reporter.is_some());
         let new = draft.new.len();
         let of_one = external().filter(stays).filter(|(other, _)| principal(other) == principal(name)).count();
         let all = external().filter(stays).count();
         let forgotten = external().count() - all;
+        let may_use_reserve = |daemon: &Daemon| daemon.reporter.as_ref().is_some_and(|one| one.may_use_reserve);
+        let granted = external().filter(stays).filter(|(_, daemon)| !may_use_reserve(daemon)).count();
         if of_one + new > self.limits.daemons_of_one
             || all + new > self.limits.external_daemons
+            || !draft.may_use_reserve && granted + new > self.limits.granted_daemons
             || self.daemons.len() - forgotten + new > self.limits.daemons
         {
             return Err(Rejection::TooManyDaemons(Arc::clone(name)));
@@ -91,7 +99,8 @@ impl Ledger {
         if state.problems.get(&key).map_or(0, |problem| problem.claims.len()) + claimants.len() > self.limits.claims {
             return Err(Rejection::TooManySources(key.reason));
         }
-        self.admit_problem(draft, state, &key)
+        self.admit_problem(draft, state, &key)?;
+        self.admit_share(draft, state, &key, name)
     }
 
     fn admit_problem(&self, draft: &Draft<'_>, state: &ConditionState, key: &ProblemKey) -> Result<(), Rejection> {

@@ -74,7 +74,7 @@ impl Ledger {
             required_proof: RequiredProof::None,
             test: false,
         };
-        self.count(&finding);
+        self.count_reason(&finding.reason, finding.count, header.namer());
         let start = self.claim(finding, Lasting::Open, key.clone(), header.now);
         self.note_claim(header, condition.transition, key);
         start.into_iter().for_each(|event| self.emit(event));
@@ -108,7 +108,7 @@ impl Ledger {
         let again = claim.count - before;
         state.refresh(&self.daemons, Cause::Record(condition.transition.min(header.now.wall)));
         if again > 0 {
-            self.count_reason(&key.reason, again);
+            self.count_reason(&key.reason, again, header.namer());
         }
         if came == Restatement::News {
             self.dirty.claim(key, &header.claimant());

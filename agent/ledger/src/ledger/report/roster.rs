@@ -6,7 +6,10 @@ use jiff::{SignedDuration, Timestamp};
 use nodewell_faults::message;
 use nodewell_model::{Status, view::DaemonState};
 
-use super::{super::Ledger, Evidence, ReportHeader};
+use super::{
+    super::{Ledger, Sender},
+    Evidence, ReportHeader,
+};
 use crate::{
     Now, OnStale,
     claim::Claimant,
@@ -64,7 +67,7 @@ impl Ledger {
     }
 
     /// The daemon reported: it runs, until its ttl is over. Returns whether conditions have to be looked at again.
-    pub(super) fn hear(&mut self, header: &ReportHeader<'_>, status: &Status, on_stale: OnStale) -> bool {
+    pub(super) fn hear(&mut self, header: &ReportHeader<'_>, status: &Status, sender: &Sender) -> bool {
         self.enrol(&header.daemon, header.now);
         let Some(daemon) = self.daemons.get_mut(&header.daemon) else { return false };
         // A report without a ttl, by hand for instance, does not take back the daemon's own.
@@ -74,16 +77,17 @@ impl Ledger {
         let watches = daemon.watch(types, status.full);
         let other_ttl = std::mem::replace(&mut daemon.ttl, ttl) != ttl;
         daemon.deadline = ttl.map(|ttl| header.now.after(ttl));
-        let deadline = daemon.deadline;
+        let (deadline, mut other_rights) = (daemon.deadline, false);
         if let Some(reporter) = daemon.reporter.as_mut() {
-            reporter.on_stale = on_stale;
+            other_rights = reporter.may_use_reserve != sender.may_use_reserve;
+            (reporter.on_stale, reporter.may_use_reserve) = (sender.on_stale, sender.may_use_reserve);
             header.id.into_iter().for_each(|id| reporter.ids.remember(id));
         }
         self.timers.reset(Due::Daemon(Arc::clone(&header.daemon)), before, deadline);
         if other_ttl {
             self.changed();
         }
-        if other_ttl || returned || watches {
+        if other_ttl || returned || watches || other_rights {
             self.dirty.daemon(&header.daemon);
         }
         returned || watches

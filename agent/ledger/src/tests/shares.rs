@@ -1,0 +1,159 @@
+//! What one user or unit may take of the node's limits, and what is left for others.
+
+use nodewell_model::{Condition, Event, Status};
+
+use super::{
+    reports::{broken, raid},
+    *,
+};
+use crate::{Applied, Limits, Rejection, Share};
+
+const AMPLE: Share = Share { of_one: 1_000, of_granted: 1_000 };
+
+fn limited(limits: Limits) -> Ledger {
+    watched().with_limits(limits)
+}
+
+fn few() -> Limits {
+    Limits { problem_share: AMPLE, subject_share: AMPLE, reason_share: AMPLE, ..Limits::default() }
+}
+
+/// One daemon more of `principal` reports these; why it is not taken.
+fn flood(ledger: &mut Ledger, principal: &str, daemon: usize, conditions: Vec<Condition>) -> Option<Rejection> {
+    let status = Status { source: format!("d{daemon}"), ..raid(conditions) };
+    ledger.report(vec![status], &sender(principal, OnStale::Keep), at(6)).err().map(|refused| refused.why)
+}
+
+/// How many daemons with one fault each are taken, each of another subject.
+fn taken(ledger: &mut Ledger, principal: &str) -> usize {
+    (0..50).take_while(|n| flood(ledger, principal, *n, vec![broken(&format!("{principal}-{n}"), 5)]).is_none()).count()
+}
+
+fn by_reason(n: usize) -> Condition {
+    Condition { reason: Name::new(&format!("Reason{n}")).unwrap(), ..broken("md0", 5) }
+}
+
+#[test]
+fn who_floods_has_its_share_and_no_more() {
+    let share = Share { of_one: 3, of_granted: 8 };
+    for (limits, of_reasons) in [
+        (Limits { problem_share: share, ..few() }, false),
+        (Limits { subject_share: share, ..few() }, false),
+        (Limits { reason_share: share, ..few() }, true),
+    ] {
+        let mut ledger = limited(limits);
+        let mut refused = |principal: &str, first: usize| {
+            let fault = |n: usize| {
+                if of_reasons { by_reason(first + n) } else { broken(&format!("{principal}-{n}"), 5) }
+            };
+            let taken = (0..50).take_while(|n| flood(&mut ledger, principal, *n, vec![fault(*n)]).is_none()).count();
+            (taken, flood(&mut ledger, principal, 60, vec![fault(60)]))
+        };
+        let share_of = |whose: &str| match of_reasons {
+            true => Rejection::ShareOfReasons(whose.into(), 3, Name::fixed("DiskUnhealthy")),
+            false => Rejection::ShareOfProblems(whose.into(), 3),
+        };
+        assert_eq!(refused("uid:7", 100), (3, Some(share_of("uid:7"))));
+        assert_eq!(refused("uid:8", 200), (3, Some(share_of("uid:8"))), "another one has its own");
+        assert_eq!(refused("uid:9", 300), (2, Some(share_of("uid:9"))), "what all of them may take is used up");
+        assert_eq!(refused("root", 400), (50, None), "root finds room");
+        assert_eq!(ledger.apply(raise("sda", 7), at(7)), Ok(Applied::Started));
+    }
+}
+
+#[test]
+fn what_was_refused_finds_room_when_others_are_over() {
+    let mut ledger = limited(Limits { problem_share: Share { of_one: 2, of_granted: 100 }, ..few() });
+    assert_eq!(taken(&mut ledger, "uid:7"), 2);
+    assert_eq!(flood(&mut ledger, "uid:7", 0, Vec::new()), None, "a heartbeat");
+    assert_eq!(flood(&mut ledger, "uid:7", 0, vec![broken("uid:7-0", 6)]), None, "what is there already");
+    let fine = Condition { status: ConditionStatus::False, ..broken("uid:7-0", 7) };
+    assert_eq!(flood(&mut ledger, "uid:7", 0, vec![fine]), None);
+    assert_eq!(flood(&mut ledger, "uid:7", 1, vec![broken("another", 8)]), None);
+    assert!(flood(&mut ledger, "uid:7", 0, vec![broken("one more", 8)]).is_some());
+}
+
+/// A batch is counted as a whole.
+#[test]
+fn one_batch_passes_no_share() {
+    let share = Share { of_one: 2, of_granted: 100 };
+    for limits in [
+        Limits { problem_share: share, ..few() },
+        Limits { subject_share: share, ..few() },
+        Limits { reason_share: share, ..few() },
+    ] {
+        let mut ledger = limited(limits);
+        let faults = |count: usize| (0..count).map(|n| Condition { subject: Some(format!("md{n}")), ..by_reason(n) });
+        let of_one_reason = |count: usize| (0..count).map(|n| broken(&format!("md{n}"), 5));
+        let by = |count: usize| {
+            if limits.subject_share == share { of_one_reason(count).collect() } else { faults(count).collect() }
+        };
+        assert!(flood(&mut ledger, "uid:7", 0, by(3)).is_some());
+        assert_eq!(flood(&mut ledger, "uid:7", 0, by(2)), None);
+    }
+}
+
+/// Two daemons of one user that name the same reason use it once.
+#[test]
+fn a_reason_counts_once() {
+    let mut ledger = limited(Limits { reason_share: Share { of_one: 2, of_granted: 2 }, ..few() });
+    for (principal, daemon, reason) in [("uid:7", 0, 1), ("uid:7", 1, 2), ("uid:7", 2, 1), ("uid:8", 0, 2)] {
+        let fault = Condition { subject: Some(format!("{principal}-{daemon}")), ..by_reason(reason) };
+        assert_eq!(flood(&mut ledger, principal, daemon, vec![fault]), None);
+    }
+    assert!(flood(&mut ledger, "uid:8", 1, vec![by_reason(3)]).is_some());
+}
+
+#[test]
+fn daemons_of_others_leave_room_for_roots() {
+    let mut ledger = limited(Limits { granted_daemons: 3, external_daemons: 5, ..few() });
+    assert_eq!(taken(&mut ledger, "uid:7"), 3);
+    assert_eq!(flood(&mut ledger, "uid:8", 0, Vec::new()), Some(Rejection::TooManyDaemons("d0@uid:8".into())));
+    assert_eq!(taken(&mut ledger, "root"), 2);
+}
+
+#[test]
+fn a_restart_knows_whose_the_reserve_is() {
+    let share = Share { of_one: 2, of_granted: 2 };
+    let mut ledger = limited(Limits { problem_share: share, ..few() });
+    assert_eq!(taken(&mut ledger, "root"), 50);
+    let mut ledger = Disk::of(&ledger).restart(BOOT, at(9)).with_limits(Limits { problem_share: share, ..few() });
+    assert_eq!(taken(&mut ledger, "uid:7"), 2, "root's problems are not of their share");
+    assert_eq!(taken(&mut ledger, "uid:8"), 0);
+}
+
+/// Names are for peers to choose, and a counter is for ever.
+#[test]
+fn reasons_of_peers_leave_room_for_counters_of_rules() {
+    let counted_reasons = Share { of_one: 2, of_granted: 3 };
+    let mut ledger = limited(Limits { counted_reasons, ..few() });
+    let report = |ledger: &mut Ledger, principal: &str, reasons: std::ops::Range<usize>| {
+        for n in reasons {
+            let event = Event {
+                reason: Name::new(&format!("Junk{n}")).unwrap(),
+                severity: Severity::Warn,
+                timestamp: wall(1),
+                message: "m".into(),
+                subject: None,
+            };
+            let status = Status { source: "d".into(), events: vec![event], ..Status::default() };
+            ledger.report(vec![status], &sender(principal, OnStale::Keep), at(6)).unwrap();
+        }
+    };
+    let counters = |ledger: &Ledger| {
+        let raised = ledger.counters().raised;
+        raised.iter().map(|(name, count)| format!("{name} {count}")).collect::<Vec<_>>().join(", ")
+    };
+    report(&mut ledger, "uid:7", 0..10);
+    assert_eq!(counters(&ledger), "Junk0 1, Junk1 1, Others 8");
+    report(&mut ledger, "uid:8", 10..20);
+    assert_eq!(counters(&ledger), "Junk0 1, Junk1 1, Others 18", "Others is a counter, too");
+    report(&mut ledger, "uid:8", 0..1);
+    for reason in ["Ext4Error", "OOMKilling"] {
+        let finding = Finding { condition: None, reason: Name::fixed(reason), ..raise("", 1) };
+        ledger.apply(finding, at(1)).unwrap();
+    }
+    assert_eq!(counters(&ledger), "Ext4Error 1, Junk0 2, Junk1 1, OOMKilling 1, Others 18");
+    report(&mut ledger, "root", 30..33);
+    assert_eq!(counters(&ledger), "Ext4Error 1, Junk0 2, Junk1 1, Junk30 1, OOMKilling 1, Others 20");
+}
