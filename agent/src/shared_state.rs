@@ -1,15 +1,16 @@
 //! What every exporter reads: the newest account of the node, the recent events, and a way to ask the ledger for
 //! something. One ledger task writes; any number of exporters look.
 
+mod event_log;
+
 use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use nodewell_ledger::{ClearRequest, Counters, ReportRejection, Sender};
 use nodewell_model::{
-    EventRecord, Status,
+    Status,
     view::{ApiserverState, ApiserverView, DaemonView, NodeView},
 };
 use tokio::{
@@ -22,10 +23,10 @@ use crate::{
     store::{Store, Ticket},
 };
 
+pub use event_log::{EVENT_LOG_LIMIT, EventLog};
+
 /// The ledger answers in microseconds; one that does not within this is stuck.
 const LEDGER_TIMEOUT: Duration = Duration::from_secs(5);
-/// How many events the log holds for people who look later; an exporter that must deliver has its own outbox.
-pub const EVENT_LOG_LIMIT: usize = 4096;
 
 /// The newest account of the node, and the ledger's mailbox. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -169,65 +170,5 @@ fn empty(node: &str) -> NodeView {
         },
         hardware: Vec::new(),
         refused: Vec::new(),
-    }
-}
-
-/// A bounded ring of events, counted up from 1. A reader that falls behind sees it from the ids.
-#[derive(Debug, Clone)]
-pub struct EventLog {
-    ring: Arc<Mutex<VecDeque<EventRecord>>>,
-    last: Arc<watch::Sender<u64>>,
-}
-
-impl Default for EventLog {
-    fn default() -> Self {
-        Self { ring: Arc::default(), last: Arc::new(watch::Sender::new(0)) }
-    }
-}
-
-impl EventLog {
-    /// Adds events; ids must count up.
-    pub fn extend(&self, events: impl IntoIterator<Item = EventRecord>) {
-        let mut ring = self.lock();
-        for event in events {
-            if ring.len() == EVENT_LOG_LIMIT {
-                ring.pop_front();
-            }
-            ring.push_back(event);
-        }
-        let last = ring.back().map_or(0, |event| event.id);
-        drop(ring);
-        self.last.send_if_modified(|current| std::mem::replace(current, last) != last);
-    }
-
-    /// At most `limit` events with an id above `after_id`, oldest first.
-    #[must_use]
-    pub fn since(&self, after_id: u64, limit: usize) -> Vec<EventRecord> {
-        let ring = self.lock();
-        let start = ring.partition_point(|event| event.id <= after_id);
-        ring.range(start..).take(limit).cloned().collect()
-    }
-
-    /// The newest id; 0 while there is none.
-    #[must_use]
-    pub fn last_id(&self) -> u64 {
-        *self.last.borrow()
-    }
-
-    /// The oldest id still here; 0 while there is none.
-    #[must_use]
-    pub fn oldest_id(&self) -> u64 {
-        self.lock().front().map_or(0, |event| event.id)
-    }
-
-    /// Returns once there is an event with an id above `after_id`.
-    pub async fn changed(&self, after_id: u64) {
-        let mut last = self.last.subscribe();
-        // The sender lives in `self`: waiting can only end with a newer id.
-        let _ = last.wait_for(|last| *last > after_id).await;
-    }
-
-    fn lock(&self) -> MutexGuard<'_, VecDeque<EventRecord>> {
-        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -76,6 +76,7 @@ mod repair_on_systemd;
 mod report_api;
 mod report_cli;
 mod report_docs;
+mod report_floods;
 mod report_grants;
 mod report_inventory;
 mod report_reasons;
@@ -174,6 +175,7 @@ fn main() -> std::process::ExitCode {
         report_cli::list,
         report_docs::list,
         report_restart::list,
+        report_floods::list,
         report_grants::list,
         report_inventory::list,
         report_reasons::list,

@@ -70,7 +70,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// With this many types, subjects and reasons for each daemon: one of them alone is no flood.
+    /// With this many types, subjects and reasons for each daemon: one of them alone is no flood, unless of reasons.
     #[must_use]
     pub fn with_reported_subjects(self, count: usize) -> Self {
         let at_least =
@@ -79,7 +79,6 @@ impl Limits {
             reported_subjects: count,
             problem_share: at_least(self.problem_share),
             subject_share: at_least(self.subject_share),
-            reason_share: at_least(self.reason_share),
             ..self
         }
     }

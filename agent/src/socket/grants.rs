@@ -11,10 +11,9 @@ use super::peer::Identity;
 use crate::{
     bucket::Rate,
     config::{Grant, Grantee, Types},
+    reporter::CHECK_PROCESS_UNITS,
 };
 
-/// Our own check processes, which may report for any part of the node.
-const CHECK_PROCESSES: [&str; 3] = ["nodewell-check.service", "nodewell-disk.service", "nodewell-gpu.service"];
 /// A check process watches dozens of devices, and reports each as it changes.
 const CHECK_PROCESS_RATE: u32 = 200;
 /// How long a burst lasts at the full rate, where a grant names a rate only.
@@ -40,7 +39,7 @@ impl Grants {
     /// The built-in ones, then the config's.
     #[must_use]
     pub fn new(config: &[Grant]) -> Self {
-        let check_processes = CHECK_PROCESSES.iter().map(|unit| Grant {
+        let check_processes = CHECK_PROCESS_UNITS.iter().map(|unit| Grant {
             to: Grantee::Unit((*unit).to_owned()),
             conditions: Types::All,
             reasons: None,

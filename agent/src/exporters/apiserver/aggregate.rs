@@ -19,6 +19,7 @@ pub(super) use rows::LoadedRows;
 pub(super) use series::hash as record_hash;
 
 use super::outbox::Outbox;
+use crate::reporter::peer;
 use limiter::Limiter;
 use series::Series;
 
@@ -87,7 +88,7 @@ impl Aggregate {
         Self {
             limits,
             limiter: Limiter::new(limits),
-            outbox: Outbox::new(limits.outbox),
+            outbox: Outbox::new(limits.outbox, limits.outbox_of_peer),
             open: HashMap::new(),
             series: BTreeMap::new(),
             names: HashMap::new(),
@@ -120,7 +121,7 @@ impl Aggregate {
         let Some(series) = self.series.get(&id).filter(|series| series.has_unsent()) else { return 0 };
         let ready = self.limiter.ready(&series.first);
         self.none_ready_before = self.none_ready_before.map(|soonest| soonest.min(ready));
-        let out = self.outbox.push(id, series.first.severity, time);
+        let out = self.outbox.push(id, &series.first, time);
         out.map_or(0, |out| self.give_up(out))
     }
 
@@ -246,7 +247,7 @@ impl Aggregate {
         self.changed.insert(series.hash);
         if series.has_unsent() {
             // There was room a moment ago, and no entry was added since.
-            self.outbox.push(delivery.id, series.first.severity, series.last_time);
+            self.outbox.push(delivery.id, &series.first, series.last_time);
         } else if self.open.get(&Key::of(&series.first)) != Some(&delivery.id) {
             self.remove(delivery.id);
         }
@@ -269,7 +270,11 @@ impl Aggregate {
 
     fn forget_some(&mut self, now: Duration) {
         if self.series.len() - self.outbox.len() > REMEMBERED_LIMIT {
-            self.forget_if(|_| true);
+            // Those of peers first: their reasons may be different ones each time.
+            self.forget_if(|series| peer(&series.first.source).is_some());
+            if self.series.len() - self.outbox.len() > REMEMBERED_LIMIT / 2 {
+                self.forget_if(|_| true);
+            }
         } else if self.sweep_at <= now {
             self.sweep_at = now + SWEEP_INTERVAL;
             self.forget_if(|series| !series.is_open(now));

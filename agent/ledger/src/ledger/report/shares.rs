@@ -62,7 +62,7 @@ impl Ledger {
             .map_err(|most| Rejection::ShareOfReasons(whose(), most, key.condition.clone()))
     }
 
-    /// Reasons are counted once, whoever claims them.
+    /// A reason counts once, by however many daemons it is claimed.
     fn admit_reasons<'a>(
         &self,
         state: &ConditionState,

@@ -1,11 +1,15 @@
 //! The rate limits (token buckets) on writes of Events: one bucket for each (reason, subject), one for all, and a
-//! reserve for each reason.
+//! reserve for each reason. Peers, whose reasons are theirs to invent, have no reserve, and together only a part of the
+//! whole.
 
 use std::{collections::HashMap, time::Duration};
 
 use nodewell_model::{EventRecord, Name};
 
-use crate::bucket::{Bucket, Rate};
+use crate::{
+    bucket::{Bucket, Rate},
+    reporter::peer,
+};
 
 /// More buckets than this are not remembered; the global one holds in any case.
 const BUCKET_LIMIT: usize = 4096;
@@ -17,10 +21,16 @@ pub struct EventLimits {
     pub per_subject: Rate,
     /// What a reason may send while the global limit is used up by others: a flood of one kind hides no other kind.
     pub per_reason_reserve: Rate,
+    /// Writes of what one peer reports.
+    pub per_peer: Rate,
+    /// Writes of what all peers report.
+    pub peers: Rate,
     /// All writes.
     pub global: Rate,
     /// How many Events may wait for delivery.
     pub outbox: usize,
+    /// How many of them may be one peer's.
+    pub outbox_of_peer: usize,
     /// Identical events are counted on one object for so long; the server forgets Events after an hour.
     pub series: Duration,
 }
@@ -30,8 +40,11 @@ impl Default for EventLimits {
         Self {
             per_subject: Rate { burst: 5, interval: Duration::from_secs(60) },
             per_reason_reserve: Rate { burst: 5, interval: Duration::from_secs(10) },
+            per_peer: Rate { burst: 25, interval: Duration::from_secs(1) },
+            peers: Rate { burst: 25, interval: Duration::from_millis(200) },
             global: Rate { burst: 50, interval: Duration::from_millis(100) },
             outbox: 4096,
+            outbox_of_peer: 512,
             series: Duration::from_secs(3600),
         }
     }
@@ -41,35 +54,72 @@ impl Default for EventLimits {
 pub(super) struct Limiter {
     limits: EventLimits,
     global: Bucket,
+    peers: Bucket,
+    peer: HashMap<String, Bucket>,
     reasons: HashMap<Name, Bucket>,
-    subjects: HashMap<(Name, Option<String>), Bucket>,
+    subjects: HashMap<Subject, Bucket>,
+}
+
+/// A peer uses up nothing of what others report under the same name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Subject {
+    peer: Option<String>,
+    reason: Name,
+    subject: Option<String>,
+}
+
+impl Subject {
+    fn of(record: &EventRecord) -> Self {
+        let peer = peer(&record.source).map(str::to_owned);
+        Self { peer, reason: record.reason.clone(), subject: record.subject.clone() }
+    }
 }
 
 impl Limiter {
     pub(super) fn new(limits: EventLimits) -> Self {
-        Self { limits, global: Bucket::FULL, reasons: HashMap::new(), subjects: HashMap::new() }
+        Self {
+            limits,
+            global: Bucket::FULL,
+            peers: Bucket::FULL,
+            peer: HashMap::new(),
+            reasons: HashMap::new(),
+            subjects: HashMap::new(),
+        }
     }
 
     /// When a write for this record may go out.
     pub(super) fn ready(&self, record: &EventRecord) -> Duration {
-        let key = (record.reason.clone(), record.subject.clone());
-        let subject = self.subjects.get(&key).unwrap_or(&Bucket::FULL).ready(self.limits.per_subject);
-        let reserve = self.reasons.get(&record.reason).unwrap_or(&Bucket::FULL).ready(self.limits.per_reason_reserve);
-        subject.max(reserve.min(self.global.ready(self.limits.global)))
+        let EventLimits { per_subject, per_reason_reserve, per_peer, peers, global, .. } = self.limits;
+        let subject = self.subjects.get(&Subject::of(record)).unwrap_or(&Bucket::FULL).ready(per_subject);
+        let global = self.global.ready(global);
+        match peer(&record.source) {
+            Some(peer) => {
+                let one = self.peer.get(peer).unwrap_or(&Bucket::FULL).ready(per_peer);
+                subject.max(global).max(self.peers.ready(peers)).max(one)
+            }
+            None => {
+                let reserve = self.reasons.get(&record.reason).unwrap_or(&Bucket::FULL).ready(per_reason_reserve);
+                subject.max(reserve.min(global))
+            }
+        }
     }
 
     /// A write went out.
     pub(super) fn take(&mut self, record: &EventRecord, now: Duration) {
-        let key = (record.reason.clone(), record.subject.clone());
+        let EventLimits { per_subject, per_reason_reserve, per_peer, peers, global, .. } = self.limits;
         make_room(&mut self.subjects, now);
-        self.subjects.entry(key).or_insert(Bucket::FULL).take(self.limits.per_subject, now);
-        if self.global.ready(self.limits.global) <= now {
-            self.global.take(self.limits.global, now);
-            return;
+        self.subjects.entry(Subject::of(record)).or_insert(Bucket::FULL).take(per_subject, now);
+        if let Some(peer) = peer(&record.source) {
+            make_room(&mut self.peer, now);
+            self.peer.entry(peer.to_owned()).or_insert(Bucket::FULL).take(per_peer, now);
+            self.peers.take(peers, now);
+            return self.global.take(global, now);
         }
-        let rate = self.limits.per_reason_reserve;
+        if self.global.ready(global) <= now {
+            return self.global.take(global, now);
+        }
         make_room(&mut self.reasons, now);
-        self.reasons.entry(record.reason.clone()).or_insert(Bucket::FULL).take(rate, now);
+        self.reasons.entry(record.reason.clone()).or_insert(Bucket::FULL).take(per_reason_reserve, now);
     }
 }
 

@@ -258,3 +258,63 @@ fn memory_is_bounded_in_a_flood_of_distinct_events() {
     let waiting: u64 = events.series.values().map(|series| series.count - series.sent).sum();
     assert_eq!(lost + delivered + waiting, 20_000, "all are seen, counted or waiting");
 }
+
+/// Its reasons are its own to invent, its severity is its word, and its names may be those of others.
+#[test]
+fn a_peer_that_floods_delays_no_other_reporter() {
+    let mut events = aggregate();
+    let of_peer = |n: u64, reason: &str, peer: &str| EventRecord {
+        source: format!("d@{peer}"),
+        severity: Severity::Critical,
+        reason: Name::new(reason).unwrap(),
+        ..record(n, "IOError", "sda")
+    };
+    for n in 1..=5000 {
+        events.add(of_peer(n, &format!("Junk{n}"), "uid:7"), now(0));
+    }
+    assert_eq!(drain(&mut events, 0).len(), 25, "its burst; no reserve for what it has invented");
+    events.add(of_peer(6000, "Other", "uid:8"), now(0));
+    assert!(matches!(events.next(at(0)), Next::At(_)), "all peers together have used up theirs");
+    for n in 0..20 {
+        events.add(record(7000 + n, "Ext4Error", &format!("sd{n}")), now(0));
+    }
+    assert_eq!(drain(&mut events, 0).len(), 20, "what is ours goes out at once");
+    let mut written = 0;
+    for second in 1..=60 {
+        events.add(of_peer(8000 + second, &format!("More{second}"), "uid:7"), now(second));
+        events.add(record(9000 + second, "Ext4Error", &format!("nvme{second}")), now(second));
+        let deliveries: Vec<Delivery> = std::iter::from_fn(|| {
+            ready(&mut events, second).inspect(|delivery| events.delivered(delivery, at(second)))
+        })
+        .collect();
+        assert!(deliveries.iter().any(|one| one.first.subject == Some(format!("nvme{second}"))), "{second}");
+        written += deliveries.iter().filter(|one| one.first.source == "d@uid:7").count();
+    }
+    assert_eq!(written, 60, "one a second");
+}
+
+#[test]
+fn a_peer_uses_up_no_subject_of_another_reporter() {
+    let mut events = aggregate();
+    for n in 1..=10 {
+        events.add(EventRecord { source: "d@uid:7".into(), ..record(n, "IOError", "sda") }, now(0));
+        drain(&mut events, 0);
+    }
+    events.add(record(20, "IOError", "sda"), now(0));
+    assert_eq!(drain(&mut events, 0), [(false, 1)]);
+}
+
+/// Repetitions are counted on the Event that there is.
+#[test]
+fn what_peers_invent_makes_no_series_of_others_forgotten() {
+    let mut events = aggregate();
+    events.add(record(1, "Ext4Error", "sda"), now(0));
+    drain(&mut events, 0);
+    for n in 0..3000 {
+        let reason = Name::new(&format!("Junk{n}")).unwrap();
+        events.add(EventRecord { source: "d@uid:7".into(), reason, ..record(n + 2, "IOError", "sda") }, now(n));
+        drain(&mut events, n);
+    }
+    events.add(record(9000, "Ext4Error", "sda"), now(3000));
+    assert!(drain(&mut events, 3000).contains(&(true, 2)), "it is counted on, and no new Event begins");
+}
