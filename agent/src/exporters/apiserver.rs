@@ -176,7 +176,9 @@ pub async fn withdraw(config: &ApiserverConfig) -> Result<(), WithdrawError> {
     loop {
         match connection.send(&call).await {
             Ok(_) | Err(RequestError::Missing(_)) => return Ok(()),
-            Err(RequestError::Busy { .. } | RequestError::ServerError { .. }) => sleep(WITHDRAW_AGAIN).await,
+            Err(RequestError::Busy { .. } | RequestError::ServerError { .. } | RequestError::NotTheServer { .. }) => {
+                sleep(WITHDRAW_AGAIN).await;
+            }
             Err(error) => return Err(WithdrawError { node: config.node_name.clone(), reason: error.to_string() }),
         }
     }

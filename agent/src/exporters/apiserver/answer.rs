@@ -46,6 +46,9 @@ pub(super) enum RequestError {
     Busy { code: u16, after: Option<Duration>, message: String },
     #[error("the API server failed ({code}): {message}")]
     ServerError { code: u16, message: String },
+    /// A proxy or a portal answers in its place. It was sent, and may yet be carried out.
+    #[error("something answers in place of the API server ({code}): {message}")]
+    NotTheServer { code: u16, message: String },
     /// The server understood the request and will not take it: our error, or a server too old.
     #[error("the API server refused it ({code}): {message}")]
     Rejected { code: u16, message: String },
@@ -89,6 +92,7 @@ struct NodeStatus {
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Status {
+    kind: String,
     message: String,
     reason: String,
     details: Details,
@@ -113,7 +117,10 @@ struct Cause {
 /// Reads an answer: its status code, its `Retry-After` header and its body.
 pub(super) fn parse_answer(code: u16, retry_after: Option<&str>, body: &[u8]) -> Result<AcceptedAnswer, RequestError> {
     if (200..300).contains(&code) {
-        return Ok(serde_json::from_slice::<Object>(body).unwrap_or_default().into());
+        // Every object that an API server has written has a UID.
+        let answer = serde_json::from_slice::<Object>(body).map(AcceptedAnswer::from);
+        let answer = answer.ok().filter(|answer| answer.uid.is_some());
+        return answer.ok_or_else(|| RequestError::NotTheServer { code, message: Status::plain(body).message });
     }
     let status = serde_json::from_slice(body).unwrap_or_else(|_| Status::plain(body));
     Err(error(code, retry_after, status))
@@ -138,6 +145,8 @@ fn error(code: u16, retry_after: Option<&str>, status: Status) -> RequestError {
     let message = status.message;
     match code {
         401 => RequestError::Unauthorized(message),
+        // What is missing, or forbidden, is taken for that for minutes and longer: only the server itself knows it.
+        403 | 404 if status.kind != "Status" => RequestError::NotTheServer { code, message },
         403 => RequestError::Forbidden(message),
         404 => RequestError::Missing(message),
         409 if status.reason == "AlreadyExists" => RequestError::Exists,
@@ -145,7 +154,8 @@ fn error(code: u16, retry_after: Option<&str>, status: Status) -> RequestError {
         429 => RequestError::Busy { code, after, message },
         500.. if after.is_some() => RequestError::Busy { code, after, message },
         500.. => RequestError::ServerError { code, message },
-        _ => RequestError::Rejected { code, message },
+        400.. => RequestError::Rejected { code, message },
+        ..400 => RequestError::NotTheServer { code, message },
     }
 }
 
@@ -196,11 +206,38 @@ mod tests {
             br#"{"kind":"PartialObjectMetadata","metadata":{"uid":"u-1","resourceVersion":"77"},"spec":{"x":1}}"#;
         let answer = AcceptedAnswer { uid: Some("u-1".into()), version: Some(77), ..AcceptedAnswer::default() };
         assert_eq!(parse_answer(200, None, body), Ok(answer));
-        assert_eq!(parse_answer(201, None, b"not json"), Ok(AcceptedAnswer::default()));
-        let event = AcceptedAnswer { count: Some(7), ..AcceptedAnswer::default() };
-        assert_eq!(parse_answer(200, None, br#"{"kind":"Event","count":7}"#), Ok(event));
-        let node = parse_answer(200, None, br#"{"status":{"conditions":[{"type":"A"}],"images":[1]}}"#).unwrap();
+        let event = AcceptedAnswer { uid: Some("u-2".into()), count: Some(7), ..AcceptedAnswer::default() };
+        assert_eq!(parse_answer(200, None, br#"{"kind":"Event","metadata":{"uid":"u-2"},"count":7}"#), Ok(event));
+        let node = br#"{"metadata":{"uid":"u-3"},"status":{"conditions":[{"type":"A"}],"images":[1]}}"#;
+        let node = parse_answer(200, None, node).unwrap();
         assert_eq!(node.conditions.unwrap()[0]["type"], "A");
+    }
+
+    /// A portal, a proxy's page, a server of another kind, and one that sends elsewhere.
+    #[test]
+    fn what_is_no_api_server_has_taken_nothing_and_refused_nothing() {
+        for (code, body) in [
+            (200, "<html>Welcome to our Wi-Fi</html>"),
+            (200, ""),
+            (204, ""),
+            (201, "{}"),
+            (200, r#"{"kind":"Status","status":"Success"}"#),
+            (200, r#"{"metadata":{"uid":""}}"#),
+            (200, r#"{"metadata":{"uid":7}}"#),
+            (301, ""),
+            (307, "<a href=https://portal/>"),
+            (403, "<html>blocked by your administrator</html>"),
+            (404, "404 page not found"),
+            (404, "{}"),
+            (101, ""),
+        ] {
+            let error = rejected(code, body);
+            assert!(matches!(error, RequestError::NotTheServer { .. }), "{code} {body}: {error:?}");
+        }
+        let RequestError::NotTheServer { message, .. } = rejected(200, &format!("<html>{}", "x".repeat(9000))) else {
+            panic!()
+        };
+        assert!(message.starts_with("<html>") && message.len() <= 200);
     }
 
     #[test]

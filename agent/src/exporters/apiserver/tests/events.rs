@@ -107,6 +107,31 @@ async fn events_of_an_outage_go_out_in_order_when_the_server_is_back() {
     delivered(&bench).await;
 }
 
+/// Behind a portal, a proxy that blocks, and one that sends elsewhere: each for a while.
+#[tokio::test]
+async fn what_answers_in_place_of_the_server_has_taken_nothing() {
+    for page in [
+        Reply::Page(200, "<html>log in to the Wi-Fi</html>"),
+        Reply::Page(201, "{}"),
+        Reply::Page(302, ""),
+        Reply::Page(403, "<html>blocked</html>"),
+        Reply::Page(404, "not found"),
+    ] {
+        let server = Server::start().await;
+        for what in [EVENTS, "/nodes/"] {
+            server.script(what, std::iter::repeat_n(page.clone(), 1000));
+        }
+        let bench = bench(&server);
+        bench.shared_state.events().extend([record(1, "IOError")]);
+        let view = bench.until("failing", |view| view.state == ApiserverState::Failing).await;
+        assert!(view.message.contains("something answers in place of the API server"), "{page:?} {view:?}");
+        server.clear_script();
+        server.until("the event", |server| server.events().len() == 1).await;
+        delivered(&bench).await;
+        assert_eq!(bench.stats.dropped_events(), 0, "{page:?}");
+    }
+}
+
 #[tokio::test]
 async fn forbidden_events_do_not_stop_conditions() {
     let server = Server::start().await;

@@ -43,6 +43,8 @@ pub(super) struct ReceivedRequest {
 pub(super) enum Reply {
     Status(u16, Value),
     RetryAfter(u16, u64),
+    /// Not by the API server: a portal's or a proxy's.
+    Page(u16, &'static str),
     /// Takes the request and never answers.
     Hang,
 }
@@ -215,16 +217,27 @@ async fn answer(request: Request<Incoming>, shared: Shared) -> Result<Response<F
     };
     shared.version.send_modify(|version| *version += 1);
     let (code, body, retry_after) = match reply {
-        None => (friendly.0, friendly.1, None),
-        Some(Reply::Status(code, body)) => (code, body, None),
-        Some(Reply::RetryAfter(code, secs)) => (code, json!({"message": "later"}), Some(secs)),
+        None => (friendly.0, genuine(friendly.0, friendly.1), None),
+        Some(Reply::Status(code, body)) => (code, genuine(code, body), None),
+        Some(Reply::RetryAfter(code, secs)) => (code, genuine(code, json!({"message": "later"})), Some(secs)),
+        Some(Reply::Page(code, text)) => (code, text.to_owned(), None),
         Some(Reply::Hang) => std::future::pending().await,
     };
     let mut response = Response::builder().status(code);
     if let Some(secs) = retry_after {
         response = response.header(RETRY_AFTER, secs);
     }
-    Ok(response.body(Full::from(body.to_string())).unwrap())
+    Ok(response.body(Full::from(body)).unwrap())
+}
+
+/// With what shows that an API server says it: every object has a UID, and every refusal is a Status.
+fn genuine(code: u16, mut body: Value) -> String {
+    if code >= 400 {
+        body["kind"] = "Status".into();
+    } else if body["metadata"]["uid"].is_null() {
+        body["metadata"]["uid"] = "uid-of-an-object".into();
+    }
+    body.to_string()
 }
 
 async fn read(request: Request<Incoming>) -> ReceivedRequest {
