@@ -9,6 +9,7 @@ mod pod;
 pub use agent_condition_types::AGENT_CONDITION_TYPES;
 pub use lease::LeaseView;
 pub use node::{
-    CONTROL_PLANE, Condition, ConditionStatus, Effect, FENCE_READY, Node, OLD_ZONE, READS_OFF, Taint, ZONE,
+    CONTROL_PLANE, Condition, ConditionStatus, Effect, FENCE_READY, HeartbeatOwner, Node, OLD_ZONE, READS_OFF, Taint,
+    ZONE,
 };
 pub use pod::{Attachment, Deletion, DisruptionBudget, Owner, Pod, PodRef, Toleration, Volume, VolumeClaim};

@@ -18,7 +18,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 pub use self::{
-    condition_owners::{AGENT_FIELD_MANAGER, ConditionOwners, ConditionOwnersError, OwnedFields},
+    condition_owners::{AGENT_FIELD_MANAGER, BEFORE_FIRST_APPLY, ConditionOwners, ConditionOwnersError, OwnedFields},
     conditions::{AGENT_SILENT, KUBELET_CONDITIONS, RawCondition, StatusView, apply_body},
     judgement::{Evidence, LeaveReason, LivenessAction, judge},
     memory::SilenceMemory,
@@ -148,7 +148,7 @@ impl SurveyInput<'_> {
         self.snapshot.agent_leases.get(&node.name)
     }
 
-    /// Since when some condition that is not the kubelet's has had the same heartbeat; nothing if none ever had one.
+    /// Since when some condition of the agent has had the same heartbeat; nothing if none ever had one.
     fn oldest_heartbeat_since(&self, node: &Node) -> Option<Moment> {
         self.memory.of(&node.name)?.oldest_unchanged()
     }

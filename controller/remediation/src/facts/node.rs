@@ -113,6 +113,19 @@ pub struct Condition {
     pub change_seen_at: Moment,
     /// The status stands under the field manager of the node's own agent or kubelet, who may write that of no other node.
     pub is_own_report: bool,
+    pub heartbeat_owner: HeartbeatOwner,
+}
+
+/// Whose sign of life a condition's heartbeat is, by `metadata.managedFields`.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum HeartbeatOwner {
+    /// The agent, which has applied it with the status.
+    Agent,
+    /// Another client that writes the condition, or one that cannot be known.
+    Other,
+    /// No field manager owns anything of the condition: a client has emptied the list.
+    #[default]
+    Ownerless,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -12,7 +12,9 @@ use crate::facts::AGENT_CONDITION_TYPES;
 /// The agent's field manager (`FIELD_MANAGER` of its exporter).
 pub const AGENT_FIELD_MANAGER: &str = "nodewell";
 /// The field manager that the API server names for fields that had no owner before the first apply.
-const BEFORE_FIRST_APPLY: &str = "before-first-apply";
+pub const BEFORE_FIRST_APPLY: &str = "before-first-apply";
+
+const HEARTBEAT: &str = "lastHeartbeatTime";
 
 /// What one field manager owns of each condition: its type, and the names of fields.
 pub type OwnedFields = BTreeMap<String, BTreeSet<String>>;
@@ -102,7 +104,12 @@ impl ConditionOwners {
     /// Another manager owns the condition's entry or a field of it other than its heartbeat.
     #[must_use]
     pub fn is_shared(&self, kind: &str) -> bool {
-        self.others.get(kind).is_some_and(|fields| fields.iter().any(|field| field != "lastHeartbeatTime"))
+        self.others.get(kind).is_some_and(|fields| fields.iter().any(|field| field != HEARTBEAT))
+    }
+
+    /// Another manager has written the condition's heartbeat last.
+    pub(super) fn has_foreign_heartbeat(&self, kind: &str) -> bool {
+        self.others.get(kind).is_some_and(|fields| fields.contains(HEARTBEAT))
     }
 }
 

@@ -140,10 +140,14 @@ pub(super) fn unknown_since(status: &StatusView, owners: &ConditionOwners) -> Op
     times?.into_iter().max()
 }
 
-/// The agent's last heartbeats, by type.
+/// The agent's last heartbeats, by type. One that another manager writes is a sign of that manager, and counts only where
+/// there is no other.
 pub(super) fn heartbeats(status: &StatusView, owners: &ConditionOwners) -> BTreeMap<String, Option<Timestamp>> {
-    let all = status.of_agent(owners);
-    all.map(|(kind, condition)| (kind.to_owned(), text(condition, "lastHeartbeatTime").parse().ok())).collect()
+    let heartbeat =
+        |(kind, condition): (&str, &RawCondition)| (kind.to_owned(), text(condition, "lastHeartbeatTime").parse().ok());
+    let own = status.of_agent(owners).filter(|(kind, _)| !owners.has_foreign_heartbeat(kind));
+    let own: BTreeMap<_, _> = own.map(heartbeat).collect();
+    if own.is_empty() { status.of_agent(owners).map(heartbeat).collect() } else { own }
 }
 
 fn text<'a>(condition: &'a RawCondition, name: &str) -> &'a str {

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use super::conditions::KUBELET_CONDITIONS;
 use crate::{
-    facts::{AGENT_CONDITION_TYPES, Condition, Node},
+    facts::{AGENT_CONDITION_TYPES, Condition, HeartbeatOwner, Node},
     snapshot::Snapshot,
     time::{Moment, Now},
 };
@@ -139,11 +139,18 @@ fn is_kubelets(condition: &Condition) -> bool {
     KUBELET_CONDITIONS.contains(&condition.kind.as_str())
 }
 
-/// What stands under its field manager; where nothing does, because a client emptied `managedFields`, what it may report.
+/// What beats under its field manager; where nothing does, what it may report and no field manager owns, because a client
+/// emptied `managedFields`. What another client writes is no sign of an agent, not even of one that was removed: Node
+/// Problem Detector leaves its conditions behind.
 fn reported_by_agent(node: &Node) -> BTreeSet<String> {
-    let kinds = |is_agents: fn(&Condition) -> bool| -> BTreeSet<String> {
-        node.conditions.iter().filter(|one| is_agents(one)).map(|condition| condition.kind.clone()).collect()
+    let kinds = |owner: HeartbeatOwner| -> BTreeSet<String> {
+        let of_owner = node.conditions.iter().filter(|one| one.heartbeat_owner == owner && !is_kubelets(one));
+        of_owner.map(|condition| condition.kind.clone()).collect()
     };
-    let own = kinds(|condition| condition.is_own_report && !is_kubelets(condition));
-    if own.is_empty() { kinds(|condition| AGENT_CONDITION_TYPES.contains(&condition.kind.as_str())) } else { own }
+    let own = kinds(HeartbeatOwner::Agent);
+    if !own.is_empty() {
+        return own;
+    }
+    let ownerless = kinds(HeartbeatOwner::Ownerless);
+    ownerless.into_iter().filter(|kind| AGENT_CONDITION_TYPES.contains(&kind.as_str())).collect()
 }

@@ -8,7 +8,7 @@ use nodewell_remediation::{
         policy::{DurationString, StepSpec},
     },
     decide::{self, Memory},
-    facts::{Condition, ConditionStatus, Effect, LeaseView, Node, Taint},
+    facts::{Condition, ConditionStatus, Effect, HeartbeatOwner, LeaseView, Node, Taint},
     forecast::Remediation,
     guard::reason::{IDENTITY_UNPROVEN, WITHIN_GRACE_PERIOD},
     policy::{Policy, selector},
@@ -79,6 +79,7 @@ fn unknown(since: Moment) -> Condition {
         heartbeat: None,
         change_seen_at: since,
         is_own_report: false,
+        heartbeat_owner: HeartbeatOwner::Other,
     }
 }
 

@@ -7,7 +7,7 @@ use nodewell_remediation::{
     time::Moment,
 };
 
-use super::managers;
+use super::managers::ConditionWriters;
 
 /// It has no name or UID, so that nothing could be done to it and to nothing else.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -17,11 +17,8 @@ pub struct UnreadableNode(&'static str);
 /// What is stored of a Node. All conditions count as first seen `now`: a caller that knew it before carries that over.
 pub fn node(raw: core::Node, now: Moment) -> Result<Node, UnreadableNode> {
     let meta = raw.metadata;
-    let own_types = managers::own_types(meta.managed_fields.as_deref().unwrap_or_default());
-    let condition = |raw: core::NodeCondition| {
-        let is_own_report = own_types.contains(&raw.type_);
-        Condition { is_own_report, ..condition(raw, now) }
-    };
+    let writers = ConditionWriters::read(meta.managed_fields.as_deref().unwrap_or_default());
+    let condition = |raw: core::NodeCondition| condition(raw, &writers, now);
     let (spec, status) = (raw.spec.unwrap_or_default(), raw.status.unwrap_or_default());
     let volumes_attached = volumes(&status);
     let kubelet_port = kubelet_port(&status);
@@ -86,8 +83,10 @@ pub(super) fn effect(name: &str) -> Option<Effect> {
     }
 }
 
-fn condition(raw: core::NodeCondition, now: Moment) -> Condition {
+fn condition(raw: core::NodeCondition, writers: &ConditionWriters, now: Moment) -> Condition {
     Condition {
+        is_own_report: writers.is_own_report(&raw.type_),
+        heartbeat_owner: writers.heartbeat_owner(&raw.type_),
         kind: raw.type_,
         status: match raw.status.as_str() {
             "True" => ConditionStatus::True,
@@ -99,7 +98,6 @@ fn condition(raw: core::NodeCondition, now: Moment) -> Condition {
         since: raw.last_transition_time.map(|time| time.0),
         heartbeat: raw.last_heartbeat_time.map(|time| time.0),
         change_seen_at: now,
-        is_own_report: false,
     }
 }
 
@@ -107,6 +105,7 @@ fn condition(raw: core::NodeCondition, now: Moment) -> Condition {
 mod tests {
     use std::time::Duration;
 
+    use nodewell_remediation::facts::HeartbeatOwner;
     use serde_json::{Value, json};
 
     use super::*;
@@ -144,8 +143,8 @@ mod tests {
         assert_eq!(node.annotations.len(), 1);
         let ready = node.condition("Ready").unwrap();
         assert_eq!(
-            (ready.status, ready.change_seen_at, ready.is_own_report, node.is_ready()),
-            (ConditionStatus::Unknown, Moment(Duration::from_secs(7)), true, false)
+            (ready.status, ready.change_seen_at, ready.is_own_report, ready.heartbeat_owner, node.is_ready()),
+            (ConditionStatus::Unknown, Moment(Duration::from_secs(7)), true, HeartbeatOwner::Other, false)
         );
     }
 

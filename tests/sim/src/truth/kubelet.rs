@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use nodewell_remediation::{
     api::OUT_OF_SERVICE,
-    facts::{Condition, ConditionStatus as Is, LeaseView, Node},
+    facts::{Condition, ConditionStatus as Is, HeartbeatOwner, LeaseView, Node},
     time::Moment,
 };
 
@@ -146,6 +146,7 @@ pub(super) fn condition(kind: &str, status: Is, reason: &str) -> Condition {
         change_seen_at: Moment::default(),
         // Unknown is what the node lifecycle controller writes.
         is_own_report: status != Is::Unknown,
+        heartbeat_owner: HeartbeatOwner::Other,
     }
 }
 

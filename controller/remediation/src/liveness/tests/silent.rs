@@ -1,7 +1,7 @@
 //! Which agents are silent, and where none is called so.
 
 use super::*;
-use crate::api::fence::NodeFence;
+use crate::{api::fence::NodeFence, facts::HeartbeatOwner};
 
 fn renew(snapshot: &mut Snapshot, names: &[&str], now: u64) {
     for name in names {
@@ -45,9 +45,10 @@ fn with_fence_ready(heard: u64) -> Snapshot {
     let mut snapshot = cluster(5, heard);
     snapshot.agent_leases.clear();
     for node in snapshot.nodes.values_mut() {
-        node.conditions[1].is_own_report = true;
+        node.conditions[1].heartbeat_owner = HeartbeatOwner::Agent;
         node.conditions[1].heartbeat = Some(at(heard).wall);
-        node.conditions.push(condition("FenceReady", ConditionStatus::True, SPOKE));
+        let fence_ready = condition("FenceReady", ConditionStatus::True, SPOKE);
+        node.conditions.push(Condition { heartbeat_owner: HeartbeatOwner::Other, ..fence_ready });
     }
     snapshot
 }
@@ -76,13 +77,65 @@ fn what_other_writers_report_is_no_sign_of_the_agent() {
 #[test]
 fn without_owners_the_agents_own_conditions_are_its_signs() {
     let mut snapshot = with_fence_ready(0);
-    snapshot.nodes.values_mut().for_each(|node| node.conditions[1].is_own_report = false);
+    for node in snapshot.nodes.values_mut() {
+        node.conditions[1].heartbeat_owner = HeartbeatOwner::Ownerless;
+        // A kubelet may report what Kubernetes does not know.
+        let of_kubelet = condition("ConfigOK", ConditionStatus::True, SPOKE);
+        let owned = Condition { is_own_report: true, heartbeat_owner: HeartbeatOwner::Other, ..of_kubelet };
+        node.conditions.push(owned);
+    }
     let memory = SilenceMemory::default().observe(&snapshot, at(0));
     for node in ["n2", "n3", "n4", "n5"] {
         snapshot.nodes.get_mut(node).unwrap().conditions[1].heartbeat = Some(at(600).wall);
     }
     let memory = memory.observe(&snapshot, at(600));
     assert_eq!(names(&survey(&snapshot, &memory, &SilenceTimeouts::default(), at(901))), ["n1"]);
+}
+
+/// The first nodes have an agent without a Lease, all others Node Problem Detector alone; all beat at `heard`.
+fn beside_npd(agents: usize, npd_only: usize, heard: u64) -> Snapshot {
+    let mut snapshot = cluster(agents + npd_only, 900);
+    snapshot.agent_leases.clear();
+    for (name, node) in &mut snapshot.nodes {
+        let is_agents = name[1..].parse::<usize>().unwrap() <= agents;
+        let (kind, heartbeat_owner) = if is_agents {
+            ("DiskUnhealthy", HeartbeatOwner::Agent)
+        } else {
+            ("KernelDeadlock", HeartbeatOwner::Other)
+        };
+        let heartbeat = Some(at(heard).wall);
+        node.conditions[1] = Condition { heartbeat_owner, heartbeat, ..condition(kind, ConditionStatus::False, SPOKE) };
+    }
+    snapshot
+}
+
+fn survey_after(before: &Snapshot, after: &Snapshot) -> Survey {
+    let memory = SilenceMemory::default().observe(before, at(0)).observe(after, at(600));
+    survey(after, &memory, &SilenceTimeouts::default(), at(901))
+}
+
+/// Node Problem Detector was removed and has left its conditions on six nodes, where no agent is yet.
+#[test]
+fn conditions_that_another_client_left_behind_are_no_silent_agents() {
+    let before = beside_npd(4, 6, 0);
+    let mut after = before.clone();
+    for name in ["n2", "n3", "n4"] {
+        after.nodes.get_mut(name).unwrap().conditions[1].heartbeat = Some(at(600).wall);
+    }
+    let survey = survey_after(&before, &after);
+    assert_eq!((names(&survey), &survey.blocked), (vec!["n1"], &None));
+}
+
+#[test]
+fn nodes_with_another_monitor_alone_are_no_agents_that_live() {
+    let before = beside_npd(10, 100, 0);
+    let mut after = beside_npd(10, 100, 600);
+    for number in 1..=10 {
+        after.nodes.get_mut(&format!("n{number}")).unwrap().conditions[1].heartbeat = Some(at(0).wall);
+    }
+    let survey = survey_after(&before, &after);
+    assert!(survey.silent.is_empty());
+    assert!(survey.blocked.unwrap().starts_with("10 of 10 agents went silent"));
 }
 
 #[test]

@@ -92,3 +92,25 @@ fn heartbeats_are_given_fifteen_minutes_from_when_they_were_seen() {
     assert_eq!(judge_at(1000), LivenessAction::Leave(LeaveReason::AgentReported));
     assert!(matches!(judge_at(1001), LivenessAction::MarkUnknown(_)));
 }
+
+/// Node Problem Detector lives; its heartbeat of a condition that both write is no sign of the agent.
+#[test]
+fn what_another_client_beats_is_no_report_of_the_agent() {
+    const LATER: &str = "2026-01-01T00:15:00Z";
+    let mut snapshot = cluster(1, 0);
+    let kinds = ["DiskUnhealthy", "KernelDeadlock", "Shared"];
+    snapshot.nodes.get_mut("n1").unwrap().conditions =
+        kinds.map(|kind| condition(kind, ConditionStatus::False, SPOKE)).into();
+    let memory = SilenceMemory::default().observe(&snapshot, at(0));
+    snapshot.nodes.get_mut("n1").unwrap().conditions[2].heartbeat = Some(LATER.parse().unwrap());
+    let memory = memory.observe(&snapshot, at(900));
+    let mut conditions = reported();
+    conditions[3].insert("lastHeartbeatTime".into(), LATER.into());
+    let evidence = Evidence { lease: None, ..evidence(conditions) };
+    let silence = SilentAgent { sign: SilenceSign::Heartbeats, ..silence() };
+    let judge = |evidence: &Evidence| judge(&silence, evidence, &memory, &SilenceTimeouts::default(), at(901));
+    assert!(matches!(judge(&evidence), LivenessAction::MarkUnknown(_)));
+    let mut all = evidence;
+    all.status.managed_fields[2] = owned("node-problem-detector", "Update", &kinds);
+    assert_eq!(judge(&all), LivenessAction::Leave(LeaveReason::AgentReported), "none of them shows whether it lives");
+}
