@@ -3,6 +3,7 @@
 //! mountinfo lists them, and hangs at nothing; what is asked of a filesystem or of a server is one question each,
 //! because its answer may never come.
 
+pub mod device;
 mod errors;
 mod fstab;
 mod fullness;

@@ -55,8 +55,8 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// An open file whose device goes away answers ENODEV or ENXIO.
-fn forgive_absence<T>(path: &Path, error: &io::Error) -> Result<Option<T>, ReadError> {
+/// `None` where `error` means that nothing is at `path`; an open file whose device goes away answers ENODEV or ENXIO.
+pub fn forgive_absence<T>(path: &Path, error: &io::Error) -> Result<Option<T>, ReadError> {
     let gone = [nix::libc::ENOENT, nix::libc::ENODEV, nix::libc::ENXIO, nix::libc::ENOTDIR];
     match error.raw_os_error() {
         Some(code) if gone.contains(&code) => Ok(None),

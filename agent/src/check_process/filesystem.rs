@@ -9,6 +9,7 @@ use std::{collections::BTreeMap, time::Duration};
 use jiff::Timestamp;
 use nodewell_client::ClientError;
 use nodewell_faults::message;
+use nodewell_hardware::ReadError;
 use nodewell_model::{
     Event, Name, Severity, SubjectKey,
     api::{ClearRequest, ConditionProblem, ProblemVersion},
@@ -21,7 +22,8 @@ use crate::{
     check_process::{
         filesystem::{
             probe::{ProbeResult, Probes},
-            verdict::{FilesystemHistory, FilesystemReading, FilesystemVerdict, PROOF_AFTER},
+            reading::FilesystemReading,
+            verdict::{FilesystemHistory, FilesystemVerdict, PROOF_AFTER},
         },
         link::Link,
         status_line::StatusLine,
@@ -31,6 +33,7 @@ use crate::{
 };
 
 mod probe;
+mod reading;
 mod verdict;
 
 /// How often it looks while something is broken; it does not look at all while nothing is.
@@ -75,10 +78,12 @@ struct ProblemState {
     is_denied: bool,
     /// Why the agent did not take the evidence; logged once.
     refused: Option<String>,
+    /// Why the host could not be looked at; logged once.
+    unread: Option<ReadError>,
 }
 
 /// Readings of one look: problems of one device share one, because a probe answers once.
-type Readings = BTreeMap<(String, RecoveryCheck), FilesystemReading>;
+type Readings = BTreeMap<(String, RecoveryCheck), Result<FilesystemReading, ReadError>>;
 
 impl FilesystemCheck {
     pub(super) const IDLE: &str = "nothing to look after";
@@ -146,6 +151,15 @@ impl FilesystemCheck {
             state.version = reported.version;
             state.history.failed_again(now);
         }
+        // A look that failed has shown nothing: it neither ends the problem nor begins its history.
+        let reading = match reading {
+            Ok(reading) => reading,
+            Err(error) => {
+                state.cannot_look(watched, error);
+                return FilesystemVerdict::Stays;
+            }
+        };
+        state.unread = None;
         if reading.probe == ProbeResult::Denied && !std::mem::replace(&mut state.is_denied, true) {
             link.send_event(denied(&watched.device));
         }
@@ -189,6 +203,9 @@ impl FilesystemCheck {
         if state.is_denied {
             line.push_str(": no right to write there");
         }
+        if let Some(error) = &state.unread {
+            line.push_str(&format!(": cannot look: {error}"));
+        }
         if let Some(why) = &state.refused {
             line.push_str(&format!(": cannot end it: {why}"));
         }
@@ -201,7 +218,15 @@ impl ProblemState {
     fn new(reported: &ReportedProblem, since: Timestamp) -> Self {
         let is_old =
             since.duration_since(reported.since) > jiff::SignedDuration::try_from(PROOF_AFTER).unwrap_or_default();
-        Self { history: FilesystemHistory::new(is_old), version: reported.version, is_denied: false, refused: None }
+        let history = FilesystemHistory::new(is_old);
+        Self { history, version: reported.version, is_denied: false, refused: None, unread: None }
+    }
+
+    fn cannot_look(&mut self, watched: &WatchedProblem, error: ReadError) {
+        if self.unread.as_ref() != Some(&error) {
+            tracing::warn!(reason = %watched.reason, device = watched.device, %error, "cannot look; the problem stays");
+            self.unread = Some(error);
+        }
     }
 }
 
@@ -249,20 +274,4 @@ fn device_in(message: &str) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_device_is_read_out_of_the_kernels_message() {
-        for (message, device) in [
-            ("EXT4-fs (sda1): Remounting filesystem read-only", Some("sda1")),
-            ("BTRFS info (device sdb state E): forced readonly", Some("sdb")),
-            ("XFS (dm-3): Log I/O Error Detected. Shutting down filesystem", Some("dm-3")),
-            ("Remounting filesystem read-only", None),
-            ("x (/etc/passwd): y", None),
-            ("x (", None),
-        ] {
-            assert_eq!(device_in(message).as_deref(), device, "{message}");
-        }
-    }
-}
+mod tests;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use nodewell_hardware::ReadError;
 use nodewell_model::{Finding, Name, RequiredProof};
 
 use crate::detectors::{cgroup, mounts};
@@ -11,6 +12,7 @@ use crate::detectors::{cgroup, mounts};
 pub struct HostRoots {
     pub proc: PathBuf,
     pub sys: PathBuf,
+    pub dev: PathBuf,
     pub run: PathBuf,
     /// The kubelet's directory: what is mounted below its `pods` and `plugins` belongs to pods.
     pub kubelet: PathBuf,
@@ -18,7 +20,13 @@ pub struct HostRoots {
 
 impl Default for HostRoots {
     fn default() -> Self {
-        Self { proc: "/proc".into(), sys: "/sys".into(), run: "/run".into(), kubelet: "/var/lib/kubelet".into() }
+        Self {
+            proc: "/proc".into(),
+            sys: "/sys".into(),
+            dev: "/dev".into(),
+            run: "/run".into(),
+            kubelet: "/var/lib/kubelet".into(),
+        }
     }
 }
 
@@ -57,14 +65,22 @@ impl Prover {
         })
     }
 
-    /// Mounted, and nowhere but below the kubelet's pods and plugins. What is not mounted proves nothing.
+    /// Mounted, and nowhere but below the kubelet's pods and plugins. What is not mounted proves nothing, nor does what
+    /// cannot be read.
     fn is_only_a_volume(&self, device: &str) -> bool {
-        let mounts = mounts::read(&self.roots.proc).unwrap_or_default();
-        let of_device = mounts::of_device(&mounts, &self.roots.sys, device);
+        let is_volume = mounts::read(&self.roots.proc).and_then(|mounts| self.is_volume(&mounts, device));
+        is_volume.unwrap_or_else(|error| {
+            tracing::warn!(device, %error, "cannot read where a device is mounted; it counts as the node's");
+            false
+        })
+    }
+
+    fn is_volume(&self, mounts: &[mounts::Mount], device: &str) -> Result<bool, ReadError> {
+        let of_device = mounts::of_device(mounts, &self.roots, device)?;
         let pods = [self.roots.kubelet.join("pods"), self.roots.kubelet.join("plugins")];
         let is_volume =
             |mount: &&mounts::Mount| pods.iter().any(|pods| std::path::Path::new(&mount.mount_point).starts_with(pods));
-        !of_device.is_empty() && of_device.iter().all(is_volume)
+        Ok(!of_device.is_empty() && of_device.iter().all(is_volume))
     }
 }
 

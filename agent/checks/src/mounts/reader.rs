@@ -15,7 +15,7 @@ use nodewell_hardware::{ReadError, Reader, Roots};
 use serde_json::Value;
 
 use super::{
-    errors, fstab,
+    device, errors, fstab,
     kind::{self, FilesystemKind},
     mountinfo::Mount,
     reading::{MountsReading, Row, StatfsResult, TABLE, Usage},
@@ -45,16 +45,23 @@ impl MountsReader {
         Self { roots, settings: settings.clone(), ignored, table }
     }
 
-    /// One mount for each filesystem, with what is to be known of it. Nothing here can hang.
+    /// One mount for each filesystem, with what is to be known of it. Nothing here can hang. A device whose name or errors
+    /// cannot be read spoils the table: under another name, or without its errors, its problems would be over.
     fn rows(&mut self) -> Result<Vec<Row>, ReadError> {
         let best = best(self.table.mounts()?, &self.ignored);
         let writable = fstab::writable(&self.settings.fstab);
         let row = |(mount, kind): (Mount, FilesystemKind)| {
-            let name = (kind == FilesystemKind::Disk).then(|| errors::device_name(&self.roots, &mount)).flatten();
-            let counted = |name: &String| errors::counted(&self.roots.sys, &mount.filesystem, name);
-            Row {
+            let name = match kind {
+                FilesystemKind::Disk => device::device_name(&self.roots.sys, &self.roots.dev, &mount)?,
+                FilesystemKind::Server | FilesystemKind::Fuse => None,
+            };
+            let errors = match &name {
+                Some(name) => errors::counted(&self.roots.sys, &mount.filesystem, name)?,
+                None => None,
+            };
+            Ok(Row {
                 asked: kind::asked(kind, &mount),
-                errors: name.as_ref().and_then(counted),
+                errors,
                 name,
                 is_volume: kind::is_volume(&mount.mount_point),
                 is_read_only: mount.is_read_only(),
@@ -65,9 +72,9 @@ impl MountsReader {
                 filesystem: mount.filesystem,
                 source: mount.source,
                 kind,
-            }
+            })
         };
-        Ok(best.into_iter().map(row).collect())
+        best.into_iter().map(row).collect()
     }
 
     fn ask(&mut self, device: &str) -> Result<MountsReading, ReadError> {

@@ -5,30 +5,7 @@ use std::time::Duration;
 use nodewell_faults::message;
 use nodewell_rules::rule::RecoveryCheck;
 
-use crate::{
-    check_process::filesystem::probe::{ProbeResult, Probes},
-    detectors::{
-        mounts::{self, Mount},
-        proof::HostRoots,
-    },
-};
-
-/// What the host shows of a device right now.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct FilesystemReading {
-    /// Whether the kernel has such a block device.
-    pub(super) exists: bool,
-    /// The ids of its mounts.
-    pub(super) mount_ids: Vec<u64>,
-    /// It is mounted in some mount namespace, a pod's maybe; nothing where that cannot be known.
-    pub(super) is_mounted_anywhere: Option<bool>,
-    pub(super) read_only: bool,
-    /// `/sys/fs/ext4/DEVICE/errors_count`, for the filesystems that count.
-    pub(super) errors: Option<u64>,
-    /// Whether it takes a write; not asked while it is mounted read-only.
-    pub(super) probe: ProbeResult,
-    pub(super) check: RecoveryCheck,
-}
+use crate::check_process::filesystem::{probe::ProbeResult, reading::FilesystemReading};
 
 /// A filesystem that has just failed may still take a write: so long after the first look a write proves something.
 pub(super) const PROOF_AFTER: Duration = Duration::from_secs(5);
@@ -53,31 +30,16 @@ pub(super) enum FilesystemVerdict {
     Over(String),
 }
 
-impl FilesystemReading {
-    /// Looks at the host. A probe that hangs keeps only its own thread.
-    pub(super) fn take(roots: &HostRoots, device: &str, check: RecoveryCheck, probes: &mut Probes) -> Self {
-        let all = mounts::read(&roots.proc).unwrap_or_default();
-        let mounts = mounts::of_device(&all, &roots.sys, device);
-        let read_only = mounts.iter().any(|mount| mount.is_read_only());
-        let asked = !mounts.is_empty() && !read_only && check == RecoveryCheck::FilesystemWritable;
-        let probe = if asked { probe(device, &mounts, probes) } else { ProbeResult::Pending };
-        let errors = std::fs::read_to_string(roots.sys.join("fs/ext4").join(device).join("errors_count"));
-        Self {
-            exists: mounts::device_number(&roots.sys, device).is_some(),
-            mount_ids: mounts.iter().map(|mount| mount.id).collect(),
-            is_mounted_anywhere: mounts::is_mounted_anywhere(&roots.sys, &roots.run, device),
-            read_only,
-            errors: errors.ok().and_then(|text| text.trim().parse().ok()),
-            probe,
-            check,
-        }
-    }
-}
-
 impl FilesystemHistory {
     #[must_use]
     pub(super) fn new(is_old: bool) -> Self {
         Self { first: None, first_at: Duration::ZERO, errors: None, seen_mounted: false, is_old }
+    }
+
+    /// Whether no look has shown anything yet.
+    #[cfg(test)]
+    pub(super) fn is_new(&self) -> bool {
+        self.first.is_none()
     }
 
     /// The problem was raised again: an early write proves nothing for as long as after its first failure.
@@ -137,13 +99,6 @@ impl FilesystemHistory {
         };
         if self.is_old && gone { over("ProblemEnded/ended-absent") } else { FilesystemVerdict::Stays }
     }
-}
-
-/// A write through a mount that is not itself read-only. A filesystem that takes writes may be mounted read-only in
-/// some places (bind mounts): that a write fails there proves nothing.
-fn probe(device: &str, mounts: &[&Mount], probes: &mut Probes) -> ProbeResult {
-    let open = mounts.iter().find(|mount| !mount.is_mount_read_only);
-    open.map_or(ProbeResult::Denied, |mount| probes.poll(device, &mount.mount_point))
 }
 
 /// For a filesystem that itself shows no fault.

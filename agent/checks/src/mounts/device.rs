@@ -1,0 +1,109 @@
+//! The kernel's names of the block devices that a filesystem is on. What cannot be read is an error, and no absence.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use nix::sys::stat;
+use nodewell_hardware::{ReadError, attribute};
+
+use super::mountinfo::Mount;
+
+/// The device as the kernel log calls it: `sda1`, `dm-3`; by its number, or by its node below `dev` where the filesystem
+/// has a number of its own (btrfs). `None` where there is no such device, or no node of it.
+pub fn device_name(sys: &Path, dev: &Path, mount: &Mount) -> Result<Option<String>, ReadError> {
+    if let Some(name) = name_of(sys, &mount.device_number)? {
+        return Ok(Some(name));
+    }
+    match number_of_node(dev, &mount.source)? {
+        Some(number) => name_of(sys, &number),
+        None => Ok(None),
+    }
+}
+
+/// The folder in `/sys/fs/btrfs` of the filesystem that has `device` among its devices (btrfs_sysfs_add_device in
+/// fs/btrfs/sysfs.c). It is there while the filesystem is mounted anywhere.
+pub fn btrfs_folder(sys: &Path, device: &str) -> Result<Option<PathBuf>, ReadError> {
+    for folder in folders(&sys.join("fs/btrfs"))? {
+        if is_there(&folder.join("devices").join(device))? {
+            return Ok(Some(folder));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether `path` is there, be it a link that leads nowhere.
+pub fn is_there(path: &Path) -> Result<bool, ReadError> {
+    match path.symlink_metadata() {
+        Ok(_) => Ok(true),
+        Err(error) => attribute::forgive_absence::<()>(path, &error).map(|_| false),
+    }
+}
+
+/// What is in the folder; nothing where there is no such folder.
+pub(super) fn folders(folder: &Path) -> Result<Vec<PathBuf>, ReadError> {
+    let paths = |entries: fs::ReadDir| entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>();
+    match fs::read_dir(folder).and_then(paths) {
+        Ok(found) => Ok(found),
+        Err(error) => attribute::forgive_absence(folder, &error).map(Option::unwrap_or_default),
+    }
+}
+
+fn name_of(sys: &Path, number: &str) -> Result<Option<String>, ReadError> {
+    let link = sys.join("dev/block").join(number);
+    match fs::read_link(&link) {
+        Ok(target) => Ok(target.file_name().and_then(|name| Some(name.to_str()?.to_owned()))),
+        Err(error) => attribute::forgive_absence(&link, &error),
+    }
+}
+
+fn number_of_node(dev: &Path, source: &str) -> Result<Option<String>, ReadError> {
+    let Some(name) = source.strip_prefix("/dev/") else { return Ok(None) };
+    let node = dev.join(name);
+    match stat::stat(&node) {
+        Ok(found) => Ok((found.st_mode & nix::libc::S_IFMT == nix::libc::S_IFBLK)
+            .then(|| format!("{}:{}", stat::major(found.st_rdev), stat::minor(found.st_rdev)))),
+        Err(error) => attribute::forgive_absence(&node, &error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::mountinfo::parse_line, *};
+
+    fn mount(number: &str, source: &str) -> Mount {
+        parse_line(&format!("30 1 {number} / / rw - btrfs {source} rw")).unwrap()
+    }
+
+    fn link(sys: &Path, number: &str, name: &str) {
+        fs::create_dir_all(sys.join("dev/block")).unwrap();
+        let target = format!("../../devices/virtual/block/{name}");
+        std::os::unix::fs::symlink(target, sys.join("dev/block").join(number)).unwrap();
+    }
+
+    #[test]
+    fn a_device_has_the_name_that_the_kernel_log_gives_it() {
+        let sys = tempfile::tempdir().unwrap();
+        link(sys.path(), "253:3", "dm-3");
+        let name = |number: &str| device_name(sys.path(), Path::new("/dev"), &mount(number, "/dev/mapper/none"));
+        assert_eq!(name("253:3"), Ok(Some("dm-3".to_owned())));
+        assert_eq!(name("253:4"), Ok(None));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_no_absence() {
+        let root = tempfile::tempdir().unwrap();
+        let (sys, dev) = (root.path().join("sys"), root.path().join("dev"));
+        assert_eq!(btrfs_folder(&sys, "sdb"), Ok(None));
+        fs::create_dir_all(sys.join("fs/btrfs/0a1b/devices/sdb")).unwrap();
+        assert_eq!(btrfs_folder(&sys, "sdb"), Ok(Some(sys.join("fs/btrfs/0a1b"))));
+        // A link that leads to itself is an error that no right of the reader forgives.
+        std::os::unix::fs::symlink("loop", sys.join("fs/btrfs/0a1b/loop")).unwrap();
+        fs::rename(sys.join("fs/btrfs/0a1b/loop"), sys.join("fs/loop")).unwrap();
+        assert!(is_there(&sys.join("fs/loop/x")).is_err() && folders(&sys.join("fs/loop")).is_err());
+        fs::create_dir(&dev).unwrap();
+        std::os::unix::fs::symlink("sdb", dev.join("sdb")).unwrap();
+        assert!(device_name(&sys, &dev, &mount("0:35", "/dev/sdb")).is_err());
+    }
+}
