@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use nodewell_checks::mounts::{
-    device::{btrfs_folder, is_there},
+    device::{btrfs_folder, device_name, is_there},
     mountinfo,
 };
 use nodewell_hardware::{ReadError, attribute};
@@ -18,13 +18,29 @@ pub fn read(proc_root: &Path) -> Result<Vec<Mount>, ReadError> {
     mountinfo::read(proc_root).map_err(|error| attribute::read_error(&proc_root.join("self/mountinfo"), &error))
 }
 
-/// The mounts of block device `name` (`sda1`, `dm-3`), by its number in sysfs, else by the name in the source.
+/// The mounts of block device `name` (`sda1`, `dm-3`), by its number in sysfs, else by the name in the source. A mount of
+/// btrfs has a number of its own and is one of all devices of its filesystem.
 pub fn of_device<'a>(mounts: &'a [Mount], roots: &HostRoots, name: &str) -> Result<Vec<&'a Mount>, ReadError> {
     let number = device_number(&roots.sys, name)?;
+    let btrfs = if number.is_some() { btrfs_folder(&roots.sys, name)? } else { None };
     let path = format!("/dev/{name}");
-    let is_its_own =
-        |mount: &&Mount| Some(&mount.device_number) == number.as_ref() || mount.source == path || mount.source == name;
-    Ok(mounts.iter().filter(is_its_own).collect())
+    let mut found = Vec::new();
+    for mount in mounts {
+        let is_its_own = Some(&mount.device_number) == number.as_ref() || mount.source == path || mount.source == name;
+        if is_its_own || is_of_btrfs(btrfs.as_deref(), roots, mount)? {
+            found.push(mount);
+        }
+    }
+    Ok(found)
+}
+
+/// `folder`: of the filesystem in sysfs. A source that leads to no device may be one of its devices.
+fn is_of_btrfs(folder: Option<&Path>, roots: &HostRoots, mount: &Mount) -> Result<bool, ReadError> {
+    let Some(folder) = folder.filter(|_| mount.filesystem == "btrfs") else { return Ok(false) };
+    match device_name(&roots.sys, &roots.dev, mount)? {
+        Some(device) => is_there(&folder.join("devices").join(device)),
+        None => Err(ReadError::Failed { message: format!("{}: no block device is there", mount.source) }),
+    }
 }
 
 /// `major:minor` of a block device; `None` if the node has no such device.

@@ -1,4 +1,4 @@
-use std::{fs, path::PathBuf};
+use std::{fs, io::Write, path::PathBuf};
 
 use nodewell_checks::mounts::mountinfo::parse;
 
@@ -97,4 +97,42 @@ fn a_device_is_found_by_number_and_by_name() {
     let mounts = parse(ROOT);
     let count = |name: &str| of_device(&mounts, &tree.roots(), name).unwrap().len();
     assert_eq!((count("dm-0"), count("vda"), count("sdb"), count("../x")), (1, 1, 0, 0));
+}
+
+/// Nodes of block devices take a right that tests need not have: one of the machine stands for the volume's.
+#[test]
+fn a_mount_of_btrfs_is_one_of_all_devices_of_its_filesystem() {
+    let Some((node, number)) = any_block_device() else {
+        let test = "a_mount_of_btrfs_is_one_of_all_devices_of_its_filesystem";
+        let _ = writeln!(std::io::stderr(), "SKIP {test}: /dev has no block device");
+        return;
+    };
+    let tree = Tree::with_sdb();
+    tree.write("sys/class/block/dm-0/dev", "253:0\n");
+    tree.write("sys/class/block/sdz/dev", "65:144\n");
+    tree.link(&format!("sys/dev/block/{number}"), "../../devices/virtual/block/dm-0");
+    tree.link("dev/mapper/luks-0a1b", &node);
+    let mounts = parse(&format!("{ROOT}\n40 27 0:35 /@ /srv rw - btrfs /dev/mapper/luks-0a1b ro"));
+    let ids = |name: &str| -> Result<Vec<u64>, ReadError> {
+        Ok(of_device(&mounts, &tree.roots(), name)?.iter().map(|mount| mount.id).collect())
+    };
+    assert_eq!(ids("dm-0"), Ok(Vec::new()), "no btrfs is known");
+    tree.write("sys/fs/btrfs/0a1b/devices/dm-0/x", "");
+    tree.write("sys/fs/btrfs/0a1b/devices/sdb/x", "");
+    tree.write("sys/fs/btrfs/2c3d/devices/sdz/x", "");
+    assert_eq!((ids("dm-0"), ids("sdb")), (Ok(vec![40]), Ok(vec![40])));
+    assert_eq!(ids("sdz"), Ok(Vec::new()), "it is another filesystem's");
+    // A source that leads nowhere may be any device of the filesystem.
+    fs::remove_file(tree.path("dev/mapper/luks-0a1b")).unwrap();
+    assert!(ids("dm-0").is_err() && ids("sdz").is_err());
+    assert_eq!(ids("vda"), Ok(vec![27]), "that is no btrfs");
+}
+
+fn any_block_device() -> Option<(String, String)> {
+    use std::os::unix::fs::{FileTypeExt, MetadataExt};
+    let is_block = |path: &PathBuf| path.metadata().is_ok_and(|found| found.file_type().is_block_device());
+    let path = fs::read_dir("/dev").unwrap().flatten().map(|entry| entry.path()).find(is_block)?;
+    let device = path.metadata().unwrap().rdev();
+    let number = format!("{}:{}", nix::sys::stat::major(device), nix::sys::stat::minor(device));
+    Some((path.to_str()?.to_owned(), number))
 }
