@@ -14,8 +14,33 @@ const LIMIT_BYTES: u64 = 8 << 20;
 /// The text of the file, its last line break cut off; `None` if it is not there, or its device is not any more.
 pub fn text(path: &Path) -> Result<Option<String>, ReadError> {
     match read(path) {
-        Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).trim_end().to_owned())),
+        Ok(bytes) => Ok(Some(trimmed(&bytes))),
         Err(error) => forgive_absence(path, &error),
+    }
+}
+
+/// The text of an attribute that a kernel may have and not show, or not to this reader: pressure that is switched off
+/// (`EOPNOTSUPP`), the carrier of an interface that is down (`EINVAL`). `None` then. What any other error hides is unknown:
+/// without descriptors or memory nothing can be read, and what is not read must not look as if it were not there.
+pub fn shown(path: &Path) -> Result<Option<String>, ReadError> {
+    const WITHHELD: [i32; 4] = [nix::libc::EOPNOTSUPP, nix::libc::EINVAL, nix::libc::EACCES, nix::libc::EPERM];
+    match read(path) {
+        Ok(bytes) => Ok(Some(trimmed(&bytes))),
+        Err(error) if error.raw_os_error().is_some_and(|code| WITHHELD.contains(&code)) => Ok(None),
+        Err(error) => forgive_absence(path, &error),
+    }
+}
+
+/// The number in such a file; `None` also if it is none.
+pub fn number_shown(path: &Path) -> Result<Option<u64>, ReadError> {
+    Ok(shown(path)?.and_then(|text| text.trim().parse().ok()))
+}
+
+/// Whether something is at `path`, be it a link that leads nowhere.
+pub fn is_there(path: &Path) -> Result<bool, ReadError> {
+    match path.symlink_metadata() {
+        Ok(_) => Ok(true),
+        Err(error) => forgive_absence::<()>(path, &error).map(|_| false),
     }
 }
 
@@ -49,6 +74,10 @@ pub fn read_error(path: &Path, error: &io::Error) -> ReadError {
     }
 }
 
+fn trimmed(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).trim_end().to_owned()
+}
+
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(LIMIT_BYTES).read_to_end(&mut bytes)?;
@@ -76,6 +105,19 @@ mod tests {
         assert_eq!(text(&root.path().join("none")), Ok(None));
         assert_eq!(number(&root.path().join("none")), None);
         assert_eq!(numbered(&root.path().join("none"), "mc"), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn what_is_not_shown_is_no_error_and_what_cannot_be_read_is_one() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("pressure");
+        assert_eq!((shown(&path), number_shown(&path), is_there(&path)), (Ok(None), Ok(None), Ok(false)));
+        fs::write(&path, "7\n").unwrap();
+        assert_eq!((shown(&path), number_shown(&path)), (Ok(Some("7".to_owned())), Ok(Some(7))));
+        assert!(matches!(shown(root.path()), Err(ReadError::Failed { .. })), "a folder");
+        std::os::unix::fs::symlink("loop", root.path().join("loop")).unwrap();
+        assert!(shown(&root.path().join("loop")).is_err() && is_there(&root.path().join("loop/x")).is_err());
+        assert_eq!(is_there(&root.path().join("loop")), Ok(true));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use nodewell_checks::mounts::{
-    device::{btrfs_folder, device_name, is_there},
+    device::{btrfs_folder, device_name},
     mountinfo,
 };
 use nodewell_hardware::{ReadError, attribute};
@@ -38,7 +38,7 @@ pub fn of_device<'a>(mounts: &'a [Mount], roots: &HostRoots, name: &str) -> Resu
 fn is_of_btrfs(folder: Option<&Path>, roots: &HostRoots, mount: &Mount) -> Result<bool, ReadError> {
     let Some(folder) = folder.filter(|_| mount.filesystem == "btrfs") else { return Ok(false) };
     match device_name(&roots.sys, &roots.dev, mount)? {
-        Some(device) => is_there(&folder.join("devices").join(device)),
+        Some(device) => attribute::is_there(&folder.join("devices").join(device)),
         None => Err(ReadError::Failed { message: format!("{}: no block device is there", mount.source) }),
     }
 }
@@ -59,7 +59,7 @@ const SHOWN: [&str; 6] = ["ext2", "ext3", "ext4", "xfs", "f2fs", "btrfs"];
 pub fn is_mounted_anywhere(roots: &HostRoots, name: &str) -> Result<Option<bool>, ReadError> {
     let Some(number) = device_number(&roots.sys, name)? else { return Ok(None) };
     for kind in ["ext4", "xfs", "f2fs"] {
-        if is_there(&roots.sys.join("fs").join(kind).join(name))? {
+        if attribute::is_there(&roots.sys.join("fs").join(kind).join(name))? {
             return Ok(Some(true));
         }
     }

@@ -21,15 +21,15 @@ const SERVICES: &str = "system.slice";
 /// More than the kubelet takes by far (110 by default).
 const PODS_LIMIT: usize = 4096;
 
-/// Everything that is asked of cgroups.
+/// Everything that is asked of cgroups. What cannot be read is an error: of a cgroup that is not there nothing is wrong.
 pub(super) fn read(roots: &Roots) -> Result<CgroupsReading, ReadError> {
     let root = roots.sys.join("fs/cgroup");
-    let unified = unified(&root);
+    let unified = unified(&root)?;
     let mut reading = CgroupsReading { controllers: controllers(roots, unified.as_deref()), ..Default::default() };
     let hierarchies = unified.iter().cloned().chain([root.join("pids")]);
     for hierarchy in hierarchies {
         for name in PODS.into_iter().chain([SERVICES]) {
-            if let Some(level) = tasks(&hierarchy.join(name)) {
+            if let Some(level) = tasks(&hierarchy.join(name))? {
                 reading.tasks.entry(name.to_owned()).or_insert(level);
             }
         }
@@ -42,9 +42,13 @@ pub(super) fn read(roots: &Roots) -> Result<CgroupsReading, ReadError> {
 }
 
 /// The root of version 2, if it is mounted.
-fn unified(root: &Path) -> Option<PathBuf> {
-    let candidates = [root.to_owned(), root.join("unified")];
-    candidates.into_iter().find(|path| path.join("cgroup.controllers").exists())
+fn unified(root: &Path) -> Result<Option<PathBuf>, ReadError> {
+    for candidate in [root.to_owned(), root.join("unified")] {
+        if attribute::is_there(&candidate.join("cgroup.controllers"))? {
+            return Ok(Some(candidate));
+        }
+    }
+    Ok(None)
 }
 
 fn controllers(roots: &Roots, unified: Option<&Path>) -> BTreeMap<String, bool> {
@@ -58,21 +62,22 @@ fn controllers(roots: &Roots, unified: Option<&Path>) -> BTreeMap<String, bool> 
     second.split_whitespace().map(|name| (name.to_owned(), true)).chain(first).collect()
 }
 
-/// `None` where there is no limit, no such cgroup or no such controller.
-fn tasks(cgroup: &Path) -> Option<Level> {
-    let max = attribute::number(&cgroup.join("pids.max")).filter(|max| *max > 0)?;
-    Some(Level { used: attribute::number(&cgroup.join("pids.current"))?, max })
+/// `None` where there is no limit, no such cgroup or no such controller: then nothing is judged there.
+fn tasks(cgroup: &Path) -> Result<Option<Level>, ReadError> {
+    let max = attribute::number_shown(&cgroup.join("pids.max"))?.filter(|max| *max > 0);
+    let used = attribute::number_shown(&cgroup.join("pids.current"))?;
+    Ok(used.zip(max).map(|(used, max)| Level { used, max }))
 }
 
 /// The pods in `folder` and in its folders for the classes of service.
 fn read_pods(folder: &Path, pods: &mut BTreeMap<String, Pod>) -> Result<(), ReadError> {
     for (name, path) in folders(folder)? {
         if let Some(uid) = owner::pod_uid(&name) {
-            pod(uid, &path, pods);
+            pod(uid, &path, pods)?;
         } else if ["burstable", "besteffort"].iter().any(|class| name.trim_end_matches(".slice").ends_with(class)) {
             for (name, path) in folders(&path)? {
                 if let Some(uid) = owner::pod_uid(&name) {
-                    pod(uid, &path, pods);
+                    pod(uid, &path, pods)?;
                 }
             }
         }
@@ -81,22 +86,23 @@ fn read_pods(folder: &Path, pods: &mut BTreeMap<String, Pod>) -> Result<(), Read
 }
 
 /// One that ends meanwhile is none.
-fn pod(uid: String, path: &Path, pods: &mut BTreeMap<String, Pod>) {
-    let events = attribute::text(&path.join("memory.events")).ok().flatten();
+fn pod(uid: String, path: &Path, pods: &mut BTreeMap<String, Pod>) -> Result<(), ReadError> {
+    let events = attribute::shown(&path.join("memory.events"))?;
     if let Some(oom_kills) = events.and_then(|text| kernel::value(&text, "oom_kill"))
         && pods.len() < PODS_LIMIT
     {
         pods.insert(uid, Pod { oom_kills, name: None });
     }
+    Ok(())
 }
 
 fn folders(path: &Path) -> Result<Vec<(String, PathBuf)>, ReadError> {
-    let entries = match fs::read_dir(path) {
+    let entries = match fs::read_dir(path).and_then(Iterator::collect::<io::Result<Vec<_>>>) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(attribute::read_error(path, &error)),
     };
-    let folders = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    let folders = entries.into_iter().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
     Ok(folders.filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.path()))).collect())
 }
 

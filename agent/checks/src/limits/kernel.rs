@@ -9,39 +9,41 @@ use super::reading::{ConntrackCounts, KernelReading, Level, MemoryUsage, Pressur
 /// `fs.file-max` of 2^63-1, which systemd sets, and what comes near it, is no limit: so many files fill all memory.
 const NO_LIMIT: u64 = 1 << 48;
 
-/// Everything that procfs reports.
+/// Everything that procfs reports. A figure that is not there is not judged, and what was wrong with it is over: so one that
+/// cannot be read is an error. A full table of open files is such a case.
 pub(super) fn read(roots: &Roots) -> Result<KernelReading, ReadError> {
     let proc = &roots.proc;
-    let text = |name: &str| attribute::text(&proc.join(name)).ok().flatten();
+    let text = |name: &str| attribute::shown(&proc.join(name));
     // Every kernel has it: without it this is no procfs, or we may not read it.
     let loadavg = attribute::text(&proc.join("loadavg"))?;
     let loadavg = loadavg.ok_or_else(|| ReadError::Gone { what: proc.join("loadavg").display().to_string() })?;
     let tasks = tasks(&loadavg);
-    let of_tasks = |name: &str| level(tasks, attribute::number(&proc.join(name)));
-    let pressure = |name: &str| text(name).as_deref().and_then(pressure);
+    let of_tasks = |name: &str| Ok(level(tasks, attribute::number_shown(&proc.join(name))?));
+    let pressure = |name: &str| Ok(text(name)?.as_deref().and_then(pressure));
+    let stat = stat_file(proc)?;
     Ok(KernelReading {
-        conntrack: conntrack(proc),
-        conntrack_counts: stat_file(proc).as_deref().and_then(conntrack_counts),
-        file_handles: text("sys/fs/file-nr").as_deref().and_then(file_handles),
-        pids: of_tasks("sys/kernel/pid_max"),
-        threads: of_tasks("sys/kernel/threads-max"),
-        memory_pressure: pressure("pressure/memory"),
-        cpu_pressure: pressure("pressure/cpu"),
-        io_pressure: pressure("pressure/io"),
+        conntrack: conntrack(proc, stat.as_deref())?,
+        conntrack_counts: stat.as_deref().and_then(conntrack_counts),
+        file_handles: text("sys/fs/file-nr")?.as_deref().and_then(file_handles),
+        pids: of_tasks("sys/kernel/pid_max")?,
+        threads: of_tasks("sys/kernel/threads-max")?,
+        memory_pressure: pressure("pressure/memory")?,
+        cpu_pressure: pressure("pressure/cpu")?,
+        io_pressure: pressure("pressure/io")?,
         load: load(&loadavg),
-        cpus: cpus(&roots.sys),
-        swap: text("vmstat").as_deref().and_then(swap),
-        memory: text("meminfo").as_deref().and_then(memory),
-        inodes: text("sys/fs/inode-nr").as_deref().and_then(inodes),
-        taints: attribute::number(&proc.join("sys/kernel/tainted")),
+        cpus: cpus(&roots.sys)?,
+        swap: text("vmstat")?.as_deref().and_then(swap),
+        memory: text("meminfo")?.as_deref().and_then(memory),
+        inodes: text("sys/fs/inode-nr")?.as_deref().and_then(inodes),
+        taints: attribute::number_shown(&proc.join("sys/kernel/tainted"))?,
     })
 }
 
 /// At least one. Our own share of them, which a cgroup may limit, does not matter.
-fn cpus(sys: &Path) -> u32 {
-    let online = attribute::text(&sys.join("devices/system/cpu/online")).ok().flatten();
+fn cpus(sys: &Path) -> Result<u32, ReadError> {
+    let online = attribute::shown(&sys.join("devices/system/cpu/online"))?;
     let online = online.and_then(|text| CpuSet::parse(&text).ok()).unwrap_or_default();
-    u32::try_from(online.0.len()).unwrap_or(u32::MAX).max(1)
+    Ok(u32::try_from(online.0.len()).unwrap_or(u32::MAX).max(1))
 }
 
 fn level(used: Option<u64>, max: Option<u64>) -> Option<Level> {
@@ -51,15 +53,17 @@ fn level(used: Option<u64>, max: Option<u64>) -> Option<Level> {
 
 /// The table of PID 1's network: we may live in another one (`PrivateNetwork=`). The count is in hexadecimal, and the same in
 /// every CPU's line (net/netfilter/nf_conntrack_standalone.c ct_cpu_seq_show). The maximum holds for all networks.
-fn conntrack(proc: &Path) -> Option<Level> {
-    let max = attribute::number(&proc.join("sys/net/netfilter/nf_conntrack_max"));
-    let own = || attribute::number(&proc.join("sys/net/netfilter/nf_conntrack_count"));
-    level(stat_file(proc).as_deref().and_then(entries).or_else(own), max)
+fn conntrack(proc: &Path, stat: Option<&str>) -> Result<Option<Level>, ReadError> {
+    let max = attribute::number_shown(&proc.join("sys/net/netfilter/nf_conntrack_max"))?;
+    let own = attribute::number_shown(&proc.join("sys/net/netfilter/nf_conntrack_count"))?;
+    Ok(level(stat.and_then(entries).or(own), max))
 }
 
-fn stat_file(proc: &Path) -> Option<String> {
-    let text = |name: &str| attribute::text(&proc.join(name)).ok().flatten();
-    text("1/net/stat/nf_conntrack").or_else(|| text("net/stat/nf_conntrack"))
+fn stat_file(proc: &Path) -> Result<Option<String>, ReadError> {
+    match attribute::shown(&proc.join("1/net/stat/nf_conntrack"))? {
+        Some(text) => Ok(Some(text)),
+        None => attribute::shown(&proc.join("net/stat/nf_conntrack")),
+    }
 }
 
 fn entries(text: &str) -> Option<u64> {

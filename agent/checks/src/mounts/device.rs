@@ -26,19 +26,11 @@ pub fn device_name(sys: &Path, dev: &Path, mount: &Mount) -> Result<Option<Strin
 /// fs/btrfs/sysfs.c). It is there while the filesystem is mounted anywhere.
 pub fn btrfs_folder(sys: &Path, device: &str) -> Result<Option<PathBuf>, ReadError> {
     for folder in folders(&sys.join("fs/btrfs"))? {
-        if is_there(&folder.join("devices").join(device))? {
+        if attribute::is_there(&folder.join("devices").join(device))? {
             return Ok(Some(folder));
         }
     }
     Ok(None)
-}
-
-/// Whether `path` is there, be it a link that leads nowhere.
-pub fn is_there(path: &Path) -> Result<bool, ReadError> {
-    match path.symlink_metadata() {
-        Ok(_) => Ok(true),
-        Err(error) => attribute::forgive_absence::<()>(path, &error).map(|_| false),
-    }
 }
 
 /// What is in the folder; nothing where there is no such folder.
@@ -101,7 +93,7 @@ mod tests {
         // A link that leads to itself is an error that no right of the reader forgives.
         std::os::unix::fs::symlink("loop", sys.join("fs/btrfs/0a1b/loop")).unwrap();
         fs::rename(sys.join("fs/btrfs/0a1b/loop"), sys.join("fs/loop")).unwrap();
-        assert!(is_there(&sys.join("fs/loop/x")).is_err() && folders(&sys.join("fs/loop")).is_err());
+        assert!(folders(&sys.join("fs/loop")).is_err());
         fs::create_dir(&dev).unwrap();
         std::os::unix::fs::symlink("sdb", dev.join("sdb")).unwrap();
         assert!(device_name(&sys, &dev, &mount("0:35", "/dev/sdb")).is_err());

@@ -3,6 +3,7 @@
 
 use std::{
     collections::BTreeSet,
+    io,
     path::{Path, PathBuf},
 };
 
@@ -51,14 +52,15 @@ impl NetworkReader {
         let mut reading = LinksReading::default();
         for name in self.names()? {
             let link = Link::new(&self.interfaces, &name);
-            if link.is_bond() {
-                reading.bonds.insert(name.clone(), link.bond());
+            let is_bond = link.is_bond()?;
+            if is_bond {
+                reading.bonds.insert(name.clone(), link.bond()?);
             }
             if let Some(tunnel) = link.tunnel() {
                 reading.tunnels.insert(name.clone(), tunnel);
             }
-            if link.is_judged() {
-                let interface = link.interface(&tables);
+            if is_bond || link.is_card()? {
+                let interface = link.interface(&tables)?;
                 reading.interfaces.insert(name, interface);
             }
         }
@@ -66,20 +68,23 @@ impl NetworkReader {
         Ok(reading)
     }
 
+    /// An interface that is not listed is gone, and what was wrong with it is over: a list with an error is none.
     fn names(&self) -> Result<Vec<String>, ReadError> {
-        let entries = self.interfaces.read_dir().map_err(|_| gone(&self.interfaces))?;
-        // Beside links there is the file bonding_masters.
-        Ok(entries
-            .flatten()
-            .filter(|entry| entry.path().is_dir())
-            .filter_map(|entry| entry.file_name().into_string().ok())
-            .collect())
+        let failed = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotFound => gone(&self.interfaces),
+            _ => attribute::read_error(&self.interfaces, &error),
+        };
+        let entries = self.interfaces.read_dir().and_then(Iterator::collect::<io::Result<Vec<_>>>).map_err(failed)?;
+        let mut names: Vec<_> = entries.into_iter().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        // Beside links there is this file.
+        names.retain(|name| name != "bonding_masters");
+        Ok(names)
     }
 }
 
 impl Reader for NetworkReader {
     fn list(&mut self) -> Result<Vec<String>, ReadError> {
-        if !self.interfaces.is_dir() {
+        if !attribute::is_there(&self.interfaces)? {
             return Err(gone(&self.interfaces));
         }
         let names = self.resolver.has_names().then(|| DNS.to_owned());
@@ -107,36 +112,38 @@ impl<'a> Link<'a> {
         Self { class, name, home: class.join(name) }
     }
 
-    fn is_bond(&self) -> bool {
-        self.home.join("bonding").is_dir()
+    fn is_bond(&self) -> Result<bool, ReadError> {
+        self.has("bonding")
     }
 
-    /// What a card has, but radio; and bonds. What pods have (veth, cali*, lxc*), bridges, tunnels and dummies have no device.
-    fn is_judged(&self) -> bool {
-        let is_radio = self.home.join("phy80211").exists();
-        self.is_bond() || (self.home.join("device").exists() && !is_radio)
+    /// What a card has, but radio. What pods have (veth, cali*, lxc*), bridges, tunnels and dummies have no device.
+    fn is_card(&self) -> Result<bool, ReadError> {
+        Ok(self.has("device")? && !self.has("phy80211")?)
     }
 
-    fn interface(&self, tables: &Tables) -> Interface {
-        let has_carrier = self.number("carrier") == Some(1);
+    fn interface(&self, tables: &Tables) -> Result<Interface, ReadError> {
+        let has_carrier = attribute::number_shown(&self.home.join("carrier"))? == Some(1);
         let is_used = self.is_used(tables);
-        let is_bonded = self.home.join("bonding_slave").is_dir();
-        Interface {
-            is_wanted: self.is_wanted(),
+        let is_bonded = self.has("bonding_slave")?;
+        let is_bond = self.is_bond()?;
+        Ok(Interface {
+            is_wanted: self.is_wanted()?,
             has_carrier,
             is_used,
             is_bonded,
-            is_fabric: self.home.join("device/infiniband").exists(),
+            is_fabric: self.has("device/infiniband")?,
             downs: self.downs(),
-            megabits: if has_carrier && (is_used || is_bonded) { self.megabits() } else { None },
-            counters: self.counters(),
-        }
+            megabits: if !is_bond && has_carrier && (is_used || is_bonded) { self.megabits() } else { None },
+            // Those of a bond are the sums of its interfaces', which are judged themselves.
+            counters: if is_bond { Counters::default() } else { self.counters() },
+        })
     }
 
-    fn is_wanted(&self) -> bool {
+    /// An interface that is switched off is not missed.
+    fn is_wanted(&self) -> Result<bool, ReadError> {
         const IFF_UP: u32 = 1;
-        let flags = self.text("flags");
-        u32::from_str_radix(flags.trim_start_matches("0x"), 16).is_ok_and(|flags| flags & IFF_UP != 0)
+        let flags = attribute::shown(&self.home.join("flags"))?.unwrap_or_default();
+        Ok(u32::from_str_radix(flags.trim_start_matches("0x"), 16).is_ok_and(|flags| flags & IFF_UP != 0))
     }
 
     /// Linux 4.16 counts them; before, changes of both kinds.
@@ -149,18 +156,14 @@ impl<'a> Link<'a> {
     fn megabits(&self) -> Option<u32> {
         let bus = self.home.join("device/subsystem").canonicalize().ok();
         let bus = bus.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
-        if self.is_bond() || matches!(bus, Some("virtio" | "vmbus" | "xen")) {
+        if matches!(bus, Some("virtio" | "vmbus" | "xen")) {
             return None;
         }
         // -1: unknown.
         self.text("speed").parse().ok().filter(|speed| *speed > 0)
     }
 
-    /// Those of a bond are the sums of its interfaces', which are judged themselves.
     fn counters(&self) -> Counters {
-        if self.is_bond() {
-            return Counters::default();
-        }
         let count = |name: &str| self.number(&format!("statistics/{name}"));
         let sum = |names: [&str; 2]| names.into_iter().filter_map(count).fold(0, u64::saturating_add);
         Counters {
@@ -189,16 +192,20 @@ impl<'a> Link<'a> {
         uppers.into_iter().filter(|upper| !self.class.join(upper).join("bonding").is_dir()).collect()
     }
 
-    fn bond(&self) -> BondReading {
-        let slaves = self.text("bonding/slaves");
+    fn bond(&self) -> Result<BondReading, ReadError> {
+        let slaves = attribute::shown(&self.home.join("bonding/slaves"))?.unwrap_or_default();
         let slaves = slaves.split_ascii_whitespace().map(|name| (name.to_owned(), slave(&self.class.join(name))));
-        BondReading {
-            is_wanted: self.is_wanted(),
+        Ok(BondReading {
+            is_wanted: self.is_wanted()?,
             // `802.3ad 4`: its name and number.
             mode: self.text("bonding/mode").split_ascii_whitespace().next().unwrap_or_default().to_owned(),
             aggregator: self.small("bonding/ad_aggregator"),
             slaves: slaves.collect(),
-        }
+        })
+    }
+
+    fn has(&self, name: &str) -> Result<bool, ReadError> {
+        attribute::is_there(&self.home.join(name))
     }
 
     /// A VXLAN device that was made upon a link reports it (Linux 5.5).
@@ -212,7 +219,7 @@ impl<'a> Link<'a> {
         Some(TunnelReading { mtu: self.small("mtu")?, lower: lower.clone(), lower_mtu: u32::try_from(lower_mtu).ok()? })
     }
 
-    /// What cannot be read counts as empty: `carrier` of an interface that is switched off.
+    /// What cannot be read counts as empty: kinds of interfaces differ in what they have.
     fn text(&self, name: &str) -> String {
         text(&self.home.join(name))
     }

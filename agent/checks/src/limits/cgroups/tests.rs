@@ -88,3 +88,25 @@ fn garbage_and_what_vanishes_is_nothing() {
     assert!(reading.tasks.is_empty() && reading.pods.is_empty());
     assert_eq!(Host::new(&[]).read(), CgroupsReading::default());
 }
+
+#[test]
+fn a_cgroup_that_cannot_be_read_is_not_missing() {
+    let slice = "sys/fs/cgroup/system.slice";
+    let pod = format!("sys/fs/cgroup/kubepods.slice/kubepods-pod{OTHER}.slice");
+    for name in [format!("{slice}/pids.max"), format!("{slice}/pids.current"), format!("{pod}/memory.events")] {
+        let host = Host::new(&[
+            ("sys/fs/cgroup/cgroup.controllers", "cpu memory pids\n"),
+            (&format!("{slice}/pids.max"), "1000\n"),
+            (&format!("{slice}/pids.current"), "990\n"),
+            (&format!("{pod}/memory.events"), "oom_kill 3\n"),
+        ]);
+        let reading = host.read();
+        assert_eq!((reading.tasks.len(), reading.pods.len()), (1, 1));
+        let (root, path) = (host.0.path(), host.0.path().join(&name));
+        fs::remove_file(&path).unwrap();
+        // A folder is no file.
+        fs::create_dir(&path).unwrap();
+        let roots = Roots { proc: root.join("proc"), sys: root.join("sys"), ..Roots::default() };
+        assert!(matches!(read(&roots), Err(ReadError::Failed { .. })), "{name}");
+    }
+}

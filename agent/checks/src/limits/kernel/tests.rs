@@ -93,3 +93,33 @@ proptest! {
         prop_assert!(pressure(&text).is_none_or(|pressure| pressure.some <= 10_000));
     }
 }
+
+/// The problem of a figure that is not read any more is over: a table of files that is full must not end its own.
+#[test]
+fn a_figure_that_cannot_be_read_is_not_missing() {
+    for name in [
+        "1/net/stat/nf_conntrack",
+        "net/stat/nf_conntrack",
+        "sys/net/netfilter/nf_conntrack_max",
+        "sys/net/netfilter/nf_conntrack_count",
+        "sys/fs/file-nr",
+        "sys/fs/inode-nr",
+        "sys/kernel/pid_max",
+        "sys/kernel/threads-max",
+        "sys/kernel/tainted",
+        "pressure/memory",
+        "pressure/cpu",
+        "pressure/io",
+        "vmstat",
+        "meminfo",
+        "devices/system/cpu/online",
+    ] {
+        let root = tempfile::tempdir().unwrap();
+        let roots = Roots { proc: root.path().to_owned(), sys: root.path().to_owned(), ..Roots::default() };
+        fs::write(root.path().join("loadavg"), "0.20 7.50 0.12 1/80 11206\n").unwrap();
+        assert!(read(&roots).is_ok());
+        // A folder is no file.
+        fs::create_dir_all(root.path().join(name)).unwrap();
+        assert!(matches!(read(&roots), Err(ReadError::Failed { .. })), "{name}");
+    }
+}

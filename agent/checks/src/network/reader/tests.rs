@@ -105,3 +105,29 @@ fn a_tunnel_that_names_two_links_or_none_is_not_known() {
     symlink(class.join("eth1"), class.join("vx0/lower_eth1")).unwrap();
     assert!(links(root.path()).tunnels.is_empty());
 }
+
+/// An interface that is not listed, or looks switched off, is missed by no check: its problem would be over.
+#[test]
+fn what_cannot_be_read_of_an_interface_is_no_sign_that_it_is_gone_or_off() {
+    let home = "sys/class/net/bond0";
+    for name in ["flags", "carrier", "bonding/slaves"] {
+        let root = tempfile::tempdir().unwrap();
+        for (name, content) in [("flags", "0x1003"), ("carrier", "1"), ("bonding/slaves", ""), ("device/x", "")] {
+            file(root.path(), &format!("{home}/{name}"), content);
+        }
+        assert_eq!(links(root.path()).interfaces.len(), 1);
+        // A folder is no file.
+        let path = root.path().join(home).join(name);
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        assert!(matches!(reader(root.path()).read(LINKS), Err(ReadError::Failed { .. })), "{name}");
+    }
+    let root = tempfile::tempdir().unwrap();
+    fs::create_dir_all(root.path().join("sys/class")).unwrap();
+    symlink("net", root.path().join("sys/class/net")).unwrap();
+    assert!(matches!(reader(root.path()).read(LINKS), Err(ReadError::Failed { .. })), "the list");
+    let root = tempfile::tempdir().unwrap();
+    fs::create_dir_all(root.path().join("sys")).unwrap();
+    symlink("class", root.path().join("sys/class")).unwrap();
+    assert!(matches!(reader(root.path()).list(), Err(ReadError::Failed { .. })), "whether there is one");
+}
