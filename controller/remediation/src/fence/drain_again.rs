@@ -17,10 +17,11 @@ pub(super) struct LeftPods {
     pub(super) blocker: Blocker,
 }
 
-/// Steps that cut the power have rounds of their own: there it is the power that did not help.
+/// Steps that cut the power have rounds of their own: there it is the power that did not help. A machine that was reaped is
+/// another one by now, or none, and is not reaped again.
 pub(super) fn left_pods(fence: &NodeFence) -> Option<LeftPods> {
     let status = &fence.status;
-    let report = status.drain.as_ref().filter(|report| !report.done && !steps::cuts_power(fence))?;
+    let report = status.drain.as_ref().filter(|report| !report.done && !steps::are_irreversible(&fence.spec.steps))?;
     let pause = LAST_WAIT.saturating_mul(2_u32.saturating_pow(status.step_rounds)).min(LONGEST_PAUSE);
     let first = report.refused_evictions.first()?;
     let more = report.refused_evictions.len() - 1;

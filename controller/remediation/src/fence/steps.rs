@@ -10,6 +10,7 @@ use crate::{
     },
     drain::DrainRules,
     facts::{Effect, Taint},
+    guard::stage::{DisruptionLevel, disruption_level},
 };
 
 /// What a node may take from power on to Ready, if the step does not set it.
@@ -47,6 +48,11 @@ pub(super) fn at(fence: &NodeFence, index: usize) -> Option<Result<PolicyStep<'_
 
 pub(super) fn cuts_power(fence: &NodeFence) -> bool {
     fence.spec.steps.iter().any(|step| step.reboot.is_some() || step.power_cycle.is_some())
+}
+
+/// One of these cuts the power, or has the provider replace the machine.
+pub(super) fn are_irreversible(steps: &[StepSpec]) -> bool {
+    steps.iter().any(|step| disruption_level(step) == DisruptionLevel::Power)
 }
 
 fn read(step: &StepSpec, index: usize) -> Result<PolicyStep<'_>, Blocker> {

@@ -157,9 +157,15 @@ fn a_drain_is_not_begun_again_without_its_policy() {
     assert_eq!((phase, reasons), (Phase::Waiting, vec!["PredicateError".to_owned(), "DrainIncomplete".to_owned()]));
 }
 
+/// The machine of a reap is another one by now.
 #[test]
-fn a_drain_that_left_nothing_or_has_power_after_it_is_not_begun_again() {
-    for (kinds, done) in [(&["cordon", "drain"][..], true), (&["cordon", "drain", "power"], false)] {
+fn a_drain_that_left_nothing_or_has_power_or_a_reap_after_it_is_not_begun_again() {
+    for (kinds, done) in [
+        (&["cordon", "drain"][..], true),
+        (&["cordon", "drain", "power"], false),
+        (&["cordon", "drain", "reap"], false),
+        (&["reap", "drain"], false),
+    ] {
         let mut fixture = drained(kinds, done, 0);
         later(&mut fixture, 3600);
         assert_eq!(saved(&fixture), (Phase::Waiting, 0, vec!["StepsExhausted".to_owned()]), "{kinds:?}");
