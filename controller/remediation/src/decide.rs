@@ -11,6 +11,7 @@ mod handover;
 mod judged;
 mod orphans;
 mod own_host;
+mod phase_entry;
 mod reconstruct;
 mod records;
 
@@ -48,7 +49,7 @@ pub struct Memory {
     storms: BTreeMap<String, StormState>,
     history: History,
     /// When records were first seen as they are: phase by node.
-    entered: BTreeMap<String, records::PhaseEntry>,
+    entered: BTreeMap<String, phase_entry::PhaseEntry>,
     /// What was seen of nodes whose Off is confirmed.
     post_off_activities: BTreeMap<String, PostOffActivity>,
     /// Since when nodes without a record have own changes of the controller and are healthy.

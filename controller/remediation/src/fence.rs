@@ -13,6 +13,7 @@ mod booted;
 mod cut_late;
 mod doubt;
 mod drain_again;
+mod draining;
 pub mod edges;
 pub mod evidence;
 mod interrupt;
@@ -62,7 +63,7 @@ pub struct FenceInput<'a> {
     pub policy: Option<&'a Policy>,
     pub predicate: PredicateState,
     pub guard_blockers: &'a GuardBlockers,
-    /// When this controller first saw the record in its present phase; timers count from here.
+    /// When this controller first saw the record in its present phase, and its drain begun; timers count from here.
     pub entered: Moment,
     /// What was seen of the node since its Off was confirmed.
     pub post_off_activity: Option<&'a PostOffActivity>,
@@ -151,7 +152,7 @@ fn phase(input: &FenceInput<'_>) -> Next {
     match input.fence.status.phase {
         Phase::Pending => begin::pending(input),
         Phase::Isolating => begin::isolating(input),
-        Phase::Draining => begin::draining(input),
+        Phase::Draining => draining::draining(input),
         Phase::Waiting => begin::waiting(input),
         Phase::AwaitGuards => power::await_guards(input),
         Phase::KdumpWait => power::kdump_wait(input),

@@ -3,6 +3,7 @@
 //! | invariant | asked where |
 //! |---|---|
 //! | I1 budgets, I4 nodes that live, I6 the order of acts and questions, I8 control plane, I9 storms | [`acts`], when an agent begins |
+//! | I1 drains at once, I4 reboots, I9 storms, I16 | [`drains`], when the record of a drain has that it begins |
 //! | I7 power cycles | [`cycles`], when an agent begins, of what machines really did |
 //! | I1 pods in a window | [`rate`], when a pod goes by our doing |
 //! | I2 power before pods | [`taint`], of the out-of-service taint, which is the release; [`pods`], of each deletion, and of what the garbage collector deletes for us |
@@ -29,6 +30,7 @@
 
 mod acts;
 mod cycles;
+mod drains;
 mod excuse;
 mod liars;
 pub mod monotone;
@@ -106,6 +108,8 @@ pub struct Oracle {
     pub persons: BTreeSet<String>,
     /// When each record's drain began, by its UID.
     drains: BTreeMap<String, Moment>,
+    /// When each node was last not Ready.
+    unready: BTreeMap<String, Moment>,
     /// Pods whose release was tried, and taints.
     tried: BTreeSet<String>,
     /// How often each record was in doubt after everything was mended.

@@ -16,6 +16,8 @@ pub const MOST_DOWN: usize = 4;
 pub const MOST_DOWN_IN_ZONE: usize = 2;
 /// Dead ones beside those: of the cluster, and of each zone.
 pub const MOST_DEAD: usize = 2;
+/// `maxConcurrent` of the policy.
+pub const MOST_AT_ONCE: usize = 3;
 /// Power cycles of one node in a day.
 pub const MOST_CYCLES: usize = 2;
 /// Pods go in a window of so long, where a scenario has a rate of its own.
@@ -175,6 +177,12 @@ impl Scenario {
     #[must_use]
     pub fn most_down(&self) -> usize {
         if self.narrow { 2 } else { MOST_DOWN + MOST_DEAD }
+    }
+
+    /// Nodes of the living, or of the dead, that are drained or powered off at once.
+    #[must_use]
+    pub fn most_drained(&self) -> usize {
+        if self.narrow { 1 } else { MOST_AT_ONCE }
     }
 
     /// Pods that may go in a window, where a story has more.

@@ -103,6 +103,10 @@ pub struct NodeFenceStatus {
     pub off: Option<Confirmation>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drain: Option<DrainReport>,
+    /// When this round's drain was begun, by the wall clock of the controller that led: it is stored before the first pod is
+    /// evicted. From then on the drain's time counts, and budgets and storms stop it no more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drain_begun_at: Option<Timestamp>,
     /// In how many portions the node is drained, of which each has a window of `spec.pods` of the policy; 0 and 1: at once.
     #[serde(skip_serializing_if = "is_zero")]
     pub drain_portions: u32,

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use super::{Memory, judged, records};
+use super::{Memory, judged, phase_entry};
 use crate::{
     facts::{ConditionStatus, Node},
     guard::storm::StormState,
@@ -21,7 +21,7 @@ impl Memory {
     /// clocks.
     #[must_use]
     pub fn reconstructed(snapshot: &Snapshot, now: Now) -> Self {
-        let mut memory = Self { entered: records::reconstructed(snapshot, now), ..Self::default() };
+        let mut memory = Self { entered: phase_entry::reconstructed(snapshot, now), ..Self::default() };
         for policy in &snapshot.policies {
             let since = |node: &Node| since(policy, node, snapshot, now);
             let judged = judged::reconstructed(policy, snapshot, now, since);

@@ -2,47 +2,26 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use super::{Pass, gather_requests, judged::PredicateResult};
+use super::{Pass, gather_requests, judged::PredicateResult, phase_entry};
 use crate::{
     action::{Action, IrreversibleOp, Op, ReversibleOp},
     api::{
         self,
-        fence::{Blocker, IntendedOp, NodeFence, Phase},
+        fence::{Blocker, IntendedOp, NodeFence},
         policy::Mode,
     },
     facts::Node,
     fence::{FenceInput, Next, PredicateState, post_off_activity::PostOffActivity},
     guard::{
         self, Subject,
-        history::moment,
         reason::BUSY,
         stage::{DisruptionLevel, has_begun},
     },
     node_report::NodeReport,
     policy::{Policy, step_name},
     snapshot::{Gathered, Snapshot},
-    time::{Moment, Now},
+    time::Moment,
 };
-
-/// When this controller first saw a record in its present phase and step.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct PhaseEntry {
-    uid: String,
-    phase: Phase,
-    policy_step: usize,
-    at: Moment,
-}
-
-/// When records entered their phases, by their own status.
-pub(super) fn reconstructed(snapshot: &Snapshot, now: Now) -> BTreeMap<String, PhaseEntry> {
-    let entered = |fence: &NodeFence| PhaseEntry {
-        uid: fence.metadata.uid.clone(),
-        phase: fence.status.phase,
-        policy_step: fence.status.policy_step,
-        at: fence.status.since.map_or(now.moment, |since| moment(since, now)),
-    };
-    snapshot.fences.iter().map(|(name, fence)| (name.clone(), entered(fence))).collect()
-}
 
 /// Those that have begun come first, then by name: no record that waits for a slot waits for one behind
 /// it.
@@ -71,7 +50,7 @@ fn post_off_activities(pass: &Pass<'_>) -> BTreeMap<String, PostOffActivity> {
 }
 
 fn decide_one<'a>(pass: &mut Pass<'a>, name: &'a str, fence: &'a NodeFence, default_policy: &Policy) {
-    let entered = enter(pass, name, fence);
+    let entered = phase_entry::enter(pass, name, fence);
     let asked = RecordPolicy::of(pass, name, fence, default_policy);
     let subject = Subject {
         name,
@@ -158,24 +137,6 @@ fn next(pass: &Pass<'_>, subject: &Subject<'_>, asked: &RecordPolicy<'_>, entere
         epoch: snapshot.epoch,
         now: pass.input.now,
     })
-}
-
-/// Its timers count from here; another record of the name, another phase or step restarts them.
-fn enter(pass: &mut Pass<'_>, name: &str, fence: &NodeFence) -> Moment {
-    let now = pass.input.now.moment;
-    let seen = PhaseEntry {
-        uid: fence.metadata.uid.clone(),
-        phase: fence.status.phase,
-        policy_step: fence.status.policy_step,
-        at: now,
-    };
-    match pass.memory.entered.get(name) {
-        Some(known) if (PhaseEntry { at: now, ..known.clone() }) == seen => known.at,
-        Some(_) | None => {
-            pass.memory.entered.insert(name.to_owned(), seen);
-            now
-        }
-    }
 }
 
 /// A record that a person made has no policy, and needs none.

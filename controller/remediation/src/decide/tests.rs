@@ -4,6 +4,7 @@ mod asked_again;
 mod blocked_events;
 mod by_hand;
 mod drains;
+mod drains_begin;
 mod events;
 mod examples;
 mod goes_on;

@@ -1,4 +1,4 @@
-//! The phases before power is touched: Pending, Isolating, Draining, Waiting.
+//! The phases before power is touched, but for Draining: Pending, Isolating, Waiting.
 
 use std::time::Duration;
 
@@ -9,20 +9,18 @@ use super::{
     blockers::{wait, wait_until},
     drain_again,
     interrupt::{own_node, without_policy},
-    record::{Draft, perform},
+    record::{Draft, forget_drain, perform},
     steps::{self, PolicyStep},
 };
 use crate::{
     action::ReversibleOp,
     api::{
-        fence::{Blocker, DrainReport, NodeFence, Phase},
-        policy::{DrainStep, TaintStep},
+        fence::{Blocker, NodeFence, Phase},
+        policy::TaintStep,
     },
-    drain::{DrainRules, awaited},
     facts::Taint,
     guard::reason::{POLICY_UNREADABLE, PREDICATE_FALSE, STEP_ROUND_LIMIT},
-    message::{Message, MessageArgs},
-    policy::{Policy, Rate, duration::show},
+    message::Message,
     time::Moment,
 };
 
@@ -146,66 +144,6 @@ pub(super) fn back_off(input: &FenceInput<'_>) -> Option<Next> {
     Some(wait_until(input, input.now.moment.plus(left)))
 }
 
-/// What is left of the drain's time: the wall clock counts too, so that a new leader does not begin it again.
-pub(super) fn draining(input: &FenceInput<'_>) -> Next {
-    let step = match steps::current(input.fence) {
-        Some(Ok(PolicyStep::Drain(step))) => step,
-        Some(Err(blocker)) => return wait(input, vec![blocker], None),
-        Some(Ok(PolicyStep::Taint(_) | PolicyStep::Cordon | PolicyStep::Power { .. } | PolicyStep::Reap { .. }))
-        | None => {
-            return enter_step(input, input.fence.status.policy_step, Draft::of(input), "FencePhase/changed");
-        }
-    };
-    if input.fence.status.drain.is_some() {
-        return step_done(input, Draft::of(input), "FencePhase/drainEnded");
-    }
-    let mut blockers = policy_blockers(input);
-    blockers.extend(input.guard_blockers.drain.iter().cloned());
-    if !blockers.is_empty() {
-        return wait(input, blockers, None);
-    }
-    if let Some(next) = in_portions(input, step) {
-        return next;
-    }
-    match remaining(input, step) {
-        Err(blocker) => wait(input, vec![blocker], None),
-        Ok(Some(rules)) => back_off(input).unwrap_or_else(|| perform(input, ReversibleOp::Drain(rules))),
-        Ok(None) => {
-            let report = DrainReport { done: false, refused_evictions: vec!["no time is left".into()], left: 0 };
-            step_done(input, Draft::of(input).with(|status| status.drain = Some(report)), "FencePhase/drainTimeOver")
-        }
-    }
-}
-
-/// More pods than the rate lets go at once: the drain evicts as many in each window, and has the time for that. It is written
-/// down before the first is evicted, so that no leader takes what is left for all there was.
-fn in_portions(input: &FenceInput<'_>, step: &DrainStep) -> Option<Next> {
-    let (_, pods) = input.gathered.pods.as_ref().filter(|_| input.fence.status.drain_portions == 0)?;
-    let (rules, rate) = (steps::drain_rules(step).ok()?, pod_rate(input));
-    let go = awaited(&rules, pods, input.now).len();
-    let portions = u32::try_from(go.div_ceil(rate.count.max(1) as usize)).ok().filter(|portions| *portions > 1)?;
-    let args: MessageArgs<'_> =
-        &[("pods", &go), ("portions", &portions), ("limit", &rate.count), ("window", &show(rate.window))];
-    let draft = Draft::of(input).note(Message::of("DrainInPortions", args));
-    Some(draft.with(|status| status.drain_portions = portions).save())
-}
-
-/// Of a policy that is gone the default, which is the careful one.
-fn pod_rate(input: &FenceInput<'_>) -> Rate {
-    input.policy.map_or_else(|| Policy::default().pods, |policy| policy.pods)
-}
-
-fn remaining(input: &FenceInput<'_>, step: &DrainStep) -> Result<Option<DrainRules>, Blocker> {
-    let mut rules = steps::drain_rules(step)?;
-    let windows = input.fence.status.drain_portions.saturating_sub(1);
-    rules.timeout = rules.timeout.saturating_add(pod_rate(input).window.saturating_mul(windows));
-    let written = input.fence.status.since.map(|since| input.now.wall.duration_since(since));
-    let written = written.and_then(|age| Duration::try_from(age).ok()).unwrap_or_default();
-    let elapsed = written.max(input.now.moment.since(input.entered));
-    rules.timeout = rules.timeout.saturating_sub(elapsed);
-    Ok((!rules.timeout.is_zero()).then_some(rules))
-}
-
 /// On to the wait after this step, or to the next one.
 pub(super) fn step_done(input: &FenceInput<'_>, draft: Draft, why: &str) -> Next {
     match steps::then_wait(input.fence) {
@@ -259,7 +197,7 @@ fn fresh_round(input: &FenceInput<'_>) -> Next {
     let fresh = Draft::of(input).with(|status| {
         status.step_rounds = status.step_rounds.saturating_add(1);
         status.policy_step = 0;
-        (status.drain, status.drain_portions) = (None, 0);
+        forget_drain(status);
         status.dump_waited = false;
         status.off = None;
         status.out_of_service = false;

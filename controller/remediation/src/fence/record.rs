@@ -77,7 +77,7 @@ impl Draft {
         status.failed_levels.clear();
         status.since = Some(at);
         if phase == Phase::Draining {
-            (status.drain, status.drain_portions) = (None, 0);
+            forget_drain(status);
         }
         let name = self.fence.spec.steps.get(index).map(step_name).unwrap_or_default();
         let why = Message::plain(why).text;
@@ -205,6 +205,11 @@ impl Draft {
         let (fence, why) = self.finish();
         Next::Act(Action::Save { fence: Box::new(fence), why })
     }
+}
+
+/// The next drain asks all guards again, and has all of its time.
+pub(super) fn forget_drain(status: &mut NodeFenceStatus) {
+    (status.drain, status.drain_begun_at, status.drain_portions) = (None, None, 0);
 }
 
 /// Before Off is confirmed, or in doubt of it: another power off is another try of the one before.

@@ -61,7 +61,8 @@ impl History {
             let opened = fence.metadata.creation_timestamp.map_or(now.moment, |wall| moment(wall, now));
             self.add_started(node, fence, false, opened);
             if has_begun(fence, DisruptionLevel::Power) || begins_disruptively(&fence.spec.steps) {
-                self.add_started(node, fence, true, opened);
+                let begun = fence.status.drain_begun_at.map_or(opened, |wall| moment(wall, now).max(opened));
+                self.add_started(node, fence, true, begun);
             }
             self.remember_cycles(node, &fence.status.earlier_cycles, now);
             self.remember_cycles(node, &fence.status.cycles, now);

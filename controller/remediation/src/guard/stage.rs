@@ -1,7 +1,7 @@
 //! How far a record (`NodeFence`) is: how disruptive its acts are, and which have begun and are not to be stopped half way.
 
 use crate::api::{
-    fence::{NodeFence, Phase},
+    fence::{NodeFence, NodeFenceStatus, Phase},
     policy::StepSpec,
 };
 
@@ -52,11 +52,16 @@ pub(crate) fn is_under_way(fence: &NodeFence, level: DisruptionLevel) -> bool {
     let status = &fence.status;
     match level {
         DisruptionLevel::Isolate => has_begun(fence, DisruptionLevel::Isolate),
-        DisruptionLevel::Drain => status.phase == Phase::Draining || is_under_way(fence, DisruptionLevel::Power),
+        DisruptionLevel::Drain => is_drain_under_way(status) || is_under_way(fence, DisruptionLevel::Power),
         DisruptionLevel::Power => {
             status.intent.is_some() || status.off.is_some() || power_progress(status.phase) == PowerProgress::UnderWay
         }
     }
+}
+
+/// By the phase alone it may wait still, with not one pod evicted.
+fn is_drain_under_way(status: &NodeFenceStatus) -> bool {
+    status.phase == Phase::Draining && status.drain_begun_at.is_some()
 }
 
 /// The record remediates the node by an act of this level, under way or ended: the node is not given back yet.
@@ -68,7 +73,7 @@ pub(crate) fn has_begun(fence: &NodeFence, level: DisruptionLevel) -> bool {
     let power = is_under_way(fence, DisruptionLevel::Power)
         || !status.cycles.is_empty()
         || power_progress(status.phase) != PowerProgress::None;
-    let drain = power || status.phase == Phase::Draining || status.drain.is_some();
+    let drain = power || is_drain_under_way(status) || status.drain.is_some();
     match level {
         DisruptionLevel::Isolate => {
             let own = &status.own_changes;

@@ -14,7 +14,7 @@ use crate::{
     truth::{Truth, uses_san},
 };
 
-/// From the record in Draining to the drain's own clock, and back to a call.
+/// From the record of its beginning to the drain's own clock, and back to a call.
 const SLACK: Duration = Duration::from_secs(2);
 /// A release that was intended is begun within so long, or not at all.
 pub(super) const INTENDED: Duration = Duration::from_secs(14);

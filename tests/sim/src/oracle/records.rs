@@ -48,6 +48,9 @@ impl Truth {
             self.count(&format!("edge {was:?}-{is:?}"));
             self.enters(&uid, &stored.spec.node_name, is);
         }
+        if next.drain_begun_at.is_some() && next.drain_begun_at != stored.status.drain_begun_at {
+            self.drain_begins(replica, stored);
+        }
         let orders =
             next.intent.as_ref().filter(|intent| matches!(intent.op, IntendedOp::PowerOn | IntendedOp::PowerOff));
         if let Some(intent) = orders.filter(|_| stored.status.intent != next.intent) {
@@ -67,9 +70,6 @@ impl Truth {
 
     fn enters(&mut self, uid: &str, node: &str, phase: Phase) {
         let now = self.now();
-        if phase == Phase::Draining {
-            self.oracle.drains.insert(uid.to_owned(), now);
-        }
         if phase != Phase::InDoubt || now.0 < self.scenario.trouble + Duration::from_secs(60) {
             return;
         }

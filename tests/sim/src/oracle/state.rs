@@ -22,6 +22,7 @@ impl Truth {
         self.check_returned();
         self.check_instances();
         self.watch_storm();
+        self.watch_drains();
         self.watch_liars();
         self.watch_volumes();
     }

@@ -8,7 +8,9 @@ use nodewell_remediation::api::{
     },
 };
 
-use super::{DRAIN, Kind, MOST_DEAD, MOST_DOWN, MOST_DOWN_IN_ZONE, Mutation, PODS_WITHIN, Scenario, Steps};
+use super::{
+    DRAIN, Kind, MOST_AT_ONCE, MOST_DEAD, MOST_DOWN, MOST_DOWN_IN_ZONE, Mutation, PODS_WITHIN, Scenario, Steps,
+};
 
 /// The policy's name.
 pub const POLICY: &str = "lost";
@@ -68,7 +70,7 @@ impl Scenario {
             max_unavailable: Some(Amount::Count(count(MOST_DOWN))),
             max_dead: Some(Amount::Count(count(MOST_DEAD))),
             max_unavailable_per_zone: Some(Amount::Count(count(MOST_DOWN_IN_ZONE))),
-            max_concurrent: Some(3),
+            max_concurrent: Some(count(MOST_AT_ONCE)),
             ..BudgetSpec::default()
         }
     }

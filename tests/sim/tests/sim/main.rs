@@ -4,6 +4,7 @@ mod bmcs;
 mod clocks;
 mod crowds;
 mod daemons;
+mod drains;
 mod liar;
 mod mutations;
 mod plots;

@@ -121,5 +121,8 @@ fn a_phase_is_entered_when_it_is_first_seen() {
     let third = wake(&snapshot, second.memory, 1020);
     assert_eq!(third.requeue_at, Some(at(1070)), "it goes on counting");
     snapshot.fences.get_mut("n0").unwrap().status.phase = Phase::Waiting;
-    assert_eq!(wake(&snapshot, third.memory, 1030).requeue_at, Some(at(1090)));
+    let fourth = wake(&snapshot, third.memory, 1030);
+    assert_eq!(fourth.requeue_at, Some(at(1090)));
+    snapshot.fences.get_mut("n0").unwrap().status.drain_begun_at = Some(wall(1039));
+    assert_eq!(wake(&snapshot, fourth.memory, 1040).requeue_at, Some(at(1100)), "a drain's time counts from its begin");
 }

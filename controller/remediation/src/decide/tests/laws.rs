@@ -5,7 +5,7 @@ use std::time::Instant;
 use proptest::prelude::*;
 
 use super::*;
-use crate::facts::ZONE;
+use crate::{api::policy::DrainStep, facts::ZONE};
 
 /// One node of a random cluster: whether it is well, its zone, what is under way.
 #[derive(Debug, Clone)]
@@ -31,7 +31,7 @@ fn random(fates: &[Fate], policy: Policy) -> Snapshot {
         if *state == 2 {
             snapshot.busy.insert(name.clone());
         }
-        if (3..9).contains(state) {
+        if (3..11).contains(state) {
             let fence = record(&name, &snapshot.policies[0], *state, *step);
             snapshot.fences.insert(name, fence);
         }
@@ -40,8 +40,16 @@ fn random(fates: &[Fate], policy: Policy) -> Snapshot {
 }
 
 fn record(name: &str, policy: &Policy, state: u8, step: usize) -> NodeFence {
-    let phases =
-        [Phase::Pending, Phase::Waiting, Phase::AwaitGuards, Phase::PoweringOff, Phase::AwaitReady, Phase::Closed];
+    let phases = [
+        Phase::Pending,
+        Phase::Waiting,
+        Phase::AwaitGuards,
+        Phase::PoweringOff,
+        Phase::AwaitReady,
+        Phase::Closed,
+        Phase::Draining,
+        Phase::Draining,
+    ];
     let mut fence: NodeFence = serde_json::from_value(serde_json::json!({
         "metadata": {"name": name, "uid": format!("fence-{name}")},
         "spec": {"nodeName": name, "nodeUID": format!("uid-{name}"), "policy": policy.name},
@@ -49,6 +57,7 @@ fn record(name: &str, policy: &Policy, state: u8, step: usize) -> NodeFence {
     .unwrap();
     fence.spec.steps.clone_from(&policy.steps);
     (fence.status.phase, fence.status.policy_step) = (phases[usize::from(state) - 3], step);
+    fence.status.drain_begun_at = (state == 10).then(|| wall(900));
     fence
 }
 
@@ -77,14 +86,15 @@ fn out_of_service(snapshot: &Snapshot, name: &str) -> bool {
     !node.is_ready() || node.unschedulable || begun || snapshot.busy.contains(name)
 }
 
-/// Nodes that are newly acted upon, and whether disruptively.
-fn acted(decision: &Decision) -> Vec<(&str, bool)> {
-    let disruptive = |action: &Action| match action {
-        Action::Open(fence) => crate::guard::stage::begins_disruptively(&fence.spec.steps),
-        Action::Perform { op, .. } => !matches!(op, Op::Reversible(ReversibleOp::Cordon)),
-        _ => true,
+/// Nodes that are acted upon, and how disruptively.
+fn acted(decision: &Decision) -> Vec<(&str, DisruptionLevel)> {
+    let level = |action: &Action| match action {
+        Action::Open(fence) if !crate::guard::stage::begins_disruptively(&fence.spec.steps) => DisruptionLevel::Isolate,
+        Action::Perform { op: Op::Reversible(ReversibleOp::Cordon), .. } => DisruptionLevel::Isolate,
+        Action::Perform { op: Op::Reversible(ReversibleOp::Drain(_)), .. } => DisruptionLevel::Drain,
+        _ => DisruptionLevel::Power,
     };
-    decision.actions.iter().map(|action| (action.node(), disruptive(action))).collect()
+    decision.actions.iter().map(|action| (action.node(), level(action))).collect()
 }
 
 fn fates() -> impl Strategy<Value = Vec<Fate>> {
@@ -102,7 +112,15 @@ fn limits() -> impl Strategy<Value = Limits> {
 }
 
 fn step_lists() -> impl Strategy<Value = Vec<StepSpec>> {
-    prop_oneof![Just(vec![cordon(), power_cycle()]), Just(vec![power_cycle()]), Just(vec![cordon()])]
+    let drain = || StepSpec { drain: Some(DrainStep::default()), ..StepSpec::default() };
+    let cordon_and_drain = vec![cordon(), drain()];
+    prop_oneof![
+        Just(vec![cordon(), power_cycle()]),
+        Just(vec![power_cycle()]),
+        Just(vec![cordon()]),
+        Just(cordon_and_drain),
+        Just(vec![drain()]),
+    ]
 }
 
 proptest! {
@@ -113,16 +131,21 @@ proptest! {
         let snapshot = random(&fates, limited(&limits, steps));
         let decision = run(&snapshot, Memory::default(), 1000);
         let acted = acted(&decision);
-        let is_new = |name: &str, disruptive: bool| {
-            let level = if disruptive { DisruptionLevel::Power } else { DisruptionLevel::Isolate };
-            !snapshot.fences.get(name).is_some_and(|fence| crate::guard::stage::is_under_way(fence, level))
+        let is_new = |name: &str, level: DisruptionLevel| {
+            let is_under_way = |fence: &NodeFence| match level {
+                DisruptionLevel::Drain => fence.status.drain_begun_at.is_some(),
+                _ => crate::guard::stage::is_under_way(fence, level),
+            };
+            !snapshot.fences.get(name).is_some_and(is_under_way)
         };
+        let disrupts = |level: DisruptionLevel| level != DisruptionLevel::Isolate;
         let out: Vec<&str> = snapshot.nodes.keys().map(String::as_str)
             .filter(|name| out_of_service(&snapshot, name) || acted.iter().any(|(acted, _)| acted == name)).collect();
-        for (name, disruptive) in acted.iter().filter(|(name, disruptive)| is_new(name, *disruptive)) {
-            let budget = if *disruptive { &snapshot.policies[0].budget } else { &snapshot.policies[0].cordon_budget };
+        for (name, level) in acted.iter().filter(|(name, level)| is_new(name, *level)) {
+            let policy = &snapshot.policies[0];
+            let budget = if disrupts(*level) { &policy.budget } else { &policy.cordon_budget };
             // Cordons of a looser budget may come after a disruptive act; they are not its doing.
-            if *disruptive && acted.iter().any(|(_, disruptive)| !disruptive) {
+            if disrupts(*level) && acted.iter().any(|(_, level)| !disrupts(*level)) {
                 continue;
             }
             prop_assert!(out.len() <= budget.cluster.of(fates.len()), "{name}: {out:?}");
@@ -131,7 +154,7 @@ proptest! {
             prop_assert!(there <= budget.zone.of(fates.len()), "{name}: {out:?}");
         }
         let begun = snapshot.fences.values().filter(|fence| crate::guard::stage::has_begun(fence, DisruptionLevel::Power));
-        let new = acted.iter().filter(|(name, disruptive)| *disruptive && is_new(name, true)).count();
+        let new = acted.iter().filter(|(name, level)| disrupts(*level) && is_new(name, *level)).count();
         if new > 0 {
             let most = snapshot.policies[0].budget.max_concurrent.unwrap() as usize;
             prop_assert!(begun.count() + new <= most.max(new) && new <= most);

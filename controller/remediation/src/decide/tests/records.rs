@@ -207,4 +207,9 @@ fn one_who_looks_once_counts_from_when_the_record_says_that_its_phase_began() {
     assert_eq!(reasons(&decide_by(shows_entered, &snapshot, memory, now(1300)), "n0"), ["Moment(1100s)"]);
     let memory = Memory::default();
     assert_eq!(reasons(&decide_by(shows_entered, &snapshot, memory, now(1300)), "n0"), ["Moment(1300s)"]);
+    for (phase, since) in [(Phase::Draining, "Moment(1200s)"), (Phase::Waiting, "Moment(1100s)")] {
+        (status(&mut snapshot).phase, status(&mut snapshot).drain_begun_at) = (phase, Some(wall(1200)));
+        let memory = Memory::reconstructed(&snapshot, now(1300));
+        assert_eq!(reasons(&decide_by(shows_entered, &snapshot, memory, now(1300)), "n0"), [since]);
+    }
 }

@@ -118,7 +118,8 @@ impl Fixture {
 
     /// What is stored is seen at once.
     pub(super) fn store(&mut self, fence: NodeFence) {
-        if fence.status.phase != self.fence.status.phase {
+        let marks = |fence: &NodeFence| (fence.status.phase, fence.status.policy_step, fence.status.drain_begun_at);
+        if marks(&fence) != marks(&self.fence) {
             self.entered = self.now.moment;
         }
         self.fence = fence;

@@ -226,6 +226,7 @@ fn what_was_done_is_told_with_what_comes_next() {
     assert!(message.contains("annotate it with nodewell.dev/skip-remediation"), "{message}");
     assert!(message.ends_with("; the step ended; next is step 2: drain"), "{message}");
     fixture.store(fence);
+    fixture.fence.status.drain_begun_at = Some(fixture.now.wall);
     let report =
         DrainReport { done: false, refused_evictions: vec!["shop/db-0: PodDisruptionBudget db".into()], left: 0 };
     let rules = match fixture.next() {
@@ -333,7 +334,7 @@ fn a_retry_does_not_end_the_doubt_about_a_node_that_is_gone() {
 #[test]
 fn a_drain_ends_at_its_total_time_under_any_leader() {
     let mut fixture = Fixture::new(steps(&["cordon", "drain", "reboot"]));
-    run(&mut fixture, 5, at(Phase::Draining));
+    run(&mut fixture, 5, |fixture| fixture.fence.status.drain_begun_at.is_some());
     fixture.pass(Duration::from_secs(200));
     fixture.entered = fixture.now.moment;
     let Next::Act(Action::Perform { op: Op::Reversible(ReversibleOp::Drain(rules)), .. }) = fixture.next() else {

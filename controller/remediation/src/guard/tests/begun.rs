@@ -28,6 +28,24 @@ fn an_act_that_has_begun_is_not_stopped_by_budgets_and_storms() {
     assert_eq!(reasons(&fixture.all_blockers().power), ["KillSwitch"]);
 }
 
+/// With not one pod evicted it waits as a power off does; one that was begun goes on.
+#[test]
+fn a_drain_that_was_not_begun_is_stopped_by_budgets_and_storms() {
+    let mut fixture = Fixture::new();
+    fixture.storms = vec![Blocker::new(reason::STORM, "")];
+    fixture.policy.budget.cluster = CountOrPercent::Count(0);
+    fixture.policy.budget.max_concurrent = Some(0);
+    fixture.policy.budget.rate = Some(Rate { count: 0, window: Duration::from_secs(60) });
+    fixture.policy.node_startup_grace_period = Duration::from_secs(100_000);
+    fixture.open(Phase::Draining);
+    assert_eq!(reasons(&fixture.all_blockers().drain), ["Storm", "NewNode", "BudgetCluster", "MaxConcurrent", "Rate"]);
+    begun(fixture.fence.as_mut().unwrap());
+    assert_eq!(fixture.all_blockers().drain, []);
+    fixture.fence.as_mut().unwrap().status.drain_begun_at = None;
+    control_plane(&mut fixture, Quorum::Unknown);
+    assert!(reasons(&fixture.all_blockers().drain).contains(&"EtcdUnknown"));
+}
+
 /// Whatever a record says: where a more disruptive stage has begun a milder one has, and in a closed record none has.
 #[test]
 fn stages_are_ordered() {
@@ -59,6 +77,10 @@ fn with(phase: Phase, change: fn(&mut NodeFence)) -> NodeFence {
     fence
 }
 
+fn begun(fence: &mut NodeFence) {
+    fence.status.drain_begun_at = Some(wall(950));
+}
+
 /// Each thing that shows it shows it alone.
 #[test]
 fn an_act_is_under_way_by_its_phase_its_intent_or_a_confirmation() {
@@ -73,7 +95,9 @@ fn an_act_is_under_way_by_its_phase_its_intent_or_a_confirmation() {
     };
     for (fence, levels) in [
         (with(Phase::Waiting, |_| {}), [true, false, false]),
-        (with(Phase::Draining, |_| {}), [true, true, false]),
+        (with(Phase::Draining, |_| {}), [true, false, false]),
+        (with(Phase::Draining, begun), [true, true, false]),
+        (with(Phase::Waiting, begun), [true, false, false]),
         (with(Phase::Waiting, intent), [true, true, true]),
         (with(Phase::Waiting, off), [true, true, true]),
         (with(Phase::PoweringOff, |_| {}), [true, true, true]),
@@ -99,6 +123,8 @@ fn a_record_has_begun_by_what_is_its_own_on_the_node_or_by_what_was_done_there()
         (with(Phase::Pending, taint), true, false),
         (with(Phase::Isolating, |_| {}), true, false),
         (with(Phase::Pending, drained), true, true),
+        (with(Phase::Draining, |_| {}), true, false),
+        (with(Phase::Draining, begun), true, true),
         (with(Phase::Pending, |fence| fence.status.cycles = vec![wall(0)]), true, true),
         (with(Phase::Failed, |_| {}), true, true),
         (with(Phase::Closed, drained), false, false),

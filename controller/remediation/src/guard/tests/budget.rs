@@ -129,11 +129,16 @@ fn cordons_have_a_budget_of_their_own() {
 
 #[test]
 fn a_policy_remediates_so_many_at_once_and_no_more() {
-    for (phase, power) in
-        [(Phase::Isolating, false), (Phase::Draining, true), (Phase::Quarantined, true), (Phase::Closed, false)]
-    {
+    for (phase, drain_begun_at, power) in [
+        (Phase::Isolating, None, false),
+        (Phase::Draining, None, false),
+        (Phase::Draining, Some(wall(950)), true),
+        (Phase::Quarantined, None, true),
+        (Phase::Closed, None, false),
+    ] {
         let mut fixture = Fixture::new();
         let mut other = record("n1", phase);
+        other.status.drain_begun_at = drain_begun_at;
         kill(fixture.snapshot.nodes.get_mut("n1").unwrap());
         other.spec.policy = "p".into();
         fixture.snapshot.fences.insert("n1".into(), other);

@@ -1,0 +1,85 @@
+//! Nodes that are cordoned and wait for their drain take each other no slot, and are drained one after the other.
+
+use super::*;
+use crate::{
+    api::policy::DrainStep,
+    facts::Pod,
+    fence,
+    guard::reason::{MAX_CONCURRENT, RATE, STORM},
+};
+
+/// Three nodes that are cordoned by records in Draining; one may be drained at a time.
+fn cordoned() -> Snapshot {
+    let drain = StepSpec { drain: Some(DrainStep::default()), ..StepSpec::default() };
+    let mut policy = policy("p", vec![cordon(), drain]);
+    policy.budget.max_concurrent = Some(1);
+    let mut snapshot = snapshot_of(3, vec![policy]);
+    let opened = run(&snapshot, Memory::default(), 1000);
+    store(&mut snapshot, &opened, 1000);
+    for (name, fence) in &mut snapshot.fences {
+        let status = &mut fence.status;
+        (status.phase, status.policy_step, status.own_changes.cordon) = (Phase::Draining, 1, true);
+        snapshot.nodes.get_mut(name).unwrap().unschedulable = true;
+        snapshot.gathered.get_mut(name).unwrap().pods = Some((at(1000), vec![Pod::default()]));
+    }
+    snapshot
+}
+
+fn decided(snapshot: &Snapshot, memory: Memory, second: u64) -> Decision {
+    decide_by(fence::next, snapshot, memory, now(second))
+}
+
+/// The records that a decision writes with a drain begun; they are stored.
+fn begun(snapshot: &mut Snapshot, decision: &Decision) -> Vec<String> {
+    let mut begun = Vec::new();
+    for action in &decision.actions {
+        let Action::Save { fence, .. } = action else { continue };
+        let name = fence.spec.node_name.clone();
+        begun.extend(fence.status.drain_begun_at.map(|_| name.clone()));
+        snapshot.fences.insert(name, (**fence).clone());
+    }
+    begun
+}
+
+fn drained(decision: &Decision) -> Vec<&str> {
+    let is_drain =
+        |action: &&Action| matches!(action, Action::Perform { op: Op::Reversible(ReversibleOp::Drain(_)), .. });
+    decision.actions.iter().filter(is_drain).map(Action::node).collect()
+}
+
+#[test]
+fn of_nodes_that_wait_for_their_drain_one_begins_and_the_others_say_why() {
+    let mut snapshot = cordoned();
+    let mut decision = decided(&snapshot, Memory::default(), 1001);
+    assert_eq!(begun(&mut snapshot, &decision), ["n0"]);
+    assert_eq!(drained(&decision), [""; 0], "it is stored before the first pod is evicted");
+    decision = decided(&snapshot, decision.memory, 1002);
+    assert_eq!(drained(&decision), ["n0"]);
+    for name in ["n1", "n2"] {
+        let status = &snapshot.fences[name].status;
+        assert!(status.is_blocked_by(MAX_CONCURRENT), "{name}: {:?}", status.blocked_by);
+    }
+    // It is over, and the node is back.
+    snapshot.fences.remove("n0");
+    snapshot.nodes.insert("n0".into(), node("n0"));
+    decision = decided(&snapshot, decision.memory, 1003);
+    assert_eq!(begun(&mut snapshot, &decision), ["n1"]);
+}
+
+#[test]
+fn a_drain_that_was_not_begun_waits_for_the_rate_and_for_the_end_of_a_storm() {
+    let mut snapshot = cordoned();
+    snapshot.policies[0].budget.max_concurrent = None;
+    snapshot.policies[0].budget.rate = Some(Rate { count: 1, window: Duration::from_secs(600) });
+    let mut decision = decided(&snapshot, Memory::default(), 1001);
+    assert_eq!(begun(&mut snapshot, &decision), ["n0"]);
+    decision = decided(&snapshot, decision.memory, 1002);
+    assert!(snapshot.fences["n1"].status.is_blocked_by(RATE));
+    snapshot.policies[0].budget.rate = None;
+    snapshot.policies[0].storm.unhealthy = CountOrPercent::Count(2);
+    decision = decided(&snapshot, decision.memory, 1003);
+    assert_eq!(drained(&decision), ["n0"], "that which has begun goes on");
+    begun(&mut snapshot, &decision);
+    assert!(snapshot.fences["n1"].status.is_blocked_by(STORM));
+    assert!(!snapshot.fences["n2"].status.is_blocked_by(RATE));
+}
