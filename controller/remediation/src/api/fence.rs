@@ -92,6 +92,9 @@ pub struct NodeFenceStatus {
     pub system_uuid: String,
     /// How often the steps were gone through and begun again.
     pub step_rounds: u32,
+    /// How often they were begun again because their drain left pods.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub drain_rounds: u32,
     /// Attempts of the current operation that failed.
     pub failures: u32,
     /// The irreversible operation that is about to be begun, or that was and whose end is not known yet.

@@ -114,7 +114,8 @@ fn tainting(input: &FenceInput<'_>, step: &TaintStep) -> Next {
 
 /// The record need not remember the cordon: the Node's annotation `nodewell.dev/cordoned-by` does.
 fn cordoning(input: &FenceInput<'_>) -> Next {
-    if input.fence.status.own_changes.cordon && own_node(input).is_some_and(|node| node.unschedulable) {
+    let status = &input.fence.status;
+    if status.own_changes.cordon && own_node(input).is_some_and(|node| node.unschedulable) {
         return step_done(input, Draft::of(input), "FencePhase/cordoned");
     }
     let blockers = isolation_blockers(input);
@@ -174,7 +175,7 @@ pub(super) fn waiting(input: &FenceInput<'_>) -> Next {
     }
     match blockers.is_empty() {
         false => wait(input, blockers.into_iter().chain(left_pods.map(|left| left.blocker)).collect(), None),
-        true if left_pods.is_some() => fresh_round(input),
+        true if left_pods.is_some() => drain_again::begin_again(input),
         true if is_last => begin_again(input),
         true => enter_step(input, status.policy_step + 1, Draft::of(input), "FencePhase/unhealthy"),
     }
@@ -189,13 +190,15 @@ fn begin_again(input: &FenceInput<'_>) -> Next {
     if status.step_rounds >= STEP_ROUNDS {
         return Draft::of(input).quarantine(Blocker::of(STEP_ROUND_LIMIT, &[("rounds", &STEP_ROUNDS)])).save();
     }
-    fresh_round(input)
+    fresh_round(Draft::of(input).with(|status| {
+        status.step_rounds = status.step_rounds.saturating_add(1);
+        status.drain_rounds = 0;
+    }))
 }
 
 /// All steps, from the first one.
-fn fresh_round(input: &FenceInput<'_>) -> Next {
-    let fresh = Draft::of(input).with(|status| {
-        status.step_rounds = status.step_rounds.saturating_add(1);
+pub(super) fn fresh_round(draft: Draft) -> Next {
+    let fresh = draft.with(|status| {
         status.policy_step = 0;
         forget_drain(status);
         status.dump_waited = false;

@@ -91,7 +91,7 @@ pub(super) fn wait(input: &FenceInput<'_>, mut blockers: Vec<Blocker>, until: Op
         .iter()
         .any(|blocker| END_BY_THEMSELVES.contains(&blocker.reason.as_str()))
         .then_some(Duration::from_secs(1));
-    let until = until.or(timed).map(|span| input.now.moment.plus(span));
+    let until = until.into_iter().chain(timed).min().map(|span| input.now.moment.plus(span));
     let (stored, now) = (&input.fence.status, input.now.wall);
     if reasons(&stored.blocked_by) == reasons(&blockers) {
         let is_old = is_old(stored, &blockers, now);

@@ -1,11 +1,23 @@
-//! Steps that end with a drain which left pods: nothing else would help the node, so that they are begun again. Whatever
-//! stood in the way may have gone by then, and a person may have seen to it.
+//! A drain that left pods, where nothing but a drain helps: the steps are begun again. Whatever stood in the way may have gone
+//! by then, and a person may have seen to it.
 
 use std::time::Duration;
 
-use super::{begin::LAST_WAIT, steps};
+use super::{
+    FenceInput, Next,
+    begin::{LAST_WAIT, fresh_round, policy_blockers},
+    blockers::wait,
+    interrupt::own_node,
+    record::Draft,
+    steps::{self, PolicyStep},
+};
 use crate::{
-    api::fence::{Blocker, NodeFence},
+    api::{
+        fence::{Blocker, NodeFence},
+        policy::StepSpec,
+    },
+    facts::Node,
+    guard::reason::POWER_CYCLE_LIMIT,
     policy::duration::show,
 };
 
@@ -17,14 +29,61 @@ pub(super) struct LeftPods {
     pub(super) blocker: Blocker,
 }
 
-/// Steps that cut the power have rounds of their own: there it is the power that did not help. A machine that was reaped is
-/// another one by now, or none, and is not reaped again.
+/// After all steps.
 pub(super) fn left_pods(fence: &NodeFence) -> Option<LeftPods> {
+    left_after(fence, &fence.spec.steps)
+}
+
+/// After these steps, which would be begun again. Steps that cut the power have rounds of their own: there it is the power
+/// that did not help. A machine that was reaped is another one by now, or none, and is not reaped again.
+fn left_after(fence: &NodeFence, taken: &[StepSpec]) -> Option<LeftPods> {
     let status = &fence.status;
-    let report = status.drain.as_ref().filter(|report| !report.done && !steps::are_irreversible(&fence.spec.steps))?;
-    let pause = LAST_WAIT.saturating_mul(2_u32.saturating_pow(status.step_rounds)).min(LONGEST_PAUSE);
+    let report = status.drain.as_ref().filter(|report| !report.done && !steps::are_irreversible(taken))?;
+    let pause = LAST_WAIT.saturating_mul(2_u32.saturating_pow(status.drain_rounds)).min(LONGEST_PAUSE);
     let first = report.refused_evictions.first()?;
     let more = report.refused_evictions.len() - 1;
     let pods = if more == 0 { first.clone() } else { format!("{first}; and {more} more") };
     Some(LeftPods { pause, blocker: Blocker::of("DrainIncomplete", &[("pods", &pods), ("pause", &show(pause))]) })
+}
+
+pub(super) fn begin_again(input: &FenceInput<'_>) -> Next {
+    fresh_round(Draft::of(input).with(|status| status.drain_rounds = status.drain_rounds.saturating_add(1)))
+}
+
+/// The step at hand is forbidden by these. Where it waits for a drain to get through, the steps before it are begun again
+/// after a pause.
+pub(super) fn instead_of_power(input: &FenceInput<'_>, mut blockers: Vec<Blocker>) -> Next {
+    let is_at_limit = blockers.iter().any(|blocker| blocker.reason == POWER_CYCLE_LIMIT);
+    let Some(left) = left_before_power(input).filter(|_| !is_at_limit) else { return wait(input, blockers, None) };
+    let until = input.entered.plus(left.pause);
+    let is_due = input.now.moment >= until;
+    if is_due && policy_blockers(input).is_empty() {
+        return begin_again(input);
+    }
+    blockers.push(left.blocker);
+    wait(input, blockers, (!is_due).then(|| until.since(input.now.moment)))
+}
+
+/// No order was given by this step, none is in doubt, and no confirmation stands.
+fn left_before_power(input: &FenceInput<'_>) -> Option<LeftPods> {
+    let (fence, status) = (input.fence, &input.fence.status);
+    let is_ordered = status.intent.is_some() || status.off.is_some() || status.cycle_begun || status.ordered_off;
+    let taken = fence.spec.steps.get(..status.policy_step)?;
+    left_after(fence, taken).filter(|_| !is_ordered && waits_for_drain(input))
+}
+
+/// The power of a node that is dead is cut whether its drain got through or not, once it was silent for long enough.
+fn waits_for_drain(input: &FenceInput<'_>) -> bool {
+    match steps::current(input.fence) {
+        Some(Ok(PolicyStep::Power { releases, .. })) => !releases || own_node(input).is_some_and(Node::is_ready),
+        Some(Ok(PolicyStep::Reap { even_if_drain_failed })) => !even_if_drain_failed,
+        Some(Ok(PolicyStep::Taint(_) | PolicyStep::Cordon | PolicyStep::Drain(_)) | Err(_)) | None => false,
+    }
+}
+
+/// It has died since a round before, and a later step releases its pods once it is off: another drain would only hold that up.
+pub(super) fn is_too_late(input: &FenceInput<'_>) -> bool {
+    let steps = input.fence.spec.steps.get(input.fence.status.policy_step..).unwrap_or_default();
+    let is_released = steps.iter().any(|step| step.power_cycle.is_some());
+    input.fence.status.drain_rounds > 0 && is_released && !own_node(input).is_some_and(Node::is_ready)
 }

@@ -6,6 +6,7 @@ use super::{
     FenceInput, Next,
     begin::{back_off, enter_step, policy_blockers, step_done},
     blockers::wait,
+    drain_again,
     record::{Draft, perform},
     steps::{self, PolicyStep},
 };
@@ -29,6 +30,9 @@ pub(super) fn draining(input: &FenceInput<'_>) -> Next {
     if input.fence.status.drain.is_some() {
         return step_done(input, Draft::of(input), "FencePhase/drainEnded");
     }
+    if input.fence.status.drain_begun_at.is_none() && drain_again::is_too_late(input) {
+        return ended(input, "the node is not Ready", "FencePhase/drainTooLate");
+    }
     let mut blockers = policy_blockers(input);
     blockers.extend(input.guard_blockers.drain.iter().cloned());
     if !blockers.is_empty() {
@@ -43,11 +47,14 @@ pub(super) fn draining(input: &FenceInput<'_>) -> Next {
     }
     match remaining(input, rules) {
         Some(rules) => back_off(input).unwrap_or_else(|| perform(input, ReversibleOp::Drain(rules))),
-        None => {
-            let report = DrainReport { done: false, refused_evictions: vec!["no time is left".into()], left: 0 };
-            step_done(input, Draft::of(input).with(|status| status.drain = Some(report)), "FencePhase/drainTimeOver")
-        }
+        None => ended(input, "no time is left", "FencePhase/drainTimeOver"),
     }
+}
+
+/// Not done, whatever it evicted before.
+fn ended(input: &FenceInput<'_>, why: &str, key: &str) -> Next {
+    let report = DrainReport { done: false, refused_evictions: vec![why.into()], left: 0 };
+    step_done(input, Draft::of(input).with(|status| status.drain = Some(report)), key)
 }
 
 /// Every guard allows it: from now on its time counts, and it is under way for the guards and for the next leader.

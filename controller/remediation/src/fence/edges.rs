@@ -9,7 +9,9 @@ pub const EDGES: &[(Phase, &[Phase])] = &[
     (Isolating, &[Draining, Waiting, AwaitGuards, Recovering, Closed]),
     (Draining, &[Isolating, Waiting, AwaitGuards, Recovering, Closed]),
     (Waiting, &[Pending, Isolating, Draining, AwaitGuards, Recovering, Closed, Quarantined]),
-    (AwaitGuards, &[KdumpWait, PoweringOff, OffConfirmed, PoweringOn, Reaping, Failed, Recovering, Closed, Quarantined]),
+    (AwaitGuards, &[
+        Pending, KdumpWait, PoweringOff, OffConfirmed, PoweringOn, Reaping, Failed, Recovering, Closed, Quarantined,
+    ]),
     (KdumpWait, &[AwaitGuards, Recovering, Closed]),
     (PoweringOff, &[OffConfirmed, AwaitReady, AwaitGuards, Recovering, InDoubt, Quarantined]),
     (OffConfirmed, &[PodsReleased, PoweringOn, AwaitGuards, Recovering, InDoubt, Quarantined]),

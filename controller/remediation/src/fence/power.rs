@@ -9,6 +9,7 @@ use super::{
     begin::{back_off, enter_step, phase_deadline, policy_blockers},
     blockers::wait,
     doubt::ATTEMPTS,
+    drain_again,
     evidence::{self, Witness},
     interrupt::own_node,
     left_off,
@@ -90,7 +91,7 @@ pub(super) fn await_guards(input: &FenceInput<'_>) -> Next {
     match (power_decision(input), at_limit(input)) {
         (Err(mut blockers), limit) => {
             blockers.extend(limit.cloned());
-            wait(input, blockers, None)
+            drain_again::instead_of_power(input, blockers)
         }
         (Ok(decision), Some(limit)) if !decision.may_leave_off(input) => {
             Draft::of(input).quarantine(limit.clone()).save()

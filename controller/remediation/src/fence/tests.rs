@@ -9,6 +9,7 @@ mod cut_late;
 mod cutting;
 mod cycles;
 mod decision;
+mod drain_again;
 mod drain_begins;
 mod edges;
 mod evidence;

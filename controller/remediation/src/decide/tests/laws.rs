@@ -133,8 +133,11 @@ proptest! {
         let acted = acted(&decision);
         let is_new = |name: &str, level: DisruptionLevel| {
             let is_under_way = |fence: &NodeFence| match level {
-                DisruptionLevel::Drain => fence.status.drain_begun_at.is_some(),
-                _ => crate::guard::stage::is_under_way(fence, level),
+                DisruptionLevel::Drain => {
+                    let is_power = crate::guard::stage::is_under_way(fence, DisruptionLevel::Power);
+                    is_power || fence.status.drain_begun_at.is_some()
+                }
+                DisruptionLevel::Isolate | DisruptionLevel::Power => crate::guard::stage::is_under_way(fence, level),
             };
             !snapshot.fences.get(name).is_some_and(is_under_way)
         };

@@ -113,7 +113,7 @@ fn drained(kinds: &[&str], done: bool, rounds: u32) -> Fixture {
     let mut fixture = Fixture::new(steps(kinds));
     let refused = if done { Vec::new() } else { vec!["shop/a: a budget".into(), "shop/b: a budget".into()] };
     let status = &mut fixture.fence.status;
-    (status.phase, status.policy_step, status.step_rounds) = (Phase::Waiting, kinds.len() - 1, rounds);
+    (status.phase, status.policy_step, status.drain_rounds) = (Phase::Waiting, kinds.len() - 1, rounds);
     status.drain = Some(DrainReport { done, refused_evictions: refused, left: 0 });
     fixture.predicate = PredicateState::Yes;
     fixture
@@ -123,7 +123,7 @@ fn drained(kinds: &[&str], done: bool, rounds: u32) -> Fixture {
 fn saved(fixture: &Fixture) -> (Phase, u32, Vec<String>) {
     let Next::Act(Action::Save { fence, .. }) = fixture.next() else { panic!("{:?}", fixture.next()) };
     let reasons = fence.status.blocked_by.iter().map(|one| one.reason.clone());
-    (fence.status.phase, fence.status.step_rounds, reasons.collect())
+    (fence.status.phase, fence.status.drain_rounds, reasons.collect())
 }
 
 /// The budget may allow it by then: nothing else would help the node.

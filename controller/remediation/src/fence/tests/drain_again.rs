@@ -1,0 +1,139 @@
+//! A step that waits for a drain which left pods has the drain begun again, and what is not repeated for it.
+
+use std::time::Duration;
+
+use super::{course::run, fixture::Fixture, parts::steps};
+use crate::{
+    action::Action,
+    api::{
+        fence::{Blocker, DrainReport, IntendedOp, Intent, Phase},
+        policy::ReapStep,
+    },
+    facts::ConditionStatus,
+    fence::{Next, PredicateState},
+    guard::reason::{NODE_READY, POWER_CYCLE_LIMIT},
+};
+
+/// Before its last step, in the so manieth round; the drain before it has left pods.
+fn before_power(kinds: &[&str], rounds: u32) -> Fixture {
+    let mut fixture = Fixture::new(steps(kinds));
+    let status = &mut fixture.fence.status;
+    (status.phase, status.policy_step, status.drain_rounds) = (Phase::AwaitGuards, kinds.len() - 1, rounds);
+    status.drain = Some(DrainReport { done: false, refused_evictions: vec!["shop/a: a budget".into()], left: 0 });
+    status.own_changes.cordon = true;
+    fixture.node.as_mut().unwrap().unschedulable = true;
+    fixture.look();
+    fixture
+}
+
+fn later(fixture: &mut Fixture, seconds: u64) {
+    fixture.pass(Duration::from_secs(seconds));
+}
+
+/// What it is blocked by as it waits.
+fn blocked(fixture: &Fixture) -> Vec<String> {
+    let blockers = match fixture.next() {
+        Next::Act(Action::Save { fence, .. }) if fence.status.phase == fixture.phase() => fence.status.blocked_by,
+        Next::Wait { blockers, .. } => blockers,
+        other => panic!("{other:?}"),
+    };
+    blockers.into_iter().map(|blocker| blocker.reason).collect()
+}
+
+fn begins_again(fixture: &Fixture) -> bool {
+    let Next::Act(Action::Save { fence, .. }) = fixture.next() else { return false };
+    let status = &fence.status;
+    let is_fresh = (status.policy_step, &status.drain, status.drain_begun_at) == (0, &None, None);
+    status.phase == Phase::Pending && is_fresh && status.drain_rounds > fixture.fence.status.drain_rounds
+}
+
+#[test]
+fn a_step_that_waits_for_a_drain_has_it_begun_again_after_longer_and_longer_pauses() {
+    for kinds in [&["cordon", "drain", "reboot"], &["cordon", "drain", "reap"], &["cordon", "drain", "power"]] {
+        for (rounds, pause) in [(0, 300), (1, 600), (4, 3600), (u32::MAX - 1, 3600)] {
+            let mut fixture = before_power(kinds, rounds);
+            later(&mut fixture, pause - 1);
+            assert!(blocked(&fixture).contains(&"DrainIncomplete".to_owned()), "{kinds:?} {rounds}");
+            later(&mut fixture, 1);
+            assert!(begins_again(&fixture), "{kinds:?} {rounds}: {:?}", fixture.next());
+        }
+    }
+}
+
+/// The whole way round: the budget allows it by then, and the node is rebooted.
+#[test]
+fn a_drain_that_gets_through_in_its_second_round_is_followed_by_the_power_step() {
+    let mut fixture = before_power(&["cordon", "drain", "reboot"], 0);
+    let phases = run(&mut fixture, 400, |fixture| fixture.phase() == Phase::PoweringOff);
+    let expected = [Phase::AwaitGuards, Phase::Pending, Phase::Isolating, Phase::Draining, Phase::AwaitGuards];
+    assert_eq!(phases, [&expected[..], &[Phase::PoweringOff]].concat());
+}
+
+/// It goes on by its silence, as ever.
+#[test]
+fn the_power_of_a_dead_node_is_cut_although_its_drain_left_pods() {
+    let mut fixture = before_power(&["cordon", "drain", "power"], 0);
+    fixture.alive = false;
+    let phases = run(&mut fixture, 100, |fixture| fixture.phase() == Phase::PoweringOff);
+    assert_eq!(phases, [Phase::AwaitGuards, Phase::PoweringOff]);
+    let mut fixture = before_power(&["cordon", "drain", "power"], 0);
+    later(&mut fixture, 3600);
+    fixture.node.as_mut().unwrap().conditions[0].status = ConditionStatus::False;
+    assert!(!begins_again(&fixture), "it is not Ready, and may die");
+    assert!(!blocked(&fixture).contains(&"DrainIncomplete".to_owned()));
+}
+
+/// A drain would only hold up its release.
+#[test]
+fn a_node_that_died_since_its_drain_is_not_drained_again() {
+    for (kinds, rounds, is_drained) in
+        [(&["drain", "power"], 1, false), (&["drain", "power"], 0, true), (&["drain", "reboot"], 1, true)]
+    {
+        let mut fixture = Fixture::new(steps(kinds));
+        (fixture.fence.status.phase, fixture.fence.status.drain_rounds) = (Phase::Draining, rounds);
+        fixture.node.as_mut().unwrap().conditions[0].status = ConditionStatus::Unknown;
+        let Next::Act(Action::Save { fence, .. }) = fixture.next() else { panic!("{:?}", fixture.next()) };
+        let expected = if is_drained { Phase::Draining } else { Phase::AwaitGuards };
+        assert_eq!(fence.status.phase, expected, "{kinds:?} {rounds}");
+        assert_eq!(fence.status.drain_begun_at.is_some(), is_drained, "{kinds:?} {rounds}");
+    }
+}
+
+#[test]
+fn nothing_irreversible_is_begun_again_for_a_drain() {
+    let changes: [fn(&mut Fixture); 8] = [
+        |fixture| fixture.fence.spec.steps = steps(&["power", "drain", "reboot"]),
+        |fixture| fixture.fence.spec.steps = steps(&["reap", "drain", "reboot"]),
+        |fixture| fixture.fence.status.cycle_begun = true,
+        |fixture| fixture.fence.status.ordered_off = true,
+        |fixture| fixture.fence.status.drain = None,
+        |fixture| fixture.guard_blockers.power = vec![Blocker::new(POWER_CYCLE_LIMIT, "")],
+        |fixture| fixture.predicate = PredicateState::Unknown,
+        |fixture| {
+            fixture.fence.spec.steps[2].reboot = None;
+            fixture.fence.spec.steps[2].reap = Some(ReapStep { even_if_drain_failed: true });
+            fixture.guard_blockers.power = vec![Blocker::new(NODE_READY, "")];
+        },
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        let mut fixture = before_power(&["cordon", "drain", "reboot"], 0);
+        change(&mut fixture);
+        later(&mut fixture, 3600);
+        assert!(!begins_again(&fixture), "{number}: {:?}", fixture.next());
+        assert!(!blocked(&fixture).is_empty(), "{number}");
+    }
+    let mut fixture = before_power(&["cordon", "drain", "reboot"], 0);
+    fixture.fence.status.intent = Some(Intent { op: IntendedOp::PowerOff, epoch: 1, at: fixture.now.wall, pods: 0 });
+    later(&mut fixture, 3600);
+    assert!(!begins_again(&fixture));
+}
+
+/// A second is not waited for less than what ends by itself.
+#[test]
+fn what_ends_by_itself_is_looked_at_in_a_second_also_while_a_pause_lasts() {
+    let mut fixture = before_power(&["cordon", "drain", "power"], 0);
+    let Next::Act(Action::Save { fence, .. }) = fixture.next() else { panic!("{:?}", fixture.next()) };
+    fixture.store(*fence);
+    let Next::Wait { until: Some(until), .. } = fixture.next() else { panic!("{:?}", fixture.next()) };
+    assert_eq!(until, fixture.now.moment.plus(Duration::from_secs(1)));
+}
