@@ -118,7 +118,11 @@ fn cordoning(input: &FenceInput<'_>) -> Next {
     if status.own_changes.cordon && own_node(input).is_some_and(|node| node.unschedulable) {
         return step_done(input, Draft::of(input), "FencePhase/cordoned");
     }
-    let blockers = isolation_blockers(input);
+    let mut blockers = isolation_blockers(input);
+    // In the first round the Node may be seen as it was before. In a later one a person has uncordoned it meanwhile.
+    if status.own_changes.cordon && (status.step_rounds > 0 || status.drain_rounds > 0) {
+        blockers.push(Blocker::plain("NotCordoned/uncordoned"));
+    }
     if !blockers.is_empty() {
         return wait(input, blockers, None);
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{course::run, fixture::Fixture, parts::steps};
 use crate::{
-    action::Action,
+    action::{Action, Op, ReversibleOp},
     api::{
         fence::{Blocker, DrainReport, IntendedOp, Intent, Phase},
         policy::ReapStep,
@@ -12,6 +12,7 @@ use crate::{
     facts::ConditionStatus,
     fence::{Next, PredicateState},
     guard::reason::{NODE_READY, POWER_CYCLE_LIMIT},
+    time::Moment,
 };
 
 /// Before its last step, in the so manieth round; the drain before it has left pods.
@@ -136,4 +137,34 @@ fn what_ends_by_itself_is_looked_at_in_a_second_also_while_a_pause_lasts() {
     fixture.store(*fence);
     let Next::Wait { until: Some(until), .. } = fixture.next() else { panic!("{:?}", fixture.next()) };
     assert_eq!(until, fixture.now.moment.plus(Duration::from_secs(1)));
+}
+
+/// In the first round a Node may be seen as it was before the cordon; later it was cordoned for minutes.
+#[test]
+fn a_persons_uncordon_is_left_so_in_a_later_round() {
+    for (step_rounds, drain_rounds, ours, is_left) in
+        [(0, 0, true, false), (0, 1, true, true), (1, 0, true, true), (0, 1, false, false), (1, 1, false, false)]
+    {
+        let mut fixture = Fixture::new(steps(&["cordon", "drain"]));
+        let status = &mut fixture.fence.status;
+        (status.phase, status.step_rounds, status.drain_rounds) = (Phase::Isolating, step_rounds, drain_rounds);
+        status.own_changes.cordon = ours;
+        let cordons =
+            matches!(fixture.next(), Next::Act(Action::Perform { op: Op::Reversible(ReversibleOp::Cordon), .. }));
+        assert_eq!(cordons, !is_left, "{step_rounds} {drain_rounds} {ours}");
+        if is_left {
+            assert_eq!(blocked(&fixture), ["NotCordoned"]);
+        }
+    }
+    // A person cordons it again, or the copy was old.
+    let mut fixture = Fixture::new(steps(&["cordon", "drain"]));
+    let status = &mut fixture.fence.status;
+    (status.phase, status.drain_rounds, status.own_changes.cordon) = (Phase::Isolating, 1, true);
+    run(&mut fixture, 60, |_| false);
+    assert_eq!(fixture.phase(), Phase::Isolating);
+    let message = &fixture.fence.status.blocked_by[0].message;
+    assert!(message.contains("nodewell.dev/skip-remediation"), "{message}");
+    fixture.node.as_mut().unwrap().unschedulable = true;
+    run(&mut fixture, 2, |_| false);
+    assert_eq!((fixture.phase(), fixture.entered > Moment::default()), (Phase::Draining, true));
 }
