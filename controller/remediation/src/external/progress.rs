@@ -5,9 +5,14 @@ use jiff::Timestamp;
 use crate::{
     api::{
         fence::{Blocker, IntendedOp, NodeFence, Phase},
+        policy::StepSpec,
         request::{Condition, ConditionWord, NodeFenceRemediationStatus},
     },
-    guard::reason::POWER_CYCLE_LIMIT,
+    fence,
+    guard::{
+        reason::POWER_CYCLE_LIMIT,
+        stage::{DisruptionLevel, disruption_level},
+    },
     message::{Message, MessageArgs},
 };
 
@@ -66,11 +71,20 @@ pub fn of_record(record: &NodeFence) -> Progress {
         }
         Phase::PodsReleased | Phase::PoweringOn | Phase::AwaitReady if released => Progress::TurningOn,
         Phase::Waiting if status.is_blocked_by("StepsExhausted") => Progress::Failed(first(&status.blocked_by)),
-        Phase::Pending | Phase::Isolating | Phase::Draining | Phase::Waiting | Phase::AwaitGuards => Progress::UnderWay,
+        Phase::Pending | Phase::Isolating | Phase::Draining | Phase::Waiting | Phase::Recovering => {
+            undrained(record).map_or(Progress::UnderWay, Progress::Failed)
+        }
+        Phase::AwaitGuards => Progress::UnderWay,
         Phase::KdumpWait | Phase::PoweringOff | Phase::OffConfirmed | Phase::PodsReleased => Progress::UnderWay,
-        Phase::PoweringOn | Phase::AwaitReady | Phase::Reaping | Phase::Recovering => Progress::UnderWay,
+        Phase::PoweringOn | Phase::AwaitReady | Phase::Reaping => Progress::UnderWay,
         Phase::InDoubt | Phase::Failed => Progress::UnderWay,
     }
+}
+
+/// No step of the record cuts the power, and its drain left pods: it may be begun again for ever, and fences no node.
+fn undrained(record: &NodeFence) -> Option<Blocker> {
+    let is_irreversible = |step: &StepSpec| disruption_level(step) == DisruptionLevel::Power;
+    fence::undrained(record).filter(|_| !record.spec.steps.iter().any(is_irreversible))
 }
 
 /// What a record that ended without a release ended by.

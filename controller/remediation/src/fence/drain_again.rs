@@ -46,6 +46,14 @@ fn left_after(fence: &NodeFence, taken: &[StepSpec]) -> Option<LeftPods> {
     Some(LeftPods { pause, blocker: Blocker::of("DrainIncomplete", &[("pods", &pods), ("pause", &show(pause))]) })
 }
 
+/// What a drain left, in this round or in one before: reported also while another round is under way.
+#[must_use]
+pub fn undrained(fence: &NodeFence) -> Option<Blocker> {
+    let rounds = fence.status.drain_rounds;
+    let before = || (rounds > 0).then(|| Blocker::of("DrainIncomplete/again", &[("rounds", &rounds)]));
+    left_pods(fence).map(|left| left.blocker).or_else(before)
+}
+
 pub(super) fn begin_again(input: &FenceInput<'_>) -> Next {
     fresh_round(Draft::of(input).with(|status| status.drain_rounds = status.drain_rounds.saturating_add(1)))
 }

@@ -1,7 +1,10 @@
 //! Each state of a record, and what its request shows of it.
 
 use super::*;
-use crate::external::progress::{Progress, of_record, pods_released};
+use crate::{
+    api::{fence::DrainReport, policy::StepSpec},
+    external::progress::{Progress, of_record, pods_released},
+};
 
 fn of(record: NodeFence) -> (ConditionWord, ConditionWord, String) {
     let mut fixture = Fixture::with(record);
@@ -43,6 +46,34 @@ fn each_end_has_its_own_reason() {
         (lied, is(TRUE, UNKNOWN, "FencingBlocked")),
     ] {
         assert_eq!(of(record.clone()), expected, "{:?}", record.status);
+    }
+}
+
+/// It has joined a policy's record, whose steps begin again and again.
+#[test]
+fn a_record_without_power_steps_whose_drain_left_pods_fails_its_request_in_every_phase() {
+    let drains: Vec<StepSpec> = serde_json::from_value(json!([{ "cordon": {} }, { "drain": {} }])).unwrap();
+    let cuts: Vec<StepSpec> = serde_json::from_value(json!([{ "drain": {} }, { "powerCycle": {} }])).unwrap();
+    let reaps: Vec<StepSpec> = serde_json::from_value(json!([{ "drain": {} }, { "reap": {} }])).unwrap();
+    let left = DrainReport { done: false, refused_evictions: vec!["shop/a: a budget".into()], left: 0 };
+    let failed = is(FALSE, FALSE, "DrainIncomplete");
+    let under_way = is(TRUE, UNKNOWN, "Fencing");
+    for phase in [Phase::Pending, Phase::Isolating, Phase::Draining, Phase::Waiting, Phase::Recovering] {
+        for (steps, drain, rounds, expected) in [
+            (&drains, Some(&left), 0, &failed),
+            (&drains, None, 1, &failed),
+            (&drains, None, 0, &under_way),
+            (&cuts, None, 1, &under_way),
+            (&cuts, Some(&left), 0, &under_way),
+            (&reaps, None, 1, &under_way),
+        ] {
+            let mut record = record(phase);
+            record.metadata.annotations.clear();
+            record.spec.policy = "ill".into();
+            record.spec.steps.clone_from(steps);
+            (record.status.drain, record.status.drain_rounds) = (drain.cloned(), rounds);
+            assert_eq!(of(record.clone()), *expected, "{phase:?}: {:?} {:?}", record.spec.steps, record.status.drain);
+        }
     }
 }
 
