@@ -7,11 +7,11 @@ use crate::{
     action::{Action, IrreversibleOp, Op, ReversibleOp},
     api::{
         self,
-        fence::{Blocker, IntendedOp, NodeFence},
+        fence::{Blocker, IntendedOp, NodeFence, Phase},
         policy::Mode,
     },
     facts::Node,
-    fence::{FenceInput, Next, PredicateState, post_off_activity::PostOffActivity},
+    fence::{self, FenceInput, Next, PredicateState, post_off_activity::PostOffActivity},
     guard::{
         self, Subject,
         reason::BUSY,
@@ -69,8 +69,23 @@ fn decide_one<'a>(pass: &mut Pass<'a>, name: &'a str, fence: &'a NodeFence, defa
         let next = next(pass, &subject, &asked, entered);
         carry_out(pass, &subject, next, &mut node_report);
     }
+    report_undrained(fence, &mut node_report);
     pass.decision.gather.insert(name.to_owned(), gather_requests::of(fence, subject.node, &asked.policy));
     pass.node_reports.insert(name, node_report);
+}
+
+/// One reason without a break, from the first drain that left pods to one that gets through: an alert waits for that.
+fn report_undrained(fence: &NodeFence, node_report: &mut NodeReport) {
+    let is_drained = fence.status.drain.as_ref().is_some_and(|report| report.done);
+    let is_waited_for = match fence.status.phase {
+        Phase::Pending | Phase::Isolating | Phase::Draining | Phase::Waiting | Phase::AwaitGuards => !is_drained,
+        Phase::KdumpWait | Phase::PoweringOff | Phase::OffConfirmed | Phase::PodsReleased | Phase::PoweringOn => false,
+        Phase::AwaitReady | Phase::Reaping | Phase::Recovering | Phase::Closed => false,
+        Phase::InDoubt | Phase::Failed | Phase::Quarantined => false,
+    };
+    let is_new = |blocker: &Blocker| node_report.blockers.iter().all(|known| known.reason != blocker.reason);
+    let undrained = fence::undrained(fence).filter(|blocker| is_waited_for && is_new(blocker));
+    node_report.blockers.extend(undrained);
 }
 
 /// What the policy of a record says now.

@@ -2,7 +2,10 @@
 
 use super::*;
 use crate::{
-    api::policy::DrainStep,
+    api::{
+        fence::{DrainReport, NodeFenceStatus},
+        policy::DrainStep,
+    },
     facts::Pod,
     fence,
     guard::reason::{MAX_CONCURRENT, RATE, STORM},
@@ -82,4 +85,31 @@ fn a_drain_that_was_not_begun_waits_for_the_rate_and_for_the_end_of_a_storm() {
     begun(&mut snapshot, &decision);
     assert!(snapshot.fences["n1"].status.is_blocked_by(STORM));
     assert!(!snapshot.fences["n2"].status.is_blocked_by(RATE));
+}
+
+/// The alert for nodes that are blocked waits for an hour of one reason without a break.
+#[test]
+fn a_node_is_reported_undrained_in_every_phase_of_a_further_round() {
+    let left = DrainReport { done: false, refused_evictions: vec!["shop/a: a budget".into()], left: 0 };
+    let is_reported = |phase: Phase, busy: bool, change: &dyn Fn(&mut NodeFenceStatus)| {
+        let mut snapshot = cordoned();
+        let status = &mut snapshot.fences.get_mut("n0").unwrap().status;
+        (status.phase, status.drain_rounds) = (phase, 1);
+        change(status);
+        if busy {
+            snapshot.busy.insert("n0".into());
+        }
+        let decision = decided(&snapshot, Memory::default(), 1001);
+        reasons(&decision, "n0").iter().filter(|reason| **reason == "DrainIncomplete").count()
+    };
+    for phase in [Phase::Pending, Phase::Isolating, Phase::Draining, Phase::Waiting, Phase::AwaitGuards] {
+        for busy in [false, true] {
+            assert_eq!(is_reported(phase, busy, &|_| {}), 1, "{phase:?} {busy}");
+        }
+        assert_eq!(is_reported(phase, false, &|status| status.drain_rounds = 0), 0, "{phase:?}");
+    }
+    let report = |done| Some(DrainReport { done, ..left.clone() });
+    assert_eq!(is_reported(Phase::Waiting, false, &|status| status.drain = report(false)), 1, "once");
+    assert_eq!(is_reported(Phase::AwaitGuards, false, &|status| status.drain = report(true)), 0, "it got through");
+    assert_eq!(is_reported(Phase::Recovering, false, &|_| {}), 0);
 }
