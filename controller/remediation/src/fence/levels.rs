@@ -44,11 +44,13 @@ impl<'a> Ways<'a> {
         Self { gathered: input.gathered, status: Some(&input.fence.status), now: input.now.moment }
     }
 
-    /// Of the levels that can be used the one that failed least, then the first; if none can be used, the same of all.
+    /// Of the levels that can be used the one that failed least, then the first; if none can be used, the same of all that may
+    /// answer yet, and one that is denied only if all are.
     fn best(&self, failed: &[Level]) -> Level {
         let failures = |number: Level| failed.iter().filter(|failed| **failed == number).count();
-        let rank =
-            |(number, level): &(Level, &FenceLevel)| (!self.is_usable(*number, level), failures(*number), *number);
+        let rank = |(number, level): &(Level, &FenceLevel)| {
+            (self.is_denied(*number), !self.is_usable(*number, level), failures(*number), *number)
+        };
         let best = plan_of(self.gathered).and_then(|plan| plan.numbered().min_by_key(rank));
         best.map(|(number, _)| number).unwrap_or_default()
     }

@@ -15,7 +15,7 @@ use crate::{
     api::fence::{Blocker, Phase},
     facts::{LeaseView, Node},
     fence::{Next, evidence, levels, off_run::observe},
-    snapshot::{FenceLevel, FencePlan, OffRun, PowerState, Renewal},
+    snapshot::{FenceLevel, FencePlan, OffRun, PowerReading, PowerState, Renewal},
     time::Moment,
 };
 
@@ -244,6 +244,19 @@ fn a_method_is_denied_by_whichever_level_it_is_asked() {
     assert_eq!(saved(&fixture), Some(methods(&["pdu"])));
     fixture.gathered.off_runs = [(BMC, run_of(&[], true))].into();
     assert_eq!(usable(&fixture), None, "what was asked is not known");
+}
+
+/// What does not answer now may answer later; what lies, only after a person's hands.
+#[test]
+fn a_level_that_is_silent_goes_before_one_that_is_denied() {
+    let mut fixture = with_two_levels();
+    fixture.fence.status.denied_methods = methods(&["ipmi"]);
+    let now = fixture.now.moment;
+    fixture.gathered.unanswered = [(PDU, now)].into();
+    fixture.gathered.power =
+        vec![PowerReading { level: PDU, ..reading(now.plus(Duration::from_secs(20)), PowerState::Unknown) }];
+    fixture.now.moment = now.plus(Duration::from_secs(20));
+    assert_eq!(levels::at_hand(&fixture.input()).map(|at| at.number).ok(), Some(PDU));
 }
 
 /// A switch that keeps a node off its storage reports Off of a machine that runs.
