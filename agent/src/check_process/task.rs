@@ -1,6 +1,6 @@
 //! What the kernel shows of a task, also of one that hangs: nothing here waits for the task's memory.
 
-use std::{fs, path::Path};
+use std::{fs, io, path::Path};
 
 /// SIGKILL, as `/proc/PID/status` shows pending signals: signal 9 is the ninth bit.
 const KILLED: u64 = 1 << 8;
@@ -17,7 +17,17 @@ pub(crate) struct Stat {
 
 impl Stat {
     pub(crate) fn read(folder: &Path) -> Option<Self> {
-        Self::parse(&fs::read_to_string(folder.join("stat")).ok()?)
+        Self::look(folder).ok().flatten()
+    }
+
+    /// `None` where the task is gone; one that exits between open and read answers ESRCH.
+    pub(super) fn look(folder: &Path) -> io::Result<Option<Self>> {
+        match fs::read_to_string(folder.join("stat")) {
+            Ok(text) => Ok(Self::parse(&text)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) if error.raw_os_error() == Some(nix::libc::ESRCH) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// The name stands in brackets and may hold any of them itself.

@@ -163,12 +163,11 @@ impl WorkerProcess for Orphan {
     /// It was killed with its check process.
     fn kill(&mut self) {}
 
+    /// One that cannot be looked at is still there: its device is asked again only when it is gone.
     fn ended(&mut self) -> Option<String> {
         let is_it = |stat: &Stat| stat.started == self.started && stat.is_there();
-        match Stat::read(&self.folder).filter(is_it) {
-            Some(_) => None,
-            None => Some("of an earlier run".to_owned()),
-        }
+        let found = Stat::look(&self.folder).ok()?;
+        found.is_none_or(|stat| !is_it(&stat)).then(|| "of an earlier run".to_owned())
     }
 }
 

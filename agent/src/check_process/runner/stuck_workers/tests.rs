@@ -56,6 +56,9 @@ async fn an_orphan_at_a_device_is_respected_until_it_is_gone() {
     assert_eq!(no_answer.message, "its worker, pid 77, is stuck in the kernel");
     assert!(stuck.forbid(&at("nvme1")).is_none());
     assert!(!stuck.reap());
+    fs::remove_file(folder.join("stat")).unwrap();
+    fs::create_dir(folder.join("stat")).unwrap();
+    assert!(!stuck.reap(), "it cannot be looked at");
     fs::remove_dir_all(folder).unwrap();
     assert!(stuck.reap());
     assert!(stuck.forbid(&at("nvme0")).is_none());
