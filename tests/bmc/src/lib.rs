@@ -7,6 +7,7 @@
 mod machine;
 mod pdu;
 mod redfish;
+mod simulator;
 
 use std::{
     fs,
@@ -18,9 +19,10 @@ use std::{
 };
 
 use machine::Machine;
-use nodewell_kit::{free_port, write_program};
+use nodewell_kit::free_port;
 pub use pdu::{COMMUNITY, Pdu, missing as missing_pdu};
 pub use redfish::{Behavior, Redfish, missing as missing_redfish};
+pub use simulator::Simulator;
 
 /// What the BMC's user is called and knows.
 pub const USER: &str = "lab";
@@ -83,7 +85,7 @@ impl Bmc {
         }
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let machine = Machine::new(folder.path());
-        write(folder.path(), guid, address, port, manner);
+        Simulator { folder: folder.path(), guid, address, port, manner }.write();
         let simulator = Mutex::new(Some(simulate(folder.path())?));
         let bmc = Self { port, address: address.to_owned(), simulator, machine, folder };
         bmc.order("1");
@@ -183,8 +185,9 @@ impl Drop for Bmc {
 
 /// In a folder that has its files.
 fn simulate(folder: &Path) -> Result<Child, String> {
-    Command::new("ipmi_sim")
-        .args(["-n", "-c", "lan.conf", "-f", "bmc.emu", "-s", "state"])
+    let argv = Simulator::argv(folder);
+    Command::new(&argv[0])
+        .args(&argv[1..])
         .current_dir(folder)
         .stdin(Stdio::null())
         .stdout(fs::File::create(folder.join("out")).unwrap())
@@ -197,40 +200,3 @@ fn end(mut simulator: Child) {
     let _ = simulator.kill();
     let _ = simulator.wait();
 }
-
-fn write(folder: &Path, guid: &str, address: &str, port: u16, manner: Manner) {
-    let here = folder.display();
-    fs::create_dir(folder.join("state")).unwrap();
-    fs::write(
-        folder.join("bmc.emu"),
-        "mc_setbmc 0x20\nmc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02\nmc_enable 0x20\n",
-    )
-    .unwrap();
-    let users = format!(
-        "user 1 true \"\" \"test\" user 10 none md2 md5 straight\n  user 2 true \"{USER}\" \"{PASSWORD}\" admin 10 none md2 md5 straight"
-    );
-    let lan = format!(
-        "name \"bmc\"\nset_working_mc 0x20\n  startlan 1\n    addr {address} {port}\n    priv_limit admin\n    \
-         allowed_auths_callback none md2 md5 straight\n    allowed_auths_user none md2 md5 straight\n    \
-         allowed_auths_operator none md2 md5 straight\n    allowed_auths_admin none md2 md5 straight\n    guid {guid}\n  \
-         endlan\n  chassis_control \"{here}/chassis.sh 0x20\"\n  startnow false\n  {users}\n"
-    );
-    fs::write(folder.join("lan.conf"), lan).unwrap();
-    let set = if manner == Manner::Obeys { "\"$D/machine.sh\" \"$2\"" } else { ":" };
-    let text = CHASSIS.replace("@D@", &here.to_string()).replace("@SET@", set);
-    write_program(&folder.join("chassis.sh"), 0o755, &text);
-}
-
-/// `ipmi_sim` calls it: `chassis.sh MC get|set PARAMETER [VALUE]…`.
-const CHASSIS: &str = r#"#!/bin/sh
-D=@D@; op=$2; shift 2
-echo "$(date +%s.%3N) $op $*" >> "$D/log"
-case $op in
-get) for what in "$@"; do case $what in
-    power) if "$D/machine.sh" alive; then echo power:1; else echo power:0; fi;;
-    boot) echo boot:default;;
-    esac; done;;
-set) while [ $# -gt 0 ]; do case $1 in power) @SET@;; esac; shift 2; done;;
-esac
-exit 0
-"#;
