@@ -323,7 +323,8 @@ impl Server {
 }
 
 /// A kubeconfig with one cluster and one user.
-pub(crate) fn kubeconfig(cluster: Value, user: Value) -> Value {
+#[must_use]
+pub fn kubeconfig(cluster: Value, user: Value) -> Value {
     json!({
         "apiVersion": "v1",
         "kind": "Config",

@@ -27,20 +27,49 @@ pub struct Disk {
     device: LoopDevice,
 }
 
-/// It lives for as long as this is open or it is mounted.
+/// A loop device. It lives for as long as this is open or it is mounted.
 #[derive(Debug)]
-struct LoopDevice {
+pub struct LoopDevice {
     path: String,
     _open: File,
 }
 
 impl LoopDevice {
-    fn of(image: &Path) -> Self {
+    /// One that has this image.
+    ///
+    /// # Panics
+    /// If there is none left.
+    #[must_use]
+    pub fn of(image: &Path) -> Self {
         let path = output_of("losetup", &["--find", "--show"], image);
         let open = File::open(&path).unwrap();
         // One that is in use is only marked: it goes with its last user (`loop_clr_fd` in drivers/block/loop.c).
         output_of("losetup", &["--detach"], Path::new(&path));
         Self { path, _open: open }
+    }
+
+    /// The device as the kernel calls it, such as `loop0`.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.path.trim_start_matches("/dev/")
+    }
+
+    /// Its numbers as cgroups want them: `7:0`.
+    ///
+    /// # Panics
+    /// If the device has gone.
+    #[must_use]
+    pub fn numbers(&self) -> String {
+        let device = fs::metadata(&self.path).unwrap().rdev();
+        format!("{}:{}", nix::sys::stat::major(device), nix::sys::stat::minor(device))
+    }
+
+    /// Lets ext4 find a fault on it, after which it takes no more writes.
+    ///
+    /// # Panics
+    /// If the kernel has no such switch, or no ext4 on it is mounted.
+    pub fn break_filesystem(&self) {
+        fs::write(format!("/sys/fs/ext4/{}/trigger_fs_error", self.name()), "nodewell test").unwrap();
     }
 }
 
@@ -74,7 +103,7 @@ impl Disk {
     /// The device as the kernel calls it, such as `loop0`.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.device.path.trim_start_matches("/dev/")
+        self.device.name()
     }
 
     /// Its numbers as cgroups want them: `7:0`.
@@ -83,8 +112,7 @@ impl Disk {
     /// If the device has gone.
     #[must_use]
     pub fn numbers(&self) -> String {
-        let device = fs::metadata(&self.device.path).unwrap().rdev();
-        format!("{}:{}", nix::sys::stat::major(device), nix::sys::stat::minor(device))
+        self.device.numbers()
     }
 
     /// Mounts it again with `options`.
@@ -169,7 +197,7 @@ impl Disk {
     /// # Panics
     /// If the kernel has no such switch.
     pub fn break_filesystem(&self) {
-        fs::write(format!("/sys/fs/ext4/{}/trigger_fs_error", self.name()), "nodewell test").unwrap();
+        self.device.break_filesystem();
     }
 }
 

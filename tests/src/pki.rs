@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 /// All files lie in one folder, which belongs to the server.
 #[derive(Debug)]
-pub(super) struct Pki {
+pub struct Pki {
     folder: PathBuf,
     authority: Authority,
 }
@@ -31,7 +31,12 @@ impl std::fmt::Debug for Authority {
 }
 
 impl Pki {
-    pub(super) fn new(dir: &Path) -> Self {
+    /// A new one in `dir`, whose server also has these addresses.
+    ///
+    /// # Panics
+    /// If its files cannot be written.
+    #[must_use]
+    pub fn new(dir: &Path, addresses: &[&str]) -> Self {
         let folder = dir.join("pki");
         fs::create_dir(&folder).unwrap();
         let key = KeyPair::generate().unwrap();
@@ -40,19 +45,25 @@ impl Pki {
         // What signs requests for certificates has it as a file.
         fs::write(folder.join("ca.key"), key.serialize_pem()).unwrap();
         let pki = Self { folder, authority: Authority(Issuer::new(params, key)) };
-        pki.issue("server", server_params());
+        pki.issue("server", server_params(addresses));
         let accounts = KeyPair::generate().unwrap();
         fs::write(pki.path("sa.key"), accounts.serialize_pem()).unwrap();
         fs::write(pki.path("sa.pub"), accounts.public_key_pem()).unwrap();
         pki
     }
 
-    pub(super) fn path(&self, file: &str) -> PathBuf {
+    /// One of its files.
+    #[must_use]
+    pub fn path(&self, file: &str) -> PathBuf {
         self.folder.join(file)
     }
 
     /// A client certificate, as a kubeconfig's user has it.
-    pub(super) fn client(&self, name: &str, group: &str) -> Value {
+    ///
+    /// # Panics
+    /// If it cannot be written.
+    #[must_use]
+    pub fn client(&self, name: &str, group: &str) -> Value {
         let file = name.replace(':', "-");
         if !self.path(&format!("{file}.crt")).exists() {
             self.issue(&file, client_params(name, group));
@@ -62,7 +73,10 @@ impl Pki {
     }
 
     /// Into another folder, for a life that begins a minute ago.
-    pub(super) fn write_client(&self, name: &str, group: &str, folder: &Path, life: Duration) {
+    ///
+    /// # Panics
+    /// If it cannot be written.
+    pub fn write_client(&self, name: &str, group: &str, folder: &Path, life: Duration) {
         let mut params = client_params(name, group);
         let now = rcgen::date_time_ymd(1970, 1, 1) + SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
         (params.not_before, params.not_after) = (now - Duration::from_secs(60), now + life);
@@ -70,14 +84,21 @@ impl Pki {
     }
 
     /// Of an etcd member: its gateway asks the member itself with it.
-    pub(super) fn write_etcd(&self, folder: &Path) {
-        let mut params = server_params();
+    ///
+    /// # Panics
+    /// If it cannot be written.
+    pub fn write_etcd(&self, folder: &Path) {
+        let mut params = server_params(&[]);
         params.extended_key_usages.push(ExtendedKeyUsagePurpose::ClientAuth);
         self.issue_to(folder, "etcd", params);
     }
 
     /// A client certificate that is good on these days from now, all in the kubeconfig itself.
-    pub(super) fn dated(&self, name: &str, group: &str, days: Range<i64>) -> Value {
+    ///
+    /// # Panics
+    /// If it cannot be signed.
+    #[must_use]
+    pub fn dated(&self, name: &str, group: &str, days: Range<i64>) -> Value {
         let key = KeyPair::generate().unwrap();
         let mut params = client_params(name, group);
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
@@ -88,8 +109,7 @@ impl Pki {
         };
         (params.not_before, params.not_after) = (day(days.start), day(days.end));
         let certificate = params.signed_by(&key, &self.authority.0).unwrap();
-        let data = |pem: String| json!(ByteString(pem.into_bytes()));
-        json!({ "client-certificate-data": data(certificate.pem()), "client-key-data": data(key.serialize_pem()) })
+        json!({ "client-certificate-data": data(certificate.pem().into_bytes()), "client-key-data": data(key.serialize_pem().into_bytes()) })
     }
 
     /// The key first: a certificate that is there has its key.
@@ -104,6 +124,12 @@ impl Pki {
         fs::write(folder.join(format!("{file}.key")), key.serialize_pem()).unwrap();
         fs::write(folder.join(format!("{file}.crt")), certificate.pem()).unwrap();
     }
+}
+
+/// As a kubeconfig has what is in it and not in a file.
+#[must_use]
+pub fn data(content: Vec<u8>) -> Value {
+    json!(ByteString(content))
 }
 
 fn client_params(name: &str, group: &str) -> CertificateParams {
@@ -122,9 +148,9 @@ fn authority_params() -> CertificateParams {
     params
 }
 
-fn server_params() -> CertificateParams {
-    let names = ["localhost", "127.0.0.1", "10.96.0.1"].map(str::to_owned);
-    let mut params = CertificateParams::new(names).unwrap();
+fn server_params(addresses: &[&str]) -> CertificateParams {
+    let names = ["localhost", "127.0.0.1", "10.96.0.1"].into_iter().chain(addresses.iter().copied());
+    let mut params = CertificateParams::new(names.map(str::to_owned).collect::<Vec<_>>()).unwrap();
     params.distinguished_name.push(DnType::CommonName, "kube-apiserver");
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     params

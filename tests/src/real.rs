@@ -2,7 +2,6 @@
 //! that a cluster has (Node, RBAC, NodeRestriction).
 
 mod control;
-mod pki;
 
 use std::{
     env,
@@ -23,10 +22,10 @@ use tempfile::TempDir;
 
 use crate::{
     cluster::{Call, Client, Identity, kubeconfig},
+    pki::Pki,
     process::Process,
     wait::until_within,
 };
-use pki::Pki;
 
 /// A loaded machine with two cores needs half of it at most.
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -88,7 +87,7 @@ impl RealServer {
 
     fn start_once() -> Result<Self, String> {
         let dir = TempDir::with_prefix("nodewell-apiserver-").map_err(|error| error.to_string())?;
-        let pki = Pki::new(dir.path());
+        let pki = Pki::new(dir.path(), &[]);
         let [apiserver, etcd, etcd_peer] = free_ports();
         let ports = Ports { apiserver, etcd, etcd_peer };
         let etcd = Mutex::new(Some(start_etcd(dir.path(), ports)?));
@@ -287,7 +286,9 @@ fn folder() -> PathBuf {
     env::var_os("KUBEBUILDER_ASSETS").map_or_else(|| "/usr/local/kubebuilder/bin".into(), PathBuf::from)
 }
 
-pub(crate) fn binary(name: &str) -> PathBuf {
+/// One of them.
+#[must_use]
+pub fn binary(name: &str) -> PathBuf {
     folder().join(name)
 }
 
@@ -317,7 +318,11 @@ pub fn controllers_missing() -> Option<String> {
     controllers_version().err()
 }
 
-fn present(name: &str) -> Result<(), String> {
+/// Whether one of them is there.
+///
+/// # Errors
+/// With what is missing, in one line.
+pub fn present(name: &str) -> Result<(), String> {
     let lacks = || format!("no {name} in {} (KUBEBUILDER_ASSETS)", folder().display());
     if binary(name).is_file() { Ok(()) } else { Err(lacks()) }
 }

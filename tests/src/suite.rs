@@ -13,7 +13,7 @@ use crate::{
     cgroup, clock,
     cluster::Cluster,
     disk, gpus, journal, kmsg,
-    machine::{self, Release},
+    machine::{self, Release, Tree},
     real::{self, RealServer},
     wire,
 };
@@ -61,7 +61,7 @@ impl Need {
             Self::Controller(name) => cgroup::controller_unmet(name),
             Self::Journald => journal::unmet(),
             Self::ShiftedClock => clock::unmet(),
-            Self::Machine(release) => machine::unmet(release),
+            Self::Machine(release) => machine::unmet(Tree::of(release)),
             Self::Wire => wire::unmet(),
             Self::NvidiaGpu => gpus::unmet(),
             Self::ControllerManager => real::controllers_missing(),

@@ -7,9 +7,60 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-use crate::wait::until;
+use crate::{leftovers::is_dead, wait::until};
 
 const MARK: &str = "nodewell-machine-";
+const ROOT: &str = "/sys/fs/cgroup";
+
+/// Which hierarchies a machine has a cgroup in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Controllers {
+    /// Those in which systemd tracks units.
+    Systemds,
+    /// All: a kubelet sets limits of memory, processors and tasks. Where the outer machine has them in version 1, the
+    /// machine's are of version 1, too.
+    All,
+}
+
+impl Controllers {
+    /// Whether the machine has the unified hierarchy, as systemd-nspawn asks for it.
+    pub(super) fn unified_hierarchy(self) -> u8 {
+        u8::from(self == Self::Systemds || is_unified())
+    }
+
+    /// The cgroups below which those of machines are made.
+    fn parents(self) -> Vec<PathBuf> {
+        let root = Path::new(ROOT);
+        if is_unified() {
+            return vec![root.to_owned()];
+        }
+        if self == Self::Systemds {
+            return ["unified", "systemd"]
+                .map(|name| root.join(name))
+                .into_iter()
+                .filter(|path| path.is_dir())
+                .collect();
+        }
+        let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        own.lines().filter_map(own_cgroup).filter(|path| path.is_dir()).collect()
+    }
+}
+
+/// Whether all controllers are in the one hierarchy of version 2.
+fn is_unified() -> bool {
+    Path::new(ROOT).join("cgroup.procs").exists()
+}
+
+/// The cgroup of this process, from a line of `/proc/self/cgroup`: a machine's is made below it, and counts there.
+fn own_cgroup(line: &str) -> Option<PathBuf> {
+    let mut parts = line.splitn(3, ':').skip(1);
+    let (controllers, path) = (parts.next()?, parts.next()?);
+    let hierarchy = match controllers {
+        "" => "unified",
+        named => named.strip_prefix("name=").unwrap_or(named),
+    };
+    Some(Path::new(ROOT).join(hierarchy).join(path.trim_start_matches('/')))
+}
 
 /// Folders in the hierarchies that systemd-nspawn uses; removed when dropped.
 #[derive(Debug)]
@@ -17,22 +68,23 @@ pub(super) struct Cgroup(Vec<PathBuf>);
 
 impl Cgroup {
     /// A fresh one in each hierarchy. What test processes that died have left goes first.
-    pub(super) fn make() -> io::Result<Self> {
+    pub(super) fn make(controllers: Controllers) -> io::Result<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("{MARK}{}-{}", process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let mut made = Self(Vec::new());
-        for hierarchy in hierarchies() {
-            sweep(&hierarchy);
-            let folder = hierarchy.join(&name);
+        for parent in controllers.parents() {
+            sweep(&parent);
+            let folder = parent.join(&name);
             fs::create_dir(&folder)?;
-            made.0.push(folder);
+            made.0.push(folder.clone());
+            inherit_cpuset(&parent, &folder)?;
         }
         Ok(made)
     }
 
     /// What a shell runs to move itself in.
     pub(super) fn enter(&self) -> String {
-        self.0.iter().map(|folder| format!("echo $$ >{}/cgroup.procs && ", folder.display())).collect()
+        self.0.iter().map(|folder| format!("echo 0 >{}/cgroup.procs || exit 1\n", folder.display())).collect()
     }
 }
 
@@ -45,13 +97,16 @@ impl Drop for Cgroup {
     }
 }
 
-/// systemd's own and the unified one where both are (hybrid); otherwise the one there is.
-fn hierarchies() -> Vec<PathBuf> {
-    let root = Path::new("/sys/fs/cgroup");
-    if root.join("cgroup.procs").exists() {
-        return vec![root.to_owned()];
+/// A new cpuset of version 1 is empty, and takes no process before it has processors and memory.
+fn inherit_cpuset(parent: &Path, folder: &Path) -> io::Result<()> {
+    for file in ["cpuset.cpus", "cpuset.mems"] {
+        // In version 2 it is the kernel that inherits.
+        if folder.join("cgroup.clone_children").exists() && folder.join(file).exists() {
+            fs::write(folder.join(file), fs::read(parent.join(file))?)?;
+            fs::write(folder.join("cgroup.clone_children"), "1")?;
+        }
     }
-    ["unified", "systemd"].map(|name| root.join(name)).into_iter().filter(|path| path.is_dir()).collect()
+    Ok(())
 }
 
 fn sweep(hierarchy: &Path) {
@@ -59,7 +114,7 @@ fn sweep(hierarchy: &Path) {
     for entry in left {
         let name = entry.file_name();
         let owner = name.to_str().and_then(|name| name.strip_prefix(MARK)?.split('-').next());
-        if owner.is_some_and(|pid| !Path::new("/proc").join(pid).exists()) {
+        if owner.is_some_and(is_dead) {
             // A process may still be in there; then it stays.
             let _ = remove(&entry.path());
         }

@@ -8,7 +8,8 @@ use std::{
 
 use tempfile::TempDir;
 
-use super::Release;
+use super::{Release, Tree};
+use crate::leftovers;
 
 /// Gone when dropped.
 #[derive(Debug)]
@@ -24,8 +25,8 @@ impl Disk {
     /// If there is no room for it, or no tree of this release.
     #[must_use]
     pub fn of(release: Release) -> Self {
-        let tree = release.tree().unwrap_or_else(|reason| panic!("{reason}"));
-        let folder = TempDir::with_prefix("nodewell-disk-").unwrap();
+        let tree = Tree::of(release).path().unwrap_or_else(|reason| panic!("{reason}"));
+        let folder = leftovers::folder("root");
         let root = folder.path().join("root");
         assert!(Command::new("cp").arg("-a").args([&tree, &root]).status().unwrap().success());
         fs::create_dir_all(root.join("var/log/journal")).unwrap();

@@ -7,7 +7,7 @@ use std::{
     sync::OnceLock,
 };
 
-use super::Machine;
+use super::Inside;
 
 /// A package file.
 #[derive(Debug, Clone, Copy)]
@@ -63,7 +63,7 @@ fn of_the_controller(agent: &Path) -> PathBuf {
     agent.with_file_name(name.replacen("nodewell_", "nodewell-controller_", 1))
 }
 
-impl Machine {
+impl Inside {
     /// Installs `package` as its administrator would.
     ///
     /// # Panics

@@ -45,12 +45,42 @@ impl Release {
             Self::Trixie => 257,
         }
     }
+}
 
-    /// Its tree, made now if it is not there.
+/// A folder to boot machines from.
+#[derive(Debug, Clone, Copy)]
+pub struct Tree {
+    /// What it is called in the cache: another set of packages has another name.
+    name: &'static str,
+    release: Release,
+    /// With commas between them.
+    packages: &'static str,
+}
+
+impl Tree {
+    /// One with systemd, and what the cases need beside it.
+    #[must_use]
+    pub fn of(release: Release) -> Self {
+        Self { name: release.name(), release, packages: "" }
+    }
+
+    /// The same with these packages too, as `name` in the cache.
+    #[must_use]
+    pub const fn with(name: &'static str, release: Release, packages: &'static str) -> Self {
+        Self { name, release, packages }
+    }
+
+    /// Where it lies in the cache, if it was made before.
+    #[must_use]
+    pub fn made(self) -> Option<PathBuf> {
+        Some(machines().join(self.name)).filter(|tree| tree.is_dir())
+    }
+
+    /// Where it lies; made now if it is not there.
     ///
     /// # Errors
     /// With mmdebstrap's output.
-    pub fn tree(self) -> Result<PathBuf, String> {
+    pub fn path(self) -> Result<PathBuf, String> {
         // One at a time, among threads and among processes.
         static MAKING: Mutex<()> = Mutex::new(());
         let _thread = MAKING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -58,7 +88,7 @@ impl Release {
         fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         let lock = File::create(folder.join("lock")).map_err(|error| error.to_string())?;
         let _process = Flock::lock(lock, FlockArg::LockExclusive).map_err(|(_, error)| error.to_string())?;
-        let tree = folder.join(self.name());
+        let tree = folder.join(self.name);
         if !tree.is_dir() {
             self.make(&tree)?;
         }
@@ -71,8 +101,11 @@ impl Release {
         if unfinished.exists() {
             fs::remove_dir_all(&unfinished).map_err(failed)?;
         }
+        let release = self.release.name();
+        let lists = [PACKAGES, self.packages].into_iter().filter(|list| !list.is_empty());
+        let packages = lists.collect::<Vec<_>>().join(",");
         let output = Command::new("mmdebstrap")
-            .args(["--quiet", "--variant=minbase", &format!("--include={PACKAGES}"), self.name()])
+            .args(["--quiet", "--variant=minbase", &format!("--include={packages}"), release])
             .arg(&unfinished)
             .stdin(Stdio::null())
             .output()
@@ -80,7 +113,7 @@ impl Release {
         if !output.status.success() {
             let output = String::from_utf8_lossy(&output.stderr);
             let last = output.lines().rfind(|line| line.starts_with("E:")).unwrap_or("no reason given");
-            return Err(format!("mmdebstrap cannot make Debian {}: {last}", self.name()));
+            return Err(format!("mmdebstrap cannot make Debian {release}: {last}"));
         }
         fs::rename(&unfinished, tree).map_err(failed)
     }
@@ -98,9 +131,9 @@ pub fn machines() -> PathBuf {
     profile.and_then(Path::parent).expect("it lies in target/PROFILE").join("machines")
 }
 
-/// Why this machine cannot boot one of `release`.
+/// Why this machine cannot boot one of `tree`.
 #[must_use]
-pub fn unmet(release: Release) -> Option<String> {
+pub fn unmet(tree: Tree) -> Option<String> {
     if !geteuid().is_root() {
         return Some("needs root, to boot a machine in a container".to_owned());
     }
@@ -109,8 +142,8 @@ pub fn unmet(release: Release) -> Option<String> {
     if let Some((path, package)) = missing {
         return Some(format!("needs {path} (Debian's {package})"));
     }
-    if !machines().join(release.name()).is_dir() && !Path::new("/usr/bin/mmdebstrap").exists() {
+    if tree.made().is_none() && !Path::new("/usr/bin/mmdebstrap").exists() {
         return Some("needs /usr/bin/mmdebstrap (Debian's mmdebstrap)".to_owned());
     }
-    release.tree().err()
+    tree.path().err()
 }

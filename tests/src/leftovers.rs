@@ -1,0 +1,45 @@
+//! Folders that carry the number of the process that made them, so that what a killed process left is removed by the
+//! next.
+
+use std::{
+    env, fs,
+    path::Path,
+    process,
+    sync::{Mutex, PoisonError},
+};
+
+use tempfile::TempDir;
+
+const MARK: &str = "nodewell-";
+
+/// A folder of this kind, gone when it is dropped. What processes that died have left of that kind goes first.
+///
+/// # Panics
+/// If none can be made.
+#[must_use]
+pub fn folder(kind: &'static str) -> TempDir {
+    static SWEPT: Mutex<Vec<&str>> = Mutex::new(Vec::new());
+    let mut swept = SWEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    if !swept.contains(&kind) {
+        sweep(&env::temp_dir(), kind);
+        swept.push(kind);
+    }
+    TempDir::with_prefix(format!("{MARK}{kind}-{}-", process::id())).unwrap()
+}
+
+fn sweep(temporary: &Path, kind: &str) {
+    let prefix = format!("{MARK}{kind}-");
+    for entry in fs::read_dir(temporary).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let owner = name.to_str().and_then(|name| name.strip_prefix(&prefix)?.split_once('-'));
+        if owner.is_some_and(|(pid, _)| is_dead(pid)) {
+            // Another process may be sweeping as well.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// Whether `owner` is the number of a process that is not there.
+pub(crate) fn is_dead(owner: &str) -> bool {
+    owner.parse::<u32>().is_ok_and(|pid| !Path::new("/proc").join(pid.to_string()).exists())
+}
