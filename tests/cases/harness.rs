@@ -1,18 +1,42 @@
 //! The harness itself: what it plays is what the machine would do.
 
-use std::{ffi::OsString, fs};
+use std::{
+    env,
+    ffi::OsString,
+    fs,
+    path::Path,
+    process::{Command, id},
+};
 
+use nix::sys::signal::Signal;
 use nodewell_tests::{
     journal::Journal,
     kmsg::RealKmsg,
+    leftovers,
+    machine::{Machine, Release},
     process::Process,
     suite::{Need, Suite},
+    wait::until,
 };
+
+/// Names a file for the number of a machine's first process, in a run that is to be killed.
+const TO_BE_KILLED: &str = "NODEWELL_TO_BE_KILLED";
 
 pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("harness")
         .case("a_process_is_gone_when_dropped", a_process_is_gone_when_dropped)
+        .case("what_a_killed_process_left_is_removed", what_a_killed_process_left_is_removed)
+        .case_with(
+            &[Need::Machine(Release::Bookworm)],
+            "a_machine_is_gone_when_dropped",
+            a_machine_is_gone_when_dropped,
+        )
+        .case_with(
+            &[Need::Machine(Release::Bookworm)],
+            "a_machine_ends_with_a_killed_run",
+            a_machine_ends_with_a_killed_run,
+        )
         .case_with(&[Need::KernelLog], "the_kernel_numbers_what_we_write", the_kernel_numbers_what_we_write)
         .case_with(&[Need::Journald], "a_private_journal_takes_entries", a_private_journal_takes_entries);
 }
@@ -26,6 +50,47 @@ fn a_process_is_gone_when_dropped() {
     drop(process);
     assert!(!fs::exists(&entry).unwrap());
     drop(log);
+}
+
+fn what_a_killed_process_left_is_removed() {
+    let mut ended = Command::new("true").spawn().unwrap();
+    ended.wait().unwrap();
+    let folder = |pid: u32| env::temp_dir().join(format!("nodewell-trial-{pid}-x"));
+    let (left, ours) = (folder(ended.id()), folder(id()));
+    fs::create_dir_all(left.join("root")).unwrap();
+    fs::create_dir(&ours).unwrap();
+    let new = leftovers::folder("trial");
+    assert!(!left.exists(), "its process has ended");
+    assert!(ours.exists() && new.path().exists(), "this process lives");
+    fs::remove_dir(ours).unwrap();
+}
+
+fn a_machine_is_gone_when_dropped() {
+    let machine = Machine::boot(Release::Bookworm);
+    let leader = format!("/proc/{}", machine.leader());
+    assert!(fs::exists(&leader).unwrap());
+    if let Some(file) = env::var_os(TO_BE_KILLED) {
+        fs::write(file, &leader).unwrap();
+        until("this run is killed", || None::<()>);
+    }
+    drop(machine);
+    assert!(!fs::exists(&leader).unwrap());
+}
+
+/// systemd-nspawn that is killed leaves its container behind.
+fn a_machine_ends_with_a_killed_run() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let mut argv = vec![OsString::from("env"), format!("{TO_BE_KILLED}={}", file.path().display()).into()];
+    argv.push(env::current_exe().unwrap().into_os_string());
+    argv.extend(["--exact", "harness::a_machine_is_gone_when_dropped"].map(OsString::from));
+    let mut run = Process::start(&argv, Path::new("/dev/null")).unwrap();
+    let leader = until("the other run has a machine", || {
+        assert!(run.ended().is_none(), "the other run ended before it was killed");
+        Some(fs::read_to_string(file.path()).unwrap()).filter(|leader| !leader.is_empty())
+    });
+    assert!(fs::exists(&leader).unwrap());
+    run.signal(Signal::SIGKILL);
+    until("the machine has ended", || (!fs::exists(&leader).unwrap()).then_some(()));
 }
 
 fn the_kernel_numbers_what_we_write() {

@@ -109,6 +109,13 @@ fn inherit_cpuset(parent: &Path, folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Removes what test processes that died have left.
+pub fn remove_leftovers() {
+    for controllers in [Controllers::Systemds, Controllers::All] {
+        controllers.parents().iter().for_each(|parent| sweep(parent));
+    }
+}
+
 fn sweep(hierarchy: &Path) {
     let left = fs::read_dir(hierarchy).into_iter().flatten().flatten();
     for entry in left {
