@@ -12,7 +12,7 @@ export CARGO_INCREMENTAL ?= 0
 PROGRAMS := --workspace --bin nodewelld --bin nodewell --bin nodewell-controller
 PACKAGES := --package nodewell-agent --package nodewell-controller --bins
 
-.PHONY: help run build test lint unit whole vm e2e scale fuzz mutants bench deps deb rpm packages
+.PHONY: help run build test lint unit whole cluster vm e2e scale fuzz mutants bench deps deb rpm packages
 
 help: ## list what make can do
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -49,20 +49,25 @@ licences:
 	@packaging/licences
 .PHONY: format words clippy licences
 
-UNITS := $(CARGO) test --workspace --exclude nodewell-tests --exclude nodewell-vm --locked --no-fail-fast
+HARNESSES := --exclude nodewell-tests --exclude nodewell-cluster --exclude nodewell-vm
+UNITS := $(CARGO) test --workspace $(HARNESSES) --locked --no-fail-fast
 unit: ## unit and property tests
 	$(UNITS)
 
-# The same in two halves: what computes, and what mostly waits (for BMCs that answer late, for a real API server). `make e2e`
-# plays more stories of the simulation, optimised.
+# The same in two halves: what computes, and what mostly waits (for BMCs that answer late, for a real API server, for a node
+# to be fenced). `make e2e` plays more stories of the simulation, optimised.
 quick:
 	NODEWELL_SIM_SEEDS=$${NODEWELL_SIM_SEEDS:-60} $(UNITS) -- --skip bmc/ --skip cluster/
 waiting:
-	$(CARGO) test --workspace --test bmcs --test cluster --locked --no-fail-fast
+	$(CARGO) test --workspace --test bmcs --test cluster --test real_cluster --locked --no-fail-fast
 
 whole: ## whole-program tests: the real binaries against the real thing
 	$(CARGO) build $(PROGRAMS) --locked
 	$(CARGO) test --workspace --test whole --locked --no-fail-fast
+
+cluster: toolchain deps ## a real small Kubernetes cluster with nodewell on this machine (ARGS=down; ARGS=--help: all commands)
+	@$(CARGO) build $(PROGRAMS) --bin nodewell-pages --bin nodewell-cluster --locked
+	@target/debug/nodewell-cluster $(ARGS)
 
 vm: toolchain deps ## all cases in virtual machines: faults of real kernels (docs/virtual-machines.md)
 	$(CARGO) build $(PROGRAMS) --locked

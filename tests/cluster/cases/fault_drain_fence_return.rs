@@ -1,0 +1,139 @@
+//! A node's life with nodewell, from end to end: installed, it reports; a fault that the kernel logs has the node
+//! drained, and it is given back when that is mended; a plug that is pulled has the next node fenced, its StatefulSet's
+//! pod starts elsewhere, and the machine comes back by its BMC and is taken in again.
+
+use std::time::{Duration, Instant};
+
+use nodewell_cluster::{
+    CLUSTER, Cluster, Plan,
+    manifests::{DEAD_NODES, READONLY_FILESYSTEMS, SHOP},
+    worker::Worker,
+};
+use nodewell_tests::{
+    suite::{Need, Suite},
+    wait::until_within,
+};
+
+/// Each is a matter of seconds on two cores that have nothing else to do.
+const SOON: Duration = Duration::from_secs(60);
+/// Silence of a Lease, two readings of the power, a release, the start of a pod.
+const FENCED: Duration = Duration::from_secs(90);
+const POD: &str = "shop-0";
+
+pub(crate) fn list(suite: &mut Suite) {
+    suite.behaviour("fault_drain_fence_return").case_with(
+        &[CLUSTER, Need::KernelLog, Need::LoopDevice],
+        "one_node_drained_one_fenced",
+        one_node_drained_one_fenced,
+    );
+}
+
+fn one_node_drained_one_fenced() {
+    let cluster = Cluster::start(Plan { kernel_log: Some(1), ..Plan::default() });
+    cluster.install();
+    step("installed, each agent reports, of its machine's own boot", || reports(&cluster));
+    step("a pod runs", || runs(&cluster));
+    step("a fault that the kernel logs: the pod is drained, and the node given back", || faulty(&cluster));
+    let fenced = step("a pulled plug: fenced, and the pod is ready elsewhere", || plug_pulled(&cluster));
+    step("the machine was turned on by its BMC, and is taken in", || returns(&cluster, fenced));
+}
+
+fn reports(cluster: &Cluster) {
+    for worker in cluster.workers() {
+        cluster.api().wait_condition(SOON, worker.name(), "AgentStateUnwritable", "False");
+        cluster.api().wait_condition(SOON, worker.name(), "FenceReady", "True");
+        let node = cluster.api().node(worker.name()).unwrap();
+        let boot = node["status"]["nodeInfo"]["bootID"].as_str().unwrap().replace('-', "");
+        let agents = worker.inside().sh("cat /var/lib/nodewell/boot-id");
+        assert!(agents.contains(&boot), "the kubelet has the boot {boot}, the agent {agents}");
+    }
+    // The one that has a kernel log to read.
+    cluster.api().wait_condition(SOON, "w1", "KernelDeadlock", "False");
+}
+
+fn runs(cluster: &Cluster) {
+    // It starts where it will be drained.
+    cluster.must_kubectl(&["cordon", "w2", "w3"]);
+    cluster.apply_text(SHOP);
+    ready(cluster, SOON, "w1");
+    cluster.must_kubectl(&["uncordon", "w2", "w3"]);
+    let served = cluster.kubectl(&["exec", POD, "--", "wget", "-q", "-O", "-", "http://127.0.0.1:8080/index.html"]);
+    assert!(served.code == 0 && !served.stdout.is_empty(), "{served:?}");
+}
+
+fn faulty(cluster: &Cluster) {
+    let w1 = cluster.worker("w1").unwrap();
+    let disk = w1.mount_ext4("/srv");
+    // There is one kernel: what other tests of this machine break is in its log, too.
+    let ours = format!("== 'True' && conditions.ReadonlyFilesystem.message.contains('{}')", disk.device());
+    cluster.apply_text(&READONLY_FILESYSTEMS.replace("== 'True'", &ours));
+    disk.fail();
+    until_within(SOON, "the condition names the device", || {
+        let message = condition_message(cluster, "w1", "ReadonlyFilesystem")?;
+        message.contains(disk.device()).then_some(())
+    });
+    until_within(SOON, "the pod is ready on another node", || {
+        cluster.api().ready_on(POD).filter(|node| node != "w1").map(drop)
+    });
+    disk.unmount();
+    taken_in(cluster, w1);
+}
+
+fn plug_pulled(cluster: &Cluster) -> &Worker {
+    cluster.apply_text(DEAD_NODES);
+    let node = until_within(SOON, "the pod is ready", || cluster.api().ready_on(POD));
+    let worker = cluster.worker(&node).unwrap();
+    worker.off();
+    until_within(FENCED, &format!("the pod is ready elsewhere than on {node}"), || {
+        cluster.api().ready_on(POD).filter(|now| *now != node).map(drop)
+    });
+    let record = cluster.api().get(&format!("/apis/nodewell.dev/v1alpha1/nodefences/{node}")).unwrap();
+    let log = record["status"]["log"].to_string();
+    assert!(log.contains("Release"), "the pod went by a release: {record}");
+    worker
+}
+
+fn returns(cluster: &Cluster, worker: &Worker) {
+    let before = cluster.api().node(worker.name()).unwrap();
+    until_within(FENCED, "its BMC was ordered to turn it on", || {
+        worker.orders().iter().any(|order| order.contains("set power 1")).then_some(())
+    });
+    cluster.api().wait_condition(FENCED, worker.name(), "Ready", "True");
+    taken_in(cluster, worker);
+    let boot = |node: &serde_json::Value| node["status"]["nodeInfo"]["bootID"].as_str().unwrap().to_owned();
+    assert_ne!(boot(&cluster.api().node(worker.name()).unwrap()), boot(&before));
+    until_within(SOON, "the agent reports how the boot before ended", || {
+        let events =
+            cluster.must_kubectl(&["get", "events", "-A", "--field-selector", "reason=UnexpectedReboot", "-o", "name"]);
+        (!events.trim().is_empty()).then_some(())
+    });
+}
+
+/// Nothing of ours is left on the Node.
+fn taken_in(cluster: &Cluster, worker: &Worker) {
+    until_within(FENCED, &format!("{} is given back", worker.name()), || {
+        let node = cluster.api().node(worker.name())?;
+        (node["spec"]["unschedulable"].is_null() && node["spec"]["taints"].is_null()).then_some(())
+    });
+}
+
+#[track_caller]
+fn ready(cluster: &Cluster, patience: Duration, node: &str) {
+    until_within(patience, &format!("{POD} is ready on {node}"), || {
+        (cluster.api().ready_on(POD)? == node).then_some(())
+    });
+}
+
+fn condition_message(cluster: &Cluster, node: &str, name: &str) -> Option<String> {
+    let node = cluster.api().node(node)?;
+    let conditions = node["status"]["conditions"].as_array()?;
+    let found = conditions.iter().find(|condition| condition["type"] == name && condition["status"] == "True")?;
+    found["message"].as_str().map(str::to_owned)
+}
+
+fn step<T>(what: &str, act: impl FnOnce() -> T) -> T {
+    let begun = Instant::now();
+    let done = act();
+    eprintln!("{what}: {:.1} s", begun.elapsed().as_secs_f64());
+    done
+}

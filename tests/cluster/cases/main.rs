@@ -1,0 +1,14 @@
+//! Whole-program cases on a real cluster. A file for each behaviour; this one lists them.
+
+#![allow(clippy::unwrap_used)]
+
+mod fault_drain_fence_return;
+
+fn main() -> std::process::ExitCode {
+    nodewell_tests::own_mounts::separate();
+    let mut suite = nodewell_tests::suite::Suite::default();
+    let behaviours = [fault_drain_fence_return::list];
+    behaviours.iter().for_each(|list| list(&mut suite));
+    // A cluster takes both cores of a small machine.
+    suite.run_at_once(1)
+}

@@ -1,0 +1,84 @@
+//! What cases ask of the API server again and again, as its administrator.
+
+use std::time::Duration;
+
+use nodewell_tests::{
+    cluster::{Call, Client},
+    wait::until_within,
+};
+use serde_json::Value;
+
+/// The administrator's connection.
+#[derive(Debug, Clone)]
+pub struct Api(Client);
+
+impl Api {
+    pub(crate) fn new(client: Client) -> Self {
+        Self(client)
+    }
+
+    /// One request.
+    #[must_use]
+    pub fn call(&self, call: &Call) -> (u16, Value) {
+        self.0.call(call)
+    }
+
+    /// The object at `path`, if it is there.
+    #[must_use]
+    pub fn get(&self, path: &str) -> Option<Value> {
+        let (code, object) = self.0.call(&Call::get(path));
+        (code == 200).then_some(object)
+    }
+
+    /// Creates an object in the collection at `path`.
+    ///
+    /// # Panics
+    /// If the API server refuses it.
+    pub fn create(&self, path: &str, object: &Value) {
+        let (code, answer) = self.0.call(&Call::post(path, object));
+        assert_eq!(code, 201, "{answer}");
+    }
+
+    /// A Node.
+    #[must_use]
+    pub fn node(&self, name: &str) -> Option<Value> {
+        self.get(&format!("/api/v1/nodes/{name}"))
+    }
+
+    /// The status of one condition of a Node, if it has it.
+    #[must_use]
+    pub fn condition(&self, node: &str, name: &str) -> Option<String> {
+        let node = self.node(node)?;
+        let conditions = node["status"]["conditions"].as_array()?.clone();
+        let found = conditions.into_iter().find(|condition| condition["type"] == name)?;
+        found["status"].as_str().map(str::to_owned)
+    }
+
+    /// Waits until a condition of a Node has this status.
+    ///
+    /// # Panics
+    /// If it has not within `patience`.
+    #[track_caller]
+    pub fn wait_condition(&self, patience: Duration, node: &str, name: &str, status: &str) {
+        until_within(patience, &format!("{node}: {name} is {status}"), || {
+            (self.condition(node, name)? == status).then_some(())
+        });
+    }
+
+    /// The Node that a pod of namespace `default` runs on, once it is ready there.
+    #[must_use]
+    pub fn ready_on(&self, pod: &str) -> Option<String> {
+        let pod = self.get(&format!("/api/v1/namespaces/default/pods/{pod}"))?;
+        let conditions = pod["status"]["conditions"].as_array()?;
+        let is_ready = conditions.iter().any(|condition| condition["type"] == "Ready" && condition["status"] == "True");
+        let stays = pod["metadata"]["deletionTimestamp"].is_null();
+        (is_ready && stays).then(|| pod["spec"]["nodeName"].as_str().map(str::to_owned))?
+    }
+
+    /// The phase of a node's record, if there is one.
+    #[must_use]
+    pub fn phase(&self, node: &str) -> Option<String> {
+        let record = self.get(&format!("/apis/nodewell.dev/v1alpha1/nodefences/{node}"))?;
+        record["status"]["phase"].as_str().map(str::to_owned)
+    }
+}

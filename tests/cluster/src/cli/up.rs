@@ -1,0 +1,118 @@
+//! `up`: starts the process that holds the cluster, shows its progress, and prints how to use what is there then.
+
+use std::{
+    fs::{self, File},
+    io::{BufRead, BufReader},
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use nodewell_cluster::unmet;
+use nodewell_tests::real::binary;
+
+use super::{
+    Failure, Size, folder,
+    hold::{PROGRESS, report},
+    request,
+};
+
+/// How often is looked for progress.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// What is shown of a log whose writer has failed.
+const TAIL: usize = 20;
+
+pub(super) fn up(size: Size) -> Result<(), Failure> {
+    if request::connect().is_some() {
+        let known = "a cluster is up already: `make cluster ARGS=status` shows it, `make cluster ARGS=down` ends it";
+        return Err(Failure::Failed(known.to_owned()));
+    }
+    report("what machines boot from (made once, some minutes)");
+    if let Some(reason) = unmet() {
+        return Err(Failure::Unavailable(reason));
+    }
+    let begun = Instant::now();
+    let folder = folder();
+    let failed = |error: std::io::Error| Failure::Failed(format!("{}: {error}", folder.display()));
+    fs::create_dir_all(&folder).map_err(failed)?;
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).map_err(failed)?;
+    let log = folder.join("log");
+    let holder = start(size, &log).map_err(failed)?;
+    follow(holder, &log)?;
+    println!("{}", guide(size, begun.elapsed().as_secs()));
+    Ok(())
+}
+
+/// In a session of its own: it stays when this terminal goes.
+fn start(size: Size, log: &Path) -> std::io::Result<Child> {
+    let output = File::create(log)?;
+    let mut command = Command::new("setsid");
+    command.arg(std::env::current_exe()?).arg("hold");
+    command.arg(format!("--workers={}", size.workers)).arg(format!("--controllers={}", size.controllers));
+    command.args(size.bare.then_some("--bare"));
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(output).spawn()
+}
+
+/// Shows lines of progress until the cluster is up.
+fn follow(mut holder: Child, log: &Path) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::Failed(format!("{}: {error}", log.display()));
+    let mut lines = BufReader::new(File::open(log).map_err(failed)?);
+    let mut line = String::new();
+    loop {
+        if lines.read_line(&mut line).map_err(failed)? == 0 || !line.ends_with('\n') {
+            if holder.try_wait().map_err(failed)?.is_some() {
+                return Err(Failure::Failed(format!(
+                    "the cluster did not come up; {} ends:\n{}",
+                    log.display(),
+                    tail(log)
+                )));
+            }
+            thread::sleep(LOOK_EVERY);
+            continue;
+        }
+        if line.starts_with(PROGRESS) {
+            eprint!("{line}");
+        }
+        if line.trim_end() == format!("{PROGRESS}is up") {
+            return Ok(());
+        }
+        line.clear();
+    }
+}
+
+fn tail(log: &Path) -> String {
+    let text = fs::read_to_string(log).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(TAIL)..].join("\n")
+}
+
+fn guide(size: Size, seconds: u64) -> String {
+    let Size { workers, controllers, bare } = size;
+    let programs = binary("kubectl").parent().map_or_else(PathBuf::new, Path::to_owned);
+    let kubeconfig = folder().join("kubeconfig");
+    let mut text = format!(
+        "\n{workers} workers, {controllers} controllers, up in {seconds} s. In this shell:\n\n  \
+         export PATH={}:$PATH KUBECONFIG={}\n",
+        programs.display(),
+        kubeconfig.display()
+    );
+    if !bare {
+        text.push_str(SEE_IT);
+    }
+    text.push_str("\nmake cluster ARGS=--help has the other commands, make cluster ARGS=down ends it.");
+    text
+}
+
+/// README.md shows the same with what is seen.
+const SEE_IT: &str = "
+See it fence a node (W is where the pod runs):
+
+  kubectl get nodes,pods -o wide              one pod, shop-0, on one of three nodes
+  kubectl describe node w1                    what nodewell reports of it
+  W=$(kubectl get pod shop-0 -o jsonpath={.spec.nodeName})
+  make cluster ARGS=\"off $W\"                  pull the plug of its node
+  kubectl get nodefences -w                   silent, off for certain, released, on again
+  kubectl get nodes,pods -o wide              shop-0 is ready on another node
+";

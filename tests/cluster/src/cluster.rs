@@ -1,0 +1,191 @@
+//! The cluster as a whole: how it is brought up, and what a case or a person does with it.
+
+mod install;
+
+use std::{
+    fmt::Display,
+    path::PathBuf,
+    process::{Command, Stdio},
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use nodewell_tests::{
+    cli::Outcome,
+    leftovers,
+    machine::{self, KernelLog},
+    real::binary,
+    wait::until_within,
+};
+use tempfile::TempDir;
+
+use crate::{
+    TREE,
+    api::Api,
+    control_plane::ControlPlane,
+    controller_host::ControllerHost,
+    images,
+    network::{self, Network},
+    worker::{Common, Number, Worker},
+};
+
+/// Machines boot and kubelets register side by side, on two busy cores.
+const NODES_READY: Duration = Duration::from_secs(180);
+
+/// What a cluster has.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    /// Up to nine: `w1` to `w9`.
+    pub workers: u8,
+    /// Control-plane hosts with a controller: `c1`, `c2`.
+    pub controllers: u8,
+    /// The worker that has the kernel's log; there is one kernel, and what happens to any machine is in it.
+    pub kernel_log: Option<u8>,
+}
+
+impl Default for Plan {
+    /// Three workers, two controllers, and no kernel log.
+    fn default() -> Self {
+        Self { workers: 3, controllers: 2, kernel_log: None }
+    }
+}
+
+/// A running cluster; all of it ends when dropped.
+#[derive(Debug)]
+pub struct Cluster {
+    /// Dropped in this order: machines, what they talk to, the network between, the files.
+    controllers: Vec<ControllerHost>,
+    workers: Vec<Worker>,
+    control_plane: ControlPlane,
+    api: Api,
+    _network: Arc<Network>,
+    folder: TempDir,
+}
+
+impl Cluster {
+    /// Brings one up: every Node is Ready, and nothing of nodewell's is installed.
+    ///
+    /// # Panics
+    /// If it does not come up.
+    #[must_use]
+    pub fn start(plan: Plan) -> Self {
+        let tree = TREE.path().unwrap_or_else(|reason| panic!("{reason}"));
+        let folder = leftovers::folder("cluster");
+        let network = Arc::new(Network::make());
+        let images = images::make(folder.path(), &tree);
+        let control_plane = step("control plane", || ControlPlane::start(&network, folder.path()));
+        let common = Common { network: &network, control_plane: &control_plane, tree, images, workers: plan.workers };
+        let (workers, controllers) = step("machines", || machines(&common, plan));
+        let api = Api::new(control_plane.client());
+        let cluster = Self { controllers, workers, control_plane, api, _network: network, folder };
+        step("nodes are Ready", || cluster.wait_until_ready());
+        cluster
+    }
+
+    /// Removes what clusters left whose processes were killed: files, empty cgroups, names of network namespaces.
+    pub fn remove_leftovers() {
+        ["cluster", "worker", "machine"].into_iter().for_each(|kind| drop(leftovers::folder(kind)));
+        machine::remove_leftovers();
+        network::sweep();
+    }
+
+    /// The API server, as its administrator asks it.
+    #[must_use]
+    pub fn api(&self) -> &Api {
+        &self.api
+    }
+
+    /// All workers, `w1` first.
+    #[must_use]
+    pub fn workers(&self) -> &[Worker] {
+        &self.workers
+    }
+
+    /// A worker by its name.
+    #[must_use]
+    pub fn worker(&self, name: &str) -> Option<&Worker> {
+        self.workers.iter().find(|worker| worker.name() == name)
+    }
+
+    /// The control-plane hosts with a controller, `c1` first.
+    #[must_use]
+    pub fn controllers(&self) -> &[ControllerHost] {
+        &self.controllers
+    }
+
+    /// The administrator's kubeconfig, for kubectl on this machine.
+    #[must_use]
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.control_plane.admin_kubeconfig()
+    }
+
+    /// Logs and files of the control plane.
+    #[must_use]
+    pub fn folder(&self) -> PathBuf {
+        self.folder.path().to_owned()
+    }
+
+    /// Runs kubectl as the administrator, to its end.
+    ///
+    /// # Panics
+    /// If it cannot be run.
+    #[must_use]
+    pub fn kubectl(&self, args: &[&str]) -> Outcome {
+        let mut command = Command::new(binary("kubectl"));
+        command.arg("--kubeconfig").arg(self.kubeconfig()).arg("--cache-dir").arg(self.folder.path().join("kubectl"));
+        let output = command.args(args).stdin(Stdio::null()).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Outcome { code: output.status.code().unwrap_or(-1), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+    }
+
+    /// The same, which must succeed.
+    ///
+    /// # Panics
+    /// If it fails.
+    pub fn must_kubectl(&self, args: &[&str]) -> String {
+        let outcome = self.kubectl(args);
+        assert_eq!(outcome.code, 0, "kubectl {args:?}: {}{}", outcome.stdout, outcome.stderr);
+        outcome.stdout
+    }
+
+    fn wait_until_ready(&self) {
+        for worker in &self.workers {
+            self.api.wait_condition(NODES_READY, worker.name(), "Ready", "True");
+        }
+        // A StatefulSet's pod needs it, and it comes a moment after the namespace.
+        until_within(NODES_READY, "pods may be created", || {
+            self.api.get("/api/v1/namespaces/default/serviceaccounts/default").map(drop)
+        });
+    }
+}
+
+/// All at once: most of a boot is waiting.
+fn machines(common: &Common<'_>, plan: Plan) -> (Vec<Worker>, Vec<ControllerHost>) {
+    thread::scope(|scope| {
+        let workers: Vec<_> = (1..=plan.workers)
+            .map(|number| {
+                let log = if plan.kernel_log == Some(number) { KernelLog::Shared } else { KernelLog::Empty };
+                scope.spawn(move || {
+                    let worker = Worker::prepare(common, Number(number), log);
+                    worker.on();
+                    worker
+                })
+            })
+            .collect();
+        let hosts: Vec<_> = (1..=plan.controllers)
+            .map(|number| scope.spawn(move || ControllerHost::boot(common.network, &common.tree, number)))
+            .collect();
+        let hosts = hosts.into_iter().map(|thread| thread.join().unwrap()).collect();
+        (workers.into_iter().map(|thread| thread.join().unwrap()).collect(), hosts)
+    })
+}
+
+/// Reports on stderr what is done, and how long it took.
+pub(crate) fn step<T>(what: impl Display, act: impl FnOnce() -> T) -> T {
+    let begun = Instant::now();
+    eprintln!("cluster: {what} …");
+    let done = act();
+    eprintln!("cluster: {what}: {:.1} s", begun.elapsed().as_secs_f64());
+    done
+}

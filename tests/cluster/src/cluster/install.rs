@@ -1,0 +1,78 @@
+//! Installing nodewell as its documents describe: the agent's package on the workers, the controller's on the
+//! control-plane hosts, kinds, roles, BMC settings.
+
+use std::{path::Path, thread, time::Duration};
+
+use nodewell_tests::machine::Package;
+
+use super::{Cluster, step};
+
+/// In the order in which docs/remediation.md and docs/identity.md apply them.
+const MANIFESTS: [&str; 5] = [
+    "crds",
+    "rbac/nodewell-controller.yaml",
+    "rbac/nodewell-people.yaml",
+    "rbac/nodewell-agent.yaml",
+    "rbac/nodewell-admission.yaml",
+];
+
+/// A new leader takes its Lease within 17 s, and asks all BMCs then.
+const FENCES_READY: Duration = Duration::from_secs(60);
+
+impl Cluster {
+    /// Installs both packages everywhere, and waits until the controllers are ready.
+    ///
+    /// # Panics
+    /// If a step fails.
+    pub fn install(&self) {
+        step("packages (cargo builds what is not built)", || (Package::built(), Package::controller()));
+        step("kinds, roles, BMC settings", || self.apply());
+        step("nodewell on workers and control-plane hosts", || self.install_everywhere());
+    }
+
+    /// Waits until the leader has proven that each worker could be turned off.
+    ///
+    /// # Panics
+    /// If it has not within a minute.
+    pub fn wait_until_fences_are_ready(&self) {
+        step("each worker could be turned off", || {
+            for worker in &self.workers {
+                self.api.wait_condition(FENCES_READY, worker.name(), "FenceReady", "True");
+            }
+        });
+    }
+
+    /// Applies the manifest in `yaml`.
+    ///
+    /// # Panics
+    /// If the API server refuses it.
+    pub fn apply_text(&self, yaml: &str) {
+        let file = self.folder().join("manifest.yaml");
+        std::fs::write(&file, yaml).unwrap();
+        self.must_kubectl(&["apply", "--filename", &file.to_string_lossy()]);
+    }
+
+    fn apply(&self) {
+        let packaging = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging");
+        for manifest in MANIFESTS {
+            self.must_kubectl(&["apply", "--filename", &packaging.join(manifest).to_string_lossy()]);
+        }
+        let objects: Vec<String> =
+            self.workers.iter().flat_map(|worker| worker.fencing().map(|object| object.to_string())).collect();
+        self.apply_text(&objects.join("\n---\n"));
+    }
+
+    fn install_everywhere(&self) {
+        thread::scope(|scope| {
+            for worker in &self.workers {
+                scope.spawn(|| worker.inside().install(Package::built()));
+            }
+            for host in &self.controllers {
+                scope.spawn(|| {
+                    host.install(&self.control_plane, Package::controller());
+                    host.wait_until_ready();
+                });
+            }
+        });
+    }
+}

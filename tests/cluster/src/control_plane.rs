@@ -1,0 +1,192 @@
+//! The control plane: etcd, kube-apiserver, kube-controller-manager and kube-scheduler, as processes on the cluster's
+//! network, with every time limit as shipped.
+
+use std::{
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use nodewell_tests::{
+    cluster::{Call, Client, kubeconfig},
+    pki::Pki,
+    process::Process,
+    real::binary,
+    wait::until_within,
+};
+use serde_json::{Value, json};
+
+use crate::network::Network;
+
+/// Its port at the switch.
+pub(crate) const PORT: &str = "control";
+/// Its address ends so.
+pub(crate) const LAST: u8 = 10;
+/// A loaded machine with two cores needs a third of it.
+const START_LIMIT: Duration = Duration::from_secs(120);
+
+/// A running control plane; it ends when dropped.
+#[derive(Debug)]
+pub struct ControlPlane {
+    /// Dropped in this order: what writes first.
+    clients: Vec<Process>,
+    apiserver: Process,
+    _etcd: Process,
+    pki: Pki,
+    folder: PathBuf,
+    address: String,
+}
+
+impl ControlPlane {
+    /// Starts one whose files are in `folder`, and waits until its API server is ready.
+    ///
+    /// # Panics
+    /// If it does not come up; the end of its log is shown.
+    #[must_use]
+    pub fn start(network: &Arc<Network>, folder: &Path) -> Self {
+        let address = network.address(LAST);
+        network.plug_in(PORT, LAST);
+        let pki = Pki::new(folder, &[&address]);
+        let start = |name: &str, flags: Vec<String>| {
+            let mut argv = network.enter(PORT);
+            argv.push(binary(name).into_os_string());
+            argv.extend(flags.into_iter().map(OsString::from));
+            Process::start(&argv, &folder.join(format!("{name}.log"))).unwrap()
+        };
+        let etcd = start("etcd", etcd_flags(folder));
+        let apiserver = start("kube-apiserver", apiserver_flags(&pki, &address));
+        let mut this = Self { clients: Vec::new(), apiserver, _etcd: etcd, pki, folder: folder.to_owned(), address };
+        this.wait();
+        for (name, user) in
+            [("kube-controller-manager", "system:kube-controller-manager"), ("kube-scheduler", "system:kube-scheduler")]
+        {
+            let kubeconfig = this.write_kubeconfig(name, user, "control-plane");
+            let mut flags = client_flags(&kubeconfig);
+            if name == "kube-controller-manager" {
+                flags.extend(signer_flags(&this.pki));
+            }
+            this.clients.push(start(name, flags));
+        }
+        this
+    }
+
+    fn wait(&mut self) {
+        let admin = self.client();
+        let log = self.folder.join("kube-apiserver.log");
+        until_within(START_LIMIT, "kube-apiserver is ready", || {
+            let ended = self.apiserver.ended().is_some();
+            assert!(!ended, "kube-apiserver ended:\n{}", fs::read_to_string(&log).unwrap_or_default());
+            // Events live in `default`, which the server makes shortly after it is ready.
+            let answers = |path| admin.call(&Call::get(path)).0 == 200;
+            (answers("/readyz") && answers("/api/v1/namespaces/default")).then_some(())
+        });
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Its authority and what that signs.
+    #[must_use]
+    pub fn pki(&self) -> &Pki {
+        &self.pki
+    }
+
+    /// A kubeconfig of `name` in `group` with everything in it.
+    #[must_use]
+    pub fn kubeconfig(&self, name: &str, group: &str) -> Value {
+        kubeconfig(self.endpoint(), self.pki.dated(name, group, -1..365))
+    }
+
+    /// A kubeconfig of `user` where the files of the control plane are.
+    fn write_kubeconfig(&self, file: &str, user: &str, group: &str) -> PathBuf {
+        let path = self.folder.join(format!("{file}.kubeconfig"));
+        fs::write(&path, self.kubeconfig(user, group).to_string()).unwrap();
+        path
+    }
+
+    /// The administrator's kubeconfig, for kubectl.
+    ///
+    /// # Panics
+    /// If it cannot be written.
+    #[must_use]
+    pub fn admin_kubeconfig(&self) -> PathBuf {
+        let path = self.folder.join("admin.kubeconfig");
+        if path.exists() { path } else { self.write_kubeconfig("admin", "admin", "system:masters") }
+    }
+
+    /// The administrator, on this machine.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        Client::new(&self.kubeconfig("admin", "system:masters"))
+    }
+
+    /// A kubeconfig's cluster: where the API server is, and who has signed its certificate.
+    #[must_use]
+    pub fn endpoint(&self) -> Value {
+        let authority = fs::read(self.pki.path("ca.crt")).unwrap();
+        let server = format!("https://{}:6443", self.address);
+        json!({ "server": server, "certificate-authority-data": nodewell_tests::pki::data(authority) })
+    }
+}
+
+fn etcd_flags(folder: &Path) -> Vec<String> {
+    vec![
+        "--name=cluster".to_owned(),
+        format!("--data-dir={}", folder.join("etcd").display()),
+        "--listen-client-urls=http://127.0.0.1:2379".to_owned(),
+        "--advertise-client-urls=http://127.0.0.1:2379".to_owned(),
+        "--listen-peer-urls=http://127.0.0.1:2380".to_owned(),
+        "--initial-advertise-peer-urls=http://127.0.0.1:2380".to_owned(),
+        "--initial-cluster=cluster=http://127.0.0.1:2380".to_owned(),
+        // Nothing here outlives the machine.
+        "--unsafe-no-fsync".to_owned(),
+        "--log-level=warn".to_owned(),
+    ]
+}
+
+fn apiserver_flags(pki: &Pki, address: &str) -> Vec<String> {
+    let file = |flag: &str, name: &str| format!("--{flag}={}", pki.path(name).display());
+    // As kubeadm: the API server is a client of the kubelets, for logs and exec.
+    let _ = pki.client("kube-apiserver-kubelet-client", "system:masters");
+    let mut flags = vec![
+        format!("--advertise-address={address}"),
+        file("tls-cert-file", "server.crt"),
+        file("tls-private-key-file", "server.key"),
+        file("client-ca-file", "ca.crt"),
+        file("service-account-key-file", "sa.pub"),
+        file("service-account-signing-key-file", "sa.key"),
+        file("kubelet-client-certificate", "kube-apiserver-kubelet-client.crt"),
+        file("kubelet-client-key", "kube-apiserver-kubelet-client.key"),
+    ];
+    let fixed = "--etcd-servers=http://127.0.0.1:2379 --bind-address=0.0.0.0 --secure-port=6443 \
+                 --endpoint-reconciler-type=none --service-cluster-ip-range=10.96.0.0/24 --authorization-mode=Node,RBAC \
+                 --enable-admission-plugins=NodeRestriction --service-account-issuer=https://kubernetes.default.svc \
+                 --allow-privileged=true --enable-bootstrap-token-auth=true --kubelet-preferred-address-types=InternalIP \
+                 --shutdown-delay-duration=0s --v=1";
+    flags.extend(fixed.split_whitespace().map(str::to_owned));
+    flags
+}
+
+fn client_flags(kubeconfig: &Path) -> Vec<String> {
+    let mut flags: Vec<String> = ["kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig"]
+        .map(|flag| format!("--{flag}={}", kubeconfig.display()))
+        .to_vec();
+    flags.extend(["--leader-elect=false", "--v=1"].map(str::to_owned));
+    flags
+}
+
+fn signer_flags(pki: &Pki) -> Vec<String> {
+    let file = |flag: &str, name: &str| format!("--{flag}={}", pki.path(name).display());
+    vec![
+        "--use-service-account-credentials=true".to_owned(),
+        file("service-account-private-key-file", "sa.key"),
+        file("root-ca-file", "ca.crt"),
+        file("cluster-signing-cert-file", "ca.crt"),
+        file("cluster-signing-key-file", "ca.key"),
+    ]
+}

@@ -1,0 +1,53 @@
+//! A real small Kubernetes cluster on one machine: a control plane of real programs, workers that are booted machines
+//! with containerd and a kubelet, a switch whose ports can be pulled, a BMC for each worker whose power is the
+//! machine's. All of it ends when it is dropped, and with the process that started it, however that ends.
+
+#![allow(clippy::unwrap_used)]
+
+pub mod api;
+pub mod cluster;
+pub mod control_plane;
+pub mod controller_host;
+pub mod images;
+pub mod network;
+pub mod worker;
+
+use nodewell_tests::{
+    machine::{self, Release, Tree},
+    real,
+    suite::Need,
+};
+
+pub use cluster::{Cluster, Plan};
+
+/// What a cluster is shown with.
+pub mod manifests {
+    /// Dead nodes are fenced.
+    pub const DEAD_NODES: &str = include_str!("../files/policies/dead-nodes.yaml");
+    /// Nodes whose filesystems were cut off are drained.
+    pub const READONLY_FILESYSTEMS: &str = include_str!("../files/policies/readonly-filesystems.yaml");
+    /// A StatefulSet with one pod, `shop-0`.
+    pub const SHOP: &str = include_str!("../files/shop.yaml");
+}
+
+/// A machine that can run a cluster.
+pub const CLUSTER: Need = Need::Other(unmet);
+
+/// What all machines of a cluster boot from: workers and control-plane hosts differ in what is started.
+pub const TREE: Tree = Tree::with(
+    "cluster",
+    Release::Bookworm,
+    "kmod,procps,iproute2,iptables,conntrack,ethtool,socat,mount,e2fsprogs,iputils-ping,containerd,runc,\
+     containernetworking-plugins,busybox-static,fence-agents,ipmitool",
+);
+
+/// The programs of Kubernetes that a cluster is made of.
+const PROGRAMS: [&str; 6] =
+    ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kubectl"];
+
+/// Why this machine cannot run a cluster, if it cannot.
+#[must_use]
+pub fn unmet() -> Option<String> {
+    let missing = || PROGRAMS.into_iter().find_map(|name| real::present(name).err());
+    missing().or_else(network::unmet).or_else(nodewell_bmc::missing).or_else(|| machine::unmet(TREE))
+}

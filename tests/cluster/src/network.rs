@@ -1,0 +1,183 @@
+//! The cluster's network: a switch in a network namespace of its own, with a port for each machine that can be pulled.
+
+use std::{
+    ffi::OsString,
+    fs, process,
+    process::Command,
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use nix::unistd::geteuid;
+
+const MARK: &str = "nwc";
+/// Where `ip netns` has its names.
+const NAMES: &str = "/run/netns";
+/// The port of this machine itself.
+const OUTER: u8 = 1;
+
+/// All of it is gone when dropped; the namespaces also when the process is killed, since they live in its mounts.
+#[derive(Debug)]
+pub struct Network {
+    /// What all its names begin with.
+    tag: String,
+    /// `10.77.0`.
+    prefix: String,
+}
+
+impl Network {
+    /// A switch with one port, this machine's own.
+    ///
+    /// # Panics
+    /// If this machine makes no namespaces or bridges.
+    #[must_use]
+    pub fn make() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        sweep();
+        let tag = format!("{MARK}{}x{}", process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let network = Self { prefix: free_prefix(), tag };
+        let switch = network.namespace("switch");
+        ip(&["netns", "add", &switch]);
+        ip(&["-n", &switch, "link", "add", "switch", "type", "bridge"]);
+        ip(&["-n", &switch, "link", "set", "switch", "up"]);
+        ip(&["link", "add", &network.tag, "type", "veth", "peer", "name", "outer", "netns", &switch]);
+        ip(&["addr", "add", &format!("{}/24", network.address(OUTER)), "dev", &network.tag]);
+        ip(&["link", "set", &network.tag, "up"]);
+        network.connect("outer");
+        network
+    }
+
+    /// The address that ends so.
+    #[must_use]
+    pub fn address(&self, last: u8) -> String {
+        format!("{}.{last}", self.prefix)
+    }
+
+    /// What the network namespace behind `port` is called.
+    #[must_use]
+    pub fn namespace(&self, port: &str) -> String {
+        format!("{}-{port}", self.tag)
+    }
+
+    /// The start of a command line: what follows runs in the namespace behind `port`. `ip netns exec` would also lay a
+    /// new /sys over /sys/fs/cgroup.
+    #[must_use]
+    pub fn enter(&self, port: &str) -> Vec<OsString> {
+        vec!["nsenter".into(), format!("--net={NAMES}/{}", self.namespace(port)).into(), "--".into()]
+    }
+
+    /// A new namespace with a card at `port` of the switch, which has the address that ends so.
+    ///
+    /// # Panics
+    /// If there is one already.
+    pub fn plug_in(&self, port: &str, last: u8) {
+        let (namespace, switch) = (self.namespace(port), self.namespace("switch"));
+        ip(&["netns", "add", &namespace]);
+        ip(&["link", "add", "eth0", "netns", &namespace, "type", "veth", "peer", "name", port, "netns", &switch]);
+        ip(&["-n", &namespace, "link", "set", "lo", "up"]);
+        ip(&["-n", &namespace, "link", "set", "eth0", "up"]);
+        self.add_address(port, last);
+        self.connect(port);
+    }
+
+    /// One more address at `port`.
+    ///
+    /// # Panics
+    /// If it has that already.
+    pub fn add_address(&self, port: &str, last: u8) {
+        let address = format!("{}/24", self.address(last));
+        ip(&["-n", &self.namespace(port), "addr", "add", &address, "dev", "eth0"]);
+    }
+
+    /// Packets of `port` to the network `to` go by the machine whose address ends so.
+    ///
+    /// # Panics
+    /// If it has such a route.
+    pub fn route(&self, port: &str, to: &str, last: u8) {
+        ip(&["-n", &self.namespace(port), "route", "add", to, "via", &self.address(last)]);
+    }
+
+    /// The namespace behind `port` is no more: nothing answers there. There may be none.
+    pub fn unplug(&self, port: &str) {
+        // Both ends of the cable go; a namespace lives for as long as any of its processes.
+        let _ = try_ip(&["-n", &self.namespace("switch"), "link", "del", port]);
+        let _ = try_ip(&["netns", "del", &self.namespace(port)]);
+    }
+
+    /// The cable of `port` is pulled out of the switch.
+    ///
+    /// # Panics
+    /// If there is no such port.
+    pub fn cut(&self, port: &str) {
+        ip(&["-n", &self.namespace("switch"), "link", "set", port, "down"]);
+    }
+
+    /// It is plugged in again.
+    ///
+    /// # Panics
+    /// If there is no such port.
+    pub fn join(&self, port: &str) {
+        ip(&["-n", &self.namespace("switch"), "link", "set", port, "up"]);
+    }
+
+    fn connect(&self, port: &str) {
+        ip(&["-n", &self.namespace("switch"), "link", "set", port, "master", "switch"]);
+        self.join(port);
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        let own = format!("{}-", self.tag);
+        for name in names().into_iter().filter(|name| name.starts_with(&own)) {
+            let _ = try_ip(&["netns", "del", &name]);
+        }
+        // Its far end may be gone with the switch already.
+        let _ = try_ip(&["link", "del", &self.tag]);
+    }
+}
+
+/// Why this machine has no such network.
+#[must_use]
+pub fn unmet() -> Option<String> {
+    if !geteuid().is_root() {
+        return Some("needs root, for a cluster's network".to_owned());
+    }
+    let name = format!("{MARK}t{}", process::id());
+    let bridge = try_ip(&["link", "add", &name, "type", "bridge"]).and_then(|_| try_ip(&["link", "del", &name]));
+    bridge.err().map(|error| format!("needs network bridges: {error}"))
+}
+
+/// Names that killed processes left: their namespaces went with them.
+pub(crate) fn sweep() {
+    for name in names() {
+        let owner = name.strip_prefix(MARK).and_then(|rest| rest.split_once('x')).map(|(pid, _)| pid.to_owned());
+        let is_dead = |pid: String| pid.parse::<u32>().is_ok() && !fs::exists(format!("/proc/{pid}")).unwrap_or(true);
+        if owner.is_some_and(is_dead) {
+            let _ = fs::remove_file(format!("{NAMES}/{name}"));
+        }
+    }
+}
+
+fn names() -> Vec<String> {
+    let entries = fs::read_dir(NAMES).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+}
+
+/// A network that no interface of this machine has.
+fn free_prefix() -> String {
+    let used = ip(&["-o", "-4", "addr"]);
+    let prefixes = (0..250).map(|third| format!("10.77.{third}"));
+    prefixes.into_iter().find(|prefix| !used.contains(&format!(" {prefix}."))).expect("10.77.0.0/16 is not all in use")
+}
+
+fn ip(args: &[&str]) -> String {
+    try_ip(args).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn try_ip(args: &[&str]) -> Result<String, String> {
+    let output = Command::new("ip").args(args).output().map_err(|error| format!("ip: {error}"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    Err(format!("ip {}: {}", args.join(" "), String::from_utf8_lossy(&output.stderr).trim()))
+}

@@ -1,0 +1,86 @@
+//! A worker's BMC: OpenIPMI's `ipmi_sim` at an address of its own on the control plane's side of the network.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::Arc,
+    time::Duration,
+};
+
+use nodewell_bmc::{Manner, PASSWORD, Simulator, USER};
+use nodewell_tests::{process::Process, wait::until_within};
+use serde_json::{Value, json};
+
+use super::Number;
+use crate::{control_plane, network::Network};
+
+/// As every BMC.
+const IPMI: u16 = 623;
+const START_LIMIT: Duration = Duration::from_secs(30);
+
+/// It ends when dropped.
+#[derive(Debug)]
+pub(super) struct Bmc {
+    number: Number,
+    address: String,
+    folder: PathBuf,
+    _simulator: Process,
+}
+
+impl Bmc {
+    /// Starts one in a folder that has a `machine.sh`, and waits until it answers.
+    pub(super) fn start(network: &Arc<Network>, number: Number, folder: &Path) -> Self {
+        let address = network.address(number.bmc_last());
+        network.add_address(control_plane::PORT, number.bmc_last());
+        let (guid, manner) = (number.guid(), Manner::Obeys);
+        Simulator { folder, guid: &guid, address: &address, port: IPMI, manner }.write();
+        let mut argv = network.enter(control_plane::PORT);
+        argv.extend(Simulator::argv(folder));
+        let simulator = Process::start(&argv, &folder.join("out")).unwrap();
+        let bmc = Self { number, address, folder: folder.to_owned(), _simulator: simulator };
+        until_within(START_LIMIT, "the BMC answers", || bmc.answers().then_some(()));
+        bmc
+    }
+
+    fn answers(&self) -> bool {
+        let arguments = ["-I", "lanplus", "-C", "3", "-N", "1", "-R", "1", "-U", USER, "-E", "-H", &self.address];
+        let asked = Command::new("ipmitool")
+            .args(arguments)
+            .args(["power", "status"])
+            .env("IPMI_PASSWORD", PASSWORD)
+            .stdin(Stdio::null())
+            .output();
+        asked.is_ok_and(|asked| asked.status.success())
+    }
+
+    pub(super) fn address(&self) -> &str {
+        &self.address
+    }
+
+    pub(super) fn orders(&self) -> Vec<String> {
+        let log = fs::read_to_string(self.folder.join("log")).unwrap_or_default();
+        log.lines().filter_map(|line| Some(line.split_once(' ')?.1.to_owned())).collect()
+    }
+
+    /// As docs/fencing.md has it.
+    pub(super) fn fencing(&self) -> [Value; 2] {
+        let Self { number, address, .. } = self;
+        let name = number.name();
+        let data = json!({
+            "config.properties": format!("power_management=bmc\nsystem_uuid={}", number.system_uuid()),
+            "fence-method-bmc": format!("agent_name=fence_ipmilan\nip={address}\nusername={USER}\nlanplus=1\ncipher=3"),
+        });
+        [
+            json!({
+                "apiVersion": "v1", "kind": "ConfigMap", "data": data,
+                "metadata": { "name": format!("fence-config-{name}"), "namespace": "nodewell" },
+            }),
+            json!({
+                "apiVersion": "v1", "kind": "Secret",
+                "metadata": { "name": format!("secret-fence-method-bmc-{name}"), "namespace": "nodewell" },
+                "stringData": { "password": PASSWORD, "address": address, "node": name },
+            }),
+        ]
+    }
+}

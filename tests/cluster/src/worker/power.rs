@@ -1,0 +1,185 @@
+//! A worker's power: its switch is turned by people and by its BMC, one order after the other, and what the BMC reads
+//! is true.
+//!
+//! The BMC's script has no way to boot a machine that ends with the tests. It writes its order into a pipe, and a
+//! thread here does what it says.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::Read,
+    os::{fd::AsFd, unix::fs::OpenOptionsExt},
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
+};
+
+use nix::{
+    libc::O_NONBLOCK,
+    poll::{PollFd, PollFlags, PollTimeout, poll},
+    sys::stat::Mode,
+    unistd::mkfifo,
+};
+use nodewell_kit::write_program;
+use nodewell_tests::machine::{Hardware, Inside, Machine};
+
+use super::Number;
+use crate::{control_plane, network::Network};
+
+/// How often is looked whether the machine has ended by itself, in milliseconds.
+const LOOK_EVERY: u16 = 200;
+
+/// The machine ends when it is dropped.
+#[derive(Debug)]
+pub(super) struct Power {
+    switch: Arc<Switch>,
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Switch {
+    hardware: Hardware,
+    network: Arc<Network>,
+    number: Number,
+    workers: u8,
+    /// What the BMC's script reads.
+    folder: PathBuf,
+    machine: Mutex<Option<Machine>>,
+}
+
+impl Power {
+    /// Off, with `machine.sh` for a BMC in `folder`, which is made.
+    pub(super) fn start(
+        hardware: Hardware,
+        network: &Arc<Network>,
+        number: Number,
+        workers: u8,
+        folder: &Path,
+    ) -> Self {
+        fs::create_dir(folder).unwrap();
+        let orders = folder.join("orders");
+        mkfifo(&orders, Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
+        write_program(&folder.join("machine.sh"), 0o755, &MACHINE.replace("@D@", &folder.display().to_string()));
+        let network = Arc::clone(network);
+        let machine = Mutex::new(None);
+        let switch = Switch { hardware, network, number, workers, folder: folder.to_owned(), machine };
+        switch.note("0", "");
+        let switch = Arc::new(switch);
+        let is_over = Arc::new(AtomicBool::new(false));
+        // Open for writing too: without a writer it would read as ended.
+        let orders = OpenOptions::new().read(true).write(true).custom_flags(O_NONBLOCK).open(orders).unwrap();
+        let (obeys, ends) = (Arc::clone(&switch), Arc::clone(&is_over));
+        let thread = Some(thread::spawn(move || obeys.obey(orders, &ends)));
+        Self { switch, is_over, thread }
+    }
+
+    pub(super) fn on(&self) {
+        self.switch.turn(true);
+    }
+
+    pub(super) fn off(&self) {
+        self.switch.turn(false);
+    }
+
+    pub(super) fn is_on(&self) -> bool {
+        self.switch.look().is_some()
+    }
+
+    pub(super) fn inside(&self) -> Option<Inside> {
+        self.switch.look().as_ref().map(Machine::inside)
+    }
+}
+
+impl Drop for Power {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        let _ = self.thread.take().map(JoinHandle::join);
+        self.off();
+    }
+}
+
+impl Switch {
+    fn obey(&self, mut orders: File, is_over: &AtomicBool) {
+        while !is_over.load(Ordering::Relaxed) {
+            let mut waiting = [PollFd::new(orders.as_fd(), PollFlags::POLLIN)];
+            let _ = poll(&mut waiting, PollTimeout::from(LOOK_EVERY));
+            let mut order = [0];
+            while let Ok(1) = orders.read(&mut order) {
+                match order[0] {
+                    b'1' => self.turn(true),
+                    b'0' => self.turn(false),
+                    _ => {}
+                }
+            }
+            drop(self.look());
+        }
+    }
+
+    fn turn(&self, on: bool) {
+        let mut machine = self.look();
+        if on && machine.is_none() {
+            // On from here on: what reads the power meanwhile must not read off.
+            self.note("1", "");
+            self.plug_in();
+            let booted = Machine::turn_on(&self.hardware);
+            self.note("1", &booted.leader().to_string());
+            *machine = Some(booted);
+        } else if !on && machine.is_some() {
+            self.let_go(&mut machine);
+        }
+    }
+
+    /// The machine, if it is on; one that has ended by itself is off.
+    fn look(&self) -> MutexGuard<'_, Option<Machine>> {
+        let mut machine = self.machine.lock().unwrap_or_else(PoisonError::into_inner);
+        if machine.as_mut().is_some_and(Machine::has_ended) {
+            self.let_go(&mut machine);
+        }
+        machine
+    }
+
+    fn let_go(&self, machine: &mut Option<Machine>) {
+        *machine = None;
+        self.network.unplug(&self.number.name());
+        self.note("0", "");
+    }
+
+    fn plug_in(&self) {
+        let name = self.number.name();
+        // What a start that failed has left.
+        self.network.unplug(&name);
+        self.network.plug_in(&name, self.number.last());
+        self.network.route(&name, "default", control_plane::LAST);
+        for other in (1..=self.workers).map(Number).filter(|other| *other != self.number) {
+            self.network.route(&name, &other.pods(), other.last());
+        }
+    }
+
+    fn note(&self, power: &str, pid: &str) {
+        for (file, content) in [("pid", pid), ("power", power)] {
+            let new = self.folder.join(format!("{file}.new"));
+            fs::write(&new, content).unwrap();
+            fs::rename(new, self.folder.join(file)).unwrap();
+        }
+    }
+}
+
+/// On is a machine that was turned on and whose PID 1, once there is one, lives.
+const MACHINE: &str = r#"#!/bin/sh
+D=@D@
+lives() { grep -q '^State:[[:space:]]*[^Z]' "/proc/$(cat "$D/pid")/status" 2>/dev/null; }
+alive() { [ "$(cat "$D/power")" = 1 ] && { [ ! -s "$D/pid" ] || lives; }; }
+case $1 in
+alive) alive; exit;;
+0|1) echo "$1" 1<>"$D/orders" # never waits for a reader
+  for i in $(seq 400); do
+    if [ "$1" = 1 ]; then [ -s "$D/pid" ] && alive && exit 0; else alive || exit 0; fi
+    sleep 0.05
+  done
+  exit 1;;
+esac
+exit 0
+"#;

@@ -1,0 +1,139 @@
+//! A worker's disk: a layer of its own over the tree that all machines have in common, and folders that are in no
+//! layer. What is written stays when its power is cut.
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt, symlink},
+    path::{Path, PathBuf},
+};
+
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nodewell_kit::write_program;
+use nodewell_tests::real::binary;
+
+use super::{Common, Number};
+
+/// What a kubelet and containerd write: layers upon layers are no filesystem for layers.
+const BARE: [&str; 2] = ["/var/lib/containerd", "/var/lib/kubelet"];
+/// PID 1 until systemd is.
+pub(super) const INIT: &str = "/usr/sbin/nodewell-init";
+const IMAGES: &str = "/opt/images.tar";
+
+/// What has nothing to do in a container, or would go to the network.
+const MASKED: &str = "systemd-udevd.service systemd-udevd-kernel.socket systemd-udevd-control.socket \
+                      systemd-modules-load.service systemd-networkd.service apt-daily.timer apt-daily-upgrade.timer \
+                      dpkg-db-backup.timer e2scrub_all.timer fstrim.timer";
+const ENABLED: [&str; 2] = ["kubelet.service", "cluster-images.service"];
+
+/// Text files of the machine, by their paths.
+const FILES: [(&str, &str); 7] = [
+    ("/etc/containerd/config.toml", include_str!("../../files/containerd.toml")),
+    ("/etc/systemd/system/containerd.service.d/cluster.conf", include_str!("../../files/containerd.conf")),
+    ("/etc/systemd/system/kubelet.service", include_str!("../../files/kubelet.service")),
+    ("/etc/systemd/system/cluster-images.service", include_str!("../../files/cluster-images.service")),
+    ("/etc/systemd/system/nodewell.service.d/boot-id.conf", include_str!("../../files/boot-id.conf")),
+    ("/etc/systemd/system/nodewell-kmsg.socket.d/cluster.conf", include_str!("../../files/kernel-log.conf")),
+    ("/var/lib/kubelet/config.yaml", include_str!("../../files/kubelet.yaml")),
+];
+
+/// Unmounted when dropped; its folder is its owner's.
+#[derive(Debug)]
+pub(super) struct Root {
+    folder: PathBuf,
+}
+
+impl Root {
+    /// A fresh one in `folder`.
+    pub(super) fn prepare(common: &Common<'_>, number: Number, folder: &Path) -> Self {
+        for name in ["layer", "work", "root", "bare"] {
+            fs::create_dir(folder.join(name)).unwrap();
+        }
+        let root = Self { folder: folder.to_owned() };
+        for path in BARE {
+            fs::create_dir_all(root.real(path)).unwrap();
+        }
+        root.fill(number, &common.network.address(number.last()));
+        let layers = format!(
+            "lowerdir={},upperdir={},workdir={}",
+            common.tree.display(),
+            folder.join("layer").display(),
+            folder.join("work").display()
+        );
+        mount(Some("overlay"), &root.path(), Some("overlay"), MsFlags::empty(), Some(layers.as_str())).unwrap();
+        root
+    }
+
+    fn fill(&self, number: Number, address: &str) {
+        let name = number.name();
+        FILES.iter().for_each(|(path, content)| self.write(path, content));
+        write_program(&self.real(INIT), 0o755, include_str!("../../files/init.sh"));
+        self.write("/etc/hostname", &format!("{name}\n"));
+        self.write("/etc/hosts", &format!("127.0.0.1 localhost\n127.0.1.1 {name}\n"));
+        self.write("/etc/default/kubelet", &format!("KUBELET_EXTRA_ARGS=--node-ip={address}\n"));
+        // A kubelet without firmware takes it for the machine's UUID.
+        self.write("/etc/machine-id", &format!("{}\n", number.guid()));
+        let network = include_str!("../../files/bridge.conflist").replace("@PODS@", &number.pods());
+        self.write("/etc/cni/net.d/10-bridge.conflist", &network);
+        fs::create_dir_all(self.real("/etc/kubernetes/manifests")).unwrap();
+        fs::create_dir_all(self.real("/var/log/journal")).unwrap();
+        MASKED.split_whitespace().for_each(|unit| self.link(&format!("/etc/systemd/system/{unit}"), "/dev/null"));
+        for unit in ENABLED {
+            self.link(&format!("/etc/systemd/system/multi-user.target.wants/{unit}"), &format!("../{unit}"));
+        }
+    }
+
+    /// What the machine boots from.
+    pub(super) fn path(&self) -> PathBuf {
+        self.folder.join("root")
+    }
+
+    /// Flags of systemd-nspawn for what is in no layer.
+    pub(super) fn binds(&self, common: &Common<'_>) -> Vec<String> {
+        let mut flags: Vec<String> =
+            BARE.iter().map(|path| format!("--bind={}:{path}", self.real(path).display())).collect();
+        flags.push(format!("--bind-ro={}:/usr/bin/kubelet", binary("kubelet").display()));
+        flags.push(format!("--bind-ro={}:{IMAGES}", common.images.display()));
+        flags
+    }
+
+    /// Writes a file with its folders.
+    pub(super) fn write(&self, inside: &str, content: &str) {
+        let path = self.real(inside);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    /// The same for root alone to read.
+    pub(super) fn write_secret(&self, inside: &str, content: &str) {
+        self.write(inside, content);
+        fs::set_permissions(self.real(inside), fs::Permissions::from_mode(0o600)).unwrap();
+    }
+
+    pub(super) fn link(&self, inside: &str, to: &str) {
+        let path = self.real(inside);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        symlink(to, path).unwrap();
+    }
+
+    /// Where a file lies: in a folder of its own, in the machine's root once that is mounted, before that in its layer.
+    fn real(&self, inside: &str) -> PathBuf {
+        let relative = inside.trim_start_matches('/');
+        if BARE.iter().any(|bare| inside.starts_with(bare)) {
+            return self.folder.join("bare").join(relative);
+        }
+        let root = self.path();
+        let top = if root.join("usr").is_dir() { root } else { self.folder.join("layer") };
+        let path = top.join(relative);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).unwrap();
+        }
+        path
+    }
+}
+
+impl Drop for Root {
+    fn drop(&mut self) {
+        // A process that made a mount namespace meanwhile has a mount of it.
+        let _ = umount2(&self.path(), MntFlags::MNT_DETACH);
+    }
+}
