@@ -65,9 +65,13 @@ whole: ## whole-program tests: the real binaries against the real thing
 	$(CARGO) build $(PROGRAMS) --locked
 	$(CARGO) test --workspace --test whole --locked --no-fail-fast
 
-cluster: toolchain deps ## a real small Kubernetes cluster with nodewell on this machine (ARGS=down; ARGS=--help: all commands)
-	@$(CARGO) build $(PROGRAMS) --bin nodewell-pages --bin nodewell-cluster --locked
+# What is up is asked and ordered by the program that is there: a plug is not pulled a build later.
+cluster: toolchain ## a real small Kubernetes cluster with nodewell on this machine (ARGS=down; ARGS=--help: all commands)
+	@case "$(firstword $(ARGS))" in "" | up | -*) $(MAKE) --no-print-directory ARGS= cluster-programs ;; esac
 	@target/debug/nodewell-cluster $(ARGS)
+cluster-programs: deps
+	$(CARGO) build $(PROGRAMS) --bin nodewell-pages --bin nodewell-cluster --locked
+.PHONY: cluster-programs
 
 vm: toolchain deps ## all cases in virtual machines: faults of real kernels (docs/virtual-machines.md)
 	$(CARGO) build $(PROGRAMS) --locked

@@ -160,6 +160,23 @@ impl Cluster {
     }
 }
 
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            return;
+        }
+        let looks: [&[&str]; 3] = [
+            &["get", "nodes,pods,statefulsets,nodefences,remediationpolicies", "--all-namespaces", "--output", "wide"],
+            &["get", "nodefences", "--output", "yaml"],
+            &["get", "events", "--all-namespaces", "--sort-by", ".lastTimestamp"],
+        ];
+        for look in looks {
+            let shown = self.kubectl(look);
+            eprintln!("--- kubectl {}:\n{}{}---", look.join(" "), shown.stdout, shown.stderr);
+        }
+    }
+}
+
 /// All at once: most of a boot is waiting.
 fn machines(common: &Common<'_>, plan: Plan) -> (Vec<Worker>, Vec<ControllerHost>) {
     thread::scope(|scope| {

@@ -107,12 +107,11 @@ fn guide(size: Size, seconds: u64) -> String {
 
 /// README.md shows the same with what is seen.
 const SEE_IT: &str = "
-See it fence a node (W is where the pod runs):
+See it fence a node:
 
-  kubectl get nodes,pods -o wide              one pod, shop-0, on one of three nodes
-  kubectl describe node w1                    what nodewell reports of it
-  W=$(kubectl get pod shop-0 -o jsonpath={.spec.nodeName})
-  make cluster ARGS=\"off $W\"                  pull the plug of its node
-  kubectl get nodefences -w                   silent, off for certain, released, on again
-  kubectl get nodes,pods -o wide              shop-0 is ready on another node
+  kubectl get nodes,pods -o wide                         one pod, shop-0, on w2
+  target/debug/nodewell-controller plan --node w2        what becomes of it if w2 fails
+  make cluster ARGS=\"off w2\"                             pull the plug of w2
+  kubectl get nodefences --watch                         off for certain, released, on again
+  kubectl get nodes,pods -o wide                         shop-0 is on another node
 ";
