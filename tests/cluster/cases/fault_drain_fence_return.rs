@@ -35,15 +35,14 @@ fn one_node_drained_one_fenced() {
     step("a pod runs", || runs(&cluster));
     step("a fault that the kernel logs: the pod is drained, and the node given back", || faulty(&cluster));
     let fenced = step("a pulled plug: fenced, and the pod is ready elsewhere", || plug_pulled(&cluster));
-    step("the machine was turned on by its BMC, and is taken in", || returns(&cluster, fenced));
+    step("the machine was turned on by its BMC, and is taken in", || returns(&cluster, &fenced));
 }
 
 fn reports(cluster: &Cluster) {
     for worker in cluster.workers() {
         cluster.api().wait_condition(SOON, worker.name(), "AgentStateUnwritable", "False");
         cluster.api().wait_condition(SOON, worker.name(), "FenceReady", "True");
-        let node = cluster.api().node(worker.name()).unwrap();
-        let boot = node["status"]["nodeInfo"]["bootID"].as_str().unwrap().replace('-', "");
+        let boot = boot(cluster, worker).replace('-', "");
         let agents = worker.inside().sh("cat /var/lib/nodewell/boot-id");
         assert!(agents.contains(&boot), "the kubelet has the boot {boot}, the agent {agents}");
     }
@@ -79,10 +78,18 @@ fn faulty(cluster: &Cluster) {
     taken_in(cluster, w1);
 }
 
-fn plug_pulled(cluster: &Cluster) -> &Worker {
+/// A worker that was fenced.
+struct Fenced<'a> {
+    worker: &'a Worker,
+    /// The boot that ended with the plug.
+    boot: String,
+}
+
+fn plug_pulled(cluster: &Cluster) -> Fenced<'_> {
     cluster.apply_text(DEAD_NODES);
     let node = until_within(SOON, "the pod is ready", || cluster.api().ready_on(POD));
     let worker = cluster.worker(&node).unwrap();
+    let boot = boot(cluster, worker);
     worker.off();
     until_within(FENCED, &format!("the pod is ready elsewhere than on {node}"), || {
         cluster.api().ready_on(POD).filter(|now| *now != node).map(drop)
@@ -90,23 +97,28 @@ fn plug_pulled(cluster: &Cluster) -> &Worker {
     let record = cluster.api().get(&format!("/apis/nodewell.dev/v1alpha1/nodefences/{node}")).unwrap();
     let log = record["status"]["log"].to_string();
     assert!(log.contains("Release"), "the pod went by a release: {record}");
-    worker
+    Fenced { worker, boot }
 }
 
-fn returns(cluster: &Cluster, worker: &Worker) {
-    let before = cluster.api().node(worker.name()).unwrap();
+fn returns(cluster: &Cluster, fenced: &Fenced<'_>) {
+    let worker = fenced.worker;
     until_within(FENCED, "its BMC was ordered to turn it on", || {
         worker.orders().iter().any(|order| order.contains("set power 1")).then_some(())
     });
     cluster.api().wait_condition(FENCED, worker.name(), "Ready", "True");
     taken_in(cluster, worker);
-    let boot = |node: &serde_json::Value| node["status"]["nodeInfo"]["bootID"].as_str().unwrap().to_owned();
-    assert_ne!(boot(&cluster.api().node(worker.name()).unwrap()), boot(&before));
+    assert_ne!(boot(cluster, worker), fenced.boot, "it has booted since");
     until_within(SOON, "the agent reports how the boot before ended", || {
         let events =
             cluster.must_kubectl(&["get", "events", "-A", "--field-selector", "reason=UnexpectedReboot", "-o", "name"]);
         (!events.trim().is_empty()).then_some(())
     });
+}
+
+/// The boot that the kubelet reports.
+fn boot(cluster: &Cluster, worker: &Worker) -> String {
+    let node = cluster.api().node(worker.name()).unwrap();
+    node["status"]["nodeInfo"]["bootID"].as_str().unwrap().to_owned()
 }
 
 /// Nothing of ours is left on the Node.
