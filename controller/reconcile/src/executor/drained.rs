@@ -14,10 +14,12 @@ use nodewell_remediation::{
 use tokio::time::sleep;
 
 use super::Executor;
-use crate::{cache::Cache, cluster::Cluster, drain, power::Power};
+use crate::{api_error::ApiError, cache::Cache, cluster::Cluster, drain, power::Power};
 
 /// How often a drain looks at what may stop it, or let it begin.
 const LOOK: Duration = Duration::from_millis(500);
+/// How often its record is read, past the cache: a watch may hang for a minute before it is given up.
+const READ: Duration = Duration::from_secs(2);
 
 impl<C: Cluster, P: Power> Executor<'_, C, P> {
     pub(super) async fn drain(&self, fence: &NodeFence, rules: &DrainRules, epoch: u64) -> Outcome {
@@ -26,6 +28,9 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         let (node, by) = (self.node(fence).await?, &fence.spec.policy);
         self.cache.count(by, |counts| counts.drains += 1);
         self.next_leader_knows(fence, decided, left).await?;
+        self.read_record(fence).await.map_err(|error| {
+            Failed::NotBegun(format!("NodeFence {} could not be read: {error}", fence.metadata.name))
+        })?;
         let clock = || self.clock.now();
         let emit = async |event: EventDraft| {
             super::log(&node.name, &event, epoch);
@@ -72,12 +77,28 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
     /// Waits until nothing more may be evicted, and returns why. A drain may last for minutes: it does not end what a
     /// person has stopped meanwhile. It is taken up again, for what is left of its time, when that is over.
     async fn forbidden(&self, fence: &NodeFence) -> String {
+        let mut read = self.clock.moment();
         loop {
             if let Some(why) = self.cache.with(|snapshot| forbids(snapshot, fence)) {
                 return why;
             }
             sleep(LOOK).await;
+            if self.clock.moment().since(read) >= READ {
+                // One that cannot be read now is read again; nor can pods be evicted then.
+                let _ = self.read_record(fence).await;
+                read = self.clock.moment();
+            }
         }
+    }
+
+    /// What a person has done to the record is known to the cache from now on.
+    async fn read_record(&self, fence: &NodeFence) -> Result<(), ApiError> {
+        let name = &fence.metadata.name;
+        match self.read_fence(name).await? {
+            Some(record) => self.cache.apply_fence(record),
+            None => self.cache.remove_fence(name, &fence.metadata.uid),
+        }
+        Ok(())
     }
 }
 

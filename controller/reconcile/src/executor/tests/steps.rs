@@ -123,6 +123,40 @@ async fn a_drain_of_a_record_without_a_policy_goes_on_until_it_is_stopped() {
     assert_eq!(perform(&stage, drain()).await, Err(Failed::NotBegun("stopped by a person".into())));
 }
 
+/// The watch hangs, and shows neither that a person has deleted the record nor that one has aborted it.
+#[tokio::test(start_paused = true)]
+async fn a_drain_reads_its_record_past_the_cache() {
+    type Change = fn(&Stage);
+    let changes: [(&str, Change); 2] = [
+        ("the record was deleted", |stage| stage.double.truth.borrow_mut().fence = None),
+        ("a person aborted it", |stage| {
+            let mut truth = stage.double.truth.borrow_mut();
+            let fence = truth.fence.as_mut().expect("it is there");
+            (fence.spec.abort, fence.metadata.resource_version) = (true, "99".into());
+        }),
+    ];
+    for (why, change) in changes {
+        let stage = Stage::of(IntendedOp::PowerOff).await;
+        change(&stage);
+        assert_eq!(perform(&stage, drain()).await, Err(Failed::NotBegun(why.into())));
+        assert_eq!(stage.times("pods"), [], "{why} before it begins");
+        let stage = Stage::of(IntendedOp::PowerOff).await;
+        stage.double.truth.borrow_mut().silent.insert("pods");
+        let begun = stage.clock.moment();
+        let person = async {
+            tokio::time::sleep(Duration::from_secs(20)).await;
+            change(&stage);
+        };
+        let (outcome, ()) = tokio::join!(perform(&stage, drain()), person);
+        assert_eq!(outcome, Err(Failed::NotBegun(why.into())), "in the middle");
+        assert!(stage.clock.moment().since(begun) <= Duration::from_secs(24), "{:?}", stage.clock.moment());
+    }
+    let unread = Stage::of(IntendedOp::PowerOff).await;
+    unread.double.truth.borrow_mut().silent.insert("fence");
+    assert!(matches!(perform(&unread, drain()).await, Err(Failed::NotBegun(_))));
+    assert_eq!(unread.times("pods"), []);
+}
+
 /// What the watch saw is condition enough, if it saw this Node and no cordon.
 #[tokio::test(start_paused = true)]
 async fn a_cordon_is_one_request_upon_what_the_watch_saw() {
