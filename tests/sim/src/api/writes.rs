@@ -257,7 +257,9 @@ impl Truth {
             self.violate("I15", "a dry run wrote the leader's Lease");
         }
         // A standby writes into the leader's Lease when it offers to lead, and when it knows of later terms.
-        let is_its_own = lease.holder.is_empty() || lease.holder.starts_with(&format!("replica-{replica}-"));
+        // Its own holder of before a restart is another one: it counts terms on for that one, too.
+        let itself = format!("replica-{replica}-{}", self.replicas[replica].life);
+        let is_its_own = lease.holder.is_empty() || lease.holder == itself;
         let counts_on = self.store.leadership.as_ref().is_none_or(|stored| stored.transitions != lease.transitions);
         let is_new = is_its_own && counts_on;
         if is_new {
