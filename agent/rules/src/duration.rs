@@ -10,6 +10,19 @@ pub const LIMIT: Duration = Duration::from_secs(366 * 24 * 3600);
 /// # Errors
 /// A message that describes a duration's form.
 pub fn parse(text: &str) -> Result<Duration, String> {
+    let total = sum(text)?;
+    if total.is_zero() { Err(format!("{text:?} must be longer than nothing")) } else { Ok(total) }
+}
+
+/// The same, where none at all is one too: `0s`, or `0`, as Node Problem Detector takes it.
+///
+/// # Errors
+/// A message that describes a duration's form.
+pub fn parse_or_none(text: &str) -> Result<Duration, String> {
+    if text == "0" { Ok(Duration::ZERO) } else { sum(text) }
+}
+
+fn sum(text: &str) -> Result<Duration, String> {
     let refusal = || format!("{text:?} is not a duration; write 90s, 20m, 1h30m or 500ms");
     let mut total = Duration::ZERO;
     let mut rest = text;
@@ -25,9 +38,7 @@ pub fn parse(text: &str) -> Result<Duration, String> {
         rest = after;
     }
     match total {
-        Duration::ZERO => {
-            Err(if text.is_empty() { refusal() } else { format!("{text:?} must be longer than nothing") })
-        }
+        Duration::ZERO if text.is_empty() => Err(refusal()),
         long if long > LIMIT => Err(format!("{text:?} is longer than {} days", LIMIT.as_secs() / 86_400)),
         fine => Ok(fine),
     }
@@ -121,6 +132,16 @@ mod tests {
         }
         for text in ["", "0s", "5", "m", "1.5h", "-5s", "5 s", "99999999999s", "4294967295d", "400d", "5ü"] {
             assert!(parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn where_none_is_allowed_it_is_written_with_or_without_a_unit() {
+        for (text, secs) in [("0", 0), ("0s", 0), ("0h0m", 0), ("5m", 300)] {
+            assert_eq!(parse_or_none(text), Ok(Duration::from_secs(secs)), "{text}");
+        }
+        for text in ["", "00", "5", "-0", "0x", "400d"] {
+            assert!(parse_or_none(text).is_err(), "{text}");
         }
     }
 

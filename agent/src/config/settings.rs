@@ -206,7 +206,7 @@ fn kmsg(file: Section<'_>, settings: &mut Settings, report: &mut Report<'_>) {
     let Some(table) = file.table("kmsg", report) else { return };
     let section = Section::new("[kmsg]", table, &["path", "facilities", "lookback"], report);
     settings.kmsg_path = path(section, "path", report);
-    settings.kmsg_lookback = section.duration("lookback", report);
+    settings.kmsg_lookback = section.duration_or_none("lookback", report);
     if section.has("facilities") {
         let numbers = section.numbers("facilities", 0..=23, report);
         settings.kmsg_facilities = Some(numbers);
@@ -218,7 +218,7 @@ fn journal(file: Section<'_>, settings: &mut Settings, report: &mut Report<'_>) 
     let section = Section::new("[journal]", table, &["enabled", "directory", "lookback"], report);
     settings.journal_enabled = section.boolean("enabled", report);
     settings.journal_directory = path(section, "directory", report);
-    settings.journal_lookback = section.duration("lookback", report);
+    settings.journal_lookback = section.duration_or_none("lookback", report);
 }
 
 fn metrics_address(file: Section<'_>, report: &mut Report<'_>) -> Option<MetricsAddress> {

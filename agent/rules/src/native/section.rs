@@ -113,6 +113,12 @@ impl<'a> Section<'a> {
         checked(word, key, crate::duration::parse(word.text), report)
     }
 
+    /// The same, or none at all.
+    pub fn duration_or_none(&self, key: &str, report: &mut Report<'_>) -> Option<std::time::Duration> {
+        let word = self.string(key, report)?;
+        checked(word, key, crate::duration::parse_or_none(word.text), report)
+    }
+
     /// A word of a fixed list.
     pub fn choice<T: Copy>(&self, key: &str, choices: &[(&'static str, T)], report: &mut Report<'_>) -> Option<T> {
         let word = self.string(key, report)?;
