@@ -32,7 +32,7 @@ pub struct Snapshot {
     pub unreadable_policies: BTreeMap<String, String>,
     /// What was asked about single nodes that are under remediation.
     pub gathered: BTreeMap<String, Gathered>,
-    /// Methods that records denied when the API server's store went back, by node: what is restored may not know it.
+    /// Methods that records denied which are gone, or of which a restored store has an older one, by node.
     pub denied: BTreeMap<String, DeniedMethods>,
     /// Nodes with an operation under way: nothing else is begun for them.
     pub busy: BTreeSet<String>,

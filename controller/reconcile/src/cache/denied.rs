@@ -1,11 +1,14 @@
-//! Methods that were denied when the API server's store went back. The records of the backup may not know it any more; a BMC
-//! that lied still does.
+//! Methods that records denied which are gone: the next record of the node is of the same BMC. Nor do the records of a backup
+//! know what was found out since, when the API server's store goes back.
 
 use std::collections::BTreeMap;
 
-use nodewell_remediation::{api::fence::NodeFence, snapshot::DeniedMethods};
+use nodewell_remediation::{
+    api::fence::{NodeFence, Phase},
+    snapshot::DeniedMethods,
+};
 
-/// What one node's record knew right before the store went back.
+/// What one node's record knew.
 pub(super) fn remember(denied: &mut BTreeMap<String, DeniedMethods>, before: &NodeFence) {
     if before.status.denied_methods.is_empty() {
         return;
@@ -15,6 +18,16 @@ pub(super) fn remember(denied: &mut BTreeMap<String, DeniedMethods>, before: &No
         *of_node = DeniedMethods { node_uid: before.spec.node_uid.clone(), ..DeniedMethods::default() };
     }
     of_node.methods.extend(before.status.denied_methods.iter().cloned());
+}
+
+/// The record is gone. One that has come to its end takes nothing back; one that a person has deleted does, for that is how
+/// a BMC that was corrected is believed again although its machine is off.
+pub(super) fn departs(denied: &mut BTreeMap<String, DeniedMethods>, record: &NodeFence) {
+    if record.status.phase == Phase::Closed {
+        remember(denied, record);
+    } else {
+        denied.remove(&record.spec.node_name);
+    }
 }
 
 #[cfg(test)]
@@ -66,6 +79,25 @@ mod tests {
             restored(&cache, &backup);
             assert_eq!(denied(&cache), ["bmc", "pdu"], "{backup:?}");
         }
+    }
+
+    #[test]
+    fn a_record_that_ends_leaves_its_denial_and_one_that_a_person_deletes_takes_it_along() {
+        let cache = Cache::new(Clock::counted(Timestamp::constant(1000, 0)), Limits::default());
+        let closed = |version: &str, denied: &[&str]| {
+            let mut record = record(version, denied);
+            record.status.phase = Phase::Closed;
+            record
+        };
+        cache.apply_fence(closed("1", &["bmc"]));
+        cache.remove_fence("a", "u");
+        assert_eq!(denied(&cache), ["bmc"]);
+        let mut next = record("3", &[]);
+        next.metadata.uid = "v".into();
+        cache.apply_fence(next);
+        assert_eq!(denied(&cache), ["bmc"], "the next record is of the same BMC");
+        cache.remove_fence("a", "v");
+        assert!(denied(&cache).is_empty());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use nodewell_remediation::{
 };
 use tokio::sync::watch;
 
-use super::{Cache, Source, State};
+use super::{Cache, Source, State, denied};
 
 /// The newest version seen of each record, also of records that are gone.
 ///
@@ -101,6 +101,7 @@ impl Cache {
         state.versions.gone.insert(name.to_owned(), uid.to_owned());
         let is_it = state.snapshot.fences.get(name).is_some_and(|fence| fence.metadata.uid == uid);
         if is_it && let Some(fence) = state.snapshot.fences.remove(name) {
+            denied::departs(&mut state.snapshot.denied, &fence);
             state.departed.remember(&fence, self.clock.now());
         }
         drop(state);
@@ -115,7 +116,10 @@ impl State {
         let (listed, gone): (BTreeMap<_, _>, BTreeMap<_, _>) =
             all.into_iter().partition(|(name, _)| names.contains(name));
         self.departed.listed(&listed, now);
-        gone.values().for_each(|fence| self.departed.remember(fence, now));
+        for fence in gone.values() {
+            denied::departs(&mut self.snapshot.denied, fence);
+            self.departed.remember(fence, now);
+        }
         self.snapshot.fences = listed;
     }
 

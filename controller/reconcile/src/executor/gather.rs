@@ -147,7 +147,7 @@ fn observe_run(snapshot: &mut Snapshot, name: &str, level: Level, state: PowerSt
     gathered.off_runs.extend(run.map(|run| (level, run)));
 }
 
-/// By its record, or by what was known when the API server's store went back; that ends when the level reports On.
+/// By its record, or by one that is gone; that ends when the level reports On.
 fn is_denied_before(snapshot: &mut Snapshot, name: &str, level: Level, state: PowerState) -> bool {
     let Snapshot { nodes, fences, gathered, denied, .. } = snapshot;
     let asks = gathered.get(name).and_then(|gathered| off_run::asks(gathered, level));

@@ -45,6 +45,7 @@ impl Truth {
 
     /// What another leader has read no replica knows any more.
     pub fn forget_heard(&mut self) {
+        self.oracle.off_readings.clear();
         for machine in self.machines.values_mut() {
             if let Some(Excuse::Lied { read_on, .. }) = &mut machine.excuse {
                 *read_on = None;
