@@ -20,8 +20,9 @@ pub fn text(path: &Path) -> Result<Option<String>, ReadError> {
 }
 
 /// The text of an attribute that a kernel may have and not show, or not to this reader: pressure that is switched off
-/// (`EOPNOTSUPP`), the carrier of an interface that is down (`EINVAL`). `None` then. What any other error hides is unknown:
-/// without descriptors or memory nothing can be read, and what is not read must not look as if it were not there.
+/// (`EOPNOTSUPP`), the carrier of an interface that is down (`EINVAL`). `None` then. What any other error hides is
+/// unknown: without descriptors or memory nothing can be read, and what is not read must not look as if it were not
+/// there.
 pub fn shown(path: &Path) -> Result<Option<String>, ReadError> {
     const WITHHELD: [i32; 4] = [nix::libc::EOPNOTSUPP, nix::libc::EINVAL, nix::libc::EACCES, nix::libc::EPERM];
     match read(path) {

@@ -18,8 +18,8 @@ pub fn read(proc_root: &Path) -> Result<Vec<Mount>, ReadError> {
     mountinfo::read(proc_root).map_err(|error| attribute::read_error(&proc_root.join("self/mountinfo"), &error))
 }
 
-/// The mounts of block device `name` (`sda1`, `dm-3`), by its number in sysfs, else by the name in the source. A mount of
-/// btrfs has a number of its own and is one of all devices of its filesystem.
+/// The mounts of block device `name` (`sda1`, `dm-3`), by its number in sysfs, else by the name in the source. A mount
+/// of btrfs has a number of its own and is one of all devices of its filesystem.
 pub fn of_device<'a>(mounts: &'a [Mount], roots: &HostRoots, name: &str) -> Result<Vec<&'a Mount>, ReadError> {
     let number = device_number(&roots.sys, name)?;
     let btrfs = if number.is_some() { btrfs_folder(&roots.sys, name)? } else { None };

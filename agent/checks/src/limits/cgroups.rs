@@ -21,7 +21,8 @@ const SERVICES: &str = "system.slice";
 /// More than the kubelet takes by far (110 by default).
 const PODS_LIMIT: usize = 4096;
 
-/// Everything that is asked of cgroups. What cannot be read is an error: of a cgroup that is not there nothing is wrong.
+/// Everything that is asked of cgroups. What cannot be read is an error: of a cgroup that is not there nothing is
+/// wrong.
 pub(super) fn read(roots: &Roots) -> Result<CgroupsReading, ReadError> {
     let root = roots.sys.join("fs/cgroup");
     let unified = unified(&root)?;

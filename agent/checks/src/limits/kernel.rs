@@ -9,8 +9,8 @@ use super::reading::{ConntrackCounts, KernelReading, Level, MemoryUsage, Pressur
 /// `fs.file-max` of 2^63-1, which systemd sets, and what comes near it, is no limit: so many files fill all memory.
 const NO_LIMIT: u64 = 1 << 48;
 
-/// Everything that procfs reports. A figure that is not there is not judged, and what was wrong with it is over: so one that
-/// cannot be read is an error. A full table of open files is such a case.
+/// Everything that procfs reports. A figure that is not there is not judged, and what was wrong with it is over: so one
+/// that cannot be read is an error. A full table of open files is such a case.
 pub(super) fn read(roots: &Roots) -> Result<KernelReading, ReadError> {
     let proc = &roots.proc;
     let text = |name: &str| attribute::shown(&proc.join(name));

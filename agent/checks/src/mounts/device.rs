@@ -10,8 +10,8 @@ use nodewell_hardware::{ReadError, attribute};
 
 use super::mountinfo::Mount;
 
-/// The device as the kernel log calls it: `sda1`, `dm-3`; by its number, or by its node below `dev` where the filesystem
-/// has a number of its own (btrfs). `None` where there is no such device, or no node of it.
+/// The device as the kernel log calls it: `sda1`, `dm-3`; by its number, or by its node below `dev` where the
+/// filesystem has a number of its own (btrfs). `None` where there is no such device, or no node of it.
 pub fn device_name(sys: &Path, dev: &Path, mount: &Mount) -> Result<Option<String>, ReadError> {
     if let Some(name) = name_of(sys, &mount.device_number)? {
         return Ok(Some(name));

@@ -45,8 +45,8 @@ impl MountsReader {
         Self { roots, settings: settings.clone(), ignored, table }
     }
 
-    /// One mount for each filesystem, with what is to be known of it. Nothing here can hang. A device whose name or errors
-    /// cannot be read spoils the table: under another name, or without its errors, its problems would be over.
+    /// One mount for each filesystem, with what is to be known of it. Nothing here can hang. A device whose name or
+    /// errors cannot be read spoils the table: under another name, or without its errors, its problems would be over.
     fn rows(&mut self) -> Result<Vec<Row>, ReadError> {
         let best = best(self.table.mounts()?, &self.ignored);
         let writable = fstab::writable(&self.settings.fstab);

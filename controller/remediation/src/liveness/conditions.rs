@@ -140,8 +140,8 @@ pub(super) fn unknown_since(status: &StatusView, owners: &ConditionOwners) -> Op
     times?.into_iter().max()
 }
 
-/// The agent's last heartbeats, by type. One that another manager writes is a sign of that manager, and counts only where
-/// there is no other.
+/// The agent's last heartbeats, by type. One that another manager writes is a sign of that manager, and counts only
+/// where there is no other.
 pub(super) fn heartbeats(status: &StatusView, owners: &ConditionOwners) -> BTreeMap<String, Option<Timestamp>> {
     let heartbeat =
         |(kind, condition): (&str, &RawCondition)| (kind.to_owned(), text(condition, "lastHeartbeatTime").parse().ok());

@@ -139,9 +139,9 @@ fn is_kubelets(condition: &Condition) -> bool {
     KUBELET_CONDITIONS.contains(&condition.kind.as_str())
 }
 
-/// What beats under its field manager; where nothing does, what it may report and no field manager owns, because a client
-/// emptied `managedFields`. What another client writes is no sign of an agent, not even of one that was removed: Node
-/// Problem Detector leaves its conditions behind.
+/// What beats under its field manager; where nothing does, what it may report and no field manager owns, because a
+/// client emptied `managedFields`. What another client writes is no sign of an agent, not even of one that was removed:
+/// Node Problem Detector leaves its conditions behind.
 fn reported_by_agent(node: &Node) -> BTreeSet<String> {
     let kinds = |owner: HeartbeatOwner| -> BTreeSet<String> {
         let of_owner = node.conditions.iter().filter(|one| one.heartbeat_owner == owner && !is_kubelets(one));
