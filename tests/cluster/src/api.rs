@@ -48,10 +48,19 @@ impl Api {
     /// The status of one condition of a Node, if it has it.
     #[must_use]
     pub fn condition(&self, node: &str, name: &str) -> Option<String> {
+        self.condition_of(node, name)?["status"].as_str().map(str::to_owned)
+    }
+
+    /// The message of a condition of a Node that is True.
+    #[must_use]
+    pub fn true_message(&self, node: &str, name: &str) -> Option<String> {
+        let condition = self.condition_of(node, name).filter(|condition| condition["status"] == "True")?;
+        condition["message"].as_str().map(str::to_owned)
+    }
+
+    fn condition_of(&self, node: &str, name: &str) -> Option<Value> {
         let node = self.node(node)?;
-        let conditions = node["status"]["conditions"].as_array()?.clone();
-        let found = conditions.into_iter().find(|condition| condition["type"] == name)?;
-        found["status"].as_str().map(str::to_owned)
+        node["status"]["conditions"].as_array()?.iter().find(|condition| condition["type"] == name).cloned()
     }
 
     /// Waits until a condition of a Node has this status.
@@ -75,10 +84,9 @@ impl Api {
         (is_ready && stays).then(|| pod["spec"]["nodeName"].as_str().map(str::to_owned))?
     }
 
-    /// The phase of a node's record, if there is one.
+    /// The record of a node, if there is one.
     #[must_use]
-    pub fn phase(&self, node: &str) -> Option<String> {
-        let record = self.get(&format!("/apis/nodewell.dev/v1alpha1/nodefences/{node}"))?;
-        record["status"]["phase"].as_str().map(str::to_owned)
+    pub fn record(&self, node: &str) -> Option<Value> {
+        self.get(&format!("/apis/nodewell.dev/v1alpha1/nodefences/{node}"))
     }
 }

@@ -17,7 +17,7 @@ use nodewell_tests::{
 use serde_json::json;
 use tempfile::TempDir;
 
-pub use self::ext4::Ext4;
+pub use self::ext4::{Ext4, OPTIONS};
 use self::{bmc::Bmc, power::Power, root::Root};
 use crate::{control_plane::ControlPlane, network::Network};
 
@@ -189,13 +189,13 @@ impl Worker {
         self.bmc.fencing()
     }
 
-    /// Mounts a fresh ext4 at `at`, which the kernel cuts off at the first fault.
+    /// A fresh ext4 on a device of its own, mounted nowhere.
     ///
     /// # Panics
     /// If it is off, or this machine has no loop device left.
     #[must_use]
-    pub fn mount_ext4(&self, at: &str) -> Ext4 {
-        Ext4::mount(self.folder.path(), self.inside(), at)
+    pub fn ext4(&self) -> Ext4 {
+        Ext4::make(self.folder.path(), self.inside())
     }
 
     /// Writes a file to its disk, whether it is on or off.

@@ -2,6 +2,7 @@
 //! `NODEWELL_NEWER_DEB` for one to upgrade to).
 
 use std::{
+    fs::{self, File},
     path::{Path, PathBuf},
     process::Stdio,
     sync::OnceLock,
@@ -76,6 +77,10 @@ impl Inside {
 
 fn build(variables: &[(&str, &str)]) -> PathBuf {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests is a folder of the workspace");
+    // Several test binaries run side by side, and the packages are put together in one folder.
+    fs::create_dir_all(workspace.join("target/packages")).unwrap();
+    let lock = File::create(workspace.join("target/packages/lock")).unwrap();
+    lock.lock().unwrap();
     let mut command = nodewell_kit::calling_cargo(workspace.join("packaging/build"), workspace);
     command.arg("deb").env("PROFILE", "dev").envs(variables.iter().copied());
     let output = command.stdin(Stdio::null()).output().unwrap();

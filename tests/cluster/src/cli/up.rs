@@ -21,8 +21,8 @@ use super::{
 
 /// How often is looked for progress.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// What is shown of a log whose writer has failed.
-const TAIL: usize = 20;
+/// The most lines of a log that are shown as the reason.
+const SHOWN: usize = 12;
 
 pub(super) fn up(size: Size) -> Result<(), Failure> {
     if request::connect().is_some() {
@@ -63,11 +63,8 @@ fn follow(mut holder: Child, log: &Path) -> Result<(), Failure> {
     loop {
         if lines.read_line(&mut line).map_err(failed)? == 0 || !line.ends_with('\n') {
             if holder.try_wait().map_err(failed)?.is_some() {
-                return Err(Failure::Failed(format!(
-                    "the cluster did not come up; {} ends:\n{}",
-                    log.display(),
-                    tail(log)
-                )));
+                let why = reason(log);
+                return Err(Failure::Failed(format!("the cluster did not come up: {why}\n{} has more", log.display())));
             }
             thread::sleep(LOOK_EVERY);
             continue;
@@ -82,10 +79,20 @@ fn follow(mut holder: Child, log: &Path) -> Result<(), Failure> {
     }
 }
 
-fn tail(log: &Path) -> String {
+/// Why it failed, as far as the log says so at its end.
+fn reason(log: &Path) -> String {
     let text = fs::read_to_string(log).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();
-    lines[lines.len().saturating_sub(TAIL)..].join("\n")
+    // What is shown after it is for those who look further.
+    let panic = lines.iter().position(|line| line.contains("panicked at"));
+    let from = panic.map_or(lines.len().saturating_sub(SHOWN), |panic| panic + 1);
+    lines[from..]
+        .iter()
+        .take(SHOWN)
+        .take_while(|line| !line.starts_with("stack backtrace"))
+        .copied()
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 fn guide(size: Size, seconds: u64) -> String {

@@ -15,6 +15,9 @@ use super::{Common, Number};
 
 /// What a kubelet and containerd write: layers upon layers are no filesystem for layers.
 const BARE: [&str; 2] = ["/var/lib/containerd", "/var/lib/kubelet"];
+/// Where the kernel shows the filesystems that it has mounted, in whichever namespace; systemd-nspawn's /sys has not
+/// all of it.
+const SHOWN: [&str; 4] = ["/sys/fs/ext4", "/sys/fs/xfs", "/sys/fs/f2fs", "/sys/fs/btrfs"];
 /// PID 1 until systemd is.
 pub(super) const INIT: &str = "/usr/sbin/nodewell-init";
 const IMAGES: &str = "/opt/images.tar";
@@ -93,6 +96,7 @@ impl Root {
             BARE.iter().map(|path| format!("--bind={}:{path}", self.real(path).display())).collect();
         flags.push(format!("--bind-ro={}:/usr/bin/kubelet", binary("kubelet").display()));
         flags.push(format!("--bind-ro={}:{IMAGES}", common.images.display()));
+        flags.extend(SHOWN.iter().filter(|path| Path::new(path).is_dir()).map(|path| format!("--bind-ro={path}")));
         flags
     }
 
