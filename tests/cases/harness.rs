@@ -53,16 +53,19 @@ fn a_process_is_gone_when_dropped() {
 }
 
 fn what_a_killed_process_left_is_removed() {
-    let mut ended = Command::new("true").spawn().unwrap();
-    ended.wait().unwrap();
+    let [mut gone, mut unwaited] = [(); 2].map(|()| Command::new("true").spawn().unwrap());
+    gone.wait().unwrap();
+    let status = format!("/proc/{}/status", unwaited.id());
+    until("it has ended", || fs::read_to_string(&status).unwrap().contains("(zombie)").then_some(()));
     let folder = |pid: u32| env::temp_dir().join(format!("nodewell-trial-{pid}-x"));
-    let (left, ours) = (folder(ended.id()), folder(id()));
-    fs::create_dir_all(left.join("root")).unwrap();
+    let (left, ours) = ([folder(gone.id()), folder(unwaited.id())], folder(id()));
+    left.iter().for_each(|left| fs::create_dir_all(left.join("root")).unwrap());
     fs::create_dir(&ours).unwrap();
     let new = leftovers::folder("trial");
-    assert!(!left.exists(), "its process has ended");
+    assert!(left.iter().all(|left| !left.exists()), "their processes have ended");
     assert!(ours.exists() && new.path().exists(), "this process lives");
     fs::remove_dir(ours).unwrap();
+    unwaited.wait().unwrap();
 }
 
 fn a_machine_is_gone_when_dropped() {

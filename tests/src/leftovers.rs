@@ -3,6 +3,7 @@
 
 use std::{
     env, fs,
+    io::ErrorKind,
     path::Path,
     process,
     sync::{Mutex, PoisonError},
@@ -39,7 +40,12 @@ fn sweep(temporary: &Path, kind: &str) {
     }
 }
 
-/// Whether `owner` is the number of a process that is not there.
-pub(crate) fn is_dead(owner: &str) -> bool {
-    owner.parse::<u32>().is_ok_and(|pid| !Path::new("/proc").join(pid.to_string()).exists())
+/// Whether `owner` is the number of a process that has ended; one that its parent has not waited for has ended, too.
+#[must_use]
+pub fn is_dead(owner: &str) -> bool {
+    let Ok(pid) = owner.parse::<u32>() else { return false };
+    match fs::read_to_string(format!("/proc/{pid}/status")) {
+        Ok(status) => status.lines().any(|line| line.starts_with("State:") && line.contains('Z')),
+        Err(error) => error.kind() == ErrorKind::NotFound,
+    }
 }

@@ -8,6 +8,7 @@ use std::{
 };
 
 use nix::unistd::geteuid;
+use nodewell_tests::leftovers::is_dead;
 
 const MARK: &str = "nwc";
 /// Where `ip netns` has its names.
@@ -150,9 +151,8 @@ pub fn unmet() -> Option<String> {
 /// Names that killed processes left: their namespaces went with them.
 pub(crate) fn sweep() {
     for name in names() {
-        let owner = name.strip_prefix(MARK).and_then(|rest| rest.split_once('x')).map(|(pid, _)| pid.to_owned());
-        let is_dead = |pid: String| pid.parse::<u32>().is_ok() && !fs::exists(format!("/proc/{pid}")).unwrap_or(true);
-        if owner.is_some_and(is_dead) {
+        let owner = name.strip_prefix(MARK).and_then(|rest| rest.split_once('x'));
+        if owner.is_some_and(|(pid, _)| is_dead(pid)) {
             let _ = fs::remove_file(format!("{NAMES}/{name}"));
         }
     }
