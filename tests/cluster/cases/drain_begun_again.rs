@@ -67,9 +67,7 @@ fn goes_through_once_the_budget_allows_it() {
         cluster.api().ready_on("shop-0").filter(|node| node != NODE).map(drop)
     });
     report(inside, "false", "RaidIsHealthy", "all disks are back");
-    until_within(SOON, "the node is given back", || {
-        cluster.api().node(NODE)?["spec"]["unschedulable"].is_null().then_some(())
-    });
+    cluster.api().wait_given_back(SOON, NODE);
 }
 
 /// As one service of the node: a problem is over when the service that reported it says so.

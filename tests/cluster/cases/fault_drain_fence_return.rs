@@ -79,7 +79,7 @@ fn faulty(cluster: &Cluster) {
         cluster.api().ready_on(POD).filter(|node| node != "w1").map(drop)
     });
     disk.unmount("/srv");
-    taken_in(cluster, w1);
+    cluster.api().wait_given_back(FENCED, "w1");
 }
 
 /// A worker that was fenced.
@@ -110,7 +110,7 @@ fn returns(cluster: &Cluster, fenced: &Fenced<'_>) {
         worker.orders().iter().any(|order| order.contains("set power 1")).then_some(())
     });
     cluster.api().wait_condition(FENCED, worker.name(), "Ready", "True");
-    taken_in(cluster, worker);
+    cluster.api().wait_given_back(FENCED, worker.name());
     assert_ne!(boot(cluster, worker), fenced.boot, "it has booted since");
     until_within(SOON, "the agent reports how the boot before ended", || {
         let events =
@@ -123,14 +123,6 @@ fn returns(cluster: &Cluster, fenced: &Fenced<'_>) {
 fn boot(cluster: &Cluster, worker: &Worker) -> String {
     let node = cluster.api().node(worker.name()).unwrap();
     node["status"]["nodeInfo"]["bootID"].as_str().unwrap().to_owned()
-}
-
-/// Nothing of ours is left on the Node.
-fn taken_in(cluster: &Cluster, worker: &Worker) {
-    until_within(FENCED, &format!("{} is given back", worker.name()), || {
-        let node = cluster.api().node(worker.name())?;
-        (node["spec"]["unschedulable"].is_null() && node["spec"]["taints"].is_null()).then_some(())
-    });
 }
 
 #[track_caller]

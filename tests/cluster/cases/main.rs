@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod cable_pulled;
 mod drain_begun_again;
 mod fault_drain_fence_return;
 mod pods_own_filesystem;
@@ -9,7 +10,8 @@ mod pods_own_filesystem;
 fn main() -> std::process::ExitCode {
     nodewell_tests::own_mounts::separate();
     let mut suite = nodewell_tests::suite::Suite::default();
-    let behaviours = [fault_drain_fence_return::list, pods_own_filesystem::list, drain_begun_again::list];
+    let behaviours =
+        [fault_drain_fence_return::list, pods_own_filesystem::list, cable_pulled::list, drain_begun_again::list];
     behaviours.iter().for_each(|list| list(&mut suite));
     // A cluster takes both cores of a small machine.
     suite.run_at_once(1)

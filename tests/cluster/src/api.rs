@@ -74,6 +74,18 @@ impl Api {
         });
     }
 
+    /// Waits until nothing of the controller's is left on a Node: no cordon, no taint.
+    ///
+    /// # Panics
+    /// If there is within `patience`.
+    #[track_caller]
+    pub fn wait_given_back(&self, patience: Duration, node: &str) {
+        until_within(patience, &format!("{node} is given back"), || {
+            let node = self.node(node)?;
+            (node["spec"]["unschedulable"].is_null() && node["spec"]["taints"].is_null()).then_some(())
+        });
+    }
+
     /// The Node that a pod of namespace `default` runs on, once it is ready there.
     #[must_use]
     pub fn ready_on(&self, pod: &str) -> Option<String> {

@@ -1,10 +1,14 @@
 //! The cluster's network: a switch in a network namespace of its own, with a port for each machine that can be pulled.
 
 use std::{
+    collections::BTreeSet,
     ffi::OsString,
     fs, process,
     process::Command,
-    sync::atomic::{AtomicU32, Ordering},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 use nix::unistd::geteuid;
@@ -23,6 +27,8 @@ pub struct Network {
     tag: String,
     /// `10.77.0`.
     prefix: String,
+    /// Ports whose cables are out.
+    pulled: Mutex<BTreeSet<String>>,
 }
 
 impl Network {
@@ -35,7 +41,7 @@ impl Network {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         sweep();
         let tag = format!("{MARK}{}x{}", process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let network = Self { prefix: free_prefix(), tag };
+        let network = Self { prefix: free_prefix(), tag, pulled: Mutex::default() };
         let switch = network.namespace("switch");
         ip(&["netns", "add", &switch]);
         ip(&["-n", &switch, "link", "add", "switch", "type", "bridge"]);
@@ -104,25 +110,32 @@ impl Network {
         let _ = try_ip(&["netns", "del", &self.namespace(port)]);
     }
 
-    /// The cable of `port` is pulled out of the switch.
-    ///
-    /// # Panics
-    /// If there is no such port.
+    /// The cable of `port` is pulled out of the switch, until it is plugged in again: also while its machine is off.
     pub fn cut(&self, port: &str) {
-        ip(&["-n", &self.namespace("switch"), "link", "set", port, "down"]);
+        self.pulled().insert(port.to_owned());
+        // A machine that is off has no card.
+        let _ = self.set(port, "down");
     }
 
     /// It is plugged in again.
-    ///
-    /// # Panics
-    /// If there is no such port.
     pub fn join(&self, port: &str) {
-        ip(&["-n", &self.namespace("switch"), "link", "set", port, "up"]);
+        self.pulled().remove(port);
+        let _ = self.set(port, "up");
+    }
+
+    fn set(&self, port: &str, state: &str) -> Result<String, String> {
+        try_ip(&["-n", &self.namespace("switch"), "link", "set", port, state])
+    }
+
+    fn pulled(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.pulled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn connect(&self, port: &str) {
         ip(&["-n", &self.namespace("switch"), "link", "set", port, "master", "switch"]);
-        self.join(port);
+        if !self.pulled().contains(port) {
+            self.set(port, "up").unwrap();
+        }
     }
 }
 

@@ -79,10 +79,10 @@ fn of_worker(worker: &Worker, verb: &str) -> Answer {
     match (verb, worker.is_on()) {
         ("on", _) => worker.on(),
         ("off", _) => worker.off(),
+        ("cut", _) => worker.cut(),
+        ("join", _) => worker.join(),
         (_, false) => return Answer::Refused(format!("{name} is off; `make cluster ARGS=\"on {name}\"` turns it on")),
         ("stop", true) => worker.stop(),
-        ("cut", true) => worker.cut(),
-        ("join", true) => worker.join(),
         ("leader", true) => return Answer::Done(worker.inside().leader().to_string()),
         (other, true) => return Answer::Refused(format!("{other} is no request")),
     }
