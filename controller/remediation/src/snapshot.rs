@@ -273,6 +273,16 @@ pub struct DeniedMethods {
     pub methods: BTreeSet<String>,
 }
 
+impl DeniedMethods {
+    /// These too, of the machine with this UID.
+    pub fn add(&mut self, node_uid: &str, methods: impl IntoIterator<Item = String>) {
+        if self.node_uid != node_uid {
+            *self = Self { node_uid: node_uid.to_owned(), ..Self::default() };
+        }
+        self.methods.extend(methods);
+    }
+}
+
 /// Of a kubelet's Lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Renewal {

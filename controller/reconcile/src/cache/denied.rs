@@ -14,10 +14,7 @@ pub(super) fn remember(denied: &mut BTreeMap<String, DeniedMethods>, before: &No
         return;
     }
     let of_node = denied.entry(before.spec.node_name.clone()).or_default();
-    if of_node.node_uid != before.spec.node_uid {
-        *of_node = DeniedMethods { node_uid: before.spec.node_uid.clone(), ..DeniedMethods::default() };
-    }
-    of_node.methods.extend(before.status.denied_methods.iter().cloned());
+    of_node.add(&before.spec.node_uid, before.status.denied_methods.iter().cloned());
 }
 
 /// The record is gone. One that has come to its end takes nothing back; one that a person has deleted does, for that is how

@@ -155,7 +155,7 @@ fn is_denied_before(snapshot: &mut Snapshot, name: &str, level: Level, state: Po
     let uid = nodes.get(name).map(|node| &node.uid);
     let Some(of_node) = denied.get_mut(name).filter(|of_node| Some(&of_node.node_uid) == uid) else { return by_record };
     if let Some(asks) = asks.filter(|_| state == PowerState::On) {
-        of_node.methods.retain(|method| !asks.contains(method));
+        off_run::take_back(&mut of_node.methods, asks);
     }
     by_record || off_run::denies(&of_node.methods, asks)
 }
@@ -167,6 +167,15 @@ fn are_levels_the_same<E>(before: Option<&Result<FencePlan, E>>, now: Option<&Re
         Some(plan.levels.iter().map(|level| level.methods.clone()).collect::<Vec<_>>())
     };
     before.is_none() || methods(before).is_some_and(|before| methods(now).is_some_and(|now| before == now))
+}
+
+/// Runs of levels that ask something else by now, or are not there any more; what they have found out.
+fn drop_runs(gathered: &mut Gathered) -> BTreeSet<String> {
+    let plan = gathered.methods.as_ref().and_then(|plan| plan.as_ref().ok());
+    let Some(plan) = plan else { return BTreeSet::new() };
+    let asks = |level: &Level| plan.level(*level).map(|level| level.methods.as_slice()).unwrap_or_default();
+    let gone = gathered.off_runs.extract_if(.., |level, run| !off_run::is_of(run, Some(asks(level))));
+    gone.filter(|(_, run)| run.is_contradicted).flat_map(|(_, run)| run.methods).collect()
 }
 
 impl<C: Cluster, P: Power> Executor<'_, C, P> {
@@ -202,12 +211,14 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         let plan = timeout(METHODS_TIMEOUT, self.power.plan(&node)).await;
         let plan =
             plan.unwrap_or_else(|_| Err(Blocker::of("FenceNotReady/late", &[("limit", &METHODS_TIMEOUT.as_secs())])));
+        let mut found_out = BTreeSet::new();
         self.cache.gather(name, |gathered| {
             let mattered = cuts_storage(gathered.methods.as_ref());
             let before = gathered.methods.replace(plan);
             if !are_levels_the_same(before.as_ref(), gathered.methods.as_ref()) {
                 gathered.power.clear();
                 gathered.unanswered.clear();
+                found_out = drop_runs(gathered);
             }
             if cuts_storage(gathered.methods.as_ref()) != mattered {
                 (gathered.pods, gathered.last_on_answer) = (None, None);
@@ -216,6 +227,9 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
                 gathered.off_runs.clear();
             }
         });
+        if !found_out.is_empty() {
+            self.cache.with(|snapshot| snapshot.denied.entry(node.name).or_default().add(&node.uid, found_out));
+        }
     }
 
     async fn ask_power(&self, name: &str, level: Level) {

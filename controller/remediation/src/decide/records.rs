@@ -10,6 +10,7 @@ use crate::{
         fence::{Blocker, IntendedOp, NodeFence, Phase},
         policy::Mode,
     },
+    drain::DrainRules,
     facts::Node,
     fence::{self, FenceInput, Next, PredicateState, post_off_activity::PostOffActivity},
     guard::{
@@ -23,8 +24,8 @@ use crate::{
     time::Moment,
 };
 
-/// Those that have begun come first, then by name: no record that waits for a slot waits for one behind
-/// it.
+/// Those that have begun come first, then those whose drains left pods the fewest times, then by name: no record that waits
+/// for a slot waits for one behind it, and two that cannot be drained do not hand it to each other.
 pub(super) fn decide(pass: &mut Pass<'_>) {
     let snapshot = pass.input.snapshot;
     pass.memory.entered.retain(|name, _| snapshot.fences.contains_key(name));
@@ -32,6 +33,8 @@ pub(super) fn decide(pass: &mut Pass<'_>) {
     let default_policy = Policy { mode: Mode::Enforce, ..Policy::default() };
     let (begun, waiting): (Vec<_>, Vec<_>) =
         snapshot.fences.iter().partition(|(_, fence)| has_begun(fence, DisruptionLevel::Power));
+    let mut waiting = waiting;
+    waiting.sort_by_key(|(_, fence)| fence.status.drain_rounds);
     for (name, fence) in begun.into_iter().chain(waiting) {
         decide_one(pass, name, fence, &default_policy);
         pass.input.tally.reserve(name, fence);
@@ -206,16 +209,29 @@ fn charge(pass: &mut Pass<'_>, subject: &Subject<'_>, action: &Action) {
         pass.input.tally.charge(name, policy, level);
         pass.input.history.charge(policy, name, &fence.metadata.uid, level, now);
     }
+    let marked = marked_drain(fence, action);
+    if marked.is_some() {
+        pass.input.history.charge_again(policy, name, &fence.metadata.uid, now);
+    }
     // Of those that go with the taint DaemonSets own some, too.
     let listed = pass.input.snapshot.gathered.get(name).and_then(|gathered| gathered.pods.as_ref());
     let listed = listed.map(|(_, pods)| pods.as_slice());
     let most = subject.policy.pods.count as usize;
-    if let Action::Perform { op: Op::Reversible(ReversibleOp::Drain(rules)), .. } = action {
+    if let Some(rules) = &marked {
+        pass.input.history.begin_drain(fence, rules, listed, most, pass.input.now);
+    } else if let Action::Perform { op: Op::Reversible(ReversibleOp::Drain(rules)), .. } = action {
         pass.input.history.begin_drain(fence, rules, listed, most, pass.input.now);
     } else if moves_pods(action) {
         let unlisted = intended_pods(action).unwrap_or(most);
         pass.input.history.charge_release(fence, listed, unlisted, subject.policy.pods.window, now);
     }
+}
+
+/// The drain whose beginning is stored by this action: from now on its pods are not another node's to move.
+fn marked_drain(fence: &NodeFence, action: &Action) -> Option<DrainRules> {
+    let Action::Save { fence: saved, .. } = action else { return None };
+    let is_new = fence.status.drain_begun_at.is_none() && saved.status.drain_begun_at.is_some();
+    is_new.then(|| fence::drain_at_hand(saved)).flatten()
 }
 
 /// The pods that another leader counted when it intended this release. Where none counted them, they use up the whole rate.

@@ -18,7 +18,7 @@ use crate::{
         fence::{Blocker, NodeFence, Phase},
         policy::TaintStep,
     },
-    facts::Taint,
+    facts::{Node, Taint},
     guard::reason::{POLICY_UNREADABLE, PREDICATE_FALSE, STEP_ROUND_LIMIT},
     message::Message,
     time::Moment,
@@ -119,8 +119,10 @@ fn cordoning(input: &FenceInput<'_>) -> Next {
         return step_done(input, Draft::of(input), "FencePhase/cordoned");
     }
     let mut blockers = isolation_blockers(input);
-    // In the first round the Node may be seen as it was before. In a later one a person has uncordoned it meanwhile.
-    if status.own_changes.cordon && (status.step_rounds > 0 || status.drain_rounds > 0) {
+    // In the first round the Node may be seen as it was before. In a later one a person has uncordoned it meanwhile: one that
+    // is dead by now waits for no person.
+    let is_later = status.step_rounds > 0 || status.drain_rounds > 0;
+    if status.own_changes.cordon && is_later && own_node(input).is_some_and(Node::is_ready) {
         blockers.push(Blocker::plain("NotCordoned/uncordoned"));
     }
     if !blockers.is_empty() {

@@ -135,10 +135,14 @@ pub(super) fn denial_unread(input: &FenceInput<'_>) -> Option<Blocker> {
     }
 }
 
-/// What the record's level asks of the machine, if that is known.
+/// What the record's level has asked of the machine, or asks, if that is known.
 pub(super) fn methods_in_use(input: &FenceInput<'_>) -> Vec<String> {
-    let plan = plan_of(input.gathered).filter(|_| input.fence.status.storage_only.is_none());
-    plan.and_then(|plan| plan.level(input.fence.status.level)).map(|level| level.methods.clone()).unwrap_or_default()
+    let (gathered, level) = (input.gathered, input.fence.status.level);
+    if input.fence.status.storage_only.is_some() {
+        return Vec::new();
+    }
+    let asked = gathered.off_runs.get(&level).map(|run| run.methods.as_slice()).filter(|methods| !methods.is_empty());
+    asked.or_else(|| off_run::asks(gathered, level)).map(<[String]>::to_vec).unwrap_or_default()
 }
 
 /// Its Off proves nothing.

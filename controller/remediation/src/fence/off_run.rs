@@ -73,20 +73,30 @@ pub(super) fn remember(input: &FenceInput<'_>) -> Option<Next> {
     let FenceInput { gathered, fence, .. } = input;
     let plan = gathered.methods.as_ref()?.as_ref().ok().filter(|plan| plan.storage_only.is_none())?;
     let mut denied = fence.status.denied_methods.clone();
-    for (_, level) in plan.numbered().filter(|(number, _)| is_on(input, *number)) {
-        denied.retain(|method| !level.methods.contains(method));
-    }
-    let found_out = gathered.off_runs.values().filter(|run| run.is_contradicted);
-    denied.extend(found_out.flat_map(|run| run.methods.iter().cloned()));
+    let found_out = plan.numbered().filter(|(number, level)| {
+        let run = gathered.off_runs.get(number).filter(|run| run.is_contradicted);
+        run.is_some_and(|run| is_of(run, Some(&level.methods)))
+    });
+    denied.extend(found_out.flat_map(|(_, level)| level.methods.iter().cloned()));
+    let on = plan.numbered().filter(|(number, _)| is_on(input, *number));
+    on.for_each(|(_, level)| take_back(&mut denied, &level.methods));
     (denied != fence.status.denied_methods)
         .then(|| Draft::of(input).with(|status| status.denied_methods = denied).save())
 }
 
-/// By its newest reading. Of one that was found out by what came after its Off, only a reading from after that counts.
+/// A level reports On. Where another one of its methods is not denied, it may be that one which says so.
+pub fn take_back(denied: &mut BTreeSet<String>, asks: &[String]) {
+    if denies(denied, Some(asks)) {
+        denied.retain(|method| !asks.contains(method));
+    }
+}
+
+/// By its newest reading, which is of this phase. What was found out by the boot that lives on is not taken back before a
+/// person has looked at it: a plug of another machine was turned on again with that machine.
 fn is_on(input: &FenceInput<'_>, level: Level) -> bool {
-    let is_found_out = matches!(input.fence.status.phase, Phase::Recovering | Phase::Quarantined);
+    let is_given_up = matches!(input.fence.status.phase, Phase::Recovering | Phase::Quarantined);
     let newest = input.gathered.power.iter().rfind(|reading| reading.level == level);
-    newest.is_some_and(|newest| newest.state == PowerState::On && (newest.at > input.entered || !is_found_out))
+    newest.is_some_and(|newest| newest.state == PowerState::On && newest.at >= input.entered && !is_given_up)
 }
 
 fn begun(since: Moment, node: &Node) -> OffRun {

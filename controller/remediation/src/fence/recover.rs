@@ -63,7 +63,9 @@ fn our_out_of_service<'a>(input: &FenceInput<'a>, node: &'a Node) -> Option<&'a 
 /// The release that was intended did not begin, and so the pods and their volumes are where they were. A Node that names the
 /// new boot is no old copy: the taint is set on a Node that names the old one, or not at all.
 fn was_never_set(input: &FenceInput<'_>, node: &Node) -> bool {
-    input.fence.status.off.is_some() && booted_anew(input) && node.taint(OUT_OF_SERVICE).is_none()
+    let status = &input.fence.status;
+    let was_set = status.out_of_service || status.released_at.is_some();
+    !was_set && status.off.is_some() && booted_anew(input) && node.taint(OUT_OF_SERVICE).is_none()
 }
 
 fn in_service_blockers(input: &FenceInput<'_>) -> Vec<Blocker> {

@@ -125,7 +125,8 @@ impl History {
         let started = self.started.entry((fence.spec.policy.clone(), disruptive)).or_default();
         // A record that a pass decided to open had no UID yet.
         let opened = started.remove(&(node.to_owned(), String::new()));
-        started.entry((node.to_owned(), uid)).or_insert(opened.unwrap_or(at));
+        let at = opened.unwrap_or(at);
+        started.entry((node.to_owned(), uid)).and_modify(|known| *known = at.max(*known)).or_insert(at);
     }
 
     /// Power cycles of nodes whose records are gone.
@@ -158,6 +159,12 @@ impl History {
             let started = self.started.entry((policy.to_owned(), disruptive)).or_default();
             started.entry((node.to_owned(), fence.to_owned())).or_insert(now);
         }
+    }
+
+    /// A drain of `node` begins now, in whichever round: it counts for the rate of disruptive acts from now on.
+    pub(crate) fn charge_again(&mut self, policy: &str, node: &str, fence: &str, now: Moment) {
+        let started = self.started.entry((policy.to_owned(), true)).or_default();
+        started.insert((node.to_owned(), fence.to_owned()), now);
     }
 
     /// This pass releases the pods of the record's node: these, or so many if they cannot be listed.

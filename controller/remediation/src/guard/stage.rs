@@ -64,6 +64,15 @@ fn is_drain_under_way(status: &NodeFenceStatus) -> bool {
     status.phase == Phase::Draining && status.drain_begun_at.is_some()
 }
 
+/// A drain that left pods is over, and nothing is done before it is begun again: a slot for it would keep out nodes that can
+/// be drained. No power was ordered since.
+pub(crate) fn waits_to_drain_again(fence: &NodeFence) -> bool {
+    let status = &fence.status;
+    let waits = matches!(status.phase, Phase::Waiting | Phase::AwaitGuards | Phase::Pending | Phase::Isolating);
+    let is_left = status.drain.as_ref().map_or(status.drain_rounds > 0, |report| !report.done);
+    waits && is_left && status.intent.is_none() && status.cycles.is_empty()
+}
+
 /// The record remediates the node by an act of this level, under way or ended: the node is not given back yet.
 pub(crate) fn has_begun(fence: &NodeFence, level: DisruptionLevel) -> bool {
     let status = &fence.status;
@@ -73,7 +82,8 @@ pub(crate) fn has_begun(fence: &NodeFence, level: DisruptionLevel) -> bool {
     let power = is_under_way(fence, DisruptionLevel::Power)
         || !status.cycles.is_empty()
         || power_progress(status.phase) != PowerProgress::None;
-    let drain = power || is_drain_under_way(status) || status.drain.is_some();
+    let is_drained = status.drain.is_some() && !waits_to_drain_again(fence);
+    let drain = power || is_drain_under_way(status) || is_drained;
     match level {
         DisruptionLevel::Isolate => {
             let own = &status.own_changes;

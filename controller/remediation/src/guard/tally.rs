@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::{
     life::{self, Life},
     reason::POD_RATE,
-    stage::{DisruptionLevel, begins_disruptively, has_begun},
+    stage::{DisruptionLevel, begins_disruptively, has_begun, waits_to_drain_again},
 };
 use crate::{
     api::{
@@ -155,7 +155,7 @@ impl<'a> Tally<'a> {
         match fence.status.phase {
             Phase::Closed | Phase::Recovering => {}
             Phase::Quarantined if is_mended(fence, self.snapshot.nodes.get(name)) => {}
-            _ if begins_disruptively(&fence.spec.steps) => {
+            _ if begins_disruptively(&fence.spec.steps) && !waits_to_drain_again(fence) => {
                 self.charge(name, &fence.spec.policy, DisruptionLevel::Power)
             }
             _ => self.charge(name, &fence.spec.policy, DisruptionLevel::Isolate),

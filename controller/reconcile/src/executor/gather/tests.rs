@@ -191,3 +191,21 @@ fn what_was_read_of_other_methods_is_of_no_level_any_more() {
     observe_run(&mut snapshot, "n", Level(1), PowerState::Off, Moment(Duration::from_secs(3)));
     assert_eq!((since(&snapshot), &snapshot.gathered["n"].off_runs[&Level(1)].methods), (3, &vec!["pdu".to_owned()]));
 }
+
+/// A level that is gone keeps no method denied that another level reports On by.
+#[test]
+fn runs_of_levels_that_changed_are_dropped_and_what_they_found_out_is_known() {
+    let mut gathered = fenced_by(&["pdu"]);
+    let run = |method: &str, is_contradicted| OffRun {
+        methods: vec![method.to_owned()],
+        is_contradicted,
+        ..off_run::denied(Moment::default(), &Node::default())
+    };
+    gathered.off_runs =
+        [(Level(1), run("bmc", true)), (Level(2), run("pdu", true)), (Level(3), run("x", false))].into();
+    let found_out = drop_runs(&mut gathered);
+    assert_eq!(found_out, BTreeSet::from(["bmc".to_owned(), "pdu".to_owned()]));
+    assert!(gathered.off_runs.is_empty());
+    gathered.off_runs = [(Level(1), run("pdu", true))].into();
+    assert!(drop_runs(&mut gathered).is_empty() && gathered.off_runs.len() == 1, "it is what it was");
+}

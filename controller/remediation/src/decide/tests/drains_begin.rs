@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::{
+    action::Done,
     api::{
         fence::{DrainReport, NodeFenceStatus},
         policy::DrainStep,
@@ -112,4 +113,84 @@ fn a_node_is_reported_undrained_in_every_phase_of_a_further_round() {
     assert_eq!(is_reported(Phase::Waiting, false, &|status| status.drain = report(false)), 1, "once");
     assert_eq!(is_reported(Phase::AwaitGuards, false, &|status| status.drain = report(true)), 0, "it got through");
     assert_eq!(is_reported(Phase::Recovering, false, &|_| {}), 0);
+}
+
+/// A budget never allows the pods of the first two to go. Whether or not they are cordoned first.
+#[test]
+fn nodes_that_cannot_be_drained_keep_no_other_from_it() {
+    let drain = || StepSpec { drain: Some(DrainStep::default()), ..StepSpec::default() };
+    for steps in [vec![cordon(), drain()], vec![drain()]] {
+        let mut snapshot = cordoned();
+        snapshot.policies[0].steps.clone_from(&steps);
+        let step = steps.len() - 1;
+        for fence in snapshot.fences.values_mut() {
+            fence.spec.steps.clone_from(&steps);
+            fence.status.policy_step = step;
+        }
+        let (mut memory, mut second) = (Memory::default(), 1001);
+        let is_begun = |snapshot: &Snapshot| snapshot.fences["n2"].status.drain_begun_at.is_some();
+        while !is_begun(&snapshot) && second < 1001 + 4 * 3600 {
+            for (_, pods) in
+                snapshot.gathered.values_mut().filter_map(|gathered| gathered.pods.as_mut().map(|pods| (0, pods)))
+            {
+                pods.0 = at(second);
+            }
+            let decision = decided(&snapshot, memory, second);
+            begun(&mut snapshot, &decision);
+            for name in drained(&decision) {
+                let report = DrainReport { done: false, refused_evictions: vec!["shop/a: a budget".into()], left: 1 };
+                let rules = fence::drain_at_hand(&snapshot.fences[name]).unwrap();
+                let op = Op::from(ReversibleOp::Drain(rules));
+                let (after, _) =
+                    fence::apply_outcome(&snapshot.fences[name], &op, &Ok(Done::Drain(report)), 1, now(second));
+                snapshot.fences.insert(name.to_owned(), after);
+            }
+            memory = decision.memory;
+            second += 10;
+        }
+        assert!(is_begun(&snapshot), "{} steps: {:?}", steps.len(), snapshot.fences["n2"].status.blocked_by);
+    }
+}
+
+/// Both fit by themselves, and not together: one begins, and the other's time does not run.
+#[test]
+fn pods_of_a_drain_that_begins_are_no_other_drains() {
+    let mut snapshot = cordoned();
+    snapshot.policies[0].budget.max_concurrent = None;
+    snapshot.policies[0].pods = Rate { count: 250, window: Duration::from_secs(600) };
+    for (name, gathered) in &mut snapshot.gathered {
+        let pod = |n: usize| Pod {
+            at: crate::facts::PodRef { namespace: "a".into(), name: format!("{name}-{n}"), uid: format!("{name}-{n}") },
+            node: name.clone(),
+            ..Pod::default()
+        };
+        gathered.pods = Some((at(1000), (0..200).map(pod).collect()));
+    }
+    let decision = decided(&snapshot, Memory::default(), 1001);
+    assert_eq!(begun(&mut snapshot, &decision), ["n0"]);
+    for name in ["n1", "n2"] {
+        let status = &snapshot.fences[name].status;
+        assert!(status.is_blocked_by(crate::guard::reason::POD_RATE), "{name}: {:?}", status.blocked_by);
+    }
+}
+
+/// Each beginning is one, in whichever round.
+#[test]
+fn a_drain_that_is_begun_again_counts_for_the_rate_again() {
+    let mut snapshot = cordoned();
+    snapshot.fences.retain(|name, _| name == "n0");
+    let first = decided(&snapshot, Memory::default(), 1001);
+    assert_eq!(begun(&mut snapshot, &first), ["n0"]);
+    let started = |memory: &Memory, second: u64| {
+        let hour = Duration::from_secs(3600);
+        memory.history.started_within("p", crate::guard::stage::DisruptionLevel::Drain, "", hour, at(second))
+    };
+    let later = decided(&snapshot, first.memory, 1002);
+    assert_eq!(started(&later.memory, 1002), 1);
+    let hours = 1001 + 2 * 3600;
+    let status = &mut snapshot.fences.get_mut("n0").unwrap().status;
+    (status.drain_begun_at, status.drain_rounds) = (None, 1);
+    let again = decided(&snapshot, later.memory, hours);
+    assert_eq!(begun(&mut snapshot, &again), ["n0"]);
+    assert_eq!(started(&again.memory, hours + 1), 1);
 }

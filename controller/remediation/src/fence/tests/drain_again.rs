@@ -168,3 +168,22 @@ fn a_persons_uncordon_is_left_so_in_a_later_round() {
     run(&mut fixture, 2, |_| false);
     assert_eq!((fixture.phase(), fixture.entered > Moment::default()), (Phase::Draining, true));
 }
+
+/// Uncordoned by any client in the pause; and then it dies.
+#[test]
+fn a_dead_node_that_was_uncordoned_between_rounds_waits_for_no_person() {
+    for (kinds, drain_rounds, step_rounds) in
+        [(&["cordon", "drain", "power"] as &[&str], 1, 0), (&["cordon", "power"], 0, 1)]
+    {
+        let mut fixture = Fixture::new(steps(kinds));
+        let status = &mut fixture.fence.status;
+        (status.phase, status.drain_rounds, status.step_rounds) = (Phase::Isolating, drain_rounds, step_rounds);
+        status.own_changes.cordon = true;
+        let waits = |fixture: &Fixture| blocked(fixture).contains(&"NotCordoned".to_owned());
+        assert!(waits(&fixture), "{kinds:?}");
+        fixture.alive = false;
+        fixture.powered = false;
+        run(&mut fixture, 900, |fixture| fixture.fence.status.off.is_some());
+        assert!(fixture.fence.status.off.is_some(), "{kinds:?}: {:?}", fixture.fence.status.blocked_by);
+    }
+}

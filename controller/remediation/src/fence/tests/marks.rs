@@ -94,11 +94,14 @@ fn a_taint_that_was_never_set_waits_for_no_volumes() {
     let mut fixture = up_again();
     fixture.gathered.attachments = Some((fixture.now.moment, vec![attachment(NODE)]));
     fixture.node.as_mut().unwrap().taints.retain(|taint| taint.key != OUT_OF_SERVICE);
+    (fixture.fence.status.out_of_service, fixture.fence.status.released_at) = (false, None);
     assert!(is_untaint(&fixture.next()), "{:?}", fixture.next());
-    let old_copies: [NamedChange; 3] = [
+    let old_copies: [NamedChange; 5] = [
         ("the boot that ended", |fixture| fixture.node.as_mut().unwrap().boot_id = "boot-1".into()),
         ("no boot is known", |fixture| fixture.node.as_mut().unwrap().boot_id.clear()),
         ("which boot was to end is not known", |fixture| fixture.fence.status.off = None),
+        ("it was set", |fixture| fixture.fence.status.out_of_service = true),
+        ("pods were released", |fixture| fixture.fence.status.released_at = Some(fixture.now.wall)),
     ];
     for (what, change) in old_copies {
         let mut fixture = fixture.clone();

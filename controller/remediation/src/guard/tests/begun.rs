@@ -116,13 +116,25 @@ fn a_record_has_begun_by_what_is_its_own_on_the_node_or_by_what_was_done_there()
         let taint = Taint { key: "k".into(), value: String::new(), effect: Effect::NoSchedule };
         fence.status.own_changes.taints.push(taint);
     };
-    let drained: fn(&mut NodeFence) = |fence| fence.status.drain = Some(DrainReport::default());
+    let drained: fn(&mut NodeFence) =
+        |fence| fence.status.drain = Some(DrainReport { done: true, ..DrainReport::default() });
+    // It waits for its next round, and holds no slot meanwhile.
+    let left: fn(&mut NodeFence) = |fence| fence.status.drain = Some(DrainReport::default());
+    let left_and_ordered: fn(&mut NodeFence) = |fence| {
+        fence.status.drain = Some(DrainReport::default());
+        fence.status.cycles = vec![wall(0)];
+    };
     for (fence, isolates, disrupts) in [
         (with(Phase::Pending, |_| {}), false, false),
         (with(Phase::Pending, |fence| fence.status.own_changes.cordon = true), true, false),
         (with(Phase::Pending, taint), true, false),
         (with(Phase::Isolating, |_| {}), true, false),
         (with(Phase::Pending, drained), true, true),
+        (with(Phase::Waiting, drained), true, true),
+        (with(Phase::Waiting, left), true, false),
+        (with(Phase::AwaitGuards, left), true, false),
+        (with(Phase::Recovering, left), true, true),
+        (with(Phase::Waiting, left_and_ordered), true, true),
         (with(Phase::Draining, |_| {}), true, false),
         (with(Phase::Draining, begun), true, true),
         (with(Phase::Pending, |fence| fence.status.cycles = vec![wall(0)]), true, true),
