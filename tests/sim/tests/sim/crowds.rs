@@ -18,7 +18,7 @@ const NODES: usize = 10;
 /// By the policy's default, 250 in 10 minutes, or by one of which the windows are short.
 fn crowded(theme: Theme, steps: Steps, most_pods: Option<usize>, plot: Plot) -> impl Fn(u64) -> Scenario {
     move |seed| {
-        let (trouble, end) = if most_pods.is_some() { (300, 450) } else { (900, 960) };
+        let (trouble, end) = if most_pods.is_some() { (600, 750) } else { (900, 960) };
         Scenario {
             is_crowded: true,
             nodes: NODES,
