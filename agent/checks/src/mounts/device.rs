@@ -10,10 +10,14 @@ use nodewell_hardware::{ReadError, attribute};
 
 use super::mountinfo::Mount;
 
-/// The device as the kernel log calls it: `sda1`, `dm-3`; by its number, or by its node below `dev` where the
-/// filesystem has a number of its own (btrfs). `None` where there is no such device, or no node of it.
+/// The device as the kernel log calls it: `sda1`, `dm-3`; by its number, or by its source where the filesystem has a
+/// number of its own (btrfs). A source is looked up in sysfs first: a sandboxed service has no nodes of block devices
+/// (`PrivateDevices=`). `None` where there is no such device, or no node of it.
 pub fn device_name(sys: &Path, dev: &Path, mount: &Mount) -> Result<Option<String>, ReadError> {
     if let Some(name) = name_of(sys, &mount.device_number)? {
+        return Ok(Some(name));
+    }
+    if let Some(name) = name_of_source(sys, &mount.source)? {
         return Ok(Some(name));
     }
     match number_of_node(dev, &mount.source)? {
@@ -50,6 +54,29 @@ fn name_of(sys: &Path, number: &str) -> Result<Option<String>, ReadError> {
     }
 }
 
+/// `/dev/NAME` as sysfs has it, where a slash in NAME is `!` (kobject_set_name_vargs in lib/kobject.c), and
+/// `/dev/mapper/NAME`. `None` for links that udev made, and for nodes of other names.
+fn name_of_source(sys: &Path, source: &str) -> Result<Option<String>, ReadError> {
+    let Some(path) = source.strip_prefix("/dev/") else { return Ok(None) };
+    if let Some(mapped) = path.strip_prefix("mapper/") {
+        return name_of_mapped(sys, mapped);
+    }
+    let name = path.replace('/', "!");
+    let is_plain = !name.is_empty() && !name.starts_with('.');
+    Ok((is_plain && attribute::is_there(&sys.join("class/block").join(&name))?).then_some(name))
+}
+
+/// The device that device-mapper has under the name `mapped` (dm_attr_name_show in drivers/md/dm-sysfs.c).
+fn name_of_mapped(sys: &Path, mapped: &str) -> Result<Option<String>, ReadError> {
+    for device in folders(&sys.join("class/block"))? {
+        let Some(name) = device.file_name().and_then(|name| name.to_str()) else { continue };
+        if name.starts_with("dm-") && attribute::text(&device.join("dm/name"))?.as_deref() == Some(mapped) {
+            return Ok(Some(name.to_owned()));
+        }
+    }
+    Ok(None)
+}
+
 fn number_of_node(dev: &Path, source: &str) -> Result<Option<String>, ReadError> {
     let Some(name) = source.strip_prefix("/dev/") else { return Ok(None) };
     let node = dev.join(name);
@@ -81,6 +108,49 @@ mod tests {
         let name = |number: &str| device_name(sys.path(), Path::new("/dev"), &mount(number, "/dev/mapper/none"));
         assert_eq!(name("253:3"), Ok(Some("dm-3".to_owned())));
         assert_eq!(name("253:4"), Ok(None));
+    }
+
+    /// A service with `PrivateDevices=` sees no node of any of them.
+    #[test]
+    fn a_source_is_found_in_sysfs_without_its_node() {
+        let root = tempfile::tempdir().unwrap();
+        let (sys, dev) = (root.path().join("sys"), root.path().join("dev"));
+        let write = |file: &str, text: &str| {
+            let path = sys.join("class/block").join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        for name in ["vda3", "nvme1n1", "loop0p1", "zram0", "etherd!e0.0p1"] {
+            write(&format!("{name}/dev"), "8:16\n");
+        }
+        write("dm-0/dm/name", "luks-0a1b\n");
+        write("dm-1/dm/name", "vg-my\\x20lv\n");
+        for (source, name) in [
+            ("/dev/vda3", Some("vda3")),
+            ("/dev/nvme1n1", Some("nvme1n1")),
+            ("/dev/loop0p1", Some("loop0p1")),
+            ("/dev/zram0", Some("zram0")),
+            ("/dev/etherd/e0.0p1", Some("etherd!e0.0p1")),
+            ("/dev/dm-0", Some("dm-0")),
+            ("/dev/mapper/luks-0a1b", Some("dm-0")),
+            ("/dev/mapper/vg-my\\134x20lv", Some("dm-1")),
+            ("/dev/mapper/luks", None),
+            ("/dev/mapper/dm-0", None),
+            ("/dev/mapper/", None),
+            ("/dev/root", None),
+            ("/dev/disk/by-uuid/0a1b", None),
+            ("/dev/vg/lv", None),
+            ("/dev/", None),
+            ("/dev/.", None),
+            ("/dev/..", None),
+            ("/dev/../block/vda3", None),
+            ("vda3", None),
+        ] {
+            assert_eq!(device_name(&sys, &dev, &mount("0:35", source)), Ok(name.map(str::to_owned)), "{source}");
+        }
+        // What has the name cannot be read: this one may have it.
+        fs::create_dir_all(sys.join("class/block/dm-2/dm/name")).unwrap();
+        assert!(device_name(&sys, &dev, &mount("0:35", "/dev/mapper/luks")).is_err());
     }
 
     #[test]

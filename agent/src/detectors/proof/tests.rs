@@ -26,9 +26,39 @@ impl Host {
         self
     }
 
+    /// A btrfs that these devices have together.
+    fn with_btrfs(self, uuid: &str, devices: &[&str]) -> Self {
+        for device in devices {
+            self.write(&format!("sys/class/block/{device}/dev"), "259:7\n");
+            self.write(&format!("sys/fs/btrfs/{uuid}/devices/{device}/size"), "8\n");
+        }
+        self
+    }
+
+    fn with_mapped(self, device: &str, name: &str) -> Self {
+        self.write(&format!("sys/class/block/{device}/dm/name"), name);
+        self
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.0.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// As `PrivateDevices=` leaves it, `/dev` has no block device.
     fn prover(&self) -> Prover {
-        let root = self.0.path();
-        Prover::new(HostRoots { proc: root.join("proc"), sys: root.join("sys"), ..HostRoots::default() })
+        let path = |name: &str| self.0.path().join(name);
+        let (proc, sys, dev) = (path("proc"), path("sys"), path("dev"));
+        fs::create_dir_all(&dev).unwrap();
+        Prover::new(HostRoots { proc, sys, dev, ..HostRoots::default() })
+    }
+
+    fn condition(&self, device: &str) -> String {
+        let required_proof = RequiredProof::Filesystem { device: device.to_owned() };
+        let proven = self.prover().prove(finding("ReadonlyFilesystem", required_proof)).unwrap();
+        assert_eq!(proven.required_proof, RequiredProof::None);
+        proven.condition.unwrap().to_string()
     }
 }
 
@@ -55,10 +85,7 @@ fn finding(condition: &'static str, required_proof: RequiredProof) -> Finding {
 }
 
 fn condition_for(mountinfo: &str, device: &str) -> String {
-    let required_proof = RequiredProof::Filesystem { device: device.to_owned() };
-    let proven = Host::with_mounts(mountinfo).prover().prove(finding("ReadonlyFilesystem", required_proof)).unwrap();
-    assert_eq!(proven.required_proof, RequiredProof::None);
-    proven.condition.unwrap().to_string()
+    Host::with_mounts(mountinfo).condition(device)
 }
 
 const VOLUME: &str =
@@ -79,6 +106,42 @@ fn a_filesystem_that_the_node_uses_too_is_the_nodes() {
 fn a_device_that_is_not_mounted_proves_nothing() {
     assert_eq!(condition_for(VOLUME, "sda1"), "ReadonlyFilesystem");
     assert_eq!(condition_for(VOLUME, "nosuch"), "ReadonlyFilesystem");
+}
+
+const PODS: &str = "/var/lib/kubelet/pods/u/volumes/kubernetes.io~csi";
+
+/// The unit's `/dev` has no nodes: what the sources are sysfs shows.
+#[test]
+fn a_volume_of_btrfs_is_a_volume_beside_a_root_of_btrfs() {
+    let mounts = format!(
+        "27 1 0:30 /@ / rw - btrfs /dev/vda3 rw\n\
+         28 27 0:30 /@home /home rw - btrfs /dev/vda3 rw\n\
+         40 27 0:35 / {PODS}/pvc-1/mount rw - btrfs /dev/sdb ro\n\
+         41 27 0:36 / {PODS}/pvc-2/mount rw - btrfs /dev/mapper/vg-two rw\n"
+    );
+    let host = Host::with_mounts(&mounts)
+        .with_btrfs("0a1b", &["vda3"])
+        .with_btrfs("2c3d", &["sdb", "sdc"])
+        .with_btrfs("4e5f", &["dm-0", "dm-1"])
+        .with_mapped("dm-0", "vg-one\n")
+        .with_mapped("dm-1", "vg-two\n");
+    for device in ["sdb", "sdc", "dm-0", "dm-1"] {
+        assert_eq!(host.condition(device), "VolumeUnhealthy", "{device}");
+    }
+    assert_eq!(host.condition("vda3"), "ReadonlyFilesystem");
+}
+
+/// A bind mount shows a part of the filesystem, under the number and the source of the whole.
+#[test]
+fn a_btrfs_that_the_node_uses_too_is_the_nodes() {
+    let mounts = format!(
+        "27 1 0:30 / /data rw - btrfs /dev/mapper/data rw\n\
+         40 27 0:30 /pv/1 {PODS}/pvc-1/mount rw - btrfs /dev/mapper/data ro\n"
+    );
+    let host = Host::with_mounts(&mounts).with_btrfs("0a1b", &["dm-0", "sdb"]).with_mapped("dm-0", "data\n");
+    for device in ["dm-0", "sdb"] {
+        assert_eq!(host.condition(device), "ReadonlyFilesystem", "{device}");
+    }
 }
 
 #[test]
