@@ -1,10 +1,10 @@
 //! Which mounts a block device has, and whether it has any that cannot be seen from here. What cannot be read is an
 //! error, and no absence: absence ends problems.
 
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
 use nodewell_checks::mounts::{
-    device::{btrfs_folder, device_name},
+    device::{btrfs_folder, device_name, name_in_sysfs},
     mountinfo,
 };
 use nodewell_hardware::{ReadError, attribute};
@@ -18,29 +18,48 @@ pub fn read(proc_root: &Path) -> Result<Vec<Mount>, ReadError> {
     mountinfo::read(proc_root).map_err(|error| attribute::read_error(&proc_root.join("self/mountinfo"), &error))
 }
 
-/// The mounts of block device `name` (`sda1`, `dm-3`), by its number in sysfs, else by the name in the source. A mount
-/// of btrfs has a number of its own and is one of all devices of its filesystem.
+/// The mounts of block device `name` (`sda1`, `dm-3`), by its number in sysfs, else by the name in the source. A btrfs
+/// has a number of its own, and all devices of it have its mounts.
 pub fn of_device<'a>(mounts: &'a [Mount], roots: &HostRoots, name: &str) -> Result<Vec<&'a Mount>, ReadError> {
     let number = device_number(&roots.sys, name)?;
-    let btrfs = if number.is_some() { btrfs_folder(&roots.sys, name)? } else { None };
+    let btrfs = if number.is_some() { btrfs_number(mounts, roots, name)? } else { None };
     let path = format!("/dev/{name}");
-    let mut found = Vec::new();
-    for mount in mounts {
-        let is_its_own = Some(&mount.device_number) == number.as_ref() || mount.source == path || mount.source == name;
-        if is_its_own || is_of_btrfs(btrfs.as_deref(), roots, mount)? {
-            found.push(mount);
-        }
-    }
-    Ok(found)
+    let is_its_own = |mount: &&Mount| {
+        let has = |number: Option<&str>| number == Some(mount.device_number.as_str());
+        has(number.as_deref()) || has(btrfs) || mount.source == path || mount.source == name
+    };
+    Ok(mounts.iter().filter(is_its_own).collect())
 }
 
-/// `folder`: of the filesystem in sysfs. A source that leads to no device may be one of its devices.
-fn is_of_btrfs(folder: Option<&Path>, roots: &HostRoots, mount: &Mount) -> Result<bool, ReadError> {
-    let Some(folder) = folder.filter(|_| mount.filesystem == "btrfs") else { return Ok(false) };
-    match device_name(&roots.sys, &roots.dev, mount)? {
-        Some(device) => attribute::is_there(&folder.join("devices").join(device)),
-        None => Err(ReadError::Failed { message: format!("{}: no block device is there", mount.source) }),
+/// The number of the btrfs that has device `name`, if it is mounted here. All its mounts have that number and no other
+/// filesystem has it, so that one of them decides; a source that leads nowhere counts only where none does.
+fn btrfs_number<'a>(mounts: &'a [Mount], roots: &HostRoots, name: &str) -> Result<Option<&'a str>, ReadError> {
+    let Some(folder) = btrfs_folder(&roots.sys, name)? else { return Ok(None) };
+    let mut numbers = BTreeSet::new();
+    let mut unknown = None;
+    for mount in mounts.iter().filter(|mount| mount.filesystem == "btrfs" && numbers.insert(&mount.device_number)) {
+        match is_of_btrfs(&folder, roots, mount) {
+            Ok(true) => return Ok(Some(&mount.device_number)),
+            Ok(false) => {}
+            Err(error) => unknown = Some(error),
+        }
     }
+    unknown.map_or(Ok(None), Err)
+}
+
+/// `folder`: of the filesystem in sysfs. Another filesystem's mount is one whose device is in that one's folder. A disk
+/// that was pulled stays in it while the filesystem is mounted, and has no node any more.
+fn is_of_btrfs(folder: &Path, roots: &HostRoots, mount: &Mount) -> Result<bool, ReadError> {
+    let device = device_name(&roots.sys, &roots.dev, mount)?.or_else(|| name_in_sysfs(&mount.source));
+    if let Some(device) = device {
+        if attribute::is_there(&folder.join("devices").join(&device))? {
+            return Ok(true);
+        }
+        if btrfs_folder(&roots.sys, &device)?.is_some() {
+            return Ok(false);
+        }
+    }
+    Err(ReadError::Failed { message: format!("{}: no btrfs in sysfs has this device", mount.source) })
 }
 
 /// `major:minor` of a block device; `None` if the node has no such device.

@@ -54,16 +54,20 @@ fn name_of(sys: &Path, number: &str) -> Result<Option<String>, ReadError> {
     }
 }
 
-/// `/dev/NAME` as sysfs has it, where a slash in NAME is `!` (kobject_set_name_vargs in lib/kobject.c), and
-/// `/dev/mapper/NAME`. `None` for links that udev made, and for nodes of other names.
+/// `None` for links that udev made, and for nodes of other names.
 fn name_of_source(sys: &Path, source: &str) -> Result<Option<String>, ReadError> {
-    let Some(path) = source.strip_prefix("/dev/") else { return Ok(None) };
-    if let Some(mapped) = path.strip_prefix("mapper/") {
+    if let Some(mapped) = source.strip_prefix("/dev/mapper/") {
         return name_of_mapped(sys, mapped);
     }
-    let name = path.replace('/', "!");
-    let is_plain = !name.is_empty() && !name.starts_with('.');
-    Ok((is_plain && attribute::is_there(&sys.join("class/block").join(&name))?).then_some(name))
+    let Some(name) = name_in_sysfs(source) else { return Ok(None) };
+    Ok(attribute::is_there(&sys.join("class/block").join(&name))?.then_some(name))
+}
+
+/// The name that sysfs has for `/dev/NAME`, if it has that device: a slash is `!` there (kobject_set_name_vargs in
+/// lib/kobject.c).
+pub fn name_in_sysfs(source: &str) -> Option<String> {
+    let name = source.strip_prefix("/dev/")?.replace('/', "!");
+    (!name.is_empty() && !name.starts_with('.')).then_some(name)
 }
 
 /// The device that device-mapper has under the name `mapped` (dm_attr_name_show in drivers/md/dm-sysfs.c).

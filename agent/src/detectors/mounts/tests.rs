@@ -128,6 +128,75 @@ fn a_mount_of_btrfs_is_one_of_all_devices_of_its_filesystem() {
     assert_eq!(ids("vda"), Ok(vec![27]), "that is no btrfs");
 }
 
+fn ids(tree: &Tree, mounts: &str, name: &str) -> Result<Vec<u64>, ReadError> {
+    Ok(of_device(&parse(mounts), &tree.roots(), name)?.iter().map(|mount| mount.id).collect())
+}
+
+/// A host with these filesystems, by their folders in sysfs, and the devices of each.
+fn with_btrfs(filesystems: &[(&str, &[&str])]) -> Tree {
+    let tree = Tree(tempfile::tempdir().unwrap());
+    for (uuid, devices) in filesystems {
+        for device in *devices {
+            tree.write(&format!("sys/class/block/{device}/dev"), "8:16\n");
+            tree.link(&format!("sys/fs/btrfs/{uuid}/devices/{device}"), &format!("../../../../class/block/{device}"));
+        }
+    }
+    tree
+}
+
+/// One disk of a mirror was pulled, and mountinfo still has its node.
+#[test]
+fn a_source_that_leads_nowhere_hides_no_mount_of_another_btrfs() {
+    let tree = with_btrfs(&[("0a1b", &["sda"]), ("2c3d", &["sdc", "sdd"]), ("4e5f", &["sde"])]);
+    for dead in ["/dev/sdb", "/dev/mapper/gone", "/dev/root", "/dev/disk/by-uuid/0a1b", "/dev/vg/lv"] {
+        let mounts = format!(
+            "40 27 0:35 / /srv rw - btrfs {dead} rw\n\
+             41 27 0:36 / /data rw - btrfs /dev/sdc rw\n\
+             42 27 0:36 /@x /x rw - btrfs /dev/sdc rw\n"
+        );
+        for name in ["sdc", "sdd"] {
+            assert_eq!(ids(&tree, &mounts, name), Ok(vec![41, 42]), "{dead} {name}");
+        }
+        // It may be of the filesystem that is mounted by no other source.
+        for name in ["sda", "sde"] {
+            assert!(ids(&tree, &mounts, name).is_err(), "{dead} {name}");
+        }
+    }
+}
+
+#[test]
+fn a_disk_that_was_pulled_is_in_its_filesystem_while_that_is_mounted() {
+    let tree = with_btrfs(&[("0a1b", &["sda", "sdb"]), ("2c3d", &["sdc"])]);
+    fs::remove_dir_all(tree.path("sys/class/block/sdb")).unwrap();
+    let mounts = "40 27 0:35 / /srv rw - btrfs /dev/sdb rw\n";
+    assert_eq!(ids(&tree, mounts, "sda"), Ok(vec![40]));
+    assert_eq!(ids(&tree, mounts, "sdc"), Ok(Vec::new()), "a pod alone has it");
+}
+
+/// `..` is in every folder, and is no device.
+#[test]
+fn a_source_names_a_device_and_no_path() {
+    let tree = with_btrfs(&[("0a1b", &["sda"]), ("2c3d", &["etherd!e0.0"])]);
+    for source in ["/dev/..", "/dev/.", "/dev/", "/dev/../sda", "..", "sda/", "none"] {
+        let mounts = format!("40 27 0:35 / /srv rw - btrfs {source} rw\n");
+        assert!(ids(&tree, &mounts, "sda").is_err(), "{source}");
+    }
+    let mounts = "40 27 0:35 / /srv rw - btrfs /dev/etherd/e0.0 rw\n";
+    assert_eq!(ids(&tree, mounts, "sda"), Ok(Vec::new()));
+    assert_eq!(ids(&tree, mounts, "etherd!e0.0"), Ok(vec![40]));
+}
+
+/// Which device a name of device-mapper has may not be readable; what is found all the same is found.
+#[test]
+fn a_source_that_cannot_be_looked_up_is_unknown_and_hides_nothing() {
+    let tree = with_btrfs(&[("0a1b", &["dm-0", "sda"]), ("2c3d", &["sdc", "sdd"])]);
+    tree.write("sys/class/block/dm-0/dm/name/x", "");
+    let mounts = "40 27 0:35 / /srv rw - btrfs /dev/mapper/luks-0a1b rw\n\
+                  41 27 0:36 / /data rw - btrfs /dev/sdc rw\n";
+    assert_eq!(ids(&tree, mounts, "sdd"), Ok(vec![41]));
+    assert!(ids(&tree, mounts, "sda").is_err());
+}
+
 fn any_block_device() -> Option<(String, String)> {
     use std::os::unix::fs::{FileTypeExt, MetadataExt};
     let is_block = |path: &PathBuf| path.metadata().is_ok_and(|found| found.file_type().is_block_device());

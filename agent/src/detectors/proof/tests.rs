@@ -131,6 +131,23 @@ fn a_volume_of_btrfs_is_a_volume_beside_a_root_of_btrfs() {
     assert_eq!(host.condition("vda3"), "ReadonlyFilesystem");
 }
 
+/// The kernel itself mounted the root, by a name that leads to no device.
+#[test]
+fn a_volume_is_a_volume_beside_a_root_whose_device_is_unknown() {
+    for root in ["/dev/root", "/dev/disk/by-uuid/0a1b"] {
+        let mounts = format!(
+            "27 1 0:30 / / rw - btrfs {root} rw\n\
+             40 27 0:35 / {PODS}/pvc-1/mount rw - btrfs /dev/sdb ro\n"
+        );
+        let host = Host::with_mounts(&mounts).with_btrfs("0a1b", &["vda3"]).with_btrfs("2c3d", &["sdb", "sdc"]);
+        for (device, condition) in
+            [("sdb", "VolumeUnhealthy"), ("sdc", "VolumeUnhealthy"), ("vda3", "ReadonlyFilesystem")]
+        {
+            assert_eq!(host.condition(device), condition, "{root} {device}");
+        }
+    }
+}
+
 /// A bind mount shows a part of the filesystem, under the number and the source of the whole.
 #[test]
 fn a_btrfs_that_the_node_uses_too_is_the_nodes() {
