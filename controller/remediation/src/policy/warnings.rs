@@ -1,7 +1,13 @@
 //! What is right in a policy and may not be what was meant: for the person who writes it.
 
 use super::{Policy, selector};
-use crate::{api::policy::Mode, facts::Node, snapshot::Snapshot, time::Now};
+use crate::{
+    api::policy::Mode,
+    facts::Node,
+    guard::stage::{DisruptionLevel, disruption_level},
+    snapshot::Snapshot,
+    time::Now,
+};
 
 /// A predicate that is true of so many nodes, all of them, is no sign of a fault.
 const FEWEST_OF_ALL: usize = 3;
@@ -29,7 +35,23 @@ pub fn in_cluster(policy: &Policy, snapshot: &Snapshot, now: Now) -> Vec<String>
     if selected.is_empty() {
         return vec![format!("spec.selector: it selects none of the {} nodes", snapshot.nodes.len())];
     }
-    unreported(policy, snapshot).chain(of_answers(policy, &selected, snapshot, now)).collect()
+    let of_budgets = mutual_block(policy, snapshot.nodes.len());
+    unreported(policy, snapshot).chain(of_answers(policy, &selected, snapshot, now)).chain(of_budgets).collect()
+}
+
+/// A node that is cordoned counts as unavailable for all others: more of these than may be drained are drained never.
+fn mutual_block(policy: &Policy, nodes: usize) -> Option<String> {
+    let levels: Vec<DisruptionLevel> = policy.steps.iter().map(disruption_level).collect();
+    let is_begun = |level: &DisruptionLevel| *level == DisruptionLevel::Isolate;
+    let (cordons, disrupts) = (levels.iter().any(is_begun), !levels.iter().all(is_begun));
+    let (cordoned, disrupted) = (policy.cordon_budget.cluster.of(nodes), policy.budget.cluster.of(nodes));
+    (cordons && disrupts && cordoned > disrupted).then(|| {
+        format!(
+            "spec.cordonBudget.maxUnavailable: {cordoned} of {nodes} living nodes may be cordoned, and \
+             spec.budget.maxUnavailable has room for {disrupted}: more than that block each other's drain and power; \
+             set both alike"
+        )
+    })
 }
 
 /// Conditions that it asks for and no node has.
@@ -65,6 +87,23 @@ mod tests {
         let nodes = (0..nodes).map(|number| testing::node(&format!("n{number}")));
         let nodes = nodes.map(|node| (node.name.clone(), node)).collect();
         in_cluster(&policy, &Snapshot { nodes, ..Snapshot::default() }, testing::now(1000))
+    }
+
+    #[test]
+    fn more_nodes_that_may_be_cordoned_than_drained_are_a_warning() {
+        let of = |cordoned: u32, drained: u32, steps: serde_json::Value| {
+            let spec = json!({
+                "when": "conditions.Ready.status != 'True'", "steps": steps,
+                "cordonBudget": { "maxUnavailable": cordoned }, "budget": { "maxUnavailable": drained },
+            });
+            let policy = Policy::of_json(&json!({ "metadata": { "name": "p" }, "spec": spec })).unwrap();
+            mutual_block(&policy, 5)
+        };
+        let both = || json!([{ "cordon": {} }, { "drain": {} }]);
+        assert!(of(3, 1, both()).is_some_and(|text| text.contains("3 of 5 living nodes may be cordoned")));
+        assert_eq!(of(2, 2, both()), None);
+        assert_eq!(of(1, 3, both()), None);
+        assert_eq!(of(3, 1, json!([{ "cordon": {} }])), None, "nothing comes after it");
     }
 
     #[test]
