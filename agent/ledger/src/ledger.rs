@@ -72,6 +72,10 @@ pub enum Rejection {
         "the daemons of {0} have as many reasons of {2} as they may have together ({1} of one user or unit); report that some are over first"
     )]
     ShareOfReasons(String, usize, Name),
+    #[error(
+        "as many daemons of {0} claim {2} of one subject as may do so together ({1} of one user or unit); report it by fewer of them"
+    )]
+    ShareOfClaims(String, usize, Name),
 }
 
 /// Why a batch of reports was not taken, and what in it stands in the way.

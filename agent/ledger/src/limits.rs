@@ -37,6 +37,8 @@ pub struct Limits {
     pub subject_share: Share,
     /// Of `reasons`, for each condition.
     pub reason_share: Share,
+    /// Of `claims`, for each problem.
+    pub claim_share: Share,
     /// Types, subjects and reasons that one external daemon may report; further ones are refused.
     pub reported_subjects: usize,
     /// Events that wait to be taken. The oldest go first, and are counted.
@@ -61,6 +63,7 @@ impl Default for Limits {
             problem_share: Share { of_one: 1_000, of_granted: 6_000 },
             subject_share: Share { of_one: 256, of_granted: 750 },
             reason_share: Share { of_one: 64, of_granted: 192 },
+            claim_share: Share { of_one: 8, of_granted: 48 },
             reported_subjects: 256,
             // Two bursts of 5,000 problems (design §9) fit.
             events: 10_000,

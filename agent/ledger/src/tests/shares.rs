@@ -112,6 +112,49 @@ fn daemons_of_others_leave_room_for_roots() {
     assert_eq!(taken(&mut ledger, "root"), 2);
 }
 
+/// Many daemons that claim what is broken already must not keep the kernel's own claim out: it is the one that stays.
+#[test]
+fn claims_of_peers_leave_room_for_those_of_rules() {
+    let mut ledger = limited(Limits::default());
+    let sda = || Condition { reason: Name::fixed("IOError"), ..broken("sda", 5) };
+    let report = |ledger: &mut Ledger, principal: &str| {
+        (0..64).map(|n| flood(ledger, principal, n, vec![sda()])).collect::<Vec<_>>()
+    };
+    for principal in ["uid:7", "uid:8"] {
+        let refused = report(&mut ledger, principal);
+        assert_eq!(refused.iter().filter(|refused| refused.is_none()).count(), 8, "{principal}");
+        let share = Rejection::ShareOfClaims(principal.into(), 8, Name::fixed("IOError"));
+        assert_eq!(refused.last(), Some(&Some(share)));
+    }
+    assert_eq!(flood(&mut ledger, "uid:7", 0, vec![sda()]), None, "the same again");
+    assert_eq!(ledger.apply(raise("sda", 7), at(7)), Ok(Applied::Repeated));
+    assert_eq!(flood(&mut ledger, "root", 0, vec![sda()]), None);
+    for principal in ["uid:7", "uid:8", "root"] {
+        for n in 0..64 {
+            let last = Status { source: format!("d{n}"), last: true, ..raid(Vec::new()) };
+            ledger.report(vec![last], &sender(principal, OnStale::Keep), at(8)).unwrap();
+        }
+    }
+    assert_eq!(status(&mut ledger), ConditionStatus::True, "the disk is broken all the same");
+}
+
+/// All peers together, some of one batch, leave room too.
+#[test]
+fn claims_of_all_peers_leave_room_for_roots() {
+    let mut ledger = limited(Limits { claim_share: Share { of_one: 4, of_granted: 6 }, claims: 8, ..few() });
+    let batch = |count: usize| -> Vec<Status> {
+        (0..count).map(|n| Status { source: format!("d{n}"), ..raid(vec![broken("sda", 5)]) }).collect()
+    };
+    let taken = |ledger: &mut Ledger, principal: &str, count: usize| {
+        ledger.report(batch(count), &sender(principal, OnStale::Keep), at(6)).is_ok()
+    };
+    assert!(!taken(&mut ledger, "uid:7", 5));
+    assert!(taken(&mut ledger, "uid:7", 4));
+    assert!(!taken(&mut ledger, "uid:8", 3));
+    assert!(taken(&mut ledger, "uid:8", 2));
+    assert!(taken(&mut ledger, "root", 2));
+}
+
 #[test]
 fn a_restart_knows_whose_the_reserve_is() {
     let share = Share { of_one: 2, of_granted: 2 };

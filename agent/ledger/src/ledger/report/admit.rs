@@ -99,6 +99,7 @@ impl Ledger {
         if state.problems.get(&key).map_or(0, |problem| problem.claims.len()) + claimants.len() > self.limits.claims {
             return Err(Rejection::TooManySources(key.reason));
         }
+        self.admit_claim(draft, state, &key, name)?;
         self.admit_problem(draft, state, &key)?;
         self.admit_share(draft, state, &key, name)
     }

@@ -62,6 +62,33 @@ impl Ledger {
             .map_err(|most| Rejection::ShareOfReasons(whose(), most, key.condition.clone()))
     }
 
+    /// Whether the claim of `name` on `key`, which the batch has, leaves room for others' claims on the same problem.
+    pub(super) fn admit_claim(
+        &self,
+        draft: &Draft<'_>,
+        state: &ConditionState,
+        key: &ProblemKey,
+        name: &str,
+    ) -> Result<(), Rejection> {
+        let share = self.limits.claim_share;
+        let new = draft.claims.get(key).map_or(0, BTreeSet::len);
+        let held = || state.problems.get(key).into_iter().flat_map(|problem| problem.claims.keys());
+        if draft.may_use_reserve || held().count() + new <= share.of_one {
+            return Ok(());
+        }
+        let by_one = held().filter(|held| principal(&held.source) == principal(name)).count() + new;
+        // A daemon that is not known any more has shown no right to the reserve.
+        let is_granted = |source: &str| {
+            principal(source).is_some() && !self.reporter(source).is_some_and(|reporter| reporter.may_use_reserve)
+        };
+        let by_granted = held().filter(|held| is_granted(&held.source)).count() + new;
+        if share.is_exceeded_by(Taken { by_one, by_granted }) {
+            let whose = principal(name).unwrap_or_default().to_owned();
+            return Err(Rejection::ShareOfClaims(whose, share.of_one, key.reason.clone()));
+        }
+        Ok(())
+    }
+
     /// A reason counts once, by however many daemons it is claimed.
     fn admit_reasons<'a>(
         &self,
