@@ -34,6 +34,12 @@ pub(crate) enum Namer<'a> {
     Granted(&'a Arc<str>),
 }
 
+impl Namer<'_> {
+    pub(crate) fn is_peer(self) -> bool {
+        matches!(self, Self::Granted(_))
+    }
+}
+
 /// How many records reported each reason. Names from outside cannot grow it, nor keep those of our own rules out.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Totals {

@@ -58,7 +58,7 @@ impl EventQueue {
     }
 }
 
-/// The event that `finding` is, or starts a problem with.
+/// The event that `finding` is, or starts a problem with: one of our own, until its sender is known.
 pub(crate) fn event_of(finding: &Finding) -> EventRecord {
     EventRecord {
         id: 0,
@@ -71,6 +71,7 @@ pub(crate) fn event_of(finding: &Finding) -> EventRecord {
         message: finding.message.clone(),
         subject: finding.subject.clone(),
         source: finding.source.to_string(),
+        from_peer: false,
         condition: finding.condition.clone(),
         count: finding.count,
         test: finding.test,
@@ -85,6 +86,7 @@ pub(crate) struct Ending {
     pub(crate) origin: Option<Origin>,
     pub(crate) boot_id: Option<BootId>,
     pub(crate) source: String,
+    pub(crate) from_peer: bool,
     pub(crate) evidence: String,
     pub(crate) test: bool,
 }

@@ -186,7 +186,7 @@ impl Ledger {
 
     fn happened(&mut self, finding: &Finding, namer: Namer<'_>) -> Applied {
         self.count_reason(&finding.reason, finding.count, namer);
-        self.emit(event_of(finding));
+        self.emit(EventRecord { from_peer: namer.is_peer(), ..event_of(finding) });
         Applied::Event
     }
 

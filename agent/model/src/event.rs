@@ -22,6 +22,9 @@ pub struct EventRecord {
     pub subject: Option<String>,
     /// The monitor or daemon that saw it.
     pub source: String,
+    /// Its sender has no more than a grant for some types: it shares with others what may be delivered.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub from_peer: bool,
     /// Set when this is the start or the end of a problem.
     pub condition: Option<Name>,
     /// How many records report it.

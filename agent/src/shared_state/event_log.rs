@@ -8,8 +8,6 @@ use std::{
 use nodewell_model::EventRecord;
 use tokio::sync::watch;
 
-use crate::reporter::peer;
-
 /// How many events the log holds; an exporter that must deliver has its own outbox.
 pub const EVENT_LOG_LIMIT: usize = 4096;
 
@@ -38,21 +36,17 @@ impl Ring {
         if self.events.len() == EVENT_LOG_LIMIT {
             self.make_room();
         }
-        self.of_peers += usize::from(is_peers(&event));
+        self.of_peers += usize::from(event.from_peer);
         self.events.push_back(event);
     }
 
     /// The oldest goes; where peers have more than half of the log, the oldest of theirs.
     fn make_room(&mut self) {
         let is_flood = self.of_peers > EVENT_LOG_LIMIT / 2;
-        let oldest = if is_flood { self.events.iter().position(is_peers) } else { None };
+        let oldest = if is_flood { self.events.iter().position(|event| event.from_peer) } else { None };
         let gone = self.events.remove(oldest.unwrap_or(0));
-        self.of_peers -= usize::from(gone.as_ref().is_some_and(is_peers));
+        self.of_peers -= usize::from(gone.is_some_and(|event| event.from_peer));
     }
-}
-
-fn is_peers(event: &EventRecord) -> bool {
-    peer(&event.source).is_some()
 }
 
 impl EventLog {
@@ -117,6 +111,7 @@ mod tests {
             message: String::new(),
             subject: None,
             source: source.into(),
+            from_peer: source.contains("@uid:"),
             condition: None,
             count: 1,
             test: false,
@@ -136,7 +131,7 @@ mod tests {
         assert_eq!(ids(&log), (1, EVENT_LOG_LIMIT, 3 * limit), "what is ours is there");
         log.extend((3 * limit + 1..=4 * limit).map(|id| event(id, "kernel-monitor")));
         let all = log.since(0, usize::MAX);
-        let of_peers = all.iter().filter(|event| is_peers(event)).count();
+        let of_peers = all.iter().filter(|event| event.from_peer).count();
         assert_eq!((ids(&log).1, of_peers), (EVENT_LOG_LIMIT, 0), "no more than half, and the oldest go first");
     }
 

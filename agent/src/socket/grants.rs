@@ -11,8 +11,10 @@ use super::peer::Identity;
 use crate::{
     bucket::Rate,
     config::{Grant, Grantee, Types},
-    reporter::CHECK_PROCESS_UNITS,
 };
+
+/// Units of our own check processes, which may report for any part of the node.
+const CHECK_PROCESS_UNITS: [&str; 3] = ["nodewell-check.service", "nodewell-disk.service", "nodewell-gpu.service"];
 
 /// A check process watches dozens of devices, and reports each as it changes.
 const CHECK_PROCESS_RATE: u32 = 200;

@@ -26,6 +26,7 @@ impl Ledger {
             origin: Some(finding.origin.clone()),
             boot_id: finding.boot_id,
             source: finding.source.to_string(),
+            from_peer: false,
             evidence: finding.message.clone(),
             test: finding.test,
         };
@@ -78,9 +79,16 @@ impl Ledger {
             origin: None,
             boot_id: self.run.boot_id,
             source: source.to_owned(),
+            from_peer: self.is_peer(source),
             evidence,
             test: false,
         }
+    }
+
+    /// Whether `source` reports over the socket by no more than a grant for some types.
+    fn is_peer(&self, source: &str) -> bool {
+        let reporter = self.daemons.get(source).and_then(|daemon| daemon.reporter.as_ref());
+        reporter.is_some_and(|reporter| !reporter.may_use_reserve)
     }
 
     pub(crate) fn held(&self, key: &ProblemKey, claimant: &Claimant) -> Option<&Claim> {
@@ -131,6 +139,7 @@ impl Ledger {
             message,
             subject: key.subject.clone(),
             source: ending.source.clone(),
+            from_peer: ending.from_peer,
             condition: Some(key.condition.clone()),
             count: 1,
             test: claimant.test || ending.test,

@@ -72,6 +72,7 @@ impl Ledger {
             message: cut(&gap.message, MESSAGE_LIMIT_BYTES).to_owned(),
             subject: None,
             source: gap.source.to_string(),
+            from_peer: false,
             condition: None,
             count: gap.lost.unwrap_or(1),
             test: false,

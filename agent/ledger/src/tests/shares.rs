@@ -200,3 +200,44 @@ fn reasons_of_peers_leave_room_for_counters_of_rules() {
     report(&mut ledger, "root", 30..33);
     assert_eq!(counters(&ledger), "Ext4Error 1, Junk0 2, Junk1 1, Junk30 1, OOMKilling 1, Others 20");
 }
+
+/// Whatever makes the event: a report of it, the start of a problem, or each way of its end.
+#[test]
+fn events_are_of_a_peer_by_its_rights_and_not_by_its_name() {
+    for (principal, may_use_reserve) in [("uid:7", false), ("raid.service", true), ("raid.service", false)] {
+        let sender = Sender { may_use_reserve, ..sender(principal, OnStale::Clear) };
+        let mut ledger = watched();
+        let mut report = |status: Status, secs| ledger.report(vec![status], &sender, at(secs)).unwrap();
+        let event = Event {
+            reason: Name::fixed("RaidChecked"),
+            severity: Severity::Warn,
+            timestamp: wall(1),
+            message: "m".into(),
+            subject: None,
+        };
+        report(Status { events: vec![event], ..raid(vec![broken("md0", 5), broken("md1", 5), broken("md2", 5)]) }, 6);
+        report(raid(vec![Condition { status: ConditionStatus::False, ..broken("md0", 7) }]), 7);
+        report(Status { full: true, ..raid(vec![broken("md2", 5)]) }, 8);
+        ledger.advance(at(100));
+        let silent = ledger.take_events();
+        let mut report = |status: Status, secs| ledger.report(vec![status], &sender, at(secs)).unwrap();
+        report(raid(vec![broken("md3", 105)]), 106);
+        report(Status { last: true, ..raid(Vec::new()) }, 107);
+        let events = [silent, ledger.take_events()].concat();
+        assert_eq!(events.len(), 1 + 4 + 4);
+        assert!(events.iter().all(|event| event.from_peer != may_use_reserve), "{principal} {events:?}");
+    }
+}
+
+#[test]
+fn what_rules_find_is_of_no_peer_also_where_peers_claimed_it() {
+    let mut ledger = watched();
+    flood(&mut ledger, "uid:7", 0, vec![Condition { reason: Name::fixed("IOError"), ..broken("sda", 5) }]);
+    ledger.apply(raise("sda", 7), at(7)).unwrap();
+    flood(&mut ledger, "uid:7", 0, vec![Condition { status: ConditionStatus::False, ..broken("sda", 8) }]);
+    ledger.take_events();
+    ledger.apply(clear("sda", 9), at(9)).unwrap();
+    ledger.apply(raise("sda", 10), at(10)).unwrap();
+    let events = ledger.take_events();
+    assert!(events.len() == 2 && events.iter().all(|event| !event.from_peer), "{events:?}");
+}

@@ -271,7 +271,7 @@ impl Aggregate {
     fn forget_some(&mut self, now: Duration) {
         if self.series.len() - self.outbox.len() > REMEMBERED_LIMIT {
             // Those of peers first: their reasons may be different ones each time.
-            self.forget_if(|series| peer(&series.first.source).is_some());
+            self.forget_if(|series| peer(&series.first).is_some());
             if self.series.len() - self.outbox.len() > REMEMBERED_LIMIT / 2 {
                 self.forget_if(|_| true);
             }

@@ -225,6 +225,7 @@ mod tests {
             message,
             subject: None,
             source: "kernel-monitor".into(),
+            from_peer: false,
             condition: None,
             count: 1,
             test: false,

@@ -65,7 +65,7 @@ impl Outbox {
         if self.contains(id) {
             return None;
         }
-        let peer = peer(&first.source).map(str::to_owned);
+        let peer = peer(first).map(str::to_owned);
         let worth = if peer.is_some() { Worth::Peers } else { Worth::Ours(first.severity) };
         if let Some(peer) = &peer {
             self.of_peers.entry(peer.clone()).or_default().insert((time, id));
@@ -131,6 +131,7 @@ mod tests {
             message: String::new(),
             subject: None,
             source: source.into(),
+            from_peer: source.contains("@uid:"),
             condition: None,
             count: 1,
             test: false,

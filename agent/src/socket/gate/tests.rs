@@ -43,6 +43,10 @@ fn a_grant_allows_and_names_the_principal() {
     assert_eq!(granted, sender("root", OnStale::Keep, true));
     let granted = gate.admit(&Peer::unit("nodewell-disk.service", 7), &report()).unwrap();
     assert_eq!(granted, sender("nodewell-disk.service", OnStale::Keep, true));
+    let granted = gate.admit(&Peer::unit("cron.service", 0), &report()).unwrap();
+    assert_eq!(granted, sender("cron.service", OnStale::Keep, true), "root's, whatever the unit");
+    let granted = gate.admit(&Peer::user(OWNER), &report()).unwrap();
+    assert_eq!(granted, sender(&format!("uid:{OWNER}"), OnStale::Keep, true));
     assert_eq!(gate.rejections(), []);
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use nodewell_faults::message;
-use nodewell_model::{Finding, FindingKind, ProblemKey, RequiredProof, Severity, SubjectKey, text};
+use nodewell_model::{EventRecord, Finding, FindingKind, ProblemKey, RequiredProof, Severity, SubjectKey, text};
 
 use super::{super::Ledger, Entry, Evidence, ReportHeader};
 use crate::{
@@ -77,7 +77,8 @@ impl Ledger {
         self.count_reason(&finding.reason, finding.count, header.namer());
         let start = self.claim(finding, Lasting::Open, key.clone(), header.now);
         self.note_claim(header, condition.transition, key);
-        start.into_iter().for_each(|event| self.emit(event));
+        let from_peer = header.namer().is_peer();
+        start.into_iter().for_each(|event| self.emit(EventRecord { from_peer, ..event }));
     }
 
     fn note_claim(&mut self, header: &ReportHeader<'_>, transition: Timestamp, key: &ProblemKey) {

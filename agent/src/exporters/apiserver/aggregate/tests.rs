@@ -1,6 +1,7 @@
 //! Merging and limits on made-up time.
 
-use nodewell_model::{BootId, Origin};
+use nodewell_ledger::{Ledger, OnStale, Sender};
+use nodewell_model::{BootId, Event, Origin, Status};
 
 use super::*;
 
@@ -27,6 +28,7 @@ fn record(sequence: u64, reason: &'static str, subject: &str) -> EventRecord {
         message: format!("message {sequence}"),
         subject: Some(subject.to_owned()),
         source: "kernel-monitor".into(),
+        from_peer: false,
         condition: None,
         count: 1,
         test: false,
@@ -265,6 +267,7 @@ fn a_peer_that_floods_delays_no_other_reporter() {
     let mut events = aggregate();
     let of_peer = |n: u64, reason: &str, peer: &str| EventRecord {
         source: format!("d@{peer}"),
+        from_peer: true,
         severity: Severity::Critical,
         reason: Name::new(reason).unwrap(),
         ..record(n, "IOError", "sda")
@@ -297,7 +300,7 @@ fn a_peer_that_floods_delays_no_other_reporter() {
 fn a_peer_uses_up_no_subject_of_another_reporter() {
     let mut events = aggregate();
     for n in 1..=10 {
-        events.add(EventRecord { source: "d@uid:7".into(), ..record(n, "IOError", "sda") }, now(0));
+        events.add(EventRecord { source: "d@uid:7".into(), from_peer: true, ..record(n, "IOError", "sda") }, now(0));
         drain(&mut events, 0);
     }
     events.add(record(20, "IOError", "sda"), now(0));
@@ -312,9 +315,58 @@ fn what_peers_invent_makes_no_series_of_others_forgotten() {
     drain(&mut events, 0);
     for n in 0..3000 {
         let reason = Name::new(&format!("Junk{n}")).unwrap();
-        events.add(EventRecord { source: "d@uid:7".into(), reason, ..record(n + 2, "IOError", "sda") }, now(n));
+        events.add(
+            EventRecord { source: "d@uid:7".into(), from_peer: true, reason, ..record(n + 2, "IOError", "sda") },
+            now(n),
+        );
         drain(&mut events, n);
     }
     events.add(record(9000, "Ext4Error", "sda"), now(3000));
     assert!(drain(&mut events, 3000).contains(&(true, 2)), "it is counted on, and no new Event begins");
+}
+
+/// The ledger's own events of what these report.
+fn reported(ledger: &mut Ledger, sender: &Sender, count: usize) -> Vec<EventRecord> {
+    let event = |n: usize| Event {
+        reason: Name::new(&format!("R{n}")).unwrap(),
+        severity: Severity::Warn,
+        timestamp: now(0).wall,
+        message: "m".into(),
+        subject: Some(format!("{}-{n}", sender.principal)),
+    };
+    let status = Status { source: "raid".into(), events: (0..count).map(event).collect(), ..Status::default() };
+    ledger.report(vec![status], sender, now(0)).unwrap();
+    ledger.take_events()
+}
+
+/// The gate judges by rights: units of root's and the agent's own user have a name like any peer's.
+#[test]
+fn who_may_use_the_reserve_is_delayed_by_no_peer_whatever_its_name() {
+    let mut ledger = Ledger::new(Vec::new(), now(0));
+    let mut events = aggregate();
+    for (principal, may_use_reserve) in [("uid:7", false), ("raid.service", true), ("uid:1000", true)] {
+        let sender = Sender { principal: principal.into(), on_stale: OnStale::Keep, may_use_reserve };
+        for event in reported(&mut ledger, &sender, 60) {
+            events.add(event, now(0));
+        }
+    }
+    let mut written: BTreeMap<String, usize> = BTreeMap::new();
+    while let Some(delivery) = ready(&mut events, 0) {
+        events.delivered(&delivery, at(0));
+        *written.entry(delivery.first.source).or_default() += 1;
+    }
+    assert_eq!(written["raid@uid:7"], 25, "its burst");
+    let others = [&written["raid@raid.service"], &written["raid@uid:1000"]];
+    assert!(others.iter().all(|count| **count >= 60), "a reserve for each reason: {written:?}");
+}
+
+/// A row that an earlier version saved is of no peer.
+#[test]
+fn a_saved_event_without_the_field_is_ours() {
+    let mut saved = serde_json::to_value(record(1, "IOError", "sda")).unwrap();
+    assert_eq!(saved.get("from_peer"), None, "nor is it saved where it says nothing");
+    saved["source"] = "raid@uid:7".into();
+    assert!(!serde_json::from_value::<EventRecord>(saved).unwrap().from_peer);
+    let of_peer = serde_json::to_value(EventRecord { from_peer: true, ..record(1, "IOError", "sda") }).unwrap();
+    assert!(serde_json::from_value::<EventRecord>(of_peer).unwrap().from_peer);
 }
