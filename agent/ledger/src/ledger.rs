@@ -111,6 +111,8 @@ pub struct ClearRequest {
     pub evidence: Option<String>,
     /// Only what has not been claimed again since it looked like this.
     pub if_unchanged_since: Option<ProblemVersion>,
+    /// The user or unit that sends it, if it may do so by a grant only.
+    pub peer: Option<Arc<str>>,
 }
 
 /// What is true of the node. Owned by one task; for its times see the crate's documentation.

@@ -1,5 +1,7 @@
 //! What changes something without being a report: ending problems, injecting one. The gate has let it in.
 
+use std::sync::Arc;
+
 use hyper::StatusCode;
 use nodewell_model::{
     api::{ClearRequest, ClearedView, InjectRequest},
@@ -12,12 +14,12 @@ use super::{
 };
 use crate::shared_state::Command;
 
-/// `POST /v1/clear`.
-pub(super) async fn clear(api: &Api, request: ClearRequest) -> Result<Answer, Rejection> {
+/// `POST /v1/clear`; `peer` is who sends it, if by a grant.
+pub(super) async fn clear(api: &Api, request: ClearRequest, peer: Option<Arc<str>>) -> Result<Answer, Rejection> {
     known_condition(api, &request)?;
     let ClearRequest { condition, reason, subject, id, evidence, if_unchanged_since } = request;
     let evidence = evidence.map(|evidence| text::message(evidence.as_bytes()));
-    let request = nodewell_ledger::ClearRequest { condition, reason, subject, id, evidence, if_unchanged_since };
+    let request = nodewell_ledger::ClearRequest { condition, reason, subject, id, evidence, if_unchanged_since, peer };
     match api.shared_state.ask(|done| Command::Clear { request, done }).await {
         Some(cleared) => Ok(json(StatusCode::OK, &ClearedView { cleared })),
         None => Err(Rejection::new(

@@ -81,9 +81,13 @@ impl Gate {
         self.act(peer, "clearing a condition", |rights| rights.may_clear_something())
     }
 
-    /// Whether `peer` may end `condition`'s problems, whichever source claims them.
-    pub(super) fn may_clear(&self, peer: &Peer, condition: &Name) -> Result<(), Rejection> {
-        self.act(peer, &format!("clearing {condition}"), |rights| rights.may_clear(condition))
+    /// Whether `peer` may end `condition`'s problems, whichever source claims them; its user or unit, if it may so by no
+    /// more than a grant for some types.
+    pub(super) fn may_clear(&self, peer: &Peer, condition: &Name) -> Result<Option<Arc<str>>, Rejection> {
+        self.act(peer, &format!("clearing {condition}"), |rights| rights.may_clear(condition))?;
+        let who = peer.identity();
+        let by_grant = !self.grants.borrow().of(who, self.owner).are_of_everything();
+        Ok(by_grant.then(|| Arc::clone(who.principal())))
     }
 
     pub(super) fn may_inject(&self, peer: &Peer) -> Result<(), Rejection> {

@@ -91,8 +91,8 @@ where
         Endpoint::Clear => {
             api.gate.may_clear_something(peer)?;
             let asked: ClearRequest = body::read(request, limits).await?;
-            api.gate.may_clear(peer, &asked.condition)?;
-            act::clear(api, asked).await?
+            let by_grant = api.gate.may_clear(peer, &asked.condition)?;
+            act::clear(api, asked, by_grant).await?
         }
         Endpoint::Inject => {
             api.gate.may_inject(peer)?;

@@ -46,7 +46,8 @@ impl Ledger {
             keys.retain(|key| state.problems.get(key).and_then(Problem::version) == request.if_unchanged_since);
         }
         let evidence = request.evidence.clone().unwrap_or_else(|| message("ProblemEnded/ended-cleared", &[]));
-        let ending = self.conclusion("nodewell", evidence, now);
+        let source = request.peer.as_ref().map_or("nodewell".to_owned(), |peer| format!("nodewell@{peer}"));
+        let ending = Ending { from_peer: request.peer.is_some(), ..self.conclusion(&source, evidence, now) };
         keys.iter().filter(|key| self.withdraw_all(key, &ending)).count()
     }
 

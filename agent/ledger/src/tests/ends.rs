@@ -100,6 +100,7 @@ fn a_person_clears_the_claims_of_everyone() {
         id: None,
         evidence: None,
         if_unchanged_since: None,
+        peer: None,
     };
     assert_eq!(ledger.clear(&one, at(2)), 1);
     assert_eq!((ledger.clear(&one, at(2)), ledger.next_deadline()), (0, None));
@@ -121,6 +122,7 @@ fn what_was_claimed_again_since_it_was_looked_at_stays() {
         id: Some(looked.id.clone()),
         evidence: Some("it takes writes again".to_owned()),
         if_unchanged_since: Some(ProblemVersion { count: looked.count, last_seen: looked.last_seen }),
+        peer: None,
     };
     let sda = |ledger: &mut Ledger| disk(ledger).problems.into_iter().find(|one| one.subject.as_deref() == Some("sda"));
     let looked = sda(&mut ledger).unwrap();

@@ -90,6 +90,7 @@ fn what_a_person_clears_of_several_is_only_what_was_meant() {
         id: None,
         evidence: None,
         if_unchanged_since: None,
+        peer: None,
     };
     assert_eq!(ledger.clear(&spare, at(8)), 1);
     assert_eq!(reasons(&mut ledger), ["ReadOnly"]);

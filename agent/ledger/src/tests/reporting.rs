@@ -36,6 +36,7 @@ fn apply(ledger: &mut Ledger, now: &mut Now, deed: &Deed) {
                 id: None,
                 evidence: None,
                 if_unchanged_since: None,
+                peer: None,
             };
             ledger.clear(&all, *now);
         }

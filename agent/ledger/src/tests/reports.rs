@@ -38,7 +38,7 @@ pub(super) fn subjects(ledger: &mut Ledger) -> Vec<String> {
     subjects
 }
 
-fn everything_of_disks() -> crate::ClearRequest {
+pub(super) fn everything_of_disks() -> crate::ClearRequest {
     crate::ClearRequest {
         condition: Name::fixed("DiskUnhealthy"),
         reason: None,
@@ -46,6 +46,7 @@ fn everything_of_disks() -> crate::ClearRequest {
         id: None,
         evidence: None,
         if_unchanged_since: None,
+        peer: None,
     }
 }
 

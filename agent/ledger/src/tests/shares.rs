@@ -3,10 +3,10 @@
 use nodewell_model::{Condition, Event, Status};
 
 use super::{
-    reports::{broken, raid},
+    reports::{broken, everything_of_disks, raid},
     *,
 };
-use crate::{Applied, Limits, Rejection, Share};
+use crate::{Applied, ClearRequest, Limits, Rejection, Share};
 
 const AMPLE: Share = Share { of_one: 1_000, of_granted: 1_000 };
 
@@ -226,6 +226,19 @@ fn events_are_of_a_peer_by_its_rights_and_not_by_its_name() {
         let events = [silent, ledger.take_events()].concat();
         assert_eq!(events.len(), 1 + 4 + 4);
         assert!(events.iter().all(|event| event.from_peer != may_use_reserve), "{principal} {events:?}");
+    }
+}
+
+/// It may do so as often as it likes.
+#[test]
+fn what_a_peer_clears_is_its_own_event() {
+    for (peer, source) in [(Some("uid:7"), "nodewell@uid:7"), (None, "nodewell")] {
+        let mut ledger = watched();
+        ledger.apply(raise("sda", 1), at(1)).unwrap();
+        ledger.take_events();
+        assert_eq!(ledger.clear(&ClearRequest { peer: peer.map(Arc::from), ..everything_of_disks() }, at(2)), 1);
+        let ended = ledger.take_events().remove(0);
+        assert_eq!((ended.source.as_str(), ended.from_peer), (source, peer.is_some()));
     }
 }
 

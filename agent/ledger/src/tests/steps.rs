@@ -127,6 +127,7 @@ pub(super) fn timed(steps: &[Step]) -> Vec<(Deed, Now)> {
                     id: None,
                     evidence: None,
                     if_unchanged_since: None,
+                    peer: None,
                 })
             }
             Step::Daemon { source, state, ttl, watches } => Deed::Daemon(DaemonReport {

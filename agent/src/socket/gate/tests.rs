@@ -105,6 +105,18 @@ fn a_containers_root_may_nothing() {
 }
 
 #[test]
+fn who_clears_by_a_grant_is_named() {
+    let condition = Name::fixed("RaidProblem");
+    let clear = Types::Only(vec![condition.clone()]);
+    let (gate, _grants) = gate(&[Grant { clear, ..raid_grant() }]);
+    let by_grant = |peer: Arc<Peer>| gate.may_clear(&peer, &condition).unwrap();
+    assert_eq!(by_grant(Peer::unit("raid-monitor.service", 7)).as_deref(), Some("raid-monitor.service"));
+    let ours =
+        [Peer::user(0), Peer::user(OWNER), Peer::unit("cron.service", 0), Peer::unit("nodewell-disk.service", 7)];
+    assert!(ours.into_iter().all(|peer| by_grant(peer).is_none()));
+}
+
+#[test]
 fn a_reload_counts_for_open_connections() {
     let (gate, grants) = gate(&[]);
     let peer = Peer::unit("raid-monitor.service", 7);

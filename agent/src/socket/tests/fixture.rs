@@ -110,7 +110,11 @@ impl Fixture {
 }
 
 pub(super) fn api(shared_state: &SharedState) -> Api {
-    let grants = tokio::sync::watch::Sender::new(Arc::new(Grants::default())).subscribe();
+    api_with(shared_state, Grants::default())
+}
+
+pub(super) fn api_with(shared_state: &SharedState, grants: Grants) -> Api {
+    let grants = tokio::sync::watch::Sender::new(Arc::new(grants)).subscribe();
     let access = Access { grants, rate: SocketLimits::default().rate };
     Api::new(shared_state.clone(), Arc::new(OneRule), access, &["events-follow", "clear", "inject"])
 }

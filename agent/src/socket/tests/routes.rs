@@ -4,13 +4,17 @@ use http_body_util::{BodyExt, Full};
 use hyper::{Request, StatusCode, body::Bytes};
 use nodewell_client::Client;
 use nodewell_model::{api::VersionView, view::DaemonState};
+use nodewell_rules::Location;
 use serde_json::{Value, json};
 
-use crate::shared_state::Command;
+use crate::{
+    config::{Grant, Grantee, Types},
+    shared_state::Command,
+};
 
 use super::{
-    super::{SocketLimits, peer::Peer, route},
-    fixture::{Fixture, api, body_of, daemon, event, read_until, view},
+    super::{Grants, SocketLimits, peer::Peer, route},
+    fixture::{Fixture, api, api_with, body_of, daemon, event, read_until, view},
 };
 
 /// Compares with `golden/NAME.json`; `UPDATE_GOLDEN=1` writes it.
@@ -206,6 +210,37 @@ async fn clear_asks_the_ledger() {
     let (code, answer) = fixture.post("/v1/clear", body).await;
     assert_eq!(code, 200);
     assert_golden("clear", answer);
+}
+
+#[tokio::test]
+async fn what_is_cleared_by_a_grant_names_its_peer() {
+    let mut fixture = Fixture::full();
+    let mut commands = std::mem::replace(&mut fixture.commands, tokio::sync::mpsc::channel(1).1);
+    let grant = Grant {
+        to: Grantee::User(7),
+        conditions: Types::Only(Vec::new()),
+        reasons: None,
+        events: false,
+        clear: Types::All,
+        interval: None,
+        burst: None,
+        on_stale: None,
+        at: Location { file: "nodewell.toml".into(), line: 1 },
+    };
+    let (api, limits) = (api_with(&fixture.shared_state, Grants::new(&[grant])), SocketLimits::default());
+    for (user, expected) in [(7, Some("uid:7")), (0, None)] {
+        let request = Request::post("/v1/clear").header("Content-Type", "application/json");
+        let request = request.body(Full::new(Bytes::from(r#"{"condition":"DiskUnhealthy"}"#))).unwrap();
+        let peer = Peer::user(user);
+        let answer = route::answer(&api, &limits, &peer, request);
+        let ledger = async {
+            let Some(Command::Clear { request, done }) = commands.recv().await else { panic!("another command") };
+            done.send(0).unwrap();
+            request.peer
+        };
+        let (answer, named) = tokio::join!(answer, ledger);
+        assert_eq!((answer.status(), named.as_deref()), (StatusCode::OK, expected));
+    }
 }
 
 #[tokio::test]
