@@ -77,8 +77,7 @@ impl ConditionState {
         if key.subject.is_none() || self.problems.contains_key(&key) {
             return key;
         }
-        let subjects = self.tallies.get(&key.reason).map_or(0, |tally| tally.subjects);
-        if full || subjects >= limits.subjects { ProblemKey { subject: None, ..key } } else { key }
+        if full || self.subjects(&key.reason) >= limits.subjects { ProblemKey { subject: None, ..key } } else { key }
     }
 
     /// Whether `claimant` may claim `key`.
@@ -98,6 +97,16 @@ impl ConditionState {
             }
             None => Err(Rejection::TooManyReasons(key.condition.clone())),
         }
+    }
+
+    /// How many subjects have problems of one reason.
+    pub(crate) fn subjects(&self, reason: &Name) -> usize {
+        self.tallies.get(reason).map_or(0, |tally| tally.subjects)
+    }
+
+    /// How many reasons it has problems of.
+    pub(crate) fn active_reasons(&self) -> usize {
+        self.tallies.values().filter(|tally| tally.problems > 0).count()
     }
 
     /// A problem starts with its first claim; a test also counts as a start where the problem is there already.

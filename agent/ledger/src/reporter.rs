@@ -135,18 +135,6 @@ impl Reporter {
             .collect()
     }
 
-    /// Its claims by one reason of a condition.
-    pub(crate) fn claims_of(&self, condition: &Name, reason: &Name) -> usize {
-        let of_condition = self.held.iter().filter(|(subject, _)| subject.condition == *condition);
-        of_condition.filter(|(_, reasons)| reasons.contains(reason)).count()
-    }
-
-    /// The reasons by which it claims a condition.
-    pub(crate) fn reasons_of(&self, condition: &Name) -> impl Iterator<Item = Name> {
-        let of_condition = self.held.iter().filter(move |(subject, _)| subject.condition == *condition);
-        of_condition.flat_map(|(_, reasons)| reasons.iter().cloned())
-    }
-
     /// It claims `key`.
     pub(crate) fn hold(&mut self, key: &ProblemKey) {
         let subject = key.subject_key();

@@ -4,6 +4,7 @@
 //! a type without a subject holds for every subject that it does not name.
 
 mod admit;
+mod draft;
 mod faults;
 mod roster;
 mod shares;

@@ -1,5 +1,7 @@
 //! What one user or unit may take of the node's limits, and what is left for others.
 
+mod counting;
+
 use nodewell_model::{Condition, Event, Status};
 
 use super::{

@@ -2,16 +2,15 @@
 //!
 //! Limits that all daemons share are counted as if nothing in the batch made room; a daemon's own subjects exactly.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, sync::Arc};
 
-use nodewell_model::{Condition, ConditionStatus, Name, ProblemKey, Status, SubjectKey};
+use nodewell_model::{Condition, ConditionStatus, ProblemKey, Status, SubjectKey};
 
 use super::{
     super::{Ledger, Sender},
-    ReportRejection, by_subject, named,
+    ReportRejection, by_subject,
+    draft::{Draft, Position},
+    named,
     roster::principal,
 };
 use crate::{
@@ -21,37 +20,33 @@ use crate::{
     reporter::{Held, Reporter},
 };
 
-/// What the ledger would hold with the batch so far.
-#[derive(Default)]
-pub(super) struct Draft<'a> {
-    /// What each daemon would report.
-    reported: BTreeMap<&'a str, Held>,
-    ids: BTreeSet<(&'a str, &'a str)>,
-    /// The daemons that would claim these too.
-    pub(super) claims: BTreeMap<ProblemKey, BTreeSet<&'a str>>,
-    /// How many conditions the whole batch names.
-    conditions: usize,
-    /// Daemons that are not there yet.
-    new: BTreeSet<&'a str>,
-    pub(super) may_use_reserve: bool,
-}
-
 impl Ledger {
     pub(super) fn admit(&self, reports: &[Status], names: &[Arc<str>], sender: &Sender) -> Result<(), ReportRejection> {
-        let conditions = reports.iter().map(|status| status.conditions.len()).sum();
-        let mut draft = Draft { conditions, may_use_reserve: sender.may_use_reserve, ..Draft::default() };
+        self.draft(reports, names, sender).map(drop)
+    }
+
+    pub(super) fn draft<'a>(
+        &self,
+        reports: &'a [Status],
+        names: &'a [Arc<str>],
+        sender: &Sender,
+    ) -> Result<Draft<'a>, ReportRejection> {
+        let mut draft = Draft::new(reports, sender);
         for (report, (status, name)) in reports.iter().zip(names).enumerate() {
             let rejection = |condition, why| ReportRejection { report, condition, why };
             if status.id.as_ref().is_some_and(|id| self.knows(name, id) || !draft.ids.insert((name, id))) {
                 continue;
             }
             self.admit_daemon(&mut draft, name, names).map_err(|why| rejection(None, why))?;
+            // Before its entries: what is too much for one daemon costs no look at each of them.
+            self.admit_subjects(&mut draft, name, status).map_err(|why| rejection(None, why))?;
             for (n, condition) in status.conditions.iter().enumerate() {
+                draft.position = Position { report, condition: n };
                 self.admit_condition(&mut draft, name, condition).map_err(|why| rejection(Some(n), why))?;
             }
-            self.admit_subjects(&mut draft, name, status).map_err(|why| rejection(None, why))?;
         }
-        Ok(())
+        self.admit_shares(&draft, &sender.principal)?;
+        Ok(draft)
     }
 
     fn admit_daemon<'a>(
@@ -85,7 +80,7 @@ impl Ledger {
         &self,
         draft: &mut Draft<'a>,
         name: &'a str,
-        condition: &Condition,
+        condition: &'a Condition,
     ) -> Result<(), Rejection> {
         let Some(state) = self.states.get(&condition.condition) else {
             return Err(Rejection::UnknownCondition(condition.condition.clone()));
@@ -94,30 +89,43 @@ impl Ledger {
         if condition.status != ConditionStatus::True || claims(state, &key, name) {
             return Ok(());
         }
+        let reasons = draft.claimed.entry(&condition.condition).or_default();
+        reasons.insert(&condition.reason, draft.position);
         let claimants = draft.claims.entry(key.clone()).or_default();
-        claimants.insert(name);
+        let is_first = claimants.insert(name) && claimants.len() == 1;
         if state.problems.get(&key).map_or(0, |problem| problem.claims.len()) + claimants.len() > self.limits.claims {
             return Err(Rejection::TooManySources(key.reason));
         }
         self.admit_claim(draft, state, &key, name)?;
-        self.admit_problem(draft, state, &key)?;
-        self.admit_share(draft, state, &key, name)
+        if is_first && !state.problems.contains_key(&key) {
+            self.admit_problem(draft, state, condition)?;
+        }
+        Ok(())
     }
 
-    fn admit_problem(&self, draft: &Draft<'_>, state: &ConditionState, key: &ProblemKey) -> Result<(), Rejection> {
-        let is_new =
-            |key: &&ProblemKey| !self.states.get(&key.condition).is_some_and(|state| state.problems.contains_key(*key));
-        let new: Vec<&ProblemKey> = draft.claims.keys().filter(is_new).collect();
-        let alike = new.iter().filter(|new| (&new.condition, &new.reason) == (&key.condition, &key.reason));
-        let subjects = state.tallies.get(&key.reason).map_or(0, |tally| tally.subjects);
-        if self.problems() + new.len() > self.limits.problems || subjects + alike.count() > self.limits.subjects {
+    /// Whether there is room for the problem that begins with `condition`.
+    fn admit_problem<'a>(
+        &self,
+        draft: &mut Draft<'a>,
+        state: &ConditionState,
+        condition: &'a Condition,
+    ) -> Result<(), Rejection> {
+        let Condition { condition, reason, .. } = condition;
+        draft.problems += 1;
+        let alike = draft.alike.entry((condition, reason)).or_default();
+        *alike += 1;
+        if self.problems() + draft.problems > self.limits.problems
+            || state.subjects(reason) + *alike > self.limits.subjects
+        {
             return Err(Rejection::TooManyProblems);
         }
-        let mut reasons: BTreeSet<&Name> =
-            new.iter().filter(|new| new.condition == key.condition).map(|new| &new.reason).collect();
-        reasons.extend(state.tallies.iter().filter(|(_, tally)| tally.problems > 0).map(|(reason, _)| reason));
-        if reasons.len() > self.limits.reasons {
-            return Err(Rejection::TooManyReasons(key.condition.clone()));
+        if *alike > 1 || state.tallies.get(reason).is_some_and(|tally| tally.problems > 0) {
+            return Ok(());
+        }
+        let reasons = draft.reasons.entry(condition).or_default();
+        *reasons += 1;
+        if state.active_reasons() + *reasons > self.limits.reasons {
+            return Err(Rejection::TooManyReasons(condition.clone()));
         }
         Ok(())
     }
@@ -125,8 +133,8 @@ impl Ledger {
     fn admit_subjects<'a>(&self, draft: &mut Draft<'a>, name: &'a Arc<str>, status: &Status) -> Result<(), Rejection> {
         let limit = self.limits.reported_subjects;
         let known = self.reporter(name).map_or(0, Reporter::reported_count);
-        // Far from the limit, as nearly always, there is nothing to look at.
-        if known + draft.conditions <= limit {
+        // Far from the limit, as nearly always, there is nothing to look at. The shares of peers count what they report.
+        if draft.may_use_reserve && known + draft.conditions <= limit {
             return Ok(());
         }
         let reported = draft.reported.entry(name).or_insert_with(|| self.reporter(name).map(all).unwrap_or_default());
