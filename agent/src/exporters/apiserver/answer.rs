@@ -143,17 +143,21 @@ fn error(code: u16, retry_after: Option<&str>, status: Status) -> RequestError {
     let after = retry_after.and_then(|text| text.trim().parse().ok()).or(status.details.retry_after_secs);
     let after = after.map(Duration::from_secs);
     let message = status.message;
+    let is_servers_own = status.kind == "Status";
     match code {
         401 => RequestError::Unauthorized(message),
-        // What is missing, or forbidden, is taken for that for minutes and longer: only the server itself knows it.
-        403 | 404 if status.kind != "Status" => RequestError::NotTheServer { code, message },
-        403 => RequestError::Forbidden(message),
-        404 => RequestError::Missing(message),
         409 if status.reason == "AlreadyExists" => RequestError::Exists,
         409 => conflict(status.details.causes, message),
         429 => RequestError::Busy { code, after, message },
         500.. if after.is_some() => RequestError::Busy { code, after, message },
         500.. => RequestError::ServerError { code, message },
+        // What is refused, missing or forbidden is taken for that for good, or for minutes: only the server itself knows it.
+        // These four are about sizes and media types, which a server may refuse before it can write a Status.
+        400..=499 if !is_servers_own && !matches!(code, 406 | 413 | 415 | 431) => {
+            RequestError::NotTheServer { code, message }
+        }
+        403 => RequestError::Forbidden(message),
+        404 => RequestError::Missing(message),
         400.. => RequestError::Rejected { code, message },
         ..400 => RequestError::NotTheServer { code, message },
     }
@@ -229,6 +233,12 @@ mod tests {
             (403, "<html>blocked by your administrator</html>"),
             (404, "404 page not found"),
             (404, "{}"),
+            (400, "<html>Bad Request</html>"),
+            (405, "<html>Method Not Allowed</html>"),
+            (407, "<html>Proxy Authentication Required</html>"),
+            (410, "gone"),
+            (422, "{}"),
+            (451, "<html>blocked by law</html>"),
             (101, ""),
         ] {
             let error = rejected(code, body);
@@ -281,8 +291,12 @@ mod tests {
 
     #[test]
     fn what_the_server_will_never_take_is_refused() {
+        let status = r#"{"kind":"Status","status":"Failure","message":"no"}"#;
         for code in [400, 405, 406, 410, 413, 415, 422] {
-            assert!(matches!(rejected(code, "{}"), RequestError::Rejected { .. }), "{code}");
+            assert!(matches!(rejected(code, status), RequestError::Rejected { .. }), "{code}");
+        }
+        for code in [406, 413, 415, 431] {
+            assert!(matches!(rejected(code, "in plain text"), RequestError::Rejected { .. }), "{code}");
         }
     }
 }

@@ -133,6 +133,18 @@ async fn what_answers_in_place_of_the_server_has_taken_nothing() {
     }
 }
 
+/// A proxy that knows no such method refuses nothing in the server's name.
+#[tokio::test]
+async fn no_event_is_lost_to_a_proxys_own_refusal() {
+    let server = Server::start().await;
+    server.script(EVENTS, std::iter::repeat_n(Reply::Page(405, "<html>Method Not Allowed</html>"), 3));
+    let bench = bench(&server);
+    bench.shared_state.events().extend([record(1, "IOError"), record(2, "AtaError")]);
+    server.until("both events", |server| server.events().len() == 2).await;
+    delivered(&bench).await;
+    assert_eq!((bench.answers(405), bench.stats.dropped_events()), (3, 0));
+}
+
 #[tokio::test]
 async fn forbidden_events_do_not_stop_conditions() {
     let server = Server::start().await;
