@@ -63,6 +63,11 @@ pub(super) struct FieldConflict {
 }
 
 impl RequestError {
+    /// Whether the server may have carried the request out all the same, or may yet.
+    pub(super) fn may_be_carried_out(&self) -> bool {
+        matches!(self, Self::Unanswered(_) | Self::NotTheServer { .. })
+    }
+
     /// Whether other content might have been taken.
     pub(super) fn is_about_content(&self) -> bool {
         matches!(self, Self::Rejected { code: 400 | 413 | 422, .. })

@@ -196,7 +196,7 @@ impl<'a> Conditions<'a> {
 
     fn failed(&mut self, error: &RequestError, started: Duration) {
         let now = self.shared.clock.boottime();
-        self.unanswered |= matches!(error, RequestError::Unanswered(_));
+        self.unanswered |= error.may_be_carried_out();
         self.retry.failed_since(error, Attempt { started, ended: now }, self.jitter.fraction());
         self.shared.health.failed(ControlLoop::Conditions, self.explain(error));
         if matches!(error, RequestError::Forbidden(_) | RequestError::Rejected { .. }) {

@@ -164,8 +164,7 @@ impl<'a> Lease<'a> {
                 self.not_allowed(error);
             }
             error => {
-                if matches!(error, RequestError::Unanswered(_)) {
-                    // It may have been carried out all the same.
+                if error.may_be_carried_out() {
                     self.version = None;
                 }
                 let now = self.shared.clock.boottime();

@@ -86,6 +86,18 @@ async fn a_lease_that_is_not_as_we_left_it_lets_the_conditions_be_confirmed() {
 }
 
 #[tokio::test]
+async fn a_renewal_whose_answer_was_swallowed_is_our_own() {
+    let server = Server::start().await;
+    let bench = start(&server, LeaseMode::Auto);
+    server.until("renewals", |server| renewals(server) >= 4).await;
+    server.script(&format!("PATCH /apis/coordination.k8s.io/v1{LEASE}"), [Reply::Swallowed(204)]);
+    let before = renewals(&server);
+    server.until("some more", |server| renewals(server) >= before + 4).await;
+    assert_eq!((bench.answers(204), bench.answers(409)), (1, 0));
+    assert_eq!(server.seen(NODE).len(), 1, "the conditions need no confirmation");
+}
+
+#[tokio::test]
 async fn a_lease_that_ran_out_meanwhile_lets_the_conditions_be_confirmed() {
     let server = Server::start().await;
     let mut config = with_lease(&server, LeaseMode::Auto);

@@ -101,6 +101,17 @@ async fn a_silent_server_that_speaks_to_new_connections_again_is_noticed_by_them
 }
 
 #[tokio::test]
+async fn after_an_answer_that_is_not_the_servers_everything_is_sent_once_more() {
+    let server = Server::start().await;
+    server.script(NODE, [Reply::Page(200, "<html>log in</html>")]);
+    let late_effect = Duration::from_millis(50);
+    let bench = Bench::start(ApiserverConfig { late_effect, ..config(server.kubeconfig()) });
+    bench.set(&[("A", True)]);
+    server.until("the lost one, its repetition, and one more", |server| sent_conditions(server).len() == 3).await;
+    bench.until("connected", |view| view.state == ApiserverState::Connected).await;
+}
+
+#[tokio::test]
 async fn after_a_request_without_an_answer_everything_is_sent_once_more() {
     let server = Server::start().await;
     server.script(NODE, [Reply::Hang]);

@@ -45,6 +45,8 @@ pub(super) enum Reply {
     RetryAfter(u16, u64),
     /// Not by the API server: a portal's or a proxy's.
     Page(u16, &'static str),
+    /// The API server carries it out, and what stands in between swallows its answer.
+    Swallowed(u16),
     /// Takes the request and never answers.
     Hang,
 }
@@ -212,7 +214,8 @@ async fn answer(request: Request<Incoming>, shared: Shared) -> Result<Response<F
         let mut state = shared.state.lock().unwrap();
         state.seen.push(seen.clone());
         let reply = state.scripted(&seen);
-        let friendly = if reply.is_none() { state.friendly(&seen) } else { (0, Value::Null) };
+        let is_carried_out = matches!(reply, None | Some(Reply::Swallowed(_)));
+        let friendly = if is_carried_out { state.friendly(&seen) } else { (0, Value::Null) };
         (reply, friendly)
     };
     shared.version.send_modify(|version| *version += 1);
@@ -221,6 +224,7 @@ async fn answer(request: Request<Incoming>, shared: Shared) -> Result<Response<F
         Some(Reply::Status(code, body)) => (code, genuine(code, body), None),
         Some(Reply::RetryAfter(code, secs)) => (code, genuine(code, json!({"message": "later"})), Some(secs)),
         Some(Reply::Page(code, text)) => (code, text.to_owned(), None),
+        Some(Reply::Swallowed(code)) => (code, String::new(), None),
         Some(Reply::Hang) => std::future::pending().await,
     };
     let mut response = Response::builder().status(code);
