@@ -87,7 +87,7 @@ impl Exporter {
     /// True if there may be more.
     async fn write_events(&mut self) -> bool {
         let events = self.shared_state.events().since(self.last_event, BATCH);
-        let skipped = events.first().map_or(0, |first| first.id.saturating_sub(self.last_event + 1));
+        let skipped = missing(self.last_event, &events);
         if skipped > 0 {
             self.send(&skipped_entry(skipped)).await;
         }
@@ -103,6 +103,11 @@ impl Exporter {
             tracing::warn!(%error, "the journal refused an entry");
         }
     }
+}
+
+/// How many ids above `after` are not among `events`: the log loses those of peers first, which may be between others.
+fn missing(after: u64, events: &[EventRecord]) -> u64 {
+    events.last().map_or(0, |last| last.id.saturating_sub(after + events.len() as u64))
 }
 
 /// At the start a condition that is False, or whose monitors have not reported yet, is not worth a line.
@@ -165,5 +170,45 @@ fn priority(severity: Severity) -> Priority {
         Severity::Warn => Priority::Warning,
         Severity::Error => Priority::Error,
         Severity::Critical => Priority::Critical,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nodewell_model::Origin;
+
+    use super::*;
+
+    fn event(id: u64) -> EventRecord {
+        EventRecord {
+            id,
+            origin: Origin::Line { number: id },
+            boot_id: None,
+            severity: Severity::Warn,
+            time: jiff::Timestamp::UNIX_EPOCH,
+            last_time: jiff::Timestamp::UNIX_EPOCH,
+            reason: Name::fixed("IOError"),
+            message: String::new(),
+            subject: None,
+            source: "kernel-monitor".into(),
+            from_peer: false,
+            condition: None,
+            count: 1,
+            test: false,
+        }
+    }
+
+    #[test]
+    fn every_gap_of_a_batch_counts() {
+        for (after, ids, expected) in [
+            (0, vec![1, 2, 3], 0),
+            (0, vec![], 0),
+            (5, vec![9], 3),
+            (5, vec![6, 9, 10, 20], 11),
+            (5, vec![8, 9, 12], 4),
+        ] {
+            let events: Vec<EventRecord> = ids.iter().copied().map(event).collect();
+            assert_eq!(missing(after, &events), expected, "{after} {ids:?}");
+        }
     }
 }

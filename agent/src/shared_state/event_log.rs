@@ -1,7 +1,8 @@
 //! The recent events, for people who look later and for exporters that are about to deliver them.
 
 use std::{
-    collections::VecDeque,
+    collections::{VecDeque, vec_deque::Iter},
+    iter::{Peekable, Rev},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -24,29 +25,72 @@ impl Default for EventLog {
     }
 }
 
+/// What peers reported is apart from the rest: each part loses its oldest without a search.
 #[derive(Debug, Default)]
 struct Ring {
-    events: VecDeque<EventRecord>,
-    /// How many of them peers reported.
-    of_peers: usize,
+    ours: VecDeque<EventRecord>,
+    of_peers: VecDeque<EventRecord>,
 }
 
 impl Ring {
     fn push(&mut self, event: EventRecord) {
-        if self.events.len() == EVENT_LOG_LIMIT {
+        if self.len() == EVENT_LOG_LIMIT {
             self.make_room();
         }
-        self.of_peers += usize::from(event.from_peer);
-        self.events.push_back(event);
+        if event.from_peer { self.of_peers.push_back(event) } else { self.ours.push_back(event) }
     }
 
     /// The oldest goes; where peers have more than half of the log, the oldest of theirs.
     fn make_room(&mut self) {
-        let is_flood = self.of_peers > EVENT_LOG_LIMIT / 2;
-        let oldest = if is_flood { self.events.iter().position(|event| event.from_peer) } else { None };
-        let gone = self.events.remove(oldest.unwrap_or(0));
-        self.of_peers -= usize::from(gone.is_some_and(|event| event.from_peer));
+        let first = |events: &VecDeque<EventRecord>| events.front().map_or(u64::MAX, |event| event.id);
+        let is_flood = self.of_peers.len() > EVENT_LOG_LIMIT / 2;
+        let is_peers = is_flood || first(&self.of_peers) < first(&self.ours);
+        if is_peers {
+            self.of_peers.pop_front()
+        } else {
+            self.ours.pop_front()
+        };
     }
+
+    fn len(&self) -> usize {
+        self.ours.len() + self.of_peers.len()
+    }
+
+    fn oldest_id(&self) -> Option<u64> {
+        let ids = [&self.ours, &self.of_peers].map(|events| events.front().map(|event| event.id));
+        ids.into_iter().flatten().min()
+    }
+
+    fn last_id(&self) -> Option<u64> {
+        let ids = [&self.ours, &self.of_peers].map(|events| events.back().map(|event| event.id));
+        ids.into_iter().flatten().max()
+    }
+
+    /// Everything above `after_id`, oldest first.
+    fn since(&self, after_id: u64) -> impl Iterator<Item = &EventRecord> {
+        let mut ours = newer(&self.ours, after_id).peekable();
+        let mut of_peers = newer(&self.of_peers, after_id).peekable();
+        std::iter::from_fn(move || match (ours.peek(), of_peers.peek()) {
+            (Some(one), Some(other)) if one.id > other.id => of_peers.next(),
+            (Some(_), _) => ours.next(),
+            (None, _) => of_peers.next(),
+        })
+    }
+
+    /// The id before the newest `count`.
+    fn before_newest(&self, count: usize) -> u64 {
+        let mut parts = [self.ours.iter().rev().peekable(), self.of_peers.iter().rev().peekable()];
+        let mut newest = std::iter::from_fn(|| {
+            let id = |part: &mut Peekable<Rev<Iter<'_, EventRecord>>>| part.peek().map(|event| event.id);
+            let [ours, of_peers] = &mut parts;
+            if id(ours) > id(of_peers) { ours.next() } else { of_peers.next() }
+        });
+        newest.nth(count).map_or(0, |event| event.id)
+    }
+}
+
+fn newer(events: &VecDeque<EventRecord>, after_id: u64) -> Iter<'_, EventRecord> {
+    events.range(events.partition_point(|event| event.id <= after_id)..)
 }
 
 impl EventLog {
@@ -56,7 +100,7 @@ impl EventLog {
         for event in events {
             ring.push(event);
         }
-        let last = ring.events.back().map_or(0, |event| event.id);
+        let last = ring.last_id().unwrap_or(0);
         drop(ring);
         self.last.send_if_modified(|current| std::mem::replace(current, last) != last);
     }
@@ -64,9 +108,13 @@ impl EventLog {
     /// At most `limit` events with an id above `after_id`, oldest first.
     #[must_use]
     pub fn since(&self, after_id: u64, limit: usize) -> Vec<EventRecord> {
-        let ring = self.lock();
-        let start = ring.events.partition_point(|event| event.id <= after_id);
-        ring.events.range(start..).take(limit).cloned().collect()
+        self.lock().since(after_id).take(limit).cloned().collect()
+    }
+
+    /// The id after which [`EventLog::since`] gives the newest `count`; ids between them may be missing.
+    #[must_use]
+    pub fn before_newest(&self, count: usize) -> u64 {
+        self.lock().before_newest(count)
     }
 
     /// The newest id; 0 while there is none.
@@ -78,7 +126,7 @@ impl EventLog {
     /// The oldest id still here; 0 while there is none.
     #[must_use]
     pub fn oldest_id(&self) -> u64 {
-        self.lock().events.front().map_or(0, |event| event.id)
+        self.lock().oldest_id().unwrap_or(0)
     }
 
     /// Returns once there is an event with an id above `after_id`.
@@ -133,6 +181,35 @@ mod tests {
         let all = log.since(0, usize::MAX);
         let of_peers = all.iter().filter(|event| event.from_peer).count();
         assert_eq!((ids(&log).1, of_peers), (EVENT_LOG_LIMIT, 0), "no more than half, and the oldest go first");
+    }
+
+    #[test]
+    fn the_two_parts_are_one_log_in_the_order_of_ids() {
+        let log = EventLog::default();
+        let source = |id: u64| if id.is_multiple_of(3) { "kernel-monitor" } else { "d@uid:7" };
+        log.extend([1, 2, 3, 5, 6, 9, 10, 12].map(|id| event(id, source(id))));
+        let since = |after, limit| log.since(after, limit).iter().map(|event| event.id).collect::<Vec<_>>();
+        assert_eq!(since(0, usize::MAX), [1, 2, 3, 5, 6, 9, 10, 12]);
+        assert_eq!(since(3, 3), [5, 6, 9]);
+        assert_eq!(since(4, 1), [5]);
+        assert_eq!(since(12, 9), [0_u64; 0]);
+        for (count, newest) in [(0, vec![]), (1, vec![12]), (3, vec![9, 10, 12]), (7, vec![2, 3, 5, 6, 9, 10, 12])] {
+            assert_eq!(since(log.before_newest(count), usize::MAX), newest);
+        }
+        assert_eq!((log.before_newest(8), log.before_newest(9), log.before_newest(usize::MAX)), (0, 0, 0));
+        assert_eq!(EventLog::default().before_newest(3), 0);
+    }
+
+    /// The oldest of a peer's flood must not be looked for among what stays.
+    #[test]
+    fn what_is_oldest_in_each_part_is_in_front() {
+        let limit = EVENT_LOG_LIMIT as u64;
+        let log = EventLog::default();
+        log.extend((1..=limit / 4).map(|id| event(id, "kernel-monitor")));
+        log.extend((limit / 4 + 1..=2 * limit).map(|id| event(id, "d@uid:7")));
+        let ring = log.lock();
+        assert_eq!((ring.ours.len() as u64, ring.of_peers.len() as u64), (limit / 4, limit - limit / 4));
+        assert_eq!(ring.of_peers.front().map(|event| event.id), Some(2 * limit - (limit - limit / 4) + 1));
     }
 
     #[test]

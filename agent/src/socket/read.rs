@@ -138,14 +138,10 @@ pub(super) fn events(log: &EventLog, query: &EventsQuery) -> Answer {
     let last = log.last_id();
     let after = query.after.map(|after| if after > last { 0 } else { after });
     if query.follow {
-        let newest = query.limit.map_or(last, |limit| back(last, limit));
+        let newest = query.limit.map_or(last, |limit| log.before_newest(limit));
         return stream(Follower::new(log.clone(), after.unwrap_or(newest)));
     }
     let limit = query.limit.unwrap_or(DEFAULT_EVENTS);
-    let records = log.since(after.unwrap_or_else(|| back(last, limit)), limit);
+    let records = log.since(after.unwrap_or_else(|| log.before_newest(limit)), limit);
     json(StatusCode::OK, &records.iter().map(|record| record.view()).collect::<Vec<EventView>>())
-}
-
-fn back(last: u64, limit: usize) -> u64 {
-    last.saturating_sub(u64::try_from(limit).unwrap_or(u64::MAX))
 }

@@ -3,13 +3,13 @@
 use http_body_util::{BodyExt, Full};
 use hyper::{Request, StatusCode, body::Bytes};
 use nodewell_client::Client;
-use nodewell_model::{api::VersionView, view::DaemonState};
+use nodewell_model::{EventRecord, api::VersionView, view::DaemonState};
 use nodewell_rules::Location;
 use serde_json::{Value, json};
 
 use crate::{
     config::{Grant, Grantee, Types},
-    shared_state::Command,
+    shared_state::{Command, EVENT_LOG_LIMIT},
 };
 
 use super::{
@@ -145,6 +145,20 @@ async fn events_are_paged_forward_and_cut_to_the_newest() {
     ] {
         assert_eq!(ids(&fixture.get(target).await.1), expected, "{target}");
     }
+}
+
+/// What a flood of peers has left between is shown by position, whatever the ids are.
+#[tokio::test]
+async fn the_newest_are_counted_where_ids_are_missing() {
+    let fixture = Fixture::start(SocketLimits::default());
+    let log = fixture.shared_state.events();
+    log.extend((1..=3).map(event));
+    let peers = |id| EventRecord { source: "d@uid:7".into(), from_peer: true, ..event(id) };
+    log.extend((4..=2 * EVENT_LOG_LIMIT as u64).map(peers));
+    let newest = ids(&fixture.get(&format!("/v1/events?limit={EVENT_LOG_LIMIT}")).await.1);
+    assert_eq!((newest.len(), &newest[..3]), (EVENT_LOG_LIMIT, &[1, 2, 3][..]));
+    log.extend([event(20_000), event(30_000)]);
+    assert_eq!(ids(&fixture.get("/v1/events?limit=2").await.1), [20_000, 30_000]);
 }
 
 #[tokio::test]
