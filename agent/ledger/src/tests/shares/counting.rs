@@ -68,6 +68,22 @@ fn a_batch_costs_one_look_at_the_claims_however_long_it_is() {
     }
 }
 
+/// Near the share of each of many reasons, too.
+#[test]
+fn a_batch_of_many_reasons_costs_one_look() {
+    let mut ledger = limited(Limits { subject_share: Share { of_one: 4, of_granted: 100 }, ..few() });
+    let grid = |principal: &str, subjects: usize, reasons: usize| -> Vec<Condition> {
+        let fault =
+            |n: usize| Condition { subject: Some(format!("{principal}-{}", n / reasons)), ..by_reason(n % reasons) };
+        (0..subjects * reasons).map(fault).collect()
+    };
+    assert_eq!(flood(&mut ledger, "uid:8", 0, grid("uid:8", 4, 20)), None);
+    for count in [1, 5, 20] {
+        let report = raid(grid("uid:7", 1, count));
+        assert_eq!(ledger.walked_for(&[report], &sender("uid:7", OnStale::Keep)), 80 + count);
+    }
+}
+
 /// Their gauges stay; they are no reason to count.
 #[test]
 fn reasons_that_are_over_bring_no_share_nearer() {
@@ -87,4 +103,20 @@ fn what_is_too_much_for_one_daemon_is_refused_before_its_entries_are_looked_at()
     let unknown = Condition { condition: Name::fixed("NoSuchCondition"), ..broken("md0", 5) };
     let many = [unknown].into_iter().chain((0..256).map(|n| broken(&format!("md{n}"), 5))).collect();
     assert_eq!(flood(&mut ledger, "uid:7", 0, many), Some(Rejection::TooManySubjects("d0@uid:7".into(), 256)));
+}
+
+/// What several entries of a batch name is one problem, and one reason.
+#[test]
+fn a_batch_needs_room_once_for_what_it_names_twice() {
+    let mut ledger = limited(Limits { problems: 3, reasons: 2, ..few() });
+    let of = |daemon: &str, conditions| Status { source: daemon.into(), ..raid(conditions) };
+    let mut report = |batch| ledger.report(batch, &sender("root", OnStale::Keep), at(6)).map_err(|refused| refused.why);
+    let other = || Condition { subject: Some("md1".into()), ..by_reason(2) };
+    let first = vec![broken("md0", 5), broken("md1", 5), other()];
+    assert_eq!(report(vec![of("a", first.clone()), of("b", first)]), Ok(()));
+    assert_eq!(report(vec![of("c", vec![broken("md2", 5)])]), Err(Rejection::TooManyProblems));
+    let last = |daemon: &str| Status { last: true, ..of(daemon, Vec::new()) };
+    assert_eq!(report(vec![last("a"), last("b")]), Ok(()));
+    let three = vec![by_reason(1), by_reason(2), by_reason(3)];
+    assert_eq!(report(vec![of("c", three)]), Err(Rejection::TooManyReasons(Name::fixed("DiskUnhealthy"))));
 }
