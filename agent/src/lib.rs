@@ -18,7 +18,6 @@ pub mod monitors;
 pub mod pstore_collector;
 pub mod readers;
 pub mod repair;
-mod reporter;
 pub mod runtime;
 pub mod shared_state;
 pub mod socket;

@@ -2,6 +2,8 @@
 //! something. One ledger task writes; any number of exporters look.
 
 mod event_log;
+#[cfg(test)]
+pub(crate) mod testing;
 
 use std::{
     sync::{Arc, Mutex, PoisonError},

@@ -33,6 +33,14 @@ pub struct EventRecord {
 }
 
 impl EventRecord {
+    /// The user or unit that reported it, if that is a peer. The gate has judged by the sender's rights: its name alone shows
+    /// neither a unit of root's nor the agent's own user.
+    #[must_use]
+    pub fn peer(&self) -> Option<&str> {
+        let principal = || self.source.split_once('@').map_or("", |(_, principal)| principal);
+        self.from_peer.then(principal)
+    }
+
     /// As people are shown it.
     #[must_use]
     pub fn view(&self) -> EventView {

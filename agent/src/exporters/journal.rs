@@ -175,28 +175,8 @@ fn priority(severity: Severity) -> Priority {
 
 #[cfg(test)]
 mod tests {
-    use nodewell_model::Origin;
-
     use super::*;
-
-    fn event(id: u64) -> EventRecord {
-        EventRecord {
-            id,
-            origin: Origin::Line { number: id },
-            boot_id: None,
-            severity: Severity::Warn,
-            time: jiff::Timestamp::UNIX_EPOCH,
-            last_time: jiff::Timestamp::UNIX_EPOCH,
-            reason: Name::fixed("IOError"),
-            message: String::new(),
-            subject: None,
-            source: "kernel-monitor".into(),
-            from_peer: false,
-            condition: None,
-            count: 1,
-            test: false,
-        }
-    }
+    use crate::shared_state::testing::event;
 
     #[test]
     fn every_gap_of_a_batch_counts() {

@@ -143,28 +143,8 @@ impl EventLog {
 
 #[cfg(test)]
 mod tests {
-    use nodewell_model::{Name, Origin, Severity};
-
     use super::*;
-
-    fn event(id: u64, source: &str) -> EventRecord {
-        EventRecord {
-            id,
-            origin: Origin::Line { number: id },
-            boot_id: None,
-            severity: Severity::Warn,
-            time: jiff::Timestamp::UNIX_EPOCH,
-            last_time: jiff::Timestamp::UNIX_EPOCH,
-            reason: Name::fixed("IOError"),
-            message: String::new(),
-            subject: None,
-            source: source.into(),
-            from_peer: source.contains("@uid:"),
-            condition: None,
-            count: 1,
-            test: false,
-        }
-    }
+    use crate::shared_state::testing::reported as event;
 
     fn ids(log: &EventLog) -> (u64, usize, u64) {
         (log.oldest_id(), log.since(0, usize::MAX).len(), log.last_id())

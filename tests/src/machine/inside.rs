@@ -62,7 +62,7 @@ impl Inside {
         outcome.stdout.trim_end().to_owned()
     }
 
-    /// Runs a shell script as a service of its own named `unit`, with these further properties (`User=nobody`): the
+    /// Runs a shell script as a service of its own named `unit`, with these further properties (`User=daemon`): the
     /// kernel reports which user it is.
     #[must_use]
     pub fn as_unit(&self, unit: &str, properties: &[&str], script: &str) -> Outcome {

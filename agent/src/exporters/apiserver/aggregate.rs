@@ -19,7 +19,6 @@ pub(super) use rows::LoadedRows;
 pub(super) use series::hash as record_hash;
 
 use super::outbox::Outbox;
-use crate::reporter::peer;
 use limiter::Limiter;
 use series::Series;
 
@@ -271,7 +270,7 @@ impl Aggregate {
     fn forget_some(&mut self, now: Duration) {
         if self.series.len() - self.outbox.len() > REMEMBERED_LIMIT {
             // Those of peers first: their reasons may be different ones each time.
-            self.forget_if(|series| peer(&series.first).is_some());
+            self.forget_if(|series| series.first.from_peer);
             if self.series.len() - self.outbox.len() > REMEMBERED_LIMIT / 2 {
                 self.forget_if(|_| true);
             }

@@ -6,8 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use nodewell_model::{EventRecord, Severity};
 
-use crate::reporter::peer;
-
 /// A queue of series ids by the time of what they have to report. When it is full, the oldest of the least worth goes: what
 /// peers report, and then the mildest of the others.
 #[derive(Debug)]
@@ -65,7 +63,7 @@ impl Outbox {
         if self.contains(id) {
             return None;
         }
-        let peer = peer(first).map(str::to_owned);
+        let peer = first.peer().map(str::to_owned);
         let worth = if peer.is_some() { Worth::Peers } else { Worth::Ours(first.severity) };
         if let Some(peer) = &peer {
             self.of_peers.entry(peer.clone()).or_default().insert((time, id));
@@ -111,31 +109,15 @@ impl Outbox {
 
 #[cfg(test)]
 mod tests {
-    use nodewell_model::{Name, Origin};
-
     use super::*;
+    use crate::shared_state::testing::reported;
 
     fn at(secs: i64) -> Timestamp {
         Timestamp::from_second(secs).unwrap()
     }
 
     fn event(source: &str, severity: Severity) -> EventRecord {
-        EventRecord {
-            id: 1,
-            origin: Origin::Line { number: 1 },
-            boot_id: None,
-            severity,
-            time: at(0),
-            last_time: at(0),
-            reason: Name::fixed("IOError"),
-            message: String::new(),
-            subject: None,
-            source: source.into(),
-            from_peer: source.contains("@uid:"),
-            condition: None,
-            count: 1,
-            test: false,
-        }
+        EventRecord { severity, ..reported(1, source) }
     }
 
     fn ours(severity: Severity) -> EventRecord {

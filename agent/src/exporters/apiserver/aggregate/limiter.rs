@@ -6,10 +6,7 @@ use std::{collections::HashMap, time::Duration};
 
 use nodewell_model::{EventRecord, Name};
 
-use crate::{
-    bucket::{Bucket, Rate},
-    reporter::peer,
-};
+use crate::bucket::{Bucket, Rate};
 
 /// More buckets than this are not remembered; the global one holds in any case.
 const BUCKET_LIMIT: usize = 4096;
@@ -70,7 +67,7 @@ struct Subject {
 
 impl Subject {
     fn of(record: &EventRecord) -> Self {
-        let peer = peer(record).map(str::to_owned);
+        let peer = record.peer().map(str::to_owned);
         Self { peer, reason: record.reason.clone(), subject: record.subject.clone() }
     }
 }
@@ -92,7 +89,7 @@ impl Limiter {
         let EventLimits { per_subject, per_reason_reserve, per_peer, peers, global, .. } = self.limits;
         let subject = self.subjects.get(&Subject::of(record)).unwrap_or(&Bucket::FULL).ready(per_subject);
         let global = self.global.ready(global);
-        match peer(record) {
+        match record.peer() {
             Some(peer) => {
                 let one = self.peer.get(peer).unwrap_or(&Bucket::FULL).ready(per_peer);
                 subject.max(global).max(self.peers.ready(peers)).max(one)
@@ -109,7 +106,7 @@ impl Limiter {
         let EventLimits { per_subject, per_reason_reserve, per_peer, peers, global, .. } = self.limits;
         make_room(&mut self.subjects, now);
         self.subjects.entry(Subject::of(record)).or_insert(Bucket::FULL).take(per_subject, now);
-        if let Some(peer) = peer(record) {
+        if let Some(peer) = record.peer() {
             make_room(&mut self.peer, now);
             self.peer.entry(peer.to_owned()).or_insert(Bucket::FULL).take(per_peer, now);
             self.peers.take(peers, now);
