@@ -90,14 +90,29 @@ pub struct JournalConfig {
     pub lookback: Duration,
 }
 
+/// When conditions of our types are taken from another writer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TakeOver {
+    Never,
+    /// It has not written for so long: a Node Problem Detector that was removed.
+    AfterSilence(Duration),
+    AtOnce,
+}
+
+impl Default for TakeOver {
+    /// Three periods of Node Problem Detector and of ourselves.
+    fn default() -> Self {
+        Self::AfterSilence(Duration::from_mins(15))
+    }
+}
+
 /// `[apiserver]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiserverSettings {
     pub event_namespace: String,
     /// How often the Node is written while nothing changes (KEP-589).
     pub heartbeat: Duration,
-    /// Take conditions of our types from other writers.
-    pub take_over: bool,
+    pub take_over: TakeOver,
     pub lease: LeaseConfig,
 }
 
@@ -167,7 +182,7 @@ impl Config {
             apiserver: ApiserverSettings {
                 event_namespace: settings.event_namespace.unwrap_or_else(|| "default".to_owned()),
                 heartbeat: settings.heartbeat.unwrap_or(Duration::from_mins(5)),
-                take_over: settings.take_over.unwrap_or(false),
+                take_over: settings.take_over.unwrap_or_default(),
                 lease: lease(settings.lease, settings.lease_renew),
             },
             identity: settings.identity.resolved(),

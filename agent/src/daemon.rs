@@ -1,6 +1,7 @@
 //! The agent put together: the parts in the order of the data's path, the signals, and the end.
 
 mod cluster;
+mod notices;
 mod state;
 
 use std::{io, os::fd::OwnedFd, rc::Rc, sync::Arc, time::Duration};
@@ -9,7 +10,7 @@ use nodewell_model::{ConditionSpec, Row};
 use nodewell_rules::{Diagnostic, Loaded, RuleSet, check_examples_where, load, shipped};
 use tokio::{
     signal::unix::{SignalKind, signal},
-    sync::{mpsc, oneshot, watch},
+    sync::{Mutex, mpsc, oneshot, watch},
     task::JoinSet,
 };
 
@@ -43,6 +44,9 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 /// Each in a process of its own.
 const CHECK_PROCESSES: [(&str, Group); 3] =
     [("check-process-check", Group::Check), ("check-process-disk", Group::Disk), ("check-process-gpu", Group::Gpu)];
+
+/// Notices about other writers of the Node that may wait.
+const NOTICES_LIMIT: usize = 64;
 
 /// What ends the agent without a request to stop.
 #[derive(Debug, thiserror::Error)]
@@ -167,7 +171,7 @@ impl Agent {
         agent.spawn_ledger(catalogue, saved, Ends { reports, commands, catalogues: new_catalogues });
         agent.spawn_socket(activated.listener, expectations)?;
         agent.readers.fit(&mut agent.tasks).await?;
-        agent.spawn_exporters().await;
+        agent.spawn_exporters(&ledger_sender).await;
         agent.spawn_boot_monitor(ledger_sender.clone());
         agent.spawn_check_processes(ledger_sender.clone());
         agent.spawn_state_monitor(&ledger_sender);
@@ -264,11 +268,11 @@ impl Agent {
         Ok(())
     }
 
-    async fn spawn_exporters(&mut self) {
+    async fn spawn_exporters(&mut self, ledger_sender: &LedgerSender) {
         let shared_state = self.shared_state.clone();
         self.tasks.supervise("notify", AtStop::Drop, move || notify::run(shared_state.clone()));
         self.spawn_people();
-        let stats = self.spawn_apiserver();
+        let stats = self.spawn_apiserver(ledger_sender);
         self.spawn_metrics(stats).await;
     }
 
@@ -286,7 +290,7 @@ impl Agent {
         }
     }
 
-    fn spawn_apiserver(&mut self) -> Arc<ApiStats> {
+    fn spawn_apiserver(&mut self, ledger_sender: &LedgerSender) -> Arc<ApiStats> {
         let stats = Arc::<ApiStats>::default();
         let way = Way::of(&self.config);
         if way == Way::Standalone {
@@ -294,12 +298,15 @@ impl Agent {
         }
         let settings = self.config.clone();
         let checkpoint = EventsCheckpoint::default();
+        let (notices, received) = mpsc::channel(NOTICES_LIMIT);
         let handles = ExporterHandles {
             shared_state: self.shared_state.clone(),
             stats: stats.clone(),
-            notices: None,
+            notices: Some(notices),
             checkpoint,
         };
+        let (received, ledger_sender) = (Rc::new(Mutex::new(received)), ledger_sender.clone());
+        self.tasks.supervise("notices", AtStop::Drop, move || notices::report(received.clone(), ledger_sender.clone()));
         let stop = self.tasks.stop().clone();
         self.tasks.supervise("apiserver", AtStop::Finish, move || {
             cluster::export(way.clone(), settings.clone(), handles.clone(), stop.clone())

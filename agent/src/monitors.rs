@@ -4,4 +4,5 @@ pub mod boot;
 pub mod coalesce;
 pub mod ledger_sender;
 pub mod log;
+pub(crate) mod own_event;
 pub mod state;

@@ -47,6 +47,8 @@ pub struct ReporterSettings {
     /// Whether what is reported in the first moment is all there is. If not, an agent that has reports of an earlier
     /// run of this daemon retains them until [`Reporter::all_reported`].
     pub first_report_is_complete: bool,
+    /// For how long its conditions stay after [`Reporter::finish`], in whole seconds up to an hour: it may start again.
+    pub linger: Duration,
 }
 
 impl ReporterSettings {
@@ -59,6 +61,7 @@ impl ReporterSettings {
             batch_for: Duration::from_millis(20),
             events_limit: 1024,
             first_report_is_complete: true,
+            linger: Duration::ZERO,
         }
     }
 }

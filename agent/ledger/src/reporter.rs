@@ -45,6 +45,9 @@ pub(crate) struct Reporter {
     /// How many that are.
     #[serde(skip)]
     pub(crate) claims: usize,
+    /// It has stopped, and is forgotten after this unless it reports before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) lingers: Option<Duration>,
     /// It is root's, or one of our own check processes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) may_use_reserve: bool,

@@ -11,6 +11,8 @@ use crate::{
 pub const DEFAULT_TTL_SECS: u64 = 180;
 /// The longest time that a daemon's report may hold: a day.
 pub const TTL_LIMIT_SECS: u64 = 86_400;
+/// The longest time that conditions may stay after a daemon's last report: an hour.
+pub const LINGER_LIMIT_SECS: u64 = 3_600;
 /// The longest `id`, in bytes.
 pub const ID_LIMIT_BYTES: usize = 128;
 /// The longest `source`, in bytes.
@@ -46,10 +48,17 @@ impl Status {
         (secs > 0).then(|| std::time::Duration::from_secs(secs))
     }
 
+    /// For how long conditions stay after this last report; `None`: they go at once.
+    #[must_use]
+    pub fn linger(&self) -> Option<std::time::Duration> {
+        self.linger_secs.filter(|secs| self.last && *secs > 0).map(std::time::Duration::from_secs)
+    }
+
     /// The first field with a value that it must not have.
     pub fn check(&self) -> Result<(), Invalid> {
         self.check_source()?;
         self.check_ttl()?;
+        self.check_linger()?;
         self.check_id()?;
         for (n, event) in self.events.iter().enumerate() {
             event.check().map_err(|problem| Invalid::new(format!("events[{n}].subject"), problem))?;
@@ -75,6 +84,18 @@ impl Status {
         match self.ttl_secs {
             Some(secs) if secs > TTL_LIMIT_SECS => {
                 Err(Invalid::new("ttl", format!("takes 0 to {TTL_LIMIT_SECS} seconds, not {secs}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_linger(&self) -> Result<(), Invalid> {
+        match self.linger_secs {
+            Some(secs) if secs > LINGER_LIMIT_SECS => {
+                Err(Invalid::new("linger", format!("takes 0 to {LINGER_LIMIT_SECS} seconds, not {secs}")))
+            }
+            Some(_) if !self.last => {
+                Err(Invalid::new("linger", "goes with `last` only; how long others hold is `ttl`"))
             }
             _ => Ok(()),
         }
@@ -199,7 +220,7 @@ mod tests {
     fn a_heartbeat_and_a_whole_report_are_good() {
         status(r#"{"source":"a"}"#).check().unwrap();
         let json = format!(
-            r#"{{"source":"raid-monitor.1_x","ttl":86400,"id":"1","full":true,"last":true,
+            r#"{{"source":"raid-monitor.1_x","ttl":86400,"id":"1","full":true,"last":true,"linger":60,
             "conditions":[{{{RAID},"status":true,"severity":"error","action":"replace-disk"}},{{{RAID},"status":true,"subject":"md0"}}]}}"#
         );
         status(&json).check().unwrap();
@@ -224,6 +245,11 @@ mod tests {
             (r#"{"source":"a@b"}"#.to_owned(), "field `source` takes"),
             (format!(r#"{{"source":"{long}"}}"#), "field `source` takes"),
             (r#"{"source":"a","ttl":86401}"#.to_owned(), "field `ttl` takes 0 to 86400 seconds, not 86401"),
+            (
+                r#"{"source":"a","last":true,"linger":3601}"#.to_owned(),
+                "field `linger` takes 0 to 3600 seconds, not 3601",
+            ),
+            (r#"{"source":"a","linger":60}"#.to_owned(), "field `linger` goes with `last` only"),
             (format!(r#"{{"source":"a","id":"{long}"}}"#), "field `id` takes 1 to 128 bytes, not 300"),
             (
                 format!(r#"{{"source":"a","conditions":[{{{RAID},"status":true,"subject":""}}]}}"#),

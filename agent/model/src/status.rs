@@ -35,6 +35,9 @@ pub struct Status {
     /// The daemon ends cleanly: its conditions are withdrawn, and nothing more is expected of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub last: bool,
+    /// Of a last report: for how many seconds conditions that are well stay, because the daemon may be starting again.
+    #[serde(default, rename = "linger", skip_serializing_if = "Option::is_none")]
+    pub linger_secs: Option<u64>,
 }
 
 /// Something that happened.

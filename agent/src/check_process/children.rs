@@ -6,7 +6,6 @@ use std::{
     io,
     path::PathBuf,
     process::{ExitStatus, Stdio},
-    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -15,7 +14,6 @@ use nix::{
     unistd::Pid,
 };
 use nodewell_faults::message;
-use nodewell_model::{Finding, FindingKind, Name, Origin, RequiredProof, Severity};
 use tokio::{
     process::{Child, Command},
     sync::watch,
@@ -24,8 +22,11 @@ use tokio::{
 use crate::{
     check_process::Group,
     config::Flags,
-    monitors::ledger_sender::{LedgerSender, Report},
-    runtime::{Stop, clock},
+    monitors::{
+        ledger_sender::{LedgerSender, Report},
+        own_event::own_event,
+    },
+    runtime::Stop,
 };
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -130,7 +131,9 @@ impl Children {
         tracing::error!(check_process, %how, pause_secs, "check process ended unasked, will restart");
         let message =
             message("CheckProcessEnded", &[("check", &check_process), ("status", &how), ("pause", &pause_secs)]);
-        self.ledger_sender.send(Report::Finding(Box::new(end_event(message)))).await;
+        // No condition: the check process reports those of what it watches itself.
+        let event = own_event("check-processes", "CheckProcessEnded", message);
+        self.ledger_sender.send(Report::Finding(Box::new(event))).await;
     }
 }
 
@@ -138,34 +141,5 @@ fn signal(child: &Child, signal: Signal) {
     if let Some(pid) = child.id() {
         // It has not been waited for: the pid is still its own.
         let _ = kill(Pid::from_raw(pid.cast_signed()), signal);
-    }
-}
-
-/// An Event only: the check process reports the conditions of what it watches itself.
-fn end_event(message: String) -> Finding {
-    let now = clock::now();
-    Finding {
-        source: Arc::from("check-processes"),
-        kind: FindingKind::Raise,
-        condition: None,
-        reason: Name::fixed("CheckProcessEnded"),
-        subject: None,
-        severity: Severity::Warn,
-        message,
-        time: now.wall,
-        last_time: now.wall,
-        count: 1,
-        origin: Origin::Agent {
-            boot_id: clock::boot_id().unwrap_or_default(),
-            started_ns: u64::try_from(now.wall.as_nanosecond()).unwrap_or_default(),
-            // The time alone makes it unique: ends are a second apart.
-            sequence: 0,
-        },
-        boot_id: clock::boot_id(),
-        ends_after_quiet: None,
-        ends_at_boot: false,
-        action: None,
-        required_proof: RequiredProof::None,
-        test: false,
     }
 }

@@ -23,6 +23,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 const TTL: Duration = Duration::from_secs(90);
 /// So many different rejections are logged, each once.
 const REJECTIONS_LIMIT: usize = 16;
+/// A stop may be half of a restart, of the service or, together with the agent, of the machine: for so long after it
+/// (of a machine: after the agent's start) conditions that are well stay on the Node.
+const LINGER: Duration = Duration::from_secs(60);
 /// How long a stop waits for the last report to arrive.
 const LAST_REPORT: Duration = Duration::from_secs(1);
 /// The monitor of the shipped rules for the kernel log.
@@ -52,7 +55,12 @@ struct EventHeader {
 impl Link {
     /// Reports under the name `source`. Must be called within a runtime.
     pub(super) fn new(client: Client, source: &str, status_line: StatusLine) -> Self {
-        let settings = ReporterSettings { ttl: TTL, first_report_is_complete: false, ..ReporterSettings::new(source) };
+        let settings = ReporterSettings {
+            ttl: TTL,
+            first_report_is_complete: false,
+            linger: LINGER,
+            ..ReporterSettings::new(source)
+        };
         let reporter = Reporter::start(client.clone(), settings, log_rejections());
         let since = Cell::new(Timestamp::now());
         Self {
@@ -176,7 +184,7 @@ impl Link {
         daemons.iter().any(|daemon| daemon.name == KERNEL_MONITOR && daemon.state == DaemonState::Running)
     }
 
-    /// A clean stop: withdraws all reports, which ends them. If one of them is not well, they stay, and are Unknown to
+    /// A clean stop: withdraws all reports, which ends them after [`LINGER`]. If one of them is not well, they stay, and are Unknown to
     /// others once they have expired.
     pub(super) async fn finish(self) {
         let is_taken = if self.is_retained_on_stop() {

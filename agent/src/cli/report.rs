@@ -125,6 +125,7 @@ impl Report {
             id: self.id,
             full: self.full,
             last: self.last,
+            linger_secs: None,
         })
     }
 

@@ -17,7 +17,7 @@ use nodewell_rules::{
     document::{DeTable, Report, Section, TableAt, tables},
 };
 
-use crate::config::{Grant, LeaseMode};
+use crate::config::{Grant, LeaseMode, TakeOver};
 pub use checks::CheckSettings;
 pub use hardware::HardwareSettings;
 pub use identity::{IdentityMode, IdentitySettings};
@@ -51,7 +51,7 @@ pub struct Settings {
     pub journal_lookback: Option<Duration>,
     pub event_namespace: Option<String>,
     pub heartbeat: Option<Duration>,
-    pub take_over: Option<bool>,
+    pub take_over: Option<TakeOver>,
     pub lease: Option<LeaseMode>,
     pub lease_renew: Option<Duration>,
     pub identity: IdentitySettings,

@@ -19,6 +19,7 @@ mod jitter;
 mod lease;
 mod object;
 mod observed;
+mod other_writers;
 mod outbox;
 mod rejections;
 mod retry;
@@ -33,7 +34,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-pub use crate::config::{LeaseConfig, LeaseMode};
+pub use crate::config::{LeaseConfig, LeaseMode, TakeOver};
 pub use aggregate::EventLimits;
 pub use client_source::ClientSource;
 pub use events::EventsCheckpoint;
@@ -68,7 +69,7 @@ pub struct ApiserverConfig {
     pub heartbeat: Duration,
     /// Two writes of one condition's changes are at least so far apart.
     pub min_change_interval: Duration,
-    /// A problem must be gone for so long before the Node's condition shows it.
+    /// A problem that has come back must be gone for so long before the Node's condition shows it.
     pub clear_hold: Duration,
     /// A request that was not answered may still be carried out within this time, and overwrite what was written after
     /// it. So all conditions are sent once more when this time is over, and a random part of it again: the nodes do
@@ -86,8 +87,8 @@ pub struct ApiserverConfig {
     pub file_check_failing: Duration,
     /// What is due at the end may take so long.
     pub flush_grace: Duration,
-    /// Takes conditions from other field managers (`force`): for a node whose Node Problem Detector was removed.
-    pub take_over: bool,
+    /// When conditions are taken from other field managers.
+    pub take_over: TakeOver,
     pub lease: LeaseConfig,
     /// Where systemd is asked whether the whole system shuts down.
     pub system_bus: String,
@@ -115,7 +116,7 @@ impl ApiserverConfig {
             file_check: Duration::from_secs(60),
             file_check_failing: Duration::from_secs(2),
             flush_grace: Duration::from_secs(2),
-            take_over: false,
+            take_over: TakeOver::default(),
             lease: LeaseConfig::default(),
             system_bus: nodewell_checks::systemd::SYSTEM_BUS.to_owned(),
             clock: Clock::default(),

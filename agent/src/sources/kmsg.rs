@@ -30,7 +30,9 @@ use super::{
     Sink, Source, SourceState,
     wait::{Backoff, SIGN_OF_LIFE, StateReporter, Woken, wait},
 };
-use crate::runtime::{Stop, clock};
+use crate::runtime::{Stop, clock, notify};
+
+const KERNEL_LOG: &str = "/dev/kmsg";
 
 /// Where the kernel log is.
 #[derive(Debug)]
@@ -69,7 +71,7 @@ pub struct KmsgOptions {
 impl Default for KmsgOptions {
     fn default() -> Self {
         Self {
-            input: KmsgInput::Path("/dev/kmsg".into()),
+            input: KmsgInput::Path(KERNEL_LOG.into()),
             facilities: vec![0],
             start: KmsgStart::default(),
             expectations: Expectations::default(),
@@ -182,11 +184,17 @@ impl Kmsg {
         };
         let (log, retry) = (("log", &input as &dyn Display), ("retry", &Backoff::LONGEST_SECS as &dyn Display));
         match error.kind() {
-            ErrorKind::NotFound => SourceState::blind("KmsgMissing", &[log, ("error", error)]),
+            ErrorKind::NotFound => SourceState::blind(missing(&input, notify::is_service()), &[log, ("error", error)]),
             ErrorKind::PermissionDenied => SourceState::blind("PermissionDenied/kernel-log", &[log, ("error", error)]),
             _ => SourceState::blind("KmsgUnreadable", &[log, ("error", error), retry]),
         }
     }
+}
+
+/// The message for a log that is not there. A service never sees the device itself (`PrivateDevices=`), only what systemd
+/// passes on.
+fn missing(log: &str, is_service: bool) -> &'static str {
+    if is_service && log == KERNEL_LOG { "KmsgMissing/service" } else { "KmsgMissing" }
 }
 
 impl Source for Kmsg {

@@ -1,6 +1,6 @@
 //! One report, filled up to what the agent takes in one body.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, time::Duration};
 
 use nodewell_model::{Condition, ConditionStatus, Event, Inventory, Status, text::cut};
 use serde::Serialize;
@@ -81,8 +81,13 @@ impl Composer {
         }
     }
 
-    pub(super) fn report(self, full: bool, last: bool) -> Status {
-        Status { full, last, ..self.report }
+    pub(super) fn report(self, full: bool) -> Status {
+        Status { full, ..self.report }
+    }
+
+    pub(super) fn last_report(self, linger: Duration) -> Status {
+        let linger = linger.as_secs();
+        Status { last: true, linger_secs: (linger > 0).then_some(linger), ..self.report }
     }
 
     fn is_empty(&self) -> bool {

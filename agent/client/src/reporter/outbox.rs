@@ -223,7 +223,7 @@ impl Outbox {
         }
         composer.add_events(&mut self.events);
         self.waiting_since = self.waiting_since.filter(|_| self.has_unsent());
-        composer.report(full, finishing && !self.has_unsent())
+        if finishing && !self.has_unsent() { composer.last_report(self.settings.linger) } else { composer.report(full) }
     }
 
     /// Also for a doubt about a whole type: what is named beside it is not in doubt, so all of it has to be.

@@ -89,7 +89,7 @@ impl Ledger {
             self.withdraw_unnamed(&header, &named);
         }
         if *last {
-            self.sign_off(&header);
+            self.sign_off(&header, status.linger());
         } else if !self.release(&header) && unsettled {
             self.refresh_all(now.wall);
         }

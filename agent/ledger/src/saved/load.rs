@@ -103,7 +103,9 @@ impl Ledger {
             return;
         }
         // It may have reported since without a write to the disk.
-        let expected = if saved.silent_since.is_some() { Some(FORGOTTEN_AFTER) } else { saved.ttl };
+        let lingers = saved.reporter.as_ref().and_then(|reporter| reporter.lingers);
+        let silent = saved.silent_since.map(|_| FORGOTTEN_AFTER);
+        let expected = lingers.or(silent).or(saved.ttl);
         saved.deadline = expected.map(|span| now.after(span));
         if rebooted {
             (saved.state, saved.reason, saved.message) = (DaemonState::Starting, None, String::new());

@@ -166,6 +166,35 @@ fn the_last_report_leaves_nothing_and_may_come_twice() {
 }
 
 #[test]
+fn a_service_that_is_restarted_leaves_its_conditions_with_their_times() {
+    let mut ledger = ledger();
+    take(&mut ledger, raid(vec![condition(None, ConditionStatus::False, 5)]), 6);
+    let before = disk(&mut ledger);
+    let stop = Status { last: true, linger_secs: Some(60), id: Some("bye".to_owned()), ..raid(Vec::new()) };
+    take(&mut ledger, stop.clone(), 100);
+    ledger.advance(at(159));
+    assert_eq!(disk(&mut ledger), before);
+    assert_eq!(ledger.daemons()[0].message, "stopped; its conditions go in 1m unless it starts again");
+    take(&mut ledger, raid(vec![condition(None, ConditionStatus::False, 150)]), 159);
+    ledger.advance(at(180));
+    assert_eq!((disk(&mut ledger), ledger.daemons()[0].message.as_str()), (before, ""), "as if it had never stopped");
+    take(&mut ledger, Status { id: None, ..stop.clone() }, 181);
+    ledger.advance(at(241));
+    assert!(ledger.conditions().is_empty() && ledger.daemons().is_empty(), "it did not start again");
+    take(&mut ledger, stop, 242);
+    assert!(ledger.daemons().is_empty(), "the first stop, once more");
+}
+
+#[test]
+fn what_a_stopped_service_reported_as_wrong_ends_at_once() {
+    let mut ledger = ledger();
+    take(&mut ledger, raid(vec![broken("md0", 5)]), 6);
+    take(&mut ledger, Status { last: true, linger_secs: Some(60), ..raid(Vec::new()) }, 7);
+    assert_eq!((status(&mut ledger), ledger.daemons().len()), (ConditionStatus::False, 1));
+    assert_eq!(ledger.take_events().len(), 2);
+}
+
+#[test]
 fn silence_makes_stale_and_a_day_of_it_forgotten() {
     let mut ledger = ledger();
     take(&mut ledger, raid(vec![broken("md0", 5)]), 6);

@@ -1,6 +1,11 @@
 //! A ledger put away and taken up again.
 
-use super::*;
+use nodewell_model::Status;
+
+use super::{
+    reports::{condition, raid},
+    *,
+};
 
 fn restored(ledger: &Ledger, boot_id: &str, now: Now) -> Ledger {
     Disk::of(ledger).restart(boot_id, now)
@@ -35,6 +40,28 @@ fn a_restart_is_no_transition() {
     assert_eq!(disk(&mut third), before);
     third.apply(raise("sda", 12), at(12)).unwrap();
     assert_eq!(disk(&mut third).transition, wall(12));
+}
+
+/// The agent and its check processes stop and start together.
+#[test]
+fn a_condition_of_a_service_that_stops_with_the_agent_outlives_both() {
+    for boot_id in [BOOT, OTHER_BOOT] {
+        let mut ledger = ledger();
+        let healthy = |secs| raid(vec![condition(None, ConditionStatus::False, secs)]);
+        ledger.report(vec![healthy(5)], &root(OnStale::Keep), at(6)).unwrap();
+        let before = disk(&mut ledger);
+        let stop = Status { last: true, linger_secs: Some(60), ..raid(Vec::new()) };
+        ledger.report(vec![stop], &root(OnStale::Keep), at(100)).unwrap();
+        let mut after = restored(&ledger, boot_id, at(500));
+        let expected = if boot_id == BOOT { ConditionStatus::False } else { ConditionStatus::Unknown };
+        assert_eq!(status(&mut after), expected, "nothing has looked since a boot");
+        after.advance(at(559));
+        after.report(vec![healthy(559)], &root(OnStale::Keep), at(559)).unwrap();
+        assert_eq!(disk(&mut after), before);
+        let mut gone = restored(&ledger, boot_id, at(500));
+        gone.advance(at(560));
+        assert!(gone.conditions().is_empty());
+    }
 }
 
 #[test]

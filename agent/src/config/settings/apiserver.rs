@@ -5,7 +5,7 @@ use std::time::Duration;
 use nodewell_rules::document::{Report, Section};
 
 use super::Settings;
-use crate::config::LeaseMode;
+use crate::config::{LeaseMode, TakeOver};
 
 const KEYS: &[&str] = &["event-namespace", "heartbeat", "take-over", "lease", "lease-renew"];
 
@@ -14,7 +14,7 @@ pub(super) fn read(file: Section<'_>, settings: &mut Settings, report: &mut Repo
     let section = Section::new("[apiserver]", table, KEYS, report);
     settings.event_namespace = event_namespace(section, report);
     settings.heartbeat = heartbeat(section, report);
-    settings.take_over = section.boolean("take-over", report);
+    settings.take_over = take_over(section, report);
     settings.lease = lease(section, report);
     settings.lease_renew = lease_renew(section, report);
 }
@@ -37,6 +37,23 @@ fn heartbeat(section: Section<'_>, report: &mut Report<'_>) -> Option<Duration> 
         report.error(at, "\"heartbeat\" takes at most 5m: without a Lease, 15 minutes of silence count as death");
     }
     Some(heartbeat)
+}
+
+/// A bool, or a duration.
+fn take_over(section: Section<'_>, report: &mut Report<'_>) -> Option<TakeOver> {
+    if section.value("take-over").is_some_and(|value| value.get_ref().as_bool().is_some()) {
+        let wanted = section.boolean("take-over", report)?;
+        return Some(if wanted { TakeOver::AtOnce } else { TakeOver::Never });
+    }
+    let silence = section.duration("take-over", report)?;
+    if silence < Duration::from_mins(1) {
+        let at = section.position("take-over");
+        report.error(
+            at,
+            "\"take-over\" takes 1m or more, three periods of the other writer at least; true: at once; false: never",
+        );
+    }
+    Some(TakeOver::AfterSilence(silence))
 }
 
 /// A bool, or `auto`.

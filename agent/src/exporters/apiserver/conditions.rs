@@ -16,11 +16,13 @@ use super::{
     jitter::Jitter,
     object::{self, ApplyPatch},
     observed::{ObservedChange, ObservedNode},
+    other_writers::OtherWriters,
     rejections::Rejections,
     retry::{Attempt, Retry},
     schedule::{Schedule, WantedConditions},
     shared::{Notice, Shared},
 };
+use crate::config::TakeOver;
 
 /// An answer names every field in conflict. Without these the next apply may conflict in the fields that replace them.
 const CONFLICT_ROUNDS: usize = 4;
@@ -29,6 +31,7 @@ struct Conditions<'a> {
     shared: &'a Shared,
     schedule: Schedule,
     conflicts: Conflicts,
+    other_writers: OtherWriters,
     rejections: Rejections,
     observed: ObservedNode,
     retry: Retry,
@@ -93,6 +96,7 @@ impl<'a> Conditions<'a> {
             shared,
             schedule: Schedule::new(shared.config.schedule()),
             conflicts: Conflicts::default(),
+            other_writers: OtherWriters::default(),
             rejections: Rejections::default(),
             observed: ObservedNode::default(),
             retry: Retry::new(shared.config.retry),
@@ -132,23 +136,44 @@ impl<'a> Conditions<'a> {
         let config = &self.shared.config;
         let now = self.shared.clock.boottime();
         let mut patch = object::patch(wanted, self.shared.clock.wall());
-        self.conflicts.hold(&mut patch, now);
+        let silent = self.silent_writers(now);
+        self.conflicts.hold(&mut patch, &silent, now);
         self.rejections.leave_out(&mut patch, now);
-        let mut force = config.take_over;
+        let mut force = config.take_over == TakeOver::AtOnce || !silent.is_empty();
         for _ in 0..CONFLICT_ROUNDS {
             let call = object::apply_conditions(&config.node_name, &patch, force);
-            let whole_answer = !urgent && self.observed.wants_comparison(now);
+            let in_conflict = self.conflicts.conditions().next().is_some();
+            let whole_answer = !urgent && (in_conflict || self.observed.wants_comparison(now));
             match self.ask(&Call { whole_answer, ..call }, urgent).await {
                 Err(RequestError::FieldConflicts(conflicts)) => force |= self.give_way(conflicts, &mut patch),
                 Err(error) if error.is_about_content() => self.leave_out_rejected(&mut patch, error).await?,
                 Err(error) => return Err(error),
-                Ok(answer) => return Ok((answer, patch)),
+                Ok(answer) => {
+                    self.announce_taken_over(silent);
+                    return Ok((answer, patch));
+                }
             }
         }
         Err(RequestError::ServerError {
             code: 409,
             message: "other writers change the conditions faster than we do".into(),
         })
+    }
+
+    /// The conditions whose other writer has been silent for long enough to be taken over.
+    fn silent_writers(&self, now: Duration) -> Vec<Name> {
+        match self.shared.config.take_over {
+            TakeOver::AfterSilence(silence) => self.other_writers.silent_for(silence, now),
+            TakeOver::Never | TakeOver::AtOnce => Vec::new(),
+        }
+    }
+
+    fn announce_taken_over(&self, conditions: Vec<Name>) {
+        let TakeOver::AfterSilence(silence) = self.shared.config.take_over else { return };
+        for condition in conditions {
+            tracing::info!(%condition, ?silence, "its other writer has gone silent; ours is shown again");
+            self.shared.notify(Notice::ConditionTakenOver { condition, silence });
+        }
     }
 
     async fn ask(&self, call: &Call, urgent: bool) -> Result<AcceptedAnswer, RequestError> {
@@ -186,6 +211,9 @@ impl<'a> Conditions<'a> {
         self.retry.succeeded();
         if std::mem::take(&mut self.unanswered) {
             self.schedule.confirm_by(now + self.shared.config.late_effect.mul_f64(1.0 + self.jitter.fraction()));
+        }
+        if let Some(answered) = &answer.conditions {
+            self.other_writers.observe(self.conflicts.conditions(), &patch, answered, now);
         }
         self.compare(&patch, answer, now);
         self.conflicts.applied(patch, now + self.shared.config.heartbeat);
@@ -244,7 +272,8 @@ impl<'a> Conditions<'a> {
     }
 
     fn start_over(&mut self) {
-        (self.conflicts, self.rejections) = (Conflicts::default(), Rejections::default());
+        (self.conflicts, self.other_writers) = (Conflicts::default(), OtherWriters::default());
+        self.rejections = Rejections::default();
         self.schedule.start_over();
     }
 

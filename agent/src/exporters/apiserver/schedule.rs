@@ -1,8 +1,9 @@
 //! When which condition is written to the Node: a pure state machine, time is an argument.
 //!
 //! A change goes out at once; a further change of the same condition waits until the last one is
-//! [`ScheduleTiming::min_change_interval`] old; `False` waits [`ScheduleTiming::clear_hold`], so that a flapping disk
-//! writes the Node rarely; `Unknown` waits one interval, because it often mends itself. With nothing to change there is
+//! [`ScheduleTiming::min_change_interval`] old. A `False` that follows another one within [`RELAPSE`] waits
+//! [`ScheduleTiming::clear_hold`], so that a flapping disk writes the Node rarely; the first does not, for the Event that
+//! the problem is over does not wait either. `Unknown` waits one interval, because it often mends itself. With nothing to change there is
 //! a heartbeat; other figures in the same message (a temperature, a sector) wait for it.
 
 use std::{
@@ -15,6 +16,9 @@ use nodewell_model::{ConditionStatus, Name, problem::stable_hash, text, view::Co
 
 /// The longest message written to a Node, in one line: every heartbeat of every node stores it again.
 pub const NODE_MESSAGE_LIMIT_BYTES: usize = 256;
+
+/// A condition that was cleared and is True again within this time flaps.
+const RELAPSE: Duration = Duration::from_mins(10);
 
 /// The intervals of the schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +58,8 @@ struct Entry {
     sent: Option<ConditionContent>,
     /// When the server last took a change of this condition; its first publication is none.
     changed_at: Option<Duration>,
+    /// When the server last took a `False` after a `True`.
+    cleared_at: Option<Duration>,
     /// Since when the wanted status has differed from the sent one in the wanted direction.
     turned_at: Duration,
 }
@@ -103,6 +109,7 @@ impl Schedule {
                 wanted: content,
                 sent: None,
                 changed_at: None,
+                cleared_at: None,
                 turned_at: now,
             });
         }
@@ -145,7 +152,7 @@ impl Schedule {
     pub(super) fn start_over(&mut self) {
         self.dropped.clear();
         for entry in self.conditions.values_mut() {
-            (entry.sent, entry.changed_at) = (None, None);
+            (entry.sent, entry.changed_at, entry.cleared_at) = (None, None, None);
         }
     }
 
@@ -170,13 +177,18 @@ impl Entry {
         }
         let spaced = self.changed_at.map_or(Duration::ZERO, |at| at + timing.min_change_interval);
         let held = match (sent.status, self.wanted.status) {
-            (ConditionStatus::True, ConditionStatus::False) => self.turned_at + timing.clear_hold,
+            (ConditionStatus::True, ConditionStatus::False) if self.flaps() => self.turned_at + timing.clear_hold,
             (ConditionStatus::True | ConditionStatus::False, ConditionStatus::Unknown) => {
                 self.turned_at + timing.min_change_interval
             }
             _ => Duration::ZERO,
         };
         Some(spaced.max(held))
+    }
+
+    /// Whether it became healthy again soon after it had.
+    fn flaps(&self) -> bool {
+        self.cleared_at.is_some_and(|at| self.turned_at < at + RELAPSE)
     }
 
     fn content(&self, timing: &ScheduleTiming, now: Duration) -> ConditionContent {
@@ -196,6 +208,10 @@ impl Entry {
         let knew = |sent: &ConditionContent| sent.status != ConditionStatus::Unknown;
         if self.sent.as_ref().is_some_and(|sent| knew(sent) && content.differs_from(sent)) {
             self.changed_at = Some(now);
+        }
+        let was_true = self.sent.as_ref().is_some_and(|sent| sent.status == ConditionStatus::True);
+        if was_true && content.status == ConditionStatus::False {
+            self.cleared_at = Some(now);
         }
         self.sent = Some(content.clone());
     }

@@ -20,6 +20,8 @@ const LONGEST_SLEEP: Duration = Duration::from_mins(1);
 pub enum Notice {
     /// Another field manager writes a condition of ours with other content.
     ConditionConflict { condition: Name, manager: String },
+    /// Another field manager has not written a condition of ours for so long: it is ours again.
+    ConditionTakenOver { condition: Name, silence: Duration },
 }
 
 pub(super) struct Shared {

@@ -107,6 +107,13 @@ fn a_missing_log_is_blind_until_it_is_there() {
 }
 
 #[test]
+fn a_service_without_the_device_points_at_the_socket_that_passes_it_on() {
+    assert_eq!(missing("/dev/kmsg", true), "KmsgMissing/service");
+    assert_eq!(missing("/dev/kmsg", false), "KmsgMissing");
+    assert_eq!(missing("/var/log/kern.log", true), "KmsgMissing");
+}
+
+#[test]
 fn a_log_that_must_not_be_read_is_blind() {
     if nix::unistd::geteuid().is_root() {
         let _ = writeln!(std::io::stderr(), "SKIP a_log_that_must_not_be_read_is_blind: root may read everything");

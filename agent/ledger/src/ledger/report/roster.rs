@@ -43,9 +43,14 @@ impl Daemon {
         self.ttl.is_none() && self.watches.is_empty() && self.reporter.is_some() && self.claims_nothing()
     }
 
+    /// It has stopped: how long its conditions stay.
+    fn lingers(&self) -> Option<Duration> {
+        self.reporter.as_ref()?.lingers
+    }
+
     /// Whether it makes room for another one.
     pub(super) fn may_be_forgotten(&self) -> bool {
-        let is_expected = self.state == DaemonState::Running && self.ttl.is_some();
+        let is_expected = self.state == DaemonState::Running && self.ttl.is_some() && self.lingers().is_none();
         !is_expected && self.reporter.is_some() && self.claims_nothing()
     }
 }
@@ -77,17 +82,18 @@ impl Ledger {
         let watches = daemon.watch(types, status.full);
         let other_ttl = std::mem::replace(&mut daemon.ttl, ttl) != ttl;
         daemon.deadline = ttl.map(|ttl| header.now.after(ttl));
-        let (deadline, mut other_rights) = (daemon.deadline, false);
+        let (deadline, mut other_rights, mut stopped) = (daemon.deadline, false, false);
         if let Some(reporter) = daemon.reporter.as_mut() {
             other_rights = reporter.may_use_reserve != sender.may_use_reserve;
             (reporter.on_stale, reporter.may_use_reserve) = (sender.on_stale, sender.may_use_reserve);
+            stopped = reporter.lingers.take().is_some();
             header.id.into_iter().for_each(|id| reporter.ids.remember(id));
         }
         self.timers.reset(Due::Daemon(Arc::clone(&header.daemon)), before, deadline);
-        if other_ttl {
+        if other_ttl || stopped {
             self.changed();
         }
-        if other_ttl || returned || watches || other_rights {
+        if other_ttl || stopped || returned || watches || other_rights {
             self.dirty.daemon(&header.daemon);
         }
         returned || watches
@@ -133,23 +139,46 @@ impl Ledger {
     pub(super) fn release(&mut self, header: &ReportHeader<'_>) -> bool {
         let done = self.daemons.get(&header.daemon).is_some_and(Daemon::is_done);
         if done {
-            self.sign_off(header);
+            self.sign_off(header, None);
         }
         done
     }
 
-    /// A clean stop. The ids stay known for a while: the last report itself may come twice.
-    pub(super) fn sign_off(&mut self, header: &ReportHeader<'_>) {
-        if let Some(reporter) = self.reporter_mut(&header.daemon) {
+    /// A clean stop: what it claims ends. The conditions that it watches go with it, now or, if it may only be starting
+    /// again, after `linger`.
+    pub(super) fn sign_off(&mut self, header: &ReportHeader<'_>, linger: Option<Duration>) {
+        match linger.filter(|_| self.daemons.get(&header.daemon).is_some_and(|daemon| !daemon.watches.is_empty())) {
+            Some(linger) => self.linger(header, linger),
+            None => self.depart(&header.daemon, header.now),
+        }
+    }
+
+    fn linger(&mut self, header: &ReportHeader<'_>, linger: Duration) {
+        let text = message("ProblemEnded/ended-stopped", &[]);
+        self.end_all_of(&header.daemon, Evidence { time: header.now.wall, text: &text }, header.now);
+        let Some(daemon) = self.daemons.get_mut(&header.daemon) else { return };
+        let before = std::mem::replace(&mut daemon.deadline, Some(header.now.after(linger)));
+        let span = SignedDuration::try_from(linger).unwrap_or_default();
+        daemon.message = message("MonitorStopped", &[("linger", &format_args!("{span:#}"))]);
+        let deadline = daemon.deadline;
+        daemon.reporter.iter_mut().for_each(|reporter| reporter.lingers = Some(linger));
+        self.timers.reset(Due::Daemon(Arc::clone(&header.daemon)), before, deadline);
+        self.dirty.daemon(&header.daemon);
+        self.refresh_all(header.now.wall);
+    }
+
+    /// It leaves. Its ids stay known for a while: the last report itself may come twice.
+    fn depart(&mut self, name: &Arc<str>, now: Now) {
+        if let Some(reporter) = self.reporter_mut(name) {
             let ids = std::mem::take(&mut reporter.ids);
             if self.departed.len() == DEPARTED_LIMIT {
                 self.departed.pop_front();
             }
-            self.departed.push_back((Arc::clone(&header.daemon), ids));
+            self.departed.push_back((Arc::clone(name), ids));
             self.dirty.departed();
         }
-        let ending = self.conclusion(&header.daemon, message("ProblemEnded/ended-stopped", &[]), header.now);
-        self.dismiss(&header.daemon, &ending, header.now);
+        let ending = self.conclusion(name, message("ProblemEnded/ended-stopped", &[]), now);
+        self.dismiss(name, &ending, now);
     }
 
     fn take_departed(&mut self, name: &str) -> Ids {
@@ -161,6 +190,9 @@ impl Ledger {
     pub(in crate::ledger) fn reporter_is_late(&mut self, name: &str, deadline: Duration, time: Timestamp, now: Now) {
         let Some((name, daemon)) = self.daemons.get_key_value(name) else { return };
         let (name, silent) = (Arc::clone(name), daemon.silent_since.is_some());
+        if daemon.lingers().is_some() {
+            return self.depart(&name, now);
+        }
         let clears = daemon.reporter.as_ref().is_some_and(|reporter| reporter.on_stale == OnStale::Clear);
         if silent && daemon.claims_nothing() {
             return self.forget(&name, now);

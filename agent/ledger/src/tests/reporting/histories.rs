@@ -30,12 +30,13 @@ pub(super) fn histories() -> impl Strategy<Value = Vec<Deed>> {
 }
 
 fn reported() -> impl Strategy<Value = Deed> {
-    let flags = (prop::bool::weighted(0.2), prop::bool::weighted(0.1), any::<bool>(), 0_usize..2);
+    let last = (prop::bool::weighted(0.1), prop::option::of(0_u64..50));
+    let flags = (prop::bool::weighted(0.2), last, any::<bool>(), 0_usize..2);
     let conditions = prop::collection::btree_map((0_usize..2, prop::option::of(0_u8..3)), subject_step(), 0..4);
     let id = prop::option::of(0_u8..12);
     let inventory = prop::option::weighted(0.3, inventory());
     (0_usize..2, conditions, 1_u64..50, id, (0_usize..2, inventory), flags).prop_map(
-        |(source, conditions, ttl, id, (events, inventory), (full, last, clears, principal))| {
+        |(source, conditions, ttl, id, (events, inventory), (full, (last, linger_secs), clears, principal))| {
             let status = Status {
                 source: SOURCES[source].to_owned(),
                 events: vec![event(); events],
@@ -48,6 +49,7 @@ fn reported() -> impl Strategy<Value = Deed> {
                 id: id.map(|id| id.to_string()),
                 full,
                 last,
+                linger_secs: linger_secs.filter(|_| last),
             };
             assert_eq!(status.check(), Ok(()));
             let on_stale = if clears { OnStale::Clear } else { OnStale::Keep };

@@ -20,6 +20,8 @@ pub(super) struct Known {
     watches: BTreeSet<Name>,
     inventory: Vec<Inventory>,
     silent: bool,
+    /// It has stopped, and goes at its end.
+    lingers: bool,
     ends: u64,
     clears: bool,
     ids: BTreeSet<String>,
@@ -42,15 +44,23 @@ impl Model {
         let known = self.daemons.entry(name.clone()).or_default();
         known.ids.extend(ids.into_iter().flatten().chain(status.id.clone()));
         (known.silent, known.clears, known.ends) = (false, clears, second + status.ttl_secs.unwrap());
+        known.lingers = false;
         self.events += status.events.len() as u64;
         known.apply(status);
-        if status.last {
+        let linger = status.linger_secs.filter(|secs| *secs > 0 && !known.watches.is_empty());
+        if let Some(linger) = linger {
+            known.claims.clear();
+            (known.lingers, known.ends) = (true, second + linger);
+        } else if status.last {
             let gone = self.daemons.remove(&name).unwrap();
             self.departed.insert(name, gone.ids);
         }
     }
 
     pub(super) fn second(&mut self, second: u64) {
+        for (name, gone) in self.daemons.extract_if(.., |_, known| known.lingers && known.ends <= second) {
+            self.departed.insert(name, gone.ids);
+        }
         for known in self.daemons.values_mut().filter(|known| !known.silent && known.ends <= second) {
             known.silent = true;
             if known.clears {

@@ -47,6 +47,16 @@ fn healthy_at_zero() -> Schedule {
     schedule
 }
 
+/// It was True and has become healthy, as the server knows at 100.
+fn flapping() -> Schedule {
+    let mut schedule = healthy_at_zero();
+    schedule.want(&disk(True, "IOError", 1), at(1));
+    step(&mut schedule, 1);
+    schedule.want(&disk(False, "DiskIsFine", 90), at(90));
+    assert_eq!(step(&mut schedule, 90).unwrap(), "False/DiskIsFine");
+    schedule
+}
+
 #[test]
 fn nothing_is_due_before_there_is_a_condition() {
     assert_eq!(Schedule::new(TIMING).due(), None);
@@ -73,39 +83,60 @@ fn later_changes_wait_and_the_latest_wins() {
     assert_eq!(step(&mut schedule, 11).unwrap(), "True/NVMeTimeout");
 }
 
+/// Its Event goes at once, too.
 #[test]
-fn clearing_is_held() {
+fn the_first_clearing_waits_for_no_more_than_the_interval() {
     let mut schedule = healthy_at_zero();
     schedule.want(&disk(True, "IOError", 2), at(1));
     step(&mut schedule, 1);
-    schedule.want(&disk(False, "DiskIsFine", 20), at(20));
-    assert_eq!(step(&mut schedule, 49), None);
-    assert_eq!(step(&mut schedule, 50).unwrap(), "False/DiskIsFine");
+    schedule.want(&disk(False, "DiskIsFine", 3), at(3));
+    assert_eq!(step(&mut schedule, 10), None);
+    assert_eq!(step(&mut schedule, 11).unwrap(), "False/DiskIsFine");
+}
+
+#[test]
+fn the_clearing_of_what_came_back_is_held() {
+    let mut schedule = flapping();
+    schedule.want(&disk(True, "IOError", 2), at(101));
+    step(&mut schedule, 101);
+    schedule.want(&disk(False, "DiskIsFine", 120), at(120));
+    assert_eq!(step(&mut schedule, 149), None);
+    assert_eq!(step(&mut schedule, 150).unwrap(), "False/DiskIsFine");
+    schedule.want(&disk(True, "IOError", 200), at(200));
+    step(&mut schedule, 200);
+    schedule.want(&disk(False, "DiskIsFine", 749), at(749));
+    // A heartbeat is due.
+    assert_eq!(step(&mut schedule, 778).unwrap(), "True/IOError", "ten minutes have not gone by since it was well");
+    assert_eq!(step(&mut schedule, 779).unwrap(), "False/DiskIsFine");
+    schedule.want(&disk(True, "IOError", 800), at(800));
+    step(&mut schedule, 800);
+    schedule.want(&disk(False, "DiskIsFine", 1379), at(1379));
+    assert_eq!(step(&mut schedule, 1379).unwrap(), "False/DiskIsFine", "they have");
 }
 
 #[test]
 fn a_problem_that_returns_within_the_hold_was_never_away() {
-    let mut schedule = healthy_at_zero();
-    schedule.want(&disk(True, "IOError", 2), at(1));
-    step(&mut schedule, 1);
-    schedule.want(&disk(False, "DiskIsFine", 20), at(20));
-    schedule.want(&disk(True, "IOError", 40), at(40));
-    assert_eq!(step(&mut schedule, 100), None);
-    let wanted = schedule.wanted_conditions(at(100));
+    let mut schedule = flapping();
+    schedule.want(&disk(True, "IOError", 2), at(101));
+    step(&mut schedule, 101);
+    schedule.want(&disk(False, "DiskIsFine", 20), at(120));
+    schedule.want(&disk(True, "IOError", 40), at(140));
+    assert_eq!(step(&mut schedule, 200), None);
+    let wanted = schedule.wanted_conditions(at(200));
     assert_eq!(wanted["DiskUnhealthy"].transition, Timestamp::from_second(2).unwrap(), "the transition time stays");
 }
 
 #[test]
 fn the_hold_starts_again_with_every_clearing() {
-    let mut schedule = healthy_at_zero();
-    schedule.want(&disk(True, "IOError", 2), at(1));
-    step(&mut schedule, 1);
-    for start in [10, 20, 30] {
+    let mut schedule = flapping();
+    schedule.want(&disk(True, "IOError", 2), at(101));
+    step(&mut schedule, 101);
+    for start in [110, 120, 130] {
         schedule.want(&disk(False, "DiskIsFine", 2), at(start));
         schedule.want(&disk(True, "IOError", 2), at(start + 5));
     }
-    schedule.want(&disk(False, "DiskIsFine", 2), at(40));
-    assert_eq!(schedule.due(), Some(at(70)));
+    schedule.want(&disk(False, "DiskIsFine", 2), at(140));
+    assert_eq!(schedule.due(), Some(at(170)));
 }
 
 #[test]
@@ -124,8 +155,10 @@ fn one_apply_carries_all_but_those_not_due_have_the_servers_content() {
     let two = |disk: ConditionStatus, kernel: ConditionStatus| {
         vec![view("DiskUnhealthy", disk, "D", 1), view("KernelUnhealthy", kernel, "K", 1)]
     };
-    schedule.want(&two(True, False), at(0));
+    schedule.want(&two(False, False), at(0));
     step(&mut schedule, 0);
+    schedule.want(&two(True, False), at(1));
+    step(&mut schedule, 1);
     schedule.want(&two(False, True), at(5));
     let wanted = schedule.wanted_conditions(at(5));
     assert_eq!((wanted["DiskUnhealthy"].status, wanted["KernelUnhealthy"].status), (True, True));
@@ -239,14 +272,14 @@ fn a_resync_pulls_the_heartbeat_forward_and_never_back() {
 
 #[test]
 fn a_server_with_nothing_of_ours_receives_everything_at_once_even_what_was_held() {
-    let mut schedule = healthy_at_zero();
-    schedule.want(&disk(True, "IOError", 2), at(1));
-    step(&mut schedule, 1);
-    schedule.want(&disk(False, "DiskIsFine", 3), at(3));
-    assert_eq!(step(&mut schedule, 4), None, "clearing is held");
+    let mut schedule = flapping();
+    schedule.want(&disk(True, "IOError", 2), at(101));
+    step(&mut schedule, 101);
+    schedule.want(&disk(False, "DiskIsFine", 3), at(103));
+    assert_eq!(step(&mut schedule, 104), None, "clearing is held");
     schedule.start_over();
-    assert!(schedule.is_urgent(at(4)));
-    assert_eq!(step(&mut schedule, 4).unwrap(), "False/DiskIsFine");
-    schedule.want(&disk(True, "IOError", 5), at(5));
-    assert_eq!(step(&mut schedule, 5).unwrap(), "True/IOError", "the first publication is no change");
+    assert!(schedule.is_urgent(at(104)));
+    assert_eq!(step(&mut schedule, 104).unwrap(), "False/DiskIsFine");
+    schedule.want(&disk(True, "IOError", 105), at(105));
+    assert_eq!(step(&mut schedule, 105).unwrap(), "True/IOError", "the first publication is no change");
 }

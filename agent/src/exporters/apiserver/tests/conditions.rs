@@ -7,6 +7,7 @@ use super::{
     server::{ReceivedRequest, replace},
     *,
 };
+use crate::config::TakeOver;
 use ConditionStatus::{False, True};
 
 const NODE: &str = "PATCH /api/v1/nodes/n1/status";
@@ -111,6 +112,26 @@ async fn other_writers_are_reported_and_not_fought() {
     assert_eq!(last(&server), [("A".into(), "-".into()), ("B".into(), "True".into())]);
     let notice = Notice::ConditionConflict { condition: Name::fixed("A"), manager: "npd".into() };
     assert_eq!(bench.notices.recv().await, Some(notice));
+}
+
+#[tokio::test]
+async fn a_writer_that_has_gone_silent_is_taken_over_from() {
+    let server = Server::start().await;
+    server.give_to_npd("A");
+    server.alter(Some(json!([{"type": "A", "status": "False", "lastHeartbeatTime": "2026-01-02T03:04:05Z"}])));
+    let (heartbeat, silence) = (Duration::from_millis(30), Duration::from_millis(200));
+    let take_over = TakeOver::AfterSilence(silence);
+    let mut bench = Bench::start(ApiserverConfig { heartbeat, take_over, ..config(server.kubeconfig()) });
+    bench.set(&[("A", True), ("B", True)]);
+    let condition = Name::fixed("A");
+    let conflict = Notice::ConditionConflict { condition: condition.clone(), manager: "npd".into() };
+    assert_eq!(bench.notices.recv().await, Some(conflict));
+    assert_eq!(bench.notices.recv().await, Some(Notice::ConditionTakenOver { condition, silence }));
+    let forced = server.seen("force=true");
+    assert_eq!(conditions(&forced[0]), [("A".into(), "True".into()), ("B".into(), "True".into())]);
+    assert!(forced[0].at - server.seen("force=false")[1].at >= silence, "not before");
+    server.alter(None);
+    bench.until("no conflict", |view| view.message.is_empty()).await;
 }
 
 #[tokio::test]

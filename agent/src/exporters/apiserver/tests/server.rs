@@ -66,6 +66,8 @@ struct State {
     altered: Option<Value>,
     /// Conditions of these types are refused, with all that comes with them.
     refused: Vec<&'static str>,
+    /// The manager `npd` has the status and the heartbeat of the condition of this type.
+    of_npd: Option<&'static str>,
 }
 
 #[derive(Clone)]
@@ -159,6 +161,10 @@ impl Server {
 
     pub(super) fn lease(&self) -> Option<Value> {
         self.shared.state.lock().unwrap().leases.get("n1").cloned()
+    }
+
+    pub(super) fn give_to_npd(&self, condition: &'static str) {
+        self.shared.state.lock().unwrap().of_npd = Some(condition);
     }
 
     /// As an admission policy does, which looks at dry runs too.

@@ -31,6 +31,12 @@ impl State {
             if sent.iter().any(|one| self.refused.iter().any(|refused| one["type"] == *refused)) {
                 return (422, json!({"reason": "Invalid", "message": "denied by policy"}));
             }
+            if sent.iter().any(|one| self.conflicts(seen, one)) {
+                return (409, conflict(self.of_npd.unwrap_or_default()));
+            }
+            if seen.path.contains("force=true") {
+                self.of_npd = None;
+            }
             self.conditions = self.altered.clone().unwrap_or_else(|| sent.clone().into());
         }
         let mut answer = json!({"metadata": {"uid": self.uid, "resourceVersion": self.version.to_string()}});
@@ -38,6 +44,11 @@ impl State {
             answer["status"] = json!({"conditions": self.conditions});
         }
         (200, answer)
+    }
+
+    fn conflicts(&self, seen: &ReceivedRequest, condition: &Value) -> bool {
+        let is_tried = ["status", "lastHeartbeatTime"].iter().any(|field| !condition[field].is_null());
+        self.of_npd.is_some_and(|of_npd| condition["type"] == of_npd) && is_tried && seen.path.contains("force=false")
     }
 
     fn lease(&mut self, seen: &ReceivedRequest) -> (u16, Value) {
@@ -67,4 +78,14 @@ impl State {
         self.events.insert(name, event.clone());
         (201, json!({"metadata": {"uid": "e"}}))
     }
+}
+
+/// As the API server names fields in conflict.
+fn conflict(condition: &str) -> Value {
+    let cause = |field: &str| {
+        json!({"reason": "FieldManagerConflict", "message": "conflict with \"npd\" with subresource \"status\" using v1",
+            "field": format!(".status.conditions[type=\"{condition}\"].{field}")})
+    };
+    let causes = ["status", "lastHeartbeatTime"].map(cause);
+    json!({"reason": "Conflict", "details": {"causes": causes}})
 }
