@@ -7,6 +7,7 @@ mod cluster;
 mod host;
 
 use std::{
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -14,10 +15,13 @@ use std::{
 
 use clap::Args;
 use nodewell_client::Client;
+use nodewell_model::Name;
+use nodewell_rules::shipped;
 
 use super::{error::CommandError, out::Out, render::Look};
 use crate::{
     config::{Config, Flags},
+    daemon::load_rules,
     identity::{NOTES, Way},
 };
 use check::{Check, CheckVerdict, shown, summary};
@@ -82,10 +86,20 @@ async fn examine(flags: &Flags, other_node: Option<String>, client: &Client) -> 
     checks.extend(agent::examine(client, &config).await);
     checks.extend(left_by_root(&config.identity.folder));
     match Way::of(&config).now() {
-        Some(kubeconfig) => checks.extend(Cluster { kubeconfig, node: config.node_name, other_node }.examine().await),
+        Some(kubeconfig) => {
+            let conditions = conditions_of(&config);
+            let cluster = Cluster { kubeconfig, node: config.node_name, other_node, conditions };
+            checks.extend(cluster.examine().await);
+        }
         None => checks.push(Check::ok("API server", "not asked: no kubeconfig can be read; try one with --kubeconfig")),
     }
     checks
+}
+
+/// The types that the agent writes with these rules; with rules that cannot be used, those that it has without any.
+fn conditions_of(config: &Config) -> BTreeSet<Name> {
+    let catalogue = load_rules(config).map_or_else(|_| shipped::own_conditions(), |rules| rules.conditions);
+    catalogue.into_iter().map(|spec| spec.condition).collect()
 }
 
 /// What nodewell-identity.service could not do, as its last run logged it.

@@ -37,6 +37,7 @@ use tokio::{
 pub use crate::config::{LeaseConfig, LeaseMode, TakeOver};
 pub use aggregate::EventLimits;
 pub use client_source::ClientSource;
+pub(crate) use conflicts::CONTROLLER_MANAGER;
 pub use events::EventsCheckpoint;
 pub use object::FIELD_MANAGER;
 pub use retry::RetryPolicy;

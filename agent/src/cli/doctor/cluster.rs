@@ -3,11 +3,13 @@
 mod reach;
 mod rights;
 mod secret;
+mod writers;
 
-use std::path::PathBuf;
+use std::{collections::BTreeSet, path::PathBuf};
 
 use hyper::Request;
 use kube::{Client, config::Kubeconfig};
+use nodewell_model::Name;
 use serde_json::{Value, json};
 
 use super::check::Check;
@@ -24,6 +26,8 @@ pub(super) struct Cluster {
     pub(super) node: String,
     /// Another Node, to try on whether it is out of reach.
     pub(super) other_node: Option<String>,
+    /// The types of the agent's conditions.
+    pub(super) conditions: BTreeSet<Name>,
 }
 
 /// The user that the server takes us for.
@@ -56,7 +60,7 @@ impl Cluster {
         if let Some(version) = version.filter(|_| go_on) {
             let user = user(&client).await;
             checks.extend(self.identity(&user));
-            checks.push(self.node_exists(&client).await);
+            checks.extend(self.own_node(&client).await);
             checks.extend(self.needed_rights(&client).await);
             let reach = Reach { cluster: self, client: &client, user: &user, version };
             checks.extend(reach.examine().await);
@@ -86,9 +90,16 @@ impl Cluster {
         })
     }
 
-    async fn node_exists(&self, client: &Client) -> Check {
+    /// Whether it is there, and who else writes it.
+    async fn own_node(&self, client: &Client) -> Vec<Check> {
+        let answer = ask(client, Request::get(format!("/api/v1/nodes/{}", self.node)), Value::Null).await;
+        let writers = answer.as_ref().ok().map(|node| writers::examine(node, &self.conditions));
+        std::iter::once(self.node_exists(answer)).chain(writers).collect()
+    }
+
+    fn node_exists(&self, answer: Result<Value, AskError>) -> Check {
         let (name, node) = ("own Node", &self.node);
-        match ask(client, Request::get(format!("/api/v1/nodes/{node}")), Value::Null).await {
+        match answer {
             Ok(_) => Check::ok(name, node.clone()),
             Err(AskError::Rejected { code: 404, .. }) => Check::fail(
                 name,

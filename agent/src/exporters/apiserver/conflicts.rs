@@ -15,7 +15,7 @@ use super::{
 
 /// Our own controller's name as a writer. It writes `Unknown` for an agent that has gone silent; those fields are ours
 /// again with the agent's next apply.
-pub(super) const CONTROLLER_MANAGER: &str = "nodewell-controller";
+pub(crate) const CONTROLLER_MANAGER: &str = "nodewell-controller";
 
 /// The conditions in conflict, and what the server has of ours.
 #[derive(Debug, Default)]

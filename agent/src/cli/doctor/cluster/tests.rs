@@ -84,7 +84,7 @@ async fn cluster(identity: Identity, node: &str) -> (TempDir, Cluster) {
     let folder = tempfile::tempdir().unwrap();
     let kubeconfig = folder.path().join("kubeconfig");
     std::fs::write(&kubeconfig, kubeconfig_for(&format!("http://{address}"))).unwrap();
-    (folder, Cluster { kubeconfig, node: node.to_owned(), other_node: None })
+    (folder, Cluster { kubeconfig, node: node.to_owned(), other_node: None, conditions: BTreeSet::new() })
 }
 
 fn kubeconfig_for(server: &str) -> String {
@@ -141,15 +141,22 @@ async fn a_server_that_is_not_there_is_one_failure() {
     let folder = tempfile::tempdir().unwrap();
     let kubeconfig = folder.path().join("kubeconfig");
     std::fs::write(&kubeconfig, kubeconfig_for("http://127.0.0.1:1")).unwrap();
-    let checks = Cluster { kubeconfig, node: "n1".to_owned(), other_node: None }.examine().await;
+    let checks =
+        Cluster { kubeconfig, node: "n1".to_owned(), other_node: None, conditions: BTreeSet::new() }.examine().await;
     assert_eq!(verdict(&checks, "API server").0, CheckVerdict::Fail);
     assert_eq!(checks.len(), 2);
 }
 
 #[tokio::test]
 async fn an_unreadable_kubeconfig_is_reported_with_what_to_do() {
-    let checks =
-        Cluster { kubeconfig: "/nowhere/kubeconfig".into(), node: "n1".to_owned(), other_node: None }.examine().await;
+    let checks = Cluster {
+        kubeconfig: "/nowhere/kubeconfig".into(),
+        node: "n1".to_owned(),
+        other_node: None,
+        conditions: BTreeSet::new(),
+    }
+    .examine()
+    .await;
     assert_eq!(checks.len(), 1);
     assert!(checks[0].verdict == CheckVerdict::Fail && !checks[0].advice.is_empty());
 }
