@@ -16,11 +16,12 @@ use crate::lines::{OOPS, QUIET_RULES, TEST_RULES};
 pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("api_conditions")
-        .on_double("a_recovery_is_held_and_then_reported", a_recovery_is_held_and_then_reported)
+        .on_double("a_recovery_goes_at_once_and_the_next_is_held", a_recovery_goes_at_once_and_the_next_is_held)
         .on_double("a_heartbeat_confirms_what_was_reported", a_heartbeat_confirms_what_was_reported)
         .api("a_problem_is_reported_at_once", a_problem_is_reported_at_once)
         .api("what_the_rules_drop_is_gone", what_the_rules_drop_is_gone)
         .api("another_writer_is_reported_and_not_fought", another_writer_is_reported_and_not_fought)
+        .api("a_writer_that_has_gone_is_taken_over_from", a_writer_that_has_gone_is_taken_over_from)
         .api("a_writer_from_before_is_reported_and_not_fought", a_writer_from_before_is_reported_and_not_fought);
 }
 
@@ -118,21 +119,59 @@ fn a_writer_from_before_is_reported_and_not_fought(cluster: &Cluster) {
     assert_eq!(cluster.condition(node, "KernelDeadlock").unwrap()["message"], "again theirs");
 }
 
-/// A flapping disk must not write the Node every second.
-fn a_recovery_is_held_and_then_reported(cluster: &Cluster) {
+/// The Event that it is over does not wait either. A flapping disk must not write the Node every second.
+fn a_recovery_goes_at_once_and_the_next_is_held(cluster: &Cluster) {
     let node = "held";
     let agent = plan_on(cluster, node).rules(TEST_RULES).start();
     wait_published(cluster, node, "TestUnhealthy", "False");
-    agent.kmsg().write("test: fault on alpha");
-    wait_published(cluster, node, "TestUnhealthy", "True");
-    agent.kmsg().write("test: end on alpha");
-    let healed = agent.wait_condition("TestUnhealthy", "False").transition;
+    recover(cluster, &agent);
+    // Less than the hold: two changes of one condition are ten seconds apart.
+    wait_false(cluster, node, Duration::from_secs(25));
+    let healed = recover(cluster, &agent);
     assert_eq!(cluster.condition(node, "TestUnhealthy").unwrap()["status"], "True", "not yet");
-    let condition_seen = until_within(Duration::from_secs(50), "the recovery is reported", || {
-        cluster.condition(node, "TestUnhealthy").filter(|condition_seen| condition_seen["status"] == "False")
-    });
+    let condition_seen = wait_false(cluster, node, Duration::from_secs(50));
     same_second(&condition_seen["lastTransitionTime"], healed);
     assert!(Timestamp::now().duration_since(healed).as_secs() >= 29);
+}
+
+/// A fault that the Node shows, and its end; since when that is so.
+fn recover(cluster: &Cluster, agent: &Agent) -> Timestamp {
+    agent.kmsg().write("test: fault on alpha");
+    wait_published(cluster, "held", "TestUnhealthy", "True");
+    agent.kmsg().write("test: end on alpha");
+    agent.wait_condition("TestUnhealthy", "False").transition
+}
+
+fn wait_false(cluster: &Cluster, node: &str, within: Duration) -> Value {
+    until_within(within, "the recovery is reported", || {
+        cluster.condition(node, "TestUnhealthy").filter(|condition_seen| condition_seen["status"] == "False")
+    })
+}
+
+/// Its heartbeats are signs of life; what it left is not.
+fn a_writer_that_has_gone_is_taken_over_from(cluster: &Cluster) {
+    let node = "writer-gone";
+    let config = "[apiserver]\nheartbeat = \"10s\"\ntake-over = \"1m\"\n";
+    let agent = plan_on(cluster, node).config(config).start();
+    wait_published(cluster, node, "KernelDeadlock", "False");
+    let beat = |at: &str| {
+        let mut written = theirs("theirs");
+        written[0]["lastHeartbeatTime"] = at.into();
+        cluster.write_as_peer(node, "node-problem-detector", &written);
+    };
+    beat("2026-01-02T03:04:05Z");
+    wait_reported(&agent, "node-problem-detector");
+    until("an Event names it", || (!cluster.events(node, "ConditionConflict").is_empty()).then_some(()));
+    std::thread::sleep(Duration::from_secs(30));
+    beat("2026-01-02T03:04:35Z");
+    let last = std::time::Instant::now();
+    let ours = until_within(Duration::from_secs(120), "it is ours again", || {
+        cluster.condition(node, "KernelDeadlock").filter(|condition_seen| condition_seen["status"] == "False")
+    });
+    assert_eq!(ours["reason"], "KernelHasNoDeadlock");
+    assert!(last.elapsed() >= Duration::from_secs(60), "not before it has been silent for a minute");
+    until("an Event says so", || (!cluster.events(node, "ConditionTakenOver").is_empty()).then_some(()));
+    assert_eq!(agent.view().apiserver.message, "");
 }
 
 fn a_heartbeat_confirms_what_was_reported(cluster: &Cluster) {
