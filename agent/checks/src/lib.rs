@@ -8,6 +8,7 @@ pub mod limits;
 pub mod mounts;
 pub mod network;
 pub mod plugin;
+pub mod pod_names;
 pub mod repair;
 pub mod service;
 pub mod settings;

@@ -68,7 +68,7 @@ fn to_value(reading: impl Serialize) -> Result<Value, ReadError> {
 }
 
 /// The host's own root: procfs is mounted right below it, wherever that is.
-fn host(roots: &Roots) -> &Path {
+pub(crate) fn host(roots: &Roots) -> &Path {
     roots.proc.parent().unwrap_or(Path::new("/"))
 }
 
