@@ -6,29 +6,25 @@
 //! `/run`.
 
 use std::{
-    fmt,
-    fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions},
-    io::{self, Read, Write},
-    os::{
-        fd::AsRawFd,
-        unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
-    },
+    fmt, io,
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use jiff::Timestamp;
-use nix::fcntl::OFlag;
 use serde::{Deserialize, Serialize};
 
-use crate::{check_process::Group, runtime::clock};
+use crate::{
+    check_process::Group,
+    runtime::{clock, shared_file::SharedFile},
+};
 
 /// Ours is a tenth of it.
 const FILE_LIMIT_BYTES: u64 = 4096;
 
 /// The file for one check process.
 #[derive(Debug, Clone)]
-pub struct ReleaseFile(PathBuf);
+pub struct ReleaseFile(SharedFile);
 
 /// A pause in which a check process has its devices closed; the content of the file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -52,75 +48,32 @@ impl ReleaseFile {
     /// Of the check process `group` whose agent listens on `socket`.
     #[must_use]
     pub fn of(socket: &Path, group: Group) -> Self {
-        Self(socket.with_file_name("released").join(group.as_str()))
+        Self(SharedFile::beside(socket, "released", group.as_str()))
     }
 
     /// From now on, for so long.
     pub fn write(&self, length: Duration) -> Result<Release, ReleaseError> {
         let release = Release::of(length);
-        self.put(&release).map_err(|source| ReleaseError { path: self.0.clone(), source })?;
+        let content = serde_json::to_vec(&release).unwrap_or_default();
+        self.0.write(&content).map_err(|source| self.error(source))?;
         Ok(release)
-    }
-
-    /// Nothing here follows a link: the socket's folder may belong to the agent's user, and root writes it.
-    fn put(&self, release: &Release) -> io::Result<()> {
-        DirBuilder::new().recursive(true).mode(0o755).create(self.folder())?;
-        let folder = self.open_folder()?;
-        // Whatever the umask of the user who releases: the check process of GPUs is an ordinary user.
-        folder.set_permissions(Permissions::from_mode(0o755))?;
-        // By the folder that was looked at, whatever is in its place by now.
-        let within = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd()));
-        let name = self.0.file_name().unwrap_or_default();
-        // Renamed into its place: it is never seen half.
-        let draft = within.join(name).with_extension("new");
-        let _ = fs::remove_file(&draft);
-        let mut to =
-            OpenOptions::new().write(true).create_new(true).custom_flags(OFlag::O_NOFOLLOW.bits()).open(&draft)?;
-        to.set_permissions(Permissions::from_mode(0o644))?;
-        to.write_all(&serde_json::to_vec(release).unwrap_or_default())?;
-        fs::rename(&draft, within.join(name))
-    }
-
-    fn folder(&self) -> &Path {
-        self.0.parent().unwrap_or(Path::new("/"))
-    }
-
-    /// Only one in which no user but ours and root can put a file.
-    fn open_folder(&self) -> io::Result<File> {
-        let flags = (OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW).bits();
-        let folder = OpenOptions::new().read(true).custom_flags(flags).open(self.folder())?;
-        let metadata = folder.metadata()?;
-        let is_closed = metadata.mode() & 0o022 == 0;
-        let why = format!("the folder {} belongs to another user, or others may write in it", self.folder().display());
-        if is_trusted(&metadata) && is_closed { Ok(folder) } else { Err(io::Error::other(why)) }
     }
 
     /// Returns whether there was one.
     pub fn remove(&self) -> Result<bool, ReleaseError> {
-        match fs::remove_file(&self.0) {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(source) => Err(ReleaseError { path: self.0.clone(), source }),
-        }
+        self.0.remove().map_err(|source| self.error(source))
     }
 
     /// The release that holds now.
     #[must_use]
     pub fn now(&self) -> Option<Release> {
-        self.open_folder().ok()?;
-        // A FIFO would be waited for.
-        let flags = (OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits();
-        let file = OpenOptions::new().read(true).custom_flags(flags).open(&self.0).ok()?;
-        file.metadata().ok().filter(|metadata| metadata.is_file() && is_trusted(metadata))?;
-        let mut text = String::new();
-        file.take(FILE_LIMIT_BYTES).read_to_string(&mut text).ok()?;
+        let text = self.0.read(FILE_LIMIT_BYTES)?;
         serde_json::from_str::<Release>(&text).ok().filter(Release::holds)
     }
-}
 
-/// Where the socket is in a folder that all users can write to, any of them could make the file.
-fn is_trusted(metadata: &Metadata) -> bool {
-    metadata.uid() == 0 || metadata.uid() == nix::unistd::geteuid().as_raw()
+    fn error(&self, source: io::Error) -> ReleaseError {
+        ReleaseError { path: self.0.path().to_owned(), source }
+    }
 }
 
 impl Release {
@@ -155,6 +108,11 @@ fn boot_id() -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        fs::{self, Permissions},
+        os::unix::fs::PermissionsExt,
+    };
+
     use super::*;
 
     fn file() -> (tempfile::TempDir, ReleaseFile) {
