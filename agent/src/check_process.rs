@@ -16,6 +16,7 @@ mod filesystem;
 mod flags;
 mod link;
 mod plugins;
+mod pod_names;
 mod protocol;
 mod runner;
 mod service;
@@ -28,7 +29,10 @@ pub mod worker;
 use std::{future, io, path::PathBuf, rc::Rc};
 
 use nix::sys::signal::Signal;
-use nodewell_checks::service::ServiceProbe;
+use nodewell_checks::{
+    pod_names::{PodNames, folder as pod_folder},
+    service::ServiceProbe,
+};
 use nodewell_client::Client;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -43,11 +47,16 @@ pub(crate) use runner::GPU_DRIVERS;
 pub(crate) use task::Stat;
 pub(crate) use task_name::TaskName;
 
-use crate::{config::Flags as AgentFlags, detectors::proof::HostRoots, runtime::notify};
+use crate::{
+    config::Flags as AgentFlags,
+    detectors::{pod_names::PodNamesFile, proof::HostRoots},
+    runtime::notify,
+};
 
 use filesystem::FilesystemCheck;
 use link::Link;
 use plugins::{Confinement, Plugins};
+use pod_names::PodNamesWatch;
 use protocol::WorkerConfig;
 use runner::{Runner, RunnerPlan};
 use services::{Services, ServicesPlan};
@@ -120,10 +129,11 @@ impl Components {
     async fn work(&mut self, setup: &Setup) {
         let Self { status_line, link, mounts, services, plugins } = self;
         let mounts_link = mounts.as_ref().map(|(_, link)| link);
-        let runner = Runner::new(setup.plan(setup.group.worker_group()), link, status_line.clone());
-        let mounts_runner = mounts
-            .as_ref()
-            .map(|(worker_group, link)| Runner::new(setup.plan(*worker_group), link, status_line.clone()));
+        let pod_names = setup.pod_names();
+        let plan = |worker_group| setup.plan(worker_group, pod_names.clone());
+        let runner = Runner::new(plan(setup.group.worker_group()), link, status_line.clone());
+        let mounts_runner =
+            mounts.as_ref().map(|(worker_group, link)| Runner::new(plan(*worker_group), link, status_line.clone()));
         tokio::select! {
             () = check(setup.group, link, mounts_link, status_line.clone()) => {}
             () = runner.run() => {}
@@ -192,13 +202,24 @@ impl Setup {
         Plugins::new(self.flags.clone(), self.client.clone(), status_line.clone(), confinement).map(Some)
     }
 
-    fn plan(&self, worker_group: WorkerGroup) -> RunnerPlan {
+    /// Followed by the group that is root and sees the host's files as they are.
+    fn pod_names(&self) -> PodNames {
+        let names = PodNames::default();
+        if self.group == Group::Check {
+            let folder = pod_folder(&self.test_flags.roots());
+            PodNamesWatch { folder, names: names.clone(), file: PodNamesFile::of(self.client.path()) }.start();
+        }
+        names
+    }
+
+    fn plan(&self, worker_group: WorkerGroup, pod_names: PodNames) -> RunnerPlan {
         RunnerPlan {
             group: self.group,
             worker_group,
             worker_config: WorkerConfig { roots: self.test_flags.roots(), settings: self.settings.clone() },
             state_dir: self.state_dir.clone(),
             socket: self.client.path().to_owned(),
+            pod_names,
             interval: self.test_flags.interval,
             deadline: self.test_flags.deadline,
         }

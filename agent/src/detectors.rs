@@ -2,4 +2,5 @@
 
 pub mod cgroup;
 pub mod mounts;
+pub mod pod_names;
 pub mod proof;

@@ -7,6 +7,7 @@ use nodewell_checks::{
     limits::{LimitsJudge, LimitsReader},
     mounts::{MountsJudge, MountsReader},
     network::{NetworkJudge, NetworkReader},
+    pod_names::PodNames,
 };
 use nodewell_hardware::{
     Judge, Reader, Roots,
@@ -123,7 +124,7 @@ impl CheckKind {
     }
 
     #[must_use]
-    pub fn judge(self, settings: &Settings) -> Box<dyn Judge> {
+    pub fn judge(self, settings: &Settings, pod_names: &PodNames) -> Box<dyn Judge> {
         match self {
             Self::Disk => Box::new(DiskJudge::new(settings.hardware.disk.clone())),
             Self::Memory => Box::new(MemoryJudge::new(settings.hardware.memory.clone())),
@@ -131,7 +132,7 @@ impl CheckKind {
             Self::Pcie => Box::new(PcieJudge::new(settings.hardware.pcie.clone())),
             Self::Fabric => Box::new(FabricJudge::new(settings.hardware.fabric.clone())),
             Self::Gpu => Box::new(GpuJudge::new(settings.hardware.gpu.clone())),
-            Self::Limits => Box::new(LimitsJudge::new(settings.checks.limits.clone())),
+            Self::Limits => Box::new(LimitsJudge::new(settings.checks.limits.clone(), pod_names.clone())),
             Self::Mounts => Box::new(MountsJudge::new(settings.checks.mounts.clone())),
             Self::Clock => Box::new(ClockJudge::new(settings.checks.clock.clone())),
             Self::Network => Box::new(NetworkJudge::new(settings.checks.network.clone())),

@@ -16,6 +16,7 @@ mod worker_client;
 use std::{path::PathBuf, time::Duration};
 
 use crate::check_process::check_kind::CheckKind;
+use nodewell_checks::pod_names::PodNames;
 use tokio::time::{Instant, sleep};
 
 use crate::{
@@ -47,6 +48,7 @@ pub(super) struct RunnerPlan {
     pub(super) state_dir: Option<PathBuf>,
     /// The agent's.
     pub(super) socket: PathBuf,
+    pub(super) pod_names: PodNames,
     /// In place of every check's own: for tests.
     pub(super) interval: Option<Duration>,
     pub(super) deadline: Option<Duration>,
@@ -221,7 +223,7 @@ impl RunnerPlan {
         timing.interval = self.interval.unwrap_or(timing.interval);
         timing.deadline = self.deadline.unwrap_or(timing.deadline);
         let state_file = self.state_dir.as_deref().map(|folder| StateFile::of_check(folder, check));
-        PollLoop::new(check, timing, check.judge(&self.worker_config.settings), state_file)
+        PollLoop::new(check, timing, check.judge(&self.worker_config.settings, &self.pod_names), state_file)
     }
 }
 

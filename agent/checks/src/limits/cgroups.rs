@@ -10,7 +10,7 @@ use std::{
 use nodewell_hardware::{ReadError, Roots, attribute};
 
 use super::{
-    host, kernel, owner,
+    kernel, owner,
     reading::{CgroupsReading, Level, Pod},
 };
 
@@ -38,7 +38,6 @@ pub(super) fn read(roots: &Roots) -> Result<CgroupsReading, ReadError> {
     for pods in unified.iter().flat_map(|unified| PODS.map(|name| unified.join(name))) {
         read_pods(&pods, &mut reading.pods)?;
     }
-    name_pods(roots, &mut reading.pods);
     Ok(reading)
 }
 
@@ -92,7 +91,7 @@ fn pod(uid: String, path: &Path, pods: &mut BTreeMap<String, Pod>) -> Result<(),
     if let Some(oom_kills) = events.and_then(|text| kernel::value(&text, "oom_kill"))
         && pods.len() < PODS_LIMIT
     {
-        pods.insert(uid, Pod { oom_kills, name: None });
+        pods.insert(uid, Pod { oom_kills });
     }
     Ok(())
 }
@@ -105,20 +104,6 @@ fn folders(path: &Path) -> Result<Vec<(String, PathBuf)>, ReadError> {
     };
     let folders = entries.into_iter().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
     Ok(folders.filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.path()))).collect())
-}
-
-/// The kubelet's log folder names every pod: `NAMESPACE_NAME_UID`. It is only looked at if a pod lost something.
-fn name_pods(roots: &Roots, pods: &mut BTreeMap<String, Pod>) {
-    if pods.values().all(|pod| pod.oom_kills == 0) {
-        return;
-    }
-    for (folder, _) in folders(&host(roots).join("var/log/pods")).unwrap_or_default() {
-        let mut parts = folder.splitn(3, '_');
-        let (Some(namespace), Some(name), Some(uid)) = (parts.next(), parts.next(), parts.next()) else { continue };
-        if let Some(pod) = pods.get_mut(uid).filter(|pod| pod.oom_kills > 0) {
-            pod.name = Some(format!("{namespace}/{name}"));
-        }
-    }
 }
 
 #[cfg(test)]

@@ -5,8 +5,10 @@ mod certificates;
 mod gauge;
 mod leaks;
 mod levels;
+mod pod_zombies;
 mod pods;
 mod reboots;
+mod reported;
 mod taints;
 mod tasks;
 mod trend;
@@ -30,7 +32,7 @@ use self::{
     tasks::{TaskProblems, Tasks},
 };
 use super::reading::{CGROUPS, CgroupsReading, FILES, FilesReading, KERNEL, KernelReading, TASKS, TasksReading};
-use crate::settings::LimitsSettings;
+use crate::{pod_names::PodNames, settings::LimitsSettings};
 
 /// What is unknown of a kernel that never reported anything.
 const KERNELS: [&str; 4] = ["ResourceExhausted", "MemoryPressureHigh", "CpuPressureHigh", "IoPressureHigh"];
@@ -39,6 +41,7 @@ const KERNELS: [&str; 4] = ["ResourceExhausted", "MemoryPressureHigh", "CpuPress
 #[derive(Debug, Default)]
 pub struct LimitsJudge {
     settings: LimitsSettings,
+    pod_names: PodNames,
     boot_id: String,
     rates: Rates,
     kernel: Gauges,
@@ -73,8 +76,8 @@ struct SavedLimits {
 
 impl LimitsJudge {
     #[must_use]
-    pub fn new(settings: LimitsSettings) -> Self {
-        Self { settings, ..Self::default() }
+    pub fn new(settings: LimitsSettings, pod_names: PodNames) -> Self {
+        Self { settings, pod_names, ..Self::default() }
     }
 
     /// What is remembered of another boot is over, but for what is about the node.
@@ -92,10 +95,7 @@ impl LimitsJudge {
     fn answer(&mut self, part: &str, answer: Answer, now: &Now) -> Result<Vec<DeviceEvent>, PollError> {
         match part {
             KERNEL => Ok(self.take_kernel(&parsed(answer)?, now)),
-            TASKS => {
-                self.take_tasks(parsed(answer)?, now);
-                Ok(Vec::new())
-            }
+            TASKS => Ok(self.take_tasks(parsed(answer)?, now)),
             CGROUPS => Ok(self.take_cgroups(parsed(answer)?, now)),
             FILES => Ok(self.take_files(parsed(answer)?, now)),
             _ => Ok(Vec::new()),
@@ -111,18 +111,18 @@ impl LimitsJudge {
         reading.taints.and_then(|bits| self.taints.take(bits, now.wall)).into_iter().collect()
     }
 
-    fn take_tasks(&mut self, reading: TasksReading, now: &Now) {
-        let Some(scan) = reading.scan else { return };
-        self.tasks.take(&scan, &self.settings);
+    fn take_tasks(&mut self, reading: TasksReading, now: &Now) -> Vec<DeviceEvent> {
+        let Some(scan) = reading.scan else { return Vec::new() };
         if self.settings.leaks {
             self.leaks.take_daemons(&scan.daemons, now.boottime);
         }
+        self.tasks.take(&scan, &self.settings, &self.pod_names, now)
     }
 
     fn take_cgroups(&mut self, reading: CgroupsReading, now: &Now) -> Vec<DeviceEvent> {
         let measures = levels::of_cgroups(&reading, &self.settings);
         self.cgroups.take(measures, now.boottime, self.times());
-        let events = self.pods.take(&reading.pods, self.settings.oom_kills_per_hour, now);
+        let events = self.pods.take(&reading.pods, self.settings.oom_kills_per_hour, &self.pod_names, now);
         self.controllers = reading.controllers;
         events
     }

@@ -1,12 +1,7 @@
 //! The owner of a process or cgroup: found by the cgroup's path, because any process can choose its own name.
 
-/// A pod, or a unit of the service manager.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Owner {
-    /// Its uid.
-    Pod(String),
-    Unit(String),
-}
+use super::reading::Owner;
+use crate::pod_names::is_uid;
 
 /// The owner of a process whose `/proc/PID/cgroup` has this text.
 pub(super) fn of_process(cgroup: &str) -> Option<Owner> {
@@ -37,8 +32,7 @@ pub(super) fn pod_uid(part: &str) -> Option<String> {
         None => name.strip_prefix("pod")?,
     };
     let uid = uid.replace('_', "-");
-    let plain = uid.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
-    (plain && (32..=36).contains(&uid.len())).then_some(uid)
+    is_uid(&uid).then_some(uid)
 }
 
 #[cfg(test)]

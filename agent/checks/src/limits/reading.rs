@@ -93,12 +93,42 @@ pub struct Scan {
     pub daemons: Vec<Daemon>,
 }
 
-/// A process that has ended and whose parent does not care.
+/// A process that has ended and whose parent does not reap it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Zombie {
     pub id: TaskId,
-    /// The parent's name, and its owner.
-    pub parent: String,
+    pub parent: Process,
+}
+
+/// A process, and whose it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Process {
+    pub pid: u32,
+    pub name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner: Option<Owner>,
+}
+
+/// The owner of a process, by its cgroup.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Owner {
+    /// A pod's uid.
+    Pod(String),
+    /// A unit of the service manager.
+    Unit(String),
+}
+
+impl Owner {
+    /// The uid, if it is a pod.
+    #[must_use]
+    pub fn into_pod(self) -> Option<String> {
+        match self {
+            Self::Pod(uid) => Some(uid),
+            Self::Unit(_) => None,
+        }
+    }
 }
 
 /// A task in uninterruptible sleep.
@@ -110,6 +140,9 @@ pub struct Blocked {
     pub ticks: u64,
     /// Where in the kernel it waits; empty where we may not know.
     pub wait_channel: String,
+    /// The uid of the pod whose it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod: Option<String>,
 }
 
 /// One task of this boot.
@@ -148,9 +181,6 @@ pub struct CgroupsReading {
 pub struct Pod {
     /// In it and below it, since it was made.
     pub oom_kills: u64,
-    /// `namespace/name`, where the kubelet's log folder shows it; only looked up if there were kills.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
 }
 
 /// [`FILES`]

@@ -14,9 +14,8 @@ use nodewell_hardware::{ReadError, attribute};
 use nodewell_model::text;
 
 use super::{
-    kernel,
-    owner::{self, Owner},
-    reading::{Blocked, Daemon, Scan, TasksReading, Zombie},
+    kernel, owner,
+    reading::{Blocked, Daemon, Owner, Process, Scan, TasksReading, Zombie},
     stat::{self, Stat},
 };
 
@@ -56,7 +55,7 @@ struct Look<'a> {
     proc: &'a Path,
     with_threads: bool,
     line: Vec<u8>,
-    parents: BTreeMap<u32, String>,
+    parents: BTreeMap<u32, Process>,
     daemons: BTreeMap<String, Daemon>,
     found: Scan,
 }
@@ -163,11 +162,11 @@ impl Look<'_> {
             name: text::subject(stat.name),
             ticks: stat.ticks,
             wait_channel,
+            pod: owner_of(path).and_then(Owner::into_pod),
         });
     }
 
-    /// `java of pod 3c1b…`
-    fn parent(&mut self, pid: u32) -> String {
+    fn parent(&mut self, pid: u32) -> Process {
         if let Some(known) = self.parents.get(&pid) {
             return known.clone();
         }
@@ -175,13 +174,9 @@ impl Look<'_> {
         let mut line = Vec::new();
         let name = read_into(&path.join("stat"), &mut line).and_then(|()| stat::parse(&line));
         let name = name.map_or_else(|| "exited process".to_owned(), |stat| text::subject(stat.name));
-        let owned_name = match owner_of(&path) {
-            Some(Owner::Pod(uid)) => format!("{name} of pod {uid}"),
-            Some(Owner::Unit(unit)) => format!("{name} of {unit}"),
-            None => name,
-        };
-        self.parents.insert(pid, owned_name.clone());
-        owned_name
+        let parent = Process { pid, name, owner: owner_of(&path) };
+        self.parents.insert(pid, parent.clone());
+        parent
     }
 
     /// One of a service of the node; a name alone proves nothing. Of several the oldest is the one.

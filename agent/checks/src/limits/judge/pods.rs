@@ -10,11 +10,10 @@ use nodewell_hardware::{
 use nodewell_message::MessageArgs;
 use serde::{Deserialize, Serialize};
 
-use crate::{duration_text::duration, limits::reading::Pod};
+use super::reported::{Height, Reported};
+use crate::{duration_text::duration, limits::reading::Pod, pod_names::PodNames};
 
 const HOUR: Window = Window { length: Duration::from_secs(3600), start: Start::Unknown };
-/// Kills that go on for days are reported daily.
-const AGAIN: Duration = Duration::from_secs(24 * 3600);
 
 /// All pods.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -29,23 +28,27 @@ pub(super) struct Pods {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct Kills {
     growth: Growth,
-    /// Since boot.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    reported_secs: Option<u64>,
+    #[serde(default, skip_serializing_if = "Reported::is_never")]
+    reported: Reported,
 }
 
 impl Pods {
-    pub(super) fn take(&mut self, pods: &BTreeMap<String, Pod>, threshold: u32, now: &Now) -> Vec<DeviceEvent> {
+    pub(super) fn take(
+        &mut self,
+        pods: &BTreeMap<String, Pod>,
+        threshold: u32,
+        names: &PodNames,
+        now: &Now,
+    ) -> Vec<DeviceEvent> {
         let fresh = if self.was_looked { Growth::from_zero() } else { Growth::default() };
         self.was_looked = true;
         self.pods.retain(|uid, _| pods.contains_key(uid));
         let mut events = Vec::new();
         for (uid, pod) in pods {
-            let new = || Kills { growth: fresh.clone(), reported_secs: None };
+            let new = || Kills { growth: fresh.clone(), reported: Reported::default() };
             let kills = self.pods.entry(uid.clone()).or_insert_with(new);
             if let Some(count) = kills.take(pod.oom_kills, threshold, now.boottime) {
-                // By its name where the kubelet's folders show it.
-                let subject = pod.name.as_deref().unwrap_or(uid);
+                let subject = names.name_or_uid(uid);
                 let args: MessageArgs<'_> = &[
                     ("pod", &subject),
                     ("uid", &uid),
@@ -53,7 +56,7 @@ impl Pods {
                     ("window", &duration(HOUR.length)),
                     ("limit", &threshold),
                 ];
-                events.push(DeviceEvent::of("FrequentPodOOMKills", subject, args, now.wall));
+                events.push(DeviceEvent::of("FrequentPodOOMKills", &subject, args, now.wall));
             }
         }
         events
@@ -76,18 +79,13 @@ impl Kills {
     fn take(&mut self, count: u64, threshold: u32, now: Duration) -> Option<u64> {
         self.growth.observe(count, now, HOUR);
         let within = self.growth.within();
-        if within < u64::from(threshold) {
-            // Half of it is calm enough for another report.
-            self.reported_secs = self.reported_secs.filter(|_| within * 2 >= u64::from(threshold));
-            return None;
-        }
-        let is_reported =
-            self.reported_secs.is_some_and(|reported| now.as_secs().saturating_sub(reported) < AGAIN.as_secs());
-        if is_reported {
-            return None;
-        }
-        self.reported_secs = Some(now.as_secs());
-        Some(within)
+        let height = match within {
+            within if within >= u64::from(threshold) => Height::High,
+            within if within * 2 >= u64::from(threshold) => Height::Between,
+            // Calm enough for another report.
+            _ => Height::Low,
+        };
+        self.reported.is_due(height, now).then_some(within)
     }
 }
 

@@ -3,22 +3,30 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nodewell_hardware::{Fault, State, Verdict};
+use nodewell_hardware::{DeviceEvent, Fault, Now, State, Verdict};
 use nodewell_message::MessageArgs;
 use nodewell_model::SubjectKey;
 use serde::{Deserialize, Serialize};
 
-use super::gauge::subject_key;
+use super::{gauge::subject_key, pod_zombies::PodZombies};
 use crate::{
-    limits::reading::{Blocked, Scan, TaskId, Zombie},
+    limits::reading::{Blocked, Owner, Process, Scan, TaskId, Zombie},
+    pod_names::PodNames,
     settings::{Levels, LimitsSettings},
 };
 
 const CONDITION: &str = "TasksUnhealthy";
 /// The subject of tasks that wait.
 const BLOCKED: &str = "blocked tasks";
-/// So many kinds are named.
+/// So many kinds of tasks are named, and so many pods.
 const NAMED: usize = 3;
+
+/// A process with zombies.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Parent<'a> {
+    pub(super) process: &'a Process,
+    pub(super) zombies: u32,
+}
 
 /// What the last look showed, and what it means.
 #[derive(Debug, Default)]
@@ -33,8 +41,10 @@ pub(super) struct Tasks {
 /// What is saved.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct TaskProblems {
-    /// How many, by parent.
+    /// How many, by parent. Those of pods are no problem of the node.
     zombies: BTreeMap<String, u32>,
+    #[serde(default)]
+    pods: PodZombies,
     blocked: Option<BlockedTasks>,
 }
 
@@ -44,6 +54,9 @@ struct BlockedTasks {
     count: usize,
     /// The most frequent ones.
     kinds: String,
+    /// Those with the most; empty where none of the tasks is a pod's.
+    #[serde(default)]
+    pods: String,
 }
 
 impl Tasks {
@@ -55,35 +68,53 @@ impl Tasks {
         &self.problems
     }
 
-    pub(super) fn take(&mut self, scan: &Scan, settings: &LimitsSettings) {
+    /// What is to be reported of pods.
+    pub(super) fn take(
+        &mut self,
+        scan: &Scan,
+        settings: &LimitsSettings,
+        names: &PodNames,
+        now: &Now,
+    ) -> Vec<DeviceEvent> {
+        let mut events = Vec::new();
         if self.was_looked {
-            self.problems.zombies = self.zombies(&scan.zombies, settings.zombies);
-            self.problems.blocked = self.blocked(&scan.blocked, settings.blocked_tasks);
+            let parents = self.parents(&scan.zombies);
+            self.problems.zombies = self.of_the_node(&parents, settings.zombies);
+            events = self.problems.pods.take(&worst_of_pods(&parents), settings.zombies, names, now);
+            self.problems.blocked = self.blocked(&scan.blocked, settings.blocked_tasks, names);
         }
         self.was_looked = true;
         self.zombies = scan.zombies.iter().map(|zombie| zombie.id).collect();
         self.blocked = scan.blocked.iter().map(|task| (task.id, task.ticks)).collect();
+        events
     }
 
-    fn zombies(&self, now: &[Zombie], levels: Levels) -> BTreeMap<String, u32> {
-        let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
+    /// Of the zombies that the look before showed, too.
+    fn parents<'a>(&self, now: &'a [Zombie]) -> Vec<Parent<'a>> {
+        let mut counts: BTreeMap<&Process, u32> = BTreeMap::new();
         for zombie in now.iter().filter(|zombie| self.zombies.contains(&zombie.id)) {
             *counts.entry(&zombie.parent).or_default() += 1;
         }
+        counts.into_iter().map(|(process, zombies)| Parent { process, zombies }).collect()
+    }
+
+    fn of_the_node(&self, parents: &[Parent<'_>], levels: Levels) -> BTreeMap<String, u32> {
         let is_problem = |parent: &str, count: u32| {
             count >= if self.problems.zombies.contains_key(parent) { levels.low } else { levels.high }
         };
-        let many = counts.into_iter().filter(|(parent, count)| is_problem(parent, *count));
-        many.map(|(parent, count)| (parent.to_owned(), count)).collect()
+        let nodes = parents.iter().filter(|parent| !matches!(parent.process.owner, Some(Owner::Pod(_))));
+        let named = nodes.map(|parent| (subject(parent.process), parent.zombies));
+        named.filter(|(parent, count)| is_problem(parent, *count)).collect()
     }
 
     /// One that has used nothing of a CPU since the look before, and slept then as it does now, has slept all the time.
-    fn blocked(&self, now: &[Blocked], levels: Levels) -> Option<BlockedTasks> {
+    /// The node's matter whose tasks they are: what they wait for is a disk or a server of the node.
+    fn blocked(&self, now: &[Blocked], levels: Levels, names: &PodNames) -> Option<BlockedTasks> {
         let still = |task: &&Blocked| self.blocked.get(&task.id) == Some(&task.ticks);
         let still: Vec<&Blocked> = now.iter().filter(still).collect();
         let level = if self.problems.blocked.is_some() { levels.low } else { levels.high };
         let is_many = u32::try_from(still.len()).unwrap_or(u32::MAX) >= level;
-        is_many.then(|| BlockedTasks { count: still.len(), kinds: kinds(&still) })
+        is_many.then(|| BlockedTasks { count: still.len(), kinds: kinds(&still), pods: pods(&still, names) })
     }
 
     pub(super) fn keys(&self) -> Vec<SubjectKey> {
@@ -101,11 +132,55 @@ impl Tasks {
         let zombies = self.problems.zombies.iter().map(|(parent, count)| {
             faulty(parent, "ZombieTasks", &[("count", count), ("limit", &settings.zombies.high)])
         });
-        let blocked = self.problems.blocked.iter().map(|BlockedTasks { count, kinds }| {
+        let blocked = self.problems.blocked.iter().map(|BlockedTasks { count, kinds, pods }| {
             let limit = &settings.blocked_tasks.high;
-            faulty(BLOCKED, "BlockedTasks", &[("count", count), ("limit", limit), ("tasks", kinds)])
+            match pods.is_empty() {
+                true => faulty(BLOCKED, "BlockedTasks", &[("count", count), ("limit", limit), ("tasks", kinds)]),
+                false => {
+                    let args: MessageArgs<'_> = &[("count", count), ("limit", limit), ("tasks", kinds), ("pods", pods)];
+                    faulty(BLOCKED, "BlockedTasks/of-pods", args)
+                }
+            }
         });
         std::iter::once(Verdict::new(subject_key(CONDITION, ""), healthy)).chain(zombies).chain(blocked).collect()
+    }
+}
+
+/// `cron (pid 812) of cron.service`: what a condition's message begins with, whichever parent is shown.
+fn subject(parent: &Process) -> String {
+    let Process { pid, name, owner } = parent;
+    match owner {
+        Some(Owner::Unit(unit)) => format!("{name} (pid {pid}) of {unit}"),
+        Some(Owner::Pod(uid)) => format!("{name} (pid {pid}) of pod {uid}"),
+        None => format!("{name} (pid {pid})"),
+    }
+}
+
+/// By uid: of each pod the process with the most zombies.
+fn worst_of_pods<'a>(parents: &[Parent<'a>]) -> BTreeMap<&'a str, Parent<'a>> {
+    let mut worst: BTreeMap<&str, Parent<'a>> = BTreeMap::new();
+    for parent in parents {
+        let Some(Owner::Pod(uid)) = &parent.process.owner else { continue };
+        let known = worst.entry(uid).or_insert(*parent);
+        if known.zombies < parent.zombies {
+            *known = *parent;
+        }
+    }
+    worst
+}
+
+/// `default/web-0, kube-system/dns-1 and 3 more`: those with the most tasks.
+fn pods(tasks: &[&Blocked], names: &PodNames) -> String {
+    let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
+    for uid in tasks.iter().filter_map(|task| task.pod.as_deref()) {
+        *counts.entry(uid).or_default() += 1;
+    }
+    let mut counts: Vec<_> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let named = counts.iter().take(NAMED).map(|(uid, _)| names.name_or_uid(uid)).collect::<Vec<_>>().join(", ");
+    match counts.len().saturating_sub(NAMED) {
+        0 => named,
+        more => format!("{named} and {more} more"),
     }
 }
 

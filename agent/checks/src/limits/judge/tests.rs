@@ -8,7 +8,7 @@ use nodewell_model::ConditionStatus;
 use proptest::prelude::*;
 
 use super::*;
-use crate::limits::reading::{Dates, Level, PARTS, Pressure, Reboot, Scan};
+use crate::limits::reading::{Dates, Level, Owner, PARTS, Pressure, Process, Reboot, Scan, TaskId, Zombie};
 
 fn now(secs: u64, boot_id: &str) -> Now {
     let wall = Timestamp::from_second(1_800_000_000 + secs.cast_signed()).unwrap();
@@ -17,6 +17,10 @@ fn now(secs: u64, boot_id: &str) -> Now {
 
 fn settings() -> LimitsSettings {
     LimitsSettings { for_duration: Duration::ZERO, keep_firing_for: Duration::ZERO, ..LimitsSettings::default() }
+}
+
+fn judge_of(settings: LimitsSettings) -> LimitsJudge {
+    LimitsJudge::new(settings, PodNames::default())
 }
 
 fn round(now: Now, answers: Vec<(&str, Answer)>) -> Round {
@@ -44,7 +48,7 @@ fn status(findings: &Findings, condition: &str, subject: &str) -> Option<Conditi
 
 #[test]
 fn a_level_goes_up_and_down() {
-    let mut judge = LimitsJudge::new(settings());
+    let mut judge = judge_of(settings());
     let mut full = |secs, used| {
         let findings = judge.judge(round(now(secs, "a"), vec![(KERNEL, answer(conntrack(used)))]));
         status(&findings, "ResourceExhausted", "conntrack").unwrap() == ConditionStatus::True
@@ -55,7 +59,7 @@ fn a_level_goes_up_and_down() {
 
 #[test]
 fn a_part_that_does_not_answer_hides_nothing_of_the_others() {
-    let mut judge = LimitsJudge::new(settings());
+    let mut judge = judge_of(settings());
     let certificates = [("/a.pem".to_owned(), Dates { not_before: 0, not_after: 1 })].into();
     let files = FilesReading { certificates, reboot: None };
     let first = vec![(KERNEL, answer(conntrack(95))), (FILES, answer(files)), (TASKS, answer(TasksReading::default()))];
@@ -73,7 +77,7 @@ fn a_part_that_does_not_answer_hides_nothing_of_the_others() {
 
 #[test]
 fn a_kernel_that_may_not_be_read_is_unknown_and_one_without_procfs_is_nothing() {
-    let mut judge = LimitsJudge::new(settings());
+    let mut judge = judge_of(settings());
     let denied = PollError::Read(ReadError::Denied { message: "no".to_owned() });
     let findings = judge.judge(round(now(0, "a"), vec![(KERNEL, Err(denied))]));
     assert_eq!(status(&findings, "ResourceExhausted", ""), Some(ConditionStatus::Unknown));
@@ -83,14 +87,14 @@ fn a_kernel_that_may_not_be_read_is_unknown_and_one_without_procfs_is_nothing() 
 
 #[test]
 fn what_is_saved_outlives_a_restart_and_not_a_boot() {
-    let mut judge = LimitsJudge::new(settings());
+    let mut judge = judge_of(settings());
     let reboot = FilesReading { reboot: Some(Reboot::default()), ..FilesReading::default() };
     let answers = || vec![(KERNEL, answer(conntrack(95))), (FILES, answer(&reboot))];
     assert_eq!(judge.judge(round(now(0, "a"), answers())).events.len(), 1);
     let saved = judge.save().unwrap();
     assert_eq!(judge.save(), None);
     let loaded = || {
-        let mut judge = LimitsJudge::new(LimitsSettings { for_duration: Duration::from_secs(120), ..settings() });
+        let mut judge = judge_of(LimitsSettings { for_duration: Duration::from_secs(120), ..settings() });
         judge.load(saved.clone());
         judge
     };
@@ -101,14 +105,42 @@ fn what_is_saved_outlives_a_restart_and_not_a_boot() {
     assert!(findings.events.is_empty(), "reported already");
     let findings = other.judge(round(now(60, "b"), answers()));
     assert_eq!(status(&findings, "ResourceExhausted", "conntrack"), Some(ConditionStatus::False));
-    let mut forgetful = LimitsJudge::new(settings());
+    let mut forgetful = judge_of(settings());
     forgetful.load(Value::String("garbage".to_owned()));
     assert_eq!(forgetful.judge(round(now(0, "a"), answers())).events.len(), 1);
 }
 
+/// The parent is a pod's and has `count` zombies.
+fn zombies_of_a_pod(count: u32) -> TasksReading {
+    let owner = Some(Owner::Pod("0d6e7d1c-3c1b-4f2a-90b1-c2d3e4f5a6b7".to_owned()));
+    let parent = Process { pid: 7, name: "java".to_owned(), owner };
+    let zombie = |pid| Zombie { id: TaskId { pid, start: 7 }, parent: parent.clone() };
+    TasksReading { scan: Some(Scan { zombies: (10..10 + count).map(zombie).collect(), ..Scan::default() }) }
+}
+
+/// The zombies of all pods count in what the kernel has of process numbers: when those run out it is the node's problem.
+#[test]
+fn zombies_of_pods_are_the_nodes_problem_only_when_it_runs_out_of_numbers() {
+    let mut judge = judge_of(settings());
+    let mut look = |secs, tasks| {
+        let pids = Some(Level { used: tasks, max: 1000 });
+        let kernel = answer(KernelReading { pids, ..KernelReading::default() });
+        judge.judge(round(now(secs, "a"), vec![(TASKS, answer(zombies_of_a_pod(300))), (KERNEL, kernel)]))
+    };
+    look(0, 400);
+    let well = look(60, 400);
+    assert_eq!(well.events[0].reason.as_str(), "PodZombieTasks");
+    let danger = look(120, 950);
+    for (findings, pids) in [(well, ConditionStatus::False), (danger, ConditionStatus::True)] {
+        let tasks: Vec<_> = findings.verdicts.iter().filter(|one| one.condition.as_str() == "TasksUnhealthy").collect();
+        assert!(matches!(&tasks[..], [one] if matches!(one.state, State::Healthy { .. })), "{tasks:?}");
+        assert_eq!(status(&findings, "ResourceExhausted", "pids"), Some(pids));
+    }
+}
+
 #[test]
 fn controllers_of_version_1_are_counted() {
-    let mut judge = LimitsJudge::new(settings());
+    let mut judge = judge_of(settings());
     let controllers = [("cpu".to_owned(), true), ("memory".to_owned(), false)].into();
     let reading = CgroupsReading { controllers, ..CgroupsReading::default() };
     let inventory = judge.judge(round(now(0, "a"), vec![(CGROUPS, answer(reading))])).inventory;
@@ -131,7 +163,7 @@ fn every_reason_is_in_the_catalogue_with_its_condition() {
         cpus: 1,
         ..KernelReading::default()
     };
-    let mut judge = LimitsJudge::new(settings());
+    let mut judge = judge_of(settings());
     let findings = judge.judge(round(now(0, "a"), vec![(KERNEL, answer(kernel))]));
     let mut count = 0;
     for verdict in &findings.verdicts {
@@ -149,7 +181,7 @@ proptest! {
     /// Garbage from a worker is an unreadable part, never a panic, and no verdict that all is healthy.
     #[test]
     fn garbage_from_a_worker_is_unreadable(text in ".{0,60}", part in 0..PARTS.len()) {
-        let mut judge = LimitsJudge::new(settings());
+        let mut judge = judge_of(settings());
         let garbage = Ok(Value::String(text));
         let findings = judge.judge(round(now(0, "a"), vec![(PARTS[part], garbage)]));
         prop_assert!(findings.events.is_empty());
@@ -158,7 +190,7 @@ proptest! {
 
     #[test]
     fn no_clock_breaks_it(moments in prop::collection::vec((0_u64..1 << 36, 0_u64..200, 0_u64..1 << 20), 1..20)) {
-        let mut judge = LimitsJudge::new(settings());
+        let mut judge = judge_of(settings());
         for (secs, used, bits) in moments {
             let scan = TasksReading { scan: Some(Scan::default()) };
             let reading = KernelReading { taints: Some(bits), ..conntrack(used) };

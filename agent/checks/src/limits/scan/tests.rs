@@ -47,21 +47,23 @@ impl Task {
     }
 }
 
+const UID: &str = "0d6e7d1c-3c1b-4f2a-90b1-c2d3e4f5a6b7";
 const CALM: &str = "0.10 0.10 0.10 1/80 11206\n";
 
 #[test]
 fn zombies_are_their_parents() {
     let host = Host::new(CALM);
     host.task("7", Task::new(7, "java", 'S'));
-    host.put("7/cgroup", "0::/kubepods/pod0d6e7d1c-3c1b-4f2a-90b1-c2d3e4f5a6b7/abc\n");
+    host.put("7/cgroup", &format!("0::/kubepods/pod{UID}/abc\n"));
     host.task("8", Task { parent: 7, ..Task::new(8, "sh", 'Z') });
     host.task("9", Task { parent: 99, ..Task::new(9, "sh", 'Z') });
     host.task("10", Task { parent: 7, ..Task::new(10, "sh", 'Z') });
     let mut zombies = host.scan().zombies;
     zombies.sort_by_key(|zombie| zombie.id);
-    let parents: Vec<&str> = zombies.iter().map(|zombie| zombie.parent.as_str()).collect();
-    let java = "java of pod 0d6e7d1c-3c1b-4f2a-90b1-c2d3e4f5a6b7";
-    assert_eq!(parents, [java, "exited process", java]);
+    let parents: Vec<&Process> = zombies.iter().map(|zombie| &zombie.parent).collect();
+    let java = Process { pid: 7, name: "java".to_owned(), owner: Some(Owner::Pod(UID.to_owned())) };
+    let gone = Process { pid: 99, name: "exited process".to_owned(), owner: None };
+    assert_eq!(parents, [&java, &gone, &java]);
     assert_eq!(zombies[0].id, TaskId { pid: 8, start: 58 });
 }
 
@@ -74,6 +76,7 @@ fn threads_are_looked_at_only_where_the_load_shows_more() {
         host.task("7/task/17", Task { threads: 3, ..Task::new(17, "worker", 'D') });
         host.task("7/task/18", Task { threads: 3, ..Task::new(18, "worker", 'S') });
         host.put("7/wchan", "io_schedule");
+        host.put("7/cgroup", &format!("0::/kubepods/pod{UID}/abc\n"));
         let mut blocked = host.scan().blocked;
         blocked.sort_by_key(|task| task.id);
         assert_eq!(blocked.len(), found, "{loadavg}");
@@ -81,14 +84,16 @@ fn threads_are_looked_at_only_where_the_load_shows_more() {
             (blocked[0].name.as_str(), blocked[0].wait_channel.as_str(), blocked[0].ticks),
             ("nfsd", "io_schedule", 7)
         );
+        assert_eq!(blocked[0].pod.as_deref(), Some(UID));
     }
 }
 
 #[test]
 fn a_daemon_is_one_of_a_service_and_of_several_the_oldest() {
     let host = Host::new(CALM);
+    let of_pod = format!("/kubepods/pod{UID}/abc");
     for (pid, cgroup) in
-        [(90, "/system.slice/containerd.service"), (80, "/system.slice/containerd.service"), (7, "/kubepods/pod1")]
+        [(90, "/system.slice/containerd.service"), (80, "/system.slice/containerd.service"), (7, &*of_pod)]
     {
         host.task(&pid.to_string(), Task::new(pid, "containerd", 'S'));
         host.put(&format!("{pid}/cgroup"), &format!("0::{cgroup}\n"));
