@@ -17,7 +17,10 @@ use tokio::{
 use crate::{
     check_process::{Children, Group},
     config::{self, CheckProcesses, Config, Flags},
-    detectors::proof::{HostRoots, Prover},
+    detectors::{
+        pod_names::{KnownPodNames, PodNamesFile},
+        proof::{HostRoots, Prover},
+    },
     exporters::{
         self,
         apiserver::{ApiStats, EventsCheckpoint, ExporterHandles},
@@ -145,7 +148,7 @@ impl Agent {
             config: config.clone(),
             rules: rules_in_force.clone(),
             ledger_sender: ledger_sender.clone(),
-            prover: Prover::new(roots),
+            prover: Prover::new(roots, KnownPodNames::new(PodNamesFile::of(&config.socket))),
             stats: shared_state.stats().clone(),
             expectations: expectations.clone(),
             kernel_log: activated.kernel_log.map(Arc::new),

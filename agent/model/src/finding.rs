@@ -61,6 +61,9 @@ pub enum RequiredProof {
     /// The filesystem on this device (`sda1`, `dm-3`) decides: mounted only as a pod's volume, the finding moves
     /// to `VolumeUnhealthy`.
     Filesystem { device: String },
+    /// The pod of this uid is what the finding is about: its name becomes the subject, or its uid where the name is
+    /// unknown.
+    Pod { uid: String },
 }
 
 /// The recommended remediation, in the terms people and the controller share.

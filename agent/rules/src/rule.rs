@@ -170,6 +170,8 @@ pub enum Proof {
     NodePlumbing,
     /// The subject is a block device; a filesystem that only a pod's volume uses is not the node's.
     Filesystem,
+    /// The capture `pod` is the uid in the name of a pod's cgroup: that pod becomes the subject.
+    Pod,
 }
 
 /// Only `count` matches of one subject within `window` (record time) are a finding.

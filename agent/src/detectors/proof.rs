@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
+use nodewell_faults::message;
 use nodewell_hardware::ReadError;
 use nodewell_model::{Finding, Name, RequiredProof};
 
-use crate::detectors::{cgroup, mounts};
+use crate::detectors::{cgroup, mounts, pod_names::KnownPodNames};
 
 /// Where the host is looked at; tests build fake trees.
 #[derive(Debug, Clone)]
@@ -34,13 +35,14 @@ impl Default for HostRoots {
 #[derive(Debug, Clone)]
 pub struct Prover {
     roots: HostRoots,
+    pod_names: KnownPodNames,
     volume_unhealthy: Name,
 }
 
 impl Prover {
     #[must_use]
-    pub fn new(roots: HostRoots) -> Self {
-        Self { roots, volume_unhealthy: Name::fixed("VolumeUnhealthy") }
+    pub fn new(roots: HostRoots, pod_names: KnownPodNames) -> Self {
+        Self { roots, pod_names, volume_unhealthy: Name::fixed("VolumeUnhealthy") }
     }
 
     /// The finding as the host confirms it; `None` if what it claims could not be proven.
@@ -55,7 +57,24 @@ impl Prover {
                 }
                 Some(finding)
             }
+            RequiredProof::Pod { uid } => {
+                self.name_pod(&mut finding, uid);
+                Some(finding)
+            }
         }
+    }
+
+    /// The pod is the subject, so that kills of two pods are two Events, whatever their processes are called.
+    fn name_pod(&self, finding: &mut Finding, uid: String) {
+        let (before, newest) = finding.message.rsplit_once('\n').unwrap_or(("", &finding.message));
+        // The newest line has what happened; those before it have the cgroups.
+        let lines = if before.is_empty() { newest.to_owned() } else { format!("{newest}; {before}") };
+        let name = self.pod_names.name(&uid);
+        finding.message = match &name {
+            Some(pod) => message("OOMKilling/pod", &[("pod", pod), ("uid", &uid), ("lines", &lines)]),
+            None => message("OOMKilling/uid", &[("uid", &uid), ("lines", &lines)]),
+        };
+        finding.subject = Some(name.unwrap_or(uid));
     }
 
     fn is_plumbing(&self, pid: u32) -> bool {

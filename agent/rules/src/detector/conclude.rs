@@ -93,5 +93,10 @@ fn required_proof(proof: Proof, found: &Found) -> Option<RequiredProof> {
             let required_proof = |device| RequiredProof::Filesystem { device };
             Some(found.subject_text().map_or(RequiredProof::None, required_proof))
         }
+        Proof::Pod => {
+            // systemd's driver has underscores for dashes.
+            let uid = |pod: &[u8]| text::subject(pod).replace('_', "-");
+            Some(RequiredProof::Pod { uid: uid(found.pod.as_deref()?) })
+        }
     }
 }

@@ -39,15 +39,17 @@ pub(crate) struct Pattern {
     /// The groups that name its subject.
     subject: Option<usize>,
     pid: Option<usize>,
+    pod: Option<usize>,
     regex: LazyRegex,
 }
 
 /// A match.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// The captures `subject` and `pid`.
+    /// The captures `subject`, `pid` and `pod`.
     pub(crate) subject: Option<Vec<u8>>,
     pub(crate) pid: Option<Vec<u8>>,
+    pub(crate) pod: Option<Vec<u8>>,
     /// In how many records before the newest it begins.
     pub(crate) back: usize,
 }
@@ -68,6 +70,7 @@ impl Pattern {
             starts_anchored: looks_at_start(&hir),
             subject: group(&hir, "subject"),
             pid: group(&hir, "pid"),
+            pod: group(&hir, "pod"),
             regex: LazyRegex::new(source),
         };
         Ok((pattern, required))
@@ -91,10 +94,10 @@ impl Pattern {
     }
 
     fn find_in_one(&self, regex: &Regex, text: &[u8]) -> Option<Found> {
-        if self.subject.or(self.pid).is_some() {
+        if self.subject.or(self.pid).or(self.pod).is_some() {
             return regex.captures(text).map(|captures| self.found(&captures, 0));
         }
-        regex.is_match(text).then_some(Found { subject: None, pid: None, back: 0 })
+        regex.is_match(text).then_some(Found { subject: None, pid: None, pod: None, back: 0 })
     }
 
     /// A match that reaches into the newest of the records that begin at `starts`.
@@ -110,7 +113,7 @@ impl Pattern {
 
     fn found(&self, captures: &Captures<'_>, back: usize) -> Found {
         let text = |group: Option<usize>| captures.get(group?).map(|capture| capture.as_bytes().to_vec());
-        Found { subject: text(self.subject), pid: text(self.pid), back }
+        Found { subject: text(self.subject), pid: text(self.pid), pod: text(self.pod), back }
     }
 }
 

@@ -225,12 +225,13 @@ fn read_patterns<'a>(section: Section<'a>, report: &mut Report<'_>) -> Patterns<
 }
 
 fn read_proof(section: Section<'_>, patterns: &Patterns<'_>, report: &mut Report<'_>) -> Proof {
-    let choices = [("node-plumbing", Proof::NodePlumbing), ("filesystem", Proof::Filesystem)];
+    let choices = [("node-plumbing", Proof::NodePlumbing), ("filesystem", Proof::Filesystem), ("pod", Proof::Pod)];
     let proof = section.choice("proof", &choices, report).unwrap_or_default();
     match proof {
         Proof::None => {}
         Proof::NodePlumbing => patterns.must_capture("pid", "proof = \"node-plumbing\"", report),
         Proof::Filesystem => patterns.must_capture("subject", "proof = \"filesystem\"", report),
+        Proof::Pod => patterns.must_capture("pod", "proof = \"pod\"", report),
     }
     proof
 }

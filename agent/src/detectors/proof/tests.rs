@@ -3,6 +3,7 @@ use std::{fs, sync::Arc};
 use nodewell_model::{FindingKind, Origin, Severity};
 
 use super::*;
+use crate::detectors::pod_names::PodNamesFile;
 
 struct Host(tempfile::TempDir);
 
@@ -51,7 +52,12 @@ impl Host {
         let path = |name: &str| self.0.path().join(name);
         let (proc, sys, dev) = (path("proc"), path("sys"), path("dev"));
         fs::create_dir_all(&dev).unwrap();
-        Prover::new(HostRoots { proc, sys, dev, ..HostRoots::default() })
+        let names = KnownPodNames::new(self.names_file());
+        Prover::new(HostRoots { proc, sys, dev, ..HostRoots::default() }, names)
+    }
+
+    fn names_file(&self) -> PodNamesFile {
+        PodNamesFile::of(&self.0.path().join("run/nodewell.sock"))
     }
 
     fn condition(&self, device: &str) -> String {
@@ -159,6 +165,46 @@ fn a_btrfs_that_the_node_uses_too_is_the_nodes() {
     for device in ["dm-0", "sdb"] {
         assert_eq!(host.condition(device), "ReadonlyFilesystem", "{device}");
     }
+}
+
+const UID: &str = "0d6e7d1c-3c1b-4f2a-90b1-c2d3e4f5a6b7";
+
+fn killed(host: &Host) -> Finding {
+    // As long as the kernel's are: some 600 bytes.
+    let message =
+        format!("oom-kill:oom_memcg=/{}\nMemory cgroup out of memory: Killed process 7 (java)", "p".repeat(500));
+    let required_proof = RequiredProof::Pod { uid: UID.to_owned() };
+    let subject = Some("java".to_owned());
+    host.prover().prove(Finding { condition: None, message, subject, ..finding("X", required_proof) }).unwrap()
+}
+
+#[test]
+fn a_kill_names_its_pod_and_begins_with_what_happened() {
+    let host = Host::with_mounts("");
+    host.names_file().write(&[(UID.to_owned(), "default/web-0".to_owned())].into()).unwrap();
+    let named = killed(&host);
+    assert_eq!(named.subject.as_deref(), Some("default/web-0"));
+    assert_eq!(
+        named.message,
+        format!(
+            "pod default/web-0 (uid {UID}): Memory cgroup out of memory: Killed process 7 (java); oom-kill:oom_memcg=/{}",
+            "p".repeat(500)
+        )
+    );
+}
+
+#[test]
+fn a_kill_in_a_pod_whose_name_is_unknown_names_its_uid() {
+    let unnamed = killed(&Host::with_mounts(""));
+    assert_eq!(unnamed.subject.as_deref(), Some(UID));
+    assert!(unnamed.message.starts_with(&format!("pod {UID}: Memory cgroup out of memory")), "{}", unnamed.message);
+}
+
+#[test]
+fn kills_in_two_pods_are_two_events() {
+    let host = Host::with_mounts("");
+    let other = Finding { subject: Some("another".to_owned()), ..killed(&host) };
+    assert!(killed(&host).merges_with(&killed(&host)) && !killed(&host).merges_with(&other));
 }
 
 #[test]

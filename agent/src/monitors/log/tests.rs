@@ -7,7 +7,13 @@ use nodewell_rules::{LoadPlan, RulesFrom, load};
 use tokio::sync::mpsc;
 
 use super::{daemons::TTL, *};
-use crate::{detectors::proof::HostRoots, runtime::stats::Stats};
+use crate::{
+    detectors::{
+        pod_names::{KnownPodNames, PodNamesFile},
+        proof::HostRoots,
+    },
+    runtime::stats::Stats,
+};
 
 const RULES: &str = r#"
 [[condition]]
@@ -44,6 +50,7 @@ fn bench(saved_cursors: Vec<Origin>) -> Bench {
 
 fn bench_of(rules: &str, saved_cursors: Vec<Origin>) -> Bench {
     let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("nodewell.sock");
     std::fs::write(folder.path().join("test.toml"), rules).unwrap();
     let rules = RulesFrom::Dirs(vec![folder.path().to_owned()]);
     let loaded = load(&LoadPlan { rules, ..LoadPlan::default() });
@@ -54,7 +61,7 @@ fn bench_of(rules: &str, saved_cursors: Vec<Origin>) -> Bench {
     let setup = LogSetup {
         rules,
         reader: Reader::Kmsg,
-        prover: Prover::new(HostRoots::default()),
+        prover: Prover::new(HostRoots::default(), KnownPodNames::new(PodNamesFile::of(&socket))),
         ledger_sender,
         stats: Stats::default().monitor(&"kernel-monitor".into()),
         started: Timestamp::now(),
