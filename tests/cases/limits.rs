@@ -24,6 +24,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("a_leak_is_saved_and_ends_with_its_day", a_leak_is_saved_and_ends_with_its_day)
         .case("a_certificate_is_reported_until_it_is_renewed", a_certificate_is_reported_until_it_is_renewed)
         .case("what_happens_is_reported_once", what_happens_is_reported_once)
+        .case("a_kill_in_a_pod_names_the_pod", a_kill_in_a_pod_names_the_pod)
         .case("garbage_is_no_problem", garbage_is_no_problem)
         .case("this_machine_has_no_such_problem", this_machine_has_no_such_problem);
 }
@@ -191,28 +192,54 @@ fn a_swap_storm_is_reported_while_it_lasts() {
     wait_over(&agent, "MemoryPressureHigh");
 }
 
-fn task(agent: &Agent, pid: u32, name: &str, state: char) {
-    let line = format!("{pid} ({name}) {state} 7 1 1 0 -1 0 0 0 0 0 3 4 0 0 20 0 1 0 {pid} 0 0\n");
+struct Task {
+    pid: u32,
+    name: &'static str,
+    state: char,
+    parent: u32,
+}
+
+fn task(agent: &Agent, task: Task) {
+    let Task { pid, name, state, parent } = task;
+    let line = format!("{pid} ({name}) {state} {parent} 1 1 0 -1 0 0 0 0 0 3 4 0 0 20 0 1 0 {pid} 0 0\n");
     write(agent, &format!("proc/{pid}/stat"), &line);
+}
+
+fn nfsd(agent: &Agent, pid: u32, state: char) {
+    task(agent, Task { pid, name: "nfsd", state, parent: 1 });
+}
+
+const UID: &str = "0d6e7d1c-3c1b-4f2a-90b1-c2d3e4f5a6b7";
+
+/// As the kubelet does before it starts one.
+fn name_the_pod(agent: &Agent) {
+    write(agent, &format!("var/log/pods/kube-system_dns-0_{UID}/dns/0.log"), "");
 }
 
 fn tasks_that_hang_or_are_not_reaped_are_reported() {
     let agent = machine().start();
-    task(&agent, 7, "java", 'S');
-    write(&agent, "proc/7/cgroup", "0::/kubepods.slice/kubepods-pod0d6e7d1c_3c1b_4f2a_90b1_c2d3e4f5a6b7.slice/x\n");
+    task(&agent, Task { pid: 7, name: "cron", state: 'S', parent: 1 });
+    write(&agent, "proc/7/cgroup", "0::/system.slice/cron.service\n");
+    task(&agent, Task { pid: 8, name: "java", state: 'S', parent: 1 });
+    write(&agent, "proc/8/cgroup", &format!("0::/kubepods.slice/kubepods-pod{}.slice/x\n", UID.replace('-', "_")));
     for pid in 10..13 {
-        task(&agent, pid, "sh", 'Z');
-        task(&agent, pid + 10, "nfsd", 'D');
+        task(&agent, Task { pid, name: "sh", state: 'Z', parent: 7 });
+        nfsd(&agent, pid + 10, 'D');
+        task(&agent, Task { pid: pid + 20, name: "sh", state: 'Z', parent: 8 });
     }
+    name_the_pod(&agent);
     let _check_process = started(agent.plan());
-    let java = "java of pod 0d6e7d1c-3c1b-4f2a-90b1-c2d3e4f5a6b7";
-    assert_eq!(wait_problem(&agent, "TasksUnhealthy", java).reason.as_str(), "ZombieTasks");
+    assert_eq!(wait_problem(&agent, "TasksUnhealthy", "cron (pid 7) of cron.service").reason.as_str(), "ZombieTasks");
+    let of_pod = agent.wait_event("PodZombieTasks");
+    assert_eq!(of_pod.subject.as_deref(), Some("kube-system/dns-0"));
+    assert!(of_pod.message.contains("java (pid 8)") && of_pod.message.contains(UID), "{}", of_pod.message);
     let blocked = wait_problem(&agent, "TasksUnhealthy", "blocked tasks");
     assert!(blocked.message.contains("3 × nfsd"), "{}", blocked.message);
     for pid in 10..13 {
         fs::remove_dir_all(agent.plan().folder().join(format!("proc/{pid}"))).unwrap();
-        task(&agent, pid + 10, "nfsd", 'S');
+        nfsd(&agent, pid + 10, 'S');
     }
+    // The pod's zombies are still there.
     wait_over(&agent, "TasksUnhealthy");
 }
 
@@ -267,9 +294,8 @@ fn a_certificate_is_reported_until_it_is_renewed() {
 
 fn what_happens_is_reported_once() {
     let agent = machine().start();
-    let uid = "0d6e7d1c-3c1b-4f2a-90b1-c2d3e4f5a6b7";
-    let events = format!("sys/fs/cgroup/kubepods.slice/kubepods-pod{}.slice/memory.events", uid.replace('-', "_"));
-    write(&agent, &format!("var/log/pods/kube-system_dns-0_{uid}/dns/0.log"), "");
+    let events = format!("sys/fs/cgroup/kubepods.slice/kubepods-pod{}.slice/memory.events", UID.replace('-', "_"));
+    name_the_pod(&agent);
     write(&agent, &events, "oom 9\noom_kill 9\n");
     write(&agent, "proc/sys/kernel/tainted", "4096\n");
     let _check_process = started(agent.plan());
@@ -280,7 +306,7 @@ fn what_happens_is_reported_once() {
     write(&agent, &events, "oom 14\noom_kill 14\n");
     let killed = agent.wait_event("FrequentPodOOMKills");
     assert_eq!(killed.subject.as_deref(), Some("kube-system/dns-0"));
-    assert!(killed.message.contains(uid), "{}", killed.message);
+    assert!(killed.message.contains(UID), "{}", killed.message);
     write(&agent, "proc/sys/kernel/tainted", "4608\n");
     let tainted = agent.wait_event("KernelTainted");
     assert!(tainted.message.contains("(W)") && !tainted.message.contains("(O)"), "{}", tainted.message);
@@ -294,6 +320,36 @@ fn what_happens_is_reported_once() {
     for reason in ["FrequentPodOOMKills", "KernelTainted", "RebootRequired"] {
         assert_eq!(agent.events(reason).len(), 1, "{reason}");
     }
+}
+
+/// By the name that the check process, which is root, found in the kubelet's folder; the agent itself does not look there.
+fn a_kill_in_a_pod_names_the_pod() {
+    let agent = machine().start();
+    let slice = format!("/kubepods.slice/kubepods-pod{}.slice", UID.replace('-', "_"));
+    let kill = |pid: u32| {
+        let head = "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=cri-containerd-1.scope,mems_allowed=0";
+        agent.kmsg().write(&format!("{head},oom_memcg={slice},task_memcg={slice}/x,task=java,pid={pid},uid=0"));
+        agent.kmsg().write(&format!(
+            "Memory cgroup out of memory: Killed process {pid} (java) total-vm:9kB, anon-rss:9kB, file-rss:0kB, shmem-rss:0kB"
+        ));
+    };
+    let event = |subject: &str| {
+        until("the kill is an Event", || {
+            agent.events("OOMKilling").into_iter().find(|event| event.subject.as_deref() == Some(subject))
+        })
+    };
+    kill(4711);
+    assert!(event(UID).message.starts_with(&format!("pod {UID}: Memory cgroup out of memory: Killed process 4711")));
+    let _check_process = started(agent.plan());
+    name_the_pod(&agent);
+    let names = agent.plan().folder().join("pods/names");
+    until("the check process knows the pod", || {
+        fs::read_to_string(&names).is_ok_and(|all| all.contains(UID)).then_some(())
+    });
+    kill(4712);
+    let named = event("kube-system/dns-0").message;
+    assert!(named.starts_with(&format!("pod kube-system/dns-0 (uid {UID}): Memory cgroup out of memory")), "{named}");
+    assert!(named.contains("Killed process 4712 (java)"), "{named}");
 }
 
 fn garbage_is_no_problem() {
