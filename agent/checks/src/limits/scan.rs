@@ -23,7 +23,7 @@ use super::{
 const PAUSE_FACTOR: u32 = 10_000;
 /// Two looks make a verdict, which must not take hours where tasks have very many threads.
 const LONGEST_PAUSE: Duration = Duration::from_mins(15);
-/// More of them make no other verdict.
+/// More of them make no other verdict. Zombies of pods have a limit of their own: they must not hide those of the node.
 const TASKS_LIMIT: usize = 1_000;
 /// So many more tasks wait in the kernel than their processes' first threads show: the threads are looked at, too.
 const HIDDEN_WAITERS: f64 = 5.0;
@@ -50,12 +50,20 @@ pub(super) struct Scanner {
     next: Option<Instant>,
 }
 
+/// How many were found.
+#[derive(Debug, Default)]
+struct Zombies {
+    of_pods: usize,
+    of_the_node: usize,
+}
+
 /// One look on its way.
 struct Look<'a> {
     proc: &'a Path,
     with_threads: bool,
     line: Vec<u8>,
     parents: BTreeMap<u32, Process>,
+    zombies: Zombies,
     daemons: BTreeMap<String, Daemon>,
     found: Scan,
 }
@@ -92,6 +100,7 @@ fn scan(proc: &Path) -> Result<Scan, ReadError> {
         with_threads: kernel::waiting(&loadavg) >= HIDDEN_WAITERS,
         line: Vec::with_capacity(512),
         parents: BTreeMap::new(),
+        zombies: Zombies::default(),
         daemons: BTreeMap::new(),
         found: Scan::default(),
     };
@@ -119,10 +128,7 @@ impl Look<'_> {
 
     fn take(&mut self, path: &Path, stat: &Stat<'_>) {
         match stat.state {
-            b'Z' if self.found.zombies.len() < TASKS_LIMIT => {
-                let parent = self.parent(stat.parent);
-                self.found.zombies.push(Zombie { id: stat.id, parent });
-            }
+            b'Z' => self.zombie(stat),
             b'D' => self.blocked(path, stat),
             _ => {}
         }
@@ -131,6 +137,18 @@ impl Look<'_> {
         }
         if DAEMONS.contains(&stat.name) {
             self.daemon(path, stat);
+        }
+    }
+
+    fn zombie(&mut self, stat: &Stat<'_>) {
+        let parent = self.parent(stat.parent);
+        let found = match parent.owner {
+            Some(Owner::Pod(_)) => &mut self.zombies.of_pods,
+            Some(Owner::Unit(_)) | None => &mut self.zombies.of_the_node,
+        };
+        if *found < TASKS_LIMIT {
+            *found += 1;
+            self.found.zombies.push(Zombie { id: stat.id, parent });
         }
     }
 

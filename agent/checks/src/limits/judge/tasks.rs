@@ -108,7 +108,7 @@ impl Tasks {
     }
 
     /// One that has used nothing of a CPU since the look before, and slept then as it does now, has slept all the time.
-    /// The node's matter whose tasks they are: what they wait for is a disk or a server of the node.
+    /// Tasks of pods count, too: what they wait for is a disk or a server of the node.
     fn blocked(&self, now: &[Blocked], levels: Levels, names: &PodNames) -> Option<BlockedTasks> {
         let still = |task: &&Blocked| self.blocked.get(&task.id) == Some(&task.ticks);
         let still: Vec<&Blocked> = now.iter().filter(still).collect();

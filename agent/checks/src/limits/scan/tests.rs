@@ -68,6 +68,22 @@ fn zombies_are_their_parents() {
 }
 
 #[test]
+fn zombies_of_a_pod_hide_none_of_the_node() {
+    let host = Host::new(CALM);
+    host.task("7", Task::new(7, "java", 'S'));
+    host.put("7/cgroup", &format!("0::/kubepods/pod{UID}/abc\n"));
+    host.task("8", Task::new(8, "cron", 'S'));
+    host.put("8/cgroup", "0::/system.slice/cron.service\n");
+    for pid in 10..u32::try_from(TASKS_LIMIT).unwrap() + 60 {
+        host.task(&pid.to_string(), Task { parent: 7, ..Task::new(pid, "sh", 'Z') });
+        host.task(&(pid + 10_000).to_string(), Task { parent: 8, ..Task::new(pid + 10_000, "sh", 'Z') });
+    }
+    let zombies = host.scan().zombies;
+    let of_pod = |zombie: &&Zombie| zombie.parent.pid == 7;
+    assert_eq!((zombies.len(), zombies.iter().filter(of_pod).count()), (2 * TASKS_LIMIT, TASKS_LIMIT));
+}
+
+#[test]
 fn threads_are_looked_at_only_where_the_load_shows_more() {
     for (loadavg, found) in [(CALM, 1), ("9.00 9.00 9.00 1/80 11206\n", 2), ("9.00 9.00 9.00 8/80 11206\n", 1)] {
         let host = Host::new(loadavg);
