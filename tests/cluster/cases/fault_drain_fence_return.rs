@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use nodewell_cluster::{
     CLUSTER, Cluster, Plan,
     manifests::{DEAD_NODES, READONLY_FILESYSTEMS, SHOP},
-    worker::Worker,
+    worker::{Report, Worker},
 };
 use nodewell_tests::{
     suite::{Need, Suite},
@@ -65,16 +65,13 @@ fn faulty(cluster: &Cluster) {
     let disk = w1.ext4();
     // There is one kernel: what other tests of this machine break is in its log, too.
     let ours = format!("== 'True' && conditions.ReadonlyFilesystem.message.contains('{}')", disk.device());
+    let reported = |report: Report| (disk.report("ReadonlyFilesystem")? == report).then_some(());
     // An older fault of another disk of that name may be in the kernel's log.
-    let is_reported = || {
-        let condition = w1.inside().condition("ReadonlyFilesystem");
-        condition.is_some_and(|one| one.status.as_str() == "True" && one.message.contains(disk.device()))
-    };
-    until_within(SOON, "nothing is known of the disk", || (!is_reported()).then_some(()));
+    until_within(SOON, "nothing is known of the disk", || reported(Report::NoFault));
     disk.mount("/srv");
     cluster.apply_text(&READONLY_FILESYSTEMS.replace("== 'True'", &ours));
     disk.fail();
-    until_within(SOON, "the condition names the device", || is_reported().then_some(()));
+    until_within(SOON, "the condition names the device", || reported(Report::Fault));
     until_within(SOON, "the pod is ready on another node", || {
         cluster.api().ready_on(POD).filter(|node| node != "w1").map(drop)
     });

@@ -3,10 +3,13 @@
 
 use std::time::{Duration, Instant};
 
-use nodewell_cluster::{CLUSTER, Cluster, Plan, worker::OPTIONS};
+use nodewell_cluster::{
+    CLUSTER, Cluster, Plan,
+    worker::{OPTIONS, Report},
+};
 use nodewell_tests::{
     suite::{Need, Suite},
-    wait::until_within,
+    wait::{until, until_within},
 };
 
 const CONDITION: &str = "ReadonlyFilesystem";
@@ -31,32 +34,30 @@ fn is_reported_until_it_is_mounted_nowhere() {
     w1.write("/etc/nodewell/nodewell.toml.d/case.toml", &config);
     cluster.install();
     let disk = w1.ext4();
-    // The agent is asked itself: what it reports to the API server turns False half a minute after it is over. An older
-    // fault of another disk of that name may be in the kernel's log.
-    let is_reported = || {
-        let condition = w1.inside().condition(CONDITION);
-        condition.is_some_and(|one| one.status.as_str() == "True" && one.message.contains(disk.device()))
-    };
+    // The agent is asked itself: what it reports to the API server turns False half a minute after it is over.
+    let reported = |report: Report| (disk.report(CONDITION)? == report).then_some(());
     cluster.api().wait_condition(SOON, "w1", "KernelDeadlock", "False");
-    until_within(SOON, "nothing is known of the disk", || (!is_reported()).then_some(()));
+    // An older fault of another disk of that name may be in the kernel's log.
+    until_within(SOON, "nothing is known of the disk", || reported(Report::NoFault));
     cluster.apply_text(&pod(disk.device()));
     cluster.must_kubectl(&["wait", "--for=condition=Ready", "pod/writer", "--timeout=60s"]);
     let mounts = w1.inside().sh("cat /proc/1/mounts");
     assert!(!mounts.contains(&format!("/dev/{} ", disk.device())), "the machine itself has it mounted: {mounts}");
 
     disk.fail();
-    until_within(SOON, "the condition names the device", || is_reported().then_some(()));
+    until_within(SOON, "the condition names the device", || reported(Report::Fault));
     let begun = Instant::now();
     while begun.elapsed() < INTERVAL * LOOKS {
         let written = cluster.kubectl(&["exec", "writer", "--", "touch", "/mnt/file"]);
         assert!(written.stderr.contains("Read-only file system"), "{written:?}");
-        assert!(is_reported(), "over after {:?}, while the pod cannot write", begun.elapsed());
+        let report = until("the agent answers", || disk.report(CONDITION));
+        assert_eq!(report, Report::Fault, "after {:?}, while the pod cannot write", begun.elapsed());
     }
     let message = cluster.api().true_message("w1", CONDITION);
-    assert!(message.as_ref().is_some_and(|text| text.contains(disk.device())), "on the Node: {message:?}");
+    assert!(message.as_ref().is_some_and(|text| disk.is_named_in(text)), "on the Node: {message:?}");
 
     cluster.must_kubectl(&["delete", "pod", "writer", "--grace-period=1", "--wait"]);
-    until_within(SOON, "it is over", || (!is_reported()).then_some(()));
+    until_within(SOON, "it is over", || reported(Report::NoFault));
 }
 
 fn pod(device: &str) -> String {

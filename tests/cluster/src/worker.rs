@@ -17,7 +17,7 @@ use nodewell_tests::{
 use serde_json::json;
 use tempfile::TempDir;
 
-pub use self::ext4::{Ext4, OPTIONS};
+pub use self::ext4::{Ext4, OPTIONS, Report};
 use self::{bmc::Bmc, power::Power, root::Root};
 use crate::{control_plane::ControlPlane, network::Network};
 

@@ -114,11 +114,17 @@ impl Inside {
         self.path("/run/nodewell/nodewell.sock")
     }
 
+    /// All conditions, if the agent answers: it may be starting, or have as many connections as it takes.
+    #[must_use]
+    pub fn conditions(&self) -> Option<Vec<ConditionView>> {
+        let view: NodeView = serde_json::from_str(&self.ask("/v1/status")?.body).ok()?;
+        Some(view.conditions.into_iter().map(std::sync::Arc::unwrap_or_clone).collect())
+    }
+
     /// One condition, if the agent answers and has it.
     #[must_use]
     pub fn condition(&self, name: &str) -> Option<ConditionView> {
-        let view: NodeView = serde_json::from_str(&self.ask("/v1/status")?.body).ok()?;
-        view.conditions.into_iter().map(std::sync::Arc::unwrap_or_clone).find(|one| one.condition.as_str() == name)
+        self.conditions()?.into_iter().find(|one| one.condition.as_str() == name)
     }
 
     /// Waits until condition `name` has `status`.

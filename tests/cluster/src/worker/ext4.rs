@@ -2,12 +2,27 @@
 
 use std::{fs::File, path::Path, process::Command};
 
+use nodewell_model::{
+    ConditionStatus,
+    view::{ConditionView, ProblemView},
+};
 use nodewell_tests::{disk::LoopDevice, machine::Inside};
 
 /// Enough for ext4 with a journal.
 const SIZE_BYTES: u64 = 16 * 1024 * 1024;
 /// The kernel cuts it off at the first fault.
 pub const OPTIONS: &str = "errors=remount-ro";
+
+/// What an agent that answered reports of a disk under one condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Report {
+    /// The condition is True, for this disk.
+    Fault,
+    /// The condition is False, or True for others alone.
+    NoFault,
+    /// The agent has no such condition yet, or is blind.
+    Unknown,
+}
 
 /// Gone once it is mounted nowhere and dropped.
 #[derive(Debug)]
@@ -44,6 +59,33 @@ impl Ext4 {
     #[must_use]
     pub fn device(&self) -> &str {
         self.device.name()
+    }
+
+    /// What the machine's agent reports of it under `condition`; `None` if no agent answers, which is no report of either.
+    #[must_use]
+    pub fn report(&self, condition: &str) -> Option<Report> {
+        let conditions = self.inside.conditions()?;
+        let condition = conditions.into_iter().find(|one| one.condition.as_str() == condition);
+        Some(condition.map_or(Report::Unknown, |condition| self.of(&condition)))
+    }
+
+    fn of(&self, condition: &ConditionView) -> Report {
+        // The condition's own message has room for some disks only, and one kernel's log has those of all machines.
+        let is_it = |problem: &ProblemView| {
+            problem.subject.as_deref().is_some_and(|subject| self.is_named_in(subject))
+                || self.is_named_in(&problem.message)
+        };
+        match condition.status {
+            ConditionStatus::True if condition.problems.iter().any(is_it) => Report::Fault,
+            ConditionStatus::True | ConditionStatus::False => Report::NoFault,
+            ConditionStatus::Unknown => Report::Unknown,
+        }
+    }
+
+    /// Whether `text` names the device as a word: `loop1` is not named by `loop10`.
+    #[must_use]
+    pub fn is_named_in(&self, text: &str) -> bool {
+        text.split(|letter: char| !letter.is_ascii_alphanumeric()).any(|word| word == self.device())
     }
 
     /// The kernel finds a fault on it: it takes no more writes, and the kernel's log says so.
