@@ -37,6 +37,19 @@ pub fn until_within<T>(patience: Duration, what: &str, mut look: impl FnMut() ->
     }
 }
 
+/// Looks for as long as `period` whether a state lasts.
+///
+/// # Panics
+/// With `what` once it does not.
+#[track_caller]
+pub fn lasts(period: Duration, what: &str, mut look: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while begun.elapsed() < period {
+        assert!(look(), "no longer so after {:?}: {what}", begun.elapsed());
+        thread::sleep(LOOK_EVERY);
+    }
+}
+
 /// What `look` gives once it has not changed for [`SETTLE`].
 ///
 /// # Panics

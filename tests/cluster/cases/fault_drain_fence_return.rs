@@ -4,6 +4,7 @@
 
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use nodewell_cluster::{
     CLUSTER, Cluster, Plan,
     manifests::{DEAD_NODES, READONLY_FILESYSTEMS, SHOP},
@@ -13,6 +14,8 @@ use nodewell_tests::{
     suite::{Need, Suite},
     wait::until_within,
 };
+
+use crate::off_before_release::assert_off_before_release;
 
 /// Each is a matter of seconds on two cores that have nothing else to do.
 const SOON: Duration = Duration::from_secs(60);
@@ -84,6 +87,8 @@ struct Fenced<'a> {
     worker: &'a Worker,
     /// The boot that ended with the plug.
     boot: String,
+    /// When the plug was out.
+    off_since: Timestamp,
 }
 
 fn plug_pulled(cluster: &Cluster) -> Fenced<'_> {
@@ -92,20 +97,19 @@ fn plug_pulled(cluster: &Cluster) -> Fenced<'_> {
     let worker = cluster.worker(&node).unwrap();
     let boot = boot(cluster, worker);
     worker.off();
+    let off_since = Timestamp::now();
     until_within(FENCED, &format!("the pod is ready elsewhere than on {node}"), || {
         cluster.api().ready_on(POD).filter(|now| *now != node).map(drop)
     });
-    let record = cluster.api().record(&node).unwrap();
-    let log = record["status"]["log"].to_string();
-    assert!(log.contains("Release"), "the pod went by a release: {record}");
-    Fenced { worker, boot }
+    Fenced { worker, boot, off_since }
 }
 
 fn returns(cluster: &Cluster, fenced: &Fenced<'_>) {
     let worker = fenced.worker;
     until_within(FENCED, "its BMC was ordered to turn it on", || {
-        worker.orders().iter().any(|order| order.contains("set power 1")).then_some(())
+        worker.orders().iter().any(|order| order.text == "set power 1").then_some(())
     });
+    assert_off_before_release(cluster, worker, fenced.off_since);
     cluster.api().wait_condition(FENCED, worker.name(), "Ready", "True");
     cluster.api().wait_given_back(FENCED, worker.name());
     assert_ne!(boot(cluster, worker), fenced.boot, "it has booted since");

@@ -5,6 +5,7 @@
 mod cable_pulled;
 mod drain_begun_again;
 mod fault_drain_fence_return;
+mod off_before_release;
 mod pods_own_filesystem;
 
 fn main() -> std::process::ExitCode {

@@ -17,8 +17,11 @@ use nodewell_tests::{
 use serde_json::json;
 use tempfile::TempDir;
 
-pub use self::ext4::{Ext4, OPTIONS, Report};
 use self::{bmc::Bmc, power::Power, root::Root};
+pub use self::{
+    bmc::Order,
+    ext4::{Ext4, OPTIONS, Report},
+};
 use crate::{control_plane::ControlPlane, network::Network};
 
 /// A machine takes a few seconds to be off, with pods in it.
@@ -177,9 +180,9 @@ impl Worker {
         self.power.inside().unwrap_or_else(|| panic!("{} is off", self.name))
     }
 
-    /// What its BMC was ordered, oldest first: `get power`, `set power 0`.
+    /// What its BMC was ordered, oldest first.
     #[must_use]
-    pub fn orders(&self) -> Vec<String> {
+    pub fn orders(&self) -> Vec<Order> {
         self.bmc.orders()
     }
 

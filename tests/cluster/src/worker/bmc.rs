@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use jiff::Timestamp;
 use nodewell_bmc::{Manner, PASSWORD, Simulator, USER};
 use nodewell_tests::{process::Process, wait::until_within};
 use serde_json::{Value, json};
@@ -18,6 +19,24 @@ use crate::{control_plane, network::Network};
 /// As every BMC.
 const IPMI: u16 = 623;
 const START_LIMIT: Duration = Duration::from_secs(30);
+
+/// What a BMC was ordered or asked.
+#[derive(Debug, Clone)]
+pub struct Order {
+    /// When it came.
+    pub at: Timestamp,
+    /// `get power`, `set power 0`.
+    pub text: String,
+}
+
+impl Order {
+    /// Of a line of the simulator's log, such as `1790000000.123 get power`.
+    fn of(line: &str) -> Option<Self> {
+        let (at, text) = line.split_once(' ')?;
+        let milliseconds = at.replacen('.', "", 1).parse().ok()?;
+        Some(Self { at: Timestamp::from_millisecond(milliseconds).ok()?, text: text.to_owned() })
+    }
+}
 
 /// It ends when dropped.
 #[derive(Debug)]
@@ -58,9 +77,9 @@ impl Bmc {
         &self.address
     }
 
-    pub(super) fn orders(&self) -> Vec<String> {
+    pub(super) fn orders(&self) -> Vec<Order> {
         let log = fs::read_to_string(self.folder.join("log")).unwrap_or_default();
-        log.lines().filter_map(|line| Some(line.split_once(' ')?.1.to_owned())).collect()
+        log.lines().filter_map(Order::of).collect()
     }
 
     /// As docs/fencing.md has it.
