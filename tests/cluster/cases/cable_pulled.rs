@@ -11,7 +11,7 @@ use nodewell_cluster::{
 };
 use nodewell_tests::{
     suite::{Need, Suite},
-    wait::until_within,
+    wait::{lasts, until_within},
 };
 
 use crate::off_before_release::assert_off_before_release;
@@ -21,6 +21,8 @@ const SOON: Duration = Duration::from_secs(60);
 const FENCED: Duration = Duration::from_secs(150);
 const POD: &str = "shop-0";
 const NODE: &str = "w2";
+/// A node that is well for so long is given back: `healthyDelay` of the policy.
+const HEALTHY_DELAY: Duration = Duration::from_secs(5);
 /// Where a pod's volume lies on its node.
 const WRITTEN: &str = "/var/lib/kubelet/pods/*/volumes/kubernetes.io~empty-dir/data/index.html";
 
@@ -40,6 +42,7 @@ fn the_old_pod_is_dead_before_the_new_one_writes() {
     until_within(SOON, "the pod is ready", || (cluster.api().ready_on(POD)? == NODE).then_some(()));
     let worker = cluster.worker(NODE).unwrap();
     let boot = worker.inside().leader();
+    assert!(runs_the_pod(worker), "its processes are known by their command line");
 
     worker.cut();
     let cut_at = uptime(&fs::read_to_string("/proc/uptime").unwrap());
@@ -50,16 +53,39 @@ fn the_old_pod_is_dead_before_the_new_one_writes() {
     assert_ne!(worker.inside().leader(), boot, "it is another boot");
     assert_off_before_release(&cluster, worker, ordered_off(worker));
 
+    // The new boot's kubelet, which hears nothing from the API server, starts what it is to start.
+    until_within(FENCED, "its kubelet runs", || is_kubelet_up(worker).then_some(()));
     let last_of_old = last_written(worker).unwrap();
     let first_of_new = uptime(&cluster.must_kubectl(&["exec", POD, "--", "head", "-n", "1", "/data/index.html"]));
     assert!(last_of_old > cut_at, "the old one wrote on after it was cut off, at {last_of_old}");
     assert!(last_of_old < first_of_new, "two writers: the old one at {last_of_old}, the new one at {first_of_new}");
 
-    let node = cluster.api().node(NODE).unwrap();
-    assert_eq!(node["spec"]["unschedulable"], true, "its cable is out: {node}");
+    until_within(SOON, "the record waits for the node", || waits_for_node(&cluster).then_some(()));
+    lasts(2 * HEALTHY_DELAY, "its cable is out: it is cordoned, awaited, and nothing writes there", || {
+        waits_for_node(&cluster) && is_cordoned(&cluster) && last_written(worker) == Some(last_of_old)
+    });
     worker.join();
     cluster.api().wait_given_back(FENCED, NODE);
     cluster.api().wait_condition(SOON, NODE, "Ready", "True");
+    // Its kubelet may have removed the old volume by now.
+    assert!(last_written(worker).is_none_or(|last| last == last_of_old), "a second writer, after it was given back");
+    assert!(!runs_the_pod(worker), "a second pod, after it was given back");
+}
+
+fn is_kubelet_up(worker: &Worker) -> bool {
+    worker.inside().run(["curl", "--silent", "--fail", "http://127.0.0.1:10248/healthz"]).code == 0
+}
+
+fn runs_the_pod(worker: &Worker) -> bool {
+    worker.inside().run(["pgrep", "--full", "httpd -p 8080 -h /data"]).code == 0
+}
+
+fn waits_for_node(cluster: &Cluster) -> bool {
+    cluster.api().record(NODE).is_some_and(|record| record["status"]["phase"] == "AwaitReady")
+}
+
+fn is_cordoned(cluster: &Cluster) -> bool {
+    cluster.api().node(NODE).is_some_and(|node| node["spec"]["unschedulable"] == true)
 }
 
 fn ordered_off(worker: &Worker) -> Timestamp {
