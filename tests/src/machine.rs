@@ -65,17 +65,16 @@ impl Machine {
     /// If it does not come up; its output is shown.
     #[must_use]
     pub fn boot_as(hardware: &Hardware) -> Self {
-        let machine = boot::start(hardware);
+        let machine = boot::start(hardware).unwrap_or_else(|why| panic!("{why}"));
         machine.wait_until_up();
         machine
     }
 
     /// Turns one on that is made so, and does not wait until it is up.
     ///
-    /// # Panics
-    /// If it does not start; its output is shown.
-    #[must_use]
-    pub fn turn_on(hardware: &Hardware) -> Self {
+    /// # Errors
+    /// Why it does not start, with its output.
+    pub fn turn_on(hardware: &Hardware) -> Result<Self, String> {
         boot::start(hardware)
     }
 

@@ -26,13 +26,19 @@ pub fn until<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
 /// # Panics
 /// With `what` if the time is over.
 #[track_caller]
-pub fn until_within<T>(patience: Duration, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub fn until_within<T>(patience: Duration, what: &str, look: impl FnMut() -> Option<T>) -> T {
+    found_within(patience, look).unwrap_or_else(|| panic!("waited {patience:?} in vain: {what}"))
+}
+
+/// The same for what may not come: `None` if the time is over.
+#[must_use]
+pub fn found_within<T>(patience: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
     let deadline = Instant::now() + patience;
     loop {
-        if let Some(found) = look() {
+        let found = look();
+        if found.is_some() || Instant::now() >= deadline {
             return found;
         }
-        assert!(Instant::now() < deadline, "waited {patience:?} in vain: {what}");
         thread::sleep(LOOK_EVERY);
     }
 }

@@ -185,7 +185,7 @@ fn machines(common: &Common<'_>, plan: Plan) -> (Vec<Worker>, Vec<ControllerHost
                 let log = if plan.kernel_log == Some(number) { KernelLog::Shared } else { KernelLog::Empty };
                 scope.spawn(move || {
                     let worker = Worker::prepare(common, Number(number), log);
-                    worker.on();
+                    worker.on().unwrap_or_else(|why| panic!("{}: {why}", worker.name()));
                     worker
                 })
             })

@@ -47,7 +47,7 @@ impl ControlPlane {
     #[must_use]
     pub fn start(network: &Arc<Network>, folder: &Path) -> Self {
         let address = network.address(LAST);
-        network.plug_in(PORT, LAST);
+        network.plug_in(PORT, LAST).unwrap();
         let pki = Pki::new(folder, &[&address]);
         let start = |name: &str, flags: Vec<String>| {
             let mut argv = network.enter(PORT);

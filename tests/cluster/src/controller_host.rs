@@ -30,7 +30,7 @@ impl ControllerHost {
     pub(crate) fn boot(network: &Arc<Network>, tree: &Path, number: u8) -> Self {
         let name = format!("c{number}");
         let last = 20 + number;
-        network.plug_in(&name, last);
+        network.plug_in(&name, last).unwrap();
         let masked = ["containerd.service", "systemd-udevd.service", "apt-daily.timer", "apt-daily-upgrade.timer"];
         let mut program = vec!["--boot".to_owned()];
         program.extend(masked.map(|unit| format!("systemd.mask={unit}")));

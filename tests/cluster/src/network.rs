@@ -38,19 +38,23 @@ impl Network {
     /// If this machine makes no namespaces or bridges.
     #[must_use]
     pub fn make() -> Self {
+        Self::try_make().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn try_make() -> Result<Self, String> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         sweep();
         let tag = format!("{MARK}{}x{}", process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let network = Self { prefix: free_prefix(), tag, pulled: Mutex::default() };
+        let network = Self { prefix: free_prefix()?, tag, pulled: Mutex::default() };
         let switch = network.namespace("switch");
-        ip(&["netns", "add", &switch]);
-        ip(&["-n", &switch, "link", "add", "switch", "type", "bridge"]);
-        ip(&["-n", &switch, "link", "set", "switch", "up"]);
-        ip(&["link", "add", &network.tag, "type", "veth", "peer", "name", "outer", "netns", &switch]);
-        ip(&["addr", "add", &format!("{}/24", network.address(OUTER)), "dev", &network.tag]);
-        ip(&["link", "set", &network.tag, "up"]);
-        network.connect("outer");
-        network
+        ip(&["netns", "add", &switch])?;
+        ip(&["-n", &switch, "link", "add", "switch", "type", "bridge"])?;
+        ip(&["-n", &switch, "link", "set", "switch", "up"])?;
+        ip(&["link", "add", &network.tag, "type", "veth", "peer", "name", "outer", "netns", &switch])?;
+        ip(&["addr", "add", &format!("{}/24", network.address(OUTER)), "dev", &network.tag])?;
+        ip(&["link", "set", &network.tag, "up"])?;
+        network.connect("outer")?;
+        Ok(network)
     }
 
     /// The address that ends so.
@@ -74,40 +78,40 @@ impl Network {
 
     /// A new namespace with a card at `port` of the switch, which has the address that ends so.
     ///
-    /// # Panics
-    /// If there is one already.
-    pub fn plug_in(&self, port: &str, last: u8) {
+    /// # Errors
+    /// If there is one already, or this machine makes no more.
+    pub fn plug_in(&self, port: &str, last: u8) -> Result<(), String> {
         let (namespace, switch) = (self.namespace(port), self.namespace("switch"));
-        ip(&["netns", "add", &namespace]);
-        ip(&["link", "add", "eth0", "netns", &namespace, "type", "veth", "peer", "name", port, "netns", &switch]);
-        ip(&["-n", &namespace, "link", "set", "lo", "up"]);
-        ip(&["-n", &namespace, "link", "set", "eth0", "up"]);
-        self.add_address(port, last);
-        self.connect(port);
+        ip(&["netns", "add", &namespace])?;
+        ip(&["link", "add", "eth0", "netns", &namespace, "type", "veth", "peer", "name", port, "netns", &switch])?;
+        ip(&["-n", &namespace, "link", "set", "lo", "up"])?;
+        ip(&["-n", &namespace, "link", "set", "eth0", "up"])?;
+        self.add_address(port, last)?;
+        self.connect(port)
     }
 
     /// One more address at `port`.
     ///
-    /// # Panics
+    /// # Errors
     /// If it has that already.
-    pub fn add_address(&self, port: &str, last: u8) {
+    pub fn add_address(&self, port: &str, last: u8) -> Result<(), String> {
         let address = format!("{}/24", self.address(last));
-        ip(&["-n", &self.namespace(port), "addr", "add", &address, "dev", "eth0"]);
+        ip(&["-n", &self.namespace(port), "addr", "add", &address, "dev", "eth0"]).map(drop)
     }
 
     /// Packets of `port` to the network `to` go by the machine whose address ends so.
     ///
-    /// # Panics
+    /// # Errors
     /// If it has such a route.
-    pub fn route(&self, port: &str, to: &str, last: u8) {
-        ip(&["-n", &self.namespace(port), "route", "add", to, "via", &self.address(last)]);
+    pub fn route(&self, port: &str, to: &str, last: u8) -> Result<(), String> {
+        ip(&["-n", &self.namespace(port), "route", "add", to, "via", &self.address(last)]).map(drop)
     }
 
     /// The namespace behind `port` is no more: nothing answers there. There may be none.
     pub fn unplug(&self, port: &str) {
         // Both ends of the cable go; a namespace lives for as long as any of its processes.
-        let _ = try_ip(&["-n", &self.namespace("switch"), "link", "del", port]);
-        let _ = try_ip(&["netns", "del", &self.namespace(port)]);
+        let _ = ip(&["-n", &self.namespace("switch"), "link", "del", port]);
+        let _ = ip(&["netns", "del", &self.namespace(port)]);
     }
 
     /// The cable of `port` is pulled out of the switch, until it is plugged in again: also while its machine is off.
@@ -124,18 +128,16 @@ impl Network {
     }
 
     fn set(&self, port: &str, state: &str) -> Result<String, String> {
-        try_ip(&["-n", &self.namespace("switch"), "link", "set", port, state])
+        ip(&["-n", &self.namespace("switch"), "link", "set", port, state])
     }
 
     fn pulled(&self) -> MutexGuard<'_, BTreeSet<String>> {
         self.pulled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn connect(&self, port: &str) {
-        ip(&["-n", &self.namespace("switch"), "link", "set", port, "master", "switch"]);
-        if !self.pulled().contains(port) {
-            self.set(port, "up").unwrap();
-        }
+    fn connect(&self, port: &str) -> Result<(), String> {
+        ip(&["-n", &self.namespace("switch"), "link", "set", port, "master", "switch"])?;
+        if self.pulled().contains(port) { Ok(()) } else { self.set(port, "up").map(drop) }
     }
 }
 
@@ -143,10 +145,10 @@ impl Drop for Network {
     fn drop(&mut self) {
         let own = format!("{}-", self.tag);
         for name in names().into_iter().filter(|name| name.starts_with(&own)) {
-            let _ = try_ip(&["netns", "del", &name]);
+            let _ = ip(&["netns", "del", &name]);
         }
         // Its far end may be gone with the switch already.
-        let _ = try_ip(&["link", "del", &self.tag]);
+        let _ = ip(&["link", "del", &self.tag]);
     }
 }
 
@@ -157,7 +159,7 @@ pub fn unmet() -> Option<String> {
         return Some("needs root, for a cluster's network".to_owned());
     }
     let name = format!("{MARK}t{}", process::id());
-    let bridge = try_ip(&["link", "add", &name, "type", "bridge"]).and_then(|_| try_ip(&["link", "del", &name]));
+    let bridge = ip(&["link", "add", &name, "type", "bridge"]).and_then(|_| ip(&["link", "del", &name]));
     bridge.err().map(|error| format!("needs network bridges: {error}"))
 }
 
@@ -177,17 +179,14 @@ fn names() -> Vec<String> {
 }
 
 /// A network that no interface of this machine has.
-fn free_prefix() -> String {
-    let used = ip(&["-o", "-4", "addr"]);
-    let prefixes = (0..250).map(|third| format!("10.77.{third}"));
-    prefixes.into_iter().find(|prefix| !used.contains(&format!(" {prefix}."))).expect("10.77.0.0/16 is not all in use")
+fn free_prefix() -> Result<String, String> {
+    let used = ip(&["-o", "-4", "addr"])?;
+    let mut prefixes = (0..250).map(|third| format!("10.77.{third}"));
+    let free = prefixes.find(|prefix| !used.contains(&format!(" {prefix}.")));
+    free.ok_or_else(|| "all of 10.77.0.0/16 is in use".to_owned())
 }
 
-fn ip(args: &[&str]) -> String {
-    try_ip(args).unwrap_or_else(|error| panic!("{error}"))
-}
-
-fn try_ip(args: &[&str]) -> Result<String, String> {
+fn ip(args: &[&str]) -> Result<String, String> {
     let output = Command::new("ip").args(args).output().map_err(|error| format!("ip: {error}"))?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());

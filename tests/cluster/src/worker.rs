@@ -137,8 +137,11 @@ impl Worker {
     }
 
     /// As by its power button; it is on already, or begins to boot.
-    pub fn on(&self) {
-        self.power.on();
+    ///
+    /// # Errors
+    /// Why it does not; it is off then.
+    pub fn on(&self) -> Result<(), String> {
+        self.power.on()
     }
 
     /// As by pulling the plug: PID 1 is killed, with everything in it.

@@ -3,6 +3,7 @@
 
 use std::{
     ffi::OsString,
+    fmt::Display,
     fs,
     path::{Path, PathBuf},
     time::Duration,
@@ -20,7 +21,7 @@ use super::{Hardware, Inside, Machine, cgroup::Cgroup};
 use crate::{
     leftovers,
     process::Process,
-    wait::{until, until_within},
+    wait::{PATIENCE, found_within, until_within},
 };
 
 /// It takes a second or two on an idle machine.
@@ -31,21 +32,32 @@ const BOOT_TIME: Duration = Duration::from_secs(60);
 const OWN_NAMESPACE: [&str; 6] = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--propagation=slave"];
 
 /// Starts it, and does not wait until it is up.
-pub(super) fn start(hardware: &Hardware) -> Machine {
+pub(super) fn start(hardware: &Hardware) -> Result<Machine, String> {
+    let failed = |step: &str, error: &dyn Display| format!("a machine's {step}: {error}");
     let folder = leftovers::folder("machine");
     let node = folder.path().join("kmsg");
     // A node of our own: the outer machine's is the same inode for all processes, and a program inside may change its
     // mode.
     let device = makedev(1, hardware.kernel_log.minor());
-    mknod(&node, SFlag::S_IFCHR, Mode::from_bits_truncate(0o600), device).unwrap();
-    let cgroup = Cgroup::make(hardware.controllers).unwrap();
+    mknod(&node, SFlag::S_IFCHR, Mode::from_bits_truncate(0o600), device)
+        .map_err(|error| failed("kernel log", &error))?;
+    let cgroup = Cgroup::make(hardware.controllers).map_err(|error| failed("cgroup", &error))?;
     let log = folder.path().join("console");
-    let mut nspawn = Process::start(&argv(hardware, &node, &cgroup), &log).unwrap();
-    let leader = until("the container has an init", || {
-        assert!(nspawn.ended().is_none(), "{}", fs::read_to_string(&log).unwrap_or_default());
-        leader_of(nspawn.pid())
+    let mut nspawn =
+        Process::start(&argv(hardware, &node, &cgroup), &log).map_err(|error| failed("container", &error))?;
+    let leader = wait_for_leader(&mut nspawn).ok_or_else(|| {
+        let output = fs::read_to_string(&log).unwrap_or_default();
+        failed("container has no init", &output)
+    })?;
+    Ok(Machine { inside: Inside::of(leader), nspawn, _cgroup: cgroup, _folder: folder })
+}
+
+fn wait_for_leader(nspawn: &mut Process) -> Option<u32> {
+    let found = found_within(PATIENCE, || match nspawn.ended() {
+        Some(_) => Some(None),
+        None => leader_of(nspawn.pid()).map(Some),
     });
-    Machine { inside: Inside::of(leader), nspawn, _cgroup: cgroup, _folder: folder }
+    found.flatten()
 }
 
 pub(super) fn wait_until_up(machine: &Machine) {

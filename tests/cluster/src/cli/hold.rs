@@ -77,7 +77,11 @@ fn answer(cluster: &Cluster, verb: &str, machine: &str) -> Answer {
 fn of_worker(worker: &Worker, verb: &str) -> Answer {
     let name = worker.name();
     match (verb, worker.is_on()) {
-        ("on", _) => worker.on(),
+        ("on", _) => {
+            if let Err(why) = worker.on() {
+                return Answer::Refused(format!("{name} did not start: {why}"));
+            }
+        }
         ("off", _) => worker.off(),
         ("cut", _) => worker.cut(),
         ("join", _) => worker.join(),

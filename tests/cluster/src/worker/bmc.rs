@@ -51,7 +51,7 @@ impl Bmc {
     /// Starts one in a folder that has a `machine.sh`, and waits until it answers.
     pub(super) fn start(network: &Arc<Network>, number: Number, folder: &Path) -> Self {
         let address = network.address(number.bmc_last());
-        network.add_address(control_plane::PORT, number.bmc_last());
+        network.add_address(control_plane::PORT, number.bmc_last()).unwrap();
         let (guid, manner) = (number.guid(), Manner::Obeys);
         Simulator { folder, guid: &guid, address: &address, port: IPMI, manner }.write();
         let mut argv = network.enter(control_plane::PORT);

@@ -6,7 +6,7 @@
 
 use std::{
     fs::{self, File, OpenOptions},
-    io::Read,
+    io::{self, Read},
     os::{fd::AsFd, unix::fs::OpenOptionsExt},
     path::{Path, PathBuf},
     sync::{
@@ -66,7 +66,7 @@ impl Power {
         let network = Arc::clone(network);
         let machine = Mutex::new(None);
         let switch = Switch { hardware, network, number, workers, folder: folder.to_owned(), machine };
-        switch.note("0", "");
+        switch.note("0", "").unwrap();
         let switch = Arc::new(switch);
         let is_over = Arc::new(AtomicBool::new(false));
         // Open for writing too: without a writer it would read as ended.
@@ -76,12 +76,12 @@ impl Power {
         Self { switch, is_over, thread }
     }
 
-    pub(super) fn on(&self) {
-        self.switch.turn(true);
+    pub(super) fn on(&self) -> Result<(), String> {
+        self.switch.turn_on()
     }
 
     pub(super) fn off(&self) {
-        self.switch.turn(false);
+        self.switch.turn_off();
     }
 
     pub(super) fn is_on(&self) -> bool {
@@ -96,7 +96,9 @@ impl Power {
 impl Drop for Power {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
-        let _ = self.thread.take().map(JoinHandle::join);
+        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
+            self.switch.report("its BMC's orders were not taken any more");
+        }
         self.off();
     }
 }
@@ -108,26 +110,42 @@ impl Switch {
             let _ = poll(&mut waiting, PollTimeout::from(LOOK_EVERY));
             let mut order = [0];
             while let Ok(1) = orders.read(&mut order) {
-                match order[0] {
-                    b'1' => self.turn(true),
-                    b'0' => self.turn(false),
-                    _ => {}
-                }
+                self.take(order[0]);
             }
             drop(self.look());
         }
     }
 
-    fn turn(&self, on: bool) {
+    /// An order of the BMC's, which is not answered: a machine that did not start is off, and takes the next order.
+    fn take(&self, order: u8) {
+        match order {
+            b'1' => self.turn_on().unwrap_or_else(|why| self.report(&format!("ordered on, and not started: {why}"))),
+            b'0' => self.turn_off(),
+            _ => {}
+        }
+    }
+
+    fn turn_on(&self) -> Result<(), String> {
         let mut machine = self.look();
-        if on && machine.is_none() {
-            // On from here on: what reads the power meanwhile must not read off.
-            self.note("1", "");
-            self.plug_in();
-            let booted = Machine::turn_on(&self.hardware);
-            self.note("1", &booted.leader().to_string());
-            *machine = Some(booted);
-        } else if !on && machine.is_some() {
+        if machine.is_none() {
+            *machine = Some(self.boot().inspect_err(|_| self.set_off())?);
+        }
+        Ok(())
+    }
+
+    fn boot(&self) -> Result<Machine, String> {
+        let failed = |error: io::Error| format!("{}: {error}", self.folder.display());
+        // On from here on: what reads the power meanwhile must not read off.
+        self.note("1", "").map_err(failed)?;
+        self.plug_in()?;
+        let booted = Machine::turn_on(&self.hardware)?;
+        self.note("1", &booted.leader().to_string()).map_err(failed)?;
+        Ok(booted)
+    }
+
+    fn turn_off(&self) {
+        let mut machine = self.look();
+        if machine.is_some() {
             self.let_go(&mut machine);
         }
     }
@@ -143,27 +161,36 @@ impl Switch {
 
     fn let_go(&self, machine: &mut Option<Machine>) {
         *machine = None;
-        self.network.unplug(&self.number.name());
-        self.note("0", "");
+        self.set_off();
     }
 
-    fn plug_in(&self) {
+    /// Without a machine there is no power, whatever stood in the files. This is run while a panic unwinds, too.
+    fn set_off(&self) {
+        self.network.unplug(&self.number.name());
+        self.note("0", "").unwrap_or_else(|error| self.report(&format!("its BMC may read On of it: {error}")));
+    }
+
+    fn report(&self, what: &str) {
+        eprintln!("{}: {what}", self.number.name());
+    }
+
+    fn plug_in(&self) -> Result<(), String> {
         let name = self.number.name();
         // What a start that failed has left.
         self.network.unplug(&name);
-        self.network.plug_in(&name, self.number.last());
-        self.network.route(&name, "default", control_plane::LAST);
-        for other in (1..=self.workers).map(Number).filter(|other| *other != self.number) {
-            self.network.route(&name, &other.pods(), other.last());
-        }
+        self.network.plug_in(&name, self.number.last())?;
+        self.network.route(&name, "default", control_plane::LAST)?;
+        let others = (1..=self.workers).map(Number).filter(|other| *other != self.number);
+        others.into_iter().try_for_each(|other| self.network.route(&name, &other.pods(), other.last()))
     }
 
-    fn note(&self, power: &str, pid: &str) {
+    fn note(&self, power: &str, pid: &str) -> io::Result<()> {
         for (file, content) in [("pid", pid), ("power", power)] {
             let new = self.folder.join(format!("{file}.new"));
-            fs::write(&new, content).unwrap();
-            fs::rename(new, self.folder.join(file)).unwrap();
+            fs::write(&new, content)?;
+            fs::rename(new, self.folder.join(file))?;
         }
+        Ok(())
     }
 }
 
