@@ -10,6 +10,7 @@ pub mod control_plane;
 pub mod controller_host;
 pub mod images;
 pub mod network;
+mod room;
 pub mod worker;
 
 use nodewell_tests::{
@@ -49,5 +50,6 @@ const PROGRAMS: [&str; 6] =
 #[must_use]
 pub fn unmet() -> Option<String> {
     let missing = || PROGRAMS.into_iter().find_map(|name| real::present(name).err());
-    missing().or_else(network::unmet).or_else(nodewell_bmc::missing).or_else(|| machine::unmet(TREE))
+    let room = || missing().or_else(network::unmet).or_else(nodewell_bmc::missing).or_else(room::unmet);
+    room().or_else(|| machine::unmet(TREE))
 }
