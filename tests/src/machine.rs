@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use crate::{process::Process, wait::until_within};
 
 pub use self::{
-    cgroup::{Controllers, remove_leftovers},
+    cgroup::{Controllers, controllers_unmet, remove_leftovers},
     disk::Disk,
     hardware::{Hardware, KernelLog},
     inside::Inside,

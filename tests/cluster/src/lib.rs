@@ -51,5 +51,5 @@ const PROGRAMS: [&str; 6] =
 pub fn unmet() -> Option<String> {
     let missing = || PROGRAMS.into_iter().find_map(|name| real::present(name).err());
     let room = || missing().or_else(network::unmet).or_else(nodewell_bmc::missing).or_else(room::unmet);
-    room().or_else(|| machine::unmet(TREE))
+    room().or_else(machine::controllers_unmet).or_else(|| machine::unmet(TREE))
 }

@@ -49,6 +49,27 @@ impl Controllers {
     }
 }
 
+/// What a kubelet needs in the machine, where there is one hierarchy for all.
+const NEEDED: [&str; 4] = ["cpuset", "cpu", "memory", "pids"];
+/// Set to any value it has machines with [`Controllers::All`] tried where cgroups are of version 2.
+const TRY_UNIFIED: &str = "NODEWELL_TRY_CGROUP2";
+
+/// Why no machine with [`Controllers::All`] can be booted here, if none can.
+#[must_use]
+pub fn controllers_unmet() -> Option<String> {
+    if !is_unified() {
+        return None;
+    }
+    let enabled = fs::read_to_string(Path::new(ROOT).join("cgroup.subtree_control")).unwrap_or_default();
+    let is_enabled = |name: &&str| enabled.split_whitespace().any(|enabled| enabled == *name);
+    if let Some(missing) = NEEDED.into_iter().find(|name| !is_enabled(name)) {
+        let enable = format!("echo +{missing} >{ROOT}/cgroup.subtree_control");
+        return Some(format!("needs the cgroup controller {missing}: `{enable}`"));
+    }
+    let untried = "kubelets in containers were not tried where cgroups are of version 2";
+    std::env::var_os(TRY_UNIFIED).is_none().then(|| format!("{untried}; {TRY_UNIFIED}=1 tries it"))
+}
+
 /// Whether all controllers are in the one hierarchy of version 2.
 fn is_unified() -> bool {
     Path::new(ROOT).join("cgroup.procs").exists()
