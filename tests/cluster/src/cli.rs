@@ -4,6 +4,7 @@
 mod down;
 mod exec;
 mod hold;
+mod lock;
 mod request;
 mod up;
 
@@ -139,7 +140,7 @@ fn show(verb: &str, machine: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// `target/cluster`: what the commands find the cluster by.
+/// `target/cluster`, or another one for another cluster beside it: what the commands find the cluster by.
 fn folder() -> PathBuf {
-    machines().with_file_name("cluster")
+    std::env::var_os("NODEWELL_CLUSTER_FOLDER").map_or_else(|| machines().with_file_name("cluster"), PathBuf::from)
 }

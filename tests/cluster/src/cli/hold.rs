@@ -11,10 +11,13 @@ use nodewell_tests::own_mounts;
 
 use super::{
     Failure, Size, folder,
+    lock::Lock,
     request::{Answer, serve},
 };
 
 pub(super) fn hold(size: Size) -> Result<(), Failure> {
+    // Before anything is started: there is never a second one, and `down` finds this one from here on.
+    let _lock = Lock::take()?;
     own_mounts::separate();
     let plan = Plan { workers: size.workers, controllers: size.controllers, kernel_log: Some(1) };
     let mut cluster = Some(Cluster::start(plan));

@@ -9,8 +9,13 @@ use std::{
         net::{UnixListener, UnixStream},
     },
     path::PathBuf,
+    time::Duration,
 };
 
+use nix::sys::socket::UnixAddr;
+
+/// A command asks at once.
+const ASKED: Duration = Duration::from_secs(5);
 /// What an answer begins with.
 const DONE: &str = "done ";
 const REFUSED: &str = "refused ";
@@ -35,6 +40,14 @@ pub(super) fn ask(verb: &str, machine: &str) -> Result<String, String> {
     }
 }
 
+/// # Errors
+/// If no socket can be bound where the cluster's would be: better before the cluster than after it.
+pub(super) fn check_socket() -> Result<(), String> {
+    let path = socket();
+    let name = UnixAddr::new(&path).map(drop);
+    name.map_err(|error| format!("{}: {error}; a socket's path has at most 107 bytes: move the clone", path.display()))
+}
+
 /// A connection to the process that holds a cluster, if there is one.
 pub(super) fn connect() -> Option<UnixStream> {
     UnixStream::connect(socket()).ok()
@@ -53,7 +66,9 @@ pub(super) fn serve(mut answer: impl FnMut(&str, &str) -> Answer) -> std::io::Re
     for stream in listener.incoming() {
         let Ok(stream) = stream else { continue };
         let mut line = String::new();
-        if BufReader::new(&stream).read_line(&mut line).is_err() {
+        // A client that sends nothing keeps no other one waiting for long.
+        let asked = stream.set_read_timeout(Some(ASKED)).and_then(|()| BufReader::new(&stream).read_line(&mut line));
+        if asked.is_err() {
             continue;
         }
         let (verb, machine) = line.trim_end().split_once(' ').unwrap_or((line.trim_end(), ""));

@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File},
-    io::{BufRead, BufReader},
+    io::{self, BufRead, BufReader, Read, Seek, SeekFrom},
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -10,13 +10,14 @@ use std::{
     time::{Duration, Instant},
 };
 
+use nix::unistd::Pid;
 use nodewell_cluster::unmet;
 use nodewell_tests::real::binary;
 
 use super::{
     Failure, Size, folder,
     hold::{PROGRESS, report},
-    request,
+    lock, request,
 };
 
 /// How often is looked for progress.
@@ -25,29 +26,38 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 const SHOWN: usize = 12;
 
 pub(super) fn up(size: Size) -> Result<(), Failure> {
-    if request::connect().is_some() {
-        let known = "a cluster is up already: `make cluster ARGS=status` shows it, `make cluster ARGS=down` ends it";
-        return Err(Failure::Failed(known.to_owned()));
+    if let Some(holder) = lock::holder()? {
+        return Err(Failure::Failed(known(holder)));
     }
+    request::check_socket().map_err(Failure::Unavailable)?;
     report("what machines boot from (made once, some minutes)");
     if let Some(reason) = unmet() {
         return Err(Failure::Unavailable(reason));
     }
     let begun = Instant::now();
     let folder = folder();
-    let failed = |error: std::io::Error| Failure::Failed(format!("{}: {error}", folder.display()));
+    let failed = |error: io::Error| Failure::Failed(format!("{}: {error}", folder.display()));
     fs::create_dir_all(&folder).map_err(failed)?;
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).map_err(failed)?;
-    let log = folder.join("log");
-    let holder = start(size, &log).map_err(failed)?;
-    follow(holder, &log)?;
+    let mut log = Log::open(folder.join("log")).map_err(failed)?;
+    let holder = start(size, &log.path).map_err(failed)?;
+    follow(holder, &mut log)?;
     println!("{}", guide(size, begun.elapsed().as_secs()));
     Ok(())
 }
 
+/// Why there cannot be another one.
+fn known(holder: Pid) -> String {
+    let is_up = request::connect().is_some();
+    let what = if is_up { "is up already" } else { "is being brought up" };
+    let look = if is_up { "`make cluster ARGS=status` shows it".to_owned() } else { format!("by process {holder}") };
+    format!("a cluster {what}: {look}, `make cluster ARGS=down` ends it")
+}
+
 /// In a session of its own: it stays when this terminal goes.
-fn start(size: Size, log: &Path) -> std::io::Result<Child> {
-    let output = File::create(log)?;
+fn start(size: Size, log: &Path) -> io::Result<Child> {
+    // The log may be that of a process which takes the lock just now.
+    let output = File::options().append(true).open(log)?;
     let mut command = Command::new("setsid");
     command.arg(std::env::current_exe()?).arg("hold");
     command.arg(format!("--workers={}", size.workers)).arg(format!("--controllers={}", size.controllers));
@@ -55,16 +65,34 @@ fn start(size: Size, log: &Path) -> std::io::Result<Child> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(output).spawn()
 }
 
+/// The holder's log, from where it was opened: before that are those of holders that were killed.
+struct Log {
+    path: PathBuf,
+    lines: BufReader<File>,
+    /// What was read of it.
+    seen: Vec<String>,
+}
+
+impl Log {
+    fn open(path: PathBuf) -> io::Result<Self> {
+        let mut file = File::options().create(true).append(true).read(true).open(&path)?;
+        file.seek(SeekFrom::End(0))?;
+        Ok(Self { path, lines: BufReader::new(file), seen: Vec::new() })
+    }
+}
+
 /// Shows lines of progress until the cluster is up.
-fn follow(mut holder: Child, log: &Path) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| Failure::Failed(format!("{}: {error}", log.display()));
-    let mut lines = BufReader::new(File::open(log).map_err(failed)?);
+fn follow(mut holder: Child, log: &mut Log) -> Result<(), Failure> {
+    let shown = log.path.display().to_string();
+    let failed = |error: io::Error| Failure::Failed(format!("{shown}: {error}"));
     let mut line = String::new();
     loop {
-        if lines.read_line(&mut line).map_err(failed)? == 0 || !line.ends_with('\n') {
+        if log.lines.read_line(&mut line).map_err(failed)? == 0 || !line.ends_with('\n') {
             if holder.try_wait().map_err(failed)?.is_some() {
-                let why = reason(log);
-                return Err(Failure::Failed(format!("the cluster did not come up: {why}\n{} has more", log.display())));
+                log.lines.read_to_string(&mut line).map_err(failed)?;
+                log.seen.extend(line.lines().map(str::to_owned));
+                let why = reason(&log.seen);
+                return Err(Failure::Failed(format!("the cluster did not come up: {why}\n{shown} has more")));
             }
             thread::sleep(LOOK_EVERY);
             continue;
@@ -75,14 +103,13 @@ fn follow(mut holder: Child, log: &Path) -> Result<(), Failure> {
         if line.trim_end() == format!("{PROGRESS}is up") {
             return Ok(());
         }
+        log.seen.push(line.trim_end().to_owned());
         line.clear();
     }
 }
 
 /// Why it failed, as far as the log says so at its end.
-fn reason(log: &Path) -> String {
-    let text = fs::read_to_string(log).unwrap_or_default();
-    let lines: Vec<&str> = text.lines().collect();
+fn reason(lines: &[String]) -> String {
     // What is shown after it is for those who look further.
     let panic = lines.iter().position(|line| line.contains("panicked at"));
     let from = panic.map_or(lines.len().saturating_sub(SHOWN), |panic| panic + 1);
@@ -90,7 +117,7 @@ fn reason(log: &Path) -> String {
         .iter()
         .take(SHOWN)
         .take_while(|line| !line.starts_with("stack backtrace"))
-        .copied()
+        .cloned()
         .collect::<Vec<_>>()
         .join("\n")
 }
