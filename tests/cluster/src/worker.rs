@@ -12,7 +12,7 @@ use nodewell_tests::{
     cluster::kubeconfig,
     leftovers,
     machine::{Controllers, Hardware, Inside, KernelLog},
-    wait::until_within,
+    wait::found_within,
 };
 use serde_json::json;
 use tempfile::TempDir;
@@ -24,8 +24,8 @@ pub use self::{
 };
 use crate::{control_plane::ControlPlane, network::Network};
 
-/// A machine takes a few seconds to be off, with pods in it.
-const ORDERLY: Duration = Duration::from_secs(90);
+/// A machine takes a few seconds to be off, with pods in it; a process that ignores SIGTERM is killed by systemd after 90.
+const ORDERLY: Duration = Duration::from_secs(180);
 /// The kubelet's credentials, as kubeadm leaves them: the kubeconfig names a link to the newest file.
 const CREDENTIALS: &str = "/var/lib/kubelet/pki/kubelet-client-current.pem";
 const NEWEST: &str = "kubelet-client-2026-01-01-00-00-00.pem";
@@ -151,11 +151,13 @@ impl Worker {
 
     /// Shuts it down as its administrator would.
     ///
-    /// # Panics
+    /// # Errors
     /// If it is off, or does not end.
-    pub fn stop(&self) {
-        self.inside().sh("systemctl poweroff");
-        until_within(ORDERLY, &format!("{} is off", self.name), || (!self.is_on()).then_some(()));
+    pub fn stop(&self) -> Result<(), String> {
+        let inside = self.power.inside().ok_or_else(|| format!("{} is off", self.name))?;
+        let ordered = inside.run(["systemctl", "poweroff"]);
+        let is_off = found_within(ORDERLY, || (!self.is_on()).then_some(()));
+        is_off.ok_or_else(|| format!("{} is on after {ORDERLY:?}; systemctl poweroff: {}", self.name, ordered.stderr))
     }
 
     /// Whether the machine has power.

@@ -1,6 +1,11 @@
 //! The process that holds the cluster: it brings it up, does what commands ask, and all of the cluster ends with it.
 
-use std::{fmt::Write as _, fs, os::unix::fs::PermissionsExt};
+use std::{
+    fmt::Write as _,
+    fs,
+    os::unix::fs::PermissionsExt,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
 
 use nodewell_cluster::{
     Cluster, Plan,
@@ -29,7 +34,7 @@ pub(super) fn hold(size: Size) -> Result<(), Failure> {
             drop(cluster.take());
             Answer::Last("the cluster is down".to_owned())
         }
-        (verb, Some(cluster)) => answer(cluster, verb, machine),
+        (verb, Some(cluster)) => unharmed(|| answer(cluster, verb, machine)),
         (_, None) => Answer::Refused("the cluster is down".to_owned()),
     });
     served.map_err(|error| Failure::Failed(format!("{}: {error}", folder().display())))
@@ -57,6 +62,14 @@ pub(super) fn report(what: &str) {
 
 /// What such lines begin with.
 pub(super) const PROGRESS: &str = "cluster: ";
+
+/// What a request cannot do ends that request, and not the cluster.
+fn unharmed(act: impl FnOnce() -> Answer) -> Answer {
+    catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+        Answer::Refused(format!("{}; {} has more", text.unwrap_or("it failed"), folder().join("log").display()))
+    })
+}
 
 fn answer(cluster: &Cluster, verb: &str, machine: &str) -> Answer {
     if verb == "status" {
@@ -89,7 +102,11 @@ fn of_worker(worker: &Worker, verb: &str) -> Answer {
         ("cut", _) => worker.cut(),
         ("join", _) => worker.join(),
         (_, false) => return Answer::Refused(format!("{name} is off; `make cluster ARGS=\"on {name}\"` turns it on")),
-        ("stop", true) => worker.stop(),
+        ("stop", true) => {
+            if let Err(why) = worker.stop() {
+                return Answer::Refused(why);
+            }
+        }
         ("leader", true) => return Answer::Done(worker.inside().leader().to_string()),
         (other, true) => return Answer::Refused(format!("{other} is no request")),
     }
