@@ -1,0 +1,150 @@
+//! `make cluster`: a process holds the cluster and does what commands ask; with it all of the cluster ends, however that
+//! is, and another one comes up after it.
+
+use std::{
+    fs,
+    path::PathBuf,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use nix::sys::signal::Signal;
+use nodewell_cluster::CLUSTER;
+use nodewell_tests::{
+    cli::Outcome,
+    process::Process,
+    suite::{Need, Suite},
+    wait::until_within,
+};
+use tempfile::TempDir;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_nodewell-cluster");
+const SMALL: [&str; 3] = ["--bare", "--workers=1", "--controllers=0"];
+const UP: Duration = Duration::from_secs(300);
+const SOON: Duration = Duration::from_secs(60);
+/// Less than systemd waits for a process that ignores SIGTERM.
+const ORDERLY: Duration = Duration::from_secs(60);
+
+pub(crate) fn list(suite: &mut Suite) {
+    suite.behaviour("held").case_with(
+        &[Need::LongSuite, CLUSTER],
+        "nothing_outlives_a_killed_holder_and_another_comes_up",
+        nothing_outlives_a_killed_holder_and_another_comes_up,
+    );
+}
+
+fn nothing_outlives_a_killed_holder_and_another_comes_up() {
+    let held = Held::new();
+    let mut holder = held.hold();
+    until_within(UP, "the cluster is up", || {
+        assert!(holder.ended().is_none(), "{}", held.log());
+        (held.run(&["status"]).code == 0).then_some(())
+    });
+    obeys(&held);
+    let second = held.run(&[&["up"][..], &SMALL].concat());
+    assert!(second.code == 70 && second.stderr.contains("is up already"), "{second:?}");
+
+    let number = holder.pid();
+    holder.signal(Signal::SIGKILL);
+    holder.wait();
+    until_within(SOON, "all its processes have ended", || processes(number).is_empty().then_some(()));
+    assert_eq!(links(number), "", "its cable to this machine");
+
+    held.must(&[&["up"][..], &SMALL].concat());
+    assert!(held.must(&["status"]).contains("w1"));
+    let another = fs::read_to_string(held.folder().with_extension("lock")).unwrap().parse().unwrap();
+    held.must(&["down"]);
+    for number in [number, another] {
+        let left = [processes(number), files(number)].concat();
+        assert!(left.is_empty() && links(number).is_empty(), "left of process {number}: {left:?}{}", links(number));
+    }
+}
+
+fn obeys(held: &Held) {
+    assert_eq!(held.must(&["exec", "w1", "hostname"]).trim(), "w1");
+    let begun = Instant::now();
+    held.must(&["stop", "w1"]);
+    assert!(begun.elapsed() < ORDERLY, "its pod does not end by SIGTERM: {:?}", begun.elapsed());
+    let off = held.run(&["stop", "w1"]);
+    assert!(off.code == 70 && off.stderr.contains("w1 is off"), "{off:?}");
+    held.must(&["on", "w1"]);
+    held.must(&["cut", "w1"]);
+    held.must(&["join", "w1"]);
+}
+
+/// A cluster beside the one that a person may have; ended when dropped.
+struct Held(TempDir);
+
+impl Held {
+    fn new() -> Self {
+        let held = Self(tempfile::tempdir().unwrap());
+        fs::create_dir(held.folder()).unwrap();
+        held
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.0.path().join("cluster")
+    }
+
+    /// Not by `up`: this one ends with the case, however that ends.
+    fn hold(&self) -> Process {
+        let folder = format!("NODEWELL_CLUSTER_FOLDER={}", self.folder().display());
+        let argv = [&["env", &folder, PROGRAM, "hold"][..], &SMALL].concat();
+        let argv: Vec<_> = argv.into_iter().map(Into::into).collect();
+        Process::start(&argv, &self.folder().join("log")).unwrap()
+    }
+
+    fn run(&self, args: &[&str]) -> Outcome {
+        let mut command = Command::new(PROGRAM);
+        command.args(args).env("NODEWELL_CLUSTER_FOLDER", self.folder()).stdin(Stdio::null());
+        let output = command.output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Outcome { code: output.status.code().unwrap_or(-1), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+    }
+
+    fn must(&self, args: &[&str]) -> String {
+        let outcome = self.run(args);
+        assert_eq!(outcome.code, 0, "{args:?}: {}\n{}", outcome.stderr, self.log());
+        outcome.stdout
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.folder().join("log")).unwrap_or_default()
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let _ = self.run(&["down"]);
+    }
+}
+
+/// Processes of this machine that are in the cgroup of a machine of this holder's, or have a file of its in their
+/// command line.
+fn processes(holder: u32) -> Vec<String> {
+    let (cgroup, file) = (format!("/nodewell-machine-{holder}-"), format!("-{holder}-"));
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let known = entries.filter_map(|entry| {
+        let read = |name: &str| fs::read_to_string(entry.path().join(name)).unwrap_or_default();
+        let command = read("cmdline").replace('\0', " ");
+        let is_its = read("cgroup").contains(&cgroup) || command.contains("/nodewell-") && command.contains(&file);
+        is_its.then(|| format!("{}: {command}", entry.path().display()))
+    });
+    known.collect()
+}
+
+/// Names of network namespaces and folders.
+fn files(holder: u32) -> Vec<String> {
+    let (network, folder) = (format!("nwc{holder}x"), format!("-{holder}-"));
+    let is_its = |name: &String| name.starts_with(&network) || name.starts_with("nodewell-") && name.contains(&folder);
+    let entries =
+        ["/run/netns".into(), std::env::temp_dir()].map(fs::read_dir).into_iter().flatten().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().into_string().ok()).filter(is_its).collect()
+}
+
+/// What the kernel lists of the holder's cable to this machine.
+fn links(holder: u32) -> String {
+    let links = Command::new("ip").args(["-oneline", "link"]).output().unwrap();
+    let links = String::from_utf8_lossy(&links.stdout).into_owned();
+    links.lines().filter(|line| line.contains(&format!(" nwc{holder}x"))).collect()
+}
