@@ -6,6 +6,7 @@ use std::{
     fs,
     path::Path,
     process::{Command, id},
+    time::Duration,
 };
 
 use nix::sys::signal::Signal;
@@ -14,7 +15,7 @@ use nodewell_tests::{
     kmsg::RealKmsg,
     leftovers,
     machine::{Machine, Release},
-    process::Process,
+    process::{Process, bounded},
     suite::{Need, Suite},
     wait::until,
 };
@@ -26,6 +27,7 @@ pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("harness")
         .case("a_process_is_gone_when_dropped", a_process_is_gone_when_dropped)
+        .case("a_command_that_hangs_is_ended", a_command_that_hangs_is_ended)
         .case("what_a_killed_process_left_is_removed", what_a_killed_process_left_is_removed)
         .case_with(
             &[Need::Machine(Release::Bookworm)],
@@ -50,6 +52,13 @@ fn a_process_is_gone_when_dropped() {
     drop(process);
     assert!(!fs::exists(&entry).unwrap());
     drop(log);
+}
+
+fn a_command_that_hangs_is_ended() {
+    let ended = bounded(Duration::from_secs(1), "sh").args(["-c", "sleep 600 & wait"]).output().unwrap();
+    assert_eq!(ended.status.code(), Some(124), "{ended:?}");
+    // Both had its pipes, or the answer would not have come.
+    assert!(String::from_utf8_lossy(&ended.stderr).contains("TERM"), "{ended:?}");
 }
 
 fn what_a_killed_process_left_is_removed() {

@@ -4,7 +4,7 @@ use std::{
     env,
     ffi::OsStr,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Command, Output, Stdio},
     sync::OnceLock,
 };
 
@@ -16,6 +16,14 @@ pub struct Outcome {
     pub code: i32,
     pub stdout: String,
     pub stderr: String,
+}
+
+impl From<Output> for Outcome {
+    fn from(output: Output) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        // A signal is no exit code.
+        Self { code: output.status.code().unwrap_or(-1), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+    }
 }
 
 impl Outcome {
@@ -58,10 +66,7 @@ pub fn nodewelld<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Outcome 
 }
 
 fn run(command: &mut Command) -> Outcome {
-    let output = command.stdin(Stdio::null()).output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    // A signal is no exit code.
-    Outcome { code: output.status.code().unwrap_or(-1), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+    command.stdin(Stdio::null()).output().unwrap().into()
 }
 
 /// One of the programs: in `NODEWELL_BIN_DIR`, or as cargo builds them.

@@ -1,13 +1,14 @@
 //! Child processes that never outlive the tests: ended by pid on drop, and by the kernel if the tests themselves die.
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     fs::File,
     io,
     path::Path,
     process::{Child, Command, ExitStatus, Stdio},
     sync::{OnceLock, mpsc},
     thread,
+    time::Duration,
 };
 
 use nix::{
@@ -71,6 +72,17 @@ impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// A command that is ended, with code 124, once it has run for `limit`, and killed when what runs it is: a program that
+/// hangs in a machine would hang its case, and one that is left alone would have the machine's mounts for ever.
+#[must_use]
+pub fn bounded(limit: Duration, program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new("setpriv");
+    let seconds = limit.as_secs().to_string();
+    command.args(["--pdeathsig", "KILL", "--", "timeout", "--verbose", "--kill-after=5", &seconds]);
+    command.args(["setpriv", "--pdeathsig", "KILL", "--"]).arg(program);
+    command
 }
 
 type Birth = (Command, mpsc::Sender<io::Result<Child>>);

@@ -97,9 +97,7 @@ impl Held {
     fn run(&self, args: &[&str]) -> Outcome {
         let mut command = Command::new(PROGRAM);
         command.args(args).env("NODEWELL_CLUSTER_FOLDER", self.folder()).stdin(Stdio::null());
-        let output = command.output().unwrap();
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Outcome { code: output.status.code().unwrap_or(-1), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+        command.output().unwrap().into()
     }
 
     fn must(&self, args: &[&str]) -> String {

@@ -5,7 +5,7 @@ mod install;
 use std::{
     fmt::Display,
     path::PathBuf,
-    process::{Command, Stdio},
+    process::Stdio,
     sync::Arc,
     thread,
     time::{Duration, Instant},
@@ -15,6 +15,7 @@ use nodewell_tests::{
     cli::Outcome,
     leftovers,
     machine::{self, KernelLog},
+    process::bounded,
     real::binary,
     wait::until_within,
 };
@@ -32,6 +33,9 @@ use crate::{
 
 /// Machines boot and kubelets register side by side, on two busy cores.
 const NODES_READY: Duration = Duration::from_secs(180);
+
+/// Longer than any `kubectl` that waits is asked to.
+const KUBECTL: Duration = Duration::from_secs(180);
 
 /// What a cluster has.
 #[derive(Debug, Clone, Copy)]
@@ -132,11 +136,9 @@ impl Cluster {
     /// If it cannot be run.
     #[must_use]
     pub fn kubectl(&self, args: &[&str]) -> Outcome {
-        let mut command = Command::new(binary("kubectl"));
+        let mut command = bounded(KUBECTL, binary("kubectl"));
         command.arg("--kubeconfig").arg(self.kubeconfig()).arg("--cache-dir").arg(self.folder.path().join("kubectl"));
-        let output = command.args(args).stdin(Stdio::null()).output().unwrap();
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Outcome { code: output.status.code().unwrap_or(-1), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+        command.args(args).stdin(Stdio::null()).output().unwrap().into()
     }
 
     /// The same, which must succeed.

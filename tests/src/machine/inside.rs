@@ -5,6 +5,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    time::Duration,
 };
 
 use hyper::{Method, StatusCode};
@@ -14,8 +15,12 @@ use super::{LONG, boot};
 use crate::{
     cli::Outcome,
     http::{Answer, over_socket},
+    process::bounded,
     wait::{until, until_within},
 };
+
+/// No program that a case runs in a machine takes so long.
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// The way into a machine that is on.
 #[derive(Debug, Clone, Copy)]
@@ -46,9 +51,7 @@ impl Inside {
     /// If it cannot be started.
     #[must_use]
     pub fn run<A: AsRef<OsStr>>(&self, argv: impl IntoIterator<Item = A>) -> Outcome {
-        let output = self.command(argv).stdin(Stdio::null()).output().unwrap();
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Outcome { code: output.status.code().unwrap_or(-1), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+        self.command(argv).stdin(Stdio::null()).output().unwrap().into()
     }
 
     /// Runs a shell script inside that must succeed; gives what it wrote.
@@ -186,7 +189,7 @@ impl Inside {
     }
 
     fn command<A: AsRef<OsStr>>(&self, argv: impl IntoIterator<Item = A>) -> Command {
-        let mut command = Command::new("nsenter");
+        let mut command = bounded(LIMIT, "nsenter");
         command.args(["--all", "--target", &self.leader.to_string(), "--"]).args(argv);
         command.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env("LC_ALL", "C.UTF-8");
         command

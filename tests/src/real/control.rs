@@ -27,9 +27,7 @@ impl RealServer {
         command.arg("--kubeconfig").arg(self.admin_kubeconfig()).args(args);
         // Its cache of what the server knows is this server's alone.
         command.arg("--cache-dir").arg(self.dir.path().join("kubectl-cache"));
-        let output = command.stdin(Stdio::null()).output().unwrap();
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Outcome { code: output.status.code().unwrap_or(-1), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+        command.stdin(Stdio::null()).output().unwrap().into()
     }
 
     /// Applies the manifests of the package, once for each server, and waits until the policies are in force.
