@@ -107,6 +107,15 @@ impl Machine {
     }
 }
 
+impl Machine {
+    fn show_journal(&self, lines: &str, units: &[&str]) {
+        let mut argv = vec!["journalctl", "--no-pager", "--quiet", "--output", "short-monotonic", "--lines", lines];
+        argv.extend(units.iter().flat_map(|unit| ["--unit", unit]));
+        let log = self.run(argv);
+        eprintln!("--- the journal of its units {} ends:\n{}---", units.join(" "), log.stdout);
+    }
+}
+
 impl Deref for Machine {
     type Target = Inside;
 
@@ -117,18 +126,10 @@ impl Deref for Machine {
 
 impl Drop for Machine {
     fn drop(&mut self) {
-        if thread::panicking() {
-            let log = self.run([
-                "journalctl",
-                "--no-pager",
-                "--lines",
-                "80",
-                "--output",
-                "short-monotonic",
-                "--unit",
-                "nodewell*",
-            ]);
-            eprintln!("--- the journal of its nodewell units ends:\n{}---", log.stdout);
+        // The number of one that has ended may be another process's by now.
+        if thread::panicking() && !self.has_ended() {
+            self.show_journal("80", &["nodewell*"]);
+            self.show_journal("40", &["kubelet.service", "containerd.service"]);
         }
         // Its death takes everything inside with it: it is the init of a PID namespace.
         boot::end(self.inside.leader(), &mut self.nspawn);

@@ -147,7 +147,7 @@ impl RealServer {
             if ready { Some(true) } else { process.ended().map(|_| false) }
         });
         if !up {
-            return Err(format!("kube-apiserver ended:\n{}", tail(&log)));
+            return Err(format!("kube-apiserver ended:\n{}", tail(&log, 8)));
         }
         *self.apiserver.lock().unwrap() = Some(process);
         Ok(())
@@ -275,10 +275,12 @@ fn copy(from: &Path, to: &Path) {
     assert!(Command::new("cp").arg("-a").args([from, to]).status().unwrap().success());
 }
 
-fn tail(log: &Path) -> String {
+/// The last lines of a log.
+#[must_use]
+pub fn tail(log: &Path, most: usize) -> String {
     let text = fs::read_to_string(log).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();
-    lines[lines.len().saturating_sub(8)..].join("\n")
+    lines[lines.len().saturating_sub(most)..].join("\n")
 }
 
 /// Where envtest stores its binaries.

@@ -6,6 +6,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     sync::Arc,
+    thread,
     time::Duration,
 };
 
@@ -13,7 +14,7 @@ use nodewell_tests::{
     cluster::{Call, Client, kubeconfig},
     pki::Pki,
     process::Process,
-    real::binary,
+    real::{binary, tail},
     wait::until_within,
 };
 use serde_json::{Value, json};
@@ -27,13 +28,20 @@ pub(crate) const LAST: u8 = 10;
 /// A loaded machine with two cores needs a third of it.
 const START_LIMIT: Duration = Duration::from_secs(120);
 
+/// The most lines of a log that are shown.
+const SHOWN: usize = 20;
+
+#[derive(Debug)]
+struct Program {
+    name: &'static str,
+    process: Process,
+}
+
 /// A running control plane; it ends when dropped.
 #[derive(Debug)]
 pub struct ControlPlane {
-    /// Dropped in this order: what writes first.
-    clients: Vec<Process>,
-    apiserver: Process,
-    _etcd: Process,
+    /// In the order in which they were started.
+    programs: Vec<Program>,
     pki: Pki,
     folder: PathBuf,
     address: String,
@@ -43,21 +51,15 @@ impl ControlPlane {
     /// Starts one whose files are in `folder`, and waits until its API server is ready.
     ///
     /// # Panics
-    /// If it does not come up; the end of its log is shown.
+    /// If it does not come up; the ends of its logs are shown.
     #[must_use]
     pub fn start(network: &Arc<Network>, folder: &Path) -> Self {
         let address = network.address(LAST);
         network.plug_in(PORT, LAST).unwrap();
         let pki = Pki::new(folder, &[&address]);
-        let start = |name: &str, flags: Vec<String>| {
-            let mut argv = network.enter(PORT);
-            argv.push(binary(name).into_os_string());
-            argv.extend(flags.into_iter().map(OsString::from));
-            Process::start(&argv, &folder.join(format!("{name}.log"))).unwrap()
-        };
-        let etcd = start("etcd", etcd_flags(folder));
-        let apiserver = start("kube-apiserver", apiserver_flags(&pki, &address));
-        let mut this = Self { clients: Vec::new(), apiserver, _etcd: etcd, pki, folder: folder.to_owned(), address };
+        let mut this = Self { programs: Vec::new(), pki, folder: folder.to_owned(), address };
+        this.run(network, "etcd", etcd_flags(folder));
+        this.run(network, "kube-apiserver", apiserver_flags(&this.pki, &this.address));
         this.wait();
         for (name, user) in
             [("kube-controller-manager", "system:kube-controller-manager"), ("kube-scheduler", "system:kube-scheduler")]
@@ -67,17 +69,34 @@ impl ControlPlane {
             if name == "kube-controller-manager" {
                 flags.extend(signer_flags(&this.pki));
             }
-            this.clients.push(start(name, flags));
+            this.run(network, name, flags);
         }
         this
     }
 
+    fn run(&mut self, network: &Network, name: &'static str, flags: Vec<String>) {
+        let mut argv = network.enter(PORT);
+        argv.push(binary(name).into_os_string());
+        argv.extend(flags.into_iter().map(OsString::from));
+        let process = Process::start(&argv, &self.log(name)).unwrap();
+        self.programs.push(Program { name, process });
+    }
+
+    fn log(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("{name}.log"))
+    }
+
+    /// Those that ended by themselves: none is to.
+    pub(crate) fn ended(&mut self) -> Vec<&'static str> {
+        let ended = self.programs.iter_mut().filter_map(|one| one.process.ended().map(|_| one.name));
+        ended.collect()
+    }
+
     fn wait(&mut self) {
         let admin = self.client();
-        let log = self.folder.join("kube-apiserver.log");
         until_within(START_LIMIT, "kube-apiserver is ready", || {
-            let ended = self.apiserver.ended().is_some();
-            assert!(!ended, "kube-apiserver ended:\n{}", fs::read_to_string(&log).unwrap_or_default());
+            let ended = self.ended();
+            assert!(ended.is_empty(), "{} ended", ended.join(" and "));
             // Events live in `default`, which the server makes shortly after it is ready.
             let answers = |path| admin.call(&Call::get(path)).0 == 200;
             (answers("/readyz") && answers("/api/v1/namespaces/default")).then_some(())
@@ -131,6 +150,20 @@ impl ControlPlane {
         let authority = fs::read(self.pki.path("ca.crt")).unwrap();
         let server = format!("https://{}:6443", self.address);
         json!({ "server": server, "certificate-authority-data": nodewell_tests::pki::data(authority) })
+    }
+}
+
+impl Drop for ControlPlane {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let ended = self.ended();
+            for Program { name, .. } in &self.programs {
+                let state = if ended.contains(name) { "which has ended" } else { "which runs" };
+                eprintln!("--- the log of {name}, {state}, ends:\n{}\n---", tail(&self.log(name), SHOWN));
+            }
+        }
+        // What writes ends before what it writes to.
+        while self.programs.pop().is_some() {}
     }
 }
 
