@@ -5,6 +5,7 @@
 mod cable_pulled;
 mod drain_begun_again;
 mod fault_drain_fence_return;
+mod free_network;
 mod held;
 mod off_before_release;
 mod pods_own_filesystem;
@@ -18,6 +19,7 @@ fn main() -> std::process::ExitCode {
         cable_pulled::list,
         drain_begun_again::list,
         held::list,
+        free_network::list,
     ];
     behaviours.iter().for_each(|list| list(&mut suite));
     // A cluster takes both cores of a small machine.

@@ -1,22 +1,30 @@
 //! The cluster's network: a switch in a network namespace of its own, with a port for each machine that can be pulled.
 
+pub mod free;
+
 use std::{
     collections::BTreeSet,
     ffi::OsString,
-    fs, process,
-    process::Command,
+    fs::{self, File},
+    io,
+    process::{self, Command},
     sync::{
         Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU32, Ordering},
     },
 };
 
-use nix::unistd::geteuid;
+use nix::{
+    fcntl::{Flock, FlockArg},
+    unistd::geteuid,
+};
 use nodewell_tests::leftovers::is_dead;
 
 const MARK: &str = "nwc";
 /// Where `ip netns` has its names.
 const NAMES: &str = "/run/netns";
+/// Of the machine's networks, among all processes that make clusters.
+const LOCK: &str = "/run/nodewell-cluster.lock";
 /// The port of this machine itself.
 const OUTER: u8 = 1;
 
@@ -43,8 +51,13 @@ impl Network {
 
     fn try_make() -> Result<Self, String> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        sweep();
-        let tag = format!("{MARK}{}x{}", process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        // Until it has its address here: two that choose at once would choose the same.
+        let _lock = lock()?;
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        // A process that was killed may have had the number that this one has.
+        let own = (number == 0).then(process::id);
+        sweep_names(|owner| is_dead(owner) || own.is_some_and(|own| own.to_string() == owner));
+        let tag = format!("{MARK}{}x{number}", process::id());
         let network = Self { prefix: free_prefix()?, tag, pulled: Mutex::default() };
         let switch = network.namespace("switch");
         ip(&["netns", "add", &switch])?;
@@ -158,16 +171,25 @@ pub fn unmet() -> Option<String> {
     if !geteuid().is_root() {
         return Some("needs root, for a cluster's network".to_owned());
     }
-    let name = format!("{MARK}t{}", process::id());
-    let bridge = ip(&["link", "add", &name, "type", "bridge"]).and_then(|_| ip(&["link", "del", &name]));
-    bridge.err().map(|error| format!("needs network bridges: {error}"))
+    // In a namespace of its own: nothing is left of it, however it ends.
+    let script = "ip link add switch type bridge && ip link add near type veth peer name far";
+    let made = Command::new("unshare").args(["--net", "sh", "-c", script]).output();
+    match made {
+        Ok(made) if made.status.success() => None,
+        Ok(made) => Some(format!("needs network bridges: {}", String::from_utf8_lossy(&made.stderr).trim())),
+        Err(error) => Some(format!("needs unshare (Debian's util-linux): {error}")),
+    }
 }
 
 /// Names that killed processes left: their namespaces went with them.
 pub(crate) fn sweep() {
+    sweep_names(is_dead);
+}
+
+fn sweep_names(is_left: impl Fn(&str) -> bool) {
     for name in names() {
         let owner = name.strip_prefix(MARK).and_then(|rest| rest.split_once('x'));
-        if owner.is_some_and(|(pid, _)| is_dead(pid)) {
+        if owner.is_some_and(|(pid, _)| is_left(pid)) {
             let _ = fs::remove_file(format!("{NAMES}/{name}"));
         }
     }
@@ -178,12 +200,16 @@ fn names() -> Vec<String> {
     entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
 }
 
-/// A network that no interface of this machine has.
 fn free_prefix() -> Result<String, String> {
-    let used = ip(&["-o", "-4", "addr"])?;
-    let mut prefixes = (0..250).map(|third| format!("10.77.{third}"));
-    let free = prefixes.find(|prefix| !used.contains(&format!(" {prefix}.")));
-    free.ok_or_else(|| "all of 10.77.0.0/16 is in use".to_owned())
+    // An interface that is down has an address and no route.
+    let used = [ip(&["-4", "addr"])?, ip(&["-4", "route", "show", "table", "all"])?].join("\n");
+    free::prefix(&used).ok_or_else(|| format!("no network is free for a cluster: {used}"))
+}
+
+fn lock() -> Result<Flock<File>, String> {
+    let failed = |error: io::Error| format!("{LOCK}: {error}");
+    let file = File::create(LOCK).map_err(failed)?;
+    Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| failed(error.into()))
 }
 
 fn ip(args: &[&str]) -> Result<String, String> {
