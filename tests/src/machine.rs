@@ -22,7 +22,7 @@ pub use self::{
     disk::Disk,
     hardware::{Hardware, KernelLog},
     inside::Inside,
-    package::Package,
+    package::{Package, remove_copies},
     tree::{Release, Tree, machines, unmet},
 };
 

@@ -206,6 +206,7 @@ impl Suite {
         arguments.test_threads.get_or_insert(most);
         let conclusion = libtest_mimic::run(&arguments, self.trials);
         RealServer::end_shared();
+        machine::remove_copies();
         summary();
         conclusion.exit_code()
     }

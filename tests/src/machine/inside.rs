@@ -175,7 +175,7 @@ impl Inside {
     pub fn copy(&self, from: &Path, inside: &str) {
         // Not by ourselves: it may be a program (see `nodewell_kit::write_program`).
         let copied = Command::new("cp").args([from.as_os_str(), self.path(inside).as_os_str()]).status();
-        assert!(copied.unwrap().success());
+        assert!(copied.unwrap().success(), "{} cannot be copied to {inside}", from.display());
     }
 
     /// Copies a folder of ours to `inside`, for every user to read.

@@ -5,10 +5,17 @@ use std::{
     fs::{self, File},
     path::{Path, PathBuf},
     process::Stdio,
-    sync::OnceLock,
+    sync::{Mutex, OnceLock, PoisonError},
 };
 
+use tempfile::TempDir;
+
 use super::Inside;
+use crate::leftovers;
+
+/// As Debian calls what this is compiled for.
+const ARCHITECTURE: &str = if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" };
+static OWN: Mutex<Option<TempDir>> = Mutex::new(None);
 
 /// A package file.
 #[derive(Debug, Clone, Copy)]
@@ -86,5 +93,24 @@ fn build(variables: &[(&str, &str)]) -> PathBuf {
     let output = command.stdin(Stdio::null()).output().unwrap();
     assert!(output.status.success(), "packaging/build deb: {}", String::from_utf8_lossy(&output.stderr));
     let version = variables.first().map_or(env!("CARGO_PKG_VERSION"), |(_, version)| version);
-    workspace.join(format!("target/packages/nodewell_{version}-1_amd64.deb"))
+    let agent = workspace.join(format!("target/packages/nodewell_{version}-1_{ARCHITECTURE}.deb"));
+    own_copies(&[of_the_controller(&agent), agent])
+}
+
+/// Copies of packages for this process, the last one given back: once the lock is released another process writes them
+/// again.
+fn own_copies(packages: &[PathBuf]) -> PathBuf {
+    let mut folder = OWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = folder.get_or_insert_with(|| leftovers::folder("packages")).path();
+    let copy = |package: &PathBuf| {
+        let copy = folder.join(package.file_name().expect("a package is a file"));
+        fs::copy(package, &copy).unwrap_or_else(|error| panic!("{}: {error}", package.display()));
+        copy
+    };
+    packages.iter().map(copy).next_back().expect("there are some")
+}
+
+/// Removes them; the runner calls it when all cases are through.
+pub fn remove_copies() {
+    drop(OWN.lock().unwrap_or_else(PoisonError::into_inner).take());
 }

@@ -12,7 +12,7 @@ use nodewell_cluster::{
     manifests::{DEAD_NODES, SHOP},
     worker::Worker,
 };
-use nodewell_tests::own_mounts;
+use nodewell_tests::{machine, own_mounts};
 
 use super::{
     Failure, Size, folder,
@@ -28,6 +28,7 @@ pub(super) fn hold(size: Size) -> Result<(), Failure> {
     let mut cluster = Some(Cluster::start(plan));
     if let Some(cluster) = &cluster {
         furnish(cluster, size);
+        machine::remove_copies();
     }
     let served = serve(|verb, machine| match (verb, &cluster) {
         ("down", _) => {
