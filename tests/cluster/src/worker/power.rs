@@ -203,6 +203,7 @@ case $1 in
 alive) alive; exit;;
 0|1) echo "$1" 1<>"$D/orders" # never waits for a reader
   for i in $(seq 400); do
+    [ -e "$D/power" ] || exit 1 # its folder is gone, and the worker with it
     if [ "$1" = 1 ]; then [ -s "$D/pid" ] && alive && exit 0; else alive || exit 0; fi
     sleep 0.05
   done
