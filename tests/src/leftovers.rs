@@ -4,7 +4,6 @@
 use std::{
     env, fs,
     io::ErrorKind,
-    path::Path,
     process,
     sync::{Mutex, PoisonError},
 };
@@ -22,15 +21,16 @@ pub fn folder(kind: &'static str) -> TempDir {
     static SWEPT: Mutex<Vec<&str>> = Mutex::new(Vec::new());
     let mut swept = SWEPT.lock().unwrap_or_else(PoisonError::into_inner);
     if !swept.contains(&kind) {
-        sweep(&env::temp_dir(), kind);
+        sweep(kind);
         swept.push(kind);
     }
     TempDir::with_prefix(format!("{MARK}{kind}-{}-", process::id())).unwrap()
 }
 
-fn sweep(temporary: &Path, kind: &str) {
+/// Removes what processes that died have left of this kind.
+pub fn sweep(kind: &str) {
     let prefix = format!("{MARK}{kind}-");
-    for entry in fs::read_dir(temporary).into_iter().flatten().flatten() {
+    for entry in fs::read_dir(env::temp_dir()).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let owner = name.to_str().and_then(|name| name.strip_prefix(&prefix)?.split_once('-'));
         if owner.is_some_and(|(pid, _)| is_dead(pid)) {

@@ -11,6 +11,7 @@ mod up;
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Args, Parser, Subcommand};
+use nodewell_cluster::Plan;
 use nodewell_tests::machine::machines;
 
 const AFTER_HELP: &str = "\
@@ -68,10 +69,10 @@ enum Command {
 #[derive(Debug, Clone, Copy, Args)]
 struct Size {
     /// How many workers: w1 to w9
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=9))]
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=i64::from(Plan::MOST_WORKERS)))]
     workers: u8,
     /// How many control-plane hosts with a controller: c1 to c3
-    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(0..=3))]
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(0..=i64::from(Plan::MOST_CONTROLLERS)))]
     controllers: u8,
     /// Without nodewell
     #[arg(long)]

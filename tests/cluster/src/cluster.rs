@@ -42,10 +42,17 @@ const KUBECTL: Duration = Duration::from_secs(180);
 pub struct Plan {
     /// Up to nine: `w1` to `w9`.
     pub workers: u8,
-    /// Control-plane hosts with a controller: `c1`, `c2`.
+    /// Control-plane hosts with a controller, up to three: `c1` to `c3`.
     pub controllers: u8,
     /// The worker that has the kernel's log; there is one kernel, and what happens to any machine is in it.
     pub kernel_log: Option<u8>,
+}
+
+impl Plan {
+    /// Machines are named `w1` to `w9`.
+    pub const MOST_WORKERS: u8 = 9;
+    /// Three agree on a leader as two do.
+    pub const MOST_CONTROLLERS: u8 = 3;
 }
 
 impl Default for Plan {
@@ -71,9 +78,11 @@ impl Cluster {
     /// Brings one up: every Node is Ready, and nothing of nodewell's is installed.
     ///
     /// # Panics
-    /// If it does not come up.
+    /// If it does not come up, or has more machines than there are addresses.
     #[must_use]
     pub fn start(plan: Plan) -> Self {
+        // The eleventh worker would have the address of `c1`.
+        assert!(plan.workers <= Plan::MOST_WORKERS && plan.controllers <= Plan::MOST_CONTROLLERS, "{plan:?}");
         let tree = TREE.path().unwrap_or_else(|reason| panic!("{reason}"));
         let folder = leftovers::folder("cluster");
         let network = Arc::new(Network::make());
@@ -89,7 +98,7 @@ impl Cluster {
 
     /// Removes what clusters left whose processes were killed: files, empty cgroups, names of network namespaces.
     pub fn remove_leftovers() {
-        ["cluster", "worker", "machine"].into_iter().for_each(|kind| drop(leftovers::folder(kind)));
+        ["cluster", "worker", "credentials", "machine", "packages"].into_iter().for_each(leftovers::sweep);
         machine::remove_leftovers();
         network::sweep();
     }

@@ -15,6 +15,8 @@ pub fn make(folder: &Path, tree: &Path) -> PathBuf {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("files/images.sh");
     let output = Command::new("bash")
         .args([script.as_path(), &archive, &tree.join("bin/busybox")])
+        // Its own folders are in that one, which a later run removes if this is killed.
+        .env("TMPDIR", folder)
         .stdin(Stdio::null())
         .output()
         .unwrap();

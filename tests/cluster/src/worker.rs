@@ -202,8 +202,8 @@ impl Worker {
     /// # Panics
     /// If it is off, or this machine has no loop device left.
     #[must_use]
-    pub fn ext4(&self) -> Ext4 {
-        Ext4::make(self.folder.path(), self.inside())
+    pub fn ext4(&self) -> Ext4<'_> {
+        Ext4::make(self.folder.path(), self)
     }
 
     /// Writes a file to its disk, whether it is on or off.
@@ -221,7 +221,7 @@ const FLAGS: &str = "--kill-signal=SIGRTMIN+3 --resolv-conf=off --timezone=off -
 
 fn write_credentials(control_plane: &ControlPlane, number: Number, root: &Root) {
     let pki = control_plane.pki();
-    let own = tempfile::tempdir().unwrap();
+    let own = leftovers::folder("credentials");
     let year = Duration::from_secs(365 * 24 * 3600);
     pki.write_client(&format!("system:node:{}", number.name()), "system:nodes", own.path(), year);
     let read = |name: &str| std::fs::read_to_string(own.path().join(name)).unwrap();

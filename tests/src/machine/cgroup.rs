@@ -4,7 +4,10 @@ use std::{
     fs, io,
     path::{Path, PathBuf},
     process,
-    sync::atomic::{AtomicU32, Ordering},
+    sync::{
+        Once,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 use crate::{
@@ -94,10 +97,13 @@ impl Cgroup {
     /// A fresh one in each hierarchy. What test processes that died have left goes first.
     pub(super) fn make(controllers: Controllers) -> io::Result<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
+        // A process that was killed may have had the number that this one has. No machine of this one's has begun before.
+        static OWN: Once = Once::new();
+        OWN.call_once(|| sweep_all(|owner| owner == process::id().to_string()));
         let name = format!("{MARK}{}-{}", process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let mut made = Self(Vec::new());
         for parent in controllers.parents() {
-            sweep(&parent);
+            sweep(&parent, is_dead);
             let folder = parent.join(&name);
             fs::create_dir(&folder)?;
             made.0.push(folder.clone());
@@ -137,17 +143,21 @@ fn inherit_cpuset(parent: &Path, folder: &Path) -> io::Result<()> {
 
 /// Removes what test processes that died have left.
 pub fn remove_leftovers() {
+    sweep_all(is_dead);
+}
+
+fn sweep_all(is_left: impl Fn(&str) -> bool) {
     for controllers in [Controllers::Systemds, Controllers::All] {
-        controllers.parents().iter().for_each(|parent| sweep(parent));
+        controllers.parents().iter().for_each(|parent| sweep(parent, &is_left));
     }
 }
 
-fn sweep(hierarchy: &Path) {
+fn sweep(hierarchy: &Path, is_left: impl Fn(&str) -> bool) {
     let left = fs::read_dir(hierarchy).into_iter().flatten().flatten();
     for entry in left {
         let name = entry.file_name();
         let owner = name.to_str().and_then(|name| name.strip_prefix(MARK)?.split('-').next());
-        if owner.is_some_and(is_dead) {
+        if owner.is_some_and(&is_left) {
             // A process may still be in there; then it stays.
             let _ = remove(&entry.path());
         }

@@ -1,12 +1,19 @@
 //! A disk of a worker's own that can be broken: an ext4 on a loop device.
 
-use std::{fs::File, path::Path, process::Command};
+use std::{
+    fs::File,
+    path::Path,
+    process::Command,
+    sync::atomic::{AtomicU32, Ordering},
+};
 
 use nodewell_model::{
     ConditionStatus,
     view::{ConditionView, ProblemView},
 };
-use nodewell_tests::{disk::LoopDevice, machine::Inside};
+use nodewell_tests::disk::LoopDevice;
+
+use super::Worker;
 
 /// Enough for ext4 with a journal.
 const SIZE_BYTES: u64 = 16 * 1024 * 1024;
@@ -26,33 +33,35 @@ pub enum Report {
 
 /// Gone once it is mounted nowhere and dropped.
 #[derive(Debug)]
-pub struct Ext4 {
+pub struct Ext4<'a> {
     device: LoopDevice,
-    inside: Inside,
+    worker: &'a Worker,
 }
 
-impl Ext4 {
+impl<'a> Ext4<'a> {
     /// A fresh one, whose image is in `folder`; the machine has its device node in `/dev`.
-    pub(super) fn make(folder: &Path, inside: Inside) -> Self {
-        let image = folder.join("ext4");
+    pub(super) fn make(folder: &Path, worker: &'a Worker) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        // A second one is another one, and not the first cut to nothing.
+        let image = folder.join(format!("ext4-{}", COUNT.fetch_add(1, Ordering::Relaxed)));
         File::create(&image).unwrap().set_len(SIZE_BYTES).unwrap();
         let made = Command::new("mkfs.ext4").args(["-q", "-F"]).arg(&image).status();
         assert!(made.unwrap().success(), "mkfs.ext4");
         let device = LoopDevice::of(&image);
         let (name, numbers) = (device.name(), device.numbers().replace(':', " "));
         // The machine has device nodes of its own, and no udev to make them.
-        inside.sh(&format!("rm -f /dev/{name} && mknod /dev/{name} b {numbers}"));
-        Self { device, inside }
+        worker.inside().sh(&format!("rm -f /dev/{name} && mknod /dev/{name} b {numbers}"));
+        Self { device, worker }
     }
 
     /// Mounts it where the machine's own disks are.
     pub fn mount(&self, at: &str) {
-        self.inside.sh(&format!("mkdir -p {at} && mount -o {OPTIONS} /dev/{} {at}", self.device()));
+        self.worker.inside().sh(&format!("mkdir -p {at} && mount -o {OPTIONS} /dev/{} {at}", self.device()));
     }
 
     /// Unmounts it from there, as an administrator who takes the disk out.
     pub fn unmount(&self, at: &str) {
-        self.inside.sh(&format!("umount {at}"));
+        self.worker.inside().sh(&format!("umount {at}"));
     }
 
     /// The device as the kernel calls it, such as `loop0`.
@@ -64,7 +73,7 @@ impl Ext4 {
     /// What the machine's agent reports of it under `condition`; `None` if no agent answers, which is no report of either.
     #[must_use]
     pub fn report(&self, condition: &str) -> Option<Report> {
-        let conditions = self.inside.conditions()?;
+        let conditions = self.worker.inside().conditions()?;
         let condition = conditions.into_iter().find(|one| one.condition.as_str() == condition);
         Some(condition.map_or(Report::Unknown, |condition| self.of(&condition)))
     }

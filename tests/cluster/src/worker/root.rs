@@ -43,6 +43,8 @@ const FILES: [(&str, &str); 7] = [
 #[derive(Debug)]
 pub(super) struct Root {
     folder: PathBuf,
+    /// Before that the layer is written, after that the mount alone.
+    is_mounted: bool,
 }
 
 impl Root {
@@ -51,7 +53,7 @@ impl Root {
         for name in ["layer", "work", "root", "bare"] {
             fs::create_dir(folder.join(name)).unwrap();
         }
-        let root = Self { folder: folder.to_owned() };
+        let mut root = Self { folder: folder.to_owned(), is_mounted: false };
         for path in BARE {
             fs::create_dir_all(root.real(path)).unwrap();
         }
@@ -63,13 +65,14 @@ impl Root {
             folder.join("work").display()
         );
         mount(Some("overlay"), &root.path(), Some("overlay"), MsFlags::empty(), Some(layers.as_str())).unwrap();
+        root.is_mounted = true;
         root
     }
 
     fn fill(&self, number: Number, address: &str) {
         let name = number.name();
         FILES.iter().for_each(|(path, content)| self.write(path, content));
-        write_program(&self.real(INIT), 0o755, include_str!("../../files/init.sh"));
+        write_program(&self.made(INIT), 0o755, include_str!("../../files/init.sh"));
         self.write("/etc/hostname", &format!("{name}\n"));
         self.write("/etc/hosts", &format!("127.0.0.1 localhost\n127.0.1.1 {name}\n"));
         self.write("/etc/default/kubelet", &format!("KUBELET_EXTRA_ARGS=--node-ip={address}\n"));
@@ -102,9 +105,7 @@ impl Root {
 
     /// Writes a file with its folders.
     pub(super) fn write(&self, inside: &str, content: &str) {
-        let path = self.real(inside);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, content).unwrap();
+        fs::write(self.made(inside), content).unwrap();
     }
 
     /// The same for root alone to read.
@@ -114,9 +115,7 @@ impl Root {
     }
 
     pub(super) fn link(&self, inside: &str, to: &str) {
-        let path = self.real(inside);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        symlink(to, path).unwrap();
+        symlink(to, self.made(inside)).unwrap();
     }
 
     /// Where a file lies: in a folder of its own, in the machine's root once that is mounted, before that in its layer.
@@ -125,12 +124,14 @@ impl Root {
         if BARE.iter().any(|bare| inside.starts_with(bare)) {
             return self.folder.join("bare").join(relative);
         }
-        let root = self.path();
-        let top = if root.join("usr").is_dir() { root } else { self.folder.join("layer") };
-        let path = top.join(relative);
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent).unwrap();
-        }
+        let top = if self.is_mounted { self.path() } else { self.folder.join("layer") };
+        top.join(relative)
+    }
+
+    /// The same, with the folders that it lies in.
+    fn made(&self, inside: &str) -> PathBuf {
+        let path = self.real(inside);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
         path
     }
 }
