@@ -26,11 +26,19 @@ const LIMIT: Duration = Duration::from_secs(300);
 #[derive(Debug, Clone, Copy)]
 pub struct Inside {
     leader: u32,
+    /// When it was started: once it has ended, another process may have its number.
+    started: Option<u64>,
 }
 
 impl Inside {
     pub(super) fn of(leader: u32) -> Self {
-        Self { leader }
+        Self { leader, started: start_time(leader) }
+    }
+
+    /// Whether the machine is on.
+    #[must_use]
+    pub fn is_alive(self) -> bool {
+        self.started.is_some() && start_time(self.leader) == self.started
     }
 
     /// PID 1 of the machine, as this machine numbers it.
@@ -39,18 +47,23 @@ impl Inside {
         self.leader
     }
 
-    /// Where its root lies, seen from outside.
+    /// Where its root lies, seen from outside; nothing is found or made there once it has ended.
     #[must_use]
     pub fn path(&self, inside: &str) -> PathBuf {
-        PathBuf::from(format!("/proc/{}/root{inside}", self.leader))
+        // No process has the number 0.
+        let leader = if self.is_alive() { self.leader } else { 0 };
+        PathBuf::from(format!("/proc/{leader}/root{inside}"))
     }
 
     /// Runs a program inside to its end, as root but outside of its cgroups: to the agent it is a stranger.
     ///
     /// # Panics
-    /// If it cannot be started.
+    /// If it cannot be started. In a machine that has ended nothing is run, and fails.
     #[must_use]
     pub fn run<A: AsRef<OsStr>>(&self, argv: impl IntoIterator<Item = A>) -> Outcome {
+        if !self.is_alive() {
+            return Outcome { code: -1, stdout: String::new(), stderr: "the machine has ended".to_owned() };
+        }
         self.command(argv).stdin(Stdio::null()).output().unwrap().into()
     }
 
@@ -194,4 +207,11 @@ impl Inside {
         command.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env("LC_ALL", "C.UTF-8");
         command
     }
+}
+
+/// When a process was started, in ticks since the kernel was: field 22 of proc(5)'s `stat`, behind a name that may have
+/// spaces and brackets in it.
+fn start_time(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
 }
