@@ -50,7 +50,7 @@ impl Release {
 /// A folder to boot machines from.
 #[derive(Debug, Clone, Copy)]
 pub struct Tree {
-    /// What it is called in the cache: another set of packages has another name.
+    /// What it is called in the cache.
     name: &'static str,
     release: Release,
     /// With commas between them.
@@ -70,10 +70,19 @@ impl Tree {
         Self { name, release, packages }
     }
 
-    /// Where it lies in the cache, if it was made before.
+    /// Where it lies in the cache, if it was made before of these packages.
     #[must_use]
     pub fn made(self) -> Option<PathBuf> {
-        Some(machines().join(self.name)).filter(|tree| tree.is_dir())
+        let tree = machines().join(self.name);
+        // One without a list is from before there were lists.
+        let is_current = || fs::read_to_string(list_of(&tree)).map_or(true, |list| list == self.list());
+        (tree.is_dir() && is_current()).then_some(tree)
+    }
+
+    /// The packages, with commas between them.
+    fn list(self) -> String {
+        let lists = [PACKAGES, self.packages].into_iter().filter(|list| !list.is_empty());
+        lists.collect::<Vec<_>>().join(",")
     }
 
     /// Where it lies; made now if it is not there.
@@ -89,9 +98,14 @@ impl Tree {
         let lock = File::create(folder.join("lock")).map_err(|error| error.to_string())?;
         let _process = Flock::lock(lock, FlockArg::LockExclusive).map_err(|(_, error)| error.to_string())?;
         let tree = folder.join(self.name);
-        if !tree.is_dir() {
+        let failed = |error: std::io::Error| format!("{}: {error}", tree.display());
+        if self.made().is_none() {
+            if tree.is_dir() {
+                fs::remove_dir_all(&tree).map_err(failed)?;
+            }
             self.make(&tree)?;
         }
+        fs::write(list_of(&tree), self.list()).map_err(failed)?;
         Ok(tree)
     }
 
@@ -102,10 +116,8 @@ impl Tree {
             fs::remove_dir_all(&unfinished).map_err(failed)?;
         }
         let release = self.release.name();
-        let lists = [PACKAGES, self.packages].into_iter().filter(|list| !list.is_empty());
-        let packages = lists.collect::<Vec<_>>().join(",");
         let output = Command::new("mmdebstrap")
-            .args(["--quiet", "--variant=minbase", &format!("--include={packages}"), release])
+            .args(["--quiet", "--variant=minbase", &format!("--include={}", self.list()), release])
             .arg(&unfinished)
             .stdin(Stdio::null())
             .output()
@@ -117,6 +129,11 @@ impl Tree {
         }
         fs::rename(&unfinished, tree).map_err(failed)
     }
+}
+
+/// The file beside a tree that lists what it was made of: its name says nothing of that.
+fn list_of(tree: &Path) -> PathBuf {
+    tree.with_extension("packages")
 }
 
 /// `target/machines` of this build: what machines are made from, and what is cached for all runs.
