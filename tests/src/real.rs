@@ -283,6 +283,11 @@ pub fn tail(log: &Path, most: usize) -> String {
     lines[lines.len().saturating_sub(most)..].join("\n")
 }
 
+/// What envtest consists of.
+const ENVTEST: [&str; 3] = ["etcd", "kube-apiserver", "kubectl"];
+/// Where Kubernetes has the others.
+const DOWNLOADS: &str = "https://dl.k8s.io/release/VERSION/bin/linux/ARCH/";
+
 /// Where envtest stores its binaries.
 fn folder() -> PathBuf {
     env::var_os("KUBEBUILDER_ASSETS").map_or_else(|| "/usr/local/kubebuilder/bin".into(), PathBuf::from)
@@ -325,8 +330,11 @@ pub fn controllers_missing() -> Option<String> {
 /// # Errors
 /// With what is missing, in one line.
 pub fn present(name: &str) -> Result<(), String> {
-    let lacks = || format!("no {name} in {} (KUBEBUILDER_ASSETS)", folder().display());
-    if binary(name).is_file() { Ok(()) } else { Err(lacks()) }
+    if binary(name).is_file() {
+        return Ok(());
+    }
+    let lacks = format!("no {name} in {} (KUBEBUILDER_ASSETS)", folder().display());
+    Err(if ENVTEST.contains(&name) { lacks } else { format!("{lacks}; envtest lacks it, {DOWNLOADS}{name} has it") })
 }
 
 fn stated_version(name: &str) -> Result<String, String> {

@@ -1,17 +1,50 @@
 //! The room that a cluster needs on this machine: what kubelets would report as pressure, and cases as waiting in vain.
 
-use std::{env, fs};
+use std::{env, fs, process::Command};
 
-use nix::sys::statvfs::statvfs;
+use nix::sys::{
+    inotify::{InitFlags, Inotify},
+    statvfs::statvfs,
+};
+use nodewell_tests::leftovers;
 
 /// The kubelets' limit is 2 % (`files/kubelet.yaml`), and machines, images and logs are written meanwhile.
 const DISK_PERCENT: u64 = 4;
 /// What a control plane and three workers take, and the kubelets' limit of 100 MiB.
 const MEMORY_KIB: u64 = 2 * 1024 * 1024;
 
+/// What a control plane and some machines have: systemd, containerd, kubelet and agent watch files.
+const INOTIFY: usize = 64;
+const LAYERS: &str = "mkdir lower upper work root
+mount -t overlay overlay -o lowerdir=lower,upperdir=upper,workdir=work root
+cp /bin/true root/program
+root/program
+mknod null c 1 3
+: >null";
+
 /// Why there is not enough, if there is not.
 pub(crate) fn unmet() -> Option<String> {
-    disk().or_else(memory)
+    disk().or_else(memory).or_else(inotify).or_else(layers)
+}
+
+/// Machines have no limit of their own: all of root's are counted as one user's.
+fn inotify() -> Option<String> {
+    let all: Result<Vec<_>, _> = (0..INOTIFY).map(|_| Inotify::init(InitFlags::IN_CLOEXEC)).collect();
+    let limit = "`sysctl fs.inotify.max_user_instances=512`";
+    all.err().map(|error| format!("needs {INOTIFY} more instances of inotify ({error}): {limit}"))
+}
+
+/// Machines have layers, programs and device nodes where temporary files are.
+fn layers() -> Option<String> {
+    let folder = leftovers::folder("layers");
+    let tried = Command::new("unshare").args(["--mount", "sh", "-ec", LAYERS]).current_dir(folder.path()).output();
+    let why = match tried {
+        Ok(tried) if tried.status.success() => return None,
+        Ok(tried) => String::from_utf8_lossy(&tried.stderr).trim().to_owned(),
+        Err(error) => error.to_string(),
+    };
+    let at = env::temp_dir();
+    Some(format!("needs layers, programs and devices in {}; try another disk: `TMPDIR=/var/tmp`: {why}", at.display()))
 }
 
 fn disk() -> Option<String> {
