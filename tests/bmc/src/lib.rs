@@ -155,16 +155,8 @@ impl Bmc {
 
     fn wait(&self) -> Result<(), String> {
         let give_up = Instant::now() + START_LIMIT;
-        let port = self.port.to_string();
         while Instant::now() < give_up {
-            let arguments =
-                ["-I", "lanplus", "-C", "3", "-N", "1", "-R", "1", "-H", &self.address, "-p", &port, "-U", USER];
-            let asked = Command::new("ipmitool")
-                .args(arguments)
-                .args(["-E", "power", "status"])
-                .env("IPMI_PASSWORD", PASSWORD)
-                .output();
-            if asked.is_ok_and(|asked| asked.status.success()) {
+            if answers(&self.address, self.port) {
                 return Ok(());
             }
             sleep(Duration::from_millis(50));
@@ -181,6 +173,16 @@ impl Drop for Bmc {
     fn drop(&mut self) {
         self.simulator().take().into_iter().for_each(end);
     }
+}
+
+/// Whether a BMC is at that address.
+#[must_use]
+pub fn answers(address: &str, port: u16) -> bool {
+    let port = port.to_string();
+    let arguments = ["-I", "lanplus", "-C", "3", "-N", "1", "-R", "1", "-H", address, "-p", &port, "-U", USER];
+    let mut command = Command::new("ipmitool");
+    command.args(arguments).args(["-E", "power", "status"]).env("IPMI_PASSWORD", PASSWORD).stdin(Stdio::null());
+    command.output().is_ok_and(|asked| asked.status.success())
 }
 
 /// In a folder that has its files.

@@ -2,12 +2,13 @@
 //! drained, and it is given back when that is mended; a plug that is pulled has the next node fenced, its StatefulSet's
 //! pod starts elsewhere, and the machine comes back by its BMC and is taken in again.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use nodewell_cluster::{
     CLUSTER, Cluster, Plan,
     manifests::{DEAD_NODES, READONLY_FILESYSTEMS, SHOP},
+    step,
     worker::{Report, Worker},
 };
 use nodewell_tests::{
@@ -140,11 +141,4 @@ fn ready(cluster: &Cluster, patience: Duration, node: &str) {
     until_within(patience, &format!("{POD} is ready on {node}"), || {
         (cluster.api().ready_on(POD)? == node).then_some(())
     });
-}
-
-fn step<T>(what: &str, act: impl FnOnce() -> T) -> T {
-    let begun = Instant::now();
-    let done = act();
-    eprintln!("{what}: {:.1} s", begun.elapsed().as_secs_f64());
-    done
 }

@@ -17,26 +17,11 @@ impl Api {
         Self(client)
     }
 
-    /// One request.
-    #[must_use]
-    pub fn call(&self, call: &Call) -> (u16, Value) {
-        self.0.call(call)
-    }
-
     /// The object at `path`, if it is there.
     #[must_use]
     pub fn get(&self, path: &str) -> Option<Value> {
         let (code, object) = self.0.call(&Call::get(path));
         (code == 200).then_some(object)
-    }
-
-    /// Creates an object in the collection at `path`.
-    ///
-    /// # Panics
-    /// If the API server refuses it.
-    pub fn create(&self, path: &str, object: &Value) {
-        let (code, answer) = self.0.call(&Call::post(path, object));
-        assert_eq!(code, 201, "{answer}");
     }
 
     /// A Node.

@@ -98,7 +98,7 @@ impl Cluster {
 
     /// Removes what clusters left whose processes were killed: files, empty cgroups, names of network namespaces.
     pub fn remove_leftovers() {
-        ["cluster", "worker", "credentials", "machine", "packages"].into_iter().for_each(leftovers::sweep);
+        ["cluster", "worker", "credentials", "machine", "packages", "layers"].into_iter().for_each(leftovers::sweep);
         machine::remove_leftovers();
         network::sweep();
     }
@@ -210,7 +210,7 @@ fn machines(common: &Common<'_>, plan: Plan) -> (Vec<Worker>, Vec<ControllerHost
 }
 
 /// Reports on stderr what is done, and how long it took.
-pub(crate) fn step<T>(what: impl Display, act: impl FnOnce() -> T) -> T {
+pub fn step<T>(what: impl Display, act: impl FnOnce() -> T) -> T {
     let begun = Instant::now();
     eprintln!("cluster: {what} …");
     let done = act();

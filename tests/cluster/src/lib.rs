@@ -19,7 +19,7 @@ use nodewell_tests::{
     suite::Need,
 };
 
-pub use cluster::{Cluster, Plan};
+pub use cluster::{Cluster, Plan, step};
 
 /// What a cluster is shown with.
 pub mod manifests {

@@ -3,7 +3,6 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
     sync::Arc,
     time::Duration,
 };
@@ -58,19 +57,8 @@ impl Bmc {
         argv.extend(Simulator::argv(folder));
         let simulator = Process::start(&argv, &folder.join("out")).unwrap();
         let bmc = Self { number, address, folder: folder.to_owned(), _simulator: simulator };
-        until_within(START_LIMIT, "the BMC answers", || bmc.answers().then_some(()));
+        until_within(START_LIMIT, "the BMC answers", || nodewell_bmc::answers(&bmc.address, IPMI).then_some(()));
         bmc
-    }
-
-    fn answers(&self) -> bool {
-        let arguments = ["-I", "lanplus", "-C", "3", "-N", "1", "-R", "1", "-U", USER, "-E", "-H", &self.address];
-        let asked = Command::new("ipmitool")
-            .args(arguments)
-            .args(["power", "status"])
-            .env("IPMI_PASSWORD", PASSWORD)
-            .stdin(Stdio::null())
-            .output();
-        asked.is_ok_and(|asked| asked.status.success())
     }
 
     pub(super) fn address(&self) -> &str {
