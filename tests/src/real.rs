@@ -140,11 +140,8 @@ impl RealServer {
         let argv = self.apiserver_argv();
         let mut process = Process::start(&argv, &log).map_err(|error| error.to_string())?;
         let admin = Client::new(&self.kubeconfig(&Identity::Admin));
-        // Events live in `default`, which the server makes shortly after it is ready.
-        let answers = |path| admin.call(&Call::get(path)).0 == 200;
         let up = until_within(START_LIMIT, "kube-apiserver is ready", || {
-            let ready = answers("/readyz") && answers("/api/v1/namespaces/default");
-            if ready { Some(true) } else { process.ended().map(|_| false) }
+            if is_ready(&admin) { Some(true) } else { process.ended().map(|_| false) }
         });
         if !up {
             return Err(format!("kube-apiserver ended:\n{}", tail(&log, 8)));
@@ -253,7 +250,14 @@ fn start_etcd(dir: &Path, ports: Ports) -> Result<Process, String> {
     let client = format!("http://127.0.0.1:{}", ports.etcd);
     let peer = format!("http://127.0.0.1:{}", ports.etcd_peer);
     let mut argv = vec![binary("etcd").into_os_string()];
-    let flags = [
+    argv.extend(etcd_flags(dir, &client, &peer).into_iter().map(OsString::from));
+    Process::start(&argv, &dir.join("etcd.log")).map_err(|error| error.to_string())
+}
+
+/// Of the one member of a cluster, whose data is in `dir`, at these addresses.
+#[must_use]
+pub fn etcd_flags(dir: &Path, client: &str, peer: &str) -> Vec<String> {
+    vec![
         "--name=tests".to_owned(),
         format!("--data-dir={}", dir.join("etcd").display()),
         format!("--listen-client-urls={client}"),
@@ -264,9 +268,14 @@ fn start_etcd(dir: &Path, ports: Ports) -> Result<Process, String> {
         // Nothing here outlives the machine.
         "--unsafe-no-fsync".to_owned(),
         "--log-level=warn".to_owned(),
-    ];
-    argv.extend(flags.into_iter().map(OsString::from));
-    Process::start(&argv, &dir.join("etcd.log")).map_err(|error| error.to_string())
+    ]
+}
+
+/// Whether an API server is ready, and has the namespace in which Events live: it makes that shortly after.
+#[must_use]
+pub fn is_ready(admin: &Client) -> bool {
+    let answers = |path| admin.call(&Call::get(path)).0 == 200;
+    answers("/readyz") && answers("/api/v1/namespaces/default")
 }
 
 /// In place of whatever `to` was.

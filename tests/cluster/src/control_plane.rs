@@ -11,10 +11,10 @@ use std::{
 };
 
 use nodewell_tests::{
-    cluster::{Call, Client, kubeconfig},
+    cluster::{Client, kubeconfig},
     pki::Pki,
     process::Process,
-    real::{binary, tail},
+    real::{binary, etcd_flags, is_ready, tail},
     wait::until_within,
 };
 use serde_json::{Value, json};
@@ -23,6 +23,8 @@ use crate::network::Network;
 
 /// Its port at the switch.
 pub(crate) const PORT: &str = "control";
+/// Loopback of the namespace: there is one etcd in each.
+const ETCD: &str = "http://127.0.0.1:2379";
 /// Its address ends so.
 pub(crate) const LAST: u8 = 10;
 /// A loaded machine with two cores needs a third of it.
@@ -58,7 +60,7 @@ impl ControlPlane {
         network.plug_in(PORT, LAST).unwrap();
         let pki = Pki::new(folder, &[&address]);
         let mut this = Self { programs: Vec::new(), pki, folder: folder.to_owned(), address };
-        this.run(network, "etcd", etcd_flags(folder));
+        this.run(network, "etcd", etcd_flags(folder, ETCD, "http://127.0.0.1:2380"));
         this.run(network, "kube-apiserver", apiserver_flags(&this.pki, &this.address));
         this.wait();
         for (name, user) in
@@ -97,9 +99,7 @@ impl ControlPlane {
         until_within(START_LIMIT, "kube-apiserver is ready", || {
             let ended = self.ended();
             assert!(ended.is_empty(), "{} ended", ended.join(" and "));
-            // Events live in `default`, which the server makes shortly after it is ready.
-            let answers = |path| admin.call(&Call::get(path)).0 == 200;
-            (answers("/readyz") && answers("/api/v1/namespaces/default")).then_some(())
+            is_ready(&admin).then_some(())
         });
     }
 
@@ -167,26 +167,12 @@ impl Drop for ControlPlane {
     }
 }
 
-fn etcd_flags(folder: &Path) -> Vec<String> {
-    vec![
-        "--name=cluster".to_owned(),
-        format!("--data-dir={}", folder.join("etcd").display()),
-        "--listen-client-urls=http://127.0.0.1:2379".to_owned(),
-        "--advertise-client-urls=http://127.0.0.1:2379".to_owned(),
-        "--listen-peer-urls=http://127.0.0.1:2380".to_owned(),
-        "--initial-advertise-peer-urls=http://127.0.0.1:2380".to_owned(),
-        "--initial-cluster=cluster=http://127.0.0.1:2380".to_owned(),
-        // Nothing here outlives the machine.
-        "--unsafe-no-fsync".to_owned(),
-        "--log-level=warn".to_owned(),
-    ]
-}
-
 fn apiserver_flags(pki: &Pki, address: &str) -> Vec<String> {
     let file = |flag: &str, name: &str| format!("--{flag}={}", pki.path(name).display());
     // As kubeadm: the API server is a client of the kubelets, for logs and exec.
     let _ = pki.client("kube-apiserver-kubelet-client", "system:masters");
     let mut flags = vec![
+        format!("--etcd-servers={ETCD}"),
         format!("--advertise-address={address}"),
         file("tls-cert-file", "server.crt"),
         file("tls-private-key-file", "server.key"),
@@ -196,7 +182,7 @@ fn apiserver_flags(pki: &Pki, address: &str) -> Vec<String> {
         file("kubelet-client-certificate", "kube-apiserver-kubelet-client.crt"),
         file("kubelet-client-key", "kube-apiserver-kubelet-client.key"),
     ];
-    let fixed = "--etcd-servers=http://127.0.0.1:2379 --bind-address=0.0.0.0 --secure-port=6443 \
+    let fixed = "--bind-address=0.0.0.0 --secure-port=6443 \
                  --endpoint-reconciler-type=none --service-cluster-ip-range=10.96.0.0/24 --authorization-mode=Node,RBAC \
                  --enable-admission-plugins=NodeRestriction --service-account-issuer=https://kubernetes.default.svc \
                  --allow-privileged=true --enable-bootstrap-token-auth=true --kubelet-preferred-address-types=InternalIP \
