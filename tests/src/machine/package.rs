@@ -94,20 +94,18 @@ fn build(variables: &[(&str, &str)]) -> PathBuf {
     assert!(output.status.success(), "packaging/build deb: {}", String::from_utf8_lossy(&output.stderr));
     let version = variables.first().map_or(env!("CARGO_PKG_VERSION"), |(_, version)| version);
     let agent = workspace.join(format!("target/packages/nodewell_{version}-1_{ARCHITECTURE}.deb"));
-    own_copies(&[of_the_controller(&agent), agent])
+    // Once the lock is released another process writes them again.
+    own_copy(&of_the_controller(&agent));
+    own_copy(&agent)
 }
 
-/// Copies of packages for this process, the last one given back: once the lock is released another process writes them
-/// again.
-fn own_copies(packages: &[PathBuf]) -> PathBuf {
+/// A copy of a package for this process.
+fn own_copy(package: &Path) -> PathBuf {
     let mut folder = OWN.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = folder.get_or_insert_with(|| leftovers::folder("packages")).path();
-    let copy = |package: &PathBuf| {
-        let copy = folder.join(package.file_name().expect("a package is a file"));
-        fs::copy(package, &copy).unwrap_or_else(|error| panic!("{}: {error}", package.display()));
-        copy
-    };
-    packages.iter().map(copy).next_back().expect("there are some")
+    let copy = folder.join(package.file_name().expect("a package is a file"));
+    fs::copy(package, &copy).unwrap_or_else(|error| panic!("{}: {error}", package.display()));
+    copy
 }
 
 /// Removes them; the runner calls it when all cases are through.
