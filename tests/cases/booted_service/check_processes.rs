@@ -81,7 +81,7 @@ pub(super) fn a_reader_over_its_memory_is_replaced(node: &Node) {
     }
     let machine = &node.machine;
     let (check_process, old) = (machine.main_pid(GPU), until("it has a reader", || worker(node)));
-    let cgroup = Cgroup::with_controller("memory", &format!("nodewell-reader-{}", std::process::id())).unwrap();
+    let cgroup = Cgroup::with_controller("memory", &format!("nodewell-reader-{old}")).unwrap();
     cgroup.write("memory.limit_in_bytes", "4096");
     cgroup.write("cgroup.procs", &old.to_string());
     until("the kernel kills it", || (!runs(old)).then_some(()));
