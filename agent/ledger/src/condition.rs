@@ -3,7 +3,10 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
-use nodewell_model::{ConditionSpec, ConditionStatus, Name, ProblemKey, view::ConditionView};
+use nodewell_model::{
+    ConditionSpec, ConditionStatus, Name, ProblemKey,
+    view::{ConditionView, DaemonState},
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -47,8 +50,9 @@ pub(crate) struct ConditionState {
     /// Reasons that held the condition once stay here at zero, for the gauges.
     pub(crate) tallies: BTreeMap<Name, Tally>,
     pub(crate) transition: Transition,
-    /// As the run before left it, until the status is known again: a restart is no transition.
-    pub(crate) before_restart: Option<Transition>,
+    /// As the run before left it, or as it was while healthy before a watcher began to start, until the status is known again:
+    /// neither is a transition.
+    pub(crate) before_start: Option<Transition>,
     /// Grows when a reason comes or goes.
     pub(crate) reasons_version: u64,
     /// What was last saved: the transition and the reasons' version.
@@ -65,7 +69,7 @@ impl ConditionState {
             problems,
             tallies,
             transition: Transition::default(),
-            before_restart: None,
+            before_start: None,
             reasons_version: 0,
             saved: None,
             view: None,
@@ -183,10 +187,14 @@ impl ConditionState {
         if self.continue_before(status) {
             return;
         }
-        let transition = &mut self.transition;
-        if transition.status == status {
+        if self.transition.status == status {
             return;
         }
+        let change = (self.transition.status, status);
+        if change == (Some(ConditionStatus::False), Some(ConditionStatus::Unknown)) && self.is_starting(daemons) {
+            self.before_start.get_or_insert(self.transition);
+        }
+        let transition = &mut self.transition;
         transition.status = status;
         match cause {
             Cause::Record(time) => {
@@ -197,15 +205,22 @@ impl ConditionState {
         }
     }
 
-    /// Takes the times of the run before over where the status is the same; returns whether it is.
+    /// Of those that watch it, none is worse than starting.
+    fn is_starting(&self, daemons: &BTreeMap<Arc<str>, Daemon>) -> bool {
+        let name = &self.spec.condition;
+        let mut blind = daemons.values().filter(|daemon| daemon.watches(name) && !daemon.sees(name));
+        blind.all(|daemon| daemon.state == DaemonState::Starting)
+    }
+
+    /// Takes the times of before over where the status is the same; returns whether it is.
     fn continue_before(&mut self, status: Option<ConditionStatus>) -> bool {
-        let Some(before) = self.before_restart else { return false };
+        let Some(before) = self.before_start else { return false };
         let is_same = before.status == status;
         if is_same {
             self.transition = before;
         }
         if is_same || matches!(status, Some(ConditionStatus::True | ConditionStatus::False)) {
-            self.before_restart = None;
+            self.before_start = None;
         }
         is_same
     }

@@ -101,7 +101,7 @@ impl Ledger {
     /// There are few conditions: each is compared with what was taken of it.
     fn condition_rows(&mut self, rows: &mut Vec<Row>) {
         for (name, state) in &mut self.states {
-            let transition = state.before_restart.unwrap_or(state.transition);
+            let transition = state.before_start.unwrap_or(state.transition);
             if state.saved == Some((transition, state.reasons_version)) {
                 continue;
             }

@@ -2,13 +2,18 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod announced_reboot;
 mod cable_pulled;
+mod conditions_stay;
+mod controller_host_dies;
 mod drain_begun_again;
 mod fault_drain_fence_return;
 mod free_network;
 mod held;
 mod off_before_release;
+mod own_identity;
 mod pods_own_filesystem;
+mod pods_zombies;
 
 fn main() -> std::process::ExitCode {
     nodewell_tests::own_mounts::separate();
@@ -20,6 +25,11 @@ fn main() -> std::process::ExitCode {
         drain_begun_again::list,
         held::list,
         free_network::list,
+        conditions_stay::list,
+        pods_zombies::list,
+        own_identity::list,
+        controller_host_dies::list,
+        announced_reboot::list,
     ];
     behaviours.iter().for_each(|list| list(&mut suite));
     // A cluster takes both cores of a small machine.

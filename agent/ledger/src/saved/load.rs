@@ -91,7 +91,7 @@ impl Ledger {
     fn load_condition(&mut self, name: &str, saved: SavedCondition) {
         let state = Name::new(name).ok().and_then(|name| self.states.get_mut(&name));
         let Some(state) = state else { return self.dirty.unwanted(Table::Conditions, name.to_owned()) };
-        state.before_restart = Some(saved.transition);
+        state.before_start = Some(saved.transition);
         for reason in saved.reasons {
             state.tallies.entry(reason).or_default();
         }

@@ -39,6 +39,8 @@ pub(super) struct Oracle {
     held: Vec<Held>,
     watchers: Vec<Watcher>,
     shown: BTreeMap<Name, Shown>,
+    /// What was healthy before a watcher began to start, until its status is known again: that start is no transition.
+    healthy_before: BTreeMap<Name, Shown>,
     pub(super) raised: BTreeMap<Name, u64>,
 }
 
@@ -151,6 +153,22 @@ impl Oracle {
     /// Looks at a condition again; only a changed status moves its times.
     fn judge_one(&mut self, condition: &Name, time: Timestamp, by_record: bool) {
         let status = self.status(condition);
+        let before = self.shown.get(condition).copied().unwrap_or_default();
+        match status {
+            Some(ConditionStatus::False) => {
+                if let Some(healthy) = self.healthy_before.remove(condition) {
+                    self.shown.insert(condition.clone(), healthy);
+                    return;
+                }
+            }
+            Some(ConditionStatus::True) => drop(self.healthy_before.remove(condition)),
+            Some(ConditionStatus::Unknown)
+                if before.0 == Some(ConditionStatus::False) && self.only_starts(condition) =>
+            {
+                self.healthy_before.entry(condition.clone()).or_insert(before);
+            }
+            Some(ConditionStatus::Unknown) | None => {}
+        }
         let (shown, since, floor) = self.shown.entry(condition.clone()).or_default();
         if *shown == status {
             return;
@@ -161,6 +179,11 @@ impl Oracle {
         if by_record {
             *floor = *since;
         }
+    }
+
+    fn only_starts(&self, condition: &Name) -> bool {
+        let mut watchers = self.watchers.iter().filter(|watcher| watcher.watches.contains(condition));
+        watchers.all(|watcher| matches!(watcher.state, DaemonState::Starting | DaemonState::Running))
     }
 
     fn status(&self, condition: &Name) -> Option<ConditionStatus> {

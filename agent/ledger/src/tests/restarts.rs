@@ -64,6 +64,41 @@ fn a_condition_of_a_service_that_stops_with_the_agent_outlives_both() {
     }
 }
 
+/// One watcher is known again before the other one has begun to start.
+#[test]
+fn a_restart_of_one_watcher_after_the_other_is_no_transition() {
+    let mut ledger = watched();
+    ledger.report(vec![raid(vec![condition(None, ConditionStatus::False, 5)])], &root(OnStale::Keep), at(6)).unwrap();
+    let before = disk(&mut ledger);
+    ledger
+        .report(vec![Status { last: true, linger_secs: Some(60), ..raid(Vec::new()) }], &root(OnStale::Keep), at(7))
+        .unwrap();
+    let mut after = restored(&ledger, BOOT, at(9));
+    assert_eq!(status(&mut after), ConditionStatus::False);
+    after.daemon(report("kernel-monitor", DaemonState::Starting), at(10)).unwrap();
+    assert_eq!(status(&mut after), ConditionStatus::Unknown);
+    // Killed before the other one came back: the run after that knows as much.
+    for mut run in [restored(&after, BOOT, at(11)), after] {
+        run.daemon(report("kernel-monitor", DaemonState::Running), at(12)).unwrap();
+        assert_eq!(disk(&mut run), before);
+    }
+}
+
+#[test]
+fn a_blind_watcher_is_a_transition_and_its_start_once_more_is_none() {
+    let mut ledger = watched();
+    let steps = [
+        (DaemonState::Blind, 5, 5),
+        (DaemonState::Running, 6, 6),
+        (DaemonState::Starting, 7, 7),
+        (DaemonState::Running, 8, 6),
+    ];
+    for (state, second, since) in steps {
+        ledger.daemon(report("kernel-monitor", state), at(second)).unwrap();
+        assert_eq!(disk(&mut ledger).transition, wall(since), "{state:?}");
+    }
+}
+
 #[test]
 fn a_reboot_ends_what_ends_at_boot_and_nothing_else() {
     let mut ledger = watched();
