@@ -10,7 +10,7 @@ use nodewell_tests::{
 
 const SOON: Duration = Duration::from_secs(60);
 /// How often the agent looks, in this case.
-const INTERVAL: Duration = Duration::from_secs(2);
+const INTERVAL: Duration = Duration::from_secs(5);
 /// Its first process has as many children as are too many, twice, and asks of none how it ended.
 const CARELESS: &str = "
 apiVersion: v1
