@@ -25,6 +25,7 @@ mod power;
 mod proposal;
 mod record;
 mod recover;
+mod refilled;
 mod release;
 mod restore;
 mod steps;

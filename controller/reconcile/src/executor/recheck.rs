@@ -68,7 +68,8 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         Ok(node)
     }
 
-    /// A drain is old news: pods that came since would end with the power. Of a node that is silent this is not asked.
+    /// A drain is old news: pods that came since would end with the power. The record of a node that is dead has that drain void
+    /// by then, and this is not asked.
     async fn check_pods(&self, fence: &NodeFence, op: IntendedOp, name: &str) -> Check {
         if op != IntendedOp::PowerOff || !is_emptied(fence) {
             return Ok(());

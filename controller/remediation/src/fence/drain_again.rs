@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     api::{
-        fence::{Blocker, NodeFence},
+        fence::{Blocker, NodeFence, NodeFenceStatus},
         policy::StepSpec,
     },
     facts::Node,
@@ -74,10 +74,13 @@ pub(super) fn instead_of_power(input: &FenceInput<'_>, mut blockers: Vec<Blocker
 
 /// No order was given by this step, none is in doubt, and no confirmation stands.
 fn left_before_power(input: &FenceInput<'_>) -> Option<LeftPods> {
-    let (fence, status) = (input.fence, &input.fence.status);
-    let is_ordered = status.intent.is_some() || status.off.is_some() || status.cycle_begun || status.ordered_off;
-    let taken = fence.spec.steps.get(..status.policy_step)?;
-    left_after(fence, taken).filter(|_| !is_ordered && waits_for_drain(input))
+    let fence = input.fence;
+    let taken = fence.spec.steps.get(..fence.status.policy_step)?;
+    left_after(fence, taken).filter(|_| !is_ordered(&fence.status) && waits_for_drain(input))
+}
+
+pub(super) fn is_ordered(status: &NodeFenceStatus) -> bool {
+    status.intent.is_some() || status.off.is_some() || status.cycle_begun || status.ordered_off
 }
 
 /// The power of a node that is dead is cut whether its drain got through or not, once it was silent for long enough.

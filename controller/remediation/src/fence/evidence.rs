@@ -3,7 +3,7 @@
 
 use std::{fmt, time::Duration};
 
-use super::{FenceInput, levels};
+use super::{FenceInput, levels, refilled};
 use crate::{
     api::fence::{Blocker, DrainReport},
     facts::{Effect, Node, Taint, kubelet},
@@ -61,6 +61,11 @@ pub fn may_power_off(input: &FenceInput<'_>) -> Result<Vec<Witness>, Blocker> {
     if drained(input) && takes_no_new_pods(input) {
         return Ok(vec![Witness::Drained]);
     }
+    by_silence(input)
+}
+
+/// The same without a drain.
+pub(super) fn by_silence(input: &FenceInput<'_>) -> Result<Vec<Witness>, Blocker> {
     let Some(silence) = silence(input) else {
         return Err(Blocker::plain("WithinGracePeriod/noLease"));
     };
@@ -83,8 +88,9 @@ pub fn is_off(input: &FenceInput<'_>) -> Option<Vec<Witness>> {
     (silence >= enough).then(|| witnesses(input, silence))
 }
 
-fn drained(input: &FenceInput<'_>) -> bool {
-    input.fence.status.drain.as_ref().is_some_and(DrainReport::emptied)
+/// A drain left nothing, and no pod came since.
+pub(super) fn drained(input: &FenceInput<'_>) -> bool {
+    input.fence.status.drain.as_ref().is_some_and(DrainReport::emptied) && refilled::pod(input).is_none()
 }
 
 /// No new pod is scheduled onto it: a drain is worth nothing on a node that another actor has uncordoned since.
@@ -156,6 +162,10 @@ fn witnesses(input: &FenceInput<'_>, silence: Duration) -> Vec<Witness> {
 }
 
 fn missing_evidence(input: &FenceInput<'_>, silence: Duration) -> Blocker {
+    if let Some(pod) = refilled::pod(input) {
+        let pod = format!("{}/{}", pod.at.namespace, pod.at.name);
+        return Blocker::of("DrainFailed/refilled", &[("pod", &pod)]);
+    }
     if drained(input) && silence < kubelet::NODE_MONITOR_GRACE {
         return Blocker::plain("NotCordoned");
     }

@@ -15,6 +15,7 @@ use super::{
     left_off,
     levels::{self, LevelAtHand},
     record::{Draft, perform},
+    refilled,
     release::is_to_be_released,
     steps::{self, PolicyStep},
 };
@@ -22,7 +23,7 @@ use crate::{
     action::{IrreversibleOp, ReversibleOp},
     api::{
         OUT_OF_SERVICE,
-        fence::{Blocker, Confirmation, DrainReport, IntendedOp, NodeFenceStatus, Phase},
+        fence::{Blocker, Confirmation, IntendedOp, NodeFenceStatus, Phase},
         policy::PowerStep,
     },
     guard::reason::{DUMPING, METHODS_CHANGED, POWER_CYCLE_LIMIT},
@@ -76,7 +77,10 @@ fn at_limit<'a>(input: &FenceInput<'a>) -> Option<&'a Blocker> {
 }
 
 pub(super) fn await_guards(input: &FenceInput<'_>) -> Next {
-    if let Some(next) = unconfirmed_taint(input).or_else(|| back_off(input)) {
+    if let Some(next) = unconfirmed_taint(input).or_else(|| refilled::instead_of_power(input)) {
+        return next;
+    }
+    if let Some(next) = back_off(input) {
         return next;
     }
     if input.fence.status.failures >= ATTEMPTS || levels::are_exhausted(input) {
@@ -84,9 +88,8 @@ pub(super) fn await_guards(input: &FenceInput<'_>) -> Next {
             .enter(Phase::Failed, Message::of("FenceFailed/attempts", &[("limit", &ATTEMPTS)]))
             .save();
     }
-    if let Some(until) = phase_deadline(input, NOT_BEGUN_DELAY).filter(|_| input.fence.status.is_blocked_by("NotBegun"))
-    {
-        return Next::Wait { until: Some(until), blockers: input.fence.status.blocked_by.clone() };
+    if let Some(next) = not_begun(input) {
+        return next;
     }
     match (power_decision(input), at_limit(input)) {
         (Err(mut blockers), limit) => {
@@ -104,6 +107,14 @@ pub(super) fn await_guards(input: &FenceInput<'_>) -> Next {
             .enter(Phase::Reaping, Message::plain("FenceReaping"))
             .save(),
     }
+}
+
+/// A moment after an act that was not begun; and until its pods are listed, where it is one of them that forbade it.
+fn not_begun(input: &FenceInput<'_>) -> Option<Next> {
+    let status = &input.fence.status;
+    let list = || refilled::awaits_list(input).then(|| input.now.moment.plus(NOT_BEGUN_DELAY));
+    let until = phase_deadline(input, NOT_BEGUN_DELAY).or_else(list).filter(|_| status.is_blocked_by("NotBegun"))?;
+    Some(Next::Wait { until: Some(until), blockers: status.blocked_by.clone() })
 }
 
 /// The controller's out-of-service taint on a node whose Off is not confirmed any more still has pods deleted: it is
@@ -130,6 +141,9 @@ fn power_decision<'a>(input: &FenceInput<'a>) -> Result<PowerDecision<'a>, Vec<B
     if is_released_and_unheard(input) {
         blockers.push(Blocker::plain("WithinGracePeriod/releasedBoot"));
     }
+    let is_known = |blocker: &Blocker| blockers.iter().any(|known| known.reason == blocker.reason);
+    let unknown = refilled::unknown(input).filter(|blocker| !is_known(blocker));
+    blockers.extend(unknown);
     if own_node(input).is_none_or(|node| node.deleting) {
         blockers.push(Blocker::plain("NodeGone/deleting"));
     }
@@ -156,7 +170,7 @@ fn decide_power<'a>(
 ) -> Result<PowerDecision<'a>, Vec<Blocker>> {
     let mut blockers = Vec::new();
     let at = levels::at_hand(input).map_err(|blocker| blockers.push(blocker)).ok();
-    if !releases && !input.fence.status.drain.as_ref().is_some_and(DrainReport::emptied) {
+    if !releases && !evidence::drained(input) {
         blockers.push(Blocker::plain("DrainFailed/reboot"));
     }
     let off = evidence::is_off(input).filter(|_| at.is_some_and(|at| at.plan.storage_only.is_none()));
@@ -175,8 +189,8 @@ fn decide_power<'a>(
 }
 
 fn decide_reap<'a>(input: &FenceInput<'_>, even_if_drain_failed: bool) -> Result<PowerDecision<'a>, Vec<Blocker>> {
-    let drain = input.fence.status.drain.as_ref();
-    if drain.is_some_and(|report| report.emptied() || even_if_drain_failed) {
+    let was_tried = input.fence.status.drain.is_some();
+    if evidence::drained(input) || was_tried && even_if_drain_failed {
         return Ok(PowerDecision::Reap);
     }
     Err(vec![Blocker::plain("DrainFailed/reap")])

@@ -13,6 +13,7 @@ use super::{
     interrupt::{new_boot, own_node, without_policy},
     left_off, levels,
     record::{Draft, perform},
+    refilled,
     steps::{self, PolicyStep},
 };
 use crate::{
@@ -67,6 +68,9 @@ pub(super) fn off_confirmed(input: &FenceInput<'_>) -> Next {
 /// Everything that a release needs comes before it is intended: nothing stops it once the Node is tainted. Kubernetes
 /// itself deletes every pod that does not tolerate the taint, and asks no disruption budget.
 fn prepare_release(input: &FenceInput<'_>, off: &Confirmation) -> Next {
+    if let Some(next) = refilled::instead_of_release(input) {
+        return next;
+    }
     let blockers: Vec<Blocker> = release_blockers(input).into_iter().chain(levels::denial_unread(input)).collect();
     if !blockers.is_empty() {
         return wait(input, blockers, None);

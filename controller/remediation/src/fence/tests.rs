@@ -32,6 +32,7 @@ mod rack;
 mod readings;
 mod reasons;
 mod recovering;
+mod refilled;
 mod release;
 mod restoring;
 mod single;

@@ -22,6 +22,8 @@ fn silent(step: &str) -> Fixture {
     fixture.fence.status.phase = Phase::AwaitGuards;
     fixture.now.moment = fixture.now.moment.plus(Duration::from_secs(60));
     fixture.node.as_mut().unwrap().conditions[0].status = ConditionStatus::Unknown;
+    fixture.entered = fixture.now.moment;
+    fixture.gathered.pods = Some((fixture.now.moment, Vec::new()));
     fixture
 }
 
@@ -31,6 +33,7 @@ fn drained(step: &str) -> Fixture {
     fixture.fence.status.phase = Phase::AwaitGuards;
     fixture.fence.status.drain = Some(emptied());
     fixture.node.as_mut().unwrap().unschedulable = true;
+    fixture.gathered.pods = Some((fixture.now.moment, Vec::new()));
     fixture
 }
 

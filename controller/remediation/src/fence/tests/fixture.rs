@@ -30,6 +30,8 @@ pub(super) struct Fixture {
     pub(super) gathered: Gathered,
     /// The node's pods, if the controller lists them again each round.
     pub(super) listed: Option<Vec<Pod>>,
+    /// A drain has left no pod, and none has come since.
+    pub(super) emptied: bool,
     pub(super) policy: Option<Policy>,
     pub(super) predicate: PredicateState,
     pub(super) guard_blockers: GuardBlockers,
@@ -72,6 +74,7 @@ impl Fixture {
             kubelet: Some(lease(now)),
             gathered: Gathered { methods: Some(Ok(plan())), ..Gathered::default() },
             listed: None,
+            emptied: false,
             policy: Some(policy()),
             predicate: PredicateState::Yes,
             guard_blockers: GuardBlockers::default(),
@@ -178,7 +181,8 @@ impl Fixture {
         self.gathered.power.push(reading(at, self.state()));
         let surplus = self.gathered.power.len().saturating_sub(4);
         self.gathered.power.drain(..surplus);
-        let pods = if self.fence.status.released > 0 { Vec::new() } else { vec![pod("db-0")] };
+        let is_empty = self.emptied || self.fence.status.released > 0;
+        let pods = if is_empty { Vec::new() } else { vec![pod("db-0")] };
         self.gathered.pods = Some((at, pods));
         self.gathered.attachments = Some((at, self.attached.clone()));
     }
@@ -234,6 +238,7 @@ impl Fixture {
                 Done::Yes
             }
             Op::Reversible(ReversibleOp::Drain(_)) => {
+                self.emptied = true;
                 Done::Drain(DrainReport { done: true, refused_evictions: Vec::new(), left: 0 })
             }
             Op::Reversible(ReversibleOp::ReadPower { times }) => Done::Power(vec![self.state(); *times as usize]),

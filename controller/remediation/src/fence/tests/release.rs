@@ -91,6 +91,7 @@ fn pods_are_not_released_without_the_lease_whose_silence_was_the_evidence() {
             |fixture| {
                 fixture.kubelet = None;
                 fixture.fence.status.drain = Some(DrainReport { done: true, ..DrainReport::default() });
+                fixture.gathered.pods = Some((fixture.now.moment, Vec::new()));
             },
             None,
         ),

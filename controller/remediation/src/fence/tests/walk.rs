@@ -111,6 +111,7 @@ fn happen(fixture: &mut Fixture, dice: &mut Dice, laws: &Laws) {
         43..45 => falls_silent(fixture, Level(1)),
         45 => falls_silent(fixture, Level(2)),
         46..48 => fixture.gathered.unanswered.clear(),
+        48..51 => fixture.emptied = false,
         35..40 if fixture.phase() == Phase::Quarantined => annotate(fixture, RETRY),
         35..37 if matches!(fixture.phase(), Phase::PodsReleased | Phase::PoweringOn) => annotate(fixture, RELEASE),
         _ => {}
