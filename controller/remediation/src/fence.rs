@@ -33,6 +33,8 @@ mod still_cut;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 
 pub use self::{
@@ -61,6 +63,8 @@ pub struct FenceInput<'a> {
     pub kubelet_lease: Option<&'a LeaseView>,
     pub agent_lease: Option<&'a LeaseView>,
     pub gathered: &'a Gathered,
+    /// Methods that records before this one denied.
+    pub denied_before: Option<&'a BTreeSet<String>>,
     /// The policy as it is now; nothing if it is gone or cannot be read.
     pub policy: Option<&'a Policy>,
     pub predicate: PredicateState,

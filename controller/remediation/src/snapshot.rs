@@ -1,11 +1,14 @@
 //! Everything a decision looks at, at one instant.
 
+mod denied;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
     time::Duration,
 };
 
+pub use denied::DeniedMethods;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +35,8 @@ pub struct Snapshot {
     pub unreadable_policies: BTreeMap<String, String>,
     /// What was asked about single nodes that are under remediation.
     pub gathered: BTreeMap<String, Gathered>,
-    /// Methods that records denied which are gone, or of which a restored store has an older one, by node.
+    /// Methods that records denied which are gone, or of which a restored store has an older one, by node. The next record of
+    /// the node begins with them.
     pub denied: BTreeMap<String, DeniedMethods>,
     /// Nodes with an operation under way: nothing else is begun for them.
     pub busy: BTreeSet<String>,
@@ -121,6 +125,8 @@ pub struct Gathered {
     pub unanswered: BTreeMap<Level, Moment>,
     /// Levels that have reported Off, and no On since.
     pub off_runs: BTreeMap<Level, OffRun>,
+    /// Denied methods by which a level has reported On since: the record does not show that before it is written the next time.
+    pub reported_on: BTreeSet<String>,
     /// Control-plane hosts (this one among them) that tried to reach it: since when they cannot (`Some`), or can (`None`).
     pub reach: BTreeMap<String, Option<Moment>>,
     /// When it last reported that it writes a crash dump.
@@ -263,24 +269,6 @@ pub struct OffRun {
     pub is_contradicted: bool,
     /// What was asked: another level may have this number by now. Nothing if that was not known.
     pub methods: Vec<String>,
-}
-
-/// Methods by which one node's levels reported Off of a machine that ran, and no On since.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct DeniedMethods {
-    /// Another Node of this name is another machine.
-    pub node_uid: String,
-    pub methods: BTreeSet<String>,
-}
-
-impl DeniedMethods {
-    /// These too, of the machine with this UID.
-    pub fn add(&mut self, node_uid: &str, methods: impl IntoIterator<Item = String>) {
-        if self.node_uid != node_uid {
-            *self = Self { node_uid: node_uid.to_owned(), ..Self::default() };
-        }
-        self.methods.extend(methods);
-    }
 }
 
 /// Of a kubelet's Lease.

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use nodewell_remediation::{
     api::fence::{NodeFence, Phase},
-    snapshot::DeniedMethods,
+    fence::off_run::is_given_up,
+    guard::reason::ABORTED,
+    snapshot::{DeniedMethods, Snapshot},
 };
 
 /// What one node's record knew.
@@ -17,13 +19,31 @@ pub(super) fn remember(denied: &mut BTreeMap<String, DeniedMethods>, before: &No
     of_node.add(&before.spec.node_uid, before.status.denied_methods.iter().cloned());
 }
 
-/// The record is gone. One that has come to its end takes nothing back; one that a person has deleted does, for that is how
-/// a BMC that was corrected is believed again although its machine is off.
+/// The watch showed that the record was deleted. One that has come to its end takes nothing back; one that a person has deleted
+/// does, for that is how a BMC that was corrected is believed again although its machine is off.
 pub(super) fn departs(denied: &mut BTreeMap<String, DeniedMethods>, record: &NodeFence) {
-    if record.status.phase == Phase::Closed {
+    if has_ended(record) {
         remember(denied, record);
     } else {
         denied.remove(&record.spec.node_name);
+    }
+}
+
+/// An aborted one that waits for its node is deleted by a person alone: the leader ends that wait in the record first.
+fn has_ended(record: &NodeFence) -> bool {
+    record.status.phase == Phase::Closed && !record.status.is_blocked_by(ABORTED)
+}
+
+/// The record is another version of the one before. A method that it had and has no more was taken back, by whichever leader; of
+/// one that it has only now, and of all while it is given up, no On of before counts.
+pub(super) fn changes(snapshot: &mut Snapshot, before: &NodeFence, record: &NodeFence) {
+    let (name, uid) = (&record.spec.node_name, &record.spec.node_uid);
+    let (had, has) = (&before.status.denied_methods, &record.status.denied_methods);
+    snapshot.denied.get_mut(name).into_iter().for_each(|of_node| of_node.remove(uid, had.difference(has)));
+    let Some(gathered) = snapshot.gathered.get_mut(name) else { return };
+    gathered.reported_on.retain(|method| had.contains(method) == has.contains(method));
+    if is_given_up(&record.status) {
+        gathered.reported_on.clear();
     }
 }
 
@@ -34,7 +54,7 @@ mod tests {
     use jiff::Timestamp;
     use nodewell_remediation::api::{
         Meta,
-        fence::{NodeFenceSpec, NodeFenceStatus},
+        fence::{Blocker, NodeFenceSpec, NodeFenceStatus},
     };
 
     use super::*;
@@ -95,6 +115,92 @@ mod tests {
         assert_eq!(denied(&cache), ["bmc"], "the next record is of the same BMC");
         cache.remove_fence("a", "v");
         assert!(denied(&cache).is_empty());
+    }
+
+    fn fresh() -> Cache {
+        Cache::new(Clock::counted(Timestamp::constant(1000, 0)), Limits::default())
+    }
+
+    /// Another replica's leader read On: those that only watch know it by the record.
+    #[test]
+    fn what_the_next_record_takes_back_is_believed_by_every_replica() {
+        let cache = fresh();
+        cache.with(|snapshot| {
+            snapshot.denied.entry("a".into()).or_default().add("machine", ["bmc".into(), "pdu".into()])
+        });
+        cache.apply_fence(record("1", &[]));
+        cache.apply_fence(record("2", &["bmc", "pdu"]));
+        assert_eq!(denied(&cache), ["bmc", "pdu"]);
+        cache.apply_fence(record("3", &["pdu"]));
+        assert_eq!(denied(&cache), ["pdu"]);
+        let mut other = record("4", &[]);
+        other.spec.node_uid = "other".into();
+        cache.apply_fence(other);
+        assert_eq!(denied(&cache), ["pdu"], "of another machine");
+    }
+
+    /// What this leader heard is in the record by then, or older than what is.
+    #[test]
+    fn on_counts_until_the_record_shows_it_or_denies_it_again_or_is_given_up() {
+        let mut given_up = record("2", &["bmc"]);
+        given_up.status.phase = Phase::Quarantined;
+        for (before, after, counts) in [
+            (record("1", &["bmc"]), record("2", &["bmc"]), true),
+            (record("1", &["bmc"]), record("2", &[]), false),
+            (record("1", &[]), record("2", &["bmc"]), false),
+            (record("1", &["bmc"]), given_up, false),
+        ] {
+            let cache = fresh();
+            cache.apply_fence(before.clone());
+            cache.gather("a", |gathered| gathered.reported_on = BTreeSet::from(["bmc".to_owned()]));
+            cache.apply_fence(after.clone());
+            let reported_on = cache.with(|snapshot| snapshot.gathered["a"].reported_on.clone());
+            assert_eq!(!reported_on.is_empty(), counts, "{before:?} {after:?}");
+        }
+    }
+
+    /// After a restore a read finds no record, right before everything is listed again; or a watch was away.
+    #[test]
+    fn only_the_watch_shows_that_a_person_has_deleted_a_record() {
+        let cache = fresh();
+        cache.apply_fence(record("1", &["bmc"]));
+        cache.miss_fence("a", "u");
+        assert_eq!(denied(&cache), ["bmc"]);
+        cache.remove_fence("a", "u");
+        assert!(denied(&cache).is_empty());
+        let gaps: [fn(&Cache); 3] = [
+            |cache| cache.listed(Source::Fences, &BTreeSet::new()),
+            |cache| {
+                cache.miss_fence("a", "u");
+                cache.listed(Source::Fences, &BTreeSet::new());
+                cache.remove_fence("a", "u");
+            },
+            |cache| {
+                let mut next = record("2", &[]);
+                next.metadata.uid = "v".into();
+                cache.apply_fence(next);
+            },
+        ];
+        for gap in gaps {
+            let cache = fresh();
+            cache.apply_fence(record("1", &["bmc"]));
+            gap(&cache);
+            assert_eq!(denied(&cache), ["bmc"]);
+        }
+    }
+
+    /// It rests until its node is well, and a person has corrected the BMC by then.
+    #[test]
+    fn a_person_who_deletes_an_aborted_record_that_waits_takes_its_denial_back() {
+        for (blocked_by, is_left) in [(vec![Blocker::plain("Aborted")], false), (vec![], true)] {
+            let cache = fresh();
+            let mut aborted = record("1", &["bmc"]);
+            aborted.spec.abort = true;
+            (aborted.status.phase, aborted.status.blocked_by) = (Phase::Closed, blocked_by);
+            cache.apply_fence(aborted);
+            cache.remove_fence("a", "u");
+            assert_eq!(!denied(&cache).is_empty(), is_left);
+        }
     }
 
     #[test]

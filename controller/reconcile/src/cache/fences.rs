@@ -19,6 +19,8 @@ pub(super) struct Versions {
     newest: BTreeMap<String, u128>,
     /// The UID of the last record of a name that is gone: a late event does not bring it back.
     gone: BTreeMap<String, String>,
+    /// By UID: those that a read did not find, before the watch shows that they were deleted.
+    missed: BTreeMap<String, NodeFence>,
 }
 
 impl Versions {
@@ -57,13 +59,8 @@ impl Cache {
         state.store.see(Source::Fences, &fence.metadata.resource_version);
         state.saw_epoch(epoch(&fence));
         if state.versions.admit(&fence) {
-            let name = fence.metadata.name.clone();
-            loud = state.snapshot.fences.get(&name) != Some(&fence);
-            let uid = fence.metadata.uid.clone();
-            if let Some(before) = state.snapshot.fences.insert(name, fence).filter(|before| before.metadata.uid != uid)
-            {
-                state.departed.remember(&before, self.clock.now());
-            }
+            loud = state.snapshot.fences.get(&fence.metadata.name) != Some(&fence);
+            state.replace_fence(fence, self.clock.now());
         }
         drop(state);
         self.notify_if(loud);
@@ -95,14 +92,28 @@ impl Cache {
         self.lock().epochs.subscribe()
     }
 
-    /// The record with this UID is gone; a later one of the same name stays.
+    /// The watch shows that the record with this UID was deleted; a later one of the same name stays.
     pub fn remove_fence(&self, name: &str, uid: &str) {
         let mut state = self.lock();
-        state.versions.gone.insert(name.to_owned(), uid.to_owned());
-        let is_it = state.snapshot.fences.get(name).is_some_and(|fence| fence.metadata.uid == uid);
-        if is_it && let Some(fence) = state.snapshot.fences.remove(name) {
+        let removed = state.remove_fence(name, uid, self.clock.now());
+        let is_it = removed.is_some();
+        let missed = state.versions.missed.remove(uid);
+        if let Some(fence) = removed.or(missed) {
             denied::departs(&mut state.snapshot.denied, &fence);
-            state.departed.remember(&fence, self.clock.now());
+        }
+        drop(state);
+        self.notify_if(is_it);
+    }
+
+    /// A read shows that it is not there. How it went, and whether the store went back, is not known before the watch shows it:
+    /// what it denied is remembered.
+    pub fn miss_fence(&self, name: &str, uid: &str) {
+        let mut state = self.lock();
+        let removed = state.remove_fence(name, uid, self.clock.now());
+        let is_it = removed.is_some();
+        if let Some(fence) = removed {
+            denied::remember(&mut state.snapshot.denied, &fence);
+            state.versions.missed.insert(uid.to_owned(), fence);
         }
         drop(state);
         self.notify_if(is_it);
@@ -110,14 +121,35 @@ impl Cache {
 }
 
 impl State {
+    fn replace_fence(&mut self, fence: NodeFence, now: Now) {
+        let Some(before) = self.snapshot.fences.insert(fence.metadata.name.clone(), fence.clone()) else { return };
+        if before.metadata.uid == fence.metadata.uid {
+            denied::changes(&mut self.snapshot, &before, &fence);
+        } else {
+            // How it went was not seen.
+            denied::remember(&mut self.snapshot.denied, &before);
+            self.departed.remember(&before, now);
+        }
+    }
+
+    fn remove_fence(&mut self, name: &str, uid: &str, now: Now) -> Option<NodeFence> {
+        self.versions.gone.insert(name.to_owned(), uid.to_owned());
+        self.snapshot.fences.get(name).filter(|fence| fence.metadata.uid == uid)?;
+        let fence = self.snapshot.fences.remove(name)?;
+        self.departed.remember(&fence, now);
+        Some(fence)
+    }
+
     /// The records of a list; the others are gone.
     pub(super) fn keep_fences(&mut self, names: &BTreeSet<String>, now: Now) {
         let all = std::mem::take(&mut self.snapshot.fences);
         let (listed, gone): (BTreeMap<_, _>, BTreeMap<_, _>) =
             all.into_iter().partition(|(name, _)| names.contains(name));
         self.departed.listed(&listed, now);
+        // Their end was not seen, nor is that of those which a read has missed.
+        self.versions.missed.clear();
         for fence in gone.values() {
-            denied::departs(&mut self.snapshot.denied, fence);
+            denied::remember(&mut self.snapshot.denied, fence);
             self.departed.remember(fence, now);
         }
         self.snapshot.fences = listed;

@@ -96,7 +96,7 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         let name = &fence.metadata.name;
         match self.read_fence(name).await? {
             Some(record) => self.cache.apply_fence(record),
-            None => self.cache.remove_fence(name, &fence.metadata.uid),
+            None => self.cache.miss_fence(name, &fence.metadata.uid),
         }
         Ok(())
     }

@@ -1,5 +1,7 @@
 //! Reads what decisions want to know about single nodes, as often as they want it and no more.
 
+mod off_runs;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
@@ -12,12 +14,13 @@ use nodewell_remediation::{
     },
     decide::GatherRequest,
     facts::Node,
-    fence::{levels, off_run},
-    snapshot::{FencePlan, FenceScope, Gathered, Level, OffRun, PowerReading, PowerState, Snapshot},
+    fence::levels,
+    snapshot::{FencePlan, FenceScope, Gathered, Level, PowerReading, PowerState, Snapshot},
     time::Moment,
 };
 use tokio::time::timeout;
 
+use self::off_runs::{drop_runs, is_given_up, observe_run, take_back};
 use super::{Ended, Executor, Running};
 use crate::{cluster::Cluster, power::Power};
 
@@ -134,32 +137,6 @@ fn add(gathered: &mut Gathered, reading: PowerReading) {
     });
 }
 
-/// What its answer makes of how long the level has reported Off.
-fn observe_run(snapshot: &mut Snapshot, name: &str, level: Level, state: PowerState, answered: Moment) {
-    let is_denied = is_denied_before(snapshot, name, level, state);
-    let Some((node, gathered)) = snapshot.nodes.get(name).zip(snapshot.gathered.get_mut(name)) else { return };
-    let asks = off_run::asks(gathered, level).map(<[String]>::to_vec);
-    let known = gathered.off_runs.remove(&level).filter(|run| off_run::is_of(run, asks.as_deref()));
-    let known = known.filter(|run| run.is_contradicted || !is_denied);
-    let known = known.or_else(|| is_denied.then(|| off_run::denied(answered, node)));
-    let run = off_run::observe(known, state, answered, node, snapshot.kubelet_leases.get(name));
-    let run = run.map(|run| OffRun { methods: asks.unwrap_or_else(|| run.methods.clone()), ..run });
-    gathered.off_runs.extend(run.map(|run| (level, run)));
-}
-
-/// By its record, or by one that is gone; that ends when the level reports On.
-fn is_denied_before(snapshot: &mut Snapshot, name: &str, level: Level, state: PowerState) -> bool {
-    let Snapshot { nodes, fences, gathered, denied, .. } = snapshot;
-    let asks = gathered.get(name).and_then(|gathered| off_run::asks(gathered, level));
-    let by_record = fences.get(name).is_some_and(|fence| off_run::denies(&fence.status.denied_methods, asks));
-    let uid = nodes.get(name).map(|node| &node.uid);
-    let Some(of_node) = denied.get_mut(name).filter(|of_node| Some(&of_node.node_uid) == uid) else { return by_record };
-    if let Some(asks) = asks.filter(|_| state == PowerState::On) {
-        off_run::take_back(&mut of_node.methods, asks);
-    }
-    by_record || off_run::denies(&of_node.methods, asks)
-}
-
 /// The numbers of the levels mean what they meant, and so do the readings of each.
 fn are_levels_the_same<E>(before: Option<&Result<FencePlan, E>>, now: Option<&Result<FencePlan, E>>) -> bool {
     let methods = |plan: Option<&Result<FencePlan, E>>| {
@@ -167,15 +144,6 @@ fn are_levels_the_same<E>(before: Option<&Result<FencePlan, E>>, now: Option<&Re
         Some(plan.levels.iter().map(|level| level.methods.clone()).collect::<Vec<_>>())
     };
     before.is_none() || methods(before).is_some_and(|before| methods(now).is_some_and(|now| before == now))
-}
-
-/// Runs of levels that ask something else by now, or are not there any more; what they have found out.
-fn drop_runs(gathered: &mut Gathered) -> BTreeSet<String> {
-    let plan = gathered.methods.as_ref().and_then(|plan| plan.as_ref().ok());
-    let Some(plan) = plan else { return BTreeSet::new() };
-    let asks = |level: &Level| plan.level(*level).map(|level| level.methods.as_slice()).unwrap_or_default();
-    let gone = gathered.off_runs.extract_if(.., |level, run| !off_run::is_of(run, Some(asks(level))));
-    gone.filter(|(_, run)| run.is_contradicted).flat_map(|(_, run)| run.methods).collect()
 }
 
 impl<C: Cluster, P: Power> Executor<'_, C, P> {
@@ -260,6 +228,7 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
     pub(super) async fn read_one(&self, node: &Node, scope: &FenceScope) -> PowerState {
         let (name, level) = (&node.name, scope.level);
         let at = self.clock.moment();
+        let was_given_up = self.cache.with(|snapshot| is_given_up(snapshot, name));
         let is_asked = || self.scopes_to_read(name, self.clock.moment()).contains(scope);
         if is_asked() {
             self.cache.gather(name, |gathered| {
@@ -284,7 +253,13 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
             }
             add(gathered, PowerReading { at, level, asks_machine, state });
         });
-        self.cache.with(|snapshot| observe_run(snapshot, name, level, state, answered));
+        self.cache.with(|snapshot| {
+            // What was asked before a person's retry is no answer to it.
+            if state == PowerState::On && !was_given_up {
+                take_back(snapshot, name, level);
+            }
+            observe_run(snapshot, name, level, state, answered);
+        });
         state
     }
 

@@ -124,7 +124,7 @@ impl<C: Records, P> Executor<'_, C, P> {
                     }
                     None => {
                         self.audit(&fence, Audited::ended(&why));
-                        self.cache.remove_fence(&fence.metadata.name, &fence.metadata.uid);
+                        self.cache.miss_fence(&fence.metadata.name, &fence.metadata.uid);
                         vec![node_event(&fence, why)]
                     }
                 }
@@ -143,7 +143,7 @@ impl<C: Records, P> Executor<'_, C, P> {
         let stored = self.read_fence(&fence.metadata.name).await.ok()?;
         match &stored {
             Some(stored) => self.cache.apply_fence(stored.clone()),
-            None => self.cache.remove_fence(&fence.metadata.name, &fence.metadata.uid),
+            None => self.cache.miss_fence(&fence.metadata.name, &fence.metadata.uid),
         }
         Some(stored)
     }

@@ -147,6 +147,7 @@ fn next(pass: &Pass<'_>, subject: &Subject<'_>, asked: &RecordPolicy<'_>, entere
         kubelet_lease: snapshot.kubelet_leases.get(name),
         agent_lease: snapshot.agent_leases.get(name),
         gathered: snapshot.gathered.get(name).unwrap_or(&Gathered::default()),
+        denied_before: snapshot.denied_before(name, &fence.spec.node_uid),
         policy: asked.is_known.then_some(&*asked.policy),
         predicate: asked.predicate_state(fence, subject.node),
         guard_blockers: &guard::all_blockers(&pass.input, subject),

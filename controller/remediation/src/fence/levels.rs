@@ -74,7 +74,8 @@ impl<'a> Ways<'a> {
     /// keeps a node off its storage reports Off of a machine that runs, and is right.
     fn is_denied(&self, number: Level) -> bool {
         let asks = off_run::asks(self.gathered, number);
-        let by_record = self.status.is_some_and(|status| off_run::denies(&status.denied_methods, asks));
+        let by_record =
+            self.status.is_some_and(|status| off_run::denies(&off_run::denied_by(status, self.gathered), asks));
         let run = self.gathered.off_runs.get(&number);
         let is_seen = run.is_some_and(|run| run.is_contradicted && off_run::is_of(run, asks));
         plan_of(self.gathered).is_none_or(|plan| plan.storage_only.is_none()) && (by_record || is_seen)

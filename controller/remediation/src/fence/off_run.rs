@@ -5,9 +5,9 @@ use std::{collections::BTreeSet, time::Duration};
 
 use super::{FenceInput, Next, record::Draft};
 use crate::{
-    api::fence::Phase,
+    api::fence::{NodeFenceStatus, Phase},
     facts::{LeaseView, Node},
-    snapshot::{Gathered, Level, OffRun, PowerState, Renewal},
+    snapshot::{FenceLevel, FencePlan, Gathered, Level, OffRun, PowerState, Renewal},
     time::Moment,
 };
 
@@ -67,36 +67,48 @@ pub fn denied(since: Moment, node: &Node) -> OffRun {
     OffRun { is_contradicted: true, ..begun(since, node) }
 }
 
-/// The record remembers what is denied: the next leader has seen nothing of it. While it is not known how the node is fenced,
-/// nothing changes.
+/// The record remembers what is denied, by itself and by the records before it: the next leader has seen nothing of it. What a
+/// level has found out is known once it is known what that level asks.
 pub(super) fn remember(input: &FenceInput<'_>) -> Option<Next> {
     let FenceInput { gathered, fence, .. } = input;
-    let plan = gathered.methods.as_ref()?.as_ref().ok().filter(|plan| plan.storage_only.is_none())?;
-    let mut denied = fence.status.denied_methods.clone();
-    let found_out = plan.numbered().filter(|(number, level)| {
+    let plan = match &gathered.methods {
+        Some(Ok(plan)) => Some(plan),
+        Some(Err(_)) | None => None,
+    };
+    if fence.status.storage_only.is_some() || plan.is_some_and(|plan| plan.storage_only.is_some()) {
+        return None;
+    }
+    let before = fence.status.denied_methods.iter().chain(input.denied_before.into_iter().flatten());
+    let mut denied = before.cloned().collect();
+    let is_found_out = |(number, level): &(Level, &FenceLevel)| {
         let run = gathered.off_runs.get(number).filter(|run| run.is_contradicted);
         run.is_some_and(|run| is_of(run, Some(&level.methods)))
-    });
+    };
+    let found_out = plan.into_iter().flat_map(FencePlan::numbered).filter(is_found_out);
+    take_back_reported(&mut denied, &fence.status, gathered);
     denied.extend(found_out.flat_map(|(_, level)| level.methods.iter().cloned()));
-    let on = plan.numbered().filter(|(number, _)| is_on(input, *number));
-    on.for_each(|(_, level)| take_back(&mut denied, &level.methods));
     (denied != fence.status.denied_methods)
         .then(|| Draft::of(input).with(|status| status.denied_methods = denied).save())
 }
 
-/// A level reports On. Where another one of its methods is not denied, it may be that one which says so.
-pub fn take_back(denied: &mut BTreeSet<String>, asks: &[String]) {
-    if denies(denied, Some(asks)) {
-        denied.retain(|method| !asks.contains(method));
+/// Of what the record denies, that by which no level has reported On since.
+pub(super) fn denied_by(status: &NodeFenceStatus, gathered: &Gathered) -> BTreeSet<String> {
+    let mut denied = status.denied_methods.clone();
+    take_back_reported(&mut denied, status, gathered);
+    denied
+}
+
+fn take_back_reported(denied: &mut BTreeSet<String>, status: &NodeFenceStatus, gathered: &Gathered) {
+    if !is_given_up(status) {
+        denied.retain(|method| !gathered.reported_on.contains(method));
     }
 }
 
-/// By its newest reading, which is of this phase. What was found out by the boot that lives on is not taken back before a
-/// person has looked at it: a plug of another machine was turned on again with that machine.
-fn is_on(input: &FenceInput<'_>, level: Level) -> bool {
-    let is_given_up = matches!(input.fence.status.phase, Phase::Recovering | Phase::Quarantined);
-    let newest = input.gathered.power.iter().rfind(|reading| reading.level == level);
-    newest.is_some_and(|newest| newest.state == PowerState::On && newest.at >= input.entered && !is_given_up)
+/// What was found out by the boot that lives on is not taken back before a person has looked at it: a plug of another machine
+/// was turned on again with that machine.
+#[must_use]
+pub fn is_given_up(status: &NodeFenceStatus) -> bool {
+    status.giving_up.is_some() || status.phase == Phase::Quarantined
 }
 
 fn begun(since: Moment, node: &Node) -> OffRun {

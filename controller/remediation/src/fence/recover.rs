@@ -158,6 +158,10 @@ pub(super) fn closed(input: &FenceInput<'_>) -> Next {
     if spec.abort && !spec.steps.is_empty() && own_node(input).is_some() && !is_healthy(input) {
         return wait(input, vec![Blocker::plain(ABORTED)], None);
     }
+    // From here on its deletion is no person's, and takes nothing back of what it denied.
+    if input.fence.status.is_blocked_by(ABORTED) {
+        return wait(input, Vec::new(), None);
+    }
     if input.fence.metadata.deletion_timestamp.is_some() {
         return wait(input, vec![Blocker::plain("Finalizers")], None);
     }

@@ -3,7 +3,8 @@
 use nodewell_remediation::{
     api::fence::NodeFence,
     facts::{Attachment, LeaseView},
-    snapshot::{DeniedMethods, FenceLevel, Gathered},
+    fence::off_run,
+    snapshot::{DeniedMethods, FenceLevel, Gathered, OffRun},
 };
 
 use super::*;
@@ -66,7 +67,14 @@ fn the_last_eight_readings_of_each_level_are_remembered() {
     }
 }
 
-/// Another level is as it was.
+/// The answer of a level, as a reading makes it known.
+fn answer(snapshot: &mut Snapshot, level: Level, state: PowerState, at: Moment) {
+    if state == PowerState::On {
+        take_back(snapshot, "n", level);
+    }
+    observe_run(snapshot, "n", level, state, at);
+}
+
 /// Renewed at this second.
 fn lease(second: u64) -> LeaseView {
     LeaseView {
@@ -85,7 +93,7 @@ fn a_level_has_reported_off_since_its_first_answer_until_it_reports_on() {
     observe_run(&mut snapshot, "n", Level(1), PowerState::Off, at(0));
     assert!(snapshot.gathered.is_empty(), "its Node is gone, or it is under no remediation any more");
     snapshot.nodes.insert("n".into(), Node::default());
-    snapshot.gathered.insert("n".into(), Gathered::default());
+    snapshot.gathered.insert("n".into(), fenced_by(&["bmc", "pdu"]));
     snapshot.kubelet_leases.insert("n".into(), lease(0));
     for (second, state) in [(1, PowerState::Off), (3, PowerState::Unknown), (5, PowerState::Off)] {
         observe_run(&mut snapshot, "n", Level(1), state, at(second));
@@ -129,8 +137,99 @@ fn a_level_that_the_record_denies_is_not_believed_before_it_reports_on() {
         runs.filter(|(_, run)| run.is_contradicted).map(|(level, _)| *level).collect::<Vec<_>>()
     };
     assert_eq!(denied(&snapshot), [Level(2)]);
-    observe_run(&mut snapshot, "n", Level(2), PowerState::On, at(2));
+    answer(&mut snapshot, Level(2), PowerState::On, at(2));
     assert_eq!(denied(&snapshot), []);
+    // The record is not written yet, for an act is under way; and then it is off.
+    answer(&mut snapshot, Level(2), PowerState::Off, at(3));
+    assert_eq!(denied(&snapshot), []);
+    assert_eq!(snapshot.denied_now("n"), BTreeSet::new());
+}
+
+fn with_record(denied: &[&str], plan: Gathered) -> Snapshot {
+    let mut snapshot = Snapshot::default();
+    snapshot.nodes.insert("n".into(), Node { uid: "machine".into(), ..Node::default() });
+    let mut fence = NodeFence { metadata: Default::default(), spec: Default::default(), status: Default::default() };
+    fence.status.denied_methods = denied.iter().map(|method| (*method).to_owned()).collect();
+    snapshot.fences.insert("n".into(), fence);
+    snapshot.gathered.insert("n".into(), plan);
+    snapshot.kubelet_leases.insert("n".into(), lease(0));
+    snapshot
+}
+
+/// It may be of another level: the methods are read by a new leader while outlets answer already.
+#[test]
+fn a_denial_is_of_no_level_before_it_is_known_what_that_asks() {
+    let at = |second| Moment(Duration::from_secs(second));
+    let mut snapshot = with_record(&["bmc"], Gathered::default());
+    answer(&mut snapshot, Level(2), PowerState::Off, at(1));
+    let run = |snapshot: &Snapshot, level| snapshot.gathered["n"].off_runs.get(&Level(level)).cloned();
+    assert!(run(&snapshot, 2).is_some_and(|run| !run.is_contradicted));
+    snapshot.gathered.get_mut("n").unwrap().methods = fenced_by(&["bmc", "pdu"]).methods;
+    for level in [1, 2] {
+        answer(&mut snapshot, Level(level), PowerState::Off, at(2));
+        assert_eq!(run(&snapshot, level).map(|run| run.is_contradicted), Some(level == 1), "{level}");
+    }
+}
+
+/// Nor is it known whose On it is.
+#[test]
+fn on_of_what_is_not_known_ends_no_contradiction() {
+    let at = |second| Moment(Duration::from_secs(second));
+    let mut snapshot = with_record(&["pdu"], fenced_by(&["pdu"]));
+    answer(&mut snapshot, Level(1), PowerState::Off, at(1));
+    snapshot.gathered.get_mut("n").unwrap().methods = None;
+    answer(&mut snapshot, Level(1), PowerState::On, at(2));
+    assert!(snapshot.gathered["n"].off_runs[&Level(1)].is_contradicted);
+    assert!(snapshot.denied_now("n").contains("pdu"));
+    snapshot.gathered.get_mut("n").unwrap().methods = fenced_by(&["pdu"]).methods;
+    answer(&mut snapshot, Level(1), PowerState::On, at(3));
+    assert!(snapshot.gathered["n"].off_runs.is_empty() && snapshot.denied_now("n").is_empty());
+}
+
+fn of(methods: &[&str]) -> FenceLevel {
+    FenceLevel { methods: methods.iter().map(|method| (*method).to_owned()).collect(), ..FenceLevel::default() }
+}
+
+/// Outlets that always read Off, and a BMC that is right: together they report On. And the one is denied by the record, the
+/// other by the record before it.
+#[test]
+fn a_level_is_denied_by_both_accounts_together_and_takes_back_only_what_it_asks_alone() {
+    let levels = vec![of(&["a", "b", "bmc"]), of(&["a", "b"])];
+    let plan = FencePlan { levels, ..FencePlan::default() };
+    let mut snapshot = with_record(&["a"], Gathered { methods: Some(Ok(plan)), ..Gathered::default() });
+    let methods = BTreeSet::from(["b".to_owned()]);
+    snapshot.denied.insert("n".into(), DeniedMethods { node_uid: "machine".into(), methods });
+    let at = |second| Moment(Duration::from_secs(second));
+    let denied = |snapshot: &Snapshot, level| {
+        let run = snapshot.gathered["n"].off_runs.get(&Level(level));
+        run.is_some_and(|run| run.is_contradicted)
+    };
+    for level in [1, 2] {
+        answer(&mut snapshot, Level(level), PowerState::Off, at(1));
+        assert_eq!(denied(&snapshot, level), level == 2, "{level}");
+    }
+    answer(&mut snapshot, Level(1), PowerState::On, at(2));
+    assert_eq!(snapshot.denied_now("n").len(), 2, "the BMC may have reported it");
+    answer(&mut snapshot, Level(2), PowerState::On, at(3));
+    assert!(snapshot.denied_now("n").is_empty() && snapshot.denied["n"].methods.is_empty());
+}
+
+/// By the boot that lives on: a plug of another machine was turned on again with it. And what lies again is denied again.
+#[test]
+fn on_takes_nothing_back_of_a_record_that_is_given_up_nor_of_a_later_lie() {
+    let at = |second| Moment(Duration::from_secs(second));
+    let mut snapshot = with_record(&["pdu"], fenced_by(&["pdu"]));
+    let giving_up = Some(Blocker::plain("FalseConfirmation"));
+    snapshot.fences.get_mut("n").unwrap().status.giving_up = giving_up;
+    answer(&mut snapshot, Level(1), PowerState::On, at(1));
+    assert!(snapshot.denied_now("n").contains("pdu"));
+    snapshot.fences.get_mut("n").unwrap().status.giving_up = None;
+    answer(&mut snapshot, Level(1), PowerState::On, at(2));
+    answer(&mut snapshot, Level(1), PowerState::Off, at(3));
+    assert!(snapshot.denied_now("n").is_empty());
+    snapshot.kubelet_leases.insert("n".into(), lease(16));
+    answer(&mut snapshot, Level(1), PowerState::Off, at(17));
+    assert!(snapshot.denied_now("n").contains("pdu"), "the record denies it still");
 }
 
 /// It was seen before the API server's store went back, and no restored record knows it.
@@ -156,8 +255,8 @@ fn a_level_that_was_denied_before_a_restore_is_not_believed_before_it_reports_on
         observe_run(&mut snapshot, "n", Level(1), state, at(4));
         assert_eq!(denied(&snapshot), Some(true), "{state:?}");
     }
-    observe_run(&mut snapshot, "n", Level(1), PowerState::On, at(5));
-    observe_run(&mut snapshot, "n", Level(1), PowerState::Off, at(6));
+    answer(&mut snapshot, Level(1), PowerState::On, at(5));
+    answer(&mut snapshot, Level(1), PowerState::Off, at(6));
     assert_eq!(denied(&snapshot), Some(false));
 }
 

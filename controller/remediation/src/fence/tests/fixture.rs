@@ -1,6 +1,6 @@
 //! One machine, its Node, its BMC and its record, with everything that can be reported wrong about them.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use jiff::Timestamp;
 
@@ -28,6 +28,8 @@ pub(super) struct Fixture {
     pub(super) node: Option<Node>,
     pub(super) kubelet: Option<LeaseView>,
     pub(super) gathered: Gathered,
+    /// What records before this one denied.
+    pub(super) denied_before: BTreeSet<String>,
     /// The node's pods, if the controller lists them again each round.
     pub(super) listed: Option<Vec<Pod>>,
     /// A drain has left no pod, and none has come since.
@@ -73,6 +75,7 @@ impl Fixture {
             node: Some(node(now)),
             kubelet: Some(lease(now)),
             gathered: Gathered { methods: Some(Ok(plan())), ..Gathered::default() },
+            denied_before: BTreeSet::new(),
             listed: None,
             emptied: false,
             policy: Some(policy()),
@@ -101,6 +104,7 @@ impl Fixture {
             kubelet_lease: self.kubelet.as_ref(),
             agent_lease: None,
             gathered: &self.gathered,
+            denied_before: Some(&self.denied_before),
             policy: self.policy.as_ref(),
             predicate: self.predicate,
             guard_blockers: &self.guard_blockers,

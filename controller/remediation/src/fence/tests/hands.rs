@@ -358,6 +358,9 @@ fn an_aborted_record_stays_until_the_node_is_well_or_a_person_deletes_it() {
     assert!(matches!(fixture.next(), Next::Wait { .. }), "closed, it would be opened again at once");
     fixture.predicate = PredicateState::No { since: fixture.now.moment };
     fixture.now.moment = fixture.now.moment.plus(Duration::from_secs(3600));
+    let Next::Act(Action::Save { fence, .. }) = fixture.next() else { panic!("{:?}", fixture.next()) };
+    assert!(fence.status.blocked_by.is_empty(), "what is deleted after that is deleted by no person");
+    fixture.store(*fence);
     assert!(matches!(fixture.next(), Next::Act(Action::Close { .. })));
 }
 

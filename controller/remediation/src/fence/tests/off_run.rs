@@ -185,56 +185,65 @@ fn the_record_remembers_which_methods_are_denied_until_they_report_on() {
     assert!(stays(&fixture), "once");
     // Another leader, which has read nothing yet; and then Off.
     fixture.gathered.off_runs.clear();
-    let now = fixture.now.moment;
-    for state in [PowerState::Unknown, PowerState::Off] {
-        assert!(stays(&fixture), "{state:?}");
-        fixture.gathered.power = vec![reading(now, state)];
-    }
-    fixture.gathered.power.push(reading(now, PowerState::On));
+    assert!(stays(&fixture), "nothing was read yet");
+    // A reading of On is the executor's to judge: whose it is may not be known.
+    fixture.gathered.power = vec![reading(fixture.now.moment, PowerState::On)];
+    assert!(stays(&fixture));
+    fixture.gathered.reported_on = methods(&["ipmi"]);
+    assert_eq!(saved(&fixture), Some(methods(&[])));
+    // Off of a machine that runs, after that On.
+    fixture.gathered.off_runs = [(BMC, run_of(&["ipmi"], true))].into();
+    assert!(stays(&fixture));
+}
+
+/// Two are to be known together: a level of both is believed by neither account alone.
+#[test]
+fn what_records_before_denied_is_taken_over_before_it_is_known_how_the_node_is_fenced() {
+    let mut fixture = with_two_levels();
+    fixture.fence.status.denied_methods = methods(&["ipmi"]);
+    fixture.denied_before = methods(&["pdu"]);
     let read = fixture.gathered.methods.clone();
-    for unread in [None, Some(Err(Blocker::plain("FenceNotReady/unread")))] {
-        fixture.gathered.methods = unread;
-        assert!(stays(&fixture), "whose On it was is not known");
+    for known in [read.clone(), None, Some(Err(Blocker::plain("FenceNotReady/unread")))] {
+        fixture.gathered.methods = known;
+        assert_eq!(saved(&fixture), Some(methods(&["ipmi", "pdu"])), "{:?}", fixture.gathered.methods);
     }
     fixture.gathered.methods = read;
-    assert_eq!(saved(&fixture), Some(methods(&[])));
+    fixture.gathered.reported_on = methods(&["pdu"]);
+    assert!(saved(&fixture).is_none_or(|denied| denied == methods(&["ipmi"])));
+    fixture.fence.status.storage_only = Some("san".into());
+    assert!(saved(&fixture).is_none_or(|denied| denied == methods(&["ipmi"])), "a storage has no such levels");
+}
+
+/// The record does not show it yet: an act is under way, and its outcome is written first.
+#[test]
+fn a_denial_counts_no_more_from_the_on_that_takes_it_back() {
+    let mut fixture = in_phase(Phase::AwaitGuards);
+    fixture.fence.status.denied_methods = methods(&["ipmi"]);
+    assert!(levels::at_hand(&fixture.input()).is_err());
+    fixture.gathered.reported_on = methods(&["ipmi"]);
+    assert!(levels::at_hand(&fixture.input()).is_ok());
+    fixture.fence.status.giving_up = Some(Blocker::plain("FalseConfirmation"));
+    assert!(levels::at_hand(&fixture.input()).is_err());
 }
 
 /// A plug of another machine was turned on again with it: its On proves nothing before a person has seen to it.
 #[test]
 fn a_lie_that_the_boot_has_shown_is_taken_back_after_a_retry_alone() {
-    for (phase, at, is_taken_back) in [
-        (Phase::Recovering, 1, false),
-        (Phase::Quarantined, 1, false),
-        (Phase::InDoubt, 1, true),
-        (Phase::AwaitGuards, 1, true),
+    let lie = || Some(Blocker::plain("FalseConfirmation"));
+    for (phase, giving_up, is_taken_back) in [
+        (Phase::Recovering, lie(), false),
+        (Phase::Recovering, None, true),
+        (Phase::Quarantined, None, false),
+        (Phase::InDoubt, None, true),
+        (Phase::AwaitGuards, None, true),
     ] {
         let mut fixture = in_phase(phase);
+        fixture.fence.status.giving_up = giving_up;
         fixture.fence.status.denied_methods = methods(&["ipmi"]);
-        fixture.now.moment = fixture.entered.plus(Duration::from_secs(2));
-        fixture.gathered.power = vec![reading(fixture.entered.plus(Duration::from_secs(at)), PowerState::On)];
+        fixture.gathered.reported_on = methods(&["ipmi"]);
         let denied = saved(&fixture).unwrap_or_else(|| methods(&["ipmi"]));
         assert_eq!(denied.is_empty(), is_taken_back, "{phase:?}");
-        // Read before the retry.
-        fixture.gathered.power[0].at = Moment(fixture.entered.0 - Duration::from_secs(1));
-        assert!(saved(&fixture).is_none_or(|denied| denied == methods(&["ipmi"])), "{phase:?}");
     }
-}
-
-/// Outlets that always read Off, and a BMC that is right: together they report On.
-#[test]
-fn a_level_takes_nothing_back_of_what_another_one_of_its_methods_may_have_said() {
-    let mut fixture = in_phase(Phase::AwaitGuards);
-    let of =
-        |names: &[&str]| FenceLevel { methods: names.iter().map(|name| (*name).to_owned()).collect(), ..level("") };
-    let levels = vec![of(&["pdu-a", "pdu-b", "bmc"]), of(&["pdu-a", "pdu-b"])];
-    fixture.gathered.methods = Some(Ok(FencePlan { levels, ..plan() }));
-    fixture.fence.status.denied_methods = methods(&["pdu-a", "pdu-b"]);
-    fixture.gathered.power = vec![reading(fixture.now.moment, PowerState::On)];
-    let stays = saved(&fixture).is_none_or(|denied| denied == methods(&["pdu-a", "pdu-b"]));
-    assert!(stays, "{:?}", saved(&fixture));
-    fixture.gathered.power = vec![PowerReading { level: PDU, ..reading(fixture.now.moment, PowerState::On) }];
-    assert_eq!(saved(&fixture), Some(methods(&[])));
 }
 
 /// Numbers are a matter of the order in the configuration.
