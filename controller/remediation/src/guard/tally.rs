@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     api::{
-        OUT_OF_SERVICE,
+        OUT_OF_SERVICE, SKIP_REMEDIATION,
         fence::{NodeFence, Phase},
     },
     facts::{Node, ZONE, kubelet},
@@ -267,7 +267,14 @@ fn waiting_for_pods(snapshot: &Snapshot) -> Vec<&NodeFence> {
         let blockers = &fence.status.blocked_by;
         !blockers.is_empty() && blockers.iter().all(|blocker| blocker.reason == POD_RATE)
     };
-    let mut waiting: Vec<&NodeFence> = snapshot.fences.values().filter(waits).collect();
+    // A person who skips a node leaves it as it is, with what blocked it then: it has no turn.
+    let is_skipped = |fence: &&NodeFence| {
+        let node = snapshot.nodes.get(&fence.spec.node_name);
+        let of_node = node.is_some_and(|node| node.annotations.contains_key(SKIP_REMEDIATION));
+        of_node || fence.metadata.annotations.contains_key(SKIP_REMEDIATION)
+    };
+    let mut waiting: Vec<&NodeFence> =
+        snapshot.fences.values().filter(waits).filter(|fence| !is_skipped(fence)).collect();
     waiting.sort_by_key(|fence| turn(fence));
     waiting
 }

@@ -124,6 +124,29 @@ fn a_larger_node_has_no_turn_before_its_own() {
     assert_eq!(fixture.all_blockers(), GuardBlockers::default(), "each policy has a rate of its own");
 }
 
+/// What blocked it when a person skipped it stays in its record: nothing is written there.
+#[test]
+fn a_larger_node_that_a_person_skips_has_no_turn() {
+    let skips: [fn(&mut Fixture); 2] = [
+        |fixture| {
+            let node = fixture.snapshot.nodes.get_mut("n1").unwrap();
+            node.annotations.insert(crate::api::SKIP_REMEDIATION.into(), "eva".into());
+        },
+        |fixture| {
+            let fence = fixture.snapshot.fences.get_mut("n1").unwrap();
+            fence.metadata.annotations.insert(crate::api::SKIP_REMEDIATION.into(), "eva".into());
+        },
+    ];
+    for skip in skips {
+        let mut fixture = Fixture::new();
+        fixture.policy.pods = Rate { count: 10, window: Duration::from_secs(60) };
+        waiting(&mut fixture, &[("n1", 50), ("n0", 2)]);
+        assert_eq!(reasons(&fixture.all_blockers().power), ["PodRate"]);
+        skip(&mut fixture);
+        assert_eq!(fixture.all_blockers(), GuardBlockers::default());
+    }
+}
+
 #[test]
 fn several_nodes_with_more_pods_than_the_rate_go_one_after_another() {
     let mut fixture = Fixture::new();
