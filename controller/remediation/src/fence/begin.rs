@@ -18,7 +18,7 @@ use crate::{
         fence::{Blocker, NodeFence, Phase},
         policy::TaintStep,
     },
-    facts::{Node, Taint},
+    facts::Taint,
     guard::reason::{POLICY_UNREADABLE, PREDICATE_FALSE, STEP_ROUND_LIMIT},
     message::Message,
     time::Moment,
@@ -122,7 +122,7 @@ fn cordoning(input: &FenceInput<'_>) -> Next {
     // In the first round the Node may be seen as it was before. In a later one a person has uncordoned it meanwhile: one that
     // is dead by now waits for no person.
     let is_later = status.step_rounds > 0 || status.drain_rounds > 0;
-    if status.own_changes.cordon && is_later && own_node(input).is_some_and(Node::is_ready) {
+    if status.own_changes.cordon && is_later && !drain_again::is_silent(input) {
         blockers.push(Blocker::plain("NotCordoned/uncordoned"));
     }
     if !blockers.is_empty() {

@@ -7,6 +7,7 @@ use super::{
     FenceInput, Next,
     begin::{LAST_WAIT, fresh_round, policy_blockers},
     blockers::wait,
+    evidence,
     interrupt::own_node,
     record::Draft,
     steps::{self, PolicyStep},
@@ -16,7 +17,7 @@ use crate::{
         fence::{Blocker, NodeFence, NodeFenceStatus},
         policy::StepSpec,
     },
-    facts::Node,
+    facts::{Node, kubelet},
     guard::reason::POWER_CYCLE_LIMIT,
     policy::duration::show,
 };
@@ -86,9 +87,19 @@ pub(super) fn is_ordered(status: &NodeFenceStatus) -> bool {
 /// The power of a node that is dead is cut whether its drain got through or not, once it was silent for long enough.
 fn waits_for_drain(input: &FenceInput<'_>) -> bool {
     match steps::current(input.fence) {
-        Some(Ok(PolicyStep::Power { releases, .. })) => !releases || own_node(input).is_some_and(Node::is_ready),
+        Some(Ok(PolicyStep::Power { releases, .. })) => !releases || !is_silent(input),
         Some(Ok(PolicyStep::Reap { even_if_drain_failed })) => !even_if_drain_failed,
         Some(Ok(PolicyStep::Taint(_) | PolicyStep::Cordon | PolicyStep::Drain(_)) | Err(_)) | None => false,
+    }
+}
+
+/// By its Lease, and for so long that its power is cut for it: it is dead, and what only helps one that lives is not waited for.
+/// One that is not Ready may live. Without a Lease that is all that is known of it.
+pub(super) fn is_silent(input: &FenceInput<'_>) -> bool {
+    match input.kubelet_lease {
+        Some(lease) if lease.stale_for(input.now.moment) >= kubelet::NODE_MONITOR_GRACE => true,
+        Some(_) => evidence::fast_witnesses(input).is_some(),
+        None => !own_node(input).is_some_and(Node::is_ready),
     }
 }
 
@@ -96,5 +107,5 @@ fn waits_for_drain(input: &FenceInput<'_>) -> bool {
 pub(super) fn is_too_late(input: &FenceInput<'_>) -> bool {
     let steps = input.fence.spec.steps.get(input.fence.status.policy_step..).unwrap_or_default();
     let is_released = steps.iter().any(|step| step.power_cycle.is_some());
-    input.fence.status.drain_rounds > 0 && is_released && !own_node(input).is_some_and(Node::is_ready)
+    input.fence.status.drain_rounds > 0 && is_released && is_silent(input)
 }

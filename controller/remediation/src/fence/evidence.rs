@@ -72,7 +72,7 @@ pub(super) fn by_silence(input: &FenceInput<'_>) -> Result<Vec<Witness>, Blocker
     if silence >= kubelet::NODE_MONITOR_GRACE && input.node.is_some_and(Node::is_not_ready) {
         return Ok(witnesses(input, silence));
     }
-    match fast_witnesses(input, silence) {
+    match fast_witnesses(input) {
         Some(witnesses) => Ok(witnesses),
         None => Err(missing_evidence(input, silence)),
     }
@@ -108,8 +108,9 @@ fn silence(input: &FenceInput<'_>) -> Option<Duration> {
     Some(if silent >= kubelet::NODE_MONITOR_GRACE { silent } else { agent.map_or(silent, |agent| agent.min(silent)) })
 }
 
-fn fast_witnesses(input: &FenceInput<'_>, silence: Duration) -> Option<Vec<Witness>> {
-    let fast = input.policy?.fast?;
+/// It was silent for the policy's shorter time, and enough hosts cannot reach it.
+pub(super) fn fast_witnesses(input: &FenceInput<'_>) -> Option<Vec<Witness>> {
+    let (fast, silence) = (input.policy?.fast?, silence(input)?);
     let hosts = usize::try_from(fast.unreachable_from).ok()?.max(MIN_HOSTS);
     let (unreachable, _) = unreachable(input)?;
     (silence >= fast.silent_for && unreachable >= hosts).then(|| witnesses(input, silence))

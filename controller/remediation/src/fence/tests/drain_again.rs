@@ -77,11 +77,42 @@ fn the_power_of_a_dead_node_is_cut_although_its_drain_left_pods() {
     fixture.alive = false;
     let phases = run(&mut fixture, 100, |fixture| fixture.phase() == Phase::PoweringOff);
     assert_eq!(phases, [Phase::AwaitGuards, Phase::PoweringOff]);
-    let mut fixture = before_power(&["cordon", "drain", "power"], 0);
-    later(&mut fixture, 3600);
-    fixture.node.as_mut().unwrap().conditions[0].status = ConditionStatus::False;
-    assert!(!begins_again(&fixture), "it is not Ready, and may die");
-    assert!(!blocked(&fixture).contains(&"DrainIncomplete".to_owned()));
+}
+
+/// Its runtime or its network is broken, and a budget refused. A drain that gets through allows the power; so does its silence.
+#[test]
+fn a_node_that_is_not_ready_and_speaks_is_drained_again() {
+    for (since, is_lease_there, is_drained) in [(49, true, true), (50, true, false), (0, false, false)] {
+        let mut fixture = before_power(&["cordon", "drain", "power"], 0);
+        later(&mut fixture, 3600);
+        fixture.node.as_mut().unwrap().conditions[0].status = ConditionStatus::False;
+        let seen = Moment(fixture.now.moment.0 - Duration::from_secs(since));
+        fixture.kubelet.as_mut().unwrap().change_seen_at = seen;
+        fixture.kubelet = fixture.kubelet.take().filter(|_| is_lease_there);
+        fixture.guard_blockers.power = vec![Blocker::new("BudgetZone", "")];
+        assert_eq!(begins_again(&fixture), is_drained, "{since} {is_lease_there}: {:?}", fixture.next());
+        let mut round = Fixture::new(steps(&["cordon", "drain", "power"]));
+        (round.fence.status.phase, round.fence.status.policy_step) = (Phase::Draining, 1);
+        round.fence.status.drain_rounds = 1;
+        (round.now, round.entered, round.kubelet, round.node) =
+            (fixture.now, fixture.entered, fixture.kubelet.clone(), fixture.node.clone());
+        let Next::Act(Action::Save { fence, .. }) = round.next() else { panic!("{:?}", round.next()) };
+        assert_eq!(fence.status.drain_begun_at.is_some(), is_drained, "{since} {is_lease_there}");
+    }
+}
+
+/// Reported as gone from enough hosts its power is cut sooner, and no drain is begun for it.
+#[test]
+fn a_node_that_fast_fencing_takes_for_dead_is_not_drained_again() {
+    for hosts in [1, 2] {
+        let mut fixture = before_power(&["cordon", "drain", "power"], 0);
+        later(&mut fixture, 3600);
+        fixture.kubelet.as_mut().unwrap().change_seen_at = Moment(fixture.now.moment.0 - Duration::from_secs(20));
+        let since = Some(Moment(fixture.now.moment.0 - Duration::from_secs(10)));
+        fixture.gathered.reach = (0..hosts).map(|host| (format!("cp-{host}"), since)).collect();
+        fixture.guard_blockers.power = vec![Blocker::new("BudgetZone", "")];
+        assert_eq!(begins_again(&fixture), hosts == 1, "{hosts}: {:?}", fixture.next());
+    }
 }
 
 /// A drain would only hold up its release.
@@ -93,6 +124,7 @@ fn a_node_that_died_since_its_drain_is_not_drained_again() {
         let mut fixture = Fixture::new(steps(kinds));
         (fixture.fence.status.phase, fixture.fence.status.drain_rounds) = (Phase::Draining, rounds);
         fixture.node.as_mut().unwrap().conditions[0].status = ConditionStatus::Unknown;
+        fixture.now.moment = fixture.now.moment.plus(Duration::from_secs(50));
         let Next::Act(Action::Save { fence, .. }) = fixture.next() else { panic!("{:?}", fixture.next()) };
         let expected = if is_drained { Phase::Draining } else { Phase::AwaitGuards };
         assert_eq!(fence.status.phase, expected, "{kinds:?} {rounds}");
