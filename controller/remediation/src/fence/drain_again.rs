@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     api::{
-        fence::{Blocker, NodeFence, NodeFenceStatus},
+        fence::{Blocker, DrainReport, NodeFence, NodeFenceStatus},
         policy::StepSpec,
     },
     facts::{Node, kubelet},
@@ -30,21 +30,29 @@ pub(super) struct LeftPods {
     pub(super) blocker: Blocker,
 }
 
-/// After all steps.
+/// After all steps. What the drain's own options left is left on purpose.
 pub(super) fn left_pods(fence: &NodeFence) -> Option<LeftPods> {
-    left_after(fence, &fence.spec.steps)
+    let report = fence.status.drain.as_ref().filter(|report| !report.done)?;
+    left_after(fence, &fence.spec.steps, report)
 }
 
 /// After these steps, which would be begun again. Steps that cut the power have rounds of their own: there it is the power
 /// that did not help. A machine that was reaped is another one by now, or none, and is not reaped again.
-fn left_after(fence: &NodeFence, taken: &[StepSpec]) -> Option<LeftPods> {
-    let status = &fence.status;
-    let report = status.drain.as_ref().filter(|report| !report.done && !steps::are_irreversible(taken))?;
-    let pause = LAST_WAIT.saturating_mul(2_u32.saturating_pow(status.drain_rounds)).min(LONGEST_PAUSE);
-    let first = report.refused_evictions.first()?;
-    let more = report.refused_evictions.len() - 1;
-    let pods = if more == 0 { first.clone() } else { format!("{first}; and {more} more") };
+fn left_after(fence: &NodeFence, taken: &[StepSpec], report: &DrainReport) -> Option<LeftPods> {
+    if steps::are_irreversible(taken) {
+        return None;
+    }
+    let pause = LAST_WAIT.saturating_mul(2_u32.saturating_pow(fence.status.drain_rounds)).min(LONGEST_PAUSE);
+    let pods = match report.refused_evictions.as_slice() {
+        [] => return Some(LeftPods { pause, blocker: left_by_options(report, pause) }),
+        [one] => one.clone(),
+        [first, more @ ..] => format!("{first}; and {} more", more.len()),
+    };
     Some(LeftPods { pause, blocker: Blocker::of("DrainIncomplete", &[("pods", &pods), ("pause", &show(pause))]) })
+}
+
+fn left_by_options(report: &DrainReport, pause: Duration) -> Blocker {
+    Blocker::of("DrainIncomplete/left", &[("left", &report.left), ("pause", &show(pause))])
 }
 
 /// What a drain left, in this round or in one before: reported also while another round is under way.
@@ -77,7 +85,8 @@ pub(super) fn instead_of_power(input: &FenceInput<'_>, mut blockers: Vec<Blocker
 fn left_before_power(input: &FenceInput<'_>) -> Option<LeftPods> {
     let fence = input.fence;
     let taken = fence.spec.steps.get(..fence.status.policy_step)?;
-    left_after(fence, taken).filter(|_| !is_ordered(&fence.status) && waits_for_drain(input))
+    let report = fence.status.drain.as_ref().filter(|report| !report.emptied())?;
+    left_after(fence, taken, report).filter(|_| !is_ordered(&fence.status) && waits_for_drain(input))
 }
 
 pub(super) fn is_ordered(status: &NodeFenceStatus) -> bool {

@@ -1,7 +1,7 @@
 //! How far a record (`NodeFence`) is: how disruptive its acts are, and which have begun and are not to be stopped half way.
 
 use crate::api::{
-    fence::{NodeFence, NodeFenceStatus, Phase},
+    fence::{DrainReport, NodeFence, NodeFenceStatus, Phase},
     policy::StepSpec,
 };
 
@@ -69,7 +69,10 @@ fn is_drain_under_way(status: &NodeFenceStatus) -> bool {
 pub(crate) fn waits_to_drain_again(fence: &NodeFence) -> bool {
     let status = &fence.status;
     let waits = matches!(status.phase, Phase::Waiting | Phase::AwaitGuards | Phase::Pending | Phase::Isolating);
-    let is_left = status.drain.as_ref().map_or(status.drain_rounds > 0, |report| !report.done);
+    // Where a step waits for it, what the drain's own options left counts too.
+    let is_enough =
+        |report: &DrainReport| if status.phase == Phase::AwaitGuards { report.emptied() } else { report.done };
+    let is_left = status.drain.as_ref().map_or(status.drain_rounds > 0, |report| !is_enough(report));
     waits && is_left && status.intent.is_none() && status.cycles.is_empty()
 }
 

@@ -115,6 +115,27 @@ fn a_node_that_fast_fencing_takes_for_dead_is_not_drained_again() {
     }
 }
 
+/// One stuck pod that `skipWaitForDeleteTimeout` passed over may have gone a minute later.
+#[test]
+fn what_the_drains_own_options_left_is_looked_at_again_where_a_step_waits_for_it() {
+    for (kinds, is_awaited) in [
+        (&["cordon", "drain", "reboot"] as &[&str], true),
+        (&["cordon", "drain", "reap"], true),
+        (&["cordon", "drain"], false),
+    ] {
+        let mut fixture = before_power(kinds, 0);
+        if !is_awaited {
+            fixture.fence.status.phase = Phase::Waiting;
+        }
+        fixture.fence.status.drain = Some(DrainReport { done: true, refused_evictions: Vec::new(), left: 1 });
+        later(&mut fixture, 299);
+        let reasons = blocked(&fixture);
+        assert_eq!(reasons.contains(&"DrainIncomplete".to_owned()), is_awaited, "{kinds:?}: {reasons:?}");
+        later(&mut fixture, 1);
+        assert_eq!(begins_again(&fixture), is_awaited, "{kinds:?}");
+    }
+}
+
 /// A drain would only hold up its release.
 #[test]
 fn a_node_that_died_since_its_drain_is_not_drained_again() {

@@ -163,3 +163,20 @@ fn a_policy_begins_disruptively_unless_its_first_step_only_isolates() {
         assert_eq!(begins_disruptively(&first.clone().into_iter().collect::<Vec<_>>()), expected, "{first:?}");
     }
 }
+
+/// What the drain's own options left is drained again where a step waits for it, and is left on purpose everywhere else.
+#[test]
+fn a_drain_that_is_to_be_begun_again_holds_no_slot() {
+    let report = |done, left| Some(DrainReport { done, left, ..DrainReport::default() });
+    for (phase, report, holds) in [
+        (Phase::AwaitGuards, report(false, 0), false),
+        (Phase::AwaitGuards, report(true, 1), false),
+        (Phase::AwaitGuards, report(true, 0), true),
+        (Phase::Waiting, report(false, 0), false),
+        (Phase::Waiting, report(true, 1), true),
+    ] {
+        let mut fence = record("n0", phase);
+        fence.status.drain = report;
+        assert_eq!(has_begun(&fence, DisruptionLevel::Drain), holds, "{phase:?} {:?}", fence.status.drain);
+    }
+}
