@@ -7,12 +7,13 @@ use super::{
     begin::{back_off, enter_step, policy_blockers, step_done},
     blockers::wait,
     drain_again,
+    interrupt::own_node,
     record::{Draft, perform},
     steps::{self, PolicyStep},
 };
 use crate::{
     action::ReversibleOp,
-    api::fence::DrainReport,
+    api::fence::{Blocker, DrainReport},
     drain::{DrainRules, awaited},
     message::{Message, MessageArgs},
     policy::{Policy, Rate, duration::show},
@@ -35,6 +36,7 @@ pub(super) fn draining(input: &FenceInput<'_>) -> Next {
     }
     let mut blockers = policy_blockers(input);
     blockers.extend(input.guard_blockers.drain.iter().cloned());
+    blockers.extend(uncordoned(input));
     if !blockers.is_empty() {
         return wait(input, blockers, None);
     }
@@ -49,6 +51,14 @@ pub(super) fn draining(input: &FenceInput<'_>) -> Next {
         Some(rules) => back_off(input).unwrap_or_else(|| perform(input, ReversibleOp::Drain(rules))),
         None => ended(input, "no time is left", "FencePhase/drainTimeOver"),
     }
+}
+
+/// A person has opened the node while its drain waited: it would fill again. One that is dead waits for no person.
+fn uncordoned(input: &FenceInput<'_>) -> Option<Blocker> {
+    let status = &input.fence.status;
+    let is_open = status.own_changes.cordon && own_node(input).is_some_and(|node| !node.unschedulable);
+    let waits = status.drain_begun_at.is_none() && !drain_again::is_silent(input);
+    (is_open && waits).then(|| Blocker::plain("NotCordoned/uncordoned"))
 }
 
 /// Not done, whatever it evicted before.

@@ -136,6 +136,28 @@ fn what_the_drains_own_options_left_is_looked_at_again_where_a_step_waits_for_it
     }
 }
 
+/// For hours, perhaps, while its drain waits for a slot.
+#[test]
+fn a_node_that_a_person_opened_is_not_drained_while_it_lives() {
+    for (ours, alive, begun, is_left) in
+        [(true, true, false, true), (false, true, false, false), (true, false, false, false), (true, true, true, false)]
+    {
+        let mut fixture = Fixture::new(steps(&["cordon", "drain", "power"]));
+        let status = &mut fixture.fence.status;
+        (status.phase, status.policy_step, status.own_changes.cordon) = (Phase::Draining, 1, ours);
+        status.drain_begun_at = begun.then_some(fixture.now.wall);
+        fixture.alive = alive;
+        if !alive {
+            fixture.pass(Duration::from_secs(60));
+        }
+        let is_blocked = match fixture.next() {
+            Next::Act(Action::Save { fence, .. }) => fence.status.is_blocked_by("NotCordoned"),
+            _ => false,
+        };
+        assert_eq!(is_blocked, is_left, "{ours} {alive} {begun}: {:?}", fixture.next());
+    }
+}
+
 /// A drain would only hold up its release.
 #[test]
 fn a_node_that_died_since_its_drain_is_not_drained_again() {
