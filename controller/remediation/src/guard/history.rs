@@ -34,6 +34,8 @@ pub type Cycles = BTreeMap<Timestamp, Moment>;
 pub(crate) struct History {
     /// Remediations begun, by policy and whether by a disruptive step (a drain or power): node and record's UID, and when.
     started: BTreeMap<(String, bool), BTreeMap<(String, String), Moment>>,
+    /// When that was which open records show, each by its time there: that is compared with this host's clock once.
+    shown: BTreeMap<Shown, Moment>,
     pods: PodAccount,
     /// Power cycles by node, also those of closed records.
     cycles: BTreeMap<String, Cycles>,
@@ -46,6 +48,9 @@ pub(crate) struct History {
     releasing: BTreeSet<(String, u32)>,
 }
 
+/// A record's UID, whether of a disruptive step, and since when by its own time.
+type Shown = (String, bool, Option<Timestamp>);
+
 /// From the leader before.
 #[derive(Debug, Clone, Copy)]
 struct TakenOver {
@@ -57,12 +62,16 @@ struct TakenOver {
 impl History {
     /// Learns from the open records what previous leaders did.
     pub(crate) fn learn(&mut self, snapshot: &Snapshot, now: Now) {
+        let before = std::mem::take(&mut self.shown);
         for (node, fence) in &snapshot.fences {
-            let opened = fence.metadata.creation_timestamp.map_or(now.moment, |wall| moment(wall, now));
-            self.add_started(node, fence, false, opened);
-            if has_begun(fence, DisruptionLevel::Power) || begins_disruptively(&fence.spec.steps) {
-                let begun = fence.status.drain_begun_at.map_or(opened, |wall| moment(wall, now).max(opened));
-                self.add_started(node, fence, true, begun);
+            for begun in begun(fence) {
+                let at = match (before.get(&begun), begun.2) {
+                    (Some(at), Some(_) | None) => *at,
+                    (None, Some(wall)) => moment(wall, now),
+                    (None, None) => now.moment,
+                };
+                self.add_started(node, fence, begun.1, at);
+                self.shown.insert(begun, at);
             }
             self.remember_cycles(node, &fence.status.earlier_cycles, now);
             self.remember_cycles(node, &fence.status.cycles, now);
@@ -255,6 +264,18 @@ impl History {
         });
         self.pods.forget(is_outdated);
     }
+}
+
+/// What the record shows to have begun.
+fn begun(fence: &NodeFence) -> Vec<Shown> {
+    let (uid, opened) = (&fence.metadata.uid, fence.metadata.creation_timestamp);
+    let is_disruptive = has_begun(fence, DisruptionLevel::Power) || begins_disruptively(&fence.spec.steps);
+    let last = fence.status.drain_begun_at.max(opened);
+    [(false, opened), (true, last)]
+        .into_iter()
+        .filter(|(disruptive, _)| !disruptive || is_disruptive)
+        .map(|(disruptive, at)| (uid.clone(), disruptive, at))
+        .collect()
 }
 
 /// By which pods of this policy count. What a person asks for has none, and goes by the default. One that is gone may come

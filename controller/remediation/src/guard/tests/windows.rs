@@ -47,6 +47,34 @@ fn a_handover_that_was_lost_uses_up_each_window_once() {
     }
 }
 
+/// A clock was set back, or another one is ahead: what is of the future by it is of now, once.
+#[test]
+fn a_record_of_the_future_began_when_it_was_first_seen() {
+    let mut fence = record("n1", Phase::Draining);
+    (fence.metadata.creation_timestamp, fence.status.drain_begun_at) = (Some(wall(3000)), Some(wall(3000)));
+    let snapshot = |fence: &NodeFence| Snapshot {
+        fences: [("n1".to_owned(), fence.clone())].into(),
+        policies: vec![Policy { name: "p".into(), ..wide() }],
+        ..Snapshot::default()
+    };
+    let mut history = History::default();
+    let counted = |history: &History, second| {
+        [DisruptionLevel::Isolate, DisruptionLevel::Power]
+            .map(|level| history.started_within("p", level, "n0", WINDOW, at(second)))
+    };
+    for second in [1000, 1001, 1059, 1060, 1061] {
+        history.learn(&snapshot(&fence), now(second));
+        assert_eq!(counted(&history, second), [usize::from(second < 1060); 2], "{second}");
+    }
+    fence.status.drain_begun_at = Some(wall(3100));
+    history.learn(&snapshot(&fence), now(1070));
+    assert_eq!(counted(&history, 1070), [0, 1], "another round");
+    // What is older than every window is forgotten, and is no younger when it is looked at again.
+    history.forget(&snapshot(&fence), at(100_000));
+    history.learn(&snapshot(&fence), now(100_000));
+    assert_eq!(counted(&history, 100_000), [0, 0]);
+}
+
 #[test]
 fn the_newest_power_cycles_of_a_node_are_remembered() {
     for (seen, first) in [(63, 0), (64, 0), (65, 1), (70, 6)] {
