@@ -1,7 +1,7 @@
 //! The drain step: the evicting loop, no faster than its policy lets pods go, counted, and stopped by any client that
 //! may stop it.
 
-use std::time::Duration;
+use std::{convert::Infallible, time::Duration};
 
 use nodewell_remediation::{
     action::{Done, EventDraft, Failed, Outcome},
@@ -75,19 +75,29 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
     }
 
     /// Waits until nothing more may be evicted, and returns why. A drain may last for minutes: it does not end what a
-    /// person has stopped meanwhile. It is taken up again, for what is left of its time, when that is over.
+    /// person has stopped meanwhile. It is taken up again, for what is left of its time, when that is over. A read that hangs
+    /// delays no stop.
     async fn forbidden(&self, fence: &NodeFence) -> String {
-        let mut read = self.clock.moment();
+        tokio::select! {
+            why = self.look_for_stops(fence) => why,
+            never = self.follow_record(fence) => match never {},
+        }
+    }
+
+    async fn look_for_stops(&self, fence: &NodeFence) -> String {
         loop {
             if let Some(why) = self.cache.with(|snapshot| forbids(snapshot, fence)) {
                 return why;
             }
             sleep(LOOK).await;
-            if self.clock.moment().since(read) >= READ {
-                // One that cannot be read now is read again; nor can pods be evicted then.
-                let _ = self.read_record(fence).await;
-                read = self.clock.moment();
-            }
+        }
+    }
+
+    async fn follow_record(&self, fence: &NodeFence) -> Infallible {
+        loop {
+            sleep(READ).await;
+            // One that cannot be read now is read again; nor can pods be evicted then.
+            let _ = self.read_record(fence).await;
         }
     }
 

@@ -6,6 +6,7 @@ use nodewell_remediation::{
     action::{Action, Done, Failed, Op, Outcome, ReversibleOp},
     api::{fence::IntendedOp, policy::Mode},
     drain::DrainRules,
+    facts::{Deletion, Owner, Pod},
     policy::Policy,
     time::Moment,
 };
@@ -111,6 +112,27 @@ async fn a_drain_that_waits_for_the_lease_can_be_stopped() {
     };
     let (outcome, ()) = tokio::join!(perform(&stage, drain()), stops);
     assert_eq!(outcome, Err(Failed::NotBegun("stopped by a person".into())));
+}
+
+/// A read of the record hangs meanwhile.
+#[tokio::test(start_paused = true)]
+async fn a_read_that_hangs_delays_no_stop_of_a_drain() {
+    let stage = Stage::of(IntendedOp::PowerOff).await;
+    let owner = Some(Owner { kind: "ReplicaSet".into(), name: "r".into(), uid: "r".into(), gone: false });
+    let deletion = Deletion { at: jiff::Timestamp::MAX, grace: Duration::from_secs(30) };
+    stage.double.truth.borrow_mut().pods = vec![Pod { deleting: Some(deletion), owner, ..pod(0) }];
+    let begun = stage.clock.moment();
+    let stops = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        stage.double.truth.borrow_mut().slow.insert("fence", Duration::from_secs(5));
+        tokio::time::sleep(Duration::from_millis(1600)).await;
+        assert_eq!(stage.times("fence").len(), 2, "its second read is under way");
+        stage.cache.set_stopped(Some("a person".into()));
+    };
+    let (outcome, ()) = tokio::join!(perform(&stage, drain()), stops);
+    assert_eq!(outcome, Err(Failed::NotBegun("stopped by a person".into())));
+    let elapsed = stage.clock.moment().since(begun);
+    assert!(elapsed <= Duration::from_millis(3100), "{elapsed:?}");
 }
 
 /// A person opened the record, without a policy.
