@@ -42,11 +42,15 @@ fn deleting(name: &str) -> Pod {
 /// Or the last look refuses, again and again, what the drain's report asks for.
 #[test]
 fn a_dead_node_that_pods_came_onto_is_fenced_by_its_silence() {
-    let mut fixture = refilled(&["cordon", "drain", "power"], vec![pod("came")]);
-    (fixture.alive, fixture.powered) = (false, false);
-    let phases = run(&mut fixture, 200, |fixture| fixture.fence.status.released > 0);
-    assert_eq!(phases[..2], [Phase::AwaitGuards, Phase::OffConfirmed], "{:?}", fixture.fence.status);
-    assert!(fixture.fence.status.released > 0 && must_be_silent(&fixture.fence), "{:?}", fixture.fence.status);
+    for (powered, next) in [(true, Phase::PoweringOff), (false, Phase::OffConfirmed)] {
+        let mut fixture = refilled(&["cordon", "drain", "power"], vec![pod("came")]);
+        (fixture.alive, fixture.powered) = (false, powered);
+        let phases = run(&mut fixture, 200, |fixture| fixture.phase() != Phase::AwaitGuards);
+        assert_eq!(phases, [Phase::AwaitGuards, next], "{:?}", fixture.fence.status);
+        assert!(must_be_silent(&fixture.fence), "{:?}", fixture.fence.status);
+        run(&mut fixture, 200, |fixture| fixture.fence.status.released > 0);
+        assert!(fixture.fence.status.released > 0, "{:?}", fixture.fence.status);
+    }
 }
 
 #[test]
