@@ -13,7 +13,8 @@ const DISK_PERCENT: u64 = 4;
 /// What a control plane and three workers take, and the kubelets' limit of 100 MiB.
 const MEMORY_KIB: u64 = 2 * 1024 * 1024;
 
-/// What a control plane and some machines have: systemd, containerd, kubelet and agent watch files.
+/// Two workers and two controllers have 72 (systemd ten in each machine, a kubelet seven), a third worker 23 more, and the
+/// kernel's default for root is 128. Not all are asked for: machines of other tests come and go.
 const INOTIFY: usize = 64;
 const LAYERS: &str = "mkdir lower upper work root
 mount -t overlay overlay -o lowerdir=lower,upperdir=upper,workdir=work root
