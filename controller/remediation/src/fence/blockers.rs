@@ -9,8 +9,8 @@ use crate::{
     api::fence::{Blocker, NodeFenceStatus},
     guard::reason::{
         ATTACHMENTS_LEFT, ATTACHMENTS_STUCK, ATTACHMENTS_UNKNOWN, AWAITING_READY, CACHE_NOT_SYNCED, CLAIMED_BY_PEER,
-        CONTROLLER_ISOLATED, DRY_RUN, KILL_SWITCH, NODE_READY, NOT_LEADING, OBSERVE, POD_RATE, PODS_UNKNOWN,
-        PREDICATE_FALSE, REMEDIATION_SKIPPED, WITHIN_GRACE_PERIOD,
+        CONTROLLER_ISOLATED, DRY_RUN, FENCE_NOT_READY, KILL_SWITCH, NODE_READY, NOT_LEADING, OBSERVE, POD_RATE,
+        PODS_UNKNOWN, PREDICATE_FALSE, REMEDIATION_SKIPPED, WITHIN_GRACE_PERIOD,
     },
     message::Message,
     time::Moment,
@@ -77,6 +77,8 @@ const END_BY_THEMSELVES: [&str; 8] = [
 
 /// The most blockers in a record; its schema takes no more.
 const MAX_BLOCKERS: usize = 64;
+/// A phase begins with what is read again: within this time that is neither written nor reported.
+const SETTLES_WITHIN: Duration = Duration::from_secs(5);
 /// Numbers in messages are that old at most.
 const REFRESH: Duration = Duration::from_secs(60);
 /// Other messages are: a person is mending what they report.
@@ -92,6 +94,9 @@ pub(super) fn wait(input: &FenceInput<'_>, mut blockers: Vec<Blocker>, until: Op
         .any(|blocker| END_BY_THEMSELVES.contains(&blocker.reason.as_str()))
         .then_some(Duration::from_secs(1));
     let until = until.into_iter().chain(timed).min().map(|span| input.now.moment.plus(span));
+    if let Some(settled) = settles_at(input, &blockers) {
+        return Next::Wait { until: until.into_iter().chain([settled]).min(), blockers };
+    }
     let (stored, now) = (&input.fence.status, input.now.wall);
     if reasons(&stored.blocked_by) == reasons(&blockers) {
         let is_old = is_old(stored, &blockers, now);
@@ -102,6 +107,15 @@ pub(super) fn wait(input: &FenceInput<'_>, mut blockers: Vec<Blocker>, until: Op
         true => Draft::of(input).note(Message::plain("Unblocked")),
     };
     blocked(draft, blockers).save()
+}
+
+/// Nothing blocked it before, the phase has just begun, and all that blocks it now ends by itself, most likely in a moment.
+fn settles_at(input: &FenceInput<'_>, blockers: &[Blocker]) -> Option<Moment> {
+    let ends =
+        |blocker: &Blocker| END_BY_THEMSELVES.contains(&blocker.reason.as_str()) || blocker.reason == FENCE_NOT_READY;
+    let settled = input.entered.plus(SETTLES_WITHIN);
+    let is_new = input.fence.status.blocked_by.is_empty() && input.now.moment < settled;
+    (is_new && !blockers.is_empty() && blockers.iter().all(ends)).then_some(settled)
 }
 
 fn blocked(draft: Draft, blockers: Vec<Blocker>) -> Draft {

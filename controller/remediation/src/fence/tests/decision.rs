@@ -48,11 +48,7 @@ fn reads_off(fixture: &mut Fixture) {
 
 /// Where the record goes next, and what blocks it if it stays.
 fn next(fixture: &Fixture) -> (Phase, Vec<String>) {
-    let (phase, blockers) = match fixture.next() {
-        Next::Act(Action::Save { fence, .. }) => (fence.status.phase, fence.status.blocked_by),
-        Next::Wait { blockers, .. } => (fixture.phase(), blockers),
-        other => panic!("{other:?}"),
-    };
+    let (phase, blockers) = fixture.blocked();
     (phase, blockers.into_iter().map(|blocker| blocker.reason).collect())
 }
 
@@ -149,9 +145,9 @@ fn a_fence_waits_when_its_level_may_not_be_there_any_more() {
         assert_eq!(waits, reason.is_some(), "{level} {:?}", fixture.gathered.methods);
         if let Some(reason) = reason {
             assert_eq!(next(&fixture), (Phase::PoweringOff, vec![reason.to_owned()]));
-            let Next::Act(Action::Save { fence, .. }) = fixture.next() else { panic!("{:?}", fixture.next()) };
-            let names_it = fence.status.blocked_by[0].message.contains("this record cut off the machine by level 2;");
-            assert_eq!(names_it, reason == "MethodsChanged", "{:?}", fence.status.blocked_by);
+            let (_, blockers) = fixture.blocked();
+            let names_it = blockers[0].message.contains("this record cut off the machine by level 2;");
+            assert_eq!(names_it, reason == "MethodsChanged", "{blockers:?}");
         }
     }
 }

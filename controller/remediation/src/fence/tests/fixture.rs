@@ -6,10 +6,10 @@ use jiff::Timestamp;
 
 use super::parts::{lease, node, plan, pod, policy, reading};
 use crate::{
-    action::{Done, Failed, IrreversibleOp, Op, Outcome, ReversibleOp},
+    action::{Action, Done, Failed, IrreversibleOp, Op, Outcome, ReversibleOp},
     api::{
         CORDONED_BY, OUT_OF_SERVICE, STORAGE_RELEASED,
-        fence::{Confirmation, DrainReport, NodeFence, NodeFenceSpec, NodeFenceStatus, Phase},
+        fence::{Blocker, Confirmation, DrainReport, NodeFence, NodeFenceSpec, NodeFenceStatus, Phase},
         policy::StepSpec,
     },
     facts::{Attachment, ConditionStatus, LeaseView, Node, Pod},
@@ -117,6 +117,15 @@ impl Fixture {
 
     pub(super) fn next(&self) -> Next {
         super::super::next(&self.input())
+    }
+
+    /// Its phase and what blocks it, whether that is written already or only waited for.
+    pub(super) fn blocked(&self) -> (Phase, Vec<Blocker>) {
+        match self.next() {
+            Next::Act(Action::Save { fence, .. }) => (fence.status.phase, fence.status.blocked_by),
+            Next::Wait { blockers, .. } => (self.phase(), blockers),
+            other => panic!("{other:?}"),
+        }
     }
 
     pub(super) fn phase(&self) -> Phase {

@@ -133,10 +133,42 @@ fn another_node_of_the_name_is_left_alone() {
     assert!(!fixture.node.unwrap().unschedulable);
 }
 
+/// The kubelet has been silent for some seconds only.
+fn awaits_silence(next: &Next) -> bool {
+    matches!(next, Next::Wait { blockers, .. } if blockers[0].reason == "NodeReady")
+}
+
+#[test]
+fn what_a_phase_begins_with_is_written_once_it_has_lasted_for_five_seconds() {
+    let mut fixture = dead();
+    run(&mut fixture, 10, at(Phase::AwaitGuards));
+    fixture.entered = fixture.now.moment;
+    assert!(awaits_silence(&fixture.next()), "{:?}", fixture.next());
+    fixture.pass(Duration::from_millis(4999));
+    assert!(awaits_silence(&fixture.next()), "{:?}", fixture.next());
+    fixture.pass(Duration::from_millis(1));
+    let Next::Act(Action::Save { why, .. }) = fixture.next() else { panic!("{:?}", fixture.next()) };
+    assert_eq!((why.reason.as_str(), why.warning), ("Blocked", true));
+}
+
+/// What a person has to mend, and what changes a block that is written, is written at once.
+#[test]
+fn what_does_not_end_by_itself_is_written_at_once() {
+    let mut fixture = dead();
+    run(&mut fixture, 10, at(Phase::AwaitGuards));
+    fixture.entered = fixture.now.moment;
+    fixture.guard_blockers.power = vec![Blocker::new("Storm", "")];
+    let Next::Act(Action::Save { fence, .. }) = fixture.next() else { panic!("{:?}", fixture.next()) };
+    fixture.store(*fence);
+    fixture.guard_blockers.power.clear();
+    assert!(matches!(fixture.next(), Next::Act(Action::Save { .. })), "{:?}", fixture.next());
+}
+
 #[test]
 fn a_blocker_is_written_once_and_not_again_for_new_numbers() {
     let mut fixture = dead();
     run(&mut fixture, 10, at(Phase::AwaitGuards));
+    fixture.pass(Duration::from_secs(5));
     assert!(matches!(fixture.next(), Next::Act(Action::Save { .. })));
     run(&mut fixture, 1, |_| false);
     fixture.pass(Duration::from_secs(3));

@@ -68,8 +68,8 @@ fn the_taint_stays_while_volumes_are_attached_or_it_is_not_known_whether_they_ar
         let next = fixture.next();
         assert_eq!(is_untaint(&next), reason.is_none(), "{attachments:?}: {next:?}");
         let Some(reason) = reason else { continue };
-        let Next::Act(Action::Save { fence, .. }) = next else { panic!("{next:?}") };
-        assert!(fence.status.is_blocked_by(reason), "{:?}", fence.status.blocked_by);
+        let (_, blockers) = fixture.blocked();
+        assert!(blockers.iter().any(|blocker| blocker.reason == reason), "{blockers:?}");
     }
 }
 

@@ -58,7 +58,7 @@ fn is_intended(fixture: &Fixture) -> bool {
 }
 
 fn blockers(fixture: &Fixture) -> Vec<String> {
-    saved(fixture).status.blocked_by.into_iter().map(|blocker| blocker.reason).collect()
+    fixture.blocked().1.into_iter().map(|blocker| blocker.reason).collect()
 }
 
 #[test]
