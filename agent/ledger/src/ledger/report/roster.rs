@@ -157,7 +157,7 @@ impl Ledger {
         let text = message("ProblemEnded/ended-stopped", &[]);
         self.end_all_of(&header.daemon, Evidence { time: header.now.wall, text: &text }, header.now);
         let Some(daemon) = self.daemons.get_mut(&header.daemon) else { return };
-        let before = std::mem::replace(&mut daemon.deadline, Some(header.now.after(linger)));
+        let before = daemon.deadline.replace(header.now.after(linger));
         let span = SignedDuration::try_from(linger).unwrap_or_default();
         daemon.message = message("MonitorStopped", &[("linger", &format_args!("{span:#}"))]);
         let deadline = daemon.deadline;
