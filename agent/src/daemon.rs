@@ -34,7 +34,7 @@ use crate::{
         boot::BootMonitor,
         ledger_sender::{LedgerSender, Report},
     },
-    readers::{ReaderSetup, Readers},
+    readers::{self, ReaderSetup, Readers},
     runtime::{Stop, Tasks, activation::Activated, notify, tasks::AtStop},
     shared_state::{Command, SharedState},
     socket::{self, Access, BindError, Door, Grants, SocketFile},
@@ -191,7 +191,8 @@ impl Agent {
         let persistence = Persistence::new(self.shared_state.store().clone(), monitors, delivers);
         let task = LedgerTask::new(&self.config.node_name, catalogue, self.shared_state.clone(), persistence)
             .with_limits(limits);
-        self.vital.spawn_local(task.resumed(saved).run(Inputs { reports, commands, catalogues }));
+        let expected = readers::expected(&self.rules.borrow(), &self.config);
+        self.vital.spawn_local(task.expecting(expected).resumed(saved).run(Inputs { reports, commands, catalogues }));
     }
 
     /// Reports how the previous boot ended; without a state directory nothing is known of it.

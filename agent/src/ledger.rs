@@ -5,7 +5,7 @@ pub mod persistence;
 
 use std::time::Duration;
 
-use nodewell_ledger::{Ledger, Limits, Now, ReportRejection};
+use nodewell_ledger::{DaemonReport, Ledger, Limits, Now, ReportRejection};
 use nodewell_model::{ConditionSpec, Row, view::NodeView};
 pub use persistence::Persistence;
 use tokio::sync::{mpsc, oneshot};
@@ -64,6 +64,13 @@ impl LedgerTask {
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
         Self { ledger: self.ledger.with_limits(limits), ..self }
+    }
+
+    /// With monitors that will report: what an earlier run left is healthy again once they have, not before.
+    #[must_use]
+    pub fn expecting(mut self, monitors: Vec<DaemonReport>) -> Self {
+        monitors.into_iter().for_each(|report| self.take(Report::Daemon(Box::new(report)), clock::now()));
+        self
     }
 
     /// With what an earlier run has left.
@@ -198,3 +205,6 @@ async fn until(deadline: Option<std::time::Duration>) {
         None => std::future::pending().await,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use nodewell_ledger::DaemonReport;
 use nodewell_model::Origin;
 use nodewell_rules::{
     Reader, RuleSet,
@@ -215,6 +216,12 @@ fn log_name(reader: &Reader) -> Arc<str> {
 }
 
 /// The readers that have rules and are not switched off.
+/// What the monitors of these rules report before they have read anything.
+#[must_use]
+pub fn expected(rules: &RuleSet, config: &Config) -> Vec<DaemonReport> {
+    wanted(rules, config).iter().flat_map(|reader| starting_reports(rules, reader)).collect()
+}
+
 fn wanted(rules: &RuleSet, config: &Config) -> Vec<Reader> {
     let mut wanted: Vec<Reader> = Vec::new();
     for rule in &rules.rules {

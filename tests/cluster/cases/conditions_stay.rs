@@ -89,7 +89,7 @@ fn watched(cluster: &Cluster, act: impl FnOnce()) -> Seen {
         is_over.store(true, Ordering::Relaxed);
         let seen = watcher.join().unwrap();
         if let Err(panic) = done {
-            eprintln!("seen until then: {seen:?}");
+            eprintln!("before: {before:?}\nseen since: {seen:?}");
             std::panic::resume_unwind(panic);
         }
         seen
