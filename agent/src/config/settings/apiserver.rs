@@ -14,10 +14,12 @@ pub(super) fn read(file: Section<'_>, settings: &mut Settings, report: &mut Repo
     let section = Section::new("[apiserver]", table, KEYS, report);
     settings.event_namespace = event_namespace(section, report);
     settings.heartbeat = heartbeat(section, report);
-    settings.take_over = take_over(section, report);
+    settings.take_over = take_over(section, settings.heartbeat, report);
     settings.lease = lease(section, report);
     settings.lease_renew = lease_renew(section, report);
 }
+
+const DEFAULT_HEARTBEAT: Duration = Duration::from_mins(5);
 
 fn event_namespace(section: Section<'_>, report: &mut Report<'_>) -> Option<String> {
     let word = section.string("event-namespace", report)?;
@@ -40,18 +42,16 @@ fn heartbeat(section: Section<'_>, report: &mut Report<'_>) -> Option<Duration> 
 }
 
 /// A bool, or a duration.
-fn take_over(section: Section<'_>, report: &mut Report<'_>) -> Option<TakeOver> {
+fn take_over(section: Section<'_>, heartbeat: Option<Duration>, report: &mut Report<'_>) -> Option<TakeOver> {
     if section.value("take-over").is_some_and(|value| value.get_ref().as_bool().is_some()) {
         let wanted = section.boolean("take-over", report)?;
         return Some(if wanted { TakeOver::AtOnce } else { TakeOver::Never });
     }
     let silence = section.duration("take-over", report)?;
-    if silence < Duration::from_mins(1) {
+    let shortest = heartbeat.unwrap_or(DEFAULT_HEARTBEAT).saturating_mul(3);
+    if silence < shortest {
         let at = section.position("take-over");
-        report.error(
-            at,
-            "\"take-over\" takes 1m or more, three periods of the other writer at least; true: at once; false: never",
-        );
+        report.error(at, "\"take-over\" takes three times \"heartbeat\" or more: the other writer is looked at so often; true: at once; false: never");
     }
     Some(TakeOver::AfterSilence(silence))
 }

@@ -16,7 +16,7 @@ use super::{
     jitter::Jitter,
     object::{self, ApplyPatch},
     observed::{ObservedChange, ObservedNode},
-    other_writers::OtherWriters,
+    other_writers::{Look, OtherWriters},
     rejections::Rejections,
     retry::{Attempt, Retry},
     schedule::{Schedule, WantedConditions},
@@ -133,25 +133,26 @@ impl<'a> Conditions<'a> {
         wanted: &WantedConditions,
         urgent: bool,
     ) -> Result<(AcceptedAnswer, ApplyPatch), RequestError> {
-        let config = &self.shared.config;
         let now = self.shared.clock.boottime();
         let mut patch = object::patch(wanted, self.shared.clock.wall());
-        let silent = self.silent_writers(now);
+        let silent = self.silent_writers();
         self.conflicts.hold(&mut patch, &silent, now);
         self.rejections.leave_out(&mut patch, now);
-        let mut force = config.take_over == TakeOver::AtOnce || !silent.is_empty();
+        if !silent.is_empty() {
+            self.take_over(&silent, &patch, urgent).await?;
+        }
+        let config = &self.shared.config;
+        let mut force = config.take_over == TakeOver::AtOnce;
         for _ in 0..CONFLICT_ROUNDS {
             let call = object::apply_conditions(&config.node_name, &patch, force);
             let in_conflict = self.conflicts.conditions().next().is_some();
-            let whole_answer = !urgent && (in_conflict || self.observed.wants_comparison(now));
+            // What other writers do is looked at each time: not to have looked is no silence of theirs.
+            let whole_answer = in_conflict || (!urgent && self.observed.wants_comparison(now));
             match self.ask(&Call { whole_answer, ..call }, urgent).await {
                 Err(RequestError::FieldConflicts(conflicts)) => force |= self.give_way(conflicts, &mut patch),
                 Err(error) if error.is_about_content() => self.leave_out_rejected(&mut patch, error).await?,
                 Err(error) => return Err(error),
-                Ok(answer) => {
-                    self.announce_taken_over(silent);
-                    return Ok((answer, patch));
-                }
+                Ok(answer) => return Ok((answer, patch)),
             }
         }
         Err(RequestError::ServerError {
@@ -161,16 +162,33 @@ impl<'a> Conditions<'a> {
     }
 
     /// The conditions whose other writer has been silent for long enough to be taken over.
-    fn silent_writers(&self, now: Duration) -> Vec<Name> {
+    fn silent_writers(&self) -> Vec<Name> {
         match self.shared.config.take_over {
-            TakeOver::AfterSilence(silence) => self.other_writers.silent_for(silence, now),
+            TakeOver::AfterSilence(silence) => self.other_writers.silent_for(silence),
             TakeOver::Never | TakeOver::AtOnce => Vec::new(),
         }
     }
 
-    fn announce_taken_over(&self, conditions: Vec<Name>) {
+    /// Takes what the silent writers have, by values that differ from theirs: a field that is the same would stay theirs as
+    /// well, and conflict with its next change. What is wanted follows at once.
+    async fn take_over(&mut self, silent: &[Name], patch: &ApplyPatch, urgent: bool) -> Result<(), RequestError> {
+        let taken = object::taken_over(patch, silent, self.shared.clock.wall());
+        let call = object::apply_conditions(&self.shared.config.node_name, &taken, true);
+        match self.ask(&call, urgent).await {
+            Err(error) if !error.is_about_content() => return Err(error),
+            Err(error) => tracing::warn!(%error, "the API server refuses what silent writers left to be taken over"),
+            Ok(_) => {
+                self.conflicts.applied(taken, self.shared.clock.boottime());
+                self.announce_taken_over(silent);
+            }
+        }
+        self.other_writers.forget(silent);
+        Ok(())
+    }
+
+    fn announce_taken_over(&self, conditions: &[Name]) {
         let TakeOver::AfterSilence(silence) = self.shared.config.take_over else { return };
-        for condition in conditions {
+        for condition in conditions.iter().cloned() {
             tracing::info!(%condition, ?silence, "its other writer has gone silent; ours is shown again");
             self.shared.notify(Notice::ConditionTakenOver { condition, silence });
         }
@@ -213,7 +231,8 @@ impl<'a> Conditions<'a> {
             self.schedule.confirm_by(now + self.shared.config.late_effect.mul_f64(1.0 + self.jitter.fraction()));
         }
         if let Some(answered) = &answer.conditions {
-            self.other_writers.observe(self.conflicts.conditions(), &patch, answered, now);
+            let in_conflict = self.conflicts.conditions();
+            self.other_writers.observe(in_conflict, &patch, Look { answered, at: now }, self.shared.config.heartbeat);
         }
         self.compare(&patch, answer, now);
         self.conflicts.applied(patch, now + self.shared.config.heartbeat);

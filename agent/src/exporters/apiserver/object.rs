@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use nodewell_model::{Name, Severity, text};
+use nodewell_model::{ConditionStatus, Name, Severity, text};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -40,6 +40,22 @@ fn fields(name: &Name, content: &ConditionContent, now: Timestamp) -> Fields {
         ("lastHeartbeatTime", seconds(now)),
     ];
     pairs.into_iter().map(|(key, value)| (key.to_owned(), Value::from(value))).collect()
+}
+
+/// The same, but these conditions with content that no other client has written.
+pub(super) fn taken_over(patch: &ApplyPatch, names: &[Name], now: Timestamp) -> ApplyPatch {
+    let content = ConditionContent {
+        status: ConditionStatus::Unknown,
+        reason: Name::fixed("ConditionTakenOver"),
+        message: "its other writer has gone silent".to_owned(),
+        transition: now,
+        problems_hash: 0,
+    };
+    let mut taken = patch.clone();
+    for (name, fields) in taken.iter_mut().filter(|(name, _)| names.contains(name)) {
+        *fields = self::fields(name, &content, now);
+    }
+    taken
 }
 
 /// A server-side apply of `patch` on the Node's status. JSON is YAML. `force` takes fields from other managers.
@@ -158,7 +174,7 @@ mod tests {
     use std::{path::PathBuf, time::Duration};
 
     use nodewell_ledger::Now;
-    use nodewell_model::{BootId, ConditionStatus, EventRecord, Origin, view::ConditionView};
+    use nodewell_model::{BootId, EventRecord, Origin, view::ConditionView};
 
     use super::*;
     use crate::exporters::apiserver::{

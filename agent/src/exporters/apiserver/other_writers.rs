@@ -17,32 +17,46 @@ pub(super) struct OtherWriters {
 struct Sign {
     theirs: Fields,
     since: Duration,
+    looked_at: Duration,
+}
+
+/// What the server shows of the Node's conditions.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Look<'a> {
+    pub(super) answered: &'a [Fields],
+    pub(super) at: Duration,
 }
 
 impl OtherWriters {
-    /// Takes what the server shows of the conditions in conflict, of which we sent no more than `sent`.
+    /// Takes what is shown of the conditions in conflict, of which we sent no more than `sent`. There is a look with each
+    /// `heartbeat`: after a longer pause (an outage, a machine that slept) it is not known what was written meanwhile.
     pub(super) fn observe<'a>(
         &mut self,
         in_conflict: impl Iterator<Item = &'a Name>,
         sent: &ApplyPatch,
-        answered: &[Fields],
-        now: Duration,
+        look: Look<'_>,
+        heartbeat: Duration,
     ) {
         let mut seen = std::mem::take(&mut self.seen);
         for name in in_conflict {
-            let Some(theirs) = answered.iter().find(|fields| is_of(fields, name)).map(|all| less(all, sent.get(name)))
-            else {
-                continue;
-            };
-            let since = seen.remove(name).filter(|sign| sign.theirs == theirs).map_or(now, |sign| sign.since);
-            self.seen.insert(name.clone(), Sign { theirs, since });
+            let Some(all) = look.answered.iter().find(|fields| is_of(fields, name)) else { continue };
+            let theirs = less(all, sent.get(name));
+            let goes_on =
+                |sign: &Sign| sign.theirs == theirs && look.at <= sign.looked_at + heartbeat.saturating_mul(2);
+            let since = seen.remove(name).filter(goes_on).map_or(look.at, |sign| sign.since);
+            self.seen.insert(name.clone(), Sign { theirs, since, looked_at: look.at });
         }
     }
 
-    /// The conditions whose other writer has not written for `silence`.
-    pub(super) fn silent_for(&self, silence: Duration, now: Duration) -> Vec<Name> {
-        let is_silent = |sign: &Sign| now >= sign.since.saturating_add(silence);
+    /// The conditions whose other writer had not written for `silence` when they were looked at last.
+    pub(super) fn silent_for(&self, silence: Duration) -> Vec<Name> {
+        let is_silent = |sign: &Sign| sign.looked_at >= sign.since.saturating_add(silence);
         self.seen.iter().filter(|(_, sign)| is_silent(sign)).map(|(name, _)| name.clone()).collect()
+    }
+
+    /// They are ours, or may not be: silence is counted again from nothing.
+    pub(super) fn forget(&mut self, names: &[Name]) {
+        self.seen.retain(|name, _| !names.contains(name));
     }
 }
 
@@ -80,6 +94,12 @@ mod tests {
         (Name::new(name).unwrap(), ours)
     }
 
+    const HEARTBEAT: Duration = Duration::from_mins(5);
+
+    fn observe(writers: &mut OtherWriters, names: &[Name], sent: &ApplyPatch, shown: &[Fields], minute: u64) {
+        writers.observe(names.iter(), sent, Look { answered: shown, at: at(minute) }, HEARTBEAT);
+    }
+
     #[test]
     fn a_writer_is_silent_when_nothing_of_its_own_changes() {
         let mut writers = OtherWriters::default();
@@ -88,20 +108,36 @@ mod tests {
             let patch: ApplyPatch = ["A", "B"].map(|name| sent(name, &format!("ours at {minute}"))).into();
             let beat = format!("12:{minute:02}");
             let shown = [fields("A", "ours", "12:00"), fields("B", "ours", &beat), fields("Ready", "", &beat)];
-            writers.observe(names.iter(), &patch, &shown, at(minute));
-            let silent = writers.silent_for(SILENCE, at(minute));
+            observe(&mut writers, &names, &patch, &shown, minute);
+            let silent = writers.silent_for(SILENCE);
             assert_eq!(silent, if minute < 15 { &[][..] } else { &names[..1] }, "after {minute} minutes");
         }
+        writers.forget(&names[..1]);
+        assert_eq!(writers.silent_for(SILENCE), []);
     }
 
     #[test]
     fn a_conflict_that_is_over_and_one_that_begins_again_start_from_nothing() {
         let mut writers = OtherWriters::default();
-        let (name, shown) = (Name::fixed("A"), [fields("A", "theirs", "12:00")]);
-        writers.observe([&name].into_iter(), &ApplyPatch::new(), &shown, at(0));
-        writers.observe([].into_iter(), &ApplyPatch::new(), &shown, at(5));
-        writers.observe([&name].into_iter(), &ApplyPatch::new(), &shown, at(10));
-        assert_eq!(writers.silent_for(SILENCE, at(24)), []);
-        assert_eq!(writers.silent_for(SILENCE, at(25)), [name]);
+        let (names, shown) = ([Name::fixed("A")], [fields("A", "theirs", "12:00")]);
+        observe(&mut writers, &names, &ApplyPatch::new(), &shown, 0);
+        observe(&mut writers, &[], &ApplyPatch::new(), &shown, 5);
+        for minute in [10, 15, 20] {
+            observe(&mut writers, &names, &ApplyPatch::new(), &shown, minute);
+        }
+        assert_eq!(writers.silent_for(SILENCE), []);
+        observe(&mut writers, &names, &ApplyPatch::new(), &shown, 25);
+        assert_eq!(writers.silent_for(SILENCE), names);
+    }
+
+    /// Our credentials were refused, or the machine slept: the writer may have written all the time.
+    #[test]
+    fn not_to_have_looked_is_no_silence() {
+        let mut writers = OtherWriters::default();
+        let (names, shown) = ([Name::fixed("A")], [fields("A", "theirs", "12:00")]);
+        for minute in [0, 5, 40] {
+            observe(&mut writers, &names, &ApplyPatch::new(), &shown, minute);
+            assert_eq!(writers.silent_for(SILENCE), [], "{minute}");
+        }
     }
 }

@@ -127,11 +127,19 @@ async fn a_writer_that_has_gone_silent_is_taken_over_from() {
     let conflict = Notice::ConditionConflict { condition: condition.clone(), manager: "npd".into() };
     assert_eq!(bench.notices.recv().await, Some(conflict));
     assert_eq!(bench.notices.recv().await, Some(Notice::ConditionTakenOver { condition, silence }));
-    let forced = server.seen("force=true");
-    assert_eq!(conditions(&forced[0]), [("A".into(), "True".into()), ("B".into(), "True".into())]);
-    assert!(forced[0].at - server.seen("force=false")[1].at >= silence, "not before");
     server.alter(None);
     bench.until("no conflict", |view| view.message.is_empty()).await;
+    let forced = server.seen("force=true");
+    assert_eq!(
+        forced.iter().map(conditions).collect::<Vec<_>>(),
+        [vec![("A".into(), "Unknown".into()), ("B".into(), "True".into())]]
+    );
+    assert!(forced[0].at - server.seen("force=false")[1].at >= silence, "not before");
+    // What is wanted follows, and the heartbeats after it force nothing and report nothing.
+    let after = server.seen(NODE).len() + 3;
+    server.until("heartbeats", |server| server.seen(NODE).len() >= after).await;
+    assert_eq!(last(&server), [("A".into(), "True".into()), ("B".into(), "True".into())]);
+    assert_eq!((server.seen("force=true").len(), bench.notices.try_recv().ok()), (1, None));
 }
 
 #[tokio::test]
