@@ -222,6 +222,7 @@ pub fn expected(rules: &RuleSet, config: &Config) -> Vec<DaemonReport> {
     wanted(rules, config).iter().flat_map(|reader| starting_reports(rules, reader)).collect()
 }
 
+/// The readers of these rules.
 fn wanted(rules: &RuleSet, config: &Config) -> Vec<Reader> {
     let mut wanted: Vec<Reader> = Vec::new();
     for rule in &rules.rules {

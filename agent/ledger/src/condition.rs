@@ -187,12 +187,9 @@ impl ConditionState {
         if self.continue_before(status) {
             return;
         }
+        self.note_start(status, daemons);
         if self.transition.status == status {
             return;
-        }
-        let change = (self.transition.status, status);
-        if change == (Some(ConditionStatus::False), Some(ConditionStatus::Unknown)) && self.is_starting(daemons) {
-            self.before_start.get_or_insert(self.transition);
         }
         let transition = &mut self.transition;
         transition.status = status;
@@ -202,6 +199,18 @@ impl ConditionState {
                 transition.since = transition.floor;
             }
             Cause::Daemon(time) => transition.since = transition.since.max(Some(time)),
+        }
+    }
+
+    /// Unknown because a watcher starts is no transition of what was healthy; because one is blind, it is.
+    fn note_start(&mut self, status: Option<ConditionStatus>, daemons: &BTreeMap<Arc<str>, Daemon>) {
+        if status != Some(ConditionStatus::Unknown) {
+            return;
+        }
+        if !self.is_starting(daemons) {
+            self.before_start = None;
+        } else if self.transition.status == Some(ConditionStatus::False) {
+            self.before_start.get_or_insert(self.transition);
         }
     }
 

@@ -50,7 +50,9 @@ impl Ledger {
     /// The machine slept: no daemon could report, so each has its whole ttl again.
     pub fn slept(&mut self, now: Now) {
         for daemon in self.daemons.values_mut().filter(|daemon| daemon.state != DaemonState::Dead) {
-            let expected = if daemon.silent_since.is_some() { None } else { daemon.ttl };
+            // Of one that has stopped nothing is expected.
+            let is_awaited = daemon.silent_since.is_none() && daemon.lingers().is_none();
+            let expected = daemon.ttl.filter(|_| is_awaited);
             if let Some(ttl) = expected {
                 daemon.deadline = Some(now.after(ttl));
             }

@@ -161,10 +161,9 @@ impl Oracle {
                     return;
                 }
             }
-            Some(ConditionStatus::True) => drop(self.healthy_before.remove(condition)),
-            Some(ConditionStatus::Unknown)
-                if before.0 == Some(ConditionStatus::False) && self.only_starts(condition) =>
-            {
+            Some(ConditionStatus::True) => _ = self.healthy_before.remove(condition),
+            Some(ConditionStatus::Unknown) if !self.only_starts(condition) => _ = self.healthy_before.remove(condition),
+            Some(ConditionStatus::Unknown) if before.0 == Some(ConditionStatus::False) => {
                 self.healthy_before.entry(condition.clone()).or_insert(before);
             }
             Some(ConditionStatus::Unknown) | None => {}

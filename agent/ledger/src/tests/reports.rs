@@ -186,12 +186,37 @@ fn a_service_that_is_restarted_leaves_its_conditions_with_their_times() {
 }
 
 #[test]
-fn what_a_stopped_service_reported_as_wrong_ends_at_once() {
+fn of_what_a_stopped_service_reported_as_wrong_or_unknown_nothing_stays() {
+    let stop = Status { last: true, linger_secs: Some(60), ..raid(Vec::new()) };
+    let other = Condition { condition: Name::fixed("KernelDeadlock"), ..condition(None, ConditionStatus::False, 5) };
+    for wrong in [broken("md0", 5), condition(Some("md0"), ConditionStatus::Unknown, 5)] {
+        let mut ledger = ledger();
+        take(&mut ledger, raid(vec![wrong.clone(), other.clone()]), 6);
+        ledger.take_events();
+        take(&mut ledger, stop.clone(), 7);
+        let left: Vec<_> = ledger.conditions().iter().map(|view| view.condition.to_string()).collect();
+        assert_eq!(left, ["KernelDeadlock"]);
+        let events = ledger.take_events();
+        assert!(
+            events.iter().all(|event| event.reason.as_str() == "ProblemEnded"),
+            "nothing is reported to be healthy"
+        );
+        let mut alone = super::ledger();
+        take(&mut alone, raid(vec![wrong]), 6);
+        take(&mut alone, stop.clone(), 7);
+        assert!(alone.conditions().is_empty() && alone.daemons().is_empty());
+    }
+}
+
+#[test]
+fn a_machine_that_slept_prolongs_no_linger() {
     let mut ledger = ledger();
-    take(&mut ledger, raid(vec![broken("md0", 5)]), 6);
-    take(&mut ledger, Status { last: true, linger_secs: Some(60), ..raid(Vec::new()) }, 7);
-    assert_eq!((status(&mut ledger), ledger.daemons().len()), (ConditionStatus::False, 1));
-    assert_eq!(ledger.take_events().len(), 2);
+    take(&mut ledger, raid(vec![condition(None, ConditionStatus::False, 5)]), 6);
+    let stop = Status { last: true, linger_secs: Some(20), ttl_secs: Some(80_000), ..raid(Vec::new()) };
+    take(&mut ledger, stop, 7);
+    ledger.slept(at(20));
+    ledger.advance(at(27));
+    assert!(ledger.conditions().is_empty());
 }
 
 #[test]

@@ -92,6 +92,9 @@ fn a_blind_watcher_is_a_transition_and_its_start_once_more_is_none() {
         (DaemonState::Running, 6, 6),
         (DaemonState::Starting, 7, 7),
         (DaemonState::Running, 8, 6),
+        (DaemonState::Starting, 9, 9),
+        (DaemonState::Blind, 10, 9),
+        (DaemonState::Running, 11, 11),
     ];
     for (state, second, since) in steps {
         ledger.daemon(report("kernel-monitor", state), at(second)).unwrap();

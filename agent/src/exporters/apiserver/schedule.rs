@@ -17,7 +17,7 @@ use nodewell_model::{ConditionStatus, Name, problem::stable_hash, text, view::Co
 /// The longest message written to a Node, in one line: every heartbeat of every node stores it again.
 pub const NODE_MESSAGE_LIMIT_BYTES: usize = 256;
 
-/// A condition that was cleared and is True again within this time flaps.
+/// A condition that was cleared twice within this time flaps.
 const RELAPSE: Duration = Duration::from_mins(10);
 
 /// The intervals of the schedule.

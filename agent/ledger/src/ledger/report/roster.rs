@@ -1,10 +1,10 @@
 //! The daemons that report: they come with their first report, and leave by a last report or by a day of silence.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
 use nodewell_faults::message;
-use nodewell_model::{Status, view::DaemonState};
+use nodewell_model::{Name, Status, view::DaemonState};
 
 use super::{
     super::{Ledger, Sender},
@@ -44,7 +44,7 @@ impl Daemon {
     }
 
     /// It has stopped: how long its conditions stay.
-    fn lingers(&self) -> Option<Duration> {
+    pub(in crate::ledger) fn lingers(&self) -> Option<Duration> {
         self.reporter.as_ref()?.lingers
     }
 
@@ -144,13 +144,23 @@ impl Ledger {
         done
     }
 
-    /// A clean stop: what it claims ends. The conditions that it watches go with it, now or, if it may only be starting
-    /// again, after `linger`.
+    /// A clean stop: what it claims ends. The conditions that it watches go with it, at once or, if it may only be starting
+    /// again and reported them healthy, after `linger`.
     pub(super) fn sign_off(&mut self, header: &ReportHeader<'_>, linger: Option<Duration>) {
-        match linger.filter(|_| self.daemons.get(&header.daemon).is_some_and(|daemon| !daemon.watches.is_empty())) {
+        match linger.filter(|_| self.leaves_healthy(&header.daemon)) {
             Some(linger) => self.linger(header, linger),
             None => self.depart(&header.daemon, header.now),
         }
+    }
+
+    /// Whether it watches anything of which it reported neither a fault nor a doubt; of the rest nothing stays.
+    fn leaves_healthy(&mut self, name: &Arc<str>) -> bool {
+        let Some(daemon) = self.daemons.get_mut(name) else { return false };
+        let reported = daemon.reporter.iter().flat_map(|reporter| reporter.subjects());
+        let reported: BTreeSet<Name> = reported.map(|subject| subject.condition.clone()).collect();
+        daemon.watches.retain(|condition| !reported.contains(condition));
+        daemon.reporter.iter_mut().for_each(|reporter| reporter.unsure.clear());
+        !daemon.watches.is_empty()
     }
 
     fn linger(&mut self, header: &ReportHeader<'_>, linger: Duration) {

@@ -47,6 +47,13 @@ impl Model {
         known.lingers = false;
         self.events += status.events.len() as u64;
         known.apply(status);
+        if status.last && status.linger_secs.is_some_and(|secs| secs > 0) {
+            let claimed = known.claims.keys().map(|(subject, _)| &subject.condition);
+            let doubted = known.doubts.iter().map(|subject| &subject.condition).chain(&known.of_subjects);
+            let wrong: BTreeSet<Name> = claimed.chain(doubted).cloned().collect();
+            known.watches.retain(|condition| !wrong.contains(condition));
+            (known.doubts, known.of_subjects) = Default::default();
+        }
         let linger = status.linger_secs.filter(|secs| *secs > 0 && !known.watches.is_empty());
         if let Some(linger) = linger {
             known.claims.clear();
