@@ -21,8 +21,7 @@ const INTENT_LASTS: SignedDuration = SignedDuration::from_secs(10);
 pub(super) fn check(input: &FenceInput<'_>) -> Option<Next> {
     match input.fence.status.phase {
         Phase::Closed => return None,
-        // Whatever it was given up for: a second writer is worse, and its taint is taken back.
-        Phase::Quarantined => return given_up_and_gone(input).or_else(|| false_confirmation(input)),
+        Phase::Quarantined => return given_up_and_gone(input),
         Phase::Pending
         | Phase::Isolating
         | Phase::Draining
