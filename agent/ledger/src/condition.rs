@@ -50,8 +50,8 @@ pub(crate) struct ConditionState {
     /// Reasons that held the condition once stay here at zero, for the gauges.
     pub(crate) tallies: BTreeMap<Name, Tally>,
     pub(crate) transition: Transition,
-    /// As the run before left it, or as it was while healthy before a watcher began to start, until the status is known again:
-    /// neither is a transition.
+    /// As the run before left it, or as it was while healthy before a watcher began to start, until the status is known
+    /// again: neither is a transition.
     pub(crate) before_start: Option<Transition>,
     /// Grows when a reason comes or goes.
     pub(crate) reasons_version: u64,
