@@ -22,7 +22,7 @@ pub const EDGES: &[(Phase, &[Phase])] = &[
     (Recovering, &[PoweringOn, Waiting, Closed, Quarantined]),
     (InDoubt, &[AwaitGuards, OffConfirmed, PoweringOn, AwaitReady, Failed, Recovering, Closed, Quarantined]),
     (Failed, &[AwaitGuards, Isolating, Draining, Recovering, Closed, Quarantined]),
-    (Quarantined, &[InDoubt, Closed]),
+    (Quarantined, &[InDoubt, Recovering, Closed]),
     (Closed, &[]),
 ];
 

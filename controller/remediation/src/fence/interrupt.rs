@@ -21,7 +21,8 @@ const INTENT_LASTS: SignedDuration = SignedDuration::from_secs(10);
 pub(super) fn check(input: &FenceInput<'_>) -> Option<Next> {
     match input.fence.status.phase {
         Phase::Closed => return None,
-        Phase::Quarantined => return given_up_and_gone(input),
+        // Whatever it was given up for: two writers are worse, and its out-of-service taint is taken back.
+        Phase::Quarantined => return given_up_and_gone(input).or_else(|| false_confirmation(input)),
         Phase::Pending
         | Phase::Isolating
         | Phase::Draining

@@ -11,7 +11,7 @@ use crate::{
     action::{Action, IrreversibleOp, Op, ReversibleOp},
     api::{
         OUT_OF_SERVICE,
-        fence::{IntendedOp, Phase},
+        fence::{Blocker, IntendedOp, Phase},
     },
     facts::{Volume, VolumeClaim},
     fence::{Next, PredicateState},
@@ -127,7 +127,7 @@ fn a_node_that_lives_on_after_off_was_confirmed_is_quarantined_and_untainted() {
     let mut fixture = dead();
     run(&mut fixture, 400, |fixture| fixture.fence.status.out_of_service);
     (fixture.powered, fixture.alive) = (true, true);
-    fixture.guard_blockers.power = vec![crate::api::fence::Blocker::new("PodRate", "")];
+    fixture.guard_blockers.power = vec![Blocker::new("PodRate", "")];
     fixture.gathered.power.clear();
     for _ in 0..30 {
         fixture.pass(Duration::from_secs(1));
@@ -159,6 +159,20 @@ fn a_bmc_that_lies_is_found_out_by_the_boot_that_lives_on() {
     run(&mut fixture, 400, at(Phase::Quarantined));
     assert_eq!(fixture.fence.status.blocked_by[0].reason, "FalseConfirmation");
     assert_eq!(fixture.boots, 1);
+}
+
+/// It was given up because it could not be turned on, says its BMC.
+#[test]
+fn a_boot_that_lives_on_is_found_out_after_its_record_was_given_up() {
+    let mut fixture = Fixture::new(steps(&["cordon", "drain", "reboot"]));
+    fixture.lies = true;
+    run(&mut fixture, 400, at(Phase::OffConfirmed));
+    fixture.fence.status.phase = Phase::Quarantined;
+    fixture.fence.status.blocked_by = vec![Blocker::new("Attempts", "")];
+    run(&mut fixture, 400, at(Phase::Recovering));
+    assert_eq!(fixture.fence.status.giving_up.as_ref().unwrap().reason, "FalseConfirmation");
+    run(&mut fixture, 400, at(Phase::Quarantined));
+    assert_eq!(fixture.fence.status.blocked_by[0].reason, "FalseConfirmation");
 }
 
 /// Off its storage alone, with pods of that storage and of others; the release is the next thing to be intended.
