@@ -14,17 +14,17 @@ use nodewell_tests::{
     wait::{lasts, until_within},
 };
 
-use crate::off_before_release::assert_off_before_release;
+use crate::{
+    off_before_release::assert_off_before_release,
+    shop::{POD, first_written, last_written, runs_the_pod, uptime},
+};
 
 const SOON: Duration = Duration::from_secs(60);
 /// Two hosts do not reach it, its BMC is ordered, Off is read twice.
 const FENCED: Duration = Duration::from_secs(150);
-const POD: &str = "shop-0";
 const NODE: &str = "w2";
 /// A node that is well for so long is given back: `healthyDelay` of the policy.
 const HEALTHY_DELAY: Duration = Duration::from_secs(5);
-/// Where a pod's volume lies on its node.
-const WRITTEN: &str = "/var/lib/kubelet/pods/*/volumes/kubernetes.io~empty-dir/data/index.html";
 
 pub(crate) fn list(suite: &mut Suite) {
     suite.behaviour("cable_pulled").case_with(
@@ -56,7 +56,7 @@ fn the_old_pod_is_dead_before_the_new_one_writes() {
     // The new boot's kubelet, which hears nothing from the API server, starts what it is to start.
     until_within(FENCED, "its kubelet runs", || is_kubelet_up(worker).then_some(()));
     let last_of_old = last_written(worker).unwrap();
-    let first_of_new = uptime(&cluster.must_kubectl(&["exec", POD, "--", "head", "-n", "1", "/data/index.html"]));
+    let first_of_new = first_written(&cluster);
     assert!(last_of_old > cut_at, "the old one wrote on after it was cut off, at {last_of_old}");
     assert!(last_of_old < first_of_new, "two writers: the old one at {last_of_old}, the new one at {first_of_new}");
 
@@ -76,10 +76,6 @@ fn is_kubelet_up(worker: &Worker) -> bool {
     worker.inside().run(["curl", "--silent", "--fail", "http://127.0.0.1:10248/healthz"]).code == 0
 }
 
-fn runs_the_pod(worker: &Worker) -> bool {
-    worker.inside().run(["pgrep", "--full", "httpd -p 8080 -h /data"]).code == 0
-}
-
 fn waits_for_node(cluster: &Cluster) -> bool {
     cluster.api().record(NODE).is_some_and(|record| record["status"]["phase"] == "AwaitReady")
 }
@@ -92,15 +88,4 @@ fn ordered_off(worker: &Worker) -> Timestamp {
     let orders = worker.orders();
     let off = orders.iter().find(|order| order.text == "set power 0");
     off.unwrap_or_else(|| panic!("its BMC was not ordered to turn it off: {orders:?}")).at
-}
-
-/// What a pod has written last to a volume of this machine, if it has one.
-fn last_written(worker: &Worker) -> Option<u64> {
-    let last = worker.inside().sh(&format!("cat {WRITTEN} 2>/dev/null | sort -n | tail -n 1"));
-    (!last.is_empty()).then(|| uptime(&last))
-}
-
-/// For how many hundredths of a second the kernel had run: `7.25 …` is 725.
-fn uptime(text: &str) -> u64 {
-    text.split_whitespace().next().unwrap().replacen('.', "", 1).parse().unwrap()
 }

@@ -3,9 +3,12 @@
 #![allow(clippy::unwrap_used)]
 
 mod announced_reboot;
+mod api_server_away;
+mod bmc_lies;
 mod cable_pulled;
 mod conditions_stay;
 mod controller_host_dies;
+mod credentials_rotate;
 mod drain_begun_again;
 mod fault_drain_fence_return;
 mod free_network;
@@ -14,6 +17,8 @@ mod off_before_release;
 mod own_identity;
 mod pods_own_filesystem;
 mod pods_zombies;
+mod rolling_upgrade;
+mod shop;
 
 fn main() -> std::process::ExitCode {
     nodewell_tests::own_mounts::separate();
@@ -30,6 +35,10 @@ fn main() -> std::process::ExitCode {
         own_identity::list,
         controller_host_dies::list,
         announced_reboot::list,
+        bmc_lies::list,
+        api_server_away::list,
+        credentials_rotate::list,
+        rolling_upgrade::list,
     ];
     behaviours.iter().for_each(|list| list(&mut suite));
     // A cluster takes both cores of a small machine.

@@ -43,7 +43,9 @@ impl Api {
         condition["message"].as_str().map(str::to_owned)
     }
 
-    fn condition_of(&self, node: &str, name: &str) -> Option<Value> {
+    /// One condition of a Node, if it has it.
+    #[must_use]
+    pub fn condition_of(&self, node: &str, name: &str) -> Option<Value> {
         let node = self.node(node)?;
         node["status"]["conditions"].as_array()?.iter().find(|condition| condition["type"] == name).cloned()
     }

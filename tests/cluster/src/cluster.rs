@@ -133,6 +133,28 @@ impl Cluster {
         self.control_plane.admin_kubeconfig()
     }
 
+    /// Kills the API server, as by a crash of it.
+    pub fn stop_api_server(&mut self) {
+        self.control_plane.stop_api_server();
+    }
+
+    /// Starts it again, and waits until it is ready.
+    ///
+    /// # Panics
+    /// If it does not come up.
+    pub fn start_api_server(&mut self) {
+        self.control_plane.start_api_server();
+    }
+
+    /// Gives the kubelet of a worker credentials that end after `life`, and has it and the agent begin with them.
+    ///
+    /// # Panics
+    /// If they cannot be written, or do not start.
+    pub fn shorten_credentials(&self, worker: &Worker, life: Duration) {
+        worker.issue_credentials(&self.control_plane, life);
+        worker.inside().sh("systemctl restart kubelet nodewell");
+    }
+
     /// Logs and files of the control plane.
     #[must_use]
     pub fn folder(&self) -> PathBuf {

@@ -25,6 +25,7 @@ use crate::network::Network;
 pub(crate) const PORT: &str = "control";
 /// Loopback of the namespace: there is one etcd in each.
 const ETCD: &str = "http://127.0.0.1:2379";
+const API_SERVER: &str = "kube-apiserver";
 /// Its address ends so.
 pub(crate) const LAST: u8 = 10;
 /// A loaded machine with two cores needs a third of it.
@@ -36,6 +37,7 @@ const SHOWN: usize = 20;
 #[derive(Debug)]
 struct Program {
     name: &'static str,
+    argv: Vec<OsString>,
     process: Process,
 }
 
@@ -61,7 +63,7 @@ impl ControlPlane {
         let pki = Pki::new(folder, &[&address]);
         let mut this = Self { programs: Vec::new(), pki, folder: folder.to_owned(), address };
         this.run(network, "etcd", etcd_flags(folder, ETCD, "http://127.0.0.1:2380"));
-        this.run(network, "kube-apiserver", apiserver_flags(&this.pki, &this.address));
+        this.run(network, API_SERVER, apiserver_flags(&this.pki, &this.address));
         this.wait();
         for (name, user) in
             [("kube-controller-manager", "system:kube-controller-manager"), ("kube-scheduler", "system:kube-scheduler")]
@@ -81,11 +83,28 @@ impl ControlPlane {
         argv.push(binary(name).into_os_string());
         argv.extend(flags.into_iter().map(OsString::from));
         let process = Process::start(&argv, &self.log(name)).unwrap();
-        self.programs.push(Program { name, process });
+        self.programs.push(Program { name, argv, process });
     }
 
     fn log(&self, name: &str) -> PathBuf {
         self.folder.join(format!("{name}.log"))
+    }
+
+    /// Kills its API server, as by a crash of it.
+    pub(crate) fn stop_api_server(&mut self) {
+        self.api_server().process.kill();
+    }
+
+    /// Starts it again as it was, and waits until it is ready.
+    pub(crate) fn start_api_server(&mut self) {
+        let log = self.log(API_SERVER);
+        let program = self.api_server();
+        program.process = Process::start(&program.argv, &log).unwrap();
+        self.wait();
+    }
+
+    fn api_server(&mut self) -> &mut Program {
+        self.programs.iter_mut().find(|program| program.name == API_SERVER).expect("a control plane has one")
     }
 
     /// Those that ended by themselves: none is to.

@@ -64,7 +64,10 @@ impl ControllerHost {
     }
 
     /// Waits until the controller answers that it is ready.
-    pub(crate) fn wait_until_ready(&self) {
+    ///
+    /// # Panics
+    /// If it is not within a minute.
+    pub fn wait_until_ready(&self) {
         let ready = "curl --silent --fail http://127.0.0.1:20258/readyz";
         until_within(START_LIMIT, &format!("the controller of {} is ready", self.name), || {
             (self.machine.run(["sh", "-c", ready]).code == 0).then_some(())

@@ -30,6 +30,8 @@ const ORDERLY: Duration = Duration::from_secs(180);
 const CREDENTIALS: &str = "/var/lib/kubelet/pki/kubelet-client-current.pem";
 const NEWEST: &str = "kubelet-client-2026-01-01-00-00-00.pem";
 const KUBELET_CONF: &str = "/etc/kubernetes/kubelet.conf";
+/// As kubeadm's.
+const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// Which of the cluster's workers it is: addresses and names come from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,7 +99,11 @@ impl Worker {
     pub(crate) fn prepare(common: &Common<'_>, number: Number, kernel_log: KernelLog) -> Self {
         let folder = leftovers::folder("worker");
         let root = Root::prepare(common, number, folder.path());
-        write_credentials(common.control_plane, number, &root);
+        root.write(
+            "/etc/kubernetes/pki/ca.crt",
+            &std::fs::read_to_string(common.control_plane.pki().path("ca.crt")).unwrap(),
+        );
+        write_credentials(common.control_plane, number, &root, YEAR);
         let mut flags = root.binds(common);
         flags.extend(FLAGS.split_whitespace().map(str::to_owned));
         flags.push(format!("--hostname={}", number.name()));
@@ -176,6 +182,11 @@ impl Worker {
         self.network.join(&self.name);
     }
 
+    /// From now on its BMC reads Off of it, on or off, and takes orders that it does not carry out; or it is corrected.
+    pub fn bmc_lies(&self, lies: bool) {
+        self.power.lies(lies);
+    }
+
     /// What can be done in it while it is on.
     ///
     /// # Panics
@@ -206,6 +217,14 @@ impl Worker {
         Ext4::make(self.folder.path(), self)
     }
 
+    /// Gives its kubelet, before that starts again, credentials that end after `life`.
+    ///
+    /// # Panics
+    /// If they cannot be written.
+    pub(crate) fn issue_credentials(&self, control_plane: &ControlPlane, life: Duration) {
+        write_credentials(control_plane, self.number, &self.root, life);
+    }
+
     /// Writes a file to its disk, whether it is on or off.
     ///
     /// # Panics
@@ -219,15 +238,12 @@ impl Worker {
 /// over its own.
 const FLAGS: &str = "--kill-signal=SIGRTMIN+3 --resolv-conf=off --timezone=off --link-journal=no";
 
-fn write_credentials(control_plane: &ControlPlane, number: Number, root: &Root) {
-    let pki = control_plane.pki();
+fn write_credentials(control_plane: &ControlPlane, number: Number, root: &Root, life: Duration) {
     let own = leftovers::folder("credentials");
-    let year = Duration::from_secs(365 * 24 * 3600);
-    pki.write_client(&format!("system:node:{}", number.name()), "system:nodes", own.path(), year);
+    control_plane.pki().write_client(&format!("system:node:{}", number.name()), "system:nodes", own.path(), life);
     let read = |name: &str| std::fs::read_to_string(own.path().join(name)).unwrap();
     root.write_secret(&format!("/var/lib/kubelet/pki/{NEWEST}"), &[read("client.crt"), read("client.key")].concat());
     root.link(CREDENTIALS, NEWEST);
     let user = json!({ "client-certificate": CREDENTIALS, "client-key": CREDENTIALS });
     root.write_secret(KUBELET_CONF, &kubeconfig(control_plane.endpoint(), user).to_string());
-    root.write("/etc/kubernetes/pki/ca.crt", &std::fs::read_to_string(pki.path("ca.crt")).unwrap());
 }

@@ -1,5 +1,5 @@
 //! A worker's power: its switch is turned by people and by its BMC, one order after the other, and what the BMC reads
-//! is true.
+//! is true, unless a case has it lie.
 //!
 //! The BMC's script has no way to boot a machine that ends with the tests. It writes its order into a pipe, and a
 //! thread here does what it says.
@@ -86,6 +86,12 @@ impl Power {
 
     pub(super) fn is_on(&self) -> bool {
         self.switch.look().is_some()
+    }
+
+    /// Whether its BMC reads Off of it, on or off, and takes orders that it does not carry out.
+    pub(super) fn lies(&self, lies: bool) {
+        let file = self.switch.folder.join("lies");
+        if lies { fs::write(file, "").unwrap() } else { fs::remove_file(file).unwrap() }
     }
 
     pub(super) fn inside(&self) -> Option<Inside> {
@@ -199,6 +205,7 @@ const MACHINE: &str = r#"#!/bin/sh
 D=@D@
 lives() { grep -q '^State:[[:space:]]*[^Z]' "/proc/$(cat "$D/pid")/status" 2>/dev/null; }
 alive() { [ "$(cat "$D/power")" = 1 ] && { [ ! -s "$D/pid" ] || lives; }; }
+[ ! -e "$D/lies" ] || { [ "$1" != alive ]; exit; }
 case $1 in
 alive) alive; exit;;
 0|1) echo "$1" 1<>"$D/orders" # never waits for a reader

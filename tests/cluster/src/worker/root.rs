@@ -115,7 +115,11 @@ impl Root {
     }
 
     pub(super) fn link(&self, inside: &str, to: &str) {
-        symlink(to, self.made(inside)).unwrap();
+        let path = self.made(inside);
+        if path.is_symlink() {
+            fs::remove_file(&path).unwrap();
+        }
+        symlink(to, path).unwrap();
     }
 
     /// Where a file lies: in a folder of its own, in the machine's root once that is mounted, before that in its layer.
