@@ -1,6 +1,6 @@
 //! `nodewell inject`: one marked kernel record is expected, by a nonce that cannot be guessed, and goes the real way.
 
-use std::{io::Read, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, io::Read, sync::Arc, time::Duration};
 
 use nodewell_model::{
     BootId, Name, Severity,
@@ -19,6 +19,9 @@ use crate::{
 const EXPECTED_FOR: Duration = Duration::from_secs(30);
 /// A test problem's life, whatever its rule sets.
 pub const TEST_LIFE: Duration = Duration::from_secs(60);
+
+/// The most reasons in an error.
+const SHOWN: usize = 8;
 
 /// Knows the rules and what the kernel log's reader may expect.
 pub struct RuleInjector {
@@ -83,10 +86,30 @@ fn by_rule(rules: &RuleSet, request: &InjectRequest) -> Result<Chosen, String> {
     let mut candidates: Vec<(&Rule, &str)> =
         from_kernel.filter_map(|rule| Some((*rule, single_line_example(rule)?))).collect();
     candidates.sort_by_key(|(rule, _)| rule.condition.is_none());
-    candidates.first().map(|(rule, example)| Chosen::of_rule(rule, example)).ok_or_else(|| match &request.condition {
-        Some(condition) => format!("no kernel log rule has the reason {reason} for the condition {condition}"),
-        None => format!("{reason} is not found in the kernel log by one line, so it cannot be injected there"),
+    candidates.first().map(|(rule, example)| Chosen::of_rule(rule, example)).ok_or_else(|| {
+        let why = match &request.condition {
+            Some(condition) => format!("no kernel log rule has the reason {reason} for the condition {condition}"),
+            None => format!("{reason} is not found in the kernel log by one line, so it cannot be injected there"),
+        };
+        let like = request.condition.as_ref().or(named.iter().find_map(|rule| rule.condition.as_ref()));
+        format!("{why}; {}", instead(rules, like))
     })
+}
+
+/// What can be injected: those of `condition`, if there are any.
+fn instead(rules: &RuleSet, condition: Option<&Name>) -> String {
+    let from_kernel = rules.rules.iter().filter(|rule| rules.readers.get(rule.reader) == Some(&Reader::Kmsg));
+    let can = from_kernel.filter(|rule| rule.decoder.is_none() && single_line_example(rule).is_some());
+    let (of_it, others): (Vec<_>, Vec<_>) =
+        can.partition(|rule| condition.is_some() && rule.condition.as_ref() == condition);
+    let (of, reasons) = match condition.filter(|_| !of_it.is_empty()) {
+        Some(condition) => (format!(" of {condition}"), of_it),
+        None => (String::new(), others),
+    };
+    let reasons: BTreeSet<&str> = reasons.iter().map(|rule| rule.reason.as_str()).collect();
+    let shown: Vec<&str> = reasons.iter().take(SHOWN).copied().collect();
+    let more = if reasons.len() > SHOWN { format!(" and {} others", reasons.len() - SHOWN) } else { String::new() };
+    format!("reasons{of} that can be: {}{more}", shown.join(", "))
 }
 
 /// A line that a decoder of the kernel log's rules takes for that reason.
@@ -142,6 +165,22 @@ mod tests {
         let condition = condition.map(|name| Name::new(name).unwrap());
         let request = InjectRequest { reason: Name::new(reason).unwrap(), condition };
         choose(&load(&LoadPlan::default()).set, &request)
+    }
+
+    #[test]
+    fn a_reason_that_cannot_be_injected_is_answered_by_those_that_can() {
+        let rules = load(&LoadPlan::default()).set;
+        let kmsg = |rule: &&Rule| rules.readers.get(rule.reader) == Some(&Reader::Kmsg);
+        let other = rules.rules.iter().find(|rule| !kmsg(rule) && rule.decoder.is_none()).unwrap();
+        let error = chosen(other.reason.as_str(), None).err().unwrap();
+        let listed = error.rsplit(": ").next().unwrap().split(" and ").next().unwrap();
+        let reasons: Vec<&str> = listed.split(", ").collect();
+        assert!(reasons.len() > 1 && reasons.len() <= SHOWN, "{error}");
+        for reason in reasons {
+            assert!(chosen(reason, None).is_ok(), "{reason} of {error}");
+        }
+        let error = chosen("KernelOops", Some("DiskUnhealthy")).err().unwrap();
+        assert!(error.contains("reasons of DiskUnhealthy that can be: "), "{error}");
     }
 
     #[test]

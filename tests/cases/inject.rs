@@ -13,6 +13,7 @@ pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("inject")
         .case_with(needs, "a_test_problem_goes_the_whole_way", a_test_problem_goes_the_whole_way)
+        .case_with(needs, "the_same_again_is_counted", the_same_again_is_counted)
         .case_with(needs, "a_forged_record_is_nothing", a_forged_record_is_nothing);
 }
 
@@ -31,6 +32,19 @@ fn a_test_problem_goes_the_whole_way() {
     let condition = agent.wait_condition("KernelUnhealthy", "True");
     assert!(condition.problems.iter().all(|problem| problem.test), "{condition:?}");
     assert!(agent.wait_event("KernelOops").test);
+}
+
+/// The problem stands for a minute: the second record is counted, and makes no event.
+fn the_same_again_is_counted() {
+    let _turn = RealKmsg::take();
+    let agent = on_the_real_log();
+    for _ in 0..2 {
+        let outcome = agent.nodewell(&["inject", "KernelOops"]);
+        assert_eq!(outcome.code, 0, "{outcome:?}");
+    }
+    let condition = agent.wait_condition("KernelUnhealthy", "True");
+    assert_eq!(condition.problems.iter().map(|problem| problem.count).collect::<Vec<_>>(), [2]);
+    assert_eq!(agent.events("KernelOops").len(), 1);
 }
 
 fn a_forged_record_is_nothing() {

@@ -9,14 +9,13 @@ use nodewell_client::Client;
 use nodewell_model::{
     Name,
     api::{InjectAnswer, InjectRequest},
-    view::EventView,
 };
 
 use super::{
     error::{CommandError, NO_PERMISSION, SOFTWARE},
     out::Out,
 };
-use way::Way;
+use way::{Known, Way};
 
 /// Try the whole way with a marked test problem: kernel log, rule, condition, API server (root).
 #[derive(Debug, Args)]
@@ -41,9 +40,9 @@ pub(super) struct Inject {
 
 impl Inject {
     pub(super) async fn run(self, client: &Client, out: &mut Out) -> Result<(), CommandError> {
-        let before = last_event(client).await?;
         let request = InjectRequest { reason: self.reason, condition: self.condition };
         let answer: InjectAnswer = client.post("/v1/inject", &request).await?;
+        let before = Known::now(client, &answer.reason).await?;
         write_record(&answer)?;
         let mut way = Way::new(client, out, &answer);
         let text = answer.line.split_once('>').map_or(answer.line.as_str(), |(_priority, text)| text);
@@ -51,17 +50,11 @@ impl Inject {
         if self.no_wait {
             return Ok(());
         }
-        way.matched(before).await?;
+        way.matched(&before).await?;
         way.condition().await?;
         way.apiserver().await?;
         way.ending()
     }
-}
-
-/// Whatever comes after it is news.
-async fn last_event(client: &Client) -> Result<u64, CommandError> {
-    let newest: Vec<EventView> = client.get("/v1/events?limit=1").await?;
-    Ok(newest.last().map_or(0, |event| event.id))
 }
 
 /// One write is one record (`Documentation/ABI/testing/dev-kmsg`).
