@@ -11,6 +11,7 @@ mod gate;
 mod grants;
 mod peer;
 mod permits;
+mod queue;
 mod rate;
 mod read;
 mod report;
@@ -18,6 +19,7 @@ mod route;
 mod serve;
 mod stream;
 mod tally;
+mod turn_away;
 
 #[cfg(test)]
 mod tests;

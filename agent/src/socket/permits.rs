@@ -9,11 +9,17 @@ mod looks;
 mod tests;
 
 use std::{
+    pin::pin,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
+};
+
+use tokio::{
+    sync::Notify,
+    time::{Instant, timeout_at},
 };
 
 use super::{SocketLimits, peer::Peer};
@@ -22,6 +28,9 @@ use looks::Looks;
 
 /// A refused connection is logged after so long without one: a flood that ebbs and flows is one flood.
 const QUIET: Duration = Duration::from_mins(1);
+
+/// How long a connection beyond a limit waits: one that follows another may be seen before the end of that.
+const WAIT: Duration = Duration::from_millis(250);
 
 /// What the socket did, for the metrics.
 #[derive(Debug, Default)]
@@ -50,9 +59,17 @@ pub(super) enum Full {
     Peer,
 }
 
+/// Why a connection is turned away.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    All { limit: usize },
+    Peer { limit: usize },
+}
+
 /// Hands out permits within the limits.
 pub(super) struct Permits {
     limits: SocketLimits,
+    returned: Arc<Notify>,
     owner: u32,
     held: Arc<Mutex<Held>>,
     counters: Arc<Counters>,
@@ -70,21 +87,39 @@ struct Held {
 pub(super) struct Permit {
     peer: Arc<Peer>,
     held: Arc<Mutex<Held>>,
+    returned: Arc<Notify>,
 }
 
 impl Permits {
     pub(super) fn new(limits: SocketLimits, owner: u32, counters: Arc<Counters>) -> Self {
-        Self { limits, owner, held: Arc::default(), counters }
+        Self { limits, returned: Arc::default(), owner, held: Arc::default(), counters }
     }
 
     pub(super) fn take(&self, peer: &Arc<Peer>) -> Result<Permit, Full> {
         let mut held = lock(&self.held);
         if let Some(full) = self.hit(&mut held, peer) {
-            self.refuse(&mut held, peer, full);
             return Err(full);
         }
         held.peers.push(Arc::clone(peer));
-        Ok(Permit { peer: Arc::clone(peer), held: Arc::clone(&self.held) })
+        let (peer, held, returned) = (Arc::clone(peer), Arc::clone(&self.held), Arc::clone(&self.returned));
+        Ok(Permit { peer, held, returned })
+    }
+
+    /// Waits a moment for one that another connection gives back.
+    pub(super) async fn wait(&self, peer: &Arc<Peer>) -> Result<Permit, Full> {
+        let deadline = Instant::now() + WAIT;
+        loop {
+            let mut returned = pin!(self.returned.notified());
+            // From here on, so that none is missed between the try and the wait.
+            returned.as_mut().enable();
+            let full = match self.take(peer) {
+                Ok(permit) => return Ok(permit),
+                Err(full) => full,
+            };
+            if timeout_at(deadline, returned).await.is_err() {
+                return Err(full);
+            }
+        }
     }
 
     fn hit(&self, held: &mut Held, peer: &Peer) -> Option<Full> {
@@ -130,18 +165,21 @@ impl Permits {
         (!is_open).then_some(Full::All)
     }
 
-    fn refuse(&self, held: &mut Held, peer: &Peer, full: Full) {
-        let counter = match full {
-            Full::All => &self.counters.refused.all,
-            Full::Peer => &self.counters.refused.peer,
+    /// Counts one that is turned away, and names the limit.
+    pub(super) fn refuse(&self, peer: &Peer, full: Full) -> Refusal {
+        let (counter, refusal) = match full {
+            Full::All => (&self.counters.refused.all, Refusal::All { limit: self.limits.connections }),
+            Full::Peer => (&self.counters.refused.peer, Refusal::Peer { limit: self.limits.connections_per_peer }),
         };
         counter.fetch_add(1, Ordering::Relaxed);
+        let mut held = lock(&self.held);
         let (now, before) = (clock::boottime(), held.last_refused);
         held.last_refused = Some(now);
         if before.is_none_or(|before| now.saturating_sub(before) >= QUIET) {
             let (uid, open) = (peer.uid(), held.peers.len());
             tracing::warn!(uid, bound = ?full, open, "connections to the socket are refused");
         }
+        refusal
     }
 }
 
@@ -151,6 +189,8 @@ impl Drop for Permit {
         if let Some(at) = held.peers.iter().position(|peer| Arc::ptr_eq(peer, &self.peer)) {
             held.peers.swap_remove(at);
         }
+        drop(held);
+        self.returned.notify_waiters();
     }
 }
 

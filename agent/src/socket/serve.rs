@@ -32,9 +32,11 @@ use super::{
     Api, Counters, SocketLimits,
     answer::Answer,
     peer::{Host, Peer},
-    permits::{Full, Permit, Permits},
+    permits::{Permit, Permits},
+    queue::{Queue, Slot},
     route,
     stream::TimedStream,
+    turn_away,
 };
 
 /// Where reports are sent.
@@ -61,6 +63,7 @@ pub async fn serve(
 ) {
     let server = Arc::new(Server {
         permits: Permits::new(limits.clone(), super::owner(), Arc::clone(&counters)),
+        queue: Queue::new(&limits),
         host: Arc::new(Host::new(Path::new("/proc"), Help::PeerPidfd)),
         api,
         limits,
@@ -93,6 +96,7 @@ struct Server {
     api: Api,
     limits: SocketLimits,
     permits: Permits,
+    queue: Queue,
     host: Arc<Host>,
     counters: Arc<Counters>,
 }
@@ -105,7 +109,21 @@ impl Server {
             Ok(permit) => {
                 connections.spawn(Arc::clone(self).converse(stream, peer, permit, stopping));
             }
-            Err(full) => turn_away(&stream, full),
+            // It may only have come before the end of the connection that it follows.
+            Err(full) => match self.queue.enter(peer.uid()) {
+                Some(slot) => drop(connections.spawn(Arc::clone(self).wait(stream, peer, slot, stopping))),
+                None => turn_away::at_once(&stream, &self.permits.refuse(&peer, full)),
+            },
+        }
+    }
+
+    async fn wait(self: Arc<Self>, stream: UnixStream, peer: Arc<Peer>, slot: Slot, stopping: watch::Receiver<bool>) {
+        match self.permits.wait(&peer).await {
+            Ok(permit) => {
+                drop(slot);
+                self.converse(stream, peer, permit, stopping).await;
+            }
+            Err(full) => turn_away::heard(stream, &self.permits.refuse(&peer, full)).await,
         }
     }
 
@@ -172,18 +190,4 @@ async fn last_call(mut stopping: watch::Receiver<bool>, served: &AtomicBool) {
 fn last(mut answer: Answer) -> Answer {
     answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     answer
-}
-
-/// Sends the reason in one write, which a fresh socket always has room for, and hangs up.
-fn turn_away(stream: &UnixStream, full: Full) {
-    let (status, error) = match full {
-        Full::All => ("503 Service Unavailable", "the agent has no connection left; try again in a moment"),
-        Full::Peer => ("429 Too Many Requests", "you have too many connections open; close some"),
-    };
-    let body = format!("{{\"error\":\"{error}\"}}\n");
-    let answer = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nRetry-After: 1\r\nConnection: close\r\n\r\n{body}",
-        body.len()
-    );
-    let _ = stream.try_write(answer.as_bytes());
 }

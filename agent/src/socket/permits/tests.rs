@@ -49,6 +49,7 @@ fn a_containers_root_has_no_more_than_any_peer_and_shuts_no_peer_out() {
     let pod = || Peer::contained("cri-containerd-1.scope", 0);
     let _held: Vec<_> = (0..3).map(|_| take(&permits, &pod())).collect();
     assert_eq!(permits.take(&pod()).err(), Some(Full::Peer));
+    assert_eq!(permits.refuse(&pod(), Full::Peer), Refusal::Peer { limit: 3 });
     assert_eq!(permits.counters.refused.peer.load(Ordering::Relaxed), 1);
     // What is reserved is for the host's own root.
     let _one = take(&permits, &Peer::user(1000));
@@ -64,6 +65,23 @@ fn a_closed_connection_gives_its_permit_back() {
         assert!(permits.take(&Peer::user(1000)).is_ok());
     }
     assert!(lock(&permits.held).peers.is_empty());
+}
+
+#[tokio::test]
+async fn one_that_follows_another_waits_for_its_end() {
+    let permits = permits();
+    let mut held: Vec<_> = (0..3).map(|_| take(&permits, &Peer::user(1000))).collect();
+    let follower = Peer::user(1000);
+    let waits = permits.wait(&follower);
+    let ends = async { drop(held.pop()) };
+    assert!(tokio::join!(waits, ends).0.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_waits_in_vain_is_refused() {
+    let permits = permits();
+    let _held: Vec<_> = (0..3).map(|_| take(&permits, &Peer::user(1000))).collect();
+    assert_eq!(permits.wait(&Peer::user(1000)).await.err(), Some(Full::Peer));
 }
 
 #[test]

@@ -158,7 +158,7 @@ async fn the_thirty_third_connection_learns_why_it_must_go() {
         held.push(stream);
     }
     let answer = fixture.exchange(b"").await;
-    assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("no connection left"), "{answer}");
+    assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("all 32 connections"), "{answer}");
     assert_eq!(fixture.counters.refused.all.load(Ordering::Relaxed), 1);
 
     held.pop();
@@ -173,4 +173,32 @@ async fn a_thousand_connects_leave_nothing_behind() {
         drop(fixture.connect().await);
     }
     assert_eq!(fixture.get("/healthz").await.0, 200);
+}
+
+/// It never has two at once: that one ends is seen after the next has come.
+#[tokio::test]
+async fn a_client_with_one_connection_after_the_other_is_always_answered() {
+    let limits = SocketLimits { connections: 2, reserved: 0, connections_per_peer: 1, ..SocketLimits::default() };
+    let fixture = Fixture::start(limits);
+    for number in 0..200 {
+        let mut stream = fixture.connect().await;
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+        let answer = read_until(&mut stream, "\r\n\r\n").await;
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{number}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_over_a_limit_is_answered_whatever_it_has_sent() {
+    let limits = SocketLimits { connections: 1, reserved: 0, ..SocketLimits::default() };
+    let fixture = Fixture::start(limits);
+    let _holds = fixture.connect().await;
+    // The first waits for a moment, and the second has no room to wait.
+    for mut stream in [fixture.connect().await, fixture.connect().await] {
+        // It may be hung up on while it still talks.
+        let _ = stream.write_all(&[b'x'; 20_000]).await;
+        let answer = read_all(&mut stream).await;
+        assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("Retry-After: 1"), "{answer}");
+        assert!(answer.contains("all 1 connections") && answer.contains("[socket] connections"), "{answer}");
+    }
 }
