@@ -19,6 +19,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .behaviour("report_docs")
         .case("the_shell_examples_report", the_shell_examples_report)
         .case("the_python_example_is_a_daemon", the_python_example_is_a_daemon)
+        .case("the_examples_work_where_nothing_can_be_saved", the_examples_work_where_nothing_can_be_saved)
         .case("mdadm_becomes_a_problem_daemon", mdadm_becomes_a_problem_daemon)
         .case("smartd_becomes_a_problem_daemon", smartd_becomes_a_problem_daemon);
 }
@@ -37,7 +38,10 @@ fn blocks(language: &str) -> Vec<String> {
 
 /// An agent that knows the type which the page declares.
 fn agent() -> Agent {
-    let plan = Plan::default();
+    agent_of(Plan::default())
+}
+
+fn agent_of(plan: Plan) -> Agent {
     let declared = blocks("toml").into_iter().find(|block| block.contains("[[condition]]")).unwrap();
     plan.file("rules.d/raid.toml", &declared);
     plan.start()
@@ -59,12 +63,16 @@ fn with_socket(agent: &Agent, text: &str) -> String {
 }
 
 fn the_shell_examples_report() {
-    let (agent, api) = (agent(), OpenApi::of_docs());
+    shell_examples_report(&agent());
+}
+
+fn shell_examples_report(agent: &Agent) {
+    let api = OpenApi::of_docs();
     let examples = blocks("sh");
     let (calls, scripts): (Vec<_>, Vec<_>) = examples.iter().partition(|block| block.starts_with("curl"));
     assert_eq!((calls.len(), scripts.len()), (2, 1));
     for call in calls {
-        let output = run(&agent, Command::new("sh").args(["-ec", &with_socket(&agent, call)]));
+        let output = run(agent, Command::new("sh").args(["-ec", &with_socket(agent, call)]));
         let answer: serde_json::Value = serde_json::from_str(&output).unwrap();
         assert!(answer.get("error").is_none(), "{answer}");
         if let Some(body) = call.split_once("-d '").map(|(_, rest)| rest.trim_end().trim_end_matches('\'')) {
@@ -74,17 +82,43 @@ fn the_shell_examples_report() {
     }
     assert_eq!(agent.condition("RaidProblem").unwrap().status.as_str(), "True");
     assert_eq!(agent.events("RaidDiskFailed").len(), 1);
-    run(&agent, Command::new("sh").args(["-ec", scripts[0].as_str()]));
+    run(agent, Command::new("sh").args(["-ec", scripts[0].as_str()]));
     assert_eq!(agent.condition("RaidProblem").unwrap().status.as_str(), "False");
 }
 
 fn the_python_example_is_a_daemon() {
-    let agent = agent();
-    let script = with_socket(&agent, &blocks("python")[0]);
-    run(&agent, Command::new("python3").args(["-c", &script]));
+    python_example_is_a_daemon(&agent());
+}
+
+fn python_example_is_a_daemon(agent: &Agent) {
+    let script = with_socket(agent, &blocks("python")[0]);
+    run(agent, Command::new("python3").args(["-c", &script]));
     let view = agent.condition("RaidProblem").unwrap();
     assert_eq!((view.status.as_str(), view.problems[0].subject.as_deref()), ("True", Some("md1")));
     assert!(view.problems[0].source.starts_with("python-raid@"));
+}
+
+/// Each report is answered 202 there.
+fn the_examples_work_where_nothing_can_be_saved() {
+    let plan = Plan::default();
+    plan.file("state", "a file where the state directory is to be");
+    let agent = agent_of(plan);
+    let report = r#"{"source": "probe", "ttl": 60}"#;
+    let answer = run(
+        &agent,
+        Command::new("curl").args(["-sS", "--unix-socket"]).arg(agent.socket()).args([
+            "http://localhost/v1/status",
+            "-H",
+            "Content-Type: application/json",
+            "-d",
+            report,
+        ]),
+    );
+    assert!(answer.contains("\"durable\":false"), "{answer}");
+    shell_examples_report(&agent);
+    python_example_is_a_daemon(&agent);
+    mdadm_reports(&agent);
+    smartd_reports(&agent);
 }
 
 fn hook(agent: &Agent, name: &str, args: &[&str], environment: &[(&str, &str)]) {
@@ -100,18 +134,21 @@ fn fake_mdadm(agent: &Agent, whole: bool) {
 }
 
 fn mdadm_becomes_a_problem_daemon() {
-    let agent = agent();
+    mdadm_reports(&agent());
+}
+
+fn mdadm_reports(agent: &Agent) {
     let status = || agent.condition("RaidProblem").map(|view| view.status.as_str().to_owned());
-    let mdadm = |args: &[&str]| hook(&agent, "mdadm-nodewell", args, &[]);
+    let mdadm = |args: &[&str]| hook(agent, "mdadm-nodewell", args, &[]);
     mdadm(&["TestMessage", "/dev/md0"]);
     assert!(status().is_none(), "a test is no problem");
     mdadm(&["Fail", "/dev/md0", "/dev/sdb1"]);
     let view = agent.condition("RaidProblem").unwrap();
     assert_eq!((view.reason.as_str(), view.message.as_str()), ("RaidDegraded", "sdb1 failed in md0"));
-    fake_mdadm(&agent, false);
+    fake_mdadm(agent, false);
     mdadm(&["RebuildFinished", "/dev/md0"]);
     assert_eq!(status().as_deref(), Some("True"), "finished is not whole");
-    fake_mdadm(&agent, true);
+    fake_mdadm(agent, true);
     mdadm(&["SpareActive", "/dev/md0", "/dev/sdc1"]);
     assert_eq!(status().as_deref(), Some("False"));
     mdadm(&["Rebuild40", "/dev/md0"]);
@@ -121,10 +158,13 @@ fn mdadm_becomes_a_problem_daemon() {
 }
 
 fn smartd_becomes_a_problem_daemon() {
-    let agent = agent();
+    smartd_reports(&agent());
+}
+
+fn smartd_reports(agent: &Agent) {
     let smartd = |failure: &str, message: &str| {
         let environment = [("SMARTD_FAILTYPE", failure), ("SMARTD_DEVICE", "/dev/sda"), ("SMARTD_MESSAGE", message)];
-        hook(&agent, "smartd-nodewell", &[], &environment);
+        hook(agent, "smartd-nodewell", &[], &environment);
     };
     let ours = |view: nodewell_model::view::ConditionView| {
         view.problems.into_iter().find(|problem| problem.source.starts_with("smartd@"))
