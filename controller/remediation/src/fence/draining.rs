@@ -32,7 +32,7 @@ pub(super) fn draining(input: &FenceInput<'_>) -> Next {
         return step_done(input, Draft::of(input), "FencePhase/drainEnded");
     }
     if input.fence.status.drain_begun_at.is_none() && drain_again::is_too_late(input) {
-        return ended(input, "the node is not Ready", "FencePhase/drainTooLate");
+        return ended(input, "the node is silent", "FencePhase/drainTooLate");
     }
     let mut blockers = policy_blockers(input);
     blockers.extend(input.guard_blockers.drain.iter().cloned());

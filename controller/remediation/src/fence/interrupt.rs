@@ -6,7 +6,10 @@ use jiff::SignedDuration;
 
 use super::{FenceInput, Next, PredicateState, cut_late, left_off::is_kept_out, levels, record::Draft};
 use crate::{
-    api::fence::{Blocker, IntendedOp, Intent, NodeFence, Phase},
+    api::{
+        RETRY,
+        fence::{Blocker, IntendedOp, Intent, NodeFence, Phase},
+    },
     facts::{Node, kubelet},
     guard::reason::NODE_GONE,
     message::Message,
@@ -83,12 +86,15 @@ fn false_confirmation(input: &FenceInput<'_>) -> Option<Next> {
     }
     let message = Message::plain("FenceRecovering/falseConfirmation");
     let draft = Draft::of(input).settle().enter(Phase::Recovering, message);
-    let methods = levels::methods_in_use(input);
+    let methods = levels::methods_of_off(input);
+    let asked = input.fence.metadata.annotations.get(RETRY);
     let draft = draft.warn(Message::plain("FalseConfirmation")).with(|status| {
         status.giving_up = Some(Blocker::plain("FalseConfirmation"));
         status.off = None;
         status.released_boot.clear();
         status.denied_methods.extend(methods);
+        // Another try that was asked for before this was known is no answer to it.
+        asked.into_iter().for_each(|value| status.observed_retry.clone_from(value));
     });
     Some(draft.save())
 }

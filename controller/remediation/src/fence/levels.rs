@@ -136,12 +136,18 @@ pub(super) fn denial_unread(input: &FenceInput<'_>) -> Option<Blocker> {
     }
 }
 
-/// What the record's level has asked of the machine, or asks, if that is known.
-pub(super) fn methods_in_use(input: &FenceInput<'_>) -> Vec<String> {
-    let (gathered, level) = (input.gathered, input.fence.status.level);
-    if input.fence.status.storage_only.is_some() {
+/// What has reported Off of the machine, as the record has it: another leader may have asked nothing yet.
+pub(super) fn methods_of_off(input: &FenceInput<'_>) -> Vec<String> {
+    let status = &input.fence.status;
+    if status.storage_only.is_some() {
         return Vec::new();
     }
+    if status.off_methods.is_empty() { methods_of(input, status.level) } else { status.off_methods.clone() }
+}
+
+/// What a level has asked of the machine, or asks, if that is known.
+pub(super) fn methods_of(input: &FenceInput<'_>, level: Level) -> Vec<String> {
+    let gathered = input.gathered;
     let asked = gathered.off_runs.get(&level).map(|run| run.methods.as_slice()).filter(|methods| !methods.is_empty());
     asked.or_else(|| off_run::asks(gathered, level)).map(<[String]>::to_vec).unwrap_or_default()
 }

@@ -206,6 +206,8 @@ fn spoke_since(input: &FenceInput<'_>) -> Option<Next> {
     let draft = Draft::of(input).with(|status| {
         status.off = None;
         status.out_of_service = false;
+        // What comes is the same power cycle.
+        status.cycle_begun = status.ordered_off && !status.at_limit;
     });
     Some(draft.enter(Phase::AwaitGuards, Message::plain("FenceAwaitGuards/spoke")).save())
 }

@@ -411,6 +411,7 @@ fn a_kubelet_that_has_spoken_since_the_power_was_cut_is_not_dead() {
         let is_void = matches!(&action, Action::Save { fence, .. } if fence.status.phase == Phase::AwaitGuards);
         assert_eq!(is_void, !drained, "{action:?}");
         if let Action::Save { fence, .. } = action {
+            assert_eq!(fence.status.cycle_begun, is_void, "what comes is the same cycle, and counts once");
             fixture.store(*fence);
         }
         // It is off, and the renewal was of before: that shows again, and no second order is given.

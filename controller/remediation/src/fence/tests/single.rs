@@ -10,12 +10,12 @@ use super::{
 use crate::{
     action::{Action, IrreversibleOp, Op, ReversibleOp},
     api::{
-        OUT_OF_SERVICE,
+        OUT_OF_SERVICE, RETRY,
         fence::{Blocker, IntendedOp, Phase},
     },
     facts::{Volume, VolumeClaim},
     fence::{Next, PredicateState},
-    snapshot::FencePlan,
+    snapshot::{FencePlan, Gathered},
     time::Moment,
 };
 
@@ -161,18 +161,42 @@ fn a_bmc_that_lies_is_found_out_by_the_boot_that_lives_on() {
     assert_eq!(fixture.boots, 1);
 }
 
-/// It was given up because it could not be turned on, says its BMC.
-#[test]
-fn a_boot_that_lives_on_is_found_out_after_its_record_was_given_up() {
+/// Its BMC says Off of it, and it was given up because it could not be turned on.
+fn given_up_and_alive() -> Fixture {
     let mut fixture = Fixture::new(steps(&["cordon", "drain", "reboot"]));
     fixture.lies = true;
     run(&mut fixture, 400, at(Phase::OffConfirmed));
     fixture.fence.status.phase = Phase::Quarantined;
     fixture.fence.status.blocked_by = vec![Blocker::new("Attempts", "")];
+    fixture
+}
+
+#[test]
+fn a_boot_that_lives_on_is_found_out_after_its_record_was_given_up() {
+    let mut fixture = given_up_and_alive();
+    // Another leader, which asks a record that was given up nothing.
+    fixture.gathered = Gathered::default();
     run(&mut fixture, 400, at(Phase::Recovering));
     assert_eq!(fixture.fence.status.giving_up.as_ref().unwrap().reason, "FalseConfirmation");
+    assert_eq!(fixture.fence.status.denied_methods, ["ipmi".to_owned()].into());
     run(&mut fixture, 400, at(Phase::Quarantined));
     assert_eq!(fixture.fence.status.blocked_by[0].reason, "FalseConfirmation");
+}
+
+/// A person asked for another try of what was given up before, and nothing was acted upon meanwhile.
+#[test]
+fn a_retry_of_before_is_no_answer_to_a_lie_that_is_found_out() {
+    let mut fixture = given_up_and_alive();
+    fixture.fence.metadata.annotations.insert(RETRY.into(), "1".into());
+    fixture.pass(Duration::from_secs(1));
+    let mut later = fixture.clone();
+    // As long as its node is skipped the controller watches.
+    (0..60).for_each(|_| later.pass(Duration::from_secs(1)));
+    run(&mut later, 30, |fixture| fixture.fence.status.is_blocked_by("FalseConfirmation"));
+    run(&mut later, 60, |_| false);
+    assert_eq!(later.phase(), Phase::Quarantined, "{:?}", later.fence.status.log);
+    later.fence.metadata.annotations.insert(RETRY.into(), "2".into());
+    run(&mut later, 5, at(Phase::InDoubt));
 }
 
 /// Off its storage alone, with pods of that storage and of others; the release is the next thing to be intended.
