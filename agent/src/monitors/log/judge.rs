@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use nodewell_faults::Branch;
-use nodewell_model::{Finding, Record};
+use nodewell_model::{Finding, FindingKind, Name, Record};
 use nodewell_rules::{Detector, Reader, RuleSet};
 use tokio::sync::watch;
 
@@ -59,8 +59,9 @@ impl Judge {
         if let Some(detector) = &mut self.detector {
             detector.push(record, &mut self.found);
         }
-        let found = self.found.drain(..).filter_map(|finding| self.prover.prove(finding));
-        found.for_each(|proven| waiting.add(proven));
+        let mut proven: Vec<Finding> = self.found.drain(..).filter_map(|finding| self.prover.prove(finding)).collect();
+        drop_doubles(&mut proven);
+        proven.into_iter().for_each(|finding| waiting.add(finding));
     }
 
     /// Counts a record that an earlier run of the agent has judged.
@@ -94,6 +95,24 @@ impl Judge {
             detector.caught_up();
         }
     }
+}
+
+/// One record happened once: where a rule's condition is True by it, a rule of the same monitor and reason that makes an Event
+/// alone adds nothing to the Event of that problem.
+fn drop_doubles(proven: &mut Vec<Finding>) {
+    let holds = |finding: &Finding| finding.kind == FindingKind::Raise && finding.condition.is_some();
+    let held: Vec<(Arc<str>, Name, Option<String>)> = proven
+        .iter()
+        .filter(|finding| holds(finding))
+        .map(|finding| (Arc::clone(&finding.source), finding.reason.clone(), finding.subject.clone()))
+        .collect();
+    let is_double = |finding: &Finding| {
+        finding.condition.is_none()
+            && held.iter().any(|(source, reason, subject)| {
+                *source == finding.source && *reason == finding.reason && *subject == finding.subject
+            })
+    };
+    proven.retain(|finding| !is_double(finding));
 }
 
 /// The branch of NVIDIA's driver if it is loaded: its own line, which names it too, may have left the log long ago.

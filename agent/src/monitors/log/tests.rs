@@ -259,3 +259,41 @@ fn a_rule_may_leave_its_condition_to_others() {
     let rules = Arc::clone(&bench.setup.rules.borrow());
     assert_eq!(monitor_names(&rules, &Reader::Kmsg)["kernel-monitor"], Vec::<Name>::new());
 }
+
+const HUNG_RULES: &str = r#"
+[[condition]]
+type = "TestUnhealthy"
+healthy-reason = "TestIsHealthy"
+healthy-message = "all is well"
+
+[[rule]]
+reason = "TestHung"
+type = "temporary"
+source = "kmsg"
+severity = "warn"
+pattern = '^test: (?P<subject>\w+) hangs'
+matches = [{ text = "test: docker hangs", subject = "docker" }]
+ignores = ["a test: docker hangs"]
+
+[[rule]]
+reason = "TestHung"
+type = "permanent"
+condition = "TestUnhealthy"
+source = "kmsg"
+severity = "error"
+pattern = '^test: (?P<subject>docker) hangs'
+clears = { quiet = "1d" }
+matches = [{ text = "test: docker hangs", subject = "docker" }]
+ignores = ["test: touch hangs"]
+"#;
+
+/// The first of them is an Event of any task, the second the condition of the node's own.
+#[test]
+fn a_record_of_two_rules_with_one_reason_counts_once() {
+    let mut bench = bench_of(HUNG_RULES, Vec::new());
+    for (sequence, text) in [(1, b"test: docker hangs" as &[u8]), (2, b"test: touch hangs")] {
+        bench.monitor().record(&Record { text, ..fault(sequence) });
+        bench.monitor().idle();
+        assert_eq!(bench.reported().1, [(1, vec![cursor(sequence)])], "{sequence}");
+    }
+}
