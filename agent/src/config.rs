@@ -26,6 +26,7 @@ pub mod flags;
 mod grant;
 mod kubelet;
 mod lease;
+pub mod node_name;
 pub mod settings;
 mod socket;
 

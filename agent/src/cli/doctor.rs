@@ -20,7 +20,7 @@ use nodewell_rules::shipped;
 
 use super::{error::CommandError, out::Out, render::Look};
 use crate::{
-    config::{Config, Flags},
+    config::{Config, Flags, node_name},
     daemon::load_rules,
     identity::{NOTES, Way},
 };
@@ -48,7 +48,7 @@ pub(super) struct Doctor {
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// This node's name in the cluster [default: the config's, else the host name in lower case].
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = node_name::parse)]
     node_name: Option<String>,
     /// Another Node of the cluster, to see that it is out of reach (a dry run).
     #[arg(long, value_name = "NAME")]

@@ -15,7 +15,7 @@ use super::{
     out::Out,
 };
 use crate::{
-    config::{Config, Flags},
+    config::{Config, Flags, node_name},
     identity::{
         AskError, Cluster, Credentials, EnrolError, FolderError, NodeIdentity, Progress, ProvisionError, Provisioner,
         Secret, Server, user_name,
@@ -64,7 +64,7 @@ pub(super) struct Enroll {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// This node's name in the cluster [default: the config's, else the host name in lower case].
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = node_name::parse)]
     node_name: Option<String>,
 }
 

@@ -10,7 +10,7 @@ use super::{
     out::Out,
 };
 use crate::{
-    config::{Config, Flags},
+    config::{Config, Flags, node_name},
     exporters::apiserver::{self, ApiserverConfig},
     identity::Way,
 };
@@ -35,7 +35,7 @@ pub(super) struct Withdraw {
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// This node's name in the cluster [default: the config's, else the host name in lower case].
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = node_name::parse)]
     node_name: Option<String>,
 }
 

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::config::settings::{MetricsAddress, Settings, SocketSettings};
+use crate::config::{
+    node_name,
+    settings::{MetricsAddress, Settings, SocketSettings},
+};
 
 // Not a doc comment: that would be the description of the command that has these flags.
 #[derive(Debug, Clone, Default, Args)]
@@ -16,7 +19,7 @@ pub struct Flags {
     #[arg(long)]
     pub standalone: bool,
     /// This node's name [default: $NODE_NAME, else the host name in lower case]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = node_name::parse)]
     pub node_name: Option<String>,
     /// How to reach the API server, and as which user
     #[arg(long, value_name = "FILE")]

@@ -17,7 +17,7 @@ use nodewell_rules::{
     document::{DeTable, Report, Section, TableAt, tables},
 };
 
-use crate::config::{Grant, LeaseMode, TakeOver};
+use crate::config::{Grant, LeaseMode, TakeOver, node_name};
 pub use checks::CheckSettings;
 pub use hardware::HardwareSettings;
 pub use identity::{IdentityMode, IdentitySettings};
@@ -175,7 +175,7 @@ const TOP_KEYS: &[&str] = &[
 fn top(document: &toml::Spanned<DeTable<'_>>, report: &mut Report<'_>) -> Settings {
     let file = Section::new("the config", TableAt { table: document.get_ref(), at: 0 }, TOP_KEYS, report);
     let mut settings = Settings {
-        node_name: file.string("node-name", report).map(|word| word.text.to_owned()),
+        node_name: node_name(file, report),
         standalone: file.boolean("standalone", report),
         kubeconfig: path(file, "kubeconfig", report),
         socket: socket::read(file, report),
@@ -219,6 +219,11 @@ fn journal(file: Section<'_>, settings: &mut Settings, report: &mut Report<'_>) 
     settings.journal_enabled = section.boolean("enabled", report);
     settings.journal_directory = path(section, "directory", report);
     settings.journal_lookback = section.duration_or_none("lookback", report);
+}
+
+fn node_name(file: Section<'_>, report: &mut Report<'_>) -> Option<String> {
+    let word = file.string("node-name", report)?;
+    node_name::parse(word.text).map_err(|error| report.error(word.at, format!("\"node-name\": {error}"))).ok()
 }
 
 fn metrics_address(file: Section<'_>, report: &mut Report<'_>) -> Option<MetricsAddress> {

@@ -72,6 +72,15 @@ fn drop_ins_win_over_the_file_and_flags_over_both() {
 }
 
 #[test]
+fn a_name_that_no_node_has_is_a_mistake_in_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("nodewell.toml");
+    fs::write(&file, "node-name = \"Worker_7\"\n").unwrap();
+    let error = settings::read(&file).unwrap_err()[0].to_string();
+    assert!(error.contains("nodewell.toml:1: \"node-name\": \"Worker_7\" is no Node's name"), "{error}");
+}
+
+#[test]
 fn rules_given_by_flag_replace_the_shipped_ones() {
     let flags = Flags { rules: vec!["/r".into()], ..Flags::default() };
     let plan = Config::load(&flags).unwrap().load_plan();
