@@ -9,6 +9,8 @@ use nodewell_tests::{
 };
 
 const SOON: Duration = Duration::from_secs(60);
+/// Two looks: each takes a ten-thousandth of a CPU at most, and so one comes after fifteen minutes at the latest.
+const TWO_LOOKS: Duration = Duration::from_mins(31);
 /// How often the agent looks, in this case.
 const INTERVAL: Duration = Duration::from_secs(5);
 /// Its first process has as many children as are too many, twice, and asks of none how it ended.
@@ -40,7 +42,7 @@ fn are_an_event_with_its_name_and_no_condition() {
     cluster.install();
     cluster.api().wait_condition(SOON, "w1", "TasksUnhealthy", "False");
     cluster.apply_text(CARELESS);
-    let event = until_within(SOON, "an Event", || {
+    let event = until_within(TWO_LOOKS, "an Event", || {
         let events = cluster
             .api()
             .get("/api/v1/namespaces/default/events?fieldSelector=involvedObject.name%3Dw1,reason%3DPodZombieTasks")?;
