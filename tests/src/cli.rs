@@ -82,18 +82,27 @@ pub fn binary(name: &str) -> PathBuf {
     path
 }
 
-/// cargo builds a package's own programs before its tests, but these are another package's: a stale one would be tested.
 fn built() -> PathBuf {
+    build(&["nodewelld", "nodewell"])
+}
+
+/// Builds programs of the workspace; gives the folder that they are in. cargo builds a package's own programs before
+/// its tests, but these are another package's: a stale one would be tested.
+///
+/// # Panics
+/// If they do not build.
+#[must_use]
+pub fn build(programs: &[&str]) -> PathBuf {
     let own = env::current_exe().unwrap();
     let folder = own.ancestors().nth(2).expect("a test binary lies in target/PROFILE/deps").to_owned();
     if env::var_os("CARGO").is_some() {
         let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         let mut command = nodewell_kit::cargo(workspace);
         // With the features of the whole workspace, as make builds them.
-        command.args(["build", "--quiet", "--workspace", "--bin", "nodewelld", "--bin", "nodewell"]);
+        command.args(["build", "--quiet", "--workspace"]).args(programs.iter().flat_map(|name| ["--bin", name]));
         command.args(folder.ends_with("release").then_some("--release"));
         let status = command.status().unwrap();
-        assert!(status.success(), "nodewell-agent does not build");
+        assert!(status.success(), "{} does not build", programs.join(" or "));
     }
     folder
 }

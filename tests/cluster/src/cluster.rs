@@ -1,6 +1,7 @@
 //! The cluster as a whole: how it is brought up, and what a case or a person does with it.
 
 mod install;
+mod storage;
 
 use std::{
     fmt::Display,
@@ -28,6 +29,7 @@ use crate::{
     controller_host::ControllerHost,
     images,
     network::{self, Network},
+    volumes::Volumes,
     worker::{Common, Number, Worker},
 };
 
@@ -71,6 +73,7 @@ pub struct Cluster {
     control_plane: ControlPlane,
     api: Api,
     _network: Arc<Network>,
+    volumes: Volumes,
     folder: TempDir,
 }
 
@@ -87,11 +90,19 @@ impl Cluster {
         let folder = leftovers::folder("cluster");
         let network = Arc::new(Network::make());
         let images = images::make(folder.path(), &tree);
+        let volumes = Volumes::make(folder.path());
         let control_plane = step("control plane", || ControlPlane::start(&network, folder.path()));
-        let common = Common { network: &network, control_plane: &control_plane, tree, images, workers: plan.workers };
+        let common = Common {
+            network: &network,
+            control_plane: &control_plane,
+            tree,
+            images,
+            volumes: volumes.folder(),
+            workers: plan.workers,
+        };
         let (workers, controllers) = step("machines", || machines(&common, plan));
         let api = Api::new(control_plane.client());
-        let cluster = Self { controllers, workers, control_plane, api, _network: network, folder };
+        let cluster = Self { controllers, workers, control_plane, api, _network: network, volumes, folder };
         step("nodes are Ready", || cluster.wait_until_ready());
         cluster
     }
@@ -199,7 +210,13 @@ impl Drop for Cluster {
             return;
         }
         let looks: [&[&str]; 3] = [
-            &["get", "nodes,pods,statefulsets,nodefences,remediationpolicies", "--all-namespaces", "--output", "wide"],
+            &[
+                "get",
+                "nodes,pods,statefulsets,volumeattachments,nodefences,remediationpolicies",
+                "--all-namespaces",
+                "--output",
+                "wide",
+            ],
             &["get", "nodefences", "--output", "yaml"],
             &["get", "events", "--all-namespaces", "--sort-by", ".lastTimestamp"],
         ];

@@ -11,7 +11,7 @@ use std::{
 };
 
 use nodewell_tests::{
-    cluster::{Client, kubeconfig},
+    cluster::{Call, Client, kubeconfig},
     pki::Pki,
     process::Process,
     real::{binary, etcd_flags, is_ready, tail},
@@ -161,6 +161,16 @@ impl ControlPlane {
     #[must_use]
     pub fn client(&self) -> Client {
         Client::new(&self.kubeconfig("admin", "system:masters"))
+    }
+
+    /// Metrics of kube-controller-manager, as Prometheus reads them; nothing if it does not answer.
+    #[must_use]
+    pub fn controller_manager_metrics(&self) -> Option<String> {
+        // It signs its own certificate.
+        let cluster = json!({ "server": format!("https://{}:10257", self.address), "insecure-skip-tls-verify": true });
+        let client = Client::new(&kubeconfig(cluster, self.pki.dated("admin", "system:masters", -1..365)));
+        let (code, text) = client.call(&Call::get("/metrics"));
+        (code == 200).then(|| text.as_str().map(str::to_owned))?
     }
 
     /// A kubeconfig's cluster: where the API server is, and who has signed its certificate.

@@ -5,12 +5,14 @@
 #![allow(clippy::unwrap_used)]
 
 pub mod api;
+pub mod attacher;
 pub mod cluster;
 pub mod control_plane;
 pub mod controller_host;
 pub mod images;
 pub mod network;
 mod room;
+pub mod volumes;
 pub mod worker;
 
 use nodewell_tests::{
@@ -27,6 +29,8 @@ pub mod manifests {
     pub const DEAD_NODES: &str = include_str!("../files/policies/dead-nodes.yaml");
     /// Nodes whose filesystems were cut off are drained.
     pub const READONLY_FILESYSTEMS: &str = include_str!("../files/policies/readonly-filesystems.yaml");
+    /// A StatefulSet with one pod, `ledger-0`, and its attached volume, `ledger`.
+    pub const LEDGER: &str = include_str!("../files/ledger.yaml");
     /// A StatefulSet with one pod, `shop-0`.
     pub const SHOP: &str = include_str!("../files/shop.yaml");
 }

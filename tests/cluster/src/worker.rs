@@ -6,7 +6,11 @@ mod ext4;
 mod power;
 mod root;
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use nodewell_tests::{
     cluster::kubeconfig,
@@ -90,6 +94,8 @@ pub(crate) struct Common<'a> {
     pub tree: PathBuf,
     /// The images of pods.
     pub images: PathBuf,
+    /// Where all volumes are.
+    pub volumes: &'a Path,
     /// How many workers there are.
     pub workers: u8,
 }

@@ -12,6 +12,7 @@ use nodewell_kit::write_program;
 use nodewell_tests::real::binary;
 
 use super::{Common, Number};
+use crate::volumes;
 
 /// What a kubelet and containerd write: layers upon layers are no filesystem for layers.
 const BARE: [&str; 2] = ["/var/lib/containerd", "/var/lib/kubelet"];
@@ -99,6 +100,7 @@ impl Root {
             BARE.iter().map(|path| format!("--bind={}:{path}", self.real(path).display())).collect();
         flags.push(format!("--bind-ro={}:/usr/bin/kubelet", binary("kubelet").display()));
         flags.push(format!("--bind-ro={}:{IMAGES}", common.images.display()));
+        flags.push(format!("--bind={}:{}", common.volumes.display(), volumes::INSIDE));
         flags.extend(SHOWN.iter().filter(|path| Path::new(path).is_dir()).map(|path| format!("--bind-ro={path}")));
         flags
     }
