@@ -84,7 +84,8 @@ fn is_cordoned(cluster: &Cluster) -> bool {
     cluster.api().node(NODE).is_some_and(|node| node["spec"]["unschedulable"] == true)
 }
 
-fn ordered_off(worker: &Worker) -> Timestamp {
+/// When its BMC was ordered to turn it off.
+pub(crate) fn ordered_off(worker: &Worker) -> Timestamp {
     let orders = worker.orders();
     let off = orders.iter().find(|order| order.text == "set power 0");
     off.unwrap_or_else(|| panic!("its BMC was not ordered to turn it off: {orders:?}")).at

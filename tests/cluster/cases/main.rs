@@ -4,6 +4,7 @@
 
 mod announced_reboot;
 mod api_server_away;
+mod attached_volumes;
 mod bmc_lies;
 mod cable_pulled;
 mod conditions_stay;
@@ -39,6 +40,7 @@ fn main() -> std::process::ExitCode {
         api_server_away::list,
         credentials_rotate::list,
         rolling_upgrade::list,
+        attached_volumes::list,
     ];
     behaviours.iter().for_each(|list| list(&mut suite));
     // A cluster takes both cores of a small machine.

@@ -5,9 +5,9 @@ use nodewell_cluster::{Cluster, worker::Worker};
 use serde_json::Value;
 
 /// By the record's log, and by that of a BMC that knows nothing of the record. It was off from `off_since` on, and has
-/// been ordered to turn on by now.
+/// been ordered to turn on by now. Gives when the release was begun.
 #[track_caller]
-pub(crate) fn assert_off_before_release(cluster: &Cluster, worker: &Worker, off_since: Timestamp) {
+pub(crate) fn assert_off_before_release(cluster: &Cluster, worker: &Worker, off_since: Timestamp) -> Timestamp {
     let record = cluster.api().record(worker.name()).unwrap();
     let log = record["status"]["log"].as_array().unwrap();
     let confirmed = first_of(log, "OffConfirmed").unwrap_or_else(|| panic!("Off was never confirmed: {record}"));
@@ -21,6 +21,7 @@ pub(crate) fn assert_off_before_release(cluster: &Cluster, worker: &Worker, off_
     assert!(reads >= 2, "Off was read {reads} times before the release at {released_at}: {orders:?}");
     let turned_on = orders.iter().find(|order| order.text == "set power 1" && order.at > off_since).unwrap();
     assert!(turned_on.at > released_at, "turned on before the release at {released_at}: {orders:?}");
+    released_at
 }
 
 /// Where the log enters a phase first.
