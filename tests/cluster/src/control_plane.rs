@@ -163,14 +163,18 @@ impl ControlPlane {
         Client::new(&self.kubeconfig("admin", "system:masters"))
     }
 
-    /// Metrics of kube-controller-manager, as Prometheus reads them; nothing if it does not answer.
+    /// Metrics of kube-controller-manager, as Prometheus reads them.
+    ///
+    /// # Panics
+    /// If it gives none.
     #[must_use]
-    pub fn controller_manager_metrics(&self) -> Option<String> {
+    pub fn controller_manager_metrics(&self) -> String {
         // It signs its own certificate.
         let cluster = json!({ "server": format!("https://{}:10257", self.address), "insecure-skip-tls-verify": true });
         let client = Client::new(&kubeconfig(cluster, self.pki.dated("admin", "system:masters", -1..365)));
         let (code, text) = client.call(&Call::get("/metrics"));
-        (code == 200).then(|| text.as_str().map(str::to_owned))?
+        let text = text.as_str().filter(|_| code == 200).unwrap_or_else(|| panic!("/metrics: {code}: {text}"));
+        text.to_owned()
     }
 
     /// A kubeconfig's cluster: where the API server is, and who has signed its certificate.

@@ -61,7 +61,7 @@ impl Cluster {
     /// If it does not answer.
     #[must_use]
     pub fn forced_detaches(&self, reason: &str) -> f64 {
-        let metrics = self.control_plane.controller_manager_metrics().expect("kube-controller-manager has metrics");
+        let metrics = self.control_plane.controller_manager_metrics();
         let series = format!("{FORCED}{{reason=\"{reason}\"}} ");
         let value = metrics.lines().find_map(|line| line.strip_prefix(&series));
         value.map_or(0.0, |value| value.parse().unwrap())
