@@ -17,10 +17,7 @@ use nodewell_tests::{
 };
 use serde_json::Value;
 
-use crate::{
-    cable_pulled::{ordered_off, uptime},
-    off_before_release::assert_off_before_release,
-};
+use crate::{cable_pulled::ordered_off, off_before_release::assert_off_before_release, shop::uptime};
 
 const SOON: Duration = Duration::from_secs(60);
 /// Silence of a Lease, two readings of the power, a release; a volume is detached, attached and mounted.
