@@ -78,7 +78,7 @@ pub fn parse(request: &[u8]) -> Result<Csr, SigningError> {
 
 fn of_der(error: &dyn std::fmt::Display) -> SigningError {
     // The parser's message may contain the input.
-    let message: String = error.to_string().chars().filter(|c| !c.is_control()).take(120).collect();
+    let message: String = error.to_string().chars().filter(|c| !nodewell_printable::is_hidden(*c)).take(120).collect();
     SigningError::Der(message)
 }
 

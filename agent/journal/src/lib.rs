@@ -1,6 +1,7 @@
 //! A daemon's own diagnostics: to the journal with fields under systemd, to stderr otherwise. `NODEWELL_LOG` sets the level.
 
 mod layer;
+mod lines;
 pub mod native;
 
 use std::io::IsTerminal;
@@ -21,5 +22,5 @@ fn output(identifier: &'static str) -> Box<dyn Layer<Registry> + Send + Sync> {
         return Box::new(journal);
     }
     let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    Box::new(tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colours).with_target(false))
+    Box::new(tracing_subscriber::fmt::layer().with_writer(lines::Lines).with_ansi(colours).with_target(false))
 }

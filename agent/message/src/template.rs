@@ -69,7 +69,7 @@ fn value(piece: Piece<'_>, args: MessageArgs<'_>) -> Option<String> {
     let Piece::Argument(wanted) = piece else { return None };
     let (_, argument) = args.iter().find(|(name, _)| *name == wanted)?;
     let text = argument.to_string();
-    let one_line = text.split(|sign: char| sign.is_control()).filter(|part| !part.is_empty());
+    let one_line = text.split(nodewell_printable::is_hidden).filter(|part| !part.is_empty());
     Some(one_line.collect::<Vec<_>>().join(" "))
 }
 

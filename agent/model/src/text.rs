@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use nodewell_printable::is_hidden;
+
 /// The longest message stored, in bytes.
 pub const MESSAGE_LIMIT_BYTES: usize = 1024;
 /// The longest subject stored, in bytes.
@@ -9,7 +11,7 @@ pub const SUBJECT_LIMIT_BYTES: usize = 256;
 /// As much of a subject is shown in a message: a GPU UUID has 40.
 const SHOWN_SUBJECT_BYTES: usize = 64;
 
-/// `raw` as a message: invalid UTF-8 and control characters replaced, newlines kept, cut at
+/// `raw` as a message: invalid UTF-8, control characters and what hides or reorders others replaced, newlines kept, cut at
 /// [`MESSAGE_LIMIT_BYTES`] on a character boundary.
 #[must_use]
 pub fn message(raw: &[u8]) -> String {
@@ -22,13 +24,13 @@ pub fn subject(raw: &[u8]) -> String {
     cleaned(raw, SUBJECT_LIMIT_BYTES, false)
 }
 
-/// `text` in one line of at most `limit_bytes` bytes: line breaks and other control characters become spaces.
+/// `text` in one line of at most `limit_bytes` bytes: line breaks, other control characters and what is not seen become spaces.
 #[must_use]
 pub fn line(text: &str, limit_bytes: usize) -> String {
-    if !text.contains(char::is_control) {
+    if !text.contains(is_hidden) {
         return cut(text, limit_bytes).to_owned();
     }
-    let parts = text.split(char::is_control).map(str::trim).filter(|part| !part.is_empty());
+    let parts = text.split(is_hidden).map(str::trim).filter(|part| !part.is_empty());
     cut(&parts.collect::<Vec<_>>().join(" "), limit_bytes).to_owned()
 }
 
@@ -95,7 +97,7 @@ fn cleaned(raw: &[u8], limit_bytes: usize, newlines: bool) -> String {
         let shown = match c {
             '\n' if newlines => '\n',
             '\t' => ' ',
-            c if c.is_control() => '\u{fffd}',
+            c if is_hidden(c) => '\u{fffd}',
             c => c,
         };
         if out.len() + shown.len_utf8() > limit_bytes {
@@ -123,6 +125,10 @@ mod tests {
     fn control_characters_and_bad_utf8_are_replaced() {
         assert_eq!(message(b"a\x00b\xffc\td\ne%s"), "a\u{fffd}b\u{fffd}c d\ne%s");
         assert_eq!(subject(b"sd\na"), "sd\u{fffd}a");
+        for hidden in ["\u{202e}", "\u{200b}", "\u{2028}", "\u{2066}", "\u{feff}"] {
+            assert_eq!(message(format!("a{hidden}b").as_bytes()), "a\u{fffd}b", "{hidden:?}");
+            assert_eq!(line(&format!("a{hidden}b"), 10), "a b", "{hidden:?}");
+        }
     }
 
     #[test]

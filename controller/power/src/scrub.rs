@@ -28,7 +28,7 @@ pub fn scrub(text: &str, cut: bool, secrets: &[String]) -> String {
 }
 
 fn end_in_one_line(text: &str) -> String {
-    let clean = |letter: char| if letter.is_control() { ' ' } else { letter };
+    let clean = |letter: char| if nodewell_printable::is_hidden(letter) { ' ' } else { letter };
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let line: String = lines.collect::<Vec<_>>().join("; ").chars().map(clean).collect();
     let skipped = line.chars().count().saturating_sub(LIMIT_CHARS);

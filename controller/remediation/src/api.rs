@@ -12,6 +12,7 @@ pub mod request;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use nodewell_printable::is_hidden;
 use serde::{Deserialize, Serialize};
 
 pub const GROUP: &str = "nodewell.dev";
@@ -70,7 +71,7 @@ impl Meta {
     #[must_use]
     pub fn asked_by(&self) -> String {
         let asked_by = self.annotations.get(ASKED_BY).map_or("", |asked_by| asked_by.trim());
-        let asked_by: String = asked_by.chars().filter(|letter| !letter.is_control()).take(ASKED_BY_CHARS).collect();
+        let asked_by: String = asked_by.chars().filter(|letter| !is_hidden(*letter)).take(ASKED_BY_CHARS).collect();
         if asked_by.is_empty() { "no name is given for it".to_owned() } else { format!("asked by {asked_by}") }
     }
 }

@@ -19,7 +19,8 @@ pub(super) async fn signed(wire: &Wire, reason: &str) -> String {
 
 fn signature(review: &Result<Value, ApiError>, reason: &str) -> String {
     let user = review.as_ref().ok().and_then(|review| review["status"]["userInfo"]["username"].as_str());
-    let reason: String = reason.trim().chars().filter(|letter| !letter.is_control()).take(REASON_CHARS).collect();
+    let reason: String =
+        reason.trim().chars().filter(|letter| !nodewell_printable::is_hidden(*letter)).take(REASON_CHARS).collect();
     let user = user.unwrap_or(UNKNOWN);
     if reason.is_empty() { user.to_owned() } else { format!("{user}: {reason}") }
 }

@@ -56,7 +56,7 @@ pub(super) fn width() -> usize {
 pub(super) fn one_line(text: &str) -> String {
     let harmless = |letter: char| match letter {
         '\n' | '\t' => ' ',
-        letter if letter.is_control() => char::REPLACEMENT_CHARACTER,
+        letter if nodewell_printable::is_hidden(letter) => char::REPLACEMENT_CHARACTER,
         letter => letter,
     };
     text.trim_end().chars().map(harmless).collect()

@@ -77,7 +77,7 @@ pub(in crate::cli) fn one_line(text: &str) -> String {
         .chars()
         .map(|c| match c {
             '\n' | '\t' => ' ',
-            c if c.is_control() => char::REPLACEMENT_CHARACTER,
+            c if nodewell_printable::is_hidden(c) => char::REPLACEMENT_CHARACTER,
             c => c,
         })
         .collect()
