@@ -51,6 +51,7 @@ fn the_agent_goes_on_with_the_new_certificate() {
 
     let report = "nodewell report --source case --condition FilesystemFull=true --reason FilesystemIsFull \
                   --subject /case --message 'full for this case'";
-    worker.inside().sh(report);
+    let reported = worker.inside().as_unit("case", &[], report);
+    assert_eq!(reported.code, 0, "{reported:?}");
     cluster.api().wait_condition(SOON, "w1", "FilesystemFull", "True");
 }
