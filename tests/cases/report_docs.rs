@@ -100,9 +100,7 @@ fn python_example_is_a_daemon(agent: &Agent) {
 
 /// Each report is answered 202 there.
 fn the_examples_work_where_nothing_can_be_saved() {
-    let plan = Plan::default();
-    plan.file("state", "a file where the state directory is to be");
-    let agent = agent_of(plan);
+    let agent = agent_that_saves_nothing();
     let report = r#"{"source": "probe", "ttl": 60}"#;
     let answer = run(
         &agent,
@@ -115,10 +113,14 @@ fn the_examples_work_where_nothing_can_be_saved() {
         ]),
     );
     assert!(answer.contains("\"durable\":false"), "{answer}");
-    shell_examples_report(&agent);
-    python_example_is_a_daemon(&agent);
-    mdadm_reports(&agent);
-    smartd_reports(&agent);
+    let examples = [shell_examples_report, python_example_is_a_daemon, mdadm_reports, smartd_reports];
+    examples.iter().for_each(|example| example(&agent_that_saves_nothing()));
+}
+
+fn agent_that_saves_nothing() -> Agent {
+    let plan = Plan::default();
+    plan.file("state", "a file where the state directory is to be");
+    agent_of(plan)
 }
 
 fn hook(agent: &Agent, name: &str, args: &[&str], environment: &[(&str, &str)]) {
