@@ -6,13 +6,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use nodewell_cluster::{CLUSTER, Cluster, Plan, manifests::DEAD_NODES, worker::Worker};
+use nodewell_cluster::{CLUSTER, Cluster, Plan, identity, manifests::DEAD_NODES, worker::Worker};
 use nodewell_tests::{
     suite::{Need, Suite},
     wait::{found_within, until_within},
 };
-
-use crate::own_identity;
 
 const SOON: Duration = Duration::from_secs(60);
 const READY: Duration = Duration::from_secs(180);
@@ -32,7 +30,7 @@ pub(crate) fn list(suite: &mut Suite) {
 fn two_and_eight_minutes_are_left_alone_and_more_than_ten_are_not() {
     let cluster = Cluster::start(Plan::default());
     cluster.install();
-    own_identity::enroll(&cluster);
+    identity::enroll(&cluster);
     // All three at once is no storm here, and no budget stands in the way: nothing but the announcement holds a hand back.
     const BUDGET: &str = "maxUnavailable: 100%, maxDead: 100%, maxUnavailablePerZone: 100%, maxConcurrent: 3";
     let budget = format!("{BUDGET}, rate: {{ count: 10, window: 1h }} }}\n  cordonBudget: {{ {BUDGET}");

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use nodewell_cluster::{
     CLUSTER, Cluster, Plan,
     manifests::{DEAD_NODES, SHOP},
+    shop::POD,
     worker::Report,
 };
 use nodewell_tests::{
@@ -14,7 +15,7 @@ use nodewell_tests::{
     wait::{lasts, until_within},
 };
 
-use crate::{off_before_release::assert_off_before_release, shop::POD};
+use crate::off_before_release::assert_off_before_release;
 
 const SOON: Duration = Duration::from_secs(60);
 const FENCED: Duration = Duration::from_secs(150);

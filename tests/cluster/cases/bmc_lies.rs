@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use nodewell_cluster::{
     CLUSTER, Cluster, Plan,
     manifests::{DEAD_NODES, SHOP},
+    shop::{POD, first_written, last_written, runs_the_pod},
     worker::Worker,
 };
 use nodewell_tests::{
@@ -14,10 +15,7 @@ use nodewell_tests::{
     wait::{lasts, until_within},
 };
 
-use crate::{
-    off_before_release::assert_off_before_release,
-    shop::{POD, first_written, last_written, runs_the_pod},
-};
+use crate::off_before_release::assert_off_before_release;
 
 const SOON: Duration = Duration::from_secs(60);
 /// A well node's BMC is asked twice at least, and its Lease renewed between.

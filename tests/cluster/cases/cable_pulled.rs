@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use nodewell_cluster::{
     CLUSTER, Cluster, Plan,
     manifests::{DEAD_NODES, SHOP},
+    shop::{POD, first_written, last_written, runs_the_pod, uptime},
     worker::Worker,
 };
 use nodewell_tests::{
@@ -14,10 +15,7 @@ use nodewell_tests::{
     wait::{lasts, until_within},
 };
 
-use crate::{
-    off_before_release::assert_off_before_release,
-    shop::{POD, first_written, last_written, runs_the_pod, uptime},
-};
+use crate::off_before_release::assert_off_before_release;
 
 const SOON: Duration = Duration::from_secs(60);
 /// Two hosts do not reach it, its BMC is ordered, Off is read twice.
@@ -45,7 +43,7 @@ fn the_old_pod_is_dead_before_the_new_one_writes() {
     assert!(runs_the_pod(worker), "its processes are known by their command line");
 
     worker.cut();
-    let cut_at = uptime(&fs::read_to_string("/proc/uptime").unwrap());
+    let cut_at = uptime(&fs::read_to_string("/proc/uptime").unwrap()).unwrap();
     until_within(FENCED, "the pod is ready elsewhere", || {
         cluster.api().ready_on(POD).filter(|node| node != NODE).map(drop)
     });

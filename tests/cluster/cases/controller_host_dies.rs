@@ -18,8 +18,6 @@ const SOON: Duration = Duration::from_secs(60);
 /// A Lease of the lead runs out, another replica reads everything, and fences; a second host's look is not to be had.
 const FENCED: Duration = Duration::from_secs(240);
 const POD: &str = "shop-0";
-/// Others of that namespace are the replicas' own.
-const LEADER: &str = "/apis/coordination.k8s.io/v1/namespaces/nodewell-controller/leases/nodewell-controller";
 
 pub(crate) fn list(suite: &mut Suite) {
     suite.behaviour("controller_host_dies").case_with(
@@ -36,8 +34,7 @@ fn the_other_controller_fences() {
     cluster.wait_until_fences_are_ready();
     let node = until_within(SOON, "the pod is ready", || cluster.api().ready_on(POD));
     let worker = cluster.worker(&node).unwrap();
-    let leader = until_within(SOON, "one leads", || leader(&cluster));
-    let host = cluster.controllers().iter().find(|host| host.name() == leader).unwrap();
+    let host = until_within(SOON, "one leads", || cluster.leader());
 
     // As by a power loss of both: PID 1 of the host is killed with everything in it.
     let killed = Command::new("kill").args(["-KILL", &host.inside().leader().to_string()]).status().unwrap();
@@ -51,16 +48,7 @@ fn the_other_controller_fences() {
         worker.orders().iter().any(|order| order.text == "set power 1").then_some(())
     });
     assert_off_before_release(&cluster, worker, off_since);
-    let now = self::leader(&cluster).unwrap();
-    assert_ne!(now, leader, "another one leads");
+    assert_ne!(cluster.leader().unwrap().name(), host.name(), "another one leads");
     cluster.api().wait_condition(FENCED, &node, "Ready", "True");
     cluster.api().wait_given_back(FENCED, &node);
-}
-
-/// The host whose controller leads.
-fn leader(cluster: &Cluster) -> Option<String> {
-    let lease = cluster.api().get(LEADER)?;
-    let holder = lease["spec"]["holderIdentity"].as_str()?;
-    let mut hosts = cluster.controllers().iter().map(|host| host.name());
-    hosts.find(|host| holder.starts_with(host)).map(str::to_owned)
 }

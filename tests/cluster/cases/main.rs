@@ -19,7 +19,6 @@ mod own_identity;
 mod pods_own_filesystem;
 mod pods_zombies;
 mod rolling_upgrade;
-mod shop;
 
 fn main() -> std::process::ExitCode {
     nodewell_tests::own_mounts::separate();

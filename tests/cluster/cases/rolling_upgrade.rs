@@ -8,6 +8,7 @@ use nodewell_cluster::{
     CLUSTER, Cluster, Plan,
     controller_host::ControllerHost,
     manifests::{DEAD_NODES, SHOP},
+    shop::POD,
     worker::Worker,
 };
 use nodewell_tests::{
@@ -16,7 +17,7 @@ use nodewell_tests::{
     wait::until_within,
 };
 
-use crate::{off_before_release::assert_off_before_release, shop::POD};
+use crate::off_before_release::assert_off_before_release;
 
 const SOON: Duration = Duration::from_secs(60);
 const FENCED: Duration = Duration::from_secs(150);

@@ -1,6 +1,7 @@
 //! The cluster as a whole: how it is brought up, and what a case or a person does with it.
 
 mod install;
+mod leader;
 mod storage;
 
 use std::{

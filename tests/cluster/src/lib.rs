@@ -9,9 +9,12 @@ pub mod attacher;
 pub mod cluster;
 pub mod control_plane;
 pub mod controller_host;
+pub mod identity;
 pub mod images;
 pub mod network;
+pub mod off_before_release;
 mod room;
+pub mod shop;
 pub mod volumes;
 pub mod worker;
 

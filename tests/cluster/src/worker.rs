@@ -23,7 +23,7 @@ use tempfile::TempDir;
 
 use self::{bmc::Bmc, power::Power, root::Root};
 pub use self::{
-    bmc::Order,
+    bmc::{Order, OrderLog},
     ext4::{Ext4, OPTIONS, Report},
 };
 use crate::{control_plane::ControlPlane, network::Network};
@@ -206,6 +206,18 @@ impl Worker {
     #[must_use]
     pub fn orders(&self) -> Vec<Order> {
         self.bmc.orders()
+    }
+
+    /// The same, to be read for as long as the worker is there.
+    #[must_use]
+    pub fn order_log(&self) -> OrderLog {
+        self.bmc.order_log()
+    }
+
+    /// What its kubelet writes, whether the machine is on or off.
+    #[must_use]
+    pub fn kubelets_folder(&self) -> PathBuf {
+        self.root.kubelets_folder()
     }
 
     /// The ConfigMap and the Secret by which the controller fences it.

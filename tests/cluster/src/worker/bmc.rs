@@ -37,6 +37,19 @@ impl Order {
     }
 }
 
+/// Where a BMC writes what it is ordered.
+#[derive(Debug, Clone)]
+pub struct OrderLog(PathBuf);
+
+impl OrderLog {
+    /// All of it, oldest first.
+    #[must_use]
+    pub fn read(&self) -> Vec<Order> {
+        let log = fs::read_to_string(&self.0).unwrap_or_default();
+        log.lines().filter_map(Order::of).collect()
+    }
+}
+
 /// It ends when dropped.
 #[derive(Debug)]
 pub(super) struct Bmc {
@@ -66,8 +79,11 @@ impl Bmc {
     }
 
     pub(super) fn orders(&self) -> Vec<Order> {
-        let log = fs::read_to_string(self.folder.join("log")).unwrap_or_default();
-        log.lines().filter_map(Order::of).collect()
+        self.order_log().read()
+    }
+
+    pub(super) fn order_log(&self) -> OrderLog {
+        OrderLog(self.folder.join("log"))
     }
 
     /// As docs/fencing.md has it.

@@ -15,7 +15,8 @@ use super::{Common, Number};
 use crate::volumes;
 
 /// What a kubelet and containerd write: layers upon layers are no filesystem for layers.
-const BARE: [&str; 2] = ["/var/lib/containerd", "/var/lib/kubelet"];
+const BARE: [&str; 2] = ["/var/lib/containerd", KUBELET];
+const KUBELET: &str = "/var/lib/kubelet";
 /// Where the kernel shows the filesystems that it has mounted, in whichever namespace; systemd-nspawn's /sys has not
 /// all of it.
 const SHOWN: [&str; 4] = ["/sys/fs/ext4", "/sys/fs/xfs", "/sys/fs/f2fs", "/sys/fs/btrfs"];
@@ -103,6 +104,11 @@ impl Root {
         flags.push(format!("--bind={}:{}", common.volumes.display(), volumes::INSIDE));
         flags.extend(SHOWN.iter().filter(|path| Path::new(path).is_dir()).map(|path| format!("--bind-ro={path}")));
         flags
+    }
+
+    /// What the kubelet writes.
+    pub(super) fn kubelets_folder(&self) -> PathBuf {
+        self.real(KUBELET)
     }
 
     /// Writes a file with its folders.
