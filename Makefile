@@ -12,7 +12,7 @@ export CARGO_INCREMENTAL ?= 0
 PROGRAMS := --workspace --bin nodewelld --bin nodewell --bin nodewell-controller
 PACKAGES := --package nodewell-agent --package nodewell-controller --bins
 
-.PHONY: help run build test lint unit whole cluster vm e2e scale fuzz mutants bench deps deb rpm packages
+.PHONY: help run build test lint unit whole cluster soak vm e2e scale fuzz mutants bench deps deb rpm packages
 
 help: ## list what make can do
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -73,6 +73,9 @@ cluster: toolchain ## a real small Kubernetes cluster with nodewell on this mach
 cluster-programs: deps
 	$(CARGO) build $(PROGRAMS) --bin nodewell-pages --bin nodewell-cluster --locked
 .PHONY: cluster-programs
+
+soak: toolchain cluster-programs ## plant faults in a real cluster, one after another for an hour, and judge each act (ARGS="--minutes 10"; ARGS=--help)
+	@target/debug/nodewell-cluster soak $(ARGS)
 
 vm: toolchain deps ## all cases in virtual machines: faults of real kernels (docs/virtual-machines.md)
 	$(CARGO) build $(PROGRAMS) --locked

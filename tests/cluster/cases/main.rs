@@ -19,6 +19,7 @@ mod own_identity;
 mod pods_own_filesystem;
 mod pods_zombies;
 mod rolling_upgrade;
+mod soak;
 
 fn main() -> std::process::ExitCode {
     nodewell_tests::own_mounts::separate();
@@ -40,6 +41,7 @@ fn main() -> std::process::ExitCode {
         credentials_rotate::list,
         rolling_upgrade::list,
         attached_volumes::list,
+        soak::list,
     ];
     behaviours.iter().for_each(|list| list(&mut suite));
     // A cluster takes both cores of a small machine.

@@ -6,6 +6,7 @@ mod exec;
 mod hold;
 mod lock;
 mod request;
+mod soak;
 mod up;
 
 use std::{path::PathBuf, process::ExitCode};
@@ -30,7 +31,8 @@ Examples, by make:
 It needs root, etcd, kube-apiserver, kube-controller-manager, kube-scheduler,
 kubelet and kubectl where KUBEBUILDER_ASSETS says (or /usr/local/kubebuilder/bin),
 and Debian's packages that `make deps` installs.
-Exit codes: 0 done; 64 wrong usage; 69 this machine cannot; 70 it failed.";
+Exit codes: 0 done; 1 a soak has found something; 64 wrong usage; 69 this machine
+cannot; 70 it failed.";
 
 /// A real small Kubernetes cluster on this machine, with nodewell in it.
 #[derive(Debug, Parser)]
@@ -60,6 +62,8 @@ enum Command {
     Join(Machine),
     /// Run a command in a machine
     Exec(exec::Exec),
+    /// Plant faults in a cluster of its own, one after another, and judge each act (make soak)
+    Soak(soak::Soak),
     /// What `up` starts
     #[command(hide = true)]
     Hold(Size),
@@ -92,6 +96,8 @@ enum Failure {
     /// This machine lacks something.
     Unavailable(String),
     Failed(String),
+    /// A soak has found something, and its report shows what.
+    Found,
 }
 
 impl From<String> for Failure {
@@ -110,6 +116,7 @@ pub(crate) fn run() -> ExitCode {
     };
     match perform(arguments.command) {
         Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Found) => ExitCode::from(1),
         Err(Failure::Unavailable(reason)) => failed(69, &reason),
         Err(Failure::Failed(reason)) => failed(70, &reason),
     }
@@ -133,6 +140,7 @@ fn perform(command: Option<Command>) -> Result<(), Failure> {
         Command::Cut(machine) => show("cut", &machine.name),
         Command::Join(machine) => show("join", &machine.name),
         Command::Exec(exec) => exec.run(),
+        Command::Soak(soak) => soak.run(),
     }
 }
 

@@ -158,6 +158,14 @@ impl Cluster {
         self.control_plane.start_api_server();
     }
 
+    /// The same, if it was killed and not started since.
+    ///
+    /// # Panics
+    /// If it does not come up.
+    pub fn start_api_server_if_away(&mut self) {
+        self.control_plane.start_api_server_if_away();
+    }
+
     /// Gives the kubelet of a worker credentials that end after `life`, and has it and the agent begin with them.
     ///
     /// # Panics

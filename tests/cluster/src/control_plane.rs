@@ -103,6 +103,12 @@ impl ControlPlane {
         self.wait();
     }
 
+    pub(crate) fn start_api_server_if_away(&mut self) {
+        if self.api_server().process.ended().is_some() {
+            self.start_api_server();
+        }
+    }
+
     fn api_server(&mut self) -> &mut Program {
         self.programs.iter_mut().find(|program| program.name == API_SERVER).expect("a control plane has one")
     }

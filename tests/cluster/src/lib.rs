@@ -15,6 +15,7 @@ pub mod network;
 pub mod off_before_release;
 mod room;
 pub mod shop;
+pub mod soak;
 pub mod volumes;
 pub mod worker;
 
@@ -36,6 +37,8 @@ pub mod manifests {
     pub const LEDGER: &str = include_str!("../files/ledger.yaml");
     /// A StatefulSet with one pod, `shop-0`.
     pub const SHOP: &str = include_str!("../files/shop.yaml");
+    /// A Deployment with a pod for each of three nodes.
+    pub const TAIL: &str = include_str!("../files/tail.yaml");
 }
 
 /// A machine that can run a cluster.

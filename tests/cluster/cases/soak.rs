@@ -1,0 +1,17 @@
+//! What `make soak` plants, and how it judges what comes of it: all of that but the cluster.
+
+mod chosen;
+mod fenced;
+mod judged;
+mod shown;
+mod summed_up;
+mod watched;
+
+use nodewell_tests::suite::Suite;
+
+pub(crate) fn list(suite: &mut Suite) {
+    suite.behaviour("soak");
+    [chosen::list, fenced::list, judged::list, shown::list, summed_up::list, watched::list]
+        .iter()
+        .for_each(|list| list(suite));
+}

@@ -1,0 +1,68 @@
+//! What nodewell's own processes take of each machine's memory.
+
+use std::collections::BTreeMap;
+
+use nodewell_tests::machine::Inside;
+
+use crate::cluster::Cluster;
+
+/// The agent and its check processes: all of their slice.
+const OF_AGENT: &str = "for file in $(grep -l nodewell.slice /proc/[0-9]*/cgroup 2>/dev/null); do
+  cat ${file%cgroup}smaps_rollup ${file%cgroup}status 2>/dev/null
+done; true";
+/// The controller without the fence agents that it has started.
+const OF_CONTROLLER: &str = "pid=$(systemctl show --property MainPID --value nodewell-controller.service)
+cat /proc/$pid/smaps_rollup /proc/$pid/status 2>/dev/null; true";
+
+/// Of one machine, summed up over its processes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Memory {
+    pub resident_kib: u64,
+    /// What no file is behind: that alone grows with a leak.
+    pub anonymous_kib: u64,
+    /// The most that each process ever had resident.
+    pub peak_kib: u64,
+}
+
+impl Memory {
+    /// Of what proc(5) shows in `smaps_rollup` and `status`; none if no process was there.
+    #[must_use]
+    pub fn of(text: &str) -> Option<Self> {
+        let sum = |key: &str| -> u64 {
+            let values = text.lines().filter_map(|line| line.strip_prefix(key)?.strip_prefix(':'));
+            values.filter_map(|value| value.split_whitespace().next()?.parse::<u64>().ok()).sum()
+        };
+        let memory = Self { resident_kib: sum("Rss"), anonymous_kib: sum("Anonymous"), peak_kib: sum("VmHWM") };
+        (memory.resident_kib > 0).then_some(memory)
+    }
+}
+
+/// Of each machine by its name, of those that are on.
+#[must_use]
+pub fn of_machines(cluster: &Cluster) -> BTreeMap<String, Memory> {
+    let look = |inside: Inside, script: &str| Memory::of(&inside.run(["sh", "-c", script]).stdout);
+    let workers = cluster.workers().iter().filter(|worker| worker.is_on());
+    let agents = workers.filter_map(|worker| Some((worker.name().to_owned(), look(worker.inside(), OF_AGENT)?)));
+    let controllers = cluster.controllers().iter();
+    let controllers =
+        controllers.filter_map(|host| Some((host.name().to_owned(), look(host.inside(), OF_CONTROLLER)?)));
+    agents.chain(controllers).collect()
+}
+
+/// At the start, at the end, and the highest between.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Footprint {
+    pub start: BTreeMap<String, Memory>,
+    pub end: BTreeMap<String, Memory>,
+    pub highest_kib: BTreeMap<String, u64>,
+}
+
+impl Footprint {
+    /// One more look.
+    pub fn see(&mut self, now: &BTreeMap<String, Memory>) {
+        for (machine, memory) in now {
+            let highest = self.highest_kib.entry(machine.clone()).or_default();
+            *highest = memory.peak_kib.max(memory.resident_kib).max(*highest);
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Looks every second at all Nodes, records and BMCs, and judges what is new there.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::act::{Act, Planted, Verdict, judge};
+use crate::{api::Api, cluster::Cluster, worker::OrderLog};
+
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// A condition is False on the Node half a minute after it is over, and some begin that late.
+const AFTERMATH: Duration = Duration::from_secs(60);
+pub(super) const NODES: &str = "/api/v1/nodes";
+pub(super) const RECORDS: &str = "/apis/nodewell.dev/v1alpha1/nodefences";
+
+/// What should not have been.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    pub at: Timestamp,
+    pub node: String,
+    /// What was done or reported, and how Ready the node was.
+    pub what: String,
+    pub verdict: Verdict,
+    /// What was planted then.
+    pub planted: String,
+}
+
+/// Ends when dropped.
+#[derive(Debug)]
+pub(super) struct Watch {
+    state: Arc<Mutex<State>>,
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watch {
+    /// What is there already has no cause, and is not judged.
+    pub(super) fn start(cluster: &Cluster) -> Self {
+        let eyes = Eyes {
+            api: cluster.api().clone(),
+            logs: cluster.workers().iter().map(|worker| (worker.name().to_owned(), worker.order_log())).collect(),
+        };
+        let state = Arc::new(Mutex::new(State::default()));
+        let is_over = Arc::new(AtomicBool::new(false));
+        eyes.look(&state);
+        state.lock().unwrap_or_else(PoisonError::into_inner).findings.clear();
+        let (seen, ends) = (Arc::clone(&state), Arc::clone(&is_over));
+        let thread = thread::spawn(move || {
+            while !ends.load(Ordering::Relaxed) {
+                thread::sleep(LOOK_EVERY);
+                eyes.look(&seen);
+            }
+        });
+        Self { state, is_over, thread: Some(thread) }
+    }
+
+    /// From here on it may be the cause of what is done.
+    pub(super) fn plant(&self, planted: Planted) {
+        let mut state = self.lock();
+        (state.planted, state.over_since) = (Some(planted), None);
+    }
+
+    /// What was planted is over: the cluster is as it was before.
+    pub(super) fn over(&self) {
+        self.lock().over_since = Some(Instant::now());
+    }
+
+    /// What should not have been, until now.
+    pub(super) fn findings(&self) -> Vec<Finding> {
+        self.lock().findings.clone()
+    }
+
+    /// How many acts of power were ordered that a planted fault has caused, and how many looks there were.
+    pub(super) fn counts(&self) -> (u64, u64) {
+        let state = self.lock();
+        (state.powers_off, state.looks)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What it looks with.
+#[derive(Debug)]
+struct Eyes {
+    api: Api,
+    logs: BTreeMap<String, OrderLog>,
+}
+
+impl Eyes {
+    fn look(&self, state: &Mutex<State>) {
+        // Asked without the lock: an API server that is away is waited for.
+        let shown = self.shown();
+        let orders: Vec<_> = self.logs.iter().map(|(node, log)| (node.clone(), log.read())).collect();
+        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.looks += 1;
+        for (node, orders) in orders {
+            let texts = orders.iter().map(|order| order.text.as_str());
+            state.ordered(&node, &texts.collect::<Vec<_>>());
+        }
+        // What cannot be read is as it was.
+        if let Some(shown) = shown {
+            state.shown(&shown);
+        }
+    }
+
+    fn shown(&self) -> Option<BTreeMap<String, Shown>> {
+        let (nodes, records) = (self.api.get(NODES)?, self.api.get(RECORDS)?);
+        Some(shown(&nodes, &records))
+    }
+}
+
+/// What a look at a Node and its record showed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Shown {
+    pub acts: BTreeSet<Act>,
+    /// The status of its condition Ready.
+    pub ready: String,
+}
+
+/// Of each Node by its name; copies of records that ended have other names.
+#[must_use]
+pub fn shown(nodes: &Value, records: &Value) -> BTreeMap<String, Shown> {
+    let items = |list: &Value| list["items"].as_array().cloned().unwrap_or_default();
+    let name = |object: &Value| object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    let recorded: BTreeSet<String> = items(records).iter().map(name).collect();
+    let of_node = |node: Value| {
+        let name = name(&node);
+        let mut acts = Act::shown(&node);
+        acts.extend(recorded.contains(&name).then_some(Act::Record));
+        let conditions = node["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        let ready = conditions.iter().find(|condition| condition["type"] == "Ready");
+        let ready = ready.and_then(|ready| ready["status"].as_str()).unwrap_or("not there").to_owned();
+        (name, Shown { acts, ready })
+    };
+    items(nodes).into_iter().map(of_node).collect()
+}
+
+/// What was seen, and what is planted.
+#[derive(Debug, Default)]
+pub struct State {
+    pub planted: Option<Planted>,
+    pub over_since: Option<Instant>,
+    pub findings: Vec<Finding>,
+    seen: BTreeMap<String, Shown>,
+    /// How many lines of a BMC's log were read.
+    read: BTreeMap<String, usize>,
+    powers_off: u64,
+    looks: u64,
+}
+
+impl State {
+    /// Nothing was seen yet, and this is planted.
+    #[must_use]
+    pub fn with(planted: Option<Planted>) -> Self {
+        Self { planted, ..Self::default() }
+    }
+
+    /// All that a BMC was ordered or asked since its start.
+    pub fn ordered(&mut self, node: &str, texts: &[&str]) {
+        let read = self.read.insert(node.to_owned(), texts.len()).unwrap_or_default();
+        for act in texts.iter().skip(read).filter_map(|text| Act::ordered(text)) {
+            self.powers_off += u64::from(act == Act::PowerOff);
+            self.begun(node, &act);
+        }
+    }
+
+    /// What there is now; what began since the last look is judged.
+    pub fn shown(&mut self, now: &BTreeMap<String, Shown>) {
+        let before = std::mem::replace(&mut self.seen, now.clone());
+        for (node, shown) in now {
+            let known = before.get(node).map(|shown| &shown.acts);
+            let new = shown.acts.iter().filter(|act| known.is_none_or(|known| !known.contains(act)));
+            new.for_each(|act| self.begun(node, act));
+        }
+    }
+
+    fn begun(&mut self, node: &str, act: &Act) {
+        let planted = self.cause();
+        let verdict = judge(act, node, planted.as_ref());
+        if verdict == Verdict::Caused {
+            return;
+        }
+        let ready = self.seen.get(node).map_or("unknown", |shown| &shown.ready);
+        self.findings.push(Finding {
+            at: Timestamp::now(),
+            node: node.to_owned(),
+            what: format!("{act} (Ready is {ready})"),
+            verdict,
+            planted: planted.map_or_else(|| "nothing".to_owned(), |planted| planted.to_string()),
+        });
+    }
+
+    fn cause(&self) -> Option<Planted> {
+        let planted = self.planted.clone()?;
+        match self.over_since {
+            None => Some(planted),
+            Some(since) if since.elapsed() < AFTERMATH => Some(Planted { is_over: true, ..planted }),
+            Some(_) => None,
+        }
+    }
+}
