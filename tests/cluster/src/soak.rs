@@ -99,7 +99,9 @@ impl<'a> Soak<'a> {
         runs.ok_or_else(|| format!("{POD} is not ready"))?;
         let before = wait(self.stop, SOON, || Before::of(cluster).filter(|before| before.differs(cluster).is_none()))?;
         let before = before.ok_or_else(|| "the cluster is not well before anything is planted".to_owned())?;
-        self.memory.start = of_machines(cluster);
+        let memory = of_machines(cluster);
+        self.memory.see(&memory);
+        self.memory.start = memory;
         self.watch = Some(Watch::start(cluster));
         self.begun = (Timestamp::now(), Instant::now());
         Ok(before)

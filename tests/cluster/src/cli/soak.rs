@@ -23,7 +23,7 @@ use nodewell_cluster::{
     soak::{self, Order, report},
     unmet,
 };
-use nodewell_tests::{machine, own_mounts};
+use nodewell_tests::{disk, kmsg, machine, own_mounts};
 use tokio::{
     runtime::Builder,
     signal::unix::{SignalKind, signal},
@@ -57,7 +57,8 @@ impl Soak {
 
     /// In another process, which ends with this one.
     fn start(self) -> Result<(), Failure> {
-        if let Some(reason) = unmet() {
+        // The disk that fails, and the log in which the kernel reports it.
+        if let Some(reason) = unmet().or_else(kmsg::unmet).or_else(disk::unmet) {
             return Err(Failure::Unavailable(reason));
         }
         let failed = |error: std::io::Error| Failure::Failed(format!("the soak was not started: {error}"));
