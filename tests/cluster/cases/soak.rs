@@ -4,6 +4,7 @@ mod chosen;
 mod fenced;
 mod judged;
 mod shown;
+mod signalled;
 mod summed_up;
 mod watched;
 
@@ -11,7 +12,7 @@ use nodewell_tests::suite::Suite;
 
 pub(crate) fn list(suite: &mut Suite) {
     suite.behaviour("soak");
-    [chosen::list, fenced::list, judged::list, shown::list, summed_up::list, watched::list]
+    [chosen::list, fenced::list, judged::list, shown::list, signalled::list, summed_up::list, watched::list]
         .iter()
         .for_each(|list| list(suite));
 }

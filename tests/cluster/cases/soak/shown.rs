@@ -29,7 +29,7 @@ fn node() -> Value {
         condition("MemoryPressure", "False"),
         condition("FenceReady", "True"),
         condition("DiskUnhealthy", "False"),
-        condition("KernelDeadlock", "Unknown"),
+        condition("NetworkUnhealthy", "Unknown"),
     ];
     json!({ "metadata": { "name": "w1" }, "spec": {}, "status": { "conditions": conditions } })
 }
@@ -90,14 +90,14 @@ fn a_record_is_its_nodes_until_it_has_ended() {
 
 fn a_node_is_as_before_or_what_differs_is_named() {
     let before = conditions(&node());
-    assert_eq!(before.keys().collect::<Vec<_>>(), ["DiskUnhealthy", "FenceReady", "KernelDeadlock"]);
+    assert_eq!(before.keys().collect::<Vec<_>>(), ["DiskUnhealthy", "FenceReady", "NetworkUnhealthy"]);
     let cases: [(&str, Change); 8] = [
         ("cordoned", |node| node["spec"]["unschedulable"] = true.into()),
         ("taints", |node| node["spec"]["taints"] = json!([{ "key": "node.kubernetes.io/not-ready" }])),
         ("not Ready", |node| node["status"]["conditions"][0] = condition("Ready", "Unknown")),
         ("DiskUnhealthy is True", |node| node["status"]["conditions"][3] = condition("DiskUnhealthy", "True")),
         ("DiskUnhealthy is Unknown", |node| node["status"]["conditions"][3] = condition("DiskUnhealthy", "Unknown")),
-        ("KernelDeadlock is True", |node| node["status"]["conditions"][4] = condition("KernelDeadlock", "True")),
+        ("NetworkUnhealthy is True", |node| node["status"]["conditions"][4] = condition("NetworkUnhealthy", "True")),
         ("FenceReady is False", |node| node["status"]["conditions"][2] = condition("FenceReady", "False")),
         ("FenceReady is not there", |node| node["status"]["conditions"][2] = condition("TasksUnhealthy", "False")),
     ];
@@ -108,7 +108,7 @@ fn a_node_is_as_before_or_what_differs_is_named() {
     let well: [Change; 3] = [
         |_| (),
         // It has looked by now, and another check has begun.
-        |node| node["status"]["conditions"][4] = condition("KernelDeadlock", "False"),
+        |node| node["status"]["conditions"][4] = condition("NetworkUnhealthy", "False"),
         |node| node["status"]["conditions"][1] = condition("FilesystemFull", "True"),
     ];
     for change in well {

@@ -1,6 +1,6 @@
 //! What the report of a run says, and what its figures are.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::atomic::AtomicBool, time::Duration};
 
 use jiff::Timestamp;
 use nodewell_cluster::{
@@ -12,7 +12,7 @@ use nodewell_cluster::{
         outcome::{Outcome, Run},
         percentile::percentile,
         policies, report,
-        trial::Times,
+        trial::{Miss, Times, wait},
         watch::Finding,
     },
 };
@@ -25,6 +25,7 @@ pub(super) fn list(suite: &mut Suite) {
         .case("the_report_has_what_was_found_and_what_was_not", the_report_has_what_was_found_and_what_was_not)
         .case("memory_is_summed_up_over_processes", memory_is_summed_up_over_processes)
         .case("half_a_line_is_none", half_a_line_is_none)
+        .case("a_wait_ends_with_what_comes_its_limit_or_the_soak", a_wait_ends_with_what_comes_its_limit_or_the_soak)
         .case("policies_have_room_for_a_soak", policies_have_room_for_a_soak);
 }
 
@@ -60,6 +61,8 @@ fn run() -> Run {
         outcome(Fault::PlugPulled, [Some(16), Some(20), Some(90)]),
         outcome(Fault::PlugPulled, [Some(18), Some(24), Some(100)]),
         outcome(Fault::AgentKilled, [Some(2), None, Some(10)]),
+        // Drained, and not fenced.
+        outcome(Fault::DiskFailed, [Some(3), Some(9), Some(50)]),
     ];
     Run {
         seed: 42,
@@ -108,7 +111,7 @@ fn the_report_has_what_was_found_and_what_was_not() {
     assert_eq!(words("agent killed"), "agent killed 1 1 0 2.0 / 2.0 - 10.0 / 10.0");
     assert_eq!(words("w1 "), "w1 20.0 22.0 30.0 10.0 11.0");
     assert!(!text.contains("API server away  "), "it was not planted: {text}");
-    assert!(line("seed 42").contains("3 faults in 10 min, 0 missed; 2 nodes fenced, 2 powers off"), "{text}");
+    assert!(line("seed 42").contains("4 faults in 10 min, 0 missed; 2 nodes fenced, 2 powers off"), "{text}");
 
     run.outcomes[1].missed = Some("not within 180 s".to_owned());
     run.outcomes[1].breaches.push("two writers".to_owned());
@@ -116,17 +119,17 @@ fn the_report_has_what_was_found_and_what_was_not() {
     run.ended = Some("by a signal".to_owned());
     let text = report::text(&run);
     for expected in [
-        "3 faults in 10 min, 1 missed; 2 nodes fenced, 2 powers off ordered; 1 wrong acts, 2 false reports, 1 releases",
+        "4 faults in 10 min, 1 missed; 2 nodes fenced, 2 powers off ordered; 1 wrong acts, 2 false reports, 1 releases",
         "; ended early: by a signal",
         "WRONG ACT: 1970-01-01T00:00:00Z w3: cordoned; planted was: plug pulled on w2",
         "FALSE REPORT: ",
         "of the outer machine: ",
         "MISSED: 1 1970-01-01T00:00:00Z w2 plug pulled: not within 180 s",
         "WRONG RELEASE: 1 1970-01-01T00:00:00Z w2 plug pulled: two writers",
-        "| soak with faults at random, seed 42, 1970-01-01 | 3 faults of 2 kinds in 10 min",
-        "| found / missed / acts without a cause / false reports | 3 / 1 / 1 / 2 |",
+        "| soak with faults at random, seed 42, 1970-01-01 | 4 faults of 3 kinds in 10 min",
+        "| found / missed / acts without a cause / false reports | 4 / 1 / 1 / 2 |",
         "| nodes fenced; releases without proof or second writers | 2; 1 |",
-        "→ all as before | 16.0 / 18.0 s; 90.0 / 100.0 s |",
+        "→ all as before | 3.0 / 18.0 s; 50.0 / 100.0 s |",
         "→ given back | 20.0 / 24.0 s; 90.0 / 100.0 s |",
         "w1 10.0 → 11.0 MiB anonymous (20.0 → 22.0 RSS)",
     ] {
@@ -160,6 +163,15 @@ fn half_a_line_is_none() {
     assert_eq!(last_line("17.2"), None);
     assert_eq!(uptime("17.35 20.00"), Some(1735));
     assert_eq!(uptime(""), None);
+}
+
+fn a_wait_ends_with_what_comes_its_limit_or_the_soak() {
+    let (goes_on, ends) = (AtomicBool::new(false), AtomicBool::new(true));
+    let mut looks = 0..;
+    assert_eq!(wait(&goes_on, seconds(60), || looks.next().filter(|look| *look == 2)), Ok(Some(2)));
+    assert_eq!(wait(&goes_on, Duration::from_millis(1), || None::<()>), Ok(None));
+    assert_eq!(wait(&ends, seconds(60), || None::<()>), Err(Miss::Ended));
+    assert_eq!(wait(&ends, seconds(60), || Some(1)), Ok(Some(1)), "what has come is not lost");
 }
 
 /// Ten an hour and five a day are fewer than are planted.

@@ -13,7 +13,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// Why a fault was not seen to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Miss {
+pub enum Miss {
     /// What did not come in time, or was not as it has to be.
     Missed(String),
     /// A person ends the soak.
@@ -95,12 +95,11 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// The first `Some` of `look` within `limit`.
-pub(super) fn wait<T>(
-    stop: &AtomicBool,
-    limit: Duration,
-    mut look: impl FnMut() -> Option<T>,
-) -> Result<Option<T>, Miss> {
+/// The first `Some` of `look` within `limit`; none if it does not come.
+///
+/// # Errors
+/// If `stop` is set before.
+pub fn wait<T>(stop: &AtomicBool, limit: Duration, mut look: impl FnMut() -> Option<T>) -> Result<Option<T>, Miss> {
     let deadline = Instant::now() + limit;
     loop {
         let found = look();
