@@ -45,9 +45,10 @@ pub(super) fn cable_pulled(cluster: &Cluster, trial: &mut Trial<'_>) -> Result<(
 /// Its boot has it started again.
 pub(super) fn kubelet_stopped(cluster: &Cluster, trial: &mut Trial<'_>) -> Result<(), Miss> {
     let mut fence = Fence::before(cluster, trial)?;
+    // It may renew its Lease until it has ended.
+    let stopped = Timestamp::now();
     fence.worker.inside().sh("systemctl stop kubelet");
     trial.planted();
-    let stopped = Timestamp::now();
     fence.done(trial)?;
     let orders = fence.worker.orders();
     let cut = ordered(&orders, fence.known, OFF).ok_or_else(|| "its BMC was not ordered to turn it off".to_owned())?;
