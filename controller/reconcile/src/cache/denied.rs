@@ -34,17 +34,12 @@ fn has_ended(record: &NodeFence) -> bool {
     record.status.phase == Phase::Closed && !record.status.is_blocked_by(ABORTED)
 }
 
-/// The record is another version of the one before. A method that it had and has no more was taken back, by whichever leader, and
-/// so was one that reported On and that it does not deny; of one that it has only now, and of all while it is given up, no On of
-/// before counts.
+/// The record is another version of the one before. A method that it had and has no more was taken back, by whichever leader; of
+/// one that it has only now, and of all while it is given up, no On of before counts.
 pub(super) fn changes(snapshot: &mut Snapshot, before: &NodeFence, record: &NodeFence) {
     let (name, uid) = (&record.spec.node_name, &record.spec.node_uid);
     let (had, has) = (&before.status.denied_methods, &record.status.denied_methods);
-    let heard_on = record.status.heard_on.difference(&before.status.heard_on).filter(|method| !has.contains(*method));
-    let taken_back = had.difference(has).chain(heard_on);
-    if let Some(of_node) = snapshot.denied.get_mut(name) {
-        of_node.remove(uid, taken_back);
-    }
+    snapshot.denied.get_mut(name).into_iter().for_each(|of_node| of_node.remove(uid, had.difference(has)));
     let Some(gathered) = snapshot.gathered.get_mut(name) else { return };
     gathered.reported_on.retain(|method| had.contains(method) == has.contains(method));
     if is_given_up(&record.status) {
@@ -124,20 +119,6 @@ mod tests {
 
     fn fresh() -> Cache {
         Cache::new(Clock::counted(Timestamp::constant(1000, 0)), Limits::default())
-    }
-
-    /// Another leader heard On right before its order.
-    #[test]
-    fn what_a_record_heard_on_is_denied_no_more() {
-        let cache = fresh();
-        cache.with(|snapshot| {
-            snapshot.denied.entry("a".into()).or_default().add("machine", ["bmc".into(), "pdu".into()])
-        });
-        cache.apply_fence(record("1", &[]));
-        let mut heard = record("2", &["bmc"]);
-        heard.status.heard_on = ["bmc".to_owned(), "pdu".to_owned()].into();
-        cache.apply_fence(heard);
-        assert_eq!(denied(&cache), ["bmc"], "it denies that one again");
     }
 
     /// Another replica's leader read On: those that only watch know it by the record.

@@ -74,12 +74,10 @@ pub struct NodeFenceStatus {
     /// On.
     #[serde(rename = "deniedFencingMethods", skip_serializing_if = "BTreeSet::is_empty")]
     pub denied_methods: BTreeSet<String>,
-    /// Methods of the level that was ordered to turn it off, or that reported Off of it without an order.
-    #[serde(rename = "offFencingMethods", skip_serializing_if = "Vec::is_empty")]
-    pub off_methods: Vec<String>,
-    /// Methods of levels that reported On right before they were ordered: what records before denied of them is over.
-    #[serde(rename = "heardOnFencingMethods", skip_serializing_if = "BTreeSet::is_empty")]
-    pub heard_on: BTreeSet<String>,
+    /// Methods of levels that were ordered to turn it off, or that reported Off of it without an order: any of them may have
+    /// reported what turns out to be false.
+    #[serde(rename = "offFencingMethods", skip_serializing_if = "BTreeSet::is_empty")]
+    pub off_methods: BTreeSet<String>,
     /// When this phase was entered, by the wall clock of the controller that led.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,

@@ -56,7 +56,7 @@ fn draft(input: &FenceInput<'_>) -> Option<Draft> {
         status.boot_id.clone_from(&node.boot_id);
         status.lease_renewed = input.kubelet_lease.and_then(|lease| lease.renewed);
         status.level = level;
-        status.off_methods = levels::methods_of(input, level);
+        status.off_methods.extend(levels::methods_of(input, level));
         status.returning = true;
         (status.failures, status.last_failure) = (0, None);
         status.failed_levels.clear();

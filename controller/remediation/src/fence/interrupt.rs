@@ -87,7 +87,7 @@ fn false_confirmation(input: &FenceInput<'_>) -> Option<Next> {
     let message = Message::plain("FenceRecovering/falseConfirmation");
     let draft = Draft::of(input).settle().enter(Phase::Recovering, message);
     let methods = levels::methods_of_off(input);
-    let asked = input.fence.metadata.annotations.get(RETRY);
+    let asked = input.fence.metadata.annotations.get(RETRY).filter(|value| !value.is_empty());
     let draft = draft.warn(Message::plain("FalseConfirmation")).with(|status| {
         status.giving_up = Some(Blocker::plain("FalseConfirmation"));
         status.off = None;

@@ -1,7 +1,7 @@
 //! Fencing levels: by which of the ways to its power a machine is turned off. The first one that can be read and has not
 //! failed; a level that an act was begun by stays the record's until that act has come to an end.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use super::{
     FenceInput, Next, doubt::ATTEMPTS, interrupt::without_policy, off_run, record::Draft, release::must_be_silent,
@@ -136,13 +136,14 @@ pub(super) fn denial_unread(input: &FenceInput<'_>) -> Option<Blocker> {
     }
 }
 
-/// What has reported Off of the machine, as the record has it: another leader may have asked nothing yet.
-pub(super) fn methods_of_off(input: &FenceInput<'_>) -> Vec<String> {
+/// What has, or may have, reported Off of the machine: the record has what leaders before have asked, and what is asked now may
+/// be something else.
+pub(super) fn methods_of_off(input: &FenceInput<'_>) -> BTreeSet<String> {
     let status = &input.fence.status;
     if status.storage_only.is_some() {
-        return Vec::new();
+        return BTreeSet::new();
     }
-    if status.off_methods.is_empty() { methods_of(input, status.level) } else { status.off_methods.clone() }
+    status.off_methods.iter().cloned().chain(methods_of(input, status.level)).collect()
 }
 
 /// What a level has asked of the machine, or asks, if that is known.

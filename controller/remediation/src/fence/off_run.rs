@@ -78,8 +78,8 @@ pub(super) fn remember(input: &FenceInput<'_>) -> Option<Next> {
     if fence.status.storage_only.is_some() || plan.is_some_and(|plan| plan.storage_only.is_some()) {
         return None;
     }
-    let older = input.denied_before.into_iter().flatten().filter(|method| !fence.status.heard_on.contains(*method));
-    let mut denied = fence.status.denied_methods.iter().chain(older).cloned().collect();
+    let before = fence.status.denied_methods.iter().chain(input.denied_before.into_iter().flatten());
+    let mut denied = before.cloned().collect();
     let is_found_out = |(number, level): &(Level, &FenceLevel)| {
         let run = gathered.off_runs.get(number).filter(|run| run.is_contradicted);
         run.is_some_and(|run| is_of(run, Some(&level.methods)))
@@ -96,12 +96,6 @@ pub(super) fn denied_by(status: &NodeFenceStatus, gathered: &Gathered) -> BTreeS
     let mut denied = status.denied_methods.clone();
     take_back_reported(&mut denied, status, gathered);
     denied
-}
-
-/// The newest that the level has reported of the machine: a replica that remembers an older denial of it has not heard that.
-pub(super) fn is_heard_on(input: &FenceInput<'_>, level: Level) -> bool {
-    let of_level = input.gathered.power.iter().filter(|reading| reading.level == level);
-    of_level.max_by_key(|reading| reading.at).is_some_and(|newest| newest.state == PowerState::On)
 }
 
 fn take_back_reported(denied: &mut BTreeSet<String>, status: &NodeFenceStatus, gathered: &Gathered) {

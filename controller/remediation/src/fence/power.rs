@@ -14,7 +14,6 @@ use super::{
     interrupt::own_node,
     left_off,
     levels::{self, LevelAtHand},
-    off_run,
     record::{Draft, perform},
     refilled,
     release::is_to_be_released,
@@ -261,10 +260,7 @@ fn intend_off(input: &FenceInput<'_>, at: LevelAtHand<'_>, witnesses: &[Witness]
     let draft = Draft::of(input).with(|status| {
         remember_node(input, status);
         status.level = at.number;
-        status.off_methods.clone_from(&at.level.methods);
-        if off_run::is_heard_on(input, at.number) {
-            status.heard_on.extend(at.level.methods.iter().cloned());
-        }
+        status.off_methods.extend(at.level.methods.iter().cloned());
         status.jobs = at.level.methods.iter().map(|method| format!("{method}/off")).collect();
         status.storage_only.clone_from(&plan.storage_only);
         status.storage_pods = pods_of_storage(input, plan);
@@ -312,7 +308,7 @@ fn already_off(input: &FenceInput<'_>, witnesses: &[Witness]) -> Next {
     let draft = Draft::of(input).with(|status| {
         remember_node(input, status);
         status.level = levels::current(input);
-        status.off_methods = levels::methods_of(input, status.level);
+        status.off_methods.extend(levels::methods_of(input, status.level));
         status.storage_only = None;
         status.off = Some(Confirmation {
             at,

@@ -204,10 +204,10 @@ fn spoke_since(input: &FenceInput<'_>) -> Option<Next> {
     must_be_silent(input.fence).then_some(())?;
     input.kubelet_lease.filter(|lease| lease.renewed != input.fence.status.lease_renewed)?;
     let draft = Draft::of(input).with(|status| {
-        status.off = None;
+        // What comes is the same power cycle, if its own order has turned it off.
+        let is_own = status.off.take().is_some_and(|off| !off.already_off);
+        status.cycle_begun = is_own && !status.at_limit;
         status.out_of_service = false;
-        // What comes is the same power cycle.
-        status.cycle_begun = status.ordered_off && !status.at_limit;
     });
     Some(draft.enter(Phase::AwaitGuards, Message::plain("FenceAwaitGuards/spoke")).save())
 }

@@ -41,11 +41,9 @@ impl Snapshot {
     #[must_use]
     pub fn denied_now(&self, node: &str) -> BTreeSet<String> {
         let by_record = self.fences.get(node).map(|fence| &fence.status.denied_methods);
-        let heard_on = self.fences.get(node).map(|fence| &fence.status.heard_on);
         let before = self.nodes.get(node).and_then(|known| self.denied_before(node, &known.uid));
-        let before = before.into_iter().flatten().filter(|method| heard_on.is_none_or(|on| !on.contains(*method)));
         let reported_on = self.gathered.get(node).map(|gathered| &gathered.reported_on);
-        let all = by_record.into_iter().flatten().chain(before);
+        let all = by_record.into_iter().chain(before).flatten();
         all.filter(|method| reported_on.is_none_or(|on| !on.contains(*method))).cloned().collect()
     }
 }

@@ -186,17 +186,6 @@ fn on_of_what_is_not_known_ends_no_contradiction() {
     assert!(snapshot.gathered["n"].off_runs.is_empty() && snapshot.denied_now("n").is_empty());
 }
 
-/// The leader that wrote it had asked; this replica remembers an older denial.
-#[test]
-fn what_the_record_heard_on_is_not_denied_by_the_records_before() {
-    let mut snapshot = with_record(&[], fenced_by(&["bmc", "pdu"]));
-    let methods = BTreeSet::from(["bmc".to_owned(), "pdu".to_owned()]);
-    snapshot.denied.insert("n".into(), DeniedMethods { node_uid: "machine".into(), methods });
-    assert_eq!(snapshot.denied_now("n").len(), 2);
-    snapshot.fences.get_mut("n").unwrap().status.heard_on = ["bmc".to_owned()].into();
-    assert_eq!(snapshot.denied_now("n"), ["pdu".to_owned()].into());
-}
-
 fn of(methods: &[&str]) -> FenceLevel {
     FenceLevel { methods: methods.iter().map(|method| (*method).to_owned()).collect(), ..FenceLevel::default() }
 }

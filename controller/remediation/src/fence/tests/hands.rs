@@ -396,6 +396,18 @@ fn an_aborted_record_stays_until_the_node_is_well_or_a_person_deletes_it() {
     assert!(matches!(fixture.next(), Next::Act(Action::Close { .. })));
 }
 
+/// It was off without an order, and so there is no cycle that goes on.
+#[test]
+fn a_kubelet_that_has_spoken_makes_no_cycle_of_what_was_off_already() {
+    let mut fixture = dead();
+    fixture.powered = false;
+    run(&mut fixture, 400, at(Phase::OffConfirmed));
+    let kubelet = fixture.kubelet.as_mut().unwrap();
+    (kubelet.renewed, kubelet.change_seen_at) = (Some(fixture.now.wall), fixture.now.moment);
+    run(&mut fixture, 5, at(Phase::AwaitGuards));
+    assert!(!fixture.fence.status.cycle_begun);
+}
+
 /// Its BMC lies, or was late to be seen: either way its silence is not what it was.
 #[test]
 fn a_kubelet_that_has_spoken_since_the_power_was_cut_is_not_dead() {

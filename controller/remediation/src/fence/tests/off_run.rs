@@ -5,7 +5,6 @@ use std::{collections::BTreeSet, time::Duration};
 use jiff::Timestamp;
 
 use super::{
-    course,
     fixture::Fixture,
     interrupts::in_phase,
     parts::{level, plan, reading},
@@ -13,7 +12,7 @@ use super::{
 };
 use crate::{
     action::Action,
-    api::fence::{Blocker, NodeFence, Phase},
+    api::fence::{Blocker, Phase},
     facts::{LeaseView, Node},
     fence::{Next, evidence, levels, off_run::observe},
     snapshot::{FenceLevel, FencePlan, OffRun, PowerReading, PowerState, Renewal},
@@ -213,45 +212,6 @@ fn what_records_before_denied_is_taken_over_before_it_is_known_how_the_node_is_f
     assert!(saved(&fixture).is_none_or(|denied| denied == methods(&["ipmi"])));
     fixture.fence.status.storage_only = Some("san".into());
     assert!(saved(&fixture).is_none_or(|denied| denied == methods(&["ipmi"])), "a storage has no such levels");
-}
-
-/// The replica that led heard On, and ordered it off; this one remembers an older denial.
-#[test]
-fn what_was_heard_on_before_its_order_is_not_denied_by_an_older_record() {
-    let mut fixture = with_two_levels();
-    fixture.denied_before = methods(&["ipmi", "pdu"]);
-    fixture.fence.status.heard_on = methods(&["ipmi"]);
-    assert_eq!(saved(&fixture), Some(methods(&["pdu"])));
-    fixture.fence.status.denied_methods = methods(&["ipmi", "pdu"]);
-    assert!(saved(&fixture).is_none_or(|denied| denied == methods(&["ipmi", "pdu"])), "its own is of after that");
-}
-
-fn intends_off(fixture: &Fixture) -> Option<NodeFence> {
-    match fixture.next() {
-        Next::Act(Action::Save { fence, .. }) => Some(*fence).filter(|fence| fence.status.phase == Phase::PoweringOff),
-        _ => None,
-    }
-}
-
-#[test]
-fn an_order_notes_what_was_heard_right_before_it() {
-    for (states, heard) in [
-        (&[PowerState::Off, PowerState::On] as &[_], methods(&["ipmi"])),
-        (&[PowerState::On, PowerState::Unknown], methods(&[])),
-        (&[], methods(&[])),
-    ] {
-        let mut fixture = course::dead();
-        course::run(&mut fixture, 400, course::at(Phase::AwaitGuards));
-        (0..100).find(|_| {
-            fixture.pass(Duration::from_secs(1));
-            intends_off(&fixture).is_some()
-        });
-        let now = fixture.now.moment;
-        let read = |state: &PowerState| reading(now, *state);
-        fixture.gathered.power = states.iter().map(read).collect();
-        let fence = intends_off(&fixture).unwrap_or_else(|| panic!("{states:?}: {:?}", fixture.next()));
-        assert_eq!((fence.status.heard_on, fence.status.off_methods), (heard, vec!["ipmi".to_owned()]), "{states:?}");
-    }
 }
 
 /// The record does not show it yet: an act is under way, and its outcome is written first.

@@ -161,6 +161,18 @@ fn a_bmc_that_lies_is_found_out_by_the_boot_that_lives_on() {
     assert_eq!(fixture.boots, 1);
 }
 
+/// By an order, and without one.
+#[test]
+fn what_reports_off_is_noted() {
+    for powered in [true, false] {
+        let mut fixture = dead();
+        fixture.powered = powered;
+        run(&mut fixture, 400, at(Phase::OffConfirmed));
+        assert_eq!(fixture.fence.status.off.as_ref().map(|off| off.already_off), Some(!powered));
+        assert_eq!(fixture.fence.status.off_methods, ["ipmi".to_owned()].into());
+    }
+}
+
 /// Its BMC says Off of it, and it was given up because it could not be turned on.
 fn given_up_and_alive() -> Fixture {
     let mut fixture = Fixture::new(steps(&["cordon", "drain", "reboot"]));
