@@ -9,6 +9,7 @@ use nodewell_cluster::{
     CLUSTER, Cluster, Plan,
     attacher::{Act, Attacher},
     manifests::{DEAD_NODES, LEDGER},
+    shop::uptime,
     worker::Worker,
 };
 use nodewell_tests::{
@@ -17,7 +18,7 @@ use nodewell_tests::{
 };
 use serde_json::Value;
 
-use crate::{cable_pulled::ordered_off, off_before_release::assert_off_before_release, shop::uptime};
+use crate::{cable_pulled::ordered_off, off_before_release::assert_off_before_release};
 
 const SOON: Duration = Duration::from_secs(60);
 /// Silence of a Lease, two readings of the power, a release; a volume is detached, attached and mounted.
