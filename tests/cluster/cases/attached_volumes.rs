@@ -81,7 +81,7 @@ fn one_that_stays_is_reported_and_keeps_the_taint() {
 
     // Cut off, it writes on.
     worker.cut();
-    let cut_at = uptime(&fs::read_to_string("/proc/uptime").unwrap());
+    let cut_at = uptime(&fs::read_to_string("/proc/uptime").unwrap()).unwrap();
     turned_on(worker);
     let released_at = assert_off_before_release(&cluster, worker, ordered_off(worker));
     worker.join();
@@ -158,7 +158,7 @@ impl<'a> Ledger<'a> {
         let text = fs::read_to_string(self.folder.join("lines")).unwrap();
         let parse = |line: &str| {
             let (node, at) = line.split_once(' ').unwrap_or_else(|| panic!("half a line: {line:?}"));
-            Line { node: node.to_owned(), at: uptime(at) }
+            Line { node: node.to_owned(), at: uptime(at).unwrap() }
         };
         text.lines().map(parse).collect()
     }
