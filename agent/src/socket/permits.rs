@@ -137,13 +137,9 @@ impl Permits {
             return Some(Full::All);
         }
         if !held.looks.may_look(peer, has_a_claim, clock::boottime()) {
-            return Some(Full::Peer);
+            return Some(if is_open { Full::Peer } else { Full::All });
         }
-        let refused = self.hit_known(held, peer, is_open);
-        if refused.is_some() {
-            held.looks.remember(peer, clock::boottime());
-        }
-        refused
+        self.hit_known(held, peer, is_open)
     }
 
     /// The same, now that the identity is worth a look.
@@ -175,6 +171,8 @@ impl Permits {
         let mut held = lock(&self.held);
         let (now, before) = (clock::boottime(), held.last_refused);
         held.last_refused = Some(now);
+        // Not before: one that waits is looked at once more.
+        held.looks.remember(peer, now);
         if before.is_none_or(|before| now.saturating_sub(before) >= QUIET) {
             let (uid, open) = (peer.uid(), held.peers.len());
             tracing::warn!(uid, bound = ?full, open, "connections to the socket are refused");

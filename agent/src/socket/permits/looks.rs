@@ -45,6 +45,7 @@ impl Looks {
         if peer.pid() == 0 {
             return;
         }
+        self.refused.retain(|(pid, uid, _)| (*pid, *uid) != (peer.pid(), peer.uid()));
         if self.refused.len() == REMEMBERED_LIMIT {
             self.refused.pop_front();
         }

@@ -77,6 +77,19 @@ async fn one_that_follows_another_waits_for_its_end() {
     assert!(tokio::join!(waits, ends).0.is_ok());
 }
 
+/// Another unit of its user fills up what the user may have, so that it is looked at.
+#[tokio::test]
+async fn a_unit_that_shares_its_user_waits_for_its_own_connections() {
+    let limits = SocketLimits { connections: 20, connections_per_peer: 3, ..SocketLimits::default() };
+    let permits = Permits::new(limits, 990, Arc::default());
+    let all_of = |unit: &str| (0..3).map(|_| take(&permits, &Peer::unit(unit, 65534))).collect::<Vec<_>>();
+    let (_others, mut own) = (all_of("x.service"), all_of("y.service"));
+    let next = Peer::unit("y.service", 65534);
+    let waits = permits.wait(&next);
+    let ends = async { drop(own.pop()) };
+    assert!(tokio::join!(waits, ends).0.is_ok());
+}
+
 #[tokio::test(start_paused = true)]
 async fn one_that_waits_in_vain_is_refused() {
     let permits = permits();
