@@ -62,6 +62,19 @@ mod tests {
         assert_eq!(boot_id(file.path()).as_deref(), Some("0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0"));
     }
 
+    /// systemd stops units in the reverse of their order: the answer of the bus and the way to the API server are needed.
+    #[test]
+    fn the_service_stops_before_what_an_announcement_needs_and_waits_for_no_network() {
+        let unit = include_str!("../../../../../systemd/nodewell.service");
+        let after: Vec<&str> =
+            unit.lines().filter_map(|line| line.strip_prefix("After=")).flat_map(str::split_whitespace).collect();
+        for needed in ["dbus.service", "dbus.socket", "network.target", "nss-lookup.target"] {
+            assert!(after.contains(&needed), "{needed} is not in After={after:?}");
+        }
+        assert!(!unit.lines().any(|line| !line.starts_with('#') && line.contains("network-online.target")));
+        assert!(!unit.contains("DefaultDependencies=no"), "or a shutdown stops it at any time");
+    }
+
     #[tokio::test]
     async fn a_bus_that_is_not_there_announces_nothing() {
         assert_eq!(ending_boot("unix:path=/nonexistent/bus").await, None);
