@@ -3,10 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
-use nodewell_model::{
-    ConditionSpec, ConditionStatus, Name, ProblemKey,
-    view::{ConditionView, DaemonState},
-};
+use nodewell_model::{ConditionSpec, ConditionStatus, Name, ProblemKey, view::ConditionView};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -218,7 +215,7 @@ impl ConditionState {
     fn is_starting(&self, daemons: &BTreeMap<Arc<str>, Daemon>) -> bool {
         let name = &self.spec.condition;
         let mut blind = daemons.values().filter(|daemon| daemon.watches(name) && !daemon.sees(name));
-        blind.all(|daemon| daemon.state == DaemonState::Starting)
+        blind.all(|daemon| daemon.is_starting_on(name))
     }
 
     /// Takes the times of before over where the status is the same; returns whether it is.

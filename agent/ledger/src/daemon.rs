@@ -140,7 +140,23 @@ impl Daemon {
 
     /// Whether it can report the state of `condition`.
     pub(crate) fn sees(&self, condition: &Name) -> bool {
-        self.state == DaemonState::Running && self.doubt_of(condition).is_none()
+        self.state == DaemonState::Running && self.doubt_of(condition).is_none() && !self.has_to_report(condition)
+    }
+
+    /// Whether it has not seen `condition` because it was started, and for no other reason.
+    pub(crate) fn is_starting_on(&self, condition: &Name) -> bool {
+        let is_to_come = || self.doubt_of(condition).is_none() && self.has_to_report(condition);
+        self.state == DaemonState::Starting || (self.state == DaemonState::Running && is_to_come())
+    }
+
+    /// Whether it was started again, and what it reported of `condition` before does not count.
+    fn has_to_report(&self, condition: &Name) -> bool {
+        self.reporter.as_ref().is_some_and(|reporter| reporter.unreported.is_doubted(condition))
+    }
+
+    /// When what it has to report is believed no longer.
+    pub(crate) fn unreported_due(&self) -> Option<Duration> {
+        self.reporter.as_ref()?.unreported.next()
     }
 
     pub(crate) fn doubt_of(&self, condition: &Name) -> Option<&crate::reporter::Unsure> {

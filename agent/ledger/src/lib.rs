@@ -29,6 +29,7 @@ mod now;
 mod reporter;
 mod saved;
 mod timers;
+mod unreported;
 mod view;
 
 pub use counters::{Counters, Gauge};

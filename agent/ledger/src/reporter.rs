@@ -10,10 +10,15 @@ use jiff::Timestamp;
 use nodewell_model::{Inventory, Name, ProblemKey, SubjectKey};
 use serde::{Deserialize, Serialize};
 
+use crate::{Now, unreported::Unreported};
+
 /// Ids remembered for each daemon: more than a client has on their way at once, little enough for hundreds of daemons.
 const IDS_LIMIT: usize = 64;
 /// A silent daemon that claims nothing is forgotten after this.
 pub(crate) const FORGOTTEN_AFTER: Duration = Duration::from_secs(86_400);
+
+/// A service that stopped with the agent, or with the node, is started beside it.
+const RETURN_WITHIN: Duration = Duration::from_secs(60);
 
 /// What becomes of a daemon's problems when it goes silent; its grant decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -47,10 +52,37 @@ pub(crate) struct Reporter {
     pub(crate) claims: usize,
     /// It has stopped, and is forgotten after this unless it reports before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) lingers: Option<Duration>,
+    pub(crate) lingers: Option<Linger>,
+    /// What it has not reported since it was started again.
+    #[serde(default, skip_serializing_if = "Unreported::is_empty")]
+    pub(crate) unreported: Unreported,
     /// It is root's, or one of our own check processes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) may_use_reserve: bool,
+}
+
+/// How long conditions of a daemon that has stopped stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Linger {
+    span: Duration,
+    /// Boot time at which they go.
+    pub(crate) until: Duration,
+    /// The agent was away at that time once already.
+    prolonged: bool,
+}
+
+impl Linger {
+    pub(crate) fn new(span: Duration, now: Now) -> Self {
+        Self { span, until: now.after(span), prolonged: false }
+    }
+
+    /// The agent starts. While it was away the daemon had nothing to report to, so a time that has passed begins again, once:
+    /// an agent that restarts for ever would hold what is gone for ever.
+    pub(crate) fn loaded(self, rebooted: bool, now: Now) -> Self {
+        let begins_again = rebooted || (self.until <= now.boottime && !self.prolonged);
+        let until = if begins_again { now.after(self.span.min(RETURN_WITHIN)) } else { self.until };
+        Self { until, prolonged: !rebooted && (self.prolonged || begins_again), ..self }
+    }
 }
 
 /// What an `Unknown` is about.

@@ -11,6 +11,8 @@ use crate::claim::Claimant;
 pub(crate) enum Due {
     Claim(ProblemKey, Claimant),
     Daemon(Arc<str>),
+    /// Conditions that it has not reported since it was started again.
+    Unreported(Arc<str>),
 }
 
 /// Deadlines; everything is O(log n), and what is set is exactly what is held.

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
+use nodewell_faults::message;
 use nodewell_model::{
     ConditionStatus, Name, ProblemKey,
     text::{MESSAGE_LIMIT_BYTES, about, cut, line, shown_subject},
@@ -106,7 +107,10 @@ fn unseen(state: &ConditionState, daemons: &Daemons) -> Option<(Name, String)> {
     let worst = daemons.iter().filter(blind).min_by_key(|(_, daemon)| std::cmp::Reverse(gravity(daemon.state)))?;
     let (name, daemon) = worst;
     if daemon.state == DaemonState::Running {
-        let doubt = daemon.doubt_of(&state.spec.condition)?;
+        let Some(doubt) = daemon.doubt_of(&state.spec.condition) else {
+            let text = message("MonitorStarting/unreported", &[]);
+            return Some((Name::fixed("MonitorStarting"), format!("{name}: {text}")));
+        };
         return Some((doubt.reason.clone(), format!("{name}: {}", doubt.message)));
     }
     Some((daemon.reason()?, format!("{name}: {}", daemon.message())))

@@ -56,6 +56,7 @@ impl Ledger {
         while let Some((deadline, due)) = self.timers.pop(now.boottime) {
             match due {
                 Due::Daemon(name) => self.daemon_is_late(&name, deadline, now),
+                Due::Unreported(name) => self.is_believed_no_longer(&name, deadline, now),
                 Due::Claim(key, claimant) => self.claim_is_over(&key, &claimant, now.wall_at(deadline), now),
             }
         }

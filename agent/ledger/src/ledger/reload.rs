@@ -56,6 +56,7 @@ impl Ledger {
             if daemon.reporter.is_some() {
                 self.dirty.daemon(&name);
             }
+            self.timers.reset(Due::Unreported(Arc::clone(&name)), daemon.unreported_due(), None);
             self.timers.reset(Due::Daemon(name), daemon.deadline, None);
         }
         let claims = self.claims_where(|claimant, _| &*claimant.source == source);

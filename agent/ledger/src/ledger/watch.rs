@@ -47,6 +47,18 @@ impl Ledger {
         self.refresh_all(time);
     }
 
+    /// It was started again, and had time enough to report how things are.
+    pub(super) fn is_believed_no_longer(&mut self, name: &str, deadline: Duration, now: Now) {
+        let Some((name, _)) = self.daemons.get_key_value(name) else { return };
+        let name = Arc::clone(name);
+        let Some(reporter) = self.daemons.get_mut(&name).and_then(|daemon| daemon.reporter.as_mut()) else { return };
+        reporter.unreported.expire(deadline);
+        let next = reporter.unreported.next();
+        self.timers.reset(Due::Unreported(Arc::clone(&name)), None, next);
+        self.dirty.daemon(&name);
+        self.refresh_all(now.wall_at(deadline));
+    }
+
     /// The machine slept: no daemon could report, so each has its whole ttl again.
     pub fn slept(&mut self, now: Now) {
         for daemon in self.daemons.values_mut().filter(|daemon| daemon.state != DaemonState::Dead) {

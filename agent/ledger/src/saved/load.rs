@@ -11,6 +11,7 @@ use crate::{
     daemon::Daemon,
     reporter::FORGOTTEN_AFTER,
     timers::{Due, Timers},
+    unreported::Unreported,
 };
 
 /// What came of rows.
@@ -102,15 +103,25 @@ impl Ledger {
         if self.daemons.contains_key(name) {
             return;
         }
-        // It may have reported since without a write to the disk.
-        let lingers = saved.reporter.as_ref().and_then(|reporter| reporter.lingers);
-        let silent = saved.silent_since.map(|_| FORGOTTEN_AFTER);
-        let expected = lingers.or(silent).or(saved.ttl);
-        saved.deadline = expected.map(|span| now.after(span));
+        let name: Arc<str> = Arc::from(name);
         if rebooted {
             (saved.state, saved.reason, saved.message) = (DaemonState::Starting, None, String::new());
+            // Boot times of another boot mean nothing in this one.
+            self.dirty.daemon(&name);
         }
-        self.daemons.insert(Arc::from(name), saved);
+        if let Some(reporter) = saved.reporter.as_mut().filter(|_| rebooted) {
+            reporter.unreported = Unreported::since_boot(&saved.watches);
+        }
+        let lingers = saved.reporter.as_mut().and_then(|reporter| reporter.lingers.as_mut());
+        let lingers = lingers.map(|linger| {
+            *linger = linger.loaded(rebooted, now);
+            self.dirty.daemon(&name);
+            linger.until
+        });
+        // It may have reported since without a write to the disk.
+        let expected = saved.silent_since.map(|_| FORGOTTEN_AFTER).or(saved.ttl);
+        saved.deadline = lingers.or(expected.map(|span| now.after(span)));
+        self.daemons.insert(name, saved);
     }
 
     fn load_departed(&mut self, saved: SavedDeparted) {
@@ -142,6 +153,7 @@ impl Ledger {
         }
         for (name, daemon) in &self.daemons {
             timers.reset(Due::Daemon(Arc::clone(name)), None, daemon.deadline);
+            timers.reset(Due::Unreported(Arc::clone(name)), None, daemon.unreported_due());
         }
         timers
     }

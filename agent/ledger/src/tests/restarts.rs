@@ -1,6 +1,6 @@
 //! A ledger put away and taken up again.
 
-use nodewell_model::Status;
+use nodewell_model::{Condition, Status};
 
 use super::{
     reports::{condition, raid},
@@ -42,13 +42,16 @@ fn a_restart_is_no_transition() {
     assert_eq!(disk(&mut third).transition, wall(12));
 }
 
+fn healthy_raid(secs: i64) -> Status {
+    raid(vec![condition(None, ConditionStatus::False, secs)])
+}
+
 /// The agent and its check processes stop and start together.
 #[test]
 fn a_condition_of_a_service_that_stops_with_the_agent_outlives_both() {
     for boot_id in [BOOT, OTHER_BOOT] {
         let mut ledger = ledger();
-        let healthy = |secs| raid(vec![condition(None, ConditionStatus::False, secs)]);
-        ledger.report(vec![healthy(5)], &root(OnStale::Keep), at(6)).unwrap();
+        ledger.report(vec![healthy_raid(5)], &root(OnStale::Keep), at(6)).unwrap();
         let before = disk(&mut ledger);
         let stop = Status { last: true, linger_secs: Some(60), ..raid(Vec::new()) };
         ledger.report(vec![stop], &root(OnStale::Keep), at(100)).unwrap();
@@ -56,11 +59,130 @@ fn a_condition_of_a_service_that_stops_with_the_agent_outlives_both() {
         let expected = if boot_id == BOOT { ConditionStatus::False } else { ConditionStatus::Unknown };
         assert_eq!(status(&mut after), expected, "nothing has looked since a boot");
         after.advance(at(559));
-        after.report(vec![healthy(559)], &root(OnStale::Keep), at(559)).unwrap();
+        after.report(vec![healthy_raid(559)], &root(OnStale::Keep), at(559)).unwrap();
         assert_eq!(disk(&mut after), before);
         let mut gone = restored(&ledger, boot_id, at(500));
         gone.advance(at(560));
         assert!(gone.conditions().is_empty());
+    }
+}
+
+/// A heartbeat is what a check process sends before it has looked at anything.
+#[test]
+fn after_a_boot_nothing_is_healthy_by_a_heartbeat() {
+    let mut ledger = ledger();
+    ledger.report(vec![healthy_raid(5)], &root(OnStale::Keep), at(6)).unwrap();
+    let before = disk(&mut ledger);
+    for stop in [None, Some(Status { last: true, linger_secs: Some(60), ..raid(Vec::new()) })] {
+        ledger.report(stop.into_iter().collect(), &root(OnStale::Keep), at(100)).unwrap();
+        let mut booted = restored(&ledger, OTHER_BOOT, at(500));
+        let starting = disk(&mut booted);
+        for secs in [501, 530, 700] {
+            booted.report(vec![raid(Vec::new())], &root(OnStale::Keep), at(secs)).unwrap();
+            booted.advance(at(secs));
+            let view = disk(&mut booted);
+            assert_eq!((view.status, view.reason.as_str()), (ConditionStatus::Unknown, "MonitorStarting"), "at {secs}");
+            assert!(view.message.ends_with("was started, and has not reported this since; see `nodewell status`"));
+        }
+        assert_eq!(starting.reason.as_str(), "MonitorStarting");
+        // The agent alone is started again: it is the same boot, and nothing has looked yet.
+        let mut again = restored(&booted, OTHER_BOOT, at(710));
+        assert_eq!(status(&mut again), ConditionStatus::Unknown);
+        for mut run in [booted, again] {
+            run.report(vec![healthy_raid(720)], &root(OnStale::Keep), at(720)).unwrap();
+            assert_eq!(disk(&mut run), before, "a start is no transition");
+        }
+    }
+}
+
+#[test]
+fn a_boot_before_any_report_is_one_for_the_run_after_it_too() {
+    let mut ledger = ledger();
+    ledger.report(vec![healthy_raid(5)], &root(OnStale::Keep), at(6)).unwrap();
+    let mut saved = Disk::of(&ledger);
+    let mut booted = saved.restart(OTHER_BOOT, at(500));
+    saved.keep(&mut booted);
+    assert_eq!(status(&mut saved.restart(OTHER_BOOT, at(501))), ConditionStatus::Unknown);
+}
+
+/// The types of a full report are all there are; the others of a daemon go.
+#[test]
+fn what_is_reported_after_a_boot_is_known_type_by_type() {
+    let both = |secs| {
+        let deadlock =
+            Condition { condition: Name::fixed("KernelDeadlock"), ..condition(None, ConditionStatus::False, secs) };
+        raid(vec![condition(None, ConditionStatus::False, secs), deadlock])
+    };
+    let mut ledger = ledger();
+    ledger.report(vec![both(5)], &root(OnStale::Keep), at(6)).unwrap();
+    let mut booted = restored(&ledger, OTHER_BOOT, at(500));
+    let shown = |ledger: &mut Ledger| ledger.conditions().iter().map(|view| view.status).collect::<Vec<_>>();
+    booted.report(vec![healthy_raid(501)], &root(OnStale::Keep), at(501)).unwrap();
+    assert_eq!(shown(&mut booted), [ConditionStatus::False, ConditionStatus::Unknown]);
+    booted.report(vec![Status { full: true, ..healthy_raid(502) }], &root(OnStale::Keep), at(502)).unwrap();
+    assert_eq!(shown(&mut booted), [ConditionStatus::False]);
+}
+
+#[test]
+fn what_a_service_left_healthy_is_believed_for_its_linger_and_no_longer() {
+    let mut ledger = ledger();
+    let stop = || Status { last: true, linger_secs: Some(60), ..raid(Vec::new()) };
+    let heartbeat = || Status { ttl_secs: Some(600), ..raid(Vec::new()) };
+    ledger.report(vec![healthy_raid(5)], &root(OnStale::Keep), at(6)).unwrap();
+    let before = disk(&mut ledger);
+    ledger.report(vec![stop()], &root(OnStale::Keep), at(100)).unwrap();
+    ledger.report(vec![heartbeat()], &root(OnStale::Keep), at(110)).unwrap();
+    ledger.advance(at(159));
+    assert_eq!(disk(&mut ledger), before);
+    // Nor does another stop make more of it, nor does another start of the agent.
+    ledger.report(vec![stop()], &root(OnStale::Keep), at(130)).unwrap();
+    let mut after = restored(&ledger, BOOT, at(140));
+    after.report(vec![heartbeat()], &root(OnStale::Keep), at(141)).unwrap();
+    for mut run in [ledger, after] {
+        assert_eq!(disk(&mut run), before);
+        run.advance(at(160));
+        run.report(vec![heartbeat()], &root(OnStale::Keep), at(165)).unwrap();
+        let view = disk(&mut run);
+        assert_eq!((view.status, view.reason.as_str()), (ConditionStatus::Unknown, "MonitorStarting"));
+        run.report(vec![healthy_raid(170)], &root(OnStale::Keep), at(170)).unwrap();
+        assert_eq!(disk(&mut run), before);
+    }
+}
+
+/// An agent that ends again and again, beside a service that was stopped for good.
+#[test]
+fn starts_of_the_agent_do_not_prolong_what_a_service_left() {
+    for (boot_id, linger_secs, gone_at) in [(BOOT, 60, 160), (BOOT, 3_600, 3_700), (OTHER_BOOT, 3_600, 161)] {
+        let mut ledger = ledger();
+        ledger.report(vec![healthy_raid(5)], &root(OnStale::Keep), at(6)).unwrap();
+        let stop = Status { last: true, linger_secs: Some(linger_secs), ..raid(Vec::new()) };
+        ledger.report(vec![stop], &root(OnStale::Keep), at(100)).unwrap();
+        let mut saved = Disk::of(&ledger);
+        for secs in (101..gone_at).step_by(10) {
+            let mut run = saved.restart(boot_id, at(secs));
+            run.advance(at(secs));
+            saved.keep(&mut run);
+            assert_eq!(run.conditions().len(), 1, "{boot_id} {linger_secs} at {secs}");
+        }
+        let mut last = saved.restart(boot_id, at(gone_at - 1));
+        last.advance(at(gone_at));
+        assert!(last.conditions().is_empty());
+    }
+}
+
+/// While the agent was away there was nothing to report to: its service gets the time again, once.
+#[test]
+fn a_time_that_ended_while_the_agent_was_away_begins_again_once() {
+    let mut ledger = ledger();
+    ledger.report(vec![healthy_raid(5)], &root(OnStale::Keep), at(6)).unwrap();
+    let stop = Status { last: true, linger_secs: Some(60), ..raid(Vec::new()) };
+    ledger.report(vec![stop], &root(OnStale::Keep), at(100)).unwrap();
+    let mut saved = Disk::of(&ledger);
+    for (secs, shown) in [(500, 1), (559, 1), (700, 0)] {
+        let mut run = saved.restart(BOOT, at(secs));
+        run.advance(at(secs));
+        saved.keep(&mut run);
+        assert_eq!(run.conditions().len(), shown, "at {secs}");
     }
 }
 

@@ -15,7 +15,7 @@ use crate::{
     claim::Claimant,
     daemon::Daemon,
     events::Ending,
-    reporter::{FORGOTTEN_AFTER, Ids, Reporter},
+    reporter::{FORGOTTEN_AFTER, Ids, Linger, Reporter},
     timers::Due,
 };
 
@@ -44,8 +44,20 @@ impl Daemon {
     }
 
     /// It has stopped: how long its conditions stay.
-    pub(in crate::ledger) fn lingers(&self) -> Option<Duration> {
+    pub(in crate::ledger) fn lingers(&self) -> Option<Linger> {
         self.reporter.as_ref()?.lingers
+    }
+
+    /// It reports: what it watches from now on, and what of it is still to come if it was started again. Returns whether
+    /// that is news.
+    fn take_watches(&mut self, status: &Status) -> bool {
+        let types = || status.conditions.iter().map(|condition| &condition.condition);
+        let Some(reporter) = self.reporter.as_mut() else { return self.watch(types(), status.full) };
+        if let Some(stopped) = reporter.lingers {
+            reporter.unreported.came_back(&self.watches, stopped.until);
+        }
+        let reported = reporter.unreported.reported(types(), status.full);
+        self.watch(types(), status.full) || reported
     }
 
     /// Whether it makes room for another one.
@@ -78,8 +90,9 @@ impl Ledger {
         // A report without a ttl, by hand for instance, does not take back the daemon's own.
         let (ttl, before) = (status.ttl().or(daemon.ttl), daemon.deadline);
         let returned = daemon.heard();
-        let types = status.conditions.iter().map(|condition| &condition.condition);
-        let watches = daemon.watch(types, status.full);
+        let to_come_before = daemon.unreported_due();
+        let watches = daemon.take_watches(status);
+        let to_come = daemon.unreported_due();
         let other_ttl = std::mem::replace(&mut daemon.ttl, ttl) != ttl;
         daemon.deadline = ttl.map(|ttl| header.now.after(ttl));
         let (deadline, mut other_rights, mut stopped) = (daemon.deadline, false, false);
@@ -90,6 +103,7 @@ impl Ledger {
             header.id.into_iter().for_each(|id| reporter.ids.remember(id));
         }
         self.timers.reset(Due::Daemon(Arc::clone(&header.daemon)), before, deadline);
+        self.timers.reset(Due::Unreported(Arc::clone(&header.daemon)), to_come_before, to_come);
         if other_ttl || stopped {
             self.changed();
         }
@@ -159,7 +173,12 @@ impl Ledger {
         let reported = daemon.reporter.iter().flat_map(|reporter| reporter.subjects());
         let reported: BTreeSet<Name> = reported.map(|subject| subject.condition.clone()).collect();
         daemon.watches.retain(|condition| !reported.contains(condition));
-        daemon.reporter.iter_mut().for_each(|reporter| reporter.unsure.clear());
+        let before = daemon.unreported_due();
+        if let Some(reporter) = daemon.reporter.as_mut() {
+            reporter.unsure.clear();
+            reporter.unreported.retain(&daemon.watches);
+        }
+        self.timers.reset(Due::Unreported(Arc::clone(name)), before, daemon.unreported_due());
         !daemon.watches.is_empty()
     }
 
@@ -167,11 +186,12 @@ impl Ledger {
         let text = message("ProblemEnded/ended-stopped", &[]);
         self.end_all_of(&header.daemon, Evidence { time: header.now.wall, text: &text }, header.now);
         let Some(daemon) = self.daemons.get_mut(&header.daemon) else { return };
-        let before = daemon.deadline.replace(header.now.after(linger));
+        let lingers = Linger::new(linger, header.now);
+        let before = daemon.deadline.replace(lingers.until);
         let span = SignedDuration::try_from(linger).unwrap_or_default();
         daemon.message = message("MonitorStopped", &[("linger", &format_args!("{span:#}"))]);
         let deadline = daemon.deadline;
-        daemon.reporter.iter_mut().for_each(|reporter| reporter.lingers = Some(linger));
+        daemon.reporter.iter_mut().for_each(|reporter| reporter.lingers = Some(lingers));
         self.timers.reset(Due::Daemon(Arc::clone(&header.daemon)), before, deadline);
         self.dirty.daemon(&header.daemon);
         self.refresh_all(header.now.wall);
