@@ -68,6 +68,11 @@ impl RequestError {
         matches!(self, Self::Unanswered(_) | Self::NotTheServer { .. })
     }
 
+    /// Whether nothing is known of what became of the request: a server that fails may have carried it out as well.
+    pub(super) fn leaves_open(&self) -> bool {
+        self.may_be_carried_out() || matches!(self, Self::ServerError { code: 500.., .. })
+    }
+
     /// Whether other content might have been taken.
     pub(super) fn is_about_content(&self) -> bool {
         matches!(self, Self::Rejected { code: 400 | 413 | 422, .. })

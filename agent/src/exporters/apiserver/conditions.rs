@@ -16,7 +16,7 @@ use super::{
     jitter::Jitter,
     object::{self, ApplyPatch},
     observed::{ObservedChange, ObservedNode},
-    other_writers::{Look, OtherWriters},
+    other_writers::{Look, OtherWriters, SilentWriters},
     rejections::Rejections,
     retry::{Attempt, Retry},
     schedule::{Schedule, WantedConditions},
@@ -115,16 +115,32 @@ impl<'a> Conditions<'a> {
     /// What is due goes out once more, back-off or not; a heartbeat need not.
     async fn flush(&mut self) {
         if self.schedule.is_urgent(self.shared.clock.boottime()) {
-            self.apply().await;
+            // No take-over: there may be no time left for what has to follow it.
+            self.apply_wanted().await;
         }
     }
 
     async fn apply(&mut self) {
+        let Some(answer) = self.apply_wanted().await else { return };
+        if self.take_over(&answer).await {
+            // What is wanted follows at once.
+            self.apply_wanted().await;
+        }
+    }
+
+    /// What the server answered, if it took what is wanted.
+    async fn apply_wanted(&mut self) -> Option<AcceptedAnswer> {
         let started = self.shared.clock.boottime();
         let wanted = self.schedule.wanted_conditions(started);
         match self.send(&wanted, self.schedule.is_urgent(started)).await {
-            Ok((answer, patch)) => self.applied(&wanted, &answer, patch),
-            Err(error) => self.failed(&error, started),
+            Ok((answer, patch)) => {
+                self.applied(&wanted, &answer, patch);
+                Some(answer)
+            }
+            Err(error) => {
+                self.failed(&error, started);
+                None
+            }
         }
     }
 
@@ -135,12 +151,8 @@ impl<'a> Conditions<'a> {
     ) -> Result<(AcceptedAnswer, ApplyPatch), RequestError> {
         let now = self.shared.clock.boottime();
         let mut patch = object::patch(wanted, self.shared.clock.wall());
-        let silent = self.silent_writers();
-        self.conflicts.hold(&mut patch, &silent, now);
+        self.conflicts.hold(&mut patch, now);
         self.rejections.leave_out(&mut patch, now);
-        if !silent.is_empty() {
-            self.take_over(&silent, &patch, urgent).await?;
-        }
         let config = &self.shared.config;
         let mut force = config.take_over == TakeOver::AtOnce;
         for _ in 0..CONFLICT_ROUNDS {
@@ -161,36 +173,44 @@ impl<'a> Conditions<'a> {
         })
     }
 
-    /// The conditions whose other writer has been silent for long enough to be taken over.
-    fn silent_writers(&self) -> Vec<Name> {
-        match self.shared.config.take_over {
-            TakeOver::AfterSilence(silence) => self.other_writers.silent_for(silence),
-            TakeOver::Never | TakeOver::AtOnce => Vec::new(),
+    /// Takes what silent writers have, by values that differ from theirs: a field that is the same would stay theirs as
+    /// well, and conflict with its next change. Whether they are silent is judged by `looked`, the answer of this moment, and
+    /// only the Node of that answer is written: a writer that comes back in between, to whichever condition, is not
+    /// overwritten. Returns whether what is wanted has to follow.
+    async fn take_over(&mut self, looked: &AcceptedAnswer) -> bool {
+        let TakeOver::AfterSilence(silence) = self.shared.config.take_over else { return false };
+        let (Some(version), Some(_)) = (looked.version, &looked.conditions) else { return false };
+        let silent = self.other_writers.silent_for(silence);
+        if silent.is_empty() {
+            return false;
         }
-    }
-
-    /// Takes what the silent writers have, by values that differ from theirs: a field that is the same would stay theirs as
-    /// well, and conflict with its next change. What is wanted follows at once.
-    async fn take_over(&mut self, silent: &[Name], patch: &ApplyPatch, urgent: bool) -> Result<(), RequestError> {
-        let taken = object::taken_over(patch, silent, self.shared.clock.wall());
-        let call = object::apply_conditions(&self.shared.config.node_name, &taken, true);
-        match self.ask(&call, urgent).await {
-            Err(error) if !error.is_about_content() => return Err(error),
-            Err(error) => tracing::warn!(%error, "the API server refuses what silent writers left to be taken over"),
-            Ok(_) => {
-                self.conflicts.applied(taken, self.shared.clock.boottime());
-                self.announce_taken_over(silent);
+        let started = self.shared.clock.boottime();
+        let names: Vec<Name> = silent.keys().cloned().collect();
+        let taken = object::taken_over(self.conflicts.last_applied(), &names, self.shared.clock.wall());
+        let call = object::take_over_conditions(&self.shared.config.node_name, &taken, version);
+        let answer = self.ask(&call, false).await;
+        match &answer {
+            Ok(_) => self.announce_taken_over(&silent),
+            // They may be ours by now, at values that nothing should show.
+            Err(error) if error.leaves_open() => self.failed(error, started),
+            Err(error) => {
+                tracing::info!(%error, "what silent writers left is not taken over; they are looked at again");
+                if error.is_about_content() {
+                    self.other_writers.forget(&names);
+                }
+                return false;
             }
         }
-        self.other_writers.forget(silent);
-        Ok(())
+        self.conflicts.taken_over(&names, answer.is_ok().then_some(taken));
+        self.other_writers.taken_over(&names);
+        self.schedule.confirm_by(started);
+        answer.is_ok()
     }
 
-    fn announce_taken_over(&self, conditions: &[Name]) {
-        let TakeOver::AfterSilence(silence) = self.shared.config.take_over else { return };
-        for condition in conditions.iter().cloned() {
+    fn announce_taken_over(&self, silent: &SilentWriters) {
+        for (condition, silence) in silent {
             tracing::info!(%condition, ?silence, "its other writer has gone silent; ours is shown again");
-            self.shared.notify(Notice::ConditionTakenOver { condition, silence });
+            self.shared.notify(Notice::ConditionTakenOver { condition: condition.clone(), silence: *silence });
         }
     }
 

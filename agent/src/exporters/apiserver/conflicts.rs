@@ -40,10 +40,9 @@ impl Conflicts {
     }
 
     /// Replaces the wanted fields of conditions in conflict by the held ones, unless it is time to try everything
-    /// again. What is `taken_over` goes in full, with force: then nothing else may be tried.
-    pub(super) fn hold(&mut self, patch: &mut ApplyPatch, taken_over: &[Name], now: Duration) {
-        self.trying_in_full = self.held.is_empty() || (now >= self.full_try_due && taken_over.is_empty());
-        self.held.retain(|name, _| !taken_over.contains(name));
+    /// again.
+    pub(super) fn hold(&mut self, patch: &mut ApplyPatch, now: Duration) {
+        self.trying_in_full = self.held.is_empty() || now >= self.full_try_due;
         if self.trying_in_full {
             self.held.clear();
         }
@@ -79,6 +78,18 @@ impl Conflicts {
             self.full_try_due = full_try_due;
         }
         self.applied = patch;
+    }
+
+    /// The patch that the server took last.
+    pub(super) fn last_applied(&self) -> &ApplyPatch {
+        &self.applied
+    }
+
+    /// All of these is ours, or may be, so nothing of them is held. `applied` if the server took that.
+    pub(super) fn taken_over(&mut self, names: &[Name], applied: Option<ApplyPatch>) {
+        self.applied = applied.unwrap_or(std::mem::take(&mut self.applied));
+        self.held.retain(|name, _| !names.contains(name));
+        self.managers.retain(|name, _| !names.contains(name));
     }
 
     /// For people; empty without a conflict.
@@ -143,12 +154,12 @@ mod tests {
         let mut conflicts = Conflicts::default();
         conflicts.applied(patch(&["A"], "Old"), at(300));
         let mut wanted = patch(&["A"], "New");
-        conflicts.hold(&mut wanted, &[], at(1));
+        conflicts.hold(&mut wanted, at(1));
         conflicts.give_way(&[field_conflict("A", "status")], &mut wanted);
         assert_eq!(wanted["A"]["reason"], "Old");
         conflicts.applied(wanted, at(301));
         let mut later = patch(&["A"], "Newer");
-        conflicts.hold(&mut later, &[], at(300));
+        conflicts.hold(&mut later, at(300));
         assert_eq!((keys(&later, "A"), &later["A"]["reason"]), ("message reason type".into(), &Value::from("Old")));
     }
 
@@ -156,16 +167,16 @@ mod tests {
     fn everything_is_tried_again_when_it_is_time_and_the_news_is_reported_once() {
         let mut conflicts = Conflicts::default();
         let mut wanted = patch(&["A"], "New");
-        conflicts.hold(&mut wanted, &[], at(0));
+        conflicts.hold(&mut wanted, at(0));
         conflicts.give_way(&[field_conflict("A", "status")], &mut wanted);
         conflicts.applied(wanted, at(300));
         let mut again = patch(&["A"], "New");
-        conflicts.hold(&mut again, &[], at(300));
+        conflicts.hold(&mut again, at(300));
         assert_eq!(keys(&again, "A"), "message reason status type");
         assert_eq!(conflicts.give_way(&[field_conflict("A", "status")], &mut again), []);
         conflicts.applied(again, at(600));
         let mut free = patch(&["A"], "New");
-        conflicts.hold(&mut free, &[], at(600));
+        conflicts.hold(&mut free, at(600));
         conflicts.applied(free, at(900));
         assert_eq!(conflicts.message(), "");
     }
@@ -174,16 +185,17 @@ mod tests {
     fn what_is_taken_over_goes_in_full_and_everything_else_stays_held() {
         let mut conflicts = Conflicts::default();
         let mut wanted = patch(&["A", "B"], "New");
+        conflicts.hold(&mut wanted, at(0));
         conflicts.give_way(&[field_conflict("A", "status"), field_conflict("B", "status")], &mut wanted);
         conflicts.applied(wanted, at(300));
-        let mut forced = patch(&["A", "B"], "Newer");
-        conflicts.hold(&mut forced, &[Name::fixed("A")], at(900));
+        conflicts.taken_over(&[Name::fixed("A")], None);
+        assert_eq!(conflicts.message(), "B is also written by \"npd\": ours is not shown");
+        let mut next = patch(&["A", "B"], "Newer");
+        conflicts.hold(&mut next, at(299));
         assert_eq!(
-            (keys(&forced, "A"), keys(&forced, "B")),
+            (keys(&next, "A"), keys(&next, "B")),
             ("message reason status type".into(), "message reason type".into())
         );
-        conflicts.applied(forced, at(1200));
-        assert_eq!(conflicts.message(), "B is also written by \"npd\": ours is not shown");
     }
 
     #[test]

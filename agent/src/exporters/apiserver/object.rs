@@ -42,6 +42,11 @@ fn fields(name: &Name, content: &ConditionContent, now: Timestamp) -> Fields {
     pairs.into_iter().map(|(key, value)| (key.to_owned(), Value::from(value))).collect()
 }
 
+/// Of the Node as the server showed it, with `version`: what changed since is another look's.
+pub(super) fn take_over_conditions(node: &str, patch: &ApplyPatch, version: u64) -> Call {
+    apply(node, patch, json!({"name": node, "resourceVersion": version.to_string()}), "force=true")
+}
+
 /// The same, but these conditions with content that no other client has written.
 pub(super) fn taken_over(patch: &ApplyPatch, names: &[Name], now: Timestamp) -> ApplyPatch {
     let content = ConditionContent {
@@ -60,7 +65,7 @@ pub(super) fn taken_over(patch: &ApplyPatch, names: &[Name], now: Timestamp) -> 
 
 /// A server-side apply of `patch` on the Node's status. JSON is YAML. `force` takes fields from other managers.
 pub(super) fn apply_conditions(node: &str, patch: &ApplyPatch, force: bool) -> Call {
-    apply(node, patch, &format!("force={force}"))
+    apply(node, patch, json!({"name": node}), &format!("force={force}"))
 }
 
 /// Changes nothing: the answer shows which Node object there is. A client that may write the status may not always read
@@ -77,15 +82,15 @@ pub(super) fn look_at_node(node: &str) -> Call {
 
 /// The same as a question: would the server take it, whichever manager owns the fields now?
 pub(super) fn try_conditions(node: &str, patch: &ApplyPatch) -> Call {
-    apply(node, patch, "force=true&dryRun=All")
+    apply(node, patch, json!({"name": node}), "force=true&dryRun=All")
 }
 
-fn apply(node: &str, patch: &ApplyPatch, how: &str) -> Call {
+fn apply(node: &str, patch: &ApplyPatch, metadata: Value, how: &str) -> Call {
     let conditions: Vec<&Fields> = patch.values().collect();
     let body = json!({
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": node},
+        "metadata": metadata,
         "status": {"conditions": conditions},
     });
     Call {

@@ -7,11 +7,21 @@ use nodewell_model::Name;
 
 use super::object::{ApplyPatch, Fields};
 
+/// No writer needs more silence than this, unless the configuration asks for more.
+const LONGEST_SILENCE: Duration = Duration::from_hours(24);
+/// From a second to more than a day.
+const DOUBLINGS: u32 = 17;
+
 /// When each condition's other writer last wrote, on our clock: theirs may be another machine's.
 #[derive(Debug, Default)]
 pub(super) struct OtherWriters {
     seen: BTreeMap<Name, Sign>,
+    /// How often each was taken over.
+    taken_over: BTreeMap<Name, u32>,
 }
+
+/// Conditions whose other writer is silent, and for how long it has been at least.
+pub(super) type SilentWriters = BTreeMap<Name, Duration>;
 
 #[derive(Debug)]
 struct Sign {
@@ -48,13 +58,29 @@ impl OtherWriters {
         }
     }
 
-    /// The conditions whose other writer had not written for `silence` when they were looked at last.
-    pub(super) fn silent_for(&self, silence: Duration) -> Vec<Name> {
-        let is_silent = |sign: &Sign| sign.looked_at >= sign.since.saturating_add(silence);
-        self.seen.iter().filter(|(_, sign)| is_silent(sign)).map(|(name, _)| name.clone()).collect()
+    /// The conditions whose other writer had not written for `silence`, or for the longer one that it needs, when they were
+    /// looked at last.
+    pub(super) fn silent_for(&self, silence: Duration) -> SilentWriters {
+        let needed = |name: &Name| {
+            let returns = self.taken_over.get(name).copied().unwrap_or_default();
+            silence.saturating_mul(1 << returns.min(DOUBLINGS)).min(silence.max(LONGEST_SILENCE))
+        };
+        let silent = self.seen.iter().map(|(name, sign)| (name, sign, needed(name)));
+        let silent = silent.filter(|(_, sign, needed)| sign.looked_at >= sign.since.saturating_add(*needed));
+        silent.map(|(name, _, needed)| (name.clone(), needed)).collect()
     }
 
-    /// They are ours, or may not be: silence is counted again from nothing.
+    /// They are ours, or may be. Each that is in conflict again after that has a writer that is slow, and not gone: it needs
+    /// twice the silence the next time, or the two would take turns for ever.
+    pub(super) fn taken_over(&mut self, names: &[Name]) {
+        self.forget(names);
+        for name in names {
+            let times = self.taken_over.entry(name.clone()).or_default();
+            *times = times.saturating_add(1);
+        }
+    }
+
+    /// Silence is counted again from nothing.
     pub(super) fn forget(&mut self, names: &[Name]) {
         self.seen.retain(|name, _| !names.contains(name));
     }
@@ -94,6 +120,10 @@ mod tests {
         (Name::new(name).unwrap(), ours)
     }
 
+    fn silent(writers: &OtherWriters) -> Vec<Name> {
+        writers.silent_for(SILENCE).into_keys().collect()
+    }
+
     const HEARTBEAT: Duration = Duration::from_mins(5);
 
     fn observe(writers: &mut OtherWriters, names: &[Name], sent: &ApplyPatch, shown: &[Fields], minute: u64) {
@@ -109,11 +139,11 @@ mod tests {
             let beat = format!("12:{minute:02}");
             let shown = [fields("A", "ours", "12:00"), fields("B", "ours", &beat), fields("Ready", "", &beat)];
             observe(&mut writers, &names, &patch, &shown, minute);
-            let silent = writers.silent_for(SILENCE);
+            let silent = silent(&writers);
             assert_eq!(silent, if minute < 15 { &[][..] } else { &names[..1] }, "after {minute} minutes");
         }
         writers.forget(&names[..1]);
-        assert_eq!(writers.silent_for(SILENCE), []);
+        assert_eq!(silent(&writers), []);
     }
 
     #[test]
@@ -125,9 +155,9 @@ mod tests {
         for minute in [10, 15, 20] {
             observe(&mut writers, &names, &ApplyPatch::new(), &shown, minute);
         }
-        assert_eq!(writers.silent_for(SILENCE), []);
+        assert_eq!(silent(&writers), []);
         observe(&mut writers, &names, &ApplyPatch::new(), &shown, 25);
-        assert_eq!(writers.silent_for(SILENCE), names);
+        assert_eq!(silent(&writers), names);
     }
 
     /// Our credentials were refused, or the machine slept: the writer may have written all the time.
@@ -137,7 +167,37 @@ mod tests {
         let (names, shown) = ([Name::fixed("A")], [fields("A", "theirs", "12:00")]);
         for minute in [0, 5, 40] {
             observe(&mut writers, &names, &ApplyPatch::new(), &shown, minute);
-            assert_eq!(writers.silent_for(SILENCE), [], "{minute}");
+            assert_eq!(silent(&writers), [], "{minute}");
+        }
+    }
+
+    /// Node Problem Detector with a period of half an hour.
+    #[test]
+    fn a_writer_that_comes_back_needs_twice_the_silence_each_time() {
+        let (mut writers, names) = (OtherWriters::default(), [Name::fixed("A")]);
+        let mut waited = Vec::new();
+        let mut minute = 0;
+        for beat in 0..10 {
+            let since = minute;
+            let shown = [fields("A", "theirs", &format!("beat {beat}"))];
+            while silent(&writers).is_empty() {
+                observe(&mut writers, &names, &ApplyPatch::new(), &shown, minute);
+                minute += 5;
+            }
+            waited.push(minute - 5 - since);
+            assert_eq!(writers.silent_for(SILENCE)[&names[0]], at(waited[beat]));
+            writers.taken_over(&names);
+        }
+        assert_eq!(waited, [15, 30, 60, 120, 240, 480, 960, 1440, 1440, 1440]);
+    }
+
+    #[test]
+    fn a_silence_that_is_asked_for_is_never_cut() {
+        let (mut writers, names) = (OtherWriters::default(), [Name::fixed("A")]);
+        writers.taken_over(&names);
+        for minute in (0..=3_000).step_by(5) {
+            observe(&mut writers, &names, &ApplyPatch::new(), &[fields("A", "theirs", "")], minute);
+            assert_eq!(writers.silent_for(at(2_000)).len(), usize::from(minute >= 2_000), "{minute}");
         }
     }
 }

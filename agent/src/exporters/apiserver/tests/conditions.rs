@@ -142,6 +142,62 @@ async fn a_writer_that_has_gone_silent_is_taken_over_from() {
     assert_eq!((server.seen("force=true").len(), bench.notices.try_recv().ok()), (1, None));
 }
 
+/// Not a heartbeat later: by then it may have come back.
+#[tokio::test]
+async fn a_take_over_follows_the_look_that_shows_the_silence() {
+    let server = Server::start().await;
+    server.give_to_npd("A");
+    server.alter(Some(json!([{"type": "A", "status": "False", "lastHeartbeatTime": "2026-01-02T03:04:05Z"}])));
+    let (heartbeat, silence) = (Duration::from_secs(1), Duration::from_millis(500));
+    let take_over = TakeOver::AfterSilence(silence);
+    let bench = Bench::start(ApiserverConfig { heartbeat, take_over, ..config(server.kubeconfig()) });
+    bench.set(&[("A", True)]);
+    server.until("taken over", |server| !server.seen("force=true").is_empty()).await;
+    let forced = server.seen("force=true").remove(0);
+    let look = server.seen("force=false").into_iter().rfind(|seen| seen.at < forced.at).unwrap();
+    assert_eq!(look.accept, "application/json", "a whole answer");
+    assert!(forced.at - look.at < heartbeat / 2, "{:?}", forced.at - look.at);
+}
+
+#[tokio::test]
+async fn a_node_that_changes_between_the_look_and_the_take_over_is_looked_at_again() {
+    let server = Server::start().await;
+    server.give_to_npd("A");
+    server.overtake();
+    server.alter(Some(json!([{"type": "A", "status": "False", "lastHeartbeatTime": "2026-01-02T03:04:05Z"}])));
+    let (heartbeat, silence) = (Duration::from_millis(30), Duration::from_millis(100));
+    let take_over = TakeOver::AfterSilence(silence);
+    let mut bench = Bench::start(ApiserverConfig { heartbeat, take_over, ..config(server.kubeconfig()) });
+    bench.set(&[("A", True)]);
+    let taken = Notice::ConditionTakenOver { condition: Name::fixed("A"), silence };
+    while bench.notices.recv().await != Some(taken.clone()) {}
+    let forced = server.seen("force=true");
+    assert_eq!(forced.len(), 2);
+    assert!(forced[1].at - forced[0].at >= heartbeat, "not in a loop: the next look decides");
+}
+
+/// It may have been carried out: then the Node shows what nothing should show.
+#[tokio::test]
+async fn a_take_over_without_an_answer_is_followed_by_what_is_wanted() {
+    let server = Server::start().await;
+    server.give_to_npd("A");
+    server.script("force=true", [Reply::Swallowed(502)]);
+    server.alter(Some(json!([{"type": "A", "status": "False", "lastHeartbeatTime": "2026-01-02T03:04:05Z"}])));
+    let (heartbeat, silence) = (Duration::from_secs(1), Duration::from_secs(1));
+    let take_over = TakeOver::AfterSilence(silence);
+    let bench = Bench::start(ApiserverConfig { heartbeat, take_over, ..config(server.kubeconfig()) });
+    bench.set(&[("A", True)]);
+    server.until("taken over", |server| !server.seen("force=true").is_empty()).await;
+    server.alter(None);
+    let forced_at = server.seen("force=true")[0].at;
+    server
+        .until("what is wanted", |server| {
+            has_status(server, "A", "True") && server.seen(NODE).last().unwrap().at > forced_at
+        })
+        .await;
+    assert!(server.seen(NODE).last().unwrap().at - forced_at < heartbeat, "at once");
+}
+
 #[tokio::test]
 async fn refused_credentials_are_read_again_from_disk() {
     let server = Server::start().await;

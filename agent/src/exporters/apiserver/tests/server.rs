@@ -68,6 +68,10 @@ struct State {
     refused: Vec<&'static str>,
     /// The manager `npd` has the status and the heartbeat of the condition of this type.
     of_npd: Option<&'static str>,
+    /// Of the newest write of the Node.
+    node_version: u64,
+    /// With the next force another client writes the Node first.
+    overtaken: bool,
 }
 
 #[derive(Clone)]
@@ -165,6 +169,11 @@ impl Server {
 
     pub(super) fn give_to_npd(&self, condition: &'static str) {
         self.shared.state.lock().unwrap().of_npd = Some(condition);
+    }
+
+    /// Another client writes the Node between the next look and the force that follows it.
+    pub(super) fn overtake(&self) {
+        self.shared.state.lock().unwrap().overtaken = true;
     }
 
     /// As an admission policy does, which looks at dry runs too.

@@ -34,9 +34,18 @@ impl State {
             if sent.iter().any(|one| self.conflicts(seen, one)) {
                 return (409, conflict(self.of_npd.unwrap_or_default()));
             }
+            if seen.path.contains("force=true") && std::mem::take(&mut self.overtaken) {
+                self.node_version = self.version;
+            }
+            let expected = &seen.body["metadata"]["resourceVersion"];
+            let stands = self.node_version.to_string();
+            if expected.as_str().is_some_and(|expected| expected != stands) {
+                return (409, json!({"reason": "Conflict", "message": "the object has been modified"}));
+            }
             if seen.path.contains("force=true") {
                 self.of_npd = None;
             }
+            self.node_version = self.version;
             self.conditions = self.altered.clone().unwrap_or_else(|| sent.clone().into());
         }
         let mut answer = json!({"metadata": {"uid": self.uid, "resourceVersion": self.version.to_string()}});
