@@ -86,7 +86,7 @@ impl Daemon {
         };
         self.end_runs().await;
         if request == StopRequest::Withdraw {
-            link.retain_on_stop(false);
+            link.withdraw_on_stop();
         }
         link.finish().await;
     }
