@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use jiff::Timestamp;
-use nodewell_model::{BootId, EventRecord, Finding, Origin};
+use nodewell_model::{BootId, EventRecord, Finding, Origin, RequiredProof};
 
 use crate::Now;
 
@@ -70,11 +70,19 @@ pub(crate) fn event_of(finding: &Finding) -> EventRecord {
         reason: finding.reason.clone(),
         message: finding.message.clone(),
         subject: finding.subject.clone(),
+        pod_uid: pod_uid(finding),
         source: finding.source.to_string(),
         from_peer: false,
         condition: finding.condition.clone(),
         count: finding.count,
         test: finding.test,
+    }
+}
+
+fn pod_uid(finding: &Finding) -> Option<String> {
+    match &finding.required_proof {
+        RequiredProof::Pod { uid } => Some(uid.clone()),
+        RequiredProof::None | RequiredProof::NodePlumbing { .. } | RequiredProof::Filesystem { .. } => None,
     }
 }
 

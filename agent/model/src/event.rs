@@ -20,6 +20,10 @@ pub struct EventRecord {
     pub reason: Name,
     pub message: String,
     pub subject: Option<String>,
+    /// The pod's, where the subject is a pod that the record names by its uid. What it is called is found elsewhere, perhaps
+    /// only later: a record that is read again is the same event by this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod_uid: Option<String>,
     /// The monitor or daemon that saw it.
     pub source: String,
     /// Its sender has no more than a grant for some types: it shares with others what may be delivered.
@@ -39,6 +43,12 @@ impl EventRecord {
     pub fn peer(&self) -> Option<&str> {
         let principal = || self.source.split_once('@').map_or("", |(_, principal)| principal);
         self.from_peer.then(principal)
+    }
+
+    /// What it is about, the same whenever the record is read.
+    #[must_use]
+    pub fn subject_key(&self) -> Option<&str> {
+        self.pod_uid.as_deref().or(self.subject.as_deref())
     }
 
     /// As people are shown it.

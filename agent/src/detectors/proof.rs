@@ -58,7 +58,9 @@ impl Prover {
                 Some(finding)
             }
             RequiredProof::Pod { uid } => {
-                self.name_pod(&mut finding, uid);
+                self.name_pod(&mut finding, uid.clone());
+                // The name may be another one, or none, when the record is read again.
+                finding.required_proof = RequiredProof::Pod { uid };
                 Some(finding)
             }
         }

@@ -15,6 +15,7 @@ pub(crate) fn event(id: u64) -> EventRecord {
         message: String::new(),
         subject: None,
         source: "kernel-monitor".into(),
+        pod_uid: None,
         from_peer: false,
         condition: None,
         count: 1,

@@ -85,6 +85,7 @@ impl Exporter {
             message: format!("{subject}: I/O error, sector 123456 op 0x1:(WRITE) flags 0x800"),
             subject: Some(subject.to_owned()),
             source: "kernel-monitor".to_owned(),
+            pod_uid: None,
             from_peer: false,
             condition: None,
             count: 1,

@@ -141,6 +141,7 @@ impl Ledger {
             message,
             subject: key.subject.clone(),
             source: ending.source.clone(),
+            pod_uid: None,
             from_peer: ending.from_peer,
             condition: Some(key.condition.clone()),
             count: 1,

@@ -86,6 +86,7 @@ impl Ledger {
             message: cut(&gap.message, MESSAGE_LIMIT_BYTES).to_owned(),
             subject: None,
             source: gap.source.to_string(),
+            pod_uid: None,
             from_peer: false,
             condition: None,
             count: gap.lost.unwrap_or(1),

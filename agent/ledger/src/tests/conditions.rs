@@ -3,6 +3,19 @@
 use super::*;
 use crate::{Applied, Rejection};
 
+/// What it is called may be another thing when the record is read again.
+#[test]
+fn an_event_of_a_pod_has_the_uid_that_the_record_names() {
+    let mut ledger = watched();
+    let required_proof = RequiredProof::Pod { uid: "u-1".to_owned() };
+    let kill = Finding { condition: None, required_proof, ..raise("default/web-0", 1) };
+    ledger.apply(kill, at(1)).unwrap();
+    ledger.apply(Finding { condition: None, ..raise("sda", 2) }, at(2)).unwrap();
+    let events = ledger.take_events();
+    assert_eq!(events.iter().map(|event| event.subject_key().unwrap()).collect::<Vec<_>>(), ["u-1", "sda"]);
+    assert_eq!(events[0].subject.as_deref(), Some("default/web-0"));
+}
+
 #[test]
 fn a_problem_turns_its_condition_and_is_reported_once() {
     let mut ledger = watched();

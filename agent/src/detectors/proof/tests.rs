@@ -200,6 +200,17 @@ fn a_kill_in_a_pod_whose_name_is_unknown_names_its_uid() {
     assert!(unnamed.message.starts_with(&format!("pod {UID}: Memory cgroup out of memory")), "{}", unnamed.message);
 }
 
+/// Its log folder may be read later than the kernel's lines, or be gone when these are read again.
+#[test]
+fn a_kill_is_the_same_whether_its_pods_name_is_known_or_not() {
+    let host = Host::with_mounts("");
+    let unnamed = killed(&host);
+    host.names_file().write(&[(UID.to_owned(), "default/web-0".to_owned())].into()).unwrap();
+    for kill in [unnamed, killed(&host)] {
+        assert_eq!(kill.required_proof, RequiredProof::Pod { uid: UID.to_owned() });
+    }
+}
+
 #[test]
 fn kills_in_two_pods_are_two_events() {
     let host = Host::with_mounts("");

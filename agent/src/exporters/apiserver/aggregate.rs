@@ -298,7 +298,7 @@ impl Key {
         Self {
             source: record.source.clone(),
             reason: record.reason.clone(),
-            subject: record.subject.clone(),
+            subject: record.subject_key().map(str::to_owned),
             condition: record.condition.clone(),
             severity: record.severity,
         }

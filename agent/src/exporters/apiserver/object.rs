@@ -246,6 +246,7 @@ mod tests {
             message,
             subject: None,
             source: "kernel-monitor".into(),
+            pod_uid: None,
             from_peer: false,
             condition: None,
             count: 1,

@@ -165,6 +165,7 @@ pub(super) fn event(id: u64) -> EventRecord {
         message: "EXT4-fs error (device sda1): ext4_find_entry".to_owned(),
         subject: Some("sda1".to_owned()),
         source: "kernel-monitor".to_owned(),
+        pod_uid: None,
         from_peer: false,
         condition: (id > 1).then(|| Name::fixed("DiskUnhealthy")),
         count: id,

@@ -68,7 +68,7 @@ struct Subject {
 impl Subject {
     fn of(record: &EventRecord) -> Self {
         let peer = record.peer().map(str::to_owned);
-        Self { peer, reason: record.reason.clone(), subject: record.subject.clone() }
+        Self { peer, reason: record.reason.clone(), subject: record.subject_key().map(str::to_owned) }
     }
 }
 

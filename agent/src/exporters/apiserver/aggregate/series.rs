@@ -104,7 +104,7 @@ pub(in crate::exporters::apiserver) fn hash(record: &EventRecord) -> u64 {
     let boot = record.boot_id.map(|boot| boot.to_string()).unwrap_or_default();
     let origin = serde_json::to_string(&record.origin).unwrap_or_default();
     let condition = record.condition.as_ref().map_or("", Name::as_str);
-    let subject = record.subject.as_deref().unwrap_or_default();
+    let subject = record.subject_key().unwrap_or_default();
     let parts = [&boot, &*record.source, &origin, record.reason.as_str(), condition, subject, record.severity.as_str()];
     stable_hash(&parts)
 }

@@ -28,6 +28,7 @@ fn record(sequence: u64, reason: &'static str, subject: &str) -> EventRecord {
         message: format!("message {sequence}"),
         subject: Some(subject.to_owned()),
         source: "kernel-monitor".into(),
+        pod_uid: None,
         from_peer: false,
         condition: None,
         count: 1,
@@ -259,6 +260,23 @@ fn memory_is_bounded_in_a_flood_of_distinct_events() {
     assert!(events.series.len() <= 64 + REMEMBERED_LIMIT + 1);
     let waiting: u64 = events.series.values().map(|series| series.count - series.sent).sum();
     assert_eq!(lost + delivered + waiting, 20_000, "all are seen, counted or waiting");
+}
+
+/// A kill of a pod whose name is not known yet, and the same kill read again when it is, or the other way round.
+#[test]
+fn an_event_of_a_pod_is_the_same_by_whichever_name() {
+    let kill = |n: u64, subject: &str, uid: &str| EventRecord {
+        pod_uid: Some(uid.to_owned()),
+        ..record(n, "OOMKilling", subject)
+    };
+    let (by_name, by_uid) = (kill(1, "default/web-0", "u-1"), kill(1, "u-1", "u-1"));
+    assert_eq!(series::hash(&by_name), series::hash(&by_uid), "the same Event's name");
+    assert_ne!(series::hash(&by_name), series::hash(&kill(1, "default/web-0", "u-2")));
+    let mut events = aggregate();
+    events.add(by_uid, now(0));
+    events.add(kill(2, "default/web-0", "u-1"), now(1));
+    events.add(kill(3, "default/web-1", "u-2"), now(2));
+    assert_eq!(events.series.len(), 2, "one for each pod");
 }
 
 /// Its reasons are its own to invent, its severity is its word, and its names may be those of others.

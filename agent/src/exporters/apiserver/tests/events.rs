@@ -22,6 +22,7 @@ pub(super) fn record(id: u64, reason: &'static str) -> EventRecord {
         message: format!("100 % of {id}"),
         subject: Some("sda".into()),
         source: "kernel-monitor".into(),
+        pod_uid: None,
         from_peer: false,
         condition: None,
         count: 1,

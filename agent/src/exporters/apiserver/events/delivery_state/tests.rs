@@ -33,6 +33,7 @@ fn record(id: u64, n: u64, subject: &str) -> EventRecord {
         message: format!("message {n}"),
         subject: Some(subject.to_owned()),
         source: "kernel-monitor".into(),
+        pod_uid: None,
         from_peer: false,
         condition: None,
         count: 1,
