@@ -25,6 +25,9 @@ const PAUSE_FACTOR: u32 = 10_000;
 const LONGEST_PAUSE: Duration = Duration::from_mins(15);
 /// More of them make no other verdict. Zombies of pods have a limit of their own: they must not hide those of the node.
 const TASKS_LIMIT: usize = 1_000;
+/// Of how many processes it is found out whose they are, for their zombies: two files each, so that a pod in which each
+/// zombie has a parent of its own cannot make a look take longer than its deadline.
+const PARENTS_LIMIT: usize = 10_000;
 /// So many more tasks wait in the kernel than their processes' first threads show: the threads are looked at, too.
 const HIDDEN_WAITERS: f64 = 5.0;
 
@@ -55,6 +58,13 @@ pub(super) struct Scanner {
 struct Zombies {
     of_pods: usize,
     of_the_node: usize,
+}
+
+impl Zombies {
+    /// Whether one more makes no other verdict, of a pod or not.
+    fn are_enough(&self) -> bool {
+        self.of_pods.min(self.of_the_node) >= TASKS_LIMIT
+    }
 }
 
 /// One look on its way.
@@ -95,15 +105,7 @@ fn cpu_time() -> Duration {
 fn scan(proc: &Path) -> Result<Scan, ReadError> {
     let entries = proc.read_dir().map_err(|error| attribute::read_error(proc, &error))?;
     let loadavg = attribute::text(&proc.join("loadavg"))?.unwrap_or_default();
-    let mut look = Look {
-        proc,
-        with_threads: kernel::waiting(&loadavg) >= HIDDEN_WAITERS,
-        line: Vec::with_capacity(512),
-        parents: BTreeMap::new(),
-        zombies: Zombies::default(),
-        daemons: BTreeMap::new(),
-        found: Scan::default(),
-    };
+    let mut look = Look::new(proc, kernel::waiting(&loadavg) >= HIDDEN_WAITERS);
     for entry in entries.flatten() {
         let name = entry.file_name();
         if name.as_encoded_bytes().iter().all(u8::is_ascii_digit) {
@@ -114,7 +116,19 @@ fn scan(proc: &Path) -> Result<Scan, ReadError> {
     Ok(look.found)
 }
 
-impl Look<'_> {
+impl<'a> Look<'a> {
+    fn new(proc: &'a Path, with_threads: bool) -> Self {
+        Self {
+            proc,
+            with_threads,
+            line: Vec::with_capacity(512),
+            parents: BTreeMap::new(),
+            zombies: Zombies::default(),
+            daemons: BTreeMap::new(),
+            found: Scan::default(),
+        }
+    }
+
     /// One that ends meanwhile is none.
     fn process(&mut self, path: &Path) {
         let mut line = std::mem::take(&mut self.line);
@@ -141,7 +155,7 @@ impl Look<'_> {
     }
 
     fn zombie(&mut self, stat: &Stat<'_>) {
-        let parent = self.parent(stat.parent);
+        let Some(parent) = self.parent(stat.parent) else { return };
         let found = match parent.owner {
             Some(Owner::Pod(_)) => &mut self.zombies.of_pods,
             Some(Owner::Unit(_)) | None => &mut self.zombies.of_the_node,
@@ -184,9 +198,13 @@ impl Look<'_> {
         });
     }
 
-    fn parent(&mut self, pid: u32) -> Process {
+    /// `None` for one too many.
+    fn parent(&mut self, pid: u32) -> Option<Process> {
         if let Some(known) = self.parents.get(&pid) {
-            return known.clone();
+            return Some(known.clone());
+        }
+        if self.parents.len() >= PARENTS_LIMIT || self.zombies.are_enough() {
+            return None;
         }
         let path = self.proc.join(pid.to_string());
         let mut line = Vec::new();
@@ -194,7 +212,7 @@ impl Look<'_> {
         let name = name.map_or_else(|| "exited process".to_owned(), |stat| text::subject(stat.name));
         let parent = Process { pid, name, owner: owner_of(&path) };
         self.parents.insert(pid, parent.clone());
-        parent
+        Some(parent)
     }
 
     /// One of a service of the node; a name alone proves nothing. Of several the oldest is the one.

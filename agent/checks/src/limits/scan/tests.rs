@@ -83,6 +83,32 @@ fn zombies_of_a_pod_hide_none_of_the_node() {
     assert_eq!((zombies.len(), zombies.iter().filter(of_pod).count()), (2 * TASKS_LIMIT, TASKS_LIMIT));
 }
 
+/// A pod without a limit of its own may have a hundred thousand of them.
+#[test]
+fn zombies_with_a_parent_each_cost_a_bounded_number_of_looks() {
+    let host = Host::new(CALM);
+    let zombie = |pid: u32, parent: u32| Stat {
+        id: TaskId { pid, start: 0 },
+        name: b"sh",
+        state: b'Z',
+        parent,
+        threads: 1,
+        ticks: 0,
+    };
+    let limit = u32::try_from(PARENTS_LIMIT).unwrap();
+    let mut look = Look::new(host.0.path(), false);
+    (0..limit + 100).for_each(|n| look.zombie(&zombie(n, 1_000_000 + n)));
+    assert_eq!((look.parents.len(), look.found.zombies.len()), (PARENTS_LIMIT, TASKS_LIMIT));
+    // Those of a parent that is known count all the same.
+    let pod = Process { pid: 7, name: "java".to_owned(), owner: Some(Owner::Pod(UID.to_owned())) };
+    look.parents.insert(7, pod);
+    (0..limit).for_each(|n| look.zombie(&zombie(n, 7)));
+    assert_eq!(look.zombies.of_pods, TASKS_LIMIT);
+    look.parents.clear();
+    look.zombie(&zombie(1, 1_000_000));
+    assert!(look.parents.is_empty(), "enough of both: nothing is looked up");
+}
+
 #[test]
 fn threads_are_looked_at_only_where_the_load_shows_more() {
     for (loadavg, found) in [(CALM, 1), ("9.00 9.00 9.00 1/80 11206\n", 2), ("9.00 9.00 9.00 8/80 11206\n", 1)] {
