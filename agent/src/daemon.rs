@@ -192,7 +192,7 @@ impl Agent {
         let task = LedgerTask::new(&self.config.node_name, catalogue, self.shared_state.clone(), persistence)
             .with_limits(limits);
         let expected = readers::expected(&self.rules.borrow(), &self.config);
-        self.vital.spawn_local(task.expecting(expected).resumed(saved).run(Inputs { reports, commands, catalogues }));
+        self.vital.spawn_local(task.resumed(expected, saved).run(Inputs { reports, commands, catalogues }));
     }
 
     /// Reports how the previous boot ended; without a state directory nothing is known of it.

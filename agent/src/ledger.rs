@@ -66,16 +66,11 @@ impl LedgerTask {
         Self { ledger: self.ledger.with_limits(limits), ..self }
     }
 
-    /// With monitors that will report: what an earlier run left is healthy again once they have, not before.
+    /// With what an earlier run has left, and with `monitors` that will report: it is healthy again once they have, not
+    /// before.
     #[must_use]
-    pub fn expecting(mut self, monitors: Vec<DaemonReport>) -> Self {
+    pub fn resumed(mut self, monitors: Vec<DaemonReport>, rows: Option<Vec<Row>>) -> Self {
         monitors.into_iter().for_each(|report| self.take(Report::Daemon(Box::new(report)), clock::now()));
-        self
-    }
-
-    /// With what an earlier run has left.
-    #[must_use]
-    pub fn resumed(mut self, rows: Option<Vec<Row>>) -> Self {
         match rows {
             Some(rows) => self.persistence.load(rows, &mut self.ledger),
             None => self.persistence.wait_for_rows(),

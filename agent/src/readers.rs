@@ -215,14 +215,13 @@ fn log_name(reader: &Reader) -> Arc<str> {
     }
 }
 
-/// The readers that have rules and are not switched off.
 /// What the monitors of these rules report before they have read anything.
 #[must_use]
 pub fn expected(rules: &RuleSet, config: &Config) -> Vec<DaemonReport> {
     wanted(rules, config).iter().flat_map(|reader| starting_reports(rules, reader)).collect()
 }
 
-/// The readers of these rules.
+/// The readers that have rules and are not switched off.
 fn wanted(rules: &RuleSet, config: &Config) -> Vec<Reader> {
     let mut wanted: Vec<Reader> = Vec::new();
     for rule in &rules.rules {
@@ -322,3 +321,6 @@ fn go_time(layout: &str) -> Result<TimeParser, FileError> {
     let parsed = Layout::parse(layout).map_err(|_| FileError::Layout(layout.to_owned()))?;
     Ok(Box::new(move |text| parsed.read(text)?.resolve(&jiff::Zoned::now())))
 }
+
+#[cfg(test)]
+mod tests;

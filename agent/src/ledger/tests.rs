@@ -53,7 +53,7 @@ async fn nothing_is_healthy_by_half_of_those_that_watch_it() {
         let store = shared_state.store().clone();
         let persistence = Persistence::new(store, Vec::new(), false);
         let task = LedgerTask::new("n1", catalogue(), shared_state.clone(), persistence);
-        let mut task = task.expecting(expected).resumed(Some(rows.clone()));
+        let mut task = task.resumed(expected, Some(rows.clone()));
         task.publish();
         assert_eq!(shared_state.view().conditions[0].status.as_str(), status);
     }
