@@ -20,6 +20,10 @@ pub(crate) fn list(suite: &mut Suite) {
         .api("an_access_review_shows_the_rights", an_access_review_shows_the_rights)
         .api("a_new_node_has_a_new_uid", a_new_node_has_a_new_uid)
         .api("a_patch_of_nothing_makes_no_version", a_patch_of_nothing_makes_no_version)
+        .api(
+            "a_forced_apply_with_a_version_is_of_that_version_only",
+            a_forced_apply_with_a_version_is_of_that_version_only,
+        )
         .api("leases_are_made_and_locked_by_version", leases_are_made_and_locked_by_version)
         .api_alone("a_killed_server_comes_back_with_its_content", a_killed_server_comes_back_with_its_content)
         .on_double("faults_come_as_scripted", faults_come_as_scripted);
@@ -229,6 +233,26 @@ fn a_patch_of_nothing_makes_no_version(cluster: &Cluster) {
     assert_eq!((code, &seen["metadata"]["uid"]), (200, &reported["metadata"]["uid"]), "{seen}");
     assert_eq!(seen["metadata"]["resourceVersion"], reported["metadata"]["resourceVersion"]);
     assert_eq!(kubelet.call(&Call::merge("/api/v1/nodes/missing/status", &json!({}))).0, 404);
+}
+
+/// By it the agent takes over what a silent writer left, and not what one writes that is back.
+fn a_forced_apply_with_a_version_is_of_that_version_only(cluster: &Cluster) {
+    let kubelet = node(cluster, "versioned");
+    let forced = |status: &str, version: &Value| {
+        let body = json!({
+            "apiVersion": "v1", "kind": "Node", "metadata": { "name": "versioned", "resourceVersion": version },
+            "status": { "conditions": [{ "type": "A", "status": status }] },
+        });
+        kubelet.call(&Call::apply("/api/v1/nodes/versioned/status?fieldManager=us&force=true", &body))
+    };
+    let (_, seen) = kubelet.call(&apply("versioned", "us", &json!([{ "type": "A", "status": "False" }])));
+    let (code, taken) = forced("Unknown", &seen["metadata"]["resourceVersion"]);
+    assert_eq!(code, 200, "{taken}");
+    cluster.write_as_peer("versioned", "node-problem-detector", &json!([{ "type": "A", "status": "True" }]));
+    let (code, late) = forced("False", &taken["metadata"]["resourceVersion"]);
+    assert_eq!((code, late["reason"].as_str()), (409, Some("Conflict")), "{late}");
+    assert!(late["details"]["causes"].is_null(), "no conflict of fields: {late}");
+    assert_eq!(cluster.condition("versioned", "A").unwrap()["status"], "True");
 }
 
 fn leases_are_made_and_locked_by_version(cluster: &Cluster) {

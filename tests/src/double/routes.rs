@@ -9,7 +9,7 @@ use super::{
     request::{Asked, User},
     status::{
         EVENTS, NODES, Reply, already_exists, bad_request, cannot, conflict, denied, field_manager_required,
-        foreign_namespace, not_found, other_node, unsupported_media_type, untyped,
+        foreign_namespace, modified, not_found, other_node, unsupported_media_type, untyped,
     },
     store::Store,
 };
@@ -97,7 +97,8 @@ fn patch_status(store: &mut Store, asked: &Asked, name: &str) -> Result<Reply, R
     if apply && !asked.query.contains_key("fieldManager") {
         return Err(field_manager_required());
     }
-    let wanted = conditions_of(&json_of(asked)?)?;
+    let body = json_of(asked)?;
+    let wanted = conditions_of(&body)?;
     let nothing = !apply && wanted.is_empty();
     let version = store.next_version();
     let mut new = store.nodes.get(name).ok_or_else(|| not_found(NODES, name))?.clone();
@@ -105,6 +106,10 @@ fn patch_status(store: &mut Store, asked: &Asked, name: &str) -> Result<Reply, R
         User::Node(own) if own != name => return Err(other_node(own, name)),
         _ if apply => apply_conditions(&mut new.conditions, asked, name, &wanted)?,
         _ => new.conditions.merge(asked.manager(), &wanted),
+    }
+    let expected = &body["metadata"]["resourceVersion"];
+    if !expected.is_null() && expected != new.version() {
+        return Err(modified(NODES, name));
     }
     if store.refused_condition.as_ref().is_some_and(|refused| new.conditions.has(refused)) {
         return Err(denied(name));

@@ -62,6 +62,10 @@ impl Node {
         self.metadata["resourceVersion"] = version.to_string().into();
     }
 
+    pub(crate) fn version(&self) -> &Value {
+        &self.metadata["resourceVersion"]
+    }
+
     pub(crate) fn uid(&self) -> &Value {
         &self.metadata["uid"]
     }
