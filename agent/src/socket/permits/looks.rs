@@ -28,8 +28,7 @@ impl Default for Looks {
 
 impl Looks {
     pub(super) fn may_look(&mut self, peer: &Peer, has_a_claim: bool, now: Duration) -> bool {
-        self.refused.retain(|(_, _, until)| *until > now);
-        if self.refused.iter().any(|(pid, uid, _)| (*pid, *uid) == (peer.pid(), peer.uid())) {
+        if self.is_refused(peer, now) {
             return false;
         }
         let bucket = &mut self.buckets[usize::from(has_a_claim)];
@@ -40,12 +39,17 @@ impl Looks {
         there_is
     }
 
+    fn is_refused(&mut self, peer: &Peer, now: Duration) -> bool {
+        self.refused.retain(|(_, _, until)| *until > now);
+        self.refused.iter().any(|(pid, uid, _)| (*pid, *uid) == (peer.pid(), peer.uid()))
+    }
+
     pub(super) fn remember(&mut self, peer: &Peer, now: Duration) {
-        // Those without a number here cannot be distinguished, and are known without a look.
-        if peer.pid() == 0 {
+        // Those without a number here cannot be distinguished, and are known without a look. And one that was refused unseen
+        // is not refused for longer: a client that tries again and again would never be looked at.
+        if peer.pid() == 0 || self.is_refused(peer, now) {
             return;
         }
-        self.refused.retain(|(pid, uid, _)| (*pid, *uid) != (peer.pid(), peer.uid()));
         if self.refused.len() == REMEMBERED_LIMIT {
             self.refused.pop_front();
         }

@@ -109,5 +109,7 @@ fn a_flood_of_refused_connects_is_looked_at_a_bounded_number_of_times() {
     assert!(looks.may_look(&root, true, later));
     looks.remember(&pod, later);
     assert!(!looks.may_look(&pod, true, later));
+    // It goes on trying, and is refused for no longer by that.
+    looks.remember(&pod, later + std::time::Duration::from_millis(900));
     assert!(looks.may_look(&pod, true, later + std::time::Duration::from_secs(1)));
 }
