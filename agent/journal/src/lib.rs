@@ -1,5 +1,7 @@
 //! A daemon's own diagnostics: to the journal with fields under systemd, to stderr otherwise. `NODEWELL_LOG` sets the level.
 
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
 mod layer;
 mod lines;
 pub mod native;
