@@ -25,7 +25,7 @@ use jiff::Timestamp;
 
 use self::{
     act::Planted,
-    choice::{Choice, Choices, Target},
+    choice::{Choice, Choices, READS_KERNEL_LOG, Target},
     fault::Fault,
     memory::{Footprint, of_machines},
     outcome::{Outcome, Run},
@@ -62,7 +62,7 @@ pub struct Order {
 /// If the cluster does not come up.
 #[must_use]
 pub fn run(order: Order, stop: &AtomicBool) -> Run {
-    let plan = Plan { kernel_log: Some(1), ..Plan::default() };
+    let plan = Plan { kernel_log: Some(READS_KERNEL_LOG), ..Plan::default() };
     let mut cluster = Cluster::start(plan);
     cluster.install();
     step("identities of the agents' own", || identity::enroll(&cluster));
@@ -147,9 +147,11 @@ impl<'a> Soak<'a> {
     fn node_of(&self, cluster: &Cluster, target: Target) -> Result<String, Miss> {
         match target {
             Target::Worker(number) | Target::ControlPlane { reporter: number } => Ok(format!("w{number}")),
-            Target::ShopsNode => {
+            Target::ShopsNode { or } => {
                 let node = wait(self.stop, SOON, || cluster.api().ready_on(POD))?;
-                node.ok_or_else(|| Miss::Missed(format!("{POD} is ready nowhere, and nothing is planted")))
+                let node =
+                    node.ok_or_else(|| Miss::Missed(format!("{POD} is ready nowhere, and nothing is planted")))?;
+                Ok(if node == format!("w{READS_KERNEL_LOG}") { format!("w{or}") } else { node })
             }
         }
     }

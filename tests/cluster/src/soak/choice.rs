@@ -6,14 +6,17 @@ use super::fault::Fault;
 
 /// A node is given time for three announced shutdowns within 24 hours (docs/reboots.md), and is fenced after them.
 const ORDERLY_REBOOTS: u8 = 3;
-/// The worker that reads the kernel's log.
-const DISKS: u8 = 1;
+/// The worker that reads the kernel's log. It is not rebooted: there is one kernel, and its agent would take what that logged
+/// of a disk long ago for this boot's.
+pub const READS_KERNEL_LOG: u8 = 1;
 
 /// Where a fault is planted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
-    /// Where the pod that there may be only one of runs then.
-    ShopsNode,
+    /// Where the pod that there may be only one of runs then, or this worker if that one is not rebooted.
+    ShopsNode {
+        or: u8,
+    },
     Worker(u8),
     /// The control plane; of an API server that is away a worker's service reports.
     ControlPlane {
@@ -59,19 +62,21 @@ impl Choices {
 
     fn target(&mut self, fault: Fault) -> Option<Target> {
         let any = self.random.u8(1..=self.workers);
+        let rebooted = self.random.u8(READS_KERNEL_LOG + 1..=self.workers);
         match fault {
-            Fault::DiskFailed => Some(Target::Worker(DISKS)),
+            Fault::DiskFailed => Some(Target::Worker(READS_KERNEL_LOG)),
             Fault::LeaderKilled | Fault::ApiServerAway => Some(Target::ControlPlane { reporter: any }),
             // Half of the fences show who writes.
-            _ if fault.is_fenced() && self.random.bool() => Some(Target::ShopsNode),
-            Fault::OrderlyReboot => self.orderly(any).map(Target::Worker),
+            _ if fault.is_fenced() && self.random.bool() => Some(Target::ShopsNode { or: rebooted }),
+            _ if fault.is_fenced() => Some(Target::Worker(rebooted)),
+            Fault::OrderlyReboot => self.orderly(rebooted).map(Target::Worker),
             _ => Some(Target::Worker(any)),
         }
     }
 
     /// The next worker from `first` that may have one more.
     fn orderly(&mut self, first: u8) -> Option<u8> {
-        let mut all = (0..self.workers).map(|step| (first - 1 + step) % self.workers + 1);
+        let mut all = (first..=self.workers).chain(READS_KERNEL_LOG + 1..first);
         let worker = all.find(|worker| self.orderly.get(worker).is_none_or(|had| *had < ORDERLY_REBOOTS))?;
         *self.orderly.entry(worker).or_default() += 1;
         Some(worker)
