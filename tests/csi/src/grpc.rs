@@ -1,5 +1,8 @@
 //! A server of gRPC over HTTP/2 (`grpc/grpc` doc/PROTOCOL-HTTP2.md): unary calls over a Unix socket.
 
+#[cfg(test)]
+mod tests;
+
 use std::{io, sync::Arc};
 
 use h2::{RecvStream, server::SendResponse};
@@ -8,12 +11,18 @@ use hyper::{
     body::Bytes,
     header::{CONTENT_TYPE, HeaderValue},
 };
-use tokio::net::{UnixListener, UnixStream};
+use tokio::{
+    io::{duplex, join},
+    net::{UnixListener, UnixStream},
+    task::JoinSet,
+};
 
-use crate::wire::Malformed;
+use crate::{authority, wire::Malformed};
 
 /// A kubelet's requests have some hundred bytes.
 const MESSAGE_LIMIT_BYTES: usize = 64 * 1024;
+/// As much as a frame has.
+const PASSED_BYTES: usize = 16 * 1024;
 /// Not compressed, four bytes of length.
 const FRAME_BYTES: usize = 5;
 
@@ -64,7 +73,12 @@ pub(crate) async fn serve(listener: UnixListener, service: Arc<impl Service>) ->
 
 /// A client that breaks the protocol loses its connection, and calls again.
 async fn converse(stream: UnixStream, service: Arc<impl Service>) -> Result<(), h2::Error> {
-    let mut connection = h2::server::handshake(stream).await?;
+    let (sent, answers) = stream.into_split();
+    let (client, server) = duplex(PASSED_BYTES);
+    // It ends with the connection.
+    let mut passing = JoinSet::new();
+    passing.spawn(authority::pass(sent, client));
+    let mut connection = h2::server::handshake(join(server, answers)).await?;
     while let Some(accepted) = connection.accept().await {
         let (request, respond) = accepted?;
         // The connection has to be polled for the request's message to come.

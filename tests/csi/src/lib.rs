@@ -6,6 +6,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod authority;
 mod driver;
 mod grpc;
 mod mounts;
