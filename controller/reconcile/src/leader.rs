@@ -155,8 +155,9 @@ impl<'a, C: Election> Candidate<'a, C> {
             }
             self.hand_over().await;
             tokio::select! {
-                () = tokio::time::sleep(self.terms.retry) => {}
+                biased;
                 Ok(()) = self.set_backs.changed() => self.end_if_set_back(),
+                () = tokio::time::sleep(self.terms.retry) => {}
             }
         }
     }

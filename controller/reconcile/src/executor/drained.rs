@@ -79,6 +79,7 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
     /// delays no stop.
     async fn forbidden(&self, fence: &NodeFence) -> String {
         tokio::select! {
+            biased;
             why = self.look_for_stops(fence) => why,
             never = self.follow_record(fence) => match never {},
         }

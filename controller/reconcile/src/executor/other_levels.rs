@@ -33,8 +33,10 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         let (mut own, mut is_on) = (pin!(self.read_one(node, scope)), false);
         let state = loop {
             tokio::select! {
-                state = &mut own => break state,
+                // On first: what speaks against Off in the same instant counts.
+                biased;
                 Some(other) = others.next() => is_on |= other == PowerState::On,
+                state = &mut own => break state,
             }
         };
         let rest = async {
