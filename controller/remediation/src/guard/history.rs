@@ -94,7 +94,9 @@ impl History {
             let intent = fence.status.intent.as_ref().filter(|intent| intent.op == IntendedOp::Release);
             if let Some(intent) = intent {
                 let key = (uid.clone(), earlier);
-                if !self.releasing.contains(&key) {
+                // The last look at a BMC takes its time: its pods may go at any moment until that act has come to its end.
+                let is_under_way = snapshot.busy.contains(&fence.spec.node_name);
+                if is_under_way || !self.releasing.contains(&key) {
                     let (record, pods) = (uid.clone(), intent.pods as usize);
                     self.pods.remember_intent(&of, Batch { record, earlier, last: now, pods, is_open: false });
                 }

@@ -1,5 +1,6 @@
-//! Pods that went, for the rate of pods. A release counts when it is intended. A drain counts each pod that it evicted,
-//! and while it goes on those that it may evict yet: an eviction may be refused for minutes and then succeed.
+//! Pods that went, for the rate of pods. A release counts from when it is intended until it has come to its end, and for a
+//! window from then on. A drain counts each pod that it evicted, and while it goes on those that it may evict yet: an
+//! eviction may be refused for minutes and then succeed.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -170,11 +171,12 @@ impl PodAccount {
         own.len() + others.iter().filter(|pod| pod.deleting.is_some()).count().min(inherited)
     }
 
-    /// A record intends this release. Until it is tried it counts from when it was first seen.
+    /// A record intends this release, or is about to carry it out.
     pub(super) fn remember_intent(&mut self, of: &PodSource, release: Batch) {
         let batches = self.released.entry(of.clone()).or_default();
-        if !batches.iter().any(|batch| batch.is_same(&release)) {
-            batches.push(release);
+        match batches.iter_mut().find(|batch| batch.is_same(&release)) {
+            Some(known) => known.last = release.last,
+            None => batches.push(release),
         }
     }
 

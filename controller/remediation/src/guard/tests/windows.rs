@@ -47,6 +47,27 @@ fn a_handover_that_was_lost_uses_up_each_window_once() {
     }
 }
 
+/// Its BMC takes a while for the last look: the pods go at its end.
+#[test]
+fn a_release_counts_for_a_window_from_its_end_on() {
+    let mut fence = record("n1", Phase::PodsReleased);
+    fence.status.intent = Some(Intent { op: IntendedOp::Release, epoch: 1, at: wall(100), pods: 5 });
+    let mut snapshot = Snapshot {
+        fences: [("n1".to_owned(), fence)].into(),
+        policies: vec![Policy { name: "p".into(), ..wide() }],
+        busy: ["n1".to_owned()].into(),
+        ..Snapshot::default()
+    };
+    let mut history = History::default();
+    [100, 117].into_iter().for_each(|second| history.learn(&snapshot, now(second)));
+    // It is neither under way nor over, and waits for who knows how long.
+    snapshot.busy.clear();
+    history.learn(&snapshot, now(130));
+    for (second, expected) in [(176, 5), (177, 0)] {
+        assert_eq!(history.pods("p", rate(), "n0", at(second)), expected, "{second}");
+    }
+}
+
 /// A clock was set back, or another one is ahead: what is of the future by it is of now, once.
 #[test]
 fn a_record_of_the_future_began_when_it_was_first_seen() {
