@@ -19,16 +19,18 @@ impl Truth {
     }
 
     /// Off is confirmed, and the machine runs. That is excused if its BMC reported nothing else since the last order,
-    /// and the machine itself reported nothing for as long as the policy asks; of one that was emptied, since Off was read.
+    /// and the machine itself reported nothing for as long as the policy asks; of one that was emptied, since Off was read. A
+    /// machine that is cut off one storage speaks on: nothing but the switch can show that it writes.
     pub(super) fn excuse(&mut self, name: &str) {
         let (now, asked, twice) = (self.now(), self.silence_asked(), self.was_read_off_twice(name));
         let read_off = self.oracle.off_readings.get(name).and_then(|readings| readings.first()).copied();
-        let drain = self.store.fences.get(name).and_then(|fence| fence.status.drain.as_ref());
-        let is_emptied = drain.is_some_and(DrainReport::emptied);
+        let status = self.store.fences.get(name).map(|fence| &fence.status);
+        let is_emptied = status.and_then(|status| status.drain.as_ref()).is_some_and(DrainReport::emptied);
+        let speaks_on = status.is_some_and(|status| status.storage_only.is_some());
         let Some(machine) = self.machines.get_mut(name) else { return };
         let is_silent = now.since(machine.renewed) >= asked
             || is_emptied && read_off.is_some_and(|read_off| machine.renewed < read_off);
-        if machine.on && machine.has_liar() && twice && is_silent {
+        if machine.on && machine.has_liar() && twice && (is_silent || speaks_on) {
             machine.excuse = Some(Excuse::Lied { woke: None, read_on: None });
             self.count("cluster lies believed");
         }
