@@ -17,6 +17,7 @@ const LEFT: &str = "AttachmentsLeft";
 const REPORTED: Duration = Duration::from_secs(180);
 /// A list of attachments is no older, and the last write about them.
 const LISTED: Duration = Duration::from_secs(60);
+const MINUTE_SECONDS: i64 = 60;
 /// A volume that is free for so long has been on every list.
 const SEEN: Duration = Duration::from_secs(10);
 
@@ -36,8 +37,8 @@ impl Truth {
         let mut found = Vec::new();
         for fence in leader.iter().flat_map(|_| self.store.fences.values()) {
             let name = &fence.spec.node_name;
-            // By a clock that was set back the report is put off to the time of the phase.
-            let phase = self.scenario.steps_clocks.then_some(fence.status.phase);
+            // By a clock that was set back, or is behind that of the leader before, the report is put off to the time of the phase.
+            let phase = (self.scenario.steps_clocks || self.clocks_differ()).then_some(fence.status.phase);
             let key = format!("{} {} {phase:?}", fence.metadata.uid, leader.as_deref().unwrap_or_default());
             let waits = [STUCK, LEFT].iter().any(|reason| fence.status.is_blocked_by(reason));
             if self.should_report(fence) {
@@ -60,6 +61,11 @@ impl Truth {
         }
         self.oracle.volumes = watched;
         found.into_iter().for_each(|text| self.violate("I17", text));
+    }
+
+    fn clocks_differ(&self) -> bool {
+        let (ahead, behind) = (self.scenario.skew.iter().max(), self.scenario.skew.iter().min());
+        ahead.zip(behind).is_some_and(|(ahead, behind)| ahead - behind > MINUTE_SECONDS)
     }
 
     /// Volumes of pods that were released are still there, and its record waits for what it may report.
