@@ -1,8 +1,7 @@
 //! Plug-ins: files of both formats, from a program's exit status to the condition; reloads and restarts.
 
-use std::{fs, os::unix::fs::OpenOptionsExt, path::Path};
+use std::{fs, path::Path};
 
-use nix::{fcntl::OFlag, sys::stat::Mode, unistd::mkfifo};
 use nodewell_model::view::DaemonState;
 use nodewell_tests::{
     agent::{Agent, Plan},
@@ -171,17 +170,6 @@ fn a_restarted_check_process_forgets_no_problem() {
     let before = agent.wait_condition("Sick", "True").problems[0].since;
     assert!(check_process.stop().success());
     assert_eq!(agent.condition("Sick").unwrap().status.as_str(), "True", "a stop takes nothing back");
-    // Its first run waits for an answer, and it saves nothing of the run before.
-    let (fifo, answers) = ["bin/fifo", "bin/check.sh.answer"].map(|name| agent.plan().folder().join(name)).into();
-    mkfifo(&fifo, Mode::S_IRWXU).unwrap();
-    fs::rename(fifo, &answers).unwrap();
-    let mut check_process = CheckProcess::check_of(agent.plan());
-    let without_waiting = OFlag::O_NONBLOCK.bits();
-    let reads = || fs::OpenOptions::new().write(true).custom_flags(without_waiting).open(&answers).ok();
-    let _answer = until("the program reads", reads);
-    assert!(check_process.stop().success());
-    let stands = agent.condition("Sick").unwrap();
-    assert_eq!(stands.status.as_str(), "True", "nor does one before anything was looked at");
     let mut check_process = CheckProcess::check_of(agent.plan());
     check_process.wait_logged("follows the agent", 2);
     answer(agent.plan(), "check.sh", "1 broken still");

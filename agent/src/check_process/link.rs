@@ -6,7 +6,7 @@ use std::{cell::Cell, collections::BTreeSet, time::Duration};
 use jiff::Timestamp;
 use nodewell_client::{Client, ClientError, Discarded, Lines, Reporter, ReporterSettings};
 use nodewell_model::{
-    Condition, ConditionStatus, Event, Inventory, Name, SubjectKey,
+    Condition, Event, Inventory, Name, SubjectKey,
     api::{ClearRequest, ClearedView, ConditionProblem},
     view::{DaemonState, DaemonView},
 };
@@ -38,9 +38,6 @@ pub(super) struct Link {
     status_line: StatusLine,
     problem_change: Notify,
     since: Cell<Timestamp>,
-    source: Box<str>,
-    /// Whether everything was reported once.
-    is_settled: Cell<bool>,
     /// Whether a fault or an Unknown state is reported: then a stop withdraws nothing.
     retains: Cell<bool>,
     /// Whether an inventory was sent.
@@ -72,8 +69,6 @@ impl Link {
             status_line,
             problem_change: Notify::new(),
             since,
-            source: source.into(),
-            is_settled: Cell::default(),
             retains: Cell::default(),
             counts: Cell::default(),
         }
@@ -170,7 +165,6 @@ impl Link {
 
     /// What an earlier run reported and this one does not is over.
     pub(super) fn all_reported(&self) {
-        self.is_settled.set(true);
         self.reporter.all_reported();
     }
 
@@ -190,16 +184,10 @@ impl Link {
         daemons.iter().any(|daemon| daemon.name == KERNEL_MONITOR && daemon.state == DaemonState::Running)
     }
 
-    /// Nothing is wanted of it any more: a stop withdraws whatever there is.
-    pub(super) fn withdraw_on_stop(&self) {
-        self.is_settled.set(true);
-        self.retains.set(false);
-    }
-
     /// A clean stop: withdraws all reports; what was healthy stays for [`LINGER`]. If one of them is not well, they stay,
     /// and are Unknown to others once they have expired.
     pub(super) async fn finish(self) {
-        let is_taken = if self.is_retained_on_stop() || self.has_left_something().await {
+        let is_taken = if self.is_retained_on_stop() {
             timeout(LAST_REPORT, self.reporter.flushed()).await.is_ok()
         } else {
             self.reporter.finish(LAST_REPORT).await
@@ -209,34 +197,10 @@ impl Link {
         }
     }
 
-    /// Whether the agent has something of an earlier run that is not well, or does not answer: this run has not looked at
-    /// everything, and may not know of it. Plug-ins save no state, and a state file may be one that cannot be read.
-    async fn has_left_something(&self) -> bool {
-        let look = async {
-            let conditions: Vec<Condition> = self.client.get("/v1/conditions").await?;
-            Ok::<_, ClientError>(left(&self.source, &self.problems().await?, &conditions))
-        };
-        if self.is_settled.get() {
-            return false;
-        }
-        let nothing = timeout(LAST_REPORT, look).await.is_ok_and(|left| left.is_ok_and(|left| !left));
-        !nothing
-    }
-
     /// How many problems ended.
     pub(super) async fn clear(&self, request: &ClearRequest) -> Result<usize, ClientError> {
         self.client.post::<_, ClearedView>("/v1/clear", request).await.map(|answer| answer.cleared)
     }
-}
-
-/// Whether one of these is by a daemon called `source`, of whichever user or unit.
-fn left(source: &str, problems: &[ConditionProblem], conditions: &[Condition]) -> bool {
-    let is_by = |name: &str| name.split_once('@').is_some_and(|(name, _)| name == source);
-    let of_unknown = |condition: &Condition| {
-        // The daemon that does not know is before its message.
-        condition.status == ConditionStatus::Unknown && condition.message.split(": ").next().is_some_and(is_by)
-    };
-    problems.iter().any(|one| one.problem.source.split(", ").any(is_by)) || conditions.iter().any(of_unknown)
 }
 
 /// Logs once for each reason what the agent did not take: with heartbeats it would be logged for ever.
@@ -258,26 +222,6 @@ fn concerns_problems(event: &EventHeader, last: Option<u64>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_an_earlier_run_left_is_known_by_its_name() {
-        let problem = |source: &str| {
-            let text = r#"[{"condition": "Sick", "id": "1", "reason": "R", "severity": "warn", "since": "2026-01-01T00:00:00Z",
-                "last_seen": "2026-01-01T00:00:00Z", "count": 1, "message": "m", "source": "SOURCE"}]"#;
-            serde_json::from_str::<Vec<ConditionProblem>>(&text.replace("SOURCE", source)).unwrap()
-        };
-        let condition = |status: &str, message: &str| {
-            let text = r#"[{"type": "Sick", "status": "STATUS", "transition": "2026-01-01T00:00:00Z", "reason": "R",
-                "message": "MESSAGE"}]"#;
-            serde_json::from_str::<Vec<Condition>>(&text.replace("STATUS", status).replace("MESSAGE", message)).unwrap()
-        };
-        assert!(left("disk", &problem("disk@root"), &[]));
-        assert!(left("disk", &problem("kernel-monitor, disk@uid:7"), &[]));
-        assert!(!left("disk", &problem("kernel-monitor, disk2@root, disk"), &[]));
-        assert!(left("disk", &[], &condition("Unknown", "disk@root: sda does not answer: 20 s")));
-        assert!(!left("disk", &[], &condition("Unknown", "gpu@root: disk@root is no prefix")));
-        assert!(!left("disk", &[], &condition("False", "disk@root: is well")));
-    }
 
     fn event(json: &str) -> EventHeader {
         serde_json::from_str(json).unwrap()

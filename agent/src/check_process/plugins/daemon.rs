@@ -86,7 +86,7 @@ impl Daemon {
         };
         self.end_runs().await;
         if request == StopRequest::Withdraw {
-            link.withdraw_on_stop();
+            link.retain_on_stop(false);
         }
         link.finish().await;
     }
