@@ -97,7 +97,7 @@ impl Permits {
 
     pub(super) fn take(&self, peer: &Arc<Peer>) -> Result<Permit, Full> {
         let mut held = lock(&self.held);
-        if let Some(full) = self.hit(&mut held, peer) {
+        if let Some(full) = self.hit(&mut held, peer, false) {
             return Err(full);
         }
         held.peers.push(Arc::clone(peer));
@@ -117,12 +117,13 @@ impl Permits {
                 Err(full) => full,
             };
             if timeout_at(deadline, returned).await.is_err() {
-                return Err(full);
+                return self.take(peer).map_err(|_| full);
             }
         }
     }
 
-    fn hit(&self, held: &mut Held, peer: &Peer) -> Option<Full> {
+    /// `is_last`: one that is looked at and refused is not looked at again for a while.
+    fn hit(&self, held: &mut Held, peer: &Peer, is_last: bool) -> Option<Full> {
         let all = held.peers.len();
         if all >= self.limits.connections {
             return Some(Full::All);
@@ -139,7 +140,11 @@ impl Permits {
         if !held.looks.may_look(peer, has_a_claim, clock::boottime()) {
             return Some(if is_open { Full::Peer } else { Full::All });
         }
-        self.hit_known(held, peer, is_open)
+        let refused = self.hit_known(held, peer, is_open);
+        if refused.is_some() && is_last {
+            held.looks.remember(peer, clock::boottime());
+        }
+        refused
     }
 
     /// The same, now that the identity is worth a look.
@@ -171,8 +176,8 @@ impl Permits {
         let mut held = lock(&self.held);
         let (now, before) = (clock::boottime(), held.last_refused);
         held.last_refused = Some(now);
-        // Not before: one that waits is looked at once more.
-        held.looks.remember(peer, now);
+        // Not before, for one that waits is looked at again; and not one that was refused unseen, or it would be so for ever.
+        let _ = self.hit(&mut held, peer, true);
         if before.is_none_or(|before| now.saturating_sub(before) >= QUIET) {
             let (uid, open) = (peer.uid(), held.peers.len());
             tracing::warn!(uid, bound = ?full, open, "connections to the socket are refused");
