@@ -76,8 +76,8 @@ impl Linger {
         Self { span, until: now.after(span), prolonged: false }
     }
 
-    /// The agent starts. While it was away the daemon had nothing to report to, so a time that has passed begins again, once:
-    /// an agent that restarts for ever would hold what is gone for ever.
+    /// The agent starts. While it was away the daemon had nothing to report to, so a time that has passed begins again,
+    /// once: an agent that restarts for ever would hold what is gone for ever.
     pub(crate) fn loaded(self, rebooted: bool, now: Now) -> Self {
         let begins_again = rebooted || (self.until <= now.boottime && !self.prolonged);
         let until = if begins_again { now.after(self.span.min(RETURN_WITHIN)) } else { self.until };

@@ -1,5 +1,5 @@
-//! Conditions of a daemon that was started again, by itself or with the node: what it reported of them before is not what
-//! it sees now.
+//! Conditions of a daemon that was started again, by itself or with the node: what it reported of them before is not
+//! what it sees now.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,8 +9,8 @@ use std::{
 use nodewell_model::Name;
 use serde::{Deserialize, Serialize};
 
-/// The conditions that it has not reported since, and the boot time until which each is believed nevertheless. `None`: not
-/// at all.
+/// The conditions that it has not reported since, and the boot time until which each is believed nevertheless. `None`:
+/// not at all.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Unreported(BTreeMap<Name, Option<Duration>>);
@@ -25,8 +25,8 @@ impl Unreported {
         self.0.is_empty()
     }
 
-    /// It reports again after a clean stop, whose conditions stay until `until`. What it has not reported since an earlier
-    /// start is believed no longer than it was.
+    /// It reports again after a clean stop, whose conditions stay until `until`. What it has not reported since an
+    /// earlier start is believed no longer than it was.
     pub(crate) fn came_back(&mut self, watches: &BTreeSet<Name>, until: Duration) {
         for condition in watches {
             self.0.entry(condition.clone()).or_insert(Some(until));

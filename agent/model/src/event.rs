@@ -20,8 +20,8 @@ pub struct EventRecord {
     pub reason: Name,
     pub message: String,
     pub subject: Option<String>,
-    /// The pod's, where the subject is a pod that the record names by its uid. What it is called is found elsewhere, perhaps
-    /// only later: a record that is read again is the same event by this.
+    /// The pod's, where the subject is a pod that the record names by its uid. What it is called is found elsewhere,
+    /// perhaps only later: a record that is read again is the same event by this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod_uid: Option<String>,
     /// The monitor or daemon that saw it.

@@ -11,8 +11,8 @@ pub const SUBJECT_LIMIT_BYTES: usize = 256;
 /// As much of a subject is shown in a message: a GPU UUID has 40.
 const SHOWN_SUBJECT_BYTES: usize = 64;
 
-/// `raw` as a message: invalid UTF-8, control characters and what hides or reorders others replaced, newlines kept, cut at
-/// [`MESSAGE_LIMIT_BYTES`] on a character boundary.
+/// `raw` as a message: invalid UTF-8, control characters and what hides or reorders others replaced, newlines kept, cut
+/// at [`MESSAGE_LIMIT_BYTES`] on a character boundary.
 #[must_use]
 pub fn message(raw: &[u8]) -> String {
     cleaned(raw, MESSAGE_LIMIT_BYTES, true)
@@ -24,7 +24,8 @@ pub fn subject(raw: &[u8]) -> String {
     cleaned(raw, SUBJECT_LIMIT_BYTES, false)
 }
 
-/// `text` in one line of at most `limit_bytes` bytes: line breaks, other control characters and what is not seen become spaces.
+/// `text` in one line of at most `limit_bytes` bytes: line breaks, other control characters and what is not seen become
+/// spaces.
 #[must_use]
 pub fn line(text: &str, limit_bytes: usize) -> String {
     if !text.contains(is_hidden) {

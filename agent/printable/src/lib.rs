@@ -1,8 +1,8 @@
 //! Which characters of text from outside are shown.
 //!
-//! Control characters drive a terminal. Others change how the text around them is read and are not seen: they turn the direction
-//! of writing, have no width, or end a line for some programs and not for others. With them a message shows as another one, or a
-//! name looks like another name (Unicode Technical Report 36; CVE-2021-42574).
+//! Control characters drive a terminal. Others change how the text around them is read and are not seen: they turn the
+//! direction of writing, have no width, or end a line for some programs and not for others. With them a message shows
+//! as another one, or a name looks like another name (Unicode Technical Report 36; CVE-2021-42574).
 
 /// Not shown as itself: a control character, or one that hides or reorders others.
 #[must_use]
@@ -15,7 +15,8 @@ fn reorders(sign: char) -> bool {
     matches!(sign, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Format characters (general category Cf) and blank ones of no width; tags (U+E0001 to U+E007F) spell text that is not seen.
+/// Format characters (general category Cf) and blank ones of no width; tags (U+E0001 to U+E007F) spell text that is not
+/// seen.
 fn has_no_width(sign: char) -> bool {
     matches!(
         sign,

@@ -184,8 +184,8 @@ impl Link {
         daemons.iter().any(|daemon| daemon.name == KERNEL_MONITOR && daemon.state == DaemonState::Running)
     }
 
-    /// A clean stop: withdraws all reports; what was healthy stays for [`LINGER`]. If one of them is not well, they stay,
-    /// and are Unknown to others once they have expired.
+    /// A clean stop: withdraws all reports; what was healthy stays for [`LINGER`]. If one of them is not well, they
+    /// stay, and are Unknown to others once they have expired.
     pub(super) async fn finish(self) {
         let is_taken = if self.is_retained_on_stop() {
             timeout(LAST_REPORT, self.reporter.flushed()).await.is_ok()

@@ -176,7 +176,8 @@ impl Permits {
         let mut held = lock(&self.held);
         let (now, before) = (clock::boottime(), held.last_refused);
         held.last_refused = Some(now);
-        // Not before, for one that waits is looked at again; and not one that was refused unseen, or it would be so for ever.
+        // Not before, for one that waits is looked at again; and not one that was refused unseen, or it would be so for
+        // ever.
         let _ = self.hit(&mut held, peer, true);
         if before.is_none_or(|before| now.saturating_sub(before) >= QUIET) {
             let (uid, open) = (peer.uid(), held.peers.len());

@@ -1,7 +1,7 @@
 //! The answer to a connection over a limit.
 //!
-//! A socket that is closed with something unread in it resets the connection, and the client may lose the answer. So what
-//! the client sends is read, for a moment.
+//! A socket that is closed with something unread in it resets the connection, and the client may lose the answer. So
+//! what the client sends is read, for a moment.
 
 use std::time::Duration;
 

@@ -31,7 +31,8 @@ fn two_and_eight_minutes_are_left_alone_and_more_than_ten_are_not() {
     let cluster = Cluster::start(Plan::default());
     cluster.install();
     identity::enroll(&cluster);
-    // All three at once is no storm here, and no budget stands in the way: nothing but the announcement holds a hand back.
+    // All three at once is no storm here, and no budget stands in the way: nothing but the announcement holds a hand
+    // back.
     const BUDGET: &str = "maxUnavailable: 100%, maxDead: 100%, maxUnavailablePerZone: 100%, maxConcurrent: 3";
     let budget = format!("{BUDGET}, rate: {{ count: 10, window: 1h }} }}\n  cordonBudget: {{ {BUDGET}");
     let mut policy = DEAD_NODES.to_owned();

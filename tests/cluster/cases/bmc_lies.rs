@@ -1,5 +1,6 @@
-//! A BMC that reads Off of a machine that runs, such as another machine's: it is found out while the node is well. When the node
-//! is cut off, nothing is ordered and no pod is released, for the old one writes on. Once the BMC is corrected, the node is fenced.
+//! A BMC that reads Off of a machine that runs, such as another machine's: it is found out while the node is well. When
+//! the node is cut off, nothing is ordered and no pod is released, for the old one writes on. Once the BMC is
+//! corrected, the node is fenced.
 
 use std::time::Duration;
 

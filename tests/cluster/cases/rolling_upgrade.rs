@@ -1,5 +1,5 @@
-//! All packages are upgraded, host after host, while each machine's agent takes reports. None of these is lost or counted twice,
-//! and a node that dies in the middle is fenced.
+//! All packages are upgraded, host after host, while each machine's agent takes reports. None of these is lost or
+//! counted twice, and a node that dies in the middle is fenced.
 
 use std::time::Duration;
 

@@ -11,7 +11,8 @@ const SOON: Duration = Duration::from_secs(90);
 /// Where the agents' Leases are.
 pub const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/nodewell/leases";
 
-/// Has each worker's agent ask for an identity of its own, looks at who asked, and approves it as docs/identity.md says.
+/// Has each worker's agent ask for an identity of its own, looks at who asked, and approves it as docs/identity.md
+/// says.
 ///
 /// # Panics
 /// If one does not get it, or has no Lease by it.

@@ -1,4 +1,5 @@
-//! What is asked of each fence: its pods were released after its BMC had read Off twice, and it was turned on after that.
+//! What is asked of each fence: its pods were released after its BMC had read Off twice, and it was turned on after
+//! that.
 
 use jiff::Timestamp;
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! The pod of [`SHOP`](crate::manifests::SHOP), which writes ten times a second for how long the kernel has run: that is one
-//! clock for all machines, and shows who wrote when.
+//! The pod of [`SHOP`](crate::manifests::SHOP), which writes ten times a second for how long the kernel has run: that
+//! is one clock for all machines, and shows who wrote when.
 
 use std::{
     fs::{self, File},

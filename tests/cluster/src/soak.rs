@@ -1,5 +1,6 @@
-//! `make soak`: faults are planted one after another in a real cluster, chosen by a seed. Each has to be found, acted on as the
-//! documents have it, and over in time; whatever else is done or reported meanwhile has no cause, and is wrong.
+//! `make soak`: faults are planted one after another in a real cluster, chosen by a seed. Each has to be found, acted
+//! on as the documents have it, and over in time; whatever else is done or reported meanwhile has no cause, and is
+//! wrong.
 
 pub mod act;
 pub mod choice;

@@ -19,8 +19,8 @@ const PRIORITY: u8 = 0x20;
 
 /// In the static table of RFC 7541, appendix A.
 const AUTHORITY: usize = 1;
-/// Of one byte, so that no authority is shorter: a receiver whose fields are no longer than the sender's has every field in
-/// its dynamic table that the sender names.
+/// Of one byte, so that no authority is shorter: a receiver whose fields are no longer than the sender's has every
+/// field in its dynamic table that the sender names.
 const HOST: [u8; 2] = [1, b'-'];
 
 /// Passes on all that `client` sends, until one of them ends.

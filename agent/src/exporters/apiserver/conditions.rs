@@ -174,9 +174,9 @@ impl<'a> Conditions<'a> {
     }
 
     /// Takes what silent writers have, by values that differ from theirs: a field that is the same would stay theirs as
-    /// well, and conflict with its next change. Whether they are silent is judged by `looked`, the answer of this moment, and
-    /// only the Node of that answer is written: a writer that comes back in between, to whichever condition, is not
-    /// overwritten. Returns whether what is wanted has to follow.
+    /// well, and conflict with its next change. Whether they are silent is judged by `looked`, the answer of this
+    /// moment, and only the Node of that answer is written: a writer that comes back in between, to whichever
+    /// condition, is not overwritten. Returns whether what is wanted has to follow.
     async fn take_over(&mut self, looked: &AcceptedAnswer) -> bool {
         let TakeOver::AfterSilence(silence) = self.shared.config.take_over else { return false };
         let (Some(version), Some(_)) = (looked.version, &looked.conditions) else { return false };

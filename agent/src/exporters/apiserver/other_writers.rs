@@ -38,8 +38,9 @@ pub(super) struct Look<'a> {
 }
 
 impl OtherWriters {
-    /// Takes what is shown of the conditions in conflict, of which we sent no more than `sent`. There is a look with each
-    /// `heartbeat`: after a longer pause (an outage, a machine that slept) it is not known what was written meanwhile.
+    /// Takes what is shown of the conditions in conflict, of which we sent no more than `sent`. There is a look with
+    /// each `heartbeat`: after a longer pause (an outage, a machine that slept) it is not known what was written
+    /// meanwhile.
     pub(super) fn observe<'a>(
         &mut self,
         in_conflict: impl Iterator<Item = &'a Name>,
@@ -58,8 +59,8 @@ impl OtherWriters {
         }
     }
 
-    /// The conditions whose other writer had not written for `silence`, or for the longer one that it needs, when they were
-    /// looked at last.
+    /// The conditions whose other writer had not written for `silence`, or for the longer one that it needs, when they
+    /// were looked at last.
     pub(super) fn silent_for(&self, silence: Duration) -> SilentWriters {
         let needed = |name: &Name| {
             let returns = self.taken_over.get(name).copied().unwrap_or_default();
@@ -70,8 +71,8 @@ impl OtherWriters {
         silent.map(|(name, _, needed)| (name.clone(), needed)).collect()
     }
 
-    /// They are ours, or may be. Each that is in conflict again after that has a writer that is slow, and not gone: it needs
-    /// twice the silence the next time, or the two would take turns for ever.
+    /// They are ours, or may be. Each that is in conflict again after that has a writer that is slow, and not gone: it
+    /// needs twice the silence the next time, or the two would take turns for ever.
     pub(super) fn taken_over(&mut self, names: &[Name]) {
         self.forget(names);
         for name in names {

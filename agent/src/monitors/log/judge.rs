@@ -97,8 +97,8 @@ impl Judge {
     }
 }
 
-/// One record happened once: where a rule's condition is True by it, a rule of the same monitor and reason that makes an Event
-/// alone adds nothing to the Event of that problem.
+/// One record happened once: where a rule's condition is True by it, a rule of the same monitor and reason that makes
+/// an Event alone adds nothing to the Event of that problem.
 fn drop_doubles(proven: &mut Vec<Finding>) {
     let holds = |finding: &Finding| finding.kind == FindingKind::Raise && finding.condition.is_some();
     let held: Vec<(Arc<str>, Name, Option<String>)> = proven

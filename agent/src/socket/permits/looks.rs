@@ -45,8 +45,8 @@ impl Looks {
     }
 
     pub(super) fn remember(&mut self, peer: &Peer, now: Duration) {
-        // Those without a number here cannot be distinguished, and are known without a look. And one that was refused unseen
-        // is not refused for longer: a client that tries again and again would never be looked at.
+        // Those without a number here cannot be distinguished, and are known without a look. And one that was refused
+        // unseen is not refused for longer: a client that tries again and again would never be looked at.
         if peer.pid() == 0 || self.is_refused(peer, now) {
             return;
         }

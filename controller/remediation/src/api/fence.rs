@@ -74,8 +74,8 @@ pub struct NodeFenceStatus {
     /// On.
     #[serde(rename = "deniedFencingMethods", skip_serializing_if = "BTreeSet::is_empty")]
     pub denied_methods: BTreeSet<String>,
-    /// Methods of levels that were ordered to turn it off, or that reported Off of it without an order: any of them may have
-    /// reported what turns out to be false.
+    /// Methods of levels that were ordered to turn it off, or that reported Off of it without an order: any of them may
+    /// have reported what turns out to be false.
     #[serde(rename = "offFencingMethods", skip_serializing_if = "BTreeSet::is_empty")]
     pub off_methods: BTreeSet<String>,
     /// When this phase was entered, by the wall clock of the controller that led.

@@ -136,8 +136,8 @@ pub(super) fn denial_unread(input: &FenceInput<'_>) -> Option<Blocker> {
     }
 }
 
-/// What has, or may have, reported Off of the machine: the record has what leaders before have asked, and what is asked now may
-/// be something else.
+/// What has, or may have, reported Off of the machine: the record has what leaders before have asked, and what is asked
+/// now may be something else.
 pub(super) fn methods_of_off(input: &FenceInput<'_>) -> BTreeSet<String> {
     let status = &input.fence.status;
     if status.storage_only.is_some() {

@@ -36,6 +36,7 @@ mod refilled;
 mod release;
 mod restoring;
 mod single;
+mod spoke;
 mod still_cut;
 mod unread;
 mod waits;

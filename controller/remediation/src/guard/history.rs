@@ -94,7 +94,8 @@ impl History {
             let intent = fence.status.intent.as_ref().filter(|intent| intent.op == IntendedOp::Release);
             if let Some(intent) = intent {
                 let key = (uid.clone(), earlier);
-                // The last look at a BMC takes its time: its pods may go at any moment until that act has come to its end.
+                // The last look at a BMC takes its time: its pods may go at any moment until that act has come to its
+                // end.
                 let is_under_way = snapshot.busy.contains(&fence.spec.node_name);
                 if is_under_way || !self.releasing.contains(&key) {
                     let (record, pods) = (uid.clone(), intent.pods as usize);

@@ -101,8 +101,8 @@ impl ConditionOwners {
         Ok(())
     }
 
-    /// Another manager owns a field of the condition other than its heartbeat and its type: a writer from which it was taken
-    /// over keeps the latter for ever, as that never changes.
+    /// Another manager owns a field of the condition other than its heartbeat and its type: a writer from which it was
+    /// taken over keeps the latter for ever, as that never changes.
     #[must_use]
     pub fn is_shared(&self, kind: &str) -> bool {
         self.others.get(kind).is_some_and(|fields| fields.iter().any(|field| field != HEARTBEAT && field != "type"))

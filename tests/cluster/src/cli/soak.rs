@@ -1,7 +1,7 @@
 //! `soak`: plants faults in a cluster of its own until its time is over, and prints what became of them.
 //!
-//! Ctrl-C goes to every process of the terminal's foreground, and all machines would end with it before there is a report.
-//! So the run is a process in a group of its own, and this one passes the signal on.
+//! Ctrl-C goes to every process of the terminal's foreground, and all machines would end with it before there is a
+//! report. So the run is a process in a group of its own, and this one passes the signal on.
 
 use std::{
     os::unix::process::CommandExt,

@@ -16,8 +16,8 @@ const REGISTERED: Duration = Duration::from_secs(60);
 const FORCED: &str = "attach_detach_controller_attachdetach_controller_forced_detaches";
 
 impl Cluster {
-    /// Installs the CSI driver on each worker, and waits until the kubelets have registered it. Volumes are attached for
-    /// as long as the attacher is not dropped.
+    /// Installs the CSI driver on each worker, and waits until the kubelets have registered it. Volumes are attached
+    /// for as long as the attacher is not dropped.
     ///
     /// # Panics
     /// If a step fails.

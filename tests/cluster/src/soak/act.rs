@@ -1,5 +1,5 @@
-//! What nodewell does to a node or reports of it, as the API server and the BMCs show it, and whether a planted fault is its
-//! cause.
+//! What nodewell does to a node or reports of it, as the API server and the BMCs show it, and whether a planted fault
+//! is its cause.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -14,8 +14,9 @@ const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 const OWN: &str = "nodewell.dev/";
 /// The kubelet's own.
 pub(super) const KUBELETS: [&str; 5] = ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"];
-/// What all machines share with the outer one: its load, its disk, its clock, its one kernel, which lets go of network cards
-/// late and has tasks of all that hang. Such a report is true of that, and no fault that was planted is its cause.
+/// What all machines share with the outer one: its load, its disk, its clock, its one kernel, which lets go of network
+/// cards late and has tasks of all that hang. Such a report is true of that, and no fault that was planted is its
+/// cause.
 pub(super) const OUTER: [&str; 7] = [
     "CpuPressureHigh",
     "MemoryPressureHigh",

@@ -6,8 +6,8 @@ use super::fault::Fault;
 
 /// A node is given time for three announced shutdowns within 24 hours (docs/reboots.md), and is fenced after them.
 const ORDERLY_REBOOTS: u8 = 3;
-/// The worker that reads the kernel's log. It is not rebooted: there is one kernel, and its agent would take what that logged
-/// of a disk long ago for this boot's.
+/// The worker that reads the kernel's log. It is not rebooted: there is one kernel, and its agent would take what that
+/// logged of a disk long ago for this boot's.
 pub const READS_KERNEL_LOG: u8 = 1;
 
 /// Where a fault is planted.

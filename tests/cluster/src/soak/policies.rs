@@ -1,5 +1,5 @@
-//! The policies of a soak: as they are shipped, with room for one fault after another. A person who has a node fenced five
-//! times a day looks at it; here that is what is asked for.
+//! The policies of a soak: as they are shipped, with room for one fault after another. A person who has a node fenced
+//! five times a day looks at it; here that is what is asked for.
 
 use crate::manifests::{DEAD_NODES, READONLY_FILESYSTEMS};
 

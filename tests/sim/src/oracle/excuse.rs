@@ -19,8 +19,8 @@ impl Truth {
     }
 
     /// Off is confirmed, and the machine runs. That is excused if its BMC reported nothing else since the last order,
-    /// and the machine itself reported nothing for as long as the policy asks; of one that was emptied, since Off was read. A
-    /// machine that is cut off one storage speaks on: nothing but the switch can show that it writes.
+    /// and the machine itself reported nothing for as long as the policy asks; of one that was emptied, since Off was
+    /// read. A machine that is cut off one storage speaks on: nothing but the switch can show that it writes.
     pub(super) fn excuse(&mut self, name: &str) {
         let (now, asked, twice) = (self.now(), self.silence_asked(), self.was_read_off_twice(name));
         let read_off = self.oracle.off_readings.get(name).and_then(|readings| readings.first()).copied();

@@ -37,7 +37,8 @@ impl Truth {
         let mut found = Vec::new();
         for fence in leader.iter().flat_map(|_| self.store.fences.values()) {
             let name = &fence.spec.node_name;
-            // By a clock that was set back, or is behind that of the leader before, the report is put off to the time of the phase.
+            // By a clock that was set back, or is behind that of the leader before, the report is put off to the time
+            // of the phase.
             let phase = (self.scenario.steps_clocks || self.clocks_differ()).then_some(fence.status.phase);
             let key = format!("{} {} {phase:?}", fence.metadata.uid, leader.as_deref().unwrap_or_default());
             let waits = [STUCK, LEFT].iter().any(|reason| fence.status.is_blocked_by(reason));

@@ -48,8 +48,8 @@ impl Daemon {
         self.reporter.as_ref()?.lingers
     }
 
-    /// It reports: what it watches from now on, and what of it is still to come if it was started again. Returns whether
-    /// that is news.
+    /// It reports: what it watches from now on, and what of it is still to come if it was started again. Returns
+    /// whether that is news.
     fn take_watches(&mut self, status: &Status) -> bool {
         let types = || status.conditions.iter().map(|condition| &condition.condition);
         let Some(reporter) = self.reporter.as_mut() else { return self.watch(types(), status.full) };
@@ -158,8 +158,8 @@ impl Ledger {
         done
     }
 
-    /// A clean stop: what it claims ends. The conditions that it watches go with it, at once or, if it may only be starting
-    /// again and reported them healthy, after `linger`.
+    /// A clean stop: what it claims ends. The conditions that it watches go with it, at once or, if it may only be
+    /// starting again and reported them healthy, after `linger`.
     pub(super) fn sign_off(&mut self, header: &ReportHeader<'_>, linger: Option<Duration>) {
         match linger.filter(|_| self.leaves_healthy(&header.daemon)) {
             Some(linger) => self.linger(header, linger),

@@ -62,7 +62,8 @@ mod tests {
         assert_eq!(boot_id(file.path()).as_deref(), Some("0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0"));
     }
 
-    /// systemd stops units in the reverse of their order: the answer of the bus and the way to the API server are needed.
+    /// systemd stops units in the reverse of their order: the answer of the bus and the way to the API server are
+    /// needed.
     #[test]
     fn the_service_stops_before_what_an_announcement_needs_and_waits_for_no_network() {
         let unit = include_str!("../../../../../systemd/nodewell.service");

@@ -1,6 +1,6 @@
-//! Pods that went, for the rate of pods. A release counts from when it is intended until it has come to its end, and for a
-//! window from then on. A drain counts each pod that it evicted, and while it goes on those that it may evict yet: an
-//! eviction may be refused for minutes and then succeed.
+//! Pods that went, for the rate of pods. A release counts from when it is intended until it has come to its end, and
+//! for a window from then on. A drain counts each pod that it evicted, and while it goes on those that it may evict
+//! yet: an eviction may be refused for minutes and then succeed.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,5 +1,5 @@
-//! An API server that is away: all nodes are silent then, and none is acted on. What was reported meanwhile is on its Node
-//! afterwards.
+//! An API server that is away: all nodes are silent then, and none is acted on. What was reported meanwhile is on its
+//! Node afterwards.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! A filesystem of the worker that reads the kernel's log: the kernel cuts it off, the node is drained, and given back once it
-//! is unmounted.
+//! A filesystem of the worker that reads the kernel's log: the kernel cuts it off, the node is drained, and given back
+//! once it is unmounted.
 
 use std::time::Duration;
 
