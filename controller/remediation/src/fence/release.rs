@@ -204,9 +204,7 @@ fn spoke_since(input: &FenceInput<'_>) -> Option<Next> {
     must_be_silent(input.fence).then_some(())?;
     input.kubelet_lease.filter(|lease| lease.renewed != input.fence.status.lease_renewed)?;
     let draft = Draft::of(input).with(|status| {
-        // What comes is the same power cycle, if its own order has turned it off.
-        let is_own = status.off.take().is_some_and(|off| !off.already_off);
-        status.cycle_begun = is_own && !status.at_limit;
+        status.off = None;
         status.out_of_service = false;
     });
     Some(draft.enter(Phase::AwaitGuards, Message::plain("FenceAwaitGuards/spoke")).save())

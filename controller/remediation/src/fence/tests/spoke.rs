@@ -7,18 +7,6 @@ use crate::{
     fence::Next,
 };
 
-/// It was off without an order, and so there is no cycle that goes on.
-#[test]
-fn a_kubelet_that_has_spoken_makes_no_cycle_of_what_was_off_already() {
-    let mut fixture = dead();
-    fixture.powered = false;
-    run(&mut fixture, 400, at(Phase::OffConfirmed));
-    let kubelet = fixture.kubelet.as_mut().unwrap();
-    (kubelet.renewed, kubelet.change_seen_at) = (Some(fixture.now.wall), fixture.now.moment);
-    run(&mut fixture, 5, at(Phase::AwaitGuards));
-    assert!(!fixture.fence.status.cycle_begun);
-}
-
 /// Its BMC lies, or was late to be seen: either way its silence is not what it was.
 #[test]
 fn a_kubelet_that_has_spoken_since_the_power_was_cut_is_not_dead() {
@@ -34,7 +22,6 @@ fn a_kubelet_that_has_spoken_since_the_power_was_cut_is_not_dead() {
         let is_void = matches!(&action, Action::Save { fence, .. } if fence.status.phase == Phase::AwaitGuards);
         assert_eq!(is_void, !drained, "{action:?}");
         if let Action::Save { fence, .. } = action {
-            assert_eq!(fence.status.cycle_begun, is_void, "what comes is the same cycle, and counts once");
             fixture.store(*fence);
         }
         // It is off, and the renewal was of before: that shows again, and no second order is given.
