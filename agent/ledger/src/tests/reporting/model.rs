@@ -23,6 +23,8 @@ pub(super) struct Known {
     /// It has stopped, and goes at its end.
     lingers: bool,
     ends: u64,
+    /// What it has not named since it came back from a stop, and until when that is believed; then it is not known.
+    unnamed: BTreeMap<Name, Option<u64>>,
     clears: bool,
     ids: BTreeSet<String>,
 }
@@ -43,6 +45,12 @@ impl Model {
         let ids = self.departed.remove(&name);
         let known = self.daemons.entry(name.clone()).or_default();
         known.ids.extend(ids.into_iter().flatten().chain(status.id.clone()));
+        if known.lingers {
+            let unnamed = known.watches.iter().map(|condition| (condition.clone(), Some(known.ends)));
+            unnamed.for_each(|(condition, until)| _ = known.unnamed.entry(condition).or_insert(until));
+        }
+        let is_named = |condition: &Name| status.conditions.iter().any(|one| one.condition == *condition);
+        known.unnamed.retain(|condition, _| !status.full && !is_named(condition));
         (known.silent, known.clears, known.ends) = (false, clears, second + status.ttl_secs.unwrap());
         known.lingers = false;
         self.events += status.events.len() as u64;
@@ -68,6 +76,9 @@ impl Model {
         for (name, gone) in self.daemons.extract_if(.., |_, known| known.lingers && known.ends <= second) {
             self.departed.insert(name, gone.ids);
         }
+        for until in self.daemons.values_mut().flat_map(|known| known.unnamed.values_mut()) {
+            *until = until.filter(|until| *until > second);
+        }
         for known in self.daemons.values_mut().filter(|known| !known.silent && known.ends <= second) {
             known.silent = true;
             if known.clears {
@@ -91,6 +102,7 @@ impl Model {
         watching.peek()?;
         let blind = watching.any(|known| {
             known.silent
+                || known.unnamed.get(condition) == Some(&None)
                 || known.of_subjects.contains(condition)
                 || known.doubts.iter().any(|doubt| doubt.condition == *condition)
         });
