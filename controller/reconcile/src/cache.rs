@@ -87,7 +87,7 @@ impl Cache {
     pub fn new(clock: Clock, limits: Limits) -> Self {
         let state = State {
             snapshot: Snapshot::default(),
-            synced: Synced::new(limits),
+            synced: Synced::new(limits, clock.moment()),
             store: Store::default(),
             versions: Versions::default(),
             epochs: watch::Sender::new(0),
@@ -110,12 +110,13 @@ impl Cache {
         self.inner.changed.notified().await;
     }
 
-    /// Everything, as it is now; `synced` and crash dumps are judged at this moment. Must not be held over an await.
+    /// Everything, as it is now; `synced`, `settles_in` and crash dumps are judged at this moment. Must not be held over an await.
     pub fn with<T>(&self, look: impl FnOnce(&mut Snapshot) -> T) -> T {
         let now = self.clock.moment();
         let mut state = self.lock();
         let State { snapshot, synced, dumps, shutdowns, store, .. } = &mut *state;
         snapshot.host.synced = synced.is_synced(now);
+        snapshot.host.settles_in = synced.settles_in(now);
         snapshot.host.unread = store.unread();
         dumps.show(snapshot, now);
         snapshot.shutdowns = shutdowns.of(&snapshot.nodes);
@@ -222,7 +223,7 @@ impl Cache {
         self.notify_if(true);
     }
 
-    /// What the host sees of itself; `synced` in it is ignored, since that is stored here.
+    /// What the host sees of itself; `synced` and `settles_in` in it are ignored, since those are stored here.
     pub fn set_host(&self, change: impl FnOnce(&mut HostView)) {
         let mut state = self.lock();
         let before = state.snapshot.host.clone();

@@ -79,7 +79,8 @@ fn node(name: &str, address: &str, ready: ConditionStatus) -> Node {
 
 /// Ten nodes; `n0` at 127.0.0.1 is dead, and its record waits for nothing but the power to be cut.
 fn cache(clock: Clock) -> Cache {
-    let cache = Cache::new(clock, Limits::default());
+    // Between two looks of a test minutes may pass.
+    let cache = Cache::new(clock, Limits { settling: Duration::ZERO, ..Limits::default() });
     let policy = json!({ "metadata": { "name": "p" }, "spec": {
         "when": "conditions.Ready.status != 'True'", "mode": "Enforce", "steps": [{ "powerCycle": { "kdumpWait": format!("{WAIT_SECS}s") } }],
     } });

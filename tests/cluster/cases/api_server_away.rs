@@ -1,5 +1,5 @@
 //! The API server is away for longer than any Lease lasts. When it is back, all nodes have been silent: none of them
-//! loses its power for that, what the kernel reported meanwhile is on its Node, and a node that dies then is fenced.
+//! is cordoned or loses its power for that, what the kernel reported meanwhile is on its Node, and a node that dies then is fenced.
 
 use std::{thread, time::Duration};
 
@@ -45,7 +45,9 @@ fn costs_no_node_its_power() {
     thread::sleep(AWAY);
     cluster.start_api_server();
     let pod = uid(&cluster);
-    lasts(SETTLED, "no power is ordered and no pod released", || orders(&cluster) == 0 && uid(&cluster) == pod);
+    lasts(SETTLED, "no node is cordoned, no power ordered and no pod released", || {
+        cordoned(&cluster).is_empty() && orders(&cluster) == 0 && uid(&cluster) == pod
+    });
     for worker in cluster.workers() {
         cluster.api().wait_condition(SOON, worker.name(), "Ready", "True");
         cluster.api().wait_given_back(SOON, worker.name());
@@ -73,6 +75,14 @@ fn faulty_meanwhile(cluster: &Cluster) {
     until_within(SOON, "the agent knows of the fault", || {
         (disk.report("ReadonlyFilesystem")? == Report::Fault).then_some(())
     });
+}
+
+fn cordoned(cluster: &Cluster) -> Vec<&str> {
+    let is_cordoned = |name: &str| {
+        let node = cluster.api().get(&format!("/api/v1/nodes/{name}"));
+        node.is_some_and(|node| node["spec"]["unschedulable"] == true)
+    };
+    cluster.workers().iter().map(|worker| worker.name()).filter(|name| is_cordoned(name)).collect()
 }
 
 fn uid(cluster: &Cluster) -> Option<String> {

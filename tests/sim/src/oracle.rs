@@ -10,6 +10,7 @@
 //! | I13 the right pods, I14 drains | [`pods`]; I13 also in [`taint`] |
 //! | I3 two writers, I12 marks, I17 liveness | [`state`] |
 //! | I4 reboots that were announced | [`reboots`], when a record is opened and when its first agent begins |
+//! | I4 kubelets that are heard late after the API server was away | [`absence`], at the same times |
 //! | I17 volumes that stay attached | [`volumes`], every second, and when the out-of-service taint goes |
 //! | I5 two leaders | [`acts`]: every write and every agent, and what lands late; [`restored`]: one number, one leader |
 //! | I9 cooldown | [`storm`] |
@@ -28,6 +29,7 @@
 //! proven where the secrets are: `controller/power/tests/agents.rs` (stdin only, scrubbed answers), `tests/ipmi.rs` and
 //! `tests/redfish.rs` there with real agents and BMCs.
 
+mod absence;
 mod acts;
 mod cycles;
 mod drains;
@@ -49,7 +51,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use nodewell_remediation::time::Moment;
 
 pub use self::reboots::Announced;
-use self::{cycles::Powered, liars::Shown, rate::Gone, storm::Storm, volumes::Watched};
+use self::{absence::Absence, cycles::Powered, liars::Shown, rate::Gone, storm::Storm, volumes::Watched};
 
 /// What the oracles remember, and what they found.
 #[derive(Debug, Default)]
@@ -112,6 +114,7 @@ pub struct Oracle {
     unready: BTreeMap<String, Moment>,
     /// Pods whose release was tried, and taints.
     tried: BTreeSet<String>,
+    pub absence: Absence,
     /// How often each record was in doubt after everything was mended.
     circles: BTreeMap<String, u32>,
     /// How often each record was written in vain after everything was mended.

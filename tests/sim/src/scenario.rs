@@ -76,6 +76,8 @@ pub struct Scenario {
     pub has_reboots: bool,
     /// Wall clocks are stepped.
     pub steps_clocks: bool,
+    /// The node lifecycle controller survives an absence of the API server, and calls who was silent Unknown at once.
+    pub remembers_silence: bool,
     /// Seconds that each replica's wall clock is ahead of the API server's.
     pub skew: [i64; 3],
     pub mutation: Mutation,
@@ -162,6 +164,7 @@ impl Scenario {
             is_crowded: false,
             has_reboots: false,
             steps_clocks: false,
+            remembers_silence: Random::new(seed ^ 0x51E9).chance(500),
             skew: skew(&mut random),
             most_pods: most_pods(seed, kind),
             mutation: Mutation::None,

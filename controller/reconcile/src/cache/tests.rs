@@ -114,6 +114,46 @@ async fn a_cache_that_hears_nothing_is_not_synced() {
     assert!(!synced(&cache), "a broken watch is complete only after the next list");
 }
 
+/// A kubelet that is not heard at once after the API server was away is late: the node lifecycle controller calls it Unknown
+/// all the same.
+#[tokio::test(start_paused = true)]
+async fn who_was_deaf_gives_each_kubelet_time_to_be_heard() {
+    let cache = cache();
+    let left = || cache.with(|snapshot| snapshot.host.settles_in.map(|left| left.as_secs()));
+    let none = BTreeSet::new();
+    pass(21).await;
+    cache.listed(Source::Nodes, &none);
+    assert_eq!(left(), None, "nothing was heard of kubelets yet");
+    cache.listed(Source::KubeletLeases, &none);
+    assert_eq!(left(), Some(30), "it was started while the API server was away");
+    pass(20).await;
+    cache.lost(Source::KubeletLeases);
+    cache.listed(Source::KubeletLeases, &none);
+    assert_eq!(left(), Some(10), "a watch that is opened again in time was not deaf");
+    pass(10).await;
+    assert_eq!(left(), None);
+    pass(11).await;
+    cache.heard(Source::Nodes);
+    assert_eq!(left(), None, "nodes are written of seldom");
+    cache.heard(Source::KubeletLeases);
+    assert_eq!(left(), Some(30), "they were not heard for 21 s");
+    pass(30).await;
+    cache.lost(Source::KubeletLeases);
+    pass(21).await;
+    cache.heard(Source::KubeletLeases);
+    assert_eq!(left(), None, "without a list nothing is complete");
+    cache.listed(Source::KubeletLeases, &none);
+    assert_eq!(left(), Some(30), "the API server was away for 21 s");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_controller_that_starts_beside_an_api_server_that_answers_waits_for_nothing() {
+    let cache = cache();
+    pass(20).await;
+    cache.listed(Source::KubeletLeases, &BTreeSet::new());
+    assert_eq!(cache.with(|snapshot| snapshot.host.settles_in), None);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_dump_of_a_node_under_remediation_is_known_under_any_leader() {
     let cache = cache();

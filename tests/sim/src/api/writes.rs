@@ -257,10 +257,14 @@ impl Truth {
             self.violate("I15", "a dry run wrote the leader's Lease");
         }
         // A standby writes into the leader's Lease when it offers to lead, and when it knows of later terms.
-        // Its own holder of before a restart is another one: it counts terms on for that one, too.
+        // Its own holder of before a restart is another one, and so is itself in a Lease of a backup: it counts terms on
+        // for those, too, and renews nothing by that.
         let itself = format!("replica-{replica}-{}", self.replicas[replica].life);
-        let is_its_own = lease.holder.is_empty() || lease.holder == itself;
-        let counts_on = self.store.leadership.as_ref().is_none_or(|stored| stored.transitions != lease.transitions);
+        let stored = self.store.leadership.as_ref();
+        let is_of_a_backup =
+            stored.is_some_and(|stored| stored.holder == lease.holder && stored.renewed == lease.renewed);
+        let is_its_own = lease.holder.is_empty() || lease.holder == itself && !is_of_a_backup;
+        let counts_on = stored.is_none_or(|stored| stored.transitions != lease.transitions);
         let is_new = is_its_own && counts_on;
         if is_new {
             self.count("act lead");

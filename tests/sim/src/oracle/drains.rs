@@ -28,6 +28,7 @@ impl Truth {
         self.check_policy(replica, &what, WRITTEN);
         self.check_storm(replica, &what, false);
         self.check_reboot(replica, name, "the drain");
+        self.check_absence(name, "the drain");
         self.check_drains(name);
     }
 

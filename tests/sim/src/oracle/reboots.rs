@@ -46,6 +46,7 @@ impl Truth {
         let uid = self.store.fences.get(name).map(|fence| fence.metadata.uid.clone()).unwrap_or_default();
         if self.oracle.ordered_by.insert(uid) {
             self.check_reboot(replica, name, act);
+            self.check_absence(name, act);
         }
     }
 }

@@ -29,6 +29,7 @@ impl Truth {
         self.check_policy(replica, &format!("a record of {name} opened"), WRITTEN);
         self.check_storm(replica, &format!("a record of {name} opened"), false);
         self.check_reboot(replica, &name, "a record");
+        self.check_absence(&name, "a record");
         if self.replicas[replica].paused.is_some_and(|since| now.since(since) > WRITTEN) {
             self.violate("I11", format!("a record of {name} opened although its policy is paused"));
         }

@@ -73,15 +73,19 @@ impl Truth {
             self.finish_pods(now);
             self.remake_daemons();
         } else {
+            self.oracle.absence.lasts(now);
             self.blind_until = now;
         }
         self.remake_pods();
         self.detach(now);
     }
 
-    /// The node lifecycle controller; after a time without the API server it begins to count from zero.
+    /// The node lifecycle controller. After a time without the API server it begins to count from zero, if it was started
+    /// again for that, else it goes by what it heard before.
     fn watch_nodes(&mut self, now: Moment) {
-        let seen = |machine: &Machine| machine.renewed.max(self.blind_until);
+        // With a restored store it was started again.
+        let remembers = self.scenario.remembers_silence && self.store.set_back == 0;
+        let seen = |machine: &Machine| if remembers { machine.renewed } else { machine.renewed.max(self.blind_until) };
         let silent: Vec<(String, Duration)> = self
             .machines
             .values()
@@ -100,6 +104,9 @@ impl Truth {
     }
 
     fn give_up(&mut self, name: &str, now: Moment) {
+        if self.machines.get(name).is_some_and(|machine| machine.is_alive(now) && !machine.cut) {
+            self.count("cluster late kubelets given up");
+        }
         self.store.edit_node(name, now, |node| {
             set_ready(node, Is::Unknown, "NodeStatusUnknown");
             node.taints.push(Taint { key: UNREACHABLE.into(), value: String::new(), effect: Effect::NoExecute });

@@ -106,6 +106,18 @@ fn sim_a_deleted_record_restores_no_storage_to_a_node_that_lives() {
     assert_quiet("cluster left-cut record deleted", forgotten(104));
 }
 
+/// The API server is away for about as long as a kubelet may be silent, and one machine dies meanwhile. Which kubelets are
+/// heard late differs between the stories.
+#[test]
+fn sim_kubelets_that_are_late_after_an_absence_of_the_api_server_are_left_alone() {
+    assert_quiet("cluster late kubelets given up", |seed| {
+        let away = Duration::from_secs(25 + seed);
+        let plot = vec![(40, Fault::ApiDown(away)), (60, Fault::Hang(n4()))];
+        let scenario = staged(seed, Theme::Power, Steps::CordonPowerCycle, plot);
+        Scenario { remembers_silence: true, ..scenario }
+    });
+}
+
 /// A machine hangs, its BMC lies, and it wakes about when its pods are gone, or while it is to be turned on.
 fn wakes(manner: Manner) -> impl Fn(u64) -> Scenario {
     move |seed| {

@@ -23,12 +23,13 @@ fn a_dead_node_gets_a_record_that_says_why() {
 #[test]
 fn nothing_is_opened_where_nothing_may_be_done() {
     type Change = fn(&mut Snapshot);
-    let cases: [(&str, Change); 6] = [
+    let cases: [(&str, Change); 7] = [
         ("Observe", |snapshot| snapshot.policies[0].mode = Mode::Observe),
         ("Paused", |snapshot| snapshot.policies[0].mode = Mode::Paused),
         ("NotLeading", |snapshot| snapshot.epoch = 0),
         ("DryRun", |snapshot| snapshot.dry_run = true),
         ("CacheNotSynced", |snapshot| snapshot.host.synced = false),
+        ("CacheNotSynced", |snapshot| snapshot.host.settles_in = Some(Duration::from_secs(1))),
         ("KillSwitch", |snapshot| snapshot.stopped = Some("a file".into())),
     ];
     for (reason, change) in cases {

@@ -197,8 +197,12 @@ fn the_only_agent_may_be_silent_while_its_kubelet_is_heard() {
 
 #[test]
 fn who_does_not_lead_or_does_not_see_does_nothing() {
-    let spoils: [fn(&mut Snapshot); 3] =
-        [|s| s.epoch = 0, |s| s.host.synced = false, |s| s.stopped = Some("rack 4".into())];
+    let spoils: [fn(&mut Snapshot); 4] = [
+        |s| s.epoch = 0,
+        |s| s.host.synced = false,
+        |s| s.host.settles_in = Some(Duration::from_secs(1)),
+        |s| s.stopped = Some("rack 4".into()),
+    ];
     for spoil in spoils {
         let mut snapshot = cluster(1, 241);
         spoil(&mut snapshot);
