@@ -29,6 +29,9 @@ const METADATA_DEADLINE: Duration = Duration::from_secs(20);
 const METADATA_BYTES: usize = 256 * 1024;
 /// By which Python's `requests` has its authorities.
 const CA_VARIABLE: &str = "REQUESTS_CA_BUNDLE";
+/// The exit status of off, as `fencing.py` has it.
+const OFF: i32 = 2;
+const HINT: &str = "; off is believed if the agent prints \"Status: OFF\" and nothing else of its status";
 /// An agent prints a few lines.
 const OUTPUT_BYTES: usize = 16 * 1024;
 
@@ -134,7 +137,10 @@ impl Agents {
             Err(error) => return (PowerState::Unknown, Some(error.to_string())),
         };
         match state(&report) {
-            PowerState::Unknown => (PowerState::Unknown, Some(complaint(&report, &options.secrets))),
+            PowerState::Unknown => {
+                let hint = if report.ending == Ending::Exited(OFF) { HINT } else { "" };
+                (PowerState::Unknown, Some(complaint(&report, &options.secrets) + hint))
+            }
             state => (state, None),
         }
     }
@@ -176,12 +182,13 @@ fn stdin(action: AgentAction, options: &Options) -> Result<String, String> {
     Ok(text)
 }
 
-/// 0 is on, 2 is off, all else is unknown (`fencing.py`); so is a status that contradicts what was printed with it.
+/// 0 is on, 2 is off, all else is unknown (`fencing.py`); so is a status that contradicts what was printed with it. Off
+/// has to be printed too, as `fencing.py` does: 2 is also how a shell ends that cannot fork, and Python's `argparse`.
 fn state(report: &Report) -> PowerState {
     let prints = |state: &str| report.stdout.to_ascii_uppercase().contains(&format!("STATUS: {state}"));
     match report.ending {
         Ending::Exited(0) if !prints("OFF") => PowerState::On,
-        Ending::Exited(2) if !prints("ON") => PowerState::Off,
+        Ending::Exited(OFF) if prints("OFF") && !prints("ON") => PowerState::Off,
         _ => PowerState::Unknown,
     }
 }

@@ -80,18 +80,26 @@ async fn metadata_is_read_again_when_its_file_is_another() {
 async fn exit_statuses_are_what_is_believed() {
     for (script, state) in [
         ("exit 0", PowerState::On),
-        ("exit 2", PowerState::Off),
+        // Whatever ended it: a shell that cannot fork, or read its script, ends so.
+        ("exit 2", PowerState::Unknown),
+        ("if", PowerState::Unknown),
+        ("echo Status: OFF >&2; exit 2", PowerState::Unknown),
+        ("echo Status: OFF; echo Status: ON; exit 2", PowerState::Unknown),
         ("exit 1", PowerState::Unknown),
         ("exit 3", PowerState::Unknown),
         ("kill -9 $$", PowerState::Unknown),
         ("echo Status: ON; exit 2", PowerState::Unknown),
         ("echo Status: OFF; exit 0", PowerState::Unknown),
         ("echo Status: OFF; exit 2", PowerState::Off),
-        ("printf '\\377\\376'; exit 2", PowerState::Off),
+        ("printf '\\377\\376'; exit 2", PowerState::Unknown),
+        ("printf '\\377\\376\\nstatus: off'; exit 2", PowerState::Off),
     ] {
         let bench = Bench::new();
         bench.script("fence_test", script);
-        assert_eq!(agents(&bench).status(&call(30), &options()).await.0, state, "{script}");
+        let (found, why) = agents(&bench).status(&call(30), &options()).await;
+        assert_eq!(found, state, "{script}");
+        let is_hinted = why.is_some_and(|why| why.contains("if the agent prints \"Status: OFF\""));
+        assert_eq!(is_hinted, script.ends_with("exit 2") && state == PowerState::Unknown || script == "if", "{script}");
     }
 }
 
@@ -116,7 +124,7 @@ async fn a_password_that_an_agent_prints_is_not_reported() {
 #[tokio::test]
 async fn a_gigabyte_of_output_is_read_and_not_stored() {
     let bench = Bench::new();
-    bench.script("fence_test", "head -c 1000000000 /dev/zero; exit 2");
+    bench.script("fence_test", "echo Status: OFF; head -c 1000000000 /dev/zero; exit 2");
     assert_eq!(agents(&bench).status(&call(60), &options()).await.0, PowerState::Off);
 }
 

@@ -29,7 +29,7 @@ D=$(dirname $0); plug=; action=
 while IFS='=' read -r key value; do declare "$key=$value"; done
 case $action in
 metadata) cat $D/metadata.xml;;
-status) [ ! -e $D/silent ] || exit 1; [ "$(cat $D/plug$plug)" = on ] || exit 2;;
+status) [ ! -e $D/silent ] || exit 1; [ "$(cat $D/plug$plug)" = on ] || { echo Status: OFF; exit 2; };;
 on|off) [ ! -e $D/stuck$plug ] || exit 1; echo "$action $plug ${password:-none}" >> $D/orders; echo $action > $D/plug$plug;;
 *) exit 1;;
 esac

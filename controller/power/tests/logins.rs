@@ -40,6 +40,7 @@ const UUID: &str = "00112233-4455-6677-8899-aabbccddeeff";
 const AGENT: &str = r#"input=$(cat)
 case $input in *action=status*)
     echo "$input" | sed -n 's/^password=//p' >>@D@/runs
+    [ "$(cat @D@/state)" != 2 ] || echo Status: OFF
     exit "$(cat @D@/state)"
 esac
 cat <<'X'

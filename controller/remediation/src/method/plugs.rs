@@ -40,6 +40,25 @@ impl Plug {
         }
     }
 
+    /// As whom the node is known where a call cuts it off a storage. A switch has an address and ports, as a PDU has.
+    fn of_storage(call: &ValidatedMethod) -> Vec<Self> {
+        let option = |name: &str| call.options.get(name).map(|value| value.trim().to_ascii_lowercase());
+        if call.options.contains_key("ip") {
+            return Self::of(call);
+        }
+        let key = option("key").map(|key| format!("key={}", key.trim_start_matches("0x").trim_start_matches('0')));
+        let plug = || option("plug").map(|plug| format!("plug={plug}"));
+        let Some(who) = key.or_else(plug) else {
+            let all = call.options.iter().map(|(name, value)| format!("{name}={value}"));
+            return vec![Self(std::iter::once(call.agent.clone()).chain(all).collect())];
+        };
+        let at = |device: &str| Self(vec![call.agent.clone(), who.clone(), device.to_owned()]);
+        match call.options.get("devices") {
+            Some(devices) => devices.split([',', ' ']).filter(|device| !device.is_empty()).map(at).collect(),
+            None => vec![at("")],
+        }
+    }
+
     fn at(call: &ValidatedMethod, plug: Option<&str>) -> Self {
         let mut parts = Vec::new();
         if !call.options.contains_key("ip") {
@@ -122,9 +141,8 @@ fn is_default_port(port: &str) -> bool {
     ["22", "23", "80", "161", "443", "623"].contains(&port)
 }
 
-/// The plugs of these calls; a storage has none.
 fn of<'a>(calls: impl Iterator<Item = &'a ValidatedMethod>) -> BTreeSet<Plug> {
-    calls.filter(|call| call.storage.is_none()).flat_map(Plug::of).collect()
+    calls.flat_map(|call| if call.storage.is_some() { Plug::of_storage(call) } else { Plug::of(call) }).collect()
 }
 
 /// The plugs of all nodes that were read, by node.
@@ -157,7 +175,8 @@ impl Plugs {
             return Ok(());
         }
         Err(format!(
-            "{node} and {} are on one plug (same address and outlet); neither is fenced: correct the plug in the ConfigMaps of one",
+            "{node} and {} are on one plug (same address and outlet, or same storage and key); neither is fenced: correct the plug in \
+             the ConfigMaps of one",
             names.join(", ")
         ))
     }

@@ -111,6 +111,43 @@ fn one_of_several_plugs_is_enough_to_be_turned_off_together() {
     }
 }
 
+/// A key that was copied from one node's ConfigMap to another's cuts both off.
+#[test]
+fn two_nodes_with_one_name_at_a_storage_are_cut_off_together() {
+    let agent = FenceAgent::parse(&XML.replace(r#" required="1""#, "")).unwrap();
+    let agent = &agent;
+    let of = |node: &str, options: &str| {
+        let mut validated = checked("fence_test", agent, "ip=1\nplug=1\nstorage=san\nidentity=configured").unwrap();
+        let call = validated.calls.get_mut("a").unwrap();
+        call.options = options.split_whitespace().map(|option| option.split_once('=').unwrap()).map(owned).collect();
+        node.clone_into(&mut validated.node);
+        validated
+    };
+    let disks = "devices=/dev/disk/by-id/a,/dev/disk/by-id/b";
+    for (one, other, alone) in [
+        (&*format!("key=0x0A1 {disks}"), "key=a1 devices=/dev/disk/by-id/b", false),
+        (&*format!("key=a1 {disks}"), "key=a2 devices=/dev/disk/by-id/b", true),
+        (&*format!("key=a1 {disks}"), "key=a1 devices=/dev/disk/by-id/c", true),
+        (&*format!("plug=n1 {disks}"), &*format!("plug=n1 {disks}"), false),
+        ("plug=10.0.0.1 export=/a", "plug=10.0.0.1 export=/b", false),
+        ("plug=10.0.0.1 export=/a", "plug=10.0.0.2 export=/a", true),
+        ("ip=switch plug=3", "ip=SWITCH plug=3", false),
+        ("ip=switch plug=3", "ip=switch plug=4", true),
+        ("share=a", "share=a", false),
+        ("share=a", "share=b", true),
+    ] {
+        let mut plugs = Plugs::default();
+        let first = of("n1", one);
+        plugs.set(&first);
+        plugs.set(&of("n2", other));
+        assert_eq!(plugs.check_unshared(&first, Level::FIRST).is_ok(), alone, "{one} and {other}");
+    }
+}
+
+fn owned((name, value): (&str, &str)) -> (String, String) {
+    (name.to_owned(), value.to_owned())
+}
+
 /// `fence_scsi` and `fence_mpath`: `on` there registers the host it runs on.
 #[test]
 fn what_only_the_node_itself_can_do_is_not_done_here() {
