@@ -11,6 +11,7 @@ mod fences;
 mod handover;
 mod histogram;
 mod peers;
+mod renewals;
 mod stamp;
 mod store;
 mod synced;
@@ -44,8 +45,8 @@ pub use self::{
     tally::Counts,
 };
 use self::{
-    causes::Causes, departed::Departed, fences::Versions, handover::Handovers, peers::Dumps, store::Store,
-    synced::Synced,
+    causes::Causes, departed::Departed, fences::Versions, handover::Handovers, peers::Dumps, renewals::Renewals,
+    store::Store, synced::Synced,
 };
 use crate::{clock::Clock, cluster::LeaseKind};
 
@@ -66,6 +67,7 @@ struct Inner {
 struct State {
     snapshot: Snapshot,
     synced: Synced,
+    renewals: Renewals,
     store: Store,
     versions: Versions,
     /// The newest term ever seen: in records, in the leader's Lease, in what an earlier run of this program left.
@@ -87,7 +89,8 @@ impl Cache {
     pub fn new(clock: Clock, limits: Limits) -> Self {
         let state = State {
             snapshot: Snapshot::default(),
-            synced: Synced::new(limits, clock.moment()),
+            synced: Synced::new(limits),
+            renewals: Renewals::default(),
             store: Store::default(),
             versions: Versions::default(),
             epochs: watch::Sender::new(0),
@@ -110,13 +113,13 @@ impl Cache {
         self.inner.changed.notified().await;
     }
 
-    /// Everything, as it is now; `synced`, `settles_in` and crash dumps are judged at this moment. Must not be held over an await.
+    /// Everything, as it is now; `synced`, `heard_again` and crash dumps are judged at this moment. Must not be held over an await.
     pub fn with<T>(&self, look: impl FnOnce(&mut Snapshot) -> T) -> T {
         let now = self.clock.moment();
         let mut state = self.lock();
-        let State { snapshot, synced, dumps, shutdowns, store, .. } = &mut *state;
+        let State { snapshot, synced, renewals, dumps, shutdowns, store, .. } = &mut *state;
         snapshot.host.synced = synced.is_synced(now);
-        snapshot.host.settles_in = synced.settles_in(now);
+        snapshot.host.heard_again = renewals.heard_again(now);
         snapshot.host.unread = store.unread();
         dumps.show(snapshot, now);
         snapshot.shutdowns = shutdowns.of(&snapshot.nodes);
@@ -171,7 +174,10 @@ impl Cache {
             return;
         }
         let loud = stamp::lease(leases.get(node), &mut lease, now);
-        leases.insert(node.to_owned(), lease);
+        let before = leases.insert(node.to_owned(), lease.clone());
+        if kind == LeaseKind::Kubelet {
+            state.renewals.apply(before.as_ref(), &lease, now);
+        }
         drop(state);
         self.notify_if(loud);
     }
@@ -223,7 +229,7 @@ impl Cache {
         self.notify_if(true);
     }
 
-    /// What the host sees of itself; `synced` and `settles_in` in it are ignored, since those are stored here.
+    /// What the host sees of itself; `synced` and `heard_again` in it are ignored, since those are stored here.
     pub fn set_host(&self, change: impl FnOnce(&mut HostView)) {
         let mut state = self.lock();
         let before = state.snapshot.host.clone();
@@ -260,6 +266,9 @@ impl Cache {
             return;
         }
         state.synced.complete(source, self.clock.moment());
+        if source == Source::KubeletLeases {
+            state.renewals.listed(self.clock.moment());
+        }
         match source {
             Source::Nodes => {
                 state.snapshot.nodes.retain(|name, _| names.contains(name));
@@ -281,7 +290,12 @@ impl Cache {
 
     /// The watch broke; nothing is known of what changes until it is [`listed`](Self::listed) again.
     pub fn lost(&self, source: Source) {
-        self.lock().synced.lose(source);
+        let mut state = self.lock();
+        state.synced.lose(source);
+        if source == Source::KubeletLeases {
+            state.renewals.miss(self.clock.moment());
+        }
+        drop(state);
         self.notify_if(true);
     }
 

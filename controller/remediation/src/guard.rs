@@ -16,7 +16,7 @@ pub(crate) mod storm;
 pub(crate) mod tally;
 mod times;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
 use self::{
     history::History,
@@ -35,7 +35,7 @@ use crate::{
     facts::Node,
     fence::GuardBlockers,
     message::MessageArgs,
-    policy::{Policy, duration},
+    policy::Policy,
     snapshot::Snapshot,
     time::Now,
 };
@@ -132,13 +132,6 @@ fn not_synced(snapshot: &Snapshot) -> Blocker {
     }
 }
 
-/// Kubelets that are not heard yet may only be late.
-fn resumed(snapshot: &Snapshot) -> Option<Blocker> {
-    let left = snapshot.host.settles_in.filter(|_| snapshot.host.synced)?;
-    let left = duration::show(Duration::from_secs(left.as_secs().max(1)));
-    Some(Blocker::of("CacheNotSynced/resumed", &[("left", &left)]))
-}
-
 /// What stops an act that has not begun.
 fn before_it_begins(input: &EvaluationInput<'_>, subject: &Subject<'_>, level: DisruptionLevel) -> Vec<Blocker> {
     let policy = subject.policy;
@@ -152,10 +145,10 @@ fn before_it_begins(input: &EvaluationInput<'_>, subject: &Subject<'_>, level: D
     if subject.by_events_alone {
         blockers.push(Blocker::of(EVENTS_NOT_TRUSTED, &[("policy", &policy.name)]));
     }
-    blockers.extend(resumed(input.snapshot));
     blockers.extend(input.storms.get(&policy.name).into_iter().flatten().cloned());
     blockers.extend(times::new_node(input, subject));
     blockers.extend(times::shutting_down(input, subject));
+    blockers.extend(times::late_kubelet(input, subject));
     blockers.extend(node::control_plane(input, subject, level));
     blockers.extend(budgets::blockers(input, subject, level));
     blockers.extend(times::rate(input, subject, level));

@@ -302,8 +302,8 @@ pub struct HostView {
     pub is_only: bool,
     /// Watches are alive and complete; false blocks everything.
     pub synced: bool,
-    /// It heard no kubelet for a while and hears them again: until this is over one that is silent may be late.
-    pub settles_in: Option<Duration>,
+    /// Kubelets were out of hearing, and are heard again since: not for long, so that some may be late.
+    pub heard_again: Option<Moment>,
     /// What has not been listed again since the API server's store was seen to have gone back.
     pub unread: Option<String>,
     /// Addresses it is configured to be able to reach (gateway, storage, BMC network), and cannot.

@@ -28,7 +28,7 @@ use nodewell_remediation::{
 };
 use tokio::time::{Sleep, sleep};
 
-use self::lists::{Lineage, begin, hang, is_relist_wanted, relist};
+use self::lists::{Lineage, begin, hang, is_relist_wanted, relist, relist_leases};
 use crate::{
     api::SimCluster,
     bmc::SimPower,
@@ -105,12 +105,20 @@ async fn watch(truth: &Shared, number: usize, cache: &Cache, clock: Clock) {
     let to = Target { cache, clock };
     let mut cursor = begin(truth, number, to);
     let mut store = Lineage::of(truth);
+    let mut is_broken = false;
     loop {
         sleep(Duration::from_millis(200)).await;
         let lag = truth.borrow_mut().random.millis(20, 400);
         let now = truth.borrow().now();
+        if truth.borrow().must_stay_cut_off(number) && truth.borrow().scenario.breaks_watches {
+            cache.lost(Source::KubeletLeases);
+            is_broken = true;
+        }
         if truth.borrow().replicas[number].deaf > now || truth.borrow().must_stay_cut_off(number) {
             continue;
+        }
+        if std::mem::take(&mut is_broken) {
+            relist_leases(truth, number, to).await;
         }
         if store.is_another(truth) {
             hang(truth, cache).await;

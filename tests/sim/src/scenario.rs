@@ -78,6 +78,8 @@ pub struct Scenario {
     pub steps_clocks: bool,
     /// The node lifecycle controller survives an absence of the API server, and calls who was silent Unknown at once.
     pub remembers_silence: bool,
+    /// Watches break with the API server; else they hang, and deliver what was missed when it is back.
+    pub breaks_watches: bool,
     /// Seconds that each replica's wall clock is ahead of the API server's.
     pub skew: [i64; 3],
     pub mutation: Mutation,
@@ -165,6 +167,7 @@ impl Scenario {
             has_reboots: false,
             steps_clocks: false,
             remembers_silence: Random::new(seed ^ 0x51E9).chance(500),
+            breaks_watches: Random::new(seed ^ 0xB2EA).chance(500),
             skew: skew(&mut random),
             most_pods: most_pods(seed, kind),
             mutation: Mutation::None,

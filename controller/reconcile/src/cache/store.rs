@@ -146,6 +146,9 @@ impl Cache {
         let newest = state.store.newest.get(&source).copied().unwrap_or_default();
         let gone = if source == Source::Fences { state.versions.gone() } else { BTreeSet::new() };
         state.store.asked.insert(source, Asked { newest, gone, is_void: false });
+        if source == Source::KubeletLeases {
+            state.renewals.miss(self.clock.moment());
+        }
     }
 
     /// Its answer begins: the list is of this version. One that is older than what was known when it was asked for shows

@@ -48,16 +48,11 @@ pub struct Limits {
     pub leases: Duration,
     /// API servers send a bookmark about once a minute.
     pub others: Duration,
-    /// After a silence of `leases` a controller takes so long to hear each kubelet that lives. Without an API server a
-    /// kubelet gives a renewal up after 10 s and begins the next one 7 s later at most, and reports every 10 s that it is
-    /// Ready (`pkg/kubelet/kubelet.go`, `component-helpers/apimachinery/lease/controller.go`). Meanwhile the node lifecycle
-    /// controller calls it Unknown, as soon as the API server is back.
-    pub settling: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { leases: Duration::from_secs(20), others: Duration::from_secs(150), settling: Duration::from_secs(30) }
+        Self { leases: Duration::from_secs(20), others: Duration::from_secs(150) }
     }
 }
 
@@ -72,45 +67,22 @@ pub(super) struct Synced {
     limits: Limits,
     /// When each complete source was last heard.
     heard: BTreeMap<Source, Moment>,
-    /// When kubelets' Leases were last heard of, by a watch that may have been lost since. At first when this began: an
-    /// API server that does not answer a controller that starts is away.
-    leases_heard: Moment,
-    /// When they were heard again after a silence.
-    resumed: Option<Moment>,
 }
 
 impl Synced {
-    pub(super) fn new(limits: Limits, now: Moment) -> Self {
-        Self { limits, heard: BTreeMap::new(), leases_heard: now, resumed: None }
+    pub(super) fn new(limits: Limits) -> Self {
+        Self { limits, heard: BTreeMap::new() }
     }
 
     pub(super) fn complete(&mut self, source: Source, now: Moment) {
         self.heard.insert(source, now);
-        self.resume(source, now);
     }
 
     /// Before its first list a source is not complete, whatever it sends.
     pub(super) fn hear(&mut self, source: Source, now: Moment) {
         if let Some(heard) = self.heard.get_mut(&source) {
             *heard = now;
-            self.resume(source, now);
         }
-    }
-
-    fn resume(&mut self, source: Source, now: Moment) {
-        if source != Source::KubeletLeases {
-            return;
-        }
-        if now.since(self.leases_heard) > self.limits.leases {
-            self.resumed = Some(now);
-        }
-        self.leases_heard = now;
-    }
-
-    /// How long a kubelet that is not heard may still be one that is late.
-    pub(super) fn settles_in(&self, now: Moment) -> Option<Duration> {
-        let left = self.limits.settling.checked_sub(now.since(self.resumed?))?;
-        (!left.is_zero()).then_some(left)
     }
 
     pub(super) fn lose(&mut self, source: Source) {

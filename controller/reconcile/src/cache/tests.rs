@@ -114,44 +114,42 @@ async fn a_cache_that_hears_nothing_is_not_synced() {
     assert!(!synced(&cache), "a broken watch is complete only after the next list");
 }
 
-/// A kubelet that is not heard at once after the API server was away is late: the node lifecycle controller calls it Unknown
-/// all the same.
+/// By a list that was long in coming, and by a Lease that moves after none did.
 #[tokio::test(start_paused = true)]
-async fn who_was_deaf_gives_each_kubelet_time_to_be_heard() {
+async fn kubelets_that_were_out_of_hearing_are_known_to_be() {
     let cache = cache();
-    let left = || cache.with(|snapshot| snapshot.host.settles_in.map(|left| left.as_secs()));
-    let none = BTreeSet::new();
-    pass(21).await;
-    cache.listed(Source::Nodes, &none);
-    assert_eq!(left(), None, "nothing was heard of kubelets yet");
-    cache.listed(Source::KubeletLeases, &none);
-    assert_eq!(left(), Some(30), "it was started while the API server was away");
-    pass(20).await;
-    cache.lost(Source::KubeletLeases);
-    cache.listed(Source::KubeletLeases, &none);
-    assert_eq!(left(), Some(10), "a watch that is opened again in time was not deaf");
+    let again = || cache.with(|snapshot| snapshot.host.heard_again.map(|over| over.0.as_secs()));
+    cache.ask_list(Source::KubeletLeases, "");
+    cache.listed(Source::KubeletLeases, &BTreeSet::new());
+    cache.apply_lease(LeaseKind::Kubelet, "a", lease(10));
     pass(10).await;
-    assert_eq!(left(), None);
-    pass(11).await;
-    cache.heard(Source::Nodes);
-    assert_eq!(left(), None, "nodes are written of seldom");
+    cache.apply_lease(LeaseKind::Kubelet, "a", lease(20));
+    cache.lost(Source::Nodes);
+    pass(6).await;
+    cache.listed(Source::Nodes, &BTreeSet::new());
     cache.heard(Source::KubeletLeases);
-    assert_eq!(left(), Some(30), "they were not heard for 21 s");
-    pass(30).await;
+    assert_eq!(again(), None, "nodes are written of seldom");
+    pass(20).await;
+    cache.apply_lease(LeaseKind::Agent, "a", lease(46));
+    assert_eq!(again(), None, "that is no kubelet's");
+    cache.apply_lease(LeaseKind::Kubelet, "a", lease(46));
+    assert_eq!(again(), Some(36));
+    pass(200).await;
+    assert_eq!(again(), None);
     cache.lost(Source::KubeletLeases);
-    pass(21).await;
-    cache.heard(Source::KubeletLeases);
-    assert_eq!(left(), None, "without a list nothing is complete");
-    cache.listed(Source::KubeletLeases, &none);
-    assert_eq!(left(), Some(30), "the API server was away for 21 s");
+    pass(6).await;
+    cache.ask_list(Source::KubeletLeases, "");
+    cache.listed(Source::KubeletLeases, &BTreeSet::from(["a".to_owned()]));
+    assert_eq!(again(), Some(242));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_controller_that_starts_beside_an_api_server_that_answers_waits_for_nothing() {
+async fn an_api_server_that_does_not_answer_a_controller_that_starts_is_away() {
     let cache = cache();
-    pass(20).await;
+    cache.ask_list(Source::KubeletLeases, "");
+    pass(6).await;
     cache.listed(Source::KubeletLeases, &BTreeSet::new());
-    assert_eq!(cache.with(|snapshot| snapshot.host.settles_in), None);
+    assert_eq!(cache.with(|snapshot| snapshot.host.heard_again), Some(Moment(Duration::from_secs(6))));
 }
 
 #[tokio::test(start_paused = true)]

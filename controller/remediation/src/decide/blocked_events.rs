@@ -9,8 +9,8 @@ use crate::{
     action::{EventDraft, NodeEvent},
     facts::Node,
     guard::reason::{
-        BUSY, CACHE_NOT_SYNCED, DRY_RUN, NOT_LEADING, OBSERVE, OWN_HOST, PAUSED, PREDICATE_ERROR, SHUTDOWN_ANNOUNCED,
-        WITHIN_GRACE_PERIOD,
+        BUSY, CACHE_NOT_SYNCED, DRY_RUN, KUBELET_LATE, NOT_LEADING, OBSERVE, OWN_HOST, PAUSED, PREDICATE_ERROR,
+        SHUTDOWN_ANNOUNCED, WITHIN_GRACE_PERIOD,
     },
     message::{Message, MessageArgs},
     node_report::NodeReport,
@@ -27,7 +27,7 @@ const WINDOW: Duration = Duration::from_secs(60);
 const UNREPORTED: [&str; 3] = [NOT_LEADING, DRY_RUN, CACHE_NOT_SYNCED];
 /// These end by themselves in a moment. Of its own host a leader reports no more until it is known whether another
 /// replica leads in its place.
-const TRANSIENT: [&str; 3] = [WITHIN_GRACE_PERIOD, BUSY, OWN_HOST];
+const TRANSIENT: [&str; 4] = [WITHIN_GRACE_PERIOD, BUSY, OWN_HOST, KUBELET_LATE];
 /// An operator wanted it so: nothing to warn of.
 const SET_BY_OPERATOR: [&str; 3] = [OBSERVE, PAUSED, SHUTDOWN_ANNOUNCED];
 

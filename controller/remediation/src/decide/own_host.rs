@@ -10,7 +10,7 @@ use crate::{
         fence::Phase,
         policy::{ControlPlane, Mode},
     },
-    facts::Node,
+    facts::{Node, kubelet},
     policy::{Policy, selector},
     snapshot::Snapshot,
     time::{Moment, Now},
@@ -45,9 +45,10 @@ impl OwnHost {
     }
 }
 
-/// Nothing if the watches are not complete. A host that is no Node, or whose Node is not known, can only be cut off.
+/// Nothing if the watches are not complete, or its kubelet may only be late. A host that is no Node, or whose Node is not known, can only be cut off.
 fn needs(snapshot: &Snapshot, now: Now) -> Option<bool> {
-    if !snapshot.host.synced {
+    let may_be_late = |over: Moment| now.moment.since(over) < kubelet::RENEWS_AGAIN_WITHIN;
+    if !snapshot.host.synced || snapshot.host.heard_again.is_some_and(may_be_late) {
         return None;
     }
     let node = snapshot.host.node.as_ref().and_then(|name| snapshot.nodes.get(name));

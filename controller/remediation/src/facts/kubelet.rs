@@ -13,6 +13,12 @@ pub const SUSPECT_AFTER: Duration = Duration::from_secs(11);
 pub const OVERDUE_AFTER: Duration = Duration::from_secs(12);
 /// A kubelet that renewed within this, two intervals, is alive.
 pub const ALIVE_WITHIN: Duration = Duration::from_secs(20);
+/// After it was out of hearing: it gives a renewal up after 10 s and begins the next one 7 s later at most
+/// (`pkg/kubelet/kubelet.go`, `component-helpers/apimachinery/lease/controller.go`).
+pub const RENEWS_AGAIN_WITHIN: Duration = Duration::from_secs(30);
+/// After that its Ready may be Unknown for longer, for it reports what has changed by the copy of the Node that it has
+/// (`tryUpdateNodeStatus`), and that may be read again after up to 60 s (the back-off of client-go's reflector).
+pub const REPORTS_AGAIN_WITHIN: Duration = Duration::from_secs(90);
 /// `nodeLeaseDurationSeconds`.
 pub const LEASE_DURATION: Duration = Duration::from_secs(40);
 /// Silent for this long, kube-controller-manager sets Ready to Unknown (`node-monitor-grace-period` since 1.32).

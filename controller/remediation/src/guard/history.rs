@@ -16,7 +16,7 @@ use self::pods::{Batch, PodAccount};
 pub use self::{handover::Handover, pods::CountedPods};
 use super::stage::{DisruptionLevel, begins_disruptively, has_begun};
 use crate::{
-    api::fence::{IntendedOp, NodeFence},
+    api::fence::{IntendedOp, NodeFence, Phase},
     drain::DrainRules,
     facts::Pod,
     policy::{Policy, Rate},
@@ -96,7 +96,8 @@ impl History {
                 let key = (uid.clone(), earlier);
                 // The last look at a BMC takes its time: its pods may go at any moment until that act has come to its
                 // end.
-                let is_under_way = snapshot.busy.contains(&fence.spec.node_name);
+                let is_under_way =
+                    fence.status.phase == Phase::PodsReleased && snapshot.busy.contains(&fence.spec.node_name);
                 if is_under_way || !self.releasing.contains(&key) {
                     let (record, pods) = (uid.clone(), intent.pods as usize);
                     self.pods.remember_intent(&of, Batch { record, earlier, last: now, pods, is_open: false });

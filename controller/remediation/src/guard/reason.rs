@@ -36,9 +36,10 @@ pub const STORM: &str = "Storm";
 pub const STORM_COOLDOWN: &str = "StormCooldown";
 /// The controller's host cannot reach its own network. Mend that host, or let another lead.
 pub const CONTROLLER_ISOLATED: &str = "ControllerIsolated";
-/// The watches are not complete, start again because etcd was restored from a backup, or are heard again since a moment
-/// ago. Look at the API server.
+/// The watches are not complete, or start again because etcd was restored from a backup. Look at the API server.
 pub const CACHE_NOT_SYNCED: &str = "CacheNotSynced";
+/// Kubelets were out of hearing a moment ago, and this one may only be late. Wait.
+pub const KUBELET_LATE: &str = "KubeletLate";
 /// A control-plane node: the policy does not allow it, or another one is unavailable.
 pub const CONTROL_PLANE: &str = "ControlPlane";
 /// etcd would lose its quorum without this node. Bring its other members back.

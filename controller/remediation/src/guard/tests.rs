@@ -6,6 +6,7 @@ mod customers;
 mod dead;
 mod each_guard;
 mod handover;
+mod late;
 mod never;
 mod quorum;
 mod rates;

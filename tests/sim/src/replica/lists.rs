@@ -90,6 +90,14 @@ pub(super) async fn relist(truth: &Shared, number: usize, to: Target<'_>) -> usi
     cursor
 }
 
+/// What changed before comes by the watch all the same, as something that is known.
+pub(super) async fn relist_leases(truth: &Shared, number: usize, to: Target<'_>) {
+    to.cache.ask_list(Source::KubeletLeases, "");
+    let pause = truth.borrow_mut().random.millis(5, 400);
+    sleep(pause).await;
+    take(truth, number, to, Source::KubeletLeases);
+}
+
 /// The answer to a list, as it is at this instant.
 fn take(truth: &Shared, number: usize, to: Target<'_>, source: Source) {
     let (changes, mutation) = (truth.borrow().list(), truth.borrow().scenario.mutation);

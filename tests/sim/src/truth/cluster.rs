@@ -73,7 +73,7 @@ impl Truth {
             self.finish_pods(now);
             self.remake_daemons();
         } else {
-            self.oracle.absence.lasts(now);
+            self.is_absent(now);
             self.blind_until = now;
         }
         self.remake_pods();

@@ -42,7 +42,13 @@ impl Truth {
         let ends = machine.restart.is_some_and(|restart| restart.is_shown_by_kubelet());
         if is_due {
             self.renew(name, now);
-            self.store.edit_node(name, now, |node| if ends { shut_down(node) } else { healthy(node, &boot_id, ill) });
+            if !self.reports_late(name, now) {
+                self.store.edit_node(
+                    name,
+                    now,
+                    |node| if ends { shut_down(node) } else { healthy(node, &boot_id, ill) },
+                );
+            }
             self.restarted(name);
         }
         self.run_pods(name);
@@ -52,9 +58,23 @@ impl Truth {
     /// of its own. Not after a restore: before kubelets are heard the cluster itself collects pods by the taints of the
     /// backup, and only who restores it can prevent that (docs/etcd-restore.md).
     fn is_late(&self, name: &str, now: Moment) -> bool {
-        let late = name.bytes().map(u64::from).sum::<u64>().wrapping_add(self.scenario.seed) % 18;
-        let was_away = self.store.down > Moment::default() && self.store.set_back == 0;
-        was_away && now < self.store.down.plus(Duration::from_secs(late))
+        self.was_away_within(Duration::from_secs(self.slowness(name) % 18), now)
+    }
+
+    /// It reports what has changed, by the copy of the Node that it has: that it is Unknown it has to read first.
+    fn reports_late(&self, name: &str, now: Moment) -> bool {
+        let is_unknown = self.store.nodes.get(name).and_then(|node| node.condition("Ready").map(|ready| ready.status));
+        let lived = self.machines.get(name).is_some_and(|machine| machine.booted < self.store.down);
+        let late = Duration::from_secs(17 + self.slowness(name) % 50);
+        lived && is_unknown == Some(Is::Unknown) && self.was_away_within(late, now)
+    }
+
+    fn slowness(&self, name: &str) -> u64 {
+        name.bytes().map(u64::from).sum::<u64>().wrapping_add(self.scenario.seed)
+    }
+
+    fn was_away_within(&self, late: Duration, now: Moment) -> bool {
+        self.store.down > Moment::default() && self.store.set_back == 0 && now < self.store.down.plus(late)
     }
 
     fn renew(&mut self, name: &str, now: Moment) {

@@ -7,7 +7,7 @@ const LONG: Duration = Duration::from_secs(100_000);
 /// A candidate that sees the whole cluster for as long as the test lasts.
 fn seeing<'a>(cluster: &'a OneLease, name: &str) -> (Candidate<'a, OneLease>, Term) {
     let clock = Clock::counted(Timestamp::constant(0, 0));
-    let cache = Cache::new(clock, Limits { leases: LONG, others: LONG, ..Limits::default() });
+    let cache = Cache::new(clock, Limits { leases: LONG, others: LONG });
     for source in [Source::Nodes, Source::KubeletLeases, Source::Fences, Source::Policies] {
         cache.listed(source, &Default::default());
     }

@@ -32,7 +32,7 @@ fn a_host_that_a_policy_is_true_of_is_in_need_after_three_seconds() {
 #[test]
 fn a_host_that_no_replica_would_act_on_is_not_in_need() {
     type Change = fn(&mut Snapshot);
-    let cases: [(&str, Change); 8] = [
+    let cases: [(&str, Change); 9] = [
         ("another host", |snapshot| snapshot.host.node = Some("n1".into())),
         ("not known", |snapshot| snapshot.host.node = None),
         ("observed only", |snapshot| snapshot.policies[0].mode = Mode::Observe),
@@ -47,6 +47,7 @@ fn a_host_that_no_replica_would_act_on_is_not_in_need() {
         }),
         ("by an error", |snapshot| snapshot.policies[0].when = Predicate::Other(std::sync::Arc::new(Fails))),
         ("not synced", |snapshot| snapshot.host.synced = false),
+        ("its kubelet may be late", |snapshot| snapshot.host.heard_again = Some(at(1071))),
     ];
     for (case, change) in cases {
         let mut snapshot = own_host_is_dead();

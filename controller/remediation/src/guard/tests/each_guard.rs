@@ -15,12 +15,11 @@ fn each_guard_blocks_with_its_own_reason() {
     let all = [true; 3];
     let disruptive = [false, true, true];
     let power = [false, false, true];
-    let cases: [(&str, [bool; 3], Change); 37] = [
+    let cases: [(&str, [bool; 3], Change); 36] = [
         ("NotLeading", all, |fixture| fixture.snapshot.epoch = 0),
         ("DryRun", all, |fixture| fixture.snapshot.dry_run = true),
         ("KillSwitch", all, |fixture| fixture.snapshot.stopped = Some("/etc/nodewell/pause".into())),
         ("CacheNotSynced", all, |fixture| fixture.snapshot.host.synced = false),
-        ("CacheNotSynced", all, |fixture| fixture.snapshot.host.settles_in = Some(Duration::from_millis(1))),
         ("Observe", all, |fixture| fixture.policy.mode = Mode::Observe),
         ("Paused", all, |fixture| fixture.policy.mode = Mode::Paused),
         ("PolicyUnreadable", all, |fixture| fixture.unreadable = Some("line 3")),

@@ -60,9 +60,12 @@ fn a_release_counts_for_a_window_from_its_end_on() {
     };
     let mut history = History::default();
     [100, 117].into_iter().for_each(|second| history.learn(&snapshot, now(second)));
-    // It is neither under way nor over, and waits for who knows how long.
+    // It is neither under way nor over, and waits for who knows how long; then its BMC is asked, again and again.
     snapshot.busy.clear();
     history.learn(&snapshot, now(130));
+    snapshot.fences.get_mut("n1").unwrap().status.phase = Phase::InDoubt;
+    snapshot.busy.insert("n1".to_owned());
+    history.learn(&snapshot, now(140));
     for (second, expected) in [(176, 5), (177, 0)] {
         assert_eq!(history.pods("p", rate(), "n0", at(second)), expected, "{second}");
     }
