@@ -113,7 +113,8 @@ impl Cache {
         self.inner.changed.notified().await;
     }
 
-    /// Everything, as it is now; `synced`, `heard_again` and crash dumps are judged at this moment. Must not be held over an await.
+    /// Everything, as it is now; `synced`, `heard_again` and crash dumps are judged at this moment. Must not be held
+    /// over an await.
     pub fn with<T>(&self, look: impl FnOnce(&mut Snapshot) -> T) -> T {
         let now = self.clock.moment();
         let mut state = self.lock();

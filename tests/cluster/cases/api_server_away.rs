@@ -1,5 +1,6 @@
 //! The API server is away for longer than any Lease lasts. When it is back, all nodes have been silent: none of them
-//! is cordoned or loses its power for that, what the kernel reported meanwhile is on its Node, and a node that dies then is fenced.
+//! is cordoned or loses its power for that, what the kernel reported meanwhile is on its Node, and a node that dies
+//! then is fenced.
 
 use std::{thread, time::Duration};
 

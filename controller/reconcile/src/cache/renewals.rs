@@ -1,8 +1,8 @@
-//! Whether kubelets were out of hearing a moment ago. After the API server was away each takes its time to be heard, and the
-//! node lifecycle controller may call it Unknown meanwhile, as soon as the API server is back.
+//! Whether kubelets were out of hearing a moment ago. After the API server was away each takes its time to be heard,
+//! and the node lifecycle controller may call it Unknown meanwhile, as soon as the API server is back.
 //!
-//! What shows it is that the watch of their Leases was broken for a while, or that a Lease moves after none did. A bookmark
-//! shows nothing, and where no kubelet lives none moves: there nothing is waited for.
+//! What shows it is that the watch of their Leases was broken for a while, or that a Lease moves after none did. A
+//! bookmark shows nothing, and where no kubelet lives none moves: there nothing is waited for.
 
 use std::time::Duration;
 
@@ -17,7 +17,8 @@ const BROKEN: Duration = Duration::from_secs(5);
 const STILL: Duration = Duration::from_secs(20);
 /// One way may be back before another, as by a load balancer: so long the beginning may be postponed.
 const POSTPONED: Duration = Duration::from_secs(30);
-/// Of a watch that breaks all the time, or kubelets that renew seldom, no longer wait is made: a dead node has its turn.
+/// Of a watch that breaks all the time, or kubelets that renew seldom, no longer wait is made: a dead node has its
+/// turn.
 const LEAST_INTERVAL: Duration = Duration::from_secs(120);
 
 #[derive(Debug, Default)]

@@ -45,7 +45,8 @@ impl OwnHost {
     }
 }
 
-/// Nothing if the watches are not complete, or its kubelet may only be late. A host that is no Node, or whose Node is not known, can only be cut off.
+/// Nothing if the watches are not complete, or its kubelet may only be late. A host that is no Node, or whose Node is
+/// not known, can only be cut off.
 fn needs(snapshot: &Snapshot, now: Now) -> Option<bool> {
     let may_be_late = |over: Moment| now.moment.since(over) < kubelet::RENEWS_AGAIN_WITHIN;
     if !snapshot.host.synced || snapshot.host.heard_again.is_some_and(may_be_late) {

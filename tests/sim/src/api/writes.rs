@@ -257,8 +257,8 @@ impl Truth {
             self.violate("I15", "a dry run wrote the leader's Lease");
         }
         // A standby writes into the leader's Lease when it offers to lead, and when it knows of later terms.
-        // Its own holder of before a restart is another one, and so is itself in a Lease of a backup: it counts terms on
-        // for those, too, and renews nothing by that.
+        // Its own holder of before a restart is another one, and so is itself in a Lease of a backup: it counts terms
+        // on for those, too, and renews nothing by that.
         let itself = format!("replica-{replica}-{}", self.replicas[replica].life);
         let stored = self.store.leadership.as_ref();
         let is_of_a_backup =

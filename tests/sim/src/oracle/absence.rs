@@ -1,5 +1,5 @@
-//! I4: kubelets that live, and that no controller hears again yet after the API server was away. That of one that is heard
-//! again Ready is Unknown for longer is for the guards' own tests: the policy here asks for silence.
+//! I4: kubelets that live, and that no controller hears again yet after the API server was away. That of one that is
+//! heard again Ready is Unknown for longer is for the guards' own tests: the policy here asks for silence.
 
 use std::{collections::BTreeSet, time::Duration};
 

@@ -80,8 +80,8 @@ impl Truth {
         self.detach(now);
     }
 
-    /// The node lifecycle controller. After a time without the API server it begins to count from zero, if it was started
-    /// again for that, else it goes by what it heard before.
+    /// The node lifecycle controller. After a time without the API server it begins to count from zero, if it was
+    /// started again for that, else it goes by what it heard before.
     fn watch_nodes(&mut self, now: Moment) {
         // With a restored store it was started again.
         let remembers = self.scenario.remembers_silence && self.store.set_back == 0;

@@ -54,9 +54,9 @@ impl Truth {
         self.run_pods(name);
     }
 
-    /// Without an API server a kubelet gives a try up after 10 s and begins the next one after up to 7 s, each at a moment
-    /// of its own. Not after a restore: before kubelets are heard the cluster itself collects pods by the taints of the
-    /// backup, and only who restores it can prevent that (docs/etcd-restore.md).
+    /// Without an API server a kubelet gives a try up after 10 s and begins the next one after up to 7 s, each at a
+    /// moment of its own. Not after a restore: before kubelets are heard the cluster itself collects pods by the taints
+    /// of the backup, and only who restores it can prevent that (docs/etcd-restore.md).
     fn is_late(&self, name: &str, now: Moment) -> bool {
         self.was_away_within(Duration::from_secs(self.slowness(name) % 18), now)
     }

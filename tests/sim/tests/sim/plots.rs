@@ -106,8 +106,8 @@ fn sim_a_deleted_record_restores_no_storage_to_a_node_that_lives() {
     assert_quiet("cluster left-cut record deleted", forgotten(104));
 }
 
-/// The API server is away for so long, and one machine dies meanwhile. Which kubelets are heard late, and report late that
-/// they are Ready, differs between the stories.
+/// The API server is away for so long, and one machine dies meanwhile. Which kubelets are heard late, and report late
+/// that they are Ready, differs between the stories.
 fn away(seconds: impl Fn(u64) -> u64, breaks_watches: impl Fn(u64) -> bool) -> impl Fn(u64) -> Scenario {
     move |seed| {
         let plot = vec![(40, Fault::ApiDown(Duration::from_secs(seconds(seed)))), (42, Fault::Hang(n4()))];
