@@ -81,11 +81,11 @@ fn to_ask_a_bmc_is_no_act() {
 fn a_record_is_its_nodes_until_it_has_ended() {
     let records = |name: &str| json!({ "items": [{ "metadata": { "name": name } }] });
     let nodes = json!({ "items": [node()] });
-    let acts = |name: &str| shown(&nodes, &records(name))["w1"].acts.clone();
+    let acts = |name: &str| shown(&nodes, &records(name), &json!({}))["w1"].acts.clone();
     assert_eq!(acts("w1"), BTreeSet::from([Record]));
     assert_eq!(acts("w1-ended-0a1b2c3d"), BTreeSet::new());
     assert_eq!(acts("w2"), BTreeSet::new());
-    assert_eq!(shown(&nodes, &records("w2"))["w1"].ready, "True");
+    assert_eq!(shown(&nodes, &records("w2"), &json!({}))["w1"].ready, "True");
 }
 
 fn a_node_is_as_before_or_what_differs_is_named() {

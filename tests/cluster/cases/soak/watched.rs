@@ -7,24 +7,33 @@ use std::{
 
 use nodewell_cluster::soak::{
     act::{
-        Act::{self, Condition, Cordon, Record},
+        Act::{self, Condition, Cordon, OutOfService, Record},
         Planted,
         Verdict::{False, Wrong},
     },
     fault::Fault::{self, DiskFailed, PlugPulled},
-    watch::{Shown, State},
+    watch::{Shown, State, shown},
 };
 use nodewell_tests::suite::Suite;
+use serde_json::{Value, json};
 
 pub(super) fn list(suite: &mut Suite) {
     suite
         .case("an_act_is_judged_once_when_it_begins", an_act_is_judged_once_when_it_begins)
         .case("an_order_is_judged_once", an_order_is_judged_once)
+        .case("a_second_order_of_one_fault_is_wrong", a_second_order_of_one_fault_is_wrong)
+        .case("a_release_that_no_reading_preceded_is_wrong", a_release_that_no_reading_preceded_is_wrong)
+        .case("a_pod_that_is_deleted_without_a_cause_is_wrong", a_pod_that_is_deleted_without_a_cause_is_wrong)
         .case("a_fault_that_is_over_is_no_cause_a_minute_later", a_fault_that_is_over_is_no_cause_a_minute_later);
 }
 
 fn look<const N: usize>(acts: [Act; N]) -> BTreeMap<String, Shown> {
-    BTreeMap::from([("w1".to_owned(), Shown { acts: BTreeSet::from(acts), ready: "False".to_owned() })])
+    let (acts, ready) = (BTreeSet::from(acts), "False".to_owned());
+    BTreeMap::from([("w1".to_owned(), Shown { acts, ready, ..Shown::default() })])
+}
+
+fn found(state: &State) -> Vec<&str> {
+    state.findings.iter().map(|one| one.what.as_str()).collect()
 }
 
 fn planted(fault: Fault) -> Option<Planted> {
@@ -57,10 +66,61 @@ fn an_order_is_judged_once() {
     assert_eq!(state.findings.iter().map(|one| one.verdict).collect::<Vec<_>>(), [Wrong]);
     state.planted = planted(PlugPulled);
     state.ordered("w1", &["get power", "set power 0", "get power", "set power 1"]);
-    assert_eq!(state.findings.len(), 1);
+    assert_eq!(state.findings.len(), 1, "{:?}", state.findings);
     state.ordered("w2", &["set power 1"]);
     assert_eq!((state.findings.len(), state.findings[1].node.as_str()), (2, "w2"));
     assert_eq!(state.findings[1].planted, "plug pulled on w1");
+}
+
+fn a_second_order_of_one_fault_is_wrong() {
+    let mut state = State::default();
+    let mut orders = vec!["set power 0", "set power 1"];
+    state.plant(planted(PlugPulled).unwrap());
+    state.ordered("w1", &orders);
+    state.plant(planted(PlugPulled).unwrap());
+    orders.extend(["set power 0", "set power 1"]);
+    state.ordered("w1", &orders);
+    assert!(state.findings.is_empty(), "{:?}", state.findings);
+    orders.push("set power 0");
+    state.ordered("w1", &orders);
+    assert_eq!(found(&state), ["its BMC was ordered to turn it off, for the second time (Ready is unknown)"]);
+}
+
+fn a_release_that_no_reading_preceded_is_wrong() {
+    for (orders, is_right) in [
+        (&["get power", "get power"][..], true),
+        (&["get power", "set power 0", "get power", "get power"], true),
+        (&["get power", "get power", "set power 0", "get power"], false),
+        (&["get power"], false),
+        (&["set power 0"], false),
+    ] {
+        let mut state = State::default();
+        state.ordered("w1", &["get power", "get power"]);
+        state.plant(planted(PlugPulled).unwrap());
+        let all: Vec<&str> = ["get power", "get power"].into_iter().chain(orders.iter().copied()).collect();
+        state.ordered("w1", &all);
+        state.shown(&look([OutOfService]));
+        assert_eq!(state.findings.is_empty(), is_right, "{orders:?}: {:?}", state.findings);
+    }
+}
+
+fn a_pod_that_is_deleted_without_a_cause_is_wrong() {
+    let with = |node: &str, uid: &str, is_deleted: bool| {
+        let deleted = if is_deleted { json!("2026-01-01T00:00:00Z") } else { Value::Null };
+        let metadata = json!({ "name": "web-0", "uid": uid, "deletionTimestamp": deleted });
+        let nodes = json!({ "items": [{ "metadata": { "name": "w1" } }, { "metadata": { "name": "w2" } }] });
+        shown(&nodes, &json!({}), &json!({ "items": [{ "metadata": metadata, "spec": { "nodeName": node } }] }))
+    };
+    for (fault, is_right) in [(PlugPulled, true), (DiskFailed, true), (Fault::RuntimeStopped, false)] {
+        for next in [with("w1", "1", true), with("w1", "2", false), with("w2", "2", false)] {
+            let mut state = State::with(planted(fault));
+            state.shown(&with("w1", "1", false));
+            state.shown(&with("w1", "1", false));
+            assert!(state.findings.is_empty(), "{:?}", state.findings);
+            state.shown(&next);
+            assert_eq!(found(&state).is_empty(), is_right, "{fault}: {:?}", state.findings);
+        }
+    }
 }
 
 fn a_fault_that_is_over_is_no_cause_a_minute_later() {

@@ -42,6 +42,8 @@ pub enum Act {
     Cordon,
     /// It has a record.
     Record,
+    /// A pod on it is deleted or gone.
+    PodDeleted(String),
     /// A condition is True; of `FenceReady`, False.
     Condition(String),
 }
@@ -90,6 +92,7 @@ impl fmt::Display for Act {
             Self::Taint(key) => write!(f, "taint {key}"),
             Self::Cordon => f.write_str("cordoned"),
             Self::Record => f.write_str("under remediation"),
+            Self::PodDeleted(pod) => write!(f, "pod {pod} is deleted"),
             Self::Condition(name) if name == FENCE_READY => write!(f, "{name} is False"),
             Self::Condition(name) => write!(f, "{name} is True"),
         }

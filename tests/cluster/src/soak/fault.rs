@@ -58,6 +58,8 @@ impl Fault {
     pub fn may_cause(self, act: &Act) -> bool {
         match act {
             Act::PowerOff | Act::PowerOn | Act::OutOfService => self.is_fenced(),
+            // By a release or a drain; a cordon alone moves none.
+            Act::PodDeleted(_) => self.is_fenced() || self == Self::DiskFailed,
             Act::Cordon | Act::Record => self.is_fenced() || matches!(self, Self::RuntimeStopped | Self::DiskFailed),
             // No policy of the soak has a step that taints.
             Act::Taint(_) => false,

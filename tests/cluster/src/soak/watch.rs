@@ -20,6 +20,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// A condition is False on the Node half a minute after it is over, and some begin that late.
 const AFTERMATH: Duration = Duration::from_secs(60);
 pub(super) const NODES: &str = "/api/v1/nodes";
+const PODS: &str = "/api/v1/pods";
+/// Off has to be read so often before pods are released.
+const READ_OFF: usize = 2;
 pub(super) const RECORDS: &str = "/apis/nodewell.dev/v1alpha1/nodefences";
 
 /// What should not have been.
@@ -51,7 +54,9 @@ impl Watch {
         };
         let state = Arc::new(Mutex::new(State::default()));
         let is_over = Arc::new(AtomicBool::new(false));
-        eyes.look(&state);
+        while !eyes.look(&state) {
+            thread::sleep(LOOK_EVERY);
+        }
         state.lock().unwrap_or_else(PoisonError::into_inner).findings.clear();
         let (seen, ends) = (Arc::clone(&state), Arc::clone(&is_over));
         let thread = thread::spawn(move || {
@@ -66,7 +71,7 @@ impl Watch {
     /// From here on it may be the cause of what is done.
     pub(super) fn plant(&self, planted: Planted) {
         let mut state = self.lock();
-        (state.planted, state.over_since) = (Some(planted), None);
+        state.plant(planted);
     }
 
     /// What was planted is over: the cluster is as it was before.
@@ -107,7 +112,8 @@ struct Eyes {
 }
 
 impl Eyes {
-    fn look(&self, state: &Mutex<State>) {
+    /// Whether Nodes, records and pods could be read.
+    fn look(&self, state: &Mutex<State>) -> bool {
         // Asked without the lock: an API server that is away is waited for.
         let shown = self.shown();
         let orders: Vec<_> = self.logs.iter().map(|(node, log)| (node.clone(), log.read())).collect();
@@ -118,14 +124,11 @@ impl Eyes {
             state.ordered(&node, &texts.collect::<Vec<_>>());
         }
         // What cannot be read is as it was.
-        if let Some(shown) = shown {
-            state.shown(&shown);
-        }
+        shown.inspect(|shown| state.shown(shown)).is_some()
     }
 
     fn shown(&self) -> Option<BTreeMap<String, Shown>> {
-        let (nodes, records) = (self.api.get(NODES)?, self.api.get(RECORDS)?);
-        Some(shown(&nodes, &records))
+        Some(shown(&self.api.get(NODES)?, &self.api.get(RECORDS)?, &self.api.get(PODS)?))
     }
 }
 
@@ -135,14 +138,22 @@ pub struct Shown {
     pub acts: BTreeSet<Act>,
     /// The status of its condition Ready.
     pub ready: String,
+    /// Names of the pods bound to it that are not being deleted, by their UIDs.
+    pub pods: BTreeMap<String, String>,
 }
 
 /// Of each Node by its name; copies of records that ended have other names.
 #[must_use]
-pub fn shown(nodes: &Value, records: &Value) -> BTreeMap<String, Shown> {
+pub fn shown(nodes: &Value, records: &Value, pods: &Value) -> BTreeMap<String, Shown> {
     let items = |list: &Value| list["items"].as_array().cloned().unwrap_or_default();
     let name = |object: &Value| object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
     let recorded: BTreeSet<String> = items(records).iter().map(name).collect();
+    let pods = items(pods);
+    let pods_of = |node: &str| {
+        let there = pods.iter().filter(|pod| pod["spec"]["nodeName"] == node);
+        let there = there.filter(|pod| pod["metadata"]["deletionTimestamp"].is_null());
+        there.map(|pod| (pod["metadata"]["uid"].as_str().unwrap_or_default().to_owned(), name(pod))).collect()
+    };
     let of_node = |node: Value| {
         let name = name(&node);
         let mut acts = Act::shown(&node);
@@ -150,7 +161,8 @@ pub fn shown(nodes: &Value, records: &Value) -> BTreeMap<String, Shown> {
         let conditions = node["status"]["conditions"].as_array().cloned().unwrap_or_default();
         let ready = conditions.iter().find(|condition| condition["type"] == "Ready");
         let ready = ready.and_then(|ready| ready["status"].as_str()).unwrap_or("not there").to_owned();
-        (name, Shown { acts, ready })
+        let pods = pods_of(&name);
+        (name, Shown { acts, ready, pods })
     };
     items(nodes).into_iter().map(of_node).collect()
 }
@@ -166,9 +178,19 @@ pub struct State {
     read: BTreeMap<String, usize>,
     powers_off: u64,
     looks: u64,
+    /// What BMCs were ordered since the last fault was planted, and how often each was asked since its last order.
+    ordered: BTreeSet<(String, Act)>,
+    asked: BTreeMap<String, usize>,
 }
 
 impl State {
+    /// From here on it may be the cause of what is done.
+    pub fn plant(&mut self, planted: Planted) {
+        (self.planted, self.over_since) = (Some(planted), None);
+        self.ordered.clear();
+        self.asked.clear();
+    }
+
     /// Nothing was seen yet, and this is planted.
     #[must_use]
     pub fn with(planted: Option<Planted>) -> Self {
@@ -178,9 +200,18 @@ impl State {
     /// All that a BMC was ordered or asked since its start.
     pub fn ordered(&mut self, node: &str, texts: &[&str]) {
         let read = self.read.insert(node.to_owned(), texts.len()).unwrap_or_default();
-        for act in texts.iter().skip(read).filter_map(|text| Act::ordered(text)) {
+        for text in texts.iter().skip(read) {
+            let asked = self.asked.entry(node.to_owned()).or_default();
+            let Some(act) = Act::ordered(text) else {
+                *asked += usize::from(text.starts_with("get power"));
+                continue;
+            };
+            *asked = 0;
             self.powers_off += u64::from(act == Act::PowerOff);
             self.begun(node, &act);
+            if !self.ordered.insert((node.to_owned(), act.clone())) {
+                self.find(node, &format!("{act}, for the second time"), Verdict::Wrong);
+            }
         }
     }
 
@@ -192,19 +223,31 @@ impl State {
             let new = shown.acts.iter().filter(|act| known.is_none_or(|known| !known.contains(act)));
             new.for_each(|act| self.begun(node, act));
         }
+        let there: BTreeSet<&String> = now.values().flat_map(|shown| shown.pods.keys()).collect();
+        for (node, shown) in &before {
+            let gone = shown.pods.iter().filter(|(uid, _)| !there.contains(uid));
+            gone.for_each(|(_, pod)| self.begun(node, &Act::PodDeleted(pod.clone())));
+        }
     }
 
     fn begun(&mut self, node: &str, act: &Act) {
-        let planted = self.cause();
-        let verdict = judge(act, node, planted.as_ref());
-        if verdict == Verdict::Caused {
-            return;
+        let verdict = judge(act, node, self.cause().as_ref());
+        if verdict != Verdict::Caused {
+            self.find(node, &act.to_string(), verdict);
         }
+        let asked = self.asked.get(node).copied().unwrap_or_default();
+        if *act == Act::OutOfService && asked < READ_OFF {
+            self.find(node, &format!("{act} after its BMC was asked {asked} times"), Verdict::Wrong);
+        }
+    }
+
+    fn find(&mut self, node: &str, what: &str, verdict: Verdict) {
+        let planted = self.cause();
         let ready = self.seen.get(node).map_or("unknown", |shown| &shown.ready);
         self.findings.push(Finding {
             at: Timestamp::now(),
             node: node.to_owned(),
-            what: format!("{act} (Ready is {ready})"),
+            what: format!("{what} (Ready is {ready})"),
             verdict,
             planted: planted.map_or_else(|| "nothing".to_owned(), |planted| planted.to_string()),
         });
