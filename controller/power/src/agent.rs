@@ -185,7 +185,10 @@ fn stdin(action: AgentAction, options: &Options) -> Result<String, String> {
 /// 0 is on, 2 is off, all else is unknown (`fencing.py`); so is a status that contradicts what was printed with it. Off
 /// has to be printed too, as `fencing.py` does: 2 is also how a shell ends that cannot fork, and Python's `argparse`.
 fn state(report: &Report) -> PowerState {
-    let prints = |state: &str| report.stdout.to_ascii_uppercase().contains(&format!("STATUS: {state}"));
+    let prints = |state: &str| {
+        let line = format!("Status: {state}");
+        report.stdout.lines().any(|printed| printed.trim().eq_ignore_ascii_case(&line))
+    };
     match report.ending {
         Ending::Exited(0) if !prints("OFF") => PowerState::On,
         Ending::Exited(OFF) if prints("OFF") && !prints("ON") => PowerState::Off,

@@ -84,6 +84,8 @@ async fn exit_statuses_are_what_is_believed() {
         ("exit 2", PowerState::Unknown),
         ("if", PowerState::Unknown),
         ("echo Status: OFF >&2; exit 2", PowerState::Unknown),
+        ("echo Status: OFFLINE; exit 2", PowerState::Unknown),
+        ("echo the last status: off; exit 2", PowerState::Unknown),
         ("echo Status: OFF; echo Status: ON; exit 2", PowerState::Unknown),
         ("exit 1", PowerState::Unknown),
         ("exit 3", PowerState::Unknown),

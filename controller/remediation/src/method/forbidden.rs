@@ -71,6 +71,11 @@ pub(super) fn names_node(agent: &str, option: &str) -> bool {
     KEY_NAMES_NODE.contains(&agent) && option == "key"
 }
 
+/// Whether it is a key of persistent reservations. `fence_mpath` takes the key as its `plug`, too.
+pub(super) fn is_reservation_key(agent: &str, option: &str) -> bool {
+    names_node(agent, option) || agent == "fence_mpath" && option == "plug"
+}
+
 /// Why an option may not be set.
 pub(super) fn why(option: &str) -> Option<&'static str> {
     let danger = DANGEROUS.iter().find(|(name, _)| *name == option).map(|(_, why)| *why);

@@ -40,15 +40,14 @@ impl Plug {
         }
     }
 
-    /// As whom the node is known where a call cuts it off a storage. A switch has an address and ports, as a PDU has.
+    /// As whom the node is known where a call cuts it off a storage. A switch has an address and ports, as a PDU has. Which
+    /// options of another agent name the node is not known: only those that have all in common are one.
     fn of_storage(call: &ValidatedMethod) -> Vec<Self> {
-        let option = |name: &str| call.options.get(name).map(|value| value.trim().to_ascii_lowercase());
-        if call.options.contains_key("ip") {
+        if call.options.contains_key("ip") && call.options.contains_key("plug") {
             return Self::of(call);
         }
-        let key = option("key").map(|key| format!("key={}", key.trim_start_matches("0x").trim_start_matches('0')));
-        let plug = || option("plug").map(|plug| format!("plug={plug}"));
-        let Some(who) = key.or_else(plug) else {
+        let named = call.options.iter().find(|(name, _)| forbidden::is_reservation_key(&call.agent, name));
+        let Some((_, who)) = named else {
             let all = call.options.iter().map(|(name, value)| format!("{name}={value}"));
             return vec![Self(std::iter::once(call.agent.clone()).chain(all).collect())];
         };

@@ -34,6 +34,8 @@ const PORT_OPTIONS: [&str; 2] = ["ipport", "proxyport"];
 /// Hidden pages of `fence_eps`, without their first `/`.
 const PAGE: &str = "page";
 const SPACE: &str = "has a space or a control character in it; an agent would read another option there";
+const KEY: &str =
+    "is no key as a device reports it: up to 16 of 0-9 and a-f, not in capitals, without 0x and leading zeros";
 const DASH: &str = "begins with -; a program would read it as an option";
 
 /// What is wrong with a value of an agent's option, however it came there. Never with the value in it.
@@ -43,7 +45,16 @@ pub fn check_value(agent: &str, option: &str, value: &str) -> Option<&'static st
     if forbidden::is_secret(option) || option == "community" {
         return None;
     }
-    text(agent, option, value).or_else(|| part(option, value))
+    let key = || forbidden::is_reservation_key(agent, option).then(|| reservation_key(value)).flatten();
+    text(agent, option, value).or_else(|| part(option, value)).or_else(key)
+}
+
+/// The agents compare it as text with what `sg_persist` prints. One that is written in another way is never found, so that
+/// a node that is registered reads Off, and `off` has nothing to do.
+fn reservation_key(value: &str) -> Option<&'static str> {
+    let is_digit = |digit: u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
+    let is_plain = (1..=16).contains(&value.len()) && value.bytes().all(is_digit) && !value.starts_with('0');
+    (!is_plain).then_some(KEY)
 }
 
 fn text(agent: &str, option: &str, value: &str) -> Option<&'static str> {
@@ -121,6 +132,14 @@ mod tests {
             assert!(check_value("fence_test", option, bad).is_some(), "{option}={bad}");
         }
         assert_eq!(check_value("fence_vmware_rest", "plug", "worker 1"), None);
+        for key in ["0xa1", "A1", "0a1", "a1 ", "", "g1", "a1b2c3d4e5f60718a", "0"] {
+            assert!(check_value("fence_scsi", "key", key).is_some(), "{key}");
+            assert!(check_value("fence_mpath", "plug", key).is_some(), "{key}");
+        }
+        for key in ["a1", "1", "a1b2c3d4e5f60718"] {
+            assert_eq!(check_value("fence_scsi", "key", key), None);
+        }
+        assert_eq!(check_value("fence_scsi", "plug", "Worker-1"), None);
         for (option, any) in [("password", "-a b\t@#"), ("snmp_priv_passwd", " x"), ("community", "a b")] {
             assert_eq!(check_value("fence_test", option, any), None, "passwords are whatever they are");
         }

@@ -119,22 +119,25 @@ fn two_nodes_with_one_name_at_a_storage_are_cut_off_together() {
     let of = |node: &str, options: &str| {
         let mut validated = checked("fence_test", agent, "ip=1\nplug=1\nstorage=san\nidentity=configured").unwrap();
         let call = validated.calls.get_mut("a").unwrap();
+        let (agent, options) = options.split_once(' ').unwrap();
+        agent.clone_into(&mut call.agent);
         call.options = options.split_whitespace().map(|option| option.split_once('=').unwrap()).map(owned).collect();
         node.clone_into(&mut validated.node);
         validated
     };
     let disks = "devices=/dev/disk/by-id/a,/dev/disk/by-id/b";
     for (one, other, alone) in [
-        (&*format!("key=0x0A1 {disks}"), "key=a1 devices=/dev/disk/by-id/b", false),
-        (&*format!("key=a1 {disks}"), "key=a2 devices=/dev/disk/by-id/b", true),
-        (&*format!("key=a1 {disks}"), "key=a1 devices=/dev/disk/by-id/c", true),
-        (&*format!("plug=n1 {disks}"), &*format!("plug=n1 {disks}"), false),
-        ("plug=10.0.0.1 export=/a", "plug=10.0.0.1 export=/b", false),
-        ("plug=10.0.0.1 export=/a", "plug=10.0.0.2 export=/a", true),
-        ("ip=switch plug=3", "ip=SWITCH plug=3", false),
-        ("ip=switch plug=3", "ip=switch plug=4", true),
-        ("share=a", "share=a", false),
-        ("share=a", "share=b", true),
+        (&*format!("fence_scsi key=a1 {disks}"), "fence_scsi key=a1 devices=/dev/disk/by-id/b", false),
+        (&*format!("fence_scsi key=a1 {disks}"), "fence_scsi key=a2 devices=/dev/disk/by-id/b", true),
+        (&*format!("fence_scsi key=a1 {disks}"), "fence_scsi key=a1 devices=/dev/disk/by-id/c", true),
+        (&*format!("fence_mpath plug=a1 {disks}"), &*format!("fence_mpath key=a1 {disks}"), false),
+        ("fence_own plug=10.0.0.1 export=/a", "fence_own plug=10.0.0.1 export=/a", false),
+        ("fence_own plug=10.0.0.1 export=/a", "fence_own plug=10.0.0.2 export=/a", true),
+        ("fence_own key=volume host=1", "fence_own key=volume host=2", true),
+        ("fence_own ip=array host=1", "fence_own ip=array host=2", true),
+        ("fence_own ip=array host=1", "fence_own ip=array host=1", false),
+        ("fence_brocade ip=switch plug=3", "fence_brocade ip=SWITCH plug=3", false),
+        ("fence_brocade ip=switch plug=3", "fence_brocade ip=switch plug=4", true),
     ] {
         let mut plugs = Plugs::default();
         let first = of("n1", one);
