@@ -113,14 +113,14 @@ impl Cache {
         self.inner.changed.notified().await;
     }
 
-    /// Everything, as it is now; `synced`, `heard_again` and crash dumps are judged at this moment. Must not be held
+    /// Everything, as it is now; `synced`, `absence` and crash dumps are judged at this moment. Must not be held
     /// over an await.
     pub fn with<T>(&self, look: impl FnOnce(&mut Snapshot) -> T) -> T {
         let now = self.clock.moment();
         let mut state = self.lock();
         let State { snapshot, synced, renewals, dumps, shutdowns, store, .. } = &mut *state;
         snapshot.host.synced = synced.is_synced(now);
-        snapshot.host.heard_again = renewals.heard_again(now);
+        snapshot.host.absence = renewals.absence(now);
         snapshot.host.unread = store.unread();
         dumps.show(snapshot, now);
         snapshot.shutdowns = shutdowns.of(&snapshot.nodes);
@@ -230,7 +230,7 @@ impl Cache {
         self.notify_if(true);
     }
 
-    /// What the host sees of itself; `synced` and `heard_again` in it are ignored, since those are stored here.
+    /// What the host sees of itself; `synced` and `absence` in it are ignored, since those are stored here.
     pub fn set_host(&self, change: impl FnOnce(&mut HostView)) {
         let mut state = self.lock();
         let before = state.snapshot.host.clone();

@@ -291,6 +291,13 @@ pub enum PowerState {
 /// So many nodes that look well this host tries at once, to know what its own failure to reach one is worth.
 pub const REACH_SAMPLE: usize = 16;
 
+/// A time in which no kubelet was heard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Absence {
+    pub since: Moment,
+    pub until: Moment,
+}
+
 /// What this controller's host sees of itself and around it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HostView {
@@ -302,8 +309,8 @@ pub struct HostView {
     pub is_only: bool,
     /// Watches are alive and complete; false blocks everything.
     pub synced: bool,
-    /// Kubelets were out of hearing, and are heard again since: not for long, so that some may be late.
-    pub heard_again: Option<Moment>,
+    /// Kubelets were out of hearing until a moment ago, so that some may be late.
+    pub absence: Option<Absence>,
     /// What has not been listed again since the API server's store was seen to have gone back.
     pub unread: Option<String>,
     /// Addresses it is configured to be able to reach (gateway, storage, BMC network), and cannot.

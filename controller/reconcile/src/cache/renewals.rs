@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use nodewell_remediation::{
     facts::{LeaseView, kubelet},
+    snapshot::Absence,
     time::Moment,
 };
 
@@ -17,9 +18,11 @@ const BROKEN: Duration = Duration::from_secs(5);
 const STILL: Duration = Duration::from_secs(20);
 /// One way may be back before another, as by a load balancer: so long the beginning may be postponed.
 const POSTPONED: Duration = Duration::from_secs(30);
-/// Of a watch that breaks all the time, or kubelets that renew seldom, no longer wait is made: a dead node has its
-/// turn.
+/// Of a watch that breaks all the time, or kubelets that renew seldom, the next one counts later: a dead node has its turn.
+/// One that was long took that turn itself.
 const LEAST_INTERVAL: Duration = Duration::from_secs(120);
+const LONG_BROKEN: Duration = Duration::from_secs(20);
+const LONG_STILL: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Default)]
 pub(super) struct Renewals {
@@ -27,16 +30,9 @@ pub(super) struct Renewals {
     broken: Option<Moment>,
     /// When a Lease was last seen to move.
     moved: Option<Moment>,
-    absence: Option<Absence>,
-}
-
-/// The last one.
-#[derive(Debug, Clone, Copy)]
-struct Absence {
-    /// When it was first seen to be over.
+    last: Option<Absence>,
+    /// When the last one was first seen to be over.
     noticed: Moment,
-    /// Since when all kubelets can be heard, as far as is known.
-    over: Moment,
 }
 
 impl Renewals {
@@ -46,8 +42,10 @@ impl Renewals {
     }
 
     pub(super) fn listed(&mut self, now: Moment) {
-        if self.broken.take().is_some_and(|since| now.since(since) > BROKEN) {
-            self.hear_again(now);
+        let Some(since) = self.broken.take() else { return };
+        let lasted = now.since(since);
+        if lasted > BROKEN {
+            self.hear_again(Absence { since, until: now }, lasted >= LONG_BROKEN);
         }
     }
 
@@ -55,24 +53,29 @@ impl Renewals {
         if before.is_none_or(|before| before.renewed == lease.renewed) {
             return;
         }
-        if self.moved.is_some_and(|moved| now.since(moved) > STILL) {
-            self.hear_again(now);
+        let since = self.moved.replace(now).unwrap_or(now);
+        let lasted = now.since(since);
+        if lasted > STILL {
+            self.hear_again(Absence { since, until: now }, lasted >= LONG_STILL);
         }
-        self.moved = Some(now);
     }
 
-    fn hear_again(&mut self, now: Moment) {
-        let noticed = match self.absence {
-            Some(Absence { noticed, .. }) if now.since(noticed) < POSTPONED => noticed,
-            Some(Absence { noticed, .. }) if now.since(noticed) < LEAST_INTERVAL => return,
-            _ => now,
+    fn hear_again(&mut self, absence: Absence, is_long: bool) {
+        let before = self.last.map(|last| (last.since, absence.until.since(self.noticed)));
+        let since = match before {
+            Some((since, elapsed)) if elapsed < POSTPONED => since.min(absence.since),
+            Some((_, elapsed)) if elapsed < LEAST_INTERVAL && !is_long => return,
+            _ => {
+                self.noticed = absence.until;
+                absence.since
+            }
         };
-        self.absence = Some(Absence { noticed, over: now });
+        self.last = Some(Absence { since, ..absence });
     }
 
-    /// Since when kubelets are heard again, if that is not long ago.
-    pub(super) fn heard_again(&self, now: Moment) -> Option<Moment> {
-        self.absence.map(|absence| absence.over).filter(|over| now.since(*over) < kubelet::REPORTS_AGAIN_WITHIN)
+    /// The last one, if it has not been over for long.
+    pub(super) fn absence(&self, now: Moment) -> Option<Absence> {
+        self.last.filter(|last| now.since(last.until) < kubelet::REPORTS_AGAIN_WITHIN)
     }
 }
 

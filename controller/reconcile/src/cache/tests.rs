@@ -118,7 +118,7 @@ async fn a_cache_that_hears_nothing_is_not_synced() {
 #[tokio::test(start_paused = true)]
 async fn kubelets_that_were_out_of_hearing_are_known_to_be() {
     let cache = cache();
-    let again = || cache.with(|snapshot| snapshot.host.heard_again.map(|over| over.0.as_secs()));
+    let again = || cache.with(|snapshot| snapshot.host.absence.map(|absence| absence.until.0.as_secs()));
     cache.ask_list(Source::KubeletLeases, "");
     cache.listed(Source::KubeletLeases, &BTreeSet::new());
     cache.apply_lease(LeaseKind::Kubelet, "a", lease(10));
@@ -149,7 +149,10 @@ async fn an_api_server_that_does_not_answer_a_controller_that_starts_is_away() {
     cache.ask_list(Source::KubeletLeases, "");
     pass(6).await;
     cache.listed(Source::KubeletLeases, &BTreeSet::new());
-    assert_eq!(cache.with(|snapshot| snapshot.host.heard_again), Some(Moment(Duration::from_secs(6))));
+    assert_eq!(
+        cache.with(|snapshot| snapshot.host.absence.map(|absence| absence.until)),
+        Some(Moment(Duration::from_secs(6)))
+    );
 }
 
 #[tokio::test(start_paused = true)]

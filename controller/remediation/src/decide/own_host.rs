@@ -10,7 +10,8 @@ use crate::{
         fence::Phase,
         policy::{ControlPlane, Mode},
     },
-    facts::{Node, kubelet},
+    facts::Node,
+    guard::life,
     policy::{Policy, selector},
     snapshot::Snapshot,
     time::{Moment, Now},
@@ -32,7 +33,10 @@ pub struct OwnHost {
 impl OwnHost {
     /// Looks at the host once more; whether it is in need. What cannot be known leaves that as it was.
     pub fn observe(&mut self, snapshot: &Snapshot, now: Now) -> bool {
-        let Some(needs) = needs(snapshot, now) else { return self.is_in_need };
+        let Some(needs) = needs(snapshot, now) else {
+            self.turned = None;
+            return self.is_in_need;
+        };
         if needs == self.is_in_need {
             self.turned = None;
             return self.is_in_need;
@@ -48,12 +52,19 @@ impl OwnHost {
 /// Nothing if the watches are not complete, or its kubelet may only be late. A host that is no Node, or whose Node is
 /// not known, can only be cut off.
 fn needs(snapshot: &Snapshot, now: Now) -> Option<bool> {
-    let may_be_late = |over: Moment| now.moment.since(over) < kubelet::RENEWS_AGAIN_WITHIN;
-    if !snapshot.host.synced || snapshot.host.heard_again.is_some_and(may_be_late) {
+    if !snapshot.host.synced {
         return None;
     }
     let node = snapshot.host.node.as_ref().and_then(|name| snapshot.nodes.get(name));
+    let is_late = |node: &Node| life::late_for(snapshot, &node.name, now.moment).is_some();
+    if snapshot.host.unreachable.is_empty() && node.is_some_and(|node| !has_record(snapshot, node) && is_late(node)) {
+        return None;
+    }
     Some(!snapshot.host.unreachable.is_empty() || node.is_some_and(|node| is_to_be_remediated(snapshot, node, now)))
+}
+
+fn has_record(snapshot: &Snapshot, node: &Node) -> bool {
+    snapshot.fences.get(&node.name).is_some_and(|fence| fence.spec.node_uid == node.uid)
 }
 
 fn is_to_be_remediated(snapshot: &Snapshot, node: &Node, now: Now) -> bool {

@@ -35,6 +35,7 @@ use crate::{
     guard::stage::{DisruptionLevel, disruption_level},
     policy::{CountOrPercent, Policy, Rate, Storm},
     predicate::{Judge, Predicate, cel},
+    snapshot::Absence,
     testing::{at, node, now, set_condition, wall},
 };
 

@@ -1,8 +1,10 @@
 //! Whether a kubelet lives on a node, by what no other client can report for it: its own Lease, and Ready beside it.
 
+use std::time::Duration;
+
 use super::stage::{DisruptionLevel, is_under_way};
 use crate::{
-    facts::{LeaseView, Node, kubelet},
+    facts::{ConditionStatus, LeaseView, Node, kubelet},
     snapshot::Snapshot,
     time::Moment,
 };
@@ -30,6 +32,33 @@ pub(crate) fn of(snapshot: &Snapshot, node: &Node, now: Moment) -> Life {
     } else {
         Life::Unknown
     }
+}
+
+/// How long a kubelet that was out of hearing may still be late.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Late {
+    pub(crate) time: Duration,
+    /// It has renewed since, and Ready is Unknown still.
+    pub(crate) renews: bool,
+}
+
+/// First it may not have had the time to renew, unless it was silent before all were, and what is known of one that has just
+/// renewed may be of before. Then, while it renews, Ready may be Unknown still.
+pub(crate) fn late_for(snapshot: &Snapshot, name: &str, now: Moment) -> Option<Late> {
+    let absence = snapshot.host.absence?;
+    let lease = snapshot.kubelet_leases.get(name);
+    let moved = lease.map(|lease| lease.change_seen_at);
+    let is_heard = moved.is_some_and(|moved| moved >= absence.since && now.since(moved) < kubelet::ALIVE_WITHIN);
+    let was_silent = moved.is_some_and(|moved| absence.since.since(moved) > kubelet::ALIVE_WITHIN);
+    let ready = snapshot.nodes.get(name).and_then(|node| node.condition("Ready"));
+    let is_unknown = ready.is_some_and(|ready| ready.status == ConditionStatus::Unknown);
+    let within = match () {
+        () if is_heard && is_unknown => kubelet::REPORTS_AGAIN_WITHIN,
+        () if was_silent => return None,
+        () => kubelet::RENEWS_AGAIN_WITHIN,
+    };
+    let time = within.checked_sub(now.since(absence.until)).filter(|left| !left.is_zero())?;
+    Some(Late { time, renews: is_heard })
 }
 
 /// Not renewed for as long as it lasts. A Lease shorter than the kubelet's usual 40 s counts as one of 40 s: its silence

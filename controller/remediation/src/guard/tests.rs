@@ -27,7 +27,7 @@ use crate::{
     },
     facts::{CONTROL_PLANE, ConditionStatus, Effect, LeaseView, Taint},
     policy::{CountOrPercent, Rate},
-    snapshot::Quorum,
+    snapshot::{Absence, Quorum},
     testing::{at, node, now, set_condition, wall},
     time::Moment,
 };

@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use super::{
-    EvaluationInput, Subject, budgets,
+    EvaluationInput, Subject, budgets, life,
     reason::{KUBELET_LATE, NEW_NODE, POD_RATE, PODS_UNKNOWN, POWER_CYCLE_LIMIT, RATE, SHUTDOWN_ANNOUNCED},
     stage::{DisruptionLevel, has_begun},
 };
 use crate::{
     api::fence::{Blocker, Phase},
-    facts::{ConditionStatus, kubelet},
     message::MessageArgs,
     policy::duration::show,
 };
@@ -34,22 +33,11 @@ pub(super) fn shutting_down(input: &EvaluationInput<'_>, subject: &Subject<'_>) 
     })
 }
 
-/// Kubelets were out of hearing. First this one may not have had the time to renew; then, while it renews, Ready may be
-/// Unknown still.
+/// Kubelets were out of hearing, and this one may only be late.
 pub(super) fn late_kubelet(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> Option<Blocker> {
-    let over = input.snapshot.host.heard_again?;
-    let elapsed = input.now.moment.since(over);
-    let lease = input.snapshot.kubelet_leases.get(subject.name);
-    let renews = lease.is_some_and(|lease| lease.change_seen_at >= over);
-    let ready = subject.node.and_then(|node| node.condition("Ready"));
-    let is_unknown = ready.is_some_and(|ready| ready.status == ConditionStatus::Unknown);
-    let (key, within) = match () {
-        () if elapsed < kubelet::RENEWS_AGAIN_WITHIN => (KUBELET_LATE, kubelet::RENEWS_AGAIN_WITHIN),
-        () if renews && is_unknown => ("KubeletLate/status", kubelet::REPORTS_AGAIN_WITHIN),
-        () => return None,
-    };
-    let left = within.checked_sub(elapsed).filter(|left| !left.is_zero())?;
-    Some(Blocker::of(key, &[("left", &show(Duration::from_secs(left.as_secs().max(1))))]))
+    let left = life::late_for(input.snapshot, subject.name, input.now.moment)?;
+    let key = if left.renews { "KubeletLate/status" } else { KUBELET_LATE };
+    Some(Blocker::of(key, &[("left", &show(Duration::from_secs(left.time.as_secs().max(1))))]))
 }
 
 /// A node under remediation does not count again.

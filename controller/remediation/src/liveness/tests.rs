@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{
     facts::{Condition, ConditionStatus},
-    snapshot::HostView,
+    snapshot::{Absence, HostView},
 };
 
 const SPOKE: &str = "2026-01-01T00:00:00Z";

@@ -14,8 +14,9 @@ const BROKEN: Duration = Duration::from_secs(7);
 const STILL: Duration = Duration::from_secs(25);
 /// Every kubelet has renewed by then.
 const HEARD: Duration = Duration::from_secs(25);
-/// What was away before within this may have used up the time that a replica gives.
+/// What was away before within this may have used up the time that a replica gives, if this one was short.
 const CALM: Duration = Duration::from_secs(125);
+const SHORT: Duration = Duration::from_secs(23);
 
 /// When the API server, or etcd's quorum, was away the last time.
 #[derive(Debug, Default)]
@@ -57,6 +58,7 @@ impl Truth {
         let absence = &self.oracle.absence;
         let ends = self.replicas.iter().flat_map(|replica| [replica.cut, replica.frozen, replica.deaf]);
         let is_calm = |end: Moment| end == Moment::default() || absence.since.since(end) > CALM;
-        ends.chain([absence.before]).all(|end| end <= absence.since && is_calm(end))
+        let is_short = !self.scenario.breaks_watches || absence.until.since(absence.since) < SHORT;
+        ends.chain(is_short.then_some(absence.before)).all(|end| end <= absence.since && is_calm(end))
     }
 }

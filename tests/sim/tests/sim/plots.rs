@@ -129,6 +129,17 @@ fn sim_kubelets_that_are_late_after_an_absence_of_the_api_server_are_left_alone(
     assert_quiet("cluster late kubelets given up", away(seconds, |seed| seed % 4 < 2));
 }
 
+/// As with an API server that crashes again and again.
+#[test]
+fn sim_kubelets_that_are_late_after_the_second_absence_are_left_alone() {
+    assert_quiet("cluster late kubelets given up", |seed| {
+        let (first, second) = (Duration::from_secs(7), Duration::from_secs(25 + seed));
+        let plot = vec![(40, Fault::ApiDown(first)), (85, Fault::ApiDown(second)), (90, Fault::Hang(n4()))];
+        let scenario = staged(seed, Theme::Power, Steps::CordonPowerCycle, plot);
+        Scenario { remembers_silence: true, breaks_watches: true, ..scenario }
+    });
+}
+
 /// A machine hangs, its BMC lies, and it wakes about when its pods are gone, or while it is to be turned on.
 fn wakes(manner: Manner) -> impl Fn(u64) -> Scenario {
     move |seed| {

@@ -24,7 +24,7 @@ impl Renewals {
     }
 
     fn again(&self, secs: u64) -> Option<u64> {
-        self.heard_again(at(secs)).map(|over| over.0.as_secs())
+        self.absence(at(secs)).map(|absence| absence.until.0.as_secs())
     }
 }
 
@@ -86,13 +86,55 @@ fn another_way_that_is_back_later_begins_it_again_once() {
 /// With a Lease that is renewed every 30 s, as with `nodeLeaseDurationSeconds: 120`, and with a watch that breaks.
 #[test]
 fn what_is_silent_again_and_again_leaves_a_dead_node_its_turn() {
-    let mut renewals = Renewals::default();
-    let mut waited = 0;
-    for secs in 1_000..10_000 {
+    let moves: fn(&mut Renewals, u64) = |renewals, secs| {
         if secs % 30 == 0 {
             renewals.move_at(secs);
         }
-        waited += u64::from(renewals.again(secs).is_some_and(|over| secs - over < 30));
+    };
+    let breaks: fn(&mut Renewals, u64) = |renewals, secs| match secs % 10 {
+        0 => renewals.miss(at(secs)),
+        6 => renewals.listed(at(secs)),
+        _ => {}
+    };
+    for happens in [moves, breaks] {
+        let mut renewals = Renewals::default();
+        let waits = |renewals: &Renewals, secs| renewals.again(secs).is_some_and(|until| secs - until < 30);
+        let waited = (1_000..10_000).filter(|secs| {
+            happens(&mut renewals, *secs);
+            waits(&renewals, *secs)
+        });
+        let waited = waited.count();
+        assert!((1_500..5_000).contains(&waited), "{waited} of 9,000 s");
     }
-    assert!((1_500..5_000).contains(&waited), "{waited} of 9,000 s");
+}
+
+#[test]
+fn one_that_was_long_counts_however_soon_it_comes() {
+    for (lasts, again) in [(19, 106), (20, 182)] {
+        let mut renewals = Renewals::default();
+        renewals.miss(at(100));
+        renewals.listed(at(106));
+        renewals.miss(at(182 - lasts));
+        renewals.listed(at(182));
+        assert_eq!(renewals.again(182), Some(again), "{lasts} s");
+    }
+    for (lasts, again) in [(59, 106), (60, 182)] {
+        let mut renewals = Renewals::default();
+        renewals.miss(at(100));
+        renewals.listed(at(106));
+        renewals.move_at(182 - lasts);
+        renewals.move_at(182);
+        assert_eq!(renewals.again(182), Some(again), "{lasts} s");
+    }
+}
+
+/// Of two that are one it began with the first.
+#[test]
+fn it_began_when_the_first_sign_did() {
+    let mut renewals = Renewals::default();
+    renewals.move_at(80);
+    renewals.miss(at(90));
+    renewals.listed(at(100));
+    renewals.move_at(115);
+    assert_eq!(renewals.absence(at(115)), Some(Absence { since: at(80), until: at(115) }));
 }

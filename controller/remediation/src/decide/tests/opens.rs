@@ -29,7 +29,7 @@ fn nothing_is_opened_where_nothing_may_be_done() {
         ("NotLeading", |snapshot| snapshot.epoch = 0),
         ("DryRun", |snapshot| snapshot.dry_run = true),
         ("CacheNotSynced", |snapshot| snapshot.host.synced = false),
-        ("KubeletLate", |snapshot| snapshot.host.heard_again = Some(at(999))),
+        ("KubeletLate", |snapshot| snapshot.host.absence = Some(Absence { since: at(980), until: at(999) })),
         ("KillSwitch", |snapshot| snapshot.stopped = Some("a file".into())),
     ];
     for (reason, change) in cases {

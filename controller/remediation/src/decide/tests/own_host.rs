@@ -47,7 +47,9 @@ fn a_host_that_no_replica_would_act_on_is_not_in_need() {
         }),
         ("by an error", |snapshot| snapshot.policies[0].when = Predicate::Other(std::sync::Arc::new(Fails))),
         ("not synced", |snapshot| snapshot.host.synced = false),
-        ("its kubelet may be late", |snapshot| snapshot.host.heard_again = Some(at(1071))),
+        ("its kubelet may be late", |snapshot| {
+            snapshot.host.absence = Some(Absence { since: at(1050), until: at(1071) });
+        }),
     ];
     for (case, change) in cases {
         let mut snapshot = own_host_is_dead();
@@ -70,6 +72,24 @@ fn a_record_under_way_is_need_whatever_policies_say_and_one_that_was_given_up_is
     assert!(after(&snapshot, 1000..=1003));
     snapshot.fences.get_mut("n0").unwrap().status.phase = Phase::Quarantined;
     assert!(!after(&snapshot, 1000..=1003));
+}
+
+/// Neither is evidence from a kubelet.
+#[test]
+fn a_late_kubelet_delays_neither_a_record_nor_a_network_that_is_not_reached() {
+    let absence = Some(Absence { since: at(950), until: at(999) });
+    let mut isolated = snapshot_of(0, Vec::new());
+    isolated.host.node = Some("n0".into());
+    isolated.host.absence = absence;
+    isolated.host.unreachable = vec!["10.0.0.1".into()];
+    assert!(after(&isolated, 1000..=1003));
+    let mut recorded = own_host_is_dead();
+    recorded.host.absence = absence;
+    assert!(!after(&recorded, 1000..=1003), "it may be late");
+    let spec = NodeFenceSpec { node_name: "n0".into(), node_uid: "uid-n0".into(), ..NodeFenceSpec::default() };
+    let fence = NodeFence { metadata: Default::default(), spec, status: NodeFenceStatus::default() };
+    recorded.fences.insert("n0".into(), fence);
+    assert!(after(&recorded, 1000..=1003));
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 use super::*;
 
-fn blocked(over: Option<u64>, renewed: Option<u64>, ready: ConditionStatus) -> Vec<String> {
+fn blocked(absence: Option<(u64, u64)>, renewed: Option<u64>, ready: ConditionStatus) -> Vec<String> {
     let mut fixture = Fixture::new();
-    fixture.snapshot.host.heard_again = over.map(at);
+    fixture.snapshot.host.absence = absence.map(|(since, until)| Absence { since: at(since), until: at(until) });
     set_condition(fixture.node(), "Ready", ready, "", at(940));
     if let Some(seen) = renewed {
         let lease = LeaseView {
@@ -25,24 +25,33 @@ fn blocked(over: Option<u64>, renewed: Option<u64>, ready: ConditionStatus) -> V
 #[test]
 fn a_node_has_time_to_renew_and_then_to_report() {
     use ConditionStatus::{False, Unknown};
-    for (over, renewed, ready, left) in [
+    for (absence, renewed, ready, left) in [
         (None, Some(995), Unknown, None),
-        (Some(999), None, Unknown, Some("29s")),
-        (Some(971), Some(900), False, Some("1s")),
-        (Some(970), Some(900), Unknown, None),
-        (Some(970), None, Unknown, None),
-        (Some(970), Some(969), Unknown, None),
-        (Some(970), Some(970), Unknown, Some("1m")),
-        (Some(911), Some(985), Unknown, Some("1s")),
-        (Some(910), Some(985), Unknown, None),
-        (Some(970), Some(985), False, None),
+        (Some((980, 999)), None, Unknown, Some("29s")),
+        (Some((940, 971)), Some(935), False, Some("1s")),
+        (Some((940, 970)), Some(935), Unknown, None),
+        (Some((940, 970)), None, Unknown, None),
+        // It was silent before the others were.
+        (Some((940, 990)), Some(920), Unknown, Some("20s")),
+        (Some((940, 990)), Some(919), Unknown, None),
+        // What is known of it may be of before it renewed.
+        (Some((980, 990)), Some(995), False, Some("20s")),
+        (Some((960, 970)), Some(995), False, None),
+        // By the list that ended it.
+        (Some((980, 990)), Some(981), Unknown, Some("1m20s")),
+        (Some((900, 911)), Some(985), Unknown, Some("1s")),
+        (Some((900, 910)), Some(985), Unknown, None),
+        // It renewed, and fell silent again.
+        (Some((960, 970)), Some(981), Unknown, Some("1m")),
+        (Some((960, 970)), Some(980), Unknown, None),
+        (Some((960, 980)), Some(979), Unknown, Some("10s")),
     ] {
-        let found = blocked(over, renewed, ready);
+        let found = blocked(absence, renewed, ready);
         match left {
-            None => assert!(found.is_empty(), "{over:?} {renewed:?} {ready:?}: {found:?}"),
+            None => assert!(found.is_empty(), "{absence:?} {renewed:?} {ready:?}: {found:?}"),
             Some(left) => assert!(
                 matches!(&found[..], [one] if one.starts_with("KubeletLate: ") && one.contains(left)),
-                "{over:?} {renewed:?} {ready:?}: {found:?}"
+                "{absence:?} {renewed:?} {ready:?}: {found:?}"
             ),
         }
     }
@@ -52,7 +61,7 @@ fn a_node_has_time_to_renew_and_then_to_report() {
 #[test]
 fn what_has_begun_is_not_stopped() {
     let mut fixture = Fixture::new();
-    fixture.snapshot.host.heard_again = Some(at(999));
+    fixture.snapshot.host.absence = Some(Absence { since: at(980), until: at(999) });
     for phase in [Phase::PoweringOff, Phase::OffConfirmed, Phase::PodsReleased, Phase::PoweringOn, Phase::AwaitReady] {
         fixture.open(phase);
         assert_eq!(fixture.all_blockers(), GuardBlockers::default(), "{phase:?}");

@@ -200,7 +200,7 @@ fn who_does_not_lead_or_does_not_see_does_nothing() {
     let spoils: [fn(&mut Snapshot); 4] = [
         |s| s.epoch = 0,
         |s| s.host.synced = false,
-        |s| s.host.heard_again = Some(secs(200)),
+        |s| s.host.absence = Some(Absence { since: secs(190), until: secs(200) }),
         |s| s.stopped = Some("rack 4".into()),
     ];
     for spoil in spoils {
