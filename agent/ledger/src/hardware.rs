@@ -23,6 +23,7 @@ fn add(classes: &mut BTreeMap<String, HardwareView>, inventory: &Inventory, daem
         healthy: 0,
         states: BTreeMap::new(),
         unconfirmed_since: None,
+        informational: inventory.informational,
     });
     class.total = class.total.saturating_add(inventory.total);
     class.healthy = class.healthy.saturating_add(inventory.healthy());
@@ -30,6 +31,8 @@ fn add(classes: &mut BTreeMap<String, HardwareView>, inventory: &Inventory, daem
         let sum = class.states.entry(state.clone()).or_default();
         *sum = sum.saturating_add(*count);
     }
+    // Devices, if any daemon counts them as such.
+    class.informational &= inventory.informational;
     // The oldest silence: since then not all of these figures are confirmed.
     class.unconfirmed_since = class.unconfirmed_since.into_iter().chain(daemon.silent_since).min();
 }

@@ -15,6 +15,10 @@ pub struct Inventory {
     /// Those that are not well, by one word each: `lost`, `failing`, `not answering`. The others are.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub states: BTreeMap<String, u32>,
+    /// No devices, but something of the host that is worth knowing and no fault: `9 cgroup controllers of version 1`,
+    /// `1 reboot due`. It is shown apart from the hardware, and is in no metric.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub informational: bool,
 }
 
 impl Inventory {

@@ -40,6 +40,9 @@ pub struct HardwareView {
     /// A daemon that counts some of them went silent at this time; its last count stands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unconfirmed_since: Option<Timestamp>,
+    /// No devices: a fact about the host that is no fault, such as a reboot that is due.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub informational: bool,
 }
 
 /// A peer that was refused on the socket.

@@ -192,6 +192,7 @@ fn inventory(known: &BTreeMap<String, Known>) -> Vec<Inventory> {
             class: class.names().0.to_owned(),
             total: 0,
             states: BTreeMap::new(),
+            informational: false,
         });
         line.total += 1;
         if let Some(name) = state_name(state, *class) {

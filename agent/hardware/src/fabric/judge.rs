@@ -136,7 +136,11 @@ impl FabricJudge {
             *states.entry(state_name.to_owned()).or_default() += 1;
         }
         let total = u32::try_from(used.len()).unwrap_or(u32::MAX);
-        if total == 0 { Vec::new() } else { vec![Inventory { class: "fabric ports".to_owned(), total, states }] }
+        if total == 0 {
+            Vec::new()
+        } else {
+            vec![Inventory { class: "fabric ports".to_owned(), total, states, informational: false }]
+        }
     }
 
     fn is_absent(&self) -> bool {

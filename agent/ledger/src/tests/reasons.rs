@@ -19,7 +19,7 @@ fn reasons(ledger: &mut Ledger) -> Vec<String> {
 
 fn disks(total: u32, lost: u32) -> Inventory {
     let states = (lost > 0).then(|| ("lost".to_owned(), lost)).into_iter().collect();
-    Inventory { class: "disks".to_owned(), total, states }
+    Inventory { class: "disks".to_owned(), total, states, informational: false }
 }
 
 fn counting(source: &str, inventory: Vec<Inventory>) -> Status {
@@ -153,6 +153,17 @@ fn devices_are_added_up_by_class_and_stay_while_their_daemon_is_silent() {
     assert_eq!(shown(&ledger), [("disks".to_owned(), 2, 1, None), ("Fans".to_owned(), 3, 3, None)]);
     take(&mut ledger, Status { source: "smart".to_owned(), full: true, ..raid(Vec::new()) }, 47);
     assert_eq!(shown(&ledger), []);
+}
+
+#[test]
+fn a_fact_about_the_host_is_no_device_unless_a_daemon_counts_devices_of_that_name() {
+    let mut ledger = ledger();
+    let fact = Inventory { class: "reboots".to_owned(), informational: true, ..disks(1, 0) };
+    take(&mut ledger, counting("raid", vec![disks(4, 1), fact.clone()]), 1);
+    let shown = |ledger: &Ledger| ledger.hardware().iter().map(|one| one.informational).collect::<Vec<_>>();
+    assert_eq!(shown(&ledger), [false, true]);
+    take(&mut ledger, counting("smart", vec![Inventory { informational: false, ..fact }]), 2);
+    assert_eq!(shown(&ledger), [false, false]);
 }
 
 #[test]

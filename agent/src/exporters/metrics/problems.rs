@@ -27,14 +27,14 @@ pub(super) fn write(exposition: &mut Exposition, sources: &MetricSources) {
     write_devices(exposition, &view.hardware);
 }
 
-/// A state that no device of a class is in any more is not there: `ok` always is.
+/// A state that no device of a class is in any more is not there: `ok` always is. Facts about the host are no devices.
 fn write_devices(exposition: &mut Exposition, hardware: &[HardwareView]) {
     exposition.metric(
         "nodewell_devices",
         MetricType::Gauge,
         "Devices of each class by state; `ok` as far as is known.",
     );
-    for HardwareView { class, healthy, states, .. } in hardware {
+    for HardwareView { class, healthy, states, .. } in hardware.iter().filter(|class| !class.informational) {
         let states = states.iter().map(|(state, count)| (state.as_str(), *count));
         for (state, count) in [("ok", *healthy)].into_iter().chain(states) {
             exposition.sample("nodewell_devices", &[("class", class), ("state", state)], count.into());
@@ -65,5 +65,26 @@ fn write_problems(exposition: &mut Exposition, sources: &MetricSources) {
     for ((condition, reason), active) in &gauges {
         let labels = [("reason", reason.as_str()), ("type", condition.as_str())];
         exposition.sample("problem_gauge", &labels, f64::from(u8::from(*active)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_about_the_host_are_in_no_metric() {
+        let class = |class: &str, informational| HardwareView {
+            class: class.to_owned(),
+            total: 1,
+            healthy: 0,
+            states: BTreeMap::from([("due".to_owned(), 1)]),
+            unconfirmed_since: None,
+            informational,
+        };
+        let mut exposition = Exposition::default();
+        write_devices(&mut exposition, &[class("disks", false), class("reboots", true)]);
+        let text = exposition.into_text();
+        assert!(text.contains("class=\"disks\",state=\"due\"") && !text.contains("reboots"), "{text}");
     }
 }

@@ -37,7 +37,7 @@ impl Reboots {
     /// Only while one is due.
     pub(super) fn inventory(&self) -> Option<Inventory> {
         let states = [("due".to_owned(), 1)].into();
-        self.reported.map(|_| Inventory { class: "reboots".to_owned(), total: 1, states })
+        self.reported.map(|_| Inventory { class: "reboots".to_owned(), total: 1, states, informational: true })
     }
 }
 
@@ -71,7 +71,8 @@ mod tests {
         let looks = [(true, 0), (true, 1), (true, 23), (true, 24), (true, 25), (false, 26), (true, 27)];
         let reported: Vec<bool> = looks.into_iter().map(|(due, hours)| is_reported(due, hours)).collect();
         assert_eq!(reported, [true, false, false, true, false, false, true]);
-        assert_eq!(reboots.inventory().unwrap().states["due"], 1);
+        let inventory = reboots.inventory().unwrap();
+        assert_eq!((inventory.states["due"], inventory.informational), (1, true));
         reboots.take(None, at(28));
         assert_eq!(reboots.inventory(), None);
     }

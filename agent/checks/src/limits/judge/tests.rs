@@ -145,6 +145,7 @@ fn controllers_of_version_1_are_counted() {
     let reading = CgroupsReading { controllers, ..CgroupsReading::default() };
     let inventory = judge.judge(round(now(0, "a"), vec![(CGROUPS, answer(reading))])).inventory;
     assert_eq!((inventory[0].total, inventory[0].healthy()), (2, 1));
+    assert!(inventory[0].informational, "no devices");
 }
 
 #[test]

@@ -108,7 +108,7 @@ impl GpuJudge {
         for state_name in names.into_iter().flatten().chain(short) {
             *states.entry(state_name.to_owned()).or_insert(0) += 1;
         }
-        let inventory = Inventory { class: "GPUs".to_owned(), total, states };
+        let inventory = Inventory { class: "GPUs".to_owned(), total, states, informational: false };
         if total == 0 { Vec::new() } else { vec![inventory] }
     }
 }

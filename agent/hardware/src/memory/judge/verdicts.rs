@@ -122,7 +122,7 @@ fn inventory(verdicts: &[Verdict]) -> Vec<Inventory> {
         *states.entry(state_name.to_owned()).or_insert(0) += 1;
     }
     let total = u32::try_from(modules.len()).unwrap_or(u32::MAX);
-    let inventory = Inventory { class: "memory modules".to_owned(), total, states };
+    let inventory = Inventory { class: "memory modules".to_owned(), total, states, informational: false };
     (total > 0).then_some(inventory).into_iter().collect()
 }
 

@@ -63,7 +63,12 @@ impl PcieJudge {
                 *states.entry(state_name.to_owned()).or_default() += 1;
             }
         }
-        Inventory { class: "PCIe devices".to_owned(), total: u32::try_from(verdicts.len()).unwrap_or(u32::MAX), states }
+        Inventory {
+            class: "PCIe devices".to_owned(),
+            total: u32::try_from(verdicts.len()).unwrap_or(u32::MAX),
+            states,
+            informational: false,
+        }
     }
 }
 

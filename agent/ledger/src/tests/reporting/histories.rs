@@ -61,7 +61,7 @@ fn reported() -> impl Strategy<Value = Deed> {
 fn inventory() -> impl Strategy<Value = Vec<Inventory>> {
     let class = (3_u32..6, prop::option::of(1_u32..3)).prop_map(|(total, lost)| {
         let states = lost.map(|lost| ("lost".to_owned(), lost)).into_iter().collect();
-        Inventory { class: String::new(), total, states }
+        Inventory { class: String::new(), total, states, informational: false }
     });
     let classes = prop::collection::btree_map(prop::sample::select(vec!["disks", "GPUs"]), class, 0..3);
     classes.prop_map(|classes| {

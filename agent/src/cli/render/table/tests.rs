@@ -182,7 +182,7 @@ Daemons that report over the socket:
 fn class(class: &str, total: u32, states: &[(&str, u32)]) -> HardwareView {
     let bad: u32 = states.iter().map(|(_, count)| count).sum();
     let states = states.iter().map(|(state, count)| ((*state).to_owned(), *count)).collect();
-    HardwareView { class: class.to_owned(), total, healthy: total - bad, states, unconfirmed_since: None }
+    HardwareView { class: class.to_owned(), total, healthy: total - bad, states, unconfirmed_since: None, informational: false }
 }
 
 #[test]
