@@ -9,8 +9,10 @@ mod enroll;
 mod error;
 mod events;
 mod explain;
+mod health;
 mod inject;
 mod out;
+mod output;
 mod plugin;
 mod release;
 pub mod render;
@@ -50,7 +52,8 @@ Examples:
 Exit codes: 0 done; 64 wrong usage; 66 a file cannot be read; 69 the agent cannot
 be reached; 70 it failed; 75 not yet, try again; 77 no permission; 78 errors in
 configuration or rules.
-`doctor` ends with 1 when a check fails.";
+`doctor` ends with 1 when a check fails; `status --exit-code` with 1 on a problem
+and 2 if something is unknown.";
 
 #[derive(Debug, Args)]
 struct Global {
@@ -108,7 +111,7 @@ fn execute(arguments: Arguments, out: &mut Out) -> Result<ExitCode, CommandError
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(CommandError::runtime)?;
     let outcome = runtime.block_on(async {
         match arguments.command {
-            Command::Status(status) => status.run(&client, out).await?,
+            Command::Status(status) => return status.run(&client, out).await,
             Command::Events(events) => events.run(&client, out).await?,
             Command::Report(report) => report.run(&client, out).await?,
             Command::Clear(clear) => clear.run(&client, out).await?,

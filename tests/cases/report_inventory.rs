@@ -10,6 +10,7 @@ pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("report_inventory")
         .case("devices_are_shown_by_class", devices_are_shown_by_class)
+        .case("facts_about_the_host_are_no_devices", facts_about_the_host_are_no_devices)
         .case("a_count_stands_while_its_daemon_is_silent", a_count_stands_while_its_daemon_is_silent)
         .case(
             "a_count_outlives_the_agent_and_goes_with_its_daemon",
@@ -56,8 +57,21 @@ fn devices_are_shown_by_class() {
         assert!(metrics.lines().any(|one| one == line), "no {line} in:\n{metrics}");
     }
     count(&agent, "gpus", json!([{"class": "GPUs", "total": 8}]));
-    assert!(agent.nodewell(&["status"]).stdout.contains("\n  8 GPUs   ok\n"));
+    assert!(agent.nodewell(&["status", "--all"]).stdout.contains("\n  8 GPUs   ok\n"));
+    let folded = agent.nodewell(&["status"]).stdout;
+    assert!(folded.contains("8 GPUs (--all lists them)") && !folded.contains("8 GPUs   ok"), "{folded}");
     assert!(!agent.metrics().contains("class=\"GPUs\",state=\"lost\""));
+}
+
+fn facts_about_the_host_are_no_devices() {
+    let agent = agent();
+    let facts = json!([{"class": "reboots", "total": 1, "states": {"due": 1}, "informational": true}]);
+    count(&agent, "limits", facts);
+    let table = agent.nodewell(&["status"]).stdout;
+    assert!(table.contains("\nHost: 1 reboot due\n") && !table.contains("Hardware:"), "{table}");
+    let reboots = json!({"class": "reboots", "total": 1, "healthy": 0, "states": {"due": 1}, "informational": true});
+    assert_eq!(agent.get("/v1/status").unwrap().json()["hardware"], json!([reboots]));
+    assert!(!agent.metrics().contains("class=\"reboots\""));
 }
 
 fn a_count_stands_while_its_daemon_is_silent() {

@@ -14,6 +14,7 @@ use serde::Serialize;
 use super::{
     error::{CONFIG, CommandError},
     out::Out,
+    output::Output,
 };
 use crate::config::{Config, Flags, settings};
 
@@ -28,6 +29,8 @@ Without PATH: the configuration and all rules, as nodewelld would load them.
 With PATH: these rule files or folders only (*.toml is ours, *.json is Node
 Problem Detector's; what we do differently on purpose is in notes), or a
 config file with the rules that it names.
+As JSON and YAML: {rules, examples, plugins, errors[], notes[]}.
+
 Exit codes: 0 no error; 78 errors, each as FILE:LINE: what is wrong (FILE:
 what is wrong where the file as a whole is meant).")]
 pub(super) struct Check {
@@ -37,9 +40,8 @@ pub(super) struct Check {
     /// The configuration [default: /etc/nodewell/nodewell.toml, if it exists]; FILE.d/*.toml is read after it.
     #[arg(long, value_name = "FILE", conflicts_with = "paths")]
     config: Option<PathBuf>,
-    /// As JSON: {rules, examples, plugins, errors[], notes[]}.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 /// What was found.
@@ -74,10 +76,9 @@ impl Check {
                 }
             }
         }
-        if self.json {
-            out.json(&report)?;
-        } else {
-            report.print(out)?;
+        match self.output.document() {
+            Some(form) => out.document(form, &report)?,
+            None => report.print(out)?,
         }
         Ok(if report.errors.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(CONFIG) })
     }

@@ -7,7 +7,7 @@ use nodewell_model::{
     api::{ClearRequest, ClearedView},
 };
 
-use super::{error::CommandError, out::Out};
+use super::{error::CommandError, out::Out, output::Output};
 
 /// End the active problems of a condition, of all reporters (root).
 #[derive(Debug, Args)]
@@ -16,7 +16,8 @@ use super::{error::CommandError, out::Out};
   sudo nodewell clear DiskUnhealthy --subject sda
   sudo nodewell clear KernelUnhealthy --reason KernelOops
 
-A problem that is still there comes back with its next record.")]
+A problem that is still there comes back with its next record.
+As JSON and YAML: {cleared}, how many.")]
 pub(super) struct Clear {
     /// The condition's type, such as DiskUnhealthy.
     condition: Name,
@@ -26,15 +27,19 @@ pub(super) struct Clear {
     /// Only problems of this subject: a device, a unit.
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     subject: Option<String>,
+    #[command(flatten)]
+    output: Output,
 }
 
 impl Clear {
     pub(super) async fn run(self, client: &Client, out: &mut Out) -> Result<(), CommandError> {
-        let Self { condition, reason, subject } = self;
+        let Self { condition, reason, subject, output } = self;
         let request = ClearRequest { condition, reason, subject, id: None, evidence: None, if_unchanged_since: None };
-        let ClearedView { cleared } = client.post("/v1/clear", &request).await?;
-        out.line(&summary(&request, cleared))?;
-        Ok(())
+        let answer: ClearedView = client.post("/v1/clear", &request).await?;
+        match output.document() {
+            Some(form) => out.document(form, &answer),
+            None => Ok(out.line(&summary(&request, answer.cleared))?),
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use nodewell_client::Client;
 use nodewell_model::Name;
 use nodewell_rules::shipped;
 
-use super::{error::CommandError, out::Out, render::Look};
+use super::{error::CommandError, out::Out, output::Output, render::Look};
 use crate::{
     config::{Config, Flags, node_name},
     daemon::load_rules,
@@ -36,11 +36,12 @@ use host::Host;
   nodewell doctor --json | jq '.[] | select(.verdict != \"ok\")'
 
 Run it as the user the agent runs as: what is asked is what that user may do.
+As JSON and YAML: an array of {name, verdict, detail, advice}.
+
 Exit codes: 0 nothing failed (warnings are no failure); 1 a check failed.")]
 pub(super) struct Doctor {
-    /// As JSON: an array of {name, verdict, detail, advice}.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
     /// The agent's config file [default: /etc/nodewell/nodewell.toml, if it exists].
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -57,13 +58,13 @@ pub(super) struct Doctor {
 
 impl Doctor {
     pub(super) async fn run(self, client: &Client, out: &mut Out) -> Result<ExitCode, CommandError> {
-        let (json, other_node) = (self.json, self.other_node);
+        let (output, other_node) = (self.output, self.other_node);
         let flags =
             Flags { config: self.config, kubeconfig: self.kubeconfig, node_name: self.node_name, ..Flags::default() };
         let checks = examine(&flags, other_node, client).await;
         let failed = checks.iter().any(|check| check.verdict == CheckVerdict::Fail);
-        if json {
-            out.json(&checks)?;
+        if let Some(form) = output.document() {
+            out.document(form, &checks)?;
         } else {
             let look = Look::of_stdout();
             checks.iter().try_for_each(|check| out.text(&shown(check, look)))?;

@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep};
 use super::{
     error::{CONFIG, CommandError, NO_INPUT, NO_PERMISSION, SOFTWARE, TEMPORARY, UNAVAILABLE},
     out::Out,
+    output::Output,
 };
 use crate::{
     config::{Config, Flags, node_name},
@@ -34,6 +35,7 @@ token says. An administrator looks at the request (nodewell-identity(7) says at
 what) and approves it: kubectl certificate approve NAME. To stop waiting, press
 Ctrl-C: nodewell-identity.service goes on waiting, and renews the certificate in
 its time.
+As JSON and YAML: {node, user, state, request, expires}.
 
 Exit codes: 0 enrolled, or was already; 64 wrong usage; 66 no credentials to ask
 with; 69 the API server cannot be reached; 70 it failed; 75 it is not approved
@@ -57,9 +59,8 @@ pub(super) struct Enroll {
     /// How long to wait for the approval.
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration::parse)]
     timeout: Duration,
-    /// As JSON: {node, user, state, request, expires}.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
     /// The agent's config file [default: /etc/nodewell/nodewell.toml, if it exists].
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -178,7 +179,7 @@ impl Enroll {
                 step => step.map_err(|error| failed(&error))?,
             };
             let Progress::Waiting { name } = &progress else { return Ok(progress) };
-            if *name != reported && !self.json {
+            if *name != reported && self.output.document().is_none() {
                 out.line(&format!("{name} waits for approval, by an administrator of the cluster:"))?;
                 out.line(&format!("  kubectl certificate approve {name}"))?;
                 out.flush()?;
@@ -198,10 +199,9 @@ impl Enroll {
             "denied" => NO_PERMISSION,
             _ => 0,
         };
-        if self.json {
-            out.json(&account)?
-        } else {
-            out.line(&account.words())?
+        match self.output.document() {
+            Some(form) => out.document(form, &account)?,
+            None => out.line(&account.words())?,
         }
         Ok(ExitCode::from(code))
     }

@@ -17,6 +17,7 @@ use self::topic::Topic;
 use super::{
     error::{CommandError, USAGE},
     out::Out,
+    output::Output,
     rules::{RuleChoice, loaded},
 };
 
@@ -37,9 +38,8 @@ pub(super) struct Explain {
     /// All reasons, one a line.
     #[arg(long, conflicts_with = "reason")]
     list: bool,
-    /// As JSON.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
     #[command(flatten)]
     rules: RuleChoice,
 }
@@ -68,12 +68,12 @@ impl Explain {
         let plan: LoadPlan = self.rules.plan();
         let set = loaded(&plan)?;
         match self.reason {
-            None => list::write(&set, self.json, out),
+            None => list::write(&set, self.output, out),
             Some(word) => {
                 let topic = Topic::parse(&word).map_err(|error| CommandError::new(USAGE, error))?;
                 let explained = topic.explain(&set).map_err(|error| CommandError::new(USAGE, error))?;
-                if self.json {
-                    return out.json(&explained);
+                if let Some(form) = self.output.document() {
+                    return out.document(form, &explained);
                 }
                 Ok(out.text(&text::shown(&explained))?)
             }

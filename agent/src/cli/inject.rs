@@ -14,8 +14,9 @@ use nodewell_model::{
 use super::{
     error::{CommandError, NO_PERMISSION, SOFTWARE},
     out::Out,
+    output::Output,
 };
-use way::{Known, Way};
+use way::{Known, Printer, Way};
 
 /// Try the whole way with a marked test problem: kernel log, rule, condition, API server (root).
 #[derive(Debug, Args)]
@@ -26,7 +27,8 @@ use way::{Known, Way};
 
 The record carries a nonce that the agent gave out for it, so no other client
 can forge one. The problem is marked as a test everywhere and ends by itself.
-`nodewell explain --list` names the reasons.")]
+`nodewell explain --list` names the reasons.
+As JSON each step is one object a line: {step, text}.")]
 pub(super) struct Inject {
     /// The reason of a kernel log rule, such as KernelOops.
     reason: Name,
@@ -36,6 +38,8 @@ pub(super) struct Inject {
     /// Write the record and leave.
     #[arg(long)]
     no_wait: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 impl Inject {
@@ -44,7 +48,7 @@ impl Inject {
         let answer: InjectAnswer = client.post("/v1/inject", &request).await?;
         let before = Known::now(client, &answer.reason).await?;
         write_record(&answer)?;
-        let mut way = Way::new(client, out, &answer);
+        let mut way = Way::new(client, Printer { out, form: self.output.document() }, &answer);
         let text = answer.line.split_once('>').map_or(answer.line.as_str(), |(_priority, text)| text);
         way.step(&format!("written to {}: {text}", answer.kmsg))?;
         if self.no_wait {

@@ -1,10 +1,13 @@
-//! Standard output: text and JSON, with a closed pipe as an ordinary error.
+//! Standard output: text and documents, with a closed pipe as an ordinary error.
 
 use std::io::{self, IsTerminal, Write};
 
 use serde::Serialize;
 
-use super::error::CommandError;
+use super::{
+    error::{CommandError, SOFTWARE},
+    output::Document,
+};
 
 /// Where a command writes.
 pub(super) struct Out {
@@ -35,15 +38,51 @@ impl Out {
         self.writer.flush()
     }
 
-    /// `value` over several lines.
-    pub(super) fn json<T: Serialize>(&mut self, value: &T) -> Result<(), CommandError> {
-        serde_json::to_writer_pretty(&mut self.writer, value).map_err(CommandError::json)?;
-        Ok(self.line("")?)
+    /// `value` as a whole document.
+    pub(super) fn document<T: Serialize>(&mut self, form: Document, value: &T) -> Result<(), CommandError> {
+        match form {
+            Document::Json => {
+                serde_json::to_writer_pretty(&mut self.writer, value).map_err(CommandError::json)?;
+                Ok(self.line("")?)
+            }
+            Document::Yaml => Ok(self.text(&yaml(value)?)?),
+        }
     }
 
-    /// `value` on one line.
-    pub(super) fn json_row<T: Serialize>(&mut self, value: &T) -> Result<(), CommandError> {
-        serde_json::to_writer(&mut self.writer, value).map_err(CommandError::json)?;
-        Ok(self.line("")?)
+    /// `value` as one of many: a line of JSON, or a document of a YAML stream.
+    pub(super) fn row<T: Serialize>(&mut self, form: Document, value: &T) -> Result<(), CommandError> {
+        match form {
+            Document::Json => {
+                serde_json::to_writer(&mut self.writer, value).map_err(CommandError::json)?;
+                Ok(self.line("")?)
+            }
+            Document::Yaml => Ok(self.text(&format!("---\n{}", yaml(value)?))?),
+        }
+    }
+}
+
+/// Made of the same values as JSON: names, numbers, texts and lists alone.
+fn yaml<T: Serialize>(value: &T) -> Result<String, CommandError> {
+    let value = serde_json::to_value(value).map_err(CommandError::json)?;
+    serde_saphyr::to_string(&value).map_err(|error| CommandError::new(SOFTWARE, format!("cannot write YAML: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn yaml_is_read_back_as_what_was_written() {
+        let value = json!({
+            "node": "node-1", "status": "False", "unknown": null, "yes": true, "count": 7, "none": [], "empty": "",
+            "words": ["True", "no", "null", "0x10", "1e3", "- a", "a: b", "#c", "'", "\"", "*a", "2026-11-26", "~", "é中"],
+            "text": "two\nlines, \u{1b}[2J, \u{85}, \u{202e}and a tail ",
+            "deep": [{"a": 1, "b": [{"c": "d"}]}],
+        });
+        let text = yaml(&value).unwrap();
+        assert_eq!(serde_saphyr::from_str::<Value>(&text).unwrap(), value, "{text}");
+        assert!(!text.contains('\u{1b}'), "{text:?}");
     }
 }

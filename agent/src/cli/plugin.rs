@@ -1,18 +1,24 @@
 //! `nodewell plugin run`: one run of a plug-in, as the check process would run it, for plug-in authors.
 
-use std::{path::Path, time::Instant};
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use clap::{Args, Subcommand};
 use nodewell_checks::plugin::{PluginStatus, RunResult};
+use nodewell_model::Name;
 use nodewell_rules::{
     RuleSet, load_path,
     plugin::{PluginTask, Task},
 };
+use serde::Serialize;
 use tokio::task::LocalSet;
 
 use super::{
     error::{CONFIG, CommandError, USAGE},
     out::Out,
+    output::Output,
     rules::{RuleChoice, loaded},
 };
 use crate::{
@@ -42,7 +48,8 @@ enum PluginCommand {
   sudo nodewell plugin run ./custom-plugin-monitor.json
 
 It runs as the check process runs it (environment, limits, timeout), but with the
-rights of its caller, and without a cgroup of its own. Exit codes: 0 it was
+rights of its caller, and without a cgroup of its own. As JSON each run is one
+object a line. Exit codes: 0 it was
 run, whatever it answered; 64 there is no such plug-in; 78 the file has errors.")]
 struct Run {
     /// The plug-in's name, or a rule file, all of whose plug-ins are run.
@@ -50,6 +57,8 @@ struct Run {
     what: String,
     #[command(flatten)]
     rules: RuleChoice,
+    #[command(flatten)]
+    output: Output,
 }
 
 impl Plugin {
@@ -62,12 +71,16 @@ impl Plugin {
 
 impl Run {
     async fn run(self, out: &mut Out) -> Result<(), CommandError> {
+        let form = self.output.document();
         for task in self.tasks()? {
             let began = Instant::now();
             let node_name = Config::load(&Flags::default()).map(|config| config.node_name).unwrap_or_default();
-            match try_plugin(&task, node_name).await {
-                Some(run) => out.text(&shown(&task, &run, began.elapsed().as_millis()))?,
-                None => out.line(&format!("{}: a check of our own; `nodewell status` shows it", task.name))?,
+            match (try_plugin(&task, node_name).await, form) {
+                (Some(run), Some(form)) => out.row(form, &Outcome::of(&task, &run, began.elapsed()))?,
+                (Some(run), None) => out.text(&shown(&task, &run, began.elapsed().as_millis()))?,
+                // Nothing was run.
+                (None, Some(_)) => {}
+                (None, None) => out.line(&format!("{}: a check of our own; `nodewell status` shows it", task.name))?,
             }
         }
         Ok(())
@@ -97,6 +110,42 @@ impl Run {
 
 fn all(set: RuleSet) -> Vec<PluginTask> {
     set.plugins.into_iter().flat_map(|monitor| monitor.tasks).collect()
+}
+
+/// One run, for programs.
+#[derive(Serialize)]
+struct Outcome<'a> {
+    plugin: &'a str,
+    /// `ok`, `warning`, `problem` or `unknown`.
+    status: &'static str,
+    /// Why it is unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<&'a Name>,
+    message: &'a str,
+    reports: String,
+    took_ms: u64,
+    timeout_ms: u64,
+}
+
+impl<'a> Outcome<'a> {
+    fn of(task: &'a PluginTask, run: &'a RunResult, took: Duration) -> Self {
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let status = match run.status {
+            PluginStatus::Ok => "ok",
+            PluginStatus::Warning => "warning",
+            PluginStatus::Problem => "problem",
+            PluginStatus::Unknown => "unknown",
+        };
+        Self {
+            plugin: &task.name,
+            status,
+            why: run.why.as_ref(),
+            message: &run.message,
+            reports: reports(task, run),
+            took_ms: millis(took),
+            timeout_ms: millis(task.timeout),
+        }
+    }
 }
 
 fn shown(task: &PluginTask, run: &RunResult, millis: u128) -> String {

@@ -7,11 +7,13 @@ use std::{path::Path, time::Duration};
 use clap::{Args, ValueEnum};
 use nodewell_client::Client;
 use nodewell_rules::duration;
+use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use super::{
     error::{CommandError, NO_PERMISSION, TEMPORARY, USAGE},
     out::Out,
+    output::Output,
 };
 use crate::check_process::{Group, ReleaseError, ReleaseFile};
 
@@ -46,7 +48,8 @@ impl Devices {
 It returns once nothing of nodewell holds a device any more: exit code 75 if a
 worker hangs in the kernel, which only a reboot may help. Until the end of the
 release what was known of the devices is Unknown: DevicesReleased. It ends by
-itself, and with a reboot; a restart of the agent does not end it.")]
+itself, and with a reboot; a restart of the agent does not end it.
+As JSON and YAML: {devices, until}.")]
 pub(super) struct Release {
     /// What to let go of.
     #[arg(value_name = "DEVICES")]
@@ -57,16 +60,22 @@ pub(super) struct Release {
     /// How long to wait for a worker that reads a device.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration::parse)]
     wait: Duration,
+    #[command(flatten)]
+    output: Output,
 }
 
 /// Read devices again before the end of their release (root).
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  sudo nodewell reclaim gpu")]
+  sudo nodewell reclaim gpu
+
+As JSON and YAML: {devices, was_released}.")]
 pub(super) struct Reclaim {
     /// What to read again.
     #[arg(value_name = "DEVICES")]
     devices: Devices,
+    #[command(flatten)]
+    output: Output,
 }
 
 impl Release {
@@ -77,7 +86,10 @@ impl Release {
         let group = self.devices.group();
         let release = ReleaseFile::of(client.path(), group).write(self.length).map_err(denied)?;
         self.wait_for_workers(client.path()).await?;
-        Ok(out.line(&format!("{}: {release}; nothing of nodewell holds its devices", group.as_str()))?)
+        match self.output.document() {
+            Some(form) => out.document(form, &json!({"devices": group.as_str(), "until": release.until})),
+            None => Ok(out.line(&format!("{}: {release}; nothing of nodewell holds its devices", group.as_str()))?),
+        }
     }
 
     async fn wait_for_workers(&self, socket: &Path) -> Result<(), CommandError> {
@@ -106,6 +118,9 @@ impl Reclaim {
     pub(super) fn run(self, client: &Client, out: &mut Out) -> Result<(), CommandError> {
         let group = self.devices.group();
         let was_released = ReleaseFile::of(client.path(), group).remove().map_err(denied)?;
+        if let Some(form) = self.output.document() {
+            return out.document(form, &json!({"devices": group.as_str(), "was_released": was_released}));
+        }
         let outcome = if was_released { "reads its devices again" } else { "had not released its devices" };
         Ok(out.line(&format!("the check process `{}` {outcome}", group.as_str()))?)
     }

@@ -1,13 +1,14 @@
-//! How views look to people: the status table and the line of an event, for the command line and for the agent's own
-//! console.
+//! How views look to people: the status and the line of an event.
 
 mod event;
+mod flow;
 mod look;
 mod table;
 
-pub use event::event_line;
+pub use event::{EventStyle, event_row};
 pub use look::Look;
-pub use table::status_table;
+pub use table::{Extent, status_table};
 
 pub(super) use event::colour as severity_paint;
-pub(super) use look::{Paint, one_line};
+pub(super) use look::Paint;
+pub(crate) use look::one_line;

@@ -12,6 +12,7 @@ use super::{
     age::local,
     error::{CONFIG, CommandError, NO_INPUT},
     out::Out,
+    output::{Document, Output},
     render::{Look, Paint, one_line, severity_paint},
     rules::{RuleChoice, loaded},
 };
@@ -25,7 +26,7 @@ use input::Input;
   journalctl -o json -b -1 | nodewell replay --format journal-json --json -
   nodewell replay --rules ./my-rules capture.kmsg
 
-Nothing is reported to anyone. With --json each finding is one object a line:
+Nothing is reported to anyone. As JSON each finding is one object a line:
 line, time, source, type, condition, reason, severity, subject, message, kind
 (raise or clear).")]
 pub(super) struct Replay {
@@ -35,9 +36,8 @@ pub(super) struct Replay {
     /// How the log was saved.
     #[arg(long, value_enum, default_value_t = FormatName::Auto)]
     format: FormatName,
-    /// As JSON, one object a line.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
     /// Believe records in the kernel log that user space wrote.
     #[arg(long)]
     any_facility: bool,
@@ -82,7 +82,7 @@ impl Replay {
         let options =
             ReplayOptions { any_facility: self.any_facility, unproven: self.unproven, ..ReplayOptions::default() };
         let run = Run::new(set, self.format.into()).with_options(options);
-        let printer = Printer { out, json: self.json, look: Look::of_stdout(), zone: TimeZone::system() };
+        let printer = Printer { out, form: self.output.document(), look: Look::of_stdout(), zone: TimeZone::system() };
         let summary = print_all(&run, input, printer)?;
         out.flush()?;
         eprint_line(&summary);
@@ -127,15 +127,15 @@ fn eprint_line(line: &str) {
 /// How findings are written.
 struct Printer<'a> {
     out: &'a mut Out,
-    json: bool,
+    form: Option<Document>,
     look: Look,
     zone: TimeZone,
 }
 
 impl Printer<'_> {
     fn print(&mut self, finding: &ReplayFinding) -> Result<(), CommandError> {
-        if self.json {
-            return self.out.json_row(finding);
+        if let Some(form) = self.form {
+            return self.out.row(form, finding);
         }
         Ok(self.out.line(&line(finding, &self.look, &self.zone))?)
     }

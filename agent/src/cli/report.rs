@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::{
     error::{CommandError, USAGE},
     out::Out,
+    output::Output,
 };
 use send::Sender;
 
@@ -40,6 +41,7 @@ Root may report; others need a [[grant]] in nodewell.toml. The type must be in
 the catalogue: declare your own as a [[condition]] in a rule file.
 A condition holds until it is reported false, the daemon says --last, or a
 person clears it; when nothing is heard for a --ttl it is shown as unconfirmed.
+As JSON and YAML: the agent's answer; as text there is none.
 
 Exit codes: 0 the agent took it; 64 it is not a report; 69 the agent cannot be
 reached or is overloaded; 77 not granted; 70 anything else, such as too many
@@ -95,9 +97,8 @@ pub(super) struct Report {
     /// How long to try again while the agent restarts or is overloaded; 0 for one try.
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = retry_time)]
     wait: Duration,
-    /// The agent's answer as JSON.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 impl Report {
@@ -105,12 +106,12 @@ impl Report {
         let sender = Sender::new(client, self.wait);
         if self.stdin {
             let defaults = stdin::Defaults { source: self.source, ttl_secs: self.ttl.map(|ttl| ttl.as_secs()) };
-            return stdin::send_all(&sender, &defaults, self.json, out).await;
+            return stdin::send_all(&sender, &defaults, self.output, out).await;
         }
-        let json = self.json;
+        let form = self.output.document();
         let status = serde_json::to_value(self.status()?).map_err(CommandError::json)?;
         let accepted = sender.send(status).await?;
-        if json { out.json(&accepted) } else { Ok(()) }
+        form.map_or(Ok(()), |form| out.document(form, &accepted))
     }
 
     fn status(self) -> Result<Status, CommandError> {

@@ -1,6 +1,6 @@
 //! `nodewell status`: the account of this node, once or until interrupted.
 
-use std::{sync::Arc, time::Duration};
+use std::{process::ExitCode, time::Duration};
 
 use clap::Args;
 use nodewell_client::{Client, ClientError};
@@ -9,8 +9,10 @@ use tokio::time::sleep;
 
 use super::{
     error::CommandError,
+    health::{NodeHealth, without_healthy},
     out::Out,
-    render::{Look, Paint, status_table},
+    output::Output,
+    render::{Extent, Look, status_table},
 };
 
 /// Ages grow by the second; asking costs the agent well under a millisecond.
@@ -20,50 +22,73 @@ const WATCH_EVERY: Duration = Duration::from_secs(1);
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   nodewell status
+  nodewell status --all
   nodewell status --watch
+  nodewell status --problems -o yaml
+  nodewell status --exit-code >/dev/null || echo 'node-1 needs a look'
   nodewell status --json | jq -r '.conditions[] | select(.status == \"True\") | .type'
 
 True means that the problem is there. Unknown means that no monitor for it can see.
-The exit code is 0 whatever the conditions are.")]
+What is well is one line; --all and -o wide list it. With --watch -o json each change
+is one object a line.
+
+Exit codes: 0 shown, whatever the conditions are; with --exit-code 0 only if all of
+them are False, 1 if one is True, else 2 if one is Unknown; 69 no agent answers.")]
 pub(super) struct Status {
-    /// As JSON; with --watch one object a line, on each change.
+    #[command(flatten)]
+    output: Output,
+    /// What is well, too, each on its line.
+    #[arg(long, short, conflicts_with = "problems")]
+    all: bool,
+    /// Only what is wrong or unknown, in every form of --output.
     #[arg(long)]
-    json: bool,
-    /// Go on until interrupted.
+    problems: bool,
+    /// Go on until interrupted, with the account on each change.
     #[arg(long, short)]
     watch: bool,
+    /// Exit with 1 on a problem, with 2 if something is unknown.
+    #[arg(long, conflicts_with = "watch")]
+    exit_code: bool,
 }
 
 impl Status {
-    pub(super) async fn run(self, client: &Client, out: &mut Out) -> Result<(), CommandError> {
+    pub(super) async fn run(self, client: &Client, out: &mut Out) -> Result<ExitCode, CommandError> {
         if self.watch {
-            return self.watch(client, out).await;
+            return self.follow(client, out).await;
         }
         let view: NodeView = client.get("/v1/status").await?;
-        if self.json {
-            return out.json(&view);
+        let code = if self.exit_code { NodeHealth::of(&view).exit_code() } else { ExitCode::SUCCESS };
+        let view = self.wanted(view);
+        match self.output.document() {
+            Some(form) => out.document(form, &view)?,
+            None => out.text(&status_table(&view, self.extent(), Look::of_stdout()))?,
         }
-        out.text(&status_table(&view, Look::of_stdout()))?;
-        Ok(())
+        Ok(code)
     }
 
-    async fn watch(self, client: &Client, out: &mut Out) -> Result<(), CommandError> {
-        // The first answer must come; the command waits for an agent that goes away later.
-        let mut shown: Option<Arc<NodeView>> = None;
+    fn wanted(&self, view: NodeView) -> NodeView {
+        if self.problems { without_healthy(view) } else { view }
+    }
+
+    fn extent(&self) -> Extent {
+        match (self.output.is_wide(), self.all) {
+            (true, _) => Extent::Wide,
+            (false, true) => Extent::All,
+            (false, false) => Extent::Folded,
+        }
+    }
+
+    /// For programs and files: the whole account on each change. An agent that goes away later is waited for.
+    async fn follow(self, client: &Client, out: &mut Out) -> Result<ExitCode, CommandError> {
+        let mut shown: Option<NodeView> = None;
         let mut asked: Result<NodeView, ClientError> = Ok(client.get("/v1/status").await?);
         loop {
-            match asked.map(Arc::new) {
-                Ok(view) if self.json || !out.is_terminal() => {
-                    if shown.as_ref() != Some(&view) {
-                        self.write(&view, out)?;
-                        shown = Some(view);
-                    }
+            match asked.map(|view| self.wanted(view)) {
+                Ok(view) if shown.as_ref() != Some(&view) => {
+                    self.write(&view, out)?;
+                    shown = Some(view);
                 }
-                Ok(view) => redraw(out, &status_table(&view, Look::of_stdout()))?,
-                Err(error) if error.is_temporary() && out.is_terminal() && !self.json => {
-                    let look = Look::of_stdout();
-                    redraw(out, &format!("{}\n", look.paint(Paint::Bad, &format!("{error}; waiting for it"))))?;
-                }
+                Ok(_) => {}
                 Err(error) if error.is_temporary() => {}
                 Err(error) => return Err(error.into()),
             }
@@ -73,30 +98,12 @@ impl Status {
     }
 
     fn write(&self, view: &NodeView, out: &mut Out) -> Result<(), CommandError> {
-        if self.json {
-            out.json_row(view)?;
-            return Ok(out.flush()?);
+        if let Some(form) = self.output.document() {
+            out.row(form, view)?;
+        } else {
+            out.text(&status_table(view, self.extent(), Look::PLAIN))?;
+            out.line("")?;
         }
-        out.text(&status_table(view, Look::PLAIN))?;
-        out.line("")?;
         Ok(out.flush()?)
     }
-}
-
-/// Over what stood there, without a flicker: each line is cleared as it is written, then all below.
-fn redraw(out: &mut Out, text: &str) -> Result<(), CommandError> {
-    let room = Look::of_stdout().height.saturating_sub(1);
-    let lines: Vec<&str> = text.lines().collect();
-    let mut screen = String::from("\x1b[H");
-    let fits = lines.len() <= room;
-    for line in lines.iter().take(if fits { room } else { room.saturating_sub(1) }) {
-        screen.push_str(line);
-        screen.push_str("\x1b[K\n");
-    }
-    if !fits {
-        screen.push_str(&format!("({} more lines)\x1b[K\n", lines.len() + 1 - room));
-    }
-    screen.push_str("\x1b[J");
-    out.text(&screen)?;
-    Ok(out.flush()?)
 }

@@ -5,15 +5,18 @@ use nodewell_client::{Client, ClientError};
 use nodewell_model::api::VersionView;
 use serde::Serialize;
 
-use super::{error::CommandError, out::Out};
+use super::{error::CommandError, out::Out, output::Output};
 
 /// This program's version, and the running agent's.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  nodewell version\n  nodewell version --json")]
+#[command(after_help = "Examples:
+  nodewell version
+  nodewell version --json
+
+As JSON and YAML: `nodewell`, and `nodewelld` (null while none runs).")]
 pub(super) struct Version {
-    /// As JSON: `nodewell`, and `nodewelld` (null while none runs).
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 #[derive(Serialize)]
@@ -26,8 +29,8 @@ impl Version {
     pub(super) async fn run(self, client: &Client, out: &mut Out) -> Result<(), CommandError> {
         let nodewell = env!("CARGO_PKG_VERSION");
         let asked: Result<VersionView, ClientError> = client.get("/v1/version").await;
-        if self.json {
-            return out.json(&Versions { nodewell, nodewelld: asked.ok() });
+        if let Some(form) = self.output.document() {
+            return out.document(form, &Versions { nodewell, nodewelld: asked.ok() });
         }
         out.line(&format!("nodewell  {nodewell}"))?;
         out.line(&match asked {

@@ -13,7 +13,7 @@ use nodewell_model::{
 };
 
 use crate::{
-    cli::render::{Look, event_line, status_table},
+    cli::render::{EventStyle, Extent, Look, event_row, status_table},
     shared_state::SharedState,
 };
 
@@ -75,11 +75,11 @@ impl Screen {
             text = format!("\x1b[{}A\x1b[J", self.table_lines);
         }
         for event in records {
-            text.push_str(&event_line(&event.view(), look));
+            text.push_str(&event_row(&event.view(), EventStyle::Time, look));
             text.push('\n');
         }
         if self.is_terminal {
-            let table = bounded(&status_table(now, look), look.height);
+            let table = bounded(&status_table(now, Extent::Folded, look), look.height);
             self.table_lines = table.lines().count();
             text.push_str(&table);
         } else {

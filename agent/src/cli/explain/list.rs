@@ -5,7 +5,7 @@ use nodewell_model::{Name, Severity};
 use nodewell_rules::RuleSet;
 use serde::Serialize;
 
-use super::super::{error::CommandError, out::Out};
+use super::super::{error::CommandError, out::Out, output::Output};
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -17,10 +17,10 @@ pub(super) struct Listed {
     severity: Severity,
 }
 
-pub(super) fn write(set: &RuleSet, json: bool, out: &mut Out) -> Result<(), CommandError> {
+pub(super) fn write(set: &RuleSet, output: Output, out: &mut Out) -> Result<(), CommandError> {
     let listed = listed(set);
-    if json {
-        return out.json(&listed);
+    if let Some(form) = output.document() {
+        return out.document(form, &listed);
     }
     let width = listed.iter().map(|entry| entry.reason.as_str().len()).max().unwrap_or_default();
     for entry in &listed {

@@ -9,12 +9,14 @@ use nodewell_model::{
     api::InjectAnswer,
     view::{ApiserverState, EventView, NodeView},
 };
+use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use crate::cli::{
     age::age,
     error::{CommandError, SOFTWARE},
     out::Out,
+    output::Document,
 };
 
 /// Each station takes milliseconds; this is for a machine under load.
@@ -43,25 +45,35 @@ fn counted(view: &NodeView, reason: &Name) -> u64 {
     problems.filter(|problem| problem.test && problem.reason == *reason).map(|problem| problem.count).sum()
 }
 
+/// How its steps are written.
+pub(super) struct Printer<'a> {
+    pub(super) out: &'a mut Out,
+    pub(super) form: Option<Document>,
+}
+
 /// One injected record on its way.
 pub(super) struct Way<'a> {
     client: &'a Client,
-    out: &'a mut Out,
+    printer: Printer<'a>,
     answer: &'a InjectAnswer,
     written: Timestamp,
     stations: usize,
 }
 
 impl<'a> Way<'a> {
-    pub(super) fn new(client: &'a Client, out: &'a mut Out, answer: &'a InjectAnswer) -> Self {
-        Self { client, out, answer, written: Timestamp::now(), stations: 0 }
+    pub(super) fn new(client: &'a Client, printer: Printer<'a>, answer: &'a InjectAnswer) -> Self {
+        Self { client, printer, answer, written: Timestamp::now(), stations: 0 }
     }
 
     /// Prints that the next station was reached.
     pub(super) fn step(&mut self, what: &str) -> Result<(), CommandError> {
         self.stations += 1;
-        self.out.line(&format!("{} {what}", self.stations))?;
-        Ok(self.out.flush()?)
+        let Printer { out, form } = &mut self.printer;
+        match form {
+            Some(form) => out.row(*form, &json!({"step": self.stations, "text": what}))?,
+            None => out.line(&format!("{} {what}", self.stations))?,
+        }
+        Ok(out.flush()?)
     }
 
     /// Waits until the agent has an event of the record, or has counted it.

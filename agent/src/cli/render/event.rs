@@ -1,28 +1,51 @@
 //! The line of an event.
 
-use jiff::tz::TimeZone;
+use jiff::{Timestamp, tz::TimeZone};
 use nodewell_model::{Severity, view::EventView};
 
-use super::look::{Look, Paint, one_line};
-use crate::cli::age::local;
+use super::look::{Look, Paint, one_line, pad};
+use crate::cli::age::{age, local};
 
-/// Time (local), severity, reason, subject, count, message.
-#[must_use]
-pub fn event_line(event: &EventView, look: Look) -> String {
-    line(event, &look, &TimeZone::system())
+/// How much of an event is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EventStyle {
+    /// For lines that are read later: the local time.
+    Time,
+    /// How long before this it was.
+    Age(Timestamp),
+    /// The local time, and all that is known of it.
+    Wide,
 }
 
-fn line(event: &EventView, look: &Look, zone: &TimeZone) -> String {
+/// Time, severity, reason, subject, count, message; with [`EventStyle::Wide`] condition and source before that.
+#[must_use]
+pub fn event_row(event: &EventView, style: EventStyle, look: Look) -> String {
+    row(event, style, &look, &TimeZone::system())
+}
+
+fn row(event: &EventView, style: EventStyle, look: &Look, zone: &TimeZone) -> String {
+    let time = match style {
+        EventStyle::Time | EventStyle::Wide => local(event.timestamp, zone),
+        EventStyle::Age(now) => format!("{:>4}", age(event.timestamp, now)),
+    };
+    let all = match style {
+        EventStyle::Wide => wide(event),
+        EventStyle::Time | EventStyle::Age(_) => String::new(),
+    };
     let test = if event.test { "[test] " } else { "" };
     let head = format!(
-        "{}  {}  {:<20}  {:<12}  {:<5}  ",
-        local(event.timestamp, zone),
+        "{time}  {}  {:<20}  {}  {:<5}  {all}",
         look.paint(colour(event.severity), &format!("{:<8}", event.severity)),
         event.reason,
-        one_line(event.subject.as_deref().unwrap_or("-")),
+        pad(&one_line(event.subject.as_deref().unwrap_or("-")), 12),
         format!("{}{}", look.sign("×", "x"), event.count),
     );
-    format!("{head}{test}{}", one_line(&event.message))
+    format!("{head}{test}{}", one_line(&event.message)).trim_end().to_owned()
+}
+
+fn wide(event: &EventView) -> String {
+    let condition = event.condition.as_ref().map_or("-", |name| name.as_str());
+    format!("{condition:<20}  {}  ", pad(&one_line(&event.source), 20))
 }
 
 /// The colour of a severity.
@@ -40,9 +63,8 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn a_line_has_its_columns() {
-        let mut event = EventView {
+    fn event() -> EventView {
+        EventView {
             id: 7,
             severity: Severity::Error,
             timestamp: "2026-11-21T02:00:00.75Z".parse().unwrap(),
@@ -50,20 +72,38 @@ mod tests {
             message: "EXT4-fs error\n(device sda1)".to_owned(),
             subject: Some("sda1".to_owned()),
             source: "kernel-monitor".to_owned(),
-            condition: None,
+            condition: Some(Name::fixed("DiskUnhealthy")),
             count: 3,
             test: false,
-        };
+        }
+    }
+
+    #[test]
+    fn a_line_has_its_columns() {
+        let mut event = event();
         assert_eq!(
-            line(&event, &Look::PLAIN, &TimeZone::UTC),
+            row(&event, EventStyle::Time, &Look::PLAIN, &TimeZone::UTC),
             "2026-11-21T02:00:00+00:00  error     Ext4Error             sda1          ×3     EXT4-fs error (device sda1)"
         );
         event.subject = None;
         event.test = true;
         let ascii = Look { unicode: false, ..Look::PLAIN };
         assert_eq!(
-            line(&event, &ascii, &TimeZone::UTC),
+            row(&event, EventStyle::Time, &ascii, &TimeZone::UTC),
             "2026-11-21T02:00:00+00:00  error     Ext4Error             -             x3     [test] EXT4-fs error (device sda1)"
+        );
+    }
+
+    #[test]
+    fn an_age_stands_for_the_time_and_wide_shows_all() {
+        let now = "2026-11-21T02:12:01Z".parse().unwrap();
+        assert_eq!(
+            row(&event(), EventStyle::Age(now), &Look::PLAIN, &TimeZone::UTC),
+            " 12m  error     Ext4Error             sda1          ×3     EXT4-fs error (device sda1)"
+        );
+        assert_eq!(
+            row(&event(), EventStyle::Wide, &Look::PLAIN, &TimeZone::UTC),
+            "2026-11-21T02:00:00+00:00  error     Ext4Error             sda1          ×3     DiskUnhealthy         kernel-monitor        EXT4-fs error (device sda1)"
         );
     }
 }

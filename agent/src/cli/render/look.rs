@@ -2,6 +2,8 @@
 
 use std::io::IsTerminal;
 
+use unicode_width::UnicodeWidthChar;
+
 /// How text may look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Look {
@@ -58,21 +60,44 @@ impl Look {
         if self.unicode { sign } else { plain }
     }
 
-    /// `text` on one line and in at most `width` columns; a control character never reaches the terminal. Columns are
-    /// counted in characters: wide ones are rare in kernel logs and cost only alignment.
+    /// `text` on one line and in at most `width` columns; a control character never reaches the terminal.
     pub(in crate::cli) fn fit(&self, text: &str, width: usize) -> String {
         let line = one_line(text);
-        if line.chars().count() <= width {
+        if columns(&line) <= width {
             return line;
         }
         let more = self.sign("…", "...");
-        let head = width.saturating_sub(more.chars().count());
-        line.chars().take(head).chain(more.chars()).take(width).collect()
+        let (head, _) = split_at_column(&line, width.saturating_sub(columns(more)));
+        head.chars().chain(more.chars().take(width)).collect()
     }
 }
 
+/// How many columns `text` takes on a terminal.
+pub(in crate::cli) fn columns(text: &str) -> usize {
+    text.chars().map(width_of).sum()
+}
+
+/// `text` with blanks up to `width` columns.
+pub(in crate::cli) fn pad(text: &str, width: usize) -> String {
+    format!("{text}{}", " ".repeat(width.saturating_sub(columns(text))))
+}
+
+/// `text` before and after its first `width` columns; a wide character that stands across is after.
+pub(in crate::cli) fn split_at_column(text: &str, width: usize) -> (&str, &str) {
+    let mut taken = 0;
+    let across = text.char_indices().find(|(_, sign)| {
+        taken += width_of(*sign);
+        taken > width
+    });
+    text.split_at(across.map_or(text.len(), |(at, _)| at))
+}
+
+fn width_of(sign: char) -> usize {
+    sign.width().unwrap_or(0)
+}
+
 /// `text` with line breaks as spaces and other control characters made harmless.
-pub(in crate::cli) fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     text.trim_end()
         .chars()
         .map(|c| match c {
@@ -113,9 +138,22 @@ mod tests {
             (ascii, "too long", 6, "too..."),
             (ascii, "too long", 2, ".."),
             (Look::PLAIN, "a\nb\x1b[31mc\n", 20, "a b\u{fffd}[31mc"),
+            (Look::PLAIN, "中文字", 6, "中文字"),
+            (Look::PLAIN, "中文字", 5, "中文…"),
+            (Look::PLAIN, "中文字", 4, "中…"),
+            (Look::PLAIN, "e\u{301}e\u{301}", 2, "e\u{301}e\u{301}"),
+            (Look::PLAIN, "x", 0, ""),
         ] {
-            assert_eq!(look.fit(text, width), fitted);
+            let shown = look.fit(text, width);
+            assert_eq!(shown, fitted);
+            assert!(columns(&shown) <= width, "{shown}");
         }
+    }
+
+    #[test]
+    fn blanks_are_counted_in_columns() {
+        assert_eq!(pad("中文", 6), "中文  ");
+        assert_eq!(pad("longer", 3), "longer");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::{Deserializer, Value};
 
-use super::{super::error::USAGE, CommandError, Out, Sender};
+use super::{super::error::USAGE, CommandError, Out, Output, Sender};
 
 /// Defaults for the reports that lack these fields.
 pub(super) struct Defaults {
@@ -14,7 +14,7 @@ pub(super) struct Defaults {
 pub(super) async fn send_all(
     sender: &Sender<'_>,
     defaults: &Defaults,
-    json: bool,
+    output: Output,
     out: &mut Out,
 ) -> Result<(), CommandError> {
     // Nothing else happens in this process while it waits for input.
@@ -26,8 +26,8 @@ pub(super) async fn send_all(
         })?;
         defaults.fill(&mut value);
         let accepted = sender.send(value).await?;
-        if json {
-            out.json_row(&accepted)?;
+        if let Some(form) = output.document() {
+            out.row(form, &accepted)?;
             out.flush()?;
         }
     }

@@ -1,33 +1,69 @@
-//! A block of the status table: how many devices of each class there are, and how they are.
+//! Two blocks of the status: how many devices of each class there are and how they are, and facts about the host.
 
-use std::fmt::Write;
-
-use jiff::Timestamp;
 use nodewell_model::view::HardwareView;
 
-use super::{GAP, Look, Paint, age, one_line};
+use super::{
+    super::{
+        flow::{Layout, Piece, flow},
+        look::{Paint, columns, one_line, pad},
+    },
+    GAP, Table,
+};
+use crate::cli::age::age;
 
-pub(super) fn block(text: &mut String, hardware: &[HardwareView], now: Timestamp, look: &Look) {
-    if hardware.is_empty() {
-        return;
+pub(super) fn block(table: &Table<'_>) -> String {
+    let shown: Vec<&HardwareView> =
+        table.view.hardware.iter().filter(|one| !one.informational && (table.shows_all() || !is_well(one))).collect();
+    if shown.is_empty() {
+        return String::new();
     }
-    text.push_str("\nHardware:\n");
-    let digits = hardware.iter().map(|one| one.total.to_string().len()).max().unwrap_or_default();
-    let width = hardware.iter().map(|one| class(one).chars().count()).max().unwrap_or_default();
-    for one in hardware {
-        let head = format!("  {:>digits$} {:<width$}{GAP}", one.total, one_line(class(one)));
-        let room = look.width.map_or(usize::MAX, |all| all.saturating_sub(head.chars().count()));
-        let _ = writeln!(text, "{head}{}", look.paint(colour(one), &look.fit(&how(one, now), room)));
+    let digits = shown.iter().map(|one| one.total.to_string().len()).max().unwrap_or_default();
+    let width = shown.iter().map(|one| columns(&class(one))).max().unwrap_or_default();
+    let row = |one: &&HardwareView| {
+        let head = format!("  {:>digits$} {}{GAP}", one.total, pad(&class(one), width));
+        let layout = Layout { first: columns(&head), indent: digits + 3, separator: GAP };
+        format!("{head}{}\n", flow(&states(one, table), layout, table.look))
+    };
+    let rows: String = shown.iter().map(row).collect();
+    format!("Hardware:\n{rows}")
+}
+
+/// What is worth knowing and no fault: `Host: 9 cgroup controllers of version 1, 1 reboot due`.
+pub(super) fn facts(table: &Table<'_>) -> String {
+    let classes = table.view.hardware.iter().filter(|one| one.informational);
+    let facts = classes.flat_map(|one| one.states.iter().map(|(state, count)| fact(one, state, *count)));
+    let pieces: Vec<Piece> = facts.map(|text| Piece::new(&text)).collect();
+    if pieces.is_empty() {
+        return String::new();
     }
+    let title = "Host: ";
+    let layout = Layout { first: title.len(), indent: 2, separator: ", " };
+    format!("{title}{}\n", flow(&pieces, layout, table.look))
+}
+
+fn fact(one: &HardwareView, state: &str, count: u32) -> String {
+    let of = if count == one.total { String::new() } else { format!("{count} of ") };
+    format!("{of}{} {state}", counted(one))
+}
+
+/// All of them are there, work, and were counted lately.
+pub(super) fn is_well(one: &HardwareView) -> bool {
+    !one.informational && one.states.is_empty() && one.unconfirmed_since.is_none()
+}
+
+/// `8 GPUs`, `1 disk`.
+pub(super) fn counted(one: &HardwareView) -> String {
+    format!("{} {}", one.total, class(one))
 }
 
 /// Classes are plurals that take an s, `disks` or `GPUs`: one is a `disk`.
-fn class(one: &HardwareView) -> &str {
-    if one.total == 1 { one.class.strip_suffix('s').unwrap_or(&one.class) } else { &one.class }
+fn class(one: &HardwareView) -> String {
+    let plural = &one.class;
+    one_line(if one.total == 1 { plural.strip_suffix('s').unwrap_or(plural) } else { plural })
 }
 
 /// What is not well first: `1 lost, 7 ok`.
-fn how(one: &HardwareView, now: Timestamp) -> String {
+fn states(one: &HardwareView, table: &Table<'_>) -> Vec<Piece> {
     let mut parts: Vec<String> = one.states.iter().map(|(state, count)| format!("{count} {state}")).collect();
     match (parts.is_empty(), one.healthy) {
         (true, 0) => parts.push("none".to_owned()),
@@ -35,8 +71,8 @@ fn how(one: &HardwareView, now: Timestamp) -> String {
         (false, 0) => {}
         (false, healthy) => parts.push(format!("{healthy} ok")),
     }
-    let silent = one.unconfirmed_since.map(|since| format!("{GAP}unconfirmed for {}", age(since, now)));
-    parts.join(", ") + &silent.unwrap_or_default()
+    let silent = one.unconfirmed_since.map(|since| format!("unconfirmed for {}", age(since, table.now)));
+    [Some(parts.join(", ")), silent].into_iter().flatten().map(|text| Piece::painted(colour(one), &text)).collect()
 }
 
 fn colour(one: &HardwareView) -> Paint {

@@ -1,23 +1,34 @@
-//! The last block of the status table: which clients tried to report, clear or inject, and may not.
+//! The last block of the status: which clients tried to report, clear or inject, and may not.
 
-use std::fmt::Write;
-
-use jiff::Timestamp;
 use nodewell_model::view::RefusedView;
 
-use super::{GAP, Look, MESSAGE_MIN, Paint, age, one_line};
+use super::{
+    super::{
+        flow::{Layout, Piece, flow},
+        look::{Paint, columns, one_line, pad},
+    },
+    GAP, Table,
+};
+use crate::cli::age::age;
 
-pub(super) fn block(text: &mut String, refused: &[RefusedView], now: Timestamp, look: &Look) {
+pub(super) fn block(table: &Table<'_>) -> String {
+    let refused = &table.view.refused;
     if refused.is_empty() {
-        return;
+        return String::new();
     }
-    text.push_str("\nRefused on the socket:\n");
-    let width = refused.iter().map(|one| one_line(&one.peer).chars().count()).max().unwrap_or_default();
-    for RefusedView { peer, source, count, last, why } in refused {
-        let times = format!("{}{count}", look.sign("×", "x"));
-        let source = if source.is_empty() { String::new() } else { format!("as {}{GAP}", one_line(source)) };
-        let row = format!("  {:<width$}{GAP}{source}{times}{GAP}{} ago{GAP}", one_line(peer), age(*last, now));
-        let room = look.width.map_or(usize::MAX, |all| all.saturating_sub(row.chars().count()).max(MESSAGE_MIN));
-        let _ = writeln!(text, "{}{}", look.paint(Paint::Warning, &row), look.fit(why, room));
-    }
+    let width = refused.iter().map(|one| columns(&one_line(&one.peer))).max().unwrap_or_default();
+    let rows: String = refused.iter().map(|one| row(one, width, table)).collect();
+    format!("Refused on the socket:\n{rows}")
+}
+
+fn row(refused: &RefusedView, width: usize, table: &Table<'_>) -> String {
+    let RefusedView { peer, source, count, last, why } = refused;
+    let peer = pad(&one_line(peer), width);
+    let source = (!source.is_empty()).then(|| format!("as {source}"));
+    let times = format!("{}{count}", table.look.sign("×", "x"));
+    let head = [source, Some(times), Some(format!("{} ago", age(*last, table.now)))];
+    let mut pieces: Vec<Piece> = head.into_iter().flatten().map(|text| Piece::painted(Paint::Warning, &text)).collect();
+    pieces.push(Piece::new(why));
+    let layout = Layout { first: 2 + columns(&peer) + GAP.len(), indent: 4, separator: GAP };
+    format!("  {}{GAP}{}\n", table.look.paint(Paint::Warning, &peer), flow(&pieces, layout, table.look))
 }

@@ -1,0 +1,98 @@
+//! Two blocks of the status: monitors of ours that do not see everything, and the daemons that report over the socket.
+
+use nodewell_model::view::{DaemonState, DaemonView};
+
+use super::{
+    super::{
+        flow::{Layout, Piece, flow},
+        look::{Paint, columns, one_line, pad},
+    },
+    GAP, Table,
+};
+use crate::cli::age::age;
+
+/// Ours that are not well, with what to do. Advice that a condition above has in its message stands there alone.
+pub(super) fn blind(table: &Table<'_>) -> String {
+    let daemons = &table.view.daemons;
+    let unwell = daemons.iter().filter(|daemon| daemon.state != DaemonState::Running && !daemon.is_external());
+    rows(
+        "Monitors that do not see everything:",
+        &unwell.collect::<Vec<_>>(),
+        |daemon| {
+            let is_above = |message: &str| !table.shows_all() && stands_above(message, table);
+            let why = [daemon.reason.as_str(), daemon.message.as_str()].into_iter();
+            let why = why.filter(|part| !part.is_empty() && !is_above(part)).collect::<Vec<_>>().join(": ");
+            (!why.is_empty()).then(|| Piece::new(&why)).into_iter().collect()
+        },
+        table,
+    )
+}
+
+fn stands_above(message: &str, table: &Table<'_>) -> bool {
+    !message.is_empty() && table.view.conditions.iter().any(|condition| condition.message.contains(message))
+}
+
+const REPORTERS: &str = "Daemons that report over the socket:";
+
+/// All of others, healthy or not: an operator looks for the daemon that was just installed. Those that run are one line.
+pub(super) fn reporters(table: &Table<'_>) -> String {
+    let external = table.view.daemons.iter().filter(|daemon| daemon.is_external());
+    let is_folded = |daemon: &&DaemonView| !table.shows_all() && daemon.state == DaemonState::Running;
+    let (running, others): (Vec<&DaemonView>, Vec<&DaemonView>) = external.partition(is_folded);
+    let rows = rows(REPORTERS, &others, |daemon| heard(daemon, table), table);
+    match (rows.is_empty(), running.is_empty()) {
+        (_, true) => rows,
+        (true, false) => format!("{REPORTERS}\n{}", folded(&running, table)),
+        (false, false) => format!("{rows}{}", folded(&running, table)),
+    }
+}
+
+fn folded(running: &[&DaemonView], table: &Table<'_>) -> String {
+    let names: Vec<Piece> = running.iter().map(|daemon| Piece::new(&daemon.name)).collect();
+    let title = "  running: ";
+    let layout = Layout { first: title.len(), indent: 4, separator: ", " };
+    format!("{title}{}\n", flow(&names, layout, table.look))
+}
+
+fn rows(title: &str, daemons: &[&DaemonView], about: impl Fn(&DaemonView) -> Vec<Piece>, table: &Table<'_>) -> String {
+    if daemons.is_empty() {
+        return String::new();
+    }
+    let width = daemons.iter().map(|daemon| columns(&one_line(&daemon.name))).max().unwrap_or_default();
+    let row = |daemon: &&DaemonView| {
+        let (word, paint) = state(daemon.state);
+        let name = pad(&one_line(&daemon.name), width);
+        let head = format!("  {name}{GAP}{}{GAP}", table.look.paint(paint, word));
+        let first = 2 + columns(&name) + GAP.len() + word.len() + GAP.len();
+        let about = flow(&about(daemon), Layout { first, indent: 4, separator: GAP }, table.look);
+        format!("{}\n", format!("{head}{about}").trim_end())
+    };
+    let rows: String = daemons.iter().map(row).collect();
+    format!("{title}\n{rows}")
+}
+
+/// How long its last report is valid, or since when it no longer is.
+fn heard(daemon: &DaemonView, table: &Table<'_>) -> Vec<Piece> {
+    let silent = daemon.silent_since.map(|since| format!("unconfirmed for {}", age(since, table.now)));
+    let ttl = daemon.ttl_secs.map(|secs| format!("ttl {}", span(secs)));
+    let text = [silent, ttl].into_iter().flatten().collect::<Vec<_>>().join(", ");
+    if text.is_empty() { Vec::new() } else { vec![Piece::new(&text)] }
+}
+
+/// In its largest whole unit: `90s`, `3m`, `1d`.
+fn span(secs: u64) -> String {
+    let units = [(86_400, "d"), (3_600, "h"), (60, "m")];
+    let whole = units.into_iter().find(|(unit, _)| secs >= *unit && secs.is_multiple_of(*unit));
+    whole.map_or_else(|| format!("{secs}s"), |(unit, letter)| format!("{}{letter}", secs / unit))
+}
+
+/// As wide as the widest of them.
+fn state(state: DaemonState) -> (&'static str, Paint) {
+    match state {
+        DaemonState::Starting => ("starting", Paint::Faint),
+        DaemonState::Running => ("running ", Paint::Good),
+        DaemonState::Blind => ("blind   ", Paint::Warning),
+        DaemonState::Stale => ("silent  ", Paint::Warning),
+        DaemonState::Dead => ("dead    ", Paint::Bad),
+    }
+}

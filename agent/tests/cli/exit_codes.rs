@@ -1,0 +1,64 @@
+//! What scripts see of `nodewell status`.
+
+use std::process::{Command, Output};
+
+use crate::agent::{agent, healthy, sick, unknown};
+
+/// `nodewell` with `words`, where an agent has these conditions, or none answers.
+fn run(conditions: Option<&[String]>, words: &[&str]) -> Output {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("socket");
+    conditions.iter().for_each(|conditions| agent(&socket, conditions));
+    Command::new(env!("CARGO_BIN_EXE_nodewell")).arg("--socket").arg(&socket).args(words).output().unwrap()
+}
+
+#[test]
+fn the_exit_code_is_the_health_where_it_is_asked_for() {
+    for (conditions, code) in [
+        (Some(vec![healthy()]), 0),
+        (Some(vec![healthy(), unknown(), sick()]), 1),
+        (Some(vec![healthy(), unknown()]), 2),
+        (Some(vec![]), 2),
+        (None, 69),
+    ] {
+        let conditions = conditions.as_deref();
+        let of = |words: &[&str]| run(conditions, words).status.code();
+        assert_eq!(of(&["status", "--exit-code"]), Some(code), "{conditions:?}");
+        assert_eq!(of(&["status", "--exit-code", "--problems", "-o", "json"]), Some(code), "{conditions:?}");
+        assert_eq!(of(&["status"]), Some(if code == 69 { 69 } else { 0 }), "{conditions:?}");
+    }
+}
+
+#[test]
+fn every_form_is_written_and_has_what_was_asked_for() {
+    let all = [healthy(), unknown(), sick()];
+    let text = |words: &[&str]| String::from_utf8(run(Some(&all), words).stdout).unwrap();
+    let json = text(&["status", "--json"]);
+    assert_eq!(json, text(&["status", "-o", "json"]), "a synonym");
+    let of =
+        |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap()["conditions"].as_array().unwrap().len();
+    assert_eq!((of(&json), of(&text(&["status", "--problems", "-o", "json"]))), (3, 2));
+    let yaml = text(&["status", "-o", "yaml"]);
+    assert!(yaml.contains("type: DiskUnhealthy") && yaml.contains("node: node-1"), "{yaml}");
+    for (words, is_listed) in
+        [(&["status"][..], false), (&["status", "--all"], true), (&["status", "-o", "wide"], true)]
+    {
+        assert_eq!(text(words).contains("KernelDeadlock"), is_listed, "{words:?}");
+    }
+    assert!(!text(&["status", "--problems"]).contains("Healthy:"));
+    assert!(!json.contains('\u{1b}') && !text(&["status"]).contains('\u{1b}'), "no colour in a pipe");
+}
+
+#[test]
+fn every_command_that_finds_something_out_has_all_forms() {
+    let help = |command: &str| String::from_utf8(run(None, &[command, "--help"]).stdout).unwrap();
+    for command in [
+        "status", "events", "report", "clear", "check", "replay", "explain", "inject", "doctor", "enroll", "version",
+        "withdraw", "release", "reclaim",
+    ] {
+        let help = help(command);
+        assert!(help.contains("--output <FORMAT>") && help.contains("--json"), "{command}: {help}");
+    }
+    let run = String::from_utf8(run(None, &["plugin", "run", "--help"]).stdout).unwrap();
+    assert!(run.contains("--output <FORMAT>"), "{run}");
+}
