@@ -27,6 +27,7 @@ use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use nodewell_client::{Client, DEFAULT_SOCKET};
+use nodewell_rules::{LoadPlan, RulesFrom, load};
 
 use crate::config::{Config, Flags};
 use error::CommandError;
@@ -82,10 +83,17 @@ enum Command {
     Completion(completion::Completion),
 }
 
-/// The whole command line, for what is made from it: man pages, completions.
+/// The whole command line, for what is made from it: man pages.
 #[must_use]
 pub fn command() -> clap::Command {
     Arguments::command()
+}
+
+/// What packages install for `shell`: it names the reasons and conditions of the shipped rules.
+#[must_use]
+pub fn completion_script(shell: clap_complete::Shell) -> Vec<u8> {
+    let plan = LoadPlan { rules: RulesFrom::BuiltIn, ..LoadPlan::default() };
+    completion::script(shell, &load(&plan).set)
 }
 
 /// Runs the command that `arguments` name; writes to stderr what went wrong.

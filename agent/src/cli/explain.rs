@@ -1,5 +1,7 @@
-//! `nodewell explain`: what a reason or a code of hardware means, how sure that is, how its problem ends and what to do.
+//! `nodewell explain`: what a condition, a reason or a code of hardware means, how sure that is, how its problem ends and
+//! what to do.
 
+mod condition;
 mod list;
 mod text;
 mod topic;
@@ -13,18 +15,20 @@ use nodewell_faults::{
 use nodewell_rules::{LoadPlan, explain::ExplainedRule};
 use serde::Serialize;
 
-use self::topic::Topic;
+use self::{condition::ExplainedCondition, topic::Topic};
 use super::{
     error::{CommandError, USAGE},
     out::Out,
     output::Output,
     rules::{RuleChoice, loaded},
 };
+pub(super) use list::names;
 
-/// What a reason or a code of hardware means, how it ends, and what to do.
+/// What a condition, a reason or a code of hardware means, how it ends, and what to do.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   nodewell explain KernelOops
+  nodewell explain DiskUnhealthy
   nodewell explain xid:79
   nodewell explain sxid:24007
   nodewell explain smart:197
@@ -32,7 +36,7 @@ use super::{
   nodewell explain --list
   nodewell explain IOError --json")]
 pub(super) struct Explain {
-    /// The reason, such as KernelOops, or a code: xid:N, sxid:N, smart:N, nvme:FIELD.
+    /// The reason, such as KernelOops, the condition, or a code: xid:N, sxid:N, smart:N, nvme:FIELD.
     #[arg(required_unless_present = "list")]
     reason: Option<String>,
     /// All reasons, one a line.
@@ -44,11 +48,14 @@ pub(super) struct Explain {
     rules: RuleChoice,
 }
 
-/// Everything that is known of one reason or code.
+/// Everything that is known of one condition, reason or code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct Explained {
-    /// The reason, or the code as it was asked for.
+    /// The reason, the condition, or the code as it was asked for.
     reason: String,
+    /// The condition of this name, which may be a reason's name, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    condition: Option<ExplainedCondition>,
     /// Rules that find it in a log, in the order in which they are tried.
     rules: Vec<ExplainedRule>,
     /// What the monitor of such hardware reports of it.

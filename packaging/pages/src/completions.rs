@@ -11,17 +11,19 @@ pub(crate) struct File {
     pub(crate) text: Vec<u8>,
 }
 
-/// Every program's, for every shell.
-pub(crate) fn of<const N: usize>(programs: [(&'static str, Command); N]) -> Vec<File> {
+/// A program's, for every shell, as its own command line makes them.
+pub(crate) fn of(name: &'static str, script: impl Fn(Shell) -> Vec<u8>) -> Vec<File> {
     let shells = [Shell::Bash, Shell::Zsh, Shell::Fish];
-    let each = |(name, command): (&'static str, Command)| {
-        shells.map(|shell| {
-            let mut text = Vec::new();
-            generate(shell, &mut command.clone(), name, &mut text);
-            File { path: place(shell, name), text }
-        })
-    };
-    programs.into_iter().flat_map(each).collect()
+    shells.map(|shell| File { path: place(shell, name), text: script(shell) }).into()
+}
+
+/// The same from its description alone.
+pub(crate) fn of_command(name: &'static str, command: &Command) -> Vec<File> {
+    of(name, |shell| {
+        let mut text = Vec::new();
+        generate(shell, &mut command.clone(), name, &mut text);
+        text
+    })
 }
 
 /// zsh's folder has another name on Debian than elsewhere: the packages' list of files knows both.

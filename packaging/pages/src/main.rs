@@ -87,12 +87,9 @@ fn pages(folder: &Path) -> Result<(), Failure> {
     for page in every_page()? {
         write(&man.join(format!("man{}", page.section)).join(page.file_name()), page.text.as_bytes())?;
     }
-    let programs = [
-        ("nodewell", cli::command()),
-        ("nodewelld", CommandLine::command()),
-        ("nodewell-controller", controller::command()),
-    ];
-    for file in completions::of(programs) {
+    let programs = [("nodewelld", CommandLine::command()), ("nodewell-controller", controller::command())];
+    let files = programs.map(|(name, command)| completions::of_command(name, &command)).into_iter().flatten();
+    for file in files.chain(completions::of("nodewell", cli::completion_script)) {
         write(&folder.join(file.path), &file.text)?;
     }
     Ok(())
@@ -169,6 +166,7 @@ mod tests {
         ] {
             let text = fs::read_to_string(folder.path().join(file)).unwrap();
             assert!(text.contains("nodewell"), "{file}");
+            assert_eq!(text.contains("KernelOops"), !file.contains("nodewelld"), "{file} names reasons");
         }
     }
 }

@@ -1,20 +1,38 @@
-//! `nodewell explain --list`: every reason that may be given, by rules, by monitors of hardware, by tables of codes.
+//! `nodewell explain --list`: every reason that may be given, by rules, by monitors of hardware, by tables of codes; and
+//! the names that a shell completes.
 
 use nodewell_faults::{reason, xid::Meaning};
 use nodewell_model::{Name, Severity};
 use nodewell_rules::RuleSet;
 use serde::Serialize;
 
-use super::super::{error::CommandError, out::Out, output::Output};
+use super::{
+    super::{error::CommandError, out::Out, output::Output},
+    condition,
+};
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(super) struct Listed {
-    reason: Name,
+    pub(super) reason: Name,
     #[serde(rename = "type")]
     kind: &'static str,
-    condition: Option<Name>,
-    severity: Severity,
+    pub(super) condition: Option<Name>,
+    pub(super) severity: Severity,
+}
+
+/// What there is to name on a command line, in the order of the alphabet.
+pub(in crate::cli) struct Names {
+    pub(in crate::cli) reasons: Vec<Name>,
+    pub(in crate::cli) conditions: Vec<Name>,
+}
+
+pub(in crate::cli) fn names(set: &RuleSet) -> Names {
+    let mut reasons: Vec<Name> = listed(set).into_iter().map(|entry| entry.reason).collect();
+    reasons.dedup();
+    let mut conditions: Vec<Name> = condition::all(set).into_iter().map(|spec| spec.condition).collect();
+    conditions.sort();
+    Names { reasons, conditions }
 }
 
 pub(super) fn write(set: &RuleSet, output: Output, out: &mut Out) -> Result<(), CommandError> {

@@ -34,6 +34,31 @@ fn a_reason_is_found_in_any_case_and_a_near_one_suggested() {
 }
 
 #[test]
+fn a_condition_is_explained_by_what_holds_it() {
+    let disk =
+        ["DiskUnhealthy\n", "a condition", "healthy ", "rules of  kernel-monitor", "held True by", "  IOError\n"];
+    expect_text("DiskUnhealthy", &disk);
+    expect_text("diskunhealthy", &disk[..1]);
+    // Its reasons are in a table of codes.
+    expect_text("GpuUnhealthy", &["critical  GpuXid79FallenOffBus\n"]);
+    let error = explained("DiskUnhealty").unwrap_err();
+    assert!(error.contains("Did you mean DiskUnhealthy?"), "{error}");
+}
+
+#[test]
+fn every_condition_can_be_explained_and_is_named_for_shells() {
+    let set = shipped();
+    let names = list::names(&set);
+    assert!(names.conditions.len() > 20 && names.conditions.is_sorted() && names.reasons.is_sorted());
+    for condition in &names.conditions {
+        let explained = Topic::parse(condition.as_str()).unwrap().explain(&set).unwrap();
+        let found = explained.condition.unwrap();
+        assert_eq!(found.condition, *condition);
+        assert!(found.healthy.is_some(), "{condition}");
+    }
+}
+
+#[test]
 fn a_code_is_explained_by_what_it_means_how_sure_that_is_and_what_to_do() {
     let fallen = [
         "GpuXid79FallenOffBus\n",

@@ -8,11 +8,11 @@ use nodewell_faults::{
 use nodewell_model::{Action, Name, Severity};
 use nodewell_rules::explain::ExplainedRule;
 
-use super::Explained;
+use super::{Explained, ExplainedCondition};
 
 pub(super) fn shown(explained: &Explained) -> String {
     let mut text = format!("{}\n", heading(explained));
-    let parts = explained.code.as_ref().map(code).into_iter();
+    let parts = explained.condition.as_ref().map(condition).into_iter().chain(explained.code.as_ref().map(code));
     let parts = parts.chain(explained.monitor.map(monitor)).chain(explained.rules.iter().map(rule));
     let parts = parts.chain(explained.attribute.map(attribute)).chain(explained.field.map(field));
     parts.for_each(|part| {
@@ -46,6 +46,20 @@ impl Rows {
         }
         self
     }
+}
+
+fn condition(condition: &ExplainedCondition) -> String {
+    let mut rows = Rows::default();
+    if let Some(healthy) = &condition.healthy {
+        rows = rows.row("healthy", &format!("{}: {}", healthy.reason, healthy.message));
+    }
+    if !condition.rules_of.is_empty() {
+        rows = rows.row("rules of", &condition.rules_of.join(", "));
+    }
+    let reasons: String =
+        condition.reasons.iter().map(|held| format!("    {:<8}  {}\n", held.severity, held.reason)).collect();
+    let meaning = "True while one of its problems is there, Unknown while a monitor that watches for it cannot see.";
+    format!("  a condition\n{}{}  held True by\n{reasons}", wrapped(meaning), rows.0)
 }
 
 fn code(code: &Meaning) -> String {

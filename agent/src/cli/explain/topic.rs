@@ -11,7 +11,7 @@ use nodewell_rules::{
     explain::{explain, nearest_word},
 };
 
-use super::Explained;
+use super::{Explained, condition};
 
 /// The prefixes of codes.
 const FAMILIES: [&str; 4] = ["xid", "sxid", "smart", "nvme"];
@@ -78,11 +78,13 @@ fn reason(set: &RuleSet, tables: &Tables, word: &str) -> Result<Explained, Strin
     let rules = explain(set, word);
     let monitor = monitor(word);
     let code = tables.named(word);
+    let condition = condition::explained(set, word);
     let name = rules.as_ref().map(|rules| &rules.reason).or(monitor.map(|reason| &reason.name));
-    let name = name.or(code.as_ref().map(|code| &code.reason)).ok_or_else(|| unknown(set, tables, word))?;
+    let name = name.or(code.as_ref().map(|code| &code.reason)).or(condition.as_ref().map(|one| &one.condition));
+    let name = name.ok_or_else(|| unknown(set, tables, word))?;
     let reason = name.to_string();
     let rules = rules.map(|rules| rules.rules).unwrap_or_default();
-    Ok(Explained { reason, rules, monitor, code, attribute: None, field: None })
+    Ok(Explained { reason, condition, rules, monitor, code, attribute: None, field: None })
 }
 
 fn monitor(word: &str) -> Option<&'static Reason> {
@@ -94,18 +96,20 @@ fn unknown(set: &RuleSet, tables: &Tables, word: &str) -> String {
     let monitors = reason::all().iter().map(|reason| reason.name.as_str());
     let codes: Vec<Meaning> = tables.xids.codes().all().chain(tables.sxids.codes().all()).collect();
     let plugins = set.plugins.iter().flat_map(|monitor| &monitor.tasks).map(|task| task.reason.as_str());
-    let near = nearest_word(word, rules.chain(plugins).chain(monitors)).or_else(|| {
+    let conditions = condition::all(set);
+    let conditions = conditions.iter().map(|spec| spec.condition.as_str());
+    let near = nearest_word(word, rules.chain(plugins).chain(monitors).chain(conditions)).or_else(|| {
         let names = codes.iter().map(|code| code.reason.as_str());
         nearest_word(word, names)
     });
     let near = near.map(|near| format!(" Did you mean {near}?")).unwrap_or_default();
-    format!("nothing has the reason {word:?}.{near} `nodewell explain --list` shows them all")
+    format!("there is no reason and no condition {word:?}.{near} `nodewell explain --list` shows them all")
 }
 
 fn code_explained(set: &RuleSet, code: Meaning) -> Explained {
     let reason = code.reason.to_string();
     let rules = explain(set, &reason).map(|found| found.rules).unwrap_or_default();
-    Explained { monitor: monitor(&reason), reason, rules, code: Some(code), attribute: None, field: None }
+    Explained { monitor: monitor(&reason), rules, code: Some(code), ..empty(reason) }
 }
 
 fn attribute(id: u8) -> Result<Explained, String> {
@@ -126,5 +130,5 @@ fn field(name: &str) -> Result<Explained, String> {
 }
 
 fn empty(reason: String) -> Explained {
-    Explained { reason, rules: Vec::new(), monitor: None, code: None, attribute: None, field: None }
+    Explained { reason, condition: None, rules: Vec::new(), monitor: None, code: None, attribute: None, field: None }
 }

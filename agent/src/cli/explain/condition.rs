@@ -1,0 +1,60 @@
+//! What a condition is: its healthy reason, the monitors whose rules raise it, and every reason that holds it True.
+
+use nodewell_model::{ConditionSpec, Name, Severity};
+use nodewell_rules::{RuleSet, shipped};
+use serde::Serialize;
+
+use super::list::listed;
+
+/// A condition, as people want to know it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct ExplainedCondition {
+    #[serde(rename = "type")]
+    pub(super) condition: Name,
+    /// How it looks while no problem is known; `None` if only a table of codes names it.
+    pub(super) healthy: Option<Healthy>,
+    /// The monitors that have rules for it.
+    pub(super) rules_of: Vec<String>,
+    /// What holds it True; `nodewell explain` has more of each.
+    pub(super) reasons: Vec<Held>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Healthy {
+    pub(super) reason: Name,
+    pub(super) message: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub(super) struct Held {
+    pub(super) reason: Name,
+    pub(super) severity: Severity,
+}
+
+/// The condition `word`, in any case.
+pub(super) fn explained(set: &RuleSet, word: &str) -> Option<ExplainedCondition> {
+    let spec = all(set).into_iter().find(|spec| spec.condition.as_str().eq_ignore_ascii_case(word));
+    let listed = listed(set);
+    let mut named = listed.iter().filter_map(|entry| entry.condition.as_ref());
+    let name = named.find(|name| name.as_str().eq_ignore_ascii_case(word));
+    let condition = spec.as_ref().map(|spec| &spec.condition).or(name)?.clone();
+    let held = listed.iter().filter(|entry| entry.condition.as_ref() == Some(&condition));
+    let reasons = held.map(|entry| Held { reason: entry.reason.clone(), severity: entry.severity }).collect();
+    let healthy = spec.map(|spec| Healthy { reason: spec.healthy_reason, message: spec.healthy_message });
+    Some(ExplainedCondition { rules_of: monitors(set, &condition), condition, healthy, reasons })
+}
+
+/// The catalogue: what the rules declare, and what our monitors raise without rules.
+pub(super) fn all(set: &RuleSet) -> Vec<ConditionSpec> {
+    let own = shipped::own_conditions().into_iter();
+    let more = own.filter(|own| set.conditions.iter().all(|spec| spec.condition != own.condition));
+    set.conditions.iter().cloned().chain(more).collect()
+}
+
+fn monitors(set: &RuleSet, condition: &Name) -> Vec<String> {
+    let rules = set.rules.iter().filter(|rule| rule.condition.as_ref() == Some(condition));
+    let mut names: Vec<String> = rules.map(|rule| rule.monitor.to_string()).collect();
+    names.sort();
+    names.dedup();
+    names
+}
