@@ -20,7 +20,7 @@ help: ## list what make can do
 run: toolchain ## build nodewelld and watch this machine with it (needs no cluster)
 	@[ -x target/debug/nodewelld ] || echo "Building nodewelld and nodewell; the first build takes one to three minutes." >&2
 	@$(CARGO) build --workspace --bin nodewelld --bin nodewell
-	@exec target/debug/nodewelld --standalone $(ARGS)
+	@exec packaging/run $(ARGS)
 
 build: toolchain ## build all programs, optimised
 	$(CARGO) build --release $(PACKAGES)

@@ -1,10 +1,7 @@
 //! `nodewelld`: the node health agent, or with `monitor NAME` one of its check processes. It loads its configuration
 //! and rules, then runs until it is asked to stop.
 
-use std::{
-    io::{IsTerminal, Write},
-    process::ExitCode,
-};
+use std::{io::Write, process::ExitCode};
 
 use clap::Parser;
 use nodewell_agent::{
@@ -40,8 +37,7 @@ fn main() -> ExitCode {
             return ExitCode::from(code);
         }
     };
-    // A live table shares the terminal with us: only what an operator must act on may break into it.
-    nodewell_journal::init("nodewelld", if std::io::stdout().is_terminal() { "error" } else { "info" });
+    nodewell_journal::init("nodewelld", "info");
     activated.log_complaints();
     match command {
         Some(Command::Monitor(flags)) => return monitor(flags),

@@ -9,6 +9,7 @@ pub use event::{EventStyle, event_row};
 pub use look::Look;
 pub use table::{Extent, status_table};
 
-pub(super) use event::colour as severity_paint;
+pub(super) use event::{colour as severity_paint, event_summary};
 pub(super) use look::Paint;
 pub(crate) use look::one_line;
+pub(super) use table::{Sections, sections};

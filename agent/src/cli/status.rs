@@ -1,5 +1,7 @@
 //! `nodewell status`: the account of this node, once or until interrupted.
 
+mod watch;
+
 use std::{process::ExitCode, time::Duration};
 
 use clap::Args;
@@ -43,7 +45,7 @@ pub(super) struct Status {
     /// Only what is wrong or unknown, in every form of --output.
     #[arg(long)]
     problems: bool,
-    /// Go on until interrupted, with the account on each change.
+    /// Go on until interrupted: on a terminal as a screen with the newest events, else on each change.
     #[arg(long, short)]
     watch: bool,
     /// Exit with 1 on a problem, with 2 if something is unknown.
@@ -54,7 +56,8 @@ pub(super) struct Status {
 impl Status {
     pub(super) async fn run(self, client: &Client, out: &mut Out) -> Result<ExitCode, CommandError> {
         if self.watch {
-            return self.follow(client, out).await;
+            let is_screen = self.output.document().is_none() && watch::is_usable();
+            return if is_screen { watch::run(&self, client).await } else { self.follow(client, out).await };
         }
         let view: NodeView = client.get("/v1/status").await?;
         let code = if self.exit_code { NodeHealth::of(&view).exit_code() } else { ExitCode::SUCCESS };

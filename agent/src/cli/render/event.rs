@@ -43,6 +43,20 @@ fn row(event: &EventView, style: EventStyle, look: &Look, zone: &TimeZone) -> St
     format!("{head}{test}{}", one_line(&event.message)).trim_end().to_owned()
 }
 
+/// An event in one line that fits the look's width: how long ago, severity, reason, subject, count, message.
+pub(in crate::cli) fn event_summary(event: &EventView, now: Timestamp, look: Look) -> String {
+    let head = format!("{:>4}  ", age(event.timestamp, now));
+    let severity = format!("{:<8}", event.severity);
+    let count = (event.count > 1).then(|| format!("{}{}", look.sign("×", "x"), event.count));
+    let test = event.test.then(|| "[test]".to_owned());
+    let (subject, message) = (event.subject.clone(), Some(event.message.clone()));
+    let parts = [Some(event.reason.to_string()), subject, count, test, message];
+    let rest = parts.into_iter().flatten().collect::<Vec<_>>().join("  ");
+    let taken = head.len() + severity.len() + 2;
+    let room = look.width.map_or(usize::MAX, |width| width.saturating_sub(taken));
+    format!("{head}{}  {}", look.paint(colour(event.severity), &severity), look.fit(&rest, room))
+}
+
 fn wide(event: &EventView) -> String {
     let condition = event.condition.as_ref().map_or("-", |name| name.as_str());
     format!("{condition:<20}  {}  ", pad(&one_line(&event.source), 20))
@@ -92,6 +106,15 @@ mod tests {
             row(&event, EventStyle::Time, &ascii, &TimeZone::UTC),
             "2026-11-21T02:00:00+00:00  error     Ext4Error             -             x3     [test] EXT4-fs error (device sda1)"
         );
+    }
+
+    #[test]
+    fn a_summary_fits_its_line() {
+        let now = "2026-11-21T02:12:01Z".parse().unwrap();
+        let look = Look { width: Some(50), ..Look::PLAIN };
+        assert_eq!(event_summary(&event(), now, look), " 12m  error     Ext4Error  sda1  ×3  EXT4-fs erro…");
+        let whole = " 12m  error     Ext4Error  sda1  ×3  EXT4-fs error (device sda1)";
+        assert_eq!(event_summary(&event(), now, Look::PLAIN), whole);
     }
 
     #[test]
