@@ -19,6 +19,7 @@ pub mod render;
 mod replay;
 mod report;
 mod rules;
+mod scan;
 mod status;
 mod version;
 mod withdraw;
@@ -47,6 +48,7 @@ const AFTER_HELP: &str = "\
 Examples:
   nodewell status                       what is wrong with this node
   nodewell events --follow              what happens on it, as it happens
+  sudo nodewell scan                    what is wrong with a machine where no agent runs
   nodewell report --heartbeat           be a problem daemon; see its --help
   sudo nodewell inject KernelOops       see the whole way from the kernel log to the API server
 
@@ -66,6 +68,7 @@ struct Global {
 #[derive(Debug, Subcommand)]
 enum Command {
     Status(status::Status),
+    Scan(scan::Scan),
     Events(events::Events),
     Report(report::Report),
     Clear(clear::Clear),
@@ -120,6 +123,7 @@ fn execute(arguments: Arguments, out: &mut Out) -> Result<ExitCode, CommandError
     let outcome = runtime.block_on(async {
         match arguments.command {
             Command::Status(status) => return status.run(&client, out).await,
+            Command::Scan(scan) => return scan.run(out).await,
             Command::Events(events) => events.run(&client, out).await?,
             Command::Report(report) => report.run(&client, out).await?,
             Command::Clear(clear) => clear.run(&client, out).await?,

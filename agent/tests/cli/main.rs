@@ -5,6 +5,7 @@
 mod agent;
 mod exit_codes;
 mod run;
+mod scan;
 mod terminal;
 mod watch;
 
