@@ -46,6 +46,7 @@ clippy:
 words:
 	@packaging/lint/words
 	@packaging/lint/examples
+	@packaging/lint/files
 licences:
 	@packaging/licences
 .PHONY: format words clippy licences
