@@ -49,6 +49,7 @@ words:
 	@packaging/lint/files
 licences:
 	@packaging/licences
+	@packaging/advisories
 .PHONY: format words clippy licences
 
 HARNESSES := --exclude nodewell-tests --exclude nodewell-cluster --exclude nodewell-vm
