@@ -47,7 +47,7 @@ fn is_of_a_budget(status: &Value) -> bool {
 fn refused_by_budget(status: &Value, message: String) -> String {
     let causes = status["details"]["causes"].as_array().into_iter().flatten();
     let messages: Vec<&str> = causes.filter_map(|cause| cause["message"].as_str()).collect();
-    if messages.is_empty() { message } else { format!("{message} {}", messages.join(" ")) }
+    if messages.is_empty() { message } else { fit_to_show(&format!("{message} {}", messages.join(" "))) }
 }
 
 fn retry(status: &Value, response: ErrorResponse<'_>) -> Option<Duration> {
@@ -63,11 +63,13 @@ fn message(status: &Value, body: &[u8]) -> String {
         Some(message) => message.to_owned(),
         None => String::from_utf8_lossy(body).trim().to_owned(),
     };
-    if text.is_empty() {
-        "the server reports nothing more".to_owned()
-    } else {
-        text.chars().take(MESSAGE_LIMIT).collect()
-    }
+    if text.is_empty() { "the server reports nothing more".to_owned() } else { fit_to_show(&text) }
+}
+
+/// It goes into records and Events, and from there to terminals.
+fn fit_to_show(text: &str) -> String {
+    let clean = |letter: char| if nodewell_printable::is_hidden(letter) { ' ' } else { letter };
+    text.chars().take(MESSAGE_LIMIT).map(clean).collect()
 }
 
 #[cfg(test)]
@@ -126,6 +128,13 @@ mod tests {
         for (code, answer) in [(500, two), (403, json!({ "message": "forbidden" }))] {
             assert!(matches!(judged(code, &answer), ApiError::Refused { .. }), "{code}");
         }
+    }
+
+    #[test]
+    fn what_budgets_say_is_cut_and_shows_no_control_character() {
+        let causes = vec![json!({ "reason": "DisruptionBudget", "message": "\u{1b}[31mx".repeat(100) }); 100];
+        let error = judged(429, &json!({ "message": "no", "details": { "causes": causes } })).to_string();
+        assert!(error.chars().count() < 600 && !error.contains(char::is_control), "{} characters", error.len());
     }
 
     #[test]

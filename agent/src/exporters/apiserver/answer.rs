@@ -8,20 +8,20 @@ use super::object::Fields;
 
 /// A request that did what it should.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct AcceptedAnswer {
+pub(crate) struct AcceptedAnswer {
     /// The object's UID, where the answer names one.
-    pub(super) uid: Option<String>,
+    pub(crate) uid: Option<String>,
     /// An Event's count, where the answer is a whole Event.
-    pub(super) count: Option<u64>,
+    pub(crate) count: Option<u64>,
     /// The object's `resourceVersion`: on one server it only grows.
-    pub(super) version: Option<u64>,
+    pub(crate) version: Option<u64>,
     /// A Node's conditions, where the answer is a whole Node.
-    pub(super) conditions: Option<Vec<Fields>>,
+    pub(crate) conditions: Option<Vec<Fields>>,
 }
 
 /// A request that did not; each variant has its own reaction.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum RequestError {
+pub(crate) enum RequestError {
     #[error("cannot use the kubeconfig: {0}")]
     Credentials(String),
     /// No server received the request.
@@ -56,25 +56,25 @@ pub(super) enum RequestError {
 
 /// One field of one condition that another manager owns.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct FieldConflict {
-    pub(super) condition: String,
-    pub(super) field: String,
-    pub(super) manager: String,
+pub(crate) struct FieldConflict {
+    pub(crate) condition: String,
+    pub(crate) field: String,
+    pub(crate) manager: String,
 }
 
 impl RequestError {
     /// Whether the server may have carried the request out all the same, or may yet.
-    pub(super) fn may_be_carried_out(&self) -> bool {
+    pub(crate) fn may_be_carried_out(&self) -> bool {
         matches!(self, Self::Unanswered(_) | Self::NotTheServer { .. })
     }
 
     /// Whether nothing is known of what became of the request: a server that fails may have carried it out as well.
-    pub(super) fn leaves_open(&self) -> bool {
+    pub(crate) fn leaves_open(&self) -> bool {
         self.may_be_carried_out() || matches!(self, Self::ServerError { code: 500.., .. })
     }
 
     /// Whether other content might have been taken.
-    pub(super) fn is_about_content(&self) -> bool {
+    pub(crate) fn is_about_content(&self) -> bool {
         matches!(self, Self::Rejected { code: 400 | 413 | 422, .. })
     }
 }
@@ -125,14 +125,14 @@ struct Cause {
 }
 
 /// Reads an answer: its status code, its `Retry-After` header and its body.
-pub(super) fn parse_answer(code: u16, retry_after: Option<&str>, body: &[u8]) -> Result<AcceptedAnswer, RequestError> {
+pub(crate) fn parse_answer(code: u16, retry_after: Option<&str>, body: &[u8]) -> Result<AcceptedAnswer, RequestError> {
     if (200..300).contains(&code) {
         // Every object that an API server has written has a UID.
         let answer = serde_json::from_slice::<Object>(body).map(AcceptedAnswer::from);
         let answer = answer.ok().filter(|answer| answer.uid.is_some());
         return answer.ok_or_else(|| RequestError::NotTheServer { code, message: Status::plain(body).message });
     }
-    let status = serde_json::from_slice(body).unwrap_or_else(|_| Status::plain(body));
+    let status = serde_json::from_slice(body).map_or_else(|_| Status::plain(body), Status::fit_to_show);
     Err(error(code, retry_after, status))
 }
 
@@ -188,6 +188,11 @@ impl Status {
     fn plain(body: &[u8]) -> Self {
         let text = nodewell_model::text::message(&body[..body.len().min(200)]);
         Self { message: text, ..Self::default() }
+    }
+
+    /// Whatever stands in the server's place may write a `Status`, too: its message goes to the journal and to terminals.
+    fn fit_to_show(self) -> Self {
+        Self { message: nodewell_model::text::message(self.message.as_bytes()), ..self }
     }
 }
 
@@ -297,6 +302,15 @@ mod tests {
             panic!()
         };
         assert!(message.starts_with("<html>") && message.len() <= 200);
+    }
+
+    #[test]
+    fn a_status_is_bounded_and_shows_no_control_character() {
+        let long = format!(r#"{{"kind":"Status","message":"\u001b[31m{}"}}"#, "x".repeat(9000));
+        for code in [401, 403, 404, 422, 429, 500, 503] {
+            let shown = rejected(code, &long).to_string();
+            assert!(shown.len() <= 1200 && !shown.contains(char::is_control), "{code}: {} bytes", shown.len());
+        }
     }
 
     #[test]

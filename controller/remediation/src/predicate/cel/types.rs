@@ -30,6 +30,8 @@ pub(super) enum Type {
     /// Of `type(x)`.
     Kind,
     List(Box<Type>),
+    /// What `map` and `filter` make of a map: the interpreter takes its keys in another order each time.
+    Unordered(Box<Type>),
     Map(Box<Type>, Box<Type>),
     Object(Object),
     Optional(Box<Type>),
@@ -53,6 +55,8 @@ impl Type {
         match (self, other) {
             (one, other) if one == other => one,
             (Self::List(one), Self::List(other)) => Self::List(Box::new(one.or(*other))),
+            // What may be one of them may not be taken for another list.
+            (Self::Unordered(_), _) | (_, Self::Unordered(_)) => Self::Unordered(Box::new(Self::Any)),
             (Self::Map(key, value), Self::Map(other_key, other_value)) => {
                 Self::Map(Box::new(key.or(*other_key)), Box::new(value.or(*other_value)))
             }
@@ -76,6 +80,7 @@ impl fmt::Display for Type {
             Self::Null => "null",
             Self::Kind => "a type",
             Self::List(_) => "a list",
+            Self::Unordered(_) => "a list without an order, made of a map's keys",
             Self::Map(..) => "a map",
             Self::Object(object) => object.name(),
             Self::Optional(_) => "an optional",
@@ -170,7 +175,9 @@ impl Typing {
         for entry in &map.entries {
             if let EntryExpr::MapEntry(entry) = &entry.expr {
                 self.of(&entry.key)?;
-                self.of(&entry.value)?;
+                if let found @ Type::Unordered(_) = self.of(&entry.value)? {
+                    return Err(format!("{} is {found}; it cannot be a value of a map", shown(&entry.value)));
+                }
             }
         }
         Ok(Type::Map(Box::new(Type::Any), Box::new(Type::Any)))
@@ -185,7 +192,9 @@ impl Typing {
         let depth = self.scope.len();
         match &comprehension.iter_var2 {
             // Alone it is an item of a list, or a key.
-            None if matches!(range, Type::List(_)) => self.scope.push((comprehension.iter_var.clone(), second)),
+            None if matches!(range, Type::List(_) | Type::Unordered(_)) => {
+                self.scope.push((comprehension.iter_var.clone(), second))
+            }
             None => self.scope.push((comprehension.iter_var.clone(), first)),
             Some(other) => {
                 self.scope.push((comprehension.iter_var.clone(), first));
@@ -200,7 +209,10 @@ impl Typing {
         }
         let found = self.of(&comprehension.result);
         self.scope.truncate(depth);
-        found
+        Ok(match found? {
+            Type::List(item) if is_unordered(&range) => Type::Unordered(item),
+            found => found,
+        })
     }
 }
 
@@ -220,11 +232,15 @@ fn literal_type(literal: &LiteralValue) -> Type {
 fn items(range: &Type) -> Option<(Type, Type)> {
     match range {
         Type::Any => Some((Type::Any, Type::Any)),
-        Type::List(item) => Some((Type::Int, (**item).clone())),
+        Type::List(item) | Type::Unordered(item) => Some((Type::Int, (**item).clone())),
         Type::Map(key, value) => Some(((**key).clone(), (**value).clone())),
         Type::Object(_) => Some((Type::String, Type::Any)),
         _ => None,
     }
+}
+
+fn is_unordered(range: &Type) -> bool {
+    matches!(range, Type::Unordered(_) | Type::Map(..) | Type::Object(_))
 }
 
 /// An optional of an optional is one.

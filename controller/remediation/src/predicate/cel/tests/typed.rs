@@ -11,6 +11,33 @@ fn refused(source: &str) -> String {
     }
 }
 
+/// The interpreter takes the keys of a map in another order each time: of these, the same node would answer another way.
+#[test]
+fn what_depends_on_the_order_of_a_maps_keys_is_refused() {
+    for source in [
+        "node.labels.map(k, k)[0] == 'gpu'",
+        "node.labels.filter(k, k != 'x')[0] == 'gpu'",
+        "node.labels.map(k, k) == ['gpu', 'tpu']",
+        "node.labels.map(k, k).map(k, k + 'x')[1] == 'gpux'",
+        "(node.ready ? ['a'] : node.labels.map(k, k))[0] == 'a'",
+        "conditions.map(c, c)[0] == 'Ready'",
+        "(node.ready ? node.labels.map(k, k) : 1)[0] == 'a'",
+        "dyn(node.labels.map(k, k))[0] == 'a'",
+        "{'a': node.labels.map(k, k)}.a[0] == 'a'",
+    ] {
+        assert!(refused(source).contains("a list without an order"), "{source}: {}", refused(source));
+    }
+    for source in [
+        "size(node.labels.filter(k, k.startsWith('g'))) > 0",
+        "node.labels.map(k, k).exists(k, k == 'gpu')",
+        "'gpu' in node.labels.map(k, k)",
+        "node.taints.map(t, t.key)[0] == 'k'",
+        "[3, 1].map(n, n + 1) == [4, 2]",
+    ] {
+        assert_eq!(judge(source), Ok(true), "{source}");
+    }
+}
+
 #[test]
 fn what_fits_no_node_is_refused_in_words_that_mend_it() {
     for (source, expected) in [

@@ -39,6 +39,7 @@ fn function(name: &str, arg: &IdedExpr, of: &Type) -> Result<Type, String> {
         "string" => (|of| of.is_number() || of.is_string() || matches!(of, Type::Bool | Type::Bytes), Type::String),
         "bytes" => (|of| of.is_string() || *of == Type::Bytes, Type::Bytes),
         "type" => (|_| true, Type::Kind),
+        "dyn" => (|of| !matches!(of, Type::Unordered(_)), Type::Any),
         _ => return Ok(Type::Any),
     };
     if of.is_any() || takes(of) {
@@ -82,7 +83,7 @@ fn given_by(name: &str) -> Type {
 }
 
 fn has_size(of: &Type) -> bool {
-    of.is_string() || matches!(of, Type::Bytes | Type::List(_) | Type::Map(..) | Type::Object(_))
+    of.is_string() || matches!(of, Type::Bytes | Type::List(_) | Type::Unordered(_) | Type::Map(..) | Type::Object(_))
 }
 
 /// One of known values, or the other one that is given here.

@@ -121,7 +121,7 @@ impl Typing {
         let (wanted, of) = (self.of(item)?, self.of(range)?);
         let items = match &of {
             Type::Any => Type::Any,
-            Type::List(found) => (**found).clone(),
+            Type::List(found) | Type::Unordered(found) => (**found).clone(),
             Type::Map(key, _) => (**key).clone(),
             Type::Object(_) => Type::String,
             _ if of.is_string() => {
@@ -182,6 +182,7 @@ fn literal(expression: &IdedExpr) -> Option<&str> {
 /// CEL has two values of different types unequal; a policy that asks for that is wrong.
 pub(super) fn may_be_equal(one: &Type, other: &Type) -> bool {
     match (one, other) {
+        (Type::Unordered(_), _) | (_, Type::Unordered(_)) => false,
         (Type::Any | Type::Null, _) | (_, Type::Any | Type::Null) => true,
         (Type::List(one), Type::List(other)) => may_be_equal(one, other),
         (Type::Map(..), Type::Object(_)) | (Type::Object(_), Type::Map(..)) => true,
