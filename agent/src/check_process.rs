@@ -36,6 +36,9 @@ use nodewell_checks::{
 use nodewell_client::Client;
 use tokio::signal::unix::{SignalKind, signal};
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use protocol::{Reply, read_line};
+
 pub use check_kind::Settings;
 pub use children::Children;
 pub use flags::{Group, MonitorFlags, TestFlags, WorkerFlags, WorkerGroup};

@@ -1,15 +1,23 @@
 //! What the fuzzer calls (`tests/fuzz`): each function takes any bytes and panics if a promise is broken. The corpora
 //! are replayed through the same functions by an ordinary test.
 
+mod answer;
+mod cgroup;
 mod faults;
 mod kmsg;
+mod kubeconfig;
+mod plugin;
 mod pstore;
 mod replay;
 mod report;
 mod rules;
 
+pub use answer::answer;
+pub use cgroup::cgroup;
 pub use faults::faults;
 pub use kmsg::kmsg;
+pub use kubeconfig::kubeconfig;
+pub use plugin::plugin;
 pub use pstore::pstore;
 pub use replay::replay;
 pub use report::report;
@@ -17,17 +25,26 @@ pub use rules::rules;
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, path::Path};
+    use nodewell_kit::replay_corpus;
 
-    fn replay_corpus(target: &str, run: fn(&[u8])) {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fuzz/corpus").join(target);
-        let files: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-        assert!(files.len() >= 20, "{} holds next to nothing", folder.display());
-        for file in files {
-            // Which one it was is the first thing to know of a failure.
-            eprintln!("{}", file.display());
-            run(&fs::read(file).unwrap());
-        }
+    #[test]
+    fn the_corpus_of_the_api_servers_answers_is_harmless() {
+        replay_corpus("answer", super::answer);
+    }
+
+    #[test]
+    fn the_corpus_of_cgroups_is_harmless() {
+        replay_corpus("cgroup", super::cgroup);
+    }
+
+    #[test]
+    fn the_corpus_of_kubeconfigs_is_harmless() {
+        replay_corpus("kubeconfig", super::kubeconfig);
+    }
+
+    #[test]
+    fn the_corpus_of_what_plugins_print_is_harmless() {
+        replay_corpus("plugin", super::plugin);
     }
 
     #[test]

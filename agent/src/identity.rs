@@ -17,6 +17,9 @@ mod way;
 
 pub use certificate::{Certificate, CertificateError};
 pub use credentials::{Cluster, Credentials, CredentialsError, KeyedCertificate, Secret};
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use exec::secret as credentials_of_plugin;
+
 pub use enrolment::{EnrolError, Enrolment, Progress};
 pub use flags::IdentityFlags;
 pub use folder::{Access, Folder, FolderError};

@@ -30,3 +30,9 @@ pub use wire::{Manager, Wire, escaped};
 pub const FIELD_MANAGER: &str = "nodewell-controller";
 /// Where kubelets store their Leases (KEP-589).
 pub const KUBELET_LEASES: &str = "kube-node-lease";
+
+/// An answer that is no success, for the fuzzer.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn error_of(code: u16, body: &[u8]) -> nodewell_reconcile::api_error::ApiError {
+    answer::judge(answer::ErrorResponse { code, retry_after: None, body })
+}

@@ -13,6 +13,8 @@ pub mod config;
 pub mod daemon;
 mod external;
 pub mod feed;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 pub mod kdump;
 pub mod kube;
 pub mod metrics;

@@ -37,15 +37,15 @@ pub(super) enum Operation {
 
 /// What the worker sends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Reply {
-    pub(super) id: u64,
-    pub(super) body: ReplyBody,
+pub(crate) struct Reply {
+    pub(crate) id: u64,
+    pub(crate) body: ReplyBody,
 }
 
 /// The answer to an [`Operation`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum ReplyBody {
+pub(crate) enum ReplyBody {
     Devices {
         names: Vec<String>,
         /// Whether waiting is worth while.
@@ -57,7 +57,7 @@ pub(super) enum ReplyBody {
 }
 
 /// The next line of at most [`LINE_LIMIT_BYTES`], without its end; `None` when the other side is gone.
-pub(super) fn read_line(from: &mut impl BufRead) -> io::Result<Option<String>> {
+pub(crate) fn read_line(from: &mut impl BufRead) -> io::Result<Option<String>> {
     let mut line = String::new();
     let limit = LINE_LIMIT_BYTES as u64;
     let count = io::Read::take(from, limit).read_line(&mut line)?;

@@ -24,12 +24,17 @@ const PLUMBING_UNITS: &[&str] = &[
 /// Whether the process belongs to the node's own plumbing. A process that is gone belongs to no unit.
 pub fn is_node_plumbing(proc_root: &Path, pid: u32) -> io::Result<bool> {
     match std::fs::read_to_string(proc_root.join(pid.to_string()).join("cgroup")) {
-        Ok(text) => Ok(text.lines().filter_map(path_of).any(is_plumbing_path)),
+        Ok(text) => Ok(is_plumbing(&text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         // A process that exits between open and read answers ESRCH.
         Err(error) if error.raw_os_error() == Some(nix::errno::Errno::ESRCH as i32) => Ok(false),
         Err(error) => Err(error),
     }
+}
+
+/// Whether this text of `/proc/PID/cgroup` is that of a process of the node's own plumbing.
+pub(crate) fn is_plumbing(text: &str) -> bool {
+    text.lines().filter_map(path_of).any(is_plumbing_path)
 }
 
 /// The path of a line such as `0::/system.slice/kubelet.service` (cgroups(7)); it may hold colons itself.

@@ -36,6 +36,9 @@ use tokio::{
 
 pub use crate::config::{LeaseConfig, LeaseMode, TakeOver};
 pub use aggregate::EventLimits;
+pub(crate) use answer::RequestError;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use answer::parse_answer;
 pub use client_source::ClientSource;
 pub(crate) use conflicts::CONTROLLER_MANAGER;
 pub use events::EventsCheckpoint;
@@ -48,7 +51,6 @@ pub use stats::{ApiStats, RequestKind};
 pub use crate::bucket::Rate;
 
 use crate::{runtime::clock::Clock, shared_state::SharedState};
-use answer::RequestError;
 use connection::Connection;
 use schedule::ScheduleTiming;
 use shared::Shared;

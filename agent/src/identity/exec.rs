@@ -95,7 +95,7 @@ async fn finished(mut child: Child) -> std::io::Result<(std::process::ExitStatus
     Ok((child.wait().await?, output))
 }
 
-fn secret(output: &[u8]) -> Option<Secret> {
+pub(crate) fn secret(output: &[u8]) -> Option<Secret> {
     let status = serde_json::from_slice::<Answer>(output).ok()?.status?;
     let bytes = |text: String| text.into_bytes();
     let certificate = status.client_certificate_data.map(bytes).zip(status.client_key_data.map(bytes));

@@ -17,8 +17,9 @@ use std::{
 
 use nodewell_sys::peer::{self as kernel, Credentials, Help, Hold};
 
-pub(super) use cgroup::CgroupOwner;
-use cgroup::Home;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use cgroup::owner;
+pub(crate) use cgroup::{CgroupOwner, Home};
 pub(super) use identity::Identity;
 use process::{ProcessReading, Stat};
 

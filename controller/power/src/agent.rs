@@ -184,7 +184,7 @@ fn stdin(action: AgentAction, options: &Options) -> Result<String, String> {
 
 /// 0 is on, 2 is off, all else is unknown (`fencing.py`); so is a status that contradicts what was printed with it. Off
 /// has to be printed too, as `fencing.py` does: 2 is also how a shell ends that cannot fork, and Python's `argparse`.
-fn state(report: &Report) -> PowerState {
+pub(crate) fn state(report: &Report) -> PowerState {
     let prints = |state: &str| {
         let line = format!("Status: {state}");
         report.stdout.lines().any(|printed| printed.trim().eq_ignore_ascii_case(&line))
@@ -197,7 +197,7 @@ fn state(report: &Report) -> PowerState {
 }
 
 /// What went wrong, without secrets.
-fn complaint(report: &Report, secrets: &[String]) -> String {
+pub(crate) fn complaint(report: &Report, secrets: &[String]) -> String {
     let output = scrub(&format!("{}\n{}", report.stdout, report.stderr), report.cut, secrets);
     let how = match &report.ending {
         Ending::Exited(status) => format!("exit status {status}"),

@@ -17,6 +17,8 @@ use nodewell_remediation::{
 use crate::{agent::Options, runner::Runner};
 
 pub use ipmi::IPMITOOL;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use {ipmi::answer as ipmi_answer, redfish::answer as redfish_answer};
 
 /// Agents that are `fence_ipmilan` by another name.
 const IPMI: [&str; 7] =
@@ -172,10 +174,10 @@ pub(crate) async fn reported(
 
 /// What a BMC answers to one login.
 #[derive(Debug, PartialEq, Eq)]
-struct Answer {
+pub(crate) struct Answer {
     /// Of its machine; an empty text if it reports none, which names no machine.
-    uuid: String,
-    power: PowerState,
+    pub(crate) uuid: String,
+    pub(crate) power: PowerState,
 }
 
 async fn asked_bmc(agent: &str, login: Login<'_>, runner: &Runner) -> Result<Answer, AskError> {

@@ -6,6 +6,8 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod agent;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 pub mod identity;
 pub mod kdump;
 pub mod native;

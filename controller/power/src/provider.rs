@@ -39,12 +39,8 @@ impl Provider {
     pub async fn kind(&self, runner: &Runner) -> Result<String, String> {
         let report = self.run("type", String::new(), KIND_DEADLINE, runner, None).await;
         let report = report.map_err(|(PluginError::NotBegun(why) | PluginError::Lost(why))| why)?;
-        let kind = report.stdout.trim();
-        let is_one_word = !kind.is_empty() && !kind.contains(|letter: char| letter == ':' || letter.is_whitespace());
-        match report.ending {
-            Ending::Exited(0) if is_one_word => Ok(kind.to_owned()),
-            _ => Err(format!("{}; it has to print one word", self.complaint("type", &report))),
-        }
+        let complaint = || format!("{}; it has to print one word", self.complaint("type", &report));
+        kind(&report).map(str::to_owned).ok_or_else(complaint)
     }
 
     /// Asks for the end of the node's machine and waits until it is gone. One that is gone already is not asked for.
@@ -97,11 +93,8 @@ impl Provider {
 
     async fn is_gone(&self, node: &Node, runner: &Runner) -> Result<bool, String> {
         let report = self.ask("status", node, runner).await?;
-        match (&report.ending, report.stdout.trim()) {
-            (Ending::Exited(0), "gone") => Ok(true),
-            (Ending::Exited(0), "present") => Ok(false),
-            _ => Err(format!("{}; it has to print gone or present", self.complaint("status", &report))),
-        }
+        let complaint = || format!("{}; it has to print gone or present", self.complaint("status", &report));
+        is_gone(&report).ok_or_else(complaint)
     }
 
     async fn ask(&self, command: &str, node: &Node, runner: &Runner) -> Result<Report, String> {
@@ -147,6 +140,22 @@ impl Provider {
     fn complaint(&self, command: &str, report: &Report) -> String {
         let output = scrub(&format!("{}\n{}", report.stdout, report.stderr), report.cut, &[]);
         format!("{} {command}: {:?}; it printed: {output}", self.path.display(), report.ending)
+    }
+}
+
+/// The one word that `type` printed.
+pub(crate) fn kind(report: &Report) -> Option<&str> {
+    let kind = report.stdout.trim();
+    let is_one_word = !kind.is_empty() && !kind.contains(|letter: char| letter == ':' || letter.is_whitespace());
+    (report.ending == Ending::Exited(0) && is_one_word).then_some(kind)
+}
+
+/// What `status` printed; nothing if it is anything else.
+pub(crate) fn is_gone(report: &Report) -> Option<bool> {
+    match (&report.ending, report.stdout.trim()) {
+        (Ending::Exited(0), "gone") => Some(true),
+        (Ending::Exited(0), "present") => Some(false),
+        _ => None,
     }
 }
 

@@ -138,7 +138,7 @@ impl Runner {
             .map_err(|error| lost(&error))?;
         let reaped = timeout(MARGIN, child.wait()).await;
         drop((reaped, permit));
-        serde_json::from_str(&text).map_err(|error| lost(&error))
+        read_report(&text)
     }
 
     fn spawn(&self) -> Result<Child, NoReport> {
@@ -178,7 +178,7 @@ impl Runner {
         mut stdout: ChildStdout,
         limit: usize,
         mut lease_deadline: Option<LeaseDeadline>,
-    ) -> std::io::Result<String> {
+    ) -> std::io::Result<Vec<u8>> {
         let (mut text, mut stdin) = (Vec::new(), Some(stdin));
         let mut buffer = vec![0; 16 * 1024];
         loop {
@@ -200,8 +200,13 @@ impl Runner {
                 }
             }
         }
-        String::from_utf8(text).map_err(std::io::Error::other)
+        Ok(text)
     }
+}
+
+/// A supervisor's report. Of one that is cut nothing is believed.
+pub(crate) fn read_report(text: &[u8]) -> Result<Report, NoReport> {
+    serde_json::from_slice(text).map_err(|error| lost(&error))
 }
 
 async fn moved(lease_deadline: &mut Option<LeaseDeadline>) -> bool {

@@ -16,6 +16,8 @@ pub mod external;
 pub mod facts;
 pub mod fence;
 pub mod forecast;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 pub mod govaluate;
 pub mod guard;
 pub mod liveness;

@@ -7,7 +7,7 @@ use super::container;
 
 /// Where a process lives, as far as its cgroups show.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::socket) enum CgroupOwner {
+pub(crate) enum CgroupOwner {
     /// On the host itself, in this systemd unit.
     Unit(Box<str>),
     /// On the host, in no unit.
@@ -31,7 +31,7 @@ struct Line<'a> {
 
 /// The container that the agent itself runs in, if any: a process that lives in the same one is at home.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(in crate::socket) struct Home {
+pub(crate) struct Home {
     /// Hierarchy, and the components down to the container.
     prefixes: Vec<(Box<str>, Vec<Box<str>>)>,
     /// The kernel shows no hierarchy at all, so there is nothing to distinguish peers by.
@@ -40,7 +40,7 @@ pub(in crate::socket) struct Home {
 
 impl Home {
     /// From the agent's own `/proc/self/cgroup`.
-    pub(in crate::socket) fn of(text: &str) -> Self {
+    pub(crate) fn of(text: &str) -> Self {
         let lines = Lines::parse(text).unwrap_or_default().0;
         let prefixes = lines.iter().filter_map(|line| {
             let found = container::find(&line.components)?;
@@ -62,7 +62,7 @@ impl Home {
 }
 
 /// The owner that `text` shows, seen from `home`.
-pub(in crate::socket) fn owner(text: &str, home: &Home) -> CgroupOwner {
+pub(crate) fn owner(text: &str, home: &Home) -> CgroupOwner {
     let Some(lines) = Lines::parse(text) else { return CgroupOwner::Unknown("its cgroup cannot be read") };
     if lines.0.is_empty() && !home.bare {
         return CgroupOwner::Unknown("it has no cgroup");

@@ -70,7 +70,7 @@ pub(super) async fn ask(login: Login<'_>, agent: &str, runner: &Runner) -> Resul
 }
 
 /// Answers are lines of hex digits, in the order of the questions; a GUID is one line of the tool's.
-fn answer(printed: &str) -> Option<Answer> {
+pub(crate) fn answer(printed: &str) -> Option<Answer> {
     let mut answers = printed.lines().filter_map(bytes);
     let guid = answers.next().filter(|guid| guid.len() == GUID_BYTES)?;
     let power = match answers.next().filter(|chassis| CHASSIS_BYTES.contains(&chassis.len())) {

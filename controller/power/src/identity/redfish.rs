@@ -54,7 +54,11 @@ struct Account<'a> {
 /// The UUID and the power of the system, in one request: a session of its own would be one more, and one that is left behind.
 pub(super) async fn ask(login: Login<'_>, runner: &Runner) -> Result<Answer, AskError> {
     let body = timeout(DEADLINE, get(login, runner)).await.map_err(|_| format!("no answer within {DEADLINE:?}"))??;
-    let system: System = serde_json::from_slice(&body).map_err(|_| "the answer is not a Redfish system".to_owned())?;
+    Ok(answer(&body)?)
+}
+
+pub(crate) fn answer(body: &[u8]) -> Result<Answer, String> {
+    let system: System = serde_json::from_slice(body).map_err(|_| "the answer is not a Redfish system".to_owned())?;
     Ok(Answer { uuid: system.uuid.unwrap_or_default(), power: power(system.power.as_deref()) })
 }
 

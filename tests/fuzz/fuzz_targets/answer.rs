@@ -1,0 +1,5 @@
+//! See `nodewell_agent::fuzzing::answer`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| nodewell_agent::fuzzing::answer(input));
