@@ -26,7 +26,7 @@ fn cargo_home() -> PathBuf {
 fn can_run(test: &str) -> bool {
     let is_there = Command::new("cargo-deny").arg("--version").output().is_ok_and(|output| output.status.success());
     if !is_there {
-        println!("SKIP {test}: cargo-deny is not installed");
+        eprintln!("SKIP {test}: cargo-deny is not installed");
     }
     is_there
 }

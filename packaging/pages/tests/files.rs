@@ -135,7 +135,7 @@ fn each_way_in_which_list_and_tree_come_apart_fails() {
 #[test]
 fn a_package_is_compared_with_its_list() {
     if Command::new("dpkg-deb").arg("--version").output().is_err() {
-        println!("SKIP a_package_is_compared_with_its_list: needs dpkg-deb");
+        eprintln!("SKIP a_package_is_compared_with_its_list: needs dpkg-deb");
         return;
     }
     let (tree, content, to) = (tree(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -13,7 +13,7 @@ use crate::{
 const COMPLAINT_LIMIT_CHARS: usize = 480;
 const PASSWORD: &str = "hunter2 xyzzy";
 
-/// The first byte is the exit status. Off is believed by it alone, gone by the one word, and never a password shown.
+/// The first byte is the exit status. Off is believed by it and the line, gone by the one word, and never a password shown.
 pub fn printed(input: &[u8]) {
     let Some((status, output)) = input.split_first() else { return };
     let output = String::from_utf8_lossy(output);
@@ -28,7 +28,9 @@ pub fn printed(input: &[u8]) {
 fn look(report: &Report, status: i32) {
     match state(report) {
         PowerState::On => assert_eq!(status, 0),
-        PowerState::Off => assert_eq!(status, 2),
+        PowerState::Off => {
+            assert!(status == 2 && report.stdout.to_ascii_uppercase().contains("STATUS: OFF"), "{}", report.stdout);
+        }
         PowerState::Unknown => {}
     }
     let mut contradicted = report.clone();
