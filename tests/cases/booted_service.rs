@@ -123,7 +123,7 @@ type Step = fn(&Node);
 
 fn whole(release: Release) {
     let node = Node::boot(release);
-    let steps: [(&str, Step); 23] = [
+    let steps: [(&str, Step); 24] = [
         ("installed, it runs and reports that it is standalone", life::installed),
         ("any user may read", looks::any_user_may_read),
         ("the agent has no capability, and what systemd opened", looks::least_privilege),
@@ -140,6 +140,7 @@ fn whole(release: Release) {
         ("a report counts by the grant of its unit", reports::a_grant_counts),
         ("a restart loses no report", reports::a_restart_loses_no_report),
         ("check processes may open what their units allow", check_processes::devices_are_those_of_the_unit),
+        ("check processes have no way into the agent", check_processes::none_has_a_way_into_the_agent),
         ("a GPU driver may come late", check_processes::a_gpu_driver_comes_late),
         ("a reader that is killed for its memory is replaced", check_processes::a_reader_over_its_memory_is_replaced),
         ("a stopped check process leaves no reader behind", check_processes::a_stop_leaves_no_reader),

@@ -93,6 +93,7 @@ mod state_lost;
 mod state_read_only;
 mod statistics_metrics;
 mod statistics_prometheus;
+mod unit_users;
 mod withdraw;
 
 fn main() -> std::process::ExitCode {
@@ -188,6 +189,7 @@ fn main() -> std::process::ExitCode {
         state_hangs::list,
         state_lost::list,
         state_read_only::list,
+        unit_users::list,
         withdraw::list,
         bad_config::list,
     ];

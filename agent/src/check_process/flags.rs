@@ -10,7 +10,7 @@ use nodewell_rules::duration;
 const EXAMPLES: &str = "\
 Examples:
   nodewelld monitor check                    look after the host: filesystems, limits, services, plug-ins
-  nodewelld monitor disk                     ask disks how they are; needs root
+  nodewelld monitor disk                     ask disks how they are; as root, or with the unit's capabilities
   nodewelld monitor check --socket /tmp/nodewell.sock
                                              for an agent that listens elsewhere
 

@@ -54,6 +54,54 @@ pub(super) fn devices_are_those_of_the_unit(node: &Node) {
     machine.sh("rm /dev/extended /dev/loop /dev/memory");
 }
 
+/// By what each service may: its users, rights and mounts. The agent's memory and files are its own.
+pub(super) fn none_has_a_way_into_the_agent(node: &Node) {
+    let machine = &node.machine;
+    machine.sh("mkdir -p /run/nodewell/identity && echo secret >/run/nodewell/identity/probe");
+    let agent = machine.property("nodewell.service", "MainPID");
+    let script = format!(
+        "for file in /proc/{agent}/mem /proc/{agent}/environ /var/lib/nodewell/state.db /run/nodewell/identity/probe; do \
+         (: <$file) 2>/dev/null && echo $file; done; id -un"
+    );
+    for (unit, user) in [(GPU, "nodewell-gpu"), (DISK, "nodewell-disk")] {
+        let outcome = machine.as_unit("probe.service", &strs(&rights(node, unit)), &script);
+        assert_eq!(outcome.stdout, format!("{user}\n"), "{unit}: {outcome:?}");
+    }
+    let found = machine.sh(&script);
+    assert_eq!(found.lines().count(), 5, "root has every way: {found}");
+    // A controller's node is root's alone, and the device cgroup lets it be opened.
+    machine.sh("mknod -m 600 /dev/extended b 259 1048575");
+    let opened = machine.as_unit("probe.service", &strs(&rights(node, DISK)), "</dev/extended");
+    assert!(opened.stderr.contains("No such device"), "{opened:?}");
+    machine.sh("rm /dev/extended /run/nodewell/identity/probe");
+}
+
+fn strs(lines: &[String]) -> Vec<&str> {
+    lines.iter().map(String::as_str).collect()
+}
+
+/// What the unit gives and takes, for a service beside it.
+fn rights(node: &Node, unit: &str) -> Vec<String> {
+    const NAMES: [&str; 13] = [
+        "User",
+        "Group",
+        "CapabilityBoundingSet",
+        "AmbientCapabilities",
+        "InaccessiblePaths",
+        "DevicePolicy",
+        "DeviceAllow",
+        "NoNewPrivileges",
+        "ProtectSystem",
+        "ProtectHome",
+        "PrivateTmp",
+        "ProtectProc",
+        "SystemCallFilter",
+    ];
+    let text = node.machine.sh(&format!("cat /usr/lib/systemd/system/{unit}"));
+    let is_right = |line: &&str| line.split_once('=').is_some_and(|(name, _)| NAMES.contains(&name));
+    text.lines().filter(is_right).map(str::to_owned).collect()
+}
+
 /// Without a driver it sleeps and holds nothing; with one it restarts, for the rights to its devices.
 pub(super) fn a_gpu_driver_comes_late(node: &Node) {
     let machine = &node.machine;

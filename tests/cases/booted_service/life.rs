@@ -51,6 +51,8 @@ pub(super) fn stopped(node: &Node) {
 
 pub(super) fn upgraded(node: &Node) {
     let machine = &node.machine;
+    // As earlier packages left it: the GPUs' check process had the agent's user, and that of disks was root.
+    machine.sh("for of in gpu:nodewell disk:root; do cd /var/lib/nodewell-${of%:*} && touch saved && chown -R ${of#*:} .; done");
     machine.sh("echo '# mine' >>/etc/nodewell/nodewell.toml && echo kept >/var/lib/nodewell/kept");
     let starts = || machine.sh("journalctl --no-pager -u nodewell -o cat | grep -c '^Started nodewell' || true");
     let before: u32 = starts().parse().unwrap();
@@ -60,6 +62,12 @@ pub(super) fn upgraded(node: &Node) {
     assert_eq!(after - before, 1, "restarted once");
     machine.sh("grep -q '# mine' /etc/nodewell/nodewell.toml && test -e /var/lib/nodewell/kept");
     machine.sh(&format!("systemctl is-active {UNITS}"));
+    for name in ["gpu", "disk"] {
+        let owners = machine
+            .sh(&format!("stat -c %U:%G:%a /var/lib/nodewell-{name}; stat -c %U /var/lib/nodewell-{name}/saved"));
+        assert_eq!(owners, format!("nodewell-{name}:nodewell-{name}:700\nnodewell-{name}"));
+        machine.wait_property(&format!("nodewell-{name}.service"), "SubState", "running");
+    }
 }
 
 pub(super) fn removed(node: &Node) {
@@ -73,7 +81,7 @@ pub(super) fn removed(node: &Node) {
     // dpkg's and apt's own records of what was there are theirs.
     let left = machine.sh(
         "find / -xdev \\( -path /var/log -o -path /var/lib/dpkg -o -path /var/cache -o -path /var/lib/apt -o -path /proc \
-         -o -path /root \\) -prune -o -name '*nodewell*' -print; ls -d /run/nodewell 2>/dev/null; getent passwd nodewell; true",
+         -o -path /root \\) -prune -o -name '*nodewell*' -print; ls -d /run/nodewell 2>/dev/null; getent passwd | grep ^nodewell; true",
     );
     assert_eq!(left, "", "nothing is left");
     assert_eq!(
