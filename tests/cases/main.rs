@@ -42,6 +42,7 @@ mod hostile_lines;
 mod identity_published;
 mod identity_rights;
 mod inject;
+mod intruders;
 mod journal_entries;
 mod journal_rotates_and_vacuums;
 mod journald_restarts;
@@ -97,6 +98,9 @@ mod unit_users;
 mod withdraw;
 
 fn main() -> std::process::ExitCode {
+    if let Some(code) = nodewell_tests::intruder::as_asked() {
+        return code;
+    }
     nodewell_tests::own_mounts::separate();
     let mut suite = nodewell_tests::suite::Suite::default();
     // The slowest first: the short ones fill the gaps.
@@ -160,6 +164,7 @@ fn main() -> std::process::ExitCode {
         mounts::list,
         pcie_and_fabric::list,
         inject::list,
+        intruders::list,
         journal_entries::list,
         journal_rotates_and_vacuums::list,
         journald_restarts::list,

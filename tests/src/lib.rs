@@ -21,6 +21,7 @@ pub mod fire;
 pub mod fuse;
 pub mod gpus;
 pub mod http;
+pub mod intruder;
 pub mod journal;
 pub mod kmsg;
 pub mod kubelet;

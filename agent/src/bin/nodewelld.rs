@@ -43,9 +43,12 @@ fn main() -> ExitCode {
         Some(Command::Monitor(flags)) => return monitor(flags),
         Some(Command::Worker(flags)) => return worker(&flags),
         Some(Command::CollectPstore(flags)) => return collect_pstore(&flags),
-        Some(Command::Identity(flags)) => return identity(&flags),
+        Some(Command::Identity(flags)) => {
+            close_memory();
+            return identity(&flags);
+        }
         Some(Command::Repair(flags)) => return repair(flags),
-        None => {}
+        None => close_memory(),
     }
     match load(&flags) {
         Ok((config, rules)) => run(flags, config, rules, activated),
@@ -170,6 +173,15 @@ fn started<E: std::error::Error>(work: impl FnOnce(&Runtime) -> Result<(), E>) -
     // A thread that a dead disk holds must not hold the exit too.
     runtime.shutdown_background();
     outcome.map_or_else(|fatal| failed(&fatal), |()| ExitCode::SUCCESS)
+}
+
+/// For a process with credentials in its memory: another one of the same user, such as a program that a person runs as
+/// `nodewell`, neither reads nor writes it, takes none of its descriptors and attaches no debugger; and it leaves no core
+/// dump. Root may all the same.
+fn close_memory() {
+    if let Err(error) = nix::sys::prctl::set_dumpable(false) {
+        tracing::warn!(%error, "other processes of this user may look into the agent's memory");
+    }
 }
 
 /// One malloc arena before the first thread; and, where we may, no page of ours on a disk that could die.
