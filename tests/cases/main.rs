@@ -29,6 +29,7 @@ mod controller_release;
 mod controller_requests;
 mod controller_stopped;
 mod controller_storage;
+mod descriptors_gone;
 mod doctor_identity;
 mod enroll;
 mod events_10000;
@@ -138,6 +139,7 @@ fn main() -> std::process::ExitCode {
         killed_between_any_two_steps::list,
         killed_at_random::list,
         enroll::list,
+        descriptors_gone::list,
         doctor_identity::list,
         identity_published::list,
         identity_rights::list,

@@ -3,6 +3,7 @@
 use std::{
     convert::Infallible,
     future::Future,
+    mem,
     path::Path,
     pin::pin,
     sync::{
@@ -72,13 +73,22 @@ pub async fn serve(
     let mut connections = JoinSet::new();
     let (stopping, _) = watch::channel(false);
     let mut stop = pin!(stop);
+    let mut accepts = true;
     loop {
         tokio::select! {
             () = &mut stop => break,
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => server.admit(stream, &mut connections, stopping.subscribe()),
+                Ok((stream, _)) => {
+                    if !mem::replace(&mut accepts, true) {
+                        tracing::info!("connections are accepted again");
+                    }
+                    server.admit(stream, &mut connections, stopping.subscribe());
+                }
                 Err(error) => {
-                    tracing::warn!(%error, "cannot accept a connection");
+                    // Once: it is tried ten times a second, for as long as it lasts.
+                    if mem::replace(&mut accepts, false) {
+                        tracing::warn!(%error, "cannot accept connections; clients wait");
+                    }
                     sleep(ACCEPT_PAUSE).await;
                 }
             },
