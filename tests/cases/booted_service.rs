@@ -123,7 +123,7 @@ type Step = fn(&Node);
 
 fn whole(release: Release) {
     let node = Node::boot(release);
-    let steps: [(&str, Step); 24] = [
+    let steps: [(&str, Step); 25] = [
         ("installed, it runs and reports that it is standalone", life::installed),
         ("any user may read", looks::any_user_may_read),
         ("the agent has no capability, and what systemd opened", looks::least_privilege),
@@ -147,6 +147,7 @@ fn whole(release: Release) {
         ("stopped, it stays stopped", life::stopped),
         ("an upgrade restarts once and keeps what is there", life::upgraded),
         ("the kubelet's credentials are published and followed", identity::published),
+        ("a start that races with a removal leaves nothing running", life::raced),
         ("removed, it is gone; purged, nothing is left", life::removed),
     ];
     for (number, (step, run)) in steps.into_iter().enumerate() {

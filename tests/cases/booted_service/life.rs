@@ -70,6 +70,30 @@ pub(super) fn upgraded(node: &Node) {
     }
 }
 
+/// A person, or a timer, starts what is being removed and what is being installed, again and again.
+pub(super) fn raced(node: &Node) {
+    let machine = &node.machine;
+    let starts = |meanwhile: &str| {
+        machine.sh(&format!(
+            "touch /run/race; (while [ -e /run/race ]; do systemctl start nodewell.service nodewell-gpu.service; \
+             systemctl restart nodewell.service; done) >/dev/null 2>&1 & {meanwhile} 2>&1; rm /run/race; wait"
+        ))
+    };
+    for round in 0..3 {
+        starts("apt-get remove --yes --quiet nodewell");
+        let left = machine.sh(
+            "for process in /proc/[0-9]*; do case $(readlink $process/exe) in */nodewelld*) echo $process ;; esac; done; \
+             ls -d /run/nodewell/nodewell.sock /run/nodewell/identity 2>/dev/null; true",
+        );
+        assert_eq!(left, "", "round {round}: it runs, or can be asked, without being installed");
+        let masked = machine.sh("find /run/systemd/system -name 'nodewell*' -lname /dev/null; true");
+        assert_eq!(masked, "", "round {round}");
+        starts("DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet /root/package.deb");
+        machine.wait_property("nodewell.service", "SubState", "running");
+        until("it answers", || machine.ask("/v1/version").filter(|answer| answer.status.is_success()));
+    }
+}
+
 pub(super) fn removed(node: &Node) {
     let machine = &node.machine;
     machine.sh("apt-get remove --yes --quiet nodewell 2>&1");
