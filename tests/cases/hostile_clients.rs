@@ -1,6 +1,8 @@
 //! Whatever a client does to the socket: the agent's memory stays bounded, others are served, the log has one line
 //! about it, and what the client held comes back. No case measures time: all wait for a state.
 
+mod crowd;
+
 use std::{
     fs,
     io::{ErrorKind, Read, Write},
@@ -13,7 +15,7 @@ use std::{
 
 use nodewell_tests::{
     agent::{Agent, Plan},
-    suite::Suite,
+    suite::{Need, Suite},
     wait::{until, until_within},
 };
 
@@ -24,6 +26,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("bodies_that_drip_are_cut_off", bodies_that_drip_are_cut_off)
         .case("who_never_reads_is_dropped", who_never_reads_is_dropped)
         .case("ten_thousand_connects_leave_nothing_behind", ten_thousand_connects_leave_nothing_behind)
+        .case_with(&[Need::Root], "ten_thousand_that_stay_cost_only_their_user", crowd::ten_thousand_that_stay)
         .case("half_closed_requests_are_answered_or_dropped", half_closed_requests_are_answered_or_dropped)
         .case("a_gigabyte_is_refused_unread", a_gigabyte_is_refused_unread)
         .case("an_endless_body_is_cut_off", an_endless_body_is_cut_off)

@@ -30,6 +30,7 @@ mod controller_requests;
 mod controller_stopped;
 mod controller_storage;
 mod descriptors_gone;
+mod dns_gone;
 mod doctor_identity;
 mod enroll;
 mod events_10000;
@@ -49,6 +50,7 @@ mod journal_rotates_and_vacuums;
 mod journald_restarts;
 mod killed_at_random;
 mod killed_between_any_two_steps;
+mod killed_for_memory;
 mod kmsg_blind;
 mod kmsg_line_turns_condition;
 mod kmsg_overrun;
@@ -64,6 +66,7 @@ mod mounts;
 mod network;
 mod node_bound;
 mod node_recreated;
+mod npd_beside;
 mod npd_stock_configs;
 mod openapi;
 mod pcie_and_fabric;
@@ -80,6 +83,7 @@ mod report_cli;
 mod report_docs;
 mod report_floods;
 mod report_grants;
+mod report_ids;
 mod report_inventory;
 mod report_reasons;
 mod report_restart;
@@ -140,6 +144,7 @@ fn main() -> std::process::ExitCode {
         killed_at_random::list,
         enroll::list,
         descriptors_gone::list,
+        dns_gone::list,
         doctor_identity::list,
         identity_published::list,
         identity_rights::list,
@@ -170,11 +175,13 @@ fn main() -> std::process::ExitCode {
         journal_entries::list,
         journal_rotates_and_vacuums::list,
         journald_restarts::list,
+        npd_beside::list,
         npd_stock_configs::list,
         harness::list,
         hostile_lines::list,
         limits::list,
         log_files::list,
+        killed_for_memory::list,
         kmsg_blind::list,
         kmsg_line_turns_condition::list,
         openapi::list,
@@ -185,6 +192,7 @@ fn main() -> std::process::ExitCode {
         report_restart::list,
         report_floods::list,
         report_grants::list,
+        report_ids::list,
         report_inventory::list,
         report_reasons::list,
         rule_commands::list,
