@@ -41,6 +41,7 @@ mod gpu_xids;
 mod harness;
 mod hostile_clients;
 mod hostile_lines;
+mod hostile_peer;
 mod identity_published;
 mod identity_rights;
 mod inject;
@@ -179,6 +180,7 @@ fn main() -> std::process::ExitCode {
         npd_stock_configs::list,
         harness::list,
         hostile_lines::list,
+        hostile_peer::list,
         limits::list,
         log_files::list,
         killed_for_memory::list,
