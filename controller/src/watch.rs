@@ -96,14 +96,19 @@ async fn follow<F: Feed, S: Sink>(way: &Way<'_>, feed: F, path: String, sink: S)
     let mut pause = RETRY.0;
     let mut watch = Watch { sink, log: WatchLog::default(), at: String::new() };
     loop {
-        match round(way, &feed, &path, &mut watch).await {
-            Ok(lived) if lived >= LASTING => {
-                pause = RETRY.0;
-                continue;
-            }
+        let began = Instant::now();
+        let ended = round(way, &feed, &path, &mut watch).await;
+        // Not only by its last watch: others may have lived for weeks before.
+        if began.elapsed() >= LASTING {
+            pause = RETRY.0;
+        }
+        match ended {
+            Ok(lived) if lived >= LASTING => continue,
             Ok(_) => {}
             Err(error) => watch.log.broken(way, &path, &error),
         }
+        // Deaf until the next list: what changes meanwhile must not pass for silence.
+        lose(&feed, &watch.sink);
         sleep(pause).await;
         pause = (pause * 2).min(RETRY.1);
     }

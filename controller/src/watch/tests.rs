@@ -1,5 +1,6 @@
 //! Watches over a server that answers and holds no connection open.
 
+mod pause;
 mod restored;
 
 use std::{
