@@ -176,8 +176,9 @@ impl Cache {
         }
         let loud = stamp::lease(leases.get(node), &mut lease, now);
         let before = leases.insert(node.to_owned(), lease.clone());
-        if kind == LeaseKind::Kubelet {
-            state.renewals.apply(before.as_ref(), &lease, now);
+        if let (LeaseKind::Kubelet, Some(before)) = (kind, before) {
+            let State { renewals, snapshot, .. } = &mut *state;
+            renewals.apply(node, &before, &snapshot.kubelet_leases, now);
         }
         drop(state);
         self.notify_if(loud);

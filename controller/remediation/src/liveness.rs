@@ -103,7 +103,8 @@ pub fn survey(snapshot: &Snapshot, memory: &SilenceMemory, timeouts: &SilenceTim
     if !snapshot.host.synced {
         return blocked("the watches are not complete: an agent's silence may be ours");
     }
-    if snapshot.host.absence.is_some() {
+    let absence = snapshot.host.absence;
+    if absence.is_some_and(|absence| now.moment.since(absence.until) < kubelet::RENEWS_AGAIN_WITHIN) {
         return blocked("the API server was away until a moment ago: agents need some seconds to be heard again");
     }
     let input = SurveyInput { snapshot, memory, timeouts, now };

@@ -1,10 +1,11 @@
 //! Whether kubelets were out of hearing a moment ago. After the API server was away each takes its time to be heard,
 //! and the node lifecycle controller may call it Unknown meanwhile, as soon as the API server is back.
 //!
-//! What shows it is that the watch of their Leases was broken for a while, or that a Lease moves after none did. A
-//! bookmark shows nothing, and where no kubelet lives none moves: there nothing is waited for.
+//! What shows it is that the watch of their Leases was broken for a while, or that a Lease moves after most did not: the
+//! kubelet beside an API server may have been heard all the time. A bookmark shows nothing, and where no kubelet lives no
+//! Lease moves: there nothing is waited for.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use nodewell_remediation::{
     facts::{LeaseView, kubelet},
@@ -14,22 +15,17 @@ use nodewell_remediation::{
 
 /// A watch that is opened again sooner missed no renewal for long.
 const BROKEN: Duration = Duration::from_secs(5);
-/// Every kubelet renews every 10 s: two rounds without a renewal of any of them are our own deafness, or the kubelets'.
-const STILL: Duration = Duration::from_secs(20);
 /// One way may be back before another, as by a load balancer: so long the beginning may be postponed.
 const POSTPONED: Duration = Duration::from_secs(30);
 /// Of a watch that breaks all the time, or kubelets that renew seldom, the next one counts later: a dead node has its turn.
 /// One that was long took that turn itself.
 const LEAST_INTERVAL: Duration = Duration::from_secs(120);
 const LONG_BROKEN: Duration = Duration::from_secs(20);
-const LONG_STILL: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Default)]
 pub(super) struct Renewals {
     /// Since when there is no complete watch.
     broken: Option<Moment>,
-    /// When a Lease was last seen to move.
-    moved: Option<Moment>,
     last: Option<Absence>,
     /// When the last one was first seen to be over.
     noticed: Moment,
@@ -49,14 +45,16 @@ impl Renewals {
         }
     }
 
-    pub(super) fn apply(&mut self, before: Option<&LeaseView>, lease: &LeaseView, now: Moment) {
-        if before.is_none_or(|before| before.renewed == lease.renewed) {
+    /// The Lease of `node` is stored, and stood like this `before`.
+    pub(super) fn apply(&mut self, node: &str, before: &LeaseView, leases: &BTreeMap<String, LeaseView>, now: Moment) {
+        let Some(lease) = leases.get(node).filter(|lease| lease.renewed != before.renewed) else { return };
+        if now.since(before.change_seen_at) <= lease.alive_within() {
             return;
         }
-        let since = self.moved.replace(now).unwrap_or(now);
-        let lasted = now.since(since);
-        if lasted > STILL {
-            self.hear_again(Absence { since, until: now }, lasted >= LONG_STILL);
+        let others = leases.iter().filter(|(name, _)| *name != node).map(|(_, other)| other);
+        if let Some(since) = most_silent_since(before.change_seen_at, others, now) {
+            let is_long = now.since(since) >= lease.duration.max(kubelet::LEASE_DURATION) * 3 / 4;
+            self.hear_again(Absence { since, until: now }, is_long);
         }
     }
 
@@ -77,6 +75,22 @@ impl Renewals {
     pub(super) fn absence(&self, now: Moment) -> Option<Absence> {
         self.last.filter(|last| now.since(last.until) < kubelet::REPORTS_AGAIN_WITHIN)
     }
+}
+
+/// Whether most that lived when this one fell silent have been silent too; when the last of them was heard.
+fn most_silent_since<'a>(
+    fell_silent: Moment,
+    others: impl Iterator<Item = &'a LeaseView>,
+    now: Moment,
+) -> Option<Moment> {
+    let (mut silent, mut speaking, mut since) = (1, 0, fell_silent);
+    for other in others.filter(|other| fell_silent.since(other.change_seen_at) <= other.alive_within()) {
+        match other.stale_for(now) > other.alive_within() {
+            true => (silent, since) = (silent + 1, since.max(other.change_seen_at)),
+            false => speaking += 1,
+        }
+    }
+    (silent > speaking).then_some(since)
 }
 
 #[cfg(test)]

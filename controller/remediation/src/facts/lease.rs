@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::kubelet;
 use crate::time::Moment;
 
 /// A node's Lease (the kubelet's in `kube-node-lease`, our agent's in `nodewell`).
@@ -26,5 +27,11 @@ impl LeaseView {
     #[must_use]
     pub fn stale_for(&self, now: Moment) -> Duration {
         now.since(self.change_seen_at)
+    }
+
+    /// A kubelet that renewed within this, two intervals, is alive.
+    #[must_use]
+    pub fn alive_within(&self) -> Duration {
+        (self.duration / 2).max(kubelet::ALIVE_WITHIN)
     }
 }

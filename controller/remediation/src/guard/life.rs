@@ -47,9 +47,9 @@ pub(crate) struct Late {
 pub(crate) fn late_for(snapshot: &Snapshot, name: &str, now: Moment) -> Option<Late> {
     let absence = snapshot.host.absence?;
     let lease = snapshot.kubelet_leases.get(name);
-    let moved = lease.map(|lease| lease.change_seen_at);
-    let is_heard = moved.is_some_and(|moved| moved >= absence.since && now.since(moved) < kubelet::ALIVE_WITHIN);
-    let was_silent = moved.is_some_and(|moved| absence.since.since(moved) > kubelet::ALIVE_WITHIN);
+    let is_heard =
+        lease.is_some_and(|lease| lease.change_seen_at >= absence.since && lease.stale_for(now) < lease.alive_within());
+    let was_silent = lease.is_some_and(|lease| lease.stale_for(absence.since) > lease.alive_within());
     let ready = snapshot.nodes.get(name).and_then(|node| node.condition("Ready"));
     let is_unknown = ready.is_some_and(|ready| ready.status == ConditionStatus::Unknown);
     let within = match () {

@@ -16,7 +16,8 @@ const STILL: Duration = Duration::from_secs(25);
 const HEARD: Duration = Duration::from_secs(25);
 /// What was away before within this may have used up the time that a replica gives, if this one was short.
 const CALM: Duration = Duration::from_secs(125);
-const SHORT: Duration = Duration::from_secs(23);
+const SHORT_BREAK: Duration = Duration::from_secs(23);
+const SHORT_SILENCE: Duration = Duration::from_secs(33);
 
 /// When the API server, or etcd's quorum, was away the last time.
 #[derive(Debug, Default)]
@@ -58,7 +59,8 @@ impl Truth {
         let absence = &self.oracle.absence;
         let ends = self.replicas.iter().flat_map(|replica| [replica.cut, replica.frozen, replica.deaf]);
         let is_calm = |end: Moment| end == Moment::default() || absence.since.since(end) > CALM;
-        let is_short = !self.scenario.breaks_watches || absence.until.since(absence.since) < SHORT;
+        let short = if self.scenario.breaks_watches { SHORT_BREAK } else { SHORT_SILENCE };
+        let is_short = absence.until.since(absence.since) < short;
         ends.chain(is_short.then_some(absence.before)).all(|end| end <= absence.since && is_calm(end))
     }
 }

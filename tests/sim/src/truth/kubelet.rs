@@ -19,6 +19,8 @@ const RENEW: Duration = Duration::from_secs(10);
 /// What runs takes so long to stop, if its grace is not shorter; each fourth pod finishes what it has begun.
 const STOPPING: [Duration; 4] =
     [Duration::from_secs(2), Duration::from_secs(2), Duration::from_secs(2), Duration::from_secs(9)];
+/// So few seconds of silence are enough for the policy that is played.
+const FEW: Duration = Duration::from_secs(15);
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 
 impl Truth {
@@ -27,7 +29,13 @@ impl Truth {
         self.run_restart(name);
         let now = self.now();
         let machine = &self.machines[name];
-        if !machine.is_alive(now) || machine.cut || self.store.down > now || self.is_late(name, now) {
+        if !machine.is_alive(now) || machine.cut || self.store.down > now {
+            return;
+        }
+        if self.is_late(name, now) {
+            if now.since(machine.renewed) > FEW {
+                self.count("cluster late kubelets silent for 15 s");
+            }
             return;
         }
         if machine.registers.is_some_and(|at| at <= now) {

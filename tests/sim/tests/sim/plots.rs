@@ -119,7 +119,7 @@ fn away(seconds: impl Fn(u64) -> u64, breaks_watches: impl Fn(u64) -> bool) -> i
 /// The leader leads on, and by its policy 15 s of silence are enough.
 #[test]
 fn sim_kubelets_that_are_late_after_a_short_absence_of_the_api_server_are_left_alone() {
-    assert_quiet("edge PoweringOff-OffConfirmed", away(|seed| 7 + seed % 3, |_| true));
+    assert_quiet("cluster late kubelets silent for 15 s", away(|seed| 7 + seed % 3, |_| true));
 }
 
 /// About as long as a kubelet may be silent: the node lifecycle controller gives up those that are late.

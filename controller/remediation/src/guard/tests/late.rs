@@ -3,15 +3,20 @@
 use super::*;
 
 fn blocked(absence: Option<(u64, u64)>, renewed: Option<u64>, ready: ConditionStatus) -> Vec<String> {
+    blocked_by(absence, renewed.map(|seen| (seen, 40)), ready)
+}
+
+/// The Lease was renewed then, and has a duration.
+fn blocked_by(absence: Option<(u64, u64)>, lease: Option<(u64, u64)>, ready: ConditionStatus) -> Vec<String> {
     let mut fixture = Fixture::new();
     fixture.snapshot.host.absence = absence.map(|(since, until)| Absence { since: at(since), until: at(until) });
     set_condition(fixture.node(), "Ready", ready, "", at(940));
-    if let Some(seen) = renewed {
+    if let Some((seen, duration)) = lease {
         let lease = LeaseView {
             resource_version: String::new(),
             holder: "n0".into(),
             renewed: None,
-            duration: Duration::from_secs(40),
+            duration: Duration::from_secs(duration),
             change_seen_at: at(seen),
         };
         fixture.snapshot.kubelet_leases.insert("n0".into(), lease);
@@ -54,6 +59,25 @@ fn a_node_has_time_to_renew_and_then_to_report() {
                 "{absence:?} {renewed:?} {ready:?}: {found:?}"
             ),
         }
+    }
+}
+
+/// `nodeLeaseDurationSeconds: 120`: renewed every 30 s, so that one of 60 s lived.
+#[test]
+fn a_kubelet_that_renews_seldom_is_no_silent_one() {
+    use ConditionStatus::Unknown;
+    for (absence, renewed, left) in [
+        ((960, 990), 900, Some("20s")),
+        ((960, 990), 899, None),
+        ((930, 950), 941, Some("40s")),
+        ((930, 950), 940, None),
+    ] {
+        let found = blocked_by(Some(absence), Some((renewed, 120)), Unknown);
+        assert_eq!(
+            found.first().map(|one| left.is_some_and(|left| one.contains(left))),
+            left.map(|_| true),
+            "{found:?}"
+        );
     }
 }
 

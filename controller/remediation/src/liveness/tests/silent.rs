@@ -200,7 +200,7 @@ fn who_does_not_lead_or_does_not_see_does_nothing() {
     let spoils: [fn(&mut Snapshot); 4] = [
         |s| s.epoch = 0,
         |s| s.host.synced = false,
-        |s| s.host.absence = Some(Absence { since: secs(190), until: secs(200) }),
+        |s| s.host.absence = Some(Absence { since: secs(190), until: secs(212) }),
         |s| s.stopped = Some("rack 4".into()),
     ];
     for spoil in spoils {
@@ -209,6 +209,14 @@ fn who_does_not_lead_or_does_not_see_does_nothing() {
         let survey = look(&snapshot, 241);
         assert!(survey.silent.is_empty() && survey.blocked.is_some());
     }
+}
+
+/// An agent has to be heard again, and nothing more: absences that recur do not hide one for ever.
+#[test]
+fn thirty_seconds_after_an_absence_agents_are_judged_again() {
+    let mut snapshot = cluster(1, 241);
+    snapshot.host.absence = Some(Absence { since: secs(190), until: secs(211) });
+    assert_eq!(names(&look(&snapshot, 241)), ["n1"]);
 }
 
 #[test]
