@@ -94,6 +94,13 @@ impl FenceAgent {
         Some((alias, self.parameters.get(&alias.to)?))
     }
 
+    /// As `fence_zvmip` does of a guest that runs on another system: its default of `missing_as_off`.
+    #[must_use]
+    pub fn takes_missing_for_off(&self) -> bool {
+        let default = self.parameters.get("missing_as_off").and_then(|parameter| parameter.default.as_deref());
+        default.is_some_and(|default| !["", "0", "no", "false", "off"].contains(&default))
+    }
+
     fn preferred(&mut self, node: Node<'_, '_>) -> Result<(), MetadataError> {
         let name = name_of(node).ok_or_else(|| MetadataError::Shape("a parameter has no name".to_owned()))?;
         let content = child(node, "content");

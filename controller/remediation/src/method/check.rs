@@ -84,6 +84,10 @@ impl Checker<'_> {
         if forbidden::proves_nothing(&method.agent) {
             return self.wrong(method, &format!("{} proves nothing about a node's power", method.agent));
         }
+        if agent.takes_missing_for_off() {
+            let text = "takes a machine that it does not find for one that is off, whatever its options say";
+            return self.wrong(method, &format!("{} {text}; it can confirm nothing", method.agent));
+        }
         let before = self.diagnostics.len();
         let options = self.options(method, agent);
         let actions = self.actions(method, agent);

@@ -59,6 +59,21 @@ fn agents_that_do_not_touch_the_power_are_none() {
     }
 }
 
+/// As `fence_zvmip` does, and takes no other word for it.
+#[test]
+fn an_agent_that_takes_what_it_does_not_find_for_off_is_none() {
+    let with_default = |default: &str| {
+        let content = format!(r#"<content type="boolean" default="{default}"/>"#);
+        let getopt = r#"<getopt mixed="--missing-as-off"/>"#;
+        with(&format!(r#"<parameter name="missing_as_off">{getopt}{content}</parameter>"#))
+    };
+    let refusal = checked("fence_test", &with_default("1"), "ip=1\nplug=1").unwrap_err().to_string();
+    assert!(refusal.contains("takes a machine that it does not find for one that is off"), "{refusal}");
+    for default in ["", "0", "false"] {
+        assert!(checked("fence_test", &with_default(default), "ip=1\nplug=1").is_ok(), "{default}");
+    }
+}
+
 #[test]
 fn a_plug_that_only_means_the_address_does_not_make_two_of_one() {
     let agent = FenceAgent::parse(
