@@ -57,6 +57,22 @@ pub struct Options {
     pub secrets: Vec<String>,
 }
 
+/// What an agent reports of the power.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    pub state: PowerState,
+    /// Why it is unknown.
+    pub why: Option<String>,
+    /// For how long the agent ran.
+    pub took: Duration,
+}
+
+impl Answer {
+    pub(crate) fn none(why: String) -> Self {
+        Self { state: PowerState::Unknown, why: Some(why), took: Duration::ZERO }
+    }
+}
+
 impl Agents {
     #[must_use]
     pub fn new(folder: PathBuf, runner: Runner) -> Self {
@@ -126,23 +142,22 @@ impl Agents {
         }
     }
 
-    /// The power state that the agent reports, and why it is unknown.
-    pub async fn status(&self, call: &ValidatedMethod, options: &Options) -> (PowerState, Option<String>) {
+    /// The power state that the agent reports.
+    pub async fn status(&self, call: &ValidatedMethod, options: &Options) -> Answer {
         let report = match self.run(call, AgentAction::Status, options) {
             Ok(run) => self.runner.run(run, None).await,
-            Err(why) => return (PowerState::Unknown, Some(why)),
+            Err(why) => return Answer::none(why),
         };
         let report = match report {
             Ok(report) => report,
-            Err(error) => return (PowerState::Unknown, Some(error.to_string())),
+            Err(error) => return Answer::none(error.to_string()),
         };
-        match state(&report) {
-            PowerState::Unknown => {
-                let hint = if report.ending == Ending::Exited(OFF) { HINT } else { "" };
-                (PowerState::Unknown, Some(complaint(&report, &options.secrets) + hint))
-            }
-            state => (state, None),
-        }
+        let (state, took) = (state(&report), report.took);
+        let why = (state == PowerState::Unknown).then(|| {
+            let hint = if report.ending == Ending::Exited(OFF) { HINT } else { "" };
+            complaint(&report, &options.secrets) + hint
+        });
+        Answer { state, why, took }
     }
 
     fn run(&self, call: &ValidatedMethod, action: AgentAction, options: &Options) -> Result<Run, String> {

@@ -121,6 +121,7 @@ impl Runner {
         } else {
             None
         };
+        let began = self.now();
         let (report_within, limit) = (run.deadline + MARGIN, run.limit_bytes * REPORT_FACTOR + REPORT_BASE);
         let mut child = self.spawn()?;
         let (Some(mut stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
@@ -138,7 +139,7 @@ impl Runner {
             .map_err(|error| lost(&error))?;
         let reaped = timeout(MARGIN, child.wait()).await;
         drop((reaped, permit));
-        read_report(&text)
+        Ok(Report { took: self.now().since(began), ..read_report(&text)? })
     }
 
     fn spawn(&self) -> Result<Child, NoReport> {

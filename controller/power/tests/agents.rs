@@ -98,9 +98,9 @@ async fn exit_statuses_are_what_is_believed() {
     ] {
         let bench = Bench::new();
         bench.script("fence_test", script);
-        let (found, why) = agents(&bench).status(&call(30), &options()).await;
-        assert_eq!(found, state, "{script}");
-        let is_hinted = why.is_some_and(|why| why.contains("if the agent prints \"Status: OFF\""));
+        let found = agents(&bench).status(&call(30), &options()).await;
+        assert_eq!(found.state, state, "{script}");
+        let is_hinted = found.why.is_some_and(|why| why.contains("if the agent prints \"Status: OFF\""));
         assert_eq!(is_hinted, script.ends_with("exit 2") && state == PowerState::Unknown || script == "if", "{script}");
     }
 }
@@ -127,7 +127,7 @@ async fn a_password_that_an_agent_prints_is_not_reported() {
 async fn a_gigabyte_of_output_is_read_and_not_stored() {
     let bench = Bench::new();
     bench.script("fence_test", "echo Status: OFF; head -c 1000000000 /dev/zero; exit 2");
-    assert_eq!(agents(&bench).status(&call(60), &options()).await.0, PowerState::Off);
+    assert_eq!(agents(&bench).status(&call(60), &options()).await.state, PowerState::Off);
 }
 
 #[tokio::test]

@@ -43,6 +43,17 @@ impl Bench {
         Runner::new(PathBuf::from(SUPERVISOR), vec!["fence-agent".to_owned()], Arc::new(clock))
     }
 
+    /// By a clock to which scripts add seconds, a line each in the file `passed`.
+    pub(crate) fn runner_by_scripts(&self) -> Runner {
+        let passed = self.path().join("passed");
+        let clock = move || {
+            let text = fs::read_to_string(&passed).unwrap_or_default();
+            let secs: u64 = text.lines().filter_map(|line| line.parse::<u64>().ok()).sum();
+            Moment(Duration::from_millis(boottime_millis()) + Duration::from_secs(secs))
+        };
+        Runner::new(PathBuf::from(SUPERVISOR), vec!["fence-agent".to_owned()], Arc::new(clock))
+    }
+
     pub(crate) fn script(&self, name: &str, text: &str) {
         nodewell_kit::write_program(&self.path().join(name), 0o755, &format!("#!/bin/bash\n{text}\n"));
     }

@@ -2,7 +2,10 @@
 
 use std::{os::unix::fs::PermissionsExt, sync::Arc, time::Duration};
 
-use nodewell_power::native::{NativePower, Settings};
+use nodewell_power::{
+    native::{NativePower, Settings},
+    runner::Runner,
+};
 use nodewell_reconcile::power::Power;
 use nodewell_remediation::{
     action::Failed,
@@ -29,7 +32,7 @@ D=$(dirname $0); plug=; action=
 while IFS='=' read -r key value; do declare "$key=$value"; done
 case $action in
 metadata) cat $D/metadata.xml;;
-status) [ ! -e $D/silent ] || exit 1; [ "$(cat $D/plug$plug)" = on ] || { echo Status: OFF; exit 2; };;
+status) [ ! -e $D/silent ] || exit 1; [ ! -e $D/slow$plug ] || cat $D/slow$plug >> $D/passed; [ "$(cat $D/plug$plug)" = on ] || { echo Status: OFF; exit 2; };;
 on|off) [ ! -e $D/stuck$plug ] || exit 1; echo "$action $plug ${password:-none}" >> $D/orders; echo $action > $D/plug$plug;;
 *) exit 1;;
 esac
@@ -42,6 +45,10 @@ pub(crate) struct Room {
 }
 
 pub(crate) fn room() -> Room {
+    room_by(Bench::runner)
+}
+
+fn room_by(runner: fn(&Bench) -> Runner) -> Room {
     let bench = Bench::new();
     bench.script("fence_test", PDU);
     std::fs::write(bench.path().join("metadata.xml"), METADATA).unwrap();
@@ -52,7 +59,7 @@ pub(crate) fn room() -> Room {
     // What is mended in a test is looked at again at once.
     let refresh_refused = Duration::ZERO;
     let settings = Settings { agents: bench.path().to_owned(), refresh_refused, ..Settings::default() };
-    let power = NativePower::new(Arc::clone(&cluster), bench.runner(), settings);
+    let power = NativePower::new(Arc::clone(&cluster), runner(&bench), settings);
     power.unread([node("n1", "")].iter());
     Room { bench, cluster, power }
 }
@@ -98,6 +105,25 @@ async fn a_node_on_two_supplies_is_off_when_both_are() {
     assert_eq!(room.power.read(&node, &FenceScope::default()).await, PowerState::On, "one supply is enough to run");
     room.power.on(&node, &FenceScope::default(), &room.bench.lease_deadline(60)).await.unwrap();
     assert_eq!(room.power.read(&node, &FenceScope::default()).await, PowerState::On);
+}
+
+/// Each supply answers, and both together later than a reading is waited for.
+#[tokio::test]
+async fn methods_that_answer_too_late_to_be_read_are_not_ready() {
+    let room = room_by(Bench::runner_by_scripts);
+    room.configure("n1", &[1, 2]);
+    let slow = |plug: u32, secs: u32| {
+        std::fs::write(room.bench.path().join(format!("slow{plug}")), format!("{secs}\n")).unwrap();
+    };
+    (slow(1, 10), slow(2, 9));
+    assert_eq!(room.power.preflight(&node("n1", "")).await.reason, "FenceReady");
+    slow(2, 12);
+    let preflight = room.power.preflight(&node("n1", "")).await;
+    assert_eq!((preflight.status, preflight.reason.as_str()), (ConditionStatus::False, "NoAnswer"));
+    let why = "the machine's power cannot be read: pdu1, pdu2 took 22 s to report it, and a reading is waited for 20 s";
+    assert!(preflight.message.starts_with(why), "{}", preflight.message);
+    slow(2, 9);
+    assert_eq!(room.power.preflight(&node("n1", "")).await.reason, "FenceReady", "they are run again at once");
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Power over nodes, as far as the reconcilers need it.
 
-use std::future::Future;
+use std::{future::Future, time::Duration};
 
 use nodewell_remediation::{
     action::Failed,
@@ -10,6 +10,10 @@ use nodewell_remediation::{
 };
 
 use crate::lease_deadline::LeaseDeadline;
+
+/// A BMC that does not answer within this reports nothing, nor do methods of one level that take longer together. The machine
+/// was off at some moment between the question and the answer, so this is also how old a proof may be that has just come.
+pub const READING_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What acts on machines. The scope is the storage that a record cuts, or the machine by one of its fencing levels: methods
 /// that are configured otherwise by now are neither asked nor used, since the switch of a storage proves nothing of a

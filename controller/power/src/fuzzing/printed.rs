@@ -1,5 +1,7 @@
 //! What fence agents and plug-ins of providers print, and what of it a person gets to see.
 
+use std::time::Duration;
+
 use nodewell_remediation::snapshot::PowerState;
 
 use crate::{
@@ -20,7 +22,7 @@ pub fn printed(input: &[u8]) {
     let (stdout, stderr) = output.split_once('\0').unwrap_or((&output, ""));
     let (status, cut) = (i32::from(status & 0x7f), status & 0x80 != 0);
     let ending = if status == 0x7f { Ending::TimedOut } else { Ending::Exited(status) };
-    let report = Report { ending, stdout: stdout.to_owned(), stderr: stderr.to_owned(), cut };
+    let report = Report { ending, stdout: stdout.to_owned(), stderr: stderr.to_owned(), cut, took: Duration::ZERO };
     look(&report, status);
     secrets(&output, cut);
 }
@@ -56,7 +58,13 @@ fn secrets(output: &str, cut: bool) {
         let shown = scrub(text, cut, &secrets);
         assert!(!secrets.iter().any(|secret| shown.contains(secret.as_str())), "{shown:?}");
         assert!(!shown.contains(nodewell_printable::is_hidden), "{shown:?}");
-        let report = Report { ending: Ending::TimedOut, stdout: text.to_owned(), stderr: String::new(), cut };
+        let report = Report {
+            ending: Ending::TimedOut,
+            stdout: text.to_owned(),
+            stderr: String::new(),
+            cut,
+            took: Duration::ZERO,
+        };
         assert!(complaint(&report, &secrets).chars().count() <= COMPLAINT_LIMIT_CHARS);
     }
 }

@@ -47,7 +47,7 @@ impl<C: Configuration> NativePower<C> {
     }
 
     async fn is_on(&self, node: &Node, call: &ValidatedMethod) -> bool {
-        self.status(node, call).await.0 == PowerState::On
+        self.status(node, call).await.state == PowerState::On
     }
 
     async fn on_again(

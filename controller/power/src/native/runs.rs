@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use nodewell_reconcile::{cluster::Configuration, lease_deadline::LeaseDeadline};
+use nodewell_reconcile::{cluster::Configuration, lease_deadline::LeaseDeadline, power::READING_TIMEOUT};
 use nodewell_remediation::{
     action::Failed,
     facts::{ConditionStatus, FENCE_READY, Node},
@@ -17,7 +17,10 @@ use nodewell_remediation::{
 };
 
 use super::{By, NativePower, Outcome, States, together};
-use crate::{agent::Options, identity::Protocol};
+use crate::{
+    agent::{Answer, Options},
+    identity::Protocol,
+};
 
 /// In the preflight an agent is run once in so long for each method, and at once for another configuration.
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -41,24 +44,24 @@ impl<C: Configuration> NativePower<C> {
         done
     }
 
-    /// What the method's agent reports, and why that is unknown.
-    pub(super) async fn status(&self, node: &Node, call: &ValidatedMethod) -> (PowerState, Option<String>) {
+    /// What the method's agent reports.
+    pub(super) async fn status(&self, node: &Node, call: &ValidatedMethod) -> Answer {
         let options = match self.options(node, call).await {
             Ok(options) => options,
-            Err(why) => return (PowerState::Unknown, Some(why)),
+            Err(why) => return Answer::none(why),
         };
         // One that is given up may have been refused as well.
         self.memory().logins.agent_failed(&node.name, &call.name, self.now());
-        let (state, why) = self.agents.status(call, &options).await;
-        self.count_agent(node, call, state != PowerState::Unknown);
-        (state, why)
+        let answer = self.agents.status(call, &options).await;
+        self.count_agent(node, call, answer.state != PowerState::Unknown);
+        answer
     }
 
     /// The state that each method of the level reports by its agent, all of them merged, and the first complaint.
     pub(super) async fn states(&self, node: &Node, validated: &ValidatedMethods, level: Level) -> States {
         let mut states = States::none();
         for call in validated.power(level, AgentAction::Status) {
-            let (state, why) = self.status(node, call).await;
+            let Answer { state, why, .. } = self.status(node, call).await;
             states.add(call, state, why);
         }
         states.merged()
@@ -81,15 +84,35 @@ impl<C: Configuration> NativePower<C> {
                 states.add(call, native, None);
                 continue;
             }
-            let (state, why) = self.status(node, call).await;
+            let Answer { state, why, took } = self.status(node, call).await;
             let (state, why) = match agreed(call, native, state) {
                 Ok(()) => (state, why),
                 Err(why) => (PowerState::Unknown, Some(why)),
             };
-            self.memory().runs.ran(node, call, now, state != PowerState::Unknown);
+            self.memory().runs.ran(node, call, now, (state != PowerState::Unknown).then_some(took));
             states.add(call, state, why);
         }
+        self.complain_of_slowness(node, validated, level, &mut states);
         states.merged()
+    }
+
+    /// Agents that answer, and later than a reading is waited for: what they report would never be believed.
+    fn complain_of_slowness(&self, node: &Node, validated: &ValidatedMethods, level: Level, states: &mut States) {
+        let calls = || validated.power(level, AgentAction::Status);
+        let mut memory = self.memory();
+        let took: Duration = calls().map(|call| memory.runs.took(node, call)).sum();
+        if took <= READING_TIMEOUT || states.complaint.is_some() {
+            return;
+        }
+        // The next preflight runs them again.
+        calls().for_each(|call| memory.runs.ran(node, call, Moment::default(), None));
+        let names: Vec<&str> = calls().map(|call| call.name.as_str()).collect();
+        states.complaint = Some(format!(
+            "{} took {} s to report it, and a reading is waited for {} s; use a faster way, or fewer methods in one level",
+            names.join(", "),
+            took.as_secs(),
+            READING_TIMEOUT.as_secs()
+        ));
     }
 
     /// The method's options by the account that the BMC took last.
@@ -135,6 +158,7 @@ struct Run {
     /// Of all that the agent is given but secrets.
     call: u64,
     again: Moment,
+    took: Duration,
 }
 
 impl AgentRuns {
@@ -151,19 +175,26 @@ impl AgentRuns {
             return true;
         }
         let jitter = hash(&(&key, now.0.as_nanos())) % DAY.as_secs();
-        self.methods.insert(key, Run { call: of_call, again: now.plus(Duration::from_secs(jitter)) });
+        let again = now.plus(Duration::from_secs(jitter));
+        self.methods.insert(key, Run { call: of_call, again, took: Duration::ZERO });
         false
     }
 
-    fn ran(&mut self, node: &Node, call: &ValidatedMethod, now: Moment, is_known: bool) {
+    /// For so long, if it brought a state.
+    fn ran(&mut self, node: &Node, call: &ValidatedMethod, now: Moment, took: Option<Duration>) {
         let key = (node.name.clone(), call.name.clone());
-        if !is_known {
+        let Some(took) = took else {
             self.methods.remove(&key);
             return;
-        }
+        };
         self.proven.insert(call.agent.clone());
         let of_call = hash(&(&call.agent, &call.options, &call.secret));
-        self.methods.insert(key, Run { call: of_call, again: now.plus(DAY) });
+        self.methods.insert(key, Run { call: of_call, again: now.plus(DAY), took });
+    }
+
+    /// How long it ran the last time; nothing, if it has not under this leader.
+    fn took(&self, node: &Node, call: &ValidatedMethod) -> Duration {
+        self.methods.get(&(node.name.clone(), call.name.clone())).map_or(Duration::ZERO, |run| run.took)
     }
 
     pub(super) fn forget(&mut self, is_there: impl Fn(&str) -> bool) {

@@ -53,13 +53,16 @@ pub struct Report {
     pub stderr: String,
     /// More was written than is stored.
     pub cut: bool,
+    /// By the controller's clock, without the wait for a place among other runs. The controller fills it in.
+    #[serde(skip)]
+    pub took: Duration,
 }
 
 impl Report {
     #[must_use]
     pub(super) fn not_started(why: impl Into<String>) -> Self {
         let ending = Ending::NotStarted(why.into());
-        Self { ending, stdout: String::new(), stderr: String::new(), cut: false }
+        Self { ending, stdout: String::new(), stderr: String::new(), cut: false, took: Duration::ZERO }
     }
 }
 

@@ -22,7 +22,10 @@ use tokio::time::timeout;
 
 use self::off_runs::{drop_runs, is_given_up, observe_run, take_back};
 use super::{Ended, Executor, Running};
-use crate::{cluster::Cluster, power::Power};
+use crate::{
+    cluster::Cluster,
+    power::{Power, READING_TIMEOUT},
+};
 
 /// Pods are read again after so long, while a decision wants them.
 const PODS: Duration = Duration::from_secs(2);
@@ -32,9 +35,6 @@ const METHODS: Duration = Duration::from_secs(30);
 const POWER: Duration = Duration::from_secs(1);
 /// A node's methods that are not read within this are unknown.
 const METHODS_TIMEOUT: Duration = Duration::from_secs(30);
-/// A BMC that does not answer within this reports nothing. The machine was off at some moment between the question and the
-/// answer, so this is also how old a proof may be that has just come.
-const READING_TIMEOUT: Duration = Duration::from_secs(20);
 /// Readings of a level that are stored: those of some seconds, so that one between two others is not lost.
 const READINGS: usize = 8;
 
