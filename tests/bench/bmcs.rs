@@ -84,7 +84,7 @@ async fn measured(case: &Case) -> [Row; 2] {
             let login = Login { options: &case.options, unanswered: &Unanswered::default() };
             prove(&call, login, whose, &runner).await.expect("the BMC is the node's")
         } else {
-            agents.status(&call, &case.options).await.0
+            agents.status(&call, &case.options).await.state
         };
         assert_eq!(state, PowerState::On);
     }

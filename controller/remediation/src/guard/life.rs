@@ -43,22 +43,23 @@ pub(crate) struct Late {
 }
 
 /// First it may not have had the time to renew, unless it was silent before all were, and what is known of one that has just
-/// renewed may be of before. Then, while it renews, Ready may be Unknown still.
+/// renewed may be of before. Then, while it renews, Ready may be Unknown still. Where its Lease or Ready is not known, either
+/// may be so.
 pub(crate) fn late_for(snapshot: &Snapshot, name: &str, now: Moment) -> Option<Late> {
     let absence = snapshot.host.absence?;
     let lease = snapshot.kubelet_leases.get(name);
-    let is_heard =
-        lease.is_some_and(|lease| lease.change_seen_at >= absence.since && lease.stale_for(now) < lease.alive_within());
+    let renews =
+        |lease: &LeaseView| lease.change_seen_at >= absence.since && lease.stale_for(now) < lease.alive_within();
     let was_silent = lease.is_some_and(|lease| lease.stale_for(absence.since) > lease.alive_within());
     let ready = snapshot.nodes.get(name).and_then(|node| node.condition("Ready"));
-    let is_unknown = ready.is_some_and(|ready| ready.status == ConditionStatus::Unknown);
+    let is_unknown = ready.is_none_or(|ready| ready.status == ConditionStatus::Unknown);
     let within = match () {
-        () if is_heard && is_unknown => kubelet::REPORTS_AGAIN_WITHIN,
+        () if lease.is_none_or(renews) && is_unknown => kubelet::REPORTS_AGAIN_WITHIN,
         () if was_silent => return None,
         () => kubelet::RENEWS_AGAIN_WITHIN,
     };
     let time = within.checked_sub(now.since(absence.until)).filter(|left| !left.is_zero())?;
-    Some(Late { time, renews: is_heard })
+    Some(Late { time, renews: lease.is_some_and(renews) })
 }
 
 /// Not renewed for as long as it lasts. A Lease shorter than the kubelet's usual 40 s counts as one of 40 s: its silence

@@ -32,10 +32,13 @@ fn a_node_has_time_to_renew_and_then_to_report() {
     use ConditionStatus::{False, Unknown};
     for (absence, renewed, ready, left) in [
         (None, Some(995), Unknown, None),
-        (Some((980, 999)), None, Unknown, Some("29s")),
+        (Some((980, 999)), None, False, Some("29s")),
         (Some((940, 971)), Some(935), False, Some("1s")),
         (Some((940, 970)), Some(935), Unknown, None),
-        (Some((940, 970)), None, Unknown, None),
+        // Without a Lease it may be renewing.
+        (Some((940, 970)), None, False, None),
+        (Some((940, 970)), None, Unknown, Some("1m more to be heard")),
+        (Some((900, 910)), None, Unknown, None),
         // It was silent before the others were.
         (Some((940, 990)), Some(920), Unknown, Some("20s")),
         (Some((940, 990)), Some(919), Unknown, None),
@@ -60,6 +63,23 @@ fn a_node_has_time_to_renew_and_then_to_report() {
             ),
         }
     }
+}
+
+/// What is not known makes nothing bolder.
+#[test]
+fn a_kubelet_that_renews_and_whose_ready_is_not_known_may_be_late() {
+    let mut fixture = Fixture::new();
+    fixture.snapshot.host.absence = Some(Absence { since: at(940), until: at(960) });
+    let lease = LeaseView {
+        resource_version: String::new(),
+        holder: "n0".into(),
+        renewed: None,
+        duration: Duration::from_secs(40),
+        change_seen_at: at(995),
+    };
+    fixture.snapshot.kubelet_leases.insert("n0".into(), lease);
+    fixture.node().conditions.retain(|condition| condition.kind != "Ready");
+    assert_eq!(reasons(&fixture.all_blockers().isolate), ["KubeletLate"]);
 }
 
 /// `nodeLeaseDurationSeconds: 120`: renewed every 30 s, so that one of 60 s lived.
