@@ -70,6 +70,7 @@ mod node_recreated;
 mod npd_beside;
 mod npd_stock_configs;
 mod openapi;
+mod package_scripts;
 mod pcie_and_fabric;
 mod people_rights;
 mod plugin_hostile;
@@ -206,6 +207,7 @@ fn main() -> std::process::ExitCode {
         state_hangs::list,
         state_lost::list,
         state_read_only::list,
+        package_scripts::list,
         unit_users::list,
         withdraw::list,
         bad_config::list,

@@ -211,7 +211,14 @@ fn removed(machine: &Machine) {
     machine.sh("apt-get remove --yes --quiet nodewell-controller 2>&1");
     assert_eq!(machine.run(["systemctl", "is-active", UNIT]).stdout, "inactive\n");
     machine.sh("test -e /etc/nodewell/nodewell-controller.toml && test -e /etc/nodewell/controller.kubeconfig");
+    machine.sh("cd /etc/nodewell && mkdir rules.d && touch pause kubeconfig secret-fence-method-rack7 site.pem");
     machine.sh("apt-get purge --yes --quiet nodewell-controller 2>&1");
+    assert_eq!(
+        machine.sh("ls -m /etc/nodewell"),
+        "kubeconfig, rules.d, site.pem",
+        "what is not the controller's stays"
+    );
+    machine.sh("rm -r /etc/nodewell");
     // dpkg's and apt's own records of what was there are theirs.
     let left = machine.sh(
         "find / -xdev \\( -path /var/log -o -path /var/lib/dpkg -o -path /var/cache -o -path /var/lib/apt -o -path /proc \

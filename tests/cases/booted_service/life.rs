@@ -101,7 +101,11 @@ pub(super) fn removed(node: &Node) {
     assert_eq!(states, "inactive\n".repeat(3));
     machine.sh("test -e /etc/nodewell/nodewell.toml && test -e /var/lib/nodewell/kept");
     machine.sh("test ! -e /run/nodewell/identity");
+    machine.sh("cd /etc/nodewell && touch controller.kubeconfig secret-fence-method-rack7 site.pem");
     machine.sh("apt-get purge --yes --quiet nodewell 2>&1");
+    let others = machine.sh("ls -m /etc/nodewell");
+    assert_eq!(others, "controller.kubeconfig, secret-fence-method-rack7, site.pem", "what is not the agent's stays");
+    machine.sh("rm -r /etc/nodewell");
     // dpkg's and apt's own records of what was there are theirs.
     let left = machine.sh(
         "find / -xdev \\( -path /var/log -o -path /var/lib/dpkg -o -path /var/cache -o -path /var/lib/apt -o -path /proc \
