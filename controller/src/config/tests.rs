@@ -203,3 +203,14 @@ fn the_shipped_config_changes_nothing_and_is_right_when_uncommented() {
         }
     }
 }
+
+#[test]
+fn the_package_makes_the_folders_of_the_pause_files_and_names_these() {
+    let shipped = include_str!("../../../systemd/nodewell-controller.tmpfiles");
+    let comment = shipped.lines().next().unwrap();
+    for file in PAUSE_FILES.map(Path::new) {
+        let (folder, name) = (file.parent().unwrap().display(), file.file_name().unwrap().display());
+        assert!(shipped.contains(&format!("\nd {folder} 0755 root root -\n")), "{folder} is not made");
+        assert!(comment.contains(&format!("`{name}`")), "{comment} does not name {name}");
+    }
+}
