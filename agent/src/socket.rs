@@ -6,6 +6,7 @@ mod act;
 mod answer;
 mod bind;
 mod body;
+mod check_process_units;
 mod follow;
 mod gate;
 mod grants;

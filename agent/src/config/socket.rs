@@ -9,7 +9,7 @@ use crate::bucket::Rate;
 pub struct SocketLimits {
     /// Connections in all, followers included.
     pub connections: usize,
-    /// How many of them are reserved for root and the agent's own user.
+    /// How many of them are reserved for root, the agent's own user and its check processes.
     pub reserved: usize,
     /// Connections of one peer: a unit, a container or a user. The host's root and the agent's own user are only bound
     /// by `connections`.

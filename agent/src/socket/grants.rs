@@ -7,14 +7,11 @@ use nodewell_ledger::OnStale;
 use nodewell_model::{ConditionStatus, Name, Status};
 use nodewell_rules::Location;
 
-use super::peer::Identity;
+use super::{check_process_units, peer::Identity};
 use crate::{
     bucket::Rate,
     config::{Grant, Grantee, Types},
 };
-
-/// Units of our own check processes, which may report for any part of the node.
-const CHECK_PROCESS_UNITS: [&str; 3] = ["nodewell-check.service", "nodewell-disk.service", "nodewell-gpu.service"];
 
 /// A check process watches dozens of devices, and reports each as it changes.
 const CHECK_PROCESS_RATE: u32 = 200;
@@ -41,7 +38,7 @@ impl Grants {
     /// The built-in ones, then the config's.
     #[must_use]
     pub fn new(config: &[Grant]) -> Self {
-        let check_processes = CHECK_PROCESS_UNITS.iter().map(|unit| Grant {
+        let check_processes = check_process_units::UNITS.iter().map(|unit| Grant {
             to: Grantee::Unit((*unit).to_owned()),
             conditions: Types::All,
             reasons: None,

@@ -1,8 +1,8 @@
 //! How many connections there may be, in all and for each peer; a permit ends with its connection.
 //!
 //! The identity of a peer costs a look at procfs, so it is only looked up when it matters: while a user has no more
-//! connections than one peer may have, it does not. Then root and the agent's own user, if they are the host's own, are
-//! only bound by the whole, and all others by the peer.
+//! connections than one peer may have, it does not. Then root, the agent's own user and the check processes, if they
+//! are the host's own, are only bound by the whole, and all others by the peer.
 
 mod looks;
 #[cfg(test)]
@@ -22,7 +22,7 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use super::{SocketLimits, peer::Peer};
+use super::{SocketLimits, check_process_units, peer::Peer};
 use crate::runtime::clock;
 use looks::Looks;
 
@@ -71,6 +71,8 @@ pub(super) struct Permits {
     limits: SocketLimits,
     returned: Arc<Notify>,
     owner: u32,
+    /// A peer of another user is no check process, and not worth a look.
+    check_process_users: Vec<u32>,
     held: Arc<Mutex<Held>>,
     counters: Arc<Counters>,
 }
@@ -91,8 +93,13 @@ pub(super) struct Permit {
 }
 
 impl Permits {
-    pub(super) fn new(limits: SocketLimits, owner: u32, counters: Arc<Counters>) -> Self {
-        Self { limits, returned: Arc::default(), owner, held: Arc::default(), counters }
+    pub(super) fn new(
+        limits: SocketLimits,
+        owner: u32,
+        check_process_users: Vec<u32>,
+        counters: Arc<Counters>,
+    ) -> Self {
+        Self { limits, returned: Arc::default(), owner, check_process_users, held: Arc::default(), counters }
     }
 
     pub(super) fn take(&self, peer: &Arc<Peer>) -> Result<Permit, Full> {
@@ -133,7 +140,7 @@ impl Permits {
         if is_open && of_user < self.limits.connections_per_peer {
             return None;
         }
-        let has_a_claim = peer.uid() == 0 || peer.uid() == self.owner;
+        let has_a_claim = self.has_a_claim(peer.uid());
         if !is_open && !has_a_claim {
             return Some(Full::All);
         }
@@ -147,10 +154,15 @@ impl Permits {
         refused
     }
 
+    /// Whether the identity may turn out to be one that the reserved connections are for.
+    fn has_a_claim(&self, uid: u32) -> bool {
+        uid == 0 || uid == self.owner || self.check_process_users.contains(&uid)
+    }
+
     /// The same, now that the identity is worth a look.
     fn hit_known(&self, held: &Held, peer: &Peer, is_open: bool) -> Option<Full> {
         let who = peer.identity();
-        if who.is_root() || who.is_user(self.owner) {
+        if who.is_root() || who.is_user(self.owner) || check_process_units::is_one(who) {
             return None;
         }
         // A container's name is its maker's choice, and any user may make cgroups of such names below its own. A peer

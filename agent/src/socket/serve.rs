@@ -32,6 +32,7 @@ use tokio::{
 use super::{
     Api, Counters, SocketLimits,
     answer::Answer,
+    check_process_units,
     peer::{Host, Peer},
     permits::{Permit, Permits},
     queue::{Queue, Slot},
@@ -63,7 +64,7 @@ pub async fn serve(
     stop: impl Future<Output = ()>,
 ) {
     let server = Arc::new(Server {
-        permits: Permits::new(limits.clone(), super::owner(), Arc::clone(&counters)),
+        permits: Permits::new(limits.clone(), super::owner(), check_process_units::users(), Arc::clone(&counters)),
         queue: Queue::new(&limits),
         host: Arc::new(Host::new(Path::new("/proc"), Help::PeerPidfd)),
         api,

@@ -14,7 +14,7 @@ const REFUSED_FOR: Duration = Duration::from_secs(1);
 const REMEMBERED_LIMIT: usize = 32;
 
 pub(super) struct Looks {
-    /// Peers that claim to be root or the agent's user, and all others: the second cannot use up the first's.
+    /// Peers of root's, the agent's or a check process' user, and all others: the second cannot use up the first's.
     buckets: [Bucket; 2],
     /// Process and user that were refused, and until when that holds.
     refused: VecDeque<(u32, u32, Duration)>,

@@ -1,8 +1,11 @@
 use super::*;
 
+/// The user of `nodewell-disk.service`.
+const DISK: u32 = 991;
+
 fn permits() -> Permits {
     let limits = SocketLimits { connections: 6, reserved: 2, connections_per_peer: 3, ..SocketLimits::default() };
-    Permits::new(limits, 990, Arc::default())
+    Permits::new(limits, 990, vec![DISK], Arc::default())
 }
 
 fn take(permits: &Permits, peer: &Arc<Peer>) -> Permit {
@@ -37,10 +40,23 @@ fn users_cannot_shut_root_out() {
 }
 
 #[test]
-fn root_is_only_bound_by_the_whole() {
+fn users_cannot_shut_a_check_process_out() {
     let permits = permits();
-    let _held: Vec<_> = (0..6).map(|_| take(&permits, &Peer::unit("nodewell-disk.service", 0))).collect();
-    assert_eq!(permits.take(&Peer::user(0)).err(), Some(Full::All));
+    let _held: Vec<_> = (0..4).map(|uid| take(&permits, &Peer::user(1000 + uid))).collect();
+    // Its user alone is not it, nor is its unit's name in a container.
+    for other in [Peer::user(DISK), Peer::unit("other.service", DISK), Peer::contained("nodewell-disk.service", DISK)] {
+        assert_eq!(permits.take(&other).err(), Some(Full::All));
+    }
+    let _own: Vec<_> = (0..2).map(|_| take(&permits, &Peer::unit("nodewell-disk.service", DISK))).collect();
+}
+
+#[test]
+fn root_and_a_check_process_are_only_bound_by_the_whole() {
+    for peer in [|| Peer::unit("other.service", 0), || Peer::unit("nodewell-disk.service", DISK)] {
+        let permits = permits();
+        let _held: Vec<_> = (0..6).map(|_| take(&permits, &peer())).collect();
+        assert_eq!(permits.take(&Peer::user(0)).err(), Some(Full::All));
+    }
 }
 
 #[test]
@@ -81,7 +97,7 @@ async fn one_that_follows_another_waits_for_its_end() {
 #[tokio::test]
 async fn a_unit_that_shares_its_user_waits_for_its_own_connections() {
     let limits = SocketLimits { connections: 20, connections_per_peer: 3, ..SocketLimits::default() };
-    let permits = Permits::new(limits, 990, Arc::default());
+    let permits = Permits::new(limits, 990, vec![DISK], Arc::default());
     let all_of = |unit: &str| (0..3).map(|_| take(&permits, &Peer::unit(unit, 65534))).collect::<Vec<_>>();
     let (_others, mut own) = (all_of("x.service"), all_of("y.service"));
     let next = Peer::unit("y.service", 65534);
