@@ -3,6 +3,7 @@
 //! Reading makes [`Settings`], in which everything may be missing; [`Config`] has the defaults, written once here.
 
 use std::{
+    io,
     net::{Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
     time::Duration,
@@ -135,8 +136,8 @@ impl Config {
     /// Reads everything there is. All errors of all files are returned at once.
     pub fn load(flags: &Flags) -> Result<Self, Vec<Diagnostic>> {
         let mut settings = Settings::default();
-        let mut diagnostics = Vec::new();
-        for file in files(flags) {
+        let (files, mut diagnostics) = files(flags);
+        for file in files {
             match settings::read(&file) {
                 Ok(read) => settings = settings.merged(read),
                 Err(found) => diagnostics.extend(found),
@@ -278,21 +279,29 @@ pub fn is_shipped(rule_file: &Path) -> bool {
     rule_file.starts_with(INSTALLED_RULES) || rule_file.starts_with(nodewell_rules::shipped::FOLDER)
 }
 
-/// The config file and its drop-ins, in the order in which they are read.
-fn files(flags: &Flags) -> Vec<PathBuf> {
+/// The config file and its drop-ins, in the order in which they are read, and why the drop-ins cannot be listed.
+fn files(flags: &Flags) -> (Vec<PathBuf>, Vec<Diagnostic>) {
     let main = flags.config.clone().unwrap_or_else(|| DEFAULT_CONFIG.into());
-    let mut drop_in_dir = main.clone().into_os_string();
-    drop_in_dir.push(".d");
-    let mut drop_ins: Vec<PathBuf> = std::fs::read_dir(drop_in_dir)
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
-        .collect();
-    drop_ins.sort();
-    // A file that was named must be there; the default one may be missing.
-    let first = (flags.config.is_some() || main.exists()).then_some(main);
-    first.into_iter().chain(drop_ins).collect()
+    let mut folder = main.clone().into_os_string();
+    folder.push(".d");
+    // A file that was named must be there; the default one may be missing, if that can be seen.
+    let first = (flags.config.is_some() || main.try_exists().unwrap_or(true)).then_some(main);
+    let drop_ins = drop_ins(Path::new(&folder));
+    let unreadable = |error| Diagnostic::of_file(Path::new(&folder), format!("this folder cannot be read: {error}"));
+    let diagnostics = drop_ins.as_ref().err().map(unreadable);
+    (first.into_iter().chain(drop_ins.unwrap_or_default()).collect(), diagnostics.into_iter().collect())
+}
+
+/// A folder that is not there is an empty one. One that may not be listed is not: what it sets would be lost.
+fn drop_ins(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<PathBuf>>>()?;
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    paths.sort();
+    Ok(paths)
 }
 
 /// What the service manager has made for us (`StateDirectory=`), or what an earlier installation has left.

@@ -71,6 +71,19 @@ fn drop_ins_win_over_the_file_and_flags_over_both() {
     assert_eq!(config.kmsg.facilities, [0]);
 }
 
+/// As for a service whose user may not list the folder; root may list every one.
+#[test]
+fn drop_ins_that_cannot_be_listed_are_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("nodewell.toml");
+    fs::write(&config, "node-nam = \"a\"\n").unwrap();
+    fs::write(folder.path().join("nodewell.toml.d"), "").unwrap();
+    let flags = Flags { config: Some(config), ..Flags::default() };
+    let messages: Vec<_> = Config::load(&flags).unwrap_err().iter().map(ToString::to_string).collect();
+    assert!(messages[0].contains("/nodewell.toml.d: this folder cannot be read: "), "{messages:?}");
+    assert!(messages[1].contains("nodewell.toml:1: "), "the files are read all the same: {messages:?}");
+}
+
 #[test]
 fn a_name_that_no_node_has_is_a_mistake_in_a_file() {
     let folder = tempfile::tempdir().unwrap();
