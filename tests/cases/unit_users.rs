@@ -17,6 +17,8 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("no_two_services_share_a_user", no_two_services_share_a_user)
         .case("the_agents_group_is_of_those_that_give_it_something", the_agents_group)
         .case("each_user_is_made_and_goes_at_the_purge", each_user_is_made_and_goes)
+        .case("a_service_that_gets_a_capability_is_skipped_where_there_is_none", each_capability_is_a_condition)
+        .case("who_may_read_every_file_sees_no_secret_in_memory", secrets_are_out_of_sight)
         .case_with(
             &[Need::Root, Need::Other(no_systemd)],
             "state_is_of_its_user_alone_after_an_upgrade",
@@ -84,6 +86,28 @@ fn each_user_is_made_and_goes() {
     let purge = text("../packaging/scripts/nodewell");
     let goes = purge.lines().find_map(|line| line.trim().strip_prefix("for user in ")?.strip_suffix("; do")).unwrap();
     assert_eq!(goes.split(' ').map(str::to_owned).collect::<BTreeSet<_>>(), users());
+}
+
+/// systemd cannot give what it does not have: the start would fail, every five seconds.
+fn each_capability_is_a_condition() {
+    for (service, unit) in services() {
+        let given: BTreeSet<_> = setting(&unit, "AmbientCapabilities").unwrap_or_default().split_whitespace().collect();
+        let asked: BTreeSet<_> = unit.lines().filter_map(|line| line.strip_prefix("ConditionCapability=")).collect();
+        assert_eq!(given, asked, "{service}");
+    }
+}
+
+/// What is on a disk can be read raw by the service that has this right; what is in memory only, by its path.
+fn secrets_are_out_of_sight() {
+    const SECRETS: [&str; 4] = ["/var/lib/nodewell", "/run/nodewell/identity", "/var/lib/kubelet", "/run/credentials"];
+    let has_right = |unit: &&String| {
+        setting(unit, "AmbientCapabilities").is_some_and(|given| given.contains("CAP_DAC_READ_SEARCH"))
+    };
+    let services = services();
+    for unit in services.values().filter(has_right) {
+        let hidden: Vec<_> = setting(unit, "InaccessiblePaths").unwrap_or_default().split(' ').collect();
+        SECRETS.iter().for_each(|path| assert!(hidden.contains(&format!("-{path}").as_str()), "{path} can be read"));
+    }
 }
 
 /// As the postinst runs it: users first, then folders. What the earlier package's check processes have saved as the agent's

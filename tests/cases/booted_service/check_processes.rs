@@ -58,9 +58,12 @@ pub(super) fn devices_are_those_of_the_unit(node: &Node) {
 pub(super) fn none_has_a_way_into_the_agent(node: &Node) {
     let machine = &node.machine;
     machine.sh("mkdir -p /run/nodewell/identity && echo secret >/run/nodewell/identity/probe");
+    // As the kubelet has it: for root alone, which the disks' service passes.
+    machine.sh("umask 077 && mkdir -p /var/lib/kubelet && echo secret >/var/lib/kubelet/probe");
     let agent = machine.property("nodewell.service", "MainPID");
     let script = format!(
-        "for file in /proc/{agent}/mem /proc/{agent}/environ /var/lib/nodewell/state.db /run/nodewell/identity/probe; do \
+        "for file in /proc/{agent}/mem /proc/{agent}/environ /var/lib/nodewell/state.db /run/nodewell/identity/probe \
+         /var/lib/kubelet/probe; do \
          (: <$file) 2>/dev/null && echo $file; done; id -un"
     );
     for (unit, user) in [(GPU, "nodewell-gpu"), (DISK, "nodewell-disk")] {
@@ -68,12 +71,12 @@ pub(super) fn none_has_a_way_into_the_agent(node: &Node) {
         assert_eq!(outcome.stdout, format!("{user}\n"), "{unit}: {outcome:?}");
     }
     let found = machine.sh(&script);
-    assert_eq!(found.lines().count(), 5, "root has every way: {found}");
+    assert_eq!(found.lines().count(), 6, "root has every way: {found}");
     // A controller's node is root's alone, and the device cgroup lets it be opened.
     machine.sh("mknod -m 600 /dev/extended b 259 1048575");
     let opened = machine.as_unit("probe.service", &strs(&rights(node, DISK)), "</dev/extended");
     assert!(opened.stderr.contains("No such device"), "{opened:?}");
-    machine.sh("rm /dev/extended /run/nodewell/identity/probe");
+    machine.sh("rm /dev/extended /run/nodewell/identity/probe /var/lib/kubelet/probe");
 }
 
 fn strs(lines: &[String]) -> Vec<&str> {

@@ -1,6 +1,6 @@
 //! Whether each check process runs that this machine needs.
 
-use std::path::Path;
+use std::{fs, path::Path};
 
 use nodewell_hardware::Roots;
 use nodewell_model::view::DaemonView;
@@ -11,19 +11,23 @@ use crate::{
     config::{CheckProcesses, Config},
 };
 
+/// Without one of these systemd skips `nodewell-disk.service` (`ConditionCapability=`); their numbers are the kernel's.
+const DISK_CAPABILITIES: [(&str, u32); 3] = [("CAP_SYS_RAWIO", 17), ("CAP_SYS_ADMIN", 21), ("CAP_DAC_READ_SEARCH", 2)];
+
 /// A warning for each that does not report and would have something to do.
 pub(super) fn missing(daemons: &[DaemonView], config: &Config) -> Vec<Check> {
-    missing_at(&Roots::default().sys, daemons, config)
+    missing_at(&Roots::default(), daemons, config)
 }
 
-fn missing_at(sys: &Path, daemons: &[DaemonView], config: &Config) -> Vec<Check> {
+fn missing_at(roots: &Roots, daemons: &[DaemonView], config: &Config) -> Vec<Check> {
     let is_heard = |group: Group| {
         let name = format!("{}@", group.as_str());
         daemons.iter().any(|daemon| daemon.name.starts_with(&name))
     };
     let missing = [Group::Check, Group::Disk, Group::Gpu].into_iter().filter(|group| !is_heard(*group));
-    let needed = missing.filter(|group| is_needed(*group, sys, config));
-    needed.map(|group| Check::warn(group.as_str(), lacking(group), advice(group, config.check_processes))).collect()
+    let needed = missing.filter(|group| is_needed(*group, &roots.sys, config));
+    let advice = |group| advice(group, config.check_processes, &roots.proc);
+    needed.map(|group| Check::warn(group.as_str(), lacking(group), advice(group))).collect()
 }
 
 /// One whose devices the configuration switches off would report nothing; nor would that of GPUs without their driver.
@@ -48,22 +52,33 @@ fn lacking(group: Group) -> &'static str {
     }
 }
 
-fn advice(group: Group, check_processes: CheckProcesses) -> String {
+fn advice(group: Group, check_processes: CheckProcesses, proc: &Path) -> String {
     let name = group.as_str();
     match check_processes {
         CheckProcesses::Spawn => {
             format!("the agent starts it by itself: its log says why `nodewelld monitor {name}` ends")
         }
-        CheckProcesses::Auto | CheckProcesses::None => {
-            format!("systemctl enable --now nodewell-{name}; see also: journalctl -u nodewell-{name}")
-        }
+        CheckProcesses::Auto | CheckProcesses::None => match withheld(group, proc) {
+            Some(capability) => format!(
+                "systemd skips nodewell-{name}, because this machine has no {capability} (many containers have not): \
+                 give it that, or set `enabled = false` in [{name}]"
+            ),
+            None => format!("systemctl enable --now nodewell-{name}; see also: journalctl -u nodewell-{name}"),
+        },
     }
+}
+
+/// The first capability that systemd itself may not have. None where `/proc` hides its process.
+fn withheld(group: Group, proc: &Path) -> Option<&'static str> {
+    let needed: &[_] = if group == Group::Disk { &DISK_CAPABILITIES } else { &[] };
+    let status = fs::read_to_string(proc.join("1/status")).ok()?;
+    let set = status.lines().find_map(|line| line.strip_prefix("CapBnd:"))?;
+    let set = u64::from_str_radix(set.trim(), 16).ok()?;
+    needed.iter().find(|(_, number)| set & (1 << number) == 0).map(|(name, _)| *name)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use nodewell_model::view::DaemonState;
 
     use super::*;
@@ -87,8 +102,12 @@ mod tests {
         Config::of_flags(&Flags::default())
     }
 
+    fn roots(sys: &Path) -> Roots {
+        Roots { sys: sys.to_owned(), proc: sys.join("proc"), ..Roots::default() }
+    }
+
     fn named(sys: &Path, heard: &[&str], config: &Config) -> Vec<String> {
-        missing_at(sys, &daemons(heard), config).into_iter().map(|check| check.name).collect()
+        missing_at(&roots(sys), &daemons(heard), config).into_iter().map(|check| check.name).collect()
     }
 
     #[test]
@@ -115,9 +134,40 @@ mod tests {
     #[test]
     fn what_to_do_depends_on_who_starts_it() {
         let sys = tempfile::tempdir().unwrap();
-        let advice = |config: &Config| missing_at(sys.path(), &daemons(&["check@root"]), config).remove(0).advice;
+        let advice =
+            |config: &Config| missing_at(&roots(sys.path()), &daemons(&["check@root"]), config).remove(0).advice;
         assert!(advice(&config()).starts_with("systemctl enable --now nodewell-disk"));
         let spawned = Config { check_processes: CheckProcesses::Spawn, ..config() };
         assert!(advice(&spawned).contains("`nodewelld monitor disk`"));
+    }
+
+    /// As in a container that has all but raw access to devices, and in one of Docker's.
+    #[test]
+    fn a_unit_that_systemd_skips_is_not_to_be_enabled() {
+        let root = tempfile::tempdir().unwrap();
+        let advice = |bounding: &str, heard: &[&str]| {
+            fs::create_dir_all(root.path().join("proc/1")).unwrap();
+            fs::write(root.path().join("proc/1/status"), format!("Name:\tsystemd\nCapBnd:\t{bounding}\n")).unwrap();
+            missing_at(&roots(root.path()), &daemons(heard), &config()).remove(0).advice
+        };
+        let of_disk = |bounding: &str| advice(bounding, &["check@root"]);
+        assert!(of_disk("000001ffffffffff").starts_with("systemctl enable --now nodewell-disk"));
+        let skipped = of_disk("000001fffffdffff");
+        assert!(
+            skipped.contains("has no CAP_SYS_RAWIO") && skipped.contains("`enabled = false` in [disk]"),
+            "{skipped}"
+        );
+        assert!(!skipped.contains("systemctl enable"), "{skipped}");
+        assert!(of_disk("000001fffffffffb").contains("has no CAP_DAC_READ_SEARCH"));
+        let of_check = advice("00000000a80425fb", &["disk@nodewell-disk.service"]);
+        assert!(of_check.starts_with("systemctl enable --now nodewell-check"), "{of_check}");
+    }
+
+    #[test]
+    fn the_units_conditions_are_known() {
+        let unit = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../systemd/nodewell-disk.service"));
+        let unit = unit.unwrap();
+        let conditions: Vec<&str> = unit.lines().filter_map(|line| line.strip_prefix("ConditionCapability=")).collect();
+        assert_eq!(conditions, DISK_CAPABILITIES.map(|(name, _)| name));
     }
 }
