@@ -9,6 +9,7 @@ use std::{
     process::{Command, Output},
 };
 
+use nodewell_kit::write_program;
 use tempfile::TempDir;
 
 /// A crate that is surely in Cargo.lock, and stays there as long as there is TLS.
@@ -95,6 +96,26 @@ fn a_yanked_crate_fails() {
     let printed = both(&output);
     assert!(!output.status.success() && printed.contains("detected yanked crate"), "{printed}");
     assert!(printed.contains(&format!("cargo update -p {CRATE}")), "{printed}");
+}
+
+/// A cargo-deny that finds nothing, and reports this of the index.
+fn advisories_by_a_double(warning: &str) -> Output {
+    let tools = tempfile::tempdir().unwrap();
+    write_program(&tools.path().join("cargo-deny"), 0o755, &format!("#!/bin/sh\necho '{warning}' >&2\n"));
+    let path =
+        env::join_paths([tools.path().to_owned()].into_iter().chain(env::split_paths(&env::var_os("PATH").unwrap())));
+    let mut command = Command::new(workspace().join("packaging/advisories"));
+    let database = database("");
+    command.env("NODEWELL_ADVISORY_DB", database.path()).env("PATH", path.unwrap()).output().unwrap()
+}
+
+#[test]
+fn what_is_not_known_of_yanked_crates_is_not_said_of_them() {
+    let known = both(&advisories_by_a_double(""));
+    assert!(known.contains("none of 2 applies, and no crate was yanked (") && !known.contains("SKIP"), "{known}");
+    let unknown = both(&advisories_by_a_double("warning[index-failure]: unable to check for yanked crates"));
+    assert!(unknown.contains("SKIP advisories/yanked: ") && unknown.contains("none of 2 applies ("), "{unknown}");
+    assert!(!unknown.contains("no crate was yanked"), "{unknown}");
 }
 
 /// As long as it was: the index' files are found by their bytes.

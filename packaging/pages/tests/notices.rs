@@ -101,6 +101,7 @@ fn made_up() -> tempfile::TempDir {
         &[("LICENSE", "Three clauses.\n"), ("NOTICE", "Of A. Uthor.\n")],
     );
     vendor(at, "same-file", "license = \"BSD-3-Clause\"\n", &[("LICENSE.md", "Three clauses.  \n\n")]);
+    vendor(at, "odd-file", "license = \"BSD-2-Clause\"\n", &[("BSD-LICENSE", "Two clauses.\n")]);
     vendor(at, "no-file", "license = \"MIT\"\n", &[]);
     vendor(at, "choice", "license = \"Zlib OR Apache-2.0\"\n", &[]);
     vendor(at, "build-only", "license = \"MIT\"\n", &[]);
@@ -113,7 +114,7 @@ fn made_up() -> tempfile::TempDir {
     fs::create_dir(at.join("src")).unwrap();
     fs::write(at.join("src/lib.rs"), "").unwrap();
     let manifest = "[package]\nname = \"product\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[dependencies]\n\
-        with-file = \"1\"\nsame-file = \"1\"\nno-file = \"1\"\nchoice = \"1\"\na-macro = \"1\"\n\
+        with-file = \"1\"\nodd-file = \"1\"\nsame-file = \"1\"\nno-file = \"1\"\nchoice = \"1\"\na-macro = \"1\"\n\
         [build-dependencies]\nbuild-only = \"1\"\n\
         [dev-dependencies]\ntest-only = \"1\"\n[target.'cfg(windows)'.dependencies]\nelsewhere = \"1\"\n";
     fs::write(at.join("Cargo.toml"), manifest).unwrap();
@@ -131,9 +132,10 @@ fn what_is_linked_is_named_with_its_text_and_nothing_else_is() {
     let folder = made_up();
     let notices = notices(folder.path(), "product");
     let named: Vec<String> = named(&notices).into_iter().map(|(name, _)| name).collect();
-    assert_eq!(named, ["std", "choice", "no-file", "same-file", "with-file"]);
+    assert_eq!(named, ["std", "choice", "no-file", "odd-file", "same-file", "with-file"]);
     assert_eq!(notices.matches("Three clauses.").count(), 1, "a text is there once\n{notices}");
     assert!(notices.contains("same-file 1.2.3, with-file 1.2.3\n\nThree clauses.") && notices.contains("Of A. Uthor."));
+    assert!(notices.contains("odd-file 1.2.3\n\nTwo clauses."), "{notices}");
     assert!(notices.contains("no-file 1.2.3\n\nCopyright A. Uthor\n\nPermission is hereby granted"), "{notices}");
     assert!(notices.contains("std ") && notices.contains("choice 1.2.3") && notices.contains("Apache License"));
 }
@@ -141,9 +143,13 @@ fn what_is_linked_is_named_with_its_text_and_nothing_else_is() {
 #[test]
 fn a_crate_whose_licence_has_no_text_here_fails() {
     let folder = made_up();
-    vendor(folder.path(), "no-file", "license = \"BSD-3-Clause\"\n", &[]);
-    let output = run(calling_cargo(workspace().join("packaging/notices"), folder.path()), "product");
-    assert!(!output.status.success() && output.stdout.is_empty());
-    let error = String::from_utf8(output.stderr).unwrap();
-    assert!(error.contains("no-file 1.2.3 has no licence file, and the text of BSD-3-Clause is not here"), "{error}");
+    // Of the second there are texts here, but neither is enough.
+    for licence in ["BSD-3-Clause", "(MIT OR Apache-2.0) AND BSD-3-Clause"] {
+        vendor(folder.path(), "no-file", &format!("license = \"{licence}\"\n"), &[]);
+        let output = run(calling_cargo(workspace().join("packaging/notices"), folder.path()), "product");
+        assert!(!output.status.success() && output.stdout.is_empty(), "{licence}");
+        let error = String::from_utf8(output.stderr).unwrap();
+        let expected = format!("no-file 1.2.3 has no licence file, and the text of {licence} is not here");
+        assert!(error.contains(&expected), "{error}");
+    }
 }
