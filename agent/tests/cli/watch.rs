@@ -49,3 +49,28 @@ fn a_key_lists_what_is_well() {
         screen(&terminal.shown()).iter().any(|row| row.starts_with("KernelDeadlock")).then_some(())
     });
 }
+
+/// Two processes, as `make run` is a script and what it starts: a shell comes back once both have stopped.
+const JOB: &str = r#"
+set -m
+sh -c '"$0" --socket socket status --watch; exit $?' "$1"
+echo $? >stopped
+fg >/dev/null
+"#;
+
+#[test]
+fn a_job_that_is_stopped_gives_its_shell_back_and_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    agent(&folder.path().join("socket"), &[healthy(), sick()]);
+    std::fs::write(folder.path().join("job"), JOB).unwrap();
+    let line = format!("bash job \"{PROGRAM}\"");
+    let Some(mut terminal) = Terminal::open(80, 24, folder, &line) else { return };
+    let entered = |times| move |shown: String| (shown.matches("\u{1b}[?1049h").count() == times).then_some(());
+    until("the screen is drawn", || terminal.shown().contains("DiskUnhealthy").then_some(()));
+    terminal.press(b"\x1a");
+    // SIGTSTP, as shells count it.
+    assert_eq!(terminal.read("stopped"), "148");
+    until("it is shown again", || entered(2)(terminal.shown()));
+    terminal.press(b"q");
+    terminal.is_restored("0");
+}

@@ -13,7 +13,7 @@ use tokio::{
     select,
     signal::unix::{Signal, SignalKind, signal},
     sync::mpsc,
-    time::{interval, sleep},
+    time::{Interval, MissedTickBehavior, interval, sleep},
 };
 
 use self::{
@@ -42,7 +42,7 @@ pub(super) async fn run(status: &Status, client: &Client) -> Result<ExitCode, Co
     let mut signals = Signals::new()?;
     let mut terminal = Terminal::enter()?;
     let mut keys = keys::listen();
-    let mut redraw = interval(REDRAW_EVERY);
+    let mut redraws = redraws();
     let mut screen = Screen { status, answer: first, failure: None, extent: status.extent(), first_line: 0 };
     loop {
         terminal.draw(&screen.lines())?;
@@ -54,7 +54,7 @@ pub(super) async fn run(status: &Status, client: &Client) -> Result<ExitCode, Co
                 key => screen.press(key),
             },
             code = signals.recv() => return Ok(ExitCode::from(code)),
-            _ = redraw.tick() => {}
+            _ = redraws.tick() => {}
         }
     }
 }
@@ -88,6 +88,13 @@ fn answers(client: Client) -> mpsc::Receiver<Result<Answer, ClientError>> {
 
 fn stopped() -> CommandError {
     CommandError::new(SOFTWARE, "the task that asks the agent has ended; this is a fault of nodewell, please report it")
+}
+
+/// While the program is stopped no moment comes for a screen: afterwards one is enough.
+fn redraws() -> Interval {
+    let mut redraws = interval(REDRAW_EVERY);
+    redraws.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    redraws
 }
 
 /// What ends a program from outside: each would leave the terminal as it is.
@@ -175,5 +182,24 @@ impl Screen<'_> {
             extent: self.extent,
         };
         Frame::new(&content, Timestamp::now(), Look::of_stdout())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_program_that_was_stopped_draws_once_and_then_every_second() {
+        let mut redraws = redraws();
+        redraws.tick().await;
+        tokio::time::advance(Duration::from_secs(3600)).await;
+        redraws.tick().await;
+        let began = tokio::time::Instant::now();
+        redraws.tick().await;
+        let waited = began.elapsed();
+        assert!(waited > REDRAW_EVERY / 2, "{waited:?}");
     }
 }

@@ -19,7 +19,10 @@ use crossterm::{
         EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
     },
 };
-use nix::sys::signal::{Signal, raise};
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
 
 /// Whether standard output can show a screen.
 pub(in crate::cli::status) fn is_usable() -> bool {
@@ -53,10 +56,12 @@ impl Terminal {
         Tty.write_all(&drawn(lines)?)
     }
 
-    /// Stops this program as Ctrl-Z does elsewhere, until its shell continues it.
+    /// Stops this program as Ctrl-Z does elsewhere, until its shell continues it. A shell comes back only once all of
+    /// its job has stopped, such as the script that started this program.
     pub(super) fn suspend(&mut self) -> io::Result<()> {
         restore();
-        raise(Signal::SIGTSTP)?;
+        let own_group = Pid::from_raw(0);
+        kill(own_group, Signal::SIGTSTP)?;
         self.show()
     }
 }
