@@ -106,10 +106,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(usage) => return error::usage(&usage),
     };
     let mut out = Out::stdout();
-    match execute(arguments, &mut out).and_then(|code| out.flush().map(|()| code).map_err(CommandError::from)) {
-        Ok(code) => code,
-        Err(error) => error.report(),
-    }
+    let outcome =
+        execute(arguments, &mut out).and_then(|code| error::found(code, out.flush().map_err(CommandError::from)));
+    outcome.unwrap_or_else(CommandError::report)
 }
 
 /// As the agent resolves it. A user who may not read the config tries the default path.

@@ -12,7 +12,7 @@ use nodewell_rules::{
 use serde::Serialize;
 
 use super::{
-    error::{CONFIG, CommandError},
+    error::{CONFIG, CommandError, found},
     out::Out,
     output::Output,
 };
@@ -76,11 +76,11 @@ impl Check {
                 }
             }
         }
-        match self.output.document() {
-            Some(form) => out.document(form, &report)?,
-            None => report.print(out)?,
-        }
-        Ok(if report.errors.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(CONFIG) })
+        let written = match self.output.document() {
+            Some(form) => out.document(form, &report),
+            None => report.print(out),
+        };
+        found(if report.errors.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(CONFIG) }, written)
     }
 }
 

@@ -18,7 +18,12 @@ use nodewell_client::Client;
 use nodewell_model::Name;
 use nodewell_rules::shipped;
 
-use super::{error::CommandError, out::Out, output::Output, render::Look};
+use super::{
+    error::{CommandError, found},
+    out::Out,
+    output::Output,
+    render::Look,
+};
 use crate::{
     config::{Config, Flags, node_name},
     daemon::load_rules,
@@ -63,15 +68,18 @@ impl Doctor {
             Flags { config: self.config, kubeconfig: self.kubeconfig, node_name: self.node_name, ..Flags::default() };
         let checks = examine(&flags, other_node, client).await;
         let failed = checks.iter().any(|check| check.verdict == CheckVerdict::Fail);
-        if let Some(form) = output.document() {
-            out.document(form, &checks)?;
-        } else {
-            let look = Look::of_stdout();
-            checks.iter().try_for_each(|check| out.text(&shown(check, look)))?;
-            out.line(&summary(&checks))?;
-        }
-        Ok(ExitCode::from(u8::from(failed)))
+        let written = match output.document() {
+            Some(form) => out.document(form, &checks),
+            None => print(&checks, out),
+        };
+        found(ExitCode::from(u8::from(failed)), written)
     }
+}
+
+fn print(checks: &[Check], out: &mut Out) -> Result<(), CommandError> {
+    let look = Look::of_stdout();
+    checks.iter().try_for_each(|check| out.text(&shown(check, look)))?;
+    Ok(out.line(&summary(checks))?)
 }
 
 /// Looks at what the agent would see if it were started with these flags.

@@ -11,7 +11,7 @@ use serde::Serialize;
 use tokio::time::{Instant, sleep};
 
 use super::{
-    error::{CONFIG, CommandError, NO_INPUT, NO_PERMISSION, SOFTWARE, TEMPORARY, UNAVAILABLE},
+    error::{CONFIG, CommandError, NO_INPUT, NO_PERMISSION, SOFTWARE, TEMPORARY, UNAVAILABLE, found},
     out::Out,
     output::Output,
 };
@@ -180,9 +180,8 @@ impl Enroll {
             };
             let Progress::Waiting { name } = &progress else { return Ok(progress) };
             if *name != reported && self.output.document().is_none() {
-                out.line(&format!("{name} waits for approval, by an administrator of the cluster:"))?;
-                out.line(&format!("  kubectl certificate approve {name}"))?;
-                out.flush()?;
+                // Whether someone reads it or not, the request is waited for.
+                found(ExitCode::SUCCESS, announce(name, out))?;
             }
             reported.clone_from(name);
             if Instant::now() + pause > deadline {
@@ -199,12 +198,18 @@ impl Enroll {
             "denied" => NO_PERMISSION,
             _ => 0,
         };
-        match self.output.document() {
-            Some(form) => out.document(form, &account)?,
-            None => out.line(&account.words())?,
-        }
-        Ok(ExitCode::from(code))
+        let written = match self.output.document() {
+            Some(form) => out.document(form, &account),
+            None => out.line(&account.words()).map_err(CommandError::from),
+        };
+        found(ExitCode::from(code), written)
     }
+}
+
+fn announce(name: &str, out: &mut Out) -> Result<(), CommandError> {
+    out.line(&format!("{name} waits for approval, by an administrator of the cluster:"))?;
+    out.line(&format!("  kubectl certificate approve {name}"))?;
+    Ok(out.flush()?)
 }
 
 fn account(node: &str) -> Account {

@@ -20,7 +20,7 @@ pub(super) const CONFIG: u8 = 78;
 pub(super) enum CommandError {
     #[error("{0}")]
     Client(#[from] ClientError),
-    /// Stdout is gone; a closed pipe (`| head`) is no failure at all.
+    /// Stdout is gone; a closed pipe (`| head`) is no failure at all, and changes no code: see [`found`].
     #[error("cannot write: {0}")]
     Output(#[from] io::Error),
     #[error("{message}")]
@@ -66,6 +66,14 @@ impl CommandError {
     }
 }
 
+/// What a command found out stays its exit code where its reader has closed the pipe.
+pub(super) fn found(code: ExitCode, written: Result<(), CommandError>) -> Result<ExitCode, CommandError> {
+    match written {
+        Err(error) if error.is_closed_pipe() => Ok(code),
+        written => written.map(|()| code),
+    }
+}
+
 fn client_code(error: &ClientError) -> u8 {
     match error {
         ClientError::Permission { .. } | ClientError::Status { code: 403, .. } => NO_PERMISSION,
@@ -105,5 +113,17 @@ mod tests {
     fn a_closed_pipe_is_no_error() {
         assert!(CommandError::Output(io::ErrorKind::BrokenPipe.into()).is_closed_pipe());
         assert!(!CommandError::Output(io::ErrorKind::StorageFull.into()).is_closed_pipe());
+    }
+
+    #[test]
+    fn a_closed_pipe_changes_no_code_and_a_full_disk_does() {
+        let found = |kind: Option<io::ErrorKind>| {
+            let written = kind.map_or(Ok(()), |kind| Err(CommandError::Output(kind.into())));
+            format!("{:?}", super::found(ExitCode::from(2), written).unwrap_or_else(|error| error.report()))
+        };
+        let code = |code| format!("{:?}", ExitCode::from(code));
+        assert_eq!(found(None), code(2));
+        assert_eq!(found(Some(io::ErrorKind::BrokenPipe)), code(2));
+        assert_eq!(found(Some(io::ErrorKind::StorageFull)), code(SOFTWARE));
     }
 }
