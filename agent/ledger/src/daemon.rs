@@ -217,6 +217,7 @@ impl Daemon {
             lost: self.lost,
             ttl_secs: self.ttl.map(|ttl| ttl.as_secs()),
             silent_since: self.silent_since,
+            full: self.reporter.as_ref().is_some_and(|reporter| reporter.sent_full),
         }
     }
 }

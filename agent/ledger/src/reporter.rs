@@ -59,6 +59,9 @@ pub(crate) struct Reporter {
     /// It is root's, or one of our own check processes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) may_use_reserve: bool,
+    /// It has sent a full report since it was started.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) sent_full: bool,
 }
 
 /// How long conditions of a daemon that has stopped stay.
@@ -150,6 +153,12 @@ impl Reporter {
     pub(crate) fn reported_count(&self) -> usize {
         let reasons = |subject| self.held.get(subject).map_or(1, BTreeSet::len);
         self.subjects().map(reasons).sum()
+    }
+
+    /// It sends a report, the first one since its start if that `is_first`. Returns whether that is news.
+    pub(crate) fn note_full(&mut self, full: bool, is_first: bool) -> bool {
+        let sent_full = full || (self.sent_full && !is_first);
+        std::mem::replace(&mut self.sent_full, sent_full) != sent_full
     }
 
     /// Its subjects of `condition`.

@@ -121,6 +121,10 @@ pub struct DaemonView {
     /// Since when its report is not confirmed any more: what it claims stands, what it watches is Unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silent_since: Option<Timestamp>,
+    /// It has sent a full report since it was started: all that it watches was looked at once. Our own monitors send
+    /// none.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub full: bool,
 }
 
 impl DaemonView {

@@ -1,6 +1,11 @@
 //! Which daemons watch, which went silent, and what that does to a condition.
 
-use super::*;
+use nodewell_model::Status;
+
+use super::{
+    reports::{broken, raid, take},
+    *,
+};
 use crate::{Gap, Rejection};
 
 fn with_ttl(state: DaemonState, secs: u64) -> DaemonReport {
@@ -140,4 +145,19 @@ fn daemons_are_bounded() {
     let refused = ledger.daemon(report("b", DaemonState::Running), at(0));
     assert_eq!(refused, Err(Rejection::TooManyDaemons("b".into())));
     ledger.daemon(report("a", DaemonState::Dead), at(0)).unwrap();
+}
+
+#[test]
+fn whether_a_daemon_has_looked_at_all_is_shown_until_it_stops() {
+    let mut ledger = ledger();
+    let full = |ledger: &Ledger| ledger.daemons().iter().find(|daemon| daemon.name == "raid@root").unwrap().full;
+    take(&mut ledger, raid(Vec::new()), 1);
+    assert!(!full(&ledger), "its first report is a sign of life");
+    take(&mut ledger, Status { full: true, ..raid(vec![broken("md0", 2)]) }, 2);
+    assert!(full(&ledger));
+    take(&mut ledger, raid(Vec::new()), 3);
+    assert!(full(&ledger), "a heartbeat takes nothing back");
+    take(&mut ledger, Status { last: true, linger_secs: Some(60), ..raid(Vec::new()) }, 4);
+    take(&mut ledger, raid(Vec::new()), 5);
+    assert!(!full(&ledger), "it was started again");
 }

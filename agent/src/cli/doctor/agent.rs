@@ -147,6 +147,7 @@ mod tests {
             lost: 0,
             ttl_secs: None,
             silent_since: None,
+            full: false,
         };
         assert_eq!(daemon(&view(DaemonState::Blind)).verdict, CheckVerdict::Warn);
         assert_eq!(daemon(&view(DaemonState::Blind)).detail, "cannot see: LibraryMissing: no libsystemd");

@@ -94,6 +94,7 @@ mod tests {
             lost: 0,
             ttl_secs: Some(90),
             silent_since: None,
+            full: false,
         };
         names.iter().map(view).collect()
     }

@@ -226,6 +226,7 @@ pub(super) fn daemon(name: &str, state: DaemonState) -> DaemonView {
         lost: 1,
         ttl_secs: None,
         silent_since: None,
+        full: false,
     }
 }
 

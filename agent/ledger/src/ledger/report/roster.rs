@@ -95,19 +95,20 @@ impl Ledger {
         let to_come = daemon.unreported_due();
         let other_ttl = std::mem::replace(&mut daemon.ttl, ttl) != ttl;
         daemon.deadline = ttl.map(|ttl| header.now.after(ttl));
-        let (deadline, mut other_rights, mut stopped) = (daemon.deadline, false, false);
+        let (deadline, mut other_rights, mut stopped, mut other_extent) = (daemon.deadline, false, false, false);
         if let Some(reporter) = daemon.reporter.as_mut() {
             other_rights = reporter.may_use_reserve != sender.may_use_reserve;
             (reporter.on_stale, reporter.may_use_reserve) = (sender.on_stale, sender.may_use_reserve);
             stopped = reporter.lingers.take().is_some();
+            other_extent = reporter.note_full(status.full, stopped);
             header.id.into_iter().for_each(|id| reporter.ids.remember(id));
         }
         self.timers.reset(Due::Daemon(Arc::clone(&header.daemon)), before, deadline);
         self.timers.reset(Due::Unreported(Arc::clone(&header.daemon)), to_come_before, to_come);
-        if other_ttl || stopped {
+        if other_ttl || stopped || other_extent {
             self.changed();
         }
-        if other_ttl || stopped || returned || watches || other_rights {
+        if other_ttl || stopped || other_extent || returned || watches || other_rights {
             self.dirty.daemon(&header.daemon);
         }
         returned || watches
