@@ -20,6 +20,7 @@ mod replay;
 mod report;
 mod rules;
 mod scan;
+mod signals;
 mod status;
 mod version;
 mod withdraw;

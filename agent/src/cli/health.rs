@@ -1,11 +1,13 @@
-//! Whether a node is well, in the exit code of `nodewell status --exit-code` and `nodewell scan`.
+//! Whether a node is well, in the exit code of `nodewell status --exit-code` and `nodewell scan`; and an account
+//! without what is well.
 
 use std::process::ExitCode;
 
 use nodewell_model::{
     ConditionStatus,
-    view::{ConditionView, DaemonState, NodeView},
+    view::{ConditionView, DaemonState, HardwareView, NodeView},
 };
+use serde::Serialize;
 
 /// The worst that is known of a node. Not to know is no health.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,15 +37,58 @@ impl NodeHealth {
     }
 }
 
-/// What is left of `view` without all that is well, in the same shape.
-pub(super) fn without_healthy(mut view: NodeView) -> NodeView {
-    let is_well = |condition: &ConditionView| condition.status == ConditionStatus::False;
-    view.conditions.retain(|condition| !is_well(condition));
-    view.hardware
-        .retain(|class| !class.informational && (!class.states.is_empty() || class.unconfirmed_since.is_some()));
-    view.daemons.retain(|daemon| daemon.state != DaemonState::Running);
-    view.refused.clear();
-    view
+/// An account of a node as it is shown: all of it, or what is not well.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct Account {
+    #[serde(flatten)]
+    pub(super) view: NodeView,
+    /// Only where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    healthy: Option<LeftOut>,
+}
+
+/// How much is left out because it is well. An agent that has not looked yet has no condition here either.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+struct LeftOut {
+    conditions: usize,
+    /// Classes of devices, and facts about the host.
+    hardware: usize,
+    daemons: usize,
+}
+
+impl Account {
+    pub(super) fn whole(view: NodeView) -> Self {
+        Self { view, healthy: None }
+    }
+
+    /// Without all that is well, in the same shape. Refused peers are no health.
+    pub(super) fn without_healthy(mut view: NodeView) -> Self {
+        let is_unwell = |class: &HardwareView| !class.states.is_empty() || class.unconfirmed_since.is_some();
+        let healthy = LeftOut {
+            conditions: retained(&mut view.conditions, |condition: &_| !is_well(condition)),
+            hardware: retained(&mut view.hardware, |class| !class.informational && is_unwell(class)),
+            daemons: retained(&mut view.daemons, |daemon| daemon.state != DaemonState::Running),
+        };
+        Self { view, healthy: Some(healthy) }
+    }
+
+    /// Whether a monitor has looked and all have: before that nothing is known to be well.
+    pub(super) fn has_looked(&self) -> bool {
+        let has_healthy = self.healthy.is_some_and(|healthy| healthy.conditions > 0);
+        let is_starting = self.view.daemons.iter().any(|daemon| daemon.state == DaemonState::Starting);
+        (has_healthy || !self.view.conditions.is_empty()) && !is_starting
+    }
+}
+
+fn is_well(condition: &ConditionView) -> bool {
+    condition.status == ConditionStatus::False
+}
+
+/// Returns how many are gone.
+fn retained<T>(all: &mut Vec<T>, stays: impl FnMut(&T) -> bool) -> usize {
+    let before = all.len();
+    all.retain(stays);
+    before - all.len()
 }
 
 #[cfg(test)]
@@ -53,7 +98,7 @@ mod tests {
     use jiff::Timestamp;
     use nodewell_model::{
         Name,
-        view::{ApiserverState, ApiserverView, DaemonView, HardwareView},
+        view::{ApiserverState, ApiserverView, DaemonView, HardwareView, RefusedView},
     };
 
     use super::*;
@@ -75,6 +120,20 @@ mod tests {
             apiserver: ApiserverView { state: ApiserverState::Disabled, last_success: None, message, undelivered: 0 },
             hardware: Vec::new(),
             refused: Vec::new(),
+        }
+    }
+
+    fn daemon() -> DaemonView {
+        DaemonView {
+            name: "disk".to_owned(),
+            state: DaemonState::Running,
+            reason: String::new(),
+            message: String::new(),
+            records: 0,
+            lost: 0,
+            ttl_secs: None,
+            silent_since: None,
+            full: false,
         }
     }
 
@@ -105,21 +164,39 @@ mod tests {
             informational,
         };
         node.hardware = vec![class(&[], false), class(&[("lost", 1)], false), class(&[("due", 1)], true)];
-        let daemon = |state| DaemonView {
-            name: "disk".to_owned(),
-            state,
-            reason: String::new(),
-            message: String::new(),
-            records: 0,
-            lost: 0,
-            ttl_secs: None,
-            silent_since: None,
-        };
+        let daemon = |state| DaemonView { state, ..daemon() };
         node.daemons = vec![daemon(DaemonState::Running), daemon(DaemonState::Blind)];
-        let left = without_healthy(node);
+        let why = String::new();
+        let refused =
+            RefusedView { peer: "uid 7".to_owned(), source: why.clone(), count: 1, last: Timestamp::UNIX_EPOCH, why };
+        node.refused = vec![refused];
+        let account = Account::without_healthy(node);
+        let json = serde_json::to_value(&account).unwrap();
+        assert_eq!(json["healthy"], serde_json::json!({"conditions": 1, "hardware": 2, "daemons": 1}));
+        let left = account.view;
         let statuses: Vec<ConditionStatus> = left.conditions.iter().map(|condition| condition.status).collect();
         assert_eq!(statuses, [True, Unknown]);
         assert_eq!((left.hardware.len(), left.daemons.len()), (1, 1));
         assert_eq!(left.hardware[0].states["lost"], 1);
+        assert_eq!(left.refused.len(), 1, "a peer that is refused is something that is wrong");
+    }
+
+    #[test]
+    fn without_what_is_well_a_healthy_node_is_not_one_of_which_nothing_is_known() {
+        let of = |statuses: &[ConditionStatus]| Account::without_healthy(view(statuses));
+        let (healthy, unlooked) = (of(&[ConditionStatus::False]), of(&[]));
+        assert!(healthy.has_looked() && !unlooked.has_looked());
+        assert_ne!(serde_json::to_value(&healthy).unwrap(), serde_json::to_value(&unlooked).unwrap());
+        let whole = serde_json::to_value(Account::whole(view(&[ConditionStatus::False]))).unwrap();
+        assert_eq!(whole, serde_json::to_value(view(&[ConditionStatus::False])).unwrap(), "as the socket has it");
+    }
+
+    #[test]
+    fn while_a_monitor_starts_not_all_have_looked() {
+        let mut node = view(&[ConditionStatus::False]);
+        node.daemons = vec![DaemonView { state: DaemonState::Starting, ..daemon() }];
+        assert!(!Account::whole(node.clone()).has_looked());
+        node.daemons[0].state = DaemonState::Blind;
+        assert!(Account::whole(node).has_looked());
     }
 }

@@ -7,9 +7,8 @@ mod table;
 
 pub use event::{EventStyle, event_row};
 pub use look::Look;
-pub use table::{Extent, status_table};
 
 pub(super) use event::{colour as severity_paint, event_summary};
 pub(super) use look::Paint;
 pub(crate) use look::one_line;
-pub(super) use table::{Sections, sections};
+pub(super) use table::{Extent, Sections, sections, status_table};

@@ -23,7 +23,7 @@ use tokio::{
 use self::agent::ScanAgent;
 use super::{
     error::{CommandError, SOFTWARE},
-    health::NodeHealth,
+    health::{Account, NodeHealth},
     out::Out,
     output::Output,
     render::{Extent, Look, status_table},
@@ -97,7 +97,7 @@ impl Scan {
         };
         match self.output.document() {
             Some(form) => out.document(form, view)?,
-            None => out.text(&status_table(view, extent, Look::of_stdout()))?,
+            None => out.text(&status_table(&Account::whole(view.clone()), extent, Look::of_stdout()))?,
         }
         Ok(if self.exit_code { NodeHealth::of(view).exit_code() } else { ExitCode::SUCCESS })
     }

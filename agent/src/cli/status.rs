@@ -1,17 +1,24 @@
 //! `nodewell status`: the account of this node, once or until interrupted.
 
+mod outage;
 mod watch;
 
-use std::{process::ExitCode, time::Duration};
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+    time::Duration,
+};
 
 use clap::Args;
+use jiff::Timestamp;
 use nodewell_client::{Client, ClientError};
 use nodewell_model::view::NodeView;
 use tokio::time::sleep;
 
+use self::outage::Outage;
 use super::{
-    error::CommandError,
-    health::{NodeHealth, without_healthy},
+    error::{CommandError, found},
+    health::{Account, NodeHealth},
     out::Out,
     output::Output,
     render::{Extent, Look, status_table},
@@ -32,7 +39,8 @@ const WATCH_EVERY: Duration = Duration::from_secs(1);
 
 True means that the problem is there. Unknown means that no monitor for it can see.
 What is well is one line; --all and -o wide list it. With --watch -o json each change
-is one object a line.
+is one object a line; where no agent answers any more, and where one answers again, is
+a line on stderr each. With --problems -o json `healthy` counts what is left out.
 
 Exit codes: 0 shown, whatever the conditions are; with --exit-code 0 only if all of
 them are False, 1 if one is True, else 2 if one is Unknown; 69 no agent answers.")]
@@ -61,16 +69,16 @@ impl Status {
         }
         let view: NodeView = client.get("/v1/status").await?;
         let code = if self.exit_code { NodeHealth::of(&view).exit_code() } else { ExitCode::SUCCESS };
-        let view = self.wanted(view);
-        match self.output.document() {
-            Some(form) => out.document(form, &view)?,
-            None => out.text(&status_table(&view, self.extent(), Look::of_stdout()))?,
-        }
-        Ok(code)
+        let account = self.wanted(view);
+        let written = match self.output.document() {
+            Some(form) => out.document(form, &account),
+            None => out.text(&status_table(&account, self.extent(), Look::of_stdout())).map_err(CommandError::from),
+        };
+        found(code, written)
     }
 
-    fn wanted(&self, view: NodeView) -> NodeView {
-        if self.problems { without_healthy(view) } else { view }
+    fn wanted(&self, view: NodeView) -> Account {
+        if self.problems { Account::without_healthy(view) } else { Account::whole(view) }
     }
 
     fn extent(&self) -> Extent {
@@ -81,30 +89,41 @@ impl Status {
         }
     }
 
-    /// For programs and files: the whole account on each change. An agent that goes away later is waited for.
+    /// What is shown where all is listed.
+    fn listed(&self) -> Extent {
+        if self.output.is_wide() { Extent::Wide } else { Extent::All }
+    }
+
+    /// For programs and files: the whole account on each change. An agent that goes away later is waited for, and that
+    /// is reported where it disturbs no reader.
     async fn follow(self, client: &Client, out: &mut Out) -> Result<ExitCode, CommandError> {
-        let mut shown: Option<NodeView> = None;
+        let mut shown: Option<Account> = None;
+        let mut outage = Outage::default();
         let mut asked: Result<NodeView, ClientError> = Ok(client.get("/v1/status").await?);
         loop {
-            match asked.map(|view| self.wanted(view)) {
-                Ok(view) if shown.as_ref() != Some(&view) => {
-                    self.write(&view, out)?;
-                    shown = Some(view);
+            let news = match asked.map(|view| self.wanted(view)) {
+                Ok(account) => {
+                    if shown.as_ref() != Some(&account) {
+                        self.write(&account, out)?;
+                        shown = Some(account);
+                    }
+                    outage.over(Timestamp::now())
                 }
-                Ok(_) => {}
-                Err(error) if error.is_temporary() => {}
+                Err(error) if error.is_temporary() => outage.goes_on(&error.to_string(), Timestamp::now()),
                 Err(error) => return Err(error.into()),
-            }
+            };
+            // With stderr gone as well, there is nowhere left to write to.
+            news.iter().for_each(|line| drop(writeln!(io::stderr(), "nodewell: {line}")));
             sleep(WATCH_EVERY).await;
             asked = client.get("/v1/status").await;
         }
     }
 
-    fn write(&self, view: &NodeView, out: &mut Out) -> Result<(), CommandError> {
+    fn write(&self, account: &Account, out: &mut Out) -> Result<(), CommandError> {
         if let Some(form) = self.output.document() {
-            out.row(form, view)?;
+            out.row(form, account)?;
         } else {
-            out.text(&status_table(view, self.extent(), Look::PLAIN))?;
+            out.text(&status_table(account, self.extent(), Look::PLAIN))?;
             out.line("")?;
         }
         Ok(out.flush()?)

@@ -1,6 +1,9 @@
 //! What scripts see of `nodewell status`.
 
-use std::process::{Command, Output};
+use std::{
+    io,
+    process::{Command, Output, Stdio},
+};
 
 use crate::agent::{agent, healthy, sick, unknown};
 
@@ -27,6 +30,49 @@ fn the_exit_code_is_the_health_where_it_is_asked_for() {
         assert_eq!(of(&["status", "--exit-code", "--problems", "-o", "json"]), Some(code), "{conditions:?}");
         assert_eq!(of(&["status"]), Some(if code == 69 { 69 } else { 0 }), "{conditions:?}");
     }
+}
+
+/// The exit code where the reader of stdout has closed the pipe.
+fn unread(conditions: &[String], words: &[&str]) -> Option<i32> {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("socket");
+    agent(&socket, conditions);
+    let (reader, writer) = io::pipe().unwrap();
+    drop(reader);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_nodewell"));
+    command.arg("--socket").arg(&socket).args(words).stdout(writer).stderr(Stdio::null());
+    command.status().unwrap().code()
+}
+
+#[test]
+fn a_reader_that_closes_the_pipe_changes_no_code() {
+    // More than a buffer holds: the first write fails, not the last one.
+    let many = [vec![sick()], vec![healthy(); 1000]].concat();
+    for (conditions, code) in [(vec![sick()], 1), (vec![healthy(), unknown()], 2), (vec![healthy()], 0), (many, 1)] {
+        for form in [&["-o", "json"][..], &["-o", "yaml"], &["--all"]] {
+            let of = |words: &[&str]| unread(&conditions, &[words, form].concat());
+            assert_eq!(of(&["status", "--exit-code"]), Some(code), "{form:?}, {} conditions", conditions.len());
+            assert_eq!(of(&["status"]), Some(0), "{form:?}");
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let bad = folder.path().join("nodewell.toml");
+    std::fs::write(&bad, "no-such-key = 1\n").unwrap();
+    for form in ["json", "text"] {
+        assert_eq!(unread(&[], &["check", bad.to_str().unwrap(), "-o", form]), Some(78), "{form}");
+    }
+}
+
+#[test]
+fn what_is_wrong_alone_is_not_what_an_agent_has_that_has_not_looked() {
+    let of = |conditions: &[String], words: &[&str]| {
+        String::from_utf8(run(Some(conditions), &[&["status", "--problems"], words].concat()).stdout).unwrap()
+    };
+    assert!(of(&[healthy()], &[]).starts_with("node-1: no problem, "));
+    assert!(of(&[], &[]).starts_with("node-1: no known problem, "));
+    let healthy: serde_json::Value = serde_json::from_str(&of(&[healthy()], &["--json"])).unwrap();
+    assert_eq!(healthy["healthy"], serde_json::json!({"conditions": 1, "hardware": 0, "daemons": 0}));
+    assert_ne!(of(&[], &["--json"]), serde_json::to_string_pretty(&healthy).unwrap() + "\n");
 }
 
 #[test]

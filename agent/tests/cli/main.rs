@@ -4,6 +4,7 @@
 
 mod agent;
 mod exit_codes;
+mod follow;
 mod run;
 mod scan;
 mod terminal;

@@ -2,8 +2,8 @@
 
 use super::look::{Look, Paint, columns, one_line, split_at_column};
 
-/// Below this, text is rather too long for its line than a letter a line.
-const ROOM_MIN: usize = 16;
+/// Below this, text is rather too long for its line than a letter a line; and it rather begins on a line of its own.
+const ROOM_MIN: usize = 14;
 
 /// What stays together where it can.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,6 +75,8 @@ impl Flow<'_> {
             self.push(separator);
         } else if !is_first {
             self.text.push_str(separator.trim_end());
+            self.line();
+        } else if self.column > self.layout.indent && self.width() < self.column + ROOM_MIN {
             self.line();
         }
         let mut rest = piece.text.as_str();

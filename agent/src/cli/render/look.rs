@@ -60,6 +60,11 @@ impl Look {
         if self.unicode { sign } else { plain }
     }
 
+    /// Columns of a line that are left where `taken` are.
+    pub(in crate::cli) fn room_beside(&self, taken: usize) -> usize {
+        self.width.map_or(usize::MAX, |width| width.saturating_sub(taken))
+    }
+
     /// `text` on one line and in at most `width` columns; a control character never reaches the terminal.
     pub(in crate::cli) fn fit(&self, text: &str, width: usize) -> String {
         let line = one_line(text);

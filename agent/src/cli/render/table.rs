@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use nodewell_model::view::NodeView;
 
 use super::look::Look;
+use crate::cli::health::Account;
 
 const GAP: &str = "  ";
 /// Below this a message is of no use.
@@ -18,32 +19,37 @@ const MESSAGE_MIN: usize = 16;
 
 /// How much of the account is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
+pub(in crate::cli) enum Extent {
     /// What is not well; the rest is one line.
     Folded,
     /// What is well, too.
     All,
-    /// The same, with every field, on lines as long as they are.
+    /// The same, with every field.
     Wide,
 }
 
-/// The account as text, every line ended, with ages as of now. No line is longer than the look is wide.
-#[must_use]
-pub fn status_table(view: &NodeView, extent: Extent, look: Look) -> String {
-    let now = Timestamp::now();
-    let Sections { header, body } = sections(view, extent, now, look);
+impl Extent {
+    /// With every field, lines are as long as they are, for a terminal that wraps them.
+    fn unfolded(self, look: Look) -> Look {
+        if self == Self::Wide { Look { width: None, ..look } } else { look }
+    }
+}
+
+/// The account as text, every line ended, with ages as of now. No line is longer than the look is wide, but for
+/// [`Extent::Wide`].
+pub(in crate::cli) fn status_table(account: &Account, extent: Extent, look: Look) -> String {
+    let Sections { header, body } = sections(account, extent, Timestamp::now(), extent.unfolded(look));
     if body.is_empty() { header } else { format!("{header}\n{body}") }
 }
 
-/// The account in two parts, for a screen on which the first one stays.
+/// The account in two parts, for a screen on which the first one stays. No line is longer than the look is wide.
 pub(in crate::cli) struct Sections {
     pub(in crate::cli) header: String,
     pub(in crate::cli) body: String,
 }
 
-pub(in crate::cli) fn sections(view: &NodeView, extent: Extent, now: Timestamp, look: Look) -> Sections {
-    let look = if extent == Extent::Wide { Look { width: None, ..look } } else { look };
-    let table = Table { view, extent, now, look: &look };
+pub(in crate::cli) fn sections(account: &Account, extent: Extent, now: Timestamp, look: Look) -> Sections {
+    let table = Table { view: &account.view, extent, now, look: &look };
     let blocks = [
         conditions::block(&table),
         hardware::block(&table),
@@ -54,7 +60,7 @@ pub(in crate::cli) fn sections(view: &NodeView, extent: Extent, now: Timestamp, 
         refused::block(&table),
     ];
     let blocks: Vec<String> = blocks.into_iter().filter(|block| !block.is_empty()).collect();
-    Sections { header: header::line(&table), body: blocks.join("\n") }
+    Sections { header: header::line(account, &table), body: blocks.join("\n") }
 }
 
 /// What every block is made from.

@@ -11,7 +11,6 @@ use nodewell_client::{Client, ClientError};
 use nodewell_model::view::{EventView, NodeView};
 use tokio::{
     select,
-    signal::unix::{Signal, SignalKind, signal},
     sync::mpsc,
     time::{Interval, MissedTickBehavior, interval, sleep},
 };
@@ -25,6 +24,7 @@ use super::{Extent, Status, WATCH_EVERY};
 use crate::cli::{
     error::{CommandError, SOFTWARE},
     render::Look,
+    signals::Signals,
 };
 
 /// More than any terminal has lines for.
@@ -39,6 +39,7 @@ pub(super) async fn run(status: &Status, client: &Client) -> Result<ExitCode, Co
     // The first answer must come; the command waits for an agent that goes away later.
     let first = ask(client).await?;
     let mut answers = answers(client.clone());
+    // Each of them would leave the terminal as it is.
     let mut signals = Signals::new()?;
     let mut terminal = Terminal::enter()?;
     let mut keys = keys::listen();
@@ -97,36 +98,6 @@ fn redraws() -> Interval {
     redraws
 }
 
-/// What ends a program from outside: each would leave the terminal as it is.
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-    hangup: Signal,
-    quit: Signal,
-}
-
-impl Signals {
-    fn new() -> Result<Self, CommandError> {
-        let of = |kind| signal(kind).map_err(CommandError::runtime);
-        Ok(Self {
-            terminate: of(SignalKind::terminate())?,
-            interrupt: of(SignalKind::interrupt())?,
-            hangup: of(SignalKind::hangup())?,
-            quit: of(SignalKind::quit())?,
-        })
-    }
-
-    /// The exit code that shells give to it.
-    async fn recv(&mut self) -> u8 {
-        select! {
-            _ = self.hangup.recv() => 129,
-            _ = self.interrupt.recv() => 130,
-            _ = self.quit.recv() => 131,
-            _ = self.terminate.recv() => 143,
-        }
-    }
-}
-
 /// What is shown, and from where on.
 struct Screen<'a> {
     status: &'a Status,
@@ -161,7 +132,7 @@ impl Screen<'_> {
             Key::All | Key::Other | Key::Quit | Key::Suspend => line,
         };
         if key == Key::All {
-            self.extent = if self.extent == Extent::Folded { Extent::All } else { Extent::Folded };
+            self.extent = if self.extent == Extent::Folded { self.status.listed() } else { Extent::Folded };
         }
     }
 
@@ -173,9 +144,9 @@ impl Screen<'_> {
 
     /// For the terminal as it is now: it may be resized at any time.
     fn frame(&self) -> Frame {
-        let view = self.status.wanted(self.answer.view.clone());
+        let account = self.status.wanted(self.answer.view.clone());
         let content = Content {
-            view: &view,
+            account: &account,
             events: &self.answer.events,
             failure: self.failure.as_deref(),
             asked: self.answer.time,

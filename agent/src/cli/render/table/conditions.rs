@@ -28,7 +28,11 @@ pub(super) fn block(table: &Table<'_>) -> String {
     // What needs a person comes first, and what has the same text stands together; else the order they came in.
     shown.sort_by_key(|condition| (rank(condition.status), position(&texts, condition)));
     let columns = Columns::of(&shown, table);
-    let runs = shown.chunk_by(|one, next| table.extent != Extent::Wide && is_one_text(one, next));
+    // A reason below its row is a part of the text.
+    let is_one = |one: &ConditionView, next: &ConditionView| {
+        is_one_text(one, next) && (columns.has_reasons() || one.reason == next.reason)
+    };
+    let runs = shown.chunk_by(|one, next| table.extent != Extent::Wide && is_one(one, next));
     let rows: String = runs.map(|run| rows(run, &columns, table)).collect();
     format!("{}{rows}", columns.title(table.look))
 }
@@ -70,9 +74,12 @@ fn is_one_text(one: &ConditionView, next: &ConditionView) -> bool {
 fn rows(run: &[&ConditionView], columns: &Columns, table: &Table<'_>) -> String {
     let [first, ..] = run else { return String::new() };
     let message = one_line(&first.message);
-    let is_beside = run.len() == 1 && columns_of(&message) <= columns.message;
+    let is_beside = run.len() == 1 && columns.has_reasons() && columns_of(&message) <= columns.message;
     let beside = if is_beside { message.as_str() } else { "" };
     let mut text: String = run.iter().map(|condition| row(condition, beside, columns, table)).collect();
+    if !columns.has_reasons() {
+        text.push_str(&paragraph(first.reason.as_str(), INDENT, table.look));
+    }
     if !is_beside && !message.is_empty() {
         text.push_str(&paragraph(&message, INDENT, table.look));
     }

@@ -1,17 +1,20 @@
 //! Two blocks of the status: monitors of ours that do not see everything, and the daemons that report over the socket.
 
-use nodewell_model::view::{DaemonState, DaemonView};
+use nodewell_model::{
+    text::{MESSAGE_LIMIT_BYTES, line},
+    view::{DaemonState, DaemonView},
+};
 
 use super::{
     super::{
-        flow::{Layout, Piece, flow},
+        flow::{Layout, Piece, flow, paragraph},
         look::{Paint, columns, one_line, pad},
     },
     GAP, Table,
 };
 use crate::cli::age::age;
 
-/// Ours that are not well, with what to do. Advice that a condition above has in its message stands there alone.
+/// Ours that are not well, with what to do. Advice that is a condition's message above stands there alone.
 pub(super) fn blind(table: &Table<'_>) -> String {
     let daemons = &table.view.daemons;
     let unwell = daemons.iter().filter(|daemon| daemon.state != DaemonState::Running && !daemon.is_external());
@@ -19,17 +22,20 @@ pub(super) fn blind(table: &Table<'_>) -> String {
         "Monitors that do not see everything:",
         &unwell.collect::<Vec<_>>(),
         |daemon| {
-            let is_above = |message: &str| !table.shows_all() && stands_above(message, table);
-            let why = [daemon.reason.as_str(), daemon.message.as_str()].into_iter();
-            let why = why.filter(|part| !part.is_empty() && !is_above(part)).collect::<Vec<_>>().join(": ");
+            let is_above = !table.shows_all() && stands_above(daemon, table);
+            let message = if is_above { "" } else { daemon.message.as_str() };
+            let why = [daemon.reason.as_str(), message].into_iter();
+            let why = why.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ");
             (!why.is_empty()).then(|| Piece::new(&why)).into_iter().collect()
         },
         table,
     )
 }
 
-fn stands_above(message: &str, table: &Table<'_>) -> bool {
-    !message.is_empty() && table.view.conditions.iter().any(|condition| condition.message.contains(message))
+/// The message of a condition that a monitor does not see is the monitor's name and message.
+fn stands_above(daemon: &DaemonView, table: &Table<'_>) -> bool {
+    let shown = line(&format!("{}: {}", daemon.name, daemon.message), MESSAGE_LIMIT_BYTES);
+    table.view.conditions.iter().any(|condition| condition.message == shown)
 }
 
 const REPORTERS: &str = "Daemons that report over the socket:";
@@ -42,7 +48,7 @@ pub(super) fn reporters(table: &Table<'_>) -> String {
     let rows = rows(REPORTERS, &others, |daemon| heard(daemon, table), table);
     match (rows.is_empty(), running.is_empty()) {
         (_, true) => rows,
-        (true, false) => format!("{REPORTERS}\n{}", folded(&running, table)),
+        (true, false) => format!("{}{}", paragraph(REPORTERS, 0, table.look), folded(&running, table)),
         (false, false) => format!("{rows}{}", folded(&running, table)),
     }
 }
@@ -58,17 +64,18 @@ fn rows(title: &str, daemons: &[&DaemonView], about: impl Fn(&DaemonView) -> Vec
     if daemons.is_empty() {
         return String::new();
     }
-    let width = daemons.iter().map(|daemon| columns(&one_line(&daemon.name))).max().unwrap_or_default();
+    let room = table.look.room_beside(2 + 2 * GAP.len() + STATE_WIDTH);
+    let width = daemons.iter().map(|daemon| columns(&one_line(&daemon.name))).max().unwrap_or_default().min(room);
     let row = |daemon: &&DaemonView| {
         let (word, paint) = state(daemon.state);
-        let name = pad(&one_line(&daemon.name), width);
+        let name = pad(&table.look.fit(&daemon.name, width), width);
         let head = format!("  {name}{GAP}{}{GAP}", table.look.paint(paint, word));
         let first = 2 + columns(&name) + GAP.len() + word.len() + GAP.len();
         let about = flow(&about(daemon), Layout { first, indent: 4, separator: GAP }, table.look);
         format!("{}\n", format!("{head}{about}").trim_end())
     };
     let rows: String = daemons.iter().map(row).collect();
-    format!("{title}\n{rows}")
+    format!("{}{rows}", paragraph(title, 0, table.look))
 }
 
 /// How long its last report is valid, or since when it no longer is.
@@ -85,6 +92,8 @@ fn span(secs: u64) -> String {
     let whole = units.into_iter().find(|(unit, _)| secs >= *unit && secs.is_multiple_of(*unit));
     whole.map_or_else(|| format!("{secs}s"), |(unit, letter)| format!("{}{letter}", secs / unit))
 }
+
+const STATE_WIDTH: usize = 8;
 
 /// As wide as the widest of them.
 fn state(state: DaemonState) -> (&'static str, Paint) {

@@ -18,11 +18,13 @@ pub(super) fn block(table: &Table<'_>) -> String {
         return String::new();
     }
     let digits = shown.iter().map(|one| one.total.to_string().len()).max().unwrap_or_default();
-    let width = shown.iter().map(|one| columns(&class(one))).max().unwrap_or_default();
+    let room = table.look.room_beside(2 + digits + 1 + GAP.len());
+    let width = shown.iter().map(|one| columns(&class(one))).max().unwrap_or_default().min(room);
     let row = |one: &&HardwareView| {
-        let head = format!("  {:>digits$} {}{GAP}", one.total, pad(&class(one), width));
+        let head = format!("  {:>digits$} {}{GAP}", one.total, pad(&table.look.fit(&class(one), width), width));
         let layout = Layout { first: columns(&head), indent: digits + 3, separator: GAP };
-        format!("{head}{}\n", flow(&states(one, table), layout, table.look))
+        let states = flow(&states(one, table), layout, table.look);
+        if states.starts_with('\n') { format!("{}{states}\n", head.trim_end()) } else { format!("{head}{states}\n") }
     };
     let rows: String = shown.iter().map(row).collect();
     format!("Hardware:\n{rows}")

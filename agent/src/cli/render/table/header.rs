@@ -2,32 +2,33 @@
 
 use nodewell_model::{
     ConditionStatus,
-    view::{ApiserverState, ApiserverView, NodeView},
+    view::{ApiserverState, ApiserverView},
 };
 
 use super::{
     super::{
         flow::{Layout, Piece, flow},
-        look::{Paint, columns, one_line},
+        look::{Paint, columns},
     },
     Table,
 };
-use crate::cli::age::age;
+use crate::cli::{age::age, health::Account};
 
-pub(super) fn line(table: &Table<'_>) -> String {
-    let node = format!("{}: ", one_line(&table.view.node));
-    let mut pieces = counts(table.view);
+pub(super) fn line(account: &Account, table: &Table<'_>) -> String {
+    let node = format!("{}: ", table.look.fit(&table.view.node, table.look.room_beside(2)));
+    let mut pieces = counts(account);
     pieces.extend(apiserver(table));
     let layout = Layout { first: columns(&node), indent: 2, separator: ", " };
     let Some(name) = node.strip_suffix(": ") else { return String::new() };
     format!("{}: {}\n", table.look.paint(Paint::Strong, name), flow(&pieces, layout, table.look))
 }
 
-fn counts(view: &NodeView) -> Vec<Piece> {
-    let problems: usize = view.conditions.iter().map(|condition| condition.problems.len()).sum();
-    let unknown = view.conditions.iter().filter(|condition| condition.status == ConditionStatus::Unknown).count();
+fn counts(account: &Account) -> Vec<Piece> {
+    let conditions = &account.view.conditions;
+    let problems: usize = conditions.iter().map(|condition| condition.problems.len()).sum();
+    let unknown = conditions.iter().filter(|condition| condition.status == ConditionStatus::Unknown).count();
     let first = match problems {
-        0 if unknown > 0 || view.conditions.is_empty() => Piece::new("no known problem"),
+        0 if unknown > 0 || !account.has_looked() => Piece::new("no known problem"),
         0 => Piece::painted(Paint::Good, "no problem"),
         1 => Piece::painted(Paint::Bad, "1 problem"),
         many => Piece::painted(Paint::Bad, &format!("{many} problems")),

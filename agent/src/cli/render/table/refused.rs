@@ -4,7 +4,7 @@ use nodewell_model::view::RefusedView;
 
 use super::{
     super::{
-        flow::{Layout, Piece, flow},
+        flow::{Layout, Piece, flow, paragraph},
         look::{Paint, columns, one_line, pad},
     },
     GAP, Table,
@@ -16,14 +16,15 @@ pub(super) fn block(table: &Table<'_>) -> String {
     if refused.is_empty() {
         return String::new();
     }
-    let width = refused.iter().map(|one| columns(&one_line(&one.peer))).max().unwrap_or_default();
+    let room = table.look.room_beside(2 + GAP.len());
+    let width = refused.iter().map(|one| columns(&one_line(&one.peer))).max().unwrap_or_default().min(room);
     let rows: String = refused.iter().map(|one| row(one, width, table)).collect();
-    format!("Refused on the socket:\n{rows}")
+    format!("{}{rows}", paragraph("Refused on the socket:", 0, table.look))
 }
 
 fn row(refused: &RefusedView, width: usize, table: &Table<'_>) -> String {
     let RefusedView { peer, source, count, last, why } = refused;
-    let peer = pad(&one_line(peer), width);
+    let peer = pad(&table.look.fit(peer, width), width);
     let source = (!source.is_empty()).then(|| format!("as {source}"));
     let times = format!("{}{count}", table.look.sign("×", "x"));
     let head = [source, Some(times), Some(format!("{} ago", age(*last, table.now)))];

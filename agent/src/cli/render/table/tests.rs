@@ -8,6 +8,8 @@ use nodewell_model::{
 use super::{super::look::columns, *};
 
 mod devices;
+mod narrow;
+mod texts;
 
 use devices::class;
 
@@ -16,7 +18,11 @@ fn table(view: &NodeView, now: Timestamp, look: &Look) -> String {
 }
 
 fn of(view: &NodeView, extent: Extent, now: Timestamp, look: &Look) -> String {
-    let Sections { header, body } = sections(view, extent, now, *look);
+    shown(&Account::whole(view.clone()), extent, now, *look)
+}
+
+fn shown(account: &Account, extent: Extent, now: Timestamp, look: Look) -> String {
+    let Sections { header, body } = sections(account, extent, now, extent.unfolded(look));
     format!("{header}\n{body}")
 }
 
@@ -102,6 +108,7 @@ fn daemon(name: &str, state: DaemonState, message: &str) -> DaemonView {
         lost: 0,
         ttl_secs: None,
         silent_since: None,
+        full: false,
     }
 }
 
@@ -145,110 +152,25 @@ fn wide_shows_every_field_on_lines_of_their_own() {
 }
 
 #[test]
-fn a_narrow_terminal_wraps_texts_and_loses_none() {
-    let look = Look { width: Some(60), unicode: false, ..Look::PLAIN };
-    let expected = "\
-node-1: 2 problems, 1 unknown, API server: connected,
-  last reached 3s ago, 2 events wait
-
-CONDITION      STATUS   SINCE  REASON
-DiskUnhealthy  True     2h     IOError
-  critical medium error, dev sdb, sector 42 op 0x0:(READ)
-  - IOError  sdb  error  x7  seen 2m ago  -> replace-disk
-  - IOError  sdc  error  x7  seen 2m ago  unconfirmed for 1m
-    [test]  I/O error, dev sdc sector 1\u{fffd}[2J
-GpuUnhealthy   Unknown  2h     MonitorStale
-  gpu-monitor is silent
-
-Monitors that do not see everything:
-  journal-monitor  blind     LibraryMissing: libsystemd.so.0
-    is not there; install libsystemd0
-
-Healthy: 1 condition (--all lists them)
-";
-    assert_eq!(table(&sick(), at(0), &look), expected);
+fn without_what_is_well_a_healthy_node_is_still_healthy() {
+    let mut view = sick();
+    view.conditions.truncate(1);
+    view.refused = vec![refused("uid 1000", "", "more than 20 reports/s")];
+    let of = |view: &NodeView| shown(&Account::without_healthy(view.clone()), Extent::Folded, at(0), Look::PLAIN);
+    let healthy = of(&view);
+    assert!(healthy.starts_with("node-1: no problem, "), "{healthy}");
+    assert!(healthy.contains("Refused on the socket:") && !healthy.contains("Healthy:"), "{healthy}");
+    view.conditions.clear();
+    assert!(of(&view).starts_with("node-1: no known problem, "));
 }
 
 #[test]
-fn no_line_is_longer_than_the_terminal() {
+fn while_a_monitor_has_not_looked_there_is_no_known_problem() {
     let mut view = sick();
-    let (reason, message) = ("NoFrequentUnregisterNetDevice", "node is functioning properly");
-    view.conditions.push(condition("FrequentUnregisterNetDevice", ConditionStatus::False, reason, message).into());
-    view.conditions
-        .push(condition("FrequentUnregisterNetDevice", ConditionStatus::Unknown, reason, &"長い ".repeat(90)).into());
-    let mut wide = condition("DiskUnhealthy", ConditionStatus::True, "IOError", "x");
-    wide.problems = vec![problem("中文字中文字中文字中文字中文字中文字", &"\u{202e}\u{1b}[31m😀".repeat(40))];
-    view.conditions.push(wide.into());
-    view.apiserver.message = "https://10.0.0.1:6443 does not answer: connection refused".repeat(3);
-    view.hardware =
-        vec![class("記憶體模組", 16, &[("not answering at all", 2), ("failing", 3), ("degraded and slow", 4)])];
-    view.daemons.push(daemon("raid@uid:7", DaemonState::Blind, &"advice ".repeat(30)));
-    view.refused = vec![refused("raid.service (uid 7)", "raid", &"may not report ".repeat(9))];
-    for width in [40, 60, 80, 120] {
-        for extent in [Extent::Folded, Extent::All] {
-            for colours in [false, true] {
-                let shown = of(&view, extent, at(0), &Look { width: Some(width), colours, ..Look::PLAIN });
-                for line in plain(&shown).lines() {
-                    assert!(columns(line) <= width, "{} > {width}: {line}", columns(line));
-                    assert!(!line.contains(nodewell_printable::is_hidden), "{line:?}");
-                }
-            }
-        }
-    }
-}
-
-#[test]
-fn a_text_of_many_conditions_stands_once() {
-    let mut view = sick();
-    let text = "kernel-monitor: /dev/kmsg cannot be read: Permission denied; run it as root";
-    for name in ["KernelDeadlock", "KernelUnhealthy", "ReadonlyFilesystem"] {
-        view.conditions.push(condition(name, ConditionStatus::Unknown, "KmsgUnreadable", text).into());
-        view.conditions
-            .push(condition("GpuUnhealthy", ConditionStatus::Unknown, "MonitorStale", "gpu-monitor is silent").into());
-    }
-    view.daemons.push(daemon(
-        "kernel-monitor",
-        DaemonState::Blind,
-        "/dev/kmsg cannot be read: Permission denied; run it as root",
-    ));
+    view.conditions.truncate(1);
+    view.daemons.push(daemon("disk@root", DaemonState::Starting, ""));
     let shown = table(&view, at(0), &Look::PLAIN);
-    assert_eq!(shown.matches("Permission denied").count(), 1, "{shown}");
-    assert_eq!(shown.matches("gpu-monitor is silent").count(), 1, "{shown}");
-    let run = "\nKernelDeadlock      Unknown  2h     KmsgUnreadable\nKernelUnhealthy     Unknown  2h     KmsgUnreadable\n\
-               ReadonlyFilesystem  Unknown  2h     KmsgUnreadable\n  kernel-monitor: /dev/kmsg";
-    assert!(shown.contains(run), "{shown}");
-    assert_eq!(shown.matches("MonitorStale").count(), 4, "every condition has its row: {shown}");
-    let wide = of(&view, Extent::Wide, at(0), &Look::PLAIN);
-    assert_eq!(wide.matches("Permission denied").count(), 4, "{wide}");
-}
-
-#[test]
-fn a_text_of_many_problems_stands_once() {
-    let mut view = sick();
-    let mut disk = condition("DiskUnhealthy", ConditionStatus::True, "IOError", "one text");
-    disk.problems = ["one text", "other", "other", "one text"].map(|text| problem("sdb", text)).to_vec();
-    view.conditions = vec![disk.into()];
-    let shown = table(&view, at(0), &Look::PLAIN);
-    assert_eq!((shown.matches("one text").count(), shown.matches("other").count()), (1, 1), "{shown}");
-    assert_eq!(shown.matches("└ IOError").count(), 4, "{shown}");
-}
-
-#[test]
-fn the_longest_names_leave_room_for_a_reason() {
-    let (reason, message) = ("NoFrequentUnregisterNetDevice", "node is functioning properly");
-    let mut view = sick();
-    view.conditions.push(condition("FrequentUnregisterNetDevice", ConditionStatus::False, reason, message).into());
-    let row = |width| {
-        let shown = of(&view, Extent::All, at(0), &Look { width: Some(width), ..Look::PLAIN });
-        shown.lines().find(|line| line.starts_with("FrequentU")).unwrap().to_owned()
-    };
-    assert_eq!(row(80), "FrequentUnregisterNetDevice  False    2h     NoFrequentUnregisterNetDevice");
-    assert_eq!(row(60), "FrequentUnregisterNetDevice  False    2h     NoFrequentUnre…");
-    assert_eq!(row(40), "FrequentUnr…  False    2h     NoFrequen…");
-    assert_eq!(
-        row(120),
-        "FrequentUnregisterNetDevice  False    2h     NoFrequentUnregisterNetDevice  node is functioning properly"
-    );
+    assert!(shown.starts_with("node-1: no known problem, "), "{shown}");
 }
 
 #[test]

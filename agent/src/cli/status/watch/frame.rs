@@ -1,10 +1,11 @@
 //! The lines of the screen: the header, what is wrong, the newest events below, and the keys. A value of its inputs alone.
 
 use jiff::Timestamp;
-use nodewell_model::view::{EventView, NodeView};
+use nodewell_model::view::EventView;
 
 use crate::cli::{
     age::age,
+    health::Account,
     render::{Extent, Look, Paint, Sections, event_summary, sections},
 };
 
@@ -15,7 +16,7 @@ const EVENTS_MIN: usize = 3;
 
 /// What is shown.
 pub(super) struct Content<'a> {
-    pub(super) view: &'a NodeView,
+    pub(super) account: &'a Account,
     /// Oldest first.
     pub(super) events: &'a [EventView],
     /// Why there is no newer answer than that of `asked`.
@@ -36,7 +37,7 @@ pub(super) struct Frame {
 
 impl Frame {
     pub(super) fn new(content: &Content<'_>, now: Timestamp, look: Look) -> Self {
-        let Sections { header, body } = sections(content.view, content.extent, now, look);
+        let Sections { header, body } = sections(content.account, content.extent, now, look);
         let head = head(&header, content, now, look);
         let body: Vec<String> = body.lines().map(str::to_owned).collect();
         let left = look.height.saturating_sub(head.len());
@@ -109,7 +110,11 @@ fn tail(content: &Content<'_>, left: usize, body: usize, now: Timestamp, look: L
     let room = left.saturating_sub(body + 3).max((left / 4).max(EVENTS_MIN));
     let newest = content.events.iter().rev().take(room.min(left.saturating_sub(EVENTS_MIN + 3)));
     let events: Vec<String> = newest.map(|event| event_summary(event, now, look)).collect();
-    let title = if events.is_empty() { "No event since the agent started" } else { "Events, the newest first:" };
+    let title = match (content.events.is_empty(), events.is_empty()) {
+        (true, _) => "No event since the agent started",
+        (false, true) => "No room for events",
+        (false, false) => "Events, the newest first:",
+    };
     let arrows = look.sign("↑↓ scroll", "j/k scroll");
     let fold = if content.extent == Extent::Folded { "a all" } else { "a fold" };
     let keys = look.fit(&format!("q quit  {arrows}  {fold}"), width);

@@ -12,10 +12,13 @@ use crate::cli::age::age;
 pub(super) const STATUS_WIDTH: usize = 7;
 /// Below this reasons are no longer distinguishable.
 const REASON_MIN: usize = 12;
+/// With less room than this for reasons, each has a line of its own below its row.
+const REASON_BESIDE_MIN: usize = 8;
 
 pub(super) struct Columns {
     condition: usize,
     since: usize,
+    /// 0: on a terminal so narrow, rows have only condition and status.
     reason: usize,
     /// What fits beside the others.
     pub(super) message: usize,
@@ -42,9 +45,18 @@ impl Columns {
         let fixed = STATUS_WIDTH + self.since + 3 * GAP.len();
         let condition = self.condition.min(width.saturating_sub(fixed + REASON_MIN).max(REASON_MIN));
         let room = width.saturating_sub(fixed + condition);
+        if room < self.reason.min(REASON_BESIDE_MIN) {
+            let condition = self.condition.min(width.saturating_sub(STATUS_WIDTH + GAP.len()));
+            return Self { condition, reason: 0, message: 0, ..self };
+        }
         let reason = self.reason.min(room);
         let message = room.saturating_sub(reason + GAP.len());
         Self { condition, reason, message: if message < MESSAGE_MIN { 0 } else { message }, ..self }
+    }
+
+    /// Whether a reason stands in its row.
+    pub(super) fn has_reasons(&self) -> bool {
+        self.reason > 0
     }
 
     pub(super) fn title(&self, look: &Look) -> String {
@@ -56,11 +68,13 @@ impl Columns {
     /// Condition, status (painted, in its width), since, reason, message.
     pub(super) fn row(&self, cells: [&str; 5], look: &Look) -> String {
         let [condition, status, since, reason, message] = cells;
+        let head = format!("{:<cw$}{GAP}{status}", look.fit(condition, self.condition), cw = self.condition);
+        if !self.has_reasons() {
+            return head.trim_end().to_owned() + "\n";
+        }
         let row = format!(
-            "{:<cw$}{GAP}{status}{GAP}{since:<sw$}{GAP}{:<rw$}{GAP}{message}",
-            look.fit(condition, self.condition),
+            "{head}{GAP}{since:<sw$}{GAP}{:<rw$}{GAP}{message}",
             look.fit(reason, self.reason),
-            cw = self.condition,
             sw = self.since,
             rw = self.reason,
         );

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use nodewell_model::view::{ConditionView, ProblemView};
+use nodewell_model::{
+    text::{MESSAGE_LIMIT_BYTES, about, line as one_line},
+    view::{ConditionView, ProblemView},
+};
 
 use super::super::{
     super::{
@@ -15,15 +18,28 @@ use super::super::{
 /// `  └ `: as far as text goes on below.
 const INDENT: usize = 4;
 
-/// The lines of each problem. A text that stands above is left out: a condition's message has that of its worst problem.
+/// What follows the worst problem's message in that of the condition: the other subjects.
+const ALSO: &str = "; also ";
+
+/// The lines of each problem. A text that stands above as a whole is left out.
 pub(super) fn lines(condition: &ConditionView, table: &Table<'_>) -> Vec<String> {
     let mut above = BTreeSet::new();
     let mut lines = Vec::new();
     for problem in &condition.problems {
-        let is_new = !condition.message.contains(&problem.message) && above.insert(&problem.message);
+        let is_new = above.insert(&problem.message) && !is_message_of(condition, problem);
         lines.push(line(problem, is_new || table.extent == Extent::Wide, table));
     }
     lines
+}
+
+/// A condition's message is that of its worst problem, with the subject before it where it does not name that itself. A
+/// text that is only a part of it, such as another subject's, is not said by it.
+fn is_message_of(condition: &ConditionView, problem: &ProblemView) -> bool {
+    let line = |text: &str| one_line(text, MESSAGE_LIMIT_BYTES);
+    let shown = line(&condition.message);
+    let is_whole =
+        |text: &str| shown.strip_prefix(&line(text)).is_some_and(|rest| rest.is_empty() || rest.starts_with(ALSO));
+    is_whole(&problem.message) || is_whole(&about(problem.subject.as_deref(), &problem.message))
 }
 
 fn line(problem: &ProblemView, has_message: bool, table: &Table<'_>) -> String {
@@ -39,7 +55,7 @@ fn line(problem: &ProblemView, has_message: bool, table: &Table<'_>) -> String {
         problem.unconfirmed_since.map(|time| format!("unconfirmed for {}", age(time))),
         problem.test.then(|| "[test]".to_owned()),
         wide,
-        has_message.then(|| problem.message.clone()),
+        Some(&problem.message).filter(|text| has_message && !text.is_empty()).cloned(),
     ];
     let pieces: Vec<Piece> = parts.iter().flatten().map(|part| Piece::new(part)).collect();
     let layout = Layout { first: INDENT, indent: INDENT, separator: GAP };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use nodewell_model::{
     ConditionStatus, Name, Severity,
-    view::{ApiserverState, ApiserverView, ConditionView, ProblemView},
+    view::{ApiserverState, ApiserverView, ConditionView, NodeView, ProblemView},
 };
 
 use super::*;
@@ -73,8 +73,32 @@ fn event(id: u64) -> EventView {
 
 fn frame(view: &NodeView, failure: Option<&str>, look: Look) -> Frame {
     let events: Vec<EventView> = (1..=20).map(event).collect();
-    let content = Content { view, events: &events, failure, asked: at(12), extent: Extent::Folded };
-    Frame::new(&content, at(0), look)
+    framed(view, &events, failure, Extent::Folded, look)
+}
+
+fn framed(view: &NodeView, events: &[EventView], failure: Option<&str>, extent: Extent, look: Look) -> Frame {
+    let account = Account::whole(view.clone());
+    Frame::new(&Content { account: &account, events, failure, asked: at(12), extent }, at(0), look)
+}
+
+/// Without colours, as many columns as a terminal counts.
+fn is_within(line: &str, columns: usize) -> bool {
+    line.chars().count() <= columns
+}
+
+#[test]
+fn every_field_is_shown_within_the_terminal() {
+    let frame = framed(&node(40), &[], None, Extent::Wide, look(60, 20));
+    assert!(frame.body.iter().all(|line| is_within(line, 60)), "{:#?}", frame.body);
+    assert!(frame.body.iter().any(|line| line.contains("by kernel-monitor, id")), "{:#?}", frame.body);
+}
+
+#[test]
+fn events_without_room_are_not_denied() {
+    let small = frame(&node(40), Some("gone"), look(80, 9)).lines(0);
+    assert!(small.iter().any(|line| line == "No room for events"), "{small:#?}");
+    let none = framed(&node(0), &[], None, Extent::Folded, look(80, 24)).lines(0);
+    assert!(none.iter().any(|line| line == "No event since the agent started"), "{none:#?}");
 }
 
 #[test]
@@ -132,7 +156,7 @@ fn an_agent_that_went_away_is_reported_and_what_was_known_stays() {
 
 #[test]
 fn no_size_and_no_text_breaks_the_screen() {
-    for columns in [20, 40, 60, 80, 120] {
+    for columns in [20, 25, 30, 40, 60, 80, 120] {
         for rows in [0, 1, 2, 3, 5, 8, 9, 12, 20, 60] {
             for problems in [0, 1, 40] {
                 let frame = frame(&node(problems), Some("\u{1b}[31mgone"), look(columns, rows));
@@ -141,8 +165,7 @@ fn no_size_and_no_text_breaks_the_screen() {
                     assert_eq!(lines.len(), rows, "{columns}x{rows}");
                     for line in lines {
                         assert!(!line.contains(nodewell_printable::is_hidden), "{line:?}");
-                        // A narrower terminal cuts lines itself: their wrap is off.
-                        assert!(line.chars().count() <= columns.max(40), "{columns}: {line}");
+                        assert!(is_within(&line, columns), "{columns}: {line}");
                     }
                 }
             }
