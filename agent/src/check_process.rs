@@ -18,6 +18,7 @@ mod link;
 mod plugins;
 mod pod_names;
 mod protocol;
+mod reporters;
 mod runner;
 mod service;
 mod services;
@@ -42,6 +43,7 @@ pub(crate) use protocol::{Reply, read_line};
 pub use check_kind::Settings;
 pub use children::Children;
 pub use flags::{Group, MonitorFlags, TestFlags, WorkerFlags, WorkerGroup};
+pub use reporters::reporters;
 pub use runner::{Release, ReleaseError, ReleaseFile};
 pub use services::npd_health_checks;
 
@@ -80,6 +82,8 @@ pub fn end_with(parent: i32) -> bool {
 pub struct Setup {
     pub group: Group,
     pub client: Client,
+    /// The socket beside which devices are released, if not the agent's own.
+    pub releases_of: Option<PathBuf>,
     /// The config's parts on hardware and checks.
     pub settings: Settings,
     pub state_dir: Option<PathBuf>,
@@ -221,7 +225,7 @@ impl Setup {
             worker_group,
             worker_config: WorkerConfig { roots: self.test_flags.roots(), settings: self.settings.clone() },
             state_dir: self.state_dir.clone(),
-            socket: self.client.path().to_owned(),
+            release_socket: self.releases_of.clone().unwrap_or_else(|| self.client.path().to_owned()),
             pod_names,
             interval: self.test_flags.interval,
             deadline: self.test_flags.deadline,

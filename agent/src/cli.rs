@@ -123,7 +123,7 @@ fn execute(arguments: Arguments, out: &mut Out) -> Result<ExitCode, CommandError
     let outcome = runtime.block_on(async {
         match arguments.command {
             Command::Status(status) => return status.run(&client, out).await,
-            Command::Scan(scan) => return scan.run(out).await,
+            Command::Scan(scan) => return scan.run(&client, out).await,
             Command::Events(events) => events.run(&client, out).await?,
             Command::Report(report) => report.run(&client, out).await?,
             Command::Clear(clear) => clear.run(&client, out).await?,

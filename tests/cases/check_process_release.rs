@@ -25,7 +25,9 @@ fn started(plan: &Plan) -> CheckProcess {
 
 fn nodewell(plan: &Plan, words: &[&str]) -> Outcome {
     let socket = plan.folder().join("socket");
-    nodewell_tests::cli::nodewell(words.iter().copied().chain(["--socket", socket.to_str().unwrap()]))
+    // Other cases have workers, too.
+    let alone = (words[0] == "release").then_some("--only-this-agent");
+    nodewell_tests::cli::nodewell(words.iter().copied().chain(alone).chain(["--socket", socket.to_str().unwrap()]))
 }
 
 fn done(outcome: &Outcome, words: &str) {

@@ -104,7 +104,7 @@ fn a_release_closes_the_library() {
     let gpus = Gpus::new(1, "ecc=0,0,0,0");
     let (agent, monitor) = start(&gpus);
     agent.wait_condition("GpuUnhealthy", "False");
-    assert_eq!(agent.nodewell(&["release", "gpu", "--for", "10m"]).code, 0);
+    assert_eq!(agent.nodewell(&["release", "gpu", "--for", "10m", "--only-this-agent"]).code, 0);
     let released = agent.wait_condition("GpuUnhealthy", "Unknown");
     assert_eq!(released.reason.as_str(), "DevicesReleased", "{}", released.message);
     monitor.wait_released();

@@ -48,6 +48,7 @@ fn main() -> ExitCode {
             return identity(&flags);
         }
         Some(Command::Repair(flags)) => return repair(flags),
+        None if flags.parent.is_some_and(|parent| !check_process::end_with(parent)) => return ExitCode::SUCCESS,
         None => close_memory(),
     }
     match load(&flags) {
@@ -79,6 +80,7 @@ fn monitor(flags: MonitorFlags) -> ExitCode {
     };
     let setup = Setup {
         group: flags.group,
+        releases_of: flags.releases_of,
         client: Client::new(flags.socket.unwrap_or(config.socket)),
         settings: Settings { hardware: config.hardware, checks: config.checks },
         state_dir: flags.state_dir.or_else(check_process::default_state_dir),

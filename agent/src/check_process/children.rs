@@ -98,13 +98,14 @@ impl Children {
     }
 
     fn add_flags(&self, command: &mut Command) {
-        let Flags { config, rules, npd_config, node_name, .. } = &self.flags;
+        let Flags { config, rules, npd_config, node_name, releases_of, .. } = &self.flags;
         let one = |name: &'static str, value: &OsStr| [name.into(), value.to_owned()];
         let config = config.iter().map(|file| one("--config", file.as_os_str()));
         let rules = rules.iter().map(|folder| one("--rules", folder.as_os_str()));
         let npd_config = npd_config.iter().map(|file| one("--npd-config", file.as_os_str()));
         let node_name = node_name.iter().map(|name| one("--node-name", name.as_ref()));
-        command.args(config.chain(rules).chain(npd_config).chain(node_name).flatten());
+        let releases_of = releases_of.iter().map(|socket| one("--releases-of", socket.as_os_str()));
+        command.args(config.chain(rules).chain(npd_config).chain(node_name).chain(releases_of).flatten());
     }
 
     /// How it ended, or `None` after the stop.

@@ -50,6 +50,9 @@ pub struct MonitorFlags {
     /// End with this process, which started us
     #[arg(long, value_name = "PID", hide = true)]
     pub parent: Option<i32>,
+    /// Devices are released beside this socket, not beside the agent's
+    #[arg(long, value_name = "PATH", hide = true)]
+    pub releases_of: Option<PathBuf>,
 }
 
 impl MonitorFlags {
@@ -211,7 +214,7 @@ pub struct WorkerFlags {
     /// End with this process, which started us
     #[arg(long, value_name = "PID")]
     pub parent: i32,
-    /// The socket of the agent that it works for, for people too
+    /// The socket beside which its devices are released, for people too
     #[arg(long, value_name = "PATH")]
     pub socket: Option<PathBuf>,
 }

@@ -189,7 +189,7 @@ fn load(flags: &Flags) -> Option<(RuleSet, String)> {
 }
 
 /// What is run as a program, by the daemon that reports it.
-fn sources(set: RuleSet) -> Sources {
+pub(super) fn sources(set: RuleSet) -> Sources {
     let mut sources = Sources::new();
     for mut monitor in set.plugins {
         monitor.tasks.retain(|task| matches!(task.task, Task::Run { .. }));

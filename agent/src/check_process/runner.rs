@@ -46,8 +46,8 @@ pub(super) struct RunnerPlan {
     pub(super) worker_config: WorkerConfig,
     /// Where its checks store their state; `None`: nowhere.
     pub(super) state_dir: Option<PathBuf>,
-    /// The agent's.
-    pub(super) socket: PathBuf,
+    /// Beside it its devices are released: the agent's, but for the agent of a scan.
+    pub(super) release_socket: PathBuf,
     pub(super) pod_names: PodNames,
     /// In place of every check's own: for tests.
     pub(super) interval: Option<Duration>,
@@ -72,13 +72,13 @@ impl<'a> Runner<'a> {
     /// Nothing is asked before [`Runner::run`].
     pub(super) fn new(plan: RunnerPlan, link: &'a Link, status_line: StatusLine) -> Self {
         let worker_client = WorkerClient::new(
-            Box::new(SelfExec { worker_group: plan.worker_group, socket: plan.socket.clone() }),
+            Box::new(SelfExec { worker_group: plan.worker_group, socket: plan.release_socket.clone() }),
             plan.worker_config.clone(),
         );
         let wanted = plan.worker_group.checks().iter().filter(|check| check.is_enabled(&plan.worker_config.settings));
         let poll_loops = wanted.map(|check| plan.poll_loop(*check)).collect();
         let drivers = Drivers::new(plan.group, &plan.worker_config.roots);
-        let release_file = ReleaseFile::of(&plan.socket, plan.group);
+        let release_file = ReleaseFile::of(&plan.release_socket, plan.group);
         Self {
             plan,
             status_line,

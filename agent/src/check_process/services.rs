@@ -31,7 +31,7 @@ use schedule::Schedule;
 pub use npd_health_checks::npd_health_checks;
 
 /// The name under which it reports (`source`), and of its state file.
-const NAME: &str = "services";
+pub(super) const NAME: &str = "services";
 
 /// All services that are looked after.
 pub(super) struct Services {
@@ -80,6 +80,10 @@ impl Services {
         let mut work = self.work.lock().await;
         let mut condition_reporter = ConditionReporter::new(&self.link);
         work.load(&mut condition_reporter).await;
+        // Where there is none to look at, nothing is to come.
+        if work.judge.is_decided() {
+            condition_reporter.all_reported();
+        }
         loop {
             let Some((n, observation)) = work.next().await else { continue };
             work.observe(n, &observation);

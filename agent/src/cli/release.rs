@@ -45,8 +45,9 @@ impl Devices {
   sudo nodewell release gpu
   sudo nodewell release gpu --for 1h && nvidia-smi --gpu-reset; nodewell reclaim gpu
 
-It returns once nothing of nodewell holds a device any more: exit code 75 if a
-worker hangs in the kernel, which only a reboot may help. Until the end of the
+It returns once nothing of nodewell holds a device any more, a `nodewell scan`
+included: exit code 75 if a worker hangs in the kernel, which only a reboot may
+help, or is another agent's, which is named with its socket. Until the end of the
 release what was known of the devices is Unknown: DevicesReleased. It ends by
 itself, and with a reboot; a restart of the agent does not end it.
 As JSON and YAML: {devices, until}.")]
@@ -60,6 +61,9 @@ pub(super) struct Release {
     /// How long to wait for a worker that reads a device.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration::parse)]
     wait: Duration,
+    /// Wait for no worker of another agent: for tests, which run beside those of others
+    #[arg(long, hide = true)]
+    only_this_agent: bool,
     #[command(flatten)]
     output: Output,
 }
@@ -96,16 +100,17 @@ impl Release {
         let give_up = Instant::now() + self.wait;
         let group = self.devices.group();
         loop {
-            let left = workers::of(group, socket);
+            let mut left = workers::of(group);
+            left.retain(|worker| !self.only_this_agent || worker.obeys(socket));
             if left.is_empty() {
                 return Ok(());
             }
             if Instant::now() >= give_up {
                 let message = format!(
-                    "the devices of the check process `{}` are released, but its workers are still there: {}; one that \
+                    "the devices of the check process `{}` are released, but workers are still there: {}; one that \
                      hangs in the kernel holds its device until the kernel lets it go",
                     group.as_str(),
-                    left.join(", ")
+                    left.iter().map(|worker| worker.shown(socket)).collect::<Vec<_>>().join(", ")
                 );
                 return Err(CommandError::new(TEMPORARY, message));
             }

@@ -1,41 +1,41 @@
 //! `nodewell scan`: one look at this machine where no agent runs, by one that ends with the look.
 
 mod agent;
+mod expected;
 
-use std::{path::PathBuf, process::ExitCode, time::Duration};
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+    process::ExitCode,
+    time::Duration,
+};
 
 use clap::Args;
 use nodewell_client::{Client, ClientError};
 use nodewell_model::{
     ConditionStatus, Name,
-    view::{ConditionView, DaemonState, DaemonView, NodeView},
+    view::{ConditionView, DaemonState, NodeView},
 };
 use nodewell_rules::duration;
 use tokio::{
     select,
-    signal::{
-        ctrl_c,
-        unix::{SignalKind, signal},
-    },
     time::{Instant, sleep},
 };
 
-use self::agent::ScanAgent;
+use self::{
+    agent::ScanAgent,
+    expected::{Expected, Missing, mark, warnings},
+};
 use super::{
-    error::{CommandError, SOFTWARE},
+    error::{CommandError, SOFTWARE, found},
     health::{Account, NodeHealth},
     out::Out,
     output::Output,
     render::{Extent, Look, status_table},
-};
-use crate::{
-    check_process::Group,
-    config::{CheckProcesses, Config, Flags},
+    signals::Signals,
 };
 
 const LOOKS_APART: Duration = Duration::from_millis(200);
-/// Each is a daemon, by its own name.
-const GROUPS: [Group; 3] = [Group::Check, Group::Disk, Group::Gpu];
 
 /// Look at this machine once without an agent that runs all the time, and show what `nodewell status` would.
 #[derive(Debug, Args)]
@@ -44,14 +44,16 @@ const GROUPS: [Group; 3] = [Group::Check, Group::Disk, Group::Gpu];
   sudo nodewell scan -o json | jq '.conditions[] | select(.status != \"False\")'
   sudo nodewell scan --exit-code --settle 20s
 
-It starts a nodewelld with a socket and a state of its own, waits until every monitor
-has looked and nothing has changed for a while, and stops it. Nothing is reported to
-any API server, and an agent that runs here is not disturbed. What takes time to be
-seen is not found: a rate, a limit that is passed for minutes, three failures in a row.
+It starts a nodewelld with a socket and a state of its own, waits until every monitor,
+check and plug-in has looked at all that it watches and nothing has changed for a while,
+and stops it. Nothing is reported to any API server, and an agent that runs here is not
+disturbed. Devices that `nodewell release` has released stay released. What takes time to
+be seen is not found: a rate, a limit that is passed for minutes, three failures in a row.
 The kernel log is read from the boot on. Plug-ins are run, as the agent does.
 
-Exit codes: 0 looked, whatever was found; with --exit-code as in `nodewell status`;
-70 nodewelld could not be started.")]
+Exit codes: 0 looked, whatever was found; with --exit-code as in `nodewell status`, and 2
+also if something has not looked at all that it watches; 70 nodewelld could not be
+started; 129 to 143 ended by a signal.")]
 pub(super) struct Scan {
     #[command(flatten)]
     output: Output,
@@ -64,7 +66,7 @@ pub(super) struct Scan {
     /// For how long nothing may change before the look ends.
     #[arg(long, value_name = "TIME", default_value = "3s", value_parser = duration::parse)]
     settle: Duration,
-    /// The look ends after this; what has not been seen by then is unknown.
+    /// The look ends after this; what has not looked by then is named on stderr, and is unknown.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration::parse)]
     timeout: Duration,
     /// The config file, as nodewelld takes it [default: /etc/nodewell/nodewell.toml, if it exists].
@@ -73,46 +75,55 @@ pub(super) struct Scan {
 }
 
 impl Scan {
-    pub(super) async fn run(self, out: &mut Out) -> Result<ExitCode, CommandError> {
-        let mut agent = ScanAgent::start(self.config.as_deref())?;
-        let mut terminate = signal(SignalKind::terminate()).map_err(CommandError::runtime)?;
+    /// `client` is of the agent that runs all the time: beside its socket devices are released.
+    pub(super) async fn run(self, client: &Client, out: &mut Out) -> Result<ExitCode, CommandError> {
+        // From before there is something to stop.
+        let mut signals = Signals::new()?;
+        let expected = Expected::new(self.config.as_deref(), client.path());
+        let mut agent = ScanAgent::start(self.config.as_deref(), client.path())?;
         let looked = select! {
-            looked = self.look(&mut agent) => looked.map(Some),
-            _ = ctrl_c() => Ok(None),
-            _ = terminate.recv() => Ok(None),
+            looked = self.look(&mut agent, &expected) => looked.map(Ok),
+            code = signals.recv() => Ok(Err(code)),
         };
         agent.stop().await;
         match looked? {
-            Some(view) => self.show(&view, out),
-            // Interrupted.
-            None => Ok(ExitCode::from(130)),
+            Ok(view) => self.show(view, &expected, out),
+            Err(code) => Ok(ExitCode::from(code)),
         }
     }
 
-    fn show(&self, view: &NodeView, out: &mut Out) -> Result<ExitCode, CommandError> {
+    fn show(&self, mut view: NodeView, expected: &Expected, out: &mut Out) -> Result<ExitCode, CommandError> {
+        let missing = expected.missing(&view);
+        let code = if self.exit_code { health(&view, &missing).exit_code() } else { ExitCode::SUCCESS };
+        mark(&mut view, &missing);
+        // With stderr gone as well, there is nowhere left to write to.
+        warnings(&missing).iter().for_each(|line| drop(writeln!(io::stderr(), "nodewell: {line}")));
+        let written = self.write(&Account::whole(view), out);
+        found(code, written)
+    }
+
+    fn write(&self, account: &Account, out: &mut Out) -> Result<(), CommandError> {
         let extent = match (self.output.is_wide(), self.all) {
             (true, _) => Extent::Wide,
             (false, true) => Extent::All,
             (false, false) => Extent::Folded,
         };
         match self.output.document() {
-            Some(form) => out.document(form, view)?,
-            None => out.text(&status_table(&Account::whole(view.clone()), extent, Look::of_stdout()))?,
+            Some(form) => out.document(form, account),
+            None => Ok(out.text(&status_table(account, extent, Look::of_stdout()))?),
         }
-        Ok(if self.exit_code { NodeHealth::of(view).exit_code() } else { ExitCode::SUCCESS })
     }
 
     /// The account once it has settled, or what there is at the end of the time.
-    async fn look(&self, agent: &mut ScanAgent) -> Result<NodeView, CommandError> {
+    async fn look(&self, agent: &mut ScanAgent, expected: &Expected) -> Result<NodeView, CommandError> {
         let client = Client::new(agent.socket());
-        let expected = self.expected();
         let deadline = Instant::now() + self.timeout;
         let mut last: Option<NodeView> = None;
         let mut since = Instant::now();
         loop {
             match client.get::<NodeView>("/v1/status").await {
                 Ok(view) => {
-                    if !last.as_ref().is_some_and(|last| is_same(last, &view)) || is_starting(&view, &expected) {
+                    if !last.as_ref().is_some_and(|last| is_same(last, &view)) || expected.is_awaited(&view) {
                         since = Instant::now();
                     }
                     last = Some(view);
@@ -130,15 +141,6 @@ impl Scan {
         }
     }
 
-    /// The check processes that it starts, which report over its socket. With a config that has errors it ends by itself.
-    fn expected(&self) -> Vec<&'static str> {
-        let flags = Flags { config: self.config.clone(), ..Flags::default() };
-        match Config::load(&flags).map(|config| config.check_processes) {
-            Ok(CheckProcesses::None) | Err(_) => Vec::new(),
-            Ok(CheckProcesses::Auto | CheckProcesses::Spawn) => GROUPS.map(Group::as_str).to_vec(),
-        }
-    }
-
     /// It has not bound its socket yet, or never will.
     fn absent(&self, agent: &mut ScanAgent, error: ClientError) -> Result<(), CommandError> {
         if let Some(end) = agent.ended() {
@@ -148,14 +150,12 @@ impl Scan {
     }
 }
 
-/// Whether a monitor has not looked yet: one that is known, or one of `expected`.
-fn is_starting(view: &NodeView, expected: &[&str]) -> bool {
-    let source = |daemon: &DaemonView| daemon.name.split('@').next().unwrap_or_default().to_owned();
-    let known: Vec<String> = view.daemons.iter().filter(|daemon| daemon.is_external()).map(source).collect();
-    view.conditions.is_empty()
-        || expected.iter().any(|name| known.iter().all(|known| known != name))
-        || view.daemons.iter().any(|daemon| daemon.state == DaemonState::Starting)
-        || view.conditions.iter().any(|condition| condition.reason.as_str() == "MonitorStarting")
+/// What was not looked at is not known to be well.
+fn health(view: &NodeView, missing: &[Missing]) -> NodeHealth {
+    match NodeHealth::of(view) {
+        NodeHealth::Healthy if !missing.is_empty() => NodeHealth::Unknown,
+        health => health,
+    }
 }
 
 /// Whether nothing was found in between. Records are counted all the time, and problems again and again.

@@ -1,4 +1,5 @@
-//! The flags of `nodewelld`. Each has a key of the same name in the config file.
+//! The flags of `nodewelld`. Each has a key of the same name in the config file, but for those that only `nodewell
+//! scan` sets.
 
 use std::path::PathBuf;
 
@@ -42,6 +43,12 @@ pub struct Flags {
     /// The kernel log [default: /dev/kmsg]
     #[arg(long, value_name = "PATH")]
     pub kmsg: Option<PathBuf>,
+    /// End with this process, which started us
+    #[arg(long, value_name = "PID", hide = true)]
+    pub parent: Option<i32>,
+    /// Devices are released beside this socket, not beside ours
+    #[arg(long, value_name = "PATH", hide = true)]
+    pub releases_of: Option<PathBuf>,
 }
 
 impl Flags {

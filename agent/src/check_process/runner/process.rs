@@ -34,7 +34,7 @@ pub(in crate::check_process) trait WorkerProcess {
 #[derive(Debug)]
 pub(in crate::check_process) struct SelfExec {
     pub(in crate::check_process) worker_group: WorkerGroup,
-    /// The agent's: `nodewell release` finds by it which agent a worker belongs to.
+    /// Beside it its devices are released: `nodewell release` shows where a worker can be released.
     pub(in crate::check_process) socket: PathBuf,
 }
 

@@ -1,28 +1,60 @@
-//! The workers of a check process, by the names of their tasks and by their command lines.
+//! The workers of check processes, of whichever agent, by the names of their tasks: each may hold a device.
 
-use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt, path::Path};
+use std::{
+    ffi::OsStr,
+    fs,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
 
 use crate::check_process::{Group, Stat, TaskName};
 
-/// `pid 77` for each worker of `group` whose agent listens on `socket`.
-pub(super) fn of(group: Group, socket: &Path) -> Vec<String> {
+/// One that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Worker {
+    pid: String,
+    /// Beside it its devices are released; `None` if that cannot be asked.
+    socket: Option<PathBuf>,
+}
+
+/// All of `group` on this machine.
+pub(super) fn of(group: Group) -> Vec<Worker> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let workers = entries.filter(|entry| is_worker(&entry.path(), group, socket));
-    workers.map(|entry| format!("pid {}", entry.file_name().display())).collect()
+    entries.filter_map(|entry| worker(&entry.path(), group)).collect()
 }
 
-/// The command line is read only where that returns at once. A process that hangs may hold the lock of its memory, so
-/// it counts without a look at its command line.
-fn is_worker(process: &Path, group: Group, socket: &Path) -> bool {
-    let Some(stat) = Stat::read(process) else { return false };
+impl Worker {
+    /// Whether it lets go of its devices when they are released beside `socket`. One that hangs may be any agent's.
+    pub(super) fn obeys(&self, socket: &Path) -> bool {
+        self.socket.as_ref().is_none_or(|own| is_same(own, socket))
+    }
+
+    /// `pid 77`, and where it is to be released, if not beside `socket`.
+    pub(super) fn shown(&self, socket: &Path) -> String {
+        match &self.socket {
+            Some(own) if !is_same(own, socket) => {
+                format!("pid {} (release it with --socket {})", self.pid, own.display())
+            }
+            _ => format!("pid {}", self.pid),
+        }
+    }
+}
+
+fn worker(process: &Path, group: Group) -> Option<Worker> {
+    let stat = Stat::read(process)?;
     let is_named = TaskName::named(&stat.name, group.worker_group()).is_some() && stat.is_there();
-    is_named && (stat.state != 'S' && stat.state != 'R' || is_of(process, socket))
+    is_named.then(|| Worker { pid: name(process), socket: socket_of(process, stat.state) })
 }
 
-fn is_of(process: &Path, socket: &Path) -> bool {
-    let Ok(line) = fs::read(process.join("cmdline")) else { return false };
+fn name(process: &Path) -> String {
+    process.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The command line is read only where that returns at once: a process that hangs may hold the lock of its memory.
+fn socket_of(process: &Path, state: char) -> Option<PathBuf> {
+    let line = matches!(state, 'S' | 'R').then(|| fs::read(process.join("cmdline")).ok()).flatten()?;
     let mut words = line.split(|byte| *byte == 0).skip_while(|word| *word != b"--socket").skip(1);
-    words.next().is_some_and(|word| is_same(Path::new(OsStr::from_bytes(word)), socket))
+    words.next().map(|word| PathBuf::from(OsStr::from_bytes(word)))
 }
 
 /// Also by another way to it, such as `/var/run`.
@@ -37,23 +69,27 @@ mod tests {
 
     const SOCKET: &str = "/run/nodewell/nodewell.sock";
 
-    fn process(folder: &Path, name: &str, state: char, socket: &Path) -> bool {
+    fn process(folder: &Path, name: &str, state: char) -> Option<Worker> {
         let zeros = vec!["0"; 48].join(" ");
         fs::write(folder.join("stat"), format!("7 ({name}) {state} 1 {zeros}\n")).unwrap();
         let line = format!("nodewelld\0worker\0disk\0--parent\0{}\0--socket\0{SOCKET}\0", 5);
         fs::write(folder.join("cmdline"), line).unwrap();
-        is_worker(folder, Group::Disk, socket)
+        worker(folder, Group::Disk)
     }
 
     #[test]
-    fn workers_are_known_by_group_and_agent_and_one_that_hangs_may_be_any() {
+    fn workers_are_known_by_their_group_and_those_of_every_agent_count() {
         let folder = tempfile::tempdir().unwrap();
-        let is = |name, state, socket: &str| process(folder.path(), name, state, Path::new(socket));
-        assert!(is("nwd:idle", 'S', SOCKET));
-        assert!(!is("nwg:idle", 'S', SOCKET) && !is("nodewelld", 'S', SOCKET));
-        assert!(!is("nwd:idle", 'S', "/tmp/other.sock"));
-        assert!(is("nwd:sda", 'D', "/tmp/other.sock"));
-        assert!(!is("nwd:sda", 'Z', SOCKET), "it holds nothing any more");
+        let process = |name, state| process(folder.path(), name, state);
+        assert!(process("nwg:idle", 'S').is_none() && process("nodewelld", 'S').is_none());
+        assert!(process("nwd:sda", 'Z').is_none(), "it holds nothing any more");
+        let worker = process("nwd:idle", 'S').unwrap();
+        let (ours, other) = (Path::new(SOCKET), Path::new("/tmp/other.sock"));
+        assert!(worker.obeys(ours) && !worker.obeys(other));
+        assert!(!worker.shown(ours).contains(SOCKET));
+        assert!(worker.shown(other).ends_with(&format!(" (release it with --socket {SOCKET})")));
+        let hangs = process("nwd:sda", 'D').unwrap();
+        assert!(hangs.obeys(ours) && hangs.obeys(other), "it may be any agent's");
     }
 
     #[test]

@@ -42,14 +42,17 @@ pub(super) struct ScanAgent {
 }
 
 impl ScanAgent {
-    /// Starts it with a config of the user's.
-    pub(super) fn start(config: Option<&Path>) -> Result<Self, CommandError> {
+    /// Starts it with a config of the user's. What is released beside `release_socket` it lets alone.
+    pub(super) fn start(config: Option<&Path>, release_socket: &Path) -> Result<Self, CommandError> {
         let folder = Folder::new().map_err(|error| failed("make a folder for its socket", &error))?;
         let log = fs::File::create(folder.log()).map_err(|error| failed("write its log", &error))?;
         let program = program();
         let mut command = Command::new(&program);
         command.args(["--standalone", "--metrics-address", "off", "--socket"]).arg(folder.socket());
         command.arg("--state-dir").arg(folder.0.join("state"));
+        command.arg("--releases-of").arg(release_socket);
+        // However we end, it does: this thread, which starts it, is our main one.
+        command.arg("--parent").arg(std::process::id().to_string());
         command.args(config.iter().flat_map(|file| [Path::new("--config"), file]));
         OF_A_SERVICE.iter().for_each(|name| _ = command.env_remove(name));
         let output = log.try_clone().map_err(|error| failed("write its log", &error))?;

@@ -1,4 +1,4 @@
-//! When a look is over.
+//! When something was found, and what is known of a machine that was not looked at.
 
 use super::*;
 
@@ -19,18 +19,6 @@ fn view(status: &str, reason: &str, daemon: &str, count: u64) -> NodeView {
 }
 
 #[test]
-fn a_look_goes_on_while_a_monitor_has_not_looked() {
-    let starts = |view: &NodeView| is_starting(view, &["disk"]);
-    let seen = view("False", "DiskIsHealthy", "running", 1);
-    assert!(!starts(&seen));
-    assert!(!starts(&view("Unknown", "DeviceNotAnswering", "blind", 1)));
-    assert!(starts(&view("False", "DiskIsHealthy", "starting", 1)));
-    assert!(starts(&view("Unknown", "MonitorStarting", "running", 1)));
-    assert!(starts(&NodeView { conditions: Vec::new(), ..seen.clone() }));
-    assert!(is_starting(&seen, &["disk", "gpu"]), "a check process that is to come");
-}
-
-#[test]
 fn what_is_counted_again_is_nothing_new() {
     let first = view("True", "IOError", "running", 1);
     assert!(is_same(&first, &view("True", "IOError", "running", 9)));
@@ -42,4 +30,13 @@ fn what_is_counted_again_is_nothing_new() {
         assert!(!is_same(&first, &other));
     }
     assert!(!is_same(&first, &NodeView { conditions: Vec::new(), ..first.clone() }));
+}
+
+#[test]
+fn what_was_not_looked_at_is_no_health_and_hides_no_problem() {
+    let missing = [Missing { name: "disk".to_owned(), release: None }];
+    let (well, sick) = (view("False", "DiskIsHealthy", "running", 1), view("True", "IOError", "running", 1));
+    assert_eq!(health(&well, &[]), NodeHealth::Healthy);
+    assert_eq!(health(&well, &missing), NodeHealth::Unknown);
+    assert_eq!(health(&sick, &missing), NodeHealth::Problem);
 }
