@@ -80,6 +80,11 @@ impl Catalogue {
         self.entries.values()
     }
 
+    /// What belongs to reasons that stand in no other table of the program.
+    pub fn reasons(&self) -> impl Iterator<Item = &Reasons> {
+        self.reasons.iter()
+    }
+
     /// What is listed of the reason `name`.
     #[must_use]
     pub fn reason(&self, name: &str) -> Option<&Reasons> {

@@ -3,6 +3,7 @@
 
 mod condition;
 mod list;
+mod own;
 mod text;
 mod topic;
 
@@ -15,7 +16,7 @@ use nodewell_faults::{
 use nodewell_rules::{LoadPlan, explain::ExplainedRule};
 use serde::Serialize;
 
-use self::{condition::ExplainedCondition, topic::Topic};
+use self::{condition::ExplainedCondition, own::OwnReason, topic::Topic};
 use super::{
     error::{CommandError, USAGE},
     out::Out,
@@ -29,6 +30,7 @@ pub(super) use list::names;
 #[command(after_help = "Examples:
   nodewell explain KernelOops
   nodewell explain DiskUnhealthy
+  nodewell explain MonitorStale
   nodewell explain xid:79
   nodewell explain sxid:24007
   nodewell explain smart:197
@@ -61,6 +63,9 @@ struct Explained {
     /// What the monitor of such hardware reports of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     monitor: Option<&'static Reason>,
+    /// A reason of the agent's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    own: Option<OwnReason>,
     /// What the vendor's code means.
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<Meaning>,

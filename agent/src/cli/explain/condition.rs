@@ -28,7 +28,7 @@ pub(super) struct Healthy {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(super) struct Held {
     pub(super) reason: Name,
-    pub(super) severity: Severity,
+    pub(super) severity: Option<Severity>,
 }
 
 /// The condition `word`, in any case.

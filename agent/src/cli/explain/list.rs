@@ -1,5 +1,5 @@
-//! `nodewell explain --list`: every reason that may be given, by rules, by monitors of hardware, by tables of codes; and
-//! the names that a shell completes.
+//! `nodewell explain --list`: every reason that may be given, by rules, by monitors of hardware, by tables of codes, by
+//! the agent itself; and the names that a shell completes.
 
 use nodewell_faults::{reason, xid::Meaning};
 use nodewell_model::{Name, Severity};
@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::{
     super::{error::CommandError, out::Out, output::Output},
     condition,
+    own::{self, Holds, OwnReason},
 };
 
 /// One line.
@@ -18,7 +19,8 @@ pub(super) struct Listed {
     #[serde(rename = "type")]
     kind: &'static str,
     pub(super) condition: Option<Name>,
-    pub(super) severity: Severity,
+    /// Not of what makes conditions Unknown.
+    pub(super) severity: Option<Severity>,
 }
 
 /// What there is to name on a command line, in the order of the alphabet.
@@ -42,8 +44,7 @@ pub(super) fn write(set: &RuleSet, output: Output, out: &mut Out) -> Result<(), 
     }
     let width = listed.iter().map(|entry| entry.reason.as_str().len()).max().unwrap_or_default();
     for entry in &listed {
-        let holds = entry.condition.as_ref().map_or("event only", |name| name.as_str());
-        out.line(&format!("{:<width$}  {:<8}  {holds}", entry.reason, entry.severity))?;
+        out.line(&format!("{:<width$}  {:<8}  {}", entry.reason, severity(entry.severity), entry.holds()))?;
     }
     Ok(())
 }
@@ -59,7 +60,8 @@ pub(super) fn listed(set: &RuleSet) -> Vec<Listed> {
     let codes = codes.flat_map(|code| of_code(&code));
     let plugins = set.plugins.iter().flat_map(|monitor| &monitor.tasks);
     let plugins = plugins.map(|task| line(&task.reason, task.condition.as_ref(), task.severity));
-    let mut listed: Vec<Listed> = rules.chain(plugins).chain(monitors).chain(codes).collect();
+    let own = own::all(set).into_iter().map(of_own);
+    let mut listed: Vec<Listed> = rules.chain(plugins).chain(monitors).chain(codes).chain(own).collect();
     listed.sort();
     listed.dedup();
     listed
@@ -67,7 +69,33 @@ pub(super) fn listed(set: &RuleSet) -> Vec<Listed> {
 
 fn line(reason: &Name, condition: Option<&Name>, severity: Severity) -> Listed {
     let kind = if condition.is_some() { "permanent" } else { "temporary" };
-    Listed { reason: reason.clone(), kind, condition: condition.cloned(), severity }
+    Listed { reason: reason.clone(), kind, condition: condition.cloned(), severity: Some(severity) }
+}
+
+const UNKNOWN: &str = "unknown";
+
+fn of_own(own: OwnReason) -> Listed {
+    let (kind, condition) = match own.holds {
+        Holds::True(condition) => ("permanent", Some(condition)),
+        Holds::Unknown => (UNKNOWN, None),
+        Holds::Event => ("temporary", None),
+    };
+    Listed { reason: own.reason, kind, condition, severity: own.severity }
+}
+
+impl Listed {
+    fn holds(&self) -> &str {
+        match &self.condition {
+            Some(condition) => condition.as_str(),
+            None if self.kind == UNKNOWN => "any condition Unknown",
+            None => "event only",
+        }
+    }
+}
+
+/// As people read it.
+pub(super) fn severity(severity: Option<Severity>) -> &'static str {
+    severity.map_or("-", Severity::as_str)
 }
 
 /// Codes without a public meaning would only hide the others.

@@ -2,7 +2,7 @@
 
 use nodewell_rules::{LoadPlan, RuleSet};
 
-use super::{list, text, topic::Topic};
+use super::{list, own, text, topic::Topic};
 
 fn shipped() -> RuleSet {
     nodewell_rules::load(&LoadPlan::default()).set
@@ -55,6 +55,33 @@ fn every_condition_can_be_explained_and_is_named_for_shells() {
         let found = explained.condition.unwrap();
         assert_eq!(found.condition, *condition);
         assert!(found.healthy.is_some(), "{condition}");
+        assert!(!found.reasons.is_empty(), "{condition} is held True by nothing");
+    }
+}
+
+#[test]
+fn reasons_of_the_agents_own_are_explained_by_their_messages() {
+    expect_text("MonitorStale", &["MonitorStale\n", "makes conditions Unknown", "message   no report for 90s; check"]);
+    expect_text("monitorstarting", &["MonitorStarting\n", "starting, no report yet"]);
+    expect_text("UnexpectedReboot", &["error: an event only", "no shutdown before the reboot"]);
+    expect_text("StateDiskFull", &["error: holds AgentStateUnwritable True", "free space there"]);
+    expect_text("AgentStateUnwritable", &["held True by", "error     StateDiskFull\n"]);
+    for reason in ["KmsgUnreadable", "DeviceNotAnswering", "PermissionDenied", "DevicesReleased"] {
+        expect_text(reason, &["makes conditions Unknown", "message "]);
+    }
+    let error = explained("MonitorStal").unwrap_err();
+    assert!(error.contains("Did you mean MonitorStale?"), "{error}");
+}
+
+#[test]
+fn every_listed_message_has_a_whole_text_and_a_condition_that_is_declared() {
+    let set = shipped();
+    let conditions = list::names(&set).conditions;
+    for own in own::all(&set) {
+        assert!(!own.messages.is_empty(), "{}", own.reason);
+        if let own::Holds::True(condition) = &own.holds {
+            assert!(conditions.contains(condition) && own.severity.is_some(), "{}", own.reason);
+        }
     }
 }
 

@@ -8,12 +8,16 @@ use nodewell_faults::{
 use nodewell_model::{Action, Name, Severity};
 use nodewell_rules::explain::ExplainedRule;
 
-use super::{Explained, ExplainedCondition};
+use super::{
+    Explained, ExplainedCondition, list,
+    own::{Holds, OwnReason},
+};
 
 pub(super) fn shown(explained: &Explained) -> String {
     let mut text = format!("{}\n", heading(explained));
     let parts = explained.condition.as_ref().map(condition).into_iter().chain(explained.code.as_ref().map(code));
-    let parts = parts.chain(explained.monitor.map(monitor)).chain(explained.rules.iter().map(rule));
+    let parts = parts.chain(explained.monitor.map(monitor)).chain(explained.own.as_ref().map(own));
+    let parts = parts.chain(explained.rules.iter().map(rule));
     let parts = parts.chain(explained.attribute.map(attribute)).chain(explained.field.map(field));
     parts.for_each(|part| {
         text.push('\n');
@@ -56,8 +60,11 @@ fn condition(condition: &ExplainedCondition) -> String {
     if !condition.rules_of.is_empty() {
         rows = rows.row("rules of", &condition.rules_of.join(", "));
     }
-    let reasons: String =
-        condition.reasons.iter().map(|held| format!("    {:<8}  {}\n", held.severity, held.reason)).collect();
+    let reasons: String = condition
+        .reasons
+        .iter()
+        .map(|held| format!("    {:<8}  {}\n", list::severity(held.severity), held.reason))
+        .collect();
     let meaning = "True while one of its problems is there, Unknown while a monitor that watches for it cannot see.";
     format!("  a condition\n{}{}  held True by\n{reasons}", wrapped(meaning), rows.0)
 }
@@ -105,6 +112,22 @@ fn monitor(reason: &Reason) -> String {
     let head =
         format!("  {}: {}, from the monitor of such hardware\n", reason.severity, holds(reason.condition.as_ref()));
     format!("{head}{}{}", wrapped(&reason.meaning), rows.0)
+}
+
+fn own(own: &OwnReason) -> String {
+    let severity = own.severity.map(|severity| format!("{severity}: ")).unwrap_or_default();
+    let (head, meaning) = match &own.holds {
+        Holds::True(condition) => {
+            (format!("{severity}holds {condition} True, from the agent itself"), "It ends by itself with its cause.")
+        }
+        Holds::Unknown => (
+            "makes conditions Unknown: whether the problem is there is not known".to_owned(),
+            "It says why a monitor cannot see what it watches. Each condition that it watches is Unknown until it can.",
+        ),
+        Holds::Event => (format!("{severity}an event only, from the agent itself"), "It changes no condition."),
+    };
+    let rows = own.messages.iter().fold(Rows::default(), |rows, message| rows.row("message", message));
+    format!("  {head}\n{}{}", wrapped(meaning), rows.0)
 }
 
 fn attribute(attribute: &Attribute) -> String {

@@ -11,7 +11,7 @@ use nodewell_rules::{
     explain::{explain, nearest_word},
 };
 
-use super::{Explained, condition};
+use super::{Explained, condition, own};
 
 /// The prefixes of codes.
 const FAMILIES: [&str; 4] = ["xid", "sxid", "smart", "nvme"];
@@ -79,12 +79,14 @@ fn reason(set: &RuleSet, tables: &Tables, word: &str) -> Result<Explained, Strin
     let monitor = monitor(word);
     let code = tables.named(word);
     let condition = condition::explained(set, word);
+    let own = own::named(set, word);
     let name = rules.as_ref().map(|rules| &rules.reason).or(monitor.map(|reason| &reason.name));
     let name = name.or(code.as_ref().map(|code| &code.reason)).or(condition.as_ref().map(|one| &one.condition));
+    let name = name.or(own.as_ref().map(|own| &own.reason));
     let name = name.ok_or_else(|| unknown(set, tables, word))?;
     let reason = name.to_string();
     let rules = rules.map(|rules| rules.rules).unwrap_or_default();
-    Ok(Explained { reason, condition, rules, monitor, code, attribute: None, field: None })
+    Ok(Explained { condition, rules, monitor, code, own, ..empty(reason) })
 }
 
 fn monitor(word: &str) -> Option<&'static Reason> {
@@ -98,7 +100,9 @@ fn unknown(set: &RuleSet, tables: &Tables, word: &str) -> String {
     let plugins = set.plugins.iter().flat_map(|monitor| &monitor.tasks).map(|task| task.reason.as_str());
     let conditions = condition::all(set);
     let conditions = conditions.iter().map(|spec| spec.condition.as_str());
-    let near = nearest_word(word, rules.chain(plugins).chain(monitors).chain(conditions)).or_else(|| {
+    let own = own::all(set);
+    let own = own.iter().map(|own| own.reason.as_str());
+    let near = nearest_word(word, rules.chain(plugins).chain(monitors).chain(conditions).chain(own)).or_else(|| {
         let names = codes.iter().map(|code| code.reason.as_str());
         nearest_word(word, names)
     });
@@ -130,5 +134,6 @@ fn field(name: &str) -> Result<Explained, String> {
 }
 
 fn empty(reason: String) -> Explained {
-    Explained { reason, condition: None, rules: Vec::new(), monitor: None, code: None, attribute: None, field: None }
+    let (condition, rules, monitor, own, code) = (None, Vec::new(), None, None, None);
+    Explained { reason, condition, rules, monitor, own, code, attribute: None, field: None }
 }
