@@ -34,7 +34,7 @@ pub struct CommandLine {
 #[derive(Debug, Clone, Subcommand)]
 pub enum Command {
     /// Run a group of monitors in this process; they report to the agent over its socket
-    Monitor(MonitorFlags),
+    Monitor(Box<MonitorFlags>),
     /// Call devices for a check process, which starts it; a call may never return
     #[command(hide = true)]
     Worker(WorkerFlags),

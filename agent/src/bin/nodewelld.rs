@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     nodewell_journal::init("nodewelld", "info");
     activated.log_complaints();
     match command {
-        Some(Command::Monitor(flags)) => return monitor(flags),
+        Some(Command::Monitor(flags)) => return monitor(*flags),
         Some(Command::Worker(flags)) => return worker(&flags),
         Some(Command::CollectPstore(flags)) => return collect_pstore(&flags),
         Some(Command::Identity(flags)) => {
