@@ -115,7 +115,8 @@ async fn methods_that_answer_too_late_to_be_read_are_not_ready() {
     let slow = |plug: u32, secs: u32| {
         std::fs::write(room.bench.path().join(format!("slow{plug}")), format!("{secs}\n")).unwrap();
     };
-    (slow(1, 10), slow(2, 9));
+    slow(1, 10);
+    slow(2, 9);
     assert_eq!(room.power.preflight(&node("n1", "")).await.reason, "FenceReady");
     slow(2, 12);
     let preflight = room.power.preflight(&node("n1", "")).await;
