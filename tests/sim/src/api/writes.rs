@@ -284,7 +284,11 @@ impl Truth {
             self.count(if counts_on { "act count-terms-on" } else { "act offer-to-lead" });
         }
         let stored = Leadership { resource_version: self.store.next_version(), ..lease.clone() };
-        self.store.leadership = Some(stored.clone());
+        let before = self.store.leadership.replace(stored.clone());
+        // The first write of a term leaves what the leader before handed over.
+        if before.is_none_or(|before| before.annotations != stored.annotations) {
+            self.store.handed_over = self.now();
+        }
         Ok(stored)
     }
 }

@@ -27,7 +27,9 @@ impl Truth {
         oracle.cycles.values_mut().for_each(|cycles| cycles.retain(|at| *at <= backup));
         // A new record turns a node off for the first time, for all that any replica knows.
         oracle.cycles.retain(|_, cycles| !cycles.is_empty());
-        oracle.powered.values_mut().for_each(|powered| powered.forget(backup));
+        // Of a record that was deleted the backup has what was handed over until then.
+        let known = |name: &String| if self.store.fences.contains_key(name) { backup } else { self.store.handed_over };
+        oracle.powered.iter_mut().for_each(|(name, powered)| powered.forget(known(name).min(backup)));
         oracle.gone.retain(|gone| gone.at <= backup);
         oracle.drains.values_mut().for_each(|began| *began = now);
         oracle.circles.clear();

@@ -37,6 +37,7 @@ struct Backup {
     leases: BTreeMap<String, LeaseView>,
     fences: BTreeMap<String, NodeFence>,
     leadership: Option<Leadership>,
+    handed_over: Moment,
     scheduled_by_hand: BTreeSet<String>,
     skipped: BTreeMap<String, Moment>,
     aborted: BTreeMap<String, Moment>,
@@ -58,6 +59,7 @@ impl Truth {
             leases: store.leases.clone(),
             fences: store.fences.clone(),
             leadership: store.leadership.clone(),
+            handed_over: store.handed_over,
             scheduled_by_hand: store.scheduled_by_hand.clone(),
             skipped: store.skipped.clone(),
             aborted: store.aborted.clone(),
@@ -98,6 +100,7 @@ impl Truth {
         store.changes.clear();
         store.fences = backup.fences;
         store.leadership = backup.leadership;
+        store.handed_over = backup.handed_over;
         (store.skipped, store.aborted) = (backup.skipped, backup.aborted);
         store.scheduled_by_hand = backup.scheduled_by_hand;
         let now = std::mem::replace(&mut store.nodes, backup.nodes.clone());

@@ -45,6 +45,8 @@ pub struct Store {
     pub shutdowns: BTreeMap<String, String>,
     pub fences: BTreeMap<String, NodeFence>,
     pub leadership: Option<Leadership>,
+    /// When what the leader hands over was written to it last.
+    pub handed_over: Moment,
     pub reach: BTreeMap<String, ReachReport>,
     pub stopped: Option<Moment>,
     pub policy: Policy,
