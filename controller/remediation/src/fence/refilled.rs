@@ -39,7 +39,7 @@ pub(super) fn unknown(input: &FenceInput<'_>) -> Option<Blocker> {
     (waits && input.gathered.pods.is_none()).then(|| Blocker::plain("PodsUnknown/list"))
 }
 
-/// The report is void, so that the node is drained again, or is cut off by its silence alone. Not while an order was given and the
+/// The report is void, so that the node is drained again, is cut off by its silence alone, or is off already. Not while an order was given and the
 /// node lives: there it is waited for these pods to go.
 pub(super) fn instead_of_power(input: &FenceInput<'_>) -> Option<Next> {
     let pod = pod(input)?;
@@ -49,7 +49,8 @@ pub(super) fn instead_of_power(input: &FenceInput<'_>) -> Option<Next> {
         Some(Ok(PolicyStep::Reap { even_if_drain_failed: true })) => (false, false),
         Some(Ok(PolicyStep::Taint(_) | PolicyStep::Cordon | PolicyStep::Drain(_)) | Err(_)) | None => (false, false),
     };
-    (may_be_drained || is_released && evidence::by_silence(input).is_ok()).then(|| void(input, pod))
+    let is_dead = || evidence::by_silence(input).is_ok() || evidence::is_off(input).is_some();
+    (may_be_drained || is_released && is_dead()).then(|| void(input, pod))
 }
 
 /// Its pods are about to be released, and a drain left none: these came since, and what the kubelet has renewed since its power
