@@ -18,9 +18,11 @@ use crate::{
 const INIT: &str = include_str!("init.sh");
 const PROGRAMS: [&str; 2] = ["nodewelld", "nodewell"];
 /// Of this machine, if it has them; a case that needs one declares it.
-const OTHERS: [&str; 1] = [RDMA];
+const OTHERS: [&str; 2] = [RDMA, SETPRIV];
 /// Makes ports of fabrics.
 pub(crate) const RDMA: &str = "/usr/bin/rdma";
+/// Starts a program with some capabilities and no others.
+pub(crate) const SETPRIV: &str = "/usr/bin/setpriv";
 const FOLDERS: [&str; 9] = ["proc", "sys", "dev", "run", "tmp", "mnt", "etc", "root", "var/lib"];
 /// What cases load by name, with whatever these depend on. The generic sums are asked for by name in the kernel.
 const MODULES: &[&str] = &[

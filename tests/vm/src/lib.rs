@@ -24,6 +24,8 @@ pub const GUEST: Need = Need::Other(unmet);
 pub const MODULE: Need = Need::Other(module::unmet);
 /// What makes a port of a fabric out of any network card; asked after [`GUEST`].
 pub const FABRIC: Need = Need::Other(fabric_unmet);
+/// What starts a program with a unit's rights; asked after [`GUEST`].
+pub const SETPRIV: Need = Need::Other(setpriv_unmet);
 
 const PROGRAMS: [(&str, &str); 4] = [
     ("/usr/bin/qemu-system-x86_64", "qemu-system-x86"),
@@ -43,6 +45,10 @@ pub fn unmet() -> Option<String> {
         return Some(format!("needs {path} (Debian's {package})"));
     }
     kernel::Kernel::of_debian().err()
+}
+
+fn setpriv_unmet() -> Option<String> {
+    (!Path::new(initramfs::SETPRIV).exists()).then(|| format!("needs {} (Debian's util-linux)", initramfs::SETPRIV))
 }
 
 fn fabric_unmet() -> Option<String> {
