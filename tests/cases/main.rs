@@ -69,6 +69,7 @@ mod node_bound;
 mod node_recreated;
 mod npd_beside;
 mod npd_stock_configs;
+mod old_kernel;
 mod openapi;
 mod package_scripts;
 mod pcie_and_fabric;
@@ -187,6 +188,7 @@ fn main() -> std::process::ExitCode {
         killed_for_memory::list,
         kmsg_blind::list,
         kmsg_line_turns_condition::list,
+        old_kernel::list,
         openapi::list,
         recovery::list,
         report_api::list,

@@ -27,6 +27,7 @@ pub mod kmsg;
 pub mod kubelet;
 pub mod leftovers;
 pub mod machine;
+pub mod old_kernel;
 pub mod openapi;
 pub mod own_mounts;
 pub mod pki;
