@@ -1,6 +1,10 @@
 //! `rules`: what is run and what a bad result means.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use nodewell_model::{Name, Severity};
 
@@ -151,8 +155,19 @@ fn absolute(path: &Text, report: &mut Report<'_>) -> Option<PathBuf> {
     if path.text.starts_with('/') {
         return Some(PathBuf::from(&path.text));
     }
+    let relative = path.text.trim_start_matches("./");
     // Its container image starts it in the root directory.
-    let absolute = PathBuf::from("/").join(path.text.trim_start_matches("./"));
-    report.note(path.at, format!("{:?} is taken from the root directory: {}", path.text, absolute.display()));
+    let in_root = Path::new("/").join(relative);
+    let beside = || beside(report.file(), relative).map(|found| (found, "found beside this file"));
+    let (absolute, how) =
+        if in_root.exists() { None } else { beside() }.unwrap_or((in_root, "taken from the root directory"));
+    report.note(path.at, format!("{:?} is {how}: {}", path.text, absolute.display()));
     Some(absolute)
+}
+
+/// Where a file that came with its programs has them: `./plugin/x` beside it, `./config/plugin/x` beside its folder.
+fn beside(file: &Path, relative: &str) -> Option<PathBuf> {
+    let file = std::path::absolute(file).ok()?;
+    let folders = file.ancestors().skip(1).take(2);
+    folders.map(|folder| folder.join(relative)).find(|path| path.exists())
 }

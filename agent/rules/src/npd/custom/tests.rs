@@ -64,6 +64,29 @@ fn the_stock_plugin_files_load_unchanged() {
     assert_eq!(stock("network-problem-monitor.json").set.plugins[0].tasks.len(), 2);
 }
 
+/// Its releases are unpacked as `config/…json` beside `config/plugin/…`, and run from the folder that has both.
+#[test]
+fn a_relative_program_is_found_beside_its_file_where_the_root_has_none() {
+    let release = tempfile::tempdir().unwrap();
+    let config = release.path().join("config");
+    std::fs::create_dir_all(config.join("plugin")).unwrap();
+    let program = config.join("plugin/nodewell-has-none-in-its-root.sh");
+    std::fs::write(&program, "").unwrap();
+    for named in ["./plugin/nodewell-has-none-in-its-root.sh", "./config/plugin/nodewell-has-none-in-its-root.sh"] {
+        let file = config.join("mine.json");
+        std::fs::write(&file, one("", &format!("\"path\": \"{named}\""))).unwrap();
+        let loaded = load_path(&file);
+        let Task::Run { path, .. } = &loaded.set.plugins[0].tasks[0].task else { panic!("{:?}", loaded.set.plugins) };
+        assert_eq!(*path, program, "{named}");
+        assert!(notes(&loaded).contains("found beside this file"), "{}", notes(&loaded));
+    }
+    std::fs::remove_file(&program).unwrap();
+    let Task::Run { path, .. } = &load_path(&config.join("mine.json")).set.plugins[0].tasks[0].task.clone() else {
+        panic!("it is run")
+    };
+    assert_eq!(path, Path::new("/config/plugin/nodewell-has-none-in-its-root.sh"));
+}
+
 #[test]
 fn a_health_checker_is_a_check_of_ours() {
     for (file, component, unit, timeout_secs, cooldown_secs) in [
