@@ -45,6 +45,12 @@ impl Package {
 }
 
 impl Package {
+    /// Where it lies.
+    #[must_use]
+    pub fn path(self) -> &'static Path {
+        self.0
+    }
+
     /// The controller's package, which is made beside the agent's.
     ///
     /// # Panics

@@ -2,12 +2,12 @@
 
 use std::{
     fs,
-    sync::Mutex,
+    sync::{Mutex, MutexGuard, PoisonError},
     thread,
     time::{Duration, Instant},
 };
 
-use nodewell_tests::{cli::Outcome, process::Process, wait::until_within};
+use nodewell_tests::{cli::Outcome, leftovers, process::Process, wait::found_within};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -34,7 +34,7 @@ const LAST_PATIENCE: Duration = Duration::from_secs(20);
 pub struct Guest {
     qmp: Mutex<Qmp>,
     shell: Mutex<Shell>,
-    qemu: Process,
+    qemu: Mutex<Process>,
     folder: TempDir,
 }
 
@@ -45,18 +45,30 @@ impl Plan {
     /// If it does not come up; its output is shown.
     #[must_use]
     pub fn boot(&self) -> Guest {
-        let kernel = Kernel::of_debian().unwrap();
-        let folder = TempDir::with_prefix("nodewell-guest-").unwrap();
-        let log = folder.path().join("qemu");
-        let mut qemu = Process::start(&self.argv(&kernel, folder.path()), &log).unwrap();
-        let (qmp, shell) = until_within(PATIENCE, "QEMU listens", || {
-            assert!(qemu.ended().is_none(), "QEMU ended: {}", fs::read_to_string(&log).unwrap());
-            let qmp = Qmp::connect(&folder.path().join(QMP))?;
-            Some((qmp, Shell::connect(&folder.path().join(SHELL))?))
-        });
-        let guest = Guest { qmp: Mutex::new(qmp), shell: Mutex::new(shell), qemu, folder };
+        let guest = self.turn_on().unwrap_or_else(|why| panic!("{why}"));
         guest.wait_shell();
         guest
+    }
+
+    /// Turns it on, and does not wait until it is up.
+    ///
+    /// # Errors
+    /// Why it does not start, with QEMU's output.
+    pub fn turn_on(&self) -> Result<Guest, String> {
+        let kernel = Kernel::of_debian()?;
+        let folder = leftovers::folder("guest");
+        let log = folder.path().join("qemu");
+        let argv = self.argv(&kernel, folder.path());
+        let mut qemu = Process::start(&argv, &log).map_err(|error| error.to_string())?;
+        let listens = found_within(PATIENCE, || {
+            if qemu.ended().is_some() {
+                return Some(Err(format!("QEMU ended: {}", fs::read_to_string(&log).unwrap_or_default())));
+            }
+            let qmp = Qmp::connect(&folder.path().join(QMP))?;
+            Some(Ok((qmp, Shell::connect(&folder.path().join(SHELL))?)))
+        });
+        let (qmp, shell) = listens.unwrap_or_else(|| Err(format!("QEMU does not listen within {PATIENCE:?}")))?;
+        Ok(Guest { qmp: Mutex::new(qmp), shell: Mutex::new(shell), qemu: Mutex::new(qemu), folder })
     }
 }
 
@@ -81,8 +93,17 @@ impl Guest {
     /// If it does not end, or the guest does.
     #[track_caller]
     pub fn run(&self, script: &str) -> Outcome {
+        self.run_within(PATIENCE, script)
+    }
+
+    /// The same for what takes its time on a quiet machine, too.
+    ///
+    /// # Panics
+    /// If it does not end within `patience`, or the guest does.
+    #[track_caller]
+    pub fn run_within(&self, patience: Duration, script: &str) -> Outcome {
         let mut shell = self.shell.lock().unwrap();
-        shell.run(script, PATIENCE).unwrap_or_else(|error| panic!("{script}: {error}"))
+        shell.run(script, patience).unwrap_or_else(|error| panic!("{script}: {error}"))
     }
 
     /// Runs a shell script inside that must succeed; gives what it wrote.
@@ -160,8 +181,24 @@ impl Guest {
         self.qmp.lock().unwrap().human(command)
     }
 
-    pub(crate) fn qemu_pid(&self) -> u32 {
-        self.qemu.pid()
+    /// The process whose life is its power.
+    #[must_use]
+    pub fn qemu_pid(&self) -> u32 {
+        self.qemu().pid()
+    }
+
+    /// Whether it has ended, by itself or by force.
+    pub fn has_ended(&self) -> bool {
+        self.qemu().ended().is_some()
+    }
+
+    /// As by pulling the plug.
+    pub fn end(&self) {
+        self.qemu().kill();
+    }
+
+    fn qemu(&self) -> MutexGuard<'_, Process> {
+        self.qemu.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Its serial console so far.
@@ -176,7 +213,7 @@ impl Guest {
         let lines: Vec<&str> = console.lines().collect();
         eprintln!("--- the guest's console ends:\n{}", lines[lines.len().saturating_sub(40)..].join("\n"));
         // Poisoned: the thread that panicked held it.
-        let mut shell = self.shell.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut shell = self.shell.lock().unwrap_or_else(PoisonError::into_inner);
         match shell.run(SHOW_LOGS, LAST_PATIENCE) {
             Ok(outcome) => eprintln!("--- the guest's log ends:\n{}{}---", outcome.stdout, outcome.stderr),
             Err(error) => eprintln!("--- the guest's shell is lost: {error}"),
@@ -189,6 +226,6 @@ impl Drop for Guest {
         if thread::panicking() {
             self.print_logs();
         }
-        self.qemu.kill();
+        self.end();
     }
 }

@@ -1,6 +1,6 @@
 #!/bin/busybox sh
-# PID 1 of a guest: mounts, loads what the command line names, then runs what comes over the port "shell". A request and its
-# answer are one line each, in hexadecimal: the script; then the exit code, what it wrote, and what it complained of.
+# PID 1 of a guest: mounts, loads what the command line names, then runs what comes over the port "shell"; where the command
+# line names a disk with a whole system, that system takes over.
 /bin/busybox --install -s /bin
 export PATH=/usr/bin:/bin HOME=/root
 mount -t proc proc /proc
@@ -13,19 +13,16 @@ mount -t tracefs tracing /sys/kernel/tracing
 mount -t cgroup2 cgroup /sys/fs/cgroup
 ip link set lo up
 
-wanted=$(sed -n 's/.*nodewell\.modules=\([^ ]*\).*/\1/p' /proc/cmdline | tr ',' ' ')
-for module in virtio_pci virtio_console $wanted; do
+named() { sed -n "s/.*nodewell\.$1=\([^ ]*\).*/\1/p" /proc/cmdline; }
+for module in virtio_pci virtio_console $(named modules | tr ',' ' '); do
   modprobe "$module" || echo "init: there is no module $module"
 done
 
-until named=$(grep -lx shell /sys/class/virtio-ports/*/name); do sleep 0.1; done
-port=${named%/name}
-exec 3<>"/dev/${port##*/}"
-echo ready >&3
-while read -r request <&3; do
-  echo "$request" | xxd -r -p >/tmp/script
-  # The script may end, and take its shell with it, but never this one; nor may it hold the port.
-  sh /tmp/script </dev/null >/tmp/out 2>/tmp/complaints 3>&-
-  code=$?
-  echo "$code,$(xxd -p /tmp/out | tr -d '\n'),$(xxd -p /tmp/complaints | tr -d '\n')" >&3
-done
+root=$(named root)
+if [ -n "$root" ]; then
+  mount "$root" /mnt || exec sleep 9999 # the console says why
+  umount /sys/kernel/debug /sys/kernel/tracing /sys/fs/cgroup /tmp
+  for folder in proc sys dev run; do mount --move "/$folder" "/mnt/$folder"; done
+  exec switch_root /mnt /lib/systemd/systemd
+fi
+exec sh /shell

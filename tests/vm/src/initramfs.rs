@@ -16,6 +16,8 @@ use crate::{
 };
 
 const INIT: &str = include_str!("init.sh");
+/// What serves the port `shell`; a whole system runs it as a service.
+pub(crate) const SHELL: &str = include_str!("shell.sh");
 const PROGRAMS: [&str; 2] = ["nodewelld", "nodewell"];
 /// Of this machine, if it has them; a case that needs one declares it.
 const OTHERS: [&str; 2] = [RDMA, SETPRIV];
@@ -61,6 +63,7 @@ fn make(kernel: &Kernel) -> Result<PathBuf, String> {
     let mut archive = Archive::default();
     FOLDERS.iter().for_each(|folder| archive.folder(folder));
     archive.file("init", INIT.as_bytes());
+    archive.file("shell", SHELL.as_bytes());
     archive.file("bin/busybox", &read(Path::new("/bin/busybox"))?);
     archive.link("sbin", "bin");
     archive.file("etc/passwd", b"root:x:0:0:root:/root:/bin/sh\n");

@@ -14,7 +14,7 @@ mod qmp;
 mod shell;
 mod smart;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nodewell_tests::suite::Need;
 
@@ -33,6 +33,20 @@ const PROGRAMS: [(&str, &str); 4] = [
     ("/usr/bin/nbdkit", "nbdkit"),
     ("/usr/bin/strip", "binutils"),
 ];
+
+/// What serves a whole system's port `shell`; it needs busybox.
+#[must_use]
+pub fn shell_script() -> &'static str {
+    initramfs::SHELL
+}
+
+/// The modules of the guests' kernel, a folder that is called as its release is.
+///
+/// # Errors
+/// A message, if the kernel cannot be had.
+pub fn kernel_modules() -> Result<PathBuf, String> {
+    kernel::Kernel::of_debian().map(|kernel| kernel.modules())
+}
 
 /// Why this machine cannot run a guest, if it cannot.
 #[must_use]

@@ -4,12 +4,18 @@ use std::{ffi::OsString, path::Path};
 
 use crate::{disk::Backing, initramfs, kernel::Kernel};
 
+/// What the kernel needs to read a disk with a whole system: behind virtio, an ext4.
+const SYSTEM: [&str; 3] = ["virtio_blk", "crc32c_generic", "ext4"];
+
 /// The first userland lies in memory, and the agent runs beside it.
 const MEMORY_MIB: u32 = 768;
 
 /// A guest that is to boot.
 #[derive(Debug)]
 pub struct Plan {
+    /// The start of the command: what runs QEMU.
+    within: Vec<OsString>,
+    processors: u8,
     memory_mib: u32,
     modules: Vec<&'static str>,
     kernel: Vec<String>,
@@ -19,7 +25,15 @@ pub struct Plan {
 
 impl Default for Plan {
     fn default() -> Self {
-        Self { memory_mib: MEMORY_MIB, modules: Vec::new(), kernel: Vec::new(), devices: Vec::new(), reboots: false }
+        Self {
+            within: Vec::new(),
+            processors: 1,
+            memory_mib: MEMORY_MIB,
+            modules: Vec::new(),
+            kernel: Vec::new(),
+            devices: Vec::new(),
+            reboots: false,
+        }
     }
 }
 
@@ -35,6 +49,19 @@ impl Plan {
     #[must_use]
     pub fn kernel(mut self, words: &str) -> Self {
         self.kernel.push(words.to_owned());
+        self
+    }
+
+    /// It runs in what this command enters: another network namespace.
+    #[must_use]
+    pub fn within(mut self, command: Vec<OsString>) -> Self {
+        self.within = command;
+        self
+    }
+
+    #[must_use]
+    pub fn processors(mut self, count: u8) -> Self {
+        self.processors = count;
         self
     }
 
@@ -84,6 +111,44 @@ impl Plan {
         controller.device(&format!("scsi-hd,id={id},serial={id},drive=drive-{id},bus=bus-{id}.0"))
     }
 
+    /// Boots the system on an ext4, whose `nodewell-shell.service` is to run [`crate::shell_script`].
+    #[must_use]
+    pub fn system(self, backing: &dyn Backing) -> Self {
+        let disk = self.modules(&SYSTEM).drive("system", backing).device("virtio-blk-pci,id=system,drive=drive-system");
+        disk.kernel("nodewell.root=/dev/vda")
+    }
+
+    /// What its firmware calls it.
+    #[must_use]
+    pub fn system_uuid(mut self, uuid: &str) -> Self {
+        self.devices.extend(["-uuid".to_owned(), uuid.to_owned()]);
+        self
+    }
+
+    /// Memory of its firmware's, in which the kernel leaves what it said at last (ACPI's ERST); it stays in `file`.
+    #[must_use]
+    pub fn error_record_store(mut self, file: &Path) -> Self {
+        let memory = format!("memory-backend-file,id=erst,mem-path={},size=64K,share=on", file.display());
+        self.devices.extend(["-object".to_owned(), memory]);
+        self.device("acpi-erst,memdev=erst")
+    }
+
+    /// A folder of this machine's that it can mount as `tag` (9p), to read.
+    #[must_use]
+    pub fn folder(mut self, tag: &str, folder: &Path) -> Self {
+        let of = format!("local,id={tag},path={},security_model=none,readonly=on", folder.display());
+        self.devices.extend(["-fsdev".to_owned(), of]);
+        self.device(&format!("virtio-9p-pci,fsdev={tag},mount_tag={tag}"))
+    }
+
+    /// A network card whose cable ends in the tap `interface` of the namespace that QEMU runs in.
+    #[must_use]
+    pub fn tap(mut self, interface: &str, mac: &str) -> Self {
+        let tap = format!("tap,id={interface},ifname={interface},script=no,downscript=no");
+        self.devices.extend(["-netdev".to_owned(), tap]);
+        self.device(&format!("virtio-net-pci,netdev={interface},mac={mac},romfile="))
+    }
+
     /// A network card `id` whose cable ends nowhere, but is plugged in.
     #[must_use]
     pub fn network(self, id: &str) -> Self {
@@ -104,7 +169,8 @@ impl Plan {
         let mut argv: Vec<String> =
             ["qemu-system-x86_64", "-accel", "tcg", "-machine", "q35"].map(str::to_owned).into();
         // A processor with banks for machine checks; TCG leaves out what it cannot do, and warns.
-        argv.extend(["-cpu", "Haswell-v4", "-smp", "1", "-m", &self.memory_mib.to_string()].map(str::to_owned));
+        let (processors, memory) = (self.processors.to_string(), self.memory_mib.to_string());
+        argv.extend(["-cpu", "Haswell-v4", "-smp", &processors, "-m", &memory].map(str::to_owned));
         argv.extend(["-nodefaults", "-no-user-config", "-nographic"].map(str::to_owned));
         argv.extend((!self.reboots).then(|| "-no-reboot".to_owned()));
         argv.extend(["-chardev".to_owned(), format!("file,id=console,path={}", at(CONSOLE))]);
@@ -117,7 +183,7 @@ impl Plan {
         argv.extend(["-initrd".to_owned(), initramfs::path(kernel).display().to_string()]);
         argv.extend(["-append".to_owned(), self.command_line()]);
         argv.extend(self.devices.iter().cloned());
-        argv.into_iter().map(OsString::from).collect()
+        self.within.iter().cloned().chain(argv.into_iter().map(OsString::from)).collect()
     }
 
     fn command_line(&self) -> String {
