@@ -85,7 +85,7 @@ vm: toolchain deps ## all cases in virtual machines: faults of real kernels (doc
 	NODEWELL_LONG=1 $(CARGO) test -p nodewell-vm --locked -- $(ARGS)
 
 e2e: toolchain deps ## the long proofs, with a table at the end (ARGS="simulation guards": these only)
-	@packaging/test-packages $(GUEST_PACKAGES) $(PACKAGE_TOOLS)
+	@packaging/test-packages $(GUEST_PACKAGES) $(CLUSTER_PACKAGES) $(PACKAGE_TOOLS)
 	@+MAKE=$(MAKE) tests/e2e $(ARGS)
 
 scale: toolchain ## what 15,000 agents cost one API server, as a table (docs/scale.md)
@@ -118,6 +118,8 @@ DEBIAN_PACKAGES := systemd systemd-journal-remote systemd-container mmdebstrap p
   e2fsprogs xz-utils iproute2 containerd prometheus fence-agents openipmi ipmitool snmp
 # What virtual machines need besides.
 GUEST_PACKAGES := qemu-system-x86 nbdkit busybox-static
+# What some long cases of the real cluster need besides.
+CLUSTER_PACKAGES := haproxy
 # What looks packages over.
 PACKAGE_TOOLS := lintian rpm rpmlint
 deps:

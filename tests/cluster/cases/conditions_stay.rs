@@ -36,7 +36,7 @@ pub(crate) fn list(suite: &mut Suite) {
 type Shown = (String, String);
 
 fn through_a_restart_and_a_reboot() {
-    let cluster = Cluster::start(Plan { workers: 1, controllers: 0, kernel_log: None });
+    let cluster = Cluster::start(Plan { workers: 1, controllers: 0, ..Plan::default() });
     cluster.install();
     // A check that has never looked has no condition yet.
     let before = until_within(SOON, "every check has looked", || {

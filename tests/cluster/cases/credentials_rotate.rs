@@ -37,7 +37,7 @@ pub(crate) fn list(suite: &mut Suite) {
 }
 
 fn the_agent_goes_on_with_the_new_certificate() {
-    let cluster = Cluster::start(Plan { workers: 1, controllers: 0, kernel_log: None });
+    let cluster = Cluster::start(Plan { workers: 1, controllers: 0, ..Plan::default() });
     cluster.apply_text(SELF_APPROVED);
     cluster.install();
     let worker = cluster.worker("w1").unwrap();

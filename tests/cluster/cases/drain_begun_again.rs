@@ -47,7 +47,7 @@ pub(crate) fn list(suite: &mut Suite) {
 }
 
 fn goes_through_once_the_budget_allows_it() {
-    let cluster = Cluster::start(Plan { workers: 2, controllers: 1, kernel_log: None });
+    let cluster = Cluster::start(Plan { workers: 2, controllers: 1, ..Plan::default() });
     cluster.install();
     [SHOP, BUDGET, POLICY].iter().for_each(|text| cluster.apply_text(text));
     until_within(SOON, "the pod is ready", || (cluster.api().ready_on("shop-0")? == NODE).then_some(()));

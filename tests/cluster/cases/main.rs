@@ -4,6 +4,7 @@
 
 mod announced_reboot;
 mod api_server_away;
+mod api_servers_roll;
 mod attached_volumes;
 mod bmc_lies;
 mod cable_pulled;
@@ -14,12 +15,18 @@ mod drain_begun_again;
 mod fault_drain_fence_return;
 mod free_network;
 mod held;
+mod kubelet_stopped;
+mod kubelet_upgraded;
+mod load;
+mod node_problem;
 mod off_before_release;
 mod own_identity;
+mod own_kernel;
 mod pods_own_filesystem;
 mod pods_zombies;
 mod rolling_upgrade;
 mod soak;
+mod taint_evicts;
 
 fn main() -> std::process::ExitCode {
     nodewell_tests::own_mounts::separate();
@@ -41,6 +48,12 @@ fn main() -> std::process::ExitCode {
         credentials_rotate::list,
         rolling_upgrade::list,
         attached_volumes::list,
+        own_kernel::list,
+        kubelet_upgraded::list,
+        api_servers_roll::list,
+        taint_evicts::list,
+        node_problem::list,
+        kubelet_stopped::list,
         soak::list,
     ];
     behaviours.iter().for_each(|list| list(&mut suite));

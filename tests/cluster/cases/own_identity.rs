@@ -12,7 +12,7 @@ pub(crate) fn list(suite: &mut Suite) {
 }
 
 fn an_enrolled_agent_writes_its_own_node_and_no_other() {
-    let cluster = Cluster::start(Plan { workers: 2, controllers: 0, kernel_log: None });
+    let cluster = Cluster::start(Plan { workers: 2, controllers: 0, ..Plan::default() });
     cluster.install();
     identity::enroll(&cluster);
     let own = ["--kubeconfig", "/run/nodewell/identity/kubeconfig"];

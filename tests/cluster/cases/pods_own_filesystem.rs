@@ -28,7 +28,7 @@ pub(crate) fn list(suite: &mut Suite) {
 }
 
 fn is_reported_until_it_is_mounted_nowhere() {
-    let cluster = Cluster::start(Plan { workers: 1, controllers: 0, kernel_log: Some(1) });
+    let cluster = Cluster::start(Plan { workers: 1, controllers: 0, kernel_log: Some(1), ..Plan::default() });
     let w1 = cluster.worker("w1").unwrap();
     let config = format!("[mounts]\ninterval = \"{}s\"\n", INTERVAL.as_secs());
     w1.write("/etc/nodewell/nodewell.toml.d/case.toml", &config);

@@ -36,7 +36,7 @@ pub(crate) fn list(suite: &mut Suite) {
 }
 
 fn are_an_event_with_its_name_and_no_condition() {
-    let cluster = Cluster::start(Plan { workers: 1, controllers: 0, kernel_log: None });
+    let cluster = Cluster::start(Plan { workers: 1, controllers: 0, ..Plan::default() });
     let config = format!("[limits]\ninterval = \"{}s\"\n", INTERVAL.as_secs());
     cluster.worker("w1").unwrap().write("/etc/nodewell/nodewell.toml.d/case.toml", &config);
     cluster.install();

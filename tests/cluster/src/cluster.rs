@@ -31,11 +31,14 @@ use crate::{
     images,
     network::{self, Network},
     volumes::Volumes,
-    worker::{Common, Number, Worker},
+    worker::{Common, Number, VirtualWorker, Worker},
 };
 
 /// Machines boot and kubelets register side by side, on two busy cores.
 const NODES_READY: Duration = Duration::from_secs(180);
+
+/// Where each instruction of the machine is emulated.
+const EMULATED_READY: Duration = Duration::from_mins(10);
 
 /// Longer than any `kubectl` that waits is asked to.
 const KUBECTL: Duration = Duration::from_secs(180);
@@ -43,12 +46,18 @@ const KUBECTL: Duration = Duration::from_secs(180);
 /// What a cluster has.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
-    /// Up to nine: `w1` to `w9`.
+    /// Up to nine, with the virtual one: `w1` to `w9`.
     pub workers: u8,
     /// Control-plane hosts with a controller, up to three: `c1` to `c3`.
     pub controllers: u8,
     /// The worker that has the kernel's log; there is one kernel, and what happens to any machine is in it.
     pub kernel_log: Option<u8>,
+    /// One more worker, the last one, is a virtual machine: its kernel and its boots are its own.
+    pub virtual_worker: bool,
+    /// The other workers begin with an older kubelet ([`crate::OLDER_KUBELET`]).
+    pub older_kubelets: bool,
+    /// Clients find two API servers behind a balancer ([`crate::BALANCER`]).
+    pub two_api_servers: bool,
 }
 
 impl Plan {
@@ -56,12 +65,24 @@ impl Plan {
     pub const MOST_WORKERS: u8 = 9;
     /// Three agree on a leader as two do.
     pub const MOST_CONTROLLERS: u8 = 3;
+
+    fn all_workers(self) -> u8 {
+        self.workers + u8::from(self.virtual_worker)
+    }
 }
 
 impl Default for Plan {
-    /// Three workers, two controllers, and no kernel log.
+    /// Three workers, two controllers, no kernel log, no virtual machine, one version, one API
+    /// server.
     fn default() -> Self {
-        Self { workers: 3, controllers: 2, kernel_log: None }
+        Self {
+            workers: 3,
+            controllers: 2,
+            kernel_log: None,
+            virtual_worker: false,
+            older_kubelets: false,
+            two_api_servers: false,
+        }
     }
 }
 
@@ -71,6 +92,7 @@ pub struct Cluster {
     /// Dropped in this order: machines, what they talk to, the network between, the files.
     controllers: Vec<ControllerHost>,
     workers: Vec<Worker>,
+    virtual_worker: Option<VirtualWorker>,
     control_plane: ControlPlane,
     api: Api,
     _network: Arc<Network>,
@@ -86,31 +108,36 @@ impl Cluster {
     #[must_use]
     pub fn start(plan: Plan) -> Self {
         // The eleventh worker would have the address of `c1`.
-        assert!(plan.workers <= Plan::MOST_WORKERS && plan.controllers <= Plan::MOST_CONTROLLERS, "{plan:?}");
+        assert!(plan.all_workers() <= Plan::MOST_WORKERS && plan.controllers <= Plan::MOST_CONTROLLERS, "{plan:?}");
         let tree = TREE.path().unwrap_or_else(|reason| panic!("{reason}"));
         let folder = leftovers::folder("cluster");
         let network = Arc::new(Network::make());
         let images = images::make(folder.path(), &tree);
         let volumes = Volumes::make(folder.path());
-        let control_plane = step("control plane", || ControlPlane::start(&network, folder.path()));
+        let control_plane =
+            step("control plane", || ControlPlane::start(&network, folder.path(), plan.two_api_servers));
         let common = Common {
             network: &network,
             control_plane: &control_plane,
             tree,
             images,
             volumes: volumes.folder(),
-            workers: plan.workers,
+            workers: plan.all_workers(),
+            older_kubelet: plan.older_kubelets.then(|| crate::older_kubelet().unwrap_or_else(|why| panic!("{why}"))),
         };
-        let (workers, controllers) = step("machines", || machines(&common, plan));
+        let Machines { workers, controllers, virtual_worker } = step("machines", || machines(&common, plan));
         let api = Api::new(control_plane.client());
-        let cluster = Self { controllers, workers, control_plane, api, _network: network, volumes, folder };
+        let cluster =
+            Self { controllers, workers, virtual_worker, control_plane, api, _network: network, volumes, folder };
         step("nodes are Ready", || cluster.wait_until_ready());
         cluster
     }
 
     /// Removes what clusters left whose processes were killed: files, empty cgroups, names of network namespaces.
     pub fn remove_leftovers() {
-        ["cluster", "worker", "credentials", "machine", "packages", "layers"].into_iter().for_each(leftovers::sweep);
+        ["cluster", "worker", "guest", "credentials", "machine", "packages", "layers"]
+            .into_iter()
+            .for_each(leftovers::sweep);
         machine::remove_leftovers();
         network::sweep();
     }
@@ -125,6 +152,17 @@ impl Cluster {
     #[must_use]
     pub fn workers(&self) -> &[Worker] {
         &self.workers
+    }
+
+    /// The worker that is a virtual machine, where the plan has one; it is none of [`Self::workers`].
+    #[must_use]
+    pub fn virtual_worker(&self) -> Option<&VirtualWorker> {
+        self.virtual_worker.as_ref()
+    }
+
+    /// What the Nodes are called.
+    fn nodes(&self) -> impl Iterator<Item = &str> {
+        self.workers.iter().map(Worker::name).chain(self.virtual_worker.iter().map(VirtualWorker::name))
     }
 
     /// A worker by its name.
@@ -164,6 +202,14 @@ impl Cluster {
     /// If it does not come up.
     pub fn start_api_server_if_away(&mut self) {
         self.control_plane.start_api_server_if_away();
+    }
+
+    /// Restarts one of its two API servers after the other.
+    ///
+    /// # Panics
+    /// If it has one, or one of them does not end or come up.
+    pub fn roll_api_servers(&mut self) {
+        self.control_plane.roll_api_servers();
     }
 
     /// Gives the kubelet of a worker credentials that end after `life`, and has it and the agent begin with them.
@@ -206,6 +252,9 @@ impl Cluster {
         for worker in &self.workers {
             self.api.wait_condition(NODES_READY, worker.name(), "Ready", "True");
         }
+        if let Some(worker) = &self.virtual_worker {
+            self.api.wait_condition(EMULATED_READY, worker.name(), "Ready", "True");
+        }
         // A StatefulSet's pod needs it, and it comes a moment after the namespace.
         until_within(NODES_READY, "pods may be created", || {
             self.api.get("/api/v1/namespaces/default/serviceaccounts/default").map(drop)
@@ -236,9 +285,22 @@ impl Drop for Cluster {
     }
 }
 
+struct Machines {
+    workers: Vec<Worker>,
+    controllers: Vec<ControllerHost>,
+    virtual_worker: Option<VirtualWorker>,
+}
+
 /// All at once: most of a boot is waiting.
-fn machines(common: &Common<'_>, plan: Plan) -> (Vec<Worker>, Vec<ControllerHost>) {
+fn machines(common: &Common<'_>, plan: Plan) -> Machines {
     thread::scope(|scope| {
+        let virtual_worker = plan.virtual_worker.then(|| {
+            scope.spawn(|| {
+                let worker = VirtualWorker::prepare(common, Number(plan.all_workers()));
+                worker.on().unwrap_or_else(|why| panic!("{}: {why}", worker.name()));
+                worker
+            })
+        });
         let workers: Vec<_> = (1..=plan.workers)
             .map(|number| {
                 let log = if plan.kernel_log == Some(number) { KernelLog::Shared } else { KernelLog::Empty };
@@ -252,8 +314,11 @@ fn machines(common: &Common<'_>, plan: Plan) -> (Vec<Worker>, Vec<ControllerHost
         let hosts: Vec<_> = (1..=plan.controllers)
             .map(|number| scope.spawn(move || ControllerHost::boot(common.network, &common.tree, number)))
             .collect();
-        let hosts = hosts.into_iter().map(|thread| thread.join().unwrap()).collect();
-        (workers.into_iter().map(|thread| thread.join().unwrap()).collect(), hosts)
+        Machines {
+            controllers: hosts.into_iter().map(|thread| thread.join().unwrap()).collect(),
+            workers: workers.into_iter().map(|thread| thread.join().unwrap()).collect(),
+            virtual_worker: virtual_worker.map(|thread| thread.join().unwrap()),
+        }
     })
 }
 

@@ -1,5 +1,5 @@
 //! The control plane: etcd, kube-apiserver, kube-controller-manager and kube-scheduler, as processes on the cluster's
-//! network, with every time limit as shipped.
+//! network, with every time limit as shipped. Where there are two API servers, HAProxy stands before them.
 
 use std::{
     ffi::OsString,
@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use nix::sys::signal::Signal;
 use nodewell_tests::{
     cluster::{Call, Client, kubeconfig},
     pki::Pki,
@@ -26,6 +27,16 @@ pub(crate) const PORT: &str = "control";
 /// Loopback of the namespace: there is one etcd in each.
 const ETCD: &str = "http://127.0.0.1:2379";
 const API_SERVER: &str = "kube-apiserver";
+const SECOND_API_SERVER: &str = "kube-apiserver-2";
+/// Where clients find them.
+const API_PORT: u16 = 6443;
+/// Where each is, behind a balancer.
+const PORTS_BEHIND: [(&str, u16); 2] = [(API_SERVER, 6444), (SECOND_API_SERVER, 6445)];
+pub(crate) const BALANCER: &str = "/usr/sbin/haproxy";
+/// One that is asked to end is not ready for so long before it takes no more connections: the balancer looks each second.
+const LEAVES_FOR: &str = "--shutdown-delay-duration=5s";
+/// It waits for requests under way, for a minute at most.
+const ORDERLY: Duration = Duration::from_secs(120);
 /// Its address ends so.
 pub(crate) const LAST: u8 = 10;
 /// A loaded machine with two cores needs a third of it.
@@ -57,14 +68,18 @@ impl ControlPlane {
     /// # Panics
     /// If it does not come up; the ends of its logs are shown.
     #[must_use]
-    pub fn start(network: &Arc<Network>, folder: &Path) -> Self {
+    pub fn start(network: &Arc<Network>, folder: &Path, two_api_servers: bool) -> Self {
         let address = network.address(LAST);
         network.plug_in(PORT, LAST).unwrap();
         let pki = Pki::new(folder, &[&address]);
         let mut this = Self { programs: Vec::new(), pki, folder: folder.to_owned(), address };
         this.run(network, "etcd", etcd_flags(folder, ETCD, "http://127.0.0.1:2380"));
-        this.run(network, API_SERVER, apiserver_flags(&this.pki, &this.address));
-        this.wait();
+        if two_api_servers {
+            this.start_balanced(network);
+        } else {
+            this.run(network, API_SERVER, apiserver_flags(&this.pki, &this.address, API_PORT));
+        }
+        this.wait(API_PORT);
         for (name, user) in
             [("kube-controller-manager", "system:kube-controller-manager"), ("kube-scheduler", "system:kube-scheduler")]
         {
@@ -78,9 +93,26 @@ impl ControlPlane {
         this
     }
 
+    fn start_balanced(&mut self, network: &Network) {
+        for (name, port) in PORTS_BEHIND {
+            let mut flags = apiserver_flags(&self.pki, &self.address, port);
+            flags.push(LEAVES_FOR.to_owned());
+            self.run_as(network, name, &binary(API_SERVER), flags);
+            self.wait(port);
+        }
+        let config = self.folder.join("haproxy.cfg");
+        fs::write(&config, include_str!("../files/haproxy.cfg")).unwrap();
+        let flags = vec!["-db".to_owned(), "-f".to_owned(), config.display().to_string()];
+        self.run_as(network, "haproxy", Path::new(BALANCER), flags);
+    }
+
     fn run(&mut self, network: &Network, name: &'static str, flags: Vec<String>) {
+        self.run_as(network, name, &binary(name), flags);
+    }
+
+    fn run_as(&mut self, network: &Network, name: &'static str, program: &Path, flags: Vec<String>) {
         let mut argv = network.enter(PORT);
-        argv.push(binary(name).into_os_string());
+        argv.push(program.into());
         argv.extend(flags.into_iter().map(OsString::from));
         let process = Process::start(&argv, &self.log(name)).unwrap();
         self.programs.push(Program { name, argv, process });
@@ -92,25 +124,40 @@ impl ControlPlane {
 
     /// Kills its API server, as by a crash of it.
     pub(crate) fn stop_api_server(&mut self) {
-        self.api_server().process.kill();
+        self.program(API_SERVER).process.kill();
     }
 
     /// Starts it again as it was, and waits until it is ready.
     pub(crate) fn start_api_server(&mut self) {
-        let log = self.log(API_SERVER);
-        let program = self.api_server();
-        program.process = Process::start(&program.argv, &log).unwrap();
-        self.wait();
+        self.start_again(API_SERVER, API_PORT);
     }
 
     pub(crate) fn start_api_server_if_away(&mut self) {
-        if self.api_server().process.ended().is_some() {
+        if self.program(API_SERVER).process.ended().is_some() {
             self.start_api_server();
         }
     }
 
-    fn api_server(&mut self) -> &mut Program {
-        self.programs.iter_mut().find(|program| program.name == API_SERVER).expect("a control plane has one")
+    /// Restarts one of two after the other, in an orderly way: there is one at any time.
+    pub(crate) fn roll_api_servers(&mut self) {
+        for (name, port) in PORTS_BEHIND {
+            let process = &mut self.program(name).process;
+            process.signal(Signal::SIGTERM);
+            until_within(ORDERLY, &format!("{name} has ended"), || process.ended());
+            self.start_again(name, port);
+        }
+    }
+
+    fn start_again(&mut self, name: &str, port: u16) {
+        let log = self.log(name);
+        let program = self.program(name);
+        program.process = Process::start(&program.argv, &log).unwrap();
+        self.wait(port);
+    }
+
+    fn program(&mut self, name: &str) -> &mut Program {
+        let found = self.programs.iter_mut().find(|program| program.name == name);
+        found.unwrap_or_else(|| panic!("this control plane has no {name}"))
     }
 
     /// Those that ended by themselves: none is to.
@@ -119,8 +166,10 @@ impl ControlPlane {
         ended.collect()
     }
 
-    fn wait(&mut self) {
-        let admin = self.client();
+    /// Until the API server at this port is ready.
+    fn wait(&mut self, port: u16) {
+        let admin = self.pki.dated("admin", "system:masters", -1..365);
+        let admin = Client::new(&kubeconfig(self.endpoint_at(port), admin));
         until_within(START_LIMIT, "kube-apiserver is ready", || {
             let ended = self.ended();
             assert!(ended.is_empty(), "{} ended", ended.join(" and "));
@@ -186,8 +235,12 @@ impl ControlPlane {
     /// A kubeconfig's cluster: where the API server is, and who has signed its certificate.
     #[must_use]
     pub fn endpoint(&self) -> Value {
+        self.endpoint_at(API_PORT)
+    }
+
+    fn endpoint_at(&self, port: u16) -> Value {
         let authority = fs::read(self.pki.path("ca.crt")).unwrap();
-        let server = format!("https://{}:6443", self.address);
+        let server = format!("https://{}:{port}", self.address);
         json!({ "server": server, "certificate-authority-data": nodewell_tests::pki::data(authority) })
     }
 }
@@ -206,13 +259,14 @@ impl Drop for ControlPlane {
     }
 }
 
-fn apiserver_flags(pki: &Pki, address: &str) -> Vec<String> {
+fn apiserver_flags(pki: &Pki, address: &str, port: u16) -> Vec<String> {
     let file = |flag: &str, name: &str| format!("--{flag}={}", pki.path(name).display());
     // As kubeadm: the API server is a client of the kubelets, for logs and exec.
     let _ = pki.client("kube-apiserver-kubelet-client", "system:masters");
     let mut flags = vec![
         format!("--etcd-servers={ETCD}"),
         format!("--advertise-address={address}"),
+        format!("--secure-port={port}"),
         file("tls-cert-file", "server.crt"),
         file("tls-private-key-file", "server.key"),
         file("client-ca-file", "ca.crt"),
@@ -221,7 +275,7 @@ fn apiserver_flags(pki: &Pki, address: &str) -> Vec<String> {
         file("kubelet-client-certificate", "kube-apiserver-kubelet-client.crt"),
         file("kubelet-client-key", "kube-apiserver-kubelet-client.key"),
     ];
-    let fixed = "--bind-address=0.0.0.0 --secure-port=6443 \
+    let fixed = "--bind-address=0.0.0.0 \
                  --endpoint-reconciler-type=none --service-cluster-ip-range=10.96.0.0/24 --authorization-mode=Node,RBAC \
                  --enable-admission-plugins=NodeRestriction --service-account-issuer=https://kubernetes.default.svc \
                  --allow-privileged=true --enable-bootstrap-token-auth=true --kubelet-preferred-address-types=InternalIP \

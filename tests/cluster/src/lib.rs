@@ -19,6 +19,8 @@ pub mod soak;
 pub mod volumes;
 pub mod worker;
 
+use std::path::{Path, PathBuf};
+
 use nodewell_tests::{
     machine::{self, Release, Tree},
     real,
@@ -43,6 +45,24 @@ pub mod manifests {
 
 /// A machine that can run a cluster.
 pub const CLUSTER: Need = Need::Other(unmet);
+
+/// A kubelet of an older version than the others' programs, in this variable; asked after [`CLUSTER`].
+pub const OLDER_KUBELET: Need = Need::Other(|| older_kubelet().err());
+const NAMES_OLDER_KUBELET: &str = "NODEWELL_OLDER_KUBELET";
+
+/// What stands before two API servers; asked after [`CLUSTER`].
+pub const BALANCER: Need = Need::Other(|| {
+    let program = control_plane::BALANCER;
+    (!Path::new(program).exists()).then(|| format!("needs {program} (Debian's haproxy)"))
+});
+
+/// Where it lies.
+fn older_kubelet() -> Result<PathBuf, String> {
+    let named = std::env::var_os(NAMES_OLDER_KUBELET).map(PathBuf::from);
+    let named =
+        named.ok_or_else(|| format!("needs a kubelet of an older version: name it in {NAMES_OLDER_KUBELET}"))?;
+    if named.is_file() { Ok(named) } else { Err(format!("{NAMES_OLDER_KUBELET}: there is no {}", named.display())) }
+}
 
 /// What all machines of a cluster boot from: workers and control-plane hosts differ in what is started.
 pub const TREE: Tree = Tree::with(

@@ -27,6 +27,8 @@ const NAMES: &str = "/run/netns";
 const LOCK: &str = "/run/nodewell-cluster.lock";
 /// The port of this machine itself.
 const OUTER: u8 = 1;
+/// The namespace of the switch.
+pub(crate) const SWITCH: &str = "switch";
 
 /// All of it is gone when dropped; the namespaces also when the process is killed, since they live in its mounts.
 #[derive(Debug)]
@@ -59,7 +61,7 @@ impl Network {
         sweep_names(|owner| is_dead(owner) || own.is_some_and(|own| own.to_string() == owner));
         let tag = format!("{MARK}{}x{number}", process::id());
         let network = Self { prefix: free_prefix()?, tag, pulled: Mutex::default() };
-        let switch = network.namespace("switch");
+        let switch = network.namespace(SWITCH);
         ip(&["netns", "add", &switch])?;
         ip(&["-n", &switch, "link", "add", "switch", "type", "bridge"])?;
         ip(&["-n", &switch, "link", "set", "switch", "up"])?;
@@ -94,12 +96,21 @@ impl Network {
     /// # Errors
     /// If there is one already, or this machine makes no more.
     pub fn plug_in(&self, port: &str, last: u8) -> Result<(), String> {
-        let (namespace, switch) = (self.namespace(port), self.namespace("switch"));
+        let (namespace, switch) = (self.namespace(port), self.namespace(SWITCH));
         ip(&["netns", "add", &namespace])?;
         ip(&["link", "add", "eth0", "netns", &namespace, "type", "veth", "peer", "name", port, "netns", &switch])?;
         ip(&["-n", &namespace, "link", "set", "lo", "up"])?;
         ip(&["-n", &namespace, "link", "set", "eth0", "up"])?;
         self.add_address(port, last)?;
+        self.connect(port)
+    }
+
+    /// `port` of the switch is a tap, for a virtual machine that runs where the switch is.
+    ///
+    /// # Errors
+    /// If there is one already, or this machine makes no more.
+    pub fn plug_in_tap(&self, port: &str) -> Result<(), String> {
+        ip(&["-n", &self.namespace(SWITCH), "tuntap", "add", "dev", port, "mode", "tap"])?;
         self.connect(port)
     }
 
@@ -123,7 +134,7 @@ impl Network {
     /// The namespace behind `port` is no more: nothing answers there. There may be none.
     pub fn unplug(&self, port: &str) {
         // Both ends of the cable go; a namespace lives for as long as any of its processes.
-        let _ = ip(&["-n", &self.namespace("switch"), "link", "del", port]);
+        let _ = ip(&["-n", &self.namespace(SWITCH), "link", "del", port]);
         let _ = ip(&["netns", "del", &self.namespace(port)]);
     }
 
@@ -141,7 +152,7 @@ impl Network {
     }
 
     fn set(&self, port: &str, state: &str) -> Result<String, String> {
-        ip(&["-n", &self.namespace("switch"), "link", "set", port, state])
+        ip(&["-n", &self.namespace(SWITCH), "link", "set", port, state])
     }
 
     fn pulled(&self) -> MutexGuard<'_, BTreeSet<String>> {
@@ -149,7 +160,7 @@ impl Network {
     }
 
     fn connect(&self, port: &str) -> Result<(), String> {
-        ip(&["-n", &self.namespace("switch"), "link", "set", port, "master", "switch"])?;
+        ip(&["-n", &self.namespace(SWITCH), "link", "set", port, "master", "switch"])?;
         if self.pulled().contains(port) { Ok(()) } else { self.set(port, "up").map(drop) }
     }
 }

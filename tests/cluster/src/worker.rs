@@ -2,9 +2,12 @@
 //! and on.
 
 mod bmc;
+mod container;
 mod ext4;
+mod image;
 mod power;
 mod root;
+mod virtual_worker;
 
 use std::{
     path::{Path, PathBuf},
@@ -15,16 +18,23 @@ use std::{
 use nodewell_tests::{
     cluster::kubeconfig,
     leftovers,
-    machine::{Controllers, Hardware, Inside, KernelLog},
+    machine::{Controllers, Hardware, Inside, KernelLog, Machine},
+    real::binary,
     wait::found_within,
 };
 use serde_json::json;
 use tempfile::TempDir;
 
-use self::{bmc::Bmc, power::Power, root::Root};
+use self::{
+    bmc::Bmc,
+    container::Container,
+    power::Power,
+    root::{Kind, Root},
+};
 pub use self::{
     bmc::{Order, OrderLog},
     ext4::{Ext4, OPTIONS, Report},
+    virtual_worker::VirtualWorker,
 };
 use crate::{control_plane::ControlPlane, network::Network};
 
@@ -60,6 +70,11 @@ impl Number {
         format!("10.88.{}.0/24", self.0)
     }
 
+    /// The other ones of so many workers.
+    fn others(self, workers: u8) -> impl Iterator<Item = Self> {
+        (1..=workers).map(Self).filter(move |other| *other != self)
+    }
+
     /// What its firmware and its BMC report of the machine, without hyphens.
     fn guid(self) -> String {
         format!("a1234567890b4def8abc{:012x}", self.0)
@@ -79,7 +94,7 @@ pub struct Worker {
     name: String,
     /// Dropped in this order: what turns it on, then the machine, then its files.
     bmc: Bmc,
-    power: Power,
+    power: Power<Container>,
     network: Arc<Network>,
     root: Root,
     folder: TempDir,
@@ -98,18 +113,16 @@ pub(crate) struct Common<'a> {
     pub volumes: &'a Path,
     /// How many workers there are.
     pub workers: u8,
+    /// What containers begin with instead of the current one.
+    pub older_kubelet: Option<PathBuf>,
 }
 
 impl Worker {
     /// One that is off, with its kubelet's credentials on its disk; its BMC answers.
     pub(crate) fn prepare(common: &Common<'_>, number: Number, kernel_log: KernelLog) -> Self {
         let folder = leftovers::folder("worker");
-        let root = Root::prepare(common, number, folder.path());
-        root.write(
-            "/etc/kubernetes/pki/ca.crt",
-            &std::fs::read_to_string(common.control_plane.pki().path("ca.crt")).unwrap(),
-        );
-        write_credentials(common.control_plane, number, &root, YEAR);
+        let root = Root::prepare(common, number, Kind::Container, folder.path());
+        join(common.control_plane, number, &root);
         let mut flags = root.binds(common);
         flags.extend(FLAGS.split_whitespace().map(str::to_owned));
         flags.push(format!("--hostname={}", number.name()));
@@ -124,7 +137,8 @@ impl Worker {
             ..Hardware::of(root.path())
         };
         let bmc_folder = folder.path().join("bmc");
-        let power = Power::start(hardware, common.network, number, common.workers, &bmc_folder);
+        let network = Arc::clone(common.network);
+        let power = Power::start(Container { hardware, network, number, workers: common.workers }, &bmc_folder);
         let bmc = Bmc::start(common.network, number, &bmc_folder);
         let network = Arc::clone(common.network);
         Self { number, name: number.name(), bmc, power, network, root, folder }
@@ -166,7 +180,7 @@ impl Worker {
     /// # Errors
     /// If it is off, or does not end.
     pub fn stop(&self) -> Result<(), String> {
-        let inside = self.power.inside().ok_or_else(|| format!("{} is off", self.name))?;
+        let inside = self.inside_if_on().ok_or_else(|| format!("{} is off", self.name))?;
         let ordered = inside.run(["systemctl", "poweroff"]);
         let is_off = found_within(ORDERLY, || (!self.is_on()).then_some(()));
         is_off.ok_or_else(|| format!("{} is on after {ORDERLY:?}; systemctl poweroff: {}", self.name, ordered.stderr))
@@ -199,7 +213,21 @@ impl Worker {
     /// If it is off.
     #[must_use]
     pub fn inside(&self) -> Inside {
-        self.power.inside().unwrap_or_else(|| panic!("{} is off", self.name))
+        self.inside_if_on().unwrap_or_else(|| panic!("{} is off", self.name))
+    }
+
+    fn inside_if_on(&self) -> Option<Inside> {
+        self.power.of_machine(Machine::inside)
+    }
+
+    /// Its kubelet's program is replaced by the current one, as a package does it, and started again.
+    ///
+    /// # Panics
+    /// If it began with the current one, or the machine is off.
+    pub fn upgrade_kubelet(&self) {
+        let inside = self.inside();
+        inside.copy(&binary("kubelet"), "/usr/bin/kubelet.new");
+        inside.sh("mv /usr/bin/kubelet.new /usr/bin/kubelet && systemctl restart kubelet");
     }
 
     /// What its BMC was ordered, oldest first.
@@ -255,6 +283,13 @@ impl Worker {
 /// It stops in an orderly way by the signal that systemd knows; nothing of the outer machine's configuration is laid
 /// over its own.
 const FLAGS: &str = "--kill-signal=SIGRTMIN+3 --resolv-conf=off --timezone=off --link-journal=no";
+
+/// What a node that has joined has on its disk.
+fn join(control_plane: &ControlPlane, number: Number, root: &Root) {
+    let authority = std::fs::read_to_string(control_plane.pki().path("ca.crt")).unwrap();
+    root.write("/etc/kubernetes/pki/ca.crt", &authority);
+    write_credentials(control_plane, number, root, YEAR);
+}
 
 fn write_credentials(control_plane: &ControlPlane, number: Number, root: &Root, life: Duration) {
     let own = leftovers::folder("credentials");

@@ -24,7 +24,7 @@ pub(super) fn hold(size: Size) -> Result<(), Failure> {
     // Before anything is started: there is never a second one, and `down` finds this one from here on.
     let _lock = Lock::take()?;
     own_mounts::separate();
-    let plan = Plan { workers: size.workers, controllers: size.controllers, kernel_log: Some(1) };
+    let plan = Plan { workers: size.workers, controllers: size.controllers, kernel_log: Some(1), ..Plan::default() };
     let mut cluster = Some(Cluster::start(plan));
     if let Some(cluster) = &cluster {
         furnish(cluster, size);

@@ -6,6 +6,7 @@ use std::{path::Path, thread, time::Duration};
 use nodewell_tests::machine::Package;
 
 use super::{Cluster, step};
+use crate::worker::{VirtualWorker, Worker};
 
 /// In the order in which docs/remediation.md and docs/identity.md apply them.
 const MANIFESTS: [&str; 5] = [
@@ -36,9 +37,8 @@ impl Cluster {
     /// If it has not within a minute.
     pub fn wait_until_fences_are_ready(&self) {
         step("each worker could be turned off", || {
-            let fenced = self.workers.iter().filter(|_| !self.controllers.is_empty());
-            for worker in fenced {
-                self.api.wait_condition(FENCES_READY, worker.name(), "FenceReady", "True");
+            for node in self.nodes().filter(|_| !self.controllers.is_empty()) {
+                self.api.wait_condition(FENCES_READY, node, "FenceReady", "True");
             }
         });
     }
@@ -58,8 +58,9 @@ impl Cluster {
         for manifest in MANIFESTS {
             self.must_kubectl(&["apply", "--filename", &packaging.join(manifest).to_string_lossy()]);
         }
-        let objects: Vec<String> =
-            self.workers.iter().flat_map(|worker| worker.fencing().map(|object| object.to_string())).collect();
+        let fencing = self.workers.iter().map(Worker::fencing);
+        let fencing = fencing.chain(self.virtual_worker.iter().map(VirtualWorker::fencing));
+        let objects: Vec<String> = fencing.flatten().map(|object| object.to_string()).collect();
         self.apply_text(&objects.join("\n---\n"));
     }
 
@@ -67,6 +68,9 @@ impl Cluster {
         thread::scope(|scope| {
             for worker in &self.workers {
                 scope.spawn(|| worker.inside().install(Package::built()));
+            }
+            if let Some(worker) = &self.virtual_worker {
+                scope.spawn(|| worker.install(Package::built()));
             }
             for host in &self.controllers {
                 scope.spawn(|| {

@@ -1,10 +1,11 @@
 //! A worker's power: its switch is turned by people and by its BMC, one order after the other, and what the BMC reads
-//! is true, unless a case has it lie.
+//! is true, unless a case has it lie. What it is the power of, is a [`Body`].
 //!
 //! The BMC's script has no way to boot a machine that ends with the tests. It writes its order into a pipe, and a
 //! thread here does what it says.
 
 use std::{
+    fmt::Debug,
     fs::{self, File, OpenOptions},
     io::{self, Read},
     os::{fd::AsFd, unix::fs::OpenOptionsExt},
@@ -23,49 +24,51 @@ use nix::{
     unistd::mkfifo,
 };
 use nodewell_kit::write_program;
-use nodewell_tests::machine::{Hardware, Inside, Machine};
-
-use super::Number;
-use crate::{control_plane, network::Network};
 
 /// How often is looked whether the machine has ended by itself, in milliseconds.
 const LOOK_EVERY: u16 = 200;
 
+/// What can be turned on.
+pub(super) trait Body: Debug + Send + Sync + 'static {
+    /// What is on; it ends when dropped.
+    type Machine: Debug + Send;
+
+    /// Its name.
+    fn name(&self) -> &str;
+    /// Plugs it into the network, and begins to boot.
+    fn turn_on(&self) -> Result<Self::Machine, String>;
+    /// Takes it out of the network, where it may not be.
+    fn unplug(&self);
+    /// The process that lives for as long as the machine has power.
+    fn process(machine: &Self::Machine) -> u32;
+    /// Whether it has ended by itself.
+    fn has_ended(machine: &mut Self::Machine) -> bool;
+}
+
 /// The machine ends when it is dropped.
 #[derive(Debug)]
-pub(super) struct Power {
-    switch: Arc<Switch>,
+pub(super) struct Power<B: Body> {
+    switch: Arc<Switch<B>>,
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
-struct Switch {
-    hardware: Hardware,
-    network: Arc<Network>,
-    number: Number,
-    workers: u8,
+struct Switch<B: Body> {
+    body: B,
     /// What the BMC's script reads.
     folder: PathBuf,
-    machine: Mutex<Option<Machine>>,
+    machine: Mutex<Option<B::Machine>>,
 }
 
-impl Power {
+impl<B: Body> Power<B> {
     /// Off, with `machine.sh` for a BMC in `folder`, which is made.
-    pub(super) fn start(
-        hardware: Hardware,
-        network: &Arc<Network>,
-        number: Number,
-        workers: u8,
-        folder: &Path,
-    ) -> Self {
+    pub(super) fn start(body: B, folder: &Path) -> Self {
         fs::create_dir(folder).unwrap();
         let orders = folder.join("orders");
         mkfifo(&orders, Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
         write_program(&folder.join("machine.sh"), 0o755, &MACHINE.replace("@D@", &folder.display().to_string()));
-        let network = Arc::clone(network);
-        let machine = Mutex::new(None);
-        let switch = Switch { hardware, network, number, workers, folder: folder.to_owned(), machine };
+        let switch = Switch { body, folder: folder.to_owned(), machine: Mutex::new(None) };
         switch.note("0", "").unwrap();
         let switch = Arc::new(switch);
         let is_over = Arc::new(AtomicBool::new(false));
@@ -94,12 +97,13 @@ impl Power {
         if lies { fs::write(file, "").unwrap() } else { fs::remove_file(file).unwrap() }
     }
 
-    pub(super) fn inside(&self) -> Option<Inside> {
-        self.switch.look().as_ref().map(Machine::inside)
+    /// Of the machine, if it is on. Whoever holds what is taken for long holds up the BMC's orders.
+    pub(super) fn of_machine<T>(&self, take: impl FnOnce(&B::Machine) -> T) -> Option<T> {
+        self.switch.look().as_ref().map(take)
     }
 }
 
-impl Drop for Power {
+impl<B: Body> Drop for Power<B> {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
         if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
@@ -109,7 +113,7 @@ impl Drop for Power {
     }
 }
 
-impl Switch {
+impl<B: Body> Switch<B> {
     fn obey(&self, mut orders: File, is_over: &AtomicBool) {
         while !is_over.load(Ordering::Relaxed) {
             let mut waiting = [PollFd::new(orders.as_fd(), PollFlags::POLLIN)];
@@ -139,13 +143,14 @@ impl Switch {
         Ok(())
     }
 
-    fn boot(&self) -> Result<Machine, String> {
+    fn boot(&self) -> Result<B::Machine, String> {
         let failed = |error: io::Error| format!("{}: {error}", self.folder.display());
         // On from here on: what reads the power meanwhile must not read off.
         self.note("1", "").map_err(failed)?;
-        self.plug_in()?;
-        let booted = Machine::turn_on(&self.hardware)?;
-        self.note("1", &booted.leader().to_string()).map_err(failed)?;
+        // What a start that failed has left.
+        self.body.unplug();
+        let booted = self.body.turn_on()?;
+        self.note("1", &B::process(&booted).to_string()).map_err(failed)?;
         Ok(booted)
     }
 
@@ -157,37 +162,27 @@ impl Switch {
     }
 
     /// The machine, if it is on; one that has ended by itself is off.
-    fn look(&self) -> MutexGuard<'_, Option<Machine>> {
+    fn look(&self) -> MutexGuard<'_, Option<B::Machine>> {
         let mut machine = self.machine.lock().unwrap_or_else(PoisonError::into_inner);
-        if machine.as_mut().is_some_and(Machine::has_ended) {
+        if machine.as_mut().is_some_and(B::has_ended) {
             self.let_go(&mut machine);
         }
         machine
     }
 
-    fn let_go(&self, machine: &mut Option<Machine>) {
+    fn let_go(&self, machine: &mut Option<B::Machine>) {
         *machine = None;
         self.set_off();
     }
 
     /// Without a machine there is no power, whatever stood in the files. This is run while a panic unwinds, too.
     fn set_off(&self) {
-        self.network.unplug(&self.number.name());
+        self.body.unplug();
         self.note("0", "").unwrap_or_else(|error| self.report(&format!("its BMC may read On of it: {error}")));
     }
 
     fn report(&self, what: &str) {
-        eprintln!("{}: {what}", self.number.name());
-    }
-
-    fn plug_in(&self) -> Result<(), String> {
-        let name = self.number.name();
-        // What a start that failed has left.
-        self.network.unplug(&name);
-        self.network.plug_in(&name, self.number.last())?;
-        self.network.route(&name, "default", control_plane::LAST)?;
-        let others = (1..=self.workers).map(Number).filter(|other| *other != self.number);
-        others.into_iter().try_for_each(|other| self.network.route(&name, &other.pods(), other.last()))
+        eprintln!("{}: {what}", self.body.name());
     }
 
     fn note(&self, power: &str, pid: &str) -> io::Result<()> {

@@ -1,0 +1,74 @@
+//! Two API servers behind a balancer are restarted, one after the other and again: no report is lost or counted twice, no
+//! node is taken for silent, and one that dies meanwhile is fenced.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use nodewell_cluster::{
+    BALANCER, CLUSTER, Cluster, Plan,
+    manifests::{DEAD_NODES, SHOP},
+    shop::POD,
+    step,
+    worker::Worker,
+};
+use nodewell_tests::{
+    suite::{Need, Suite},
+    wait::{lasts, until_within},
+};
+
+use crate::{load, off_before_release::assert_off_before_release};
+
+const SOON: Duration = Duration::from_secs(60);
+const FENCED: Duration = Duration::from_secs(150);
+/// A node that was taken for silent would be cordoned by then.
+const SETTLED: Duration = Duration::from_secs(45);
+const NODE: &str = "w2";
+
+pub(crate) fn list(suite: &mut Suite) {
+    suite.behaviour("api_servers_roll").case_with(
+        &[Need::LongSuite, CLUSTER, BALANCER],
+        "costs_no_report_and_no_fence",
+        costs_no_report_and_no_fence,
+    );
+}
+
+fn costs_no_report_and_no_fence() {
+    let mut cluster = Cluster::start(Plan { two_api_servers: true, ..Plan::default() });
+    cluster.install();
+    [SHOP, DEAD_NODES].iter().for_each(|text| cluster.apply_text(text));
+    cluster.wait_until_fences_are_ready();
+    until_within(SOON, "the pod is ready", || (cluster.api().ready_on(POD)? == NODE).then_some(()));
+    loaded(&cluster).for_each(load::begin);
+
+    step("both are restarted", || cluster.roll_api_servers());
+    lasts(SETTLED, "no node is cordoned, no power ordered", || {
+        cluster.workers().iter().all(|one| untouched(&cluster, one))
+    });
+    cluster.worker(NODE).unwrap().off();
+    let off_since = Timestamp::now();
+    step("once more, with a dead node", || cluster.roll_api_servers());
+    until_within(FENCED, "the pod is ready elsewhere", || {
+        cluster.api().ready_on(POD).filter(|node| node != NODE).map(drop)
+    });
+    let dead = cluster.worker(NODE).unwrap();
+    until_within(SOON, "its BMC turns it on again", || {
+        dead.orders().iter().any(|order| order.text == "set power 1").then_some(())
+    });
+    assert_off_before_release(&cluster, dead, off_since);
+    cluster.api().wait_given_back(FENCED, NODE);
+    for worker in loaded(&cluster) {
+        load::end_and_count(&cluster, worker);
+        assert!(untouched(&cluster, worker), "{}", worker.name());
+    }
+}
+
+/// Those that take reports meanwhile.
+fn loaded(cluster: &Cluster) -> impl Iterator<Item = &Worker> {
+    cluster.workers().iter().filter(|worker| worker.name() != NODE)
+}
+
+fn untouched(cluster: &Cluster, worker: &Worker) -> bool {
+    let node = cluster.api().node(worker.name());
+    let is_cordoned = node.is_some_and(|node| node["spec"]["unschedulable"].as_bool() == Some(true));
+    !is_cordoned && worker.orders().iter().all(|order| !order.text.starts_with("set power"))
+}
