@@ -129,6 +129,9 @@ async fn kubelets_that_were_out_of_hearing_are_known_to_be() {
     cache.listed(Source::Nodes, &BTreeSet::new());
     cache.heard(Source::KubeletLeases);
     assert_eq!(again(), None, "nodes are written of seldom");
+    cache.ask_list(Source::KubeletLeases, "");
+    cache.listed(Source::KubeletLeases, &BTreeSet::from(["a".to_owned()]));
+    assert_eq!(again(), None, "their own list was not long in coming");
     pass(20).await;
     cache.apply_lease(LeaseKind::Agent, "a", lease(46));
     assert_eq!(again(), None, "that is no kubelet's");

@@ -201,6 +201,34 @@ fn one_that_was_long_counts_however_soon_it_comes() {
     }
 }
 
+/// Soon after the first it is the same one, which goes on; it counts again when its time is over, and not in between.
+#[test]
+fn the_next_one_is_the_same_for_half_a_minute_and_another_after_two() {
+    let absence = |since, until| Absence { since: at(since), until: at(until) };
+    let first = absence(90, 100);
+    for (listed, expected) in [(129, absence(90, 129)), (130, first), (219, first), (220, absence(214, 220))] {
+        let mut cluster = Cluster::default();
+        cluster.miss(90);
+        cluster.listed(100);
+        assert_eq!(cluster.renewals.last, Some(first));
+        cluster.miss(listed - 6);
+        cluster.listed(listed);
+        assert_eq!(cluster.renewals.last, Some(expected), "{listed}");
+    }
+}
+
+/// Two intervals are what an orderly kubelet may take.
+#[test]
+fn one_that_is_silent_for_exactly_two_intervals_speaks() {
+    for (heard, again) in [(111, None), (110, Some(131))] {
+        let mut cluster = Cluster::default();
+        cluster.moves("a", 100);
+        cluster.moves("b", heard);
+        cluster.moves("a", 131);
+        assert_eq!(cluster.again(131), again, "b was heard at {heard}");
+    }
+}
+
 /// Of two that are one it began with the first.
 #[test]
 fn it_began_when_the_first_sign_did() {
