@@ -58,7 +58,10 @@ pub(super) async fn ask(login: Login<'_>, runner: &Runner) -> Result<Answer, Ask
 }
 
 pub(crate) fn answer(body: &[u8]) -> Result<Answer, String> {
-    let system: System = serde_json::from_slice(body).map_err(|_| "the answer is not a Redfish system".to_owned())?;
+    // serde takes an array for a struct, by the order of its fields.
+    let object = Some(body).filter(|body| body.trim_ascii_start().starts_with(b"{"));
+    let system = object.and_then(|body| serde_json::from_slice::<System>(body).ok());
+    let system = system.ok_or_else(|| "the answer is not a Redfish system".to_owned())?;
     Ok(Answer { uuid: system.uuid.unwrap_or_default(), power: power(system.power.as_deref()) })
 }
 
@@ -149,6 +152,16 @@ mod tests {
         assert_eq!(authority("bmc-1", 8443), "bmc-1:8443");
         assert_eq!(authority("fd00::1", 443), "[fd00::1]");
         assert_eq!(authority("fd00::1", 8443), "[fd00::1]:8443");
+    }
+
+    #[test]
+    fn what_names_no_properties_is_no_system() {
+        let guid = "5f1a2b3c-0000-4000-8000-000000000001";
+        let named = format!(" {{\"UUID\": \"{guid}\", \"PowerState\": \"Off\"}}");
+        assert_eq!(answer(named.as_bytes()).unwrap().power, PowerState::Off);
+        for body in [format!("[\"{guid}\", \"Off\"]"), format!("\"{guid}\""), "null".to_owned(), String::new()] {
+            assert_eq!(answer(body.as_bytes()).err().as_deref(), Some("the answer is not a Redfish system"), "{body}");
+        }
     }
 
     #[test]
