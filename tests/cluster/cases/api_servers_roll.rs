@@ -40,26 +40,31 @@ fn costs_no_report_and_no_fence() {
     until_within(SOON, "the pod is ready", || (cluster.api().ready_on(POD)? == NODE).then_some(()));
     loaded(&cluster).for_each(load::begin);
 
-    step("both are restarted", || cluster.roll_api_servers());
+    step("the first is restarted", || cluster.restart_api_server(0, |_| {}));
+    step("the second is restarted", || cluster.restart_api_server(1, |_| {}));
     lasts(SETTLED, "no node is cordoned, no power ordered", || {
         cluster.workers().iter().all(|one| untouched(&cluster, one))
     });
-    cluster.worker(NODE).unwrap().off();
-    let off_since = Timestamp::now();
-    step("once more, with a dead node", || cluster.roll_api_servers());
-    until_within(FENCED, "the pod is ready elsewhere", || {
-        cluster.api().ready_on(POD).filter(|node| node != NODE).map(drop)
-    });
-    let dead = cluster.worker(NODE).unwrap();
-    until_within(SOON, "its BMC turns it on again", || {
-        dead.orders().iter().any(|order| order.text == "set power 1").then_some(())
-    });
-    assert_off_before_release(&cluster, dead, off_since);
+    step("once more, with a dead node", || cluster.restart_api_server(0, is_fenced));
+    cluster.restart_api_server(1, |_| {});
     cluster.api().wait_given_back(FENCED, NODE);
     for worker in loaded(&cluster) {
         load::end_and_count(&cluster, worker);
         assert!(untouched(&cluster, worker), "{}", worker.name());
     }
+}
+
+fn is_fenced(cluster: &Cluster) {
+    let dead = cluster.worker(NODE).unwrap();
+    dead.off();
+    let off_since = Timestamp::now();
+    until_within(FENCED, "the pod is ready elsewhere", || {
+        cluster.api().ready_on(POD).filter(|node| node != NODE).map(drop)
+    });
+    until_within(SOON, "its BMC turns it on again", || {
+        dead.orders().iter().any(|order| order.text == "set power 1").then_some(())
+    });
+    assert_off_before_release(cluster, dead, off_since);
 }
 
 /// Those that take reports meanwhile.

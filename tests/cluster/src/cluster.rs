@@ -204,12 +204,14 @@ impl Cluster {
         self.control_plane.start_api_server_if_away();
     }
 
-    /// Restarts one of its two API servers after the other.
+    /// Restarts one of its two API servers in an orderly way; `meanwhile` it ends.
     ///
     /// # Panics
-    /// If it has one, or one of them does not end or come up.
-    pub fn roll_api_servers(&mut self) {
-        self.control_plane.roll_api_servers();
+    /// If it has one, or that does not end or come up.
+    pub fn restart_api_server(&mut self, number: usize, meanwhile: impl FnOnce(&Self)) {
+        self.control_plane.end_api_server(number);
+        meanwhile(self);
+        self.control_plane.start_ended_api_server(number);
     }
 
     /// Gives the kubelet of a worker credentials that end after `life`, and has it and the agent begin with them.

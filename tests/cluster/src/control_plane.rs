@@ -138,14 +138,17 @@ impl ControlPlane {
         }
     }
 
-    /// Restarts one of two after the other, in an orderly way: there is one at any time.
-    pub(crate) fn roll_api_servers(&mut self) {
-        for (name, port) in PORTS_BEHIND {
-            let process = &mut self.program(name).process;
-            process.signal(Signal::SIGTERM);
-            until_within(ORDERLY, &format!("{name} has ended"), || process.ended());
-            self.start_again(name, port);
-        }
+    /// Asks one of two to end, which takes a minute.
+    pub(crate) fn end_api_server(&mut self, number: usize) {
+        self.program(PORTS_BEHIND[number].0).process.signal(Signal::SIGTERM);
+    }
+
+    /// Waits until it has, and starts it again.
+    pub(crate) fn start_ended_api_server(&mut self, number: usize) {
+        let (name, port) = PORTS_BEHIND[number];
+        let process = &mut self.program(name).process;
+        until_within(ORDERLY, &format!("{name} has ended"), || process.ended());
+        self.start_again(name, port);
     }
 
     fn start_again(&mut self, name: &str, port: u16) {
