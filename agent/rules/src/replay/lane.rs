@@ -78,10 +78,14 @@ impl Lane {
     }
 }
 
-/// A line that only counts from boot is given a time that keeps the distances.
 fn time_of(saved: &Saved<'_>) -> Timestamp {
+    clock(saved).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+/// A line that only counts from boot is given a time that keeps the distances.
+pub(super) fn clock(saved: &Saved<'_>) -> Option<Timestamp> {
     let from_boot = || saved.since_boot.and_then(|since| Timestamp::UNIX_EPOCH.checked_add(since).ok());
-    saved.time.or_else(from_boot).unwrap_or(Timestamp::UNIX_EPOCH)
+    saved.time.or_else(from_boot)
 }
 
 impl Listens {
