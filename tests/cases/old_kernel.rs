@@ -11,7 +11,7 @@ use nodewell_tests::{
     wait::until,
 };
 
-/// Nobody's, as in the unit's own user it has no right of root's.
+/// An ordinary user, as the unit has one, without any right of root's.
 const UID: u32 = 65534;
 
 pub(crate) fn list(suite: &mut Suite) {

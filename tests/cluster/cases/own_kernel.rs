@@ -94,14 +94,14 @@ fn panics(cluster: &Cluster, worker: &VirtualWorker) {
 }
 
 fn reboots(cluster: &Cluster, worker: &VirtualWorker) {
-    let told = events(cluster, worker.name(), "UnexpectedReboot");
+    let before = events(cluster, worker.name(), "UnexpectedReboot");
     let boot = info(cluster, worker.name(), "bootID");
     soon(worker, "systemctl reboot");
     is_back(cluster, worker, &boot);
     let boot = info(cluster, worker.name(), "bootID");
     until_within(EMULATED, "the agent has judged it", || notes(worker, &boot).then_some(()));
-    lasts(Duration::from_secs(15), "nothing is told of it", || {
-        events(cluster, worker.name(), "UnexpectedReboot") == told
+    lasts(Duration::from_secs(15), "no further Event reports it", || {
+        events(cluster, worker.name(), "UnexpectedReboot") == before
     });
 }
 

@@ -97,7 +97,7 @@ impl<B: Body> Power<B> {
         if lies { fs::write(file, "").unwrap() } else { fs::remove_file(file).unwrap() }
     }
 
-    /// Of the machine, if it is on. Whoever holds what is taken for long holds up the BMC's orders.
+    /// Of the machine, if it is on. The BMC's orders wait until `take` has ended.
     pub(super) fn of_machine<T>(&self, take: impl FnOnce(&B::Machine) -> T) -> Option<T> {
         self.switch.look().as_ref().map(take)
     }

@@ -190,7 +190,7 @@ struct Emulated {
     name: String,
 }
 
-/// Without power when dropped, whoever has the guest still.
+/// Without power when dropped, although a case may have the guest still.
 #[derive(Debug)]
 struct Powered(Arc<Guest>);
 
