@@ -6,7 +6,6 @@ mod format;
 mod journal;
 mod kmsg;
 mod lane;
-mod quiet;
 mod raised;
 mod saved;
 mod syslog;
@@ -23,8 +22,7 @@ use serde::Serialize;
 
 use self::{
     blocks::{Block, Blocks},
-    lane::{Behind, Lane, clock},
-    quiet::Quiet,
+    lane::{Behind, Lane},
     raised::Raised,
     saved::{Boots, Reading, Saved},
 };
@@ -76,7 +74,7 @@ pub enum ProblemType {
     Permanent,
 }
 
-/// Whether the line shows the problem or its end, or that it ended because nothing repeated it.
+/// Whether the line shows the problem or its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReplayKind {
@@ -107,9 +105,6 @@ impl Replay {
         while let Some(block) = blocks.next()? {
             run.judge_block(&block, &mut emit);
         }
-        if let Some(last) = run.last {
-            run.end_quiet(last, run.line, &mut emit);
-        }
         Ok(run.line)
     }
 }
@@ -134,9 +129,6 @@ struct Run<'a> {
     deepest: usize,
     boots: Boots,
     raised: Raised,
-    quiet: Quiet,
-    /// The clock of the last line of the newest block that has one.
-    last: Option<Timestamp>,
     /// Newlines before `counted` of the current block.
     line: u64,
     counted: usize,
@@ -155,8 +147,6 @@ impl<'a> Run<'a> {
             lanes,
             boots: Boots::default(),
             raised: Raised::default(),
-            quiet: Quiet::default(),
-            last: None,
             line: 0,
             counted: 0,
             findings: Vec::new(),
@@ -171,7 +161,6 @@ impl<'a> Run<'a> {
             self.judge_hits(block, emit);
         }
         self.count_to(block, block.fresh.end);
-        self.last = self.last_clock(block).or(self.last);
         // A last line without a newline is a line too.
         if block.fresh.end > block.fresh.start && block.bytes[block.fresh.end - 1] != b'\n' {
             self.line += 1;
@@ -209,10 +198,6 @@ impl<'a> Run<'a> {
         if self.boots.begins_with(&saved) {
             self.lanes.iter_mut().for_each(|lane| lane.detector.forget());
             self.raised.forget();
-            self.quiet.forget();
-        }
-        if let Some(now) = clock(&saved) {
-            self.end_quiet(now, number, emit);
         }
         let behind = Behind { bytes: &block.bytes[..start], reading, sequence: saved.sequence };
         for lane in &mut self.lanes {
@@ -221,26 +206,9 @@ impl<'a> Run<'a> {
         let unproven = self.options.unproven;
         for finding in self.findings.drain(..).filter(|finding| unproven || is_believable(finding)) {
             if self.raised.admits(&finding) {
-                self.quiet.note(&finding, saved.time.is_some());
                 emit(&shown(finding, number, &saved));
             }
         }
-    }
-
-    fn end_quiet(&mut self, now: Timestamp, line: u64, emit: &mut dyn FnMut(&ReplayFinding)) {
-        for ended in self.quiet.over(now, line) {
-            self.raised.ends(&ended);
-            emit(&ended);
-        }
-    }
-
-    /// No rule may care for the line that shows how long the log goes on.
-    fn last_clock(&self, block: &Block<'_>) -> Option<Timestamp> {
-        let bytes = &block.bytes[block.fresh.clone()];
-        let end = block.fresh.start + bytes.trim_ascii_end().len();
-        let start = block.line_start(block.fresh.start, end.checked_sub(1)?);
-        let reading = Reading { format: self.format, options: self.options };
-        clock(&reading.read(block.bytes, start, end)?)
     }
 
     fn count_to(&mut self, block: &Block<'_>, end: usize) {

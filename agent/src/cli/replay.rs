@@ -26,8 +26,7 @@ use input::Input;
   journalctl -o json -b -1 | nodewell replay --format journal-json --json -
   nodewell replay --rules ./my-rules capture.kmsg
 
-Nothing is reported to anyone. A problem that ends when nothing repeats it is
-shown to end (clear) by the time of a later line. As JSON each finding is one object a line:
+Nothing is reported to anyone. As JSON each finding is one object a line:
 line, time, source, type, condition, reason, severity, subject, message, kind
 (raise or clear).")]
 pub(super) struct Replay {

@@ -78,14 +78,10 @@ impl Lane {
     }
 }
 
-fn time_of(saved: &Saved<'_>) -> Timestamp {
-    clock(saved).unwrap_or(Timestamp::UNIX_EPOCH)
-}
-
 /// A line that only counts from boot is given a time that keeps the distances.
-pub(super) fn clock(saved: &Saved<'_>) -> Option<Timestamp> {
+fn time_of(saved: &Saved<'_>) -> Timestamp {
     let from_boot = || saved.since_boot.and_then(|since| Timestamp::UNIX_EPOCH.checked_add(since).ok());
-    saved.time.or_else(from_boot)
+    saved.time.or_else(from_boot).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
 impl Listens {

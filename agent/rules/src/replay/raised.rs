@@ -4,8 +4,6 @@ use std::collections::HashSet;
 
 use nodewell_model::{Finding, FindingKind, Name};
 
-use super::ReplayFinding;
-
 /// Problems held at once; of a log that raises more, every later clear is reported.
 const LIMIT: usize = 65_536;
 
@@ -32,13 +30,6 @@ impl Raised {
                 self.0.retain(|(other, reason, _)| (other, reason) != (condition, &finding.reason));
                 self.0.len() < before || before >= LIMIT
             }
-        }
-    }
-
-    /// One that ended without a line.
-    pub(super) fn ends(&mut self, ended: &ReplayFinding) {
-        if let Some(condition) = &ended.condition {
-            self.0.remove(&(condition.clone(), ended.reason.clone(), ended.subject.clone()));
         }
     }
 

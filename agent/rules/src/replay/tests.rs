@@ -2,7 +2,7 @@
 
 mod property;
 
-use std::{io::Read, time::Duration};
+use std::io::Read;
 
 use super::*;
 use crate::{
@@ -43,34 +43,6 @@ fn each_format_is_recognised_and_read() {
         assert_eq!(lines(&findings), [2], "{log}");
         assert_eq!(findings[0].message, "EXT4-fs error (device sda1): x");
     }
-}
-
-/// By the time of the next line with a hit, or of the last line, whatever is in it.
-#[test]
-fn what_nothing_repeats_is_over() {
-    let mut quiet = ext4();
-    quiet.clears.quiet = Some(Duration::from_secs(3600));
-    let ends = |log: &str| -> Vec<(u64, ReplayKind, Option<String>)> {
-        let findings = found(vec![quiet.clone(), rule("Oops", "^Oops")], Format::Auto, log);
-        findings.into_iter().map(|one| (one.line, one.kind, one.time.map(|time| time.to_string()))).collect()
-    };
-    let raise = |line| (line, ReplayKind::Raise, None);
-    let clear = |line| (line, ReplayKind::Clear, None);
-    const SDA: &str = "EXT4-fs error (device sda1): x";
-    // Repeated in time, and over before the next thing happens; raised again, and not over at the end.
-    let log = format!("[1.0] {SDA}\n[3000.0] {SDA}\n[6601.0] Oops\n[7000.0] {SDA}\n[9000.0] a line\n");
-    assert_eq!(ends(&log), [raise(1), raise(2), clear(3), raise(3), raise(4)]);
-    for (last, is_over) in [("3600.9", false), ("3601.0", true)] {
-        let log = format!("[1.0] {SDA}\n[{last}] a line that no rule cares for");
-        let expected: &[_] = if is_over { &[raise(1), clear(2)] } else { &[raise(1)] };
-        assert_eq!(ends(&log), expected, "{last}");
-    }
-    // By the clock of day it is known when.
-    let log = format!("2026-11-21T02:00:00Z host kernel: {SDA}\n2026-11-22T00:00:00Z host cron: x\n");
-    assert_eq!(ends(&log)[1], (2, ReplayKind::Clear, Some("2026-11-21T03:00:00Z".to_owned())));
-    // Of a boot that is over nothing ends later.
-    let log = format!("[100.0] {SDA}\n[0.5] booted\n[0.6] Oops\n[9000.0] Oops\n");
-    assert_eq!(ends(&log), [raise(1), raise(3), raise(4)]);
 }
 
 #[test]
