@@ -40,11 +40,9 @@ fn costs_no_report_and_no_fence() {
     until_within(SOON, "the pod is ready", || (cluster.api().ready_on(POD)? == NODE).then_some(()));
     loaded(&cluster).for_each(load::begin);
 
-    step("the first is restarted", || cluster.restart_api_server(0, |_| {}));
-    step("the second is restarted", || cluster.restart_api_server(1, |_| {}));
-    lasts(SETTLED, "no node is cordoned, no power ordered", || {
-        cluster.workers().iter().all(|one| untouched(&cluster, one))
-    });
+    step("the first is restarted", || cluster.restart_api_server(0, nobody_is_silent));
+    step("the second is restarted", || cluster.restart_api_server(1, nobody_is_silent));
+    nobody_is_silent(&cluster);
     step("once more, with a dead node", || cluster.restart_api_server(0, is_fenced));
     cluster.restart_api_server(1, |_| {});
     cluster.api().wait_given_back(FENCED, NODE);
@@ -52,6 +50,12 @@ fn costs_no_report_and_no_fence() {
         load::end_and_count(&cluster, worker);
         assert!(untouched(&cluster, worker), "{}", worker.name());
     }
+}
+
+fn nobody_is_silent(cluster: &Cluster) {
+    lasts(SETTLED, "no node is cordoned, no power ordered", || {
+        cluster.workers().iter().all(|one| untouched(cluster, one))
+    });
 }
 
 fn is_fenced(cluster: &Cluster) {

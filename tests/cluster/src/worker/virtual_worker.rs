@@ -26,8 +26,8 @@ const MEMORY_MIB: u32 = 2048;
 const PROCESSORS: u8 = 2;
 /// What it sees of [`VirtualWorker::outside`].
 const OUTSIDE: &str = "outside";
-/// Beside its disk's, those of its card, its firmware's memory, the folder from outside.
-const MODULES: [&str; 3] = ["virtio_net", "9pnet_virtio", "9p"];
+/// Without udev nothing loads it. What is mounted later the kernel asks for itself, and the disk has all modules.
+const MODULES: [&str; 1] = ["virtio_net"];
 /// Boots and installs: each instruction is emulated.
 const EMULATED: Duration = Duration::from_mins(15);
 
@@ -38,7 +38,6 @@ pub struct VirtualWorker {
     /// Dropped in this order: what turns it on, then the machine, then its files.
     bmc: Bmc,
     power: Power<Emulated>,
-    network: Arc<Network>,
     folder: TempDir,
 }
 
@@ -66,7 +65,7 @@ impl VirtualWorker {
         let emulated = Emulated { plan, network: Arc::clone(common.network), name: number.name() };
         let power = Power::start(emulated, &bmc_folder);
         let bmc = Bmc::start(common.network, number, &bmc_folder);
-        Self { name: number.name(), bmc, power, network: Arc::clone(common.network), folder }
+        Self { name: number.name(), bmc, power, folder }
     }
 
     /// Its Node's name.
@@ -81,27 +80,6 @@ impl VirtualWorker {
     /// Why it does not; it is off then.
     pub fn on(&self) -> Result<(), String> {
         self.power.on()
-    }
-
-    /// As by pulling the plug.
-    pub fn off(&self) {
-        self.power.off();
-    }
-
-    /// Whether the machine has power.
-    #[must_use]
-    pub fn is_on(&self) -> bool {
-        self.power.is_on()
-    }
-
-    /// Its port at the switch is pulled; its BMC has a cable of its own.
-    pub fn cut(&self) {
-        self.network.cut(&self.name);
-    }
-
-    /// It is plugged in again.
-    pub fn join(&self) {
-        self.network.join(&self.name);
     }
 
     /// None of its processors does anything any more, and it has power.
