@@ -1,6 +1,7 @@
 //! Saved logs through the rules: blocks in, findings out. Lines that no rule cares for are only scanned, never parsed.
 
 mod blocks;
+mod clock;
 mod dmesg;
 mod format;
 mod journal;
@@ -22,6 +23,7 @@ use serde::Serialize;
 
 use self::{
     blocks::{Block, Blocks},
+    clock::Clock,
     lane::{Behind, Lane},
     raised::Raised,
     saved::{Boots, Reading, Saved},
@@ -74,7 +76,7 @@ pub enum ProblemType {
     Permanent,
 }
 
-/// Whether the line shows the problem or its end.
+/// Whether the line shows the problem or its end, or that it ended because nothing repeated it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReplayKind {
@@ -105,6 +107,7 @@ impl Replay {
         while let Some(block) = blocks.next()? {
             run.judge_block(&block, &mut emit);
         }
+        run.end_quiet(run.clock.last(), run.line, &mut emit);
         Ok(run.line)
     }
 }
@@ -129,6 +132,7 @@ struct Run<'a> {
     deepest: usize,
     boots: Boots,
     raised: Raised,
+    clock: Clock,
     /// Newlines before `counted` of the current block.
     line: u64,
     counted: usize,
@@ -147,6 +151,7 @@ impl<'a> Run<'a> {
             lanes,
             boots: Boots::default(),
             raised: Raised::default(),
+            clock: Clock::default(),
             line: 0,
             counted: 0,
             findings: Vec::new(),
@@ -161,6 +166,10 @@ impl<'a> Run<'a> {
             self.judge_hits(block, emit);
         }
         self.count_to(block, block.fresh.end);
+        if self.raised.waits() {
+            // No rule may care for the lines that show how long the log goes on.
+            self.clock.look_at_end_of(block, self.reading());
+        }
         // A last line without a newline is a line too.
         if block.fresh.end > block.fresh.start && block.bytes[block.fresh.end - 1] != b'\n' {
             self.line += 1;
@@ -191,23 +200,37 @@ impl<'a> Run<'a> {
     }
 
     fn judge_line(&mut self, block: &Block<'_>, start: usize, end: usize, emit: &mut dyn FnMut(&ReplayFinding)) {
-        let reading = Reading { format: self.format, options: self.options };
+        let reading = self.reading();
         let Some(saved) = reading.read(block.bytes, start, end) else { return };
         self.count_to(block, start);
         let number = self.line + 1;
         if self.boots.begins_with(&saved) {
             self.lanes.iter_mut().for_each(|lane| lane.detector.forget());
-            self.raised.forget();
+            self.raised.boot(self.clock.is_dated());
         }
+        let at = self.clock.read(&saved);
+        self.end_quiet(at, number, emit);
         let behind = Behind { bytes: &block.bytes[..start], reading, sequence: saved.sequence };
         for lane in &mut self.lanes {
             lane.judge(&saved, &behind, number, &mut self.findings);
         }
         let unproven = self.options.unproven;
         for finding in self.findings.drain(..).filter(|finding| unproven || is_believable(finding)) {
-            if self.raised.admits(&finding) {
+            if self.raised.admits(&finding, at) {
                 emit(&shown(finding, number, &saved));
             }
+        }
+    }
+
+    fn reading(&self) -> Reading<'a> {
+        Reading { format: self.format, options: self.options }
+    }
+
+    /// Reports what is over by the time of line `number`.
+    fn end_quiet(&mut self, now: Option<Timestamp>, number: u64, emit: &mut dyn FnMut(&ReplayFinding)) {
+        let Some(now) = now else { return };
+        while let Some(over) = self.raised.over(now, number, self.clock.is_dated()) {
+            emit(&over);
         }
     }
 

@@ -26,9 +26,10 @@ use input::Input;
   journalctl -o json -b -1 | nodewell replay --format journal-json --json -
   nodewell replay --rules ./my-rules capture.kmsg
 
-Nothing is reported to anyone. As JSON each finding is one object a line:
-line, time, source, type, condition, reason, severity, subject, message, kind
-(raise or clear).")]
+Nothing is reported to anyone. A problem that ends when nothing repeats it is
+shown to end (clear) with the line whose time shows that. As JSON each finding
+is one object a line: line, time, source, type, condition, reason, severity,
+subject, message, kind (raise or clear).")]
 pub(super) struct Replay {
     /// The log; `-` is standard input.
     #[arg(value_name = "FILE")]

@@ -1,6 +1,7 @@
 //! Whole logs through the rules.
 
 mod property;
+mod quiet;
 
 use std::io::Read;
 
