@@ -23,6 +23,7 @@ pub(super) fn list(suite: &mut Suite) {
         .case("an_order_is_judged_once", an_order_is_judged_once)
         .case("a_second_order_of_one_fault_is_wrong", a_second_order_of_one_fault_is_wrong)
         .case("a_release_that_no_reading_preceded_is_wrong", a_release_that_no_reading_preceded_is_wrong)
+        .case("a_release_after_the_node_was_turned_on_is_wrong", a_release_after_the_node_was_turned_on_is_wrong)
         .case("a_pod_that_is_deleted_without_a_cause_is_wrong", a_pod_that_is_deleted_without_a_cause_is_wrong)
         .case("a_fault_that_is_over_is_no_cause_a_minute_later", a_fault_that_is_over_is_no_cause_a_minute_later);
 }
@@ -93,6 +94,10 @@ fn a_release_that_no_reading_preceded_is_wrong() {
         (&["get power", "get power", "set power 0", "get power"], false),
         (&["get power"], false),
         (&["set power 0"], false),
+        // It was released and turned on between two looks.
+        (&["get power", "get power", "set power 1"], true),
+        (&["get power", "set power 1", "get power", "get power"], false),
+        (&["get power", "get power", "set power 1", "set power 0", "get power"], false),
     ] {
         let mut state = State::default();
         state.ordered("w1", &["get power", "get power"]);
@@ -101,6 +106,17 @@ fn a_release_that_no_reading_preceded_is_wrong() {
         state.ordered("w1", &all);
         state.shown(&look([OutOfService]));
         assert_eq!(state.findings.is_empty(), is_right, "{orders:?}: {:?}", state.findings);
+    }
+}
+
+fn a_release_after_the_node_was_turned_on_is_wrong() {
+    for (looks_between, is_right) in [(0, true), (1, true), (2, false)] {
+        let mut state = State::default();
+        state.plant(planted(PlugPulled).unwrap());
+        state.ordered("w1", &["get power", "get power", "set power 1"]);
+        (0..looks_between).for_each(|_| state.shown(&look([])));
+        state.shown(&look([OutOfService]));
+        assert_eq!(state.findings.is_empty(), is_right, "{looks_between}: {:?}", state.findings);
     }
 }
 

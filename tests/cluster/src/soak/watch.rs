@@ -178,9 +178,12 @@ pub struct State {
     read: BTreeMap<String, usize>,
     powers_off: u64,
     looks: u64,
-    /// What BMCs were ordered since the last fault was planted, and how often each was asked since its last order.
+    /// What BMCs were ordered since the last fault was planted, and how often each was asked since it was last ordered
+    /// to turn its node off, until it was to turn it on.
     ordered: BTreeSet<(String, Act)>,
     asked: BTreeMap<String, usize>,
+    /// Which were turned on again, and how many looks ago.
+    turned_on: BTreeMap<String, u32>,
 }
 
 impl State {
@@ -189,6 +192,7 @@ impl State {
         (self.planted, self.over_since) = (Some(planted), None);
         self.ordered.clear();
         self.asked.clear();
+        self.turned_on.clear();
     }
 
     /// Nothing was seen yet, and this is planted.
@@ -201,17 +205,28 @@ impl State {
     pub fn ordered(&mut self, node: &str, texts: &[&str]) {
         let read = self.read.insert(node.to_owned(), texts.len()).unwrap_or_default();
         for text in texts.iter().skip(read) {
-            let asked = self.asked.entry(node.to_owned()).or_default();
             let Some(act) = Act::ordered(text) else {
-                *asked += usize::from(text.starts_with("get power"));
+                self.count_asked(node, text);
                 continue;
             };
-            *asked = 0;
+            if act == Act::PowerOn {
+                self.turned_on.insert(node.to_owned(), 0);
+            } else {
+                self.asked.remove(node);
+                self.turned_on.remove(node);
+            }
             self.powers_off += u64::from(act == Act::PowerOff);
             self.begun(node, &act);
             if !self.ordered.insert((node.to_owned(), act.clone())) {
                 self.find(node, &format!("{act}, for the second time"), Verdict::Wrong);
             }
+        }
+    }
+
+    /// What is read after it was turned on tells nothing of its being off.
+    fn count_asked(&mut self, node: &str, text: &str) {
+        if text.starts_with("get power") && !self.turned_on.contains_key(node) {
+            *self.asked.entry(node.to_owned()).or_default() += 1;
         }
     }
 
@@ -228,6 +243,7 @@ impl State {
             let gone = shown.pods.iter().filter(|(uid, _)| !there.contains(uid));
             gone.for_each(|(_, pod)| self.begun(node, &Act::PodDeleted(pod.clone())));
         }
+        self.turned_on.values_mut().for_each(|looks| *looks += 1);
     }
 
     fn begun(&mut self, node: &str, act: &Act) {
@@ -235,9 +251,19 @@ impl State {
         if verdict != Verdict::Caused {
             self.find(node, &act.to_string(), verdict);
         }
+        if *act == Act::OutOfService {
+            self.released(node, act);
+        }
+    }
+
+    fn released(&mut self, node: &str, act: &Act) {
         let asked = self.asked.get(node).copied().unwrap_or_default();
-        if *act == Act::OutOfService && asked < READ_OFF {
+        if asked < READ_OFF {
             self.find(node, &format!("{act} after its BMC was asked {asked} times"), Verdict::Wrong);
+        }
+        // An order that the look before this one read may be later than what that look saw of the Node.
+        if self.turned_on.get(node).is_some_and(|looks| *looks > 1) {
+            self.find(node, &format!("{act} after it was turned on again"), Verdict::Wrong);
         }
     }
 
