@@ -79,11 +79,7 @@ fn faulty_meanwhile(cluster: &Cluster) {
 }
 
 fn cordoned(cluster: &Cluster) -> Vec<&str> {
-    let is_cordoned = |name: &str| {
-        let node = cluster.api().get(&format!("/api/v1/nodes/{name}"));
-        node.is_some_and(|node| node["spec"]["unschedulable"] == true)
-    };
-    cluster.workers().iter().map(|worker| worker.name()).filter(|name| is_cordoned(name)).collect()
+    cluster.workers().iter().map(|worker| worker.name()).filter(|name| cluster.api().is_cordoned(name)).collect()
 }
 
 fn uid(cluster: &Cluster) -> Option<String> {

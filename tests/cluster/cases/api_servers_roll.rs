@@ -1,7 +1,7 @@
 //! Two API servers behind a balancer are restarted, one after the other and again: no report is lost or counted twice, no
 //! node is taken for silent, and one that dies meanwhile is fenced.
 
-use std::time::Duration;
+use std::{thread, time::Duration};
 
 use jiff::Timestamp;
 use nodewell_cluster::{
@@ -13,10 +13,10 @@ use nodewell_cluster::{
 };
 use nodewell_tests::{
     suite::{Need, Suite},
-    wait::{lasts, until_within},
+    wait::until_within,
 };
 
-use crate::{load, off_before_release::assert_off_before_release};
+use crate::{load, off_before_release::assert_off_before_release, untouched::Untouched};
 
 const SOON: Duration = Duration::from_secs(60);
 const FENCED: Duration = Duration::from_secs(150);
@@ -40,22 +40,17 @@ fn costs_no_report_and_no_fence() {
     until_within(SOON, "the pod is ready", || (cluster.api().ready_on(POD)? == NODE).then_some(()));
     loaded(&cluster).for_each(load::begin);
 
-    step("the first is restarted", || cluster.restart_api_server(0, nobody_is_silent));
-    step("the second is restarted", || cluster.restart_api_server(1, nobody_is_silent));
-    nobody_is_silent(&cluster);
+    let untouched = Untouched::of(&cluster, |_| true);
+    step("the first is restarted", || cluster.restart_api_server(0, |_| thread::sleep(SETTLED)));
+    step("the second is restarted", || cluster.restart_api_server(1, |_| thread::sleep(SETTLED)));
+    thread::sleep(SETTLED);
+    untouched.end();
+    let untouched = Untouched::of(&cluster, |worker| worker.name() != NODE);
     step("once more, with a dead node", || cluster.restart_api_server(0, is_fenced));
     cluster.restart_api_server(1, |_| {});
     cluster.api().wait_given_back(FENCED, NODE);
-    for worker in loaded(&cluster) {
-        load::end_and_count(&cluster, worker);
-        assert!(untouched(&cluster, worker), "{}", worker.name());
-    }
-}
-
-fn nobody_is_silent(cluster: &Cluster) {
-    lasts(SETTLED, "no node is cordoned, no power ordered", || {
-        cluster.workers().iter().all(|one| untouched(cluster, one))
-    });
+    loaded(&cluster).for_each(|worker| load::end_and_count(&cluster, worker));
+    untouched.end();
 }
 
 fn is_fenced(cluster: &Cluster) {
@@ -74,10 +69,4 @@ fn is_fenced(cluster: &Cluster) {
 /// Those that take reports meanwhile.
 fn loaded(cluster: &Cluster) -> impl Iterator<Item = &Worker> {
     cluster.workers().iter().filter(|worker| worker.name() != NODE)
-}
-
-fn untouched(cluster: &Cluster, worker: &Worker) -> bool {
-    let node = cluster.api().node(worker.name());
-    let is_cordoned = node.is_some_and(|node| node["spec"]["unschedulable"].as_bool() == Some(true));
-    !is_cordoned && worker.orders().iter().all(|order| !order.text.starts_with("set power"))
 }

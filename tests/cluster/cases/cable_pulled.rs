@@ -60,7 +60,7 @@ fn the_old_pod_is_dead_before_the_new_one_writes() {
 
     until_within(SOON, "the record waits for the node", || waits_for_node(&cluster).then_some(()));
     lasts(2 * HEALTHY_DELAY, "its cable is out: it is cordoned, awaited, and nothing writes there", || {
-        waits_for_node(&cluster) && is_cordoned(&cluster) && last_written(worker) == Some(last_of_old)
+        waits_for_node(&cluster) && cluster.api().is_cordoned(NODE) && last_written(worker) == Some(last_of_old)
     });
     worker.join();
     cluster.api().wait_given_back(FENCED, NODE);
@@ -76,10 +76,6 @@ fn is_kubelet_up(worker: &Worker) -> bool {
 
 fn waits_for_node(cluster: &Cluster) -> bool {
     cluster.api().record(NODE).is_some_and(|record| record["status"]["phase"] == "AwaitReady")
-}
-
-fn is_cordoned(cluster: &Cluster) -> bool {
-    cluster.api().node(NODE).is_some_and(|node| node["spec"]["unschedulable"] == true)
 }
 
 /// When its BMC was ordered to turn it off.

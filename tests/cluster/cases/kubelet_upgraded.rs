@@ -1,7 +1,7 @@
 //! Kubelets that are older than the API server by as many versions as Kubernetes allows, and their upgrade: what the
 //! agents report goes on, a node with the older one is fenced as any other, and the upgrade costs no node anything.
 
-use std::time::Duration;
+use std::{thread, time::Duration};
 
 use jiff::Timestamp;
 use nodewell_cluster::{
@@ -13,11 +13,11 @@ use nodewell_cluster::{
 };
 use nodewell_tests::{
     suite::{Need, Suite},
-    wait::{lasts, until_within},
+    wait::until_within,
 };
 use serde_json::Value;
 
-use crate::off_before_release::assert_off_before_release;
+use crate::{off_before_release::assert_off_before_release, untouched::Untouched};
 
 const SOON: Duration = Duration::from_secs(60);
 const FENCED: Duration = Duration::from_secs(150);
@@ -75,33 +75,22 @@ fn is_fenced(cluster: &Cluster) {
     assert_off_before_release(cluster, worker, off_since);
     cluster.api().wait_condition(FENCED, NODE, "Ready", "True");
     cluster.api().wait_given_back(FENCED, NODE);
+    until_within(SOON, "its record is closed", || cluster.api().record(NODE).is_none().then_some(()));
 }
 
 fn upgrade(cluster: &Cluster) {
-    let orders = orders(cluster);
+    let untouched = Untouched::of(cluster, |_| true);
     for worker in cluster.workers() {
         let older = version(cluster, worker);
         worker.upgrade_kubelet();
         until_within(SOON, &format!("{} has another kubelet", worker.name()), || {
             (version(cluster, worker) != older).then_some(())
         });
-        lasts(SETTLED / 3, "no node is cordoned, no power ordered", || is_untouched(cluster, orders));
+        thread::sleep(SETTLED / 3);
         cluster.api().wait_condition(SOON, worker.name(), "Ready", "True");
     }
-    lasts(SETTLED, "no node is cordoned, no power ordered", || is_untouched(cluster, orders));
-}
-
-fn is_untouched(cluster: &Cluster, before: usize) -> bool {
-    let is_cordoned = |worker: &Worker| {
-        cluster.api().node(worker.name()).is_some_and(|node| node["spec"]["unschedulable"].as_bool() == Some(true))
-    };
-    orders(cluster) == before && !cluster.workers().iter().any(is_cordoned)
-}
-
-/// How often power was ordered, of any worker.
-fn orders(cluster: &Cluster) -> usize {
-    let orders = cluster.workers().iter().flat_map(Worker::orders);
-    orders.filter(|order| order.text.starts_with("set power")).count()
+    thread::sleep(SETTLED);
+    untouched.end();
 }
 
 /// Since when its filesystem is full, and by which words.

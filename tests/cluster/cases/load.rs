@@ -38,9 +38,9 @@ pub(crate) fn end_and_count(cluster: &Cluster, worker: &Worker) {
     let (name, again) = (worker.name(), lines(worker, "load-again"));
     // The agent's own list is of its run, and that begins with an upgrade.
     until_within(COUNTED, &format!("{name}: its Events count {taken}, of which {again} were sent again"), || {
-        (on_the_server(cluster, name) >= taken).then_some(())
+        (cluster.api().happened(name, REASON) >= taken).then_some(())
     });
-    assert_eq!(on_the_server(cluster, name), taken, "{name}: {again} were sent again");
+    assert_eq!(cluster.api().happened(name, REASON), taken, "{name}: {again} were sent again");
 }
 
 /// How many reports were taken.
@@ -52,11 +52,4 @@ fn end(worker: &Worker) -> u64 {
 
 fn lines(worker: &Worker, file: &str) -> u64 {
     worker.inside().sh(&format!("touch /root/{file} && wc -l </root/{file}")).parse().unwrap()
-}
-
-fn on_the_server(cluster: &Cluster, node: &str) -> u64 {
-    let selector = format!("fieldSelector=involvedObject.name%3D{node},reason%3D{REASON}");
-    let events = cluster.api().get(&format!("/api/v1/namespaces/default/events?{selector}")).unwrap_or_default();
-    let events = events["items"].as_array().cloned().unwrap_or_default();
-    events.iter().map(|event| event["count"].as_u64().unwrap_or(1)).sum()
 }

@@ -27,6 +27,7 @@ mod pods_zombies;
 mod rolling_upgrade;
 mod soak;
 mod taint_evicts;
+mod untouched;
 
 fn main() -> std::process::ExitCode {
     nodewell_tests::own_mounts::separate();

@@ -39,23 +39,17 @@ fn is_reported_as_by_node_problem_detector() {
         let condition = cluster.api().condition_of(NODE, "KernelDeadlock")?;
         (condition["status"] == "True" && condition["reason"] == "DockerHung").then_some(())
     });
-    until_within(SOON, "an Event DockerHung", || (events(&cluster, "DockerHung") > 0).then_some(()));
+    until_within(SOON, "an Event DockerHung", || (cluster.api().happened(NODE, "DockerHung") > 0).then_some(()));
     // The agent may have read of the one at the boot.
-    let before = events(&cluster, "KubeletStart");
+    let before = cluster.api().happened(NODE, "KubeletStart");
     worker.inside().sh("systemctl restart kubelet");
-    until_within(SOON, "an Event KubeletStart", || (events(&cluster, "KubeletStart") > before).then_some(()));
+    until_within(SOON, "an Event KubeletStart", || {
+        (cluster.api().happened(NODE, "KubeletStart") > before).then_some(())
+    });
     assert_eq!(runs_since(worker), started, "the agent has run all the time");
 }
 
 /// When its process was started, and how often systemd has.
 fn runs_since(worker: &Worker) -> [String; 2] {
     ["ExecMainStartTimestampMonotonic", "NRestarts"].map(|name| worker.inside().property("nodewell.service", name))
-}
-
-/// How often it happened, as the Node's Events count.
-fn events(cluster: &Cluster, reason: &str) -> u64 {
-    let selector = format!("fieldSelector=involvedObject.name%3D{NODE},reason%3D{reason}");
-    let events = cluster.api().get(&format!("/api/v1/namespaces/default/events?{selector}")).unwrap_or_default();
-    let events = events["items"].as_array().cloned().unwrap_or_default();
-    events.iter().map(|event| event["count"].as_u64().unwrap_or(1)).sum()
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use nodewell_cluster::{
-    CLUSTER, Cluster, Plan,
+    CLUSTER, Cluster, Plan, VIRTUAL_WORKER,
     manifests::{DEAD_NODES, SHOP},
     off_before_release, step,
     worker::VirtualWorker,
@@ -42,7 +42,7 @@ spec:
 
 pub(crate) fn list(suite: &mut Suite) {
     suite.behaviour("own_kernel").case_with(
-        &[Need::LongSuite, CLUSTER, GUEST],
+        &[Need::LongSuite, CLUSTER, GUEST, VIRTUAL_WORKER],
         "kills_panics_reboots_and_hangs_on_its_own",
         kills_panics_reboots_and_hangs_on_its_own,
     );
@@ -160,10 +160,8 @@ fn notes(worker: &VirtualWorker, boot: &str) -> bool {
 
 /// The messages of a Node's Events with this reason.
 fn events(cluster: &Cluster, node: &str, reason: &str) -> Vec<String> {
-    let path = format!("/api/v1/events?fieldSelector=involvedObject.name%3D{node},reason%3D{reason}");
-    let list = cluster.api().get(&path).unwrap_or_default();
-    let items = list["items"].as_array().cloned().unwrap_or_default();
-    items.iter().filter_map(|event| event["message"].as_str().map(str::to_owned)).collect()
+    let events = cluster.api().events(node, reason);
+    events.iter().filter_map(|event| event["message"].as_str().map(str::to_owned)).collect()
 }
 
 /// Its conditions that are True, but Ready.

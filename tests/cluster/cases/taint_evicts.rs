@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use nodewell_cluster::{CLUSTER, Cluster, Plan};
 use nodewell_tests::{
     suite::{Need, Suite},
@@ -29,11 +30,16 @@ spec:
   nodeStartupGracePeriod: 0s
   steps: [{ taint: { key: example.com/full, value: 'yes', effect: NoExecute } }]
 ";
-/// Each on the node that it names; a finalizer lets the first one be looked at.
+/// Each on the node that it names; a finalizer lets those be looked at that are deleted.
 const PODS: [(&str, &str, &str, &str); 5] = [
     ("plain", NODE, "[example.com/looked-at]", "[]"),
     ("tolerant", NODE, "[]", "[{ key: example.com/full, operator: Exists, effect: NoExecute }]"),
-    ("finite", NODE, "[]", "[{ key: example.com/full, operator: Exists, effect: NoExecute, tolerationSeconds: 20 }]"),
+    (
+        "finite",
+        NODE,
+        "[example.com/looked-at]",
+        "[{ key: example.com/full, operator: Exists, effect: NoExecute, tolerationSeconds: 20 }]",
+    ),
     ("patient", NODE, "[]", "[{ key: example.com/full, operator: Exists, effect: NoExecute, tolerationSeconds: 90 }]"),
     ("elsewhere", "w2", "[]", "[]"),
 ];
@@ -73,13 +79,19 @@ fn whom_it_should_and_its_end_cancels_the_rest() {
         until_within(SOON, &format!("{name} runs on {node}"), || (cluster.api().ready_on(name)? == node).then_some(()));
     }
 
+    let tainted_since = Timestamp::now();
     full(&cluster, true);
     until_within(SOON, "the node has the taint", || is_tainted(&cluster).then_some(()));
     let plain = until_within(SOON, "plain is deleted", || pod(&cluster, "plain").filter(is_deleted));
     assert_eq!(disruption(&plain), Some("DeletionByTaintManager".into()), "{plain}");
-    cluster.must_kubectl(&["patch", "pod", "plain", "--type=merge", "--patch", r#"{"metadata":{"finalizers":null}}"#]);
-    lasts(FINITE / 2, "nothing else is deleted", || stays(&cluster, &["tolerant", "finite", "patient", "elsewhere"]));
-    until_within(SOON, "finite is gone", || pod(&cluster, "finite").is_none().then_some(()));
+    let finite = until_within(SOON, "finite is deleted", || pod(&cluster, "finite").filter(is_deleted));
+    let stayed = last_moment(&finite).duration_since(tainted_since);
+    assert!(stayed >= FINITE.try_into().unwrap(), "finite was deleted within {stayed:#}");
+    assert!(last_moment(&plain) < last_moment(&finite), "{plain} {finite}");
+    for name in ["plain", "finite"] {
+        let patch = r#"{"metadata":{"finalizers":null}}"#;
+        cluster.must_kubectl(&["patch", "pod", name, "--type=merge", "--patch", patch]);
+    }
     assert!(stays(&cluster, &["tolerant", "patient", "elsewhere"]));
 
     full(&cluster, false);
@@ -108,6 +120,12 @@ fn pod(cluster: &Cluster, name: &str) -> Option<Value> {
 
 fn is_deleted(pod: &Value) -> bool {
     !pod["metadata"]["deletionTimestamp"].is_null()
+}
+
+/// To whole seconds, a moment after it was deleted: it may take so long to end.
+fn last_moment(pod: &Value) -> Timestamp {
+    let last = &pod["metadata"]["deletionTimestamp"];
+    last.as_str().and_then(|last| last.parse().ok()).unwrap_or_else(|| panic!("deleted at no time: {pod}"))
 }
 
 fn stays(cluster: &Cluster, names: &[&str]) -> bool {

@@ -88,4 +88,24 @@ impl Api {
     pub fn record(&self, node: &str) -> Option<Value> {
         self.get(&format!("/apis/nodewell.dev/v1alpha1/nodefences/{node}"))
     }
+
+    /// The Events of a Node with this reason.
+    #[must_use]
+    pub fn events(&self, node: &str, reason: &str) -> Vec<Value> {
+        let selector = format!("fieldSelector=involvedObject.name%3D{node},reason%3D{reason}");
+        let list = self.get(&format!("/api/v1/namespaces/default/events?{selector}")).unwrap_or_default();
+        list["items"].as_array().cloned().unwrap_or_default()
+    }
+
+    /// How often it happened, as these count.
+    #[must_use]
+    pub fn happened(&self, node: &str, reason: &str) -> u64 {
+        self.events(node, reason).iter().map(|event| event["count"].as_u64().unwrap_or(1)).sum()
+    }
+
+    /// Whether a Node is there and cordoned.
+    #[must_use]
+    pub fn is_cordoned(&self, node: &str) -> bool {
+        self.node(node).is_some_and(|node| node["spec"]["unschedulable"] == true)
+    }
 }

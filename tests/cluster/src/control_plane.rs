@@ -1,6 +1,8 @@
 //! The control plane: etcd, kube-apiserver, kube-controller-manager and kube-scheduler, as processes on the cluster's
 //! network, with every time limit as shipped. Where there are two API servers, HAProxy stands before them.
 
+pub(crate) mod balancer;
+
 use std::{
     ffi::OsString,
     fs,
@@ -20,6 +22,7 @@ use nodewell_tests::{
 };
 use serde_json::{Value, json};
 
+use self::balancer::Balancer;
 use crate::network::Network;
 
 /// Its port at the switch.
@@ -32,7 +35,6 @@ const SECOND_API_SERVER: &str = "kube-apiserver-2";
 const API_PORT: u16 = 6443;
 /// Where each is, behind a balancer.
 const PORTS_BEHIND: [(&str, u16); 2] = [(API_SERVER, 6444), (SECOND_API_SERVER, 6445)];
-pub(crate) const BALANCER: &str = "/usr/sbin/haproxy";
 /// One that is asked to end is not ready for so long before it takes no more connections: the balancer looks each second.
 const LEAVES_FOR: &str = "--shutdown-delay-duration=5s";
 /// It waits for requests under way, for a minute at most.
@@ -100,10 +102,8 @@ impl ControlPlane {
             self.run_as(network, name, &binary(API_SERVER), flags);
             self.wait(port);
         }
-        let config = self.folder.join("haproxy.cfg");
-        fs::write(&config, include_str!("../files/haproxy.cfg")).unwrap();
-        let flags = vec!["-db".to_owned(), "-f".to_owned(), config.display().to_string()];
-        self.run_as(network, "haproxy", Path::new(BALANCER), flags);
+        let flags = Balancer(&self.folder).configure();
+        self.run_as(network, "haproxy", Path::new(balancer::PROGRAM), flags);
     }
 
     fn run(&mut self, network: &Network, name: &'static str, flags: Vec<String>) {
@@ -138,8 +138,9 @@ impl ControlPlane {
         }
     }
 
-    /// Asks one of two to end, which takes a minute.
+    /// Asks one of two to end, which takes a minute. The other one is in use by then.
     pub(crate) fn end_api_server(&mut self, number: usize) {
+        Balancer(&self.folder).wait_all_up();
         self.program(PORTS_BEHIND[number].0).process.signal(Signal::SIGTERM);
     }
 

@@ -52,8 +52,15 @@ const NAMES_OLDER_KUBELET: &str = "NODEWELL_OLDER_KUBELET";
 
 /// What stands before two API servers; asked after [`CLUSTER`].
 pub const BALANCER: Need = Need::Other(|| {
-    let program = control_plane::BALANCER;
+    let program = control_plane::balancer::PROGRAM;
     (!Path::new(program).exists()).then(|| format!("needs {program} (Debian's haproxy)"))
+});
+
+/// What a virtual worker takes beside a guest's; asked after [`CLUSTER`].
+pub const VIRTUAL_WORKER: Need = Need::Other(|| {
+    let needed = [("/dev/net/tun", "the kernel's module tun"), ("/sbin/mke2fs", "Debian's e2fsprogs")];
+    let missing = needed.into_iter().find(|(path, _)| !Path::new(path).exists());
+    missing.map(|(path, source)| format!("needs {path} ({source})"))
 });
 
 /// Where it lies.

@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, Once, PoisonError},
     thread,
     time::{Duration, Instant},
 };
@@ -36,6 +36,8 @@ pub struct Guest {
     shell: Mutex<Shell>,
     qemu: Mutex<Process>,
     folder: TempDir,
+    /// Its logs were printed.
+    printed: Once,
 }
 
 impl Plan {
@@ -68,7 +70,13 @@ impl Plan {
             Some(Ok((qmp, Shell::connect(&folder.path().join(SHELL))?)))
         });
         let (qmp, shell) = listens.unwrap_or_else(|| Err(format!("QEMU does not listen within {PATIENCE:?}")))?;
-        Ok(Guest { qmp: Mutex::new(qmp), shell: Mutex::new(shell), qemu: Mutex::new(qemu), folder })
+        Ok(Guest {
+            qmp: Mutex::new(qmp),
+            shell: Mutex::new(shell),
+            qemu: Mutex::new(qemu),
+            folder,
+            printed: Once::new(),
+        })
     }
 }
 
@@ -192,8 +200,11 @@ impl Guest {
         self.qemu().ended().is_some()
     }
 
-    /// As by pulling the plug.
+    /// As by pulling the plug. Of a case that fails its logs are printed first: later no shell would give them.
     pub fn end(&self) {
+        if thread::panicking() {
+            self.printed.call_once(|| self.print_logs());
+        }
         self.qemu().kill();
     }
 
@@ -223,9 +234,6 @@ impl Guest {
 
 impl Drop for Guest {
     fn drop(&mut self) {
-        if thread::panicking() {
-            self.print_logs();
-        }
         self.end();
     }
 }
