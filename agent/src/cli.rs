@@ -4,6 +4,7 @@ mod age;
 mod check;
 mod clear;
 mod completion;
+mod config;
 mod doctor;
 mod enroll;
 mod error;
@@ -74,6 +75,7 @@ enum Command {
     Report(report::Report),
     Clear(clear::Clear),
     Check(check::Check),
+    Config(config::ConfigCommand),
     Replay(replay::Replay),
     Explain(explain::Explain),
     Inject(inject::Inject),
@@ -114,7 +116,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 /// As the agent resolves it. A user who may not read the config tries the default path.
 fn configured_socket() -> PathBuf {
-    Config::load(&Flags::default()).map_or_else(|_| DEFAULT_SOCKET.into(), |config| config.socket)
+    Config::load(&Flags::default()).map_or_else(|_| DEFAULT_SOCKET.into(), |config| config.socket.path)
 }
 
 fn execute(arguments: Arguments, out: &mut Out) -> Result<ExitCode, CommandError> {
@@ -128,6 +130,7 @@ fn execute(arguments: Arguments, out: &mut Out) -> Result<ExitCode, CommandError
             Command::Report(report) => report.run(&client, out).await?,
             Command::Clear(clear) => clear.run(&client, out).await?,
             Command::Check(check) => return check.run(out),
+            Command::Config(config) => config.run(out)?,
             Command::Replay(replay) => replay.run(out)?,
             Command::Explain(explain) => explain.run(out)?,
             Command::Inject(inject) => inject.run(&client, out).await?,

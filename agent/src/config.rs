@@ -1,56 +1,66 @@
 //! The agent's configuration: `nodewell.toml`, then `nodewell.toml.d/*.toml`, then flags; later ones win key by key.
 //!
-//! Reading makes [`Settings`], in which everything may be missing; [`Config`] has the defaults, written once here.
+//! Each table is a type whose default is what holds where no file says anything, and whose keys are declared beside it
+//! ([`nodewell_settings::Table`]); the files are read over it in their order.
 
-use std::{
-    io,
-    net::{Ipv4Addr, SocketAddr},
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::path::{Path, PathBuf};
 
 use nix::unistd::{AccessFlags, access};
-use nodewell_client::DEFAULT_SOCKET;
+use nodewell_checks::repair::RepairSettings;
 use nodewell_model::{ConditionSpec, Name};
-use nodewell_rules::{Diagnostic, LoadPlan, RulesFrom, plugin::PluginMonitor};
+use nodewell_rules::{LoadPlan, RulesFrom, plugin::PluginMonitor};
+use nodewell_settings::{DeTable, Diagnostic, Set, Table};
 
+pub use apiserver::{ApiserverSettings, TakeOver};
+pub use entries::Entry;
 pub use flags::Flags;
 pub use grant::{Grant, Grantee, Types};
+pub use identity::{IdentityConfig, IdentityMode};
 #[cfg(test)]
 pub(crate) use kubelet::KUBECONFIGS;
 pub use kubelet::kubelet_kubeconfigs;
 pub use lease::{LeaseConfig, LeaseMode};
-pub use settings::{CheckProcesses, IdentityMode, MetricsAddress, Settings};
-pub use socket::SocketLimits;
+pub use metrics_address::MetricsAddress;
+pub use socket::{SocketConfig, SocketLimits};
+pub use sources::{JournalConfig, KERNEL_LOG, KmsgConfig};
+pub use statistics::StatisticsConfig;
 
+mod apiserver;
+mod entries;
+mod files;
 pub mod flags;
 mod grant;
+mod identity;
 mod kubelet;
 mod lease;
+mod metrics_address;
 pub mod node_name;
-pub mod settings;
+mod rate;
 mod socket;
+mod sources;
+mod statistics;
+mod tables;
 
 /// Where the config is looked for unless `--config` names another path; its absence is no error.
 pub const DEFAULT_CONFIG: &str = "/etc/nodewell/nodewell.toml";
 /// Where the package stores state.
 pub const STATE_DIR: &str = "/var/lib/nodewell";
-/// The kernel log, unless `[kmsg] path` or `--kmsg` names another.
-pub const KERNEL_LOG: &str = "/dev/kmsg";
 /// Where the package installs the rules. Without that folder the built-in copy of the same rules is used.
 const INSTALLED_RULES: &str = "/usr/share/nodewell/rules";
 
-/// The resolved configuration.
+/// The configuration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
     pub node_name: String,
+    /// The same as the operator names it.
+    pub(crate) named: Option<String>,
     /// No API server.
     pub standalone: bool,
     pub kubeconfig: Option<PathBuf>,
-    pub socket: PathBuf,
+    pub socket: SocketConfig,
     /// `None`: no directory was named, and there is no default one that we may write to.
     pub state_dir: Option<PathBuf>,
-    pub metrics_address: Option<SocketAddr>,
+    pub metrics_address: MetricsAddress,
     pub rules: Vec<PathBuf>,
     pub rules_override_dir: PathBuf,
     pub npd_config: Vec<PathBuf>,
@@ -65,135 +75,109 @@ pub struct Config {
     pub hardware: nodewell_hardware::Settings,
     pub checks: nodewell_checks::Settings,
     /// For `nodewelld repair`.
-    pub repair: nodewell_checks::repair::RepairSettings,
-    /// Whether the node's own figures are among the metrics.
-    pub statistics: bool,
-    pub socket_limits: SocketLimits,
+    pub repair: RepairSettings,
+    pub statistics: StatisticsConfig,
     /// Which other users may report, in the order of the files.
     pub grants: Vec<Grant>,
 }
 
-/// `[kmsg]`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KmsgConfig {
-    pub path: PathBuf,
-    /// Syslog facilities that are believed. The kernel's own is 0; user space cannot write under it.
-    pub facilities: Vec<u32>,
-    /// Events from before the start are reported if they are younger than this.
-    pub lookback: Duration,
-}
-
-/// `[journal]`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JournalConfig {
-    pub enabled: bool,
-    /// `None`: the system's own journal.
-    pub directory: Option<PathBuf>,
-    pub lookback: Duration,
-}
-
-/// When conditions of our types are taken from another writer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TakeOver {
-    Never,
-    /// It has not written for so long: a Node Problem Detector that was removed.
-    AfterSilence(Duration),
-    AtOnce,
-}
-
-impl Default for TakeOver {
-    /// Three periods of Node Problem Detector and of ourselves.
+impl Default for Config {
+    /// What holds where no file says anything; the node's name and where state is are not found out yet.
     fn default() -> Self {
-        Self::AfterSilence(Duration::from_mins(15))
+        Self {
+            node_name: String::new(),
+            named: None,
+            standalone: false,
+            kubeconfig: None,
+            socket: SocketConfig::default(),
+            state_dir: None,
+            metrics_address: MetricsAddress::default(),
+            rules: Vec::new(),
+            rules_override_dir: "/etc/nodewell/rules.d".into(),
+            npd_config: Vec::new(),
+            monitors_dir: "/etc/nodewell/monitors.d".into(),
+            kubelet_dir: "/var/lib/kubelet".into(),
+            check_processes: CheckProcesses::default(),
+            kmsg: KmsgConfig::default(),
+            journal: JournalConfig::default(),
+            apiserver: ApiserverSettings::default(),
+            identity: IdentityConfig::default(),
+            hardware: nodewell_hardware::Settings::default(),
+            checks: nodewell_checks::Settings::default(),
+            repair: RepairSettings::default(),
+            statistics: StatisticsConfig::default(),
+            grants: Vec::new(),
+        }
     }
 }
 
-/// `[apiserver]`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ApiserverSettings {
-    pub event_namespace: String,
-    /// How often the Node is written while nothing changes (KEP-589).
-    pub heartbeat: Duration,
-    pub take_over: TakeOver,
-    pub lease: LeaseConfig,
-}
-
-/// `[identity]`: the agent's identity on the API server, where no kubeconfig is named.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct IdentityConfig {
-    pub mode: IdentityMode,
-    /// `None`: where distributions store it.
-    pub kubelet_kubeconfig: Option<PathBuf>,
-    /// Asks for certificates in place of the kubelet's.
-    pub bootstrap_kubeconfig: Option<PathBuf>,
-    /// What is asked for; the cluster's signer may give less.
-    pub certificate_lifetime: Duration,
-    /// Where the agent finds what is meant for it.
-    pub folder: PathBuf,
+/// Which process starts `nodewelld monitor NAME`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CheckProcesses {
+    /// The service manager if one runs us, else we ourselves.
+    #[default]
+    Auto,
+    Spawn,
+    None,
 }
 
 impl Config {
     /// Reads everything there is. All errors of all files are returned at once.
     pub fn load(flags: &Flags) -> Result<Self, Vec<Diagnostic>> {
-        let mut settings = Settings::default();
-        let (files, mut diagnostics) = files(flags);
+        Self::load_with_origins(flags).map(|(config, _)| config)
+    }
+
+    /// The same, and which line of which file set each key; of several the last one holds.
+    pub fn load_with_origins(flags: &Flags) -> Result<(Self, Vec<Set>), Vec<Diagnostic>> {
+        let mut config = Self::default();
+        let (files, mut diagnostics) = files::all(flags.config.as_deref());
+        let mut set = Vec::new();
         for file in files {
-            match settings::read(&file) {
-                Ok(read) => settings = settings.merged(read),
+            match config.read_file(&file) {
+                Ok(more) => set.extend(more),
                 Err(found) => diagnostics.extend(found),
             }
         }
-        if diagnostics.is_empty() { Ok(Self::resolved(settings.merged(flags.settings()))) } else { Err(diagnostics) }
+        if !diagnostics.is_empty() {
+            return Err(diagnostics);
+        }
+        flags.apply(&mut config);
+        Ok((config.resolved(), set))
     }
 
     /// What the flags alone set.
     #[must_use]
     pub fn of_flags(flags: &Flags) -> Self {
-        Self::resolved(flags.settings())
+        let mut config = Self::default();
+        flags.apply(&mut config);
+        config.resolved()
     }
 
-    /// The defaults, each replaced by what is set.
-    fn resolved(settings: Settings) -> Self {
-        let checks = checks(&settings);
-        let metrics =
-            settings.metrics_address.unwrap_or(MetricsAddress::At(SocketAddr::from((Ipv4Addr::LOCALHOST, 20259))));
-        Self {
-            node_name: settings.node_name.unwrap_or_else(default_node_name),
-            standalone: settings.standalone.unwrap_or(false),
-            kubeconfig: settings.kubeconfig,
-            socket_limits: settings.socket.limits(),
-            socket: settings.socket.path.unwrap_or_else(|| DEFAULT_SOCKET.into()),
-            state_dir: settings.state_dir.or_else(default_state_dir),
-            metrics_address: metrics.address(),
-            rules: settings.rules.unwrap_or_default(),
-            rules_override_dir: settings.rules_override_dir.unwrap_or_else(|| "/etc/nodewell/rules.d".into()),
-            npd_config: settings.npd_config.unwrap_or_default(),
-            monitors_dir: settings.monitors_dir.unwrap_or_else(|| "/etc/nodewell/monitors.d".into()),
-            kubelet_dir: settings.kubelet_dir.unwrap_or_else(|| "/var/lib/kubelet".into()),
-            check_processes: settings.check_processes.unwrap_or_default(),
-            kmsg: KmsgConfig {
-                path: settings.kmsg_path.unwrap_or_else(|| KERNEL_LOG.into()),
-                facilities: settings.kmsg_facilities.unwrap_or_else(|| vec![0]),
-                lookback: settings.kmsg_lookback.unwrap_or(DEFAULT_LOOKBACK),
-            },
-            journal: JournalConfig {
-                enabled: settings.journal_enabled.unwrap_or(true),
-                directory: settings.journal_directory,
-                lookback: settings.journal_lookback.unwrap_or(DEFAULT_LOOKBACK),
-            },
-            apiserver: ApiserverSettings {
-                event_namespace: settings.event_namespace.unwrap_or_else(|| "default".to_owned()),
-                heartbeat: settings.heartbeat.unwrap_or(Duration::from_mins(5)),
-                take_over: settings.take_over.unwrap_or_default(),
-                lease: lease(settings.lease, settings.lease_renew),
-            },
-            identity: settings.identity.resolved(),
-            hardware: settings.hardware.resolved(),
-            checks,
-            repair: settings.repair.resolved(),
-            statistics: settings.statistics.enabled.unwrap_or(true),
-            grants: settings.grants,
-        }
+    /// Reads one file over what is set.
+    fn read_file(&mut self, file: &Path) -> Result<Vec<Set>, Vec<Diagnostic>> {
+        let text = files::text(file).map_err(|diagnostic| vec![diagnostic])?;
+        nodewell_settings::read_text(self, file, &text)
+    }
+
+    /// Whether `file` is a config rather than a rule file: it has keys of one and no table of the other.
+    #[must_use]
+    pub fn is_config(file: &Path) -> bool {
+        let Ok(text) = std::fs::read_to_string(file) else { return false };
+        let (document, _) = DeTable::parse_recoverable(&text);
+        let has = |names: &[&str]| document.get_ref().keys().any(|key| names.contains(&&**key.get_ref()));
+        let keys: Vec<&str> = Self::keys().iter().map(|key| key.name).chain(Self::others()).collect();
+        has(&keys) && !has(&["rule", "condition", "source"])
+    }
+
+    /// What no file sets is found out, and what depends on other keys is made to fit.
+    fn resolved(mut self) -> Self {
+        self.node_name = self.named.clone().unwrap_or_else(default_node_name);
+        self.state_dir = self.state_dir.or_else(default_state_dir);
+        self.socket.resolve();
+        // The checks ask for the API server's name, which the agent's kubeconfig or the kubelet's has.
+        let kubelets = kubelet_kubeconfigs(Path::new("/"), self.identity.kubelet_kubeconfig.as_deref());
+        self.checks.network.kubeconfigs = self.kubeconfig.iter().cloned().chain(kubelets).collect();
+        self
     }
 
     /// This config with the rule files and grants of `newer`, and whether anything else in `newer` differs.
@@ -252,22 +236,6 @@ impl Config {
     }
 }
 
-/// The checks ask for the API server's name, which the agent's kubeconfig or the kubelet's has.
-fn checks(settings: &Settings) -> nodewell_checks::Settings {
-    let mut checks = settings.checks.clone().resolved();
-    let kubelets = kubelet_kubeconfigs(Path::new("/"), settings.identity.kubelet_kubeconfig.as_deref());
-    checks.network.kubeconfigs = settings.kubeconfig.iter().cloned().chain(kubelets).collect();
-    checks
-}
-
-fn lease(mode: Option<LeaseMode>, renew: Option<Duration>) -> LeaseConfig {
-    let default = LeaseConfig::default();
-    LeaseConfig { mode: mode.unwrap_or(default.mode), renew: renew.unwrap_or(default.renew), ..default }
-}
-
-/// As long as Node Problem Detector's stock configs look back.
-const DEFAULT_LOOKBACK: Duration = Duration::from_mins(5);
-
 fn shipped_rules() -> RulesFrom {
     let installed = Path::new(INSTALLED_RULES);
     if installed.is_dir() { RulesFrom::Dirs(vec![installed.to_owned()]) } else { RulesFrom::BuiltIn }
@@ -277,31 +245,6 @@ fn shipped_rules() -> RulesFrom {
 #[must_use]
 pub fn is_shipped(rule_file: &Path) -> bool {
     rule_file.starts_with(INSTALLED_RULES) || rule_file.starts_with(nodewell_rules::shipped::FOLDER)
-}
-
-/// The config file and its drop-ins, in the order in which they are read, and why the drop-ins cannot be listed.
-fn files(flags: &Flags) -> (Vec<PathBuf>, Vec<Diagnostic>) {
-    let main = flags.config.clone().unwrap_or_else(|| DEFAULT_CONFIG.into());
-    let mut folder = main.clone().into_os_string();
-    folder.push(".d");
-    // A file that was named must be there; the default one may be missing, if that can be seen.
-    let first = (flags.config.is_some() || main.try_exists().unwrap_or(true)).then_some(main);
-    let drop_ins = drop_ins(Path::new(&folder));
-    let unreadable = |error| Diagnostic::of_file(Path::new(&folder), format!("this folder cannot be read: {error}"));
-    let diagnostics = drop_ins.as_ref().err().map(unreadable);
-    (first.into_iter().chain(drop_ins.unwrap_or_default()).collect(), diagnostics.into_iter().collect())
-}
-
-/// A folder that is not there is an empty one. One that may not be listed is not: what it sets would be lost.
-fn drop_ins(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let entries = match std::fs::read_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries?,
-    };
-    let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<PathBuf>>>()?;
-    paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
-    paths.sort();
-    Ok(paths)
 }
 
 /// What the service manager has made for us (`StateDirectory=`), or what an earlier installation has left.

@@ -148,7 +148,7 @@ impl Agent {
             config: config.clone(),
             rules: rules_in_force.clone(),
             ledger_sender: ledger_sender.clone(),
-            prover: Prover::new(roots, KnownPodNames::new(PodNamesFile::of(&config.socket))),
+            prover: Prover::new(roots, KnownPodNames::new(PodNamesFile::of(&config.socket.path))),
             stats: shared_state.stats().clone(),
             expectations: expectations.clone(),
             kernel_log: activated.kernel_log.map(Arc::new),
@@ -184,7 +184,7 @@ impl Agent {
 
     fn spawn_ledger(&mut self, catalogue: Vec<ConditionSpec>, saved: Option<Vec<Row>>, ends: Ends) {
         let Ends { reports, commands, catalogues } = ends;
-        let reported_subjects = self.config.socket_limits.subjects_per_daemon;
+        let reported_subjects = self.config.socket.limits.subjects_per_daemon;
         let limits = nodewell_ledger::Limits::default().with_reported_subjects(reported_subjects);
         let monitors = self.rules.borrow().rules.iter().map(|rule| Arc::clone(&rule.monitor)).collect();
         let delivers = Way::of(&self.config) != Way::Standalone;
@@ -219,7 +219,7 @@ impl Agent {
         };
         if spawn {
             let children = Children {
-                socket: self.config.socket.clone(),
+                socket: self.config.socket.path.clone(),
                 flags: self.flags.clone(),
                 reloads: self.reloads.subscribe(),
                 state_dir: self.config.state_dir.clone(),
@@ -243,7 +243,7 @@ impl Agent {
     }
 
     fn spawn_socket(&mut self, activated: Option<OwnedFd>, expectations: Expectations) -> Result<(), Fatal> {
-        let listener = match Door::open(activated, &self.config.socket) {
+        let listener = match Door::open(activated, &self.config.socket.path) {
             Ok(Door { listener, file }) => {
                 self.socket_file = file;
                 listener
@@ -257,7 +257,7 @@ impl Agent {
         };
         let kmsg = self.config.kmsg.path.display().to_string();
         let injector = Arc::new(RuleInjector::new(self.rules.subscribe(), expectations, kmsg));
-        let limits = self.config.socket_limits.clone();
+        let limits = self.config.socket.limits.clone();
         let access = Access { grants: self.grants.subscribe(), rate: limits.rate };
         let features = ["events-follow", "clear", "inject", "report", "reasons", "inventory"];
         let api = socket::Api::new(self.shared_state.clone(), injector, access, &features);
@@ -319,7 +319,7 @@ impl Agent {
     }
 
     async fn spawn_metrics(&mut self, api: Arc<ApiStats>) {
-        let Some(address) = self.config.metrics_address else { return };
+        let Some(address) = self.config.metrics_address.0 else { return };
         match exporters::metrics::bind(address).await {
             Ok(listener) => {
                 let sources = MetricSources {
@@ -328,7 +328,7 @@ impl Agent {
                     api,
                     socket: Arc::clone(&self.socket_counters),
                     store: self.shared_state.store().clone(),
-                    statistics: Rc::new(Statistics::new(self.config.statistics)),
+                    statistics: Rc::new(Statistics::new(self.config.statistics.enabled)),
                 };
                 self.vital.spawn_local(exporters::metrics::serve(listener, sources));
             }

@@ -5,7 +5,9 @@ mod judge;
 mod offset;
 mod reader;
 mod reading;
+mod settings;
 mod source;
 
 pub use judge::ClockJudge;
 pub use reader::ClockReader;
+pub use settings::ClockSettings;

@@ -12,6 +12,7 @@ mod owner;
 pub mod reading;
 mod reboot;
 mod scan;
+mod settings;
 mod stat;
 
 use std::path::{Path, PathBuf};
@@ -24,9 +25,9 @@ use self::{
     reading::{CGROUPS, FILES, KERNEL, PARTS, TASKS},
     scan::Scanner,
 };
-use crate::settings::LimitsSettings;
 
 pub use judge::LimitsJudge;
+pub use settings::{Levels, LimitsSettings};
 
 /// Reads; in a worker.
 #[derive(Debug)]

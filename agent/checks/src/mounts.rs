@@ -14,7 +14,9 @@ pub mod mountinfo;
 mod reader;
 mod reading;
 mod rough_bytes;
+mod settings;
 mod table;
 
 pub use judge::MountsJudge;
 pub use reader::MountsReader;
+pub use settings::{MountsSettings, Threshold};

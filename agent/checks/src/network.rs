@@ -7,9 +7,11 @@ mod names;
 mod reader;
 mod reading;
 mod routes;
+mod settings;
 
 pub use judge::NetworkJudge;
 pub use reader::NetworkReader;
+pub use settings::NetworkSettings;
 
 /// The devices that the reader lists.
 const LINKS: &str = "links";

@@ -4,6 +4,7 @@
 pub mod decide;
 pub mod history;
 pub mod settings;
+mod unit;
 
 pub use decide::{Activity, Decision, Hold, Moment, ObservedUnit, UnitNow, UnitProblem, decide_all};
 pub use history::{Attempt, History, Outcome};

@@ -7,6 +7,7 @@ pub mod judge;
 pub mod list;
 pub mod microcode;
 pub mod reading;
+mod settings;
 mod throttle;
 mod throttle_reading;
 
@@ -18,9 +19,10 @@ use self::{
     list::CpuSet,
     reading::{ALL, CpuReading},
 };
-use crate::{ReadError, Reader, Roots, attribute, settings::CpuSettings};
+use crate::{ReadError, Reader, Roots, attribute};
 
 pub use judge::CpuJudge;
+pub use settings::CpuSettings;
 
 /// Reads in a worker.
 #[derive(Debug)]

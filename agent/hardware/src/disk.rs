@@ -14,14 +14,16 @@ pub mod part;
 pub mod raid;
 pub mod reading;
 pub mod scsi;
+mod settings;
 mod sysfs;
 
 pub use judge::DiskJudge;
+pub use settings::DiskSettings;
 
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::{ReadError, Reader, Roots, settings::DiskSettings};
+use crate::{ReadError, Reader, Roots};
 use list::{DiskKind, Listed};
 use reading::{DiskReading, Health, Identity};
 

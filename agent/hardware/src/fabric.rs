@@ -7,7 +7,9 @@ mod port;
 mod reader;
 mod reading;
 mod recovery;
+mod settings;
 
 pub use judge::FabricJudge;
 pub use reader::FabricReader;
 pub use reading::{Interface, PortReading, Rate, parse_number, parse_rate};
+pub use settings::FabricSettings;

@@ -11,12 +11,14 @@ mod probe;
 mod ras;
 mod reader;
 mod reading;
+mod settings;
 
 pub use judge::GpuJudge;
 pub use reader::GpuReader;
 pub use reading::{
     Access, DeviceReading, DriverReading, Ecc, FabricState, GpuReading, Identity, Mig, Remap, Retired, Vendor, XidEvent,
 };
+pub use settings::GpuSettings;
 
 /// NVIDIA's driver as a device: a mismatch with its library, GPUs that are missing and have no address. It is the name
 /// of the kernel's module.

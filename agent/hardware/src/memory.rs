@@ -10,6 +10,7 @@ pub mod judge;
 pub mod pages;
 pub mod ras;
 pub mod reading;
+mod settings;
 mod state;
 pub mod trace;
 mod whole;
@@ -22,9 +23,10 @@ use self::{
     reading::{MemoryReading, WHOLE},
     trace::Tracing,
 };
-use crate::{ReadError, Reader, Roots, settings::MemorySettings};
+use crate::{ReadError, Reader, Roots};
 
 pub use judge::MemoryJudge;
+pub use settings::MemorySettings;
 
 /// Reads in a worker.
 #[derive(Debug)]

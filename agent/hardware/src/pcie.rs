@@ -10,7 +10,9 @@ mod link;
 mod presence;
 mod reader;
 mod reading;
+mod settings;
 
 pub use judge::PcieJudge;
 pub use reader::PcieReader;
 pub use reading::{Aer, Errors, Lanes, Link, PcieReading, Slot, parse_errors, parse_speed, parse_width};
+pub use settings::PcieSettings;

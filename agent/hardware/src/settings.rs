@@ -1,8 +1,22 @@
-//! What an operator can set, with the defaults. Reading the config file is the agent's.
+//! What an operator can set of the checks of hardware; each has its own table.
 
-use std::{path::PathBuf, time::Duration};
+use std::time::Duration;
 
+use nodewell_settings::{
+    Key,
+    kind::{Bool, Time},
+};
 use serde::{Deserialize, Serialize};
+
+pub use crate::{
+    cpu::CpuSettings, disk::DiskSettings, fabric::FabricSettings, gpu::GpuSettings, memory::MemorySettings,
+    pcie::PcieSettings,
+};
+
+pub(crate) const MINUTE: Duration = Duration::from_mins(1);
+/// How often a check may run: a round reads some hundred small files, and what is read less often than once a week is
+/// reported too late.
+pub const INTERVAL: Time = Time::from(Duration::from_secs(5)).to(Duration::from_hours(7 * 24));
 
 /// One part for each check.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -15,103 +29,14 @@ pub struct Settings {
     pub gpu: GpuSettings,
 }
 
-/// `[disk]`
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct DiskSettings {
-    pub enabled: bool,
-    /// At least a minute: less would keep disks awake.
-    pub interval: Duration,
-    /// Globs of names (`sda`, `nvme1n*`), models or serial numbers that are not asked.
-    pub ignore: Vec<String>,
+/// The key `enabled` of a check.
+#[must_use]
+pub fn enabled<S: 'static>(field: fn(&mut S) -> &mut bool) -> Key<S> {
+    Key::new("enabled", field, Bool).help("Whether this is looked at; if not, nothing of it is read or reported.")
 }
 
-/// `[memory]`
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct MemorySettings {
-    pub enabled: bool,
-    pub interval: Duration,
-    /// Corrected errors of one module within a day that make it a problem.
-    pub corrected_per_day: u32,
-}
-
-/// `[cpu]`
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CpuSettings {
-    pub enabled: bool,
-    pub interval: Duration,
-}
-
-/// `[pcie]`
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PcieSettings {
-    pub enabled: bool,
-    pub interval: Duration,
-    /// Corrected errors of one device within an hour that make it a problem.
-    pub corrected_per_hour: u32,
-    /// Globs of addresses that are not judged.
-    pub ignore: Vec<String>,
-}
-
-/// `[fabric]`
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct FabricSettings {
-    pub enabled: bool,
-    pub interval: Duration,
-    /// Ports that have to be up, as `mlx5_0/1`; none named: those that have been up once.
-    pub expected: Vec<String>,
-    /// Globs of ports that are not judged.
-    pub ignore: Vec<String>,
-}
-
-/// `[gpu]`
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct GpuSettings {
-    pub enabled: bool,
-    pub interval: Duration,
-    /// How many there have to be; unset: the most ever seen.
-    pub expected: Option<u32>,
-    /// `libnvidia-ml.so.1`, wherever the linker finds it.
-    pub library: Option<PathBuf>,
-    /// An operator's overrides of the shipped Xid table.
-    pub xids: Option<PathBuf>,
-}
-
-const MINUTE: Duration = Duration::from_secs(60);
-
-impl Default for DiskSettings {
-    fn default() -> Self {
-        Self { enabled: true, interval: 5 * MINUTE, ignore: Vec::new() }
-    }
-}
-
-impl Default for MemorySettings {
-    fn default() -> Self {
-        // Ten within a day is the limit of the kernel log's rule, too.
-        Self { enabled: true, interval: MINUTE, corrected_per_day: 10 }
-    }
-}
-
-impl Default for CpuSettings {
-    fn default() -> Self {
-        Self { enabled: true, interval: MINUTE }
-    }
-}
-
-impl Default for PcieSettings {
-    fn default() -> Self {
-        Self { enabled: true, interval: MINUTE, corrected_per_hour: 1000, ignore: Vec::new() }
-    }
-}
-
-impl Default for FabricSettings {
-    fn default() -> Self {
-        // A flap is down for some 25 s: seen in between.
-        Self { enabled: true, interval: Duration::from_secs(10), expected: Vec::new(), ignore: Vec::new() }
-    }
-}
-
-impl Default for GpuSettings {
-    fn default() -> Self {
-        Self { enabled: true, interval: Duration::from_secs(30), expected: None, library: None, xids: None }
-    }
+/// The key `interval` of a check.
+#[must_use]
+pub fn interval<S: 'static>(field: fn(&mut S) -> &mut Duration, limits: Time) -> Key<S> {
+    Key::new("interval", field, limits).help("How often it is read.")
 }

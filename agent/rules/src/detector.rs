@@ -17,7 +17,7 @@ pub(crate) use fields::Known;
 
 use self::{counting::Counter, ring::Ring, start::Start};
 use crate::{
-    diagnostic::Diagnostic,
+    Diagnostic,
     matcher::{Haystack, Matcher, Past, Role, Selected, SlowPattern},
     rule::{Rule, RuleSet},
 };

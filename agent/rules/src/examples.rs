@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use nodewell_model::{Finding, FindingKind, Origin, Record};
 
 use crate::{
+    Diagnostic, Location,
     detector::Detector,
-    diagnostic::Diagnostic,
-    rule::{Example, Location, Rule, RuleSet},
+    rule::{Example, Rule, RuleSet},
 };
 
 /// Each rule's `matches` must fire that very rule, its `ignores` must not, and its `recovers` must clear what the first of

@@ -4,9 +4,6 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod detector;
-pub mod diagnostic;
-pub mod document;
-pub mod duration;
 pub mod examples;
 pub mod explain;
 pub mod load;
@@ -20,15 +17,15 @@ pub mod rule;
 pub mod shipped;
 
 mod draft;
-mod nearest;
-mod report;
 #[cfg(test)]
 mod testing;
 
+pub(crate) use nodewell_settings::{duration, nearest, report};
+
 pub use detector::Detector;
-pub use diagnostic::{Diagnostic, Note};
 pub use examples::{check_examples, check_examples_where};
 pub use explain::{Explanation, explain};
 pub use load::{LoadPlan, Loaded, RulesFrom, load, load_path, load_text};
+pub use nodewell_settings::{Diagnostic, Location, Note};
 pub use replay::{Format, Replay, ReplayError, ReplayFinding, ReplayOptions};
-pub use rule::{Location, Reader, Rule, RuleSet};
+pub use rule::{Reader, Rule, RuleSet};

@@ -21,7 +21,7 @@ pub(crate) use scan::Scan;
 pub(crate) use selected::Selected;
 
 use crate::{
-    diagnostic::Diagnostic,
+    Diagnostic,
     rule::{Rule, RuleSet},
 };
 

@@ -7,20 +7,16 @@
 mod condition;
 mod plugin;
 mod rule;
-pub mod section;
 mod source;
 #[cfg(test)]
 mod tests;
 
 use std::path::Path;
 
-use toml::{
-    Spanned,
-    de::{DeTable, DeValue},
-};
+use nodewell_settings::{Report, Section, TableAt, tables};
+use toml::de::DeTable;
 
-use crate::{draft::Draft, report::Report};
-use section::{Section, TableAt};
+use crate::draft::Draft;
 
 const KEYS: &[&str] = &["condition", "source", "rule", "plugin"];
 
@@ -55,27 +51,6 @@ fn read_tables<'a>(document: &'a DeTable<'a>, draft: &mut Draft, report: &mut Re
     for table in tables(file, "plugin", report) {
         plugin::read(table, draft, report);
     }
-}
-
-/// The tables of `[[key]]`, each with its position.
-pub fn tables<'a>(file: Section<'a>, key: &str, report: &mut Report<'_>) -> Vec<TableAt<'a>> {
-    let takes = format!("tables; write [[{key}]]");
-    let items = match file.value(key) {
-        Some(value) if !value.get_ref().is_array() => {
-            section::wrong_type(key, &takes, value, report);
-            &[]
-        }
-        _ => file.array(key, report),
-    };
-    items.iter().filter_map(|item| table(item, key, &takes, report)).collect()
-}
-
-fn table<'a>(item: &'a Spanned<DeValue<'a>>, key: &str, takes: &str, report: &mut Report<'_>) -> Option<TableAt<'a>> {
-    let table = item.get_ref().as_table();
-    if table.is_none() {
-        section::wrong_type(key, takes, item, report);
-    }
-    table.map(|table| TableAt { table, at: item.span().start })
 }
 
 /// After a syntax error the parser guesses what was meant. What it guessed is not judged, or one slip would be reported

@@ -29,7 +29,7 @@ use self::{
     saved::{Boots, Reading, Saved},
 };
 pub use self::{format::Format, time::Calendar};
-use crate::{diagnostic::Diagnostic, matcher::Scan, rule::RuleSet};
+use crate::{Diagnostic, matcher::Scan, rule::RuleSet};
 
 /// Runs the rules over saved logs.
 pub struct Replay {

@@ -1,11 +1,11 @@
 //! A validated rule set: what both formats (native TOML and Node Problem Detector's JSON) become.
 
-use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use nodewell_faults::{Decoder, Tables};
 use nodewell_model::{Action, ConditionSpec, Name, Severity};
 
-use crate::{npd::stats::SystemStats, plugin::PluginMonitor};
+use crate::{Location, npd::stats::SystemStats, plugin::PluginMonitor};
 
 /// Everything that was loaded and found good.
 #[derive(Debug, Clone, Default)]
@@ -81,23 +81,6 @@ pub enum TimestampFormat {
     None,
     /// Node Problem Detector's: a regex whose last capture is the time, in a Go layout.
     Go { pattern: String, layout: String },
-}
-
-/// A line of a rule file.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Location {
-    pub file: PathBuf,
-    /// Counted from 1; 0 is the file as a whole, such as one that cannot be read.
-    pub line: usize,
-}
-
-impl fmt::Display for Location {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            0 => write!(f, "{}", self.file.display()),
-            line => write!(f, "{}:{line}", self.file.display()),
-        }
-    }
 }
 
 /// Which format the rule was written in; Node Problem Detector's has its own matching semantics.

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use nodewell_model::{Finding, Name, NoFields, Origin, Record, Severity};
 
 use crate::{
-    Detector, RuleSet,
-    rule::{Clears, Counting, Examples, FieldFilter, Format, Location, Proof, Reader, Rule},
+    Detector, Location, RuleSet,
+    rule::{Clears, Counting, Examples, FieldFilter, Format, Proof, Reader, Rule},
 };
 
 /// A temporary native kmsg rule.

@@ -81,7 +81,7 @@ fn monitor(flags: MonitorFlags) -> ExitCode {
     let setup = Setup {
         group: flags.group,
         releases_of: flags.releases_of,
-        client: Client::new(flags.socket.unwrap_or(config.socket)),
+        client: Client::new(flags.socket.unwrap_or(config.socket.path)),
         settings: Settings { hardware: config.hardware, checks: config.checks },
         state_dir: flags.state_dir.or_else(check_process::default_state_dir),
         test_flags: flags.test_flags,
@@ -128,7 +128,7 @@ fn repair(flags: RepairFlags) -> ExitCode {
     };
     let setup = repair::Setup {
         settings: config.repair,
-        client: Client::new(flags.socket.unwrap_or(config.socket)),
+        client: Client::new(flags.socket.unwrap_or(config.socket.path)),
         manager: flags.bus.map_or_else(Manager::system, |bus| Manager::at(&bus, DEADLINE)),
         state_dir: flags.state_dir.or_else(check_process::default_state_dir),
         journal: flags.journal,

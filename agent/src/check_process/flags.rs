@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use crate::{check_process::check_kind::CheckKind, config::Flags};
 use clap::{Args, ValueEnum};
 use nodewell_hardware::Roots;
-use nodewell_rules::duration;
+use nodewell_settings::duration;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -16,7 +16,7 @@ use super::{
     out::Out,
     output::Output,
 };
-use crate::config::{Config, Flags, settings};
+use crate::config::{Config, Flags};
 
 /// Check configuration and rules, and run each rule's examples.
 #[derive(Debug, Args)]
@@ -69,7 +69,7 @@ impl Check {
             report.take_configuration(self.config);
         } else {
             for path in self.paths {
-                if settings::is_config(&path) {
+                if Config::is_config(&path) {
                     report.take_configuration(Some(path));
                 } else {
                     report.take_files(load_path(&path));

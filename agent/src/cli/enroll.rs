@@ -6,7 +6,7 @@ use clap::Args;
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use nix::unistd::geteuid;
-use nodewell_rules::duration;
+use nodewell_settings::duration;
 use serde::Serialize;
 use tokio::time::{Instant, sleep};
 

@@ -6,7 +6,7 @@ use std::{path::Path, time::Duration};
 
 use clap::{Args, ValueEnum};
 use nodewell_client::Client;
-use nodewell_rules::duration;
+use nodewell_settings::duration;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 

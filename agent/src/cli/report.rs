@@ -167,11 +167,11 @@ fn condition(text: &str) -> Result<(Name, ConditionStatus), String> {
 }
 
 fn retry_time(text: &str) -> Result<Duration, String> {
-    if text == "0" { Ok(Duration::ZERO) } else { nodewell_rules::duration::parse(text) }
+    if text == "0" { Ok(Duration::ZERO) } else { nodewell_settings::duration::parse(text) }
 }
 
 fn ttl(text: &str) -> Result<Duration, String> {
-    let time = nodewell_rules::duration::parse(text)?;
+    let time = nodewell_settings::duration::parse(text)?;
     if time < Duration::from_secs(1) { Err("takes a second or more".to_owned()) } else { Ok(time) }
 }
 

@@ -16,7 +16,7 @@ use nodewell_model::{
     ConditionStatus, Name,
     view::{ConditionView, DaemonState, NodeView},
 };
-use nodewell_rules::duration;
+use nodewell_settings::duration;
 use tokio::{
     select,
     time::{Instant, sleep},

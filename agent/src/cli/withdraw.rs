@@ -3,7 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::Args;
-use nodewell_rules::duration;
+use nodewell_settings::duration;
 use serde_json::json;
 
 use super::{

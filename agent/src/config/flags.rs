@@ -5,10 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::config::{
-    node_name,
-    settings::{MetricsAddress, Settings, SocketSettings},
-};
+use super::{Config, MetricsAddress, node_name};
 
 // Not a doc comment: that would be the description of the command that has these flags.
 #[derive(Debug, Clone, Default, Args)]
@@ -52,21 +49,25 @@ pub struct Flags {
 }
 
 impl Flags {
-    /// The flags of the command line, as settings.
-    #[must_use]
-    pub fn settings(&self) -> Settings {
-        let given = |paths: &[PathBuf]| (!paths.is_empty()).then(|| paths.to_vec());
-        Settings {
-            node_name: self.node_name.clone(),
-            standalone: self.standalone.then_some(true),
-            kubeconfig: self.kubeconfig.clone(),
-            socket: SocketSettings { path: self.socket.clone(), ..SocketSettings::default() },
-            state_dir: self.state_dir.clone(),
-            metrics_address: self.metrics_address,
-            rules: given(&self.rules),
-            npd_config: given(&self.npd_config),
-            kmsg_path: self.kmsg.clone(),
-            ..Settings::default()
+    /// Sets what they name.
+    pub(super) fn apply(&self, config: &mut Config) {
+        let replace = |paths: &mut Vec<PathBuf>, given: &[PathBuf]| {
+            if !given.is_empty() {
+                *paths = given.to_vec();
+            }
+        };
+        config.standalone |= self.standalone;
+        config.named = self.node_name.clone().or(config.named.take());
+        config.kubeconfig = self.kubeconfig.clone().or(config.kubeconfig.take());
+        config.state_dir = self.state_dir.clone().or(config.state_dir.take());
+        config.metrics_address = self.metrics_address.unwrap_or(config.metrics_address);
+        replace(&mut config.rules, &self.rules);
+        replace(&mut config.npd_config, &self.npd_config);
+        if let Some(path) = &self.socket {
+            config.socket.path.clone_from(path);
+        }
+        if let Some(path) = &self.kmsg {
+            config.kmsg.path.clone_from(path);
         }
     }
 }

@@ -1,10 +1,12 @@
 //! `[[grant]]`: which other users may report what.
 
+mod read;
+
 use std::time::Duration;
 
 use nodewell_ledger::OnStale;
 use nodewell_model::Name;
-use nodewell_rules::Location;
+use nodewell_settings::{Location, Report, TableAt};
 
 /// One `[[grant]]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +28,11 @@ pub struct Grant {
 }
 
 impl Grant {
+    /// One table; `None` where it has errors.
+    pub(super) fn read(table: TableAt<'_>, report: &mut Report<'_>) -> Option<Self> {
+        read::read(table, report)
+    }
+
     /// The condition types that it names.
     pub fn named(&self) -> impl Iterator<Item = &Name> {
         [&self.conditions, &self.clear].into_iter().flat_map(|types| match types {

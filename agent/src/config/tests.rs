@@ -1,10 +1,33 @@
-use std::{fs, path::Path};
+mod clock;
+mod hardware;
+mod limits;
+mod mounts;
+mod network;
+mod repair;
+mod services;
+
+use std::{fs, path::Path, time::Duration};
+
+use nodewell_settings::read_text;
 
 use super::*;
 
+/// Files with these texts, the later ones over the earlier.
+fn read_all(texts: &[&str]) -> Result<Config, Vec<String>> {
+    let mut config = Config::default();
+    let messages = |diagnostics: Vec<Diagnostic>| diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>();
+    for text in texts {
+        read_text(&mut config, Path::new("nodewell.toml"), text).map_err(messages)?;
+    }
+    Ok(config)
+}
+
+fn read(text: &str) -> Result<Config, Vec<String>> {
+    read_all(&[text])
+}
+
 fn diagnostics(text: &str) -> Vec<String> {
-    let found = settings::parse(Path::new("nodewell.toml"), text).err().unwrap_or_default();
-    found.iter().map(ToString::to_string).collect()
+    read(text).err().unwrap_or_default()
 }
 
 #[test]
@@ -30,8 +53,7 @@ heartbeat = \"1s\"
 #[test]
 fn a_lease_is_a_bool_or_auto_and_its_pace_is_bounded() {
     let resolved = |text: &str| {
-        let settings = settings::parse(Path::new("nodewell.toml"), text).unwrap();
-        let lease = Config::resolved(settings).apiserver.lease;
+        let lease = read(text).unwrap().apiserver.lease;
         (lease.mode, lease.duration().as_secs())
     };
     assert_eq!(resolved(""), (LeaseMode::Auto, 240));
@@ -51,8 +73,8 @@ fn broken_toml_and_bad_bytes_are_errors_not_panics() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("bad.toml");
     fs::write(&file, b"node-name = \"\xff\"").unwrap();
-    assert!(settings::read(&file).is_err());
-    assert!(settings::read(Path::new("/nonexistent/nodewell.toml")).is_err());
+    assert!(Config::default().read_file(&file).is_err());
+    assert!(Config::default().read_file(Path::new("/nonexistent/nodewell.toml")).is_err());
 }
 
 #[test]
@@ -66,7 +88,7 @@ fn drop_ins_win_over_the_file_and_flags_over_both() {
     let flags = Flags { config: Some(config), state_dir: Some("/d".into()), ..Flags::default() };
     let config = Config::load(&flags).unwrap();
     assert_eq!(config.node_name, "a");
-    assert_eq!(config.socket, Path::new("/b"));
+    assert_eq!(config.socket.path, Path::new("/b"));
     assert_eq!(config.state_dir.as_deref(), Some(Path::new("/d")));
     assert_eq!(config.kmsg.facilities, [0]);
 }
@@ -89,7 +111,7 @@ fn a_name_that_no_node_has_is_a_mistake_in_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("nodewell.toml");
     fs::write(&file, "node-name = \"Worker_7\"\n").unwrap();
-    let error = settings::read(&file).unwrap_err()[0].to_string();
+    let error = Config::default().read_file(&file).unwrap_err()[0].to_string();
     assert!(error.contains("nodewell.toml:1: \"node-name\": \"Worker_7\" is no Node's name"), "{error}");
 }
 
@@ -149,8 +171,8 @@ fn grants_of_all_files_add_up_and_are_taken_by_a_reload() {
     let more = "socket = \"/b\"\n[[grant]]\nuser = \"root\"\nevents = true\nrate = 100\n[[grant]]\ngroup = \"0\"\nclear = \"RaidProblem\"\n";
     fs::write(folder.path().join("nodewell.toml.d/10.toml"), more).unwrap();
     let after = Config::load(&flags).unwrap();
-    assert_eq!(after.socket, Path::new("/b"));
-    assert_eq!(after.socket_limits.rate.interval, Duration::from_mins(1));
+    assert_eq!(after.socket.path, Path::new("/b"));
+    assert_eq!(after.socket.limits.rate.interval, Duration::from_mins(1));
     let to: Vec<_> = after.grants.iter().map(|grant| &grant.to).collect();
     use crate::config::Grantee::{Group, Unit, User};
     assert_eq!(to, [&Unit("x.service".to_owned()), &User(0), &Group(0)]);

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::Args;
-use nodewell_rules::duration;
+use nodewell_settings::duration;
 
 use super::provisioner::{Outcome, ProvisionError, Provisioner, Published};
 use crate::config::{Config, Flags};

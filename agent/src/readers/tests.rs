@@ -23,7 +23,7 @@ fn watched(reports: Vec<DaemonReport>) -> Watched {
 /// Its logs are files of `folder`.
 fn config(folder: &Path, has_journal: bool) -> Config {
     let mut config = Config::of_flags(&Flags { standalone: true, ..Flags::default() });
-    config.socket = folder.join("nodewell.sock");
+    config.socket.path = folder.join("nodewell.sock");
     config.kmsg.path = folder.join("kmsg");
     config.journal.directory = Some(folder.to_owned());
     config.journal.enabled = has_journal;
@@ -37,7 +37,7 @@ async fn reported_by_readers(rules: RuleSet, config: Config) -> Watched {
     let mut readers = Readers::new(ReaderSetup {
         rules,
         ledger_sender,
-        prover: Prover::new(HostRoots::default(), KnownPodNames::new(PodNamesFile::of(&config.socket))),
+        prover: Prover::new(HostRoots::default(), KnownPodNames::new(PodNamesFile::of(&config.socket.path))),
         stats: Stats::default(),
         expectations: Expectations::default(),
         kernel_log: None,

@@ -86,7 +86,7 @@ impl ClockJudge {
         let is_missed = history.was_synced || settings.required || reading.daemon.is_some();
         let lost = DebounceTimes { for_duration: settings.unsynchronised_after, keep_firing_for: Duration::ZERO };
         history.lost.observe(!is_synced && is_missed, now.boottime, lost);
-        let limit = if history.off.holds() { settings.offset_clear } else { settings.offset };
+        let limit = if history.off.holds() { settings.offset_clear() } else { settings.offset };
         let off = DebounceTimes { for_duration: OFF_FOR, keep_firing_for: OFF_FOR };
         history.off.observe(is_synced && deviation(error) >= limit, now.boottime, off);
     }
@@ -131,7 +131,7 @@ impl ClockJudge {
             faults.push(self.lost(reading.daemon));
         }
         if self.history.off.holds() {
-            let (limit, clear) = (duration(self.settings.offset), duration(self.settings.offset_clear));
+            let (limit, clear) = (duration(self.settings.offset), duration(self.settings.offset_clear()));
             let args: MessageArgs<'_> = &[("limit", &limit), ("time", &duration(OFF_FOR)), ("clear", &clear)];
             faults.push(Fault::of("ClockOffsetHigh", args));
         }

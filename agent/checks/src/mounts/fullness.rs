@@ -10,7 +10,7 @@ use crate::settings::{MountsSettings, Threshold};
 
 /// A filesystem of kernels or of a boot loader: made small, and filled on purpose.
 const TINY_BYTES: u64 = 2 << 30;
-const TINY: Threshold = Threshold { percent: 98, clear_percent: 95 };
+const TINY: Threshold = Threshold::new(98, Some(95));
 /// With so many left the rate at which they go is no hurry: a node writes some thousand files for a container.
 const INODES_ENOUGH: u64 = 100_000;
 
@@ -67,7 +67,7 @@ impl Level {
         }
         // A tenth more than enough, so that it does not flap there either.
         let enough = if before { self.enough.saturating_add(self.enough / 10) } else { self.enough };
-        let limit = if before { threshold.clear_percent } else { threshold.percent };
+        let limit = if before { threshold.clear_percent() } else { threshold.percent };
         self.left < enough && percent(self.used, self.left) >= u64::from(limit)
     }
 }
@@ -82,7 +82,8 @@ fn threshold(usual: Threshold, is_tiny: bool) -> Threshold {
 
 /// An operator with a higher threshold gets a higher one here, too.
 fn tiny(usual: Threshold) -> Threshold {
-    Threshold { percent: usual.percent.max(TINY.percent), clear_percent: usual.clear_percent.max(TINY.clear_percent) }
+    let clear = usual.clear_percent().max(TINY.clear_percent());
+    Threshold::new(usual.percent.max(TINY.percent), Some(clear))
 }
 
 fn graver(fault: Fault, nothing_is_left: bool) -> Fault {

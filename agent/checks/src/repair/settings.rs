@@ -3,17 +3,24 @@
 use std::time::Duration;
 
 use nodewell_model::Name;
+use nodewell_settings::{
+    Key, Report, Section, Table,
+    kind::{Bool, Time},
+    tables,
+};
+
+use super::unit;
 
 /// `[repair]`; off unless the operator turns it on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepairSettings {
     pub enabled: bool,
-    /// After a boot services are late for good reasons.
     pub grace_after_boot: Duration,
-    /// Between any two repairs: what one does to the others has to show first.
     pub min_interval: Duration,
     /// The fixed list: no other unit is ever touched.
     pub units: Vec<UnitRepair>,
+    /// The operator has named them, in all files together; the first of those takes the place of the usual ones.
+    pub are_named: bool,
 }
 
 /// `[[repair.unit]]`
@@ -66,26 +73,58 @@ pub const OWN_SOURCES: [&str; 2] = ["services@nodewell-check.service", "services
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3600);
 
+impl Table for RepairSettings {
+    const NAME: &'static str = "[repair]";
+
+    fn keys() -> Vec<Key<Self>> {
+        vec![
+            Self::key("enabled", |it| &mut it.enabled, Bool).help("Whether units are repaired."),
+            Self::key("grace-after-boot", |it| &mut it.grace_after_boot, Time::ANY)
+                .help("After a boot services are late for good reasons."),
+            Self::key("min-interval", |it| &mut it.min_interval, Time::ANY)
+                .help("Between any two repairs: what one does to the others has to show first."),
+        ]
+    }
+
+    fn others() -> Vec<&'static str> {
+        vec!["unit"]
+    }
+
+    fn read_others(&mut self, section: Section<'_>, report: &mut Report<'_>) {
+        let named = tables(section, "unit", report).into_iter().filter_map(|table| unit::read(table, report));
+        let named: Vec<UnitRepair> = named.collect();
+        if !named.is_empty() && !std::mem::replace(&mut self.are_named, true) {
+            self.units.clear();
+        }
+        self.units.extend(named);
+    }
+}
+
 impl Default for RepairSettings {
     fn default() -> Self {
-        let unit = |unit: &str, condition, reason: &'static str, dump| UnitRepair {
-            condition: Name::fixed(condition),
-            reasons: vec![Name::fixed(reason)],
-            dump,
-            ..UnitRepair::of(unit, Name::fixed(condition))
-        };
         Self {
             enabled: false,
             grace_after_boot: 10 * MINUTE,
             min_interval: 2 * MINUTE,
-            units: vec![
-                unit("containerd.service", "ContainerRuntimeUnhealthy", "ContainerdUnhealthy", Some(Signal::User1)),
-                unit("crio.service", "ContainerRuntimeUnhealthy", "CrioUnhealthy", None),
-                unit("docker.service", "ContainerRuntimeUnhealthy", "DockerUnhealthy", Some(Signal::User1)),
-                unit("kubelet.service", "KubeletUnhealthy", "KubeletUnhealthy", None),
-            ],
+            units: usual_units(),
+            are_named: false,
         }
     }
+}
+
+fn usual_units() -> Vec<UnitRepair> {
+    let unit = |unit: &str, condition, reason: &'static str, dump| UnitRepair {
+        condition: Name::fixed(condition),
+        reasons: vec![Name::fixed(reason)],
+        dump,
+        ..UnitRepair::of(unit, Name::fixed(condition))
+    };
+    vec![
+        unit("containerd.service", "ContainerRuntimeUnhealthy", "ContainerdUnhealthy", Some(Signal::User1)),
+        unit("crio.service", "ContainerRuntimeUnhealthy", "CrioUnhealthy", None),
+        unit("docker.service", "ContainerRuntimeUnhealthy", "DockerUnhealthy", Some(Signal::User1)),
+        unit("kubelet.service", "KubeletUnhealthy", "KubeletUnhealthy", None),
+    ]
 }
 
 impl UnitRepair {

@@ -116,7 +116,7 @@ impl Default for ProbeTiming {
 /// Every check that `settings` ask for.
 #[must_use]
 pub fn service_probes(settings: &ServiceSettings) -> Vec<ServiceProbe> {
-    let timing = settings.timing;
+    let timing = settings.timing();
     let of = |name: &str, kind: ServiceKind, watch: &Watch, usual: Option<Target>| {
         let target = match watch {
             Watch::Never => return None,
@@ -131,7 +131,7 @@ pub fn service_probes(settings: &ServiceSettings) -> Vec<ServiceProbe> {
         of("container-runtime", ServiceKind::Runtime, &settings.runtime, None),
         of("docker", ServiceKind::Docker, &settings.docker, Some(Target::docker())),
     ];
-    let own = settings.own.iter().map(own);
+    let own = settings.own.iter().map(|service| own(service, timing));
     known.into_iter().flatten().chain(restarts(settings)).chain(own).collect()
 }
 
@@ -144,7 +144,8 @@ fn restarts(settings: &ServiceSettings) -> impl Iterator<Item = ServiceProbe> {
     ];
     let wanted = counted.into_iter().filter(|_| settings.restarts);
     // A minute is soon enough for five restarts within twenty.
-    let timing = ProbeTiming { interval: settings.timing.interval * 3, ..settings.timing };
+    let timing = settings.timing();
+    let timing = ProbeTiming { interval: timing.interval * 3, ..timing };
     wanted.map(move |(condition, units)| ServiceProbe {
         name: condition.to_owned(),
         kind: ServiceKind::Restarts(condition, units),
@@ -153,10 +154,11 @@ fn restarts(settings: &ServiceSettings) -> impl Iterator<Item = ServiceProbe> {
     })
 }
 
-fn own(service: &OwnService) -> ServiceProbe {
+fn own(service: &OwnService, usual: ProbeTiming) -> ServiceProbe {
+    let timing = service.timing.over(usual);
     let condition = service.condition.clone().unwrap_or_else(|| Name::fixed("ServiceUnhealthy"));
     let kind = ServiceKind::Own { condition, is_required: service.is_required, for_duration: service.for_duration };
-    ServiceProbe { name: service.name.clone(), kind, target: Some(service.target.clone()), timing: service.timing }
+    ServiceProbe { name: service.name.clone(), kind, target: Some(service.target.clone()), timing }
 }
 
 impl Target {

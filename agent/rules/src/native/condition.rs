@@ -2,11 +2,11 @@
 
 use nodewell_model::ConditionSpec;
 
-use super::section::{Section, TableAt};
 use crate::{
     draft::{ConditionDraft, Draft},
     report::Report,
 };
+use nodewell_settings::{Section, TableAt};
 
 const KEYS: &[&str] = &["type", "healthy-reason", "healthy-message"];
 

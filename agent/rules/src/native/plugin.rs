@@ -3,10 +3,10 @@
 use std::{path::PathBuf, time::Duration};
 
 use nodewell_model::{Name, Severity, text::MESSAGE_LIMIT_BYTES};
+use nodewell_settings::{Section, StringAt, TableAt};
 
 use super::{
     rule::SEVERITIES,
-    section::{Section, StringAt, TableAt},
     source::{check_spelling, owned},
 };
 use crate::{

@@ -9,13 +9,13 @@ mod patterns;
 use nodewell_faults::Decoder;
 use nodewell_model::{Action, Name, Severity};
 
-use super::section::{Section, StringAt, TableAt};
 use crate::{
     draft::{Draft, ReaderDraft, RuleDraft, Use},
     report::Report,
     rule::{Counting, FieldFilter, Format, Proof, Rule},
 };
 use clears::Raises;
+use nodewell_settings::{Section, StringAt, TableAt};
 use patterns::Patterns;
 
 const KEYS: &[&str] = &[

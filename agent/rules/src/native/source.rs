@@ -1,12 +1,12 @@
 //! `[[source]]`: log files to follow.
 
-use super::section::{Section, StringAt, TableAt};
 use crate::{
     draft::{Draft, SourceDraft},
     pattern,
     report::Report,
     rule::{FileReader, Format, TimestampFormat},
 };
+use nodewell_settings::{Section, StringAt, TableAt};
 
 const KEYS: &[&str] = &["name", "paths", "timestamp", "message", "skip"];
 /// These always exist.

@@ -12,8 +12,8 @@ use super::{
     syslog,
 };
 use crate::{
+    Diagnostic,
     detector::Detector,
-    diagnostic::Diagnostic,
     matcher::{PAST_LIMIT_BYTES, Past, PastLine},
     rule::{FileReader, Reader, RuleSet},
 };

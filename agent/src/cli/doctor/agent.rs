@@ -35,7 +35,7 @@ pub(super) async fn examine(client: &Client, config: &Config) -> Vec<Check> {
         }
         Err(error) => checks.push(Check::fail("agent's account", error.to_string(), "see: journalctl -u nodewell")),
     }
-    if let Some(address) = config.metrics_address {
+    if let Some(address) = config.metrics_address.0 {
         checks.push(metrics_page(address).await);
     }
     checks
@@ -122,14 +122,17 @@ async fn page(address: SocketAddr) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{cli::doctor::check::CheckVerdict, config::Flags};
+    use crate::{
+        cli::doctor::check::CheckVerdict,
+        config::{Flags, MetricsAddress},
+    };
 
     #[tokio::test]
     async fn a_missing_agent_is_a_failure_with_advice() {
         let folder = tempfile::tempdir().unwrap();
         let client = Client::new(folder.path().join("s"));
         let flags = Flags::default();
-        let metrics_address = Some(SocketAddr::from(([127, 0, 0, 1], 1)));
+        let metrics_address = MetricsAddress(Some(SocketAddr::from(([127, 0, 0, 1], 1))));
         let checks = examine(&client, &Config { metrics_address, ..Config::of_flags(&flags) }).await;
         assert_eq!(checks.len(), 1);
         assert_eq!(checks[0].verdict, CheckVerdict::Fail);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use jiff::Timestamp;
 use nodewell_model::{Name, view::EventView};
-use nodewell_rules::duration;
+use nodewell_settings::duration;
 
 /// Each flag narrows what is shown; a flag that is given several times takes what any of its values names.
 #[derive(Debug, Clone, Default, Args)]

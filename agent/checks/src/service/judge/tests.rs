@@ -10,7 +10,7 @@ use crate::{
         observation::UnitStatus,
         probe::{Answer, Down, DownKind, Runtime, Up},
         service_probe::{ProbeTiming, ServiceKind, service_probes},
-        settings::{OwnService, ServiceSettings},
+        settings::{OwnService, OwnTiming, ServiceSettings},
     },
     systemd::{ActiveState, BusError, LoadState, Unit},
 };
@@ -87,7 +87,7 @@ impl Node {
             target: Target::Unit("a.service".to_owned()),
             condition: None,
             is_required,
-            timing: ProbeTiming::default(),
+            timing: OwnTiming::default(),
             for_duration: OwnService::DEFAULT_FOR,
         };
         Self::with(ServiceSettings { own: vec![own], ..ServiceSettings::default() })

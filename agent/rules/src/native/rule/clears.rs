@@ -1,11 +1,12 @@
 //! `clears`: how a permanent rule's problem ends. A rule that cannot end is an error.
 
-use super::{super::section::Section, RuleKind, patterns::Patterns};
+use super::{RuleKind, patterns::Patterns};
 use crate::{
     draft::ReaderDraft,
     report::Report,
     rule::{Clears, RecoveryCheck},
 };
+use nodewell_settings::Section;
 
 const KEYS: &[&str] = &["pattern", "quiet", "boot", "check"];
 

@@ -3,8 +3,8 @@
 use nodewell_faults::Decoder;
 use nodewell_model::Name;
 
-use super::super::section::Section;
 use crate::report::Report;
+use nodewell_settings::Section;
 
 /// What the decoder gives in their place.
 const SAID_BY_DECODERS: [&str; 10] = [

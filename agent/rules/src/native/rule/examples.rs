@@ -2,11 +2,11 @@
 
 use toml::{Spanned, de::DeValue};
 
-use super::super::section::{Section, TableAt, wrong_type};
 use crate::{
     report::Report,
     rule::{Clears, Example, Examples},
 };
+use nodewell_settings::{Section, TableAt, section::wrong_type};
 
 const KEYS: &[&str] = &["text", "subject", "reason", "fields"];
 

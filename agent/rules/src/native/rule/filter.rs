@@ -1,10 +1,8 @@
 //! `where` and `without`: what a record's fields must be.
 
-use super::super::{
-    section::{Section, StringAt, TableAt, strings},
-    source::owned,
-};
+use super::super::source::owned;
 use crate::{report::Report, rule::FieldFilter};
+use nodewell_settings::{Section, StringAt, TableAt, section::strings};
 
 pub(super) fn read(section: Section<'_>, report: &mut Report<'_>) -> FieldFilter {
     let without = section.strings("without", report);

@@ -2,8 +2,8 @@
 
 use regex_syntax::hir::Hir;
 
-use super::super::section::{Section, StringAt};
 use crate::{pattern, report::Report, rule::Format};
+use nodewell_settings::{Section, StringAt};
 
 /// Patterns and what they parse to.
 #[derive(Debug, Default)]

@@ -1,0 +1,70 @@
+//! One key of a table.
+
+use crate::{Kind, Report, Section};
+
+/// A key of a table whose values are fields of `S`.
+pub struct Key<S> {
+    pub name: &'static str,
+    pub help: &'static str,
+    access: Box<dyn Access<S>>,
+}
+
+impl<S: 'static> Key<S> {
+    /// The key `name`, which sets `field` to what `kind` takes.
+    pub fn new<K: Kind>(name: &'static str, field: fn(&mut S) -> &mut K::Of, kind: K) -> Self {
+        Self { name, help: "", access: Box::new(Field { field, kind }) }
+    }
+
+    /// What it is for, in a sentence or two.
+    #[must_use]
+    pub fn help(self, help: &'static str) -> Self {
+        Self { help, ..self }
+    }
+
+    /// Sets its field, if `section` has the key; whether it has.
+    pub fn read(&self, settings: &mut S, section: Section<'_>, report: &mut Report<'_>) -> bool {
+        if !section.has(self.name) {
+            return false;
+        }
+        self.access.read(settings, section, self.name, report);
+        true
+    }
+
+    /// Its value as a file would have it; `None` where nothing is set and nothing is usual.
+    pub fn shown(&self, settings: &mut S) -> Option<String> {
+        self.access.shown(settings)
+    }
+
+    /// What it takes, for people: `a duration from 5s to 7d`.
+    pub fn takes(&self) -> String {
+        self.access.takes()
+    }
+}
+
+/// A field and its kind, whatever their types.
+trait Access<S> {
+    fn read(&self, settings: &mut S, section: Section<'_>, key: &'static str, report: &mut Report<'_>);
+    fn shown(&self, settings: &mut S) -> Option<String>;
+    fn takes(&self) -> String;
+}
+
+struct Field<S, K: Kind> {
+    field: fn(&mut S) -> &mut K::Of,
+    kind: K,
+}
+
+impl<S, K: Kind> Access<S> for Field<S, K> {
+    fn read(&self, settings: &mut S, section: Section<'_>, key: &'static str, report: &mut Report<'_>) {
+        if let Some(value) = self.kind.read(section, key, report) {
+            *(self.field)(settings) = value;
+        }
+    }
+
+    fn shown(&self, settings: &mut S) -> Option<String> {
+        self.kind.shown((self.field)(settings))
+    }
+
+    fn takes(&self) -> String {
+        self.kind.takes()
+    }
+}

@@ -1,0 +1,69 @@
+//! Strings with a meaning.
+
+use std::path::PathBuf;
+
+use super::quoted;
+use crate::{Kind, Report, Section, section::listed};
+
+/// A word of a fixed list.
+pub struct Choice<T: 'static>(pub &'static [(&'static str, T)]);
+
+impl<T: Copy + PartialEq> Kind for Choice<T> {
+    type Of = T;
+
+    fn read(&self, section: Section<'_>, key: &'static str, report: &mut Report<'_>) -> Option<T> {
+        section.choice(key, self.0, report)
+    }
+
+    fn shown(&self, value: &T) -> Option<String> {
+        self.0.iter().find(|(_, known)| known == value).map(|(word, _)| quoted(word))
+    }
+
+    fn takes(&self) -> String {
+        let words: Vec<String> = self.0.iter().map(|(word, _)| quoted(word)).collect();
+        listed(&words.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+}
+
+/// A string that is read and written by functions of its own; an error begins behind the key's name.
+pub struct Word<T: 'static> {
+    pub takes: &'static str,
+    pub read: fn(&str) -> Result<T, String>,
+    pub shown: fn(&T) -> String,
+}
+
+impl<T> Kind for Word<T> {
+    type Of = T;
+
+    fn read(&self, section: Section<'_>, key: &'static str, report: &mut Report<'_>) -> Option<T> {
+        let word = section.string(key, report)?;
+        (self.read)(word.text).map_err(|error| report.error(word.at, format!("{key:?}: {error}"))).ok()
+    }
+
+    fn shown(&self, value: &T) -> Option<String> {
+        Some(quoted(&(self.shown)(value)))
+    }
+
+    fn takes(&self) -> String {
+        self.takes.to_owned()
+    }
+}
+
+/// A path of a file or a folder.
+pub struct Path;
+
+impl Kind for Path {
+    type Of = PathBuf;
+
+    fn read(&self, section: Section<'_>, key: &'static str, report: &mut Report<'_>) -> Option<PathBuf> {
+        section.string(key, report).map(|word| word.text.into())
+    }
+
+    fn shown(&self, value: &PathBuf) -> Option<String> {
+        Some(quoted(&value.to_string_lossy()))
+    }
+
+    fn takes(&self) -> String {
+        "a path".to_owned()
+    }
+}

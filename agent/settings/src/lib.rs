@@ -1,0 +1,22 @@
+//! What an operator writes, and what it sets: one TOML table, one type, and between the two a list of [`Key`]s. A key is
+//! declared once, with its name, its field, what it takes and what it is for; reading, every error with its line, the
+//! account of what holds and who set it, and the reference all come from that list.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod diagnostic;
+pub mod duration;
+mod key;
+pub mod kind;
+pub mod nearest;
+pub mod report;
+pub mod section;
+mod table;
+
+pub use toml::de::DeTable;
+
+pub use diagnostic::{Diagnostic, Location, Note};
+pub use key::Key;
+pub use kind::Kind;
+pub use report::{Report, Set};
+pub use section::{Section, StringAt, TableAt, tables};
+pub use table::{Part, Shown, Table, read_text, shown};

@@ -1,0 +1,48 @@
+//! Which files there are, in the order in which they are read.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use nodewell_settings::Diagnostic;
+
+use super::DEFAULT_CONFIG;
+
+/// A config of more than this is not one.
+const FILE_LIMIT_BYTES: u64 = 1024 * 1024;
+
+/// The config file and its drop-ins, in the order in which they are read, and why the drop-ins cannot be listed.
+pub(super) fn all(named: Option<&Path>) -> (Vec<PathBuf>, Vec<Diagnostic>) {
+    let main = named.unwrap_or(Path::new(DEFAULT_CONFIG)).to_owned();
+    let mut folder = main.clone().into_os_string();
+    folder.push(".d");
+    // A file that was named must be there; the default one may be missing, if that can be seen.
+    let first = (named.is_some() || main.try_exists().unwrap_or(true)).then_some(main);
+    let drop_ins = drop_ins(Path::new(&folder));
+    let unreadable = |error| Diagnostic::of_file(Path::new(&folder), format!("this folder cannot be read: {error}"));
+    let diagnostics = drop_ins.as_ref().err().map(unreadable);
+    (first.into_iter().chain(drop_ins.unwrap_or_default()).collect(), diagnostics.into_iter().collect())
+}
+
+/// A folder that is not there is an empty one. One that may not be listed is not: what it sets would be lost.
+fn drop_ins(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<PathBuf>>>()?;
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    paths.sort();
+    Ok(paths)
+}
+
+/// The text of `file`.
+pub(super) fn text(file: &Path) -> Result<String, Diagnostic> {
+    let unreadable = |error: String| Diagnostic::of_file(file, format!("cannot read the config: {error}"));
+    let size = std::fs::metadata(file).map_err(|error| unreadable(error.to_string()))?.len();
+    if size > FILE_LIMIT_BYTES {
+        return Err(unreadable(format!("it has {size} bytes, more than {FILE_LIMIT_BYTES}")));
+    }
+    std::fs::read_to_string(file).map_err(|error| unreadable(error.to_string()))
+}

@@ -1,0 +1,67 @@
+//! Rates as people write them: `20` a second, `"100/s"`, `"30/m"`.
+
+use std::{ops::RangeInclusive, time::Duration};
+
+use nodewell_settings::{Kind, Report, Section, kind::quoted};
+
+/// Reports at once. The highest is no limit in practice.
+pub(super) const BURSTS: RangeInclusive<u32> = 1..=1_000_000;
+/// In the unit that was named; a millionth of a second is as fine as it gets.
+const COUNTS: RangeInclusive<u32> = 1..=1_000_000;
+
+/// A rate, as the time between two.
+pub(super) struct Rate;
+
+impl Kind for Rate {
+    type Of = Duration;
+
+    fn read(&self, section: Section<'_>, key: &'static str, report: &mut Report<'_>) -> Option<Duration> {
+        if section.value(key)?.get_ref().is_integer() {
+            return section.number(key, COUNTS, report).map(|count| Duration::from_secs(1) / count);
+        }
+        let word = section.required(key, report)?;
+        let found = parse(word.text);
+        if found.is_none() {
+            report.error(word.at, format!("{key:?} takes {}, not {:?}", self.takes(), word.text));
+        }
+        found
+    }
+
+    fn shown(&self, value: &Duration) -> Option<String> {
+        let units = [("s", 1), ("m", 60), ("h", 3600)].map(|(unit, secs)| (unit, Duration::from_secs(secs)));
+        // The first unit in which it is a whole number, as it was written.
+        let whole = units.iter().find(|(_, per)| per.as_nanos() >= value.as_nanos())?;
+        Some(quoted(&format!("{}/{}", whole.1.as_nanos().div_ceil(value.as_nanos().max(1)), whole.0)))
+    }
+
+    fn takes(&self) -> String {
+        "a number of reports a second, or a word such as \"100/s\" or \"30/m\"".to_owned()
+    }
+}
+
+fn parse(text: &str) -> Option<Duration> {
+    let (count, unit) = text.split_once('/')?;
+    let per = match unit.trim() {
+        "s" => Duration::from_secs(1),
+        "m" => Duration::from_mins(1),
+        "h" => Duration::from_hours(1),
+        _ => return None,
+    };
+    let count: u32 = count.trim().parse().ok().filter(|count| COUNTS.contains(count))?;
+    Some(per / count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_have_a_number_and_a_unit() {
+        for (text, millis) in [("100/s", 10), ("30/m", 2000), ("1/h", 3_600_000), ("20 / s", 50)] {
+            assert_eq!(parse(text), Some(Duration::from_millis(millis)), "{text}");
+        }
+        for text in ["", "100", "/s", "0/s", "-1/s", "1.5/s", "100/d", "9999999/s", "1/s/s"] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+    }
+}

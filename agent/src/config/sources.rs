@@ -1,0 +1,87 @@
+//! `[kmsg]` and `[journal]`: where records come from.
+
+use std::{path::PathBuf, time::Duration};
+
+use nodewell_settings::{
+    Key, Kind, Report, Section, Table,
+    kind::{Bool, Maybe, Path, TimeOrNone},
+};
+
+/// The kernel log, unless `[kmsg] path` or `--kmsg` names another.
+pub const KERNEL_LOG: &str = "/dev/kmsg";
+/// As long as Node Problem Detector's stock configs look back.
+const DEFAULT_LOOKBACK: Duration = Duration::from_mins(5);
+const LOOKBACK: &str = "At the start, Events younger than this are reported; lasting problems always are.";
+
+/// `[kmsg]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KmsgConfig {
+    pub path: PathBuf,
+    pub facilities: Vec<u32>,
+    pub lookback: Duration,
+}
+
+/// `[journal]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JournalConfig {
+    pub enabled: bool,
+    pub directory: Option<PathBuf>,
+    pub lookback: Duration,
+}
+
+impl Table for KmsgConfig {
+    const NAME: &'static str = "[kmsg]";
+
+    fn keys() -> Vec<Key<Self>> {
+        vec![
+            Self::key("path", |it| &mut it.path, Path).help("The kernel log."),
+            Self::key("facilities", |it| &mut it.facilities, Facilities).help(
+                "Syslog facilities that are believed; 0 is the kernel's own, which user space cannot write under.",
+            ),
+            Self::key("lookback", |it| &mut it.lookback, TimeOrNone).help(LOOKBACK),
+        ]
+    }
+}
+
+impl Default for KmsgConfig {
+    fn default() -> Self {
+        Self { path: KERNEL_LOG.into(), facilities: vec![0], lookback: DEFAULT_LOOKBACK }
+    }
+}
+
+impl Table for JournalConfig {
+    const NAME: &'static str = "[journal]";
+
+    fn keys() -> Vec<Key<Self>> {
+        vec![
+            Self::key("enabled", |it| &mut it.enabled, Bool).help("Whether the journal is read."),
+            Self::key("directory", |it| &mut it.directory, Maybe(Path)).help("If unset, the system's own journals."),
+            Self::key("lookback", |it| &mut it.lookback, TimeOrNone).help(LOOKBACK),
+        ]
+    }
+}
+
+impl Default for JournalConfig {
+    fn default() -> Self {
+        Self { enabled: true, directory: None, lookback: DEFAULT_LOOKBACK }
+    }
+}
+
+/// Numbers of syslog.
+struct Facilities;
+
+impl Kind for Facilities {
+    type Of = Vec<u32>;
+
+    fn read(&self, section: Section<'_>, key: &'static str, report: &mut Report<'_>) -> Option<Vec<u32>> {
+        Some(section.numbers(key, 0..=23, report))
+    }
+
+    fn shown(&self, value: &Vec<u32>) -> Option<String> {
+        Some(format!("{value:?}"))
+    }
+
+    fn takes(&self) -> String {
+        "a list of numbers from 0 to 23".to_owned()
+    }
+}

@@ -1,0 +1,26 @@
+//! `[statistics]`: the node's own figures.
+
+use nodewell_settings::{Key, Table, kind::Bool};
+
+/// The values of the table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatisticsConfig {
+    pub enabled: bool,
+}
+
+impl Table for StatisticsConfig {
+    const NAME: &'static str = "[statistics]";
+
+    fn keys() -> Vec<Key<Self>> {
+        vec![
+            Self::key("enabled", |it| &mut it.enabled, Bool)
+                .help("Whether the node's own figures are among the metrics."),
+        ]
+    }
+}
+
+impl Default for StatisticsConfig {
+    fn default() -> Self {
+        Self { enabled: true }
+    }
+}

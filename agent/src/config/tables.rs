@@ -1,0 +1,87 @@
+//! The config as one table: its own keys, the tables in it, and those of which there may be several.
+
+use std::path::PathBuf;
+
+use nodewell_checks::service::OwnService;
+use nodewell_settings::{
+    Key, Part, Report, Section, Table,
+    kind::{Bool, Choice, Maybe, Path, Paths, Word},
+    tables,
+};
+
+use super::{CheckProcesses, Config, Grant, MetricsAddress, node_name};
+
+const CHECK_PROCESSES: Choice<CheckProcesses> =
+    Choice(&[("auto", CheckProcesses::Auto), ("spawn", CheckProcesses::Spawn), ("none", CheckProcesses::None)]);
+const NODE_NAME: Word<String> = Word { takes: "a Node's name", read: node_name::parse, shown: String::clone };
+const PATHS: Paths = Paths { absolute: false };
+
+impl Config {
+    /// The tables that stand once.
+    pub(super) fn parts() -> Vec<Part<Self>> {
+        vec![
+            Part::of(|it: &mut Self| &mut it.socket),
+            Part::of(|it: &mut Self| &mut it.kmsg),
+            Part::of(|it: &mut Self| &mut it.journal),
+            Part::of(|it: &mut Self| &mut it.apiserver),
+            Part::of(|it: &mut Self| &mut it.identity),
+            Part::of(|it: &mut Self| &mut it.hardware.disk),
+            Part::of(|it: &mut Self| &mut it.hardware.memory),
+            Part::of(|it: &mut Self| &mut it.hardware.cpu),
+            Part::of(|it: &mut Self| &mut it.hardware.pcie),
+            Part::of(|it: &mut Self| &mut it.hardware.fabric),
+            Part::of(|it: &mut Self| &mut it.hardware.gpu),
+            Part::of(|it: &mut Self| &mut it.checks.limits),
+            Part::of(|it: &mut Self| &mut it.checks.mounts),
+            Part::of(|it: &mut Self| &mut it.checks.clock),
+            Part::of(|it: &mut Self| &mut it.checks.network),
+            Part::of(|it: &mut Self| &mut it.checks.services),
+            Part::of(|it: &mut Self| &mut it.repair),
+            Part::of(|it: &mut Self| &mut it.statistics),
+        ]
+    }
+}
+
+impl Table for Config {
+    const NAME: &'static str = "the config";
+
+    fn keys() -> Vec<Key<Self>> {
+        vec![
+            Self::key("node-name", |it| &mut it.named, Maybe(NODE_NAME)).help("This node's name; if unset, $NODE_NAME, else the host name in lower case."),
+            Self::key("standalone", |it| &mut it.standalone, Bool).help("Whether to talk to no API server."),
+            Self::key("kubeconfig", |it| &mut it.kubeconfig, Maybe(Path)).help("How to reach the API server, and as which user; if unset, see [identity]."),
+            Self::key("state-dir", |it| &mut it.state_dir, Maybe(Path)).help("Where state is stored; if unset, $STATE_DIRECTORY, else /var/lib/nodewell if it can be written."),
+            Self::key("metrics-address", |it| &mut it.metrics_address, MetricsAddress::KIND).help("Where Prometheus finds /metrics."),
+            Self::key("rules", |it| &mut it.rules, PATHS).help("Folders of rule files in place of the shipped ones and of rules-override-dir."),
+            Self::key("rules-override-dir", |it| &mut it.rules_override_dir, Path).help("Rule files of your own: one of the same name masks the shipped one, others are added."),
+            Self::key("npd-config", |it| &mut it.npd_config, PATHS).help("Node Problem Detector's system-log and system-stats configs."),
+            Self::key("monitors-dir", |it| &mut it.monitors_dir, Path).help("Its *.toml are rules and its *.json Node Problem Detector's configs, all loaded."),
+            Self::key("kubelet-dir", |it| &mut it.kubelet_dir, Path).help("What is mounted below its pods/ and plugins/ belongs to pods."),
+            Self::key("check-processes", |it| &mut it.check_processes, CHECK_PROCESSES).help("\"spawn\": the agent starts its check processes; \"none\": it does not; \"auto\": unless a service manager started the agent."),
+        ]
+    }
+
+    fn others() -> Vec<&'static str> {
+        Self::parts().iter().map(|part| part.key).chain(["service", "grant"]).collect()
+    }
+
+    fn read_others(&mut self, section: Section<'_>, report: &mut Report<'_>) {
+        for part in Self::parts() {
+            // `socket = "PATH"` is short for its `path` alone.
+            let path =
+                section.value(part.key).filter(|_| part.key == "socket").and_then(|value| value.get_ref().as_str());
+            match path {
+                Some(path) => {
+                    self.socket.path = PathBuf::from(path);
+                    report.was_set("[socket]", "path", section.position("socket"));
+                }
+                None => part.read(self, section, report),
+            }
+        }
+        let services = OwnService::read_all(tables(section, "service", report), report);
+        OwnService::add(&mut self.checks.services.own, services);
+        // Of all files together: one more file never takes a grant away.
+        let grants = tables(section, "grant", report).into_iter();
+        self.grants.extend(grants.filter_map(|table| Grant::read(table, report)));
+    }
+}
