@@ -9,7 +9,10 @@ use nix::unistd::{AccessFlags, access};
 use nodewell_checks::repair::RepairSettings;
 use nodewell_model::{ConditionSpec, Name};
 use nodewell_rules::{LoadPlan, RulesFrom, plugin::PluginMonitor};
-use nodewell_settings::{DeTable, Diagnostic, Set, Table};
+use nodewell_settings::{
+    DeTable, Diagnostic, Set, Table,
+    files::{config_files, config_text},
+};
 
 pub use apiserver::{ApiserverSettings, TakeOver};
 pub use entries::Entry;
@@ -27,7 +30,6 @@ pub use statistics::StatisticsConfig;
 
 mod apiserver;
 mod entries;
-mod files;
 pub mod flags;
 mod grant;
 mod identity;
@@ -130,7 +132,7 @@ impl Config {
     /// The same, and which line of which file set each key; of several the last one holds.
     pub fn load_with_origins(flags: &Flags) -> Result<(Self, Vec<Set>), Vec<Diagnostic>> {
         let mut config = Self::default();
-        let (files, mut diagnostics) = files::all(flags.config.as_deref());
+        let (files, mut diagnostics) = config_files(flags.config.as_deref(), Path::new(DEFAULT_CONFIG));
         let mut set = Vec::new();
         for file in files {
             match config.read_file(&file) {
@@ -155,7 +157,7 @@ impl Config {
 
     /// Reads one file over what is set.
     fn read_file(&mut self, file: &Path) -> Result<Vec<Set>, Vec<Diagnostic>> {
-        let text = files::text(file).map_err(|diagnostic| vec![diagnostic])?;
+        let text = config_text(file).map_err(|diagnostic| vec![diagnostic])?;
         nodewell_settings::read_text(self, file, &text)
     }
 

@@ -123,21 +123,19 @@ impl Acting {
 }
 
 impl Global {
-    fn settings(&self) -> Settings {
+    /// What the flags set.
+    fn apply(&self, settings: &mut Settings) {
         let Acting { dry_run, no_dry_run, node_name, node_reaper_config, metrics_listen } = self.acting.clone();
-        Settings {
-            dry_run: dry_run.then_some(true).or(no_dry_run.then_some(false)),
-            namespace: self.namespace.clone(),
-            kubeconfig: self.kubeconfig.clone(),
-            node_name,
-            metrics_listen,
-            node_reaper_config,
-            ..Settings::default()
-        }
+        settings.dry_run = dry_run || (settings.dry_run && !no_dry_run);
+        settings.namespace = self.namespace.clone().unwrap_or_else(|| std::mem::take(&mut settings.namespace));
+        settings.kubeconfig = self.kubeconfig.clone().or(settings.kubeconfig.take());
+        settings.node_name = node_name.or(settings.node_name.take());
+        settings.node_reaper_config = node_reaper_config.or(settings.node_reaper_config.take());
+        settings.metrics_listen = metrics_listen.unwrap_or(settings.metrics_listen);
     }
 
     fn config(&self) -> Result<Config, CommandError> {
-        Config::load(self.config.as_deref(), self.settings()).map_err(CommandError::Diagnostics)
+        Config::load(self.config.as_deref(), |settings| self.apply(settings)).map_err(CommandError::Diagnostics)
     }
 
     /// With the caller's rights.
@@ -245,14 +243,20 @@ mod tests {
 
     #[test]
     fn the_last_flag_on_a_dry_run_counts() {
+        // Over files that say yes, and over files that say no.
         let dry_run = |args: &[&str]| {
             let args = ["nodewell-controller"].iter().chain(args);
-            Arguments::try_parse_from(args).unwrap().resolved().0.settings().dry_run
+            let flags = Arguments::try_parse_from(args).unwrap().resolved().0;
+            [true, false].map(|dry_run| {
+                let mut settings = Settings { dry_run, ..Settings::default() };
+                flags.apply(&mut settings);
+                settings.dry_run
+            })
         };
-        assert_eq!(dry_run(&[]), None);
-        assert_eq!(dry_run(&["run", "--no-dry-run"]), Some(false));
-        assert_eq!(dry_run(&["--no-dry-run", "--dry-run"]), Some(true));
-        assert_eq!(dry_run(&["--no-dry-run", "run"]), Some(false));
-        assert_eq!(dry_run(&["--no-dry-run", "plan", "--dry-run"]), Some(true));
+        assert_eq!(dry_run(&[]), [true, false]);
+        assert_eq!(dry_run(&["run", "--no-dry-run"]), [false; 2]);
+        assert_eq!(dry_run(&["--no-dry-run", "--dry-run"]), [true; 2]);
+        assert_eq!(dry_run(&["--no-dry-run", "run"]), [false; 2]);
+        assert_eq!(dry_run(&["--no-dry-run", "plan", "--dry-run"]), [true; 2]);
     }
 }

@@ -1,10 +1,8 @@
 //! The controller's configuration: `nodewell-controller.toml`, then `nodewell-controller.toml.d/*.toml`, then flags;
-//! later ones win key by key. The defaults are written once, here.
+//! later ones win key by key. Each table has its keys and their defaults beside it.
 
-mod diagnostic;
 mod listen;
-mod reader;
-mod settings;
+mod tables;
 #[cfg(test)]
 mod tests;
 
@@ -14,9 +12,12 @@ use std::{
     time::Duration,
 };
 
-pub use diagnostic::Diagnostic;
+pub use nodewell_settings::Diagnostic;
+use nodewell_settings::files::{config_files, config_text};
+use nodewell_settings::read_text;
+
 pub use listen::{KdumpListen, MetricsListen};
-pub use settings::{KEYS, Settings, parse};
+pub use tables::Settings;
 
 use crate::kube::KUBELET_LEASES;
 
@@ -156,74 +157,53 @@ pub struct Approver {
 }
 
 impl Config {
-    /// Reads `file`, or the default one if it is there, and the files beside it; `flags` override them. All errors of
-    /// all files are reported at once.
-    pub fn load(file: Option<&Path>, flags: Settings) -> Result<Self, Vec<Diagnostic>> {
-        let (files, mut diagnostics) = files(file);
-        let mut merged = Settings::default();
+    /// Reads `file`, or the default one if it is there, and the files beside it; what `flags` set overrides them. All
+    /// errors of all files are reported at once.
+    pub fn load(file: Option<&Path>, flags: impl FnOnce(&mut Settings)) -> Result<Self, Vec<Diagnostic>> {
+        let (files, mut diagnostics) = config_files(file, Path::new(DEFAULT_CONFIG));
+        let mut settings = Settings::default();
         for file in files {
-            match settings::read(&file) {
-                Ok(read) => merged = merged.merged(read),
-                Err(found) => diagnostics.extend(found),
-            }
+            let read = config_text(&file).map_err(|diagnostic| vec![diagnostic]);
+            let read = read.and_then(|text| read_text(&mut settings, &file, &text));
+            diagnostics.extend(read.err().unwrap_or_default());
         }
         if !diagnostics.is_empty() {
             return Err(diagnostics);
         }
-        Self::resolved(merged.merged(flags)).map_err(|diagnostic| vec![diagnostic])
+        flags(&mut settings);
+        Self::resolved(settings).map_err(|diagnostic| vec![diagnostic])
     }
 
-    /// The defaults, each with what was configured otherwise. Only what the keys mean together can be wrong now.
+    /// What the tables mean together: only that can be wrong now.
     pub fn resolved(settings: Settings) -> Result<Self, Diagnostic> {
         let approver = approver(&settings)?;
-        let listen =
-            settings.metrics_listen.unwrap_or(MetricsListen::At(SocketAddr::from((Ipv4Addr::LOCALHOST, 20258))));
-        let namespace = settings.namespace.unwrap_or_else(|| "nodewell".to_owned());
-        let leader = Leader {
-            namespace: settings.lease_namespace.unwrap_or_else(|| LEASES.to_owned()),
-            lease: settings.lease.unwrap_or_else(|| "nodewell-controller".to_owned()),
-            identity: settings.identity,
-            // client-go's own numbers, which are well known.
-            duration: settings.lease_duration.unwrap_or(Duration::from_secs(15)),
-            renew_deadline: settings.renew_deadline.unwrap_or(Duration::from_secs(10)),
-            retry: settings.retry.unwrap_or(Duration::from_secs(2)),
-        };
-        leader.check(&namespace)?;
+        settings.leader.check(&settings.namespace)?;
+        let Settings { etcd, cluster_api, webhook, claims, .. } = settings;
+        let files = webhook.cert.zip(webhook.key).map(|(cert, key)| WebhookFiles { cert, key });
         Ok(Self {
-            dry_run: settings.dry_run.unwrap_or(true),
-            namespace,
+            dry_run: settings.dry_run,
+            namespace: settings.namespace,
             kubeconfig: settings.kubeconfig,
             node_name: settings.node_name,
-            leader,
-            metrics_listen: listen.address(),
-            probes: settings.probes.unwrap_or_default(),
-            etcd: settings.etcd,
-            fencing: Fencing {
-                agents_folder: settings.agents_folder.unwrap_or_else(|| AGENTS.into()),
-                preflight_interval: settings.preflight_interval.unwrap_or(Duration::from_secs(600)),
-                preflight_concurrency: settings.preflight_concurrency.unwrap_or(16),
-                secrets_folder: settings.secrets_folder,
-                ca_file: settings.ca_file,
-                plugins: settings.plugins.unwrap_or_else(|| vec![PLUGINS.into()]),
-            },
-            liveness: settings.liveness.unwrap_or(true),
+            leader: settings.leader,
+            metrics_listen: settings.metrics_listen.address(),
+            probes: settings.probes,
+            etcd: (|| Some(Etcd { endpoints: etcd.endpoints, ca: etcd.ca?, cert: etcd.cert?, key: etcd.key? }))(),
+            fencing: settings.fencing,
+            liveness: settings.liveness.enabled,
             approver,
-            kdump_listen: settings.kdump_listen.and_then(KdumpListen::address),
-            claims_namespace: settings
-                .claims
-                .unwrap_or(true)
-                .then(|| settings.claims_namespace.unwrap_or_else(|| CLAIMS.into())),
+            kdump_listen: settings.kdump.listen.address(),
+            claims_namespace: claims.enabled.then_some(claims.namespace),
             node_reaper_config: settings.node_reaper_config,
-            external_remediation: settings.external_remediation.unwrap_or_default(),
-            cluster_api: settings.cluster_api,
-            webhook: settings
-                .webhook_listen
-                .unwrap_or(MetricsListen::At(WEBHOOK))
-                .address()
-                .map(|listen| Webhook { listen, files: settings.webhook_files }),
-            keep_ended: settings.keep_ended.unwrap_or(Duration::from_secs(24 * 3600)),
-            audit_file: settings.audit_file,
-            log_level: settings.log_level.unwrap_or_else(|| "info".to_owned()),
+            external_remediation: settings.external_remediation.enabled,
+            cluster_api: (|| {
+                let (kubeconfig, namespace) = (cluster_api.kubeconfig?, cluster_api.namespace?);
+                Some(ClusterApi { kubeconfig, namespace, cluster: cluster_api.cluster? })
+            })(),
+            webhook: webhook.listen.address().map(|listen| Webhook { listen, files }),
+            keep_ended: settings.records.keep_ended,
+            audit_file: settings.audit.file,
+            log_level: settings.log_level,
         })
     }
 }
@@ -238,12 +218,12 @@ impl Leader {
             let shortest = SHORTEST_LEASE.as_secs();
             let message =
                 format!("[leader] duration {:?}: shorter than {shortest}s leaves no time to act", self.duration);
-            return Err(Diagnostic::of_all(message));
+            return Err(of_all(message));
         }
         if self.retry * 2 < self.renew_deadline && self.renew_deadline < self.duration && whole {
             return Ok(());
         }
-        Err(Diagnostic::of_all(format!(
+        Err(of_all(format!(
             "[leader] duration {:?}, renew-deadline {:?}, retry {:?}: the duration takes whole seconds and is longer \
              than the renew-deadline, which is longer than two retries; leave them out for 15s, 10s, 2s",
             self.duration, self.renew_deadline, self.retry
@@ -257,7 +237,7 @@ impl Leader {
         if ![agents, KUBELET_LEASES].contains(&self.namespace.as_str()) {
             return Ok(());
         }
-        Err(Diagnostic::of_all(format!(
+        Err(of_all(format!(
             "[leader] namespace is {:?}, where nodes have Leases of their own: a Node named {:?} would own the leader's; \
              leave it out for {LEASES:?}, which rbac.yaml makes",
             self.namespace, self.lease
@@ -267,42 +247,26 @@ impl Leader {
 
 /// It has credentials of its own, or it is not switched on.
 fn approver(settings: &Settings) -> Result<Option<Approver>, Diagnostic> {
-    if !settings.approver.unwrap_or_default() {
+    let table = &settings.approver;
+    if !table.enabled {
         return Ok(None);
     }
-    let Some(kubeconfig) = settings.approver_kubeconfig.clone() else {
-        return Err(Diagnostic::of_all(
+    let Some(kubeconfig) = table.kubeconfig.clone() else {
+        return Err(of_all(
             "[approver] is enabled and has no kubeconfig: name one of nodewell:approver (docs/agent-liveness.md)",
         ));
     };
     if settings.kubeconfig.as_ref() == Some(&kubeconfig) {
-        return Err(Diagnostic::of_all(format!(
+        return Err(of_all(format!(
             "[approver] and the controller have the same kubeconfig {}: what acts on nodes does not hand out \
              certificates; make a second identity (docs/agent-liveness.md)",
             kubeconfig.display()
         )));
     }
-    Ok(Some(Approver { kubeconfig, deny_forged: settings.deny_forged.unwrap_or_default() }))
+    Ok(Some(Approver { kubeconfig, deny_forged: table.deny_forged }))
 }
 
-/// The file, and those of its folder in the order of their names.
-fn files(named: Option<&Path>) -> (Vec<PathBuf>, Vec<Diagnostic>) {
-    let main = named.unwrap_or(Path::new(DEFAULT_CONFIG));
-    let mut files = Vec::new();
-    if named.is_some() || main.exists() {
-        files.push(main.to_owned());
-    }
-    let mut folder = main.as_os_str().to_owned();
-    folder.push(".d");
-    let folder = PathBuf::from(folder);
-    let entries = match std::fs::read_dir(&folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return (files, Vec::new()),
-        Err(error) => return (files, vec![Diagnostic::of_file(&folder, format!("cannot be read: {error}"))]),
-    };
-    let paths = entries.flatten().map(|entry| entry.path());
-    let mut more: Vec<PathBuf> = paths.filter(|path| path.extension().is_some_and(|end| end == "toml")).collect();
-    more.sort();
-    files.extend(more);
-    (files, Vec::new())
+/// Of what all files and flags mean together.
+pub(crate) fn of_all(message: impl Into<String>) -> Diagnostic {
+    Diagnostic::of_file("the configuration", message)
 }

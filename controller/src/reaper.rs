@@ -25,13 +25,14 @@ use nodewell_remediation::{
     snapshot::Snapshot,
     time::Now,
 };
+use nodewell_settings::Location;
 use tokio::time::sleep;
 
 pub use counted::Reaping;
 pub use feed::Feeding;
 pub use plugins::{Plugins, Unfit};
 
-use crate::config::Diagnostic;
+use crate::config::{self, Diagnostic};
 
 /// As often as decisions are made at least.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -68,7 +69,7 @@ pub fn parse(file: &Path, text: &str) -> Result<Read, Vec<Diagnostic>> {
 
 fn located(file: &Path, diagnostic: &reaper::ReaperDiagnostic) -> Diagnostic {
     match usize::try_from(diagnostic.line) {
-        Ok(line) if line > 0 => Diagnostic::at(file, line, &diagnostic.problem),
+        Ok(line) if line > 0 => Diagnostic::new(Location { file: file.to_owned(), line }, &diagnostic.problem),
         _ => Diagnostic::of_file(file, &diagnostic.problem),
     }
 }
@@ -82,8 +83,7 @@ impl Reaper {
         let config = ReaperConfig { skip_reaping: config.skip_reaping || !has_plugins, ..config };
         let (spec, judge) = reaper::to_policy(&config);
         let policy = Policy::compile_with(POLICY_NAME, spec, Predicate::Other(judge)).map_err(|errors| {
-            let diagnostic =
-                |error| Diagnostic::of_all(format!("the policy made of node-reaper's configuration: {error}"));
+            let diagnostic = |error| config::of_all(format!("the policy made of node-reaper's configuration: {error}"));
             errors.into_iter().map(diagnostic).collect::<Vec<_>>()
         })?;
         Ok(Self(Arc::new(Inner { config, policy, allowed: AtomicBool::new(false) })))

@@ -6,19 +6,27 @@ use crate::{Kind, Report, Section};
 pub struct Key<S> {
     pub name: &'static str,
     pub help: &'static str,
+    /// What a file may have for it, where nothing is usual.
+    pub example: &'static str,
     access: Box<dyn Access<S>>,
 }
 
 impl<S: 'static> Key<S> {
     /// The key `name`, which sets `field` to what `kind` takes.
     pub fn new<K: Kind>(name: &'static str, field: fn(&mut S) -> &mut K::Of, kind: K) -> Self {
-        Self { name, help: "", access: Box::new(Field { field, kind }) }
+        Self { name, help: "", example: "", access: Box::new(Field { field, kind }) }
     }
 
     /// What it is for, in a sentence or two.
     #[must_use]
     pub fn help(self, help: &'static str) -> Self {
         Self { help, ..self }
+    }
+
+    /// What a file may have for it, as TOML: for keys of which nothing is usual.
+    #[must_use]
+    pub fn example(self, example: &'static str) -> Self {
+        Self { example, ..self }
     }
 
     /// Sets its field, if `section` has the key; whether it has.

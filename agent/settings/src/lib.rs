@@ -5,6 +5,7 @@
 
 mod diagnostic;
 pub mod duration;
+pub mod files;
 mod key;
 pub mod kind;
 pub mod nearest;
@@ -20,3 +21,6 @@ pub use kind::Kind;
 pub use report::{Report, Set};
 pub use section::{Section, StringAt, TableAt, tables};
 pub use table::{Part, Shown, Table, read_text, shown};
+
+#[cfg(test)]
+mod tests;

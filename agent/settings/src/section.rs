@@ -83,8 +83,13 @@ impl<'a> Section<'a> {
         if !self.has(key) {
             report.error(self.at, format!("{} lacks {key:?}", self.name));
         }
+        self.written(key, report)
+    }
+
+    /// A string that must not be blank.
+    pub fn written(&self, key: &str, report: &mut Report<'_>) -> Option<StringAt<'a>> {
         let word = self.string(key, report)?;
-        if word.text.is_empty() {
+        if word.text.trim().is_empty() {
             report.error(word.at, format!("{key:?} must not be empty"));
             return None;
         }

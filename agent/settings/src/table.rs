@@ -10,6 +10,8 @@ use crate::{Diagnostic, Key, Kind, Report, Section, TableAt, report::Set};
 pub trait Table: Default + 'static {
     /// In messages: `[clock]`.
     const NAME: &'static str;
+    /// What it is about, in a sentence.
+    const ABOUT: &'static str;
 
     fn keys() -> Vec<Key<Self>>;
 
@@ -55,11 +57,16 @@ fn read<T: Table>(settings: &mut T, table: TableAt<'_>, report: &mut Report<'_>)
 pub fn read_text<T: Table>(settings: &mut T, file: &Path, text: &str) -> Result<Vec<Set>, Vec<Diagnostic>> {
     let mut report = Report::new(file, text);
     let (document, errors) = DeTable::parse_recoverable(text);
+    read(settings, TableAt { table: document.get_ref(), at: 0 }, &mut report);
+    // After a slip the parser guesses what was meant: what it guessed is not judged, or one would be reported as many.
+    let first = errors.iter().filter_map(|error| error.span()).map(|span| report.line(span.start)).min();
+    if let Some(first) = first {
+        report.diagnostics.retain(|diagnostic| diagnostic.location.line < first);
+    }
     for error in &errors {
         let message = error.message().lines().next().unwrap_or_default();
         report.error(error.span().map_or(0, |span| span.start), format!("not TOML: {message}"));
     }
-    read(settings, TableAt { table: document.get_ref(), at: 0 }, &mut report);
     let set = std::mem::take(&mut report.set);
     let (diagnostics, _) = report.finish();
     if diagnostics.is_empty() { Ok(set) } else { Err(diagnostics) }
@@ -69,11 +76,15 @@ pub fn read_text<T: Table>(settings: &mut T, file: &Path, text: &str) -> Result<
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shown {
     pub table: &'static str,
+    /// Of the table.
+    pub about: &'static str,
     pub key: &'static str,
     /// As a file would have it; `None` where nothing is set and nothing is usual.
     pub value: Option<String>,
     /// The same where no file says anything.
     pub usual: Option<String>,
+    /// What a file may have for it, where nothing is usual.
+    pub example: &'static str,
     pub takes: String,
     pub help: &'static str,
 }
@@ -82,31 +93,43 @@ pub struct Shown {
 pub struct Part<C> {
     /// Its key in the file.
     pub key: &'static str,
-    read: Box<dyn Fn(&mut C, TableAt<'_>, &mut Report<'_>)>,
-    shown: Box<dyn Fn(&mut C) -> Vec<Shown>>,
+    table: Box<dyn AnyTable<C>>,
 }
 
 impl<C: 'static> Part<C> {
     /// The table that sets `field`.
     #[must_use]
     pub fn of<T: Table>(field: fn(&mut C) -> &mut T) -> Self {
-        Self {
-            key: T::NAME.trim_matches(['[', ']']),
-            read: Box::new(move |config, table, report| read(field(config), table, report)),
-            shown: Box::new(move |config| shown(field(config))),
-        }
+        Self { key: T::NAME.trim_matches(['[', ']']), table: Box::new(Of(field)) }
     }
 
     /// Reads the table, if `file` has it.
     pub fn read(&self, config: &mut C, file: Section<'_>, report: &mut Report<'_>) {
         if let Some(table) = file.table(self.key, report) {
-            (self.read)(config, table, report);
+            self.table.read(config, table, report);
         }
     }
 
     /// All its keys, as they stand.
     pub fn shown(&self, config: &mut C) -> Vec<Shown> {
-        (self.shown)(config)
+        self.table.shown(config)
+    }
+}
+
+trait AnyTable<C> {
+    fn read(&self, config: &mut C, table: TableAt<'_>, report: &mut Report<'_>);
+    fn shown(&self, config: &mut C) -> Vec<Shown>;
+}
+
+struct Of<C, T>(fn(&mut C) -> &mut T);
+
+impl<C, T: Table> AnyTable<C> for Of<C, T> {
+    fn read(&self, config: &mut C, table: TableAt<'_>, report: &mut Report<'_>) {
+        read((self.0)(config), table, report);
+    }
+
+    fn shown(&self, config: &mut C) -> Vec<Shown> {
+        shown((self.0)(config))
     }
 }
 
@@ -115,9 +138,11 @@ pub fn shown<T: Table>(settings: &mut T) -> Vec<Shown> {
     let mut usual = T::default();
     let key = |key: Key<T>| Shown {
         table: T::NAME,
+        about: T::ABOUT,
         key: key.name,
         value: key.shown(settings),
         usual: key.shown(&mut usual),
+        example: key.example,
         takes: key.takes(),
         help: key.help,
     };

@@ -47,14 +47,22 @@ pub enum TakeOver {
 
 impl Table for ApiserverSettings {
     const NAME: &'static str = "[apiserver]";
+    const ABOUT: &'static str = "What goes to the API server, and how often.";
 
     fn keys() -> Vec<Key<Self>> {
         vec![
-            Self::key("event-namespace", |it| &mut it.event_namespace, NAMESPACE).help("Where Events are; the API server refuses those about Nodes elsewhere."),
-            Self::key("heartbeat", |it| &mut it.heartbeat, HEARTBEATS).help("How often the Node is written while nothing changes (KEP-589)."),
-            Self::key("take-over", |it| &mut it.take_over, TakeOverKind).help("Takes conditions of our types from another writer that has not written for so long."),
-            Self::key("lease", |it| &mut it.lease.mode, LeaseKind).help("A Lease in the namespace nodewell; \"auto\": where the identity may keep one; true: that it may not is a fault."),
-            Self::key("lease-renew", |it| &mut it.lease.renew, RENEWALS).help("How often it is renewed; the Lease runs out after four times as long."),
+            Self::key("event-namespace", |it| &mut it.event_namespace, NAMESPACE)
+                .help("Where Events are; the API server refuses those about Nodes elsewhere."),
+            Self::key("heartbeat", |it| &mut it.heartbeat, HEARTBEATS)
+                .help("How often the Node is written while nothing changes (KEP-589)."),
+            Self::key("take-over", |it| &mut it.take_over, TakeOverKind)
+                .help("Takes conditions of our types from another writer that has not written for so long."),
+            Self::key("lease", |it| &mut it.lease.mode, LeaseKind).help(
+                "A Lease in the namespace nodewell; \"auto\": where the identity may keep one; true: that it may \
+                     not is a fault.",
+            ),
+            Self::key("lease-renew", |it| &mut it.lease.renew, RENEWALS)
+                .help("How often it is renewed; the Lease runs out after four times as long."),
         ]
     }
 

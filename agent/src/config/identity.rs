@@ -42,6 +42,8 @@ const MODES: Choice<IdentityMode> = Choice(&[
 
 impl Table for IdentityConfig {
     const NAME: &'static str = "[identity]";
+    const ABOUT: &'static str =
+        "Who the agent is to the API server, if no kubeconfig is named; done by nodewell-identity.service.";
 
     fn keys() -> Vec<Key<Self>> {
         vec![
@@ -49,13 +51,15 @@ impl Table for IdentityConfig {
                 "\"auto\": its own if it was enrolled, else the kubelet's; \"none\": only what kubeconfig names.",
             ),
             Self::key("kubelet-kubeconfig", |it| &mut it.kubelet_kubeconfig, Maybe(Path))
-                .help("The kubelet's; if unset, where distributions store it."),
+                .help("The kubelet's; if unset, where distributions store it.")
+                .example(r#""/etc/kubernetes/kubelet.conf""#),
             Self::key("bootstrap-kubeconfig", |it| &mut it.bootstrap_kubeconfig, Maybe(Path))
-                .help("Asks for certificates in place of the kubelet's."),
+                .help("Asks for certificates in place of the kubelet's.")
+                .example(r#""/etc/nodewell/bootstrap.kubeconfig""#),
             Self::key("certificate-lifetime", |it| &mut it.certificate_lifetime, LIFETIMES)
                 .help("What is asked for; the cluster's signer may give less."),
             Self::key("folder", |it| &mut it.folder, Path)
-                .help("Where nodewell-identity leaves the agent's kubeconfig."),
+                .help("Where nodewell-identity leaves the agent's kubeconfig; another one needs ReadWritePaths= in drop-ins of the units."),
         ]
     }
 }

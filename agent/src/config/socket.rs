@@ -64,10 +64,12 @@ impl Default for SocketLimits {
 
 impl Table for SocketConfig {
     const NAME: &'static str = "[socket]";
+    const ABOUT: &'static str = "Where people and scripts ask and daemons report, and what each of them may cost.";
 
     fn keys() -> Vec<Key<Self>> {
         vec![
-            Self::key("path", |it| &mut it.path, Path).help("Where it is; socket = \"PATH\" is short for that alone."),
+            Self::key("path", |it| &mut it.path, Path)
+                .help("Where it is, for an agent that is started by hand; socket = \"PATH\" is short for that alone."),
             // Each is a task and two descriptors, of which there are 1,024 by default.
             Self::key("connections", |it| &mut it.limits.connections, Count(2..=256))
                 .help("Connections in all, followers included."),

@@ -31,10 +31,13 @@ pub struct JournalConfig {
 
 impl Table for KmsgConfig {
     const NAME: &'static str = "[kmsg]";
+    const ABOUT: &'static str = "The kernel log.";
 
     fn keys() -> Vec<Key<Self>> {
         vec![
-            Self::key("path", |it| &mut it.path, Path).help("The kernel log."),
+            Self::key("path", |it| &mut it.path, Path).help(
+                "The kernel log; of a file other than the device, what it holds at the start counts as read now.",
+            ),
             Self::key("facilities", |it| &mut it.facilities, Facilities).help(
                 "Syslog facilities that are believed; 0 is the kernel's own, which user space cannot write under.",
             ),
@@ -51,11 +54,14 @@ impl Default for KmsgConfig {
 
 impl Table for JournalConfig {
     const NAME: &'static str = "[journal]";
+    const ABOUT: &'static str = "The journal.";
 
     fn keys() -> Vec<Key<Self>> {
         vec![
             Self::key("enabled", |it| &mut it.enabled, Bool).help("Whether the journal is read."),
-            Self::key("directory", |it| &mut it.directory, Maybe(Path)).help("If unset, the system's own journals."),
+            Self::key("directory", |it| &mut it.directory, Maybe(Path))
+                .help("If unset, the system's own journals.")
+                .example(r#""/var/log/journal""#),
             Self::key("lookback", |it| &mut it.lookback, TimeOrNone).help(LOOKBACK),
         ]
     }

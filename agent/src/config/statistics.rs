@@ -10,11 +10,12 @@ pub struct StatisticsConfig {
 
 impl Table for StatisticsConfig {
     const NAME: &'static str = "[statistics]";
+    const ABOUT: &'static str = "The node's own figures: load, memory, disks, network, filesystems.";
 
     fn keys() -> Vec<Key<Self>> {
         vec![
             Self::key("enabled", |it| &mut it.enabled, Bool)
-                .help("Whether the node's own figures are among the metrics."),
+                .help("Whether they are among the metrics; false where node_exporter exports the same."),
         ]
     }
 }

@@ -20,7 +20,6 @@ impl Config {
     /// The tables that stand once.
     pub(super) fn parts() -> Vec<Part<Self>> {
         vec![
-            Part::of(|it: &mut Self| &mut it.socket),
             Part::of(|it: &mut Self| &mut it.kmsg),
             Part::of(|it: &mut Self| &mut it.journal),
             Part::of(|it: &mut Self| &mut it.apiserver),
@@ -38,26 +37,45 @@ impl Config {
             Part::of(|it: &mut Self| &mut it.checks.services),
             Part::of(|it: &mut Self| &mut it.repair),
             Part::of(|it: &mut Self| &mut it.statistics),
+            Part::of(|it: &mut Self| &mut it.socket),
         ]
     }
 }
 
 impl Table for Config {
     const NAME: &'static str = "the config";
+    const ABOUT: &'static str = "What stands in no table.";
 
     fn keys() -> Vec<Key<Self>> {
         vec![
-            Self::key("node-name", |it| &mut it.named, Maybe(NODE_NAME)).help("This node's name; if unset, $NODE_NAME, else the host name in lower case."),
+            Self::key("node-name", |it| &mut it.named, Maybe(NODE_NAME))
+                .help("This node's name; if unset, $NODE_NAME, else the host name in lower case.")
+                .example(r#""worker-7""#),
             Self::key("standalone", |it| &mut it.standalone, Bool).help("Whether to talk to no API server."),
-            Self::key("kubeconfig", |it| &mut it.kubeconfig, Maybe(Path)).help("How to reach the API server, and as which user; if unset, see [identity]."),
-            Self::key("state-dir", |it| &mut it.state_dir, Maybe(Path)).help("Where state is stored; if unset, $STATE_DIRECTORY, else /var/lib/nodewell if it can be written."),
-            Self::key("metrics-address", |it| &mut it.metrics_address, MetricsAddress::KIND).help("Where Prometheus finds /metrics."),
-            Self::key("rules", |it| &mut it.rules, PATHS).help("Folders of rule files in place of the shipped ones and of rules-override-dir."),
-            Self::key("rules-override-dir", |it| &mut it.rules_override_dir, Path).help("Rule files of your own: one of the same name masks the shipped one, others are added."),
-            Self::key("npd-config", |it| &mut it.npd_config, PATHS).help("Node Problem Detector's system-log and system-stats configs."),
-            Self::key("monitors-dir", |it| &mut it.monitors_dir, Path).help("Its *.toml are rules and its *.json Node Problem Detector's configs, all loaded."),
-            Self::key("kubelet-dir", |it| &mut it.kubelet_dir, Path).help("What is mounted below its pods/ and plugins/ belongs to pods."),
-            Self::key("check-processes", |it| &mut it.check_processes, CHECK_PROCESSES).help("\"spawn\": the agent starts its check processes; \"none\": it does not; \"auto\": unless a service manager started the agent."),
+            Self::key("kubeconfig", |it| &mut it.kubeconfig, Maybe(Path))
+                .help("How to reach the API server, and as which user; if unset, see [identity].")
+                .example(r#""/etc/kubernetes/kubelet.conf""#),
+            Self::key("state-dir", |it| &mut it.state_dir, Maybe(Path))
+                .help("Where state is stored; if unset, $STATE_DIRECTORY, else /var/lib/nodewell if it can be written.")
+                .example(r#""/var/lib/nodewell""#),
+            Self::key("metrics-address", |it| &mut it.metrics_address, MetricsAddress::KIND)
+                .help("Where Prometheus finds /metrics."),
+            Self::key("rules", |it| &mut it.rules, PATHS)
+                .help("Folders of rule files in place of the shipped ones and of rules-override-dir.")
+                .example(r#"["/usr/share/nodewell/rules"]"#),
+            Self::key("rules-override-dir", |it| &mut it.rules_override_dir, Path)
+                .help("Rule files of your own: one of the same name masks the shipped one, others are added."),
+            Self::key("npd-config", |it| &mut it.npd_config, PATHS)
+                .help("Node Problem Detector's system-log and system-stats configs.")
+                .example(r#"["/etc/nodewell/kernel-monitor.json"]"#),
+            Self::key("monitors-dir", |it| &mut it.monitors_dir, Path)
+                .help("Its *.toml are rules, its *.json Node Problem Detector's configs, all loaded."),
+            Self::key("kubelet-dir", |it| &mut it.kubelet_dir, Path)
+                .help("What is mounted below its pods/ and plugins/ belongs to pods."),
+            Self::key("check-processes", |it| &mut it.check_processes, CHECK_PROCESSES).help(
+                "\"spawn\": the agent starts its check processes; \"none\": it does not; \"auto\": unless a \
+                     service manager started the agent.",
+            ),
         ]
     }
 

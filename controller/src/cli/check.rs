@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{CommandError, Global, accept, error::print};
 use crate::{
-    config::{Config, Diagnostic, Settings},
+    config::{Config, Diagnostic},
     reaper::{self, Reaper},
 };
 
@@ -54,7 +54,7 @@ impl Check {
             (reaper, files) => named(files, reaper.as_deref()),
         };
         if self.json {
-            let errors: Vec<Value> = diagnostics.iter().map(Diagnostic::as_json).collect();
+            let errors: Vec<Value> = diagnostics.iter().map(as_json).collect();
             print(&format!("{}\n", json!({ "right": right, "errors": errors })))?;
             return if diagnostics.is_empty() { Ok(()) } else { Err(CommandError::Reported) };
         }
@@ -63,12 +63,17 @@ impl Check {
     }
 }
 
+/// No line where it is of the whole file.
+fn as_json(Diagnostic { location, message }: &Diagnostic) -> Value {
+    json!({ "file": location.file, "line": (location.line > 0).then_some(location.line), "message": message })
+}
+
 /// What is right, as text, and what is not.
 type Found = (Vec<String>, Vec<Diagnostic>);
 
 /// The configuration of this host, with the file that it names.
 fn own(global: &Global) -> Found {
-    let config = match Config::load(global.config.as_deref(), global.settings()) {
+    let config = match Config::load(global.config.as_deref(), |settings| global.apply(settings)) {
         Ok(config) => config,
         Err(diagnostics) => return (Vec::new(), diagnostics),
     };
@@ -97,7 +102,7 @@ fn named(files: &[PathBuf], reaper: Option<&Path>) -> Found {
 /// What it is, if it is right.
 fn checked(file: &Path) -> Result<String, Vec<Diagnostic>> {
     if file.extension().is_some_and(|end| end == "toml") {
-        return Config::load(Some(file), Settings::default()).map(|_| "the configuration is right".to_owned());
+        return Config::load(Some(file), |_| {}).map(|_| "the configuration is right".to_owned());
     }
     let text = text_of(file)?;
     if is_of_node_reaper(&text) { node_reaper(file, &text) } else { policies(file, &text) }

@@ -1,7 +1,7 @@
 //! Keywords for addresses that are listened at.
 
 use std::{
-    net::{IpAddr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     str::FromStr,
 };
 
@@ -21,6 +21,10 @@ impl KdumpListen {
             Self::Off => None,
             Self::At(address) => Some(address),
         }
+    }
+
+    pub(super) fn shown(&self) -> String {
+        self.address().map_or_else(|| "off".to_owned(), |address| address.to_string())
     }
 }
 
@@ -51,6 +55,16 @@ impl MetricsListen {
             Self::Off => None,
             Self::At(address) => Some(address),
         }
+    }
+
+    pub(super) fn shown(&self) -> String {
+        self.address().map_or_else(|| "off".to_owned(), |address| address.to_string())
+    }
+}
+
+impl Default for MetricsListen {
+    fn default() -> Self {
+        Self::At(SocketAddr::from((Ipv4Addr::LOCALHOST, 20258)))
     }
 }
 

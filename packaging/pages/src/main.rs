@@ -1,7 +1,8 @@
 //! Writes what the packages carry beside the programs, from the programs themselves and from the guides in docs/.
 //!
 //! `nodewell-pages pages FOLDER` writes man pages and completions as they lie below /usr/share;
-//! `nodewell-pages messages` prints docs/reference/messages.md;
+//! `nodewell-pages config` prints packaging/nodewell.toml, `controller-config` packaging/nodewell-controller.toml,
+//! `reference` docs/reference/configuration.md, and `messages` docs/reference/messages.md;
 //! `nodewell-pages changelog VERSION DATE` turns CHANGELOG.md (standard input) into what nfpm puts into each format.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -13,6 +14,7 @@ mod examples;
 mod guide;
 mod messages;
 mod roff;
+mod settings;
 
 use std::{
     env, fs,
@@ -32,7 +34,10 @@ const CONFIGURATION: Guide = Guide {
     name: "nodewell.toml",
     section: "5",
     about: "configuration of nodewelld(8)",
-    text: include_str!("../../../docs/configuration.md"),
+    text: concat!(
+        include_str!("../../../docs/configuration.md"),
+        include_str!("../../../docs/reference/configuration.md")
+    ),
     see_also: "nodewelld(8), nodewell(1), nodewell-socket(7)",
 };
 const SOCKET: Guide = Guide {
@@ -55,7 +60,8 @@ const IDENTITY: Guide = Guide {
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error(
-        "usage: nodewell-pages pages FOLDER | nodewell-pages messages | nodewell-pages changelog VERSION DATE < CHANGELOG.md"
+        "usage: nodewell-pages pages FOLDER | config | controller-config | reference | messages | \
+         changelog VERSION DATE < CHANGELOG.md"
     )]
     Usage,
     #[error("cannot write {path}: {source}")]
@@ -69,7 +75,10 @@ fn main() -> ExitCode {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let outcome = match words[..] {
         ["pages", folder] => pages(Path::new(folder)),
-        ["messages"] => io::stdout().write_all(messages::page().as_bytes()).map_err(Failure::Pipe),
+        ["config"] => print(&settings::agents_file()),
+        ["controller-config"] => print(&settings::controllers_file()),
+        ["reference"] => print(&settings::page()),
+        ["messages"] => print(&messages::page()),
         ["changelog", version, date] => print_changelog(version, date),
         _ => Err(Failure::Usage),
     };
@@ -80,6 +89,10 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn print(text: &str) -> Result<(), Failure> {
+    io::stdout().write_all(text.as_bytes()).map_err(Failure::Pipe)
 }
 
 fn pages(folder: &Path) -> Result<(), Failure> {

@@ -4,14 +4,21 @@
 
 use std::path::Path;
 
-use nodewell_agent::config::{Settings, settings::parse};
+use nodewell_agent::config::Config;
+use nodewell_settings::{Diagnostic, read_text};
 
 const CONFIGURATION: &str = include_str!("../../../docs/configuration.md");
+const EVERY_KEY: &str = include_str!("../../../docs/reference/configuration.md");
 const SOCKET: &str = include_str!("../../../docs/socket.md");
 const GRANTS: &str = include_str!("../../grants.toml");
 const SHIPPED: &str = include_str!("../../nodewell.toml");
 /// What the socket answers to an unknown path: every route it has.
 const ROUTES: &str = include_str!("../../../agent/src/socket/golden/not-found.json");
+
+fn parse(path: &Path, text: &str) -> Result<Config, Vec<Diagnostic>> {
+    let mut config = Config::default();
+    read_text(&mut config, path, text).map(|_| config)
+}
 
 /// The keys that the reader names when it is given one that it cannot know.
 fn keys_of(table: &str) -> Vec<String> {
@@ -48,7 +55,9 @@ fn every_key_is_explained_and_shipped_as_a_comment() {
                     .iter()
                     .any(|words| text.contains(words.as_str()))
             };
-            assert!(said(CONFIGURATION, ""), "docs/configuration.md says nothing of {table} {key}");
+            let is_listed =
+                EVERY_KEY.contains(&format!("- `{key}`: ")) || EVERY_KEY.contains(&format!("### `[{key}]`"));
+            assert!(said(CONFIGURATION, "") || is_listed, "no page of docs says anything of {table} {key}");
             assert!(said(SHIPPED, "#"), "packaging/nodewell.toml says nothing of {table} {key}");
         }
     }
@@ -57,12 +66,13 @@ fn every_key_is_explained_and_shipped_as_a_comment() {
 #[test]
 fn the_shipped_configuration_changes_nothing_and_is_right_when_uncommented() {
     let path = Path::new("nodewell.toml");
-    assert_eq!(parse(path, SHIPPED).unwrap(), Settings::default());
+    assert_eq!(parse(path, SHIPPED).unwrap(), Config::default());
     let uncommented: String = SHIPPED
         .lines()
         .map(|line| line.strip_prefix('#').filter(|rest| !rest.starts_with(' ')).unwrap_or(line).to_owned() + "\n")
         .collect();
-    assert!(parse(path, &uncommented).is_ok(), "{:?}", parse(path, &uncommented));
+    let config = parse(path, &uncommented).unwrap_or_else(|wrong| panic!("{wrong:?}"));
+    assert_eq!((config.checks.services.own.len(), config.repair.units.len(), config.grants.len()), (6, 1, 3));
 }
 
 #[test]

@@ -34,15 +34,26 @@ impl ClockSettings {
 
 impl Table for ClockSettings {
     const NAME: &'static str = "[clock]";
+    const ABOUT: &'static str = "The clock: whether it is synchronised, how far it is off, whether it was set.";
 
     fn keys() -> Vec<Key<Self>> {
         vec![
             enabled(|it| &mut it.enabled),
             interval(|it| &mut it.interval, INTERVAL),
-            Self::key("required", |it| &mut it.required, Bool).help("Whether a clock that is not synchronised is a fault although no program that would do it was ever seen."),
-            Self::key("unsynchronised-after", |it| &mut it.unsynchronised_after, Time::ANY.to(Duration::from_hours(7 * 24))).help("For how long the clock may go without synchronisation."),
-            Self::key("offset", |it| &mut it.offset, OFFSETS).help("It is off by so much or more."),
-            Self::key("offset-clear", |it| &mut it.offset_clear, Maybe(Time::ANY)).help("Below this it is well again; if unset, below half of offset."),
+            Self::key("required", |it| &mut it.required, Bool).help(
+                "Whether a clock that is not synchronised is a fault although no program that would do it was \
+                     ever seen.",
+            ),
+            Self::key(
+                "unsynchronised-after",
+                |it| &mut it.unsynchronised_after,
+                Time::ANY.to(Duration::from_hours(7 * 24)),
+            )
+            .help("For how long the clock may go without synchronisation."),
+            Self::key("offset", |it| &mut it.offset, OFFSETS).help("Off by so much for five minutes is a fault."),
+            Self::key("offset-clear", |it| &mut it.offset_clear, Maybe(Time::ANY))
+                .help("Below this it is well again; if unset, below half of offset.")
+                .example(r#""50ms""#),
             Self::key("step", |it| &mut it.step, STEPS).help("A larger step of the wall clock is reported."),
         ]
     }

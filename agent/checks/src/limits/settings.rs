@@ -74,6 +74,7 @@ impl Levels {
 
 impl Table for LimitsSettings {
     const NAME: &'static str = "[limits]";
+    const ABOUT: &'static str = "What the kernel gives out, what grows, what expires. Pairs are levels: at the first it begins, below the second it is over.";
 
     fn keys() -> Vec<Key<Self>> {
         vec![
@@ -92,22 +93,23 @@ impl Table for LimitsSettings {
             Self::key("tasks-percent", |it| &mut it.tasks_percent, LevelsTo(100))
                 .help("Of the PIDs, threads and tasks of a cgroup that there may be."),
             Self::key("memory-pressure-percent", |it| &mut it.memory_pressure_percent, LevelsTo(100))
-                .help("Of the last five minutes in which no task went on for want of memory (full)."),
+                .help("Of the last five minutes in which no task went on for want of memory."),
             Self::key("cpu-pressure-percent", |it| &mut it.cpu_pressure_percent, LevelsTo(100))
-                .help("Of the last five minutes in which some task waited for a CPU (some)."),
+                .help("Of the last five minutes in which some task waited for a CPU."),
             Self::key("io-pressure-percent", |it| &mut it.io_pressure_percent, LevelsTo(100))
-                .help("Of the last five minutes in which no task went on for want of a disk (full)."),
+                .help("Of the last five minutes in which no task went on for want of a disk."),
             Self::key("swap-pages-per-second", |it| &mut it.swap_pages_per_second, LevelsTo(100_000_000))
                 .help("Pages that go in each direction, in and out."),
             Self::key("zombies", |it| &mut it.zombies, LevelsTo(1000)).help("Of one parent."),
             Self::key("blocked-tasks", |it| &mut it.blocked_tasks, LevelsTo(1000))
                 .help("Tasks that wait in the kernel."),
-            Self::key("leaks", |it| &mut it.leaks, Bool).help("Whether growth over a day is looked for."),
+            Self::key("leaks", |it| &mut it.leaks, Bool).help("Whether growth over a day is looked for: of the kernel's memory, open files, the node's daemons."),
             Self::key("oom-kills-per-hour", |it| &mut it.oom_kills_per_hour, Number(1..=100_000)).help("Of one pod."),
             Self::key("certificates", |it| &mut it.certificates, Paths { absolute: true })
-                .help("PEM files, or kubeconfigs with a certificate in them; those that are not there are none."),
+                .help("PEM files, or kubeconfigs with a certificate in them; unset, the kubelet's and the control plane's.")
+                .example(r#"["/var/lib/kubelet/pki/kubelet-client-current.pem"]"#),
             Self::key("certificate-days", |it| &mut it.certificate_days, Number(1..=3650))
-                .help("A certificate of a year or more is reported so many days before its end."),
+                .help("A certificate is reported so many days before its end, or with a twelfth of its life left if that is less."),
         ]
     }
 }
@@ -138,7 +140,7 @@ impl Kind for LevelsTo {
     }
 
     fn takes(&self) -> String {
-        format!("[where it begins, where it ends], each from 1 to {}", self.0)
+        format!("two numbers from 1 to {}", self.0)
     }
 }
 

@@ -51,23 +51,28 @@ impl Threshold {
 
 impl Table for MountsSettings {
     const NAME: &'static str = "[mounts]";
+    const ABOUT: &'static str = "Filesystems: their room, and whether what is mounted answers.";
 
     fn keys() -> Vec<Key<Self>> {
         vec![
             enabled(|it| &mut it.enabled),
             interval(|it| &mut it.interval, INTERVAL),
             Self::key("deadline", |it| &mut it.deadline, DEADLINES).help("For the answer of one filesystem or server."),
-            Self::key("ignore", |it| &mut it.ignore, Globs).help("Mount points or sources that are not asked."),
+            Self::key("ignore", |it| &mut it.ignore, Globs)
+                .help("Mount points or sources that are not asked.")
+                .example(r#"["/scratch*", "me@*"]"#),
             Self::key("space-percent", |it| &mut it.space.percent, Number(PERCENT))
                 .help("Percent of its space from which on a filesystem is full."),
             Self::key("space-clear-percent", |it| &mut it.space.clear_percent, Maybe(Number(CLEAR_PERCENT)))
-                .help("Below this it is well again; if unset, below five percent less."),
+                .help("Below this it is well again; if unset, below five percent less.")
+                .example("85"),
             Self::key("space-enough-gib", |it| &mut it.space_enough_bytes, Gibibytes)
                 .help("With so much left nothing is full, whatever the percentage."),
             Self::key("inodes-percent", |it| &mut it.inodes.percent, Number(PERCENT))
                 .help("Percent of its inodes from which on a filesystem is full."),
             Self::key("inodes-clear-percent", |it| &mut it.inodes.clear_percent, Maybe(Number(CLEAR_PERCENT)))
-                .help("Below this it is well again; if unset, below five percent less."),
+                .help("Below this it is well again; if unset, below five percent less.")
+                .example("85"),
         ]
     }
 

@@ -33,12 +33,15 @@ pub struct NetworkSettings {
 
 impl Table for NetworkSettings {
     const NAME: &'static str = "[network]";
+    const ABOUT: &'static str = "The way out: interfaces, the default route, names.";
 
     fn keys() -> Vec<Key<Self>> {
         vec![
             enabled(|it| &mut it.enabled),
             interval(|it| &mut it.interval, INTERVAL),
-            Self::key("ignore", |it| &mut it.ignore, Globs).help("Interfaces, bonds and tunnels that are not judged."),
+            Self::key("ignore", |it| &mut it.ignore, Globs)
+                .help("Interfaces, bonds and tunnels that are not judged.")
+                .example(r#"["enp9s0*"]"#),
             Self::key("default-route", |it| &mut it.default_route, Bool)
                 .help("Whether a default route that was there and is gone is a fault."),
             Self::key("for", |it| &mut it.for_duration, WAITS)
@@ -50,9 +53,12 @@ impl Table for NetworkSettings {
                 .help("Damaged packets, on average of five minutes: as many as this, and as large a part as the next."),
             Self::key("errors-per-million", |it| &mut it.errors_per_million, Number(1..=1_000_000))
                 .help("Damaged packets of a million."),
-            Self::key("names", |it| &mut it.names, Maybe(Names)).help(
-                "What is asked of the node's resolver; if unset, the API server's name, if it has one; none: nothing.",
-            ),
+            Self::key("names", |it| &mut it.names, Maybe(Names))
+                .help(
+                    "What is asked of the node's resolver; if unset, the API server's name, if it has one; none: \
+                     nothing.",
+                )
+                .example(r#"["registry.example.net"]"#),
             Self::key("dns-failures", |it| &mut it.dns_failures, Number(1..=1000))
                 .help("Rounds without any answer that make it a problem."),
         ]

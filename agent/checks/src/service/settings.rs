@@ -105,6 +105,7 @@ impl OwnTiming {
 
 impl Table for ServiceSettings {
     const NAME: &'static str = "[services]";
+    const ABOUT: &'static str = "Services that are asked whether they answer.";
 
     fn keys() -> Vec<Key<Self>> {
         let watch = |name, field, read, help| {

@@ -16,6 +16,7 @@ pub struct CpuSettings {
 
 impl Table for CpuSettings {
     const NAME: &'static str = "[cpu]";
+    const ABOUT: &'static str = "CPUs: which are online, how hot they run, which microcode they run.";
 
     fn keys() -> Vec<Key<Self>> {
         vec![enabled(|cpu| &mut cpu.enabled), interval(|cpu| &mut cpu.interval, INTERVAL)]

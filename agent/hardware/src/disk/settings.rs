@@ -17,13 +17,16 @@ pub struct DiskSettings {
 
 impl Table for DiskSettings {
     const NAME: &'static str = "[disk]";
+    const ABOUT: &'static str = "Disks: SMART, NVMe, arrays. A restart of nodewell-disk.service takes it in.";
 
     fn keys() -> Vec<Key<Self>> {
         let intervals = INTERVAL.not_below(MINUTE, "would keep disks awake");
         vec![
             enabled(|it| &mut it.enabled),
             interval(|it| &mut it.interval, intervals),
-            Self::key("ignore", |it| &mut it.ignore, Globs).help("Names, models or serial numbers that are not asked."),
+            Self::key("ignore", |it| &mut it.ignore, Globs)
+                .help("Names, models or serial numbers that are not asked.")
+                .example(r#"["sdx", "VBOX*"]"#),
         ]
     }
 }

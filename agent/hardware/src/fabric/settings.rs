@@ -21,14 +21,18 @@ pub struct FabricSettings {
 
 impl Table for FabricSettings {
     const NAME: &'static str = "[fabric]";
+    const ABOUT: &'static str = "Ports of InfiniBand and RoCE.";
 
     fn keys() -> Vec<Key<Self>> {
         vec![
             enabled(|it| &mut it.enabled),
             interval(|it| &mut it.interval, INTERVAL),
             Self::key("expected", |it| &mut it.expected, Strings)
-                .help("Ports that have to be up, such as mlx5_0/1; if none is named, those that were up once."),
-            Self::key("ignore", |it| &mut it.ignore, Globs).help("Ports that are not judged."),
+                .help("Ports that have to be up, such as mlx5_0/1; if none is named, those that were up once.")
+                .example(r#"["mlx5_0/1"]"#),
+            Self::key("ignore", |it| &mut it.ignore, Globs)
+                .help("Ports that are not judged.")
+                .example(r#"["mlx5_3/*"]"#),
         ]
     }
 }

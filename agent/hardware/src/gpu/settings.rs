@@ -22,17 +22,21 @@ pub struct GpuSettings {
 
 impl Table for GpuSettings {
     const NAME: &'static str = "[gpu]";
+    const ABOUT: &'static str = "NVIDIA's GPUs, by nodewell-gpu.service.";
 
     fn keys() -> Vec<Key<Self>> {
         vec![
             enabled(|it| &mut it.enabled),
             interval(|it| &mut it.interval, INTERVAL),
             Self::key("expected", |it| &mut it.expected, Maybe(Number(0..=1024)))
-                .help("How many there have to be; if unset, the most ever seen."),
+                .help("How many there have to be; if unset, the most ever seen.")
+                .example("8"),
             Self::key("library", |it| &mut it.library, Maybe(Path))
-                .help("libnvidia-ml.so.1; if unset, where the linker finds it."),
+                .help("libnvidia-ml.so.1; if unset, where the linker finds it.")
+                .example(r#""/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1""#),
             Self::key("xids", |it| &mut it.xids, Maybe(Path))
-                .help("Your own words on Xids, over those of the shipped table."),
+                .help("Your own words on Xids, over those of the shipped table.")
+                .example(r#""/etc/nodewell/xids.toml""#),
         ]
     }
 }

@@ -17,6 +17,7 @@ pub struct MemorySettings {
 
 impl Table for MemorySettings {
     const NAME: &'static str = "[memory]";
+    const ABOUT: &'static str = "Memory: what its modules correct and what they cannot, by nodewell-check.service.";
 
     fn keys() -> Vec<Key<Self>> {
         vec![

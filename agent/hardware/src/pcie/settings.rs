@@ -21,6 +21,8 @@ pub struct PcieSettings {
 
 impl Table for PcieSettings {
     const NAME: &'static str = "[pcie]";
+    const ABOUT: &'static str =
+        "PCI Express: links that are slower than they were, errors that are corrected, devices that are gone.";
 
     fn keys() -> Vec<Key<Self>> {
         vec![
@@ -28,7 +30,9 @@ impl Table for PcieSettings {
             interval(|it| &mut it.interval, INTERVAL),
             Self::key("corrected-per-hour", |it| &mut it.corrected_per_hour, Number(1..=100_000_000))
                 .help("Corrected errors of one device within an hour that make it a problem."),
-            Self::key("ignore", |it| &mut it.ignore, Globs).help("Addresses that are not judged."),
+            Self::key("ignore", |it| &mut it.ignore, Globs)
+                .help("Addresses that are not judged.")
+                .example(r#"["0000:3b:*"]"#),
         ]
     }
 }

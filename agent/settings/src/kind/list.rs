@@ -65,7 +65,7 @@ impl Kind for Globs {
     }
 
     fn takes(&self) -> String {
-        "a list of patterns such as \"sd*\"".to_owned()
+        "a list of patterns".to_owned()
     }
 }
 

@@ -49,6 +49,25 @@ impl<T> Kind for Word<T> {
     }
 }
 
+/// Any string but a blank one.
+pub struct Text;
+
+impl Kind for Text {
+    type Of = String;
+
+    fn read(&self, section: Section<'_>, key: &'static str, report: &mut Report<'_>) -> Option<String> {
+        section.written(key, report).map(|word| word.text.to_owned())
+    }
+
+    fn shown(&self, value: &String) -> Option<String> {
+        Some(quoted(value))
+    }
+
+    fn takes(&self) -> String {
+        "a string".to_owned()
+    }
+}
+
 /// A path of a file or a folder.
 pub struct Path;
 
@@ -56,7 +75,7 @@ impl Kind for Path {
     type Of = PathBuf;
 
     fn read(&self, section: Section<'_>, key: &'static str, report: &mut Report<'_>) -> Option<PathBuf> {
-        section.string(key, report).map(|word| word.text.into())
+        section.written(key, report).map(|word| word.text.into())
     }
 
     fn shown(&self, value: &PathBuf) -> Option<String> {

@@ -1,20 +1,19 @@
-//! Which files there are, in the order in which they are read.
+//! The files of a config: one, and the drop-ins beside it, in the order in which they are read.
 
 use std::{
     io,
     path::{Path, PathBuf},
 };
 
-use nodewell_settings::Diagnostic;
-
-use super::DEFAULT_CONFIG;
+use crate::Diagnostic;
 
 /// A config of more than this is not one.
 const FILE_LIMIT_BYTES: u64 = 1024 * 1024;
 
 /// The config file and its drop-ins, in the order in which they are read, and why the drop-ins cannot be listed.
-pub(super) fn all(named: Option<&Path>) -> (Vec<PathBuf>, Vec<Diagnostic>) {
-    let main = named.unwrap_or(Path::new(DEFAULT_CONFIG)).to_owned();
+#[must_use]
+pub fn config_files(named: Option<&Path>, usual: &Path) -> (Vec<PathBuf>, Vec<Diagnostic>) {
+    let main = named.unwrap_or(usual).to_owned();
     let mut folder = main.clone().into_os_string();
     folder.push(".d");
     // A file that was named must be there; the default one may be missing, if that can be seen.
@@ -38,7 +37,10 @@ fn drop_ins(folder: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// The text of `file`.
-pub(super) fn text(file: &Path) -> Result<String, Diagnostic> {
+///
+/// # Errors
+/// Why it cannot be read, or that it is too long to be a config.
+pub fn config_text(file: &Path) -> Result<String, Diagnostic> {
     let unreadable = |error: String| Diagnostic::of_file(file, format!("cannot read the config: {error}"));
     let size = std::fs::metadata(file).map_err(|error| unreadable(error.to_string()))?.len();
     if size > FILE_LIMIT_BYTES {

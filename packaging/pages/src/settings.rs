@@ -1,0 +1,132 @@
+//! Configurations as their keys declare them: the files that the packages install, and the reference.
+
+use nodewell_agent::config::Config;
+use nodewell_controller::config::Settings as ControllerSettings;
+use nodewell_settings::Shown;
+
+const AGENT_HEAD: &str = "\
+# nodewelld's configuration: every key, with its default. nodewell.toml(5) explains them.
+# Set yours in a file of its own, /etc/nodewell/nodewell.toml.d/NAME.toml, and upgrades never ask about this one.
+# `nodewell check` reports every error, `nodewell config show` what holds; `systemctl reload nodewell` reads rules and
+# grants again, a restart everything.
+";
+const CONTROLLER_HEAD: &str = "\
+# The controller's configuration: every key, with its default or an example.
+# Set yours in a file of its own, /etc/nodewell/nodewell-controller.toml.d/NAME.toml, and upgrades never ask about this
+# one. `nodewell-controller check` reports every error with its line.
+";
+const PAGE_HEAD: &str = "\
+# Configuration: every key
+
+`nodewell-pages reference` writes this page from the keys as the programs declare them; `nodewell config show -o wide`
+shows the agent's on a node, with their values. [configuration.md](../configuration.md) says how files are read.
+";
+/// What stands there any number of times, behind its table.
+const LISTS: [(&str, &str); 2] =
+    [("[repair]", include_str!("../lists/repair.toml")), ("[services]", include_str!("../lists/services.toml"))];
+const GRANTS: &str = include_str!("../lists/grant.toml");
+/// As wide as all that is read in a terminal.
+const WIDTH: usize = 118;
+/// What a value shows by itself.
+const PLAIN: [&str; 6] = ["true or false", "a path", "a string", "a duration", "a list of paths", "a list of strings"];
+
+/// packaging/nodewell.toml.
+pub(crate) fn agents_file() -> String {
+    format!("{AGENT_HEAD}{}\n{GRANTS}", file(&agents()))
+}
+
+/// packaging/nodewell-controller.toml.
+pub(crate) fn controllers_file() -> String {
+    format!("{CONTROLLER_HEAD}{}", file(&controllers()))
+}
+
+/// docs/reference/configuration.md.
+pub(crate) fn page() -> String {
+    let (agent, controller) = (section(&agents()), section(&controllers()));
+    format!("{PAGE_HEAD}\n## nodewell.toml\n{agent}\n## nodewell-controller.toml\n{controller}")
+}
+
+fn agents() -> Vec<Shown> {
+    Config::default().entries(&[]).into_iter().map(|entry| entry.shown).collect()
+}
+
+fn controllers() -> Vec<Shown> {
+    ControllerSettings::default().shown()
+}
+
+fn file(keys: &[Shown]) -> String {
+    let mut text = String::new();
+    for keys in keys.chunk_by(|one, next| one.table == next.table) {
+        let table = keys[0].table;
+        text.push('\n');
+        if is_table(table) {
+            text += &format!("{}#{table}\n", comment(keys[0].about));
+        }
+        for key in keys {
+            text += &format!("{}#{} = {}\n", comment(&help(key)), key.key, value(key));
+        }
+        for (_, list) in LISTS.iter().filter(|(name, _)| *name == table) {
+            text += &format!("\n{list}");
+        }
+    }
+    text
+}
+
+fn section(keys: &[Shown]) -> String {
+    let mut text = String::new();
+    for keys in keys.chunk_by(|one, next| one.table == next.table) {
+        let name = if is_table(keys[0].table) { format!("`{}`", keys[0].table) } else { "On top".to_owned() };
+        text += &format!("\n### {name}\n{}\n\n", keys[0].about);
+        for key in keys {
+            let usual = key.usual.as_ref().map_or("none".to_owned(), |usual| format!("`{usual}`"));
+            text += &format!("- `{}`: {} Takes {}; default: {usual}.\n", key.key, key.help, key.takes);
+        }
+    }
+    text
+}
+
+fn is_table(name: &str) -> bool {
+    name.starts_with('[')
+}
+
+/// What it is for, and what it takes where its value does not show that.
+fn help(key: &Shown) -> String {
+    if PLAIN.contains(&key.takes.as_str()) {
+        return key.help.to_owned();
+    }
+    format!("{} ({}).", key.help.trim_end_matches('.'), key.takes)
+}
+
+/// An example where nothing is usual, or too much to be read.
+fn value(key: &Shown) -> &str {
+    if key.example.is_empty() { key.usual.as_deref().unwrap_or("\"\"") } else { key.example }
+}
+
+fn comment(text: &str) -> String {
+    let mut lines = String::new();
+    let mut line = "#".to_owned();
+    for word in text.split_whitespace() {
+        if line.chars().count() + 1 + word.chars().count() > WIDTH {
+            lines += &format!("{line}\n");
+            line = "#".to_owned();
+        }
+        line += &format!(" {word}");
+    }
+    lines + &line + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_of_the_packages_and_the_reference_are_these() {
+        for (committed, made, how) in [
+            (include_str!("../../nodewell.toml"), agents_file(), "config"),
+            (include_str!("../../nodewell-controller.toml"), controllers_file(), "controller-config"),
+            (include_str!("../../../docs/reference/configuration.md"), page(), "reference"),
+        ] {
+            assert_eq!(committed, made, "write it: nodewell-pages {how}");
+        }
+    }
+}
