@@ -28,7 +28,7 @@ const UUID: &str = "00112233-4455-6677-8899-aabbccddeeff";
 const OTHER: &str = "00112233-4455-6677-8899-aabbccddeef0";
 
 /// A BMC that answers one request with this, and returns what it was asked.
-async fn bmc(answer: &'static str) -> (u16, tokio::task::JoinHandle<String>) {
+async fn bmc(answer: impl Into<String>) -> (u16, tokio::task::JoinHandle<String>) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -39,13 +39,15 @@ async fn bmc(answer: &'static str) -> (u16, tokio::task::JoinHandle<String>) {
         .unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
+    let answer = answer.into();
     let serve = tokio::spawn(async move {
         let (stream, _) = listener.accept().await.unwrap();
         let Ok(mut stream) = TlsAcceptor::from(Arc::new(config)).accept(stream).await else { return String::new() };
         let mut buffer = vec![0; 4096];
         let count = stream.read(&mut buffer).await.unwrap();
-        stream.write_all(answer.as_bytes()).await.unwrap();
-        stream.shutdown().await.unwrap();
+        // One that is asked too much of leaves before the end.
+        let _ = stream.write_all(answer.as_bytes()).await;
+        let _ = stream.shutdown().await;
         String::from_utf8(buffer[..count].to_vec()).unwrap()
     });
     (port, serve)
@@ -69,7 +71,7 @@ fn pins() -> Pins {
 }
 
 async fn asked(
-    answer: &'static str,
+    answer: impl Into<String>,
     insecure: &str,
     identity_method: IdentityMethod,
 ) -> (Result<PowerState, IdentityError>, String) {
@@ -95,6 +97,18 @@ async fn the_systems_uuid_proves_it() {
     assert!(request.to_ascii_lowercase().contains("authorization: basic zmvuy2u6d29yzc0xmjm0"), "{request}");
     let (proven, _) = asked(GOOD, "1", IdentityMethod::Pinned(UUID.into())).await;
     assert_eq!(proven, Ok(PowerState::Unknown));
+}
+
+/// A system with many disks and cards is described at length; what never ends is no answer.
+#[tokio::test]
+async fn a_long_answer_is_read_and_an_endless_one_is_not() {
+    let long = |bytes: usize| {
+        let filler = "x".repeat(bytes);
+        format!("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{{\"UUID\": \"{UUID}\", \"Oem\": \"{filler}\"}}")
+    };
+    assert_eq!(asked(long(500 << 10), "1", IdentityMethod::Asked).await.0, Ok(PowerState::Unknown));
+    let refused = asked(long(1 << 20), "1", IdentityMethod::Asked).await.0.unwrap_err();
+    assert!(refused.to_string().contains("length limit exceeded"), "{refused}");
 }
 
 #[tokio::test]
