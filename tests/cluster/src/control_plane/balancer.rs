@@ -35,7 +35,8 @@ impl Balancer<'_> {
     pub(super) fn wait_all_up(&self) {
         until_within(SEEN, "the balancer uses all servers", || {
             let statistics = self.statistics().ok()?;
-            let mut states = statistics.lines().filter_map(state).peekable();
+            // The first row names the columns.
+            let mut states = statistics.lines().skip(1).filter_map(state).peekable();
             states.peek()?;
             states.all(|state| state == "UP").then_some(())
         });
@@ -54,7 +55,7 @@ impl Balancer<'_> {
     }
 }
 
-/// Of a row of a server: sums of the two sides have names in capitals, the head begins with `#`.
+/// Of a row of a server: sums of the two sides have names in capitals.
 fn state(row: &str) -> Option<&str> {
     let fields: Vec<&str> = row.split(',').collect();
     let name = fields.get(NAME)?;
