@@ -173,9 +173,10 @@ impl Config {
 
     /// What no file sets is found out, and what depends on other keys is made to fit.
     fn resolved(mut self) -> Self {
-        self.node_name = self.named.clone().unwrap_or_else(default_node_name);
+        self.node_name = self.named.take().unwrap_or_else(default_node_name);
+        self.named = Some(self.node_name.clone());
         self.state_dir = self.state_dir.or_else(default_state_dir);
-        self.socket.resolve();
+        Self::parts().iter().for_each(|part| part.resolve(&mut self));
         // The checks ask for the API server's name, which the agent's kubeconfig or the kubelet's has.
         let kubelets = kubelet_kubeconfigs(Path::new("/"), self.identity.kubelet_kubeconfig.as_deref());
         self.checks.network.kubeconfigs = self.kubeconfig.iter().cloned().chain(kubelets).collect();

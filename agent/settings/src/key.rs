@@ -29,13 +29,9 @@ impl<S: 'static> Key<S> {
         Self { example, ..self }
     }
 
-    /// Sets its field, if `section` has the key; whether it has.
+    /// Sets its field to what `section` has for it; whether that could be read.
     pub fn read(&self, settings: &mut S, section: Section<'_>, report: &mut Report<'_>) -> bool {
-        if !section.has(self.name) {
-            return false;
-        }
-        self.access.read(settings, section, self.name, report);
-        true
+        self.access.read(settings, section, self.name, report)
     }
 
     /// Its value as a file would have it; `None` where nothing is set and nothing is usual.
@@ -51,7 +47,7 @@ impl<S: 'static> Key<S> {
 
 /// A field and its kind, whatever their types.
 trait Access<S> {
-    fn read(&self, settings: &mut S, section: Section<'_>, key: &'static str, report: &mut Report<'_>);
+    fn read(&self, settings: &mut S, section: Section<'_>, key: &'static str, report: &mut Report<'_>) -> bool;
     fn shown(&self, settings: &mut S) -> Option<String>;
     fn takes(&self) -> String;
 }
@@ -62,10 +58,10 @@ struct Field<S, K: Kind> {
 }
 
 impl<S, K: Kind> Access<S> for Field<S, K> {
-    fn read(&self, settings: &mut S, section: Section<'_>, key: &'static str, report: &mut Report<'_>) {
-        if let Some(value) = self.kind.read(section, key, report) {
-            *(self.field)(settings) = value;
-        }
+    fn read(&self, settings: &mut S, section: Section<'_>, key: &'static str, report: &mut Report<'_>) -> bool {
+        let Some(value) = self.kind.read(section, key, report) else { return false };
+        *(self.field)(settings) = value;
+        true
     }
 
     fn shown(&self, settings: &mut S) -> Option<String> {

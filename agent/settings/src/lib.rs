@@ -20,7 +20,7 @@ pub use key::Key;
 pub use kind::Kind;
 pub use report::{Report, Set};
 pub use section::{Section, StringAt, TableAt, tables};
-pub use table::{Part, Shown, Table, read_text, shown};
+pub use table::{Part, ReadKeys, Shown, Table, read_text, shown};
 
 #[cfg(test)]
 mod tests;

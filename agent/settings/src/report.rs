@@ -79,6 +79,13 @@ impl<'a> Report<'a> {
         self.diagnostics.extend(diagnostics);
     }
 
+    /// Forgets the errors from the line of this offset on.
+    pub fn keep_before(&mut self, offset: usize) {
+        let line = self.line(offset);
+        self.diagnostics.retain(|diagnostic| diagnostic.location.line < line);
+        self.left_out = 0;
+    }
+
     /// How many errors were found so far, reported or not: a part is good if this did not grow while reading it.
     pub fn count(&self) -> usize {
         self.diagnostics.len() + self.left_out

@@ -83,10 +83,15 @@ impl<'a> Section<'a> {
         if !self.has(key) {
             report.error(self.at, format!("{} lacks {key:?}", self.name));
         }
-        self.written(key, report)
+        let word = self.string(key, report)?;
+        if word.text.is_empty() {
+            report.error(word.at, format!("{key:?} must not be empty"));
+            return None;
+        }
+        Some(word)
     }
 
-    /// A string that must not be blank.
+    /// A string that may be missing and must not be blank.
     pub fn written(&self, key: &str, report: &mut Report<'_>) -> Option<StringAt<'a>> {
         let word = self.string(key, report)?;
         if word.text.trim().is_empty() {

@@ -30,10 +30,13 @@ pub trait Table: Default + 'static {
         let _ = (section, report);
     }
 
-    /// Reports what in `section` does not fit together; all of its keys are set by now.
-    fn check(&self, section: Section<'_>, report: &mut Report<'_>) {
-        let _ = (section, report);
+    /// Reports what in a table does not fit together.
+    fn check(&self, read: &ReadKeys<'_>, report: &mut Report<'_>) {
+        let _ = (read, report);
     }
+
+    /// Makes what several files set fit together: each may be right, and not beside the other.
+    fn resolve(&mut self) {}
 }
 
 /// Reads `table` over `settings`: its keys win over what is set.
@@ -41,13 +44,15 @@ fn read<T: Table>(settings: &mut T, table: TableAt<'_>, report: &mut Report<'_>)
     let (keys, others) = (T::keys(), T::others());
     let names: Vec<&'static str> = keys.iter().map(|key| key.name).chain(others).collect();
     let section = Section::new(T::NAME, table, &names, report);
-    for key in &keys {
+    let mut read = ReadKeys { section, keys: Vec::new() };
+    for key in keys.iter().filter(|key| section.has(key.name)) {
+        report.was_set(T::NAME, key.name, section.position(key.name));
         if key.read(settings, section, report) {
-            report.was_set(T::NAME, key.name, section.position(key.name));
+            read.keys.push(key.name);
         }
     }
     settings.read_others(section, report);
-    settings.check(section, report);
+    settings.check(&read, report);
 }
 
 /// Reads the text of `file` over `settings`: which keys it sets and where, or all that is wrong with it.
@@ -59,9 +64,10 @@ pub fn read_text<T: Table>(settings: &mut T, file: &Path, text: &str) -> Result<
     let (document, errors) = DeTable::parse_recoverable(text);
     read(settings, TableAt { table: document.get_ref(), at: 0 }, &mut report);
     // After a slip the parser guesses what was meant: what it guessed is not judged, or one would be reported as many.
-    let first = errors.iter().filter_map(|error| error.span()).map(|span| report.line(span.start)).min();
-    if let Some(first) = first {
-        report.diagnostics.retain(|diagnostic| diagnostic.location.line < first);
+    // So are tables that it stands in.
+    if let Some(slip) = errors.iter().filter_map(|error| error.span()).map(|span| span.start).min() {
+        let before = text.get(..slip).unwrap_or(text);
+        report.keep_before(before.rfind("\n[").map_or(0, |at| at + 1));
     }
     for error in &errors {
         let message = error.message().lines().next().unwrap_or_default();
@@ -70,6 +76,26 @@ pub fn read_text<T: Table>(settings: &mut T, file: &Path, text: &str) -> Result<
     let set = std::mem::take(&mut report.set);
     let (diagnostics, _) = report.finish();
     if diagnostics.is_empty() { Ok(set) } else { Err(diagnostics) }
+}
+
+/// A table whose keys were read: one that could not be is as good as not there, but for [`Section::has`].
+pub struct ReadKeys<'a> {
+    pub section: Section<'a>,
+    keys: Vec<&'static str>,
+}
+
+impl ReadKeys<'_> {
+    /// Whether the table sets all of these.
+    #[must_use]
+    pub fn has_all(&self, keys: &[&str]) -> bool {
+        keys.iter().all(|key| self.keys.contains(key))
+    }
+
+    /// Where the value of `key` stands.
+    #[must_use]
+    pub fn position(&self, key: &str) -> usize {
+        self.section.position(key)
+    }
 }
 
 /// One key, as it stands.
@@ -110,6 +136,11 @@ impl<C: 'static> Part<C> {
         }
     }
 
+    /// See [`Table::resolve`].
+    pub fn resolve(&self, config: &mut C) {
+        self.table.resolve(config);
+    }
+
     /// All its keys, as they stand.
     pub fn shown(&self, config: &mut C) -> Vec<Shown> {
         self.table.shown(config)
@@ -118,6 +149,7 @@ impl<C: 'static> Part<C> {
 
 trait AnyTable<C> {
     fn read(&self, config: &mut C, table: TableAt<'_>, report: &mut Report<'_>);
+    fn resolve(&self, config: &mut C);
     fn shown(&self, config: &mut C) -> Vec<Shown>;
 }
 
@@ -126,6 +158,10 @@ struct Of<C, T>(fn(&mut C) -> &mut T);
 impl<C, T: Table> AnyTable<C> for Of<C, T> {
     fn read(&self, config: &mut C, table: TableAt<'_>, report: &mut Report<'_>) {
         read((self.0)(config), table, report);
+    }
+
+    fn resolve(&self, config: &mut C) {
+        (self.0)(config).resolve();
     }
 
     fn shown(&self, config: &mut C) -> Vec<Shown> {

@@ -73,9 +73,9 @@ impl Table for All {
         ]
     }
 
-    fn check(&self, section: Section<'_>, report: &mut Report<'_>) {
-        if section.has("size") && self.size < self.count as usize {
-            report.error(section.position("size"), "\"size\" has to be \"count\" at least");
+    fn check(&self, read: &ReadKeys<'_>, report: &mut Report<'_>) {
+        if read.has_all(&["size"]) && self.size < self.count as usize {
+            report.error(read.position("size"), "\"size\" has to be \"count\" at least");
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use nodewell_settings::{
-    Key, Kind, Report, Section, Table,
+    Key, Kind, ReadKeys, Report, Section, Table,
     kind::{Time, Word, quoted},
 };
 
@@ -66,11 +66,13 @@ impl Table for ApiserverSettings {
         ]
     }
 
-    fn check(&self, section: Section<'_>, report: &mut Report<'_>) {
+    fn check(&self, read: &ReadKeys<'_>, report: &mut Report<'_>) {
         let shortest = self.heartbeat.saturating_mul(SILENT_HEARTBEATS);
-        if section.has("take-over") && matches!(self.take_over, TakeOver::AfterSilence(silence) if silence < shortest) {
+        if read.has_all(&["take-over"])
+            && matches!(self.take_over, TakeOver::AfterSilence(silence) if silence < shortest)
+        {
             report.error(
-                section.position("take-over"),
+                read.position("take-over"),
                 "\"take-over\" takes three times \"heartbeat\" or more: the other writer is looked at so often; \
                  true: at once; false: never",
             );

@@ -19,8 +19,6 @@ impl Config {
     #[must_use]
     pub fn entries(&self, set: &[Set]) -> Vec<Entry> {
         let mut config = self.clone();
-        // What was found out is shown as well as what was named.
-        config.named = Some(config.node_name.clone());
         let mut all = shown(&mut config);
         all.extend(Self::parts().into_iter().flat_map(|part| part.shown(&mut config)));
         all.into_iter().map(|shown| entry(shown, set)).collect()

@@ -48,7 +48,9 @@ impl Table for IdentityConfig {
     fn keys() -> Vec<Key<Self>> {
         vec![
             Self::key("mode", |it| &mut it.mode, MODES).help(
-                "\"auto\": its own if it was enrolled, else the kubelet's; \"none\": only what kubeconfig names.",
+                "\"auto\": its own if it was enrolled, else the kubelet's; \"kubelet\": always the kubelet's; \
+                 \"enroll\": asks for its own, and is the kubelet until it is there; \"none\": only what kubeconfig \
+                 names.",
             ),
             Self::key("kubelet-kubeconfig", |it| &mut it.kubelet_kubeconfig, Maybe(Path))
                 .help("The kubelet's; if unset, where distributions store it.")

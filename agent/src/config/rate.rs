@@ -29,9 +29,12 @@ impl Kind for Rate {
 
     fn shown(&self, value: &Duration) -> Option<String> {
         let units = [("s", 1), ("m", 60), ("h", 3600)].map(|(unit, secs)| (unit, Duration::from_secs(secs)));
-        // The first unit in which it is a whole number, as it was written.
-        let whole = units.iter().find(|(_, per)| per.as_nanos() >= value.as_nanos())?;
-        Some(quoted(&format!("{}/{}", whole.1.as_nanos().div_ceil(value.as_nanos().max(1)), whole.0)))
+        // The first unit in which it is a whole number: times are cut to nanoseconds.
+        let count = |per: Duration| u32::try_from((per + *value / 2).as_nanos().checked_div(value.as_nanos())?).ok();
+        let mut whole =
+            units.iter().filter_map(|(unit, per)| Some((unit, *per, count(*per).filter(|count| *count > 0)?)));
+        let (unit, _, count) = whole.find(|(_, per, count)| *per / *count == *value)?;
+        Some(quoted(&format!("{count}/{unit}")))
     }
 
     fn takes(&self) -> String {
@@ -59,6 +62,9 @@ mod tests {
     fn rates_have_a_number_and_a_unit() {
         for (text, millis) in [("100/s", 10), ("30/m", 2000), ("1/h", 3_600_000), ("20 / s", 50)] {
             assert_eq!(parse(text), Some(Duration::from_millis(millis)), "{text}");
+        }
+        for text in ["3/s", "7/s", "7/m", "90/m", "1/h", "20/s", "1000000/s", "61/h"] {
+            assert_eq!(Rate.shown(&parse(text).unwrap()), Some(format!("{text:?}")));
         }
         for text in ["", "100", "/s", "0/s", "-1/s", "1.5/s", "100/d", "9999999/s", "1/s/s"] {
             assert_eq!(parse(text), None, "{text}");

@@ -92,10 +92,8 @@ impl Table for SocketConfig {
             Self::key("burst", |it| &mut it.limits.rate.burst, Number(rate::BURSTS)).help("Of them at once."),
         ]
     }
-}
 
-impl SocketConfig {
-    pub(super) fn resolve(&mut self) {
+    fn resolve(&mut self) {
         self.limits.reserved = self.limits.reserved.min(self.limits.connections / 2);
     }
 }

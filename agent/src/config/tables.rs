@@ -1,15 +1,13 @@
 //! The config as one table: its own keys, the tables in it, and those of which there may be several.
 
-use std::path::PathBuf;
-
 use nodewell_checks::service::OwnService;
 use nodewell_settings::{
-    Key, Part, Report, Section, Table,
+    Key, Kind, Part, Report, Section, Table,
     kind::{Bool, Choice, Maybe, Path, Paths, Word},
     tables,
 };
 
-use super::{CheckProcesses, Config, Grant, MetricsAddress, node_name};
+use super::{CheckProcesses, Config, Grant, MetricsAddress, SocketConfig, node_name};
 
 const CHECK_PROCESSES: Choice<CheckProcesses> =
     Choice(&[("auto", CheckProcesses::Auto), ("spawn", CheckProcesses::Spawn), ("none", CheckProcesses::None)]);
@@ -86,14 +84,12 @@ impl Table for Config {
     fn read_others(&mut self, section: Section<'_>, report: &mut Report<'_>) {
         for part in Self::parts() {
             // `socket = "PATH"` is short for its `path` alone.
-            let path =
-                section.value(part.key).filter(|_| part.key == "socket").and_then(|value| value.get_ref().as_str());
-            match path {
-                Some(path) => {
-                    self.socket.path = PathBuf::from(path);
-                    report.was_set("[socket]", "path", section.position("socket"));
-                }
-                None => part.read(self, section, report),
+            let is_path = section.value(part.key).is_some_and(|value| part.key == "socket" && value.get_ref().is_str());
+            if !is_path {
+                part.read(self, section, report);
+            } else if let Some(path) = Path.read(section, "socket", report) {
+                self.socket.path = path;
+                report.was_set(SocketConfig::NAME, "path", section.position("socket"));
             }
         }
         let services = OwnService::read_all(tables(section, "service", report), report);

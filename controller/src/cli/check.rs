@@ -65,7 +65,7 @@ impl Check {
 
 /// No line where it is of the whole file.
 fn as_json(Diagnostic { location, message }: &Diagnostic) -> Value {
-    json!({ "file": location.file, "line": (location.line > 0).then_some(location.line), "message": message })
+    json!({ "file": location.file.display().to_string(), "line": (location.line > 0).then_some(location.line), "message": message })
 }
 
 /// What is right, as text, and what is not.

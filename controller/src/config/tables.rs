@@ -3,7 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use nodewell_settings::{
-    Key, Kind, Part, Report, Section, Shown, Table,
+    Key, Kind, Part, ReadKeys, Report, Section, Shown, Table,
     kind::{Bool, Count, Maybe, Path, Paths, Strings, Text, Time, TimeOrNone, Word},
     shown,
 };
@@ -235,10 +235,10 @@ impl Table for EtcdTable {
     }
 
     /// All four or none: what is half set is an error, not a default.
-    fn check(&self, section: Section<'_>, report: &mut Report<'_>) {
-        let is_whole = ["endpoints", "ca", "cert", "key"].iter().all(|key| section.has(key));
+    fn check(&self, read: &ReadKeys<'_>, report: &mut Report<'_>) {
+        let is_whole = ["endpoints", "ca", "cert", "key"].iter().all(|key| read.section.has(key));
         if !is_whole || self.endpoints.is_empty() {
-            report.error(section.at, "[etcd] takes all of endpoints, ca, cert and key");
+            report.error(read.section.at, "[etcd] takes all of endpoints, ca, cert and key");
         }
     }
 }
@@ -378,9 +378,9 @@ impl Table for ClusterApiTable {
     }
 
     /// Without the cluster's name a Machine of another cluster could be taken for a node of this one.
-    fn check(&self, section: Section<'_>, report: &mut Report<'_>) {
-        if !["kubeconfig", "namespace", "cluster"].iter().all(|key| section.has(key)) {
-            report.error(section.at, "[cluster-api] takes all of kubeconfig, namespace and cluster");
+    fn check(&self, read: &ReadKeys<'_>, report: &mut Report<'_>) {
+        if !["kubeconfig", "namespace", "cluster"].iter().all(|key| read.section.has(key)) {
+            report.error(read.section.at, "[cluster-api] takes all of kubeconfig, namespace and cluster");
         }
     }
 }
@@ -411,9 +411,9 @@ impl Table for WebhookTable {
     }
 
     /// Both files or none: a certificate without its key is an error, not one of our own.
-    fn check(&self, section: Section<'_>, report: &mut Report<'_>) {
-        if section.has("cert") != section.has("key") {
-            report.error(section.at, "[webhook] takes both of cert and key, or neither");
+    fn check(&self, read: &ReadKeys<'_>, report: &mut Report<'_>) {
+        if read.section.has("cert") != read.section.has("key") {
+            report.error(read.section.at, "[webhook] takes both of cert and key, or neither");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::{
     collections::BTreeSet,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread::{self, JoinHandle},
     time::Duration,
@@ -19,6 +19,8 @@ use nodewell_cluster::{
 use nodewell_tests::wait::until_within;
 
 const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// What is watched takes a minute at least; a quarter of it, on a busy machine.
+const LEAST_LOOKS: u64 = 15;
 /// An API server that is away cannot be asked; it is back by the end.
 const BACK: Duration = Duration::from_secs(60);
 
@@ -27,6 +29,8 @@ pub(crate) struct Untouched {
     eyes: Eyes,
     touched: Arc<Mutex<BTreeSet<String>>>,
     is_over: Arc<AtomicBool>,
+    /// At which all Nodes could be read.
+    looks: Arc<AtomicU64>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -55,25 +59,30 @@ impl Untouched {
         });
         let eyes = Eyes { api: cluster.api().clone(), nodes: seen.collect() };
         assert!(!eyes.nodes.is_empty());
-        let (touched, is_over) = (Arc::default(), Arc::new(AtomicBool::new(false)));
+        let (touched, is_over, looks) = (Arc::default(), Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let thread = {
-            let (eyes, touched, is_over) = (eyes.clone(), Arc::clone(&touched), Arc::clone(&is_over));
+            let (eyes, touched, is_over, looks) =
+                (eyes.clone(), Arc::clone(&touched), Arc::clone(&is_over), Arc::clone(&looks));
             thread::spawn(move || {
                 while !is_over.load(Ordering::Relaxed) {
-                    eyes.look(&touched);
+                    looks.fetch_add(u64::from(eyes.look(&touched)), Ordering::Relaxed);
                     thread::sleep(LOOK_EVERY);
                 }
             })
         };
-        Self { eyes, touched, is_over, thread: Some(thread) }
+        Self { eyes, touched, is_over, looks, thread: Some(thread) }
     }
 
     /// Looks once more.
     ///
     /// # Panics
-    /// If one was touched.
+    /// If one was touched, or they could hardly be looked at.
     #[track_caller]
-    pub(crate) fn end(self) {
+    pub(crate) fn end(mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.thread.take().unwrap().join().expect("it looks until it is ended");
+        let looks = self.looks.load(Ordering::Relaxed);
+        assert!(looks >= LEAST_LOOKS, "all Nodes could be read {looks} times only");
         until_within(BACK, "the Nodes can be read", || self.eyes.look(&self.touched).then_some(()));
         let touched = self.touched.lock().unwrap_or_else(PoisonError::into_inner);
         assert!(touched.is_empty(), "{touched:?}");

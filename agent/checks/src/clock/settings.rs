@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use nodewell_hardware::settings::{INTERVAL, enabled, interval};
 use nodewell_settings::{
-    Key, Report, Section, Table,
+    Key, ReadKeys, Report, Table,
     kind::{Bool, Maybe, Time},
 };
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ pub struct ClockSettings {
 }
 
 impl ClockSettings {
-    /// Below this it is well again. Two files may each be right and not fit together.
+    /// Below this it is well again.
     pub fn offset_clear(&self) -> Duration {
         self.offset_clear.filter(|clear| *clear < self.offset).unwrap_or(self.offset / 2)
     }
@@ -58,11 +58,15 @@ impl Table for ClockSettings {
         ]
     }
 
-    fn check(&self, section: Section<'_>, report: &mut Report<'_>) {
-        let both = section.has("offset") && section.has("offset-clear");
+    fn check(&self, read: &ReadKeys<'_>, report: &mut Report<'_>) {
+        let both = read.has_all(&["offset", "offset-clear"]);
         if both && self.offset_clear.is_some_and(|clear| clear >= self.offset) {
-            report.error(section.position("offset-clear"), "\"offset-clear\" has to be below \"offset\"");
+            report.error(read.position("offset-clear"), "\"offset-clear\" has to be below \"offset\"");
         }
+    }
+
+    fn resolve(&mut self) {
+        self.offset_clear = Some(self.offset_clear());
     }
 }
 

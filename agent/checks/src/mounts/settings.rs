@@ -4,7 +4,7 @@ use std::{ops::RangeInclusive, path::PathBuf, time::Duration};
 
 use nodewell_hardware::settings::{INTERVAL, enabled, interval};
 use nodewell_settings::{
-    Key, Kind, Report, Section, Table,
+    Key, Kind, ReadKeys, Report, Section, Table,
     kind::{Globs, Maybe, Number, Time},
 };
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ impl Threshold {
         Self { percent, clear_percent }
     }
 
-    /// Below this it is well again. Two files may each be right and not fit together.
+    /// Below this it is well again.
     #[must_use]
     pub fn clear_percent(self) -> u32 {
         self.clear_percent.unwrap_or(self.percent.saturating_sub(GAP)).min(self.percent.saturating_sub(1))
@@ -76,16 +76,22 @@ impl Table for MountsSettings {
         ]
     }
 
-    fn check(&self, section: Section<'_>, report: &mut Report<'_>) {
+    fn check(&self, read: &ReadKeys<'_>, report: &mut Report<'_>) {
         let pairs = [
             ("space-percent", "space-clear-percent", self.space),
             ("inodes-percent", "inodes-clear-percent", self.inodes),
         ];
         for (full, clear, Threshold { percent, clear_percent }) in pairs {
-            let both = section.has(full) && section.has(clear);
+            let both = read.has_all(&[full, clear]);
             if both && clear_percent.is_some_and(|clear_percent| clear_percent >= percent) {
-                report.error(section.position(clear), format!("{clear:?} has to be below {full:?}"));
+                report.error(read.position(clear), format!("{clear:?} has to be below {full:?}"));
             }
+        }
+    }
+
+    fn resolve(&mut self) {
+        for threshold in [&mut self.space, &mut self.inodes] {
+            threshold.clear_percent = Some(threshold.clear_percent());
         }
     }
 }

@@ -116,7 +116,7 @@ impl Default for ProbeTiming {
 /// Every check that `settings` ask for.
 #[must_use]
 pub fn service_probes(settings: &ServiceSettings) -> Vec<ServiceProbe> {
-    let timing = settings.timing();
+    let timing = settings.timing;
     let of = |name: &str, kind: ServiceKind, watch: &Watch, usual: Option<Target>| {
         let target = match watch {
             Watch::Never => return None,
@@ -144,8 +144,7 @@ fn restarts(settings: &ServiceSettings) -> impl Iterator<Item = ServiceProbe> {
     ];
     let wanted = counted.into_iter().filter(|_| settings.restarts);
     // A minute is soon enough for five restarts within twenty.
-    let timing = settings.timing();
-    let timing = ProbeTiming { interval: timing.interval * 3, ..timing };
+    let timing = ProbeTiming { interval: settings.timing.interval * 3, ..settings.timing };
     wanted.map(move |(condition, units)| ServiceProbe {
         name: condition.to_owned(),
         kind: ServiceKind::Restarts(condition, units),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use nodewell_model::Name;
 use nodewell_settings::{
-    Key, Report, Section, Table,
+    Key, ReadKeys, Report, Section, Table,
     kind::{Bool, Number, Time, Word},
 };
 use serde::{Deserialize, Serialize};
@@ -70,12 +70,6 @@ pub struct OwnService {
 }
 
 impl ServiceSettings {
-    /// Of every service that has none of its own. An interval that is shorter than the timeout takes that with it.
-    #[must_use]
-    pub fn timing(&self) -> ProbeTiming {
-        ProbeTiming { timeout: self.timing.timeout.min(self.timing.interval), ..self.timing }
-    }
-
     /// All of them at other times: for tests.
     #[must_use]
     pub fn with_timing(mut self, interval: Option<Duration>, timeout: Option<Duration>) -> Self {
@@ -96,7 +90,7 @@ impl OwnTiming {
         let interval = self.interval.unwrap_or(usual.interval);
         ProbeTiming {
             interval,
-            timeout: self.timeout.unwrap_or(usual.timeout).min(interval),
+            timeout: self.timeout.unwrap_or(usual.timeout),
             failures: self.failures.unwrap_or(usual.failures),
             successes: self.successes.unwrap_or(usual.successes),
         }
@@ -121,18 +115,39 @@ impl Table for ServiceSettings {
                 .help("So many bad answers in a row are a problem."),
             Self::key("successes", |it| &mut it.timing.successes, Number(ANSWERS))
                 .help("So many good ones in a row end it."),
-            watch("kubelet", |it| &mut it.kubelet, Watch::http, "The kubelet's healthz."),
-            watch("kube-proxy", |it| &mut it.kube_proxy, Watch::http, "kube-proxy's livez."),
-            watch("container-runtime", |it| &mut it.runtime, Watch::cri, "The socket of the CRI."),
-            watch("docker", |it| &mut it.docker, Watch::docker, "Docker's socket."),
+            watch(
+                "kubelet",
+                |it| &mut it.kubelet,
+                Watch::http,
+                "The kubelet's healthz, such as http://127.0.0.1:10248/healthz.",
+            ),
+            watch(
+                "kube-proxy",
+                |it| &mut it.kube_proxy,
+                Watch::http,
+                "kube-proxy's livez, such as http://127.0.0.1:10256/livez.",
+            ),
+            watch("container-runtime", |it| &mut it.runtime, Watch::cri, "The path of the CRI's socket."),
+            watch("docker", |it| &mut it.docker, Watch::docker, "The path of Docker's socket."),
             Self::key("restarts", |it| &mut it.restarts, Bool)
                 .help("Whether restarts of the node's services are counted."),
         ]
     }
 
-    fn check(&self, section: Section<'_>, report: &mut Report<'_>) {
-        if section.has("timeout") {
-            check_timeout(section, self.timing.timeout, self.timing.interval, report);
+    fn check(&self, read: &ReadKeys<'_>, report: &mut Report<'_>) {
+        if read.has_all(&["timeout"]) {
+            let usual = ProbeTiming::default().interval;
+            let interval = if read.has_all(&["interval"]) { self.timing.interval } else { usual };
+            check_timeout(read.section, self.timing.timeout, interval, report);
+        }
+    }
+
+    /// An interval that is shorter than the timeout takes that with it.
+    fn resolve(&mut self) {
+        self.timing.timeout = self.timing.timeout.min(self.timing.interval);
+        for own in &mut self.own {
+            let timing = own.timing.over(self.timing);
+            own.timing.timeout = Some(timing.timeout.min(timing.interval));
         }
     }
 }

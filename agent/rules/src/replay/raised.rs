@@ -25,14 +25,17 @@ pub(super) struct Raised {
     held: BTreeMap<Key, Held>,
     /// When each of `held` will be over that ends by quiet.
     ends: BTreeSet<(Timestamp, Key)>,
+    /// Those that this boot has shown: at its end only they are looked at, however many boots there are.
+    of_this_boot: Vec<Key>,
 }
 
 /// One of them.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Held {
     source: Arc<str>,
     severity: Severity,
     ends_at_boot: bool,
+    is_of_this_boot: bool,
     /// Unknown where its newest line has no time.
     quiet: Option<Quiet>,
 }
@@ -69,10 +72,16 @@ impl Raised {
     }
 
     fn raise(&mut self, key: Key, new: Held) {
-        let new = match self.held.get(&key) {
-            None if self.held.len() >= LIMIT => return,
-            None => new,
+        let known = self.held.get(&key);
+        if known.is_none() && self.held.len() >= LIMIT {
+            return;
+        }
+        if known.is_none_or(|held| !held.is_of_this_boot) {
+            self.of_this_boot.push(key.clone());
+        }
+        let new = match known {
             Some(held) => held.repeated(new),
+            None => new,
         };
         self.end(&key);
         if let Some(quiet) = new.quiet {
@@ -120,12 +129,19 @@ impl Raised {
     /// A new boot: problems that end with one are over. A clock that counts from boot starts again, and its earlier times
     /// cannot be compared with its new ones: the whole quiet counts from the boot.
     pub(super) fn boot(&mut self, is_dated: bool) {
-        self.held.retain(|_, held| !held.ends_at_boot);
-        for quiet in self.held.values_mut().filter_map(|held| held.quiet.as_mut()).filter(|_| !is_dated) {
-            (quiet.seen, quiet.ends) = (Timestamp::UNIX_EPOCH, later(Timestamp::UNIX_EPOCH, quiet.lasts));
+        for key in std::mem::take(&mut self.of_this_boot) {
+            let Some(mut held) = self.held.get(&key).cloned() else { continue };
+            self.end(&key);
+            if held.ends_at_boot {
+                continue;
+            }
+            held.is_of_this_boot = false;
+            if let Some(quiet) = held.quiet.as_mut().filter(|_| !is_dated) {
+                (quiet.seen, quiet.ends) = (Timestamp::UNIX_EPOCH, later(Timestamp::UNIX_EPOCH, quiet.lasts));
+            }
+            self.ends.extend(held.quiet.map(|quiet| (quiet.ends, key.clone())));
+            self.held.insert(key, held);
         }
-        let ends = |(key, held): (&Key, &Held)| Some((held.quiet?.ends, key.clone()));
-        self.ends = self.held.iter().filter_map(ends).collect();
     }
 }
 
@@ -134,7 +150,7 @@ impl Held {
         let quiet =
             finding.ends_after_quiet.zip(at).map(|(lasts, seen)| Quiet { lasts, seen, ends: later(seen, lasts) });
         let (source, severity) = (Arc::clone(&finding.source), finding.severity);
-        Self { source, severity, ends_at_boot: finding.ends_at_boot, quiet }
+        Self { source, severity, ends_at_boot: finding.ends_at_boot, is_of_this_boot: true, quiet }
     }
 
     /// As the agent's ledger does it: the newest says how long, and of one that comes late the later end holds.

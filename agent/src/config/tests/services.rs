@@ -34,7 +34,7 @@ condition = "RegistryUnhealthy"
     assert!(matches!(&settings.runtime, Watch::At(Target::Cri(path)) if path.ends_with("a.sock")));
     let [etcd, registry] = settings.own.as_slice() else { panic!("{settings:?}") };
     assert_eq!((etcd.name.as_str(), etcd.is_required, etcd.for_duration.as_secs()), ("etcd.service", true, 600));
-    let timing = |own: &OwnService| own.timing.over(settings.timing());
+    let timing = |own: &OwnService| own.timing.over(settings.timing);
     assert_eq!((timing(etcd).interval.as_secs(), timing(etcd).failures), (10, 5), "of [services]");
     assert_eq!((timing(registry).interval.as_secs(), timing(registry).timeout.as_secs()), (6, 1));
     assert!(matches!(&registry.target, Target::Http(target) if target.at == At::Tcp(([127, 0, 0, 1], 5000).into())));
