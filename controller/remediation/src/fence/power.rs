@@ -305,7 +305,10 @@ fn already_off(input: &FenceInput<'_>, witnesses: &[Witness]) -> Next {
     let Some(at) = off_read_at(input, levels::current(input)) else {
         return wait(input, vec![Blocker::plain("WithinGracePeriod/offTime")], None);
     };
-    let draft = Draft::of(input).with(|status| {
+    let status = &input.fence.status;
+    let was_left_off = status.at_limit && status.ordered_off && at_limit(input).is_none();
+    let draft = if was_left_off { Draft::of(input).count_left_off() } else { Draft::of(input) };
+    let draft = draft.with(|status| {
         remember_node(input, status);
         status.level = levels::current(input);
         status.off_methods.extend(levels::methods_of(input, status.level));

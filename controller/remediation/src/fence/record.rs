@@ -152,6 +152,12 @@ impl Draft {
         })
     }
 
+    /// It was turned off to be left off, and is not left off any more: a cycle as any other.
+    pub(super) fn count_left_off(self) -> Self {
+        let at = self.at;
+        self.with(|status| status.cycles.push(at))
+    }
+
     /// A person has it given back: if the controller turned it off, this makes a cycle of that.
     pub(super) fn give_back(self, value: &str) -> Self {
         let at = self.at;

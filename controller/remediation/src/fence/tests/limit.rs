@@ -75,6 +75,25 @@ fn a_dead_machine_that_is_on_at_the_limit_is_turned_off_once_and_stays_off() {
     assert!(reason == "PowerCycleLimit" && message.contains(&format!("release {NODE}")), "{message}");
 }
 
+/// Its Off was confirmed and lost again (a level that gave way), and it is not left off any more: what ends its remediation
+/// turns it on.
+#[test]
+fn one_that_was_turned_off_to_be_left_off_is_a_cycle_once_it_is_not() {
+    for (ordered_off, is_lifted, cycles) in [(true, true, 1), (true, false, 0), (false, true, 0)] {
+        let mut fixture = limited();
+        fixture.turn(false);
+        run(&mut fixture, 600, at(Phase::AwaitGuards));
+        (fixture.fence.status.at_limit, fixture.fence.status.ordered_off) = (true, ordered_off);
+        if is_lifted {
+            fixture.guard_blockers.power.clear();
+        }
+        run(&mut fixture, 600, at(Phase::OffConfirmed));
+        let status = &fixture.fence.status;
+        assert_eq!((status.phase, status.cycles.len()), (Phase::OffConfirmed, cycles), "{ordered_off} {is_lifted}");
+        assert!(status.off.as_ref().unwrap().already_off && status.at_limit != is_lifted);
+    }
+}
+
 #[test]
 fn that_it_is_left_off_is_a_warning() {
     let mut fixture = limited();
