@@ -105,7 +105,8 @@ pub fn survey(snapshot: &Snapshot, memory: &SilenceMemory, timeouts: &SilenceTim
     }
     let absence = snapshot.host.absence;
     if absence.is_some_and(|absence| now.moment.since(absence.until) < kubelet::RENEWS_AGAIN_WITHIN) {
-        return blocked("the API server was away until a moment ago: agents need some seconds to be heard again");
+        let why = "the API server was away until a moment ago, or this controller has just begun";
+        return blocked(&format!("{why}: agents need some seconds to be heard"));
     }
     let input = SurveyInput { snapshot, memory, timeouts, now };
     let agents = snapshot.nodes.values().filter(|node| input.has_unreported_agent(node)).count();

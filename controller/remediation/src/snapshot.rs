@@ -291,7 +291,7 @@ pub enum PowerState {
 /// So many nodes that look well this host tries at once, to know what its own failure to reach one is worth.
 pub const REACH_SAMPLE: usize = 16;
 
-/// A time in which no kubelet was heard.
+/// A time in which most kubelets were not heard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Absence {
     pub since: Moment,

@@ -3,7 +3,8 @@
 //!
 //! What shows it is that the watch of their Leases was broken for a while, or that a Lease moves after most did not: the
 //! kubelet beside an API server may have been heard all the time. A bookmark shows nothing, and where no kubelet lives no
-//! Lease moves: there nothing is waited for.
+//! Lease moves: there nothing is waited for. A controller that begins has heard none: it may begin together with the API
+//! server, on a host that was rebooted.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -26,9 +27,11 @@ const LONG_BROKEN: Duration = Duration::from_secs(20);
 pub(super) struct Renewals {
     /// Since when there is no complete watch.
     broken: Option<Moment>,
+    /// They were listed once.
+    has_begun: bool,
     last: Option<Absence>,
-    /// When the last one was first seen to be over.
-    noticed: Moment,
+    /// When the last one was first seen to be over. Nothing for the beginning, after which each counts.
+    noticed: Option<Moment>,
 }
 
 impl Renewals {
@@ -39,9 +42,11 @@ impl Renewals {
 
     pub(super) fn listed(&mut self, now: Moment) {
         let Some(since) = self.broken.take() else { return };
-        let lasted = now.since(since);
-        if lasted > BROKEN {
-            self.hear_again(Absence { since, until: now }, lasted >= LONG_BROKEN);
+        let (lasted, absence) = (now.since(since), Absence { since, until: now });
+        if !std::mem::replace(&mut self.has_begun, true) {
+            self.last = Some(absence);
+        } else if lasted > BROKEN {
+            self.hear_again(absence, lasted >= LONG_BROKEN);
         }
     }
 
@@ -59,12 +64,12 @@ impl Renewals {
     }
 
     fn hear_again(&mut self, absence: Absence, is_long: bool) {
-        let before = self.last.map(|last| (last.since, absence.until.since(self.noticed)));
+        let before = self.last.zip(self.noticed).map(|(last, noticed)| (last.since, absence.until.since(noticed)));
         let since = match before {
             Some((since, elapsed)) if elapsed < POSTPONED => since.min(absence.since),
             Some((_, elapsed)) if elapsed < LEAST_INTERVAL && !is_long => return,
             _ => {
-                self.noticed = absence.until;
+                self.noticed = Some(absence.until);
                 absence.since
             }
         };

@@ -121,9 +121,12 @@ async fn kubelets_that_were_out_of_hearing_are_known_to_be() {
     let again = || cache.with(|snapshot| snapshot.host.absence.map(|absence| absence.until.0.as_secs()));
     cache.ask_list(Source::KubeletLeases, "");
     cache.listed(Source::KubeletLeases, &BTreeSet::new());
+    assert_eq!(again(), Some(0), "a controller that begins has heard none");
     cache.apply_lease(LeaseKind::Kubelet, "a", lease(10));
-    pass(10).await;
-    cache.apply_lease(LeaseKind::Kubelet, "a", lease(20));
+    for round in 1..=10 {
+        pass(10).await;
+        cache.apply_lease(LeaseKind::Kubelet, "a", lease(10 + 10 * round));
+    }
     cache.lost(Source::Nodes);
     pass(6).await;
     cache.listed(Source::Nodes, &BTreeSet::new());
@@ -133,17 +136,17 @@ async fn kubelets_that_were_out_of_hearing_are_known_to_be() {
     cache.listed(Source::KubeletLeases, &BTreeSet::from(["a".to_owned()]));
     assert_eq!(again(), None, "their own list was not long in coming");
     pass(20).await;
-    cache.apply_lease(LeaseKind::Agent, "a", lease(46));
+    cache.apply_lease(LeaseKind::Agent, "a", lease(136));
     assert_eq!(again(), None, "that is no kubelet's");
-    cache.apply_lease(LeaseKind::Kubelet, "a", lease(46));
-    assert_eq!(again(), Some(36));
+    cache.apply_lease(LeaseKind::Kubelet, "a", lease(136));
+    assert_eq!(again(), Some(126));
     pass(200).await;
     assert_eq!(again(), None);
     cache.lost(Source::KubeletLeases);
     pass(6).await;
     cache.ask_list(Source::KubeletLeases, "");
     cache.listed(Source::KubeletLeases, &BTreeSet::from(["a".to_owned()]));
-    assert_eq!(again(), Some(242));
+    assert_eq!(again(), Some(332));
 }
 
 #[tokio::test(start_paused = true)]

@@ -171,10 +171,11 @@ pub(super) fn pods_released(input: &FenceInput<'_>) -> Next {
     }
 }
 
-/// It is intended, by this leader and a moment ago.
+/// It is intended, by this leader and a moment ago. If its policy is gone since, the rate of pods by which it was intended
+/// is too.
 fn release(input: &FenceInput<'_>) -> Next {
     let Some(pods) = pods_to_release(input) else { return pods_unknown(input) };
-    if release_blockers(input).is_empty() {
+    if !without_policy(input) && release_blockers(input).is_empty() {
         return perform(input, IrreversibleOp::Release { pods });
     }
     Draft::of(input).enter(Phase::InDoubt, Message::plain("FenceInDoubt/guards")).save()

@@ -140,6 +140,17 @@ fn sim_kubelets_that_are_late_after_the_second_absence_are_left_alone() {
     });
 }
 
+/// A host that is rebooted has an API server and a controller, and the other controllers are gone.
+#[test]
+fn sim_kubelets_that_are_late_to_a_controller_that_begins_are_left_alone() {
+    assert_quiet("cluster late kubelets silent for 15 s", |seed| {
+        let kills = (0..2).map(|replica| (40, Fault::Kill(replica)));
+        let away = Duration::from_secs(7 + seed % 3);
+        let plot = kills.chain([(41, Fault::ApiDown(away)), (43, Fault::Hang(n4()))]).collect();
+        staged(seed, Theme::Power, Steps::CordonPowerCycle, plot)
+    });
+}
+
 /// A machine hangs, its BMC lies, and it wakes about when its pods are gone, or while it is to be turned on.
 fn wakes(manner: Manner) -> impl Fn(u64) -> Scenario {
     move |seed| {

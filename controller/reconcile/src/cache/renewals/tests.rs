@@ -9,12 +9,19 @@ fn at(secs: u64) -> Moment {
 }
 
 /// Renewals, and the Leases that show them.
-#[derive(Default)]
 struct Cluster {
     renewals: Renewals,
     leases: BTreeMap<String, LeaseView>,
     /// Of each Lease; nothing: as usual.
     duration: Option<Duration>,
+}
+
+/// Leases were listed long ago.
+impl Default for Cluster {
+    fn default() -> Self {
+        let renewals = Renewals { has_begun: true, ..Renewals::default() };
+        Self { renewals, leases: BTreeMap::new(), duration: None }
+    }
 }
 
 impl Cluster {
@@ -238,4 +245,23 @@ fn it_began_when_the_first_sign_did() {
     cluster.listed(100);
     cluster.move_at(115);
     assert_eq!(cluster.renewals.absence(at(115)), Some(Absence { since: at(80), until: at(115) }));
+}
+
+/// It has heard none, however soon they were listed, and what comes next counts however soon it comes.
+#[test]
+fn to_a_controller_that_begins_kubelets_were_out_of_hearing() {
+    let mut cluster = Cluster { renewals: Renewals::default(), ..Cluster::default() };
+    assert_eq!(cluster.again(1), None, "nothing is decided before the list is complete");
+    cluster.miss(1);
+    cluster.listed(2);
+    assert_eq!(cluster.again(2), Some(2));
+    cluster.miss(20);
+    cluster.listed(25);
+    assert_eq!(cluster.again(25), Some(2), "a watch that is opened again");
+    cluster.miss(40);
+    cluster.listed(46);
+    assert_eq!(cluster.renewals.last, Some(Absence { since: at(40), until: at(46) }));
+    cluster.miss(100);
+    cluster.listed(106);
+    assert_eq!(cluster.again(106), Some(46), "the second is too soon after the first");
 }

@@ -31,6 +31,19 @@ fn a_machine_that_is_off_when_its_policy_is_gone_is_turned_on_and_nothing_is_rel
     assert!(fixture.powered && fixture.fence.status.released == 0, "{:?}", fixture.fence.status);
 }
 
+#[test]
+fn a_release_that_was_intended_is_not_begun_when_its_policy_is_gone() {
+    let mut fixture = dead();
+    run(&mut fixture, 400, at(Phase::PodsReleased));
+    assert!(fixture.fence.status.intent.is_some(), "{:?}", fixture.fence.status);
+    let is_release = |next: &Next| matches!(next, Next::Act(Action::Perform { op: Op::Irreversible(_), .. }));
+    assert!(is_release(&fixture.next()), "{:?}", fixture.next());
+    fixture.policy = None;
+    assert_eq!(next_phase(&fixture), Phase::InDoubt);
+    run(&mut fixture, 400, at(Phase::AwaitReady));
+    assert!(fixture.powered && fixture.fence.status.released == 0, "{:?}", fixture.fence.status);
+}
+
 /// Its pods were released, and one is there all the same: the answers to some deletions were lost.
 fn released_and_one_is_left() -> Fixture {
     let mut fixture = dead();
