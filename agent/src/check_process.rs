@@ -10,7 +10,6 @@
 //! - A *release* is a pause in which a check process has its devices closed (`nodewell release gpu`), for a reset or a
 //!   driver upgrade.
 
-mod check_kind;
 mod children;
 mod filesystem;
 mod flags;
@@ -31,6 +30,7 @@ use std::{future, io, path::PathBuf, rc::Rc};
 
 use nix::sys::signal::Signal;
 use nodewell_checks::{
+    Settings, WorkerGroup,
     pod_names::{PodNames, folder as pod_folder},
     service::ServiceProbe,
 };
@@ -40,9 +40,8 @@ use tokio::signal::unix::{SignalKind, signal};
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use protocol::{Reply, read_line};
 
-pub use check_kind::Settings;
 pub use children::Children;
-pub use flags::{Group, MonitorFlags, TestFlags, WorkerFlags, WorkerGroup};
+pub use flags::{Group, MonitorFlags, TestFlags, WorkerFlags};
 pub use reporters::reporters;
 pub use runner::{Release, ReleaseError, ReleaseFile};
 pub use services::npd_health_checks;
@@ -84,7 +83,7 @@ pub struct Setup {
     pub client: Client,
     /// The socket beside which devices are released, if not the agent's own.
     pub releases_of: Option<PathBuf>,
-    /// The config's parts on hardware and checks.
+    /// What the config sets of checks.
     pub settings: Settings,
     pub state_dir: Option<PathBuf>,
     pub test_flags: TestFlags,
@@ -192,8 +191,7 @@ async fn check(group: Group, link: &Link, mounts: Option<&Link>, status_line: St
 impl Setup {
     /// Services are looked at in the group that asks only what any user may ask.
     fn services(&self, status_line: &StatusLine) -> Option<Services> {
-        let settings =
-            self.settings.checks.services.clone().with_timing(self.test_flags.interval, self.test_flags.deadline);
+        let settings = self.settings.services.clone().with_timing(self.test_flags.interval, self.test_flags.deadline);
         let is_wanted = self.group == Group::Check && settings.enabled;
         let npd_health_checks = self.health_checks.clone();
         let plan = ServicesPlan { settings: &settings, npd_health_checks, state_dir: self.state_dir.as_deref() };

@@ -74,7 +74,6 @@ pub struct Config {
     pub apiserver: ApiserverSettings,
     pub identity: IdentityConfig,
     /// For the check processes.
-    pub hardware: nodewell_hardware::Settings,
     pub checks: nodewell_checks::Settings,
     /// For `nodewelld repair`.
     pub repair: RepairSettings,
@@ -104,7 +103,6 @@ impl Default for Config {
             journal: JournalConfig::default(),
             apiserver: ApiserverSettings::default(),
             identity: IdentityConfig::default(),
-            hardware: nodewell_hardware::Settings::default(),
             checks: nodewell_checks::Settings::default(),
             repair: RepairSettings::default(),
             statistics: StatisticsConfig::default(),
@@ -226,7 +224,7 @@ impl Config {
             overrides,
             npd: self.npd_config.clone(),
             monitors_dir: Some(self.monitors_dir.clone()),
-            xids: self.hardware.gpu.xids.clone(),
+            xids: self.checks.gpu.xids.clone(),
         }
     }
 

@@ -1,18 +1,57 @@
-//! Checks: what the logs of a node do not show. Limits, mounts, clocks and networks are read by a worker and judged in
-//! the check process, as devices are ([`nodewell_hardware::Reader`], [`nodewell_hardware::Judge`]).
+//! Checks: what the logs of a node do not show. Devices, limits, mounts, clocks and networks are read by a worker and
+//! judged in the check process ([`probe::Reader`], [`probe::Judge`]). [`CHECKS`] has them all.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod check;
 pub mod clock;
+pub mod cpu;
+pub mod disk;
 mod duration_text;
+pub mod fabric;
+pub mod gpu;
 pub mod limits;
+pub mod memory;
 pub mod mounts;
 pub mod network;
+pub mod pcie;
 pub mod plugin;
 pub mod pod_names;
+pub mod probe;
 pub mod repair;
 pub mod service;
-pub mod settings;
 pub mod statistics;
 pub mod systemd;
 
-pub use settings::Settings;
+pub use check::{Check, WorkerGroup};
+
+use serde::{Deserialize, Serialize};
+
+/// Every check, in the order in which a config has their tables.
+pub static CHECKS: &[&Check] = &[
+    &disk::CHECK,
+    &memory::CHECK,
+    &cpu::CHECK,
+    &pcie::CHECK,
+    &fabric::CHECK,
+    &gpu::CHECK,
+    &limits::CHECK,
+    &mounts::CHECK,
+    &clock::CHECK,
+    &network::CHECK,
+];
+
+/// What an operator can set: a table for each check, and that of services.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Settings {
+    pub disk: disk::DiskSettings,
+    pub memory: memory::MemorySettings,
+    pub cpu: cpu::CpuSettings,
+    pub pcie: pcie::PcieSettings,
+    pub fabric: fabric::FabricSettings,
+    pub gpu: gpu::GpuSettings,
+    pub limits: limits::LimitsSettings,
+    pub mounts: mounts::MountsSettings,
+    pub clock: clock::ClockSettings,
+    pub network: network::NetworkSettings,
+    pub services: service::ServiceSettings,
+}

@@ -15,9 +15,18 @@ mod scan;
 mod settings;
 mod stat;
 
+use std::time::Duration;
+
+use nodewell_settings::Part;
+
+use crate::{
+    Settings,
+    check::{Check, WorkerGroup},
+};
+
 use std::path::{Path, PathBuf};
 
-use nodewell_hardware::{ReadError, Reader, Roots};
+use crate::probe::{ReadError, Reader, Roots};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -28,6 +37,19 @@ use self::{
 
 pub use judge::LimitsJudge;
 pub use settings::{Levels, LimitsSettings};
+
+/// As the list of checks has it.
+pub static CHECK: Check = Check {
+    name: "limits",
+    worker_group: WorkerGroup::Check,
+    table: || Part::of(|all: &mut Settings| &mut all.limits),
+    is_enabled: |all| all.limits.enabled,
+    interval: |all| all.limits.interval,
+    // Files that the kernel makes when they are read.
+    deadline: |_| Duration::from_secs(10),
+    reader: |roots, all| Box::new(LimitsReader::new(roots, &all.limits)),
+    judge: |all, pods| Box::new(LimitsJudge::new(all.limits.clone(), pods.clone())),
+};
 
 /// Reads; in a worker.
 #[derive(Debug)]

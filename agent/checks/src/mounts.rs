@@ -20,3 +20,22 @@ mod table;
 pub use judge::MountsJudge;
 pub use reader::MountsReader;
 pub use settings::{MountsSettings, Threshold};
+
+use nodewell_settings::Part;
+
+use crate::{
+    Settings,
+    check::{Check, WorkerGroup},
+};
+
+/// As the list of checks has it.
+pub static CHECK: Check = Check {
+    name: "mounts",
+    worker_group: WorkerGroup::Mounts,
+    table: || Part::of(|all: &mut Settings| &mut all.mounts),
+    is_enabled: |all| all.mounts.enabled,
+    interval: |all| all.mounts.interval,
+    deadline: |all| all.mounts.deadline,
+    reader: |roots, all| Box::new(MountsReader::new(roots, &all.mounts)),
+    judge: |all, _| Box::new(MountsJudge::new(all.mounts.clone())),
+};

@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
-use nodewell_hardware::Roots;
+use crate::probe::Roots;
 
 use crate::limits::host;
 

@@ -6,6 +6,7 @@
 
 pub mod advice;
 pub mod branch;
+mod catalogue;
 pub mod codes;
 pub mod decode;
 pub mod message;

@@ -4,28 +4,7 @@ use std::sync::LazyLock;
 
 use nodewell_message::{Catalogue, MessageArgs};
 
-/// One file for each kind of device, as of the reasons.
-const FILES: &[&str] = &[
-    include_str!("../messages/agent.toml"),
-    include_str!("../messages/boot.toml"),
-    include_str!("../messages/clock.toml"),
-    include_str!("../messages/cpu.toml"),
-    include_str!("../messages/disk.toml"),
-    include_str!("../messages/fabric.toml"),
-    include_str!("../messages/gpu.toml"),
-    include_str!("../messages/ledger.toml"),
-    include_str!("../messages/limits.toml"),
-    include_str!("../messages/logs.toml"),
-    include_str!("../messages/memory.toml"),
-    include_str!("../messages/monitors.toml"),
-    include_str!("../messages/mounts.toml"),
-    include_str!("../messages/network.toml"),
-    include_str!("../messages/pcie.toml"),
-    include_str!("../messages/plugins.toml"),
-    include_str!("../messages/repairs.toml"),
-    include_str!("../messages/services.toml"),
-    include_str!("../messages/unknown.toml"),
-];
+use crate::catalogue::FILES;
 
 /// All of them, for the reference.
 #[must_use]

@@ -3,24 +3,9 @@
 use std::sync::LazyLock;
 
 use nodewell_model::{Action, Name, Severity};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::IgnoredAny};
 
-/// One file for each kind of device.
-const FILES: [&str; 13] = [
-    include_str!("../reasons/disk.toml"),
-    include_str!("../reasons/memory.toml"),
-    include_str!("../reasons/cpu.toml"),
-    include_str!("../reasons/pcie.toml"),
-    include_str!("../reasons/fabric.toml"),
-    include_str!("../reasons/gpu.toml"),
-    include_str!("../reasons/limits.toml"),
-    include_str!("../reasons/mounts.toml"),
-    include_str!("../reasons/clock.toml"),
-    include_str!("../reasons/network.toml"),
-    include_str!("../reasons/services.toml"),
-    include_str!("../reasons/repairs.toml"),
-    include_str!("../reasons/plugins.toml"),
-];
+use crate::catalogue::FILES;
 
 /// One reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,6 +35,11 @@ pub struct Reason {
 struct File {
     #[serde(default)]
     reason: Vec<Reason>,
+    /// For [`crate::message`].
+    #[serde(default, rename = "message")]
+    _message: IgnoredAny,
+    #[serde(default, rename = "reasons")]
+    _reasons: IgnoredAny,
 }
 
 /// All reasons, in the order of their files.

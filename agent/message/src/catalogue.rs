@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 
 use crate::template::{EVENT_LIMIT, LIMIT, MessageArgs, Piece, fill, pieces};
 
@@ -41,6 +41,9 @@ struct File {
     message: Vec<Entry>,
     #[serde(default)]
     reasons: Vec<Reasons>,
+    /// What else a program has in the same file: what its reasons mean.
+    #[serde(default, rename = "reason")]
+    _reason: IgnoredAny,
 }
 
 /// All messages of a program.

@@ -129,6 +129,12 @@ impl<C: 'static> Part<C> {
         Self { key: T::NAME.trim_matches(['[', ']']), table: Box::new(Of(field)) }
     }
 
+    /// The same table, of a configuration that has `C` in it.
+    #[must_use]
+    pub fn within<D: 'static>(self, field: fn(&mut D) -> &mut C) -> Part<D> {
+        Part { key: self.key, table: Box::new(Within { field, table: self.table }) }
+    }
+
     /// Reads the table, if `file` has it.
     pub fn read(&self, config: &mut C, file: Section<'_>, report: &mut Report<'_>) {
         if let Some(table) = file.table(self.key, report) {
@@ -166,6 +172,25 @@ impl<C, T: Table> AnyTable<C> for Of<C, T> {
 
     fn shown(&self, config: &mut C) -> Vec<Shown> {
         shown((self.0)(config))
+    }
+}
+
+struct Within<D, C> {
+    field: fn(&mut D) -> &mut C,
+    table: Box<dyn AnyTable<C>>,
+}
+
+impl<D, C> AnyTable<D> for Within<D, C> {
+    fn read(&self, config: &mut D, table: TableAt<'_>, report: &mut Report<'_>) {
+        self.table.read((self.field)(config), table, report);
+    }
+
+    fn resolve(&self, config: &mut D) {
+        self.table.resolve((self.field)(config));
+    }
+
+    fn shown(&self, config: &mut D) -> Vec<Shown> {
+        self.table.shown((self.field)(config))
     }
 }
 

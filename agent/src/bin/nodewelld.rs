@@ -5,7 +5,7 @@ use std::{io::Write, process::ExitCode};
 
 use clap::Parser;
 use nodewell_agent::{
-    check_process::{self, Group, MonitorFlags, Settings, Setup, WorkerFlags},
+    check_process::{self, Group, MonitorFlags, Setup, WorkerFlags},
     command::{Command, CommandLine},
     config::{Config, Flags},
     daemon,
@@ -82,7 +82,7 @@ fn monitor(flags: MonitorFlags) -> ExitCode {
         group: flags.group,
         releases_of: flags.releases_of,
         client: Client::new(flags.socket.unwrap_or(config.socket.path)),
-        settings: Settings { hardware: config.hardware, checks: config.checks },
+        settings: config.checks,
         state_dir: flags.state_dir.or_else(check_process::default_state_dir),
         test_flags: flags.test_flags,
         health_checks,

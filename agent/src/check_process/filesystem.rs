@@ -7,9 +7,9 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
+use nodewell_checks::probe::ReadError;
 use nodewell_client::ClientError;
 use nodewell_faults::message;
-use nodewell_hardware::ReadError;
 use nodewell_model::{
     Event, Name, Severity, SubjectKey,
     api::{ClearRequest, ConditionProblem, ProblemVersion},

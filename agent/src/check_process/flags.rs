@@ -2,9 +2,11 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use crate::{check_process::check_kind::CheckKind, config::Flags};
+use nodewell_checks::WorkerGroup;
+
+use crate::config::Flags;
 use clap::{Args, ValueEnum};
-use nodewell_hardware::Roots;
+use nodewell_checks::probe::Roots;
 use nodewell_settings::duration;
 
 const EXAMPLES: &str = "\
@@ -146,70 +148,11 @@ impl Group {
     }
 }
 
-/// Checks that share a worker, a child of the check process that does the calls which may hang: where one of them
-/// hangs, its group waits, and no other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum WorkerGroup {
-    Check,
-    /// Servers of files hang often, and for long.
-    Mounts,
-    Disk,
-    Gpu,
-}
-
-impl WorkerGroup {
-    /// Its name on a worker's command line, and the name under which its checks report (`source`).
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Check => "check",
-            Self::Mounts => "mounts",
-            Self::Disk => "disk",
-            Self::Gpu => "gpu",
-        }
-    }
-
-    /// The checks of the group.
-    #[must_use]
-    pub fn checks(self) -> &'static [CheckKind] {
-        match self {
-            Self::Check => &[
-                CheckKind::Memory,
-                CheckKind::Cpu,
-                CheckKind::Pcie,
-                CheckKind::Fabric,
-                CheckKind::Limits,
-                CheckKind::Clock,
-                CheckKind::Network,
-            ],
-            Self::Mounts => &[CheckKind::Mounts],
-            Self::Disk => &[CheckKind::Disk],
-            Self::Gpu => &[CheckKind::Gpu],
-        }
-    }
-
-    /// The group that `check` belongs to.
-    #[must_use]
-    pub fn of(check: CheckKind) -> Self {
-        match check {
-            CheckKind::Disk => Self::Disk,
-            CheckKind::Gpu => Self::Gpu,
-            CheckKind::Mounts => Self::Mounts,
-            CheckKind::Memory
-            | CheckKind::Cpu
-            | CheckKind::Pcie
-            | CheckKind::Fabric
-            | CheckKind::Limits
-            | CheckKind::Clock
-            | CheckKind::Network => Self::Check,
-        }
-    }
-}
-
 /// The command line of `nodewelld worker GROUP`.
 #[derive(Debug, Clone, Args)]
 pub struct WorkerFlags {
     /// The worker group, for people who look at processes
+    #[arg(value_parser = worker_group)]
     pub worker_group: WorkerGroup,
     /// End with this process, which started us
     #[arg(long, value_name = "PID")]
@@ -217,4 +160,11 @@ pub struct WorkerFlags {
     /// The socket beside which its devices are released, for people too
     #[arg(long, value_name = "PATH")]
     pub socket: Option<PathBuf>,
+}
+
+fn worker_group(name: &str) -> Result<WorkerGroup, String> {
+    WorkerGroup::named(name).ok_or_else(|| {
+        let names = WorkerGroup::ALL.map(WorkerGroup::as_str).join(", ");
+        format!("there is no such group; known are {names}")
+    })
 }

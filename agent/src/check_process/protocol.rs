@@ -2,8 +2,8 @@
 
 use std::io::{self, BufRead};
 
-use crate::check_process::check_kind::{CheckKind, Settings};
-use nodewell_hardware::{ReadError, Roots};
+use nodewell_checks::probe::{ReadError, Roots};
+use nodewell_checks::{Check, Settings};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ pub(super) struct WorkerConfig {
 pub(super) struct Request {
     /// The reply has it too: a late reply to an earlier request is not taken for this one's.
     pub(super) id: u64,
-    pub(super) check: CheckKind,
+    pub(super) check: &'static Check,
     pub(super) operation: Operation,
 }
 

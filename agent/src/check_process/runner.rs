@@ -15,7 +15,7 @@ mod worker_client;
 
 use std::{path::PathBuf, time::Duration};
 
-use crate::check_process::check_kind::CheckKind;
+use nodewell_checks::Check;
 use nodewell_checks::pod_names::PodNames;
 use tokio::time::{Instant, sleep};
 
@@ -26,7 +26,7 @@ use crate::{
 
 use condition_reporter::ConditionReporter;
 use drivers::{Change, Drivers};
-use poll_loop::PollLoop;
+use poll_loop::{PollLoop, PollTiming};
 use process::SelfExec;
 use state_file::StateFile;
 use stuck_workers::WorkerIdentity;
@@ -60,7 +60,7 @@ pub(super) struct Runner<'a> {
     status_line: StatusLine,
     worker_client: WorkerClient,
     poll_loops: Vec<PollLoop>,
-    condition_reporter: ConditionReporter<'a, CheckKind>,
+    condition_reporter: ConditionReporter<'a, &'static Check>,
     drivers: Drivers,
     release_file: ReleaseFile,
     is_released: bool,
@@ -75,8 +75,8 @@ impl<'a> Runner<'a> {
             Box::new(SelfExec { worker_group: plan.worker_group, socket: plan.release_socket.clone() }),
             plan.worker_config.clone(),
         );
-        let wanted = plan.worker_group.checks().iter().filter(|check| check.is_enabled(&plan.worker_config.settings));
-        let poll_loops = wanted.map(|check| plan.poll_loop(*check)).collect();
+        let wanted = plan.worker_group.checks().filter(|check| (check.is_enabled)(&plan.worker_config.settings));
+        let poll_loops = wanted.map(|check| plan.poll_loop(check)).collect();
         let drivers = Drivers::new(plan.group, &plan.worker_config.roots);
         let release_file = ReleaseFile::of(&plan.release_socket, plan.group);
         Self {
@@ -218,12 +218,12 @@ impl<'a> Runner<'a> {
 }
 
 impl RunnerPlan {
-    fn poll_loop(&self, check: CheckKind) -> PollLoop {
-        let mut timing = check.timing(&self.worker_config.settings);
-        timing.interval = self.interval.unwrap_or(timing.interval);
-        timing.deadline = self.deadline.unwrap_or(timing.deadline);
+    fn poll_loop(&self, check: &'static Check) -> PollLoop {
+        let settings = &self.worker_config.settings;
+        let interval = self.interval.unwrap_or_else(|| (check.interval)(settings));
+        let deadline = self.deadline.unwrap_or_else(|| (check.deadline)(settings));
         let state_file = self.state_dir.as_deref().map(|folder| StateFile::of_check(folder, check));
-        PollLoop::new(check, timing, check.judge(&self.worker_config.settings, &self.pod_names), state_file)
+        PollLoop::new(check, PollTiming { interval, deadline }, (check.judge)(settings, &self.pod_names), state_file)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The name of a worker's task, which shows what the worker is asked: `nwd:nvme0`. The kernel shows it of a task in any
 //! state, also of one that hangs and whose memory cannot be looked at.
 
-use crate::check_process::check_kind::CheckKind;
+use nodewell_checks::Check;
 
 use super::{WorkerGroup, protocol::Operation};
 
@@ -26,13 +26,13 @@ pub(crate) struct TaskName {
 
 impl TaskName {
     /// Of a worker that does this.
-    pub(super) fn of(check: CheckKind, operation: &Operation) -> Self {
+    pub(super) fn of(check: &'static Check, operation: &Operation) -> Self {
         let what = match operation {
             Operation::Read { device } => device.clone(),
-            Operation::List => format!("{}/list", check.as_str()),
-            Operation::Wait { .. } => format!("{}/wait", check.as_str()),
+            Operation::List => format!("{}/list", check.name),
+            Operation::Wait { .. } => format!("{}/wait", check.name),
         };
-        Self::at(mark(WorkerGroup::of(check)), what)
+        Self::at(mark(check.worker_group), what)
     }
 
     /// Of a worker of `worker_group` that is asked nothing: one that hangs while it ends has it.
@@ -99,10 +99,12 @@ fn mark(worker_group: WorkerGroup) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use nodewell_checks::{disk, fabric, gpu, mounts};
+
     use super::*;
 
     fn at(device: &str) -> TaskName {
-        TaskName::of(CheckKind::Disk, &Operation::Read { device: device.to_owned() })
+        TaskName::of(&disk::CHECK, &Operation::Read { device: device.to_owned() })
     }
 
     #[test]
@@ -146,10 +148,10 @@ mod tests {
 
     #[test]
     fn what_is_asked_of_a_check_as_a_whole_is_no_device() {
-        assert_eq!(TaskName::of(CheckKind::Gpu, &Operation::List).as_str(), "nwg:gpu/list");
-        assert_eq!(TaskName::of(CheckKind::Gpu, &Operation::Wait { within_millis: 1 }).device(), "gpu/wait");
-        assert_eq!(TaskName::of(CheckKind::Fabric, &Operation::List).as_str(), "nwc:fabric/list");
-        assert_eq!(TaskName::of(CheckKind::Mounts, &Operation::List).as_str(), "nwm:mounts/list");
+        assert_eq!(TaskName::of(&gpu::CHECK, &Operation::List).as_str(), "nwg:gpu/list");
+        assert_eq!(TaskName::of(&gpu::CHECK, &Operation::Wait { within_millis: 1 }).device(), "gpu/wait");
+        assert_eq!(TaskName::of(&fabric::CHECK, &Operation::List).as_str(), "nwc:fabric/list");
+        assert_eq!(TaskName::of(&mounts::CHECK, &Operation::List).as_str(), "nwm:mounts/list");
         assert_eq!(TaskName::idle(WorkerGroup::Gpu).as_str(), "nwg:idle");
     }
 }

@@ -8,8 +8,8 @@ use std::{
     time::Duration,
 };
 
-use crate::check_process::check_kind::CheckKind;
-use nodewell_hardware::{ReadError, Reader};
+use nodewell_checks::Check;
+use nodewell_checks::probe::{ReadError, Reader};
 
 use super::{
     WorkerGroup,
@@ -58,7 +58,7 @@ pub fn run(worker_group: WorkerGroup) -> Result<(), WorkerError> {
 /// The readers of the checks that were asked for so far: to create one may already be a call that hangs.
 struct Worker {
     worker_config: WorkerConfig,
-    readers: BTreeMap<CheckKind, Box<dyn Reader>>,
+    readers: BTreeMap<&'static Check, Box<dyn Reader>>,
     /// Between two requests, and while its readers' libraries are left.
     idle: TaskName,
 }
@@ -79,8 +79,9 @@ impl Worker {
     fn perform(&mut self, request: &Request) -> ReplyBody {
         let Self { worker_config, readers, .. } = self;
         let check = request.check;
-        let reader =
-            readers.entry(check).or_insert_with(|| check.reader(worker_config.roots.clone(), &worker_config.settings));
+        let reader = readers
+            .entry(check)
+            .or_insert_with(|| (check.reader)(worker_config.roots.clone(), &worker_config.settings));
         let body = match &request.operation {
             Operation::List => reader.list().map(|names| ReplyBody::Devices { names, has_events: reader.has_events() }),
             Operation::Read { device } => reader.read(device).map(ReplyBody::Reading),

@@ -1,6 +1,6 @@
 //! The config as one table: its own keys, the tables in it, and those of which there may be several.
 
-use nodewell_checks::service::OwnService;
+use nodewell_checks::{CHECKS, service::OwnService};
 use nodewell_settings::{
     Key, Kind, Part, Report, Section, Table,
     kind::{Bool, Choice, Maybe, Path, Paths, Word},
@@ -17,26 +17,20 @@ const PATHS: Paths = Paths { absolute: false };
 impl Config {
     /// The tables that stand once.
     pub(super) fn parts() -> Vec<Part<Self>> {
-        vec![
+        let sources: [Part<Self>; 4] = [
             Part::of(|it: &mut Self| &mut it.kmsg),
             Part::of(|it: &mut Self| &mut it.journal),
             Part::of(|it: &mut Self| &mut it.apiserver),
             Part::of(|it: &mut Self| &mut it.identity),
-            Part::of(|it: &mut Self| &mut it.hardware.disk),
-            Part::of(|it: &mut Self| &mut it.hardware.memory),
-            Part::of(|it: &mut Self| &mut it.hardware.cpu),
-            Part::of(|it: &mut Self| &mut it.hardware.pcie),
-            Part::of(|it: &mut Self| &mut it.hardware.fabric),
-            Part::of(|it: &mut Self| &mut it.hardware.gpu),
-            Part::of(|it: &mut Self| &mut it.checks.limits),
-            Part::of(|it: &mut Self| &mut it.checks.mounts),
-            Part::of(|it: &mut Self| &mut it.checks.clock),
-            Part::of(|it: &mut Self| &mut it.checks.network),
+        ];
+        let checks = CHECKS.iter().map(|check| (check.table)().within(|it: &mut Self| &mut it.checks));
+        let others: [Part<Self>; 4] = [
             Part::of(|it: &mut Self| &mut it.checks.services),
             Part::of(|it: &mut Self| &mut it.repair),
             Part::of(|it: &mut Self| &mut it.statistics),
             Part::of(|it: &mut Self| &mut it.socket),
-        ]
+        ];
+        sources.into_iter().chain(checks).chain(others).collect()
     }
 }
 

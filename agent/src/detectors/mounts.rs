@@ -7,7 +7,7 @@ use nodewell_checks::mounts::{
     device::{btrfs_folder, device_name, name_in_sysfs},
     mountinfo,
 };
-use nodewell_hardware::{ReadError, attribute};
+use nodewell_checks::probe::{ReadError, attribute};
 
 pub use nodewell_checks::mounts::mountinfo::Mount;
 

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use nodewell_checks::probe::ReadError;
 use nodewell_faults::message;
-use nodewell_hardware::ReadError;
 use nodewell_model::{Finding, Name, RequiredProof};
 
 use crate::detectors::{cgroup, mounts, pod_names::KnownPodNames};

@@ -1,5 +1,5 @@
-//! See `nodewell_hardware::disk::fuzzing`.
+//! See `nodewell_checks::disk::fuzzing`.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| nodewell_hardware::disk::fuzzing::disk(input));
+libfuzzer_sys::fuzz_target!(|input: &[u8]| nodewell_checks::disk::fuzzing::disk(input));

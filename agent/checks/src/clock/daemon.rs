@@ -3,7 +3,7 @@
 
 use std::{fs, path::Path};
 
-use nodewell_hardware::Roots;
+use crate::probe::Roots;
 use serde::{Deserialize, Serialize};
 
 /// A time daemon that notifies the kernel when it is successful.

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use nodewell_faults::message;
-use nodewell_hardware::{
+use crate::probe::{
     Answer, DeviceEvent, Fault, Findings, Judge, Now, PollError, ReadError, Round, State, UnknownReason, Verdict,
     debounce::{Debounce, DebounceTimes},
     last_saved::LastSaved,
     unknown::unknown,
 };
+use nodewell_faults::message;
 use nodewell_message::MessageArgs;
 use nodewell_model::Name;
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ use super::{
     offset::{Mark, deviation},
     reading::{CLOCK, ClockError, ClockReading, SyncStatus},
 };
-use crate::{duration_text::duration, settings::ClockSettings};
+use crate::{clock::ClockSettings, duration_text::duration};
 
 /// The program that synchronises the clock resets the kernel's bound of its error, systemd-timesyncd at least every 34
 /// minutes. Without it the bound grows by 1.8 s an hour, to 16 s, its value at boot.

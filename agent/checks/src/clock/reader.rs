@@ -1,7 +1,7 @@
 //! Reads the clocks, in a worker.
 
+use crate::probe::{ReadError, Reader, Roots};
 use nix::time::{ClockId, clock_gettime};
-use nodewell_hardware::{ReadError, Reader, Roots};
 use nodewell_sys::timex;
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use super::{
     reading::{CLOCK, ClockError, ClockReading, SyncStatus},
     source::Source,
 };
-use crate::settings::ClockSettings;
+use crate::clock::ClockSettings;
 
 /// Reads; in a worker.
 #[derive(Debug)]

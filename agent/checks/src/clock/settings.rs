@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nodewell_hardware::settings::{INTERVAL, enabled, interval};
+use crate::probe::settings::{INTERVAL, enabled, interval};
 use nodewell_settings::{
     Key, ReadKeys, Report, Table,
     kind::{Bool, Maybe, Time},

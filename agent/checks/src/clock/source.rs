@@ -1,6 +1,6 @@
 //! What the kernel counts time by: `/sys/devices/system/clocksource/clocksource0`.
 
-use nodewell_hardware::{Roots, attribute};
+use crate::probe::{Roots, attribute};
 use serde::{Deserialize, Serialize};
 
 /// A read of one of these costs a microsecond and more, and all CPUs wait for one another: programs that ask for the time

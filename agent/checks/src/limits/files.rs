@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use nodewell_hardware::{ReadError, Roots, attribute};
+use crate::probe::{ReadError, Roots, attribute};
 use x509_parser::pem::Pem;
 
 use super::{

@@ -15,7 +15,7 @@ mod trend;
 
 use std::collections::BTreeMap;
 
-use nodewell_hardware::{
+use crate::probe::{
     Answer, DeviceEvent, Findings, Judge, Now, PollError, ReadError, Round, Verdict, debounce::DebounceTimes, unknown,
 };
 use nodewell_model::{Inventory, SubjectKey};
@@ -32,7 +32,7 @@ use self::{
     tasks::{TaskProblems, Tasks},
 };
 use super::reading::{CGROUPS, CgroupsReading, FILES, FilesReading, KERNEL, KernelReading, TASKS, TasksReading};
-use crate::{pod_names::PodNames, settings::LimitsSettings};
+use crate::{limits::LimitsSettings, pod_names::PodNames};
 
 /// What is unknown of a kernel that never reported anything.
 const KERNELS: [&str; 4] = ["ResourceExhausted", "MemoryPressureHigh", "CpuPressureHigh", "IoPressureHigh"];

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use nodewell_hardware::{ReadError, Roots, attribute, cpu::list::CpuSet};
+use crate::{
+    cpu::list::CpuSet,
+    probe::{ReadError, Roots, attribute},
+};
 
 use super::reading::{ConntrackCounts, KernelReading, Level, MemoryUsage, Pressure, Swap};
 

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use nodewell_hardware::{Roots, attribute};
+use crate::probe::{Roots, attribute};
 use nodewell_model::text;
 
 use super::{host, kernel, reading::Reboot};

@@ -9,8 +9,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::probe::{ReadError, attribute};
 use nix::time::{ClockId, clock_gettime};
-use nodewell_hardware::{ReadError, attribute};
 use nodewell_model::text;
 
 use super::{

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use nodewell_hardware::settings::{INTERVAL, enabled, interval};
+use crate::probe::settings::{INTERVAL, enabled, interval};
 use nodewell_settings::{
     Key, Kind, Report, Section, Table,
     kind::{Bool, Number, Paths, Time},

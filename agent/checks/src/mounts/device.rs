@@ -5,8 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::probe::{ReadError, attribute};
 use nix::sys::stat;
-use nodewell_hardware::{ReadError, attribute};
 
 use super::mountinfo::Mount;
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use nodewell_hardware::{ReadError, attribute};
+use crate::probe::{ReadError, attribute};
 
 use super::device::{btrfs_folder, folders};
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use nodewell_hardware::attribute;
+use crate::probe::attribute;
 
 use super::mountinfo::unescape;
 

@@ -1,12 +1,12 @@
 //! When a filesystem is as good as full: by percentage, but neither a huge one with plenty left nor a tiny one whose
 //! content never grows.
 
-use nodewell_hardware::Fault;
+use crate::probe::Fault;
 use nodewell_message::MessageArgs;
 use nodewell_model::Severity;
 
 use super::{reading::Usage, rough_bytes::rough_bytes};
-use crate::settings::{MountsSettings, Threshold};
+use crate::mounts::{MountsSettings, Threshold};
 
 /// A filesystem of kernels or of a boot loader: made small, and filled on purpose.
 const TINY_BYTES: u64 = 2 << 30;

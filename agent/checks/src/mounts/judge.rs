@@ -4,7 +4,7 @@ mod faults;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nodewell_hardware::{
+use crate::probe::{
     Answer, Findings, Judge, PollError, ReadError, Round, State, Verdict, last_saved::LastSaved, unknown::unknown,
 };
 use nodewell_model::Name;
@@ -17,7 +17,7 @@ use super::{
     kind::{self, FilesystemKind},
     reading::{MountsReading, Row, StatfsResult, TABLE, Usage},
 };
-use crate::settings::MountsSettings;
+use crate::mounts::MountsSettings;
 
 const HEALTHY_LIMIT: usize = 64;
 /// What an agent accepts, unless its configuration allows more (`subjects-per-daemon`).
@@ -237,7 +237,7 @@ fn answers() -> State {
     State::healthy("MountHung/healthy", &[])
 }
 
-fn faulty_or_healthy(fault: Option<nodewell_hardware::Fault>) -> State {
+fn faulty_or_healthy(fault: Option<crate::probe::Fault>) -> State {
     fault.map_or_else(answers, |fault| State::Faulty(vec![fault]))
 }
 

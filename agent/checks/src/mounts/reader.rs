@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, os::fd::OwnedFd};
 
+use crate::probe::{ReadError, Reader, Roots};
 use glob::Pattern;
 use nix::{
     errno::Errno,
@@ -11,7 +12,6 @@ use nix::{
         statvfs::fstatvfs,
     },
 };
-use nodewell_hardware::{ReadError, Reader, Roots};
 use serde_json::Value;
 
 use super::{
@@ -21,7 +21,7 @@ use super::{
     reading::{MountsReading, Row, StatfsResult, TABLE, Usage},
     table::Table,
 };
-use crate::settings::MountsSettings;
+use crate::mounts::MountsSettings;
 
 /// No node has more filesystems that are worth a look; the rest of the table is not reported.
 const ROWS_LIMIT: usize = 2000;

@@ -2,7 +2,7 @@
 
 use std::{ops::RangeInclusive, path::PathBuf, time::Duration};
 
-use nodewell_hardware::settings::{INTERVAL, enabled, interval};
+use crate::probe::settings::{INTERVAL, enabled, interval};
 use nodewell_settings::{
     Key, Kind, ReadKeys, Report, Section, Table,
     kind::{Globs, Maybe, Number, Time},

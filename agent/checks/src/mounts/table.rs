@@ -8,11 +8,11 @@ use std::{
     path::PathBuf,
 };
 
+use crate::probe::{ReadError, attribute};
 use nix::{
     poll::{PollFd, PollFlags, PollTimeout, poll},
     sys::statfs::{PROC_SUPER_MAGIC, fstatfs},
 };
-use nodewell_hardware::{ReadError, attribute};
 
 use super::mountinfo::{self, Mount};
 

@@ -9,10 +9,10 @@ mod tunnel;
 
 use std::collections::BTreeMap;
 
-use glob::Pattern;
-use nodewell_hardware::{
+use crate::probe::{
     Answer, DeviceEvent, Fault, Findings, Judge, Now, PollError, ReadError, Round, State, Verdict, unknown,
 };
+use glob::Pattern;
 use nodewell_message::MessageArgs;
 use nodewell_model::{Inventory, Name};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use self::{bond::Bond, dns::Dns, link::Link, route::DefaultRoutes, tunnel::Tunnel};
 use super::{DNS, LINKS, reading::LinksReading};
-use crate::{duration_text::duration, settings::NetworkSettings};
+use crate::{duration_text::duration, network::NetworkSettings};
 
 /// The subject of the routes.
 const DEFAULT_ROUTE: &str = "default-route";

@@ -14,11 +14,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use nodewell_hardware::{ReadError, attribute};
+use crate::probe::{ReadError, attribute};
 use nodewell_sys::names::{LookupError, resolve};
 
 use super::{reading::NamesReading, routes};
-use crate::settings::NetworkSettings;
+use crate::network::NetworkSettings;
 
 /// A round waits for no longer: others are read by the same worker. A slower answer is used in a later round.
 const WAIT: Duration = Duration::from_millis(500);

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use nodewell_hardware::{ReadError, Reader, Roots, attribute};
+use crate::probe::{ReadError, Reader, Roots, attribute};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ use super::{
     reading::{BondReading, Counters, Interface, LinksReading, Slave, TunnelReading},
     routes::{self, Tables},
 };
-use crate::settings::NetworkSettings;
+use crate::network::NetworkSettings;
 
 /// A VLAN upon a bridge upon a bond is three; deeper is a loop or a jest.
 const DEEPEST: usize = 5;

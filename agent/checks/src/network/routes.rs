@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use nodewell_hardware::{ReadError, attribute};
+use crate::probe::{ReadError, attribute};
 
 use super::reading::Routes;
 

@@ -2,12 +2,12 @@
 
 use std::{fs, os::unix::fs::symlink, path::PathBuf, time::Duration};
 
+use crate::probe::{Findings, Judge, Now, PollError, Reader, Roots, Round, State};
 use jiff::Timestamp;
-use nodewell_hardware::{Findings, Judge, Now, PollError, Reader, Roots, Round, State};
 use tempfile::TempDir;
 
 use super::{names::Resolver, *};
-use crate::settings::NetworkSettings;
+use crate::network::NetworkSettings;
 
 mod bonds;
 mod errors;

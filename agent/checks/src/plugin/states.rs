@@ -7,8 +7,8 @@ mod tests;
 
 use std::{collections::BTreeMap, time::Duration};
 
+use crate::probe::{DeviceEvent, Verdict};
 use jiff::Timestamp;
-use nodewell_hardware::{DeviceEvent, Verdict};
 use nodewell_model::SubjectKey;
 use nodewell_rules::plugin::PluginMonitor;
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use crate::probe::Fault;
 use nodewell_faults::{message, reason};
-use nodewell_hardware::Fault;
 use nodewell_message::MessageArgs;
 use nodewell_model::{Name, Severity};
 

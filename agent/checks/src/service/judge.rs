@@ -6,8 +6,8 @@ mod watched;
 
 use std::{collections::BTreeMap, time::Duration};
 
+use crate::probe::Findings;
 use jiff::Timestamp;
-use nodewell_hardware::Findings;
 use serde_json::Value;
 
 use super::{observation::Observation, service_probe::ServiceProbe, target::Target};

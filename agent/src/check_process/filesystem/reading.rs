@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use nodewell_hardware::{ReadError, attribute};
+use nodewell_checks::probe::{ReadError, attribute};
 use nodewell_rules::rule::RecoveryCheck;
 
 use crate::{

@@ -8,8 +8,8 @@ use nodewell_checks::plugin::{
     schedule::{Timing, first},
     states::{Now, RunReport},
 };
+use nodewell_checks::probe::Findings;
 use nodewell_client::{Client, random};
-use nodewell_hardware::Findings;
 use nodewell_rules::plugin::PluginMonitor;
 use tokio::{
     sync::watch,

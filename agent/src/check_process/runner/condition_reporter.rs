@@ -1,7 +1,7 @@
 //! Reports the findings of judges to the agent: conditions of each device, Events, evidence that problems are over, and
 //! how many devices there are (the inventory).
 //!
-//! A reporter has one or more *parts*, each judged by itself and named by a key `K`: a [`CheckKind`], a plug-in's
+//! A reporter has one or more *parts*, each judged by itself and named by a key `K`: a [`&'static Check`], a plug-in's
 //! number.
 
 mod compose;
@@ -10,7 +10,7 @@ mod pending_recoveries;
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use nodewell_hardware::{DeviceEvent, Findings, State, Verdict};
+use nodewell_checks::probe::{DeviceEvent, Findings, State, Verdict};
 use nodewell_model::{Event, Inventory, Name, SubjectKey};
 
 use super::{poll_loop::Unreached, release::Release, state_file::ReportedCondition};
@@ -104,7 +104,7 @@ impl<'a, K: Copy + Ord> ConditionReporter<'a, K> {
                 Unreached::Nothing => self.forget(part, &key),
                 // What an earlier run reported of it, the agent still has.
                 Unreached::Rest => {}
-                Unreached::Everything(error) => self.set(part, key, nodewell_hardware::unknown(error)),
+                Unreached::Everything(error) => self.set(part, key, nodewell_checks::probe::unknown(error)),
             }
         }
         self.note_retained();

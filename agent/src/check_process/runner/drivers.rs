@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
-use nodewell_hardware::Roots;
+use nodewell_checks::probe::Roots;
 
 use crate::check_process::Group;
 

@@ -5,9 +5,9 @@ use std::{
     time::Duration,
 };
 
-use crate::check_process::check_kind::{CheckKind, PollTiming};
+use nodewell_checks::Check;
+use nodewell_checks::probe::{Answer, Findings, Judge, Now, PollError, ReadError, Round};
 use nodewell_client::random;
-use nodewell_hardware::{Answer, Findings, Judge, Now, PollError, ReadError, Round};
 use tokio::time::Instant;
 
 use super::{
@@ -28,9 +28,16 @@ const PAUSE_DEADLINES: u32 = 10;
 /// After so many that took their whole deadline a round ends, and what is known by then is reported.
 const SILENT_LIMIT: usize = 2;
 
+/// How often a check runs, and how long one device may take to answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct PollTiming {
+    pub(super) interval: Duration,
+    pub(super) deadline: Duration,
+}
+
 /// One check, from round to round.
 pub(super) struct PollLoop {
-    pub(super) check: CheckKind,
+    pub(super) check: &'static Check,
     timing: PollTiming,
     judge: Box<dyn Judge>,
     state_file: Option<StateFile>,
@@ -76,7 +83,7 @@ struct Backoff {
 impl PollLoop {
     /// Due at once.
     pub(super) fn new(
-        check: CheckKind,
+        check: &'static Check,
         timing: PollTiming,
         judge: Box<dyn Judge>,
         state_file: Option<StateFile>,
@@ -153,7 +160,7 @@ impl PollLoop {
     /// From the first question to the last answer: what a deadline or an interval has to leave room for.
     fn note_time(&self, took: Duration, devices: usize) {
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        tracing::debug!(check = self.check.as_str(), devices, micros, "a round is over");
+        tracing::debug!(check = self.check.name, devices, micros, "a round is over");
     }
 
     fn note_list(&mut self, listed: &Result<Vec<String>, PollError>) {
@@ -273,7 +280,7 @@ impl PollLoop {
     }
 
     pub(super) fn summary(&self) -> Option<String> {
-        let name = self.check.as_str();
+        let name = self.check.name;
         if self.is_absent {
             Some(format!("{name}: none"))
         } else {

@@ -10,8 +10,8 @@ use std::{
     time::Duration,
 };
 
-use crate::check_process::check_kind::CheckKind;
 use jiff::Timestamp;
+use nodewell_checks::Check;
 use nodewell_model::Name;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -63,11 +63,11 @@ struct LatestWrite {
 
 impl StateFile {
     /// In `folder`, which the thread makes.
-    pub(super) fn of_check(folder: &Path, check: CheckKind) -> Self {
-        Self::named(folder, check.as_str())
+    pub(super) fn of_check(folder: &Path, check: &'static Check) -> Self {
+        Self::named(folder, check.name)
     }
 
-    /// Of a part of the check process that has no [`CheckKind`].
+    /// Of a part of the check process that has no [`&'static Check`].
     pub(in crate::check_process) fn named(folder: &Path, name: &str) -> Self {
         let file = folder.join(format!("{name}.json"));
         Self { file, last: SavedState::default(), is_read: false, latest_write: Arc::default() }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use nodewell_hardware::NoAnswer;
+use nodewell_checks::probe::NoAnswer;
 
 use tokio::time::sleep;
 

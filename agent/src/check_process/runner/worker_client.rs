@@ -3,9 +3,9 @@
 
 use std::{io, os::unix::net::UnixStream as StdStream, time::Duration};
 
-use crate::check_process::check_kind::CheckKind;
 use jiff::Timestamp;
-use nodewell_hardware::{NoAnswer, ReadError};
+use nodewell_checks::Check;
+use nodewell_checks::probe::{NoAnswer, ReadError};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::{
@@ -77,7 +77,7 @@ impl WorkerClient {
     }
 
     /// Asks, and waits for the answer no longer than `deadline`, and for the end of a worker that gives none.
-    pub(super) async fn request(&mut self, check: CheckKind, operation: Operation, deadline: Duration) -> Outcome {
+    pub(super) async fn request(&mut self, check: &'static Check, operation: Operation, deadline: Duration) -> Outcome {
         let task_name = TaskName::of(check, &operation);
         if let Some(no_answer) = self.stuck.forbid(&task_name) {
             return Outcome::NoAnswer(no_answer);
@@ -90,7 +90,7 @@ impl WorkerClient {
         }
     }
 
-    async fn answer(&mut self, check: CheckKind, operation: Operation) -> Result<ReplyBody, RequestError> {
+    async fn answer(&mut self, check: &'static Check, operation: Operation) -> Result<ReplyBody, RequestError> {
         self.drop_ended();
         self.last_id += 1;
         let request = Request { id: self.last_id, check, operation };
@@ -174,7 +174,7 @@ impl WorkerClient {
     }
 
     /// Ends the worker, so that it holds nothing any more: no library, no device.
-    pub(super) async fn end(&mut self, check: CheckKind) {
+    pub(super) async fn end(&mut self, check: &'static Check) {
         let task_name = TaskName::of(check, &Operation::List);
         self.kill_worker(&task_name, Timestamp::now()).await;
     }
@@ -232,9 +232,9 @@ fn matching(body: ReplyBody, operation: &Operation) -> Result<ReplyBody, Request
     }
 }
 
-impl From<Outcome> for Result<ReplyBody, nodewell_hardware::PollError> {
+impl From<Outcome> for Result<ReplyBody, nodewell_checks::probe::PollError> {
     fn from(outcome: Outcome) -> Self {
-        use nodewell_hardware::PollError;
+        use nodewell_checks::probe::PollError;
         match outcome {
             Outcome::Reply(ReplyBody::Error(error)) => Err(PollError::Read(error)),
             Outcome::Reply(body) => Ok(body),

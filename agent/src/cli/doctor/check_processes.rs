@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use nodewell_hardware::Roots;
+use nodewell_checks::probe::Roots;
 use nodewell_model::view::DaemonView;
 
 use super::check::Check;
@@ -34,9 +34,9 @@ fn missing_at(roots: &Roots, daemons: &[DaemonView], config: &Config) -> Vec<Che
 fn is_needed(group: Group, sys: &Path, config: &Config) -> bool {
     match group {
         Group::Check => true,
-        Group::Disk => config.hardware.disk.enabled,
+        Group::Disk => config.checks.disk.enabled,
         Group::Gpu => {
-            config.hardware.gpu.enabled && GPU_DRIVERS.iter().any(|name| sys.join("module").join(name).is_dir())
+            config.checks.gpu.enabled && GPU_DRIVERS.iter().any(|name| sys.join("module").join(name).is_dir())
         }
     }
 }
@@ -128,7 +128,7 @@ mod tests {
         let sys = tempfile::tempdir().unwrap();
         fs::create_dir_all(sys.path().join("module/amdgpu")).unwrap();
         let mut config = config();
-        (config.hardware.disk.enabled, config.hardware.gpu.enabled) = (false, false);
+        (config.checks.disk.enabled, config.checks.gpu.enabled) = (false, false);
         assert_eq!(named(sys.path(), &[], &config), ["check"]);
     }
 

@@ -1,6 +1,6 @@
 //! `[clock]`: what arrives, and what is refused.
 
-use nodewell_checks::settings::ClockSettings;
+use nodewell_checks::clock::ClockSettings;
 
 use super::*;
 

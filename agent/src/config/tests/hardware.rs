@@ -1,13 +1,14 @@
 //! The tables of hardware: what they resolve to, what they refuse.
 
-use nodewell_hardware::settings::{
-    CpuSettings, DiskSettings, FabricSettings, GpuSettings, MemorySettings, PcieSettings, Settings,
+use nodewell_checks::{
+    Settings, cpu::CpuSettings, disk::DiskSettings, fabric::FabricSettings, gpu::GpuSettings, memory::MemorySettings,
+    pcie::PcieSettings,
 };
 
 use super::*;
 
 fn parsed(text: &str) -> Result<Settings, Vec<String>> {
-    read(text).map(|config| config.hardware)
+    read(text).map(|config| config.checks)
 }
 
 #[test]
@@ -47,6 +48,7 @@ fn every_key_arrives() {
             library: Some("/l.so".into()),
             xids: Some("/x.toml".into()),
         },
+        ..Settings::default()
     };
     assert_eq!(settings, expected);
 }
@@ -54,7 +56,7 @@ fn every_key_arrives() {
 #[test]
 fn a_later_file_has_the_last_word_key_by_key() {
     let first = "[disk]\nignore = [\"sda\"]\ninterval = \"2m\"\n[gpu]\nexpected = 8\n";
-    let both = read_all(&[first, "[disk]\nignore = []\n[gpu]\nenabled = false\n"]).unwrap().hardware;
+    let both = read_all(&[first, "[disk]\nignore = []\n[gpu]\nenabled = false\n"]).unwrap().checks;
     assert_eq!((both.disk.ignore.len(), both.disk.interval), (0, Duration::from_secs(120)));
     assert_eq!((both.gpu.expected, both.gpu.enabled), (Some(8), false));
 }

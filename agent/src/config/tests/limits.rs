@@ -1,6 +1,6 @@
 //! `[limits]`: what it resolves to, what it refuses.
 
-use nodewell_checks::settings::{Levels, LimitsSettings};
+use nodewell_checks::limits::{Levels, LimitsSettings};
 
 use super::*;
 

@@ -1,6 +1,6 @@
 //! `[mounts]`: what arrives, and what is refused.
 
-use nodewell_checks::settings::{MountsSettings, Threshold};
+use nodewell_checks::mounts::{MountsSettings, Threshold};
 
 use super::*;
 

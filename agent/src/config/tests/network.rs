@@ -1,6 +1,6 @@
 //! The table of the network: what it resolves to, what it refuses.
 
-use nodewell_checks::settings::NetworkSettings;
+use nodewell_checks::network::NetworkSettings;
 
 use super::*;
 

@@ -1,7 +1,7 @@
 //! One clock over time.
 
+use crate::probe::NoAnswer;
 use jiff::{SignedDuration, Timestamp};
-use nodewell_hardware::NoAnswer;
 use proptest::prelude::*;
 use serde_json::json;
 

@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use crate::probe::{Fault, State, Verdict};
 use jiff::Timestamp;
-use nodewell_hardware::{Fault, State, Verdict};
 use nodewell_message::MessageArgs;
 use nodewell_model::SubjectKey;
 

@@ -2,14 +2,14 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use nodewell_hardware::{
+use crate::probe::{
     Fault, State, Verdict,
     debounce::{Debounce, DebounceTimes},
 };
 use nodewell_model::{Name, SubjectKey};
 use serde::{Deserialize, Serialize};
 
-use crate::settings::Levels;
+use crate::limits::Levels;
 
 /// One figure.
 #[derive(Debug, Clone, PartialEq)]

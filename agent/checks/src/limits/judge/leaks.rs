@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use nodewell_hardware::{Fault, State, Verdict};
+use crate::probe::{Fault, State, Verdict};
 use serde::{Deserialize, Serialize};
 
 use super::{

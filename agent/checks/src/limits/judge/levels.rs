@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nodewell_hardware::{
+use crate::probe::{
     Fault, State,
     growth::{Growth, Start, Window},
 };
@@ -11,8 +11,10 @@ use nodewell_message::MessageArgs;
 use super::gauge::{Measure, subject_key};
 use crate::{
     duration_text::duration,
-    limits::reading::{CgroupsReading, ConntrackCounts, KernelReading, Level, Pressure, Swap},
-    settings::{Levels, LimitsSettings},
+    limits::{
+        Levels, LimitsSettings,
+        reading::{CgroupsReading, ConntrackCounts, KernelReading, Level, Pressure, Swap},
+    },
 };
 
 const EXHAUSTED: &str = "ResourceExhausted";

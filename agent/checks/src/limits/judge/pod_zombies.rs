@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use nodewell_hardware::{DeviceEvent, Now};
+use crate::probe::{DeviceEvent, Now};
 use nodewell_message::MessageArgs;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use super::{
     reported::{Height, Reported},
     tasks::Parent,
 };
-use crate::{pod_names::PodNames, settings::Levels};
+use crate::{limits::Levels, pod_names::PodNames};
 
 /// By the pod's uid: those that were reported.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use nodewell_hardware::{
+use crate::probe::{
     DeviceEvent, Now,
     growth::{Growth, Start, Window},
 };

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
+use crate::probe::DeviceEvent;
 use jiff::Timestamp;
-use nodewell_hardware::DeviceEvent;
 use nodewell_message::MessageArgs;
 use nodewell_model::Inventory;
 use serde::{Deserialize, Serialize};

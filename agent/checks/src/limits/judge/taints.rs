@@ -1,8 +1,8 @@
 //! What taints the kernel (Documentation/admin-guide/tainted-kernels.rst): an Event for what is new, never for what was
 //! so when we first looked.
 
+use crate::probe::DeviceEvent;
 use jiff::Timestamp;
-use nodewell_hardware::DeviceEvent;
 use nodewell_message::MessageArgs;
 use serde::{Deserialize, Serialize};
 

@@ -3,16 +3,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nodewell_hardware::{DeviceEvent, Fault, Now, State, Verdict};
+use crate::probe::{DeviceEvent, Fault, Now, State, Verdict};
 use nodewell_message::MessageArgs;
 use nodewell_model::SubjectKey;
 use serde::{Deserialize, Serialize};
 
 use super::{gauge::subject_key, pod_zombies::PodZombies};
 use crate::{
-    limits::reading::{Blocked, Owner, Process, Scan, TaskId, Zombie},
+    limits::{
+        Levels, LimitsSettings,
+        reading::{Blocked, Owner, Process, Scan, TaskId, Zombie},
+    },
     pod_names::PodNames,
-    settings::{Levels, LimitsSettings},
 };
 
 const CONDITION: &str = "TasksUnhealthy";

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use crate::probe::{NoAnswer, State};
 use jiff::Timestamp;
-use nodewell_hardware::{NoAnswer, State};
 use nodewell_model::ConditionStatus;
 use proptest::prelude::*;
 

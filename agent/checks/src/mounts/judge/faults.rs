@@ -3,8 +3,8 @@
 
 use std::io;
 
+use crate::probe::Fault;
 use nix::errno::Errno;
-use nodewell_hardware::Fault;
 use nodewell_message::MessageArgs;
 use nodewell_model::{Action, Severity};
 

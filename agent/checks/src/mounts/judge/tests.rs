@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use crate::probe::{Fault, NoAnswer, Now};
 use jiff::Timestamp;
-use nodewell_hardware::{Fault, NoAnswer, Now};
 use proptest::prelude::*;
 use serde_json::json;
 

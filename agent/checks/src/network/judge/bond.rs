@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use nodewell_hardware::{
+use crate::probe::{
     Fault, State,
     debounce::{Debounce, DebounceTimes},
 };

@@ -1,6 +1,6 @@
 //! Judges the resolver by rounds without any answer.
 
-use nodewell_hardware::{Fault, State, growth::rounded};
+use crate::probe::{Fault, State, growth::rounded};
 use serde::{Deserialize, Serialize};
 
 use crate::network::reading::NamesReading;

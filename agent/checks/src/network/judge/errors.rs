@@ -2,13 +2,16 @@
 
 use std::{collections::BTreeMap, fmt::Display, time::Duration};
 
-use nodewell_hardware::{
+use crate::probe::{
     Fault,
     growth::{Growth, Start, Window, rounded},
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{duration_text::duration, network::reading::Counters, settings::NetworkSettings};
+use crate::{
+    duration_text::duration,
+    network::{NetworkSettings, reading::Counters},
+};
 
 const MINUTES: u64 = 5;
 /// What was counted before the first look is not judged.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nodewell_hardware::{
+use crate::probe::{
     Fault, State,
     debounce::{Debounce, DebounceTimes},
     growth::{Growth, Start, Window},
@@ -11,7 +11,10 @@ use nodewell_message::MessageArgs;
 use serde::{Deserialize, Serialize};
 
 use super::errors::Errors;
-use crate::{duration_text::duration, network::reading::Interface, settings::NetworkSettings};
+use crate::{
+    duration_text::duration,
+    network::{NetworkSettings, reading::Interface},
+};
 
 /// A card that has fallen back to a lower speed and trains again does so at once.
 const SLOW: DebounceTimes =

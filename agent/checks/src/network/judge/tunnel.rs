@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nodewell_hardware::{
+use crate::probe::{
     Fault, State,
     debounce::{Debounce, DebounceTimes},
 };

@@ -1,6 +1,6 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use nodewell_hardware::{NoAnswer, ReadError};
+use crate::probe::{NoAnswer, ReadError};
 use nodewell_sys::names::LookupError;
 
 use super::*;

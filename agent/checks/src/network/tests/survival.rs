@@ -1,6 +1,6 @@
 //! Whatever is read, whenever: one sound account.
 
-use nodewell_hardware::{NoAnswer, ReadError};
+use crate::probe::{NoAnswer, ReadError};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! Several tasks on one condition and subject: each reason is a problem of its own, and none hides another.
 
+use crate::probe::{Fault, State, UnknownReason};
 use nodewell_faults::message;
-use nodewell_hardware::{Fault, State, UnknownReason};
 use nodewell_message::MessageArgs;
 
 use super::task::TaskState;

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use crate::probe::{DeviceEvent, Fault};
 use jiff::Timestamp;
 use nodewell_faults::message;
-use nodewell_hardware::{DeviceEvent, Fault};
 use nodewell_message::MessageArgs;
 use nodewell_model::{Name, Severity, SubjectKey};
 use nodewell_rules::plugin::{PluginMonitor, PluginTask};

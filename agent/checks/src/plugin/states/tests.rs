@@ -1,6 +1,6 @@
 //! The state machine against Node Problem Detector's cases, and where ours is the fixed one.
 
-use nodewell_hardware::{Fault, State};
+use crate::probe::{Fault, State};
 use nodewell_model::Severity;
 use nodewell_rules::load_text;
 

@@ -109,7 +109,7 @@ impl Streak {
 
 #[cfg(test)]
 mod tests {
-    use nodewell_hardware::Fault;
+    use crate::probe::Fault;
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! Services judged as a node would show them.
 
-use nodewell_hardware::State;
+use crate::probe::State;
 use nodewell_model::Name;
 
 use super::*;

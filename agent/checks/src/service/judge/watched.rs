@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use crate::probe::{DeviceEvent, Fault, State, UnknownReason, Verdict};
 use nodewell_faults::message;
-use nodewell_hardware::{DeviceEvent, Fault, State, UnknownReason, Verdict};
 use nodewell_message::MessageArgs;
 use nodewell_model::{Action, Name, Severity, SubjectKey};
 use serde::{Deserialize, Serialize};

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use nodewell_checks::probe::{Fault, State, Verdict};
 use nodewell_faults::message;
-use nodewell_hardware::{Fault, State, Verdict};
 use nodewell_model::{Condition, ConditionStatus, Name, SubjectKey};
 
 use crate::check_process::runner::release::Release;
@@ -118,7 +118,7 @@ mod tests {
     }
 
     fn unknown() -> State {
-        State::Unknown { reason: nodewell_hardware::UnknownReason::NotAnswering, message: String::new() }
+        State::Unknown { reason: nodewell_checks::probe::UnknownReason::NotAnswering, message: String::new() }
     }
 
     #[test]

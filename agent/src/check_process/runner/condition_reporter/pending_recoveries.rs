@@ -5,8 +5,8 @@
 //! A *claim* is a reporter's statement that a problem holds; the agent's ledger ends a problem when its last claim
 //! ends.
 
+use nodewell_checks::probe::RecoveryEvidence;
 use nodewell_client::ClientError;
-use nodewell_hardware::RecoveryEvidence;
 use nodewell_model::api::{ClearRequest, ConditionProblem};
 use nodewell_rules::rule::RecoveryCheck;
 

@@ -1,10 +1,10 @@
 //! What is reported, and what stays, when a run begins with the saved state of an earlier one.
 
+use nodewell_checks::disk;
+use nodewell_checks::probe::{NoAnswer, PollError};
 use nodewell_client::Client;
-use nodewell_hardware::{NoAnswer, PollError};
 
 use super::*;
-use crate::check_process::check_kind::CheckKind;
 use crate::check_process::status_line::StatusLine;
 
 /// No agent listens there.
@@ -30,7 +30,7 @@ async fn a_stop_before_the_first_round_withdraws_nothing() {
     let link = link();
     let mut condition_reporter = ConditionReporter::new(&link);
     assert!(!link.is_retained_on_stop());
-    condition_reporter.load(CheckKind::Disk, vec![reported()]);
+    condition_reporter.load(&disk::CHECK, vec![reported()]);
     assert!(link.is_retained_on_stop());
 }
 
@@ -38,13 +38,13 @@ async fn a_stop_before_the_first_round_withdraws_nothing() {
 async fn what_was_not_looked_at_stays_reported() {
     let link = link();
     let mut condition_reporter = ConditionReporter::new(&link);
-    condition_reporter.load(CheckKind::Disk, vec![reported()]);
+    condition_reporter.load(&disk::CHECK, vec![reported()]);
     for unreached in [Unreached::Rest, Unreached::Everything(silent())] {
-        condition_reporter.report(CheckKind::Disk, Findings::default(), &unreached).await;
-        assert!(condition_reporter.reported(CheckKind::Disk).contains(&reported()), "{unreached:?}");
+        condition_reporter.report(&disk::CHECK, Findings::default(), &unreached).await;
+        assert!(condition_reporter.reported(&disk::CHECK).contains(&reported()), "{unreached:?}");
         assert!(link.is_retained_on_stop());
     }
-    condition_reporter.report(CheckKind::Disk, Findings::default(), &Unreached::Nothing).await;
-    assert_eq!(condition_reporter.reported(CheckKind::Disk), []);
+    condition_reporter.report(&disk::CHECK, Findings::default(), &Unreached::Nothing).await;
+    assert_eq!(condition_reporter.reported(&disk::CHECK), []);
     assert!(!link.is_retained_on_stop());
 }

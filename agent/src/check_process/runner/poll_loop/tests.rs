@@ -1,5 +1,6 @@
 //! Rounds: what the judge receives when devices answer, hang, die, vanish, and which are asked when.
 
+use nodewell_checks::disk;
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
@@ -67,7 +68,7 @@ fn listing(id: u64, names: &[&str], has_events: bool) -> Act {
 fn poll_loop(deadline: Duration) -> (PollLoop, RecordingJudge) {
     let judge = RecordingJudge::default();
     let timing = PollTiming { interval: HOUR, deadline };
-    (PollLoop::new(CheckKind::Disk, timing, Box::new(judge.clone()), None), judge)
+    (PollLoop::new(&disk::CHECK, timing, Box::new(judge.clone()), None), judge)
 }
 
 async fn round(poll_loop: &mut PollLoop, worker_client: &mut WorkerClient) {
@@ -153,7 +154,7 @@ async fn a_device_that_does_not_know_the_command_is_asked_once_in_a_workers_life
     assert_eq!(judge.last(), [of("sda", "other")]);
     round(&mut poll_loop, &mut worker_client).await;
     assert_eq!(judge.last(), []);
-    worker_client.end(CheckKind::Disk).await;
+    worker_client.end(&disk::CHECK).await;
     round(&mut poll_loop, &mut worker_client).await;
     assert_eq!(judge.last(), [of("sda", "other")], "another one may know it");
 }

@@ -1,5 +1,6 @@
 //! What is saved: across restarts, not across damage, and never at the price of waiting.
 
+use nodewell_checks::{disk, gpu};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -15,7 +16,7 @@ fn reported() -> ReportedCondition {
 }
 
 async fn read(folder: &TempDir) -> SavedState {
-    StateFile::of_check(folder.path(), CheckKind::Disk).load().await
+    StateFile::of_check(folder.path(), &disk::CHECK).load().await
 }
 
 /// The thread writes in its own time.
@@ -32,7 +33,7 @@ async fn written(folder: &TempDir, is_it: impl Fn(&SavedState) -> bool) -> Saved
 #[tokio::test]
 async fn what_is_saved_is_loaded_again_and_what_did_not_change_stays() {
     let folder = tempfile::tempdir().unwrap();
-    let mut state_file = StateFile::of_check(folder.path(), CheckKind::Disk);
+    let mut state_file = StateFile::of_check(folder.path(), &disk::CHECK);
     assert_eq!(state_file.load().await, SavedState::default());
     state_file.save(Some(json!({"a": 1})), vec![]);
     written(&folder, |state| state.judge.is_some()).await;
@@ -60,7 +61,7 @@ async fn damage_is_put_aside() {
 async fn a_folder_that_cannot_be_made_is_no_reason_to_wait() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("file"), "").unwrap();
-    let mut state_file = StateFile::of_check(&folder.path().join("file/below"), CheckKind::Gpu);
+    let mut state_file = StateFile::of_check(&folder.path().join("file/below"), &gpu::CHECK);
     assert_eq!(state_file.load().await, SavedState::default());
     state_file.save(Some(json!(1)), vec![reported()]);
     state_file.save(Some(json!(2)), vec![]);
@@ -71,7 +72,7 @@ async fn a_disk_that_does_not_answer_is_not_waited_for() {
     let folder = tempfile::tempdir().unwrap();
     nix::unistd::mkfifo(&folder.path().join("disk.json"), nix::sys::stat::Mode::S_IRWXU).unwrap();
     // No process ever writes into the pipe: its reader hangs.
-    let mut state_file = StateFile::of_check(folder.path(), CheckKind::Disk);
+    let mut state_file = StateFile::of_check(folder.path(), &disk::CHECK);
     assert_eq!(state_file.load().await, SavedState::default());
     state_file.save(Some(json!(1)), vec![reported()]);
     assert_eq!(*state_file.latest_write.text.lock().unwrap(), None, "what was not read is not written over");
@@ -81,7 +82,7 @@ async fn a_disk_that_does_not_answer_is_not_waited_for() {
 async fn what_cannot_be_read_now_is_not_written_over() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("disk.json")).unwrap();
-    let mut state_file = StateFile::of_check(folder.path(), CheckKind::Disk);
+    let mut state_file = StateFile::of_check(folder.path(), &disk::CHECK);
     assert_eq!(state_file.load().await, SavedState::default());
     state_file.save(Some(json!(1)), vec![reported()]);
     assert_eq!(*state_file.latest_write.text.lock().unwrap(), None);

@@ -2,11 +2,11 @@
 
 pub(in crate::check_process::runner) mod fake;
 
+use nodewell_checks::disk;
 use std::time::Duration;
 
-use crate::check_process::check_kind::CheckKind;
 use fake::{Act, Fake, name_of, shell, worker_client_with, worker_config};
-use nodewell_hardware::ReadError;
+use nodewell_checks::probe::ReadError;
 use serde_json::json;
 
 use super::*;
@@ -17,7 +17,7 @@ const PLENTY: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(30);
 
 async fn read(worker_client: &mut WorkerClient, device: &str, deadline: Duration) -> Outcome {
-    worker_client.request(CheckKind::Disk, Operation::Read { device: device.to_owned() }, deadline).await
+    worker_client.request(&disk::CHECK, Operation::Read { device: device.to_owned() }, deadline).await
 }
 
 fn reading(device: &str) -> Outcome {
@@ -46,7 +46,7 @@ async fn one_worker_answers_one_request_after_the_other() {
     for device in ["sda", "sdb", "sda"] {
         assert_eq!(read(&mut worker_client, device, PLENTY).await, reading(device));
     }
-    let listed = worker_client.request(CheckKind::Disk, Operation::List, PLENTY).await;
+    let listed = worker_client.request(&disk::CHECK, Operation::List, PLENTY).await;
     assert_eq!(listed, Outcome::Reply(ReplyBody::Devices { names: vec!["sda".to_owned()], has_events: false }));
     assert_eq!(fake.started(), 1);
     assert_eq!(fake.worker_config(), Some(worker_config()));
@@ -178,7 +178,7 @@ async fn a_client_that_was_ended_has_no_worker() {
     let fake = Fake::new(|_| Act::Answer);
     let mut worker_client = worker_client_with(&fake);
     read(&mut worker_client, "sda", PLENTY).await;
-    worker_client.end(CheckKind::Disk).await;
+    worker_client.end(&disk::CHECK).await;
     assert_eq!(fake.killed(), 1);
     assert_eq!(read(&mut worker_client, "sda", PLENTY).await, reading("sda"));
     assert_eq!(fake.started(), 2);

@@ -14,9 +14,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::check_process::check_kind::Settings;
 use nix::sys::socket::{MsgFlags, recv};
-use nodewell_hardware::Roots;
+use nodewell_checks::Settings;
+use nodewell_checks::probe::Roots;
 use serde_json::json;
 
 use super::super::{SpawnWorker, WorkerClient, WorkerProcess};

@@ -1,0 +1,228 @@
+//! What readings mean: each disk against its own baseline, and the account of all of them.
+
+mod assessment;
+mod ata;
+mod history;
+mod nvme;
+mod raid;
+mod scsi;
+mod self_test;
+
+use std::collections::BTreeMap;
+
+use nodewell_model::{Inventory, Name};
+use serde_json::Value;
+
+use super::{
+    baseline::{Baseline, ReadTime},
+    reading::{DiskReading, Health},
+};
+use crate::{
+    disk::DiskSettings,
+    probe::{
+        Answer, DeviceEvent, Findings, Judge, Now, PollError, ReadError, Round, State, UnknownReason, Verdict, unknown,
+    },
+};
+use assessment::Assessment;
+use history::DiskHistory;
+
+const CONDITION: &str = "DiskUnhealthy";
+
+/// Judges in the check process.
+pub struct DiskJudge {
+    history: DiskHistory,
+    /// How each device is that has been asked since this process began.
+    known: BTreeMap<String, Known>,
+}
+
+/// The latest verdict on a device.
+struct Known {
+    state: State,
+    class: Class,
+}
+
+impl Known {
+    /// Volumes of pods come and go on a node, so that a disk is reported only if something was wrong with it, or if it
+    /// hung on a SATA or SAS bus (or on what looks like one), where disks drop off.
+    fn gone(&self, device: &str, now: &Now) -> Option<DeviceEvent> {
+        let (key, last) = match &self.state {
+            _ if self.class != Class::Disk => return None,
+            State::Healthy { .. } if !device.starts_with("sd") => return None,
+            State::Healthy { .. } => return Some(DeviceEvent::of("DiskGone", device, &[], now.wall)),
+            State::Unknown { message, .. } => ("DiskGone/unknown", message.clone()),
+            State::Faulty(faults) => {
+                let faults: Vec<_> =
+                    faults.iter().map(|fault| format!("{}: {}", fault.reason, fault.message)).collect();
+                ("DiskGone/faulty", faults.join("; "))
+            }
+        };
+        Some(DeviceEvent::of(key, device, &[("last", &last)], now.wall))
+    }
+}
+
+/// What people count together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Class {
+    Disk,
+    Array,
+    Map,
+}
+
+impl DiskJudge {
+    #[must_use]
+    pub fn new(_settings: DiskSettings) -> Self {
+        Self { history: DiskHistory::default(), known: BTreeMap::new() }
+    }
+
+    /// Forgets what is not there any more, and reports disks whose problems end by that.
+    fn list(&mut self, listed: &[String], now: &Now, findings: &mut Findings) {
+        let gone = self.known.extract_if(.., |device, _| !listed.contains(device));
+        findings.events.extend(gone.filter_map(|(device, known)| known.gone(&device, now)));
+    }
+
+    fn answered(&mut self, device: String, answer: Answer, now: &Now, findings: &mut Findings) {
+        let state = match answer.map_err(from_error).and_then(|value| parse(value).map_err(Some)) {
+            Ok(reading) => self.assess(&device, &reading, now, findings),
+            Err(Some(unknown)) => unknown,
+            // Gone between the list and the question: the same as when the next list has it not.
+            Err(None) => {
+                let known = self.known.remove(&device);
+                findings.events.extend(known.and_then(|known| known.gone(&device, now)));
+                return;
+            }
+        };
+        let class = class(&device);
+        self.known.insert(device, Known { state, class });
+    }
+
+    fn assess(&mut self, device: &str, reading: &DiskReading, now: &Now, findings: &mut Findings) -> State {
+        let (baseline, moment) = self.history.of(device, &reading.identity, now);
+        let mut found = assessed(device, reading, baseline, moment);
+        if found.is_known() {
+            baseline.save_faults(&found.faults);
+        }
+        findings.events.append(&mut found.events);
+        findings.recoveries.extend(found.recovery_evidence(device, reading.asked));
+        found.state()
+    }
+}
+
+fn assessed(device: &str, reading: &DiskReading, baseline: &mut Baseline, moment: ReadTime) -> Assessment {
+    let mut found = Assessment::of(device, &reading.identity, moment);
+    match &reading.health {
+        Health::Nvme(reading) => nvme::assess(reading, baseline, moment, &mut found),
+        Health::Ata(reading) => ata::assess(reading, baseline, moment, &mut found),
+        Health::Scsi(reading) => scsi::assess(reading, baseline, moment, &mut found),
+        Health::Array(reading) => raid::assess_array(reading, &mut found),
+        Health::Map(reading) => raid::assess_map(reading, baseline, &mut found),
+        Health::Stopped { state } => stopped(state, &mut found),
+        // What it had it has still: it was not asked.
+        Health::Asleep => {
+            found.faults = baseline.saved_faults();
+            found.set_healthy("DiskUnhealthy/healthy-asleep", &[]);
+        }
+        Health::Plain { why } => found.set_healthy("DiskUnhealthy/healthy-unread", &[("why", why)]),
+    }
+    found
+}
+
+/// `offline` is what the kernel's error handling leaves behind when nothing helped; the other states pass.
+fn stopped(state: &str, found: &mut Assessment) {
+    match state {
+        "offline" | "transport-offline" => found.fault("DiskOffline", &[("state", &state)]),
+        _ => found.set_unknown(State::not_answering("DeviceNotAnswering/disk", &[("state", &state)])),
+    }
+}
+
+impl Judge for DiskJudge {
+    fn judge(&mut self, round: Round) -> Findings {
+        let mut findings = Findings::default();
+        match round.listed.map_err(from_error) {
+            Ok(listed) => self.list(&listed, &round.now, &mut findings),
+            Err(None) => self.known.clear(),
+            // Without a list it is unknown which disks there are, and the state of those that were.
+            Err(Some(unknown)) => self.known.values_mut().for_each(|known| known.state = unknown.clone()),
+        }
+        for (device, answer) in round.answers {
+            self.answered(device, answer, &round.now, &mut findings);
+        }
+        self.history.prune(&self.known);
+        findings.verdicts = self.known.iter().map(|(device, known)| verdict(device, known)).collect();
+        findings.inventory = inventory(&self.known);
+        findings
+    }
+
+    fn save(&mut self) -> Option<Value> {
+        self.history.save()
+    }
+
+    fn load(&mut self, saved: Value) {
+        self.history.load(saved);
+    }
+}
+
+fn verdict(device: &str, known: &Known) -> Verdict {
+    Verdict { condition: Name::fixed(CONDITION), subject: device.to_owned(), state: known.state.clone() }
+}
+
+fn parse(value: Value) -> Result<DiskReading, State> {
+    let failed = |error| ReadError::Failed { message: format!("its reading: {error}") };
+    serde_json::from_value(value).map_err(|error: serde_json::Error| unknown(&PollError::Read(failed(error))))
+}
+
+/// `None`: it is not there.
+fn from_error(error: PollError) -> Option<State> {
+    match error {
+        PollError::Read(ReadError::Gone { .. }) => None,
+        error => Some(unknown(&error)),
+    }
+}
+
+fn class(device: &str) -> Class {
+    match device {
+        array if array.starts_with("md") => Class::Array,
+        map if map.starts_with("dm-") => Class::Map,
+        _ => Class::Disk,
+    }
+}
+
+/// `4 disks: 1 failing`.
+fn inventory(known: &BTreeMap<String, Known>) -> Vec<Inventory> {
+    let mut classes: BTreeMap<Class, Inventory> = BTreeMap::new();
+    for Known { state, class } in known.values() {
+        let line = classes.entry(*class).or_insert_with(|| Inventory {
+            class: class.names().0.to_owned(),
+            total: 0,
+            states: BTreeMap::new(),
+            informational: false,
+        });
+        line.total += 1;
+        if let Some(name) = state_name(state, *class) {
+            *line.states.entry(name.to_owned()).or_default() += 1;
+        }
+    }
+    classes.into_values().collect()
+}
+
+fn state_name(state: &State, class: Class) -> Option<&'static str> {
+    match state {
+        State::Healthy { .. } => None,
+        State::Faulty(_) => Some(class.names().1),
+        State::Unknown { reason: UnknownReason::NotAnswering, .. } => Some("not answering"),
+        State::Unknown { .. } => Some("unreadable"),
+    }
+}
+
+impl Class {
+    /// What they are called, and one that is faulty.
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Disk => ("disks", "failing"),
+            Self::Array => ("disk arrays", "degraded"),
+            Self::Map => ("multipath disks", "degraded"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
