@@ -22,13 +22,11 @@ use crate::{
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
 use self::{
     list::CpuSet,
     reading::{ALL, CpuReading},
 };
-use crate::probe::{ReadError, Reader, Roots, attribute};
+use crate::probe::{RawReading, ReadError, Reader, Roots, attribute};
 
 pub use judge::CpuJudge;
 pub use settings::CpuSettings;
@@ -88,11 +86,11 @@ impl Reader for CpuReader {
         }
     }
 
-    fn read(&mut self, device: &str) -> Result<Value, ReadError> {
+    fn read(&mut self, device: &str) -> Result<RawReading, ReadError> {
         if device != ALL {
             return Err(ReadError::Gone { what: device.to_owned() });
         }
-        serde_json::to_value(self.reading()?).map_err(|error| ReadError::Failed { message: error.to_string() })
+        RawReading::of(&self.reading()?)
     }
 }
 

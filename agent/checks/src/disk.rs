@@ -30,9 +30,8 @@ use crate::{
 };
 
 use jiff::Timestamp;
-use serde_json::Value;
 
-use crate::probe::{ReadError, Reader, Roots};
+use crate::probe::{RawReading, ReadError, Reader, Roots};
 use list::{DiskKind, Listed};
 use reading::{DiskReading, Health, Identity};
 
@@ -67,14 +66,13 @@ impl Reader for DiskReader {
         Ok(list::disks(&self.roots, &self.ignored).into_iter().map(|disk| disk.name).collect())
     }
 
-    fn read(&mut self, device: &str) -> Result<Value, ReadError> {
+    fn read(&mut self, device: &str) -> Result<RawReading, ReadError> {
         let asked = Timestamp::now();
         let Some(disk) = Listed::named(&self.roots, device) else {
             return Err(ReadError::Gone { what: device.to_owned() });
         };
         let (identity, health) = ask(&self.roots, &disk)?;
-        serde_json::to_value(DiskReading { asked, identity, health })
-            .map_err(|error| ReadError::Failed { message: error.to_string() })
+        RawReading::of(&DiskReading { asked, identity, health })
     }
 }
 

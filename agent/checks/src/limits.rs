@@ -26,9 +26,7 @@ use crate::{
 
 use std::path::{Path, PathBuf};
 
-use crate::probe::{ReadError, Reader, Roots};
-use serde::Serialize;
-use serde_json::Value;
+use crate::probe::{RawReading, ReadError, Reader, Roots};
 
 use self::{
     reading::{CGROUPS, FILES, KERNEL, PARTS, TASKS},
@@ -75,19 +73,15 @@ impl Reader for LimitsReader {
         Ok(PARTS.map(str::to_owned).to_vec())
     }
 
-    fn read(&mut self, device: &str) -> Result<Value, ReadError> {
+    fn read(&mut self, device: &str) -> Result<RawReading, ReadError> {
         match device {
-            KERNEL => to_value(kernel::read(&self.roots)?),
-            TASKS => to_value(self.scanner.read()?),
-            CGROUPS => to_value(cgroups::read(&self.roots)?),
-            FILES => to_value(files::read(&self.roots, &self.certificates)?),
+            KERNEL => RawReading::of(&kernel::read(&self.roots)?),
+            TASKS => RawReading::of(&self.scanner.read()?),
+            CGROUPS => RawReading::of(&cgroups::read(&self.roots)?),
+            FILES => RawReading::of(&files::read(&self.roots, &self.certificates)?),
             _ => Err(ReadError::Gone { what: device.to_owned() }),
         }
     }
-}
-
-fn to_value(reading: impl Serialize) -> Result<Value, ReadError> {
-    serde_json::to_value(reading).map_err(|error| ReadError::Failed { message: error.to_string() })
 }
 
 /// The host's own root: procfs is mounted right below it, wherever that is.

@@ -26,13 +26,11 @@ use crate::{
 
 use std::path::Path;
 
-use serde_json::Value;
-
 use self::{
     reading::{MemoryReading, WHOLE},
     trace::Tracing,
 };
-use crate::probe::{ReadError, Reader, Roots};
+use crate::probe::{RawReading, ReadError, Reader, Roots};
 
 pub use judge::MemoryJudge;
 pub use settings::MemorySettings;
@@ -82,12 +80,12 @@ impl Reader for MemoryReader {
         Ok(std::iter::once(WHOLE.to_owned()).chain(names).collect())
     }
 
-    fn read(&mut self, device: &str) -> Result<Value, ReadError> {
+    fn read(&mut self, device: &str) -> Result<RawReading, ReadError> {
         let reading = match device {
             WHOLE => self.whole()?,
             _ => controller(&self.roots.sys, device)?,
         };
-        serde_json::to_value(reading).map_err(|error| ReadError::Failed { message: error.to_string() })
+        RawReading::of(&reading)
     }
 }
 

@@ -9,6 +9,7 @@ pub mod debounce;
 pub mod growth;
 pub mod judge;
 pub mod last_saved;
+mod raw_reading;
 pub mod reader;
 pub mod roots;
 pub mod settings;
@@ -16,6 +17,7 @@ pub mod unknown;
 pub mod verdict;
 
 pub use judge::{Answer, Judge, NoAnswer, Now, PollError, Round};
+pub use raw_reading::RawReading;
 pub use reader::{ReadError, Reader};
 pub use roots::Roots;
 pub use unknown::{UnknownReason, unknown};

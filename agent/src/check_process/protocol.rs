@@ -2,10 +2,10 @@
 
 use std::io::{self, BufRead};
 
+use nodewell_checks::probe::RawReading;
 use nodewell_checks::probe::{ReadError, Roots};
 use nodewell_checks::{Check, Settings};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 /// Longer lines are no answer: a reading of 64 GPUs, each with all its counters, is a tenth of it.
 pub(super) const LINE_LIMIT_BYTES: usize = 1024 * 1024;
@@ -51,8 +51,8 @@ pub(crate) enum ReplyBody {
         /// Whether waiting is worth while.
         has_events: bool,
     },
-    Reading(Value),
-    Events(Vec<Value>),
+    Reading(RawReading),
+    Events(Vec<RawReading>),
     Error(ReadError),
 }
 

@@ -59,7 +59,7 @@ impl ClockJudge {
     }
 
     fn take(&mut self, answer: Answer, now: &Now) -> Vec<DeviceEvent> {
-        let read = answer.and_then(|value| serde_json::from_value::<ClockReading>(value).map_err(unreadable));
+        let read = answer.and_then(|reading| reading.parse::<ClockReading>());
         let event = read.as_ref().ok().and_then(|reading| self.read(reading, now));
         self.last = Some(read);
         event.into_iter().collect()
@@ -180,10 +180,6 @@ impl Judge for ClockJudge {
         let Ok(history) = serde_json::from_value(saved.clone()) else { return };
         (self.history, self.last_saved) = (history, LastSaved::of(saved));
     }
-}
-
-fn unreadable(error: serde_json::Error) -> PollError {
-    PollError::Read(ReadError::Failed { message: format!("its reading: {error}") })
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 //! Reads the clocks, in a worker.
 
-use crate::probe::{ReadError, Reader, Roots};
+use crate::probe::{RawReading, ReadError, Reader, Roots};
 use nix::time::{ClockId, clock_gettime};
 use nodewell_sys::timex;
-use serde_json::Value;
 
 use super::{
     daemon::TimeDaemon,
@@ -42,11 +41,11 @@ impl Reader for ClockReader {
         Ok(vec![CLOCK.to_owned()])
     }
 
-    fn read(&mut self, device: &str) -> Result<Value, ReadError> {
+    fn read(&mut self, device: &str) -> Result<RawReading, ReadError> {
         if device != CLOCK {
             return Err(ReadError::Gone { what: device.to_owned() });
         }
-        serde_json::to_value(self.reading()?).map_err(|error| ReadError::Failed { message: error.to_string() })
+        RawReading::of(&self.reading()?)
     }
 }
 
@@ -93,7 +92,7 @@ mod tests {
     fn the_clocks_of_this_machine_are_read() {
         let mut reader = ClockReader::new(Roots::default(), &ClockSettings::default());
         assert_eq!(reader.list().unwrap(), [CLOCK]);
-        let first: ClockReading = serde_json::from_value(reader.read(CLOCK).unwrap()).unwrap();
+        let first: ClockReading = reader.read(CLOCK).unwrap().parse().unwrap();
         assert!(matches!(first.sync, SyncStatus::Known(_)), "{first:?}");
         assert!(first.wall_less_boot_millis > 0, "the machine was started after 1970: {first:?}");
         assert!(matches!(reader.read("watch"), Err(ReadError::Gone { .. })));

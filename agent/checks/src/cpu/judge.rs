@@ -93,7 +93,7 @@ impl CpuJudge {
     }
 
     fn take(&mut self, answer: Answer, now: &Now) {
-        let parsed = answer.and_then(|value| serde_json::from_value::<CpuReading>(value).map_err(unreadable));
+        let parsed = answer.and_then(|reading| reading.parse::<CpuReading>());
         match parsed {
             Ok(reading) => self.read(reading, now),
             Err(error) => self.take_error(&error),
@@ -275,10 +275,6 @@ fn part(entry: &Microcode) -> String {
 
 fn verdict(subject: String, state: State) -> Verdict {
     Verdict { condition: Name::fixed(CONDITION), subject, state }
-}
-
-fn unreadable(error: serde_json::Error) -> PollError {
-    PollError::Read(ReadError::Failed { message: error.to_string() })
 }
 
 fn count(length: usize) -> u32 {

@@ -144,7 +144,7 @@ fn all_of_it_is_read() {
     let node = Node::new();
     node.hot(3, 20);
     node.cpu("cpu0/thermal_throttle/core_throttle_total_time_ms", "70");
-    let reading: CpuReading = serde_json::from_value(node.reader().read(ALL).unwrap()).unwrap();
+    let reading: CpuReading = node.reader().read(ALL).unwrap().parse().unwrap();
     assert_eq!((reading.online.to_string(), reading.siblings.to_string()), ("0-7".to_owned(), "4-7".to_owned()));
     assert_eq!(reading.microcode[0].kind, "6/85/7");
     assert_eq!(
@@ -211,8 +211,8 @@ fn no_answer_and_garbage_leave_it_unknown() {
     let no_answer = PollError::NoAnswer(NoAnswer::asked(node.now.wall, "no answer within 10 s"));
     for (answer, expected) in [
         (Err(no_answer), "unknown: DeviceNotAnswering"),
-        (Ok(json!({"online": "0-"})), "unknown: DeviceUnreadable"),
-        (Ok(json!(7)), "unknown: DeviceUnreadable"),
+        (Ok(json!({"online": "0-"}).into()), "unknown: DeviceUnreadable"),
+        (Ok(json!(7).into()), "unknown: DeviceUnreadable"),
     ] {
         let mut round = node.pass(60).round();
         round.answers = vec![(ALL.to_owned(), answer)];

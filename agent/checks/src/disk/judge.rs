@@ -81,7 +81,7 @@ impl DiskJudge {
     }
 
     fn answered(&mut self, device: String, answer: Answer, now: &Now, findings: &mut Findings) {
-        let state = match answer.map_err(from_error).and_then(|value| parse(value).map_err(Some)) {
+        let state = match answer.and_then(|reading| reading.parse::<DiskReading>()).map_err(from_error) {
             Ok(reading) => self.assess(&device, &reading, now, findings),
             Err(Some(unknown)) => unknown,
             // Gone between the list and the question: the same as when the next list has it not.
@@ -163,11 +163,6 @@ impl Judge for DiskJudge {
 
 fn verdict(device: &str, known: &Known) -> Verdict {
     Verdict { condition: Name::fixed(CONDITION), subject: device.to_owned(), state: known.state.clone() }
-}
-
-fn parse(value: Value) -> Result<DiskReading, State> {
-    let failed = |error| ReadError::Failed { message: format!("its reading: {error}") };
-    serde_json::from_value(value).map_err(|error: serde_json::Error| unknown(&PollError::Read(failed(error))))
 }
 
 /// `None`: it is not there.

@@ -83,7 +83,7 @@ impl FabricJudge {
 
     fn answer(&mut self, name: &str, answer: Answer, now: &Now, findings: &mut Findings) {
         self.poll_errors.remove(name);
-        match answer.and_then(parsed) {
+        match answer.and_then(|reading| reading.parse()) {
             Ok(reading) => self.read(name, reading, now, findings),
             // It went between the list and the question: the next list shows it.
             Err(PollError::Read(ReadError::Gone { .. })) => {}
@@ -233,11 +233,6 @@ fn recovered(name: &str, address: &str, since: Timestamp) -> RecoveryEvidence {
 fn identity(name: &str, port: &Port) -> (String, String) {
     let number = name.rsplit_once('/').map_or("", |(_, number)| number);
     (port.guid().to_owned(), number.to_owned())
-}
-
-fn parsed(value: Value) -> Result<PortReading, PollError> {
-    let failed = |error: serde_json::Error| ReadError::Failed { message: format!("its reading: {error}") };
-    serde_json::from_value(value).map_err(|error| PollError::Read(failed(error)))
 }
 
 /// For the inventory.

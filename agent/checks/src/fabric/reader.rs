@@ -6,15 +6,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde_json::Value;
-
 use super::{
     counters::COUNTERS,
     reading::{Interface, PortReading, parse_number, parse_rate},
 };
 use crate::{
     fabric::FabricSettings,
-    probe::{ReadError, Reader, Roots},
+    probe::{RawReading, ReadError, Reader, Roots},
 };
 
 /// Reads in a worker.
@@ -52,7 +50,7 @@ impl Reader for FabricReader {
         Ok(ports)
     }
 
-    fn read(&mut self, device: &str) -> Result<Value, ReadError> {
+    fn read(&mut self, device: &str) -> Result<RawReading, ReadError> {
         let (card, port) = device.split_once('/').ok_or_else(|| ReadError::Gone { what: device.to_owned() })?;
         let card = self.cards.join(card);
         let port = card.join("ports").join(port);
@@ -68,7 +66,7 @@ impl Reader for FabricReader {
             address: address(&card),
             interface: self.interface(&port),
         };
-        serde_json::to_value(reading).map_err(|error| ReadError::Failed { message: error.to_string() })
+        RawReading::of(&reading)
     }
 }
 

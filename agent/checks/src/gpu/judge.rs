@@ -30,7 +30,7 @@ use super::{
 };
 use crate::{
     gpu::GpuSettings,
-    probe::{Answer, DeviceEvent, Findings, Judge, Now, PollError, ReadError, RecoveryEvidence, Round},
+    probe::{Answer, DeviceEvent, Findings, Judge, Now, PollError, RawReading, ReadError, RecoveryEvidence, Round},
 };
 
 /// Judges in the check process.
@@ -101,11 +101,7 @@ impl GpuJudge {
     }
 
     fn take_answer(&mut self, name: &str, answer: Answer, now: &Now) {
-        let reading = answer.and_then(|value| {
-            let failed = |error| PollError::Read(ReadError::Failed { message: format!("a reading of it: {error}") });
-            serde_json::from_value::<DeviceReading>(value).map_err(failed)
-        });
-        match reading {
+        match answer.and_then(|reading| reading.parse()) {
             Ok(DeviceReading::Driver(driver)) => self.take_driver(driver),
             Ok(DeviceReading::Gpu(gpu)) => self.take_gpu(name, *gpu, now),
             Err(error) if name == DRIVER => self.driver.no_reading = Some(DeviceState::of_error(&error)),
@@ -186,11 +182,11 @@ impl Judge for GpuJudge {
         self.findings()
     }
 
-    fn events(&mut self, events: Vec<Value>, now: &Now) -> Findings {
+    fn events(&mut self, events: Vec<RawReading>, now: &Now) -> Findings {
         self.history.begin_boot(&now.boot_id);
-        for value in events {
+        for event in events {
             // The kernel log, too, reports what is not understood here.
-            if let Ok(event) = serde_json::from_value::<XidEvent>(value) {
+            if let Ok(event) = event.parse::<XidEvent>() {
                 self.take_xid(&event, now);
             }
         }

@@ -4,8 +4,6 @@ use std::{rc::Rc, time::Duration};
 
 use jiff::Timestamp;
 use nvml_wrapper::{Nvml, error::NvmlError};
-use serde::Serialize;
-use serde_json::Value;
 
 use super::{
     DRIVER,
@@ -16,7 +14,7 @@ use super::{
 };
 use crate::{
     gpu::GpuSettings,
-    probe::{ReadError, Reader, Roots},
+    probe::{RawReading, ReadError, Reader, Roots},
 };
 
 /// Reads in a worker.
@@ -116,14 +114,14 @@ impl Reader for GpuReader {
         if listed.is_empty() { Err(gone("a GPU's driver")) } else { Ok(listed) }
     }
 
-    fn read(&mut self, device: &str) -> Result<Value, ReadError> {
+    fn read(&mut self, device: &str) -> Result<RawReading, ReadError> {
         if device == DRIVER {
-            return to_json(&DeviceReading::Driver(self.driver()?));
+            return RawReading::of(&DeviceReading::Driver(self.driver()?));
         }
         if !bus::device(&self.roots.sys, device).exists() {
             return Err(gone(device));
         }
-        to_json(&DeviceReading::Gpu(Box::new(self.gpu(device)?)))
+        RawReading::of(&DeviceReading::Gpu(Box::new(self.gpu(device)?)))
     }
 
     /// Until the first GPU is asked, GPUs are assumed to report Xids.
@@ -131,8 +129,8 @@ impl Reader for GpuReader {
         !self.nvidia.is_empty() && !self.library.event_set_failed()
     }
 
-    fn wait(&mut self, within: Duration) -> Result<Vec<Value>, ReadError> {
-        self.library.xid_events(within)?.iter().map(to_json).collect()
+    fn wait(&mut self, within: Duration) -> Result<Vec<RawReading>, ReadError> {
+        self.library.xid_events(within)?.iter().map(RawReading::of).collect()
     }
 }
 
@@ -143,10 +141,6 @@ fn is_nvidias(gpu: &BusGpu) -> bool {
 
 fn gone(what: &str) -> ReadError {
     ReadError::Gone { what: what.to_owned() }
-}
-
-fn to_json(value: &impl Serialize) -> Result<Value, ReadError> {
-    serde_json::to_value(value).map_err(|error| ReadError::Failed { message: error.to_string() })
 }
 
 #[cfg(test)]

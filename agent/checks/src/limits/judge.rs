@@ -19,7 +19,7 @@ use crate::probe::{
     Answer, DeviceEvent, Findings, Judge, Now, PollError, ReadError, Round, Verdict, debounce::DebounceTimes, unknown,
 };
 use nodewell_model::{Inventory, SubjectKey};
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use self::{
@@ -94,10 +94,10 @@ impl LimitsJudge {
 
     fn answer(&mut self, part: &str, answer: Answer, now: &Now) -> Result<Vec<DeviceEvent>, PollError> {
         match part {
-            KERNEL => Ok(self.take_kernel(&parsed(answer)?, now)),
-            TASKS => Ok(self.take_tasks(parsed(answer)?, now)),
-            CGROUPS => Ok(self.take_cgroups(parsed(answer)?, now)),
-            FILES => Ok(self.take_files(parsed(answer)?, now)),
+            KERNEL => Ok(self.take_kernel(&answer?.parse()?, now)),
+            TASKS => Ok(self.take_tasks(answer?.parse()?, now)),
+            CGROUPS => Ok(self.take_cgroups(answer?.parse()?, now)),
+            FILES => Ok(self.take_files(answer?.parse()?, now)),
             _ => Ok(Vec::new()),
         }
     }
@@ -220,11 +220,6 @@ impl Judge for LimitsJudge {
         (self.leaks, self.pods, self.taints, self.reboots) = (known.leaks, known.pods, known.taints, known.reboots);
         self.last_saved = saved;
     }
-}
-
-fn parsed<T: DeserializeOwned>(answer: Answer) -> Result<T, PollError> {
-    let failed = |error: serde_json::Error| ReadError::Failed { message: format!("its reading: {error}") };
-    serde_json::from_value(answer?).map_err(|error| PollError::Read(failed(error)))
 }
 
 #[cfg(test)]

@@ -130,7 +130,7 @@ impl MemoryJudge {
     fn answers(&mut self, answers: Vec<(String, Answer)>) -> Account {
         let mut account = Account::default();
         for (device, answer) in answers {
-            match answer.and_then(parse) {
+            match answer.and_then(|reading| reading.parse()) {
                 Ok(MemoryReading::Whole(whole)) => self.take_whole(whole, &mut account),
                 Ok(MemoryReading::Controller(controller)) => {
                     account.loss = self.take_controller(&device, controller).or(account.loss);
@@ -242,8 +242,4 @@ impl Judge for MemoryJudge {
             (self.moment, self.history) = (Some(moment), history);
         }
     }
-}
-
-fn parse(value: Value) -> Result<MemoryReading, PollError> {
-    serde_json::from_value(value).map_err(|error| PollError::Read(ReadError::Failed { message: error.to_string() }))
 }

@@ -58,7 +58,7 @@ impl MountsJudge {
         for (device, answer) in round.answers {
             match device.as_str() {
                 TABLE => self.take_table(answer),
-                _ => drop(self.answers.insert(device, answer.and_then(parsed))),
+                _ => drop(self.answers.insert(device, answer.and_then(|reading| reading.parse()))),
             }
         }
         let asked: BTreeSet<&str> = self.rows.iter().map(|row| row.asked.as_str()).collect();
@@ -67,7 +67,7 @@ impl MountsJudge {
     }
 
     fn take_table(&mut self, answer: Answer) {
-        match answer.and_then(parsed) {
+        match answer.and_then(|reading| reading.parse()) {
             Ok(rows) => {
                 self.rows = rows;
                 self.history.take(&self.rows);
@@ -222,11 +222,6 @@ fn failed(answers: &BTreeMap<String, Result<MountsReading, PollError>>, row: &Ro
         StatfsResult::Usage(_) => None,
         StatfsResult::Failed(code) => Some(*code),
     }
-}
-
-fn parsed<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, PollError> {
-    let failed = |error: serde_json::Error| ReadError::Failed { message: format!("its reading: {error}") };
-    serde_json::from_value(value).map_err(|error| PollError::Read(failed(error)))
 }
 
 fn verdict(condition: &'static str, subject: &str, state: State) -> Verdict {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, os::fd::OwnedFd};
 
-use crate::probe::{ReadError, Reader, Roots};
+use crate::probe::{RawReading, ReadError, Reader, Roots};
 use glob::Pattern;
 use nix::{
     errno::Errno,
@@ -12,7 +12,6 @@ use nix::{
         statvfs::fstatvfs,
     },
 };
-use serde_json::Value;
 
 use super::{
     device, errors, fstab,
@@ -94,12 +93,11 @@ impl Reader for MountsReader {
         Ok(std::iter::once(TABLE.to_owned()).chain(asked).collect())
     }
 
-    fn read(&mut self, device: &str) -> Result<Value, ReadError> {
-        let value = match device {
-            TABLE => serde_json::to_value(self.rows()?),
-            _ => serde_json::to_value(self.ask(device)?),
-        };
-        value.map_err(|error| ReadError::Failed { message: error.to_string() })
+    fn read(&mut self, device: &str) -> Result<RawReading, ReadError> {
+        match device {
+            TABLE => RawReading::of(&self.rows()?),
+            _ => RawReading::of(&self.ask(device)?),
+        }
     }
 }
 

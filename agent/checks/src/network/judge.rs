@@ -15,7 +15,7 @@ use crate::probe::{
 use glob::Pattern;
 use nodewell_message::MessageArgs;
 use nodewell_model::{Inventory, Name};
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use self::{bond::Bond, dns::Dns, link::Link, route::DefaultRoutes, tunnel::Tunnel};
@@ -81,7 +81,7 @@ impl NetworkJudge {
     }
 
     fn take_links(&mut self, answer: Answer, now: &Now) -> Vec<DeviceEvent> {
-        match answer.and_then(parsed::<LinksReading>) {
+        match answer.and_then(|reading| reading.parse::<LinksReading>()) {
             Ok(reading) => {
                 self.poll_error = None;
                 self.read(reading, now)
@@ -121,7 +121,7 @@ impl NetworkJudge {
 
     fn take_names(&mut self, answer: Answer) {
         let failures = self.settings.dns_failures;
-        match answer.and_then(parsed) {
+        match answer.and_then(|reading| reading.parse()) {
             Ok(reading) => self.history.dns.get_or_insert_default().take(reading, failures),
             Err(PollError::NoAnswer(_)) => self.history.dns.get_or_insert_default().take_no_answer(failures),
             // Nothing to ask, or no permission to ask: nothing is known of it.
@@ -230,11 +230,6 @@ fn stay<T: Default, R>(
     for name in read.keys().filter(|name| is_judged(name)) {
         known.entry(name.clone()).or_default();
     }
-}
-
-fn parsed<T: DeserializeOwned>(value: Value) -> Result<T, PollError> {
-    let failed = |error: serde_json::Error| ReadError::Failed { message: format!("its reading: {error}") };
-    serde_json::from_value(value).map_err(|error| PollError::Read(failed(error)))
 }
 
 fn overrun(name: &str, missed: u64, now: &Now) -> DeviceEvent {

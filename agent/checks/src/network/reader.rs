@@ -7,9 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::probe::{ReadError, Reader, Roots, attribute};
-use serde::Serialize;
-use serde_json::Value;
+use crate::probe::{RawReading, ReadError, Reader, Roots, attribute};
 
 use super::{
     DNS, LINKS,
@@ -91,10 +89,10 @@ impl Reader for NetworkReader {
         Ok(std::iter::once(LINKS.to_owned()).chain(names).collect())
     }
 
-    fn read(&mut self, device: &str) -> Result<Value, ReadError> {
+    fn read(&mut self, device: &str) -> Result<RawReading, ReadError> {
         match device {
-            LINKS => value(self.links()?),
-            DNS => value(self.resolver.ask()?),
+            LINKS => RawReading::of(&self.links()?),
+            DNS => RawReading::of(&self.resolver.ask()?),
             _ => Err(ReadError::Gone { what: device.to_owned() }),
         }
     }
@@ -255,10 +253,6 @@ fn text(path: &Path) -> String {
 
 fn gone(path: &Path) -> ReadError {
     ReadError::Gone { what: path.display().to_string() }
-}
-
-fn value(reading: impl Serialize) -> Result<Value, ReadError> {
-    serde_json::to_value(reading).map_err(|error| ReadError::Failed { message: error.to_string() })
 }
 
 #[cfg(test)]

@@ -145,7 +145,7 @@ impl PcieHistory {
     }
 
     fn answer(&mut self, address: String, answer: crate::probe::Answer, now: Duration) {
-        match answer.and_then(parsed) {
+        match answer.and_then(|reading| reading.parse()) {
             Ok(reading) => self.read(address, reading, now),
             // It went between the list and the question: the next list shows it.
             Err(PollError::Read(ReadError::Gone { .. })) => {}
@@ -239,11 +239,6 @@ impl Slot {
         let holds = |address: &str| address.rsplit_once('.').is_some_and(|(device, _)| device == self.address);
         !self.occupied && (holds(address) || above.iter().any(|port| holds(port)))
     }
-}
-
-fn parsed(value: Value) -> Result<PcieReading, PollError> {
-    let failed = |error: serde_json::Error| ReadError::Failed { message: format!("its reading: {error}") };
-    serde_json::from_value(value).map_err(|error| PollError::Read(failed(error)))
 }
 
 /// A device and all ports above it.

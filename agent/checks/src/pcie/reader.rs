@@ -7,12 +7,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde_json::Value;
-
 use super::reading::{Aer, Errors, Lanes, Link, PcieReading, Slot, parse_errors, parse_speed, parse_width};
 use crate::{
     pcie::PcieSettings,
-    probe::{ReadError, Reader, Roots},
+    probe::{RawReading, ReadError, Reader, Roots},
 };
 
 /// Reads in a worker.
@@ -50,11 +48,11 @@ impl Reader for PcieReader {
         Ok(self.listed.iter().cloned().collect())
     }
 
-    fn read(&mut self, device: &str) -> Result<Value, ReadError> {
+    fn read(&mut self, device: &str) -> Result<RawReading, ReadError> {
         let path = self.devices.join(device);
         let mut reading = read(&path)?;
         reading.slots = slots_below(&path, &self.found);
-        serde_json::to_value(reading).map_err(|error| ReadError::Failed { message: error.to_string() })
+        RawReading::of(&reading)
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::probe::{Findings, ReadError};
+use crate::probe::{Findings, RawReading, ReadError};
 
 /// One moment, by the clocks that matter.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,8 +28,8 @@ pub struct Round {
     pub answers: Vec<(String, Answer)>,
 }
 
-/// A reading, as JSON of the check's own type, or why there is none. What does not parse is a [`ReadError::Failed`].
-pub type Answer = Result<Value, PollError>;
+/// A reading, or why there is none.
+pub type Answer = Result<RawReading, PollError>;
 
 /// Why a poll brought no reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,7 +76,7 @@ pub trait Judge {
     fn judge(&mut self, round: Round) -> Findings;
 
     /// Judges what [`crate::probe::Reader::wait`] returned, and returns the same.
-    fn events(&mut self, events: Vec<Value>, now: &Now) -> Findings {
+    fn events(&mut self, events: Vec<RawReading>, now: &Now) -> Findings {
         let _ = (events, now);
         Findings::default()
     }

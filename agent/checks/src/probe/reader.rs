@@ -3,7 +3,8 @@
 use std::{io, path::Path, time::Duration};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+
+use super::RawReading;
 
 /// Reads the devices of one check. Every call may hang or take the process with it.
 pub trait Reader {
@@ -11,9 +12,9 @@ pub trait Reader {
     /// address, a DIMM's label.
     fn list(&mut self) -> Result<Vec<String>, ReadError>;
 
-    /// One device's reading: the check's own type as JSON. A part that is not supported is left out of the reading; an
+    /// One device's reading, of the check's own type. A part that is not supported is left out of the reading; an
     /// error is for a device that cannot be read at all.
-    fn read(&mut self, device: &str) -> Result<Value, ReadError>;
+    fn read(&mut self, device: &str) -> Result<RawReading, ReadError>;
 
     /// Whether [`Reader::wait`] is worth calling.
     fn has_events(&self) -> bool {
@@ -21,7 +22,7 @@ pub trait Reader {
     }
 
     /// Waits for what devices report by themselves, for at most `within`; returns at once with what there is.
-    fn wait(&mut self, within: Duration) -> Result<Vec<Value>, ReadError> {
+    fn wait(&mut self, within: Duration) -> Result<Vec<RawReading>, ReadError> {
         let _ = within;
         Ok(Vec::new())
     }

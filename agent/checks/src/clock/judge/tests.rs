@@ -1,6 +1,6 @@
 //! One clock over time.
 
-use crate::probe::NoAnswer;
+use crate::probe::{NoAnswer, RawReading};
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use serde_json::json;
@@ -54,8 +54,7 @@ impl Node {
     }
 
     fn round(&mut self) -> Findings {
-        let reading = serde_json::to_value(&self.reading).unwrap();
-        self.answer(Ok(reading))
+        self.answer(Ok(RawReading::of(&self.reading).unwrap()))
     }
 
     /// The reasons after so many rounds, a minute apart.
@@ -178,7 +177,7 @@ fn what_cannot_be_read_is_unknown() {
     assert_eq!(node.after(1), ["unknown: PermissionDenied"]);
     let no_answer = NoAnswer::asked(Timestamp::UNIX_EPOCH, "no answer within 10 s");
     assert_eq!(reasons(&node.answer(Err(PollError::NoAnswer(no_answer)))), ["unknown: DeviceNotAnswering"]);
-    assert_eq!(reasons(&node.answer(Ok(json!({"sync": 7})))), ["unknown: DeviceUnreadable"]);
+    assert_eq!(reasons(&node.answer(Ok(json!({"sync": 7}).into()))), ["unknown: DeviceUnreadable"]);
     assert_eq!(
         node.judge.judge(Round {
             now: Now { wall: Timestamp::UNIX_EPOCH, boottime: Duration::ZERO, boot_id: String::new() },

@@ -9,7 +9,7 @@ use crate::{
         part::Part,
         reading::{Identity, NvmeReading},
     },
-    probe::{Fault, NoAnswer},
+    probe::{Fault, NoAnswer, RawReading},
 };
 
 mod ata;
@@ -71,7 +71,7 @@ fn reading(health: Health) -> Answer {
 
 fn reading_of(serial: &str, health: Health) -> Answer {
     let identity = Identity { model: "M".to_owned(), serial: serial.to_owned(), firmware: "1".to_owned() };
-    Ok(serde_json::to_value(DiskReading { asked: start(), identity, health }).unwrap())
+    Ok(RawReading::of(&DiskReading { asked: start(), identity, health }).unwrap())
 }
 
 fn reasons(state: &State) -> Vec<String> {
@@ -186,7 +186,7 @@ fn without_a_list_all_is_unknown_and_nothing_is_forgotten() {
 #[test]
 fn readings_of_another_version_and_refusals_are_unknown() {
     let mut bench = Bench::new();
-    let strange = Ok(serde_json::json!({"health": {"kind": "tape"}}));
+    let strange = Ok(serde_json::json!({"health": {"kind": "tape"}}).into());
     let denied = Err(PollError::Read(ReadError::Denied { message: "nvme1: CAP_SYS_ADMIN".to_owned() }));
     let findings = bench.round(vec![("nvme0", strange), ("nvme1", denied)]);
     let found: Vec<_> = findings.verdicts.iter().flat_map(|verdict| reasons(&verdict.state)).collect();

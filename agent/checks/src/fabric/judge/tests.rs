@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::fabric::reading::{Interface, Rate};
+use crate::probe::RawReading;
 
 mod errors;
 mod poll_errors;
@@ -67,7 +68,7 @@ impl Fabric {
     fn after(&mut self, secs: u64) -> Findings {
         self.secs += secs;
         let listed = Ok(self.ports.keys().cloned().collect());
-        let answer = |reading| Ok(serde_json::to_value(reading).unwrap());
+        let answer = |reading| Ok(RawReading::of(&reading).unwrap());
         let answers = self.ports.iter().map(|(name, reading)| (name.clone(), answer(reading))).collect();
         self.judge.judge(Round { now: self.now(), listed, answers })
     }

@@ -47,7 +47,7 @@ impl Tree {
     }
 
     fn read(&self, port: &str) -> PortReading {
-        serde_json::from_value(self.reader().read(port).unwrap()).unwrap()
+        self.reader().read(port).unwrap().parse().unwrap()
     }
 }
 

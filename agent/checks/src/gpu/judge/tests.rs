@@ -26,7 +26,7 @@ struct Bench {
     seconds: i64,
     boot: &'static str,
     driver: DriverReading,
-    gpus: BTreeMap<&'static str, Answer>,
+    gpus: BTreeMap<&'static str, Result<Value, PollError>>,
 }
 
 fn healthy(name: &str) -> GpuReading {
@@ -40,7 +40,7 @@ fn healthy(name: &str) -> GpuReading {
     GpuReading { vendor: Vendor::Nvidia, identity, ecc, persistence: Some(true), ..GpuReading::default() }
 }
 
-fn answer(reading: &GpuReading) -> Answer {
+fn answer(reading: &GpuReading) -> Result<Value, PollError> {
     Ok(serde_json::to_value(DeviceReading::Gpu(Box::new(reading.clone()))).unwrap())
 }
 
@@ -69,14 +69,15 @@ impl Bench {
     fn round(&mut self) -> Findings {
         self.seconds += 30;
         let driver = DriverReading { read_at: self.wall(), ..self.driver.clone() };
-        let mut answers = vec![(DRIVER.to_owned(), Ok(serde_json::to_value(DeviceReading::Driver(driver)).unwrap()))];
+        let mut answers = vec![(DRIVER.to_owned(), Ok(RawReading::of(&DeviceReading::Driver(driver)).unwrap()))];
         let read_at = json!(self.wall());
         for (name, answer) in &self.gpus {
-            let mut answer = answer.clone();
-            if let Ok(value) = &mut answer {
-                value["read-at"] = read_at.clone();
-            }
-            answers.push(((*name).to_owned(), answer));
+            let read = |reading: &Value| {
+                let mut reading = reading.clone();
+                reading["read-at"] = read_at.clone();
+                reading.into()
+            };
+            answers.push(((*name).to_owned(), answer.as_ref().map(read).map_err(Clone::clone)));
         }
         let listed = answers.iter().map(|(name, _)| name.clone()).collect();
         self.judge.judge(Round { now: self.now(), listed: Ok(listed), answers })
@@ -90,7 +91,7 @@ impl Bench {
     fn xid(&mut self, name: &str, xid: u64, times: u64) -> Findings {
         self.seconds += 1;
         let events = json!(XidEvent { device: name.into(), xid, times });
-        self.judge.events(vec![events], &self.now())
+        self.judge.events(vec![events.into()], &self.now())
     }
 
     fn restart(&mut self) {
@@ -321,8 +322,8 @@ proptest! {
             let wall = Timestamp::from_second(wall).unwrap();
             let now = Now { wall, boottime: Duration::from_secs(boottime), boot_id: (boottime % 3).to_string() };
             let listed = Ok(vec![DRIVER.to_owned(), ONE.to_owned()]);
-            let round = Round { now: now.clone(), listed, answers: vec![(ONE.to_owned(), Ok(reading))] };
-            let findings = [judge.judge(round), judge.events(vec![json!({"device": ONE, "xid": xid, "times": xid})], &now)];
+            let round = Round { now: now.clone(), listed, answers: vec![(ONE.to_owned(), Ok(reading.into()))] };
+            let findings = [judge.judge(round), judge.events(vec![json!({"device": ONE, "xid": xid, "times": xid}).into()], &now)];
             for findings in findings {
                 let mut keys: Vec<_> =
                     findings.verdicts.iter().map(|verdict| (verdict.condition.clone(), verdict.subject.clone())).collect();

@@ -84,14 +84,14 @@ impl Machine {
 }
 
 fn gpu(reader: &mut GpuReader, address: &str) -> GpuReading {
-    match serde_json::from_value(reader.read(address).unwrap()).unwrap() {
+    match reader.read(address).unwrap().parse().unwrap() {
         DeviceReading::Gpu(gpu) => *gpu,
         DeviceReading::Driver(driver) => panic!("{driver:?}"),
     }
 }
 
 fn driver(reader: &mut GpuReader) -> DriverReading {
-    match serde_json::from_value(reader.read(DRIVER).unwrap()).unwrap() {
+    match reader.read(DRIVER).unwrap().parse().unwrap() {
         DeviceReading::Driver(driver) => driver,
         DeviceReading::Gpu(gpu) => panic!("{gpu:?}"),
     }
@@ -344,7 +344,7 @@ fn xids_are_waited_for_and_a_storm_is_counted() {
     assert!(reader.has_events());
     let wait = |reader: &mut GpuReader| -> Vec<XidEvent> {
         let events = reader.wait(Duration::from_millis(20)).unwrap();
-        events.into_iter().map(|events| serde_json::from_value(events).unwrap()).collect()
+        events.into_iter().map(|events| events.parse().unwrap()).collect()
     };
     assert!(wait(&mut reader).is_empty(), "what was before is not news");
     machine.add(&format!("event {ONE} 31 1000\nevent {ONE} 79\nevent {TWO} 79"));

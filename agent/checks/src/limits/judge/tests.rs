@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::probe::{NoAnswer, State};
+use crate::probe::{NoAnswer, RawReading, State};
 use jiff::Timestamp;
 use nodewell_model::ConditionStatus;
 use proptest::prelude::*;
@@ -29,7 +29,7 @@ fn round(now: Now, answers: Vec<(&str, Answer)>) -> Round {
 }
 
 fn answer(reading: impl Serialize) -> Answer {
-    Ok(serde_json::to_value(reading).unwrap())
+    Ok(RawReading::of(&reading).unwrap())
 }
 
 fn conntrack(used: u64) -> KernelReading {
@@ -183,7 +183,7 @@ proptest! {
     #[test]
     fn garbage_from_a_worker_is_unreadable(text in ".{0,60}", part in 0..PARTS.len()) {
         let mut judge = judge_of(settings());
-        let garbage = Ok(Value::String(text));
+        let garbage = Ok(Value::String(text).into());
         let findings = judge.judge(round(now(0, "a"), vec![(PARTS[part], garbage)]));
         prop_assert!(findings.events.is_empty());
         prop_assert!(PARTS[part] != KERNEL || status(&findings, "ResourceExhausted", "") == Some(ConditionStatus::Unknown));

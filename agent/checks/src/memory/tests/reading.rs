@@ -4,7 +4,7 @@ use super::*;
 use crate::memory::reading::{Controller, Errors};
 
 fn controller(node: &Node) -> Controller {
-    match serde_json::from_value(node.reader().read("MC0").unwrap()).unwrap() {
+    match node.reader().read("MC0").unwrap().parse().unwrap() {
         MemoryReading::Controller(controller) => controller,
         MemoryReading::Whole(_) => panic!("not a controller"),
     }
@@ -49,7 +49,7 @@ fn a_node_without_edac_is_read_all_the_same() {
     assert_eq!(node.reader().list().unwrap(), ["Memory"]);
     node.corrupted_kb(8);
     node.lost_pages(2);
-    let MemoryReading::Whole(whole) = serde_json::from_value(node.reader().read("Memory").unwrap()).unwrap() else {
+    let MemoryReading::Whole(whole) = node.reader().read("Memory").unwrap().parse().unwrap() else {
         panic!("not the whole");
     };
     assert_eq!((whole.corrupted_kb, whole.lost_pages), (Some(8), Some(2)));
@@ -82,7 +82,7 @@ fn trace_events_are_read_once() {
     let node = Node::new();
     node.trace("     kworker/0:2-118     [000] .....     9.288390: memory_failure_event: pfn 0x25af: recovery action for dirty LRU page: Recovered\nCPU:1 [LOST 3 EVENTS]\n     kworker/0:2-118     [000] .....     9.3: memory_fai");
     let mut reader = node.reader();
-    let mut events = || match serde_json::from_value(reader.read("Memory").unwrap()).unwrap() {
+    let mut events = || match reader.read("Memory").unwrap().parse().unwrap() {
         MemoryReading::Whole(whole) => whole.events,
         MemoryReading::Controller(_) => panic!("not the whole"),
     };

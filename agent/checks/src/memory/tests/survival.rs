@@ -118,7 +118,7 @@ fn an_answer_that_makes_no_sense_is_unreadable() {
         let mut node = Node::new();
         node.look();
         let mut round = node.pass(60).round();
-        round.answers = vec![("MC0".to_owned(), Ok(garbage.clone())), (WHOLE.to_owned(), Ok(garbage))];
+        round.answers = vec![("MC0".to_owned(), Ok(garbage.clone().into())), (WHOLE.to_owned(), Ok(garbage.into()))];
         let findings = node.judge.judge(round);
         assert_eq!(reasons(&findings, DIMM), ["unknown: DeviceUnreadable"]);
         assert_eq!(reasons(&findings, "Memory"), ["unknown: DeviceUnreadable"]);
@@ -153,7 +153,7 @@ proptest! {
                 boottime: Duration::from_secs(boottime),
                 boot_id: if boots { "a".to_owned() } else { String::new() },
             };
-            let answers = vec![("MC0".to_owned(), Ok(answer)), (WHOLE.to_owned(), Ok(whole))];
+            let answers = vec![("MC0".to_owned(), Ok(answer.into())), (WHOLE.to_owned(), Ok(whole.into()))];
             let findings = judge.judge(Round { now, listed: Ok(vec!["MC0".to_owned(), WHOLE.to_owned()]), answers });
             for subject in ["A1", "MC0/dimm1", "Memory"] {
                 let mut reported = reasons(&findings, subject);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::probe::{Fault, NoAnswer, Now};
+use crate::probe::{Fault, NoAnswer, Now, RawReading};
 use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::json;
@@ -16,7 +16,7 @@ const GIB: u64 = 1 << 30;
 struct Node {
     judge: MountsJudge,
     rows: Vec<Row>,
-    answers: BTreeMap<String, Answer>,
+    answers: BTreeMap<String, Result<Value, PollError>>,
     round: u64,
     boot: &'static str,
 }
@@ -61,11 +61,11 @@ fn node(rows: Vec<Row>) -> Node {
     node
 }
 
-fn no_answer(message: &str) -> Answer {
+fn no_answer(message: &str) -> Result<Value, PollError> {
     Err(PollError::NoAnswer(NoAnswer::asked(Timestamp::UNIX_EPOCH, message.to_owned())))
 }
 
-fn not_asked(why: &str) -> Answer {
+fn not_asked(why: &str) -> Result<Value, PollError> {
     Err(PollError::NoAnswer(NoAnswer::not_asked(Timestamp::UNIX_EPOCH, why)))
 }
 
@@ -75,7 +75,7 @@ impl Node {
         reading[&row.point] = serde_json::to_value(result).unwrap();
     }
 
-    fn is(&mut self, asked: &str, answer: Answer) {
+    fn is(&mut self, asked: &str, answer: Result<Value, PollError>) {
         self.answers.insert(asked.to_owned(), answer);
     }
 
@@ -87,8 +87,9 @@ impl Node {
     }
 
     fn verdicts(&mut self) -> Vec<Verdict> {
-        let table = (TABLE.to_owned(), Ok(serde_json::to_value(&self.rows).unwrap()));
-        let answers = std::iter::once(table).chain(self.answers.clone()).collect();
+        let table = (TABLE.to_owned(), Ok(RawReading::of(&self.rows).unwrap()));
+        let answers = self.answers.iter().map(|(asked, answer)| (asked.clone(), answer.clone().map(RawReading::from)));
+        let answers = std::iter::once(table).chain(answers).collect();
         self.judge(Ok(self.answers.keys().cloned().collect()), answers)
     }
 
@@ -242,7 +243,7 @@ fn without_a_table_everything_that_was_reported_is_unknown() {
     let Err(error) = no_answer("no answer within 10 s") else { panic!() };
     let verdicts = node.judge(Err(error), Vec::new());
     assert_eq!(reported(&verdicts), unknown.concat());
-    let garbage = vec![(TABLE.to_owned(), Ok(json!([{"point": 7}])))];
+    let garbage = vec![(TABLE.to_owned(), Ok(json!([{"point": 7}]).into()))];
     assert_eq!(node.judge(Ok(Vec::new()), garbage).len(), 2, "garbage is no table");
     assert_eq!(node.reported(), is("ReadonlyFilesystem", "FilesystemIsReadOnly", "sda1"));
 }

@@ -37,11 +37,11 @@ impl Machine {
     }
 
     fn rows(&mut self) -> Vec<Row> {
-        serde_json::from_value(self.reader.read(TABLE).unwrap()).unwrap()
+        self.reader.read(TABLE).unwrap().parse().unwrap()
     }
 
     fn ask(&mut self, device: &str) -> Result<MountsReading, ReadError> {
-        self.reader.read(device).map(|value| serde_json::from_value(value).unwrap())
+        self.reader.read(device).map(|reading| reading.parse().unwrap())
     }
 }
 

@@ -16,7 +16,7 @@ fn file(root: &Path, path: &str, content: &str) {
 }
 
 fn links(root: &Path) -> LinksReading {
-    serde_json::from_value(reader(root).read(LINKS).unwrap()).unwrap()
+    reader(root).read(LINKS).unwrap().parse().unwrap()
 }
 
 #[test]

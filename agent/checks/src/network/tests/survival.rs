@@ -1,6 +1,6 @@
 //! Whatever is read, whenever: one sound account.
 
-use crate::probe::{NoAnswer, ReadError};
+use crate::probe::{NoAnswer, RawReading, ReadError};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -120,7 +120,7 @@ proptest! {
             }
             machine.secs = u64::from(secs);
             let (now, listed) = (machine.now(), Ok(vec![LINKS.to_owned()]));
-            let findings = machine.judge.judge(Round { now, listed, answers: vec![(LINKS.to_owned(), answer)] });
+            let findings = machine.judge.judge(Round { now, listed, answers: vec![(LINKS.to_owned(), answer.map(RawReading::from))] });
             for verdict in &findings.verdicts {
                 let mut reasons: Vec<_> = match state(&findings, &verdict.subject).unwrap() {
                     State::Faulty(faults) => faults.iter().map(|fault| fault.reason.clone()).collect(),

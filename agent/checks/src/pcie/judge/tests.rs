@@ -2,6 +2,7 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 
 use super::*;
+use crate::probe::RawReading;
 use crate::{
     pcie::reading::{Aer, Errors, Lanes, Link},
     probe::Answer,
@@ -45,7 +46,7 @@ impl Bus {
     }
 
     fn answers(&self) -> Vec<(String, Answer)> {
-        self.devices.iter().map(|(name, reading)| (name.clone(), Ok(serde_json::to_value(reading).unwrap()))).collect()
+        self.devices.iter().map(|(name, reading)| (name.clone(), Ok(RawReading::of(&reading).unwrap()))).collect()
     }
 
     /// One more round, `secs` after the one before.

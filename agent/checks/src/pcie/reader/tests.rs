@@ -57,7 +57,7 @@ impl Tree {
 
     fn read(&self, device: &str) -> PcieReading {
         let mut reader = self.reader();
-        serde_json::from_value(reader.read(device).unwrap()).unwrap()
+        reader.read(device).unwrap().parse().unwrap()
     }
 }
 
@@ -212,7 +212,7 @@ fn slots_are_looked_at_once_something_has_vanished() {
     let mut reader = tree.reader();
     let slots = |reader: &mut PcieReader| {
         reader.list().unwrap();
-        serde_json::from_value::<PcieReading>(reader.read("0000:00:01.0").unwrap()).unwrap().slots
+        reader.read("0000:00:01.0").unwrap().parse::<PcieReading>().unwrap().slots
     };
     assert_eq!(slots(&mut reader), []);
     tree.remove(CARD);

@@ -1,6 +1,6 @@
 //! Rounds: what the judge receives when devices answer, hang, die, vanish, and which are asked when.
 
-use nodewell_checks::disk;
+use nodewell_checks::{disk, probe::RawReading};
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
@@ -24,7 +24,7 @@ impl Judge for RecordingJudge {
         Findings::default()
     }
 
-    fn events(&mut self, events: Vec<serde_json::Value>, now: &Now) -> Findings {
+    fn events(&mut self, events: Vec<RawReading>, now: &Now) -> Findings {
         let answers = events.into_iter().map(|events| ("events".to_owned(), Ok(events))).collect();
         self.judge(Round { now: now.clone(), listed: Ok(Vec::new()), answers })
     }
@@ -188,7 +188,9 @@ async fn a_check_without_a_driver_runs_less_often() {
 async fn what_devices_report_by_themselves_is_judged_and_a_wait_that_hangs_leads_to_a_round() {
     let (mut poll_loop, judge) = poll_loop(HOUR);
     round(&mut poll_loop, &mut worker_client_with(&disks(Act::Answer))).await;
-    let xid = Fake::new(|request| Act::Send(line(request.id, ReplyBody::Events(vec![json!({"xid": 79})]))));
+    let xid = Fake::new(|request| {
+        Act::Send(line(request.id, ReplyBody::Events(vec![RawReading::of(&json!({"xid": 79})).unwrap()])))
+    });
     assert!(poll_loop.listen(&mut worker_client_with(&xid), SHORT).await.is_some());
     assert_eq!(judge.last(), [of("events", "read")]);
     assert!(poll_loop.listen(&mut worker_client_with(&disks(Act::Answer)), SHORT).await.is_none(), "no events");

@@ -6,7 +6,7 @@ use nodewell_checks::disk;
 use std::time::Duration;
 
 use fake::{Act, Fake, name_of, shell, worker_client_with, worker_config};
-use nodewell_checks::probe::ReadError;
+use nodewell_checks::probe::{RawReading, ReadError};
 use serde_json::json;
 
 use super::*;
@@ -21,7 +21,7 @@ async fn read(worker_client: &mut WorkerClient, device: &str, deadline: Duration
 }
 
 fn reading(device: &str) -> Outcome {
-    Outcome::Reply(ReplyBody::Reading(json!({ "of": device })))
+    Outcome::Reply(ReplyBody::Reading(RawReading::of(&json!({ "of": device })).unwrap()))
 }
 
 fn no_answer(outcome: Outcome) -> String {

@@ -27,7 +27,9 @@ fn no_answer_and_garbage_are_unknown() {
     fabric.after(0);
     let silent = || PollError::NoAnswer(NoAnswer::asked(fabric.now().wall, "no answer within 10 s"));
     let (one, all, now) = (silent(), silent(), fabric.now());
-    for (bad, word) in [(Err(one), "DeviceNotAnswering"), (Ok(serde_json::json!({"state": -1})), "DeviceUnreadable")] {
+    for (bad, word) in
+        [(Err(one), "DeviceNotAnswering"), (Ok(serde_json::json!({"state": -1}).into()), "DeviceUnreadable")]
+    {
         let answers = vec![(PORT.to_owned(), bad)];
         let findings = fabric.judge.judge(Round { now: now.clone(), listed: Ok(vec![PORT.to_owned()]), answers });
         assert_eq!(reported(&findings, PORT), [format!("Unknown: {word}")]);

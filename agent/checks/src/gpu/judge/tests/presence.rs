@@ -60,7 +60,10 @@ fn while_the_driver_is_silent_it_is_not_known_where_an_unfound_gpu_is() {
     bench.restart();
     for _ in 0..3 {
         bench.seconds += 30;
-        let answers = vec![(DRIVER.to_owned(), Err(no_answer())), (ONE.to_owned(), bench.gpus[ONE].clone())];
+        let answers = vec![
+            (DRIVER.to_owned(), Err(no_answer())),
+            (ONE.to_owned(), bench.gpus[ONE].clone().map(RawReading::from)),
+        ];
         let listed = Ok(vec![DRIVER.to_owned(), ONE.to_owned()]);
         let findings = bench.judge.judge(Round { now: bench.now(), listed, answers });
         assert_eq!(reasons(&findings, TWO), ["unknown DeviceNotAnswering"]);

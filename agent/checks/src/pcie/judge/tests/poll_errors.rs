@@ -7,9 +7,11 @@ fn what_does_not_parse_or_is_refused_is_unknown_and_the_others_go_on() {
     bus.after(0);
     let denied = Err(PollError::Read(ReadError::Denied { message: "config".to_owned() }));
     let unreadable = "DeviceUnreadable";
-    for (bad, reason) in
-        [(Ok(Value::Null), unreadable), (Ok(serde_json::json!({"id": 7})), unreadable), (denied, "PermissionDenied")]
-    {
+    for (bad, reason) in [
+        (Ok(Value::Null.into()), unreadable),
+        (Ok(serde_json::json!({"id": 7}).into()), unreadable),
+        (denied, "PermissionDenied"),
+    ] {
         let (mut answers, now) = (bus.answers(), bus.now());
         answers.retain(|(name, _)| name == PORT);
         answers.push((CARD.to_owned(), bad));

@@ -16,7 +16,7 @@ use std::{
 
 use nix::sys::socket::{MsgFlags, recv};
 use nodewell_checks::Settings;
-use nodewell_checks::probe::Roots;
+use nodewell_checks::probe::{RawReading, Roots};
 use serde_json::json;
 
 use super::super::{SpawnWorker, WorkerClient, WorkerProcess};
@@ -203,7 +203,7 @@ impl WorkerProcess for FakeTask {
 fn answer(request: &Request) -> Vec<u8> {
     let body = match &request.operation {
         Operation::List => ReplyBody::Devices { names: vec!["sda".to_owned()], has_events: false },
-        Operation::Read { device } => ReplyBody::Reading(json!({ "of": device })),
+        Operation::Read { device } => ReplyBody::Reading(RawReading::of(&json!({ "of": device })).unwrap()),
         Operation::Wait { .. } => ReplyBody::Events(Vec::new()),
     };
     line(request.id, body)
