@@ -18,6 +18,7 @@ pub mod plugin;
 pub mod pod_names;
 pub mod probe;
 pub mod repair;
+pub mod sensors;
 pub mod service;
 pub mod statistics;
 pub mod systemd;
@@ -32,6 +33,7 @@ pub static CHECKS: &[&Check] = &[
     &memory::CHECK,
     &cpu::CHECK,
     &pcie::CHECK,
+    &sensors::CHECK,
     &fabric::CHECK,
     &gpu::CHECK,
     &limits::CHECK,
@@ -47,6 +49,7 @@ pub struct Settings {
     pub memory: memory::MemorySettings,
     pub cpu: cpu::CpuSettings,
     pub pcie: pcie::PcieSettings,
+    pub sensors: sensors::SensorsSettings,
     pub fabric: fabric::FabricSettings,
     pub gpu: gpu::GpuSettings,
     pub limits: limits::LimitsSettings,

@@ -43,6 +43,7 @@ const WITHOUT_RULES: &[&str] = &[
     "DiskUnhealthy",
     "MemoryUnhealthy",
     "CpuUnhealthy",
+    "CoolingUnhealthy",
     "PcieUnhealthy",
     "NetworkUnhealthy",
     "GpuUnhealthy",

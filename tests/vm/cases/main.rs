@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod block_errors;
+mod board_sensors;
 mod disk_rights;
 mod fabric_port;
 mod hung_mount;
@@ -25,6 +26,7 @@ fn main() -> std::process::ExitCode {
     let mut suite = nodewell_tests::suite::Suite::default();
     let behaviours = [
         block_errors::list,
+        board_sensors::list,
         disk_rights::list,
         fabric_port::list,
         hung_mount::list,

@@ -48,6 +48,9 @@ const MODULES: &[&str] = &[
     "rdma_rxe",
     "nfsd",
     "nfsv4",
+    "i2c-dev",
+    "i2c-stub",
+    "max6639",
 ];
 
 /// Where it lies; made once for each run of the tests, from the programs as they are now.

@@ -2,11 +2,12 @@
 //! for agents.
 
 /// In the order of their names. A test of the controller compares it with both.
-pub const AGENT_CONDITION_TYPES: [&str; 35] = [
+pub const AGENT_CONDITION_TYPES: [&str; 36] = [
     "AgentStateUnwritable",
     "CertificateExpiring",
     "ClockUnhealthy",
     "ContainerRuntimeUnhealthy",
+    "CoolingUnhealthy",
     "CorruptDockerOverlay2",
     "CperHardwareErrorFatal",
     "CpuPressureHigh",
