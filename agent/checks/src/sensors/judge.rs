@@ -20,7 +20,7 @@ const CONDITION: &str = "CoolingUnhealthy";
 /// A fan that starts takes seconds, and one look in the wrong moment is none.
 const TIMES: DebounceTimes =
     DebounceTimes { for_duration: Duration::from_secs(60), keep_firing_for: Duration::from_secs(300) };
-/// Limits outside of this, in thousandths of a degree Celsius, are registers that nobody set.
+/// Limits outside of this, in thousandths of a degree Celsius, are registers that were never set.
 const LIKELY: std::ops::RangeInclusive<i64> = 30_000..=150_000;
 
 /// Judges in the check process.

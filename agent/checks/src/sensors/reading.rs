@@ -18,7 +18,7 @@ pub(super) struct Fan {
     pub label: Option<String>,
     /// Turns a minute; unset if the chip does not answer for it.
     pub rpm: Option<u64>,
-    /// The chip was told to let it stand: its duty cycle is 0.
+    /// The chip lets it stand: its duty cycle is 0.
     pub is_off: bool,
     /// The chip's own words: it turns too slowly, or its wire is open.
     pub alarm: bool,

@@ -13,30 +13,30 @@ use crate::probe::{Findings, Judge, NoAnswer, Now, PollError, ReadError, Reader,
 const FAN: &str = "fan1 of nct6798 nct6775.656";
 const VRM: &str = "temp2 of nct6798 nct6775.656";
 
-/// A board with one chip, and a minute between two looks.
-struct Board {
+/// A machine with one chip, and a minute between two looks.
+struct Machine {
     root: TempDir,
     judge: SensorsJudge,
     settings: SensorsSettings,
     now: Now,
 }
 
-impl Board {
+impl Machine {
     fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         let now = Now { wall: Timestamp::UNIX_EPOCH, boottime: Duration::from_secs(1000), boot_id: "one".to_owned() };
-        let board = Self { root, judge: SensorsJudge::default(), settings: SensorsSettings::default(), now };
-        let chip = board.root.path().join("devices/platform/nct6775.656");
+        let machine = Self { root, judge: SensorsJudge::default(), settings: SensorsSettings::default(), now };
+        let chip = machine.root.path().join("devices/platform/nct6775.656");
         fs::create_dir_all(chip.join("hwmon/hwmon2")).unwrap();
-        fs::create_dir_all(board.root.path().join("class/hwmon")).unwrap();
+        fs::create_dir_all(machine.root.path().join("class/hwmon")).unwrap();
         std::os::unix::fs::symlink(&chip, chip.join("hwmon/hwmon2/device")).unwrap();
-        std::os::unix::fs::symlink(chip.join("hwmon/hwmon2"), board.root.path().join("class/hwmon/hwmon2")).unwrap();
-        board.set("name", "nct6798");
-        board.set("fan1_input", "1200");
-        board.set("pwm1", "128");
-        board.set("temp2_input", "41000");
-        board.set("temp2_crit", "115000");
-        board
+        std::os::unix::fs::symlink(chip.join("hwmon/hwmon2"), machine.root.path().join("class/hwmon/hwmon2")).unwrap();
+        machine.set("name", "nct6798");
+        machine.set("fan1_input", "1200");
+        machine.set("pwm1", "128");
+        machine.set("temp2_input", "41000");
+        machine.set("temp2_crit", "115000");
+        machine
     }
 
     fn set(&self, attribute: &str, value: &str) {
@@ -90,44 +90,44 @@ fn reason(findings: &Findings, subject: &str) -> String {
 
 #[test]
 fn a_board_that_is_well_is_well() {
-    let findings = Board::new().looks(3);
+    let findings = Machine::new().looks(3);
     assert_eq!([reason(&findings, FAN), reason(&findings, VRM)], ["healthy", "healthy"]);
     assert_eq!((findings.inventory[0].total, findings.inventory[0].states.len()), (2, 0));
 }
 
 #[test]
 fn a_fan_that_turned_and_stands_still_is_reported_and_over_when_it_turns_for_long() {
-    let mut board = Board::new();
-    board.set("fan1_label", "CPU Fan");
-    board.looks(1);
-    board.set("fan1_input", "0");
-    assert_eq!(reason(&board.looks(1), FAN), "healthy", "one look is none");
-    let findings = board.looks(1);
+    let mut machine = Machine::new();
+    machine.set("fan1_label", "CPU Fan");
+    machine.looks(1);
+    machine.set("fan1_input", "0");
+    assert_eq!(reason(&machine.looks(1), FAN), "healthy", "one look is none");
+    let findings = machine.looks(1);
     assert_eq!(reason(&findings, FAN), "FanStopped");
     let Some(State::Faulty(faults)) = state(&findings, FAN) else { panic!() };
     assert!(faults[0].message.starts_with("CPU Fan stands still"), "{}", faults[0].message);
     assert_eq!(findings.inventory[0].states["faulty"], 1);
-    board.restart();
-    assert_eq!(reason(&board.looks(1), FAN), "FanStopped", "a restart takes nothing back");
-    board.set("fan1_input", "900");
-    assert_eq!(reason(&board.looks(5), FAN), "FanStopped");
-    assert_eq!(reason(&board.looks(1), FAN), "healthy");
+    machine.restart();
+    assert_eq!(reason(&machine.looks(1), FAN), "FanStopped", "a restart takes nothing back");
+    machine.set("fan1_input", "900");
+    assert_eq!(reason(&machine.looks(5), FAN), "FanStopped");
+    assert_eq!(reason(&machine.looks(1), FAN), "healthy");
 }
 
 #[test]
-fn a_fan_that_never_turned_or_is_told_to_stand_is_none() {
-    let mut board = Board::new();
-    board.set("fan1_input", "0");
-    assert_eq!(reason(&board.looks(9), FAN), "healthy", "a plug without a fan");
-    let mut board = Board::new();
-    board.looks(1);
-    board.set("fan1_input", "0");
-    board.set("pwm1", "0");
-    assert_eq!(reason(&board.looks(9), FAN), "healthy");
-    board.set("pwm1", "80");
-    assert_eq!(reason(&board.looks(2), FAN), "FanStopped");
-    board.now.boot_id = "two".to_owned();
-    assert_eq!(reason(&board.looks(9), FAN), "healthy", "another boot");
+fn a_fan_that_never_turned_or_is_let_stand_is_none() {
+    let mut machine = Machine::new();
+    machine.set("fan1_input", "0");
+    assert_eq!(reason(&machine.looks(9), FAN), "healthy", "a plug without a fan");
+    let mut machine = Machine::new();
+    machine.looks(1);
+    machine.set("fan1_input", "0");
+    machine.set("pwm1", "0");
+    assert_eq!(reason(&machine.looks(9), FAN), "healthy");
+    machine.set("pwm1", "80");
+    assert_eq!(reason(&machine.looks(2), FAN), "FanStopped");
+    machine.now.boot_id = "two".to_owned();
+    assert_eq!(reason(&machine.looks(9), FAN), "healthy", "another boot");
 }
 
 /// A limit that was never set is broken from the first look on.
@@ -140,15 +140,15 @@ fn an_alarm_counts_if_the_chip_was_seen_without_it() {
         ("temp2_crit_alarm", VRM, "TemperatureCritical"),
         ("temp2_emergency_alarm", VRM, "TemperatureCritical"),
     ] {
-        let mut board = Board::new();
-        board.set(attribute, "1");
-        assert_eq!(reason(&board.looks(9), subject), "healthy", "{attribute}");
-        board.set(attribute, "0");
-        board.looks(1);
-        board.set(attribute, "1");
-        assert_eq!(reason(&board.looks(2), subject), expected, "{attribute}");
-        board.set(attribute, "0");
-        assert_eq!(reason(&board.looks(6), subject), "healthy", "{attribute}");
+        let mut machine = Machine::new();
+        machine.set(attribute, "1");
+        assert_eq!(reason(&machine.looks(9), subject), "healthy", "{attribute}");
+        machine.set(attribute, "0");
+        machine.looks(1);
+        machine.set(attribute, "1");
+        assert_eq!(reason(&machine.looks(2), subject), expected, "{attribute}");
+        machine.set(attribute, "0");
+        assert_eq!(reason(&machine.looks(6), subject), "healthy", "{attribute}");
     }
 }
 
@@ -162,74 +162,74 @@ fn a_temperature_at_a_likely_limit_is_critical() {
         ("200000", "151000", "healthy"),
         ("30000", "30000", "TemperatureCritical"),
     ] {
-        let mut board = Board::new();
-        board.set("temp2_input", value);
-        board.set("temp2_crit", limit);
-        assert_eq!(reason(&board.looks(1), VRM), "healthy");
-        assert_eq!(reason(&board.looks(1), VRM), expected, "{value} of {limit}");
+        let mut machine = Machine::new();
+        machine.set("temp2_input", value);
+        machine.set("temp2_crit", limit);
+        assert_eq!(reason(&machine.looks(1), VRM), "healthy");
+        assert_eq!(reason(&machine.looks(1), VRM), expected, "{value} of {limit}");
     }
-    let mut board = Board::new();
-    board.unset("temp2_crit");
-    board.set("temp2_input", "999000");
-    assert_eq!(reason(&board.looks(3), VRM), "absent", "without a limit nothing is judged");
+    let mut machine = Machine::new();
+    machine.unset("temp2_crit");
+    machine.set("temp2_input", "999000");
+    assert_eq!(reason(&machine.looks(3), VRM), "absent", "without a limit nothing is judged");
 }
 
 #[test]
 fn what_is_ignored_or_has_a_check_of_its_own_is_not_looked_at() {
     for pattern in ["fan1 of nct*", "CPU Fan", "nct6798", "nct6798 nct6775.*"] {
-        let mut board = Board::new();
-        board.set("fan1_label", "CPU Fan");
-        board.settings.ignore = vec![pattern.to_owned()];
-        assert_eq!(reason(&board.looks(1), FAN), "absent", "{pattern}");
+        let mut machine = Machine::new();
+        machine.set("fan1_label", "CPU Fan");
+        machine.settings.ignore = vec![pattern.to_owned()];
+        assert_eq!(reason(&machine.looks(1), FAN), "absent", "{pattern}");
     }
     for chip in ["amdgpu", "nvme", "coretemp", "acpitz"] {
-        let mut board = Board::new();
-        board.set("name", chip);
-        assert_eq!(board.looks(1), Findings::default(), "{chip}");
+        let mut machine = Machine::new();
+        machine.set("name", chip);
+        assert_eq!(machine.looks(1), Findings::default(), "{chip}");
     }
 }
 
 #[test]
 fn what_cannot_be_read_is_unknown_and_what_is_gone_is_forgotten() {
-    let mut board = Board::new();
-    board.looks(1);
-    let silent = PollError::NoAnswer(NoAnswer::asked(board.now.wall, "no answer within 20 s"));
+    let mut machine = Machine::new();
+    machine.looks(1);
+    let silent = PollError::NoAnswer(NoAnswer::asked(machine.now.wall, "no answer within 20 s"));
     let garbage: Value = json!({"fans": 7});
     for (answer, expected) in [(Err(silent), "unknown: DeviceNotAnswering"), (Ok(garbage), "unknown: DeviceUnreadable")]
     {
-        let round = board.round();
+        let round = machine.round();
         let answers = vec![(ALL.to_owned(), answer.map(Into::into))];
-        assert_eq!(reason(&board.judge.judge(Round { answers, ..round }), FAN), expected);
+        assert_eq!(reason(&machine.judge.judge(Round { answers, ..round }), FAN), expected);
     }
-    assert_eq!(reason(&board.looks(1), FAN), "healthy");
-    board.set("temp2_fault", "1");
-    assert_eq!(reason(&board.looks(1), VRM), "unknown: DeviceUnreadable");
-    board.unset("fan1_input");
-    assert_eq!(reason(&board.looks(1), FAN), "absent");
+    assert_eq!(reason(&machine.looks(1), FAN), "healthy");
+    machine.set("temp2_fault", "1");
+    assert_eq!(reason(&machine.looks(1), VRM), "unknown: DeviceUnreadable");
+    machine.unset("fan1_input");
+    assert_eq!(reason(&machine.looks(1), FAN), "absent");
     let listed = Err(PollError::Read(ReadError::Gone { what: "hwmon".to_owned() }));
-    let gone = Round { now: board.now.clone(), listed, answers: Vec::new() };
-    assert_eq!(board.judge.judge(gone), Findings::default());
+    let gone = Round { now: machine.now.clone(), listed, answers: Vec::new() };
+    assert_eq!(machine.judge.judge(gone), Findings::default());
     for saved in [json!(null), json!({"sensors": 7}), json!({"sensors": {"x": {"stopped": 1}}})] {
-        board.judge.load(saved);
+        machine.judge.load(saved);
     }
-    assert_eq!(reason(&board.looks(1), VRM), "unknown: DeviceUnreadable");
+    assert_eq!(reason(&machine.looks(1), VRM), "unknown: DeviceUnreadable");
 }
 
 proptest! {
     /// Whatever chips show, each sensor has one verdict, and nothing panics.
     #[test]
     fn whatever_chips_show_the_account_is_sound(values in prop::collection::vec(("[-0-9a-z]{0,24}", "[-0-9]{0,24}", any::<bool>()), 1..12)) {
-        let mut board = Board::new();
+        let mut machine = Machine::new();
         for (one, other, restarts) in values {
             for (attribute, value) in
                 [("fan1_input", &one), ("temp2_input", &other), ("temp2_crit", &one), ("fan1_alarm", &other), ("pwm1", &one)]
             {
-                board.set(attribute, value);
+                machine.set(attribute, value);
             }
             if restarts {
-                board.restart();
+                machine.restart();
             }
-            let findings = board.looks(1);
+            let findings = machine.looks(1);
             let mut subjects: Vec<_> = findings.verdicts.iter().map(|verdict| &verdict.subject).collect();
             let total = subjects.len();
             subjects.dedup();
