@@ -40,57 +40,73 @@ struct History {
     sensors: BTreeMap<String, Sensor>,
 }
 
-/// One sensor. What a chip shows from the first look on may be a plug without a fan or a limit that was never set.
+/// One sensor. What a chip shows from the first look on may be a plug without a fan, a wire that ends nowhere, or a limit that
+/// was never set: a fault is a change.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Sensor {
-    /// A fan was seen to turn.
-    turned: bool,
+    has_answered: bool,
+    /// A fan was seen to turn, for as long as it takes to believe that it stands.
+    turned: Debounce,
     /// The chip was seen without an alarm.
     was_quiet: bool,
+    /// It was seen below its limit.
+    was_below: bool,
     stopped: Debounce,
     alarm: Debounce,
     hot: Debounce,
 }
 
+/// A fan that was seen to turn has done so for the whole boot.
+const FOR_EVER: DebounceTimes = DebounceTimes { keep_firing_for: Duration::MAX, ..TIMES };
+
 impl Sensor {
-    fn fan(&mut self, fan: &Fan, now: Duration) -> State {
-        self.turned |= fan.rpm.is_some_and(|rpm| rpm > 0);
-        let stands = fan.rpm == Some(0) && !fan.is_off && self.turned;
-        let alarm = self.is_alarm(fan.alarm && !fan.is_off, now);
+    fn fan(&mut self, fan: &Fan, now: Duration) -> Option<State> {
+        let Some(rpm) = fan.rpm else { return self.unreadable() };
+        self.has_answered = true;
+        let turned = self.turned.observe(rpm > 0, now, FOR_EVER);
+        let alarm = self.is_alarm(fan.alarm.filter(|_| !fan.is_off), now);
         let name = fan.label.as_deref().unwrap_or("it");
-        match fan.rpm {
-            _ if self.stopped.observe(stands, now, TIMES) => {
-                State::Faulty(vec![Fault::of("FanStopped", &[("fan", &name)])])
-            }
-            Some(rpm) if alarm => State::Faulty(vec![Fault::of("FanAlarm", &[("fan", &name), ("rpm", &rpm)])]),
-            Some(_) => State::healthy("CoolingUnhealthy/healthy-fan", &[]),
-            None => unreadable(),
+        if self.stopped.observe(rpm == 0 && !fan.is_off && turned, now, TIMES) {
+            return Some(State::Faulty(vec![Fault::of("FanStopped", &[("fan", &name)])]));
         }
+        Some(match alarm {
+            true => State::Faulty(vec![Fault::of("FanAlarm", &[("fan", &name), ("rpm", &rpm)])]),
+            false => State::healthy("CoolingUnhealthy/healthy-fan", &[]),
+        })
     }
 
-    fn temperature(&mut self, one: &Temperature, now: Duration) -> State {
+    fn temperature(&mut self, one: &Temperature, now: Duration) -> Option<State> {
+        let Some(value) = one.value else { return self.unreadable() };
         let limit = one.critical.filter(|limit| LIKELY.contains(limit));
-        let is_above = one.value.zip(limit).is_some_and(|(value, limit)| value >= limit);
-        let alarm = self.is_alarm(one.alarm, now);
-        let is_hot = self.hot.observe(is_above, now, TIMES);
-        let name = one.label.as_deref().unwrap_or("it");
-        match (one.value.map(celsius), limit.map(celsius)) {
-            (Some(value), Some(limit)) if is_hot => State::Faulty(vec![Fault::of(
-                "TemperatureCritical",
-                &[("sensor", &name), ("value", &value), ("limit", &limit)],
-            )]),
-            (Some(value), _) if alarm => {
-                State::Faulty(vec![Fault::of("TemperatureCritical/alarm", &[("sensor", &name), ("value", &value)])])
-            }
-            (Some(_), _) => State::healthy("CoolingUnhealthy/healthy-temperature", &[]),
-            (None, _) => unreadable(),
+        if limit.is_none() && one.alarm.is_none() {
+            return None;
         }
+        self.has_answered = true;
+        let is_above = limit.is_some_and(|limit| value >= limit);
+        self.was_below |= !is_above;
+        let alarm = self.is_alarm(one.alarm, now);
+        let is_hot = self.hot.observe(is_above && self.was_below, now, TIMES);
+        let (name, value) = (one.label.as_deref().unwrap_or("it"), celsius(value));
+        let fault = match limit.map(celsius) {
+            Some(limit) if is_hot => {
+                Fault::of("TemperatureCritical", &[("sensor", &name), ("value", &value), ("limit", &limit)])
+            }
+            _ if alarm => Fault::of("TemperatureCritical/alarm", &[("sensor", &name), ("value", &value)]),
+            _ => return Some(State::healthy("CoolingUnhealthy/healthy-temperature", &[])),
+        };
+        Some(State::Faulty(vec![fault]))
     }
 
-    fn is_alarm(&mut self, alarm: bool, now: Duration) -> bool {
-        self.was_quiet |= !alarm;
-        self.alarm.observe(alarm && self.was_quiet, now, TIMES)
+    fn is_alarm(&mut self, alarm: Option<bool>, now: Duration) -> bool {
+        self.was_quiet |= alarm == Some(false);
+        self.alarm.observe(alarm == Some(true) && self.was_quiet, now, TIMES)
+    }
+
+    /// One that never answered is none.
+    fn unreadable(&self) -> Option<State> {
+        let message = "its chip does not answer for it".to_owned();
+        self.has_answered.then(|| unknown(&PollError::Read(ReadError::Failed { message })))
     }
 }
 
@@ -109,29 +125,27 @@ impl SensorsJudge {
         }
     }
 
-    /// What is not there any more is forgotten: its driver was unloaded.
+    /// What is not there any more is not judged: its driver was unloaded. What was seen of it stays until the next boot.
     fn take_error(&mut self, error: &PollError) {
         if matches!(error, PollError::Read(ReadError::Gone { .. })) {
             self.last.clear();
-            self.history.sensors.clear();
         }
         self.last.values_mut().for_each(|state| *state = unknown(error));
     }
 
     fn read(&mut self, reading: &SensorsReading, now: Duration) {
-        let mut known = std::mem::take(&mut self.history.sensors);
         self.last.clear();
-        let fans = reading.fans.iter().map(|fan| (&fan.subject, Looked::Fan(fan)));
-        let temperatures = reading.temperatures.iter().filter(|one| one.critical.is_some() || one.alarm);
-        for (subject, looked) in fans.chain(temperatures.map(|one| (&one.subject, Looked::Temperature(one)))) {
-            let mut sensor = known.remove(subject).unwrap_or_default();
-            let state = match looked {
-                Looked::Fan(fan) => sensor.fan(fan, now),
-                Looked::Temperature(one) => sensor.temperature(one, now),
-            };
-            self.last.insert(subject.clone(), state);
-            self.history.sensors.insert(subject.clone(), sensor);
+        let mut sensors = std::mem::take(&mut self.history.sensors);
+        for fan in &reading.fans {
+            let state = sensors.entry(fan.subject.clone()).or_default().fan(fan, now);
+            self.last.extend(state.map(|state| (fan.subject.clone(), state)));
         }
+        for one in &reading.temperatures {
+            let state = sensors.entry(one.subject.clone()).or_default().temperature(one, now);
+            self.last.extend(state.map(|state| (one.subject.clone(), state)));
+        }
+        sensors.retain(|subject, sensor| sensor.has_answered || self.last.contains_key(subject));
+        self.history.sensors = sensors;
     }
 
     fn findings(&self) -> Findings {
@@ -164,11 +178,6 @@ impl SensorsJudge {
     }
 }
 
-enum Looked<'a> {
-    Fan(&'a Fan),
-    Temperature(&'a Temperature),
-}
-
 impl Judge for SensorsJudge {
     fn judge(&mut self, round: Round) -> Findings {
         self.go_on(&round.now);
@@ -196,8 +205,4 @@ impl Judge for SensorsJudge {
 
 fn celsius(thousandths: i64) -> i64 {
     (thousandths + 500).div_euclid(1000)
-}
-
-fn unreadable() -> State {
-    unknown(&PollError::Read(ReadError::Failed { message: "its chip does not answer for it".to_owned() }))
 }

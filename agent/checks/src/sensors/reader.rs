@@ -88,28 +88,54 @@ impl Chip {
     }
 
     fn fan(&self, number: u32) -> Fan {
-        let attribute = |name: &str| self.folder.join(format!("fan{number}_{name}"));
+        let look = |name: &str| look(&self.folder.join(format!("fan{number}_{name}")));
+        let of_output = |name: &str| attribute::number(&self.folder.join(format!("pwm{number}{name}")));
+        let alarm = any(["alarm", "min_alarm", "fault"].map(look));
+        let rpm = look("input").and_then(|rpm| rpm.and_then(|rpm| u64::try_from(rpm).ok()).ok_or(NotRead));
         Fan {
             subject: format!("fan{number} of {}", self.title),
-            label: text(&attribute("label")),
-            rpm: attribute::number(&attribute("input")),
-            is_off: attribute::number(&self.folder.join(format!("pwm{number}"))) == Some(0),
-            alarm: ["alarm", "min_alarm", "fault"].iter().any(|name| attribute::number(&attribute(name)) == Some(1)),
+            label: text(&self.folder.join(format!("fan{number}_label"))),
+            rpm: rpm.ok().filter(|_| alarm.is_ok()),
+            // Without control (`pwm1_enable` of 0) it turns at full speed, whatever its duty cycle.
+            is_off: of_output("") == Some(0) && of_output("_enable") != Some(0),
+            alarm: alarm.unwrap_or_default(),
         }
     }
 
     fn temperature(&self, number: u32) -> Temperature {
-        let attribute = |name: &str| self.folder.join(format!("temp{number}_{name}"));
-        let is_set = |name: &&str| attribute::number(&attribute(name)) == Some(1);
+        let look = |name: &str| look(&self.folder.join(format!("temp{number}_{name}")));
+        let (critical, alarm, fault) = (look("crit"), any(["crit_alarm", "emergency_alarm"].map(look)), look("fault"));
+        // A wire that is open or a diode that is missing shows any value.
+        let is_read = critical.is_ok() && alarm.is_ok() && matches!(fault, Ok(None | Some(0)));
         Temperature {
             subject: format!("temp{number} of {}", self.title),
-            label: text(&attribute("label")),
-            // A wire that is open or a diode that is missing shows any value.
-            value: degrees(&attribute("input")).filter(|_| !is_set(&"fault")),
-            critical: degrees(&attribute("crit")),
-            alarm: ["crit_alarm", "emergency_alarm"].iter().any(is_set),
+            label: text(&self.folder.join(format!("temp{number}_label"))),
+            value: look("input").ok().flatten().filter(|_| is_read),
+            critical: critical.unwrap_or_default(),
+            alarm: alarm.unwrap_or_default(),
         }
     }
+}
+
+/// An attribute that is there and cannot be read: a bus that is busy.
+struct NotRead;
+
+/// The number in an attribute; nothing if there is no such attribute.
+fn look(path: &Path) -> Result<Option<i64>, NotRead> {
+    match attribute::text(path) {
+        Ok(None) => Ok(None),
+        Ok(Some(text)) => text.trim().parse().map(Some).map_err(|_| NotRead),
+        Err(_) => Err(NotRead),
+    }
+}
+
+/// Whether one of them is set; nothing if none is there.
+fn any<const N: usize>(looks: [Result<Option<i64>, NotRead>; N]) -> Result<Option<bool>, NotRead> {
+    let mut any = None;
+    for look in looks {
+        any = any.max(look?.map(|number| number == 1));
+    }
+    Ok(any)
 }
 
 impl Reader for SensorsReader {
@@ -130,8 +156,4 @@ impl Reader for SensorsReader {
 
 fn text(path: &Path) -> Option<String> {
     attribute::text(path).ok().flatten().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
-}
-
-fn degrees(path: &Path) -> Option<i64> {
-    text(path)?.parse().ok()
 }

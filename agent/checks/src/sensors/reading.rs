@@ -20,17 +20,17 @@ pub(super) struct Fan {
     pub rpm: Option<u64>,
     /// The chip lets it stand: its duty cycle is 0.
     pub is_off: bool,
-    /// The chip's own words: it turns too slowly, or its wire is open.
-    pub alarm: bool,
+    /// The chip's own words: it turns too slowly, or its wire is open. Unset if it has none.
+    pub alarm: Option<bool>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Temperature {
     pub subject: String,
     pub label: Option<String>,
-    /// In thousandths of a degree Celsius, as the limit.
+    /// In thousandths of a degree Celsius, as the limit; unset if any of it cannot be read.
     pub value: Option<i64>,
     pub critical: Option<i64>,
-    /// The chip's own words: it is above its critical limit or its limit for emergencies.
-    pub alarm: bool,
+    /// The chip's own words: it is above its critical limit or its limit for emergencies. Unset if it has none.
+    pub alarm: Option<bool>,
 }

@@ -44,7 +44,8 @@ impl Renewals {
         let Some(since) = self.broken.take() else { return };
         let (lasted, absence) = (now.since(since), Absence { since, until: now });
         if !std::mem::replace(&mut self.has_begun, true) {
-            self.last = Some(absence);
+            // What was listed is no renewal.
+            self.last = Some(Absence { since: now, ..absence });
         } else if lasted > BROKEN {
             self.hear_again(absence, lasted >= LONG_BROKEN);
         }

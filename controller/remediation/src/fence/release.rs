@@ -47,7 +47,7 @@ pub(super) fn off_confirmed(input: &FenceInput<'_>) -> Next {
     }
     // What it would be turned on for is not known, and at the limit of its power cycles it is not turned on.
     if without_policy(input) && left_off::is_left_off_at_limit(input.fence) {
-        return wait(input, policy_blockers(input), None);
+        return left_off::given_back(input).unwrap_or_else(|| wait(input, policy_blockers(input), None));
     }
     match steps::current(input.fence) {
         Some(Ok(PolicyStep::Power { releases: true, .. })) if !without_policy(input) => prepare_release(input, off),

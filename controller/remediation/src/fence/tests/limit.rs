@@ -165,6 +165,9 @@ fn a_policy_that_is_gone_neither_turns_it_on_nor_takes_it_back() {
     fixture.policy = None;
     let phases = run(&mut fixture, 400, |_| false);
     assert_eq!((phases.as_slice(), fixture.powered), (&[Phase::OffConfirmed][..], false));
+    release(&mut fixture, "1");
+    let phases = run(&mut fixture, 60, at(Phase::AwaitReady));
+    assert!(phases.contains(&Phase::PoweringOn) && fixture.powered, "a person may: {phases:?}");
 }
 
 #[test]
