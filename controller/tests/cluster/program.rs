@@ -97,8 +97,8 @@ async fn the_program_leads_cordons_and_stops_on_sigterm(server: Arc<Server>) {
     let cluster = server.cluster("controller").await;
     let log = || std::fs::read_to_string(folder.path().join("log")).unwrap();
     let is_cordoned = async || cluster.node("faulty").await.unwrap().is_some_and(|node| node.unschedulable);
-    // For 30 s after its start kubelets may only be late.
-    for _ in 0..900 {
+    // For 90 s after its start one without a Lease, and whose Ready is Unknown, may only be late.
+    for _ in 0..1500 {
         if is_cordoned().await {
             break;
         }
