@@ -2,12 +2,14 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use nodewell_checks::WorkerGroup;
+use clap::{
+    Args, ValueEnum,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
+use nodewell_checks::{WorkerGroup, probe::Roots};
+use nodewell_settings::duration;
 
 use crate::config::Flags;
-use clap::{Args, ValueEnum};
-use nodewell_checks::probe::Roots;
-use nodewell_settings::duration;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -152,7 +154,7 @@ impl Group {
 #[derive(Debug, Clone, Args)]
 pub struct WorkerFlags {
     /// The worker group, for people who look at processes
-    #[arg(value_parser = worker_group)]
+    #[arg(value_parser = worker_groups())]
     pub worker_group: WorkerGroup,
     /// End with this process, which started us
     #[arg(long, value_name = "PID")]
@@ -162,9 +164,7 @@ pub struct WorkerFlags {
     pub socket: Option<PathBuf>,
 }
 
-fn worker_group(name: &str) -> Result<WorkerGroup, String> {
-    WorkerGroup::named(name).ok_or_else(|| {
-        let names = WorkerGroup::ALL.map(WorkerGroup::as_str).join(", ");
-        format!("there is no such group; known are {names}")
-    })
+fn worker_groups() -> impl TypedValueParser<Value = WorkerGroup> {
+    let names = PossibleValuesParser::new(WorkerGroup::ALL.map(WorkerGroup::as_str));
+    names.try_map(|name| WorkerGroup::named(&name).ok_or("there is no such group"))
 }

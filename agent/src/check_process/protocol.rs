@@ -2,9 +2,10 @@
 
 use std::io::{self, BufRead};
 
-use nodewell_checks::probe::RawReading;
-use nodewell_checks::probe::{ReadError, Roots};
-use nodewell_checks::{Check, Settings};
+use nodewell_checks::{
+    Check, Settings,
+    probe::{RawReading, ReadError, Roots},
+};
 use serde::{Deserialize, Serialize};
 
 /// Longer lines are no answer: a reading of 64 GPUs, each with all its counters, is a tenth of it.

@@ -15,8 +15,7 @@ mod worker_client;
 
 use std::{path::PathBuf, time::Duration};
 
-use nodewell_checks::Check;
-use nodewell_checks::pod_names::PodNames;
+use nodewell_checks::{Check, pod_names::PodNames};
 use tokio::time::{Instant, sleep};
 
 use crate::{

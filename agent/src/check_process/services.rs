@@ -6,10 +6,10 @@ mod schedule;
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
-use nodewell_checks::service::{
-    Moment, Observation, Observer, ServiceProbe, ServiceSettings, ServicesJudge, service_probes,
+use nodewell_checks::{
+    service::{Moment, Observation, Observer, ServiceProbe, ServiceSettings, ServicesJudge, service_probes},
+    systemd::Manager,
 };
-use nodewell_checks::systemd::Manager;
 use nodewell_client::Client;
 use tokio::{
     sync::Mutex,

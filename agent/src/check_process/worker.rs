@@ -8,8 +8,10 @@ use std::{
     time::Duration,
 };
 
-use nodewell_checks::Check;
-use nodewell_checks::probe::{ReadError, Reader};
+use nodewell_checks::{
+    Check,
+    probe::{ReadError, Reader},
+};
 
 use super::{
     WorkerGroup,

@@ -3,11 +3,13 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use nodewell_checks::mounts::{
-    device::{btrfs_folder, device_name, name_in_sysfs},
-    mountinfo,
+use nodewell_checks::{
+    mounts::{
+        device::{btrfs_folder, device_name, name_in_sysfs},
+        mountinfo,
+    },
+    probe::{ReadError, attribute},
 };
-use nodewell_checks::probe::{ReadError, attribute};
 
 pub use nodewell_checks::mounts::mountinfo::Mount;
 

@@ -158,17 +158,11 @@ impl ClockJudge {
 
 impl Judge for ClockJudge {
     fn judge(&mut self, round: Round) -> Findings {
-        let now = &round.now;
+        let now = &round.now.clone();
         if self.history.boot_id != now.boot_id {
             self.history = ClockHistory { boot_id: now.boot_id.clone(), ..ClockHistory::default() };
         }
-        let mut events = Vec::new();
-        if let Err(error) = round.listed {
-            self.last = Some(Err(error));
-        }
-        for (_, answer) in round.answers.into_iter().filter(|(device, _)| device == CLOCK) {
-            events.extend(self.take(answer, now));
-        }
+        let events = round.answer_of(CLOCK).map(|answer| self.take(answer, now)).unwrap_or_default();
         Findings { verdicts: self.verdict().into_iter().collect(), events, ..Findings::default() }
     }
 

@@ -234,15 +234,12 @@ impl CpuJudge {
 
 impl Judge for CpuJudge {
     fn judge(&mut self, round: Round) -> Findings {
-        self.go_on(&round.now);
-        if let Err(error) = &round.listed {
-            self.take_error(error);
+        let now = round.now.clone();
+        self.go_on(&now);
+        if let Some(answer) = round.answer_of(ALL) {
+            self.take(answer, &now);
         }
-        let answer = round.answers.into_iter().find(|(device, _)| device == ALL);
-        if let Some((_, answer)) = answer {
-            self.take(answer, &round.now);
-        }
-        self.findings(&round.now)
+        self.findings(&now)
     }
 
     fn save(&mut self) -> Option<Value> {

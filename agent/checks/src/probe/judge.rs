@@ -28,6 +28,15 @@ pub struct Round {
     pub answers: Vec<(String, Answer)>,
 }
 
+impl Round {
+    /// Of a check whose one device is called `device`: what it answered, or why nothing is known of it. `None` if it was not
+    /// asked.
+    pub(crate) fn answer_of(self, device: &str) -> Option<Answer> {
+        let answer = self.answers.into_iter().find(|(name, _)| name == device).map(|(_, answer)| answer);
+        answer.or(self.listed.err().map(Err))
+    }
+}
+
 /// A reading, or why there is none.
 pub type Answer = Result<RawReading, PollError>;
 

@@ -180,13 +180,10 @@ impl SensorsJudge {
 
 impl Judge for SensorsJudge {
     fn judge(&mut self, round: Round) -> Findings {
-        self.go_on(&round.now);
-        if let Err(error) = &round.listed {
-            self.take_error(error);
-        }
-        let answer = round.answers.into_iter().find(|(device, _)| device == ALL);
-        if let Some((_, answer)) = answer {
-            self.take(answer, &round.now);
+        let now = round.now.clone();
+        self.go_on(&now);
+        if let Some(answer) = round.answer_of(ALL) {
+            self.take(answer, &now);
         }
         self.findings()
     }

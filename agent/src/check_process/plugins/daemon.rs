@@ -3,12 +3,14 @@
 use std::{rc::Rc, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
-use nodewell_checks::plugin::{
-    PluginStates, Schedule,
-    schedule::{Timing, first},
-    states::{Now, RunReport},
+use nodewell_checks::{
+    plugin::{
+        PluginStates, Schedule,
+        schedule::{Timing, first},
+        states::{Now, RunReport},
+    },
+    probe::Findings,
 };
-use nodewell_checks::probe::Findings;
 use nodewell_client::{Client, random};
 use nodewell_rules::plugin::PluginMonitor;
 use tokio::{

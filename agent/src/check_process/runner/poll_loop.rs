@@ -5,8 +5,10 @@ use std::{
     time::Duration,
 };
 
-use nodewell_checks::Check;
-use nodewell_checks::probe::{Answer, Findings, Judge, Now, PollError, ReadError, Round};
+use nodewell_checks::{
+    Check,
+    probe::{Answer, Findings, Judge, Now, PollError, ReadError, Round},
+};
 use nodewell_client::random;
 use tokio::time::Instant;
 

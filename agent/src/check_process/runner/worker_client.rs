@@ -4,8 +4,10 @@
 use std::{io, os::unix::net::UnixStream as StdStream, time::Duration};
 
 use jiff::Timestamp;
-use nodewell_checks::Check;
-use nodewell_checks::probe::{NoAnswer, ReadError};
+use nodewell_checks::{
+    Check,
+    probe::{NoAnswer, ReadError},
+};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::{

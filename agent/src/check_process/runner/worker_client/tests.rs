@@ -2,11 +2,13 @@
 
 pub(in crate::check_process::runner) mod fake;
 
-use nodewell_checks::disk;
 use std::time::Duration;
 
 use fake::{Act, Fake, name_of, shell, worker_client_with, worker_config};
-use nodewell_checks::probe::{RawReading, ReadError};
+use nodewell_checks::{
+    disk,
+    probe::{RawReading, ReadError},
+};
 use serde_json::json;
 
 use super::*;

@@ -15,8 +15,10 @@ use std::{
 };
 
 use nix::sys::socket::{MsgFlags, recv};
-use nodewell_checks::Settings;
-use nodewell_checks::probe::{RawReading, Roots};
+use nodewell_checks::{
+    Settings,
+    probe::{RawReading, Roots},
+};
 use serde_json::json;
 
 use super::super::{SpawnWorker, WorkerClient, WorkerProcess};
