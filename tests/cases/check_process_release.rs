@@ -12,6 +12,10 @@ pub(crate) fn list(suite: &mut Suite) {
             "a_check_process_whose_devices_are_released_holds_no_worker",
             a_check_process_whose_devices_are_released_holds_no_worker,
         )
+        .case(
+            "a_worker_that_starts_during_a_release_touches_nothing",
+            a_worker_that_starts_during_a_release_touches_nothing,
+        )
         .case("a_release_survives_restarts_and_ends_by_itself", a_release_survives_restarts_and_ends_by_itself)
         .case("it_needs_no_agent", it_needs_no_agent)
         .case("wrong_words_are_reported", wrong_words_are_reported);
@@ -35,15 +39,34 @@ fn done(outcome: &Outcome, words: &str) {
     assert!(outcome.stdout.contains(words), "{outcome:?}");
 }
 
+/// A worker that had just been started is there for a moment longer, and ends before it touches a device.
+fn wait_released(check_process: &CheckProcess) {
+    check_process.wait_logged("released", 1);
+    until("no worker is left", || (!check_process.has_worker()).then_some(()));
+}
+
 fn a_check_process_whose_devices_are_released_holds_no_worker() {
     let agent = Plan::default().start();
     let check_process = started(agent.plan());
     let first = check_process.worker();
     done(&nodewell(agent.plan(), &["release", "disk"]), "nothing of nodewell holds its devices");
-    assert!(!check_process.has_worker(), "it has let go before the command returned");
+    wait_released(&check_process);
     done(&nodewell(agent.plan(), &["reclaim", "disk"]), "reads its devices again");
     assert_ne!(check_process.worker(), first);
     done(&nodewell(agent.plan(), &["reclaim", "disk"]), "had not released its devices");
+}
+
+fn a_worker_that_starts_during_a_release_touches_nothing() {
+    let plan = Plan::default();
+    let (parent, socket) = (std::process::id().to_string(), plan.folder().join("socket"));
+    let code = |name: &str| {
+        let socket = socket.to_str().unwrap();
+        nodewell_tests::cli::nodewelld(["worker", name, "--parent", &parent, "--socket", socket]).code
+    };
+    assert_ne!(code("disk"), 0, "it asks the check process for requests, and there is none");
+    done(&nodewell(&plan, &["release", "disk"]), "nothing of nodewell holds its devices");
+    assert_eq!(code("disk"), 0, "it ended before it asked");
+    assert_ne!(code("gpu"), 0, "its devices are not released");
 }
 
 fn a_release_survives_restarts_and_ends_by_itself() {
@@ -64,7 +87,7 @@ fn it_needs_no_agent() {
     let check_process = started(&plan);
     let _ = check_process.worker();
     done(&nodewell(&plan, &["release", "disk"]), "nothing of nodewell holds its devices");
-    assert!(!check_process.has_worker());
+    wait_released(&check_process);
     fs::remove_file(plan.folder().join("released/disk")).unwrap();
     until("it works again", || check_process.has_worker().then_some(()));
 }

@@ -30,6 +30,11 @@ pub(crate) fn report_array(agent: &Agent, name: &str) -> bool {
     durable
 }
 
+/// The same until it is durable: a disk that others write to may take more than the second that an answer waits.
+pub(crate) fn report_durably(agent: &Agent, name: &str) {
+    until("the report is durable", || report_array(agent, name).then_some(()));
+}
+
 /// The arrays that are known to be degraded.
 pub(crate) fn arrays(agent: &Agent) -> Vec<String> {
     let problems = agent.condition("RaidProblem").map(|condition| condition.problems).unwrap_or_default();

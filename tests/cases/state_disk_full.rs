@@ -8,7 +8,7 @@ use nodewell_tests::{
 
 use crate::{
     lines::OOPS,
-    state::{arrays, plan_on, report_array, wait_save_error, wait_saved},
+    state::{arrays, plan_on, report_array, report_durably, wait_save_error, wait_saved},
 };
 
 pub(crate) fn list(suite: &mut Suite) {
@@ -23,7 +23,7 @@ fn the_agent_goes_on_in_memory_and_catches_up() {
     let disk = Disk::mounted();
     let mut agent = plan_on(&disk.mount_point()).start();
     wait_saved(&agent);
-    assert!(report_array(&agent, "before"));
+    report_durably(&agent, "before");
     disk.fill();
     let mut reported = vec!["before".to_owned()];
     until("a report is not promised to be saved", || {

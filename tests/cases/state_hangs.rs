@@ -10,7 +10,7 @@ use nodewell_tests::{
 
 use crate::{
     lines::OOPS,
-    state::{UNWRITABLE, arrays, plan_on, report_array, wait_save_error, wait_saved},
+    state::{UNWRITABLE, arrays, plan_on, report_array, report_durably, wait_save_error, wait_saved},
 };
 
 pub(crate) fn list(suite: &mut Suite) {
@@ -27,7 +27,7 @@ fn the_api_server_hears_of_it() {
     cluster.create_node("test-node");
     let mut agent = plan.kubeconfig(kubeconfig).start();
     wait_saved(&agent);
-    assert!(report_array(&agent, "before"));
+    report_durably(&agent, "before");
     {
         let _frozen = disk.freeze();
         agent.kmsg().write(OOPS);

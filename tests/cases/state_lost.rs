@@ -8,7 +8,7 @@ use nodewell_tests::{agent::Plan, suite::Suite, wait::until};
 use crate::{
     lines::OOPS,
     report_api,
-    state::{UNWRITABLE, arrays, plan_on, report_array, wait_save_error, wait_saved},
+    state::{UNWRITABLE, arrays, plan_on, report_array, report_durably, wait_save_error, wait_saved},
 };
 
 pub(crate) fn list(suite: &mut Suite) {
@@ -35,7 +35,7 @@ fn a_missing_directory_is_waited_for() {
 
 fn a_file_removed_under_us_is_made_again() {
     let mut agent = report_api::agent();
-    assert!(report_array(&agent, "early"));
+    report_durably(&agent, "early");
     agent.kmsg().write(OOPS);
     agent.wait_condition("KernelUnhealthy", "True");
     let state = agent.plan().folder().join("state");
@@ -50,7 +50,7 @@ fn a_file_removed_under_us_is_made_again() {
 
 fn a_damaged_file_is_moved_aside_and_reported() {
     let mut agent = report_api::agent();
-    assert!(report_array(&agent, "early"));
+    report_durably(&agent, "early");
     let state = agent.plan().folder().join("state");
     agent.stop_and_start(|| {
         // It is closed when its log is empty.
@@ -75,11 +75,11 @@ fn aside(state: &Path) -> usize {
 
 fn a_second_agent_does_not_start() {
     let first = report_api::agent();
-    assert!(report_array(&first, "early"));
+    report_durably(&first, "early");
     let second: Plan = report_api::plan("");
     symlink(first.plan().folder().join("state"), second.folder().join("state")).unwrap();
     let second = second.start();
     wait_save_error(&second, "StateInUse");
-    assert!(report_array(&first, "late"));
+    report_durably(&first, "late");
     assert_eq!(first.condition(UNWRITABLE).unwrap().status.as_str(), "False");
 }

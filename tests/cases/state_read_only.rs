@@ -9,7 +9,7 @@ use nodewell_tests::{
 
 use crate::{
     lines::OOPS,
-    state::{arrays, plan_on, report_array, wait_save_error, wait_saved},
+    state::{arrays, plan_on, report_array, report_durably, wait_save_error, wait_saved},
 };
 
 pub(crate) fn list(suite: &mut Suite) {
@@ -22,7 +22,7 @@ pub(crate) fn list(suite: &mut Suite) {
 fn what_is_there_is_read() {
     let disk = Disk::mounted();
     let mut agent = plan_on(&disk.mount_point()).start();
-    assert!(report_array(&agent, "before"));
+    report_durably(&agent, "before");
     agent.stop_and_start(|| until("the disk is free", || disk.try_remount("ro").then_some(())));
     assert_eq!(arrays(&agent), ["before"]);
     wait_save_error(&agent, "StateReadOnly");
@@ -41,7 +41,7 @@ fn a_filesystem_that_broke() {
     disk.unmount();
     disk.mount("errors=remount-ro");
     let mut agent = plan_on(&disk.mount_point()).start();
-    assert!(report_array(&agent, "before"));
+    report_durably(&agent, "before");
     disk.break_filesystem();
     assert!(!report_array(&agent, "later"));
     wait_save_error(&agent, "StateReadOnly");

@@ -98,7 +98,8 @@ fn worker(flags: &WorkerFlags) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let _ = one_malloc_arena();
-    check_process::worker::run(flags.worker_group).map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS)
+    let outcome = check_process::worker::run(flags.worker_group, flags.socket.as_deref());
+    outcome.map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS)
 }
 
 /// The oneshot that copies what the last boot left.

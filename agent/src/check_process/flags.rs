@@ -143,6 +143,11 @@ impl Group {
         }
     }
 
+    /// The one whose devices a worker of `worker_group` reads.
+    pub(super) fn of(worker_group: WorkerGroup) -> Option<Self> {
+        Self::value_variants().iter().copied().find(|group| group.worker_group() == worker_group)
+    }
+
     /// The group of mounts, which has a worker of its own.
     #[must_use]
     pub fn mounts_group(self) -> Option<WorkerGroup> {
@@ -159,7 +164,7 @@ pub struct WorkerFlags {
     /// End with this process, which started us
     #[arg(long, value_name = "PID")]
     pub parent: i32,
-    /// The socket beside which its devices are released, for people too
+    /// The socket beside which its devices are released
     #[arg(long, value_name = "PATH")]
     pub socket: Option<PathBuf>,
 }

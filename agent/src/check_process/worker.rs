@@ -5,6 +5,7 @@ use std::{
     collections::BTreeMap,
     io::{self, BufReader, Write},
     os::{fd::AsFd, unix::net::UnixStream},
+    path::Path,
     time::Duration,
 };
 
@@ -14,7 +15,7 @@ use nodewell_checks::{
 };
 
 use super::{
-    WorkerGroup,
+    Group, ReleaseFile, WorkerGroup,
     protocol::{Operation, Reply, ReplyBody, Request, WorkerConfig, read_line},
     task_name::TaskName,
 };
@@ -35,10 +36,15 @@ pub enum WorkerError {
 /// The error sent in place of an answer that cannot be written as JSON.
 const UNWRITABLE: &str = "its reading cannot be written down";
 
-/// Answers until the check process is gone.
-pub fn run(worker_group: WorkerGroup) -> Result<(), WorkerError> {
+/// Answers until the check process is gone. Devices that are released beside `socket` are not touched.
+pub fn run(worker_group: WorkerGroup, socket: Option<&Path>) -> Result<(), WorkerError> {
     let idle = TaskName::idle(worker_group);
     set_task_name(idle.as_str());
+    // In this order: `nodewell release` writes its file and then looks for workers by name. One that it did not see
+    // yet sees the file.
+    if socket.is_some_and(|socket| is_released(worker_group, socket)) {
+        return Ok(());
+    }
     let input = io::stdin().as_fd().try_clone_to_owned().map_err(WorkerError::NoSocket)?;
     let mut check_process = UnixStream::from(input);
     let mut lines = BufReader::new(check_process.try_clone().map_err(WorkerError::NoSocket)?);
@@ -93,6 +99,10 @@ impl Worker {
         };
         body.unwrap_or_else(ReplyBody::Error)
     }
+}
+
+fn is_released(worker_group: WorkerGroup, socket: &Path) -> bool {
+    Group::of(worker_group).is_some_and(|group| ReleaseFile::of(socket, group).now().is_some())
 }
 
 /// Only a null byte could be refused, and no device has one.

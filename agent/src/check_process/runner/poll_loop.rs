@@ -141,6 +141,10 @@ impl PollLoop {
     ) -> Option<Findings> {
         let began = Instant::now();
         let listed = self.list(worker_client).await;
+        // A worker that starts during a release ends without an answer, which is no device's fault.
+        if stop() {
+            return None;
+        }
         self.unreached = Unreached::Nothing;
         let answers = match &listed {
             Ok(devices) => self.ask_all(worker_client, devices.clone(), stop).await?,

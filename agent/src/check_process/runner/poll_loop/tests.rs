@@ -205,7 +205,10 @@ async fn what_devices_report_by_themselves_is_judged_and_a_wait_that_hangs_leads
 #[tokio::test]
 async fn a_round_that_is_stopped_is_no_round() {
     let (mut poll_loop, judge) = poll_loop(HOUR);
-    assert!(poll_loop.round(&mut worker_client_with(&disks(Act::Answer)), || true).await.is_none());
+    for act in [Act::Answer, Act::Die] {
+        let nothing = Fake::new(move |_| act.clone());
+        assert!(poll_loop.round(&mut worker_client_with(&nothing), || true).await.is_none());
+    }
     assert!(judge.0.lock().unwrap().is_empty());
     assert!(!poll_loop.was_judged && poll_loop.due <= Instant::now());
 }
