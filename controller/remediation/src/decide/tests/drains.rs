@@ -159,6 +159,20 @@ fn a_pod_that_is_being_deleted_went_under_the_leader_before() {
     assert_eq!(counted(&snapshot, &next, 500_001), [1, 0, 2]);
 }
 
+/// On a dead node it goes by force alone; under the leader before it may have gone, too.
+#[test]
+fn a_pod_that_is_being_deleted_counts_where_the_drain_may_force_it() {
+    for (force_on_timeout, awaited) in [(false, 2), (true, 3)] {
+        let (snapshot, memory) = draining();
+        let mut next = taken_over(&snapshot, &memory, 1001);
+        let mut listed = pods(["a", "b", "c"]);
+        listed[0].deleting = Some(Deletion { at: now(1040).wall, grace: Duration::from_secs(30) });
+        let rules = DrainRules { force_on_timeout, ..rules() };
+        next.history.begin_drain(&snapshot.fences["n0"], &rules, Some(&listed), 9, now(500_001));
+        assert_eq!(counted(&snapshot, &next, 500_001), [1, 0, awaited]);
+    }
+}
+
 /// Until the drain goes on, those that were there at the last renewal may all have gone; then it is seen which are left.
 #[test]
 fn a_drain_of_the_leader_before_is_counted_by_what_is_left() {

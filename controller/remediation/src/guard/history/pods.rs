@@ -89,12 +89,28 @@ impl Batch {
 }
 
 impl Drain {
-    /// Those that it may evict. What is being deleted goes without it.
+    /// Those that it may evict. What is being deleted goes without it, but on a dead node only by force.
     fn count(&self, pods: &[Pod], evicted: &Evicted, of: &PodSource, now: Now) -> usize {
+        let pods = self.not_evicted(pods, evicted, of, now);
+        pods.filter(|pod| pod.deleting.is_none() || self.rules.force_on_timeout).count()
+    }
+
+    /// Those that are there as before any drain.
+    fn untouched(&self, pods: &[Pod], evicted: &Evicted, of: &PodSource, now: Now) -> usize {
+        self.not_evicted(pods, evicted, of, now).filter(|pod| pod.deleting.is_none()).count()
+    }
+
+    fn not_evicted<'a>(
+        &self,
+        pods: &'a [Pod],
+        evicted: &Evicted,
+        of: &PodSource,
+        now: Now,
+    ) -> impl Iterator<Item = &'a Pod> {
         let evicted = evicted.get(of);
-        let is_evicted = |pod: &Pod| evicted.is_some_and(|all| all.contains_key(&pod.at));
-        let stays = |pod: &Pod| matches!(classify(pod, &self.rules, now.wall), PodDeleteStatus::Stays(_));
-        pods.iter().filter(|pod| pod.deleting.is_none() && !stays(pod) && !is_evicted(pod)).count()
+        let is_evicted = move |pod: &Pod| evicted.is_some_and(|all| all.contains_key(&pod.at));
+        let stays = move |pod: &Pod| matches!(classify(pod, &self.rules, now.wall), PodDeleteStatus::Stays(_));
+        pods.iter().filter(move |pod| !stays(pod) && !is_evicted(pod))
     }
 }
 
@@ -131,10 +147,10 @@ impl PodAccount {
         now: Now,
     ) {
         let mut drain = Drain { rules: rules.clone(), begun: now.moment, awaited: unlisted };
-        let left = listed.map(|pods| drain.count(pods, &self.evicted, of, now));
-        drain.awaited = left.unwrap_or(unlisted);
+        let left = listed.map_or(0, |pods| drain.untouched(pods, &self.evicted, of, now));
+        drain.awaited = listed.map_or(unlisted, |pods| drain.count(pods, &self.evicted, of, now));
         self.change(of, |account| {
-            account.close(of, left.unwrap_or(0));
+            account.close(of, left);
             account.draining.insert(of.clone(), drain);
         });
     }
