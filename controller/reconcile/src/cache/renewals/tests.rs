@@ -254,7 +254,8 @@ fn to_a_controller_that_begins_kubelets_were_out_of_hearing() {
     assert_eq!(cluster.again(1), None, "nothing is decided before the list is complete");
     cluster.miss(1);
     cluster.listed(2);
-    assert_eq!(cluster.again(2), Some(2));
+    let begun = Absence { since: at(2), until: at(2) };
+    assert_eq!(cluster.renewals.absence(at(2)), Some(begun), "what was listed is no renewal");
     cluster.miss(20);
     cluster.listed(25);
     assert_eq!(cluster.again(25), Some(2), "a watch that is opened again");
