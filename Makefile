@@ -9,7 +9,7 @@ DEB_PROFILE ?= release
 export CARGO_INCREMENTAL ?= 0
 # Every quick build selects the whole workspace, and some of its targets: so cargo sees one set of features, and what one
 # command has compiled no other compiles again. Packages and benches are built of their own crates' features alone.
-PROGRAMS := --workspace --bin nodewelld --bin nodewell --bin nodewell-controller
+PROGRAMS := --workspace --bin nodewelld --bin nodewell-checks --bin nodewell --bin nodewell-controller
 PACKAGES := --package nodewell-agent --package nodewell-controller --bins
 
 .PHONY: help run build test lint unit whole cluster soak vm e2e scale fuzz mutants bench deps deb rpm packages
@@ -18,8 +18,8 @@ help: ## list what make can do
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 run: toolchain ## build nodewelld and watch this machine with it (needs no cluster)
-	@[ -x target/debug/nodewelld ] || echo "Building nodewelld and nodewell; the first build takes one to three minutes." >&2
-	@$(CARGO) build --workspace --bin nodewelld --bin nodewell
+	@[ -x target/debug/nodewelld ] || echo "Building nodewell; the first build takes one to three minutes." >&2
+	@$(CARGO) build --workspace --bin nodewelld --bin nodewell-checks --bin nodewell
 	@exec packaging/run $(ARGS)
 
 build: toolchain ## build all programs, optimised
@@ -47,6 +47,7 @@ words:
 	@packaging/lint/words
 	@packaging/lint/examples
 	@packaging/lint/files
+	@packaging/lint/fuzz
 licences:
 	@packaging/licences
 	@packaging/advisories

@@ -1,4 +1,4 @@
-//! Check processes: processes beside the agent with privileges of their own, `nodewelld monitor NAME`. Each runs
+//! Check processes: processes beside the agent with privileges of their own, `nodewell-checks run NAME`. Each runs
 //! several checks and reports over the agent's socket.
 //!
 //! - A *reporter* is whatever reports under a name of its own (`source`); Node Problem Detector calls it a problem
@@ -11,6 +11,7 @@
 //!   driver upgrade.
 
 mod children;
+mod command;
 mod filesystem;
 mod flags;
 mod link;
@@ -28,7 +29,6 @@ pub mod worker;
 
 use std::{future, io, path::PathBuf, rc::Rc};
 
-use nix::sys::signal::Signal;
 use nodewell_checks::{
     Settings, WorkerGroup,
     pod_names::{PodNames, folder as pod_folder},
@@ -40,8 +40,9 @@ use tokio::signal::unix::{SignalKind, signal};
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use protocol::{Reply, read_line};
 
-pub use children::Children;
-pub use flags::{Group, MonitorFlags, TestFlags, WorkerFlags};
+pub use children::{Children, Spawner};
+pub use command::{ChecksCommand, ChecksCommandLine};
+pub use flags::{Group, RunFlags, TestFlags, WorkerFlags};
 pub use reporters::reporters;
 pub use runner::{Release, ReleaseError, ReleaseFile};
 pub use services::npd_health_checks;
@@ -66,15 +67,8 @@ use runner::{Runner, RunnerPlan};
 use services::{Services, ServicesPlan};
 use status_line::StatusLine;
 
-/// Lets this process end with its parent, which started it. False if that is gone already.
-#[must_use]
-pub fn end_with(parent: i32) -> bool {
-    // Started as /proc/self/exe, we would be called `exe`.
-    let _ = nix::sys::prctl::set_name(c"nodewelld");
-    // Only an invalid signal can be refused. It is sent when the thread that started us ends: the agent's main thread.
-    let _ = nix::sys::prctl::set_pdeathsig(Signal::SIGKILL);
-    nix::unistd::getppid().as_raw() == parent
-}
+/// The program of check processes and their workers.
+const PROGRAM: &str = "nodewell-checks";
 
 /// What a check process is to do.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 mod age;
 mod check;
 mod clear;
+mod collect_pstore;
 mod completion;
 mod config;
 mod doctor;
@@ -11,6 +12,7 @@ mod error;
 mod events;
 mod explain;
 mod health;
+mod identity;
 mod inject;
 mod out;
 mod output;
@@ -32,7 +34,11 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use nodewell_client::{Client, DEFAULT_SOCKET};
 use nodewell_rules::{LoadPlan, RulesFrom, load};
 
-use crate::config::{Config, Flags};
+use crate::{
+    config::{Config, Flags},
+    identity::IdentityFlags,
+    pstore_collector::PstoreCollectorFlags,
+};
 use error::CommandError;
 use out::Out;
 
@@ -81,6 +87,10 @@ enum Command {
     Inject(inject::Inject),
     Doctor(doctor::Doctor),
     Enroll(enroll::Enroll),
+    /// Find or renew this node's credentials and hand them to the agent; done by root, to the end.
+    Identity(IdentityFlags),
+    /// Copy what the last boot's kernel left in pstore to where the agent may read it (root).
+    CollectPstore(PstoreCollectorFlags),
     Version(version::Version),
     Withdraw(withdraw::Withdraw),
     Release(release::Release),
@@ -136,6 +146,8 @@ fn execute(arguments: Arguments, out: &mut Out) -> Result<ExitCode, CommandError
             Command::Inject(inject) => inject.run(&client, out).await?,
             Command::Doctor(doctor) => return doctor.run(&client, out).await,
             Command::Enroll(enroll) => return enroll.run(out).await,
+            Command::Identity(flags) => identity::run(&flags).await?,
+            Command::CollectPstore(flags) => collect_pstore::run(&flags)?,
             Command::Version(version) => version.run(&client, out).await?,
             Command::Withdraw(withdraw) => withdraw.run(out).await?,
             Command::Release(release) => release.run(&client, out).await?,

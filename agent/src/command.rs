@@ -1,14 +1,8 @@
-//! The command line of `nodewelld`: the agent, or one of its helpers.
+//! The command line of `nodewelld`.
 
-use clap::{Parser, Subcommand};
+use clap::Parser;
 
-use crate::{
-    check_process::{MonitorFlags, WorkerFlags},
-    config::Flags,
-    identity::IdentityFlags,
-    pstore_collector::PstoreCollectorFlags,
-    repair::RepairFlags,
-};
+use crate::config::Flags;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -22,26 +16,8 @@ SIGHUP reloads the rules; SIGTERM and SIGINT stop.";
 
 /// The node health agent: reads this machine's logs, tracks its health, and reports it to Kubernetes.
 #[derive(Debug, Clone, Default, Parser)]
-#[command(name = "nodewelld", version, after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+#[command(name = "nodewelld", version, after_help = EXAMPLES)]
 pub struct CommandLine {
-    #[command(subcommand)]
-    pub command: Option<Command>,
     #[command(flatten)]
     pub flags: Flags,
-}
-
-/// What `nodewelld` can be besides the agent.
-#[derive(Debug, Clone, Subcommand)]
-pub enum Command {
-    /// Run a group of monitors in this process; they report to the agent over its socket
-    Monitor(Box<MonitorFlags>),
-    /// Call devices for a check process, which starts it; a call may never return
-    #[command(hide = true)]
-    Worker(WorkerFlags),
-    /// Copy what the last boot's kernel left in pstore to where the agent may read it; runs as root
-    CollectPstore(PstoreCollectorFlags),
-    /// Find or renew this node's credentials and hand them to the agent; done by root, to the end
-    Identity(IdentityFlags),
-    /// Restart units of a fixed list while they are broken, and not too often; off unless configured, runs as root
-    Repair(RepairFlags),
 }

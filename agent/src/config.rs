@@ -75,7 +75,7 @@ pub struct Config {
     pub identity: IdentityConfig,
     /// For the check processes.
     pub checks: nodewell_checks::Settings,
-    /// For `nodewelld repair`.
+    /// For `nodewell-checks repair`.
     pub repair: RepairSettings,
     pub statistics: StatisticsConfig,
     /// Which other users may report, in the order of the files.
@@ -111,7 +111,7 @@ impl Default for Config {
     }
 }
 
-/// Which process starts `nodewelld monitor NAME`.
+/// Which process starts `nodewell-checks run NAME`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CheckProcesses {
     /// The service manager if one runs us, else we ourselves.

@@ -15,7 +15,7 @@ use tokio::{
 };
 
 use crate::{
-    check_process::{Children, Group},
+    check_process::{Children, Group, Spawner},
     config::{self, CheckProcesses, Config, Flags},
     detectors::{
         pod_names::{KnownPodNames, PodNamesFile},
@@ -223,6 +223,7 @@ impl Agent {
                 flags: self.flags.clone(),
                 reloads: self.reloads.subscribe(),
                 state_dir: self.config.state_dir.clone(),
+                spawner: Spawner::start(),
                 ledger_sender,
                 stop: self.tasks.stop().clone(),
             };

@@ -1,4 +1,4 @@
-//! `nodewelld collect-pstore`: the root oneshot that copies what the last boot's kernel left in pstore to where the
+//! `nodewell collect-pstore`: the root oneshot that copies what the last boot's kernel left in pstore to where the
 //! agent may read it. The agent itself has no right to it.
 //!
 //! The originals stay where they are: they are the administrator's, and systemd-pstore's to empty.

@@ -1,4 +1,4 @@
-//! `nodewelld repair`: restarts units of a fixed list while they are reported as broken, and not too often. A service
+//! `nodewell-checks repair`: restarts units of a fixed list while they are reported as broken, and not too often. A service
 //! of its own, off unless the configuration turns it on: the agent itself has no right to do this.
 //!
 //! It reads the agent's problems, decides ([`nodewell_checks::repair`]), saves what it is going to do, collects what
@@ -55,7 +55,7 @@ pub enum RepairError {
     State { path: PathBuf, error: io::Error },
     #[error("nowhere to count repairs: name one with --state-dir, or run it as nodewell-repair.service")]
     NoState,
-    #[error("another nodewelld repair works with {0}")]
+    #[error("another nodewell-checks repair works with {0}")]
     Taken(PathBuf),
     #[error("the agent cannot be asked: {0}")]
     Agent(ClientError),

@@ -5,6 +5,7 @@ pub mod clock;
 pub mod crash;
 pub mod notify;
 pub mod panics;
+pub mod program;
 pub mod shared_file;
 pub mod stats;
 pub mod stop;

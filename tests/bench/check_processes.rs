@@ -36,7 +36,7 @@ pub(crate) fn rows(setting: &Setting) -> Vec<Row> {
 fn disks(window: Duration) -> Vec<Row> {
     let daemon = Daemon::start(Plan::new("bench-disks").with_fifo());
     let folder = daemon.plan().folder();
-    let mut argv = vec![programs::path("nodewelld").into_os_string(), "monitor".into(), "disk".into()];
+    let mut argv = vec![programs::path("nodewell-checks").into_os_string(), "run".into(), "disk".into()];
     argv.extend(["--socket".into(), folder.join("socket").into_os_string(), "--interval".into(), DISK_INTERVAL.into()]);
     argv.extend(["--state-dir".into(), folder.join("disk-state").into_os_string()]);
     let process = Process::start(&argv, &folder.join("disk.log")).expect("it starts");

@@ -25,7 +25,7 @@ pub(crate) fn rows(setting: &Setting) -> Vec<Row> {
     let minutes = if setting.quick { 1 } else { 3 };
     let daemon = Daemon::start(Plan::new("bench-checks").with_fifo());
     let folder = daemon.plan().folder();
-    let mut argv = vec![programs::path("nodewelld").into_os_string(), "monitor".into(), "check".into()];
+    let mut argv = vec![programs::path("nodewell-checks").into_os_string(), "run".into(), "check".into()];
     argv.extend(["--socket".into(), folder.join("socket").into_os_string()]);
     argv.extend(["--state-dir".into(), folder.join("check-state").into_os_string()]);
     let process = Process::start(&argv, &folder.join("check.log")).expect("it starts");

@@ -43,8 +43,8 @@ pub(crate) fn rows(setting: &Setting) -> Vec<Row> {
 fn made_up(times: usize) -> Vec<Row> {
     let (daemon, tree) = (Daemon::start(Plan::new("bench-24-disks").with_fifo()), tree());
     let folder = daemon.plan().folder();
-    let mut argv: Vec<OsString> = vec!["env".into(), LEVEL.into(), programs::path("nodewelld").into()];
-    argv.extend(["monitor", "disk", "--interval", INTERVAL].map(Into::into));
+    let mut argv: Vec<OsString> = vec!["env".into(), LEVEL.into(), programs::path("nodewell-checks").into()];
+    argv.extend(["run", "disk", "--interval", INTERVAL].map(Into::into));
     argv.extend(["--socket".into(), folder.join("socket").into(), "--state-dir".into(), folder.join("disks").into()]);
     argv.extend(["--sys".into(), tree.path().join("sys").into(), "--dev".into(), tree.path().join("dev").into()]);
     let log = folder.join("disk.log");
@@ -87,10 +87,10 @@ fn emulated(times: usize) -> Rounds {
     let guest = plan.modules(&["nvme"]).boot();
     guest.start_agent("check-processes = \"none\"\n");
     guest.sh(&format!(
-        "{LEVEL} setsid nodewelld monitor disk --config /etc/nodewell.toml --interval {INTERVAL} \
+        "{LEVEL} setsid nodewell-checks run disk --config /etc/nodewell.toml --interval {INTERVAL} \
          --state-dir /var/lib/nodewell-disk </dev/null >/run/disk.log 2>&1 &"
     ));
-    let pids = ["monitor", "worker"].map(|name| guest.until(name, || pid(&guest, name)));
+    let pids = ["run", "worker"].map(|name| guest.until(name, || pid(&guest, name)));
     Rounds::measure(times, || {
         thread::sleep(LOOK_EVERY);
         let [check_process, worker] = pids.each_ref().map(|pid| cpu(&guest, pid));

@@ -62,7 +62,7 @@ fn write_plugins(plan: &Plan, marks: &Path) {
 
 fn start(plan: &Plan) -> Process {
     let folder = plan.folder();
-    let mut argv = vec![programs::path("nodewelld").into_os_string(), "monitor".into(), "check".into()];
+    let mut argv = vec![programs::path("nodewell-checks").into_os_string(), "run".into(), "check".into()];
     argv.extend(["--socket".into(), folder.join("socket").into_os_string()]);
     argv.extend(["--config".into(), folder.join("nodewell.toml").into_os_string()]);
     Process::start(&argv, &folder.join("check.log")).expect("it starts")

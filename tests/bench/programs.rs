@@ -25,8 +25,10 @@ pub(crate) fn path(name: &str) -> PathBuf {
 
 /// Why there is nothing to measure.
 pub(crate) fn unmet() -> Option<String> {
-    let missing =
-        ["nodewelld", "nodewell", "nodewell-controller"].map(path).into_iter().find(|path| !path.is_file())?;
+    let missing = ["nodewelld", "nodewell-checks", "nodewell", "nodewell-controller"]
+        .map(path)
+        .into_iter()
+        .find(|path| !path.is_file())?;
     Some(format!("{} is not there: run `make bench`, or set {VARIABLE}", missing.display()))
 }
 

@@ -16,7 +16,7 @@ use crate::{
 const TARGET_FIRST_CONDITIONS_MILLIS: f64 = 50.0;
 
 pub(crate) fn rows(setting: &Setting) -> Vec<Row> {
-    let mut rows = vec![size("nodewelld").npd("63.8 MiB"), size("nodewell"), ready(setting)];
+    let mut rows = vec![size("nodewelld").npd("63.8 MiB"), size("nodewell-checks"), size("nodewell"), ready(setting)];
     let measure = "start → first conditions in the API";
     rows.push(match &setting.cluster {
         Ok(cluster) => first_conditions(setting, cluster, measure),

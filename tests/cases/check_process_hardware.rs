@@ -211,8 +211,8 @@ fn what_is_turned_off_is_not_read() {
 
 fn a_worker_by_hand_explains_what_it_is() {
     let parent = std::process::id().to_string();
-    let outcome = nodewell_tests::cli::nodewelld(["worker", "disk", "--parent", &parent]);
+    let outcome = nodewell_tests::cli::nodewell_checks(["worker", "disk", "--parent", &parent]);
     assert_ne!(outcome.code, 0, "{outcome:?}");
-    let help = nodewell_tests::cli::nodewelld(["--help"]);
+    let help = nodewell_tests::cli::nodewell_checks(["--help"]);
     assert!(!help.stdout.contains("worker"), "{}", help.stdout);
 }

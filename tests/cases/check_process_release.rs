@@ -61,7 +61,7 @@ fn a_worker_that_starts_during_a_release_touches_nothing() {
     let (parent, socket) = (std::process::id().to_string(), plan.folder().join("socket"));
     let code = |name: &str| {
         let socket = socket.to_str().unwrap();
-        nodewell_tests::cli::nodewelld(["worker", name, "--parent", &parent, "--socket", socket]).code
+        nodewell_tests::cli::nodewell_checks(["worker", name, "--parent", &parent, "--socket", socket]).code
     };
     assert_ne!(code("disk"), 0, "it asks the check process for requests, and there is none");
     done(&nodewell(&plan, &["release", "disk"]), "nothing of nodewell holds its devices");

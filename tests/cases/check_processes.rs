@@ -1,4 +1,4 @@
-//! Check processes: `nodewelld monitor NAME` works beside the agent, outlives it or is started again by it, and ends
+//! Check processes: `nodewell-checks run NAME` works beside the agent, outlives it or is started again by it, and ends
 //! clean.
 
 use std::path::Path;
@@ -11,7 +11,7 @@ use nodewell_model::view::DaemonState;
 use nodewell_tests::{
     agent::{Agent, Plan},
     check_process::{CheckProcess, runs},
-    cli::nodewelld,
+    cli::nodewell_checks,
     disk::Disk,
     suite::{Need, Suite},
     wait::until,
@@ -95,7 +95,7 @@ fn one_that_is_killed_is_started_again() {
     wait_running(&agent);
     kill(Pid::from_raw(first.cast_signed()), Signal::SIGKILL).unwrap();
     let event = agent.wait_event("CheckProcessEnded");
-    assert!(event.message.contains("monitor check ended (signal: 9 (SIGKILL)) and restarts in "), "{}", event.message);
+    assert!(event.message.contains("run check ended (signal: 9 (SIGKILL)) and restarts in "), "{}", event.message);
     until("another runs", || (agent.check_process("check") != first).then_some(()));
     wait_running(&agent);
 }
@@ -144,8 +144,8 @@ fn doctor_names_those_that_do_not_run() {
 }
 
 fn other_names_are_reported() {
-    let unknown = nodewelld(["monitor", "network"]);
+    let unknown = nodewell_checks(["run", "network"]);
     assert_eq!(unknown.code, 64, "{unknown:?}");
     assert!(unknown.stderr.contains("check, disk, gpu"), "{unknown:?}");
-    assert!(nodewelld(["monitor", "--help"]).stdout.contains("nodewelld monitor check --socket"));
+    assert!(nodewell_checks(["run", "--help"]).stdout.contains("nodewell-checks run check --socket"));
 }

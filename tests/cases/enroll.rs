@@ -10,7 +10,7 @@ use std::{
 
 use nodewell_tests::{
     agent::{Agent, Plan},
-    cli::{Outcome, binary, nodewell, nodewelld},
+    cli::{Outcome, binary, nodewell},
     cluster::{Call, Client, Cluster, Identity},
     real::RealServer,
     suite::{Need, Suite},
@@ -82,7 +82,7 @@ impl Machine {
     /// One run of the root oneshot.
     fn oneshot(&self) -> Outcome {
         let config = self.config();
-        nodewelld(["identity".as_ref(), "--wait".as_ref(), "1s".as_ref(), "--config".as_ref(), config.as_os_str()])
+        nodewell(["identity".as_ref(), "--wait".as_ref(), "1s".as_ref(), "--config".as_ref(), config.as_os_str()])
     }
 
     fn own(&self) -> PathBuf {

@@ -6,7 +6,7 @@ use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 use nodewell_kit::write_program;
 use nodewell_tests::{
     agent::{Agent, Plan},
-    cli::{Outcome, nodewelld},
+    cli::{Outcome, nodewell},
     cluster::{Cluster, Identity},
     suite::Suite,
     wait::until,
@@ -42,7 +42,7 @@ fn plan(cluster: &Cluster, node: &str) -> Plan {
 
 fn oneshot(plan: &Plan, root: &str) -> Outcome {
     let config = plan.folder().join("nodewell.toml");
-    nodewelld(["identity".as_ref(), "--config".as_ref(), config.as_os_str(), "--root".as_ref(), root.as_ref()])
+    nodewell(["identity".as_ref(), "--config".as_ref(), config.as_os_str(), "--root".as_ref(), root.as_ref()])
 }
 
 /// The kubelet gets these credentials; the root oneshot sees it, and the agent only ever the copy.
@@ -133,6 +133,6 @@ fn what_cannot_be_used_is_one_line() {
     let lost = plan.folder().join("nodewell.toml");
     let text = fs::read_to_string(&lost).unwrap().replace("/state\"", "/nowhere/state\"");
     fs::write(&lost, text).unwrap();
-    let outcome = nodewelld(["identity".as_ref(), "--config".as_ref(), lost.as_os_str()]);
+    let outcome = nodewell(["identity".as_ref(), "--config".as_ref(), lost.as_os_str()]);
     assert!(outcome.code == 70 && outcome.stderr.lines().count() == 1, "{outcome:?}");
 }

@@ -93,7 +93,7 @@ fn a_panic_is_reported_with_its_message() {
     assert_eq!(panic.severity.as_str(), "critical");
     let expected = "the previous boot ended in a panic: Kernel panic - not syncing: Fatal exception (CPU 1, task lab, \
                     module baddriver, kernel 6.1.0-56-amd64, 41 s after boot); before it: BUG: kernel NULL pointer \
-                    dereference, address: 0000000000000008; get the dump with `nodewelld collect-pstore --to DIR`";
+                    dereference, address: 0000000000000008; get the dump with `nodewell collect-pstore --to DIR`";
     assert_eq!(panic.message, expected);
     let reboot = agent.wait_event("UnexpectedReboot");
     assert!(reboot.message.contains("the kernel panicked: Kernel panic - not syncing: Fatal exception"), "{reboot:?}");

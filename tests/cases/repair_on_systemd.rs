@@ -100,7 +100,7 @@ fn is_bounded_and_reported() {
     machine.sh("systemctl restart nodewell-repair.service");
     report(&machine, "tester", "true");
     let plan = until("the stop is seen", || {
-        let plan = machine.sh("nodewelld repair --dry-run --state-dir /var/lib/nodewell-repair");
+        let plan = machine.sh("nodewell-checks repair --dry-run --state-dir /var/lib/nodewell-repair");
         plan.contains("stopped on purpose").then_some(plan)
     });
     assert!(plan.starts_with("runtime.service"), "{plan}");

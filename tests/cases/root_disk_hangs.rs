@@ -1,22 +1,34 @@
 //! The root disk hangs under the agent, with its program, its libraries and its state on it: detection, the socket and
 //! metrics go on, because all of the program is locked in memory.
 
+use std::fs;
+
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
 use nodewell_tests::{
     agent::Plan,
+    check_process::{children_of, state},
     root_disk::RootDisk,
     suite::{Need, Suite},
+    wait::until,
 };
 
 use crate::lines::{OOPS, STALL};
 
 pub(crate) fn list(suite: &mut Suite) {
-    suite.behaviour("root_disk_hangs").case_with(
-        &[Need::LoopDevice, Need::Controller("blkio"), Need::Controller("memory")],
-        "detection_and_the_socket_go_on",
-        detection_and_the_socket_go_on,
-    );
+    suite
+        .behaviour("root_disk_hangs")
+        .case_with(NEEDS, "detection_and_the_socket_go_on", detection_and_the_socket_go_on)
+        .case_with(
+            NEEDS,
+            "a_check_process_that_cannot_be_started_holds_nothing_up",
+            a_check_process_that_cannot_be_started_holds_nothing_up,
+        );
 }
 
+const NEEDS: &[Need] = &[Need::LoopDevice, Need::Controller("blkio"), Need::Controller("memory")];
 const REPORT: &str = r#"{"source": "probe", "events": [
     {"severity": "warn", "timestamp": "2026-01-01T00:00:00Z", "reason": "ProbeFailed", "message": "first report of all"}]}"#;
 
@@ -40,5 +52,29 @@ fn detection_and_the_socket_go_on() {
     agent.wait_condition("KernelUnhealthy", "False");
     hang.assert_holds();
     drop(hang);
+    assert!(agent.stop().success());
+}
+
+/// The kernel reads its program from the disk, and the thread that starts it waits for that.
+fn a_check_process_that_cannot_be_started_holds_nothing_up() {
+    let root = RootDisk::new();
+    let plan = Plan::default().with_check_processes();
+    let wrapper = root.enter(&plan);
+    let mut agent = plan.wrapped_in(wrapper).start();
+    agent.wait_condition("KernelUnhealthy", "False");
+    let ended = agent.check_process("gpu");
+    let mut hang = root.hang();
+    kill(Pid::from_raw(ended.cast_signed()), Signal::SIGKILL).unwrap();
+    agent.wait_event("CheckProcessEnded");
+    // What is not yet the program is called as the thread that starts it.
+    until("another one is being started", || {
+        let is_it = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "spawner\n");
+        children_of(agent.pid()).into_iter().find(|pid| is_it(pid) && state(*pid) == Some('D'))
+    });
+    agent.kmsg().write(OOPS);
+    agent.wait_condition("KernelUnhealthy", "True");
+    hang.assert_holds();
+    drop(hang);
+    assert_ne!(agent.check_process("gpu"), ended);
     assert!(agent.stop().success());
 }

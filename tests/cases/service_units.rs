@@ -53,7 +53,9 @@ ExecStart=/bin/sh -c 'until test -e /run/well; do sleep 0.2; done; systemd-notif
 
 fn boot(release: Release) -> Machine {
     let machine = Machine::boot(release);
-    machine.copy(&binary("nodewelld"), "/usr/bin/nodewelld");
+    for program in ["nodewelld", "nodewell-checks"] {
+        machine.copy(&binary(program), &format!("/usr/bin/{program}"));
+    }
     machine.write("/run/made-up-kmsg", "");
     machine.write("/etc/nodewell/nodewell.toml", CONFIG);
     let units = [

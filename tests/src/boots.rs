@@ -10,7 +10,7 @@ use std::{
 use jiff::Timestamp;
 use tempfile::TempDir;
 
-use crate::cli::{Outcome, nodewelld};
+use crate::cli::{Outcome, nodewell};
 
 /// Its `/run` is its own, with nothing but the copy of the pstore records in it.
 const SCRIPT: &str = r#"
@@ -60,13 +60,13 @@ impl Boots {
         assert_eq!(outcome.code, 0, "{outcome:?}");
     }
 
-    /// `nodewelld collect-pstore`, into where the agent sees it.
+    /// `nodewell collect-pstore`, into where the agent sees it.
     fn collect_pstore(&self) -> Outcome {
         let at = |name: &str| self.dir.path().join(name).into_os_string();
         let to = self.dir.path().join("new-copy");
         let args = ["--to".into(), to.clone().into_os_string(), "--pstore".into(), at("pstore")];
         let archive = ["--archive".into(), at("archive")];
-        let outcome = nodewelld([OsString::from("collect-pstore")].into_iter().chain(args).chain(archive));
+        let outcome = nodewell([OsString::from("collect-pstore")].into_iter().chain(args).chain(archive));
         // The namespace has the folder itself: what is in it changes, not the folder.
         for folder in ["pstore", "archive"] {
             let _ = fs::remove_dir_all(self.dir.path().join("copy").join(folder));

@@ -1,4 +1,4 @@
-//! `nodewelld monitor NAME`: started by hand beside an agent, or found among an agent's children.
+//! `nodewell-checks run NAME`: started by hand beside an agent, or found among an agent's children.
 
 use std::{
     ffi::OsString,
@@ -16,6 +16,9 @@ use crate::{
     wait::until,
 };
 
+/// The program of check processes, their workers and repairs.
+pub const PROGRAM: &str = "nodewell-checks";
+
 impl Plan {
     /// The agent starts its check processes itself, as it does where no service manager runs.
     #[must_use]
@@ -31,7 +34,7 @@ impl Agent {
     pub fn check_process(&self, name: &str) -> u32 {
         let is_it = |pid: &u32| {
             let argv = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            String::from_utf8_lossy(&argv).starts_with(&format!("nodewelld\0monitor\0{name}\0"))
+            String::from_utf8_lossy(&argv).starts_with(&format!("{PROGRAM}\0run\0{name}\0"))
         };
         until(&format!("check process {name} runs"), || children_of(self.pid()).into_iter().find(is_it))
     }
@@ -40,8 +43,14 @@ impl Agent {
 /// Whether there is such a process and it is no zombie.
 #[must_use]
 pub fn runs(pid: u32) -> bool {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    status.contains("State:") && !status.contains("State:\tZ")
+    state(pid).is_some_and(|state| state != 'Z')
+}
+
+/// As `ps` shows it; `None` if there is no such process.
+#[must_use]
+pub fn state(pid: u32) -> Option<char> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("State:\t"))?.chars().next()
 }
 
 /// The pid of the worker of `group` that check process `pid` has now.
@@ -49,14 +58,17 @@ pub fn runs(pid: u32) -> bool {
 pub fn worker_of(pid: u32, group: &str) -> Option<u32> {
     let is_it = |pid: &u32| {
         let argv = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        argv.starts_with(format!("nodewelld\0worker\0{group}\0").as_bytes())
+        argv.starts_with(format!("{PROGRAM}\0worker\0{group}\0").as_bytes())
     };
     children_of(pid).into_iter().find(is_it)
 }
 
-fn children_of(pid: u32) -> Vec<u32> {
-    let listed = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-    listed.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+/// Of whichever of its threads.
+#[must_use]
+pub fn children_of(pid: u32) -> Vec<u32> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let listed = threads.map(|thread| fs::read_to_string(thread.path().join("children")).unwrap_or_default());
+    listed.flat_map(|pids| pids.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()).collect()
 }
 
 /// One that was started by hand. Killed when dropped.
@@ -68,13 +80,13 @@ pub struct CheckProcess {
 }
 
 impl CheckProcess {
-    /// Starts `nodewelld monitor check` for `plan`'s agent, which need not run.
+    /// Starts `nodewell-checks run check` for `plan`'s agent, which need not run.
     #[must_use]
     pub fn check_of(plan: &Plan) -> Self {
         Self::of(plan, "check", &[])
     }
 
-    /// Starts `nodewelld monitor NAME FLAGS` for `plan`'s agent, with `plan`'s configuration. It saves its state in
+    /// Starts `nodewell-checks run NAME FLAGS` for `plan`'s agent, with `plan`'s configuration. It saves its state in
     /// `hardware/` of the plan's folder.
     ///
     /// # Panics
@@ -93,7 +105,7 @@ impl CheckProcess {
         let path = |name: &str| plan.folder().join(name).into_os_string();
         let log = plan.folder().join(format!("{name}.log"));
         let mut argv = wrapper;
-        argv.extend([binary("nodewelld").into_os_string(), "monitor".into(), name.into()]);
+        argv.extend([binary(PROGRAM).into_os_string(), "run".into(), name.into()]);
         argv.extend(["--socket".into(), path("socket"), "--config".into(), path("nodewell.toml")]);
         argv.extend(["--state-dir".into(), path("hardware")]);
         argv.extend(flags.iter().flat_map(|(flag, value)| [(*flag).into(), value.as_os_str().to_owned()]));
@@ -148,7 +160,7 @@ impl CheckProcess {
 impl Drop for CheckProcess {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!("--- the log of nodewelld monitor:\n{}---", self.log());
+            eprintln!("--- the log of nodewell-checks run:\n{}---", self.log());
         }
     }
 }

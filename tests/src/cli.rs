@@ -65,6 +65,15 @@ pub fn nodewelld<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Outcome 
     run(Command::new(binary("nodewelld")).args(args))
 }
 
+/// Runs `nodewell-checks` with `args`, for runs that are to end by themselves.
+///
+/// # Panics
+/// If it cannot be run.
+#[must_use]
+pub fn nodewell_checks<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Outcome {
+    run(Command::new(binary("nodewell-checks")).args(args))
+}
+
 fn run(command: &mut Command) -> Outcome {
     command.stdin(Stdio::null()).output().unwrap().into()
 }
@@ -83,7 +92,7 @@ pub fn binary(name: &str) -> PathBuf {
 }
 
 fn built() -> PathBuf {
-    build(&["nodewelld", "nodewell"])
+    build(&["nodewelld", "nodewell-checks", "nodewell"])
 }
 
 /// Builds programs of the workspace; gives the folder that they are in. cargo builds a package's own programs before

@@ -1,5 +1,5 @@
 //! A machine with GPUs that are not there: a sysfs tree of their own, the simulated library with a script, and
-//! `nodewelld monitor gpu` on both.
+//! `nodewell-checks run gpu` on both.
 
 use std::{
     env,
@@ -10,7 +10,13 @@ use std::{
     sync::OnceLock,
 };
 
-use crate::{agent::Plan, cli::binary, process::Process, wait::until};
+use crate::{
+    agent::Plan,
+    check_process::{PROGRAM, children_of},
+    cli::binary,
+    process::Process,
+    wait::until,
+};
 
 /// Readings come so often, and a call may take so long. On a busy machine a worker's start takes its time, too.
 const INTERVAL: &str = "300ms";
@@ -158,7 +164,7 @@ impl Gpus {
     }
 }
 
-/// `nodewelld monitor gpu` on such a machine. Killed when dropped, and its worker with it.
+/// `nodewell-checks run gpu` on such a machine. Killed when dropped, and its worker with it.
 #[derive(Debug)]
 pub struct GpuMonitor {
     process: Process,
@@ -197,7 +203,7 @@ impl GpuMonitor {
     fn with(plan: &Plan, flags: &[OsString]) -> Self {
         let in_plan = |name: &str| plan.folder().join(name).into_os_string();
         let log = plan.folder().join("gpu.log");
-        let mut argv = vec![binary("nodewelld").into_os_string(), "monitor".into(), "gpu".into()];
+        let mut argv = vec![binary(PROGRAM).into_os_string(), "run".into(), "gpu".into()];
         argv.extend(["--config".into(), in_plan("nodewell.toml"), "--socket".into(), in_plan("socket")]);
         argv.extend(["--state-dir".into(), in_plan("gpu-state")]);
         argv.extend(flags.iter().cloned());
@@ -207,9 +213,7 @@ impl GpuMonitor {
     /// Its workers: one that asks, none while the GPUs are released.
     #[must_use]
     pub fn workers(&self) -> Vec<u32> {
-        let pid = self.process.pid();
-        let listed = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-        listed.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+        children_of(self.process.pid())
     }
 
     /// Waits until it holds nothing of the library.
@@ -233,7 +237,7 @@ impl GpuMonitor {
 impl Drop for GpuMonitor {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!("--- nodewelld monitor gpu logged:\n{}---", self.log());
+            eprintln!("--- nodewell-checks run gpu logged:\n{}---", self.log());
         }
     }
 }

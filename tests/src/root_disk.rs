@@ -2,6 +2,7 @@
 //! device, to which reads and writes are held back by the kernel until they are let go.
 
 use std::{
+    collections::BTreeSet,
     ffi::OsString,
     fs::{self, File},
     path::{Path, PathBuf},
@@ -14,6 +15,7 @@ use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 use crate::{
     agent::Plan,
     cgroup::Cgroup,
+    check_process::PROGRAM,
     cli::binary,
     disk::{Disk, output_of},
     process::Process,
@@ -22,7 +24,7 @@ use crate::{
 const SIZE_BYTES: u64 = 1 << 30;
 /// The disk with its root and the plan's folder come first, the command after them.
 const SCRIPT: &str = r#"
-for folder in /proc /sys "$2"; do
+for folder in /proc /sys /dev "$2"; do
     mkdir -p "$1$folder" && mount --bind "$folder" "$1$folder" || exit 1
 done
 mkdir -p "$1/state-on-disk" "$2/state" && mount --bind "$1/state-on-disk" "$1$2/state" || exit 1
@@ -40,7 +42,7 @@ pub struct RootDisk {
 }
 
 impl RootDisk {
-    /// With `nodewelld` and what the dynamic linker loads for it.
+    /// With the agent's programs and what the dynamic linker loads for them.
     ///
     /// # Panics
     /// If a step fails.
@@ -49,9 +51,8 @@ impl RootDisk {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("nodewell-test-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let disk = Disk::sized(SIZE_BYTES);
-        let program = binary("nodewelld");
-        for file in libraries(&program).iter().chain([&program]) {
-            let copy = below(&disk.mount_point(), file);
+        for file in files() {
+            let copy = below(&disk.mount_point(), &file);
             fs::create_dir_all(copy.parent().unwrap()).unwrap();
             fs::copy(file, copy).unwrap();
         }
@@ -97,8 +98,7 @@ impl RootDisk {
     /// What no process has mapped is read from the disk the next time.
     fn forget_pages(&self) {
         let root = self.disk.mount_point();
-        let program = binary("nodewelld");
-        for file in libraries(&program).into_iter().chain([program]).chain([PathBuf::from("/").join(UNREAD)]) {
+        for file in files().into_iter().chain([PathBuf::from("/").join(UNREAD)]) {
             let file = File::open(below(&root, &file)).unwrap();
             // Dirty pages cannot be forgotten.
             file.sync_all().unwrap();
@@ -147,6 +147,12 @@ fn below(root: &Path, path: &Path) -> PathBuf {
 }
 
 /// What the dynamic linker loads for `program`, itself included.
+/// The agent's programs and their libraries.
+fn files() -> BTreeSet<PathBuf> {
+    let programs = ["nodewelld", PROGRAM].map(binary);
+    programs.iter().flat_map(|program| libraries(program)).chain(programs.clone()).collect()
+}
+
 fn libraries(program: &Path) -> Vec<PathBuf> {
     let listed = output_of("ldd", &[], program);
     listed.split_whitespace().filter(|word| word.starts_with('/')).map(PathBuf::from).collect()

@@ -25,6 +25,7 @@ pub mod systemd;
 
 pub use check::{Check, WorkerGroup};
 
+use nodewell_settings::Part;
 use serde::{Deserialize, Serialize};
 
 /// Every check, in the order in which a config has their tables.
@@ -41,6 +42,17 @@ pub static CHECKS: &[&Check] = &[
     &clock::CHECK,
     &network::CHECK,
 ];
+
+/// The tables of [`CHECKS`] alone: a program that only reads what is set carries none of the readers and judges.
+pub static TABLES: [fn() -> Part<Settings>; CHECKS.len()] = {
+    let mut tables = [CHECKS[0].table; CHECKS.len()];
+    let mut n = 0;
+    while n < CHECKS.len() {
+        tables[n] = CHECKS[n].table;
+        n += 1;
+    }
+    tables
+};
 
 /// What an operator can set: a table for each check, and that of services.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

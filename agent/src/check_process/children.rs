@@ -1,5 +1,7 @@
 //! The check processes where no service manager starts them: children of the agent, started again when they end.
 
+mod spawner;
+
 use std::{
     ffi::OsStr,
     fmt::Display,
@@ -20,7 +22,7 @@ use tokio::{
 };
 
 use crate::{
-    check_process::Group,
+    check_process::{Group, PROGRAM},
     config::Flags,
     monitors::{
         ledger_sender::{LedgerSender, Report},
@@ -28,6 +30,8 @@ use crate::{
     },
     runtime::Stop,
 };
+
+pub use spawner::Spawner;
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -51,6 +55,7 @@ pub struct Children {
     pub reloads: watch::Receiver<()>,
     /// Where the agent stores its state; check processes have a folder in it.
     pub state_dir: Option<PathBuf>,
+    pub spawner: Spawner,
     /// For the Event that a check process ended.
     pub ledger_sender: LedgerSender,
     pub stop: Stop,
@@ -62,7 +67,11 @@ impl Children {
         let mut pause = FIRST_PAUSE;
         while !self.stop.is_set() {
             let began = Instant::now();
-            let how = match self.start(group) {
+            let started = tokio::select! {
+                started = self.start(group) => started,
+                () = self.stop.requested() => return,
+            };
+            let how = match started {
                 Ok(child) => match self.wait(group, child).await {
                     Some(status) => status.to_string(),
                     None => return,
@@ -81,10 +90,11 @@ impl Children {
         }
     }
 
-    /// This very program, whatever lies at its path by now. It ends with us, however we end.
-    fn start(&self, group: Group) -> io::Result<Child> {
-        let mut command = Command::new("/proc/self/exe");
-        command.arg0("nodewelld").args(["monitor", group.as_str(), "--socket"]).arg(&self.socket);
+    /// The program beside this one. It ends with us, however we end.
+    async fn start(&self, group: Group) -> io::Result<Child> {
+        let program = std::env::current_exe()?.with_file_name(PROGRAM);
+        let mut command = Command::new(&program);
+        command.arg0(PROGRAM).args(["run", group.as_str(), "--socket"]).arg(&self.socket);
         command.arg("--parent").arg(std::process::id().to_string());
         self.add_flags(&mut command);
         if let Some(state_dir) = &self.state_dir {
@@ -94,7 +104,9 @@ impl Children {
             command.env_remove(name);
         }
         // A group of its own: Ctrl-C at a terminal is for us, and we stop it in our own time.
-        command.stdin(Stdio::null()).process_group(0).kill_on_drop(true).spawn()
+        command.stdin(Stdio::null()).process_group(0);
+        let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", program.display()));
+        self.spawner.spawn(command).await.map_err(named)
     }
 
     fn add_flags(&self, command: &mut Command) {

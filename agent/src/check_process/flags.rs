@@ -1,4 +1,4 @@
-//! The command line of `nodewelld monitor NAME`.
+//! The command lines of `nodewell-checks run NAME` and `nodewell-checks worker`.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -13,9 +13,9 @@ use crate::config::Flags;
 
 const EXAMPLES: &str = "\
 Examples:
-  nodewelld monitor check                    look after the host: filesystems, limits, services, plug-ins
-  nodewelld monitor disk                     ask disks how they are; as root, or with the unit's capabilities
-  nodewelld monitor check --socket /tmp/nodewell.sock
+  nodewell-checks run check                  look after the host: filesystems, limits, services, plug-ins
+  nodewell-checks run disk                   ask disks how they are; as root, or with the unit's capabilities
+  nodewell-checks run check --socket /tmp/nodewell.sock
                                              for an agent that listens elsewhere
 
 It waits for the agent however long that is away. Under systemd it is nodewell-NAME.service; without, the agent
@@ -26,8 +26,8 @@ Exit codes: 0 stopped when asked; 64 wrong usage; 70 a fault of ours; 78 an erro
 /// Which check process to run, and where the agent is.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
-pub struct MonitorFlags {
-    /// The group of monitors
+pub struct RunFlags {
+    /// The group of checks
     #[arg(value_name = "NAME")]
     pub group: Group,
     /// The config file, for the agent's socket and the parts [disk], [gpu] and so on [default:
@@ -59,7 +59,7 @@ pub struct MonitorFlags {
     pub releases_of: Option<PathBuf>,
 }
 
-impl MonitorFlags {
+impl RunFlags {
     /// The flags that the agent has too, as it was given them.
     #[must_use]
     pub fn as_the_agent(&self) -> Flags {
@@ -155,7 +155,7 @@ impl Group {
     }
 }
 
-/// The command line of `nodewelld worker GROUP`.
+/// The command line of `nodewell-checks worker GROUP`.
 #[derive(Debug, Clone, Args)]
 pub struct WorkerFlags {
     /// The worker group, for people who look at processes

@@ -1,4 +1,4 @@
-//! `nodewelld worker`: answers the requests of the check process that started it, one at a time, by calls that may
+//! `nodewell-checks worker`: answers the requests of the check process that started it, one at a time, by calls that may
 //! never return. It has no runtime, reads no configuration and holds nothing but its readers.
 
 use std::{
@@ -23,7 +23,7 @@ use super::{
 /// Why a worker cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
-    #[error("standard input is no socket to a check process: {0}; `nodewelld monitor` starts workers by itself")]
+    #[error("standard input is no socket to a check process: {0}; `nodewell-checks run` starts workers by itself")]
     NoSocket(io::Error),
     #[error("cannot read from the check process: {0}")]
     Receive(io::Error),

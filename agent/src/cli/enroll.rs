@@ -11,7 +11,7 @@ use serde::Serialize;
 use tokio::time::{Instant, sleep};
 
 use super::{
-    error::{CONFIG, CommandError, NO_INPUT, NO_PERMISSION, SOFTWARE, TEMPORARY, UNAVAILABLE, found},
+    error::{CommandError, NO_INPUT, NO_PERMISSION, SOFTWARE, TEMPORARY, UNAVAILABLE, found},
     out::Out,
     output::Output,
 };
@@ -119,10 +119,7 @@ impl Enroll {
 
     fn config(&self) -> Result<Config, CommandError> {
         let flags = Flags { config: self.config.clone(), node_name: self.node_name.clone(), ..Flags::default() };
-        Config::load(&flags).map_err(|diagnostics| {
-            let messages: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
-            CommandError::new(CONFIG, messages.join("\n"))
-        })
+        Config::load(&flags).map_err(|diagnostics| CommandError::configuration(&diagnostics))
     }
 
     /// What is there already and needs no successor yet.

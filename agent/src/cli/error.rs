@@ -6,6 +6,7 @@ use std::{
 };
 
 use nodewell_client::ClientError;
+use nodewell_rules::Diagnostic;
 
 pub(super) const USAGE: u8 = 64;
 pub(super) const NO_INPUT: u8 = 66;
@@ -34,6 +35,12 @@ impl CommandError {
 
     pub(super) fn runtime(error: io::Error) -> Self {
         Self::new(SOFTWARE, format!("cannot start: {error}"))
+    }
+
+    /// Every mistake in the configuration.
+    pub(super) fn configuration(diagnostics: &[Diagnostic]) -> Self {
+        let messages: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
+        Self::new(CONFIG, messages.join("\n"))
     }
 
     /// A view of ours that does not become JSON: an error of ours.

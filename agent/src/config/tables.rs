@@ -1,6 +1,6 @@
 //! The config as one table: its own keys, the tables in it, and those of which there may be several.
 
-use nodewell_checks::{CHECKS, service::OwnService};
+use nodewell_checks::{TABLES, service::OwnService};
 use nodewell_settings::{
     Key, Kind, Part, Report, Section, Table,
     kind::{Bool, Choice, Maybe, Path, Paths, Word},
@@ -23,7 +23,7 @@ impl Config {
             Part::of(|it: &mut Self| &mut it.apiserver),
             Part::of(|it: &mut Self| &mut it.identity),
         ];
-        let checks = CHECKS.iter().map(|check| (check.table)().within(|it: &mut Self| &mut it.checks));
+        let checks = TABLES.iter().map(|table| table().within(|it: &mut Self| &mut it.checks));
         let others: [Part<Self>; 4] = [
             Part::of(|it: &mut Self| &mut it.checks.services),
             Part::of(|it: &mut Self| &mut it.repair),

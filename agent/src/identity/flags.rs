@@ -1,4 +1,4 @@
-//! The command line of `nodewelld identity`, and one run of it.
+//! The command line of `nodewell identity`, and one run of it.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -10,8 +10,8 @@ use crate::config::{Config, Flags};
 
 const EXAMPLES: &str = "\
 Examples:
-  nodewelld identity                         hand over the kubelet's credentials, or this node's own
-  nodewelld identity --wait 5m               and wait so long for a request that is not approved yet
+  nodewell identity                          hand over the kubelet's credentials, or this node's own
+  nodewell identity --wait 5m                and wait so long for a request that is not approved yet
 
 nodewell-identity.service runs it as root: at the agent's start, when the kubelet's credentials change, and every few
 minutes. It hands /run/nodewell/identity/kubeconfig to the agent, which never reads root's files itself. What [identity]

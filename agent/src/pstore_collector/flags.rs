@@ -1,4 +1,4 @@
-//! The command line of `nodewelld collect-pstore`.
+//! The command line of `nodewell collect-pstore`.
 
 use std::path::PathBuf;
 
@@ -8,8 +8,8 @@ use super::{ARCHIVE, COPY_DIR, PSTORE, Roots};
 
 const EXAMPLES: &str = "\
 Examples:
-  nodewelld collect-pstore                   what nodewell-pstore-collector.service runs, as root, before the agent
-  nodewelld collect-pstore --to /tmp/pstore  look at what there is
+  nodewell collect-pstore                    what nodewell-pstore-collector.service runs, as root, before the agent
+  nodewell collect-pstore --to /tmp/pstore   look at what there is
 
 Nothing is deleted. At most 64 files and 1 MiB are copied, the newest first.
 

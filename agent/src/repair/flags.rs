@@ -1,4 +1,4 @@
-//! The command line of `nodewelld repair`.
+//! The command line of `nodewell-checks repair`.
 
 use std::path::PathBuf;
 
@@ -6,8 +6,8 @@ use clap::Args;
 
 const EXAMPLES: &str = "\
 Examples:
-  nodewelld repair                           what nodewell-repair.service runs, as root
-  nodewelld repair --dry-run                 what would be done now, and why not; nothing is done
+  nodewell-checks repair                           what nodewell-repair.service runs, as root
+  nodewell-checks repair --dry-run                 what would be done now, and why not; nothing is done
 
 It does nothing unless the configuration says `[repair] enabled = true`, and touches no unit but those it lists there.
 

@@ -24,7 +24,7 @@ use std::{
 };
 
 use clap::CommandFactory;
-use nodewell_agent::{cli, command::CommandLine};
+use nodewell_agent::{check_process::ChecksCommandLine, cli, command::CommandLine};
 use nodewell_controller::cli as controller;
 
 use guide::Guide;
@@ -100,7 +100,11 @@ fn pages(folder: &Path) -> Result<(), Failure> {
     for page in every_page()? {
         write(&man.join(format!("man{}", page.section)).join(page.file_name()), page.text.as_bytes())?;
     }
-    let programs = [("nodewelld", CommandLine::command()), ("nodewell-controller", controller::command())];
+    let programs = [
+        ("nodewelld", CommandLine::command()),
+        ("nodewell-checks", ChecksCommandLine::command()),
+        ("nodewell-controller", controller::command()),
+    ];
     let files = programs.map(|(name, command)| completions::of_command(name, &command)).into_iter().flatten();
     for file in files.chain(completions::of("nodewell", cli::completion_script)) {
         write(&folder.join(file.path), &file.text)?;
@@ -111,6 +115,7 @@ fn pages(folder: &Path) -> Result<(), Failure> {
 fn every_page() -> io::Result<Vec<Page>> {
     let mut pages = commands::pages(cli::command(), "1", "nodewelld(8), nodewell.toml(5), nodewell-socket(7)")?;
     pages.extend(commands::pages(CommandLine::command(), "8", "nodewell(1), nodewell.toml(5), nodewell-socket(7)")?);
+    pages.extend(commands::pages(ChecksCommandLine::command(), "8", "nodewelld(8), nodewell(1), nodewell.toml(5)")?);
     pages.extend(commands::pages(controller::command(), "8", "nodewelld(8), nodewell(1)")?);
     pages.extend([CONFIGURATION.page(), SOCKET.page(), IDENTITY.page()]);
     Ok(pages)
@@ -147,6 +152,7 @@ mod tests {
             "nodewell-controller.8",
             "nodewell.1",
             "nodewelld.8",
+            "nodewell-checks-run.8",
             "nodewell.toml.5",
             "nodewell-socket.7",
             "nodewell-identity.7",

@@ -83,7 +83,7 @@ fn each_way_in_which_list_and_tree_come_apart_fails() {
         (|tree| add(tree, "docs/reference/new.txt"), "docs/reference/new.txt is in no package"),
         (|tree| add(tree, "systemd/nodewell.conf"), "systemd/nodewell.conf has no place in a package"),
         (
-            |tree| edit(tree, "systemd/nodewell-disk.service", "/usr/bin/nodewelld", "/usr/bin/nodewell-disk"),
+            |tree| edit(tree, "systemd/nodewell-disk.service", "/usr/bin/nodewell-checks", "/usr/bin/nodewell-disk"),
             "a unit starts /usr/bin/nodewell-disk, which is in no package",
         ),
         (

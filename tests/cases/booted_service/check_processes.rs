@@ -26,7 +26,7 @@ const FOLDER: &str = "/opt/gpus";
 const HURRY: &str = "[Service]
 RestartSec=200ms
 ExecStart=
-ExecStart=/usr/bin/nodewelld monitor gpu --sys /opt/gpus --interval 1s
+ExecStart=/usr/bin/nodewell-checks run gpu --sys /opt/gpus --interval 1s
 ";
 
 /// The rules of the unit's own cgroup, asked by a process in it: a process that is refused gets EPERM; one that is

@@ -22,7 +22,7 @@ unit=/sys/fs/cgroup/nodewell.slice/nodewell-disk.service
 mkdir -p $unit
 setsid sh -c \"echo 0 >$unit/cgroup.procs && exec /usr/bin/setpriv --reuid 991 --regid 991 \
   --clear-groups --no-new-privs --inh-caps CAPABILITIES --ambient-caps CAPABILITIES --bounding-set CAPABILITIES \
-  nodewelld monitor disk --config /etc/nodewell.toml\" </dev/null >>/run/disk.log 2>&1 &
+  nodewell-checks run disk --config /etc/nodewell.toml\" </dev/null >>/run/disk.log 2>&1 &
 echo $! >/run/disk.pid
 ";
 /// It ends its workers itself.

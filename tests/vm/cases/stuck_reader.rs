@@ -24,7 +24,7 @@ const HANGING: &str = "cat /proc/[0-9]*/stat 2>/dev/null | sed -n 's/^[0-9]* (\\
 const STUCK_READERS: &str = "grep -c 'survives SIGKILL.* at=\"sd' /run/agent.log || true";
 /// Arguments of a command line are ended by zeros.
 const PID_OF_CHECK_PROCESS: &str =
-    "grep -l '^nodewelld.monitor.disk' /proc/[0-9]*/cmdline 2>/dev/null | sed 's/[^0-9]//g'";
+    "grep -l '^nodewell-checks.run.disk' /proc/[0-9]*/cmdline 2>/dev/null | sed 's/[^0-9]//g'";
 
 fn is_left_alone_until_it_is_gone() {
     let server = Server::of(Image::empty(16));

@@ -18,7 +18,7 @@ use crate::{
 const INIT: &str = include_str!("init.sh");
 /// What serves the port `shell`; a whole system runs it as a service.
 pub(crate) const SHELL: &str = include_str!("shell.sh");
-const PROGRAMS: [&str; 2] = ["nodewelld", "nodewell"];
+const PROGRAMS: [&str; 3] = ["nodewelld", "nodewell-checks", "nodewell"];
 /// Of this machine, if it has them; a case that needs one declares it.
 const OTHERS: [&str; 2] = [RDMA, SETPRIV];
 /// Makes ports of fabrics.

@@ -32,12 +32,13 @@ const PARENTS_LIMIT: usize = 10_000;
 const HIDDEN_WAITERS: f64 = 5.0;
 
 /// By what they are called: kubelets in all their wrappings, container runtimes, and ourselves.
-const DAEMONS: [&[u8]; 10] = [
+const DAEMONS: [&[u8]; 11] = [
     b"kubelet",
     b"containerd",
     b"crio",
     b"dockerd",
     b"nodewelld",
+    b"nodewell-checks",
     b"k3s-server",
     b"k3s-agent",
     b"kubelite",

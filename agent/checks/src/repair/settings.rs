@@ -75,7 +75,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 
 impl Table for RepairSettings {
     const NAME: &'static str = "[repair]";
-    const ABOUT: &'static str = "Services that are restarted while a check reports that they are broken. `nodewelld repair --dry-run` shows what it would do.";
+    const ABOUT: &'static str = "Services that are restarted while a check reports that they are broken. `nodewell-checks repair --dry-run` shows what it would do.";
 
     fn keys() -> Vec<Key<Self>> {
         vec![

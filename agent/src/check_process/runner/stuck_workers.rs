@@ -14,7 +14,7 @@ use tokio::time::sleep;
 use super::{process::WorkerProcess, worker_client::KILL_TIMEOUT};
 use crate::{
     check_process::{
-        WorkerGroup,
+        PROGRAM, WorkerGroup,
         task::{self, Stat},
         task_name::TaskName,
     },
@@ -149,7 +149,7 @@ impl Orphan {
         let task_name = TaskName::named(&stat.name, ours.worker_group).filter(|_| stat.is_there())?;
         // One whose check process lives is looked after by that.
         let parent = Stat::read(&proc.join(stat.parent.to_string()));
-        let is_orphan = parent.is_none_or(|parent| parent.name != "nodewelld");
+        let is_orphan = parent.is_none_or(|parent| parent.name != PROGRAM);
         let is_stuck = is_orphan && ours.owns(&folder) && task::is_stuck(&folder, &stat);
         is_stuck.then_some(Self { folder, pid, task_name, started: stat.started })
     }

@@ -56,7 +56,7 @@ fn advice(group: Group, check_processes: CheckProcesses, proc: &Path) -> String 
     let name = group.as_str();
     match check_processes {
         CheckProcesses::Spawn => {
-            format!("the agent starts it by itself: its log says why `nodewelld monitor {name}` ends")
+            format!("the agent starts it by itself: its log says why `nodewell-checks run {name}` ends")
         }
         CheckProcesses::Auto | CheckProcesses::None => match withheld(group, proc) {
             Some(capability) => format!(
@@ -139,7 +139,7 @@ mod tests {
             |config: &Config| missing_at(&roots(sys.path()), &daemons(&["check@root"]), config).remove(0).advice;
         assert!(advice(&config()).starts_with("systemctl enable --now nodewell-disk"));
         let spawned = Config { check_processes: CheckProcesses::Spawn, ..config() };
-        assert!(advice(&spawned).contains("`nodewelld monitor disk`"));
+        assert!(advice(&spawned).contains("`nodewell-checks run disk`"));
     }
 
     /// As in a container that has all but raw access to devices, and in one of Docker's.

@@ -90,7 +90,7 @@ fn a_panic_is_reported_with_its_time_and_explains_the_reboot() {
     assert_eq!(reported, [("KernelPanic", Severity::Critical), ("UnexpectedReboot", Severity::Error)]);
     assert_eq!(findings[0].time, at("2026-11-20T10:18:00Z"));
     let line = "Kernel panic - not syncing: lab panic (12 s after boot)";
-    let advice = "get the dump with `nodewelld collect-pstore --to DIR`";
+    let advice = "get the dump with `nodewell collect-pstore --to DIR`";
     assert_eq!(findings[0].message, format!("the previous boot ended in a panic: {line}; {advice}"));
     let why = format!("; the kernel panicked: {line}; see the Event KernelPanic");
     assert!(findings[1].message.ends_with(&why), "{}", findings[1].message);

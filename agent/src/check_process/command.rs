@@ -1,0 +1,33 @@
+//! The command line of `nodewell-checks`.
+
+use clap::{Parser, Subcommand};
+
+use super::flags::{RunFlags, WorkerFlags};
+use crate::repair::RepairFlags;
+
+const EXAMPLES: &str = "\
+Examples:
+  nodewell-checks run disk                   what nodewell-disk.service runs: ask disks how they are
+  nodewell-checks repair --dry-run           what the repairs of [repair] would do now
+
+Exit codes: 0 stopped when asked; 64 wrong usage; 70 a fault of ours; 78 an error in the configuration.";
+
+/// What the node health agent does beside its core: asks devices, runs plug-ins, restarts units.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "nodewell-checks", version, after_help = EXAMPLES, disable_help_subcommand = true)]
+pub struct ChecksCommandLine {
+    #[command(subcommand)]
+    pub command: ChecksCommand,
+}
+
+/// What a process of `nodewell-checks` can be.
+#[derive(Debug, Clone, Subcommand)]
+pub enum ChecksCommand {
+    /// Run a group of checks; they report to the agent over its socket
+    Run(Box<RunFlags>),
+    /// Call devices for a check process, which starts it; a call may never return
+    #[command(hide = true)]
+    Worker(WorkerFlags),
+    /// Restart units of a fixed list while they are broken, and not too often; off unless configured, runs as root
+    Repair(RepairFlags),
+}
