@@ -1,10 +1,11 @@
 //! What the processes that ask hardware cost: the check process and its worker, for the disks of this machine and for
 //! eight simulated GPUs.
 
-use std::{fs, thread, time::Duration};
+use std::{thread, time::Duration};
 
 use nodewell_tests::{
     agent::Plan,
+    check_process::children_of,
     gpus::{GpuMonitor, Gpus},
     process::Process,
 };
@@ -52,7 +53,7 @@ fn gpus(window: Duration) -> Vec<Row> {
 
 /// The check process and its worker, side by side.
 fn figures(what: &str, pid: u32, window: Duration) -> Vec<Row> {
-    let worker = wait::until("its worker runs", || children(pid).into_iter().next());
+    let worker = wait::until("its worker runs", || children_of(pid).into_iter().next());
     thread::sleep(SETTLING);
     let both = [("check process", Usage::of(pid)), ("worker", Usage::of(worker))];
     let before = both.each_ref().map(|(_, usage)| usage.cpu());
@@ -69,10 +70,4 @@ fn figures(what: &str, pid: u32, window: Duration) -> Vec<Row> {
         ]
     });
     rows.flatten().collect()
-}
-
-/// The processes that `pid` has started.
-pub(crate) fn children(pid: u32) -> Vec<u32> {
-    let listed = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-    listed.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }

@@ -2,10 +2,9 @@
 
 use std::{thread, time::Duration};
 
-use nodewell_tests::{agent::Plan, process::Process};
+use nodewell_tests::{agent::Plan, check_process::children_of, process::Process};
 
 use crate::{
-    check_processes,
     daemon::Daemon,
     programs,
     setting::Setting,
@@ -29,10 +28,10 @@ pub(crate) fn rows(setting: &Setting) -> Vec<Row> {
     argv.extend(["--socket".into(), folder.join("socket").into_os_string()]);
     argv.extend(["--state-dir".into(), folder.join("check-state").into_os_string()]);
     let process = Process::start(&argv, &folder.join("check.log")).expect("it starts");
-    wait::until("its worker runs", || check_processes::children(process.pid()).into_iter().next());
+    wait::until("its worker runs", || children_of(process.pid()).into_iter().next());
     thread::sleep(SETTLING);
     let all = || {
-        let workers = check_processes::children(process.pid()).into_iter();
+        let workers = children_of(process.pid()).into_iter();
         workers.chain([process.pid()]).map(Usage::of).collect::<Vec<_>>()
     };
     let percents: Vec<f64> = (0..minutes).map(|_| percent_of_a_minute(&all())).collect();
@@ -54,5 +53,5 @@ fn percent_of_a_minute(processes: &[Usage]) -> f64 {
 }
 
 fn workers_mib(check_process: u32) -> f64 {
-    check_processes::children(check_process).into_iter().map(|pid| Usage::of(pid).memory().anonymous_mib).sum()
+    children_of(check_process).into_iter().map(|pid| Usage::of(pid).memory().anonymous_mib).sum()
 }

@@ -3,7 +3,7 @@
 
 use std::{ffi::OsString, fs, path::Path, thread, time::Duration};
 
-use nodewell_tests::{agent::Plan, process::Process};
+use nodewell_tests::{agent::Plan, check_process::children_of, process::Process};
 use nodewell_vm::{
     disk::Image,
     guest::{Guest, Plan as GuestPlan},
@@ -11,7 +11,6 @@ use nodewell_vm::{
 use tempfile::TempDir;
 
 use crate::{
-    check_processes::children,
     daemon::Daemon,
     programs,
     round::{Look, Rounds},
@@ -49,7 +48,7 @@ fn made_up(times: usize) -> Vec<Row> {
     argv.extend(["--sys".into(), tree.path().join("sys").into(), "--dev".into(), tree.path().join("dev").into()]);
     let log = folder.join("disk.log");
     let check_process = Process::start(&argv, &log).expect("it starts");
-    let worker = wait::until("its worker runs", || children(check_process.pid()).into_iter().next());
+    let worker = wait::until("its worker runs", || children_of(check_process.pid()).into_iter().next());
     let both = [check_process.pid(), worker].map(Usage::of);
     let rounds = Rounds::measure(times, || {
         thread::sleep(LOOK_EVERY);

@@ -12,6 +12,7 @@ mod daemon;
 mod disks;
 mod fencing;
 mod flood;
+mod footprint;
 mod gpu_hang;
 mod hang;
 mod idle;
@@ -60,8 +61,8 @@ struct Arguments {
     /// One JSON object a row instead of the table.
     #[arg(long)]
     json: bool,
-    /// Only the groups whose names have this in them: throughput, start, idle, socket, socket-reports, api,
-    /// burst, hang, outage, kills, check-processes, disks, gpu-hang, checks, plugins, scrape,
+    /// Only the groups whose names have this in them: throughput, start, idle, footprint, socket, socket-reports,
+    /// api, burst, hang, outage, kills, check-processes, disks, gpu-hang, checks, plugins, scrape,
     /// fencing, bmcs, cordons, controller, flood.
     #[arg(long, value_name = "GROUP")]
     only: Option<String>,
@@ -74,6 +75,7 @@ const GROUPS: &[Group] = &[
     ("throughput", throughput::rows),
     ("start", start::rows),
     ("idle", idle::rows),
+    ("footprint", footprint::rows),
     ("socket", latency::to_socket),
     ("socket-reports", reports::rows),
     ("api", latency::to_api),

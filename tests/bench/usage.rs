@@ -27,6 +27,10 @@ impl Usage {
         Self { pid: Pid::from_raw(pid.cast_signed()), folder: format!("/proc/{pid}").into() }
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid.as_raw().unsigned_abs()
+    }
+
     /// From `smaps_rollup`: huge pages and shared pages are counted as they are.
     pub(crate) fn memory(&self) -> Memory {
         let rollup = self.read("smaps_rollup");

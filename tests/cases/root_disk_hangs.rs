@@ -63,8 +63,12 @@ fn a_check_process_that_cannot_be_started_holds_nothing_up() {
     let mut agent = plan.wrapped_in(wrapper).start();
     agent.wait_condition("KernelUnhealthy", "False");
     let ended = agent.check_process("gpu");
+    let send = |signal| kill(Pid::from_raw(ended.cast_signed()), signal).unwrap();
+    // One that itself waited for the disk would not die.
+    send(Signal::SIGSTOP);
+    until("it has stopped", || (state(ended) == Some('T')).then_some(()));
     let mut hang = root.hang();
-    kill(Pid::from_raw(ended.cast_signed()), Signal::SIGKILL).unwrap();
+    send(Signal::SIGKILL);
     agent.wait_event("CheckProcessEnded");
     // What is not yet the program is called as the thread that starts it.
     until("another one is being started", || {

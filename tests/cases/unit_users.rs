@@ -166,8 +166,8 @@ fn systemd_takes_the_units() {
     let units = root.path().join("usr/lib/systemd/system");
     fs::create_dir_all(&units).unwrap();
     fs::create_dir_all(root.path().join("usr/bin")).unwrap();
-    for program in ["usr/bin/nodewelld", "usr/bin/nodewell-controller"] {
-        fs::copy("/bin/true", root.path().join(program)).unwrap();
+    for program in ["nodewelld", "nodewell-checks", "nodewell", "nodewell-controller"] {
+        fs::copy("/bin/true", root.path().join("usr/bin").join(program)).unwrap();
     }
     std::os::unix::fs::symlink("usr/bin", root.path().join("bin")).unwrap();
     fs::copy("/bin/sh", root.path().join("usr/bin/sh")).unwrap();

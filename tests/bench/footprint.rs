@@ -1,0 +1,60 @@
+//! What all processes of the agent cost together while nothing happens: the core, its check processes and their workers.
+
+use std::{fs, thread, time::Duration};
+
+use nodewell_tests::{agent::Plan, check_process::children_of, journal};
+
+use crate::{
+    daemon::Daemon,
+    setting::{Setting, joined},
+    table::{Row, Unit},
+    usage::{Memory, Usage},
+    wait,
+};
+
+const PSS_LIMIT_MIB: f64 = 16.0;
+const CPU_LIMIT_MILLIS: f64 = 15.0;
+/// What the limit and Node Problem Detector's figure are for; shorter windows are multiplied.
+const CPU_WINDOW_SECS: f64 = 120.0;
+/// Check processes of disks, of GPUs and of the host.
+const CHECK_PROCESSES: usize = 3;
+/// By then each check was read once.
+const SETTLING: Duration = Duration::from_secs(30);
+
+pub(crate) fn rows(setting: &Setting) -> Vec<Row> {
+    let journal = journal::unmet().is_none().then(journal::Journal::start);
+    let wrapper = journal.as_ref().map(journal::Journal::enter).unwrap_or_default();
+    let node = "bench-footprint";
+    let plan = setting.cluster.as_ref().map_or_else(|_| Plan::new(node), |cluster| joined(cluster, node));
+    let daemon = Daemon::start_in(&wrapper, plan.with_fifo().with_check_processes());
+    let core = daemon.usage().pid();
+    wait::until("its check processes run", || (children_of(core).len() == CHECK_PROCESSES).then_some(()));
+    thread::sleep(SETTLING);
+    let processes = with_descendants(core);
+    let cpu = || processes.iter().map(|pid| Usage::of(*pid).cpu()).sum::<Duration>();
+    let (before, window) = (cpu(), Duration::from_secs(if setting.quick { 15 } else { 120 }));
+    thread::sleep(window);
+    let millis = (cpu() - before).as_secs_f64() * 1e3 * CPU_WINDOW_SECS / window.as_secs_f64();
+    let memories: Vec<(String, Memory)> = processes.iter().map(|pid| (name(*pid), Usage::of(*pid).memory())).collect();
+    let sum = memories.iter().map(|(_, memory)| memory.proportional_mib).sum();
+    let each = memories.iter().map(|(name, memory)| {
+        let beside = format!("RSS {:.2}, anonymous {:.2} MiB", memory.resident_mib, memory.anonymous_mib);
+        Row::new(format!("  {name}"), memory.proportional_mib, Unit::MebiBytes).beside(beside)
+    });
+    let sum = Row::new("idle, all processes: PSS", sum, Unit::MebiBytes).at_most(PSS_LIMIT_MIB).npd("57.2 MB");
+    let cpu = Row::new("idle, all processes: CPU in 120 s", millis, Unit::Millis).at_most(CPU_LIMIT_MILLIS);
+    [sum].into_iter().chain(each).chain([cpu.npd("26 ms")]).collect()
+}
+
+/// Of this process and all that it started.
+fn with_descendants(pid: u32) -> Vec<u32> {
+    let below = children_of(pid).into_iter().flat_map(with_descendants);
+    [pid].into_iter().chain(below).collect()
+}
+
+/// `nodewell-checks worker disk`.
+fn name(pid: u32) -> String {
+    let line = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words: Vec<&str> = line.split('\0').take_while(|word| !word.starts_with("--")).collect();
+    words.join(" ").rsplit('/').next().unwrap_or_default().to_owned()
+}
