@@ -90,7 +90,8 @@ impl Children {
         }
     }
 
-    /// The program beside this one. It ends with us, however we end.
+    /// The program beside this one: after an upgrade that of the next version, which reports over the socket all the
+    /// same. It ends with us, however we end.
     async fn start(&self, group: Group) -> io::Result<Child> {
         let program = std::env::current_exe()?.with_file_name(PROGRAM);
         let mut command = Command::new(&program);
