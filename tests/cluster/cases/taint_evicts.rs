@@ -19,30 +19,35 @@ const ROUNDED: Duration = Duration::from_secs(2);
 /// `patient` would.
 const PATIENT: Duration = Duration::from_secs(90);
 const NODE: &str = "w1";
-const KEY: &str = "example.com/full";
+const KEY: &str = "example.com/failing";
 const POLICY: &str = "
 apiVersion: nodewell.dev/v1alpha1
 kind: RemediationPolicy
-metadata: { name: full }
+metadata: { name: failing }
 spec:
   mode: Enforce
-  when: has(conditions.FilesystemFull) && conditions.FilesystemFull.status == 'True'
+  when: has(conditions.DiskUnhealthy) && conditions.DiskUnhealthy.status == 'True'
   for: 0s
   healthyDelay: 5s
   nodeStartupGracePeriod: 0s
-  steps: [{ taint: { key: example.com/full, value: 'yes', effect: NoExecute } }]
+  steps: [{ taint: { key: example.com/failing, value: 'yes', effect: NoExecute } }]
 ";
 /// Each on the node that it names; a finalizer lets those be looked at that are deleted.
 const PODS: [(&str, &str, &str, &str); 5] = [
     ("plain", NODE, "[example.com/looked-at]", "[]"),
-    ("tolerant", NODE, "[]", "[{ key: example.com/full, operator: Exists, effect: NoExecute }]"),
+    ("tolerant", NODE, "[]", "[{ key: example.com/failing, operator: Exists, effect: NoExecute }]"),
     (
         "finite",
         NODE,
         "[example.com/looked-at]",
-        "[{ key: example.com/full, operator: Exists, effect: NoExecute, tolerationSeconds: 20 }]",
+        "[{ key: example.com/failing, operator: Exists, effect: NoExecute, tolerationSeconds: 20 }]",
     ),
-    ("patient", NODE, "[]", "[{ key: example.com/full, operator: Exists, effect: NoExecute, tolerationSeconds: 90 }]"),
+    (
+        "patient",
+        NODE,
+        "[]",
+        "[{ key: example.com/failing, operator: Exists, effect: NoExecute, tolerationSeconds: 90 }]",
+    ),
     ("elsewhere", "w2", "[]", "[]"),
 ];
 const POD: &str = "
@@ -81,7 +86,7 @@ fn whom_it_should_and_its_end_cancels_the_rest() {
         until_within(SOON, &format!("{name} runs on {node}"), || (cluster.api().ready_on(name)? == node).then_some(()));
     }
 
-    full(&cluster, true);
+    failing(&cluster, true);
     let mut untainted_at = Timestamp::now();
     until_within(SOON, "the node has the taint", || {
         let looked_at = Timestamp::now();
@@ -103,15 +108,15 @@ fn whom_it_should_and_its_end_cancels_the_rest() {
     }
     assert!(stays(&cluster, &["tolerant", "patient", "elsewhere"]));
 
-    full(&cluster, false);
+    failing(&cluster, false);
     until_within(SOON, "the taint is gone", || (!is_tainted(&cluster)).then_some(()));
     lasts(PATIENT, "patient stays, and so do the others", || stays(&cluster, &["tolerant", "patient", "elsewhere"]));
 }
 
-fn full(cluster: &Cluster, is_full: bool) {
-    let reason = if is_full { "FilesystemIsFull" } else { "FilesystemHasSpace" };
+fn failing(cluster: &Cluster, is_failing: bool) {
+    let reason = if is_failing { "DiskIsFailing" } else { "DiskIsHealthy" };
     let report = format!(
-        "nodewell report --source case --condition FilesystemFull={is_full} --reason {reason} --subject /case \
+        "nodewell report --source case --condition DiskUnhealthy={is_failing} --reason {reason} --subject /case \
          --message 'as this case has it'"
     );
     let reported = cluster.worker(NODE).unwrap().inside().as_unit("case", &[], &report);
