@@ -130,7 +130,7 @@ fn hangs(cluster: &Cluster, worker: &VirtualWorker) {
     let ordered = |text: &str| worker.orders().into_iter().find(|order| order.text == text && order.at > hung_at);
     let off = ordered("set power 0").expect("it had power").at;
     until_within(SOON, "its BMC turns it on", || ordered("set power 1").map(drop));
-    let record = cluster.api().record(worker.name()).expect("a record");
+    let record = cluster.api().newest_record(worker.name()).expect("a record");
     off_before_release::check(&record, &worker.orders(), off).unwrap_or_else(|why| panic!("{why}"));
     is_back(cluster, worker, &boot);
     cluster.api().wait_given_back(EMULATED, worker.name());

@@ -83,6 +83,17 @@ impl Api {
         (is_ready && stays).then(|| pod["spec"]["nodeName"].as_str().map(str::to_owned))?
     }
 
+    /// The record of a node; of one that has come back already, the copy of the record that ended last.
+    #[must_use]
+    pub fn newest_record(&self, node: &str) -> Option<Value> {
+        self.record(node).or_else(|| {
+            let all = self.get("/apis/nodewell.dev/v1alpha1/nodefences")?;
+            let of_node = all["items"].as_array()?.iter().filter(|record| record["spec"]["nodeName"] == node);
+            // Times of one form have the order of their texts.
+            of_node.max_by_key(|record| record["metadata"]["creationTimestamp"].as_str().map(str::to_owned)).cloned()
+        })
+    }
+
     /// The record of a node, if there is one.
     #[must_use]
     pub fn record(&self, node: &str) -> Option<Value> {

@@ -103,7 +103,7 @@ impl<'a> Fence<'a> {
         let orders = self.worker.orders();
         let off_since = self.off_since.or_else(|| ordered(&orders, self.known, OFF).map(|order| order.at));
         let off_since = off_since.ok_or_else(|| "its BMC was not ordered to turn it off".to_owned())?;
-        let record = trial.wait(SOON, "its record is read", || self.cluster.api().record(self.worker.name()))?;
+        let record = trial.wait(SOON, "its record is read", || self.cluster.api().newest_record(self.worker.name()))?;
         if let Err(why) = off_before_release::check(&record, &orders[self.known.min(orders.len())..], off_since) {
             trial.breaches.push(format!("{}: {why}", trial.node));
         }
