@@ -137,3 +137,20 @@ fn what_is_not_asked_is_left_to_the_next_leader_as_it_was() {
     next.forget(|_| false);
     assert_eq!(next.stamps("n1", now(10)), "");
 }
+
+/// It never refused the other account: the one that did is another BMC, or was not changed.
+#[test]
+fn what_one_method_takes_ends_no_refusal_of_another() {
+    let (mut logins, nodes) = (Logins::default(), ["n1", "n2", "n3", "n4"].map(|name| node(name, "")));
+    for node in &nodes[..3] {
+        let redfish = Asked { method: "redfish", ..asked(node, 2, Some(1)) };
+        logins.refused(&redfish, Role::Previous, now(0), "401");
+    }
+    let last = asked(&nodes[3], 1, None);
+    assert!(logins.next(&last, now(1)).unwrap_err().starts_with("3 BMCs in a row"));
+    logins.taken(&Asked { method: "ipmi", ..asked(&nodes[0], 2, Some(1)) }, Role::Current);
+    assert!(logins.next(&last, now(2)).is_err());
+    // That of the BMC that did refuse it is one less.
+    logins.taken(&Asked { method: "redfish", ..asked(&nodes[0], 2, Some(1)) }, Role::Current);
+    assert_eq!(logins.next(&last, now(3)), Ok(Role::Current));
+}

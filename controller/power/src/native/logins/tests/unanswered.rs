@@ -115,3 +115,18 @@ fn the_other_account_is_tried_where_one_never_has_an_answer() {
     assert_eq!(current, Some(2), "{made:?}");
     assert!(made[2].0 <= 400, "{made:?}");
 }
+
+#[test]
+fn the_other_account_is_not_tried_first_where_an_answer_came_or_the_question_was_its_own() {
+    let node = node("n1", "");
+    let bmc = asked(&node, 2, Some(1));
+    let mut of_both = Logins::default();
+    of_both.taken(&bmc, Role::Previous);
+    of_both.unanswered(&bmc, Role::Current, now(0));
+    of_both.unanswered(&bmc, Role::Previous, now(100));
+    assert_eq!(of_both.next(&bmc, now(800)), Ok(Role::Previous));
+    let mut refused_once = Logins::default();
+    refused_once.refused(&bmc, Role::Current, now(0), "401");
+    refused_once.unanswered(&bmc, Role::Current, now(100));
+    assert_eq!(refused_once.next(&bmc, now(800)), Ok(Role::Current));
+}
