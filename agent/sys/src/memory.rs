@@ -1,7 +1,16 @@
 //! The process's own memory: kept in RAM, because a page of ours that lies on a dying disk would stall us; and few arenas.
 #![allow(unsafe_code)]
 
+mod heap;
+mod relocations;
+
 use std::{fs, io, ops::Range, ptr};
+
+pub use heap::{one_malloc_arena, trim_heap};
+pub use relocations::drop_relocations;
+
+/// The smallest page that Linux has.
+const PAGE: usize = 4096;
 
 /// How much is kept in RAM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,8 +58,7 @@ fn populate(pages: &Range<usize>) -> io::Result<()> {
     if error.raw_os_error() != Some(libc::EINVAL) {
         return Err(error);
     }
-    // The smallest page that Linux has.
-    for address in pages.clone().step_by(4096) {
+    for address in pages.clone().step_by(PAGE) {
         // SAFETY: a byte of a readable mapping of the program's own, which nothing unmaps.
         unsafe { ptr::read_volatile(ptr::with_exposed_provenance::<u8>(address)) };
     }
@@ -84,23 +92,8 @@ fn drop_pages(pages: &Range<usize>) -> io::Result<()> {
     }
 }
 
-/// One malloc arena for all threads: glibc's default of eight a core keeps megabytes that a few quiet threads never
-/// need. Call it before the first thread. False where malloc is not glibc's.
-#[must_use]
-pub fn one_malloc_arena() -> bool {
-    #[cfg(target_env = "gnu")]
-    {
-        // SAFETY: sets a number inside malloc, under its own lock.
-        unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) == 1 }
-    }
-    #[cfg(not(target_env = "gnu"))]
-    {
-        false
-    }
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     #[test]
@@ -116,7 +109,7 @@ mod tests {
 
     #[test]
     fn the_whole_program_is_read_in() {
-        alone("the_whole_program_is_read_in", whole_program);
+        alone("memory::tests::the_whole_program_is_read_in", whole_program);
     }
 
     fn whole_program() {
@@ -131,18 +124,18 @@ mod tests {
 
     #[test]
     fn code_whose_pages_were_dropped_runs_again() {
-        alone("code_whose_pages_were_dropped_runs_again", || drop_code_pages().unwrap());
+        alone("memory::tests::code_whose_pages_were_dropped_runs_again", || drop_code_pages().unwrap());
     }
 
     /// In a process of its own: a library that another test unloads meanwhile would leave its addresses to other code.
-    fn alone(test: &str, what: fn()) {
+    pub(super) fn alone(test: &str, what: fn()) {
         const ALONE: &str = "NODEWELL_TEST_ALONE";
         if std::env::var_os(ALONE).is_some() {
             what();
             return;
         }
         let mut child = std::process::Command::new(std::env::current_exe().unwrap());
-        let outcome = child.args(["--exact", &format!("memory::tests::{test}")]).env(ALONE, "1").output().unwrap();
+        let outcome = child.args(["--exact", test]).env(ALONE, "1").output().unwrap();
         let said = String::from_utf8_lossy(&outcome.stdout);
         assert!(outcome.status.success() && said.contains("1 passed"), "{said}");
     }
@@ -162,10 +155,5 @@ mod tests {
         assert_eq!(readable_file(&line("---p", "77")), None);
         assert_eq!(readable_file(&line("rw-p", "0")), None);
         assert_eq!(readable_file("7f00-7fff"), None);
-    }
-
-    #[test]
-    fn glibc_takes_the_number_of_arenas() {
-        assert_eq!(one_malloc_arena(), cfg!(target_env = "gnu"));
     }
 }

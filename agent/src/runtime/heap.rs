@@ -1,0 +1,20 @@
+//! Memory that a start or a reload needs for a moment.
+
+use std::time::Duration;
+
+use nodewell_sys::memory::trim_heap;
+use tokio::{sync::watch, time::sleep};
+
+/// By then the first reports are out, and what made them is freed.
+const SETTLING: Duration = Duration::from_secs(10);
+
+/// Gives it back once each is over.
+pub async fn trim(mut reloads: watch::Receiver<()>) {
+    loop {
+        sleep(SETTLING).await;
+        trim_heap();
+        if reloads.changed().await.is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The table of relocations: read once, and then in the way.
+
+use std::{io, ops::Range, ptr};
+
+use super::{PAGE, drop_pages};
+
+/// Unmaps the program's table of relocations, which the dynamic linker read before `main` and no one reads again, also
+/// where it is locked. Libraries keep theirs.
+pub fn drop_relocations() -> io::Result<()> {
+    let Some(table) = relocations() else { return Ok(()) };
+    // Whole pages: what shares one with it is needed.
+    let pages = table.start.next_multiple_of(PAGE)..table.end - table.end % PAGE;
+    if pages.is_empty() {
+        return Ok(());
+    }
+    let start = ptr::with_exposed_provenance_mut::<libc::c_void>(pages.start);
+    // SAFETY: changes no memory's content.
+    if unsafe { libc::munlock(start, pages.len()) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    drop_pages(&pages)
+}
+
+/// Where the program's relocations with addends are, by its dynamic section.
+fn relocations() -> Option<Range<usize>> {
+    let mut found = None;
+    // SAFETY: the callback is called before this returns, with the pointer that it expects.
+    unsafe { libc::dl_iterate_phdr(Some(of_program), (&raw mut found).cast()) };
+    found
+}
+
+/// An entry of a dynamic section (`Elf64_Dyn`; elf.h).
+#[repr(C)]
+struct Dynamic {
+    tag: usize,
+    value: usize,
+}
+
+/// Called for the program first, and ends the walk there.
+unsafe extern "C" fn of_program(
+    info: *mut libc::dl_phdr_info,
+    _size: libc::size_t,
+    found: *mut libc::c_void,
+) -> libc::c_int {
+    const DT_NULL: usize = 0;
+    const DT_RELA: usize = 7;
+    const DT_RELASZ: usize = 8;
+    // SAFETY: the dynamic linker's description of the program, whose segments stay mapped.
+    let (base, segments) = unsafe {
+        let info = &*info;
+        (info.dlpi_addr as usize, std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)))
+    };
+    let Some(dynamic) = segments.iter().find(|segment| segment.p_type == libc::PT_DYNAMIC) else { return 1 };
+    let mut entry = ptr::with_exposed_provenance::<Dynamic>(base + dynamic.p_vaddr as usize);
+    let (mut start, mut length) = (None, None);
+    loop {
+        // SAFETY: the section's entries end with one of DT_NULL.
+        let Dynamic { tag, value } = unsafe { ptr::read(entry) };
+        match tag {
+            DT_NULL => break,
+            // Some linkers make an address of the offset in place.
+            DT_RELA => start = Some(if value < base { base + value } else { value }),
+            DT_RELASZ => length = Some(value),
+            _ => {}
+        }
+        entry = entry.wrapping_add(1);
+    }
+    // SAFETY: what `relocations` handed over.
+    unsafe { *found.cast::<Option<Range<usize>>>() = start.zip(length).map(|(start, length)| start..start + length) };
+    1
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::memory::{load_program, tests::alone};
+
+    #[test]
+    fn the_relocations_are_gone_and_the_program_goes_on() {
+        alone("memory::relocations::tests::the_relocations_are_gone_and_the_program_goes_on", || {
+            let resident = |pages: &Range<usize>| {
+                let smaps = fs::read_to_string("/proc/self/smaps").unwrap();
+                let mut of = smaps.lines().skip_while(|line| {
+                    let range = line.split_ascii_whitespace().next().and_then(|range| range.split_once('-'));
+                    let address = |text| usize::from_str_radix(text, 16).ok();
+                    !range.is_some_and(|(from, to)| {
+                        address(from).zip(address(to)).is_some_and(|(from, to)| (from..to).contains(&pages.start))
+                    })
+                });
+                let kib =
+                    |line: &str| line.strip_prefix("Rss:")?.split_ascii_whitespace().next()?.parse::<usize>().ok();
+                of.find_map(kib).unwrap()
+            };
+            let table = relocations().unwrap();
+            load_program().unwrap();
+            let before = resident(&table);
+            drop_relocations().unwrap();
+            let (gone, whole) = ((before - resident(&table)) * 1024, table.len() - table.len() % PAGE);
+            assert!(gone + 2 * PAGE >= whole && gone <= table.len(), "{gone} of {whole}");
+            std::hint::black_box(&format!("{}", 1.5f64).parse::<f64>().unwrap());
+        });
+    }
+}
